@@ -13,8 +13,9 @@ option that is repeated; where an option's name is a word of Python, as `from`, 
 what the command wrote to stderr. Every other status raises `benanza.Error` with the command's message. The program is
 $BENANZA_PROGRAM, else `benanza` of the PATH.
 
-A program that is recorded marks its iterations with `with benanza.iteration():`. Without `benanza profile` around it the marks
-do nothing.
+A program that is recorded marks its iterations with `with benanza.iteration():`, names parts of them with
+`with benanza.range_("forward"):`, and says with `benanza.fact("batch", 32)` what a recording cannot see. Without `benanza profile`
+around it these do nothing.
 """
 
 import contextlib
@@ -148,6 +149,9 @@ bricks = _command("bricks", "Models as sequences of layers, each unique one once
 transfer = _command("transfer", "What moving data costs: lines and the points that they go through.")
 doctor = _command("doctor", "What is wrong with this machine for measuring.")
 profile_show = _command("profile show", "What recordings tell.")
+suite_list = _command("suite list", "The training runs of an edition.")
+suite_run = _command("suite run", "Training runs of an edition, run and recorded: what each came to.")
+suite_report = _command("suite report", "Recorded training runs side by side.")
 profile_tables = _command("profile tables", "A recording's tables, as other analyzers have them: table=NAME for one of them.")
 db_ls = _command("db ls", "The systems that the database knows.")
 db_show = _command("db show", "Records of problems that contain all the words.")
@@ -163,18 +167,26 @@ fleet_report = _command("fleet report", "What a night brought.")
 # ---- marks ----------------------------------------------------------------------------------------------------------
 
 
-def _function(name):
+def _function(name, *types):
     try:
         function = getattr(ctypes.CDLL(None), name)
     except (AttributeError, OSError):
-        return lambda: None
+        return lambda *_: None
     function.restype = None
-    function.argtypes = []
+    function.argtypes = types
     return function
 
 
 iteration_begin = _function("benanza_iteration_begin")
 iteration_end = _function("benanza_iteration_end")
+_range_begin = _function("benanza_range_begin", ctypes.c_char_p)
+_range_end = _function("benanza_range_end")
+_fact = _function("benanza_fact", ctypes.c_char_p, ctypes.c_char_p)
+
+
+def fact(key, value):
+    """Tells the recording what it cannot see: fact("batch", 32)."""
+    _fact(str(key).encode(), str(value).encode())
 
 
 @contextlib.contextmanager
@@ -184,3 +196,13 @@ def iteration():
         yield
     finally:
         iteration_end()
+
+
+@contextlib.contextmanager
+def range_(name):
+    """Names a part of an iteration: "forward", "backward", "update"."""
+    _range_begin(name.encode())
+    try:
+        yield
+    finally:
+        _range_end()

@@ -282,6 +282,7 @@ static const bz_sheet_column TRAINING[] = {{"recording", "recording", BZ_SHEET_T
                                            {"flops_rate", "operations a second", BZ_SHEET_LARGE},
                                            {"peak_share", "of the peak", BZ_SHEET_SHARE},
                                            {"host_threads", "threads at work", BZ_SHEET_COUNT},
+                                           {"processors", "processors used", BZ_SHEET_COUNT},
                                            {"memory", "allocated at most", BZ_SHEET_BYTES},
                                            END};
 static const bz_sheet_column TRAINING_KERNELS[] = {{"recording", "recording", BZ_SHEET_TEXT},
@@ -417,7 +418,8 @@ const bz_table_kind bz_table_list[] = {
      "operations "
      "that operators with shapes ask of kernels, over the busy time and over the peak; threads of the host in some "
      "call, on "
-     "average; and memory allocated above what there was when the phase began. With --against both recordings.",
+     "average; processors that the program says it used; and memory allocated above what there was when the phase "
+     "began. With --against both recordings.",
      "TBD: M1 to M6", TRAINING, fill_training, false},
     {"training-kernels", "Kernels worth optimizing",
      "The five longest kernels that do fewer operations a second than all together; work that no operator tells counts "

@@ -25,7 +25,8 @@ static double median_of(const double *v, uint32_t n)
     return q.p50;
 }
 
-/* The first iteration of the stable phase; 0 where so few were recorded that nothing tells, n where there is no such phase. */
+/* The first iteration of the stable phase; 0 where so few were recorded that nothing tells. Where there is no such phase the last
+ * third counts, and its variation says what it is worth. */
 static uint32_t stable_from(const double *seconds, uint32_t n)
 {
     uint32_t w = n / 3 < WINDOW ? n / 3 : WINDOW;
@@ -37,7 +38,39 @@ static uint32_t stable_from(const double *seconds, uint32_t n)
         if (most - least <= SPREAD * middle && fabs(c - a) / 2 <= TREND * middle)
             return i;
     }
-    return n;
+    return n - n / 3;
+}
+
+static void find_pace(training_run *r, double *seconds, uint32_t n)
+{
+    figures f = figures_of(seconds, n);
+    r->step = f.median;
+    r->variation = f.count > 1 ? f.deviation / f.mean : NAN;
+    r->rate = 1 / f.mean;
+}
+
+/* Where the same program also ran with nothing but its marks recorded, that run tells how fast it is. */
+static void find_alone(training_run *r)
+{
+    const bz_trace *t = r->m->t;
+    uint32_t level = bz_trace_level(t, BZ_FIGURE_LATENCY);
+    double *nanoseconds;
+    if (!r->iterations || level == BZ_NONE || level == t->own_level)
+        return;
+    size_t n = bz_level_figures(&t->level[level], BZ_FIGURE_LATENCY, r->m->arena, &nanoseconds);
+    for (size_t i = 0; i < n; i++)
+        nanoseconds[i] *= 1e-9;
+    uint32_t from = stable_from(nanoseconds, (uint32_t)n);
+    if (from < n)
+        find_pace(r, nanoseconds + from, (uint32_t)n - from);
+}
+
+/* A number that the program said of itself; NAN. */
+static double told_number(const bz_trace *t, const char *key)
+{
+    const char *text = bz_trace_told(t, key);
+    double v = text ? strtod(text, NULL) : (double)NAN;
+    return v > 0 && v < 1e30 ? v : (double)NAN;
 }
 
 /* From the first stable iteration on; what is warm-up by other signs stays out, too. */
@@ -52,18 +85,17 @@ static void find_sample(training_run *r)
             seconds[n++] = tables_seconds(bz_iteration_latency(t, i));
         }
     uint32_t from = stable_from(seconds, n);
-    r->step = r->variation = NAN;
+    r->step = r->variation = r->rate = NAN;
     if (from < n) {
-        figures f;
         r->first = number[from], r->iterations = n - from;
         r->from = bz_iteration_begin(t, number[from]);
         r->to = t->iteration[number[n - 1]].end;
-        f = figures_of(seconds + from, n - from);
-        r->step = f.median;
-        r->variation = f.count > 1 ? f.deviation / f.mean : NAN;
+        find_pace(r, seconds + from, n - from);
+        r->rate = r->iterations / tables_seconds(r->to - r->from);
     }
     free(seconds);
     free(number);
+    find_alone(r);
 }
 
 static void add_unit(training_run *r, const training_unit *u)
@@ -88,6 +120,25 @@ static void find_kernels(training_run *r)
     free(flops);
 }
 
+/* "convolution backward_data jit:avx512_core": its function, the direction where it is not the forward one, and who did it. */
+static uint32_t label_of(training_run *r, size_t call)
+{
+    const bz_trace *t = r->m->t;
+    const bz_events *c = &t->event[BZ_EVENT_CALL];
+    char prop[32];
+    bool backward = bz_call_parameter(t, call, "prop", prop, sizeof prop) && !strncmp(prop, "backward", 8);
+    const char *variant = bz_string(t, c->variant[call]);
+    const char *text = bz_arena_printf(r->m->arena, "%s%s%s%s%s", bz_string(t, c->name[call]), backward ? " " : "",
+                                       backward ? prop : "", *variant ? " " : "", variant);
+    uint32_t k = bz_map_get(&r->labels, text, strlen(text));
+    if (k != BZ_MAP_NONE)
+        return k;
+    BZ_ROOM(r->label, r->n_labels);
+    r->label[r->n_labels] = text;
+    bz_map_add(&r->labels, text, strlen(text), r->n_labels);
+    return r->n_labels++;
+}
+
 /* The library's work on a processor is the call. */
 static void find_calls(training_run *r)
 {
@@ -98,7 +149,7 @@ static void find_calls(training_run *r)
         const bz_call *call = bz_call_of(t, i);
         if (!bz_call_works(t, i) || !tables_in(r->m, BZ_EVENT_CALL, i) || !in_sample(r, c->start[i]))
             continue;
-        add_unit(r, &(training_unit){BZ_NONE, c->variant[i] ? c->variant[i] : c->name[i], c->start[i], c->end[i],
+        add_unit(r, &(training_unit){BZ_NONE, label_of(r, i), c->start[i], c->end[i],
                                      call->problem ? bz_problem_flops(call->problem) : NAN, BZ_KERNEL_OTHER});
         if (call->problem && bz_problem_has(call->problem, BZ_TRAIT_CONVOLUTION) && call->batch)
             batch = (double)call->batch;
@@ -119,6 +170,10 @@ void training_run_find(bz_tables *m, training_run *r)
         find_calls(r);
     if (name && r->bytes && bz_gpu_find(name, &gpu))
         r->peak = gpu.rate[r->bytes == 8 ? F64 : r->bytes == 2 ? F16 : F32];
+    if (!m->n_devices)
+        r->peak = told_number(m->t, "peak operations per second");
+    double batch = told_number(m->t, "batch");
+    r->batch = isnan(batch) ? r->batch : batch;
     for (size_t i = 0; i < r->n && !r->iterations; i++) {
         r->from = i ? r->from : r->unit[i].start;
         r->to = i && r->unit[i].end < r->to ? r->to : r->unit[i].end;
@@ -128,6 +183,8 @@ void training_run_find(bz_tables *m, training_run *r)
 void training_run_free(training_run *r)
 {
     free(r->unit);
+    free(r->label);
+    bz_map_free(&r->labels);
 }
 
 /* ---- sums --------------------------------------------------------------------------------------- */
@@ -227,7 +284,7 @@ static double rate_of(const device_sums *s)
 
 static void add_run(const training_run *r, const char *which, bz_sheet *s)
 {
-    double seconds = tables_seconds(r->to - r->from), n = r->iterations ? (double)r->iterations : (double)NAN,
+    double n = r->iterations ? (double)r->iterations : (double)NAN, units = told_number(r->m->t, "units of a sample"),
            threads = host_threads(r), memory = most_memory(r);
     uint32_t devices = r->m->n_devices ? r->m->n_devices : 1;
     for (uint32_t d = 0; d < devices && r->n; d++) {
@@ -235,12 +292,14 @@ static void add_run(const training_run *r, const char *which, bz_sheet *s)
         device_sums sum = sums_of(r, device);
         BZ_SHEET_ADD(s, BZ_TEXT(which), BZ_TEXT(device_of(r, device)), BZ_NUMBER(n),
                      BZ_NUMBER(r->iterations ? (double)r->first : NAN), BZ_NUMBER(r->step), BZ_NUMBER(r->variation),
-                     BZ_NUMBER(n / seconds), BZ_NUMBER(r->batch), BZ_NUMBER(r->batch * n / seconds),
+                     BZ_NUMBER(r->rate), BZ_NUMBER(r->batch),
+                     BZ_NUMBER(r->batch * r->rate * (isnan(units) ? 1 : units)),
                      BZ_NUMBER(tables_share((double)sum.busy, (double)(r->to - r->from))),
                      BZ_NUMBER(tables_share((double)(sum.busy - sum.computing), (double)(r->to - r->from))),
                      BZ_NUMBER(sum.flops > 0 ? sum.flops / n : NAN),
                      BZ_NUMBER(tables_share((double)sum.known, (double)sum.kernels)), BZ_NUMBER(rate_of(&sum)),
-                     BZ_NUMBER(rate_of(&sum) / r->peak), BZ_NUMBER(threads), BZ_NUMBER(memory));
+                     BZ_NUMBER(rate_of(&sum) / r->peak), BZ_NUMBER(threads),
+                     BZ_NUMBER(told_number(r->m->t, "processors used")), BZ_NUMBER(memory));
     }
 }
 
@@ -280,7 +339,8 @@ static int by_seconds(const void *a, const void *b)
 /* By name; the caller frees the list. */
 static candidate *names_of(const training_run *r, size_t *n)
 {
-    candidate *of = bz_zeroed((size_t)bz_strings(r->m->t) + 1, sizeof *of);
+    uint32_t names = r->label ? r->n_labels : bz_strings(r->m->t);
+    candidate *of = bz_zeroed((size_t)names + 1, sizeof *of);
     for (size_t i = 0; i < r->n; i++) {
         const training_unit *u = &r->unit[i];
         candidate *c = &of[u->name];
@@ -291,7 +351,7 @@ static candidate *names_of(const training_run *r, size_t *n)
         c->flops += isnan(u->flops) ? 0 : u->flops;
     }
     *n = 0;
-    for (uint32_t i = 0; i < bz_strings(r->m->t); i++)
+    for (uint32_t i = 0; i < names; i++)
         if (of[i].count > 0)
             of[(*n)++] = of[i];
     qsort(of, *n, sizeof *of, by_seconds);
@@ -318,7 +378,8 @@ static void add_candidates(const training_run *r, const char *which, bz_sheet *s
         if (rate >= average || c->does == BZ_KERNEL_COMMUNICATION)
             continue;
         found++;
-        BZ_SHEET_ADD(s, BZ_TEXT(which), BZ_TEXT(tables_shown(r->m, BZ_EVENT_KERNEL, c->name)),
+        BZ_SHEET_ADD(s, BZ_TEXT(which),
+                     BZ_TEXT(r->label ? r->label[c->name] : tables_shown(r->m, BZ_EVENT_KERNEL, c->name)),
                      BZ_TEXT(r->m->n_devices ? bz_kernel_does_name(c->does) : NULL), BZ_NUMBER(c->count / each),
                      BZ_NUMBER(c->seconds / each), BZ_NUMBER(c->seconds / seconds),
                      BZ_NUMBER(c->known > 0 ? rate : NAN), BZ_NUMBER(c->known > 0 ? rate / r->peak : NAN));
@@ -352,7 +413,7 @@ static void look(const training_run *r, seen *o)
     o->busy = r->to > r->from ? (double)sum.busy / (double)(r->to - r->from) : NAN;
     o->exposed = r->to > r->from ? (double)(sum.busy - sum.computing) / (double)(r->to - r->from) : NAN;
     o->norms = norm > 0 ? (flops / all - norm_flops / norm) / r->peak : NAN;
-    o->rate = r->iterations / tables_seconds(r->to - r->from);
+    o->rate = r->rate;
     o->samples = o->rate * r->batch;
 }
 

@@ -2,12 +2,13 @@
 #ifndef BZ_TABLES_TRAINING_H
 #define BZ_TABLES_TRAINING_H
 
+#include "base/map.h"
 #include "tables/parts.h"
 
 /* Work of a device; where no device was recorded, library calls of the processor. */
 typedef struct training_unit {
     uint32_t device; /* BZ_NONE: the processor */
-    uint32_t name;   /* string */
+    uint32_t name;   /* string; of a call, index of its label */
     int64_t start, end;
     double flops; /* NAN: not told */
     bz_kernel_does does;
@@ -18,11 +19,15 @@ typedef struct training_run {
     int64_t from, to;           /* of the sample; it has `iterations`, from number `first` on */
     uint32_t first, iterations; /* iterations 0: none were found, and the sample is all of the recording */
     double step, variation;     /* seconds: their median; their deviation over their mean. NAN */
-    double batch;               /* NAN: not told */
-    training_unit *unit;        /* in the sample, by start */
+    double rate;         /* iterations a second; of the run without anything recorded, where there was one. NAN */
+    double batch;        /* NAN: not told */
+    training_unit *unit; /* in the sample, by start */
     size_t n;
+    const char **label; /* of calls */
+    uint32_t n_labels;
+    bz_map labels;
     int bytes;   /* of the widest number that an operator multiplies; 0: not told */
-    double peak; /* of the device, operations per second; NAN: not known */
+    double peak; /* of the device, operations per second; of the processor, where the recording says it; NAN */
 } training_run;
 
 /* What training_run_free is to free. */

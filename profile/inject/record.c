@@ -495,16 +495,3 @@ BZI_SHARED void _Exit(int status)
 {
     _exit(status);
 }
-
-__attribute__((visibility("default"))) void benanza_iteration_begin(void);
-__attribute__((visibility("default"))) void benanza_iteration_end(void);
-
-void benanza_iteration_begin(void)
-{
-    bzi_mark(false);
-}
-
-void benanza_iteration_end(void)
-{
-    bzi_mark(true);
-}

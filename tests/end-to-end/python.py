@@ -87,7 +87,7 @@ with benanza.iteration():  # outside of a recording: nothing
 commands = subprocess.run([program, "--help=shell"], check=True, capture_output=True, text=True).stdout
 for line in commands.splitlines():
     name = line.split("\t")[0]
-    assert name.startswith("-") or hasattr(benanza, name) or name in ("bench", "completion", "db", "fleet", "help"), f"benanza.{name} is missing"
+    assert name.startswith("-") or hasattr(benanza, name) or name in ("bench", "completion", "db", "fleet", "help", "suite"), f"benanza.{name} is missing"
 # its manual's example, word by word
 example = open(source + "/docs/python.md").read().split("```python\n")[1].split("```")[0]
 compile(example, "docs/python.md", "exec")

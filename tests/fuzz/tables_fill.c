@@ -21,7 +21,8 @@ static void look_at(const bz_sheet *s)
     for (int i = 0; i < s->n; i++)
         for (int k = 0; k < s->n_columns; k++) {
             double v = s->cell[(size_t)i * (size_t)s->n_columns + (size_t)k].number;
-            PROMISE(s->column[k].type != BZ_SHEET_SHARE || isnan(v) || (v >= -1e-9 && v <= 1 + 1e-9));
+            bool deviation = !strcmp(s->column[k].key, "variation") || !strcmp(s->column[k].key, "found");
+            PROMISE(s->column[k].type != BZ_SHEET_SHARE || isnan(v) || (v >= -1e-9 && (deviation || v <= 1 + 1e-9)));
         }
     for (int i = 0; i < s->n && !strcmp(s->id, "temporal"); i++)
         PROMISE(fabs(cell(s, i, "span") - cell(s, i, "busy") - cell(s, i, "idle")) <= 1e-12 * cell(s, i, "span"));

@@ -1,0 +1,209 @@
+/* Recordings of training runs side by side. */
+#include "suite/suite.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const bz_sheet_column RUNS[] = {{"run", "run", BZ_SHEET_TEXT},
+                                       {"size", "size", BZ_SHEET_TEXT},
+                                       {"system", "on", BZ_SHEET_TEXT},
+                                       {"batch", "batch", BZ_SHEET_COUNT},
+                                       {"step", "an iteration", BZ_SHEET_SECONDS},
+                                       {"variation", "varies by", BZ_SHEET_SHARE},
+                                       {"samples", "units a second", BZ_SHEET_COUNT},
+                                       {"unit", "units", BZ_SHEET_TEXT},
+                                       {"by_batch", "by the batch before", BZ_SHEET_COUNT},
+                                       {"by_system", "by the first system", BZ_SHEET_COUNT},
+                                       {"busy_share", "busy", BZ_SHEET_SHARE},
+                                       {"flops_rate", "operations a second", BZ_SHEET_LARGE},
+                                       {"peak_share", "of the peak", BZ_SHEET_SHARE},
+                                       {"processors", "processors used", BZ_SHEET_COUNT},
+                                       {"memory", "allocated at most", BZ_SHEET_BYTES},
+                                       {"file", "recording", BZ_SHEET_DETAIL},
+                                       {"failed", "why there is nothing", BZ_SHEET_TEXT}};
+static const bz_sheet_column CHECKS[] = {
+    {"run", "run", BZ_SHEET_TEXT},          {"system", "on", BZ_SHEET_TEXT},
+    {"batch", "batch", BZ_SHEET_COUNT},     {"check", "observed elsewhere", BZ_SHEET_TEXT},
+    {"verdict", "here", BZ_SHEET_TEXT},     {"found", "found", BZ_SHEET_SHARE},
+    {"limit", "holds where", BZ_SHEET_TEXT}};
+static const bz_sheet_column KERNELS[] = {{"run", "run", BZ_SHEET_TEXT},
+                                          {"system", "on", BZ_SHEET_TEXT},
+                                          {"batch", "batch", BZ_SHEET_COUNT},
+                                          {"name", "kernel", BZ_SHEET_TEXT},
+                                          {"count", "times an iteration", BZ_SHEET_COUNT},
+                                          {"time", "time of an iteration", BZ_SHEET_SECONDS},
+                                          {"share", "of kernel time", BZ_SHEET_SHARE},
+                                          {"flops_rate", "operations a second", BZ_SHEET_LARGE},
+                                          {"peak_share", "of the peak", BZ_SHEET_SHARE}};
+#define N_OF(columns) ((int)(sizeof(columns) / sizeof *(columns)))
+
+typedef struct recording {
+    bz_trace *t; /* NULL: there is none */
+    const char *folder, *run, *size;
+} recording;
+
+static int column_of(const bz_sheet *s, const char *key)
+{
+    for (int k = 0; k < s->n_columns; k++)
+        if (!strcmp(s->column[k].key, key))
+            return k;
+    return -1;
+}
+
+static bz_sheet_cell *cell(const bz_sheet *s, int row, const char *key)
+{
+    return &s->cell[row * s->n_columns + column_of(s, key)];
+}
+
+/* Into the last row, columns of the same key. */
+static void copy_row(const bz_sheet *from, int row, bz_arena *arena, bz_sheet *to)
+{
+    for (int k = 0; k < from->n_columns; k++) {
+        int at = column_of(to, from->column[k].key);
+        bool text = from->column[k].type == BZ_SHEET_TEXT || from->column[k].type == BZ_SHEET_DETAIL;
+        bz_sheet_cell v = from->cell[row * from->n_columns + k];
+        if (at >= 0)
+            to->cell[(to->n - 1) * to->n_columns + at] =
+                text ? (bz_sheet_cell){.text = v.text ? bz_arena_str(arena, v.text) : NULL} : v;
+    }
+}
+
+static const char *told(const bz_trace *t, const char *key, const char *otherwise, bz_arena *arena)
+{
+    const char *text = bz_trace_told(t, key);
+    return text ? bz_arena_str(arena, text) : otherwise;
+}
+
+/* The rows of a table of the recording; each begins with who it is of. */
+static void add_rows(bz_tables *m, const char *table, const bz_sheet *runs, bz_arena *arena, bz_sheet *out)
+{
+    const bz_sheet *s = bz_tables_fill(m, bz_table_find(table));
+    int which = column_of(s, "recording"), verdict = column_of(s, "verdict");
+    for (int i = 0; i < s->n; i++) {
+        if ((which >= 0 && strcmp(cell(s, i, "recording")->text, "this")) ||
+            (verdict >= 0 && !strcmp(cell(s, i, "verdict")->text, "not told")))
+            continue;
+        bz_sheet_cell *row = bz_sheet_row(out);
+        row[0] = *cell(runs, runs->n - 1, "run");
+        row[1] = *cell(runs, runs->n - 1, "system");
+        row[2] = *cell(runs, runs->n - 1, "batch");
+        copy_row(s, i, arena, out);
+    }
+}
+
+/* Units a second of the last row by those of another one. */
+static double ratio(const bz_sheet *s, int other)
+{
+    return cell(s, s->n - 1, "samples")->number / cell(s, other, "samples")->number;
+}
+
+static bool same(const bz_sheet *s, int other, const char *key)
+{
+    const char *a = cell(s, s->n - 1, key)->text, *b = cell(s, other, key)->text;
+    return !strcmp(a ? a : "", b ? b : "");
+}
+
+static void hold_against_others(bz_sheet *s)
+{
+    double batch = cell(s, s->n - 1, "batch")->number;
+    for (int i = 0, found = 0; i < s->n - 1; i++) {
+        if (!same(s, i, "run") || !same(s, i, "size"))
+            continue;
+        double other = cell(s, i, "batch")->number;
+        if (same(s, i, "system") && other < batch)
+            cell(s, s->n - 1, "by_batch")->number = ratio(s, i);
+        if (!same(s, i, "system") && other == batch && !found++)
+            cell(s, s->n - 1, "by_system")->number = ratio(s, i);
+    }
+}
+
+static void add_recording(recording *r, const recording *before, const char *file, bz_arena *arena,
+                          bz_suite_report *out)
+{
+    bz_error ignored;
+    const bz_trace *t = r->t;
+    bool smaller = before->t && !strcmp(before->folder, r->folder) && !strcmp(before->run, r->run) &&
+                   !strcmp(before->size, r->size);
+    bz_tables *m = bz_tables_new(t, NULL, smaller ? before->t : NULL, arena, &ignored);
+    const bz_sheet *training = bz_tables_fill(m, bz_table_find("training"));
+    bz_sheet *s = out->runs;
+    for (int i = 0; i < training->n; i++) {
+        if (strcmp(cell(training, i, "recording")->text, "this"))
+            continue;
+        bz_sheet_row(s);
+        copy_row(training, i, arena, s);
+        cell(s, s->n - 1, "run")->text = r->run;
+        cell(s, s->n - 1, "size")->text = r->size;
+        cell(s, s->n - 1, "system")->text = told(t, "gpu", told(t, "cpu", NULL, arena), arena);
+        cell(s, s->n - 1, "unit")->text = told(t, "unit", "samples", arena);
+        cell(s, s->n - 1, "file")->text = file;
+        hold_against_others(s);
+    }
+    if (training->n) {
+        add_rows(m, "training-checks", s, arena, out->checks);
+        add_rows(m, "training-kernels", s, arena, out->kernels);
+    }
+}
+
+static int add_file(const char *path, const char *folder, recording *before, bz_arena *arena, bz_suite_report *out)
+{
+    const char *name = bz_file_name(path), *dot = strchr(name, '.');
+    const char *stem = bz_arena_printf(arena, "%.*s", (int)(dot ? dot - name : (long)strlen(name)), name);
+    recording r = {.t = bz_trace_new(), .folder = folder};
+    bz_error err;
+    int rows = out->runs->n;
+    r.t->summary = true;
+    bool read = !bz_profile_read(r.t, path, &err) && !bz_trace_finish(r.t, NULL, &err);
+    if (read) {
+        r.run = told(r.t, "run", stem, arena), r.size = told(r.t, "size", "", arena);
+        add_recording(&r, before, path, arena, out);
+        bz_trace_free(before->t);
+        *before = r;
+    } else {
+        bz_trace_free(r.t);
+    }
+    if (out->runs->n > rows)
+        return 0;
+    bz_sheet_row(out->runs);
+    cell(out->runs, rows, "run")->text = stem;
+    cell(out->runs, rows, "file")->text = path;
+    cell(out->runs, rows, "failed")->text = read ? "no work in it" : bz_arena_str(arena, err.text);
+    out->failed++;
+    return 0;
+}
+
+static int is_shown(const struct dirent *e)
+{
+    return e->d_name[0] != '.';
+}
+
+/* "b2" before "b16" */
+static int by_version(const struct dirent **a, const struct dirent **b)
+{
+    return strverscmp((*a)->d_name, (*b)->d_name);
+}
+
+int bz_suite_report_make(const char *const *path, int n, bz_arena *arena, bz_suite_report *out, bz_error *err)
+{
+    recording before = {0};
+    *out = (bz_suite_report){
+        .runs = bz_sheet_new(arena, "runs", "Training runs", RUNS, N_OF(RUNS)),
+        .checks = bz_sheet_new(arena, "checks", "What was observed of other training runs", CHECKS, N_OF(CHECKS)),
+        .kernels = bz_sheet_new(arena, "kernels", "Kernels worth optimizing", KERNELS, N_OF(KERNELS))};
+    for (int i = 0; i < n; i++) {
+        struct dirent **files;
+        int found = scandir(path[i], &files, is_shown, by_version);
+        if (found < 0)
+            add_file(path[i], path[i], &before, arena, out);
+        for (int k = 0; k < found; k++) {
+            add_file(bz_arena_printf(arena, "%s/%s", path[i], files[k]->d_name), path[i], &before, arena, out);
+            free(files[k]);
+        }
+        if (found >= 0)
+            free(files);
+    }
+    bz_trace_free(before.t);
+    return out->runs->n ? 0 : bz_fail(err, BZ_BAD_INPUT, "%s: has no recordings", path[0]);
+}
