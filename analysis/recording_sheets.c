@@ -393,7 +393,7 @@ static bz_sheet *named_sheet(recording_making *m, bz_event_kind kind, const char
     for (size_t i = 0; i < n; i++) {
         bz_sheet_cell *row = bz_sheet_row(sheet);
         row[0].text = bz_string(m->trace, top[i].name);
-        row[1].text = top[i].variant ? bz_string(m->trace, top[i].variant) : NULL;
+        row[1].text = top[i].beside ? bz_string(m->trace, top[i].beside) : NULL;
         row[2].number = (double)top[i].count / m->steady;
         if (timed && top[i].time > 0) {
             row[3].number = seconds(top[i].time) / m->steady;

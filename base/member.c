@@ -21,6 +21,22 @@ static void put_rows(const bz_member *m, int n, const void *row, size_t size, in
     bz_json_array_end(j);
 }
 
+static void put_list(const bz_member *m, const void *of, bz_json *j)
+{
+    const void *list = *(const void *const *)at(of, m->offset);
+    bz_json_array(j);
+    for (int i = 0; i < *(const int *)at(of, m->count); i++)
+        if (m->type == BZ_MEMBER_TEXTS)
+            bz_json_str(j, ((const char *const *)list)[i]);
+        else if (m->type == BZ_MEMBER_INTS)
+            bz_json_int(j, ((const int *)list)[i]);
+        else if (m->type == BZ_MEMBER_COUNTS)
+            bz_json_int(j, ((const int64_t *)list)[i]);
+        else
+            bz_json_num(j, ((const double *)list)[i]);
+    bz_json_array_end(j);
+}
+
 static void put_value(const bz_member *m, const void *of, bz_json *j)
 {
     const void *field = at(of, m->offset);
@@ -30,6 +46,15 @@ static void put_value(const bz_member *m, const void *of, bz_json *j)
         break;
     case BZ_MEMBER_TOLD:
         bz_json_str(j, m->told(of));
+        break;
+    case BZ_MEMBER_FIGURE:
+        bz_json_num(j, m->figure(of));
+        break;
+    case BZ_MEMBER_TRUTH:
+        bz_json_bool(j, m->truth(of));
+        break;
+    case BZ_MEMBER_PUT:
+        m->put(of, j);
         break;
     case BZ_MEMBER_NUMBER:
         bz_json_num(j, *(const double *)field);
@@ -60,27 +85,57 @@ static void put_value(const bz_member *m, const void *of, bz_json *j)
         break;
     case BZ_MEMBER_OBJECT:
         bz_json_object(j);
-        bz_members_json(m->of, m->n_of, of, j);
+        bz_members_json(m->of, m->n_of, field, j);
+        bz_json_object_end(j);
+        break;
+    case BZ_MEMBER_POINTED:
+        bz_json_object(j);
+        bz_members_json(m->of, m->n_of, *(const void *const *)field, j);
         bz_json_object_end(j);
         break;
     case BZ_MEMBER_ROWS:
         put_rows(m->of, m->n_of, *(const void *const *)field, m->size, *(const int *)at(of, m->count), j);
         break;
     case BZ_MEMBER_TEXTS:
-        bz_json_array(j);
-        for (int i = 0; i < *(const int *)at(of, m->count); i++)
-            bz_json_str(j, (*(const char *const *const *)field)[i]);
-        bz_json_array_end(j);
+    case BZ_MEMBER_INTS:
+    case BZ_MEMBER_COUNTS:
+    case BZ_MEMBER_NUMBERS:
+        put_list(m, of, j);
         break;
     }
 }
 
 void bz_members_json(const bz_member *m, int n, const void *of, bz_json *j)
 {
-    for (int i = 0; i < n; i++) {
-        bz_json_key(j, m[i].name);
-        put_value(&m[i], of, j);
+    for (const bz_member *end = m + n; m < end; m++) {
+        const void *field = at(of, m->offset);
+        const void *part = m->type == BZ_MEMBER_POINTED ? *(const void *const *)field : field;
+        if ((m->where && !m->where(of)) || !part)
+            continue;
+        if (!m->name) {
+            bz_members_json(m->of, m->n_of, part, j);
+            continue;
+        }
+        bz_json_key(j, m->name);
+        put_value(m, of, j);
     }
+}
+
+void bz_members_object(const char *key, const bz_member *m, int n, const void *of, bz_json *j)
+{
+    bz_json_key_object(j, key);
+    bz_members_json(m, n, of, j);
+    bz_json_object_end(j);
+}
+
+void bz_members_document(const char *record, int version, const bz_member *m, int n, const void *of, int flat,
+                         bz_buf *out)
+{
+    bz_json j = bz_json_to(out, flat >= 0);
+    j.flat = flat;
+    bz_json_document(&j, record, version);
+    bz_members_json(m, n, of, &j);
+    bz_json_document_end(&j);
 }
 
 void bz_members_rows(const char *key, const bz_member *m, int n, const void *row, size_t size, int rows, bz_json *j)
@@ -110,14 +165,24 @@ void bz_members_columns(const char *columns, bz_table *t)
     }
 }
 
-static const bz_member *find(const bz_member *m, int n, const char *path)
+/* The member that a path names; `of` becomes the struct that it is of. NULL: there is none. */
+static const bz_member *find(const bz_member *m, int n, const char *path, const void **of)
 {
     size_t length = strcspn(path, ".");
-    int i = 0;
-    while (i < n && (strlen(m[i].name) != length || strncmp(m[i].name, path, length) != 0))
-        i++;
-    assert(i < n);
-    return path[length] ? find(m[i].of, m[i].n_of, path + length + 1) : &m[i];
+    for (const bz_member *end = m + n; m < end; m++) {
+        bool named = m->name && strlen(m->name) == length && !strncmp(m->name, path, length);
+        if (named && !path[length])
+            return m;
+        if (!named && m->name)
+            continue;
+        const void *part = at(*of, m->offset);
+        const bz_member *found = find(m->of, m->n_of, named ? path + length + 1 : path, &part);
+        if (found) {
+            *of = part;
+            return found;
+        }
+    }
+    return NULL;
 }
 
 static void put_cell(const bz_member *m, const void *of, bz_table *t)
@@ -145,6 +210,9 @@ void bz_members_cells(const bz_member *m, int n, const void *of, const char *col
     char column[64], member[64];
     while (*columns) {
         columns = next_column(columns, column, member);
-        put_cell(find(m, n, member), of, t);
+        const void *part = of;
+        const bz_member *found = find(m, n, member, &part);
+        assert(found);
+        put_cell(found, part, t);
     }
 }

@@ -23,20 +23,31 @@ typedef enum {
     BZ_MEMBER_BOOL,
     BZ_MEMBER_NANOSECONDS, /* int64_t; comes out as seconds */
     BZ_MEMBER_TOLD,        /* a text that a function makes of the struct */
-    BZ_MEMBER_OBJECT,      /* an object with members of the same struct */
+    BZ_MEMBER_FIGURE,      /* a number that a function makes of it */
+    BZ_MEMBER_TRUTH,       /* whether a function says so of it */
+    BZ_MEMBER_PUT,         /* what a function writes of it */
+    BZ_MEMBER_OBJECT,      /* an object with members of this struct, or of one that stands in it */
+    BZ_MEMBER_POINTED,     /* of one that it points to; nothing comes out where it points to none */
     BZ_MEMBER_ROWS,        /* an array of objects, from an array of structs */
     BZ_MEMBER_TEXTS,       /* an array of texts */
+    BZ_MEMBER_INTS,        /* of int */
+    BZ_MEMBER_COUNTS,      /* of int64_t */
+    BZ_MEMBER_NUMBERS,     /* of double */
 } bz_member_type;
 
 typedef struct bz_member {
-    const char *name;
+    const char *name; /* NULL: the members of an object stand among those around it */
     size_t offset;
     bz_member_type type;
     int n_of;
     double least, most, otherwise; /* for who reads: numbers outside count as absent; what stands for an absent one */
     const char *(*told)(const void *of);
-    const struct bz_member *of; /* [n_of]: of an object or a row */
-    size_t size, count;         /* of a row; where the int stands that says how many there are */
+    double (*figure)(const void *of);
+    void (*put)(const void *of, bz_json *j);
+    bool (*truth)(const void *of);
+    bool (*where)(const void *of); /* NULL: always; nothing comes out where it is false */
+    const struct bz_member *of;    /* [n_of]: of an object or a row */
+    size_t size, count;            /* of a row; where the int stands that says how many there are */
 } bz_member;
 
 /* The compiler tells the type. */
@@ -61,9 +72,29 @@ typedef struct bz_member {
 #define BZ_MEMBER_IF_KNOWN(of, field)     BZ_MEMBER_LIKE(#field, offsetof(of, field), BZ_MEMBER_KNOWN)
 #define BZ_MEMBER_SECONDS(of, field, key) BZ_MEMBER_LIKE(key, offsetof(of, field), BZ_MEMBER_NANOSECONDS)
 #define BZ_MEMBER_MADE(key, function)     BZ_MEMBER_LIKE(key, 0, BZ_MEMBER_TOLD, .told = (function))
-#define BZ_MEMBER_WHOLE(key, table)       BZ_MEMBER_LIKE(key, 0, BZ_MEMBER_OBJECT, .of = (table), .n_of = BZ_N_MEMBERS(table))
+#define BZ_MEMBER_NUMBER(key, function)   BZ_MEMBER_LIKE(key, 0, BZ_MEMBER_FIGURE, .figure = (function))
+#define BZ_MEMBER_HOLDS(key, function)    BZ_MEMBER_LIKE(key, 0, BZ_MEMBER_TRUTH, .truth = (function))
+#define BZ_MEMBER_WRITTEN(key, function)  BZ_MEMBER_LIKE(key, 0, BZ_MEMBER_PUT, .put = (function))
+/* An object: of the same struct, of one that stands in it, of one that it points to. */
+#define BZ_MEMBER_WHOLE(key, table)            BZ_MEMBER_OBJECT_OF(key, 0, BZ_MEMBER_OBJECT, table)
+#define BZ_MEMBER_PART(of_, field, key, table) BZ_MEMBER_OBJECT_OF(key, offsetof(of_, field), BZ_MEMBER_OBJECT, table)
+#define BZ_MEMBER_AT(of_, field, key, table)   BZ_MEMBER_OBJECT_OF(key, offsetof(of_, field), BZ_MEMBER_POINTED, table)
+#define BZ_MEMBER_OBJECT_OF(key, at, type, table)                                                                      \
+    BZ_MEMBER_LIKE(key, at, type, .of = (table), .n_of = BZ_N_MEMBERS(table))
+/* The same without an object around them, and members that some structs have not. */
+#define BZ_MEMBERS_OF(of_, field, table) BZ_MEMBER_PART(of_, field, NULL, table)
+#define BZ_MEMBERS_AT(of_, field, table) BZ_MEMBER_AT(of_, field, NULL, table)
+#define BZ_MEMBERS_WHERE(test, table)                                                                                  \
+    BZ_MEMBER_LIKE(NULL, 0, BZ_MEMBER_OBJECT, .where = (test), .of = (table), .n_of = BZ_N_MEMBERS(table))
+/* Arrays: of texts or numbers, of structs. */
 #define BZ_MEMBER_LIST(of_, field, n, key)                                                                             \
-    BZ_MEMBER_LIKE(key, offsetof(of_, field), BZ_MEMBER_TEXTS, .count = offsetof(of_, n))
+    BZ_MEMBER_LIKE(key, offsetof(of_, field),                                                                          \
+                   _Generic(((of_ *)0)->field[0],                                                                      \
+                       const char *: BZ_MEMBER_TEXTS,                                                                  \
+                       int: BZ_MEMBER_INTS,                                                                            \
+                       int64_t: BZ_MEMBER_COUNTS,                                                                      \
+                       double: BZ_MEMBER_NUMBERS),                                                                     \
+                   .count = offsetof(of_, n))
 #define BZ_MEMBER_EACH(of_, field, n, key, table)                                                                      \
     BZ_MEMBER_LIKE(key, offsetof(of_, field), BZ_MEMBER_ROWS, .of = (table), .n_of = BZ_N_MEMBERS(table),              \
                    .size = sizeof *((of_ *)0)->field, .count = offsetof(of_, n))
@@ -72,6 +103,11 @@ typedef struct bz_member {
 
 /* Members of an open object. */
 void bz_members_json(const bz_member *m, int n, const void *of, bz_json *j);
+/* "key": {…} */
+void bz_members_object(const char *key, const bz_member *m, int n, const void *of, bz_json *j);
+/* A document, with the end of its line. `flat`: as in bz_json; below 0 all of it is one line. */
+void bz_members_document(const char *record, int version, const bz_member *m, int n, const void *of, int flat,
+                         bz_buf *out);
 /* "key": [{…}, …], of `rows` structs of `size` bytes */
 void bz_members_rows(const char *key, const bz_member *m, int n, const void *row, size_t size, int rows, bz_json *j);
 

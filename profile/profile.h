@@ -521,29 +521,22 @@ typedef struct bz_idle {
 } bz_idle;
 void bz_trace_idle(const bz_trace *t, const bz_iteration *span, bz_idle *out);
 
-/* Name with count and time, largest first, over the steady iterations (all events where there are none). */
+/* What occurs with what, how often and how long, over the steady iterations (all events where there are none); the largest first. */
 typedef struct bz_top {
-    uint32_t name, variant; /* strings */
+    uint32_t name, beside; /* strings */
     int64_t count, time;
 } bz_top;
+
+/* Events of a kind; beside them their variant. */
 size_t bz_trace_top(const bz_trace *t, bz_arena *arena, bz_event_kind kind, bz_top **top);
 
-/* Library calls of the steady iterations by who asked for them, largest first; none where no back-traces were recorded. Who:
- * of each back-trace the innermost frame of the program's own Python code, else of a package's, else of the program itself. */
-typedef struct bz_caller {
-    uint32_t name, caller; /* strings */
-    int64_t count, time;
-} bz_caller;
-size_t bz_trace_callers(const bz_trace *t, bz_arena *arena, bz_caller **callers);
+/* Who asked for library calls, and beside them the call; none where no back-traces were recorded. Who: of each back-trace the
+ * innermost frame of the program's own Python code, else of a package's, else of the program itself. */
+size_t bz_trace_callers(const bz_trace *t, bz_arena *arena, bz_top **callers);
 uint32_t bz_stack_caller(const bz_trace *t, uint32_t stack); /* string */
 
-/* Idle time between consecutive library calls (on a device: between kernels) of the steady iterations,
- * grouped by the calls before and after, largest first. */
-typedef struct bz_gap {
-    uint32_t before, after; /* strings */
-    int64_t count, time;
-} bz_gap;
-size_t bz_trace_gaps(const bz_trace *t, bz_arena *arena, bz_gap **gaps);
+/* Idle time between consecutive library calls (on a device: between kernels), by the call before; beside that the one behind. */
+size_t bz_trace_gaps(const bz_trace *t, bz_arena *arena, bz_top **gaps);
 
 /* ---- output ------------------------------------------------------------------------------- */
 

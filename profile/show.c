@@ -1,5 +1,6 @@
 /* A trace for people and as JSON: the answer first, then iterations, what took the time, the gaps, and
  * what the trace does not cover. */
+#include "base/member.h"
 #include "profile/profile.h"
 
 #include <math.h>
@@ -15,34 +16,11 @@ static const char *level_name(const bz_trace *t, uint32_t level)
     return level == BZ_NONE ? "" : bz_string(t, t->level[level].name);
 }
 
-static void put_time(bz_table *table, double ns)
-{
-    bz_unit_text text;
-    char plain[32];
-    snprintf(plain, sizeof plain, "%.9f", ns / 1e9);
-    bz_table_cell(table, bz_units_time(text, ns / 1e9), plain);
-}
-
-/* A time that may be one that nobody knows. */
-static void put_known(bz_table *table, bool known, double ns)
-{
-    if (known)
-        put_time(table, ns);
-    else
-        bz_table_cell(table, "-", NULL);
-}
-
 /* Logs tell what was called and not how long it took; and what was not recorded took a time that is not 0. */
 static bool is_known(const bz_trace *t, int quantity)
 {
     bz_event_kind of = (bz_event_kind)bz_quantities[quantity].of;
     return bz_trace_has_lengths(t) && (bz_quantities[quantity].of == BZ_EVENT_KINDS || t->event[of].n);
-}
-
-static void put_percent(bz_table *table, double share)
-{
-    bz_unit_text text;
-    bz_table_cell(table, bz_units_percent(text, share), NULL);
 }
 
 /* Latencies of the steady iterations of one run of the program; n is 0 where the run has none. */
@@ -136,7 +114,7 @@ static void print_iterations(const bz_trace *t, const bz_summary *s, bz_arena *a
             if (bz_quantities[q].count)
                 bz_table_int(table, (int64_t)(cells[i] + 0.5));
             else
-                put_known(table, is_known(t, q), cells[i]);
+                BZ_ROW(table, BZ_SHOW_TIME(is_known(t, q) ? cells[i] / 1e9 : NAN));
         if (t->n_levels)
             bz_table_cell(table, level_name(t, bz_quantity_run(t, q)), NULL);
     }
@@ -170,15 +148,9 @@ static void print_levels(const bz_trace *t, bz_arena *arena, bz_buf *out)
         const char *percent[2];
         for (int i = 0; i < 2; i++)
             percent[i] = k && isfinite(more[i]) ? bz_arena_printf(arena, "%+.1f %%", 100 * more[i]) : "-";
-        bz_table_cell(table, bz_string(t, l->name), NULL);
-        put_time(table, (double)l->wall);
-        bz_table_cell(table, percent[0], NULL);
-        bz_table_int(table, l->n_iterations);
-        if (latency.n && latency.p50 > 0)
-            put_time(table, latency.p50);
-        else
-            bz_table_cell(table, "-", NULL);
-        bz_table_cell(table, percent[1], NULL);
+        BZ_ROW(table, BZ_SHOW(bz_string(t, l->name)), BZ_SHOW_TIME((double)l->wall / 1e9), BZ_SHOW(percent[0]),
+               BZ_SHOW_INT(l->n_iterations), BZ_SHOW_TIME(latency.n && latency.p50 > 0 ? latency.p50 / 1e9 : NAN),
+               BZ_SHOW(percent[1]));
     }
     bz_buf_putc(out, '\n');
     bz_table_print(table, out);
@@ -201,93 +173,121 @@ static void time_columns(bz_table *table, const bz_summary *s)
     bz_table_column(table, "of latency", BZ_RIGHT);
 }
 
-static void put_rows(bz_table *table, size_t n, int top, bz_buf *out)
+/* Rows as they are told: times in seconds, NAN where nobody knows. */
+typedef struct told_top {
+    const char *name, *beside; /* beside: NULL where there is none */
+    int64_t count;
+    double seconds;
+} told_top;
+
+typedef struct told_tops {
+    told_top *row;
+    int n, all; /* told; how many there are */
+    bool beside;
+} told_tops;
+
+static told_tops tell_tops(const bz_trace *t, const bz_top *row, size_t n, int top, bool calls, bz_arena *arena)
+{
+    told_tops told = {BZ_NEW(arena, told_top, n), n < (size_t)top ? (int)n : top, (int)n, false};
+    for (size_t i = 0; i < n; i++) {
+        bool known = row[i].time > 0 || (!calls && bz_trace_has_lengths(t));
+        told.row[i] = (told_top){bz_string(t, row[i].name), row[i].beside ? bz_string(t, row[i].beside) : NULL,
+                                 row[i].count, known ? (double)row[i].time / 1e9 : (double)NAN};
+        told.beside |= row[i].beside != 0;
+    }
+    return told;
+}
+
+static told_tops tell_events(const bz_trace *t, bz_event_kind kind, int top, bz_arena *arena)
+{
+    bz_top *row;
+    size_t n = bz_trace_top(t, arena, kind, &row);
+    return tell_tops(t, row, n, top, kind == BZ_EVENT_CALL, arena);
+}
+
+static told_tops tell_callers(const bz_trace *t, int top, bz_arena *arena)
+{
+    bz_top *row;
+    size_t n = bz_trace_callers(t, arena, &row);
+    return tell_tops(t, row, n, top, false, arena);
+}
+
+static told_tops tell_gaps(const bz_trace *t, int top, bz_arena *arena)
+{
+    bz_top *row;
+    size_t n = bz_trace_has_lengths(t) ? bz_trace_gaps(t, arena, &row) : 0;
+    return n ? tell_tops(t, row, n, top, false, arena) : (told_tops){0};
+}
+
+/* `width`: of a name, in bytes; CSV has all of it. */
+static void put_name(bz_table *table, const char *name, int width, bz_arena *arena)
+{
+    bz_table_cell(table, bz_arena_printf(arena, "%.*s", width, name), name);
+}
+
+static void put_tops(bz_table *table, const told_tops *told, bool more, bz_buf *out)
 {
     bz_buf_putc(out, '\n');
     bz_table_print(table, out);
-    if (n > (size_t)top)
-        bz_buf_printf(out, "… and %zu more: --top %zu\n", n - (size_t)top, n);
+    if (more && told->all > told->n)
+        bz_buf_printf(out, "… and %d more: --top %d\n", told->all - told->n, told->all);
 }
 
 static void print_top(const bz_trace *t, const bz_summary *s, bz_event_kind kind, const char *title, int top,
                       bz_arena *arena, bz_buf *out)
 {
-    bz_top *rows;
-    size_t n = bz_trace_top(t, arena, kind, &rows);
-    if (!n)
-        return;
-    double latency = total_latency(t, s), per = s->steady ? s->steady : 1;
+    const told_tops told = tell_events(t, kind, top, arena);
+    double latency = total_latency(t, s) / 1e9, per = s->steady ? s->steady : 1;
     bz_table *table = bz_table_new(arena);
     bz_table_column(table, title, BZ_LEFT);
-    bool variants = false;
-    for (size_t i = 0; i < n; i++)
-        variants |= rows[i].variant != 0;
-    if (variants)
+    if (told.beside)
         bz_table_column(table, "variant", BZ_LEFT);
     time_columns(table, s);
-    for (size_t i = 0; i < n && i < (size_t)top; i++) {
-        char name[100], times[32];
-        snprintf(name, sizeof name, "%.96s", bz_string(t, rows[i].name));
-        bz_table_cell(table, name, bz_string(t, rows[i].name));
-        if (variants)
-            bz_table_cell(table, bz_string(t, rows[i].variant), NULL);
-        double count = (double)rows[i].count / per;
-        snprintf(times, sizeof times, count == (double)(int64_t)count ? "%.0f" : "%.1f", count);
-        bz_table_cell(table, times, NULL);
-        bool known = rows[i].time > 0 || (kind != BZ_EVENT_CALL && bz_trace_has_lengths(t));
-        put_known(table, known, (double)rows[i].time / per);
-        if (known && latency > 0)
-            put_percent(table, (double)rows[i].time / latency);
-        else
-            bz_table_cell(table, "-", NULL);
+    for (int i = 0; i < told.n; i++) {
+        const told_top *row = &told.row[i];
+        double count = (double)row->count / per;
+        put_name(table, row->name, 96, arena);
+        if (told.beside)
+            bz_table_cell(table, row->beside ? row->beside : "", NULL);
+        BZ_ROW(table, BZ_SHOW(bz_arena_printf(arena, count == (double)(int64_t)count ? "%.0f" : "%.1f", count)),
+               BZ_SHOW_TIME(row->seconds / per), BZ_SHOW_SHARE(latency > 0 ? row->seconds / latency : NAN));
     }
-    put_rows(table, n, top, out);
+    if (told.all)
+        put_tops(table, &told, true, out);
 }
 
 static void print_callers(const bz_trace *t, const bz_summary *s, int top, bz_arena *arena, bz_buf *out)
 {
-    bz_caller *rows;
-    size_t n = bz_trace_callers(t, arena, &rows);
-    if (!n)
-        return;
-    double latency = total_latency(t, s), per = s->steady ? s->steady : 1;
+    const told_tops told = tell_callers(t, top, arena);
+    double latency = total_latency(t, s) / 1e9, per = s->steady ? s->steady : 1;
     bz_table *table = bz_table_new(arena);
     bz_table_columns(table, "asked for by|library call");
     time_columns(table, s);
-    for (size_t i = 0; i < n && i < (size_t)top; i++) {
-        char text[32], caller[100];
-        snprintf(caller, sizeof caller, "%.96s", bz_string(t, rows[i].caller));
-        bz_table_cell(table, caller, NULL);
-        bz_table_cell(table, bz_string(t, rows[i].name), NULL);
-        snprintf(text, sizeof text, "%.1f", (double)rows[i].count / per);
-        bz_table_cell(table, text, NULL);
-        put_time(table, (double)rows[i].time / per);
-        put_percent(table, latency > 0 ? (double)rows[i].time / latency : 0);
+    for (int i = 0; i < told.n; i++) {
+        const told_top *row = &told.row[i];
+        put_name(table, row->name, 96, arena);
+        BZ_ROW(table, BZ_SHOW(row->beside), BZ_SHOW(bz_arena_printf(arena, "%.1f", (double)row->count / per)),
+               BZ_SHOW_TIME(row->seconds / per), BZ_SHOW_SHARE(latency > 0 ? row->seconds / latency : 0));
     }
-    put_rows(table, n, top, out);
+    if (told.all)
+        put_tops(table, &told, true, out);
 }
 
 static void print_gaps(const bz_trace *t, const bz_summary *s, int top, bz_arena *arena, bz_buf *out)
 {
-    bz_gap *rows;
-    size_t n = bz_trace_gaps(t, arena, &rows);
-    if (!n || !t->n_iterations || !bz_trace_has_lengths(t))
-        return;
+    const told_tops told = tell_gaps(t, top, arena);
     double per = s->steady ? s->steady : 1;
     bz_table *table = bz_table_new(arena);
     bz_table_columns(table, "idle after|before|>times per iteration|>time per iteration");
-    for (size_t i = 0; i < n && i < (size_t)top; i++) {
-        char text[64];
-        snprintf(text, sizeof text, "%.60s", bz_string(t, rows[i].before));
-        bz_table_cell(table, text, NULL);
-        snprintf(text, sizeof text, "%.60s", bz_string(t, rows[i].after));
-        bz_table_cell(table, text, NULL);
-        snprintf(text, sizeof text, "%.1f", (double)rows[i].count / per);
-        bz_table_cell(table, text, NULL);
-        put_time(table, (double)rows[i].time / per);
+    for (int i = 0; i < told.n; i++) {
+        const told_top *row = &told.row[i];
+        put_name(table, row->name, 60, arena);
+        put_name(table, row->beside ? row->beside : "", 60, arena);
+        BZ_ROW(table, BZ_SHOW(bz_arena_printf(arena, "%.1f", (double)row->count / per)),
+               BZ_SHOW_TIME(row->seconds / per));
     }
-    bz_buf_putc(out, '\n');
-    bz_table_print(table, out);
+    if (told.all && t->n_iterations)
+        put_tops(table, &told, false, out);
 }
 
 void bz_trace_print(const bz_trace *t, int top, bz_buf *out)
@@ -319,26 +319,27 @@ void bz_trace_print(const bz_trace *t, int top, bz_buf *out)
     bz_arena_free(&arena);
 }
 
+/* ---- JSON ---------------------------------------------------------------------------------------- */
+
+static const bz_member QUANTILES[] = {BZ_MEMBER(bz_quantiles, p50), BZ_MEMBER(bz_quantiles, min),
+                                      BZ_MEMBER(bz_quantiles, p90), BZ_MEMBER(bz_quantiles, p99),
+                                      BZ_MEMBER(bz_quantiles, max), BZ_MEMBER(bz_quantiles, mean)};
+
 /* Traces count nanoseconds, documents seconds. */
-static void key_seconds(bz_json *j, const char *key, int64_t nanoseconds)
+static bz_quantiles in_seconds(const bz_quantiles *q)
 {
-    bz_json_key_num(j, key, (double)nanoseconds / 1e9);
+    return (bz_quantiles){.n = q->n,
+                          .p50 = q->p50 / 1e9,
+                          .min = q->min / 1e9,
+                          .p90 = q->p90 / 1e9,
+                          .p99 = q->p99 / 1e9,
+                          .max = q->max / 1e9,
+                          .mean = q->mean / 1e9};
 }
 
-/* `run`: which one they are of; NULL: the program ran once. `count`: they are numbers, no times. */
-static void json_quantiles(bz_json *j, const bz_quantiles *q, bool count, const char *run)
+static void key_known(bz_json *j, const char *key, bool known, int64_t nanoseconds)
 {
-    const struct {
-        const char *key;
-        double v;
-    } MEMBERS[] = {{"p50", q->p50}, {"min", q->min}, {"p90", q->p90},
-                   {"p99", q->p99}, {"max", q->max}, {"mean", q->mean}};
-    bz_json_object(j);
-    for (size_t i = 0; i < sizeof MEMBERS / sizeof *MEMBERS; i++)
-        bz_json_key_num(j, MEMBERS[i].key, count ? MEMBERS[i].v : MEMBERS[i].v / 1e9);
-    if (run)
-        bz_json_key_str(j, "run", run);
-    bz_json_object_end(j);
+    bz_json_key_num(j, key, known ? (double)nanoseconds / 1e9 : NAN);
 }
 
 /* An array that is empty where the program ran once. */
@@ -348,59 +349,49 @@ static void json_levels(const bz_trace *t, bz_json *j, bz_arena *arena)
     for (uint32_t k = 0; k < t->n_levels; k++) {
         const bz_level *l = &t->level[k];
         bz_quantiles latency = level_latency(l, arena), alone = level_latency(&t->level[0], arena);
+        bz_quantiles told = in_seconds(&latency);
         bz_json_object(j);
         bz_json_key_str(j, "name", bz_string(t, l->name));
         bz_json_key_bool(j, "own", k == t->own_level);
-        key_seconds(j, "wall", l->wall);
+        key_known(j, "wall", true, l->wall);
         bz_json_key_num(j, "wall_overhead", overhead((double)l->wall, (double)t->level[0].wall));
         bz_json_key_int(j, "iterations", l->n_iterations);
-        bz_json_key(j, "latency");
         if (latency.n)
-            json_quantiles(j, &latency, false, NULL);
+            bz_members_object("latency", BZ_MEMBERS(QUANTILES), &told, j);
         else
-            bz_json_null(j);
+            bz_json_key_str(j, "latency", NULL);
         bz_json_key_num(j, "latency_overhead", overhead(latency.p50, alone.p50));
         bz_json_object_end(j);
     }
     bz_json_array_end(j);
 }
 
-static void key_known(bz_json *j, const char *key, bool known, int64_t nanoseconds)
-{
-    bz_json_key_num(j, key, known ? (double)nanoseconds / 1e9 : NAN);
-}
+static const bz_member PHASES[] = {
+    BZ_MEMBER(bz_phases, prompts),
+    BZ_MEMBER(bz_phases, steps),
+    BZ_MEMBER(bz_phases, prompt_tokens),
+    BZ_MEMBER(bz_phases, batch),
+    BZ_MEMBER(bz_phases, prefill),
+    BZ_MEMBER(bz_phases, decode),
+    BZ_MEMBER_AS(bz_phases, rate, "tokens_per_second"),
+};
 
-static void json_top(const bz_trace *t, bz_json *j, const char *key, bz_event_kind kind, int top, bz_arena *arena)
+/* Null where nobody knows it; of several runs with the one that it is of. */
+static void json_quantity(const bz_trace *t, const bz_summary *s, int q, bz_json *j)
 {
-    bz_top *rows;
-    size_t n = bz_trace_top(t, arena, kind, &rows);
-    bz_json_key_array(j, key);
-    for (size_t i = 0; i < n && i < (size_t)top; i++) {
-        bz_json_object(j);
-        bz_json_key_str(j, "name", bz_string(t, rows[i].name));
-        if (rows[i].variant)
-            bz_json_key_str(j, "variant", bz_string(t, rows[i].variant));
-        bz_json_key_int(j, "count", rows[i].count);
-        key_known(j, "seconds", rows[i].time > 0 || (kind != BZ_EVENT_CALL && bz_trace_has_lengths(t)), rows[i].time);
-        bz_json_object_end(j);
+    bool count = bz_quantities[q].count;
+    uint32_t run = bz_quantity_run(t, q);
+    bz_quantiles told = count ? s->of[q] : in_seconds(&s->of[q]);
+    bz_json_key(j, bz_quantities[q].json);
+    if (!count && !is_known(t, q)) {
+        bz_json_null(j);
+        return;
     }
-    bz_json_array_end(j);
-}
-
-static void json_callers(const bz_trace *t, bz_json *j, int top, bz_arena *arena)
-{
-    bz_caller *rows;
-    size_t n = bz_trace_callers(t, arena, &rows);
-    bz_json_key_array(j, "callers");
-    for (size_t i = 0; i < n && i < (size_t)top; i++) {
-        bz_json_object(j);
-        bz_json_key_str(j, "caller", bz_string(t, rows[i].caller));
-        bz_json_key_str(j, "name", bz_string(t, rows[i].name));
-        bz_json_key_int(j, "count", rows[i].count);
-        key_seconds(j, "seconds", rows[i].time);
-        bz_json_object_end(j);
-    }
-    bz_json_array_end(j);
+    bz_json_object(j);
+    bz_members_json(BZ_MEMBERS(QUANTILES), &told, j);
+    if (run != BZ_NONE)
+        bz_json_key_str(j, "run", level_name(t, run));
+    bz_json_object_end(j);
 }
 
 static void json_iterations(const bz_trace *t, const bz_summary *s, bz_json *j)
@@ -414,35 +405,23 @@ static void json_iterations(const bz_trace *t, const bz_summary *s, bz_json *j)
     bz_json_key_str(j, "origin", t->n_iterations ? ORIGIN_NAMES[t->origin] : NULL);
     key_known(j, "run_kernel_time", t->event[BZ_EVENT_KERNEL].n > 0, bz_trace_kernel_time(t));
     bz_phases phases;
-    bz_json_key(j, "phases");
     if (bz_trace_phases(t, &phases)) {
-        bz_json_object(j);
-        bz_json_key_int(j, "prompts", phases.prompts);
-        bz_json_key_int(j, "steps", phases.steps);
-        bz_json_key_int(j, "prompt_tokens", phases.prompt_tokens);
-        bz_json_key_int(j, "batch", phases.batch);
-        bz_json_key_num(j, "prefill", phases.prompts ? phases.prefill : NAN);
-        bz_json_key_num(j, "decode", phases.decode);
-        bz_json_key_num(j, "tokens_per_second", phases.rate > 0 ? phases.rate : NAN);
-        bz_json_object_end(j);
+        phases.prefill = phases.prompts ? phases.prefill : NAN;
+        phases.rate = phases.rate > 0 ? phases.rate : NAN;
+        bz_members_object("phases", BZ_MEMBERS(PHASES), &phases, j);
     } else {
+        bz_json_key(j, "phases");
         bz_json_null(j);
     }
     bz_json_key_object(j, "steady");
-    for (int q = 0; q < BZ_QUANTITIES; q++) {
-        bz_json_key(j, bz_quantities[q].json);
-        if (!bz_quantities[q].count && !is_known(t, q))
-            bz_json_null(j);
-        else
-            json_quantiles(j, &s->of[q], bz_quantities[q].count,
-                           bz_quantity_run(t, q) == BZ_NONE ? NULL : level_name(t, bz_quantity_run(t, q)));
-    }
+    for (int q = 0; q < BZ_QUANTITIES; q++)
+        json_quantity(t, s, q, j);
     bz_json_object_end(j);
     bz_json_key_array(j, "each");
     for (uint32_t i = 0; i < t->n_iterations; i++) {
         bz_json_object(j);
-        key_seconds(j, "start", t->iteration[i].start);
-        key_seconds(j, "begin", bz_iteration_begin(t, i)); /* of the latency: later where work queued */
+        key_known(j, "start", true, t->iteration[i].start);
+        key_known(j, "begin", true, bz_iteration_begin(t, i)); /* of the latency: later where work queued */
         bz_json_key_bool(j, "warm_up", t->iteration[i].warm_up);
         bz_json_key_str(j, "phase", bz_step_phase_name(t->iteration[i].phase));
         bz_json_key_int(j, "tokens", t->iteration[i].tokens);
@@ -457,6 +436,50 @@ static void json_iterations(const bz_trace *t, const bz_summary *s, bz_json *j)
     bz_json_object_end(j);
 }
 
+static void json_files(const bz_trace *t, bz_json *j)
+{
+    bz_json_key_array(j, "files");
+    for (uint32_t i = 0; i < t->n_sources; i++) {
+        bz_json_object(j);
+        bz_json_key_str(j, "path", bz_string(t, t->source[i].path));
+        bz_json_key_str(j, "format", bz_string(t, t->source[i].format));
+        bz_json_key_int(j, "events", t->source[i].events);
+        bz_json_key_bool(j, "truncated", t->source[i].truncated);
+        bz_json_object_end(j);
+    }
+    bz_json_array_end(j);
+    bz_json_key_array(j, "facts");
+    for (uint32_t i = 0; i < t->n_facts; i++) {
+        bz_json_object(j);
+        bz_json_key_str(j, "key", bz_string(t, t->fact[i].key));
+        bz_json_key_str(j, "value", bz_string(t, t->fact[i].value));
+        bz_json_object_end(j);
+    }
+    bz_json_array_end(j);
+    bz_json_key_object(j, "events");
+    for (int k = 0; k < BZ_EVENT_KINDS; k++)
+        bz_json_key_int(j, bz_event_kind_name((bz_event_kind)k), (int64_t)t->event[k].n);
+    bz_json_object_end(j);
+}
+
+static bool has_variant(const void *row)
+{
+    return ((const told_top *)row)->beside != NULL;
+}
+
+static const bz_member VARIANT[] = {BZ_MEMBER_AS(told_top, beside, "variant")};
+static const bz_member EVENT[] = {BZ_MEMBER(told_top, name), BZ_MEMBERS_WHERE(has_variant, VARIANT),
+                                  BZ_MEMBER(told_top, count), BZ_MEMBER(told_top, seconds)};
+static const bz_member CALLER[] = {BZ_MEMBER_AS(told_top, name, "caller"), BZ_MEMBER_AS(told_top, beside, "name"),
+                                   BZ_MEMBER(told_top, count), BZ_MEMBER(told_top, seconds)};
+static const bz_member GAP[] = {BZ_MEMBER_AS(told_top, name, "after"), BZ_MEMBER_AS(told_top, beside, "before"),
+                                BZ_MEMBER(told_top, count), BZ_MEMBER(told_top, seconds)};
+
+static void json_tops(const char *key, const bz_member member[4], told_tops told, bz_json *j)
+{
+    bz_members_rows(key, member, 4, told.row, sizeof *told.row, told.n, j);
+}
+
 void bz_trace_json(const bz_trace *t, int top, bz_buf *out)
 {
     bz_arena arena = {0};
@@ -464,46 +487,14 @@ void bz_trace_json(const bz_trace *t, int top, bz_buf *out)
     bz_summary_make(t, &arena, &s);
     bz_json j = bz_json_to(out, true);
     bz_json_document(&j, "profile", 1);
-    bz_json_key_array(&j, "files");
-    for (uint32_t i = 0; i < t->n_sources; i++) {
-        bz_json_object(&j);
-        bz_json_key_str(&j, "path", bz_string(t, t->source[i].path));
-        bz_json_key_str(&j, "format", bz_string(t, t->source[i].format));
-        bz_json_key_int(&j, "events", t->source[i].events);
-        bz_json_key_bool(&j, "truncated", t->source[i].truncated);
-        bz_json_object_end(&j);
-    }
-    bz_json_array_end(&j);
-    bz_json_key_array(&j, "facts");
-    for (uint32_t i = 0; i < t->n_facts; i++) {
-        bz_json_object(&j);
-        bz_json_key_str(&j, "key", bz_string(t, t->fact[i].key));
-        bz_json_key_str(&j, "value", bz_string(t, t->fact[i].value));
-        bz_json_object_end(&j);
-    }
-    bz_json_array_end(&j);
-    bz_json_key_object(&j, "events");
-    for (int k = 0; k < BZ_EVENT_KINDS; k++)
-        bz_json_key_int(&j, bz_event_kind_name((bz_event_kind)k), (int64_t)t->event[k].n);
-    bz_json_object_end(&j);
+    json_files(t, &j);
     json_levels(t, &j, &arena);
     json_iterations(t, &s, &j);
-    json_top(t, &j, "calls", BZ_EVENT_CALL, top, &arena);
-    json_top(t, &j, "kernels", BZ_EVENT_KERNEL, top, &arena);
-    json_top(t, &j, "operators", BZ_EVENT_OP, top, &arena);
-    json_callers(t, &j, top, &arena);
-    bz_gap *gaps;
-    size_t n = bz_trace_has_lengths(t) ? bz_trace_gaps(t, &arena, &gaps) : 0;
-    bz_json_key_array(&j, "gaps");
-    for (size_t i = 0; i < n && i < (size_t)top; i++) {
-        bz_json_object(&j);
-        bz_json_key_str(&j, "after", bz_string(t, gaps[i].before));
-        bz_json_key_str(&j, "before", bz_string(t, gaps[i].after));
-        bz_json_key_int(&j, "count", gaps[i].count);
-        key_seconds(&j, "seconds", gaps[i].time);
-        bz_json_object_end(&j);
-    }
-    bz_json_array_end(&j);
+    json_tops("calls", EVENT, tell_events(t, BZ_EVENT_CALL, top, &arena), &j);
+    json_tops("kernels", EVENT, tell_events(t, BZ_EVENT_KERNEL, top, &arena), &j);
+    json_tops("operators", EVENT, tell_events(t, BZ_EVENT_OP, top, &arena), &j);
+    json_tops("callers", CALLER, tell_callers(t, top, &arena), &j);
+    json_tops("gaps", GAP, tell_gaps(t, top, &arena), &j);
     bz_json_key_array(&j, "coverage");
     for (uint32_t i = 0; i < t->n_coverage; i++) {
         bz_json_object(&j);
@@ -514,7 +505,6 @@ void bz_trace_json(const bz_trace *t, int top, bz_buf *out)
         bz_json_object_end(&j);
     }
     bz_json_array_end(&j);
-    bz_json_object_end(&j);
-    bz_buf_putc(out, '\n');
+    bz_json_document_end(&j);
     bz_arena_free(&arena);
 }

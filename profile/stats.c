@@ -338,115 +338,106 @@ static bool counts(const bz_trace *t, bz_event_kind kind, size_t i, uint32_t *it
     return !t->n_iterations || bz_iteration_is_steady(t, it);
 }
 
-/* Numbers for pairs of strings, in order of appearance. Most pairs are the last one that began with the same string. */
+/* Rows for pairs of strings. Most pairs are the last one that began with the same string. */
 typedef struct {
     bz_map ids;
     struct {
         uint32_t second, id;
     } * last; /* [n_strings] by the first string */
-    uint32_t n;
-} pairs;
+    bz_arena *arena;
+    bz_top *row;
+    size_t n;
+} tops;
 
-static pairs pairs_new(const bz_trace *t)
+static tops tops_new(const bz_trace *t, bz_arena *arena)
 {
-    pairs p = {.last = bz_alloc(bz_strings(t), sizeof *p.last)};
+    tops p = {.last = bz_alloc(bz_strings(t), sizeof *p.last), .arena = arena};
     memset(p.last, 0xff, bz_strings(t) * sizeof *p.last);
     return p;
 }
 
-static uint32_t pair_number(pairs *p, bz_arena *arena, uint32_t first, uint32_t second)
+static void tops_add(tops *p, uint32_t name, uint32_t beside, int64_t time)
 {
-    if (p->last[first].second != second) {
-        uint32_t pair[2] = {first, second}, id = bz_map_get(&p->ids, pair, sizeof pair);
-        if (id == BZ_MAP_NONE)
-            id = bz_map_add(&p->ids, bz_arena_dup(arena, pair, sizeof pair), sizeof pair, p->n++);
-        p->last[first].second = second;
-        p->last[first].id = id;
+    if (p->last[name].second != beside) {
+        uint32_t pair[2] = {name, beside}, id = bz_map_get(&p->ids, pair, sizeof pair);
+        if (id == BZ_MAP_NONE) {
+            id = bz_map_add(&p->ids, bz_arena_dup(p->arena, pair, sizeof pair), sizeof pair, (uint32_t)p->n);
+            BZ_ARENA_ROOM(p->arena, p->row, p->n);
+            p->row[p->n++] = (bz_top){.name = name, .beside = beside};
+        }
+        p->last[name].second = beside;
+        p->last[name].id = id;
     }
-    return p->last[first].id;
+    bz_top *row = &p->row[p->last[name].id];
+    row->count++;
+    bz_time_add(&row->time, time);
 }
 
-static void pairs_free(pairs *p)
+static int by_time(const void *a, const void *b)
+{
+    const bz_top *p = a, *q = b;
+    int most = BZ_THEN(BZ_ORDER(q->time, p->time), BZ_ORDER(q->count, p->count));
+    return BZ_THEN(most, BZ_THEN(BZ_ORDER(p->name, q->name), BZ_ORDER(p->beside, q->beside)));
+}
+
+static size_t tops_end(tops *p, bz_top **rows)
 {
     bz_map_free(&p->ids);
     free(p->last);
-}
-
-static int by_top_time(const void *a, const void *b)
-{
-    const bz_top *p = a, *q = b;
-    return BZ_THEN(BZ_ORDER(q->time, p->time), BZ_THEN(BZ_ORDER(q->count, p->count), BZ_ORDER(p->name, q->name)));
+    if (p->n)
+        qsort(p->row, p->n, sizeof *p->row, by_time);
+    *rows = p->row;
+    return p->n;
 }
 
 size_t bz_trace_top(const bz_trace *t, bz_arena *arena, bz_event_kind kind, bz_top **top)
 {
     const bz_events *e = &t->event[kind];
-    pairs ids = pairs_new(t);
-    size_t n = 0, cap = 64;
+    tops found = tops_new(t, arena);
     uint32_t iteration = 0;
-    *top = BZ_NEW(arena, bz_top, cap);
-    for (size_t i = 0; i < e->n; i++) {
-        if (!counts(t, kind, i, &iteration))
-            continue;
-        uint32_t name = e->short_name ? e->short_name[i] : e->name[i], variant = e->variant ? e->variant[i] : 0,
-                 id = pair_number(&ids, arena, name, variant);
-        if (id == n) {
-            if (n == cap) {
-                *top = bz_arena_grow(arena, *top, n, cap * 2, sizeof **top);
-                cap *= 2;
-            }
-            (*top)[n++] = (bz_top){.name = name, .variant = variant};
-        }
-        (*top)[id].count++;
-        bz_time_add(&(*top)[id].time, e->end[i] - e->start[i]);
-    }
-    pairs_free(&ids);
-    qsort(*top, n, sizeof **top, by_top_time);
-    return n;
+    for (size_t i = 0; i < e->n; i++)
+        if (counts(t, kind, i, &iteration))
+            tops_add(&found, e->short_name ? e->short_name[i] : e->name[i], e->variant ? e->variant[i] : 0,
+                     e->end[i] - e->start[i]);
+    return tops_end(&found, top);
 }
 
-static int by_gap_time(const void *a, const void *b)
+size_t bz_trace_callers(const bz_trace *t, bz_arena *arena, bz_top **callers)
 {
-    const bz_gap *p = a, *q = b;
-    return BZ_THEN(BZ_ORDER(q->time, p->time), BZ_ORDER(p->before, q->before));
+    const bz_events *call = &t->event[BZ_EVENT_CALL];
+    tops found = tops_new(t, arena);
+    uint32_t *of = bz_alloc(bz_stacks(t) + 1, sizeof *of);
+    for (uint32_t i = 0; i < bz_stacks(t); i++)
+        of[i] = bz_stack_caller(t, i);
+    for (size_t i = 0; i < call->n; i++)
+        if (call->stack[i] && bz_event_counts(t, BZ_EVENT_CALL, i))
+            tops_add(&found, of[call->stack[i]], call->name[i], call->end[i] - call->start[i]);
+    free(of);
+    return tops_end(&found, callers);
 }
 
-size_t bz_trace_gaps(const bz_trace *t, bz_arena *arena, bz_gap **gaps)
+size_t bz_trace_gaps(const bz_trace *t, bz_arena *arena, bz_top **gaps)
 {
     bz_event_kind kind = t->event[BZ_EVENT_KERNEL].n ? BZ_EVENT_KERNEL
                          : t->event[BZ_EVENT_CALL].n ? BZ_EVENT_CALL
                                                      : BZ_EVENT_OP;
     const bz_events *e = &t->event[kind];
-    pairs ids = pairs_new(t);
-    size_t n = 0, cap = 64;
-    *gaps = BZ_NEW(arena, bz_gap, cap);
+    tops found = tops_new(t, arena);
     uint32_t before = BZ_NONE, last_iteration = BZ_NONE, iteration = 0;
     int64_t end = 0;
     for (size_t i = 0; i < e->n; i++) {
         if (!counts(t, kind, i, &iteration))
             continue;
         uint32_t name = e->short_name ? e->short_name[i] : e->name[i];
-        if (before != BZ_NONE && iteration == last_iteration && e->start[i] > end) {
-            uint32_t id = pair_number(&ids, arena, before, name);
-            if (id == n) {
-                if (n == cap) {
-                    *gaps = bz_arena_grow(arena, *gaps, n, cap * 2, sizeof **gaps);
-                    cap *= 2;
-                }
-                (*gaps)[n++] = (bz_gap){.before = before, .after = name};
-            }
-            (*gaps)[id].count++;
-            bz_time_add(&(*gaps)[id].time, e->start[i] - end);
-        }
+        if (before != BZ_NONE && iteration == last_iteration && e->start[i] > end)
+            tops_add(&found, before, name, e->start[i] - end);
         if (iteration != last_iteration || before == BZ_NONE || e->end[i] > end) {
             end = e->end[i];
             before = name;
         }
         last_iteration = iteration;
     }
-    pairs_free(&ids);
-    qsort(*gaps, n, sizeof **gaps, by_gap_time);
-    return n;
+    return tops_end(&found, gaps);
 }
 
 const char *bz_copy_direction(uint32_t kind)

@@ -12,14 +12,11 @@ static const bz_member PATTERN[] = {
     BZ_MEMBER(bz_fusion_row, alone),          BZ_MEMBER(bz_fusion_row, alone_parallel),
 };
 
-static void put_fusion(const bz_fusion *f, bz_json *j)
-{
-    bz_json_key_object(j, "fusion");
-    bz_json_key_num(j, "sequential", f->sequential);
-    bz_json_key_num(j, "parallel", f->parallel);
-    bz_members_rows("patterns", BZ_MEMBERS(PATTERN), f->row, sizeof *f->row, f->n, j);
-    bz_json_object_end(j);
-}
+static const bz_member FUSION[] = {
+    BZ_MEMBER(bz_fusion, sequential),
+    BZ_MEMBER(bz_fusion, parallel),
+    BZ_MEMBER_EACH(bz_fusion, row, n, "patterns", PATTERN),
+};
 
 static const bz_member WAY[] = {
     BZ_MEMBER(bz_unit_way, name),           BZ_MEMBER(bz_unit_way, layout),      BZ_MEMBER(bz_unit_way, calibrated),
@@ -35,12 +32,12 @@ static const bz_member UNIT[] = {
     BZ_MEMBER(bz_unit_row, best_way),
 };
 
+static const bz_member UNITS[] = {BZ_MEMBER(bz_units, unit), BZ_MEMBER(bz_units, used), BZ_MEMBER(bz_units, could)};
+
 static void put_units(const bz_bound *b, const bz_units *u, bool ways, bz_json *j)
 {
     bz_json_key_object(j, "units");
-    bz_json_key_str(j, "unit", u->unit);
-    bz_json_key_int(j, "used", u->used);
-    bz_json_key_int(j, "could", u->could);
+    bz_members_json(BZ_MEMBERS(UNITS), u, j);
     bz_json_key_array(j, "rows");
     for (int i = 0; i < u->n; i++) {
         const bz_unit_row *r = &u->row[i];
@@ -59,11 +56,20 @@ static void put_units(const bz_bound *b, const bz_units *u, bool ways, bz_json *
 
 void report_gains_json(const bz_analysis *a, bz_json *j)
 {
-    if (a->fusion)
-        put_fusion(a->fusion, j);
+    static const bz_member GAINS[] = {BZ_MEMBER_AT(bz_analysis, fusion, "fusion", FUSION)};
+    bz_members_json(BZ_MEMBERS(GAINS), a, j);
     if (a->units)
         put_units(&a->bound, a->units, true, j);
 }
+
+static bool contradicts(const void *step)
+{
+    return ((const bz_step *)step)->seconds < 0;
+}
+
+static const bz_member CONTRADICTION[] = {BZ_MEMBER_HOLDS("contradiction", contradicts)};
+static const bz_member STEP[] = {BZ_MEMBER(bz_step, name), BZ_MEMBER(bz_step, seconds),
+                                 BZ_MEMBERS_WHERE(contradicts, CONTRADICTION)};
 
 static void put_waterfall(const bz_waterfall *w, bz_json *j)
 {
@@ -71,16 +77,7 @@ static void put_waterfall(const bz_waterfall *w, bz_json *j)
     bz_json_key_object(j, "waterfall");
     bz_json_key_num(j, "from", w->from);
     bz_json_key_num(j, "to", w->to);
-    bz_json_key_array(j, "steps");
-    for (int i = 0; i < w->n; i++) {
-        bz_json_object(j);
-        bz_json_key_str(j, "name", w->step[i].name);
-        bz_json_key_num(j, "seconds", w->step[i].seconds);
-        if (w->step[i].seconds < 0)
-            bz_json_key_bool(j, "contradiction", true);
-        bz_json_object_end(j);
-    }
-    bz_json_array_end(j);
+    bz_members_rows("steps", BZ_MEMBERS(STEP), w->step, sizeof *w->step, w->n, j);
     bz_json_key_array(j, "joint");
     for (int ways = 0; ways < 1 << BZ_WAYS; ways++) {
         bz_json_object(j);
@@ -96,24 +93,19 @@ static void put_waterfall(const bz_waterfall *w, bz_json *j)
     bz_json_object_end(j);
 }
 
-/* What the program does already: null where nothing tells. */
-static void put_states(const bz_ladder *l, bz_json *j)
+/* Null where nothing tells. */
+static void put_holds(const void *state, bz_json *j)
 {
-    bz_json_key_array(j, "states");
-    for (int i = 0; i < l->n_states; i++) {
-        const bz_state *s = &l->state[i];
-        bz_json_object(j);
-        bz_json_key_str(j, "id", s->id);
-        bz_json_key_str(j, "what", s->what);
-        if (s->known)
-            bz_json_key_bool(j, "holds", s->holds);
-        else
-            bz_json_key_str(j, "holds", NULL);
-        bz_json_key_str(j, "evidence", s->evidence);
-        bz_json_object_end(j);
-    }
-    bz_json_array_end(j);
+    const bz_state *s = state;
+    if (s->known)
+        bz_json_bool(j, s->holds);
+    else
+        bz_json_null(j);
 }
+
+/* What the program does already. */
+static const bz_member STATE[] = {BZ_MEMBER(bz_state, id), BZ_MEMBER(bz_state, what),
+                                  BZ_MEMBER_WRITTEN("holds", put_holds), BZ_MEMBER(bz_state, evidence)};
 
 static const bz_member ANSWER[] = {
     BZ_MEMBER(bz_answer, item),
@@ -130,9 +122,12 @@ static const bz_member ADVICE[] = {
 
 void report_advice_json(const bz_ladder *l, bz_json *j)
 {
-    bz_members_rows("advice", BZ_MEMBERS(ADVICE), l->advice, sizeof *l->advice, l->n_advices, j);
-    bz_members_rows("answers", BZ_MEMBERS(ANSWER), l->answer, sizeof *l->answer, l->n_answers, j);
-    put_states(l, j);
+    static const bz_member LISTS[] = {
+        BZ_MEMBER_EACH(bz_ladder, advice, n_advices, "advice", ADVICE),
+        BZ_MEMBER_EACH(bz_ladder, answer, n_answers, "answers", ANSWER),
+        BZ_MEMBER_EACH(bz_ladder, state, n_states, "states", STATE),
+    };
+    bz_members_json(BZ_MEMBERS(LISTS), l, j);
 }
 
 void report_steps_json(const bz_bound *b, const bz_ladder *l, bz_json *j)

@@ -82,8 +82,18 @@ void bz_report_csv(const bz_analysis *a, int n, bz_buf *out)
 
 static const bz_member PHASE[] = {BZ_MEMBER(bz_bound_phase, phase), BZ_MEMBER(bz_bound_phase, layers),
                                   BZ_MEMBER(bz_bound_phase, sequential), BZ_MEMBER(bz_bound_phase, hardware)};
-
 static const bz_member STREAM[] = {BZ_MEMBER(struct bz_streams_tried, k), BZ_MEMBER(struct bz_streams_tried, seconds)};
+static const bz_member SPAN[] = {BZ_MEMBER(bz_module, begin), BZ_MEMBER(bz_module, end), BZ_MEMBER(bz_module, width)};
+static const bz_member MODULE[] = {
+    BZ_MEMBERS_AT(bz_bound_module, module, SPAN),
+    BZ_MEMBER(bz_bound_module, within),
+    BZ_MEMBER_AS(bz_bound_module, cost.sequential, "sequential"),
+    BZ_MEMBER_AS(bz_bound_module, cost.parallel, "parallel"),
+};
+static const bz_member SCHEDULES[] = {
+    BZ_MEMBER_LIST(bz_bound, path.node, path.n, "path"),
+    BZ_MEMBER_EACH(bz_bound, module, n_modules, "modules", MODULE),
+};
 
 static void put_schedules(const bz_bound *b, bz_json *j)
 {
@@ -92,58 +102,32 @@ static void put_schedules(const bz_bound *b, bz_json *j)
     if (n)
         bz_members_rows("phases", BZ_MEMBERS(PHASE), phase, sizeof *phase, n, j);
     bz_members_rows("streams", BZ_MEMBERS(STREAM), b->streams.at, sizeof *b->streams.at, b->streams.n, j);
-    bz_json_key_array(j, "path");
-    for (int i = 0; i < b->path.n; i++)
-        bz_json_int(j, b->path.node[i]);
-    bz_json_array_end(j);
-    bz_json_key_array(j, "modules");
-    for (int i = 0; i < b->n_modules; i++) {
-        const bz_bound_module *m = &b->module[i];
-        bz_json_object(j);
-        bz_json_key_int(j, "begin", m->module->begin);
-        bz_json_key_int(j, "end", m->module->end);
-        bz_json_key_int(j, "width", m->module->width);
-        bz_json_key_int(j, "within", m->within);
-        bz_json_key_num(j, "sequential", m->cost.sequential);
-        bz_json_key_num(j, "parallel", m->cost.parallel);
-        bz_json_object_end(j);
-    }
-    bz_json_array_end(j);
+    bz_members_json(BZ_MEMBERS(SCHEDULES), b, j);
 }
 
-static const bz_member COVERAGE[] = {
-    BZ_MEMBER_AS(bz_coverage_sum, layers, "n_layers"),
-    BZ_MEMBER(bz_coverage_sum, measured),
-    BZ_MEMBER(bz_coverage_sum, imported),
-    BZ_MEMBER(bz_coverage_sum, modelled),
-    BZ_MEMBER(bz_coverage_sum, unpriced),
-    BZ_MEMBER(bz_coverage_sum, free),
-    BZ_MEMBER(bz_coverage_sum, noisy),
-    BZ_MEMBER(bz_coverage_sum, reference),
-    BZ_MEMBER(bz_coverage_sum, floor),
-    BZ_MEMBER(bz_coverage_sum, branches),
-    BZ_MEMBER(bz_coverage_sum, loops),
-    BZ_MEMBER(bz_coverage_sum, loops_open),
-    BZ_MEMBER(bz_coverage_sum, macs),
-    BZ_MEMBER(bz_coverage_sum, macs_measured),
-    BZ_MEMBER(bz_coverage_sum, macs_imported),
-    BZ_MEMBER(bz_coverage_sum, macs_modelled),
-    BZ_MEMBER(bz_coverage_sum, macs_unpriced),
-};
-
-static void put_coverage(const bz_coverage_sum *c, bz_json *j)
+static bool is_complete(const void *coverage)
 {
-    bz_json_key_bool(j, "complete", !c->unpriced);
-    bz_members_json(BZ_MEMBERS(COVERAGE), c, j);
-    if (!c->predicted)
-        return;
-    bz_json_key_int(j, "predicted", c->predicted);
-    bz_json_key_num(j, "macs_predicted", c->macs_predicted);
+    return !((const bz_coverage_sum *)coverage)->unpriced;
 }
 
-static const bz_member REGRET[] = {
-    BZ_MEMBER(bz_regret, calls),  BZ_MEMBER(bz_regret, known), BZ_MEMBER(bz_regret, used),   BZ_MEMBER(bz_regret, best),
-    BZ_MEMBER(bz_regret, chosen), BZ_MEMBER(bz_regret, loss),  BZ_MEMBER(bz_regret, faster),
+static bool has_predicted(const void *coverage)
+{
+    return ((const bz_coverage_sum *)coverage)->predicted > 0;
+}
+
+static const bz_member PREDICTED[] = {BZ_MEMBER(bz_coverage_sum, predicted),
+                                      BZ_MEMBER(bz_coverage_sum, macs_predicted)};
+static const bz_member COVERAGE[] = {
+    BZ_MEMBER_HOLDS("complete", is_complete),   BZ_MEMBER_AS(bz_coverage_sum, layers, "n_layers"),
+    BZ_MEMBER(bz_coverage_sum, measured),       BZ_MEMBER(bz_coverage_sum, imported),
+    BZ_MEMBER(bz_coverage_sum, modelled),       BZ_MEMBER(bz_coverage_sum, unpriced),
+    BZ_MEMBER(bz_coverage_sum, free),           BZ_MEMBER(bz_coverage_sum, noisy),
+    BZ_MEMBER(bz_coverage_sum, reference),      BZ_MEMBER(bz_coverage_sum, floor),
+    BZ_MEMBER(bz_coverage_sum, branches),       BZ_MEMBER(bz_coverage_sum, loops),
+    BZ_MEMBER(bz_coverage_sum, loops_open),     BZ_MEMBER(bz_coverage_sum, macs),
+    BZ_MEMBER(bz_coverage_sum, macs_measured),  BZ_MEMBER(bz_coverage_sum, macs_imported),
+    BZ_MEMBER(bz_coverage_sum, macs_modelled),  BZ_MEMBER(bz_coverage_sum, macs_unpriced),
+    BZ_MEMBERS_WHERE(has_predicted, PREDICTED),
 };
 
 static const bz_member REGRET_ROW[] = {
@@ -153,19 +137,27 @@ static const bz_member REGRET_ROW[] = {
     BZ_MEMBER(bz_regret_row, chosen),       BZ_MEMBER(bz_regret_row, loss),
 };
 
-static void put_regret(const bz_regret *r, bz_json *j)
+static const bz_member REGRET[] = {
+    BZ_MEMBER(bz_regret, calls),  BZ_MEMBER(bz_regret, known),
+    BZ_MEMBER(bz_regret, used),   BZ_MEMBER(bz_regret, best),
+    BZ_MEMBER(bz_regret, chosen), BZ_MEMBER(bz_regret, loss),
+    BZ_MEMBER(bz_regret, faster), BZ_MEMBER_EACH(bz_regret, row, n, "rows", REGRET_ROW),
+};
+
+/* The latency is that of the run that was recorded least. */
+static bool has_levels(const void *ladder)
 {
-    bz_json_key_object(j, "algorithms");
-    bz_members_json(BZ_MEMBERS(REGRET), r, j);
-    bz_members_rows("rows", BZ_MEMBERS(REGRET_ROW), r->row, sizeof *r->row, r->n, j);
-    bz_json_object_end(j);
+    return ((const bz_ladder *)ladder)->run != NULL;
 }
 
+static const bz_member LEVELS[] = {BZ_MEMBER_AS(bz_ladder, run, "latency_run"), BZ_MEMBER(bz_ladder, recorded)};
 static const bz_member LADDER[] = {
-    BZ_MEMBER(bz_ladder, profile), BZ_MEMBER(bz_ladder, iterations), BZ_MEMBER(bz_ladder, device),
-    BZ_MEMBER(bz_ladder, busy),    BZ_MEMBER(bz_ladder, latency),
-};
-static const bz_member RUNGS[] = {
+    BZ_MEMBER(bz_ladder, profile),
+    BZ_MEMBER(bz_ladder, iterations),
+    BZ_MEMBER(bz_ladder, device),
+    BZ_MEMBER(bz_ladder, busy),
+    BZ_MEMBER(bz_ladder, latency),
+    BZ_MEMBERS_WHERE(has_levels, LEVELS),
     BZ_MEMBER(bz_ladder, idle),
     BZ_MEMBER(bz_ladder, excess),
     BZ_MEMBER(bz_ladder, overlap),
@@ -176,24 +168,13 @@ static const bz_member RUNGS[] = {
     BZ_MEMBER_AS(bz_ladder, without, "layers_at_bound_alone"),
     BZ_MEMBER(bz_ladder, defect),
     BZ_MEMBER(bz_ladder, foreign),
+    BZ_MEMBER_AT(bz_ladder, regret, "algorithms", REGRET),
 };
-
-static void put_rungs(const bz_ladder *l, bz_json *j)
-{
-    bz_members_json(BZ_MEMBERS(LADDER), l, j);
-    if (l->run) {
-        bz_json_key_str(j, "latency_run", l->run);
-        bz_json_key_num(j, "recorded", l->recorded);
-    }
-    bz_members_json(BZ_MEMBERS(RUNGS), l, j);
-}
 
 static void put_ladder(const bz_bound *b, const bz_ladder *l, bz_json *j)
 {
     bz_json_object(j);
-    put_rungs(l, j);
-    if (l->regret)
-        put_regret(l->regret, j);
+    bz_members_json(BZ_MEMBERS(LADDER), l, j);
     if (l->alignment)
         report_align_json(b, l->alignment, j);
     report_steps_json(b, l, j);
@@ -215,40 +196,53 @@ static void put_group(const bz_bound *b, const bz_bound_group *g, bz_json *j)
     bz_json_object_end(j);
 }
 
+static bool all_priced(const void *fused)
+{
+    return !((const bz_bound_fused *)fused)->unpriced;
+}
+
+static const bz_member FUSED[] = {
+    BZ_MEMBER(bz_bound_fused, sequential),   BZ_MEMBER(bz_bound_fused, parallel), BZ_MEMBER(bz_bound_fused, hardware),
+    BZ_MEMBER_HOLDS("complete", all_priced), BZ_MEMBER(bz_bound_fused, missing),  BZ_MEMBER(bz_bound_fused, refused),
+    BZ_MEMBER(bz_bound_fused, failed),
+};
+
 static void put_fused(const bz_bound *b, bz_json *j)
 {
-    const bz_bound_fused *f = &b->fused;
     bz_json_key_object(j, "fused");
-    bz_json_key_num(j, "sequential", f->sequential);
-    bz_json_key_num(j, "parallel", f->parallel);
-    bz_json_key_num(j, "hardware", f->hardware);
-    bz_json_key_bool(j, "complete", !f->unpriced);
-    bz_json_key_int(j, "missing", f->missing);
-    bz_json_key_int(j, "refused", f->refused);
-    bz_json_key_int(j, "failed", f->failed);
+    bz_members_json(BZ_MEMBERS(FUSED), &b->fused, j);
     bz_json_key_array(j, "groups");
-    for (int g = 0; g < f->n; g++)
-        put_group(b, &f->group[g], j);
+    for (int g = 0; g < b->fused.n; g++)
+        put_group(b, &b->fused.group[g], j);
     bz_json_array_end(j);
     bz_json_object_end(j);
 }
+
+static const bz_member GOAL[] = {
+    BZ_MEMBER_AS(bz_goal, name, "bound"),
+    BZ_MEMBER(bz_goal, enough),
+    BZ_MEMBER(bz_goal, sequential),
+    BZ_MEMBER(bz_goal, parallel),
+    BZ_MEMBER(bz_goal, hardware),
+    BZ_MEMBER(bz_goal, unpriced),
+    BZ_MEMBER_AS(bz_goal, macs, "priced_macs"),
+};
 
 /* What programs are held against, and whether enough of it is priced. */
 static void put_goal(const bz_bound *b, bz_json *j)
 {
     bz_goal goal = bz_bound_goal(b);
+    if (!goal.enough)
+        goal.sequential = goal.parallel = NAN;
     bz_json_key_object(j, "goal");
-    bz_json_key_str(j, "bound", goal.name);
-    bz_json_key_bool(j, "enough", goal.enough);
-    bz_json_key_num(j, "sequential", goal.enough ? goal.sequential : NAN);
-    bz_json_key_num(j, "parallel", goal.enough ? goal.parallel : NAN);
-    bz_json_key_num(j, "hardware", goal.hardware);
-    bz_json_key_int(j, "unpriced", goal.unpriced);
-    bz_json_key_num(j, "priced_macs", goal.macs);
+    bz_members_json(BZ_MEMBERS(GOAL), &goal, j);
     bz_json_key_num(j, goal.modelled ? "priced_time" : "priced_bytes", goal.time);
     bz_json_key_str(j, "measures", b->measures);
     bz_json_object_end(j);
 }
+
+static const bz_member STEP[] = {BZ_MEMBER(bz_token_step, sequences), BZ_MEMBER(bz_token_step, tokens),
+                                 BZ_MEMBER(bz_token_step, past)};
 
 static void put_step(const bz_bound *b, bz_json *j)
 {
@@ -258,36 +252,50 @@ static void put_step(const bz_bound *b, bz_json *j)
         return;
     double tokens = (double)step.sequences * (double)step.tokens;
     bz_json_key_object(j, "step");
-    bz_json_key_int(j, "sequences", step.sequences);
-    bz_json_key_int(j, "tokens", step.tokens);
-    bz_json_key_int(j, "past", step.past);
+    bz_members_json(BZ_MEMBERS(STEP), &step, j);
     bz_json_key_num(j, "tokens_per_second", goal.enough && goal.sequential > 0 ? tokens / goal.sequential : NAN);
     bz_json_key_num(j, "tokens_per_second_hardware", goal.hardware > 0 ? tokens / goal.hardware : NAN);
     bz_json_object_end(j);
 }
 
+static const char *cache_of(const void *bound)
+{
+    return bz_record_cache_name(((const bz_bound *)bound)->setting.cache);
+}
+
+static const char *peaks_of(const void *bound)
+{
+    const bz_peaks *p = ((const bz_bound *)bound)->peaks;
+    return p->why ? NULL : p->source;
+}
+
+static const bz_member BATCH[] = {BZ_MEMBER(bz_layers, batch)};
+static const bz_member ASKED[] = {
+    BZ_MEMBER(bz_bound, model),
+    BZ_MEMBER(bz_bound, system),
+    BZ_MEMBERS_AT(bz_bound, layers, BATCH),
+    BZ_MEMBER_AS(bz_bound, setting.threads, "threads"),
+    BZ_MEMBER_MADE("cache", cache_of),
+    BZ_MEMBER(bz_bound, rebuilt),
+    BZ_MEMBER(bz_bound, left_out),
+    BZ_MEMBER(bz_bound, benchmarks),
+    BZ_MEMBER(bz_bound, problems),
+    BZ_MEMBER_AS(bz_bound, known, "problems_known"),
+    BZ_MEMBER(bz_bound, hardware),
+};
+static const bz_member BOUND[] = {
+    BZ_MEMBER_MADE("peaks", peaks_of),   BZ_MEMBER_AS(bz_bound, path.seconds, "parallel"),
+    BZ_MEMBER(bz_bound, sequential),     BZ_MEMBER(bz_bound, launch),
+    BZ_MEMBER(bz_bound, above_roofline), BZ_MEMBERS_OF(bz_bound, coverage, COVERAGE),
+};
+
 static void put_analysis(const bz_analysis *a, bz_json *j)
 {
     const bz_bound *b = &a->bound;
     bz_json_object(j);
-    bz_json_key_str(j, "model", b->model);
-    bz_json_key_str(j, "system", b->system);
-    bz_json_key_int(j, "batch", b->layers->batch);
-    bz_json_key_int(j, "threads", b->setting.threads);
-    bz_json_key_str(j, "cache", bz_record_cache_name(b->setting.cache));
-    bz_json_key_int(j, "rebuilt", b->rebuilt);
-    bz_json_key_str(j, "left_out", b->left_out);
-    bz_json_key_int(j, "benchmarks", b->benchmarks);
-    bz_json_key_int(j, "problems", b->problems);
-    bz_json_key_int(j, "problems_known", b->known);
-    bz_json_key_num(j, "hardware", b->hardware);
+    bz_members_json(BZ_MEMBERS(ASKED), b, j);
     put_step(b, j);
-    bz_json_key_str(j, "peaks", b->peaks->why ? NULL : b->peaks->source);
-    bz_json_key_num(j, "parallel", b->path.seconds);
-    bz_json_key_num(j, "sequential", b->sequential);
-    bz_json_key_num(j, "launch", b->launch);
-    bz_json_key_int(j, "above_roofline", b->above_roofline);
-    put_coverage(&b->coverage, j);
+    bz_members_json(BZ_MEMBERS(BOUND), b, j);
     put_goal(b, j);
     put_schedules(b, j);
     if (b->fused.wanted)

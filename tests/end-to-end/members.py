@@ -107,7 +107,7 @@ def check_sources(known, root, wrong):
             continue
         with open(path) as f:
             source = f.read()
-        for kind in (kinds := re.findall(r'bz_json_document\(&?\w+, "([^"]+)"', source)):
+        for kind in (kinds := re.findall(r'bz_(?:json_document\(&?\w+, |members_document\()"([^"]+)"', source)):
             if kind not in known:
                 wrong.add(f"no section of formats.md says 'Kind: `{kind}`'")
         if not kinds and os.path.dirname(path).endswith("/report") and not path.endswith("/html_drawing.c"):  # parts of documents

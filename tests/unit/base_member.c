@@ -96,8 +96,71 @@ static void members_have_members(void **state)
     bz_arena_free(&arena);
 }
 
+typedef struct outer {
+    thing inner;
+    const thing *other;
+    const double *number;
+    const int64_t *size;
+    const int *place;
+    int n;
+} outer;
+
+static bool has_some(const void *of)
+{
+    return ((const outer *)of)->n > 0;
+}
+
+static double twice(const void *of)
+{
+    return 2 * ((const outer *)of)->inner.number;
+}
+
+static void put_sum(const void *of, bz_json *j)
+{
+    bz_json_int(j, ((const outer *)of)->n + 40);
+}
+
+static const bz_member ARRAYS[] = {
+    BZ_MEMBER_LIST(outer, number, n, "numbers"),
+    BZ_MEMBER_LIST(outer, size, n, "sizes"),
+    BZ_MEMBER_LIST(outer, place, n, "places"),
+};
+static const bz_member OUTER[] = {
+    BZ_MEMBERS_OF(outer, inner, SOME),         BZ_MEMBER_PART(outer, inner, "inner", SOME),
+    BZ_MEMBER_AT(outer, other, "other", SOME), BZ_MEMBER_HOLDS("some", has_some),
+    BZ_MEMBER_NUMBER("twice", twice),          BZ_MEMBER_WRITTEN("sum", put_sum),
+    BZ_MEMBERS_WHERE(has_some, ARRAYS),
+};
+
+/* Parts of other structs, by place and by pointer, with a name and without; what is not there is left out. */
+static void members_of_other_structs(void **state)
+{
+    const thing other = {.n = 7};
+    const outer all[] = {{{.n = 3, .number = 0.25}, &other, (double[]){0.5, NAN}, (int64_t[]){1, -2}, (int[]){3, 4}, 2},
+                         {.inner = {.n = 1}}};
+    bz_buf out = {0};
+    bz_arena arena = {0};
+    bz_table *t = bz_table_new(&arena);
+    (void)state;
+    bz_members_document("things", 2, BZ_MEMBERS(OUTER), &all[0], -1, &out);
+    bz_members_document("things", 2, BZ_MEMBERS(OUTER), &all[1], -1, &out);
+    assert_string_equal(
+        bz_buf_text(&out),
+        "{\"record\":\"things\",\"v\":2,\"n\":3,\"inner\":{\"n\":3},\"other\":{\"n\":7},\"some\":true,\"twice\":0.5,"
+        "\"sum\":42,\"numbers\":[0.5,null],\"sizes\":[1,-2],\"places\":[3,4]}\n"
+        "{\"record\":\"things\",\"v\":2,\"n\":1,\"inner\":{\"n\":1},\"some\":false,\"twice\":0,\"sum\":40}\n");
+    bz_buf_clear(&out);
+    bz_members_columns("n|within=inner.n|twice", t);
+    bz_members_cells(BZ_MEMBERS(OUTER), &all[0], "n|within=inner.n|twice", t);
+    bz_table_csv(t, &out);
+    assert_string_equal(bz_buf_text(&out), "n,within,twice\n3,3,0.5\n");
+    bz_buf_free(&out);
+    bz_arena_free(&arena);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_type_comes_out), cmocka_unit_test(members_have_members)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_type_comes_out), cmocka_unit_test(members_have_members),
+                                       cmocka_unit_test(members_of_other_structs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

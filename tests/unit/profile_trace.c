@@ -705,11 +705,11 @@ static void callers_are_those_of_the_program(void **state)
         call->stack[i] = i % 5 == 4 ? 0 : id[i % 5 % 3];
     assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
     bz_arena arena = {0};
-    bz_caller *rows;
+    bz_top *rows;
     size_t n = bz_trace_callers(t, &arena, &rows);
     assert_int_equal(n, 3);
-    assert_string_equal(bz_string(t, rows[0].caller), STACKS[0].caller);
-    assert_string_equal(bz_string(t, rows[0].name), "cudnn0Forward");
+    assert_string_equal(bz_string(t, rows[0].name), STACKS[0].caller);
+    assert_string_equal(bz_string(t, rows[0].beside), "cudnn0Forward");
     assert_int_equal(rows[0].count, 2 * 5); /* the first iteration is warm-up */
     assert_int_equal(rows[0].time, 2 * 5 * 800);
     assert_int_equal(rows[1].count, 5);
