@@ -8,13 +8,16 @@
  *   bz_replay_generate  a folder with the program, its weights and its build file
  *   bz_replay_read      what the program reported
  *   bz_replay_print …   that, held against the bound
+ *   bz_bricks_replay …  sequences of layers, each run by itself
  *
  * What a step computes and on what always comes from the model; a plan only chooses among the alternatives of the
  * lowering and among variants. So a plan that somebody wrote can be slow, or refused, but not wrong. */
 #ifndef BZ_REPLAY_PLAN_H
 #define BZ_REPLAY_PLAN_H
 
+#include "base/sheet.h"
 #include "bound/bound.h"
+#include "bricks/bricks.h"
 #include "generator/generator.h"
 #include "profile/profile.h"
 #include "runtime/replay.h"
@@ -176,5 +179,41 @@ void bz_replay_print_json(const bz_replay_report *r, bz_buf *out);
 
 /* The last passes as a trace: iterations, a layer each an operator, its calls. Finished. */
 bz_trace *bz_replay_trace(const bz_replay_report *r, bz_error *err);
+
+/* ---- sequences of layers -------------------------------------------------------------------- */
+
+typedef struct bz_brick_replays {
+    bz_perfdb *db;
+    const bz_system *system; /* NULL: the database knows nothing of it */
+    bz_setting setting;
+    bz_plan_options options; /* with patterns, plans are fused */
+    bz_remeasure again;
+    const char *time_limit; /* seconds of measuring; NULL: as usual */
+    bool look;              /* run nothing */
+    /* results */
+    int measured, failed;
+    double *hot; /* [b->n]: seconds of a sequence's calls, each by itself with its operands in the caches; NAN */
+} bz_brick_replays;
+
+/* Fills in what sequences and models take as replays, by records of the database; what it lacks is run first, each stored at once.
+ * why[b->n]: reasons of sequences that have no time. */
+int bz_bricks_replay(bz_brick_replays *r, bz_bricks *b, bz_layers *const *models, const char **why, bz_arena *arena,
+                     bz_error *err);
+
+/* A table of what each model takes on each system that has records of it or its sequences; of the system named alone, where one is. */
+struct bz_price_list;
+int bz_bricks_advise(const bz_brick_replays *r, const char *system, const struct bz_price_list *prices, bz_bricks *b,
+                     const bz_brick_rules *rules, bz_arena *arena, const bz_sheet **out, bz_error *err);
+
+/* The same by a command of the user's. */
+typedef struct bz_brick_files {
+    const char *folder;  /* a file for each sequence, and times.tsv */
+    const char *command; /* "run {model}": the last word that it prints are seconds */
+    const char **why;    /* [b->n]: reasons of sequences that are no files or have no time */
+} bz_brick_files;
+int bz_bricks_write(bz_brick_files *f, bz_bricks *b, bz_arena *arena, bz_error *err);
+/* What the folder knows is not asked again. `path` [n]: the models. */
+void bz_bricks_time(bz_brick_files *f, bz_bricks *b, const char *const *path, int n, bz_arena *arena,
+                    void (*warn)(void *user, const char *text), void *user);
 
 #endif

@@ -1,6 +1,6 @@
 /* Which system for a model, and which model for a system, by the records of sequences, and what systems cost. */
-#include "cli/bricks.h"
-#include "cli/db.h"
+#include "replay/replay.h"
+#include "report/report.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,11 +13,10 @@ typedef struct advised {
 } advised;
 
 typedef struct advising {
-    bricks_records *r;
+    const bz_brick_replays *r;
     bz_bricks *b;
     const bz_brick_rules *rules;
-    bz_setting setting;
-    bz_perfdb *db;
+    const struct bz_price_list *prices;
     bz_arena *arena;
     advised *row;
     int n;
@@ -29,24 +28,12 @@ static int find_time(advising *a, const bz_system *system, const char *key, doub
     bz_record *record;
     size_t n;
     *out = NAN;
-    if (bz_perfdb_variants(a->db, system, bz_brick_problem(key, a->arena), a->arena, &record, &n, err))
+    if (bz_perfdb_variants(a->r->db, system, bz_brick_problem(key, a->arena), a->arena, &record, &n, err))
         return -1;
     for (size_t i = 0; i < n; i++)
-        if (record[i].status == BZ_RECORD_OK && bz_setting_same(&record[i].setting, &a->setting))
+        if (record[i].status == BZ_RECORD_OK && bz_setting_same(&record[i].setting, &a->r->setting))
             *out = fmin(*out, record[i].median);
     return 0;
-}
-
-/* Dollars an hour, of a system by its name or its slug. */
-static double price_of(const bricks_records *r, const char *system)
-{
-    for (int i = 0; i < r->prices.n; i++) {
-        const char *text = r->prices.item[i], *at = strrchr(text, '=');
-        size_t n = (size_t)(at - text);
-        if (!strncmp(text, system, n) && (!system[n] || system[n] == '@'))
-            return strtod(at + 1, NULL);
-    }
-    return NAN;
 }
 
 static int add_system(advising *a, const bz_system *system, bz_error *err)
@@ -73,7 +60,7 @@ static int add_system(advising *a, const bz_system *system, bz_error *err)
                                        ? "by its sequences"
                                        : bz_arena_printf(a->arena, "%d of %d sequences measured", known, b->model[m].n),
                                    seconds,
-                                   price_of(a->r, system->name) / 3600 * seconds * 1000,
+                                   bz_price_of(a->prices, system->name) / 3600 * seconds * 1000,
                                    m};
     }
     return 0;
@@ -97,32 +84,18 @@ static int by_time(const void *x, const void *y)
     return compare_times(x, y);
 }
 
-static int check_prices(const bricks_records *r, bz_error *err)
+int bz_bricks_advise(const bz_brick_replays *r, const char *system, const struct bz_price_list *prices, bz_bricks *b,
+                     const bz_brick_rules *rules, bz_arena *arena, const bz_sheet **out, bz_error *err)
 {
-    for (int i = 0; i < r->prices.n; i++) {
-        const char *text = r->prices.item[i], *at = strrchr(text, '=');
-        char *end = NULL;
-        double v = at ? strtod(at + 1, &end) : -1;
-        if (!at || at == text || end == at + 1 || *end || !(v >= 0) || !isfinite(v))
-            return bz_fail(err, BZ_USAGE, "--price takes SYSTEM=DOLLARS for an hour, not '%s'", text);
-    }
-    return 0;
-}
-
-int bricks_advise(bricks_records *r, bz_bricks *b, const bz_brick_rules *rules, const bz_sheet **out, bz_error *err)
-{
-    bz_arena *arena = &r->job->arena;
     static const bz_sheet_column COLUMNS[] = {{"model", "model", BZ_SHEET_TEXT},
                                               {"system", "system", BZ_SHEET_TEXT},
                                               {"time", "time", BZ_SHEET_SECONDS},
                                               {"dollars", "$ for 1000 runs", BZ_SHEET_TEXT},
                                               {"how", "how", BZ_SHEET_TEXT}};
-    advising a = {.r = r, .b = b, .rules = rules, .arena = arena};
+    advising a = {.r = r, .b = b, .rules = rules, .prices = prices, .arena = arena};
     const bz_system **list, *given = NULL;
     size_t n;
-    if (check_prices(r, err) || planning_setting(&r->p, &a.setting, err) || bz_db_open(r->job, true, &a.db, err))
-        return -1;
-    int rc = bz_perfdb_known(a.db, r->p.system, &given, err) || bz_perfdb_systems(a.db, arena, &list, &n, err) ? -1 : 0;
+    int rc = bz_perfdb_known(r->db, system, &given, err) || bz_perfdb_systems(r->db, arena, &list, &n, err) ? -1 : 0;
     for (size_t i = 0; !rc && i < n; i++)
         if (!given || !strcmp(given->name, list[i]->name))
             rc = add_system(&a, list[i], err);

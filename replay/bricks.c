@@ -1,7 +1,5 @@
 /* Sequences of layers run by the libraries, each a replay of its own, all of them one program; their times are records. */
 #include "bench/bench.h"
-#include "cli/bricks.h"
-#include "cli/db.h"
 #include "replay/replay.h"
 #include "transfer/transfer.h"
 
@@ -23,14 +21,9 @@ typedef struct piece {
 } piece;
 
 typedef struct replaying {
-    bricks_records *r;
+    bz_brick_replays *r;
     bz_bricks *b;
     const char **why;
-    bz_setting setting;
-    bz_dtype dtype;
-    bz_remeasure again;
-    bz_perfdb *db;
-    const bz_system *system;
     bz_arena *arena;
     piece *piece;
     int n;
@@ -39,7 +32,7 @@ typedef struct replaying {
 
 static bz_variant variant_of(const replaying *w)
 {
-    return (bz_variant){"replay", w->r->p.fuse || w->r->p.patterns ? "fused plan" : "plan", "any", "default"};
+    return (bz_variant){"replay", w->r->options.patterns ? "fused plan" : "plan", "any", "default"};
 }
 
 static const char *problem_of(const replaying *w, int number)
@@ -73,9 +66,10 @@ static int look_up(replaying *w, int number, bool *lacks, bz_error *err)
     const bz_variant v = variant_of(w);
     bz_record *r = NULL;
     *lacks = true;
-    if (!w->system || bz_perfdb_find(w->db, w->system, problem_of(w, number), &v, &w->setting, w->arena, &r, err))
-        return w->system ? -1 : 0;
-    if (r && bz_record_cause_of(r) == BZ_CAUSE_LASTING && bz_records_keep(r, 1, &w->again)) {
+    if (!w->r->system ||
+        bz_perfdb_find(w->r->db, w->r->system, problem_of(w, number), &v, &w->r->setting, w->arena, &r, err))
+        return w->r->system ? -1 : 0;
+    if (r && bz_record_cause_of(r) == BZ_CAUSE_LASTING && bz_records_keep(r, 1, &w->r->again)) {
         keep(w, number, r);
         *lacks = false;
     }
@@ -87,10 +81,10 @@ static int put(replaying *w, const piece *p, const bz_replay_result *result, bz_
 {
     bz_record r = bz_record_blank();
     double hot = 0;
-    r.system = w->system->name;
+    r.system = w->r->system->name;
     r.problem = p->problem;
     r.variant = variant_of(w);
-    r.setting = w->setting;
+    r.setting = w->r->setting;
     r.status = status;
     r.reason = reason;
     r.checked = "skipped";
@@ -109,7 +103,7 @@ static int put(replaying *w, const piece *p, const bz_replay_result *result, bz_
     w->r->measured += status == BZ_RECORD_OK;
     w->r->failed += status != BZ_RECORD_OK;
     keep(w, p->number, &r);
-    return bz_perfdb_put(w->db, &r, 1, NULL, err);
+    return bz_perfdb_put(w->r->db, &r, 1, NULL, err);
 }
 
 /* ---- plans ---------------------------------------------------------------------------------- */
@@ -130,15 +124,16 @@ static double bandwidth_of(const replaying *w)
     bz_peaks peaks;
     const bz_system_facts *facts;
     bz_error none;
-    if (bz_transfers_facts(w->db, w->system, w->arena, &facts, &none))
+    if (bz_transfers_facts(w->r->db, w->r->system, w->arena, &facts, &none))
         return 0;
-    bz_peaks_read(facts, &w->setting, w->arena, &peaks);
+    bz_peaks_read(facts, &w->r->setting, w->arena, &peaks);
     return peaks.n_bandwidth ? peaks.bandwidth[peaks.n_bandwidth / 2].rate : 0;
 }
 
 /* By the records of their calls, where there are any; else the library chooses. What cannot be run is a record that says so. */
-static int make_plans(replaying *w, const bz_plan_options *options, bz_error *err)
+static int make_plans(replaying *w, bz_error *err)
 {
+    const bz_plan_options *options = &w->r->options;
     bz_layers **layers = BZ_NEW(w->arena, bz_layers *, w->n + 1);
     const char **name = BZ_NEW(w->arena, const char *, w->n + 1);
     bz_prices *prices;
@@ -147,7 +142,7 @@ static int make_plans(replaying *w, const bz_plan_options *options, bz_error *er
         layers[i] = w->piece[i].layers, name[i] = w->piece[i].problem;
     bz_plan *plan = w->plan = bz_plan_of(options, layers, name, w->n);
     double bandwidth = bandwidth_of(w);
-    rc = bz_prices_load(plan, w->db, w->system, &w->setting, w->arena, &prices, err);
+    rc = bz_prices_load(plan, w->r->db, w->r->system, &w->r->setting, w->arena, &prices, err);
     for (int i = 0; i < w->n && !rc; i++) {
         piece *p = &w->piece[i];
         bz_error why;
@@ -156,11 +151,11 @@ static int make_plans(replaying *w, const bz_plan_options *options, bz_error *er
                               .plan = plan,
                               .number = i,
                               .fuse = options->patterns != NULL,
-                              .dtype = w->dtype,
-                              .db = w->db,
-                              .system = w->system,
+                              .dtype = w->r->options.dtype,
+                              .db = w->r->db,
+                              .system = w->r->system,
                               .prices = prices,
-                              .setting = w->setting,
+                              .setting = w->r->setting,
                               .bandwidth = bandwidth};
         if (bz_replay_make(&in, &p->plan, &why))
             rc = put(w, p, NULL, BZ_RECORD_UNSUPPORTED, why.text, err);
@@ -183,7 +178,7 @@ static int run_piece(replaying *w, int i, const char *program, bz_error *err)
     bz_error why;
     bz_replay_result result = {0};
     snprintf(number, sizeof number, "%d", i);
-    snprintf(threads, sizeof threads, "%d", w->setting.threads);
+    snprintf(threads, sizeof threads, "%d", w->r->setting.threads);
     int rc = bz_bench_output(argv, &text, &why);
     bool stopped = bz_bench_stopped();
     rc = rc || bz_replay_read(w->piece[i].plan, bz_buf_text(&text), text.len, &result, &why) ? -1 : 0;
@@ -227,11 +222,9 @@ static int run_all(replaying *w, bz_error *err)
 
 static int measure(replaying *w, bz_layers *const *models, bz_error *err)
 {
-    bz_plan_options options;
-    bz_patterns *patterns = NULL;
-    int lacking = w->n, rc = planning_options(&w->r->p, &options, &patterns, err);
+    int lacking = w->n, rc;
     w->n = 0;
-    for (int i = 0; i < lacking && !rc; i++) {
+    for (int i = 0; i < lacking; i++) {
         piece *p = &w->piece[i];
         bz_error why;
         if (p->number >= w->b->n)
@@ -246,7 +239,7 @@ static int measure(replaying *w, bz_layers *const *models, bz_error *err)
     }
     int loaded = w->n;
     piece *all = bz_arena_dup(w->arena, w->piece, (size_t)loaded * sizeof *all);
-    rc = rc || (w->n && (make_plans(w, &options, err) || (w->n && run_all(w, err)))) ? -1 : 0;
+    rc = (w->n && (make_plans(w, err) || (w->n && run_all(w, err)))) ? -1 : 0;
     for (int i = 0; i < w->n; i++)
         bz_replay_free(w->piece[i].plan);
     bz_plan_free(w->plan);
@@ -255,30 +248,23 @@ static int measure(replaying *w, bz_layers *const *models, bz_error *err)
             bz_layers_free(all[i].layers);
             bz_model_free(all[i].model);
         }
-    bz_patterns_free(patterns);
     return rc;
 }
 
-int bricks_replay(bricks_records *r, bz_bricks *b, bz_layers *const *models, const char **why, bz_error *err)
+int bz_bricks_replay(bz_brick_replays *r, bz_bricks *b, bz_layers *const *models, const char **why, bz_arena *arena,
+                     bz_error *err)
 {
-    bz_arena *arena = &r->job->arena;
     replaying w = {.r = r, .b = b, .why = why, .arena = arena};
     r->hot = BZ_NEW(arena, double, b->n + 1);
     for (int i = 0; i < b->n; i++)
         r->hot[i] = NAN;
-    if (planning_setting(&r->p, &w.setting, err) || planning_dtype(&r->p, &w.dtype, err) ||
-        planning_remeasure(r->remeasure, &w.again, err) || planning_seconds("time-limit", r->time_limit, false, err) ||
-        planning_system(r->job, &r->p, r->p.system != NULL, &w.db, &w.system, err))
-        return -1;
     w.piece = BZ_NEW(arena, piece, b->n + b->n_models);
-    int rc = 0;
-    for (int i = 0; i < b->n + b->n_models && !rc; i++) {
+    for (int i = 0; i < b->n + b->n_models; i++) {
         bool lacks;
-        rc = look_up(&w, i, &lacks, err);
-        if (!rc && lacks)
+        if (look_up(&w, i, &lacks, err))
+            return -1;
+        if (lacks)
             w.piece[w.n++] = (piece){.number = i, .problem = problem_of(&w, i)};
     }
-    if (!rc && w.n && !r->no_run && !r->p.system)
-        rc = measure(&w, models, err);
-    return rc ? -1 : 0;
+    return w.n && !r->look ? measure(&w, models, err) : 0;
 }
