@@ -10,7 +10,7 @@
 typedef struct transfer_job {
     bz_job job;
     planning p;
-    bool points, no_run;
+    bool points, no_run, problems;
     int64_t bytes;
     const char *remeasure, *wait, *time_limit;
     bz_remeasure again;
@@ -23,6 +23,9 @@ static const bz_option OPTIONS[] = {
     BZ_FLAG("points", transfer_job, points, "list each size measured, not the lines through them"),
     BZ_COUNT("bytes", transfer_job, bytes, "N", "tell what N bytes take in each way, by the sizes measured"),
     BZ_FLAG("json", bz_job, json, "print JSON, for programs: lines and points"),
+    BZ_FLAG("problems", transfer_job, problems, "list what is measured, for benanza-bench, and measure nothing"),
+    BZ_LIST("backend", transfer_job, p.backends, "NAME",
+            "cudart: measure this machine's GPU; memory: the processor (memory)"),
     BZ_FLAG("no-run", transfer_job, no_run, "measure nothing: use only what the database has"),
     BZ_COUNT("threads", transfer_job, p.threads, "N", "let N threads share the work of those that can be shared (1)"),
     BZ_VALUE("time-limit", transfer_job, time_limit, "S", "seconds of measuring per variant (0.03)"),
@@ -51,7 +54,16 @@ static int measure(transfer_job *t, bz_error *err)
     if (t->no_run || t->p.system)
         return 0;
     int n = bz_transfers_list(facts_of(t), t->setting.threads, &t->job.arena, &text);
-    return bz_bench_texts(text, n, "memory", &run, err);
+    return bz_bench_texts(text, n, planning_is_gpu(t->system) ? "cudart" : "memory", &run, err);
+}
+
+/* For another machine, which has benanza-bench alone. */
+static void list_problems(transfer_job *t, bz_buf *out)
+{
+    const char *const *text;
+    int n = bz_transfers_list(facts_of(t), t->setting.threads, &t->job.arena, &text);
+    for (int i = 0; i < n; i++)
+        bz_buf_printf(out, "%s\n", text[i]);
 }
 
 static int transfer(void *job, bz_buf *out, bz_error *err)
@@ -64,8 +76,10 @@ static int transfer(void *job, bz_buf *out, bz_error *err)
         planning_seconds("wait", t->wait, true, err) || planning_seconds("time-limit", t->time_limit, false, err) ||
         planning_system(&t->job, &t->p, t->p.system != NULL, &t->db, &t->system, err))
         return -1;
-    if (planning_is_gpu(t->system))
-        return bz_fail(err, BZ_INCOMPLETE, "'%s' is a GPU: only processors are measured so far", t->system->name);
+    if (t->problems) {
+        list_problems(t, out);
+        return 0;
+    }
     if (measure(t, err) || bz_transfers_read(t->db, t->system, facts_of(t), &t->setting, &t->job.arena, &found, err))
         return -1;
     if (t->job.json)
@@ -76,6 +90,7 @@ static int transfer(void *job, bz_buf *out, bz_error *err)
     return 0;
 }
 
-const bz_command bz_command_transfer = BZ_COMMAND(
-    "transfer", "[OPTIONS]", "measure what moving data costs, from cache to cache, thread to thread, and from files",
-    OPTIONS, transfer_job, transfer);
+const bz_command bz_command_transfer =
+    BZ_COMMAND("transfer", "[OPTIONS]",
+               "measure what moving data costs, from cache to cache, thread to thread, from files, and to GPUs",
+               OPTIONS, transfer_job, transfer);

@@ -13,7 +13,10 @@ static void answer(const bz_transfers *t, bz_buf *out)
     } ASKED[] = {{"read", "memory", "reads memory at %s/s"},
                  {"copy", "memory", "copies it at %s/s, read and written bytes together"},
                  {"chase", "L1", "waits %s for a load from L1"},
-                 {"chase", "memory", "%s for one from memory"}};
+                 {"chase", "memory", "%s for one from memory"},
+                 {"to_device_pinned", "large", "copies to the GPU at %s/s"},
+                 {"to_host_pinned", "large", "back at %s/s"},
+                 {"launch_wait", "small", "starts a kernel and waits for its end in %s"}};
     bz_unit_text text;
     int said = 0;
     bz_style_begin(out, BZ_STYLE_STRONG);
@@ -22,10 +25,10 @@ static void answer(const bz_transfers *t, bz_buf *out)
         if (!f)
             continue;
         if (said++)
-            bz_buf_puts(out, i == 3 ? " and " : ", ");
+            bz_buf_puts(out, i == 3 || i == 5 ? " and " : ", ");
         else
             bz_buf_printf(out, t->setting.threads == 1 ? "One thread " : "%d threads ", t->setting.threads);
-        /* NOLINTNEXTLINE(clang-diagnostic-format-nonliteral): one of the four above */
+        /* NOLINTNEXTLINE(clang-diagnostic-format-nonliteral): one of those above */
         bz_buf_printf(out, ASKED[i].words,
                       isnan(f->rate) ? bz_units_time(text, f->start) : bz_units_bytes(text, f->rate));
     }

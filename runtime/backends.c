@@ -34,6 +34,8 @@ const bz_backend_row bz_backends[] = {
         {"layernorm_grad rmsnorm_grad", "plain", ""}}},
     {"cublas", .library = "cublas", .device = true, .family = {
         {"gemm matmul gemv", "plain packed", "tf32 f16"}}},
+    {"cudart", .device = true, .family = {
+        {"transfer", "plain", ""}}},
     {0},
 };
 /* clang-format on */

@@ -37,7 +37,7 @@ static void add_versions(const bz_backend *asked, bz_device *d)
     bz_buf stack = {0};
     bz_buf_puts(&stack, d->stack);
     for (const bz_backend_row *row = bz_backends; row->name; row++) {
-        if (!row->device)
+        if (!row->device || !row->library) /* what has no library of its own is in the stack already */
             continue;
         const bz_backend *b = strcmp(asked->name, row->name) ? bz_backend_find(NULL, row->name, NULL) : asked;
         if (b && b->device)

@@ -7,6 +7,8 @@ enum { LINE = 64, MOST_HOPS = 1 << 15 };
 int64_t bz_problem_hops(const bz_problem *p)
 {
     int64_t lines = p->transfer.x[0] / LINE;
+    if (p->transfer.way > BZ_TRANSFER_CHASE_HUGE)
+        return p->transfer.x[0]; /* kernels of a graph; else one */
     return lines < MOST_HOPS ? lines : MOST_HOPS;
 }
 
@@ -34,17 +36,47 @@ static const char *const WAYS[] = {
     [BZ_TRANSFER_FILE] = "file",     /* a file that the kernel has in its cache is read into y */
     [BZ_TRANSFER_FILE_COLD] = "file_cold", /* one that it has not */
     [BZ_TRANSFER_MAPPED] = "mapped",       /* a file in the cache is mapped and copied to y */
+    [BZ_TRANSFER_TO_DEVICE] = "to_device", /* x in ordinary memory of the host, y in the device's; and back */
+    [BZ_TRANSFER_TO_DEVICE_PINNED] = "to_device_pinned", /* x in memory of the host that no page leaves; and back */
+    [BZ_TRANSFER_TO_HOST] = "to_host",
+    [BZ_TRANSFER_TO_HOST_PINNED] = "to_host_pinned",
+    [BZ_TRANSFER_BOTH_WAYS] = "both_ways",     /* x to the device and as much back at the same time */
+    [BZ_TRANSFER_STREAMS] = "streams",         /* x in four parts, to the device, each on a stream of its own */
+    [BZ_TRANSFER_OVER_LINK] = "over_link",     /* a kernel reads x in the host's memory */
+    [BZ_TRANSFER_WITHIN] = "within",           /* x and y in the device's memory */
+    [BZ_TRANSFER_SET] = "set",                 /* y = 1 */
+    [BZ_TRANSFER_PEER] = "peer",               /* x in the first device's memory, y in the second's */
+    [BZ_TRANSFER_PEER_STAGED] = "peer_staged", /* where the devices may not reach each other */
+    /* A kernel writes a byte of each page of unified memory, which the host wrote last: as it comes to them; brought before; left
+     * where they are. y = 1. */
+    [BZ_TRANSFER_MANAGED_TOUCH] = "managed_touch",
+    [BZ_TRANSFER_MANAGED_PREFETCH] = "managed_prefetch",
+    [BZ_TRANSFER_MANAGED_ADVISED] = "managed_advised",
+    [BZ_TRANSFER_ALLOCATE] = "allocate",         /* the device's memory is asked for and given back; y = 1 */
+    [BZ_TRANSFER_PIN] = "pin",                   /* the host's, pinned */
+    [BZ_TRANSFER_LAUNCH] = "launch",             /* what a call takes that starts a kernel; it writes y = 1 */
+    [BZ_TRANSFER_LAUNCH_WAIT] = "launch_wait",   /* and until that is known to have ended */
+    [BZ_TRANSFER_GRAPH] = "graph",               /* a graph of x such kernels, until it is known to have ended */
+    [BZ_TRANSFER_GRAPH_LAUNCH] = "graph_launch", /* the call that starts it */
+    [BZ_TRANSFER_EVENT] = "event",               /* the call that marks a place in a stream */
+    [BZ_TRANSFER_SYNCHRONIZE] = "synchronize",   /* waiting for a stream that has nothing to do */
+    [BZ_TRANSFER_ALL_REDUCE] = "all_reduce",     /* x on each device; y is the largest of each element, which is x */
+    [BZ_TRANSFER_ALL_GATHER] = "all_gather",     /* each device has a part of x, and all of it as y */
+    [BZ_TRANSFER_BROADCAST] = "broadcast",       /* the first device's x is each one's y */
+    [BZ_TRANSFER_SEND] = "send",                 /* the second device's x is the first one's y */
     NULL};
 
 /* These measure memory that is their own: x is its size, and the result is one byte. */
 static bool is_own(const bz_problem *p)
 {
-    return p->transfer.way >= BZ_TRANSFER_CHASE && p->transfer.way <= BZ_TRANSFER_TOUCH_HUGE;
+    bz_transfer_way w = p->transfer.way;
+    return (w >= BZ_TRANSFER_CHASE && w <= BZ_TRANSFER_TOUCH_HUGE) ||
+           (w >= BZ_TRANSFER_MANAGED_TOUCH && w <= BZ_TRANSFER_SYNCHRONIZE);
 }
 
 static bool has_input(const bz_problem *p)
 {
-    return p->transfer.way != BZ_TRANSFER_WRITE && !is_own(p);
+    return p->transfer.way != BZ_TRANSFER_WRITE && p->transfer.way != BZ_TRANSFER_SET && !is_own(p);
 }
 
 static void transfer_operands(const bz_problem *p, bz_operand_list *l, int64_t *y)
@@ -70,7 +102,7 @@ static int check_transfer(const bz_problem *p, bz_error *err)
         return bz_problem_refuse(p, "x is a multiple of 8", err);
     if (p->transfer.way == BZ_TRANSFER_SCATTERED && (n & (n - 1)))
         return bz_problem_refuse(p, "x is a power of two", err);
-    if (is_own(p) && n < 2 * LINE)
+    if (is_own(p) && p->transfer.way <= BZ_TRANSFER_TOUCH_HUGE && n < 2 * LINE)
         return bz_problem_refuse(p, "x is at least two lines, 128", err);
     return 0;
 }

@@ -126,7 +126,7 @@ int bz_transfers_read(bz_perfdb *db, const bz_system *system, const bz_system_fa
     out->curve = BZ_NEW(arena, bz_transfer_curve, n_ways);
     for (const transfer_way *w = transfer_ways; w->name; w++) {
         int64_t x[WAY_MOST_SIZES];
-        int n = setting->threads == 1 || w->threads ? transfer_sizes(w, facts, setting->threads, x) : 0;
+        int n = transfer_asked(w, facts, setting->threads) ? transfer_sizes(w, facts, setting->threads, x) : 0;
         bz_transfer_curve *c = &out->curve[out->n];
         *c = (bz_transfer_curve){.way = w->name, .tells = w->tells, .point = BZ_NEW(arena, bz_transfer_point, n)};
         for (int i = 0; i < n; i++)

@@ -7,26 +7,52 @@
 
 /* clang-format off */
 const transfer_way transfer_ways[] = {
-    {"read", "reading an array", WAY_ARRAYS, 0, 1, true, 0},
-    {"write", "writing an array", WAY_ARRAYS, 0, 1, true, 0},
-    {"copy", "copying an array to another", WAY_ARRAYS, 0, 2, true, 0},
-    {"scale", "writing three times an array", WAY_ARRAYS, 0, 2, true, 0},
-    {"add", "writing the sum of two arrays", WAY_ARRAYS, 0, 3, true, 0},
-    {"triad", "writing one array plus three times another", WAY_ARRAYS, 0, 3, true, 0},
-    {"strided", "reading 8 bytes of each line of an array", WAY_ARRAYS, 0, 1, true, 0},
-    {"scattered", "reading an array's elements in an order far from its own", WAY_ARRAYS, 0, 2, true, 256 << 20},
-    {"chase", "a load that waits for the one before", WAY_RING, 4096, 0, false, 0},
-    {"chase_huge", "the same on huge pages", WAY_RING, 4096, 0, false, 0},
-    {"touch", "asking for memory and writing each page of it", WAY_STEPS, 16 << 10, 1, false, 0},
-    {"touch_huge", "the same on huge pages", WAY_STEPS, 4 << 20, 1, false, 0},
-    {"shared", "another thread copies, told by a variable", WAY_STEPS, 1, 1, false, 0},
-    {"wake", "the same, woken by the kernel", WAY_STEPS, 1, 1, false, 0},
-    {"pipe", "through a pipe to another thread, and a byte back", WAY_STEPS, 1, 1, false, 0},
-    {"socket", "through a local socket, likewise", WAY_STEPS, 1, 1, false, 0},
-    {"tcp", "by TCP to this machine, likewise", WAY_STEPS, 1, 1, false, 0},
-    {"file", "reading a file that the kernel has in its cache", WAY_STEPS, 16 << 10, 1, false, 0},
-    {"file_cold", "reading one that it has not", WAY_STEPS, 16 << 10, 1, false, 0},
-    {"mapped", "mapping a file in the cache and copying it", WAY_STEPS, 16 << 10, 1, false, 0},
+    {"read", "reading an array", WAY_ARRAYS, 0, 1, true, 0, false},
+    {"write", "writing an array", WAY_ARRAYS, 0, 1, true, 0, false},
+    {"copy", "copying an array to another", WAY_ARRAYS, 0, 2, true, 0, false},
+    {"scale", "writing three times an array", WAY_ARRAYS, 0, 2, true, 0, false},
+    {"add", "writing the sum of two arrays", WAY_ARRAYS, 0, 3, true, 0, false},
+    {"triad", "writing one array plus three times another", WAY_ARRAYS, 0, 3, true, 0, false},
+    {"strided", "reading 8 bytes of each line of an array", WAY_ARRAYS, 0, 1, true, 0, false},
+    {"scattered", "reading an array's elements in an order far from its own", WAY_ARRAYS, 0, 2, true, 256 << 20, false},
+    {"chase", "a load that waits for the one before", WAY_RING, 4096, 0, false, 0, false},
+    {"chase_huge", "the same on huge pages", WAY_RING, 4096, 0, false, 0, false},
+    {"touch", "asking for memory and writing each page of it", WAY_STEPS, 16 << 10, 1, false, 0, false},
+    {"touch_huge", "the same on huge pages", WAY_STEPS, 4 << 20, 1, false, 0, false},
+    {"shared", "another thread copies, told by a variable", WAY_STEPS, 1, 1, false, 0, false},
+    {"wake", "the same, woken by the kernel", WAY_STEPS, 1, 1, false, 0, false},
+    {"pipe", "through a pipe to another thread, and a byte back", WAY_STEPS, 1, 1, false, 0, false},
+    {"socket", "through a local socket, likewise", WAY_STEPS, 1, 1, false, 0, false},
+    {"tcp", "by TCP to this machine, likewise", WAY_STEPS, 1, 1, false, 0, false},
+    {"file", "reading a file that the kernel has in its cache", WAY_STEPS, 16 << 10, 1, false, 0, false},
+    {"file_cold", "reading one that it has not", WAY_STEPS, 16 << 10, 1, false, 0, false},
+    {"mapped", "mapping a file in the cache and copying it", WAY_STEPS, 16 << 10, 1, false, 0, false},
+    {"to_device", "from ordinary memory of the host to the GPU", WAY_STEPS, 4096, 1, false, 0, true},
+    {"to_device_pinned", "from pinned memory of the host to the GPU", WAY_STEPS, 4096, 1, false, 0, true},
+    {"to_host", "from the GPU to ordinary memory of the host", WAY_STEPS, 4096, 1, false, 0, true},
+    {"to_host_pinned", "from the GPU to pinned memory of the host", WAY_STEPS, 4096, 1, false, 0, true},
+    {"both_ways", "as much each way at the same time", WAY_STEPS, 4096, 1, false, 0, true},
+    {"streams", "to the GPU in parts, each on a stream of its own", WAY_STEPS, 4096, 1, false, 0, true},
+    {"over_link", "a kernel reads the host's memory", WAY_STEPS, 4096, 1, false, 0, true},
+    {"within", "from the GPU's memory to itself", WAY_STEPS, 4096, 1, false, 128 << 20, true},
+    {"set", "setting bytes of the GPU's memory", WAY_STEPS, 4096, 1, false, 128 << 20, true},
+    {"peer", "from one GPU to the next", WAY_STEPS, 4096, 1, false, 0, true},
+    {"peer_staged", "the same by way of the host", WAY_STEPS, 4096, 1, false, 0, true},
+    {"managed_touch", "a kernel writes each page of unified memory, which is with the host", WAY_STEPS, 16 << 10, 1, false, 0, true},
+    {"managed_prefetch", "the same, and it is brought over first", WAY_STEPS, 16 << 10, 1, false, 0, true},
+    {"managed_advised", "the same, and it stays where it is", WAY_STEPS, 16 << 10, 1, false, 0, true},
+    {"allocate", "asking for the GPU's memory and giving it back", WAY_STEPS, 4096, 1, false, 0, true},
+    {"pin", "asking for pinned memory and giving it back", WAY_STEPS, 4096, 1, false, 0, true},
+    {"launch", "the call that starts a kernel", WAY_STEPS, 1, 0, false, 1, true},
+    {"launch_wait", "starting a kernel and waiting for its end", WAY_STEPS, 1, 0, false, 1, true},
+    {"graph", "a kernel of a graph of 64, until its end", WAY_STEPS, 64, 0, false, 64, true},
+    {"graph_launch", "the call that starts a graph of one kernel", WAY_STEPS, 1, 0, false, 1, true},
+    {"event", "the call that marks a place in a stream", WAY_STEPS, 1, 0, false, 1, true},
+    {"synchronize", "waiting for a stream that has nothing to do", WAY_STEPS, 1, 0, false, 1, true},
+    {"all_reduce", "NCCL: the same result on all GPUs", WAY_STEPS, 4096, 1, false, 0, true},
+    {"all_gather", "NCCL: each GPU's part on all", WAY_STEPS, 4096, 1, false, 0, true},
+    {"broadcast", "NCCL: one GPU's bytes on all", WAY_STEPS, 4096, 1, false, 0, true},
+    {"send", "NCCL: one GPU's bytes on another", WAY_STEPS, 4096, 1, false, 0, true},
     {0},
 };
 /* clang-format on */
@@ -89,7 +115,7 @@ int transfer_sizes(const transfer_way *w, const bz_system_facts *facts, int thre
         for (int64_t x = w->least; (double)x <= most; x *= step((double)x, memory))
             add(out, &n, x);
     else
-        for (int64_t x = w->least; x <= STEPS_TO; x *= x < SMALLEST ? SMALLEST : 4)
+        for (int64_t x = w->least; x <= (w->most ? w->most : STEPS_TO); x *= x < SMALLEST ? SMALLEST : 4)
             add(out, &n, x);
     return n;
 }
@@ -104,13 +130,18 @@ double transfer_size(const transfer_way *w, int64_t x)
     return (double)x * (w->sizes == WAY_ARRAYS ? 8 * w->arrays : 1);
 }
 
+bool transfer_asked(const transfer_way *w, const bz_system_facts *facts, int threads)
+{
+    return w->gpu == facts->gpu && (threads == 1 || w->threads);
+}
+
 int bz_transfers_list(const bz_system_facts *facts, int threads, bz_arena *arena, const char *const **out)
 {
     const char **list = NULL;
     int n = 0;
     for (const transfer_way *w = transfer_ways; w->name; w++) {
         int64_t x[WAY_MOST_SIZES];
-        int sizes = threads == 1 || w->threads ? transfer_sizes(w, facts, threads, x) : 0;
+        int sizes = transfer_asked(w, facts, threads) ? transfer_sizes(w, facts, threads, x) : 0;
         for (int i = 0; i < sizes; i++) {
             bz_buf text = {0};
             transfer_text(w, x[i], &text);

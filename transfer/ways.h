@@ -18,7 +18,8 @@ typedef struct transfer_way {
     int64_t least;
     int arrays; /* that the bytes of a call are the size of; 0: none are counted */
     bool threads;
-    int64_t most; /* bytes; 0: a gibibyte */
+    int64_t most; /* bytes; 0: a gibibyte, or of steps 64 MiB */
+    bool gpu;
 } transfer_way;
 
 extern const transfer_way transfer_ways[]; /* ends with a name that is NULL */
@@ -31,6 +32,8 @@ typedef struct way_level {
     double from, to; /* sizes that lie in it for sure */
 } way_level;
 
+/* Whether it is measured on such a system, by so many threads. */
+bool transfer_asked(const transfer_way *w, const bz_system_facts *facts, int threads);
 int transfer_levels(const bz_system_facts *facts, int threads, way_level out[WAY_LEVELS_MOST]);
 /* What x is of each problem, ascending. */
 int transfer_sizes(const transfer_way *w, const bz_system_facts *facts, int threads, int64_t out[WAY_MOST_SIZES]);

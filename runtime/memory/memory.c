@@ -127,6 +127,8 @@ static int enumerate_transfers(void *of, bz_variant_list *list, bz_error *why)
         if (transfer_rows[i].way == job->problem->transfer.way &&
             (transfer_rows[i].threads || job->setting->threads == 1))
             add_variant(list, of, i, transfer_rows[i].name, list->n == before)->waits = transfer_rows[i].waits;
+    if (job->problem->transfer.way >= BZ_TRANSFER_TO_DEVICE)
+        return bz_fail(why, BZ_INCOMPLETE, "this way of transfer is a GPU's: the backend cudart has it");
     return list->n > before ? 0 : bz_fail(why, BZ_INCOMPLETE, "this way of transfer is one thread's");
 }
 

@@ -4,7 +4,7 @@
  *
  * A line of CASES is `NAME LAYOUT MATH CACHE ALGORITHM PROBLEM`; EXPECTED/NAME is the text. CACHE may be hot or cold; or hot, and
  * `stuck`: the queue cannot be held back; `full`: the device's memory is; `tight`: the workspace is limited to 1024 bytes;
- * `mute`: heuristics propose nothing; `ill`: what runs something fails; `all`: all engines are asked for; `kept`: what an
+ * `two`: there are two devices; `mute`: heuristics propose nothing; `ill`: what runs something fails; `all`: all engines are asked for; `kept`: what an
  * earlier process kept is there. Of the problem all variants are listed; the one named by ALGORITHM is prepared, run, measured twice and read. `-` is the one that the
  * library would choose. */
 #include "runtime/backend.h"
@@ -103,7 +103,10 @@ static void run_variant(const bz_backend *b, bz_variant *v, const bz_job *job)
     standin_record("-- measure 2");
     if (b->measure(v, 2, 0, &seconds))
         standin_record("-- failed");
-    standin_record("-- %g s by %s", seconds, v->timing);
+    if (v->timing && !strcmp(v->timing, "wall")) /* of this machine */
+        standin_record("-- %s by wall", seconds > 0 ? "some time" : "no time");
+    else
+        standin_record("-- %g s by %s", seconds, v->timing);
     b->release(v);
 }
 
@@ -215,13 +218,14 @@ int main(int argc, char **argv)
             bad++;
             continue;
         }
-        bool spaced =
-            !strncmp(algorithm, "graph", 5) || !strncmp(algorithm, "sdpa", 4) || !strncmp(algorithm, "lt_", 3);
+        bool spaced = !strncmp(algorithm, "graph", 5) || !strncmp(algorithm, "sdpa", 4) ||
+                      !strncmp(algorithm, "lt_", 3) || strstr(algorithm, "_streams");
         for (char *c = algorithm; spaced && (c = strchr(c, '_'));)
             *c = ' ';
         standin_reset();
         standin_stuck = !strcmp(cache, "stuck");
         standin_full = !strcmp(cache, "full");
+        standin_devices = strcmp(cache, "two") ? 1 : 2;
         standin_mute = !strcmp(cache, "mute");
         standin_ill = !strcmp(cache, "ill");
         bool kept = !strcmp(cache, "kept");

@@ -8,7 +8,7 @@
 enum { MOST = 4096 };
 
 bz_buf standin_text;
-int standin_silent;
+int standin_silent, standin_devices = 1;
 bool standin_computed, standin_stuck, standin_full, standin_mute, standin_ill, standin_slow_plans;
 int standin_sticky, standin_no_plans;
 void (*standin_launched)(void);
@@ -29,6 +29,7 @@ void standin_reset(void)
     memset(objects, 0, sizeof objects);
     bz_buf_clear(&standin_text);
     standin_silent = 0;
+    standin_devices = 1;
     standin_computed = standin_stuck = standin_full = standin_mute = standin_ill = standin_slow_plans = false;
     standin_sticky = standin_no_plans = 0;
 }
