@@ -7,32 +7,49 @@
 #include <emmintrin.h>
 #endif
 
-/* As wide as the processor has them. */
+/* As wide as the processor has them; and half of it, which on Xeons with AVX-512 is faster where the arrays are in the second-level
+ * cache: 122 against 112 GB/s for triad, whatever the alignment, the distance of the arrays and the unrolling. */
 typedef double wide __attribute__((vector_size(64), aligned(8), may_alias));
+typedef double half __attribute__((vector_size(32), aligned(8), may_alias));
 
-enum { IN_LINE = 8 };
+enum { IN_LINE = 8, IN_HALF = 4 };
+
+#if defined __x86_64__ && defined __has_attribute
+#if __has_attribute(target_clones)
+#define HALVES __attribute__((target_clones("avx2", "default")))
+#endif
+#endif
+#ifndef HALVES
+#define HALVES
+#endif
 
 /* Elements from … to of the arrays; x and b may be NULL. */
 typedef void array_function(double *y, const double *x, const double *b, size_t from, size_t to);
 
-#define WIDE(pointer)       (*(wide *)(void *)(pointer))
-#define CONST_WIDE(pointer) (*(const wide *)(const void *)(pointer))
-
 /* A loop of whole vectors, and what is left over. */
-#define ARRAY(name, expression, element)                                                                               \
-    WIDEST static void name(double *y, const double *x, const double *b, size_t from, size_t to)                       \
+#define LOOP(attribute, name, vector, n, expression, element)                                                          \
+    attribute static void name(double *y, const double *x, const double *b, size_t from, size_t to)                    \
     {                                                                                                                  \
         size_t i = from;                                                                                               \
         (void)x, (void)b;                                                                                              \
-        for (; i + IN_LINE <= to; i += IN_LINE)                                                                        \
-            WIDE(y + i) = (expression);                                                                                \
+        for (; i + (n) <= to; i += (n))                                                                                \
+            *(vector *)(void *)(y + i) = (expression);                                                                 \
         for (; i < to; i++)                                                                                            \
             y[i] = (element);                                                                                          \
     }
-ARRAY(scale_some, 3.0 * CONST_WIDE(x + i), 3.0 * x[i])
-ARRAY(add_some, CONST_WIDE(x + i) + CONST_WIDE(b + i), x[i] + b[i])
-ARRAY(triad_some, CONST_WIDE(x + i) + 3.0 * CONST_WIDE(b + i), x[i] + 3.0 * b[i])
-ARRAY(write_some, (wide){0} + 1.0, 1.0)
+#define AT(vector, array)   (*(const vector *)(const void *)((array) + i))
+#define CONST_WIDE(pointer) (*(const wide *)(const void *)(pointer))
+#define BOTH(name, expression, element)                                                                                \
+    LOOP(WIDEST, name, wide, IN_LINE, expression(wide), element)                                                       \
+    LOOP(HALVES, name##_halves, half, IN_HALF, expression(half), element)
+#define SCALED(vector)   3.0 * AT(vector, x)
+#define ADDED(vector)    AT(vector, x) + AT(vector, b)
+#define COMBINED(vector) AT(vector, x) + 3.0 * AT(vector, b)
+#define WRITTEN(vector)  (vector){0} + 1.0
+BOTH(scale_some, SCALED, 3.0 * x[i])
+BOTH(add_some, ADDED, x[i] + b[i])
+BOTH(triad_some, COMBINED, x[i] + 3.0 * b[i])
+BOTH(write_some, WRITTEN, 1.0)
 
 static void copy_some(double *y, const double *x, const double *b, size_t from, size_t to)
 {
@@ -180,13 +197,17 @@ int transfer_scattered(transfer *t, int copy)
     }
 RUNS(transfer_write, write_some)
 RUNS(transfer_write_around, write_around)
+RUNS(transfer_write_halves, write_some_halves)
 RUNS(transfer_copy, copy_some)
 RUNS(transfer_copy_around, copy_around)
 RUNS(transfer_copy_string, copy_string)
 RUNS(transfer_scale, scale_some)
+RUNS(transfer_scale_halves, scale_some_halves)
 RUNS(transfer_scale_around, scale_around)
 RUNS(transfer_add, add_some)
+RUNS(transfer_add_halves, add_some_halves)
 RUNS(transfer_add_around, add_around)
 RUNS(transfer_triad, triad_some)
+RUNS(transfer_triad_halves, triad_some_halves)
 RUNS(transfer_triad_around, triad_around)
 RUNS(transfer_strided, strided_some)

@@ -42,12 +42,16 @@ extern const transfer_row transfer_rows[]; /* ends with a name that is NULL */
 
 /* arrays.c: over arrays of doubles, each thread its share. */
 int transfer_read(transfer *t, int copy);
-int transfer_write(transfer *t, int copy), transfer_write_around(transfer *t, int copy);
+int transfer_write(transfer *t, int copy), transfer_write_halves(transfer *t, int copy),
+    transfer_write_around(transfer *t, int copy);
 int transfer_copy(transfer *t, int copy), transfer_copy_around(transfer *t, int copy);
 int transfer_copy_string(transfer *t, int copy);
-int transfer_scale(transfer *t, int copy), transfer_scale_around(transfer *t, int copy);
-int transfer_add(transfer *t, int copy), transfer_add_around(transfer *t, int copy);
-int transfer_triad(transfer *t, int copy), transfer_triad_around(transfer *t, int copy);
+int transfer_scale(transfer *t, int copy), transfer_scale_halves(transfer *t, int copy),
+    transfer_scale_around(transfer *t, int copy);
+int transfer_add(transfer *t, int copy), transfer_add_halves(transfer *t, int copy),
+    transfer_add_around(transfer *t, int copy);
+int transfer_triad(transfer *t, int copy), transfer_triad_halves(transfer *t, int copy),
+    transfer_triad_around(transfer *t, int copy);
 int transfer_strided(transfer *t, int copy), transfer_scattered(transfer *t, int copy);
 
 /* pages.c: loads that wait for each other, and memory asked for anew, on ordinary pages and on huge ones. */

@@ -73,9 +73,9 @@ static void test_ways(void **unused)
         int variants;
         bool shared; /* several threads may do it */
     } WAYS[] = {
-        {"transfer way=read x=1003 dtype=f64", 1, true},      {"transfer way=write x=1003 dtype=f64", 2, true},
-        {"transfer way=copy x=1003 dtype=f64", 3, true},      {"transfer way=scale x=1003 dtype=f64", 2, true},
-        {"transfer way=add x=1003 dtype=f64", 2, true},       {"transfer way=triad x=1003 dtype=f64", 2, true},
+        {"transfer way=read x=1003 dtype=f64", 1, true},      {"transfer way=write x=1003 dtype=f64", 3, true},
+        {"transfer way=copy x=1003 dtype=f64", 3, true},      {"transfer way=scale x=1003 dtype=f64", 3, true},
+        {"transfer way=add x=1003 dtype=f64", 3, true},       {"transfer way=triad x=1003 dtype=f64", 3, true},
         {"transfer way=strided x=1008 dtype=f64", 1, true},   {"transfer way=scattered x=1024 dtype=f64", 1, true},
         {"transfer way=chase x=4096 dtype=u8", 1, false},     {"transfer way=chase_huge x=5000 dtype=u8", 1, false},
         {"transfer way=touch x=100001 dtype=u8", 2, false},   {"transfer way=touch_huge x=4194304 dtype=u8", 1, false},
