@@ -44,19 +44,13 @@ static bool next_word(const char **list, char out[256])
     return true;
 }
 
+/* Without any, one point: as the model has it. */
 static int read_batches(analyze_job *a, bz_error *err)
 {
-    char word[256], *end;
-    const char *list = a->batches ? a->batches : "0";
-    while (next_word(&list, word)) {
-        errno = 0;
-        long long v = strtoll(word, &end, 10);
-        if (errno || *end || v < (a->batches ? 1 : 0) || a->n_points == POINTS)
-            return bz_fail(err, BZ_USAGE, "--batch takes up to %d numbers from 1 on, '1,2,4', not '%s'", POINTS,
-                           a->batches);
-        a->batch[a->n_points++] = v;
-    }
-    return *list || !a->n_points ? bz_fail(err, BZ_USAGE, "--batch takes numbers, '1,2,4', not '%s'", a->batches) : 0;
+    if (planning_batches(a->batches, a->batch, POINTS, &a->n_points, err))
+        return -1;
+    a->n_points += !a->n_points;
+    return 0;
 }
 
 static int find_systems(analyze_job *a, bz_error *err)

@@ -85,6 +85,20 @@ int planning_seconds(const char *option, const char *text, bool zero, bz_error *
                : 0;
 }
 
+int planning_batches(const char *text, int64_t *out, int most, int *n, bz_error *err)
+{
+    for (const char *at = text; at && (*at || !*n);) {
+        char *end;
+        errno = 0;
+        long long v = strtoll(at, &end, 10);
+        if (errno || end == at || (*end && *end != ',') || v < 1 || *n == most)
+            return bz_fail(err, BZ_USAGE, "--batch takes up to %d sizes such as 1,8,64, not '%s'", most, text);
+        out[(*n)++] = v;
+        at = *end ? end + 1 : end;
+    }
+    return 0;
+}
+
 const char *planning_device(const planning *p)
 {
     for (int i = 0; i < p->backends.n; i++)
@@ -101,14 +115,19 @@ bool planning_is_gpu(const bz_system *system)
     return gpu;
 }
 
-bool planning_backends(bz_job *job, planning *p, const bz_system *system)
+void planning_backends_of_gpus(bz_job *job, planning *p)
 {
-    if (p->backends.n || !planning_is_gpu(system))
-        return false;
     for (const bz_backend_row *b = bz_backends; b->name; b++)
         if (b->device)
             bz_list_add(&job->arena, &p->backends, b->name);
-    return true;
+}
+
+bool planning_backends(bz_job *job, planning *p, const bz_system *system)
+{
+    bool meant = !p->backends.n && planning_is_gpu(system);
+    if (meant)
+        planning_backends_of_gpus(job, p);
+    return meant;
 }
 
 int planning_system(bz_job *job, const planning *p, bool read_only, bz_perfdb **db, const bz_system **system,

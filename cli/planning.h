@@ -51,12 +51,16 @@ const char *planning_device(const planning *p);
 bool planning_is_gpu(const bz_system *system);
 /* Where the system is a GPU and no backend is named, those of GPUs are meant: true. */
 bool planning_backends(bz_job *job, planning *p, const bz_system *system);
+void planning_backends_of_gpus(bz_job *job, planning *p); /* named besides those that are */
 /* Reads the value of --remeasure; NULL stands for nothing. */
 int planning_remeasure(const char *text, bz_remeasure *out, bz_error *err);
 #define PLANNING_REMEASURE_OPTION(job, field)                                                                          \
     BZ_VALUE("remeasure", job, field, "WHICH",                                                                         \
              "measure again, although the database has them: noisy (all "                                              \
              "marked records), all, older-than=2026-11-22 or older-than=7d")
+
+/* "1,4,16", at most so many; NULL: none. */
+int planning_batches(const char *text, int64_t *out, int most, int *n, bz_error *err);
 
 /* "60s", "5min", "1h" or "60" as seconds; NULL leaves *out as it is. */
 int planning_duration(const char *option, const char *text, double *out, bz_error *err);

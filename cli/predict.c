@@ -4,12 +4,7 @@
 #include "cli/planning.h"
 #include "report/report.h"
 #include "runtime/gpus.h"
-#include "transfer/transfer.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { MOST = 64, BATCHES = 32 };
@@ -53,23 +48,6 @@ static const bz_option OPTIONS[] = {
     {0},
 };
 
-/* ---- lists in options ------------------------------------------------------------------------ */
-
-static int read_batches(predict_job *job, bz_error *err)
-{
-    const char *at = job->batches ? job->batches : "";
-    while (*at) {
-        char *end;
-        long v = strtol(at, &end, 10);
-        if (end == at || v < 1 || v > 1 << 20 || (*end && *end != ',') || job->n_batches == BATCHES)
-            return bz_fail(err, BZ_USAGE, "--batch takes up to %d sizes such as 1,8,64, not '%s'", BATCHES,
-                           job->batches);
-        job->batch[job->n_batches++] = v;
-        at = *end ? end + 1 : end;
-    }
-    return 0;
-}
-
 /* "t4,h100" as two. */
 static void split(const bz_list *list, bz_arena *arena, const char **out, int *n)
 {
@@ -83,146 +61,6 @@ static void split(const bz_list *list, bz_arena *arena, const char **out, int *n
         }
 }
 
-/* Lines with a system's name and the price of an hour on it. */
-static int read_prices(predict_job *job, bz_price_list *out, bz_error *err)
-{
-    FILE *f = fopen(job->prices, "re");
-    const char **name = BZ_NEW(&job->job.arena, const char *, MOST);
-    double *dollars = BZ_NEW(&job->job.arena, double, MOST);
-    char line[256];
-    int rc = f ? 0 : bz_fail(err, BZ_FAILED, "%s: %s", job->prices, strerror(errno));
-    *out = (bz_price_list){name, dollars, 0};
-    for (int number = 1; f && !rc && fgets(line, sizeof line, f); number++) {
-        char word[64], *end;
-        int at = 0;
-        line[strcspn(line, "#\r\n")] = 0;
-        if (sscanf(line, "%63s %n", word, &at) != 1)
-            continue;
-        double v = strtod(line + at, &end);
-        if (end == line + at || strspn(end, " \t") != strlen(end) || !(v >= 0 && v < 1e6) || out->n == MOST)
-            rc = bz_fail(err, BZ_BAD_INPUT,
-                         "%s:%d: '%s' is no line such as 't4 0.35', a system and the price of an hour", job->prices,
-                         number, line);
-        else {
-            name[out->n] = bz_arena_str(&job->job.arena, word);
-            dollars[out->n++] = v;
-        }
-    }
-    if (f)
-        fclose(f);
-    return rc;
-}
-
-/* ---- the page -------------------------------------------------------------------------------- */
-
-/* `text` and `json`: what the command prints in these forms. */
-static int write_page(const predict_job *job, const char *title, const bz_buf *text, const bz_buf *json, bz_error *err)
-{
-    bz_buf page = {0};
-    bz_report_document_page(title, bz_buf_text(json), bz_buf_text(text), &page);
-    int rc = bz_output(job->html, &page, err);
-    bz_buf_free(&page);
-    return rc;
-}
-
-static int page_of_judgements(const predict_job *job, const bz_judgement *round, int rounds, bz_error *err)
-{
-    bz_buf text = {0}, json = {0};
-    bz_report_judgements(round, rounds, BZ_FORM_TEXT, &text);
-    bz_report_judgements(round, rounds, BZ_FORM_JSON, &json);
-    int rc = write_page(job, "How far off predictions are", &text, &json, err);
-    bz_buf_free(&text);
-    bz_buf_free(&json);
-    return rc;
-}
-
-static int page_of_forecasts(const predict_job *job, const bz_forecast *f, int n, const bz_price_list *prices,
-                             bz_error *err)
-{
-    bz_buf text = {0}, json = {0};
-    bz_report_forecasts(f, n, prices, BZ_FORM_TEXT, &text);
-    bz_report_forecasts(f, n, prices, BZ_FORM_JSON, &json);
-    int rc = write_page(job, "Predictions", &text, &json, err);
-    bz_buf_free(&text);
-    bz_buf_free(&json);
-    return rc;
-}
-
-/* ---- evaluation ------------------------------------------------------------------------------ */
-
-static int evaluate(predict_job *job, const bz_list *paths, bz_buf *out, bz_error *err)
-{
-    static const int64_t USUAL[] = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
-    int n = 0, batches = job->n_batches ? job->n_batches : (int)(sizeof USUAL / sizeof *USUAL), rounds = 0;
-    bz_workload *work = BZ_NEW(&job->job.arena, bz_workload, (size_t)paths->n * (size_t)batches);
-    static const bz_few FEW[] = {{0, 0},   {0.05, 0}, {0.01, 0}, {0.02, 0}, {0.1, 0},
-                                 {0.2, 0}, {0, 5},    {0, 15},   {0, 30},   {0, 60}};
-    enum { ROUNDS = sizeof FEW / sizeof *FEW };
-    bz_judgement *round = BZ_NEW(&job->job.arena, bz_judgement, ROUNDS + BZ_LEAVE_N);
-    for (int i = 0; i < paths->n; i++)
-        for (int b = 0; b < batches; b++) {
-            if (bz_workload_make(&job->samples, paths->item[i], job->n_batches ? job->batch[b] : USUAL[b],
-                                 &job->job.arena, &work[n], err))
-                return -1;
-            n += work[n].n > 0;
-        }
-    const bz_kinship *kinship = bz_kinships_without(&job->samples, &job->job.arena);
-    bz_benchmark_times took;
-    bz_benchmark_times_of(&job->samples, NULL, &took);
-    for (int i = 0; i < ROUNDS; i++) {
-        if (FEW[i].seconds > 0 && isnan(took.all))
-            continue; /* no record tells how long a benchmark takes */
-        if (bz_judge(&job->samples, work, n, BZ_LEAVE_SYSTEM, FEW[i], kinship, &job->job.arena, &round[rounds++], err))
-            return -1;
-    }
-    round->pairs = bz_judge_pairs(&job->samples, work, n, kinship, &job->job.arena, &round->pair);
-    for (bz_leave leave = BZ_LEAVE_NETWORK; leave < BZ_LEAVE_N; leave++)
-        if (bz_judge_can(work, n, leave) &&
-            bz_judge(&job->samples, work, n, leave, FEW[0], NULL, &job->job.arena, &round[rounds++], err))
-            return -1;
-    if (job->html && page_of_judgements(job, round, rounds, err))
-        return -1;
-    bz_report_judgements(round, rounds, bz_form_of(job->job.json, job->job.csv), out);
-    return 0;
-}
-
-/* ---- prediction ------------------------------------------------------------------------------ */
-
-typedef struct target {
-    bz_machine machine;
-    const bz_system *system; /* NULL: the database has none such */
-    const bz_system_facts *facts;
-    int own; /* in the table; -1: no records */
-    bz_aim *aim;
-} target;
-
-static int find_target(predict_job *job, const char *name, target *out, bz_error *err)
-{
-    bz_gpu row;
-    *out = (target){.own = -1};
-    if (bz_perfdb_system(job->db, name, &out->system, err))
-        return -1;
-    if (out->system) {
-        if (bz_transfers_facts(job->db, out->system, &job->job.arena, &out->facts, err))
-            return -1;
-        for (int m = 0; m < job->samples.machines; m++)
-            if (!strcmp(job->samples.machine[m].name, out->system->name))
-                out->own = m;
-        return bz_machine_of(out->facts, out->system->name, &job->setting, &out->machine, err);
-    }
-    if (bz_machine_named(name, &job->job.arena, &out->machine, err))
-        return -1;
-    bz_system_facts *facts = BZ_NEW(&job->job.arena, bz_system_facts, 1);
-    *facts = bz_system_unknown;
-    facts->gpu = out->machine.gpu;
-    facts->device = facts->gpu ? "gpu" : "cpu";
-    facts->name = "";
-    if (bz_gpu_slug(out->machine.name, &row))
-        facts->name = bz_arena_str(&job->job.arena, row.name);
-    out->facts = facts;
-    return 0;
-}
-
 /* All GPUs of the data sheets, where none is named. */
 static void target_names(predict_job *job, const char **name, int *n)
 {
@@ -232,124 +70,76 @@ static void target_names(predict_job *job, const char **name, int *n)
         name[(*n)++] = bz_arena_str(&job->job.arena, row.slug);
 }
 
-static int find_targets(predict_job *job, target *out, int *n, bz_error *err)
-{
-    const char *name[MOST];
-    target_names(job, name, n);
-    for (int i = 0; i < *n; i++)
-        if (find_target(job, name[i], &out[i], err))
-            return -1;
-    return 0;
-}
-
-static int forecast(predict_job *job, const bz_models *m, const bz_plan *plan, const target *t, bz_forecast *out,
-                    bz_error *err)
-{
-    bz_dtype dtype;
-    if (planning_dtype(&job->p, &dtype, err))
-        return -1;
-    bz_arena arena = {0}; /* of prices and bounds: of fifty systems they take more than all the rest */
-    bz_peaks *peaks = BZ_NEW(&arena, bz_peaks, 1);
-    bz_prices *prices;
-    bz_peaks_read(t->facts, &job->setting, &arena, peaks);
-    if (bz_prices_load(plan, job->db, t->system, &job->setting, &arena, &prices, err)) {
-        bz_arena_free(&arena);
-        return -1;
-    }
-    bz_bound_input *in = BZ_NEW(&arena, bz_bound_input, m->n);
-    for (int i = 0; i < m->n; i++)
-        in[i] = (bz_bound_input){.model = m->name[i],
-                                 .system = t->machine.name,
-                                 .facts = t->facts,
-                                 .setting = job->setting,
-                                 .dtype = dtype,
-                                 .layers = m->layers[i],
-                                 .plan = plan,
-                                 .number = i,
-                                 .fused = true,
-                                 .prices = prices,
-                                 .peaks = peaks};
-    bz_forecast_make(t->aim, in, m->n, prices, &arena, out);
-    bz_arena_free(&arena);
-    return 0;
-}
-
-static int predict_batch(predict_job *job, const bz_list *paths, int64_t batch, const target *t, int n,
-                         bz_forecast *out, bz_error *err)
+static int predict_batch(predict_job *job, int64_t batch, const bz_target *t, int n, bz_forecast *out, bz_error *err)
 {
     bz_models *m = BZ_NEW(&job->job.arena, bz_models, 1);
     bz_plan *plan = NULL;
+    bz_dtype dtype;
     planning p = job->p;
     p.models.batch = batch;
     p.fuse = true;
     if (t->machine.gpu && !p.backends.n)
-        for (const bz_backend_row *b = bz_backends; b->name; b++)
-            if (b->device)
-                bz_list_add(&job->job.arena, &p.backends, b->name);
-    int rc = models_load(&job->job, paths, &p.models, m, err) || planning_plan(&job->job, &p, m, &plan, err);
-    for (int i = 0; i < n && !rc; i++)
-        rc = forecast(job, m, plan, &t[i], out + (size_t)i * (size_t)m->n, err);
-    return rc ? -1 : 0;
-}
-
-static int add_line(void *user, size_t number, const char *text, size_t len)
-{
-    (void)number;
-    bz_buf_put(user, text, len);
-    bz_buf_putc(user, '\n');
+        planning_backends_of_gpus(&job->job, &p);
+    if (planning_dtype(&p, &dtype, err) || models_load(&job->job, &job->job.arguments, &p.models, m, err) ||
+        planning_plan(&job->job, &p, m, &plan, err))
+        return -1;
+    for (int i = 0; i < n; i++)
+        if (bz_target_forecast(&t[i], job->db, &job->setting, dtype, m, plan, out + (size_t)i * (size_t)m->n, err))
+            return -1;
     return 0;
 }
 
-/* From the set that is named, from the database, or from what ships. */
-static int learn(predict_job *job, bool gpu, bz_predictor **out, bz_error *err)
+/* Either rounds of judgements or forecasts, in a form. */
+typedef struct found {
+    const bz_judgement *round;
+    const bz_forecast *forecast;
+    const bz_price_list *prices;
+    int n;
+} found;
+
+static void put(const found *f, bz_form form, bz_buf *out)
 {
-    if (job->trained) {
-        bz_buf text = {0};
-        int rc = bz_text_lines(job->trained, add_line, &text, err) ||
-                 bz_predictor_read(bz_buf_text(&text), job->trained, out, err);
-        bz_buf_free(&text);
-        return rc ? -1 : 0;
-    }
-    *out = bz_predictor_best(&job->samples, gpu);
-    return *out ? 0
-                : bz_fail(err, BZ_BAD_INPUT,
-                          "processors are predicted from others: the database needs the records of at least one more "
-                          "('benanza db import --reference' names some)");
+    if (f->round)
+        bz_report_judgements(f->round, f->n, form, out);
+    else
+        bz_report_forecasts(f->forecast, f->n, f->prices, form, out);
 }
 
-static int train(predict_job *job, bz_error *err)
+static int print(const predict_job *job, const found *f, bz_buf *out, bz_error *err)
 {
-    bz_kinship kinship[BZ_GROUPS];
-    bool use[MOST];
-    bz_buf text = {0};
-    if (!job->samples.n)
-        return bz_fail(err, BZ_BAD_INPUT,
-                       "the database has no records of systems whose rates are known: nothing can be learned");
-    for (int m = 0; m < job->samples.machines; m++)
-        use[m] = true;
-    bz_kinship_choose(&job->samples, use, NULL, kinship);
-    bz_predictor *p = bz_predictor_new(&job->samples, NULL, NULL, kinship);
-    bz_predictor_write(p, &text);
-    bz_predictor_free(p);
-    int rc = bz_output(job->train, &text, err);
-    bz_buf_free(&text);
+    int rc = 0;
+    if (job->html) {
+        bz_buf text = {0}, json = {0}, page = {0};
+        put(f, BZ_FORM_TEXT, &text);
+        put(f, BZ_FORM_JSON, &json);
+        bz_report_document_page(f->round ? "How far off predictions are" : "Predictions", bz_buf_text(&json),
+                                bz_buf_text(&text), &page);
+        rc = bz_output(job->html, &page, err);
+        bz_buf_free(&text);
+        bz_buf_free(&json);
+        bz_buf_free(&page);
+    }
+    put(f, bz_form_of(job->job.json, job->job.csv), out);
     return rc;
 }
 
-/* Records of other systems than those of --from teach nothing; a target's own neither. */
-static int keep_from(predict_job *job, bz_predictor *p, target *t, int n, bz_error *err)
+static int evaluate(predict_job *job, bz_buf *out, bz_error *err)
 {
-    const char *name[MOST];
-    int names = 0;
-    split(&job->from, &job->job.arena, name, &names);
-    for (int i = 0; i < n && names; i++) {
-        bool is = false;
-        for (int k = 0; k < names; k++)
-            is |= bz_machine_is(&t[i].machine, name[k]);
-        if (!is)
-            t[i].own = -1, t[i].system = NULL;
-    }
-    return names ? bz_predictor_only(p, name, names, err) : 0;
+    bz_judgement *round;
+    int n;
+    const bz_list *paths = &job->job.arguments;
+    if (bz_judge_all(&job->samples, paths->item, paths->n, job->batch, job->n_batches, &job->job.arena, &round, &n,
+                     err))
+        return -1;
+    return print(job, &(found){.round = round, .n = n}, out, err);
+}
+
+static int train(const predict_job *job, bz_error *err)
+{
+    bz_buf text = {0};
+    int rc = bz_predictor_train(&job->samples, &text, err) || bz_output(job->train, &text, err) ? -1 : 0;
+    bz_buf_free(&text);
+    return rc;
 }
 
 static int predict_profiled(predict_job *job, bz_buf *out, bz_error *err)
@@ -368,44 +158,56 @@ static int predict_profiled(predict_job *job, bz_buf *out, bz_error *err)
                          .n = n,
                          .db = job->db,
                          .setting = job->setting};
-    return (job->prices && read_prices(job, &prices, err)) ||
+    return (job->prices && bz_price_list_read(job->prices, &job->job.arena, &prices, err)) ||
                    predict_recording(&p, &prices, bz_form_of(job->job.json, job->job.csv), out, err)
                ? -1
                : 0;
 }
 
-static int predict(predict_job *job, const bz_list *paths, bz_buf *out, bz_error *err)
+static void free_predictor(void *p)
 {
-    target t[MOST];
-    int n = 0, models = models_count(paths, &job->p.models), batches = job->n_batches ? job->n_batches : 1, rc = 0;
+    bz_predictor_free(p);
+}
+
+static void free_aim(void *aim)
+{
+    bz_aim_free(aim);
+}
+
+static int predict(predict_job *job, bz_buf *out, bz_error *err)
+{
+    bz_arena *arena = &job->job.arena;
+    bz_target t[MOST];
+    const char *to[MOST], *from[MOST];
+    int n, names, batches = job->n_batches ? job->n_batches : 1;
+    size_t models = (size_t)models_count(&job->job.arguments, &job->p.models);
     bz_price_list prices = {0};
-    if ((job->prices && read_prices(job, &prices, err)) || find_targets(job, t, &n, err))
+    bz_predictor *p;
+    target_names(job, to, &n);
+    split(&job->from, arena, from, &names);
+    if (job->prices && bz_price_list_read(job->prices, arena, &prices, err))
         return -1;
+    for (int i = 0; i < n; i++)
+        if (bz_target_find(job->db, &job->samples, &job->setting, to[i], arena, &t[i], err))
+            return -1;
     for (int i = 1; i < n; i++)
         if (t[i].machine.gpu != t->machine.gpu)
             return bz_fail(err, BZ_USAGE, "name either GPUs or processors: '%s' and '%s' run other libraries",
                            t->machine.name, t[i].machine.name);
-    bz_predictor *p;
-    if (learn(job, t->machine.gpu, &p, err))
+    if (bz_predictor_load(job->trained, &job->samples, t->machine.gpu, &p, err))
         return -1;
-    if (keep_from(job, p, t, n, err)) {
-        bz_predictor_free(p);
+    bz_arena_keep(arena, p, free_predictor);
+    if (bz_targets_only(p, t, n, from, names, err))
         return -1;
-    }
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
         t[i].aim = bz_predictor_aim(p, &t[i].machine, &job->samples, t[i].own, NULL);
-    bz_forecast *f = BZ_NEW(&job->job.arena, bz_forecast, (size_t)batches * (size_t)n * (size_t)models);
-    for (int b = 0; b < batches && !rc; b++)
-        rc = predict_batch(job, paths, job->n_batches ? job->batch[b] : 0, t, n,
-                           f + (size_t)b * (size_t)n * (size_t)models, err);
-    if (!rc && job->html)
-        rc = page_of_forecasts(job, f, batches * n * models, &prices, err);
-    if (!rc)
-        bz_report_forecasts(f, batches * n * models, &prices, bz_form_of(job->job.json, job->job.csv), out);
-    for (int i = 0; i < n; i++)
-        bz_aim_free(t[i].aim);
-    bz_predictor_free(p);
-    return rc;
+        bz_arena_keep(arena, t[i].aim, free_aim);
+    }
+    bz_forecast *f = BZ_NEW(arena, bz_forecast, (size_t)batches * (size_t)n * models);
+    for (int b = 0; b < batches; b++)
+        if (predict_batch(job, job->n_batches ? job->batch[b] : 0, t, n, f + (size_t)(b * n) * models, err))
+            return -1;
+    return print(job, &(found){.forecast = f, .prices = &prices, .n = batches * n * (int)models}, out, err);
 }
 
 static void free_samples(void *samples)
@@ -426,16 +228,16 @@ static int start(void *of, bz_buf *out, bz_error *err)
         return bz_fail(err, BZ_USAGE, "--html draws predictions of models and --evaluate: not --profile, not --train");
     if (job->job.json && job->job.csv)
         return bz_fail(err, BZ_USAGE, "--json and --csv exclude one another");
-    if (planning_setting(&job->p, &job->setting, err) || read_batches(job, err) || bz_db_look(&job->job, &job->db, err))
+    if (planning_setting(&job->p, &job->setting, err) ||
+        planning_batches(job->batches, job->batch, BATCHES, &job->n_batches, err) ||
+        bz_db_look(&job->job, &job->db, err))
         return -1;
     if (job->profile.n)
         return predict_profiled(job, out, err);
     bz_arena_keep(&job->job.arena, &job->samples, free_samples);
     if (bz_samples_load(job->db, &job->setting, &job->samples, err))
         return -1;
-    return job->train      ? train(job, err)
-           : job->evaluate ? evaluate(job, paths, out, err)
-                           : predict(job, paths, out, err);
+    return job->train ? train(job, err) : job->evaluate ? evaluate(job, out, err) : predict(job, out, err);
 }
 
 const bz_command bz_command_predict =

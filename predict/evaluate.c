@@ -532,3 +532,36 @@ int bz_judge(const bz_samples *s, const bz_workload *work, int n, bz_leave leave
     free(e.plane), free(e.told), free(e.spread), free(e.score), free(e.judged);
     return 0;
 }
+
+int bz_judge_all(const bz_samples *s, const char *const *path, int n_paths, const int64_t *batch, int n_batches,
+                 bz_arena *arena, bz_judgement **out, int *n_out, bz_error *err)
+{
+    static const int64_t USUAL[] = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
+    int n = 0, batches = n_batches ? n_batches : (int)(sizeof USUAL / sizeof *USUAL), rounds = 0;
+    bz_workload *work = BZ_NEW(arena, bz_workload, (size_t)n_paths * (size_t)batches);
+    static const bz_few FEW[] = {{0, 0},   {0.05, 0}, {0.01, 0}, {0.02, 0}, {0.1, 0},
+                                 {0.2, 0}, {0, 5},    {0, 15},   {0, 30},   {0, 60}};
+    enum { ROUNDS = sizeof FEW / sizeof *FEW };
+    bz_judgement *round = *out = BZ_NEW(arena, bz_judgement, ROUNDS + BZ_LEAVE_N);
+    for (int i = 0; i < n_paths; i++)
+        for (int b = 0; b < batches; b++) {
+            if (bz_workload_make(s, path[i], n_batches ? batch[b] : USUAL[b], arena, &work[n], err))
+                return -1;
+            n += work[n].n > 0;
+        }
+    const bz_kinship *kinship = bz_kinships_without(s, arena);
+    bz_benchmark_times took;
+    bz_benchmark_times_of(s, NULL, &took);
+    for (int i = 0; i < ROUNDS; i++) {
+        if (FEW[i].seconds > 0 && isnan(took.all))
+            continue; /* no record tells how long a benchmark takes */
+        if (bz_judge(s, work, n, BZ_LEAVE_SYSTEM, FEW[i], kinship, arena, &round[rounds++], err))
+            return -1;
+    }
+    round->pairs = bz_judge_pairs(s, work, n, kinship, arena, &round->pair);
+    for (bz_leave leave = BZ_LEAVE_NETWORK; leave < BZ_LEAVE_N; leave++)
+        if (bz_judge_can(work, n, leave) && bz_judge(s, work, n, leave, FEW[0], NULL, arena, &round[rounds++], err))
+            return -1;
+    *n_out = rounds;
+    return 0;
+}

@@ -91,6 +91,10 @@ int bz_judge(const bz_samples *s, const bz_workload *work, int n, bz_leave leave
 int bz_judge_pairs(const bz_samples *s, const bz_workload *work, int n, const bz_kinship *kinship, bz_arena *arena,
                    bz_pair **out);
 
+/* All rounds that `predict --evaluate` has: systems left out, but for a little of each; networks, batches. No batches: the usual ones. */
+int bz_judge_all(const bz_samples *s, const char *const *path, int n_paths, const int64_t *batch, int n_batches,
+                 bz_arena *arena, bz_judgement **out, int *n_out, bz_error *err);
+
 /* ---- what to measure first -------------------------------------------------------------------- */
 
 /* Seconds that benchmarks take, by the records of machines for which use[m] holds (NULL: all). */

@@ -217,6 +217,29 @@ void bz_forecast_fill(bz_aim *aim, const bz_plan *plan, const bz_setting *settin
 void bz_forecast_make(bz_aim *aim, const bz_bound_input *in, int n, bz_prices *prices, bz_arena *arena,
                       bz_forecast *out);
 
+/* ---- all together ---------------------------------------------------------------------------- */
+
+/* A system of the database, a GPU of the data sheets, or what a file describes. */
+typedef struct bz_target {
+    bz_machine machine;
+    const bz_system *system; /* NULL: the database has none such */
+    const bz_system_facts *facts;
+    int own;     /* in the table; -1: no records */
+    bz_aim *aim; /* whoever predicts for it makes that */
+} bz_target;
+int bz_target_find(bz_perfdb *db, const bz_samples *s, const bz_setting *setting, const char *name, bz_arena *arena,
+                   bz_target *out, bz_error *err);
+/* The models of a plan there: out[m->n]. */
+int bz_target_forecast(const bz_target *t, bz_perfdb *db, const bz_setting *setting, bz_dtype dtype, const bz_models *m,
+                       const bz_plan *plan, bz_forecast *out, bz_error *err);
+/* Records of other systems than those named (`names` 0: all) teach nothing; a target's own neither. */
+int bz_targets_only(bz_predictor *p, bz_target *t, int n, const char *const *name, int names, bz_error *err);
+
+/* From the file that is named, else from the table, or from what ships. */
+int bz_predictor_load(const char *path, const bz_samples *s, bool gpu, bz_predictor **out, bz_error *err);
+/* The text of such a file, by all that the table has. */
+int bz_predictor_train(const bz_samples *s, bz_buf *out, bz_error *err);
+
 /* ---- published ways -------------------------------------------------------------------------- */
 
 typedef enum {

@@ -1,6 +1,7 @@
 /* Predictions, and how far off they are. */
 #include "report/report.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,36 @@ double bz_price_of(const bz_price_list *p, const char *machine)
         if (!strcmp(p->machine[i], machine) || (strlen(p->machine[i]) == len && !strncmp(p->machine[i], machine, len)))
             return p->dollars[i];
     return NAN;
+}
+
+int bz_price_list_read(const char *path, bz_arena *arena, bz_price_list *out, bz_error *err)
+{
+    FILE *f = fopen(path, "re");
+    enum { MOST = 64 };
+    const char **name = BZ_NEW(arena, const char *, MOST);
+    double *dollars = BZ_NEW(arena, double, MOST);
+    char line[256];
+    int rc = f ? 0 : bz_fail(err, BZ_FAILED, "%s: %s", path, strerror(errno));
+    *out = (bz_price_list){name, dollars, 0};
+    for (int number = 1; f && !rc && fgets(line, sizeof line, f); number++) {
+        char word[64], *end;
+        int at = 0;
+        line[strcspn(line, "#\r\n")] = 0;
+        if (sscanf(line, "%63s %n", word, &at) != 1)
+            continue;
+        double v = strtod(line + at, &end);
+        if (end == line + at || strspn(end, " \t") != strlen(end) || !(v >= 0 && v < 1e6) || out->n == MOST)
+            rc = bz_fail(err, BZ_BAD_INPUT,
+                         "%s:%d: '%s' is no line such as 't4 0.35', a system and the price of an hour", path, number,
+                         line);
+        else {
+            name[out->n] = bz_arena_str(arena, word);
+            dollars[out->n++] = v;
+        }
+    }
+    if (f)
+        fclose(f);
+    return rc;
 }
 
 /* Dollars for a million inferences. */

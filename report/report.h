@@ -98,6 +98,8 @@ typedef struct bz_price_list {
     const double *dollars;      /* [n]: an hour */
     int n;
 } bz_price_list;
+/* From a file of lines with a system's name and the price of an hour on it. */
+int bz_price_list_read(const char *path, bz_arena *arena, bz_price_list *out, bz_error *err);
 /* The iteration of a recording on other systems: one prediction for each, named after it. `from`: what it was recorded on. */
 void bz_report_moved(const bz_whatif *w, const char *from, const bz_price_list *prices, bz_form form, bz_buf *out);
 /* Dollars of an hour on a system, also by what stands before its @; NAN: no price. */

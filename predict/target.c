@@ -1,0 +1,116 @@
+/* Machines to predict for, what predicts them, and models on them. */
+#include "predict/evaluate.h"
+#include "runtime/gpus.h"
+#include "transfer/transfer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int bz_target_find(bz_perfdb *db, const bz_samples *s, const bz_setting *setting, const char *name, bz_arena *arena,
+                   bz_target *out, bz_error *err)
+{
+    bz_gpu row;
+    *out = (bz_target){.own = -1};
+    if (bz_perfdb_system(db, name, &out->system, err))
+        return -1;
+    if (out->system) {
+        if (bz_transfers_facts(db, out->system, arena, &out->facts, err))
+            return -1;
+        for (int m = 0; m < s->machines; m++)
+            if (!strcmp(s->machine[m].name, out->system->name))
+                out->own = m;
+        return bz_machine_of(out->facts, out->system->name, setting, &out->machine, err);
+    }
+    if (bz_machine_named(name, arena, &out->machine, err))
+        return -1;
+    bz_system_facts *facts = BZ_NEW(arena, bz_system_facts, 1);
+    *facts = bz_system_unknown;
+    facts->gpu = out->machine.gpu;
+    facts->device = facts->gpu ? "gpu" : "cpu";
+    facts->name = "";
+    if (bz_gpu_slug(out->machine.name, &row))
+        facts->name = bz_arena_str(arena, row.name);
+    out->facts = facts;
+    return 0;
+}
+
+int bz_target_forecast(const bz_target *t, bz_perfdb *db, const bz_setting *setting, bz_dtype dtype, const bz_models *m,
+                       const bz_plan *plan, bz_forecast *out, bz_error *err)
+{
+    bz_arena arena = {0}; /* of prices and bounds: of fifty systems they take more than all the rest */
+    bz_peaks *peaks = BZ_NEW(&arena, bz_peaks, 1);
+    bz_prices *prices;
+    bz_peaks_read(t->facts, setting, &arena, peaks);
+    if (bz_prices_load(plan, db, t->system, setting, &arena, &prices, err)) {
+        bz_arena_free(&arena);
+        return -1;
+    }
+    bz_bound_input *in = BZ_NEW(&arena, bz_bound_input, m->n);
+    for (int i = 0; i < m->n; i++)
+        in[i] = (bz_bound_input){.model = m->name[i],
+                                 .system = t->machine.name,
+                                 .facts = t->facts,
+                                 .setting = *setting,
+                                 .dtype = dtype,
+                                 .layers = m->layers[i],
+                                 .plan = plan,
+                                 .number = i,
+                                 .fused = true,
+                                 .prices = prices,
+                                 .peaks = peaks};
+    bz_forecast_make(t->aim, in, m->n, prices, &arena, out);
+    bz_arena_free(&arena);
+    return 0;
+}
+
+static int add_line(void *user, size_t number, const char *text, size_t len)
+{
+    (void)number;
+    bz_buf_put(user, text, len);
+    bz_buf_putc(user, '\n');
+    return 0;
+}
+
+int bz_predictor_load(const char *path, const bz_samples *s, bool gpu, bz_predictor **out, bz_error *err)
+{
+    if (path) {
+        bz_buf text = {0};
+        int rc = bz_text_lines(path, add_line, &text, err) || bz_predictor_read(bz_buf_text(&text), path, out, err);
+        bz_buf_free(&text);
+        return rc ? -1 : 0;
+    }
+    *out = bz_predictor_best(s, gpu);
+    return *out ? 0
+                : bz_fail(err, BZ_BAD_INPUT,
+                          "processors are predicted from others: the database needs the records of at least one more "
+                          "('benanza db import --reference' names some)");
+}
+
+int bz_predictor_train(const bz_samples *s, bz_buf *out, bz_error *err)
+{
+    bz_kinship kinship[BZ_GROUPS];
+    if (!s->n)
+        return bz_fail(err, BZ_BAD_INPUT,
+                       "the database has no records of systems whose rates are known: nothing can be learned");
+    bool *use = bz_alloc((size_t)s->machines, sizeof *use);
+    for (int m = 0; m < s->machines; m++)
+        use[m] = true;
+    bz_kinship_choose(s, use, NULL, kinship);
+    bz_predictor *p = bz_predictor_new(s, NULL, NULL, kinship);
+    bz_predictor_write(p, out);
+    bz_predictor_free(p);
+    free(use);
+    return 0;
+}
+
+int bz_targets_only(bz_predictor *p, bz_target *t, int n, const char *const *name, int names, bz_error *err)
+{
+    for (int i = 0; i < n && names; i++) {
+        bool is = false;
+        for (int k = 0; k < names; k++)
+            is |= bz_machine_is(&t[i].machine, name[k]);
+        if (!is)
+            t[i].own = -1, t[i].system = NULL;
+    }
+    return names ? bz_predictor_only(p, name, names, err) : 0;
+}
