@@ -53,6 +53,14 @@ const cudnn_kind bz_cudnn_kinds[] = {
     {BZ_PROBLEM_ATTENTION, NULL, cudnn_describe_attention_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
     {BZ_PROBLEM_ACTIVATION, NULL, cudnn_describe_elementwise_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
     {BZ_PROBLEM_BINARY, NULL, cudnn_describe_elementwise_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
+    {BZ_PROBLEM_CONV_DATA, NULL, cudnn_describe_deconv_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
+    {BZ_PROBLEM_CONV_WEIGHTS, NULL, cudnn_describe_weights_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
+    {BZ_PROBLEM_POOL_GRAD, NULL, cudnn_describe_pool_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
+    {BZ_PROBLEM_ACTIVATION_GRAD, NULL, cudnn_describe_slope_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
+    {BZ_PROBLEM_BATCHNORM, NULL, cudnn_describe_norm_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
+    {BZ_PROBLEM_BATCHNORM_GRAD, NULL, cudnn_describe_norm_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
+    {BZ_PROBLEM_LAYERNORM_GRAD, NULL, cudnn_describe_norm_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
+    {BZ_PROBLEM_RMSNORM_GRAD, NULL, cudnn_describe_norm_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
     {.kind = BZ_PROBLEM_NONE},
 };
 /* clang-format on */

@@ -9,7 +9,8 @@
  *   rnn.c         recurrent networks
  *   graph.c       the graph interface: engine configurations, execution
  *   graph_op.c    tensors and operations of a graph
- *   graph_kind.c  which graph a problem is
+ *   graph_kind.c  which graph a problem is: convolutions, products, functions, attention
+ *   graph_grad.c  poolings, normalizations, gradients
  *   plan.c        engine configurations and plans, kept for the next process
  *
  * A new kind of problem is one row in the table in cudnn.c: how its variants are called, what describes them,
@@ -255,6 +256,8 @@ int cudnn_rnn_states(call *c, tensor **out); /* those that it has: how many */
 int cudnn_describe_conv_graph(call *c, bz_error *why);
 int cudnn_describe_deconv_graph(call *c, bz_error *why);
 int cudnn_describe_pool_graph(call *c, bz_error *why);
+int cudnn_describe_weights_graph(call *c, bz_error *why);
+int cudnn_describe_slope_graph(call *c, bz_error *why);
 int cudnn_describe_product_graph(call *c, bz_error *why);
 int cudnn_describe_norm_graph(call *c, bz_error *why);
 int cudnn_describe_elementwise_graph(call *c, bz_error *why);

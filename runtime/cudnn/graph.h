@@ -72,12 +72,23 @@ cudnnStatus_t graph_cell_add(call *c, float value, int rank, int *out);
 
 /* A function of one tensor or of two (b -1: of one) into y. CUDNN_STATUS_NOT_SUPPORTED where the library has none. */
 cudnnStatus_t graph_function_add(call *c, bz_fn fn, float alpha, float beta, int x, int b, int y);
+/* dx = fn'(x) dy. */
+cudnnStatus_t graph_slope_add(call *c, bz_fn fn, float alpha, float beta, int x, int dy, int dx);
 cudnnStatus_t graph_conv_add(call *c, int x, int w, int y);
 cudnnStatus_t graph_deconv_add(call *c, int x, int w, int y);
-cudnnStatus_t graph_pool_add(call *c, int x, int y);
+cudnnStatus_t graph_weights_add(call *c, int x, int dy, int dw);
+/* `index`: which element of its window each result is; -1. */
+cudnnStatus_t graph_pool_add(call *c, int x, int index, int y);
+cudnnStatus_t graph_pool_grad_add(call *c, int dy, int index, int dx);
 cudnnStatus_t graph_matmul_add(call *c, int a, int b, int y);
-/* `shift` is -1 where there is none. */
-cudnnStatus_t graph_norm_add(call *c, cudnnBackendNormMode_t mode, int x, int scale, int shift, int epsilon, int y);
+
+/* Of a normalization, or of its gradient, where `y` is that of x and `shift` that of the shift; -1: there is none. With `root`,
+ * 1 / √(variance + epsilon), it is a normalization of training. */
+typedef struct graph_norm {
+    int x, dy, mean, root, scale, shift, epsilon, dscale, y;
+} graph_norm;
+cudnnStatus_t graph_norm_add(call *c, cudnnBackendNormMode_t mode, const graph_norm *tensors);
+cudnnStatus_t graph_norm_grad_add(call *c, cudnnBackendNormMode_t mode, const graph_norm *tensors);
 
 /* For each element of x: its coordinate along the axis. For each element: whether a ≥ b; x where `where` holds, else `otherwise`. */
 cudnnStatus_t graph_index_add(call *c, int64_t axis, int x, int y);
@@ -86,5 +97,18 @@ cudnnStatus_t graph_select_add(call *c, int x, int otherwise, int where, int y);
 /* To the shape of y. */
 cudnnStatus_t graph_reduction_add(call *c, cudnnReduceTensorOp_t what, int x, int y);
 cudnnStatus_t graph_sdpa_add(call *c, int q, int k, int v, int scale, int y);
+
+/* ---- graph_kind.c --------------------------------------------------------------------------- */
+
+/* What becomes of an operand that has fewer dimensions than the library wants: ones stand behind it, or in front of
+ * it (products); or, where elements are by themselves, the last dimension becomes the channels, and what lies row by
+ * row lies channels last: engines for that know no other order. ONE_BATCH: all dimensions of a product's batch are
+ * one, since hardly an engine knows two: a=1x12x384x64 has none, a=12x384x64 has three. */
+typedef enum { ONES_BEHIND, ONES_IN_FRONT, ROWS, ONE_BATCH } graph_place;
+cudnnStatus_t graph_operand_add(call *c, int operand, int least, graph_place at, int *out);
+
+/* Begins a graph; -1 where none is built of such types. Ends describing it. */
+int graph_begin(call *c, bz_error *why);
+int graph_finish(const call *c, cudnnStatus_t status, bz_error *why);
 
 #endif

@@ -28,7 +28,7 @@ static bool has_types(const bz_problem *p)
                                              is_f8(x) && is_f8(w)));
 }
 
-static int begin(call *c, bz_error *why)
+int graph_begin(call *c, bz_error *why)
 {
     if (!has_types(c->problem))
         return bz_fail(
@@ -40,17 +40,11 @@ static int begin(call *c, bz_error *why)
     return 0;
 }
 
-static int finish(const call *c, cudnnStatus_t status, bz_error *why)
+int graph_finish(const call *c, cudnnStatus_t status, bz_error *why)
 {
     (void)c;
     return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(why, "building the graph", status);
 }
-
-/* What becomes of an operand that has fewer dimensions than the library wants: ones stand behind it, or in front of
- * it (products); or, where elements are by themselves, the last dimension becomes the channels, and what lies row by
- * row lies channels last: engines for that know no other order. ONE_BATCH: all dimensions of a product's batch are
- * one, since hardly an engine knows two: a=1x12x384x64 has none, a=12x384x64 has three. */
-typedef enum { ONES_BEHIND, ONES_IN_FRONT, ROWS, ONE_BATCH } place;
 
 typedef struct shape {
     int rank;
@@ -78,7 +72,7 @@ static shape one_batch_of(const bz_operand *o)
     return (shape){.rank = 3, .dim = {o->count / each, rows, columns}, .stride = {each, columns, 1}};
 }
 
-static shape shape_of(const call *c, int operand, int least, place at)
+static shape shape_of(const call *c, int operand, int least, graph_place at)
 {
     const bz_operand *o = &c->operand[operand];
     tensor t = cudnn_tensor(c, operand);
@@ -99,7 +93,7 @@ static shape shape_of(const call *c, int operand, int least, place at)
     return s;
 }
 
-static cudnnStatus_t add_operand(call *c, int operand, int least, place at, int *out)
+cudnnStatus_t graph_operand_add(call *c, int operand, int least, graph_place at, int *out)
 {
     shape s = shape_of(c, operand, least, at);
     tensor t = cudnn_tensor(c, operand);
@@ -113,7 +107,7 @@ static cudnnStatus_t add_between(call *c, int rank, const int64_t *dim, const in
 }
 
 /* Where the result lies, for what has its shape. */
-static shape shape_of_result(const call *c, int least, place at)
+static shape shape_of_result(const call *c, int least, graph_place at)
 {
     return shape_of(c, c->n_operands - 1, least, at);
 }
@@ -228,7 +222,7 @@ static int list_steps(const bz_problem *p, step *out)
 }
 
 /* Steps behind the tensor `from`; the last one writes the result. */
-static cudnnStatus_t add_steps(call *c, const shape *s, int channel, place at, int from, int y)
+static cudnnStatus_t add_steps(call *c, const shape *s, int channel, graph_place at, int from, int y)
 {
     step list[BZ_PROBLEM_POST + 2];
     int n = list_steps(c->problem, list);
@@ -242,7 +236,7 @@ static cudnnStatus_t add_steps(call *c, const shape *s, int channel, place at, i
         else if (post->fn == BZ_FN_BIAS)
             TRY(add_bias(c, s, channel, &b));
         else if (bz_fn_is_binary(post->fn))
-            TRY(add_operand(c, other_of(c, list[i].number), s->rank, at, &b));
+            TRY(graph_operand_add(c, other_of(c, list[i].number), s->rank, at, &b));
         TRY(add_function(c, s, post, from, b, to));
         from = to;
     }
@@ -250,10 +244,10 @@ static cudnnStatus_t add_steps(call *c, const shape *s, int channel, place at, i
 }
 
 /* The result, and what the first operation writes: the result itself where nothing follows. */
-static cudnnStatus_t add_results(call *c, const shape *s, place at, int *y, int *first)
+static cudnnStatus_t add_results(call *c, const shape *s, graph_place at, int *y, int *first)
 {
     step list[BZ_PROBLEM_POST + 2];
-    TRY(add_operand(c, c->n_operands - 1, s->rank, at, y));
+    TRY(graph_operand_add(c, c->n_operands - 1, s->rank, at, y));
     c->graph->y = *first = *y;
     return list_steps(c->problem, list) ? add_between(c, s->rank, s->dim, s->stride, first) : CUDNN_STATUS_SUCCESS;
 }
@@ -262,8 +256,8 @@ static cudnnStatus_t build_conv(call *c)
 {
     int x, w, y, first;
     shape s = shape_of_result(c, 4, ONES_BEHIND);
-    TRY(add_operand(c, cudnn_find(c, BZ_ROLE_X), 4, ONES_BEHIND, &x));
-    TRY(add_operand(c, cudnn_find(c, BZ_ROLE_W), 4, ONES_BEHIND, &w));
+    TRY(graph_operand_add(c, 0, 4, ONES_BEHIND, &x));
+    TRY(graph_operand_add(c, 1, 4, ONES_BEHIND, &w));
     TRY(add_results(c, &s, ONES_BEHIND, &y, &first));
     TRY(graph_conv_add(c, x, w, first));
     return add_steps(c, &s, 1, ONES_BEHIND, first, y);
@@ -271,7 +265,7 @@ static cudnnStatus_t build_conv(call *c)
 
 int cudnn_describe_conv_graph(call *c, bz_error *why)
 {
-    return begin(c, why) ? -1 : finish(c, build_conv(c), why);
+    return graph_begin(c, why) ? -1 : graph_finish(c, build_conv(c), why);
 }
 
 /* The convolution's gradient by its data: what it makes is what a convolution would have read. */
@@ -279,8 +273,8 @@ static cudnnStatus_t build_deconv(call *c)
 {
     int x, w, y, first;
     shape s = shape_of_result(c, 4, ONES_BEHIND);
-    TRY(add_operand(c, cudnn_find(c, BZ_ROLE_X), 4, ONES_BEHIND, &x));
-    TRY(add_operand(c, cudnn_find(c, BZ_ROLE_W), 4, ONES_BEHIND, &w));
+    TRY(graph_operand_add(c, 0, 4, ONES_BEHIND, &x));
+    TRY(graph_operand_add(c, 1, 4, ONES_BEHIND, &w));
     TRY(add_results(c, &s, ONES_BEHIND, &y, &first));
     TRY(graph_deconv_add(c, x, w, first));
     return add_steps(c, &s, 1, ONES_BEHIND, first, y);
@@ -288,27 +282,11 @@ static cudnnStatus_t build_deconv(call *c)
 
 int cudnn_describe_deconv_graph(call *c, bz_error *why)
 {
-    return begin(c, why) ? -1 : finish(c, build_deconv(c), why);
-}
-
-static cudnnStatus_t build_pool(call *c)
-{
-    int x;
-    TRY(add_operand(c, 0, 4, ONES_BEHIND, &x));
-    TRY(add_operand(c, c->n_operands - 1, 4, ONES_BEHIND, &c->graph->y));
-    return graph_pool_add(c, x, c->graph->y);
-}
-
-int cudnn_describe_pool_graph(call *c, bz_error *why)
-{
-    for (int i = 0; i < c->operand[0].rank - 2; i++)
-        if (c->problem->pool.dilation[i] != 1)
-            return bz_fail(why, BZ_INCOMPLETE, "cuDNN has no dilated pooling");
-    return begin(c, why) ? -1 : finish(c, build_pool(c), why);
+    return graph_begin(c, why) ? -1 : graph_finish(c, build_deconv(c), why);
 }
 
 /* A product's operand, its last two dimensions exchanged where it is transposed. */
-static cudnnStatus_t add_factor(call *c, int operand, bool turned, place at, int *out)
+static cudnnStatus_t add_factor(call *c, int operand, bool turned, graph_place at, int *out)
 {
     bz_cuda_layout layout = bz_cuda_plain(&c->operand[operand]);
     shape s = shape_of(c, operand, 3, at), t = s;
@@ -344,7 +322,7 @@ static cudnnStatus_t build_product(call *c)
 {
     const bz_problem *p = c->problem;
     bool gemm = p->kind == BZ_PROBLEM_GEMM;
-    place at = has_one_batch(c) ? ONE_BATCH : ONES_IN_FRONT;
+    graph_place at = has_one_batch(c) ? ONE_BATCH : ONES_IN_FRONT;
     int a, b, y, first;
     shape s = shape_of_result(c, 3, at);
     TRY(add_factor(c, 0, gemm && p->gemm.transa, at, &a));
@@ -358,34 +336,7 @@ int cudnn_describe_product_graph(call *c, bz_error *why)
 {
     if (c->nhwc)
         return bz_fail(why, BZ_INCOMPLETE, "matrices have no channels (layout plain)");
-    return begin(c, why) ? -1 : finish(c, build_product(c), why);
-}
-
-/* What stands before the axis is the batch; the rest is normalized as one row of channels. */
-static cudnnStatus_t build_norm(call *c)
-{
-    const bz_operand *x = &c->operand[0];
-    int64_t row = bz_extent_count(x->dim + c->problem->layernorm.axis); /* rmsnorm has the same members */
-    int64_t dim[4] = {x->count / row, row, 1, 1}, one[4] = {1, row, 1, 1}, stride[4] = {row, 1, row, row};
-    bz_cuda_layout data = bz_cuda_plain(x), parameter = bz_cuda_plain(&c->operand[1]);
-    int in, scale, shift = -1, epsilon, y;
-    bool rms = c->problem->kind == BZ_PROBLEM_RMSNORM;
-    TRY(graph_tensor_add(c, 0, &data, 4, dim, stride, &in));
-    TRY(graph_tensor_add(c, cudnn_find(c, BZ_ROLE_SCALE), &parameter, 4, one, stride, &scale));
-    if (!rms)
-        TRY(graph_tensor_add(c, cudnn_find(c, BZ_ROLE_SHIFT), &parameter, 4, one, stride, &shift));
-    TRY(graph_number_add(c, 1e-5f, 4, &epsilon));
-    TRY(graph_tensor_add(c, c->n_operands - 1, &data, 4, dim, stride, &y));
-    c->graph->y = y;
-    c->graph->epsilon = epsilon;
-    return graph_norm_add(c, rms ? CUDNN_RMS_NORM : CUDNN_LAYER_NORM, in, scale, shift, epsilon, y);
-}
-
-int cudnn_describe_norm_graph(call *c, bz_error *why)
-{
-    if (c->nhwc)
-        return bz_fail(why, BZ_INCOMPLETE, "rows have no channels (layout plain)");
-    return begin(c, why) ? -1 : finish(c, build_norm(c), why);
+    return graph_begin(c, why) ? -1 : graph_finish(c, build_product(c), why);
 }
 
 static cudnnStatus_t build_elementwise(call *c)
@@ -393,9 +344,9 @@ static cudnnStatus_t build_elementwise(call *c)
     const bz_problem *p = c->problem;
     int a, b = -1, y, first;
     shape s = shape_of_result(c, 4, ROWS);
-    TRY(add_operand(c, 0, 4, ROWS, &a));
+    TRY(graph_operand_add(c, 0, 4, ROWS, &a));
     if (p->kind == BZ_PROBLEM_BINARY)
-        TRY(add_operand(c, 1, 4, ROWS, &b));
+        TRY(graph_operand_add(c, 1, 4, ROWS, &b));
     TRY(add_results(c, &s, ROWS, &y, &first));
     bz_post own = {p->binary.fn, 0, 0};
     if (p->kind == BZ_PROBLEM_ACTIVATION)
@@ -406,7 +357,7 @@ static cudnnStatus_t build_elementwise(call *c)
 
 int cudnn_describe_elementwise_graph(call *c, bz_error *why)
 {
-    return begin(c, why) ? -1 : finish(c, build_elementwise(c), why);
+    return graph_begin(c, why) ? -1 : graph_finish(c, build_elementwise(c), why);
 }
 
 /* ---- attention ------------------------------------------------------------------------------ */
@@ -567,7 +518,7 @@ static int begin_attention(call *c, bz_error *why)
         return bz_fail(why, BZ_INCOMPLETE, "heads have no channels (layout plain)");
     if (c->problem->dtype == BZ_F32)
         return bz_fail(why, BZ_INCOMPLETE, "cuDNN's fused attention is for f16, bf16 and f8");
-    return begin(c, why);
+    return graph_begin(c, why);
 }
 
 int cudnn_describe_sdpa_graph(call *c, bz_error *why)
@@ -578,10 +529,10 @@ int cudnn_describe_sdpa_graph(call *c, bz_error *why)
         return bz_fail(why, BZ_INCOMPLETE, "attention as one operation knows no mask");
     if (is_f8(c->problem->dtype))
         return bz_fail(why, BZ_INCOMPLETE, "attention as one operation knows no scales of 8-bit floats");
-    return finish(c, build_sdpa(c), why);
+    return graph_finish(c, build_sdpa(c), why);
 }
 
 int cudnn_describe_attention_graph(call *c, bz_error *why)
 {
-    return begin_attention(c, why) ? -1 : finish(c, build_attention(c), why);
+    return begin_attention(c, why) ? -1 : graph_finish(c, build_attention(c), why);
 }

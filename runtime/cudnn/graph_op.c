@@ -130,31 +130,32 @@ static cudnnStatus_t new_op(call *c, cudnnBackendDescriptorType_t type, cudnnBac
 
 static const struct {
     bz_fn fn;
-    cudnnPointwiseMode_t mode;
+    cudnnPointwiseMode_t mode, slope;        /* slope: of the gradient; 0: there is none */
     cudnnBackendAttributeName_t alpha, beta; /* where the parameters go; 0: nowhere */
 } FUNCTIONS[] = {
-    {BZ_FN_BIAS, CUDNN_POINTWISE_ADD, 0, 0},
-    {BZ_FN_ADD, CUDNN_POINTWISE_ADD, 0, 0},
-    {BZ_FN_SUB, CUDNN_POINTWISE_SUB, 0, 0},
-    {BZ_FN_MUL, CUDNN_POINTWISE_MUL, 0, 0},
-    {BZ_FN_DIV, CUDNN_POINTWISE_DIV, 0, 0},
-    {BZ_FN_MAX, CUDNN_POINTWISE_MAX, 0, 0},
-    {BZ_FN_MIN, CUDNN_POINTWISE_MIN, 0, 0},
-    {BZ_FN_RELU, CUDNN_POINTWISE_RELU_FWD, 0, 0},
-    {BZ_FN_LEAKY, CUDNN_POINTWISE_RELU_FWD, CUDNN_ATTR_POINTWISE_RELU_LOWER_CLIP_SLOPE, 0},
-    {BZ_FN_CLIP, CUDNN_POINTWISE_RELU_FWD, CUDNN_ATTR_POINTWISE_RELU_LOWER_CLIP, CUDNN_ATTR_POINTWISE_RELU_UPPER_CLIP},
-    {BZ_FN_ELU, CUDNN_POINTWISE_ELU_FWD, CUDNN_ATTR_POINTWISE_ELU_ALPHA, 0},
-    {BZ_FN_SIGMOID, CUDNN_POINTWISE_SIGMOID_FWD, 0, 0},
-    {BZ_FN_TANH, CUDNN_POINTWISE_TANH_FWD, 0, 0},
-    {BZ_FN_GELU_ERF, CUDNN_POINTWISE_GELU_FWD, 0, 0},
-    {BZ_FN_GELU_TANH, CUDNN_POINTWISE_GELU_APPROX_TANH_FWD, 0, 0},
-    {BZ_FN_SWISH, CUDNN_POINTWISE_SWISH_FWD, CUDNN_ATTR_POINTWISE_SWISH_BETA, 0},
-    {BZ_FN_SOFTPLUS, CUDNN_POINTWISE_SOFTPLUS_FWD, 0, 0},
-    {BZ_FN_EXP, CUDNN_POINTWISE_EXP, 0, 0},
-    {BZ_FN_LOG, CUDNN_POINTWISE_LOG, 0, 0},
-    {BZ_FN_SQRT, CUDNN_POINTWISE_SQRT, 0, 0},
-    {BZ_FN_ABS, CUDNN_POINTWISE_ABS, 0, 0},
-    {BZ_FN_POW, CUDNN_POINTWISE_POW, 0, 0},
+    {BZ_FN_BIAS, CUDNN_POINTWISE_ADD, 0, 0, 0},
+    {BZ_FN_ADD, CUDNN_POINTWISE_ADD, 0, 0, 0},
+    {BZ_FN_SUB, CUDNN_POINTWISE_SUB, 0, 0, 0},
+    {BZ_FN_MUL, CUDNN_POINTWISE_MUL, 0, 0, 0},
+    {BZ_FN_DIV, CUDNN_POINTWISE_DIV, 0, 0, 0},
+    {BZ_FN_MAX, CUDNN_POINTWISE_MAX, 0, 0, 0},
+    {BZ_FN_MIN, CUDNN_POINTWISE_MIN, 0, 0, 0},
+    {BZ_FN_RELU, CUDNN_POINTWISE_RELU_FWD, CUDNN_POINTWISE_RELU_BWD, 0, 0},
+    {BZ_FN_LEAKY, CUDNN_POINTWISE_RELU_FWD, CUDNN_POINTWISE_RELU_BWD, CUDNN_ATTR_POINTWISE_RELU_LOWER_CLIP_SLOPE, 0},
+    {BZ_FN_CLIP, CUDNN_POINTWISE_RELU_FWD, CUDNN_POINTWISE_RELU_BWD, CUDNN_ATTR_POINTWISE_RELU_LOWER_CLIP,
+     CUDNN_ATTR_POINTWISE_RELU_UPPER_CLIP},
+    {BZ_FN_ELU, CUDNN_POINTWISE_ELU_FWD, CUDNN_POINTWISE_ELU_BWD, CUDNN_ATTR_POINTWISE_ELU_ALPHA, 0},
+    {BZ_FN_SIGMOID, CUDNN_POINTWISE_SIGMOID_FWD, CUDNN_POINTWISE_SIGMOID_BWD, 0, 0},
+    {BZ_FN_TANH, CUDNN_POINTWISE_TANH_FWD, CUDNN_POINTWISE_TANH_BWD, 0, 0},
+    {BZ_FN_GELU_ERF, CUDNN_POINTWISE_GELU_FWD, CUDNN_POINTWISE_GELU_BWD, 0, 0},
+    {BZ_FN_GELU_TANH, CUDNN_POINTWISE_GELU_APPROX_TANH_FWD, CUDNN_POINTWISE_GELU_APPROX_TANH_BWD, 0, 0},
+    {BZ_FN_SWISH, CUDNN_POINTWISE_SWISH_FWD, CUDNN_POINTWISE_SWISH_BWD, CUDNN_ATTR_POINTWISE_SWISH_BETA, 0},
+    {BZ_FN_SOFTPLUS, CUDNN_POINTWISE_SOFTPLUS_FWD, CUDNN_POINTWISE_SOFTPLUS_BWD, 0, 0},
+    {BZ_FN_EXP, CUDNN_POINTWISE_EXP, 0, 0, 0},
+    {BZ_FN_LOG, CUDNN_POINTWISE_LOG, 0, 0, 0},
+    {BZ_FN_SQRT, CUDNN_POINTWISE_SQRT, 0, 0, 0},
+    {BZ_FN_ABS, CUDNN_POINTWISE_ABS, 0, 0, 0},
+    {BZ_FN_POW, CUDNN_POINTWISE_POW, 0, 0, 0},
 };
 
 static cudnnStatus_t new_pointwise(call *c, cudnnPointwiseMode_t mode, cudnnDataType_t precision,
@@ -182,20 +183,51 @@ static cudnnStatus_t add_pointwise(call *c, cudnnBackendDescriptor_t pointwise, 
     return cudnnBackendFinalize(op);
 }
 
+/* The row of a function; -1. */
+static int row_of(bz_fn fn)
+{
+    int i = (int)(sizeof FUNCTIONS / sizeof *FUNCTIONS);
+    while (i-- && FUNCTIONS[i].fn != fn)
+        ;
+    return i;
+}
+
+static cudnnStatus_t new_function(call *c, int row, cudnnPointwiseMode_t mode, float alpha, float beta,
+                                  cudnnBackendDescriptor_t *out)
+{
+    TRY(new_pointwise(c, mode, CUDNN_DATA_FLOAT, out));
+    if (FUNCTIONS[row].alpha)
+        TRY(graph_set(*out, FUNCTIONS[row].alpha, CUDNN_TYPE_DOUBLE, 1, &(double){(double)alpha}));
+    if (FUNCTIONS[row].beta)
+        TRY(graph_set(*out, FUNCTIONS[row].beta, CUDNN_TYPE_DOUBLE, 1, &(double){(double)beta}));
+    return CUDNN_STATUS_SUCCESS;
+}
+
 cudnnStatus_t graph_function_add(call *c, bz_fn fn, float alpha, float beta, int x, int b, int y)
 {
     cudnnBackendDescriptor_t pointwise;
-    size_t i = 0;
-    while (i < sizeof FUNCTIONS / sizeof *FUNCTIONS && FUNCTIONS[i].fn != fn)
-        i++;
-    if (i == sizeof FUNCTIONS / sizeof *FUNCTIONS)
+    int row = row_of(fn);
+    if (row < 0)
         return CUDNN_STATUS_NOT_SUPPORTED;
-    TRY(new_pointwise(c, FUNCTIONS[i].mode, CUDNN_DATA_FLOAT, &pointwise));
-    if (FUNCTIONS[i].alpha)
-        TRY(graph_set(pointwise, FUNCTIONS[i].alpha, CUDNN_TYPE_DOUBLE, 1, &(double){(double)alpha}));
-    if (FUNCTIONS[i].beta)
-        TRY(graph_set(pointwise, FUNCTIONS[i].beta, CUDNN_TYPE_DOUBLE, 1, &(double){(double)beta}));
+    TRY(new_function(c, row, FUNCTIONS[row].mode, alpha, beta, &pointwise));
     return add_pointwise(c, pointwise, x, b, -1, y);
+}
+
+cudnnStatus_t graph_slope_add(call *c, bz_fn fn, float alpha, float beta, int x, int dy, int dx)
+{
+    struct graph_call *g = c->graph;
+    cudnnBackendDescriptor_t pointwise, op;
+    int row = row_of(fn);
+    if (row < 0 || !FUNCTIONS[row].slope)
+        return CUDNN_STATUS_NOT_SUPPORTED;
+    TRY(new_function(c, row, FUNCTIONS[row].slope, alpha, beta, &pointwise));
+    TRY(cudnnBackendFinalize(pointwise));
+    TRY(new_op(c, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR, &op));
+    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, pointwise));
+    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_POINTWISE_XDESC, g->tensor[x].desc));
+    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_POINTWISE_DYDESC, g->tensor[dy].desc));
+    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_POINTWISE_DXDESC, g->tensor[dx].desc));
+    return cudnnBackendFinalize(op);
 }
 
 cudnnStatus_t graph_index_add(call *c, int64_t axis, int x, int y)
@@ -289,6 +321,21 @@ cudnnStatus_t graph_deconv_add(call *c, int x, int w, int y)
     return cudnnBackendFinalize(op);
 }
 
+cudnnStatus_t graph_weights_add(call *c, int x, int dy, int dw)
+{
+    struct graph_call *g = c->graph;
+    cudnnBackendDescriptor_t conv, op;
+    TRY(new_conv(c, &conv));
+    TRY(new_op(c, CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR, &op));
+    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC, conv));
+    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X, g->tensor[x].desc));
+    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY, g->tensor[dy].desc));
+    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW, g->tensor[dw].desc));
+    TRY(set_float(op, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA, 1));
+    TRY(set_float(op, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA, 0));
+    return cudnnBackendFinalize(op);
+}
+
 /* The library resamples by fractions; all of ours are whole. */
 static cudnnStatus_t set_wholes(cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name, int flat, int n,
                                 const int64_t *v, int64_t otherwise)
@@ -300,34 +347,55 @@ static cudnnStatus_t set_wholes(cudnnBackendDescriptor_t d, cudnnBackendAttribut
 }
 
 /* Here padding may differ between the ends, too. */
-cudnnStatus_t graph_pool_add(call *c, int x, int y)
+static cudnnStatus_t new_pool(call *c, cudnnBackendDescriptor_t *pool)
 {
     static const cudnnResampleMode_t MODES[] = {
         [BZ_POOL_MAX] = CUDNN_RESAMPLE_MAXPOOL,
         [BZ_POOL_AVG] = CUDNN_RESAMPLE_AVGPOOL_EXCLUDE_PADDING,
         [BZ_POOL_AVG_PAD] = CUDNN_RESAMPLE_AVGPOOL_INCLUDE_PADDING,
     };
-    struct graph_call *g = c->graph;
     const bz_problem *p = c->problem;
     int n = bz_extent_rank(p->pool.x) - 2, flat = n < 2 ? 2 : n;
     cudnnPaddingMode_t border = p->pool.mode == BZ_POOL_MAX ? CUDNN_NEG_INF_PAD : CUDNN_ZERO_PAD;
     cudnnNanPropagation_t nan = CUDNN_PROPAGATE_NAN;
+    TRY(new_part(c, CUDNN_BACKEND_RESAMPLE_DESCRIPTOR, pool));
+    TRY(graph_set(*pool, CUDNN_ATTR_RESAMPLE_MODE, CUDNN_TYPE_RESAMPLE_MODE, 1, &MODES[p->pool.mode]));
+    TRY(set_type(*pool, CUDNN_ATTR_RESAMPLE_COMP_TYPE, CUDNN_DATA_FLOAT));
+    TRY(graph_set(*pool, CUDNN_ATTR_RESAMPLE_NAN_PROPAGATION, CUDNN_TYPE_NAN_PROPOGATION, 1, &nan));
+    TRY(graph_set(*pool, CUDNN_ATTR_RESAMPLE_PADDING_MODE, CUDNN_TYPE_PADDING_MODE, 1, &border));
+    TRY(set_int(*pool, CUDNN_ATTR_RESAMPLE_SPATIAL_DIMS, flat));
+    TRY(set_wholes(*pool, CUDNN_ATTR_RESAMPLE_WINDOW_DIMS, flat, n, p->pool.kernel, 1));
+    TRY(set_wholes(*pool, CUDNN_ATTR_RESAMPLE_PRE_PADDINGS, flat, n, p->pool.pad, 0));
+    TRY(set_wholes(*pool, CUDNN_ATTR_RESAMPLE_POST_PADDINGS, flat, n, p->pool.pad + n, 0));
+    TRY(set_wholes(*pool, CUDNN_ATTR_RESAMPLE_STRIDES, flat, n, p->pool.stride, 1));
+    return cudnnBackendFinalize(*pool);
+}
+
+cudnnStatus_t graph_pool_add(call *c, int x, int index, int y)
+{
+    struct graph_call *g = c->graph;
     cudnnBackendDescriptor_t pool, op;
-    TRY(new_part(c, CUDNN_BACKEND_RESAMPLE_DESCRIPTOR, &pool));
-    TRY(graph_set(pool, CUDNN_ATTR_RESAMPLE_MODE, CUDNN_TYPE_RESAMPLE_MODE, 1, &MODES[p->pool.mode]));
-    TRY(set_type(pool, CUDNN_ATTR_RESAMPLE_COMP_TYPE, CUDNN_DATA_FLOAT));
-    TRY(graph_set(pool, CUDNN_ATTR_RESAMPLE_NAN_PROPAGATION, CUDNN_TYPE_NAN_PROPOGATION, 1, &nan));
-    TRY(graph_set(pool, CUDNN_ATTR_RESAMPLE_PADDING_MODE, CUDNN_TYPE_PADDING_MODE, 1, &border));
-    TRY(set_int(pool, CUDNN_ATTR_RESAMPLE_SPATIAL_DIMS, flat));
-    TRY(set_wholes(pool, CUDNN_ATTR_RESAMPLE_WINDOW_DIMS, flat, n, p->pool.kernel, 1));
-    TRY(set_wholes(pool, CUDNN_ATTR_RESAMPLE_PRE_PADDINGS, flat, n, p->pool.pad, 0));
-    TRY(set_wholes(pool, CUDNN_ATTR_RESAMPLE_POST_PADDINGS, flat, n, p->pool.pad + n, 0));
-    TRY(set_wholes(pool, CUDNN_ATTR_RESAMPLE_STRIDES, flat, n, p->pool.stride, 1));
-    TRY(cudnnBackendFinalize(pool));
+    TRY(new_pool(c, &pool));
     TRY(new_op(c, CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR, &op));
     TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_DESC, pool));
     TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_XDESC, g->tensor[x].desc));
     TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_YDESC, g->tensor[y].desc));
+    if (index >= 0)
+        TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_IDXDESC, g->tensor[index].desc));
+    return cudnnBackendFinalize(op);
+}
+
+cudnnStatus_t graph_pool_grad_add(call *c, int dy, int index, int dx)
+{
+    struct graph_call *g = c->graph;
+    cudnnBackendDescriptor_t pool, op;
+    TRY(new_pool(c, &pool));
+    TRY(new_op(c, CUDNN_BACKEND_OPERATION_RESAMPLE_BWD_DESCRIPTOR, &op));
+    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DESC, pool));
+    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DYDESC, g->tensor[dy].desc));
+    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DXDESC, g->tensor[dx].desc));
+    if (index >= 0)
+        TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_RESAMPLE_BWD_IDXDESC, g->tensor[index].desc));
     return cudnnBackendFinalize(op);
 }
 
@@ -346,21 +414,55 @@ cudnnStatus_t graph_matmul_add(call *c, int a, int b, int y)
     return cudnnBackendFinalize(op);
 }
 
-cudnnStatus_t graph_norm_add(call *c, cudnnBackendNormMode_t mode, int x, int scale, int shift, int epsilon, int y)
+/* Attributes whose tensor is -1 are left out. */
+typedef struct named {
+    cudnnBackendAttributeName_t name;
+    int tensor;
+} named;
+
+static cudnnStatus_t add_named(call *c, cudnnBackendDescriptor_t op, const named *list, int n)
 {
-    struct graph_call *g = c->graph;
+    for (int i = 0; i < n; i++)
+        if (list[i].tensor >= 0)
+            TRY(graph_set_desc(op, list[i].name, c->graph->tensor[list[i].tensor].desc));
+    return cudnnBackendFinalize(op);
+}
+
+cudnnStatus_t graph_norm_add(call *c, cudnnBackendNormMode_t mode, const graph_norm *t)
+{
     cudnnBackendDescriptor_t op;
-    cudnnBackendNormFwdPhase_t phase = CUDNN_NORM_FWD_INFERENCE;
+    cudnnBackendNormFwdPhase_t phase = t->root < 0 ? CUDNN_NORM_FWD_INFERENCE : CUDNN_NORM_FWD_TRAINING;
+    const named tensors[] = {
+        {CUDNN_ATTR_OPERATION_NORM_FWD_XDESC, t->x},
+        {CUDNN_ATTR_OPERATION_NORM_FWD_MEAN_DESC, t->mean},
+        {CUDNN_ATTR_OPERATION_NORM_FWD_INV_VARIANCE_DESC, t->root},
+        {CUDNN_ATTR_OPERATION_NORM_FWD_SCALE_DESC, t->scale},
+        {CUDNN_ATTR_OPERATION_NORM_FWD_BIAS_DESC, t->shift},
+        {CUDNN_ATTR_OPERATION_NORM_FWD_EPSILON_DESC, t->epsilon},
+        {CUDNN_ATTR_OPERATION_NORM_FWD_YDESC, t->y},
+    };
     TRY(new_op(c, CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR, &op));
     TRY(graph_set(op, CUDNN_ATTR_OPERATION_NORM_FWD_MODE, CUDNN_TYPE_NORM_MODE, 1, &mode));
     TRY(graph_set(op, CUDNN_ATTR_OPERATION_NORM_FWD_PHASE, CUDNN_TYPE_NORM_FWD_PHASE, 1, &phase));
-    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_NORM_FWD_XDESC, g->tensor[x].desc));
-    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_NORM_FWD_SCALE_DESC, g->tensor[scale].desc));
-    if (shift >= 0)
-        TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_NORM_FWD_BIAS_DESC, g->tensor[shift].desc));
-    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_NORM_FWD_EPSILON_DESC, g->tensor[epsilon].desc));
-    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_NORM_FWD_YDESC, g->tensor[y].desc));
-    return cudnnBackendFinalize(op);
+    return add_named(c, op, tensors, sizeof tensors / sizeof *tensors);
+}
+
+cudnnStatus_t graph_norm_grad_add(call *c, cudnnBackendNormMode_t mode, const graph_norm *t)
+{
+    cudnnBackendDescriptor_t op;
+    const named tensors[] = {
+        {CUDNN_ATTR_OPERATION_NORM_BWD_XDESC, t->x},
+        {CUDNN_ATTR_OPERATION_NORM_BWD_MEAN_DESC, t->mean},
+        {CUDNN_ATTR_OPERATION_NORM_BWD_INV_VARIANCE_DESC, t->root},
+        {CUDNN_ATTR_OPERATION_NORM_BWD_DYDESC, t->dy},
+        {CUDNN_ATTR_OPERATION_NORM_BWD_SCALE_DESC, t->scale},
+        {CUDNN_ATTR_OPERATION_NORM_BWD_DSCALE_DESC, t->dscale},
+        {CUDNN_ATTR_OPERATION_NORM_BWD_DBIAS_DESC, t->shift},
+        {CUDNN_ATTR_OPERATION_NORM_BWD_DXDESC, t->y},
+    };
+    TRY(new_op(c, CUDNN_BACKEND_OPERATION_NORM_BACKWARD_DESCRIPTOR, &op));
+    TRY(graph_set(op, CUDNN_ATTR_OPERATION_NORM_BWD_MODE, CUDNN_TYPE_NORM_MODE, 1, &mode));
+    return add_named(c, op, tensors, sizeof tensors / sizeof *tensors);
 }
 
 /* Since cuDNN 9.13: attention as one operation. Up to 9.19 it knows neither a mask nor numbers to scale 8-bit floats by. */
