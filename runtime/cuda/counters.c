@@ -252,7 +252,11 @@ static int run_passes(counting *c, bz_error *err)
             return -1;
     }
     PARAMS(CUpti_RangeProfiler_DecodeData_Params, decode, .pRangeProfilerObject = c->profiler);
-    return CALL(cuptiRangeProfilerDecodeData, &decode);
+    if (CALL(cuptiRangeProfilerDecodeData, &decode))
+        return -1;
+    if (decode.numOfRangeDropped)
+        return bz_fail(err, BZ_FAILED, "CUPTI dropped %zu of the ranges that it counted", decode.numOfRangeDropped);
+    return 0;
 }
 
 /* The values of the round, out of the image. */

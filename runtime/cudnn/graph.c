@@ -53,17 +53,47 @@ typedef struct notes {
     bool tensor, converts;
 } notes;
 
+/* The engine of a configuration; the caller destroys it. */
+static cudnnStatus_t engine_of(cudnnBackendDescriptor_t config, cudnnBackendDescriptor_t *out)
+{
+    int64_t n = 0;
+    TRY(graph_make(CUDNN_BACKEND_ENGINE_DESCRIPTOR, out));
+    cudnnStatus_t status =
+        cudnnBackendGetAttribute(config, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &n, out);
+    if (status == CUDNN_STATUS_SUCCESS)
+        return status;
+    cudnnBackendDestroyDescriptor(*out);
+    *out = NULL;
+    return status;
+}
+
+/* Whether the engine can make a CUDA graph of itself. */
+static bool is_native(cudnnBackendDescriptor_t config)
+{
+    cudnnBackendDescriptor_t engine;
+    cudnnBackendBehaviorNote_t note[CUDNN_BEHAVIOR_NOTE_TYPE_COUNT];
+    int64_t n = 0;
+    bool native = false;
+    if (engine_of(config, &engine) != CUDNN_STATUS_SUCCESS)
+        return false;
+    if (cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE, CUDNN_TYPE_BEHAVIOR_NOTE,
+                                 CUDNN_BEHAVIOR_NOTE_TYPE_COUNT, &n, note) != CUDNN_STATUS_SUCCESS)
+        n = 0;
+    for (int64_t i = 0; i < n && i < CUDNN_BEHAVIOR_NOTE_TYPE_COUNT; i++)
+        native |= note[i] == CUDNN_BEHAVIOR_NOTE_SUPPORTS_CUDA_GRAPH_NATIVE_API;
+    cudnnBackendDestroyDescriptor(engine);
+    return native;
+}
+
 static cudnnStatus_t look_at(cudnnBackendDescriptor_t config, char *name, size_t size, notes *out)
 {
     cudnnBackendDescriptor_t engine = NULL;
     cudnnBackendNumericalNote_t note[CUDNN_NUMERICAL_NOTE_TYPE_COUNT];
     int64_t n = 0, number = 0;
     *out = (notes){0};
-    TRY(graph_make(CUDNN_BACKEND_ENGINE_DESCRIPTOR, &engine));
+    TRY(engine_of(config, &engine));
     cudnnStatus_t status =
-        cudnnBackendGetAttribute(config, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &n, &engine);
-    if (status == CUDNN_STATUS_SUCCESS)
-        status = cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &n, &number);
+        cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &n, &number);
     n = 0;
     if (status == CUDNN_STATUS_SUCCESS)
         status = cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
@@ -185,13 +215,29 @@ static void ask(call *c)
     cudnn_configs_keep(c);
 }
 
+/* Behind the configurations stand those that are launched as CUDA graphs, too: the library's choice; all that can be where
+ * all engines are asked for. The configuration of variant i; -1 behind the last. */
+static int config_of(const call *c, int i)
+{
+    const struct graph_call *g = c->graph;
+    if (i < g->n_configs)
+        return i;
+    i -= g->n_configs;
+    for (int k = 0; k < g->n_configs; k++)
+        if ((c->engines < 0 || k == g->chosen) && is_native(g->config[k].desc) && !i--)
+            return k;
+    return -1;
+}
+
 const char *cudnn_graph_algorithm(const call *c, int i, char *out, size_t size)
 {
     if (!c->graph->asked)
         ask((call *)c);
-    if (i >= c->graph->n_configs)
+    int config = config_of(c, i);
+    if (config < 0)
         return NULL;
-    snprintf(out, size, "%s %s", c->kind->name ? c->kind->name : "graph", c->graph->config[i].name);
+    snprintf(out, size, "%s %s%s", c->kind->name ? c->kind->name : "graph", c->graph->config[config].name,
+             i < c->graph->n_configs ? "" : "+cudagraph");
     return out;
 }
 
@@ -208,7 +254,9 @@ static cudnnStatus_t make_plan(call *c)
 {
     struct graph_call *g = c->graph;
     int64_t size = 0, n = 0;
-    TRY(cudnn_plan_get(c, &c->first->graph->config[c->algorithm], &g->plan));
+    const struct graph_call *asked = c->first->graph;
+    TRY(cudnn_plan_get(c, &asked->config[config_of(c->first, c->algorithm)], &g->plan));
+    g->native = c->algorithm >= asked->n_configs;
     TRY(cudnnBackendGetAttribute(g->plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &n, &size));
     c->workspace = size > 0 ? (size_t)size : 0;
     return CUDNN_STATUS_SUCCESS;
@@ -254,14 +302,43 @@ int cudnn_prepare_graph(call *c, session *s, bz_error *err)
             return -1;
     c->y = g->tensor[g->y].memory;
     cudnnStatus_t status = make_plan(c);
+    g->native &= !s->job->placed; /* a replay makes one graph of all calls */
     return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(err, "making the plan", status);
+}
+
+static void forget_exec(struct graph_call *g)
+{
+    if (g->exec)
+        cudaGraphExecDestroy(g->exec);
+    g->exec = NULL;
+}
+
+/* Anew where the workspace has moved: its address stands in the graph. */
+static cudnnStatus_t make_cuda_graph(call *c)
+{
+    struct graph_call *g = c->graph;
+    bool again = g->cuda_graph;
+    forget_exec(g);
+    if (!again && cudaGraphCreate(&g->cuda_graph, 0) != cudaSuccess)
+        return CUDNN_STATUS_ALLOC_FAILED;
+    TRY(again ? cudnnBackendUpdateCudaGraph(c->handle, g->plan, g->pack, g->cuda_graph)
+              : cudnnBackendPopulateCudaGraph(c->handle, g->plan, g->pack, g->cuda_graph));
+    return cudaGraphInstantiate(&g->exec, g->cuda_graph, 0) == cudaSuccess ? CUDNN_STATUS_SUCCESS
+                                                                           : CUDNN_STATUS_EXECUTION_FAILED;
 }
 
 cudnnStatus_t cudnn_run_graph(call *c)
 {
-    if (!c->graph->pack || c->packed_for != c->cuda->workspace)
+    struct graph_call *g = c->graph;
+    bool moved = !g->pack || c->packed_for != c->cuda->workspace;
+    if (moved)
         TRY(make_pack(c));
-    return cudnnBackendExecute(c->handle, c->graph->plan, c->graph->pack);
+    if (!g->native)
+        return cudnnBackendExecute(c->handle, g->plan, g->pack);
+    if (moved || !g->exec)
+        TRY(make_cuda_graph(c));
+    return cudaGraphLaunch(g->exec, c->cuda->stream) == cudaSuccess ? CUDNN_STATUS_SUCCESS
+                                                                    : CUDNN_STATUS_EXECUTION_FAILED;
 }
 
 static void destroy(cudnnBackendDescriptor_t d)
@@ -275,6 +352,9 @@ void cudnn_release_graph(call *c)
     struct graph_call *g = c->graph;
     if (!g)
         return;
+    forget_exec(g);
+    if (g->cuda_graph)
+        cudaGraphDestroy(g->cuda_graph);
     destroy(g->pack);
     destroy(g->plan);
     for (int i = 0; i < g->n_configs; i++)

@@ -33,6 +33,9 @@ struct graph_call {
     bool asked;
     int chosen; /* the first that mode A proposes and that is allowed here; -1 where there is none */
     cudnnBackendDescriptor_t plan, pack;
+    bool native;            /* the engine makes a CUDA graph of itself, which is launched */
+    cudaGraph_t cuda_graph; /* and that graph */
+    cudaGraphExec_t exec;
 };
 
 /* ---- plan.c --------------------------------------------------------------------------------- */

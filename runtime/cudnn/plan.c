@@ -271,7 +271,7 @@ static void build_row(const bz_job *job, const cudnn_kind *kind, const char *lay
     c->device = device;
     c->shelf = shelf;
     c->engines = job->setting->engines;
-    for (int i = 0; cudnn_graph_algorithm(c, i, name, sizeof name); i++) {
+    for (int i = 0; cudnn_graph_algorithm(c, i, name, sizeof name) && i < c->graph->n_configs; i++) {
         cudnnBackendDescriptor_t plan;
         cudnn_plan_get(c, &c->graph->config[i], &plan);
         forget(&plan);

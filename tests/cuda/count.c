@@ -235,6 +235,10 @@ static void refuses_what_says_nothing(void **state)
     assert_int_equal(count("dram", false, &c, &err), -1);
     assert_string_equal(err.text, "CUPTI wants more than the 2 passes that it announced");
     unsetenv("STANDIN_ENDLESS");
+    setenv("STANDIN_DROPS", "1", 1);
+    assert_int_equal(count("dram", false, &c, &err), -1);
+    assert_string_equal(err.text, "CUPTI dropped 1 of the ranges that it counted");
+    unsetenv("STANDIN_DROPS");
     for (broken = 1; broken <= 9; broken += 4) { /* while it warms up; in the first round; in the third */
         assert_int_equal(count("dram", false, &c, &err), -1);
         assert_non_null(strstr(err.text, broken == 1 ? "failed before it was counted" : "failed while it was counted"));

@@ -94,7 +94,7 @@ static int compare(const work *w, const char *folder, cudnnBackendDescriptor_t d
         c[i]->shelf = i ? &shelf : NULL;
     }
     bad += expect(cudnn_graph_choice(c[0]) == cudnn_graph_choice(c[1]), "the library's choice is the same");
-    for (; cudnn_graph_algorithm(c[0], n, name[0], sizeof *name); n++) {
+    for (; cudnn_graph_algorithm(c[0], n, name[0], sizeof *name) && n < c[0]->graph->n_configs; n++) {
         cudnnBackendDescriptor_t plan[2];
         int64_t size[2] = {-1, -1}, one;
         bad += expect(cudnn_graph_algorithm(c[1], n, name[1], sizeof *name) && !strcmp(name[0], name[1]),
@@ -107,7 +107,7 @@ static int compare(const work *w, const char *folder, cudnnBackendDescriptor_t d
         }
         bad += expect(size[0] == size[1], "a kept plan has the workspace of one that is built");
     }
-    bad += expect(n > 4 && !cudnn_graph_algorithm(c[1], n, name[1], sizeof *name), "there are as many");
+    bad += expect(n > 4 && c[1]->graph->n_configs == n, "there are as many");
     for (int i = 0; i < 2; i++)
         bz_cudnn_free(c[i]);
     cudnn_shelf_close(&shelf);

@@ -4,7 +4,8 @@
  * ends the program.
  *
  * STANDIN_CUPTI_FAIL=FUNCTION:STATUS makes one function refuse; STANDIN_CHIP names the chip (GH100); STANDIN_RANGES is how many
- * ranges an image holds (1); STANDIN_ENDLESS: there is always one pass more. */
+ * ranges an image holds (1); STANDIN_ENDLESS: there is always one pass more;
+ * STANDIN_DROPS: one range is lost. */
 #include "tests/standin/cupti.h"
 
 #include <cupti_profiler_host.h>
@@ -287,6 +288,7 @@ CUptiResult cuptiRangeProfilerDecodeData(CUpti_RangeProfiler_DecodeData_Params *
     BEGIN(CUpti_RangeProfiler_DecodeData_Params);
     expect(enabled && !profiler.started && profiler.passes == PASSES, "decoded before all passes are there");
     memset(data_image, 'd', DATA);
+    p->numOfRangeDropped = getenv("STANDIN_DROPS") ? 1 : 0;
     tell("RangeProfilerDecodeData");
     return CUPTI_SUCCESS;
 }

@@ -104,6 +104,13 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
     return cudaSuccess;
 }
 
+cudaError_t cudaGraphCreate(cudaGraph_t *graph, unsigned flags)
+{
+    *graph = standin_new("cudagraph");
+    standin_record("cudaGraphCreate %s flags=%u", standin_name(*graph), flags);
+    return cudaSuccess;
+}
+
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags)
 {
     *exec = standin_new("exec");

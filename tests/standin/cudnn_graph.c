@@ -1,5 +1,5 @@
 /* A stand-in for cuDNN's graph interface: attributes recorded by name and value. Heuristic mode A proposes engines 0
- * and 1, mode B engine 1 again, the fallback engine 2; engine 1 uses tensor cores. */
+ * and 1, mode B engine 1 again, the fallback engine 2; engine 1 uses tensor cores, and can make a CUDA graph of itself. */
 #include "tests/standin/record.h"
 
 #include <cudnn.h>
@@ -294,6 +294,10 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const d, cudnnBa
         *n = own == 1;
         *(cudnnBackendNumericalNote_t *)out = CUDNN_NUMERICAL_NOTE_TENSOR_CORE;
         break;
+    case CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE:
+        *n = own == 1;
+        *(cudnnBackendBehaviorNote_t *)out = CUDNN_BEHAVIOR_NOTE_SUPPORTS_CUDA_GRAPH_NATIVE_API;
+        break;
     case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE:
         *(int64_t *)out = 256;
         break;
@@ -315,4 +319,20 @@ cudnnStatus_t cudnnBackendExecute(cudnnHandle_t h, cudnnBackendDescriptor_t plan
 {
     standin_record("cudnnBackendExecute %s %s %s", standin_name(h), standin_name(plan), standin_name(pack));
     return standin_ill ? CUDNN_STATUS_EXECUTION_FAILED : CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnBackendPopulateCudaGraph(cudnnHandle_t h, cudnnBackendDescriptor_t plan,
+                                            cudnnBackendDescriptor_t pack, cudaGraph_t graph)
+{
+    standin_record("cudnnBackendPopulateCudaGraph %s %s %s -> %s", standin_name(h), standin_name(plan),
+                   standin_name(pack), standin_name(graph));
+    return standin_ill ? CUDNN_STATUS_EXECUTION_FAILED : CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnBackendUpdateCudaGraph(cudnnHandle_t h, cudnnBackendDescriptor_t plan, cudnnBackendDescriptor_t pack,
+                                          cudaGraph_t graph)
+{
+    standin_record("cudnnBackendUpdateCudaGraph %s %s %s -> %s", standin_name(h), standin_name(plan),
+                   standin_name(pack), standin_name(graph));
+    return CUDNN_STATUS_SUCCESS;
 }
