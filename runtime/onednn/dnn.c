@@ -84,14 +84,10 @@ static dnnl_status_t make_copy(dnn_md *md, const_dnnl_memory_desc_t of)
     return dnnl_memory_desc_clone(md, of);
 }
 
-int dnn_md_dims(dnn_md md, int64_t *dims)
+static int rank_of(dnn_md md)
 {
     int rank = 0;
-    const dnnl_dims_t *d = NULL;
     dnnl_memory_desc_query(md, dnnl_query_ndims_s32, &rank);
-    dnnl_memory_desc_query(md, dnnl_query_dims, &d);
-    for (int i = 0; d && i < rank && i < DNN_MAX_RANK; i++)
-        dims[i] = (*d)[i];
     return rank;
 }
 
@@ -146,10 +142,8 @@ static dnnl_status_t make_copy(dnn_md *md, const dnnl_memory_desc_t *of)
     return dnnl_success;
 }
 
-int dnn_md_dims(dnn_md md, int64_t *dims)
+static int rank_of(dnn_md md)
 {
-    for (int i = 0; i < md->ndims && i < DNN_MAX_RANK; i++)
-        dims[i] = md->dims[i];
     return md->ndims;
 }
 
@@ -207,11 +201,10 @@ dnnl_status_t dnn_md_tagged(dnn_heap *h, int rank, const int64_t *dims, dnnl_dat
 
 dnn_md dnn_md_of(dnn_heap *h, const_dnnl_primitive_desc_t pd, int arg)
 {
-    int64_t dims[DNN_MAX_RANK];
     dnn_md *place = heap_place(h);
     if (make_copy(place, dnnl_primitive_desc_query_md(pd, dnnl_query_exec_arg_md, arg)) != dnnl_success)
         return NULL;
-    return dnn_md_dims(*place, dims) ? *place : NULL;
+    return rank_of(*place) ? *place : NULL;
 }
 
 void dnn_heap_free(dnn_heap *h)
@@ -226,6 +219,15 @@ void dnn_heap_free(dnn_heap *h)
 const_dnnl_primitive_desc_t dnn_hint(const dnn_impls *forward)
 {
     return forward->n ? forward->pd[0] : NULL;
+}
+
+dnn_window dnn_window_of(int n, const int64_t *stride, const int64_t *kernel, const int64_t *dilation,
+                         const int64_t *pad)
+{
+    dnn_window w = {.stride = stride, .kernel = kernel, .begin = pad, .end = pad + n};
+    for (int i = 0; i < n; i++)
+        w.skip[i] = dilation[i] - 1;
+    return w;
 }
 
 dnnl_prop_kind_t dnn_prop(const dnn_impls *impls)

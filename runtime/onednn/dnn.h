@@ -26,11 +26,24 @@ typedef struct dnn_heap {
 
 enum { DNN_MAX_RANK = 8, DNN_MAX_IMPLS = 40 };
 
+/* What an operation is asked for with, and its implementations. */
 typedef struct dnn_impls {
-    bool training; /* in: asked for as training is */
+    dnnl_engine_t engine;
+    dnnl_primitive_attr_t attr; /* NULL: the usual ones */
+    bool training;              /* asked for as training is */
     dnnl_primitive_desc_t pd[DNN_MAX_IMPLS];
     int n;
 } dnn_impls;
+
+/* Where a convolution or pooling looks, for each dimension of space. */
+typedef struct dnn_window {
+    const int64_t *stride, *kernel, *begin, *end; /* kernel: of a pooling */
+    dnnl_dims_t skip;                             /* elements between two that are looked at */
+} dnn_window;
+
+/* Of n dimensions; `dilation` counts from 1, `pad` has all begins, then all ends. */
+dnn_window dnn_window_of(int n, const int64_t *stride, const int64_t *kernel, const int64_t *dilation,
+                         const int64_t *pad);
 
 /* What a backward pass takes as its hint: the library's first pick of the forward pass. NULL where there is none. */
 const_dnnl_primitive_desc_t dnn_hint(const dnn_impls *forward);
@@ -48,7 +61,6 @@ dnnl_status_t dnn_md_tagged(dnn_heap *h, int rank, const int64_t *dims, dnnl_dat
                             dnn_md *out);
 /* What the primitive wants for an argument; NULL where it has no such argument. */
 dnn_md dnn_md_of(dnn_heap *h, const_dnnl_primitive_desc_t pd, int arg);
-int dnn_md_dims(dnn_md md, int64_t *dims); /* returns the rank */
 dnnl_data_type_t dnn_md_type(dnn_md md);
 void dnn_heap_free(dnn_heap *h);
 
@@ -68,64 +80,40 @@ bool dnn_math(const char *name, dnnl_fpmath_mode_t *mode); /* "default", "bf16",
 
 /* ---- operations: each collects all implementations, the library's favourite first -------------- */
 
-dnnl_status_t dnn_convolution(dnn_impls *out, dnnl_engine_t e, bool transposed, dnnl_alg_kind_t alg, dnn_md x, dnn_md w,
-                              dnn_md bias, dnn_md y, const int64_t *stride, const int64_t *dilation,
-                              const int64_t *begin, const int64_t *end, dnnl_primitive_attr_t attr);
-dnnl_status_t dnn_inner_product(dnn_impls *out, dnnl_engine_t e, dnn_md x, dnn_md w, dnn_md bias, dnn_md y,
-                                dnnl_primitive_attr_t attr);
-dnnl_status_t dnn_matmul(dnn_impls *out, dnnl_engine_t e, dnn_md a, dnn_md b, dnn_md bias, dnn_md y,
-                         dnnl_primitive_attr_t attr);
-dnnl_status_t dnn_pooling(dnn_impls *out, dnnl_engine_t e, dnnl_alg_kind_t alg, dnn_md x, dnn_md y,
-                          const int64_t *stride, const int64_t *kernel, const int64_t *dilation, const int64_t *begin,
-                          const int64_t *end, dnnl_primitive_attr_t attr);
-dnnl_status_t dnn_batchnorm(dnn_impls *out, dnnl_engine_t e, dnn_md x, float epsilon, unsigned flags,
-                            dnnl_primitive_attr_t attr);
-dnnl_status_t dnn_layernorm(dnn_impls *out, dnnl_engine_t e, dnn_md x, float epsilon, unsigned flags,
-                            dnnl_primitive_attr_t attr);
+dnnl_status_t dnn_convolution(dnn_impls *out, bool transposed, dnnl_alg_kind_t alg, dnn_md x, dnn_md w, dnn_md bias,
+                              dnn_md y, const dnn_window *window);
+dnnl_status_t dnn_inner_product(dnn_impls *out, dnn_md x, dnn_md w, dnn_md bias, dnn_md y);
+dnnl_status_t dnn_matmul(dnn_impls *out, dnn_md a, dnn_md b, dnn_md bias, dnn_md y);
+dnnl_status_t dnn_pooling(dnn_impls *out, dnnl_alg_kind_t alg, dnn_md x, dnn_md y, const dnn_window *window);
+dnnl_status_t dnn_batchnorm(dnn_impls *out, dnn_md x, float epsilon, unsigned flags);
+dnnl_status_t dnn_layernorm(dnn_impls *out, dnn_md x, float epsilon, unsigned flags);
 /* Not there before 3.3: dnnl_unimplemented. */
-dnnl_status_t dnn_groupnorm(dnn_impls *out, dnnl_engine_t e, dnn_md x, int64_t groups, float epsilon, unsigned flags,
-                            dnnl_primitive_attr_t attr);
-dnnl_status_t dnn_softmax(dnn_impls *out, dnnl_engine_t e, dnnl_alg_kind_t alg, dnn_md x, dnn_md y, int axis,
-                          dnnl_primitive_attr_t attr);
-dnnl_status_t dnn_lrn(dnn_impls *out, dnnl_engine_t e, dnn_md x, int64_t size, float alpha, float beta, float k,
-                      dnnl_primitive_attr_t attr);
-dnnl_status_t dnn_eltwise(dnn_impls *out, dnnl_engine_t e, dnnl_alg_kind_t alg, dnn_md x, float alpha, float beta,
-                          dnnl_primitive_attr_t attr);
-dnnl_status_t dnn_prelu(dnn_impls *out, dnnl_engine_t e, dnn_md x, dnn_md slope, dnnl_primitive_attr_t attr);
-dnnl_status_t dnn_binary(dnn_impls *out, dnnl_engine_t e, dnnl_alg_kind_t alg, dnn_md a, dnn_md b, dnn_md y,
-                         dnnl_primitive_attr_t attr);
-dnnl_status_t dnn_reduction(dnn_impls *out, dnnl_engine_t e, dnnl_alg_kind_t alg, dnn_md x, dnn_md y, float p,
-                            dnnl_primitive_attr_t attr);
-dnnl_status_t dnn_resampling(dnn_impls *out, dnnl_engine_t e, dnnl_alg_kind_t alg, dnn_md x, dnn_md y,
-                             dnnl_primitive_attr_t attr);
-dnnl_status_t dnn_concat(dnn_impls *out, dnnl_engine_t e, dnn_md y, int n, int axis, const dnn_md *x,
-                         dnnl_primitive_attr_t attr);
-dnnl_status_t dnn_reorder(dnn_impls *out, dnnl_engine_t e, dnn_md x, dnn_md y, dnnl_primitive_attr_t attr);
+dnnl_status_t dnn_groupnorm(dnn_impls *out, dnn_md x, int64_t groups, float epsilon, unsigned flags);
+dnnl_status_t dnn_softmax(dnn_impls *out, dnnl_alg_kind_t alg, dnn_md x, dnn_md y, int axis);
+dnnl_status_t dnn_lrn(dnn_impls *out, dnn_md x, int64_t size, float alpha, float beta, float k);
+dnnl_status_t dnn_eltwise(dnn_impls *out, dnnl_alg_kind_t alg, dnn_md x, float alpha, float beta);
+dnnl_status_t dnn_prelu(dnn_impls *out, dnn_md x, dnn_md slope);
+dnnl_status_t dnn_binary(dnn_impls *out, dnnl_alg_kind_t alg, dnn_md a, dnn_md b, dnn_md y);
+dnnl_status_t dnn_reduction(dnn_impls *out, dnnl_alg_kind_t alg, dnn_md x, dnn_md y, float p);
+dnnl_status_t dnn_resampling(dnn_impls *out, dnnl_alg_kind_t alg, dnn_md x, dnn_md y);
+dnnl_status_t dnn_concat(dnn_impls *out, dnn_md y, int n, int axis, const dnn_md *x);
+dnnl_status_t dnn_reorder(dnn_impls *out, dnn_md x, dnn_md y);
 
 typedef enum { DNN_LSTM, DNN_GRU, DNN_LBR_GRU, DNN_RNN } dnn_cell;
-dnnl_status_t dnn_rnn(dnn_impls *out, dnnl_engine_t e, dnn_cell cell, dnnl_alg_kind_t activation,
-                      dnnl_rnn_direction_t direction, dnn_md x, dnn_md h, dnn_md c, dnn_md w, dnn_md r, dnn_md peephole,
-                      dnn_md bias, dnn_md y, dnnl_primitive_attr_t attr);
+dnnl_status_t dnn_rnn(dnn_impls *out, dnn_cell cell, dnnl_alg_kind_t activation, dnnl_rnn_direction_t direction,
+                      dnn_md x, dnn_md h, dnn_md c, dnn_md w, dnn_md r, dnn_md peephole, dnn_md bias, dnn_md y);
 
 /* Backward passes. Each describes the forward pass of training first, which the library wants as a hint. */
-dnnl_status_t dnn_convolution_data(dnn_impls *out, dnnl_engine_t e, dnnl_alg_kind_t alg, dnn_md dx, dnn_md w, dnn_md dy,
-                                   const int64_t *stride, const int64_t *dilation, const int64_t *begin,
-                                   const int64_t *end, dnnl_primitive_attr_t attr);
+dnnl_status_t dnn_convolution_data(dnn_impls *out, dnnl_alg_kind_t alg, dnn_md dx, dnn_md w, dnn_md dy,
+                                   const dnn_window *window);
 /* `hint_w` are weights in the type of x: dw may have another. */
-dnnl_status_t dnn_convolution_weights(dnn_impls *out, dnnl_engine_t e, dnnl_alg_kind_t alg, dnn_md x, dnn_md hint_w,
-                                      dnn_md dw, dnn_md dy, const int64_t *stride, const int64_t *dilation,
-                                      const int64_t *begin, const int64_t *end, dnnl_primitive_attr_t attr);
-dnnl_status_t dnn_pooling_grad(dnn_impls *out, dnnl_engine_t e, dnnl_alg_kind_t alg, dnn_md dx, dnn_md dy,
-                               const int64_t *stride, const int64_t *kernel, const int64_t *dilation,
-                               const int64_t *begin, const int64_t *end, dnnl_primitive_attr_t attr);
-dnnl_status_t dnn_batchnorm_grad(dnn_impls *out, dnnl_engine_t e, dnn_md x, float epsilon, unsigned flags,
-                                 dnnl_primitive_attr_t attr);
-dnnl_status_t dnn_layernorm_grad(dnn_impls *out, dnnl_engine_t e, dnn_md x, float epsilon, unsigned flags,
-                                 dnnl_primitive_attr_t attr);
-dnnl_status_t dnn_eltwise_grad(dnn_impls *out, dnnl_engine_t e, dnnl_alg_kind_t alg, dnn_md x, float alpha, float beta,
-                               dnnl_primitive_attr_t attr);
-dnnl_status_t dnn_softmax_grad(dnn_impls *out, dnnl_engine_t e, dnnl_alg_kind_t alg, dnn_md y, int axis,
-                               dnnl_primitive_attr_t attr);
+dnnl_status_t dnn_convolution_weights(dnn_impls *out, dnnl_alg_kind_t alg, dnn_md x, dnn_md hint_w, dnn_md dw,
+                                      dnn_md dy, const dnn_window *window);
+dnnl_status_t dnn_pooling_grad(dnn_impls *out, dnnl_alg_kind_t alg, dnn_md dx, dnn_md dy, const dnn_window *window);
+dnnl_status_t dnn_batchnorm_grad(dnn_impls *out, dnn_md x, float epsilon, unsigned flags);
+dnnl_status_t dnn_layernorm_grad(dnn_impls *out, dnn_md x, float epsilon, unsigned flags);
+dnnl_status_t dnn_eltwise_grad(dnn_impls *out, dnnl_alg_kind_t alg, dnn_md x, float alpha, float beta);
+dnnl_status_t dnn_softmax_grad(dnn_impls *out, dnnl_alg_kind_t alg, dnn_md y, int axis);
 
 void dnn_impls_free(dnn_impls *impls);
 

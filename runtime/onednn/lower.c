@@ -253,10 +253,9 @@ static dnnl_status_t add_posts(lowering *l, stage *st, dnnl_post_ops_t ops, bool
     return dnnl_success;
 }
 
-/* Attributes for the stage; whoever makes them destroys them. */
-dnnl_status_t dnn_attributes(lowering *l, stage *st, bool sum, int rank, const int64_t *y, double scale,
-                             dnnl_primitive_attr_t *attr)
+dnnl_status_t dnn_attributes(lowering *l, stage *st, bool sum, int rank, const int64_t *y, double scale)
 {
+    dnnl_primitive_attr_t *attr = &st->impls.attr;
     dnnl_post_ops_t ops = NULL;
     int scale_arg = 0;
     TRY(dnnl_primitive_attr_create(attr));
@@ -265,21 +264,15 @@ dnnl_status_t dnn_attributes(lowering *l, stage *st, bool sum, int rank, const i
         status = add_posts(l, st, ops, sum, rank, y);
     if (status == dnnl_success)
         status = dnnl_primitive_attr_set_post_ops(*attr, ops);
-    if (status == dnnl_success)
-        status = dnnl_primitive_attr_set_scratchpad_mode(*attr, dnnl_scratchpad_mode_user);
-    if (status == dnnl_success)
-        status = dnnl_primitive_attr_set_fpmath_mode(*attr, l->math);
-    if (status == dnnl_success)
-        status = dnn_attr_scale(*attr, (float)scale, &scale_arg);
     if (ops)
         dnnl_post_ops_destroy(ops);
+    TRY(status);
+    TRY(dnnl_primitive_attr_set_scratchpad_mode(*attr, dnnl_scratchpad_mode_user));
+    TRY(dnnl_primitive_attr_set_fpmath_mode(*attr, l->math));
+    TRY(dnn_attr_scale(*attr, (float)scale, &scale_arg));
     if (scale_arg)
         dnn_bind(st, scale_arg, SCALE, 1, (int64_t[]){1}, NULL);
-    if (status != dnnl_success) {
-        dnnl_primitive_attr_destroy(*attr);
-        *attr = NULL;
-    }
-    return status;
+    return dnnl_success;
 }
 
 /* An alternative, empty; it belongs to the session. */
@@ -292,7 +285,7 @@ alternative *dnn_add_alternative(lowering *l, const char *prefix, const char *su
     a->suffix = suffix;
     a->n_stages = n_stages;
     for (int i = 0; i < MAX_STAGES; i++)
-        a->stages[i].impls.training = s->training;
+        a->stages[i].impls = (dnn_impls){.engine = s->engine, .training = s->training};
     s->alternatives = bz_realloc(s->alternatives, (size_t)s->n_alternatives + 1, sizeof(alternative *));
     return s->alternatives[s->n_alternatives++] = a;
 }

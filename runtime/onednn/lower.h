@@ -57,10 +57,8 @@ typedef struct function {
 function dnn_function_of(bz_fn fn, float alpha, float beta);
 dnnl_alg_kind_t dnn_binary_of(bz_fn fn);
 
-/* Attributes for the stage: post-operations, bias left out; whoever makes them destroys them. With `sum` the
- * first add goes to the memory of the result, y. */
-dnnl_status_t dnn_attributes(lowering *l, stage *st, bool sum, int rank, const int64_t *y, double scale,
-                             dnnl_primitive_attr_t *attr);
+/* Gives the stage its attributes: post-operations, bias left out. With `sum` the first add goes to the memory of the result, y. */
+dnnl_status_t dnn_attributes(lowering *l, stage *st, bool sum, int rank, const int64_t *y, double scale);
 bool dnn_has_residual(const lowering *l);
 
 /* An alternative, empty; it belongs to the session. */
@@ -69,6 +67,11 @@ alternative *dnn_add_alternative(lowering *l, const char *prefix, const char *su
 /* Weights of a convolution as oneDNN wants to see them: with the group as a dimension of its own, outputs first. Returns the
  * rank. */
 int dnn_conv_weights(const bz_problem *p, int64_t *dims, int64_t *strides);
+/* A convolution by the direct algorithm and by Winograd's, as far as the library has them, into one stage. */
+typedef dnnl_status_t dnn_by_algorithm(dnn_impls *out, dnnl_alg_kind_t alg, const dnn_md *md, const dnn_window *window);
+dnnl_status_t dnn_by_both(stage *st, dnn_by_algorithm *make, const dnn_md *md, const dnn_window *window);
+dnn_window dnn_conv_window(const bz_problem *p);
+dnn_window dnn_pool_window(const bz_problem *p);
 dnnl_alg_kind_t dnn_pool_algorithm(const bz_problem *p);
 void dnn_bind_norm(const lowering *l, stage *st); /* scale, shift and statistics, as far as there are any */
 float dnn_epsilon(const lowering *l);

@@ -3,49 +3,18 @@
 #include "runtime/onednn/lower.h"
 
 /* The usual beginning: one alternative of one stage, and attributes. */
-static dnnl_status_t begin(lowering *l, stage **st, dnnl_primitive_attr_t *attr)
+static dnnl_status_t begin(lowering *l, stage **st)
 {
     const bz_operand *y = &l->s->job->operand[dnn_result(l)];
     *st = &dnn_add_alternative(l, "", "", 1)->stages[0];
-    return dnn_attributes(l, *st, false, y->rank, y->dim, 1, attr);
-}
-
-static dnnl_status_t end(dnnl_primitive_attr_t attr, dnnl_status_t status)
-{
-    dnnl_primitive_attr_destroy(attr);
-    return status;
+    return dnn_attributes(l, *st, false, y->rank, y->dim, 1);
 }
 
 /* ---- convolutions --------------------------------------------------------------------------- */
 
-/* By the direct algorithm and by Winograd's, as far as the library has them. */
-typedef dnnl_status_t by_algorithm(lowering *l, dnn_impls *out, dnnl_alg_kind_t alg, const dnn_md *md,
-                                   dnnl_primitive_attr_t attr);
-
-static dnnl_status_t by_both(lowering *l, stage *st, by_algorithm *make, const dnn_md *md, dnnl_primitive_attr_t attr)
+static dnnl_status_t make_data(dnn_impls *out, dnnl_alg_kind_t alg, const dnn_md *md, const dnn_window *window)
 {
-    static const dnnl_alg_kind_t ALGORITHMS[] = {dnnl_convolution_direct, dnnl_convolution_winograd};
-    dnnl_status_t first = dnnl_success;
-    for (int i = 0; i < 2; i++) {
-        dnn_impls more = {0};
-        dnnl_status_t status = make(l, &more, ALGORITHMS[i], md, attr);
-        first = i ? first : status;
-        for (int k = 0; k < more.n; k++)
-            if (st->impls.n < DNN_MAX_IMPLS)
-                st->impls.pd[st->impls.n++] = more.pd[k];
-            else
-                dnnl_primitive_desc_destroy(more.pd[k]);
-    }
-    return st->impls.n ? dnnl_success : first;
-}
-
-static dnnl_status_t make_data(lowering *l, dnn_impls *out, dnnl_alg_kind_t alg, const dnn_md *md,
-                               dnnl_primitive_attr_t attr)
-{
-    const bz_problem *p = l->p;
-    int n = bz_extent_rank(p->conv.x) - 2;
-    return dnn_convolution_data(out, l->s->engine, alg, md[0], md[1], md[2], p->conv.stride, p->conv.dilation,
-                                p->conv.pad, p->conv.pad + n, attr);
+    return dnn_convolution_data(out, alg, md[0], md[1], md[2], window);
 }
 
 dnnl_status_t dnn_lower_conv_data(lowering *l)
@@ -53,26 +22,22 @@ dnnl_status_t dnn_lower_conv_data(lowering *l)
     const bz_operand *dy = &l->s->job->operand[0];
     int64_t dims[DNN_MAX_RANK], strides[DNN_MAX_RANK];
     int rank = dy->rank, w_rank = dnn_conv_weights(l->p, dims, strides), dx = dnn_result(l);
+    dnn_window window = dnn_conv_window(l->p);
     dnn_md md[3];
-    dnnl_primitive_attr_t attr;
     stage *st;
     TRY(dnn_data(l, dx, rank, l->p->conv.x, true, &md[0]));
     TRY(dnn_weights(l, 1, true, w_rank, dims, strides, &md[1]));
     TRY(dnn_data(l, 0, rank, dy->dim, true, &md[2]));
-    TRY(begin(l, &st, &attr));
+    TRY(begin(l, &st));
     dnn_bind_whole(l, st, DNNL_ARG_DIFF_DST, 0);
     dnn_bind(st, DNNL_ARG_WEIGHTS, 1, w_rank, dims, strides);
     dnn_bind_whole(l, st, DNNL_ARG_DIFF_SRC, dx);
-    return end(attr, by_both(l, st, make_data, md, attr));
+    return dnn_by_both(st, make_data, md, &window);
 }
 
-static dnnl_status_t make_weights(lowering *l, dnn_impls *out, dnnl_alg_kind_t alg, const dnn_md *md,
-                                  dnnl_primitive_attr_t attr)
+static dnnl_status_t make_weights(dnn_impls *out, dnnl_alg_kind_t alg, const dnn_md *md, const dnn_window *window)
 {
-    const bz_problem *p = l->p;
-    int n = bz_extent_rank(p->conv.x) - 2;
-    return dnn_convolution_weights(out, l->s->engine, alg, md[0], md[1], md[2], md[3], p->conv.stride, p->conv.dilation,
-                                   p->conv.pad, p->conv.pad + n, attr);
+    return dnn_convolution_weights(out, alg, md[0], md[1], md[2], md[3], window);
 }
 
 dnnl_status_t dnn_lower_conv_weights(lowering *l)
@@ -80,18 +45,18 @@ dnnl_status_t dnn_lower_conv_weights(lowering *l)
     const bz_operand *dy = &l->s->job->operand[1];
     int64_t dims[DNN_MAX_RANK], strides[DNN_MAX_RANK];
     int rank = dy->rank, w_rank = dnn_conv_weights(l->p, dims, strides), dw = dnn_result(l);
+    dnn_window window = dnn_conv_window(l->p);
     dnn_md md[4];
-    dnnl_primitive_attr_t attr;
     stage *st;
     TRY(dnn_data(l, 0, rank, l->p->conv.x, true, &md[0]));
     TRY(dnn_weights(l, 0, true, w_rank, dims, strides, &md[1]));
     TRY(dnn_weights(l, dw, true, w_rank, dims, strides, &md[2]));
     TRY(dnn_data(l, 1, rank, dy->dim, true, &md[3]));
-    TRY(begin(l, &st, &attr));
+    TRY(begin(l, &st));
     dnn_bind_whole(l, st, DNNL_ARG_SRC, 0);
     dnn_bind_whole(l, st, DNNL_ARG_DIFF_DST, 1);
     dnn_bind(st, DNNL_ARG_DIFF_WEIGHTS, dw, w_rank, dims, strides);
-    return end(attr, by_both(l, st, make_weights, md, attr));
+    return dnn_by_both(st, make_weights, md, &window);
 }
 
 /* ---- pooling -------------------------------------------------------------------------------- */
@@ -99,21 +64,19 @@ dnnl_status_t dnn_lower_conv_weights(lowering *l)
 /* Which element of a window was the largest lies as the library keeps it: a number in the window for each result. */
 dnnl_status_t dnn_lower_pool_grad(lowering *l)
 {
-    const bz_problem *p = l->p;
     const bz_operand *dy = &l->s->job->operand[0];
-    int index = dnn_find(l, BZ_ROLE_INDEX), dx = dnn_result(l), n = dy->rank - 2;
+    int index = dnn_find(l, BZ_ROLE_INDEX), dx = dnn_result(l);
     dnn_md from, to;
-    dnnl_primitive_attr_t attr;
     stage *st;
-    TRY(dnn_data(l, dx, dy->rank, p->pool.x, false, &to));
+    TRY(dnn_data(l, dx, dy->rank, l->p->pool.x, false, &to));
     TRY(dnn_data(l, 0, dy->rank, dy->dim, false, &from));
-    TRY(begin(l, &st, &attr));
+    TRY(begin(l, &st));
     dnn_bind_whole(l, st, DNNL_ARG_DIFF_DST, 0);
     if (index >= 0)
         dnn_bind_whole(l, st, DNNL_ARG_WORKSPACE, index);
     dnn_bind_whole(l, st, DNNL_ARG_DIFF_SRC, dx);
-    return end(attr, dnn_pooling_grad(&st->impls, l->s->engine, dnn_pool_algorithm(p), to, from, p->pool.stride,
-                                      p->pool.kernel, p->pool.dilation, p->pool.pad, p->pool.pad + n, attr));
+    dnn_window window = dnn_pool_window(l->p);
+    return dnn_pooling_grad(&st->impls, dnn_pool_algorithm(l->p), to, from, &window);
 }
 
 /* ---- normalizations ------------------------------------------------------------------------- */
@@ -147,16 +110,14 @@ dnnl_status_t dnn_lower_batchnorm_grad(lowering *l)
 {
     const bz_operand *x = &l->s->job->operand[0];
     dnn_md md;
-    dnnl_primitive_attr_t attr;
     stage *st;
     TRY(dnn_data(l, 0, x->rank, x->dim, false, &md));
-    TRY(begin(l, &st, &attr));
+    TRY(begin(l, &st));
     dnn_bind_whole(l, st, DNNL_ARG_SRC, 0);
     dnn_bind_whole(l, st, DNNL_ARG_DIFF_DST, 1);
     bind_parameters(l, st);
     dnn_bind_whole(l, st, DNNL_ARG_DIFF_SRC, dnn_result(l));
-    return end(attr,
-               dnn_batchnorm_grad(&st->impls, l->s->engine, md, dnn_epsilon(l), dnnl_use_scale | dnnl_use_shift, attr));
+    return dnn_batchnorm_grad(&st->impls, md, dnn_epsilon(l), dnnl_use_scale | dnnl_use_shift);
 }
 
 /* As the forward pass: all before the axis is one dimension, all from it on another. */
@@ -165,16 +126,14 @@ dnnl_status_t dnn_lower_layernorm_grad(lowering *l)
     const bz_operand *x = &l->s->job->operand[0];
     int64_t n = bz_extent_count(l->p->layernorm.x + l->p->layernorm.axis), dims[2] = {x->count / n, n};
     dnn_md md;
-    dnnl_primitive_attr_t attr;
     stage *st;
     TRY(dnn_fixed(l, 0, 2, dims, NULL, &md));
-    TRY(begin(l, &st, &attr));
+    TRY(begin(l, &st));
     dnn_bind(st, DNNL_ARG_SRC, 0, 2, dims, NULL);
     dnn_bind(st, DNNL_ARG_DIFF_DST, 1, 2, dims, NULL);
     bind_parameters(l, st);
     dnn_bind(st, DNNL_ARG_DIFF_SRC, dnn_result(l), 2, dims, NULL);
-    return end(attr,
-               dnn_layernorm_grad(&st->impls, l->s->engine, md, dnn_epsilon(l), dnnl_use_scale | dnnl_use_shift, attr));
+    return dnn_layernorm_grad(&st->impls, md, dnn_epsilon(l), dnnl_use_scale | dnnl_use_shift);
 }
 
 /* ---- functions, softmax --------------------------------------------------------------------- */
@@ -207,18 +166,17 @@ dnnl_status_t dnn_lower_activation_grad(lowering *l)
     function f = dnn_function_of(p->activation.fn, p->activation.alpha, p->activation.beta);
     dnnl_alg_kind_t alg = p->activation.of_y && f.n ? of_result(f.step[0].alg) : f.step[0].alg;
     dnn_md md;
-    dnnl_primitive_attr_t attr;
     stage *st;
     if (f.n != 1 || alg == dnnl_alg_kind_undef) {
         l->why = "oneDNN has no derivative of this function";
         return dnnl_unimplemented;
     }
     TRY(dnn_data(l, 0, x->rank, x->dim, false, &md));
-    TRY(begin(l, &st, &attr));
+    TRY(begin(l, &st));
     dnn_bind_whole(l, st, p->activation.of_y ? DNNL_ARG_DST : DNNL_ARG_SRC, 0);
     dnn_bind_whole(l, st, DNNL_ARG_DIFF_DST, 1);
     dnn_bind_whole(l, st, DNNL_ARG_DIFF_SRC, dnn_result(l));
-    return end(attr, dnn_eltwise_grad(&st->impls, l->s->engine, alg, md, f.step[0].alpha, f.step[0].beta, attr));
+    return dnn_eltwise_grad(&st->impls, alg, md, f.step[0].alpha, f.step[0].beta);
 }
 
 dnnl_status_t dnn_lower_softmax_grad(lowering *l)
@@ -226,12 +184,11 @@ dnnl_status_t dnn_lower_softmax_grad(lowering *l)
     const bz_operand *y = &l->s->job->operand[0];
     dnnl_alg_kind_t alg = l->p->kind == BZ_PROBLEM_SOFTMAX_GRAD ? dnnl_softmax_accurate : dnnl_softmax_log;
     dnn_md md;
-    dnnl_primitive_attr_t attr;
     stage *st;
     TRY(dnn_data(l, 0, y->rank, y->dim, false, &md));
-    TRY(begin(l, &st, &attr));
+    TRY(begin(l, &st));
     dnn_bind_whole(l, st, DNNL_ARG_DST, 0);
     dnn_bind_whole(l, st, DNNL_ARG_DIFF_DST, 1);
     dnn_bind_whole(l, st, DNNL_ARG_DIFF_SRC, dnn_result(l));
-    return end(attr, dnn_softmax_grad(&st->impls, l->s->engine, alg, md, (int)l->p->softmax.axis, attr));
+    return dnn_softmax_grad(&st->impls, alg, md, (int)l->p->softmax.axis);
 }

@@ -7,7 +7,6 @@ typedef struct simple {
     dnn_md x, y;
     int rank;
     const int64_t *x_dims, *y_dims;
-    dnnl_primitive_attr_t attr;
 } simple;
 
 static dnnl_status_t begin(lowering *l, simple *s)
@@ -21,13 +20,7 @@ static dnnl_status_t begin(lowering *l, simple *s)
     TRY(dnn_data(l, dnn_result(l), y->rank, y->dim, false, &s->y));
     dnn_bind_whole(l, s->st, DNNL_ARG_SRC, 0);
     dnn_bind_whole(l, s->st, DNNL_ARG_DST, dnn_result(l));
-    return dnn_attributes(l, s->st, false, y->rank, y->dim, bz_problem_scale(l->p), &s->attr);
-}
-
-static dnnl_status_t end(simple *s, dnnl_status_t status)
-{
-    dnnl_primitive_attr_destroy(s->attr);
-    return status;
+    return dnn_attributes(l, s->st, false, y->rank, y->dim, bz_problem_scale(l->p));
 }
 
 dnnl_alg_kind_t dnn_pool_algorithm(const bz_problem *p)
@@ -35,6 +28,11 @@ dnnl_alg_kind_t dnn_pool_algorithm(const bz_problem *p)
     static const dnnl_alg_kind_t algs[] = {dnnl_pooling_max, dnnl_pooling_avg_exclude_padding,
                                            dnnl_pooling_avg_include_padding};
     return algs[p->pool.mode];
+}
+
+dnn_window dnn_pool_window(const bz_problem *p)
+{
+    return dnn_window_of(bz_extent_rank(p->pool.x) - 2, p->pool.stride, p->pool.kernel, p->pool.dilation, p->pool.pad);
 }
 
 dnnl_status_t dnn_lower_pool(lowering *l)
@@ -46,8 +44,8 @@ dnnl_status_t dnn_lower_pool(lowering *l)
         s.st->impls.training = true;
         dnn_bind_whole(l, s.st, DNNL_ARG_WORKSPACE, dnn_find(l, BZ_ROLE_INDEX));
     }
-    return end(&s, dnn_pooling(&s.st->impls, l->s->engine, dnn_pool_algorithm(p), s.x, s.y, p->pool.stride,
-                               p->pool.kernel, p->pool.dilation, p->pool.pad, p->pool.pad + s.rank - 2, s.attr));
+    dnn_window window = dnn_pool_window(p);
+    return dnn_pooling(&s.st->impls, dnn_pool_algorithm(p), s.x, s.y, &window);
 }
 
 void dnn_bind_norm(const lowering *l, stage *st)
@@ -76,7 +74,7 @@ dnnl_status_t dnn_lower_batchnorm(lowering *l)
     dnn_bind_norm(l, s.st);
     unsigned flags = (l->p->batchnorm.training ? 0U : dnnl_use_global_stats) | dnnl_use_scale | dnnl_use_shift;
     s.st->impls.training |= l->p->batchnorm.training;
-    return end(&s, dnn_batchnorm(&s.st->impls, l->s->engine, s.x, dnn_epsilon(l), flags, s.attr));
+    return dnn_batchnorm(&s.st->impls, s.x, dnn_epsilon(l), flags);
 }
 
 /* The primitive normalizes the last dimension: all before the axis become one, all from it on another. */
@@ -86,17 +84,13 @@ dnnl_status_t dnn_lower_layernorm(lowering *l)
     int64_t n = bz_extent_count(l->p->layernorm.x + l->p->layernorm.axis), dims[2] = {y->count / n, n};
     stage *st = &dnn_add_alternative(l, "", "", 1)->stages[0];
     dnn_md x;
-    dnnl_primitive_attr_t attr;
     TRY(dnn_fixed(l, 0, 2, dims, NULL, &x));
     dnn_bind(st, DNNL_ARG_SRC, 0, 2, dims, NULL);
     dnn_bind(st, DNNL_ARG_DST, dnn_result(l), 2, dims, NULL);
     dnn_bind_norm(l, st);
     st->impls.training |= l->p->layernorm.training;
-    TRY(dnn_attributes(l, st, false, 2, dims, 1, &attr));
-    dnnl_status_t status =
-        dnn_layernorm(&st->impls, l->s->engine, x, dnn_epsilon(l), dnnl_use_scale | dnnl_use_shift, attr);
-    dnnl_primitive_attr_destroy(attr);
-    return status;
+    TRY(dnn_attributes(l, st, false, 2, dims, 1));
+    return dnn_layernorm(&st->impls, x, dnn_epsilon(l), dnnl_use_scale | dnnl_use_shift);
 }
 
 /* Without a primitive of its own: a batch normalization in which each group is a channel and takes its
@@ -110,17 +104,14 @@ static dnnl_status_t groupnorm_in_two(lowering *l)
     alternative *a = dnn_add_alternative(l, "", "", 2);
     stage *norm = &a->stages[0], *affine = &a->stages[1];
     dnn_md x, t, scale_md, shift_md;
-    dnnl_primitive_attr_t attr;
     dnnl_post_ops_t ops;
     for (int i = 0; i < y->rank; i++)
         channel[i] = i == 1 ? y->dim[1] : 1;
     TRY(dnn_fixed(l, 0, 3, seen, NULL, &x));
     dnn_bind(norm, DNNL_ARG_SRC, 0, 3, seen, NULL);
     dnn_bind(norm, DNNL_ARG_DST, TEMPORARY, 3, seen, NULL);
-    TRY(dnn_attributes(l, norm, false, 3, seen, 1, &attr));
-    dnnl_status_t status = dnn_batchnorm(&norm->impls, l->s->engine, x, dnn_epsilon(l), 0, attr);
-    dnnl_primitive_attr_destroy(attr);
-    TRY(status);
+    TRY(dnn_attributes(l, norm, false, 3, seen, 1));
+    TRY(dnn_batchnorm(&norm->impls, x, dnn_epsilon(l), 0));
     TRY(dnn_fixed(l, dnn_result(l), y->rank, y->dim, NULL, &t));
     TRY(dnn_fixed(l, scale, y->rank, channel, NULL, &scale_md));
     TRY(dnn_fixed(l, shift, y->rank, channel, NULL, &shift_md));
@@ -128,18 +119,13 @@ static dnnl_status_t groupnorm_in_two(lowering *l)
     dnn_bind(affine, DNNL_ARG_SRC_1, scale, y->rank, channel, NULL);
     dnn_bind(affine, DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, shift, y->rank, channel, NULL);
     dnn_bind_whole(l, affine, DNNL_ARG_DST, dnn_result(l));
-    TRY(dnn_attributes(l, affine, false, y->rank, y->dim, 1, &attr));
-    status = dnnl_post_ops_create(&ops);
-    if (status == dnnl_success) {
-        status = dnn_post_binary(ops, dnnl_binary_add, shift_md);
-        if (status == dnnl_success)
-            status = dnnl_primitive_attr_set_post_ops(attr, ops);
-        dnnl_post_ops_destroy(ops);
-    }
+    TRY(dnn_attributes(l, affine, false, y->rank, y->dim, 1));
+    TRY(dnnl_post_ops_create(&ops));
+    dnnl_status_t status = dnn_post_binary(ops, dnnl_binary_add, shift_md);
     if (status == dnnl_success)
-        status = dnn_binary(&affine->impls, l->s->engine, dnnl_binary_mul, t, scale_md, t, attr);
-    dnnl_primitive_attr_destroy(attr);
-    return status;
+        status = dnnl_primitive_attr_set_post_ops(affine->impls.attr, ops);
+    dnnl_post_ops_destroy(ops);
+    return status == dnnl_success ? dnn_binary(&affine->impls, dnnl_binary_mul, t, scale_md, t) : status;
 }
 
 dnnl_status_t dnn_lower_groupnorm(lowering *l)
@@ -149,8 +135,7 @@ dnnl_status_t dnn_lower_groupnorm(lowering *l)
     dnn_bind_norm(l, s.st);
     unsigned flags = dnnl_use_scale | dnnl_use_shift;
     s.st->impls.training |= l->p->groupnorm.training;
-    dnnl_status_t status =
-        end(&s, dnn_groupnorm(&s.st->impls, l->s->engine, s.x, l->p->groupnorm.group, dnn_epsilon(l), flags, s.attr));
+    dnnl_status_t status = dnn_groupnorm(&s.st->impls, s.x, l->p->groupnorm.group, dnn_epsilon(l), flags);
     return status == dnnl_unimplemented && l->layout == PLAIN && !l->p->groupnorm.training ? groupnorm_in_two(l)
                                                                                            : status;
 }
@@ -160,15 +145,14 @@ dnnl_status_t dnn_lower_softmax(lowering *l)
     simple s;
     TRY(begin(l, &s));
     dnnl_alg_kind_t alg = l->p->kind == BZ_PROBLEM_SOFTMAX ? dnnl_softmax_accurate : dnnl_softmax_log;
-    return end(&s, dnn_softmax(&s.st->impls, l->s->engine, alg, s.x, s.y, (int)l->p->softmax.axis, s.attr));
+    return dnn_softmax(&s.st->impls, alg, s.x, s.y, (int)l->p->softmax.axis);
 }
 
 dnnl_status_t dnn_lower_lrn(lowering *l)
 {
     simple s;
     TRY(begin(l, &s));
-    return end(&s, dnn_lrn(&s.st->impls, l->s->engine, s.x, l->p->lrn.size, l->p->lrn.alpha, l->p->lrn.beta,
-                           l->p->lrn.bias, s.attr));
+    return dnn_lrn(&s.st->impls, s.x, l->p->lrn.size, l->p->lrn.alpha, l->p->lrn.beta, l->p->lrn.bias);
 }
 
 dnnl_status_t dnn_lower_activation(lowering *l)
@@ -180,16 +164,16 @@ dnnl_status_t dnn_lower_activation(lowering *l)
         return dnnl_unimplemented;
     }
     TRY(begin(l, &s));
-    dnnl_status_t status =
-        dnn_eltwise(&s.st->impls, l->s->engine, f.step[0].alg, s.x, f.step[0].alpha, f.step[0].beta, s.attr);
+    dnnl_status_t status = dnn_eltwise(&s.st->impls, f.step[0].alg, s.x, f.step[0].alpha, f.step[0].beta);
     if (f.n == 2 && status == dnnl_success) { /* the second works in place */
         alternative *a = l->s->alternatives[l->s->n_alternatives - 1];
         stage *st = &a->stages[a->n_stages++];
         dnn_bind_whole(l, st, DNNL_ARG_SRC, dnn_result(l));
         dnn_bind_whole(l, st, DNNL_ARG_DST, dnn_result(l));
-        status = dnn_eltwise(&st->impls, l->s->engine, f.step[1].alg, s.y, f.step[1].alpha, f.step[1].beta, s.attr);
+        TRY(dnnl_primitive_attr_clone(&st->impls.attr, s.st->impls.attr));
+        status = dnn_eltwise(&st->impls, f.step[1].alg, s.y, f.step[1].alpha, f.step[1].beta);
     }
-    return end(&s, status);
+    return status;
 }
 
 dnnl_status_t dnn_lower_prelu(lowering *l)
@@ -200,11 +184,9 @@ dnnl_status_t dnn_lower_prelu(lowering *l)
     TRY(begin(l, &s));
     for (int i = 0; i < s.rank; i++)
         dims[i] = i == 1 ? s.y_dims[1] : 1;
-    dnnl_status_t status = dnn_fixed(l, 1, s.rank, dims, NULL, &slope);
+    TRY(dnn_fixed(l, 1, s.rank, dims, NULL, &slope));
     dnn_bind(s.st, DNNL_ARG_WEIGHTS, 1, s.rank, dims, NULL);
-    if (status == dnnl_success)
-        status = dnn_prelu(&s.st->impls, l->s->engine, s.x, slope, s.attr);
-    return end(&s, status);
+    return dnn_prelu(&s.st->impls, s.x, slope);
 }
 
 dnnl_status_t dnn_lower_binary(lowering *l)
@@ -214,12 +196,9 @@ dnnl_status_t dnn_lower_binary(lowering *l)
     TRY(begin(l, &s));
     const bz_operand *o = &l->s->job->operand[1];
     bool whole = bz_extent_count(l->p->binary.b) == l->s->job->operand[dnn_result(l)].count;
-    dnnl_status_t status =
-        whole ? dnn_data(l, 1, o->rank, o->dim, false, &b) : dnn_fixed(l, 1, o->rank, o->dim, NULL, &b);
+    TRY(whole ? dnn_data(l, 1, o->rank, o->dim, false, &b) : dnn_fixed(l, 1, o->rank, o->dim, NULL, &b));
     dnn_bind_whole(l, s.st, DNNL_ARG_SRC_1, 1);
-    if (status == dnnl_success)
-        status = dnn_binary(&s.st->impls, l->s->engine, dnn_binary_of(l->p->binary.fn), s.x, b, s.y, s.attr);
-    return end(&s, status);
+    return dnn_binary(&s.st->impls, dnn_binary_of(l->p->binary.fn), s.x, b, s.y);
 }
 
 dnnl_status_t dnn_lower_reduce(lowering *l)
@@ -253,7 +232,7 @@ dnnl_status_t dnn_lower_reduce(lowering *l)
         alg = dnnl_reduction_sum;
     }
     TRY(begin(l, &s));
-    return end(&s, dnn_reduction(&s.st->impls, l->s->engine, alg, s.x, s.y, power, s.attr));
+    return dnn_reduction(&s.st->impls, alg, s.x, s.y, power);
 }
 
 /* oneDNN samples at half pixels. Copying each pixel a whole number of times is the same in any convention. */
@@ -269,8 +248,7 @@ dnnl_status_t dnn_lower_resample(lowering *l)
         return dnnl_unimplemented;
     }
     TRY(begin(l, &s));
-    return end(&s, dnn_resampling(&s.st->impls, l->s->engine,
-                                  nearest ? dnnl_resampling_nearest : dnnl_resampling_linear, s.x, s.y, s.attr));
+    return dnn_resampling(&s.st->impls, nearest ? dnnl_resampling_nearest : dnnl_resampling_linear, s.x, s.y);
 }
 
 dnnl_status_t dnn_lower_concat(lowering *l)
@@ -280,14 +258,11 @@ dnnl_status_t dnn_lower_concat(lowering *l)
     simple s;
     TRY(begin(l, &s));
     s.st->n_args = 0;
-    dnnl_status_t status = dnnl_success;
-    for (int i = 0; i < n && status == dnnl_success; i++) {
+    for (int i = 0; i < n; i++) {
         const bz_operand *o = &l->s->job->operand[i];
-        status = dnn_data(l, i, o->rank, o->dim, false, &x[i]);
+        TRY(dnn_data(l, i, o->rank, o->dim, false, &x[i]));
         dnn_bind_whole(l, s.st, DNNL_ARG_MULTIPLE_SRC + i, i);
     }
     dnn_bind_whole(l, s.st, DNNL_ARG_DST, dnn_result(l));
-    if (status == dnnl_success)
-        status = dnn_concat(&s.st->impls, l->s->engine, s.y, n, (int)l->p->concat.axis, x, s.attr);
-    return end(&s, status);
+    return dnn_concat(&s.st->impls, s.y, n, (int)l->p->concat.axis, x);
 }

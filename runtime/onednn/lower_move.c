@@ -8,13 +8,10 @@ static dnnl_status_t reorder(lowering *l, dnn_md x, dnn_md y, const int64_t *y_s
 {
     const bz_operand *o = &l->s->job->operand[0];
     stage *st = &l->s->alternatives[l->s->n_alternatives - 1]->stages[0];
-    dnnl_primitive_attr_t attr;
     dnn_bind_whole(l, st, DNNL_ARG_FROM, 0);
     dnn_bind(st, DNNL_ARG_TO, dnn_result(l), o->rank, o->dim, y_strides);
-    TRY(dnn_attributes(l, st, false, o->rank, o->dim, (double)scale, &attr));
-    dnnl_status_t status = dnn_reorder(&st->impls, l->s->engine, x, y, attr);
-    dnnl_primitive_attr_destroy(attr);
-    return status;
+    TRY(dnn_attributes(l, st, false, o->rank, o->dim, (double)scale));
+    return dnn_reorder(&st->impls, x, y);
 }
 
 dnnl_status_t dnn_lower_transpose(lowering *l)
@@ -59,7 +56,6 @@ dnnl_status_t dnn_lower_rnn(lowering *l)
     enum { N = sizeof ARGS / sizeof *ARGS };
     const bz_problem *p = l->p;
     dnn_md md[N] = {NULL};
-    dnnl_primitive_attr_t attr;
     stage *st = &dnn_add_alternative(l, "", "", 1)->stages[0];
     for (int i = 0; i < N; i++) {
         int operand = dnn_find(l, ARGS[i].role), add = ARGS[i].layer;
@@ -82,15 +78,13 @@ dnnl_status_t dnn_lower_rnn(lowering *l)
     dnnl_alg_kind_t activation = p->rnn.fn == BZ_FN_RELU      ? dnnl_eltwise_relu
                                  : p->rnn.fn == BZ_FN_SIGMOID ? dnnl_eltwise_logistic
                                                               : dnnl_eltwise_tanh;
-    TRY(dnn_attributes(l, st, false, 0, NULL, 1, &attr));
+    TRY(dnn_attributes(l, st, false, 0, NULL, 1));
     if (bz_dtype_is_int(p->dtype)) {
         bz_rnn_scale s = bz_problem_rnn_scale(p);
         const float weights = (float)s.weights;
-        TRY(dnnl_primitive_attr_set_rnn_data_qparams(attr, (float)s.data, (float)s.shift));
-        TRY(dnnl_primitive_attr_set_rnn_weights_qparams(attr, 1, 0, &weights));
+        TRY(dnnl_primitive_attr_set_rnn_data_qparams(st->impls.attr, (float)s.data, (float)s.shift));
+        TRY(dnnl_primitive_attr_set_rnn_weights_qparams(st->impls.attr, 1, 0, &weights));
     }
-    dnnl_status_t status = dnn_rnn(&st->impls, l->s->engine, cell, activation, DIRECTIONS[p->rnn.dir], md[0], md[1],
-                                   md[2], md[3], md[4], md[7], md[5], md[6], attr);
-    dnnl_primitive_attr_destroy(attr);
-    return status;
+    return dnn_rnn(&st->impls, cell, activation, DIRECTIONS[p->rnn.dir], md[0], md[1], md[2], md[3], md[4], md[7],
+                   md[5], md[6]);
 }

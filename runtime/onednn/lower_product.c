@@ -20,40 +20,18 @@ int dnn_conv_weights(const bz_problem *p, int64_t *dims, int64_t *strides)
     return rank + at;
 }
 
-static dnnl_status_t conv(lowering *l, bool sum)
+dnn_window dnn_conv_window(const bz_problem *p)
 {
-    const bz_problem *p = l->p;
-    const bz_operand *y = &l->s->job->operand[dnn_result(l)];
-    int64_t dims[DNN_MAX_RANK], strides[DNN_MAX_RANK], end[BZ_PROBLEM_SPATIAL];
-    int rank = y->rank, n = rank - 2, w_rank = dnn_conv_weights(p, dims, strides), bias = dnn_find(l, BZ_ROLE_BIAS);
-    dnn_md x_md, w_md, b_md = NULL, y_md;
-    dnnl_primitive_attr_t attr;
-    alternative *a = dnn_add_alternative(l, "", sum ? " +sum" : "", 1);
-    stage *st = &a->stages[0];
-    a->in_place = sum;
-    /* the end pad of a deconvolution is less by what is added to its output */
-    for (int i = 0; i < n; i++)
-        end[i] = p->conv.pad[n + i] - (p->kind == BZ_PROBLEM_DECONV ? p->conv.outpad[i] : 0);
-    TRY(dnn_data(l, 0, rank, p->conv.x, true, &x_md));
-    TRY(dnn_weights(l, 1, true, w_rank, dims, strides, &w_md));
-    if (bias >= 0)
-        TRY(dnn_fixed(l, bias, 1, &y->dim[1], NULL, &b_md));
-    TRY(dnn_data(l, dnn_result(l), rank, y->dim, true, &y_md));
-    dnn_bind_whole(l, st, DNNL_ARG_SRC, 0);
-    dnn_bind(st, DNNL_ARG_WEIGHTS, 1, w_rank, dims, strides);
-    if (bias >= 0)
-        dnn_bind_whole(l, st, DNNL_ARG_BIAS, bias);
-    dnn_bind_whole(l, st, DNNL_ARG_DST, dnn_result(l));
-    TRY(dnn_attributes(l, st, sum, rank, y->dim, bz_problem_scale(p), &attr));
-    bool transposed = p->kind == BZ_PROBLEM_DECONV;
-    const dnnl_alg_kind_t direct[] = {dnnl_convolution_direct, dnnl_convolution_winograd};
-    const dnnl_alg_kind_t inverse[] = {dnnl_deconvolution_direct, dnnl_deconvolution_winograd};
+    return dnn_window_of(bz_extent_rank(p->conv.x) - 2, p->conv.stride, NULL, p->conv.dilation, p->conv.pad);
+}
+
+dnnl_status_t dnn_by_both(stage *st, dnn_by_algorithm *make, const dnn_md *md, const dnn_window *window)
+{
+    static const dnnl_alg_kind_t ALGORITHMS[] = {dnnl_convolution_direct, dnnl_convolution_winograd};
     dnnl_status_t first = dnnl_success;
     for (int i = 0; i < 2; i++) {
-        dnn_impls more = {.training = st->impls.training};
-        dnnl_status_t status =
-            dnn_convolution(&more, l->s->engine, transposed, transposed ? inverse[i] : direct[i], x_md, w_md, b_md,
-                            y_md, p->conv.stride, p->conv.dilation, p->conv.pad, end, attr);
+        dnn_impls more = {.engine = st->impls.engine, .attr = st->impls.attr, .training = st->impls.training};
+        dnnl_status_t status = make(&more, ALGORITHMS[i], md, window);
         first = i ? first : status;
         for (int k = 0; k < more.n; k++)
             if (st->impls.n < DNN_MAX_IMPLS)
@@ -61,13 +39,53 @@ static dnnl_status_t conv(lowering *l, bool sum)
             else
                 dnnl_primitive_desc_destroy(more.pd[k]);
     }
-    dnn_impls heuristic = {.training = st->impls.training};
-    if (!transposed && dnn_convolution(&heuristic, l->s->engine, false, dnnl_convolution_auto, x_md, w_md, b_md, y_md,
-                                       p->conv.stride, p->conv.dilation, p->conv.pad, end, attr) == dnnl_success)
+    return st->impls.n ? dnnl_success : first;
+}
+
+static dnnl_status_t make_conv(dnn_impls *out, dnnl_alg_kind_t alg, const dnn_md *md, const dnn_window *window)
+{
+    return dnn_convolution(out, false, alg, md[0], md[1], md[2], md[3], window);
+}
+
+static dnnl_status_t make_deconv(dnn_impls *out, dnnl_alg_kind_t alg, const dnn_md *md, const dnn_window *window)
+{
+    dnnl_alg_kind_t inverse = alg == dnnl_convolution_direct ? dnnl_deconvolution_direct : dnnl_deconvolution_winograd;
+    return dnn_convolution(out, true, inverse, md[0], md[1], md[2], md[3], window);
+}
+
+static dnnl_status_t conv(lowering *l, bool sum)
+{
+    const bz_problem *p = l->p;
+    const bz_operand *y = &l->s->job->operand[dnn_result(l)];
+    int64_t dims[DNN_MAX_RANK], strides[DNN_MAX_RANK], end[BZ_PROBLEM_SPATIAL];
+    int rank = y->rank, n = rank - 2, w_rank = dnn_conv_weights(p, dims, strides), bias = dnn_find(l, BZ_ROLE_BIAS);
+    bool transposed = p->kind == BZ_PROBLEM_DECONV;
+    dnn_md md[4] = {NULL};
+    dnn_window window = dnn_conv_window(p);
+    alternative *a = dnn_add_alternative(l, "", sum ? " +sum" : "", 1);
+    stage *st = &a->stages[0];
+    a->in_place = sum;
+    /* the end pad of a deconvolution is less by what is added to its output */
+    for (int i = 0; i < n; i++)
+        end[i] = p->conv.pad[n + i] - (transposed ? p->conv.outpad[i] : 0);
+    window.end = end;
+    TRY(dnn_data(l, 0, rank, p->conv.x, true, &md[0]));
+    TRY(dnn_weights(l, 1, true, w_rank, dims, strides, &md[1]));
+    if (bias >= 0)
+        TRY(dnn_fixed(l, bias, 1, &y->dim[1], NULL, &md[2]));
+    TRY(dnn_data(l, dnn_result(l), rank, y->dim, true, &md[3]));
+    dnn_bind_whole(l, st, DNNL_ARG_SRC, 0);
+    dnn_bind(st, DNNL_ARG_WEIGHTS, 1, w_rank, dims, strides);
+    if (bias >= 0)
+        dnn_bind_whole(l, st, DNNL_ARG_BIAS, bias);
+    dnn_bind_whole(l, st, DNNL_ARG_DST, dnn_result(l));
+    TRY(dnn_attributes(l, st, sum, rank, y->dim, bz_problem_scale(p)));
+    dnnl_status_t status = dnn_by_both(st, transposed ? make_deconv : make_conv, md, &window);
+    dnn_impls heuristic = {.engine = st->impls.engine, .attr = st->impls.attr, .training = st->impls.training};
+    if (!transposed && make_conv(&heuristic, dnnl_convolution_auto, md, &window) == dnnl_success)
         snprintf(a->favourite, sizeof a->favourite, "%s", bz_onednn_impl_name(heuristic.pd[0]));
     dnn_impls_free(&heuristic);
-    dnnl_primitive_attr_destroy(attr);
-    return st->impls.n ? dnnl_success : first;
+    return status;
 }
 
 dnnl_status_t dnn_lower_conv(lowering *l)
@@ -101,7 +119,6 @@ static dnnl_status_t product_by(lowering *l, const product *m, bool inner, bool 
     for (int i = 0; i < r; i++)
         bias_dims[i] = i == r - 1 ? m->y_dims[i] : 1;
     dnn_md a_md, b_md, bias_md = NULL, y_md;
-    dnnl_primitive_attr_t attr;
     const char *suffix = sum ? " +sum" : "";
     alternative *alt = dnn_add_alternative(l, inner ? "inner_product " : m->constant ? "matmul " : "", suffix, 1);
     stage *st = &alt->stages[0];
@@ -121,11 +138,9 @@ static dnnl_status_t product_by(lowering *l, const product *m, bool inner, bool 
     if (bias >= 0)
         dnn_bind(st, DNNL_ARG_BIAS, bias, inner ? 1 : r, inner ? &m->y_dims[r - 1] : bias_dims, NULL);
     dnn_bind(st, DNNL_ARG_DST, dnn_result(l), r, m->y_dims, NULL);
-    TRY(dnn_attributes(l, st, sum, r, m->y_dims, bz_problem_scale(l->p), &attr));
-    dnnl_status_t status = inner ? dnn_inner_product(&st->impls, l->s->engine, a_md, b_md, bias_md, y_md, attr)
-                                 : dnn_matmul(&st->impls, l->s->engine, a_md, b_md, bias_md, y_md, attr);
-    dnnl_primitive_attr_destroy(attr);
-    return status;
+    TRY(dnn_attributes(l, st, sum, r, m->y_dims, bz_problem_scale(l->p)));
+    return inner ? dnn_inner_product(&st->impls, a_md, b_md, bias_md, y_md)
+                 : dnn_matmul(&st->impls, a_md, b_md, bias_md, y_md);
 }
 
 static dnnl_status_t lower_product(lowering *l, const product *m)

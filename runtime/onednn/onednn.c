@@ -92,8 +92,11 @@ static void drop_alternatives(session *s, int n)
 {
     while (s->n_alternatives > n) {
         alternative *a = s->alternatives[--s->n_alternatives];
-        for (int k = 0; k < MAX_STAGES; k++)
+        for (int k = 0; k < MAX_STAGES; k++) {
             dnn_impls_free(&a->stages[k].impls);
+            if (a->stages[k].impls.attr)
+                dnnl_primitive_attr_destroy(a->stages[k].impls.attr);
+        }
         free(a);
     }
 }
@@ -206,14 +209,14 @@ static int enumerate(void *of, const char *layout, const char *math, bz_variant_
 static dnnl_status_t move(session *s, const argument *a, float *plain, const buffer *b, bool into)
 {
     dnn_md plain_md;
-    dnn_impls impls = {0};
+    dnn_impls impls = {.engine = s->engine};
     dnnl_memory_t outside = NULL;
     dnnl_primitive_t primitive = NULL;
     dnnl_status_t status = dnn_md_strided(&s->heap, a->rank, a->dims, dnnl_f32, a->strides, &plain_md);
     if (status == dnnl_success)
         status = dnnl_memory_create(&outside, plain_md, s->engine, plain);
     if (status == dnnl_success)
-        status = dnn_reorder(&impls, s->engine, into ? plain_md : b->md, into ? b->md : plain_md, NULL);
+        status = dnn_reorder(&impls, into ? plain_md : b->md, into ? b->md : plain_md);
     if (status == dnnl_success)
         status = dnnl_primitive_create(&primitive, impls.pd[0]);
     if (status == dnnl_success) {

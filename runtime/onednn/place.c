@@ -10,7 +10,6 @@
 
 struct bz_converter {
     dnn_heap heap;
-    dnnl_engine_t engine;
     dnnl_stream_t stream;
     dnn_impls impls;
     dnnl_primitive_t primitive;
@@ -104,21 +103,21 @@ int bz_onednn_converter(const void *from, const void *to, void *stream, bz_conve
         return bz_fail(err, BZ_INCOMPLETE, "the formats see the tensor in other dimensions");
     bz_converter *c = bz_alloc(1, sizeof *c);
     *c = (bz_converter){0};
-    dnnl_status_t status = dnnl_engine_create(&c->engine, dnnl_cpu, 0);
+    dnnl_status_t status = dnnl_engine_create(&c->impls.engine, dnnl_cpu, 0);
     if (status == dnnl_success)
-        status = dnnl_stream_create(&c->stream, c->engine, dnnl_stream_default_flags);
+        status = dnnl_stream_create(&c->stream, c->impls.engine, dnnl_stream_default_flags);
     if (status == dnnl_success)
         status = end_of(c, a, b, &md[0]);
     if (status == dnnl_success)
         status = end_of(c, b, a, &md[1]);
     if (status == dnnl_success)
-        status = dnn_reorder(&c->impls, c->engine, md[0], md[1], NULL);
+        status = dnn_reorder(&c->impls, md[0], md[1]);
     if (status == dnnl_success)
         status = dnnl_primitive_create(&c->primitive, c->impls.pd[0]);
     if (status == dnnl_success)
-        status = dnnl_memory_create(&c->from, md[0], c->engine, DNNL_MEMORY_NONE);
+        status = dnnl_memory_create(&c->from, md[0], c->impls.engine, DNNL_MEMORY_NONE);
     if (status == dnnl_success)
-        status = dnnl_memory_create(&c->to, md[1], c->engine, DNNL_MEMORY_NONE);
+        status = dnnl_memory_create(&c->to, md[1], c->impls.engine, DNNL_MEMORY_NONE);
     *out = c;
     if (status == dnnl_success)
         return 0;
@@ -152,7 +151,7 @@ void bz_onednn_converter_free(bz_converter *c)
     dnn_heap_free(&c->heap);
     if (c->stream)
         dnnl_stream_destroy(c->stream);
-    if (c->engine)
-        dnnl_engine_destroy(c->engine);
+    if (c->impls.engine)
+        dnnl_engine_destroy(c->impls.engine);
     free(c);
 }
