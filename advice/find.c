@@ -268,8 +268,7 @@ static advice_finding find_idle(advice_making *m, const char *words)
         return (advice_finding){0};
     bz_buf_printf(&m->evidence, "%s of every iteration %s", share(m, m->l->idle, text),
                   m->l->device ? "the device has nothing to do"
-                               : "no library call runs: layers that the framework "
-                                 "computes itself are part of that");
+                               : "no library call runs: layers that the framework computes itself are part of that");
     return (advice_finding){true, m->l->idle, .half = m->iterations * m->l->latency};
 }
 

@@ -71,11 +71,11 @@ static void tell_kernels(recording_making *m)
                     bz_units_percent(memory, share_of(time[BZ_LIMIT_MEMORY], all)), others));
     if (!(m->product_time > 0))
         return;
-    add_fact(m, m->unit ? bz_arena_printf(m->arena,
-                                          "by their names, %s of the time of convolutions, products and "
-                                          "attention ran on %s",
-                                          bz_units_percent(unit, share_of(m->unit_time, m->product_time)), m->unit)
-                        : "by their names, no convolution, product or attention ran on a matrix unit (Tensor Cores)");
+    add_fact(
+        m, m->unit ? bz_arena_printf(m->arena,
+                                     "by their names, %s of the time of convolutions, products and attention ran on %s",
+                                     bz_units_percent(unit, share_of(m->unit_time, m->product_time)), m->unit)
+                   : "by their names, no convolution, product or attention ran on a matrix unit (Tensor Cores)");
 }
 
 /* ---- the answer ----------------------------------------------------------------------------- */
@@ -205,10 +205,12 @@ static void tell_devices(recording_making *m)
             id[n++] = m->trace->lane[i].device_id;
     }
     if (n > 1)
-        add_fact(m, bz_arena_printf(m->arena,
-                                    "%d devices worked: busy is the time in which any of them did; the table of "
-                                    "streams tells them apart",
-                                    n));
+        add_fact(
+            m,
+            bz_arena_printf(
+                m->arena,
+                "%d devices worked: busy is the time in which any of them did; the table of streams tells them apart",
+                n));
 }
 
 static void tell_iterations(recording_making *m, const bz_trace *t)
@@ -220,12 +222,13 @@ static void tell_iterations(recording_making *m, const bz_trace *t)
                     "iterations, or name a range with --iterations");
         return;
     }
-    add_fact(m, bz_arena_printf(m->arena, "%d iteration%s, %s, %d of them warm-up%s", r->iterations,
-                                r->iterations == 1 ? "" : "s", HOW[t->origin], r->warm_up,
-                                m->one && isfinite(r->span)
-                                    ? "; times are measured, of the iteration of median latency; tables are means over "
-                                      "the steady ones"
-                                    : ""));
+    add_fact(m,
+             bz_arena_printf(
+                 m->arena, "%d iteration%s, %s, %d of them warm-up%s", r->iterations, r->iterations == 1 ? "" : "s",
+                 HOW[t->origin], r->warm_up,
+                 m->one && isfinite(r->span)
+                     ? "; times are measured, of the iteration of median latency; tables are means over the steady ones"
+                     : ""));
     bz_phases phases;
     bz_buf text = {0};
     if (bz_trace_phases(t, &phases)) {

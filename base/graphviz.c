@@ -206,8 +206,8 @@ static int explain(ending how, bz_error *err)
 {
     if (how == NO_LIBRARY)
         return bz_fail(err, BZ_FAILED,
-                       "drawing needs the Graphviz library (libgvc.so.6, Debian package libgvc6): install it, or "
-                       "write --dot and draw it elsewhere");
+                       "drawing needs the Graphviz library (libgvc.so.6, Debian package libgvc6): install it, or write "
+                       "--dot and draw it elsewhere");
     return bz_fail(err, BZ_FAILED, "Graphviz could not %s the graph: write --dot and look at it",
                    how == NO_LAYOUT ? "lay out" : "render");
 }
@@ -222,9 +222,9 @@ static int ask_drawer(const bz_buf *dot, bz_buf *svg, bz_error *err)
         !take(drawer, &a, sizeof a) || !take(drawer, bz_buf_extend(svg, a.n), a.n)) {
         svg->len = before;
         drop_drawer();
-        return bz_fail(err, BZ_FAILED,
-                       "Graphviz crashed while it drew the graph, or had too little memory: write --dot and draw it "
-                       "elsewhere");
+        return bz_fail(
+            err, BZ_FAILED,
+            "Graphviz crashed while it drew the graph, or had too little memory: write --dot and draw it elsewhere");
     }
     return a.ending == DRAWN ? 0 : explain(a.ending, err);
 }
@@ -235,8 +235,7 @@ int bz_graphviz_svg(const char *dot, bz_buf *svg, bz_error *err)
     if (much > HASTY)
         return bz_fail(err, BZ_FAILED,
                        "the graph is too big to be drawn: %.0f nodes and rows that edges cross, %d can be; 'benanza "
-                       "analyze --html' draws "
-                       "it in parts, --dot writes it for other tools",
+                       "analyze --html' draws it in parts, --dot writes it for other tools",
                        much, HASTY);
     bz_buf text = {0};
     size_t head = much > WHOLE ? head_of(dot) : 0;

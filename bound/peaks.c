@@ -73,8 +73,8 @@ static void read_measured(const bz_system_facts *facts, const bz_setting *settin
         others = bz_arena_printf(arena, "%s%s%d", others, i ? ", " : "", facts->measured[i].threads);
     if (!measured) {
         p->why = bz_arena_printf(arena,
-                                 "the system's peaks were measured with %s thread%s, not %d: 'benanza system "
-                                 "--measure --threads %d' on it adds them",
+                                 "the system's peaks were measured with %s thread%s, not %d: 'benanza system --measure "
+                                 "--threads %d' on it adds them",
                                  others, strcmp(others, "1") != 0 ? "s" : "", setting->threads, setting->threads);
         return;
     }

@@ -121,12 +121,11 @@ static const char *compare_products(making *m)
     bz_units_count(seen, m->seen);
     bz_units_count(model, m->model);
     if (best >= SAME_MERGED && (times > 1 + SAME_SUM || times < 1 - SAME_SUM))
-        return bz_arena_printf(
-            m->arena,
-            "ran other sizes than the model has: it multiplied %s times, the model does %s, with weights "
-            "of the same sizes about %.3g times as often: another batch, other lengths or images, or "
-            "iterations that were found wrong (--iterations names them)",
-            seen, model, times);
+        return bz_arena_printf(m->arena,
+                               "ran other sizes than the model has: it multiplied %s times, the model does %s, with "
+                               "weights of the same sizes about %.3g times as often: another batch, other lengths or "
+                               "images, or iterations that were found wrong (--iterations names them)",
+                               seen, model, times);
     return bz_arena_printf(m->arena,
                            "is not of this model: it multiplied %s times, the model does %s; of the larger sum, %s is "
                            "with weights of the same sizes",
@@ -238,15 +237,13 @@ static const char *compare_kernels(making *m, const bz_align_work *ran)
     if (ran->depthwise && !own.depthwise)
         return bz_arena_printf(
             m->arena,
-            "is not of this model: %d of its kernels convolve each channel by itself, which no layer "
-            "of the model does",
+            "is not of this model: %d of its kernels convolve each channel by itself, which no layer of the model does",
             ran->depthwise);
     if (ran->winograd > own.wide)
-        return bz_arena_printf(
-            m->arena,
-            "is not of this model: %d of its convolutions ran by Winograd's algorithm, and %d of the "
-            "model's layers can: it wants kernels wider than 1, at stride 1",
-            ran->winograd, own.wide);
+        return bz_arena_printf(m->arena,
+                               "is not of this model: %d of its convolutions ran by Winograd's algorithm, and %d of "
+                               "the model's layers can: it wants kernels wider than 1, at stride 1",
+                               ran->winograd, own.wide);
     return NULL;
 }
 
@@ -320,11 +317,10 @@ static const char *compare_copies(making *m)
             }
     if (!found)
         return NULL;
-    return bz_arena_printf(
-        m->arena,
-        "ran batch %lld, by the sizes of what was copied to the device and back; the model is taken with batch "
-        "%lld: --batch %lld",
-        (long long)found, (long long)batch, (long long)found);
+    return bz_arena_printf(m->arena,
+                           "ran batch %lld, by the sizes of what was copied to the device and back; the model is taken "
+                           "with batch %lld: --batch %lld",
+                           (long long)found, (long long)batch, (long long)found);
 }
 
 /* ---- all ------------------------------------------------------------------------------------ */
@@ -347,10 +343,10 @@ static const char *compare_purpose(making *m, const bz_align_work *ran)
                !strcmp(m->bound->layer[i].layer->kind, "deconv");
     if (ran->backward - own < LEAST_BACKWARD)
         return NULL;
-    return bz_arena_printf(m->arena,
-                           "is of a training: %d of its steps are of the way back or of an optimizer, as %s; the model "
-                           "only infers",
-                           ran->backward, ran->backward_name);
+    return bz_arena_printf(
+        m->arena,
+        "is of a training: %d of its steps are of the way back or of an optimizer, as %s; the model only infers",
+        ran->backward, ran->backward_name);
 }
 
 const char *bz_align_foreign(const bz_bound *bound, const bz_trace *trace, bz_arena *arena)

@@ -511,13 +511,11 @@ static const struct {
 /* What moves no data, or what no layer is. */
 static const char QUIET[] =
     " view _unsafe_view reshape _reshape_alias permute transpose t numpy_T movedim expand expand_as broadcast_to "
-    "as_strided "
-    "slice select narrow chunk split split_with_sizes unbind unsqueeze squeeze flatten unflatten detach alias empty "
-    "empty_like "
-    "empty_strided new_empty zeros ones full zeros_like ones_like fill zero resize set to type_as contiguous dropout "
-    "item "
-    "is_nonzero _local_scalar_dense size lift_fresh resolve_conj resolve_neg result_type can_cast arange scalar_tensor "
-    "Reshape Flatten Squeeze Unsqueeze Identity Shape Cast ReorderInput ReorderOutput ";
+    "as_strided slice select narrow chunk split split_with_sizes unbind unsqueeze squeeze flatten unflatten detach "
+    "alias empty empty_like empty_strided new_empty zeros ones full zeros_like ones_like fill zero resize set to "
+    "type_as contiguous dropout item is_nonzero _local_scalar_dense size lift_fresh resolve_conj resolve_neg "
+    "result_type can_cast arange scalar_tensor Reshape Flatten Squeeze Unsqueeze Identity Shape Cast ReorderInput "
+    "ReorderOutput ";
 
 static bool is_word(const char *words, const char *word)
 {

@@ -124,10 +124,10 @@ static int systems_of_database(bz_fleet_job *j, bz_error *err)
         *s = (bz_fleet_system){
             .name = bz_arena_strn(&j->arena, list[i]->name, slug), .shards = 8, .backends = seen.names};
     }
-    return j->fleet.n_systems ? 0
-                              : bz_fail(err, BZ_USAGE,
-                                        "there is neither a fleet.json nor a system in the database: name a fleet "
-                                        "with --config FILE");
+    return j->fleet.n_systems
+               ? 0
+               : bz_fail(err, BZ_USAGE,
+                         "there is neither a fleet.json nor a system in the database: name a fleet with --config FILE");
 }
 
 int bz_fleet_open_any(bz_fleet_job *j, bz_error *err)

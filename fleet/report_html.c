@@ -50,9 +50,11 @@ void bz_fleet_report_html(const bz_fleet_report *r, int rows, bz_buf *out)
     bz_buf troubles = {0};
     bz_buf_puts(out, "<!doctype html>\n<html lang=en><meta charset=utf-8>\n<title>benanza: night ");
     bz_buf_html(out, r->night->id);
-    bz_buf_puts(out, "</title>\n<style>body{font:14px sans-serif;margin:2em}table{border-collapse:collapse}"
-                     "td,th{padding:2px 10px;text-align:left;border-bottom:1px solid #ccc}.n{text-align:right}"
-                     ".bad{background:#fdd}.good{background:#dfd}pre{white-space:pre-wrap}</style>\n<h1>Night ");
+    bz_buf_puts(
+        out, "</title>\n<style>body{font:14px sans-serif;margin:2em}table{border-collapse:collapse}td,th{padding:2px "
+             "10px;text-align:left;border-bottom:1px solid "
+             "#ccc}.n{text-align:right}.bad{background:#fdd}.good{background:#dfd}pre{white-space:pre-wrap}</"
+             "style>\n<h1>Night ");
     bz_buf_html(out, r->night->id);
     bz_buf_printf(out, "</h1>\n<p>%d regressions beyond %.3g %%; %d families still missing.</p>\n", r->regressions,
                   100 * r->tolerance, r->left);

@@ -357,10 +357,10 @@ static int put_system(bz_import *in, const file *f, int64_t date, const char **n
         *name = bz_arena_printf(f->arena, "%s%s%s", gpu_slug(f->arena, f->named[KEY_GPU]), cudnn ? "@cudnn" : "",
                                 cudnn ? cudnn : "");
     } else {
-        return bz_fail(err, BZ_BAD_INPUT,
-                       "%s: no benchmark in it worked, so it does not say on which system it ran: "
-                       "name that with --system",
-                       in->path);
+        return bz_fail(
+            err, BZ_BAD_INPUT,
+            "%s: no benchmark in it worked, so it does not say on which system it ran: name that with --system",
+            in->path);
     }
     bz_buf details = {0};
     bz_json j = bz_json_to(&details, false);

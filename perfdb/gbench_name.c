@@ -232,11 +232,11 @@ static int name_pooling(call *c, bz_record *r)
         if (strcmp(POOLINGS[i].mode, c->mode[0]) != 0)
             continue;
         r->variant.algorithm = bz_arena_printf(c->arena, "cudnnPoolingForward %s", c->mode[0]);
-        r->problem = bz_arena_printf(c->arena,
-                                     "pool mode=%s x=%ldx%ldx%ldx%ld kernel=%ldx%ld stride=%ldx%ld "
-                                     "pad=%ldx%ldx%ldx%ld dilation=1x1 dtype=%s",
-                                     POOLINGS[i].name, x[0], x[1], x[2], x[3], kernel[0], kernel[1], stride[0],
-                                     stride[1], pad[0], pad[1], pad[0], pad[1], c->dtype);
+        r->problem = bz_arena_printf(
+            c->arena,
+            "pool mode=%s x=%ldx%ldx%ldx%ld kernel=%ldx%ld stride=%ldx%ld pad=%ldx%ldx%ldx%ld dilation=1x1 dtype=%s",
+            POOLINGS[i].name, x[0], x[1], x[2], x[3], kernel[0], kernel[1], stride[0], stride[1], pad[0], pad[1],
+            pad[0], pad[1], c->dtype);
         return 0;
     }
     return bz_fail(c->err, BZ_BAD_INPUT, "there is no pooling '%s'", c->mode[0]);

@@ -55,9 +55,8 @@ int bz_guard_file_system(const char *dir, int64_t (*file_system)(const char *pat
         if (magic == NETWORK[i].magic)
             return bz_fail(
                 err, BZ_FAILED,
-                "%s: on a network file system (%s), where locks and maps do not work: keep the database on a "
-                "local disk of each machine, and bring records together with 'benanza db export' and "
-                "'benanza db merge'",
+                "%s: on a network file system (%s), where locks and maps do not work: keep the database on a local "
+                "disk of each machine, and bring records together with 'benanza db export' and 'benanza db merge'",
                 dir, NETWORK[i].name);
     return 0;
 }

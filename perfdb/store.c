@@ -57,8 +57,8 @@ int bz_store_fail(const bz_perfdb *db, const char *doing, int code, bz_error *er
     const char *dir = db->dir;
     if (code == ENOSPC || code == EDQUOT || code == EFBIG || (code == EIO && disk_is_full(dir)))
         return bz_fail(err, BZ_FAILED,
-                       "%s: %s: the disk, the quota or the file size limit is full: the database is as "
-                       "it was before; make room and run again",
+                       "%s: %s: the disk, the quota or the file size limit is full: the database is as it was before; "
+                       "make room and run again",
                        dir, doing);
     if (code == EROFS || code == EACCES || code == EPERM || code == ENOENT || code == ENOTDIR)
         return bz_fail(err, BZ_FAILED, "%s: %s: %s: name another folder with --db or BENANZA_DB", dir, doing,
@@ -387,10 +387,10 @@ static int open_env(bz_perfdb *db, size_t map_size, bz_error *err)
             map_size /= 4; /* an address space limit; LMDB raises what is less than the file holds */
         } else if (code == EACCES && db->read_only && !(flags & MDB_NOLOCK)) {
             flags |= MDB_NOLOCK;
-            bz_store_warn(db,
-                          "%s: the lock file is not ours to write: reading without it, which is safe only while "
-                          "nobody writes",
-                          db->dir);
+            bz_store_warn(
+                db,
+                "%s: the lock file is not ours to write: reading without it, which is safe only while nobody writes",
+                db->dir);
         } else {
             return bz_store_fail(db, "cannot be opened", code, err);
         }

@@ -113,10 +113,10 @@ static int from_measured(const bz_system_facts *facts, const bz_setting *setting
     }
     return out->f32 > 0 && out->bandwidth > 0
                ? 0
-               : bz_fail(err, BZ_BAD_INPUT,
-                         "the rates of '%s' were measured in part only: 'benanza system --measure' "
-                         "on it completes them",
-                         name);
+               : bz_fail(
+                     err, BZ_BAD_INPUT,
+                     "the rates of '%s' were measured in part only: 'benanza system --measure' on it completes them",
+                     name);
 }
 
 int bz_machine_of(const bz_system_facts *facts, const char *name, const bz_setting *setting, bz_machine *out,
@@ -308,8 +308,8 @@ static int unknown(const char *name, bz_error *err)
         bz_fail(err, BZ_USAGE, "no system '%s' is known; these begin so: %s", name, bz_buf_text(&alike));
     else
         bz_fail(err, BZ_USAGE,
-                "no system '%s' is known: name one of the database ('benanza db ls'), a GPU such as t4 or h100, or "
-                "a file that describes one",
+                "no system '%s' is known: name one of the database ('benanza db ls'), a GPU such as t4 or h100, or a "
+                "file that describes one",
                 name);
     bz_buf_free(&alike);
     return -1;

@@ -293,10 +293,9 @@ int bz_profile_capture(bz_trace *t, char *const argv[], const bz_capture_options
     for (int k = 0; k < BZ_EVENT_KINDS; k++)
         events += t->event[k].n;
     if (!rc && !events && !options->marks_only)
-        bz_trace_cover(
-            t, BZ_NONE, BZ_COVERAGE_MISSING,
-            "the program made no call of oneDNN or BLAS that a recording can see. It may have kernels of its own, as "
-            "ONNX Runtime has: its own profile can be joined");
+        bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_MISSING,
+                       "the program made no call of oneDNN or BLAS that a recording can see. It may have kernels of "
+                       "its own, as ONNX Runtime has: its own profile can be joined");
     *exit_status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 out:
     free(command);

@@ -320,15 +320,16 @@ static void tell_other(bz_trace *t, const bz_cut *chosen, const bz_cut *other)
 {
     if (other)
         bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_NOTE,
-                       SEVERAL_LEVELS "%u iterations of %u events were taken, %u of %u may be "
-                                      "meant. --iterations %u takes those; marks in the program tell it surely",
+                       SEVERAL_LEVELS "%u iterations of %u events were taken, %u of %u may be meant. --iterations %u "
+                                      "takes those; marks in the program tell it surely",
                        chosen->n, chosen->length, other->n, other->length, other->n);
     else
-        bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_NOTE,
-                       SEVERAL_LEVELS "%u iterations of %u events were taken, which may be equal layers of fewer, "
-                                      "even of a single one: nothing stands between them. --iterations 1 takes them as "
-                                      "one; marks in the program tell it surely",
-                       chosen->n, chosen->length);
+        bz_trace_cover(
+            t, BZ_NONE, BZ_COVERAGE_NOTE,
+            SEVERAL_LEVELS
+            "%u iterations of %u events were taken, which may be equal layers of fewer, even of a single one: nothing "
+            "stands between them. --iterations 1 takes them as one; marks in the program tell it surely",
+            chosen->n, chosen->length);
 }
 
 /* The level of so many pieces; where none covers the work, the one of more pieces that covers most, of which as many as are needed make
@@ -532,9 +533,8 @@ void bz_trace_find_iterations(bz_trace *t, const char *range_name)
     if (range_name)
         find_wanted(t, range_name);
     else if (!bz_iterations_marked(t) && !detect_any(t, 0))
-        bz_trace_cover(
-            t, BZ_NONE, BZ_COVERAGE_NOTE,
-            "no iteration was found: mark them with benanza_iteration_begin and benanza_iteration_end, or name "
-            "a range with --iterations");
+        bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_NOTE,
+                       "no iteration was found: mark them with benanza_iteration_begin and benanza_iteration_end, or "
+                       "name a range with --iterations");
     tell_warm_up(t);
 }

@@ -54,8 +54,7 @@ static const rule RULES[] = {
     /* ---- groups. Communication: NCCL, RCCL, NVSHMEM, and what servers of language models bring along */
     {GROUP, BZ_KERNEL_COMMUNICATION, NULL,
      "nccl rccl nvshmem deep_ep:: cross_device_reduce AllReduce all_reduce allreduce AllGather all_gather "
-     "ReduceScatter "
-     "reduce_scatter"},
+     "ReduceScatter reduce_scatter"},
     {GROUP, BZ_KERNEL_GATHER, NULL, "reshape_and_cache"}, /* of keys and values */
     {GROUP, BZ_KERNEL_SOFTMAX, NULL, "attn_softmax"},
     /* FlashAttention, xFormers, cuDNN, TensorRT, vLLM, FlashInfer, Composable Kernel */
@@ -65,8 +64,7 @@ static const rule RULES[] = {
     {GROUP, BZ_KERNEL_ATTENTION, NULL,
      "flash_fwd flash_bwd flash:: flash_attn flash_attention flashinfer:: FlashAttn FlashAttention fmha FMHA Fmha sdpa "
      "MemEffAttention AttentionKernel attention_kernel paged_attention unified_attention multihead_attention "
-     "flex_attention "
-     "_attn_fwd _attn_bwd attn_ PagedKVCache"},
+     "flex_attention _attn_fwd _attn_bwd attn_ PagedKVCache"},
     {GROUP, BZ_KERNEL_RNN, NULL, "RNN_block RNNcell elemWiseRNN LSTM_ lstm_cell GRU_ gru_cell persistRNN"},
 
     /* Triton, as PyTorch's compiler names what it makes: the word behind triton_ says the sort, the others the operators */
@@ -105,10 +103,8 @@ static const rule RULES[] = {
     {GROUP, BZ_KERNEL_CONV_BACKWARD, NULL, "stridedB"}, /* of cuDNN's kernels: gradients of data */
     {GROUP, BZ_KERNEL_CONV, NULL,
      "scudnn hcudnn icudnn 884cudnn 1688cudnn 16816cudnn 8816cudnn 16832cudnn cutlass::conv conv2d_c1_k1 conv_fwd "
-     "convFwd "
-     "igemm_fwd first_layer_fwd gridwise_convolution convolution_forward onvolutionForward AsmConv MIOpenConv "
-     "naive_conv "
-     "ImplicitGemm _conv_act"},
+     "convFwd igemm_fwd first_layer_fwd gridwise_convolution convolution_forward onvolutionForward AsmConv MIOpenConv "
+     "naive_conv ImplicitGemm _conv_act"},
 
     /* products: cuBLAS, cuBLASLt, CUTLASS, rocBLAS (Cijk: Tensile), Composable Kernel, CUTE, Marlin, ggml */
     {GROUP, BZ_KERNEL_PRODUCT_PART, NULL, "splitKreduce splitk_reduce reduce_1Block Cijk_S_GA Cijk_*PostGSU"},
@@ -120,8 +116,7 @@ static const rule RULES[] = {
     /* what moves data */
     {GROUP, BZ_KERNEL_NORM, NULL,
      "NormalizeKernel Normalization LayerNorm RMSNorm GroupNorm BatchNorm InstanceNorm RowwiseMoments "
-     "ComputeFusedParams "
-     "GammaBeta AffineChannel ChannelPooling bn_fw_ bn_bw_ bnorm lrnForward LRN layernorm rmsnorm"},
+     "ComputeFusedParams GammaBeta AffineChannel ChannelPooling bn_fw_ bn_bw_ bnorm lrnForward LRN layernorm rmsnorm"},
     {GROUP, BZ_KERNEL_SOFTMAX, NULL, "oftmax oftMax soft_max"},
     {GROUP, BZ_KERNEL_LOSS, NULL, "nll_loss ClassNLLCriterion cross_entropy CrossEntropy ctc_loss"},
     {GROUP, BZ_KERNEL_POOL, NULL,
@@ -143,17 +138,14 @@ static const rule RULES[] = {
      "nchwTo nhwcTo NCHW2 NHWC2 ToNhwc ToNchw ranspose ermut Reformat ShuffleInTensor SwapDimension tensorTransform "
      "transform_0 transform4d Typecast float_to_ _to_float _copy_kernel_cuda"}, /* the last: PyTorch's copies to another type */
     {GROUP, BZ_KERNEL_MOVE, NULL,
-     "CatArray oncat SliceExp Slice slice_forward Expand copyBuffer fillBuffer FillFunctor FillFrom "
-     "set_to_int set_zero fill::functor ClearTensor memset memcpy Memcpy Memset split_with_sizes cpy_ roll_cuda "
-     "flip_cuda"},
+     "CatArray oncat SliceExp Slice slice_forward Expand copyBuffer fillBuffer FillFunctor FillFrom set_to_int "
+     "set_zero fill::functor ClearTensor memset memcpy Memcpy Memset split_with_sizes cpy_ roll_cuda flip_cuda"},
     {GROUP, BZ_KERNEL_REDUCE, NULL, "educe argmax ArgMax nrm2 asum bias_diff"},
     {GROUP, BZ_KERNEL_ELEMENTWISE, NULL,
      "and_mul elementwise lementWise Elementwise ltwise op_generic_tensor_kernel op_tensor_kernel OpTensor "
-     "TensorOpWith "
-     "TensorGeneric TensorLite add_tensor scalePackedTensor epilogue:: broadcast bin_bcast unary_op mshadow:: "
-     "mxnet_generic_kernel EigenMetaKernel activation Relu relu Gelu gelu silu Silu sigmoid axpy scal_kernel cuScale "
-     "Bias bias "
-     "caffe2::math ointwise triton_ wrapped_ loop_*fusion ^fusion"},
+     "TensorOpWith TensorGeneric TensorLite add_tensor scalePackedTensor epilogue:: broadcast bin_bcast unary_op "
+     "mshadow:: mxnet_generic_kernel EigenMetaKernel activation Relu relu Gelu gelu silu Silu sigmoid axpy scal_kernel "
+     "cuScale Bias bias caffe2::math ointwise triton_ wrapped_ loop_*fusion ^fusion"},
 
     /* ---- makers. A framework's own comes before the library that it is built with, but after what it took from another project */
     {MAKER, BZ_KERNEL_OF_FRAMEWORK, "RCCL", "rccl nccl*.kd"},
@@ -200,9 +192,8 @@ static const rule RULES[] = {
      "fmha*_f32_*_sm75 fmha*_bf16_*_sm70 fmha*_bf16_*_sm75"},
     {UNIT, 0, "Tensor Cores",
      "_h884 _s884 _i884 _h1688 _s1688 _h16816 _s16816 _i8816 _i16832 _i8832 tensorop tensor16x8x hmma imma xmma gmma "
-     "wgmma wmma "
-     "nvjet_ m16n8k16 deep_gemm:: marlin Marlin pytorch_flash:: flash_fwd flash_bwd flash:: fmha_cutlass*_sm70 "
-     "fmha_cutlass*_sm75 fmha_cutlass*_sm80"},
+     "wgmma wmma nvjet_ m16n8k16 deep_gemm:: marlin Marlin pytorch_flash:: flash_fwd flash_bwd flash:: "
+     "fmha_cutlass*_sm70 fmha_cutlass*_sm75 fmha_cutlass*_sm80"},
     {UNIT, 0, "Matrix Cores", "Cijk_*_MI16x Cijk_*_MI32x Cijk_*_MI4x xdl mfma igemm_*_gtc"},
 
     /* ---- algorithms of cuDNN, Volta to Hopper. Winograd comes first: its kernels carry scudnn in their names as well. Backward

@@ -264,14 +264,13 @@ static const char *tell(const ranks *r, bool waits, bz_arena *arena)
     const rank *least = &r->rank[0];
     for (int i = 1; i < r->n; i++)
         least = r->rank[i].waits < least->waits ? &r->rank[i] : least;
-    return bz_arena_printf(arena,
-                           "%s In communication %s waits longest, %s in each step, and %s least, %s: others wait for "
-                           "that one. A wait is by how much "
-                           "longer a communication took than for the rank for which it was shortest.",
-                           text, name_of(patient, arena),
-                           bz_units_time(c, patient->steps ? (double)patient->waits / patient->steps * NS : 0),
-                           name_of(least, arena),
-                           bz_units_time(d, least->steps ? (double)least->waits / least->steps * NS : 0));
+    return bz_arena_printf(
+        arena,
+        "%s In communication %s waits longest, %s in each step, and %s least, %s: others wait for that one. A wait is "
+        "by how much longer a communication took than for the rank for which it was shortest.",
+        text, name_of(patient, arena),
+        bz_units_time(c, patient->steps ? (double)patient->waits / patient->steps * NS : 0), name_of(least, arena),
+        bz_units_time(d, least->steps ? (double)least->waits / least->steps * NS : 0));
 }
 
 bool bz_are_ranks(const bz_rank_profile *profile, int n)

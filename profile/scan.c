@@ -96,8 +96,8 @@ static uint32_t root_of(bz_database *db, const char *table)
     sqlite3_stmt *s = bz_database_prepare(
         db, "SELECT m.rootpage FROM sqlite_master m WHERE m.type = 'table' AND m.name = ?1 "
             /* "INTEGER PRIMARY KEY DESC" is, of all the ways to write it, no other name of the rowid */
-            "AND m.sql NOT LIKE '%DESC%' AND NOT EXISTS (SELECT 1 FROM pragma_table_xinfo(?1) "
-            "WHERE hidden <> 0 OR lower(name) IN ('rowid', '_rowid_', 'oid'))");
+            "AND m.sql NOT LIKE '%DESC%' AND NOT EXISTS (SELECT 1 FROM pragma_table_xinfo(?1) WHERE hidden <> 0 OR "
+            "lower(name) IN ('rowid', '_rowid_', 'oid'))");
     int64_t root = 0;
     if (s) {
         sqlite3_bind_text(s, 1, table, -1, SQLITE_STATIC);
@@ -110,9 +110,8 @@ static uint32_t root_of(bz_database *db, const char *table)
 
 static sqlite3_stmt *columns_of(bz_database *db, const char *table)
 {
-    sqlite3_stmt *s =
-        bz_database_prepare(db, "SELECT cid, name, type, dflt_value IS NOT NULL, pk, (SELECT count(*) FROM "
-                                "pragma_table_info(?1) WHERE pk > 0) FROM pragma_table_info(?1)");
+    sqlite3_stmt *s = bz_database_prepare(db, "SELECT cid, name, type, dflt_value IS NOT NULL, pk, (SELECT count(*) "
+                                              "FROM pragma_table_info(?1) WHERE pk > 0) FROM pragma_table_info(?1)");
     if (s)
         sqlite3_bind_text(s, 1, table, -1, SQLITE_STATIC);
     return s;

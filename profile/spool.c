@@ -285,10 +285,10 @@ static void cover(const reader *r)
 {
     bz_trace *t = r->t;
     if (!r->h.finished)
-        bz_trace_cover(t, r->source, BZ_COVERAGE_BROKEN,
-                       "process %lld ended without finishing: it crashed or was killed; the %lld calls "
-                       "until then are here",
-                       (long long)r->h.process, (long long)r->calls);
+        bz_trace_cover(
+            t, r->source, BZ_COVERAGE_BROKEN,
+            "process %lld ended without finishing: it crashed or was killed; the %lld calls until then are here",
+            (long long)r->h.process, (long long)r->calls);
     if (r->h.finished <= 0 && r->device)
         bz_trace_cover(t, r->source, BZ_COVERAGE_MISSING,
                        "the device's work of the last moments of process %lld is missing: CUPTI had not yet told it",

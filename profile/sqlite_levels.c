@@ -69,10 +69,9 @@ static int save_level(const bz_trace *t, uint32_t k, sqlite3_stmt *levels, sqlit
 
 int bz_levels_save(const bz_trace *t, sqlite3 *db)
 {
-    static const char CREATE[] =
-        "CREATE TABLE BENANZA_LEVELS (name TEXT NOT NULL, wall INTEGER NOT NULL, own INTEGER NOT NULL);"
-        "CREATE TABLE BENANZA_LEVEL_ITERATIONS (level INTEGER NOT NULL, latency INTEGER NOT NULL, library INTEGER NOT "
-        "NULL, warmUp INTEGER NOT NULL)";
+    static const char CREATE[] = "CREATE TABLE BENANZA_LEVELS (name TEXT NOT NULL, wall INTEGER NOT NULL, own INTEGER "
+                                 "NOT NULL);CREATE TABLE BENANZA_LEVEL_ITERATIONS (level INTEGER NOT NULL, latency "
+                                 "INTEGER NOT NULL, library INTEGER NOT NULL, warmUp INTEGER NOT NULL)";
     sqlite3_stmt *levels = NULL, *iterations = NULL;
     if (!t->n_levels)
         return 0;

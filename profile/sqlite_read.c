@@ -281,9 +281,9 @@ static void read_table(reader *r, const bz_mapping *map)
 
 static void read_own_lanes(reader *r)
 {
-    sqlite3_stmt *s = query(r, "BENANZA_LANES",
-                            "SELECT id, device, processId, threadId, deviceId, contextId, streamId, name "
-                            "FROM BENANZA_LANES ORDER BY id");
+    sqlite3_stmt *s = query(
+        r, "BENANZA_LANES",
+        "SELECT id, device, processId, threadId, deviceId, contextId, streamId, name FROM BENANZA_LANES ORDER BY id");
     if (!s)
         return;
     r->own = true;
@@ -393,9 +393,8 @@ static void cover(reader *r, const size_t *before)
         if (!kernels && apis)
             bz_trace_cover(t, r->source, BZ_COVERAGE_MISSING,
                            "no kernel was recorded: device-busy time, algorithms and kernel lists are unknown; library "
-                           "and runtime calls, copies and "
-                           "synchronizations can be analyzed. Did the program run on the GPU at all? Then profile "
-                           "again with nsys --trace=cuda");
+                           "and runtime calls, copies and synchronizations can be analyzed. Did the program run on the "
+                           "GPU at all? Then profile again with nsys --trace=cuda");
         if (!apis && kernels)
             bz_trace_cover(t, r->source, BZ_COVERAGE_MISSING,
                            "no runtime call was recorded: kernels cannot be tied to the calls that launched them");
@@ -508,10 +507,9 @@ static void cover_file(reader *r, const bz_stream *in, uint64_t claimed, int64_t
                        (long long)size, (long long)claimed);
     }
     if (!in->memory && size_of(in->path, "-wal") > 0)
-        bz_trace_cover(
-            r->t, r->source, BZ_COVERAGE_BROKEN,
-            "a write-ahead log lies beside the file, and what is in it was not read: run PRAGMA wal_checkpoint "
-            "in sqlite3 first");
+        bz_trace_cover(r->t, r->source, BZ_COVERAGE_BROKEN,
+                       "a write-ahead log lies beside the file, and what is in it was not read: run PRAGMA "
+                       "wal_checkpoint in sqlite3 first");
 }
 
 static int sqlite_read(bz_trace *t, uint32_t source, bz_stream *in, bz_error *err)

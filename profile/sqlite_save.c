@@ -154,9 +154,9 @@ static int save_strings(saver *s)
 static int save_lanes(saver *s)
 {
     if (run(s, "CREATE TABLE BENANZA_LANES (id INTEGER PRIMARY KEY, device INTEGER NOT NULL, processId INTEGER NOT "
-               "NULL, threadId INTEGER NOT NULL,"
-               " deviceId INTEGER NOT NULL, contextId INTEGER NOT NULL, streamId INTEGER NOT NULL, name TEXT NOT NULL);"
-               "CREATE TABLE ThreadNames (nameId INTEGER NOT NULL, priority INTEGER, globalTid INTEGER)"))
+               "NULL, threadId INTEGER NOT NULL, deviceId INTEGER NOT NULL, contextId INTEGER NOT NULL, streamId "
+               "INTEGER NOT NULL, name TEXT NOT NULL);CREATE TABLE ThreadNames (nameId INTEGER NOT NULL, priority "
+               "INTEGER, globalTid INTEGER)"))
         return -1;
     sqlite3_stmt *lanes = prepare(s, "INSERT INTO BENANZA_LANES VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
     sqlite3_stmt *names = lanes ? prepare(s, "INSERT INTO ThreadNames VALUES (?, NULL, ?)") : NULL;
@@ -206,11 +206,10 @@ static int save_rest(saver *s)
 {
     const bz_trace *t = s->t;
     if (run(s, "CREATE TABLE BENANZA_ITERATIONS (start INTEGER NOT NULL, end INTEGER NOT NULL, warmUp INTEGER NOT "
-               "NULL, origin INTEGER NOT NULL);"
-               "CREATE TABLE BENANZA_COVERAGE (level INTEGER NOT NULL, text TEXT NOT NULL);"
-               "CREATE TABLE BENANZA_FACTS (key TEXT NOT NULL, value TEXT NOT NULL);"
-               "CREATE TABLE META_DATA_EXPORT (name TEXT NOT NULL, value TEXT);"
-               "INSERT INTO META_DATA_EXPORT VALUES ('BENANZA_TRACE_VERSION', '" BZ_TRACE_VERSION "')"))
+               "NULL, origin INTEGER NOT NULL);CREATE TABLE BENANZA_COVERAGE (level INTEGER NOT NULL, text TEXT NOT "
+               "NULL);CREATE TABLE BENANZA_FACTS (key TEXT NOT NULL, value TEXT NOT NULL);CREATE TABLE "
+               "META_DATA_EXPORT (name TEXT NOT NULL, value TEXT);INSERT INTO META_DATA_EXPORT VALUES "
+               "('BENANZA_TRACE_VERSION', '" BZ_TRACE_VERSION "')"))
         return -1;
     sqlite3_stmt *iterations = prepare(s, "INSERT INTO BENANZA_ITERATIONS VALUES (?, ?, ?, ?)");
     sqlite3_stmt *coverage = prepare(s, "INSERT INTO BENANZA_COVERAGE VALUES (?, ?)");

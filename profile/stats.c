@@ -99,11 +99,10 @@ static void find_lag(bz_trace *t)
         }
     }
     if (before)
-        bz_trace_cover(
-            t, BZ_NONE, BZ_COVERAGE_NOTE,
-            "%zu kernels, copies and waits of a device are stamped before their launch, by %.3g us at most: its "
-            "clock differs from the host's. They count for the iteration that launched them",
-            before, (double)early / 1e3);
+        bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_NOTE,
+                       "%zu kernels, copies and waits of a device are stamped before their launch, by %.3g us at most: "
+                       "its clock differs from the host's. They count for the iteration that launched them",
+                       before, (double)early / 1e3);
     if (!t->n_iterations)
         return;
     int64_t each = (t->iteration[t->n_iterations - 1].end - t->iteration[0].start) / t->n_iterations + 1;

@@ -45,8 +45,7 @@ bz_trace *bz_replay_trace(const bz_replay_report *r, bz_error *err)
     bz_trace_fact(trace, "model", r->plan->model);
     bz_trace_fact(trace, "threads", threads);
     bz_trace_cover(trace, source, BZ_COVERAGE_NOTE,
-                   "a clock was read between any two steps; the median of whole runs "
-                   "without that is %.6g ms",
+                   "a clock was read between any two steps; the median of whole runs without that is %.6g ms",
                    m->median * 1e3);
     for (int k = 0; k < m->n_passes; k++) {
         int64_t begin = now, last = now;

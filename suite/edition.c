@@ -84,9 +84,8 @@ static int read_entry(char *line, const char *folder, bz_arena *arena, bz_suite 
     bz_suite_entry e = {0};
     const char **const TEXTS[] = {&e.name, &e.application, &e.model, &e.layers, &e.dominant, &e.data, &e.unit};
     char *rest = line;
-    *why =
-        "has fewer cells than name | application | model | layers | dominant | data | unit | batches of ci | of full "
-        "| command";
+    *why = "has fewer cells than name | application | model | layers | dominant | data | unit | batches of ci | of "
+           "full | command";
     for (size_t i = 0; i < sizeof TEXTS / sizeof *TEXTS; i++) {
         const char *cell = next_cell(&rest);
         if (!cell)

@@ -303,21 +303,19 @@ static const bz_sheet_column TRAINING_CHECKS[] = {{"check", "observed elsewhere"
 const bz_table_kind bz_table_list[] = {
     {"temporal", "Time of each device",
      "A row for each device: idle and busy time, from its first work to the end of its last; busy is compute, where "
-     "some kernel "
-     "computes, and the rest: communication, copies, fills.",
+     "some kernel computes, and the rest: communication, copies, fills.",
      "HTA: temporal breakdown", TEMPORAL, fill_temporal, true},
     {"overlap", "Compute, communication, memory, and their overlap",
      "A row for each device: for how long kernels computed, kernels communicated, copies and fills ran, and for how "
-     "long two of "
-     "these ran at once. Hidden is the share of communication, or of copies and fills, while a kernel computes.",
+     "long two of these ran at once. Hidden is the share of communication, or of copies and fills, while a kernel "
+     "computes.",
      "HTA: communication computation overlap", OVERLAP, fill_overlap, false},
     {"types", "What devices worked on",
      "Each moment in which a device works belongs to one row, by all that runs then.", "HTA: kernel type breakdown",
      TYPES, fill_types, true},
     {"idle", "Idle time of each stream",
      "Gaps between the work of a stream: host wait where the next work was launched after the gap began, kernel wait "
-     "where the gap "
-     "is shorter than 30 µs, else other.",
+     "where the gap is shorter than 30 µs, else other.",
      "HTA: idle time breakdown", IDLE, fill_idle, true},
     {"kernels", "Kernels", "A row for each kernel, by its full name.",
      "nsys stats: cuda_gpu_kern_sum; HTA: kernel breakdown", KERNELS, fill_kernels, true},
@@ -332,8 +330,7 @@ const bz_table_kind bz_table_list[] = {
      "nsys stats: cuda_gpu_mem_size_sum", SIZES, fill_sizes, false},
     {"bandwidth", "Rate of copies and fills",
      "By direction, the rate of all copies that run at once: figures over its values other than 0, one for each copy "
-     "that begins "
-     "or ends.",
+     "that begins or ends.",
      "HTA: memory bandwidth summary", BANDWIDTH, fill_bandwidth, false},
     {"bandwidth-series", "Rate of copies and fills over the time",
      "By direction, in hundred equal parts of the time in which devices worked: bytes moved, and the rate.",
@@ -346,55 +343,47 @@ const bz_table_kind bz_table_list[] = {
      "HTA: queue length time series", QUEUE_SERIES, fill_queue_series, false},
     {"launches", "Launches",
      "By the function that launched work: the delay from its return to the work's start (0 where the work begins "
-     "earlier), work that "
-     "is shorter than its launch, and what took long.",
+     "earlier), work that is shorter than its launch, and what took long.",
      "HTA: CUDA kernel launch statistics", LAUNCHES, fill_launches, true},
     {"operators", "Operators",
      "A row for each operator of the framework: time of the host with and without operators in it, and the work of "
-     "devices that it "
-     "asked for.",
+     "devices that it asked for.",
      NULL, OPERATORS, fill_operators, true},
     {"ranges", "Ranges",
      "A row for each range that the program names (NVTX, record_function): time of the host with and without ranges in "
-     "it, the work "
-     "of devices that was launched in it, and the time from the start of that work to its end.",
+     "it, the work of devices that was launched in it, and the time from the start of that work to its end.",
      "nsys stats: nvtx_sum, nvtx_gpu_proj_sum", RANGES, fill_ranges, false},
     {"range-tree", "Ranges by where they lie", "As ranges, a row for each range by the ranges around it.", NULL,
      RANGE_TREE, fill_range_tree, true},
     {"critical", "Critical path",
      "The longest chain of what had to wait for what: time of threads, of work on devices, and delays between. A row "
-     "for what "
-     "bounds a step of it. What is off the path could take longer without anybody noticing.",
+     "for what bounds a step of it. What is off the path could take longer without anybody noticing.",
      "HTA: critical path summary", CRITICAL, fill_critical, true},
     {"critical-events", "What is on the critical path",
      "A row for each name: how many of its events are on the path, and of how many, the time of the path that is "
-     "theirs, and the "
-     "delays of launches before and of other work behind them.",
+     "theirs, and the delays of launches before and of other work behind them.",
      "HTA: critical path breakdown", CRITICAL_EVENTS, fill_critical_events, false},
     {"critical-steps", "Steps of the critical path", "The path in its order, from its start.", "HTA: critical path",
      CRITICAL_STEPS, fill_critical_steps, false},
     {"sequences", "Sequences of kernels that operators launch",
      "A row for each operator and what it launched on devices, three works or more, in the order of their start: how "
-     "often, and the time "
-     "of the work and of the operator. An operator within another one of its name is not counted again.",
+     "often, and the time of the work and of the operator. An operator within another one of its name is not counted "
+     "again.",
      "HTA: frequent CUDA kernel sequences", SEQUENCES, fill_sequences, true},
     {"followers", "Kernels that follow each other",
      "A row for two kernels that follow each other on a stream, and the time between.", NULL, FOLLOWERS, fill_followers,
      false},
     {"difference", "Difference of two recordings",
      "With --against: a row for each operator of either, or each kernel where one has no operators; of one steady "
-     "iteration where both "
-     "have some.",
+     "iteration where both have some.",
      "HTA: trace comparison", DIFFERENCE, fill_difference, true},
     {"model", "Iterations and their kernels",
      "The latency of steady iterations, without the fifth that is fastest and the fifth that is slowest, and the "
-     "kernels of the "
-     "typical one. Operations and bytes are modelled: by the shapes of products and convolutions.",
+     "kernels of the typical one. Operations and bytes are modelled: by the shapes of products and convolutions.",
      "XSP: A1, A15", MODEL, fill_model, false},
     {"layers", "Layers as they were executed",
      "A row for each layer of the typical iteration in its order: its outermost operators. Stages are thirds of the "
-     "layers; allocated "
-     "is what the memory profiler saw.",
+     "layers; allocated is what the memory profiler saw.",
      "XSP: A2, A3, A4", LAYERS, fill_layers, false},
     {"layer-types", "Types of layers", "The layers of the typical iteration by operator.", "XSP: A5, A6, A7",
      LAYER_TYPES, fill_layer_types, false},
@@ -402,24 +391,20 @@ const bz_table_kind bz_table_list[] = {
      "XSP: stages of A3, A4, A12", STAGES, fill_stages, false},
     {"layer-kernels", "Layers and their kernels",
      "A row for each layer with kernels: their time, what the layer takes besides, operations and bytes (modelled by "
-     "shapes), and whether "
-     "memory or arithmetic limits it on that GPU.",
+     "shapes), and whether memory or arithmetic limits it on that GPU.",
      "XSP: A11, A12, A13, A14", LAYER_KERNELS, fill_layer_kernels, false},
     {"kernel-list", "Kernels of the iteration",
      "A row for each kernel of the typical iteration and its layer. The operations of an operator (modelled by shapes) "
-     "are its longest "
-     "kernel's; occupancy is the profiler's estimate.",
+     "are its longest kernel's; occupancy is the profiler's estimate.",
      "XSP: A8, A9", KERNEL_LIST, fill_kernel_list, false},
     {"kernel-names", "Kernels of the iteration by name",
      "The kernels of the typical iteration, summed up by name; occupancy by their time.", "XSP: A10", KERNEL_NAMES,
      fill_kernel_names, false},
     {"training", "The run as training",
      "A row for each device, over the stable phase: throughput, the share of the time in which some kernel runs, "
-     "operations "
-     "that operators with shapes ask of kernels, over the busy time and over the peak; threads of the host in some "
-     "call, on "
-     "average; processors that the program says it used; and memory allocated above what there was when the phase "
-     "began. With --against both recordings.",
+     "operations that operators with shapes ask of kernels, over the busy time and over the peak; threads of the host "
+     "in some call, on average; processors that the program says it used; and memory allocated above what there was "
+     "when the phase began. With --against both recordings.",
      "TBD: M1 to M6", TRAINING, fill_training, false},
     {"training-kernels", "Kernels worth optimizing",
      "The five longest kernels that do fewer operations a second than all together; work that no operator tells counts "

@@ -370,8 +370,7 @@ static void add_candidates(const training_run *r, const char *which, bz_sheet *s
     double average = seconds > 0 ? flops / seconds : 0;
     if (n && average <= 0)
         s->note = "No operator tells the shapes that it works on, so nothing tells which kernels do little: record the "
-                  "shapes "
-                  "(PyTorch: record_shapes=True), or the operators.";
+                  "shapes (PyTorch: record_shapes=True), or the operators.";
     for (size_t i = 0, found = 0; i < n && found < CANDIDATES; i++) {
         const candidate *c = &list[i];
         double rate = c->flops / c->seconds;

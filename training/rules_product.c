@@ -170,10 +170,9 @@ static int einsum(grad *g)
             char letter = term[k][i];
             bool twice = memchr(term[k], letter, (size_t)i), other = memchr(term[1 - k], letter, (size_t)length[1 - k]);
             if (twice || (!other && !strchr(out, letter)))
-                return grad_fail(g,
-                                 "'%s' sums or repeats a dimension of one operand alone: there is no derivative "
-                                 "for that",
-                                 equation);
+                return grad_fail(
+                    g, "'%s' sums or repeats a dimension of one operand alone: there is no derivative for that",
+                    equation);
         }
         const char *value = g->l->n_in == 2 ? grad_node(b, "Einsum", grad_dy(g, 0), grad_x(g, 1 - k), NULL)
                                             : grad_node(b, "Einsum", grad_dy(g, 0), NULL);

@@ -245,10 +245,10 @@ const bz_whatif_shown *bz_whatif_show(const bz_trace *trace, const bz_whatif_rec
     if (bz_flow_make(trace, bz_typical_iteration(trace), &s->flow, &err))
         return NULL;
     if (s->flow.n > BZ_WHATIF_SHOWN) {
-        s->why = bz_arena_printf(arena,
-                                 "The iteration has %u tasks, more than the %d of which a page tries all changes: "
-                                 "'benanza whatif' does.",
-                                 s->flow.n, BZ_WHATIF_SHOWN);
+        s->why = bz_arena_printf(
+            arena,
+            "The iteration has %u tasks, more than the %d of which a page tries all changes: 'benanza whatif' does.",
+            s->flow.n, BZ_WHATIF_SHOWN);
         return s;
     }
     if (bz_whatif_begin(trace, &s->flow, arena, w, &err) || bz_flow_simulate(&s->flow, NULL, arena, &s->before, &err))

@@ -179,19 +179,17 @@ static void tell(bz_whatif_asked *asked, const tally *sum, double times)
                          sum->priced, sum->calls, sum->fitted, bz_units_time(a, 1e-9 * (double)sum->before),
                          bz_units_time(b, 1e-9 * (double)sum->after));
     if (sum->grown)
-        bz_whatif_assume_parameter(asked, "floor",
-                                   "%d other tasks: what they take above %.3g times the shortest of their sort, times "
-                                   "%.4g",
-                                   sum->grown, bz_whatif_number(asked, "floor"), times);
+        bz_whatif_assume_parameter(
+            asked, "floor", "%d other tasks: what they take above %.3g times the shortest of their sort, times %.4g",
+            sum->grown, bz_whatif_number(asked, "floor"), times);
     if (sum->filled)
         bz_whatif_assume_parameter(asked, "room", "of these, %d products grow only once their blocks fill the device",
                                    sum->filled);
     if (sum->farther != 1)
-        bz_whatif_assume_parameter(
-            asked, "caches",
-            "%.3g of it as tensors of %.4g times the bytes do, which take %.3g times as long by the "
-            "byte in this recording's reorders",
-            bz_whatif_number(asked, "caches"), times, sum->farther);
+        bz_whatif_assume_parameter(asked, "caches",
+                                   "%.3g of it as tensors of %.4g times the bytes do, which take %.3g times as long by "
+                                   "the byte in this recording's reorders",
+                                   bz_whatif_number(asked, "caches"), times, sum->farther);
     if (sum->between)
         bz_whatif_assume_parameter(asked, "between",
                                    "%.3g of what lies between the calls is operators, whose time is multiplied, too",

@@ -196,10 +196,9 @@ int bz_flow_make(const bz_trace *trace, uint32_t iteration, bz_flow *out, bz_err
     *out = (bz_flow){.iteration = iteration, .main = BZ_NONE};
     bz_build b = {.trace = trace, .flow = out, .idle_lag = -1};
     if (!has_lengths(trace) || !find_span(&b))
-        return bz_fail(
-            err, BZ_BAD_INPUT,
-            "the recording tells in which order calls were made, but not how long they took: record the program with "
-            "'benanza profile', Nsight Systems or PyTorch's profiler");
+        return bz_fail(err, BZ_BAD_INPUT,
+                       "the recording tells in which order calls were made, but not how long they took: record the "
+                       "program with 'benanza profile', Nsight Systems or PyTorch's profiler");
     none(&b.of_api, trace->event[BZ_EVENT_API].n);
     none(&b.lane_of, trace->n_lanes);
     for (int k = 0; k < 3; k++)

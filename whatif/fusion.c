@@ -207,11 +207,10 @@ int bz_whatif_fusion(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
         if (!flow->lane[l].channel && fuse_lane(&u, l, err))
             return -1;
     if (!u.places)
-        return bz_whatif_because(asked,
-                                 u.unknown   ? "no fused call that could stand for a product and what follows it has a "
-                                               "record"
-                                 : u.refused ? "by the records no fused call is faster than its parts"
-                                             : "no product is followed by a bias, a sum or a function that is known");
+        return bz_whatif_because(
+            asked, u.unknown   ? "no fused call that could stand for a product and what follows it has a record"
+                   : u.refused ? "by the records no fused call is faster than its parts"
+                               : "no product is followed by a bias, a sum or a function that is known");
     bz_whatif_assume(asked, BZ_ASSUMED_MEASURED, asked->records->name,
                      "%d products take what follows them along, %d tasks go: %s become %s, as the best record of the "
                      "fused call stands to that of the product",

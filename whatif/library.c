@@ -215,12 +215,11 @@ static void tell(change *c)
         c->unknown ? bz_arena_printf(c->asked->arena, "; %d of %d products without a record take what they took",
                                      c->unknown, c->products)
                    : "");
-    bz_whatif_assume(
-        c->asked, BZ_ASSUMED_MEASURED, "the recording",
-        "%d reorders of %s go, %d of %s come where a tensor passes between the library and the framework, which "
-        "keeps %d layers as they are",
-        c->reorders, bz_units_time(x, 1e-9 * (double)c->reordered), c->borders,
-        bz_units_time(y, 1e-9 * (double)c->bordered), c->kept);
+    bz_whatif_assume(c->asked, BZ_ASSUMED_MEASURED, "the recording",
+                     "%d reorders of %s go, %d of %s come where a tensor passes between the library and the framework, "
+                     "which keeps %d layers as they are",
+                     c->reorders, bz_units_time(x, 1e-9 * (double)c->reordered), c->borders,
+                     bz_units_time(y, 1e-9 * (double)c->bordered), c->kept);
 }
 
 int bz_whatif_library(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)

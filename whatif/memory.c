@@ -251,9 +251,8 @@ int bz_whatif_norms(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
     if (!norms)
         return bz_whatif_because(asked, "no kernel of batch normalization is known in this recording");
     if (!trains(flow))
-        return bz_whatif_because(asked,
-                                 "nothing in this recording is of a backward pass: where a network only infers, its "
-                                 "normalizations can be folded into the convolutions before them");
+        return bz_whatif_because(asked, "nothing in this recording is of a backward pass: where a network only infers, "
+                                        "its normalizations can be folded into the convolutions before them");
     for (uint32_t i = 0; i < flow->n; i++) {
         const bz_task *t = &flow->task[i];
         if (t->removed || t->kind != BZ_TASK_KERNEL)

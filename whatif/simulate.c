@@ -170,11 +170,10 @@ static int circle(const simulator *s, bz_error *err)
 {
     for (uint32_t i = 0; i < s->flow->n; i++)
         if (!s->flow->task[i].removed && s->waits[i])
-            return bz_fail(
-                err, BZ_BAD_INPUT,
-                "tasks wait for each other in a circle, one of them is '%.100s': the recording's times contradict "
-                "each other, or a dependency was added against the order",
-                s->flow->task[i].name);
+            return bz_fail(err, BZ_BAD_INPUT,
+                           "tasks wait for each other in a circle, one of them is '%.100s': the recording's times "
+                           "contradict each other, or a dependency was added against the order",
+                           s->flow->task[i].name);
     return bz_fail(err, BZ_BAD_INPUT, "tasks wait for each other in a circle");
 }
 

@@ -330,11 +330,11 @@ static int answer(streams *s)
     bz_whatif_assume(asked, BZ_ASSUMED_MODELLED, asked->text,
                      "%d parallel modules, found by %d products: %d kernels run on other streams", s->modules,
                      s->matched, s->moved);
-    bz_whatif_assume_parameter(
-        asked, "overlap",
-        "%.3g of what kernels beside each other could save: at most until the longest way is done, or the "
-        "blocks of all fill the device%s",
-        bz_whatif_number(asked, "overlap"), s->rough ? "; kernels that do not tell fill it all" : "");
+    bz_whatif_assume_parameter(asked, "overlap",
+                               "%.3g of what kernels beside each other could save: at most until the longest way is "
+                               "done, or the blocks of all fill the device%s",
+                               bz_whatif_number(asked, "overlap"),
+                               s->rough ? "; kernels that do not tell fill it all" : "");
     bz_whatif_assume_parameter(asked, "event", "the host needs %.3g µs to record an event, and as much to wait for it",
                                bz_whatif_number(asked, "event"));
     return s->moved;

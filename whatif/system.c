@@ -236,10 +236,10 @@ int bz_whatif_system(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
     if (failed)
         return -1;
     if (!m.priced && !m.predicted && !others)
-        return bz_whatif_because(asked,
-                                 "of %d calls whose problem is known none has a record on both systems, and "
-                                 "nothing is known to predict by",
-                                 m.calls);
+        return bz_whatif_because(
+            asked,
+            "of %d calls whose problem is known none has a record on both systems, and nothing is known to predict by",
+            m.calls);
     tell(&m, others);
     return m.priced + m.predicted + others;
 }

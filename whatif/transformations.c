@@ -11,8 +11,7 @@ static const bz_transformation TRANSFORMATIONS[] = {
     {.name = "half-precision",
      .does = "kernels compute in 16 bits",
      .assumes = "matrix products and convolutions run 'compute' times as fast, what moves bytes 'memory' times; the "
-                "host works "
-                "as before",
+                "host works as before",
      .apply = bz_whatif_precision,
      .alone = true,
      .parameter = {{"compute", "speed of products and convolutions", 1, 3, 4, 1, 64,
@@ -40,9 +39,9 @@ static const bz_transformation TRANSFORMATIONS[] = {
      .alone = true},
     {.name = "library",
      .does = "on a processor, the library does all layers that it can, in its own layouts, with weights prepared ahead",
-     .assumes = "each layer takes what the library's own pick takes by the records, between that and what calls take "
-                "longer now; "
-                "reorders go, and the framework's time behind a call is that of calls that follow each other at once",
+     .assumes =
+         "each layer takes what the library's own pick takes by the records, between that and what calls take longer "
+         "now; reorders go, and the framework's time behind a call is that of calls that follow each other at once",
      .apply = bz_whatif_library,
      .ranges = true,
      .key = "layers",
@@ -51,8 +50,7 @@ static const bz_transformation TRANSFORMATIONS[] = {
     {.name = "products",
      .does = "on a processor, matrix products and convolutions compute in 16 bits",
      .assumes = "each takes what the library's own pick takes by the records in that type, and its operands come from "
-                "as far; the "
-                "framework's own layers compute in 32 bits and convert",
+                "as far; the framework's own layers compute in 32 bits and convert",
      .apply = bz_whatif_products,
      .ranges = true,
      .key = "type",
@@ -69,8 +67,7 @@ static const bz_transformation TRANSFORMATIONS[] = {
     {.name = "framework",
      .does = "on a processor, the framework takes less time between two calls",
      .assumes = "what it takes behind calls that follow each other at once is needed, and what it takes longer "
-                "elsewhere is not; "
-                "layers that it computes itself stay",
+                "elsewhere is not; layers that it computes itself stay",
      .apply = bz_whatif_framework,
      .ranges = true},
     {.name = "threads",
@@ -82,8 +79,7 @@ static const bz_transformation TRANSFORMATIONS[] = {
     {.name = "ideal",
      .does = "each layer takes its bound; what no layer asks for goes",
      .assumes = "with the model of a processor's recording: the bound's price of each layer, whoever did it; else each "
-                "call's best "
-                "record, and what has none takes what it took",
+                "call's best record, and what has none takes what it took",
      .apply = bz_whatif_ideal,
      .parameter = {{"framework", "0: the host, its launches and all latencies take no time", 1, 1, 1, 0, 1,
                     "they stay"}}},
@@ -137,9 +133,8 @@ static const bz_transformation TRANSFORMATIONS[] = {
                     "a line through two copies"}}},
     {.name = "streams",
      .does = "ways of the model that need not wait for each other run on streams of their own",
-     .assumes =
-         "calls are found in the model by what they compute, and what runs behind a call goes with it; kernels at "
-         "once share the device",
+     .assumes = "calls are found in the model by what they compute, and what runs behind a call goes with it; kernels "
+                "at once share the device",
      .apply = bz_whatif_streams,
      .file = "the model, an ONNX file with the sizes that were recorded",
      .parameter = {{"streams", "at most", 4, 4, 4, 1, 16, "usual modules have up to four ways"},
@@ -150,9 +145,8 @@ static const bz_transformation TRANSFORMATIONS[] = {
                    {"batch", "items of the recorded iteration; 0: as the file says", 0, 0, 0, 0, 1e6, "the file"}}},
     {.name = "batch",
      .does = "an iteration computes 'times' as many items",
-     .assumes =
-         "calls take what records of that batch say, or lie on a line through records of others; other work grows "
-         "with the items above a fixed time; the host does what it did",
+     .assumes = "calls take what records of that batch say, or lie on a line through records of others; other work "
+                "grows with the items above a fixed time; the host does what it did",
      .apply = bz_whatif_batch,
      .parameter =
          {{"times", "items, relative to those of the recording", 2, 2, 2, 1e-3, 1e3, "as asked"},
@@ -160,9 +154,7 @@ static const bz_transformation TRANSFORMATIONS[] = {
            3, 0, 1000, "the shortest kernel computes next to nothing"},
           {"room", "blocks that the device runs at once, relative to what its data sheet allows", 0.5, 1, 2, 0.01, 100,
            "by registers, shared memory and threads"},
-          {"between",
-           "of a processor's recording without operators: share of the time between calls that is "
-           "operators",
+          {"between", "of a processor's recording without operators: share of the time between calls that is operators",
            0.5, 0.85, 1, 0, 1, "three networks in PyTorch, batches 1 and 4, on a Zen 5"},
           {"caches",
            "power to which work is slower by the byte, as the recording's reorders of so much larger tensors are", 0, 0,

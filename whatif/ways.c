@@ -42,11 +42,10 @@ int bz_way_read(const char *words, bz_whatif_asked *asked, bz_way *out, bz_error
             if (!strcmp(word, FLAGS[i].name))
                 known = *FLAGS[i].flag = true;
         if (!known)
-            return bz_fail(
-                err, BZ_USAGE,
-                "%s: '%s' is no word of it: blocked, pads, constants, fusion patterns as conv+relu, and last "
-                "'leaves KIND…' or 'only KIND…'",
-                asked->row->name, word);
+            return bz_fail(err, BZ_USAGE,
+                           "%s: '%s' is no word of it: blocked, pads, constants, fusion patterns as conv+relu, and "
+                           "last 'leaves KIND…' or 'only KIND…'",
+                           asked->row->name, word);
     }
     return 0;
 }

@@ -188,9 +188,8 @@ static void leave(void)
     state.cupti.register_clock(clock_of_cupti);
     state.cupti.thread_ids(CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT);
     state.left = true;
-    bzi_note(BZI_MISSING,
-             "nothing of the device is recorded from the moment on when the program began to use CUPTI itself, as "
-             "PyTorch's profiler does: run it without that");
+    bzi_note(BZI_MISSING, "nothing of the device is recorded from the moment on when the program began to use CUPTI "
+                          "itself, as PyTorch's profiler does: run it without that");
 }
 
 static void begin(void)
@@ -205,10 +204,8 @@ static void begin(void)
     }
     state.process = getpid();
     if (!bzi_cupti_take(leave)) {
-        bzi_note(
-            BZI_MISSING,
-            "nothing of the device is recorded, because the program uses CUPTI itself, as PyTorch's profiler does: "
-            "run it without that");
+        bzi_note(BZI_MISSING, "nothing of the device is recorded, because the program uses CUPTI itself, as PyTorch's "
+                              "profiler does: run it without that");
         return;
     }
     uint32_t version = 0;

@@ -126,10 +126,10 @@ int bz_cupti_find(const bz_cupti_symbol *symbols, size_t n, bz_error *err)
     if (!library)
         library = open_library();
     if (!library)
-        return bz_fail(err, BZ_FAILED,
-                       "libcupti.so.%d was not found: put its folder into LD_LIBRARY_PATH, or say where CUDA is with "
-                       "CUDA_HOME",
-                       CUDART_VERSION / 1000);
+        return bz_fail(
+            err, BZ_FAILED,
+            "libcupti.so.%d was not found: put its folder into LD_LIBRARY_PATH, or say where CUDA is with CUDA_HOME",
+            CUDART_VERSION / 1000);
     for (size_t i = 0; i < n; i++) {
         void *symbol = dlsym(library, symbols[i].name);
         if (!symbol)
@@ -149,8 +149,8 @@ static const struct {
     {CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES,
      "the hypervisor lets nobody look at kernels of this virtual GPU: its administrator can allow profiling"},
     {CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED, "another profiler is at work in this process: run without it"},
-    {CUPTI_ERROR_HARDWARE_BUSY, "another program uses the device's counters: end it, or pause it (DCGM: dcgmi profile "
-                                "--pause)"},
+    {CUPTI_ERROR_HARDWARE_BUSY,
+     "another program uses the device's counters: end it, or pause it (DCGM: dcgmi profile --pause)"},
 };
 
 int bz_cupti_failed(bz_error *err, const char *what, int status)

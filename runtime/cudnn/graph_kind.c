@@ -31,10 +31,9 @@ static bool has_types(const bz_problem *p)
 int graph_begin(call *c, bz_error *why)
 {
     if (!has_types(c->problem))
-        return bz_fail(
-            why, BZ_INCOMPLETE,
-            "graphs are built here for one type of f32, f16 and bf16, for products and attention of f8, and for "
-            "convolutions of i8");
+        return bz_fail(why, BZ_INCOMPLETE,
+                       "graphs are built here for one type of f32, f16 and bf16, for products and attention of f8, and "
+                       "for convolutions of i8");
     c->graph = bz_alloc(1, sizeof *c->graph);
     *c->graph = (struct graph_call){0};
     return 0;
