@@ -1,5 +1,6 @@
 /* Operators as nodes: a row for each that is known, with what makes nodes of it. */
 #include "explain/rebuild.h"
+#include "runtime/backends.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -517,24 +518,15 @@ static const char QUIET[] =
     "result_type can_cast arange scalar_tensor Reshape Flatten Squeeze Unsqueeze Identity Shape Cast ReorderInput "
     "ReorderOutput ";
 
-static bool is_word(const char *words, const char *word)
-{
-    size_t n = strlen(word);
-    for (const char *p = words; n && (p = strstr(p, word)); p += n)
-        if (p[-1] == ' ' && p[n] == ' ')
-            return true;
-    return false;
-}
-
 bool rebuild_operator(making *m)
 {
     for (size_t i = 0; i < sizeof OPERATORS / sizeof *OPERATORS; i++)
-        if (is_word(OPERATORS[i].names, m->base))
+        if (bz_has_word(OPERATORS[i].names, m->base))
             return OPERATORS[i].make(m, OPERATORS[i].op);
     return false;
 }
 
 bool rebuild_is_quiet(const char *base)
 {
-    return is_word(QUIET, base);
+    return bz_has_word(QUIET, base);
 }

@@ -169,25 +169,40 @@ static bool types(const bz_trace *t, size_t call, bz_problem *p)
     return !posts || read_posts(posts + strlen("post-ops:"), &p->post[n], BZ_PROBLEM_POST - n);
 }
 
+/* Along each dimension of space: sizes of x and y, kernel, stride, dilation from 0, padding in front; -1: not told. */
+typedef enum { IN, OUT, KERNEL, STRIDE, DILATION, PAD } window_number;
+
+/* How many dimensions have windows, outermost first; 0 where one of them cannot be. */
+static int read_windows(const numbers *v, int64_t at[BZ_PROBLEM_SPATIAL][6], int64_t dilation)
+{
+    static const char AXES[] = {'d', 'h', 'w'}, WHAT[] = {'i', 'o', 'k', 's', 'd', 'p'};
+    int spatial = 0;
+    for (int a = 0; a < 3; a++) {
+        for (int k = 0; k < 6; k++)
+            at[spatial][k] = number(v, (char[]){WHAT[k], AXES[a], 0}, k == DILATION ? dilation : -1);
+        spatial += at[spatial][IN] >= 0;
+    }
+    for (int a = 0; a < spatial; a++)
+        if (at[a][IN] < 1 || at[a][OUT] < 1 || at[a][KERNEL] < 1 || at[a][STRIDE] < 1 || at[a][DILATION] < 0 ||
+            at[a][PAD] < 0)
+            return 0;
+    return spatial;
+}
+
+static int64_t pad_end(const int64_t *at)
+{
+    return bz_call_pad_end(at[IN], at[OUT], at[KERNEL], at[STRIDE], at[DILATION] + 1, at[PAD]);
+}
+
 bool bz_call_onednn_conv(const bz_trace *t, size_t call, bz_problem *p)
 {
-    static const char *const AXES[] = {"d", "h", "w"};
     numbers v;
-    int spatial = 0;
+    int64_t at[BZ_PROBLEM_SPATIAL][6];
     p->kind = BZ_PROBLEM_CONV;
     if (!read_numbers(t, call, &v) || !types(t, call, p))
         return false;
     int64_t group = number(&v, "g", 1), ic = number(&v, "ic", 0), oc = number(&v, "oc", 0);
-    int64_t at[BZ_PROBLEM_SPATIAL][6];
-    for (int a = 0; a < 3; a++) {
-        static const char *const WHAT[] = {"i", "o", "k", "s", "d", "p"};
-        for (int k = 0; k < 6; k++) {
-            char name[4] = {WHAT[k][0], AXES[a][0], 0, 0};
-            at[spatial][k] = number(&v, name, -1);
-        }
-        if (at[spatial][0] >= 0)
-            spatial++;
-    }
+    int spatial = read_windows(&v, at, -1);
     if (!spatial || group < 1 || ic % group)
         return false;
     p->conv.x[0] = number(&v, "mb", 0);
@@ -196,16 +211,12 @@ bool bz_call_onednn_conv(const bz_trace *t, size_t call, bz_problem *p)
     p->conv.w[1] = ic / group;
     p->conv.group = group;
     for (int a = 0; a < spatial; a++) {
-        int64_t in = at[a][0], out = at[a][1], kernel = at[a][2], stride = at[a][3], dilation = at[a][4] + 1,
-                pad = at[a][5];
-        p->conv.x[2 + a] = in;
-        p->conv.w[2 + a] = kernel;
-        p->conv.stride[a] = stride;
-        p->conv.dilation[a] = dilation;
-        p->conv.pad[a] = pad;
-        if (in <= 0 || out <= 0 || kernel <= 0 || stride <= 0 || dilation <= 0 || pad < 0)
-            return false;
-        p->conv.pad[spatial + a] = bz_call_pad_end(in, out, kernel, stride, dilation, pad);
+        p->conv.x[2 + a] = at[a][IN];
+        p->conv.w[2 + a] = at[a][KERNEL];
+        p->conv.stride[a] = at[a][STRIDE];
+        p->conv.dilation[a] = at[a][DILATION] + 1;
+        p->conv.pad[a] = at[a][PAD];
+        p->conv.pad[spatial + a] = pad_end(at[a]);
     }
     return true;
 }
@@ -245,13 +256,13 @@ static bool data_type(const bz_trace *t, size_t call, bz_dtype *out)
 
 bool bz_call_onednn_pool(const bz_trace *t, size_t call, bz_problem *p)
 {
-    static const char *const AXES[] = {"d", "h", "w"}, *const WHAT[] = {"i", "o", "k", "s", "d", "p"};
     static const char *const MODES[] = {[BZ_POOL_MAX] = "alg:pooling_max",
                                         [BZ_POOL_AVG] = "alg:pooling_avg_exclude_padding",
                                         [BZ_POOL_AVG_PAD] = "alg:pooling_avg_include_padding"};
     char text[128];
     numbers v;
-    int spatial = 0, mode = 3;
+    int64_t at[BZ_PROBLEM_SPATIAL][6];
+    int mode = 3;
     p->kind = BZ_PROBLEM_POOL;
     if (!read_numbers(t, call, &v) || !data_type(t, call, &p->dtype) ||
         !bz_call_parameter(t, call, "aux", text, sizeof text))
@@ -261,23 +272,14 @@ bool bz_call_onednn_pool(const bz_trace *t, size_t call, bz_problem *p)
     p->pool.mode = (bz_pool_mode)mode;
     p->pool.x[0] = number(&v, "mb", 0);
     p->pool.x[1] = number(&v, "ic", 0);
-    int64_t at[BZ_PROBLEM_SPATIAL][6];
-    for (int a = 0; a < 3; a++) {
-        for (int k = 0; k < 6; k++) {
-            char name[4] = {WHAT[k][0], AXES[a][0], 0, 0};
-            at[spatial][k] = number(&v, name, k == 4 ? 0 : -1);
-        }
-        spatial += at[spatial][0] >= 0;
-    }
+    int spatial = read_windows(&v, at, 0);
     for (int a = 0; a < spatial; a++) {
-        if (at[a][0] < 1 || at[a][1] < 1 || at[a][2] < 1 || at[a][3] < 1 || at[a][5] < 0)
-            return false;
-        p->pool.x[2 + a] = at[a][0];
-        p->pool.kernel[a] = at[a][2];
-        p->pool.stride[a] = at[a][3];
-        p->pool.dilation[a] = at[a][4] + 1;
-        p->pool.pad[a] = at[a][5];
-        p->pool.pad[spatial + a] = bz_call_pad_end(at[a][0], at[a][1], at[a][2], at[a][3], at[a][4] + 1, at[a][5]);
+        p->pool.x[2 + a] = at[a][IN];
+        p->pool.kernel[a] = at[a][KERNEL];
+        p->pool.stride[a] = at[a][STRIDE];
+        p->pool.dilation[a] = at[a][DILATION] + 1;
+        p->pool.pad[a] = at[a][PAD];
+        p->pool.pad[spatial + a] = pad_end(at[a]);
     }
     return spatial && mode >= 0;
 }

@@ -1,5 +1,6 @@
 /* Which values the operands of a call are, and what its weights take along. */
 #include "replay/bind.h"
+#include "runtime/backends.h"
 
 #include <string.h>
 
@@ -210,19 +211,10 @@ static bool only_first_output(const binder *b, const bz_layer *l)
     return l->n_out > 0 && l->node->out[0] >= 0;
 }
 
-static bool is_word(const char *words, const char *kind)
-{
-    size_t n = strlen(kind);
-    for (const char *p = words; (p = strstr(p, kind)); p += n)
-        if (p[-1] == ' ' && p[n] == ' ')
-            return true;
-    return false;
-}
-
 /* Product and addition of what is no bias; or operand by operand. */
 static int bind_several(binder *b, const bz_layer *l, const bz_alternative *a, bz_error *err)
 {
-    bool variadic = is_word(" sum max min mean ", l->kind), product = is_word(" conv deconv gemm ", l->kind);
+    bool variadic = bz_has_word(" sum max min mean ", l->kind), product = bz_has_word(" conv deconv gemm ", l->kind);
     int made = -1;
     if (!variadic && !(product && a->n == 2 && a->problem[1].kind == BZ_PROBLEM_BINARY))
         return bind_no(l, err, "it takes several calls");

@@ -33,7 +33,9 @@ STAYS(device, CUpti_ActivityDevice5, name);
 enum { CONTEXTS = 256 };
 static uint32_t device_of[CONTEXTS];
 
-static void put_api(const bzc_cupti *cupti, const CUpti_Activity *record)
+static const bzc_cupti *cupti; /* that the records are of */
+
+static void put_api(const CUpti_Activity *record)
 {
     const CUpti_ActivityAPI *a = (const void *)record;
     bz_spool_api *r = NULL;
@@ -54,12 +56,11 @@ static void put_api(const bzc_cupti *cupti, const CUpti_Activity *record)
     bzi_commit(r, BZ_SPOOL_API, 0, sizeof *r);
 }
 
-static void put_kernel(const bzc_cupti *cupti, const CUpti_Activity *record)
+static void put_kernel(const CUpti_Activity *record)
 {
     const kernel *a = (const void *)record;
     uint32_t name = bzi_text(a->name);
     bz_spool_kernel *r = bzi_claim(sizeof *r);
-    (void)cupti;
     if (!r)
         return;
     r->start = (int64_t)a->start;
@@ -100,29 +101,25 @@ static void put_kernel(const bzc_cupti *cupti, const CUpti_Activity *record)
         bzi_commit(r, a->kind == CUPTI_ACTIVITY_KIND_MEMSET ? BZ_SPOOL_MEMSET : BZ_SPOOL_COPY, 0, sizeof *r);          \
     } while (0)
 
-static void put_copy(const bzc_cupti *cupti, const CUpti_Activity *record)
+static void put_copy(const CUpti_Activity *record)
 {
-    (void)cupti;
     PUT_COPY(copy, record, a->copyKind);
 }
 
-static void put_peer_copy(const bzc_cupti *cupti, const CUpti_Activity *record)
+static void put_peer_copy(const CUpti_Activity *record)
 {
-    (void)cupti;
     PUT_COPY(peer_copy, record, a->copyKind);
 }
 
-static void put_set(const bzc_cupti *cupti, const CUpti_Activity *record)
+static void put_set(const CUpti_Activity *record)
 {
-    (void)cupti;
     PUT_COPY(set, record, 0);
 }
 
-static void put_sync(const bzc_cupti *cupti, const CUpti_Activity *record)
+static void put_sync(const CUpti_Activity *record)
 {
     const sync *a = (const void *)record;
     bz_spool_sync *r = bzi_claim(sizeof *r);
-    (void)cupti;
     if (!r)
         return;
     r->start = (int64_t)a->start;
@@ -135,7 +132,7 @@ static void put_sync(const bzc_cupti *cupti, const CUpti_Activity *record)
     bzi_commit(r, BZ_SPOOL_SYNC, 0, sizeof *r);
 }
 
-static void put_overhead(const bzc_cupti *cupti, const CUpti_Activity *record)
+static void put_overhead(const CUpti_Activity *record)
 {
     static const struct {
         CUpti_ActivityOverheadKind kind;
@@ -153,7 +150,6 @@ static void put_overhead(const bzc_cupti *cupti, const CUpti_Activity *record)
     };
     const overhead *a = (const void *)record;
     const char *name = "unknown";
-    (void)cupti;
     for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++)
         if (NAMES[i].kind == a->overheadKind)
             name = NAMES[i].name;
@@ -169,11 +165,10 @@ static void put_overhead(const bzc_cupti *cupti, const CUpti_Activity *record)
     bzi_commit(r, BZ_SPOOL_OVERHEAD, 0, sizeof *r);
 }
 
-static void put_device(const bzc_cupti *cupti, const CUpti_Activity *record)
+static void put_device(const CUpti_Activity *record)
 {
     const device *a = (const void *)record;
     char text[256];
-    (void)cupti;
     snprintf(text, sizeof text, "%.120s", a->name ? a->name : "?");
     bzi_fact("gpu", text);
     snprintf(text, sizeof text, "%u: compute capability %u.%u, %u multiprocessors, %llu MiB", a->id,
@@ -182,10 +177,9 @@ static void put_device(const bzc_cupti *cupti, const CUpti_Activity *record)
     bzi_fact("device", text);
 }
 
-static void put_context(const bzc_cupti *cupti, const CUpti_Activity *record)
+static void put_context(const CUpti_Activity *record)
 {
     const CUpti_ActivityContext3 *a = (const void *)record;
-    (void)cupti;
     if (a->contextId < CONTEXTS)
         __atomic_store_n(&device_of[a->contextId], a->deviceId, __ATOMIC_RELAXED);
 }
@@ -195,7 +189,7 @@ static const struct {
     CUpti_ActivityKind kind;
     bool needed;
     const char *name;
-    void (*put)(const bzc_cupti *cupti, const CUpti_Activity *record);
+    void (*put)(const CUpti_Activity *record);
 } ACTIVITIES[] = {
     {CUPTI_ACTIVITY_KIND_DEVICE, false, "devices", put_device},
     {CUPTI_ACTIVITY_KIND_CONTEXT, false, "contexts", put_context},
@@ -210,8 +204,9 @@ static const struct {
 };
 enum { N_ACTIVITIES = sizeof ACTIVITIES / sizeof *ACTIVITIES };
 
-void bzc_activities_enable(const bzc_cupti *cupti)
+void bzc_activities_enable(const bzc_cupti *of)
 {
+    cupti = of;
     for (size_t i = 0; i < N_ACTIVITIES; i++) {
         CUptiResult rc = cupti->enable(ACTIVITIES[i].kind);
         if (rc == CUPTI_SUCCESS || !ACTIVITIES[i].needed)
@@ -224,17 +219,17 @@ void bzc_activities_enable(const bzc_cupti *cupti)
     }
 }
 
-void bzc_activities_disable(const bzc_cupti *cupti)
+void bzc_activities_disable(void)
 {
     for (size_t i = 0; i < N_ACTIVITIES; i++)
         cupti->disable(ACTIVITIES[i].kind);
 }
 
-void bzc_activity(const bzc_cupti *cupti, const CUpti_Activity *record)
+void bzc_activity(const CUpti_Activity *record)
 {
     for (size_t i = 0; i < N_ACTIVITIES; i++)
         if (ACTIVITIES[i].kind == record->kind) {
-            ACTIVITIES[i].put(cupti, record);
+            ACTIVITIES[i].put(record);
             return;
         }
 }

@@ -22,8 +22,8 @@ typedef struct bzc_cupti {
 } bzc_cupti;
 
 /* What is asked of CUPTI, and how each record of it becomes one of ours: activity.c. */
-void bzc_activities_enable(const bzc_cupti *cupti); /* what CUPTI refuses is noted */
-void bzc_activities_disable(const bzc_cupti *cupti);
-void bzc_activity(const bzc_cupti *cupti, const CUpti_Activity *record);
+void bzc_activities_enable(const bzc_cupti *of); /* what CUPTI refuses is noted; must outlive its records */
+void bzc_activities_disable(void);
+void bzc_activity(const CUpti_Activity *record);
 
 #endif

@@ -112,7 +112,7 @@ static void take_buffer(CUcontext context, uint32_t stream, uint8_t *buffer, siz
     size_t dropped = 0;
     (void)size;
     while (buffer && valid && state.cupti.next(buffer, valid, &record) == CUPTI_SUCCESS)
-        bzc_activity(&state.cupti, record);
+        bzc_activity(record);
     if (state.cupti.dropped(context, stream, &dropped) == CUPTI_SUCCESS && dropped)
         bzi_device_dropped(dropped);
     free(buffer);
@@ -183,7 +183,7 @@ static void leave(void)
     if (getpid() != state.process)
         return;
     stop_flusher();
-    bzc_activities_disable(&state.cupti);
+    bzc_activities_disable();
     state.cupti.flush(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
     state.cupti.register_clock(clock_of_cupti);
     state.cupti.thread_ids(CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT);

@@ -8,6 +8,7 @@
 #include <link.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,9 +136,12 @@ uint32_t bzi_known(uint64_t hash)
     }
 }
 
-uint32_t bzi_string(uint64_t hash, const char *text, size_t n)
+/* Records what nobody recorded under this hash before, of n parts: the n-th of its sort. Strings and stacks look alike. */
+static uint32_t record_once(uint64_t hash, bz_spool_type type, _Atomic uint32_t *numbers, const void *part, size_t n,
+                            size_t size)
 {
     uint32_t id = bzi_known(hash);
+    size_t whole = sizeof(bz_spool_string) + n * size;
     if (id)
         return id;
     pthread_mutex_lock(&lock);
@@ -145,12 +149,12 @@ uint32_t bzi_string(uint64_t hash, const char *text, size_t n)
     bz_spool_string *r = NULL;
     if (!id && atomic_load(&n_strings) + atomic_load(&n_stacks) >= STRINGS / 2)
         spool.header->nameless++;
-    else if (!id && (r = bzi_claim(sizeof *r + n))) {
-        id = atomic_fetch_add(&n_strings, 1) + 1;
+    else if (!id && (r = bzi_claim(whole))) {
+        id = atomic_fetch_add(numbers, 1) + 1;
         r->id = id;
         r->length = (uint32_t)n;
-        memcpy(r + 1, text, n);
-        bzi_commit(r, BZ_SPOOL_STRING, 0, sizeof *r + n);
+        memcpy(r + 1, part, n * size);
+        bzi_commit(r, type, 0, whole);
         uint64_t i = hash;
         while (atomic_load(&strings[i % STRINGS].hash))
             i++;
@@ -159,6 +163,15 @@ uint32_t bzi_string(uint64_t hash, const char *text, size_t n)
     }
     pthread_mutex_unlock(&lock);
     return id;
+}
+
+_Static_assert(sizeof(bz_spool_string) == sizeof(bz_spool_stack) &&
+                   offsetof(bz_spool_string, length) == offsetof(bz_spool_stack, n),
+               "a number, and how many parts follow");
+
+uint32_t bzi_string(uint64_t hash, const char *text, size_t n)
+{
+    return record_once(hash, BZ_SPOOL_STRING, &n_strings, text, n, 1);
 }
 
 uint32_t bzi_text(const char *text)
@@ -278,30 +291,8 @@ uint32_t bzi_stack(void)
     for (int i = 2; i < n; i++) /* not this function and the one that recorded the call */
         frames[k++] = frame_text(address[i]);
     inside = false;
-    uint64_t hash = bzi_hash(9, frames, (size_t)k * sizeof *frames);
-    uint32_t id = bzi_known(hash);
-    if (id)
-        return id;
-    pthread_mutex_lock(&lock);
-    id = bzi_known(hash);
-    size_t size = sizeof(bz_spool_stack) + (size_t)k * sizeof *frames;
-    bz_spool_stack *r = NULL;
-    if (!id && atomic_load(&n_strings) + atomic_load(&n_stacks) >= STRINGS / 2)
-        spool.header->nameless++;
-    else if (!id && (r = bzi_claim(size))) {
-        id = atomic_fetch_add(&n_stacks, 1) + 1;
-        r->id = id;
-        r->n = (uint32_t)k;
-        memcpy(r + 1, frames, (size_t)k * sizeof *frames);
-        bzi_commit(r, BZ_SPOOL_STACK, 0, size);
-        uint64_t i = hash;
-        while (atomic_load(&strings[i % STRINGS].hash))
-            i++;
-        atomic_store_explicit(&strings[i % STRINGS].id, id, memory_order_release);
-        atomic_store_explicit(&strings[i % STRINGS].hash, hash, memory_order_release);
-    }
-    pthread_mutex_unlock(&lock);
-    return id;
+    return record_once(bzi_hash(9, frames, (size_t)k * sizeof *frames), BZ_SPOOL_STACK, &n_stacks, frames, (size_t)k,
+                       sizeof *frames);
 }
 
 /* ---- finding what we stand in front of ---- */
