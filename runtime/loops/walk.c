@@ -342,8 +342,10 @@ static void run_span(const walk *w, const span *s)
 }
 
 /* Some of rows · pieces. */
-static void run_pieces(const walk *w, int64_t first, int64_t end)
+static void run_pieces(void *of, int64_t first, int64_t end, int thread)
 {
+    const walk *w = of;
+    (void)thread;
     int64_t at[3], number[BZ_PROBLEM_RANK], row = first / w->pieces, piece = first % w->pieces;
     span s;
     for (int k = 0; k < 3; k++)
@@ -363,20 +365,6 @@ static void run_pieces(const walk *w, int64_t first, int64_t end)
     }
 }
 
-static void run_walk(const walk *w, int threads)
-{
-    int64_t n = w->rows * w->pieces;
-    if (threads <= 1 || w->rows * w->n < PIECE) {
-        run_pieces(w, 0, n);
-        return;
-    }
-#ifdef _OPENMP
-#pragma omp parallel for num_threads(threads) schedule(static)
-#endif
-    for (int t = 0; t < threads; t++)
-        run_pieces(w, n * t / threads, n * (t + 1) / threads);
-}
-
 /* ---- the other loops ------------------------------------------------------------------------ */
 
 /* The first element by its type, the others as its bytes, twice as many each time. */
@@ -393,18 +381,26 @@ static void fill(const bz_replay_loop *l, void *const *operand, const bz_dtype *
     }
 }
 
+typedef struct gathering {
+    const bz_replay_loop *l;
+    void *const *operand;
+    const bz_dtype *dtype;
+} gathering;
+
 /* Rows first to end of the result, counted over outer and indices. An index out of range leaves zeros: it would be an
  * error of the model's. */
-static void gather_rows(const bz_replay_loop *l, void *const *operand, const bz_dtype *dtype, int64_t first,
-                        int64_t end)
+static void gather_rows(void *of, int64_t first, int64_t end, int thread)
 {
-    int64_t extent = l->dim[1], indices = l->dim[2], inner = l->dim[3];
+    const gathering *g = of;
+    const bz_dtype *dtype = g->dtype;
+    int64_t extent = g->l->dim[1], indices = g->l->dim[2], inner = g->l->dim[3];
     size_t from_size = (size_t)bz_dtype_bits(dtype[0]) / 8, bytes = (size_t)inner * (size_t)bz_dtype_bits(dtype[2]) / 8;
+    (void)thread;
     for (int64_t r = first; r < end; r++) {
-        int64_t k = (int64_t)bz_element_load(dtype[1], operand[1], r % indices);
-        char *y = (char *)operand[2] + (size_t)r * bytes;
+        int64_t k = (int64_t)bz_element_load(dtype[1], g->operand[1], r % indices);
+        char *y = (char *)g->operand[2] + (size_t)r * bytes;
         k += k < 0 ? extent : 0;
-        const char *row = (const char *)operand[0] + (size_t)((r / indices * extent + k) * inner) * from_size;
+        const char *row = (const char *)g->operand[0] + (size_t)((r / indices * extent + k) * inner) * from_size;
         if (k < 0 || k >= extent)
             memset(y, 0, bytes);
         else if (dtype[0] == dtype[2])
@@ -412,20 +408,6 @@ static void gather_rows(const bz_replay_loop *l, void *const *operand, const bz_
         else
             bz_elements_convert(bz_kernels_best(), dtype[0], row, 0, 1, dtype[2], y, 0, 1, inner);
     }
-}
-
-static void gather(const bz_replay_loop *l, void *const *operand, const bz_dtype *dtype, int threads)
-{
-    int64_t rows = l->dim[0] * l->dim[2];
-    if (threads <= 1 || rows * l->dim[3] < PIECE) {
-        gather_rows(l, operand, dtype, 0, rows);
-        return;
-    }
-#ifdef _OPENMP
-#pragma omp parallel for num_threads(threads) schedule(static)
-#endif
-    for (int t = 0; t < threads; t++)
-        gather_rows(l, operand, dtype, rows * t / threads, rows * (t + 1) / threads);
 }
 
 /* ---- transposition -------------------------------------------------------------------------- */
@@ -462,29 +444,17 @@ static bool as_planes(const walk *w, planes *p)
     return true;
 }
 
-static void run_bands(const planes *p, int64_t first, int64_t end)
+static void run_bands(void *of, int64_t first, int64_t end, int thread)
 {
+    const planes *p = of;
     int64_t at[3], number[BZ_PROBLEM_RANK];
+    (void)thread;
     for (int64_t i = first; i < end; i++) {
         int64_t r = i % p->bands * BAND, m = p->rows - r < BAND ? p->rows - r : BAND;
         place_row(&p->l, i / p->bands, at, number);
         p->kernels->transpose(p->x + (at[0] + r) * p->size, p->ldx, p->y + (at[1] + r * p->ldy) * p->size, p->ldy, m,
                               p->columns, p->size);
     }
-}
-
-static void run_planes(const planes *p, int threads)
-{
-    int64_t n = p->n * p->bands;
-    if (threads <= 1 || p->n * p->rows * p->columns < PIECE) {
-        run_bands(p, 0, n);
-        return;
-    }
-#ifdef _OPENMP
-#pragma omp parallel for num_threads(threads) schedule(static)
-#endif
-    for (int t = 0; t < threads; t++)
-        run_bands(p, n * t / threads, n * (t + 1) / threads);
 }
 
 /* ---- all ------------------------------------------------------------------------------------ */
@@ -520,7 +490,8 @@ int bz_loop_run(const bz_replay_loop *l, void *const *operand, const bz_dtype *d
         return 0;
     }
     if (l->kind == BZ_LOOP_GATHER) {
-        gather(l, operand, dtype, threads);
+        int64_t rows = l->dim[0] * l->dim[2];
+        bz_share_out(gather_rows, &(gathering){l, operand, dtype}, rows, rows * l->dim[3], threads);
         return 0;
     }
     if (l->kind == BZ_LOOP_SCATTER) {
@@ -529,13 +500,13 @@ int bz_loop_run(const bz_replay_loop *l, void *const *operand, const bz_dtype *d
     }
     merge(&w.l);
     if (as_planes(&w, &p)) {
-        run_planes(&p, threads);
+        bz_share_out(run_bands, &p, p.n * p.bands, p.n * p.rows * p.columns, threads);
         return 0;
     }
     for (int i = 0; i < w.l.rank - 1; i++)
         w.rows *= w.l.dim[i];
     w.n = w.l.dim[w.l.rank - 1];
     w.pieces = (w.n + PIECE - 1) / PIECE;
-    run_walk(&w, threads);
+    bz_share_out(run_pieces, &w, w.rows * w.pieces, w.rows * w.n, threads);
     return 0;
 }
