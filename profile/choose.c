@@ -120,7 +120,7 @@ static int finest(const bz_cut *c, int n, size_t share, double cover)
     for (int i = 0; i < n; i++)
         most = c[i].covered > most ? c[i].covered : most;
     for (int i = 0; i < n; i++) {
-        if (best >= 0 && 2 * c[i].alike < c[i].n && c[best].alike == c[best].n)
+        if (share == ANY && best >= 0 && 2 * c[i].alike < c[i].n && c[best].alike == c[best].n)
             continue;
         if ((share != ANY && *(const double *)(const void *)((const char *)&c[i] + share) < NEARLY_ALL) ||
             (double)c[i].covered < cover * (double)most)
@@ -131,13 +131,25 @@ static int finest(const bz_cut *c, int n, size_t share, double cover)
     return best;
 }
 
-/* An input for each prompt, and none for the tokens behind it: steps are those of the tokens, and the prompt is one. */
+static bool typical_does(const bz_work *w, const bz_cut *c, int bits)
+{
+    const uint8_t *does = w->does + c->first[c->typical];
+    uint32_t i = 0;
+    while (i < c->length && !(does[i] & bits))
+        i++;
+    return i < c->length;
+}
+
+/* An input for each prompt, and none for the tokens behind it: steps are those of the tokens, and the prompt is one. Tokens are looked up
+ * as prompts are, and nothing is updated behind them; and most pieces are single tokens. */
 static int passes(const bz_work *w, const bz_cut *c, int n, int at)
 {
     int best = -1;
-    for (int i = at + 1; i < n && at >= 0; i++)
+    bool looks_up = at >= 0 && typical_does(w, &c[at], BZ_DOES_LOOK_UP);
+    for (int i = at + 1; i < n && at >= 0 && c[at].optimizes < NEARLY_ALL; i++)
         if ((best < 0 || (4 * c[best].n >= 3 * c[i].n && fits_better(&c[i], &c[best]))) &&
-            c[i].covered * 10 >= c[at].covered * 7 && frame_of(w, &c[at], &c[i]).pass)
+            c[i].covered * 10 >= c[at].covered * 7 && 10 * (uint64_t)c[i].n * c[i].length >= 8 * c[i].covered &&
+            (!looks_up || typical_does(w, &c[i], BZ_DOES_LOOK_UP)) && frame_of(w, &c[at], &c[i]).pass)
             best = i;
     return best < 0 ? at : best;
 }
@@ -159,7 +171,7 @@ static int by_host(const bz_work *w, const bz_cut *c, int n, uint32_t turns)
 {
     int at = of_count(c, n, turns);
     at = at >= 0 ? at : finest(c, n, offsetof(bz_cut, inputs), 0.6);
-    for (int i = at - 1; i >= 0 && at >= 0; i--)
+    for (int i = at - 1; i >= 0 && at >= 0 && c[at].optimizes < NEARLY_ALL; i--)
         if (frames(w, &c[i], &c[at]) && feeds_more(w, &c[i], &c[at]))
             at = i;
     int steps = finest(c, n, offsetof(bz_cut, optimizes), 0.6);
@@ -203,14 +215,15 @@ static bool rests_before(const bz_work *w, size_t i, int64_t rest)
 static bool is_step(const bz_work *w, const bz_cut *c)
 {
     uint32_t from = c->first[c->typical], different = 0;
-    bool *seen = bz_zeroed((size_t)w->n_exact + 1, sizeof *seen), told = false;
+    if (typical_does(w, c, BZ_DOES_LOOK_UP | BZ_DOES_OPTIMIZE | BZ_DOES_LOSS))
+        return true;
+    bool *seen = bz_zeroed((size_t)w->n_exact + 1, sizeof *seen);
     for (uint32_t i = from; i < from + c->length; i++) {
-        told |= (w->does[i] & (BZ_DOES_LOOK_UP | BZ_DOES_OPTIMIZE | BZ_DOES_LOSS)) != 0;
         different += !seen[w->exact[i]];
         seen[w->exact[i]] = true;
     }
     free(seen);
-    return told || different >= DIFFERENT_IN_A_LAYER;
+    return different >= DIFFERENT_IN_A_LAYER;
 }
 
 /* Another level that covers as much, in fewer pieces, else in more, than one that was cut off makes a difference. -1: none. */
@@ -281,6 +294,34 @@ static int by_rests(const bz_cut *c, int n)
     return best;
 }
 
+static int add_single(bz_cut **cuts, int *n, const uint32_t span[2], bz_arena *arena)
+{
+    BZ_ARENA_ROOM(arena, *cuts, *n);
+    (*cuts)[*n] = (bz_cut){.first = bz_arena_dup(arena, span, 2 * sizeof *span),
+                           .n = 1,
+                           .end = span[1],
+                           .length = span[1] - span[0],
+                           .covered = span[1] - span[0]};
+    return (*n)++;
+}
+
+/* What the host feeds piece by piece may be parts of something larger: a level that has more than its pieces, or passes of another
+ * network between them, or a single one, with the embedding before them that they lack. -1: none. */
+static int around(const bz_work *w, bz_cut **cuts, int *n, int at, bz_arena *arena)
+{
+    const bz_cut *c = *cuts;
+    for (int i = at - 1; i >= 0; i--)
+        if (c[i].alike == c[i].n && 10 * c[i].covered >= 9 * c[at].covered &&
+            (frames(w, &c[i], &c[at]) || (frame_of(w, &c[i], &c[at]).pass && 2 * c[i].n <= c[at].n)))
+            return i;
+    uint32_t span[2] = {c[at].first[0], (uint32_t)w->n};
+    if (typical_does(w, &c[at], BZ_DOES_LOOK_UP) || c[at].optimizes > 0)
+        return -1;
+    while (span[0] > 0 && !(w->does[span[0]] & BZ_DOES_LOOK_UP))
+        span[0]--;
+    return w->does[span[0]] & BZ_DOES_LOOK_UP ? add_single(cuts, n, span, arena) : -1;
+}
+
 int bz_choose_cut(const bz_work *w, bz_cut **cuts, int *n, bool *sure, int *other, bz_arena *arena)
 {
     uint32_t span[2];
@@ -290,8 +331,11 @@ int bz_choose_cut(const bz_work *w, bz_cut **cuts, int *n, bool *sure, int *othe
         return -1;
     uint32_t turns = bz_turns_of_places(w);
     int at = turns == 1 ? -1 : by_host(w, *cuts, *n, turns);
-    if (at >= 0)
+    if (at >= 0) {
+        *other = around(w, cuts, n, at, arena);
+        *sure = *other < 0;
         return at;
+    }
     int rests = by_rests(*cuts, *n);
     at = rests >= 0 ? rests : by_frames(w, *cuts, *n);
     span[0] = 0;
@@ -299,13 +343,7 @@ int bz_choose_cut(const bz_work *w, bz_cut **cuts, int *n, bool *sure, int *othe
     if (turns == 1 || (rests < 0 && one_pass(w, &(*cuts)[at], span))) {
         *other = at;
         *sure = false;
-        BZ_ARENA_ROOM(arena, *cuts, *n);
-        (*cuts)[*n] = (bz_cut){.first = bz_arena_dup(arena, span, sizeof span),
-                               .n = 1,
-                               .end = span[1],
-                               .length = span[1] - span[0],
-                               .covered = span[1] - span[0]};
-        return (*n)++;
+        return add_single(cuts, n, span, arena);
     }
     *other = next_level(*cuts, *n, at);
     *sure = *other < 0 && is_step(w, &(*cuts)[at]);

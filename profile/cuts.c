@@ -4,7 +4,6 @@
 #include "base/sort.h"
 #include "profile/constants.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,9 +11,11 @@ typedef struct {
     const bz_work *w;
     int32_t *balance; /* all zero between comparisons */
     uint32_t *at;     /* [n + 1] the marks at hand */
-    size_t k;
+    size_t k, end;    /* the last mark's piece ends there at the latest */
     bool *good;       /* [n + 1] pieces that are like a neighbour */
     size_t tolerance; /* one event in so many may differ between pieces */
+    bool vary;        /* pieces need not be alike: their marks mean something */
+    bool closed;      /* a mark stands at `end`, too */
     const uint32_t
         *count[4]; /* [n + 2] inputs, results, waits, runs of the optimizer before each event; NULL: there are none */
     bz_cut *cuts;
@@ -39,10 +40,40 @@ static size_t common(search *s, const uint32_t *symbol, size_t a, size_t a_n, si
     return n;
 }
 
+/* Steps whose work varies, because sequences are longer or shorter, layers are left out or experts are chosen: they begin and end with the
+ * same sorts of work, and have the same sorts between. */
+static bool varied(search *s, size_t a, size_t a_n, size_t b, size_t b_n)
+{
+    enum { ENDS = 2, TIMES = 4, LEAST = SHORTEST_PASS / 2 };
+    const uint32_t *sort = s->w->sort;
+    size_t all = 0, both = 0;
+    if (a_n < LEAST || b_n < LEAST || a_n / TIMES > b_n || b_n / TIMES > a_n)
+        return false;
+    for (size_t i = 0; i < ENDS; i++)
+        if (sort[a + i] != sort[b + i] || sort[a + a_n - 1 - i] != sort[b + b_n - 1 - i])
+            return false;
+    for (size_t i = 0; i < a_n; i++) {
+        all += !s->balance[sort[a + i]];
+        s->balance[sort[a + i]] = 1;
+    }
+    for (size_t i = 0; i < b_n; i++) {
+        all += !s->balance[sort[b + i]];
+        both += s->balance[sort[b + i]] == 1;
+        s->balance[sort[b + i]] = 2;
+    }
+    for (size_t i = 0; i < a_n; i++)
+        s->balance[sort[a + i]] = 0;
+    for (size_t i = 0; i < b_n; i++)
+        s->balance[sort[b + i]] = 0;
+    return 4 * both >= 3 * all;
+}
+
 static bool alike(search *s, size_t a, size_t a_n, size_t b, size_t b_n, size_t *by)
 {
     size_t longer = a_n > b_n ? a_n : b_n, shorter = a_n > b_n ? b_n : a_n;
     *by = longer;
+    if (s->vary)
+        return varied(s, a, a_n, b, b_n);
     if (!shorter || longer - shorter > longer / s->tolerance)
         return false;
     *by = a_n + b_n - 2 * common(s, s->w->name, a, a_n, b, b_n);
@@ -58,6 +89,8 @@ static size_t length_of(const search *s, size_t i)
 static bool does_it(search *s, size_t i, size_t typical)
 {
     size_t usual = length_of(s, typical);
+    if (s->vary)
+        return varied(s, s->at[typical], usual, s->at[i], length_of(s, i));
     return 4 * common(s, s->w->name, s->at[typical], usual, s->at[i], length_of(s, i)) >= 3 * usual;
 }
 
@@ -122,7 +155,7 @@ static void keep(search *s, size_t from, size_t to, size_t typical, bz_cut cut)
     cut.first = s->at + from;
     while (i < s->n_cuts && s->cuts[i].n != cut.n)
         i++;
-    if (i < s->n_cuts && !better(&cut, &s->cuts[i]))
+    if (i < s->n_cuts && (s->vary ? cut.alike <= s->cuts[i].alike : !better(&cut, &s->cuts[i])))
         return;
     cut.end = s->at[to];
     cut.typical = (uint32_t)(typical - from);
@@ -175,9 +208,13 @@ static void try_cut(search *s, bz_cut_origin origin)
         inside += w->between[s->at[i]] & BZ_BETWEEN_NONE;
     if (10 * inside > k * BZ_BETWEEN_NONE)
         return;
-    size_t last = length_of(s, k - 2), left = w->n - s->at[k - 1];
+    size_t last = length_of(s, k - 2), left = s->end - s->at[k - 1];
     bool whole = left >= last - last / 10 || ends_whole(s, last, left);
     s->at[k] = (uint32_t)(s->at[k - 1] + (left < last ? left : last));
+    if (s->vary || s->closed) { /* to the end of the recording, if that is the end of a step */
+        whole = s->closed || varied(s, s->at[k - 2], last, s->at[k - 1], left);
+        s->at[k] = whole ? (uint32_t)s->end : s->at[k];
+    }
     size_t pieces = whole ? k : k - 1, first = pieces, end = 0;
     bz_cut cut = {.origin = origin};
     memset(s->good, 0, k * sizeof *s->good);
@@ -216,7 +253,8 @@ static void try_cut(search *s, bz_cut_origin origin)
     }
     while (end < pieces && similar(s, end, typical))
         end++;
-    if (end == pieces && whole && !s->good[end - 1] && left > last) /* the last one is as long as most are */
+    if (end == pieces && whole && !s->good[end - 1] && left > last && !s->vary &&
+        !s->closed) /* the last one is as long as most are */
         s->at[k] = s->at[k - 1] + (uint32_t)(left < length_of(s, typical) ? left : length_of(s, typical));
     keep(s, first, end, typical, cut);
 }
@@ -245,7 +283,7 @@ static void cut_at_inputs(search *s)
     try_cut(s, BZ_CUT_INPUTS);
 }
 
-/* An iteration of training begins behind the update of the weights. */
+/* An iteration of training begins behind the update of the weights; what follows the last one is none. */
 static void cut_behind_updates(search *s)
 {
     const uint8_t *does = s->w->does;
@@ -259,7 +297,12 @@ static void cut_behind_updates(search *s)
         if (second < s->at[1] && alike(s, s->at[1] - second, second, s->at[1], second, &by))
             s->at[0] = s->at[1] - (uint32_t)second;
     }
+    for (size_t i = s->at[s->k - 1]; i < s->w->n && !(does[i] & BZ_DOES_OPTIMIZE); i++)
+        s->end = i + 1 == s->w->n ? s->at[--s->k] : s->end;
+    s->closed = does[s->end - 1] & BZ_DOES_OPTIMIZE;
     try_cut(s, BZ_CUT_WAITS);
+    s->closed = false;
+    s->end = s->w->n;
 }
 
 /* Between the launches of two graphs, or of a graph and a kernel, an iteration may begin. */
@@ -322,70 +365,7 @@ static void cut_at_symbols(search *s, const uint32_t *symbol, uint32_t n_symbols
 
 /* ---- pauses in turns ---- */
 
-static int by_pause(const void *a, const void *b)
-{
-    const int64_t *const *p = a, *const *q = b;
-    return **p != **q ? (**p > **q ? -1 : 1) : (*p > *q) - (*p < *q);
-}
-
-/* How many are at least as long as each pause: rank[i] of pause[i]; all of them, longest first. */
-static void rank_pauses(const int64_t *pause, size_t n, uint32_t *rank, int64_t *sorted)
-{
-    const int64_t **list = bz_alloc(n, sizeof *list);
-    for (size_t i = 0; i < n; i++)
-        list[i] = &pause[i];
-    qsort(list, n, sizeof *list, by_pause);
-    for (size_t i = n; i-- > 0;)
-        rank[list[i] - pause] = i + 1 < n && *list[i] == *list[i + 1] ? rank[list[i + 1] - pause] : (uint32_t)i + 1;
-    for (size_t i = 0; i < n; i++)
-        sorted[i] = *list[i];
-    free(list);
-}
-
-/* Logarithm of the number of ways to take k of n. */
-static double log_ways(double n, double k)
-{
-    return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1);
-}
-
-/* The host rests longer before each `turn`-th piece, from piece `*from` on, than before the others: the turn for which that is least by
- * chance. 0: none. `pause` [n]: before pieces 1 … n. */
-static size_t turn_of_rests(const int64_t *pause, size_t n, size_t *from)
-{
-    enum { STEPS = 50000000 };
-    size_t most = n / 2 < STEPS / n ? n / 2 : STEPS / n, best = 0;
-    double least = -log(TURNS_BY_CHANCE), tried = log((double)most * (double)most / 2 + 1);
-    uint32_t *rank = bz_alloc(n, sizeof *rank), *worst = bz_alloc(most + 1, sizeof *worst);
-    int64_t *sorted = bz_alloc(n, sizeof *sorted);
-    rank_pauses(pause, n, rank, sorted);
-    for (size_t turn = 2; turn <= most; turn++) {
-        memset(worst, 0, turn * sizeof *worst);
-        for (size_t i = 0; i < n; i++) {
-            uint32_t *w = &worst[(i + 1) % turn];
-            *w = rank[i] > *w ? rank[i] : *w;
-        }
-        for (size_t r = 0; r < turn; r++) {
-            size_t k = (n - (r ? r : turn)) / turn + 1; /* pieces r, r + turn, … but for piece 0 */
-            double chance = log_ways(worst[r], (double)k) - log_ways((double)n, (double)k) + tried;
-            bool whole = !r && k > 1 && worst[r] == k && (n + 1) % turn == 0;
-            if (whole &&
-                sorted[k - 1] / PAUSE_OUT_OF_LINE > sorted[k]) /* whole steps, and no pause is nearly as long */
-                chance -= tried + log(TURNS_BY_CHANCE);
-            if (chance < least) {
-                least = chance;
-                best = turn;
-                *from = r;
-            }
-        }
-    }
-    free(sorted);
-    free(worst);
-    free(rank);
-    return best;
-}
-
-/* Equal layers, between which the host rests no longer than between two launches, and steps, behind which it does something else: other
- * pauses are longer than these by chance, but not in turns. */
+/* Steps of equal layers, by the pauses between them. */
 static void cut_at_rests(search *s)
 {
     int64_t *pause = bz_alloc(s->w->n, sizeof *pause);
@@ -396,7 +376,7 @@ static void cut_at_rests(search *s)
             continue;
         for (size_t i = 0; i < n; i++)
             pause[i] = s->w->pause[cut.first[i + 1]];
-        if (!(turn = turn_of_rests(pause, n, &from)))
+        if (!(turn = bz_turn_of_rests(pause, n, &from)))
             continue;
         s->k = 0;
         for (size_t i = from; i < cut.n; i += turn)
@@ -496,12 +476,26 @@ static void count_all(search *s, bz_arena *scratch)
     }
 }
 
+/* Does something happen once in each piece? */
+static bool is_even(const search *s, const bz_cut *c, int what, double share)
+{
+    const uint32_t *count = s->count[what];
+    size_t behind = what == 1 || what == 2;
+    if (share < 0.9)
+        return false;
+    uint64_t all = count[c->end + behind] - count[c->first[0] + behind];
+    uint32_t from = c->first[c->typical];
+    uint64_t each = count[from + c->length + behind] - count[from + behind];
+    return each == 1 && 10 * all <= 11 * (uint64_t)c->n;
+}
+
 /* Is there a level that the host's doing tells? Then no longer marks are needed. */
 static bool is_told(const search *s)
 {
     for (int i = 0; i < s->n_cuts; i++) {
         const bz_cut *c = &s->cuts[i];
-        if ((c->inputs >= 0.9 || c->results >= 0.9 || c->optimizes >= 0.9) && c->covered * 5 >= s->w->n * 3)
+        if (c->covered * 10 >= s->w->n * 9 &&
+            (is_even(s, c, 0, c->inputs) || is_even(s, c, 1, c->results) || is_even(s, c, 3, c->optimizes)))
             return true;
     }
     return false;
@@ -516,10 +510,43 @@ static void cut_at_runs(search *s, bz_arena *scratch)
         cut_at_symbols(s, gram, widen(gram, w->n, width / 4, hash));
 }
 
+/* Embeddings are the first layer of a step, each of those that it has. */
+static void cut_at_lookups(search *s)
+{
+    enum { MOST = 8 };
+    const bz_work *w = s->w;
+    uint32_t tried[MOST];
+    int n = 0;
+    for (size_t i = 0; i < w->n && n < MOST; i++) {
+        bool known = !(w->does[i] & BZ_DOES_LOOK_UP);
+        for (int k = 0; k < n && !known; k++)
+            known = tried[k] == w->name[i];
+        if (known)
+            continue;
+        tried[n++] = w->name[i];
+        s->k = 0;
+        for (size_t k = i; k < w->n; k++)
+            if (w->name[k] == w->name[i] && (k == i || w->name[k - 1] != w->name[i]))
+                s->at[s->k++] = (uint32_t)k;
+        try_cut(s, BZ_CUT_SYMBOLS);
+    }
+}
+
+/* Marks that mean something cut steps that vary. */
+static void cut_varied(search *s)
+{
+    s->vary = true;
+    cut_at_inputs(s);
+    cut_where(s, BZ_CUT_WAITS, s->w->between, BZ_BETWEEN_RESULT);
+    cut_behind_updates(s);
+    cut_at_lookups(s);
+    s->vary = false;
+}
+
 int bz_find_cuts(const bz_work *w, bz_cut **cuts, bz_arena *arena)
 {
     bz_arena scratch = {0};
-    search s = {.w = w, .arena = arena, .tolerance = EVENTS_PER_DIFFERENCE};
+    search s = {.w = w, .end = w->n, .arena = arena, .tolerance = EVENTS_PER_DIFFERENCE};
     uint32_t most = w->n_exact > w->n_name ? w->n_exact : w->n_name;
     *cuts = NULL;
     if (w->n < 4 || w->n >= UINT32_MAX)
@@ -544,6 +571,8 @@ int bz_find_cuts(const bz_work *w, bz_cut **cuts, bz_arena *arena)
             cut_at_runs(&s, &scratch);
         s.tolerance = EVENTS_PER_DIFFERENCE_AGAIN;
     }
+    if (!is_told(&s))
+        cut_varied(&s);
     cut_at_rests(&s);
     if (s.n_cuts)
         qsort(s.cuts, (size_t)s.n_cuts, sizeof *s.cuts, by_count);

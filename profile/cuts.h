@@ -77,6 +77,10 @@ int bz_choose_cut(const bz_work *w, bz_cut **cuts, int *n, bool *sure, int *othe
 /* How often the places are read that come in turns, as weights do: in so many iterations. 1: each once. 0: nothing tells. places.c */
 uint32_t bz_turns_of_places(const bz_work *w);
 
+/* The host rests longer before each `turn`-th piece, from piece `*from` on, than before the others: the turn that is least likely by
+ * chance. 0: none. `pause` [n]: before pieces 1 … n. rests.c */
+size_t bz_turn_of_rests(const int64_t *pause, size_t n, size_t *from);
+
 /* Moves the pieces of a cut to where the host rests longest, if that stands out: there an iteration begins. Cuts at inputs, waits and
  * graphs stay. */
 void bz_cut_begins(const bz_work *w, bz_cut *c, bz_arena *arena);

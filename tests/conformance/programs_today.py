@@ -1,7 +1,8 @@
 """More programs that never ran: what people run today. Each class is a way in which a step is more, or less, than one pass of a network."""
 from programs import (ARGMAX, ATTENTION, CONV, ELEMENTWISE, EMBEDDING, NORM, OPTIMIZER, POOL, PRODUCTS, SOFTMAX, SPLIT, VECTORS, Program)
 
-CLASSES = ("accumulated", "pieces", "turns", "recurrent", "autograd", "bare", "bare rests", "modules", "beams")
+CLASSES = ("diffusion", "speculative", "pipeline", "accumulated", "experts", "pieces", "turns", "buckets", "dropped", "recurrent",
+           "autograd", "bare", "bare rests", "modules", "evaluated", "beams")
 ALL_TO_ALL = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)"
 ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
 TOP = "void at::native::sbtopk::gatherTopK<c10::Half, unsigned int, 2, false>(int)"

@@ -1,0 +1,68 @@
+/* Pauses of the host that come in turns: between equal layers it rests as long as between two launches, and behind a step it does something
+ * else. Other pauses are longer than these by chance, but not in turns. */
+#include "profile/constants.h"
+#include "profile/cuts.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int by_pause(const void *a, const void *b)
+{
+    const int64_t *const *p = a, *const *q = b;
+    return **p != **q ? (**p > **q ? -1 : 1) : (*p > *q) - (*p < *q);
+}
+
+/* How many are at least as long as each pause: rank[i] of pause[i]; all of them, longest first. */
+static void rank_pauses(const int64_t *pause, size_t n, uint32_t *rank, int64_t *sorted)
+{
+    const int64_t **list = bz_alloc(n, sizeof *list);
+    for (size_t i = 0; i < n; i++)
+        list[i] = &pause[i];
+    qsort(list, n, sizeof *list, by_pause);
+    for (size_t i = n; i-- > 0;)
+        rank[list[i] - pause] = i + 1 < n && *list[i] == *list[i + 1] ? rank[list[i + 1] - pause] : (uint32_t)i + 1;
+    for (size_t i = 0; i < n; i++)
+        sorted[i] = *list[i];
+    free(list);
+}
+
+/* Logarithm of the number of ways to take k of n. */
+static double log_ways(double n, double k)
+{
+    return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1);
+}
+
+size_t bz_turn_of_rests(const int64_t *pause, size_t n, size_t *from)
+{
+    enum { STEPS = 50000000 };
+    size_t most = n / 2 < STEPS / n ? n / 2 : STEPS / n, best = 0;
+    double least = -log(TURNS_BY_CHANCE), tried = log((double)most * (double)most / 2 + 1);
+    uint32_t *rank = bz_alloc(n, sizeof *rank), *worst = bz_alloc(most + 1, sizeof *worst);
+    int64_t *sorted = bz_alloc(n, sizeof *sorted);
+    rank_pauses(pause, n, rank, sorted);
+    for (size_t turn = 2; turn <= most; turn++) {
+        memset(worst, 0, turn * sizeof *worst);
+        for (size_t i = 0; i < n; i++) {
+            uint32_t *w = &worst[(i + 1) % turn];
+            *w = rank[i] > *w ? rank[i] : *w;
+        }
+        for (size_t r = 0; r < turn; r++) {
+            size_t k = (n - (r ? r : turn)) / turn + 1; /* pieces r, r + turn, … but for piece 0 */
+            double chance = log_ways(worst[r], (double)k) - log_ways((double)n, (double)k) + tried;
+            bool whole = !r && k > 1 && worst[r] == k && (n + 1) % turn == 0;
+            if (whole &&
+                sorted[k - 1] / PAUSE_OUT_OF_LINE > sorted[k]) /* whole steps, and no pause is nearly as long */
+                chance -= tried + log(TURNS_BY_CHANCE);
+            if (chance < least) {
+                least = chance;
+                best = turn;
+                *from = r;
+            }
+        }
+    }
+    free(sorted);
+    free(worst);
+    free(rank);
+    return best;
+}
