@@ -73,4 +73,8 @@ int bz_text_width(const char *s);
 /* Puts the text in at most `width` columns: where it is wider, "…" stands for its middle. */
 void bz_text_fit(bz_buf *out, const char *s, int width);
 
+/* Puts lines that are wider than `columns` as several, broken between words: behind the first they begin where the text behind a
+ * label does. Words in quotes stay together, and so do lines of code. */
+void bz_text_wrap(bz_buf *out, const char *text, int columns);
+
 #endif

@@ -49,6 +49,7 @@ typedef struct bz_job {
     char **argv;
     bz_list arguments; /* what is no option */
     bool json, csv;    /* --json, --csv, --db of commands that have them */
+    bool for_programs; /* what is printed is, without --json and --csv, too: no line is broken on a terminal */
     const char *db;
     bz_arena arena; /* of all that the command makes: what it opens is kept there, and ends with the call */
     int status;     /* what to exit with where all goes well: 0, unless `work` says otherwise */
@@ -113,6 +114,8 @@ void bz_warn(const bz_command *command, const char *fmt, ...) __attribute__((for
 
 /* Writes a result to stdout, or to `path` when it is not NULL; a full disk or closed pipe is an error. */
 int bz_output(const char *path, const bz_buf *text, bz_error *err);
+/* Writes text for people to stdout; on a terminal, lines that are wider than it are broken between words. */
+int bz_output_sentences(const bz_buf *text, bz_error *err);
 
 /* Runs the command that argv[1] names; "db ls" is the command named so where `name` is "db". `name` is NULL for the commands
  * of benanza itself; `about` is what all of them are for. */

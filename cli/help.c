@@ -4,19 +4,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { COLUMNS = 100 };
+/* Longer lines are hard to read, shorter ones have no room beside the options. */
+static int columns(void)
+{
+    int terminal = bz_screen_columns(STDOUT_FILENO);
+    return terminal && terminal < 100 ? (terminal > 60 ? terminal : 60) : 100;
+}
 
 /* Texts of options may have blanks or ends of lines between words: what is printed is filled to the width. */
 static void put_filled(const char *text, int indent, bz_buf *out)
 {
-    int at = indent;
+    int at = indent, all = columns();
     while (*text) {
         size_t n = strcspn(text, " \n");
         char word[256];
         snprintf(word, sizeof word, "%.*s", (int)n, text);
         int width = bz_text_width(word);
-        if (at > indent && at + 1 + width > COLUMNS) {
+        if (at > indent && at + 1 + width > all) {
             bz_buf_printf(out, "\n%*s", indent, "");
             at = indent;
         } else if (at > indent) {
@@ -106,6 +112,14 @@ void bz_help_options(const bz_command *command, bool shells, bz_buf *out)
                   (int)strcspn(command->name, " "), command->name);
 }
 
+static void put_summary(const char *name, int width, const char *summary, bz_buf *out)
+{
+    char line[256];
+    snprintf(line, sizeof line, "%.*s", (int)strcspn(summary, "\n"), summary);
+    bz_buf_printf(out, "  %-*s  ", width, name);
+    put_filled(line, width + 4, out);
+}
+
 void bz_help_commands(const char *name, const char *about, const bz_command *const *commands, int n, bool shells,
                       bz_buf *out)
 {
@@ -123,8 +137,7 @@ void bz_help_commands(const char *name, const char *about, const bz_command *con
         if (shells)
             put_offer(commands[i]->name + skip, NULL, commands[i]->summary, out);
         else
-            bz_buf_printf(out, "  %-*s  %.*s\n", (int)width, commands[i]->name + skip,
-                          (int)strcspn(commands[i]->summary, "\n"), commands[i]->summary);
+            put_summary(commands[i]->name + skip, (int)width, commands[i]->summary, out);
     if (!shells)
         bz_buf_printf(out, "\n'benanza %s%sCOMMAND --help' lists the options of a command.\n", of, space);
     if (!shells && !name)
@@ -197,10 +210,13 @@ static int print_script(void *job, bz_buf *out, bz_error *err)
     static const struct {
         const char *shell, *script;
     } SCRIPTS[] = {{"bash", bz_completion_bash}, {"zsh", bz_completion_zsh}, {"fish", bz_completion_fish}};
-    const bz_list *arguments = &((const bz_job *)job)->arguments;
+    const bz_list *arguments = &((bz_job *)job)->arguments;
+    ((bz_job *)job)->for_programs = true;
     for (size_t i = 0; i < sizeof SCRIPTS / sizeof *SCRIPTS; i++)
         if (arguments->n == 1 && !strcmp(arguments->item[0], SCRIPTS[i].shell))
             bz_buf_puts(out, SCRIPTS[i].script);
+    if (arguments->n == 1 && !out->len)
+        return bz_fail(err, BZ_USAGE, "takes bash, zsh or fish, not '%s'", arguments->item[0]);
     return out->len ? 0 : bz_fail(err, BZ_USAGE, "name a shell: bash, zsh or fish");
 }
 

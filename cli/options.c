@@ -196,7 +196,9 @@ static int help(const bz_command *command, bool shells, bz_error *err)
 {
     bz_buf out = {0};
     bz_help_options(command, shells, &out);
-    int rc = bz_output(NULL, &out, err);
+    if (!shells)
+        set_screen();
+    int rc = bz_output_sentences(&out, err);
     bz_buf_free(&out);
     return rc ? -1 : 1;
 }
@@ -327,6 +329,17 @@ int bz_output(const char *path, const bz_buf *text, bz_error *err)
     return 0;
 }
 
+int bz_output_sentences(const bz_buf *text, bz_error *err)
+{
+    int columns = bz_screen_now().columns;
+    bz_buf wrapped = {0};
+    if (columns)
+        bz_text_wrap(&wrapped, bz_buf_text(text), columns);
+    int rc = bz_output(NULL, columns ? &wrapped : text, err);
+    bz_buf_free(&wrapped);
+    return rc;
+}
+
 int bz_run_command(const bz_command *command, int argc, char **argv)
 {
     bz_job *job = bz_zeroed(1, command->size);
@@ -339,7 +352,10 @@ int bz_run_command(const bz_command *command, int argc, char **argv)
     job->argv = argv;
     int rc = parse(job, &err);
     if (!rc) {
-        rc = command->work(job, &out, &err) || (out.len && bz_output(NULL, &out, &err)) ? -1 : 0;
+        rc = command->work(job, &out, &err);
+        if (!rc && out.len)
+            rc = job->json || job->csv || job->for_programs ? bz_output(NULL, &out, &err)
+                                                            : bz_output_sentences(&out, &err);
         if (!rc && !job->status && command->judge)
             job->status = command->judge(job);
     }

@@ -191,7 +191,11 @@ static int profile(void *job, bz_buf *out, bz_error *err)
         return show(s, out, err);
     if (arguments->n && s->output)
         return capture(s, err);
-    return bz_fail(err, BZ_USAGE, "what to do? benanza profile show FILE..., or benanza profile -o FILE -- COMMAND...");
+    if (s->output)
+        return bz_fail(err, BZ_USAGE, "name the program to record: benanza profile -o FILE -- COMMAND...");
+    return bz_fail(
+        err, BZ_USAGE,
+        "name recordings: benanza profile show FILE..., or a program to record: benanza profile -o FILE -- COMMAND...");
 }
 
 const bz_command bz_command_profile =

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MOST = 32 };
 
@@ -17,10 +18,12 @@ static int print_help(const char *name, const char *about, const bz_command *con
     bz_buf out = {0};
     bz_error err;
     int status = asked ? BZ_OK : BZ_USAGE;
-    bz_help_commands(name, about, commands, n, asked && !strcmp(asked, BZ_HELP_FOR_SHELLS), &out);
+    bool shells = asked && !strcmp(asked, BZ_HELP_FOR_SHELLS);
+    bz_help_commands(name, about, commands, n, shells, &out);
+    bz_screen_set((bz_screen){.columns = shells ? 0 : bz_screen_columns(STDOUT_FILENO)});
     if (!asked)
         fputs(bz_buf_text(&out), stderr);
-    else if (bz_output(NULL, &out, &err))
+    else if (bz_output_sentences(&out, &err))
         status = bz_report_as(name, &err);
     bz_buf_free(&out);
     return status;
@@ -46,6 +49,7 @@ int bz_subcommands_run(const char *name, const char *about, const bz_command *co
         bz_fail(&err, BZ_USAGE, "there is no command '%s%s%s': did you mean %s%s%s?", of, space, argv[1], of, space,
                 meant);
     else
-        bz_fail(&err, BZ_USAGE, "there is no command '%s%s%s': see benanza %s%s--help", of, space, argv[1], of, space);
+        bz_fail(&err, BZ_USAGE, "there is no %s '%s%s%s': see benanza %s%s--help",
+                *argv[1] == '-' ? "option" : "command", of, space, argv[1], of, space);
     return bz_report_as(NULL, &err);
 }

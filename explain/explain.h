@@ -294,6 +294,7 @@ typedef struct bz_ladder {
                                      * framework's own time it is one graph's bound. NAN: no model's layers on a processor */
     const char *defect;      /* the goal is above what was measured: which, and the layers to suspect; else NULL */
     const char *foreign;     /* the recording is not of this model, or of other sizes: what tells so; else NULL */
+    const char *ran_on;      /* a processor or GPU, where the bound is for another one; else NULL */
     const char *framework;   /* that ran it: "PyTorch"; NULL where nothing tells */
     const bz_regret *regret; /* this and the next: NULL where nobody asked */
     const bz_alignment *alignment;

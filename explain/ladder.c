@@ -134,6 +134,16 @@ static void check_calls(making *m)
                                 bz_dtype_name(own), bz_dtype_name(dtype)));
 }
 
+/* What another machine did is no measure of this bound's. */
+static void check_machine(making *m, const char *ran, size_t n)
+{
+    const char *name = m->bound->facts->name;
+    if (!n || !*name || (strlen(name) >= n && !strncmp(name, ran, n)))
+        return;
+    m->l->ran_on = bz_arena_strn(m->arena, ran, n);
+    warn(m, bz_arena_printf(m->arena, "ran on %s, the bound is for %s: --system names another", m->l->ran_on, name));
+}
+
 static void check_system(making *m)
 {
     const char *gpu = bz_trace_told(m->trace, "gpu"), *threads = bz_trace_told(m->trace, "threads");
@@ -141,8 +151,11 @@ static void check_system(making *m)
     if (*facts->text && facts->gpu != m->l->on_device && (m->l->on_device || has_calls(m->trace, false)))
         warn(m, facts->gpu ? "ran on a processor, the bound is for a GPU: --system names another"
                            : "ran on a GPU, the bound is for a processor: --system names another");
-    if (gpu && facts->gpu && *facts->name && strncmp(facts->name, gpu, strlen(gpu)) != 0)
-        warn(m, bz_arena_printf(m->arena, "ran on %s, the bound is for %s", gpu, facts->name));
+    const char *cpu = bz_trace_told(m->trace, "cpu"); /* "AMD EPYC, 2 threads" */
+    if (facts->gpu && gpu)
+        check_machine(m, gpu, strlen(gpu));
+    else if (!facts->gpu && !m->l->on_device && cpu)
+        check_machine(m, cpu, strlen(cpu) - (strrchr(cpu, ',') ? strlen(strrchr(cpu, ',')) : 0));
     if (threads && atoi(threads) > 0 && atoi(threads) != m->bound->setting.threads)
         warn(m, bz_arena_printf(m->arena, "ran with %d threads, the bound is for %d: --threads %d", atoi(threads),
                                 m->bound->setting.threads, atoi(threads)));

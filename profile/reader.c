@@ -90,10 +90,11 @@ int bz_profile_read_stream(bz_trace *t, bz_stream *in, const bz_reader *reader, 
     if (!n)
         return bz_fail(err, BZ_BAD_INPUT, "%s: is empty: did the program that should write it end early?", in->path);
     if (!reader)
-        return bz_fail(err, BZ_BAD_INPUT,
-                       "%s: is no profile that is known here: give an Nsight Systems SQLite export, a cuDNN, cuBLAS or "
-                       "oneDNN log, a PyTorch or ONNX Runtime trace, or a file of benanza profile",
-                       in->path);
+        return bz_fail(
+            err, BZ_BAD_INPUT,
+            "%s: is no recording that benanza reads: give an Nsight Systems SQLite export, a cuDNN, cuBLAS or "
+            "oneDNN log, a PyTorch or ONNX Runtime trace, or a file of benanza profile",
+            in->path);
     uint32_t source = bz_trace_source(t, in->path, reader->format);
     t->source[source].log = reader->log;
     int64_t before = 0, after = 0;

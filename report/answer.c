@@ -77,6 +77,12 @@ static void put_profile(const bz_bound *b, const bz_ladder *l, bz_buf *out)
     } else if (!goal->enough) {
         bz_buf_printf(out, ": one iteration took %s; ", bz_units_time(latency, l->latency));
         put_unknown(b, goal, out);
+    } else if (
+        l->ran_on) { /* one number is of one machine, the other of another: their ratio says nothing of the program */
+        bz_buf_printf(out, ": one iteration took %s on ", bz_units_time(latency, l->latency));
+        bz_buf_clean(out, l->ran_on);
+        bz_buf_printf(out, "; on %s the libraries could do it in %s%s", b->facts->name, at_least(goal),
+                      bz_units_time(bound, goal->sequential));
     } else {
         bz_buf_printf(out, ": one iteration took %s; the libraries could do it in %s%s: %s%.3g × faster is possible",
                       bz_units_time(latency, l->latency), at_least(goal), bz_units_time(bound, goal->sequential),

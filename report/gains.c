@@ -131,6 +131,7 @@ static void put_fusion(const bz_analysis *a, bz_buf *out)
     bz_unit_text gain, parallel, text;
     bz_arena arena = {0};
     int modelled = 0, missing = 0;
+    bool recorded = false; /* a recording tells what its program fuses */
     if (!f) {
         bz_buf_puts(out, "\nfusion: --fuse tells what it would save\n");
         return;
@@ -142,6 +143,7 @@ static void put_fusion(const bz_analysis *a, bz_buf *out)
     else
         bz_buf_puts(out, "\nfusion: too little is priced to tell what it would save\n");
     for (int i = 0; i < f->n; i++) {
+        recorded |= f->row[i].fused >= 0;
         modelled += f->row[i].modelled;
         missing += f->row[i].missing;
     }
@@ -159,16 +161,18 @@ static void put_fusion(const bz_analysis *a, bz_buf *out)
         if (f->row[i].tried)
             put_not_fused(&f->row[i], out);
     bz_table *t = bz_table_new(&arena);
-    bz_table_columns(t,
-                     "pattern|>places|>in the cover|>fused already|>as written|>fused|>gain|>alone|>alone, parallel");
+    bz_table_columns(t, "pattern|>places|>in the cover|>as written|>fused|>gain|>alone|>alone, parallel");
+    if (recorded)
+        bz_table_columns(t, ">fused already");
     for (int i = 0; i < f->n && i < 12; i++) {
         const bz_fusion_row *r = &f->row[i];
         if (!(r->gain > 0) && !(r->alone > 0) && r->fused <= 0)
             continue;
-        BZ_ROW(t, BZ_SHOW(r->pattern), BZ_SHOW_INT(r->places), BZ_SHOW_INT(r->covered),
-               BZ_SHOW(r->fused < 0 ? "?" : bz_arena_printf(&arena, "%d", r->fused)), BZ_SHOW_TIME(r->written),
+        BZ_ROW(t, BZ_SHOW(r->pattern), BZ_SHOW_INT(r->places), BZ_SHOW_INT(r->covered), BZ_SHOW_TIME(r->written),
                BZ_SHOW_TIME(r->together), BZ_SHOW_TIME(r->gain), BZ_SHOW_TIME(r->alone),
                BZ_SHOW_TIME(r->alone_parallel));
+        if (recorded)
+            BZ_ROW(t, BZ_SHOW(r->fused < 0 ? "?" : bz_arena_printf(&arena, "%d", r->fused)));
     }
     if (bz_table_rows(t))
         bz_table_print(t, out);

@@ -168,6 +168,7 @@ static const bz_member LADDER[] = {
     BZ_MEMBER_AS(bz_ladder, without, "layers_at_bound_alone"),
     BZ_MEMBER(bz_ladder, defect),
     BZ_MEMBER(bz_ladder, foreign),
+    BZ_MEMBER(bz_ladder, ran_on),
     BZ_MEMBER_AT(bz_ladder, regret, "algorithms", REGRET),
 };
 

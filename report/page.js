@@ -179,7 +179,7 @@ function reasons(a, l) {
 function answer(a, l) {
   const p = el("p", { class: "answer" });
   const g = a.goal, strong = (t) => el("strong", {}, t);
-  if (l && known(l.latency)) p.append("One iteration took ", strong(time(l.latency)), g.enough && !l.defect && !l.foreign ? "; " : ". ");
+  if (l && known(l.latency)) p.append("One iteration took ", strong(time(l.latency)), g.enough && !l.defect && !l.foreign && !l.ran_on ? "; " : ". ");
   if (l && l.foreign) {
     p.append(`The recording does not fit the model: it ${l.foreign}.`);
   } else if (!g.enough) {
@@ -188,13 +188,15 @@ function answer(a, l) {
     if (known(g.hardware)) p.append("The hardware allows ", strong(time(g.hardware)), " at best (modelled).");
   } else if (l && l.defect) {
     p.append(`The bound does not hold: ${l.defect}.`);
+  } else if (l && known(l.latency) && l.ran_on) {
+    p.append(`It ran on ${l.ran_on}; on ${a.system} the libraries could do it in `, strong(bound(a, g.sequential, g.unpriced)), ".");
   } else if (l && known(l.latency)) {
     p.append("the libraries could do it in ", strong(bound(a, g.sequential, g.unpriced)), ": ", strong((g.unpriced ? "up to " : "") + l.speedup.toFixed(2) + " × faster"), " is possible. ");
     const why = reasons(a, l).sort((x, y) => y.seconds - x.seconds).slice(0, 3);
     if (why.length) p.append("What keeps it: ", why.map((w) => `${w.name} (${time(w.seconds)})`).join(", "), ".");
     else if (l.idle > 0 || l.excess > 0) p.append(`What keeps it: ${time(Math.max(0, l.idle))} outside of ${l.device ? "the device's work" : "library calls"}, ${time(Math.max(0, l.excess))} more work than the bound.`);
   } else {
-    p.append("The model could run in ", strong(bound(a, g.sequential, g.unpriced)), ` (${g.bound === "fused" ? "fused bound" : "bound as written"}), or `, strong(bound(a, g.parallel, g.unpriced)), " with everything independent at once. ");
+    p.append("The model could run in ", strong(bound(a, g.sequential, g.unpriced)), ` (${g.bound === "fused" ? "fused bound" : "bound as written"}), or `, strong(bound(a, g.parallel, g.unpriced)), " where independent layers run at the same time. ");
     const slow = a.layers.filter((x) => known(x.seconds)).sort((x, y) => y.seconds - x.seconds)[0];
     if (slow && a.sequential > 0) p.append(`Its slowest layer, ${slow.name}, takes ${percent(share(a, slow.seconds))} of the bound as written.`);
   }

@@ -69,19 +69,21 @@ void bz_counters_close(bz_counters *c)
             close(c->fd[i]);
 }
 
-void bz_counters_explain(char out[160])
+bool bz_counters_explain(char out[160])
 {
     int fd = open_event(EVENTS[0]);
+    bool forbidden = fd < 0 && (errno == EACCES || errno == EPERM);
     if (fd >= 0) {
         close(fd);
         snprintf(out, 160, "ok");
-    } else if (errno == EACCES || errno == EPERM) {
+    } else if (forbidden) {
         snprintf(out, 160, "not permitted: lower /proc/sys/kernel/perf_event_paranoid to 2 or less");
     } else if (errno == ENOENT || errno == EOPNOTSUPP || errno == ENODEV) {
         snprintf(out, 160, "this machine shows no hardware counters (as most virtual machines)");
     } else {
         snprintf(out, 160, "perf_event_open: %s", strerror(errno));
     }
+    return forbidden;
 }
 
 double bz_clock_probe(void)

@@ -3,6 +3,7 @@
 #define BZ_COUNTERS_H
 
 #include "runtime/runtime.h"
+#include <stdbool.h>
 
 typedef struct bz_counters {
     int fd[BZ_N_COUNTERS]; /* -1: this machine has not got it */
@@ -15,8 +16,8 @@ void bz_counters_start(bz_counters *c);
 void bz_counters_stop(bz_counters *c, double calls, double *value);
 void bz_counters_close(bz_counters *c);
 
-/* "ok", or one sentence why there are none. */
-void bz_counters_explain(char out[160]);
+/* "ok", or one sentence why there are none. True where the machine has them, and this user may not read them. */
+bool bz_counters_explain(char out[160]);
 
 /* Seconds that a fixed chain of dependent instructions takes now: cycles over frequency. */
 double bz_clock_probe(void);

@@ -22,13 +22,13 @@ ASK = [benanza, "analyze", case + "/branches.onnx", "--batch", "1", "--db", db, 
 COLOUR = re.compile("\033\\[[0-9]*m")
 
 
-def on_terminal(columns, *more, **env):
-    """What the command writes to a terminal of so many columns."""
+def on_terminal(columns, *more, ask=ASK, **env):
+    """What a command writes to a terminal of so many columns."""
     main, other = pty.openpty()
     fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     environment = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "TERM")}
     environment.update({"TERM": "xterm-256color"}, **env)
-    child = subprocess.Popen(ASK + list(more), stdout=other, stderr=subprocess.DEVNULL, env=environment)
+    child = subprocess.Popen(ask + list(more), stdout=other, stderr=subprocess.DEVNULL, env=environment)
     os.close(other)
     text = b""
     while True:
@@ -64,6 +64,18 @@ for columns in (100, 120, 140):
     assert len(shown) == 7, shown
     assert max(map(width, shown)) == columns, (columns, shown)
     assert "…" in "".join(shown) and key not in "".join(shown)
+
+# Sentences are broken between words, and nothing of them is lost. A command in quotes stays together; code is left as it is.
+for columns in (60, 80, 120):
+    narrow = COLOUR.sub("", on_terminal(columns))
+    assert max(map(width, narrow.split("\n"))) <= columns, narrow
+    assert narrow.split("\n\n")[0].split() == whole.split("\n\n")[0].split(), narrow
+
+for page in (["--help"], ["bound", "--help"], ["help", "words"]):
+    piped = subprocess.run([benanza] + page, check=True, capture_output=True, text=True).stdout
+    narrow = COLOUR.sub("", on_terminal(72, ask=[benanza] + page))
+    assert narrow.split() == piped.split() and max(map(width, narrow.split("\n"))) <= 72, narrow
+assert on_terminal(40, "--json") == subprocess.run(ASK + ["--json"], check=True, capture_output=True, text=True).stdout
 
 colours = on_terminal(100)
 assert colours.startswith("\033[1m"), colours[:40]

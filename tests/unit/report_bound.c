@@ -294,6 +294,7 @@ static void test_ladder(void **state)
 #define ON_GPU "ran on a GPU, the bound is for a processor"
 
 /* A program on a device is not held against a processor's bound without a word, nor the other way round. */
+static const char XEON[] = "{\"device\":\"cpu\",\"name\":\"Intel Xeon\"}";
 static const char H200[] = "{\"device\":\"gpu\",\"name\":\"NVIDIA H200\"}";
 
 static void test_ladder_of_machines(void **state)
@@ -304,7 +305,7 @@ static void test_ladder_of_machines(void **state)
         const char *operator;
         bool on_device;
         const char *warning; /* NULL: none */
-        const char *gpu;     /* that the recording names */
+        const char *machine; /* that the recording names */
     } CASES[] = {
         {"", BZ_LIBRARY_CUDNN, "", true, NULL, NULL},
         {CPU, BZ_LIBRARY_ONEDNN, "", false, NULL, NULL},
@@ -315,6 +316,9 @@ static void test_ladder_of_machines(void **state)
         {"{\"gpu\":\"V100\"}", BZ_LIBRARY_OTHER, "", false, NULL, NULL},
         {"{\"device\":\"gpu\"}", BZ_LIBRARY_CUDNN, "", true, NULL, NULL},
         {"{\"device\":\"gpu\"}", BZ_LIBRARY_BLAS, "", false, "ran on a processor, the bound is for a GPU", NULL},
+        {XEON, BZ_LIBRARY_ONEDNN, "", false, NULL, "Intel Xeon, 2 threads"},
+        {XEON, BZ_LIBRARY_ONEDNN, "", false, "ran on AMD EPYC, the bound is for Intel Xeon", "AMD EPYC, 2 threads"},
+        {CPU, BZ_LIBRARY_ONEDNN, "", false, NULL, "AMD EPYC, 2 threads"},
         {H200, BZ_LIBRARY_CUDNN, "", true, NULL, "NVIDIA H200"},
         {H200, BZ_LIBRARY_CUDNN, "", true, "ran on NVIDIA A100, the bound is for NVIDIA H200", "NVIDIA A100"}};
     world w;
@@ -327,8 +331,8 @@ static void test_ladder_of_machines(void **state)
         set_up(&w, 1);
         bz_bound b = bound(&w);
         b.facts = bz_system_facts_read(CASES[i].details, &w.arena);
-        if (CASES[i].gpu)
-            bz_trace_fact(t, "gpu", CASES[i].gpu);
+        if (CASES[i].machine)
+            bz_trace_fact(t, strstr(CASES[i].machine, "threads") ? "cpu" : "gpu", CASES[i].machine);
         for (size_t k = 0; k < calls->n; k++)
             calls->library[k] = CASES[i].library;
         bz_ladder_make(&b, t, "made up", &w.arena, &l);
@@ -337,6 +341,7 @@ static void test_ladder_of_machines(void **state)
         assert_true(l.on_device == CASES[i].on_device && told == (CASES[i].warning != NULL));
         if (told)
             assert_non_null(strstr(l.warning[0], CASES[i].warning));
+        assert_true((l.ran_on != NULL) == (told && CASES[i].machine));
         tear_down(&w);
         bz_trace_free(t);
     }
