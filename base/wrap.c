@@ -38,6 +38,9 @@ static size_t blanks(const char *s, size_t n)
 /* Where the lines behind the first begin: below the text that follows a label, as in "cpu   AMD EPYC". */
 static int indent_of(const char *s, size_t n, int columns)
 {
+    size_t colour = n && *s == '\033' ? strcspn(s, "m") + 1 : 0; /* the end of the line above's */
+    s += colour;
+    n -= colour;
     size_t lead = blanks(s, n), at = lead;
     int indent = (int)lead + (n > lead + 2 && s[lead + 1] == '.' && s[lead + 2] == ' ' ? 3 : 2);
     while (at < n) {

@@ -81,7 +81,7 @@ colours = on_terminal(100)
 assert colours.startswith("\033[1m"), colours[:40]
 assert COLOUR.sub("", on_terminal(100, "--wide")) == whole
 for plain in (on_terminal(100, NO_COLOR="1"), on_terminal(100, TERM="dumb"), on_terminal(100, "--color", "never")):
-    assert plain == COLOUR.sub("", colours)
+    assert plain == COLOUR.sub("", colours), (plain, colours)
 piped = subprocess.run(ASK + ["--color=always"], check=True, capture_output=True, text=True).stdout
 assert piped != whole and COLOUR.sub("", piped) == whole
 
