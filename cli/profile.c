@@ -123,6 +123,7 @@ static int capture(profile_job *s, bz_error *err)
     bz_capture_options options = {.backtrace = s->backtrace,
                                   .logs = s->logs,
                                   .nsys = s->nsys,
+                                  .memory = s->memory,
                                   .limit = s->limit << 20,
                                   .iterations = s->iterations};
     int rc = check_output(s->output, s->force, err);
@@ -166,6 +167,7 @@ static const bz_option OPTIONS[] = {
     BZ_FLAG("backtrace", profile_job, backtrace, "record which lines of the program, C or Python, made each call"),
     BZ_FLAG("levels", profile_job, levels,
             "run the program three times, alone, with calls, and with callers, and say what recording costs"),
+    BZ_FLAG("memory", profile_job, memory, "record the aligned memory that the program takes, as for tensors"),
     BZ_COUNT("limit", profile_job, limit, "MB", "record at most MB megabytes for each process (256)"),
     BZ_FLAG("logs", profile_job, logs, "switch the logs of cuDNN and cuBLAS on, and read them too"),
     BZ_FLAG("nsys", profile_job, nsys, "record with Nsight Systems, which must be installed"),

@@ -18,7 +18,7 @@ typedef struct profile_job {
     const char *output, *trace, *iterations, *table, *range, *against;
     int64_t top; /* -1: as many as are usual */
     int64_t limit;
-    bool backtrace, logs, nsys, levels, force;
+    bool backtrace, memory, logs, nsys, levels, force;
 } profile_job;
 
 /* The command's part for recordings that are there already: "show" or "tables", then the files. */

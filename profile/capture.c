@@ -67,6 +67,10 @@ static void set_preload(const char *folder, const char *library, const bz_captur
     char text[PATH_MAX * 2];
     const char *before = getenv("LD_PRELOAD");
     snprintf(text, sizeof text, "%s%s%s", library, before && *before ? ":" : "", before ? before : "");
+    if (o->memory) { /* beside the library that is preloaded */
+        size_t n = strlen(text), folder_length = (size_t)(strrchr(library, '/') - library);
+        snprintf(text + n, sizeof text - n, ":%.*s/libbenanza-memory.so", (int)folder_length, library);
+    }
     setenv("LD_PRELOAD", text, 1);
     setenv("BENANZA_CAPTURE_DIR", folder, 1);
     set_flag("BENANZA_CAPTURE_BACKTRACE", o->backtrace);

@@ -32,6 +32,7 @@ static const struct {
     {"stream", A_NUMBER, NULL, offsetof(bz_chrome_event, stream)},
     {"bytes", A_NUMBER, NULL, offsetof(bz_chrome_event, bytes)},
     {"Bytes", A_NUMBER, NULL, offsetof(bz_chrome_event, bytes)},
+    {"Addr", A_NUMBER, NULL, offsetof(bz_chrome_event, address)},
     {"est. achieved occupancy %", A_NUMBER, NULL, offsetof(bz_chrome_event, occupancy)},
     {"registers per thread", A_NUMBER, NULL, offsetof(bz_chrome_event, registers)},
     {"shared memory", A_NUMBER, NULL, offsetof(bz_chrome_event, shared)},

@@ -13,8 +13,8 @@ typedef struct {
     int64_t process, thread;
     uint32_t thread_name; /* of a thread that has no number */
     int64_t start, duration;
-    int64_t occupancy, correlation, external, device, context, stream, bytes, registers, shared, graph, waited_record,
-        waited_stream; /* device, both streams: or BZ_CHROME_ABSENT */
+    int64_t occupancy, correlation, external, device, context, stream, bytes, address, registers, shared, graph,
+        waited_record, waited_stream; /* device, both streams: or BZ_CHROME_ABSENT */
     uint32_t grid[3], block[3];
     uint32_t label, operator; /* args.name, args.op_name */
     int threads;              /* that ONNX Runtime had for the node; 0 unknown */

@@ -248,6 +248,7 @@ void bz_chrome_event_end(bz_chrome_events *r)
             size_t mark =
                 bz_trace_add(r->t, BZ_EVENT_RANGE, r->e.start, r->e.start, r->e.name, lane_of(r, BZ_EVENT_RANGE));
             r->t->event[BZ_EVENT_RANGE].bytes[mark] = r->e.bytes;
+            r->t->event[BZ_EVENT_RANGE].address[mark] = r->e.address;
         }
         break;
     case 'M':

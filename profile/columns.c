@@ -36,6 +36,7 @@ const bz_column BZ_COLUMNS[] = {
     COLUMN(shared_dynamic, KIND(KERNEL)),
     COLUMN(graph, DEVICE),
     COLUMN(bytes, KIND(COPY) | KIND(MEMSET) | KIND(RANGE)),
+    COLUMN(address, KIND(RANGE)),
     COLUMN(occupancy, KIND(KERNEL)),
     COLUMN(waited_record, KIND(SYNC)),
     COLUMN(waited_stream, KIND(SYNC)),

@@ -131,7 +131,7 @@ int bz_profile_levels(bz_trace *t, char *const argv[], const bz_capture_options 
     bz_trace *run[LEVELS];
     int rc = 0, status[LEVELS] = {0};
     o[ALONE].marks_only = o[CALLS].host_only = o[EVERYTHING].backtrace = true;
-    o[ALONE].backtrace = o[ALONE].logs = o[ALONE].nsys = o[CALLS].backtrace = o[CALLS].nsys = false;
+    o[ALONE].memory = o[ALONE].backtrace = o[ALONE].logs = o[ALONE].nsys = o[CALLS].backtrace = o[CALLS].nsys = false;
     for (int i = 0; i < LEVELS; i++)
         run[i] = bz_trace_new();
     /* the deepest first: it is the one that may be refused, and the first run pays for cold files */

@@ -90,8 +90,9 @@ typedef struct bz_events {
     uint32_t *registers, *shared_static, *shared_dynamic; /* kernel */
     uint32_t *
         occupancy; /* kernel: 1 + the share of a multiprocessor's warps that it reached, in percent, as its profiler estimates; 0: not told */
-    uint32_t *graph; /* device kinds: CUDA graph it ran in; 0 none */
-    int64_t *bytes;  /* copy, memset; range: memory that a mark says was allocated, below 0 freed */
+    uint32_t *graph;  /* device kinds: CUDA graph it ran in; 0 none */
+    int64_t *bytes;   /* copy, memset; range: memory that a mark says was allocated, below 0 freed */
+    int64_t *address; /* range: of that memory; 0: not told */
     uint32_t *waited_record,
         *waited_stream; /* sync, by an event of a stream: correlation of the call that recorded that event,
                                                 and 1 + the stream; 0: not told */
@@ -207,6 +208,7 @@ typedef struct bz_capture_options {
     bool backtrace;         /* a back-trace per call, native and Python: costs some µs each */
     bool marks_only;        /* only the program's own marks: next to no overhead */
     bool host_only;         /* no CUPTI: library calls and marks */
+    bool memory;            /* aligned memory that the program takes and gives back */
     bool logs;              /* switch the logs of cuDNN and cuBLAS on */
     bool nsys;              /* run the program under Nsight Systems */
     int64_t limit;          /* bytes of recording per process */
@@ -551,6 +553,7 @@ int bz_trace_perfetto(const bz_trace *t, const char *path, bz_error *err);
 
 /* A new row, all zero but for start and end; fill the columns at the returned index. */
 size_t bz_trace_add(bz_trace *t, bz_event_kind kind, int64_t start, int64_t end, uint32_t name, uint32_t lane);
+void bz_trace_memory(bz_trace *t, int64_t at, int64_t bytes, int64_t address, uint32_t lane); /* a mark "[memory]" */
 uint32_t bz_trace_intern(bz_trace *t, const char *s, size_t n);
 uint32_t bz_trace_text(bz_trace *t, const char *s); /* NULL is "" */
 uint32_t bz_trace_source(bz_trace *t, const char *path, const char *format);

@@ -163,6 +163,14 @@ static void read_range(reader *r, const void *record, size_t size)
                  bz_trace_thread(r->t, r->source, r->h.process, v->thread));
 }
 
+static void read_memory(reader *r, const void *record, size_t size)
+{
+    const bz_spool_memory *v = record;
+    (void)size;
+    bz_trace_memory(r->t, wall(r, v->at), v->bytes, (int64_t)v->address,
+                    bz_trace_thread(r->t, r->source, r->h.process, v->thread));
+}
+
 /* ---- CUPTI's activities ---- */
 
 static uint32_t stream_of(reader *r, uint32_t device, uint32_t context, uint32_t stream)
@@ -271,6 +279,7 @@ static const struct {
     [BZ_SPOOL_OVERHEAD] = {sizeof(bz_spool_overhead), read_overhead},
     [BZ_SPOOL_NOTE] = {sizeof(bz_spool_text), read_note},
     [BZ_SPOOL_FACT] = {sizeof(bz_spool_text), read_fact},
+    [BZ_SPOOL_MEMORY] = {sizeof(bz_spool_memory), read_memory},
 };
 
 static void read_record(reader *r, const bz_spool_record *head, size_t size)

@@ -22,6 +22,7 @@ typedef enum {
     BZ_SPOOL_OVERHEAD,
     BZ_SPOOL_NOTE, /* what the recording does not cover; flags: bz_coverage_level */
     BZ_SPOOL_FACT,
+    BZ_SPOOL_MEMORY,
     BZ_SPOOL_TYPES
 } bz_spool_type;
 #define BZ_SPOOL_PENDING 0x80000000u                /* in `size`: being written, or cut off by a crash */
@@ -71,6 +72,13 @@ typedef struct bz_spool_mark {
     int64_t at;
     uint32_t thread, end; /* end: 1 where an iteration ends */
 } bz_spool_mark;
+
+typedef struct bz_spool_memory {
+    bz_spool_record head;
+    int64_t at, bytes; /* below 0: given back */
+    uint64_t address;
+    uint32_t thread, unused;
+} bz_spool_memory;
 
 typedef struct bz_spool_stack {
     bz_spool_record head;

@@ -78,8 +78,11 @@ static const bz_field API[] = {
     END,
 };
 static const bz_field LIBRARY[] = {TIMES, {"nameId", NULL, AT(name), BZ_CELL_STRING_ID, true, false}, END};
-static const bz_field NVTX[] = {
-    TIMES, {"text", NULL, AT(name), BZ_CELL_TEXT, false, false}, INT64("allocatedBytes", bytes), END};
+static const bz_field NVTX[] = {TIMES,
+                                {"text", NULL, AT(name), BZ_CELL_TEXT, false, false},
+                                INT64("allocatedBytes", bytes),
+                                INT64("address", address),
+                                END};
 static const bz_field OVERHEAD[] = {
     TIMES,
     STRING("nameId", name),

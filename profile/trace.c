@@ -110,6 +110,13 @@ size_t bz_trace_add_rows(bz_trace *t, bz_event_kind kind, const int64_t *start, 
     return first;
 }
 
+void bz_trace_memory(bz_trace *t, int64_t at, int64_t bytes, int64_t address, uint32_t lane)
+{
+    size_t i = bz_trace_add(t, BZ_EVENT_RANGE, at, at, bz_trace_text(t, "[memory]"), lane);
+    t->event[BZ_EVENT_RANGE].bytes[i] = bytes;
+    t->event[BZ_EVENT_RANGE].address[i] = address;
+}
+
 size_t bz_trace_add(bz_trace *t, bz_event_kind kind, int64_t start, int64_t end, uint32_t name, uint32_t lane)
 {
     size_t i = bz_trace_add_rows(t, kind, &start, &end, 1, lane);

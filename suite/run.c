@@ -53,8 +53,8 @@ int bz_suite_run(const bz_suite *suite, const bz_suite_entry *e, const bz_suite_
     bz_arena arena = {0};
     bz_trace *t = bz_trace_new();
     int status = 0;
-    int rc = bz_profile_levels(t, command_of(e, o, batch, &arena), &(bz_capture_options){.limit = INT64_C(256) << 20},
-                               &status, err);
+    int rc = bz_profile_levels(t, command_of(e, o, batch, &arena),
+                               &(bz_capture_options){.memory = true, .limit = INT64_C(256) << 20}, &status, err);
     if (!rc && status)
         rc = bz_fail(err, BZ_FAILED, "the program ended with status %d: it says above why", status);
     if (!rc && !t->n_iterations)

@@ -294,6 +294,14 @@ static const bz_sheet_column TRAINING_KERNELS[] = {{"recording", "recording", BZ
                                                    {"flops_rate", "operations a second", BZ_SHEET_LARGE},
                                                    {"peak_share", "of the peak", BZ_SHEET_SHARE},
                                                    END};
+static const bz_sheet_column TRAINING_MEMORY[] = {{"recording", "recording", BZ_SHEET_TEXT},
+                                                  {"class", "for", BZ_SHEET_TEXT},
+                                                  {"blocks", "blocks at the peak", BZ_SHEET_COUNT},
+                                                  {"at_peak", "at the peak", BZ_SHEET_BYTES},
+                                                  {"at_peak_pages", "in pages of 4 KiB", BZ_SHEET_BYTES},
+                                                  {"share", "of the peak", BZ_SHEET_SHARE},
+                                                  {"most", "at most", BZ_SHEET_BYTES},
+                                                  END};
 static const bz_sheet_column TRAINING_CHECKS[] = {{"check", "observed elsewhere", BZ_SHEET_TEXT},
                                                   {"verdict", "here", BZ_SHEET_TEXT},
                                                   {"found", "found", BZ_SHEET_SHARE},
@@ -410,6 +418,11 @@ const bz_table_kind bz_table_list[] = {
      "The five longest kernels that do fewer operations a second than all together; work that no operator tells counts "
      "as none.",
      "TBD: M4", TRAINING_KERNELS, fill_training_kernels, false},
+    {"training-memory", "Memory of the training run",
+     "A row for each class of memory in the stable phase, by when blocks are taken and given back, where allocations "
+     "were recorded: at the moment when most is taken in all, requested and rounded to pages, and the most of each "
+     "class whenever that is. Weights and data were there before the first iteration.",
+     "TBD: M6", TRAINING_MEMORY, fill_training_memory, false},
     {"training-checks", "What was observed of other training runs",
      "A row for each observation of TBD: whether it holds here.", "TBD: observations", TRAINING_CHECKS,
      fill_training_checks, false},

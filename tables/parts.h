@@ -117,6 +117,7 @@ void fill_critical_events(bz_tables *m, bz_sheet *s);
 void fill_critical_steps(bz_tables *m, bz_sheet *s);
 void fill_training(bz_tables *m, bz_sheet *s);
 void fill_training_kernels(bz_tables *m, bz_sheet *s);
+void fill_training_memory(bz_tables *m, bz_sheet *s);
 void fill_training_checks(bz_tables *m, bz_sheet *s);
 
 #endif

@@ -386,6 +386,11 @@ static void add_candidates(const training_run *r, const char *which, bz_sheet *s
     free(list);
 }
 
+void fill_training_memory(bz_tables *m, bz_sheet *s)
+{
+    for_both(m, s, training_add_memory);
+}
+
 void fill_training_kernels(bz_tables *m, bz_sheet *s)
 {
     for_both(m, s, add_candidates);
