@@ -3,6 +3,7 @@
 #include "base/sort.h"
 
 #include "predict/neighbours.h"
+#include "predict/predictor.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -120,7 +121,8 @@ bz_kinship *bz_kinships_without(const bz_samples *s, bz_arena *arena)
     return kinship;
 }
 
-static void leave_systems(evaluating *e, const bz_kinship *kinship)
+/* `trained`: by what was learned alone, as a set of --train is used without the records behind it. */
+static void leave_systems(evaluating *e, const bz_kinship *kinship, bool trained)
 {
     const bz_samples *s = e->s;
     bool use[BZ_NEIGHBOURS], few = e->out->few.share > 0 || e->out->few.seconds > 0;
@@ -130,6 +132,8 @@ static void leave_systems(evaluating *e, const bz_kinship *kinship)
         if (!others_of(s, d, use) || records(s, d) < FEW_RECORDS)
             continue;
         bz_predictor *p = bz_predictor_new(s, use, NULL, kinship + (size_t)d * BZ_GROUPS);
+        if (trained)
+            p->samples = NULL;
         bz_aim *a = bz_predictor_aim(p, &s->machine[d], NULL, -1, NULL);
         if (few) {
             double took;
@@ -171,7 +175,7 @@ bool bz_judge_can(const bz_workload *work, int n, bz_leave leave)
 {
     int *number = bz_alloc((size_t)n + 1, sizeof *number), folds = number_folds(work, n, leave, number);
     free(number);
-    return leave == BZ_LEAVE_SYSTEM || folds >= (leave == BZ_LEAVE_BOTH ? THIRDS : 2);
+    return leave == BZ_LEAVE_SYSTEM || leave == BZ_LEAVE_TRAINED || folds >= (leave == BZ_LEAVE_BOTH ? THIRDS : 2);
 }
 
 /* Problems of workloads outside of a fold are known, those of the fold alone are not. in[i]: it has the problem. */
@@ -234,8 +238,8 @@ static void leave_out(evaluating *e, bz_leave leave, const bz_kinship *kinship)
 {
     bool *known = bz_alloc((size_t)e->s->n + 1, sizeof *known), *in = bz_alloc((size_t)e->s->n + 1, sizeof *in);
     int *number = bz_alloc((size_t)e->n + 1, sizeof *number), folds = number_folds(e->work, e->n, leave, number);
-    if (leave == BZ_LEAVE_SYSTEM)
-        leave_systems(e, kinship);
+    if (leave == BZ_LEAVE_SYSTEM || leave == BZ_LEAVE_TRAINED)
+        leave_systems(e, kinship, leave == BZ_LEAVE_TRAINED);
     else if (leave == BZ_LEAVE_BOTH)
         leave_both(e, number, known, in);
     else
@@ -504,7 +508,8 @@ static void sum_up(evaluating *e, bool scalings)
 int bz_judge(const bz_samples *s, const bz_workload *work, int n, bz_leave leave, bz_few few, const bz_kinship *kinship,
              bz_arena *arena, bz_judgement *out, bz_error *err)
 {
-    static const char *const LEFT[] = {"system", "network", "batch", "system and a third of the networks"};
+    static const char *const LEFT[] = {"system", "network", "batch", "system and a third of the networks",
+                                       "system and all records but what --train keeps"};
     int planes = leave == BZ_LEAVE_BOTH ? THIRDS : 1;
     size_t room = (size_t)planes * (size_t)s->n * (size_t)s->machines + 1, totals = (size_t)n * (size_t)s->machines + 1;
     *out = (bz_judgement){.left_out = LEFT[leave], .samples = s, .few = few, .spent = NAN};
@@ -526,7 +531,7 @@ int bz_judge(const bz_samples *s, const bz_workload *work, int n, bz_leave leave
     for (size_t i = 0; i < room; i++)
         e.told[i] = NAN;
     leave_out(&e, leave, kinship);
-    sum_up(&e, leave == BZ_LEAVE_SYSTEM || leave == BZ_LEAVE_BOTH);
+    sum_up(&e, leave != BZ_LEAVE_NETWORK && leave != BZ_LEAVE_BATCH);
     rank(&e);
     intervals(&e);
     free(e.plane), free(e.told), free(e.spread), free(e.score), free(e.judged);
@@ -560,7 +565,7 @@ int bz_judge_all(const bz_samples *s, const char *const *path, int n_paths, cons
     }
     round->pairs = bz_judge_pairs(s, work, n, kinship, arena, &round->pair);
     for (bz_leave leave = BZ_LEAVE_NETWORK; leave < BZ_LEAVE_N; leave++)
-        if (bz_judge_can(work, n, leave) && bz_judge(s, work, n, leave, FEW[0], NULL, arena, &round[rounds++], err))
+        if (bz_judge_can(work, n, leave) && bz_judge(s, work, n, leave, FEW[0], kinship, arena, &round[rounds++], err))
             return -1;
     *n_out = rounds;
     return 0;

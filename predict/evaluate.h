@@ -60,7 +60,7 @@ typedef struct bz_pair {
 } bz_pair;
 
 typedef struct bz_judgement {
-    const char *left_out; /* "system", "network", "batch", "system and a third of the networks" */
+    const char *left_out; /* "system", "network", "batch", "system and a third of the networks" … */
     const bz_samples *samples;
     bz_error_sum all, *machine, *network, *kind;
     int machines, networks, kinds;
@@ -74,9 +74,16 @@ typedef struct bz_judgement {
     int points;
 } bz_judgement;
 
-/* BOTH: a system and a third of the networks together, as somebody meets it who has neither. Whatever is left out, nothing that predicts it was
+/* TRAINED: a system, and whatever its prediction does not find in a set of --train. BOTH: a system and a third of the networks together, as somebody meets it who has neither. Whatever is left out, nothing that predicts it was
  * chosen or learned by it. */
-typedef enum { BZ_LEAVE_SYSTEM, BZ_LEAVE_NETWORK, BZ_LEAVE_BATCH, BZ_LEAVE_BOTH, BZ_LEAVE_N } bz_leave;
+typedef enum {
+    BZ_LEAVE_SYSTEM,
+    BZ_LEAVE_NETWORK,
+    BZ_LEAVE_BATCH,
+    BZ_LEAVE_BOTH,
+    BZ_LEAVE_TRAINED,
+    BZ_LEAVE_N
+} bz_leave;
 /* Whether others remain to learn from. */
 bool bz_judge_can(const bz_workload *work, int n, bz_leave leave);
 

@@ -90,18 +90,27 @@ static int pick(const bz_learned *l, const bz_shape *const *shape, int n, double
     return m;
 }
 
-/* The normal equations of the rows that machine `j` has: K'K + noise K. */
-static void normal(const double *k, const int *point, int n, int m, const double *y, int machines, int j, double noise,
+/* The normal equations of rows i that have a value y[i * stride]: K'K + noise K. */
+static void normal(const double *k, const int *point, int n, int m, const double *y, int stride, double noise,
                    double *a)
 {
+    enum { ROWS = 4 }; /* added in one pass over the matrix, which is larger than the near caches */
+    static const double ZERO[POINTS];
+    const double *row[ROWS];
+    int taken = 0;
     memset(a, 0, (size_t)m * (size_t)m * sizeof *a);
-    for (int i = 0; i < n; i++) {
-        const double *row = k + (size_t)i * POINTS;
-        if (isnan(y[(size_t)i * (size_t)machines + (size_t)j]))
+    for (int i = 0; i < n || taken; i++) {
+        if (i < n && isnan(y[(size_t)i * (size_t)stride]))
             continue;
-        for (int p = 0; p < m; p++)
+        row[taken++] = i < n ? k + (size_t)i * POINTS : ZERO;
+        if (taken < ROWS)
+            continue;
+        taken = 0;
+        for (int p = 0; p < m; p++) {
+            double *at = a + (size_t)p * (size_t)m;
             for (int q = 0; q <= p; q++)
-                a[(size_t)p * (size_t)m + (size_t)q] += row[p] * row[q];
+                at[q] += row[0][p] * row[0][q] + row[1][p] * row[1][q] + row[2][p] * row[2][q] + row[3][p] * row[3][q];
+        }
     }
     double scale = 0;
     for (int p = 0; p < m; p++)
@@ -131,6 +140,45 @@ static double mean_of(const double *y, int n, int machines, int j, int *count)
     return *count ? sum / *count : 0;
 }
 
+/* Weights of the points for rows i with a value y[i * stride] - mean - common[i]. `a` has the factor. */
+static void solve(const double *a, const double *k, int n, int m, const double *y, int stride, double mean,
+                  const double *common, double *b)
+{
+    memset(b, 0, (size_t)m * sizeof *b);
+    for (int i = 0; i < n; i++) {
+        double v = y[(size_t)i * (size_t)stride] - mean - (common ? common[i] : 0);
+        for (int p = 0; p < m && !isnan(v); p++)
+            b[p] += k[(size_t)i * POINTS + (size_t)p] * v;
+    }
+    bz_cholesky_solve(a, m, b);
+}
+
+/* What machines have in common at each shape, smoothed: weights in b[m], values in common[n]. */
+static void learn_common(const bz_learned *l, const double *k, const int *point, int n, const double *y, double noise,
+                         double *a, double *b, double *common)
+{
+    int m = l->n;
+    for (int i = 0; i < n; i++) {
+        double sum = 0;
+        int count = 0;
+        for (int j = 0; j < l->machines; j++)
+            if (!isnan(y[i * l->machines + j]))
+                sum += y[i * l->machines + j] - l->mean[j], count++;
+        common[i] = count ? sum / count : NAN;
+    }
+    normal(k, point, n, m, common, 1, noise, a);
+    if (bz_cholesky(a, m))
+        solve(a, k, n, m, common, 1, 0, NULL, b);
+    else
+        memset(b, 0, (size_t)m * sizeof *b);
+    for (int i = 0; i < n; i++) {
+        common[i] = 0;
+        for (int p = 0; p < m; p++)
+            common[i] += k[(size_t)i * POINTS + (size_t)p] * b[p];
+    }
+}
+
+/* First what machines have in common, then by what each differs from that: where a machine was never asked, it is like the others. */
 void bz_learned_fit(const bz_shape *const *shape, const double *y, int n, int machines, const double *mean,
                     double constant, double noise, bz_arena *arena, bz_learned *out)
 {
@@ -140,10 +188,11 @@ void bz_learned_fit(const bz_shape *const *shape, const double *y, int n, int ma
                         .constant = constant};
     if (!n)
         return;
-    double *k = bz_alloc((size_t)n * POINTS, sizeof *k);
+    double *k = bz_alloc((size_t)n * POINTS, sizeof *k), *common = bz_zeroed((size_t)n, sizeof *common);
     int *point = bz_alloc(POINTS, sizeof *point), factored = -1;
     int m = out->n = pick(out, shape, n, k, point);
-    double *a = bz_alloc((size_t)m * (size_t)m, sizeof *a), *b = bz_alloc((size_t)m, sizeof *b);
+    double *a = bz_alloc((size_t)m * (size_t)m, sizeof *a), *b = bz_alloc((size_t)m, sizeof *b),
+           *shared = bz_zeroed((size_t)m, sizeof *shared);
     out->point = BZ_NEW(arena, const bz_shape *, m);
     out->weight = BZ_NEW(arena, double, (size_t)m *(size_t)machines);
     for (int p = 0; p < m; p++)
@@ -151,25 +200,24 @@ void bz_learned_fit(const bz_shape *const *shape, const double *y, int n, int ma
     for (int j = 0; j < machines; j++) {
         double own = mean_of(y, n, machines, j, &out->trained[j]);
         out->mean[j] = mean ? mean[j] : own;
+    }
+    if (machines > 1)
+        learn_common(out, k, point, n, y, noise, a, shared, common);
+    for (int j = 0; j < machines; j++) {
         if (!out->trained[j])
             continue;
         if (factored < 0 || !same_rows(y, n, machines, factored, j)) {
-            normal(k, point, n, m, y, machines, j, noise, a);
+            normal(k, point, n, m, y + j, machines, noise, a);
             factored = bz_cholesky(a, m) ? j : -1;
         }
         memset(b, 0, (size_t)m * sizeof *b);
-        for (int i = 0; i < n; i++)
-            for (int p = 0; p < m && !isnan(y[i * machines + j]); p++)
-                b[p] += k[(size_t)i * POINTS + (size_t)p] * (y[i * machines + j] - out->mean[j]);
         if (factored >= 0)
-            bz_cholesky_solve(a, m, b);
-        for (int p = 0; p < m && factored >= 0; p++)
-            out->weight[p * machines + j] = b[p];
+            solve(a, k, n, m, y + j, machines, out->mean[j], common, b);
+        for (int p = 0; p < m; p++)
+            out->weight[p * machines + j] = shared[p] + b[p];
     }
-    free(k);
-    free(point);
-    free(a);
-    free(b);
+    free(k), free(common), free(point);
+    free(a), free(b), free(shared);
 }
 
 void bz_learned_at(const bz_learned *l, const bz_shape *s, double *out)
