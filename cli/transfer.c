@@ -17,6 +17,8 @@ typedef struct transfer_job {
     bz_setting setting;
     bz_perfdb *db;
     const bz_system *system;
+    const bz_system_facts *facts;
+    bz_transfers found;
 } transfer_job;
 
 static const bz_option OPTIONS[] = {
@@ -28,7 +30,7 @@ static const bz_option OPTIONS[] = {
             "cudart: measure this machine's GPU; memory: the processor (memory)"),
     BZ_FLAG("no-run", transfer_job, no_run, "measure nothing: use only what the database has"),
     BZ_COUNT("threads", transfer_job, p.threads, "N", "let N threads share the work of those that can be shared (1)"),
-    BZ_VALUE("time-limit", transfer_job, time_limit, "S", "seconds of measuring per variant (0.03)"),
+    BZ_VALUE("time-limit", transfer_job, time_limit, "S", "seconds of measuring per variant (0.02)"),
     PLANNING_WAIT_OPTION(transfer_job, wait),
     PLANNING_REMEASURE_OPTION(transfer_job, remeasure),
     PLANNING_SYSTEM_OPTION(transfer_job, p),
@@ -36,57 +38,77 @@ static const bz_option OPTIONS[] = {
     {0},
 };
 
-static const bz_system_facts *facts_of(transfer_job *t)
+/* What is known of the system, with its last cache as large as loads find it. */
+static int find_facts(transfer_job *t, bz_error *err)
 {
-    return bz_system_facts_read(t->system->details, &t->job.arena);
+    const bz_system_facts *shown = bz_system_facts_read(t->system->details, &t->job.arena);
+    return bz_transfers_caches(t->db, t->system, shown, &t->job.arena, &t->facts, err);
 }
 
-/* Another system's records can only be looked up. */
-static int measure(transfer_job *t, bz_error *err)
+static int measure(transfer_job *t, const char *const *text, int n, bz_error *err)
 {
-    const char *const *text;
     bz_bench run = {.db = t->db,
                     .system = t->system,
                     .setting = t->setting,
-                    .time_limit = t->time_limit ? t->time_limit : "0.03",
+                    .time_limit = t->time_limit ? t->time_limit : "0.02",
                     .wait = t->wait,
                     .again = &t->again};
+    return n ? bz_bench_texts(text, n, t->facts->gpu ? "cudart" : "memory", &run, err) : 0;
+}
+
+static int read_all(transfer_job *t, bz_error *err)
+{
+    return bz_transfers_read(t->db, t->system, t->facts, &t->setting, &t->job.arena, &t->found, err);
+}
+
+/* Loads that wait for each other tell how large the caches are, these at which sizes the others are measured, and their curves where
+ * more are needed. Another system's records can only be looked up. */
+static int measure_all(transfer_job *t, bz_error *err)
+{
+    const char *const *text;
     if (t->no_run || t->p.system)
         return 0;
-    int n = bz_transfers_list(facts_of(t), t->setting.threads, &t->job.arena, &text);
-    return bz_bench_texts(text, n, planning_is_gpu(t->system) ? "cudart" : "memory", &run, err);
+    int n = bz_transfers_list(t->facts, t->setting.threads, true, &t->job.arena, &text);
+    if (measure(t, text, n, err) || find_facts(t, err))
+        return -1;
+    n = bz_transfers_list(t->facts, t->setting.threads, false, &t->job.arena, &text);
+    if (measure(t, text, n, err) || read_all(t, err))
+        return -1;
+    n = bz_transfers_finer(&t->found, t->facts, &t->job.arena, &text);
+    return measure(t, text, n, err);
 }
 
 /* For another machine, which has benanza-bench alone. */
 static void list_problems(transfer_job *t, bz_buf *out)
 {
     const char *const *text;
-    int n = bz_transfers_list(facts_of(t), t->setting.threads, &t->job.arena, &text);
-    for (int i = 0; i < n; i++)
-        bz_buf_printf(out, "%s\n", text[i]);
+    for (int rings = 1; rings >= 0; rings--) {
+        int n = bz_transfers_list(t->facts, t->setting.threads, rings, &t->job.arena, &text);
+        for (int i = 0; i < n; i++)
+            bz_buf_printf(out, "%s\n", text[i]);
+    }
 }
 
 static int transfer(void *job, bz_buf *out, bz_error *err)
 {
     transfer_job *t = job;
-    bz_transfers found;
     if (t->job.arguments.n)
         return bz_fail(err, BZ_USAGE, "takes no arguments, not '%s'", t->job.arguments.item[0]);
     if (planning_setting(&t->p, &t->setting, err) || planning_remeasure(t->remeasure, &t->again, err) ||
         planning_seconds("wait", t->wait, true, err) || planning_seconds("time-limit", t->time_limit, false, err) ||
-        planning_system(&t->job, &t->p, t->p.system != NULL, &t->db, &t->system, err))
+        planning_system(&t->job, &t->p, t->p.system != NULL, &t->db, &t->system, err) || find_facts(t, err))
         return -1;
     if (t->problems) {
         list_problems(t, out);
         return 0;
     }
-    if (measure(t, err) || bz_transfers_read(t->db, t->system, facts_of(t), &t->setting, &t->job.arena, &found, err))
+    if (measure_all(t, err) || read_all(t, err))
         return -1;
     if (t->job.json)
-        bz_report_transfers_json(&found, (double)t->bytes, &t->job.arena, out);
+        bz_report_transfers_json(&t->found, (double)t->bytes, &t->job.arena, out);
     else
-        bz_report_transfers_text(&found, t->points, (double)t->bytes, &t->job.arena, out);
-    t->job.status = found.missing ? BZ_INCOMPLETE : BZ_OK;
+        bz_report_transfers_text(&t->found, t->points, (double)t->bytes, &t->job.arena, out);
+    t->job.status = t->found.missing ? BZ_INCOMPLETE : BZ_OK;
     return 0;
 }
 

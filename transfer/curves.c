@@ -12,7 +12,8 @@ typedef struct reading {
     bz_transfers *out;
 } reading;
 
-static int read_point(reading *r, const transfer_way *w, int64_t x, bz_transfer_curve *c, bz_error *err)
+/* `always`: it is one of those that are always measured. */
+static int read_point(reading *r, const transfer_way *w, int64_t x, bool always, bz_transfer_curve *c, bz_error *err)
 {
     bz_buf text = {0};
     bz_problem p;
@@ -28,7 +29,7 @@ static int read_point(reading *r, const transfer_way *w, int64_t x, bz_transfer_
         r->out->failed++;
         r->out->why = why;
     } else if (!best) {
-        r->out->missing++;
+        r->out->missing += always;
     } else {
         double size = transfer_size(w, x), loads = w->arrays ? 1 : (double)bz_problem_hops(&p);
         c->point[c->n++] = (bz_transfer_point){.size = size,
@@ -130,12 +131,94 @@ int bz_transfers_read(bz_perfdb *db, const bz_system *system, const bz_system_fa
         bz_transfer_curve *c = &out->curve[out->n];
         *c = (bz_transfer_curve){.way = w->name, .tells = w->tells, .point = BZ_NEW(arena, bz_transfer_point, n)};
         for (int i = 0; i < n; i++)
-            if (read_point(&r, w, x[i], c, err))
+            if (!(i % 2 && x[i] == x[i - 1]) && read_point(&r, w, x[i], i % 2 == 0, c, err))
                 return -1;
         fit_all(&r, w, c);
         out->points += c->n;
         out->n += c->n > 0;
     }
+    return 0;
+}
+
+/* Where the latency is half-way from that of the last cache, the least at four times the second one and beyond, to that of memory. */
+static double half_way(const bz_transfer_curve *c, double from, double most)
+{
+    double least = INFINITY, memory = c->n ? c->point[c->n - 1].seconds : 0;
+    int i = 0;
+    for (int k = 0; k < c->n; k++)
+        if (c->point[k].size >= from && c->point[k].size <= most)
+            least = fmin(least, c->point[k].seconds);
+    if (!c->n || c->point[c->n - 1].size < 2 * most || !(memory > 1.5 * least))
+        return INFINITY;
+    while (c->point[i].size < from || c->point[i].seconds < (least + memory) / 2)
+        i++;
+    if (!i)
+        return INFINITY;
+    const bz_transfer_point *a = &c->point[i - 1], *b = &c->point[i];
+    if (a->seconds >= (least + memory) / 2)
+        return a->size;
+    return a->size * pow(b->size / a->size, ((least + memory) / 2 - a->seconds) / (b->seconds - a->seconds));
+}
+
+static double steepness(const bz_transfer_point *a, const bz_transfer_point *b)
+{
+    return log(b->seconds / a->seconds) / log(b->size / a->size);
+}
+
+/* By how much a straight line between point i and the next can be off in the middle, as a logarithm: as far as where one corner joins
+ * the slope before to that behind. */
+static double bend(const bz_transfer_curve *c, int i)
+{
+    const bz_transfer_point *p = &c->point[i];
+    double own = steepness(p, p + 1), before = i ? steepness(p - 1, p) : own,
+           behind = i + 2 < c->n ? steepness(p + 1, p + 2) : own;
+    return fabs(behind - before) / 4 * log(p[1].size / p[0].size);
+}
+
+int bz_transfers_finer(const bz_transfers *t, const bz_system_facts *facts, bz_arena *arena, const char *const **out)
+{
+    static const double BENT = 0.05;
+    const char **list = NULL;
+    int found = 0;
+    for (const transfer_way *w = transfer_ways; w->name; w++) {
+        int64_t x[WAY_MOST_SIZES];
+        const bz_transfer_curve *c = bz_transfer_find(t, w->name);
+        int n = c ? transfer_sizes(w, facts, t->setting.threads, x) : 0;
+        for (int k = 1; k + 1 < n; k += 2)
+            for (int i = 0; i + 1 < c->n && x[k] != x[k - 1]; i++)
+                if (c->point[i].size == transfer_size(w, x[k - 1]) &&
+                    c->point[i + 1].size == transfer_size(w, x[k + 1]) && bend(c, i) > BENT) {
+                    BZ_ARENA_ROOM(arena, list, found);
+                    list[found++] = transfer_problem(w, x[k], arena);
+                }
+    }
+    *out = list;
+    return found;
+}
+
+int bz_transfers_caches(bz_perfdb *db, const bz_system *system, const bz_system_facts *facts, bz_arena *arena,
+                        const bz_system_facts **out, bz_error *err)
+{
+    bz_transfers t = {.system = system, .setting = {1, BZ_CACHE_HOT, ""}, .why = ""};
+    reading r = {db, facts, arena, &t};
+    const transfer_way *w = transfer_ways;
+    int64_t x[WAY_MOST_SIZES];
+    *out = facts;
+    if (facts->n_caches < 3)
+        return 0;
+    while (strcmp(w->name, "chase_huge") != 0)
+        w++;
+    int n = transfer_sizes(w, facts, 1, x), last = facts->n_caches - 1;
+    bz_transfer_curve c = {.way = w->name, .point = BZ_NEW(arena, bz_transfer_point, n)};
+    for (int i = 0; i < n; i++)
+        if (!(i % 2) && read_point(&r, w, x[i], true, &c, err))
+            return -1;
+    double bytes = half_way(&c, 4 * facts->cache[last - 1].bytes, facts->cache[last].bytes) / 2;
+    if (!(bytes < facts->cache[last].bytes) || bytes < facts->cache[last - 1].bytes)
+        return 0;
+    bz_system_facts *f = bz_arena_dup(arena, facts, sizeof *facts);
+    f->cache[last].bytes = bytes;
+    *out = f;
     return 0;
 }
 

@@ -1,6 +1,7 @@
 /* transfer: what moving data costs on a system, by records of problems of the kind `transfer`, which belong to no layer.
  *
  *   bz_transfers_list     the problems, by the sizes of the system's caches
+ *   bz_transfers_caches   how much of the last cache there really is
  *   bz_transfers_facts    what the database knows of a system, with the bandwidths that its transfers tell
  *   bz_transfers_read     curves through what the database has of them, and a straight line for each level of memory
  *   bz_transfer_seconds   what a transfer of any size takes, by its curve
@@ -46,8 +47,16 @@ typedef struct bz_transfers {
     const char *why;                /* one reason of these; "" */
 } bz_transfers;
 
-/* Texts of the problems: how many. `threads`: ways that several threads share the work of; with one all of them. */
-int bz_transfers_list(const bz_system_facts *facts, int threads, bz_arena *arena, const char *const **out);
+/* Texts of the problems: how many. `threads`: ways that several threads share the work of; with one all of them. First come
+ * `rings` of loads: they tell bz_transfers_caches at which sizes the others are measured. */
+int bz_transfers_list(const bz_system_facts *facts, int threads, bool rings, bz_arena *arena, const char *const **out);
+/* Problems between two sizes where the curve bends, so that a straight line between them may be off by more than 5 %. */
+int bz_transfers_finer(const bz_transfers *t, const bz_system_facts *facts, bz_arena *arena, const char *const **out);
+/* The facts with as much of the last cache as is ours by its latencies: of 480 MB that a virtual machine shows, others use most. Of a
+ * ring twice as large as the cache half of the loads find it there, and half wait for memory. As they were where the latencies say
+ * nothing. */
+int bz_transfers_caches(bz_perfdb *db, const bz_system *system, const bz_system_facts *facts, bz_arena *arena,
+                        const bz_system_facts **out, bz_error *err);
 int bz_transfers_read(bz_perfdb *db, const bz_system *system, const bz_system_facts *facts, const bz_setting *setting,
                       bz_arena *arena, bz_transfers *out, bz_error *err);
 

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 /* clang-format off */
 const transfer_way transfer_ways[] = {
@@ -25,7 +26,7 @@ const transfer_way transfer_ways[] = {
     {"socket", "through a local socket, likewise", WAY_STEPS, 1, 1, false, 0, false},
     {"tcp", "by TCP to this machine, likewise", WAY_STEPS, 1, 1, false, 0, false},
     {"file", "reading a file that the kernel has in its cache", WAY_STEPS, 16 << 10, 1, false, 0, false},
-    {"file_cold", "reading one that it has not", WAY_STEPS, 16 << 10, 1, false, 0, false},
+    {"file_cold", "reading one that it has not", WAY_STEPS, 16 << 10, 1, false, 16 << 20, false},
     {"mapped", "mapping a file in the cache and copying it", WAY_STEPS, 16 << 10, 1, false, 0, false},
     {"to_device", "from ordinary memory of the host to the GPU", WAY_STEPS, 4096, 1, false, 0, true},
     {"to_device_pinned", "from pinned memory of the host to the GPU", WAY_STEPS, 4096, 1, false, 0, true},
@@ -87,13 +88,21 @@ static int64_t elements(const transfer_way *w, double bytes)
     return n;
 }
 
-static void add(int64_t out[WAY_MOST_SIZES], int *n, int64_t x)
+/* x, and before it what lies in the middle between the one before and x, in lines of 8 elements. Where there is no such size it is the
+ * one before, and the two are told apart by nothing: it is never wanted. */
+static void add(const transfer_way *w, int64_t out[WAY_MOST_SIZES], int *n, int64_t x)
 {
-    if (*n < WAY_MOST_SIZES && (!*n || out[*n - 1] < x))
-        out[(*n)++] = x;
+    if (*n + 2 > WAY_MOST_SIZES)
+        return;
+    if (*n) {
+        int64_t before = out[*n - 1], middle = before / 16 * 8 + x / 16 * 8;
+        bool even = w->sizes != WAY_STEPS && strcmp(w->name, "scattered") != 0 && middle > before && middle < x;
+        out[(*n)++] = even ? middle : before;
+    }
+    out[(*n)++] = x;
 }
 
-enum { MOST = 1 << 30, STEPS_TO = 64 << 20, SMALLEST = 64 };
+enum { MOST = 1 << 30, STEPS_TO = 64 << 20, SMALLEST = 64, RINGS_TO = 256 << 20, BESIDE = 8 };
 
 /* The next size. Between 64 MiB and where memory begins each fourth power of two will do: of a cache of 480 MiB arrays take seconds
  * to be filled, and there are eight ways over them. */
@@ -102,27 +111,37 @@ static int step(double size, double memory)
     return size >= STEPS_TO && 2 * size <= memory ? 4 : 2;
 }
 
+/* Rings come in the same sizes on all machines: it is they that tell how large a cache really is. */
 int transfer_sizes(const transfer_way *w, const bz_system_facts *facts, int threads, int64_t out[WAY_MOST_SIZES])
 {
     way_level level[WAY_LEVELS_MOST];
     int n_levels = transfer_levels(facts, threads, level), n = 0;
-    double memory = level[n_levels - 1].from, most = fmin(w->most ? (double)w->most : MOST, 4 * memory);
+    double memory = level[n_levels - 1].from, most = fmin(w->most ? (double)w->most : MOST, BESIDE * memory);
     if (w->sizes == WAY_ARRAYS)
         for (int64_t x = elements(w, level[0].to / 6); transfer_size(w, x) <= fmax(most, 1);
              x *= step(transfer_size(w, x), memory))
-            add(out, &n, x);
+            add(w, out, &n, x);
     else if (w->sizes == WAY_RING)
-        for (int64_t x = w->least; (double)x <= most; x *= step((double)x, memory))
-            add(out, &n, x);
+        for (int64_t x = w->least; x <= MOST; x *= x < RINGS_TO ? 2 : 4)
+            add(w, out, &n, x);
     else
         for (int64_t x = w->least; x <= (w->most ? w->most : STEPS_TO); x *= x < SMALLEST ? SMALLEST : 4)
-            add(out, &n, x);
+            add(w, out, &n, x);
     return n;
 }
 
 void transfer_text(const transfer_way *w, int64_t x, bz_buf *out)
 {
     bz_buf_printf(out, "transfer way=%s x=%" PRId64 " dtype=%s", w->name, x, w->sizes == WAY_ARRAYS ? "f64" : "u8");
+}
+
+const char *transfer_problem(const transfer_way *w, int64_t x, bz_arena *arena)
+{
+    bz_buf text = {0};
+    transfer_text(w, x, &text);
+    const char *out = bz_arena_str(arena, bz_buf_text(&text));
+    bz_buf_free(&text);
+    return out;
 }
 
 double transfer_size(const transfer_way *w, int64_t x)
@@ -135,19 +154,18 @@ bool transfer_asked(const transfer_way *w, const bz_system_facts *facts, int thr
     return w->gpu == facts->gpu && (threads == 1 || w->threads);
 }
 
-int bz_transfers_list(const bz_system_facts *facts, int threads, bz_arena *arena, const char *const **out)
+int bz_transfers_list(const bz_system_facts *facts, int threads, bool rings, bz_arena *arena, const char *const **out)
 {
     const char **list = NULL;
     int n = 0;
     for (const transfer_way *w = transfer_ways; w->name; w++) {
         int64_t x[WAY_MOST_SIZES];
-        int sizes = transfer_asked(w, facts, threads) ? transfer_sizes(w, facts, threads, x) : 0;
-        for (int i = 0; i < sizes; i++) {
-            bz_buf text = {0};
-            transfer_text(w, x[i], &text);
+        int sizes = transfer_asked(w, facts, threads) && rings == (w->sizes == WAY_RING)
+                        ? transfer_sizes(w, facts, threads, x)
+                        : 0;
+        for (int i = 0; i < sizes; i += 2) {
             BZ_ARENA_ROOM(arena, list, n);
-            list[n++] = bz_arena_str(arena, bz_buf_text(&text));
-            bz_buf_free(&text);
+            list[n++] = transfer_problem(w, x[i], arena);
         }
     }
     *out = list;

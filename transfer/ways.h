@@ -25,7 +25,7 @@ typedef struct transfer_way {
 extern const transfer_way transfer_ways[]; /* ends with a name that is NULL */
 
 /* What goes through the kernel has one line for small sizes, where its calls count, and one for large ones. */
-enum { WAY_SMALL = 128 << 10, WAY_MOST_SIZES = 32, WAY_LEVELS_MOST = BZ_TRANSFER_FITS };
+enum { WAY_SMALL = 128 << 10, WAY_MOST_SIZES = 64, WAY_LEVELS_MOST = BZ_TRANSFER_FITS };
 
 typedef struct way_level {
     char name[8];
@@ -35,10 +35,12 @@ typedef struct way_level {
 /* Whether it is measured on such a system, by so many threads. */
 bool transfer_asked(const transfer_way *w, const bz_system_facts *facts, int threads);
 int transfer_levels(const bz_system_facts *facts, int threads, way_level out[WAY_LEVELS_MOST]);
-/* What x is of each problem, ascending. */
+/* What x is of each problem, ascending. Every second one, from the second on, lies between two that are always measured, and is
+ * measured where the curve bends. */
 int transfer_sizes(const transfer_way *w, const bz_system_facts *facts, int threads, int64_t out[WAY_MOST_SIZES]);
 void transfer_text(const transfer_way *w, int64_t x, bz_buf *out); /* the problem's text */
-double transfer_size(const transfer_way *w, int64_t x);            /* bytes */
+const char *transfer_problem(const transfer_way *w, int64_t x, bz_arena *arena);
+double transfer_size(const transfer_way *w, int64_t x); /* bytes */
 
 /* Of a problem's variants measured in the setting the fastest; NULL: none. *why: what one that failed said; else NULL. */
 int transfer_fastest(bz_perfdb *db, const bz_system *system, const char *problem, const bz_setting *setting,

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """tests/bench/transfer.py [--rounds N]: what benanza says of memory, held against others' figures, in turns.
 
-1. STREAM, built here from its definition (four loops over arrays of doubles, the best of ten runs, gcc -O3 -march=native), in memory
+1. STREAM, built here from its definition (four loops over arrays of doubles, the best of ten runs, gcc -O3 -march=native with
+   vectors of 256 and of 512 bits, of which the faster counts), in memory
    and in the second-level cache; beside it the same loop of benanza's (the faster of "wide" and "halves", for copy "memcpy") and benanza's best variant.
 2. likwid-bench, where it is installed (Debian: likwid): load, copy and stream in the same sizes.
 3. Sizes that were not measured: what the curve says, and what is then measured.
@@ -66,7 +67,8 @@ def against_stream(a, folder):
         reads = []
         problems = [f"transfer way={w} x={n} dtype=f64" for w in (*WAYS, "read")]
         for _ in range(a.rounds):
-            stream = subprocess.run([folder + "/stream", str(n)], capture_output=True, text=True, check=True).stdout.split()
+            both = [subprocess.run([folder + name, str(n)], capture_output=True, text=True, check=True).stdout.split() for name in ("/stream", "/stream512")]
+            stream = [max(map(float, pair)) for pair in zip(*both)]
             ours = bench(a, problems)
             for w, rate in zip(WAYS, stream):
                 v = ours[f"transfer way={w} x={n} dtype=f64"]
@@ -90,8 +92,9 @@ def against_stream(a, folder):
 
 def between(a, folder):
     """Sizes in the middle between two that were measured."""
-    db = folder + "/db"
-    subprocess.run([a.benanza, "transfer", "--db", db, "--wait", "0"], capture_output=True, check=False)
+    db = a.db or folder + "/db"
+    if not a.db:
+        subprocess.run([a.benanza, "transfer", "--db", db, "--wait", "0"], capture_output=True, check=False)
     sheets = json.loads(subprocess.run([a.benanza, "transfer", "--db", db, "--no-run", "--json"], capture_output=True, text=True).stdout)
     points = {}
     for row in next(s for s in sheets["sheets"] if s["id"] == "points")["rows"]:
@@ -99,7 +102,7 @@ def between(a, folder):
     arrays = {"read": 1, "write": 1, "copy": 2, "scale": 2, "add": 3, "triad": 3, "strided": 1}
     print("between the sizes measured: what the curve says against what is measured then, by way: median and worst")
     for way, sizes in points.items():
-        if way == "scattered":
+        if way == "scattered" or (a.ways and way not in a.ways.split(",")):
             continue  # only powers of two, which are measured
         doubles = arrays.get(way)
         x = [int((lo * hi) ** 0.5) // (64 * (doubles or 1)) * 8 if doubles else max(2, int((lo * hi) ** 0.5)) for lo, hi in zip(sizes, sizes[1:])]
@@ -122,13 +125,16 @@ def main():
     p.add_argument("--benanza", default="build/release/benanza")
     p.add_argument("--rounds", type=int, default=5)
     p.add_argument("--memory", type=int, default=128 << 20, help="bytes of each array in memory")
+    p.add_argument("--db", help="for sizes between: where all others are measured")
+    p.add_argument("--ways", help="for sizes between: these alone, with commas")
     p.add_argument("--only", choices=["memory", "L2", "between"])
     a = p.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         if a.only != "between":
             with open(folder + "/stream.c", "w") as f:
                 f.write(STREAM)
-            subprocess.run(["gcc", "-O3", "-march=native", "-o", folder + "/stream", folder + "/stream.c"], check=True)
+            for name, width in (("/stream", 256), ("/stream512", 512)):
+                subprocess.run(["gcc", "-O3", "-march=native", f"-mprefer-vector-width={width}", "-o", folder + name, folder + "/stream.c"], check=True)
             against_stream(a, folder)
         if a.only in (None, "between"):
             between(a, folder)
