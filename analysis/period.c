@@ -31,6 +31,21 @@ static double likeness(const bz_align_work *all, const bz_trace *t, bz_arena *ar
     return *wanted + *work ? 2 * common / (*wanted + *work) : 0;
 }
 
+/* Whether pieces with so many convolutions may be whole iterations, of which the recording tells a part. */
+static bool may_be_part(const bz_trace *t, const bz_layers *layers, int all, bz_arena *arena)
+{
+    bz_align_work ran;
+    int others = all;
+    if (!bz_align_onednn_alone(t))
+        return false;
+    for (int i = 0; i < layers->n; i++)
+        others -= bz_align_pointwise(&layers->layer[i]);
+    bz_align_work_take(t, arena, &ran);
+    int seen = ran.count[BZ_WORK_CONV];
+    free(ran.symbol);
+    return others > 0 && seen >= FITS * others && seen <= all;
+}
+
 bool bz_recording_refit(bz_trace *t, const bz_layers *layers)
 {
     bz_arena arena = {0};
@@ -44,8 +59,8 @@ bool bz_recording_refit(bz_trace *t, const bz_layers *layers)
                           ? likeness(&model, t, &arena, &work, &of_model, &part)
                           : 1;
     double wanted = work && of_model ? (double)before * work / of_model : 0;
-    if (as_found < FITS && wanted >= 0.9 && wanted < before * MOST_TIMES && (part || wanted > before) &&
-        bz_trace_recount(t, (uint32_t)(wanted + 0.5))) {
+    if (as_found < FITS && !may_be_part(t, layers, model.count[BZ_WORK_CONV], &arena) && wanted >= 0.9 &&
+        wanted < before * MOST_TIMES && (part || wanted > before) && bz_trace_recount(t, (uint32_t)(wanted + 0.5))) {
         changed = likeness(&model, t, &arena, &now, &all, &part) >= FITS;
         if (!changed)
             bz_trace_recount(t, before);

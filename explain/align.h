@@ -178,6 +178,11 @@ const char *bz_align_work_evidence(const bz_align_work *model, const bz_align_wo
 /* What tells that a recording is of another network, of other sizes, or of a training; NULL where nothing does. */
 const char *bz_align_foreign(const bz_bound *bound, const bz_trace *trace, bz_arena *arena);
 
+/* Frameworks compute convolutions with kernels of one element by BLAS, where that spares reorders (PyTorch does). A log of oneDNN, and
+ * nothing beside it, lacks those. */
+bool bz_align_pointwise(const bz_layer *l);
+bool bz_align_onednn_alone(const bz_trace *trace);
+
 /* ---- time ----------------------------------------------------------------------------------- */
 
 /* Assigns every nanosecond of the iteration: to a step, or to a cause where no layer asked for it.

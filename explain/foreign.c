@@ -15,6 +15,7 @@ enum { LEAST_SEQUENCE = 5, LEAST_BACKWARD = 3, MOST_CHANNELS = 1 << 20 };
 typedef struct share {
     int64_t weights;
     double model, seen;
+    double pointwise; /* of the model's: in convolutions with kernels of one element */
 } share;
 
 typedef struct making {
@@ -61,6 +62,36 @@ static bool is_conv(const bz_layer *l)
     return bz_layer_has(l, BZ_LAYER_CONVOLUTION);
 }
 
+bool bz_align_pointwise(const bz_layer *l)
+{
+    if (!is_conv(l) || l->n_in < 2 || l->in[1].rank < 3 || l->in[1].dims[1] != l->in[0].dims[1])
+        return false;
+    for (int k = 2; k < l->in[1].rank; k++)
+        if (l->in[1].dims[k] != 1)
+            return false;
+    return true;
+}
+
+bool bz_align_onednn_alone(const bz_trace *t)
+{
+    const bz_events *c = &t->event[BZ_EVENT_CALL];
+    for (size_t i = 0; i < c->n; i++)
+        if (c->library[i] != BZ_LIBRARY_ONEDNN)
+            return false;
+    return c->n && !t->event[BZ_EVENT_OP].n && !t->event[BZ_EVENT_KERNEL].n;
+}
+
+/* What the log of one library lacks another one may have done. */
+static void leave_out_pointwise(making *m)
+{
+    for (int i = 0; i < m->n && bz_align_onednn_alone(m->trace); i++) {
+        share *s = &m->share[i];
+        double unseen = fmin(s->pointwise, fmax(s->model - s->seen, 0));
+        s->model -= unseen;
+        m->model -= unseen;
+    }
+}
+
 static void add_model(making *m)
 {
     for (int i = 0; i < m->bound->n; i++) {
@@ -68,7 +99,9 @@ static void add_model(making *m)
         double macs = (double)l->macs * m->bound->layer[i].times;
         if (!l->macs || l->n_bodies || m->unseen[is_conv(l)])
             continue;
-        share_of(m, weights_of(l, 0), true)->model += macs;
+        share *s = share_of(m, weights_of(l, 0), true);
+        s->model += macs;
+        s->pointwise += bz_align_pointwise(l) ? macs : 0;
         m->model += macs;
     }
 }
@@ -364,6 +397,7 @@ const char *bz_align_foreign(const bz_bound *bound, const bz_trace *trace, bz_ar
     if (!text && tells(&m, rebuilt.layers, &ran, &model)) {
         add_model(&m);
         add_seen(&m, rebuilt.layers);
+        leave_out_pointwise(&m);
         text = m.model > 0 ? compare_products(&m) : NULL;
     } else if (!text) {
         text = compare_kernels(&m, &ran);

@@ -44,8 +44,9 @@ def numbers(text):
     return [int(n) for n in text.split("x")]
 
 
-def log_of(model, batch, path):
-    """The convolutions and fully connected layers of a model, five times, as oneDNN tells them."""
+def log_of(model, batch, path, whole=True):
+    """The convolutions and fully connected layers of a model, five times, as oneDNN tells them. Without `whole` as where the program
+    has BLAS do products and convolutions with kernels of one element, as PyTorch does."""
     layers = json.loads(run("layers", model, "--batch", str(batch), "--json").stdout)[0]["layers"]
     lines = ["onednn_verbose,info,oneDNN v2.6.3 (commit 52b5f107dd9cf10910aaa19cb47f3abf9b349815)",
              "onednn_verbose,info,cpu,runtime:OpenMP,nthr:1"]
@@ -54,11 +55,13 @@ def log_of(model, batch, path):
         key = dict(re.findall(r"(\w+)=(\S+)", layer["key"] or ""))
         if layer["kind"] == "conv":
             x, w, y = numbers(key["x"]), numbers(key["w"]), layer["outputs"][0]["shape"]
+            if not whole and w[2:] == [1, 1]:
+                continue
             s, p, d, g = numbers(key["stride"]), numbers(key["pad"]), numbers(key["dilation"]), int(key["group"])
             size = "_".join(f"i{a}{x[2 + i]}o{a}{y[2 + i]}k{a}{w[2 + i]}s{a}{s[i]}d{a}{d[i] - 1}p{a}{p[i]}" for i, a in enumerate("hw"))
             calls.append(f"convolution,jit:avx2,forward_inference,src_f32::blocked:abcd:f0 wei_f32::blocked:{'a' * (g > 1)}bcde:f0 "
                          f"dst_f32::blocked:abcd:f0,,alg:convolution_direct,mb{x[0]}_{f'g{g}' if g > 1 else ''}ic{x[1]}oc{w[0]}_{size}")
-        elif layer["kind"] == "gemm":
+        elif layer["kind"] == "gemm" and whole:
             (m, k), n = layer["inputs"][0]["shape"], layer["outputs"][0]["shape"][1]
             calls.append("inner_product,gemm:jit,forward_inference,src_f32::blocked:ab:f0 wei_f32::blocked:ab:f0 "
                          f"dst_f32::blocked:ab:f0,,,mb{m}ic{k}oc{n}")
@@ -77,6 +80,9 @@ def written():
             for other in names:
                 check("written, " + ("own" if other == name and batch == 3 else "own network, other batch" if other == name else "other network"),
                       f"{models}/{other}.onnx", path, 3, other != name or batch != 3)
+        log_of(f"{models}/{name}.onnx", 3, path, whole=False)
+        for other in names:
+            check("written in part, " + ("own" if other == name else "other network"), f"{models}/{other}.onnx", path, 3, other != name)
 
 
 OWN = {2: "BVLC_AlexNet", 4: "BVLC_GoogleNet", 6: "DenseNet-121", 17: "ResNet050-v1", 24: "Squeezenet-v1.1", 27: "VGG16"}
