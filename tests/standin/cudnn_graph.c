@@ -5,8 +5,10 @@
 #include <cudnn.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define NAMED(n)                                                                                                       \
     {                                                                                                                  \
@@ -177,7 +179,9 @@ static const char *sort_of(cudnnBackendDescriptorType_t type)
     }
 }
 
-/* Engines of configurations, engines and knobs; and modes of heuristics. */
+enum { READ = 99 };
+
+/* Engines of configurations, engines and knobs; modes of heuristics; and plans that are read. */
 static struct {
     const void *object;
     int value;
@@ -212,6 +216,20 @@ cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t d)
     return CUDNN_STATUS_SUCCESS;
 }
 
+/* Which process builds a plan, or reads one, is appended to the file $STANDIN_PLANS. */
+static void make_plan(cudnnBackendDescriptor_t d)
+{
+    const char *path = getenv("STANDIN_PLANS");
+    bool read = value_of(d) == READ;
+    if ((standin_slow_plans || path) && !read)
+        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    FILE *f = path ? fopen(path, "a") : NULL;
+    if (f) {
+        fprintf(f, "%s %d\n", read ? "read" : "built", (int)getpid());
+        fclose(f);
+    }
+}
+
 cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t d)
 {
     standin_record("cudnnBackendFinalize %s", standin_name(d));
@@ -219,8 +237,8 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t d)
         standin_no_plans--;
         return CUDNN_STATUS_NOT_SUPPORTED;
     }
-    if (standin_slow_plans && !strncmp(standin_name(d), "plan", 4))
-        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    if (!strncmp(standin_name(d), "plan", 4))
+        make_plan(d);
     return CUDNN_STATUS_SUCCESS;
 }
 
@@ -229,6 +247,8 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t d, cudnnBackendA
 {
     char text[600] = "";
     size_t at = 0;
+    if (attribute == CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION)
+        set_value(d, READ);
     if (attribute == CUDNN_ATTR_ENGINEHEUR_MODE)
         set_value(d, (int)*(const cudnnBackendHeurMode_t *)v);
     for (int64_t i = 0; i < n && at < 500; i++) {
