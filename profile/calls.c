@@ -145,6 +145,25 @@ static const struct {
     {"cublasSgemv", bz_call_blas_gemv},
 };
 
+/* A primitive that runs backward computes gradients by the geometry of the forward one, in which it is logged. Of convolutions they are
+ * problems of ours; others are none that is known. */
+static bool turn_backward(const bz_trace *t, size_t call, bz_problem *p)
+{
+    char prop[32];
+    if (!bz_call_parameter(t, call, "prop", prop, sizeof prop) || strncmp(prop, "backward", 8) != 0)
+        return true;
+    bz_dtype x = p->dtype, w = p->dtype_w, y = p->dtype_y;
+    bool data = !strcmp(prop, "backward_data"), weights = !strncmp(prop, "backward_weights", 16);
+    if (p->kind != BZ_PROBLEM_CONV || (!data && !weights))
+        return false;
+    p->kind = data ? BZ_PROBLEM_CONV_DATA : BZ_PROBLEM_CONV_WEIGHTS;
+    p->dtype = data ? y : x; /* reads dy and w, or x and dy */
+    p->dtype_w = data ? w : y;
+    p->dtype_y = data ? x : w;
+    memset(p->post, 0, sizeof p->post);
+    return true;
+}
+
 static bool read_problem(const bz_trace *t, size_t call, bz_problem *out)
 {
     const char *name = bz_string(t, t->event[BZ_EVENT_CALL].name[call]);
@@ -155,7 +174,7 @@ static bool read_problem(const bz_trace *t, size_t call, bz_problem *out)
     for (size_t i = 0; i < sizeof CALLS / sizeof *CALLS; i++)
         if (strlen(CALLS[i].call) == n && !memcmp(name, CALLS[i].call, n)) {
             *out = (bz_problem){0};
-            return CALLS[i].read(t, call, out) && !bz_problem_normalize(out, &err);
+            return CALLS[i].read(t, call, out) && turn_backward(t, call, out) && !bz_problem_normalize(out, &err);
         }
     return false;
 }
