@@ -27,24 +27,7 @@ static int eval_unary(call *c)
     return 0;
 }
 
-typedef enum {
-    ADD = 1,
-    SUB,
-    MUL,
-    DIV,
-    POW,
-    MOD,
-    MIN,
-    MAX,
-    AND,
-    OR,
-    XOR,
-    EQUAL,
-    LESS,
-    GREATER,
-    LESS_EQUAL,
-    GREATER_EQUAL
-} binary;
+typedef enum { ADD = 1, SUB, MUL, DIV, POW, MOD, MIN, MAX, AND, OR, XOR, EQUAL, LESS, MORE, AT_MOST, AT_LEAST } binary;
 
 static bool is_comparison(binary f)
 {
@@ -65,9 +48,9 @@ static bz_dim int_power(call *c, bz_dim a, bz_dim b)
 /* Of a NaN and a number none of the three is so. */
 static bool holds(binary comparison, bool less, bool equal, bool greater)
 {
-    bool with_equal = comparison == EQUAL || comparison == LESS_EQUAL || comparison == GREATER_EQUAL;
-    return (with_equal && equal) || ((comparison == LESS || comparison == LESS_EQUAL) && less) ||
-           ((comparison == GREATER || comparison == GREATER_EQUAL) && greater);
+    bool with_equal = comparison == EQUAL || comparison == AT_MOST || comparison == AT_LEAST;
+    return (with_equal && equal) || ((comparison == LESS || comparison == AT_MOST) && less) ||
+           ((comparison == MORE || comparison == AT_LEAST) && greater);
 }
 
 static bz_dim int_binary(call *c, binary f, bz_dim a, bz_dim b)
@@ -578,9 +561,9 @@ static const op ROWS[] = {
     BINARY("Xor", "xor", shape_compare, XOR),
     BINARY("Equal", "equal", shape_compare, EQUAL),
     BINARY("Less", "less", shape_compare, LESS),
-    BINARY("Greater", "greater", shape_compare, GREATER),
-    BINARY("LessOrEqual", "lessequal", shape_compare, LESS_EQUAL),
-    BINARY("GreaterOrEqual", "greaterequal", shape_compare, GREATER_EQUAL),
+    BINARY("Greater", "greater", shape_compare, MORE),
+    BINARY("LessOrEqual", "lessequal", shape_compare, AT_MOST),
+    BINARY("GreaterOrEqual", "greaterequal", shape_compare, AT_LEAST),
     BINARY("BitShift", "bitshift", shape_shift, 0),
     BINARY("BitwiseAnd", "bitwiseand", shape_binary, AND),
     BINARY("BitwiseOr", "bitwiseor", shape_binary, OR),
