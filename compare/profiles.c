@@ -244,14 +244,6 @@ static void compare_iterations(const side *a, const side *b, bz_compare_set *out
 
 /* ---- facts ---------------------------------------------------------------------------------- */
 
-static const char *fact_of(const bz_trace *t, const char *key)
-{
-    for (uint32_t i = 0; i < t->n_facts; i++)
-        if (!strcmp(bz_string(t, t->fact[i].key), key))
-            return bz_string(t, t->fact[i].value);
-    return NULL;
-}
-
 static void add_difference(bz_compare_set *out, const char *what, const char *a, const char *b)
 {
     out->difference[out->n_differences++] = (bz_difference){what, a, b};
@@ -265,7 +257,8 @@ static void compare_facts(const side *a, const side *b, bz_compare_set *out)
     out->difference = BZ_NEW(a->arena, bz_difference, of[0]->n_facts + of[1]->n_facts + 1);
     for (int w = 0; w < 2; w++)
         for (uint32_t i = 0; i < of[w]->n_facts; i++) {
-            const char *key = bz_string(of[w], of[w]->fact[i].key), *x = fact_of(of[0], key), *y = fact_of(of[1], key);
+            const char *key = bz_string(of[w], of[w]->fact[i].key), *x = bz_trace_told(of[0], key),
+                       *y = bz_trace_told(of[1], key);
             bool skip = w && x; /* told already */
             for (size_t k = 0; k < sizeof TIMES / sizeof *TIMES; k++)
                 skip |= !strcmp(key, TIMES[k]);

@@ -74,6 +74,12 @@ bool lower_real(const lowering *l, const char *name, float *v)
     return true;
 }
 
+float lower_float(const lowering *l, const char *name, float otherwise)
+{
+    const bz_attr *a = bz_node_attr(l->layer->node, name);
+    return a && a->kind == BZ_ATTR_FLOAT ? a->f : otherwise;
+}
+
 int lower_ints(const lowering *l, const char *name, int64_t *v, int n)
 {
     const bz_param *p = bz_layer_param(l->layer, name);

@@ -62,7 +62,8 @@ int64_t lower_int(const lowering *l, const char *name, int64_t otherwise);
 int64_t lower_param(const bz_layer *layer, const char *name, int64_t otherwise);
 bz_dtype lower_dtype(bz_dtype has, bz_dtype wanted); /* of an operand after the user's choice */
 const char *lower_word(const lowering *l, const char *name, const char *otherwise);
-bool lower_real(const lowering *l, const char *name, float *v); /* false where absent or no number */
+bool lower_real(const lowering *l, const char *name, float *v);          /* false where absent or no number */
+float lower_float(const lowering *l, const char *name, float otherwise); /* an attribute, as the file has it */
 int lower_ints(const lowering *l, const char *name, int64_t *v,
                int n); /* -1 unless there are exactly n, none negative */
 

@@ -178,12 +178,6 @@ static int lower_softmax(lowering *l, int arg)
     return lower_done(l);
 }
 
-static float attribute(const lowering *l, const char *name, float otherwise)
-{
-    const bz_attr *a = bz_node_attr(l->layer->node, name);
-    return a && a->kind == BZ_ATTR_FLOAT ? a->f : otherwise;
-}
-
 static int lower_lrn(lowering *l, int arg)
 {
     const bz_type *x = lower_in(l, 0);
@@ -192,9 +186,9 @@ static int lower_lrn(lowering *l, int arg)
     if (!x || lower_extent(x, 0, p->lrn.x))
         return lower_no(l, "it has too many dimensions");
     p->lrn.size = lower_int(l, "size", 1);
-    p->lrn.alpha = attribute(l, "alpha", 1e-4f);
-    p->lrn.beta = attribute(l, "beta", 0.75f);
-    p->lrn.bias = attribute(l, "bias", 1);
+    p->lrn.alpha = lower_float(l, "alpha", 1e-4f);
+    p->lrn.beta = lower_float(l, "beta", 0.75f);
+    p->lrn.bias = lower_float(l, "bias", 1);
     return lower_done(l);
 }
 

@@ -201,12 +201,6 @@ static int lower_gather_grad(lowering *l, int arg)
 
 /* ---- the optimizer's step ------------------------------------------------------------------- */
 
-static float setting(const lowering *l, const char *name, float otherwise)
-{
-    const bz_attr *a = bz_node_attr(l->layer->node, name);
-    return a && a->kind == BZ_ATTR_FLOAT ? a->f : otherwise;
-}
-
 /* Rate, step, tensors, their gradients, states: the elements of all tensors are one problem. */
 static int lower_update(lowering *l, int arg)
 {
@@ -226,9 +220,9 @@ static int lower_update(lowering *l, int arg)
         if (some < 0 || t->dtype != w->dtype || __builtin_add_overflow(p->update.x[0], some, &p->update.x[0]))
             return lower_no(l, "its tensors have different types");
     }
-    p->update.alpha = setting(l, "alpha", 0);
-    p->update.beta = arg >= BZ_RULE_ADAM ? setting(l, "beta", 0) : 0;
-    p->update.decay = setting(l, arg == BZ_RULE_ADAMW ? "weight_decay" : "norm_coefficient", 0);
+    p->update.alpha = lower_float(l, "alpha", 0);
+    p->update.beta = arg >= BZ_RULE_ADAM ? lower_float(l, "beta", 0) : 0;
+    p->update.decay = lower_float(l, arg == BZ_RULE_ADAMW ? "weight_decay" : "norm_coefficient", 0);
     p->update.nesterov = mode && mode->kind == BZ_ATTR_STRING && !strcmp(mode->s.data, "nesterov");
     return lower_done(l);
 }

@@ -12,7 +12,7 @@ static int64_t end_of(const bz_task *t)
 }
 
 /* When the host launched it; where that is not on record, when it started. */
-static int64_t launched_at(const bz_flow *f, uint32_t task)
+int64_t bz_build_launched(const bz_flow *f, uint32_t task)
 {
     uint32_t launch = bz_flow_launch_of(f, task);
     return launch == BZ_NONE ? f->task[task].at : f->task[launch].at;
@@ -22,9 +22,9 @@ static int64_t launched_at(const bz_flow *f, uint32_t task)
 static uint32_t launched_after(const bz_flow *f, uint32_t lane, int64_t at)
 {
     uint32_t low = f->lane[lane].first, last = f->lane[lane].last, high = last;
-    if (low == BZ_NONE || launched_at(f, last) < at)
+    if (low == BZ_NONE || bz_build_launched(f, last) < at)
         return BZ_NONE;
-    BZ_FIND_FIRST(low, high, middle, launched_at(f, middle) < at);
+    BZ_FIND_FIRST(low, high, middle, bz_build_launched(f, middle) < at);
     return low;
 }
 

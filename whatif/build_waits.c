@@ -29,12 +29,6 @@ static int64_t end_of(const bz_task *t)
     return bz_flow_sum(t->at, t->duration);
 }
 
-static int64_t launched_at(const bz_flow *f, uint32_t task)
-{
-    uint32_t launch = bz_flow_launch_of(f, task);
-    return launch == BZ_NONE ? f->task[task].at : f->task[launch].at;
-}
-
 /* ---- for a device --------------------------------------------------------------------------- */
 
 /* The last task of a stream that was launched before the call and was done when it returned: a later one was not waited for.
@@ -43,7 +37,7 @@ static uint32_t waited_for(const bz_flow *f, uint32_t lane, int64_t called, int6
 {
     uint32_t low = f->lane[lane].first, end = f->lane[lane].last + 1, high = end;
     /* the first that was not launched, or not done */
-    BZ_FIND_FIRST(low, high, middle, launched_at(f, middle) < called && end_of(&f->task[middle]) <= returned);
+    BZ_FIND_FIRST(low, high, middle, bz_build_launched(f, middle) < called && end_of(&f->task[middle]) <= returned);
     return low == f->lane[lane].first ? BZ_NONE : low - 1;
 }
 

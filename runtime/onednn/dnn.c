@@ -57,7 +57,7 @@ static dnn_md *heap_place(dnn_heap *h)
     return &h->md[h->n++];
 }
 
-static void row_major(int rank, const int64_t *dims, int64_t *strides)
+void dnn_row_major(int rank, const int64_t *dims, int64_t *strides)
 {
     int64_t step = 1;
     for (int i = rank; i--; step *= dims[i])
@@ -183,7 +183,7 @@ dnnl_status_t dnn_md_strided(dnn_heap *h, int rank, const int64_t *dims, dnnl_da
                              dnn_md *out)
 {
     int64_t plain[DNN_MAX_RANK];
-    row_major(rank, dims, plain);
+    dnn_row_major(rank, dims, plain);
     dnn_md *place = heap_place(h);
     dnnl_status_t status = make_strided(place, rank, dims, type, strides ? strides : plain);
     *out = *place;

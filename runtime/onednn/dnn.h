@@ -54,6 +54,8 @@ bool dnn_dtype(bz_dtype t, dnnl_data_type_t *out);
 
 /* ---- memory descriptors --------------------------------------------------------------------- */
 
+void dnn_row_major(int rank, const int64_t *dims, int64_t *strides);
+
 /* Strides NULL: row-major. */
 dnnl_status_t dnn_md_strided(dnn_heap *h, int rank, const int64_t *dims, dnnl_data_type_t type, const int64_t *strides,
                              dnn_md *out);

@@ -28,13 +28,6 @@ int dnn_result(const lowering *l)
     return l->s->job->n_operands - 1;
 }
 
-void dnn_row_major(int rank, const int64_t *dims, int64_t *strides)
-{
-    int64_t step = 1;
-    for (int i = rank; i--; step *= dims[i])
-        strides[i] = step;
-}
-
 /* Binds an operand, seen in these dimensions; strides NULL: row-major. */
 void dnn_bind(stage *st, int arg, int operand, int rank, const int64_t *dims, const int64_t *strides)
 {

@@ -25,7 +25,6 @@ typedef struct lowering {
 
 int dnn_find(const lowering *l, bz_role role);
 int dnn_result(const lowering *l);
-void dnn_row_major(int rank, const int64_t *dims, int64_t *strides);
 
 /* Binds an operand, seen in these dimensions; strides NULL: row-major. */
 void dnn_bind(stage *st, int arg, int operand, int rank, const int64_t *dims, const int64_t *strides);
