@@ -5,6 +5,7 @@
 
 #include "advice/advice.h"
 #include "base/sheet.h"
+#include "predict/predict.h"
 #include "tables/tables.h"
 
 /* ---- recordings ----------------------------------------------------------------------------- */
@@ -184,10 +185,7 @@ typedef struct bz_request {
     int n_candidates;
     unsigned parts;
     int in_sequence; /* > 0: sequences of at most so many layers that were measured as such stand beside the sum */
-    /* Fills in what records do not price; NULL: it stays unpriced. */
-    void (*predict)(void *user, const bz_plan *plan, const bz_system *system, const bz_system_facts *facts,
-                    bz_prices *prices, bz_arena *arena);
-    void *predict_user;
+    const bz_samples *samples; /* what no record prices is predicted by these; NULL: it stays unpriced */
 } bz_request;
 
 /* All that is found: recordings by themselves, models on systems. */

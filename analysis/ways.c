@@ -1,5 +1,6 @@
 /* The ways to compute a model that the database has records for: other data types, layouts and math modes. */
 #include "analysis/steps.h"
+#include "predict/predict.h"
 #include "transfer/transfer.h"
 
 #include <string.h>
@@ -91,6 +92,24 @@ static int add_type(analyze_work *w, size_t type, bz_error *err)
     return 0;
 }
 
+/* What no record prices. Of a system whose rates nobody knows, or that nothing tells of, no price is predicted. */
+static void predict(const bz_samples *s, const bz_setting *setting, analyze_work *w)
+{
+    bz_machine machine;
+    int own = -1;
+    bz_predictor *predictor =
+        bz_machine_of(w->facts, w->system->name, setting, &machine, NULL) ? NULL : bz_predictor_best(s, machine.gpu);
+    if (!predictor)
+        return;
+    for (int m = 0; m < s->machines; m++)
+        if (!strcmp(s->machine[m].name, w->system->name))
+            own = m;
+    bz_aim *aim = bz_predictor_aim(predictor, &machine, s, own, NULL);
+    bz_forecast_fill(aim, w->plan, setting, w->system->name, w->prices, w->arena);
+    bz_aim_free(aim);
+    bz_predictor_free(predictor);
+}
+
 int analyze_prices(analyze_work *w, const analyze_place *at, bz_error *err)
 {
     (void)at;
@@ -103,8 +122,8 @@ int analyze_prices(analyze_work *w, const analyze_place *at, bz_error *err)
     bool ways = w->parts & BZ_PART_UNITS;
     if (ways ? load_prices(w, err) : bz_prices_load(w->plan, r->db, w->system, &r->setting, w->arena, &w->prices, err))
         return -1;
-    if (r->predict && !w->rebuilt)
-        r->predict(r->predict_user, w->plan, w->system, w->facts, w->prices, w->arena);
+    if (r->samples && !w->rebuilt)
+        predict(r->samples, &r->setting, w);
     if (!ways)
         return 0;
     for (size_t i = 0; i < sizeof TYPES / sizeof *TYPES && !w->rebuilt; i++) {

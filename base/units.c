@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 #include <time.h>
 
@@ -74,4 +75,20 @@ const char *bz_units_date(char out[32], int64_t date)
     if (!date || !gmtime_r(&t, &tm) || !strftime(out, 32, "%Y-%m-%d %H:%M", &tm))
         return "";
     return out;
+}
+
+int bz_units_parse_time(const char *text, double *seconds)
+{
+    static const struct {
+        const char *unit;
+        double seconds;
+    } UNITS[] = {{"", 1}, {"s", 1}, {"min", 60}, {"h", 3600}};
+    char *end;
+    double v = strtod(text, &end);
+    for (size_t i = 0; i < sizeof UNITS / sizeof *UNITS && end != text && v > 0 && v < 1e6; i++)
+        if (!strcmp(end, UNITS[i].unit)) {
+            *seconds = v * UNITS[i].seconds;
+            return 0;
+        }
+    return -1;
 }

@@ -9,6 +9,7 @@ typedef char bz_unit_text[24];
 const char *bz_units_time(bz_unit_text out, double seconds);  /* 14.3 µs */
 const char *bz_units_bytes(bz_unit_text out, double bytes);   /* 3.85 MB (powers of 1000) */
 int bz_units_parse_bytes(const char *text, double *bytes);    /* "16GB", "512 MB", "1000"; -1: no size */
+int bz_units_parse_time(const char *text, double *seconds);   /* "60s", "5min", "1h" or "60", above 0; -1: no time */
 const char *bz_units_count(bz_unit_text out, double n);       /* 118 M; whole numbers below 10,000 stay */
 const char *bz_units_percent(bz_unit_text out, double share); /* 0.269 -> 26.9 % */
 const char *bz_units_date(char out[32], int64_t date);        /* 2026-09-21 14:00, in UTC; "" for 0 */

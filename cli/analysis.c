@@ -23,41 +23,9 @@ int analyses_ask(bz_job *job, analyses *a, const planning *p, const bz_models *m
     return 0;
 }
 
-typedef struct predicting {
-    bz_samples samples;
-    const bz_setting *setting;
-} predicting;
-
-/* Of a system whose rates nobody knows, or that nothing tells of, no price is predicted. */
-static void predict(void *user, const bz_plan *plan, const bz_system *system, const bz_system_facts *facts,
-                    bz_prices *prices, bz_arena *arena)
+static void free_samples(void *samples)
 {
-    predicting *p = user;
-    bz_machine machine;
-    int own = -1;
-    bz_predictor *predictor = bz_machine_of(facts, system->name, p->setting, &machine, NULL)
-                                  ? NULL
-                                  : bz_predictor_best(&p->samples, machine.gpu);
-    if (!predictor)
-        return;
-    for (int m = 0; m < p->samples.machines; m++)
-        if (!strcmp(p->samples.machine[m].name, system->name))
-            own = m;
-    bz_aim *aim = bz_predictor_aim(predictor, &machine, &p->samples, own, NULL);
-    bz_forecast_fill(aim, plan, p->setting, system->name, prices, arena);
-    bz_aim_free(aim);
-    bz_predictor_free(predictor);
-}
-
-static int analyze_predicted(bz_job *job, analyses *a, bz_error *err)
-{
-    predicting p = {.setting = &a->request.setting};
-    a->request.predict = predict;
-    a->request.predict_user = &p;
-    int rc = bz_samples_load(a->request.db, p.setting, &p.samples, err) ||
-             bz_analyze(&a->request, &job->arena, &a->found, err);
-    bz_samples_free(&p.samples);
-    return rc ? -1 : 0;
+    bz_samples_free(samples);
 }
 
 int analyses_make(bz_job *job, analyses *a, bz_perfdb *db, const bz_system *const *system, int n_systems,
@@ -67,7 +35,14 @@ int analyses_make(bz_job *job, analyses *a, bz_perfdb *db, const bz_system *cons
     a->request.system = system;
     a->request.n_systems = n_systems;
     a->request.parts = parts;
-    return a->predict ? analyze_predicted(job, a, err) : bz_analyze(&a->request, &job->arena, &a->found, err);
+    if (a->predict && !a->request.samples) {
+        bz_samples *samples = BZ_NEW(&job->arena, bz_samples, 1);
+        bz_arena_keep(&job->arena, samples, free_samples);
+        if (bz_samples_load(db, &a->request.setting, samples, err))
+            return -1;
+        a->request.samples = samples;
+    }
+    return bz_analyze(&a->request, &job->arena, &a->found, err);
 }
 
 static int draw(const bz_analysis *a, const analysis_output *o, bz_error *err)

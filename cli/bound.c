@@ -156,7 +156,7 @@ static int bound_models(void *job, bz_buf *out, bz_error *err)
         return bz_fail(err, BZ_USAGE, "--remeasure measures on this machine: it does not go with --no-run or --system");
     if (planning_seconds("time-limit", b->time_limit, false, err) || planning_seconds("wait", b->wait, true, err) ||
         planning_setting(&b->p, &b->setting, err) || read_limit(b, err) ||
-        planning_remeasure(b->remeasure, &b->again_records, err) ||
+        bz_remeasure_parse(b->remeasure, &b->again_records, err) ||
         models_load(&b->job, paths, &b->p.models, &b->models, err) || plan_models(b, err))
         return -1;
     if (fill(b, err) || analyze(b, out, err))

@@ -133,7 +133,7 @@ static int open_records(bricks_job *j, bz_error *err)
     if (j->advise)
         return bz_db_open(&j->job, true, &r->db, err);
     r->look = j->no_run || j->p.system;
-    return planning_remeasure(j->remeasure, &r->again, err) ||
+    return bz_remeasure_parse(j->remeasure, &r->again, err) ||
                    planning_seconds("time-limit", r->time_limit, false, err) ||
                    planning_system(&j->job, &j->p, j->p.system != NULL, &r->db, &r->system, err)
                ? -1

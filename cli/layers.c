@@ -1,11 +1,9 @@
 /* benanza layers: what a model consists of. */
-#include "base/sheet.h"
 #include "cli/cli.h"
 #include "cli/model.h"
 #include "report/report.h"
 #include "training/training.h"
 
-#include <math.h>
 #include <string.h>
 
 typedef struct layers_job {
@@ -49,11 +47,6 @@ static int draw(const layers_job *s, bz_layers *l, bz_error *err)
 /* How much memory an iteration needs by the number of parts of which only the borders are kept, and which batch fits. */
 static int fit(const layers_job *s, const char *path, bz_buf *out, bz_error *err)
 {
-    static const bz_sheet_column COLUMNS[] = {{"parts", "parts", BZ_SHEET_COUNT},
-                                              {"peak", "memory at most", BZ_SHEET_BYTES},
-                                              {"flops_more", "more operations", BZ_SHEET_SHARE},
-                                              {"bytes_more", "more bytes moved", BZ_SHEET_SHARE},
-                                              {"batch", "largest batch", BZ_SHEET_COUNT}};
     bz_memory_fit row[] = {{.parts = 1}, {.parts = 2}, {.parts = 4}, {.parts = 8}, {.parts = 16}, {.parts = 32}};
     enum { ROWS = sizeof row / sizeof *row };
     const model_settings *models = &s->models;
@@ -69,31 +62,8 @@ static int fit(const layers_job *s, const char *path, bz_buf *out, bz_error *err
     int rc = bz_binds_parse(models->dims.item, models->dims.n, &arena, &infer.binds, err) ||
              models_training(models, &options, err) ||
              bz_training_fit(path, &infer, &options, (int64_t)memory, row, ROWS, err);
-    bz_sheet *sheet = bz_sheet_new(&arena, "memory", "Memory of an iteration, modelled", COLUMNS, 5);
-    for (int i = 0; i < ROWS && !rc; i++)
-        BZ_SHEET_ADD(sheet, BZ_NUMBER(row[i].parts), BZ_NUMBER(row[i].peak),
-                     BZ_NUMBER((double)row[i].flops / (double)row[0].flops - 1),
-                     BZ_NUMBER((double)row[i].bytes / (double)row[0].bytes - 1),
-                     BZ_NUMBER(row[i].batch < 0 ? (double)NAN : (double)row[i].batch));
-    sheet->note = row[0].batch < 0
-                      ? bz_arena_printf(&arena, "There is no largest batch: %s", err->text)
-                      : bz_arena_printf(&arena,
-                                        "The largest batch fits %s; 0: not even one does. Parts as for --checkpoint: "
-                                        "activations within a part are computed again.",
-                                        s->memory);
-    if (!rc && s->job.json) {
-        bz_json j = bz_json_to(out, true);
-        bz_json_document(&j, "training-memory", 1);
-        bz_json_key_str(&j, "model", path);
-        bz_json_key_num(&j, "memory", memory);
-        bz_json_key_array(&j, "tables");
-        bz_sheet_json(sheet, &j);
-        bz_json_array_end(&j);
-        bz_json_object_end(&j);
-        bz_buf_putc(out, '\n');
-    } else if (!rc) {
-        bz_sheet_text(sheet, ROWS, out);
-    }
+    if (!rc)
+        bz_report_training_fit(&(bz_fit_report){path, s->memory, memory, row, ROWS, err->text}, s->job.json, out);
     bz_arena_free(&arena);
     return rc ? -1 : 0;
 }

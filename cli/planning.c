@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 int planning_dtype(const planning *p, bz_dtype *out, bz_error *err)
 {
@@ -22,57 +21,11 @@ int planning_setting(const planning *p, bz_setting *setting, bz_error *err)
     return 0;
 }
 
-/* A day in UTC, or how long ago: 7d, 12h, 30min. */
-static bool read_moment(const char *text, int64_t *out)
-{
-    static const struct {
-        const char *unit;
-        int64_t seconds;
-    } UNITS[] = {{"min", 60}, {"h", 3600}, {"d", 86400}, {"w", 604800}};
-    struct tm tm = {0};
-    char *end = strptime(text, "%Y-%m-%d", &tm);
-    if (end && !*end) {
-        *out = (int64_t)timegm(&tm);
-        return true;
-    }
-    errno = 0;
-    long n = strtol(text, &end, 10);
-    for (size_t i = 0; i < sizeof UNITS / sizeof *UNITS && !errno && end != text && n > 0 && n < 1000000; i++)
-        if (!strcmp(end, UNITS[i].unit)) {
-            *out = (int64_t)time(NULL) - n * UNITS[i].seconds;
-            return true;
-        }
-    return false;
-}
-
-int planning_remeasure(const char *text, bz_remeasure *out, bz_error *err)
-{
-    static const char OLDER[] = "older-than=";
-    *out = (bz_remeasure){.all = text && !strcmp(text, "all"), .marked = text && !strcmp(text, "noisy")};
-    if (!text || out->all || out->marked ||
-        (!strncmp(text, OLDER, strlen(OLDER)) && read_moment(text + strlen(OLDER), &out->before)))
-        return 0;
-    return bz_fail(err, BZ_USAGE,
-                   "--remeasure takes noisy, all, or older-than= with a day (2026-11-22) or a time (7d, 12h), not '%s'",
-                   text);
-}
-
 int planning_duration(const char *option, const char *text, double *out, bz_error *err)
 {
-    static const struct {
-        const char *unit;
-        double seconds;
-    } UNITS[] = {{"", 1}, {"s", 1}, {"min", 60}, {"h", 3600}};
-    char *end;
-    double v = text ? strtod(text, &end) : 0;
-    if (!text)
-        return 0;
-    for (size_t i = 0; i < sizeof UNITS / sizeof *UNITS && end != text && v > 0 && v < 1e6; i++)
-        if (!strcmp(end, UNITS[i].unit)) {
-            *out = v * UNITS[i].seconds;
-            return 0;
-        }
-    return bz_fail(err, BZ_USAGE, "--%s takes a time such as 60s, 5min or 1h, not '%s'", option, text);
+    return text && bz_units_parse_time(text, out)
+               ? bz_fail(err, BZ_USAGE, "--%s takes a time such as 60s, 5min or 1h, not '%s'", option, text)
+               : 0;
 }
 
 int planning_seconds(const char *option, const char *text, bool zero, bz_error *err)
@@ -167,27 +120,6 @@ int planning_plan(bz_job *job, const planning *p, const bz_models *m, bz_plan **
     bz_plan_keep(*plan, &job->arena);
     bz_patterns_free(patterns);
     return 0;
-}
-
-void planning_groups(const bz_plan *plan, bz_buf *out)
-{
-    const bz_plan_layer *item;
-    int n = bz_plan_layers(plan, &item), groups = 0;
-    int64_t places = 0;
-    for (int i = 0; i < n; i++)
-        if (item[i].pattern && item[i].lowering.n)
-            groups++, places += item[i].count;
-    if (places)
-        bz_buf_printf(out, "  fused: %d unique group%s of layers in %lld place%s\n", groups, groups == 1 ? "" : "s",
-                      (long long)places, places == 1 ? "" : "s");
-    for (int i = 0; i < n; i++)
-        if (item[i].pattern && !item[i].lowering.n) {
-            bz_buf_puts(out, "  not fused: ");
-            bz_buf_clean(out, item[i].pattern);
-            bz_buf_printf(out, " in %lld place%s: ", (long long)item[i].count, item[i].count == 1 ? "" : "s");
-            bz_buf_clean(out, item[i].lowering.why);
-            bz_buf_putc(out, '\n');
-        }
 }
 
 void planning_lacks(const bz_command *command, int n, const char *whom, const char *measures, bool elsewhere)

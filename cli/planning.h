@@ -52,8 +52,6 @@ bool planning_is_gpu(const bz_system *system);
 /* Where the system is a GPU and no backend is named, those of GPUs are meant: true. */
 bool planning_backends(bz_job *job, planning *p, const bz_system *system);
 void planning_backends_of_gpus(bz_job *job, planning *p); /* named besides those that are */
-/* Reads the value of --remeasure; NULL stands for nothing. */
-int planning_remeasure(const char *text, bz_remeasure *out, bz_error *err);
 #define PLANNING_REMEASURE_OPTION(job, field)                                                                          \
     BZ_VALUE("remeasure", job, field, "WHICH",                                                                         \
              "measure again, although the database has them: noisy (all "                                              \
@@ -78,8 +76,6 @@ int planning_system(bz_job *job, const planning *p, bool read_only, bz_perfdb **
 /* The same for plans; *patterns, which may be NULL, must outlive their making. A plan is there until the call ends. */
 int planning_options(const planning *p, bz_plan_options *o, bz_patterns **patterns, bz_error *err);
 int planning_plan(bz_job *job, const planning *p, const bz_models *m, bz_plan **plan, bz_error *err);
-/* How many groups of layers the plan has, and why others are none; nothing without patterns. */
-void planning_groups(const bz_plan *plan, bz_buf *out);
 /* Says on stderr how many problems the database lacks, for whom ("" or " for the V100"), and the command that measures them,
  * there where `elsewhere` says so. */
 void planning_lacks(const bz_command *command, int n, const char *whom, const char *measures, bool elsewhere);

@@ -1,39 +1,9 @@
 /* benanza run: build a folder of benchmarks, run it, store the records. */
 #include "cli/db.h"
 #include "cli/planning.h"
+#include "report/report.h"
 
-#include <stdio.h>
 #include <unistd.h>
-
-static void report(const bz_bench *r, bool json, bz_buf *out)
-{
-    if (json) {
-        bz_json j = bz_json_to(out, false);
-        bz_json_document(&j, "run", 1);
-        bz_json_key_str(&j, "system", r->system->name);
-        bz_json_key_int(&j, "problems", r->wanted);
-        bz_json_key_int(&j, "records", r->records);
-        bz_json_key_int(&j, "failed", r->failed);
-        bz_json_key_int(&j, "busy", r->busy);
-        bz_json_key_int(&j, "unreadable", r->bad);
-        bz_json_document_end(&j);
-        return;
-    }
-    if (!r->wanted) {
-        bz_buf_puts(out, "nothing to run: the database has all of it (--all runs it again)\n");
-        return;
-    }
-    bz_buf_printf(out, "%d problem%s run, %d records stored for ", r->wanted, r->wanted == 1 ? "" : "s", r->records);
-    bz_buf_clean(out, r->system->name);
-    if (r->failed)
-        bz_buf_printf(out, "; %d of them failed: 'benanza db show --failed' has the reasons", r->failed);
-    if (r->busy)
-        bz_buf_printf(out,
-                      "; %d of them are marked busy, other programs used the machine: 'benanza run --remeasure noisy' "
-                      "measures them again",
-                      r->busy);
-    bz_buf_putc(out, '\n');
-}
 
 typedef struct run_job {
     bz_job job;
@@ -72,7 +42,7 @@ static int run_folder(void *job, bz_buf *out, bz_error *err)
     r->again = &again;
     if (arguments->n > 1)
         return bz_fail(err, BZ_USAGE, "takes one folder");
-    if (planning_remeasure(j->remeasure, &again, err))
+    if (bz_remeasure_parse(j->remeasure, &again, err))
         return -1;
     int rc = planning_seconds("time-limit", r->time_limit, false, err) ||
              planning_seconds("wait", r->wait, true, err) || planning_setting(p, &r->setting, err) ||
@@ -84,7 +54,7 @@ static int run_folder(void *job, bz_buf *out, bz_error *err)
         rc = bz_fail(err, BZ_USAGE, "--filter: no problem's text holds '%s'; '%s/build/benchmarks --list' prints them",
                      r->filter, folder);
     if (!rc)
-        report(r, j->job.json, out);
+        bz_report_run(r, j->job.json, out);
     j->job.status = r->failed ? BZ_INCOMPLETE : BZ_OK;
     return rc ? -1 : 0;
 }

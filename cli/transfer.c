@@ -94,7 +94,7 @@ static int transfer(void *job, bz_buf *out, bz_error *err)
     transfer_job *t = job;
     if (t->job.arguments.n)
         return bz_fail(err, BZ_USAGE, "takes no arguments, not '%s'", t->job.arguments.item[0]);
-    if (planning_setting(&t->p, &t->setting, err) || planning_remeasure(t->remeasure, &t->again, err) ||
+    if (planning_setting(&t->p, &t->setting, err) || bz_remeasure_parse(t->remeasure, &t->again, err) ||
         planning_seconds("wait", t->wait, true, err) || planning_seconds("time-limit", t->time_limit, false, err) ||
         planning_system(&t->job, &t->p, t->p.system != NULL, &t->db, &t->system, err) || find_facts(t, err))
         return -1;

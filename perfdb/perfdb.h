@@ -145,6 +145,8 @@ typedef struct bz_remeasure {
     bool marked;    /* those with a mark; of dropped ones only where the machine was busy */
     int64_t before; /* those with an earlier date */
 } bz_remeasure;
+/* What --remeasure takes: "noisy", "all", "older-than=2026-11-22", "older-than=7d"; NULL stands for nothing. */
+int bz_remeasure_parse(const char *text, bz_remeasure *out, bz_error *err);
 /* Removes them from a list and returns how many stay, in their order. NULL removes nothing. */
 size_t bz_records_keep(bz_record *records, size_t n, const bz_remeasure *again);
 

@@ -1,9 +1,11 @@
 /* What a record may be, which records are the same, and which of two is kept. */
 #include "perfdb/entry.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static const char *const STATUS[] = {"ok", "failed", "unsupported", "crashed", "timeout", "dropped"};
 static const char *const TIMING[] = {"device", "event-pair", "cupti", "wall"};
@@ -240,6 +242,41 @@ double bz_record_busy(const bz_record *r)
     const char *name = "\"kernel_time\":", *at = r->meta ? strstr(r->meta, name) : NULL;
     double kernels = at ? strtod(at + strlen(name), NULL) : 0;
     return kernels > 0 && kernels < r->median ? kernels : r->median;
+}
+
+/* A day in UTC, or how long ago: 7d, 12h, 30min. */
+static bool read_moment(const char *text, int64_t *out)
+{
+    static const struct {
+        const char *unit;
+        int64_t seconds;
+    } UNITS[] = {{"min", 60}, {"h", 3600}, {"d", 86400}, {"w", 604800}};
+    struct tm tm = {0};
+    char *end = strptime(text, "%Y-%m-%d", &tm);
+    if (end && !*end) {
+        *out = (int64_t)timegm(&tm);
+        return true;
+    }
+    errno = 0;
+    long n = strtol(text, &end, 10);
+    for (size_t i = 0; i < sizeof UNITS / sizeof *UNITS && !errno && end != text && n > 0 && n < 1000000; i++)
+        if (!strcmp(end, UNITS[i].unit)) {
+            *out = (int64_t)time(NULL) - n * UNITS[i].seconds;
+            return true;
+        }
+    return false;
+}
+
+int bz_remeasure_parse(const char *text, bz_remeasure *out, bz_error *err)
+{
+    static const char OLDER[] = "older-than=";
+    *out = (bz_remeasure){.all = text && !strcmp(text, "all"), .marked = text && !strcmp(text, "noisy")};
+    if (!text || out->all || out->marked ||
+        (!strncmp(text, OLDER, strlen(OLDER)) && read_moment(text + strlen(OLDER), &out->before)))
+        return 0;
+    return bz_fail(err, BZ_USAGE,
+                   "--remeasure takes noisy, all, or older-than= with a day (2026-11-22) or a time (7d, 12h), not '%s'",
+                   text);
 }
 
 size_t bz_records_keep(bz_record *records, size_t n, const bz_remeasure *again)

@@ -119,4 +119,10 @@ double bz_benchmark_seconds(const bz_benchmark_times *t, const char *text, const
 int bz_most_informative(const bz_shape *const *shape, const double *cost, const double *seconds, int n, int wanted,
                         double budget, int *out);
 
+/* Of what the plan wants, keeps the problems that tell most of a system's times: at most `wanted` (0: any number), in no more than
+ * `budget` seconds (0: any time). What they cost stands for what they weigh: by the system's roofline where its rates are known, else
+ * as if a byte cost as much as ten operations. Returns the seconds that measuring them should take. */
+double bz_plan_most_informative(bz_plan *plan, const bz_samples *records, bz_perfdb *db, const bz_system *system,
+                                const bz_setting *setting, int64_t wanted, double budget);
+
 #endif

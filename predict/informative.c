@@ -3,6 +3,7 @@
 #include "predict/evaluate.h"
 
 #include "predict/learned.h"
+#include "transfer/transfer.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -72,4 +73,67 @@ int bz_most_informative(const bz_shape *const *shape, const double *cost, const 
     }
     free(left);
     return chosen;
+}
+
+/* ---- of a plan ------------------------------------------------------------------------------- */
+
+static bool is_chosen(void *user, int problem, int family)
+{
+    (void)family;
+    return ((const bool *)user)[problem];
+}
+
+/* How often all models need each problem. */
+static double *uses_of(const bz_plan *plan, int n, bz_arena *arena)
+{
+    const bz_plan_layer *layer;
+    int layers = bz_plan_layers(plan, &layer);
+    double *uses = BZ_NEW(arena, double, n);
+    for (int i = 0; i < layers; i++)
+        for (int k = 0; k < layer[i].n_problems; k++)
+            uses[layer[i].problem[k]] += (double)layer[i].count;
+    return uses;
+}
+
+double bz_plan_most_informative(bz_plan *plan, const bz_samples *records, bz_perfdb *db, const bz_system *system,
+                                const bz_setting *setting, int64_t wanted, double budget)
+{
+    bz_arena arena = {0};
+    double expected = 0;
+    const bz_plan_problem *problem;
+    int all = bz_plan_problems(plan, &problem), n = 0;
+    const bz_system_facts *facts;
+    bz_error none;
+    bz_machine machine;
+    bool known = system && !bz_transfers_facts(db, system, &arena, &facts, &none) &&
+                 !bz_machine_of(facts, system->name, setting, &machine, NULL);
+    const bz_shape **shape = BZ_NEW(&arena, const bz_shape *, all);
+    double *cost = BZ_NEW(&arena, double, all), *uses = uses_of(plan, all, &arena);
+    int *at = BZ_NEW(&arena, int, all), *order = BZ_NEW(&arena, int, all);
+    double *seconds = BZ_NEW(&arena, double, all);
+    bool *chosen = BZ_NEW(&arena, bool, all);
+    bz_benchmark_times times;
+    bz_benchmark_times_of(records, NULL, &times);
+    for (int i = 0; i < all; i++) {
+        bool lacking = false;
+        for (int f = 0; f < problem[i].n_families; f++)
+            lacking |= problem[i].family[f].wanted;
+        if (!lacking)
+            continue;
+        bz_shape *s = BZ_NEW(&arena, bz_shape, 1);
+        bz_shape_of(problem[i].problem, s);
+        shape[n] = s;
+        cost[n] = uses[i] * (known ? bz_shape_roofline(s, &machine, 0, 1) : s->flops + 10 * s->bytes);
+        seconds[n] = bz_benchmark_seconds(&times, problem[i].text, s);
+        at[n++] = i;
+    }
+    int most = wanted && wanted < n ? (int)wanted : n;
+    int taken = bz_most_informative(shape, cost, budget > 0 ? seconds : NULL, n, most, budget, order);
+    for (int i = 0; i < taken; i++) {
+        chosen[at[order[i]]] = true;
+        expected += seconds[order[i]];
+    }
+    bz_plan_choose(plan, is_chosen, chosen);
+    bz_arena_free(&arena);
+    return expected;
 }

@@ -176,3 +176,42 @@ void bz_report_records(const char *dir, const bz_record *list, size_t n, bz_form
     else
         show_for_programs(list, n, form == BZ_FORM_JSON, out);
 }
+
+/* ---- check ------------------------------------------------------------------------------------ */
+
+static bool is_clean(const void *check)
+{
+    const bz_perfdb_check_report *r = check;
+    return !r->damaged && !r->orphans;
+}
+
+static const bz_member CHECKED[] = {
+    BZ_MEMBER_HOLDS("clean", is_clean),          BZ_MEMBER(bz_perfdb_check_report, systems),
+    BZ_MEMBER(bz_perfdb_check_report, problems), BZ_MEMBER(bz_perfdb_check_report, records),
+    BZ_MEMBER(bz_perfdb_check_report, damaged),  BZ_MEMBER(bz_perfdb_check_report, orphans),
+    BZ_MEMBER(bz_perfdb_check_report, newer),    BZ_MEMBER(bz_perfdb_check_report, unused),
+    BZ_MEMBER(bz_perfdb_check_report, bytes),    BZ_MEMBER(bz_perfdb_check_report, stale_readers),
+};
+
+void bz_report_check(const bz_perfdb_check_report *r, const char *dir, bool json, bz_buf *out)
+{
+    size_t defects = r->damaged + r->orphans;
+    bz_unit_text bytes;
+    if (json) {
+        bz_members_document("database-check", 1, BZ_MEMBERS(CHECKED), r, 0, out);
+        return;
+    }
+    if (defects)
+        bz_buf_printf(out, "%zu damaged and %zu orphaned entries in %s\n", r->damaged, r->orphans, dir);
+    else
+        bz_buf_printf(out, "clean: %s\n", dir);
+    bz_buf_printf(out, "%zu system%s, %zu problem%s, %zu record%s, %s\n", r->systems, r->systems == 1 ? "" : "s",
+                  r->problems, r->problems == 1 ? "" : "s", r->records, r->records == 1 ? "" : "s",
+                  bz_units_bytes(bytes, (double)r->bytes));
+    if (r->newer)
+        bz_buf_printf(out, "%zu entries were written by a newer benanza and are passed over\n", r->newer);
+    if (r->unused)
+        bz_buf_printf(out, "%zu problems have no records: 'benanza db gc' removes them\n", r->unused);
+    if (defects)
+        bz_buf_puts(out, "save what is left: 'benanza db salvage -o FILE', then 'benanza db import --db NEW FILE'\n");
+}

@@ -54,6 +54,16 @@ typedef struct bz_layers_view {
 struct bz_training;
 void bz_report_training(const struct bz_training *t, bz_buf *out);     /* its phases, and the memory that it needs */
 void bz_report_training_json(const struct bz_training *t, bz_json *j); /* a member "training" */
+/* Which batch fits into memory, by the number of parts of which only the borders are kept. */
+struct bz_memory_fit;
+typedef struct bz_fit_report {
+    const char *model, *text; /* text: of the memory */
+    double memory;            /* bytes */
+    const struct bz_memory_fit *row;
+    int n;
+    const char *why; /* there is no largest batch */
+} bz_fit_report;
+void bz_report_training_fit(const bz_fit_report *f, bool json, bz_buf *out);
 void bz_report_layers_sizes(bz_layers *const *layers, int n, bool fold,
                             bz_buf *out); /* a row each: what changes with sizes */
 void bz_report_layers(bz_layers *const *layers, int n, const bz_layers_view *s, bz_buf *out);
@@ -106,6 +116,18 @@ void bz_report_moved(const bz_whatif *w, const char *from, const bz_price_list *
 double bz_price_of(const bz_price_list *prices, const char *machine);
 void bz_report_forecasts(const bz_forecast *f, int n, const bz_price_list *prices, bz_form form, bz_buf *out);
 void bz_report_judgements(const bz_judgement *g, int n, bz_form form, bz_buf *out);
+
+/* Benchmarks that were written into a folder; what became of those that ran. */
+typedef struct bz_gen_report {
+    const char *folder;
+    bool chosen;    /* those that tell most */
+    double seconds; /* that measuring them should take; NAN: nobody asked */
+} bz_gen_report;
+void bz_report_gen(const bz_plan *plan, const bz_gen_report *g, bool json, bz_buf *out);
+void bz_report_run(const bz_bench *run, bool json, bz_buf *out);
+
+/* What a check of a database found. */
+void bz_report_check(const bz_perfdb_check_report *r, const char *dir, bool json, bz_buf *out);
 
 /* What is wrong with a machine for measuring. */
 void bz_report_doctor_text(const bz_doctor *d, bz_buf *out);

@@ -1,0 +1,104 @@
+/* What was planned and what was run. */
+#include "base/member.h"
+#include "report/report.h"
+
+#include <math.h>
+
+/* How many groups of layers the plan has, and why others are none; nothing without patterns. */
+static void put_groups(const bz_plan *plan, bz_buf *out)
+{
+    const bz_plan_layer *item;
+    int n = bz_plan_layers(plan, &item), groups = 0;
+    int64_t places = 0;
+    for (int i = 0; i < n; i++)
+        if (item[i].pattern && item[i].lowering.n)
+            groups++, places += item[i].count;
+    if (places)
+        bz_buf_printf(out, "  fused: %d unique group%s of layers in %lld place%s\n", groups, groups == 1 ? "" : "s",
+                      (long long)places, places == 1 ? "" : "s");
+    for (int i = 0; i < n; i++)
+        if (item[i].pattern && !item[i].lowering.n) {
+            bz_buf_puts(out, "  not fused: ");
+            bz_buf_clean(out, item[i].pattern);
+            bz_buf_printf(out, " in %lld place%s: ", (long long)item[i].count, item[i].count == 1 ? "" : "s");
+            bz_buf_clean(out, item[i].lowering.why);
+            bz_buf_putc(out, '\n');
+        }
+}
+
+typedef struct told_gen {
+    const char *folder;
+    int problems, written, families;
+    double seconds, saved;
+} told_gen;
+
+static bool has_budget(const void *gen)
+{
+    return isfinite(((const told_gen *)gen)->seconds);
+}
+
+static const bz_member BUDGET[] = {BZ_MEMBER(told_gen, seconds)};
+static const bz_member GEN[] = {BZ_MEMBER(told_gen, folder),          BZ_MEMBER(told_gen, problems),
+                                BZ_MEMBER(told_gen, written),         BZ_MEMBER(told_gen, families),
+                                BZ_MEMBERS_WHERE(has_budget, BUDGET), BZ_MEMBER(told_gen, saved)};
+
+void bz_report_gen(const bz_plan *plan, const bz_gen_report *g, bool json, bz_buf *out)
+{
+    const bz_plan_problem *problems;
+    int all = bz_plan_problems(plan, &problems), families, wanted = bz_plan_wanted(plan, &families), n = 0;
+    for (int i = 0; i < all; i++) /* some have no family among those that the user wants */
+        n += problems[i].n_families > 0;
+    const told_gen told = {g->folder, n, wanted, families, g->seconds, n ? (double)(n - wanted) / n : 0};
+    if (json) {
+        bz_members_document("gen", 1, BZ_MEMBERS(GEN), &told, -1, out);
+        return;
+    }
+    bz_buf_clean(out, g->folder);
+    bz_buf_printf(out, ": %d problem%s in %d families", wanted, wanted == 1 ? "" : "s", families);
+    if (g->chosen)
+        bz_buf_printf(out, ", those that tell most of %d", n);
+    else if (n > wanted)
+        bz_buf_printf(out, "; %d of %d problems are in the database (%.0f %% saved)", n - wanted, n,
+                      100.0 * (n - wanted) / n);
+    bz_buf_putc(out, '\n');
+    if (isfinite(g->seconds)) {
+        bz_unit_text unit;
+        bz_buf_printf(out, "  measuring them should take %s\n", bz_units_time(unit, g->seconds));
+    }
+    put_groups(plan, out);
+    if (wanted) {
+        bz_buf_puts(out, "  next: benanza run ");
+        bz_buf_clean(out, g->folder);
+        bz_buf_putc(out, '\n');
+    }
+}
+
+static const bz_member SYSTEM[] = {BZ_MEMBER_AS(bz_system, name, "system")};
+static const bz_member RUN[] = {BZ_MEMBERS_AT(bz_bench, system, SYSTEM),
+                                BZ_MEMBER_AS(bz_bench, wanted, "problems"),
+                                BZ_MEMBER(bz_bench, records),
+                                BZ_MEMBER(bz_bench, failed),
+                                BZ_MEMBER(bz_bench, busy),
+                                BZ_MEMBER_AS(bz_bench, bad, "unreadable")};
+
+void bz_report_run(const bz_bench *r, bool json, bz_buf *out)
+{
+    if (json) {
+        bz_members_document("run", 1, BZ_MEMBERS(RUN), r, -1, out);
+        return;
+    }
+    if (!r->wanted) {
+        bz_buf_puts(out, "nothing to run: the database has all of it (--all runs it again)\n");
+        return;
+    }
+    bz_buf_printf(out, "%d problem%s run, %d records stored for ", r->wanted, r->wanted == 1 ? "" : "s", r->records);
+    bz_buf_clean(out, r->system->name);
+    if (r->failed)
+        bz_buf_printf(out, "; %d of them failed: 'benanza db show --failed' has the reasons", r->failed);
+    if (r->busy)
+        bz_buf_printf(out,
+                      "; %d of them are marked busy, other programs used the machine: 'benanza run --remeasure noisy' "
+                      "measures them again",
+                      r->busy);
+    bz_buf_putc(out, '\n');
+}

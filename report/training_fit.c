@@ -1,0 +1,39 @@
+/* Which batch of an iteration of training fits into memory. */
+#include "report/parts.h"
+#include "training/training.h"
+
+#include <math.h>
+
+void bz_report_training_fit(const bz_fit_report *f, bool json, bz_buf *out)
+{
+    static const bz_sheet_column COLUMNS[] = {{"parts", "parts", BZ_SHEET_COUNT},
+                                              {"peak", "memory at most", BZ_SHEET_BYTES},
+                                              {"flops_more", "more operations", BZ_SHEET_SHARE},
+                                              {"bytes_more", "more bytes moved", BZ_SHEET_SHARE},
+                                              {"batch", "largest batch", BZ_SHEET_COUNT}};
+    bz_arena arena = {0};
+    const bz_memory_fit *row = f->row;
+    bz_sheet *sheet = bz_sheet_new(&arena, "memory", "Memory of an iteration, modelled", COLUMNS, 5);
+    for (int i = 0; i < f->n; i++)
+        BZ_SHEET_ADD(sheet, BZ_NUMBER(row[i].parts), BZ_NUMBER(row[i].peak),
+                     BZ_NUMBER((double)row[i].flops / (double)row[0].flops - 1),
+                     BZ_NUMBER((double)row[i].bytes / (double)row[0].bytes - 1),
+                     BZ_NUMBER(row[i].batch < 0 ? (double)NAN : (double)row[i].batch));
+    sheet->note = row[0].batch < 0
+                      ? bz_arena_printf(&arena, "There is no largest batch: %s", f->why)
+                      : bz_arena_printf(&arena,
+                                        "The largest batch fits %s; 0: not even one does. Parts as for --checkpoint: "
+                                        "activations within a part are computed again.",
+                                        f->text);
+    if (json) {
+        bz_json j = bz_json_to(out, true);
+        bz_json_document(&j, "training-memory", 1);
+        bz_json_key_str(&j, "model", f->model);
+        bz_json_key_num(&j, "memory", f->memory);
+        report_sheets_json((const bz_sheet *const[]){sheet}, 1, &j);
+        bz_json_document_end(&j);
+    } else {
+        bz_sheet_text(sheet, f->n, out);
+    }
+    bz_arena_free(&arena);
+}
