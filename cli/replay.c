@@ -1,10 +1,8 @@
 /* benanza replay: the cheapest plan of a model as one program, run here and held against the bound. */
 #include "replay/replay.h"
-#include "base/whole.h"
 #include "bench/bench.h"
 #include "cli/analysis.h"
 #include "cli/db.h"
-#include "transfer/transfer.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -56,31 +54,8 @@ static const bz_option OPTIONS[] = {
 
 /* ---- the plan ------------------------------------------------------------------------------- */
 
-static int follow(replay_job *r, bz_error *err)
-{
-    bz_buf text = {0};
-    int rc = bz_whole_read(r->from, 64 << 20, "is no plan", &text, err);
-    if (!rc && bz_replay_follow(r->replay, bz_buf_text(&text), text.len, err))
-        rc = bz_fail_in(err, "%s", r->from);
-    bz_buf_free(&text);
-    return rc;
-}
-
-/* The bandwidth of the largest buffer: conversions of what a model leaves in the caches cost less. */
-static double bandwidth_of(const replay_job *r, bz_arena *arena)
-{
-    bz_peaks peaks;
-    const bz_system_facts *facts;
-    bz_error none;
-    if (!r->system || bz_transfers_facts(r->db, r->system, arena, &facts, &none))
-        return 0;
-    bz_peaks_read(facts, &r->setting, arena, &peaks);
-    return peaks.n_bandwidth ? peaks.bandwidth[peaks.n_bandwidth / 2].rate : 0;
-}
-
 static int make_plan(replay_job *r, const bz_list *paths, bz_error *err)
 {
-    bz_arena arena = {0};
     bz_replay_input in = {
         .model = bz_file_name(paths->item[0]),
         .layers = r->models.layers[0],
@@ -92,14 +67,13 @@ static int make_plan(replay_job *r, const bz_list *paths, bz_error *err)
         .prices = r->analyses.found.analysis->prices,
         .setting = r->setting,
         .device = r->device,
-        .bandwidth = bandwidth_of(r, &arena),
+        .bandwidth = bz_replay_bandwidth(r->db, r->system, &r->setting),
         .rate = r->rate,
         .gradients = r->outputs != NULL,
     };
     for (int i = 0; i < r->p.layouts.n && i < BZ_PLAN_NAMES; i++)
         in.layout[in.n_layouts++] = r->p.layouts.item[i];
-    bz_arena_free(&arena);
-    if (bz_replay_make(&in, &r->replay, err) || (r->from && follow(r, err)))
+    if (bz_replay_make(&in, &r->replay, err) || (r->from && bz_replay_follow_file(r->replay, r->from, err)))
         return -1;
     bz_replay_schedule(r->replay, r->streams ? (int)r->streams : 1);
     if (r->replay->modelled)
@@ -115,60 +89,6 @@ static int make_plan(replay_job *r, const bz_list *paths, bz_error *err)
     bz_replay_json(r->replay, &text);
     int rc = bz_output(r->plan_path, &text, err);
     bz_buf_free(&text);
-    return rc;
-}
-
-/* ---- the program ---------------------------------------------------------------------------- */
-
-static int run_program(replay_job *r, const char *folder, bz_error *err)
-{
-    char program[3300], threads[24], steps[24], *argv[20] = {program, "--threads", threads};
-    int n = 3;
-    const struct {
-        const char *option, *value;
-    } GIVEN[] = {{"--time-limit", r->time_limit},
-                 {"--inputs", r->inputs},
-                 {"--outputs", r->outputs},
-                 {"--steps", r->p.models.train ? steps : NULL}};
-    snprintf(program, sizeof program, "%s/build/replay", folder);
-    snprintf(threads, sizeof threads, "%d", r->setting.threads);
-    snprintf(steps, sizeof steps, "%lld", (long long)r->steps);
-    for (int i = 0; i < 4; i++)
-        if (GIVEN[i].value) {
-            argv[n++] = (char *)GIVEN[i].option;
-            argv[n++] = (char *)GIVEN[i].value;
-        }
-    if (r->check)
-        argv[n++] = (char *)"--check";
-    if (r->graph)
-        argv[n++] = (char *)"--graph";
-    bz_buf text = {0};
-    bz_progress progress = bz_progress_start("running the replay", 0);
-    int rc = bz_bench_output(argv, &text, err);
-    bz_progress_end(&progress);
-    if (rc)
-        bz_fail(err, BZ_FAILED, "%s: did not end well", program);
-    rc = rc || bz_replay_read(r->replay, bz_buf_text(&text), text.len, &r->result, err) ? -1 : 0;
-    bz_buf_free(&text);
-    return rc;
-}
-
-/* In a folder that goes away, unless the user names one or the build fails. */
-static int replay_program(replay_job *r, bz_error *err)
-{
-    char folder[BZ_FOLDER_MAX];
-    if (r->folder)
-        snprintf(folder, sizeof folder, "%s", r->folder);
-    else if (bz_folder_make(folder, err))
-        return -1;
-    int rc = bz_replay_generate(r->replay, folder, err);
-    if (!rc && !r->no_run) {
-        if (bz_bench_build(folder, err))
-            return -1;
-        rc = run_program(r, folder, err);
-    }
-    if (!r->folder)
-        bz_folder_remove(folder);
     return rc;
 }
 
@@ -235,7 +155,15 @@ static int replay_model(void *job, bz_buf *out, bz_error *err)
         analyses_ask(&r->job, &r->analyses, &r->p, &r->models, err) ||
         analyses_make(&r->job, &r->analyses, r->db, &r->system, 1, BZ_PART_BOUND, err) || make_plan(r, paths, err))
         return -1;
-    if ((!r->no_run || r->folder) && replay_program(r, err))
+    const bz_replay_run run = {.folder = r->folder,
+                               .time_limit = r->time_limit,
+                               .inputs = r->inputs,
+                               .outputs = r->outputs,
+                               .steps = r->p.models.train ? r->steps : 0,
+                               .check = r->check,
+                               .graph = r->graph,
+                               .write = r->no_run};
+    if ((!r->no_run || r->folder) && bz_replay_run_here(r->replay, &run, &r->result, err))
         return -1;
     r->job.status = r->result.wrong ? BZ_FAILED : BZ_OK;
     return report(r, out, err);

@@ -1,7 +1,6 @@
 /* Sequences of layers run by the libraries, each a replay of its own, all of them one program; their times are records. */
 #include "bench/bench.h"
 #include "replay/replay.h"
-#include "transfer/transfer.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -119,17 +118,6 @@ static int load(replaying *w, piece *p, bz_error *err)
     return rc ? -1 : 0;
 }
 
-static double bandwidth_of(const replaying *w)
-{
-    bz_peaks peaks;
-    const bz_system_facts *facts;
-    bz_error none;
-    if (bz_transfers_facts(w->r->db, w->r->system, w->arena, &facts, &none))
-        return 0;
-    bz_peaks_read(facts, &w->r->setting, w->arena, &peaks);
-    return peaks.n_bandwidth ? peaks.bandwidth[peaks.n_bandwidth / 2].rate : 0;
-}
-
 /* By the records of their calls, where there are any; else the library chooses. What cannot be run is a record that says so. */
 static int make_plans(replaying *w, bz_error *err)
 {
@@ -141,7 +129,7 @@ static int make_plans(replaying *w, bz_error *err)
     for (int i = 0; i < w->n; i++)
         layers[i] = w->piece[i].layers, name[i] = w->piece[i].problem;
     bz_plan *plan = w->plan = bz_plan_of(options, layers, name, w->n);
-    double bandwidth = bandwidth_of(w);
+    double bandwidth = bz_replay_bandwidth(w->r->db, w->r->system, &w->r->setting);
     rc = bz_prices_load(plan, w->r->db, w->r->system, &w->r->setting, w->arena, &prices, err);
     for (int i = 0; i < w->n && !rc; i++) {
         piece *p = &w->piece[i];

@@ -117,6 +117,12 @@ void bz_replay_json(const bz_replay_plan *p, bz_buf *out);
 /* Takes over the choices of a plan's text. Fails where it is none, or is one of another model. */
 int bz_replay_follow(bz_replay_plan *p, const char *text, size_t n, bz_error *err);
 
+int bz_replay_follow_file(bz_replay_plan *p, const char *path, bz_error *err);
+
+/* What conversions cost: bytes per second of the largest buffer that was measured, as those of what a model leaves in the caches cost
+ * less; 0 where nobody knows. `system` may be NULL. */
+double bz_replay_bandwidth(bz_perfdb *db, const bz_system *system, const bz_setting *setting);
+
 /* The steps on so many streams: by the list schedule of the bound on k streams, with the plan's times. */
 void bz_replay_schedule(bz_replay_plan *p, int streams);
 
@@ -163,6 +169,15 @@ typedef struct bz_replay_result {
 
 /* The program's report. Zeroes *out first; free its arena. */
 int bz_replay_read(const bz_replay_plan *p, const char *text, size_t n, bz_replay_result *out, bz_error *err);
+
+/* Generates, builds and runs, in a folder that goes away, unless one is named or the build fails. */
+typedef struct bz_replay_run {
+    const char *folder, *time_limit, *inputs, *outputs; /* NULL: none, as usual */
+    int64_t steps;                                      /* of training before it is measured; 0: it is none */
+    bool check, graph;
+    bool write; /* only generate */
+} bz_replay_run;
+int bz_replay_run_here(const bz_replay_plan *p, const bz_replay_run *run, bz_replay_result *out, bz_error *err);
 
 typedef struct bz_replay_report {
     const bz_replay_plan *plan;
