@@ -175,8 +175,9 @@ const char *bz_align_work_evidence(const bz_align_work *model, const bz_align_wo
 
 /* ---- is it of this model? ------------------------------------------------------------------- */
 
-/* What tells that a recording is of another network, of other sizes, or of a training; NULL where nothing does. */
-const char *bz_align_foreign(const bz_bound *bound, const bz_trace *trace, bz_arena *arena);
+/* What tells that a recording is of another network, of other sizes, or of a training; NULL where nothing does. `batch_open`:
+ * nothing tells its batch either. */
+const char *bz_align_foreign(const bz_bound *bound, const bz_trace *trace, bz_arena *arena, bool *batch_open);
 
 /* Frameworks compute convolutions with kernels of one element by BLAS, where that spares reorders (PyTorch does). A log of oneDNN, and
  * nothing beside it, lacks those. */

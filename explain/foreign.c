@@ -332,10 +332,12 @@ static int64_t largest_value(const bz_layers *l, bool input)
     return most;
 }
 
-/* Inputs are copied to the device in each iteration, and results back. Both in the same number say how large the batch was. */
-static const char *compare_copies(making *m)
+/* Inputs are copied to the device in each iteration, and results back. Both in the same number say how large the batch was. `open`: they do
+ * not. */
+static const char *compare_copies(making *m, bool *open)
 {
     int64_t batch = m->bound->layers->batch, in[4], out[4];
+    *open = false;
     if (batch < 1)
         return NULL;
     copied_times(largest_copy(m, 1), largest_value(m->bound->layers, true) / batch, in);
@@ -348,6 +350,7 @@ static const char *compare_copies(making *m)
                     return NULL;
                 found = i == 2 || !found ? in[i] : found; /* mostly they have 4 bytes */
             }
+    *open = !found;
     if (!found)
         return NULL;
     return bz_arena_printf(m->arena,
@@ -382,11 +385,12 @@ static const char *compare_purpose(making *m, const bz_align_work *ran)
         ran->backward, ran->backward_name);
 }
 
-const char *bz_align_foreign(const bz_bound *bound, const bz_trace *trace, bz_arena *arena)
+const char *bz_align_foreign(const bz_bound *bound, const bz_trace *trace, bz_arena *arena, bool *batch_open)
 {
     making m = {.bound = bound, .trace = trace, .arena = arena};
     bz_align_work ran, model = {0};
     bz_rebuilt rebuilt;
+    *batch_open = false;
     if (trains(bound))
         return NULL;
     bz_align_work_take(trace, arena, &ran);
@@ -402,7 +406,7 @@ const char *bz_align_foreign(const bz_bound *bound, const bz_trace *trace, bz_ar
     } else if (!text) {
         text = compare_kernels(&m, &ran);
         text = text ? text : compare_sequences(&m, &model, &ran);
-        text = text ? text : compare_copies(&m);
+        text = text ? text : compare_copies(&m, batch_open);
     }
     bz_map_free(&m.known);
     free(ran.symbol);

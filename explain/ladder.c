@@ -239,8 +239,14 @@ void bz_ladder_make(const bz_bound *bound, const bz_trace *trace, const char *pr
     making m = {bound, trace, arena, out};
     *out = (bz_ladder){.profile = profile, .goal = bz_bound_goal(bound), .with_framework = NAN, .without = NAN};
     measure(&m);
+    bool batch_open = false;
     if (bound->n && !bound->rebuilt && m.l->iterations)
-        out->foreign = bz_align_foreign(bound, trace, arena);
+        out->foreign = bz_align_foreign(bound, trace, arena, &batch_open);
+    if (batch_open)
+        warn(&m, bz_arena_printf(arena,
+                                 "nothing in the recording tells its batch; the model is taken with %lld: if it ran "
+                                 "another, --batch takes that",
+                                 (long long)bound->layers->batch));
     check_system(&m);
     check_calls(&m);
     check_rungs(&m);

@@ -21,11 +21,15 @@ def run(*arguments):
     return subprocess.run([benanza, *arguments], capture_output=True, text=True, env=environment)
 
 
-def foreign(model, profile, batch):
+def ladder_of(model, profile, batch):
     p = run("analyze", model, "--batch", str(batch), "--profile", profile, "--json")
     if p.returncode not in (0, 4):
         sys.exit(f"{model} {profile}: {p.returncode} {p.stderr}")
-    ladder = json.loads(p.stdout)["models"][0]["profiles"][0]
+    return json.loads(p.stdout)["models"][0]["profiles"][0]
+
+
+def foreign(model, profile, batch):
+    ladder = ladder_of(model, profile, batch)
     if ladder["foreign"] and any(ladder[k] is not None for k in ("speedup", "ratio", "excess", "overlap")):
         sys.exit(f"{model} {profile}: is foreign, and has a speed-up")
     return ladder["foreign"]
@@ -97,6 +101,10 @@ def recorded():
             continue
         for other in {own, *(names[(i + k) % len(names)] for k in (1, 4, 6))}:
             check("recorded, " + ("own" if other == own else "other network"), f"{shared}/zoo30/{other}.onnx", path, 1, other != own)
+    for batch in 1, 4:  # kernels without sizes, inputs that stay on the device: the batch is open, and that is said
+        ladder = ladder_of(f"{shared}/zoo30/ResNet050-v1.onnx", shared + "/v100/nsys/mxnet/17_b1.sqlite.gz", batch)
+        if not any("nothing in the recording tells its batch" in w for w in ladder["warnings"]):
+            sys.exit(f"a recording that tells no batch is held against batch {batch} without a warning")
     check("recorded, training", f"{shared}/zoo30/ResNet050-v1.onnx", shared + "/kineto/resnet50_profiler_api_num_workers_0.json.gz", 1, True)
 
 
