@@ -104,7 +104,8 @@ static void put_plan(const table *t, bz_buf *out)
     for (int i = 0; i < p->n_steps; i++)
         if (!p->step[i].once)
             *(p->step[i].kind == BZ_STEP_CALL ? &calls : p->step[i].kind == BZ_STEP_LOOP ? &loops : &views) += 1;
-    bz_buf_printf(out, "  plan: %d calls, %d loops of our own, %d views; calls ", calls, loops, views);
+    bz_buf_printf(out, "  plan: %d call%s, %d loop%s of our own, %d view%s; the calls take ", calls,
+                  calls == 1 ? "" : "s", loops, loops == 1 ? "" : "s", views, views == 1 ? "" : "s");
     put_time(out, p->seconds);
     if (p->modelled)
         bz_buf_printf(out, " (%d of them guessed: no record)", p->modelled);
@@ -113,7 +114,8 @@ static void put_plan(const table *t, bz_buf *out)
         put_time(out, p->scheduled);
     }
     if (!t->r->result)
-        bz_buf_puts(out, "; conversions are known when the program has been built: --time-limit 0 counts them");
+        bz_buf_puts(out, "; conversions between layouts are known when the program has been built: '--time-limit 0' "
+                         "builds it and counts them");
     bz_buf_puts(out, p->beam ? "; not all combinations of layouts were followed\n" : "\n");
 }
 
@@ -175,7 +177,7 @@ static void put_opened(const table *t, bz_buf *out)
     const bz_replay_result *m = t->r->result;
     bz_buf_puts(out, "  memory between the layers: ");
     put_bytes(out, m->peak);
-    bz_buf_printf(out, ", %.3g x the least by liveness; weights ", m->least > 0 ? m->peak / m->least : 1);
+    bz_buf_printf(out, ", %.3g × the least by liveness; weights ", m->least > 0 ? m->peak / m->least : 1);
     put_bytes(out, m->weights);
     bz_buf_puts(out, ", workspace ");
     put_bytes(out, m->scratch);
