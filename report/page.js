@@ -214,7 +214,7 @@ function tiles(a, l) {
   if (g.enough) {
     add("Bound as written", bound(a, a.sequential, a.unpriced), ratio("as written") || "every layer by itself, cheapest variant");
     if (a.fused) add("Bound, fused", bound(a, a.fused.sequential, !a.fused.complete), ratio("fused") || `${plural(a.fused.groups.length, "group")} stand for ${sum(a.fused.groups, (f) => f.nodes.length)} layers`);
-    add("All at once", bound(a, g.parallel, g.unpriced), "longest path through the graph");
+    add("Parallel", bound(a, g.parallel, g.unpriced), "longest path through the graph");
   }
   if (known(g.hardware)) add("Hardware", time(g.hardware), `modelled: roofline, ${a.peaks} peaks`);
   add("Coverage", `${a.n_layers - a.unpriced} of ${a.n_layers}`, ["measured", "imported", "modelled", "unpriced", "free"].filter((p) => a[p]).map((p) => `${a[p]} ${p}`).join(", "));
@@ -285,7 +285,7 @@ function layers(a) {
     status.textContent = `${shown.length} of ${plural(a.layers.length, "layer")} that cost something, ${time(sum(shown, (r) => r.seconds))}` + (a.goal.enough ? ` of ${bound(a, a.sequential, a.unpriced)}` : "");
   }
   filter();
-  return section("layers", "Layers", el("p", { class: "note" }, `${a.n_layers} layers, ${a.free} of them free (views, constants). Select a name for its key, problems and variants.`),
+  return section("layers", "Layers", el("p", { class: "note" }, `${plural(a.n_layers, "layer")}, ${a.free} of them free (views, constants). Select a name for its key, problems and variants.`),
     el("div", { class: "controls" }, el("label", {}, "Find", search), kindLabel, provLabel, el("label", { class: "check" }, path, "critical path only")), status, t, detail);
 }
 
@@ -363,9 +363,9 @@ function origins(a, l) {
   return section("provenance", "Where the numbers come from",
     el("p", { class: "note" }, "Measured: by benanza's benchmarks on this system. Imported: records made by others. Modelled: computed from bytes or peaks. What a profile tells was measured in the user's program."),
     table("Layers by the provenance of their price", [{ title: "Provenance", value: (x) => x.p, cell: (x) => provenance(x.p) }, number("Layers", (x) => x.n, count), number("MACs", (x) => (a.macs ? x.macs / a.macs : NaN), percent), number("Time", (x) => x.s, time), number("Share of the bound", (x) => share(a, x.s), percent)], rows),
-    facts([["Model", a.model], ["System", a.system], ["Setting", `${plural(a.threads, "thread")}, ${a.cache} cache${a.clock ? ", clock " + a.clock : ""}`], ["Noisy", a.noisy ? plural(a.noisy, "layer") + " rest on records marked noisy or busy" : "no record is marked"],
+    facts([["Model", a.model], ["System", a.system], ["Setting", `${plural(a.threads, "thread")}, ${a.cache} cache${a.clock ? ", clock " + a.clock : ""}`], ["Noisy", a.noisy ? "records marked noisy or busy price " + plural(a.noisy, "layer") : "no record is marked"],
       ["Bounds", ["as written, fused, parallel: from the records above; hardware: ", provenance("modelled"), a.no_peaks ? ` (not known: ${a.no_peaks})` : ` from peaks: ${a.peaks}`]],
-      ["Launch overhead", a.launch > 0 ? time(a.launch) + " for starting the calls, in none of the bounds" : null], a.problems ? ["Problems", `${a.problems} of the models, ${a.problems_known} known before, ${a.benchmarks} records made now`] : null,
+      ["Launch overhead", a.launch > 0 ? time(a.launch) + " to start the calls; the bounds above do not contain it" : null], a.problems ? ["Problems", `${a.problems} of the models, ${a.problems_known} known before, ${a.benchmarks} records made now`] : null,
       l ? ["Profile", [`${l.profile}: ${plural(l.iterations, "steady iteration")} `, provenance("measured")]] : null, ["Program", "benanza " + drawing.version]]),
     details.length ? el("details", {}, el("summary", {}, "What the database knows of the system"), facts(details)) : null);
 }
