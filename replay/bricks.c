@@ -29,9 +29,12 @@ typedef struct replaying {
     bz_plan *plan; /* of all pieces: what they are replayed by points into it */
 } replaying;
 
-static bz_variant variant_of(const replaying *w)
+/* Sequences run behind other memory (`behind`), which those that were once measured did not. */
+static bz_variant variant_of(const replaying *w, int number)
 {
-    return (bz_variant){"replay", w->r->options.patterns ? "fused plan" : "plan", "any", "default"};
+    const char *name = number < w->b->n ? (w->r->options.patterns ? "fused plan behind others" : "plan behind others")
+                                        : (w->r->options.patterns ? "fused plan" : "plan");
+    return (bz_variant){"replay", name, "any", "default"};
 }
 
 static const char *problem_of(const replaying *w, int number)
@@ -62,7 +65,7 @@ static void keep(replaying *w, int number, const bz_record *r)
 /* True where the database lacks it. */
 static int look_up(replaying *w, int number, bool *lacks, bz_error *err)
 {
-    const bz_variant v = variant_of(w);
+    const bz_variant v = variant_of(w, number);
     bz_record *r = NULL;
     *lacks = true;
     if (!w->r->system ||
@@ -82,7 +85,7 @@ static int put(replaying *w, const piece *p, const bz_replay_result *result, bz_
     double hot = 0;
     r.system = w->r->system->name;
     r.problem = p->problem;
-    r.variant = variant_of(w);
+    r.variant = variant_of(w, p->number);
     r.setting = w->r->setting;
     r.status = status;
     r.reason = reason;
@@ -156,16 +159,40 @@ static int make_plans(replaying *w, bz_error *err)
 
 /* ---- running -------------------------------------------------------------------------------- */
 
+/* Bytes of other layers that lie in the caches when a sequence begins in its model: the model's weights, but no more than twice what a
+ * core's own caches hold. */
+static double behind(const replaying *w, int number)
+{
+    const bz_system_facts *f = bz_system_facts_read(w->r->system ? w->r->system->details : NULL, w->arena);
+    double own = f->n_caches > 1 ? f->cache[f->n_caches - 2].bytes : 1 << 20;
+    if (number >= w->b->n || f->gpu)
+        return 0;
+    bz_totals totals;
+    bz_totals_make(w->b->brick[number].layers, true, &totals);
+    return fmin(2 * own, (double)sizeof(float) * (double)totals.params);
+}
+
 static int run_piece(replaying *w, int i, const char *program, bz_error *err)
 {
-    char number[24], threads[24];
+    char number[24], threads[24], before[32];
     const char *limit = w->r->time_limit ? w->r->time_limit : USUAL_LIMIT;
-    char *argv[] = {(char *)program,   number,        "--threads",     threads, "--time-limit", (char *)limit,
-                    (char *)"--alone", (char *)limit, (char *)"--hot", NULL};
+    char *argv[] = {(char *)program,
+                    number,
+                    "--threads",
+                    threads,
+                    "--time-limit",
+                    (char *)limit,
+                    (char *)"--alone",
+                    (char *)limit,
+                    (char *)"--hot",
+                    (char *)"--behind",
+                    before,
+                    NULL};
     bz_buf text = {0};
     bz_error why;
     bz_replay_result result = {0};
     snprintf(number, sizeof number, "%d", i);
+    snprintf(before, sizeof before, "%.0f", behind(w, w->piece[i].number));
     snprintf(threads, sizeof threads, "%d", w->r->setting.threads);
     int rc = bz_bench_output(argv, &text, &why);
     bool stopped = bz_bench_stopped();

@@ -46,6 +46,8 @@ int bz_replay_wait(bz_replay *r);
 
 /* Overwrites all that a run makes, so that nothing of an earlier one is taken for a result of the next. */
 int bz_replay_forget(bz_replay *r);
+/* Brings the memory of all values, the inputs last, into the caches, as far as they go: as layers before it leave that. On a processor. */
+void bz_replay_touch(bz_replay *r);
 
 /* The whole, captured once as a graph: it must have run before. Then each launch is a run. */
 int bz_replay_capture(bz_replay *r, bz_error *err);
