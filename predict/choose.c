@@ -6,10 +6,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* How many base clocks GPUs hold is asked for products; how alike rates make two machines, for what moves data alone: of products the
- * roofline has the rate already, and a handful of machines do not tell one length more. */
+/* How many base clocks GPUs hold is asked for products alone: what moves data does not follow the clock. */
 static const double MARGIN[] = {1, 1.1, 1.2, 1.3, 1.4, 1.5, 2}, GENERATION[] = {0.5, 1, 2, 4},
-                    SIZE[] = {1, 1.5, 2, 4, 1000}, ALONE[] = {0.02, 0.1, 0.4};
+                    ALONE[] = {0.02, 0.1, 0.4};
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
 typedef struct choosing {
@@ -101,33 +100,27 @@ static void mean_of(const bz_kinship *at, const double *log_of, int n, bz_kinshi
         all += w;
         sum.margin += w * at[i].margin;
         sum.generation += w * log(at[i].generation);
-        sum.size += w / at[i].size;
         sum.noise += w * log(at[i].noise);
     }
     if (all > 0)
-        *out = (bz_kinship){sum.margin / all, exp(sum.generation / all), all / sum.size, exp(sum.noise / all)};
+        *out = (bz_kinship){sum.margin / all, exp(sum.generation / all), exp(sum.noise / all)};
 }
 
 void bz_kinship_choose(const bz_samples *s, const bool *use, const bool *known, bz_kinship *out)
 {
-    enum { MOST = COUNT(MARGIN) * COUNT(GENERATION) * COUNT(SIZE) * COUNT(ALONE) };
+    enum { EACH = COUNT(GENERATION) * COUNT(ALONE) };
     size_t cells = (size_t)s->n * (size_t)s->machines + 1;
     choosing c = {s, use, known, 0, bz_alloc(cells, sizeof(double)), bz_alloc(cells, sizeof(double))};
-    bz_kinship at[MOST];
-    double log_of[MOST];
+    bz_kinship at[COUNT(MARGIN) * EACH];
+    double log_of[COUNT(MARGIN) * EACH];
     for (c.group = 0; c.group < BZ_GROUPS; c.group++) {
         int n = 0;
         out[c.group] = bz_kinships[c.group];
         for (size_t h = 0; h < (c.group ? 1 : COUNT(MARGIN)); h++) {
             rooflines(&c, MARGIN[h]);
-            for (size_t i = 0; i < COUNT(GENERATION) * COUNT(SIZE) * COUNT(ALONE); i++) {
-                size_t size = i / COUNT(GENERATION) % COUNT(SIZE);
-                if (c.group != 2 && size + 1 < COUNT(SIZE))
-                    continue;
-                at[n] = (bz_kinship){MARGIN[h], GENERATION[i % COUNT(GENERATION)], SIZE[size],
-                                     ALONE[i / COUNT(GENERATION) / COUNT(SIZE)]};
+            for (size_t i = 0; i < EACH; i++, n++) {
+                at[n] = (bz_kinship){MARGIN[h], GENERATION[i % COUNT(GENERATION)], ALONE[i / COUNT(GENERATION)]};
                 log_of[n] = likelihood(&c, &at[n]);
-                n++;
             }
         }
         mean_of(at, log_of, n, &out[c.group]);

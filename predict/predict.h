@@ -121,12 +121,11 @@ static inline double bz_samples_log(const bz_samples *s, int problem, int machin
 
 /* ---- prediction ------------------------------------------------------------------------------ */
 
-/* How machines tell of one another, for a group of kinds: products; batch normalization; what only moves data. */
-enum { BZ_GROUPS = 3 };
+/* How machines tell of one another, for a group of kinds: products; what moves data. */
+enum { BZ_GROUPS = 2 };
 typedef struct bz_kinship {
     double margin;     /* how many base clocks products hold, as the boost clock allows */
-    double generation; /* lengths over which machines stay alike: in generations, */
-    double size;       /* and in e-folds of rates */
+    double generation; /* generations over which machines stay alike */
     double noise;      /* what no neighbour tells */
 } bz_kinship;
 extern const bz_kinship bz_kinships[BZ_GROUPS]; /* those that ship */

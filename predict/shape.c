@@ -99,9 +99,7 @@ int bz_shape_group(const bz_shape *s)
     int kind = s->kind % BZ_SHAPE_FUSED;
     bool product = s->product || kind == BZ_PROBLEM_LSTM || kind == BZ_PROBLEM_GRU || kind == BZ_PROBLEM_RNN ||
                    kind == BZ_PROBLEM_ATTENTION;
-    bool norm = kind == BZ_PROBLEM_BATCHNORM || kind == BZ_PROBLEM_LAYERNORM || kind == BZ_PROBLEM_GROUPNORM ||
-                kind == BZ_PROBLEM_RMSNORM;
-    return product ? 0 : norm ? 1 : 2;
+    return product ? 0 : 1;
 }
 
 static double rate(const bz_machine *m, bz_dtype dtype)

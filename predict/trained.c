@@ -1,7 +1,7 @@
 /* What was learned as lines of text:
  *
- *   benanza-trained 3 HASH
- *   kinship GROUP margin generation size noise
+ *   benanza-trained 4 HASH
+ *   kinship GROUP margin generation noise
  *   machine gpu f32 f16 i8 vouched clock multiprocessors bandwidth generation floor capability name
  *   cache bytes rate                    of the processor before it, the smallest first
  *   kind NAME points shape-members, then of each machine its mean and how many records it rests on
@@ -83,12 +83,11 @@ void bz_predictor_write(const bz_predictor *p, bz_buf *out)
 {
     char hash[33];
     bz_hash_hex(hash_of(p), hash);
-    bz_buf_printf(out, "benanza-trained 3 %s\n", hash);
+    bz_buf_printf(out, "benanza-trained 4 %s\n", hash);
     for (int g = 0; g < BZ_GROUPS; g++) {
         bz_buf_printf(out, "kinship %d", g);
         put(out, p->kinship[g].margin);
         put(out, p->kinship[g].generation);
-        put(out, p->kinship[g].size);
         put(out, p->kinship[g].noise);
         bz_buf_putc(out, '\n');
     }
@@ -219,10 +218,9 @@ static bool read_kinship(reading *r)
     bz_kinship *k = &r->p->kinship[group];
     k->margin = number(r);
     k->generation = number(r);
-    k->size = number(r);
     k->noise = number(r);
-    return k->margin >= 1 && k->margin <= 100 && k->generation > 0 && k->size > 0 && k->noise > 0 &&
-           isfinite(k->noise + k->generation + k->size + k->margin);
+    return k->margin >= 1 && k->margin <= 100 && k->generation > 0 && k->noise > 0 &&
+           isfinite(k->noise + k->generation + k->margin);
 }
 
 static bool read_line(reading *r, const char *line)
@@ -260,7 +258,7 @@ static void use_all(reading *r)
 
 int bz_predictor_read(const char *text, const char *name, bz_predictor **out, bz_error *err)
 {
-    static const char FIRST[] = "benanza-trained 3 ";
+    static const char FIRST[] = "benanza-trained 4 ";
     reading r = {.p = bz_zeroed(1, sizeof *r.p)};
     const char *at = text;
     int number = 0, rc = 0;

@@ -207,15 +207,17 @@ static void weights_of_neighbours(void **state)
     bool use[MACHINES] = {true, true, true, true, true};
     double weight[MACHINES], near, far;
     make(&s, text);
+    for (int m = 0; m < MACHINES; m++)
+        s.machine[m].generation = m;
     bz_machine to = s.machine[1];
-    bz_kinship k = {1, 1, 1, 0.02};
+    bz_kinship k = {1, 1, 0.02};
     near = bz_neighbours(s.machine, use, MACHINES, &to, &k, NULL, weight);
     double sum = 0;
     for (int m = 0; m < MACHINES; m++)
         sum += weight[m];
     assert_true(fabs(sum - 1) < 1e-9);
     assert_true(weight[1] > 0.9);
-    to.generation = 4;
+    to.generation = 9;
     far = bz_neighbours(s.machine, use, MACHINES, &to, &k, NULL, weight);
     assert_true(far > near);
     memset(use, 0, sizeof use);
