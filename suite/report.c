@@ -174,9 +174,10 @@ static int add_file(const char *path, const char *folder, recording *before, bz_
     return 0;
 }
 
+/* "a.sqlite.Xy12" is one whose writer was killed. */
 static int is_shown(const struct dirent *e)
 {
-    return e->d_name[0] != '.';
+    return e->d_name[0] != '.' && !strstr(e->d_name, ".sqlite.");
 }
 
 /* "b2" before "b16" */

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 const char *bz_suite_path(const bz_suite *suite, const bz_suite_entry *e, const bz_suite_options *o, int batch,
@@ -26,6 +27,16 @@ static char **command_of(const bz_suite_entry *e, const bz_suite_options *o, int
     for (int i = 0; i < ADDED; i++)
         argv[e->n_words + i] = bz_arena_str(arena, MORE[i]);
     return argv;
+}
+
+/* Libraries have threads of their own, whatever the framework is told: each has a variable. */
+static void limit_threads(int n)
+{
+    static const char *const NAMES[] = {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"};
+    char text[32];
+    snprintf(text, sizeof text, "%d", n);
+    for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++)
+        setenv(NAMES[i], text, 1);
 }
 
 /* What its recording cannot see. A batch that the program says by itself stays. */
@@ -53,6 +64,7 @@ int bz_suite_run(const bz_suite *suite, const bz_suite_entry *e, const bz_suite_
     bz_arena arena = {0};
     bz_trace *t = bz_trace_new();
     int status = 0;
+    limit_threads(o->threads);
     int rc = bz_profile_levels(t, command_of(e, o, batch, &arena),
                                &(bz_capture_options){.memory = true, .limit = INT64_C(256) << 20}, &status, err);
     if (!rc && status)
