@@ -145,6 +145,7 @@ static bool keep_config(call *c, cudnnBackendDescriptor_t config)
         return allowed;
     }
     g->config[g->n_configs].desc = config;
+    g->config[g->n_configs].native = is_native(config);
     memcpy(g->config[g->n_configs++].name, name, sizeof name);
     return true;
 }
@@ -224,7 +225,7 @@ static int config_of(const call *c, int i)
         return i;
     i -= g->n_configs;
     for (int k = 0; k < g->n_configs; k++)
-        if ((c->engines < 0 || k == g->chosen) && is_native(g->config[k].desc) && !i--)
+        if ((c->engines < 0 || k == g->chosen) && g->config[k].native && !i--)
             return k;
     return -1;
 }

@@ -17,8 +17,10 @@ typedef struct graph_tensor {
 
 /* An engine configuration that the library proposed. */
 typedef struct graph_config {
-    cudnnBackendDescriptor_t desc;
+    cudnnBackendDescriptor_t
+        desc; /* NULL where an earlier process was proposed it: made where its plan has to be built */
     char name[140];
+    bool native; /* the engine can make a CUDA graph of itself */
 } graph_config;
 
 struct graph_call {

@@ -165,13 +165,14 @@ bool cudnn_configs_take(call *c)
     long chosen = line ? strtol(line, NULL, 10) : -1;
     while (good && (line = strtok_r(NULL, "\n", &rest))) {
         graph_config *config = &g->config[g->n_configs];
-        good = g->n_configs < GRAPH_CONFIGS && strlen(line) < sizeof config->name &&
-               cudnn_config_named(c, line, &config->desc) == CUDNN_STATUS_SUCCESS;
-        if (good)
-            snprintf(g->config[g->n_configs++].name, sizeof config->name, "%s", line);
+        good = g->n_configs < GRAPH_CONFIGS && strlen(line) < sizeof config->name;
+        if (!good)
+            break;
+        *config = (graph_config){.native = *line == '*'};
+        snprintf(config->name, sizeof config->name, "%s", line + config->native);
+        g->n_configs++;
     }
-    while (!good && g->n_configs) /* the library has to be asked */
-        cudnnBackendDestroyDescriptor(g->config[--g->n_configs].desc);
+    g->n_configs = good ? g->n_configs : 0; /* the library has to be asked */
     g->chosen = good && chosen >= 0 && chosen < g->n_configs ? (int)chosen : -1;
     bz_buf_free(&key);
     bz_buf_free(&text);
@@ -186,7 +187,7 @@ void cudnn_configs_keep(const call *c)
         return;
     bz_buf_printf(&text, "%d\n", g->chosen);
     for (int i = 0; i < g->n_configs; i++)
-        bz_buf_printf(&text, "%s\n", g->config[i].name);
+        bz_buf_printf(&text, "%s%s\n", g->config[i].native ? "*" : "", g->config[i].name);
     configs_key(c, &key);
     bz_kept_put(c->shelf->folder, bz_buf_text(&key), text.data, text.len);
     bz_buf_free(&key);
@@ -195,15 +196,33 @@ void cudnn_configs_keep(const call *c)
 
 /* ---- plans ---------------------------------------------------------------------------------- */
 
-static cudnnStatus_t build(const call *c, const graph_config *config, cudnnBackendDescriptor_t *out)
+static void forget(cudnnBackendDescriptor_t *d)
+{
+    if (*d)
+        cudnnBackendDestroyDescriptor(*d);
+    *d = NULL;
+}
+
+static cudnnStatus_t build_plan(const call *c, cudnnBackendDescriptor_t config, cudnnBackendDescriptor_t *out)
 {
     TRY(graph_make(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, out));
     if (c->device)
         TRY(graph_set_desc(*out, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, c->device));
     else
         TRY(graph_set(*out, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &c->handle));
-    TRY(graph_set_desc(*out, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config->desc));
+    TRY(graph_set_desc(*out, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config));
     return cudnnBackendFinalize(*out);
+}
+
+/* Making a configuration from its name takes 5 ms, as long as reading a plan: only what has to be built needs one. */
+static cudnnStatus_t build(const call *c, const graph_config *config, cudnnBackendDescriptor_t *out)
+{
+    cudnnBackendDescriptor_t made = NULL;
+    if (!config->desc)
+        TRY(cudnn_config_named(c->first ? c->first : c, config->name, &made));
+    cudnnStatus_t status = build_plan(c, made ? made : config->desc, out);
+    forget(&made);
+    return status;
 }
 
 static cudnnStatus_t load(const call *c, const bz_buf *json, cudnnBackendDescriptor_t *out)
@@ -216,13 +235,6 @@ static cudnnStatus_t load(const call *c, const bz_buf *json, cudnnBackendDescrip
     else
         TRY(graph_set(*out, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &c->handle));
     return cudnnBackendFinalize(*out);
-}
-
-static void forget(cudnnBackendDescriptor_t *plan)
-{
-    if (*plan)
-        cudnnBackendDestroyDescriptor(*plan);
-    *plan = NULL;
 }
 
 /* The library writes plans as text only where it compiled them; all others are built at once. */
