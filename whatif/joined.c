@@ -12,8 +12,10 @@ typedef struct {
     const bz_picks *own, *direct; /* the library's picks as asked; the same in training, which are direct code */
     int *group;
     bool *pad;
-    int layouts, joined, products;
-    int64_t before, after, joint, left, constant;
+    bool *blocked; /* [nodes]: its result lies in blocks */
+    bool *gone;    /* [places of the map] */
+    int layouts, joined, products, borders;
+    int64_t before, after, joint, left, constant, bordered;
 } change;
 
 /* Is it a padding that convolutions and pools read, and nothing else? */
@@ -30,6 +32,70 @@ static void find_pads(change *c)
         c->pad[i] &= !other[i] && !strcmp(b->layers->layer[i].kind, "pad");
 }
 
+/* ---- blocks --------------------------------------------------------------------------------- */
+
+/* Blocks are as wide as the vectors that the library's code for this processor uses. */
+static int64_t width_of_blocks(const change *c)
+{
+    for (int i = 0; i < c->asked->model->bound->n; i++)
+        if (c->direct->free[i].variant && strstr(c->direct->free[i].variant, "avx512"))
+            return 16;
+    return 8;
+}
+
+/* A group whose channels fill no blocks stays in row-major order: ONNX Runtime's NCHWc code has none for it. */
+static bool fills_blocks(const bz_layer *l, int64_t block)
+{
+    if (strcmp(l->kind, "conv") != 0 || l->n_in < 2 || l->in[0].rank != 4 || l->in[1].rank != 4)
+        return false;
+    int64_t out = l->in[1].dims[0], in = l->in[1].dims[1], groups = in > 0 ? l->in[0].dims[1] / in : 0;
+    if (groups <= 1)
+        return true;
+    return out % block == 0 && ((in == 1 && out == groups) || (in % block == 0 && out / groups % block == 0));
+}
+
+static bool same_shape(const bz_type *a, const bz_type *b)
+{
+    return a->rank == b->rank && a->rank > 0 && !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims);
+}
+
+/* Does the layer work on blocks where all that it reads lies in blocks: pools, element by element, or joining whole blocks? */
+static bool keeps_blocks(const bz_layer *l, int64_t block)
+{
+    bool pool = bz_layer_has(l, BZ_LAYER_POOL), concat = !strcmp(l->kind, "concat");
+    for (int k = 0; k < l->n_in; k++)
+        if (!l->in_constant[k] && l->in[k].rank == 4 &&
+            !(pool || (concat ? l->in[k].dims[1] % block == 0 : l->n_out && same_shape(&l->in[k], &l->out[0]))))
+            return false;
+    return l->n_out && l->out[0].rank == 4;
+}
+
+static void find_blocked(change *c)
+{
+    const bz_bound *b = c->asked->model->bound;
+    const bz_dag *dag = b->dag;
+    int64_t block = width_of_blocks(c);
+    c->blocked = BZ_NEW(c->asked->arena, bool, dag->n + 1);
+    for (int i = 0; i < dag->n && c->way.blocked; i++) {
+        const bz_layer *l = &b->layers->layer[i];
+        bool conv = bz_layer_has(l, BZ_LAYER_CONVOLUTION);
+        c->blocked[i] = conv ? fills_blocks(l, block) : dag->first[i + 1] > dag->first[i] && keeps_blocks(l, block);
+        for (int k = dag->first[i]; k < dag->first[i + 1] && !conv; k++)
+            c->blocked[i] &= c->blocked[dag->pred[k]];
+    }
+}
+
+static int64_t border_time(const bz_way_borders *b, const bz_layer *l)
+{
+    const bz_peaks *peaks = b->asked->model->bound->peaks;
+    double bytes = bz_peaks_bytes(l, &l->out[0], BZ_UNDEFINED),
+           seconds = bz_peaks_reorder(peaks, bytes / sizeof(float), BZ_F32);
+    seconds = seconds > 0 || !peaks ? seconds : bz_peaks_traffic(peaks, 2 * bytes);
+    return isfinite(seconds) ? bz_layer_ns(seconds) : 0;
+}
+
+/* ---- layers --------------------------------------------------------------------------------- */
+
 /* Are the weights what the model computes from others, such as their transpose? Nobody could prepare those ahead. */
 static bool computes_weights(const change *c, const bz_layer *l)
 {
@@ -38,13 +104,28 @@ static bool computes_weights(const change *c, const bz_layer *l)
            !model->values[l->node->in[1]].init;
 }
 
+/* In row-major order a convolution of one point is a product of matrices already, where others copy each window first: blocks spare nothing
+ * but what the product itself does to bring operands near. */
+static bool is_pointwise(const bz_layer *l)
+{
+    if (!bz_layer_has(l, BZ_LAYER_CONVOLUTION) || l->n_in < 2)
+        return false;
+    for (int k = 2; k < l->in[1].rank; k++)
+        if (l->in[1].dims[k] != 1)
+            return false;
+    return true;
+}
+
 /* In layouts of its choice the framework's own code is as much slower than the library's as it is now, in row-major order; but never
- * slower than with nothing near, where that is measured, nor than what it replaces. */
+ * slower than with nothing near, where that is measured, nor than what it replaces. Of a product nobody knows how much of the library's gain is its
+ * layout: all of it, nothing, or half in the middle. */
 static void change_layout(change *c, const bz_layer_place *place, int at, const bz_pick *to, double most)
 {
     double seen = 1e-9 * (double)place->time, as_now = fmax(1, seen / c->own->plain[at].seconds);
     double after = bz_way_price(c->asked, to, false) * (c->asked->side == 0 ? 1 : as_now);
     after = fmin(after, most > 0 ? most : INFINITY);
+    if (c->asked->side == 1 && after < seen && is_pointwise(c->asked->model->bound->layer[at].layer))
+        after = (after + seen) / 2;
     if (c->asked->side == 2)
         after = seen;
     if (!(after < seen))
@@ -55,8 +136,8 @@ static void change_layout(change *c, const bz_layer_place *place, int at, const 
     bz_layer_set(c->flow, &c->map, place, bz_layer_ns(after));
 }
 
-/* A layer that a product takes along reads and writes nothing of its own; of a second tensor the reading is left. */
-static void join(change *c, const bz_layer_place *place, const bz_layer *l, bool alone)
+/* A layer that a product takes along reads and writes nothing of its own; of a second tensor the reading is left. Is its task gone? */
+static bool join(change *c, const bz_layer_place *place, const bz_layer *l, bool alone)
 {
     double all = bz_peaks_bytes(l, NULL, BZ_UNDEFINED), second = 0;
     int tensors = 0;
@@ -68,23 +149,26 @@ static void join(change *c, const bz_layer_place *place, const bz_layer *l, bool
     c->joint = bz_flow_sum(c->joint, place->time);
     c->left = bz_flow_sum(c->left, left);
     bz_layer_set(c->flow, &c->map, place, left);
-    if (place->task != BZ_NONE && !left)
+    bool gone = place->task != BZ_NONE && !left;
+    if (gone)
         bz_flow_remove(c->flow, place->task, false);
+    return gone;
 }
 
-static void change_place(change *c, const bz_layer_place *place)
+static void change_place(change *c, int i)
 {
+    const bz_layer_place *place = &c->map.place[i];
     const bz_bound_layer *b = bz_way_layer(c->asked, place, 0);
     const bz_layer *l = b->layer;
     int at = place->layer[0];
     c->products += l->macs > 0;
-    if (c->way.blocked && bz_layer_has(l, BZ_LAYER_WINDOW))
+    if (c->blocked[b->node] && bz_layer_has(l, BZ_LAYER_WINDOW))
         change_layout(c, place, at, &c->direct->free[at], c->direct->free[at].cold);
     else if (c->way.constants && l->macs && computes_weights(c, l))
         change_layout(c, place, at, &c->own->free[at], 0);
     if (place->n == 1 &&
         (c->pad[b->node] || (c->group[b->node] >= 0 && !l->macs && !bz_way_word(c->way.leaves, l->kind))))
-        join(c, place, l, c->pad[b->node]);
+        c->gone[i] = join(c, place, l, c->pad[b->node]);
 }
 
 static void tell(change *c)
@@ -94,6 +178,10 @@ static void tell(change *c)
         bz_whatif_assume(c->asked, BZ_ASSUMED_MODELLED, "records of the library's direct code",
                          "%d layers in layouts of its choice: %s become %s, as the library's do", c->layouts,
                          bz_units_time(x, 1e-9 * (double)c->before), bz_units_time(y, 1e-9 * (double)c->after));
+    if (c->borders)
+        bz_whatif_assume(c->asked, BZ_ASSUMED_MODELLED, "what 'benanza system --measure' has of reorders",
+                         "%d tensors of %s pass between layers in blocks and layers whose channels fill none",
+                         c->borders, bz_units_time(x, 1e-9 * (double)c->bordered));
     if (c->joined)
         bz_whatif_assume(c->asked, BZ_ASSUMED_MODELLED, "the recording, and the bytes of second operands",
                          "%d layers become a part of the one before them: %s become %s", c->joined,
@@ -117,9 +205,17 @@ int bz_whatif_joined(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
         return bz_whatif_because(asked, "no records tell what the library takes for the model's layers");
     c.group = BZ_NEW(asked->arena, int, asked->model->bound->dag->n + 1);
     bz_way_groups(asked, &c.way, NULL, c.group);
+    c.gone = BZ_NEW(asked->arena, bool, c.map.n + 1);
     find_pads(&c);
+    find_blocked(&c);
     for (int i = 0; i < c.map.n; i++)
-        change_place(&c, &c.map.place[i]);
+        change_place(&c, i);
+    if (c.layouts && c.way.blocked) {
+        bz_way_borders b = {asked, flow, &c.map, c.blocked, c.gone, border_time, 0, 0};
+        bz_way_add_borders(&b);
+        c.borders = b.n;
+        c.bordered = b.time;
+    }
     for (uint32_t i = 0; i < c.map.n_constants && c.way.constants; i++) {
         c.constant = bz_flow_sum(c.constant, flow->task[c.map.constant[i]].duration);
         bz_flow_remove(flow, c.map.constant[i], false);

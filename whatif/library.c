@@ -146,27 +146,18 @@ static void change_place(change *c, int at)
 
 /* ---- reorders and the time between ---------------------------------------------------------- */
 
+/* What the program reorders takes as long as those of the recording. */
+static int64_t border_time(const bz_way_borders *b, const bz_layer *l)
+{
+    return bz_layer_reorder(b->flow, b->asked, b->map, bz_peaks_bytes(l, &l->out[0], BZ_UNDEFINED));
+}
+
 static void add_borders(change *c)
 {
-    const bz_bound *b = c->asked->model->bound;
-    const bz_dag *dag = b->dag;
-    uint32_t *task = BZ_NEW(c->asked->arena, uint32_t, dag->n + 1);
-    memset(task, 0xff, ((size_t)dag->n + 1) * sizeof *task);
-    for (int i = 0; i < c->map.n; i++)
-        for (int k = 0; k < c->map.place[i].n; k++)
-            task[bz_way_layer(c->asked, &c->map.place[i], k)->node] =
-                c->map.place[i].task != BZ_NONE && !c->gone[i] ? c->map.place[i].task : c->map.place[i].behind;
-    for (int i = 0; i < dag->n; i++)
-        for (int k = dag->first[i]; k < dag->first[i + 1]; k++) {
-            int from = dag->pred[k];
-            const bz_layer *l = &b->layers->layer[from];
-            if (c->left[i] == c->left[from] || !l->n_out || task[i] == BZ_NONE || c->flow->task[task[i]].removed)
-                continue;
-            int64_t time = bz_layer_reorder(c->flow, c->asked, &c->map, bz_peaks_bytes(l, &l->out[0], BZ_UNDEFINED));
-            bz_flow_insert(c->flow, BZ_TASK_CALL, "reorder", task[i], time, c->map.call[c->asked->side]);
-            c->bordered = bz_flow_sum(c->bordered, time);
-            c->borders++;
-        }
+    bz_way_borders b = {c->asked, c->flow, &c->map, c->left, c->gone, border_time, 0, 0};
+    bz_way_add_borders(&b);
+    c->borders = b.n;
+    c->bordered = b.time;
 }
 
 /* Between two calls that the library does the framework takes what it takes at the least between any. */

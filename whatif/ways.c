@@ -121,3 +121,34 @@ bool bz_way_is_product(const bz_whatif_asked *asked, const bz_layer_place *place
             return true;
     return false;
 }
+
+/* The task behind which each layer of the main graph is done. */
+static uint32_t *tasks_of_nodes(const bz_way_borders *b)
+{
+    int n = b->asked->model->bound->dag->n;
+    uint32_t *task = BZ_NEW(b->asked->arena, uint32_t, n + 1);
+    memset(task, 0xff, ((size_t)n + 1) * sizeof *task);
+    for (int i = 0; i < b->map->n; i++)
+        for (int k = 0; k < b->map->place[i].n; k++)
+            task[bz_way_layer(b->asked, &b->map->place[i], k)->node] =
+                b->map->place[i].task != BZ_NONE && !b->gone[i] ? b->map->place[i].task : b->map->place[i].behind;
+    return task;
+}
+
+void bz_way_add_borders(bz_way_borders *b)
+{
+    const bz_bound *bound = b->asked->model->bound;
+    const bz_dag *dag = bound->dag;
+    const uint32_t *task = tasks_of_nodes(b);
+    for (int i = 0; i < dag->n; i++)
+        for (int k = dag->first[i]; k < dag->first[i + 1]; k++) {
+            int from = dag->pred[k];
+            const bz_layer *l = &bound->layers->layer[from];
+            if (b->side[i] == b->side[from] || !l->n_out || task[i] == BZ_NONE || b->flow->task[task[i]].removed)
+                continue;
+            int64_t time = b->took(b, l);
+            bz_flow_insert(b->flow, BZ_TASK_CALL, "reorder", task[i], time, b->map->call[b->asked->side]);
+            b->time = bz_flow_sum(b->time, time);
+            b->n++;
+        }
+}

@@ -33,4 +33,17 @@ static inline const bz_bound_layer *bz_way_layer(const bz_whatif_asked *asked, c
 }
 bool bz_way_is_product(const bz_whatif_asked *asked, const bz_layer_place *place);
 
+/* Where a tensor passes between layers of two sides, as a library's and a framework's, it is reordered. */
+typedef struct bz_way_borders {
+    bz_whatif_asked *asked;
+    bz_flow *flow;
+    const bz_layer_map *map;
+    const bool *side; /* [nodes] */
+    const bool *gone; /* [places of the map]: no task does them any more */
+    int64_t (*took)(const struct bz_way_borders *b, const bz_layer *from);
+    int n; /* that were added, and their time */
+    int64_t time;
+} bz_way_borders;
+void bz_way_add_borders(bz_way_borders *b);
+
 #endif
