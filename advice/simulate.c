@@ -3,6 +3,8 @@
 #include "advice/rules.h"
 #include "whatif/whatif.h"
 
+#include <math.h>
+
 #include <string.h>
 
 struct advice_simulation {
@@ -100,6 +102,10 @@ bool advice_simulate(advice_making *m, const advice_rule *rule, const char *line
     out->high = share * 1e-9 * (double)(w->simulated - p->low);
     out->by = "simulation";
     tell(m, p);
+    if (p->unsure) {
+        out->gain = out->low = out->high = NAN;
+        bz_buf_printf(&m->evidence, "; %s", p->unsure);
+    }
     if (p->critical.of[BZ_TASK_CALL] < w->critical.of[BZ_TASK_CALL]) {
         advice_mark(m, BZ_RUNG_SLOWER);
         advice_mark(m, BZ_RUNG_EXTRA);

@@ -137,6 +137,8 @@ static int predict(const bz_trace *trace, bz_whatif_asked *asked, int n, bz_aren
         if (!failed && !k) {
             p->changed = changed;
             p->because = none ? none->because : NULL; /* those of the other sides do not outlive them */
+            for (int i = 0; i < n && !p->unsure; i++)
+                p->unsure = asked[i].unsure;
             p->time = time;
             bz_flow_split_make(&flow, &s, &p->split);
             bz_flow_critical(&flow, &s, arena, &p->critical);

@@ -34,38 +34,13 @@ static void find_pads(change *c)
 
 /* ---- blocks --------------------------------------------------------------------------------- */
 
-/* Blocks are as wide as the vectors that the library's code for this processor uses. */
-static int64_t width_of_blocks(const change *c)
-{
-    for (int i = 0; i < c->asked->model->bound->n; i++)
-        if (c->direct->free[i].variant && strstr(c->direct->free[i].variant, "avx512"))
-            return 16;
-    return 8;
-}
-
-/* A group whose channels fill no blocks stays in row-major order: ONNX Runtime's NCHWc code has none for it. */
-static bool fills_blocks(const bz_layer *l, int64_t block)
-{
-    if (strcmp(l->kind, "conv") != 0 || l->n_in < 2 || l->in[0].rank != 4 || l->in[1].rank != 4)
-        return false;
-    int64_t out = l->in[1].dims[0], in = l->in[1].dims[1], groups = in > 0 ? l->in[0].dims[1] / in : 0;
-    if (groups <= 1)
-        return true;
-    return out % block == 0 && ((in == 1 && out == groups) || (in % block == 0 && out / groups % block == 0));
-}
-
-static bool same_shape(const bz_type *a, const bz_type *b)
-{
-    return a->rank == b->rank && a->rank > 0 && !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims);
-}
-
 /* Does the layer work on blocks where all that it reads lies in blocks: pools, element by element, or joining whole blocks? */
 static bool keeps_blocks(const bz_layer *l, int64_t block)
 {
     bool pool = bz_layer_has(l, BZ_LAYER_POOL), concat = !strcmp(l->kind, "concat");
     for (int k = 0; k < l->n_in; k++)
         if (!l->in_constant[k] && l->in[k].rank == 4 &&
-            !(pool || (concat ? l->in[k].dims[1] % block == 0 : l->n_out && same_shape(&l->in[k], &l->out[0]))))
+            !(pool || (concat ? l->in[k].dims[1] % block == 0 : l->n_out && bz_way_same_shape(&l->in[k], &l->out[0]))))
             return false;
     return l->n_out && l->out[0].rank == 4;
 }
@@ -74,12 +49,14 @@ static void find_blocked(change *c)
 {
     const bz_bound *b = c->asked->model->bound;
     const bz_dag *dag = b->dag;
-    int64_t block = width_of_blocks(c);
+    int64_t block = bz_way_block(c->direct, c->asked->model->bound->n);
     c->blocked = BZ_NEW(c->asked->arena, bool, dag->n + 1);
     for (int i = 0; i < dag->n && c->way.blocked; i++) {
         const bz_layer *l = &b->layers->layer[i];
         bool conv = bz_layer_has(l, BZ_LAYER_CONVOLUTION);
-        c->blocked[i] = conv ? fills_blocks(l, block) : dag->first[i + 1] > dag->first[i] && keeps_blocks(l, block);
+        bool whole, fills = bz_way_fills(l, block, &whole);
+        bool plane = l->n_in > 0 && l->in[0].rank == 4 && !strcmp(l->kind, "conv");
+        c->blocked[i] = conv ? plane && fills && whole : dag->first[i + 1] > dag->first[i] && keeps_blocks(l, block);
         for (int k = dag->first[i]; k < dag->first[i + 1] && !conv; k++)
             c->blocked[i] &= c->blocked[dag->pred[k]];
     }
@@ -211,7 +188,7 @@ int bz_whatif_joined(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
     for (int i = 0; i < c.map.n; i++)
         change_place(&c, i);
     if (c.layouts && c.way.blocked) {
-        bz_way_borders b = {asked, flow, &c.map, c.blocked, c.gone, border_time, 0, 0};
+        bz_way_borders b = {asked, flow, &c.map, c.blocked, c.gone, 1, border_time, 0, 0};
         bz_way_add_borders(&b);
         c.borders = b.n;
         c.bordered = b.time;

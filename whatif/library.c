@@ -1,9 +1,13 @@
 /* The library does all layers that a framework's step gives it, in layouts of its choice, with weights prepared ahead: each takes what the record
  * of the library's own pick says, groups are one call, reorders go. What stays the framework's stays as it was, and every tensor that passes
  * between both is reordered. */
+#include "whatif/records.h"
 #include "whatif/ways.h"
 
 #include <math.h>
+
+/* Share of the iteration that nobody can price: above it no number stands, as a bound has none below 95 % of the modelled time. */
+static const double UNSURE = 0.05;
 
 typedef struct {
     bz_whatif_asked *asked;
@@ -11,11 +15,13 @@ typedef struct {
     bz_layer_map map;
     bz_way way;
     const bz_picks *picks;
-    int *group; /* [nodes]: place of the bound, or -1 */
-    bool *left; /* [nodes]: stays the framework's */
-    bool *gone; /* [places of the map]: another one does it */
-    int products, unknown, joined, kept, reorders, borders;
-    int64_t before, after, reordered, bordered;
+    int *group;   /* [nodes]: place of the bound, or -1 */
+    bool *left;   /* [nodes]: stays the framework's */
+    bool *narrow; /* [nodes]: of the library's; its result lies in narrower blocks than others */
+    bool *gone;   /* [places of the map]: another one does it */
+    int products, unknown, joined, kept, reorders, borders, turned, inside;
+    int64_t before, after, reordered, bordered, was_turned, is_turned, not_known, within;
+    const char *unmeasured; /* a problem that no record tells */
 } change;
 
 /* x × sigmoid(x), which PyTorch's networks call as one operator: the product, and the sigmoid in *sigmoid. */
@@ -114,6 +120,52 @@ static double slower_of(const change *c, const bz_layer_place *place, const bz_p
     return now > 1 && bytes > 0 ? 1 + (now - 1) * pick->weights / bytes : now;
 }
 
+/* A product of weights that the framework keeps, with the weights the other way round: as many times what it took as the records of the code that it
+ * calls say. Seconds; NAN where no record tells. */
+static int price_turned(change *c, const bz_layer_place *place, double *out, bz_error *err)
+{
+    const bz_task *t = &c->flow->task[place->task];
+    const bz_call *call = bz_call_of(c->asked->trace, t->event);
+    double was, is, best;
+    bz_problem turned = *call->problem;
+    turned.gemm.transb = !turned.gemm.transb;
+    const char *variant = place->row->variant ? place->row->variant : t->name; /* BLAS has one of each name */
+    if (bz_whatif_price(c->asked, call->problem, variant, &was, &best, err) ||
+        bz_whatif_price(c->asked, &turned, variant, &is, &best, err))
+        return -1;
+    *out = 1e-9 * (double)place->time * is / was;
+    if (!isfinite(*out)) {
+        bz_buf text = {0};
+        bz_problem_print(&turned, &text);
+        c->unmeasured = bz_arena_str(c->asked->arena, bz_buf_text(&text));
+        bz_buf_free(&text);
+    }
+    return 0;
+}
+
+static int turn_weights(change *c, bz_error *err)
+{
+    for (int i = 0; i < c->map.n && c->asked->records; i++) {
+        const bz_layer_place *place = &c->map.place[i];
+        const bz_task *t = place->task == BZ_NONE ? NULL : &c->flow->task[place->task];
+        const bz_call *call = t && t->event_kind == BZ_EVENT_CALL ? bz_call_of(c->asked->trace, t->event) : NULL;
+        double after;
+        if (!stays(c, place) || !call || !call->problem || call->problem->kind != BZ_PROBLEM_GEMM)
+            continue;
+        if (price_turned(c, place, &after, err))
+            return -1;
+        if (!isfinite(after)) {
+            c->not_known = bz_flow_sum(c->not_known, place->time);
+            continue;
+        }
+        c->turned++;
+        c->was_turned = bz_flow_sum(c->was_turned, place->time);
+        c->is_turned = bz_flow_sum(c->is_turned, bz_layer_ns(after));
+        bz_layer_set(c->flow, &c->map, place, bz_layer_ns(after));
+    }
+    return 0;
+}
+
 static void change_place(change *c, int at)
 {
     bz_layer_place *place = &c->map.place[at];
@@ -152,12 +204,56 @@ static int64_t border_time(const bz_way_borders *b, const bz_layer *l)
     return bz_layer_reorder(b->flow, b->asked, b->map, bz_peaks_bytes(l, &l->out[0], BZ_UNDEFINED));
 }
 
-static void add_borders(change *c)
+/* Convolutions whose groups fill no whole blocks, and what is done with their results until the next product. */
+static void find_narrow(change *c)
 {
-    bz_way_borders b = {c->asked, c->flow, &c->map, c->left, c->gone, border_time, 0, 0};
-    bz_way_add_borders(&b);
-    c->borders = b.n;
-    c->bordered = b.time;
+    const bz_bound *b = c->asked->model->bound;
+    const bz_dag *dag = b->dag;
+    int64_t block = bz_way_block(c->picks, b->n);
+    c->narrow = BZ_NEW(c->asked->arena, bool, dag->n + 1);
+    for (int i = 0; i < dag->n; i++) {
+        const bz_layer *l = &b->layers->layer[i];
+        bool whole;
+        if (!strcmp(l->kind, "conv"))
+            c->narrow[i] = !c->left[i] && !bz_way_fills(l, block, &whole);
+        for (int k = dag->first[i]; k < dag->first[i + 1] && !l->macs; k++)
+            c->narrow[i] |= c->narrow[dag->pred[k]];
+    }
+}
+
+/* The library computes element by element on tensors of one shape: a smaller operand is written out in row-major order, and brought into blocks. */
+static void add_written_out(change *c)
+{
+    for (int i = 0; i < c->map.n; i++) {
+        bz_layer_place *place = &c->map.place[i];
+        const bz_layer *l = bz_way_layer(c->asked, place, 0)->layer;
+        bool smaller = false;
+        if (place->task == BZ_NONE || c->gone[i] || stays(c, place) || place->n != 1 || !l->n_out ||
+            !bz_way_word("add sub mul div", l->kind))
+            continue;
+        for (int k = 0; k < l->n_in; k++)
+            smaller |= !l->in_constant[k] && l->in[k].rank > 0 && !bz_way_same_shape(&l->in[k], &l->out[0]);
+        for (int k = 0; k < 2 && smaller; k++) {
+            int64_t time = bz_layer_reorder(c->flow, c->asked, &c->map, bz_peaks_bytes(l, &l->out[0], BZ_UNDEFINED));
+            bz_flow_insert_before(c->flow, BZ_TASK_CALL, "reorder", place->task, time, c->map.call[c->asked->side]);
+            c->within = bz_flow_sum(c->within, time);
+            c->inside++;
+        }
+    }
+}
+
+/* A tensor of the framework's is copied into one of the library's as it lies, and that is brought into blocks. */
+static void add_reorders(change *c)
+{
+    bz_way_borders sides = {c->asked, c->flow, &c->map, c->left, c->gone, 2, border_time, 0, 0},
+                   blocks = {c->asked, c->flow, &c->map, c->narrow, c->gone, 1, border_time, 0, 0};
+    bz_way_add_borders(&sides);
+    c->borders = sides.n;
+    c->bordered = sides.time;
+    bz_way_add_borders(&blocks);
+    c->inside = blocks.n;
+    c->within = blocks.time;
+    add_written_out(c);
 }
 
 /* Between two calls that the library does the framework takes what it takes at the least between any. */
@@ -206,11 +302,28 @@ static void tell(change *c)
         c->unknown ? bz_arena_printf(c->asked->arena, "; %d of %d products without a record take what they took",
                                      c->unknown, c->products)
                    : "");
-    bz_whatif_assume(c->asked, BZ_ASSUMED_MEASURED, "the recording",
-                     "%d reorders of %s go, %d of %s come where a tensor passes between the library and the framework, "
-                     "which keeps %d layers as they are",
-                     c->reorders, bz_units_time(x, 1e-9 * (double)c->reordered), c->borders,
-                     bz_units_time(y, 1e-9 * (double)c->bordered), c->kept);
+    if (c->inside)
+        bz_whatif_assume(c->asked, BZ_ASSUMED_MODELLED, "the recording's reorders, by bytes",
+                         "%d reorders of %s come where groups of channels fill no block, and where a smaller operand "
+                         "is written out",
+                         c->inside, bz_units_time(x, 1e-9 * (double)c->within));
+    if (c->turned)
+        bz_whatif_assume(c->asked, BZ_ASSUMED_MEASURED, "records of the same code",
+                         "%d products of the framework's, with their weights the other way round: %s become %s",
+                         c->turned, bz_units_time(x, 1e-9 * (double)c->was_turned),
+                         bz_units_time(y, 1e-9 * (double)c->is_turned));
+    if (c->not_known > (int64_t)(UNSURE * (double)c->flow->measured))
+        c->asked->unsure = bz_arena_printf(
+            c->asked->arena,
+            "products of %s get their weights the other way round, and no record tells what they take so: "
+            "benanza bench '%s' measures one",
+            bz_units_time(x, 1e-9 * (double)c->not_known), c->unmeasured);
+    bz_whatif_assume(
+        c->asked, BZ_ASSUMED_MEASURED, "the recording",
+        "%d reorders of %s go, %d of %s come where a tensor passes between the library and the framework, which "
+        "keeps %d layers as they are",
+        c->reorders, bz_units_time(x, 1e-9 * (double)c->reordered), c->borders,
+        bz_units_time(y, 1e-9 * (double)c->bordered), c->kept);
 }
 
 int bz_whatif_library(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
@@ -228,12 +341,15 @@ int bz_whatif_library(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
     c.gone = BZ_NEW(asked->arena, bool, c.map.n + 1);
     bz_way_groups(asked, &c.way, c.picks, c.group);
     find_left(&c);
+    find_narrow(&c);
     for (int i = 0; i < c.map.n; i++)
         change_place(&c, i);
+    if (c.way.turned && turn_weights(&c, err))
+        return -1;
     if (c.unknown == c.products)
         return bz_whatif_because(asked, "none of %d products has a record", c.products);
     shorten_between(&c);
-    add_borders(&c);
+    add_reorders(&c);
     remove_tasks(&c);
     tell(&c);
     return c.map.n - c.kept + c.reorders;

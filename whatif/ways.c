@@ -32,7 +32,8 @@ int bz_way_read(const char *words, bz_whatif_asked *asked, bz_way *out, bz_error
         const struct {
             const char *name;
             bool *flag;
-        } FLAGS[] = {{"blocked", &out->blocked}, {"pads", &out->pads}, {"constants", &out->constants}};
+        } FLAGS[] = {
+            {"blocked", &out->blocked}, {"pads", &out->pads}, {"constants", &out->constants}, {"turned", &out->turned}};
         bool known = strchr(word, '+') != NULL;
         if (!strcmp(word, "leaves") || !strcmp(word, "only")) {
             *(*word == 'l' ? &out->leaves : &out->only) = words;
@@ -42,10 +43,11 @@ int bz_way_read(const char *words, bz_whatif_asked *asked, bz_way *out, bz_error
             if (!strcmp(word, FLAGS[i].name))
                 known = *FLAGS[i].flag = true;
         if (!known)
-            return bz_fail(err, BZ_USAGE,
-                           "%s: '%s' is no word of it: blocked, pads, constants, fusion patterns as conv+relu, and "
-                           "last 'leaves KIND…' or 'only KIND…'",
-                           asked->row->name, word);
+            return bz_fail(
+                err, BZ_USAGE,
+                "%s: '%s' is no word of it: blocked, pads, constants, turned, fusion patterns as conv+relu, and last "
+                "'leaves KIND…' or 'only KIND…'",
+                asked->row->name, word);
     }
     return 0;
 }
@@ -122,6 +124,31 @@ bool bz_way_is_product(const bz_whatif_asked *asked, const bz_layer_place *place
     return false;
 }
 
+int64_t bz_way_block(const bz_picks *direct, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (direct->free[i].variant && strstr(direct->free[i].variant, "avx512"))
+            return 16;
+    return 8;
+}
+
+bool bz_way_fills(const bz_layer *l, int64_t block, bool *whole)
+{
+    *whole = true;
+    if (l->n_in < 2 || l->in[0].rank < 3 || l->in[1].rank != l->in[0].rank || l->in[1].dims[1] <= 0)
+        return true;
+    int64_t out = l->in[1].dims[0], in = l->in[1].dims[1], groups = l->in[0].dims[1] / in;
+    if (groups <= 1)
+        return true;
+    *whole = out % block == 0;
+    return (in == 1 && out == groups) || (in % block == 0 && out / groups % block == 0);
+}
+
+bool bz_way_same_shape(const bz_type *a, const bz_type *b)
+{
+    return a->rank == b->rank && a->rank > 0 && !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims);
+}
+
 /* The task behind which each layer of the main graph is done. */
 static uint32_t *tasks_of_nodes(const bz_way_borders *b)
 {
@@ -147,8 +174,10 @@ void bz_way_add_borders(bz_way_borders *b)
             if (b->side[i] == b->side[from] || !l->n_out || task[i] == BZ_NONE || b->flow->task[task[i]].removed)
                 continue;
             int64_t time = b->took(b, l);
-            bz_flow_insert(b->flow, BZ_TASK_CALL, "reorder", task[i], time, b->map->call[b->asked->side]);
-            b->time = bz_flow_sum(b->time, time);
-            b->n++;
+            for (int j = 0; j < (b->side[from] ? b->copies : 1); j++) {
+                bz_flow_insert(b->flow, BZ_TASK_CALL, "reorder", task[i], time, b->map->call[b->asked->side]);
+                b->time = bz_flow_sum(b->time, time);
+                b->n++;
+            }
         }
 }

@@ -4,11 +4,12 @@
 
 #include "whatif/layers.h"
 
-/* "blocked pads constants conv+relu leaves erf" */
+/* "blocked pads constants turned conv+relu leaves erf" */
 typedef struct bz_way {
     bool blocked;         /* convolutions and pools run in blocked layouts, by direct code of the framework's own */
     bool pads;            /* padding is done by what reads it, where that is a convolution or pool */
     bool constants;       /* what depends on constants alone is no longer computed */
+    bool turned;          /* products of weights that the framework keeps have them the other way round */
     const char *patterns; /* groups of layers that become one call */
     const char *leaves;   /* kinds of layers that stay the framework's own; "" */
     const char *only;     /* all other kinds do; "" */
@@ -33,6 +34,13 @@ static inline const bz_bound_layer *bz_way_layer(const bz_whatif_asked *asked, c
 }
 bool bz_way_is_product(const bz_whatif_asked *asked, const bz_layer_place *place);
 
+/* Channels in a block: as wide as the vectors that the library's direct code for this processor uses. picks of n layers */
+int64_t bz_way_block(const bz_picks *direct, int n);
+/* Do the channels of each group of a convolution fill blocks? Where not, oneDNN takes narrower blocks, so that the tensors before and behind it are
+ * reordered, and ONNX Runtime's NCHWc code has nothing for it. A channel by itself lies in a lane: *whole, do such channels fill all blocks? */
+bool bz_way_fills(const bz_layer *l, int64_t block, bool *whole);
+bool bz_way_same_shape(const bz_type *a, const bz_type *b);
+
 /* Where a tensor passes between layers of two sides, as a library's and a framework's, it is reordered. */
 typedef struct bz_way_borders {
     bz_whatif_asked *asked;
@@ -40,6 +48,7 @@ typedef struct bz_way_borders {
     const bz_layer_map *map;
     const bool *side; /* [nodes] */
     const bool *gone; /* [places of the map]: no task does them any more */
+    int copies;       /* reorders where a tensor leaves the side that is true */
     int64_t (*took)(const struct bz_way_borders *b, const bz_layer *from);
     int n; /* that were added, and their time */
     int64_t time;

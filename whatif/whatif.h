@@ -300,6 +300,7 @@ typedef struct bz_whatif_asked {
     bz_assumed *assumed;
     int n_assumed;
     const char *because; /* why it does not apply */
+    const char *unsure;  /* why nobody knows what it comes to, beyond its assumptions; NULL */
 } bz_whatif_asked;
 
 typedef struct bz_transformation {
@@ -336,6 +337,7 @@ typedef struct bz_prediction {
     const char *name; /* "amp", or "amp + cuda-graph" */
     int changed;      /* tasks; 0: does not apply, and `because` says why */
     const char *because;
+    const char *unsure;      /* why nobody should act on its time; NULL */
     int64_t time, low, high; /* of the iteration, after */
     const bz_assumed *assumed;
     int n_assumed;
