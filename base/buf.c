@@ -104,3 +104,16 @@ void bz_buf_free(bz_buf *b)
     free(b->data);
     *b = (bz_buf){0};
 }
+
+void bz_buf_word(bz_buf *out, const char *text)
+{
+    static const char PLAIN[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=,:@+";
+    if (*text && !text[strspn(text, PLAIN)]) {
+        bz_buf_puts(out, text);
+        return;
+    }
+    bz_buf_putc(out, '\'');
+    for (; *text; text++)
+        bz_buf_printf(out, *text == '\'' ? "'\\%c'" : "%c", *text);
+    bz_buf_putc(out, '\'');
+}

@@ -187,16 +187,16 @@ static const bz_member *find(const bz_member *m, int n, const char *path, const 
 
 static void put_cell(const bz_member *m, const void *of, bz_table *t)
 {
-    const double *v = at(of, m->offset);
     char digits[40] = "";
     bz_buf text = {0};
     bz_json j = bz_json_to(&text, false);
     if (m->type == BZ_MEMBER_STRING || m->type == BZ_MEMBER_TOLD) {
         const char *s = m->told ? m->told(of) : *(const char *const *)at(of, m->offset);
         bz_table_cell(t, s ? s : "", NULL);
-    } else if (m->type == BZ_MEMBER_NUMBER) {
-        if (isfinite(*v))
-            snprintf(digits, sizeof digits, *v == floor(*v) && fabs(*v) < 1e15 ? "%.0f" : "%.9g", *v);
+    } else if (m->type == BZ_MEMBER_NUMBER || m->type == BZ_MEMBER_FIGURE) {
+        double v = m->figure ? m->figure(of) : *(const double *)at(of, m->offset);
+        if (isfinite(v))
+            snprintf(digits, sizeof digits, v == floor(v) && fabs(v) < 1e15 ? "%.0f" : "%.9g", v);
         bz_table_cell(t, digits, NULL);
     } else {
         put_value(m, of, &j);

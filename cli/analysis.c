@@ -47,14 +47,11 @@ int analyses_make(bz_job *job, analyses *a, bz_perfdb *db, const bz_system *cons
 
 static int draw(const bz_analysis *a, const analysis_output *o, bz_error *err)
 {
-    bz_buf dot = {0}, svg = {0};
+    bz_buf dot = {0};
     bz_report_dot(a, &dot);
-    int failed = o->dot ? bz_output(o->dot, &dot, err) : 0;
-    if (!failed && o->svg)
-        failed = bz_graphviz_svg(bz_buf_text(&dot), &svg, err) || bz_output(o->svg, &svg, err);
+    int rc = models_draw(&dot, o->dot, o->svg, err);
     bz_buf_free(&dot);
-    bz_buf_free(&svg);
-    return failed;
+    return rc;
 }
 
 static int write_page(const bz_findings *r, const char *path, bz_error *err)

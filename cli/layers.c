@@ -34,14 +34,11 @@ static const bz_option OPTIONS[] = {
 
 static int draw(const layers_job *s, bz_layers *l, bz_error *err)
 {
-    bz_buf dot = {0}, svg = {0};
+    bz_buf dot = {0};
     bz_dot_layers(l, bz_dag_build(l), NULL, &dot);
-    int failed = s->dot && bz_output(s->dot, &dot, err);
-    if (!failed && s->svg)
-        failed = bz_graphviz_svg(bz_buf_text(&dot), &svg, err) || bz_output(s->svg, &svg, err);
+    int rc = models_draw(&dot, s->dot, s->svg, err);
     bz_buf_free(&dot);
-    bz_buf_free(&svg);
-    return failed ? -1 : 0;
+    return rc;
 }
 
 /* How much memory an iteration needs by the number of parts of which only the borders are kept, and which batch fits. */

@@ -128,3 +128,14 @@ int models_load(bz_job *job, const bz_list *paths, const model_settings *s, bz_m
     bz_arena_free(&arena);
     return rc ? -1 : 0;
 }
+
+int models_draw(const bz_buf *dot, const char *dot_path, const char *svg_path, bz_error *err)
+{
+    bz_buf svg = {0};
+    int rc = (dot_path && bz_output(dot_path, dot, err)) ||
+                     (svg_path && (bz_graphviz_svg(bz_buf_text(dot), &svg, err) || bz_output(svg_path, &svg, err)))
+                 ? -1
+                 : 0;
+    bz_buf_free(&svg);
+    return rc;
+}

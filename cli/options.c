@@ -88,21 +88,6 @@ static int store(const bz_option *o, const char *value, void *into, bz_arena *ar
     return 0;
 }
 
-/* As one word for a shell. */
-static void put_word(bz_buf *out, const char *text)
-{
-    static const char PLAIN[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=,:@+";
-    bz_buf_putc(out, ' ');
-    if (*text && !text[strspn(text, PLAIN)]) {
-        bz_buf_puts(out, text);
-        return;
-    }
-    bz_buf_putc(out, '\'');
-    for (; *text; text++)
-        bz_buf_printf(out, *text == '\'' ? "'\\%c'" : "%c", *text);
-    bz_buf_putc(out, '\'');
-}
-
 static const bz_option *find_long(const bz_option *options, const char *name, size_t n)
 {
     for (const bz_option *o = options; o->name; o++)
@@ -228,6 +213,12 @@ static int parse(bz_job *job, bz_error *err)
     return 0;
 }
 
+static void put_again(bz_buf *out, const char *word)
+{
+    bz_buf_putc(out, ' ');
+    bz_buf_word(out, word);
+}
+
 static bool is_among(const char *const *names, const char *name)
 {
     while (*names && strcmp(*names, name) != 0)
@@ -255,9 +246,9 @@ const char *bz_job_again(bz_job *job, const char *const *without)
         bool value = o && wants_value(o) && !(arg[1] == '-' ? strchr(arg, '=') != NULL : arg[2] != 0);
         bool left_out = o && is_among(without, bz_option_long(o));
         if (!left_out)
-            put_word(&out, arg);
+            put_again(&out, arg);
         if (value && ++i < job->argc && !left_out)
-            put_word(&out, job->argv[i]);
+            put_again(&out, job->argv[i]);
     }
     const char *again = bz_arena_str(&job->arena, bz_buf_text(&out));
     bz_buf_free(&out);

@@ -81,17 +81,6 @@ static void read_times(timing *j)
     }
 }
 
-static void quote(bz_buf *out, const char *path)
-{
-    bz_buf_putc(out, '\'');
-    for (; *path; path++)
-        if (*path == '\'')
-            bz_buf_puts(out, "'\\''");
-        else
-            bz_buf_putc(out, *path);
-    bz_buf_putc(out, '\'');
-}
-
 /* The last number that the command prints for the file. */
 static int measure(timing *j, const char *path, double *out, bz_error *err)
 {
@@ -99,7 +88,7 @@ static int measure(timing *j, const char *path, double *out, bz_error *err)
     const char *rest = j->f->command, *at;
     for (; (at = strstr(rest, "{model}")); rest = at + strlen("{model}")) {
         bz_buf_put(&line, rest, (size_t)(at - rest));
-        quote(&line, path);
+        bz_buf_word(&line, path);
     }
     bz_buf_puts(&line, rest);
     int rc = bz_bench_output((char *[]){(char *)"sh", (char *)"-c", (char *)bz_buf_text(&line), NULL}, &said, err);
