@@ -1,5 +1,5 @@
 /* The number in advice that no record and no recording tells: what it stands for, where it is from, and what a value
- * twice as large would change. Those of transformations stand with their parameters in whatif/transformations.c. Private to advice/. docs/benchmarks.md ("What stands behind a prediction") has the recordings; tests/bench/advice.py repeats them. */
+ * twice as large would change. Those of transformations stand with their parameters in whatif/transformations.c. Private to advice/. docs/benchmarks.md ("Advice") has the recordings; tests/bench/advice.py repeats them. */
 #ifndef BZ_ADVICE_CONSTANTS_H
 #define BZ_ADVICE_CONSTANTS_H
 

@@ -26,8 +26,8 @@ static double median_of(const double *v, uint32_t n)
 }
 
 /* The first iteration of the stable phase; 0 where so few were recorded that nothing tells. Where there is no such phase the last
- * third counts, and its variation says what it is worth. */
-static uint32_t stable_from(const double *seconds, uint32_t n)
+ * third of what the program marked counts, and its variation says what it is worth; of what was found none does: n. */
+static uint32_t stable_from(const bz_trace *t, const double *seconds, uint32_t n)
 {
     uint32_t w = n / 3 < WINDOW ? n / 3 : WINDOW;
     if (w < FEWEST)
@@ -38,7 +38,7 @@ static uint32_t stable_from(const double *seconds, uint32_t n)
         if (most - least <= SPREAD * middle && fabs(c - a) / 2 <= TREND * middle)
             return i;
     }
-    return n - n / 3;
+    return t->origin == BZ_ITERATION_DETECTED ? n : n - n / 3;
 }
 
 static void find_pace(training_run *r, double *seconds, uint32_t n)
@@ -60,7 +60,7 @@ static void find_alone(training_run *r)
     size_t n = bz_level_figures(&t->level[level], BZ_FIGURE_LATENCY, r->m->arena, &nanoseconds);
     for (size_t i = 0; i < n; i++)
         nanoseconds[i] *= 1e-9;
-    uint32_t from = stable_from(nanoseconds, (uint32_t)n);
+    uint32_t from = stable_from(t, nanoseconds, (uint32_t)n);
     if (from < n)
         find_pace(r, nanoseconds + from, (uint32_t)n - from);
 }
@@ -84,7 +84,7 @@ static void find_sample(training_run *r)
             number[n] = i;
             seconds[n++] = tables_seconds(bz_iteration_latency(t, i));
         }
-    uint32_t from = stable_from(seconds, n);
+    uint32_t from = stable_from(t, seconds, n);
     r->step = r->variation = r->rate = NAN;
     if (from < n) {
         r->first = number[from], r->iterations = n - from;
