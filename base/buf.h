@@ -58,6 +58,6 @@ void bz_buf_clear(bz_buf *b); /* empties, keeps the memory */
 void bz_buf_free(bz_buf *b);
 
 /* As one word for a shell, in quotes where it has to be. */
-void bz_buf_word(bz_buf *b, const char *text);
+void bz_buf_word(bz_buf *out, const char *text);
 
 #endif

@@ -54,6 +54,11 @@ static const bz_option OPTIONS[] = {
 
 /* ---- the plan ------------------------------------------------------------------------------- */
 
+static void end_plan(void *replay)
+{
+    bz_replay_free(replay);
+}
+
 static int make_plan(replay_job *r, const bz_list *paths, bz_error *err)
 {
     bz_replay_input in = {
@@ -73,7 +78,10 @@ static int make_plan(replay_job *r, const bz_list *paths, bz_error *err)
     };
     for (int i = 0; i < r->p.layouts.n && i < BZ_PLAN_NAMES; i++)
         in.layout[in.n_layouts++] = r->p.layouts.item[i];
-    if (bz_replay_make(&in, &r->replay, err) || (r->from && bz_replay_follow_file(r->replay, r->from, err)))
+    if (bz_replay_make(&in, &r->replay, err))
+        return -1;
+    bz_arena_keep(&r->job.arena, r->replay, end_plan);
+    if (r->from && bz_replay_follow_file(r->replay, r->from, err))
         return -1;
     bz_replay_schedule(r->replay, r->streams ? (int)r->streams : 1);
     if (r->replay->modelled)
