@@ -54,9 +54,11 @@ static const bz_option OPTIONS[] = {
 
 /* ---- the plan ------------------------------------------------------------------------------- */
 
-static void end_plan(void *replay)
+static void end_replay(void *job)
 {
-    bz_replay_free(replay);
+    replay_job *r = job;
+    bz_replay_free(r->replay);
+    bz_arena_free(&r->result.arena);
 }
 
 static int make_plan(replay_job *r, const bz_list *paths, bz_error *err)
@@ -80,7 +82,7 @@ static int make_plan(replay_job *r, const bz_list *paths, bz_error *err)
         in.layout[in.n_layouts++] = r->p.layouts.item[i];
     if (bz_replay_make(&in, &r->replay, err))
         return -1;
-    bz_arena_keep(&r->job.arena, r->replay, end_plan);
+    bz_arena_keep(&r->job.arena, r, end_replay);
     if (r->from && bz_replay_follow_file(r->replay, r->from, err))
         return -1;
     bz_replay_schedule(r->replay, r->streams ? (int)r->streams : 1);

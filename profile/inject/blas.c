@@ -48,8 +48,6 @@ static bzi_call begin(const char *function, const shape *s, const void *a, const
     }                                                                                                                  \
     (void)0
 
-/* NOLINTBEGIN(bugprone-macro-parentheses): a type cannot stand in parentheses. */
-
 /* Fortran passes everything by reference. */
 #define GEMM(function, scalar)                                                                                         \
     EXPORT void function##_(const char *, const char *, const int *, const int *, const int *, const scalar *,         \
@@ -137,8 +135,6 @@ static char letter(int trans)
         real(order, t, m, n, alpha, a, lda, x, incx, beta, y, incy);                                                   \
         bzi_call_end(&call);                                                                                           \
     }
-
-/* NOLINTEND(bugprone-macro-parentheses) */
 
 typedef struct { /* what Fortran calls COMPLEX; only passed on */
     float re, im;

