@@ -82,7 +82,7 @@ static void add_rows(bz_tables *m, const char *table, const bz_sheet *runs, bz_a
     const bz_sheet *s = bz_tables_fill(m, bz_table_find(table));
     int which = column_of(s, "recording"), verdict = column_of(s, "verdict");
     for (int i = 0; i < s->n; i++) {
-        if ((which >= 0 && strcmp(cell(s, i, "recording")->text, "this")) ||
+        if ((which >= 0 && strcmp(cell(s, i, "recording")->text, "this") != 0) ||
             (verdict >= 0 && !strcmp(cell(s, i, "verdict")->text, "not told")))
             continue;
         bz_sheet_cell *row = bz_sheet_row(out);
@@ -130,7 +130,7 @@ static void add_recording(recording *r, const recording *before, const char *fil
     const bz_sheet *training = bz_tables_fill(m, bz_table_find("training"));
     bz_sheet *s = out->runs;
     for (int i = 0; i < training->n; i++) {
-        if (strcmp(cell(training, i, "recording")->text, "this"))
+        if (strcmp(cell(training, i, "recording")->text, "this") != 0)
             continue;
         bz_sheet_row(s);
         copy_row(training, i, arena, s);

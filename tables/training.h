@@ -35,7 +35,7 @@ void training_run_find(bz_tables *m, training_run *r);
 void training_run_free(training_run *r);
 
 /* memory.c: a row for each class of memory, and one of all; none where no allocations were recorded. */
-void training_add_memory(const training_run *r, const char *which, bz_sheet *s);
+void training_add_memory(const training_run *sample, const char *which, bz_sheet *s);
 
 /* training_work.c: operations of each kernel of the trace, [kernels]; NAN where no operator around it tells. The caller frees
  * them. `batch` is the first extent of most convolutions' operands. */
