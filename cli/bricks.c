@@ -109,7 +109,7 @@ static int check(bricks_job *j, const bz_list *paths, bz_error *err)
         return bz_fail(err, BZ_USAGE, "--exec needs a folder for the files and their times: -o DIR");
     if (j->files.command && (!strstr(j->files.command, "{model}") || strpbrk(j->files.command, "\t\n")))
         return bz_fail(err, BZ_USAGE, "--exec takes a command of one line with {model} where the file's name belongs");
-    return read_rules(j, err);
+    return read_prices(j, err) || read_rules(j, err) ? -1 : 0;
 }
 
 static void end_bricks(void *b)
@@ -156,8 +156,8 @@ static int bricks(void *job, bz_buf *out, bz_error *err)
     if ((j->files.folder && bz_bricks_write(&j->files, &j->b, arena, err)) ||
         ((j->replay || j->advise) && open_records(j, err)) ||
         (j->replay && bz_bricks_replay(&j->replays, &j->b, m->layers, j->files.why, arena, err)) ||
-        (j->advise && (read_prices(j, err) || bz_bricks_advise(&j->replays, j->p.system, &j->price_of, &j->b, &j->rule,
-                                                               arena, &j->advice, err))))
+        (j->advise &&
+         bz_bricks_advise(&j->replays, j->p.system, &j->price_of, &j->b, &j->rule, arena, &j->advice, err)))
         return -1;
     if (j->files.command)
         bz_bricks_time(&j->files, &j->b, paths->item, paths->n, arena, bz_db_warn, (void *)j->job.command);

@@ -297,9 +297,12 @@ static void cut_behind_updates(search *s)
         if (second < s->at[1] && alike(s, s->at[1] - second, second, s->at[1], second, &by))
             s->at[0] = s->at[1] - (uint32_t)second;
     }
-    for (size_t i = s->at[s->k - 1]; i < s->w->n && !(does[i] & BZ_DOES_OPTIMIZE); i++)
-        s->end = i + 1 == s->w->n ? s->at[--s->k] : s->end;
-    s->closed = does[s->end - 1] & BZ_DOES_OPTIMIZE;
+    size_t behind = s->at[s->k - 1];
+    while (behind < s->w->n && !(does[behind] & BZ_DOES_OPTIMIZE))
+        behind++;
+    if (behind == s->w->n)
+        s->end = s->at[--s->k];
+    s->closed = s->end && does[s->end - 1] & BZ_DOES_OPTIMIZE;
     try_cut(s, BZ_CUT_WAITS);
     s->closed = false;
     s->end = s->w->n;
