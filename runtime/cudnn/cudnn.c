@@ -11,6 +11,8 @@ extern __attribute__((visibility("default"))) const bz_backend bz_backend_module
 
 /* A table is read by its columns. */
 /* clang-format off */
+#define GRAPH(kind, name, describe) \
+    {kind, name, describe, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph}
 const cudnn_kind bz_cudnn_kinds[] = {
     {BZ_PROBLEM_CONV, NULL, cudnn_describe_conv, cudnn_conv_algorithm, cudnn_conv_choice, cudnn_prepare_conv, cudnn_run_conv, NULL},
     {BZ_PROBLEM_CONV, NULL, cudnn_describe_conv_fused, cudnn_conv_algorithm, cudnn_conv_choice, cudnn_prepare_conv, cudnn_run_conv, NULL},
@@ -42,25 +44,25 @@ const cudnn_kind bz_cudnn_kinds[] = {
     {BZ_PROBLEM_ACTIVATION_GRAD, "activation_backward", cudnn_describe_activation_grad, NULL, NULL, NULL, cudnn_run_activation_grad, NULL},
     {BZ_PROBLEM_SOFTMAX_GRAD, "softmax_backward", cudnn_describe_softmax, NULL, NULL, NULL, cudnn_run_softmax_grad, NULL},
     {BZ_PROBLEM_LOGSOFTMAX_GRAD, "softmax_log_backward", cudnn_describe_softmax, NULL, NULL, NULL, cudnn_run_softmax_grad, NULL},
-    {BZ_PROBLEM_CONV, NULL, cudnn_describe_conv_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
-    {BZ_PROBLEM_DECONV, NULL, cudnn_describe_deconv_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
-    {BZ_PROBLEM_POOL, NULL, cudnn_describe_pool_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
-    {BZ_PROBLEM_GEMM, NULL, cudnn_describe_product_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
-    {BZ_PROBLEM_MATMUL, NULL, cudnn_describe_product_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
-    {BZ_PROBLEM_LAYERNORM, NULL, cudnn_describe_norm_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
-    {BZ_PROBLEM_RMSNORM, NULL, cudnn_describe_norm_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
-    {BZ_PROBLEM_ATTENTION, "sdpa", cudnn_describe_sdpa_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
-    {BZ_PROBLEM_ATTENTION, NULL, cudnn_describe_attention_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
-    {BZ_PROBLEM_ACTIVATION, NULL, cudnn_describe_elementwise_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
-    {BZ_PROBLEM_BINARY, NULL, cudnn_describe_elementwise_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
-    {BZ_PROBLEM_CONV_DATA, NULL, cudnn_describe_deconv_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
-    {BZ_PROBLEM_CONV_WEIGHTS, NULL, cudnn_describe_weights_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
-    {BZ_PROBLEM_POOL_GRAD, NULL, cudnn_describe_pool_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
-    {BZ_PROBLEM_ACTIVATION_GRAD, NULL, cudnn_describe_slope_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
-    {BZ_PROBLEM_BATCHNORM, NULL, cudnn_describe_norm_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
-    {BZ_PROBLEM_BATCHNORM_GRAD, NULL, cudnn_describe_norm_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
-    {BZ_PROBLEM_LAYERNORM_GRAD, NULL, cudnn_describe_norm_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
-    {BZ_PROBLEM_RMSNORM_GRAD, NULL, cudnn_describe_norm_graph, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph},
+    GRAPH(BZ_PROBLEM_CONV, NULL, cudnn_describe_conv_graph),
+    GRAPH(BZ_PROBLEM_DECONV, NULL, cudnn_describe_deconv_graph),
+    GRAPH(BZ_PROBLEM_POOL, NULL, cudnn_describe_pool_graph),
+    GRAPH(BZ_PROBLEM_GEMM, NULL, cudnn_describe_product_graph),
+    GRAPH(BZ_PROBLEM_MATMUL, NULL, cudnn_describe_product_graph),
+    GRAPH(BZ_PROBLEM_LAYERNORM, NULL, cudnn_describe_norm_graph),
+    GRAPH(BZ_PROBLEM_RMSNORM, NULL, cudnn_describe_norm_graph),
+    GRAPH(BZ_PROBLEM_ATTENTION, "sdpa", cudnn_describe_sdpa_graph),
+    GRAPH(BZ_PROBLEM_ATTENTION, NULL, cudnn_describe_attention_graph),
+    GRAPH(BZ_PROBLEM_ACTIVATION, NULL, cudnn_describe_elementwise_graph),
+    GRAPH(BZ_PROBLEM_BINARY, NULL, cudnn_describe_elementwise_graph),
+    GRAPH(BZ_PROBLEM_CONV_DATA, NULL, cudnn_describe_deconv_graph),
+    GRAPH(BZ_PROBLEM_CONV_WEIGHTS, NULL, cudnn_describe_weights_graph),
+    GRAPH(BZ_PROBLEM_POOL_GRAD, NULL, cudnn_describe_pool_graph),
+    GRAPH(BZ_PROBLEM_ACTIVATION_GRAD, NULL, cudnn_describe_slope_graph),
+    GRAPH(BZ_PROBLEM_BATCHNORM, NULL, cudnn_describe_norm_graph),
+    GRAPH(BZ_PROBLEM_BATCHNORM_GRAD, NULL, cudnn_describe_norm_graph),
+    GRAPH(BZ_PROBLEM_LAYERNORM_GRAD, NULL, cudnn_describe_norm_graph),
+    GRAPH(BZ_PROBLEM_RMSNORM_GRAD, NULL, cudnn_describe_norm_graph),
     {.kind = BZ_PROBLEM_NONE},
 };
 /* clang-format on */

@@ -79,9 +79,9 @@ cudnnStatus_t graph_cell_add(call *c, float value, int rank, int *out);
 cudnnStatus_t graph_function_add(call *c, bz_fn fn, float alpha, float beta, int x, int b, int y);
 /* dx = fn'(x) dy. */
 cudnnStatus_t graph_slope_add(call *c, bz_fn fn, float alpha, float beta, int x, int dy, int dx);
-cudnnStatus_t graph_conv_add(call *c, int x, int w, int y);
-cudnnStatus_t graph_deconv_add(call *c, int x, int w, int y);
-cudnnStatus_t graph_weights_add(call *c, int x, int dy, int dw);
+/* A convolution of x with w; of dy with w, for dx, which is a transposed convolution, too; and of x with dy, for dw. */
+typedef enum { GRAPH_CONV_FORWARD, GRAPH_CONV_DATA, GRAPH_CONV_WEIGHTS } graph_conv;
+cudnnStatus_t graph_conv_add(call *c, graph_conv way, int first, int second, int result);
 /* `index`: which element of its window each result is; -1. */
 cudnnStatus_t graph_pool_add(call *c, int x, int index, int y);
 cudnnStatus_t graph_pool_grad_add(call *c, int dy, int index, int dx);

@@ -18,7 +18,7 @@ static cudnnStatus_t build_weights(call *c)
     TRY(graph_operand_add(c, 0, 4, ONES_BEHIND, &x));
     TRY(graph_operand_add(c, 1, 4, ONES_BEHIND, &dy));
     TRY(graph_operand_add(c, 2, 4, ONES_BEHIND, &c->graph->y));
-    return graph_weights_add(c, x, dy, c->graph->y);
+    return graph_conv_add(c, GRAPH_CONV_WEIGHTS, x, dy, c->graph->y);
 }
 
 int cudnn_describe_weights_graph(call *c, bz_error *why)

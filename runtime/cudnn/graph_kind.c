@@ -258,7 +258,7 @@ static cudnnStatus_t build_conv(call *c)
     TRY(graph_operand_add(c, 0, 4, ONES_BEHIND, &x));
     TRY(graph_operand_add(c, 1, 4, ONES_BEHIND, &w));
     TRY(add_results(c, &s, ONES_BEHIND, &y, &first));
-    TRY(graph_conv_add(c, x, w, first));
+    TRY(graph_conv_add(c, GRAPH_CONV_FORWARD, x, w, first));
     return add_steps(c, &s, 1, ONES_BEHIND, first, y);
 }
 
@@ -275,7 +275,7 @@ static cudnnStatus_t build_deconv(call *c)
     TRY(graph_operand_add(c, 0, 4, ONES_BEHIND, &x));
     TRY(graph_operand_add(c, 1, 4, ONES_BEHIND, &w));
     TRY(add_results(c, &s, ONES_BEHIND, &y, &first));
-    TRY(graph_deconv_add(c, x, w, first));
+    TRY(graph_conv_add(c, GRAPH_CONV_DATA, x, w, first));
     return add_steps(c, &s, 1, ONES_BEHIND, first, y);
 }
 

@@ -291,48 +291,42 @@ static cudnnStatus_t new_conv(call *c, cudnnBackendDescriptor_t *conv)
     return cudnnBackendFinalize(*conv);
 }
 
-cudnnStatus_t graph_conv_add(call *c, int x, int w, int y)
-{
-    struct graph_call *g = c->graph;
-    cudnnBackendDescriptor_t conv, op;
-    TRY(new_conv(c, &conv));
-    TRY(new_op(c, CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR, &op));
-    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC, conv));
-    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, g->tensor[x].desc));
-    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, g->tensor[w].desc));
-    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, g->tensor[y].desc));
-    TRY(set_float(op, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, 1));
-    TRY(set_float(op, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA, 0));
-    return cudnnBackendFinalize(op);
-}
+/* The three operations of a convolution differ in what their attributes are called. */
+static const struct {
+    cudnnBackendDescriptorType_t type;
+    cudnnBackendAttributeName_t conv, first, second, result, alpha, beta;
+} CONV_OPS[] = {
+    [GRAPH_CONV_FORWARD] = {CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
+                            CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
+                            CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
+                            CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
+                            CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA},
+    [GRAPH_CONV_DATA] = {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
+                         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
+                         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
+                         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
+                         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA},
+    [GRAPH_CONV_WEIGHTS] = {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
+                            CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
+                            CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
+                            CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,
+                            CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
+                            CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
+                            CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA},
+};
 
-cudnnStatus_t graph_deconv_add(call *c, int x, int w, int y)
+cudnnStatus_t graph_conv_add(call *c, graph_conv way, int first, int second, int result)
 {
     struct graph_call *g = c->graph;
     cudnnBackendDescriptor_t conv, op;
     TRY(new_conv(c, &conv));
-    TRY(new_op(c, CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR, &op));
-    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC, conv));
-    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY, g->tensor[x].desc));
-    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W, g->tensor[w].desc));
-    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX, g->tensor[y].desc));
-    TRY(set_float(op, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA, 1));
-    TRY(set_float(op, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA, 0));
-    return cudnnBackendFinalize(op);
-}
-
-cudnnStatus_t graph_weights_add(call *c, int x, int dy, int dw)
-{
-    struct graph_call *g = c->graph;
-    cudnnBackendDescriptor_t conv, op;
-    TRY(new_conv(c, &conv));
-    TRY(new_op(c, CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR, &op));
-    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC, conv));
-    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X, g->tensor[x].desc));
-    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY, g->tensor[dy].desc));
-    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW, g->tensor[dw].desc));
-    TRY(set_float(op, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA, 1));
-    TRY(set_float(op, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA, 0));
+    TRY(new_op(c, CONV_OPS[way].type, &op));
+    TRY(graph_set_desc(op, CONV_OPS[way].conv, conv));
+    TRY(graph_set_desc(op, CONV_OPS[way].first, g->tensor[first].desc));
+    TRY(graph_set_desc(op, CONV_OPS[way].second, g->tensor[second].desc));
+    TRY(graph_set_desc(op, CONV_OPS[way].result, g->tensor[result].desc));
+    TRY(set_float(op, CONV_OPS[way].alpha, 1));
+    TRY(set_float(op, CONV_OPS[way].beta, 0));
     return cudnnBackendFinalize(op);
 }
 
