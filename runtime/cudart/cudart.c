@@ -128,8 +128,6 @@ static int enumerate(void *of, const char *layout, const char *math, bz_variant_
 
 /* ---- memory ----------------------------------------------------------------------------------- */
 
-enum { PAGE = 4096 };
-
 int move_get(move_place place, size_t size, char **out, bz_error *err)
 {
     void *at = NULL;

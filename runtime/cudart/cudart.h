@@ -39,7 +39,7 @@ typedef struct move_row {
     void (*close)(move *m);        /* also after an open that failed; NULL */
 } move_row;
 
-enum { MOVE_STREAMS = 4 };
+enum { MOVE_STREAMS = 4, PAGE = 4096 };
 
 /* A variant that was prepared. */
 struct move {

@@ -150,8 +150,6 @@ static cudaError_t to_peer(move *m)
 
 /* ---- unified memory --------------------------------------------------------------------------- */
 
-enum { PAGE = 4096 };
-
 static cudaError_t touch(move *m)
 {
     unsigned long long n = (m->size + PAGE - 1) / PAGE, apart = PAGE;
