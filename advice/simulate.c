@@ -4,7 +4,6 @@
 #include "whatif/whatif.h"
 
 #include <math.h>
-
 #include <string.h>
 
 struct advice_simulation {

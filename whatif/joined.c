@@ -34,6 +34,13 @@ static void find_pads(change *c)
 
 /* ---- blocks --------------------------------------------------------------------------------- */
 
+/* Is it a convolution over a plane whose channels fill whole blocks? */
+static bool begins_blocks(const bz_layer *l, int64_t block)
+{
+    bool whole;
+    return !strcmp(l->kind, "conv") && l->n_in > 0 && l->in[0].rank == 4 && bz_way_fills(l, block, &whole) && whole;
+}
+
 /* Does the layer work on blocks where all that it reads lies in blocks: pools, element by element, or joining whole blocks? */
 static bool keeps_blocks(const bz_layer *l, int64_t block)
 {
@@ -53,11 +60,12 @@ static void find_blocked(change *c)
     c->blocked = BZ_NEW(c->asked->arena, bool, dag->n + 1);
     for (int i = 0; i < dag->n && c->way.blocked; i++) {
         const bz_layer *l = &b->layers->layer[i];
-        bool conv = bz_layer_has(l, BZ_LAYER_CONVOLUTION);
-        bool whole, fills = bz_way_fills(l, block, &whole);
-        bool plane = l->n_in > 0 && l->in[0].rank == 4 && !strcmp(l->kind, "conv");
-        c->blocked[i] = conv ? plane && fills && whole : dag->first[i + 1] > dag->first[i] && keeps_blocks(l, block);
-        for (int k = dag->first[i]; k < dag->first[i + 1] && !conv; k++)
+        if (bz_layer_has(l, BZ_LAYER_CONVOLUTION)) {
+            c->blocked[i] = begins_blocks(l, block);
+            continue;
+        }
+        c->blocked[i] = dag->first[i + 1] > dag->first[i] && keeps_blocks(l, block);
+        for (int k = dag->first[i]; k < dag->first[i + 1]; k++)
             c->blocked[i] &= c->blocked[dag->pred[k]];
     }
 }

@@ -145,7 +145,7 @@ static int price_turned(change *c, const bz_layer_place *place, double *out, bz_
 
 static int turn_weights(change *c, bz_error *err)
 {
-    for (int i = 0; i < c->map.n && c->asked->records; i++) {
+    for (int i = 0; i < c->map.n; i++) {
         const bz_layer_place *place = &c->map.place[i];
         const bz_task *t = place->task == BZ_NONE ? NULL : &c->flow->task[place->task];
         const bz_call *call = t && t->event_kind == BZ_EVENT_CALL ? bz_call_of(c->asked->trace, t->event) : NULL;
@@ -344,7 +344,7 @@ int bz_whatif_library(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
     find_narrow(&c);
     for (int i = 0; i < c.map.n; i++)
         change_place(&c, i);
-    if (c.way.turned && turn_weights(&c, err))
+    if (c.way.turned && asked->records && turn_weights(&c, err))
         return -1;
     if (c.unknown == c.products)
         return bz_whatif_because(asked, "none of %d products has a record", c.products);
