@@ -105,6 +105,13 @@ void bz_buf_free(bz_buf *b)
     *b = (bz_buf){0};
 }
 
+char *bz_buf_keep(bz_buf *b, bz_arena *arena)
+{
+    char *text = bz_arena_str(arena, bz_buf_text(b));
+    bz_buf_free(b);
+    return text;
+}
+
 void bz_buf_word(bz_buf *out, const char *text)
 {
     static const char PLAIN[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=,:@+";

@@ -3,6 +3,8 @@
 #ifndef BZ_BUF_H
 #define BZ_BUF_H
 
+#include "base/arena.h"
+
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -57,6 +59,8 @@ const char *bz_buf_text(const bz_buf *b);
 void bz_buf_clear(bz_buf *b); /* empties, keeps the memory */
 void bz_buf_free(bz_buf *b);
 
+/* Its text, kept in the arena; the buffer is freed. */
+char *bz_buf_keep(bz_buf *b, bz_arena *arena);
 /* As one word for a shell, in quotes where it has to be. */
 void bz_buf_word(bz_buf *out, const char *text);
 

@@ -52,9 +52,7 @@ static const char *variant(const making *m, const bz_alternative *a, int second)
         const bz_problem_price *p = bz_prices_find(m->in->prices, a->text[i]);
         put_variant(i == second ? p->second : p->record, &text);
     }
-    const char *copy = bz_arena_str(m->arena, bz_buf_text(&text));
-    bz_buf_free(&text);
-    return copy;
+    return bz_buf_keep(&text, m->arena);
 }
 
 /* The next best way: another alternative, or the cheapest one with one other variant in it. */

@@ -162,9 +162,7 @@ static const char *variant_of(const bz_record *r, bz_arena *arena)
 {
     bz_buf text = {0};
     put_variant(r, &text);
-    const char *copy = bz_arena_str(arena, bz_buf_text(&text));
-    bz_buf_free(&text);
-    return copy;
+    return bz_buf_keep(&text, arena);
 }
 
 static const char *setting_of(const bz_setting *s, bz_arena *arena)

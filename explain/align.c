@@ -465,9 +465,7 @@ static const char *missing_kinds(const making *m)
     for (int k = 0; k < n; k++)
         bz_buf_printf(&text, "%s%d %s", k ? ", " : "", count[k], kind[k]);
     bz_buf_puts(&text, more ? ", …" : "");
-    const char *copy = bz_arena_str(m->arena, bz_buf_text(&text));
-    bz_buf_free(&text);
-    return copy;
+    return bz_buf_keep(&text, m->arena);
 }
 
 /* ---- all ------------------------------------------------------------------------------------ */

@@ -333,9 +333,7 @@ static const char *text_of(bz_problem p, bool trim, bz_arena *arena)
     if (trim)
         trim_pad(&p);
     bz_problem_print(&p, &text);
-    const char *copy = bz_arena_str(arena, bz_buf_text(&text));
-    bz_buf_free(&text);
-    return copy;
+    return bz_buf_keep(&text, arena);
 }
 
 int bz_align_changes(const bz_bound_layer *l, const bz_problem *found, bz_arena *arena, const bz_change **out)

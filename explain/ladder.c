@@ -198,9 +198,7 @@ static const char *name_suspects(making *m)
         bz_buf_printf(&text, "%s%s (%s)", i ? ", " : "", list[i]->layer->name,
                       bz_units_time(time, list[i]->price.seconds * list[i]->times));
     }
-    const char *copy = bz_arena_str(m->arena, bz_buf_text(&text));
-    bz_buf_free(&text);
-    return copy;
+    return bz_buf_keep(&text, m->arena);
 }
 
 /* A program that fuses is held against the fused bound, where there is one. */

@@ -214,7 +214,5 @@ const char *bz_align_work_evidence(const bz_align_work *model, const bz_align_wo
         bz_buf_puts(&text, "; all in the model's order");
     else
         bz_buf_printf(&text, "; %d of the model's %d were found in its order", alike, model->n);
-    const char *copy = bz_arena_str(arena, bz_buf_text(&text));
-    bz_buf_free(&text);
-    return copy;
+    return bz_buf_keep(&text, arena);
 }

@@ -93,9 +93,7 @@ static const char *name_others(const bz_align_steps *s, bz_arena *arena)
         bz_buf_printf(&text, "%s%d %s", k ? ", " : "", count[k], name[k]);
     if (more)
         bz_buf_printf(&text, ", and %d others", more);
-    const char *copy = bz_arena_str(arena, bz_buf_text(&text));
-    bz_buf_free(&text);
-    return copy;
+    return bz_buf_keep(&text, arena);
 }
 
 /* A kernel padded its input right before: the layer then has that padding. */

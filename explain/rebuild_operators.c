@@ -93,9 +93,7 @@ static const char *name_others(const others *o, int backward, int guessed, bz_ar
     if (guessed)
         bz_buf_printf(&text, "%s; the windows of %d were not recorded and are guessed", text.len ? "" : "none",
                       guessed);
-    const char *copy = bz_arena_str(arena, bz_buf_text(&text));
-    bz_buf_free(&text);
-    return copy;
+    return bz_buf_keep(&text, arena);
 }
 
 /* Of operators within each other the outermost one that makes nodes counts; where a device was recorded, what launched nothing

@@ -147,7 +147,5 @@ const char *bz_unit_why(const bz_unit_rules *rules, const bz_unit_system *system
         bz_buf_puts(&out, "data in NCHW: it wants channels last");
     if (!out.len)
         bz_buf_puts(&out, "the library took another implementation");
-    const char *copy = bz_arena_str(arena, bz_buf_text(&out));
-    bz_buf_free(&out);
-    return copy;
+    return bz_buf_keep(&out, arena);
 }

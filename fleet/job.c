@@ -149,9 +149,7 @@ const char *bz_fleet_path(bz_fleet_job *j, const char *fmt, ...)
     vsnprintf(rest, sizeof rest, fmt, args);
     va_end(args);
     bz_buf_printf(&path, "%s/%s", j->fleet.folder, rest);
-    const char *copy = bz_arena_str(&j->arena, bz_buf_text(&path));
-    bz_buf_free(&path);
-    return copy;
+    return bz_buf_keep(&path, &j->arena);
 }
 
 int bz_fleet_make_folder(const char *path, bz_error *err)

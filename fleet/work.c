@@ -77,8 +77,7 @@ static int begin_attempt(work_job *w, bz_error *err)
     bz_buf_putc(&id, '-');
     put_plain(&id, w->attempt.node);
     bz_buf_printf(&id, "-%ld", (long)getpid());
-    w->attempt.id = bz_arena_str(&w->arena, bz_buf_text(&id));
-    bz_buf_free(&id);
+    w->attempt.id = bz_buf_keep(&id, &w->arena);
     snprintf(w->stem, sizeof w->stem, "%s/attempts/%s", w->shard, w->attempt.id);
     const char *path = bz_arena_printf(&w->arena, "%s.jsonl", w->stem);
     w->lines = open(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);

@@ -218,8 +218,7 @@ static const char *canonical(call *c, const char *equation, const char *result)
                 name[letter] = used < sizeof LETTERS - 1 ? LETTERS[used++] : (char)letter;
             bz_buf_putc(&out, name[letter] ? name[letter] : (char)letter);
         }
-    const char *text = bz_arena_str(c->arena, bz_buf_text(&out));
-    bz_buf_free(&out);
+    const char *text = bz_buf_keep(&out, c->arena);
     return used < sizeof LETTERS - 1 ? text : equation;
 }
 

@@ -169,8 +169,7 @@ static int find_options(bz_replay_plan *p, const bz_replay_input *in, const bz_p
     const bz_record *records;
     size_t n;
     bz_problem_print(problem, &text);
-    c->text = bz_arena_str(&p->arena, bz_buf_text(&text));
-    bz_buf_free(&text);
+    c->text = bz_buf_keep(&text, &p->arena);
     if (find_records(p, in, c->text, &records, &n, err))
         return -1;
     for (size_t i = 0; i < n; i++) {

@@ -21,8 +21,7 @@ static bz_family *start(bz_pending *p, const bz_problem *problem, int n)
     bz_buf text = {0};
     bz_pending_item *w = add(p);
     bz_problem_print(problem, &text);
-    w->text = bz_arena_str(&p->arena, bz_buf_text(&text));
-    bz_buf_free(&text);
+    w->text = bz_buf_keep(&text, &p->arena);
     bz_family *families = BZ_NEW(&p->arena, bz_family, n);
     w->families = families;
     return families;

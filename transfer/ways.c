@@ -139,9 +139,7 @@ const char *transfer_problem(const transfer_way *w, int64_t x, bz_arena *arena)
 {
     bz_buf text = {0};
     transfer_text(w, x, &text);
-    const char *out = bz_arena_str(arena, bz_buf_text(&text));
-    bz_buf_free(&text);
-    return out;
+    return bz_buf_keep(&text, arena);
 }
 
 double transfer_size(const transfer_way *w, int64_t x)

@@ -77,9 +77,7 @@ static const char *name_all(const bz_whatif_asked *asked, int n, bz_arena *arena
     bz_buf text = {0};
     for (int i = 0; i < n; i++)
         bz_buf_printf(&text, "%s%s", i ? " + " : "", asked[i].row->name);
-    const char *name = bz_arena_str(arena, bz_buf_text(&text));
-    bz_buf_free(&text);
-    return name;
+    return bz_buf_keep(&text, arena);
 }
 
 static void gather_assumed(const bz_whatif_asked *asked, int n, bz_arena *arena, bz_prediction *p)

@@ -137,8 +137,7 @@ static int price_turned(change *c, const bz_layer_place *place, double *out, bz_
     if (!isfinite(*out)) {
         bz_buf text = {0};
         bz_problem_print(&turned, &text);
-        c->unmeasured = bz_arena_str(c->asked->arena, bz_buf_text(&text));
-        bz_buf_free(&text);
+        c->unmeasured = bz_buf_keep(&text, c->asked->arena);
     }
     return 0;
 }

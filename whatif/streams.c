@@ -39,9 +39,7 @@ static const char *plain(const bz_problem *p, bz_arena *arena)
     memset(bare.post, 0, sizeof bare.post);
     bare.dtype = bare.dtype_w = bare.dtype_y = BZ_F32;
     bz_problem_print(&bare, &text);
-    const char *out = bz_arena_str(arena, bz_buf_text(&text));
-    bz_buf_free(&text);
-    return out;
+    return bz_buf_keep(&text, arena);
 }
 
 typedef struct {
