@@ -142,9 +142,9 @@ static int make_advice(analyze_work *w, const analyze_place *at, bz_error *err)
 }
 
 bz_sheet *analyze_sheet(const analyze_work *w, const analyze_place *at, const char *id, const char *title,
-                        const bz_sheet_column *column, int n_columns)
+                        const char *columns)
 {
-    bz_sheet *sheet = bz_sheet_new(w->arena, id, title, column, n_columns);
+    bz_sheet *sheet = bz_sheet_new(w->arena, id, title, columns);
     if (at->item->n_sheets < BZ_SHEETS)
         at->item->sheet[at->item->n_sheets++] = sheet;
     return sheet;

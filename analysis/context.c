@@ -96,11 +96,8 @@ static void fill(const context *c, bz_sheet *s, sums *t)
 
 int analyze_context(analyze_work *w, const analyze_place *at, bz_error *err)
 {
-    static const bz_sheet_column COLUMNS[] = {{"layer", "from layer", BZ_SHEET_TEXT},
-                                              {"layers", "layers", BZ_SHEET_COUNT},
-                                              {"time", "in sequence", BZ_SHEET_SECONDS},
-                                              {"alone", "each by itself", BZ_SHEET_SECONDS},
-                                              {"ratio", "of these", BZ_SHEET_SHARE}};
+    static const char COLUMNS[] =
+        "layer=from layer|layers:n|time:s=in sequence|alone:s=each by itself|ratio:%=of these";
     const bz_request *r = w->request;
     context c = {.w = w, .b = &at->item->bound};
     sums t = {0};
@@ -116,7 +113,7 @@ int analyze_context(analyze_work *w, const analyze_place *at, bz_error *err)
     int rc = read_records(&c, err);
     if (!rc) {
         bz_unit_text sequence, same, all;
-        bz_sheet *s = analyze_sheet(w, at, "in-sequence", "Sequences that were measured as such", COLUMNS, 5);
+        bz_sheet *s = analyze_sheet(w, at, "in-sequence", "Sequences that were measured as such", COLUMNS);
         fill(&c, s, &t);
         s->note = t.layers
                       ? bz_arena_printf(

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COLUMNS(list) (list), (int)(sizeof(list) / sizeof *(list))
-
 static double seconds(int64_t ns)
 {
     return 1e-9 * (double)ns;
@@ -23,40 +21,13 @@ static double share_of(double part, double all)
     return all > 0 ? part / all : NAN;
 }
 
-static int by_number(const void *a, const void *b, void *column)
-{
-    const bz_sheet_cell *x = a, *y = b;
-    int k = *(const int *)column;
-    return x[k].number > y[k].number ? -1 : x[k].number < y[k].number;
-}
-
-/* Greatest first. Rows that are equal keep no order of their own, so ties are by the order in which they were added. */
-static void sort_by(bz_sheet *s, int column)
-{
-    size_t width = (size_t)s->n_columns * sizeof *s->cell;
-    for (int i = 1; i < s->n; i++) { /* few rows, and nearly sorted */
-        bz_sheet_cell *at = &s->cell[(size_t)i * (size_t)s->n_columns];
-        for (int k = i; k > 0 && by_number(at - s->n_columns, at, &column) > 0; k--, at -= s->n_columns)
-            for (size_t b = 0; b < width / sizeof *s->cell; b++) {
-                bz_sheet_cell swap = at[b];
-                at[b] = at[(ptrdiff_t)b - s->n_columns];
-                at[(ptrdiff_t)b - s->n_columns] = swap;
-            }
-    }
-}
-
 /* ---- the iteration -------------------------------------------------------------------------- */
 
 static bz_sheet *iteration_sheet(recording_making *m)
 {
-    static const bz_sheet_column TIMES[] = {{"quantity", "per iteration", BZ_SHEET_TEXT},
-                                            {"median", "median", BZ_SHEET_SECONDS},
-                                            {"min", "min", BZ_SHEET_SECONDS},
-                                            {"p90", "p90", BZ_SHEET_SECONDS},
-                                            {"max", "max", BZ_SHEET_SECONDS},
-                                            {"mean", "mean", BZ_SHEET_SECONDS}};
+    static const char TIMES[] = "quantity=per iteration|median:s|min:s|p90:s|max:s|mean:s";
     bz_summary s;
-    bz_sheet *sheet = bz_sheet_new(m->arena, "iteration", "Times per iteration", COLUMNS(TIMES));
+    bz_sheet *sheet = bz_sheet_new(m->arena, "iteration", "Times per iteration", TIMES);
     bz_summary_make(m->trace, m->arena, &s);
     for (int q = 0; q < BZ_QUANTITIES && m->one; q++) {
         const bz_quantity *of = &bz_quantities[q];
@@ -75,12 +46,8 @@ static bz_sheet *iteration_sheet(recording_making *m)
 
 static bz_sheet *idle_sheet(recording_making *m)
 {
-    static const bz_sheet_column IDLE[] = {{"why", "no device worked, because", BZ_SHEET_TEXT},
-                                           {"times", "times", BZ_SHEET_COUNT},
-                                           {"time", "time", BZ_SHEET_SECONDS},
-                                           {"share", "of the idle time", BZ_SHEET_SHARE},
-                                           {"longest", "longest", BZ_SHEET_SECONDS}};
-    bz_sheet *sheet = bz_sheet_new(m->arena, "idle", "Why no device worked", COLUMNS(IDLE));
+    static const char IDLE[] = "why=no device worked, because|times:n|time:s|share:%=of the idle time|longest:s";
+    bz_sheet *sheet = bz_sheet_new(m->arena, "idle", "Why no device worked", IDLE);
     for (int r = 0; r < BZ_IDLE_REASONS && m->out->device; r++) {
         if (!m->idle.of[r].count)
             continue;
@@ -91,20 +58,16 @@ static bz_sheet *idle_sheet(recording_making *m)
         row[3].number = share_of(row[2].number, m->out->idle);
         row[4].number = seconds(m->idle.of[r].longest);
     }
-    sort_by(sheet, 2);
+    bz_sheet_sort(sheet, 2);
     return sheet;
 }
 
 /* Who had the host in that time, by the waterfall of the iteration. */
 static bz_sheet *host_sheet(recording_making *m)
 {
-    static const bz_sheet_column HOST[] = {{"what", "meanwhile on the host", BZ_SHEET_TEXT},
-                                           {"times", "times", BZ_SHEET_COUNT},
-                                           {"time", "time", BZ_SHEET_SECONDS},
-                                           {"share", "of the idle time", BZ_SHEET_SHARE},
-                                           {"example", "such as", BZ_SHEET_TEXT}};
+    static const char HOST[] = "what=meanwhile on the host|times:n|time:s|share:%=of the idle time|example=such as";
     const bz_alignment *a = m->alignment;
-    bz_sheet *sheet = bz_sheet_new(m->arena, "host", "What the host did meanwhile", COLUMNS(HOST));
+    bz_sheet *sheet = bz_sheet_new(m->arena, "host", "What the host did meanwhile", HOST);
     for (int i = 0; i < a->n_causes && a->timeline && m->out->device; i++) {
         if (a->cause[i].busy)
             continue;
@@ -134,12 +97,11 @@ static void add_kernel(tally *t, const recording_making *m, size_t kernel)
 
 static bz_sheet *group_sheet(recording_making *m)
 {
-    static const bz_sheet_column GROUPS[] = {
-        {"group", "kernels of", BZ_SHEET_TEXT},           {"times", "times per iteration", BZ_SHEET_COUNT},
-        {"time", "time per iteration", BZ_SHEET_SECONDS}, {"share", "of kernel time", BZ_SHEET_SHARE},
-        {"limit", "limited by", BZ_SHEET_TEXT},           {"units", "on matrix units", BZ_SHEET_SHARE}};
+    static const char GROUPS[] =
+        "group=kernels of|times:n=times per iteration|time:s=time per iteration|share:%=of kernel time"
+        "|limit=limited by|units:%=on matrix units";
     const bz_events *k = &m->trace->event[BZ_EVENT_KERNEL];
-    bz_sheet *sheet = bz_sheet_new(m->arena, "groups", "Kernels by what they do", COLUMNS(GROUPS));
+    bz_sheet *sheet = bz_sheet_new(m->arena, "groups", "Kernels by what they do", GROUPS);
     tally of[BZ_KERNEL_DOES] = {0};
     for (size_t i = 0; i < k->n; i++)
         if (bz_event_counts(m->trace, BZ_EVENT_KERNEL, i))
@@ -157,19 +119,17 @@ static bz_sheet *group_sheet(recording_making *m)
         row[5].number = limit == BZ_LIMIT_COMPUTE || of[d].unit > 0 ? share_of(of[d].unit, of[d].time) : NAN;
     }
     sheet->note = "Groups, limits and units are told by the kernels' names.";
-    sort_by(sheet, 2);
+    bz_sheet_sort(sheet, 2);
     return sheet;
 }
 
 static bz_sheet *maker_sheet(recording_making *m)
 {
-    static const bz_sheet_column MAKERS[] = {{"maker", "kernels made by", BZ_SHEET_TEXT},
-                                             {"times", "times per iteration", BZ_SHEET_COUNT},
-                                             {"time", "time per iteration", BZ_SHEET_SECONDS},
-                                             {"share", "of kernel time", BZ_SHEET_SHARE}};
+    static const char MAKERS[] =
+        "maker=kernels made by|times:n=times per iteration|time:s=time per iteration|share:%=of kernel time";
     enum { MOST = 48 };
     const bz_events *k = &m->trace->event[BZ_EVENT_KERNEL];
-    bz_sheet *sheet = bz_sheet_new(m->arena, "makers", "Kernels by who made them", COLUMNS(MAKERS));
+    bz_sheet *sheet = bz_sheet_new(m->arena, "makers", "Kernels by who made them", MAKERS);
     const char *maker[MOST];
     tally of[MOST] = {0};
     int n = 0;
@@ -193,20 +153,16 @@ static bz_sheet *maker_sheet(recording_making *m)
         row[2].number = of[i].time;
         row[3].number = share_of(of[i].time, m->kernel_time);
     }
-    sort_by(sheet, 2);
+    bz_sheet_sort(sheet, 2);
     return sheet;
 }
 
 static bz_sheet *kernel_sheet(recording_making *m)
 {
-    static const bz_sheet_column KERNELS[] = {{"name", "kernel", BZ_SHEET_TEXT},
-                                              {"group", "does", BZ_SHEET_TEXT},
-                                              {"unit", "on", BZ_SHEET_TEXT},
-                                              {"times", "times per iteration", BZ_SHEET_COUNT},
-                                              {"time", "time per iteration", BZ_SHEET_SECONDS},
-                                              {"share", "of kernel time", BZ_SHEET_SHARE}};
+    static const char KERNELS[] = "name=kernel|group=does|unit=on|times:n=times per iteration|time:s=time per iteration"
+                                  "|share:%=of kernel time";
     const bz_events *k = &m->trace->event[BZ_EVENT_KERNEL];
-    bz_sheet *sheet = bz_sheet_new(m->arena, "kernels", "Kernels", COLUMNS(KERNELS));
+    bz_sheet *sheet = bz_sheet_new(m->arena, "kernels", "Kernels", KERNELS);
     uint32_t *full = BZ_NEW(m->arena, uint32_t, bz_strings(m->trace)); /* by the name that is shown */
     bz_top *top;
     for (size_t i = 0; i < k->n; i++)
@@ -229,16 +185,12 @@ static bz_sheet *kernel_sheet(recording_making *m)
 
 static bz_sheet *copy_sheet(recording_making *m)
 {
-    static const bz_sheet_column COPIES[] = {
-        {"direction", "copies", BZ_SHEET_TEXT},
-        {"times", "times per iteration", BZ_SHEET_COUNT},
-        {"bytes", "bytes per iteration", BZ_SHEET_BYTES},
-        {"time", "time per iteration", BZ_SHEET_SECONDS},
-        {"rate", "rate", BZ_SHEET_RATE},
-    };
+    static const char COPIES[] =
+        "direction=copies|times:n=times per iteration|bytes:B=bytes per iteration|time:s=time per iteration"
+        "|rate:B/s";
     enum { KINDS = 12 };
     const bz_events *c = &m->trace->event[BZ_EVENT_COPY];
-    bz_sheet *sheet = bz_sheet_new(m->arena, "copies", "Copies by direction", COLUMNS(COPIES));
+    bz_sheet *sheet = bz_sheet_new(m->arena, "copies", "Copies by direction", COPIES);
     struct {
         double count, bytes, time;
     } of[KINDS] = {0};
@@ -265,18 +217,15 @@ static bz_sheet *copy_sheet(recording_making *m)
     }
     if (sheet->n && outside)
         sheet->note = bz_arena_printf(m->arena, "%zu more copies lie outside of the steady iterations.", outside);
-    sort_by(sheet, 3);
+    bz_sheet_sort(sheet, 3);
     return sheet;
 }
 
 static bz_sheet *launch_sheet(recording_making *m)
 {
-    static const bz_sheet_column CALLS[] = {{"name", "call of the runtime", BZ_SHEET_TEXT},
-                                            {"times", "times per iteration", BZ_SHEET_COUNT},
-                                            {"time", "time per iteration", BZ_SHEET_SECONDS},
-                                            {"mean", "each (mean)", BZ_SHEET_SECONDS}};
-    bz_sheet *sheet =
-        bz_sheet_new(m->arena, "launches", "Launches, waits and other calls of the runtime", COLUMNS(CALLS));
+    static const char CALLS[] =
+        "name=call of the runtime|times:n=times per iteration|time:s=time per iteration|mean:s=each (mean)";
+    bz_sheet *sheet = bz_sheet_new(m->arena, "launches", "Launches, waits and other calls of the runtime", CALLS);
     const bz_events *k = &m->trace->event[BZ_EVENT_KERNEL], *api = &m->trace->event[BZ_EVENT_API];
     bz_top *top;
     size_t n = bz_trace_top(m->trace, m->arena, BZ_EVENT_API, &top), n_delays = 0, brief = 0, all = 0;
@@ -346,11 +295,9 @@ static size_t spans_of(const recording_making *m, bz_event_kind kind, uint32_t l
 
 static bz_sheet *stream_sheet(recording_making *m)
 {
-    static const bz_sheet_column STREAMS[] = {
-        {"device", "device", BZ_SHEET_COUNT},   {"stream", "stream", BZ_SHEET_COUNT},
-        {"kernels", "kernels", BZ_SHEET_COUNT}, {"copies", "copies and fills", BZ_SHEET_COUNT},
-        {"busy", "busy", BZ_SHEET_SECONDS},     {"share", "of the iteration", BZ_SHEET_SHARE}};
-    bz_sheet *sheet = bz_sheet_new(m->arena, "streams", "Streams", COLUMNS(STREAMS));
+    static const char STREAMS[] =
+        "device:n|stream:n|kernels:n|copies:n=copies and fills|busy:s|share:%=of the iteration";
+    bz_sheet *sheet = bz_sheet_new(m->arena, "streams", "Streams", STREAMS);
     const bz_trace *t = m->trace;
     size_t most = t->event[BZ_EVENT_KERNEL].n + t->event[BZ_EVENT_COPY].n + t->event[BZ_EVENT_MEMSET].n;
     span *list = bz_alloc(most + 1, sizeof *list);
@@ -371,7 +318,7 @@ static bz_sheet *stream_sheet(recording_making *m)
         row[5].number = share_of(row[4].number, m->out->span);
     }
     free(list);
-    sort_by(sheet, 4);
+    bz_sheet_sort(sheet, 4);
     return sheet;
 }
 
@@ -384,10 +331,10 @@ static bz_sheet *rank_sheet(recording_making *m)
 /* ---- calls and operators -------------------------------------------------------------------- */
 
 static bz_sheet *named_sheet(recording_making *m, bz_event_kind kind, const char *id, const char *title,
-                             const bz_sheet_column *columns)
+                             const char *columns, const char *times)
 {
-    bool timed = bz_trace_has_lengths(m->trace);
-    bz_sheet *sheet = bz_sheet_new(m->arena, id, title, columns, timed ? 5 : 3); /* a log tells no times */
+    bool timed = bz_trace_has_lengths(m->trace); /* a log tells none */
+    bz_sheet *sheet = bz_sheet_new(m->arena, id, title, bz_arena_printf(m->arena, "%s%s", columns, timed ? times : ""));
     bz_top *top;
     size_t n = bz_trace_top(m->trace, m->arena, kind, &top);
     for (size_t i = 0; i < n; i++) {
@@ -405,33 +352,24 @@ static bz_sheet *named_sheet(recording_making *m, bz_event_kind kind, const char
 
 static bz_sheet *call_sheet(recording_making *m)
 {
-    static const bz_sheet_column CALLS[] = {{"name", "library call", BZ_SHEET_TEXT},
-                                            {"variant", "variant", BZ_SHEET_TEXT},
-                                            {"times", "times per iteration", BZ_SHEET_COUNT},
-                                            {"time", "host time per iteration", BZ_SHEET_SECONDS},
-                                            {"mean", "each (mean)", BZ_SHEET_SECONDS}};
-    return named_sheet(m, BZ_EVENT_CALL, "calls", "Library calls", CALLS);
+    return named_sheet(m, BZ_EVENT_CALL, "calls", "Library calls",
+                       "name=library call|variant|times:n=times per iteration",
+                       "|time:s=host time per iteration|mean:s=each (mean)");
 }
 
 static bz_sheet *operator_sheet(recording_making *m)
 {
-    static const bz_sheet_column OPERATORS[] = {{"name", "operator", BZ_SHEET_TEXT},
-                                                {"variant", "variant", BZ_SHEET_TEXT},
-                                                {"times", "times per iteration", BZ_SHEET_COUNT},
-                                                {"time", "host time, with what it contains", BZ_SHEET_SECONDS},
-                                                {"mean", "each (mean)", BZ_SHEET_SECONDS}};
-    return named_sheet(m, BZ_EVENT_OP, "operators", "Operators", OPERATORS);
+    return named_sheet(m, BZ_EVENT_OP, "operators", "Operators", "name=operator|variant|times:n=times per iteration",
+                       "|time:s=host time, with what it contains|mean:s=each (mean)");
 }
 
 /* ---- models --------------------------------------------------------------------------------- */
 
 static bz_sheet *model_sheet(recording_making *m)
 {
-    static const bz_sheet_column MODELS[] = {{"model", "model that it may be", BZ_SHEET_TEXT},
-                                             {"from", "known because", BZ_SHEET_TEXT},
-                                             {"likeness", "sequence alike", BZ_SHEET_SHARE},
-                                             {"evidence", "by kernels, calls or operators", BZ_SHEET_TEXT}};
-    bz_sheet *sheet = bz_sheet_new(m->arena, "models", "Models that fit the sequence: a guess", COLUMNS(MODELS));
+    static const char MODELS[] = "model=model that it may be|from=known because|likeness:%=sequence alike"
+                                 "|evidence=by kernels, calls or operators";
+    bz_sheet *sheet = bz_sheet_new(m->arena, "models", "Models that fit the sequence: a guess", MODELS);
     for (int i = 0; i < m->out->n_fits; i++) {
         const bz_fit *f = &m->out->fit[i];
         bz_sheet_cell *row = bz_sheet_row(sheet);

@@ -125,11 +125,8 @@ static int find_groups(const slower_making *m, group *list)
 
 int analyze_slower(analyze_work *w, const analyze_place *at, bz_error *err)
 {
-    static const bz_sheet_column COLUMNS[] = {
-        {"layer", "layer", BZ_SHEET_TEXT},         {"times", "equal layers", BZ_SHEET_COUNT},
-        {"call", "done by", BZ_SHEET_TEXT},        {"took", "took", BZ_SHEET_SECONDS},
-        {"could", "could take", BZ_SHEET_SECONDS}, {"lost", "lost", BZ_SHEET_SECONDS},
-        {"share", "of latency", BZ_SHEET_SHARE},   {"why", "why", BZ_SHEET_TEXT}};
+    static const char COLUMNS[] =
+        "layer|times:n=equal layers|call=done by|took:s|could:s=could take|lost:s|share:%=of latency|why";
     slower_making m = {&at->item->bound, at->ladder, w->arena};
     const bz_alignment *a = at->ladder->alignment;
     (void)err;
@@ -137,9 +134,8 @@ int analyze_slower(analyze_work *w, const analyze_place *at, bz_error *err)
         return 0;
     group *list = BZ_NEW(w->arena, group, a->n);
     int n = find_groups(&m, list), shown = 0;
-    bz_sheet *sheet = analyze_sheet(w, at, "slower",
-                                    bz_arena_printf(w->arena, "Layers slower than they could be, in %s", at->profile),
-                                    COLUMNS, sizeof COLUMNS / sizeof *COLUMNS);
+    bz_sheet *sheet = analyze_sheet(
+        w, at, "slower", bz_arena_printf(w->arena, "Layers slower than they could be, in %s", at->profile), COLUMNS);
     double rest = 0;
     for (int i = 0; i < n; i++) {
         const bz_aligned *row = list[i].first;

@@ -63,7 +63,7 @@ void analyze_bound_input(const analyze_work *w, int number, bz_bound_input *in);
 
 /* A table of the model's, which text, JSON and page show: a step adds rows to it. */
 bz_sheet *analyze_sheet(const analyze_work *w, const analyze_place *at, const char *id, const char *title,
-                        const bz_sheet_column *column, int n_columns);
+                        const char *columns);
 
 /* The prices; and those of other ways, where units are wanted. */
 analyze_step analyze_prices, analyze_units;

@@ -10,10 +10,42 @@
 
 static const char *const TYPES[] = {"text", "text", "count", "seconds", "bytes", "bytes_per_second", "share", "large"};
 
-bz_sheet *bz_sheet_new(bz_arena *arena, const char *id, const char *title, const bz_sheet_column *column, int n_columns)
+/* As bz_sheet_type. */
+static const char *const UNITS[] = {"", "-", "n", "s", "B", "B/s", "%", "M"};
+enum { N_UNITS = sizeof UNITS / sizeof *UNITS };
+
+static bz_sheet_type type_of(const char *unit, size_t n)
+{
+    int type = 0;
+    while (type < N_UNITS && (strlen(UNITS[type]) != n || strncmp(UNITS[type], unit, n) != 0))
+        type++;
+    assert(type < N_UNITS);
+    return (bz_sheet_type)type;
+}
+
+int bz_sheet_columns(const char *columns, bz_arena *arena, const bz_sheet_column **out)
+{
+    bz_sheet_column *list = NULL;
+    int n = 0;
+    for (const char *at = columns; *at; n++) {
+        size_t key = strcspn(at, ":=|"), type = key + (at[key] == ':'), unit = strcspn(at + type, "=|");
+        const char *name = bz_arena_strn(arena, at, key), *title = name, *behind = at + type + unit;
+        BZ_ARENA_ROOM(arena, list, n);
+        if (*behind == '=')
+            title = bz_arena_strn(arena, behind + 1, strcspn(behind + 1, "|"));
+        list[n] = (bz_sheet_column){name, title, type_of(at + type, unit)};
+        at = behind + strcspn(behind, "|");
+        at += *at == '|';
+    }
+    *out = list;
+    return n;
+}
+
+bz_sheet *bz_sheet_new(bz_arena *arena, const char *id, const char *title, const char *columns)
 {
     bz_sheet *s = BZ_NEW(arena, bz_sheet, 1);
-    *s = (bz_sheet){.id = id, .title = title, .column = column, .n_columns = n_columns, .arena = arena};
+    *s = (bz_sheet){.id = id, .title = title, .arena = arena};
+    s->n_columns = bz_sheet_columns(columns, arena, &s->column);
     return s;
 }
 

@@ -1,8 +1,7 @@
 /* Sheets: tables that say what their columns are. An analysis fills one; text for people, JSON for programs and the page's
  * tables come from the same description.
  *
- *   static const bz_sheet_column COLUMNS[] = {{"name", "kernel", BZ_SHEET_TEXT}, {"time", "time", BZ_SHEET_SECONDS}};
- *   bz_sheet *s = bz_sheet_new(arena, "kernels", "Kernels", COLUMNS, 2);
+ *   bz_sheet *s = bz_sheet_new(arena, "kernels", "Kernels", "name=kernel|time:s");
  *   bz_sheet_cell *row = bz_sheet_row(s);
  *   row[0].text = "sgemm";
  *   row[1].number = 3e-6;
@@ -45,9 +44,11 @@ typedef struct bz_sheet {
     bz_arena *arena;
 } bz_sheet;
 
-/* `column` must outlive the sheet, which lives in the arena. */
-bz_sheet *bz_sheet_new(bz_arena *arena, const char *id, const char *title, const bz_sheet_column *column,
-                       int n_columns);
+/* The sheet lives in the arena. Its columns are "KEY:UNIT=TITLE|…": the key is the title where none is given, and without a unit it is a
+ * text. Units are n (a count), s, B, B/s, % (a share), M (large numbers), and - (a detail). */
+bz_sheet *bz_sheet_new(bz_arena *arena, const char *id, const char *title, const char *columns);
+/* What these columns are; returns how many. */
+int bz_sheet_columns(const char *columns, bz_arena *arena, const bz_sheet_column **out);
 
 /* A new row, its texts NULL and its numbers NAN; valid until the next one is added. */
 bz_sheet_cell *bz_sheet_row(bz_sheet *s);

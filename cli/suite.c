@@ -93,11 +93,7 @@ static double peak_of(suite_job *j)
     return NAN;
 }
 
-static const bz_sheet_column DONE[] = {{"run", "run", BZ_SHEET_TEXT},
-                                       {"batch", "batch", BZ_SHEET_COUNT},
-                                       {"status", "status", BZ_SHEET_TEXT},
-                                       {"file", "recording", BZ_SHEET_TEXT},
-                                       {"reason", "reason", BZ_SHEET_TEXT}};
+static const char DONE[] = "run|batch:n|status|file=recording|reason";
 
 /* False where somebody wants to end everything. */
 static bool run_one(suite_job *j, const bz_suite_entry *e, const bz_suite_options *o, int batch, bz_sheet *done)
@@ -158,7 +154,7 @@ static int run(void *job, bz_buf *out, bz_error *err)
         return bz_fail(err, BZ_FAILED, "%s: cannot be made: %s", o.folder, strerror(errno));
     o.threads = (int)j->threads;
     o.peak = peak_of(j);
-    bz_sheet *done = bz_sheet_new(&j->job.arena, "runs", "Runs", DONE, sizeof DONE / sizeof *DONE);
+    bz_sheet *done = bz_sheet_new(&j->job.arena, "runs", "Runs", DONE);
     int own = dup(STDOUT_FILENO); /* what the programs print is no result of ours */
     dup2(STDERR_FILENO, STDOUT_FILENO);
     run_all(j, &o, done);

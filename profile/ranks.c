@@ -291,21 +291,11 @@ bool bz_are_ranks(const bz_rank_profile *profile, int n)
 
 bz_sheet *bz_ranks_sheet(const bz_rank_profile *profile, int n, bz_arena *arena)
 {
-    static const bz_sheet_column COLUMNS[] = {{"rank", "rank", BZ_SHEET_TEXT},
-                                              {"profile", "recording", BZ_SHEET_DETAIL},
-                                              {"process", "process", BZ_SHEET_DETAIL},
-                                              {"device", "device", BZ_SHEET_COUNT},
-                                              {"steps", "steps", BZ_SHEET_COUNT},
-                                              {"step", "step (mean)", BZ_SHEET_SECONDS},
-                                              {"busy", "busy", BZ_SHEET_SECONDS},
-                                              {"busy_share", "of the step", BZ_SHEET_SHARE},
-                                              {"idle", "idle", BZ_SHEET_SECONDS},
-                                              {"compute", "compute", BZ_SHEET_SECONDS},
-                                              {"communication", "communication", BZ_SHEET_SECONDS},
-                                              {"overlap", "overlapped", BZ_SHEET_SHARE},
-                                              {"wait", "of it waits", BZ_SHEET_SECONDS}};
-    bz_sheet *sheet = bz_sheet_new(arena, "ranks", "Ranks and devices, each by itself: means over its steady steps",
-                                   COLUMNS, sizeof COLUMNS / sizeof *COLUMNS);
+    static const char COLUMNS[] =
+        "rank|profile:-=recording|process:-|device:n|steps:n|step:s=step (mean)|busy:s|busy_share:%=of the step"
+        "|idle:s|compute:s|communication:s|overlap:%=overlapped|wait:s=of it waits";
+    bz_sheet *sheet =
+        bz_sheet_new(arena, "ranks", "Ranks and devices, each by itself: means over its steady steps", COLUMNS);
     ranks r = {.arena = arena};
     for (int i = 0; i < n; i++) {
         bz_trace *whole = BZ_NEW(arena, bz_trace, 1);

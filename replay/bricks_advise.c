@@ -87,11 +87,7 @@ static int by_time(const void *x, const void *y)
 int bz_bricks_advise(const bz_brick_replays *r, const char *system, const struct bz_price_list *prices, bz_bricks *b,
                      const bz_brick_rules *rules, bz_arena *arena, const bz_sheet **out, bz_error *err)
 {
-    static const bz_sheet_column COLUMNS[] = {{"model", "model", BZ_SHEET_TEXT},
-                                              {"system", "system", BZ_SHEET_TEXT},
-                                              {"time", "time", BZ_SHEET_SECONDS},
-                                              {"dollars", "$ for 1000 runs", BZ_SHEET_TEXT},
-                                              {"how", "how", BZ_SHEET_TEXT}};
+    static const char COLUMNS[] = "model|system|time:s|dollars=$ for 1000 runs|how";
     advising a = {.r = r, .b = b, .rules = rules, .prices = prices, .arena = arena};
     const bz_system **list, *given = NULL;
     size_t n;
@@ -103,7 +99,7 @@ int bz_bricks_advise(const bz_brick_replays *r, const char *system, const struct
         qsort(a.row, (size_t)a.n, sizeof *a.row, given ? by_time : by_model);
     bz_sheet *s = bz_sheet_new(
         arena, "advice",
-        given ? "Models on this system, the fastest first" : "Systems for each model, the fastest first", COLUMNS, 5);
+        given ? "Models on this system, the fastest first" : "Systems for each model, the fastest first", COLUMNS);
     for (int i = 0; i < a.n; i++)
         BZ_SHEET_ADD(s, BZ_TEXT(a.row[i].model), BZ_TEXT(bz_arena_str(arena, a.row[i].system)),
                      BZ_NUMBER(a.row[i].seconds),

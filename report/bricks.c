@@ -83,15 +83,10 @@ static int unique_in(const bz_bricks *b, const bz_brick_model *m, bz_arena *aren
 static const bz_sheet *models(const bz_bricks_report *r, bz_arena *arena)
 {
     const bz_bricks *b = r->b;
-    static const bz_sheet_column COLUMNS[] = {{"model", "model", BZ_SHEET_TEXT},
-                                              {"layers", "layers", BZ_SHEET_COUNT},
-                                              {"sequences", "sequences", BZ_SHEET_COUNT},
-                                              {"unique", "unique", BZ_SHEET_COUNT},
-                                              {"built", "by its sequences", BZ_SHEET_SECONDS},
-                                              {"path", "longest path", BZ_SHEET_SECONDS},
-                                              {"measured", "measured", BZ_SHEET_SECONDS},
-                                              {"ratio", "of measured", BZ_SHEET_SHARE}};
-    bz_sheet *s = bz_sheet_new(arena, "models", "Models", COLUMNS, 8);
+    static const char COLUMNS[] =
+        "model|layers:n|sequences:n|unique:n|built:s=by its sequences|path:s=longest path|measured:s"
+        "|ratio:%=of measured";
+    bz_sheet *s = bz_sheet_new(arena, "models", "Models", COLUMNS);
     for (int i = 0; i < b->n_models; i++) {
         const bz_brick_model *m = &b->model[i];
         bz_sheet_cell *row = bz_sheet_row(s);
@@ -116,12 +111,8 @@ static int more_often(const void *x, const void *y)
 static const bz_sheet *bricks(const bz_bricks_report *r, bz_arena *arena)
 {
     const bz_bricks *b = r->b;
-    static const bz_sheet_column COLUMNS[] = {
-        {"id", "id", BZ_SHEET_TEXT},          {"times", "times", BZ_SHEET_COUNT},
-        {"models", "models", BZ_SHEET_COUNT}, {"layers", "layers", BZ_SHEET_COUNT},
-        {"time", "time", BZ_SHEET_SECONDS},   {"hot", "hot", BZ_SHEET_SECONDS},
-        {"why", "why not", BZ_SHEET_TEXT},    {"key", "layers' keys", BZ_SHEET_TEXT}};
-    bz_sheet *s = bz_sheet_new(arena, "sequences", "Unique sequences", COLUMNS, 8);
+    static const char COLUMNS[] = "id|times:n|models:n|layers:n|time:s|hot:s|why=why not|key=layers' keys";
+    bz_sheet *s = bz_sheet_new(arena, "sequences", "Unique sequences", COLUMNS);
     const bz_brick **list = BZ_NEW(arena, const bz_brick *, b->n);
     for (int i = 0; i < b->n; i++)
         list[i] = &b->brick[i];
@@ -146,9 +137,8 @@ static const bz_sheet *bricks(const bz_bricks_report *r, bz_arena *arena)
 /* Each two models with what they share, the most alike first. */
 static const bz_sheet *pairs(const bz_bricks *b, bz_arena *arena)
 {
-    static const bz_sheet_column COLUMNS[] = {
-        {"one", "model", BZ_SHEET_TEXT}, {"other", "and", BZ_SHEET_TEXT}, {"alike", "shared of both", BZ_SHEET_SHARE}};
-    bz_sheet *s = bz_sheet_new(arena, "pairs", "Sequences that two models share, of all that either has", COLUMNS, 3);
+    static const char COLUMNS[] = "one=model|other=and|alike:%=shared of both";
+    bz_sheet *s = bz_sheet_new(arena, "pairs", "Sequences that two models share, of all that either has", COLUMNS);
     for (int i = 0; i < b->n_models; i++)
         for (int k = i + 1; k < b->n_models; k++) {
             bz_sheet_cell *row = bz_sheet_row(s);
@@ -162,11 +152,8 @@ static const bz_sheet *pairs(const bz_bricks *b, bz_arena *arena)
 /* Each model's sequences, one behind another. */
 static const bz_sheet *order(const bz_bricks *b, bz_arena *arena)
 {
-    static const bz_sheet_column COLUMNS[] = {{"model", "model", BZ_SHEET_TEXT},
-                                              {"at", "from layer", BZ_SHEET_COUNT},
-                                              {"layers", "layers", BZ_SHEET_COUNT},
-                                              {"id", "id", BZ_SHEET_TEXT}};
-    bz_sheet *s = bz_sheet_new(arena, "order", "Which sequences a model consists of", COLUMNS, 4);
+    static const char COLUMNS[] = "model|at:n=from layer|layers:n|id";
+    bz_sheet *s = bz_sheet_new(arena, "order", "Which sequences a model consists of", COLUMNS);
     for (int m = 0; m < b->n_models; m++)
         for (int i = 0; i < b->model[m].n; i++) {
             char id[33];

@@ -1,4 +1,5 @@
 /* The tables of a recording: an overview or one of them, as text, JSON and CSV. */
+#include "base/member.h"
 #include "report/parts.h"
 
 static void put_head(const bz_sheet *s, const bz_table_kind *kind, bz_buf *out)
@@ -56,23 +57,24 @@ void bz_report_tables_names(bz_buf *out)
 void bz_report_tables_names_json(bz_buf *out)
 {
     bz_json j = bz_json_to(out, true);
+    bz_arena arena = {0};
+    const bz_sheet_column *column;
     bz_json_document(&j, "tables", 1);
     bz_json_key_array(&j, "kinds");
     for (int i = 0; i < bz_n_tables; i++) {
         const bz_table_kind *kind = &bz_table_list[i];
         bz_json_object(&j);
         bz_json_key_str(&j, "id", kind->name);
-        bz_json_key_str(&j, "title", kind->title);
-        bz_json_key_str(&j, "tells", kind->tells);
-        bz_json_key_str(&j, "like", kind->like);
+        BZ_PUT(&j, bz_table_kind, kind, title, tells, like);
         bz_json_key_array(&j, "columns");
-        for (int k = 0; kind->column[k].key; k++)
-            bz_json_str(&j, kind->column[k].key);
+        for (int k = 0, n = bz_sheet_columns(kind->columns, &arena, &column); k < n; k++)
+            bz_json_str(&j, column[k].key);
         bz_json_array_end(&j);
         bz_json_object_end(&j);
     }
     bz_json_array_end(&j);
     bz_json_document_end(&j);
+    bz_arena_free(&arena);
 }
 
 /* `most`: rows of a table; 0: all. */

@@ -6,14 +6,12 @@
 
 void bz_report_training_fit(const bz_fit_report *f, bool json, bz_buf *out)
 {
-    static const bz_sheet_column COLUMNS[] = {{"parts", "parts", BZ_SHEET_COUNT},
-                                              {"peak", "memory at most", BZ_SHEET_BYTES},
-                                              {"flops_more", "more operations", BZ_SHEET_SHARE},
-                                              {"bytes_more", "more bytes moved", BZ_SHEET_SHARE},
-                                              {"batch", "largest batch", BZ_SHEET_COUNT}};
+    static const char COLUMNS[] =
+        "parts:n|peak:B=memory at most|flops_more:%=more operations|bytes_more:%=more bytes moved"
+        "|batch:n=largest batch";
     bz_arena arena = {0};
     const bz_memory_fit *row = f->row;
-    bz_sheet *sheet = bz_sheet_new(&arena, "memory", "Memory of an iteration, modelled", COLUMNS, 5);
+    bz_sheet *sheet = bz_sheet_new(&arena, "memory", "Memory of an iteration, modelled", COLUMNS);
     for (int i = 0; i < f->n; i++)
         BZ_SHEET_ADD(sheet, BZ_NUMBER(row[i].parts), BZ_NUMBER(row[i].peak),
                      BZ_NUMBER((double)row[i].flops / (double)row[0].flops - 1),

@@ -179,13 +179,10 @@ const bz_suite_entry *bz_suite_find(const bz_suite *suite, const char *name)
 
 bz_sheet *bz_suite_list(const bz_suite *suite, bz_suite_size size, bz_arena *arena)
 {
-    static const bz_sheet_column COLUMNS[] = {
-        {"name", "run", BZ_SHEET_TEXT},         {"application", "application", BZ_SHEET_TEXT},
-        {"model", "model", BZ_SHEET_TEXT},      {"layers", "layers", BZ_SHEET_TEXT},
-        {"dominant", "mostly", BZ_SHEET_TEXT},  {"data", "data (made up here)", BZ_SHEET_TEXT},
-        {"unit", "counted in", BZ_SHEET_TEXT},  {"batches", "batches", BZ_SHEET_TEXT},
-        {"command", "command", BZ_SHEET_DETAIL}};
-    bz_sheet *s = bz_sheet_new(arena, "suite", "Training runs", COLUMNS, sizeof COLUMNS / sizeof *COLUMNS);
+    static const char COLUMNS[] =
+        "name=run|application|model|layers|dominant=mostly|data=data (made up here)|unit=counted in|batches"
+        "|command:-";
+    bz_sheet *s = bz_sheet_new(arena, "suite", "Training runs", COLUMNS);
     for (int i = 0; i < suite->n; i++) {
         const bz_suite_entry *e = &suite->entry[i];
         bz_buf batches = {0}, command = {0};

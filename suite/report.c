@@ -6,37 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const bz_sheet_column RUNS[] = {{"run", "run", BZ_SHEET_TEXT},
-                                       {"size", "size", BZ_SHEET_TEXT},
-                                       {"system", "on", BZ_SHEET_TEXT},
-                                       {"batch", "batch", BZ_SHEET_COUNT},
-                                       {"step", "an iteration", BZ_SHEET_SECONDS},
-                                       {"variation", "varies by", BZ_SHEET_SHARE},
-                                       {"samples", "units a second", BZ_SHEET_COUNT},
-                                       {"unit", "units", BZ_SHEET_TEXT},
-                                       {"by_batch", "by the batch before", BZ_SHEET_COUNT},
-                                       {"by_system", "by the first system", BZ_SHEET_COUNT},
-                                       {"busy_share", "busy", BZ_SHEET_SHARE},
-                                       {"flops_rate", "operations a second", BZ_SHEET_LARGE},
-                                       {"peak_share", "of the peak", BZ_SHEET_SHARE},
-                                       {"processors", "processors used", BZ_SHEET_COUNT},
-                                       {"memory", "allocated at most", BZ_SHEET_BYTES},
-                                       {"file", "recording", BZ_SHEET_DETAIL},
-                                       {"failed", "why there is nothing", BZ_SHEET_TEXT}};
-static const bz_sheet_column CHECKS[] = {
-    {"run", "run", BZ_SHEET_TEXT},          {"system", "on", BZ_SHEET_TEXT},
-    {"batch", "batch", BZ_SHEET_COUNT},     {"check", "observed elsewhere", BZ_SHEET_TEXT},
-    {"verdict", "here", BZ_SHEET_TEXT},     {"found", "found", BZ_SHEET_SHARE},
-    {"limit", "holds where", BZ_SHEET_TEXT}};
-static const bz_sheet_column KERNELS[] = {{"run", "run", BZ_SHEET_TEXT},
-                                          {"system", "on", BZ_SHEET_TEXT},
-                                          {"batch", "batch", BZ_SHEET_COUNT},
-                                          {"name", "kernel", BZ_SHEET_TEXT},
-                                          {"count", "times an iteration", BZ_SHEET_COUNT},
-                                          {"time", "time of an iteration", BZ_SHEET_SECONDS},
-                                          {"share", "of kernel time", BZ_SHEET_SHARE},
-                                          {"flops_rate", "operations a second", BZ_SHEET_LARGE},
-                                          {"peak_share", "of the peak", BZ_SHEET_SHARE}};
+static const char RUNS[] =
+    "run|size|system=on|batch:n|step:s=an iteration|variation:%=varies by|samples:n=units a second|unit=units"
+    "|by_batch:n=by the batch before|by_system:n=by the first system|busy_share:%=busy"
+    "|flops_rate:M=operations a second|peak_share:%=of the peak|processors:n=processors used"
+    "|memory:B=allocated at most|file:-=recording|failed=why there is nothing";
+static const char CHECKS[] = "run|system=on|batch:n|check=observed elsewhere|verdict=here|found:%|limit=holds where";
+static const char KERNELS[] = "run|system=on|batch:n|name=kernel|count:n=times an iteration|time:s=time of an iteration"
+                              "|share:%=of kernel time|flops_rate:M=operations a second|peak_share:%=of the peak";
 #define N_OF(columns) ((int)(sizeof(columns) / sizeof *(columns)))
 
 typedef struct recording {
@@ -189,10 +166,10 @@ static int by_version(const struct dirent **a, const struct dirent **b)
 int bz_suite_report_make(const char *const *path, int n, bz_arena *arena, bz_suite_report *out, bz_error *err)
 {
     recording before = {0};
-    *out = (bz_suite_report){
-        .runs = bz_sheet_new(arena, "runs", "Training runs", RUNS, N_OF(RUNS)),
-        .checks = bz_sheet_new(arena, "checks", "What was observed of other training runs", CHECKS, N_OF(CHECKS)),
-        .kernels = bz_sheet_new(arena, "kernels", "Kernels worth optimizing", KERNELS, N_OF(KERNELS))};
+    *out =
+        (bz_suite_report){.runs = bz_sheet_new(arena, "runs", "Training runs", RUNS),
+                          .checks = bz_sheet_new(arena, "checks", "What was observed of other training runs", CHECKS),
+                          .kernels = bz_sheet_new(arena, "kernels", "Kernels worth optimizing", KERNELS)};
     for (int i = 0; i < n; i++) {
         struct dirent **files;
         int found = scandir(path[i], &files, is_shown, by_version);

@@ -4,309 +4,101 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define END                                                                                                            \
-    {                                                                                                                  \
-        NULL, NULL, BZ_SHEET_TEXT                                                                                      \
-    }
-#define STREAM                                                                                                         \
-    {"device", "device", BZ_SHEET_TEXT},                                                                               \
-    {                                                                                                                  \
-        "stream", "stream", BZ_SHEET_TEXT                                                                              \
-    }
+#define STREAM "device|stream"
 
-static const bz_sheet_column TEMPORAL[] = {{"device", "device", BZ_SHEET_TEXT},
-                                           {"span", "first to last work", BZ_SHEET_SECONDS},
-                                           {"busy", "busy", BZ_SHEET_SECONDS},
-                                           {"idle", "idle", BZ_SHEET_SECONDS},
-                                           {"compute", "compute", BZ_SHEET_SECONDS},
-                                           {"other", "not compute", BZ_SHEET_SECONDS},
-                                           {"idle_share", "idle", BZ_SHEET_SHARE},
-                                           {"compute_share", "compute", BZ_SHEET_SHARE},
-                                           {"other_share", "not compute", BZ_SHEET_SHARE},
-                                           END};
-static const bz_sheet_column OVERLAP[] = {{"device", "device", BZ_SHEET_TEXT},
-                                          {"compute", "compute", BZ_SHEET_SECONDS},
-                                          {"communication", "communication", BZ_SHEET_SECONDS},
-                                          {"memory", "memory", BZ_SHEET_SECONDS},
-                                          {"compute_communication", "compute and communication", BZ_SHEET_SECONDS},
-                                          {"compute_memory", "compute and memory", BZ_SHEET_SECONDS},
-                                          {"communication_memory", "communication and memory", BZ_SHEET_SECONDS},
-                                          {"communication_hidden", "communication hidden", BZ_SHEET_SHARE},
-                                          {"memory_hidden", "memory hidden", BZ_SHEET_SHARE},
-                                          END};
-static const bz_sheet_column TYPES[] = {{"type", "the device worked on", BZ_SHEET_TEXT},
-                                        {"time", "time", BZ_SHEET_SECONDS},
-                                        {"share", "of busy time", BZ_SHEET_SHARE},
-                                        END};
-static const bz_sheet_column IDLE[] = {STREAM,
-                                       {"cause", "idle because of", BZ_SHEET_TEXT},
-                                       {"count", "gaps", BZ_SHEET_COUNT},
-                                       {"time", "time", BZ_SHEET_SECONDS},
-                                       {"share", "of the stream's idle time", BZ_SHEET_SHARE},
-                                       {"mean", "mean", BZ_SHEET_SECONDS},
-                                       {"median", "median", BZ_SHEET_SECONDS},
-                                       {"max", "longest", BZ_SHEET_SECONDS},
-                                       END};
+static const char TEMPORAL[] =
+    "device|span:s=first to last work|busy:s|idle:s|compute:s|other:s=not compute|idle_share:%=idle"
+    "|compute_share:%=compute|other_share:%=not compute";
+static const char OVERLAP[] =
+    "device|compute:s|communication:s|memory:s|compute_communication:s=compute and communication"
+    "|compute_memory:s=compute and memory|communication_memory:s=communication and memory"
+    "|communication_hidden:%=communication hidden|memory_hidden:%=memory hidden";
+static const char TYPES[] = "type=the device worked on|time:s|share:%=of busy time";
+static const char IDLE[] =
+    STREAM "|cause=idle because of|count:n=gaps|time:s|share:%=of the stream's idle time|mean:s|median:s|max:s=longest";
 
-#define FIGURES(count, sum, share, type)                                                                               \
-    {"count", count, BZ_SHEET_COUNT}, {"sum", sum, type}, {"share", share, BZ_SHEET_SHARE}, {"mean", "mean", type},    \
-        {"median", "median", type}, {"min", "min", type}, {"max", "max", type},                                        \
-    {                                                                                                                  \
-        "deviation", "deviation", type                                                                                 \
-    }
+#define FIGURES(count, sum, share, unit)                                                                               \
+    "|count:n=" count "|sum:" unit "=" sum "|share:%=" share "|mean:" unit "|median:" unit "|min:" unit "|max:" unit   \
+    "|deviation:" unit
 
-static const bz_sheet_column KERNELS[] = {{"name", "kernel", BZ_SHEET_TEXT},
-                                          {"group", "does", BZ_SHEET_TEXT},
-                                          FIGURES("times", "time", "of kernel time", BZ_SHEET_SECONDS),
-                                          {"full_name", "full name", BZ_SHEET_DETAIL},
-                                          END};
-static const bz_sheet_column API[] = {{"name", "call", BZ_SHEET_TEXT},
-                                      {"variant", "variant", BZ_SHEET_DETAIL},
-                                      FIGURES("times", "time", "of all calls", BZ_SHEET_SECONDS),
-                                      END};
-static const bz_sheet_column CALLS[] = {{"name", "call", BZ_SHEET_TEXT},
-                                        {"variant", "variant", BZ_SHEET_TEXT},
-                                        FIGURES("times", "time", "of all calls", BZ_SHEET_SECONDS),
-                                        END};
-static const bz_sheet_column COPIES[] = {{"direction", "copies", BZ_SHEET_TEXT},
-                                         {"variant", "variant", BZ_SHEET_DETAIL},
-                                         FIGURES("times", "time", "of all copies", BZ_SHEET_SECONDS),
-                                         END};
-static const bz_sheet_column SIZES[] = {{"direction", "copies", BZ_SHEET_TEXT},
-                                        {"variant", "variant", BZ_SHEET_DETAIL},
-                                        FIGURES("times", "bytes", "of all bytes", BZ_SHEET_BYTES),
-                                        END};
-static const bz_sheet_column BANDWIDTH[] = {{"direction", "copies", BZ_SHEET_TEXT},
-                                            {"copies", "times", BZ_SHEET_COUNT},
-                                            {"count", "changes", BZ_SHEET_COUNT},
-                                            {"mean", "mean", BZ_SHEET_RATE},
-                                            {"deviation", "deviation", BZ_SHEET_RATE},
-                                            {"min", "min", BZ_SHEET_RATE},
-                                            {"quarter", "25 %", BZ_SHEET_RATE},
-                                            {"median", "median", BZ_SHEET_RATE},
-                                            {"three_quarters", "75 %", BZ_SHEET_RATE},
-                                            {"max", "max", BZ_SHEET_RATE},
-                                            END};
-static const bz_sheet_column BANDWIDTH_SERIES[] = {{"direction", "copies", BZ_SHEET_TEXT},
-                                                   {"from", "from", BZ_SHEET_SECONDS},
-                                                   {"bytes", "bytes", BZ_SHEET_BYTES},
-                                                   {"rate", "rate", BZ_SHEET_RATE},
-                                                   END};
-static const bz_sheet_column QUEUE[] = {STREAM,
-                                        {"count", "changes", BZ_SHEET_COUNT},
-                                        {"mean", "mean", BZ_SHEET_COUNT},
-                                        {"deviation", "deviation", BZ_SHEET_COUNT},
-                                        {"min", "min", BZ_SHEET_COUNT},
-                                        {"quarter", "25 %", BZ_SHEET_COUNT},
-                                        {"median", "median", BZ_SHEET_COUNT},
-                                        {"three_quarters", "75 %", BZ_SHEET_COUNT},
-                                        {"max", "max", BZ_SHEET_COUNT},
-                                        {"over_time", "mean over the time", BZ_SHEET_COUNT},
-                                        END};
-static const bz_sheet_column QUEUE_SERIES[] = {STREAM,
-                                               {"from", "from", BZ_SHEET_SECONDS},
-                                               {"mean", "mean length", BZ_SHEET_COUNT},
-                                               {"max", "greatest length", BZ_SHEET_COUNT},
-                                               END};
-static const bz_sheet_column LAUNCHES[] = {{"name", "launched by", BZ_SHEET_TEXT},
-                                           {"count", "times", BZ_SHEET_COUNT},
-                                           {"call_time", "time in the calls", BZ_SHEET_SECONDS},
-                                           {"work_time", "time of the work", BZ_SHEET_SECONDS},
-                                           {"delay", "delay (mean)", BZ_SHEET_SECONDS},
-                                           {"delay_median", "median", BZ_SHEET_SECONDS},
-                                           {"delay_three_quarters", "75 %", BZ_SHEET_SECONDS},
-                                           {"delay_max", "max", BZ_SHEET_SECONDS},
-                                           {"brief", "work shorter than its call", BZ_SHEET_COUNT},
-                                           {"slow", "calls over 50 µs", BZ_SHEET_COUNT},
-                                           {"late", "delays over 100 µs", BZ_SHEET_COUNT},
-                                           END};
+static const char KERNELS[] =
+    "name=kernel|group=does" FIGURES("times", "time", "of kernel time", "s") "|full_name:-=full name";
+static const char API[] = "name=call|variant:-" FIGURES("times", "time", "of all calls", "s");
+static const char CALLS[] = "name=call|variant" FIGURES("times", "time", "of all calls", "s");
+static const char COPIES[] = "direction=copies|variant:-" FIGURES("times", "time", "of all copies", "s");
+static const char SIZES[] = "direction=copies|variant:-" FIGURES("times", "bytes", "of all bytes", "B");
+static const char BANDWIDTH[] =
+    "direction=copies|copies:n=times|count:n=changes|mean:B/s|deviation:B/s|min:B/s|quarter:B/s=25 %|median:B/s"
+    "|three_quarters:B/s=75 %|max:B/s";
+static const char BANDWIDTH_SERIES[] = "direction=copies|from:s|bytes:B|rate:B/s";
+static const char QUEUE[] =
+    STREAM "|count:n=changes|mean:n|deviation:n|min:n|quarter:n=25 %|median:n|three_quarters:n=75 %|max:n"
+           "|over_time:n=mean over the time";
+static const char QUEUE_SERIES[] = STREAM "|from:s|mean:n=mean length|max:n=greatest length";
+static const char LAUNCHES[] =
+    "name=launched by|count:n=times|call_time:s=time in the calls|work_time:s=time of the work"
+    "|delay:s=delay (mean)|delay_median:s=median|delay_three_quarters:s=75 %|delay_max:s=max"
+    "|brief:n=work shorter than its call|slow:n=calls over 50 µs|late:n=delays over 100 µs";
 
 #define NESTED                                                                                                         \
-    {"exclusive", "without what lies in it", BZ_SHEET_SECONDS}, {"device", "device work", BZ_SHEET_SECONDS},           \
-        {"device_own", "of it asked for directly", BZ_SHEET_SECONDS},                                                  \
-    {                                                                                                                  \
-        "projected", "on the device", BZ_SHEET_SECONDS                                                                 \
-    }
+    "|exclusive:s=without what lies in it|device:s=device work|device_own:s=of it asked for directly|projected:s=on "  \
+    "the device"
 #define BY_NAME(title)                                                                                                 \
-    {"name", title, BZ_SHEET_TEXT}, {"count", "times", BZ_SHEET_COUNT}, {"sum", "time", BZ_SHEET_SECONDS},             \
-        {"share", "of all", BZ_SHEET_SHARE}, NESTED, {"mean", "mean", BZ_SHEET_SECONDS},                               \
-        {"median", "median", BZ_SHEET_SECONDS}, {"min", "min", BZ_SHEET_SECONDS}, {"max", "max", BZ_SHEET_SECONDS},    \
-    {                                                                                                                  \
-        "deviation", "deviation", BZ_SHEET_SECONDS                                                                     \
-    }
-static const bz_sheet_column OPERATORS[] = {BY_NAME("operator"), END};
-static const bz_sheet_column RANGES[] = {BY_NAME("range"), END};
-static const bz_sheet_column RANGE_TREE[] = {{"name", "range", BZ_SHEET_TEXT},
-                                             {"depth", "depth", BZ_SHEET_COUNT},
-                                             {"count", "times", BZ_SHEET_COUNT},
-                                             {"sum", "time", BZ_SHEET_SECONDS},
-                                             NESTED,
-                                             END};
+    "name=" title "|count:n=times|sum:s=time|share:%=of all" NESTED "|mean:s|median:s|min:s|max:s|deviation:s"
+static const char OPERATORS[] = BY_NAME("operator");
+static const char RANGES[] = BY_NAME("range");
+static const char RANGE_TREE[] = "name=range|depth:n|count:n=times|sum:s=time" NESTED;
 
-static const bz_sheet_column SEQUENCES[] = {{"name", "operator", BZ_SHEET_TEXT},
-                                            {"count", "times", BZ_SHEET_COUNT},
-                                            {"length", "works", BZ_SHEET_COUNT},
-                                            {"device", "device time", BZ_SHEET_SECONDS},
-                                            {"time", "host time", BZ_SHEET_SECONDS},
-                                            {"sequence", "launched", BZ_SHEET_TEXT},
-                                            END};
-static const bz_sheet_column FOLLOWERS[] = {{"name", "kernel", BZ_SHEET_TEXT},
-                                            {"next", "and behind it", BZ_SHEET_TEXT},
-                                            {"count", "times", BZ_SHEET_COUNT},
-                                            {"time", "time of both", BZ_SHEET_SECONDS},
-                                            {"between", "time between", BZ_SHEET_SECONDS},
-                                            {"between_median", "median", BZ_SHEET_SECONDS},
-                                            END};
-static const bz_sheet_column DIFFERENCE[] = {{"name", "name", BZ_SHEET_TEXT},
-                                             {"first_count", "times, first", BZ_SHEET_COUNT},
-                                             {"second_count", "second", BZ_SHEET_COUNT},
-                                             {"first_time", "time, first", BZ_SHEET_SECONDS},
-                                             {"second_time", "second", BZ_SHEET_SECONDS},
-                                             {"change", "change", BZ_SHEET_SECONDS},
-                                             {"first_device", "device time, first", BZ_SHEET_SECONDS},
-                                             {"second_device", "second", BZ_SHEET_SECONDS},
-                                             {"device_change", "change", BZ_SHEET_SECONDS},
-                                             {"weight", "both changes", BZ_SHEET_SECONDS},
-                                             END};
+static const char SEQUENCES[] =
+    "name=operator|count:n=times|length:n=works|device:s=device time|time:s=host time|sequence=launched";
+static const char FOLLOWERS[] =
+    "name=kernel|next=and behind it|count:n=times|time:s=time of both|between:s=time between"
+    "|between_median:s=median";
+static const char DIFFERENCE[] =
+    "name|first_count:n=times, first|second_count:n=second|first_time:s=time, first|second_time:s=second"
+    "|change:s|first_device:s=device time, first|second_device:s=second|device_change:s=change"
+    "|weight:s=both changes";
 /* By the shapes of operators, and what a GPU of that name could do. */
-#define WORK                                                                                                           \
-    {"flops", "operations", BZ_SHEET_LARGE}, {"reads", "reads", BZ_SHEET_BYTES},                                       \
-    {                                                                                                                  \
-        "writes", "writes", BZ_SHEET_BYTES                                                                             \
-    }
-#define ROOF                                                                                                           \
-    {"intensity", "operations per byte", BZ_SHEET_COUNT},                                                              \
-    {                                                                                                                  \
-        "rate", "operations per second", BZ_SHEET_LARGE                                                                \
-    }
-#define OCCUPANCY                                                                                                      \
-    {                                                                                                                  \
-        "occupancy", "occupancy", BZ_SHEET_SHARE                                                                       \
-    }
-#define LIMIT                                                                                                          \
-    {                                                                                                                  \
-        "limit", "limited by", BZ_SHEET_TEXT                                                                           \
-    }
-static const bz_sheet_column MODEL[] = {{"count", "steady iterations", BZ_SHEET_COUNT},
-                                        {"mean", "latency (trimmed mean)", BZ_SHEET_SECONDS},
-                                        {"per_second", "iterations per second", BZ_SHEET_COUNT},
-                                        {"latency", "of the typical one", BZ_SHEET_SECONDS},
-                                        {"kernel_time", "kernels", BZ_SHEET_SECONDS},
-                                        {"kernel_part", "kernel time by latency", BZ_SHEET_COUNT},
-                                        WORK,
-                                        OCCUPANCY,
-                                        ROOF,
-                                        LIMIT,
-                                        END};
-static const bz_sheet_column LAYERS[] = {{"index", "layer", BZ_SHEET_COUNT},
-                                         {"name", "operator", BZ_SHEET_TEXT},
-                                         {"shape", "shapes", BZ_SHEET_TEXT},
-                                         {"stage", "stage", BZ_SHEET_TEXT},
-                                         {"time", "latency", BZ_SHEET_SECONDS},
-                                         {"memory", "allocated", BZ_SHEET_BYTES},
-                                         END};
-static const bz_sheet_column LAYER_TYPES[] = {
-    {"name", "operator", BZ_SHEET_TEXT},        {"count", "layers", BZ_SHEET_COUNT},
-    {"count_share", "of all", BZ_SHEET_SHARE},  {"time", "latency", BZ_SHEET_SECONDS},
-    {"share", "of all", BZ_SHEET_SHARE},        {"memory", "allocated", BZ_SHEET_BYTES},
-    {"memory_share", "of all", BZ_SHEET_SHARE}, END};
-static const bz_sheet_column STAGES[] = {{"stage", "stage", BZ_SHEET_TEXT},
-                                         {"count", "layers", BZ_SHEET_COUNT},
-                                         {"time", "latency", BZ_SHEET_SECONDS},
-                                         {"kernel_time", "kernels", BZ_SHEET_SECONDS},
-                                         {"memory", "allocated", BZ_SHEET_BYTES},
-                                         {"flops", "operations", BZ_SHEET_LARGE},
-                                         END};
-static const bz_sheet_column LAYER_KERNELS[] = {{"index", "layer", BZ_SHEET_COUNT},
-                                                {"name", "operator", BZ_SHEET_TEXT},
-                                                {"time", "latency", BZ_SHEET_SECONDS},
-                                                {"count", "kernels", BZ_SHEET_COUNT},
-                                                {"kernel_time", "kernel time", BZ_SHEET_SECONDS},
-                                                {"other", "besides kernels", BZ_SHEET_SECONDS},
-                                                {"share", "kernels of latency", BZ_SHEET_SHARE},
-                                                WORK,
-                                                ROOF,
-                                                OCCUPANCY,
-                                                LIMIT,
-                                                END};
-static const bz_sheet_column KERNEL_LIST[] = {{"name", "kernel", BZ_SHEET_TEXT},
-                                              {"index", "layer", BZ_SHEET_COUNT},
-                                              {"layer", "operator", BZ_SHEET_TEXT},
-                                              {"time", "time", BZ_SHEET_SECONDS},
-                                              WORK,
-                                              OCCUPANCY,
-                                              ROOF,
-                                              LIMIT,
-                                              END};
-static const bz_sheet_column KERNEL_NAMES[] = {{"name", "kernel", BZ_SHEET_TEXT},
-                                               {"count", "times", BZ_SHEET_COUNT},
-                                               {"time", "time", BZ_SHEET_SECONDS},
-                                               {"part", "by the iteration's latency", BZ_SHEET_COUNT},
-                                               WORK,
-                                               OCCUPANCY,
-                                               ROOF,
-                                               LIMIT,
-                                               {"full_name", "full name", BZ_SHEET_DETAIL},
-                                               END};
-static const bz_sheet_column CRITICAL[] = {{"bound", "bound by", BZ_SHEET_TEXT},
-                                           {"count", "steps", BZ_SHEET_COUNT},
-                                           {"time", "time", BZ_SHEET_SECONDS},
-                                           {"share", "of the path", BZ_SHEET_SHARE},
-                                           END};
-static const bz_sheet_column CRITICAL_EVENTS[] = {{"name", "name", BZ_SHEET_TEXT},
-                                                  {"kind", "is", BZ_SHEET_TEXT},
-                                                  {"count", "on the path", BZ_SHEET_COUNT},
-                                                  {"all", "in all", BZ_SHEET_COUNT},
-                                                  {"time", "its time", BZ_SHEET_SECONDS},
-                                                  {"share", "of the path, with delays", BZ_SHEET_SHARE},
-                                                  {"delay", "delays", BZ_SHEET_SECONDS},
-                                                  {"full_name", "full name", BZ_SHEET_DETAIL},
-                                                  END};
-static const bz_sheet_column CRITICAL_STEPS[] = {
-    {"from", "from", BZ_SHEET_SECONDS}, {"time", "time", BZ_SHEET_SECONDS}, {"bound", "bound by", BZ_SHEET_TEXT},
-    {"name", "name", BZ_SHEET_TEXT},    {"kind", "is", BZ_SHEET_TEXT},      END};
+#define WORK      "|flops:M=operations|reads:B|writes:B"
+#define ROOF      "|intensity:n=operations per byte|rate:M=operations per second"
+#define OCCUPANCY "|occupancy:%"
+#define LIMIT     "|limit=limited by"
+static const char MODEL[] =
+    "count:n=steady iterations|mean:s=latency (trimmed mean)|per_second:n=iterations per second"
+    "|latency:s=of the typical one|kernel_time:s=kernels|kernel_part:n=kernel time by latency" WORK OCCUPANCY ROOF
+        LIMIT;
+static const char LAYERS[] = "index:n=layer|name=operator|shape=shapes|stage|time:s=latency|memory:B=allocated";
+static const char LAYER_TYPES[] =
+    "name=operator|count:n=layers|count_share:%=of all|time:s=latency|share:%=of all|memory:B=allocated"
+    "|memory_share:%=of all";
+static const char STAGES[] =
+    "stage|count:n=layers|time:s=latency|kernel_time:s=kernels|memory:B=allocated|flops:M=operations";
+static const char LAYER_KERNELS[] =
+    "index:n=layer|name=operator|time:s=latency|count:n=kernels|kernel_time:s=kernel time"
+    "|other:s=besides kernels|share:%=kernels of latency" WORK ROOF OCCUPANCY LIMIT;
+static const char KERNEL_LIST[] = "name=kernel|index:n=layer|layer=operator|time:s" WORK OCCUPANCY ROOF LIMIT;
+static const char KERNEL_NAMES[] =
+    "name=kernel|count:n=times|time:s|part:n=by the iteration's latency" WORK OCCUPANCY ROOF LIMIT
+    "|full_name:-=full name";
+static const char CRITICAL[] = "bound=bound by|count:n=steps|time:s|share:%=of the path";
+static const char CRITICAL_EVENTS[] =
+    "name|kind=is|count:n=on the path|all:n=in all|time:s=its time|share:%=of the path, with delays"
+    "|delay:s=delays|full_name:-=full name";
+static const char CRITICAL_STEPS[] = "from:s|time:s|bound=bound by|name|kind=is";
 
-static const bz_sheet_column TRAINING[] = {{"recording", "recording", BZ_SHEET_TEXT},
-                                           {"device", "device", BZ_SHEET_TEXT},
-                                           {"iterations", "iterations", BZ_SHEET_COUNT},
-                                           {"stable_from", "stable from", BZ_SHEET_COUNT},
-                                           {"step", "an iteration", BZ_SHEET_SECONDS},
-                                           {"variation", "varies by", BZ_SHEET_SHARE},
-                                           {"rate", "iterations a second", BZ_SHEET_COUNT},
-                                           {"batch", "batch", BZ_SHEET_COUNT},
-                                           {"samples", "samples a second", BZ_SHEET_COUNT},
-                                           {"busy_share", "busy", BZ_SHEET_SHARE},
-                                           {"communication_share", "communication alone", BZ_SHEET_SHARE},
-                                           {"flops", "operations an iteration", BZ_SHEET_LARGE},
-                                           {"known_share", "of kernel time told", BZ_SHEET_SHARE},
-                                           {"flops_rate", "operations a second", BZ_SHEET_LARGE},
-                                           {"peak_share", "of the peak", BZ_SHEET_SHARE},
-                                           {"host_threads", "threads at work", BZ_SHEET_COUNT},
-                                           {"processors", "processors used", BZ_SHEET_COUNT},
-                                           {"memory", "allocated at most", BZ_SHEET_BYTES},
-                                           END};
-static const bz_sheet_column TRAINING_KERNELS[] = {{"recording", "recording", BZ_SHEET_TEXT},
-                                                   {"name", "kernel", BZ_SHEET_TEXT},
-                                                   {"group", "does", BZ_SHEET_TEXT},
-                                                   {"count", "times an iteration", BZ_SHEET_COUNT},
-                                                   {"time", "time of an iteration", BZ_SHEET_SECONDS},
-                                                   {"share", "of kernel time", BZ_SHEET_SHARE},
-                                                   {"flops_rate", "operations a second", BZ_SHEET_LARGE},
-                                                   {"peak_share", "of the peak", BZ_SHEET_SHARE},
-                                                   END};
-static const bz_sheet_column TRAINING_MEMORY[] = {{"recording", "recording", BZ_SHEET_TEXT},
-                                                  {"class", "for", BZ_SHEET_TEXT},
-                                                  {"blocks", "blocks at the peak", BZ_SHEET_COUNT},
-                                                  {"at_peak", "at the peak", BZ_SHEET_BYTES},
-                                                  {"at_peak_pages", "in pages of 4 KiB", BZ_SHEET_BYTES},
-                                                  {"share", "of the peak", BZ_SHEET_SHARE},
-                                                  {"most", "at most", BZ_SHEET_BYTES},
-                                                  END};
-static const bz_sheet_column TRAINING_CHECKS[] = {{"check", "observed elsewhere", BZ_SHEET_TEXT},
-                                                  {"verdict", "here", BZ_SHEET_TEXT},
-                                                  {"found", "found", BZ_SHEET_SHARE},
-                                                  {"limit", "holds where", BZ_SHEET_TEXT},
-                                                  END};
+static const char TRAINING[] =
+    "recording|device|iterations:n|stable_from:n=stable from|step:s=an iteration|variation:%=varies by"
+    "|rate:n=iterations a second|batch:n|samples:n=samples a second|busy_share:%=busy"
+    "|communication_share:%=communication alone|flops:M=operations an iteration"
+    "|known_share:%=of kernel time told|flops_rate:M=operations a second|peak_share:%=of the peak"
+    "|host_threads:n=threads at work|processors:n=processors used|memory:B=allocated at most";
+static const char TRAINING_KERNELS[] =
+    "recording|name=kernel|group=does|count:n=times an iteration|time:s=time of an iteration"
+    "|share:%=of kernel time|flops_rate:M=operations a second|peak_share:%=of the peak";
+static const char TRAINING_MEMORY[] =
+    "recording|class=for|blocks:n=blocks at the peak|at_peak:B=at the peak|at_peak_pages:B=in pages of 4 KiB"
+    "|share:%=of the peak|most:B=at most";
+static const char TRAINING_CHECKS[] = "check=observed elsewhere|verdict=here|found:%|limit=holds where";
 
 const bz_table_kind bz_table_list[] = {
     {"temporal", "Time of each device",
@@ -453,10 +245,7 @@ const bz_table_kind *bz_table_find(const char *name)
 
 bz_sheet *bz_tables_fill(bz_tables *m, const bz_table_kind *kind)
 {
-    int n = 0;
-    while (kind->column[n].key)
-        n++;
-    bz_sheet *s = bz_sheet_new(m->arena, kind->name, kind->title, kind->column, n);
+    bz_sheet *s = bz_sheet_new(m->arena, kind->name, kind->title, kind->columns);
     kind->fill(m, s);
     return s;
 }

@@ -19,9 +19,9 @@ typedef struct bz_tables bz_tables;
 
 typedef struct bz_table_kind {
     const char *name, *title;
-    const char *tells;             /* a sentence: what a row is, and from which events */
-    const char *like;              /* whose table it is: "HTA: idle time breakdown"; NULL */
-    const bz_sheet_column *column; /* ends with a NULL key */
+    const char *tells;   /* a sentence: what a row is, and from which events */
+    const char *like;    /* whose table it is: "HTA: idle time breakdown"; NULL */
+    const char *columns; /* as of a sheet */
     void (*fill)(bz_tables *m, bz_sheet *s);
     bool telling; /* short and of general interest: the overview shows its first rows */
 } bz_table_kind;

@@ -260,16 +260,10 @@ double bz_transfer_seconds(const bz_transfer_curve *c, double size)
 
 const bz_sheet *bz_transfers_fits(const bz_transfers *t, bz_arena *arena)
 {
-    static const bz_sheet_column COLUMNS[] = {{"way", "way", BZ_SHEET_TEXT},
-                                              {"level", "where", BZ_SHEET_TEXT},
-                                              {"start", "start", BZ_SHEET_SECONDS},
-                                              {"rate", "rate", BZ_SHEET_RATE},
-                                              {"half", "half rate at", BZ_SHEET_BYTES},
-                                              {"furthest", "off by at most", BZ_SHEET_SHARE},
-                                              {"variant", "fastest", BZ_SHEET_TEXT},
-                                              {"points", "sizes", BZ_SHEET_COUNT},
-                                              {"tells", "what it is", BZ_SHEET_TEXT}};
-    bz_sheet *s = bz_sheet_new(arena, "fits", "What it costs: start + bytes / rate", COLUMNS, 9);
+    static const char COLUMNS[] =
+        "way|level=where|start:s|rate:B/s|half:B=half rate at|furthest:%=off by at most|variant=fastest"
+        "|points:n=sizes|tells=what it is";
+    bz_sheet *s = bz_sheet_new(arena, "fits", "What it costs: start + bytes / rate", COLUMNS);
     for (int i = 0; i < t->n; i++)
         for (int k = 0; k < t->curve[i].n_fits; k++) {
             const bz_transfer_fit *f = &t->curve[i].fit[k];
@@ -289,10 +283,8 @@ const bz_sheet *bz_transfers_fits(const bz_transfers *t, bz_arena *arena)
 
 const bz_sheet *bz_transfers_points(const bz_transfers *t, bz_arena *arena)
 {
-    static const bz_sheet_column COLUMNS[] = {{"way", "way", BZ_SHEET_TEXT},         {"size", "size", BZ_SHEET_BYTES},
-                                              {"time", "time", BZ_SHEET_SECONDS},    {"rate", "rate", BZ_SHEET_RATE},
-                                              {"variant", "fastest", BZ_SHEET_TEXT}, {"mark", "mark", BZ_SHEET_TEXT}};
-    bz_sheet *s = bz_sheet_new(arena, "points", "What was measured", COLUMNS, 6);
+    static const char COLUMNS[] = "way|size:B|time:s|rate:B/s|variant=fastest|mark";
+    bz_sheet *s = bz_sheet_new(arena, "points", "What was measured", COLUMNS);
     for (int i = 0; i < t->n; i++)
         for (int k = 0; k < t->curve[i].n; k++) {
             const bz_transfer_point *p = &t->curve[i].point[k];
@@ -309,11 +301,8 @@ const bz_sheet *bz_transfers_points(const bz_transfers *t, bz_arena *arena)
 
 const bz_sheet *bz_transfers_asked(const bz_transfers *t, double size, bz_arena *arena)
 {
-    static const bz_sheet_column COLUMNS[] = {{"way", "way", BZ_SHEET_TEXT},
-                                              {"time", "time", BZ_SHEET_SECONDS},
-                                              {"rate", "rate", BZ_SHEET_RATE},
-                                              {"tells", "what it is", BZ_SHEET_TEXT}};
-    bz_sheet *s = bz_sheet_new(arena, "asked", "What so many bytes take, by the sizes measured", COLUMNS, 4);
+    static const char COLUMNS[] = "way|time:s|rate:B/s|tells=what it is";
+    bz_sheet *s = bz_sheet_new(arena, "asked", "What so many bytes take, by the sizes measured", COLUMNS);
     for (int i = 0; i < t->n; i++) {
         double seconds = bz_transfer_seconds(&t->curve[i], size);
         bz_sheet_cell *row = bz_sheet_row(s);

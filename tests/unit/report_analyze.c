@@ -119,7 +119,7 @@ static void test_recordings(void **state)
 static void test_tables(void **state)
 {
     (void)state;
-    static const bz_sheet_column COLUMNS[] = {{"what", "what it is", BZ_SHEET_TEXT}, {"s", "time", BZ_SHEET_SECONDS}};
+    static const char COLUMNS[] = "what=what it is|s:s=time";
     world w;
     bz_error err = {0};
     bz_findings found = {0};
@@ -128,11 +128,11 @@ static void test_tables(void **state)
     r.parts = BZ_PART_BOUND;
     r.n_profiles = 0;
     assert_int_equal(bz_analyze(&r, &w.arena, &found, &err), 0);
-    bz_sheet *full = bz_sheet_new(&w.arena, "guesses", "What may be", COLUMNS, 2);
+    bz_sheet *full = bz_sheet_new(&w.arena, "guesses", "What may be", COLUMNS);
     bz_sheet_cell *row = bz_sheet_row(full);
     row[0].text = "a guess";
     row[1].number = 2e-3;
-    found.analysis->sheet[found.analysis->n_sheets++] = bz_sheet_new(&w.arena, "nothing", "Empty", COLUMNS, 2);
+    found.analysis->sheet[found.analysis->n_sheets++] = bz_sheet_new(&w.arena, "nothing", "Empty", COLUMNS);
     found.analysis->sheet[found.analysis->n_sheets++] = full;
     bz_report_text(found.analysis, &text);
     bz_report_json(&found, &json);
