@@ -44,6 +44,9 @@ static void put_value(const bz_member *m, const void *of, bz_json *j)
     case BZ_MEMBER_STRING:
         bz_json_str(j, *(const char *const *)field);
         break;
+    case BZ_MEMBER_CHARS:
+        bz_json_str(j, field);
+        break;
     case BZ_MEMBER_TOLD:
         bz_json_str(j, m->told(of));
         break;

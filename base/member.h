@@ -1,6 +1,6 @@
 /* Members of a struct as a table: what it has is described once; JSON, CSV and who reads it come from there.
  *
- *   static const bz_member CAUSE[] = {BZ_MEMBER(bz_cause, id), BZ_MEMBER(bz_cause, seconds)};
+ *   static const bz_member CAUSE[] = {BZ_FIELDS(bz_cause, id, seconds)};
  *   static const bz_member LIST[] = {BZ_MEMBER_ROWS(bz_list_of_causes, cause, n, "causes", CAUSE)};
  *   bz_members_json(BZ_MEMBERS(LIST), list, j);
  */
@@ -14,6 +14,7 @@
 
 typedef enum {
     BZ_MEMBER_STRING, /* NULL comes out as null */
+    BZ_MEMBER_CHARS,  /* a text that stands in the struct */
     BZ_MEMBER_NUMBER, /* what is not finite likewise */
     BZ_MEMBER_COUNT,  /* int64_t */
     BZ_MEMBER_INT,
@@ -59,13 +60,39 @@ typedef struct bz_member {
         int: BZ_MEMBER_INT,                   \
         uint32_t: BZ_MEMBER_UNSIGNED,         \
         size_t: BZ_MEMBER_SIZE,               \
-        bool: BZ_MEMBER_BOOL)
+        bool: BZ_MEMBER_BOOL,                 \
+        char *: BZ_MEMBER_CHARS)
 #define BZ_MEMBER_LIKE(key, at, ...)                                                                                   \
     {                                                                                                                  \
         .name = (key), .offset = (at), .type = __VA_ARGS__                                                             \
     }
 #define BZ_MEMBER_AS(of, field, key) BZ_MEMBER_LIKE(key, offsetof(of, field), BZ_MEMBER_TYPE(of, field))
 #define BZ_MEMBER(of, field)         BZ_MEMBER_AS(of, field, #field)
+/* Several by the names of their fields, at most 16: BZ_FIELDS(bz_cause, id, name, seconds). */
+#define BZ_FIELDS(of, ...)                                                                                             \
+    BZ_FIELDS_PICK(__VA_ARGS__, BZ_FIELDS_16, BZ_FIELDS_15, BZ_FIELDS_14, BZ_FIELDS_13, BZ_FIELDS_12, BZ_FIELDS_11,    \
+                   BZ_FIELDS_10, BZ_FIELDS_9, BZ_FIELDS_8, BZ_FIELDS_7, BZ_FIELDS_6, BZ_FIELDS_5, BZ_FIELDS_4,         \
+                   BZ_FIELDS_3, BZ_FIELDS_2, BZ_FIELDS_1, )                                                            \
+    (of, __VA_ARGS__)
+#define BZ_FIELDS_PICK(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, fields, ...) fields
+
+#define BZ_FIELDS_1(of, f)       BZ_MEMBER(of, f)
+#define BZ_FIELDS_2(of, f, ...)  BZ_MEMBER(of, f), BZ_FIELDS_1(of, __VA_ARGS__)
+#define BZ_FIELDS_3(of, f, ...)  BZ_MEMBER(of, f), BZ_FIELDS_2(of, __VA_ARGS__)
+#define BZ_FIELDS_4(of, f, ...)  BZ_MEMBER(of, f), BZ_FIELDS_3(of, __VA_ARGS__)
+#define BZ_FIELDS_5(of, f, ...)  BZ_MEMBER(of, f), BZ_FIELDS_4(of, __VA_ARGS__)
+#define BZ_FIELDS_6(of, f, ...)  BZ_MEMBER(of, f), BZ_FIELDS_5(of, __VA_ARGS__)
+#define BZ_FIELDS_7(of, f, ...)  BZ_MEMBER(of, f), BZ_FIELDS_6(of, __VA_ARGS__)
+#define BZ_FIELDS_8(of, f, ...)  BZ_MEMBER(of, f), BZ_FIELDS_7(of, __VA_ARGS__)
+#define BZ_FIELDS_9(of, f, ...)  BZ_MEMBER(of, f), BZ_FIELDS_8(of, __VA_ARGS__)
+#define BZ_FIELDS_10(of, f, ...) BZ_MEMBER(of, f), BZ_FIELDS_9(of, __VA_ARGS__)
+#define BZ_FIELDS_11(of, f, ...) BZ_MEMBER(of, f), BZ_FIELDS_10(of, __VA_ARGS__)
+#define BZ_FIELDS_12(of, f, ...) BZ_MEMBER(of, f), BZ_FIELDS_11(of, __VA_ARGS__)
+#define BZ_FIELDS_13(of, f, ...) BZ_MEMBER(of, f), BZ_FIELDS_12(of, __VA_ARGS__)
+#define BZ_FIELDS_14(of, f, ...) BZ_MEMBER(of, f), BZ_FIELDS_13(of, __VA_ARGS__)
+#define BZ_FIELDS_15(of, f, ...) BZ_MEMBER(of, f), BZ_FIELDS_14(of, __VA_ARGS__)
+#define BZ_FIELDS_16(of, f, ...) BZ_MEMBER(of, f), BZ_FIELDS_15(of, __VA_ARGS__)
+
 #define BZ_MEMBER_WITHIN(of, field, low, high, absent)                                                                 \
     BZ_MEMBER_LIKE(#field, offsetof(of, field), BZ_MEMBER_TYPE(of, field), .least = (low), .most = (high),             \
                    .otherwise = (absent))
@@ -103,6 +130,10 @@ typedef struct bz_member {
 
 /* Members of an open object. */
 void bz_members_json(const bz_member *m, int n, const void *of, bz_json *j);
+/* Fields of one, as members of an open object: BZ_PUT(j, bz_cause, cause, id, name, seconds); at most 16. */
+#define BZ_PUT(j, type, one, ...)                                                                                      \
+    bz_members_json((const bz_member[]){BZ_FIELDS(type, __VA_ARGS__)},                                                 \
+                    BZ_N_MEMBERS(((const bz_member[]){BZ_FIELDS(type, __VA_ARGS__)})), (one), (j))
 /* "key": {…} */
 void bz_members_object(const char *key, const bz_member *m, int n, const void *of, bz_json *j);
 /* A document, with the end of its line. `flat`: as in bz_json; below 0 all of it is one line. */

@@ -39,9 +39,7 @@ static const bz_member SHARD[] = {
     BZ_MEMBER_WITHIN(bz_night_shard, estimate, 0, ANY, 0),
 };
 static const bz_member SYSTEM[] = {
-    BZ_MEMBER(bz_night_system, name),
-    BZ_MEMBER(bz_night_system, system),
-    BZ_MEMBER(bz_night_system, before),
+    BZ_FIELDS(bz_night_system, name, system, before),
     BZ_MEMBER_WITHIN(bz_night_system, until, 0, LAST_DATE, 0),
     BZ_MEMBER_WITHIN(bz_night_system, pace, 0, ANY, 1),
     BZ_MEMBER(bz_night_system, note),
@@ -146,9 +144,7 @@ int bz_merged_parse(const char *text, const char *path, bz_arena *arena, bz_merg
 /* ---- stacks --------------------------------------------------------------------------------- */
 
 static const bz_member STACK[] = {
-    BZ_MEMBER(bz_fleet_stack, name),
-    BZ_MEMBER(bz_fleet_stack, system),
-    BZ_MEMBER(bz_fleet_stack, before),
+    BZ_FIELDS(bz_fleet_stack, name, system, before),
     BZ_MEMBER_WITHIN(bz_fleet_stack, seen, 0, LAST_DATE, 0),
     BZ_MEMBER_WITHIN(bz_fleet_stack, pace, 0, ANY, 0),
 };
@@ -206,8 +202,10 @@ const bz_yardstick bz_yardsticks[] = {
 const int bz_n_yardsticks = BZ_YARDSTICKS;
 
 static const bz_member WORK[] = {
-    BZ_MEMBER_WITHIN(bz_work, threads, 1, 4096, 1),   BZ_MEMBER(bz_work, cold),   BZ_MEMBER(bz_work, peaks),
-    BZ_MEMBER_WITHIN(bz_work, time_limit, 0, ANY, 0), BZ_MEMBER(bz_work, device), BZ_MEMBER(bz_work, system),
+    BZ_MEMBER_WITHIN(bz_work, threads, 1, 4096, 1),
+    BZ_FIELDS(bz_work, cold, peaks),
+    BZ_MEMBER_WITHIN(bz_work, time_limit, 0, ANY, 0),
+    BZ_FIELDS(bz_work, device, system),
 };
 
 void bz_work_print(const bz_work *w, bz_buf *out)
@@ -239,9 +237,7 @@ int bz_work_parse(const char *text, const char *path, bz_arena *arena, bz_work *
 static const char *const STATES[] = {"running", "done", "failed"};
 
 static const bz_member ATTEMPT[] = {
-    BZ_MEMBER(bz_attempt, reason),
-    BZ_MEMBER(bz_attempt, node),
-    BZ_MEMBER(bz_attempt, system),
+    BZ_FIELDS(bz_attempt, reason, node, system),
     BZ_MEMBER_AS(bz_attempt, program, "benanza"),
     BZ_MEMBER_WITHIN(bz_attempt, job, 0, INT32_MAX, 0),
     BZ_MEMBER_WITHIN(bz_attempt, begin, 0, LAST_DATE, 0),

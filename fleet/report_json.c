@@ -4,15 +4,9 @@
 #include "base/member.h"
 
 static const bz_member COUNTS[] = {
-    BZ_MEMBER(bz_night_result, wanted),   BZ_MEMBER(bz_night_result, left),
-    BZ_MEMBER(bz_night_result, moved),    BZ_MEMBER(bz_night_result, shards),
-    BZ_MEMBER(bz_night_result, done),     BZ_MEMBER(bz_night_result, running),
-    BZ_MEMBER(bz_night_result, waiting),  BZ_MEMBER(bz_night_result, died),
-    BZ_MEMBER(bz_night_result, failed),   BZ_MEMBER(bz_night_result, attempts),
-    BZ_MEMBER(bz_night_result, records),  BZ_MEMBER_AS(bz_night_result, bad_records, "failed_records"),
-    BZ_MEMBER(bz_night_result, faster),   BZ_MEMBER(bz_night_result, slower),
-    BZ_MEMBER(bz_night_result, same),     BZ_MEMBER(bz_night_result, undecided),
-    BZ_MEMBER(bz_night_result, estimate), BZ_MEMBER(bz_night_result, seconds),
+    BZ_FIELDS(bz_night_result, wanted, left, moved, shards, done, running, waiting, died, failed, attempts, records),
+    BZ_MEMBER_AS(bz_night_result, bad_records, "failed_records"),
+    BZ_FIELDS(bz_night_result, faster, slower, same, undecided, estimate, seconds),
 };
 
 static void put_result(bz_json *j, const bz_night_result *x)
@@ -49,13 +43,10 @@ static void put_change(bz_json *j, const bz_change_row *c, double tolerance)
 }
 
 static const bz_member DEVIATION[] = {
-    BZ_MEMBER(bz_deviation, kind),    BZ_MEMBER(bz_deviation, node),  BZ_MEMBER(bz_deviation, what),
-    BZ_MEMBER(bz_deviation, seconds), BZ_MEMBER(bz_deviation, peers), BZ_MEMBER(bz_deviation, throttled),
+    BZ_FIELDS(bz_deviation, kind, node, what, seconds, peers, throttled),
 };
 static const bz_member FAILURE[] = {
-    BZ_MEMBER(bz_failure, kind),
-    BZ_MEMBER(bz_failure, what),
-    BZ_MEMBER(bz_failure, reason),
+    BZ_FIELDS(bz_failure, kind, what, reason),
 };
 
 static void put_troubles(bz_json *j, const bz_fleet_report *r)
@@ -71,9 +62,7 @@ void bz_fleet_report_json(const bz_fleet_report *r, bz_buf *out)
     j.flat = 3;
     bz_json_document(&j, "fleet-report", 1);
     bz_json_key_str(&j, "night", r->night->id);
-    bz_json_key_num(&j, "tolerance", r->tolerance);
-    bz_json_key_int(&j, "regressions", r->regressions);
-    bz_json_key_int(&j, "left", r->left);
+    BZ_PUT(&j, bz_fleet_report, r, tolerance, regressions, left);
     bz_json_key_array(&j, "systems");
     for (int i = 0; i < r->night->n_systems; i++)
         put_result(&j, &r->result[i]);

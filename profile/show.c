@@ -321,9 +321,7 @@ void bz_trace_print(const bz_trace *t, int top, bz_buf *out)
 
 /* ---- JSON ---------------------------------------------------------------------------------------- */
 
-static const bz_member QUANTILES[] = {BZ_MEMBER(bz_quantiles, p50), BZ_MEMBER(bz_quantiles, min),
-                                      BZ_MEMBER(bz_quantiles, p90), BZ_MEMBER(bz_quantiles, p99),
-                                      BZ_MEMBER(bz_quantiles, max), BZ_MEMBER(bz_quantiles, mean)};
+static const bz_member QUANTILES[] = {BZ_FIELDS(bz_quantiles, p50, min, p90, p99, max, mean)};
 
 /* Traces count nanoseconds, documents seconds. */
 static bz_quantiles in_seconds(const bz_quantiles *q)
@@ -367,12 +365,7 @@ static void json_levels(const bz_trace *t, bz_json *j, bz_arena *arena)
 }
 
 static const bz_member PHASES[] = {
-    BZ_MEMBER(bz_phases, prompts),
-    BZ_MEMBER(bz_phases, steps),
-    BZ_MEMBER(bz_phases, prompt_tokens),
-    BZ_MEMBER(bz_phases, batch),
-    BZ_MEMBER(bz_phases, prefill),
-    BZ_MEMBER(bz_phases, decode),
+    BZ_FIELDS(bz_phases, prompts, steps, prompt_tokens, batch, prefill, decode),
     BZ_MEMBER_AS(bz_phases, rate, "tokens_per_second"),
 };
 
@@ -469,11 +462,11 @@ static bool has_variant(const void *row)
 
 static const bz_member VARIANT[] = {BZ_MEMBER_AS(told_top, beside, "variant")};
 static const bz_member EVENT[] = {BZ_MEMBER(told_top, name), BZ_MEMBERS_WHERE(has_variant, VARIANT),
-                                  BZ_MEMBER(told_top, count), BZ_MEMBER(told_top, seconds)};
+                                  BZ_FIELDS(told_top, count, seconds)};
 static const bz_member CALLER[] = {BZ_MEMBER_AS(told_top, name, "caller"), BZ_MEMBER_AS(told_top, beside, "name"),
-                                   BZ_MEMBER(told_top, count), BZ_MEMBER(told_top, seconds)};
+                                   BZ_FIELDS(told_top, count, seconds)};
 static const bz_member GAP[] = {BZ_MEMBER_AS(told_top, name, "after"), BZ_MEMBER_AS(told_top, beside, "before"),
-                                BZ_MEMBER(told_top, count), BZ_MEMBER(told_top, seconds)};
+                                BZ_FIELDS(told_top, count, seconds)};
 
 static void json_tops(const char *key, const bz_member member[4], told_tops told, bz_json *j)
 {

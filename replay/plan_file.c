@@ -1,4 +1,5 @@
 /* The plan as a file: what was chosen, by layer. */
+#include "base/member.h"
 #include "replay/bind.h"
 
 #include <cjson/cJSON.h>
@@ -22,10 +23,7 @@ static void put_step(const bz_replay_plan *p, int i, bz_json *j)
     if (s->kind == BZ_STEP_CALL) {
         const bz_replay_option *o = &c->option[c->taken];
         bz_json_key_str(j, "problem", c->text);
-        bz_json_key_str(j, "backend", o->backend);
-        bz_json_key_str(j, "algorithm", o->algorithm);
-        bz_json_key_str(j, "layout", o->layout);
-        bz_json_key_str(j, "math", o->math);
+        BZ_PUT(j, bz_replay_option, o, backend, algorithm, layout, math);
         put_seconds(j, "seconds", o->seconds);
         bz_json_key_str(j, "provenance", bz_record_provenance_name(o->provenance));
     }

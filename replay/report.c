@@ -1,4 +1,5 @@
 /* The replay held against its plan and the bound: for people, and as JSON. */
+#include "base/member.h"
 #include "base/sort.h"
 #include "replay/table.h"
 #include "training/training.h"
@@ -303,9 +304,7 @@ static void put_unit_json(const table *t, const row *w, bz_json *j)
     bz_json_key_str(j, "kind", w->unit->pattern ? w->unit->pattern : w->unit->kind);
     bz_json_key_num(j, "record", w->record);
     bz_json_key_num(j, "bound", w->unit->bound);
-    bz_json_key_num(j, "cold", w->cold);
-    bz_json_key_num(j, "hot", w->hot);
-    bz_json_key_num(j, "flushed", w->flushed);
+    BZ_PUT(j, row, w, cold, hot, flushed);
     bz_json_key_bool(j, "ours", w->loop_runs);
     if (t->r->result) {
         bz_json_key_num(j, "seconds", row_total(w));
@@ -319,35 +318,24 @@ static void put_unit_json(const table *t, const row *w, bz_json *j)
     bz_json_object_end(j);
 }
 
+static const bz_member LOSSES[] = {BZ_MEMBER_LIST(bz_replay_result, loss, steps, "losses")};
+
 static void put_result_json(const table *t, bz_json *j)
 {
     const bz_replay_result *m = t->r->result;
+    bool measured = isfinite(m->median);
     bz_json_key_num(j, "latency", m->median);
-    bz_json_key_num(j, "low", m->low);
-    bz_json_key_num(j, "high", m->high);
-    bz_json_key_num(j, "min", m->min);
-    bz_json_key_int(j, "samples", m->samples);
-    bz_json_key_bool(j, "throttled", m->throttled);
+    BZ_PUT(j, bz_replay_result, m, low, high, min, samples, throttled);
     bz_json_key_num(j, "ratio", m->median < table_bound(t->r) ? NAN : m->median / table_bound(t->r));
-    bz_json_key_num(j, "calls", isfinite(m->median) ? t->calls : NAN);
-    bz_json_key_num(j, "conversions", isfinite(m->median) ? t->conversions : NAN);
+    bz_json_key_num(j, "calls", measured ? t->calls : NAN);
+    bz_json_key_num(j, "conversions", measured ? t->conversions : NAN);
     bz_json_key_int(j, "n_conversions", t->n_conversions);
-    bz_json_key_num(j, "loops", isfinite(m->median) ? t->loops : NAN);
+    bz_json_key_num(j, "loops", measured ? t->loops : NAN);
     bz_json_key_num(j, "cold", cold_sum(t));
-    bz_json_key_num(j, "hot", t->hot);
-    bz_json_key_num(j, "flushed", t->flushed);
-    bz_json_key_num(j, "opened", m->opened);
-    bz_json_key_num(j, "peak", m->peak);
-    bz_json_key_num(j, "least", m->least);
-    bz_json_key_num(j, "weights", m->weights);
-    bz_json_key_int(j, "checked", m->checked);
-    bz_json_key_int(j, "wrong", m->wrong);
-    if (m->steps) {
-        bz_json_key_array(j, "losses");
-        for (int i = 0; i < m->steps; i++)
-            bz_json_num(j, m->loss[i]);
-        bz_json_array_end(j);
-    }
+    BZ_PUT(j, table, t, hot, flushed);
+    BZ_PUT(j, bz_replay_result, m, opened, peak, least, weights, checked, wrong);
+    if (m->steps)
+        bz_members_json(BZ_MEMBERS(LOSSES), m, j);
     bz_json_key_object(j, "excess");
     for (int e = 0; e < N_EXCESS; e++)
         bz_json_key_num(j, excess_name((excess)e), t->excess[e]);
@@ -383,7 +371,6 @@ void bz_replay_print_json(const bz_replay_report *r, bz_buf *out)
         if (t.row[i].unit->n_steps)
             put_unit_json(&t, &t.row[i], &j);
     bz_json_array_end(&j);
-    bz_json_object_end(&j);
-    bz_buf_putc(out, '\n');
+    bz_json_document_end(&j);
     bz_arena_free(&t.arena);
 }

@@ -173,9 +173,7 @@ void report_align_text(const bz_bound *b, const bz_ladder *l, bz_buf *out)
 /* ---- JSON ----------------------------------------------------------------------------------- */
 
 static const bz_member CHANGE[] = {
-    BZ_MEMBER(bz_change, parameter),
-    BZ_MEMBER(bz_change, expected),
-    BZ_MEMBER(bz_change, found),
+    BZ_FIELDS(bz_change, parameter, expected, found),
 };
 
 static void put_row(const bz_bound *b, const bz_aligned *row, bz_json *j)
@@ -187,19 +185,13 @@ static void put_row(const bz_bound *b, const bz_aligned *row, bz_json *j)
     for (int i = 0; i < row->n_layers; i++)
         bz_json_str(j, b->layer[row->layer[i]].layer->name);
     bz_json_array_end(j);
-    bz_json_key_str(j, "call", row->call);
-    bz_json_key_str(j, "problem", row->problem);
-    bz_json_key_str(j, "variant", row->variant);
-    bz_json_key_str(j, "where", row->where);
-    bz_json_key_num(j, "seconds", row->seconds);
-    bz_json_key_num(j, "bound", row->bound);
+    BZ_PUT(j, bz_aligned, row, call, problem, variant, where, seconds, bound);
     bz_members_rows("changes", BZ_MEMBERS(CHANGE), row->change, sizeof *row->change, row->n_changes, j);
     bz_json_object_end(j);
 }
 
 static const bz_member CAUSE[] = {
-    BZ_MEMBER(bz_cause, id),      BZ_MEMBER(bz_cause, name),    BZ_MEMBER(bz_cause, busy),  BZ_MEMBER(bz_cause, count),
-    BZ_MEMBER(bz_cause, seconds), BZ_MEMBER(bz_cause, example), BZ_MEMBER(bz_cause, where),
+    BZ_FIELDS(bz_cause, id, name, busy, count, seconds, example, where),
 };
 
 void report_align_json(const bz_bound *b, const bz_alignment *a, bz_json *j)

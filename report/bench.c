@@ -38,8 +38,7 @@ static bool has_budget(const void *gen)
 }
 
 static const bz_member BUDGET[] = {BZ_MEMBER(told_gen, seconds)};
-static const bz_member GEN[] = {BZ_MEMBER(told_gen, folder),          BZ_MEMBER(told_gen, problems),
-                                BZ_MEMBER(told_gen, written),         BZ_MEMBER(told_gen, families),
+static const bz_member GEN[] = {BZ_FIELDS(told_gen, folder, problems, written, families),
                                 BZ_MEMBERS_WHERE(has_budget, BUDGET), BZ_MEMBER(told_gen, saved)};
 
 void bz_report_gen(const bz_plan *plan, const bz_gen_report *g, bool json, bz_buf *out)
@@ -74,12 +73,8 @@ void bz_report_gen(const bz_plan *plan, const bz_gen_report *g, bool json, bz_bu
 }
 
 static const bz_member SYSTEM[] = {BZ_MEMBER_AS(bz_system, name, "system")};
-static const bz_member RUN[] = {BZ_MEMBERS_AT(bz_bench, system, SYSTEM),
-                                BZ_MEMBER_AS(bz_bench, wanted, "problems"),
-                                BZ_MEMBER(bz_bench, records),
-                                BZ_MEMBER(bz_bench, failed),
-                                BZ_MEMBER(bz_bench, busy),
-                                BZ_MEMBER_AS(bz_bench, bad, "unreadable")};
+static const bz_member RUN[] = {BZ_MEMBERS_AT(bz_bench, system, SYSTEM), BZ_MEMBER_AS(bz_bench, wanted, "problems"),
+                                BZ_FIELDS(bz_bench, records, failed, busy), BZ_MEMBER_AS(bz_bench, bad, "unreadable")};
 
 void bz_report_run(const bz_bench *r, bool json, bz_buf *out)
 {

@@ -164,8 +164,10 @@ static const char *verdict_of(const void *row)
 static const bz_member FIRST[] = {BZ_SPAN_MEMBERS(bz_compare_row, a, variant_a)};
 static const bz_member SECOND[] = {BZ_SPAN_MEMBERS(bz_compare_row, b, variant_b)};
 static const bz_member ROW[] = {
-    BZ_MEMBER(bz_compare_row, what),       BZ_MEMBER(bz_compare_row, setting), BZ_MEMBER(bz_compare_row, times),
-    BZ_MEMBER_MADE("verdict", verdict_of), BZ_MEMBER_WHOLE("first", FIRST),    BZ_MEMBER_WHOLE("second", SECOND),
+    BZ_FIELDS(bz_compare_row, what, setting, times),
+    BZ_MEMBER_MADE("verdict", verdict_of),
+    BZ_MEMBER_WHOLE("first", FIRST),
+    BZ_MEMBER_WHOLE("second", SECOND),
 };
 static const char COLUMNS[] = "verdict|times|first=first.seconds|first_low=first.low|first_high=first.high|"
                               "second=second.seconds|second_low=second.low|second_high=second.high|"
@@ -214,10 +216,10 @@ void bz_report_compare_csv(const bz_compare *c, bz_buf *out)
 
 /* What one side has alone. */
 static const bz_member ONLY[2][4] = {
-    {BZ_MEMBER(bz_compare_row, what), BZ_MEMBER(bz_compare_row, times),
-     BZ_MEMBER_AS(bz_compare_row, a.seconds, "seconds"), BZ_MEMBER_AS(bz_compare_row, variant_a, "variant")},
-    {BZ_MEMBER(bz_compare_row, what), BZ_MEMBER(bz_compare_row, times),
-     BZ_MEMBER_AS(bz_compare_row, b.seconds, "seconds"), BZ_MEMBER_AS(bz_compare_row, variant_b, "variant")}};
+    {BZ_FIELDS(bz_compare_row, what, times), BZ_MEMBER_AS(bz_compare_row, a.seconds, "seconds"),
+     BZ_MEMBER_AS(bz_compare_row, variant_a, "variant")},
+    {BZ_FIELDS(bz_compare_row, what, times), BZ_MEMBER_AS(bz_compare_row, b.seconds, "seconds"),
+     BZ_MEMBER_AS(bz_compare_row, variant_b, "variant")}};
 
 static const bz_member CHANGED[] = {
     BZ_MEMBER(bz_difference, what),

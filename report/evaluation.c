@@ -177,10 +177,7 @@ static void json_known(bz_json *j, const char *key, const int *known)
 
 static const bz_member MODEL[] = {
     BZ_MEMBER_AS(bz_evaluation_model, path, "model"),
-    BZ_MEMBER(bz_evaluation_model, task),
-    BZ_MEMBER(bz_evaluation_model, macs),
-    BZ_MEMBER(bz_evaluation_model, layers),
-    BZ_MEMBER(bz_evaluation_model, unique),
+    BZ_FIELDS(bz_evaluation_model, task, macs, layers, unique),
 };
 
 static void json_models(const bz_evaluation *e, bz_json *j)
@@ -189,22 +186,12 @@ static void json_models(const bz_evaluation *e, bz_json *j)
 }
 
 static const bz_member LIBRARY[] = {
-    BZ_MEMBER(bz_evaluation_library, name),
-    BZ_MEMBER(bz_evaluation_library, layers),
-    BZ_MEMBER(bz_evaluation_library, macs),
-    BZ_MEMBER(bz_evaluation_library, seconds),
+    BZ_FIELDS(bz_evaluation_library, name, layers, macs, seconds),
 };
 
 static const bz_member GROUP[] = {
-    BZ_MEMBER(bz_evaluation_group, system),
-    BZ_MEMBER(bz_evaluation_group, batch),
-    BZ_MEMBER(bz_evaluation_group, rows),
-    BZ_MEMBER(bz_evaluation_group, models),
-    BZ_MEMBER(bz_evaluation_group, sequential),
-    BZ_MEMBER(bz_evaluation_group, by_batch),
-    BZ_MEMBER(bz_evaluation_group, by_batch_known),
-    BZ_MEMBER(bz_evaluation_group, by_system),
-    BZ_MEMBER(bz_evaluation_group, by_system_known),
+    BZ_FIELDS(bz_evaluation_group, system, batch, rows, models, sequential, by_batch, by_batch_known, by_system,
+              by_system_known),
 };
 
 static void json_groups(const bz_evaluation *e, bz_json *j)

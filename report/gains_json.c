@@ -3,36 +3,26 @@
 #include "report/parts.h"
 
 static const bz_member PATTERN[] = {
-    BZ_MEMBER(bz_fusion_row, pattern),        BZ_MEMBER(bz_fusion_row, places),
-    BZ_MEMBER(bz_fusion_row, covered),        BZ_MEMBER(bz_fusion_row, modelled),
-    BZ_MEMBER(bz_fusion_row, missing),        BZ_MEMBER(bz_fusion_row, refused),
-    BZ_MEMBER(bz_fusion_row, failed),         BZ_MEMBER(bz_fusion_row, why),
-    BZ_MEMBER_IF_KNOWN(bz_fusion_row, fused), BZ_MEMBER(bz_fusion_row, written),
-    BZ_MEMBER(bz_fusion_row, together),       BZ_MEMBER(bz_fusion_row, gain),
-    BZ_MEMBER(bz_fusion_row, alone),          BZ_MEMBER(bz_fusion_row, alone_parallel),
+    BZ_FIELDS(bz_fusion_row, pattern, places, covered, modelled, missing, refused, failed, why),
+    BZ_MEMBER_IF_KNOWN(bz_fusion_row, fused),
+    BZ_FIELDS(bz_fusion_row, written, together, gain, alone, alone_parallel),
 };
 
 static const bz_member FUSION[] = {
-    BZ_MEMBER(bz_fusion, sequential),
-    BZ_MEMBER(bz_fusion, parallel),
+    BZ_FIELDS(bz_fusion, sequential, parallel),
     BZ_MEMBER_EACH(bz_fusion, row, n, "patterns", PATTERN),
 };
 
 static const bz_member WAY[] = {
-    BZ_MEMBER(bz_unit_way, name),           BZ_MEMBER(bz_unit_way, layout),      BZ_MEMBER(bz_unit_way, calibrated),
-    BZ_MEMBER(bz_unit_way, sequential),     BZ_MEMBER(bz_unit_way, parallel),    BZ_MEMBER(bz_unit_way, fused),
-    BZ_MEMBER(bz_unit_way, fused_parallel), BZ_MEMBER(bz_unit_way, gain),        BZ_MEMBER(bz_unit_way, layers),
-    BZ_MEMBER(bz_unit_way, unknown),        BZ_MEMBER(bz_unit_way, conversions), BZ_MEMBER(bz_unit_way, converted),
-    BZ_MEMBER(bz_unit_way, modelled),       BZ_MEMBER(bz_unit_way, open),
+    BZ_FIELDS(bz_unit_way, name, layout, calibrated, sequential, parallel, fused, fused_parallel, gain, layers, unknown,
+              conversions, converted, modelled, open),
 };
 
 static const bz_member UNIT[] = {
-    BZ_MEMBER(bz_unit_row, used),     BZ_MEMBER(bz_unit_row, could),   BZ_MEMBER(bz_unit_row, evidence),
-    BZ_MEMBER(bz_unit_row, why),      BZ_MEMBER(bz_unit_row, seconds), BZ_MEMBER(bz_unit_row, best),
-    BZ_MEMBER(bz_unit_row, best_way),
+    BZ_FIELDS(bz_unit_row, used, could, evidence, why, seconds, best, best_way),
 };
 
-static const bz_member UNITS[] = {BZ_MEMBER(bz_units, unit), BZ_MEMBER(bz_units, used), BZ_MEMBER(bz_units, could)};
+static const bz_member UNITS[] = {BZ_FIELDS(bz_units, unit, used, could)};
 
 static void put_units(const bz_bound *b, const bz_units *u, bool ways, bz_json *j)
 {
@@ -68,8 +58,7 @@ static bool contradicts(const void *step)
 }
 
 static const bz_member CONTRADICTION[] = {BZ_MEMBER_HOLDS("contradiction", contradicts)};
-static const bz_member STEP[] = {BZ_MEMBER(bz_step, name), BZ_MEMBER(bz_step, seconds),
-                                 BZ_MEMBERS_WHERE(contradicts, CONTRADICTION)};
+static const bz_member STEP[] = {BZ_FIELDS(bz_step, name, seconds), BZ_MEMBERS_WHERE(contradicts, CONTRADICTION)};
 
 static void put_waterfall(const bz_waterfall *w, bz_json *j)
 {
@@ -104,20 +93,15 @@ static void put_holds(const void *state, bz_json *j)
 }
 
 /* What the program does already. */
-static const bz_member STATE[] = {BZ_MEMBER(bz_state, id), BZ_MEMBER(bz_state, what),
-                                  BZ_MEMBER_WRITTEN("holds", put_holds), BZ_MEMBER(bz_state, evidence)};
+static const bz_member STATE[] = {BZ_FIELDS(bz_state, id, what), BZ_MEMBER_WRITTEN("holds", put_holds),
+                                  BZ_MEMBER(bz_state, evidence)};
 
 static const bz_member ANSWER[] = {
-    BZ_MEMBER(bz_answer, item),
-    BZ_MEMBER(bz_answer, seconds),
-    BZ_MEMBER(bz_answer, advice),
-    BZ_MEMBER(bz_answer, why),
+    BZ_FIELDS(bz_answer, item, seconds, advice, why),
 };
 
 static const bz_member ADVICE[] = {
-    BZ_MEMBER(bz_advice, id),   BZ_MEMBER(bz_advice, what), BZ_MEMBER(bz_advice, evidence),
-    BZ_MEMBER(bz_advice, step), BZ_MEMBER(bz_advice, gain), BZ_MEMBER(bz_advice, low),
-    BZ_MEMBER(bz_advice, high), BZ_MEMBER(bz_advice, by),   BZ_MEMBER(bz_advice, predicted),
+    BZ_FIELDS(bz_advice, id, what, evidence, step, gain, low, high, by, predicted),
 };
 
 void report_advice_json(const bz_ladder *l, bz_json *j)

@@ -15,14 +15,8 @@ typedef struct told_layer {
 } told_layer;
 
 static const bz_member LAYER[] = {
-    BZ_MEMBER(told_layer, name),      BZ_MEMBER(told_layer, node),
-    BZ_MEMBER(told_layer, key),       BZ_MEMBER(told_layer, seconds),
-    BZ_MEMBER(told_layer, low),       BZ_MEMBER(told_layer, high),
-    BZ_MEMBER(told_layer, times),     BZ_MEMBER(told_layer, provenance),
-    BZ_MEMBER(told_layer, noisy),     BZ_MEMBER(told_layer, reference),
-    BZ_MEMBER(told_layer, floor),     BZ_MEMBER(told_layer, variant),
-    BZ_MEMBER(told_layer, runner_up), BZ_MEMBER(told_layer, runner_up_variant),
-    BZ_MEMBER(told_layer, hardware),  BZ_MEMBER(told_layer, limit),
+    BZ_FIELDS(told_layer, name, node, key, seconds, low, high, times, provenance, noisy, reference, floor, variant,
+              runner_up, runner_up_variant, hardware, limit),
 };
 
 static told_layer tell_layer(const bz_bound_layer *l)
@@ -80,10 +74,9 @@ void bz_report_csv(const bz_analysis *a, int n, bz_buf *out)
     bz_arena_free(&arena);
 }
 
-static const bz_member PHASE[] = {BZ_MEMBER(bz_bound_phase, phase), BZ_MEMBER(bz_bound_phase, layers),
-                                  BZ_MEMBER(bz_bound_phase, sequential), BZ_MEMBER(bz_bound_phase, hardware)};
-static const bz_member STREAM[] = {BZ_MEMBER(struct bz_streams_tried, k), BZ_MEMBER(struct bz_streams_tried, seconds)};
-static const bz_member SPAN[] = {BZ_MEMBER(bz_module, begin), BZ_MEMBER(bz_module, end), BZ_MEMBER(bz_module, width)};
+static const bz_member PHASE[] = {BZ_FIELDS(bz_bound_phase, phase, layers, sequential, hardware)};
+static const bz_member STREAM[] = {BZ_FIELDS(struct bz_streams_tried, k, seconds)};
+static const bz_member SPAN[] = {BZ_FIELDS(bz_module, begin, end, width)};
 static const bz_member MODULE[] = {
     BZ_MEMBERS_AT(bz_bound_module, module, SPAN),
     BZ_MEMBER(bz_bound_module, within),
@@ -115,33 +108,23 @@ static bool has_predicted(const void *coverage)
     return ((const bz_coverage_sum *)coverage)->predicted > 0;
 }
 
-static const bz_member PREDICTED[] = {BZ_MEMBER(bz_coverage_sum, predicted),
-                                      BZ_MEMBER(bz_coverage_sum, macs_predicted)};
+static const bz_member PREDICTED[] = {BZ_FIELDS(bz_coverage_sum, predicted, macs_predicted)};
 static const bz_member COVERAGE[] = {
-    BZ_MEMBER_HOLDS("complete", is_complete),   BZ_MEMBER_AS(bz_coverage_sum, layers, "n_layers"),
-    BZ_MEMBER(bz_coverage_sum, measured),       BZ_MEMBER(bz_coverage_sum, imported),
-    BZ_MEMBER(bz_coverage_sum, modelled),       BZ_MEMBER(bz_coverage_sum, unpriced),
-    BZ_MEMBER(bz_coverage_sum, free),           BZ_MEMBER(bz_coverage_sum, noisy),
-    BZ_MEMBER(bz_coverage_sum, reference),      BZ_MEMBER(bz_coverage_sum, floor),
-    BZ_MEMBER(bz_coverage_sum, branches),       BZ_MEMBER(bz_coverage_sum, loops),
-    BZ_MEMBER(bz_coverage_sum, loops_open),     BZ_MEMBER(bz_coverage_sum, macs),
-    BZ_MEMBER(bz_coverage_sum, macs_measured),  BZ_MEMBER(bz_coverage_sum, macs_imported),
-    BZ_MEMBER(bz_coverage_sum, macs_modelled),  BZ_MEMBER(bz_coverage_sum, macs_unpriced),
+    BZ_MEMBER_HOLDS("complete", is_complete),
+    BZ_MEMBER_AS(bz_coverage_sum, layers, "n_layers"),
+    BZ_FIELDS(bz_coverage_sum, measured, imported, modelled, unpriced, free, noisy, reference, floor, branches, loops,
+              loops_open, macs, macs_measured, macs_imported, macs_modelled, macs_unpriced),
     BZ_MEMBERS_WHERE(has_predicted, PREDICTED),
 };
 
 static const bz_member REGRET_ROW[] = {
-    BZ_MEMBER(bz_regret_row, problem),      BZ_MEMBER(bz_regret_row, padded),  BZ_MEMBER(bz_regret_row, calls),
-    BZ_MEMBER(bz_regret_row, seen),         BZ_MEMBER(bz_regret_row, variant), BZ_MEMBER(bz_regret_row, used),
-    BZ_MEMBER(bz_regret_row, best_variant), BZ_MEMBER(bz_regret_row, best),    BZ_MEMBER(bz_regret_row, chosen_variant),
-    BZ_MEMBER(bz_regret_row, chosen),       BZ_MEMBER(bz_regret_row, loss),
+    BZ_FIELDS(bz_regret_row, problem, padded, calls, seen, variant, used, best_variant, best, chosen_variant, chosen,
+              loss),
 };
 
 static const bz_member REGRET[] = {
-    BZ_MEMBER(bz_regret, calls),  BZ_MEMBER(bz_regret, known),
-    BZ_MEMBER(bz_regret, used),   BZ_MEMBER(bz_regret, best),
-    BZ_MEMBER(bz_regret, chosen), BZ_MEMBER(bz_regret, loss),
-    BZ_MEMBER(bz_regret, faster), BZ_MEMBER_EACH(bz_regret, row, n, "rows", REGRET_ROW),
+    BZ_FIELDS(bz_regret, calls, known, used, best, chosen, loss, faster),
+    BZ_MEMBER_EACH(bz_regret, row, n, "rows", REGRET_ROW),
 };
 
 /* The latency is that of the run that was recorded least. */
@@ -152,23 +135,12 @@ static bool has_levels(const void *ladder)
 
 static const bz_member LEVELS[] = {BZ_MEMBER_AS(bz_ladder, run, "latency_run"), BZ_MEMBER(bz_ladder, recorded)};
 static const bz_member LADDER[] = {
-    BZ_MEMBER(bz_ladder, profile),
-    BZ_MEMBER(bz_ladder, iterations),
-    BZ_MEMBER(bz_ladder, device),
-    BZ_MEMBER(bz_ladder, busy),
-    BZ_MEMBER(bz_ladder, latency),
+    BZ_FIELDS(bz_ladder, profile, iterations, device, busy, latency),
     BZ_MEMBERS_WHERE(has_levels, LEVELS),
-    BZ_MEMBER(bz_ladder, idle),
-    BZ_MEMBER(bz_ladder, excess),
-    BZ_MEMBER(bz_ladder, overlap),
-    BZ_MEMBER(bz_ladder, ratio),
-    BZ_MEMBER(bz_ladder, speedup),
-    BZ_MEMBER(bz_ladder, speedup_parallel),
+    BZ_FIELDS(bz_ladder, idle, excess, overlap, ratio, speedup, speedup_parallel),
     BZ_MEMBER_AS(bz_ladder, with_framework, "layers_at_bound"),
     BZ_MEMBER_AS(bz_ladder, without, "layers_at_bound_alone"),
-    BZ_MEMBER(bz_ladder, defect),
-    BZ_MEMBER(bz_ladder, foreign),
-    BZ_MEMBER(bz_ladder, ran_on),
+    BZ_FIELDS(bz_ladder, defect, foreign, ran_on),
     BZ_MEMBER_AT(bz_ladder, regret, "algorithms", REGRET),
 };
 
@@ -203,9 +175,9 @@ static bool all_priced(const void *fused)
 }
 
 static const bz_member FUSED[] = {
-    BZ_MEMBER(bz_bound_fused, sequential),   BZ_MEMBER(bz_bound_fused, parallel), BZ_MEMBER(bz_bound_fused, hardware),
-    BZ_MEMBER_HOLDS("complete", all_priced), BZ_MEMBER(bz_bound_fused, missing),  BZ_MEMBER(bz_bound_fused, refused),
-    BZ_MEMBER(bz_bound_fused, failed),
+    BZ_FIELDS(bz_bound_fused, sequential, parallel, hardware),
+    BZ_MEMBER_HOLDS("complete", all_priced),
+    BZ_FIELDS(bz_bound_fused, missing, refused, failed),
 };
 
 static void put_fused(const bz_bound *b, bz_json *j)
@@ -221,11 +193,7 @@ static void put_fused(const bz_bound *b, bz_json *j)
 
 static const bz_member GOAL[] = {
     BZ_MEMBER_AS(bz_goal, name, "bound"),
-    BZ_MEMBER(bz_goal, enough),
-    BZ_MEMBER(bz_goal, sequential),
-    BZ_MEMBER(bz_goal, parallel),
-    BZ_MEMBER(bz_goal, hardware),
-    BZ_MEMBER(bz_goal, unpriced),
+    BZ_FIELDS(bz_goal, enough, sequential, parallel, hardware, unpriced),
     BZ_MEMBER_AS(bz_goal, macs, "priced_macs"),
 };
 
@@ -242,8 +210,7 @@ static void put_goal(const bz_bound *b, bz_json *j)
     bz_json_object_end(j);
 }
 
-static const bz_member STEP[] = {BZ_MEMBER(bz_token_step, sequences), BZ_MEMBER(bz_token_step, tokens),
-                                 BZ_MEMBER(bz_token_step, past)};
+static const bz_member STEP[] = {BZ_FIELDS(bz_token_step, sequences, tokens, past)};
 
 static void put_step(const bz_bound *b, bz_json *j)
 {
@@ -272,22 +239,19 @@ static const char *peaks_of(const void *bound)
 
 static const bz_member BATCH[] = {BZ_MEMBER(bz_layers, batch)};
 static const bz_member ASKED[] = {
-    BZ_MEMBER(bz_bound, model),
-    BZ_MEMBER(bz_bound, system),
+    BZ_FIELDS(bz_bound, model, system),
     BZ_MEMBERS_AT(bz_bound, layers, BATCH),
     BZ_MEMBER_AS(bz_bound, setting.threads, "threads"),
     BZ_MEMBER_MADE("cache", cache_of),
-    BZ_MEMBER(bz_bound, rebuilt),
-    BZ_MEMBER(bz_bound, left_out),
-    BZ_MEMBER(bz_bound, benchmarks),
-    BZ_MEMBER(bz_bound, problems),
+    BZ_FIELDS(bz_bound, rebuilt, left_out, benchmarks, problems),
     BZ_MEMBER_AS(bz_bound, known, "problems_known"),
     BZ_MEMBER(bz_bound, hardware),
 };
 static const bz_member BOUND[] = {
-    BZ_MEMBER_MADE("peaks", peaks_of),   BZ_MEMBER_AS(bz_bound, path.seconds, "parallel"),
-    BZ_MEMBER(bz_bound, sequential),     BZ_MEMBER(bz_bound, launch),
-    BZ_MEMBER(bz_bound, above_roofline), BZ_MEMBERS_OF(bz_bound, coverage, COVERAGE),
+    BZ_MEMBER_MADE("peaks", peaks_of),
+    BZ_MEMBER_AS(bz_bound, path.seconds, "parallel"),
+    BZ_FIELDS(bz_bound, sequential, launch, above_roofline),
+    BZ_MEMBERS_OF(bz_bound, coverage, COVERAGE),
 };
 
 static void put_analysis(const bz_analysis *a, bz_json *j)

@@ -62,9 +62,7 @@ static void put_bodies(bz_json *j, const bz_layers_view *s, const bz_layers *all
     for (int b = 0; b < layer->n_bodies; b++) {
         const bz_body *body = &layer->bodies[b];
         bz_json_object(j);
-        bz_json_key_str(j, "name", body->name);
-        bz_json_key_int(j, "trips", body->trips);
-        bz_json_key_bool(j, "trips_known", body->trips_known);
+        BZ_PUT(j, bz_body, body, name, trips, trips_known);
         bz_json_key(j, "layers");
         put_layers(j, s, all, body->layers, body->n);
         bz_json_object_end(j);
@@ -80,8 +78,9 @@ static const char *phase_of(const bz_layers *l, const bz_layer *layer)
 }
 
 static const bz_member WORK[] = {
-    BZ_MEMBER(bz_layer, macs),  BZ_MEMBER(bz_layer, flops),  BZ_MEMBER_AS(bz_layer, params_count, "params"),
-    BZ_MEMBER(bz_layer, bytes), BZ_MEMBER(bz_layer, priced),
+    BZ_FIELDS(bz_layer, macs, flops),
+    BZ_MEMBER_AS(bz_layer, params_count, "params"),
+    BZ_FIELDS(bz_layer, bytes, priced),
 };
 
 static void put_layer(bz_json *j, const bz_layers_view *s, const bz_layers *all, const bz_layer *layer)
@@ -120,9 +119,7 @@ static void put_layers(bz_json *j, const bz_layers_view *s, const bz_layers *all
 }
 
 static const bz_member MODULE[] = {
-    BZ_MEMBER(bz_module, begin),
-    BZ_MEMBER(bz_module, end),
-    BZ_MEMBER(bz_module, width),
+    BZ_FIELDS(bz_module, begin, end, width),
 };
 
 static void put_fusions(bz_json *j, const bz_layers_view *s, bz_layers *l)
@@ -145,8 +142,7 @@ static void put_fusions(bz_json *j, const bz_layers_view *s, bz_layers *l)
 }
 
 static const bz_member TOTALS[] = {
-    BZ_MEMBER(bz_totals, layers), BZ_MEMBER(bz_totals, unique), BZ_MEMBER(bz_totals, macs), BZ_MEMBER(bz_totals, flops),
-    BZ_MEMBER(bz_totals, params), BZ_MEMBER(bz_totals, bytes),  BZ_MEMBER(bz_totals, open),
+    BZ_FIELDS(bz_totals, layers, unique, macs, flops, params, bytes, open),
 };
 static const bz_member WHOLE[] = {BZ_MEMBER_WHOLE("totals", TOTALS)};
 

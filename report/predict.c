@@ -1,4 +1,5 @@
 /* Predictions, and how far off they are. */
+#include "base/member.h"
 #include "report/report.h"
 
 #include <errno.h>
@@ -157,9 +158,7 @@ static void forecast_json(const ranked *r, bz_json *j)
     bz_json_key_int(j, "rank", r->by_time);
     bz_json_key_num(j, "cost", r->cost);
     bz_json_key_num(j, "rank_by_cost", r->by_cost ? (double)r->by_cost : NAN);
-    bz_json_key_int(j, "layers", f->layers);
-    bz_json_key_int(j, "predicted", f->predicted);
-    bz_json_key_int(j, "unpriced", f->unpriced);
+    BZ_PUT(j, bz_forecast, f, layers, predicted, unpriced);
     bz_json_key_object(j, "by");
     for (int i = 0; i < BZ_PREDICTED_N; i++)
         bz_json_key_num(j, bz_predicted_names[i], f->by[i]);
@@ -242,19 +241,21 @@ static bz_table *judgement_table(const bz_judgement *g, bz_arena *arena)
     return t;
 }
 
+static void put_rules(const double by[BZ_RULES], bz_json *j)
+{
+    for (int k = 0; k < BZ_RULES; k++)
+        bz_json_key_num(j, bz_rule_names[k], by[k]);
+}
+
 static void errors_json(const char *key, const bz_error_sum *e, int n, bz_json *j)
 {
     bz_json_key_array(j, key);
     for (int i = 0; i < n; i++) {
         bz_json_object(j);
-        bz_json_key_str(j, "name", e[i].name);
-        bz_json_key_int(j, "n", e[i].n);
-        bz_json_key_num(j, "bias", e[i].bias);
+        BZ_PUT(j, bz_error_sum, &e[i], name, n, bias);
         bz_json_key_num(j, "calls", e[i].layers);
-        bz_json_key_num(j, "median", e[i].median);
-        bz_json_key_num(j, "inside", e[i].inside);
-        for (int k = 0; k < BZ_RULES; k++)
-            bz_json_key_num(j, bz_rule_names[k], e[i].total[k]);
+        BZ_PUT(j, bz_error_sum, &e[i], median, inside);
+        put_rules(e[i].total, j);
         bz_json_object_end(j);
     }
     bz_json_array_end(j);
@@ -268,8 +269,7 @@ static void pairs_json(const bz_judgement *g, bz_json *j)
         bz_json_key_str(j, "from", g->samples->machine[g->pair[i].from].name);
         bz_json_key_str(j, "to", g->samples->machine[g->pair[i].to].name);
         bz_json_key_int(j, "n", g->pair[i].n);
-        for (int k = 0; k < BZ_RULES; k++)
-            bz_json_key_num(j, bz_rule_names[k], g->pair[i].error[k]);
+        put_rules(g->pair[i].error, j);
         bz_json_object_end(j);
     }
     bz_json_array_end(j);
@@ -311,9 +311,7 @@ static void judgement_json(const bz_judgement *g, bz_json *j)
     bz_json_key_str(j, "left_out", g->left_out);
     bz_json_key_num(j, "few", g->few.share);
     bz_json_key_num(j, "budget", g->few.seconds);
-    bz_json_key_num(j, "spent", g->spent);
-    bz_json_key_num(j, "ranked", g->ranked);
-    bz_json_key_num(j, "quantile", g->quantile);
+    BZ_PUT(j, bz_judgement, g, spent, ranked, quantile);
     errors_json("all", &g->all, 1, j);
     errors_json("systems", g->machine, g->machines, j);
     errors_json("networks", g->network, g->networks, j);

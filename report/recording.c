@@ -60,9 +60,7 @@ static void put_fits(const bz_recording *r, bz_json *j)
 }
 
 static const bz_member RECORDING[] = {
-    BZ_MEMBER(bz_recording, profile),    BZ_MEMBER(bz_recording, answer),  BZ_MEMBER(bz_recording, found),
-    BZ_MEMBER(bz_recording, iterations), BZ_MEMBER(bz_recording, warm_up), BZ_MEMBER(bz_recording, device),
-    BZ_MEMBER(bz_recording, span),       BZ_MEMBER(bz_recording, busy),    BZ_MEMBER(bz_recording, idle),
+    BZ_FIELDS(bz_recording, profile, answer, found, iterations, warm_up, device, span, busy, idle),
 };
 
 static void put_recording(const bz_recording *r, bz_json *j)

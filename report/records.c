@@ -19,8 +19,7 @@ const char *report_provenance(const bz_stock *c, bz_arena *arena)
 }
 
 static const bz_member STOCK[] = {
-    BZ_MEMBER(bz_stock, problems), BZ_MEMBER(bz_stock, variants), BZ_MEMBER(bz_stock, ok),
-    BZ_MEMBER(bz_stock, records),  BZ_MEMBER(bz_stock, newest),
+    BZ_FIELDS(bz_stock, problems, variants, ok, records, newest),
 };
 
 void report_stock_json(bz_json *j, const bz_stock *c)
@@ -186,11 +185,9 @@ static bool is_clean(const void *check)
 }
 
 static const bz_member CHECKED[] = {
-    BZ_MEMBER_HOLDS("clean", is_clean),          BZ_MEMBER(bz_perfdb_check_report, systems),
-    BZ_MEMBER(bz_perfdb_check_report, problems), BZ_MEMBER(bz_perfdb_check_report, records),
-    BZ_MEMBER(bz_perfdb_check_report, damaged),  BZ_MEMBER(bz_perfdb_check_report, orphans),
-    BZ_MEMBER(bz_perfdb_check_report, newer),    BZ_MEMBER(bz_perfdb_check_report, unused),
-    BZ_MEMBER(bz_perfdb_check_report, bytes),    BZ_MEMBER(bz_perfdb_check_report, stale_readers),
+    BZ_MEMBER_HOLDS("clean", is_clean),
+    BZ_FIELDS(bz_perfdb_check_report, systems, problems, records, damaged, orphans, newer, unused, bytes,
+              stale_readers),
 };
 
 void bz_report_check(const bz_perfdb_check_report *r, const char *dir, bool json, bz_buf *out)

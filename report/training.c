@@ -6,8 +6,7 @@
 #include <string.h>
 
 static const bz_member PHASE[] = {
-    BZ_MEMBER(bz_phase_cost, phase), BZ_MEMBER(bz_phase_cost, layers), BZ_MEMBER(bz_phase_cost, macs),
-    BZ_MEMBER(bz_phase_cost, flops), BZ_MEMBER(bz_phase_cost, bytes),
+    BZ_FIELDS(bz_phase_cost, phase, layers, macs, flops, bytes),
 };
 
 static void put_memory(const bz_training *t, bz_json *j)

@@ -238,9 +238,7 @@ static const bz_member SPLIT[] = {
     BZ_MEMBER_SECONDS(bz_flow_split, neither, "neither_seconds"),
 };
 static const bz_member CRITICAL[] = {
-    BZ_MEMBER(bz_critical_row, name),
-    BZ_MEMBER(bz_critical_row, kind),
-    BZ_MEMBER(bz_critical_row, tasks),
+    BZ_FIELDS(bz_critical_row, name, kind, tasks),
     BZ_MEMBER_SECONDS(bz_critical_row, time, "seconds"),
 };
 
@@ -254,11 +252,7 @@ static void json_parts(bz_json *j, const bz_flow_split *s, const bz_critical *c)
 }
 
 static const bz_member COUNTS[] = {
-    BZ_MEMBER(bz_flow_counts, handovers),
-    BZ_MEMBER(bz_flow_counts, unlaunched),
-    BZ_MEMBER(bz_flow_counts, overlapping),
-    BZ_MEMBER(bz_flow_counts, backwards),
-    BZ_MEMBER(bz_flow_counts, early),
+    BZ_FIELDS(bz_flow_counts, handovers, unlaunched, overlapping, backwards, early),
     BZ_MEMBER_AS(bz_flow_counts, collapsed, "collapsed_graphs"),
     BZ_MEMBER_SECONDS(bz_flow_counts, unexplained, "unexplained_seconds"),
 };
@@ -288,9 +282,7 @@ static void json_graph(bz_json *j, const bz_flow *f)
 }
 
 static const bz_member PREDICTION[] = {
-    BZ_MEMBER(bz_prediction, name),
-    BZ_MEMBER(bz_prediction, changed),
-    BZ_MEMBER(bz_prediction, because),
+    BZ_FIELDS(bz_prediction, name, changed, because),
 };
 static const bz_member TIMES[] = {
     BZ_MEMBER_SECONDS(bz_prediction, time, "seconds"),
@@ -319,9 +311,7 @@ static void json_predictions(bz_json *j, const char *key, const bz_prediction *p
 static const bz_member WHATIF[] = {
     BZ_MEMBER_SECONDS(bz_whatif, measured, "measured_seconds"),
     BZ_MEMBER_SECONDS(bz_whatif, simulated, "simulated_seconds"),
-    BZ_MEMBER(bz_whatif, error),
-    BZ_MEMBER(bz_whatif, spread),
-    BZ_MEMBER(bz_whatif, steady),
+    BZ_FIELDS(bz_whatif, error, spread, steady),
 };
 
 void bz_report_whatif_json(const bz_whatif *w, bz_buf *out)

@@ -2,7 +2,7 @@
 #include "runtime/backend.h"
 #include "runtime/backends.h"
 
-#include "base/json.h"
+#include "base/member.h"
 #include "base/units.h"
 
 #include <errno.h>
@@ -101,13 +101,7 @@ void bz_device_json(const bz_device *d, bz_buf *out)
     bz_json_key_str(&j, "device", "gpu");
     bz_json_key_str(&j, "name", d->name);
     bz_json_key_str(&j, "capability", capability);
-    bz_json_key_int(&j, "multiprocessors", d->multiprocessors);
-    bz_json_key_int(&j, "memory", d->memory);
-    bz_json_key_int(&j, "l2", d->l2);
-    bz_json_key_num(&j, "clock", d->clock);
-    bz_json_key_num(&j, "memory_clock", d->memory_clock);
-    bz_json_key_int(&j, "bus", d->bus);
-    bz_json_key_num(&j, "bandwidth", d->bandwidth);
+    BZ_PUT(&j, bz_device, d, multiprocessors, memory, l2, clock, memory_clock, bus, bandwidth);
     bz_json_key_num(&j, "copy_bandwidth", d->copied > 0 ? d->copied : NAN);
     if (d->kernel_gap > 0) /* older ones have none */
         bz_json_key_num(&j, "kernel_gap", d->kernel_gap);

@@ -2,7 +2,7 @@
 #include "runtime/backend.h"
 #include "runtime/counters.h"
 
-#include "base/json.h"
+#include "base/member.h"
 #include "base/units.h"
 
 #include <ctype.h>
@@ -330,8 +330,7 @@ static void put_measured(bz_json *j, const bz_machine *s)
 {
     bz_json_key_object(j, "measured");
     bz_json_key_int(j, "threads", s->measured_threads);
-    bz_json_key_bool(j, "busy", s->busy);
-    bz_json_key_num(j, "yardstick", s->yardstick);
+    BZ_PUT(j, bz_machine, s, busy, yardstick);
     put_rates(j, "flops", s->flops, s->n_flops);
     put_rates(j, "launch", s->launch, s->n_launch);
     put_rates(j, "reorder", s->reorder, s->n_reorder);
@@ -345,20 +344,12 @@ void bz_machine_json(const bz_machine *s, bz_buf *out)
     bz_json_object(&j);
     bz_json_key_int(&j, "v", 1);
     bz_json_key_str(&j, "record", "system");
-    bz_json_key_str(&j, "slug", s->slug);
-    bz_json_key_str(&j, "stack", s->stack);
+    BZ_PUT(&j, bz_machine, s, slug, stack);
     bz_json_key_str(&j, "device", "cpu");
     bz_json_key_str(&j, "name", s->model_name);
-    bz_json_key_str(&j, "vendor", s->vendor);
-    bz_json_key_int(&j, "family", s->family);
-    bz_json_key_int(&j, "model", s->model);
-    bz_json_key_int(&j, "stepping", s->stepping);
+    BZ_PUT(&j, bz_machine, s, vendor, family, model, stepping);
     bz_json_key_bool(&j, "virtual", s->virtual_machine);
-    bz_json_key_str(&j, "hypervisor", s->hypervisor);
-    bz_json_key_int(&j, "packages", s->packages);
-    bz_json_key_int(&j, "cores", s->cores);
-    bz_json_key_int(&j, "threads", s->threads);
-    bz_json_key_int(&j, "numa_nodes", s->numa_nodes);
+    BZ_PUT(&j, bz_machine, s, hypervisor, packages, cores, threads, numa_nodes);
     bz_json_key_array(&j, "caches");
     for (int i = 0; i < s->n_caches; i++) {
         bz_json_object(&j);
@@ -368,11 +359,7 @@ void bz_machine_json(const bz_machine *s, bz_buf *out)
         bz_json_object_end(&j);
     }
     bz_json_array_end(&j);
-    bz_json_key_str(&j, "isa", s->isa);
-    bz_json_key_int(&j, "memory", s->memory);
-    bz_json_key_str(&j, "kernel", s->kernel);
-    bz_json_key_str(&j, "versions", s->versions);
-    bz_json_key_str(&j, "counters", s->counters);
+    BZ_PUT(&j, bz_machine, s, isa, memory, kernel, versions, counters);
     if (s->measured_threads) {
         put_measured(&j, s);
         bz_json_key_int(&j, "date", (int64_t)time(NULL)); /* a later measurement replaces an earlier one */

@@ -1,25 +1,17 @@
 /* Records as JSON lines. */
-#include "base/json.h"
+#include "base/member.h"
 #include "runtime/runtime.h"
 
 #include <math.h>
 
 static const char *const STATUS[] = {"ok", "failed", "unsupported", "crashed", "timeout", "dropped"};
 
-static void put_stats(bz_json *j, const bz_outcome *r)
+/* Numbers that were not measured come out as null. */
+static void put_stats(bz_json *j, const bz_stats *s)
 {
-    const bz_stats *s = &r->stats;
-    bool any = s->n > 0; /* numbers that were not measured come out as null */
-    bz_json_key_num(j, "median", any ? s->median : NAN);
-    bz_json_key_num(j, "q25", any ? s->q25 : NAN);
-    bz_json_key_num(j, "q75", any ? s->q75 : NAN);
-    bz_json_key_num(j, "min", any ? s->min : NAN);
-    bz_json_key_num(j, "max", any ? s->max : NAN);
-    bz_json_key_num(j, "low", any ? s->low : NAN);
-    bz_json_key_num(j, "high", any ? s->high : NAN);
-    bz_json_key_int(j, "n", s->n);
-    bz_json_key_int(j, "iterations", r->iterations);
-    bz_json_key_num(j, "launch", r->launch);
+    static const bz_stats NONE = {
+        .median = NAN, .q25 = NAN, .q75 = NAN, .min = NAN, .max = NAN, .low = NAN, .high = NAN};
+    BZ_PUT(j, bz_stats, s->n > 0 ? s : &NONE, median, q25, q75, min, max, low, high, n);
 }
 
 static void put_numbers(bz_json *j, const char *key, const int32_t *v, int n)
@@ -100,27 +92,17 @@ void bz_outcome_json(const bz_outcome *r, const bz_run_setting *setting, const c
     bz_json_object(&j);
     bz_json_key_int(&j, "v", 1);
     bz_json_key_str(&j, "problem", bz_buf_text(&problem));
-    bz_json_key_str(&j, "backend", r->backend);
-    bz_json_key_str(&j, "algorithm", r->algorithm);
-    bz_json_key_str(&j, "layout", r->layout);
-    bz_json_key_str(&j, "math", r->math);
+    BZ_PUT(&j, bz_outcome, r, backend, algorithm, layout, math);
     bz_json_key_int(&j, "threads", setting->threads > 0 ? setting->threads : 1);
     bz_json_key_str(&j, "cache", setting->cold ? "cold" : "hot");
     bz_json_key_str(&j, "clock", setting->clock ? setting->clock : "");
     bz_json_key_str(&j, "status", STATUS[r->status]);
     bz_json_key_str(&j, "reason", r->reason);
-    put_stats(&j, r);
-    bz_json_key_num(&j, "workspace", r->workspace);
-    bz_json_key_int(&j, "variants", r->variants);
+    put_stats(&j, &r->stats);
+    BZ_PUT(&j, bz_outcome, r, iterations, launch, workspace, variants);
     bz_json_key_num(&j, "bytes", bz_problem_bytes(r->problem));
     bz_json_key_num(&j, "flops", bz_problem_flops(r->problem));
-    bz_json_key_bool(&j, "chosen", r->chosen);
-    bz_json_key_bool(&j, "chosen_training", r->chosen_training);
-    bz_json_key_bool(&j, "noisy", r->noisy);
-    bz_json_key_bool(&j, "throttled", r->throttled);
-    bz_json_key_bool(&j, "busy", r->busy);
-    bz_json_key_str(&j, "checked", r->checked);
-    bz_json_key_str(&j, "timing", r->timing);
+    BZ_PUT(&j, bz_outcome, r, chosen, chosen_training, noisy, throttled, busy, checked, timing);
     bz_json_key_str(&j, "provenance", "measured");
     bz_json_key_int(&j, "date", r->date);
     if (system)

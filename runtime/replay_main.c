@@ -5,7 +5,7 @@
 #include "runtime/replay_open.h"
 
 #include "base/arena.h"
-#include "base/json.h"
+#include "base/member.h"
 #include "base/progress.h"
 
 #include <getopt.h>
@@ -227,24 +227,15 @@ static void put_stats(bz_json *j, const double *samples, int n)
     double sorted[MAX_SAMPLES];
     memcpy(sorted, samples, (size_t)n * sizeof *sorted);
     bz_stats s = bz_stats_of(sorted, n);
-    bz_json_key_num(j, "median", s.median);
-    bz_json_key_num(j, "low", s.low);
-    bz_json_key_num(j, "high", s.high);
-    bz_json_key_num(j, "q25", s.q25);
-    bz_json_key_num(j, "q75", s.q75);
-    bz_json_key_num(j, "min", s.min);
+    BZ_PUT(j, bz_stats, &s, median, low, high, q25, q75, min);
 }
 
 static void put_check(bz_json *j, const bz_replay_check *c)
 {
     bz_json_key_object(j, "check");
-    bz_json_key_int(j, "elements", c->elements);
-    bz_json_key_int(j, "wrong", c->wrong);
-    bz_json_key_num(j, "worst", c->worst);
+    BZ_PUT(j, bz_replay_check, c, elements, wrong, worst);
     if (c->wrong) {
-        bz_json_key_int(j, "at", c->at);
-        bz_json_key_num(j, "value", c->value);
-        bz_json_key_num(j, "expected", c->expected);
+        BZ_PUT(j, bz_replay_check, c, at, value, expected);
     }
     bz_json_object_end(j);
 }

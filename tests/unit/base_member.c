@@ -39,6 +39,26 @@ static void every_type_comes_out(void **state)
     bz_buf_free(&out);
 }
 
+typedef struct named {
+    char name[8];
+    int n;
+    double number;
+} named;
+
+static void fields_come_out_by_their_names(void **state)
+{
+    const named it = {"a\"b", 3, 0.5};
+    bz_buf out = {0};
+    bz_json j = bz_json_to(&out, false);
+    (void)state;
+    bz_json_object(&j);
+    BZ_PUT(&j, named, &it, name, number);
+    BZ_PUT(&j, named, &it, n);
+    bz_json_object_end(&j);
+    assert_string_equal(bz_buf_text(&out), "{\"name\":\"a\\\"b\",\"number\":0.5,\"n\":3}");
+    bz_buf_free(&out);
+}
+
 typedef struct whole {
     const char *name, **word;
     const thing *part;
@@ -160,7 +180,8 @@ static void members_of_other_structs(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_type_comes_out), cmocka_unit_test(members_have_members),
-                                       cmocka_unit_test(members_of_other_structs)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_type_comes_out), cmocka_unit_test(fields_come_out_by_their_names),
+        cmocka_unit_test(members_have_members), cmocka_unit_test(members_of_other_structs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
