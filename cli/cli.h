@@ -1,126 +1,12 @@
-/* cli: one file per command, all of the same form; main.c has the table. A command has options, calls
- * the rooms, prints, and returns an exit status (bz_code). Results go to stdout in
- * one piece at the end, so that a failure leaves no half output; warnings go to stderr. */
+/* cli: one file per command, all of the same form; main.c has the table. A command has options, calls the rooms, and prints. */
 #ifndef BZ_CLI_H
 #define BZ_CLI_H
 
-#include "base/base.h"
+#include "command/command.h"
 
-#include <stdbool.h>
-
-typedef enum {
-    BZ_OPTION_FLAG,   /* bool */
-    BZ_OPTION_TEXT,   /* const char * */
-    BZ_OPTION_CHOICE, /* const char *; `value` lists what it takes: "hot|cold" */
-    BZ_OPTION_MAYBE,  /* const char *; --name, or --name=VALUE: "" without one */
-    BZ_OPTION_INT,    /* int64_t; the value must be at least 0 */
-    BZ_OPTION_COUNT,  /* int64_t; the value must be at least 1 */
-    BZ_OPTION_LIST,   /* bz_list; may be given several times */
-} bz_option_kind;
-
-typedef struct bz_option {
-    const char *name; /* "batch" for --batch; "o|output" for -o and --output */
-    bz_option_kind kind;
-    size_t at;                /* where in the command's job its value belongs: offsetof(job, batch) */
-    const char *value, *help; /* value: what to call it in --help; NULL for flags */
-} bz_option;                  /* a table of them ends with a row of zeros */
-
-typedef struct bz_list {
-    const char **item;
-    int n;
-} bz_list;
-
-/* A command: its options, and what it does with them. The job is a struct that begins with a bz_job: first as `usual` has it, else
- * zeros, then the options' values. `work` writes into `out`, which is printed when it returns; `judge`, where there is one, says after
- * that what to exit with. What does not fit that form has `run`. */
-typedef struct bz_command {
-    const char *name, *arguments, *summary;
-    const bz_option *options;
-    size_t size; /* of a job */
-    int (*work)(void *job, bz_buf *out, bz_error *err);
-    const void *usual;
-    int (*judge)(const void *job);
-    int (*run)(int argc, char **argv); /* argv[0] is the command's name */
-} bz_command;
-
-typedef struct bz_job {
-    const bz_command *command;
-    int argc;
-    char **argv;
-    bz_list arguments; /* what is no option */
-    bool json, csv;    /* --json, --csv, --db of commands that have them */
-    bool for_programs; /* what is printed is, without --json and --csv, too: no line is broken on a terminal */
-    const char *db;
-    bz_arena arena; /* of all that the command makes: what it opens is kept there, and ends with the call */
-    int status;     /* what to exit with where all goes well: 0, unless `work` says otherwise */
-} bz_job;
-
-/* Rows of a table of options: a name, the job's struct, and its member that takes the value. */
-#define BZ_FLAG(name, job, field, help)          BZ_OPTION(name, FLAG, bool, job, field, NULL, help)
-#define BZ_VALUE(name, job, field, value, help)  BZ_OPTION(name, TEXT, const char *, job, field, value, help)
-#define BZ_CHOICE(name, job, field, value, help) BZ_OPTION(name, CHOICE, const char *, job, field, value, help)
-#define BZ_MAYBE(name, job, field, value, help)  BZ_OPTION(name, MAYBE, const char *, job, field, value, help)
-#define BZ_WHOLE(name, job, field, value, help)  BZ_OPTION(name, INT, int64_t, job, field, value, help)
-#define BZ_COUNT(name, job, field, value, help)  BZ_OPTION(name, COUNT, int64_t, job, field, value, help)
-#define BZ_LIST(name, job, field, value, help)   BZ_OPTION(name, LIST, bz_list, job, field, value, help)
-#define BZ_OPTION(name, kind, type, job, field, value, help)                                                           \
-    {                                                                                                                  \
-        (name), BZ_OPTION_##kind, _Generic(((job *)0)->field, type : offsetof(job, field)), (value), (help)            \
-    }
-#define BZ_JSON_OPTION BZ_FLAG("json", bz_job, json, "print JSON, for programs")
-#define BZ_CSV_OPTION  BZ_FLAG("csv", bz_job, csv, "print comma-separated values")
 #define BZ_DB_OPTION                                                                                                   \
     BZ_VALUE("db", bz_job, db, "DIR", "the database's folder (else $BENANZA_DB, else $XDG_DATA_HOME/benanza/perfdb)")
 
-/* A command with its name, arguments and summary, its table of options, the struct of its job, and what works. */
-#define BZ_COMMAND(named, takes, tells, table, job, ...)                                                               \
-    {                                                                                                                  \
-        .name = (named), .arguments = (takes), .summary = (tells), .options = (table), .size = sizeof(job),            \
-        .work = __VA_ARGS__                                                                                            \
-    }
-
-/* Parses, works, prints, and returns the exit status. */
-int bz_run_command(const bz_command *command, int argc, char **argv);
-/* Options that every command has: a table that ends with a row of zeros. */
-extern const bz_option bz_common_options[];
-const char *bz_option_long(const bz_option *o); /* "output" of "o|output" */
-
-/* ---- help.c --------------------------------------------------------------------------------- */
-
-/* What a command's --help prints. For shells: a line per option, "--output<TAB>FILE<TAB>first line of the help", which the
- * scripts of 'benanza completion' ask for by this option. */
-#define BZ_HELP_FOR_SHELLS "--help=shell"
-void bz_help_options(const bz_command *command, bool shells, bz_buf *out);
-/* The same for what has commands: `name` is NULL for benanza itself. */
-void bz_help_commands(const char *name, const char *about, const bz_command *const *commands, int n, bool shells,
-                      bz_buf *out);
-
-void bz_list_add(bz_arena *arena, bz_list *list, const char *item); /* kept, not copied */
-
-/* Fails where the call has fewer or more arguments. */
-int bz_job_takes(const bz_job *job, int least, int most, bz_error *err);
-
-/* The call's arguments again for a shell, each behind a space, without the options named (a list that ends with NULL). */
-const char *bz_job_again(bz_job *job, const char *const *without);
-
-/* Prints "benanza COMMAND: text" to stderr and returns the exit status that belongs to it. */
-int bz_report(const bz_command *command, const bz_error *err);
-int bz_report_as(const char *name, const bz_error *err); /* the same by the command's name; NULL: benanza itself */
-/* A command that was interrupted cleans up, says so, and ends with its status; the process then ends by the signal, so that
- * a script around it stops, too. */
-void bz_end_by(int signal_number);
-int bz_ended_by(void); /* 0: none */
-void bz_warn(const bz_command *command, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
-/* Writes a result to stdout, or to `path` when it is not NULL; a full disk or closed pipe is an error. */
-int bz_output(const char *path, const bz_buf *text, bz_error *err);
-/* Writes text for people to stdout; on a terminal, lines that are wider than it are broken between words. */
-int bz_output_sentences(const bz_buf *text, bz_error *err);
-
-/* Runs the command that argv[1] names; "db ls" is the command named so where `name` is "db". `name` is NULL for the commands
- * of benanza itself; `about` is what all of them are for. */
-int bz_subcommands_run(const char *name, const char *about, const bz_command *const *commands, int n, int argc,
-                       char **argv);
 int bz_main(int argc, char **argv); /* the whole program: argv[1] is a command */
 
 extern const bz_command bz_command_analyze, bz_command_bench, bz_command_bound, bz_command_bricks, bz_command_compare,

@@ -147,14 +147,11 @@ const bz_command bz_command_db_salvage = BZ_COMMAND(
 /* import and merge */
 
 static const bz_member COUNTS[] = {
-    BZ_MEMBER(bz_perfdb_import_report, lines),
-    BZ_MEMBER(bz_perfdb_import_report, records),
-    BZ_MEMBER(bz_perfdb_import_report, systems),
+    BZ_FIELDS(bz_perfdb_import_report, lines, records, systems),
     BZ_MEMBER_AS(bz_perfdb_import_report, count.added, "added"),
     BZ_MEMBER_AS(bz_perfdb_import_report, count.replaced, "replaced"),
     BZ_MEMBER_AS(bz_perfdb_import_report, count.kept, "kept"),
-    BZ_MEMBER(bz_perfdb_import_report, bad),
-    BZ_MEMBER(bz_perfdb_import_report, unknown),
+    BZ_FIELDS(bz_perfdb_import_report, bad, unknown),
 };
 
 static void print_count(bz_json *j, bz_buf *out, const char *from, const bz_perfdb_import_report *r, bool json)

@@ -1,5 +1,5 @@
 /* Command lines: a table of options in, their targets filled out. */
-#include "cli/cli.h"
+#include "command/command.h"
 
 #include "base/progress.h"
 #include "base/whole.h"
@@ -250,9 +250,7 @@ const char *bz_job_again(bz_job *job, const char *const *without)
         if (value && ++i < job->argc && !left_out)
             put_again(&out, job->argv[i]);
     }
-    const char *again = bz_arena_str(&job->arena, bz_buf_text(&out));
-    bz_buf_free(&out);
-    return again;
+    return bz_buf_keep(&out, &job->arena);
 }
 
 /* The label says in its colour whether something failed or is in doubt; the sentence stays plain, to be read. */

@@ -1,5 +1,5 @@
 /* Commands that have commands: benanza itself, benanza db ls, benanza fleet plan. */
-#include "cli/cli.h"
+#include "command/command.h"
 
 #include <stdio.h>
 #include <string.h>
