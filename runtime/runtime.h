@@ -100,7 +100,7 @@ typedef struct bz_kernel {
 typedef struct bz_trace {
     int calls;      /* that were traced; 0: none */
     int n_kernels;  /* of one call; the first BZ_MAX_KERNELS are kept */
-    double seconds; /* of all of them: median over the calls */
+    double seconds; /* for which at least one of them ran: median over the calls */
     bz_kernel kernel[BZ_MAX_KERNELS];
     char reason[640]; /* why there is none, where one was asked for */
 } bz_trace;

@@ -256,29 +256,42 @@ static double median(double *values, int n)
     return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
-static double length(const seen *s)
+static double length(uint64_t start, uint64_t end)
 {
-    return 1e-9 * (double)(s->end - s->start);
+    return end > start ? 1e-9 * (double)(end - start) : 0;
 }
 
-/* The median time of each kernel over all calls, and the median of the sum of a call's kernels. */
+/* Seconds for which at least one of them runs; they are in the order of their starts. Branches of a CUDA graph run at the same
+ * time, and a kernel may begin before its predecessor has ended: their sum would be more than a program is busy with. */
+static double busy_with(const seen *s, int n)
+{
+    double sum = 0;
+    uint64_t until = 0;
+    for (int i = 0; i < n; i++) {
+        sum += length(s[i].start > until ? s[i].start : until, s[i].end);
+        until = s[i].end > until ? s[i].end : until;
+    }
+    return sum;
+}
+
+/* Medians over all calls: of each kernel, and of how long a call kept the device busy. */
 static void sum_up(bz_trace *out)
 {
-    double time[CALLS], sum[CALLS] = {0};
+    double time[CALLS], busy[CALLS] = {0};
     int each = (int)(collected.n / CALLS);
     if (each) /* a call may have no kernel at all */
         qsort(collected.item, collected.n, sizeof *collected.item, by_start);
     out->calls = CALLS;
     out->n_kernels = each;
-    for (int k = 0; k < each; k++) {
+    for (int i = 0; i < CALLS; i++)
+        busy[i] = busy_with(collected.item + i * each, each);
+    for (int k = 0; k < each && k < BZ_MAX_KERNELS; k++) {
         for (int i = 0; i < CALLS; i++)
-            sum[i] += time[i] = length(&collected.item[i * each + k]);
-        if (k < BZ_MAX_KERNELS) {
-            out->kernel[k] = collected.item[k].kernel;
-            out->kernel[k].seconds = median(time, CALLS);
-        }
+            time[i] = length(collected.item[i * each + k].start, collected.item[i * each + k].end);
+        out->kernel[k] = collected.item[k].kernel;
+        out->kernel[k].seconds = median(time, CALLS);
     }
-    out->seconds = median(sum, CALLS);
+    out->seconds = median(busy, CALLS);
 }
 
 static void disable_all(void)

@@ -84,6 +84,56 @@ static void keeps_the_first_of_many(void **state)
     assert_int_equal(ns(t.seconds), 12 * 1010 + 66000);
 }
 
+/* Kernels of a few lengths, each a while before or behind the end of the one before it, as branches of a CUDA graph and
+ * launches that need not wait have it: the device is busy for the nanoseconds in which any of them runs. */
+enum { KERNELS = 6, LONGEST = 400, SPAN = 2 * KERNELS * LONGEST };
+static int64_t length[KERNELS], pause[KERNELS];
+
+static int execute_overlapping(bz_variant *v, int copy)
+{
+    (void)v, (void)copy;
+    for (int k = 0; k < KERNELS; k++) {
+        standin_cupti_pause(pause[k]);
+        standin_kernel("any", (uint64_t)length[k], 1, 32);
+    }
+    standin_cupti_pause(100);
+    standin_kernel("last", SPAN, 1, 32); /* calls are apart */
+    return 0;
+}
+
+static void is_busy_while_any_kernel_runs(void **state)
+{
+    const bz_backend overlapping = {.name = "overlapping", .execute = execute_overlapping, .wait = wait_for_all};
+    bz_variant v = {.backend = &overlapping};
+    bz_trace t;
+    bz_error err = {0};
+    bool overlaps = false;
+    (void)state;
+    srand(19);
+    for (int n = 0; n < 50; n++) {
+        bool runs[2 * SPAN] = {false};
+        int64_t at = 0, busy = 0, sum = SPAN, end = 0;
+        for (int k = 0; k < KERNELS; k++) {
+            length[k] = 1 + rand() % LONGEST;
+            pause[k] = rand() % LONGEST - length[k] * (rand() % 2);
+            for (int64_t i = at; i < at + length[k]; i++)
+                runs[i] = true;
+            sum += length[k];
+            end = at + length[k] > end ? at + length[k] : end;
+            at += length[k] + pause[k];
+        }
+        for (int64_t i = at; i < at + SPAN; i++)
+            runs[i] = true;
+        for (int64_t i = 0; i < 2 * SPAN; i++)
+            busy += runs[i];
+        assert_int_equal(bz_cuda_trace(&v, &t, &err), 0);
+        assert_int_equal(ns(t.seconds), busy);
+        assert_true(busy <= sum && busy <= (at + SPAN > end ? at + SPAN : end)); /* what events would say */
+        overlaps |= busy < sum;
+    }
+    assert_true(overlaps);
+}
+
 /* The device is busy with it: a time without it is too short. */
 static void counts_what_is_done_to_memory(void **state)
 {
@@ -187,6 +237,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sums_up),
         cmocka_unit_test(keeps_the_first_of_many),
+        cmocka_unit_test(is_busy_while_any_kernel_runs),
         cmocka_unit_test(counts_what_is_done_to_memory),
         cmocka_unit_test(takes_calls_without_kernels),
         cmocka_unit_test(refuses_what_says_nothing),

@@ -20,7 +20,7 @@ static CUpti_BuffersCallbackCompleteFunc complete;
 static int traces, room, lost;
 static uint8_t *buffer;
 static size_t size, used;
-static uint64_t now = 1000;
+static uint64_t now = 1000000, pause = 100;
 static record pending[256];
 static int n_pending;
 
@@ -91,7 +91,12 @@ void standin_kernel(const char *name, uint64_t ns, int32_t grid, int32_t block)
         r->dynamicSharedMemory = 2048;
         n_pending++;
     }
-    now += ns + 100;
+    now += ns + pause;
+}
+
+void standin_cupti_pause(int64_t ns)
+{
+    pause = (uint64_t)ns;
 }
 
 void standin_set(uint64_t ns)
@@ -100,7 +105,7 @@ void standin_set(uint64_t ns)
     expect(sizeof m <= sizeof *pending && n_pending < 256, "there is no room for a record of memory");
     if (traces & 1 << CUPTI_ACTIVITY_KIND_MEMSET)
         memcpy(&pending[n_pending++], &m, sizeof m);
-    now += ns + 100;
+    now += ns + pause;
 }
 
 /* ---- what benanza calls --------------------------------------------------------------------- */
