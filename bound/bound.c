@@ -88,8 +88,10 @@ static void price_layer(const making *m, const bz_plan_layer *item, bz_bound_lay
     if (!a)
         return;
     l->variant = variant(m, a, -1);
-    for (int i = 0; i < a->n; i++)
-        l->floor |= bz_prices_find(m->in->prices, a->text[i])->record->timing == BZ_TIMING_EVENT_PAIR;
+    for (int i = 0; i < a->n; i++) {
+        const bz_record *r = bz_prices_find(m->in->prices, a->text[i])->record;
+        l->floor |= bz_record_has_floor(r, bz_backend_is_on(r->variant.backend, true));
+    }
     if (!m->in->brief)
         find_runner_up(m, &item->lowering, l);
 }

@@ -73,7 +73,7 @@ typedef struct bz_bound_layer {
     const char *runner_up_variant; /* NULL likewise */
     double hardware;               /* roofline; NAN where the peaks are not known */
     bool memory;                   /* the roofline is the memory's */
-    bool floor;                    /* a record in it was timed by event pairs: small calls carry some µs */
+    bool floor;                    /* a record in it has no kernels' times (bz_record_has_floor): small calls carry some µs */
 } bz_bound_layer;
 
 /* Whether its record is faster than its roofline by more than the noise of both: one of them is wrong. */
@@ -90,7 +90,7 @@ typedef struct bz_bound_phase {
 typedef struct bz_coverage_sum {
     int layers;                                                  /* n */
     int free, measured, imported, modelled, predicted, unpriced; /* these add up to `layers` */
-    int noisy, floor, missing;       /* marked; timed by event pairs; problems without a record */
+    int noisy, floor, missing;       /* marked; without kernels' times; problems without a record */
     int reference;                   /* that nothing but an implementation by the definition runs */
     int branches, loops, loops_open; /* If by their cheaper branch; loops; those of unknown length among them */
     double macs, macs_measured, macs_imported, macs_modelled, macs_predicted, macs_unpriced;

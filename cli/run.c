@@ -21,7 +21,7 @@ static const bz_option OPTIONS[] = {
         "engines", run_job, bench.engines, "heuristic|all",
         "on a GPU: measure the implementations that the library's heuristics propose, or all of them (heuristic)"),
     BZ_VALUE("metrics", run_job, bench.metrics, "LIST",
-             "on a GPU, also count: kernels, flops, dram, occupancy, or counters by name"),
+             "on a GPU, also count: flops, dram, occupancy, or counters by name; none: look at no kernels"),
     BZ_FLAG("all", run_job, bench.all, "also run what the database has already"),
     BZ_JSON_OPTION,
     BZ_COUNT("threads", run_job, p.threads, "N", "use N threads (1)"),

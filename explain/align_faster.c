@@ -101,7 +101,7 @@ static const char *why(const bz_bound *b, const bz_aligned *row, bz_arena *arena
             return "the library has no call for it: its price is that of a copy of as many bytes";
     for (int k = 0; k < row->n_layers; k++)
         if (b->layer[row->layer[k]].floor)
-            return "its record was timed by event pairs, which carry a floor";
+            return "its record was timed by events, which carry a floor";
     for (int i = 0; i < row->n_changes; i++)
         if (strcmp(row->change[i].parameter, "call") != 0)
             return bz_arena_printf(arena, "it is other work: %s is %s, the layer's %s", row->change[i].parameter,

@@ -218,8 +218,7 @@ static void check_rungs(making *m)
         const char *why = "it fuses layers, ran other work, or ran on more than the records did: look at ";
         if (b->coverage.floor)
             why = bz_arena_printf(
-                m->arena,
-                "%d of its layers rest on records timed by event pairs, which carry a floor: ", b->coverage.floor);
+                m->arena, "%d of its layers rest on times between events, which carry a floor: ", b->coverage.floor);
         const char *text =
             bz_arena_printf(m->arena, "the %s bound, %s, is above what %s, %s; %s%s",
                             b->fused.wanted ? "fused" : "sequential", bz_units_time(bound, goal->sequential),

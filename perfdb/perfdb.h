@@ -136,8 +136,11 @@ typedef enum {
 bz_record_cause bz_record_cause_of(const bz_record *r);
 
 /* Seconds that the device is busy with one call: the kernels' time where its profiler saw them ("kernel_time" in meta) and it is
- * less than the median, which on a GPU has the pauses between kernels in it (0.7 to 1 µs each). Else the median. */
+ * less than the median, which on a GPU has the pauses between kernels in it (0.7 to 1 µs each). Else the median. How a call is
+ * launched is not in it: a variant that is launched as a CUDA graph ("+cudagraph") is one more way to keep the device busy. */
 double bz_record_busy(const bz_record *r);
+/* Whether that may be some µs more than the device is busy: event pairs, or pauses in the time on a GPU (`device`). */
+bool bz_record_has_floor(const bz_record *r, bool device);
 
 /* Which records count as absent, so that they are measured again. */
 typedef struct bz_remeasure {

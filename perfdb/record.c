@@ -237,10 +237,20 @@ bz_record_cause bz_record_cause_of(const bz_record *r)
 }
 
 /* Inside a string the name would stand between other quotes: meta is as bz_json writes it. */
-double bz_record_busy(const bz_record *r)
+static double kernels_of(const bz_record *r)
 {
     const char *name = "\"kernel_time\":", *at = r->meta ? strstr(r->meta, name) : NULL;
-    double kernels = at ? strtod(at + strlen(name), NULL) : 0;
+    return at ? strtod(at + strlen(name), NULL) : 0;
+}
+
+bool bz_record_has_floor(const bz_record *r, bool device)
+{
+    return r->timing == BZ_TIMING_EVENT_PAIR || (device && r->timing == BZ_TIMING_DEVICE && !(kernels_of(r) > 0));
+}
+
+double bz_record_busy(const bz_record *r)
+{
+    double kernels = kernels_of(r);
     return kernels > 0 && kernels < r->median ? kernels : r->median;
 }
 

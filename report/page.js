@@ -225,7 +225,7 @@ function caveats(a, l) {
   const list = (l ? l.warnings : []).slice();
   if (a.unpriced) list.push(`${plural(a.unpriced, "layer")} could not be priced: totals are lower ends. The table of layers says why.`);
   if (a.fused && a.fused.missing) list.push(`${plural(a.fused.missing, "fusion group")} without a record: the fused bound may be too high.`);
-  if (a.floor) list.push(`${plural(a.floor, "layer")} rest on records timed by event pairs, which carry a floor of several µs.`);
+  if (a.floor) list.push(`${plural(a.floor, "layer")} rest on times between events, which carry a floor of some µs.`);
   if (a.above_roofline) list.push(`The hardware bound does not hold for ${plural(a.above_roofline, "layer")} faster than the peaks allow: 'benanza system --measure' on a quiet machine measures the peaks again.`);
   if (a.loops_open) list.push(`${plural(a.loops_open, "loop")} of unknown length counted once, or as often as --trips says.`);
   return list.map((t) => el("p", { class: "warning", role: "note" }, t));
@@ -252,7 +252,7 @@ function advice(l) {
 
 function layerDetail(r, a) {
   return [el("h3", {}, r.name), facts([
-    ["Time", [time(r.seconds), known(r.low) ? ` (${time(r.low)} to ${time(r.high)}) ` : " ", provenance(r.provenance), r.noisy ? " marked noisy or busy" : "", r.floor ? " timed by event pairs" : ""]],
+    ["Time", [time(r.seconds), known(r.low) ? ` (${time(r.low)} to ${time(r.high)}) ` : " ", provenance(r.provenance), r.noisy ? " marked noisy or busy" : "", r.floor ? " timed by events" : ""]],
     r.times !== 1 ? ["Runs", r.times + " times, in a body"] : null,
     ["Share of the bound", percent(share(a, r.seconds))],
     ["Variant", r.variant], ["Next best", known(r.runner_up) ? `${time(r.runner_up)}: ${r.runner_up_variant}` : null],

@@ -145,8 +145,8 @@ static void put_caveats(const bz_bound *b, bz_buf *out)
         put_reference(b, out);
     if (c->floor)
         bz_buf_printf(out,
-                      "  %s priced by records timed by event pairs: such a record of a small call is several µs too "
-                      "long, so the bound may be too high\n",
+                      "  %s priced by the time between events, not by that of their kernels: for a small call that is "
+                      "some µs too long, so the bound may be too high\n",
                       are(text, c->floor));
     if (b->peaks->why)
         bz_buf_printf(out, "  no hardware bound: %s\n", b->peaks->why);

@@ -83,22 +83,21 @@ bool bz_metrics_name(const char *word, size_t n)
     return n < 96 && strspn(word, LETTERS) >= n && unit && unit > word && rollup && unit < rollup;
 }
 
-int bz_metrics_check(const char *list, bool *kernels, bool *counters, bz_error *err)
+int bz_metrics_check(const char *list, bool *counters, bz_error *err)
 {
-    const char *word;
-    *kernels = *counters = false;
-    for (size_t n; (n = bz_metrics_word(&list, &word));) {
-        if (n == 7 && !strncmp(word, "kernels", n))
-            *kernels = true;
-        else if (bz_metrics_group(word, n) || bz_metrics_name(word, n))
-            *counters = true;
-        else
+    const char *word, *at = list;
+    *counters = false;
+    for (size_t n; (n = bz_metrics_word(&at, &word));) {
+        bool counter = bz_metrics_group(word, n) || bz_metrics_name(word, n);
+        *counters |= counter;
+        if (!counter && (n != 7 || strncmp(word, "kernels", n) != 0))
             return bz_fail(err, BZ_USAGE,
                            "--metrics knows kernels, flops, dram, occupancy, and counters by name such as "
-                           "dram__bytes_read.sum; not '%.*s'",
+                           "dram__bytes_read.sum; or none; not '%.*s'",
                            (int)(n < 96 ? n : 96), word);
     }
-    if (!*kernels && !*counters)
-        return bz_fail(err, BZ_USAGE, "--metrics takes a list: kernels, flops, dram, occupancy, or names of counters");
+    if (!list[strspn(list, ",")])
+        return bz_fail(err, BZ_USAGE,
+                       "--metrics takes a list: kernels, flops, dram, occupancy, or names of counters; or none");
     return 0;
 }

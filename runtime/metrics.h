@@ -26,7 +26,7 @@ size_t bz_metrics_word(const char **list, const char **word);
 bool bz_metrics_group(const char *word, size_t n);
 bool bz_metrics_name(const char *word, size_t n);
 
-/* Looks at a list: whether kernels are asked for, and any counters. BZ_USAGE where a word is nothing of these. */
-int bz_metrics_check(const char *list, bool *kernels, bool *counters, bz_error *err);
+/* Looks at a list: whether any counters are asked for. BZ_USAGE where a word is neither a counter nor "kernels". */
+int bz_metrics_check(const char *list, bool *counters, bz_error *err);
 
 #endif

@@ -75,8 +75,8 @@ static const char USAGE[] =
     "      --plans DIR         on a GPU: plans that take long to build are kept in this folder, and built for the "
     "next\n"
     "                          problems by the processors that measuring leaves free\n"
-    "      --metrics LIST      besides, on a GPU: kernels (which ones each variant runs, and for how long), flops,\n"
-    "                          dram, occupancy, or counters by their names\n"
+    "      --metrics LIST      on a GPU: what its profiler says of each variant. Kernels, with their times, are always\n"
+    "                          asked for; besides: flops, dram, occupancy, or counters by their names; none: nothing\n"
     "      --workspace GB      memory that a variant may have besides its operands (what the device has free)\n"
     "      --system            print what this machine is, as one JSON line; --text for people; with --backend\n"
     "                          the device that the backend runs on\n"
@@ -372,8 +372,9 @@ static int set_engines(program *p, const char *text, bz_error *err)
 
 static int set_metrics(program *p, const char *text, bz_error *err)
 {
-    bool counters;
-    if (bz_metrics_check(text, &p->options.trace, &counters, err))
+    bool counters = false;
+    p->options.trace = strcmp(text, "none") != 0;
+    if (p->options.trace && bz_metrics_check(text, &counters, err))
         return -1;
     p->options.counters = counters ? text : NULL;
     return 0;
@@ -549,6 +550,7 @@ static int collect(program *p, int argc, char **argv, const bz_benchmark *const 
 static int run_program(program *p, int argc, char **argv, const bz_benchmark *const *benchmarks, bz_error *err)
 {
     bz_machine s;
+    p->options.trace &= !p->options.check_only;
     if (p->system_only)
         return run_system(p, err);
     if (collect(p, argc, argv, benchmarks, err))
@@ -566,7 +568,7 @@ static int run_program(program *p, int argc, char **argv, const bz_benchmark *co
 
 int bz_runtime_main(int argc, char **argv, const bz_benchmark *const *benchmarks)
 {
-    program p = {.out = STDOUT_FILENO, .progress = -1, .wait = -1, .options = {.setting.threads = 1, .emit = emit}};
+    program p = {.out = STDOUT_FILENO, .progress = -1, .wait = -1, .options = {.setting.threads = 1, .emit = emit, .trace = true}};
     bz_error err = {0};
     int c, which = 0, result = 0;
     bz_end_with_parent();

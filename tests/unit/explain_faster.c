@@ -191,7 +191,7 @@ static void test_why(void **state)
     row->change = &PAD;
     because(p, "it is other work: pad is 0x0x0x0, the layer's 1x1x1x1");
     l->floor = true;
-    because(p, "its record was timed by event pairs, which carry a floor");
+    because(p, "its record was timed by events, which carry a floor");
     l->price.provenance = BZ_PROVENANCE_MODELLED;
     because(p, "the library has no call for it: its price is that of a copy of as many bytes");
 }
@@ -204,7 +204,7 @@ static void test_why_together(void **state)
     row->variant = "jit:avx512_core";
     because(p, "jit:avx512_core did it with 2 more layers, the best record is of onednn jit:avx512_core any");
     p->layer[NORM].floor = true;
-    because(p, "its record was timed by event pairs, which carry a floor");
+    because(p, "its record was timed by events, which carry a floor");
     p->layer[ADD].price.provenance = BZ_PROVENANCE_MODELLED;
     because(p, "the library has no call for it: its price is that of a copy of as many bytes");
 }
