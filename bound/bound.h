@@ -73,7 +73,7 @@ typedef struct bz_bound_layer {
     const char *runner_up_variant; /* NULL likewise */
     double hardware;               /* roofline; NAN where the peaks are not known */
     bool memory;                   /* the roofline is the memory's */
-    bool floor;                    /* a record in it has no kernels' times (bz_record_has_floor): small calls carry some µs */
+    bool floor; /* a record in it has no kernels' times (bz_record_has_floor): small calls carry some µs */
 } bz_bound_layer;
 
 /* Whether its record is faster than its roofline by more than the noise of both: one of them is wrong. */

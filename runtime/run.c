@@ -75,7 +75,8 @@ static const char USAGE[] =
     "      --plans DIR         on a GPU: plans that take long to build are kept in this folder, and built for the "
     "next\n"
     "                          problems by the processors that measuring leaves free\n"
-    "      --metrics LIST      on a GPU: what its profiler says of each variant. Kernels, with their times, are always\n"
+    "      --metrics LIST      on a GPU: what its profiler says of each variant. Kernels, with their times, are "
+    "always\n"
     "                          asked for; besides: flops, dram, occupancy, or counters by their names; none: nothing\n"
     "      --workspace GB      memory that a variant may have besides its operands (what the device has free)\n"
     "      --system            print what this machine is, as one JSON line; --text for people; with --backend\n"
@@ -568,7 +569,10 @@ static int run_program(program *p, int argc, char **argv, const bz_benchmark *co
 
 int bz_runtime_main(int argc, char **argv, const bz_benchmark *const *benchmarks)
 {
-    program p = {.out = STDOUT_FILENO, .progress = -1, .wait = -1, .options = {.setting.threads = 1, .emit = emit, .trace = true}};
+    program p = {.out = STDOUT_FILENO,
+                 .progress = -1,
+                 .wait = -1,
+                 .options = {.setting.threads = 1, .emit = emit, .trace = true}};
     bz_error err = {0};
     int c, which = 0, result = 0;
     bz_end_with_parent();

@@ -2,6 +2,8 @@
  * of them is a variant. */
 #include "runtime/cudnn/graph.h"
 
+#include "base/arena.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,33 +20,56 @@ static cudnnStatus_t make_graph(call *c)
     return cudnnBackendFinalize(g->graph);
 }
 
+enum { KNOBS = CUDNN_KNOB_TYPE_COUNTS };
+
+static void destroy(cudnnBackendDescriptor_t d)
+{
+    if (d)
+        cudnnBackendDestroyDescriptor(d);
+}
+
+/* What a descriptor knows of knobs: [KNOBS], which begin as NULL, and how many of them. The caller destroys all. */
+static cudnnStatus_t list_knobs(cudnnBackendDescriptor_t of, cudnnBackendAttributeName_t attribute,
+                                cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t *list, int64_t *n)
+{
+    for (int i = 0; i < KNOBS; i++)
+        TRY(graph_make(type, &list[i]));
+    return cudnnBackendGetAttribute(of, attribute, CUDNN_TYPE_BACKEND_DESCRIPTOR, KNOBS, n, list);
+}
+
+static cudnnStatus_t get_type(cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t attribute, int *out)
+{
+    int64_t n;
+    cudnnBackendKnobType_t type;
+    TRY(cudnnBackendGetAttribute(d, attribute, CUDNN_TYPE_KNOB_TYPE, 1, &n, &type));
+    *out = (int)type;
+    return CUDNN_STATUS_SUCCESS;
+}
+
+static cudnnStatus_t get_number(cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t attribute, int64_t *out)
+{
+    int64_t n;
+    return cudnnBackendGetAttribute(d, attribute, CUDNN_TYPE_INT64, 1, &n, out);
+}
+
 /* "engine 5 k2=18 k13=1": the engine's number and its knobs by their numbers, as cuDNN itself names them. */
 static cudnnStatus_t name_knobs(cudnnBackendDescriptor_t config, char *out, size_t size)
 {
-    enum { MOST = CUDNN_KNOB_TYPE_COUNTS };
-    cudnnBackendDescriptor_t knob[MOST] = {0};
-    int64_t made = 0, n = 0, value;
-    cudnnBackendKnobType_t type;
+    cudnnBackendDescriptor_t knob[KNOBS] = {0};
+    int64_t n = 0, value = 0;
+    int type = 0;
     size_t at = strlen(out);
-    cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
-    while (made < MOST && status == CUDNN_STATUS_SUCCESS)
-        status = graph_make(CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, &knob[made++]);
-    if (status == CUDNN_STATUS_SUCCESS)
-        status = cudnnBackendGetAttribute(config, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_TYPE_BACKEND_DESCRIPTOR,
-                                          MOST, &n, knob);
-    for (int64_t i = 0; i < n && status == CUDNN_STATUS_SUCCESS; i++) {
-        int64_t one;
-        status =
-            cudnnBackendGetAttribute(knob[i], CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE, 1, &one, &type);
+    cudnnStatus_t status =
+        list_knobs(config, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, knob, &n);
+    for (int64_t i = 0; i < n && i < KNOBS && status == CUDNN_STATUS_SUCCESS; i++) {
+        status = get_type(knob[i], CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, &type);
         if (status == CUDNN_STATUS_SUCCESS)
-            status =
-                cudnnBackendGetAttribute(knob[i], CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, CUDNN_TYPE_INT64, 1, &one, &value);
+            status = get_number(knob[i], CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, &value);
         if (status == CUDNN_STATUS_SUCCESS && at < size)
-            at += (size_t)snprintf(out + at, size - at, " k%d=%lld", (int)type, (long long)value);
+            at += (size_t)snprintf(out + at, size - at, " k%d=%lld", type, (long long)value);
     }
-    for (int64_t i = 0; i < made; i++)
-        if (knob[i])
-            cudnnBackendDestroyDescriptor(knob[i]);
+    for (int i = 0; i < KNOBS; i++)
+        destroy(knob[i]);
     return status;
 }
 
@@ -122,7 +147,7 @@ static bool is_allowed(const call *c, notes n)
     return !n.converts && n.tensor == (c->math == CUDNN_TENSOR_OP_MATH);
 }
 
-enum { USUAL_ENGINES = 10, MOST_WALKED = 96 };
+enum { USUAL_ENGINES = 10, MOST_WALKED = 96, MOST_TURNED = 2000 };
 
 /* How many configurations a mode may bring. */
 static int most_of(const call *c)
@@ -184,10 +209,9 @@ static cudnnStatus_t ask_mode(call *c, cudnnBackendHeurMode_t mode)
 /* Each engine that the library has for the graph, with its usual knobs: heuristics leave out what they take for slow. */
 static void walk_engines(call *c)
 {
-    int64_t n = 0, one = 0;
+    int64_t n = 0;
     char name[32];
-    if (cudnnBackendGetAttribute(c->graph->graph, CUDNN_ATTR_OPERATIONGRAPH_ENGINE_GLOBAL_COUNT, CUDNN_TYPE_INT64, 1,
-                                 &one, &n) != CUDNN_STATUS_SUCCESS)
+    if (get_number(c->graph->graph, CUDNN_ATTR_OPERATIONGRAPH_ENGINE_GLOBAL_COUNT, &n) != CUDNN_STATUS_SUCCESS)
         return;
     n = n > MOST_WALKED ? MOST_WALKED : n;
     for (int64_t i = 0; i < n; i++) {
@@ -196,6 +220,90 @@ static void walk_engines(call *c)
         if (cudnn_config_named(c, name, &config) == CUDNN_STATUS_SUCCESS)
             keep_config(c, config);
     }
+}
+
+/* What a knob of an engine may be. */
+typedef struct knob {
+    int type;
+    int64_t least, most, step;
+} knob;
+
+static int find_knobs(cudnnBackendDescriptor_t config, knob *out)
+{
+    cudnnBackendDescriptor_t engine = NULL, info[KNOBS] = {0};
+    int64_t n = 0;
+    int found = 0;
+    cudnnStatus_t status = engine_of(config, &engine);
+    if (status == CUDNN_STATUS_SUCCESS)
+        status = list_knobs(engine, CUDNN_ATTR_ENGINE_KNOB_INFO, CUDNN_BACKEND_KNOB_INFO_DESCRIPTOR, info, &n);
+    for (int64_t i = 0; i < n && i < KNOBS && status == CUDNN_STATUS_SUCCESS; i++) {
+        knob *k = &out[found];
+        bool known = get_type(info[i], CUDNN_ATTR_KNOB_INFO_TYPE, &k->type) == CUDNN_STATUS_SUCCESS &&
+                     get_number(info[i], CUDNN_ATTR_KNOB_INFO_MINIMUM_VALUE, &k->least) == CUDNN_STATUS_SUCCESS &&
+                     get_number(info[i], CUDNN_ATTR_KNOB_INFO_MAXIMUM_VALUE, &k->most) == CUDNN_STATUS_SUCCESS &&
+                     get_number(info[i], CUDNN_ATTR_KNOB_INFO_STRIDE, &k->step) == CUDNN_STATUS_SUCCESS;
+        found += known && k->step > 0 && k->least >= INT32_MIN && k->most <= INT32_MAX && k->most > k->least;
+    }
+    for (int i = 0; i < KNOBS; i++)
+        destroy(info[i]);
+    destroy(engine);
+    return found;
+}
+
+/* Takes the configuration of this name with the knob so many steps from where it stands, or where it stands nowhere, from its
+ * least; whether that is within its range. */
+static bool turn_knob(call *c, const char *name, const knob *k, int64_t steps)
+{
+    char own[16], turned[200];
+    cudnnBackendDescriptor_t config;
+    snprintf(own, sizeof own, " k%d=", k->type);
+    const char *at = strstr(name, own);
+    char *rest = "";
+    int64_t value = (at ? strtoll(at + strlen(own), &rest, 10) : k->least) + steps * k->step;
+    if (value < k->least || value > k->most)
+        return false;
+    snprintf(turned, sizeof turned, "%.*s%s%lld%s", (int)(at ? (size_t)(at - name) : strlen(name)), name, own,
+             (long long)value, rest);
+    if (cudnn_config_named(c, turned, &config) == CUDNN_STATUS_SUCCESS)
+        keep_config(c, config);
+    return true;
+}
+
+/* Each knob of the first configuration of each engine, one step up and down, then two, and so on, as long as there is room: what
+ * is near a library's choice is measured for all engines before what is far. */
+static void turn_knobs(call *c)
+{
+    typedef struct base {
+        char name[140];
+        knob knob[KNOBS];
+        int n;
+    } base;
+    struct graph_call *g = c->graph;
+    int n = 0, tried = 0;
+    bool any = true;
+    base *bases = bz_alloc(GRAPH_CONFIGS, sizeof *bases);
+    for (int i = 0; i < g->n_configs; i++) {
+        size_t engine = strcspn(g->config[i].name + 7, " +") + 7; /* behind "engine " */
+        int k = 0;
+        while (k < n &&
+               (strncmp(bases[k].name, g->config[i].name, engine) != 0 || strchr(" +", bases[k].name[engine]) == NULL))
+            k++;
+        if (k < n)
+            continue;
+        memcpy(bases[n].name, g->config[i].name, sizeof bases[n].name);
+        bases[n].n = find_knobs(g->config[i].desc, bases[n].knob);
+        n++;
+    }
+    for (int64_t steps = 1; any; steps++) {
+        any = false;
+        for (int i = 0; i < n; i++)
+            for (int k = 0; k < 2 * bases[i].n && g->n_configs < GRAPH_CONFIGS && tried < MOST_TURNED; k++) {
+                bool within = turn_knob(c, bases[i].name, &bases[i].knob[k / 2], k % 2 ? -steps : steps);
+                any |= within;
+                tried += within;
+            }
+    }
+    free(bases);
 }
 
 /* A mode that refuses proposes nothing; that all of them do is what the library has to say. */
@@ -211,8 +319,10 @@ static void ask(call *c)
         if (!i && c->graph->n_configs)
             c->graph->chosen = 0;
     }
-    if (c->engines < 0)
+    if (c->engines < 0) {
         walk_engines(c);
+        turn_knobs(c);
+    }
     cudnn_configs_keep(c);
 }
 
@@ -340,12 +450,6 @@ cudnnStatus_t cudnn_run_graph(call *c)
         TRY(make_cuda_graph(c));
     return cudaGraphLaunch(g->exec, c->cuda->stream) == cudaSuccess ? CUDNN_STATUS_SUCCESS
                                                                     : CUDNN_STATUS_EXECUTION_FAILED;
-}
-
-static void destroy(cudnnBackendDescriptor_t d)
-{
-    if (d)
-        cudnnBackendDestroyDescriptor(d);
 }
 
 void cudnn_release_graph(call *c)
