@@ -23,12 +23,12 @@ static size_t home_of(const void *block)
     return ((uintptr_t)block >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 44 & (SLOTS - 1);
 }
 
-static void put(const void *block, int64_t bytes)
+static void put(int64_t at, const void *block, int64_t bytes)
 {
     bz_spool_memory *r = bzi_claim(sizeof *r);
     if (!r)
         return;
-    r->at = bzi_now();
+    r->at = at;
     r->bytes = bytes;
     r->address = (uint64_t)(uintptr_t)block;
     r->thread = bzi_thread();
@@ -36,11 +36,9 @@ static void put(const void *block, int64_t bytes)
     bzi_commit(r, BZ_SPOOL_MEMORY, 0, sizeof *r);
 }
 
-static void taken(void *block, size_t bytes)
+/* Whether it is known from now on. */
+static bool add_slot(void *block, size_t bytes)
 {
-    if (!block || !bytes || inside || !bzi_marking())
-        return;
-    inside = true;
     pthread_mutex_lock(&lock);
     bool fits = used < SLOTS / 2;
     size_t i = home_of(block);
@@ -52,8 +50,16 @@ static void taken(void *block, size_t bytes)
         slot[i].bytes = bytes;
     }
     pthread_mutex_unlock(&lock);
-    if (fits)
-        put(block, (int64_t)bytes);
+    return fits;
+}
+
+static void taken(void *block, size_t bytes)
+{
+    if (!block || !bytes || inside || !bzi_marking())
+        return;
+    inside = true;
+    if (add_slot(block, bytes))
+        put(bzi_now(), block, (int64_t)bytes);
     inside = false;
 }
 
@@ -71,13 +77,12 @@ static void remove_slot(size_t gap)
     used--;
 }
 
-/* Recorded before the block is given back: then nobody else has it. */
-static void returned(void *block)
+/* Forgets a block before it is given back: then nobody else has its address. How large it was; 0: not known. */
+static size_t forget(const void *block)
 {
     size_t bytes = 0;
     if (!block || inside || !used)
-        return;
-    inside = true;
+        return 0;
     pthread_mutex_lock(&lock);
     size_t i = home_of(block);
     while (slot[i].block && slot[i].block != block)
@@ -87,8 +92,15 @@ static void returned(void *block)
         remove_slot(i);
     }
     pthread_mutex_unlock(&lock);
-    if (bytes && bzi_marking())
-        put(block, -(int64_t)bytes);
+    return bytes;
+}
+
+static void returned(int64_t at, const void *block, size_t bytes)
+{
+    if (!bytes || !bzi_marking())
+        return;
+    inside = true;
+    put(at, block, -(int64_t)bytes);
     inside = false;
 }
 
@@ -129,7 +141,9 @@ BZI_SHARED void *memalign(size_t alignment, size_t bytes)
 BZI_SHARED void free(void *block)
 {
     NEXT("free", void, void *)
-    returned(block);
+    size_t had = forget(block);
+    if (had)
+        returned(bzi_now(), block, had);
     if (real)
         real(block);
 }
@@ -137,8 +151,14 @@ BZI_SHARED void free(void *block)
 BZI_SHARED void *realloc(void *block, size_t bytes)
 {
     NEXT("realloc", void *, void *, size_t)
-    returned(block);
-    return real(block, bytes);
+    size_t had = forget(block);
+    int64_t at = had ? bzi_now() : 0;
+    void *moved = real(block, bytes);
+    if (!moved && bytes && had) /* it failed: the block stays */
+        add_slot(block, had);
+    else
+        returned(at, block, had);
+    return moved;
 }
 
 /* NOLINTEND(readability-inconsistent-declaration-parameter-name) */

@@ -6,6 +6,9 @@
 
 enum { WEIGHTS = 100000, STATE = 50000, KEPT = 30000, GRADIENT = 20000, PASSING = 10000, PEAK = 70000, ITERATIONS = 6 };
 
+/* What no machine has; volatile, so that no compiler sees it. */
+static volatile size_t too_much = (size_t)1 << 62;
+
 /* The sum lives on, so that no compiler leaves a block out. */
 static volatile unsigned char sum;
 
@@ -34,6 +37,8 @@ int main(void)
         benanza_range_begin("backward");
         gradient = aligned_alloc(64, GRADIENT / 64 * 64);
         free(again);
+        if (realloc(kept, too_much))
+            abort(); /* a block that cannot grow stays */
         free(take(PEAK));
         free(kept);
         usleep(2000);
