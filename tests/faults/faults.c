@@ -1,5 +1,5 @@
 /* Loaded into a program (LD_PRELOAD), makes one call fail: BENANZA_FAULT=CLASS:N is the N-th call of that class after main()
- * begins, in that process alone. CLASS is
+ * begins, in that process alone; of the clock in each process that it starts, too. CLASS is
  *
  *   alloc  malloc, calloc, realloc and their like: no memory
  *   open   open, fopen, mmap of a file: EIO, ENOMEM
@@ -37,10 +37,10 @@ static struct {
     const char *report;
 } state;
 
-/* Whether the call that is made now is the one. Children have their own fate. */
+/* Whether the call that is made now is the one. Children have their own fate, but the clock is the same for all. */
 static bool strikes(fault class)
 {
-    if (!state.on || (class != ALLOC && getpid() != state.pid))
+    if (!state.on || (class != ALLOC && class < CLOCK && getpid() != state.pid))
         return false;
     long now = __atomic_add_fetch(&state.count[class], 1, __ATOMIC_RELAXED);
     if (class != state.class || !state.n || now < state.n || (now > state.n && !state.all))
@@ -72,11 +72,13 @@ __attribute__((constructor)) static void begin(void)
     state.n = atol(asked + length + state.all + 1);
     state.report = getenv("BENANZA_FAULT_COUNT");
     state.pid = getpid();
-    if (state.report)
+    char self[16];
+    snprintf(self, sizeof self, "%d", (int)state.pid);
+    setenv("BENANZA_FAULT_PROCESS", self,
+           0); /* another program in the same process begins to count anew; a child finds its parent here */
+    state.on = state.class >= CLOCK || !strcmp(getenv("BENANZA_FAULT_PROCESS"), self);
+    if (state.report && state.on)
         atexit(report);
-    unsetenv("BENANZA_FAULT");
-    unsetenv("BENANZA_FAULT_COUNT");
-    state.on = true;
 }
 
 #define REAL(name) ((__typeof__(&name))(intptr_t)real(#name))
