@@ -142,7 +142,7 @@ static bool has_needed(const advice_making *m, const advice_rule *rule)
     char kind[64];
     if (!words)
         return true;
-    while (advice_word(&words, kind))
+    while (bz_word_next(&words, kind, sizeof kind))
         if (has_kind(m, kind))
             return true;
     return false;

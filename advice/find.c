@@ -39,7 +39,7 @@ static advice_finding find_causes(advice_making *m, const char *ids)
     advice_finding f = {0};
     char id[64], text[64];
     const bz_alignment *a = m->l->alignment;
-    while (advice_word(&ids, id))
+    while (bz_word_next(&ids, id, sizeof id))
         for (int i = 0; a && a->timeline && i < a->n_causes; i++) {
             const bz_cause *c = &a->cause[i];
             if (strcmp(c->id, id) != 0 || !(c->seconds > 0) || (c->kind == BZ_CAUSE_OPERATORS_EXTRA && !m->b->n))
@@ -68,7 +68,7 @@ static advice_finding find_names(advice_making *m, bz_event_kind kind, const cha
     for (size_t i = 0; i < e->n; i++) {
         uint32_t name = e->name[i];
         if (!fits[name])
-            fits[name] = (char)(1 + advice_named(bz_string(m->trace, name), words));
+            fits[name] = (char)(1 + bz_name_matches(words, bz_string(m->trace, name)));
         if (fits[name] == 1 || !bz_event_is_steady(m->trace, kind, i))
             continue;
         count++;
@@ -319,7 +319,7 @@ advice_finding advice_find(advice_making *m, const advice_rule *rule)
         m->item[i].found = false;
     for (int k = 0; !f.holds && (line = advice_line(rule, "gain", k)); k++) {
         char what[64];
-        advice_word(&line, what);
+        bz_word_next(&line, what, sizeof what);
         line += strspn(line, " ");
         bz_buf_clear(&m->evidence);
         for (size_t i = 0; i < sizeof FINDERS / sizeof *FINDERS; i++)

@@ -28,12 +28,6 @@ extern const char bz_advice_text[], bz_state_text[];
 void advice_read(const char *text, bz_arena *arena, advice_table *out);
 const char *advice_line(const advice_rule *rule, const char *key, int nth); /* NULL where there is none */
 
-/* The next of the words with blanks between; false behind the last. *words moves on. */
-bool advice_word(const char **words, char out[64]);
-
-/* Has the name one of the words in it? "^sgemm" must be how it begins. */
-bool advice_named(const char *name, const char *words);
-
 const char *advice_framework_of(const advice_table *table, const bz_trace *trace);
 
 /* ---- states --------------------------------------------------------------------------------- */

@@ -42,7 +42,7 @@ static int remove_work(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
     int n = 0;
     int64_t time = 0;
     (void)err;
-    advice_word(&words, what);
+    bz_word_next(&words, what, sizeof what);
     bool call = !strcmp(what, "calls"), cause = !strcmp(what, "cause");
     for (uint32_t i = 0; i < flow->n; i++) {
         const bz_task *t = &flow->task[i];
@@ -51,7 +51,8 @@ static int remove_work(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
             continue;
         const char *id = cause ? bz_cause_id(bz_kernel_of(asked->trace, t->event)->cause) : NULL;
         const bz_events *e = &asked->trace->event[t->event_kind];
-        if (cause ? !id || !advice_named(id, words) : !advice_named(bz_string(asked->trace, e->name[t->event]), words))
+        if (cause ? !id || !bz_name_matches(words, id)
+                  : !bz_name_matches(words, bz_string(asked->trace, e->name[t->event])))
             continue;
         time = bz_flow_sum(time, t->duration);
         bz_flow_remove_launched(flow, i, false);

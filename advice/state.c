@@ -39,8 +39,8 @@ static bool in_model(const looking *l, const char *op)
 static const char *in_detail(const looking *l, const char *detail, const char *words)
 {
     char word[64];
-    while (advice_word(&words, word))
-        if (advice_named(detail, word))
+    while (bz_word_next(&words, word, sizeof word))
+        if (bz_name_matches(word, detail))
             return bz_arena_printf(l->arena, " with %s", word);
     return "";
 }
@@ -57,7 +57,7 @@ static evidence names(const looking *l, bz_event_kind kind, const char *what, co
             if (seen[text[k]] || !text[k])
                 continue;
             seen[text[k]] = true;
-            if (advice_named(name, words) && !(made && in_model(l, name)))
+            if (bz_name_matches(words, name) && !(made && in_model(l, name)))
                 return (evidence){1, 1,
                                   bz_arena_printf(l->arena, "%s %.60s%s", what, bz_string(l->t, e->name[i]),
                                                   k ? in_detail(l, name, words) : "")};
@@ -139,8 +139,8 @@ static evidence see_type(const looking *l, const char *words)
     char operand[64], type[64];
     const char *told = "";
     int all = 0, does = 0;
-    advice_word(&words, operand);
-    advice_word(&words, type);
+    bz_word_next(&words, operand, sizeof operand);
+    bz_word_next(&words, type, sizeof type);
     for (size_t i = 0; i < c->n; i++) {
         const bz_call *call = is_typical(l, BZ_EVENT_CALL, i) ? bz_call_of(l->t, i) : NULL;
         const bz_call_tensor *v = !call ? NULL : !strcmp(operand, "weights") ? &call->w : &call->x;
@@ -219,7 +219,7 @@ static evidence see_layers(const looking *l, const char *words)
         const char *kind = l->b->layer[i].layer->kind, *rest = words;
         char word[64];
         bool wanted = false;
-        while (advice_word(&rest, word))
+        while (bz_word_next(&rest, word, sizeof word))
             wanted |= !strcmp(word, kind);
         if (!wanted)
             continue;
@@ -243,7 +243,7 @@ static evidence see_apart(const looking *l, const char *words)
         const char *rest = words;
         char word[64];
         bool apart = false;
-        while (advice_word(&rest, word))
+        while (bz_word_next(&rest, word, sizeof word))
             apart |= !strcmp(word, f->place[g].pattern);
         for (int k = 0; k < f->place[g].n; k++)
             apart &= is_own(l, row[f->place[g].layer[k]]);
@@ -255,7 +255,7 @@ static evidence see_apart(const looking *l, const char *words)
 static evidence see_cause(const looking *l, const char *words)
 {
     for (int i = 0; l->align && i < l->align->n_causes; i++)
-        if (l->align->cause[i].seconds > 0 && advice_named(l->align->cause[i].id, words))
+        if (l->align->cause[i].seconds > 0 && bz_name_matches(words, l->align->cause[i].id))
             return (evidence){1, 1, l->align->cause[i].name};
     return (evidence){0};
 }
@@ -272,7 +272,7 @@ static const struct {
 static evidence see(const looking *l, const char *line)
 {
     char name[64];
-    advice_word(&line, name);
+    bz_word_next(&line, name, sizeof name);
     for (size_t i = 0; i < sizeof EVIDENCE / sizeof *EVIDENCE; i++)
         if (!strcmp(EVIDENCE[i].name, name))
             return EVIDENCE[i].see(l, line);
@@ -314,7 +314,7 @@ const bz_state *advice_moot(const bz_state *state, int n, const char *words, boo
 {
     char word[64];
     bool named = false, denied = false;
-    while (words && advice_word(&words, word))
+    while (words && bz_word_next(&words, word, sizeof word))
         for (int i = 0; i < n; i++) {
             if (strcmp(state[i].id, word) != 0)
                 continue;

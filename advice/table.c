@@ -57,25 +57,6 @@ const char *advice_line(const advice_rule *rule, const char *key, int nth)
     return NULL;
 }
 
-bool advice_word(const char **words, char out[64])
-{
-    *words += strspn(*words, " \n");
-    size_t n = strcspn(*words, " \n"), take = n < 63 ? n : 63;
-    memcpy(out, *words, take);
-    out[take] = 0;
-    *words += n;
-    return n > 0;
-}
-
-bool advice_named(const char *name, const char *words)
-{
-    char word[64];
-    while (advice_word(&words, word))
-        if (bz_name_matches(word, name))
-            return true;
-    return false;
-}
-
 /* The names of the files that were read say nothing of what they hold. */
 static bool is_path(const bz_trace *trace, uint32_t string)
 {
@@ -92,7 +73,7 @@ const char *advice_framework_of(const advice_table *table, const bz_trace *trace
     uint32_t n = bz_strings(trace);
     for (int i = 0; i < table->n_frameworks; i++)
         for (uint32_t k = 1; k < n && k < STRINGS; k++)
-            if (advice_named(bz_string(trace, k), table->framework[i].words) && !is_path(trace, k))
+            if (bz_name_matches(table->framework[i].words, bz_string(trace, k)) && !is_path(trace, k))
                 return table->framework[i].name;
     return NULL;
 }

@@ -55,3 +55,24 @@ int bz_choice_fail(bz_error *err, const char *what, const char *typed, const cha
     bz_buf_free(&text);
     return rc;
 }
+
+bool bz_word_next(const char **words, char *out, size_t size)
+{
+    *words += strspn(*words, " \n");
+    size_t n = strcspn(*words, " \n"), take = n < size ? n : size - 1;
+    memcpy(out, *words, take);
+    out[take] = 0;
+    *words += n;
+    return n > 0;
+}
+
+bool bz_has_word(const char *words, const char *word)
+{
+    size_t n = strlen(word);
+    if (!n || strchr(word, ' '))
+        return false;
+    for (const char *p = words; (p = strstr(p, word)); p += n)
+        if ((p == words || p[-1] == ' ' || p[-1] == '\n') && (!p[n] || p[n] == ' ' || p[n] == '\n'))
+            return true;
+    return false;
+}

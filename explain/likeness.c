@@ -33,19 +33,20 @@ static void add(sequence *s, symbol v)
 
 /* Kinds of layers, as models and as the rules of alignments have them. A kind that is not here says nothing. */
 static const struct {
-    const char *kind;
+    const char *kinds;
     symbol symbol;
 } KINDS[] = {
-    {"conv", CONV},      {"deconv", CONV},        {"convtranspose", CONV}, {"product", PRODUCT},
-    {"gemm", PRODUCT},   {"matmul", PRODUCT},     {"pool", POOL},          {"maxpool", POOL},
-    {"avgpool", POOL},   {"globalavgpool", POOL}, {"globalmaxpool", POOL}, {"softmax", SOFTMAX},
-    {"lstm", RECURRENT}, {"gru", RECURRENT},      {"rnn", RECURRENT},
+    {"conv deconv convtranspose", CONV},
+    {"product gemm matmul", PRODUCT},
+    {"pool maxpool avgpool globalavgpool globalmaxpool", POOL},
+    {"softmax", SOFTMAX},
+    {"lstm gru rnn", RECURRENT},
 };
 
 static int symbol_of_kind(const char *kind)
 {
     for (size_t i = 0; kind && i < sizeof KINDS / sizeof *KINDS; i++)
-        if (!strcmp(KINDS[i].kind, kind))
+        if (bz_has_word(KINDS[i].kinds, kind))
             return (int)KINDS[i].symbol;
     return -1;
 }

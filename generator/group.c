@@ -145,7 +145,7 @@ static bool take_batchnorm(walk *w, const bz_layer *l)
         if (k >= l->n_in || !l->in_constant[k])
             return false;
     return axis == 1 && l->node->in[0] == w->current && is_bare(w) && has_constant_weights(w) &&
-           !lower_param(l, "training", 0) && take_bias(w);
+           !bz_layer_int(l, "training", 0) && take_bias(w);
 }
 
 /* A number: added or multiplied in passing. */

@@ -32,12 +32,6 @@ bool lower_has_result(const lowering *l, int k)
     return k < l->layer->n_out && l->layer->node->n_out > k && l->layer->node->out[k] >= 0;
 }
 
-int64_t lower_param(const bz_layer *layer, const char *name, int64_t otherwise)
-{
-    const bz_param *p = bz_layer_param(layer, name);
-    return p && p->n == 1 ? p->v[0] : otherwise;
-}
-
 const bz_type *lower_channels(const lowering *l, const bz_type *t)
 {
     if (t->rank < 3 || strcmp(lower_word(l, "layout", "nchw"), "nhwc") != 0)
@@ -52,7 +46,7 @@ const bz_type *lower_channels(const lowering *l, const bz_type *t)
 
 int64_t lower_int(const lowering *l, const char *name, int64_t otherwise)
 {
-    return lower_param(l->layer, name, otherwise);
+    return bz_layer_int(l->layer, name, otherwise);
 }
 
 const char *lower_word(const lowering *l, const char *name, const char *otherwise)

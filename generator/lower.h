@@ -59,7 +59,6 @@ int lower_extent(const bz_type *t, int rank, int64_t *extent);
 /* The tensor with its channels second, as problems have them, where the layer's lie last (`layout` nhwc). */
 const bz_type *lower_channels(const lowering *l, const bz_type *t);
 int64_t lower_int(const lowering *l, const char *name, int64_t otherwise);
-int64_t lower_param(const bz_layer *layer, const char *name, int64_t otherwise);
 bz_dtype lower_dtype(bz_dtype has, bz_dtype wanted); /* of an operand after the user's choice */
 const char *lower_word(const lowering *l, const char *name, const char *otherwise);
 bool lower_real(const lowering *l, const char *name, float *v);          /* false where absent or no number */

@@ -19,16 +19,12 @@ struct bz_prices {
 /* A mode that computes f32 in fewer bits gives other numbers: it counts only where the plan was told that it may. */
 static bool is_allowed(const bz_plan *plan, const bz_problem *problem, const char *math, const bz_prices_view *view)
 {
-    static const char *const SHORTER[] = {"tf32", "f16", "bf16"};
     if (view->math && !strcmp(view->math, math))
         return true;
     for (int i = 0; i < plan->options.n_maths; i++)
         if (!strcmp(plan->options.math[i], math))
             return true;
-    for (int i = 0; i < 3 && problem->dtype == BZ_F32; i++)
-        if (!strcmp(SHORTER[i], math))
-            return false;
-    return true;
+    return problem->dtype != BZ_F32 || !bz_has_word("tf32 f16 bf16", math);
 }
 
 /* In one layout what was given up as hopeless counts, too: a way through that layout has nothing better. */

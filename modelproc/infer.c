@@ -186,17 +186,16 @@ static int keep_value(call *c, bz_value_id v, bz_type *t, const data *d)
  * that `v` is after a dequantization, and after that is turned or cast; 0: its own. */
 static int64_t stored_bytes(const infer *inf, const call *c)
 {
-    static const char *const PASS[] = {"Transpose", "Reshape", "Cast", "Identity", "Unsqueeze", "Squeeze"};
     int64_t sum = 0;
     if (!strcmp(c->op->kind, "dequantize")) {
         for (int k = 0; k < c->node->n_in; k++)
             bz_count_add(&sum, c->node->in[k] >= 0 ? bz_type_bytes(&c->in[k]) : 0);
         return sum;
     }
-    for (size_t i = 0; i < sizeof PASS / sizeof *PASS && c->node->n_in && c->node->in[0] >= 0; i++)
-        if (!strcmp(c->node->op, PASS[i]) && inf->stored[c->node->in[0]])
-            return inf->stored[c->node->in[0]];
-    return 0;
+    if (!c->node->n_in || c->node->in[0] < 0 ||
+        !bz_has_word("Transpose Reshape Cast Identity Unsqueeze Squeeze", c->node->op))
+        return 0;
+    return inf->stored[c->node->in[0]];
 }
 
 /* Types, values and constness of the results become those of their values. */

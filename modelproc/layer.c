@@ -23,38 +23,27 @@ const bz_param *bz_layer_param(const bz_layer *layer, const char *name)
     return NULL;
 }
 
+int64_t bz_layer_int(const bz_layer *layer, const char *name, int64_t otherwise)
+{
+    const bz_param *p = bz_layer_param(layer, name);
+    return p && p->n == 1 ? p->v[0] : otherwise;
+}
+
 static const struct {
-    const char *kind;
+    const char *kinds;
     unsigned traits;
 } KINDS[] = {
-    {"conv", BZ_LAYER_CONVOLUTION},
-    {"deconv", BZ_LAYER_CONVOLUTION},
-    {"qconv", BZ_LAYER_CONVOLUTION},
-    {"causalconv", BZ_LAYER_CONVOLUTION},
-    {"deformconv", BZ_LAYER_CONVOLUTION},
-    {"pool", BZ_LAYER_POOL}, /* of a recording's calls */
-    {"maxpool", BZ_LAYER_POOL},
-    {"avgpool", BZ_LAYER_POOL},
-    {"lppool", BZ_LAYER_POOL},
-    {"globalmaxpool", BZ_LAYER_POOL},
-    {"globalavgpool", BZ_LAYER_POOL},
-    {"globallppool", BZ_LAYER_POOL},
-    {"batchnorm", BZ_LAYER_NORMALIZATION},
-    {"instancenorm", BZ_LAYER_NORMALIZATION},
-    {"groupnorm", BZ_LAYER_NORMALIZATION},
-    {"layernorm", BZ_LAYER_NORMALIZATION},
-    {"rmsnorm", BZ_LAYER_NORMALIZATION},
-    {"lpnorm", BZ_LAYER_NORMALIZATION},
-    {"skiplayernorm", BZ_LAYER_NORMALIZATION},
-    {"skiprmsnorm", BZ_LAYER_NORMALIZATION},
-    {"skipgroupnorm", BZ_LAYER_NORMALIZATION},
-    {"embedlayernorm", BZ_LAYER_NORMALIZATION},
+    {"conv deconv qconv causalconv deformconv", BZ_LAYER_CONVOLUTION},
+    /* pool: of a recording's calls */
+    {"pool maxpool avgpool lppool globalmaxpool globalavgpool globallppool", BZ_LAYER_POOL},
+    {"batchnorm instancenorm groupnorm layernorm rmsnorm lpnorm skiplayernorm skiprmsnorm skipgroupnorm embedlayernorm",
+     BZ_LAYER_NORMALIZATION},
 };
 
 bool bz_layer_has(const bz_layer *layer, unsigned traits)
 {
     for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS; i++)
-        if (!strcmp(KINDS[i].kind, layer->kind))
+        if (bz_has_word(KINDS[i].kinds, layer->kind))
             return KINDS[i].traits & traits;
     return false;
 }

@@ -69,7 +69,8 @@ struct bz_layer {
     int n_bodies;
 };
 
-const bz_param *bz_layer_param(const bz_layer *layer, const char *name); /* NULL where absent */
+const bz_param *bz_layer_param(const bz_layer *layer, const char *name);          /* NULL where absent */
+int64_t bz_layer_int(const bz_layer *layer, const char *name, int64_t otherwise); /* of one number */
 
 /* What kinds of layers have in common; layer.c has the table. */
 typedef enum {

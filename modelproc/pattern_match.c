@@ -27,11 +27,7 @@ static bool op_fits(const step *s, const bz_layer *l)
 
 static bool commutes(const bz_layer *l)
 {
-    static const char *const OPS[] = {"Add", "Mul", "Max", "Min", "And", "Or", "Equal"};
-    for (size_t i = 0; i < sizeof OPS / sizeof *OPS; i++)
-        if (!strcmp(l->node->op, OPS[i]))
-            return l->n_in == 2;
-    return false;
+    return l->n_in == 2 && bz_has_word("Add Mul Max Min And Or Equal", l->node->op);
 }
 
 static bool match_step(const matcher *m, int s, int layer, state *st);

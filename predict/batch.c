@@ -22,7 +22,6 @@ static bool grow_first(const char *value, double times, bz_buf *out)
  * first one; else it is broadcast. */
 static bool counts_items(const bz_problem *p, const char *name, const char *value, const char *first)
 {
-    static const char *const TENSORS[] = {"x", "a", "y", "q", "k", "v", "c"};
     if (p->kind == BZ_PROBLEM_GEMM)
         return !strcmp(name, p->gemm.batch > 1 ? "batch" : "m");
     if (bz_problem_has(p, BZ_TRAIT_RECURRENT))
@@ -31,10 +30,7 @@ static bool counts_items(const bz_problem *p, const char *name, const char *valu
         return !p->matmul.constant && bz_extent_rank(p->matmul.b) > 2 && p->matmul.a[0] == p->matmul.b[0];
     if (!strcmp(name, "b"))
         return !strcmp(value, first);
-    for (size_t i = 0; i < sizeof TENSORS / sizeof *TENSORS; i++)
-        if (!strcmp(name, TENSORS[i]))
-            return strchr(value, 'x') != NULL;
-    return false;
+    return bz_has_word("x a y q k v c", name) && strchr(value, 'x') != NULL;
 }
 
 bool bz_problem_batched(const bz_problem *p, double times, bz_problem *out)

@@ -254,21 +254,11 @@ static void head_of(const char *name, char *out, size_t size)
     snprintf(out, size, "%.*s%s", (int)(n < size ? n : size - 1), name, rest ? rest + 1 : "");
 }
 
-static bool one_of(const char *names, const char *name)
-{
-    for (size_t n; *(names += strspn(names, " ")); names += n) {
-        n = strcspn(names, " ");
-        if (bz_pattern_matches(names, n, name))
-            return true;
-    }
-    return false;
-}
-
 static const rule *find(attribute of, const char *name)
 {
     static const rule NONE = {ATTRIBUTES, 0, NULL, NULL};
     for (size_t i = 0; i < sizeof RULES / sizeof *RULES; i++)
-        if (RULES[i].of == of && one_of(RULES[i].names, name))
+        if (RULES[i].of == of && bz_name_matches(RULES[i].names, name))
             return &RULES[i];
     return &NONE;
 }

@@ -19,23 +19,21 @@ static const struct {
 /* What words in the name of a numbered range mean, in small letters; the first that fits counts. 0: a part of an iteration, or
  * many iterations. Else the greater, the more surely one iteration. */
 static const struct {
-    const char *word;
+    const char *words;
     int rank;
 } WORDS[] = {
-    {"layer", 0},    {"block", 0},  {"blk", 0},    {"stage", 0},   {"head", 0},    {"attn", 0},    {"attention", 0},
-    {"mlp", 0},      {"expert", 0}, {"module", 0}, {"encoder", 0}, {"decoder", 0}, {"optim", 0},   {"epoch", 0},
-    {"micro", 0},    {"chunk", 0},  {"shard", 0},  {"rank", 0},    {"stream", 0},  {"worker", 0},  {"thread", 0},
-    {"device", 0},   {"gpu", 0},    {"bucket", 0}, {"param", 0},   {"conv", 0},    {"linear", 0},  {"norm", 0},
-    {"backward", 0}, {"load", 0},   {"fetch", 0},  {"copy", 0},    {"warm", 0},    {"phase", 0},   {"fold", 0},
-    {"step", 3},     {"iter", 3},   {"batch", 3},  {"token", 3},   {"frame", 2},   {"infer", 2},   {"predict", 2},
-    {"pass", 2},     {"loop", 2},   {"round", 2},  {"tick", 2},    {"rep", 1},     {"request", 1}, {"query", 1},
-    {"sample", 1},   {"prompt", 1}, {"image", 1},  {"run", 1},     {"generat", 1},
+    {"layer block blk stage head attn attention mlp expert module encoder decoder optim epoch micro chunk shard rank "
+     "stream worker thread device gpu bucket param conv linear norm backward load fetch copy warm phase fold",
+     0},
+    {"step iter batch token", 3},
+    {"frame infer predict pass loop round tick", 2},
+    {"rep request query sample prompt image run generat", 1},
 };
 
 static int rank_of(const char *template)
 {
     for (size_t i = 0; i < sizeof WORDS / sizeof *WORDS; i++)
-        if (strstr(template, WORDS[i].word))
+        if (bz_name_matches(WORDS[i].words, template))
             return WORDS[i].rank;
     return 0;
 }

@@ -30,7 +30,7 @@ static bool parts_match(const char *pattern, const char *end, const char *name, 
     }
 }
 
-bool bz_pattern_matches(const char *pattern, size_t n, const char *name)
+static bool pattern_matches(const char *pattern, size_t n, const char *name)
 {
     bool start = n && *pattern == '^';
     pattern += start;
@@ -39,9 +39,14 @@ bool bz_pattern_matches(const char *pattern, size_t n, const char *name)
     return parts_match(pattern, pattern + n - end, name, start, end);
 }
 
-bool bz_name_matches(const char *pattern, const char *name)
+bool bz_name_matches(const char *patterns, const char *name)
 {
-    return bz_pattern_matches(pattern, strlen(pattern), name);
+    for (size_t n; *(patterns += strspn(patterns, " \n")); patterns += n) {
+        n = strcspn(patterns, " \n");
+        if (pattern_matches(patterns, n, name))
+            return true;
+    }
+    return false;
 }
 
 static int lookup(const rule *rules, size_t n, const char *name, int otherwise)
@@ -56,50 +61,21 @@ static int lookup(const rule *rules, size_t n, const char *name, int otherwise)
 /* cuDNN and cuBLAS functions that enqueue work. Everything about descriptors, handles, heuristics and
  * sizes does not; cudnnFind…Algorithm and cudnnGet… run or ask for trials, not for the layer. */
 static const rule EXECUTES[] = {
-    {"^cudnnCreate", 0},
-    {"^cudnnDestroy", 0},
-    {"^cudnnSet", 0},
-    {"^cudnnGet", 0},
-    {"^cudnnFind", 0},
-    {"^cudnnQuery", 0},
-    {"^cudnnDerive", 0},
-    {"^cudnnInit", 0},
-    {"^cudnnCopyAlgorithm", 0},
-    {"^cudnnSave", 0},
-    {"^cudnnRestore", 0},
+    {"^cudnnCreate ^cudnnDestroy ^cudnnSet ^cudnnGet ^cudnnFind ^cudnnQuery ^cudnnDerive ^cudnnInit "
+     "^cudnnCopyAlgorithm ^cudnnSave ^cudnnRestore",
+     0},
     {"^cudnnBackendExecute", 1},
-    {"^cudnnBackend", 0},
-    {"^cudnnDropoutGet", 0},
-    {"^cudnnBuild", 0},
-    {"^cudnnMake", 0},
-    {"^cudnnGraph", 0},
-    {"^cudnnTransform", 1},
-    {"^cudnnReorder", 1},
-    {"^cudnnAddTensor", 1},
-    {"^cudnnScaleTensor", 1},
-    {"^cudnnOpTensor", 1},
-    {"^cudnnReduceTensor", 1},
-    {"^cudnnFusedOpsExecute", 1},
-    {"^cudnnNormalization", 1},
-    {"^cudnnIm2Col", 1},
-    {"^cudnnCTCLoss", 1},
-    {"^cudnnSpatialTf", 1},
-    {"^cudnnMultiHeadAttn", 1},
-    {"^cudnnRNN", 1},
+    {"^cudnnBackend ^cudnnDropoutGet ^cudnnBuild ^cudnnMake ^cudnnGraph", 0},
+    {"^cudnnTransform ^cudnnReorder ^cudnnAddTensor ^cudnnScaleTensor ^cudnnOpTensor ^cudnnReduceTensor "
+     "^cudnnFusedOpsExecute ^cudnnNormalization ^cudnnIm2Col ^cudnnCTCLoss ^cudnnSpatialTf "
+     "^cudnnMultiHeadAttn ^cudnnRNN",
+     1},
     {"^cudnn", -1}, /* Forward, Backward: below */
-    {"^cublasLtMatmulAlgo", 0},
-    {"^cublasLtMatmulDesc", 0},
-    {"^cublasLtMatmulPreference", 0},
+    {"^cublasLtMatmulAlgo ^cublasLtMatmulDesc ^cublasLtMatmulPreference", 0},
     {"^cublasLtMatmul", 1},
     {"^cublasLtMatrixTransform", -2},
-    {"^cublasLt", 0},
-    {"^cublasCreate", 0},
-    {"^cublasDestroy", 0},
-    {"^cublasGet", 0},
-    {"^cublasSet", 0},
-    {"^cublasLogger", 0},
-    {"^cublasXt", 1},
-    {"^cublas", 1},
+    {"^cublasLt ^cublasCreate ^cublasDestroy ^cublasGet ^cublasSet ^cublasLogger", 0},
+    {"^cublasXt ^cublas", 1},
 };
 
 bool bz_call_executes(const char *function)
@@ -115,7 +91,7 @@ bool bz_call_executes(const char *function)
 
 /* cuDNN functions that may launch a product of matrices. */
 static const rule MULTIPLIES[] = {
-    {"Convolution", 1}, {"RNN", 1}, {"Attn", 1}, {"^cudnnBackend", 1}, {"^cudnnFusedOps", 1}, {"^cudnnFind", 1},
+    {"Convolution RNN Attn ^cudnnBackend ^cudnnFusedOps ^cudnnFind", 1},
 };
 
 bool bz_call_multiplies(const char *function)
@@ -136,9 +112,8 @@ bz_library bz_library_of(const char *function)
 
 /* nsys appends a version to names: cudaLaunchKernel_v7000. */
 static const rule APIS[] = {
-    {"LaunchKernel", 1},     {"LaunchCooperative", 1}, {"LaunchHostFunc", 1},    {"GraphLaunch", 1},
-    {"^cudaLaunch", 1},      {"^cuLaunch", 1},         {"DeviceSynchronize", 2}, {"StreamSynchronize", 2},
-    {"EventSynchronize", 2}, {"CtxSynchronize", 2},    {"ThreadSynchronize", 2},
+    {"LaunchKernel LaunchCooperative LaunchHostFunc GraphLaunch ^cudaLaunch ^cuLaunch", 1},
+    {"DeviceSynchronize StreamSynchronize EventSynchronize CtxSynchronize ThreadSynchronize", 2},
 };
 
 bool bz_api_launches(const char *function)

@@ -49,9 +49,6 @@ size_t bz_trace_add_rows(bz_trace *t, bz_event_kind kind, const int64_t *start, 
 void bz_trace_expect(bz_trace *t, bz_event_kind kind, uint64_t rows);
 void bz_trace_source_format(bz_trace *t, uint32_t source, const char *format);
 
-/* As bz_name_matches, for a pattern of n bytes. */
-bool bz_pattern_matches(const char *pattern, size_t n, const char *name);
-
 /* Which library function a name means: rules.c. */
 bool bz_call_executes(const char *function);
 bool bz_call_multiplies(const char *function);

@@ -255,11 +255,7 @@ static bool is_offered(const bz_problem *p)
 /* The call multiplies by floating-point numbers that the file does not have. */
 static bool has_narrow_weights(const bz_layer *l)
 {
-    static const char *const KINDS[] = {"matmulnbits", "matmulbnb4", "matmulfp4", "matmulfp8"};
-    for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS; i++)
-        if (!strcmp(l->kind, KINDS[i]))
-            return true;
-    return false;
+    return bz_has_word("matmulnbits matmulbnb4 matmulfp4 matmulfp8", l->kind);
 }
 
 static bool has_training(const bz_alternative *a)

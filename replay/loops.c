@@ -77,12 +77,6 @@ static int emit(binder *b, const bz_layer *l, const int *operand, int n, int k, 
     return out < 0 ? -1 : bind_loop(b, l, loop, in, n, out, err);
 }
 
-static int64_t parameter(const bz_layer *l, const char *name, int64_t otherwise)
-{
-    const bz_param *p = bz_layer_param(l, name);
-    return p && p->n == 1 ? p->v[0] : otherwise;
-}
-
 static const int FIRST[] = {0, 1, 2, 3};
 
 /* ---- moving --------------------------------------------------------------------------------- */
@@ -159,7 +153,7 @@ static int loop_expand(binder *b, const bz_layer *l, bz_error *err)
 static int loop_parts(binder *b, const bz_layer *l, bool splits, bz_error *err)
 {
     const bz_type *whole = splits ? &l->in[0] : &l->out[0];
-    int64_t axis = parameter(l, "axis", 0), at = 0;
+    int64_t axis = bz_layer_int(l, "axis", 0), at = 0;
     int n = splits ? l->n_out : l->n_in;
     for (int k = 0; k < n; k++) {
         const bz_type *part = splits ? &l->out[k] : &l->in[k];
@@ -224,7 +218,7 @@ static int loop_pad(binder *b, const bz_layer *l, bz_error *err)
 static int loop_gather(binder *b, const bz_layer *l, bz_error *err)
 {
     const bz_type *x = &l->in[0];
-    int64_t axis = parameter(l, "axis", 0), n = bz_type_elements(&l->in[1]), made;
+    int64_t axis = bz_layer_int(l, "axis", 0), n = bz_type_elements(&l->in[1]), made;
     bz_replay_loop loop = {.kind = BZ_LOOP_GATHER, .rank = 4, .dim = {1, 1, n, 1}};
     if (bz_type_elements(x) < 1 || axis < 0 || axis >= x->rank || n < 0)
         return bind_no(l, err, "its table is empty, or its axis not known");

@@ -71,14 +71,3 @@ const char *bz_backend_of_device(void)
         b++;
     return b->name;
 }
-
-bool bz_has_word(const char *words, const char *word)
-{
-    size_t n = strlen(word);
-    if (!n || strchr(word, ' '))
-        return false;
-    for (const char *p = words; (p = strstr(p, word)); p += n)
-        if ((p == words || p[-1] == ' ') && (!p[n] || p[n] == ' '))
-            return true;
-    return false;
-}

@@ -3,6 +3,8 @@
 #ifndef BZ_BACKENDS_H
 #define BZ_BACKENDS_H
 
+#include "base/choice.h"
+
 #include <stdbool.h>
 
 enum { BZ_N_LAYOUTS = 4 };
@@ -35,8 +37,5 @@ bool bz_backend_is_on(const char *name, bool device);
 
 /* The backend that is asked which device this machine has: the first that runs on one. */
 const char *bz_backend_of_device(void);
-
-/* Whether the word is one of the words, and no part of one. */
-bool bz_has_word(const char *words, const char *word);
 
 #endif

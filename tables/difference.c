@@ -32,13 +32,6 @@ static side *side_of(rows *r, const char *name, int which)
     return &r->row[at].of[which];
 }
 
-/* "ProfilerStep#3" of one is not of the other. */
-static bool is_numbered(const char *name)
-{
-    const char *number = strrchr(name, '#');
-    return number && number[1] && strspn(number + 1, "0123456789") == strlen(number + 1);
-}
-
 static void add_side(bz_tables *m, rows *r, int which, bz_event_kind kind, bool by_iteration)
 {
     const bz_trace *t = m->t;
@@ -47,7 +40,7 @@ static void add_side(bz_tables *m, rows *r, int which, bz_event_kind kind, bool 
     for (size_t i = 0; i < e->n; i++) {
         uint32_t shown = kind == BZ_EVENT_KERNEL && e->short_name[i] ? e->short_name[i] : e->name[i];
         if (!tables_in(m, kind, i) || (by_iteration && !bz_event_is_steady(t, kind, i)) ||
-            is_numbered(bz_string(t, shown)))
+            tables_is_numbered(bz_string(t, shown)))
             continue;
         side *s = side_of(r, bz_string(t, shown), which);
         s->count += 1 / each;
@@ -58,7 +51,7 @@ static void add_side(bz_tables *m, rows *r, int which, bz_event_kind kind, bool 
     for (work w = {0}; kind == BZ_EVENT_OP && tables_next(m, &w);) {
         uint32_t by = t->event[w.kind].op[w.i];
         if (by < op->n && (!by_iteration || bz_event_is_steady(t, w.kind, w.i)) &&
-            !is_numbered(bz_string(t, op->name[by])))
+            !tables_is_numbered(bz_string(t, op->name[by])))
             side_of(r, bz_string(t, op->name[by]), which)->device += tables_seconds(w.end - w.start) / each;
     }
 }

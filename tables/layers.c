@@ -7,13 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "ProfilerStep#3" is no layer, but around all of them. */
-static bool is_step(const char *name)
-{
-    const char *number = strrchr(name, '#');
-    return number && number[1] && strspn(number + 1, "0123456789") == strlen(number + 1);
-}
-
 static bool in_scope(const bz_tables *m, uint32_t typical, size_t op)
 {
     if (!tables_in(m, BZ_EVENT_OP, op))
@@ -31,7 +24,7 @@ static void find_layers(layers *l)
         uint32_t around = op->op[i];
         l->of_op[i] = around < i ? l->of_op[around] : BZ_NONE;
         if (l->of_op[i] != BZ_NONE || !in_scope(l->m, typical, i) || op->end[i] <= op->start[i] ||
-            is_step(bz_string(t, op->name[i])))
+            tables_is_numbered(bz_string(t, op->name[i])))
             continue;
         BZ_ROOM(l->layer, l->n);
         l->layer[l->n] = (layer){.op = i, .work = {NAN, NAN, NAN}};

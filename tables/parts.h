@@ -46,6 +46,9 @@ const char *tables_stream(const bz_tables *m, uint32_t lane);
 /* The name of an event, short where it is a kernel's. */
 const char *tables_shown(bz_tables *m, bz_event_kind kind, uint32_t name);
 
+/* "ProfilerStep#3": of one iteration alone, and around all of its layers. */
+bool tables_is_numbered(const char *name);
+
 /* Does the host hand a device one piece of work by this call, which then waits in a queue? */
 bool tables_launches(const char *function);
 

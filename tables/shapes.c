@@ -17,11 +17,10 @@ static const struct {
     const char *name;
     rule rule;
     int first; /* the operand that is multiplied */
-} RULES[] = {
-    {"^aten::mm$", RULE_PRODUCT, 0},       {"^aten::bmm$", RULE_PRODUCT, 0},      {"^aten::matmul$", RULE_PRODUCT, 0},
-    {"^aten::addmm$", RULE_PRODUCT, 1},    {"^aten::baddbmm$", RULE_PRODUCT, 1},  {"^aten::linear$", RULE_LINEAR, 0},
-    {"^aten::conv1d$", RULE_CONV, 0},      {"^aten::conv2d$", RULE_CONV, 0},      {"^aten::conv3d$", RULE_CONV, 0},
-    {"^aten::convolution$", RULE_CONV, 0}, {"^aten::_convolution$", RULE_CONV, 0}};
+} RULES[] = {{"^aten::mm$ ^aten::bmm$ ^aten::matmul$", RULE_PRODUCT, 0},
+             {"^aten::addmm$ ^aten::baddbmm$", RULE_PRODUCT, 1},
+             {"^aten::linear$", RULE_LINEAR, 0},
+             {"^aten::conv1d$ ^aten::conv2d$ ^aten::conv3d$ ^aten::convolution$ ^aten::_convolution$", RULE_CONV, 0}};
 
 /* The next list of numbers, "[8,64]", at or behind `p`; NULL: there is none, or it is no flat list. */
 static const char *read_list(const char *p, shape *s)

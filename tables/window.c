@@ -110,23 +110,18 @@ const char *tables_shown(bz_tables *m, bz_event_kind kind, uint32_t name)
     return bz_string(m->t, m->short_name[name]);
 }
 
+bool tables_is_numbered(const char *name)
+{
+    const char *number = strrchr(name, '#');
+    return number && number[1] && strspn(number + 1, "0123456789") == strlen(number + 1);
+}
+
 bool tables_launches(const char *function)
 {
-    static const char *const NAMES[] = {"^cudaLaunchKernel",
-                                        "^cuLaunchKernel",
-                                        "^cudaMemcpyAsync",
-                                        "^cudaMemsetAsync",
-                                        "^hipLaunchKernel",
-                                        "^hipExtModuleLaunchKernel",
-                                        "^hipMemcpyAsync",
-                                        "^hipMemcpyWithStream",
-                                        "^hipMemsetAsync",
-                                        "^hipModuleLaunch",
-                                        "^cudaLaunchCooperativeKernel$"};
-    for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++)
-        if (bz_name_matches(NAMES[i], function))
-            return true;
-    return false;
+    return bz_name_matches("^cudaLaunchKernel ^cuLaunchKernel ^cudaMemcpyAsync ^cudaMemsetAsync ^hipLaunchKernel "
+                           "^hipExtModuleLaunchKernel ^hipMemcpyAsync ^hipMemcpyWithStream ^hipMemsetAsync "
+                           "^hipModuleLaunch ^cudaLaunchCooperativeKernel$",
+                           function);
 }
 
 /* ---- making --------------------------------------------------------------------------------- */

@@ -20,11 +20,7 @@ static bz_value_id root_of(const liveness *m, bz_value_id v)
 /* Frameworks with strides cut and split without a copy. */
 static bool is_view(const bz_layer *l)
 {
-    static const char *const KINDS[] = {"slice", "split", "identity", "expand"};
-    for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS; i++)
-        if (!strcmp(l->kind, KINDS[i]))
-            return true;
-    return l->class == BZ_VIEW;
+    return l->class == BZ_VIEW || bz_has_word("slice split identity expand", l->kind);
 }
 
 /* A gradient that nobody else holds takes the next one that is added to it. */

@@ -61,11 +61,7 @@ static bool is_mask(const bz_tensor *t)
 
 static bool elementwise(const char *op)
 {
-    static const char *const OPS[] = {"Add", "Sub", "Mul", "Div", "Where", "Pow", "Max", "Min"};
-    for (size_t i = 0; i < sizeof OPS / sizeof *OPS; i++)
-        if (!strcmp(OPS[i], op))
-            return true;
-    return false;
+    return bz_has_word("Add Sub Mul Div Where Pow Max Min", op);
 }
 
 /* A number by itself (a factor, a limit) is no weight, but the slope of a PRelu is one. */

@@ -152,7 +152,7 @@ static void change_place(change *c, int i)
     else if (c->way.constants && l->macs && computes_weights(c, l))
         change_layout(c, place, at, &c->own->free[at], 0);
     if (place->n == 1 &&
-        (c->pad[b->node] || (c->group[b->node] >= 0 && !l->macs && !bz_way_word(c->way.leaves, l->kind))))
+        (c->pad[b->node] || (c->group[b->node] >= 0 && !l->macs && !bz_has_word(c->way.leaves, l->kind))))
         c->gone[i] = join(c, place, l, c->pad[b->node]);
 }
 

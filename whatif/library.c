@@ -53,11 +53,11 @@ static void find_left(change *c)
         c->left[i] = to > from && !l->macs;
         for (int k = from; k < to; k++)
             c->left[i] &= c->left[dag->pred[k]];
-        c->left[i] |= bz_way_word(c->way.leaves, l->kind);
-        c->left[i] |= *c->way.only && to > from && l->class != BZ_VIEW && !bz_way_word(c->way.only, l->kind);
+        c->left[i] |= bz_has_word(c->way.leaves, l->kind);
+        c->left[i] |= *c->way.only && to > from && l->class != BZ_VIEW && !bz_has_word(c->way.only, l->kind);
     }
     for (int i = 0, sigmoid; i < dag->n && *c->way.only; i++)
-        if (is_silu(b, i, &sigmoid) && !bz_way_word(c->way.only, "silu"))
+        if (is_silu(b, i, &sigmoid) && !bz_has_word(c->way.only, "silu"))
             c->left[i] = c->left[sigmoid] = true;
 }
 
@@ -228,7 +228,7 @@ static void add_written_out(change *c)
         const bz_layer *l = bz_way_layer(c->asked, place, 0)->layer;
         bool smaller = false;
         if (place->task == BZ_NONE || c->gone[i] || stays(c, place) || place->n != 1 || !l->n_out ||
-            !bz_way_word("add sub mul div", l->kind))
+            !bz_has_word("add sub mul div", l->kind))
             continue;
         for (int k = 0; k < l->n_in; k++)
             smaller |= !l->in_constant[k] && l->in[k].rank > 0 && !bz_way_same_shape(&l->in[k], &l->out[0]);

@@ -4,31 +4,12 @@
 #include <math.h>
 #include <stdlib.h>
 
-static bool next_word(const char **words, char out[64])
-{
-    *words += strspn(*words, " \n");
-    size_t n = strcspn(*words, " \n"), take = n < 63 ? n : 63;
-    memcpy(out, *words, take);
-    out[take] = 0;
-    *words += n;
-    return n > 0;
-}
-
-bool bz_way_word(const char *words, const char *wanted)
-{
-    char word[64];
-    while (next_word(&words, word))
-        if (!strcmp(word, wanted))
-            return true;
-    return false;
-}
-
 int bz_way_read(const char *words, bz_whatif_asked *asked, bz_way *out, bz_error *err)
 {
     char word[64];
     words = words ? words : "";
     *out = (bz_way){.patterns = words, .leaves = "", .only = ""};
-    while (next_word(&words, word)) {
+    while (bz_word_next(&words, word, sizeof word)) {
         const struct {
             const char *name;
             bool *flag;
@@ -66,7 +47,7 @@ void bz_way_groups(const bz_whatif_asked *asked, const bz_way *way, const bz_pic
     for (int i = 0; i < b->dag->n; i++)
         of_node[i] = -1;
     for (int g = 0; g < b->fused.n_places; g++)
-        if (!b->fused.place[g].refused && bz_way_word(way->patterns, b->fused.place[g].pattern) &&
+        if (!b->fused.place[g].refused && bz_has_word(way->patterns, b->fused.place[g].pattern) &&
             (!picks || isfinite(picks->place[g].seconds)))
             list[n++] = &b->fused.place[g];
     if (n)

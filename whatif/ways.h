@@ -16,7 +16,6 @@ typedef struct bz_way {
 } bz_way;
 
 int bz_way_read(const char *words, bz_whatif_asked *asked, bz_way *out, bz_error *err);
-bool bz_way_word(const char *words, const char *wanted); /* is it one of them? */
 
 /* Groups of the bound that are of the way's patterns, the largest first, none within another: of_node[i] is the group of layer i of the
  * main graph, a place of the bound, or -1. `picks` (may be NULL): those alone that it prices. */

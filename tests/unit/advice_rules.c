@@ -223,7 +223,7 @@ static void test_table_of_advice(void **state)
         for (int k = 0; (gain = advice_line(r, "gain", k)); k++) {
             char word[64];
             bool known = false;
-            advice_word(&gain, word);
+            bz_word_next(&gain, word, sizeof word);
             for (size_t w = 0; w < sizeof WHAT / sizeof *WHAT; w++)
                 known |= !strcmp(word, WHAT[w]);
             if (!known)

@@ -22,7 +22,7 @@ static void test_table_of_states(void **state)
             const char *key = states.rule[i].key[k], *words = states.rule[i].value[k];
             char word[64];
             bool known = !strcmp(key, "is");
-            advice_word(&words, word);
+            bz_word_next(&words, word, sizeof word);
             for (size_t w = 0; w < sizeof EVIDENCE / sizeof *EVIDENCE; w++)
                 known |=
                     (!strcmp(key, "tells") || !strcmp(key, "yes") || !strcmp(key, "no")) && !strcmp(word, EVIDENCE[w]);
@@ -34,7 +34,7 @@ static void test_table_of_states(void **state)
         for (int k = 0; k < advice.rule[i].n; k++) {
             const char *key = advice.rule[i].key[k], *words = advice.rule[i].value[k];
             char word[64];
-            while (strstr(key, "moot") && advice_word(&words, word)) {
+            while (strstr(key, "moot") && bz_word_next(&words, word, sizeof word)) {
                 bool known = false;
                 for (int s = 0; s < states.n; s++)
                     known |= !strcmp(states.rule[s].id, word);

@@ -285,7 +285,10 @@ static void names_match_patterns(void **state)
         {"$", "x", true},
         {"^", "x", true},
         {"nn$", "n", false},
-        {"", "x", true},
+        {"", "x", false}, /* none */
+        {"^a b$", "xb", true},
+        {"^a b$", "xa", false},
+        {" gemm\n^conv", "convolve", true},
         {"a*b", "xaxbx", true},
         {"a*b", "xbxax", false},
         {"^a*b$", "axb", true},
