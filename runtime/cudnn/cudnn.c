@@ -11,8 +11,9 @@ extern __attribute__((visibility("default"))) const bz_backend bz_backend_module
 
 /* A table is read by its columns. */
 /* clang-format off */
-#define GRAPH(kind, name, describe) \
-    {kind, name, describe, cudnn_graph_algorithm, cudnn_graph_choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph}
+#define GRAPH(kind, name, describe) CHOSEN_BY(cudnn_graph_choice, kind, name, describe)
+#define CHOSEN_BY(choice, kind, name, describe) \
+    {kind, name, describe, cudnn_graph_algorithm, choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph}
 const cudnn_kind bz_cudnn_kinds[] = {
     {BZ_PROBLEM_CONV, NULL, cudnn_describe_conv, cudnn_conv_algorithm, cudnn_conv_choice, cudnn_prepare_conv, cudnn_run_conv, NULL},
     {BZ_PROBLEM_CONV, NULL, cudnn_describe_conv_fused, cudnn_conv_algorithm, cudnn_conv_choice, cudnn_prepare_conv, cudnn_run_conv, NULL},
@@ -48,6 +49,7 @@ const cudnn_kind bz_cudnn_kinds[] = {
     GRAPH(BZ_PROBLEM_DECONV, NULL, cudnn_describe_deconv_graph),
     GRAPH(BZ_PROBLEM_POOL, NULL, cudnn_describe_pool_graph),
     GRAPH(BZ_PROBLEM_GEMM, NULL, cudnn_describe_product_graph),
+    CHOSEN_BY(NULL, BZ_PROBLEM_GEMM, "blocks", cudnn_describe_blocks_graph), /* no program gets it unasked */
     GRAPH(BZ_PROBLEM_MATMUL, NULL, cudnn_describe_product_graph),
     GRAPH(BZ_PROBLEM_LAYERNORM, NULL, cudnn_describe_norm_graph),
     GRAPH(BZ_PROBLEM_RMSNORM, NULL, cudnn_describe_norm_graph),
@@ -306,7 +308,7 @@ static int enumerate(void *of, const char *layout, const char *math, bz_variant_
             bz_error own = {0};
             known = true;
             enumerate_kind(s, k, layout, math, list, &own);
-            if (!first.code)
+            if (!first.code && !asked)
                 first = own;
             asked |= !own.code;
         }

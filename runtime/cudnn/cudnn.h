@@ -259,6 +259,7 @@ int cudnn_describe_pool_graph(call *c, bz_error *why);
 int cudnn_describe_weights_graph(call *c, bz_error *why);
 int cudnn_describe_slope_graph(call *c, bz_error *why);
 int cudnn_describe_product_graph(call *c, bz_error *why);
+int cudnn_describe_blocks_graph(call *c, bz_error *why);
 int cudnn_describe_norm_graph(call *c, bz_error *why);
 int cudnn_describe_elementwise_graph(call *c, bz_error *why);
 int cudnn_describe_sdpa_graph(call *c, bz_error *why);

@@ -399,9 +399,12 @@ static cudnnStatus_t make_pack(call *c)
 
 static int put_cell(graph_tensor *t, bz_error *err)
 {
-    if (!t->memory.data && bz_cuda_alloc(sizeof t->value, &t->memory.data, err))
+    enum { NO_EXPONENT = 127 };
+    size_t size = t->scales ? t->scales : sizeof t->value;
+    if (!t->memory.data && bz_cuda_alloc(size, &t->memory.data, err))
         return -1;
-    cudaError_t status = cudaMemcpy(t->memory.data, &t->value, sizeof t->value, cudaMemcpyHostToDevice);
+    cudaError_t status = t->scales ? cudaMemset(t->memory.data, NO_EXPONENT, size)
+                                   : cudaMemcpy(t->memory.data, &t->value, size, cudaMemcpyHostToDevice);
     return status == cudaSuccess ? 0 : bz_cuda_failed(err, "bringing a number to the device", status);
 }
 

@@ -11,8 +11,9 @@ typedef struct graph_tensor {
     cudnnBackendDescriptor_t desc;
     tensor memory; /* operand -1: it passes from one operation to the next, or is a number */
     bool number;   /* passed by value */
-    bool cell;     /* one number in the device's memory, of the call's own */
+    bool cell;     /* in the device's memory, of the call's own: one number, or scales of blocks */
     float value;
+    size_t scales; /* how many: each is one byte, an exponent, all of them 2⁰ */
 } graph_tensor;
 
 /* An engine configuration that the library proposed. */
@@ -74,6 +75,10 @@ cudnnStatus_t graph_between_add(call *c, cudnnDataType_t type, int rank, const i
                                 int *out);
 cudnnStatus_t graph_number_add(call *c, float value, int rank, int *out);
 cudnnStatus_t graph_cell_add(call *c, float value, int rank, int *out);
+/* Scales of blocks, in the device's memory, in the order that engines want; and x times those of its blocks, `block` numbers along its
+ * innermost dimension each, into y. */
+cudnnStatus_t graph_scales_add(call *c, int rank, const int64_t *dim, const int64_t *stride, int *out);
+cudnnStatus_t graph_dequantize_add(call *c, int x, int scales, int32_t block, int y);
 
 /* A function of one tensor or of two (b -1: of one) into y. CUDNN_STATUS_NOT_SUPPORTED where the library has none. */
 cudnnStatus_t graph_function_add(call *c, bz_fn fn, float alpha, float beta, int x, int b, int y);

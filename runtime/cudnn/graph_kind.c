@@ -284,19 +284,44 @@ int cudnn_describe_deconv_graph(call *c, bz_error *why)
     return graph_begin(c, why) ? -1 : graph_finish(c, build_deconv(c), why);
 }
 
-/* A product's operand, its last two dimensions exchanged where it is transposed. */
+/* Where a product's operand lies, its last two dimensions exchanged where it is transposed. */
+static shape factor_of(const call *c, int operand, bool turned, graph_place at)
+{
+    shape s = shape_of(c, operand, 3, at), t = s;
+    int last = s.rank - 1;
+    if (!turned)
+        return s;
+    s.dim[last] = t.dim[last - 1];
+    s.dim[last - 1] = t.dim[last];
+    s.stride[last] = t.stride[last - 1];
+    s.stride[last - 1] = t.stride[last];
+    return s;
+}
+
 static cudnnStatus_t add_factor(call *c, int operand, bool turned, graph_place at, int *out)
 {
     bz_cuda_layout layout = bz_cuda_plain(&c->operand[operand]);
-    shape s = shape_of(c, operand, 3, at), t = s;
-    int last = s.rank - 1;
-    if (turned) {
-        s.dim[last] = t.dim[last - 1];
-        s.dim[last - 1] = t.dim[last];
-        s.stride[last] = t.stride[last - 1];
-        s.stride[last - 1] = t.stride[last];
-    }
+    shape s = factor_of(c, operand, turned, at);
     return graph_tensor_add(c, operand, &layout, s.rank, s.dim, s.stride, out);
+}
+
+/* The factor, [batch, rows, columns], times the scales of its blocks, 32 numbers along the product's depth each. Scales come in tiles of
+ * 128 by 4: there is room for whole ones. */
+static cudnnStatus_t scale_blocks(call *c, const shape *s, int depth, int *factor)
+{
+    enum { BLOCK = 32, BLOCKS = 4, WIDTH = 128 };
+    int other = 3 - depth, scales, scaled;
+    shape t = *s;
+    t.dim[depth] = (s->dim[depth] + BLOCK * BLOCKS - 1) / (BLOCK * BLOCKS) * BLOCKS;
+    t.dim[other] = (s->dim[other] + WIDTH - 1) / WIDTH * WIDTH;
+    t.stride[depth] = 1;
+    t.stride[other] = t.dim[depth];
+    t.stride[0] = t.dim[1] * t.dim[2];
+    TRY(graph_scales_add(c, 3, t.dim, t.stride, &scales));
+    TRY(add_between(c, 3, s->dim, s->stride, &scaled));
+    TRY(graph_dequantize_add(c, *factor, scales, BLOCK, scaled));
+    *factor = scaled;
+    return CUDNN_STATUS_SUCCESS;
 }
 
 /* Whether each operand has all matrices of the result's batch, or one for all of them. */
@@ -317,7 +342,7 @@ static bool has_one_batch(const call *c)
     return y->rank > 3;
 }
 
-static cudnnStatus_t build_product(call *c)
+static cudnnStatus_t build_product(call *c, bool blocks)
 {
     const bz_problem *p = c->problem;
     bool gemm = p->kind == BZ_PROBLEM_GEMM;
@@ -326,6 +351,11 @@ static cudnnStatus_t build_product(call *c)
     shape s = shape_of_result(c, 3, at);
     TRY(add_factor(c, 0, gemm && p->gemm.transa, at, &a));
     TRY(add_factor(c, 1, gemm && p->gemm.transb, at, &b));
+    if (blocks) {
+        shape left = factor_of(c, 0, p->gemm.transa, at), right = factor_of(c, 1, p->gemm.transb, at);
+        TRY(scale_blocks(c, &left, 2, &a));
+        TRY(scale_blocks(c, &right, 1, &b));
+    }
     TRY(add_results(c, &s, at, &y, &first));
     TRY(graph_matmul_add(c, a, b, first));
     return add_steps(c, &s, s.rank - 1, at, first, y);
@@ -335,7 +365,18 @@ int cudnn_describe_product_graph(call *c, bz_error *why)
 {
     if (c->nhwc)
         return bz_fail(why, BZ_INCOMPLETE, "matrices have no channels (layout plain)");
-    return graph_begin(c, why) ? -1 : graph_finish(c, build_product(c), why);
+    return graph_begin(c, why) ? -1 : graph_finish(c, build_product(c, false), why);
+}
+
+/* The microscaling formats' way to multiply 8-bit floats (MXFP8), by scales of 1: the same product, by other kernels. */
+int cudnn_describe_blocks_graph(call *c, bz_error *why)
+{
+    const bz_problem *p = c->problem;
+    if (!is_f8(p->dtype) || !is_f8(p->dtype_w))
+        return bz_fail(why, BZ_INCOMPLETE, "blocks with a scale are for 8-bit floats");
+    if (p->gemm.transa || !p->gemm.transb)
+        return bz_fail(why, BZ_INCOMPLETE, "blocks with a scale lie along the product's depth (transb=1)");
+    return graph_begin(c, why) ? -1 : graph_finish(c, build_product(c, true), why);
 }
 
 static cudnnStatus_t build_elementwise(call *c)

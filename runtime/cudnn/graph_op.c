@@ -51,6 +51,9 @@ static cudnnStatus_t describe_tensor(graph_tensor *t, int64_t number, cudnnDataT
     TRY(graph_set(t->desc, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, rank, stride));
     TRY(set_int(t->desc, CUDNN_ATTR_TENSOR_UNIQUE_ID, number));
     TRY(set_int(t->desc, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, 16));
+    if (t->scales)
+        TRY(graph_set(t->desc, CUDNN_ATTR_TENSOR_REORDERING_MODE, CUDNN_TYPE_TENSOR_REORDERING_MODE, 1,
+                      &(cudnnBackendTensorReordering_t){CUDNN_TENSOR_REORDERING_F8_128x4}));
     if (t->number)
         TRY(set_bool(t->desc, CUDNN_ATTR_TENSOR_IS_BY_VALUE, true));
     else if (t->memory.operand < 0 && !t->cell)
@@ -58,42 +61,48 @@ static cudnnStatus_t describe_tensor(graph_tensor *t, int64_t number, cudnnDataT
     return cudnnBackendFinalize(t->desc);
 }
 
-cudnnStatus_t graph_tensor_add(call *c, int operand, const bz_cuda_layout *layout, int rank, const int64_t *dim,
-                               const int64_t *stride, int *out)
+static cudnnStatus_t add_tensor(call *c, const graph_tensor *kept, cudnnDataType_t type, int rank, const int64_t *dim,
+                                const int64_t *stride, int *out)
 {
-    struct graph_call *g = c->graph;
-    cudnnDataType_t type;
-    if (g->n_tensors == GRAPH_TENSORS || !cudnn_dtype(layout->dtype, &type))
-        return CUDNN_STATUS_NOT_SUPPORTED;
-    *out = g->n_tensors;
-    graph_tensor *t = &g->tensor[g->n_tensors++];
-    *t = (graph_tensor){.memory = {.operand = operand, .layout = *layout}};
-    return describe_tensor(t, g->n_tensors, type, rank, dim, stride);
-}
-
-cudnnStatus_t graph_between_add(call *c, cudnnDataType_t type, int rank, const int64_t *dim, const int64_t *stride,
-                                int *out)
-{
-    struct graph_call *g = c->graph;
-    if (g->n_tensors == GRAPH_TENSORS)
-        return CUDNN_STATUS_NOT_SUPPORTED;
-    *out = g->n_tensors;
-    graph_tensor *t = &g->tensor[g->n_tensors++];
-    *t = (graph_tensor){.memory = {.operand = -1}};
-    return describe_tensor(t, g->n_tensors, type, rank, dim, stride);
-}
-
-/* One number, wherever it is kept. */
-static cudnnStatus_t add_one(call *c, const graph_tensor *kept, int rank, int *out)
-{
-    static const int64_t ONES[CUDNN_MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1};
     struct graph_call *g = c->graph;
     if (g->n_tensors == GRAPH_TENSORS)
         return CUDNN_STATUS_NOT_SUPPORTED;
     *out = g->n_tensors;
     graph_tensor *t = &g->tensor[g->n_tensors++];
     *t = *kept;
-    return describe_tensor(t, g->n_tensors, CUDNN_DATA_FLOAT, rank, ONES, ONES);
+    return describe_tensor(t, g->n_tensors, type, rank, dim, stride);
+}
+
+cudnnStatus_t graph_tensor_add(call *c, int operand, const bz_cuda_layout *layout, int rank, const int64_t *dim,
+                               const int64_t *stride, int *out)
+{
+    cudnnDataType_t type;
+    if (!cudnn_dtype(layout->dtype, &type))
+        return CUDNN_STATUS_NOT_SUPPORTED;
+    return add_tensor(c, &(graph_tensor){.memory = {.operand = operand, .layout = *layout}}, type, rank, dim, stride,
+                      out);
+}
+
+cudnnStatus_t graph_between_add(call *c, cudnnDataType_t type, int rank, const int64_t *dim, const int64_t *stride,
+                                int *out)
+{
+    return add_tensor(c, &(graph_tensor){.memory = {.operand = -1}}, type, rank, dim, stride, out);
+}
+
+/* One number, wherever it is kept. */
+static cudnnStatus_t add_one(call *c, const graph_tensor *kept, int rank, int *out)
+{
+    static const int64_t ONES[CUDNN_MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1};
+    return add_tensor(c, kept, CUDNN_DATA_FLOAT, rank, ONES, ONES, out);
+}
+
+cudnnStatus_t graph_scales_add(call *c, int rank, const int64_t *dim, const int64_t *stride, int *out)
+{
+    size_t n = 1;
+    for (int i = 0; i < rank; i++)
+        n *= (size_t)dim[i];
+    return add_tensor(c, &(graph_tensor){.memory = {.operand = -1}, .cell = true, .scales = n}, CUDNN_DATA_FP8_E8M0,
+                      rank, dim, stride, out);
 }
 
 cudnnStatus_t graph_number_add(call *c, float value, int rank, int *out)
@@ -470,5 +479,18 @@ cudnnStatus_t graph_sdpa_add(call *c, int q, int k, int v, int scale, int y)
     TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_SDPA_FWD_VDESC, g->tensor[v].desc));
     TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_SDPA_FWD_ODESC, g->tensor[y].desc));
     TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_SDPA_FWD_SCALEDESC, g->tensor[scale].desc));
+    return cudnnBackendFinalize(op);
+}
+
+cudnnStatus_t graph_dequantize_add(call *c, int x, int scales, int32_t block, int y)
+{
+    struct graph_call *g = c->graph;
+    cudnnBackendDescriptor_t op;
+    TRY(new_op(c, CUDNN_BACKEND_OPERATION_BLOCK_SCALE_DEQUANTIZE_DESCRIPTOR, &op));
+    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_BLOCK_SCALE_DEQUANTIZE_XDESC, g->tensor[x].desc));
+    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_BLOCK_SCALE_DEQUANTIZE_SCALE_DESC, g->tensor[scales].desc));
+    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_BLOCK_SCALE_DEQUANTIZE_YDESC, g->tensor[y].desc));
+    TRY(set_type(op, CUDNN_ATTR_OPERATION_BLOCK_SCALE_DEQUANTIZE_MATH_PREC, CUDNN_DATA_FLOAT));
+    TRY(graph_set(op, CUDNN_ATTR_OPERATION_BLOCK_SCALE_DEQUANTIZE_BLOCK_SIZE, CUDNN_TYPE_INT32, 1, &block));
     return cudnnBackendFinalize(op);
 }

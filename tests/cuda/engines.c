@@ -5,7 +5,7 @@
  *
  * A line of CASES is `ENGINES LAYOUT MATH PROBLEM`. Of the engines that are proposed on any of the devices below all,
  * some or none use tensor cores; `-`: there are no engines. Where there are, mode A has chosen one of them (a `?`
- * behind: perhaps not). `all@900`: older devices have none. The library needs the driver's library to be there; the toolkit's stub is enough. */
+ * behind: perhaps not). `all@900`: older devices have none. `all/blocks`: of the graphs of that name alone. The library needs the driver's library to be there; the toolkit's stub is enough. */
 #include "runtime/cudnn/graph.h"
 #include "tests/cuda/devices.h"
 
@@ -17,8 +17,9 @@ typedef struct found {
     int engines, tensor, graphs, chosen;
 } found;
 
-/* Engines of all the graphs that the problem is. */
-static found ask(const bz_problem *p, const char *layout, const char *math, cudnnBackendDescriptor_t device)
+/* Engines of all the graphs that the problem is, or of those that have the name (NULL: of all). */
+static found ask(const bz_problem *p, const char *graphs, const char *layout, const char *math,
+                 cudnnBackendDescriptor_t device)
 {
     bz_operand operand[BZ_PROBLEM_OPERANDS];
     int n = bz_problem_operands(p, operand);
@@ -26,7 +27,8 @@ static found ask(const bz_problem *p, const char *layout, const char *math, cudn
     char name[200];
     found f = {0};
     for (const cudnn_kind *kind = bz_cudnn_kinds; kind->kind; kind++) {
-        if (kind->kind != p->kind || kind->release != cudnn_release_graph)
+        bool wanted = !graphs || (kind->name && !strcmp(kind->name, graphs));
+        if (kind->kind != p->kind || kind->release != cudnn_release_graph || !wanted)
             continue;
         call *c = bz_cudnn_describe(kind, p, operand, n, layout, math, &why);
         if (!c)
@@ -78,7 +80,7 @@ static bool is_as(const char *wanted, found f, int version)
     const char *since = strchr(wanted, '@');
     if (since && version < strtol(since + 1, NULL, 10))
         return !f.engines;
-    snprintf(word, sizeof word, "%.*s", (int)strcspn(wanted, "?@"), wanted);
+    snprintf(word, sizeof word, "%.*s", (int)strcspn(wanted, "?@/"), wanted);
     if (f.engines && f.chosen != f.graphs && !strchr(wanted, '?'))
         return false;
     return !strcmp(word, "-")      ? !f.engines
@@ -89,16 +91,17 @@ static bool is_as(const char *wanted, found f, int version)
 
 static int check_line(const char *line, const cudnnBackendDescriptor_t *device)
 {
-    char wanted[16], layout[16], math[16];
+    char wanted[24], layout[16], math[16];
     int at = 0, bad = 0;
     bz_problem p;
     bz_error err = {0};
-    if (sscanf(line, "%15s %15s %15s %n", wanted, layout, math, &at) != 3 || bz_problem_parse(line + at, &p, &err)) {
+    if (sscanf(line, "%23s %15s %15s %n", wanted, layout, math, &at) != 3 || bz_problem_parse(line + at, &p, &err)) {
         printf("%s: %s\n", line, err.text);
         return 1;
     }
     for (int i = 0; i < N_DEVICES; i++) {
-        found f = ask(&p, layout, math, device[i]);
+        const char *graphs = strchr(wanted, '/');
+        found f = ask(&p, graphs ? graphs + 1 : NULL, layout, math, device[i]);
         if (is_as(wanted, f, device_version(i)))
             continue;
         printf("%s: %d engines of %d graphs on %s, %d with tensor cores, %d chosen\n", line, f.engines, f.graphs,

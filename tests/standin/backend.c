@@ -218,8 +218,7 @@ int main(int argc, char **argv)
             bad++;
             continue;
         }
-        bool spaced = !strncmp(algorithm, "graph", 5) || !strncmp(algorithm, "sdpa", 4) ||
-                      !strncmp(algorithm, "lt_", 3) || strstr(algorithm, "_streams");
+        bool spaced = strstr(algorithm, "_engine_") || !strncmp(algorithm, "lt_", 3) || strstr(algorithm, "_streams");
         for (char *c = algorithm; spaced && (c = strchr(c, '_'));)
             *c = ' ';
         standin_reset();
