@@ -55,6 +55,7 @@ static void close_session(void *of)
         cublasDestroy(s->handle);
     bz_cuda_operands_free(&s->operands);
     bz_cuda_free(s->scale);
+    bz_cuda_free(s->blocks);
     bz_cuda_close(&s->cuda);
     free(s->plans);
     free(s->calls);

@@ -109,7 +109,8 @@ typedef struct session {
     int n_calls;
     struct lt_plan **plans;
     int n_plans;
-    void *scale; /* the number 1 in the device's memory, where 8-bit floats are multiplied by it */
+    void *scale;  /* the number 1 in the device's memory, where 8-bit floats are multiplied by it */
+    void *blocks; /* the same for each block of them, as exponents of one byte */
 } session;
 
 /* ---- cublas.c ------------------------------------------------------------------------------- */
@@ -164,11 +165,15 @@ cublasStatus_t cublas_run_gemv(call *c);
 
 /* ---- lt.c ----------------------------------------------------------------------------------- */
 
+/* What is done about 8-bit floats: sums promoted to f32 now and then, or not; or the microscaling formats' way (MXFP8), by a
+ * scale for each 32 numbers along the depth, which are 1. The product is the same. */
+typedef enum { LT_PLAIN, LT_FAST, LT_BLOCKS, LT_FORMS } lt_form;
+
 typedef struct lt_plan {
     cublasLtMatmulDesc_t desc;
     cublasLtMatrixLayout_t left, right, result;
     cublasLtMatrixLayout_t other; /* what is added, or would be to a result of another type; NULL: lies as the result */
-    bool fast;                    /* sums of 8-bit floats are not promoted to f32 on the way */
+    lt_form form;
     cublasLtMatmulHeuristicResult_t algorithm[CUBLAS_MOST_ALGORITHMS];
     int n;
 } lt_plan;
@@ -180,11 +185,12 @@ cublasStatus_t cublas_run_lt(call *c);
 /* What descriptors point to in the device's memory. */
 typedef struct lt_memory {
     const void *bias;
-    const void *scale; /* of 8-bit floats: one number in f32 */
+    const void *scale;  /* of 8-bit floats: one number in f32 */
+    const void *blocks; /* or one byte for each block of either factor */
 } lt_memory;
 
 /* Descriptors of a product: NULL with the library's status where it refuses one. */
-lt_plan *cublas_lt_plan(const bz_problem *problem, const product *p, const types *t, lt_memory memory, bool fast,
+lt_plan *cublas_lt_plan(const bz_problem *problem, const product *p, const types *t, lt_memory memory, lt_form form,
                         cublasStatus_t *status);
 void cublas_lt_free(lt_plan *plan);
 /* ":algo=67,tile=20,…". */

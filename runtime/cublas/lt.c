@@ -30,14 +30,21 @@ static cublasStatus_t set_op(cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttrib
 }
 
 /* Programs scale their 8-bit floats by numbers that the kernel reads, and so does what is measured here. */
-static cublasStatus_t set_scales(cublasLtMatmulDesc_t desc, const types *t, const void *scale)
+static cublasStatus_t set_scales(cublasLtMatmulDesc_t desc, const types *t, lt_memory memory, bool blocks)
 {
+    static const int32_t BLOCKS = CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0;
+    const void *scale = blocks ? memory.blocks : memory.scale;
     if (cublas_is_f8(t->left)) {
         TRY(cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, &scale, sizeof scale));
         TRY(cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, &scale, sizeof scale));
     }
+    if (blocks) {
+        TRY(cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_A_SCALE_MODE, &BLOCKS, sizeof BLOCKS));
+        TRY(cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_B_SCALE_MODE, &BLOCKS, sizeof BLOCKS));
+    }
     if (cublas_is_f8(t->result))
-        TRY(cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_D_SCALE_POINTER, &scale, sizeof scale));
+        TRY(cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_D_SCALE_POINTER, &memory.scale,
+                                           sizeof memory.scale));
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -48,9 +55,9 @@ static cublasStatus_t make_desc(lt_plan *plan, const product *p, const types *t,
     TRY(set_op(plan->desc, CUBLASLT_MATMUL_DESC_TRANSA, p->left.trans));
     TRY(set_op(plan->desc, CUBLASLT_MATMUL_DESC_TRANSB, p->right.trans));
     TRY(cublasLtMatmulDescSetAttribute(plan->desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue));
-    if (plan->fast)
+    if (plan->form == LT_FAST)
         TRY(cublasLtMatmulDescSetAttribute(plan->desc, CUBLASLT_MATMUL_DESC_FAST_ACCUM, &(int8_t){1}, 1));
-    TRY(set_scales(plan->desc, t, memory.scale));
+    TRY(set_scales(plan->desc, t, memory, plan->form == LT_BLOCKS));
     if (p->bias.operand < 0)
         return CUBLAS_STATUS_SUCCESS;
     /* the heuristic looks at the pointer's alignment */
@@ -86,13 +93,13 @@ static cublasStatus_t make_plan(lt_plan *plan, const product *p, const types *t,
     return make_layout(&plan->result, p, &p->result, t->result, p->rows, p->columns);
 }
 
-lt_plan *cublas_lt_plan(const bz_problem *problem, const product *p, const types *t, lt_memory memory, bool fast,
+lt_plan *cublas_lt_plan(const bz_problem *problem, const product *p, const types *t, lt_memory memory, lt_form form,
                         cublasStatus_t *status)
 {
     cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
     bool other;
     lt_plan *plan = bz_alloc(1, sizeof *plan);
-    *plan = (lt_plan){.fast = fast};
+    *plan = (lt_plan){.form = form};
     *status = cublas_epilogue(problem, &epilogue, &other) ? make_plan(plan, p, t, epilogue, memory)
                                                           : CUBLAS_STATUS_NOT_SUPPORTED;
     if (*status == CUBLAS_STATUS_SUCCESS)
@@ -175,7 +182,7 @@ static void offer_all(const way *w, session *s, lt_plan *plan, const char *base,
             continue;
         size_t n = (size_t)snprintf(name, sizeof name, "%s", base);
         cublas_lt_name(&plan->algorithm[i].algo, name + n, sizeof name - n);
-        call *c = cublas_offer(w, s, p, t, layout, math, name, !i && !plan->fast, list);
+        call *c = cublas_offer(w, s, p, t, layout, math, name, !i && plan->form == LT_PLAIN, list);
         c->lt = plan;
         c->index = i;
         c->workspace = plan->algorithm[i].workspaceSize;
@@ -190,29 +197,51 @@ static int put_scale(session *s)
     return cudaMemcpy(s->scale, &ONE, sizeof ONE, cudaMemcpyHostToDevice) == cudaSuccess ? 0 : -1;
 }
 
-/* Where the library refuses, one variant is left to say so. Products of 8-bit floats come a second time, with sums that are
- * not promoted to f32 now and then: so programs ask for them by default. */
+/* Scales of the larger factor's blocks, which do for both: all are 1. They come in tiles of 128 by 4. */
+static int put_blocks(session *s, const product *p)
+{
+    enum { BLOCK = 32, BLOCKS = 4, WIDTH = 128, NO_EXPONENT = 127 };
+    int64_t width = p->rows > p->columns ? p->rows : p->columns, deep = BLOCK * BLOCKS;
+    size_t n = (size_t)((width + WIDTH - 1) / WIDTH * WIDTH * ((p->depth + deep - 1) / deep) * BLOCKS);
+    if (s->blocks) /* other ways of the same product have as many, and point to them */
+        return 0;
+    return bz_cuda_alloc(n, &s->blocks, NULL) || cudaMemset(s->blocks, NO_EXPONENT, n) != cudaSuccess ? -1 : 0;
+}
+
+/* Blocks lie along the depth, and a result of 8-bit floats would have its own. */
+static bool has_form(const product *p, const types *t, lt_form form)
+{
+    bool blocks = p->left.trans && !p->right.trans && p->batch == 1 && !cublas_is_f8(t->result);
+    return form == LT_PLAIN || (cublas_is_f8(t->left) && (form == LT_FAST || blocks));
+}
+
+/* Where the library refuses, one variant is left to say so. Programs ask for fast sums of 8-bit floats by default. */
 void cublas_enumerate_lt(const way *w, session *s, const product *p, const types *t, const char *layout,
                          const char *math, bz_variant_list *list)
 {
+    static const char *const SUFFIX[LT_FORMS] = {"", "+fast", "+blocks"};
     char base[64];
     matrix bias = p->bias; /* the same memory as the variant will get */
     bool placed = !cublas_upload(s, &bias, NULL) && (!cublas_is_f8(t->left) || !put_scale(s));
-    for (int fast = 0; fast <= cublas_is_f8(t->left); fast++) {
+    for (lt_form form = 0; form < LT_FORMS; form++) {
         cublasStatus_t status = CUBLAS_STATUS_ALLOC_FAILED;
-        lt_plan *plan =
-            placed ? cublas_lt_plan(s->job->problem, p, t, (lt_memory){bias.data, s->scale}, fast, &status) : NULL;
+        if (!has_form(p, t, form))
+            continue;
+        if (form == LT_BLOCKS)
+            placed &= !put_blocks(s, p);
+        lt_memory memory = {bias.data, s->scale, s->blocks};
+        lt_plan *plan = placed ? cublas_lt_plan(s->job->problem, p, t, memory, form, &status) : NULL;
         if (plan) {
             keep(s, plan);
             status = ask(s, plan);
         }
         if (plan && s->job->setting->engines < 0 && cublas_lt_walk(s->lt, plan, t, s->cuda.workspace_limit))
             status = CUBLAS_STATUS_SUCCESS;
-        snprintf(base, sizeof base, "%s%s%s", w->name, fast ? "+fast" : "", p->folded ? "+folded" : "");
+        snprintf(base, sizeof base, "%s%s%s", w->name, SUFFIX[form], p->folded ? "+folded" : "");
         if (status == CUBLAS_STATUS_SUCCESS)
             offer_all(w, s, plan, base, p, t, layout, math, list);
         else
-            cublas_offer(w, s, p, t, layout, math, base, !fast, list)->refused = status;
+            cublas_offer(w, s, p, t, layout, math, base, form == LT_PLAIN, list)->refused = status;
     }
 }
 

@@ -101,11 +101,15 @@ static int check_plan(const char *text, const lt_plan *plan, const product *p, c
 }
 
 /* Numbers of 8-bit floats are scaled, and nothing else is; what is added to a result of f8 is bf16. */
-static int check_scales(const char *text, const lt_plan *plan, const types *t, int64_t scale)
+static int check_scales(const char *text, const lt_plan *plan, const types *t, int64_t scale, int64_t blocks)
 {
     bool f8 = t->result == CUDA_R_8F_E4M3 || t->result == CUDA_R_8F_E5M2;
-    int64_t in = cublas_is_f8(t->left) ? scale : 0;
+    bool by_blocks = plan->form == LT_BLOCKS;
+    int64_t in = by_blocks ? blocks : cublas_is_f8(t->left) ? scale : 0;
+    int64_t mode = by_blocks ? CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0 : CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F;
     int bad = differs(text, "scale of a", desc_value(plan->desc, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, 8), in);
+    bad += differs(text, "mode of a", desc_value(plan->desc, CUBLASLT_MATMUL_DESC_A_SCALE_MODE, 4), mode);
+    bad += differs(text, "mode of b", desc_value(plan->desc, CUBLASLT_MATMUL_DESC_B_SCALE_MODE, 4), mode);
     bad += differs(text, "scale of b", desc_value(plan->desc, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, 8), in);
     bad += differs(text, "scale of the result", desc_value(plan->desc, CUBLASLT_MATMUL_DESC_D_SCALE_POINTER, 8),
                    f8 ? scale : 0);
@@ -117,7 +121,7 @@ static int check_scales(const char *text, const lt_plan *plan, const types *t, i
 
 static int check_problem(const char *text, bool packed, int *n)
 {
-    static const int64_t BIAS = 0x1000, SCALE = 0x2000; /* nobody looks behind them */
+    static const int64_t BIAS = 0x1000, SCALE = 0x2000, BLOCKS = 0x3000; /* nobody looks behind them */
     bz_problem problem;
     bz_operand operand[BZ_PROBLEM_OPERANDS];
     bz_error err = {0};
@@ -135,22 +139,23 @@ static int check_problem(const char *text, bool packed, int *n)
         return !refused;
     }
     expected e = read_text(&problem, &operand[operands - 1], packed);
-    for (const types *t = NULL; (t = cublas_types(&problem, "default", t));) {
-        cublasStatus_t status;
-        bool fast = cublas_is_f8(t->left);
-        lt_plan *plan =
-            cublas_lt_plan(&problem, &p, t, (lt_memory){(const void *)BIAS, (const void *)SCALE}, fast, &status);
-        if (!plan) {
-            printf("%s: %s\n", text, cublasGetStatusString(status));
-            bad++;
-            continue;
+    for (const types *t = NULL; (t = cublas_types(&problem, "default", t));)
+        for (lt_form form = LT_PLAIN; form < (cublas_is_f8(t->left) ? LT_FORMS : LT_FAST); form++) {
+            cublasStatus_t status;
+            lt_memory memory = {(const void *)BIAS, (const void *)SCALE, (const void *)BLOCKS};
+            lt_plan *plan = cublas_lt_plan(&problem, &p, t, memory, form, &status);
+            if (!plan) {
+                printf("%s: %s\n", text, cublasGetStatusString(status));
+                bad++;
+                continue;
+            }
+            bad += check_plan(text, plan, &p, t, &e, (const void *)BIAS, &problem);
+            bad += check_scales(text, plan, t, SCALE, BLOCKS);
+            bad +=
+                differs(text, "fast sums", desc_value(plan->desc, CUBLASLT_MATMUL_DESC_FAST_ACCUM, 1), form == LT_FAST);
+            cublas_lt_free(plan);
+            ++*n;
         }
-        bad += check_plan(text, plan, &p, t, &e, (const void *)BIAS, &problem);
-        bad += check_scales(text, plan, t, SCALE);
-        bad += differs(text, "fast sums", desc_value(plan->desc, CUBLASLT_MATMUL_DESC_FAST_ACCUM, 1), fast);
-        cublas_lt_free(plan);
-        ++*n;
-    }
     cublas_product_free(&p);
     return bad;
 }

@@ -5,6 +5,7 @@
 #include "tests/standin/product.h"
 #include "tests/standin/record.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@ typedef struct desc {
     cublasLtEpilogue_t epilogue;
     const void *bias;
     const void *by[3]; /* of a, b and the result: a number in f32 */
+    int mode[2];       /* or in another way, of a and b */
 } desc;
 
 typedef struct layout {
@@ -109,6 +111,12 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t d, cublasLtMa
         standin_record("    %s scale_%c=%s", standin_name(d), "abd"[i], standin_name(pointer));
         break;
     }
+    case CUBLASLT_MATMUL_DESC_A_SCALE_MODE:
+    case CUBLASLT_MATMUL_DESC_B_SCALE_MODE:
+        own->mode[a == CUBLASLT_MATMUL_DESC_B_SCALE_MODE] = number;
+        standin_record("    %s scale_mode_%c=%d", standin_name(d), a == CUBLASLT_MATMUL_DESC_B_SCALE_MODE ? 'b' : 'a',
+                       number);
+        break;
     case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
         own->bias = pointer;
         standin_record("    %s bias=%s", standin_name(d), standin_name(pointer));
@@ -306,8 +314,13 @@ static bool is_f8(cudaDataType_t type)
     return type == CUDA_R_8F_E4M3 || type == CUDA_R_8F_E5M2;
 }
 
-static double scale_of(const desc *d, int i)
+/* Of blocks the last one's, which there has to be room for: all are alike. */
+static double scale_of(const desc *d, int i, int64_t width, int64_t depth)
 {
+    if (i < 2 && d->mode[i] == CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0) {
+        int64_t last = (width + 127) / 128 * 128 * ((depth + 127) / 128) * 4 - 1;
+        return ldexp(1, ((const uint8_t *)d->by[i])[last] - 127);
+    }
     return d->by[i] ? standin_get(d->by[i], CUDA_R_32F, 0) : 1;
 }
 
@@ -339,9 +352,11 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t d, const 
     for (int i = 0; i < 3; i++)
         if (own->by[i] && !is_f8(i < 2 ? la->type : ly->type))
             return CUBLAS_STATUS_INVALID_VALUE;
-    e.alpha *= scale_of(own, 0) * scale_of(own, 1);
-    e.scale = scale_of(own, 2);
     int64_t depth = own->turn_a ? la->rows : la->columns;
+    if ((own->mode[0] || own->mode[1]) && (!own->turn_a || own->turn_b)) /* blocks lie along the depth */
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    e.alpha *= scale_of(own, 0, ly->rows, depth) * scale_of(own, 1, ly->columns, depth);
+    e.scale = scale_of(own, 2, 0, 0);
     if (depth != (own->turn_b ? lb->columns : lb->rows) || (own->turn_a ? la->columns : la->rows) != ly->rows ||
         (own->turn_b ? lb->rows : lb->columns) != ly->columns)
         return CUBLAS_STATUS_INVALID_VALUE;
