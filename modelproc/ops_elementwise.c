@@ -370,11 +370,16 @@ static const struct {
     const char *op, *name;
     double otherwise;
 } ACTIVATION[] = {
-    {"LeakyRelu", "alpha", 0.01}, {"Elu", "alpha", 1},
-    {"Celu", "alpha", 1},         {"Selu", "alpha", 1.67326},
-    {"Selu", "gamma", 1.0507},    {"HardSigmoid", "alpha", 0.2},
-    {"HardSigmoid", "beta", 0.5}, {"ThresholdedRelu", "alpha", 1},
-    {"Shrink", "lambd", 0.5},     {"Shrink", "bias", 0},
+    {"LeakyRelu", "alpha", 0.01},
+    {"Elu", "alpha", 1},
+    {"Celu", "alpha", 1},
+    {"Selu", "alpha", 1.67326319217681884765625},
+    {"Selu", "gamma", 1.05070102214813232421875},
+    {"HardSigmoid", "alpha", 0.2},
+    {"HardSigmoid", "beta", 0.5},
+    {"ThresholdedRelu", "alpha", 1},
+    {"Shrink", "lambd", 0.5},
+    {"Shrink", "bias", 0},
     {"Swish", "alpha", 1},
 };
 

@@ -222,7 +222,7 @@ static int shape_scatter(call *c)
     int axis;
     need(c, 1, -1);
     same_dtype(c, x, need(c, 2, -1));
-    if (bz_node_attr(c->node, "axis")) {
+    if (strcmp(c->node->op, "ScatterND") != 0) {
         if (fix_axis(c, attr_int(c, "axis", 0), x->rank, &axis))
             return -1;
         param_int(c, "axis", axis);
