@@ -36,7 +36,7 @@ static const bz_option OPTIONS[] = {
     BZ_COUNT("in-sequence", bound_job, in_sequence, "N",
              "beside the sum, show what the model takes by sequences of at most N layers, which 'benanza bricks "
              "--replay' measured"),
-    BZ_VALUE("time-limit", bound_job, time_limit, "S", "measure each variant for S seconds (0.1)"),
+    BZ_VALUE("time-limit", bound_job, time_limit, "S", "measure each variant for at most S seconds (0.1)"),
     PLANNING_WAIT_OPTION(bound_job, wait),
     PLANNING_REMEASURE_OPTION(bound_job, remeasure),
     PLANNING_OPTIONS(bound_job, p),

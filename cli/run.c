@@ -14,7 +14,7 @@ typedef struct run_job {
 
 static const bz_option OPTIONS[] = {
     BZ_VALUE("filter", run_job, bench.filter, "TEXT", "run only problems with TEXT in their text"),
-    BZ_VALUE("time-limit", run_job, bench.time_limit, "S", "measure each variant for S seconds (0.1)"),
+    BZ_VALUE("time-limit", run_job, bench.time_limit, "S", "measure each variant for at most S seconds (0.1)"),
     PLANNING_WAIT_OPTION(run_job, bench.wait),
     PLANNING_REMEASURE_OPTION(run_job, remeasure),
     BZ_CHOICE(

@@ -67,7 +67,6 @@ static bz_run_options filled_in(const bz_run_options *given)
 {
     bz_run_options o = *given;
     o.setting.threads = o.setting.threads > 0 ? o.setting.threads : 1;
-    o.sample_time = o.sample_time > 0 ? o.sample_time : 0.002;
     o.time_limit = o.time_limit > 0 ? o.time_limit : 0.1;
     o.precision = o.precision > 0 ? o.precision : 0.005;
     o.hang_limit = o.hang_limit > 0 ? o.hang_limit : 60;

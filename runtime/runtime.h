@@ -168,7 +168,7 @@ typedef struct bz_known {
 
 typedef struct bz_run_options {
     bz_run_setting setting;
-    double sample_time;           /* seconds per sample; Google Benchmark finds the iterations for it. 0: 2 ms */
+    double sample_time;           /* seconds per sample; Google Benchmark finds the iterations for it. 0: 1 ms, on a device 2 */
     double time_limit;            /* seconds of measuring per variant. 0: 0.1 */
     double precision;             /* wanted uncertainty of the median. 0: 0.005 */
     double hang_limit;            /* seconds that one step of a variant may take before it counts as hanging. 0: 60 */

@@ -123,6 +123,8 @@ static int take_sample(runner *r)
     bz_trial *t = r->trial;
     bz_trial_blame(t, r->variant, "measuring");
     double start = bz_now(), sample_time = t->task->options->sample_time;
+    if (!(sample_time > 0))
+        sample_time = r->variant->backend->device ? DEVICE_SAMPLE_TIME : SAMPLE_TIME;
     long interruptions = count_interruptions();
     r->probe[r->n] = r->variant->backend->device ? NAN : bz_clock_probe();
     double seconds = bz_gbench_sample(run_calls, r, sample_time, &r->iterations);
@@ -331,6 +333,8 @@ static bool is_settled(const runner *r)
         return true;
     if (r->n < FEWEST_SAMPLES)
         return r->spent > 4 * o->time_limit && r->n >= 3;
+    if (r->n >= ENOUGH_SAMPLES && !r->variant->backend->device && r->spent > o->time_limit / 3)
+        return true;
     bz_stats s = stats_of(r);
     return r->spent > o->time_limit || bz_stats_uncertainty(&s) <= o->precision;
 }

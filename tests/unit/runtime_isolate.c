@@ -111,7 +111,9 @@ static int fake_measure(bz_variant *v, int64_t n, int first_copy, double *second
     (void)first_copy;
     if (fake_execute(v, 0))
         return -1;
-    bool longer = !strcmp(v->algorithm, "noisy") && samples++ % 2;
+    if (!strcmp(v->algorithm, "noisy, short"))
+        usleep(5000);
+    bool longer = !strncmp(v->algorithm, "noisy", 5) && samples++ % 2;
     *seconds = (double)n * (!strncmp(v->algorithm, "slow", 4) ? 3e-4 : longer ? 1.5e-4 : 1e-4);
     return 0;
 }
@@ -321,6 +323,8 @@ static void test_noise_flag(void **unused)
     assert_int_equal(k.record[0].status, BZ_STATUS_OK);
     assert_true(k.record[0].noisy);
     assert_true(k.record[0].stats.n >= 6);
+    k = run_one("noisy, short", (bz_run_options){.time_limit = 0.3}); /* 20 samples in a third of the time are enough */
+    assert_in_range(k.record[0].stats.n, 6, 22);
     k = run_one("good", (bz_run_options){0});
     assert_false(k.record[0].noisy);
     assert_int_equal(k.record[0].stats.n, 6); /* the first six agree: settled */
