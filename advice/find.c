@@ -300,16 +300,20 @@ static advice_finding find_calls(advice_making *m, const char *words)
     return find_names(m, BZ_EVENT_CALL, words);
 }
 
-/* step: of the waterfall, that becomes smaller; BZ_RUNGS: that of a cause, or none. */
+/* step: of the waterfall, that becomes smaller; BZ_RUNGS: that of a cause, or none. by_records: it compares the recording with
+ * records, which tell nothing of a program that ran on another machine or did other work. */
 static const struct {
     const char *what;
     bz_rung_kind step;
+    bool by_records;
     advice_finding (*find)(advice_making *m, const char *words);
-} FINDERS[] = {{"cause", BZ_RUNGS, find_causes},        {"kernels", BZ_RUNG_EXTRA, find_kernels},
-               {"calls", BZ_RUNG_EXTRA, find_calls},    {"algorithms", BZ_RUNG_ALGORITHMS, find_algorithms},
-               {"fusion", BZ_RUNG_FUSION, find_fusion}, {"elsewhere", BZ_RUNG_SLOWER, find_elsewhere},
-               {"way", BZ_RUNG_PRECISION, find_way},    {"parallel", BZ_RUNG_PARALLEL, find_parallel},
-               {"idle", BZ_RUNG_BETWEEN, find_idle},    {"channels", BZ_RUNGS, find_channels}};
+} FINDERS[] = {
+    {"cause", BZ_RUNGS, false, find_causes},       {"kernels", BZ_RUNG_EXTRA, false, find_kernels},
+    {"calls", BZ_RUNG_EXTRA, false, find_calls},   {"algorithms", BZ_RUNG_ALGORITHMS, true, find_algorithms},
+    {"fusion", BZ_RUNG_FUSION, true, find_fusion}, {"elsewhere", BZ_RUNG_SLOWER, true, find_elsewhere},
+    {"way", BZ_RUNG_PRECISION, true, find_way},    {"parallel", BZ_RUNG_PARALLEL, true, find_parallel},
+    {"idle", BZ_RUNG_BETWEEN, false, find_idle},   {"channels", BZ_RUNGS, false, find_channels},
+};
 
 advice_finding advice_find(advice_making *m, const advice_rule *rule)
 {
@@ -323,7 +327,7 @@ advice_finding advice_find(advice_making *m, const advice_rule *rule)
         line += strspn(line, " ");
         bz_buf_clear(&m->evidence);
         for (size_t i = 0; i < sizeof FINDERS / sizeof *FINDERS; i++)
-            if (!strcmp(FINDERS[i].what, what)) {
+            if (!strcmp(FINDERS[i].what, what) && (!FINDERS[i].by_records || bz_ladder_compares(m->l))) {
                 f = FINDERS[i].find(m, line);
                 if (f.holds)
                     advice_mark(m, FINDERS[i].step);

@@ -25,7 +25,9 @@ advice_simulation *advice_simulation_make(const bz_analysis *analysis, const bz_
     s->model =
         (bz_whatif_model){&analysis->bound, ladder->alignment, ladder->regret, analysis->picks, analysis->n_picks};
     s->whatif.records = records;
-    s->whatif.model = bz_bound_goal(&analysis->bound).enough ? &s->model : NULL; /* else too little has a price */
+    s->whatif.model = bz_bound_goal(&analysis->bound).enough && bz_ladder_compares(ladder)
+                          ? &s->model
+                          : NULL; /* else too little has a price, or one of another machine */
     return s;
 }
 

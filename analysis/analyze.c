@@ -41,7 +41,8 @@ static int make_picks(analyze_work *w, const analyze_place *at, bz_error *err)
     if (!item->n_ladders || w->rebuilt || bz_plan_device(&w->request->options))
         return 0;
     for (int k = 0; k < item->n_ladders; k++)
-        asked[item->ladder[k].regret->training] = true;
+        if (item->ladder[k].regret)
+            asked[item->ladder[k].regret->training] = true;
     for (int i = 0; i < 4; i++)
         if ((asked[i / 2] || (i / 2 && !TYPES[i % 2])) &&
             bz_picks_make(&item->bound, TYPES[i % 2], i / 2, w->request->db, w->system, w->arena,
@@ -73,6 +74,8 @@ static int make_ladder(analyze_work *w, const analyze_place *at, bz_error *err)
 
 static int make_algorithms(analyze_work *w, const analyze_place *at, bz_error *err)
 {
+    if (at->ladder->ran_on) /* what other machines' records say is the best was not at hand there */
+        return 0;
     bz_regret *regret = BZ_NEW(w->arena, bz_regret, 1);
     at->ladder->regret = regret;
     return bz_regret_make(at->trace, w->request->db, w->system, &w->request->setting, w->arena, regret, err);
@@ -97,7 +100,7 @@ static int make_timeline(analyze_work *w, const analyze_place *at, bz_error *err
 /* Records say something of a recording where it is of their system; without a system there are none. */
 static int make_whatif(analyze_work *w, const analyze_place *at, bz_error *err)
 {
-    bz_whatif_records *records = w->system ? BZ_NEW(w->arena, bz_whatif_records, 1) : NULL;
+    bz_whatif_records *records = w->system && !at->ladder->ran_on ? BZ_NEW(w->arena, bz_whatif_records, 1) : NULL;
     (void)err;
     if (records)
         *records = (bz_whatif_records){w->request->db, w->system, w->request->setting,
@@ -109,6 +112,8 @@ static int make_whatif(analyze_work *w, const analyze_place *at, bz_error *err)
 static int make_used(analyze_work *w, const analyze_place *at, bz_error *err)
 {
     (void)err;
+    if (at->ladder->ran_on) /* which units a machine has is not what another one's bound knows */
+        return 0;
     bz_units *units = BZ_NEW(w->arena, bz_units, 1);
     bz_units_look(&at->item->bound, at->trace, at->ladder->alignment, at->item->units, w->arena, units);
     at->ladder->units = units;
@@ -121,7 +126,7 @@ static int make_waterfall(analyze_work *w, const analyze_place *at, bz_error *er
     bz_waterfall *waterfall = BZ_NEW(w->arena, bz_waterfall, 1);
     bz_waterfall_make(&at->item->bound, at->ladder, at->item->units, waterfall);
     at->ladder->waterfall = waterfall;
-    if (at->ladder->alignment && !at->ladder->foreign) {
+    if (at->ladder->alignment && bz_ladder_compares(at->ladder)) {
         const bz_whatif_model model = {.bound = &at->item->bound, .alignment = at->ladder->alignment};
         bz_whatif_ladder(at->trace, &model, &at->ladder->with_framework, &at->ladder->without);
     }
@@ -137,7 +142,8 @@ static int make_advice(analyze_work *w, const analyze_place *at, bz_error *err)
                                        .setting = r ? r->setting : (bz_setting){0},
                                        .name = w->system ? bz_arena_printf(w->arena, "records of %s", w->system->name)
                                                          : ""};
-    bz_advice_make(at->item, at->ladder, at->trace, records.db && w->system ? &records : NULL, w->arena);
+    bz_advice_make(at->item, at->ladder, at->trace, records.db && w->system && !at->ladder->ran_on ? &records : NULL,
+                   w->arena);
     return 0;
 }
 

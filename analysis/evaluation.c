@@ -126,7 +126,7 @@ static void fill_row(bz_evaluation_row *row, const bz_analysis *a)
          i++) /* greatest gain first; layouts and what needs scales are no such way */
         if (!units->way[i].layout && !units->way[i].calibrated && isnan(row->ratio[BZ_RATIO_UNITS]))
             row->ratio[BZ_RATIO_UNITS] = ratio(goal.sequential, goal.sequential - fmax(units->way[i].gain, 0));
-    if (!l || l->defect || l->foreign) /* a bound above what was measured is none, nor one of other work */
+    if (!l || l->defect || !bz_ladder_compares(l)) /* a bound above what was measured is none, nor one of other work */
         return;
     row->ratio[BZ_RATIO_MEASURED] = ratio(row->measured, goal.sequential);
     if (l->regret && l->regret->known > 0)

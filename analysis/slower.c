@@ -130,7 +130,7 @@ int analyze_slower(analyze_work *w, const analyze_place *at, bz_error *err)
     slower_making m = {&at->item->bound, at->ladder, w->arena};
     const bz_alignment *a = at->ladder->alignment;
     (void)err;
-    if (!a->timeline || !(at->ladder->latency > 0) || at->ladder->foreign)
+    if (!a->timeline || !(at->ladder->latency > 0) || !bz_ladder_compares(at->ladder))
         return 0;
     group *list = BZ_NEW(w->arena, group, a->n);
     int n = find_groups(&m, list), shown = 0;

@@ -312,6 +312,12 @@ typedef struct bz_ladder {
     int n_warnings;
 } bz_ladder;
 
+/* Whether the recording and the bound are of the same work on the same machine. Prices, gains and losses by the bound's records are
+ * told of such a recording alone. */
+bool bz_ladder_compares(const bz_ladder *l);
+/* Whether there is a speed-up: they compare, enough is priced, and the bound is not above what was measured. */
+bool bz_ladder_holds(const bz_ladder *l);
+
 /* `trace` is finished. */
 void bz_ladder_make(const bz_bound *bound, const bz_trace *trace, const char *profile, bz_arena *arena, bz_ladder *out);
 

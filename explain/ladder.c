@@ -89,11 +89,20 @@ static void measure(making *m)
     m->l->idle = m->l->latency - m->l->busy;
 }
 
-/* A sum that lacks too much, that is above what was measured, or that is of other work makes no rung and no speed-up. */
+bool bz_ladder_compares(const bz_ladder *l)
+{
+    return !l->foreign && !l->ran_on;
+}
+
+bool bz_ladder_holds(const bz_ladder *l)
+{
+    return l->goal.enough && !l->defect && bz_ladder_compares(l);
+}
+
 static void climb(bz_ladder *l)
 {
     double bound = l->goal.sequential;
-    bool holds = l->goal.enough && !l->defect && !l->foreign;
+    bool holds = bz_ladder_holds(l);
     l->excess = holds ? l->busy - bound : NAN;
     l->overlap = holds ? bound - l->goal.parallel : NAN;
     l->ratio = holds ? bound / l->latency : NAN;
@@ -141,16 +150,24 @@ static void check_machine(making *m, const char *ran, size_t n)
     if (!n || !*name || (strlen(name) >= n && !strncmp(name, ran, n)))
         return;
     m->l->ran_on = bz_arena_strn(m->arena, ran, n);
-    warn(m, bz_arena_printf(m->arena, "ran on %s, the bound is for %s: --system names another", m->l->ran_on, name));
+    warn(m, bz_arena_printf(m->arena,
+                            "ran on %s, the bound is for %s, so that no speed-up and no gain by records is told; "
+                            "--system names another",
+                            m->l->ran_on, name));
 }
 
 static void check_system(making *m)
 {
     const char *gpu = bz_trace_told(m->trace, "gpu"), *threads = bz_trace_told(m->trace, "threads");
     const bz_system_facts *facts = m->bound->facts;
-    if (*facts->text && facts->gpu != m->l->on_device && (m->l->on_device || has_calls(m->trace, false)))
-        warn(m, facts->gpu ? "ran on a processor, the bound is for a GPU: --system names another"
-                           : "ran on a GPU, the bound is for a processor: --system names another");
+    if (*facts->text && facts->gpu != m->l->on_device && (m->l->on_device || has_calls(m->trace, false))) {
+        m->l->ran_on = facts->gpu ? "a processor" : "a GPU";
+        warn(m, facts->gpu
+                    ? "ran on a processor, the bound is for a GPU, so that no speed-up and no gain by records is told; "
+                      "--system names another"
+                    : "ran on a GPU, the bound is for a processor, so that no speed-up and no gain by records is told; "
+                      "--system names another");
+    }
     const char *cpu = bz_trace_told(m->trace, "cpu"); /* "AMD EPYC, 2 threads" */
     if (facts->gpu && gpu)
         check_machine(m, gpu, strlen(gpu));

@@ -88,7 +88,7 @@ void bz_waterfall_make(const bz_bound *b, const bz_ladder *l, const bz_units *un
     double core[LAST];
     above a = split(b, l);
     int all = 0;
-    bool enough = bz_bound_goal(b).enough && !l->foreign;
+    bool enough = bz_bound_goal(b).enough && bz_ladder_compares(l);
     *out = (bz_waterfall){.from = l->latency, .to = enough ? b->sequential : NAN};
     find_cores(b, units, core);
     double framework = a.between + a.extra, algorithms = a.algorithms + a.slower;

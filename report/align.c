@@ -167,7 +167,8 @@ void report_align_text(const bz_bound *b, const bz_ladder *l, bz_buf *out)
     }
     put_causes(l, a, out);
     put_deviations(b, a, out);
-    put_faster(b, a, out);
+    if (bz_ladder_compares(l))
+        put_faster(b, a, out);
 }
 
 /* ---- JSON ----------------------------------------------------------------------------------- */

@@ -66,8 +66,8 @@ static void put_profile(const bz_bound *b, const bz_ladder *l, bz_buf *out)
         else
             put_unknown(b, goal, out);
     } else if (l->foreign) {
-        bz_buf_printf(out,
-                      ": one iteration took %s, but it does not fit the model: ", bz_units_time(latency, l->latency));
+        bz_buf_printf(out, ": one iteration took %s, but it does not fit the model: it ",
+                      bz_units_time(latency, l->latency));
         bz_buf_clean(out, l->foreign);
     } else if (l->defect) {
         bz_buf_printf(out,

@@ -12,7 +12,7 @@ static void put_waterfall(const bz_ladder *l, bz_buf *out)
     const bz_waterfall *w = l->waterfall;
     bz_arena arena = {0};
     bz_unit_text from, to;
-    if (!w || !isfinite(w->from) || !w->n || l->defect || l->foreign)
+    if (!w || !isfinite(w->from) || !w->n || !bz_ladder_holds(l))
         return;
     bz_buf_putc(out, '\n');
     bz_buf_clean(out, l->profile);

@@ -52,7 +52,7 @@ const short = (s, n) => (s.length > n ? s.slice(0, n - 1) + "…" : s);
 
 /* Without a waterfall, the three numbers of the ladder: they add up to the latency, too. Nothing where there is no bound. */
 function steps(a, l) {
-  if (!a.goal.enough || l.defect || l.foreign || !known(l.latency)) return null;
+  if (!a.goal.enough || l.defect || l.foreign || l.ran_on || !known(l.latency)) return null;
   if (l.waterfall && l.waterfall.steps.length) return { from: l.waterfall.from, to: l.waterfall.to, name: "bound", list: l.waterfall.steps };
   if (known(l.excess)) return { from: l.latency, to: a.goal.parallel, name: "parallel bound", list: [{ name: l.device ? "device idle" : "outside of library calls", seconds: l.idle }, { name: "more work than the bound", seconds: l.excess }, { name: "one after the other", seconds: l.overlap }] };
   return { from: l.latency, to: a.goal.sequential, name: a.goal.bound + " bound", list: [{ name: "all that is above the bound", seconds: l.latency - a.goal.sequential }] };

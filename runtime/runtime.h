@@ -168,11 +168,11 @@ typedef struct bz_known {
 
 typedef struct bz_run_options {
     bz_run_setting setting;
-    double sample_time;           /* seconds per sample; Google Benchmark finds the iterations for it. 0: 1 ms, on a device 2 */
-    double time_limit;            /* seconds of measuring per variant. 0: 0.1 */
-    double precision;             /* wanted uncertainty of the median. 0: 0.005 */
-    double hang_limit;            /* seconds that one step of a variant may take before it counts as hanging. 0: 60 */
-    double memory_limit;          /* bytes that the child may have. 0: nine tenths of what is free */
+    double sample_time;  /* seconds per sample; Google Benchmark finds the iterations for it. 0: 1 ms, on a device 2 */
+    double time_limit;   /* seconds of measuring per variant. 0: 0.1 */
+    double precision;    /* wanted uncertainty of the median. 0: 0.005 */
+    double hang_limit;   /* seconds that one step of a variant may take before it counts as hanging. 0: 60 */
+    double memory_limit; /* bytes that the child may have. 0: nine tenths of what is free */
     const struct bz_rate *launch; /* [n_launch]: what an empty call costs by backend, to be put into the records */
     int n_launch;
     bool trace;            /* besides, which kernels each variant runs */
