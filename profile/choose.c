@@ -63,8 +63,9 @@ static frame frame_of(const bz_work *w, const bz_cut *coarse, const bz_cut *fine
             f.special |= (w->does[i] & (BZ_DOES_LOOK_UP | BZ_DOES_OPTIMIZE)) != 0;
         }
     f.pass = is_pass(w, rest, f.n, fine);
-    /* or one of its pieces is: not more than one for each coarser piece are not like the others */
+    /* or few of its pieces are: not more than one for each coarser piece are not like the others */
     bool one_each = fine->n - fine->alike <= coarse->n + 1;
+    uint32_t passes = 0;
     for (uint32_t i = 0; i + 1 < fine->n && !f.pass && one_each; i++)
         if (fine->first[i] >= a && fine->first[i] < b) {
             uint32_t n = fine->first[i + 1] - fine->first[i];
@@ -72,15 +73,26 @@ static frame frame_of(const bz_work *w, const bz_cut *coarse, const bz_cut *fine
                 continue;
             for (uint32_t k = 0; k < n; k++)
                 rest[k] = fine->first[i] + k;
-            f.pass = is_pass(w, rest, n, fine);
+            passes += is_pass(w, rest, n, fine);
         }
+    f.pass |= passes && 2 * passes < f.pieces;
     free(rest);
     free(left);
     return f;
 }
 
+static bool typical_does(const bz_work *w, const bz_cut *c, int bits)
+{
+    const uint8_t *does = w->does + c->first[c->typical];
+    uint32_t i = 0;
+    while (i < c->length && !(does[i] & bits))
+        i++;
+    return i < c->length;
+}
+
 /* Does the coarser level do something once for several pieces of the finer one that is no noise? Layers have an embedding
- * before and a head behind them; a metric of two kernels behind a hundred steps is nothing. */
+ * before and a head behind them; a metric of two kernels behind a hundred steps is nothing, and kernels of other sizes behind pieces that
+ * have embeddings of their own are nothing either. */
 static bool frames(const bz_work *w, const bz_cut *coarse, const bz_cut *fine)
 {
     size_t behind = w->n - coarse->end, rest = behind < coarse->length ? behind : coarse->length; /* cut off */
@@ -89,7 +101,8 @@ static bool frames(const bz_work *w, const bz_cut *coarse, const bz_cut *fine)
     if ((coarse->covered + rest) * 10 < fine->covered * 9 || coarse->alike * 10 < (coarse->n - coarse->warm) * 8)
         return false;
     frame f = frame_of(w, coarse, fine);
-    return f.pieces > 1 && f.n && !f.pass && (f.special || f.n * FRAME_OF_LAYERS >= fine->length);
+    bool layers = !typical_does(w, fine, BZ_DOES_LOOK_UP);
+    return f.pieces > 1 && f.n && !f.pass && (f.special || (layers && f.n * FRAME_OF_LAYERS >= fine->length));
 }
 
 /* The same of what the host does: layers whose weights are copied when they are needed have inputs, too, but the step has one more. */
@@ -98,12 +111,14 @@ static bool feeds_more(const bz_work *w, const bz_cut *coarse, const bz_cut *fin
     return coarse->inputs_each > frame_of(w, coarse, fine).pieces * fine->inputs_each;
 }
 
-/* Of two cuts at about the same level, into as many pieces or a few more: that which begins earlier has the warm-up or the prompt, too. */
+/* Of two cuts at about the same level, into as many pieces or a few more: that which begins earlier has the warm-up or the prompt, too,
+ * and that which ends later has a last step that is shorter than the one before. */
 static bool fits_better(const bz_cut *more, const bz_cut *few)
 {
     if (more->odd != few->odd)
         return more->odd < few->odd;
-    if (more->alike >= few->alike && more->first[0] < few->first[0])
+    if (more->alike >= few->alike &&
+        (more->first[0] < few->first[0] || (more->first[0] == few->first[0] && more->end > few->end)))
         return true;
     if (more->origin != few->origin)
         return more->origin > few->origin;
@@ -131,17 +146,8 @@ static int finest(const bz_cut *c, int n, size_t share, double cover)
     return best;
 }
 
-static bool typical_does(const bz_work *w, const bz_cut *c, int bits)
-{
-    const uint8_t *does = w->does + c->first[c->typical];
-    uint32_t i = 0;
-    while (i < c->length && !(does[i] & bits))
-        i++;
-    return i < c->length;
-}
-
 /* An input for each prompt, and none for the tokens behind it: steps are those of the tokens, and the prompt is one. Tokens are looked up
- * as prompts are, and nothing is updated behind them; and most pieces are single tokens. */
+ * as prompts are, and nothing is updated behind them; most pieces are single tokens, and those that are not are the same network. */
 static int passes(const bz_work *w, const bz_cut *c, int n, int at)
 {
     int best = -1;
@@ -149,7 +155,8 @@ static int passes(const bz_work *w, const bz_cut *c, int n, int at)
     for (int i = at + 1; i < n && at >= 0 && c[at].optimizes < NEARLY_ALL; i++)
         if ((best < 0 || (4 * c[best].n >= 3 * c[i].n && fits_better(&c[i], &c[best]))) &&
             c[i].covered * 10 >= c[at].covered * 7 && 10 * (uint64_t)c[i].n * c[i].length >= 8 * c[i].covered &&
-            (!looks_up || typical_does(w, &c[i], BZ_DOES_LOOK_UP)) && frame_of(w, &c[at], &c[i]).pass)
+            2 * c[i].odd < c[at].n && (!looks_up || typical_does(w, &c[i], BZ_DOES_LOOK_UP)) &&
+            frame_of(w, &c[at], &c[i]).pass)
             best = i;
     return best < 0 ? at : best;
 }
@@ -224,6 +231,13 @@ static bool is_step(const bz_work *w, const bz_cut *c)
     }
     free(seen);
     return different >= DIFFERENT_IN_A_LAYER;
+}
+
+/* What the host copies before each piece may be the weights of a layer that lie in its memory: nothing comes back, and a single input for
+ * what is surely a step would be none of these. */
+static bool may_be_layers(const bz_work *w, const bz_cut *c)
+{
+    return c->results < 0.5 && c->waits < 0.5 && c->optimizes < 0.5 && (c->inputs_each > 1 || !is_step(w, c));
 }
 
 /* Another level that covers as much, in fewer pieces, else in more, than one that was cut off makes a difference. -1: none. */
@@ -333,7 +347,7 @@ int bz_choose_cut(const bz_work *w, bz_cut **cuts, int *n, bool *sure, int *othe
     int at = turns == 1 ? -1 : by_host(w, *cuts, *n, turns);
     if (at >= 0) {
         *other = around(w, cuts, n, at, arena);
-        *sure = *other < 0;
+        *sure = *other < 0 && !may_be_layers(w, &(*cuts)[at]);
         return at;
     }
     int rests = by_rests(*cuts, *n);

@@ -7,6 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What may mark where a piece begins: the first four are counted. Between the launches of two graphs, or of a graph and a kernel, one
+ * may begin. */
+typedef enum { INPUT, RESULT, WAIT, UPDATE, COUNTED, GRAPH = COUNTED } mark;
+
 typedef struct {
     const bz_work *w;
     int32_t *balance; /* all zero between comparisons */
@@ -16,12 +20,30 @@ typedef struct {
     size_t tolerance; /* one event in so many may differ between pieces */
     bool vary;        /* pieces need not be alike: their marks mean something */
     bool closed;      /* a mark stands at `end`, too */
-    const uint32_t
-        *count[4]; /* [n + 2] inputs, results, waits, runs of the optimizer before each event; NULL: there are none */
+    const uint32_t *count
+        [COUNTED]; /* [n + 2] inputs, results, waits, runs of the optimizer before each event; NULL: there are none */
     bz_cut *cuts;
     int n_cuts;
     bz_arena *arena;
 } search;
+
+/* How much of a kind comes before event i, or in it. */
+static uint32_t count_at(const bz_work *w, mark what, size_t i)
+{
+    const uint8_t *between = w->between;
+    switch (what) {
+    case INPUT:
+        return w->inputs[i];
+    case RESULT:
+        return (between[i] & BZ_BETWEEN_RESULT) != 0;
+    case WAIT:
+        return (between[i] & BZ_BETWEEN_WAIT) != 0;
+    case UPDATE: /* the first of a run */
+        return i < w->n && w->does[i] & BZ_DOES_OPTIMIZE && (!i || !(w->does[i - 1] & BZ_DOES_OPTIMIZE));
+    default:
+        return i + 1 < w->n && !(between[i] & BZ_BETWEEN_NONE) && between[i + 1] & BZ_BETWEEN_NONE;
+    }
+}
 
 /* Events that both pieces have: multisets, since calls on two threads may change places. */
 static size_t common(search *s, const uint32_t *symbol, size_t a, size_t a_n, size_t b, size_t b_n)
@@ -128,12 +150,12 @@ static size_t typical_piece(const search *s, size_t from, size_t to)
 
 /* The share of pieces between which, or in which, something happens. What the host does behind the last event of a piece is
  * counted before the first of the next. */
-static double share_of(const search *s, int what, size_t from, size_t to)
+static double share_of(const search *s, mark what, size_t from, size_t to)
 {
     const uint32_t *count = s->count[what];
     if (!count)
         return 0;
-    size_t n = 0, behind = what == 1 || what == 2;
+    size_t n = 0, behind = what == RESULT || what == WAIT;
     for (size_t i = from; i < to; i++)
         n += count[s->at[i + 1] + behind] > count[s->at[i] + behind];
     return (double)n / (double)(to - from);
@@ -147,6 +169,12 @@ static bool better(const bz_cut *a, const bz_cut *b)
     return a->mismatches != b->mismatches ? a->mismatches < b->mismatches : a->first[0] < b->first[0];
 }
 
+/* Pieces that vary are taken where more of them, or of the recording, are alike. */
+static bool more_alike(const bz_cut *a, const bz_cut *b)
+{
+    return a->alike != b->alike ? a->alike > b->alike : a->covered > b->covered;
+}
+
 /* One cut for each number of pieces: the best. */
 static void keep(search *s, size_t from, size_t to, size_t typical, bz_cut cut)
 {
@@ -155,20 +183,20 @@ static void keep(search *s, size_t from, size_t to, size_t typical, bz_cut cut)
     cut.first = s->at + from;
     while (i < s->n_cuts && s->cuts[i].n != cut.n)
         i++;
-    if (i < s->n_cuts && (s->vary ? cut.alike <= s->cuts[i].alike : !better(&cut, &s->cuts[i])))
+    if (i < s->n_cuts && (s->vary ? !more_alike(&cut, &s->cuts[i]) : !better(&cut, &s->cuts[i])))
         return;
     cut.end = s->at[to];
     cut.typical = (uint32_t)(typical - from);
     cut.length = (uint32_t)length_of(s, typical);
-    cut.inputs = share_of(s, 0, from, to);
-    cut.results = share_of(s, 1, from, to);
-    cut.waits = share_of(s, 2, from, to);
-    cut.optimizes = share_of(s, 3, from, to);
+    cut.inputs = share_of(s, INPUT, from, to);
+    cut.results = share_of(s, RESULT, from, to);
+    cut.waits = share_of(s, WAIT, from, to);
+    cut.optimizes = share_of(s, UPDATE, from, to);
     cut.rests = cut.origin == BZ_CUT_RESTS;
-    if (s->count[2])
-        cut.waits_each = s->count[2][s->at[typical + 1] + 1] - s->count[2][s->at[typical] + 1];
-    if (s->count[0])
-        cut.inputs_each = s->count[0][s->at[typical + 1]] - s->count[0][s->at[typical]];
+    if (s->count[WAIT])
+        cut.waits_each = s->count[WAIT][s->at[typical + 1] + 1] - s->count[WAIT][s->at[typical] + 1];
+    if (s->count[INPUT])
+        cut.inputs_each = s->count[INPUT][s->at[typical + 1]] - s->count[INPUT][s->at[typical]];
     if (i < s->n_cuts) {
         uint32_t *first = s->cuts[i].first; /* as many as before: the same memory */
         cut.first = memcpy(first, cut.first, (cut.n + 1) * sizeof *first);
@@ -180,13 +208,16 @@ static void keep(search *s, size_t from, size_t to, size_t typical, bz_cut cut)
     s->cuts[i] = cut;
 }
 
-/* Is what stands behind the last mark a piece to its end, though it is shorter than the one before? It ends with the same event, and has as
- * many of its name: a step that was cut off ends anywhere. */
+/* Is what stands behind the last mark a piece to its end, though it is shorter than the one before? It is what an earlier one was, or ends
+ * with the same event, and has as many of its name: a step that was cut off ends anywhere. */
 static bool ends_whole(const search *s, size_t last, size_t left)
 {
     const uint32_t *name = s->w->name, *before = name + s->at[s->k - 2], *behind = name + s->at[s->k - 1];
     uint32_t end = before[last - 1];
     size_t balance = left;
+    for (size_t i = 0; i + 2 < s->k; i++)
+        if (length_of(s, i) == left && !memcmp(name + s->at[i], behind, left * sizeof *name))
+            return true;
     if (2 * left < last || behind[left - 1] != end)
         return false;
     for (size_t i = 0; i < last; i++)
@@ -194,6 +225,18 @@ static bool ends_whole(const search *s, size_t last, size_t left)
     for (size_t i = 0; i < left; i++)
         balance -= behind[i] == end;
     return balance == left;
+}
+
+/* Does the recording end with a step? Where a result is fetched between nearly all pieces, one behind the last event ends the last one. */
+static bool ends_answered(const search *s)
+{
+    const uint8_t *between = s->w->between;
+    size_t answered = 0;
+    if (s->end != s->w->n || !(between[s->end] & BZ_BETWEEN_RESULT))
+        return false;
+    for (size_t i = 1; i < s->k; i++)
+        answered += (between[s->at[i]] & BZ_BETWEEN_RESULT) != 0;
+    return 10 * answered >= 9 * (s->k - 1);
 }
 
 /* The marks at hand as a cut, where enough pieces resemble their neighbours. Behind the last mark the piece has no end: it is as
@@ -211,8 +254,9 @@ static void try_cut(search *s, bz_cut_origin origin)
     size_t last = length_of(s, k - 2), left = s->end - s->at[k - 1];
     bool whole = left >= last - last / 10 || ends_whole(s, last, left);
     s->at[k] = (uint32_t)(s->at[k - 1] + (left < last ? left : last));
-    if (s->vary || s->closed) { /* to the end of the recording, if that is the end of a step */
-        whole = s->closed || varied(s, s->at[k - 2], last, s->at[k - 1], left);
+    bool closed = s->closed || ends_answered(s);
+    if (s->vary || closed) { /* to the end of the recording, if that is the end of a step */
+        whole = closed || varied(s, s->at[k - 2], last, s->at[k - 1], left);
         s->at[k] = whole ? (uint32_t)s->end : s->at[k];
     }
     size_t pieces = whole ? k : k - 1, first = pieces, end = 0;
@@ -254,33 +298,24 @@ static void try_cut(search *s, bz_cut_origin origin)
     while (end < pieces && similar(s, end, typical))
         end++;
     if (end == pieces && whole && !s->good[end - 1] && left > last && !s->vary &&
-        !s->closed) /* the last one is as long as most are */
+        !closed) /* the last one is as long as most are */
         s->at[k] = s->at[k - 1] + (uint32_t)(left < length_of(s, typical) ? left : length_of(s, typical));
     keep(s, first, end, typical, cut);
 }
 
 /* ---- marks ---- */
 
-static void cut_where(search *s, bz_cut_origin origin, const uint8_t *flag, int bits)
+static void cut_where(search *s, bz_cut_origin origin, mark what)
 {
     s->k = 0;
     for (size_t i = 0; i < s->w->n; i++)
-        if (flag[i] & bits)
+        if (count_at(s->w, what, i))
             s->at[s->k++] = (uint32_t)i;
     if (s->k && s->at[0] && origin == BZ_CUT_WAITS) { /* nothing waits before the first */
         memmove(s->at + 1, s->at, s->k++ * sizeof *s->at);
         s->at[0] = 0;
     }
     try_cut(s, origin);
-}
-
-static void cut_at_inputs(search *s)
-{
-    s->k = 0;
-    for (size_t i = 0; i < s->w->n; i++)
-        if (s->w->inputs[i])
-            s->at[s->k++] = (uint32_t)i;
-    try_cut(s, BZ_CUT_INPUTS);
 }
 
 /* An iteration of training begins behind the update of the weights; what follows the last one is none. */
@@ -306,17 +341,6 @@ static void cut_behind_updates(search *s)
     try_cut(s, BZ_CUT_WAITS);
     s->closed = false;
     s->end = s->w->n;
-}
-
-/* Between the launches of two graphs, or of a graph and a kernel, an iteration may begin. */
-static void cut_at_graphs(search *s)
-{
-    const uint8_t *b = s->w->between;
-    s->k = 0;
-    for (size_t i = 0; i + 1 < s->w->n; i++)
-        if (!(b[i] & BZ_BETWEEN_NONE) && b[i + 1] & BZ_BETWEEN_NONE)
-            s->at[s->k++] = (uint32_t)i;
-    try_cut(s, BZ_CUT_GRAPHS);
 }
 
 /* A symbol may stand anywhere in an iteration. Where the piece behind the last mark is incomplete, and what is before the first
@@ -448,25 +472,10 @@ static int by_count(const void *a, const void *b)
     return (p->n > q->n) - (p->n < q->n);
 }
 
-/* How much of a kind comes before event i, or in it. */
-static uint32_t count_at(const bz_work *w, int what, size_t i)
-{
-    switch (what) {
-    case 0:
-        return w->inputs[i];
-    case 1:
-        return (w->between[i] & BZ_BETWEEN_RESULT) != 0;
-    case 2:
-        return (w->between[i] & BZ_BETWEEN_WAIT) != 0;
-    default: /* the first of a run */
-        return i < w->n && w->does[i] & BZ_DOES_OPTIMIZE && (!i || !(w->does[i - 1] & BZ_DOES_OPTIMIZE));
-    }
-}
-
 static void count_all(search *s, bz_arena *scratch)
 {
     const bz_work *w = s->w;
-    for (int what = 0; what < 4; what++) {
+    for (mark what = INPUT; what < COUNTED; what++) {
         size_t any = 0;
         while (any <= w->n && !count_at(w, what, any))
             any++;
@@ -480,10 +489,10 @@ static void count_all(search *s, bz_arena *scratch)
 }
 
 /* Does something happen once in each piece? */
-static bool is_even(const search *s, const bz_cut *c, int what, double share)
+static bool is_even(const search *s, const bz_cut *c, mark what, double share)
 {
     const uint32_t *count = s->count[what];
-    size_t behind = what == 1 || what == 2;
+    size_t behind = what == RESULT || what == WAIT;
     if (share < 0.9)
         return false;
     uint64_t all = count[c->end + behind] - count[c->first[0] + behind];
@@ -497,8 +506,8 @@ static bool is_told(const search *s)
 {
     for (int i = 0; i < s->n_cuts; i++) {
         const bz_cut *c = &s->cuts[i];
-        if (c->covered * 10 >= s->w->n * 9 &&
-            (is_even(s, c, 0, c->inputs) || is_even(s, c, 1, c->results) || is_even(s, c, 3, c->optimizes)))
+        if (c->covered * 10 >= s->w->n * 9 && (is_even(s, c, INPUT, c->inputs) || is_even(s, c, RESULT, c->results) ||
+                                               is_even(s, c, UPDATE, c->optimizes)))
             return true;
     }
     return false;
@@ -535,14 +544,16 @@ static void cut_at_lookups(search *s)
     }
 }
 
-/* Marks that mean something cut steps that vary. */
-static void cut_varied(search *s)
+/* Marks that mean something cut steps that vary: inputs alone where a level is told already, which may lack steps. */
+static void cut_varied(search *s, bool told)
 {
     s->vary = true;
-    cut_at_inputs(s);
-    cut_where(s, BZ_CUT_WAITS, s->w->between, BZ_BETWEEN_RESULT);
-    cut_behind_updates(s);
-    cut_at_lookups(s);
+    cut_where(s, BZ_CUT_INPUTS, INPUT);
+    if (!told) {
+        cut_where(s, BZ_CUT_WAITS, RESULT);
+        cut_behind_updates(s);
+        cut_at_lookups(s);
+    }
     s->vary = false;
 }
 
@@ -559,10 +570,10 @@ int bz_find_cuts(const bz_work *w, bz_cut **cuts, bz_arena *arena)
     s.good = BZ_NEW(&scratch, bool, w->n + 2);
     count_all(&s, &scratch);
     for (int again = 0; again < 2 && !s.n_cuts; again++) {
-        cut_at_inputs(&s);
-        cut_at_graphs(&s);
-        cut_where(&s, BZ_CUT_WAITS, w->between, BZ_BETWEEN_RESULT);
-        cut_where(&s, BZ_CUT_WAITS, w->between, BZ_BETWEEN_WAIT);
+        cut_where(&s, BZ_CUT_INPUTS, INPUT);
+        cut_where(&s, BZ_CUT_GRAPHS, GRAPH);
+        cut_where(&s, BZ_CUT_WAITS, RESULT);
+        cut_where(&s, BZ_CUT_WAITS, WAIT);
         cut_behind_updates(&s);
         cut_at_symbols(&s, w->exact, w->n_exact);
         if (w->name != w->exact)
@@ -574,8 +585,7 @@ int bz_find_cuts(const bz_work *w, bz_cut **cuts, bz_arena *arena)
             cut_at_runs(&s, &scratch);
         s.tolerance = EVENTS_PER_DIFFERENCE_AGAIN;
     }
-    if (!is_told(&s))
-        cut_varied(&s);
+    cut_varied(&s, is_told(&s));
     cut_at_rests(&s);
     if (s.n_cuts)
         qsort(s.cuts, (size_t)s.n_cuts, sizeof *s.cuts, by_count);

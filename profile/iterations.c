@@ -327,8 +327,8 @@ static void tell_other(bz_trace *t, const bz_cut *chosen, const bz_cut *other)
         bz_trace_cover(
             t, BZ_NONE, BZ_COVERAGE_NOTE,
             SEVERAL_LEVELS
-            "%u iterations of %u events were taken, which may be equal layers of fewer, even of a single one: nothing "
-            "stands between them. --iterations 1 takes them as one; marks in the program tell it surely",
+            "%u iterations of %u events were taken, which may be equal layers of fewer, even of a single one: no "
+            "result is fetched between them. --iterations 1 takes them as one; marks in the program tell it surely",
             chosen->n, chosen->length);
 }
 

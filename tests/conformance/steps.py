@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""steps.py BENANZA [FIRST COUNT]: are the iterations of programs that never ran found? programs.py and programs_today.py make them
-from seeds. Where two numbers of iterations fit and both are said, that counts as found; where nothing tells, a sure answer is wrong."""
+"""steps.py BENANZA [FIRST COUNT]: are the iterations of programs that never ran found? programs*.py make them from
+seeds. Where two numbers of iterations fit and both are said, that counts as found; where nothing tells, a sure answer is wrong."""
 import collections
 import json
 import os
@@ -10,12 +10,15 @@ import sys
 import tempfile
 from random import Random
 
+import programs_served
 import programs_today
 from programs import CLASSES, Program
 
 benanza = sys.argv[1]
-first, count = (int(a) for a in sys.argv[2:4]) if len(sys.argv) > 3 else (900_000, 6 * len(CLASSES))
-families = ((Program, CLASSES), (programs_today.Today, programs_today.CLASSES))
+first, count = (int(a) for a in sys.argv[2:4]) if len(sys.argv) > 3 else (900_000, 4 * len(CLASSES))
+families = ((Program, CLASSES), (programs_today.Today, programs_today.CLASSES),
+            (programs_served.Served, programs_served.CLASSES))
+only = os.environ.get("CLASS")  # of programs: one alone
 keep = os.environ.get("KEEP")  # a folder for those that are wrong
 work = tempfile.mkdtemp()
 right, tried = collections.Counter(), collections.Counter()
@@ -28,7 +31,9 @@ def is_right(program, found, said):
         return both is not None
     if found["count"] not in wanted:
         other = re.search(r"taken, (\d+) of \d+ may be meant", both or "")
-        return bool(other) and int(other.group(1)) in wanted
+        if not other:  # "may be equal layers of fewer, even of a single one"
+            return both is not None and (1 in wanted or truth.get("open", False))
+        return int(other.group(1)) in wanted
     phases = collections.Counter(e.get("phase") for e in found["each"])
     return "prefill" not in truth or (phases["prefill"] == truth["prefill"] and phases["decode"] == truth["decode"])
 
@@ -57,7 +62,8 @@ def one(make, seed, kind, trace):
 
 for make, kinds in families:
     for seed in range(first, first + count):
-        one(make, seed, kinds[seed % len(kinds)], seed // len(kinds) % 2)
+        if not only or only == kinds[seed % len(kinds)]:
+            one(make, seed, kinds[seed % len(kinds)], seed // len(kinds) % 2)
 
 
 def log(path, iterations, calls, tick):
@@ -143,7 +149,7 @@ def grown():
     return wrong
 
 
-for kind in CLASSES + programs_today.CLASSES:
+for kind in (kind for _, kinds in families for kind in kinds):
     if tried[kind]:
         print(f"{kind:14} {right[kind]:4} of {tried[kind]:4}")
 share = sum(right.values()) / sum(tried.values())
