@@ -178,6 +178,8 @@ static int lower_loss(lowering *l, int arg)
         return lower_no(l, "our loops have no weights of classes");
     if (!labels || shape_in(l, arg == BZ_PROBLEM_SOFTMAX_LOSS ? 0 : 1, p->softmax_loss.x))
         return lower_no(l, SHAPE);
+    int64_t ignore = lower_int(l, "ignore", BZ_NO_CLASS);
+    p->softmax_loss.ignore = ignore >= 0 && ignore < p->softmax_loss.x[1] ? ignore : BZ_NO_CLASS;
     p->dtype_w = labels->dtype;
     return lower_done(l);
 }

@@ -124,7 +124,8 @@ static int batchnorm_shape(call *c)
 static int loss_shape(call *c)
 {
     param_text(c, "reduction", attr_text(c, "reduction", "mean"));
-    NOTE(c, "ignore_index");
+    if (bz_node_attr(c->node, "ignore_index"))
+        param_int(c, "ignore", attr_int(c, "ignore_index", 0));
     return like_shape(c);
 }
 

@@ -66,7 +66,8 @@ static void loss_operands(const bz_problem *p, bz_operand_list *l, int64_t *y)
 
 static int check_loss(const bz_problem *p, bz_error *err)
 {
-    if (bz_extent_rank(p->softmax_loss.x) < 2 || p->softmax_loss.x[1] > 1 << 24)
+    if (bz_extent_rank(p->softmax_loss.x) < 2 || p->softmax_loss.x[1] > BZ_NO_CLASS ||
+        p->softmax_loss.ignore > BZ_NO_CLASS)
         return bz_problem_refuse(p, "x has a batch and not too many classes", err);
     if (p->dtype_w != BZ_I64 && p->dtype_w != BZ_I32)
         return bz_problem_refuse(p, "its labels are i64 or i32: dtype=f32:i64:f32", err);
@@ -97,9 +98,28 @@ static double log_sum(const float *x, int64_t step, int64_t n)
     return most + log(sum);
 }
 
+/* Labels of the class that is ignored count for nothing: neither in a sum nor in what a mean divides by. */
+static bool counts(const bz_problem *p, float label)
+{
+    return (int64_t)label != p->softmax_loss.ignore;
+}
+
+/* What the sum over labels is divided by. */
+static double divisor(const bz_problem *p, const float *label, int64_t n)
+{
+    double by = 0;
+    if (p->softmax_loss.reduction != BZ_LOSS_MEAN)
+        return 1;
+    for (int64_t i = 0; i < n; i++)
+        by += counts(p, label[i]);
+    return by;
+}
+
 static bz_expected loss_of(const bz_reference *r, int64_t label)
 {
     const bz_problem *p = r->problem;
+    if (!counts(p, r->value[1][label]))
+        return (bz_expected){0};
     int64_t step, from = classes_of(p, label, &step);
     double v = log_sum(r->value[0] + from, step, p->softmax_loss.x[1]);
     double x = r->value[0][from + (int64_t)r->value[1][label] * step];
@@ -124,7 +144,7 @@ static bz_expected loss_at(bz_reference *r)
         bz_expected e = loss_of(r, i);
         all.value += e.value, all.magnitude += e.magnitude;
     }
-    double by = p->softmax_loss.reduction == BZ_LOSS_MEAN ? (double)labels : 1;
+    double by = divisor(p, r->value[1], labels);
     return (bz_expected){all.value / by, all.magnitude / by};
 }
 
@@ -151,14 +171,16 @@ static void loss_grad_operands(const bz_problem *p, bz_operand_list *l, int64_t 
     memcpy(y, p->softmax_loss.x, sizeof(bz_extent));
 }
 
-/* (e^x - 1 where it is the label's class) dy / number of labels */
+/* (e^x - 1 where it is the label's class) dy / number of labels that count */
 static bz_expected loss_grad_at(bz_reference *r)
 {
     const bz_problem *p = r->problem;
     int64_t step = bz_extent_count(p->softmax_loss.x + 2), c = r->index / step % p->softmax_loss.x[1];
     int64_t label = r->index / (step * p->softmax_loss.x[1]) * step + r->index % step;
     double dy = r->value[0][p->softmax_loss.reduction == BZ_LOSS_NONE ? label : 0];
-    double by = p->softmax_loss.reduction == BZ_LOSS_MEAN ? (double)r->operand[2].count : 1;
+    if (!counts(p, r->value[2][label]))
+        return (bz_expected){0};
+    double by = divisor(p, r->value[2], r->operand[2].count);
     double e = exp((double)r->value[1][r->index]), one = (int64_t)r->value[2][label] == c;
     return (bz_expected){(e - one) * dy / by, (e + one) * fabs(dy) / by};
 }
@@ -240,11 +262,13 @@ const bz_kind bz_kind_logsoftmax_grad = SOFTMAX_GRAD("logsoftmax_grad");
 
 const bz_kind bz_kind_softmax_loss = {.name = "softmax_loss", .operands = loss_operands, .check = check_loss,
     .flops = loss_flops, .at = loss_at, .cost = loss_cost, .index = loss_index, .member = {
-    BZ_REQUIRED("x", EXTENT, softmax_loss.x), BZ_NAMED("reduction", softmax_loss.reduction, REDUCTIONS, "BZ_LOSS_")}};
+    BZ_REQUIRED("x", EXTENT, softmax_loss.x), BZ_NAMED("reduction", softmax_loss.reduction, REDUCTIONS, "BZ_LOSS_"),
+    BZ_OPTIONAL("ignore", INT, softmax_loss.ignore, BZ_NO_CLASS)}};
 
 const bz_kind bz_kind_softmax_loss_grad = {.name = "softmax_loss_grad", .field = "softmax_loss", .traits = BZ_TRAIT_GRADIENT,
     .operands = loss_grad_operands, .check = check_loss, .each = 4, .at = loss_grad_at, .index = loss_index, .member = {
-    BZ_REQUIRED("x", EXTENT, softmax_loss.x), BZ_NAMED("reduction", softmax_loss.reduction, REDUCTIONS, "BZ_LOSS_")}};
+    BZ_REQUIRED("x", EXTENT, softmax_loss.x), BZ_NAMED("reduction", softmax_loss.reduction, REDUCTIONS, "BZ_LOSS_"),
+    BZ_OPTIONAL("ignore", INT, softmax_loss.ignore, BZ_NO_CLASS)}};
 
 const bz_kind bz_kind_update = {.name = "update", .operands = update_operands, .check = check_update, .flops = update_flops,
     .at = update_at, .member = {

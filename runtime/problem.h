@@ -165,6 +165,7 @@ typedef struct bz_post {
  * alpha and of its square by beta, brought to their size by the number of steps; adamw takes the decay from w itself. */
 typedef enum { BZ_RULE_SGD, BZ_RULE_MOMENTUM, BZ_RULE_ADAM, BZ_RULE_ADAMW } bz_rule;
 typedef enum { BZ_LOSS_MEAN, BZ_LOSS_SUM, BZ_LOSS_NONE } bz_loss_reduction;
+enum { BZ_NO_CLASS = 1 << 24 };                                          /* losses have fewer classes */
 typedef enum { BZ_POOL_MAX, BZ_POOL_AVG, BZ_POOL_AVG_PAD } bz_pool_mode; /* avg_pad counts the padding */
 typedef enum { BZ_RESAMPLE_NEAREST, BZ_RESAMPLE_LINEAR } bz_resample_mode;
 typedef enum { BZ_COORD_HALF_PIXEL, BZ_COORD_ASYMMETRIC, BZ_COORD_ALIGN_CORNERS } bz_coord;
@@ -291,6 +292,7 @@ typedef struct bz_problem {
         struct {
             bz_extent x;
             bz_loss_reduction reduction;
+            int64_t ignore; /* labels of this class count neither in the sum nor in its mean; BZ_NO_CLASS: all do */
         } softmax_loss;
         struct {
             bz_rule rule;

@@ -64,6 +64,8 @@ static bool is_printed(const bz_problem *p, const bz_member *m)
         return BZ_CONST_FIELD(bool, p, m) != (m->usual != 0);
     if (m->form == BZ_FORM_EXTENT)
         return bz_member_given(p, m);
+    if (m->form == BZ_FORM_INT)
+        return *bz_member_numbers(p, m) != (int64_t)m->usual;
     return BZ_CONST_FIELD(float, p, m) != (float)m->usual;
 }
 
@@ -138,7 +140,7 @@ void bz_problem_print_c(const bz_problem *p, int indent, bz_buf *out)
     put_upper(out, "BZ_PROBLEM_", kind->name);
     bz_buf_printf(out, ",\n%*s.%s = {\n", indent, "", kind->field ? kind->field : kind->name);
     for (const bz_member *m = kind->member; m->form; m++) {
-        if (!is_printed(p, m))
+        if (!is_printed(p, m) && m->form != BZ_FORM_INT) /* a number that is not written would be 0 */
             continue;
         bz_buf_printf(out, "%*s.%s = ", indent + 4, "", m->name);
         if (m->form == BZ_FORM_INT) {

@@ -150,6 +150,19 @@ static void test_softmax_of_old(void **state)
     expect(&new, BZ_UNDEFINED, 0, 0, "softmax x=2x3x4x5 axis=2 dtype=f32");
 }
 
+/* Padding is a class that does not count; what is no class (-100, as PyTorch has it) leaves all as they are. */
+static void test_ignored_labels(void **state)
+{
+    bz_type in[] = {TENSOR(2, 4, 10), TENSOR(1, 4)}, out[] = {{.kind = BZ_TYPE_TENSOR, .dtype = BZ_F32, .rank = 0}};
+    bz_param padding[] = {NUMBERS("ignore", 0)}, none[] = {NUMBERS("ignore", -100)};
+    (void)state;
+    in[1].dtype = BZ_I64;
+    bz_layer l = a_layer("crossentropy", in, 2, out, padding, 1);
+    expect(&l, BZ_UNDEFINED, 0, 0, "softmax_loss x=4x10 reduction=mean ignore=0 dtype=f32:i64:f32");
+    l.params = none;
+    expect(&l, BZ_UNDEFINED, 0, 0, "softmax_loss x=4x10 reduction=mean dtype=f32:i64:f32");
+}
+
 static void test_products(void **state)
 {
     (void)state;
@@ -503,14 +516,23 @@ static void test_training(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_conv),           cmocka_unit_test(test_softmax_of_old),
-        cmocka_unit_test(test_products),       cmocka_unit_test(test_narrow_products),
-        cmocka_unit_test(test_fused_products), cmocka_unit_test(test_attention),
-        cmocka_unit_test(test_masks),          cmocka_unit_test(test_even_padding),
-        cmocka_unit_test(test_dropout),        cmocka_unit_test(test_f8),
-        cmocka_unit_test(test_equations),      cmocka_unit_test(test_functions),
-        cmocka_unit_test(test_lengths),        cmocka_unit_test(test_never_zero),
-        cmocka_unit_test(test_hostile_source), cmocka_unit_test(test_training),
+        cmocka_unit_test(test_conv),
+        cmocka_unit_test(test_softmax_of_old),
+        cmocka_unit_test(test_ignored_labels),
+        cmocka_unit_test(test_products),
+        cmocka_unit_test(test_narrow_products),
+        cmocka_unit_test(test_fused_products),
+        cmocka_unit_test(test_attention),
+        cmocka_unit_test(test_masks),
+        cmocka_unit_test(test_even_padding),
+        cmocka_unit_test(test_dropout),
+        cmocka_unit_test(test_f8),
+        cmocka_unit_test(test_equations),
+        cmocka_unit_test(test_functions),
+        cmocka_unit_test(test_lengths),
+        cmocka_unit_test(test_never_zero),
+        cmocka_unit_test(test_hostile_source),
+        cmocka_unit_test(test_training),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,6 +44,10 @@ static const struct {
      "softmax_loss x=2x5x3 reduction=sum dtype=f32:i64:f32", 'l', BZ_ROLE_X},
     {"softmax_loss_grad x=2x5x3 reduction=none dtype=f32:i64:f32",
      "softmax_loss x=2x5x3 reduction=none dtype=f32:i64:f32", 'l', BZ_ROLE_X},
+    {"softmax_loss_grad x=9x3 ignore=0 dtype=f32:i64:f32", "softmax_loss x=9x3 ignore=0 dtype=f32:i64:f32", 'l',
+     BZ_ROLE_X},
+    {"softmax_loss_grad x=2x4x3 reduction=sum ignore=3 dtype=f32:i64:f32",
+     "softmax_loss x=2x4x3 reduction=sum ignore=3 dtype=f32:i64:f32", 'l', BZ_ROLE_X},
     {"scatter_add x=6x3 n=9 axis=0 dtype=f32:i64:f32", "gather x=6x3 n=9 axis=0 dtype=f32:i64:f32", 'x', BZ_ROLE_X},
     {"scatter_add x=2x6x3 n=4 axis=1 dtype=f32:i64:f32", "gather x=2x6x3 n=4 axis=1 dtype=f32:i64:f32", 'x', BZ_ROLE_X},
 };

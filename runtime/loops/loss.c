@@ -1,0 +1,189 @@
+/* Loops of the softmax's gradient, and of the cross entropy with its own. */
+#include "runtime/loops/training.h"
+
+#include <math.h>
+
+/* ---- softmax -------------------------------------------------------------------------------- */
+
+static void softmax_grad_row(bz_training *t, int64_t row, int thread)
+{
+    int64_t n = t->length;
+    bool log_of = t->problem->kind == BZ_PROBLEM_LOGSOFTMAX_GRAD;
+    const float *y = from(t, 0, row * n, n, thread, 0), *dy = from(t, 1, row * n, n, thread, 1);
+    float *dx = to(t, t->y, row * n, thread, 2);
+    double sum = log_of ? bz_kernels_sum(t->kernels, BZ_FN_SUM, dy, n) : 0;
+    for (int64_t i = 0; i < n && !log_of; i += BLOCK)
+        sum += (double)t->own->dot(y + i, dy + i, n - i < BLOCK ? n - i : BLOCK);
+    (log_of ? t->own->logsoftmax_grad : t->own->softmax_grad)(y, dy, (float)sum, dx, n);
+    done(t, t->y, row * n, n, dx);
+}
+
+/* Along an axis that is not the last: some columns side by side. */
+static void softmax_grad_columns(bz_training *t, int64_t part, int thread)
+{
+    const int64_t *x = t->problem->softmax.x, axis = t->problem->softmax.axis;
+    int64_t inner = bz_extent_count(x + axis + 1), in_row = pieces(inner, COLUMNS), at = part % in_row * COLUMNS;
+    int64_t n = inner - at < COLUMNS ? inner - at : COLUMNS;
+    bool log_of = t->problem->kind == BZ_PROBLEM_LOGSOFTMAX_GRAD;
+    float sum[COLUMNS] = {0}, value[COLUMNS];
+    at += part / in_row * x[axis] * inner;
+    for (int64_t i = 0; i < x[axis]; i++) {
+        const float *y = from(t, 0, at + i * inner, n, thread, 0), *dy = from(t, 1, at + i * inner, n, thread, 1);
+        if (!log_of)
+            t->kernels->binary(BZ_FN_MUL, y, 1, dy, 1, value, n);
+        t->kernels->reduce_into(BZ_FN_SUM, log_of ? dy : value, sum, n);
+    }
+    for (int64_t i = 0; i < x[axis]; i++) {
+        const float *y = from(t, 0, at + i * inner, n, thread, 0), *dy = from(t, 1, at + i * inner, n, thread, 1);
+        float *dx = to(t, t->y, at + i * inner, thread, 2);
+        if (log_of) {
+            t->kernels->unary(BZ_FN_EXP, 0, 0, y, value, n);
+            t->kernels->binary(BZ_FN_MUL, value, 1, sum, 1, value, n);
+            t->kernels->binary(BZ_FN_SUB, dy, 1, value, 1, dx, n);
+        } else {
+            t->kernels->binary(BZ_FN_SUB, dy, 1, sum, 1, value, n);
+            t->kernels->binary(BZ_FN_MUL, y, 1, value, 1, dx, n);
+        }
+        done(t, t->y, at + i * inner, n, dx);
+    }
+}
+
+/* Parts along an axis: rows where it is the last, else some columns of it. */
+static void open_axis(bz_training *t, const int64_t *x, int64_t axis, part_function *row, part_function *columns)
+{
+    int64_t inner = bz_extent_count(x + axis + 1);
+    t->length = inner == 1 ? x[axis] : COLUMNS;
+    t->parts = bz_extent_count(x) / x[axis] / inner * (inner == 1 ? 1 : pieces(inner, COLUMNS));
+    t->one = inner == 1 ? row : columns;
+}
+
+static void open_softmax_grad(bz_training *t)
+{
+    open_axis(t, t->problem->softmax.x, t->problem->softmax.axis, softmax_grad_row, softmax_grad_columns);
+}
+
+/* ---- loss ----------------------------------------------------------------------------------- */
+
+/* A label that is no class, or the one that is ignored, counts for nothing. */
+static bool counts(const bz_training *t, int64_t label)
+{
+    return label >= 0 && label < t->problem->softmax_loss.x[1] && label != t->problem->softmax_loss.ignore;
+}
+
+/* What a label's loss is multiplied by. */
+static void find_share(bz_training *t)
+{
+    int64_t n = 0;
+    int labels = operand_of(t, BZ_ROLE_INDEX, false);
+    for (int64_t i = 0; i < t->job->operand[labels].count; i++)
+        n += counts(t, label_at(t, labels, i));
+    t->share = t->problem->softmax_loss.reduction == BZ_LOSS_MEAN ? 1 / (double)n : 1;
+}
+
+static void take_loss(bz_training *t, int thread, int64_t label, float loss)
+{
+    if (t->problem->softmax_loss.reduction == BZ_LOSS_NONE)
+        parameter(t, BZ_ROLE_Y, true)[label] = loss;
+    else
+        t->sums[2 * thread] += loss;
+}
+
+/* The classes of one label, one behind the other. */
+static void loss_row(bz_training *t, int64_t row, int thread)
+{
+    int64_t n = t->length, class = label_at(t, 1, row);
+    const float *x = from(t, 0, row * n, n, thread, 0);
+    float *y = to(t, 2, row * n, thread, 1), most = t->kernels->reduce(BZ_FN_MAX, x, n);
+    double sum = bz_kernels_exponentials(t->kernels, x, most, NULL, n);
+    t->kernels->unary(BZ_FN_LINEAR, 1, -most - (float)log(sum), x, y, n);
+    take_loss(t, thread, row, counts(t, class) ? -y[class] : 0);
+    done(t, 2, row * n, n, y);
+}
+
+/* Some labels side by side, as those of pixels lie. */
+static void loss_columns(bz_training *t, int64_t part, int thread)
+{
+    const int64_t *x = t->problem->softmax_loss.x;
+    int64_t inner = bz_extent_count(x + 2), in_row = pieces(inner, COLUMNS), column = part % in_row * COLUMNS;
+    int64_t n = inner - column < COLUMNS ? inner - column : COLUMNS, batch = part / in_row;
+    int64_t at = batch * x[1] * inner + column;
+    float most[COLUMNS], sum[COLUMNS] = {0}, value[COLUMNS];
+    for (int64_t i = 0; i < n; i++) {
+        most[i] = -INFINITY;
+        take_loss(t, thread, batch * inner + column + i, 0); /* of what is no class */
+    }
+    for (int64_t c = 0; c < x[1]; c++)
+        t->kernels->reduce_into(BZ_FN_MAX, from(t, 0, at + c * inner, n, thread, 0), most, n);
+    for (int64_t c = 0; c < x[1]; c++) {
+        t->kernels->binary(BZ_FN_SUB, from(t, 0, at + c * inner, n, thread, 0), 1, most, 1, value, n);
+        t->kernels->unary(BZ_FN_EXP, 0, 0, value, value, n);
+        t->kernels->reduce_into(BZ_FN_SUM, value, sum, n);
+    }
+    t->kernels->unary(BZ_FN_LOG, 0, 0, sum, sum, n);
+    t->kernels->binary(BZ_FN_ADD, sum, 1, most, 1, sum, n);
+    for (int64_t c = 0; c < x[1]; c++) {
+        float *y = to(t, 2, at + c * inner, thread, 1);
+        t->kernels->binary(BZ_FN_SUB, from(t, 0, at + c * inner, n, thread, 0), 1, sum, 1, y, n);
+        for (int64_t i = 0; i < n; i++)
+            if (c != t->problem->softmax_loss.ignore && label_at(t, 1, batch * inner + column + i) == c)
+                take_loss(t, thread, batch * inner + column + i, -y[i]);
+        done(t, 2, at + c * inner, n, y);
+    }
+}
+
+static void finish_loss(bz_training *t)
+{
+    double sum = 0;
+    if (t->problem->softmax_loss.reduction == BZ_LOSS_NONE)
+        return;
+    for (int i = 0; i < t->job->setting->threads; i++)
+        sum += (double)t->sums[2 * i];
+    find_share(t);
+    *parameter(t, BZ_ROLE_Y, true) = (float)(sum * t->share);
+}
+
+static void open_loss(bz_training *t)
+{
+    open_axis(t, t->problem->softmax_loss.x, 1, loss_row, loss_columns);
+    t->n_sums = 1;
+}
+
+/* A batch entry: e^x dy / labels, then less by that share where the label is; 0 where the label does not count. */
+static void loss_grad_entry(bz_training *t, int64_t batch, int thread)
+{
+    const bz_problem *p = t->problem;
+    const int64_t *x = p->softmax_loss.x, inner = bz_extent_count(x + 2);
+    int64_t n = t->length, at = batch * n;
+    bool each = p->softmax_loss.reduction == BZ_LOSS_NONE;
+    const float *dy = from(t, 0, each ? batch * inner : 0, each ? inner : 1, thread, 0);
+    const float *logarithms = from(t, 1, at, n, thread, 1);
+    float *dx = to(t, t->y, at, thread, 2), one = each ? 1 : *dy * (float)t->share;
+    t->kernels->unary(BZ_FN_EXP, 0, 0, logarithms, dx, n);
+    if (each)
+        for (int64_t c = 0; c < x[1]; c++)
+            t->kernels->binary(BZ_FN_MUL, dx + c * inner, 1, dy, 1, dx + c * inner, inner);
+    else
+        t->kernels->unary(BZ_FN_LINEAR, one, 0, dx, dx, n);
+    for (int64_t i = 0; i < inner; i++) {
+        int64_t c = label_at(t, 2, batch * inner + i);
+        if (counts(t, c))
+            dx[c * inner + i] -= each ? dy[i] : one;
+        else
+            for (int64_t k = 0; k < x[1]; k++)
+                dx[k * inner + i] = 0;
+    }
+    done(t, t->y, at, n, dx);
+}
+
+static void open_loss_grad(bz_training *t)
+{
+    t->parts = t->problem->softmax_loss.x[0];
+    t->length = bz_extent_count(t->problem->softmax_loss.x + 1);
+}
+
+const bz_training_kind bz_training_losses[BZ_TRAINING_LOSSES] = {
+    {BZ_PROBLEM_SOFTMAX_GRAD, open_softmax_grad, softmax_grad_row, NULL, NULL},
+    {BZ_PROBLEM_LOGSOFTMAX_GRAD, open_softmax_grad, softmax_grad_row, NULL, NULL},
+    {BZ_PROBLEM_SOFTMAX_LOSS, open_loss, loss_row, clear_sums, finish_loss},
+    {BZ_PROBLEM_SOFTMAX_LOSS_GRAD, open_loss_grad, loss_grad_entry, find_share, NULL},
+};
