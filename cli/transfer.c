@@ -10,9 +10,9 @@
 typedef struct transfer_job {
     bz_job job;
     planning p;
-    bool points, no_run, problems;
+    bool points, by_threads, no_run, problems;
     int64_t bytes;
-    const char *remeasure, *wait, *time_limit;
+    const char *html, *remeasure, *wait, *time_limit;
     bz_remeasure again;
     bz_setting setting;
     bz_perfdb *db;
@@ -23,8 +23,11 @@ typedef struct transfer_job {
 
 static const bz_option OPTIONS[] = {
     BZ_FLAG("points", transfer_job, points, "list each size measured, not the lines through them"),
+    BZ_FLAG("by-threads", transfer_job, by_threads,
+            "tell what 1, 2, 4 … threads move together, in memory, up to all cores"),
     BZ_COUNT("bytes", transfer_job, bytes, "N", "tell what N bytes take in each way, by the sizes measured"),
     BZ_FLAG("json", bz_job, json, "print JSON, for programs: lines and points"),
+    BZ_VALUE("html", transfer_job, html, "FILE", "besides, write a page for a browser, with the curves"),
     BZ_FLAG("problems", transfer_job, problems, "list what is measured, for benanza-bench, and measure nothing"),
     BZ_LIST("backend", transfer_job, p.backends, "NAME",
             "cudart: measure this machine's GPU; memory: the processor (memory)"),
@@ -45,7 +48,7 @@ static int find_facts(transfer_job *t, bz_error *err)
     return bz_transfers_caches(t->db, t->system, shown, &t->job.arena, &t->facts, err);
 }
 
-static int measure(transfer_job *t, const char *const *text, int n, bz_error *err)
+static int measure(const transfer_job *t, const char *const *text, int n, bz_error *err)
 {
     bz_bench run = {.db = t->db,
                     .system = t->system,
@@ -61,6 +64,8 @@ static int read_all(transfer_job *t, bz_error *err)
     return bz_transfers_read(t->db, t->system, t->facts, &t->setting, &t->job.arena, &t->found, err);
 }
 
+enum { ROUNDS = 3 }; /* of sizes between: the middle, quarters, eighths */
+
 /* Loads that wait for each other tell how large the caches are, these at which sizes the others are measured, and their curves where
  * more are needed. Another system's records can only be looked up. */
 static int measure_all(transfer_job *t, bz_error *err)
@@ -74,8 +79,25 @@ static int measure_all(transfer_job *t, bz_error *err)
     n = bz_transfers_list(t->facts, t->setting.threads, false, &t->job.arena, &text);
     if (measure(t, text, n, err) || read_all(t, err))
         return -1;
-    n = bz_transfers_finer(&t->found, t->facts, &t->job.arena, &text);
-    return measure(t, text, n, err);
+    for (int round = 0; round < ROUNDS && (n = bz_transfers_finer(&t->found, t->facts, &t->job.arena, &text)); round++)
+        if (measure(t, text, n, err) || read_all(t, err))
+            return -1;
+    return 0;
+}
+
+/* The texts are the same for each count. */
+static int measure_together(transfer_job *t, bz_error *err)
+{
+    const char *const *text;
+    int count[BZ_TRANSFER_COUNTS], counts = bz_transfers_counts(t->facts, count);
+    int n = bz_transfers_together(t->facts, &t->job.arena, &text);
+    for (int i = 0; i < counts && !t->no_run && !t->p.system; i++) {
+        transfer_job of = *t;
+        of.setting.threads = count[i];
+        if (measure(&of, text, n, err))
+            return -1;
+    }
+    return bz_transfers_by_threads(t->db, t->system, t->facts, &t->setting, &t->job.arena, &t->found.threads, err);
 }
 
 /* For another machine, which has benanza-bench alone. */
@@ -87,6 +109,19 @@ static void list_problems(transfer_job *t, bz_buf *out)
         for (int i = 0; i < n; i++)
             bz_buf_printf(out, "%s\n", text[i]);
     }
+}
+
+static int write_page(transfer_job *t, bz_error *err)
+{
+    bz_buf text = {0}, json = {0}, page = {0};
+    bz_report_transfers_text(&t->found, t->points, (double)t->bytes, &t->job.arena, &text);
+    bz_report_transfers_json(&t->found, (double)t->bytes, &t->job.arena, &json);
+    bz_report_document_page("What moving data costs", bz_buf_text(&json), bz_buf_text(&text), &page);
+    int rc = bz_output(t->html, &page, err);
+    bz_buf_free(&text);
+    bz_buf_free(&json);
+    bz_buf_free(&page);
+    return rc;
 }
 
 static int transfer(void *job, bz_buf *out, bz_error *err)
@@ -102,7 +137,8 @@ static int transfer(void *job, bz_buf *out, bz_error *err)
         list_problems(t, out);
         return 0;
     }
-    if (measure_all(t, err) || read_all(t, err))
+    if (measure_all(t, err) || read_all(t, err) || (t->by_threads && measure_together(t, err)) ||
+        (t->html && write_page(t, err)))
         return -1;
     if (t->job.json)
         bz_report_transfers_json(&t->found, (double)t->bytes, &t->job.arena, out);

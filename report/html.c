@@ -7,7 +7,8 @@
 
 /* Embedded when built: report.html, report.css, report*.js, and Chart.js from Debian's libjs-chart.js. */
 extern const char bz_page_html[], bz_page_css[], bz_page_js[], bz_page_charts_js[], bz_page_timeline_js[],
-    bz_page_evaluation_js[], bz_page_recording_js[], bz_page_whatif_js[], bz_page_predict_js[], bz_page_chart_library[];
+    bz_page_evaluation_js[], bz_page_recording_js[], bz_page_whatif_js[], bz_page_predict_js[], bz_page_transfer_js[],
+    bz_page_chart_library[];
 
 enum { NODES = 3000 }; /* that are drawn at most, over all analyses */
 
@@ -88,7 +89,8 @@ static void put_part(const char *name, size_t len, const page *p, bz_buf *out)
                  {"evaluation-js", bz_page_evaluation_js},
                  {"recording-js", bz_page_recording_js},
                  {"whatif-js", bz_page_whatif_js},
-                 {"predict-js", bz_page_predict_js}};
+                 {"predict-js", bz_page_predict_js},
+                 {"transfer-js", bz_page_transfer_js}};
     for (size_t i = 0; i < sizeof FILES / sizeof *FILES; i++)
         if (is(name, len, FILES[i].name)) {
             bz_buf_puts(out, FILES[i].text);

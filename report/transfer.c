@@ -48,6 +48,10 @@ void bz_report_transfers_text(const bz_transfers *t, bool points, double bytes, 
                             : points  ? bz_transfers_points(t, arena)
                                       : bz_transfers_fits(t, arena);
     bz_sheet_text(sheet, sheet->n, out);
+    if (t->threads) {
+        bz_buf_printf(out, "\n%s\n\n", t->threads->title);
+        bz_sheet_text(t->threads, t->threads->n, out);
+    }
     bz_buf_printf(out, "\n%s, %d thread%s, %s caches: %d transfers measured", t->system ? t->system->name : "?",
                   t->setting.threads, t->setting.threads > 1 ? "s" : "", bz_record_cache_name(t->setting.cache),
                   t->points);
@@ -77,6 +81,8 @@ void bz_report_transfers_json(const bz_transfers *t, double bytes, bz_arena *are
     bz_sheet_json(bz_transfers_points(t, arena), &j);
     if (bytes > 0)
         bz_sheet_json(bz_transfers_asked(t, bytes, arena), &j);
+    if (t->threads)
+        bz_sheet_json(t->threads, &j);
     bz_json_array_end(&j);
     bz_json_document_end(&j);
 }

@@ -7,7 +7,7 @@ enum { LINE = 64, MOST_HOPS = 1 << 15 };
 int64_t bz_problem_hops(const bz_problem *p)
 {
     int64_t lines = p->transfer.x[0] / LINE;
-    if (p->transfer.way > BZ_TRANSFER_CHASE_HUGE)
+    if (p->transfer.way > BZ_TRANSFER_CHASE_HUGE && p->transfer.way != BZ_TRANSFER_FAR_CHASE)
         return p->transfer.x[0]; /* kernels of a graph; else one */
     return lines < MOST_HOPS ? lines : MOST_HOPS;
 }
@@ -36,6 +36,15 @@ static const char *const WAYS[] = {
     [BZ_TRANSFER_FILE] = "file",     /* a file that the kernel has in its cache is read into y */
     [BZ_TRANSFER_FILE_COLD] = "file_cold", /* one that it has not */
     [BZ_TRANSFER_MAPPED] = "mapped",       /* a file in the cache is mapped and copied to y */
+    /* A text like a recording's is made smaller, and brought back from that; y = 1. */
+    [BZ_TRANSFER_ZLIB] = "zlib",
+    [BZ_TRANSFER_UNZLIB] = "unzlib",
+    [BZ_TRANSFER_ZSTD] = "zstd",
+    [BZ_TRANSFER_UNZSTD] = "unzstd",
+    [BZ_TRANSFER_LZ4] = "lz4",
+    [BZ_TRANSFER_UNLZ4] = "unlz4",
+    [BZ_TRANSFER_FAR] = "far",             /* memory of another NUMA node is read; y = 1 */
+    [BZ_TRANSFER_FAR_CHASE] = "far_chase", /* loads that wait for each other, from there */
     [BZ_TRANSFER_TO_DEVICE] = "to_device", /* x in ordinary memory of the host, y in the device's; and back */
     [BZ_TRANSFER_TO_DEVICE_PINNED] = "to_device_pinned", /* x in memory of the host that no page leaves; and back */
     [BZ_TRANSFER_TO_HOST] = "to_host",
@@ -71,6 +80,7 @@ static bool is_own(const bz_problem *p)
 {
     bz_transfer_way w = p->transfer.way;
     return (w >= BZ_TRANSFER_CHASE && w <= BZ_TRANSFER_TOUCH_HUGE) ||
+           (w >= BZ_TRANSFER_ZLIB && w <= BZ_TRANSFER_FAR_CHASE) ||
            (w >= BZ_TRANSFER_MANAGED_TOUCH && w <= BZ_TRANSFER_SYNCHRONIZE);
 }
 
@@ -102,7 +112,7 @@ static int check_transfer(const bz_problem *p, bz_error *err)
         return bz_problem_refuse(p, "x is a multiple of 8", err);
     if (p->transfer.way == BZ_TRANSFER_SCATTERED && (n & (n - 1)))
         return bz_problem_refuse(p, "x is a power of two", err);
-    if (is_own(p) && p->transfer.way <= BZ_TRANSFER_TOUCH_HUGE && n < 2 * LINE)
+    if (is_own(p) && p->transfer.way <= BZ_TRANSFER_FAR_CHASE && n < 2 * LINE)
         return bz_problem_refuse(p, "x is at least two lines, 128", err);
     return 0;
 }

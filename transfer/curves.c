@@ -35,6 +35,7 @@ static int read_point(reading *r, const transfer_way *w, int64_t x, bool always,
         c->point[c->n++] = (bz_transfer_point){.size = size,
                                                .bytes = w->arrays ? size : 0,
                                                .seconds = best->median / loads,
+                                               .packed = (double)best->workspace / size,
                                                .variant = best->variant.algorithm,
                                                .marked = bz_record_marked(best)};
     }
@@ -100,6 +101,7 @@ static void fit(bz_transfer_curve *c, const char *level, double from, double to)
     bz_transfer_fit *f = &c->fit[c->n_fits++];
     const bz_transfer_point *p = &c->point[first];
     *f = (bz_transfer_fit){.level = level, .variant = p[n - 1].variant, .n = n};
+    f->packed = p[n - 1].packed > 0 ? p[n - 1].packed : (double)NAN;
     (p->bytes > 0 ? fit_line : fit_loads)(p, n, f);
 }
 
@@ -131,7 +133,7 @@ int bz_transfers_read(bz_perfdb *db, const bz_system *system, const bz_system_fa
         bz_transfer_curve *c = &out->curve[out->n];
         *c = (bz_transfer_curve){.way = w->name, .tells = w->tells, .point = BZ_NEW(arena, bz_transfer_point, n)};
         for (int i = 0; i < n; i++)
-            if (!(i % 2 && x[i] == x[i - 1]) && read_point(&r, w, x[i], i % 2 == 0, c, err))
+            if (!(i % WAY_PARTS && x[i] == x[i - 1]) && read_point(&r, w, x[i], i % WAY_PARTS == 0, c, err))
                 return -1;
         fit_all(&r, w, c);
         out->points += c->n;
@@ -175,6 +177,15 @@ static double bend(const bz_transfer_curve *c, int i)
     return fabs(behind - before) / 4 * log(p[1].size / p[0].size);
 }
 
+/* The number of a size among those that there are; -1: it is none. */
+static int number_of(const transfer_way *w, const int64_t *x, int n, double size)
+{
+    for (int i = 0; i < n; i++)
+        if (transfer_size(w, x[i]) == size)
+            return i;
+    return -1;
+}
+
 int bz_transfers_finer(const bz_transfers *t, const bz_system_facts *facts, bz_arena *arena, const char *const **out)
 {
     static const double BENT = 0.05;
@@ -184,13 +195,14 @@ int bz_transfers_finer(const bz_transfers *t, const bz_system_facts *facts, bz_a
         int64_t x[WAY_MOST_SIZES];
         const bz_transfer_curve *c = bz_transfer_find(t, w->name);
         int n = c ? transfer_sizes(w, facts, t->setting.threads, x) : 0;
-        for (int k = 1; k + 1 < n; k += 2)
-            for (int i = 0; i + 1 < c->n && x[k] != x[k - 1]; i++)
-                if (c->point[i].size == transfer_size(w, x[k - 1]) &&
-                    c->point[i + 1].size == transfer_size(w, x[k + 1]) && bend(c, i) > BENT) {
-                    BZ_ARENA_ROOM(arena, list, found);
-                    list[found++] = transfer_problem(w, x[k], arena);
-                }
+        for (int i = 0; n && i + 1 < c->n; i++) {
+            int from = number_of(w, x, n, c->point[i].size), to = number_of(w, x, n, c->point[i + 1].size),
+                middle = (from + to) / 2;
+            if (from < 0 || to > from + WAY_PARTS || to < from + 2 || x[middle] == x[from] || bend(c, i) <= BENT)
+                continue;
+            BZ_ARENA_ROOM(arena, list, found);
+            list[found++] = transfer_problem(w, x[middle], arena);
+        }
     }
     *out = list;
     return found;
@@ -210,8 +222,8 @@ int bz_transfers_caches(bz_perfdb *db, const bz_system *system, const bz_system_
         w++;
     int n = transfer_sizes(w, facts, 1, x), last = facts->n_caches - 1;
     bz_transfer_curve c = {.way = w->name, .point = BZ_NEW(arena, bz_transfer_point, n)};
-    for (int i = 0; i < n; i++)
-        if (!(i % 2) && read_point(&r, w, x[i], true, &c, err))
+    for (int i = 0; i < n; i += WAY_PARTS)
+        if (read_point(&r, w, x[i], true, &c, err))
             return -1;
     double bytes = half_way(&c, 4 * facts->cache[last - 1].bytes, facts->cache[last].bytes) / 2;
     if (!(bytes < facts->cache[last].bytes) || bytes < facts->cache[last - 1].bytes)
@@ -261,8 +273,8 @@ double bz_transfer_seconds(const bz_transfer_curve *c, double size)
 const bz_sheet *bz_transfers_fits(const bz_transfers *t, bz_arena *arena)
 {
     static const char COLUMNS[] =
-        "way|level=where|start:s|rate:B/s|half:B=half rate at|furthest:%=off by at most|variant=fastest"
-        "|points:n=sizes|tells=what it is";
+        "way|level=where|start:s|rate:B/s|half:B=half rate at|furthest:%=off by at most|packed:%=packed to"
+        "|variant=fastest|points:n=sizes|tells=what it is";
     bz_sheet *s = bz_sheet_new(arena, "fits", "What it costs: start + bytes / rate", COLUMNS);
     for (int i = 0; i < t->n; i++)
         for (int k = 0; k < t->curve[i].n_fits; k++) {
@@ -274,9 +286,10 @@ const bz_sheet *bz_transfers_fits(const bz_transfers *t, bz_arena *arena)
             row[3].number = f->rate;
             row[4].number = f->half;
             row[5].number = f->furthest;
-            row[6].text = f->variant;
-            row[7].number = f->n;
-            row[8].text = t->curve[i].tells;
+            row[6].number = f->packed;
+            row[7].text = f->variant;
+            row[8].number = f->n;
+            row[9].text = t->curve[i].tells;
         }
     return s;
 }

@@ -2,6 +2,7 @@
  *
  *   bz_transfers_list     the problems, by the sizes of the system's caches
  *   bz_transfers_caches   how much of the last cache there really is
+ *   bz_transfers_by_threads  what threads move together
  *   bz_transfers_facts    what the database knows of a system, with the bandwidths that its transfers tell
  *   bz_transfers_read     curves through what the database has of them, and a straight line for each level of memory
  *   bz_transfer_seconds   what a transfer of any size takes, by its curve
@@ -18,6 +19,7 @@ typedef struct bz_transfer_point {
     double
         bytes; /* that a call moves, as STREAM counts them; 0: loads that wait for each other move none to speak of */
     double seconds; /* of a call of the fastest variant; of one such load */
+    double packed;  /* what bytes become by compression, as a share; 0: they are not compressed */
     const char *variant;
     bool marked; /* noisy, throttled, or measured on a busy machine */
 } bz_transfer_point;
@@ -27,6 +29,7 @@ typedef struct bz_transfer_fit {
     const char *variant;   /* the fastest at the largest of the sizes */
     int n;                 /* points */
     double start, rate;    /* seconds; bytes per second. Where no bytes are counted `start` is the mean, and rate NAN */
+    double packed;         /* what bytes become by compression, as a share, at the largest of the sizes; NAN */
     double half, furthest; /* bytes; how far the line is from a point at most, as a share. NAN: too few points */
 } bz_transfer_fit;
 
@@ -45,6 +48,7 @@ typedef struct bz_transfers {
     bz_transfer_curve *curve;       /* those with a point */
     int n, points, missing, failed; /* failed: problems that no variant can do here */
     const char *why;                /* one reason of these; "" */
+    const bz_sheet *threads;        /* bz_transfers_by_threads; NULL: nobody asked */
 } bz_transfers;
 
 /* Texts of the problems: how many. `threads`: ways that several threads share the work of; with one all of them. First come
@@ -59,6 +63,14 @@ int bz_transfers_caches(bz_perfdb *db, const bz_system *system, const bz_system_
                         const bz_system_facts **out, bz_error *err);
 int bz_transfers_read(bz_perfdb *db, const bz_system *system, const bz_system_facts *facts, const bz_setting *setting,
                       bz_arena *arena, bz_transfers *out, bz_error *err);
+
+/* By how many threads memory is moved at the same time: 1, 2, 4 and so on, and all cores. What they move: each way of several threads, at a
+ * size that lies in memory. The sheet: those that have a record. */
+enum { BZ_TRANSFER_COUNTS = 16 };
+int bz_transfers_counts(const bz_system_facts *facts, int out[BZ_TRANSFER_COUNTS]);
+int bz_transfers_together(const bz_system_facts *facts, bz_arena *arena, const char *const **out);
+int bz_transfers_by_threads(bz_perfdb *db, const bz_system *system, const bz_system_facts *facts,
+                            const bz_setting *setting, bz_arena *arena, const bz_sheet **out, bz_error *err);
 
 /* The facts of a system. For each thread count with which its peaks were measured, the bandwidths of buffers are those of its
  * transfers, at their best, where it has any; else those that its details hold, as `benanza system --measure` once stored them. */

@@ -28,6 +28,14 @@ const transfer_way transfer_ways[] = {
     {"file", "reading a file that the kernel has in its cache", WAY_STEPS, 16 << 10, 1, false, 0, false},
     {"file_cold", "reading one that it has not", WAY_STEPS, 16 << 10, 1, false, 16 << 20, false},
     {"mapped", "mapping a file in the cache and copying it", WAY_STEPS, 16 << 10, 1, false, 0, false},
+    {"zlib", "making a text smaller by zlib", WAY_STEPS, 64 << 10, 1, false, 4 << 20, false},
+    {"unzlib", "bringing it back", WAY_STEPS, 64 << 10, 1, false, 4 << 20, false},
+    {"zstd", "making a text smaller by zstd", WAY_STEPS, 64 << 10, 1, false, 4 << 20, false},
+    {"unzstd", "bringing it back", WAY_STEPS, 64 << 10, 1, false, 4 << 20, false},
+    {"lz4", "making a text smaller by lz4", WAY_STEPS, 64 << 10, 1, false, 4 << 20, false},
+    {"unlz4", "bringing it back", WAY_STEPS, 64 << 10, 1, false, 4 << 20, false},
+    {"far", "reading memory of another NUMA node", WAY_STEPS, 64 << 20, 1, false, 256 << 20, false},
+    {"far_chase", "a load from there that waits for the one before", WAY_STEPS, 64 << 20, 0, false, 256 << 20, false},
     {"to_device", "from ordinary memory of the host to the GPU", WAY_STEPS, 4096, 1, false, 0, true},
     {"to_device_pinned", "from pinned memory of the host to the GPU", WAY_STEPS, 4096, 1, false, 0, true},
     {"to_host", "from the GPU to ordinary memory of the host", WAY_STEPS, 4096, 1, false, 0, true},
@@ -88,16 +96,18 @@ static int64_t elements(const transfer_way *w, double bytes)
     return n;
 }
 
-/* x, and before it what lies in the middle between the one before and x, in lines of 8 elements. Where there is no such size it is the
- * one before, and the two are told apart by nothing: it is never wanted. */
+/* x, and before it what parts the way to it from the one before, in lines of the cache. Where there are no such sizes they are the one
+ * before, and nothing tells them apart: they are never wanted. */
 static void add(const transfer_way *w, int64_t out[WAY_MOST_SIZES], int *n, int64_t x)
 {
-    if (*n + 2 > WAY_MOST_SIZES)
+    const int64_t line = w->sizes == WAY_RING ? 64 : 8;
+    if (*n + WAY_PARTS > WAY_MOST_SIZES)
         return;
-    if (*n) {
-        int64_t before = out[*n - 1], middle = before / 16 * 8 + x / 16 * 8;
-        bool even = w->sizes != WAY_STEPS && strcmp(w->name, "scattered") != 0 && middle > before && middle < x;
-        out[(*n)++] = even ? middle : before;
+    int64_t before = *n ? out[*n - 1] : 0;
+    for (int part = 1; part < WAY_PARTS && *n; part++) {
+        bool even = w->sizes != WAY_STEPS && strcmp(w->name, "scattered") != 0;
+        int64_t between = before + (x - before) * part / WAY_PARTS / line * line;
+        out[(*n)++] = even ? between : before;
     }
     out[(*n)++] = x;
 }
@@ -161,7 +171,7 @@ int bz_transfers_list(const bz_system_facts *facts, int threads, bool rings, bz_
         int sizes = transfer_asked(w, facts, threads) && rings == (w->sizes == WAY_RING)
                         ? transfer_sizes(w, facts, threads, x)
                         : 0;
-        for (int i = 0; i < sizes; i += 2) {
+        for (int i = 0; i < sizes; i += WAY_PARTS) {
             BZ_ARENA_ROOM(arena, list, n);
             list[n++] = transfer_problem(w, x[i], arena);
         }

@@ -25,7 +25,7 @@ typedef struct transfer_way {
 extern const transfer_way transfer_ways[]; /* ends with a name that is NULL */
 
 /* What goes through the kernel has one line for small sizes, where its calls count, and one for large ones. */
-enum { WAY_SMALL = 128 << 10, WAY_MOST_SIZES = 64, WAY_LEVELS_MOST = BZ_TRANSFER_FITS };
+enum { WAY_SMALL = 128 << 10, WAY_PARTS = 8, WAY_MOST_SIZES = 32 * WAY_PARTS, WAY_LEVELS_MOST = BZ_TRANSFER_FITS };
 
 typedef struct way_level {
     char name[8];
@@ -35,8 +35,8 @@ typedef struct way_level {
 /* Whether it is measured on such a system, by so many threads. */
 bool transfer_asked(const transfer_way *w, const bz_system_facts *facts, int threads);
 int transfer_levels(const bz_system_facts *facts, int threads, way_level out[WAY_LEVELS_MOST]);
-/* What x is of each problem, ascending. Every second one, from the second on, lies between two that are always measured, and is
- * measured where the curve bends. */
+/* What x is of each problem, ascending. Each WAY_PARTS-th is always measured. Those between are measured where the curve bends: first the
+ * middle, then the middle of a half. */
 int transfer_sizes(const transfer_way *w, const bz_system_facts *facts, int threads, int64_t out[WAY_MOST_SIZES]);
 void transfer_text(const transfer_way *w, int64_t x, bz_buf *out); /* the problem's text */
 const char *transfer_problem(const transfer_way *w, int64_t x, bz_arena *arena);

@@ -137,7 +137,7 @@ static int all(const transfer *t, int copy, array_function *some)
 
 /* ---- reading, scattered reading --------------------------------------------------------------- */
 
-WIDEST static double sum_of(const double *x, size_t from, size_t to)
+WIDEST double transfer_sum(const double *x, size_t from, size_t to)
 {
     wide a = {0}, b = {0}, c = {0}, d = {0};
     size_t i = from;
@@ -161,7 +161,7 @@ int transfer_read(transfer *t, int copy)
     double *y = bz_plain_at(p, 1, copy), sum = 0;
     size_t n = (size_t)p->job->operand[0].count;
     if (t->threads == 1) {
-        *y = sum_of(x, 0, n);
+        *y = transfer_sum(x, 0, n);
         return 0;
     }
 #ifdef _OPENMP
@@ -170,7 +170,7 @@ int transfer_read(transfer *t, int copy)
     for (int i = 0; i < t->threads; i++) {
         size_t from, to;
         share(n, i, t->threads, &from, &to);
-        sum += sum_of(x, from, to);
+        sum += transfer_sum(x, from, to);
     }
     *y = sum;
     return 0;

@@ -200,7 +200,9 @@ static int prepare(bz_variant *v, bz_error *err)
     transfer *t = bz_alloc(1, sizeof *t);
     *t = (transfer){.row = row, .plain = p, .threads = p->job->setting->threads};
     v->state = t;
-    return row->open ? row->open(t, err) : 0;
+    int rc = row->open ? row->open(t, err) : 0;
+    v->workspace = t->packed; /* what it is packed into */
+    return rc;
 }
 
 static void release(bz_variant *v)

@@ -37,6 +37,13 @@ void transfer_ring(void *memory, size_t size)
     }
 }
 
+void **transfer_follow(void **at, int64_t hops)
+{
+    for (; hops; hops--)
+        at = *at;
+    return at;
+}
+
 typedef struct ring {
     char *memory;
     size_t size;
@@ -70,10 +77,8 @@ int transfer_chase_open_huge(transfer *t, bz_error *err)
 int transfer_chase(transfer *t, int copy)
 {
     ring *r = t->own;
-    void **at = r->at;
-    for (int64_t hops = bz_problem_hops(t->plain->job->problem); hops; hops--)
-        at = *at;
-    r->at = at; /* kept, so that no compiler leaves the loads out */
+    r->at =
+        transfer_follow(r->at, bz_problem_hops(t->plain->job->problem)); /* kept, so that no compiler leaves them out */
     *(unsigned char *)bz_plain_at(t->plain, 0, copy) = 1;
     return 0;
 }

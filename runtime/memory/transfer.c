@@ -3,6 +3,8 @@
 
 #define EXCHANGE transfer_exchange, transfer_exchange_close
 #define CHASE    transfer_chase, transfer_chase_close
+#define PACK     false, false, transfer_packing_open, transfer_pack, transfer_packing_close
+#define UNPACK   false, false, transfer_packing_open, transfer_unpack, transfer_packing_close
 
 /* clang-format off */
 const transfer_row transfer_rows[] = {
@@ -38,6 +40,14 @@ const transfer_row transfer_rows[] = {
     {BZ_TRANSFER_FILE_COLD, "dropped", true, false, transfer_file_open_direct, transfer_file_dropped, transfer_file_close},
     {BZ_TRANSFER_MAPPED, "fault", false, false, transfer_file_open, transfer_mapped, transfer_file_close},
     {BZ_TRANSFER_MAPPED, "populate", false, false, transfer_file_open, transfer_mapped_populate, transfer_file_close},
+    {BZ_TRANSFER_ZLIB, "level 6", PACK},
+    {BZ_TRANSFER_UNZLIB, "level 6", UNPACK},
+    {BZ_TRANSFER_ZSTD, "level 3", PACK},
+    {BZ_TRANSFER_UNZSTD, "level 3", UNPACK},
+    {BZ_TRANSFER_LZ4, "fast", PACK},
+    {BZ_TRANSFER_UNLZ4, "fast", UNPACK},
+    {BZ_TRANSFER_FAR, "read", false, false, transfer_far_open, transfer_far, transfer_far_close},
+    {BZ_TRANSFER_FAR_CHASE, "huge pages", false, false, transfer_far_open_ring, transfer_far_chase, transfer_far_close},
     {0},
 };
 /* clang-format on */

@@ -35,7 +35,8 @@ struct transfer {
     const transfer_row *row;
     const bz_plain *plain;
     int threads;
-    void *own; /* of open */
+    void *own;     /* of open */
+    double packed; /* bytes that x becomes by compression, told by open; 0: nothing is compressed */
 };
 
 extern const transfer_row transfer_rows[]; /* ends with a name that is NULL */
@@ -53,6 +54,7 @@ int transfer_add(transfer *t, int copy), transfer_add_halves(transfer *t, int co
 int transfer_triad(transfer *t, int copy), transfer_triad_halves(transfer *t, int copy),
     transfer_triad_around(transfer *t, int copy);
 int transfer_strided(transfer *t, int copy), transfer_scattered(transfer *t, int copy);
+double transfer_sum(const double *x, size_t from, size_t to); /* as fast as they can be read */
 
 /* pages.c: loads that wait for each other, and memory asked for anew, on ordinary pages and on huge ones. */
 enum { TRANSFER_LINE = 64 };
@@ -64,6 +66,8 @@ int transfer_touch_populate(transfer *t, int copy);
 
 /* Makes each line of the memory point to another, all in one ring, in an order of chance. */
 void transfer_ring(void *memory, size_t size);
+/* Goes on from a line of it; the one where it ends. */
+void **transfer_follow(void **at, int64_t hops);
 
 /* exchange.c: to another thread, and a byte back. */
 int transfer_spin_open(transfer *t, bz_error *err), transfer_sleep_open(transfer *t, bz_error *err);
@@ -77,5 +81,15 @@ int transfer_file_open(transfer *t, bz_error *err), transfer_file_open_direct(tr
 int transfer_file(transfer *t, int copy), transfer_file_dropped(transfer *t, int copy);
 int transfer_mapped(transfer *t, int copy), transfer_mapped_populate(transfer *t, int copy);
 void transfer_file_close(transfer *t);
+
+/* packing.c: by libraries that are loaded where they are found. */
+int transfer_packing_open(transfer *t, bz_error *err);
+int transfer_pack(transfer *t, int copy), transfer_unpack(transfer *t, int copy);
+void transfer_packing_close(transfer *t);
+
+/* nodes.c: in the memory of another NUMA node. */
+int transfer_far_open(transfer *t, bz_error *err), transfer_far_open_ring(transfer *t, bz_error *err);
+int transfer_far(transfer *t, int copy), transfer_far_chase(transfer *t, int copy);
+void transfer_far_close(transfer *t);
 
 #endif

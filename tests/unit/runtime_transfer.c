@@ -91,6 +91,15 @@ static void test_ways(void **unused)
         assert_int_equal(two.right, WAYS[i].shared ? WAYS[i].variants : 0);
         assert_int_equal(two.refused, WAYS[i].shared ? 0 : 1);
     }
+    static const char *const FOUND[] = {"zlib", "unzlib", "zstd", "unzstd", "lz4", "unlz4", "far", "far_chase"};
+    for (size_t i = 0; i < sizeof FOUND / sizeof *FOUND; i++) { /* refused without the library, or a second node */
+        char text[80];
+        snprintf(text, sizeof text, "transfer way=%s x=70001 dtype=u8", FOUND[i]);
+        tally one = run(text, 1);
+        assert_int_equal(one.right + one.refused, 1);
+        assert_true(one.right || i > 3); /* zlib and zstd are benanza's own */
+        assert_int_equal(run(text, 2).refused, 1);
+    }
     tally cold = run("transfer way=file_cold x=100001 dtype=u8", 1); /* refused where temporary files lie in memory */
     assert_int_equal(cold.right + cold.refused, 1);
 }
