@@ -57,6 +57,7 @@ static const char USAGE[] =
     "      --layout NAME       of a problem given here: a layout (may be repeated; default: all)\n"
     "      --threads N         threads (1)\n"
     "      --cache hot|cold    whether operands are in the caches (hot)\n"
+    "      --last-cache N      bytes of the last cache, which cold operands are out of (what it shows itself)\n"
     "      --clock TEXT        how the clock is set, to be put into the records\n"
     "      --time-limit S      seconds of measuring per variant at most (0.1)\n"
     "      --sample-time S     seconds per sample (0.001; on a device 0.002)\n"
@@ -395,6 +396,7 @@ enum {
     LAYOUT,
     THREADS,
     CACHE,
+    LAST_CACHE,
     CLOCK,
     TIME_LIMIT,
     SAMPLE_TIME,
@@ -425,6 +427,7 @@ static const struct option OPTIONS[] = {
     {"layout", required_argument, NULL, LAYOUT},
     {"threads", required_argument, NULL, THREADS},
     {"cache", required_argument, NULL, CACHE},
+    {"last-cache", required_argument, NULL, LAST_CACHE},
     {"clock", required_argument, NULL, CLOCK},
     {"time-limit", required_argument, NULL, TIME_LIMIT},
     {"sample-time", required_argument, NULL, SAMPLE_TIME},
@@ -486,6 +489,8 @@ static int set_option(program *p, int c, const char *name, const char *value, bz
         return 0;
     case CACHE:
         return set_cache(p, value, err);
+    case LAST_CACHE:
+        return number(name, value, &p->options.last_cache, err);
     case CLOCK:
         p->options.setting.clock = value;
         return 0;
