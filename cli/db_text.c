@@ -212,7 +212,19 @@ typedef struct import_job {
     const char *system, *reference, *models;
 } import_job;
 
-/* Both commands: one source after the other; what went in before a failure stays, and is printed. */
+/* A failure comes before that of its output. */
+static int put_out(bz_buf *out, int rc, bz_error *err)
+{
+    bz_error unsaid;
+    if (out->len && bz_output(NULL, out, rc ? &unsaid : err))
+        rc = -1;
+    bz_progress_hold(false); /* the next source has one */
+    bz_buf_clear(out);
+    return rc;
+}
+
+/* Both commands: one source after the other; what went in before a failure stays. For people each source's line is printed when
+ * it is in, so that who is stopped between two sources has told what is in the database by then. */
 static int take_in(import_job *job, const bz_list *from, bz_error *err)
 {
     bz_perfdb *db;
@@ -233,15 +245,14 @@ static int take_in(import_job *job, const bz_list *from, bz_error *err)
                            : merge_one(&job->job, db, from->item[i], &r, err);
         if (!rc || r.count.added)
             print_count(&j, &out, from->item[i], &r, job->job.json);
+        rc = job->job.json ? rc : put_out(&out, rc, err);
         bad += r.bad;
     }
     if (job->job.json) {
         bz_json_array_end(&j);
         bz_json_document_end(&j);
     }
-    bz_error output_err;
-    if (out.len && bz_output(NULL, &out, rc ? &output_err : err))
-        rc = -1;
+    rc = put_out(&out, rc, err);
     bz_buf_free(&out);
     job->job.status = bad ? BZ_INCOMPLETE : BZ_OK;
     return rc;
