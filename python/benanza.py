@@ -6,7 +6,7 @@
     print(bound.sequential, [layer.variant for layer in bound.layers])
 
 Each function runs the command of its name with --json and returns the document, whose members are attributes: docs/formats.md
-lists them. An underscore follows a member's name that is a word of Python or a method of dictionaries (layer.class_, document.items_),
+lists them. `bench`, `db_export` and `db_salvage` return a list of documents; `db_compact`, `db_gc`, `completion` and `fleet_work` a text. An underscore follows a member's name that is a word of Python or a method of dictionaries (layer.class_, document.items_),
 and stands for each blank or hyphen in it. Options of the command are keyword arguments: time_limit=0.5 is --time-limit 0.5, fuse=True is --fuse, a list is an
 option that is repeated; where an option's name is a word of Python, as `from`, an underscore follows it. A document says by
 `incomplete` whether something is missing in it (status 4), by `worse` whether a limit was passed (status 5), and has in `messages`
@@ -80,17 +80,30 @@ def _tell(document, done):
     document.__dict__.update(incomplete=done.returncode == INCOMPLETE, worse=done.returncode == WORSE, messages=done.stderr)
 
 
-def call(command, *arguments, **options):
-    """Runs a command, "bound" or "db ls", and returns what it prints: a document, or a list of them."""
-    line = [_program(), *command.split(), *_arguments(options), "--json", "--", *map(os.fspath, arguments)]
+def _run(command, arguments, options, *more):
+    line = [_program(), *command.split(), *_arguments(options), *more, "--", *map(os.fspath, arguments)]
     done = subprocess.run(line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
                           errors="replace", check=False)
-    if done.returncode not in (0, INCOMPLETE, WORSE) or not done.stdout:
+    if done.returncode not in (0, INCOMPLETE, WORSE):
         raise Error(done.stderr.strip() or f"benanza {command} ended with status {done.returncode}", done.returncode)
+    return done
+
+
+def call(command, *arguments, **options):
+    """Runs a command, "bound" or "db ls", and returns what it prints: a document, or a list of them."""
+    done = _run(command, arguments, options, "--json")
+    if not done.stdout:
+        raise Error(done.stderr.strip() or f"benanza {command} printed nothing", done.returncode)
     found = json.loads(done.stdout, object_hook=Document)
     for document in found if isinstance(found, list) else [found]:
         _tell(document, done)
     return found[0] if isinstance(found, list) and len(found) == 1 else found
+
+
+class Lines(list):
+    """The documents of a command that prints JSON lines, and what its status says of all of them."""
+    incomplete = worse = False
+    messages = ""
 
 
 def _one(document):
@@ -136,6 +149,26 @@ def _command(name, about):
     return function
 
 
+def _line_command(name, about):
+    def function(*arguments, **options):
+        done = _run(name, arguments, options)
+        lines = Lines(json.loads(line, object_hook=Document) for line in done.stdout.splitlines())
+        lines.incomplete, lines.messages = done.returncode == INCOMPLETE, done.stderr
+        return lines
+    function.__name__ = function.__qualname__ = name.replace(" ", "_")
+    function.__doc__ = f"{about} A list of documents, empty where output=FILE takes them. As `benanza {name}` with these arguments."
+    return function
+
+
+def _text_command(name, about):
+    def function(*arguments, **options):
+        done = _run(name, arguments, options)
+        return done.stdout + done.stderr
+    function.__name__ = function.__qualname__ = name.replace(" ", "_")
+    function.__doc__ = f"{about} The text that `benanza {name}` prints with these arguments."
+    return function
+
+
 layers = _command("layers", "The layers of models: of one model a document, of several a list of them.")
 compare = _command("compare", "Two systems, library versions, dates, profiles or reports.")
 replay = _command("replay", "A model run in its fastest known way, compared with the bound.")
@@ -158,7 +191,16 @@ db_show = _command("db show", "Records of problems that contain all the words.")
 db_check = _command("db check", "What is damaged in the database.")
 db_import = _command("db import", "Records added from text files.")
 db_merge = _command("db merge", "Records added from other databases or exports.")
+db_export = _line_command("db export", "Systems and records of the database.")
+db_salvage = _line_command("db salvage", "What is intact in a damaged database.")
+db_compact = _text_command("db compact", "The database's file, without its free pages.")
+db_gc = _text_command("db gc", "All but the newest keep=N measurements, deleted.")
+bench = _line_command("bench", "Benchmarks of problems by their texts: what this machine is, and a record for each variant.")
+completion = _text_command("completion", "The script that completes commands in a shell.")
 fleet_plan = _command("fleet plan", "What is missing or old on each system of a fleet.")
+fleet_submit = _command("fleet submit", "A job array for each kind of machine, submitted.")
+fleet_nightly = _command("fleet nightly", "A night, from its plan to its report.")
+fleet_work = _text_command("fleet work", "One shard, measured on this node.")
 fleet_status = _command("fleet status", "How far a night is.")
 fleet_collect = _command("fleet collect", "What the shards measured so far, merged.")
 fleet_report = _command("fleet report", "What a night brought.")

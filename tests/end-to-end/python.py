@@ -35,6 +35,14 @@ with tempfile.TemporaryDirectory() as folder:
     assert slower.worse and not slower.incomplete and slower.verdicts.SLOWER == 4, slower.verdicts
     planned = benanza.replay(model, batch=1, system="testbox@onednn2.6.3", no_run=True)
     assert planned.record == "replay-report" and planned.planned > 0, planned
+    lines = benanza.db_export()
+    assert lines[0].record == "system" and len(lines) > 70 and lines[-1].problem and not lines.incomplete, lines[0]
+    assert not benanza.db_export(output=folder + "/all.jsonl") and os.path.getsize(folder + "/all.jsonl") > 1000
+    assert len(benanza.db_salvage()) == len(lines)
+    assert "0 records deleted" in benanza.db_gc(keep=5) and " to " in benanza.db_compact()
+    assert benanza.completion("bash").startswith("#")
+    measured = benanza.bench("activation fn=relu x=64 dtype=f32", time_limit=0.001, wait=0, backend="loops")
+    assert measured[-1].status == "ok" and measured[-1].median > 0, measured
     small = os.path.join(folder, "-small.onnx")  # a name that looks like an option
     assert benanza.strip(model, small).out_bytes == os.path.getsize(small)
     assert benanza.gen(model, batch=1, all=True, output=folder + "/bench", backend=["onednn", "cblas"]).written > 3
@@ -83,11 +91,16 @@ with tempfile.TemporaryDirectory() as folder:
 with benanza.iteration():  # outside of a recording: nothing
     pass
 
-# a function for every command that prints JSON
-commands = subprocess.run([program, "--help=shell"], check=True, capture_output=True, text=True).stdout
-for line in commands.splitlines():
-    name = line.split("\t")[0]
-    assert name.startswith("-") or hasattr(benanza, name) or name in ("bench", "completion", "db", "fleet", "help", "suite"), f"benanza.{name} is missing"
+# a function for every command but help
+def commands(*group):
+    found = subprocess.run([program, *group, "--help=shell"], check=True, capture_output=True, text=True).stdout
+    return [line.split("\t")[0] for line in found.splitlines() if not line.startswith("-")]
+
+
+names = commands() + [f"{group}_{name}" for group in ("db", "fleet", "suite") for name in commands(group)]
+assert len(names) > 30, names
+missing = [name for name in names if not callable(getattr(benanza, name, None)) and name not in ("db", "fleet", "help", "suite")]
+assert not missing, f"the module lacks {missing}"
 # its manual's example, word by word
 example = open(source + "/docs/python.md").read().split("```python\n")[1].split("```")[0]
 compile(example, "docs/python.md", "exec")
