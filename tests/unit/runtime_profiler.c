@@ -16,6 +16,7 @@ static const bz_job *job;
 static float result[64];
 static bool traced;       /* the profiler was at work already */
 static const char *last;  /* the variant that was measured last */
+static bool round_over;   /* all of them were measured once */
 static const char *crash; /* the variant in whose trace the process ends */
 
 static int fake_open(const bz_job *j, void **session, bz_error *err)
@@ -58,16 +59,18 @@ static int fake_measure(bz_variant *v, int64_t n, int first_copy, double *second
     static int samples;
     (void)first_copy;
     last = v->algorithm;
+    round_over |= !strcmp(last, "third");
     bool longer = !strcmp(v->algorithm, "third") && samples++ % 2;
     *seconds = (double)n * (longer ? 1.2e-4 : 1e-4);
     return traced ? -1 : 0; /* where a profiler is at work, times are others */
 }
 
+/* The device is throttled in the first sample of the second one: who asks later is told of none. */
 static bool fake_clock(void *session, double *hz)
 {
     (void)session;
     *hz = !strcmp(last, "second") ? 1.2e9 : 1.8e9;
-    return !strcmp(last, "second");
+    return !strcmp(last, "second") && !round_over;
 }
 
 static int fake_trace(bz_variant *v, bz_trace *out, bz_error *err)
