@@ -16,16 +16,17 @@ static bool is_byte(bz_dtype t)
     return t == BZ_I8 || t == BZ_U8;
 }
 
-/* One type for all; or products of 8-bit floats, whose result is wider; or attention of them; or convolutions of bytes,
- * whose weights are signed. */
+/* One type for all; or products of 16-bit floats whose result is f32, or of 8-bit floats, whose result is wider; or attention of these;
+ * or convolutions of bytes, whose weights are signed. */
 static bool has_types(const bz_problem *p)
 {
     bz_dtype x = p->dtype, w = p->dtype_w, y = p->dtype_y;
     if (p->kind == BZ_PROBLEM_CONV && is_byte(x))
         return w == BZ_I8 && (is_byte(y) || y == BZ_I32 || y == BZ_F32);
     bool result = y == BZ_F32 || y == BZ_F16 || y == BZ_BF16 || (p->kind == BZ_PROBLEM_ATTENTION && is_f8(y));
-    return result && ((x == y && w == y) || ((bz_problem_has(p, BZ_TRAIT_PRODUCT) || p->kind == BZ_PROBLEM_ATTENTION) &&
-                                             is_f8(x) && is_f8(w)));
+    bool product = bz_problem_has(p, BZ_TRAIT_PRODUCT), eight = is_f8(x) && is_f8(w);
+    bool wider = product && x == w && y == BZ_F32 && (x == BZ_F16 || x == BZ_BF16);
+    return result && ((x == y && w == y) || wider || (eight && (product || p->kind == BZ_PROBLEM_ATTENTION)));
 }
 
 int graph_begin(call *c, bz_error *why)
