@@ -253,7 +253,7 @@ static int by_start(const void *a, const void *b)
 static double median(double *values, int n)
 {
     bz_sort_numbers(values, (size_t)n);
-    return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+    return bz_quantile(values, (size_t)n, 0.5);
 }
 
 static double length(uint64_t start, uint64_t end)
