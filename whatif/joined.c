@@ -70,12 +70,12 @@ static void find_blocked(change *c)
     }
 }
 
+/* No faster than the library's code for it, nor than its bytes move. */
 static int64_t border_time(const bz_way_borders *b, const bz_layer *l)
 {
     const bz_peaks *peaks = b->asked->model->bound->peaks;
-    double bytes = bz_peaks_bytes(l, &l->out[0], BZ_UNDEFINED),
-           seconds = bz_peaks_reorder(peaks, bytes / sizeof(float), BZ_F32);
-    seconds = seconds > 0 || !peaks ? seconds : bz_peaks_traffic(peaks, 2 * bytes);
+    double bytes = bz_peaks_bytes(l, &l->out[0], BZ_UNDEFINED), far = peaks ? bz_peaks_traffic(peaks, 2 * bytes) : 0;
+    double seconds = fmax(bz_peaks_reorder(peaks, bytes / sizeof(float), BZ_F32), isfinite(far) ? far : 0);
     return isfinite(seconds) ? bz_layer_ns(seconds) : 0;
 }
 
@@ -89,28 +89,13 @@ static bool computes_weights(const change *c, const bz_layer *l)
            !model->values[l->node->in[1]].init;
 }
 
-/* In row-major order a convolution of one point is a product of matrices already, where others copy each window first: blocks spare nothing
- * but what the product itself does to bring operands near. */
-static bool is_pointwise(const bz_layer *l)
-{
-    if (!bz_layer_has(l, BZ_LAYER_CONVOLUTION) || l->n_in < 2)
-        return false;
-    for (int k = 2; k < l->in[1].rank; k++)
-        if (l->in[1].dims[k] != 1)
-            return false;
-    return true;
-}
-
-/* In layouts of its choice the framework's own code is as much slower than the library's as it is now, in row-major order; but never
- * slower than with nothing near, where that is measured, nor than what it replaces. Of a product nobody knows how much of the library's gain is its
- * layout: all of it, nothing, or half in the middle. */
+/* In layouts of its choice the framework's own code takes what the library's does, and of what it takes longer than its record now, in row-major order,
+ * the weights' share; but never longer than with nothing near, where that is measured, nor than what it replaces. */
 static void change_layout(change *c, const bz_layer_place *place, int at, const bz_pick *to, double most)
 {
-    double seen = 1e-9 * (double)place->time, as_now = fmax(1, seen / c->own->plain[at].seconds);
-    double after = bz_way_price(c->asked, to, false) * (c->asked->side == 0 ? 1 : as_now);
+    double seen = 1e-9 * (double)place->time, now = seen / c->own->plain[at].seconds;
+    double after = bz_way_price(c->asked, to, false) * bz_way_slower(c->asked, to, fmax(1, now));
     after = fmin(after, most > 0 ? most : INFINITY);
-    if (c->asked->side == 1 && after < seen && is_pointwise(c->asked->model->bound->layer[at].layer))
-        after = (after + seen) / 2;
     if (c->asked->side == 2)
         after = seen;
     if (!(after < seen))
@@ -196,7 +181,7 @@ int bz_whatif_joined(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
     for (int i = 0; i < c.map.n; i++)
         change_place(&c, i);
     if (c.layouts && c.way.blocked) {
-        bz_way_borders b = {asked, flow, &c.map, c.blocked, c.gone, 1, border_time, 0, 0};
+        bz_way_borders b = {asked, flow, &c.map, c.blocked, c.gone, BZ_BORDER_ONCE, border_time, 0, 0};
         bz_way_add_borders(&b);
         c.borders = b.n;
         c.bordered = b.time;

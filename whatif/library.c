@@ -41,7 +41,7 @@ static bool is_silu(const bz_bound *b, int mul, int *sigmoid)
     return false;
 }
 
-/* Layers that the step leaves to the framework, and what is done with nothing but their results until the next product. */
+/* Layers that the step leaves to the framework, and what reads one of their results: that passes to the library at the next product alone. */
 static void find_left(change *c)
 {
     const bz_bound *b = c->asked->model->bound;
@@ -50,9 +50,10 @@ static void find_left(change *c)
     for (int i = 0; i < dag->n; i++) {
         const bz_layer *l = &b->layers->layer[i];
         int from = dag->first[i], to = dag->first[i + 1];
-        c->left[i] = to > from && !l->macs;
-        for (int k = from; k < to; k++)
-            c->left[i] &= c->left[dag->pred[k]];
+        if (c->group[i] >= 0)
+            continue;
+        for (int k = from; k < to && !l->macs; k++)
+            c->left[i] |= c->left[dag->pred[k]];
         c->left[i] |= bz_has_word(c->way.leaves, l->kind);
         c->left[i] |= *c->way.only && to > from && l->class != BZ_VIEW && !bz_has_word(c->way.only, l->kind);
     }
@@ -110,16 +111,6 @@ static const bz_pick *price_of(change *c, const bz_layer_place *place, bool *joi
     return isfinite(pick->seconds) ? pick : NULL;
 }
 
-/* What calls take longer than their records now is operands that come from far. Weights do then, too; data lie where the library has just
- * written them. So the share of the weights in the bytes stays. */
-static double slower_of(const change *c, const bz_layer_place *place, const bz_pick *pick)
-{
-    double now = bz_layer_slower(c->asked, &c->map, place), bytes = pick->weights + pick->data;
-    if (c->asked->side != 1)
-        return c->asked->side == 0 ? fmin(1, now) : fmax(1, now);
-    return now > 1 && bytes > 0 ? 1 + (now - 1) * pick->weights / bytes : now;
-}
-
 /* A product of weights that the framework keeps, with the weights the other way round: as many times what it took as the records of the code that it
  * calls say. Seconds; NAN where no record tells. */
 static int price_turned(change *c, const bz_layer_place *place, double *out, bz_error *err)
@@ -165,6 +156,13 @@ static int turn_weights(change *c, bz_error *err)
     return 0;
 }
 
+/* Between two calls of one operator, a reorder and its convolution, the framework prepares one; between two operators one ends, too. */
+static int64_t between_calls(const change *c)
+{
+    int64_t twice = bz_flow_sum(c->map.call[1], c->map.call[1]), most = c->map.call[2];
+    return c->asked->side == 0 ? c->map.call[0] : c->asked->side == 1 || most < twice ? twice : most;
+}
+
 static void change_place(change *c, int at)
 {
     bz_layer_place *place = &c->map.place[at];
@@ -186,13 +184,14 @@ static void change_place(change *c, int at)
         bz_layer_set(c->flow, &c->map, place, 0);
         return;
     }
-    double now = bz_way_price(c->asked, pick, false) * slower_of(c, place, pick);
+    double now =
+        bz_way_price(c->asked, pick, false) * bz_way_slower(c->asked, pick, bz_layer_slower(c->asked, &c->map, place));
     int64_t after =
         bz_layer_ns(fmax(bz_way_price(c->asked, pick, product), now)); /* both may be weights from memory: once */
     c->after = bz_flow_sum(c->after, after);
     if (place->task == BZ_NONE)
         bz_layer_set(c->flow, &c->map, place, 0);
-    bz_layer_call(c->flow, &c->map, place, bz_layer_name(c->asked, place), after, c->map.call[c->asked->side]);
+    bz_layer_call(c->flow, &c->map, place, bz_layer_name(c->asked, place), after, between_calls(c));
 }
 
 /* ---- reorders and the time between ---------------------------------------------------------- */
@@ -244,8 +243,8 @@ static void add_written_out(change *c)
 /* A tensor of the framework's is copied into one of the library's as it lies, and that is brought into blocks. */
 static void add_reorders(change *c)
 {
-    bz_way_borders sides = {c->asked, c->flow, &c->map, c->left, c->gone, 2, border_time, 0, 0},
-                   blocks = {c->asked, c->flow, &c->map, c->narrow, c->gone, 1, border_time, 0, 0};
+    bz_way_borders sides = {c->asked, c->flow, &c->map, c->left, c->gone, BZ_BORDER_COPY, border_time, 0, 0},
+                   blocks = {c->asked, c->flow, &c->map, c->narrow, c->gone, BZ_BORDER_EACH, border_time, 0, 0};
     bz_way_add_borders(&sides);
     c->borders = sides.n;
     c->bordered = sides.time;
@@ -255,7 +254,6 @@ static void add_reorders(change *c)
     add_written_out(c);
 }
 
-/* Between two calls that the library does the framework takes what it takes at the least between any. */
 static void shorten_between(change *c)
 {
     for (int i = 0; i < c->map.n; i++) {
@@ -263,12 +261,17 @@ static void shorten_between(change *c)
         if (place->task == BZ_NONE || stays(c, place))
             continue;
         bz_task *t = &c->flow->task[place->task];
-        int64_t own = c->map.call[c->asked->side];
+        int64_t own = between_calls(c);
+        uint32_t behind =
+            place->task < c->map.n_tasks ? place->task : place->behind; /* inserted: it lies between tasks */
         bool ours = true;
-        for (int k = i + 1; k < c->map.n && c->map.place[k].behind == place->task; k++)
+        for (int k = i + 1; k < c->map.n && c->map.place[k].behind == behind; k++)
             ours &= !stays(c, &c->map.place[k]);
         for (; ours && t->next != BZ_NONE && c->flow->task[t->next].kind == BZ_TASK_CALL; t = &c->flow->task[t->next]) {
-            t->gap = t->gap < own ? t->gap : own;
+            if (!bz_layer_is_reorder(t)) /* those go */
+                t->gap = own;
+            else if (t->gap > c->map.call[c->asked->side])
+                t->gap = c->map.call[c->asked->side];
             if (t->next < c->map.n_tasks && c->map.works[t->next])
                 break;
         }

@@ -97,6 +97,16 @@ double bz_way_price(const bz_whatif_asked *asked, const bz_pick *pick, bool cold
     return pick->seconds + more;
 }
 
+/* What calls take longer than their records now is operands that come from far. Weights do then, too; data lie where the call before has just
+ * written them. So the share of the weights in the bytes stays. */
+double bz_way_slower(const bz_whatif_asked *asked, const bz_pick *pick, double now)
+{
+    double bytes = pick->weights + pick->data;
+    if (asked->side != 1)
+        return asked->side == 0 ? fmin(1, now) : fmax(1, now);
+    return now > 1 && bytes > 0 ? 1 + (now - 1) * pick->weights / bytes : now;
+}
+
 bool bz_way_is_product(const bz_whatif_asked *asked, const bz_layer_place *place)
 {
     for (int k = 0; k < place->n; k++)
@@ -148,17 +158,20 @@ void bz_way_add_borders(bz_way_borders *b)
     const bz_bound *bound = b->asked->model->bound;
     const bz_dag *dag = bound->dag;
     const uint32_t *task = tasks_of_nodes(b);
+    bool *passed = BZ_NEW(b->asked->arena, bool, dag->n + 1);
     for (int i = 0; i < dag->n; i++)
         for (int k = dag->first[i]; k < dag->first[i + 1]; k++) {
             int from = dag->pred[k];
             const bz_layer *l = &bound->layers->layer[from];
             if (b->side[i] == b->side[from] || !l->n_out || task[i] == BZ_NONE || b->flow->task[task[i]].removed)
                 continue;
+            bool copies = b->how == BZ_BORDER_COPY && b->side[from], each = copies || b->how == BZ_BORDER_EACH;
             int64_t time = b->took(b, l);
-            for (int j = 0; j < (b->side[from] ? b->copies : 1); j++) {
+            for (int n = (each || !passed[from]) + (copies && !passed[from]); n > 0; n--) {
                 bz_flow_insert(b->flow, BZ_TASK_CALL, "reorder", task[i], time, b->map->call[b->asked->side]);
                 b->time = bz_flow_sum(b->time, time);
                 b->n++;
             }
+            passed[from] = true;
         }
 }

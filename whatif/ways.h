@@ -26,6 +26,8 @@ const bz_picks *bz_way_picks(const bz_whatif_model *m, bz_dtype dtype, bool trai
 
 /* A price on the side that is asked for: the record's interval at its ends, and with weights from memory where `cold`. */
 double bz_way_price(const bz_whatif_asked *asked, const bz_pick *pick, bool cold);
+/* How many times as long as its record a call takes once its data is near, where it takes `now` times as long. */
+double bz_way_slower(const bz_whatif_asked *asked, const bz_pick *pick, double now);
 
 static inline const bz_bound_layer *bz_way_layer(const bz_whatif_asked *asked, const bz_layer_place *place, int k)
 {
@@ -40,14 +42,16 @@ int64_t bz_way_block(const bz_picks *direct, int n);
 bool bz_way_fills(const bz_layer *l, int64_t block, bool *whole);
 bool bz_way_same_shape(const bz_type *a, const bz_type *b);
 
-/* Where a tensor passes between layers of two sides, as a library's and a framework's, it is reordered. */
+/* Where a tensor passes between layers of two sides, as a library's and a framework's, it is reordered: once; for each layer that reads it; or, as it leaves
+ * the side that is true, copied as it lies, once, and reordered for each that reads it, and on its way back once. */
+typedef enum { BZ_BORDER_ONCE, BZ_BORDER_EACH, BZ_BORDER_COPY } bz_way_border;
 typedef struct bz_way_borders {
     bz_whatif_asked *asked;
     bz_flow *flow;
     const bz_layer_map *map;
     const bool *side; /* [nodes] */
     const bool *gone; /* [places of the map]: no task does them any more */
-    int copies;       /* reorders where a tensor leaves the side that is true */
+    bz_way_border how;
     int64_t (*took)(const struct bz_way_borders *b, const bz_layer *from);
     int n; /* that were added, and their time */
     int64_t time;
