@@ -115,23 +115,88 @@ static void find_call(const bz_flow *flow, const bz_whatif_asked *asked, bz_laye
     map->call[2] = gap[(n - 1) / 2];
 }
 
-static void share_time(const bz_flow *flow, const bz_bound *b, bz_layer_map *map)
+/* What a byte costs in the time between two tasks that layers of a kind lie in. */
+typedef struct {
+    const char *kind;
+    double rate;
+} kind_rate;
+
+static int by_kind_and_rate(const void *x, const void *y)
 {
-    for (int i = 0, end; i < map->n; i = end) {
-        double bytes = 0;
-        end = i + 1;
+    const kind_rate *a = x, *b = y;
+    int order = strcmp(a->kind, b->kind);
+    return order ? order : BZ_ORDER(a->rate, b->rate);
+}
+
+/* The median of the kind's; the list is sorted. */
+static double rate_of(const kind_rate *list, size_t n, const char *kind)
+{
+    size_t from = 0, to = n;
+    for (size_t end = n; from < end;) {
+        size_t middle = from + (end - from) / 2;
+        if (strcmp(list[middle].kind, kind) < 0)
+            from = middle + 1;
+        else
+            end = middle;
+    }
+    for (size_t begin = from; begin < to;) {
+        size_t middle = begin + (to - begin) / 2;
+        if (strcmp(list[middle].kind, kind) <= 0)
+            begin = middle + 1;
+        else
+            to = middle;
+    }
+    return from < to ? list[from + (to - from - 1) / 2].rate : 0;
+}
+
+static double bytes_of(const bz_bound *b, const bz_layer_place *place)
+{
+    return bz_peaks_bytes(b->layer[place->layer[0]].layer, NULL, BZ_UNDEFINED);
+}
+
+/* Times between tasks of which layers are known: [from, end) of the map's places; *from is behind the last one found. */
+static bool next_between(const bz_layer_map *map, int *from, int *end)
+{
+    while (*from < map->n && (map->place[*from].task != BZ_NONE || map->place[*from].behind == BZ_NONE))
+        ++*from;
+    *end = *from < map->n ? same_time(map, *from) : *from;
+    return *from < map->n;
+}
+
+/* A framework may take many times as long for a byte of one kind as of another, as PyTorch for pools: kinds that lie together are told apart by what they
+ * take where they lie with others. */
+static kind_rate *find_rates(const bz_flow *flow, const bz_bound *b, const bz_layer_map *map, bz_arena *arena,
+                             size_t *n)
+{
+    kind_rate *list = BZ_NEW(arena, kind_rate, map->n + 1);
+    *n = 0;
+    for (int i = 0, end; next_between(map, &i, &end); i = end) {
+        double bytes = 0, work = (double)between(flow, map, map->place[i].behind);
+        for (int k = i; k < end; k++)
+            bytes += bytes_of(b, &map->place[k]);
+        for (int k = i; k < end && bytes > 0; k++)
+            list[(*n)++] = (kind_rate){b->layer[map->place[k].layer[0]].layer->kind, work / bytes};
+    }
+    if (*n)
+        qsort(list, *n, sizeof *list, by_kind_and_rate);
+    return list;
+}
+
+static void share_time(const bz_flow *flow, const bz_bound *b, bz_layer_map *map, bz_arena *arena)
+{
+    size_t n;
+    const kind_rate *rates = find_rates(flow, b, map, arena, &n);
+    double *cost = BZ_NEW(arena, double, map->n + 1);
+    for (int i = 0; i < map->n; i++)
         if (map->place[i].task != BZ_NONE)
             map->place[i].time = flow->task[map->place[i].task].duration;
-        if (map->place[i].task != BZ_NONE || map->place[i].behind == BZ_NONE)
-            continue;
-        end = same_time(map, i);
-        double work = (double)between(flow, map, map->place[i].behind);
+    for (int i = 0, end; next_between(map, &i, &end); i = end) {
+        double work = (double)between(flow, map, map->place[i].behind), sum = 0;
         for (int k = i; k < end; k++)
-            bytes += bz_peaks_bytes(b->layer[map->place[k].layer[0]].layer, NULL, BZ_UNDEFINED);
-        for (int k = i; k < end; k++) {
-            double own = bz_peaks_bytes(b->layer[map->place[k].layer[0]].layer, NULL, BZ_UNDEFINED);
-            map->place[k].time = (int64_t)(bytes > 0 ? work * own / bytes : work / (end - i));
-        }
+            sum += cost[k] =
+                bytes_of(b, &map->place[k]) * rate_of(rates, n, b->layer[map->place[k].layer[0]].layer->kind);
+        for (int k = i; k < end; k++)
+            map->place[k].time = (int64_t)(sum > 0 ? work * cost[k] / sum : work / (end - i));
     }
 }
 
@@ -195,7 +260,7 @@ bool bz_layer_map_make(const bz_flow *flow, bz_whatif_asked *asked, bz_layer_map
     }
     add_places(flow, asked, out);
     find_call(flow, asked, out);
-    share_time(flow, m->bound, out);
+    share_time(flow, m->bound, out, asked->arena);
     find_slower(asked, out);
     if (!out->n)
         bz_whatif_because(asked, "no task of the recording did a layer of the model");
