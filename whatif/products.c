@@ -5,6 +5,9 @@
 
 #include <math.h>
 
+/* glibc's largest threshold of mmap (mallopt(3), M_MMAP_THRESHOLD), on 64 bits. */
+static const double MAPPED = 4.0 * 1024 * 1024 * sizeof(long);
+
 typedef struct {
     bz_whatif_asked *asked;
     bz_flow *flow;
@@ -13,8 +16,8 @@ typedef struct {
     bz_dtype type;
     double ratio;      /* bytes */
     bool brought_near; /* the program reorders around convolutions */
-    int products, unknown, reorders, added, others;
-    int64_t before[3], after[3]; /* of the three */
+    int products, unknown, reorders, added, others, copied;
+    int64_t before[3], after[3], copies; /* of the three; of what is copied */
 } change;
 
 static void count(change *c, int part, int64_t before, int64_t after)
@@ -56,11 +59,30 @@ static int64_t reorder_time(const change *c, int64_t was, double elements)
     return (int64_t)(fmax(least, (double)was * share[c->asked->side]) + 0.5);
 }
 
+/* What a reorder took, or would have taken with memory that is there already: the C library hands out a block above MAPPED anew each time. One that falls
+ * below takes as long for a byte as the largest that was below. */
+static int64_t without_mapping(const change *c, uint32_t task, double bytes)
+{
+    int64_t was = c->flow->task[task].duration;
+    double most = 0, rate = 0;
+    for (uint32_t i = 0; i < c->map.n_tasks && bytes > MAPPED && bytes * c->ratio <= MAPPED; i++) {
+        double own = bz_layer_is_reorder(&c->flow->task[i])
+                         ? bz_call_bytes(bz_call_of(c->asked->trace, c->flow->task[i].event))
+                         : 0;
+        if (own > most && own <= MAPPED) {
+            most = own;
+            rate = (double)c->flow->task[i].was / own;
+        }
+    }
+    return rate > 0 && rate * bytes < (double)was ? (int64_t)(rate * bytes) : was;
+}
+
 static void change_reorder(change *c, uint32_t task)
 {
     bz_task *t = &c->flow->task[task];
     const bz_call *call = bz_call_of(c->asked->trace, t->event);
-    int64_t after = reorder_time(c, t->duration, call->elements > 0 ? (double)call->elements : 0);
+    int64_t near = without_mapping(c, task, bz_call_bytes(call)),
+            after = reorder_time(c, near, call->elements > 0 ? (double)call->elements : 0);
     count(c, 1, t->duration, after);
     bz_flow_set(c->flow, task, after);
     c->reorders++;
@@ -100,24 +122,94 @@ static bool add_reorders(change *c, const bz_layer_place *place, bool previous)
     return false;
 }
 
+/* The library's code for matrix units, and what it calls brgemm, computes channels last, and leaves its result so. A framework that keeps its tensors
+ * in row-major order copies that element by element: each fetches a line of its own, from the cache that holds both tensors. */
+static void add_copy(change *c, const bz_layer_place *place)
+{
+    enum { LINE = 64 };
+    const bz_bound_layer *b = bz_way_layer(c->asked, place, 0);
+    const bz_layer *l = b->layer;
+    const bz_peaks *peaks = c->asked->model->bound->peaks;
+    const char *variant = c->picks->free[place->layer[0]].variant;
+    if (!bz_layer_has(l, BZ_LAYER_CONVOLUTION) || place->task == BZ_NONE || !l->n_out || !variant ||
+        !(strstr(variant, "amx") || strstr(variant, "brgconv")) || !peaks || peaks->why)
+        return;
+    double elements = bz_peaks_bytes(l, &l->out[0], BZ_F32) / sizeof(float),
+           bytes = elements * bz_dtype_bits(c->type) / 8;
+    int64_t time = bz_layer_ns(bz_peaks_traffic(peaks, 2 * bytes) * LINE * elements / (2 * bytes));
+    bz_flow_insert(c->flow, BZ_TASK_CALL, "copy", place->task, time, 0);
+    c->copies = bz_flow_sum(c->copies, time);
+    c->copied++;
+}
+
+/* Half of what moves its bytes goes; what computes on each element converts it. */
 static void change_other(change *c, const bz_layer_place *place)
 {
-    double convert = 0, was = (double)place->time;
+    double convert = 0, traffic = 0, was = (double)place->time;
+    const bz_peaks *peaks = c->asked->model->bound->peaks;
     for (int k = 0; k < place->n; k++) {
         const bz_layer *l = bz_way_layer(c->asked, place, k)->layer;
-        convert += 1e9 * bz_peaks_convert(c->asked->model->bound->peaks,
-                                          bz_peaks_bytes(l, NULL, BZ_F32) / sizeof(float), c->type);
+        double bytes = bz_peaks_bytes(l, NULL, BZ_F32);
+        convert += 1e9 * bz_peaks_convert(peaks, bytes / sizeof(float), c->type);
+        traffic += peaks && !peaks->why ? 1e9 * bz_peaks_traffic(peaks, bytes) : 0;
     }
-    double after = c->asked->side == 0 ? was * c->ratio : was + convert;
+    double half = fmin(was, traffic) * (1 - c->ratio), after = c->asked->side == 0   ? was * c->ratio
+                                                               : c->asked->side == 1 ? was - half + convert
+                                                                                     : was + convert;
     count(c, 2, place->time, (int64_t)after);
     bz_layer_set(c->flow, &c->map, place, (int64_t)after);
     c->others++;
 }
 
+static bool has_constant_tensor(const bz_layer *l)
+{
+    for (int k = 0; k < l->n_in; k++)
+        if (l->in_constant[k] && l->in[k].rank > 0)
+            return true;
+    return false;
+}
+
+/* [nodes]: a layer normalization begins there, as a layer or written out. */
+static bool *find_normalizations(const change *c)
+{
+    const bz_bound *b = c->asked->model->bound;
+    bool *begins = BZ_NEW(c->asked->arena, bool, b->dag->n + 1);
+    for (int i = 0; i < b->dag->n; i++)
+        begins[i] = !strcmp(b->layers->layer[i].kind, "layernorm");
+    for (int g = 0; g < b->fused.n_places; g++)
+        if (!strcmp(b->fused.place[g].pattern, "layernorm"))
+            begins[b->fused.place[g].layer[0]] = true;
+    return begins;
+}
+
+/* A product's result is of the type, and so is what is computed of such alone; a second operand in f32, a weight too, makes the result f32. A
+ * normalization with weights of f32 that reads the type: NULL where there is none. */
+static const char *find_mixed(const change *c)
+{
+    const bz_bound *b = c->asked->model->bound;
+    const bz_dag *dag = b->dag;
+    bool *low = BZ_NEW(c->asked->arena, bool, dag->n + 1), *normalization = find_normalizations(c);
+    for (int i = 0; i < dag->n; i++) {
+        const bz_layer *l = &b->layers->layer[i];
+        low[i] = l->macs > 0 || dag->first[i + 1] > dag->first[i];
+        for (int k = dag->first[i]; k < dag->first[i + 1] && !l->macs; k++)
+            low[i] &= low[dag->pred[k]];
+        if (low[i] && normalization[i])
+            return l->name;
+        low[i] &= l->macs > 0 || !bz_has_word("add sub mul div", l->kind) || !has_constant_tensor(l);
+    }
+    return NULL;
+}
+
 static void tell(change *c)
 {
     const bz_bound *b = c->asked->model->bound;
+    const char *mixed = find_mixed(c);
     bz_unit_text x, y;
+    if (mixed)
+        c->asked->unsure = bz_arena_printf(
+            c->asked->arena, "%s would read %s with weights of f32: PyTorch 1.13 ends with an error there", mixed,
+            bz_dtype_name(c->type));
     bz_whatif_assume(
         c->asked, BZ_ASSUMED_MEASURED, "records of the library's picks",
         "%d products: %s become %s, as the library's own pick in %s, and half of what other calls take longer than "
@@ -131,6 +223,10 @@ static void tell(change *c)
             "%d reorders move %g times the bytes, and %d come around convolutions that had none: %s become %s",
             c->reorders, c->ratio, c->added, bz_units_time(x, 1e-9 * (double)c->before[1]),
             bz_units_time(y, 1e-9 * (double)c->after[1]));
+    if (c->copied)
+        bz_whatif_assume(c->asked, BZ_ASSUMED_MODELLED, "what 'benanza system --measure' has of memory",
+                         "%d results that the library leaves channels last are copied into row-major order in %s",
+                         c->copied, bz_units_time(x, 1e-9 * (double)c->copies));
     if (c->others)
         bz_whatif_assume(c->asked, b->peaks && !b->peaks->why ? BZ_ASSUMED_MODELLED : BZ_ASSUMED_GUESSED,
                          "the recording", "%d other layers compute in f32 and convert: %s become %s", c->others,
@@ -167,6 +263,8 @@ int bz_whatif_products(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
     for (int i = 0; i < c.map.n && c.reorders; i++)
         if (c.map.place[i].task != BZ_NONE)
             previous = add_reorders(&c, &c.map.place[i], previous);
+    for (int i = 0; i < c.map.n; i++)
+        add_copy(&c, &c.map.place[i]);
     tell(&c);
     return c.products + c.reorders + c.added + c.others;
 }
