@@ -158,19 +158,19 @@ static void is_us(int64_t ns, double us)
         fail_msg("%g us, not %g", (double)ns / US, us);
 }
 
-/* The fused convolution, the addition and the product by their records, a call's own 10 µs between; the end as it was. */
+/* The fused convolution, the addition and the product by their records, twice a call's own 10 µs between two operators; the end as it was. */
 static void library(void **state)
 {
     program *p = *state;
     const bz_prediction *q = predict(p, "library=conv+batchnorm");
-    is_us(q->time, 1500 + 10 + 250 + 10 + 700 + 450);
+    is_us(q->time, 1500 + 20 + 250 + 20 + 700 + 450);
     is_us(q->low, 0.9 * (1500 + 250 + 700) + 10 + 10 + 450);
-    is_us(q->high, 1.1 * (1500 + 250 + 700) + 10 + 20 + 450);
+    is_us(q->high, 1.1 * (1500 + 250 + 700) + 20 + 20 + 450);
     assert_true(q->changed > 0 && q->n_assumed == 2);
     q = predict(p, "library"); /* the normalization is a call of its own */
-    is_us(q->time, 2000 + 10 + 500 + 10 + 250 + 10 + 700 + 450);
+    is_us(q->time, 2000 + 20 + 500 + 20 + 250 + 20 + 700 + 450);
     p->together.seconds = NAN; /* what nobody measured is no call */
-    is_us(predict(p, "library=conv+batchnorm")->time, 2000 + 10 + 500 + 10 + 250 + 10 + 700 + 450);
+    is_us(predict(p, "library=conv+batchnorm")->time, 2000 + 20 + 500 + 20 + 250 + 20 + 700 + 450);
     p->own[CONV].seconds = p->own[GEMM].seconds = NAN;
     q = predict(p, "library");
     assert_int_equal(q->changed, 0);
@@ -187,9 +187,9 @@ static void slower(void **state)
     p->row[CONV].problem = "conv";
     p->row[CONV].variant = "jit";
     const bz_prediction *q = predict(p, "library=conv+batchnorm");
-    is_us(q->time, 1.5 * (1500 + 250 + 700) + 10 + 10 + 450);
+    is_us(q->time, 1.5 * (1500 + 250 + 700) + 20 + 20 + 450);
     is_us(q->low, 0.9 * (1500 + 250 + 700) + 10 + 10 + 450);
-    is_us(q->high, 2 * 1.1 * (1500 + 250 + 700) + 10 + 20 + 450);
+    is_us(q->high, 2 * 1.1 * (1500 + 250 + 700) + 20 + 20 + 450);
 }
 
 /* The addition stays the framework's, with its 1,812 of 3,020 µs; its input is reordered, its result copied and reordered. */
@@ -210,7 +210,7 @@ static void blocks(void **state)
     static const bz_dim EIGHT[] = {64, 8, 3, 3}, FOUR[] = {64, 4, 3, 3}, DIMS[] = {1, 64, 128, 128},
                         SMALL[] = {1, 64, 1, 1};
     bz_type conv[] = {p->type[0], p->type[0]}, add[] = {p->type[0], p->type[0]};
-    double whole = 1500 + 10 + 250 + 10 + 700 + 450;
+    double whole = 1500 + 20 + 250 + 20 + 700 + 450;
     p->layer[CONV].in = conv;
     p->layer[CONV].n_in = 2;
     p->layer[ADD].in = add;
@@ -234,6 +234,49 @@ static void products(void **state)
     const bz_prediction *q = predict(p, "products=bf16");
     is_us(q->time, 1000 + 350 + 2 * 750 + 10 + 20 + 3020 + 450);
     is_us(q->low, 0.9 * (1000 + 350) + 2 * 500 + 10 + 20 + 3020 / 2. + 450);
+}
+
+/* A result that lies channels last is copied, a line of 64 bytes for each of its elements; the half of what moves bytes that goes is that of its traffic. */
+static void copied(void **state)
+{
+    program *p = *state;
+    double elements = 64 * 128 * 128, gap = 3020 - 10, bytes = 20 << 20;
+    p->peaks = (bz_peaks){.n_bandwidth = 1, .bandwidth = {{0, 64e9}}};
+    const bz_prediction *q = predict(p, "products=bf16");
+    double without = 1000 + 350 + 2 * 750 + 10 + 20 + 3020 + 450 - bytes / 64e3 / 2, cold = 1e6 / 64e3 / 2;
+    is_us(q->time, without + cold); /* the product's weights come from memory */
+    assert_true(bytes / 64e3 < gap);
+    p->other[CONV].variant = "brgconv:avx512_core_amx_bf16";
+    is_us(predict(p, "products=bf16")->time, without + cold + elements / 1e3);
+}
+
+/* A normalization that reads nothing but results in 16 bits has no number; behind an operand in f32 it has. */
+static void mixed(void **state)
+{
+    program *p = *state;
+    static const bool CONSTANT[] = {false, true};
+    p->layer[ADD].kind = "layernorm";
+    assert_non_null(strstr(predict(p, "products=bf16")->unsure, "add would read bf16 with weights of f32"));
+    p->layer[NORM].kind = "mul";
+    p->layer[NORM].n_in = 2;
+    p->layer[NORM].in_constant = CONSTANT;
+    assert_null(predict(p, "products=bf16")->unsure);
+}
+
+/* The normalization lies behind the product alone, too, where a byte of it costs 440 / 8 and not 3020 / 20: so the addition takes more of the 3020. */
+static void kinds(void **state)
+{
+    program *p = *state;
+    static const int AGAIN[] = {NORM};
+    bz_aligned row[LAYERS + 1];
+    memcpy(row, p->row, sizeof p->row);
+    row[LAYERS] = p->row[NORM];
+    row[LAYERS].layer = AGAIN;
+    p->alignment.row = row;
+    p->alignment.n = LAYERS + 1;
+    double add = 12 * 3020 / 20., norm = 8 * 440 / 8.;
+    is_us(predict(p, "library=conv+batchnorm leaves add")->time,
+          1500 + 10 + 3020 * add / (add + norm) + 700 + 10 + 3 * 10);
 }
 
 static void framework(void **state)
@@ -332,7 +375,8 @@ static void farther(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(library),   TEST(slower), TEST(left),   TEST(blocks), TEST(products),
-                                       TEST(framework), TEST(ideal),  TEST(joined), TEST(words),  TEST(farther)};
+    const struct CMUnitTest tests[] = {TEST(library), TEST(slower), TEST(left),   TEST(blocks),    TEST(products),
+                                       TEST(copied),  TEST(mixed),  TEST(kinds),  TEST(framework), TEST(ideal),
+                                       TEST(joined),  TEST(words),  TEST(farther)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
