@@ -1,0 +1,167 @@
+#!/usr/bin/python3
+"""bound_oracle.py BENANZA: bounds of random networks with random records, held against sums, paths and covers that are computed here.
+
+Convolutions of 1x1, activations, poolings and sums, branched at random; a system with one rate of arithmetic and one of memory; every variant
+of every problem has a time, or none, at random. Sequential, parallel, fused and roofline bounds must be what the definitions say: the sum
+of the cheapest, the longest path, the cheapest of all covers by convolutions with their sums and activations, and what the bytes and products
+of a layer or a group cannot do without. NETWORKS: how many (8), SEED: which (1)."""
+import json
+import math
+import os
+import random
+import subprocess
+import sys
+import tempfile
+
+try:
+    import onnx
+    from onnx import helper
+except ImportError:
+    print("skipped: no onnx here")
+    sys.exit(77)
+
+benanza = os.path.abspath(sys.argv[1])
+FLOPS, RATE = 1e9, 4e9  # products of f32 a second times two; bytes a second
+
+
+def call(*arguments):
+    r = subprocess.run([benanza, *arguments], capture_output=True, text=True)
+    assert r.returncode in (0, 4), (arguments, r.stderr)
+    return r.stdout
+
+
+def network(chance, path):
+    """Of some 20 layers; what reads a tensor is drawn, so that there are branches."""
+    nodes, weights, tensors = [], [], [("x", 4, 16)]  # name, channels, height and width
+    for i in range(chance.randint(8, 20)):
+        name, c, size = chance.choice(tensors[-3:])
+        kind = chance.choice(["Conv", "Conv", "Relu", "Relu", "MaxPool", "Add"])
+        alike = [t for t in tensors if t[1:] == (c, size) and t[0] != name]
+        y = f"t{i}"
+        if kind == "Conv":
+            out = chance.choice([2, 4, 8])
+            weights.append(helper.make_tensor(f"w{i}", 1, (out, c, 1, 1), [0.5] * (out * c)))
+            nodes.append(helper.make_node("Conv", [name, f"w{i}"], [y], name=y, kernel_shape=[1, 1]))
+            tensors.append((y, out, size))
+        elif kind == "Add" and alike:
+            nodes.append(helper.make_node("Add", [name, chance.choice(alike)[0]], [y], name=y))
+            tensors.append((y, c, size))
+        elif kind == "MaxPool" and size > 4:
+            nodes.append(helper.make_node("MaxPool", [name], [y], name=y, kernel_shape=[2, 2], strides=[2, 2]))
+            tensors.append((y, c, size // 2))
+        else:
+            nodes.append(helper.make_node("Relu", [name], [y], name=y))
+            tensors.append((y, c, size))
+    read = {i for n in nodes for i in n.input}
+    outputs = [helper.make_tensor_value_info(t, 1, (1, c, s, s)) for t, c, s in tensors[1:] if t not in read]
+    inputs = [helper.make_tensor_value_info("x", 1, (1, 4, 16, 16))]
+    onnx.save(helper.make_model(helper.make_graph(nodes, "g", inputs, outputs, weights), opset_imports=[helper.make_opsetid("", 13)]), path)
+
+
+def record_all(chance, work):
+    """Times for what gen wants, some twice; {problem: least time}."""
+    call("gen", work + "/m.onnx", "--fuse", "--all", "-o", work + "/g", "--db", work + "/none", "--json")
+    wanted = {(p["problem"], f) for l in json.load(open(work + "/g/manifest.json"))["layers"] for p in l["problems"] for f in p["families"]}
+    least = {}
+    with open(work + "/r.jsonl", "w") as f:
+        bandwidth = [dict(bytes=1 << 20, read=RATE, copy=RATE, copy_cold=RATE)]
+        print(json.dumps(dict(v=1, record="system", slug="box", stack="onednn2.6.3", date=7, device="cpu", name="Box",
+                              measured=dict(threads=1, flops=dict(f32=FLOPS), launch=dict(onednn=0), bandwidth=bandwidth))), file=f)
+        for problem, family in sorted(wanted):
+            backend, layout, mode = family.split()
+            for k in range(chance.randint(1, 2)):
+                time = chance.randint(1, 400) * 1e-6
+                if layout != "plain":
+                    continue
+                print(json.dumps(dict(v=1, problem=problem, backend=backend, algorithm=f"a{k}", layout=layout, math=mode, threads=1, cache="hot",
+                                      status="ok", median=time, q25=time, q75=time, date=8, system="box@onednn2.6.3")), file=f)
+                least[problem] = min(least.get(problem, 1), time)
+    call("db", "import", work + "/r.jsonl", "--db", work + "/db")
+    return least
+
+
+def longest(layers, cost):
+    end = {}
+    for l in layers:
+        name = l["outputs"][0]["name"]
+        end[name] = max((end.get(i["name"], 0) for i in l["inputs"]), default=0) + cost[l["index"]]
+    return max(end.values())
+
+
+def best_cover(alone, groups):
+    """Every way to take groups that share no layer: the least sum, and what it is of."""
+    if not groups:
+        return sum(alone), []
+    (group, together), rest = groups[0], groups[1:]
+    without = best_cover(alone, rest)
+    if together is None:
+        return without
+    taken = [0 if i in group else t for i, t in enumerate(alone)]
+    taken[group[-1]] = together
+    within = best_cover(taken, [g for g in rest if not set(group) & set(g[0])])
+    return min(without, (within[0], within[1] + [(group, together)]), key=lambda w: w[0])
+
+
+def same(name, got, want):
+    assert abs(got - want) <= 1e-6 * want + 1e-11, f"seed {seed}, network {number}: {name} is {got}, not {want}"
+
+
+def judge(chance, work):
+    network(chance, work + "/m.onnx")
+    least = record_all(chance, work)
+    layers = json.loads(call("layers", work + "/m.onnx", "--json"))[0]["layers"]
+    said = json.loads(call("analyze", work + "/m.onnx", "--db", work + "/db", "--system", "box", "--fuse", "--json"))["models"][0]
+    price = {l["node"]: l for l in said["layers"]}
+    alone, roof = [], []
+    for l in layers:
+        p = price[l["index"]]
+        alone.append(least[p["problems"][0]])
+        same(f"the time of {l['key']}", p["seconds"], alone[-1])
+        size = sum(bytes_of(t) for t in l["inputs"] + l["outputs"])
+        roof.append(max(2 * l["macs"] / FLOPS, size / RATE))
+        same(f"the roofline of {l['key']}", p["hardware"], roof[-1])
+    reads = [t["name"] for l in layers for t in l["inputs"]]
+
+    def reader_of(l, op):
+        """The one layer that reads its result, if it does that operation."""
+        name = l["outputs"][0]["name"]
+        found = [r for r in layers if name in [t["name"] for t in r["inputs"]]]
+        return found[0] if reads.count(name) == 1 and name in reads and found[0]["op"] == op else None
+
+    groups, roofs = [], []
+    for first in [l for l in layers if l["op"] in ("Conv", "Add")]:
+        act, add = reader_of(first, "Relu"), first["op"] == "Conv" and reader_of(first, "Add")
+        for post, group in ("relu", [act]), ("add", [add]), ("add,relu", [add, add and reader_of(add, "Relu")]):
+            if not all(group):
+                continue
+            members = [first, *group]
+            inside = {l["outputs"][0]["name"] for l in members[:-1]}
+            outside = [t for l in members for t in l["inputs"] if t["name"] not in inside] + members[-1]["outputs"]
+            problem = price[first["index"]]["problems"][0].replace(" dtype=", f" post={post} dtype=")
+            groups.append(([l["index"] for l in members], least.get(problem)))
+            roofs.append((groups[-1][0], max(2 * first["macs"] / FLOPS, sum(map(bytes_of, outside)) / RATE)))
+    same("sequential", said["sequential"], sum(alone))
+    same("parallel", said["parallel"], longest(layers, alone))
+    same("hardware", said["hardware"], sum(roof))
+    fused, taken = best_cover(alone, groups)
+    same("fused", said["fused"]["sequential"], fused)
+    assert len(said["fused"]["groups"]) == len(taken), (seed, number, said["fused"]["groups"], taken)
+    same("fused hardware", said["fused"]["hardware"], best_cover(roof, roofs)[0])
+    at = list(alone)
+    for group, together in taken:
+        for i in group:
+            at[i] = together if i == group[-1] else 0
+    same("fused parallel", said["fused"]["parallel"], longest(layers, at))
+    return len(layers), len(taken), sum(t is not None for _, t in groups)
+
+
+def bytes_of(tensor):
+    return 4 * math.prod(tensor["shape"])
+
+
+seed, totals = int(os.environ.get("SEED", "1")), [0, 0, 0]
+for number in range(int(os.environ.get("NETWORKS", "8"))):
+    with tempfile.TemporaryDirectory() as work:
+        totals = [a + b for a, b in zip(totals, judge(random.Random(seed * 1000 + number), work))]
+assert totals[1] and totals[1] < totals[2], totals
+print(f"{number + 1} networks, {totals[0]} layers: bounds as they are defined; {totals[1]} of {totals[2]} groups are cheaper together")
