@@ -350,6 +350,39 @@ static int attention(grad *g)
     return 0;
 }
 
+/* ---- a loss of the model's own ------------------------------------------------------------------------ */
+
+static void loss_attrs(grad *g)
+{
+    copy_attr(g, "reduction");
+    copy_attr(g, "ignore_index");
+}
+
+/* The logarithms of the softmax are kept, whether the model asks for them or not. */
+static int loss_forward(grad *g)
+{
+    const bz_node *node = g->l->node;
+    if (node->n_out > 1) {
+        g->s->kept[0] = grad_y(g, 1);
+        return node->out[1] < 0 ? grad_fail(g, "its second result has no name") : grad_copy(g, node->op, "", NULL, 0);
+    }
+    const char *logarithms = keep(g, 0, "logarithms");
+    return grad_copy(g, node->op, "", &logarithms, 1);
+}
+
+static int loss(grad *g)
+{
+    if (!grad_dy(g, 0) || (g->l->n_out > 1 && grad_dy(g, 1)))
+        return grad_fail(g, "its second result, the logarithms, has no derivative");
+    const char *dx = grad_has(g, 2) ? grad_node(g->b, "ms:SoftmaxCrossEntropyLossGrad", grad_dy(g, 0), g->s->kept[0],
+                                                grad_x(g, 1), grad_x(g, 2), NULL)
+                                    : grad_node(g->b, "ms:SoftmaxCrossEntropyLossGrad", grad_dy(g, 0), g->s->kept[0],
+                                                grad_x(g, 1), NULL);
+    loss_attrs(g);
+    grad_give(g, 0, dx);
+    return 0;
+}
+
 /* ---- recurrent ---------------------------------------------------------------------------------------- */
 
 enum { STATES, CELLS, GATES };
@@ -437,6 +470,7 @@ static const derivative ROWS[] = {
     {.op = "Dropout", .back = dropout, .forward = dropout_forward},
     {.op = "Attention", .back = attention, .forward = attention_forward},
     {.op = "MultiHeadAttention", .domain = MS, .back = attention, .forward = attention_forward},
+    {.op = "SoftmaxCrossEntropyLoss", .back = loss, .forward = loss_forward},
     {.op = "LSTM", .back = rnn, .forward = rnn_forward},
     {.op = "GRU", .back = rnn, .forward = rnn_forward},
 };

@@ -219,6 +219,9 @@ for direction, d in ("forward", 1), ("reverse", 1), ("bidirectional", 2):
     case("LSTM", [[4, 2, 3], [d, 20, 3], [d, 20, 5], [d, 40]], hidden_size=5, direction=direction, n_out=3, then="all")
     case("GRU", [[4, 2, 3], [d, 15, 3], [d, 15, 5], [d, 30]], hidden_size=5, direction=direction, n_out=2, then="all")
 case("LSTM", [[4, 2, 3], [1, 20, 3], [1, 20, 5], [1, 40], None, [1, 2, 5], [1, 2, 5]], hidden_size=5), case("GRU", [[4, 2, 3], [1, 15, 3], [1, 15, 5], [1, 30], None, [1, 2, 5]], hidden_size=5, linear_before_reset=1)
+for reduction in "mean", "sum":
+    case("SoftmaxCrossEntropyLoss", [[4, 5], ints(0, 3, 4, 3)], reduction=reduction), case("SoftmaxCrossEntropyLoss", [[4, 5], ints(0, 3, 4, 3)], reduction=reduction, ignore_index=3)
+case("SoftmaxCrossEntropyLoss", [[2, 5, 3], np.array([[0, 3, 4], [3, 1, 1]])], n_out=2), case("SoftmaxCrossEntropyLoss", [[4, 5], ints(0, 3, 4, 3), real(1, 2, 3, 4, 5)])
 case("Softmax", [[3, 5]], loss="classes"), case("Relu", [[2, 5, 3, 3]], loss="classes")
 
 def check_network(name):

@@ -295,9 +295,9 @@ def blocks(x, s, mode, to_space):
     return y.reshape(n, k, h * s, w * s)
 
 
-def cross_entropy(x, target, a):
+def cross_entropy(x, target, a, weight=None):
     logp = F.log_softmax(x, 1)
-    return F.nll_loss(logp, target, reduction=a.get("reduction", "mean")), logp
+    return F.nll_loss(logp, target, weight, reduction=a.get("reduction", "mean"), ignore_index=a.get("ignore_index", -100)), logp
 
 
 def run_node(node, x, opset):
@@ -362,7 +362,7 @@ def run_node(node, x, opset):
         "ArgMax": lambda: x[0].argmax(g("axis", 0), keepdim=bool(g("keepdims", 1))), "NonZero": lambda: torch.nonzero(x[0]).T,
         "FastGelu": lambda: F.gelu(x[0] + (at(1) if at(1) is not None else 0), approximate="tanh"), "BiasGelu": lambda: F.gelu(x[0] + x[1]),
         "SGD": lambda: x[2] - x[0] * x[3], "ConstantOfShape": lambda: torch.full(ints(0), float(tensor(a["value"])) if "value" in a else 0.0, dtype=D),
-        "SoftmaxCrossEntropyLossGrad": lambda: entropy_grad(x[0], x[1], x[2]),
+        "SoftmaxCrossEntropyLossGrad": lambda: entropy_grad(x[0], x[1], x[2], a, at(3)),
         "Dropout": lambda: x[0], "Constant": lambda: tensor(a["value"]) if "value" in a else torch.tensor(g("value_ints", g("value_int", g("value_float")))),
     }
     if op in simple:
@@ -423,9 +423,9 @@ def run_node(node, x, opset):
         epsilon = float((1 / x[4] ** 2 - ((x[1] - x[3].reshape(shape)) ** 2).mean(axes)).flatten()[0])
         return vjp(lambda v, s, b: batchnorm(v, s, b, {"epsilon": epsilon})[0], [x[1], x[2], torch.zeros_like(x[2])], x[0])
     if op in ("SoftmaxCrossEntropyLoss", "SoftmaxCrossEntropyLossInternal"):
-        return list(cross_entropy(x[0], x[1], a))
+        return list(cross_entropy(x[0], x[1], a, at(2)))
     if op == "SoftmaxCrossEntropyLossInternalGrad":
-        return [entropy_grad(x[0], x[1], x[2])]
+        return [entropy_grad(x[0], x[1], x[2], a)]
     if op in ("Attention", "MultiHeadAttention", "AttentionTraining"):
         mask = at(5) if op == "MultiHeadAttention" else at(3)
         if op == "MultiHeadAttention":
@@ -459,10 +459,12 @@ def run_node(node, x, opset):
 BIAS = {}  # of an LSTM, by its gates: its gradient operator has these in place of it, and they are not made here
 
 
-def entropy_grad(scale, logp, target):
-    p = logp.exp()
-    p = p - F.one_hot(target, logp.shape[1]).movedim(-1, 1).to(D)
-    return p * scale / target.numel()
+def entropy_grad(scale, logp, target, a, weight=None):
+    """By its definition: each label's (softmax - 1 at the label) by its weight, none where it is ignored."""
+    counts = (target != a.get("ignore_index", -100)).to(D)
+    each = counts if weight is None else counts * weight[torch.where(counts > 0, target, 0)]
+    p = logp.exp() - F.one_hot(torch.where(counts > 0, target, 0), logp.shape[1]).movedim(-1, 1).to(D)
+    return p * each.unsqueeze(1) * scale / (each.sum() if a.get("reduction", "mean") == "mean" else 1)
 
 
 def run(model, values):
