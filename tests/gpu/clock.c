@@ -141,6 +141,19 @@ static verdict test_kernels(test *t)
     return judge(t, "the worst: device", device, "its kernels", kernels, 0.98, 1.02);
 }
 
+/* Problems are measured one after the other in one process, and the profiler looks at the kernels of each: that must leave nothing
+ * behind. The process in which it has not looked yet is a new one. */
+static verdict test_after(test *t)
+{
+    bz_outcome r = {0};
+    bz_worker_close(t->worker);
+    double before = measure(t, ROLE_CACHED, "default", &HOT, NULL, &r);
+    if (isnan(measure(t, ROLE_CACHED, "default", &TRACED, r.algorithm, NULL)))
+        return missing(t);
+    return judge(t, "before", before, "behind", measure(t, ROLE_CACHED, "default", &HOT, r.algorithm, NULL), 0.95,
+                 1.05);
+}
+
 static verdict test_repeat(test *t)
 {
     bz_outcome r = {0};
@@ -228,6 +241,7 @@ static const struct {
     {"device time is wall time where a call is long", test_wall},
     {"cold is no faster than hot", test_cold},
     {"device time is the time of CUPTI's kernels", test_kernels},
+    {"calls take as long behind the profiler as before it", test_after},
     {"five times the same takes the same time", test_repeat},
     {"twice the work takes twice the time", test_linear},
     {"f32 no faster than the device", test_peak_f32},

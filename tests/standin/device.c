@@ -5,7 +5,7 @@
  *
  * $BENANZA_STANDIN makes it lie: `wrong` results of softmax, in replays of all calls; `order`: streams do not wait for each
  * other; `graph`: a graph leaves its last call out; `clock` where each session has a clock of another speed; `crash` in a
- * pooling; `kernels` that take less than the device's time; `secret`: nobody may look at kernels; `none`: there is no
+ * pooling; `kernels` that take less than the device's time; `after`: calls take longer once the profiler has looked; `secret`: nobody may look at kernels; `none`: there is no
  * device. */
 #include "runtime/values.h"
 #include "tests/standin/device_replay.h"
@@ -28,6 +28,8 @@ typedef struct session {
     void *at[BZ_PROBLEM_OPERANDS]; /* of a replay's operands */
     const bz_operand *format[BZ_PROBLEM_OPERANDS];
 } session;
+
+static bool looked; /* the profiler, in this process */
 
 static double now(void)
 {
@@ -70,6 +72,8 @@ static int open_job(const bz_job *job, void **out, bz_error *err)
     *s = (session){.job = job, .seconds = 5e-6 + 1e-9 * (bz_problem_bytes(p) + bz_problem_flops(p))};
     if (standin_lies("clock"))
         s->seconds *= 1 + (double)(sessions++ % 7);
+    if (standin_lies("after") && looked)
+        s->seconds *= 1.2;
     *out = s;
     return 0;
 }
@@ -256,6 +260,7 @@ static int trace(bz_variant *v, bz_trace *out, bz_error *err)
     if (standin_lies("secret"))
         return bz_fail(err, BZ_FAILED, "the stand-in lets nobody look at kernels");
     double kernel = s->seconds - 1e-6; /* the pause behind it */
+    looked = true;
     *out = (bz_trace){.calls = 10, .n_kernels = 1, .seconds = kernel * (standin_lies("kernels") ? 0.9 : 1)};
     out->kernel[0] = (bz_kernel){"reference", out->seconds, {1, 1, 1}, {32, 1, 1}, 16, 0};
     return 0;
