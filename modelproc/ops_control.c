@@ -1,4 +1,5 @@
 /* If, Loop and Scan: operators whose work is done by graphs of their own. */
+#include "modelproc/infer.h"
 #include "modelproc/rule.h"
 
 static const bz_graph *body_of(call *c, const char *name)
@@ -21,6 +22,58 @@ static bool same_type(const bz_type *a, const bz_type *b)
 
 /* ---- If ------------------------------------------------------------------------------------------ */
 
+static bool is_among(const bz_value_id *list, int n, bz_value_id v)
+{
+    while (n > 0 && list[n - 1] != v)
+        n--;
+    return n > 0;
+}
+
+/* An input of a fixed size is always there: it tells nothing. */
+static bool has_open_size(const bz_type *declared)
+{
+    for (int k = 0; declared && declared->kind == BZ_TYPE_TENSOR && k < declared->rank; k++)
+        if (bz_is_symbol(declared->dims[k]))
+            return true;
+    return false;
+}
+
+/* A decoder of which two exports were merged: an input says whether there is a cache of keys and values, and the branch that reads the
+ * cache is the one that reads more of the inputs alone: two for each layer. Where there are keys, that branch is meant; where
+ * the cache is empty, the other one. Returns 0 or 1, or -1 where that does not tell. */
+static int fed_branch(call *c, const bz_graph *const g[2])
+{
+    const bz_graph *main = c->inf->model->graph;
+    int alone[2] = {0, 0}, empty[2] = {0, 0}, open[2] = {0, 0};
+    const char *first[2] = {NULL, NULL};
+    if (!is_among(main->inputs, main->n_inputs, c->node->in[0]))
+        return -1;
+    for (int i = 0; i < main->n_inputs; i++) {
+        bz_value_id v = main->inputs[i];
+        const bz_type *t = value_type(c, v);
+        bool read[2];
+        for (int k = 0; k < 2; k++)
+            read[k] = is_among(g[k]->captures, g[k]->n_captures, v);
+        if (read[0] == read[1] || !has_open_size(c->inf->model->values[v].declared))
+            continue;
+        int b = read[1];
+        alone[b]++;
+        first[b] = first[b] ? first[b] : c->inf->model->values[v].name;
+        open[b] += !t || t->rank < 0;
+        for (int k = 0; t && k < t->rank; k++) {
+            open[b] += bz_is_symbol(t->dims[k]);
+            empty[b] += t->dims[k] == 0;
+        }
+    }
+    int b = alone[1] > alone[0];
+    if (alone[0] == alone[1] || alone[b] < 2 || open[b])
+        return -1;
+    infer_warn(c->inf,
+               bz_arena_printf(c->arena, "%s is taken as %s: %s is %s", c->inf->model->values[c->node->in[0]].name,
+                               (b == 0) == !empty[b] ? "true" : "false", first[b], empty[b] ? "empty" : "not empty"));
+    return empty[b] ? !b : b;
+}
+
 static int shape_if(call *c)
 {
     static const char *const NAMES[] = {"then_branch", "else_branch"};
@@ -29,11 +82,13 @@ static int shape_if(call *c)
         return -1;
     int64_t n;
     const int64_t *cond = in_ints(c, 0, &n);
-    bool decided = cond && n == 1 && !bz_is_symbol(*cond);
+    bool known = cond && n == 1 && !bz_is_symbol(*cond);
+    int fed = known ? *cond == 0 : fed_branch(c, g);
+    bool decided = fed >= 0;
     c->bodies = BZ_NEW(c->arena, bz_body, 2);
     c->n_bodies = 2;
     for (int b = 0; b < 2; b++) {
-        bool taken = !decided || (*cond != 0) == (b == 0);
+        bool taken = !decided || fed == b;
         c->bodies[b] = (bz_body){.name = NAMES[b], .trips = taken, .trips_known = decided};
         /* A branch that is never taken need not even make sense for these shapes. */
         if (taken && infer_body(c, g[b], NULL, NULL, 0, &c->bodies[b]))

@@ -4,15 +4,16 @@
 MODEL is a row of CONFIGS (numbers from the published config.json). STYLE is who exports:
   optimum  plain operators: RMSNorm, rotary embedding, repeated heads and masks spelled out, shapes computed in the graph
   genai    ONNX Runtime GenAI's model builder: com.microsoft GroupQueryAttention and norms, packed or separate projections
+  merged   optimum's decoder for prompts and tokens in one file: an If with a branch that reads the cache, and one that has none
   dynamo   torch's exporter: opset 23 Attention, RotaryEmbedding and RMSNormalization, blocks as local functions
 WEIGHTS: f32, f16, bf16, or int4 (blocks of 32, the rest f16; optimum and genai as MatMulNBits, dynamo as DequantizeLinear).
 Initializers point into files that do not exist, one for each layer, as large models are saved."""
 import sys
 
 import onnx
-from onnx import TensorProto as T, helper, save
+from onnx import NodeProto, TensorProto as T, ValueInfoProto, helper, save
 
-OPSETS = {'optimum': 18, 'genai': 21, 'dynamo': 23}
+OPSETS = {'optimum': 18, 'genai': 21, 'dynamo': 23, 'merged': 18}
 BLOCK = 32
 U4, MICROSOFT = 21, 'com.microsoft'
 REAL = {'f32': T.FLOAT, 'f16': T.FLOAT16, 'bf16': T.BFLOAT16, 'int4': T.FLOAT16}
@@ -370,12 +371,51 @@ class Block:
 
 # ---- the model ------------------------------------------------------------------------------------------
 
-NAMES = {'optimum': ('batch_size', 'sequence_length', 'past_sequence_length', 'past_sequence_length + sequence_length'),
+PLAIN = ('batch_size', 'sequence_length', 'past_sequence_length', 'past_sequence_length + sequence_length')
+NAMES = {'optimum': PLAIN, 'merged': PLAIN,
          'genai': ('batch_size', 'sequence_length', 'past_sequence_length', 'total_sequence_length'),
          'dynamo': ('batch', 's27', 's77', 's27 + s77')}
 
 
+def without_past(c, real, graph):
+    """The graph again under other names, with empty caches of its own."""
+    outer = {t.name for t in graph.initializer} | {i.name for i in graph.input if not i.name.startswith('past')}
+    sizes = [helper.make_tensor('new.zero', T.INT64, [1], [0]), helper.make_tensor('new.sizes', T.INT64, [3], [c.kv, 0, c.head])]
+    nodes = [helper.make_node('Shape', ['input_ids'], ['new.shape']), helper.make_node('Gather', ['new.shape', 'new.zero'], ['new.batch']),
+             helper.make_node('Concat', ['new.batch', 'new.sizes'], ['new.empty.sizes'], axis=0)]
+    for i in graph.input:
+        if i.name.startswith('past'):
+            nodes.append(helper.make_node('ConstantOfShape', ['new.empty.sizes'], ['new.' + i.name],
+                                          value=helper.make_tensor('value', real, [1], [0.0])))
+    for node in graph.node:
+        copy = NodeProto()
+        copy.CopyFrom(node)
+        copy.name = 'new.' + copy.name
+        copy.output[:] = ['new.' + name for name in node.output]
+        copy.input[:] = [name if name in outer or not name else 'new.' + name for name in node.input]
+        nodes.append(copy)
+    outputs = []
+    for o in graph.output:
+        copy = ValueInfoProto()
+        copy.CopyFrom(o)
+        copy.name = 'new.' + o.name
+        outputs.append(copy)
+    return helper.make_graph(nodes, 'without_past', [], outputs, sizes)
+
+
+def merged(c, real, model):
+    graph = model.graph
+    branch = helper.make_node('If', ['use_cache_branch'], [o.name for o in graph.output], name='optimum::if',
+                              then_branch=helper.make_graph(graph.node, 'with_past', [], graph.output),
+                              else_branch=without_past(c, real, graph))
+    inputs = list(graph.input) + [helper.make_tensor_value_info('use_cache_branch', T.BOOL, [1])]
+    return helper.make_model(helper.make_graph([branch], 'merged', inputs, list(graph.output), list(graph.initializer)),
+                             opset_imports=list(model.opset_import), producer_name='optimum-onnx', ir_version=10)
+
+
 def make(name, style, weights):
+    if style == 'merged':
+        return merged(CONFIGS[name], REAL[weights], make(name, 'optimum', weights))
     c, real = CONFIGS[name], REAL[weights]
     g = Graph(real)
     functions = {'optimum': optimum, 'genai': genai, 'dynamo': dynamo}[style](g, c, weights == 'int4')
