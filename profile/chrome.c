@@ -83,7 +83,7 @@ static void copy_text(reader *r, const char *s, size_t n)
 
 static bool same(const char *name, const unsigned char *s, size_t n)
 {
-    return strlen(name) == n && !memcmp(name, s, n);
+    return n && *name == (char)*s && strlen(name) == n && !memcmp(name, s, n);
 }
 
 /* ---- callbacks of the JSON parser. Event objects lie at depth events_depth + 1, args one deeper. ---- */
@@ -172,8 +172,10 @@ static int on_key(void *context, const unsigned char *s, size_t n)
     } else if (at_event(r)) {
         r->field = F_NONE;
         for (size_t i = 0; i < sizeof FIELDS / sizeof *FIELDS; i++)
-            if (same(FIELDS[i].name, s, n))
+            if (same(FIELDS[i].name, s, n)) {
                 r->field = FIELDS[i].field;
+                break;
+            }
     } else if (at_args(r)) {
         r->argument = A_NONE;
         for (size_t i = 0; i < sizeof ARGUMENTS / sizeof *ARGUMENTS; i++)

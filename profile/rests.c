@@ -43,14 +43,15 @@ size_t bz_turn_of_rests(const int64_t *pause, size_t n, size_t *from)
     rank_pauses(pause, n, rank, sorted);
     for (size_t turn = 2; turn <= most; turn++) {
         memset(worst, 0, turn * sizeof *worst);
-        for (size_t i = 0; i < n; i++) {
-            uint32_t *w = &worst[(i + 1) % turn];
-            *w = rank[i] > *w ? rank[i] : *w;
-        }
+        for (size_t i = 0, r = 1; i < n; i++, r = r + 1 < turn ? r + 1 : 0)
+            worst[r] = rank[i] > worst[r] ? rank[i] : worst[r];
         for (size_t r = 0; r < turn; r++) {
             size_t k = (n - (r ? r : turn)) / turn + 1; /* pieces r, r + turn, … but for piece 0 */
-            double chance = log_ways(worst[r], (double)k) - log_ways((double)n, (double)k) + tried;
             bool whole = !r && k > 1 && worst[r] == k && (n + 1) % turn == 0;
+            /* at least this much is chance: nearly all turns are, and no exact number is needed */
+            if (!whole && (double)k * log(((double)(worst[r] - k) + 1) / ((double)(n - k) + 1)) + tried >= least)
+                continue;
+            double chance = log_ways(worst[r], (double)k) - log_ways((double)n, (double)k) + tried;
             if (whole &&
                 sorted[k - 1] / PAUSE_OUT_OF_LINE > sorted[k]) /* whole steps, and no pause is nearly as long */
                 chance -= tried + log(TURNS_BY_CHANCE);
