@@ -70,7 +70,7 @@ static void rows_are_whole(void **state)
         assert_true(row.rate[0] > 0 && row.rate[1] >= row.rate[0]);
         assert_true(strlen(row.name) > 3 && strlen(row.ram) > 2 && (row.base == 0 || row.base <= row.clock));
         assert_true(row.watts == 0 || (row.watts >= 60 && row.watts <= 1200));
-        assert_true(row.source[0] && strspn(row.source, "dwtx") == strlen(row.source));
+        assert_true(row.source[0] && strspn(row.source, "dwtxm") == strlen(row.source));
         /* units that came with a generation */
         assert_int_equal(row.rate[2] > 0, row.major >= 8);
         assert_int_equal(row.rate[6] > 0, row.major * 10 + row.minor >= 89);
