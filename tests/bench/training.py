@@ -2,13 +2,14 @@
 """Holds the bound of a training iteration against PyTorch's: tests/bench/training.py BENANZA [NETWORK...]
 
 Each network is exported, `benanza bound --train` prices its iteration (forward, loss, backward, update) by what the libraries of this
-machine do with each layer, and PyTorch runs the same iteration in one thread. The bound must be the shorter of the two."""
+machine do with each layer, and PyTorch runs the same iteration in one thread, recorded by `benanza profile`. For each phase it prints the bound, the
+fastest of PyTorch's iterations, and how much of that was in library calls and in their reorders. The bound must be the shorter of the two in each."""
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 import tempfile
-import time
 
 import torch
 from torch import nn
@@ -128,21 +129,28 @@ def optimizer_of(name, net):
             'adam': lambda p: torch.optim.Adam(p, 1e-3), 'adamw': lambda p: torch.optim.AdamW(p, 1e-3)}[name](net.parameters())
 
 
-def measure(net, x, labels, optimizer, seconds=5):
-    """The fastest and the median of PyTorch's iterations."""
-    def step():
-        optimizer.zero_grad(set_to_none=True)
-        F.cross_entropy(net(x), labels).backward()
-        optimizer.step()
-    for _ in range(3):
-        step()
-    times, end = [], time.perf_counter() + seconds
-    while time.perf_counter() < end or len(times) < 5:
-        start = time.perf_counter()
-        step()
-        times.append(time.perf_counter() - start)
-    times.sort()
-    return times[0], times[len(times) // 2]
+def measure(name, iterations=40):
+    """The program that is recorded: its iterations and their phases are marked."""
+    sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'suite'))
+    import train
+    make, data, targets, rule = NETWORKS[name]
+    net, x, labels = make().train(), data(), targets()
+    optimizer = optimizer_of(rule, net)
+    for _ in range(iterations):
+        train.step(lambda: F.cross_entropy(net(x), labels), optimizer)
+
+
+def phases_of(recording):
+    """For each phase its shortest run behind the warm-up: seconds, of them in library calls, of them in reorders."""
+    db = sqlite3.connect(recording)
+    begin = db.execute('SELECT min(start) FROM BENANZA_ITERATIONS WHERE NOT warmUp').fetchone()[0]
+    found = {}
+    for name, start, end in db.execute('SELECT text, start, end FROM NVTX_EVENTS WHERE start >= ?', (begin,)).fetchall():
+        calls = db.execute('SELECT c.end - c.start, s.value FROM BENANZA_CALLS c JOIN StringIds s ON s.id = c.nameId '
+                           'WHERE c.start >= ? AND c.end <= ?', (start, end)).fetchall()
+        run = ((end - start) / 1e9, sum(t for t, _ in calls) / 1e9, sum(t for t, call in calls if call == 'reorder') / 1e9)
+        found[name] = min(run, found.get(name, run))
+    return found
 
 
 def main():
@@ -150,22 +158,33 @@ def main():
         sys.exit(__doc__)
     torch.set_num_threads(1)
     torch.manual_seed(1)
+    if sys.argv[1] == '--measure':
+        return measure(sys.argv[2])
     benanza, names = os.path.abspath(sys.argv[1]), sys.argv[2:] or list(NETWORKS)
     folder = os.environ.get('BENANZA_TRAINING') or tempfile.mkdtemp(prefix='benanza-training-')
-    print('network     bound    coverage  PyTorch fastest  median  bound / fastest', flush=True)
+    print('network    phase        bound      PyTorch   in calls  reorders  bound / PyTorch', flush=True)
     for name in names:
-        make, data, targets, rule = NETWORKS[name]
-        net, x, labels = make().train(), data(), targets()
-        path = os.path.join(folder, name + '.onnx')
-        torch.onnx.export(net, x, path, opset_version=13, training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False,
-                          input_names=['x'], output_names=['y'])
+        make, data, _, rule = NETWORKS[name]
+        path, recording = os.path.join(folder, name + '.onnx'), os.path.join(folder, name + '.bz')
+        torch.onnx.export(make().train(), data(), path, opset_version=13, training=torch.onnx.TrainingMode.TRAINING,
+                          do_constant_folding=False, input_names=['x'], output_names=['y'])
         run = subprocess.run([benanza, 'bound', path, '--train=' + rule, '--time-limit', '0.03', '--json', '--db', os.path.join(folder, 'db')],
                              stdout=subprocess.PIPE, check=False)
-        bound = json.loads(run.stdout)
-        least, median = measure(net, x, labels, optimizer_of(rule, net))
-        priced, seconds = bound['models'][0]['goal']['priced_macs'], bound['models'][0]['sequential']
-        print('%-9s %7.3f ms  %6.1f %%  %12.3f ms  %7.3f ms  %.2f' % (name, seconds * 1e3, priced * 100, least * 1e3, median * 1e3,
-                                                                 seconds / least), flush=True)
+        model = json.loads(run.stdout)['models'][0]
+        bound = {p['phase']: p['sequential'] for p in model['phases']}
+        if None in bound.values():
+            print('%-9s  %d layers have no price: run it again' % (name, model['goal']['unpriced']), flush=True)
+            continue
+        bound['forward'] += bound.pop('loss', 0)  # the program's loss is part of its forward pass
+        subprocess.run([benanza, 'profile', '--force', '-o', recording, '--', sys.executable, '-W', 'ignore', __file__, '--measure', name],
+                       stdout=subprocess.DEVNULL, check=True)
+        took = phases_of(recording)
+        rows = [(p, bound[p], took[p]) for p in ('forward', 'backward', 'update')]
+        rows.append(('all', sum(r[1] for r in rows), [sum(r[2][k] for r in rows) for k in range(3)]))
+        for phase, seconds, (least, calls, reorders) in rows:
+            print('%-9s  %-8s  %7.3f ms  %8.3f ms  %7.3f   %7.3f  %.2f%s' % (name, phase, seconds * 1e3, least * 1e3, calls * 1e3, reorders * 1e3,
+                  seconds / least, '' if seconds <= least else '  the bound is the longer'), flush=True)
+        print('%-9s  %.1f %% of MACs are priced' % (name, model['goal']['priced_macs'] * 100), flush=True)
 
 
 if __name__ == '__main__':
