@@ -9,6 +9,7 @@ typedef struct {
     const int *producer; /* layer that makes a value, or -1 */
     const int *readers;  /* operands, bodies and graph outputs that read a value */
     const pattern *pattern;
+    bool turned; /* operands of a sum are tried the other way round first */
 } matcher;
 
 /* What is known so far; small, so that trying the other order is a copy away. */
@@ -72,12 +73,13 @@ static bool match_step(const matcher *m, int s, int layer, state *st)
         return false;
     st->layer[s] = layer;
     state before = *st;
-    if (match_operands(m, want, l, false, st))
+    bool both = want->n_operands == 2 && commutes(l), turned = both && m->turned;
+    if (match_operands(m, want, l, turned, st))
         return true;
-    if (want->n_operands != 2 || !commutes(l))
+    if (!both)
         return false;
     *st = before;
-    return match_operands(m, want, l, true, st);
+    return match_operands(m, want, l, !turned, st);
 }
 
 /* Layers outside of the match may read its result, and nothing else that is made inside. */
@@ -225,9 +227,14 @@ int bz_patterns_find(const bz_patterns *patterns, bz_layers *l, const bz_match *
             for (int q = p; q < patterns->n; q++) {
                 if (first[q] != p || !fits[q * sorts.n + sorts.of[root]])
                     continue;
-                matcher m = {l, producer, readers, &patterns->item[q]};
+                matcher m = {l, producer, readers, &patterns->item[q], false};
                 state st;
-                if (match_at(&m, root, &st))
+                bool found = match_at(&m, root, &st);
+                if (!found) { /* x + conv(x): of two convolutions, only one may be read by nobody else */
+                    m.turned = true;
+                    found = match_at(&m, root, &st);
+                }
+                if (found)
                     add_match(l, &list, first_at_root, &patterns->item[q], &st);
             }
         }

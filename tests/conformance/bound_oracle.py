@@ -159,9 +159,10 @@ def bytes_of(tensor):
     return 4 * math.prod(tensor["shape"])
 
 
-seed, totals = int(os.environ.get("SEED", "1")), [0, 0, 0]
-for number in range(int(os.environ.get("NETWORKS", "8"))):
+asked, totals = int(os.environ.get("SEED", "1")), [0, 0, 0]
+found = [(2, 43)]  # a sum of two convolutions, the first of which another layer reads, too: the second is not left alone
+for seed, number in [(asked, n) for n in range(int(os.environ.get("NETWORKS", "8")))] + found:
     with tempfile.TemporaryDirectory() as work:
         totals = [a + b for a, b in zip(totals, judge(random.Random(seed * 1000 + number), work))]
 assert totals[1] and totals[1] < totals[2], totals
-print(f"{number + 1} networks, {totals[0]} layers: bounds as they are defined; {totals[1]} of {totals[2]} groups are cheaper together")
+print(f"{len(found) + int(os.environ.get('NETWORKS', '8'))} networks, {totals[0]} layers: bounds as they are defined; {totals[1]} of {totals[2]} groups are cheaper together")
