@@ -1,7 +1,7 @@
 /* benanza predict: what models take on systems that have no records of them. */
-#include "cli/predict.h"
 #include "cli/db.h"
 #include "cli/planning.h"
+#include "cli/profile.h"
 #include "report/report.h"
 #include "runtime/gpus.h"
 
@@ -142,26 +142,28 @@ static int train(const predict_job *job, bz_error *err)
     return rc;
 }
 
+/* The iteration of a recording on systems that it did not run on. */
 static int predict_profiled(predict_job *job, bz_buf *out, bz_error *err)
 {
+    bz_arena *arena = &job->job.arena;
+    bz_trace *t = bz_job_trace(&job->job);
     const char *to[MOST], *from[MOST];
-    int n, origins;
+    int origins;
     bz_price_list prices = {0};
-    split(&job->from, &job->job.arena, from, &origins);
+    bz_whatif_records records = {.db = job->db, .setting = job->setting};
+    bz_whatif_shown *shown = BZ_NEW(arena, bz_whatif_shown, 1);
+    bz_whatif_question q = {.system = to, .records = &records};
+    split(&job->from, arena, from, &origins);
     if (origins > 1)
         return bz_fail(err, BZ_USAGE, "a recording is of one system: --from names it");
-    target_names(job, to, &n);
-    predict_profile p = {.job = &job->job,
-                         .files = &job->profile,
-                         .from = origins ? from[0] : NULL,
-                         .to = to,
-                         .n = n,
-                         .db = job->db,
-                         .setting = job->setting};
-    return (job->prices && bz_price_list_read(job->prices, &job->job.arena, &prices, err)) ||
-                   predict_recording(&p, &prices, bz_form_of(job->job.json, job->job.csv), out, err)
-               ? -1
-               : 0;
+    target_names(job, to, &q.n_systems);
+    if ((job->prices && bz_price_list_read(job->prices, arena, &prices, err)) ||
+        bz_trace_read(t, job->profile.item, job->profile.n, NULL, err) ||
+        bz_whatif_origin(t, origins ? from[0] : NULL, &records, arena, err) || bz_whatif_ask(t, &q, arena, shown, err))
+        return -1;
+    bz_report_moved(&shown->whatif, records.system ? records.system->name : records.device, &prices,
+                    bz_form_of(job->job.json, job->job.csv), out);
+    return 0;
 }
 
 static void free_predictor(void *p)

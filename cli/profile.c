@@ -23,22 +23,6 @@ bz_trace *bz_job_trace(bz_job *job)
     return t;
 }
 
-int trace_read(bz_trace *t, const char *const *file, int n, const char *iterations, bz_error *err)
-{
-    for (int i = 0; i < n; i++)
-        if (bz_profile_read(t, file[i], err))
-            return -1;
-    return bz_trace_finish(t, &(bz_finish_options){.iterations = iterations}, err);
-}
-
-bool trace_is_truncated(const bz_trace *t)
-{
-    uint32_t i = 0;
-    while (i < t->n_sources && !t->source[i].truncated)
-        i++;
-    return i < t->n_sources;
-}
-
 /* Whether a recording may be written there, said before the program runs for an hour, not after. */
 static int check_output(const char *path, bool force, bz_error *err)
 {
@@ -69,7 +53,7 @@ static bool show_ranks(profile_job *s, bz_buf *out)
     for (int i = 0; i < n; i++) {
         bz_trace *t = bz_job_trace(&s->job);
         t->summary = true;
-        if (trace_read(t, &files->item[i + 1], 1, s->iterations, &ignored))
+        if (bz_trace_read(t, &files->item[i + 1], 1, s->iterations, &ignored))
             return false;
         rank[i] = (bz_rank_profile){bz_file_name(files->item[i + 1]), t};
     }
@@ -102,12 +86,12 @@ static int show(profile_job *s, bz_buf *out, bz_error *err)
     if (files->n > 2 && !s->output && !s->trace && show_ranks(s, out))
         return 0;
     if ((s->output && check_output(s->output, s->force, err)) ||
-        trace_read(t, files->item + 1, files->n - 1, s->iterations, err))
+        bz_trace_read(t, files->item + 1, files->n - 1, s->iterations, err))
         return -1;
     (s->job.json ? bz_trace_json : bz_trace_print)(t, (int)s->top, out);
     if ((s->trace && bz_trace_perfetto(t, s->trace, err)) || (s->output && bz_trace_save(t, s->output, err)))
         return -1;
-    s->job.status = trace_is_truncated(t) ? BZ_INCOMPLETE : BZ_OK;
+    s->job.status = bz_trace_is_truncated(t) ? BZ_INCOMPLETE : BZ_OK;
     return 0;
 }
 

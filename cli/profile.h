@@ -7,11 +7,6 @@
 
 /* An empty one that is there until the call ends. */
 bz_trace *bz_job_trace(bz_job *job);
-/* Reads files that are one recording. `iterations`: the name of the ranges that are its iterations; NULL. */
-int trace_read(bz_trace *t, const char *const *file, int n, const char *iterations, bz_error *err);
-
-bool trace_is_truncated(const bz_trace *t);
-
 /* benanza profile */
 typedef struct profile_job {
     bz_job job;

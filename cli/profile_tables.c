@@ -46,13 +46,13 @@ int profile_tables(profile_job *p, bz_buf *out, bz_error *err)
     t->summary = true;
     if (other)
         other->summary = true;
-    if (trace_read(t, files->item + 1, files->n - 1, p->iterations, err) ||
-        (other && trace_read(other, &p->against, 1, p->iterations, err)))
+    if (bz_trace_read(t, files->item + 1, files->n - 1, p->iterations, err) ||
+        (other && bz_trace_read(other, &p->against, 1, p->iterations, err)))
         return -1;
     bz_tables *m = bz_tables_new(t, p->range, other, &p->job.arena, err);
     if (!m)
         return -1;
     print(m, p, kind, files->item[1], out);
-    p->job.status = trace_is_truncated(t) ? BZ_INCOMPLETE : BZ_OK;
+    p->job.status = bz_trace_is_truncated(t) ? BZ_INCOMPLETE : BZ_OK;
     return 0;
 }

@@ -5,10 +5,7 @@
 #include "cli/profile.h"
 #include "report/report.h"
 
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 typedef struct whatif_job {
     bz_job job;
@@ -44,110 +41,6 @@ static const bz_option OPTIONS[] = {
     {0},
 };
 
-/* Milliseconds, or a recording of the program really changed. */
-static int read_actual(const char *text, const whatif_job *s, int64_t *out, bz_error *err)
-{
-    char *end;
-    double ms = strtod(text, &end);
-    if (end != text && !*end && access(text, F_OK)) {
-        if (!(ms > 0) || ms > 1e9)
-            return bz_fail(err, BZ_USAGE, "--actual wants milliseconds above 0, or a recording");
-        *out = (int64_t)(1e6 * ms);
-        return 0;
-    }
-    bz_trace *t = bz_trace_new();
-    bz_flow flow = {0};
-    int failed = trace_read(t, &text, 1, s->iterations, err) || bz_flow_make(t, bz_typical_iteration(t), &flow, err);
-    *out = flow.measured;
-    bz_flow_free(&flow);
-    bz_trace_free(t);
-    return failed;
-}
-
-static int check_identity(const bz_whatif *w, bool force, bz_error *err)
-{
-    if (w->error > BZ_WHATIF_REFUSE && !force)
-        return bz_fail(err, BZ_INCOMPLETE,
-                       "the unchanged graph is simulated %.1f %% off what was measured, above %.0f %%: no prediction "
-                       "stands on that; --force predicts all the same",
-                       100 * w->error, 100 * BZ_WHATIF_REFUSE);
-    if (w->error > BZ_WHATIF_WARN)
-        bz_warn(&bz_command_whatif,
-                "the unchanged iteration is simulated %.1f %% off what was measured: predictions may be off by as much",
-                100 * w->error);
-    return 0;
-}
-
-/* "link:times=1,2,4": what is asked once for each value, behind what --do names. */
-static int sweep(const bz_trace *t, const whatif_job *s, const bz_whatif_asked *asked, int n, bz_arena *arena,
-                 bz_whatif *w, bz_error *err)
-{
-    const char *values = strchr(s->sweep, '=');
-    bz_whatif_asked *all = BZ_NEW(arena, bz_whatif_asked, n + 1);
-    if (!values || !strchr(s->sweep, ':') || !values[1])
-        return bz_fail(err, BZ_USAGE, "--sweep wants NAME:KEY=VALUE,VALUE,...");
-    for (const char *at = values + 1; *at;) {
-        int length = (int)strcspn(at, ",");
-        const char *text = bz_arena_printf(arena, "%.*s=%.*s", (int)(values - s->sweep), s->sweep, length, at);
-        for (int i = 0; i < n; i++)
-            all[i] = asked[i];
-        if (bz_whatif_parse(text, arena, &all[n], err) || bz_whatif_predict(t, all, n + 1, arena, w, NULL, NULL, err))
-            return -1;
-        bz_buf name = {0};
-        for (int i = 0; i < n; i++)
-            bz_buf_printf(&name, "%s + ", asked[i].row->name);
-        bz_buf_puts(&name, text);
-        w->prediction[w->n - 1].name = bz_arena_str(arena, name.data);
-        bz_buf_free(&name);
-        at += length + (at[length] == ',');
-    }
-    return 0;
-}
-
-/* `after`: the changed graph as it was simulated; NULL where several things were tried. */
-static int write_page(const char *path, const bz_whatif *w, const bz_flow *after, const bz_simulated *then,
-                      bz_arena *arena, bz_error *err)
-{
-    bz_buf page = {0};
-    bz_whatif_shown shown = {.whatif = *w, .flow = *w->flow};
-    int failed = bz_flow_simulate(w->flow, NULL, arena, &shown.before, err);
-    if (after) {
-        shown.changed = *after;
-        shown.after = *then;
-    }
-    if (!failed) {
-        bz_report_whatif_page(&shown, !after, &page);
-        failed = bz_output(path, &page, err);
-    }
-    bz_buf_free(&page);
-    return failed;
-}
-
-static int predict(const bz_trace *t, const whatif_job *s, const bz_whatif_records *records, bz_arena *arena,
-                   bz_whatif *w, bz_error *err)
-{
-    int n = s->change.n + s->script.n;
-    w->records = records;
-    if (!n && !s->sweep)
-        return bz_whatif_try_all(t, arena, w, err) || (s->html && write_page(s->html, w, NULL, NULL, arena, err));
-    bz_whatif_asked *asked = BZ_NEW(arena, bz_whatif_asked, n);
-    for (int i = 0; i < n; i++) {
-        const char *text = i < s->change.n ? s->change.item[i]
-                                           : bz_arena_printf(arena, "script:file=%s", s->script.item[i - s->change.n]);
-        if (bz_whatif_parse(text, arena, &asked[i], err))
-            return -1;
-    }
-    if (s->sweep)
-        return sweep(t, s, asked, n, arena, w, err) || (s->html && write_page(s->html, w, NULL, NULL, arena, err));
-    bz_flow after = {0};
-    bz_simulated simulated;
-    int failed = bz_whatif_predict(t, asked, n, arena, w, &after, &simulated, err) ||
-                 (s->output && bz_flow_perfetto(&after, &simulated, s->output, err)) ||
-                 (s->html && write_page(s->html, w, &after, &simulated, arena, err));
-    bz_flow_free(&after);
-    return failed;
-}
-
 /* Without a system, no records: those of this machine say nothing of a recording from elsewhere. */
 static int open_records(whatif_job *s, bz_whatif_records *records, bz_error *err)
 {
@@ -159,27 +52,54 @@ static int open_records(whatif_job *s, bz_whatif_records *records, bz_error *err
     return 0;
 }
 
+static int write_page(const whatif_job *s, const bz_whatif_shown *shown, bz_error *err)
+{
+    bz_buf page = {0};
+    bz_report_whatif_page(shown, !shown->changed.n, &page);
+    int failed = bz_output(s->html, &page, err);
+    bz_buf_free(&page);
+    return failed;
+}
+
+/* A script is a change, too. */
+static const char *const *changes(whatif_job *s, int *n)
+{
+    for (int i = 0; i < s->script.n; i++)
+        bz_list_add(&s->job.arena, &s->change, bz_arena_printf(&s->job.arena, "script:file=%s", s->script.item[i]));
+    *n = s->change.n;
+    return s->change.item;
+}
+
 static int answer(whatif_job *s, bz_buf *out, bz_error *err)
 {
-    bz_arena *arena = &s->job.arena;
     const bz_list *files = &s->job.arguments;
     bz_trace *t = bz_job_trace(&s->job);
-    bz_flow flow = {0};
-    bz_whatif w;
     bz_whatif_records records = {0};
-    int failed = (s->system && open_records(s, &records, err)) ||
-                 trace_read(t, files->item, files->n, s->iterations, err) ||
-                 bz_flow_make(t, bz_typical_iteration(t), &flow, err);
-    flow.literal = s->literal;
-    failed = failed || bz_whatif_begin(t, &flow, arena, &w, err) || check_identity(&w, s->force, err) ||
-             (s->actual && read_actual(s->actual, s, &w.actual, err)) ||
-             predict(t, s, records.db ? &records : NULL, arena, &w, err);
-    if (!failed && s->job.json)
-        bz_report_whatif_json(&w, out);
-    else if (!failed)
-        bz_report_whatif_text(&w, s->sweep || (!s->change.n && !s->script.n), out);
-    bz_flow_free(&flow);
-    return failed ? -1 : 0;
+    bz_whatif_shown *shown = BZ_NEW(&s->job.arena, bz_whatif_shown, 1);
+    bz_whatif_question q = {.sweep = s->sweep,
+                            .actual = s->actual,
+                            .iterations = s->iterations,
+                            .literal = s->literal,
+                            .force = s->force,
+                            .shown = s->html != NULL,
+                            .records = s->system ? &records : NULL};
+    q.change = changes(s, &q.n);
+    if ((s->system && open_records(s, &records, err)) || bz_trace_read(t, files->item, files->n, s->iterations, err))
+        return -1;
+    int failed = bz_whatif_ask(t, &q, &s->job.arena, shown, err);
+    const bz_whatif *w = &shown->whatif;
+    if (w->error > BZ_WHATIF_WARN && (w->error <= BZ_WHATIF_REFUSE || s->force))
+        bz_warn(&bz_command_whatif,
+                "the unchanged iteration is simulated %.1f %% off what was measured: predictions may be off by as much",
+                100 * w->error);
+    if (failed || (s->output && bz_flow_perfetto(&shown->changed, &shown->after, s->output, err)) ||
+        (s->html && write_page(s, shown, err)))
+        return -1;
+    if (s->job.json)
+        bz_report_whatif_json(w, out);
+    else
+        bz_report_whatif_text(w, s->sweep || !q.n, out);
+    return 0;
 }
 
 static int whatif(void *job, bz_buf *out, bz_error *err)

@@ -193,6 +193,9 @@ typedef struct bz_finish_options {
 
 /* Sorts, aligns logs with timelines, sets links, finds iterations. Once, after the last read. */
 int bz_trace_finish(bz_trace *t, const bz_finish_options *options, bz_error *err);
+/* Both, for files that are one recording; `iterations` as in the options. */
+int bz_trace_read(bz_trace *t, const char *const *path, int n, const char *iterations, bz_error *err);
+bool bz_trace_is_truncated(const bz_trace *t); /* is a file of it cut off? */
 
 /* So many iterations instead of those that were found in what repeats: those of a level that repeats so often, or as many neighbours of a
  * finer one as are needed. False, and nothing is changed, where there are none, or where somebody marked or measured iterations. */

@@ -194,3 +194,19 @@ void bz_cover_times(bz_trace *t, uint32_t source, int64_t unnamed, int64_t negat
         bz_trace_cover(t, source, BZ_COVERAGE_BROKEN,
                        "%lld events have a length below 0: they were repaired, and take no time", (long long)negative);
 }
+
+int bz_trace_read(bz_trace *t, const char *const *path, int n, const char *iterations, bz_error *err)
+{
+    for (int i = 0; i < n; i++)
+        if (bz_profile_read(t, path[i], err))
+            return -1;
+    return bz_trace_finish(t, &(bz_finish_options){.iterations = iterations}, err);
+}
+
+bool bz_trace_is_truncated(const bz_trace *t)
+{
+    uint32_t i = 0;
+    while (i < t->n_sources && !t->source[i].truncated)
+        i++;
+    return i < t->n_sources;
+}

@@ -1,9 +1,13 @@
 /* Before, simulated, after. */
 #include "base/sort.h"
+#include "perfdb/perfdb.h"
+#include "predict/predict.h"
 #include "whatif/whatif.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 /* Half of what the middle half of the steady iterations spans, relative to the median. */
 static void find_spread(const bz_trace *t, bz_arena *arena, bz_whatif *out)
@@ -226,7 +230,7 @@ int bz_whatif_try_all(const bz_trace *trace, bz_arena *arena, bz_whatif *out, bz
     return try_together(trace, single, n_single, arena, out, err);
 }
 
-/* ---- to be shown ---------------------------------------------------------------------------- */
+/* ---- a question as one call ------------------------------------------------------------------ */
 
 static void free_shown(void *thing)
 {
@@ -234,6 +238,107 @@ static void free_shown(void *thing)
     bz_flow_free(&s->flow);
     bz_flow_free(&s->changed);
 }
+
+/* Milliseconds, or a recording of the program really changed. */
+static int read_actual(const bz_whatif_question *q, int64_t *out, bz_error *err)
+{
+    char *end;
+    double ms = strtod(q->actual, &end);
+    if (end != q->actual && !*end && access(q->actual, F_OK)) {
+        if (!(ms > 0) || ms > 1e9)
+            return bz_fail(err, BZ_USAGE, "--actual wants milliseconds above 0, or a recording");
+        *out = (int64_t)(1e6 * ms);
+        return 0;
+    }
+    bz_trace *t = bz_trace_new();
+    bz_flow flow = {0};
+    int failed =
+        bz_trace_read(t, &q->actual, 1, q->iterations, err) || bz_flow_make(t, bz_typical_iteration(t), &flow, err);
+    *out = flow.measured;
+    bz_flow_free(&flow);
+    bz_trace_free(t);
+    return failed ? -1 : 0;
+}
+
+int bz_whatif_origin(const bz_trace *t, const char *named, bz_whatif_records *records, bz_arena *arena, bz_error *err)
+{
+    bz_machine machine;
+    records->device = named ? named : bz_trace_told(t, "gpu");
+    if (!records->device || !*records->device)
+        return bz_fail(err, BZ_USAGE,
+                       "the recording does not say what it was recorded on: name the system with --from");
+    if (bz_perfdb_system(records->db, records->device, &records->system, err))
+        return -1;
+    if (!records->system && bz_machine_named(records->device, arena, &machine, err))
+        return bz_fail_in(err, "what the recording is of");
+    records->name = bz_arena_printf(arena, "records of %s", records->system ? records->system->name : records->device);
+    return 0;
+}
+
+/* "link:times=1,2,4" as "link:times=1" and so on. */
+static int split(const char *sweep, bz_arena *arena, const char ***each, bz_error *err)
+{
+    const char *values = strchr(sweep, '=');
+    int n = 0;
+    if (!values || !strchr(sweep, ':') || !values[1])
+        return bz_fail(err, BZ_USAGE, "--sweep wants NAME:KEY=VALUE,VALUE,...");
+    for (const char *at = values + 1; *at; n++) {
+        int length = (int)strcspn(at, ",");
+        BZ_ARENA_ROOM(arena, *each, n);
+        (*each)[n] = bz_arena_printf(arena, "%.*s=%.*s", (int)(values - sweep), sweep, length, at);
+        at += length + (at[length] == ',');
+    }
+    return n;
+}
+
+/* Each behind the first n - 1 of `asked`. */
+static int ask_each(const bz_trace *t, const bz_whatif_question *q, bz_whatif_asked *asked, int n, bz_arena *arena,
+                    bz_whatif *w, bz_error *err)
+{
+    const char **each = NULL;
+    int values = q->sweep ? split(q->sweep, arena, &each, err) : q->n_systems;
+    for (int i = 0; i < values; i++) {
+        const char *text = q->sweep ? each[i] : bz_arena_printf(arena, "system=%s", q->system[i]);
+        bz_buf name = {0};
+        if (bz_whatif_parse(text, arena, &asked[n - 1], err) ||
+            bz_whatif_predict(t, asked, n, arena, w, NULL, NULL, err))
+            return -1;
+        for (int k = 0; k < n - 1; k++)
+            bz_buf_printf(&name, "%s + ", asked[k].row->name);
+        bz_buf_puts(&name, q->sweep ? text : q->system[i]);
+        w->prediction[w->n - 1].name = bz_buf_keep(&name, arena);
+    }
+    return values < 0 ? -1 : 0;
+}
+
+int bz_whatif_ask(const bz_trace *t, const bz_whatif_question *q, bz_arena *arena, bz_whatif_shown *s, bz_error *err)
+{
+    bz_whatif *w = &s->whatif;
+    bz_whatif_asked *asked = BZ_NEW(arena, bz_whatif_asked, q->n + 1);
+    bz_arena_keep(arena, s, free_shown);
+    if (bz_flow_make(t, bz_typical_iteration(t), &s->flow, err))
+        return -1;
+    s->flow.literal = q->literal;
+    if (bz_whatif_begin(t, &s->flow, arena, w, err))
+        return -1;
+    if (w->error > BZ_WHATIF_REFUSE && !q->force)
+        return bz_fail(err, BZ_INCOMPLETE,
+                       "the unchanged graph is simulated %.1f %% off what was measured, above %.0f %%: no prediction "
+                       "stands on that%s",
+                       100 * w->error, 100 * BZ_WHATIF_REFUSE, q->n_systems ? "" : "; --force predicts all the same");
+    if (q->actual && read_actual(q, &w->actual, err))
+        return -1;
+    w->records = q->records;
+    for (int i = 0; i < q->n; i++)
+        if (bz_whatif_parse(q->change[i], arena, &asked[i], err))
+            return -1;
+    int failed = q->sweep || q->n_systems ? ask_each(t, q, asked, q->n + 1, arena, w, err)
+                 : q->n                   ? bz_whatif_predict(t, asked, q->n, arena, w, &s->changed, &s->after, err)
+                                          : bz_whatif_try_all(t, arena, w, err);
+    return failed || (q->shown && bz_flow_simulate(&s->flow, NULL, arena, &s->before, err)) ? -1 : 0;
+}
+
+/* ---- to be shown ---------------------------------------------------------------------------- */
 
 const bz_whatif_shown *bz_whatif_show(const bz_trace *trace, const bz_whatif_records *records, bz_arena *arena)
 {

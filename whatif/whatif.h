@@ -398,4 +398,26 @@ struct bz_whatif_shown {
 enum { BZ_WHATIF_SHOWN = 100000 };
 const bz_whatif_shown *bz_whatif_show(const bz_trace *trace, const bz_whatif_records *records, bz_arena *arena);
 
+/* ---- a question as one call ----------------------------------------------------------------- */
+
+typedef struct bz_whatif_question {
+    const char *const *
+        change; /* [n], as bz_whatif_parse takes them: together. Without any, sweep or system: all, alone and together */
+    const char *const *system; /* [n_systems]: a prediction for each */
+    int n, n_systems;
+    const char *sweep;      /* "link:times=1,2,4": a prediction for each value, behind the changes; NULL */
+    const char *actual;     /* what the changed program takes: milliseconds, or a recording; NULL */
+    const char *iterations; /* of that recording */
+    bool literal, force; /* literal: of the flow; force: also where the identity is off by more than BZ_WHATIF_REFUSE */
+    bool shown;          /* simulate the unchanged flow to be drawn, too */
+    const bz_whatif_records *records; /* may be NULL */
+} bz_whatif_question;
+
+/* What it makes ends with the arena. `changed` and `after` are of one prediction; several leave them empty. */
+int bz_whatif_ask(const bz_trace *trace, const bz_whatif_question *q, bz_arena *arena, bz_whatif_shown *out,
+                  bz_error *err);
+/* The system that the recording is of, by its name or by what the recording tells: device, system and name of `records`, by its database. */
+int bz_whatif_origin(const bz_trace *trace, const char *named, bz_whatif_records *records, bz_arena *arena,
+                     bz_error *err);
+
 #endif
