@@ -44,6 +44,16 @@ static void put_value(const bz_member *m, const void *of, bz_json *j)
     case BZ_MEMBER_STRING:
         bz_json_str(j, *(const char *const *)field);
         break;
+    case BZ_MEMBER_TEXT:
+        bz_json_str(j, *(const char *const *)field ? *(const char *const *)field : "");
+        break;
+    case BZ_MEMBER_WORD:
+        bz_json_str(j, m->word(*(const int *)field));
+        break;
+    case BZ_MEMBER_RAW:
+        bz_json_raw(j,
+                    *(const char *const *)field && **(const char *const *)field ? *(const char *const *)field : "{}");
+        break;
     case BZ_MEMBER_CHARS:
         bz_json_str(j, field);
         break;

@@ -14,8 +14,11 @@
 
 typedef enum {
     BZ_MEMBER_STRING, /* NULL comes out as null */
+    BZ_MEMBER_TEXT,   /* as "" */
     BZ_MEMBER_CHARS,  /* a text that stands in the struct */
-    BZ_MEMBER_NUMBER, /* what is not finite likewise */
+    BZ_MEMBER_WORD,   /* an enum with n_of names */
+    BZ_MEMBER_RAW,    /* a text that is a JSON object; none, or "", comes out as {} */
+    BZ_MEMBER_NUMBER, /* what is not finite comes out as null */
     BZ_MEMBER_COUNT,  /* int64_t */
     BZ_MEMBER_INT,
     BZ_MEMBER_UNSIGNED, /* uint32_t */
@@ -42,6 +45,7 @@ typedef struct bz_member {
     bz_member_type type;
     int n_of;
     double least, most, otherwise; /* for who reads: numbers outside count as absent; what stands for an absent one */
+    const char *(*word)(int value);
     const char *(*told)(const void *of);
     double (*figure)(const void *of);
     void (*put)(const void *of, bz_json *j);

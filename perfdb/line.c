@@ -3,6 +3,7 @@
  * The members of a record are one table, for writing and for reading. */
 #include "perfdb/entry.h"
 
+#include "base/member.h"
 #include "base/yajl_memory.h"
 
 #include <math.h>
@@ -11,16 +12,6 @@
 #include <yajl/yajl_parse.h>
 
 enum { LINE_VERSION = 1 };
-
-typedef enum {
-    MEMBER_STRING,
-    MEMBER_NUMBER,
-    MEMBER_COUNT,
-    MEMBER_INT,
-    MEMBER_BOOL,
-    MEMBER_WORD,
-    MEMBER_JSON
-} member_kind;
 
 static const char *status_word(int i)
 {
@@ -42,53 +33,30 @@ static const char *cache_word(int i)
     return bz_record_cache_name((bz_record_cache)i);
 }
 
-typedef struct {
-    const char *name;
-    size_t offset;
-    const char *(*word)(int i); /* MEMBER_WORD: an enum and its n names */
-    int n_words;
-    member_kind kind;
-} member;
-
-#define AT(field) offsetof(bz_record, field)
-static const member MEMBERS[] = {
-    {"problem", AT(problem), NULL, 0, MEMBER_STRING},
-    {"backend", AT(variant.backend), NULL, 0, MEMBER_STRING},
-    {"algorithm", AT(variant.algorithm), NULL, 0, MEMBER_STRING},
-    {"layout", AT(variant.layout), NULL, 0, MEMBER_STRING},
-    {"math", AT(variant.math), NULL, 0, MEMBER_STRING},
-    {"threads", AT(setting.threads), NULL, 0, MEMBER_INT},
-    {"cache", AT(setting.cache), cache_word, BZ_CACHE_COLD + 1, MEMBER_WORD},
-    {"clock", AT(setting.clock), NULL, 0, MEMBER_STRING},
-    {"status", AT(status), status_word, BZ_RECORD_DROPPED + 1, MEMBER_WORD},
-    {"reason", AT(reason), NULL, 0, MEMBER_STRING},
-    {"median", AT(median), NULL, 0, MEMBER_NUMBER},
-    {"q25", AT(q25), NULL, 0, MEMBER_NUMBER},
-    {"q75", AT(q75), NULL, 0, MEMBER_NUMBER},
-    {"min", AT(min), NULL, 0, MEMBER_NUMBER},
-    {"max", AT(max), NULL, 0, MEMBER_NUMBER},
-    {"low", AT(low), NULL, 0, MEMBER_NUMBER},
-    {"high", AT(high), NULL, 0, MEMBER_NUMBER},
-    {"n", AT(n), NULL, 0, MEMBER_COUNT},
-    {"iterations", AT(iterations), NULL, 0, MEMBER_COUNT},
-    {"launch", AT(launch), NULL, 0, MEMBER_NUMBER},
-    {"workspace", AT(workspace), NULL, 0, MEMBER_COUNT},
-    {"variants", AT(variants), NULL, 0, MEMBER_COUNT},
-    {"bytes", AT(bytes), NULL, 0, MEMBER_NUMBER},
-    {"flops", AT(flops), NULL, 0, MEMBER_NUMBER},
-    {"chosen", AT(chosen), NULL, 0, MEMBER_BOOL},
-    {"chosen_training", AT(chosen_training), NULL, 0, MEMBER_BOOL},
-    {"noisy", AT(noisy), NULL, 0, MEMBER_BOOL},
-    {"throttled", AT(throttled), NULL, 0, MEMBER_BOOL},
-    {"busy", AT(busy), NULL, 0, MEMBER_BOOL},
-    {"checked", AT(checked), NULL, 0, MEMBER_STRING},
-    {"timing", AT(timing), timing_word, BZ_TIMING_WALL + 1, MEMBER_WORD},
-    {"provenance", AT(provenance), provenance_word, BZ_PROVENANCE_IMPORTED + 1, MEMBER_WORD},
-    {"date", AT(date), NULL, 0, MEMBER_COUNT},
-    {"system", AT(system), NULL, 0, MEMBER_STRING},
-    {"meta", AT(meta), NULL, 0, MEMBER_JSON},
+#define TEXT(key, field) BZ_MEMBER_LIKE(key, offsetof(bz_record, field), BZ_MEMBER_TEXT)
+#define WORD(key, field, names, n)                                                                                     \
+    BZ_MEMBER_LIKE(key, offsetof(bz_record, field), BZ_MEMBER_WORD, .word = (names), .n_of = (n))
+static const bz_member MEMBERS[] = {
+    TEXT("problem", problem),
+    TEXT("backend", variant.backend),
+    TEXT("algorithm", variant.algorithm),
+    TEXT("layout", variant.layout),
+    TEXT("math", variant.math),
+    BZ_MEMBER_AS(bz_record, setting.threads, "threads"),
+    WORD("cache", setting.cache, cache_word, BZ_CACHE_COLD + 1),
+    TEXT("clock", setting.clock),
+    WORD("status", status, status_word, BZ_RECORD_DROPPED + 1),
+    TEXT("reason", reason),
+    BZ_FIELDS(bz_record, median, q25, q75, min, max, low, high, n, iterations, launch, workspace, variants, bytes,
+              flops),
+    BZ_FIELDS(bz_record, chosen, chosen_training, noisy, throttled, busy),
+    TEXT("checked", checked),
+    WORD("timing", timing, timing_word, BZ_TIMING_WALL + 1),
+    WORD("provenance", provenance, provenance_word, BZ_PROVENANCE_IMPORTED + 1),
+    BZ_MEMBER(bz_record, date),
+    TEXT("system", system),
+    BZ_MEMBER_LIKE("meta", offsetof(bz_record, meta), BZ_MEMBER_RAW),
 };
-#undef AT
 enum { N_MEMBERS = sizeof MEMBERS / sizeof *MEMBERS };
 
 _Static_assert(sizeof(bz_record_status) == sizeof(int) && sizeof(bz_record_cache) == sizeof(int),
@@ -98,35 +66,7 @@ void bz_record_json(bz_json *j, const bz_record *r)
 {
     bz_json_object(j);
     bz_json_key_int(j, "v", LINE_VERSION);
-    for (const member *m = MEMBERS; m < MEMBERS + N_MEMBERS; m++) {
-        const char *field = (const char *)r + m->offset, *text;
-        bz_json_key(j, m->name);
-        switch (m->kind) {
-        case MEMBER_STRING:
-            memcpy(&text, field, sizeof text);
-            bz_json_str(j, bz_text_or_empty(text));
-            break;
-        case MEMBER_JSON:
-            memcpy(&text, field, sizeof text);
-            bz_json_raw(j, text && *text ? text : "{}");
-            break;
-        case MEMBER_NUMBER:
-            bz_json_num(j, *(const double *)(const void *)field);
-            break;
-        case MEMBER_COUNT:
-            bz_json_int(j, *(const int64_t *)(const void *)field);
-            break;
-        case MEMBER_INT:
-            bz_json_int(j, *(const int *)(const void *)field);
-            break;
-        case MEMBER_BOOL:
-            bz_json_bool(j, *(const bool *)(const void *)field);
-            break;
-        case MEMBER_WORD:
-            bz_json_str(j, m->word(*(const int *)(const void *)field));
-            break;
-        }
-    }
+    bz_members_json(MEMBERS, N_MEMBERS, r, j);
     bz_json_object_end(j);
 }
 
@@ -148,9 +88,9 @@ typedef struct {
     bz_arena *arena;
     bz_error *err;
     int depth;
-    const member *current;  /* member whose value comes next; NULL: one that is not a record's */
-    const member *expected; /* members mostly come in the order of the table */
-    char key[32];           /* name of that value */
+    const bz_member *current;  /* member whose value comes next; NULL: one that is not a record's */
+    const bz_member *expected; /* members mostly come in the order of the table */
+    char key[32];              /* name of that value */
     int64_t version;
     bool failed;
 
@@ -195,9 +135,9 @@ static int store_count(parse *p, int64_t *field, const value *v)
     return 1;
 }
 
-static int store_word(parse *p, const member *m, int *field, const value *v)
+static int store_word(parse *p, const bz_member *m, int *field, const value *v)
 {
-    for (int i = 0; v->kind == VALUE_STRING && i < m->n_words; i++)
+    for (int i = 0; v->kind == VALUE_STRING && i < m->n_of; i++)
         if (strlen(m->word(i)) == v->len && !memcmp(m->word(i), v->text, v->len)) {
             *field = i;
             return 1;
@@ -205,40 +145,41 @@ static int store_word(parse *p, const member *m, int *field, const value *v)
     return refuse(p, "has a value that this version does not know");
 }
 
-static int store_member(parse *p, const member *m, const value *v)
+static int store_member(parse *p, const bz_member *m, const value *v)
 {
     void *field = (char *)&p->line->record + m->offset;
     int64_t count = 0;
-    switch (m->kind) {
-    case MEMBER_STRING:
+    switch (m->type) {
+    case BZ_MEMBER_TEXT:
         return store_text(p, field, v);
-    case MEMBER_NUMBER:
+    case BZ_MEMBER_NUMBER:
         if (v->kind != VALUE_NUMBER && v->kind != VALUE_NULL)
             return refuse(p, "wants a number");
         *(double *)field = v->kind == VALUE_NUMBER ? v->number : NAN;
         return 1;
-    case MEMBER_COUNT:
+    case BZ_MEMBER_COUNT:
         return store_count(p, field, v);
-    case MEMBER_INT:
+    case BZ_MEMBER_INT:
         store_count(p, &count, v);
         if (count < 0 || count > INT32_MAX)
             return refuse(p, "is out of range");
         *(int *)field = (int)count;
         return 1;
-    case MEMBER_BOOL:
+    case BZ_MEMBER_BOOL:
         if (v->kind != VALUE_BOOL)
             return refuse(p, "wants true or false");
         *(bool *)field = v->truth;
         return 1;
-    case MEMBER_WORD:
+    case BZ_MEMBER_WORD:
         return store_word(p, m, field, v);
-    case MEMBER_JSON:
+    case BZ_MEMBER_RAW:
         if (v->kind != VALUE_OBJECT && v->kind != VALUE_NULL)
             return refuse(p, "wants an object");
         *(const char **)field = v->kind == VALUE_OBJECT && v->len > 2 ? bz_arena_strn(p->arena, v->text, v->len) : "";
         return 1;
+    default:
+        return 0;
     }
-    return 0;
 }
 
 /* Members of a line that are neither a record's nor part of a system's details. */
@@ -333,12 +274,12 @@ static int on_string(void *ctx, const unsigned char *text, size_t len)
     return 1;
 }
 
-static const member *find_member(parse *p)
+static const bz_member *find_member(parse *p)
 {
     if (key_is(p, "v")) /* first in every line, and no member of a record */
         return NULL;
     for (int i = 0; i < N_MEMBERS; i++) {
-        const member *m = MEMBERS + ((p->expected - MEMBERS) + i) % N_MEMBERS;
+        const bz_member *m = MEMBERS + ((p->expected - MEMBERS) + i) % N_MEMBERS;
         if (key_is(p, m->name)) {
             p->expected = m + 1 == MEMBERS + N_MEMBERS ? MEMBERS : m + 1;
             return m;
@@ -374,7 +315,7 @@ static int on_key(void *ctx, const unsigned char *text, size_t len)
 
 static int open_nested(parse *p, bool object)
 {
-    bool meta = object && p->depth == 1 && p->current && p->current->kind == MEMBER_JSON && !p->system_pass;
+    bool meta = object && p->depth == 1 && p->current && p->current->type == BZ_MEMBER_RAW && !p->system_pass;
     if (p->depth == 0 && !object)
         return got_value(p, &(value){.kind = VALUE_NULL});
     if (meta) {
