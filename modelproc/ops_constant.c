@@ -156,14 +156,13 @@ static int shape_eyelike(call *c)
 /* ---- rows ------------------------------------------------------------------------------------------------ */
 
 static const op ROWS[] = {
-    {"Constant", .kind = "constant", .class = BZ_CONSTANT, .shape = shape_constant, .labels = "> y"},
-    {"ConstantOfShape", .kind = "fill", .class = BZ_MEMORY, .shape = shape_constantofshape,
-     .eval = eval_constantofshape, .labels = "- > y"},
-    {"Range", .kind = "range", .class = BZ_MEMORY, .shape = shape_range, .eval = eval_range, .flags = OP_KEEPS,
-     .labels = "- - - > y"},
+    {"Constant", NULL, "constant", BZ_CONSTANT, shape_constant, .labels = "> y"},
+    {"ConstantOfShape", NULL, "fill", BZ_MEMORY, shape_constantofshape, .eval = eval_constantofshape,
+     .labels = "- > y"},
+    {"Range", NULL, "range", BZ_MEMORY, shape_range, .eval = eval_range, .flags = OP_KEEPS, .labels = "- - - > y"},
     {"Range", .domain = "com.microsoft", .kind = "range", .class = BZ_MEMORY, .shape = shape_range, .flags = OP_KEEPS,
      .labels = "- - - > y"},
-    {"EyeLike", .kind = "eye", .class = BZ_MEMORY, .shape = shape_eyelike, .labels = "- > y"},
+    {"EyeLike", NULL, "eye", BZ_MEMORY, shape_eyelike, .labels = "- > y"},
 };
 
 const op_table ops_constant = OP_TABLE(ROWS);

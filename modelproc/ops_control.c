@@ -407,10 +407,9 @@ static int shape_scan(call *c)
 /* ---- rows ------------------------------------------------------------------------------------------- */
 
 static const op ROWS[] = {
-    {"If", .kind = "if", .class = BZ_COMPUTE, .shape = shape_if, .flags = OP_RANKLESS, .labels = "- > y..."},
-    {"Loop", .kind = "loop", .class = BZ_COMPUTE, .shape = shape_loop, .flags = OP_RANKLESS,
-     .labels = "- - x... > y..."},
-    {"Scan", .kind = "scan", .class = BZ_COMPUTE, .shape = shape_scan, .flags = OP_RANKLESS, .labels = "x... > y..."},
+    {"If", NULL, "if", BZ_COMPUTE, shape_if, .flags = OP_RANKLESS, .labels = "- > y..."},
+    {"Loop", NULL, "loop", BZ_COMPUTE, shape_loop, .flags = OP_RANKLESS, .labels = "- - x... > y..."},
+    {"Scan", NULL, "scan", BZ_COMPUTE, shape_scan, .flags = OP_RANKLESS, .labels = "x... > y..."},
 };
 
 const op_table ops_control = OP_TABLE(ROWS);

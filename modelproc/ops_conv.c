@@ -298,22 +298,18 @@ int shape_global_pool(call *c)
 /* ---- rows ------------------------------------------------------------------------------------ */
 
 static const op ROWS[] = {
-    {"Conv", .kind = "conv", .class = BZ_COMPUTE, .shape = shape_conv, .cost = cost_conv, .flags = OP_KEEPS,
+    {"Conv", NULL, "conv", BZ_COMPUTE, shape_conv, .cost = cost_conv, .flags = OP_KEEPS, .labels = "x w b"},
+    {"ConvTranspose", NULL, "deconv", BZ_COMPUTE, shape_deconv, .cost = cost_deconv, .flags = OP_KEEPS,
      .labels = "x w b"},
-    {"ConvTranspose", .kind = "deconv", .class = BZ_COMPUTE, .shape = shape_deconv, .cost = cost_deconv,
-     .flags = OP_KEEPS, .labels = "x w b"},
-    {"MaxPool", .kind = "maxpool", .class = BZ_COMPUTE, .shape = shape_pool, .cost = cost_pool, .flags = OP_KEEPS,
+    {"MaxPool", NULL, "maxpool", BZ_COMPUTE, shape_pool, .cost = cost_pool, .flags = OP_KEEPS,
      .labels = "x > y indices"},
-    {"AveragePool", .kind = "avgpool", .class = BZ_COMPUTE, .shape = shape_pool, .cost = cost_pool, .flags = OP_KEEPS,
-     .labels = "x > y"},
-    {"LpPool", .kind = "lppool", .class = BZ_COMPUTE, .shape = shape_pool, .cost = cost_pool, .flags = OP_KEEPS,
-     .labels = "x > y"},
-    {"GlobalAveragePool", .kind = "globalavgpool", .class = BZ_COMPUTE, .shape = shape_global_pool, .flops = 1,
-     .flags = OP_KEEPS, .labels = "x"},
-    {"GlobalMaxPool", .kind = "globalmaxpool", .class = BZ_COMPUTE, .shape = shape_global_pool, .flops = 1,
-     .flags = OP_KEEPS, .labels = "x"},
-    {"GlobalLpPool", .kind = "globallppool", .class = BZ_COMPUTE, .shape = shape_global_pool, .flops = 2,
-     .flags = OP_KEEPS, .labels = "x"},
+    {"AveragePool", NULL, "avgpool", BZ_COMPUTE, shape_pool, .cost = cost_pool, .flags = OP_KEEPS, .labels = "x > y"},
+    {"LpPool", NULL, "lppool", BZ_COMPUTE, shape_pool, .cost = cost_pool, .flags = OP_KEEPS, .labels = "x > y"},
+    {"GlobalAveragePool", NULL, "globalavgpool", BZ_COMPUTE, shape_global_pool, .flops = 1, .flags = OP_KEEPS,
+     .labels = "x"},
+    {"GlobalMaxPool", NULL, "globalmaxpool", BZ_COMPUTE, shape_global_pool, .flops = 1, .flags = OP_KEEPS,
+     .labels = "x"},
+    {"GlobalLpPool", NULL, "globallppool", BZ_COMPUTE, shape_global_pool, .flops = 2, .flags = OP_KEEPS, .labels = "x"},
 };
 
 const op_table ops_conv = OP_TABLE(ROWS);

@@ -378,15 +378,12 @@ static int shape_rotary(call *c)
 /* ---- rows ------------------------------------------------------------------------------------ */
 
 static const op ROWS[] = {
-    {"Gemm", .kind = "gemm", .class = BZ_COMPUTE, .shape = shape_gemm, .cost = cost_gemm, .flags = OP_KEEPS,
-     .labels = "a b c"},
-    {"MatMul", .kind = "matmul", .class = BZ_COMPUTE, .shape = shape_matmul, .cost = cost_matmul, .flags = OP_KEEPS,
-     .labels = "a b"},
-    {"Einsum", .kind = "einsum", .class = BZ_COMPUTE, .shape = shape_einsum, .cost = cost_einsum, .flags = OP_KEEPS,
-     .labels = "x..."},
-    {"Attention", .kind = "attention", .class = BZ_COMPUTE, .shape = attention_shape, .cost = attention_cost,
+    {"Gemm", NULL, "gemm", BZ_COMPUTE, shape_gemm, .cost = cost_gemm, .flags = OP_KEEPS, .labels = "a b c"},
+    {"MatMul", NULL, "matmul", BZ_COMPUTE, shape_matmul, .cost = cost_matmul, .flags = OP_KEEPS, .labels = "a b"},
+    {"Einsum", NULL, "einsum", BZ_COMPUTE, shape_einsum, .cost = cost_einsum, .flags = OP_KEEPS, .labels = "x..."},
+    {"Attention", NULL, "attention", BZ_COMPUTE, attention_shape, .cost = attention_cost,
      .labels = "q k v mask past_k past_v"},
-    {"RotaryEmbedding", .kind = "rotary", .class = BZ_COMPUTE, .shape = shape_rotary, .cost = cost_rotary, .flops = 3,
+    {"RotaryEmbedding", NULL, "rotary", BZ_COMPUTE, shape_rotary, .cost = cost_rotary, .flops = 3,
      .labels = "x cos sin ids"},
 };
 

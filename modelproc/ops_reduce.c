@@ -171,12 +171,11 @@ static const op ROWS[] = {
     REDUCE("ReduceProd", "reduceprod", 1, PROD),
     REDUCE("ReduceSum", "reducesum", 1, SUM),
     REDUCE("ReduceSumSquare", "reducesumsquare", 2, 0),
-    {"ArgMax", .kind = "argmax", .class = BZ_COMPUTE, .shape = shape_arg, .flops = 1, .labels = "x"},
-    {"ArgMin", .kind = "argmin", .class = BZ_COMPUTE, .shape = shape_arg, .flops = 1, .labels = "x"},
-    {"CumSum", .kind = "cumsum", .class = BZ_COMPUTE, .shape = shape_cumsum, .eval = eval_cumsum, .flops = 1,
-     .flags = OP_KEEPS, .labels = "x -"},
-    {"CumProd", .kind = "cumprod", .class = BZ_COMPUTE, .shape = shape_cumsum, .flops = 1, .flags = OP_KEEPS,
+    {"ArgMax", NULL, "argmax", BZ_COMPUTE, shape_arg, .flops = 1, .labels = "x"},
+    {"ArgMin", NULL, "argmin", BZ_COMPUTE, shape_arg, .flops = 1, .labels = "x"},
+    {"CumSum", NULL, "cumsum", BZ_COMPUTE, shape_cumsum, .eval = eval_cumsum, .flops = 1, .flags = OP_KEEPS,
      .labels = "x -"},
+    {"CumProd", NULL, "cumprod", BZ_COMPUTE, shape_cumsum, .flops = 1, .flags = OP_KEEPS, .labels = "x -"},
 };
 
 const op_table ops_reduce = OP_TABLE(ROWS);
