@@ -252,37 +252,26 @@ static cudnnStatus_t add_results(call *c, const shape *s, graph_place at, int *y
     return list_steps(c->problem, list) ? add_between(c, s->rank, s->dim, s->stride, first) : CUDNN_STATUS_SUCCESS;
 }
 
-static cudnnStatus_t build_conv(call *c)
+static cudnnStatus_t build_conv(call *c, graph_conv direction)
 {
     int x, w, y, first;
     shape s = shape_of_result(c, 4, ONES_BEHIND);
     TRY(graph_operand_add(c, 0, 4, ONES_BEHIND, &x));
     TRY(graph_operand_add(c, 1, 4, ONES_BEHIND, &w));
     TRY(add_results(c, &s, ONES_BEHIND, &y, &first));
-    TRY(graph_conv_add(c, GRAPH_CONV_FORWARD, x, w, first));
+    TRY(graph_conv_add(c, direction, x, w, first));
     return add_steps(c, &s, 1, ONES_BEHIND, first, y);
 }
 
 int cudnn_describe_conv_graph(call *c, bz_error *why)
 {
-    return graph_begin(c, why) ? -1 : graph_finish(c, build_conv(c), why);
+    return graph_begin(c, why) ? -1 : graph_finish(c, build_conv(c, GRAPH_CONV_FORWARD), why);
 }
 
 /* The convolution's gradient by its data: what it makes is what a convolution would have read. */
-static cudnnStatus_t build_deconv(call *c)
-{
-    int x, w, y, first;
-    shape s = shape_of_result(c, 4, ONES_BEHIND);
-    TRY(graph_operand_add(c, 0, 4, ONES_BEHIND, &x));
-    TRY(graph_operand_add(c, 1, 4, ONES_BEHIND, &w));
-    TRY(add_results(c, &s, ONES_BEHIND, &y, &first));
-    TRY(graph_conv_add(c, GRAPH_CONV_DATA, x, w, first));
-    return add_steps(c, &s, 1, ONES_BEHIND, first, y);
-}
-
 int cudnn_describe_deconv_graph(call *c, bz_error *why)
 {
-    return graph_begin(c, why) ? -1 : graph_finish(c, build_deconv(c), why);
+    return graph_begin(c, why) ? -1 : graph_finish(c, build_conv(c, GRAPH_CONV_DATA), why);
 }
 
 /* Where a product's operand lies, its last two dimensions exchanged where it is transposed. */
