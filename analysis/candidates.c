@@ -25,15 +25,9 @@ static bool is_file(const char *path)
     return !stat(path, &st) && S_ISREG(st.st_mode);
 }
 
-static void free_model(void *model)
-{
-    bz_model_free(model);
-}
+BZ_ENDS(free_model, bz_model_free)
 
-static void free_layers(void *layers)
-{
-    bz_layers_free(layers);
-}
+BZ_ENDS(free_layers, bz_layers_free)
 
 static int read_model(loading *l, const char *path, bz_layers **layers, bz_error *err)
 {

@@ -91,6 +91,12 @@ static inline size_t bz_room(size_t n)
 
 /* `end(thing)` is called when the arena is freed, before its memory goes: for what has memory of its own. */
 void bz_arena_keep(bz_arena *a, void *thing, void (*end)(void *thing));
+/* Such a function from one that takes its own type: BZ_ENDS(end_plan, bz_plan_free) */
+#define BZ_ENDS(end, free)                                                                                             \
+    static void end(void *thing)                                                                                       \
+    {                                                                                                                  \
+        free(thing);                                                                                                   \
+    }
 
 /* Frees everything; the arena is empty again and may be used anew. */
 void bz_arena_free(bz_arena *a);

@@ -2,10 +2,7 @@
 
 #include <string.h>
 
-static void end_patterns(void *patterns)
-{
-    bz_patterns_free(patterns);
-}
+BZ_ENDS(end_patterns, bz_patterns_free)
 
 int analyses_ask(bz_job *job, analyses *a, const planning *p, const bz_models *m, bz_error *err)
 {
@@ -23,10 +20,7 @@ int analyses_ask(bz_job *job, analyses *a, const planning *p, const bz_models *m
     return 0;
 }
 
-static void free_samples(void *samples)
-{
-    bz_samples_free(samples);
-}
+BZ_ENDS(free_samples, bz_samples_free)
 
 int analyses_make(bz_job *job, analyses *a, bz_perfdb *db, const bz_system *const *system, int n_systems,
                   unsigned parts, bz_error *err)

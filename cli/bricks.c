@@ -112,15 +112,9 @@ static int check(bricks_job *j, const bz_list *paths, bz_error *err)
     return read_prices(j, err) || read_rules(j, err) ? -1 : 0;
 }
 
-static void end_bricks(void *b)
-{
-    bz_bricks_free(b);
-}
+BZ_ENDS(end_bricks, bz_bricks_free)
 
-static void end_patterns(void *patterns)
-{
-    bz_patterns_free(patterns);
-}
+BZ_ENDS(end_patterns, bz_patterns_free)
 
 /* The records that --replay and --advise look at. */
 static int open_records(bricks_job *j, bz_error *err)

@@ -10,10 +10,7 @@ void bz_db_warn(void *command, const char *text)
     bz_warn(command, "%s", text);
 }
 
-static void close_db(void *db)
-{
-    bz_perfdb_close(db);
-}
+BZ_ENDS(close_db, bz_perfdb_close)
 
 static int open_as(bz_job *job, bz_perfdb_options options, bz_perfdb **db, bz_error *err)
 {

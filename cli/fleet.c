@@ -26,10 +26,7 @@ static const fleet_job USUAL = {.fleet = {.max_age = -1}, .top = 12};
              "measure again what is older than DAYS; 0: never (what the fleet's file says)")
 #define FLEET_NIGHT_OPTION BZ_VALUE("night", fleet_job, fleet.night_name, "ID", "take this night (the newest)")
 
-static void end_job(void *job)
-{
-    bz_fleet_end(job);
-}
+BZ_ENDS(end_job, bz_fleet_end)
 
 /* What each of the commands begins with. */
 static fleet_job *begin(void *job)

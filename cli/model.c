@@ -61,15 +61,9 @@ int models_training(const model_settings *s, bz_training_options *options, bz_er
     return 0;
 }
 
-static void end_models(void *m)
-{
-    bz_models_free(m);
-}
+BZ_ENDS(end_models, bz_models_free)
 
-static void end_model(void *model)
-{
-    bz_model_free(model);
-}
+BZ_ENDS(end_model, bz_model_free)
 
 /* The last model becomes its iteration of training. */
 static int train(const model_settings *s, bz_models *m, bz_error *err)

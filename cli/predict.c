@@ -166,15 +166,9 @@ static int predict_profiled(predict_job *job, bz_buf *out, bz_error *err)
     return 0;
 }
 
-static void free_predictor(void *p)
-{
-    bz_predictor_free(p);
-}
+BZ_ENDS(free_predictor, bz_predictor_free)
 
-static void free_aim(void *aim)
-{
-    bz_aim_free(aim);
-}
+BZ_ENDS(free_aim, bz_aim_free)
 
 static int predict(predict_job *job, bz_buf *out, bz_error *err)
 {
@@ -212,10 +206,7 @@ static int predict(predict_job *job, bz_buf *out, bz_error *err)
     return print(job, &(found){.forecast = f, .prices = &prices, .n = batches * n * (int)models}, out, err);
 }
 
-static void free_samples(void *samples)
-{
-    bz_samples_free(samples);
-}
+BZ_ENDS(free_samples, bz_samples_free)
 
 static int start(void *of, bz_buf *out, bz_error *err)
 {

@@ -11,10 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void end_trace(void *t)
-{
-    bz_trace_free(t);
-}
+BZ_ENDS(end_trace, bz_trace_free)
 
 bz_trace *bz_job_trace(bz_job *job)
 {

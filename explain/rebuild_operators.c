@@ -130,15 +130,9 @@ static const char *make_nodes(making *m, bool *partial)
     return name_others(&left, backward, m->guessed, m->arena);
 }
 
-static void end_model(void *model)
-{
-    bz_model_free(model);
-}
+BZ_ENDS(end_model, bz_model_free)
 
-static void end_layers(void *layers)
-{
-    bz_layers_free(layers);
-}
+BZ_ENDS(end_layers, bz_layers_free)
 
 void bz_rebuild_operators(const bz_trace *trace, bz_arena *arena, bz_rebuilt *out)
 {

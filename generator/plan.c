@@ -20,10 +20,7 @@ void bz_plan_free(bz_plan *p)
     free(p);
 }
 
-static void free_plan(void *plan)
-{
-    bz_plan_free(plan);
-}
+BZ_ENDS(free_plan, bz_plan_free)
 
 bz_plan *bz_plan_keep(bz_plan *plan, bz_arena *arena)
 {

@@ -288,10 +288,7 @@ static void note_inputs(build *b, const bz_map *ids, bz_training *t)
     t->next = next;
 }
 
-static void end_file(void *file)
-{
-    bz_buf_free(file);
-}
+BZ_ENDS(end_file, bz_buf_free)
 
 static int read_back(build *b, bz_training *t)
 {
