@@ -54,7 +54,6 @@ static const bz_member NIGHT[] = {
 
 static void put_system(bz_json *j, const bz_night_system *s)
 {
-    bz_json_object(j);
     bz_members_json(BZ_MEMBERS(SYSTEM), s, j);
     bz_json_key_object(j, "families");
     for (int w = 0; w < BZ_WANTS; w++)
@@ -62,7 +61,6 @@ static void put_system(bz_json *j, const bz_night_system *s)
     bz_json_object_end(j);
     bz_members_rows("jobs", BZ_MEMBERS(JOB), s->job, sizeof *s->job, s->n_jobs, j);
     bz_members_rows("shards", BZ_MEMBERS(SHARD), s->shard, sizeof *s->shard, s->n_shards, j);
-    bz_json_object_end(j);
 }
 
 void bz_night_print(const bz_night *night, bz_buf *out)
@@ -72,10 +70,8 @@ void bz_night_print(const bz_night *night, bz_buf *out)
     bz_json_document(&j, "night", 1);
     bz_members_json(BZ_MEMBERS(NIGHT), night, &j);
     bz_json_key_strs(&j, "models", night->models.item, night->models.n);
-    bz_json_key_array(&j, "systems");
-    for (int i = 0; i < night->n_systems; i++)
+    BZ_JSON_EACH (&j, "systems", i, night->n_systems)
         put_system(&j, &night->system[i]);
-    bz_json_array_end(&j);
     bz_json_document_end(&j);
 }
 
@@ -258,10 +254,7 @@ void bz_attempt_print(const bz_attempt *a, bz_buf *out)
     bz_json_key_str(&j, "id", a->id);
     bz_json_key_str(&j, "state", STATES[a->state]);
     bz_members_json(BZ_MEMBERS(ATTEMPT), a, &j);
-    bz_json_key_array(&j, "yardsticks");
-    for (int i = 0; i < BZ_YARDSTICKS; i++)
-        bz_json_num(&j, a->yardstick[i]);
-    bz_json_array_end(&j);
+    BZ_JSON_LIST(&j, "yardsticks", num, i, BZ_YARDSTICKS, a->yardstick[i]);
     bz_json_document_end(&j);
 }
 

@@ -11,14 +11,12 @@ static const bz_member COUNTS[] = {
 
 static void put_result(bz_json *j, const bz_night_result *x)
 {
-    bz_json_object(j);
     bz_json_key_str(j, "name", x->planned->name);
     bz_json_key_str(j, "planned", x->planned->system);
     bz_json_key_str(j, "system", x->system);
     bz_json_key_str(j, "before", x->before);
     bz_json_key_str(j, "note", x->planned->note);
     bz_members_json(BZ_MEMBERS(COUNTS), x, j);
-    bz_json_object_end(j);
 }
 
 static const bz_member BEFORE[] = {BZ_SPAN_MEMBERS(bz_change_row, before, variant_before)};
@@ -27,7 +25,6 @@ static const bz_member SIDES[] = {BZ_MEMBER_WHOLE("before", BEFORE), BZ_MEMBER_W
 
 static void put_change(bz_json *j, const bz_change_row *c, double tolerance)
 {
-    bz_json_object(j);
     bz_json_key_str(j, "kind", c->kind);
     bz_json_key_str(j, "model", c->model);
     bz_json_key_str(j, "layer", c->what);
@@ -39,7 +36,6 @@ static void put_change(bz_json *j, const bz_change_row *c, double tolerance)
     bz_json_key_str(j, "verdict", bz_verdict_name(c->verdict));
     bz_json_key_bool(j, "regression", bz_change_regressed(c, tolerance));
     bz_members_json(BZ_MEMBERS(SIDES), c, j);
-    bz_json_object_end(j);
 }
 
 static const bz_member DEVIATION[] = {
@@ -63,14 +59,10 @@ void bz_fleet_report_json(const bz_fleet_report *r, bz_buf *out)
     bz_json_document(&j, "fleet-report", 1);
     bz_json_key_str(&j, "night", r->night->id);
     BZ_PUT(&j, bz_fleet_report, r, tolerance, regressions, left);
-    bz_json_key_array(&j, "systems");
-    for (int i = 0; i < r->night->n_systems; i++)
+    BZ_JSON_EACH (&j, "systems", i, r->night->n_systems)
         put_result(&j, &r->result[i]);
-    bz_json_array_end(&j);
-    bz_json_key_array(&j, "changes");
-    for (int i = 0; i < r->n_changes; i++)
+    BZ_JSON_EACH (&j, "changes", i, r->n_changes)
         put_change(&j, &r->change[i], r->tolerance);
-    bz_json_array_end(&j);
     put_troubles(&j, r);
     bz_json_document_end(&j);
 }

@@ -23,11 +23,9 @@ void bz_fleet_plan_json(const bz_fleet_job *j, bz_buf *out)
     w.flat = 3;
     bz_json_document(&w, "fleet-plan", 1);
     bz_json_key_int(&w, "models", j->models.n);
-    bz_json_key_array(&w, "systems");
-    for (int i = 0; i < j->fleet.n_systems; i++) {
+    BZ_JSON_EACH (&w, "systems", i, j->fleet.n_systems) {
         const bz_want *x = &j->want[i];
         bz_shards shards = bz_fleet_shards(j, i, &arena);
-        bz_json_object(&w);
         bz_json_key_str(&w, "name", j->fleet.system[i].name);
         bz_json_key_str(&w, "system", name_of(j, i));
         bz_json_key_str(&w, "note", j->note[i] ? j->note[i] : "");
@@ -37,13 +35,8 @@ void bz_fleet_plan_json(const bz_fleet_job *j, bz_buf *out)
             bz_json_key_int(&w, bz_want_id((bz_want_why)k), x->count[k]);
         bz_json_key_num(&w, "seconds", x->total);
         bz_json_key_int(&w, "guessed", x->guessed);
-        bz_json_key_array(&w, "shards");
-        for (int k = 0; k < shards.n; k++)
-            bz_json_num(&w, shards.shard[k].seconds);
-        bz_json_array_end(&w);
-        bz_json_object_end(&w);
+        BZ_JSON_LIST(&w, "shards", num, k, shards.n, shards.shard[k].seconds);
     }
-    bz_json_array_end(&w);
     bz_json_document_end(&w);
     bz_arena_free(&arena);
 }

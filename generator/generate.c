@@ -158,14 +158,10 @@ static void put_manifest_layer(const bz_plan *plan, const bz_plan_layer *l, int 
     if (l->pattern)
         bz_json_key_str(j, "pattern", l->pattern);
     bz_json_key_str(j, "key", l->key);
-    bz_json_key_array(j, "models");
-    for (int i = 0; i < l->n_models; i++) {
-        bz_json_object(j);
+    BZ_JSON_EACH (j, "models", i, l->n_models) {
         bz_json_key_str(j, "model", plan->model[l->models[i]]);
         bz_json_key_int(j, l->pattern ? "groups" : "layers", l->uses[i]);
-        bz_json_object_end(j);
     }
-    bz_json_array_end(j);
     bz_json_key_array(j, "problems");
     for (int i = 0; i < l->n_problems; i++) {
         const bz_plan_problem *p = &plan->problem[l->problem[i]];

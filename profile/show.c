@@ -343,12 +343,10 @@ static void key_known(bz_json *j, const char *key, bool known, int64_t nanosecon
 /* An array that is empty where the program ran once. */
 static void json_levels(const bz_trace *t, bz_json *j, bz_arena *arena)
 {
-    bz_json_key_array(j, "runs");
-    for (uint32_t k = 0; k < t->n_levels; k++) {
+    BZ_JSON_EACH (j, "runs", k, t->n_levels) {
         const bz_level *l = &t->level[k];
         bz_quantiles latency = level_latency(l, arena), alone = level_latency(&t->level[0], arena);
         bz_quantiles told = in_seconds(&latency);
-        bz_json_object(j);
         bz_json_key_str(j, "name", bz_string(t, l->name));
         bz_json_key_bool(j, "own", k == t->own_level);
         key_known(j, "wall", true, l->wall);
@@ -359,9 +357,7 @@ static void json_levels(const bz_trace *t, bz_json *j, bz_arena *arena)
         else
             bz_json_key_str(j, "latency", NULL);
         bz_json_key_num(j, "latency_overhead", overhead(latency.p50, alone.p50));
-        bz_json_object_end(j);
     }
-    bz_json_array_end(j);
 }
 
 static const bz_member PHASES[] = {
@@ -410,9 +406,7 @@ static void json_iterations(const bz_trace *t, const bz_summary *s, bz_json *j)
     for (int q = 0; q < BZ_QUANTITIES; q++)
         json_quantity(t, s, q, j);
     bz_json_object_end(j);
-    bz_json_key_array(j, "each");
-    for (uint32_t i = 0; i < t->n_iterations; i++) {
-        bz_json_object(j);
+    BZ_JSON_EACH (j, "each", i, t->n_iterations) {
         key_known(j, "start", true, t->iteration[i].start);
         key_known(j, "begin", true, bz_iteration_begin(t, i)); /* of the latency: later where work queued */
         bz_json_key_bool(j, "warm_up", t->iteration[i].warm_up);
@@ -423,32 +417,22 @@ static void json_iterations(const bz_trace *t, const bz_summary *s, bz_json *j)
                 bz_json_key_int(j, bz_quantities[q].json, bz_quantity_of(&s->each[i], q));
             else
                 key_known(j, bz_quantities[q].json, is_known(t, q), bz_quantity_of(&s->each[i], q));
-        bz_json_object_end(j);
     }
-    bz_json_array_end(j);
     bz_json_object_end(j);
 }
 
 static void json_files(const bz_trace *t, bz_json *j)
 {
-    bz_json_key_array(j, "files");
-    for (uint32_t i = 0; i < t->n_sources; i++) {
-        bz_json_object(j);
+    BZ_JSON_EACH (j, "files", i, t->n_sources) {
         bz_json_key_str(j, "path", bz_string(t, t->source[i].path));
         bz_json_key_str(j, "format", bz_string(t, t->source[i].format));
         bz_json_key_int(j, "events", t->source[i].events);
         bz_json_key_bool(j, "truncated", t->source[i].truncated);
-        bz_json_object_end(j);
     }
-    bz_json_array_end(j);
-    bz_json_key_array(j, "facts");
-    for (uint32_t i = 0; i < t->n_facts; i++) {
-        bz_json_object(j);
+    BZ_JSON_EACH (j, "facts", i, t->n_facts) {
         bz_json_key_str(j, "key", bz_string(t, t->fact[i].key));
         bz_json_key_str(j, "value", bz_string(t, t->fact[i].value));
-        bz_json_object_end(j);
     }
-    bz_json_array_end(j);
     bz_json_key_object(j, "events");
     for (int k = 0; k < BZ_EVENT_KINDS; k++)
         bz_json_key_int(j, bz_event_kind_name((bz_event_kind)k), (int64_t)t->event[k].n);
@@ -488,16 +472,12 @@ void bz_trace_json(const bz_trace *t, int top, bz_buf *out)
     json_tops("operators", EVENT, tell_events(t, BZ_EVENT_OP, top, &arena), &j);
     json_tops("callers", CALLER, tell_callers(t, top, &arena), &j);
     json_tops("gaps", GAP, tell_gaps(t, top, &arena), &j);
-    bz_json_key_array(&j, "coverage");
-    for (uint32_t i = 0; i < t->n_coverage; i++) {
-        bz_json_object(&j);
+    BZ_JSON_EACH (&j, "coverage", i, t->n_coverage) {
         bz_json_key_str(&j, "level", LEVELS[t->coverage[i].level]);
         if (t->coverage[i].source != BZ_NONE)
             bz_json_key_str(&j, "file", bz_string(t, t->source[t->coverage[i].source].path));
         bz_json_key_str(&j, "text", bz_string(t, t->coverage[i].text));
-        bz_json_object_end(&j);
     }
-    bz_json_array_end(&j);
     bz_json_document_end(&j);
     bz_arena_free(&arena);
 }

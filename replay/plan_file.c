@@ -36,10 +36,7 @@ static void put_unit(const bz_replay_plan *p, const bz_replay_unit *u, bz_json *
     bz_json_key_str(j, "name", u->name);
     if (u->pattern)
         bz_json_key_str(j, "pattern", u->pattern);
-    bz_json_key_array(j, "layers");
-    for (int i = 0; i < u->n; i++)
-        bz_json_str(j, p->layers->layer[u->layer[i]].name);
-    bz_json_array_end(j);
+    BZ_JSON_LIST(j, "layers", str, i, u->n, p->layers->layer[u->layer[i]].name);
     bz_json_key_array(j, "steps");
     for (int i = u->first; i < u->first + u->n_steps; i++)
         put_step(p, i, j);

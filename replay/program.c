@@ -459,10 +459,7 @@ int bz_replay_generate_all(const bz_replay_plan *const *p, int n, const char *fo
     bz_buf_clear(&text);
     bz_json j = bz_json_to(&text, false);
     bz_json_document(&j, "replays", 1);
-    bz_json_key_array(&j, "models");
-    for (int i = 0; i < n; i++)
-        bz_json_str(&j, p[i]->model);
-    bz_json_array_end(&j);
+    BZ_JSON_LIST(&j, "models", str, i, n, p[i]->model);
     bz_json_object_end(&j);
     bz_buf_putc(&text, '\n');
     rc = rc || bz_generate_file(folder, "manifest.json", &text, err) ? -1 : 0;

@@ -286,10 +286,7 @@ static void put_ends(const bz_replay_plan *p, const char *key, bool inputs, bz_j
         bz_json_object(j);
         bz_json_key_str(j, "name", v->name);
         bz_json_key_str(j, "dtype", bz_dtype_name(v->given));
-        bz_json_key_array(j, "shape");
-        for (int k = 0; k < v->rank; k++)
-            bz_json_int(j, v->dim[k]);
-        bz_json_array_end(j);
+        BZ_JSON_LIST(j, "shape", int, k, v->rank, v->dim[k]);
         if (!inputs)
             put_purpose(p, i, j);
         bz_json_object_end(j);

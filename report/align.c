@@ -179,16 +179,11 @@ static const bz_member CHANGE[] = {
 
 static void put_row(const bz_bound *b, const bz_aligned *row, bz_json *j)
 {
-    bz_json_object(j);
     bz_json_key_str(j, "kind", bz_aligned_name(row->kind));
     bz_json_key_bool(j, "moved", row->moved);
-    bz_json_key_array(j, "layers");
-    for (int i = 0; i < row->n_layers; i++)
-        bz_json_str(j, b->layer[row->layer[i]].layer->name);
-    bz_json_array_end(j);
+    BZ_JSON_LIST(j, "layers", str, i, row->n_layers, b->layer[row->layer[i]].layer->name);
     BZ_PUT(j, bz_aligned, row, call, problem, variant, where, seconds, bound);
     bz_members_rows("changes", BZ_MEMBERS(CHANGE), row->change, sizeof *row->change, row->n_changes, j);
-    bz_json_object_end(j);
 }
 
 static const bz_member CAUSE[] = {
@@ -205,18 +200,12 @@ void report_align_json(const bz_bound *b, const bz_alignment *a, bz_json *j)
     bz_json_key_int(j, "moved", a->moved);
     bz_json_key_num(j, "asked", a->asked);
     bz_members_rows("causes", BZ_MEMBERS(CAUSE), a->cause, sizeof *a->cause, a->n_causes, j);
-    bz_json_key_array(j, "faster");
-    for (int i = 0; i < a->n_faster; i++) {
-        bz_json_object(j);
+    BZ_JSON_EACH (j, "faster", i, a->n_faster) {
         bz_json_key_int(j, "row", a->faster[i].row - a->row);
         bz_json_key_num(j, "lowest", a->faster[i].lowest);
         bz_json_key_str(j, "why", a->faster[i].why);
-        bz_json_object_end(j);
     }
-    bz_json_array_end(j);
-    bz_json_key_array(j, "rows");
-    for (int i = 0; i < a->n; i++)
+    BZ_JSON_EACH (j, "rows", i, a->n)
         put_row(b, &a->row[i], j);
-    bz_json_array_end(j);
     bz_json_object_end(j);
 }

@@ -245,19 +245,15 @@ void bz_report_set_json(const bz_compare_set *s, bz_buf *out)
     j.flat = 5;
     bz_json_document(&j, "comparison", 1);
     bz_members_json(BZ_MEMBERS(SET), s, &j);
-    bz_json_key_array(&j, "parts");
-    for (int i = 0; i < s->n_parts; i++) {
+    BZ_JSON_EACH (&j, "parts", i, s->n_parts) {
         const bz_compare_part *p = &s->part[i];
-        bz_json_object(&j);
         bz_members_json(BZ_MEMBERS(PART), p, &j);
         put_verdicts(&p->compare, &j);
         bz_members_json(BZ_MEMBERS(ROWS), &p->compare, &j);
         for (int w = 0; w < 2; w++)
             bz_members_rows(w ? "only_second" : "only_first", BZ_MEMBERS(ONLY[w]), p->only[w], sizeof *p->only[w],
                             p->n_only[w], &j);
-        bz_json_object_end(&j);
     }
-    bz_json_array_end(&j);
     bz_json_document_end(&j);
 }
 

@@ -43,16 +43,12 @@ void bz_report_doctor_json(const bz_doctor *d, bz_buf *out)
     bz_json_document(&j, "doctor", 1);
     bz_json_key_int(&j, "bad", d->count[BZ_HEALTH_BAD]);
     bz_json_key_int(&j, "warnings", d->count[BZ_HEALTH_WARNING]);
-    bz_json_key_array(&j, "checks");
-    for (int i = 0; i < BZ_DOCTOR_CHECKS; i++) {
+    BZ_JSON_EACH (&j, "checks", i, BZ_DOCTOR_CHECKS) {
         const bz_finding *f = &d->finding[i];
-        bz_json_object(&j);
         bz_json_key_str(&j, "check", f->check);
         bz_json_key_str(&j, "verdict", HEALTH[f->health].name);
         bz_json_key_str(&j, "found", f->found);
         bz_json_key_str(&j, "advice", f->advice);
-        bz_json_object_end(&j);
     }
-    bz_json_array_end(&j);
     bz_json_document_end(&j);
 }

@@ -196,16 +196,12 @@ static const bz_member GROUP[] = {
 
 static void json_groups(const bz_evaluation *e, bz_json *j)
 {
-    bz_json_key_array(j, "groups");
-    for (int i = 0; i < e->n_groups; i++) {
+    BZ_JSON_EACH (j, "groups", i, e->n_groups) {
         const bz_evaluation_group *g = &e->group[i];
-        bz_json_object(j);
         bz_members_json(BZ_MEMBERS(GROUP), g, j);
         json_ratios(j, "ratios", g->ratio);
         json_known(j, "known", g->known);
-        bz_json_object_end(j);
     }
-    bz_json_array_end(j);
     bz_members_rows("libraries", BZ_MEMBERS(LIBRARY), e->library, sizeof *e->library, e->n_libraries, j);
 }
 
@@ -215,10 +211,8 @@ void bz_report_evaluation_json(const bz_analysis *a, const bz_evaluation *e, bz_
     bz_json_key_int(j, "layers", e->layers);
     bz_json_key_int(j, "unique", e->unique);
     json_models(e, j);
-    bz_json_key_array(j, "rows");
-    for (int i = 0; i < e->n; i++) {
+    BZ_JSON_EACH (j, "rows", i, e->n) {
         const bz_bound *b = &a[i].bound;
-        bz_json_object(j);
         bz_json_key_str(j, "model", b->model);
         bz_json_key_str(j, "system", b->system);
         bz_json_key_int(j, "batch", b->layers->batch);
@@ -230,9 +224,7 @@ void bz_report_evaluation_json(const bz_analysis *a, const bz_evaluation *e, bz_
         bz_json_key_num(j, "sequential", sequential_of(b));
         bz_json_key_num(j, "measured", e->row[i].measured);
         json_ratios(j, "ratios", e->row[i].ratio);
-        bz_json_object_end(j);
     }
-    bz_json_array_end(j);
     json_groups(e, j);
     json_ratios(j, "means", e->mean);
     json_known(j, "means_known", e->known);

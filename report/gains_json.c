@@ -28,17 +28,13 @@ static void put_units(const bz_bound *b, const bz_units *u, bool ways, bz_json *
 {
     bz_json_key_object(j, "units");
     bz_members_json(BZ_MEMBERS(UNITS), u, j);
-    bz_json_key_array(j, "rows");
-    for (int i = 0; i < u->n; i++) {
+    BZ_JSON_EACH (j, "rows", i, u->n) {
         const bz_unit_row *r = &u->row[i];
-        bz_json_object(j);
         bz_json_key_str(j, "layer", r->layer < 0 ? NULL : b->layer[r->layer].layer->name);
         if (r->call)
             bz_json_key_str(j, "call", r->call);
         bz_members_json(BZ_MEMBERS(UNIT), r, j);
-        bz_json_object_end(j);
     }
-    bz_json_array_end(j);
     if (ways)
         bz_members_rows("ways", BZ_MEMBERS(WAY), u->way, sizeof *u->way, u->n_ways, j);
     bz_json_object_end(j);

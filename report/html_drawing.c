@@ -11,65 +11,45 @@
 static void put_roofs(const bz_peaks *p, bz_json *j)
 {
     bz_json_key_str(j, "no_peaks", p->why);
-    bz_json_key_array(j, "flops");
-    for (int i = 0; i < p->n_flops; i++) {
-        bz_json_array(j);
+    BZ_JSON_EACH_ARRAY (j, "flops", i, p->n_flops) {
         bz_json_str(j, bz_dtype_name(p->flops[i].dtype));
         bz_json_num(j, p->flops[i].rate);
-        bz_json_array_end(j);
     }
-    bz_json_array_end(j);
-    bz_json_key_array(j, "bandwidth");
-    for (int i = 0; i < p->n_bandwidth; i++) {
-        bz_json_array(j);
+    BZ_JSON_EACH_ARRAY (j, "bandwidth", i, p->n_bandwidth) {
         bz_json_num(j, p->bandwidth[i].bytes);
         bz_json_num(j, p->bandwidth[i].rate);
-        bz_json_array_end(j);
     }
-    bz_json_array_end(j);
 }
 
 /* [kind, operations, bytes] */
 static void put_layers(const bz_bound *b, bz_json *j)
 {
-    bz_json_key_array(j, "layers");
-    for (int i = 0; i < b->n; i++) {
+    BZ_JSON_EACH_ARRAY (j, "layers", i, b->n) {
         const bz_layer *l = b->layer[i].layer;
-        bz_json_array(j);
         bz_json_str(j, l->kind);
         bz_json_int(j, l->flops);
         bz_json_num(j, bz_peaks_bytes(l, NULL, b->dtype));
-        bz_json_array_end(j);
     }
-    bz_json_array_end(j);
 }
 
 /* Names of the first and the last layer, and how many cost something. */
 static void put_modules(const bz_bound *b, bz_json *j)
 {
-    bz_json_key_array(j, "modules");
-    for (int i = 0; i < b->n_modules; i++) {
+    BZ_JSON_EACH_ARRAY (j, "modules", i, b->n_modules) {
         const bz_bound_module *m = &b->module[i];
-        bz_json_array(j);
         bz_json_str(j, b->layers->layer[m->module->begin].name);
         bz_json_str(j, b->layers->layer[m->module->end - 1].name);
         bz_json_int(j, m->cost.nodes);
-        bz_json_array_end(j);
     }
-    bz_json_array_end(j);
 }
 
 /* Layers of the main graph, by number: names need not be unique. */
 static void put_groups(const bz_bound_fused *f, bz_json *j)
 {
-    bz_json_key_array(j, "groups");
-    for (int g = 0; g < f->n; g++) {
-        bz_json_array(j);
+    BZ_JSON_EACH_ARRAY (j, "groups", g, f->n) {
         for (int i = 0; i < f->group[g].n; i++)
             bz_json_int(j, f->group[g].layer[i]);
-        bz_json_array_end(j);
     }
-    bz_json_array_end(j);
 }
 
 /* Of row `r` from event `i` on: [start, length, name, depth], times in nanoseconds. Returns the event behind them. */
@@ -96,10 +76,7 @@ static void put_timeline(const bz_timeline *t, bz_json *j)
     bz_json_object(j);
     bz_json_key_int(j, "length", t->length);
     bz_json_key_int(j, "left_out", t->left_out);
-    bz_json_key_array(j, "names");
-    for (int k = 0; k < t->n_names; k++)
-        bz_json_str(j, t->name[k]);
-    bz_json_array_end(j);
+    BZ_JSON_LIST(j, "names", str, k, t->n_names, t->name[k]);
     bz_json_key_array(j, "rows");
     for (int r = 0, event = 0; r < t->n_rows; r++) {
         bz_json_object(j);
@@ -191,10 +168,7 @@ static void put_names(const bz_flow *f, const bz_map *names, bz_json *j)
         if (at != BZ_MAP_NONE)
             name[at] = f->task[i].name;
     }
-    bz_json_key_array(j, "names");
-    for (uint32_t k = 0; k < names->n; k++)
-        bz_json_str(j, name[k]);
-    bz_json_array_end(j);
+    BZ_JSON_LIST(j, "names", str, k, names->n, name[k]);
     free(name);
 }
 

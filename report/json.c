@@ -47,12 +47,10 @@ static void put_layer(const bz_bound_layer *l, bz_json *j)
 {
     const bz_alternative *a = l->price.alternative;
     told_layer told = tell_layer(l);
-    bz_json_object(j);
     bz_members_json(BZ_MEMBERS(LAYER), &told, j);
     if (!a)
         bz_json_key_str(j, "why", l->price.why);
     bz_json_key_strs(j, "problems", a ? a->text : NULL, a ? a->n : 0);
-    bz_json_object_end(j);
 }
 
 void bz_report_csv(const bz_analysis *a, int n, bz_buf *out)
@@ -146,27 +144,20 @@ static const bz_member LADDER[] = {
 
 static void put_ladder(const bz_bound *b, const bz_ladder *l, bz_json *j)
 {
-    bz_json_object(j);
     bz_members_json(BZ_MEMBERS(LADDER), l, j);
     if (l->alignment)
         report_align_json(b, l->alignment, j);
     report_steps_json(b, l, j);
     bz_json_key_strs(j, "warnings", l->warning, l->n_warnings);
-    bz_json_object_end(j);
 }
 
 static void put_group(const bz_bound *b, const bz_bound_group *g, bz_json *j)
 {
-    bz_json_object(j);
     bz_json_key_str(j, "pattern", g->pattern);
     bz_json_key_num(j, "seconds", g->price.seconds);
     bz_json_key_str(j, "provenance", bz_record_provenance_name(g->price.provenance));
-    bz_json_key_array(j, "layers");
-    for (int i = 0; i < g->n; i++)
-        bz_json_str(j, b->layers->layer[g->layer[i]].name);
-    bz_json_array_end(j);
+    BZ_JSON_LIST(j, "layers", str, i, g->n, b->layers->layer[g->layer[i]].name);
     bz_json_key_strs(j, "problems", g->price.alternative->text, g->price.alternative->n);
-    bz_json_object_end(j);
 }
 
 static bool all_priced(const void *fused)
@@ -184,10 +175,8 @@ static void put_fused(const bz_bound *b, bz_json *j)
 {
     bz_json_key_object(j, "fused");
     bz_members_json(BZ_MEMBERS(FUSED), &b->fused, j);
-    bz_json_key_array(j, "groups");
-    for (int g = 0; g < b->fused.n; g++)
+    BZ_JSON_EACH (j, "groups", g, b->fused.n)
         put_group(b, &b->fused.group[g], j);
-    bz_json_array_end(j);
     bz_json_object_end(j);
 }
 
@@ -257,7 +246,6 @@ static const bz_member BOUND[] = {
 static void put_analysis(const bz_analysis *a, bz_json *j)
 {
     const bz_bound *b = &a->bound;
-    bz_json_object(j);
     bz_members_json(BZ_MEMBERS(ASKED), b, j);
     put_step(b, j);
     bz_members_json(BZ_MEMBERS(BOUND), b, j);
@@ -268,15 +256,10 @@ static void put_analysis(const bz_analysis *a, bz_json *j)
     report_gains_json(a, j);
     if (a->n_sheets)
         report_sheets_json(a->sheet, a->n_sheets, j);
-    bz_json_key_array(j, "profiles");
-    for (int i = 0; i < a->n_ladders; i++)
+    BZ_JSON_EACH (j, "profiles", i, a->n_ladders)
         put_ladder(b, &a->ladder[i], j);
-    bz_json_array_end(j);
-    bz_json_key_array(j, "layers");
-    for (int i = 0; i < b->n; i++)
+    BZ_JSON_EACH (j, "layers", i, b->n)
         put_layer(&b->layer[i], j);
-    bz_json_array_end(j);
-    bz_json_object_end(j);
 }
 
 void report_document(const bz_findings *r, bool indent, bz_buf *out)
@@ -292,10 +275,8 @@ void report_document(const bz_findings *r, bool indent, bz_buf *out)
     }
     if (r->n_recordings)
         report_recordings_json(r, &j);
-    bz_json_key_array(&j, "models");
-    for (int i = 0; i < r->n; i++)
+    BZ_JSON_EACH (&j, "models", i, r->n)
         put_analysis(&r->analysis[i], &j);
-    bz_json_array_end(&j);
     bz_json_object_end(&j);
 }
 

@@ -58,16 +58,12 @@ static void put_layers(bz_json *j, const bz_layers_view *s, const bz_layers *all
 
 static void put_bodies(bz_json *j, const bz_layers_view *s, const bz_layers *all, const bz_layer *layer)
 {
-    bz_json_key_array(j, "bodies");
-    for (int b = 0; b < layer->n_bodies; b++) {
+    BZ_JSON_EACH (j, "bodies", b, layer->n_bodies) {
         const bz_body *body = &layer->bodies[b];
-        bz_json_object(j);
         BZ_PUT(j, bz_body, body, name, trips, trips_known);
         bz_json_key(j, "layers");
         put_layers(j, s, all, body->layers, body->n);
-        bz_json_object_end(j);
     }
-    bz_json_array_end(j);
 }
 
 /* What a layer of an iteration of training is for; NULL of others. */
@@ -127,17 +123,10 @@ static void put_fusions(bz_json *j, const bz_layers_view *s, bz_layers *l)
     const bz_match *matches;
     int n = bz_patterns_find(s->patterns, l, &matches);
     const bz_dag *dag = bz_dag_build(l);
-    bz_json_key_array(j, "fusions");
-    for (int i = 0; i < n; i++) {
-        bz_json_object(j);
+    BZ_JSON_EACH (j, "fusions", i, n) {
         bz_json_key_str(j, "pattern", matches[i].pattern);
-        bz_json_key_array(j, "layers");
-        for (int k = 0; k < matches[i].n; k++)
-            bz_json_int(j, matches[i].layer[k]);
-        bz_json_array_end(j);
-        bz_json_object_end(j);
+        BZ_JSON_LIST(j, "layers", int, k, matches[i].n, matches[i].layer[k]);
     }
-    bz_json_array_end(j);
     bz_members_rows("modules", BZ_MEMBERS(MODULE), dag->modules, sizeof *dag->modules, dag->n_modules, j);
 }
 
@@ -304,27 +293,19 @@ static void unique_json(bz_json *j, const bz_unique *u, bz_layers *const *layers
     bz_json_key_int(j, "models", n);
     bz_json_key_int(j, "layers", u->n_layers);
     bz_json_key_int(j, "unique", u->n);
-    bz_json_key_array(j, "items");
-    for (int i = 0; i < u->n; i++) {
+    BZ_JSON_EACH (j, "items", i, u->n) {
         const bz_unique_layer *item = &u->item[i];
-        bz_json_object(j);
         bz_json_key_str(j, "key", item->layer->key);
         bz_json_key_str(j, "kind", item->layer->kind);
         bz_json_key_str(j, "class", bz_class_name(item->layer->class));
         bz_json_key_int(j, "count", item->count);
         bz_json_key_int(j, "macs", item->layer->macs);
         bz_json_key_int(j, "bytes", item->layer->bytes);
-        bz_json_key_array(j, "in");
-        for (int k = 0; k < item->n_models; k++) {
-            bz_json_object(j);
+        BZ_JSON_EACH (j, "in", k, item->n_models) {
             bz_json_key_str(j, "model", layers[item->models[k]]->name);
             bz_json_key_int(j, "count", item->per_model[k]);
-            bz_json_object_end(j);
         }
-        bz_json_array_end(j);
-        bz_json_object_end(j);
     }
-    bz_json_array_end(j);
     bz_json_object_end(j);
 }
 

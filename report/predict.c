@@ -145,7 +145,6 @@ static bz_table *forecast_table(const ranked *r, int n, bool priced, bz_arena *a
 static void forecast_json(const ranked *r, bz_json *j)
 {
     const bz_forecast *f = r->f;
-    bz_json_object(j);
     bz_json_key_str(j, "model", f->model);
     bz_json_key_int(j, "batch", f->batch);
     bz_json_key_str(j, "system", f->machine->name);
@@ -162,7 +161,6 @@ static void forecast_json(const ranked *r, bz_json *j)
     bz_json_key_object(j, "by");
     for (int i = 0; i < BZ_PREDICTED_N; i++)
         bz_json_key_num(j, bz_predicted_names[i], f->by[i]);
-    bz_json_object_end(j);
     bz_json_object_end(j);
 }
 
@@ -197,10 +195,8 @@ void bz_report_forecasts(const bz_forecast *f, int n, const bz_price_list *price
         bz_json j = bz_json_to(out, true);
         j.flat = 3;
         bz_json_document(&j, "predict", 1);
-        bz_json_key_array(&j, "rows");
-        for (int i = 0; i < n; i++)
+        BZ_JSON_EACH (&j, "rows", i, n)
             forecast_json(&r[i], &j);
-        bz_json_array_end(&j);
         bz_json_document_end(&j);
     } else if (form == BZ_FORM_CSV) {
         bz_table_csv(forecast_table(r, n, prices->n > 0, &arena), out);
@@ -249,30 +245,22 @@ static void put_rules(const double by[BZ_RULES], bz_json *j)
 
 static void errors_json(const char *key, const bz_error_sum *e, int n, bz_json *j)
 {
-    bz_json_key_array(j, key);
-    for (int i = 0; i < n; i++) {
-        bz_json_object(j);
+    BZ_JSON_EACH (j, key, i, n) {
         BZ_PUT(j, bz_error_sum, &e[i], name, n, bias);
         bz_json_key_num(j, "calls", e[i].layers);
         BZ_PUT(j, bz_error_sum, &e[i], median, inside);
         put_rules(e[i].total, j);
-        bz_json_object_end(j);
     }
-    bz_json_array_end(j);
 }
 
 static void pairs_json(const bz_judgement *g, bz_json *j)
 {
-    bz_json_key_array(j, "pairs");
-    for (int i = 0; i < g->pairs; i++) {
-        bz_json_object(j);
+    BZ_JSON_EACH (j, "pairs", i, g->pairs) {
         bz_json_key_str(j, "from", g->samples->machine[g->pair[i].from].name);
         bz_json_key_str(j, "to", g->samples->machine[g->pair[i].to].name);
         bz_json_key_int(j, "n", g->pair[i].n);
         put_rules(g->pair[i].error, j);
-        bz_json_object_end(j);
     }
-    bz_json_array_end(j);
 }
 
 /* One system is known, as a line, and another is predicted, as a column. */
@@ -317,9 +305,7 @@ static void judgement_json(const bz_judgement *g, bz_json *j)
     errors_json("networks", g->network, g->networks, j);
     errors_json("kinds", g->kind, g->kinds, j);
     pairs_json(g, j);
-    bz_json_key_array(j, "points");
-    for (int i = 0; i < g->points; i++) {
-        bz_json_array(j);
+    BZ_JSON_EACH_ARRAY (j, "points", i, g->points) {
         const bz_judged *p = &g->point[i];
         const double seconds[] = {p->measured, p->predicted, p->low, p->high};
         for (int k = 0; k < 4; k++)
@@ -327,9 +313,7 @@ static void judgement_json(const bz_judgement *g, bz_json *j)
         bz_json_int(j, p->machine);
         bz_json_int(j, p->network);
         bz_json_int(j, p->batch);
-        bz_json_array_end(j);
     }
-    bz_json_array_end(j);
     bz_json_object_end(j);
 }
 

@@ -46,17 +46,13 @@ void bz_report_recording_text(const bz_recording *r, bz_buf *out)
 static void put_fits(const bz_recording *r, bz_json *j)
 {
     bz_json_key_int(j, "candidates", r->candidates);
-    bz_json_key_array(j, "fits");
-    for (int i = 0; i < r->n_fits; i++) {
-        bz_json_object(j);
+    BZ_JSON_EACH (j, "fits", i, r->n_fits) {
         bz_json_key_str(j, "model", r->fit[i].candidate->name);
         bz_json_key_str(j, "from", r->fit[i].candidate->from);
         bz_json_key_num(j, "likeness", r->fit[i].likeness);
         bz_json_key_bool(j, "equal", r->fit[i].equal);
         bz_json_key_str(j, "evidence", r->fit[i].evidence);
-        bz_json_object_end(j);
     }
-    bz_json_array_end(j);
 }
 
 static const bz_member RECORDING[] = {
@@ -65,7 +61,6 @@ static const bz_member RECORDING[] = {
 
 static void put_recording(const bz_recording *r, bz_json *j)
 {
-    bz_json_object(j);
     bz_members_json(BZ_MEMBERS(RECORDING), r, j);
     bz_json_key_strs(j, "facts", r->fact, r->n_facts);
     bz_json_key_strs(j, "warnings", r->warning, r->n_warnings);
@@ -73,13 +68,10 @@ static void put_recording(const bz_recording *r, bz_json *j)
     bz_json_key_str(j, "framework", r->analysis->ladder->framework);
     report_advice_json(r->analysis->ladder, j);
     report_sheets_json(r->sheet, r->n_sheets, j);
-    bz_json_object_end(j);
 }
 
 void report_recordings_json(const bz_findings *r, bz_json *j)
 {
-    bz_json_key_array(j, "recordings");
-    for (int i = 0; i < r->n_recordings; i++)
+    BZ_JSON_EACH (j, "recordings", i, r->n_recordings)
         put_recording(&r->recording[i], j);
-    bz_json_array_end(j);
 }

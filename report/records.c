@@ -34,12 +34,10 @@ void report_stock_json(bz_json *j, const bz_stock *c)
 
 static void ls_json(bz_json *j, const bz_stock *c)
 {
-    bz_json_object(j);
     bz_json_key_str(j, "system", c->system->name);
     report_stock_json(j, c);
     bz_json_key(j, "details");
     bz_json_raw(j, c->system->details);
-    bz_json_object_end(j);
 }
 
 static void ls_row(bz_table *t, const bz_stock *c, bz_arena *arena)
@@ -64,10 +62,8 @@ void bz_report_database(const char *dir, const bz_stock *list, size_t n, bz_form
         j.flat = 3;
         bz_json_document(&j, "database", 1);
         bz_json_key_str(&j, "folder", dir);
-        bz_json_key_array(&j, "systems");
-        for (size_t i = 0; i < n; i++)
+        BZ_JSON_EACH (&j, "systems", i, n)
             ls_json(&j, &list[i]);
-        bz_json_array_end(&j);
         bz_json_document_end(&j);
     } else if (form == BZ_FORM_CSV) {
         bz_table_csv(t, out);

@@ -47,10 +47,7 @@ static void read_details(known *k, bz_arena *arena)
 
 static void put_threads(bz_json *j, const int *threads, int n)
 {
-    bz_json_key_array(j, "threads");
-    for (int i = 0; i < n; i++)
-        bz_json_int(j, threads[i]);
-    bz_json_array_end(j);
+    BZ_JSON_LIST(j, "threads", int, i, n, threads[i]);
 }
 
 static void known_json(bz_json *j, const known *k, bz_arena *arena)
@@ -117,15 +114,11 @@ void bz_report_systems_json(const bz_systems *s, bz_buf *out)
     bz_json j = bz_json_to(out, true);
     j.flat = 3;
     bz_json_document(&j, "systems", 1);
-    bz_json_key_array(&j, "here");
-    for (int i = 0; i < s->n_here; i++) {
-        bz_json_object(&j);
+    BZ_JSON_EACH (&j, "here", i, s->n_here) {
         bz_json_key_str(&j, "system", s->here[i].system);
         bz_json_key(&j, "details");
         bz_json_raw(&j, details_here(s, &s->here[i]));
-        bz_json_object_end(&j);
     }
-    bz_json_array_end(&j);
     bz_json_key_str(&j, "database", s->database ? s->where : NULL);
     bz_json_key_array(&j, "systems");
     for (size_t i = 0; i < s->n; i++) {

@@ -60,19 +60,15 @@ void bz_report_tables_names_json(bz_buf *out)
     bz_arena arena = {0};
     const bz_sheet_column *column;
     bz_json_document(&j, "tables", 1);
-    bz_json_key_array(&j, "kinds");
-    for (int i = 0; i < bz_n_tables; i++) {
+    BZ_JSON_EACH (&j, "kinds", i, bz_n_tables) {
         const bz_table_kind *kind = &bz_table_list[i];
-        bz_json_object(&j);
         bz_json_key_str(&j, "id", kind->name);
         BZ_PUT(&j, bz_table_kind, kind, title, tells, like);
         bz_json_key_array(&j, "columns");
         for (int k = 0, n = bz_sheet_columns(kind->columns, &arena, &column); k < n; k++)
             bz_json_str(&j, column[k].key);
         bz_json_array_end(&j);
-        bz_json_object_end(&j);
     }
-    bz_json_array_end(&j);
     bz_json_document_end(&j);
     bz_arena_free(&arena);
 }

@@ -17,15 +17,11 @@ static void put_memory(const bz_training *t, bz_json *j)
     bz_json_key_int(j, "peak", m.peak);
     bz_json_key_str(j, "layer", m.peak_layer >= 0 ? t->layers->layer[m.peak_layer].name : NULL);
     bz_json_key_int(j, "kept", m.kept);
-    bz_json_key_array(j, "classes");
-    for (int c = 0; c < BZ_HELD_CLASSES; c++) {
-        bz_json_object(j);
+    BZ_JSON_EACH (j, "classes", c, BZ_HELD_CLASSES) {
         bz_json_key_str(j, "class", bz_held_name((bz_held)c));
         bz_json_key_int(j, "at_peak", m.at_peak[c]);
         bz_json_key_int(j, "most", m.most[c]);
-        bz_json_object_end(j);
     }
-    bz_json_array_end(j);
     bz_json_object_end(j);
 }
 

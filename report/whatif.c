@@ -292,9 +292,7 @@ static const bz_member TIMES[] = {
 
 static void json_predictions(bz_json *j, const char *key, const bz_prediction *p, int n, int64_t actual)
 {
-    bz_json_key_array(j, key);
-    for (int i = 0; i < n; i++) {
-        bz_json_object(j);
+    BZ_JSON_EACH (j, key, i, n) {
         bz_members_json(BZ_MEMBERS(PREDICTION), &p[i], j);
         if (p[i].changed) {
             bz_members_json(BZ_MEMBERS(TIMES), &p[i], j);
@@ -303,9 +301,7 @@ static void json_predictions(bz_json *j, const char *key, const bz_prediction *p
             json_parts(j, &p[i].split, &p[i].critical);
         }
         report_assumed_json(&p[i], j);
-        bz_json_object_end(j);
     }
-    bz_json_array_end(j);
 }
 
 static const bz_member WHATIF[] = {

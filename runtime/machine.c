@@ -350,15 +350,11 @@ void bz_machine_json(const bz_machine *s, bz_buf *out)
     BZ_PUT(&j, bz_machine, s, vendor, family, model, stepping);
     bz_json_key_bool(&j, "virtual", s->virtual_machine);
     BZ_PUT(&j, bz_machine, s, hypervisor, packages, cores, threads, numa_nodes);
-    bz_json_key_array(&j, "caches");
-    for (int i = 0; i < s->n_caches; i++) {
-        bz_json_object(&j);
+    BZ_JSON_EACH (&j, "caches", i, s->n_caches) {
         bz_json_key_int(&j, "level", s->cache[i].level);
         bz_json_key_int(&j, "count", s->cache[i].count);
         bz_json_key_int(&j, "bytes", s->cache[i].bytes);
-        bz_json_object_end(&j);
     }
-    bz_json_array_end(&j);
     BZ_PUT(&j, bz_machine, s, isa, memory, kernel, versions, counters);
     if (s->measured_threads) {
         put_measured(&j, s);

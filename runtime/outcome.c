@@ -16,10 +16,7 @@ static void put_stats(bz_json *j, const bz_stats *s)
 
 static void put_numbers(bz_json *j, const char *key, const int32_t *v, int n)
 {
-    bz_json_key_array(j, key);
-    for (int i = 0; i < n; i++)
-        bz_json_int(j, v[i]);
-    bz_json_array_end(j);
+    BZ_JSON_LIST(j, key, int, i, n, v[i]);
 }
 
 /* Traced calls are hot: their operands stay in the cache. */
@@ -32,10 +29,8 @@ static void put_trace(bz_json *j, const bz_trace *t, bool cold)
     if (!cold)
         bz_json_key_num(j, "kernel_time", t->seconds);
     bz_json_key_int(j, "n_kernels", t->n_kernels);
-    bz_json_key_array(j, "kernels");
-    for (int i = 0; i < t->n_kernels && i < BZ_MAX_KERNELS; i++) {
+    BZ_JSON_EACH (j, "kernels", i, t->n_kernels < BZ_MAX_KERNELS ? t->n_kernels : BZ_MAX_KERNELS) {
         const bz_kernel *k = &t->kernel[i];
-        bz_json_object(j);
         bz_json_key_str(j, "name", k->name);
         if (!cold)
             bz_json_key_num(j, "time", k->seconds);
@@ -43,9 +38,7 @@ static void put_trace(bz_json *j, const bz_trace *t, bool cold)
         put_numbers(j, "block", k->block, 3);
         bz_json_key_int(j, "registers", k->registers);
         bz_json_key_int(j, "shared", k->shared);
-        bz_json_object_end(j);
     }
-    bz_json_array_end(j);
 }
 
 /* What the device counted, beside the record's flops and bytes, which are the definition's. */

@@ -245,7 +245,6 @@ static void put_action(const program *p, int i, bz_json *j)
     static const char *const KINDS[] = {"call", "loop", "convert", "copy"};
     const bz_action *a = &p->action[i];
     bool end = a->step == p->model->n_steps;
-    bz_json_object(j);
     bz_json_key_int(j, "step", end ? -1 : a->step);
     bz_json_key_int(j, "stream", a->stream);
     bz_json_key_int(j, "layer", end ? -1 : p->model->step[a->step].layer);
@@ -260,7 +259,6 @@ static void put_action(const program *p, int i, bz_json *j)
     }
     if (p->checked && p->checked[i].elements)
         put_check(j, &p->checked[i]);
-    bz_json_object_end(j);
 }
 
 /* For each of the last passes: how long each action took, or when it began. */
@@ -294,10 +292,7 @@ static void put_result(const program *p, double opened, bz_buf *out)
     bz_json_key_num(&j, "weights", (double)m.weights);
     bz_json_key_num(&j, "scratch", (double)m.scratch);
     if (p->steps) {
-        bz_json_key_array(&j, "losses");
-        for (int i = 0; i < p->steps; i++)
-            bz_json_num(&j, p->loss[i]);
-        bz_json_array_end(&j);
+        BZ_JSON_LIST(&j, "losses", num, i, p->steps, p->loss[i]);
     }
     if (p->n_samples) {
         bz_json_key_object(&j, "latency");
@@ -307,10 +302,8 @@ static void put_result(const program *p, double opened, bz_buf *out)
         bz_json_key_bool(&j, "throttled", p->throttled);
         bz_json_object_end(&j);
     }
-    bz_json_key_array(&j, "actions");
-    for (int i = 0; i < p->n_actions; i++)
+    BZ_JSON_EACH (&j, "actions", i, p->n_actions)
         put_action(p, i, &j);
-    bz_json_array_end(&j);
     put_passes(p, "passes", false, &j);
     if (bz_replay_streams(p->replay) > 1)
         put_passes(p, "starts", true, &j);
