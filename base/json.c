@@ -214,6 +214,14 @@ void bz_json_document(bz_json *j, const char *record, int version)
     bz_json_key_int(j, "v", version);
 }
 
+bz_json bz_json_document_to(bz_buf *out, int flat, const char *record, int version)
+{
+    bz_json j = bz_json_to(out, flat >= 0);
+    j.flat = flat > 0 ? flat : 0;
+    bz_json_document(&j, record, version);
+    return j;
+}
+
 void bz_json_document_end(bz_json *j)
 {
     bz_json_object_end(j);

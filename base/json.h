@@ -21,6 +21,8 @@ bz_json bz_json_to(bz_buf *out, bool indent);
 /* Begins a document: an object with its kind and the version of that, which every reader looks at first. */
 void bz_json_document(bz_json *j, const char *record, int version);
 void bz_json_document_end(bz_json *j); /* } and the line's end */
+/* A writer with a document begun. `flat`: as in bz_json; below 0 all of it is one line. */
+bz_json bz_json_document_to(bz_buf *out, int flat, const char *record, int version);
 
 void bz_json_object(bz_json *j); /* { */
 void bz_json_object_end(bz_json *j);

@@ -144,9 +144,7 @@ void bz_members_object(const char *key, const bz_member *m, int n, const void *o
 void bz_members_document(const char *record, int version, const bz_member *m, int n, const void *of, int flat,
                          bz_buf *out)
 {
-    bz_json j = bz_json_to(out, flat >= 0);
-    j.flat = flat;
-    bz_json_document(&j, record, version);
+    bz_json j = bz_json_document_to(out, flat, record, version);
     bz_members_json(m, n, of, &j);
     bz_json_document_end(&j);
 }

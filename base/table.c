@@ -103,6 +103,13 @@ void bz_table_columns(bz_table *t, const char *titles)
     }
 }
 
+bz_table *bz_table_of(bz_arena *arena, const char *titles)
+{
+    bz_table *t = bz_table_new(arena);
+    bz_table_columns(t, titles);
+    return t;
+}
+
 void bz_table_cell(bz_table *t, const char *text, const char *plain)
 {
     BZ_ARENA_ROOM(t->arena, t->cells, t->n);

@@ -14,6 +14,7 @@ typedef struct bz_table bz_table;
 
 /* The table lives in the arena. */
 bz_table *bz_table_new(bz_arena *arena);
+bz_table *bz_table_of(bz_arena *arena, const char *titles); /* with columns, as bz_table_columns takes them */
 void bz_table_column(bz_table *t, const char *title, bz_align align);
 
 /* Many at once: "layer|>time|>share"; those with a > are aligned to the right. */

@@ -58,8 +58,7 @@ static bool show_ranks(profile_job *s, bz_buf *out)
         return false;
     bz_sheet *sheet = bz_ranks_sheet(rank, n, arena);
     if (s->job.json) {
-        bz_json j = bz_json_to(out, true);
-        bz_json_document(&j, "ranks", 1);
+        bz_json j = bz_json_document_to(out, 0, "ranks", 1);
         bz_json_key(&j, "ranks");
         bz_sheet_json(sheet, &j);
         bz_json_document_end(&j);

@@ -25,8 +25,7 @@ static int strip(void *job, bz_buf *out, bz_error *err)
     if (bz_model_strip(arguments->item[0], arguments->item[1], (uint64_t)s->keep, &r, err))
         return -1;
     if (s->job.json) {
-        bz_json j = bz_json_to(out, false);
-        bz_json_document(&j, "strip", 1);
+        bz_json j = bz_json_document_to(out, -1, "strip", 1);
         bz_json_key_int(&j, "stripped", r.tensors);
         bz_json_key_int(&j, "kept", r.kept);
         bz_json_key_int(&j, "in_bytes", (int64_t)r.in_bytes);

@@ -65,9 +65,7 @@ static void put_system(bz_json *j, const bz_night_system *s)
 
 void bz_night_print(const bz_night *night, bz_buf *out)
 {
-    bz_json j = bz_json_to(out, true);
-    j.flat = 5;
-    bz_json_document(&j, "night", 1);
+    bz_json j = bz_json_document_to(out, 5, "night", 1);
     bz_members_json(BZ_MEMBERS(NIGHT), night, &j);
     bz_json_key_strs(&j, "models", night->models.item, night->models.n);
     BZ_JSON_EACH (&j, "systems", i, night->n_systems)
@@ -118,8 +116,7 @@ static const bz_member MERGED[] = {
 
 void bz_merged_print(const bz_merged *m, bz_buf *out)
 {
-    bz_json j = bz_json_to(out, true);
-    bz_json_document(&j, "merge", 1);
+    bz_json j = bz_json_document_to(out, 0, "merge", 1);
     bz_members_json(BZ_MEMBERS(MERGED), m, &j);
     bz_json_key_strs(&j, "notes", m->note.item, m->note.n);
     bz_json_document_end(&j);
@@ -147,9 +144,7 @@ static const bz_member STACK[] = {
 
 void bz_fleet_stacks_print(const bz_fleet_stacks *stacks, bz_buf *out)
 {
-    bz_json j = bz_json_to(out, true);
-    j.flat = 3;
-    bz_json_document(&j, "stacks", 1);
+    bz_json j = bz_json_document_to(out, 3, "stacks", 1);
     bz_members_rows("stacks", BZ_MEMBERS(STACK), stacks->item, sizeof *stacks->item, stacks->n, &j);
     bz_json_document_end(&j);
 }
@@ -206,8 +201,7 @@ static const bz_member WORK[] = {
 
 void bz_work_print(const bz_work *w, bz_buf *out)
 {
-    bz_json j = bz_json_to(out, false);
-    bz_json_document(&j, "shard", 1);
+    bz_json j = bz_json_document_to(out, -1, "shard", 1);
     bz_members_json(BZ_MEMBERS(WORK), w, &j);
     bz_json_document_end(&j);
 }
@@ -249,8 +243,7 @@ static const bz_member ATTEMPT[] = {
 
 void bz_attempt_print(const bz_attempt *a, bz_buf *out)
 {
-    bz_json j = bz_json_to(out, false);
-    bz_json_document(&j, "attempt", 1);
+    bz_json j = bz_json_document_to(out, -1, "attempt", 1);
     bz_json_key_str(&j, "id", a->id);
     bz_json_key_str(&j, "state", STATES[a->state]);
     bz_members_json(BZ_MEMBERS(ATTEMPT), a, &j);

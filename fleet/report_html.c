@@ -22,10 +22,9 @@ static void add_change(bz_table *t, const bz_change_row *c, double tolerance, bz
 /* All models, since that nothing changed is news, too; layers that changed. */
 static void put_changes(const bz_fleet_report *r, int rows, bz_arena *arena, bz_buf *out)
 {
-    bz_table *models = bz_table_new(arena), *layers = bz_table_new(arena);
+    bz_table *models = bz_table_of(arena, "verdict|kind|>before|>after|>ratio|bound of|>layers");
+    bz_table *layers = bz_table_of(arena, "verdict|kind|>before|>after|>ratio|layer|fastest before|fastest after");
     int changed = 0;
-    bz_table_columns(models, "verdict|kind|>before|>after|>ratio|bound of|>layers");
-    bz_table_columns(layers, "verdict|kind|>before|>after|>ratio|layer|fastest before|fastest after");
     for (int i = 0; i < r->n_changes; i++) {
         const bz_change_row *c = &r->change[i];
         if (c->model) {

@@ -54,9 +54,7 @@ static void put_troubles(bz_json *j, const bz_fleet_report *r)
 
 void bz_fleet_report_json(const bz_fleet_report *r, bz_buf *out)
 {
-    bz_json j = bz_json_to(out, true);
-    j.flat = 3;
-    bz_json_document(&j, "fleet-report", 1);
+    bz_json j = bz_json_document_to(out, 3, "fleet-report", 1);
     bz_json_key_str(&j, "night", r->night->id);
     BZ_PUT(&j, bz_fleet_report, r, tolerance, regressions, left);
     BZ_JSON_EACH (&j, "systems", i, r->night->n_systems)

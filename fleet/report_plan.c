@@ -19,9 +19,7 @@ static const char *name_of(const bz_fleet_job *j, int kind)
 void bz_fleet_plan_json(const bz_fleet_job *j, bz_buf *out)
 {
     bz_arena arena = {0};
-    bz_json w = bz_json_to(out, true);
-    w.flat = 3;
-    bz_json_document(&w, "fleet-plan", 1);
+    bz_json w = bz_json_document_to(out, 3, "fleet-plan", 1);
     bz_json_key_int(&w, "models", j->models.n);
     BZ_JSON_EACH (&w, "systems", i, j->fleet.n_systems) {
         const bz_want *x = &j->want[i];
@@ -43,8 +41,7 @@ void bz_fleet_plan_json(const bz_fleet_job *j, bz_buf *out)
 
 static void print_table(const bz_fleet_job *j, bz_arena *arena, bz_buf *out)
 {
-    bz_table *t = bz_table_new(arena);
-    bz_table_columns(t, "kind|system");
+    bz_table *t = bz_table_of(arena, "kind|system");
     for (int k = 0; k < BZ_WANTS; k++)
         bz_table_column(t, bz_want_name((bz_want_why)k), BZ_RIGHT);
     bz_table_columns(t, ">device time|>shards");

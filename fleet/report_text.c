@@ -24,8 +24,7 @@ static void put_answer(const bz_fleet_report *r, bz_buf *out)
 
 bz_table *fleet_systems_table(const bz_fleet_report *r, bz_arena *arena)
 {
-    bz_table *t = bz_table_new(arena);
-    bz_table_columns(t, "kind|system|>wanted|>left|>shards|>done|>died|>records");
+    bz_table *t = bz_table_of(arena, "kind|system|>wanted|>left|>shards|>done|>died|>records");
     bz_table_columns(t, ">failed|>estimate|>took|>faster|>slower|>same|against");
     for (int i = 0; i < r->night->n_systems; i++) {
         const bz_night_result *x = &r->result[i];
@@ -41,9 +40,8 @@ bz_table *fleet_systems_table(const bz_fleet_report *r, bz_arena *arena)
 
 static void put_changes(const bz_fleet_report *r, int rows, bz_arena *arena, bz_buf *out)
 {
-    bz_table *t = bz_table_new(arena);
+    bz_table *t = bz_table_of(arena, "verdict|kind|>before|>after|>ratio|what");
     int shown = 0, all = 0;
-    bz_table_columns(t, "verdict|kind|>before|>after|>ratio|what");
     for (int i = 0; i < r->n_changes; i++) {
         const bz_change_row *c = &r->change[i];
         if (!bz_change_regressed(c, r->tolerance) && !bz_change_improved(c, r->tolerance))
@@ -113,9 +111,8 @@ void bz_fleet_report_text(const bz_fleet_report *r, int rows, bz_buf *out)
 void bz_fleet_status_text(const bz_fleet_report *r, bz_buf *out)
 {
     bz_arena arena = {0};
-    bz_table *t = bz_table_new(&arena);
+    bz_table *t = bz_table_of(&arena, "kind|system|>shards|>done|>running|>waiting|>died|>failed|>records");
     int shards = 0, done = 0;
-    bz_table_columns(t, "kind|system|>shards|>done|>running|>waiting|>died|>failed|>records");
     for (int i = 0; i < r->night->n_systems; i++) {
         const bz_night_result *x = &r->result[i];
         shards += x->shards;

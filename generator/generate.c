@@ -185,8 +185,7 @@ static void put_manifest_layer(const bz_plan *plan, const bz_plan_layer *l, int 
 
 static void put_manifest(const bz_plan *plan, bz_buf *out)
 {
-    bz_json j = bz_json_to(out, true);
-    bz_json_document(&j, "manifest", 1);
+    bz_json j = bz_json_document_to(out, 0, "manifest", 1);
     bz_json_key_strs(&j, "models", plan->model, plan->n_models);
     bz_json_key_array(&j, "layers");
     for (int i = 0; i < plan->n_layers; i++)

@@ -100,8 +100,7 @@ static void print_iterations(const bz_trace *t, const bz_summary *s, bz_arena *a
     if (!t->n_iterations)
         return;
     bool device = t->event[BZ_EVENT_KERNEL].n > 0;
-    bz_table *table = bz_table_new(arena);
-    bz_table_columns(table, "per iteration|>median|>min|>p90|>p99|>max|>mean");
+    bz_table *table = bz_table_of(arena, "per iteration|>median|>min|>p90|>p99|>max|>mean");
     if (t->n_levels)
         bz_table_column(table, "of the run", BZ_LEFT);
     for (int q = 0; q < BZ_QUANTITIES; q++) {
@@ -138,8 +137,7 @@ static void print_levels(const bz_trace *t, bz_arena *arena, bz_buf *out)
 {
     if (!t->n_levels)
         return;
-    bz_table *table = bz_table_new(arena);
-    bz_table_columns(table, "run|>in all|>overhead|>iterations|>each (median)|>overhead");
+    bz_table *table = bz_table_of(arena, "run|>in all|>overhead|>iterations|>each (median)|>overhead");
     bz_quantiles alone = level_latency(&t->level[0], arena);
     for (uint32_t k = 0; k < t->n_levels; k++) {
         const bz_level *l = &t->level[k];
@@ -260,8 +258,7 @@ static void print_callers(const bz_trace *t, const bz_summary *s, int top, bz_ar
 {
     const told_tops told = tell_callers(t, top, arena);
     double latency = total_latency(t, s) / 1e9, per = s->steady ? s->steady : 1;
-    bz_table *table = bz_table_new(arena);
-    bz_table_columns(table, "asked for by|library call");
+    bz_table *table = bz_table_of(arena, "asked for by|library call");
     time_columns(table, s);
     for (int i = 0; i < told.n; i++) {
         const told_top *row = &told.row[i];
@@ -277,8 +274,7 @@ static void print_gaps(const bz_trace *t, const bz_summary *s, int top, bz_arena
 {
     const told_tops told = tell_gaps(t, top, arena);
     double per = s->steady ? s->steady : 1;
-    bz_table *table = bz_table_new(arena);
-    bz_table_columns(table, "idle after|before|>times per iteration|>time per iteration");
+    bz_table *table = bz_table_of(arena, "idle after|before|>times per iteration|>time per iteration");
     for (int i = 0; i < told.n; i++) {
         const told_top *row = &told.row[i];
         put_name(table, row->name, 60, arena);
@@ -462,8 +458,7 @@ void bz_trace_json(const bz_trace *t, int top, bz_buf *out)
     bz_arena arena = {0};
     bz_summary s;
     bz_summary_make(t, &arena, &s);
-    bz_json j = bz_json_to(out, true);
-    bz_json_document(&j, "profile", 1);
+    bz_json j = bz_json_document_to(out, 0, "profile", 1);
     json_files(t, &j);
     json_levels(t, &j, &arena);
     json_iterations(t, &s, &j);

@@ -46,9 +46,7 @@ static void put_unit(const bz_replay_plan *p, const bz_replay_unit *u, bz_json *
 
 void bz_replay_json(const bz_replay_plan *p, bz_buf *out)
 {
-    bz_json j = bz_json_to(out, true);
-    j.flat = 4;
-    bz_json_document(&j, "replay-plan", 2);
+    bz_json j = bz_json_document_to(out, 4, "replay-plan", 2);
     bz_json_key_str(&j, "model", p->model);
     bz_json_key_str(&j, "dtype", p->dtype ? bz_dtype_name(p->dtype) : "");
     bz_json_key_str(&j, "system", p->system);
@@ -60,8 +58,7 @@ void bz_replay_json(const bz_replay_plan *p, bz_buf *out)
         if (p->unit[i].n_steps)
             put_unit(p, &p->unit[i], &j);
     bz_json_array_end(&j);
-    bz_json_object_end(&j);
-    bz_buf_putc(out, '\n');
+    bz_json_document_end(&j);
 }
 
 /* ---- and back ------------------------------------------------------------------------------- */

@@ -213,8 +213,7 @@ static void put_rows(table *t, bz_buf *out)
     qsort(order, (size_t)n, sizeof *order, by_excess);
     if (!n)
         return;
-    bz_table *rows = bz_table_new(&t->arena);
-    bz_table_columns(rows, ">bound|>record|>hot|>in sequence|>converting|kind|layer|why it differs");
+    bz_table *rows = bz_table_of(&t->arena, ">bound|>record|>hot|>in sequence|>converting|kind|layer|why it differs");
     for (int i = 0; i < n && i < ROWS; i++) {
         const row *w = order[i];
         put_cell(rows, w->unit->bound);
@@ -343,9 +342,7 @@ void bz_replay_print_json(const bz_replay_report *r, bz_buf *out)
 {
     table t;
     table_make(r, &t);
-    bz_json j = bz_json_to(out, true);
-    j.flat = 3;
-    bz_json_document(&j, "replay-report", 2);
+    bz_json j = bz_json_document_to(out, 3, "replay-report", 2);
     bz_json_key_str(&j, "model", r->plan->model);
     bz_json_key_str(&j, "system", r->plan->system);
     bz_json_key_int(&j, "threads", r->plan->setting.threads);

@@ -93,10 +93,9 @@ static int gather(const bz_bound *b, const bz_alignment *a, bz_arena *arena, dev
 static void put_deviations(const bz_bound *b, const bz_alignment *a, bz_buf *out)
 {
     bz_arena arena = {0};
-    bz_table *t = bz_table_new(&arena);
+    bz_table *t = bz_table_of(&arena, "deviation|>calls|>time|what|first layer|where");
     deviation *list = BZ_NEW(&arena, deviation, a->n);
     int n = gather(b, a, &arena, list);
-    bz_table_columns(t, "deviation|>calls|>time|what|first layer|where");
     for (int i = 0; i < n && i < DEVIATIONS; i++) {
         const bz_aligned *row = list[i].first;
         BZ_ROW(t, BZ_SHOW(bz_aligned_name(row->kind)), BZ_SHOW_INT(list[i].count),
@@ -113,8 +112,7 @@ static void put_deviations(const bz_bound *b, const bz_alignment *a, bz_buf *out
 static void put_causes(const bz_ladder *l, const bz_alignment *a, bz_buf *out)
 {
     bz_arena arena = {0};
-    bz_table *t = bz_table_new(&arena);
-    bz_table_columns(t, "time that belongs to no layer|>times|>time|>of latency|example|where");
+    bz_table *t = bz_table_of(&arena, "time that belongs to no layer|>times|>time|>of latency|example|where");
     for (int i = 0; i < a->n_causes && i < CAUSES; i++) {
         const bz_cause *c = &a->cause[i];
         BZ_ROW(t, BZ_SHOW(c->name), BZ_SHOW(bz_arena_printf(&arena, "%g", c->count)),
@@ -131,8 +129,7 @@ static void put_causes(const bz_ladder *l, const bz_alignment *a, bz_buf *out)
 static void put_faster(const bz_bound *b, const bz_alignment *a, bz_buf *out)
 {
     bz_arena arena = {0};
-    bz_table *t = bz_table_new(&arena);
-    bz_table_columns(t, "faster than its records|>took|>records|why");
+    bz_table *t = bz_table_of(&arena, "faster than its records|>took|>records|why");
     for (int i = 0; i < a->n_faster && i < FASTER; i++) {
         BZ_ROW(t, BZ_SHOW(layer_names(b, a->faster[i].row, &arena)), BZ_SHOW_TIME(a->faster[i].row->seconds),
                BZ_SHOW_TIME(a->faster[i].lowest), BZ_SHOW(a->faster[i].why));

@@ -200,8 +200,7 @@ void bz_report_bricks_json(const bz_bricks_report *r, bz_buf *out)
 {
     const bz_bricks *b = r->b;
     bz_arena arena = {0};
-    bz_json j = bz_json_to(out, false);
-    bz_json_document(&j, "bricks", 1);
+    bz_json j = bz_json_document_to(out, -1, "bricks", 1);
     bz_json_key_int(&j, "most", b->most);
     bz_json_key_int(&j, "layers", layers_of(b));
     bz_json_key_int(&j, "sequences", sequences_of(b));

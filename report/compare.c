@@ -43,8 +43,7 @@ static void put_answer(const bz_compare *c, bz_buf *out)
 static void put_rows(const bz_compare *c, int rows, bz_buf *out)
 {
     bz_arena arena = {0};
-    bz_table *t = bz_table_new(&arena);
-    bz_table_columns(t, "verdict|>times|>first|>second|>ratio|variants|what");
+    bz_table *t = bz_table_of(&arena, "verdict|>times|>first|>second|>ratio|variants|what");
     for (int i = 0; i < c->n && i < rows; i++) {
         const bz_compare_row *r = &c->row[i];
         bz_table_cell(t, bz_verdict_name(r->verdict), NULL);
@@ -98,8 +97,7 @@ static void put_set_answer(const bz_compare_set *s, bz_buf *out)
 static void put_differences(const bz_compare_set *s, bz_buf *out)
 {
     bz_arena arena = {0};
-    bz_table *t = bz_table_new(&arena);
-    bz_table_columns(t, "what changed|first|second");
+    bz_table *t = bz_table_of(&arena, "what changed|first|second");
     for (int i = 0; i < s->n_differences; i++) {
         BZ_ROW(t, BZ_SHOW(s->difference[i].what), BZ_SHOW(s->difference[i].a), BZ_SHOW(s->difference[i].b));
     }
@@ -192,9 +190,7 @@ static void put_verdicts(const bz_compare *c, bz_json *j)
 
 void bz_report_compare_json(const bz_compare *c, bz_buf *out)
 {
-    bz_json j = bz_json_to(out, true);
-    j.flat = 3;
-    bz_json_document(&j, "comparison", 1);
+    bz_json j = bz_json_document_to(out, 3, "comparison", 1);
     bz_members_json(BZ_MEMBERS(COMPARISON), c, &j);
     bz_json_key_object(&j, "verdicts");
     put_verdicts(c, &j);
@@ -241,9 +237,7 @@ static const bz_member PART[] = {
 
 void bz_report_set_json(const bz_compare_set *s, bz_buf *out)
 {
-    bz_json j = bz_json_to(out, true);
-    j.flat = 5;
-    bz_json_document(&j, "comparison", 1);
+    bz_json j = bz_json_document_to(out, 5, "comparison", 1);
     bz_members_json(BZ_MEMBERS(SET), s, &j);
     BZ_JSON_EACH (&j, "parts", i, s->n_parts) {
         const bz_compare_part *p = &s->part[i];
@@ -262,8 +256,7 @@ void bz_report_set_csv(const bz_compare_set *s, bz_buf *out)
     /* The verdict of what one side has alone. */
     static const char *const ALONE[] = {"ONLY FIRST", "ONLY SECOND"};
     bz_arena arena = {0};
-    bz_table *t = bz_table_new(&arena);
-    bz_table_columns(t, "part");
+    bz_table *t = bz_table_of(&arena, "part");
     bz_members_columns(COLUMNS, t);
     for (int i = 0; i < s->n_parts; i++) {
         const bz_compare_part *p = &s->part[i];

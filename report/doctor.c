@@ -39,8 +39,7 @@ void bz_report_doctor_text(const bz_doctor *d, bz_buf *out)
 
 void bz_report_doctor_json(const bz_doctor *d, bz_buf *out)
 {
-    bz_json j = bz_json_to(out, false);
-    bz_json_document(&j, "doctor", 1);
+    bz_json j = bz_json_document_to(out, -1, "doctor", 1);
     bz_json_key_int(&j, "bad", d->count[BZ_HEALTH_BAD]);
     bz_json_key_int(&j, "warnings", d->count[BZ_HEALTH_WARNING]);
     BZ_JSON_EACH (&j, "checks", i, BZ_DOCTOR_CHECKS) {

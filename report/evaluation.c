@@ -45,9 +45,8 @@ static double sequential_of(const bz_bound *b)
 static void put_models(const bz_evaluation *e, bz_buf *out)
 {
     bz_arena arena = {0};
-    bz_table *t = bz_table_new(&arena);
+    bz_table *t = bz_table_of(&arena, "model|task|>MACs|>layers|>unique|>share");
     bz_unit_text share;
-    bz_table_columns(t, "model|task|>MACs|>layers|>unique|>share");
     for (int i = 0; i < e->n_models; i++) {
         const bz_evaluation_model *m = &e->model[i];
         BZ_ROW(t, BZ_SHOW(m->path), BZ_SHOW(m->task), BZ_SHOW_COUNT((int64_t)m->macs), BZ_SHOW_INT(m->layers),
@@ -64,10 +63,9 @@ static void put_models(const bz_evaluation *e, bz_buf *out)
 static void put_libraries(const bz_evaluation *e, bz_buf *out)
 {
     bz_arena arena = {0};
-    bz_table *t = bz_table_new(&arena);
+    bz_table *t = bz_table_of(&arena, "computed by|>layers|>of layers|>of MACs|>of time");
     double macs = 0, seconds = 0;
     int layers = 0;
-    bz_table_columns(t, "computed by|>layers|>of layers|>of MACs|>of time");
     for (int i = 0; i < e->n_libraries; i++) {
         layers += e->library[i].layers;
         macs += e->library[i].macs;
@@ -111,8 +109,7 @@ static void mean_cells(bz_table *t, const bz_evaluation *e, const double *ratio,
 static void put_ratios(const bz_analysis *a, const bz_evaluation *e, bz_buf *out)
 {
     bz_arena arena = {0};
-    bz_table *t = bz_table_new(&arena);
-    bz_table_columns(t, "speed-up by|system|>batch|>measured");
+    bz_table *t = bz_table_of(&arena, "speed-up by|system|>batch|>measured");
     ratio_columns(t, e);
     for (int i = 0; i < e->n; i++) {
         BZ_ROW(t, BZ_SHOW(a[i].bound.model), BZ_SHOW(a[i].bound.system), BZ_SHOW_INT(a[i].bound.layers->batch),
@@ -130,8 +127,8 @@ static void put_ratios(const bz_analysis *a, const bz_evaluation *e, bz_buf *out
 static void put_groups(const bz_evaluation *e, bz_buf *out)
 {
     bz_arena arena = {0};
-    bz_table *t = bz_table_new(&arena);
-    bz_table_columns(t, "geometric means|>batch|>models|>bound|>per item, of first batch|>of first system");
+    bz_table *t =
+        bz_table_of(&arena, "geometric means|>batch|>models|>bound|>per item, of first batch|>of first system");
     ratio_columns(t, e);
     for (int i = 0; i < e->n_groups && e->n_groups > 1; i++) {
         const bz_evaluation_group *g = &e->group[i];
@@ -236,9 +233,9 @@ void bz_report_evaluation_json(const bz_analysis *a, const bz_evaluation *e, bz_
 void bz_report_evaluation_csv(const bz_analysis *a, const bz_evaluation *e, bz_buf *out)
 {
     bz_arena arena = {0};
-    bz_table *t = bz_table_new(&arena);
-    bz_table_columns(t, "model|task|system|batch|macs|layers|unique|unpriced|hardware|fused|parallel|sequential|"
-                        "measured|ratio_measured|ratio_algorithms|ratio_fusion|ratio_units|ratio_parallel|ratio_joint");
+    bz_table *t = bz_table_of(
+        &arena, "model|task|system|batch|macs|layers|unique|unpriced|hardware|fused|parallel|sequential|"
+                "measured|ratio_measured|ratio_algorithms|ratio_fusion|ratio_units|ratio_parallel|ratio_joint");
     for (int i = 0; i < e->n; i++) {
         const bz_bound *b = &a[i].bound;
         const bz_evaluation_row *r = &e->row[i];

@@ -17,8 +17,7 @@ static void put_waterfall(const bz_ladder *l, bz_buf *out)
     bz_buf_putc(out, '\n');
     bz_buf_clean(out, l->profile);
     bz_buf_printf(out, ": from %s to %s, step by step\n", bz_units_time(from, w->from), bz_units_time(to, w->to));
-    bz_table *t = bz_table_new(&arena);
-    bz_table_columns(t, "step|>saves|>of measured|>leaves");
+    bz_table *t = bz_table_of(&arena, "step|>saves|>of measured|>leaves");
     double rest = w->from;
     for (int i = 0; i < w->n; i++) {
         bool saves = w->step[i].seconds > 0;
@@ -160,8 +159,7 @@ static void put_fusion(const bz_analysis *a, bz_buf *out)
     for (int i = 0; i < f->n; i++)
         if (f->row[i].tried)
             put_not_fused(&f->row[i], out);
-    bz_table *t = bz_table_new(&arena);
-    bz_table_columns(t, "pattern|>places|>in the cover|>as written|>fused|>gain|>alone|>alone, parallel");
+    bz_table *t = bz_table_of(&arena, "pattern|>places|>in the cover|>as written|>fused|>gain|>alone|>alone, parallel");
     if (recorded)
         bz_table_columns(t, ">fused already");
     for (int i = 0; i < f->n && i < 12; i++) {
@@ -234,10 +232,10 @@ static void put_ways(const bz_analysis *a, bz_buf *out)
 {
     const bz_units *u = a->units;
     bz_arena arena = {0};
-    bz_table *t = bz_table_new(&arena);
+    bz_table *t = bz_table_of(
+        &arena, "another way|>sequential|>parallel|>fused|>gain|>layers|>conversions|>take|>without a record");
     bz_unit_text text;
     bool other = false;
-    bz_table_columns(t, "another way|>sequential|>parallel|>fused|>gain|>layers|>conversions|>take|>without a record");
     for (int i = 0; u && i < u->n_ways; i++) {
         const bz_unit_way *w = &u->way[i];
         other |= !w->layout && isfinite(w->gain);

@@ -58,8 +58,7 @@ void bz_report_csv(const bz_analysis *a, int n, bz_buf *out)
     static const char COLUMNS[] =
         "layer=name|seconds|times|provenance|variant|runner_up|runner_up_variant|hardware|limit|key";
     bz_arena arena = {0};
-    bz_table *t = bz_table_new(&arena);
-    bz_table_columns(t, "model|system|batch");
+    bz_table *t = bz_table_of(&arena, "model|system|batch");
     bz_members_columns(COLUMNS, t);
     for (int i = 0; i < n; i++)
         for (int k = 0; k < a[i].bound.n; k++) {

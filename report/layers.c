@@ -242,8 +242,7 @@ static void put_fusion_rows(bz_buf *out, bz_arena *arena, const bz_layers_view *
 {
     const bz_match *matches;
     int n = bz_patterns_find(s->patterns, l, &matches);
-    bz_table *t = bz_table_new(arena);
-    bz_table_columns(t, "pattern|layers");
+    bz_table *t = bz_table_of(arena, "pattern|layers");
     for (int i = 0; i < n; i++) {
         bz_buf names = {0};
         for (int k = 0; k < matches[i].n; k++)
@@ -262,8 +261,7 @@ static void put_fusion_rows(bz_buf *out, bz_arena *arena, const bz_layers_view *
 void bz_report_layers_sizes(bz_layers *const *layers, int n, bool fold, bz_buf *out)
 {
     bz_arena arena = {0};
-    bz_table *t = bz_table_new(&arena);
-    bz_table_columns(t, "model|>layers|>params|>MACs|>bytes|>tokens");
+    bz_table *t = bz_table_of(&arena, "model|>layers|>params|>MACs|>bytes|>tokens");
     for (int i = 0; i < n; i++) {
         bz_totals totals;
         bz_token_step step = {0};

@@ -68,8 +68,8 @@ static void number(bz_table *t, const char *shown, double plain)
 
 static bz_table *table(const bz_whatif *w, const moved *r, bool priced, bz_arena *arena)
 {
-    bz_table *t = bz_table_new(arena);
-    bz_table_columns(t, "system|>latency|>from|>to|>host only|>device busy|>times as fast|>a second|>rank");
+    bz_table *t =
+        bz_table_of(arena, "system|>latency|>from|>to|>host only|>device busy|>times as fast|>a second|>rank");
     if (priced)
         bz_table_columns(t, ">$ a million|>rank by cost");
     for (int i = 0; i < w->n; i++) {
@@ -138,9 +138,7 @@ void bz_report_moved(const bz_whatif *w, const char *from, const bz_price_list *
     moved *r = BZ_NEW(&arena, moved, w->n + 1);
     rank(w, prices, r);
     if (form == BZ_FORM_JSON) {
-        bz_json j = bz_json_to(out, true);
-        j.flat = 4;
-        bz_json_document(&j, "predict-profile", 1);
+        bz_json j = bz_json_document_to(out, 4, "predict-profile", 1);
         bz_json_key_str(&j, "recorded_on", from);
         bz_json_key_num(&j, "measured", 1e-9 * (double)w->measured);
         bz_json_key_num(&j, "simulated", 1e-9 * (double)w->simulated);

@@ -119,8 +119,7 @@ static void forecast_answer(const ranked *r, int n, bz_buf *out)
 
 static bz_table *forecast_table(const ranked *r, int n, bool priced, bz_arena *arena)
 {
-    bz_table *t = bz_table_new(arena);
-    bz_table_columns(t, "model|>batch|system|>sequential|>from|>to|>parallel|>fused|>a second|>rank");
+    bz_table *t = bz_table_of(arena, "model|>batch|system|>sequential|>from|>to|>parallel|>fused|>a second|>rank");
     if (priced)
         bz_table_columns(t, ">$ a million|>rank by cost");
     bz_table_column(t, "predicted", BZ_RIGHT);
@@ -192,9 +191,7 @@ void bz_report_forecasts(const bz_forecast *f, int n, const bz_price_list *price
     ranked *r = BZ_NEW(&arena, ranked, n);
     rank(f, n, prices, r);
     if (form == BZ_FORM_JSON) {
-        bz_json j = bz_json_to(out, true);
-        j.flat = 3;
-        bz_json_document(&j, "predict", 1);
+        bz_json j = bz_json_document_to(out, 3, "predict", 1);
         BZ_JSON_EACH (&j, "rows", i, n)
             forecast_json(&r[i], &j);
         bz_json_document_end(&j);
@@ -222,9 +219,8 @@ static void error_row(bz_table *t, const bz_error_sum *e, const char *what, bool
 
 static bz_table *judgement_table(const bz_judgement *g, bz_arena *arena)
 {
-    bz_table *t = bz_table_new(arena);
+    bz_table *t = bz_table_of(arena, "of|name|>n|>error|>bias|>of calls|>median|>inside");
     bool scalings = !strncmp(g->left_out, "system", 6);
-    bz_table_columns(t, "of|name|>n|>error|>bias|>of calls|>median|>inside");
     for (int i = 1; i < BZ_RULES && scalings; i++)
         bz_table_column(t, bz_rule_names[i], BZ_RIGHT);
     error_row(t, &g->all, "all", scalings);

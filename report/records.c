@@ -53,14 +53,11 @@ static void ls_row(bz_table *t, const bz_stock *c, bz_arena *arena)
 void bz_report_database(const char *dir, const bz_stock *list, size_t n, bz_form form, bz_buf *out)
 {
     bz_arena arena = {0};
-    bz_table *t = bz_table_new(&arena);
-    bz_table_columns(t, "system|>problems|>variants|>ok|>records|newest|provenance");
+    bz_table *t = bz_table_of(&arena, "system|>problems|>variants|>ok|>records|newest|provenance");
     for (size_t i = 0; i < n; i++)
         ls_row(t, &list[i], &arena);
     if (form == BZ_FORM_JSON) {
-        bz_json j = bz_json_to(out, true);
-        j.flat = 3;
-        bz_json_document(&j, "database", 1);
+        bz_json j = bz_json_document_to(out, 3, "database", 1);
         bz_json_key_str(&j, "folder", dir);
         BZ_JSON_EACH (&j, "systems", i, n)
             ls_json(&j, &list[i]);
@@ -144,9 +141,7 @@ static void show_for_people(const char *dir, const bz_record *list, size_t n, bz
 static void show_for_programs(const bz_record *list, size_t n, bool json, bz_buf *out)
 {
     if (json) {
-        bz_json j = bz_json_to(out, true);
-        j.flat = 3;
-        bz_json_document(&j, "records", 1);
+        bz_json j = bz_json_document_to(out, 3, "records", 1);
         bz_json_key_array(&j, "records");
         for (size_t i = 0; i < n; i++)
             bz_record_json(&j, &list[i]);

@@ -111,9 +111,7 @@ static known look_at(const bz_systems *s, size_t i, bz_arena *arena)
 void bz_report_systems_json(const bz_systems *s, bz_buf *out)
 {
     bz_arena arena = {0};
-    bz_json j = bz_json_to(out, true);
-    j.flat = 3;
-    bz_json_document(&j, "systems", 1);
+    bz_json j = bz_json_document_to(out, 3, "systems", 1);
     BZ_JSON_EACH (&j, "here", i, s->n_here) {
         bz_json_key_str(&j, "system", s->here[i].system);
         bz_json_key(&j, "details");
@@ -133,14 +131,13 @@ void bz_report_systems_json(const bz_systems *s, bz_buf *out)
 void bz_report_systems_text(const bz_systems *s, bz_buf *out)
 {
     bz_arena arena = {0};
-    bz_table *t = bz_table_new(&arena);
+    bz_table *t = bz_table_of(&arena, "system|here|device|>records|threads|newest|provenance|peaks");
     const bz_system_facts *facts =
         s->facts && s->facts->n_measured ? s->facts : bz_system_facts_read(details_here(s, s->here), &arena);
     for (int i = 0; i < facts->n_measured; i++)
         bz_measured_print(&facts->measured[i], out);
     if (!facts->n_measured)
         bz_buf_puts(out, "peaks         not measured: 'benanza system --measure' does, and stores them\n");
-    bz_table_columns(t, "system|here|device|>records|threads|newest|provenance|peaks");
     for (size_t i = 0; i < s->n; i++) {
         known k = look_at(s, i, &arena);
         known_row(t, &k, &arena);

@@ -44,8 +44,7 @@ void bz_report_tables_overview(bz_tables *m, int top, bz_buf *out)
 void bz_report_tables_names(bz_buf *out)
 {
     bz_arena arena = {0};
-    bz_table *t = bz_table_new(&arena);
-    bz_table_columns(t, "table|what it tells|as");
+    bz_table *t = bz_table_of(&arena, "table|what it tells|as");
     for (int i = 0; i < bz_n_tables; i++) {
         BZ_ROW(t, BZ_SHOW(bz_table_list[i].name), BZ_SHOW(bz_table_list[i].title),
                BZ_SHOW(bz_table_list[i].like ? bz_table_list[i].like : ""));
@@ -56,10 +55,9 @@ void bz_report_tables_names(bz_buf *out)
 
 void bz_report_tables_names_json(bz_buf *out)
 {
-    bz_json j = bz_json_to(out, true);
+    bz_json j = bz_json_document_to(out, 0, "tables", 1);
     bz_arena arena = {0};
     const bz_sheet_column *column;
-    bz_json_document(&j, "tables", 1);
     BZ_JSON_EACH (&j, "kinds", i, bz_n_tables) {
         const bz_table_kind *kind = &bz_table_list[i];
         bz_json_key_str(&j, "id", kind->name);

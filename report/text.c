@@ -188,8 +188,7 @@ static void put_phases(const bz_bound *b, bz_buf *out)
     bz_bound_phase phase[BZ_TRAIN_PHASES];
     int n = bz_bound_phases(b, phase);
     bz_arena arena = {0};
-    bz_table *t = bz_table_new(&arena);
-    bz_table_columns(t, "phase|>layers|>sequential|>share|>hardware");
+    bz_table *t = bz_table_of(&arena, "phase|>layers|>sequential|>share|>hardware");
     for (int i = 0; i < n; i++) {
         const bz_bound_phase *p = &phase[i];
         BZ_ROW(t, BZ_SHOW(p->phase), BZ_SHOW_INT(p->layers), BZ_SHOW_TIME(p->sequential),
@@ -208,8 +207,7 @@ static void put_bounds(const bz_bound *b, const bz_goal *goal, bz_buf *out)
     bz_arena arena = {0};
     if (!goal->enough)
         return;
-    bz_table *t = bz_table_new(&arena);
-    bz_table_columns(t, "bound|>time");
+    bz_table *t = bz_table_of(&arena, "bound|>time");
     bz_table_column(t, f->wanted ? "of fused" : "of sequential", BZ_RIGHT);
     bz_table_column(t, "how", BZ_LEFT);
     if (isfinite(goal->hardware))
@@ -326,8 +324,7 @@ static void put_ladders(const bz_analysis *a, bz_buf *out)
 static void regret_rows(const bz_regret *r, bz_buf *out)
 {
     bz_arena arena = {0};
-    bz_table *t = bz_table_new(&arena);
-    bz_table_columns(t, "used|>calls|>seen|>by record|>best|>loss|best variant|problem");
+    bz_table *t = bz_table_of(&arena, "used|>calls|>seen|>by record|>best|>loss|best variant|problem");
     for (int i = 0; i < r->n && i < 12; i++) {
         const bz_regret_row *row = &r->row[i];
         BZ_ROW(t, BZ_SHOW(*row->variant ? bz_variant_name(row->variant) : "?"),
@@ -395,12 +392,11 @@ static void put_slowest(const bz_bound *b, bz_buf *out)
 {
     bz_arena arena = {0};
     const bz_bound_layer **order = BZ_NEW(&arena, const bz_bound_layer *, b->n);
-    bz_table *t = bz_table_new(&arena);
+    bz_table *t = bz_table_of(&arena, "slowest|>time|>share|>roofline|how|variant|>next best|layer");
     for (int i = 0; i < b->n; i++)
         order[i] = &b->layer[i];
     if (b->n)
         qsort(order, (size_t)b->n, sizeof *order, slower);
-    bz_table_columns(t, "slowest|>time|>share|>roofline|how|variant|>next best|layer");
     for (int i = 0; i < b->n && i < 6 && order[i]->price.alternative; i++)
         slow_row(t, b, order[i], bz_bound_written(b).enough, &arena);
     if (bz_table_rows(t)) {
@@ -422,14 +418,13 @@ static void put_modules(const bz_bound *b, bz_buf *out)
 {
     bz_arena arena = {0};
     const bz_bound_module **order = BZ_NEW(&arena, const bz_bound_module *, b->n_modules);
-    bz_table *t = bz_table_new(&arena);
+    bz_table *t = bz_table_of(&arena, "parallel layers from|to|>layers|>at once|>sequential|>parallel|>gain");
     int n = 0;
     for (int i = 0; i < b->n_modules; i++)
         if (b->module[i].within < 0)
             order[n++] = &b->module[i];
     if (n)
         qsort(order, (size_t)n, sizeof *order, more_gain);
-    bz_table_columns(t, "parallel layers from|to|>layers|>at once|>sequential|>parallel|>gain");
     for (int i = 0; i < n && i < 6; i++) {
         const bz_bound_module *m = order[i];
         BZ_ROW(t, BZ_SHOW(b->layers->layer[m->module->begin].name), BZ_SHOW(b->layers->layer[m->module->end - 1].name),
@@ -490,9 +485,8 @@ static const char *token_rate(const bz_bound *b, const bz_goal *goal, bz_arena *
 void bz_report_sweep(const bz_analysis *a, int n, bz_buf *out)
 {
     bz_arena arena = {0};
-    bz_table *t = bz_table_new(&arena);
+    bz_table *t = bz_table_of(&arena, "model|system|>batch|>hardware");
     bool fused = n && a[0].bound.fused.wanted;
-    bz_table_columns(t, "model|system|>batch|>hardware");
     if (fused)
         bz_table_column(t, "fused", BZ_RIGHT);
     bz_table_columns(t, ">parallel|>sequential|>per item|>priced");

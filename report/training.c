@@ -43,12 +43,11 @@ void bz_report_training(const bz_training *t, bz_buf *out)
     bz_phase_cost cost[BZ_TRAIN_PHASES];
     bz_memory m;
     bz_unit_text text, other;
-    bz_table *table = bz_table_new(&arena);
+    bz_table *table = bz_table_of(&arena, "phase|>layers|>MACs|>bytes");
     bz_training_costs(t, cost);
     bz_memory_predict(t, &m);
     bz_buf_printf(out, "  one iteration of training changes %s weights in %d tensors\n\n",
                   bz_units_count(text, (double)t->layers->trained), t->n_weights);
-    bz_table_columns(table, "phase|>layers|>MACs|>bytes");
     for (int p = 0; p < BZ_TRAIN_PHASES; p++) {
         BZ_ROW(table, BZ_SHOW(cost[p].phase), BZ_SHOW_INT(cost[p].layers), BZ_SHOW_COUNT(cost[p].macs),
                BZ_SHOW_BYTES((double)cost[p].bytes));

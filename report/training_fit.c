@@ -24,8 +24,7 @@ void bz_report_training_fit(const bz_fit_report *f, bool json, bz_buf *out)
                                         "activations within a part are computed again.",
                                         f->text);
     if (json) {
-        bz_json j = bz_json_to(out, true);
-        bz_json_document(&j, "training-memory", 1);
+        bz_json j = bz_json_document_to(out, 0, "training-memory", 1);
         bz_json_key_str(&j, "model", f->model);
         bz_json_key_num(&j, "memory", f->memory);
         report_sheets_json((const bz_sheet *const[]){sheet}, 1, &j);

@@ -68,8 +68,7 @@ void bz_report_transfers_text(const bz_transfers *t, bool points, double bytes, 
 
 void bz_report_transfers_json(const bz_transfers *t, double bytes, bz_arena *arena, bz_buf *out)
 {
-    bz_json j = bz_json_to(out, false);
-    bz_json_document(&j, "transfer", 1);
+    bz_json j = bz_json_document_to(out, -1, "transfer", 1);
     bz_json_key_str(&j, "system", t->system ? t->system->name : NULL);
     bz_json_key_int(&j, "threads", t->setting.threads);
     bz_json_key_str(&j, "cache", bz_record_cache_name(t->setting.cache));

@@ -312,8 +312,7 @@ static const bz_member WHATIF[] = {
 
 void bz_report_whatif_json(const bz_whatif *w, bz_buf *out)
 {
-    bz_json j = bz_json_to(out, false);
-    bz_json_document(&j, "whatif", 1);
+    bz_json j = bz_json_document_to(out, -1, "whatif", 1);
     bz_members_json(BZ_MEMBERS(WHATIF), w, &j);
     bz_json_key_bool(&j, "overlaps", w->flow->overlaps);
     if (w->actual)

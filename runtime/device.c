@@ -107,8 +107,7 @@ void bz_device_json(const bz_device *d, bz_buf *out)
         bz_json_key_num(&j, "kernel_gap", d->kernel_gap);
     bz_json_key_num(&j, "event_pair", d->event_pair);
     bz_json_key_str(&j, "driver", d->driver);
-    bz_json_object_end(&j);
-    bz_buf_putc(out, '\n');
+    bz_json_document_end(&j);
 }
 
 void bz_device_print(const bz_device *d, bz_buf *out)

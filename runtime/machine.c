@@ -360,8 +360,7 @@ void bz_machine_json(const bz_machine *s, bz_buf *out)
         put_measured(&j, s);
         bz_json_key_int(&j, "date", (int64_t)time(NULL)); /* a later measurement replaces an earlier one */
     }
-    bz_json_object_end(&j);
-    bz_buf_putc(out, '\n');
+    bz_json_document_end(&j);
 }
 
 static void line(bz_buf *out, const char *what)

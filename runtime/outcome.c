@@ -101,7 +101,6 @@ void bz_outcome_json(const bz_outcome *r, const bz_run_setting *setting, const c
     if (system)
         bz_json_key_str(&j, "system", system);
     put_meta(&j, r, setting->cold);
-    bz_json_object_end(&j);
-    bz_buf_putc(out, '\n');
+    bz_json_document_end(&j);
     bz_buf_free(&problem);
 }

@@ -278,8 +278,7 @@ static void put_passes(const program *p, const char *key, bool starts, bz_json *
 static void put_result(const program *p, double opened, bz_buf *out)
 {
     bz_replay_memory m = bz_replay_memory_of(p->replay);
-    bz_json j = bz_json_to(out, false);
-    bz_json_document(&j, "replay", 1);
+    bz_json j = bz_json_document_to(out, -1, "replay", 1);
     bz_json_key_str(&j, "model", p->model->name);
     bz_json_key_int(&j, "threads", p->setting.threads);
     bz_json_key_str(&j, "device", bz_replay_device(p->replay));
@@ -307,8 +306,7 @@ static void put_result(const program *p, double opened, bz_buf *out)
     put_passes(p, "passes", false, &j);
     if (bz_replay_streams(p->replay) > 1)
         put_passes(p, "starts", true, &j);
-    bz_json_object_end(&j);
-    bz_buf_putc(out, '\n');
+    bz_json_document_end(&j);
 }
 
 /* ---- options -------------------------------------------------------------------------------- */
