@@ -9,56 +9,30 @@
 
 /* What well-known models are for, by how their file's name begins; the longer ones first. */
 static const struct {
-    const char *name, *task;
+    const char *task, *names;
 } TASKS[] = {
-    {"deeplab", "segmentation"},
-    {"fcn_", "segmentation"},
-    {"lraspp", "segmentation"},
-    {"unet", "segmentation"},
-    {"fasterrcnn", "object detection"},
-    {"fcos", "object detection"},
-    {"retinanet", "object detection"},
-    {"ssd", "object detection"},
-    {"yolo", "object detection"},
-    {"maskrcnn", "instance segmentation"},
-    {"keypointrcnn", "key points"},
-    {"r3d", "video classification"},
-    {"mvit", "video classification"},
-    {"raft", "optical flow"},
-    {"bert", "language understanding"},
-    {"roberta", "language understanding"},
-    {"distilbert", "language understanding"},
-    {"gpt", "text generation"},
-    {"llama", "text generation"},
-    {"t5", "text generation"},
-    {"whisper", "speech recognition"},
-    {"wav2vec", "speech recognition"},
-    {"alexnet", "image classification"},
-    {"convnext", "image classification"},
-    {"densenet", "image classification"},
-    {"efficientnet", "image classification"},
-    {"googlenet", "image classification"},
-    {"inception", "image classification"},
-    {"maxvit", "image classification"},
-    {"mnasnet", "image classification"},
-    {"mobilenet", "image classification"},
-    {"regnet", "image classification"},
-    {"resnet", "image classification"},
-    {"resnext", "image classification"},
-    {"shufflenet", "image classification"},
-    {"squeezenet", "image classification"},
-    {"swin", "image classification"},
-    {"vgg", "image classification"},
-    {"vit_", "image classification"},
-    {"wide_resnet", "image classification"},
+    {"segmentation", "deeplab fcn_ lraspp unet"},
+    {"object detection", "fasterrcnn fcos retinanet ssd yolo"},
+    {"instance segmentation", "maskrcnn"},
+    {"key points", "keypointrcnn"},
+    {"video classification", "r3d mvit"},
+    {"optical flow", "raft"},
+    {"language understanding", "bert roberta distilbert"},
+    {"text generation", "gpt llama t5"},
+    {"speech recognition", "whisper wav2vec"},
+    {"image classification",
+     "alexnet convnext densenet efficientnet googlenet inception maxvit mnasnet mobilenet regnet "
+     "resnet resnext shufflenet squeezenet swin vgg vit_ wide_resnet"},
 };
 
 static const char *task_of(const char *path)
 {
-    const char *name = bz_file_name(path);
+    const char *name = bz_file_name(path), *words;
+    char word[32];
     for (size_t i = 0; i < sizeof TASKS / sizeof *TASKS; i++)
-        if (!strncasecmp(name, TASKS[i].name, strlen(TASKS[i].name)))
-            return TASKS[i].task;
+        for (words = TASKS[i].names; bz_word_next(&words, word, sizeof word);)
+            if (!strncasecmp(name, word, strlen(word)))
+                return TASKS[i].task;
     return NULL;
 }
 

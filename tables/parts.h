@@ -88,39 +88,11 @@ figures *groups_end(groups *g, uint32_t *n); /* in the arena; frees the rest */
 
 /* ---- what fills the tables ---- */
 
-void fill_temporal(bz_tables *m, bz_sheet *s);
-void fill_overlap(bz_tables *m, bz_sheet *s);
-void fill_types(bz_tables *m, bz_sheet *s);
-void fill_idle(bz_tables *m, bz_sheet *s);
-void fill_kernels(bz_tables *m, bz_sheet *s);
-void fill_api(bz_tables *m, bz_sheet *s);
-void fill_calls(bz_tables *m, bz_sheet *s);
-void fill_copies(bz_tables *m, bz_sheet *s);
-void fill_sizes(bz_tables *m, bz_sheet *s);
-void fill_bandwidth(bz_tables *m, bz_sheet *s);
-void fill_bandwidth_series(bz_tables *m, bz_sheet *s);
-void fill_queue(bz_tables *m, bz_sheet *s);
-void fill_queue_series(bz_tables *m, bz_sheet *s);
-void fill_launches(bz_tables *m, bz_sheet *s);
-void fill_operators(bz_tables *m, bz_sheet *s);
-void fill_ranges(bz_tables *m, bz_sheet *s);
-void fill_range_tree(bz_tables *m, bz_sheet *s);
-void fill_sequences(bz_tables *m, bz_sheet *s);
-void fill_followers(bz_tables *m, bz_sheet *s);
-void fill_difference(bz_tables *m, bz_sheet *s);
-void fill_model(bz_tables *m, bz_sheet *s);
-void fill_layers(bz_tables *m, bz_sheet *s);
-void fill_layer_types(bz_tables *m, bz_sheet *s);
-void fill_stages(bz_tables *m, bz_sheet *s);
-void fill_layer_kernels(bz_tables *m, bz_sheet *s);
-void fill_kernel_list(bz_tables *m, bz_sheet *s);
-void fill_kernel_names(bz_tables *m, bz_sheet *s);
-void fill_critical(bz_tables *m, bz_sheet *s);
-void fill_critical_events(bz_tables *m, bz_sheet *s);
-void fill_critical_steps(bz_tables *m, bz_sheet *s);
-void fill_training(bz_tables *m, bz_sheet *s);
-void fill_training_kernels(bz_tables *m, bz_sheet *s);
-void fill_training_memory(bz_tables *m, bz_sheet *s);
-void fill_training_checks(bz_tables *m, bz_sheet *s);
+typedef void fills(bz_tables *m, bz_sheet *s);
+fills fill_temporal, fill_overlap, fill_types, fill_idle, fill_kernels, fill_api, fill_calls, fill_copies, fill_sizes,
+    fill_bandwidth, fill_bandwidth_series, fill_queue, fill_queue_series, fill_launches, fill_operators, fill_ranges,
+    fill_range_tree, fill_sequences, fill_followers, fill_difference, fill_model, fill_layers, fill_layer_types,
+    fill_stages, fill_layer_kernels, fill_kernel_list, fill_kernel_names, fill_critical, fill_critical_events,
+    fill_critical_steps, fill_training, fill_training_kernels, fill_training_memory, fill_training_checks;
 
 #endif

@@ -13,12 +13,12 @@ enum { GRAD_KEPT = 4, GRAD_OPERANDS = 16 };
 typedef struct build build;
 typedef struct grad grad;
 
-/* One operator's derivative. */
+/* The derivative of operators. */
 typedef struct derivative {
-    const char *op, *domain; /* NULL: ai.onnx */
-    int (*back)(grad *g);    /* NULL: no gradient goes through it, as through Shape or Floor */
-    int (*forward)(grad *g); /* writes the layer in its training form; NULL: as it is */
-    bool uses_y;             /* functions of one value: their gradient is computed from the result */
+    const char *ops, *domain; /* operators of one way; domain NULL: ai.onnx */
+    int (*back)(grad *g);     /* NULL: no gradient goes through it, as through Shape or Floor */
+    int (*forward)(grad *g);  /* writes the layer in its training form; NULL: as it is */
+    bool uses_y;              /* functions of one value: their gradient is computed from the result */
 } derivative;
 
 typedef struct derivative_table {

@@ -202,105 +202,29 @@ static int cumsum(grad *g)
 }
 
 #define MS "com.microsoft"
-#define OF_X(op)                                                                                                       \
-    {                                                                                                                  \
-        op, NULL, unary, NULL, false                                                                                   \
-    }
-#define OF_Y(op)                                                                                                       \
-    {                                                                                                                  \
-        op, NULL, unary, NULL, true                                                                                    \
-    }
-#define NO_GRADIENT(op)                                                                                                \
-    {                                                                                                                  \
-        op, NULL, NULL, NULL, false                                                                                    \
-    }
-
 /* What a framework keeps decides: the result of relu, sigmoid, tanh, exp; the operand of gelu, hardswish. */
 static const derivative ROWS[] = {
-    OF_X("Abs"),
-    OF_X("Acos"),
-    OF_X("Acosh"),
-    OF_X("Asin"),
-    OF_X("Asinh"),
-    OF_X("Atan"),
-    OF_X("Atanh"),
-    OF_X("Cos"),
-    OF_X("Cosh"),
-    OF_X("Erf"),
-    OF_Y("Exp"),
-    OF_X("Log"),
-    OF_Y("Reciprocal"),
-    OF_X("Sin"),
-    OF_X("Sinh"),
-    OF_Y("Sqrt"),
-    OF_X("Tan"),
-    OF_Y("Relu"),
-    OF_Y("Sigmoid"),
-    OF_Y("Tanh"),
-    OF_X("Softplus"),
-    OF_X("Softsign"),
-    OF_X("HardSwish"),
-    OF_X("Mish"),
-    OF_X("LeakyRelu"),
-    OF_X("Elu"),
-    OF_X("Celu"),
-    OF_X("Selu"),
-    OF_X("HardSigmoid"),
-    OF_X("ThresholdedRelu"),
-    OF_X("Shrink"),
-    OF_X("Swish"),
-    OF_X("Gelu"),
-    OF_X("Clip"),
-    {.op = "Gelu", .domain = MS, .back = unary},
-    {.op = "QuickGelu", .domain = MS, .back = unary},
-    {.op = "FastGelu", .domain = MS, .back = biased},
-    {.op = "BiasGelu", .domain = MS, .back = biased},
-    {.op = "Neg", .back = negated},
-    {.op = "Identity", .back = same},
-    {.op = "Cast", .back = cast},
-    {.op = "CastLike", .back = cast},
-    {.op = "Add", .back = sum},
-    {.op = "Sum", .back = sum},
-    {.op = "Mean", .back = sum},
-    {.op = "Sub", .back = sub},
-    {.op = "Mul", .back = mul},
-    {.op = "Div", .back = div_back},
-    {.op = "Pow", .back = power},
-    {.op = "Max", .back = extreme},
-    {.op = "Min", .back = extreme},
-    {.op = "Where", .back = where},
-    {.op = "PRelu", .back = prelu},
-    {.op = "SwiGLU", .back = swiglu},
-    {.op = "CumSum", .back = cumsum},
-    NO_GRADIENT("Ceil"),
-    NO_GRADIENT("Floor"),
-    NO_GRADIENT("Round"),
-    NO_GRADIENT("Sign"),
-    NO_GRADIENT("Not"),
-    NO_GRADIENT("And"),
-    NO_GRADIENT("Or"),
-    NO_GRADIENT("Xor"),
-    NO_GRADIENT("Equal"),
-    NO_GRADIENT("Less"),
-    NO_GRADIENT("Greater"),
-    NO_GRADIENT("LessOrEqual"),
-    NO_GRADIENT("GreaterOrEqual"),
-    NO_GRADIENT("IsNaN"),
-    NO_GRADIENT("IsInf"),
-    NO_GRADIENT("ArgMax"),
-    NO_GRADIENT("ArgMin"),
-    NO_GRADIENT("Shape"),
-    NO_GRADIENT("Size"),
-    NO_GRADIENT("NonZero"),
-    NO_GRADIENT("OneHot"),
-    NO_GRADIENT("Range"),
-    NO_GRADIENT("ConstantOfShape"),
-    NO_GRADIENT("Constant"),
-    NO_GRADIENT("EyeLike"),
-    NO_GRADIENT("RandomNormal"),
-    NO_GRADIENT("RandomUniform"),
-    NO_GRADIENT("RandomNormalLike"),
-    NO_GRADIENT("RandomUniformLike"),
-    NO_GRADIENT("Bernoulli"),
+    {.ops = "Abs Acos Acosh Asin Asinh Atan Atanh Cos Cosh Erf Log Sin Sinh Tan Softplus Softsign HardSwish "
+            "Mish LeakyRelu Elu Celu Selu HardSigmoid ThresholdedRelu Shrink Swish Gelu Clip",
+     .back = unary},
+    {.ops = "Exp Reciprocal Sqrt Relu Sigmoid Tanh", .back = unary, .uses_y = true},
+    {.ops = "Gelu QuickGelu", .domain = MS, .back = unary},
+    {.ops = "FastGelu BiasGelu", .domain = MS, .back = biased},
+    {.ops = "Neg", .back = negated},
+    {.ops = "Identity", .back = same},
+    {.ops = "Cast CastLike", .back = cast},
+    {.ops = "Add Sum Mean", .back = sum},
+    {.ops = "Sub", .back = sub},
+    {.ops = "Mul", .back = mul},
+    {.ops = "Div", .back = div_back},
+    {.ops = "Pow", .back = power},
+    {.ops = "Max Min", .back = extreme},
+    {.ops = "Where", .back = where},
+    {.ops = "PRelu", .back = prelu},
+    {.ops = "SwiGLU", .back = swiglu},
+    {.ops = "CumSum", .back = cumsum},
+    {.ops = "Ceil Floor Round Sign Not And Or Xor Equal Less Greater LessOrEqual GreaterOrEqual IsNaN IsInf "
+            "ArgMax ArgMin Shape Size NonZero OneHot Range ConstantOfShape Constant EyeLike RandomNormal "
+            "RandomUniform RandomNormalLike RandomUniformLike Bernoulli"}, /* none */
 };
 const derivative_table derivatives_elementwise = DERIVATIVES(ROWS);

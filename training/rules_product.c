@@ -186,11 +186,10 @@ static int einsum(grad *g)
 }
 
 static const derivative ROWS[] = {
-    {.op = "MatMul", .back = matmul, .forward = matmul_forward},
-    {.op = "FusedMatMul", .domain = "com.microsoft", .back = matmul},
-    {.op = "TransposeMatMul", .domain = "com.microsoft", .back = matmul},
-    {.op = "Gemm", .back = gemm},
-    {.op = "FusedGemm", .domain = "com.microsoft", .back = gemm},
-    {.op = "Einsum", .back = einsum},
+    {.ops = "MatMul", .back = matmul, .forward = matmul_forward},
+    {.ops = "FusedMatMul TransposeMatMul", .domain = "com.microsoft", .back = matmul},
+    {.ops = "Gemm", .back = gemm},
+    {.ops = "FusedGemm", .domain = "com.microsoft", .back = gemm},
+    {.ops = "Einsum", .back = einsum},
 };
 const derivative_table derivatives_product = DERIVATIVES(ROWS);

@@ -12,7 +12,7 @@ const derivative *derivative_find(const bz_node *node)
     for (int t = 0; t < N_TABLES; t++)
         for (int i = 0; i < TABLES[t]->n; i++) {
             const derivative *d = &TABLES[t]->row[i];
-            if (!strcmp(d->op, node->op) && !strcmp(d->domain ? d->domain : "", node->domain))
+            if (bz_has_word(d->ops, node->op) && !strcmp(d->domain ? d->domain : "", node->domain))
                 return d;
         }
     return NULL;
@@ -20,29 +20,19 @@ const derivative *derivative_find(const bz_node *node)
 
 /* Operands that are weights also where an exporter wrote all of them as the results of Constant nodes. */
 static const struct {
-    const char *op;
+    const char *ops;
     int first, last;
 } WEIGHTS[] = {
-    {"Conv", 1, 2},
-    {"ConvTranspose", 1, 2},
-    {"Gemm", 1, 2},
-    {"MatMul", 1, 1},
-    {"BatchNormalization", 1, 2},
-    {"LayerNormalization", 1, 2},
-    {"InstanceNormalization", 1, 2},
-    {"GroupNormalization", 1, 2},
-    {"RMSNormalization", 1, 1},
-    {"LSTM", 1, 3},
-    {"GRU", 1, 3},
-    {"RNN", 1, 3},
-    {"PRelu", 1, 1},
+    {"Conv ConvTranspose Gemm BatchNormalization LayerNormalization InstanceNormalization GroupNormalization", 1, 2},
+    {"MatMul RMSNormalization PRelu", 1, 1},
+    {"LSTM GRU RNN", 1, 3},
     {"Gather", 0, 0},
 };
 
 static bool is_weight_operand(const bz_node *node, int k)
 {
     for (size_t i = 0; i < sizeof WEIGHTS / sizeof *WEIGHTS; i++)
-        if (!strcmp(WEIGHTS[i].op, node->op) && k >= WEIGHTS[i].first && k <= WEIGHTS[i].last)
+        if (bz_has_word(WEIGHTS[i].ops, node->op) && k >= WEIGHTS[i].first && k <= WEIGHTS[i].last)
             return true;
     return false;
 }

@@ -1,4 +1,4 @@
-/* The functions of the rows in transformations.c, one file each; private to the room. */
+/* The functions of the rows in transformations.c; private to the room. */
 #ifndef BZ_WHATIF_TRANSFORMATIONS_H
 #define BZ_WHATIF_TRANSFORMATIONS_H
 
@@ -6,37 +6,12 @@
 
 typedef int bz_apply(bz_flow *flow, bz_whatif_asked *asked, bz_error *err);
 
-bz_apply bz_whatif_precision;       /* precision.c */
-bz_apply bz_whatif_scale;           /* scale.c: kernels, host, launches or copies by a factor */
-bz_apply bz_whatif_device;          /* scale.c */
-bz_apply bz_whatif_host;            /* scale.c */
-bz_apply bz_whatif_link;            /* scale.c */
-bz_apply bz_whatif_one_graph;       /* one_graph.c */
-bz_apply bz_whatif_fused_optimizer; /* fused_optimizer.c */
-bz_apply bz_whatif_prefetch;        /* prefetch.c */
-bz_apply bz_whatif_copies;          /* copies.c */
-bz_apply bz_whatif_norms;           /* memory.c */
-bz_apply bz_whatif_data_parallel;   /* data_parallel.c */
-bz_apply bz_whatif_priorities;      /* priorities.c */
-bz_apply bz_whatif_blueconnect;     /* exchanges.c */
-bz_apply bz_whatif_compression;     /* exchanges.c */
-bz_apply bz_whatif_offload;         /* memory.c */
-bz_apply bz_whatif_encoding;        /* memory.c */
-bz_apply bz_whatif_checkpoints;     /* memory.c */
-bz_apply bz_whatif_substitution;    /* substitution.c */
-bz_apply bz_whatif_best;            /* records.c */
-bz_apply bz_whatif_ideal;           /* ideal.c */
-bz_apply bz_whatif_prepack;         /* records.c */
-bz_apply bz_whatif_fusion;          /* fusion.c */
-bz_apply bz_whatif_library;         /* library.c */
-bz_apply bz_whatif_products;        /* products.c */
-bz_apply bz_whatif_joined;          /* joined.c */
-bz_apply bz_whatif_framework;       /* framework.c */
-bz_apply bz_whatif_threads;         /* framework.c */
-bz_apply bz_whatif_streams;         /* streams.c */
-bz_apply bz_whatif_batch;           /* batch.c */
-bz_apply bz_whatif_system;          /* system.c */
-bz_apply bz_whatif_script;          /* script.c */
+bz_apply bz_whatif_precision, bz_whatif_scale, bz_whatif_device, bz_whatif_host, bz_whatif_link, bz_whatif_one_graph,
+    bz_whatif_fused_optimizer, bz_whatif_prefetch, bz_whatif_copies, bz_whatif_norms, bz_whatif_data_parallel,
+    bz_whatif_priorities, bz_whatif_blueconnect, bz_whatif_compression, bz_whatif_offload, bz_whatif_encoding,
+    bz_whatif_checkpoints, bz_whatif_substitution, bz_whatif_best, bz_whatif_ideal, bz_whatif_prepack, bz_whatif_fusion,
+    bz_whatif_library, bz_whatif_products, bz_whatif_joined, bz_whatif_framework, bz_whatif_threads, bz_whatif_streams,
+    bz_whatif_batch, bz_whatif_system, bz_whatif_script;
 
 /* What a kernel does, by its recorded name; what is no kernel of the recording does BZ_KERNEL_OTHER. */
 bz_kernel_does bz_whatif_does(const bz_whatif_asked *asked, const bz_task *task);

@@ -190,84 +190,30 @@ cudnnStatus_t cudnn_run_posts(call *c);
 
 /* ---- kinds ---------------------------------------------------------------------------------- */
 
-int cudnn_describe_conv(call *c, bz_error *why);
-int cudnn_describe_conv_fused(call *c, bz_error *why);
-const char *cudnn_conv_algorithm(const call *c, int i, char *out, size_t size);
-const char *cudnn_deconv_algorithm(const call *c, int i, char *out, size_t size);
-const char *cudnn_weights_algorithm(const call *c, int i, char *out, size_t size);
-int cudnn_conv_choice(call *c);
-int cudnn_deconv_choice(call *c);
-int cudnn_weights_choice(call *c);
-int cudnn_prepare_conv(call *c, session *s, bz_error *err);
-int cudnn_prepare_deconv(call *c, session *s, bz_error *err);
-int cudnn_prepare_weights(call *c, session *s, bz_error *err);
-cudnnStatus_t cudnn_run_conv(call *c);
-cudnnStatus_t cudnn_run_deconv(call *c);
-cudnnStatus_t cudnn_run_weights(call *c);
-
-int cudnn_describe_pool(call *c, bz_error *why);
-int cudnn_describe_batchnorm(call *c, bz_error *why);
-const char *cudnn_batchnorm_algorithm(const call *c, int i, char *out, size_t size);
-int cudnn_batchnorm_choice(call *c);
-int cudnn_describe_softmax(call *c, bz_error *why);
-int cudnn_describe_lrn(call *c, bz_error *why);
-int cudnn_describe_activation(call *c, bz_error *why);
-int cudnn_describe_activation_grad(call *c, bz_error *why);
-int cudnn_describe_dropout(call *c, bz_error *why);
-int cudnn_prepare_dropout(call *c, session *s, bz_error *err);
-void cudnn_release_dropout(call *c);
-cudnnStatus_t cudnn_run_pool(call *c);
-cudnnStatus_t cudnn_run_batchnorm(call *c);
-cudnnStatus_t cudnn_run_softmax(call *c);
-cudnnStatus_t cudnn_run_lrn(call *c);
-cudnnStatus_t cudnn_run_activation(call *c);
-cudnnStatus_t cudnn_run_pool_grad(call *c);
-cudnnStatus_t cudnn_run_softmax_grad(call *c);
-cudnnStatus_t cudnn_run_activation_grad(call *c);
-cudnnStatus_t cudnn_run_dropout(call *c);
-
-int cudnn_describe_scale(call *c, bz_error *why);
-int cudnn_describe_binary(call *c, bz_error *why);
-int cudnn_describe_reduce(call *c, bz_error *why);
-int cudnn_describe_bias_grad(call *c, bz_error *why);
-int cudnn_prepare_reduce(call *c, session *s, bz_error *err);
-int cudnn_describe_transpose(call *c, bz_error *why);
-int cudnn_describe_reorder(call *c, bz_error *why);
-int cudnn_describe_concat(call *c, bz_error *why);
-int cudnn_describe_pad(call *c, bz_error *why);
-int cudnn_describe_pad_copy(call *c, bz_error *why);
-int cudnn_describe_copy(call *c, bz_error *why);
-cudnnStatus_t cudnn_run_binary(call *c);
-cudnnStatus_t cudnn_run_reduce(call *c);
-cudnnStatus_t cudnn_run_bias_grad(call *c);
-cudnnStatus_t cudnn_run_transform(call *c);
-cudnnStatus_t cudnn_run_concat(call *c);
-cudnnStatus_t cudnn_run_pad(call *c);
-cudnnStatus_t cudnn_run_pad_copy(call *c);
-cudnnStatus_t cudnn_run_copy(call *c);
-
-int cudnn_describe_rnn(call *c, bz_error *why);
-const char *cudnn_rnn_algorithm(const call *c, int i, char *out, size_t size);
-int cudnn_prepare_rnn(call *c, session *s, bz_error *err);
-cudnnStatus_t cudnn_run_rnn(call *c);
-void cudnn_release_rnn(call *c);
+typedef int describes(call *c, bz_error *why);
+describes cudnn_describe_conv, cudnn_describe_conv_fused, cudnn_describe_pool, cudnn_describe_batchnorm,
+    cudnn_describe_softmax, cudnn_describe_lrn, cudnn_describe_activation, cudnn_describe_activation_grad,
+    cudnn_describe_dropout, cudnn_describe_scale, cudnn_describe_binary, cudnn_describe_reduce,
+    cudnn_describe_bias_grad, cudnn_describe_transpose, cudnn_describe_reorder, cudnn_describe_concat,
+    cudnn_describe_pad, cudnn_describe_pad_copy, cudnn_describe_copy, cudnn_describe_rnn, cudnn_describe_conv_graph,
+    cudnn_describe_deconv_graph, cudnn_describe_pool_graph, cudnn_describe_weights_graph, cudnn_describe_slope_graph,
+    cudnn_describe_product_graph, cudnn_describe_blocks_graph, cudnn_describe_norm_graph,
+    cudnn_describe_elementwise_graph, cudnn_describe_sdpa_graph, cudnn_describe_attention_graph;
+typedef const char *names_algorithm(const call *c, int i, char *out, size_t size);
+names_algorithm cudnn_conv_algorithm, cudnn_deconv_algorithm, cudnn_weights_algorithm, cudnn_batchnorm_algorithm,
+    cudnn_rnn_algorithm, cudnn_graph_algorithm;
+typedef int chooses(call *c);
+chooses cudnn_conv_choice, cudnn_deconv_choice, cudnn_weights_choice, cudnn_batchnorm_choice, cudnn_graph_choice;
+typedef int prepares(call *c, session *s, bz_error *err);
+prepares cudnn_prepare_conv, cudnn_prepare_deconv, cudnn_prepare_weights, cudnn_prepare_dropout, cudnn_prepare_reduce,
+    cudnn_prepare_rnn, cudnn_prepare_graph;
+typedef cudnnStatus_t runs(call *c);
+runs cudnn_run_conv, cudnn_run_deconv, cudnn_run_weights, cudnn_run_pool, cudnn_run_batchnorm, cudnn_run_softmax,
+    cudnn_run_lrn, cudnn_run_activation, cudnn_run_pool_grad, cudnn_run_softmax_grad, cudnn_run_activation_grad,
+    cudnn_run_dropout, cudnn_run_binary, cudnn_run_reduce, cudnn_run_bias_grad, cudnn_run_transform, cudnn_run_concat,
+    cudnn_run_pad, cudnn_run_pad_copy, cudnn_run_copy, cudnn_run_rnn, cudnn_run_graph;
+typedef void releases(call *c);
+releases cudnn_release_dropout, cudnn_release_rnn, cudnn_release_graph;
 int cudnn_rnn_states(call *c, tensor **out); /* those that it has: how many */
-
-int cudnn_describe_conv_graph(call *c, bz_error *why);
-int cudnn_describe_deconv_graph(call *c, bz_error *why);
-int cudnn_describe_pool_graph(call *c, bz_error *why);
-int cudnn_describe_weights_graph(call *c, bz_error *why);
-int cudnn_describe_slope_graph(call *c, bz_error *why);
-int cudnn_describe_product_graph(call *c, bz_error *why);
-int cudnn_describe_blocks_graph(call *c, bz_error *why);
-int cudnn_describe_norm_graph(call *c, bz_error *why);
-int cudnn_describe_elementwise_graph(call *c, bz_error *why);
-int cudnn_describe_sdpa_graph(call *c, bz_error *why);
-int cudnn_describe_attention_graph(call *c, bz_error *why);
-const char *cudnn_graph_algorithm(const call *c, int i, char *out, size_t size);
-int cudnn_graph_choice(call *c);
-int cudnn_prepare_graph(call *c, session *s, bz_error *err);
-cudnnStatus_t cudnn_run_graph(call *c);
-void cudnn_release_graph(call *c);
 
 #endif

@@ -77,32 +77,11 @@ float dnn_epsilon(const lowering *l);
 
 /* ---- kinds ---------------------------------------------------------------------------------- */
 
-dnnl_status_t dnn_lower_conv(lowering *l);
-dnnl_status_t dnn_lower_gemm(lowering *l);
-dnnl_status_t dnn_lower_gemv(lowering *l);
-dnnl_status_t dnn_lower_matmul(lowering *l);
-dnnl_status_t dnn_lower_pool(lowering *l);
-dnnl_status_t dnn_lower_batchnorm(lowering *l);
-dnnl_status_t dnn_lower_layernorm(lowering *l);
-dnnl_status_t dnn_lower_groupnorm(lowering *l);
-dnnl_status_t dnn_lower_softmax(lowering *l);
-dnnl_status_t dnn_lower_lrn(lowering *l);
-dnnl_status_t dnn_lower_activation(lowering *l);
-dnnl_status_t dnn_lower_prelu(lowering *l);
-dnnl_status_t dnn_lower_binary(lowering *l);
-dnnl_status_t dnn_lower_reduce(lowering *l);
-dnnl_status_t dnn_lower_resample(lowering *l);
-dnnl_status_t dnn_lower_concat(lowering *l);
-dnnl_status_t dnn_lower_transpose(lowering *l);
-dnnl_status_t dnn_lower_reorder(lowering *l);
-dnnl_status_t dnn_lower_rnn(lowering *l);
-
-dnnl_status_t dnn_lower_conv_data(lowering *l);
-dnnl_status_t dnn_lower_conv_weights(lowering *l);
-dnnl_status_t dnn_lower_pool_grad(lowering *l);
-dnnl_status_t dnn_lower_batchnorm_grad(lowering *l);
-dnnl_status_t dnn_lower_layernorm_grad(lowering *l);
-dnnl_status_t dnn_lower_activation_grad(lowering *l);
-dnnl_status_t dnn_lower_softmax_grad(lowering *l);
+typedef dnnl_status_t dnn_lower(lowering *l);
+dnn_lower dnn_lower_conv, dnn_lower_gemm, dnn_lower_gemv, dnn_lower_matmul, dnn_lower_pool, dnn_lower_batchnorm,
+    dnn_lower_layernorm, dnn_lower_groupnorm, dnn_lower_softmax, dnn_lower_lrn, dnn_lower_activation, dnn_lower_prelu,
+    dnn_lower_binary, dnn_lower_reduce, dnn_lower_resample, dnn_lower_concat, dnn_lower_transpose, dnn_lower_reorder,
+    dnn_lower_rnn, dnn_lower_conv_data, dnn_lower_conv_weights, dnn_lower_pool_grad, dnn_lower_batchnorm_grad,
+    dnn_lower_layernorm_grad, dnn_lower_activation_grad, dnn_lower_softmax_grad;
 
 #endif
