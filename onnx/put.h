@@ -7,24 +7,11 @@
 #include <string.h>
 
 /* Fields of onnx.proto, by message. */
+enum { MODEL_IR = 1, MODEL_PRODUCER = 2, MODEL_GRAPH = 7, MODEL_OPSET = 8 };
+enum { OPSET_DOMAIN = 1, OPSET_VERSION = 2 };
+enum { GRAPH_NODE = 1, GRAPH_NAME = 2, GRAPH_INITIALIZER = 5, GRAPH_INPUT = 11, GRAPH_OUTPUT = 12 };
+enum { NODE_INPUT = 1, NODE_OUTPUT = 2, NODE_NAME = 3, NODE_OP = 4, NODE_ATTRIBUTE = 5, NODE_DOMAIN = 7 };
 enum {
-    MODEL_IR = 1,
-    MODEL_PRODUCER = 2,
-    MODEL_GRAPH = 7,
-    MODEL_OPSET = 8,
-    OPSET_DOMAIN = 1,
-    OPSET_VERSION = 2,
-    GRAPH_NODE = 1,
-    GRAPH_NAME = 2,
-    GRAPH_INITIALIZER = 5,
-    GRAPH_INPUT = 11,
-    GRAPH_OUTPUT = 12,
-    NODE_INPUT = 1,
-    NODE_OUTPUT = 2,
-    NODE_NAME = 3,
-    NODE_OP = 4,
-    NODE_ATTRIBUTE = 5,
-    NODE_DOMAIN = 7,
     ATTRIBUTE_NAME = 1,
     ATTRIBUTE_FLOAT = 2,
     ATTRIBUTE_INT = 3,
@@ -33,21 +20,13 @@ enum {
     ATTRIBUTE_FLOATS = 7,
     ATTRIBUTE_INTS = 8,
     ATTRIBUTE_STRINGS = 9,
-    ATTRIBUTE_TYPE = 20,
-    TENSOR_DIMS = 1,
-    TENSOR_DTYPE = 2,
-    TENSOR_FLOATS = 4,
-    TENSOR_INTS = 7,
-    TENSOR_NAME = 8,
-    TENSOR_RAW = 9,
-    VALUE_NAME = 1,
-    VALUE_TYPE = 2,
-    TYPE_TENSOR = 1,
-    TYPE_DTYPE = 1,
-    TYPE_SHAPE = 2,
-    SHAPE_DIM = 1,
-    DIM_VALUE = 1,
+    ATTRIBUTE_TYPE = 20
 };
+enum { TENSOR_DIMS = 1, TENSOR_DTYPE = 2, TENSOR_FLOATS = 4, TENSOR_INTS = 7, TENSOR_NAME = 8, TENSOR_RAW = 9 };
+enum { VALUE_NAME = 1, VALUE_TYPE = 2 };
+enum { TYPE_TENSOR = 1, TYPE_DTYPE = 1, TYPE_SHAPE = 2 };
+enum { SHAPE_DIM = 1 };
+enum { DIM_VALUE = 1 };
 enum {
     TYPE_FLOAT = 1,
     TYPE_INT = 2,

@@ -3,6 +3,7 @@
 #include "profile/calls.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,29 +46,20 @@ bool bz_call_real(const bz_trace *t, size_t call, const char *name, double *v)
 bool bz_call_dtype(const bz_trace *t, size_t call, const char *name, bz_dtype *out)
 {
     static const struct {
-        const char *begins;
+        const char *names;
         bz_dtype dtype;
-    } NAMES[] = {{"CUDNN_DATA_FLOAT", BZ_F32},
-                 {"CUDNN_DATA_HALF", BZ_F16},
-                 {"CUDNN_DATA_BFLOAT16", BZ_BF16},
-                 {"CUDNN_DATA_DOUBLE", BZ_F64},
-                 {"CUDNN_DATA_INT8", BZ_I8},
-                 {"CUDA_R_32F", BZ_F32},
-                 {"CUDA_R_16F", BZ_F16},
-                 {"CUDA_R_16BF", BZ_BF16},
-                 {"CUDA_R_64F", BZ_F64},
-                 {"CUDA_R_8I", BZ_I8},
-                 {"f32:", BZ_F32},
-                 {"f16:", BZ_F16},
-                 {"bf16:", BZ_BF16},
-                 {"u8:", BZ_U8},
-                 {"s8:", BZ_I8},
-                 {"s32:", BZ_I32}};
+    } NAMES[] = {{"^CUDNN_DATA_FLOAT ^CUDA_R_32F ^f32:", BZ_F32},
+                 {"^CUDNN_DATA_HALF ^CUDA_R_16F ^f16:", BZ_F16},
+                 {"^CUDNN_DATA_BFLOAT16 ^CUDA_R_16BF ^bf16:", BZ_BF16},
+                 {"^CUDNN_DATA_DOUBLE ^CUDA_R_64F", BZ_F64},
+                 {"^CUDNN_DATA_INT8 ^CUDA_R_8I ^s8:", BZ_I8},
+                 {"^u8:", BZ_U8},
+                 {"^s32:", BZ_I32}};
     char text[128];
     if (!bz_call_parameter(t, call, name, text, sizeof text))
         return false;
     for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++)
-        if (!strncmp(text, NAMES[i].begins, strlen(NAMES[i].begins))) {
+        if (bz_name_matches(NAMES[i].names, text)) {
             *out = NAMES[i].dtype;
             return true;
         }
@@ -103,7 +95,7 @@ int bz_call_unpad(const bz_problem *from, bz_problem *to)
 }
 
 static const struct {
-    const char *call; /* the name; "_v2" behind it makes no difference */
+    const char *calls; /* their names; "_v2" behind one makes no difference */
     bz_call_reader *read;
 } CALLS[] = {
     {"cudnnConvolutionForward", bz_call_cudnn_conv},
@@ -126,23 +118,10 @@ static const struct {
     {"sum", bz_call_onednn_sum},
     {"softmax", bz_call_onednn_softmax},
     {"concat", bz_call_onednn_concat},
-    {"sgemm", bz_call_blas_gemm},
-    {"dgemm", bz_call_blas_gemm},
-    {"cblas_sgemm", bz_call_blas_gemm},
-    {"cblas_dgemm", bz_call_blas_gemm},
-    {"cublasSgemm", bz_call_blas_gemm},
-    {"cublasDgemm", bz_call_blas_gemm},
-    {"cublasHgemm", bz_call_blas_gemm},
-    {"cublasSgemmEx", bz_call_blas_gemm},
-    {"cublasGemmEx", bz_call_blas_gemm},
-    {"cublasSgemmStridedBatched", bz_call_blas_gemm},
-    {"cublasHgemmStridedBatched", bz_call_blas_gemm},
-    {"cublasGemmStridedBatchedEx", bz_call_blas_gemm},
-    {"sgemv", bz_call_blas_gemv},
-    {"dgemv", bz_call_blas_gemv},
-    {"cblas_sgemv", bz_call_blas_gemv},
-    {"cblas_dgemv", bz_call_blas_gemv},
-    {"cublasSgemv", bz_call_blas_gemv},
+    {"sgemm dgemm cblas_sgemm cblas_dgemm cublasSgemm cublasDgemm cublasHgemm cublasSgemmEx "
+     "cublasGemmEx cublasSgemmStridedBatched cublasHgemmStridedBatched cublasGemmStridedBatchedEx",
+     bz_call_blas_gemm},
+    {"sgemv dgemv cblas_sgemv cblas_dgemv cublasSgemv", bz_call_blas_gemv},
 };
 
 /* A primitive that runs backward computes gradients by the geometry of the forward one, in which it is logged. Of convolutions they are
@@ -166,13 +145,15 @@ static bool turn_backward(const bz_trace *t, size_t call, bz_problem *p)
 
 static bool read_problem(const bz_trace *t, size_t call, bz_problem *out)
 {
-    const char *name = bz_string(t, t->event[BZ_EVENT_CALL].name[call]);
-    size_t n = strlen(name);
+    char name[64];
+    int n = snprintf(name, sizeof name, "%s", bz_string(t, t->event[BZ_EVENT_CALL].name[call]));
     bz_error err;
+    if (n >= (int)sizeof name)
+        return false;
     if (n > 3 && !strcmp(name + n - 3, "_v2"))
-        n -= 3;
+        name[n - 3] = 0;
     for (size_t i = 0; i < sizeof CALLS / sizeof *CALLS; i++)
-        if (strlen(CALLS[i].call) == n && !memcmp(name, CALLS[i].call, n)) {
+        if (bz_has_word(CALLS[i].calls, name)) {
             *out = (bz_problem){0};
             return CALLS[i].read(t, call, out) && turn_backward(t, call, out) && !bz_problem_normalize(out, &err);
         }
