@@ -107,7 +107,7 @@ def check_sources(known, root, wrong):
             continue
         with open(path) as f:
             source = f.read()
-        for kind in (kinds := re.findall(r'bz_(?:json_document\(&?\w+, |members_document\()"([^"]+)"', source)):
+        for kind in (kinds := re.findall(r'bz_(?:json_document\(&?\w+, |json_document_to\(\w+, -?\d+, |members_document\()"([^"]+)"', source)):
             if kind not in known:
                 wrong.add(f"no section of formats.md says 'Kind: `{kind}`'")
         if not kinds and os.path.dirname(path).endswith("/report") and not path.endswith("/html_drawing.c"):  # parts of documents
@@ -115,6 +115,9 @@ def check_sources(known, root, wrong):
         names = set().union(*(known.get(kind, set()) for kind in kinds))
         tables = re.findall(r"BZ_MEMBER(?:_WITHIN|_IF_KNOWN)?\((?:struct )?\w+,\s+(\w+)[,)]", source)  # named as in C
         tables += re.findall(r'BZ_MEMBER_[A-Z]+\([^"()]*"(\w+)"', source)
+        for several in re.findall(r"BZ_FIELDS\((?:struct )?\w+,([^)]*)\)|BZ_PUT\(&?\w+,\s+\w+,\s+[^,]+,([^)]*)\)", source):
+            tables += re.findall(r"\w+", "".join(several))
+        tables += re.findall(r'BZ_JSON_(?:EACH|EACH_ARRAY|LIST) ?\(&?\w+, "([^"]+)"', source)
         for name in tables + re.findall(r'bz_json_key\w*\(&?\w+, "([^"]+)"', source) if kinds else []:
             if name not in names:
                 wrong.add(f"{' or '.join(kinds)}: {name}, in {os.path.relpath(path, root)}")
