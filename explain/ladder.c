@@ -87,6 +87,11 @@ static void measure(making *m)
                  m->arena, "%s in the recorded run than an iteration of the run '%s': record again on a quiet machine",
                  m->l->device ? "kept the device busy for longer" : "was in library calls for longer", m->l->run));
     m->l->idle = m->l->latency - m->l->busy;
+    for (uint32_t i = 0; i < t->n_coverage; i++) {
+        const char *text = bz_string(t, t->coverage[i].text);
+        if (!strncmp(text, BZ_ITERATIONS_REST, strlen(BZ_ITERATIONS_REST)))
+            warn(m, bz_arena_str(m->arena, text));
+    }
 }
 
 bool bz_ladder_compares(const bz_ladder *l)

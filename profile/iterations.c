@@ -325,7 +325,8 @@ static void tell_other(bz_trace *t, const bz_cut *chosen, const bz_cut *other)
                        chosen->n, chosen->length, other->n, other->length, other->n);
     else
         bz_trace_cover(
-            t, BZ_NONE, BZ_COVERAGE_NOTE,
+            t, BZ_NONE,
+            chosen->length > 1 ? BZ_COVERAGE_NOTE : BZ_COVERAGE_MISSING, /* one call after the other tells nothing */
             SEVERAL_LEVELS
             "%u iterations of %u events were taken, which may be equal layers of fewer, even of a single one: no "
             "result is fetched between them. --iterations 1 takes them as one; marks in the program tell it surely",
@@ -349,10 +350,16 @@ static int level_of(const bz_cut *cut, int n, uint32_t count, uint32_t *each)
     return best;
 }
 
-/* `each` pieces become one; what is left at the end is none. */
-static void group(bz_cut *c, uint32_t each)
+/* `each` pieces become one; what is left at the end is none, which is told. */
+static void group(bz_trace *t, bz_cut *c, uint32_t each)
 {
-    uint32_t end = c->n % each ? c->first[c->n / each * each] : c->end;
+    uint32_t rest = c->n % each, end = rest ? c->first[c->n / each * each] : c->end;
+    if (rest)
+        bz_trace_cover(
+            t, BZ_NONE, BZ_COVERAGE_MISSING,
+            BZ_ITERATIONS_REST
+            "the work repeats %u times, %u of them make one of %u iterations, and a rest of %u belongs to none",
+            c->n, each, c->n / each, rest);
     for (uint32_t i = 0; i < c->n / each; i++)
         c->first[i] = c->first[i * each];
     c->n /= each;
@@ -380,7 +387,7 @@ static bool detect(bz_trace *t, bz_event_kind kind, uint32_t count)
         at = level_of(cut, n, count, &each);
     if (at >= 0) {
         if (each > 1)
-            group(&cut[at], each);
+            group(t, &cut[at], each);
         else
             bz_cut_begins(&w, &cut[at], &arena);
         if (!count && w.grows)
@@ -496,7 +503,8 @@ static void forget_levels_told(bz_trace *t)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < t->n_coverage; i++)
-        if (strncmp(bz_string(t, t->coverage[i].text), SEVERAL_LEVELS, strlen(SEVERAL_LEVELS)) != 0)
+        if (strncmp(bz_string(t, t->coverage[i].text), SEVERAL_LEVELS, strlen(SEVERAL_LEVELS)) != 0 &&
+            strncmp(bz_string(t, t->coverage[i].text), BZ_ITERATIONS_REST, strlen(BZ_ITERATIONS_REST)) != 0)
             t->coverage[n++] = t->coverage[i];
     t->n_coverage = n;
 }

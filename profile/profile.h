@@ -144,6 +144,9 @@ typedef struct bz_level {
 } bz_level;
 
 /* What the trace does not cover, in sentences. */
+/* Begins what is told of work behind the last of so many iterations as were asked for. */
+#define BZ_ITERATIONS_REST "so many iterations leave a rest: "
+
 typedef enum { BZ_COVERAGE_NOTE, BZ_COVERAGE_MISSING, BZ_COVERAGE_BROKEN } bz_coverage_level;
 typedef struct bz_coverage {
     bz_coverage_level level;
