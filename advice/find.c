@@ -68,7 +68,7 @@ static advice_finding find_names(advice_making *m, bz_event_kind kind, const cha
     for (size_t i = 0; i < e->n; i++) {
         uint32_t name = e->name[i];
         if (!fits[name])
-            fits[name] = (char)(1 + bz_name_matches(words, bz_string(m->trace, name)));
+            fits[name] = (char)(1 + bz_name_matches_any(words, bz_string(m->trace, name)));
         if (fits[name] == 1 || !bz_event_is_steady(m->trace, kind, i))
             continue;
         count++;

@@ -53,8 +53,8 @@ static int remove_work(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
             continue;
         const char *id = cause ? bz_cause_id(bz_kernel_of(asked->trace, t->event)->cause) : NULL;
         const bz_events *e = &asked->trace->event[t->event_kind];
-        if (cause ? !id || !bz_name_matches(words, id)
-                  : !bz_name_matches(words, bz_string(asked->trace, e->name[t->event])))
+        if (cause ? !id || !bz_name_matches_any(words, id)
+                  : !bz_name_matches_any(words, bz_string(asked->trace, e->name[t->event])))
             continue;
         time = bz_flow_sum(time, t->duration);
         bz_flow_remove_launched(flow, i, false);

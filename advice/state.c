@@ -40,7 +40,7 @@ static const char *in_detail(const looking *l, const char *detail, const char *w
 {
     char word[64];
     while (bz_word_next(&words, word, sizeof word))
-        if (bz_name_matches(word, detail))
+        if (bz_name_matches_any(word, detail))
             return bz_arena_printf(l->arena, " with %s", word);
     return "";
 }
@@ -57,7 +57,7 @@ static evidence names(const looking *l, bz_event_kind kind, const char *what, co
             if (seen[text[k]] || !text[k])
                 continue;
             seen[text[k]] = true;
-            if (bz_name_matches(words, name) && !(made && in_model(l, name)))
+            if (bz_name_matches_any(words, name) && !(made && in_model(l, name)))
                 return (evidence){1, 1,
                                   bz_arena_printf(l->arena, "%s %.60s%s", what, bz_string(l->t, e->name[i]),
                                                   k ? in_detail(l, name, words) : "")};
@@ -255,7 +255,7 @@ static evidence see_apart(const looking *l, const char *words)
 static evidence see_cause(const looking *l, const char *words)
 {
     for (int i = 0; l->align && i < l->align->n_causes; i++)
-        if (l->align->cause[i].seconds > 0 && bz_name_matches(words, l->align->cause[i].id))
+        if (l->align->cause[i].seconds > 0 && bz_name_matches_any(words, l->align->cause[i].id))
             return (evidence){1, 1, l->align->cause[i].name};
     return (evidence){0};
 }

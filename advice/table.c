@@ -73,7 +73,7 @@ const char *advice_framework_of(const advice_table *table, const bz_trace *trace
     uint32_t n = bz_strings(trace);
     for (int i = 0; i < table->n_frameworks; i++)
         for (uint32_t k = 1; k < n && k < STRINGS; k++)
-            if (bz_name_matches(table->framework[i].words, bz_string(trace, k)) && !is_path(trace, k))
+            if (bz_name_matches_any(table->framework[i].words, bz_string(trace, k)) && !is_path(trace, k))
                 return table->framework[i].name;
     return NULL;
 }

@@ -104,7 +104,7 @@ static const struct {
 static bz_align_rule find(const row *rows, size_t n, const char *name)
 {
     for (size_t i = 0; i < n; i++)
-        if (bz_name_matches(rows[i].text, name))
+        if (bz_name_matches_any(rows[i].text, name))
             return rows[i].rule;
     return (bz_align_rule){NULL, BZ_CAUSE_NONE};
 }

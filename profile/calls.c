@@ -59,7 +59,7 @@ bool bz_call_dtype(const bz_trace *t, size_t call, const char *name, bz_dtype *o
     if (!bz_call_parameter(t, call, name, text, sizeof text))
         return false;
     for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++)
-        if (bz_name_matches(NAMES[i].names, text)) {
+        if (bz_name_matches_any(NAMES[i].names, text)) {
             *out = NAMES[i].dtype;
             return true;
         }

@@ -258,7 +258,7 @@ static const rule *find(attribute of, const char *name)
 {
     static const rule NONE = {ATTRIBUTES, 0, NULL, NULL};
     for (size_t i = 0; i < sizeof RULES / sizeof *RULES; i++)
-        if (RULES[i].of == of && bz_name_matches(RULES[i].names, name))
+        if (RULES[i].of == of && bz_name_matches_any(RULES[i].names, name))
             return &RULES[i];
     return &NONE;
 }

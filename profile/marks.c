@@ -33,7 +33,7 @@ static const struct {
 static int rank_of(const char *template)
 {
     for (size_t i = 0; i < sizeof WORDS / sizeof *WORDS; i++)
-        if (bz_name_matches(WORDS[i].words, template))
+        if (bz_name_matches_any(WORDS[i].words, template))
             return WORDS[i].rank;
     return 0;
 }

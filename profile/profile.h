@@ -304,8 +304,9 @@ int bz_operator_ints(const bz_operator *o, int argument, int64_t *v, int most);
 /* ---- names -------------------------------------------------------------------------------- */
 
 /* The one dialect of all tables of names: "x" stands anywhere in the name, "^x" at its start, "x$" at its end, "^x$" is all
- * of it, and "x*y" is x and somewhere behind it y. "x y": either. */
-bool bz_name_matches(const char *patterns, const char *name);
+ * of it, and "x*y" is x and somewhere behind it y. Blanks are letters. */
+bool bz_name_matches(const char *pattern, const char *name);
+bool bz_name_matches_any(const char *patterns, const char *name); /* of several, with blanks between */
 
 /* What a kernel does, by its full name; kernels.c has the table. */
 typedef enum {

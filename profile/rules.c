@@ -39,7 +39,12 @@ static bool pattern_matches(const char *pattern, size_t n, const char *name)
     return parts_match(pattern, pattern + n - end, name, start, end);
 }
 
-bool bz_name_matches(const char *patterns, const char *name)
+bool bz_name_matches(const char *pattern, const char *name)
+{
+    return pattern_matches(pattern, strlen(pattern), name);
+}
+
+bool bz_name_matches_any(const char *patterns, const char *name)
 {
     for (size_t n; *(patterns += strspn(patterns, " \n")); patterns += n) {
         n = strcspn(patterns, " \n");
@@ -52,7 +57,7 @@ bool bz_name_matches(const char *patterns, const char *name)
 static int lookup(const rule *rules, size_t n, const char *name, int otherwise)
 {
     for (size_t i = 0; i < n; i++)
-        if (bz_name_matches(rules[i].pattern, name))
+        if (bz_name_matches_any(rules[i].pattern, name))
             return rules[i].meaning;
     return otherwise;
 }

@@ -120,7 +120,7 @@ bool layer_work_of(const bz_trace *t, size_t op, layer_work *w, int *element_byt
     shape s[OPERANDS];
     if (strncmp(name, "aten::", 6) != 0)
         return false;
-    while (r < sizeof RULES / sizeof *RULES && !bz_name_matches(RULES[r].name, name))
+    while (r < sizeof RULES / sizeof *RULES && !bz_name_matches_any(RULES[r].name, name))
         r++;
     if (r == sizeof RULES / sizeof *RULES)
         return false;

@@ -118,10 +118,10 @@ bool tables_is_numbered(const char *name)
 
 bool tables_launches(const char *function)
 {
-    return bz_name_matches("^cudaLaunchKernel ^cuLaunchKernel ^cudaMemcpyAsync ^cudaMemsetAsync ^hipLaunchKernel "
-                           "^hipExtModuleLaunchKernel ^hipMemcpyAsync ^hipMemcpyWithStream ^hipMemsetAsync "
-                           "^hipModuleLaunch ^cudaLaunchCooperativeKernel$",
-                           function);
+    return bz_name_matches_any("^cudaLaunchKernel ^cuLaunchKernel ^cudaMemcpyAsync ^cudaMemsetAsync ^hipLaunchKernel "
+                               "^hipExtModuleLaunchKernel ^hipMemcpyAsync ^hipMemcpyWithStream ^hipMemsetAsync "
+                               "^hipModuleLaunch ^cudaLaunchCooperativeKernel$",
+                               function);
 }
 
 /* ---- making --------------------------------------------------------------------------------- */
