@@ -87,7 +87,7 @@ static void measure(making *m)
                  m->arena, "%s in the recorded run than an iteration of the run '%s': record again on a quiet machine",
                  m->l->device ? "kept the device busy for longer" : "was in library calls for longer", m->l->run));
     m->l->idle = m->l->latency - m->l->busy;
-    for (uint32_t i = 0; i < t->n_coverage; i++) {
+    for (uint32_t i = 0; m->bound->n && !m->bound->rebuilt && i < t->n_coverage; i++) {
         const char *text = bz_string(t, t->coverage[i].text);
         if (!strncmp(text, BZ_ITERATIONS_REST, strlen(BZ_ITERATIONS_REST)))
             warn(m, bz_arena_str(m->arena, text));
