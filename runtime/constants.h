@@ -53,9 +53,9 @@ static const double LONG_CALL = 0.02;
 /* Least samples that a median's interval of 95 % has: with five even the whole range is not enough. Reasoned; exact. */
 enum { FEWEST_SAMPLES = 6 };
 
-/* Samples from which on a third of the time limit is enough on the processor. Measured (a virtual machine, 2026-11, 212 variants of 20
- * problems): the medians of 22 samples in a third of 0.1 s are not further from those of 33 in all of it than two such runs from
- * each other, 3 %, and fewer are marked noisy. Twice: short calls take twice as long to measure. */
+/* Samples from which on a third of the time limit is enough on the processor. Measured (a busy virtual machine, 2026-11, 212 variants of
+ * 20 problems, once): medians of 22 samples lay 4.5 % below those of 33 in all of 0.1 s, and 2.9 % below those of a second such run,
+ * which lay 3.4 % below the first. Twice: short calls take twice as long to measure. */
 enum { ENOUGH_SAMPLES = 20 };
 
 /* Seconds of a sample: on the processor, and on a device, whose clock is read during one. Chosen: a thousand times what reading the
