@@ -96,10 +96,11 @@ static void fill_row(bz_evaluation_row *row, const bz_analysis *a)
     row->ratio[BZ_RATIO_PARALLEL] = ratio(goal.sequential, goal.parallel);
     if (b->fused.wanted && written.enough)
         row->ratio[BZ_RATIO_FUSION] = ratio(b->sequential, b->fused.sequential);
-    for (int i = 0; units && i < units->n_ways;
-         i++) /* greatest gain first; layouts and what needs scales are no such way */
-        if (!units->way[i].layout && !units->way[i].calibrated && isnan(row->ratio[BZ_RATIO_UNITS]))
-            row->ratio[BZ_RATIO_UNITS] = ratio(goal.sequential, goal.sequential - fmax(units->way[i].gain, 0));
+    for (int i = 0; units && i < units->n_ways; i++) { /* greatest gain first */
+        const bz_unit_way *w = &units->way[i];
+        if (!w->layout && !w->calibrated && isfinite(w->gain) && isnan(row->ratio[BZ_RATIO_UNITS]))
+            row->ratio[BZ_RATIO_UNITS] = ratio(goal.sequential, goal.sequential - fmax(w->gain, 0));
+    }
     if (!l || l->defect || !bz_ladder_compares(l)) /* a bound above what was measured is none, nor one of other work */
         return;
     row->ratio[BZ_RATIO_MEASURED] = ratio(row->measured, goal.sequential);

@@ -207,6 +207,7 @@ typedef struct bz_goal {
     int layers, unpriced; /* where a layer is unpriced the first two times are lower ends */
     double macs, time;    /* shares that are priced, 0 to 1 */
     bool modelled;        /* time: of the rooflines; else of the bytes */
+    bool products;        /* enough of the MACs are priced, whatever else is not */
     bool enough;          /* for ratios */
 } bz_goal;
 bz_goal bz_bound_goal(const bz_bound *bound);

@@ -50,7 +50,8 @@ static bz_goal judge(const bz_bound *b, int groups, bz_goal goal)
     goal.modelled = all.time > 0;
     goal.macs = share(priced.macs, all.macs);
     goal.time = goal.modelled ? share(priced.time, all.time) : share(priced.bytes, all.bytes);
-    goal.enough = goal.macs >= LEAST_MACS && goal.time >= LEAST_TIME && !b->partial;
+    goal.products = goal.macs >= LEAST_MACS;
+    goal.enough = goal.products && goal.time >= LEAST_TIME && !b->partial;
     return goal;
 }
 

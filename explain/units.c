@@ -149,7 +149,8 @@ static void add_layers(making *m)
 static int more_gain(const void *x, const void *y)
 {
     const bz_unit_way *a = x, *b = y;
-    return a->gain > b->gain ? -1 : a->gain < b->gain ? 1 : strcmp(a->name, b->name);
+    double first = isfinite(a->gain) ? a->gain : -INFINITY, second = isfinite(b->gain) ? b->gain : -INFINITY;
+    return first > second ? -1 : first < second ? 1 : strcmp(a->name, b->name);
 }
 
 int bz_units_make(const bz_bound *bound, const bz_unit_try *tries, int n, bz_perfdb *db, const bz_system *system,

@@ -297,6 +297,8 @@ static void sum(labelling *l, bz_unit_way *w)
     cover(l, seconds, extra, w);
     bz_goal goal = bz_bound_goal(l->b);
     w->gain = goal.enough ? goal.sequential - (isfinite(w->fused) ? w->fused : w->sequential) : NAN;
+    if (!bz_bound_written(l->other->bound).products) /* sums would tell what the few products with a record gain */
+        w->sequential = w->parallel = w->fused = w->fused_parallel = w->gain = NAN;
 }
 
 int bz_unit_way_make(const bz_bound *bound, const bz_unit_try *other, bz_perfdb *db, const bz_system *system,

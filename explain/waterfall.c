@@ -19,7 +19,7 @@ static double alone(const bz_bound *b, const bz_units *u, int ways)
         const bz_unit_way *w = &u->way[i];
         double s =
             ways & BZ_WAY_FUSION ? (parallel ? w->fused_parallel : w->fused) : (parallel ? w->parallel : w->sequential);
-        if (!w->layout && !w->calibrated && !(best <= s))
+        if (!w->layout && !w->calibrated && isfinite(s) && !(best <= s))
             best = s;
     }
     return best;

@@ -221,8 +221,13 @@ static void test_fused_already(void **state)
 
 /* ---- other ways ----------------------------------------------------------------------------- */
 
-static void check_way(const bz_bound *b, const bz_unit_way *way, bool layout)
+static void check_way(const bz_bound *b, const bz_bound *other, const bz_unit_way *way, bool layout)
 {
+    if (bz_bound_written(other).macs < 0.99) { /* what has records says little of the whole */
+        assert_true(isnan(way->gain) && isnan(way->sequential) && isnan(way->parallel));
+        assert_true(isnan(way->fused) && isnan(way->fused_parallel));
+        return;
+    }
     assert_true(way->gain == b->fused.sequential - way->fused);
     assert_true(way->parallel <= way->sequential && way->conversions <= way->sequential);
     assert_true(way->fused_parallel <= way->fused && way->fused <= way->sequential);
@@ -232,6 +237,7 @@ static void check_way(const bz_bound *b, const bz_unit_way *way, bool layout)
 
 static void test_ways(void **state)
 {
+    int lacking = 0;
     (void)state;
     for (uint64_t seed = 1; seed <= 10; seed++) {
         world w;
@@ -244,9 +250,10 @@ static void test_ways(void **state)
         bz_unit_try tries[2] = {{"bf16", &other, NULL, BZ_BF16, false}, {"bf16 nhwc", &other, "nhwc", BZ_BF16, false}};
         assert_int_equal(bz_units_make(&b, tries, 2, w.db, w.system, &w.arena, &u, &err), 0);
         assert_int_equal(u.n_ways, 2);
-        assert_true(u.way[0].gain >= u.way[1].gain);
+        assert_true(!(u.way[0].gain < u.way[1].gain));
         for (int i = 0; i < 2; i++)
-            check_way(&b, &u.way[i], u.way[i].layout);
+            check_way(&b, &other, &u.way[i], u.way[i].layout);
+        lacking += isnan(u.way[0].gain);
         assert_string_equal(u.unit, "AVX512-BF16");
         int products = 0;
         for (int i = 0; i < u.n; i++) {
@@ -258,6 +265,7 @@ static void test_ways(void **state)
         assert_true(products == u.n && u.could == u.n && u.n > 0);
         tear_down(&w);
     }
+    assert_int_equal(lacking, 2); /* of ten, where every third problem has no record */
 }
 
 /* Where all layers gain the same, conversions are wanted at the model's inputs and outputs only; where they cost
