@@ -53,6 +53,21 @@ int bz_text_width(const char *s)
     return width;
 }
 
+/* Whether a number goes on from the column in front of this one. */
+static bool is_in_number(const char *s, int column)
+{
+    bool before = false;
+    for (int at = 0; *s; s++) {
+        bool digit = *s >= '0' && *s <= '9';
+        int width = character_width((const unsigned char *)s);
+        if (width && at >= column)
+            return before && digit;
+        before = digit;
+        at += width;
+    }
+    return false;
+}
+
 void bz_text_fit(bz_buf *out, const char *s, int width)
 {
     int all = bz_text_width(s), head = width / 2, tail = all - (width - 1 - head), at = 0;
@@ -61,6 +76,8 @@ void bz_text_fit(bz_buf *out, const char *s, int width)
         bz_buf_puts(out, s);
         return;
     }
+    for (int least = head / 2; head > least && (is_in_number(s, head) || is_in_number(s, tail)); head--)
+        tail--;
     for (size_t bytes; *s; s += bytes) {
         int w = character_width((const unsigned char *)s);
         for (bytes = 1; ((unsigned char)s[bytes] & 0xc0) == 0x80;)

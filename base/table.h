@@ -71,7 +71,8 @@ void bz_table_html(const bz_table *t, bz_buf *out);
 /* Columns a piece of UTF-8 text takes on a terminal. */
 int bz_text_width(const char *s);
 
-/* Puts the text in at most `width` columns: where it is wider, "…" stands for its middle. */
+/* Puts the text in at most `width` columns: where it is wider, "…" stands for its middle. A number is not cut in two where
+ * half of the head can give way: of "layer_10/mlp" the end "0/mlp" would name another layer. */
 void bz_text_fit(bz_buf *out, const char *s, int width);
 
 /* Puts lines that are wider than `columns` as several, broken between words: behind the first they begin where the text behind a

@@ -47,9 +47,12 @@ const provenance = (p) => el("span", { class: "prov " + p }, p);
 const dash = (v) => (v === null || v === undefined || v === "" ? "–" : v);
 const sum = (list, f) => list.reduce((t, x) => t + (f(x) || 0), 0);
 
-/* A name in two halves: where a row has one line, the first half gives way, and the end stays. */
+/* A name in two halves: where a row has one line, the first half gives way, and the end stays. No number is cut in two:
+ * of "layer_10/mlp" the end "0/mlp" would name another layer. */
 function middle(v) {
-  const s = String(dash(v)), cut = Math.max(0, s.length - Math.min(18, s.length >> 1));
+  const s = String(dash(v)), least = Math.max(0, s.length - Math.min(18, s.length >> 1)), digit = (i) => s[i] >= "0" && s[i] <= "9";
+  let cut = least;
+  while (cut > 0 && least - cut < 4 && digit(cut) && digit(cut - 1)) cut--;
   return el("span", { class: "middle" }, el("span", {}, s.slice(0, cut)), el("span", {}, s.slice(cut)));
 }
 

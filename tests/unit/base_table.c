@@ -141,7 +141,10 @@ static void long_texts_lose_their_middle(void **state)
         {"short", 5, "short"},
         {"features.denseblock4.conv2", 12, "featur…conv2"},
         {"abcdef", 5, "ab…ef"},
-        {"日本日本日本", 7, "日…本"}, /* 2 + 1 + 2: another wide one would be too much */
+        {"/encoder/layers/encoder_layer_10/mlp/mlp.0/MatMul", 37, "/encoder/layers/e…10/mlp/mlp.0/MatMul"},
+        {"layer10_abcdefghijk", 13, "layer…efghijk"}, /* "layer1…fghijk" would be another layer */
+        {"1234567890123", 7, "1…90123"},              /* a number alone has no other place */
+        {"日本日本日本", 7, "日…本"},                 /* 2 + 1 + 2: another wide one would be too much */
         {"e\xcc\x81"
          "e\xcc\x81"
          "e\xcc\x81"
