@@ -2,7 +2,7 @@
 const sheetOf = (id) => data.sheets.find((s) => s.id === id);
 
 /* Both axes are logarithmic: sizes go from a cache line to a gigabyte. */
-function curves(label, ways, points, value, format) {
+function curvesBySize(label, ways, points, value, format) {
   const drawn = ways.filter((w) => points.filter((p) => p.way === w && known(value(p))).length > 1);
   const all = points.filter((p) => drawn.includes(p.way) && known(value(p))), least = (of) => Math.min(...all.map(of)), most = (of) => Math.max(...all.map(of)), size = (p) => p.size;
   return drawn.length && chart(label, 440, () => ({
@@ -19,7 +19,7 @@ function transferParts() {
     ["loads", "Loads that wait", "What one load takes, by the size of the memory that they go round in.", ways.filter((w) => !rates.includes(w)), (p) => p.time, time],
     ["sent", "Sent, read, packed", "Bytes for each second, by how many are sent at once.", rates.filter((w) => !inCaches.has(w)), (p) => p.rate, rate],
     ["small", "How long it takes", "The same as time: where the curve is flat, the start counts and not the bytes.", rates.filter((w) => !inCaches.has(w)), (p) => p.time, time],
-  ].map(([id, title, caption, which, value, format]) => [id, title, caption, curves(title, which, points, value, format)]);
+  ].map(([id, title, caption, which, value, format]) => [id, title, caption, curvesBySize(title, which, points, value, format)]);
   const intro = el("section", { id: "summary" }, el("h1", {}, "What moving data costs"), el("p", { class: "sub" }, `${data.system || "?"}, ${plural(data.threads, "thread")}, ${data.cache} caches: ${plural(data.measured, "size")} measured` + (data.missing ? `, ${data.missing} missing` : "") + "."));
   const tables = data.sheets.filter((s) => s.id !== "points");
   return [intro, ...list.filter((c) => c[3]).map(([id, title, caption, box]) => section(id, title, figure(caption, box))), ...tables.map(sheet), sheet(sheetOf("points"))];
