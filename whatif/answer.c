@@ -311,15 +311,16 @@ static int ask_each(const bz_trace *t, const bz_whatif_question *q, bz_whatif_as
     return values < 0 ? -1 : 0;
 }
 
-int bz_whatif_ask(const bz_trace *t, const bz_whatif_question *q, bz_arena *arena, bz_whatif_shown *s, bz_error *err)
+int bz_whatif_ask(const bz_trace *trace, const bz_whatif_question *q, bz_arena *arena, bz_whatif_shown *out,
+                  bz_error *err)
 {
-    bz_whatif *w = &s->whatif;
+    bz_whatif *w = &out->whatif;
     bz_whatif_asked *asked = BZ_NEW(arena, bz_whatif_asked, q->n + 1);
-    bz_arena_keep(arena, s, free_shown);
-    if (bz_flow_make(t, bz_typical_iteration(t), &s->flow, err))
+    bz_arena_keep(arena, out, free_shown);
+    if (bz_flow_make(trace, bz_typical_iteration(trace), &out->flow, err))
         return -1;
-    s->flow.literal = q->literal;
-    if (bz_whatif_begin(t, &s->flow, arena, w, err))
+    out->flow.literal = q->literal;
+    if (bz_whatif_begin(trace, &out->flow, arena, w, err))
         return -1;
     if (w->error > BZ_WHATIF_REFUSE && !q->force)
         return bz_fail(err, BZ_INCOMPLETE,
@@ -332,10 +333,10 @@ int bz_whatif_ask(const bz_trace *t, const bz_whatif_question *q, bz_arena *aren
     for (int i = 0; i < q->n; i++)
         if (bz_whatif_parse(q->change[i], arena, &asked[i], err))
             return -1;
-    int failed = q->sweep || q->n_systems ? ask_each(t, q, asked, q->n + 1, arena, w, err)
-                 : q->n                   ? bz_whatif_predict(t, asked, q->n, arena, w, &s->changed, &s->after, err)
-                                          : bz_whatif_try_all(t, arena, w, err);
-    return failed || (q->shown && bz_flow_simulate(&s->flow, NULL, arena, &s->before, err)) ? -1 : 0;
+    int failed = q->sweep || q->n_systems ? ask_each(trace, q, asked, q->n + 1, arena, w, err)
+                 : q->n ? bz_whatif_predict(trace, asked, q->n, arena, w, &out->changed, &out->after, err)
+                        : bz_whatif_try_all(trace, arena, w, err);
+    return failed || (q->shown && bz_flow_simulate(&out->flow, NULL, arena, &out->before, err)) ? -1 : 0;
 }
 
 /* ---- to be shown ---------------------------------------------------------------------------- */
