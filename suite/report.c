@@ -2,6 +2,7 @@
 #include "suite/suite.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,7 +125,7 @@ static void add_recording(recording *r, const recording *before, const char *fil
     }
 }
 
-static int add_file(const char *path, const char *folder, recording *before, bz_arena *arena, bz_suite_report *out)
+static void add_file(const char *path, const char *folder, recording *before, bz_arena *arena, bz_suite_report *out)
 {
     const char *name = bz_file_name(path), *dot = strchr(name, '.');
     const char *stem = bz_arena_printf(arena, "%.*s", (int)(dot ? dot - name : (long)strlen(name)), name);
@@ -142,13 +143,12 @@ static int add_file(const char *path, const char *folder, recording *before, bz_
         bz_trace_free(r.t);
     }
     if (out->runs->n > rows)
-        return 0;
+        return;
     bz_sheet_row(out->runs);
     cell(out->runs, rows, "run")->text = stem;
     cell(out->runs, rows, "file")->text = path;
     cell(out->runs, rows, "failed")->text = read ? "no work in it" : bz_arena_str(arena, err.text);
     out->failed++;
-    return 0;
 }
 
 /* "a.sqlite.Xy12" is one whose writer was killed. */
@@ -173,6 +173,8 @@ int bz_suite_report_make(const char *const *path, int n, bz_arena *arena, bz_sui
     for (int i = 0; i < n; i++) {
         struct dirent **files;
         int found = scandir(path[i], &files, is_shown, by_version);
+        if (found < 0 && errno != ENOTDIR && errno != ENOENT)
+            return bz_fail(err, BZ_FAILED, "%s: cannot be read: %s", path[i], strerror(errno));
         if (found < 0)
             add_file(path[i], path[i], &before, arena, out);
         for (int k = 0; k < found; k++) {
@@ -183,5 +185,7 @@ int bz_suite_report_make(const char *const *path, int n, bz_arena *arena, bz_sui
             free(files);
     }
     bz_trace_free(before.t);
+    if (out->runs->n && out->failed == out->runs->n)
+        return bz_fail(err, BZ_BAD_INPUT, "%s", cell(out->runs, 0, "failed")->text);
     return out->runs->n ? 0 : bz_fail(err, BZ_BAD_INPUT, "%s: has no recordings", path[0]);
 }
