@@ -137,7 +137,7 @@ static int all(const transfer *t, int copy, array_function *some)
 
 /* ---- reading, scattered reading --------------------------------------------------------------- */
 
-WIDEST double transfer_sum(const double *x, size_t from, size_t to)
+WIDEST static double sum_of(const double *x, size_t from, size_t to)
 {
     wide a = {0}, b = {0}, c = {0}, d = {0};
     size_t i = from;
@@ -154,6 +154,12 @@ WIDEST double transfer_sum(const double *x, size_t from, size_t to)
     return sum;
 }
 
+/* clang's copies for several processors are not seen by other files. */
+double transfer_sum(const double *x, size_t from, size_t to)
+{
+    return sum_of(x, from, to);
+}
+
 int transfer_read(transfer *t, int copy)
 {
     const bz_plain *p = t->plain;
@@ -161,7 +167,7 @@ int transfer_read(transfer *t, int copy)
     double *y = bz_plain_at(p, 1, copy), sum = 0;
     size_t n = (size_t)p->job->operand[0].count;
     if (t->threads == 1) {
-        *y = transfer_sum(x, 0, n);
+        *y = sum_of(x, 0, n);
         return 0;
     }
 #ifdef _OPENMP
@@ -170,7 +176,7 @@ int transfer_read(transfer *t, int copy)
     for (int i = 0; i < t->threads; i++) {
         size_t from, to;
         share(n, i, t->threads, &from, &to);
-        sum += transfer_sum(x, from, to);
+        sum += sum_of(x, from, to);
     }
     *y = sum;
     return 0;
