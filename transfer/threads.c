@@ -30,11 +30,13 @@ int bz_transfers_together(const bz_system_facts *facts, bz_arena *arena, const c
 {
     const char **list = NULL;
     int n = 0;
-    for (const transfer_way *w = transfer_ways; w->name; w++)
-        if (in_memory(w, facts) > 0) {
+    for (const transfer_way *w = transfer_ways; w->name; w++) {
+        int64_t x = in_memory(w, facts);
+        if (x > 0) {
             BZ_ARENA_ROOM(arena, list, n);
-            list[n++] = transfer_problem(w, in_memory(w, facts), arena);
+            list[n++] = transfer_problem(w, x, arena);
         }
+    }
     *out = list;
     return n;
 }

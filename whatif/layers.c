@@ -131,21 +131,10 @@ static int by_kind_and_rate(const void *x, const void *y)
 /* The median of the kind's; the list is sorted. */
 static double rate_of(const kind_rate *list, size_t n, const char *kind)
 {
-    size_t from = 0, to = n;
-    for (size_t end = n; from < end;) {
-        size_t middle = from + (end - from) / 2;
-        if (strcmp(list[middle].kind, kind) < 0)
-            from = middle + 1;
-        else
-            end = middle;
-    }
-    for (size_t begin = from; begin < to;) {
-        size_t middle = begin + (to - begin) / 2;
-        if (strcmp(list[middle].kind, kind) <= 0)
-            begin = middle + 1;
-        else
-            to = middle;
-    }
+    size_t from = 0, end = n, to, behind = n;
+    BZ_FIND_FIRST(from, end, at, strcmp(list[at].kind, kind) < 0)
+    to = from;
+    BZ_FIND_FIRST(to, behind, at, !strcmp(list[at].kind, kind))
     return from < to ? list[from + (to - from - 1) / 2].rate : 0;
 }
 

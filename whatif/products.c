@@ -15,6 +15,7 @@ typedef struct {
     const bz_picks *picks;
     bz_dtype type;
     double ratio;      /* bytes */
+    double below;      /* rate_below */
     bool brought_near; /* the program reorders around convolutions */
     int products, unknown, reorders, added, others, copied;
     int64_t before[3], after[3], copies; /* of the three; of what is copied */
@@ -59,29 +60,33 @@ static int64_t reorder_time(const change *c, int64_t was, double elements)
     return (int64_t)(fmax(least, (double)was * share[c->asked->side]) + 0.5);
 }
 
-/* What a reorder took, or would have taken with memory that is there already: the C library hands out a block above MAPPED anew each time. One that falls
- * below takes as long for a byte as the largest that was below. */
-static int64_t without_mapping(const change *c, uint32_t task, double bytes)
+/* What a byte takes in the largest reorder whose block the C library has already: it hands out one above MAPPED anew each time. 0: there is none. */
+static double rate_below(const bz_flow *flow, const bz_trace *trace, uint32_t n)
 {
-    int64_t was = c->flow->task[task].duration;
     double most = 0, rate = 0;
-    for (uint32_t i = 0; i < c->map.n_tasks && bytes > MAPPED && bytes * c->ratio <= MAPPED; i++) {
-        double own = bz_layer_is_reorder(&c->flow->task[i])
-                         ? bz_call_bytes(bz_call_of(c->asked->trace, c->flow->task[i].event))
-                         : 0;
-        if (own > most && own <= MAPPED) {
-            most = own;
-            rate = (double)c->flow->task[i].was / own;
+    for (uint32_t i = 0; i < n; i++) {
+        const bz_task *t = &flow->task[i];
+        double bytes = bz_layer_is_reorder(t) ? bz_call_bytes(bz_call_of(trace, t->event)) : 0;
+        if (bytes > most && bytes <= MAPPED) {
+            most = bytes;
+            rate = (double)t->was / bytes;
         }
     }
-    return rate > 0 && rate * bytes < (double)was ? (int64_t)(rate * bytes) : was;
+    return rate;
+}
+
+/* What a reorder took; where its block becomes one that is not handed out anew, no longer than others of that size take for a byte. */
+static int64_t without_mapping(const change *c, const bz_task *t, double bytes)
+{
+    double near = bytes > MAPPED && bytes * c->ratio <= MAPPED ? c->below * bytes : 0;
+    return near > 0 && near < (double)t->duration ? (int64_t)near : t->duration;
 }
 
 static void change_reorder(change *c, uint32_t task)
 {
     bz_task *t = &c->flow->task[task];
     const bz_call *call = bz_call_of(c->asked->trace, t->event);
-    int64_t near = without_mapping(c, task, bz_call_bytes(call)),
+    int64_t near = without_mapping(c, t, bz_call_bytes(call)),
             after = reorder_time(c, near, call->elements > 0 ? (double)call->elements : 0);
     count(c, 1, t->duration, after);
     bz_flow_set(c->flow, task, after);
@@ -247,6 +252,7 @@ int bz_whatif_products(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
     if (!c.picks)
         return bz_whatif_because(asked, "no records tell what the library takes in %s", name);
     c.ratio = (double)bz_dtype_bits(c.type) / 32;
+    c.below = rate_below(flow, asked->trace, c.map.n_tasks);
     for (uint32_t i = 0; i < c.map.n_tasks; i++)
         c.brought_near |= !flow->task[i].removed && bz_layer_is_reorder(&flow->task[i]);
     for (int i = 0; i < c.map.n; i++)
