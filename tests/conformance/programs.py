@@ -131,16 +131,35 @@ class Program:
         self.launch(NORM, (3, 1, 1), device=device, thread=thread)
         self.launch(PRODUCTS[0], (999, 1, 1), ns=3 * self.size, device=device, thread=thread)
 
-    def step(self, device=0, thread=1):
-        if self.inputs:
-            self.copy(1, 100_000, device, thread=thread)
+    def forward(self, device=0, thread=1):
         self.embed(device, thread)
         for _ in range(self.layers):
             self.layer(device, thread)
         self.head(device, thread)
-        if self.waits:
-            self.copy(2, 4000, device, thread=thread, wait=True)
+
+    def way_back(self, layers, device=0, thread=1):
+        for _ in range(layers):
+            for name, grid in reversed(self.per_layer):
+                self.launch(name.replace("kernel", "backward_kernel") + "_bwd", grid, device=device, thread=thread)
+
+    def update(self, n, device=0, thread=1):
+        for _ in range(n):
+            self.launch(OPTIMIZER, (320, 1, 1), device=device, thread=thread)
+
+    def rest(self):
         self.now += self.vary(self.gap) if self.gap else 0
+
+    def answer(self, size, device=0, thread=1):
+        """The end of a step: its result is fetched, by programs that do."""
+        if self.waits:
+            self.copy(2, size, device, thread=thread, wait=True)
+        self.rest()
+
+    def step(self, device=0, thread=1):
+        if self.inputs:
+            self.copy(1, 100_000, device, thread=thread)
+        self.forward(device, thread)
+        self.answer(4000, device, thread)
 
     def set_up(self):
         """Weights are copied, and some of them made by kernels."""
@@ -276,9 +295,7 @@ class Program:
         self.set_up()
         for _ in range(self.steps):
             self.step()
-            for _ in range(self.layers):
-                for name, grid in reversed(self.per_layer):
-                    self.launch(name.replace("kernel", "backward_kernel") + "_bwd", grid)
+            self.way_back(self.layers)
             for _ in range(1 + self.layers // 4):
                 self.launch(OPTIMIZER, (320, 1, 1))
         self.wait()

@@ -1,6 +1,6 @@
 """Programs that never ran, third part: what servers, large models on small devices and training in parts record. It was written before
 anybody looked at how they are cut."""
-from programs import ARGMAX, ATTENTION, CONV, ELEMENTWISE, EMBEDDING, NORM, OPTIMIZER, POOL, PRODUCTS, SOFTMAX, SPLIT, VECTORS, WINOGRAD
+from programs import ARGMAX, ATTENTION, CONV, ELEMENTWISE, EMBEDDING, NORM, POOL, PRODUCTS, SOFTMAX, SPLIT, VECTORS, WINOGRAD
 from programs_today import ALL_REDUCE, LOSS, SAMPLE, TOP, Today
 
 CLASSES = ("offloaded", "guided", "server", "routed", "one forward one back", "host optimizer", "recomputed", "sized", "seen and told",
@@ -11,15 +11,6 @@ SEND = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)"
 class Served(Today):
     def __init__(self, seed, kind=None):
         super().__init__(seed, kind or CLASSES[seed % len(CLASSES)])
-
-    def way_back(self, layers, device=0, thread=1):
-        for _ in range(layers):
-            for name, grid in reversed(self.per_layer):
-                self.launch(name.replace("kernel", "backward_kernel") + "_bwd", grid, device=device, thread=thread)
-
-    def update(self, n=2, device=0):
-        for _ in range(n):
-            self.launch(OPTIMIZER, (320, 1, 1), device=device)
 
     def offloaded(self):
         """Weights lie in the host's memory: before each layer they are copied, at once or ahead on a stream of their own."""
@@ -147,9 +138,7 @@ class Served(Today):
                         self.launch(PRODUCTS[3], (grid, 1, 1))
                     self.launch(ELEMENTWISE.format("Scatter"), (64, 1, 1))
             self.head()
-            if self.waits:
-                self.copy(2, 4000, wait=True)
-            self.rest()
+            self.answer(4000)
         self.wait()
 
     def one_forward_one_back(self):
@@ -181,8 +170,7 @@ class Served(Today):
                     else:
                         self.way_back(self.layers, d, thread)
                         self.launch(SEND, (8, 1, 1), device=d, stream=20, thread=thread)
-                for _ in range(3):
-                    self.launch(OPTIMIZER, (320, 1, 1), device=d, thread=thread)
+                self.update(3, d, thread)
                 if d and self.waits:
                     self.copy(2, 4, 1, thread=2, wait=True)
             self.rest()
@@ -197,10 +185,7 @@ class Served(Today):
         size = r.choice((2_000_000, 30_000_000))
         for _ in range(self.steps):
             self.copy(1, 8192)
-            self.embed()
-            for _ in range(self.layers):
-                self.layer()
-            self.head()
+            self.forward()
             self.launch(LOSS, (1, 1, 1))
             for _ in range(self.layers):
                 self.way_back(1)
@@ -219,10 +204,7 @@ class Served(Today):
         for i in range(self.steps):
             if self.inputs:
                 self.copy(1, 40_000)
-            self.embed()
-            for _ in range(self.layers):
-                self.layer()
-            self.head()
+            self.forward()
             self.launch(LOSS, (1, 1, 1))
             for _ in range(self.layers):
                 self.layer()
@@ -246,9 +228,7 @@ class Served(Today):
                 if fast and edge > 500:
                     self.launch(ELEMENTWISE.format("NchwToNhwc"), (edge, 1, 1))
                 self.launch(WINOGRAD if fast else name, (1 + edge * edge // 256 // (1 + i // 8), 1, 1))
-            if self.waits:
-                self.copy(2, 4000, wait=True)
-            self.rest()
+            self.answer(4000)
         self.wait()
 
     def seen_and_told(self):
@@ -284,15 +264,13 @@ class Served(Today):
             for _ in range(2):
                 self.run(judge)
             self.run([(n + "_bwd", g) for n, g in reversed(judge)])
-            self.update()
+            self.update(2)
             self.run(maker)
             self.run(judge)
             for net in judge, maker:
                 self.run([(n + "_bwd", g) for n, g in reversed(net)])
             self.update(3)
-            if self.waits:
-                self.copy(2, 8, wait=True)
-            self.rest()
+            self.answer(8)
         self.wait()
 
     def cascade(self):
@@ -342,10 +320,7 @@ class Served(Today):
         self.set_up()
         for i in range(self.steps):
             self.copy(1, 40_000)
-            self.embed()
-            for _ in range(self.layers):
-                self.layer()
-            self.head()
+            self.forward()
             self.launch(LOSS, (1, 1, 1))
             self.way_back(self.layers)
             self.launch("void at::native::(anonymous namespace)::multi_tensor_apply_kernel<TensorListMetadata<1>, UnscaleFunctor>()", (320, 1, 1))

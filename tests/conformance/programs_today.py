@@ -1,5 +1,5 @@
 """More programs that never ran: what people run today. Each class is a way in which a step is more, or less, than one pass of a network."""
-from programs import (ARGMAX, ATTENTION, CONV, ELEMENTWISE, EMBEDDING, NORM, OPTIMIZER, POOL, PRODUCTS, SOFTMAX, SPLIT, VECTORS, Program)
+from programs import ARGMAX, ATTENTION, CONV, ELEMENTWISE, EMBEDDING, NORM, PRODUCTS, SOFTMAX, SPLIT, VECTORS, Program
 
 CLASSES = ("diffusion", "speculative", "pipeline", "accumulated", "experts", "pieces", "turns", "buckets", "dropped", "recurrent",
            "autograd", "bare", "bare rests", "modules", "evaluated", "beams")
@@ -15,9 +15,6 @@ CELL = "void at::native::(anonymous namespace)::lstm_cell_forward<float, float, 
 class Today(Program):
     def __init__(self, seed, kind=None):
         super().__init__(seed, kind or CLASSES[seed % len(CLASSES)])
-
-    def rest(self):
-        self.now += self.vary(self.gap) if self.gap else 0
 
     def network(self, n):
         """A list of kernels with shapes: a network of convolutions, attention and norms."""
@@ -124,14 +121,11 @@ class Today(Program):
             if training:
                 for part in range(parts):
                     for d in reversed(range(stages)):
-                        for _ in range(self.layers):
-                            for name, grid in reversed(self.per_layer):
-                                self.launch(name.replace("kernel", "backward_kernel") + "_bwd", grid, device=d)
+                        self.way_back(self.layers, d)
                         if d:
                             self.copy(10, 65536, d)
                 for d in range(stages):
-                    for _ in range(2):
-                        self.launch(OPTIMIZER, (320, 1, 1), device=d)
+                    self.update(2, d)
             if self.waits or not training:
                 self.copy(2, 4, stages - 1, wait=True)
             self.rest()
@@ -148,18 +142,12 @@ class Today(Program):
         for _ in range(self.steps):
             for _ in range(k):
                 self.copy(1, 40_000)
-                self.embed()
-                for _ in range(self.layers):
-                    self.layer()
-                self.head()
+                self.forward()
                 self.launch(LOSS, (1, 1, 1))
-                for _ in range(self.layers):
-                    for name, grid in reversed(self.per_layer):
-                        self.launch(name.replace("kernel", "backward_kernel") + "_bwd", grid)
+                self.way_back(self.layers)
                 if self.waits:
                     self.copy(2, 4, wait=True)
-            for _ in range(1 + self.layers // 4):
-                self.launch(OPTIMIZER, (320, 1, 1))
+            self.update(1 + self.layers // 4)
         self.wait()
         self.truth["inner"] = k * self.steps
 
@@ -189,9 +177,7 @@ class Today(Program):
                 self.launch(ALL_TO_ALL, (16, 1, 1), stream=20)
                 self.launch(ELEMENTWISE.format("Residual"), (64, 1, 1))
             self.head()
-            if self.waits:
-                self.copy(2, 4000, wait=True)
-            self.rest()
+            self.answer(4000)
         self.wait()
 
     def pieces(self):
@@ -208,9 +194,7 @@ class Today(Program):
                     self.launch(name, grid, graph=3, correlation=c)
                 self.launch(SPLIT, (1, 9, 8))
             self.head()
-            if self.waits:
-                self.copy(2, 4000, wait=True)
-            self.rest()
+            self.answer(4000)
         self.wait()
 
     def turns(self):
@@ -228,9 +212,7 @@ class Today(Program):
             if both and self.inputs:
                 self.copy(1, 3_000)
             self.run(b)
-            if self.waits:
-                self.copy(2, 4000, wait=True)
-            self.rest()
+            self.answer(4000)
         self.wait()
 
     def buckets(self):
@@ -243,9 +225,7 @@ class Today(Program):
             if self.inputs:
                 self.copy(1, 8 * length)
             self.transformer(self.layers, length, length, PRODUCTS[:2] if length < 200 else PRODUCTS[2:])
-            if self.waits:
-                self.copy(2, 4000, wait=True)
-            self.rest()
+            self.answer(4000)
         self.wait()
 
     def dropped(self):
@@ -266,10 +246,8 @@ class Today(Program):
             self.launch(LOSS, (1, 1, 1))
             for one in there:
                 if one:
-                    for name, grid in reversed(self.per_layer):
-                        self.launch(name.replace("kernel", "backward_kernel") + "_bwd", grid)
-            for _ in range(2):
-                self.launch(OPTIMIZER, (320, 1, 1))
+                    self.way_back(1)
+            self.update(2)
             self.rest()
         self.wait()
 
@@ -288,9 +266,7 @@ class Today(Program):
                     self.launch(PRODUCTS[1], (4, 4, 1))
                     self.launch(CELL, (4, 1, 1))
             self.head()
-            if self.waits:
-                self.copy(2, 4000, wait=True)
-            self.rest()
+            self.answer(4000)
         self.wait()
 
     def autograd(self):
@@ -302,21 +278,14 @@ class Today(Program):
         for _ in range(self.steps):
             if self.inputs:
                 self.copy(1, 40_000)
-            self.embed()
-            for _ in range(self.layers):
-                self.layer()
-            self.head()
+            self.forward()
             self.launch(LOSS, (1, 1, 1))
             for i in range(self.layers):
-                for name, grid in reversed(self.per_layer):
-                    self.launch(name.replace("kernel", "backward_kernel") + "_bwd", grid, thread=2)
+                self.way_back(1, thread=2)
                 if i % every == every - 1:
                     self.launch(ALL_REDUCE, (24, 1, 1), stream=20, thread=2)
-            for _ in range(1 + self.layers // 4):
-                self.launch(OPTIMIZER, (320, 1, 1))
-            if self.waits:
-                self.copy(2, 4, wait=True)
-            self.rest()
+            self.update(1 + self.layers // 4)
+            self.answer(4)
         self.wait()
 
     def body(self, steps):
@@ -367,22 +336,13 @@ class Today(Program):
         self.set_up()
         for i in range(self.steps):
             self.copy(1, 40_000)
-            self.embed()
-            for _ in range(self.layers):
-                self.layer()
-            self.head()
-            for _ in range(self.layers):
-                for name, grid in reversed(self.per_layer):
-                    self.launch(name.replace("kernel", "backward_kernel") + "_bwd", grid)
-            for _ in range(2):
-                self.launch(OPTIMIZER, (320, 1, 1))
+            self.forward()
+            self.way_back(self.layers)
+            self.update(2)
             if i % every == every - 1:
                 for _ in range(looks):
                     self.copy(1, 40_000)
-                    self.embed()
-                    for _ in range(self.layers):
-                        self.layer()
-                    self.head()
+                    self.forward()
                     self.copy(2, 4, wait=True)
         self.wait()
         n = self.steps
