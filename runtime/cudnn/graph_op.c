@@ -471,15 +471,14 @@ cudnnStatus_t graph_norm_grad_add(call *c, cudnnBackendNormMode_t mode, const gr
 /* Since cuDNN 9.13: attention as one operation. Up to 9.19 it knows neither a mask nor numbers to scale 8-bit floats by. */
 cudnnStatus_t graph_sdpa_add(call *c, int q, int k, int v, int scale, int y)
 {
-    struct graph_call *g = c->graph;
     cudnnBackendDescriptor_t op;
+    const named tensors[] = {
+        {CUDNN_ATTR_OPERATION_SDPA_FWD_QDESC, q},         {CUDNN_ATTR_OPERATION_SDPA_FWD_KDESC, k},
+        {CUDNN_ATTR_OPERATION_SDPA_FWD_VDESC, v},         {CUDNN_ATTR_OPERATION_SDPA_FWD_ODESC, y},
+        {CUDNN_ATTR_OPERATION_SDPA_FWD_SCALEDESC, scale},
+    };
     TRY(new_op(c, CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR, &op));
-    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_SDPA_FWD_QDESC, g->tensor[q].desc));
-    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_SDPA_FWD_KDESC, g->tensor[k].desc));
-    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_SDPA_FWD_VDESC, g->tensor[v].desc));
-    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_SDPA_FWD_ODESC, g->tensor[y].desc));
-    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_SDPA_FWD_SCALEDESC, g->tensor[scale].desc));
-    return cudnnBackendFinalize(op);
+    return add_named(c, op, tensors, sizeof tensors / sizeof *tensors);
 }
 
 cudnnStatus_t graph_dequantize_add(call *c, int x, int scales, int32_t block, int y)
