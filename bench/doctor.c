@@ -296,6 +296,44 @@ static void check_processors(doctor *d, bz_finding *f)
         say(f, BZ_HEALTH_GOOD, NULL, "%d online, no limits", online);
 }
 
+/* Whether the processor's list has one of these words. */
+static bool has_any(const char *list, const char *const *word)
+{
+    for (; *word; word++)
+        for (const char *at = list; (at = strstr(at, *word)); at++)
+            if (at[-1] == ' ' && strchr(" \n", at[strlen(*word)]))
+                return true;
+    return false;
+}
+
+/* What the processor multiplies by an instruction of its own. Linux names the instructions of x86 in "flags", of ARM in "Features". */
+static void check_types(doctor *d, bz_finding *f)
+{
+    static const char *const BF16[] = {"avx512_bf16", "amx_bf16", "bf16", NULL}, *const BYTES[] = {
+                                                                                     "avx512_vnni", "avx_vnni",
+                                                                                     "amx_int8",    "asimddp",
+                                                                                     "i8mm",        NULL};
+    char text[16384];
+    const char *list = NULL;
+    if (!bz_load_text(d->root, "proc/cpuinfo", text, sizeof text)) {
+        list = strstr(text, "\nflags");
+        list = list ? list : strstr(text, "\nFeatures");
+        text[list ? (size_t)(list - text) + 1 + strcspn(list + 1, "\n") + 1 : 0] = 0;
+    }
+    bool bf16 = list && has_any(list, BF16), bytes = list && has_any(list, BYTES);
+    if (!list)
+        say(f, BZ_HEALTH_UNKNOWN, NULL, "the kernel does not tell which data types the processor multiplies");
+    else
+        say(f, BZ_HEALTH_GOOD,
+            bytes ? NULL
+                  : "oneDNN halves signed weights of 8 bits here, so that sums fit in 16 bits: odd weights lose a bit",
+            "f32%s%s%s%s", bf16 ? ", bf16" : "", bytes ? ", i8" : "",
+            bf16 && bytes ? "" : "; no instruction for products in ",
+            bf16    ? bytes ? "" : "i8"
+            : bytes ? "bf16"
+                    : "bf16 and i8");
+}
+
 static void check_pages(doctor *d, bz_finding *f)
 {
     char text[120], chosen[32] = "";
@@ -452,9 +490,9 @@ static const struct {
 } CHECKS[] = {
     {"compiler", check_compiler}, {"build", check_build},           {"libraries", check_libraries},
     {"load", check_load},         {"governor", check_governor},     {"turbo", check_turbo},
-    {"hyper-threads", check_smt}, {"processors", check_processors}, {"huge pages", check_pages},
-    {"clock", check_clock},       {"counters", check_counters},     {"GPU", check_gpu},
-    {"CUPTI", check_cupti},       {"database", check_database},
+    {"hyper-threads", check_smt}, {"processors", check_processors}, {"data types", check_types},
+    {"huge pages", check_pages},  {"clock", check_clock},           {"counters", check_counters},
+    {"GPU", check_gpu},           {"CUPTI", check_cupti},           {"database", check_database},
 };
 _Static_assert(sizeof CHECKS / sizeof *CHECKS == BZ_DOCTOR_CHECKS, "a finding for each check");
 

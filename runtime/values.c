@@ -350,11 +350,15 @@ void bz_values_fill(const bz_problem *p, const bz_operand *o, int index, float *
     }
     int at = (int)(next_random(&seed) % BLOCK);
     const float *normal = normal_block();
-    bool whole = bz_dtype_is_int(o->dtype), plain = o->dtype == BZ_F32 && s.scale == 1 && s.offset == 0 && !s.positive;
+    bool whole = bz_dtype_is_int(o->dtype),
+         even = whole && bz_problem_has(p, BZ_TRAIT_PRODUCT) && (o->role == BZ_ROLE_W || o->role == BZ_ROLE_B),
+         plain = o->dtype == BZ_F32 && s.scale == 1 && s.offset == 0 && !s.positive;
     for (int64_t i = 0; i < o->count && i < BLOCK; i++, at = at + 1 < BLOCK ? at + 1 : 0) {
         double v = (s.positive ? fabs((double)normal[at]) : (double)normal[at]) * s.scale + s.offset;
         if (whole) /* far enough from the ends that pairs of 8-bit products fit in 16 bits */
             v = v > 63 ? 63 : v < -64 ? -64 : fabs(v) < 1 ? (v < 0 ? -1 : 1) : v;
+        if (even) /* oneDNN halves signed weights where the processor has no dot product of bytes: odd ones lose a bit */
+            v = copysign(2 * ceil(fabs(v) / 2), v);
         if (o->dtype == BZ_F8E4M3 && fabs(v) < 0x1p-6) /* below are zero and denormals */
             v = copysign(0x1p-6, v);
         out[i] = plain ? normal[at] : o->dtype == BZ_BOOL ? v > 0 : bz_round_to(o->dtype, v);
