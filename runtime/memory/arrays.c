@@ -16,10 +16,12 @@ enum { IN_LINE = 8, IN_HALF = 4 };
 
 #if defined __x86_64__ && defined __has_attribute
 #if __has_attribute(target_clones)
+#define WIDEST __attribute__((target_clones("avx512f", "avx2", "default")))
 #define HALVES __attribute__((target_clones("avx2", "default")))
 #endif
 #endif
-#ifndef HALVES
+#ifndef WIDEST
+#define WIDEST
 #define HALVES
 #endif
 
@@ -37,8 +39,7 @@ typedef void array_function(double *y, const double *x, const double *b, size_t 
         for (; i < to; i++)                                                                                            \
             y[i] = (element);                                                                                          \
     }
-#define AT(vector, array)   (*(const vector *)(const void *)((array) + i))
-#define CONST_WIDE(pointer) (*(const wide *)(const void *)(pointer))
+#define AT(vector, array) (*(const vector *)(const void *)((array) + i))
 #define BOTH(name, expression, element)                                                                                \
     LOOP(WIDEST, name, wide, IN_LINE, expression(wide), element)                                                       \
     LOOP(HALVES, name##_halves, half, IN_HALF, expression(half), element)
@@ -137,29 +138,6 @@ static int all(const transfer *t, int copy, array_function *some)
 
 /* ---- reading, scattered reading --------------------------------------------------------------- */
 
-WIDEST static double sum_of(const double *x, size_t from, size_t to)
-{
-    wide a = {0}, b = {0}, c = {0}, d = {0};
-    size_t i = from;
-    for (; i + 4 * IN_LINE <= to; i += 4 * IN_LINE) {
-        a += CONST_WIDE(x + i);
-        b += CONST_WIDE(x + i + IN_LINE);
-        c += CONST_WIDE(x + i + 2 * IN_LINE);
-        d += CONST_WIDE(x + i + 3 * IN_LINE);
-    }
-    a += b + c + d;
-    double sum = a[0] + a[1] + a[2] + a[3] + a[4] + a[5] + a[6] + a[7];
-    for (; i < to; i++)
-        sum += x[i];
-    return sum;
-}
-
-/* clang's copies for several processors are not seen by other files. */
-double transfer_sum(const double *x, size_t from, size_t to)
-{
-    return sum_of(x, from, to);
-}
-
 int transfer_read(transfer *t, int copy)
 {
     const bz_plain *p = t->plain;
@@ -167,7 +145,7 @@ int transfer_read(transfer *t, int copy)
     double *y = bz_plain_at(p, 1, copy), sum = 0;
     size_t n = (size_t)p->job->operand[0].count;
     if (t->threads == 1) {
-        *y = sum_of(x, 0, n);
+        *y = memory_sum(x, n);
         return 0;
     }
 #ifdef _OPENMP
@@ -176,7 +154,7 @@ int transfer_read(transfer *t, int copy)
     for (int i = 0; i < t->threads; i++) {
         size_t from, to;
         share(n, i, t->threads, &from, &to);
-        sum += sum_of(x, from, to);
+        sum += memory_sum(x + from, to - from);
     }
     *y = sum;
     return 0;

@@ -49,28 +49,6 @@ static void copy_streaming(char *to, const char *from, size_t n)
     memcpy(to, from, n);
 }
 
-/* A cache line at a time, in the widest registers that the machine has. */
-typedef uint64_t cache_line __attribute__((vector_size(64), aligned(1), may_alias));
-
-/* Sums up; the sum is kept so that nothing is left out. */
-WIDEST static uint64_t read_only(const char *from, size_t n)
-{
-    cache_line a = {0}, b = {0}, c = {0}, d = {0};
-    size_t i = 0;
-    for (; i + 256 <= n; i += 256) {
-        const cache_line *line = (const cache_line *)(const void *)(from + i);
-        a += line[0];
-        b += line[1];
-        c += line[2];
-        d += line[3];
-    }
-    a += b + c + d;
-    uint64_t sum = a[0] + a[1] + a[2] + a[3] + a[4] + a[5] + a[6] + a[7];
-    for (; i < n; i += 64)
-        sum += (uint64_t)(unsigned char)from[i];
-    return sum;
-}
-
 enum { CACHED, STREAMING, N_VARIANTS };
 static const char *const NAMES[N_VARIANTS] = {"memcpy", "streaming"};
 static copy_function *const COPIES[N_VARIANTS] = {copy_cached, copy_streaming};
@@ -169,7 +147,7 @@ static void move_share(const move *m, int i, int threads)
     m->copy(m->to + begin, m->from + begin, end - begin);
     memory_share(m->n_read - both, i, threads, &begin, &end);
     if (end > begin)
-        kept += read_only(m->from + both + begin, end - begin);
+        kept += memory_read(m->from + both + begin, end - begin);
     memory_share(m->n_write - both, i, threads, &begin, &end);
     if (end > begin)
         memset(m->to + both + begin, 1, end - begin);

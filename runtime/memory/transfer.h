@@ -5,18 +5,12 @@
 
 #include "runtime/plain.h"
 
-/* Functions that the processor which runs them has in its widest registers. */
-#if defined __x86_64__ && defined __has_attribute
-#if __has_attribute(target_clones)
-#define WIDEST __attribute__((target_clones("avx512f", "avx2", "default")))
-#endif
-#endif
-#ifndef WIDEST
-#define WIDEST
-#endif
-
 /* The part of n bytes that thread i of `threads` does, in whole cache lines. memory.c */
 void memory_share(size_t n, int i, int threads, size_t *from, size_t *to);
+
+/* sum.c: sums of an array, in the widest registers that the processor has: as fast as it can be read. */
+double memory_sum(const double *x, size_t n);
+uint64_t memory_read(const void *from, size_t n); /* of words, and of the bytes left over */
 
 typedef struct transfer transfer;
 
@@ -54,7 +48,6 @@ int transfer_add(transfer *t, int copy), transfer_add_halves(transfer *t, int co
 int transfer_triad(transfer *t, int copy), transfer_triad_halves(transfer *t, int copy),
     transfer_triad_around(transfer *t, int copy);
 int transfer_strided(transfer *t, int copy), transfer_scattered(transfer *t, int copy);
-double transfer_sum(const double *x, size_t from, size_t to); /* as fast as they can be read */
 
 /* pages.c: loads that wait for each other, and memory asked for anew, on ordinary pages and on huge ones. */
 enum { TRANSFER_LINE = 64 };

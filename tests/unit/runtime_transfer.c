@@ -31,6 +31,32 @@ static void test_ring(void **unused)
     }
 }
 
+/* Every element counts once, whatever is left over behind whole vectors, and bytes behind whole words. */
+static void test_sums(void **unused)
+{
+    enum { MOST = 300 };
+    double x[MOST];
+    unsigned char byte[MOST];
+    (void)unused;
+    for (size_t n = 0; n < MOST; n++) {
+        double sum = 0;
+        uint64_t bytes = 0;
+        x[n] = (double)(n + 1) * 3;
+        byte[n] = (unsigned char)(n * 7 + 1);
+        for (size_t i = 0; i <= n; i++)
+            sum += x[i];
+        assert_true(memory_sum(x, n + 1) == sum);
+        for (size_t at = 0; at <= n / 8; at++) {
+            uint64_t word = 0;
+            memcpy(&word, byte + 8 * at, n + 1 - 8 * at < 8 ? 0 : 8);
+            bytes += word;
+        }
+        for (size_t i = (n + 1) / 8 * 8; i <= n; i++)
+            bytes += byte[i];
+        assert_true(memory_read(byte, n + 1) == bytes);
+    }
+}
+
 typedef struct tally {
     int right, refused, wrong;
     char last[900];
@@ -124,7 +150,7 @@ static void test_refused(void **unused)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_ring), cmocka_unit_test(test_ways),
-                                       cmocka_unit_test(test_refused)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_ring), cmocka_unit_test(test_sums),
+                                       cmocka_unit_test(test_ways), cmocka_unit_test(test_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
