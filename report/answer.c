@@ -8,8 +8,15 @@
 static void put_hardware(const bz_goal *goal, bz_buf *out)
 {
     bz_unit_text time;
-    if (isfinite(goal->hardware))
-        bz_buf_printf(out, "; the hardware's peaks allow %s", bz_units_time(time, goal->hardware));
+    if (!isfinite(goal->hardware))
+        return;
+    bool contradicted = goal->enough && !goal->unpriced && goal->hardware > goal->sequential;
+    bz_buf_printf(out,
+                  contradicted
+                      ? "; by the hardware's peaks it would take %s, so they are too low, or records are wrong: "
+                        "'benanza system --measure' on a quiet machine measures them again"
+                      : "; the hardware's peaks allow %s",
+                  bz_units_time(time, goal->hardware));
 }
 
 /* A total in which too much is missing is no answer. */
