@@ -334,7 +334,7 @@ int attention_shape(call *c)
 
 int64_t attention_scores(call *c, int64_t *size, int64_t *v_size)
 {
-    attention a;
+    attention a = {0};
     if (read_attention(c, &a))
         return 0;
     *size = a.size;
