@@ -8,6 +8,7 @@
 #include <string.h>
 
 enum { READ_1, READ_2, WRITTEN, ADDRESSES };
+enum { READS = 1, READS_ONCE = 2 }; /* bits of an event: it reads a place; another one each time */
 
 /* What the addresses of a call are called. Those of handles, streams and work spaces are not looked at. */
 static const struct {
@@ -162,21 +163,45 @@ static int by_number(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
+/* Marks the events whose call reads a place on this side, and those of calls that read another place each time. */
+static void mark_once(const bz_work *w, int k, const group *g, uint8_t *mark)
+{
+    enum { LEAST_ONCE = 3 };
+    for (size_t i = 0; i < w->n; i++)
+        if (w->place[k][i] != w->no_place[k]) {
+            const group *of = &g[w->name[i]];
+            mark[i] |= READS | (!of->first_gap && of->events >= LEAST_ONCE ? READS_ONCE : 0);
+        }
+}
+
+/* Is each place read once by most of the calls that read any? A few calls whose inputs the allocator put elsewhere each time are a chance:
+ * other calls of the same program then read their weights again. */
+static bool are_read_once(const uint8_t *mark, size_t n)
+{
+    size_t reads = 0, once = 0;
+    for (size_t i = 0; i < n; i++) {
+        reads += (mark[i] & READS) != 0;
+        once += (mark[i] & READS_ONCE) != 0;
+    }
+    return once && 2 * once >= reads;
+}
+
 uint32_t bz_turns_of_places(const bz_work *w)
 {
-    enum { LEAST_PLACES = 2, LEAST_ONCE = 3, VOICES = 4 };
+    enum { LEAST_PLACES = 2, VOICES = 4 };
     group *g = bz_alloc((size_t)w->n_name + 1, sizeof *g);
+    uint8_t *mark = bz_zeroed(w->n + 1, sizeof *mark);
     uint32_t *turns = bz_alloc((size_t)BZ_PLACES * w->n_name + 1, sizeof *turns), n = 0, found = 0;
     for (int k = 0; k < BZ_PLACES; k++) {
         if (!w->place[k])
             continue;
         count_groups(w, k, g);
-        for (uint32_t id = 0; id < w->n_name; id++) {
-            found |= !g[id].first_gap && g[id].events >= LEAST_ONCE;
+        mark_once(w, k, g, mark);
+        for (uint32_t id = 0; id < w->n_name; id++)
             if (g[id].regular && g[id].first_gap == g[id].distinct && g[id].distinct >= LEAST_PLACES)
                 turns[n++] = (g[id].events + g[id].distinct / 2) / g[id].distinct;
-        }
     }
+    found = are_read_once(mark, w->n);
     qsort(turns, n, sizeof *turns, by_number);
     for (uint32_t i = 0, same = 0; i < n;
          i++) { /* the fewest that enough calls tell: what is in them repeats more often */
@@ -187,6 +212,7 @@ uint32_t bz_turns_of_places(const bz_work *w)
         }
     }
     free(turns);
+    free(mark);
     free(g);
     return found;
 }

@@ -86,11 +86,46 @@ static void layers_of_the_same_weights_are_not_told(void **state)
     assert_int_equal(found(6, 5, true, 3), 30);
 }
 
+/* Tracing reads its inputs where the allocator puts them, and what is optimized reads weights that a call has written before: few calls
+ * read another place each time, and those tell nothing of how often the layers ran. */
+static void inputs_elsewhere_are_no_layers(void **state)
+{
+    enum { TRACED = 5, RUNS = 6, LAYERS = 3 };
+    (void)state;
+    for (uint32_t seed = 1; seed <= 20; seed++) {
+        bz_error err;
+        program p = {.t = bz_trace_new(), .now = 1000000, .seed = seed};
+        uint32_t source = bz_trace_source(p.t, "a", "capture");
+        uint64_t fresh = 0x560000000000u, ordered = 0x570000000000u, input = 0x7e0000000000u,
+                 elsewhere = 0x590000000000u;
+        p.t->source[source].events = 1;
+        p.lane = bz_trace_thread(p.t, source, 1, 1);
+        for (int s = 0; s < TRACED; s++)
+            for (int l = 0; l < LAYERS; l++) {
+                fresh += 4096 * (1 + chance(&p, 9));
+                call(&p, 2 * l, 0x7f0000000000u + (uint64_t)l * 65536, 0, fresh);
+                call(&p, 2 * l + 1, fresh, elsewhere += 65536, fresh);
+            }
+        for (int l = 0; l < LAYERS; l++)
+            call(&p, 2 * l, 0x7f0000000000u + (uint64_t)l * 65536, 0, ordered + (uint64_t)l * 65536);
+        for (int s = 0; s < RUNS; s++)
+            for (int l = 0; l < LAYERS; l++)
+                call(&p, 20 + l, ordered + (uint64_t)l * 65536, l ? 0x580000000000u : input, 0x580000000000u);
+        assert_int_equal(bz_trace_finish(p.t, NULL, &err), 0);
+        uint32_t steady = 0;
+        for (uint32_t i = 0; i < p.t->n_iterations; i++)
+            steady += !p.t->iteration[i].warm_up;
+        assert_in_range(steady, RUNS - 2, RUNS);
+        bz_trace_free(p.t);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(weights_tell_steps_from_layers),
         cmocka_unit_test(layers_of_the_same_weights_are_not_told),
+        cmocka_unit_test(inputs_elsewhere_are_no_layers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
