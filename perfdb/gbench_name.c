@@ -134,8 +134,8 @@ static int name_conv(call *c, bz_record *r, const char *post)
         return -1;
     double out = 1;
     for (int i = 0; i < 2; i++) {
-        long size = (x[2 + i] + 2 * pad[i] - dilation[i] * (w[1 + i] - 1) - 1) / stride[i] + 1;
-        if (size < 1)
+        long room = x[2 + i] + 2 * pad[i] - dilation[i] * (w[1 + i] - 1) - 1, size = room / stride[i] + 1;
+        if (room < 0)
             return bz_fail(c->err, BZ_BAD_INPUT, "the filter is larger than the input");
         out *= (double)size;
     }
