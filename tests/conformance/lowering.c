@@ -5,7 +5,10 @@
  * EXPECTED lists why layers of class compute have no library's call, one "OPERATOR: reason" a line. Over
  * the models before "--" the list must be exact: a line that no layer needs any more fails the test like
  * a layer without a line. Models after it must not add to the list. PROBLEMS is written: every library
- * call of the models before "--", a line each, for benanza-bench to run. */
+ * call of the models before "--", a line each, for benanza-bench to run.
+ *
+ * conformance_lowering -t TEXTS EXPECTED PATTERN...: writes what these layers become in each data type: their alternatives, a
+ * line each, its problems behind each other. conformance_lowered holds that against a file in the tree. */
 #include "generator/generator.h"
 
 #include <glob.h>
@@ -57,9 +60,57 @@ typedef struct survey {
     table operators, reasons;
     bool exact; /* models that the list must fit exactly */
     int models, unread, wrong;
-    FILE *problems;
+    FILE *problems, *texts;
+    table seen; /* layers that are in `texts` */
     bz_plan *processor;
 } survey;
+
+/* Alternatives, a line each; in another data type without those that stand for as many bytes. */
+static char *text_of(const bz_layer *layer, bz_dtype wanted, bz_arena *arena)
+{
+    bz_lowering low;
+    bz_buf text = {0};
+    bz_lower(layer, wanted, arena, &low);
+    for (int i = 0; i < low.n; i++) {
+        const bz_alternative *way = &low.alternative[i];
+        for (int k = 0; k < way->n && !(way->modelled && wanted); k++)
+            bz_buf_printf(&text, "%s%s%s",
+                          k               ? "; "
+                          : way->modelled ? "    modelled: "
+                                          : "    ",
+                          way->text[k], k + 1 == way->n ? "\n" : "");
+    }
+    if (low.free || !low.n)
+        bz_buf_printf(&text, "    %s\n", low.free ? "free" : low.why);
+    return bz_buf_keep(&text, arena);
+}
+
+/* What the layer becomes; in another data type where more than the name of that differs. */
+static void write_texts(survey *s, const bz_layer *layer, bz_arena *arena)
+{
+    const char *own = text_of(layer, BZ_UNDEFINED, arena);
+    row *r = find_row(&s->seen, bz_arena_printf(arena, "%s %s", layer->node->op, layer->key));
+    if (!r->met)
+        fprintf(s->texts, "%s %s\n%s", layer->node->op, layer->key, own);
+    for (int t = 0; t < 2 && !r->met; t++) {
+        const char *name = t ? "i8" : "bf16", *other = text_of(layer, t ? BZ_I8 : BZ_BF16, arena), *at = own;
+        bz_buf named = {0};
+        for (const char *end; *at; at = end) { /* the same with the other name */
+            size_t line = strcspn(at, "\n") + 1;
+            end = at + line;
+            for (size_t k = 0; k < line && strncmp(at, "    modelled", 12) != 0; k++) {
+                bool type = !strncmp(at + k, "=f32", 4);
+                bz_buf_puts(&named, type ? "=" : "");
+                bz_buf_put(&named, type ? name : at + k, type ? strlen(name) : 1);
+                k += type ? 3 : 0;
+            }
+        }
+        if (*other && strcmp(bz_buf_text(&named), other) != 0)
+            fprintf(s->texts, "%s %s as %s\n%s", layer->node->op, layer->key, name, other);
+        bz_buf_free(&named);
+    }
+    r->met = true;
+}
 
 static void note(survey *s, const char *model, const bz_layer *layer)
 {
@@ -67,6 +118,8 @@ static void note(survey *s, const char *model, const bz_layer *layer)
     bz_arena arena = {0};
     bz_lowering low;
     bz_lower(layer, BZ_UNDEFINED, &arena, &low);
+    if (s->texts && s->exact)
+        write_texts(s, layer, &arena);
     if (!low.free && layer->priced) {
         int price = low.n ? COPY : UNPRICED;
         for (int i = 0; i < low.n; i++)
@@ -178,10 +231,11 @@ static int read_list(table *reasons, const char *path)
 int main(int argc, char **argv)
 {
     survey s = {.exact = true, .processor = bz_plan_new(&(bz_plan_options){0})};
-    if (argc > 2 && !strcmp(argv[1], "-p")) {
-        s.problems = fopen(argv[2], "w");
-        if (!s.problems)
+    if (argc > 2 && (!strcmp(argv[1], "-p") || !strcmp(argv[1], "-t"))) {
+        FILE *f = fopen(argv[2], "w");
+        if (!f)
             return 2;
+        *(argv[1][1] == 'p' ? &s.problems : &s.texts) = f;
         argc -= 2, argv += 2;
     }
     if (argc < 3 || read_list(&s.reasons, argv[1]))
@@ -213,8 +267,11 @@ int main(int argc, char **argv)
         }
     if (s.problems)
         fclose(s.problems);
+    if (s.texts)
+        fclose(s.texts);
     free_table(&s.operators);
     free_table(&s.reasons);
+    free_table(&s.seen);
     bz_plan_free(s.processor);
     return s.wrong ? 1 : 0;
 }
