@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """bound_oracle.py BENANZA: bounds of random networks with random records, held against sums, paths and covers that are computed here.
 
-Convolutions of 1x1, activations, poolings and sums, branched at random; a system with one rate of arithmetic and one of memory; every variant
+Convolutions, activations, poolings and sums, branched at random; a system with one rate of arithmetic and one of memory; every variant
 of every problem has a time, or none, at random. Sequential, parallel, fused and roofline bounds must be what the definitions say: the sum
 of the cheapest, the longest path, the cheapest of all covers by convolutions with their sums and activations, and what the bytes and products
 of a layer or a group cannot do without. NETWORKS: how many (8), SEED: which (1)."""
@@ -30,8 +30,16 @@ def call(*arguments):
     return r.stdout
 
 
+def needed_share(x, y, k, pad, stride, dilation):
+    """Of a convolution's products along one axis, those that no algorithm can do without: they meet no padding, counted one by one; or where
+    the kernel goes step by step, what Winograd's tiles of four leave."""
+    inside = sum(0 <= o * stride - pad + t * dilation < x for o in range(y) for t in range(k)) / (y * k)
+    return min(inside, (4 + k - 1) / (4 * k)) if stride == dilation == 1 and k > 1 else inside
+
+
 def network(chance, path):
-    """Of some 20 layers; what reads a tensor is drawn, so that there are branches."""
+    """Of some 20 layers; what reads a tensor is drawn, so that there are branches. Returns {convolution: the share of its products that it needs}."""
+    needed = {}
     nodes, weights, tensors = [], [], [("x", 4, 16)]  # name, channels, height and width
     for i in range(chance.randint(8, 20)):
         name, c, size = chance.choice(tensors[-3:])
@@ -39,10 +47,16 @@ def network(chance, path):
         alike = [t for t in tensors if t[1:] == (c, size) and t[0] != name]
         y = f"t{i}"
         if kind == "Conv":
-            out = chance.choice([2, 4, 8])
-            weights.append(helper.make_tensor(f"w{i}", 1, (out, c, 1, 1), [0.5] * (out * c)))
-            nodes.append(helper.make_node("Conv", [name, f"w{i}"], [y], name=y, kernel_shape=[1, 1]))
-            tensors.append((y, out, size))
+            out, k, group = chance.choice([2, 4, 8]), chance.choice([1, 1, 2, 3, 5]), chance.choice([1, 1, 2])
+            pad, stride, dilation = chance.randint(0, k - 1), chance.choice([1, 1, 2]), chance.choice([1, 1, 2])
+            after = (size + 2 * pad - dilation * (k - 1) - 1) // stride + 1
+            if size + 2 * pad <= dilation * (k - 1) or after < 2 or c % group:
+                k, group, pad, stride, dilation, after = 1, 1, 0, 1, 1, size
+            weights.append(helper.make_tensor(f"w{i}", 1, (out, c // group, k, k), [0.5] * (out * c // group * k * k)))
+            nodes.append(helper.make_node("Conv", [name, f"w{i}"], [y], name=y, kernel_shape=[k, k], pads=[pad] * 4, strides=[stride] * 2,
+                                          dilations=[dilation] * 2, group=group))
+            tensors.append((y, out, after))
+            needed[y] = needed_share(size, after, k, pad, stride, dilation) ** 2
         elif kind == "Add" and alike:
             nodes.append(helper.make_node("Add", [name, chance.choice(alike)[0]], [y], name=y))
             tensors.append((y, c, size))
@@ -56,13 +70,14 @@ def network(chance, path):
     outputs = [helper.make_tensor_value_info(t, 1, (1, c, s, s)) for t, c, s in tensors[1:] if t not in read]
     inputs = [helper.make_tensor_value_info("x", 1, (1, 4, 16, 16))]
     onnx.save(helper.make_model(helper.make_graph(nodes, "g", inputs, outputs, weights), opset_imports=[helper.make_opsetid("", 13)]), path)
+    return needed
 
 
 def record_all(chance, work):
-    """Times for what gen wants, some twice; {problem: least time}."""
+    """Times for what gen wants, some twice, with all that stands beside a time; {problem: least time}, {problem: its records, the least first}."""
     call("gen", work + "/m.onnx", "--fuse", "--all", "-o", work + "/g", "--db", work + "/none", "--json")
     wanted = {(p["problem"], f) for l in json.load(open(work + "/g/manifest.json"))["layers"] for p in l["problems"] for f in p["families"]}
-    least = {}
+    least, records = {}, {}
     with open(work + "/r.jsonl", "w") as f:
         bandwidth = [dict(bytes=1 << 20, read=RATE, copy=RATE, copy_cold=RATE)]
         print(json.dumps(dict(v=1, record="system", slug="box", stack="onednn2.6.3", date=7, device="cpu", name="Box",
@@ -73,11 +88,14 @@ def record_all(chance, work):
                 time = chance.randint(1, 400) * 1e-6
                 if layout != "plain":
                     continue
-                print(json.dumps(dict(v=1, problem=problem, backend=backend, algorithm=f"a{k}", layout=layout, math=mode, threads=1, cache="hot",
-                                      status="ok", median=time, q25=time, q75=time, date=8, system="box@onednn2.6.3")), file=f)
+                r = dict(v=1, problem=problem, backend=backend, algorithm=f"a{k}", layout=layout, math=mode, threads=1, cache="hot", status="ok",
+                         median=time, q25=time, q75=time, low=time * chance.randint(80, 99) / 100, high=time * chance.randint(101, 120) / 100, n=9,
+                         noisy=chance.random() < 0.2, provenance=chance.choice(["measured", "imported"]), date=8, system="box@onednn2.6.3")
+                print(json.dumps(r), file=f)
                 least[problem] = min(least.get(problem, 1), time)
+                records.setdefault(problem, []).append(r)
     call("db", "import", work + "/r.jsonl", "--db", work + "/db")
-    return least
+    return least, {p: sorted(r, key=lambda r: r["median"]) for p, r in records.items()}
 
 
 def longest(layers, cost):
@@ -107,18 +125,24 @@ def same(name, got, want):
 
 
 def judge(chance, work):
-    network(chance, work + "/m.onnx")
-    least = record_all(chance, work)
+    needed = network(chance, work + "/m.onnx")
+    least, records = record_all(chance, work)
     layers = json.loads(call("layers", work + "/m.onnx", "--json"))[0]["layers"]
     said = json.loads(call("analyze", work + "/m.onnx", "--db", work + "/db", "--system", "box", "--fuse", "--json"))["models"][0]
     price = {l["node"]: l for l in said["layers"]}
-    alone, roof = [], []
+    alone, roof, products = [], [], {}
     for l in layers:
         p = price[l["index"]]
         alone.append(least[p["problems"][0]])
         same(f"the time of {l['key']}", p["seconds"], alone[-1])
+        best, *others = records[p["problems"][0]]
+        if not others or others[0]["median"] > alone[-1]:
+            assert {k: p[k] for k in ("low", "high", "noisy", "provenance")} == {k: best[k] for k in ("low", "high", "noisy", "provenance")}, (p, best)
+        assert (p["runner_up"] is None) == (not others), (p, others)
+        same("the second best time", p["runner_up"] or 0, others[0]["median"] if others else 0)
         size = sum(bytes_of(t) for t in l["inputs"] + l["outputs"])
-        roof.append(max(2 * l["macs"] / FLOPS, size / RATE))
+        products[l["index"]] = 2 * l["macs"] * needed.get(l["outputs"][0]["name"], 1) / FLOPS
+        roof.append(max(products[l["index"]], size / RATE))
         same(f"the roofline of {l['key']}", p["hardware"], roof[-1])
     reads = [t["name"] for l in layers for t in l["inputs"]]
 
@@ -139,8 +163,20 @@ def judge(chance, work):
             outside = [t for l in members for t in l["inputs"] if t["name"] not in inside] + members[-1]["outputs"]
             problem = price[first["index"]]["problems"][0].replace(" dtype=", f" post={post} dtype=")
             groups.append(([l["index"] for l in members], least.get(problem)))
-            roofs.append((groups[-1][0], max(2 * first["macs"] / FLOPS, sum(map(bytes_of, outside)) / RATE)))
+            roofs.append((groups[-1][0], max(products[first["index"]], sum(map(bytes_of, outside)) / RATE)))
     same("sequential", said["sequential"], sum(alone))
+    whence = [price[l["index"]]["provenance"] for l in layers]
+    counts = dict(n_layers=len(layers), measured=whence.count("measured"), imported=whence.count("imported"), modelled=0, unpriced=0, free=0,
+                  noisy=sum(price[l["index"]]["noisy"] for l in layers), macs=sum(l["macs"] for l in layers),
+                  **{"macs_" + w: sum(l["macs"] for l, f in zip(layers, whence) if f == w) for w in ("measured", "imported")})
+    assert counts == {k: said[k] for k in counts}, (counts, {k: said[k] for k in counts})
+    path = [layers[i] for i in said["path"]]
+    same("the sum of the longest path", sum(alone[i] for i in said["path"]), longest(layers, alone))
+    for a, b in zip(path, path[1:]):
+        assert a["outputs"][0]["name"] in [t["name"] for t in b["inputs"]], said["path"]
+    for s in said["streams"]:  # Graham's bound: a list of tasks on k resources takes no longer than that, and no less than the two below
+        low, total = max(longest(layers, alone), sum(alone) / s["k"]), sum(alone)
+        assert low * (1 - 1e-6) <= s["seconds"] <= (total / s["k"] + longest(layers, alone) * (s["k"] - 1) / s["k"]) * (1 + 1e-6), said["streams"]
     same("parallel", said["parallel"], longest(layers, alone))
     same("hardware", said["hardware"], sum(roof))
     fused, taken = best_cover(alone, groups)
