@@ -91,7 +91,9 @@ static void write_texts(survey *s, const bz_layer *layer, bz_arena *arena)
     const char *own = text_of(layer, BZ_UNDEFINED, arena);
     row *r = find_row(&s->seen, bz_arena_printf(arena, "%s %s", layer->node->op, layer->key));
     if (!r->met)
-        fprintf(s->texts, "%s %s\n%s", layer->node->op, layer->key, own);
+        fprintf(s->texts, "%s %s (%lld MACs, %lld flops, %lld weights, %lld bytes)\n%s", layer->node->op, layer->key,
+                (long long)layer->macs, (long long)layer->flops, (long long)layer->params_count,
+                (long long)layer->bytes, own);
     for (int t = 0; t < 2 && !r->met; t++) {
         const char *name = t ? "i8" : "bf16", *other = text_of(layer, t ? BZ_I8 : BZ_BF16, arena), *at = own;
         bz_buf named = {0};
