@@ -26,6 +26,7 @@ struct bz_state {
 /* Something that makes up over 5 % of the latency, and what to do about it. */
 struct bz_answer {
     const char *item; /* a step of the waterfall, or a cause */
+    const char *step; /* of the waterfall: the item, or what it is a part of; NULL: there is no waterfall */
     double seconds;
     const char *advice; /* the id of one; NULL: none is known */
     const char *why;    /* a sentence: why none is known; NULL where one is */

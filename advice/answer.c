@@ -1,6 +1,7 @@
 /* What the latency is above the bound by, and the advice for each part of that; where there is none, a sentence says so. */
 #include "advice/rules.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +24,21 @@ static const char *const NONE[BZ_RUNGS] = {
     [BZ_RUNG_PARALLEL] = "no step of the framework is known that runs independent layers at the same time here",
 };
 
+/* What the bound has for layers that no library call did. */
+static double bound_outside(const bz_alignment *a)
+{
+    double sum = 0;
+    for (int i = 0; i < a->n; i++)
+        sum += a->row[i].kind == BZ_ALIGNED_MISSING && isfinite(a->row[i].bound) ? a->row[i].bound : 0;
+    return sum;
+}
+
+/* What the cause adds to its step. The bound has the framework's own layers, too: only what they took above it counts. */
+static double above_bound(const bz_alignment *a, const bz_cause *c)
+{
+    return c->kind == BZ_CAUSE_LAYERS_OUTSIDE ? fmax(c->seconds - bound_outside(a), 0) : c->seconds;
+}
+
 void advice_items(advice_making *m)
 {
     const bz_waterfall *w = m->l->waterfall;
@@ -32,8 +48,11 @@ void advice_items(advice_making *m)
         bz_rung_kind step = step_of_cause(&a->cause[i]);
         if (step == BZ_RUNG_BETWEEN ||
             m->b->layers->n) /* without a model nothing says which work belongs to no layer */
-            m->item[m->n_items++] = (advice_item){
-                .name = a->cause[i].name, .cause = &a->cause[i], .step = step, .seconds = a->cause[i].seconds};
+            m->item[m->n_items++] = (advice_item){.name = a->cause[i].name,
+                                                  .cause = &a->cause[i],
+                                                  .step = step,
+                                                  .seconds = a->cause[i].seconds,
+                                                  .above = above_bound(a, &a->cause[i])};
     }
     for (int i = 0; w && i < w->n; i++)
         m->item[m->n_items++] =
@@ -53,10 +72,19 @@ static advice_item without_causes(const advice_making *m, const advice_item *ste
         const advice_item *part = &m->item[i];
         if (!part->cause || part->step != step->step || !is_large(m, part))
             continue;
-        rest.seconds -= part->seconds;
+        rest.seconds -= part->above;
         rest.name = bz_arena_printf(m->arena, "%s, the rest", step->name);
     }
     return rest;
+}
+
+/* The step that the item is, or is a part of; NULL where no step is above the bound. */
+static const char *step_name(const advice_making *m, const advice_item *item)
+{
+    for (int i = 0; i < m->n_items; i++)
+        if (!m->item[i].cause && m->item[i].step == item->step)
+            return m->item[i].name;
+    return NULL;
 }
 
 static const char *why_none(const advice_making *m, const advice_item *item)
@@ -88,6 +116,7 @@ int advice_answers(const advice_making *m, const bz_advice *list, int n, const b
         bool given = is_given(list, n, item.id);
         if (is_large(m, &item))
             answer[kept++] = (bz_answer){.item = item.name,
+                                         .step = step_name(m, &item),
                                          .seconds = item.seconds,
                                          .advice = given ? item.id : NULL,
                                          .why = given ? NULL : why_none(m, &item)};

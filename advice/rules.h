@@ -44,7 +44,7 @@ const bz_state *advice_moot(const bz_state *state, int n, const char *words, boo
 /* What the latency is above the bound by: steps of the waterfall, and causes of the alignment. */
 typedef struct advice_item {
     const char *name;
-    double seconds;
+    double seconds, above; /* above: of a cause, what it adds to the step that it is a part of */
     bz_rung_kind step;     /* itself, or the one that it is a part of */
     const bz_cause *cause; /* NULL: it is a step */
     bool found;            /* by the rule that is looked at now */

@@ -93,7 +93,7 @@ static const bz_member STATE[] = {BZ_FIELDS(bz_state, id, what), BZ_MEMBER_WRITT
                                   BZ_MEMBER(bz_state, evidence)};
 
 static const bz_member ANSWER[] = {
-    BZ_FIELDS(bz_answer, item, seconds, advice, why),
+    BZ_FIELDS(bz_answer, item, step, seconds, advice, why),
 };
 
 static const bz_member ADVICE[] = {

@@ -268,24 +268,27 @@ static void test_answers(void **state)
     bz_dag dag = {.n = 1};
     bz_layer layer = {.name = "first", .kind = "conv"};
     bz_layers layers = {.layer = &layer, .n = 1};
-    bz_cause causes[] = {{.kind = BZ_CAUSE_CONSTANTS_COMPUTED,
-                          .id = "constants-computed",
-                          .name = "work on constants",
-                          .busy = true,
-                          .count = 1,
-                          .seconds = 2e-4},
-                         {.kind = BZ_CAUSE_FILLED,
-                          .id = "filled",
-                          .name = "buffers filled",
-                          .busy = true,
-                          .count = 1,
-                          .seconds = 1.5e-4},
-                         {.kind = BZ_CAUSE_GAPS,
-                          .id = "gaps",
-                          .name = "time between calls that nothing explains",
-                          .count = 1,
-                          .seconds = 4e-5}};
-    bz_alignment alignment = {.timeline = true, .cause = causes, .n_causes = 3};
+    bz_cause causes[] = {
+        {.kind = BZ_CAUSE_CONSTANTS_COMPUTED,
+         .id = "constants-computed",
+         .name = "work on constants",
+         .busy = true,
+         .count = 1,
+         .seconds = 2e-4},
+        {.kind = BZ_CAUSE_FILLED,
+         .id = "filled",
+         .name = "buffers filled",
+         .busy = true,
+         .count = 1,
+         .seconds = 1.5e-4},
+        {.kind = BZ_CAUSE_LAYERS_OUTSIDE, .id = "layers-outside", .name = "own", .count = 1, .seconds = 2.7e-4},
+        {.kind = BZ_CAUSE_GAPS,
+         .id = "gaps",
+         .name = "time between calls that nothing explains",
+         .count = 1,
+         .seconds = 4e-5}};
+    bz_aligned outside = {.kind = BZ_ALIGNED_MISSING, .bound = 2e-4}; /* so that they add 7e-5 to the calls' 3e-4 */
+    bz_alignment alignment = {.timeline = true, .row = &outside, .n = 1, .cause = causes, .n_causes = 4};
     bz_waterfall waterfall = {.from = 1e-3,
                               .to = 1e-4,
                               .step = {{BZ_RUNG_BETWEEN, "between", 4e-5},
@@ -307,13 +310,22 @@ static void test_answers(void **state)
     l.waterfall = &waterfall;
     l.framework = "ONNX Runtime";
     bz_advice_make(&a, &l, t, NULL, &arena);
-    assert_int_equal(l.n_answers, 3);
-    assert_string_equal(l.answer[0].item, "slower");
-    assert_true(!l.answer[0].advice && strstr(l.answer[0].why, "no advice is known"));
-    assert_string_equal(l.answer[1].item, "work on constants");
-    assert_true(!l.answer[1].why && !strcmp(l.answer[1].advice, "constants"));
-    assert_string_equal(l.answer[2].item, "buffers filled");
-    assert_true(!l.answer[2].advice && strstr(l.answer[2].why, "no advice is known"));
+    static const struct {
+        const char *item, *step, *advice;
+    } EXPECTED[] = {{"own", "slower", "best-implementations"},
+                    {"slower, the rest", "slower", "best-implementations"},
+                    {"work on constants", "extra", "constants"},
+                    {"buffers filled", "extra", NULL}};
+    assert_int_equal(l.n_answers, 4);
+    for (int i = 0; i < 4; i++) {
+        const bz_answer *answer = &l.answer[i];
+        assert_string_equal(answer->item, EXPECTED[i].item);
+        assert_string_equal(answer->step, EXPECTED[i].step);
+        if (EXPECTED[i].advice)
+            assert_true(!answer->why && !strcmp(answer->advice, EXPECTED[i].advice));
+        else
+            assert_true(!answer->advice && strstr(answer->why, "no advice is known"));
+    }
     bz_trace_free(t);
     bz_arena_free(&arena);
 }
