@@ -81,10 +81,27 @@ static void set_places(bz_flow *flow, bz_whatif_asked *asked, bz_layer_map *map,
     }
 }
 
+/* Share of the bound in layers that no task did: operators that consist of others are none. Without them less than the bound would be left. */
+static double unplaced(const bz_whatif_asked *asked, const bz_layer_map *map)
+{
+    double *price = prices(asked), sum[2] = {0, 0};
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < asked->model->bound->n; i++)
+            sum[round] += isfinite(price[i]) ? price[i] : 0;
+        for (int i = 0; i < map->n; i++)
+            for (int k = 0; k < map->place[i].n; k++)
+                price[map->place[i].layer[k]] = 0;
+    }
+    return sum[0] > 0 ? sum[1] / sum[0] : 0;
+}
+
 static int by_model(bz_flow *flow, bz_whatif_asked *asked, bz_layer_map *map, bool framework)
 {
+    static const double UNPLACED = 0.01;
     tally sum = {0};
     bz_unit_text x, y;
+    if (unplaced(asked, map) > UNPLACED)
+        return bz_whatif_because(asked, "the recording tells no call or operator of its own for some layers");
     set_places(flow, asked, map, &sum);
     if (sum.unpriced == map->n)
         return bz_whatif_because(asked, "no layer of the model has a price");
