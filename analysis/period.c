@@ -46,30 +46,71 @@ static bool may_be_part(const bz_trace *t, const bz_layers *layers, int all, bz_
     return others > 0 && seen >= FITS * others && seen <= all;
 }
 
+/* Multiplications of an iteration over those of the model. A batch of products may be one layer and many calls, which their numbers do not
+ * tell. 0: one of both does not tell them. */
+static double multiplied(const bz_trace *t, const bz_layers *layers, bz_arena *arena)
+{
+    bz_rebuilt ran;
+    double wanted = 0, seen = 0;
+    bz_rebuild(t, arena, &ran);
+    for (int i = 0; i < layers->n; i++)
+        wanted += layers->layer[i].n_bodies ? 0 : (double)layers->layer[i].macs;
+    for (int i = 0; ran.layers && i < ran.layers->n; i++)
+        seen += (double)ran.layers->layer[i].macs;
+    return wanted > 0 ? seen / wanted : 0;
+}
+
+static bool is_one(double times)
+{
+    return times > FITS && times * FITS < 1;
+}
+
+typedef struct refit {
+    bz_trace *t;
+    const bz_layers *layers;
+    const bz_align_work *model;
+    bz_arena *arena;
+    uint32_t before;
+} refit;
+
+/* So many iterations, where each then does the model's work. */
+static bool try_count(const refit *r, double wanted, bool by_products)
+{
+    int work, of_model;
+    bool part;
+    if (!(wanted >= 0.9 && wanted < r->before * (double)MOST_TIMES) ||
+        !bz_trace_recount(r->t, (uint32_t)(wanted + 0.5)))
+        return false;
+    if (by_products ? is_one(multiplied(r->t, r->layers, r->arena))
+                    : likeness(r->model, r->t, r->arena, &work, &of_model, &part) >= FITS)
+        return true;
+    bz_trace_recount(r->t, r->before);
+    return false;
+}
+
 bool bz_recording_refit(bz_trace *t, const bz_layers *layers)
 {
     bz_arena arena = {0};
     bz_align_work model = {0};
-    uint32_t before = t->n_iterations;
+    refit r = {t, layers, &model, &arena, t->n_iterations};
     bool changed = false, part = false;
+    int work = 0, of_model = 0;
     for (int i = 0; i < layers->n; i++)
         bz_align_work_add(&model, &layers->layer[i]);
-    int work = 0, of_model = 0, now, all;
-    double as_found = before && t->origin == BZ_ITERATION_DETECTED && model.n >= LEAST_WORK
-                          ? likeness(&model, t, &arena, &work, &of_model, &part)
-                          : 1;
-    double wanted = work && of_model ? (double)before * work / of_model : 0;
-    if (as_found < FITS && !may_be_part(t, layers, model.count[BZ_WORK_CONV], &arena) && wanted >= 0.9 &&
-        wanted < before * MOST_TIMES && (part || wanted > before) && bz_trace_recount(t, (uint32_t)(wanted + 0.5))) {
-        changed = likeness(&model, t, &arena, &now, &all, &part) >= FITS;
-        if (!changed)
-            bz_trace_recount(t, before);
+    if (r.before && t->origin == BZ_ITERATION_DETECTED && model.n >= LEAST_WORK) {
+        double alike = likeness(&model, t, &arena, &work, &of_model, &part), times = multiplied(t, layers, &arena),
+               wanted = work && of_model ? (double)r.before * work / of_model : 0;
+        if ((alike >= FITS && work >= LEAST_WORK) || is_one(times))
+            bz_trace_settle(t);
+        else if (alike < FITS && !may_be_part(t, layers, model.count[BZ_WORK_CONV], &arena))
+            changed = ((part || times > 1) && try_count(&r, r.before * times, true)) ||
+                      ((part || wanted > r.before) && try_count(&r, wanted, false));
     }
     if (changed)
         bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_NOTE,
                        "by what repeats there were %u iterations; the model does %.3g times the work of one of these, "
                        "so %u were taken",
-                       before, (double)of_model / work, t->n_iterations);
+                       r.before, (double)r.before / t->n_iterations, t->n_iterations);
     free(model.symbol);
     bz_arena_free(&arena);
     return changed;

@@ -1,6 +1,7 @@
 /* What a recording tells by itself: no model, no records, no parameters of calls are needed. */
 #include "analysis/recording.h"
 #include "analysis/steps.h"
+#include "explain/align.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -103,7 +104,9 @@ static const char *main_reason(const recording_making *m)
 
 static const char *one_of(const recording_making *m)
 {
-    return m->out->found ? "One iteration" : "The whole recording, in which no iteration was found,";
+    return !m->out->found                                  ? "The whole recording, in which no iteration was found,"
+           : bz_trace_covers(m->trace, BZ_ITERATIONS_OPEN) ? "What repeats, an iteration or a part of one,"
+                                                           : "One iteration";
 }
 
 static void answer_device(recording_making *m)
@@ -176,11 +179,16 @@ static void answer(recording_making *m)
     }
     r->busy = 1e-9 * (double)(s.latency - s.gap);
     r->idle = 1e-9 * (double)s.gap;
-    if (r->busy > 0)
+    if (bz_align_onednn_alone(m->trace) && bz_trace_covers(m->trace, BZ_CALLS_ALONE)) {
+        r->idle = NAN;
+        r->answer = bz_arena_printf(m->arena, "%s took %s in library calls; the log tells no time between them.",
+                                    one_of(m), bz_units_time(span, r->span));
+    } else if (r->busy > 0) {
         answer_host(m, s.calls ? "library calls" : "operators");
-    else
+    } else {
         r->answer = bz_arena_printf(m->arena, "%s took %s; what it did is not recorded.", one_of(m),
                                     bz_units_time(span, r->span));
+    }
 }
 
 /* Several devices are one in what was said before. */

@@ -293,6 +293,8 @@ typedef struct bz_ladder {
     double with_framework, without; /* simulated: the iteration with every layer at the goal's price; without the
                                      * framework's own time it is one graph's bound. NAN: no model's layers on a processor */
     const char *defect;      /* the goal is above what was measured: which, and the layers to suspect; else NULL */
+    bool open;               /* what is taken for an iteration may be a part of one, or several */
+    bool calls_alone;        /* the latency is that of the library calls: the log tells no time between them */
     const char *foreign;     /* the recording is not of this model, or of other sizes: what tells so; else NULL */
     const char *ran_on;      /* a processor or GPU, where the bound is for another one; else NULL */
     const char *framework;   /* that ran it: "PyTorch"; NULL where nothing tells */

@@ -87,11 +87,11 @@ static void measure(making *m)
                  m->arena, "%s in the recorded run than an iteration of the run '%s': record again on a quiet machine",
                  m->l->device ? "kept the device busy for longer" : "was in library calls for longer", m->l->run));
     m->l->idle = m->l->latency - m->l->busy;
-    for (uint32_t i = 0; m->bound->n && !m->bound->rebuilt && i < t->n_coverage; i++) {
-        const char *text = bz_string(t, t->coverage[i].text);
-        if (!strncmp(text, BZ_ITERATIONS_REST, strlen(BZ_ITERATIONS_REST)))
-            warn(m, bz_arena_str(m->arena, text));
-    }
+    const char *rest = m->bound->n && !m->bound->rebuilt ? bz_trace_covers(t, BZ_ITERATIONS_REST) : NULL;
+    if (rest)
+        warn(m, bz_arena_str(m->arena, rest));
+    m->l->open = bz_trace_covers(t, BZ_ITERATIONS_OPEN) != NULL;
+    m->l->calls_alone = bz_align_onednn_alone(t) && bz_trace_covers(t, BZ_CALLS_ALONE);
 }
 
 bool bz_ladder_compares(const bz_ladder *l)
@@ -228,6 +228,13 @@ static void check_rungs(making *m)
 {
     const bz_bound *b = m->bound;
     const bz_goal *goal = &m->l->goal;
+    if (m->l->calls_alone && goal->sequential > m->l->latency && !m->l->foreign) {
+        bz_unit_text bound, seen;
+        m->l->foreign =
+            bz_arena_printf(m->arena, "tells less work than the model has: its calls took %s, the %s bound is %s",
+                            bz_units_time(seen, m->l->latency), goal->name, bz_units_time(bound, goal->sequential));
+        return;
+    }
     const struct {
         const char *name;
         double seconds;
@@ -261,6 +268,10 @@ void bz_ladder_make(const bz_bound *bound, const bz_trace *trace, const char *pr
     bool batch_open = false;
     if (bound->n && !bound->rebuilt && m.l->iterations)
         out->foreign = bz_align_foreign(bound, trace, arena, &batch_open);
+    if (bound->n && !bound->rebuilt && out->open && !out->foreign)
+        out->foreign =
+            "repeats in pieces that may be iterations or parts of iterations, as equal layers are: --iterations "
+            "names them, or their number, and marks in the program tell it surely";
     if (batch_open)
         warn(&m, bz_arena_printf(arena,
                                  "nothing in the recording tells its batch; the model is taken with %lld: if it ran "

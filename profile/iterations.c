@@ -313,21 +313,20 @@ static void read_host(const bz_trace *t, const bz_sequence *s, bz_work *w, bz_ar
             between[event_from(s, api->start[i])] |= BZ_BETWEEN_WAIT;
 }
 
-#define SEVERAL_LEVELS "more than one number of iterations fits the recording: "
-
 /* `other`: NULL where nothing but the number of layers in an iteration is open. */
 static void tell_other(bz_trace *t, const bz_cut *chosen, const bz_cut *other)
 {
     if (other)
         bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_NOTE,
-                       SEVERAL_LEVELS "%u iterations of %u events were taken, %u of %u may be meant. --iterations %u "
-                                      "takes those; marks in the program tell it surely",
+                       BZ_ITERATIONS_OPEN
+                       "%u iterations of %u events were taken, %u of %u may be meant. --iterations %u "
+                       "takes those; marks in the program tell it surely",
                        chosen->n, chosen->length, other->n, other->length, other->n);
     else
         bz_trace_cover(
             t, BZ_NONE,
             chosen->length > 1 ? BZ_COVERAGE_NOTE : BZ_COVERAGE_MISSING, /* one call after the other tells nothing */
-            SEVERAL_LEVELS
+            BZ_ITERATIONS_OPEN
             "%u iterations of %u events were taken, which may be equal layers of fewer, even of a single one: no "
             "result is fetched between them. --iterations 1 takes them as one; marks in the program tell it surely",
             chosen->n, chosen->length);
@@ -499,11 +498,11 @@ static void find_wanted(bz_trace *t, const char *wanted)
 }
 
 /* What was said of levels is about iterations that are none. */
-static void forget_levels_told(bz_trace *t)
+void bz_trace_settle(bz_trace *t)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < t->n_coverage; i++)
-        if (strncmp(bz_string(t, t->coverage[i].text), SEVERAL_LEVELS, strlen(SEVERAL_LEVELS)) != 0 &&
+        if (strncmp(bz_string(t, t->coverage[i].text), BZ_ITERATIONS_OPEN, strlen(BZ_ITERATIONS_OPEN)) != 0 &&
             strncmp(bz_string(t, t->coverage[i].text), BZ_ITERATIONS_REST, strlen(BZ_ITERATIONS_REST)) != 0)
             t->coverage[n++] = t->coverage[i];
     t->n_coverage = n;
@@ -519,7 +518,7 @@ bool bz_trace_recount(bz_trace *t, uint32_t count)
     t->n_iterations = 0;
     bool found = detect_any(t, count);
     if (found) {
-        forget_levels_told(t);
+        bz_trace_settle(t);
         tell_warm_up(t);
         bz_trace_find_phases(t);
         bz_trace_find_busy(t);

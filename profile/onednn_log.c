@@ -276,8 +276,8 @@ static int onednn_read(bz_trace *t, uint32_t source, bz_stream *in, bz_error *er
         line_read(&r, line, n);
     if (!r.stamped && r.executions)
         bz_trace_cover(t, source, BZ_COVERAGE_MISSING,
-                       "the log has no time stamps: calls stand back to back, gaps are unknown; set "
-                       "ONEDNN_VERBOSE_TIMESTAMP=1 for them");
+                       BZ_CALLS_ALONE "calls stand back to back, gaps are unknown; set "
+                                      "ONEDNN_VERBOSE_TIMESTAMP=1 for them");
     bz_trace_cover(t, source, BZ_COVERAGE_NOTE, "threads are not logged: all calls appear on one");
     if (r.bad)
         bz_trace_cover(t, source, BZ_COVERAGE_BROKEN, "%lld lines are cut off or have too few fields and were left out",

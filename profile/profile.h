@@ -146,6 +146,10 @@ typedef struct bz_level {
 /* What the trace does not cover, in sentences. */
 /* Begins what is told of work behind the last of so many iterations as were asked for. */
 #define BZ_ITERATIONS_REST "so many iterations leave a rest: "
+/* Begins what is told where iterations may be parts of iterations, or several of them. */
+#define BZ_ITERATIONS_OPEN "more than one number of iterations fits the recording: "
+/* Begins what is told of a log without time stamps: its calls have lengths, and nobody knows the time between them. */
+#define BZ_CALLS_ALONE "the log has no time stamps: "
 
 typedef enum { BZ_COVERAGE_NOTE, BZ_COVERAGE_MISSING, BZ_COVERAGE_BROKEN } bz_coverage_level;
 typedef struct bz_coverage {
@@ -203,6 +207,10 @@ bool bz_trace_is_truncated(const bz_trace *t); /* is a file of it cut off? */
 /* So many iterations instead of those that were found in what repeats: those of a level that repeats so often, or as many neighbours of a
  * finer one as are needed. False, and nothing is changed, where there are none, or where somebody marked or measured iterations. */
 bool bz_trace_recount(bz_trace *t, uint32_t count);
+/* The iterations are right, as what was asked for tells: whatever left that open is forgotten. */
+void bz_trace_settle(bz_trace *t);
+/* The first text of the coverage that begins so; NULL. */
+const char *bz_trace_covers(const bz_trace *t, const char *beginning);
 
 /* The trace as one SQLite file: tables and columns as Nsight Systems names them, BENANZA_* for the
  * rest. bz_profile_read reads it back; what it read is equal, column by column. `path` is replaced. */

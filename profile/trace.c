@@ -219,6 +219,16 @@ void bz_trace_cover(bz_trace *t, uint32_t source, bz_coverage_level level, const
     t->coverage[t->n_coverage++] = c;
 }
 
+const char *bz_trace_covers(const bz_trace *t, const char *beginning)
+{
+    for (uint32_t i = 0; i < t->n_coverage; i++) {
+        const char *text = bz_string(t, t->coverage[i].text);
+        if (!strncmp(text, beginning, strlen(beginning)))
+            return text;
+    }
+    return NULL;
+}
+
 /* ---- back-traces ---- */
 
 uint32_t bz_trace_stack(bz_trace *t, const uint32_t *frames, int n)

@@ -60,9 +60,18 @@ static void put_change(const bz_ladder *l, const bz_advice *a, bz_buf *out)
     bz_buf_free(&clean);
 }
 
+/* What was measured, and no more than is known of it. */
+static void put_took(const bz_ladder *l, bz_buf *out)
+{
+    bz_unit_text latency;
+    bz_buf_printf(out, ": %s%s took %s%s", l->calls_alone ? "the library calls of " : "",
+                  l->open ? "what repeats in it, an iteration or a part of one," : "one iteration",
+                  bz_units_time(latency, l->latency), l->calls_alone ? " (the log tells no time between them)" : "");
+}
+
 static void put_profile(const bz_bound *b, const bz_ladder *l, bz_buf *out)
 {
-    bz_unit_text latency, bound;
+    bz_unit_text bound;
     const bz_goal *goal = &l->goal;
     bz_buf_clean(out, l->profile);
     if (!isfinite(l->latency)) {
@@ -73,27 +82,35 @@ static void put_profile(const bz_bound *b, const bz_ladder *l, bz_buf *out)
         else
             put_unknown(b, goal, out);
     } else if (l->foreign) {
-        bz_buf_printf(out, ": one iteration took %s, but it does not fit the model: it ",
-                      bz_units_time(latency, l->latency));
+        put_took(l, out);
+        bz_buf_puts(out,
+                    l->open ? "; it cannot be held against the model: it " : ", but it does not fit the model: it ");
         bz_buf_clean(out, l->foreign);
     } else if (l->defect) {
+        put_took(l, out);
         bz_buf_printf(out,
-                      ": one iteration took %s, less than the bound of %s: this bound is wrong, or the program did "
-                      "other work; the warnings below say what is known",
-                      bz_units_time(latency, l->latency), bz_units_time(bound, goal->sequential));
+                      ", less than the bound of %s: this bound is wrong, or the program did other work; the warnings "
+                      "below say what is known",
+                      bz_units_time(bound, goal->sequential));
     } else if (!goal->enough) {
-        bz_buf_printf(out, ": one iteration took %s; ", bz_units_time(latency, l->latency));
+        put_took(l, out);
+        bz_buf_puts(out, "; ");
         put_unknown(b, goal, out);
     } else if (
         l->ran_on) { /* one number is of one machine, the other of another: their ratio says nothing of the program */
-        bz_buf_printf(out, ": one iteration took %s on ", bz_units_time(latency, l->latency));
+        put_took(l, out);
+        bz_buf_puts(out, " on ");
         bz_buf_clean(out, l->ran_on);
         bz_buf_printf(out, "; on %s the libraries could do it in %s%s", b->facts->name, at_least(goal),
                       bz_units_time(bound, goal->sequential));
     } else {
-        bz_buf_printf(out, ": one iteration took %s; the libraries could do it in %s%s: %s%.3g × faster is possible",
-                      bz_units_time(latency, l->latency), at_least(goal), bz_units_time(bound, goal->sequential),
-                      goal->unpriced ? "up to " : "", l->speedup);
+        put_took(l, out);
+        bz_buf_printf(out, "; the libraries could do it in %s%s: %s%.3g × faster is possible", at_least(goal),
+                      bz_units_time(bound, goal->sequential),
+                      goal->unpriced   ? "up to "
+                      : l->calls_alone ? "at least "
+                                       : "",
+                      l->speedup);
         if (l->n_advices && l->advice->gain > 0 && l->advice->gain <= l->latency - goal->sequential)
             put_change(l, l->advice, out);
     }

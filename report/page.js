@@ -179,12 +179,18 @@ function reasons(a, l) {
   return [];
 }
 
+/* What was measured, and no more than is known of it; and how sure the speed-up is. */
+function took(l) {
+  const what = l.open ? "what repeats, an iteration or a part of one," : "one iteration";
+  return l.calls_alone ? `The library calls of ${what} took ` : what[0].toUpperCase() + what.slice(1) + " took ";
+}
+
 function answer(a, l) {
   const p = el("p", { class: "answer" });
   const g = a.goal, strong = (t) => el("strong", {}, t);
-  if (l && known(l.latency)) p.append("One iteration took ", strong(time(l.latency)), g.enough && !l.defect && !l.foreign && !l.ran_on ? "; " : ". ");
+  if (l && known(l.latency)) p.append(took(l), strong(time(l.latency)), g.enough && !l.defect && !l.foreign && !l.ran_on ? "; " : ". ");
   if (l && l.foreign) {
-    p.append(`The recording does not fit the model: it ${l.foreign}.`);
+    p.append(`The recording ${l.open ? "cannot be held against" : "does not fit"} the model: it ${l.foreign}.`);
   } else if (!g.enough) {
     p.append(`Too little is measured for a bound: ${priced(a)} are priced. `);
     if (g.measures) p.append("On ", el("code", {}, a.system), " this measures the rest: ", el("code", {}, g.measures), ". ");
@@ -194,7 +200,7 @@ function answer(a, l) {
   } else if (l && known(l.latency) && l.ran_on) {
     p.append(`It ran on ${l.ran_on}; on ${a.system} the libraries could do it in `, strong(bound(a, g.sequential, g.unpriced)), ".");
   } else if (l && known(l.latency)) {
-    p.append("the libraries could do it in ", strong(bound(a, g.sequential, g.unpriced)), ": ", strong((g.unpriced ? "up to " : "") + l.speedup.toFixed(2) + " × faster"), " is possible. ");
+    p.append("the libraries could do it in ", strong(bound(a, g.sequential, g.unpriced)), ": ", strong((g.unpriced ? "up to " : l.calls_alone ? "at least " : "") + l.speedup.toFixed(2) + " × faster"), " is possible. ");
     const why = reasons(a, l).sort((x, y) => y.seconds - x.seconds).slice(0, 3);
     if (why.length) p.append("What keeps it: ", why.map((w) => `${w.name} (${time(w.seconds)})`).join(", "), ".");
     else if (l.idle > 0 || l.excess > 0) p.append(`What keeps it: ${time(Math.max(0, l.idle))} outside of ${l.device ? "the device's work" : "library calls"}, ${time(Math.max(0, l.excess))} more work than the bound.`);

@@ -343,16 +343,21 @@ static void put_regret(const bz_ladder *l, bz_buf *out)
 {
     const bz_regret *r = l->regret;
     bz_unit_text loss, used, best, chosen, faster;
-    bool picks = false;
+    bool picks = false, best_known = false;
     if (!r || !r->n)
         return;
     for (int i = 0; i < r->n; i++)
-        picks |= r->row[i].chosen_variant != NULL;
+        picks |= r->row[i].chosen_variant != NULL, best_known |= isfinite(r->row[i].best);
     bz_buf_puts(out, "\nalgorithms of ");
     bz_buf_clean(out, l->profile);
     if (r->known > 0)
         bz_buf_printf(out, ": the best variants would save %s of %s per iteration; %g of %g calls are known\n",
                       bz_units_time(loss, r->loss), bz_units_time(used, r->used), r->known, r->calls);
+    else if (best_known)
+        bz_buf_printf(out,
+                      ": what the %g calls of an iteration used has no record, or records marked noisy or busy alone, "
+                      "which price nothing that was used\n",
+                      r->calls);
     else
         bz_buf_printf(out, ": the database has no record of any of the %g calls of an iteration\n", r->calls);
     if (r->known > 0 && picks)

@@ -302,7 +302,8 @@ static void ideal(void **state)
     p->bound.fused.group = &group;
     p->bound.fused.n = 1;
     is_us(predict(p, "ideal:framework=0")->time, 1500 + 250 + 700);
-    p->alignment.n--; /* the product was done by an operator that consists of others: less than the bound would be left */
+    p->alignment
+        .n--; /* the product was done by an operator that consists of others: less than the bound would be left */
     assert_int_equal(predict(p, "ideal:framework=0")->changed, 0);
 }
 
