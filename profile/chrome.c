@@ -2,13 +2,11 @@
  * "pid", "tid", "ts": µs, "dur": µs, "args": {…}}. What the events mean is in chrome_events.c. */
 #include "profile/chrome.h"
 
-#include "base/yajl_memory.h"
 #include "profile/reader.h"
+#include "profile/tokens.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <yajl/yajl_parse.h>
 
 typedef enum { F_NONE, F_PH, F_CAT, F_NAME, F_PID, F_TID, F_TS, F_DUR, F_ARGS } field;
 static const struct {
@@ -54,8 +52,13 @@ static const struct {
     {"output_type_shape", A_DETAIL, "outputs", 0},
     {"parameter_size", A_DETAIL, "parameter_bytes", 0},
 };
+_Static_assert(sizeof ARGUMENTS / sizeof *ARGUMENTS <= 32, "names holds so many");
 
-enum { DEEPEST = 512 };
+/* Which row of a table a name is: rows by a number that its length, first and last byte make. */
+enum { SLOTS = 128, ROWS = 32 };
+typedef struct {
+    uint8_t first[SLOTS], next[ROWS]; /* rows + 1 */
+} names;
 
 typedef struct {
     bz_chrome_events events;
@@ -68,9 +71,21 @@ typedef struct {
     int n_numbers; /* of grid, block */
     int capture;   /* depth above which values are copied into detail; 0 off */
     bool comma;
-    bool too_deep;
-    int64_t repaired; /* windows with numbers that are none */
+    bool repaired; /* some numbers are none */
+    names fields, arguments;
 } reader;
+
+static size_t slot_of(const char *s, size_t n)
+{
+    return n ? (n * 7 + (unsigned char)s[0] * 3 + (unsigned char)s[n - 1]) % SLOTS : 0;
+}
+
+static void add_name(names *m, const char *name, size_t row)
+{
+    uint8_t *slot = &m->first[slot_of(name, strlen(name))];
+    m->next[row] = *slot;
+    *slot = (uint8_t)(row + 1);
+}
 
 static void copy_text(reader *r, const char *s, size_t n)
 {
@@ -81,12 +96,12 @@ static void copy_text(reader *r, const char *s, size_t n)
         bz_buf_putc(&r->events.detail, s[i] == ' ' ? '_' : s[i]);
 }
 
-static bool same(const char *name, const unsigned char *s, size_t n)
+static bool same(const char *name, const char *s, size_t n)
 {
-    return n && *name == (char)*s && strlen(name) == n && !memcmp(name, s, n);
+    return n && *name == *s && !strncmp(name, s, n) && !name[n];
 }
 
-/* ---- callbacks of the JSON parser. Event objects lie at depth events_depth + 1, args one deeper. ---- */
+/* ---- tokens of the JSON. Event objects lie at depth events_depth + 1, args one deeper. ---- */
 
 static bool at_event(const reader *r)
 {
@@ -98,13 +113,10 @@ static bool at_args(const reader *r)
     return r->events_depth > 0 && r->depth == r->events_depth + 2 && r->field == F_ARGS;
 }
 
-static int on_open(reader *r, bool map)
+static void on_open(reader *r, bool map)
 {
     r->depth++;
-    if (r->depth > DEEPEST) {
-        r->too_deep = true;
-        return 0;
-    }
+    r->n_numbers = map ? r->n_numbers : 0;
     if (r->capture) {
         if (r->comma)
             bz_buf_putc(&r->events.detail, ',');
@@ -119,22 +131,9 @@ static int on_open(reader *r, bool map)
         r->field = F_NONE;
         r->argument = A_NONE;
     }
-    return 1;
 }
 
-static int on_map_open(void *context)
-{
-    return on_open(context, true);
-}
-
-static int on_array_open(void *context)
-{
-    reader *r = context;
-    r->n_numbers = 0;
-    return on_open(r, false);
-}
-
-static int on_close(reader *r, bool map)
+static void on_close(reader *r, bool map)
 {
     if (map && at_event(r))
         bz_chrome_event_end(&r->events);
@@ -149,46 +148,30 @@ static int on_close(reader *r, bool map)
         if (r->depth == r->capture)
             r->capture = 0;
     }
-    return 1;
 }
 
-static int on_map_close(void *context)
+static void on_key(reader *r, const char *s, size_t n)
 {
-    return on_close(context, true);
-}
-
-static int on_array_close(void *context)
-{
-    return on_close(context, false);
-}
-
-static int on_key(void *context, const unsigned char *s, size_t n)
-{
-    reader *r = context;
     if (r->capture) {
-        copy_text(r, (const char *)s, n);
+        copy_text(r, s, n);
         bz_buf_putc(&r->events.detail, ':');
         r->comma = false;
     } else if (at_event(r)) {
-        r->field = F_NONE;
-        for (size_t i = 0; i < sizeof FIELDS / sizeof *FIELDS; i++)
-            if (same(FIELDS[i].name, s, n)) {
-                r->field = FIELDS[i].field;
-                break;
-            }
+        uint8_t row = r->fields.first[slot_of(s, n)];
+        while (row && !same(FIELDS[row - 1].name, s, n))
+            row = r->fields.next[row - 1];
+        r->field = row ? FIELDS[row - 1].field : F_NONE;
     } else if (at_args(r)) {
-        r->argument = A_NONE;
-        for (size_t i = 0; i < sizeof ARGUMENTS / sizeof *ARGUMENTS; i++)
-            if (same(ARGUMENTS[i].name, s, n)) {
-                r->argument = ARGUMENTS[i].argument;
-                r->offset = ARGUMENTS[i].offset;
-                if (r->argument == A_DETAIL) {
-                    bz_buf_printf(&r->events.detail, "%s%s=", r->events.detail.len ? " " : "", ARGUMENTS[i].detail);
-                    r->capture = r->depth;
-                    r->comma = false;
-                }
-                break;
-            }
+        uint8_t row = r->arguments.first[slot_of(s, n)];
+        while (row && !same(ARGUMENTS[row - 1].name, s, n))
+            row = r->arguments.next[row - 1];
+        r->argument = row ? ARGUMENTS[row - 1].argument : A_NONE;
+        r->offset = row ? ARGUMENTS[row - 1].offset : 0;
+        if (r->argument == A_DETAIL) {
+            bz_buf_printf(&r->events.detail, "%s%s=", r->events.detail.len ? " " : "", ARGUMENTS[row - 1].detail);
+            r->capture = r->depth;
+            r->comma = false;
+        }
     } else if (r->argument == A_THREADS && r->events_depth > 0 && r->depth == r->events_depth + 3) {
         r->key_is_workers = same("sub_threads", s, n);
         r->events.e.threads = r->events.e.threads ? r->events.e.threads : 1;
@@ -203,16 +186,14 @@ static int on_key(void *context, const unsigned char *s, size_t n)
     } else if (r->devices_depth && r->depth == r->devices_depth + 1) {
         r->field = same("name", s, n) ? F_NAME : F_NONE;
     }
-    return 1;
 }
 
 /* A captured scalar that is the whole value ends the capture. */
-static int captured(reader *r, const char *s, size_t n)
+static void captured(reader *r, const char *s, size_t n)
 {
     copy_text(r, s, n);
     if (r->depth == r->capture)
         r->capture = 0;
-    return 1;
 }
 
 static void argument_number(reader *r, const char *s, size_t n)
@@ -221,11 +202,8 @@ static void argument_number(reader *r, const char *s, size_t n)
         *(int64_t *)(void *)((char *)&r->events.e + r->offset) = bz_text_int(s, n);
 }
 
-static int on_number(void *context, const char *s, size_t n)
+static void on_number(reader *r, const char *s, size_t n)
 {
-    reader *r = context;
-    if (r->capture)
-        return captured(r, s, n);
     bz_chrome_event *e = &r->events.e;
     if (at_event(r)) {
         if (r->field == F_TS) {
@@ -250,15 +228,10 @@ static int on_number(void *context, const char *s, size_t n)
         bz_trace_fact(r->events.t, "rank", rank);
         r->key_is_rank = false;
     }
-    return 1;
 }
 
-static int on_string(void *context, const unsigned char *text, size_t n)
+static void on_string(reader *r, const char *s, size_t n)
 {
-    reader *r = context;
-    const char *s = (const char *)text;
-    if (r->capture)
-        return captured(r, s, n);
     bz_chrome_event *e = &r->events.e;
     uint32_t ignored;
     if (at_event(r)) {
@@ -282,7 +255,9 @@ static int on_string(void *context, const unsigned char *text, size_t n)
             break;
         case F_TS:
         case F_DUR:
-            return n ? on_number(context, s, n) : 1;
+            if (n)
+                on_number(r, s, n);
+            break;
         default:
             break;
         }
@@ -300,49 +275,28 @@ static int on_string(void *context, const unsigned char *text, size_t n)
         snprintf(name, sizeof name, "%.*s", (int)(n < 100 ? n : 100), s);
         bz_trace_fact(r->events.t, "gpu", name);
     }
-    return 1;
 }
 
-static int on_null(void *context)
+static void on_token(reader *r, bz_token what, const char *s, size_t n)
 {
-    reader *r = context;
-    return r->capture ? captured(r, "null", 4) : 1;
-}
-
-static int on_bool(void *context, int v)
-{
-    reader *r = context;
-    return r->capture ? captured(r, v ? "true" : "false", v ? 4 : 5) : 1;
+    bool scalar = what == BZ_TOKEN_STRING || what == BZ_TOKEN_NUMBER || what == BZ_TOKEN_WORD || what == BZ_TOKEN_NAN;
+    r->repaired |= what == BZ_TOKEN_NAN;
+    n = what == BZ_TOKEN_NAN ? 0 : n; /* an empty string stands for no number */
+    if (scalar && r->capture)
+        captured(r, s, n);
+    else if (what == BZ_TOKEN_KEY)
+        on_key(r, s, n);
+    else if (what == BZ_TOKEN_NUMBER)
+        on_number(r, s, n);
+    else if (what == BZ_TOKEN_STRING || what == BZ_TOKEN_NAN)
+        on_string(r, s, n);
+    else if (what == BZ_TOKEN_OPEN_MAP || what == BZ_TOKEN_OPEN_ARRAY)
+        on_open(r, what == BZ_TOKEN_OPEN_MAP);
+    else if (what == BZ_TOKEN_CLOSE_MAP || what == BZ_TOKEN_CLOSE_ARRAY)
+        on_close(r, what == BZ_TOKEN_CLOSE_MAP);
 }
 
 /* ---- the file ---- */
-
-/* Some programs write what is no JSON: "dur": NaN. Such a value becomes an empty string, which stands for no number. Returns
- * the text with the same length: itself, or in `copy`. What lies across the ends of two windows stays, and ends the trace. */
-static const char *without_nan(const char *text, size_t n, char **copy)
-{
-    static const char *const NAMES[] = {"NaN", "Infinity"};
-    for (size_t k = 0; k < sizeof NAMES / sizeof *NAMES; k++) {
-        size_t length = strlen(NAMES[k]);
-        for (const char *p = text, *end = text + n; (p = memmem(p, (size_t)(end - p), NAMES[k], length)) != NULL; p++) {
-            size_t at = (size_t)(p - text), from = at;
-            from -= from && text[from - 1] == '-';
-            size_t before = from;
-            while (before && strchr(" \t\r\n", text[before - 1]))
-                before--;
-            bool value = before > 2 && text[before - 1] == ':' && text[before - 2] == '"' && text[before - 3] != '\\';
-            if (!value || at + length >= n || !strchr(",} \t\r\n", text[at + length]))
-                continue;
-            if (!*copy) {
-                *copy = bz_alloc(n, 1);
-                memcpy(*copy, text, n);
-            }
-            memset(*copy + from, ' ', at + length - from);
-            memcpy(*copy + from, "\"\"", 2);
-        }
-    }
-    return *copy ? *copy : text;
-}
 
 static bool chrome_matches(const char *head, size_t n)
 {
@@ -358,44 +312,49 @@ static bool chrome_matches(const char *head, size_t n)
             bz_text_has(head, n, "\"deviceProperties\"") || bz_text_has(head, n, "\"schemaVersion\""));
 }
 
+/* All tokens; the last one is BZ_TOKEN_END, BZ_TOKEN_BAD, or, at the end of the file, BZ_TOKEN_MORE. */
+static bz_token read_tokens(reader *r, bz_tokens *k, bz_stream *in)
+{
+    k->at = in->data;
+    k->end = in->data + in->len;
+    for (;;) {
+        bz_token what = bz_tokens_next(k);
+        if (what == BZ_TOKEN_MORE && !in->end) {
+            size_t used = (size_t)(k->at - in->data), left = in->len - used;
+            bz_stream_advance(in, used, 2 * left + 1);
+            k->at = in->data;
+            k->end = in->data + in->len;
+        } else if (what <= BZ_TOKEN_END) {
+            return what;
+        } else {
+            on_token(r, what, k->text, k->n);
+        }
+    }
+}
+
 static int chrome_read(bz_trace *t, uint32_t source, bz_stream *in, bz_error *err)
 {
-    static const yajl_callbacks CALLBACKS = {on_null,      on_bool,       NULL,          NULL,
-                                             on_number,    on_string,     on_map_open,   on_key,
-                                             on_map_close, on_array_open, on_array_close};
     reader r = {.events = {.t = t, .source = source, .format = "Chrome trace"}};
-    yajl_handle parser = yajl_alloc(&CALLBACKS, &bz_yajl_memory, &r);
-    yajl_config(parser, yajl_dont_validate_strings, 1);
-    yajl_config(parser, yajl_allow_trailing_garbage, 1);
-    yajl_status status = yajl_status_ok;
-    int64_t bytes = 0;
-    do {
-        char *copy = NULL;
-        if (in->len)
-            status = yajl_parse(parser, (const unsigned char *)without_nan(in->data, in->len, &copy), in->len);
-        r.repaired += copy != NULL;
-        if (status != yajl_status_ok)
-            bytes = in->passed + (int64_t)yajl_get_bytes_consumed(parser);
-        free(copy);
-        bz_stream_advance(in, in->len, 1);
-    } while (in->len && status == yajl_status_ok && r.events_depth >= 0);
-    if (status == yajl_status_ok && (r.events_depth > 0 || (!r.events_depth && r.depth))) {
-        bytes = in->passed;
-        status = yajl_status_error;
-    }
-    if (status != yajl_status_ok) {
+    bz_tokens k = {0};
+    for (size_t i = 0; i < sizeof FIELDS / sizeof *FIELDS; i++)
+        add_name(&r.fields, FIELDS[i].name, i);
+    for (size_t i = 0; i < sizeof ARGUMENTS / sizeof *ARGUMENTS; i++)
+        add_name(&r.arguments, ARGUMENTS[i].name, i);
+    bz_token last = read_tokens(&r, &k, in);
+    bool cut = last == BZ_TOKEN_MORE && (r.events_depth > 0 || (!r.events_depth && r.depth));
+    if (cut || last == BZ_TOKEN_BAD) {
         t->source[source].truncated = true;
         bz_trace_cover(t, source, BZ_COVERAGE_BROKEN, "%s at byte %lld; all events before it were read",
-                       r.too_deep ? "the JSON is nested too deeply"
-                       : in->len  ? "the JSON is damaged"
-                                 : "the file ends in the middle: it was cut off, or the program did not finish writing",
-                       (long long)bytes);
+                       k.too_deep ? "the JSON is nested too deeply"
+                       : !cut     ? "the JSON is damaged"
+                              : "the file ends in the middle: it was cut off, or the program did not finish writing",
+                       (long long)in->passed + (cut ? (long long)in->len : (long long)(k.at - in->data)));
     }
     if (r.repaired)
         bz_trace_cover(t, source, BZ_COVERAGE_BROKEN,
                        "some numbers are NaN or infinite, which is no JSON: they count as not told");
     bz_chrome_events_end(&r.events);
-    yajl_free(parser);
+    bz_buf_free(&k.plain);
     (void)err;
     return 0;
 }

@@ -39,7 +39,7 @@ enum { OPEN_MAX = 1 << 12 };
 
 static bool same(const char *name, const char *s, size_t n)
 {
-    return name && strlen(name) == n && !memcmp(name, s, n);
+    return name && n && *name == *s && !strncmp(name, s, n) && !name[n];
 }
 
 int bz_chrome_category(const char *s, size_t n)

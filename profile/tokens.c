@@ -1,0 +1,292 @@
+#include "profile/tokens.h"
+
+#include <string.h>
+
+enum { VALUE, VALUE_OR_CLOSE, KEY_OR_CLOSE, KEY, COMMA_OR_CLOSE, DONE }; /* bz_tokens.expected */
+
+static bool in_map(const bz_tokens *k)
+{
+    return k->maps[(k->depth - 1) / 64] >> (k->depth - 1) % 64 & 1;
+}
+
+static bz_token ends(bz_tokens *k, bz_token what, const char *at)
+{
+    k->at = at;
+    k->expected = k->depth ? COMMA_OR_CLOSE : DONE;
+    return what;
+}
+
+static bz_token stops(bz_tokens *k, bz_token why, const char *at)
+{
+    k->at = at;
+    return why;
+}
+
+static bz_token open(bz_tokens *k, const char *p, bool map)
+{
+    if (k->depth == BZ_TOKENS_DEEPEST) {
+        k->too_deep = true;
+        return stops(k, BZ_TOKEN_BAD, p);
+    }
+    uint64_t bit = UINT64_C(1) << k->depth % 64, *word = &k->maps[k->depth / 64];
+    *word = map ? *word | bit : *word & ~bit;
+    k->depth++;
+    k->expected = map ? KEY_OR_CLOSE : VALUE_OR_CLOSE;
+    k->at = p + 1;
+    return map ? BZ_TOKEN_OPEN_MAP : BZ_TOKEN_OPEN_ARRAY;
+}
+
+static bz_token close(bz_tokens *k, const char *p)
+{
+    bool map = in_map(k);
+    k->depth--;
+    return ends(k, map ? BZ_TOKEN_CLOSE_MAP : BZ_TOKEN_CLOSE_ARRAY, p + 1);
+}
+
+/* ---- strings ---- */
+
+static bool is_plain(char c)
+{
+    return c != '"' && c != '\\' && (unsigned char)c >= 0x20;
+}
+
+/* The first byte that is no plain one; eight at once: a byte that is zero, or less than 0x20, borrows from its highest bit, and the lowest such
+ * byte is told right. */
+static const char *skip_plain(const char *p, const char *end)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    const uint64_t ONES = 0x0101010101010101u;
+    for (uint64_t v; end - p >= 8; p += 8) {
+        memcpy(&v, p, sizeof v);
+        uint64_t quote = v ^ ONES * '"', slash = v ^ ONES * '\\',
+                 found =
+                     (((quote - ONES) & ~quote) | ((slash - ONES) & ~slash) | ((v - ONES * 0x20) & ~v)) & ONES * 0x80;
+        if (found)
+            return p + __builtin_ctzll(found) / 8;
+    }
+#endif
+    while (p < end && is_plain(*p))
+        p++;
+    return p;
+}
+
+/* The value of four hexadecimal digits; -1: they are none. */
+static int hex4(const char *p)
+{
+    int v = 0;
+    for (int i = 0; i < 4; i++) {
+        int c = (unsigned char)p[i], digit = c >= '0' && c <= '9'   ? c - '0'
+                                             : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                                             : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                                                    : -1;
+        if (digit < 0)
+            return -1;
+        v = v * 16 + digit;
+    }
+    return v;
+}
+
+static void put_utf8(bz_buf *b, uint32_t c)
+{
+    if (c < 0x80) {
+        bz_buf_putc(b, (char)c);
+        return;
+    }
+    int more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+    static const int LEAD[] = {0, 0xc0, 0xe0, 0xf0};
+    bz_buf_putc(b, (char)(LEAD[more] | (int)(c >> 6 * more)));
+    while (more--)
+        bz_buf_putc(b, (char)(0x80 | (c >> 6 * more & 0x3f)));
+}
+
+/* \uXXXX at p, and the second half of a pair behind it; what is half a pair is a question mark. Returns its length; 0: damaged; -1: the window
+ * ends. */
+static int unicode(bz_buf *b, const char *p, const char *end)
+{
+    if (end - p < 6)
+        return -1;
+    int c = hex4(p + 2), low;
+    if (c < 0)
+        return 0;
+    if ((c & 0xf800) != 0xd800) {
+        put_utf8(b, (uint32_t)c);
+        return 6;
+    }
+    bool pair = (end - p < 7 || p[6] == '\\') && (end - p < 8 || p[7] == 'u');
+    if (pair && end - p < 12)
+        return -1;
+    if (pair && c < 0xdc00 && (low = hex4(p + 8)) >= 0 && (low & 0xfc00) == 0xdc00) {
+        put_utf8(b, 0x10000 + ((uint32_t)(c & 0x3ff) << 10) + (uint32_t)(low & 0x3ff));
+        return 12;
+    }
+    bz_buf_putc(b, '?');
+    return 6;
+}
+
+static int escape(bz_buf *b, const char *p, const char *end)
+{
+    static const char FROM[] = "\"\\/bfnrt", TO[] = "\"\\/\b\f\n\r\t";
+    if (end - p < 2)
+        return -1;
+    if (p[1] == 'u')
+        return unicode(b, p, end);
+    const char *at = p[1] ? strchr(FROM, p[1]) : NULL;
+    if (!at)
+        return 0;
+    bz_buf_putc(b, TO[at - FROM]);
+    return 2;
+}
+
+/* Reads the string at p; `*behind` is behind its quote. BZ_TOKEN_STRING, or what keeps it from being one. */
+static bz_token string(bz_tokens *k, const char *p, const char **behind)
+{
+    const char *from = p + 1, *at = skip_plain(from, k->end);
+    if (at < k->end && *at == '"') { /* nearly always */
+        k->text = from;
+        k->n = (size_t)(at - from);
+        *behind = at + 1;
+        return BZ_TOKEN_STRING;
+    }
+    bz_buf_clear(&k->plain);
+    while (at < k->end && *at != '"') {
+        bz_buf_put(&k->plain, from, (size_t)(at - from));
+        int n = *at == '\\' ? escape(&k->plain, at, k->end) : 0;
+        if (n <= 0)
+            return n ? BZ_TOKEN_MORE : BZ_TOKEN_BAD;
+        from = at + n;
+        at = skip_plain(from, k->end);
+    }
+    if (at >= k->end)
+        return BZ_TOKEN_MORE;
+    bz_buf_put(&k->plain, from, (size_t)(at - from));
+    k->text = bz_buf_text(&k->plain);
+    k->n = k->plain.len;
+    *behind = at + 1;
+    return BZ_TOKEN_STRING;
+}
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
+static bz_token key(bz_tokens *k, const char *p)
+{
+    const char *behind;
+    if (*p != '"')
+        return stops(k, BZ_TOKEN_BAD, p);
+    bz_token what = string(k, p, &behind);
+    if (what != BZ_TOKEN_STRING)
+        return stops(k, what, p);
+    while (behind < k->end && is_space(*behind))
+        behind++;
+    if (behind == k->end)
+        return stops(k, BZ_TOKEN_MORE, p);
+    if (*behind != ':')
+        return stops(k, BZ_TOKEN_BAD, behind);
+    k->expected = VALUE;
+    return stops(k, BZ_TOKEN_KEY, behind + 1);
+}
+
+/* ---- other values ---- */
+
+static const char *digits(const char *p, const char *end)
+{
+    while (p < end && *p >= '0' && *p <= '9')
+        p++;
+    return p;
+}
+
+/* What is behind a number may be in the next window, so a number ends before the window does. */
+static bz_token number(bz_tokens *k, const char *p)
+{
+    const char *end = k->end, *at = p + (*p == '-'), *from = at;
+    at = digits(at, end);
+    bool bad = at < end && (at == from || (*from == '0' && at - from > 1));
+    if (at < end && *at == '.') {
+        from = ++at;
+        at = digits(at, end);
+        bad |= at < end && at == from;
+    }
+    if (at < end && (*at == 'e' || *at == 'E')) {
+        at++;
+        at += at < end && (*at == '+' || *at == '-');
+        from = at;
+        at = digits(at, end);
+        bad |= at < end && at == from;
+    }
+    if (bad || at == end)
+        return stops(k, bad ? BZ_TOKEN_BAD : BZ_TOKEN_MORE, p);
+    k->text = p;
+    k->n = (size_t)(at - p);
+    return ends(k, BZ_TOKEN_NUMBER, at);
+}
+
+static bz_token word(bz_tokens *k, const char *p)
+{
+    static const struct {
+        const char *text;
+        bz_token what;
+    } WORDS[] = {{"true", BZ_TOKEN_WORD}, {"false", BZ_TOKEN_WORD},   {"null", BZ_TOKEN_WORD},    {"NaN", BZ_TOKEN_NAN},
+                 {"-NaN", BZ_TOKEN_NAN},  {"Infinity", BZ_TOKEN_NAN}, {"-Infinity", BZ_TOKEN_NAN}};
+    size_t left = (size_t)(k->end - p);
+    for (size_t i = 0; i < sizeof WORDS / sizeof *WORDS; i++) {
+        size_t n = strlen(WORDS[i].text);
+        if (memcmp(p, WORDS[i].text, n < left ? n : left) != 0)
+            continue;
+        if (n > left)
+            return stops(k, BZ_TOKEN_MORE, p);
+        k->text = p;
+        k->n = n;
+        return ends(k, WORDS[i].what, p + n);
+    }
+    return stops(k, BZ_TOKEN_BAD, p);
+}
+
+static bz_token value(bz_tokens *k, const char *p)
+{
+    const char *behind;
+    switch (*p) {
+    case '{':
+    case '[':
+        return open(k, p, *p == '{');
+    case '"': {
+        bz_token what = string(k, p, &behind);
+        return what == BZ_TOKEN_STRING ? ends(k, what, behind) : stops(k, what, p);
+    }
+    case '-':
+        if (p + 1 < k->end && (p[1] == 'N' || p[1] == 'I'))
+            return word(k, p);
+        return number(k, p);
+    default:
+        return *p >= '0' && *p <= '9' ? number(k, p) : word(k, p);
+    }
+}
+
+bz_token bz_tokens_next(bz_tokens *k)
+{
+    const char *p = k->at;
+    for (;;) {
+        while (p < k->end && is_space(*p))
+            p++;
+        if (k->expected == DONE)
+            return stops(k, BZ_TOKEN_END, p);
+        if (p == k->end)
+            return stops(k, BZ_TOKEN_MORE, p);
+        switch (k->expected) {
+        case VALUE_OR_CLOSE:
+            return *p == ']' ? close(k, p) : value(k, p);
+        case VALUE:
+            return value(k, p);
+        case KEY_OR_CLOSE:
+            return *p == '}' ? close(k, p) : key(k, p);
+        case KEY:
+            return key(k, p);
+        default:
+            if (*p != ',')
+                return *p == (in_map(k) ? '}' : ']') ? close(k, p) : stops(k, BZ_TOKEN_BAD, p);
+            k->expected = in_map(k) ? KEY : VALUE;
+            p++;
+        }
+    }
+}
