@@ -226,7 +226,9 @@ static void test_bytes(void **state)
     program *p = *state;
     store(p, record_of(RELU, "onednn", "jit", "any", 1, true));
     store(p, record_of(PRODUCT, "onednn", "brg", "packed", 1, true));
+    store(p, record_of(RELU, "onednn", "jit", "plain", 2, true));
     look(p);
+    assert_true(p->picks.plain[1].data == 2 * 128 * 4 && p->picks.plain[1].weights == 0);
     assert_true(p->picks.free[1].data == 2 * 128 * 4 && p->picks.free[1].weights == 0);
     assert_true(p->picks.free[0].weights == 480 * 4 && p->picks.free[0].data == (4 * 48 + 4 * 10) * 4);
     assert_int_equal(p->picks.free[0].calls, 1);
