@@ -8,7 +8,6 @@
 #include "base/member.h"
 #include "base/progress.h"
 
-#include <getopt.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +22,7 @@ typedef struct program {
     double time_limit, precision, alone_limit, behind;
     char *other; /* [behind]: what stands in the caches before each run; NULL: what the run before left */
     const char *weights, *inputs, *outputs;
-    bool check, graph, captured, hot;
+    bool check, graph, captured, hot, help;
     bz_replay *replay;
     const bz_action *action;
     int n_actions, n_samples, runs; /* runs: in a sample */
@@ -311,50 +310,36 @@ static void put_result(const program *p, double opened, bz_buf *out)
 
 /* ---- options -------------------------------------------------------------------------------- */
 
-enum { THREADS = 256, TIME_LIMIT, PRECISION, ALONE, BEHIND, STEPS, WEIGHTS, INPUTS, OUTPUTS, GRAPH, CHECK, HOT, HELP };
-
-static const struct option OPTIONS[] = {
-    {"threads", required_argument, NULL, THREADS},
-    {"time-limit", required_argument, NULL, TIME_LIMIT},
-    {"precision", required_argument, NULL, PRECISION},
-    {"alone", required_argument, NULL, ALONE},
-    {"behind", required_argument, NULL, BEHIND},
-    {"steps", required_argument, NULL, STEPS},
-    {"weights", required_argument, NULL, WEIGHTS},
-    {"inputs", required_argument, NULL, INPUTS},
-    {"outputs", required_argument, NULL, OUTPUTS},
-    {"graph", no_argument, NULL, GRAPH},
-    {"check", no_argument, NULL, CHECK},
-    {"hot", no_argument, NULL, HOT},
-    {"help", no_argument, NULL, HELP},
-    {0},
-};
-
-static int set_option(program *p, int c, const char *name, const char *value, bz_error *err)
+static int set_threads(void *of, const char *text, bz_error *err)
 {
-    const char **text = c == WEIGHTS ? &p->weights : c == INPUTS ? &p->inputs : c == OUTPUTS ? &p->outputs : NULL;
-    char *end;
-    p->check |= c == CHECK;
-    p->graph |= c == GRAPH;
-    p->hot |= c == HOT;
-    if (text)
-        *text = value;
-    if (text || c == HOT || c == CHECK || c == GRAPH)
-        return 0;
-    double v = strtod(value, &end);
-    if (*end || end == value || !(v >= 0) || v > 1e12 || (c == THREADS && v < 1))
-        return bz_fail(err, BZ_USAGE, "--%s takes a number, not '%s'", name, value);
-    if (c == STEPS)
-        p->steps = v > MOST_STEPS ? MOST_STEPS : (int)v;
-    else if (c == THREADS)
-        p->setting.threads = v > 4096 ? 4096 : (int)v;
-    else
-        *(c == TIME_LIMIT ? &p->time_limit
-          : c == ALONE    ? &p->alone_limit
-          : c == BEHIND   ? &p->behind
-                          : &p->precision) = v;
+    program *p = of;
+    double v;
+    if (bz_option_number("threads", BZ_TAKES_AMOUNT, text, &v, err))
+        return -1;
+    p->setting.threads = v > 4096 ? 4096 : (int)v;
+    return v < 1 ? bz_fail(err, BZ_USAGE, "--threads takes a number, not '%s'", text) : 0;
+}
+
+static int set_steps(void *of, const char *text, bz_error *err)
+{
+    program *p = of;
+    double v;
+    if (bz_option_number("steps", BZ_TAKES_AMOUNT, text, &v, err))
+        return -1;
+    p->steps = v > MOST_STEPS ? MOST_STEPS : (int)v;
     return 0;
 }
+
+#define AT(field) offsetof(program, field)
+static const bz_run_option OPTIONS[] = {
+    {"threads", BZ_TAKES_OWN, .set = set_threads},       {"time-limit", BZ_TAKES_AMOUNT, .at = AT(time_limit)},
+    {"precision", BZ_TAKES_AMOUNT, .at = AT(precision)}, {"alone", BZ_TAKES_AMOUNT, .at = AT(alone_limit)},
+    {"behind", BZ_TAKES_AMOUNT, .at = AT(behind)},       {"steps", BZ_TAKES_OWN, .set = set_steps},
+    {"weights", BZ_TAKES_TEXT, .at = AT(weights)},       {"inputs", BZ_TAKES_TEXT, .at = AT(inputs)},
+    {"outputs", BZ_TAKES_TEXT, .at = AT(outputs)},       {"graph", BZ_TAKES_NOTHING, .at = AT(graph)},
+    {"check", BZ_TAKES_NOTHING, .at = AT(check)},        {"hot", BZ_TAKES_NOTHING, .at = AT(hot)},
+    {"help", BZ_TAKES_NOTHING, .at = AT(help)},          {0},
+};
 
 /* Sources lie above the folder of the program. */
 static void find_weights(const program *p, char *out, size_t size)
@@ -405,16 +390,11 @@ int bz_replay_main(int argc, char **argv, const bz_replay_model *model)
 {
     program p = {.model = model, .setting.threads = 1, .time_limit = 5, .precision = 0.005, .alone_limit = -1};
     bz_error err = {0};
-    int c, which = 0, result = 0;
     bz_end_with_parent();
-    opterr = 0;
-    while (!result && (c = getopt_long(argc, argv, "", OPTIONS, &which)) != -1) {
-        if (c == HELP) {
-            printf(USAGE, argv[0]);
-            return BZ_OK;
-        }
-        result = c == '?' ? bz_option_refuse(OPTIONS, argv[optind - 1], &err)
-                          : set_option(&p, c, OPTIONS[which].name, optarg, &err);
+    int result = bz_options_read(OPTIONS, argc, argv, &p, &err) < 0;
+    if (p.help && !result) {
+        printf(USAGE, argv[0]);
+        return BZ_OK;
     }
     if (!result) {
         bz_fix_addresses(argv);

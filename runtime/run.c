@@ -15,7 +15,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -29,7 +28,7 @@ typedef struct program {
     int out; /* descriptor of the result file */
     int progress;
     const char *filter, *only;
-    bool list, table, untraced, uncounted, system_only, measure, broken;
+    bool list, table, untraced, uncounted, system_only, measure, help, broken;
     bz_pending pending;
     bz_rate launch[BZ_MAX_RATES];
     struct {
@@ -347,24 +346,17 @@ static int run_system(program *p, bz_error *err)
 
 /* ---- options -------------------------------------------------------------------------------- */
 
-static int number(const char *name, const char *text, double *out, bz_error *err)
+static int set_cache(void *of, const char *text, bz_error *err)
 {
-    char *end;
-    *out = strtod(text, &end);
-    if (*end || end == text || !(*out > 0) || *out > 1e12)
-        return bz_fail(err, BZ_USAGE, "--%s takes a number above 0, not '%s'", name, text);
-    return 0;
-}
-
-static int set_cache(program *p, const char *text, bz_error *err)
-{
+    program *p = of;
     static const char *const CACHES[] = {"hot", "cold"};
     p->options.setting.cold = !strcmp(text, "cold");
     return p->options.setting.cold || !strcmp(text, "hot") ? 0 : bz_choice_fail(err, "--cache", text, CACHES, 2);
 }
 
-static int set_engines(program *p, const char *text, bz_error *err)
+static int set_engines(void *of, const char *text, bz_error *err)
 {
+    program *p = of;
     static const char *const ENGINES_OF[] = {"heuristic", "all"};
     p->options.setting.engines = strcmp(text, "all") ? 0 : -1;
     return p->options.setting.engines || !strcmp(text, "heuristic")
@@ -372,8 +364,9 @@ static int set_engines(program *p, const char *text, bz_error *err)
                : bz_choice_fail(err, "--engines", text, ENGINES_OF, 2);
 }
 
-static int set_metrics(program *p, const char *text, bz_error *err)
+static int set_metrics(void *of, const char *text, bz_error *err)
 {
+    program *p = of;
     bool counters = false;
     p->options.trace = strcmp(text, "none") != 0;
     if (p->options.trace && bz_metrics_check(text, &counters, err))
@@ -382,162 +375,93 @@ static int set_metrics(program *p, const char *text, bz_error *err)
     return 0;
 }
 
-static int open_output(program *p, const char *path, bz_error *err)
+static int open_output(void *of, const char *path, bz_error *err)
 {
+    program *p = of;
     p->out = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     return p->out < 0 ? bz_fail(err, BZ_FAILED, "%s: cannot be written: %s", path, strerror(errno)) : 0;
 }
 
-enum {
-    LIST = 256,
-    FILTER,
-    ONLY,
-    BACKEND,
-    LAYOUT,
-    THREADS,
-    CACHE,
-    LAST_CACHE,
-    CLOCK,
-    TIME_LIMIT,
-    SAMPLE_TIME,
-    PRECISION,
-    HANG_LIMIT,
-    MEMORY_LIMIT,
-    WAIT,
-    YARDSTICK,
-    WORKSPACE,
-    PLANS,
-    ENGINES,
-    METRICS,
-    CHECK_ONLY,
-    SYSTEM,
-    MEASURE,
-    TEXT,
-    PROGRESS,
-    HELP
-};
+/* Who watches the progress stores the records: nothing is worth doing alone. */
+static int set_progress(void *of, const char *text, bz_error *err)
+{
+    program *p = of;
+    double v;
+    if (bz_option_number("progress", BZ_TAKES_NUMBER, text, &v, err))
+        return -1;
+    p->progress = (int)v;
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    return 0;
+}
 
-static const struct option OPTIONS[] = {
-    {"output", required_argument, NULL, 'o'},
-    {"progress", required_argument, NULL, PROGRESS},
-    {"list", no_argument, NULL, LIST},
-    {"filter", required_argument, NULL, FILTER},
-    {"only", required_argument, NULL, ONLY},
-    {"backend", required_argument, NULL, BACKEND},
-    {"layout", required_argument, NULL, LAYOUT},
-    {"threads", required_argument, NULL, THREADS},
-    {"cache", required_argument, NULL, CACHE},
-    {"last-cache", required_argument, NULL, LAST_CACHE},
-    {"clock", required_argument, NULL, CLOCK},
-    {"time-limit", required_argument, NULL, TIME_LIMIT},
-    {"sample-time", required_argument, NULL, SAMPLE_TIME},
-    {"precision", required_argument, NULL, PRECISION},
-    {"hang-limit", required_argument, NULL, HANG_LIMIT},
-    {"memory-limit", required_argument, NULL, MEMORY_LIMIT},
-    {"wait", required_argument, NULL, WAIT},
-    {"yardstick", required_argument, NULL, YARDSTICK},
-    {"workspace", required_argument, NULL, WORKSPACE},
-    {"plans", required_argument, NULL, PLANS},
-    {"engines", required_argument, NULL, ENGINES},
-    {"metrics", required_argument, NULL, METRICS},
-    {"check-only", no_argument, NULL, CHECK_ONLY},
-    {"system", no_argument, NULL, SYSTEM},
-    {"measure", no_argument, NULL, MEASURE},
-    {"text", no_argument, NULL, TEXT},
-    {"help", no_argument, NULL, HELP},
+static int add_backend(void *of, const char *text, bz_error *err)
+{
+    program *p = of;
+    if (p->pending.n_backends == 8)
+        return bz_fail(err, BZ_USAGE, "--backend: at most eight");
+    p->pending.backend[p->pending.n_backends++] = text;
+    return bz_backend_check(text, err);
+}
+
+static int add_layout(void *of, const char *text, bz_error *err)
+{
+    program *p = of;
+    if (p->pending.n_layouts == 8)
+        return bz_fail(err, BZ_USAGE, "--layout: at most eight");
+    p->pending.layout[p->pending.n_layouts++] = text;
+    return bz_layout_named(text) ? 0 : bz_choice_fail(err, "--layout", text, bz_layouts, BZ_N_LAYOUTS);
+}
+
+static int set_threads(void *of, const char *text, bz_error *err)
+{
+    program *p = of;
+    double v;
+    if (bz_option_number("threads", BZ_TAKES_NUMBER, text, &v, err))
+        return -1;
+    if (v > 4096 || v != floor(v))
+        return bz_fail(err, BZ_USAGE, "--threads takes a whole number from 1 to 4096, not '%s'", text);
+    p->options.setting.threads = (int)v;
+    return 0;
+}
+
+static int set_wait(void *of, const char *text, bz_error *err)
+{
+    program *p = of;
+    p->wait = 0;
+    return strcmp(text, "0") ? bz_option_number("wait", BZ_TAKES_NUMBER, text, &p->wait, err) : 0;
+}
+
+#define AT(field) offsetof(program, field)
+static const bz_run_option OPTIONS[] = {
+    {"output", BZ_TAKES_OWN, .set = open_output, .letter = 'o'},
+    {"progress", BZ_TAKES_OWN, .set = set_progress},
+    {"list", BZ_TAKES_NOTHING, .at = AT(list)},
+    {"filter", BZ_TAKES_TEXT, .at = AT(filter)},
+    {"only", BZ_TAKES_TEXT, .at = AT(only)},
+    {"backend", BZ_TAKES_OWN, .set = add_backend},
+    {"layout", BZ_TAKES_OWN, .set = add_layout},
+    {"threads", BZ_TAKES_OWN, .set = set_threads},
+    {"cache", BZ_TAKES_OWN, .set = set_cache},
+    {"last-cache", BZ_TAKES_NUMBER, .at = AT(options.last_cache)},
+    {"clock", BZ_TAKES_TEXT, .at = AT(options.setting.clock)},
+    {"time-limit", BZ_TAKES_NUMBER, .at = AT(options.time_limit)},
+    {"sample-time", BZ_TAKES_NUMBER, .at = AT(options.sample_time)},
+    {"precision", BZ_TAKES_NUMBER, .at = AT(options.precision)},
+    {"hang-limit", BZ_TAKES_NUMBER, .at = AT(options.hang_limit)},
+    {"memory-limit", BZ_TAKES_NUMBER, .at = AT(options.memory_limit), .unit = 1e9},
+    {"wait", BZ_TAKES_OWN, .set = set_wait},
+    {"yardstick", BZ_TAKES_NUMBER, .at = AT(options.yardstick)},
+    {"workspace", BZ_TAKES_NUMBER, .at = AT(options.setting.workspace), .unit = 1e9},
+    {"plans", BZ_TAKES_TEXT, .at = AT(options.setting.plans)},
+    {"engines", BZ_TAKES_OWN, .set = set_engines},
+    {"metrics", BZ_TAKES_OWN, .set = set_metrics},
+    {"check-only", BZ_TAKES_NOTHING, .at = AT(options.check_only)},
+    {"system", BZ_TAKES_NOTHING, .at = AT(system_only)},
+    {"measure", BZ_TAKES_NOTHING, .at = AT(measure)},
+    {"text", BZ_TAKES_NOTHING, .at = AT(table)},
+    {"help", BZ_TAKES_NOTHING, .at = AT(help), .letter = 'h'},
     {0},
 };
-
-static int set_option(program *p, int c, const char *name, const char *value, bz_error *err)
-{
-    double v;
-    switch (c) {
-    case 'o':
-        return open_output(p, value, err);
-    case PROGRESS:
-        if (number(name, value, &v, err))
-            return -1;
-        p->progress = (int)v;
-        prctl(PR_SET_PDEATHSIG,
-              SIGTERM); /* who watches the progress stores the records: nothing is worth doing alone */
-        return 0;
-    case LIST:
-        p->list = true;
-        return 0;
-    case FILTER:
-        p->filter = value;
-        return 0;
-    case ONLY:
-        p->only = value;
-        return 0;
-    case BACKEND:
-        if (p->pending.n_backends == 8)
-            return bz_fail(err, BZ_USAGE, "--backend: at most eight");
-        p->pending.backend[p->pending.n_backends++] = value;
-        return bz_backend_check(value, err);
-    case LAYOUT:
-        if (p->pending.n_layouts == 8)
-            return bz_fail(err, BZ_USAGE, "--layout: at most eight");
-        p->pending.layout[p->pending.n_layouts++] = value;
-        return bz_layout_named(value) ? 0 : bz_choice_fail(err, "--layout", value, bz_layouts, BZ_N_LAYOUTS);
-    case THREADS:
-        if (number(name, value, &v, err))
-            return -1;
-        if (v > 4096 || v != floor(v))
-            return bz_fail(err, BZ_USAGE, "--threads takes a whole number from 1 to 4096, not '%s'", value);
-        p->options.setting.threads = (int)v;
-        return 0;
-    case CACHE:
-        return set_cache(p, value, err);
-    case LAST_CACHE:
-        return number(name, value, &p->options.last_cache, err);
-    case CLOCK:
-        p->options.setting.clock = value;
-        return 0;
-    case TIME_LIMIT:
-        return number(name, value, &p->options.time_limit, err);
-    case SAMPLE_TIME:
-        return number(name, value, &p->options.sample_time, err);
-    case PRECISION:
-        return number(name, value, &p->options.precision, err);
-    case HANG_LIMIT:
-        return number(name, value, &p->options.hang_limit, err);
-    case MEMORY_LIMIT:
-        if (number(name, value, &p->options.memory_limit, err))
-            return -1;
-        p->options.memory_limit *= 1e9;
-        return 0;
-    case WAIT:
-        p->wait = 0;
-        return strcmp(value, "0") ? number(name, value, &p->wait, err) : 0;
-    case YARDSTICK:
-        return number(name, value, &p->options.yardstick, err);
-    case WORKSPACE:
-        if (number(name, value, &v, err))
-            return -1;
-        p->options.setting.workspace = v * 1e9;
-        return 0;
-    case PLANS:
-        p->options.setting.plans = value;
-        return 0;
-    case ENGINES:
-        return set_engines(p, value, err);
-    case METRICS:
-        return set_metrics(p, value, err);
-    case CHECK_ONLY:
-        p->options.check_only = true;
-        return 0;
-    case SYSTEM:
-        p->system_only = true;
-        return 0;
-    case MEASURE:
-        p->measure = true;
-        return 0;
-    default: /* TEXT */
-        p->table = true;
-        return 0;
-    }
-}
 
 static int collect(program *p, int argc, char **argv, const bz_benchmark *const *benchmarks, bz_error *err)
 {
@@ -579,26 +503,15 @@ int bz_runtime_main(int argc, char **argv, const bz_benchmark *const *benchmarks
                  .wait = -1,
                  .options = {.setting.threads = 1, .emit = emit, .trace = true}};
     bz_error err = {0};
-    int c, which = 0, result = 0;
     bz_end_with_parent();
-    opterr = 0;
     p.options.context = &p;
-    while (!result && (c = getopt_long(argc, argv, "ho:", OPTIONS, &which)) != -1) {
-        if (c == HELP || c == 'h') {
-            printf(USAGE, argv[0]);
-            result = flush(&err);
-            goto out;
-        }
-        if (c == '?')
-            result = bz_option_refuse(OPTIONS, argv[optind - 1], &err);
-        else
-            result = set_option(&p, c, c == 'o' ? "output" : OPTIONS[which].name, optarg, &err);
-    }
-    if (!result && !p.list && (!p.system_only || p.measure))
+    int first = bz_options_read(OPTIONS, argc, argv, &p, &err), result = first < 0;
+    if (p.help && !result)
+        printf(USAGE, argv[0]);
+    else if (!result && !p.list && (!p.system_only || p.measure))
         bz_fix_addresses(argv);
     if (!result)
-        result = run_program(&p, argc - optind, argv + optind, benchmarks, &err) || flush(&err) ? -1 : 0;
-out:
+        result = (!p.help && run_program(&p, argc - first, argv + first, benchmarks, &err)) || flush(&err);
     if (result)
         fprintf(stderr, "benanza: %s\n", err.text);
     bz_buf_free(&p.systems);
