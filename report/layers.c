@@ -73,8 +73,23 @@ static const char *phase_of(const bz_layers *l, const bz_layer *layer)
     return mine ? bz_train_phase_name(l->phase[layer - l->layer]) : NULL;
 }
 
+static const char *class_name(int value)
+{
+    return bz_class_name((bz_class)value);
+}
+
+static const bz_member NODE[] = {BZ_MEMBER(bz_node, op)};
+static const bz_member CLASS[] = {
+    BZ_MEMBER(bz_layer, kind),
+    BZ_MEMBER_LIKE("class", offsetof(bz_layer, class), BZ_MEMBER_WORD, .word = class_name),
+};
+static const bz_member LAYER[] = {
+    BZ_FIELDS(bz_layer, index, name),
+    BZ_MEMBERS_AT(bz_layer, node, NODE),
+    BZ_MEMBER_WHOLE(NULL, CLASS),
+};
 static const bz_member WORK[] = {
-    BZ_FIELDS(bz_layer, macs, flops),
+    BZ_FIELDS(bz_layer, key, macs, flops),
     BZ_MEMBER_AS(bz_layer, params_count, "params"),
     BZ_FIELDS(bz_layer, bytes, priced),
 };
@@ -83,11 +98,7 @@ static void put_layer(bz_json *j, const bz_layers_view *s, const bz_layers *all,
 {
     const bz_model *m = all->model;
     bz_json_object(j);
-    bz_json_key_int(j, "index", layer->index);
-    bz_json_key_str(j, "name", layer->name);
-    bz_json_key_str(j, "op", layer->node->op);
-    bz_json_key_str(j, "kind", layer->kind);
-    bz_json_key_str(j, "class", bz_class_name(layer->class));
+    bz_members_json(BZ_MEMBERS(LAYER), layer, j);
     if (phase_of(all, layer))
         bz_json_key_str(j, "phase", phase_of(all, layer));
     bz_json_key_array(j, "inputs");
@@ -98,7 +109,6 @@ static void put_layer(bz_json *j, const bz_layers_view *s, const bz_layers *all,
     for (int k = 0; k < layer->n_out; k++)
         put_value(j, m, layer->node->out[k], &layer->out[k], NULL);
     bz_json_array_end(j);
-    bz_json_key_str(j, "key", layer->key);
     bz_members_json(BZ_MEMBERS(WORK), layer, j);
     if (layer->n_bodies)
         put_bodies(j, s, all, layer);
@@ -285,6 +295,14 @@ static int by_count(const void *a, const void *b)
     return strcmp(x->layer->key, y->layer->key);
 }
 
+static const bz_member KEY[] = {BZ_MEMBER(bz_layer, key), BZ_MEMBER_WHOLE(NULL, CLASS)};
+static const bz_member SIZES[] = {BZ_FIELDS(bz_layer, macs, bytes)};
+static const bz_member UNIQUE[] = {
+    BZ_MEMBERS_AT(bz_unique_layer, layer, KEY),
+    BZ_MEMBER(bz_unique_layer, count),
+    BZ_MEMBERS_AT(bz_unique_layer, layer, SIZES),
+};
+
 static void unique_json(bz_json *j, const bz_unique *u, bz_layers *const *layers, int n)
 {
     bz_json_document(j, "unique-layers", 1);
@@ -293,12 +311,7 @@ static void unique_json(bz_json *j, const bz_unique *u, bz_layers *const *layers
     bz_json_key_int(j, "unique", u->n);
     BZ_JSON_EACH (j, "items", i, u->n) {
         const bz_unique_layer *item = &u->item[i];
-        bz_json_key_str(j, "key", item->layer->key);
-        bz_json_key_str(j, "kind", item->layer->kind);
-        bz_json_key_str(j, "class", bz_class_name(item->layer->class));
-        bz_json_key_int(j, "count", item->count);
-        bz_json_key_int(j, "macs", item->layer->macs);
-        bz_json_key_int(j, "bytes", item->layer->bytes);
+        bz_members_json(BZ_MEMBERS(UNIQUE), item, j);
         BZ_JSON_EACH (j, "in", k, item->n_models) {
             bz_json_key_str(j, "model", layers[item->models[k]]->name);
             bz_json_key_int(j, "count", item->per_model[k]);

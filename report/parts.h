@@ -2,6 +2,7 @@
 #ifndef BZ_REPORT_PARTS_H
 #define BZ_REPORT_PARTS_H
 
+#include "base/member.h"
 #include "report/report.h"
 
 /* Nothing where the ladder has no alignment. */
@@ -28,7 +29,7 @@ void report_document(const bz_findings *r, bool indent, bz_buf *out);
 /* Members of an open object. */
 void report_stock_json(bz_json *j, const bz_stock *c);         /* `problems` to `provenance` */
 void report_recordings_json(const bz_findings *r, bz_json *j); /* "recordings": [] */
-void report_assumed_json(const bz_prediction *p, bz_json *j);  /* "assumed": [] */
+extern const bz_member report_assumed[1];                      /* of a bz_prediction: "assumed": [] */
 void report_advice_json(const bz_ladder *l, bz_json *j);
 void report_gains_json(const bz_analysis *a, bz_json *j);
 void report_steps_json(const bz_bound *b, const bz_ladder *l, bz_json *j);

@@ -56,11 +56,31 @@ static double cost(const bz_forecast *f, const bz_price_list *p)
     return f->sequential * bz_price_of(p, f->machine->name) / 3600 / (double)batch * 1e6;
 }
 
+/* What is told of one model on one system. */
 typedef struct ranked {
     const bz_forecast *f;
-    double cost;
-    int by_time, by_cost; /* 1 is the best; 0: no price */
+    const char *model, *system;
+    int64_t batch;
+    double sequential, low, high, parallel, fused, throughput, cost, rank_by_cost; /* NAN: not known, no price */
+    int rank;                                                                      /* 1 is the best */
 } ranked;
+
+static ranked tell(const bz_forecast *f, const bz_price_list *prices)
+{
+    double s = f->sequential;
+    return (ranked){.f = f,
+                    .model = f->model,
+                    .system = f->machine->name,
+                    .batch = f->batch,
+                    .sequential = s,
+                    .low = s * f->low,
+                    .high = s * f->high,
+                    .parallel = f->parallel,
+                    .fused = f->fused,
+                    .throughput = s > 0 ? (double)(f->batch > 0 ? f->batch : 1) / s : NAN,
+                    .cost = cost(f, prices),
+                    .rank = 1};
+}
 
 static bool same_case(const bz_forecast *a, const bz_forecast *b)
 {
@@ -69,16 +89,16 @@ static bool same_case(const bz_forecast *a, const bz_forecast *b)
 
 static void rank(const bz_forecast *f, int n, const bz_price_list *prices, ranked *out)
 {
+    for (int i = 0; i < n; i++) {
+        out[i] = tell(&f[i], prices);
+        out[i].rank_by_cost = isnan(out[i].cost) ? NAN : 1;
+    }
     for (int i = 0; i < n; i++)
-        out[i] = (ranked){&f[i], cost(&f[i], prices), 1, 0};
-    for (int i = 0; i < n; i++)
-        for (int k = 0; k < n; k++) {
-            if (!same_case(&f[i], &f[k]))
-                continue;
-            out[i].by_time += f[k].sequential < f[i].sequential;
-            if (!isnan(out[i].cost) && out[k].cost <= out[i].cost)
-                out[i].by_cost += out[k].cost < out[i].cost || k == i;
-        }
+        for (int k = 0; k < n; k++)
+            if (same_case(&f[i], &f[k])) {
+                out[i].rank += f[k].sequential < f[i].sequential;
+                out[i].rank_by_cost += out[k].cost < out[i].cost;
+            }
 }
 
 /* The answer first: which system is fastest, and which cheapest. Of several models and batches, how often which one is. */
@@ -91,11 +111,11 @@ static void forecast_answer(const ranked *r, int n, bz_buf *out)
         for (int k = 0; k < i; k++)
             first &= !same_case(r[i].f, r[k].f);
         cases += first;
-        best = same_case(r[i].f, r->f) && r[i].by_time == 1 ? &r[i] : best;
-        cheap = same_case(r[i].f, r->f) && r[i].by_cost == 1 ? &r[i] : cheap;
+        best = same_case(r[i].f, r->f) && r[i].rank == 1 ? &r[i] : best;
+        cheap = same_case(r[i].f, r->f) && r[i].rank_by_cost == 1 ? &r[i] : cheap;
     }
     for (int i = 0; i < n; i++)
-        wins += r[i].by_time == 1 && !strcmp(r[i].f->machine->name, best->f->machine->name);
+        wins += r[i].rank == 1 && !strcmp(r[i].f->machine->name, best->f->machine->name);
     const bz_forecast *f = best->f;
     const char *slash = strrchr(f->model, '/');
     bz_unit_text a, b, c;
@@ -123,45 +143,37 @@ static bz_table *forecast_table(const ranked *r, int n, bool priced, bz_arena *a
     if (priced)
         bz_table_columns(t, ">$ a million|>rank by cost");
     bz_table_column(t, "predicted", BZ_RIGHT);
-    for (int i = 0; i < n; i++) {
-        const bz_forecast *f = r[i].f;
-        double s = f->sequential, rate = s > 0 ? (double)(f->batch > 0 ? f->batch : 1) / s : NAN;
-        const char *slash = strrchr(f->model, '/');
-        bz_table_cell(t, slash ? slash + 1 : f->model, f->model);
-        BZ_ROW(t, BZ_SHOW_INT(f->batch), BZ_SHOW(f->machine->name), BZ_SHOW_TIME(s), BZ_SHOW_TIME(s * f->low),
-               BZ_SHOW_TIME(s * f->high), BZ_SHOW_TIME(f->parallel), BZ_SHOW_TIME(f->fused), BZ_SHOW_LARGE(rate),
-               BZ_SHOW_INT(r[i].by_time));
+    for (const ranked *end = r + n; r < end; r++) {
+        const char *slash = strrchr(r->model, '/');
+        bz_table_cell(t, slash ? slash + 1 : r->model, r->model);
+        BZ_ROW(t, BZ_SHOW_INT(r->batch), BZ_SHOW(r->system), BZ_SHOW_TIME(r->sequential), BZ_SHOW_TIME(r->low),
+               BZ_SHOW_TIME(r->high), BZ_SHOW_TIME(r->parallel), BZ_SHOW_TIME(r->fused), BZ_SHOW_LARGE(r->throughput),
+               BZ_SHOW_INT(r->rank));
         if (priced) {
-            bz_table_cell(t, isnan(r[i].cost) ? "-" : bz_arena_printf(arena, "%.4g", r[i].cost),
-                          isnan(r[i].cost) ? "" : bz_arena_printf(arena, "%.9g", r[i].cost));
-            BZ_ROW(t, BZ_SHOW(r[i].by_cost ? bz_arena_printf(arena, "%d", r[i].by_cost) : NULL));
+            bz_table_cell(t, isnan(r->cost) ? "-" : bz_arena_printf(arena, "%.4g", r->cost),
+                          isnan(r->cost) ? "" : bz_arena_printf(arena, "%.9g", r->cost));
+            BZ_ROW(t, BZ_SHOW(isnan(r->cost) ? NULL : bz_arena_printf(arena, "%.0f", r->rank_by_cost)));
         }
-        BZ_ROW(t, BZ_SHOW_SHARE(1 - f->by[BZ_PREDICTED_RECORD]));
+        BZ_ROW(t, BZ_SHOW_SHARE(1 - r->f->by[BZ_PREDICTED_RECORD]));
     }
     return t;
 }
 
-static void forecast_json(const ranked *r, bz_json *j)
+static void put_by(const void *of, bz_json *j)
 {
-    const bz_forecast *f = r->f;
-    bz_json_key_str(j, "model", f->model);
-    bz_json_key_int(j, "batch", f->batch);
-    bz_json_key_str(j, "system", f->machine->name);
-    bz_json_key_num(j, "sequential", f->sequential);
-    bz_json_key_num(j, "low", f->sequential * f->low);
-    bz_json_key_num(j, "high", f->sequential * f->high);
-    bz_json_key_num(j, "parallel", f->parallel);
-    bz_json_key_num(j, "fused", f->fused);
-    bz_json_key_num(j, "throughput", f->sequential > 0 ? (double)(f->batch > 0 ? f->batch : 1) / f->sequential : NAN);
-    bz_json_key_int(j, "rank", r->by_time);
-    bz_json_key_num(j, "cost", r->cost);
-    bz_json_key_num(j, "rank_by_cost", r->by_cost ? (double)r->by_cost : NAN);
-    BZ_PUT(j, bz_forecast, f, layers, predicted, unpriced);
-    bz_json_key_object(j, "by");
+    bz_json_object(j);
     for (int i = 0; i < BZ_PREDICTED_N; i++)
-        bz_json_key_num(j, bz_predicted_names[i], f->by[i]);
+        bz_json_key_num(j, bz_predicted_names[i], ((const bz_forecast *)of)->by[i]);
     bz_json_object_end(j);
 }
+
+static const bz_member FORECAST[] = {BZ_FIELDS(bz_forecast, layers, predicted, unpriced),
+                                     BZ_MEMBER_WRITTEN("by", put_by)};
+static const bz_member RANKED[] = {
+    BZ_FIELDS(ranked, model, batch, system, sequential, low, high, parallel, fused, throughput, rank, cost,
+              rank_by_cost),
+    BZ_MEMBERS_AT(ranked, f, FORECAST),
+};
 
 static void forecast_notes(const ranked *r, int n, bz_buf *out)
 {
@@ -192,8 +204,7 @@ void bz_report_forecasts(const bz_forecast *f, int n, const bz_price_list *price
     rank(f, n, prices, r);
     if (form == BZ_FORM_JSON) {
         bz_json j = bz_json_document_to(out, 3, "predict", 1);
-        BZ_JSON_EACH (&j, "rows", i, n)
-            forecast_json(&r[i], &j);
+        bz_members_rows("rows", BZ_MEMBERS(RANKED), r, sizeof *r, n, &j);
         bz_json_document_end(&j);
     } else if (form == BZ_FORM_CSV) {
         bz_table_csv(forecast_table(r, n, prices->n > 0, &arena), out);
@@ -239,12 +250,13 @@ static void put_rules(const double by[BZ_RULES], bz_json *j)
         bz_json_key_num(j, bz_rule_names[k], by[k]);
 }
 
+static const bz_member ERRORS[] = {BZ_FIELDS(bz_error_sum, name, n, bias), BZ_MEMBER_AS(bz_error_sum, layers, "calls"),
+                                   BZ_FIELDS(bz_error_sum, median, inside)};
+
 static void errors_json(const char *key, const bz_error_sum *e, int n, bz_json *j)
 {
     BZ_JSON_EACH (j, key, i, n) {
-        BZ_PUT(j, bz_error_sum, &e[i], name, n, bias);
-        bz_json_key_num(j, "calls", e[i].layers);
-        BZ_PUT(j, bz_error_sum, &e[i], median, inside);
+        bz_members_json(BZ_MEMBERS(ERRORS), &e[i], j);
         put_rules(e[i].total, j);
     }
 }
@@ -289,13 +301,17 @@ static void pairs_text(const bz_judgement *g, bz_arena *arena, bz_buf *out)
     bz_table_print(t, out);
 }
 
+static const bz_member JUDGEMENT[] = {
+    BZ_MEMBER(bz_judgement, left_out),
+    BZ_MEMBER_AS(bz_judgement, few.share, "few"),
+    BZ_MEMBER_AS(bz_judgement, few.seconds, "budget"),
+    BZ_FIELDS(bz_judgement, spent, ranked, quantile),
+};
+
 static void judgement_json(const bz_judgement *g, bz_json *j)
 {
     bz_json_object(j);
-    bz_json_key_str(j, "left_out", g->left_out);
-    bz_json_key_num(j, "few", g->few.share);
-    bz_json_key_num(j, "budget", g->few.seconds);
-    BZ_PUT(j, bz_judgement, g, spent, ranked, quantile);
+    bz_members_json(BZ_MEMBERS(JUDGEMENT), g, j);
     errors_json("all", &g->all, 1, j);
     errors_json("systems", g->machine, g->machines, j);
     errors_json("networks", g->network, g->networks, j);

@@ -226,10 +226,7 @@ static const bz_member ASSUMED[] = {
     BZ_MEMBER(bz_assumed, from),
 };
 
-void report_assumed_json(const bz_prediction *p, bz_json *j)
-{
-    bz_members_rows("assumed", BZ_MEMBERS(ASSUMED), p->assumed, sizeof *p->assumed, p->n_assumed, j);
-}
+const bz_member report_assumed[1] = {BZ_MEMBER_EACH(bz_prediction, assumed, n_assumed, "assumed", ASSUMED)};
 
 static const bz_member SPLIT[] = {
     BZ_MEMBER_SECONDS(bz_flow_split, host, "host_seconds"),
@@ -300,7 +297,7 @@ static void json_predictions(bz_json *j, const char *key, const bz_prediction *p
                 bz_json_key_num(j, "actual_error", (double)(p[i].time - actual) / (double)actual);
             json_parts(j, &p[i].split, &p[i].critical);
         }
-        report_assumed_json(&p[i], j);
+        bz_members_json(BZ_MEMBERS(report_assumed), &p[i], j);
     }
 }
 
