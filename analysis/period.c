@@ -2,12 +2,10 @@
  * transformer's steps from its layers, the model's own work does. If it does twelve times as much as what was taken for an
  * iteration, twelve of these are one. */
 #include "analysis/analysis.h"
+#include "analysis/constants.h"
 #include "explain/align.h"
 
 #include <stdlib.h>
-
-enum { LEAST_WORK = 4, MOST_TIMES = 4096 };
-static const double FITS = 0.9; /* twice what both have in this order, over what both have */
 
 /* `work`: pieces of an iteration; `wanted`: of the model. Recordings of one library do not tell what others did: sorts that none of them
  * has are left out. `part`: the model has more of each sort. Two ResNet-50 are no ResNet-101, which ends in one product. */
@@ -78,7 +76,7 @@ static bool try_count(const refit *r, double wanted, bool by_products)
 {
     int work, of_model;
     bool part;
-    if (!(wanted >= 0.9 && wanted < r->before * (double)MOST_TIMES) ||
+    if (!(wanted >= WHOLE && wanted < r->before * (double)MOST_TIMES) ||
         !bz_trace_recount(r->t, (uint32_t)(wanted + 0.5)))
         return false;
     if (by_products ? is_one(multiplied(r->t, r->layers, r->arena))
@@ -97,10 +95,10 @@ bool bz_recording_refit(bz_trace *t, const bz_layers *layers)
     int work = 0, of_model = 0;
     for (int i = 0; i < layers->n; i++)
         bz_align_work_add(&model, &layers->layer[i]);
-    if (r.before && t->origin == BZ_ITERATION_DETECTED && model.n >= LEAST_WORK) {
+    if (r.before && t->origin == BZ_ITERATION_DETECTED && model.n >= LEAST_RECOUNTED) {
         double alike = likeness(&model, t, &arena, &work, &of_model, &part), times = multiplied(t, layers, &arena),
                wanted = work && of_model ? (double)r.before * work / of_model : 0;
-        if ((alike >= FITS && work >= LEAST_WORK) || is_one(times))
+        if ((alike >= FITS && work >= LEAST_RECOUNTED) || is_one(times))
             bz_trace_settle(t);
         else if (alike < FITS && !may_be_part(t, layers, model.count[BZ_WORK_CONV], &arena))
             changed = ((part || times > 1) && try_count(&r, r.before * times, true)) ||

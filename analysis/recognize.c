@@ -1,13 +1,11 @@
 /* Which model a recording may be of: the sequence of what its typical iteration computed, held against that of each candidate's
  * layers. */
+#include "analysis/constants.h"
 #include "analysis/recording.h"
 #include "explain/align.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-enum { LEAST = 5 }; /* pieces of work of a model that can be told from others */
-static const double FITS = 0.9, EQUAL = 0.002;
 
 static int most_alike(const void *a, const void *b)
 {
@@ -27,7 +25,7 @@ int recording_recognize(const bz_trace *trace, const bz_candidate *candidate, in
         bz_align_work model = {0};
         for (int k = 0; k < candidate[i].layers->n; k++)
             bz_align_work_add(&model, &candidate[i].layers->layer[k]);
-        int alike = model.n >= LEAST ? bz_align_work_common(&model, &ran) : 0;
+        int alike = model.n >= LEAST_TOLD ? bz_align_work_common(&model, &ran) : 0;
         fit[i] = (bz_fit){.candidate = &candidate[i],
                           .likeness = alike ? 2.0 * alike / (double)(model.n + ran.n) : 0,
                           .evidence = bz_align_work_evidence(&model, &ran, alike, arena)};
@@ -36,7 +34,7 @@ int recording_recognize(const bz_trace *trace, const bz_candidate *candidate, in
     free(ran.symbol);
     qsort(fit, (size_t)n, sizeof *fit, most_alike);
     while (fits < n && fit[fits].likeness >= FITS) {
-        fit[fits].equal = fit[0].likeness - fit[fits].likeness < EQUAL;
+        fit[fits].equal = fit[0].likeness - fit[fits].likeness < EQUALLY;
         fits++;
     }
     return fits;

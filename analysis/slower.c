@@ -1,4 +1,5 @@
 /* Layers whose calls took longer than their records allow: which, by how much, and why as far as the recording tells. */
+#include "analysis/constants.h"
 #include "analysis/steps.h"
 #include "base/sort.h"
 
@@ -7,7 +8,6 @@
 #include <string.h>
 
 enum { ROWS = 12 };
-static const double LEAST = 0.005; /* of the latency: what a table is worth */
 
 /* Equal layers that the same call did. */
 typedef struct group {
@@ -141,7 +141,7 @@ int analyze_slower(analyze_work *w, const analyze_place *at, bz_error *err)
         const bz_aligned *row = list[i].first;
         double lost = list[i].took - list[i].could;
         const char *name = m.b->layer[row->layer[0]].layer->name;
-        if (shown == ROWS || lost < LEAST * at->ladder->latency) {
+        if (shown == ROWS || lost < WORTH_A_LINE * at->ladder->latency) {
             rest += lost;
             continue;
         }

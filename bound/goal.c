@@ -1,11 +1,10 @@
 /* Which bound a program is held against, and whether enough of it is priced for a ratio. */
 #include "bound/bound.h"
 
+#include "bound/constants.h"
+
 #include <math.h>
 #include <stdlib.h>
-
-/* A sum that lacks more than this says how little was measured, not how fast the model could be. */
-static const double LEAST_MACS = 0.99, LEAST_TIME = 0.95;
 
 /* What layers do, in all that counts. */
 typedef struct work {

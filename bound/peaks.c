@@ -1,5 +1,6 @@
 /* What the hardware could do at best: rates that were measured on it, else those of its data sheet. */
 #include "bound/bound.h"
+#include "bound/constants.h"
 #include "runtime/gpus.h"
 
 #include <math.h>
@@ -89,11 +90,10 @@ static void read_measured(const bz_system_facts *facts, const bz_setting *settin
     p->why = p->n_flops && p->n_bandwidth ? NULL : "the system's peaks were measured in part only";
 }
 
-/* A cache that nobody told of is taken for a large one: a bound too low is still a bound. Its rate stands in no data sheet: what
- * fits into it is not held against the memory. */
+/* A cache's rate stands in no data sheet: what fits into it is not held against the memory. */
 static double cache_of(const bz_system_facts *facts, const bz_gpu *row)
 {
-    return facts->l2 > 0 ? facts->l2 : row->l2 > 0 ? row->l2 : 128 << 20;
+    return facts->l2 > 0 ? facts->l2 : row->l2 > 0 ? row->l2 : UNTOLD_CACHE;
 }
 
 /* The rates of the data sheet; a card that may clock higher does more. A type that no unit makes faster goes as f32. */
@@ -197,7 +197,6 @@ static double inside(const bz_layer *layer, int axis, int64_t n, int64_t size, i
  * their rounding would show. */
 static double least_products(const bz_layer *layer)
 {
-    enum { TILE = 4 };
     bool conv = !strcmp(layer->kind, "conv"), deconv = !strcmp(layer->kind, "deconv");
     double left = 1;
     if ((!conv && !deconv) || layer->n_in < 2 || !layer->n_out)
@@ -206,7 +205,7 @@ static double least_products(const bz_layer *layer)
         bz_dim r = layer->in[1].dims[a], x = layer->in[0].dims[a], y = layer->out[0].dims[a];
         double share = conv ? inside(layer, a - 2, y, x, r) : inside(layer, a - 2, x, y, r);
         if (conv && r > 1 && along(layer, "stride", a - 2, 1) == 1 && along(layer, "dilation", a - 2, 1) == 1)
-            share = fmin(share, (TILE + (double)r - 1) / (TILE * (double)r));
+            share = fmin(share, (WINOGRAD_TILE + (double)r - 1) / (WINOGRAD_TILE * (double)r));
         left *= share;
     }
     return left;

@@ -2,12 +2,10 @@
  * the sequences are long. */
 #include "base/sort.h"
 #include "explain/align.h"
+#include "explain/constants.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* What a pair or a gap costs. A pair of one kind is cheaper than a missing and an extra one. */
-enum { SAME = 0, UNKNOWN = 1, NEAR = 2, FOLDED = 2, CHANGED = 6, GAP = 4, OPTIONAL_GAP = 1, FOREIGN_BIAS = GAP };
 
 /* Only layers have other ways. */
 bool bz_align_same(const bz_align_atom *a, const bz_align_atom *b)
@@ -26,24 +24,24 @@ int bz_align_pair_cost(const bz_align_words *w, const bz_align_atom *a, const bz
 {
     /* the bias that a call adds is its own layer's where that has one: a layer of its own that adds as many numbers may come later */
     if (b->post && !a->post && a->kind == w->bias && b->kind == w->bias)
-        return FOREIGN_BIAS;
+        return PAIR_FOREIGN_BIAS;
     if (a->id && a->id == b->id)
-        return SAME;
+        return PAIR_SAME;
     if (a->node && b->node)
         return -1;
     if (a->kind == b->kind && (!a->id || !b->id))
-        return a->near && b->near && a->near != b->near ? CHANGED : UNKNOWN;
+        return a->near && b->near && a->near != b->near ? PAIR_CHANGED : PAIR_UNKNOWN;
     if (bz_align_same(a, b))
-        return SAME;
+        return PAIR_SAME;
     if (a->kind == b->kind)
-        return a->near && a->near == b->near ? NEAR : CHANGED;
+        return a->near && a->near == b->near ? PAIR_NEAR : PAIR_CHANGED;
     /* batch normalization that was folded leaves a bias behind */
-    return a->kind == w->batchnorm && b->kind == w->bias ? FOLDED : -1;
+    return a->kind == w->batchnorm && b->kind == w->bias ? PAIR_FOLDED : -1;
 }
 
 int bz_align_gap_cost(const bz_align_atom *a)
 {
-    return a->optional ? OPTIONAL_GAP : GAP;
+    return a->optional ? GAP_OPTIONAL : GAP;
 }
 
 typedef struct piece {

@@ -2,6 +2,7 @@
  * was recorded, its operators. */
 #include "base/sort.h"
 #include "explain/align.h"
+#include "explain/constants.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -132,11 +133,10 @@ static int64_t weights_of(const bz_problem *p)
 /* A reorder in front of a call that takes weights in its format and of its size made those weights. */
 static bool makes_weights(const bz_align_steps *s, int at)
 {
-    enum { LOOK_AHEAD = 4 };
     const bz_call *reorder = bz_call_of(s->trace, s->step[at].at);
     if (reorder->elements < 0 || !reorder->y.format)
         return false;
-    for (int i = at + 1; i < s->n && i <= at + LOOK_AHEAD; i++) {
+    for (int i = at + 1; i < s->n && i <= at + CALLS_TO_WEIGHTS; i++) {
         const bz_align_step *next = &s->step[i];
         if (next->kind != BZ_ALIGN_CALL || !next->problem)
             continue;

@@ -2,14 +2,13 @@
  * they are done with: weights stay the same when batch or sizes change. Where only names are known, the sequence of the work does. */
 #include "explain/align.h"
 
+#include "explain/constants.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the multiplications that both do, in the larger sum: from where on it is the same network; likewise of the sequences. Programs
- * merge products (query, key, value), and split convolutions by groups: half is then enough, when the sums are equal. */
-static const double SAME = 0.85, SAME_MERGED = 0.5, SAME_SUM = 0.05, SAME_SEQUENCE = 0.95;
-enum { LEAST_SEQUENCE = 5, LEAST_BACKWARD = 3, MOST_CHANNELS = 1 << 20 };
+enum { MOST_CHANNELS = 1 << 20 };
 
 /* Multiplications with weights of one size. */
 typedef struct share {
@@ -144,7 +143,7 @@ static const char *compare_products(making *m)
 {
     bz_unit_text seen, model, same;
     double best = overlap(m, 1), times = 1;
-    if (best >= SAME || (best >= SAME_MERGED && merged(m)))
+    if (best >= SAME_NETWORK || (best >= SAME_MERGED && merged(m)))
         return NULL;
     for (int i = 0; i < m->n; i++) {
         double by = m->share[i].model > 0 ? m->share[i].seen / m->share[i].model : 0, all = by > 0 ? overlap(m, by) : 0;

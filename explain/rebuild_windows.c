@@ -1,18 +1,19 @@
 /* Windows of convolutions and poolings that a recording does not tell: by the result, which some operator behind reads. */
 #include "explain/rebuild.h"
 
+#include "explain/constants.h"
+
 /* How a window goes from `in` to `out`: patch by patch, or at the least stride, padded by half of it or not at all, or by what
  * lacks. */
 static bool fit_axis(int64_t in, int64_t out, int64_t kernel, int64_t *stride, int64_t *begin, int64_t *end)
 {
-    enum { STRIDES = 32 };
     if (kernel > 1 && in % kernel == 0 && in / kernel == out) {
         *stride = kernel;
         *begin = *end = 0;
         return true;
     }
     for (int way = 0; way < 3; way++)
-        for (int64_t s = 1; s <= STRIDES; s++) {
+        for (int64_t s = 1; s <= WIDEST_STRIDE; s++) {
             int64_t p = way == 1 ? 0 : (kernel - 1) / 2, lacks = (out - 1) * s + kernel - in;
             bool fits = way < 2 ? in + 2 * p >= kernel && (in + 2 * p - kernel) / s + 1 == out
                                 : lacks > 0 && lacks < kernel && (in + s - 1) / s == out;
@@ -43,9 +44,8 @@ const int64_t *rebuild_result(const rebuild_making *m, const bz_operand_seen *x,
 {
     if (m->o->n_out)
         return m->o->out[0].rank == x->rank && (!w || fit_window(x, m->o->out[0].dim, w)) ? m->o->out[0].dim : NULL;
-    enum { LOOK_AHEAD = 64 };
     int looked = 0;
-    for (size_t i = m->op + 1; i < m->e->n && looked < LOOK_AHEAD; i++) {
+    for (size_t i = m->op + 1; i < m->e->n && looked < READERS_LOOKED_AT; i++) {
         bool inside = m->e->start[i] < m->e->end[m->op];
         if (m->e->lane[i] != m->e->lane[m->op] ||
             (inside && !bz_name_matches("as_strided", bz_string(m->t, m->e->name[i]))))
@@ -78,11 +78,10 @@ void rebuild_guess_window(rebuild_making *m, int n, rebuild_window *w)
 /* The kernel of a pooling that was not recorded: the first of the usual ones that leads to the result. */
 bool rebuild_guess_kernel(rebuild_making *m, const bz_operand_seen *x, rebuild_window *v)
 {
-    static const int64_t KERNELS[] = {2, 3, 5, 7, 4, 8};
     const int64_t *y = rebuild_result(m, x, x->dim[1], NULL);
-    for (size_t k = 0; y && k < sizeof KERNELS / sizeof *KERNELS; k++) {
+    for (size_t k = 0; y && k < sizeof USUAL_KERNELS / sizeof *USUAL_KERNELS; k++) {
         for (int a = 0; a < REBUILD_SPATIAL; a++)
-            v->kernel[a] = KERNELS[k];
+            v->kernel[a] = USUAL_KERNELS[k];
         if (fit_window(x, y, v)) {
             m->guessed++;
             return true;

@@ -5,12 +5,13 @@
  * minimum cut; from two starts, labels are turned one by one while that saves something, which finds it on
  * chains of products, where all layers gain or none. It is never dearer than all as asked. */
 #include "bound/cover.h"
+#include "explain/constants.h"
 #include "explain/units.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { ASKED, OTHER, SWEEPS = 8 };
+enum { ASKED, OTHER };
 
 typedef struct conversion {
     double seconds;
@@ -193,7 +194,7 @@ static void count_differing(labelling *l)
 static void improve(labelling *l)
 {
     bool any = true;
-    for (int sweep = 0; sweep < SWEEPS && any; sweep++) {
+    for (int sweep = 0; sweep < LAYOUT_SWEEPS && any; sweep++) {
         any = false;
         for (int k = 0; k < l->n; k++) {
             int i = sweep % 2 ? k : l->n - 1 - k;

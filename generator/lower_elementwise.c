@@ -1,6 +1,8 @@
 /* Functions of one, two and several tensors, element by element. */
 #include "generator/lower.h"
 
+#include "generator/constants.h"
+
 #include <float.h>
 
 static int activation(lowering *l, const bz_type *x, bz_fn fn, float alpha, float beta)
@@ -187,7 +189,7 @@ static int lower_variadic(lowering *l, int arg)
     bz_fn fn = arg == BZ_FN_MEAN ? BZ_FN_ADD : (bz_fn)arg;
     if (!a || n < 2)
         return lower_no(l, "it has one operand: there is nothing to compute");
-    if (n > 64)
+    if (n > MOST_OPERANDS)
         return lower_no(l, "it has more operands than a benchmark");
     for (int k = 1; k < n; k++) {
         const bz_type *b = lower_in(l, k);

@@ -1,6 +1,8 @@
 /* Sums of products: convolutions and products of matrices. */
 #include "generator/lower.h"
 
+#include "generator/constants.h"
+
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -431,16 +433,14 @@ static int lower_dynamic_matmul(lowering *l, int arg)
         return lower_no(l, "its operand has too many dimensions");
     p->dtype_w = l->dtype;
     p->dtype_y = BZ_U8;
-    p->reorder.scale = 16;
+    p->reorder.scale = QUANTIZED_STEPS;
     l->dtype = BZ_U8;
     return matmul_alternatives(l, 1);
 }
 
 /* ---- what is read, for few tokens -------------------------------------------------------------- */
 
-/* One token, or a few: every weight is read for so few operations that reading is all of the time, on every machine whose
- * peaks we know (4 multiplications for each weight of 4 bits are 16 operations a byte). */
-enum { FEW_ROWS = 4 };
+/* One token, or a few: every weight is read for so few operations that reading is all of the time. */
 #define NARROW "no library multiplies by weights of a few bits"
 
 static bool has_few_rows(const lowering *l)

@@ -1,6 +1,8 @@
 /* What a lowered layer costs, by the records of a database. */
 #include "generator/plan.h"
 
+#include "generator/constants.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -140,8 +142,6 @@ bool bz_prices_records(const bz_prices *prices, const char *text, const bz_recor
     *n = prices->known[k].n;
     return true;
 }
-
-static const double UNSURE = 0.025; /* how far off a record without an interval is taken to be */
 
 /* Calls of which one is by the definition come behind all others, too; behind these, what nobody has measured. */
 static bool is_cheaper(const bz_layer_price *p, const bz_layer_price *than)

@@ -2,15 +2,13 @@
  * soonest. */
 #include "predict/evaluate.h"
 
+#include "predict/constants.h"
 #include "predict/learned.h"
 #include "transfer/transfer.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* A run of 696 problems took 833 s on a Xeon with two cores, of which all calls took 499 s: the rest goes into building, inputs and checks. */
-static const double OVERHEAD = 1.7, UNKNOWN = 1;
 
 void bz_benchmark_times_of(const bz_samples *s, const bool *use, bz_benchmark_times *out)
 {

@@ -3,13 +3,11 @@
  * the point of largest remaining variance next), and their weights are fitted to all. */
 #include "predict/learned.h"
 
+#include "predict/constants.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { POINTS = 420 };
-static const double LENGTH = 3;  /* of the kernel, in e-folds of an extent */
-static const double TOLD = 1e-4; /* a variance below which a point tells nothing new */
 
 double bz_learned_alike(const bz_shape *a, const bz_shape *b)
 {

@@ -1,4 +1,5 @@
 /* Systems as numbers: from what was measured on them, else from their data sheets. */
+#include "predict/constants.h"
 #include "predict/predict.h"
 #include "runtime/gpus.h"
 
@@ -32,9 +33,6 @@ static double left_of(const char *ram)
     const char *plus = strchr(ram, '+');
     return !plus ? 1 : !strncmp(ram, "gddr5", 5) ? 0.78 : 0.88;
 }
-
-/* Half of the table's GPUs have a base clock of four fifths of their boost clock or more. */
-static const double BASE = 0.8;
 
 static void from_row(const bz_gpu *row, bz_machine *out)
 {

@@ -1,6 +1,7 @@
 /* Ordinary kriging over machines. */
 #include "predict/neighbours.h"
 
+#include "predict/constants.h"
 #include "predict/evaluate.h"
 #include "predict/learned.h"
 
@@ -14,10 +15,7 @@ static double alike(const bz_machine *a, const bz_machine *b, const bz_kinship *
     return exp(-fabs(a->generation - b->generation) / k->generation);
 }
 
-/* How sure a prediction is: chips of two capabilities are a step apart at the least, as Volta and Turing. Kepler's first ones have 63 registers
- * for a thread, its last ones 255, and no generation between them: one was taken for the other's twin, and nine of ten intervals held 71 of 100. */
-static const double STEP = 0.2;
-
+/* How sure a prediction is. */
 static double sure(const bz_machine *a, const bz_machine *b, const bz_kinship *k)
 {
     double apart = fabs(a->generation - b->generation);

@@ -1,6 +1,7 @@
 /* The whole rule: residuals over problems and over machines. */
 #include "predict/predictor.h"
 
+#include "predict/constants.h"
 #include "predict/evaluate.h"
 
 #include <math.h>
@@ -8,13 +9,6 @@
 #include <string.h>
 
 const char *const bz_predicted_names[BZ_PREDICTED_N] = {"record", "neighbours", "batches", "learned", "roofline"};
-
-/* What times of one shape differ by that the shape does not tell; of records of one's own less, as neighbours told the rest. */
-/* SHAPES and LEAST: variances, so that one width holds nine of ten where systems, networks and batches are left out, and where a twentieth is
- * measured ('predict --evaluate' prints it: 0.39, 0.40, 0.28, 0.36 spreads). */
-static const double NOISE = 0.01, LEARNED_UNSURE = 1, BATCH_UNSURE = 0.15, OWN_NOISE = 0.03, OWN_CONSTANT = 0.3,
-                    SHAPES = 2, LEAST = 0.02;
-enum { FEWEST = 3 }; /* records of a kind, below which another kind tells more */
 
 double bz_predictor_roofline(const bz_predictor *p, const bz_shape *s, const bz_machine *m, double floor)
 {

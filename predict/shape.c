@@ -2,6 +2,8 @@
  * twice as many. */
 #include "predict/predict.h"
 
+#include "predict/constants.h"
+
 #include <math.h>
 
 static double ln(double v)
@@ -107,9 +109,6 @@ static double rate(const bz_machine *m, bz_dtype dtype)
     double faster = dtype == BZ_F16 || dtype == BZ_BF16 ? m->f16 : dtype == BZ_I8 || dtype == BZ_U8 ? m->i8 : 0;
     return faster > 0 ? faster : m->f32;
 }
-
-/* What large products reach of the peak, and large copies of the bandwidth: the residual corrects both. */
-static const double PRODUCT = 0.7, COPY = 0.85;
 
 double bz_shape_roofline(const bz_shape *s, const bz_machine *m, double floor, double margin)
 {

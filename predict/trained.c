@@ -8,6 +8,7 @@
  *   point x…, then of each machine its weight */
 #include "predict/trained.h"
 
+#include "predict/constants.h"
 #include "predict/predictor.h"
 
 #include <math.h>
@@ -296,11 +297,8 @@ bz_predictor *bz_predictor_shipped(void)
     return bz_predictor_read(bz_trained_text, "trained.txt", &p, NULL) ? NULL : p;
 }
 
-/* A database teaches where it has as many records of two GPUs as a network has problems. Of processors nothing ships: a few of one are better
- * than none. */
 static bool teaches(const bz_samples *s, bool gpu)
 {
-    enum { ENOUGH = 100, OF_PROCESSORS = 20 };
     int machines = 0;
     for (int m = 0; m < s->machines; m++) {
         int n = 0;

@@ -1,5 +1,6 @@
 /* Sequences of layers run by the libraries, each a replay of its own, all of them one program; their times are records. */
 #include "bench/bench.h"
+#include "replay/constants.h"
 #include "replay/replay.h"
 
 #include <math.h>
@@ -164,12 +165,12 @@ static int make_plans(replaying *w, bz_error *err)
 static double behind(const replaying *w, int number)
 {
     const bz_system_facts *f = bz_system_facts_read(w->r->system ? w->r->system->details : NULL, w->arena);
-    double own = f->n_caches > 1 ? f->cache[f->n_caches - 2].bytes : 1 << 20;
+    double own = f->n_caches > 1 ? f->cache[f->n_caches - 2].bytes : OWN_CACHES;
     if (number >= w->b->n || f->gpu)
         return 0;
     bz_totals totals;
     bz_totals_make(w->b->brick[number].layers, true, &totals);
-    return fmin(2 * own, (double)sizeof(float) * (double)totals.params);
+    return fmin(CACHES_FILLED * own, (double)sizeof(float) * (double)totals.params);
 }
 
 static int run_piece(replaying *w, int i, const char *program, bz_error *err)

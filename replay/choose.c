@@ -1,6 +1,8 @@
 /* Variants for the calls of a plan: by the records, and so that conversions between their layouts pay. */
 #include "replay/bind.h"
 
+#include "replay/constants.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,10 +82,13 @@ static void add_guesses(const bz_replay_input *in, const bz_problem *p, bz_repla
     static const struct {
         const char *backend, *layout;
         double factor;
-    } GUESSES[] = {{"onednn", "any", 1}, {"onednn", "nhwc", 1.2}, {"onednn", "plain", 1.5}, {"memory", "plain", 1.5}};
+    } GUESSES[] = {{"onednn", "any", 1},
+                   {"onednn", "nhwc", CHANNELS_LAST},
+                   {"onednn", "plain", IN_ROWS},
+                   {"memory", "plain", IN_ROWS}};
     static const bz_replay_option LOOPS = {"loops",       "", "plain", "default",
                                            BZ_LAID_PLAIN, 0,  0,       BZ_PROVENANCE_MODELLED};
-    double seconds = 1e-6 + bz_problem_bytes(p) / 1e10 + bz_problem_flops(p) / 5e10;
+    double seconds = GUESS_LAUNCH + bz_problem_bytes(p) / CORE_BYTES + bz_problem_flops(p) / CORE_FLOPS;
     bool blocks = bz_problem_has(p, BZ_TRAIT_CONVOLUTION), copy = bz_problem_has(p, BZ_TRAIT_BYTES);
     bool spatial = laid_of(p, "nhwc", "") == BZ_LAID_NHWC;
     bool broadcasts = p->kind == BZ_PROBLEM_BINARY && bz_extent_count(p->binary.a) != bz_extent_count(p->binary.b);
@@ -109,7 +114,7 @@ static void add_guesses(const bz_replay_input *in, const bz_problem *p, bz_repla
             (bz_replay_option){"onednn", "", "plain", "default", BZ_LAID_PLAIN, seconds, 0, BZ_PROVENANCE_MODELLED};
     if (is_ours(p)) {
         c->option[0] = LOOPS, c->n = 1;
-        c->option[0].seconds = seconds * 1.5;
+        c->option[0].seconds = seconds * IN_ROWS;
     }
 }
 
@@ -127,16 +132,16 @@ static bool is_epilogue(const bz_problem *p)
 static void add_device_guesses(const bz_replay_input *in, const bz_problem *p, bz_replay_choice *c)
 {
     const bz_plan_problem *planned = bz_plan_find_problem(in->plan, c->text);
-    double seconds = 1e-6 + bz_problem_bytes(p) / 1e12 + bz_problem_flops(p) / 1e13;
+    double seconds = GUESS_LAUNCH + bz_problem_bytes(p) / DEVICE_BYTES + bz_problem_flops(p) / DEVICE_FLOPS;
     for (int f = 0; planned && f < planned->n_families; f++) {
         const bz_plan_family *family = &planned->family[f];
         bool product = bz_problem_is_matrix(p), blas = !strcmp(family->backend, "cublas");
         if (strcmp(family->math, "default") != 0 || !allows(in, family->backend, family->layout) ||
             !runs_there(in, family->backend))
             continue;
-        double factor = product && (blas != is_epilogue(p)) ? 2 : 1;
+        double factor = product && (blas != is_epilogue(p)) ? OTHER_FAMILY : 1;
         if (!strcmp(family->layout, "nhwc"))
-            factor = bz_dtype_bits(p->dtype) <= 16 ? 0.8 : 1.2;
+            factor = bz_dtype_bits(p->dtype) <= 16 ? DEVICE_CHANNELS_LAST_16 : DEVICE_CHANNELS_LAST;
         add_option(c, &(bz_replay_option){
                           .backend = family->backend,
                           .algorithm = "",
@@ -202,7 +207,7 @@ static double price_reorder(bz_replay_plan *p, const bz_replay_input *in, const 
                     .reorder = {.from = LAYOUTS[from], .to = LAYOUTS[to], .scale = 1},
                     .dtype = v->dtype};
     bz_error err;
-    double best = NAN, bandwidth = in->bandwidth > 0 ? in->bandwidth : in->device ? 1e12 : 1e10;
+    double best = NAN, bandwidth = in->bandwidth > 0 ? in->bandwidth : in->device ? DEVICE_BYTES : CORE_BYTES;
     memcpy(r.reorder.x, v->dim, (size_t)v->rank * sizeof *v->dim);
     if (in->db && in->system && !bz_problem_normalize(&r, &err)) {
         bz_buf text = {0};
@@ -216,7 +221,7 @@ static double price_reorder(bz_replay_plan *p, const bz_replay_input *in, const 
         bz_buf_free(&text);
     }
     double bytes = 2 * (double)bz_extent_count(v->dim) * bz_dtype_bits(v->dtype) / 8;
-    return isnan(best) ? 1e-6 + bytes / bandwidth : best;
+    return isnan(best) ? GUESS_LAUNCH + bytes / bandwidth : best;
 }
 
 typedef struct reorders {

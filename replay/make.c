@@ -1,6 +1,8 @@
 /* A model as units (layers and groups) and their steps. */
 #include "replay/bind.h"
 
+#include "replay/constants.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -350,10 +352,6 @@ static double bound_of(const maker *m, const bz_plan_layer *item)
     bz_prices_layer(m->in->prices, item, &p);
     return p.seconds;
 }
-
-/* What no call does is priced by a copy, which no loop of ours is: erf takes 7 ns an element. A group that has it in one
- * call is not to lose against that. */
-static const double LOOP_ELEMENT = 7e-9;
 
 /* The groups that are taken: false where one of them cannot be bound, which is then never tried again. */
 static bool *choose_groups(maker *m, const bz_plan_place *place, int n)

@@ -1,6 +1,7 @@
 /* What the time of each unit went to, and why it is more than the bound. */
 #include "replay/table.h"
 #include "base/sort.h"
+#include "replay/constants.h"
 
 #include <math.h>
 
@@ -63,7 +64,7 @@ static void find_drift(table *t)
     double *ratio = BZ_NEW(&t->arena, double, (size_t)t->n + 1);
     int n = 0;
     for (int i = 0; i < t->n; i++)
-        if (t->row[i].record > 20e-6 && t->row[i].calls > 0)
+        if (t->row[i].record > DRIFT_CALL && t->row[i].calls > 0)
             ratio[n++] = calls_of(&t->row[i]) / t->row[i].record;
     bz_sort_numbers(ratio, (size_t)n);
     t->drift = n ? ratio[n / 2] : 1;
@@ -157,17 +158,17 @@ const char *row_reason(const table *t, const row *w)
     int most = 0;
     if (w->calls_run && !isfinite(w->record))
         return excess_name(EXCESS_GUESS);
-    if (over <= 0.05 * bound)
-        return over < -0.05 * bound ? "faster than its record" : "";
+    if (over <= ON_BOUND * bound)
+        return over < -ON_BOUND * bound ? "faster than its record" : "";
     for (int e = 1; e < N_EXCESS; e++)
         most = w->excess[e] > w->excess[most] ? e : most;
     if (most != EXCESS_HOT && most != EXCESS_RECORD)
         return excess_name((excess)most);
-    if (w->launch > 0 && over <= w->launch * 1.5)
+    if (w->launch > 0 && over <= w->launch * LAUNCHES_OVER)
         return "launch";
-    if (t->drift > 1.03 && calls_of(w) - w->record * t->drift <= 0.3 * over)
+    if (t->drift > DRIFTED && calls_of(w) - w->record * t->drift <= DRIFT_LEFT * over)
         return t->r->result->throttled ? "clock: the processor throttled" : "clock or neighbours: all calls alike";
-    if (most == EXCESS_RECORD && isfinite(w->cold) && w->calls <= w->cold * 1.1)
+    if (most == EXCESS_RECORD && isfinite(w->cold) && w->calls <= w->cold * AS_COLD)
         return excess_name(EXCESS_COLD);
     return excess_name((excess)most);
 }

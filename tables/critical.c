@@ -1,11 +1,9 @@
 /* The graph's nodes, and the longest way through it. */
 #include "tables/critical.h"
 #include "base/sort.h"
+#include "tables/constants.h"
 
 #include <stdlib.h>
-
-/* Events of a recording whose path is that of one iteration: each costs 33 bytes. */
-enum { LARGE = 1000000 };
 
 static const bz_event_kind KINDS[CRITICAL_KINDS] = {BZ_EVENT_OP, BZ_EVENT_API, BZ_EVENT_KERNEL, BZ_EVENT_COPY,
                                                     BZ_EVENT_MEMSET};

@@ -1,12 +1,10 @@
 /* Streams of devices as chains, their launches, and who waits for whom. */
 #include "base/sort.h"
+#include "tables/constants.h"
 #include "tables/critical.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* ns: a longer gap between two works of a stream has another reason, which is not known; HTA's threshold */
-enum { LONGEST_DELAY = 1500000 };
 
 /* CUPTI's kinds of synchronization. */
 enum { EVENT_SYNC = 1, STREAM_WAIT_EVENT, STREAM_SYNC, CONTEXT_SYNC };

@@ -1,5 +1,6 @@
 /* From the host's launch to the device's start: how much work waits in the queue of each stream, and how long launches take. */
 #include "base/sort.h"
+#include "tables/constants.h"
 #include "tables/parts.h"
 
 #include <math.h>
@@ -147,9 +148,6 @@ void fill_queue_series(bz_tables *m, bz_sheet *s)
 }
 
 /* ---- launches ------------------------------------------------------------------------------- */
-
-/* HTA's cutoffs. */
-enum { SLOW_CALL = 50000, LONG_DELAY = 100000 };
 
 typedef struct launch_sums {
     int64_t call, work, brief, slow, late;

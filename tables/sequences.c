@@ -1,11 +1,10 @@
 /* Which kernels follow one another: those that an operator launches, and those that come behind each other on a stream. */
 #include "base/sort.h"
+#include "tables/constants.h"
 #include "tables/parts.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-enum { FEWEST = 3 }; /* kernels of a sequence, as in HTA */
 
 /* Of one operator: a hash over the names of its device work in the order of its start. */
 typedef struct sequence {
@@ -94,7 +93,7 @@ void fill_sequences(bz_tables *m, bz_sheet *s)
     uint32_t n = 0;
     for (size_t i = 0; i < op->n; i++) {
         uint64_t key[2] = {of[i].hash, op->name[i]};
-        if (of[i].n < FEWEST || repeats(op, i))
+        if (of[i].n < FEWEST_KERNELS || repeats(op, i))
             continue;
         uint32_t at = bz_map_get(&map, key, sizeof key);
         if (at == BZ_MAP_NONE) {

@@ -1,6 +1,8 @@
 /* Where the time of devices and streams went: busy and idle, compute, communication and memory, and what overlaps. */
 #include "tables/parts.h"
 
+#include "tables/constants.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -129,9 +131,6 @@ void fill_types(bz_tables *m, bz_sheet *s)
 
 typedef enum { IDLE_HOST_WAIT, IDLE_KERNEL_WAIT, IDLE_OTHER } idle_cause;
 enum { IDLE_CAUSES = IDLE_OTHER + 1 };
-/* A shorter gap is what one kernel takes to follow another. HTA's manual says 30 nanoseconds, its program compares 30
- * microseconds: its published figures are of these, and no GPU follows within 30 ns. */
-enum { KERNEL_DELAY = 30000 };
 
 void fill_idle(bz_tables *m, bz_sheet *s)
 {

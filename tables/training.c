@@ -3,18 +3,13 @@
 #include "tables/training.h"
 
 #include "runtime/gpus.h"
+#include "tables/constants.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- the sample --------------------------------------------------------------------------------- */
-
-/* Stable from where the medians of three windows in a row differ by at most this share of their median, and change by at most
- * that share from one to the next. */
-#define SPREAD 0.05
-#define TREND  0.01
-enum { WINDOW = 20, FEWEST = 5, CANDIDATES = 5 };
 
 static double median_of(const double *v, uint32_t n)
 {
@@ -30,7 +25,7 @@ static double median_of(const double *v, uint32_t n)
 static uint32_t stable_from(const bz_trace *t, const double *seconds, uint32_t n)
 {
     uint32_t w = n / 3 < WINDOW ? n / 3 : WINDOW;
-    if (w < FEWEST)
+    if (w < FEWEST_WINDOW)
         return 0;
     for (uint32_t i = 0; i + 3 * w <= n; i++) {
         double a = median_of(seconds + i, w), b = median_of(seconds + i + w, w), c = median_of(seconds + i + 2 * w, w);
@@ -441,14 +436,14 @@ void fill_training_checks(bz_tables *m, bz_sheet *s)
         look(&r, &a);
         add_check(s, "iterations take equally long", a.variation, a.variation <= SPREAD,
                   "deviation of at most 5 % of their mean");
-        bool recurrent = a.recurrent > 0.05;
-        add_check(s, "the device is busy", recurrent ? NAN : a.busy, a.busy >= 0.95,
+        bool recurrent = a.recurrent > RECURRENT;
+        add_check(s, "the device is busy", recurrent ? NAN : a.busy, a.busy >= BUSY,
                   "at least 95 % of the time, without recurrent layers");
-        add_check(s, "recurrent layers leave the device idle", recurrent ? a.busy : NAN, a.busy < 0.95,
+        add_check(s, "recurrent layers leave the device idle", recurrent ? a.busy : NAN, a.busy < BUSY,
                   "less than 95 % of the time busy");
-        add_check(s, "normalizations use little of the device", a.norms, a.norms > 0.2,
+        add_check(s, "normalizations use little of the device", a.norms, a.norms > NORMS_BELOW,
                   "20 points of the peak below the average");
-        add_check(s, "communication is hidden", a.exposed, a.exposed <= 0.05,
+        add_check(s, "communication is hidden", a.exposed, a.exposed <= EXPOSED,
                   "at most 5 % of the time nothing else runs");
     }
     bz_tables *other = r.n && m->against ? bz_tables_new(m->against, NULL, NULL, m->arena, &err) : NULL;
@@ -460,5 +455,5 @@ void fill_training_checks(bz_tables *m, bz_sheet *s)
     training_run_free(&r);
     double more = b.batch > a.batch ? b.samples / a.samples - 1 : b.batch < a.batch ? a.samples / b.samples - 1 : NAN;
     add_check(s, "a larger batch brings more throughput", more, more > 0, "more samples a second");
-    add_check(s, "the larger batch still pays", more, more >= 0.1, "at least 10 % more samples a second");
+    add_check(s, "the larger batch still pays", more, more >= BATCH_PAYS, "at least 10 % more samples a second");
 }

@@ -1,6 +1,7 @@
 /* One iteration of a recording as a flow. */
 #include "whatif/build.h"
 #include "base/sort.h"
+#include "whatif/constants.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,7 +125,7 @@ static void measure(bz_build *b, int64_t last)
     int64_t step = found ? bz_iteration_latency(t, f->iteration) : period;
     /* a host that steps faster or slower than the device fills the queue or empties it: nothing is steady */
     bool steady =
-        period > 0 && period >= busiest_lane(f) && 10 * (period > step ? period - step : step - period) <= step;
+        period > 0 && period >= busiest_lane(f) && (double)llabs(period - step) <= STEADY_WITHIN * (double)step;
     f->overlaps = steady && (found ? offset > 0 : last > length);
     f->period = period > 0 ? period : most;
     f->offset = f->overlaps ? 0 : offset;

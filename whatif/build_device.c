@@ -1,10 +1,9 @@
 /* What streams did, and what each piece of work waited for: its launch, the stream, an event of another stream. */
 #include "base/sort.h"
 #include "whatif/build.h"
+#include "whatif/constants.h"
 
 #include <stdlib.h>
-
-enum { TOLERANCE = 1000, NOTICED = 10000 }; /* ns: of recordings in whole microseconds; what is worth saying */
 
 typedef struct {
     int64_t start, end;
@@ -143,7 +142,7 @@ static void attribute(bz_build *b, uint32_t i, int64_t before)
             base = end_of(p);
         }
     }
-    if (t->prev == BZ_NONE && (!owner || (before > latest && before <= t->at + TOLERANCE))) {
+    if (t->prev == BZ_NONE && (!owner || (before > latest && before <= t->at + CLOCK_ROUNDS))) {
         t->not_before = t->at > 0 ? t->at : 0; /* the stream had other work until then, or nothing tells */
         return;
     }

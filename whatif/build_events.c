@@ -1,10 +1,9 @@
 /* Events: streams that wait for what other streams had to do when an event was recorded. */
 #include "base/sort.h"
 #include "whatif/build.h"
+#include "whatif/constants.h"
 
 #include <stdlib.h>
-
-enum { TOLERANCE = 1000 }; /* ns: of recordings in whole microseconds */
 
 static int64_t end_of(const bz_task *t)
 {
@@ -114,7 +113,7 @@ static void wait_for(bz_build *b, uint32_t to, uint32_t lane, int64_t at)
 {
     bz_flow *f = b->flow;
     uint32_t from = launched_before(f, lane, at);
-    if (from == BZ_NONE || end_of(&f->task[from]) > bz_flow_sum(f->task[to].at, TOLERANCE))
+    if (from == BZ_NONE || end_of(&f->task[from]) > bz_flow_sum(f->task[to].at, CLOCK_ROUNDS))
         return;
     bz_flow_depend(f, from, to, BZ_DEPENDS_STREAM, 0);
     f->counts.edges[BZ_DEPENDS_STREAM]++;

@@ -1,6 +1,7 @@
 /* What threads did: calls of the device's runtime, library calls, operators that make none, loading of data. */
 #include "base/sort.h"
 #include "whatif/build.h"
+#include "whatif/constants.h"
 
 #include <stdlib.h>
 
@@ -137,13 +138,13 @@ static int64_t *find_blocking(const bz_build *b)
 {
     const bz_trace *t = b->trace;
     const bz_events *api = &t->event[BZ_EVENT_API], *copy = &t->event[BZ_EVENT_COPY];
-    enum { TO_HOST = 2, ROUNDING = 1000 };
+    enum { TO_HOST = 2 };
     int64_t *begin = bz_alloc(api->n + 1, sizeof *begin), usual = copy->n ? usual_launch(b) : 0;
     for (size_t i = 0; i < api->n; i++)
         begin[i] = INT64_MAX;
     for (size_t i = 0; i < copy->n; i++) {
         uint32_t cause = copy->cause[i];
-        if (cause >= api->n || copy->end[i] > bz_flow_sum(api->end[cause], ROUNDING) ||
+        if (cause >= api->n || copy->end[i] > bz_flow_sum(api->end[cause], CLOCK_ROUNDS) ||
             copy->start[i] < api->start[cause])
             continue;
         bool async = strstr(bz_string(t, api->name[cause]), "Async") != NULL;

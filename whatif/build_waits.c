@@ -1,10 +1,9 @@
 /* When the host waits: for a device, and one thread for another. */
 #include "base/sort.h"
 #include "whatif/build.h"
+#include "whatif/constants.h"
 
 #include <stdlib.h>
-
-enum { TOLERANCE = 2000, HANDOVER = 20000 }; /* ns: clocks; shorter pauses of a thread hand over to nobody */
 
 /* Calls that return when the device is done. Freeing memory waits for it too, which no name says. */
 static const struct {
@@ -75,7 +74,7 @@ static said_wait *said_waits(const bz_build *b)
 static void wait_for(bz_build *b, uint32_t task, uint32_t lane, int64_t launched, int64_t end, int64_t *done)
 {
     bz_flow *f = b->flow;
-    uint32_t from = waited_for(f, lane, launched, bz_flow_sum(end, TOLERANCE));
+    uint32_t from = waited_for(f, lane, launched, bz_flow_sum(end, CLOCKS_DIFFER));
     if (from == BZ_NONE)
         return;
     int64_t over = end_of(&f->task[from]), lag = end < over ? end - over : 0;

@@ -1,13 +1,11 @@
 /* The library does all layers that a framework's step gives it, in layouts of its choice, with weights prepared ahead: each takes what the record
  * of the library's own pick says, groups are one call, reorders go. What stays the framework's stays as it was, and every tensor that passes
  * between both is reordered. */
+#include "whatif/constants.h"
 #include "whatif/records.h"
 #include "whatif/ways.h"
 
 #include <math.h>
-
-/* Share of the iteration that nobody can price: above it no number stands, as a bound has none below 95 % of the modelled time. */
-static const double UNSURE = 0.05;
 
 typedef struct {
     bz_whatif_asked *asked;
@@ -314,7 +312,7 @@ static void tell(change *c)
                          "%d products of the framework's, with their weights the other way round: %s become %s",
                          c->turned, bz_units_time(x, 1e-9 * (double)c->was_turned),
                          bz_units_time(y, 1e-9 * (double)c->is_turned));
-    if (c->not_known > (int64_t)(UNSURE * (double)c->flow->measured))
+    if (c->not_known > (int64_t)(UNPRICED_MOST * (double)c->flow->measured))
         c->asked->unsure = bz_arena_printf(
             c->asked->arena,
             "products of %s get their weights the other way round, and no record tells what they take so: "

@@ -8,9 +8,9 @@
  * behind the iteration as one task. */
 #include "whatif/transformations.h"
 
-#include <stdlib.h>
+#include "whatif/constants.h"
 
-enum { SHORTEST_CALL = 1000 }; /* ns: no call of a device's runtime is shorter without a recorder */
+#include <stdlib.h>
 
 typedef struct {
     int removed, graphs, pauses;
@@ -93,11 +93,11 @@ static void join_lane(bz_flow *flow, uint32_t lane, int64_t usual, bool stay, ta
 /* µs of a call: of Nsight Systems on eight programs that ran with it and without (docs/benchmarks.md); of others nobody knows. */
 static double recorder_of(const bz_whatif_asked *asked)
 {
-    static const double NSIGHT[] = {4, 8, 12};
     bool nsight = false;
     for (uint32_t i = 0; i < asked->trace->n_sources; i++)
         nsight |= strstr(bz_string(asked->trace, asked->trace->source[i].format), "Nsight") != NULL;
-    return nsight && !bz_whatif_given(asked, "recorder") ? NSIGHT[asked->side] : bz_whatif_number(asked, "recorder");
+    return nsight && !bz_whatif_given(asked, "recorder") ? NSIGHT_ADDS[asked->side]
+                                                         : bz_whatif_number(asked, "recorder");
 }
 
 static int64_t shorten(bz_flow *flow, int64_t recorder)

@@ -3,10 +3,9 @@
  * converts what it reads and writes. */
 #include "whatif/ways.h"
 
-#include <math.h>
+#include "whatif/constants.h"
 
-/* glibc's largest threshold of mmap (mallopt(3), M_MMAP_THRESHOLD), on 64 bits. */
-static const double MAPPED = 4.0 * 1024 * 1024 * sizeof(long);
+#include <math.h>
 
 typedef struct {
     bz_whatif_asked *asked;
@@ -131,7 +130,6 @@ static bool add_reorders(change *c, const bz_layer_place *place, bool previous)
  * in row-major order copies that element by element: each fetches a line of its own, from the cache that holds both tensors. */
 static void add_copy(change *c, const bz_layer_place *place)
 {
-    enum { LINE = 64 };
     const bz_bound_layer *b = bz_way_layer(c->asked, place, 0);
     const bz_layer *l = b->layer;
     const bz_peaks *peaks = c->asked->model->bound->peaks;

@@ -4,6 +4,7 @@
 #include "whatif/records.h"
 
 #include "explain/explain.h"
+#include "whatif/constants.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -121,7 +122,7 @@ static int find_best(const bz_whatif_asked *asked, const int64_t *time, double *
         double took = 1e-9 * (double)time[i], reference = isfinite(used) ? used : took;
         factor[i] = best < reference && reference > 0 ? best / reference : 1;
         sum->priced++;
-        sum->faster += factor[i] < 0.999;
+        sum->faster += factor[i] < FASTER;
         sum->before = bz_flow_sum(sum->before, time[i]);
         sum->after = bz_flow_sum(sum->after, (int64_t)(factor[i] * (double)time[i]));
     }
@@ -184,7 +185,6 @@ int bz_whatif_scale_to_best(bz_flow *flow, bz_whatif_asked *asked, bz_error *err
 int bz_whatif_prepack(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
 {
     (void)err;
-    enum { NEAR = 8 };
     const bz_trace *t = asked->trace;
     int64_t time = 0;
     int n = 0;
@@ -194,7 +194,7 @@ int bz_whatif_prepack(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
             continue;
         const bz_call *reorder = bz_call_of(t, k->event), *user;
         int near = 0; /* calls behind it that are looked at */
-        for (uint32_t at = k->next; at != BZ_NONE && near < NEAR; at = next->next, near++) {
+        for (uint32_t at = k->next; at != BZ_NONE && near < CALLS_TO_WEIGHTS; at = next->next, near++) {
             next = &flow->task[at];
             user = next->event_kind == BZ_EVENT_CALL && strcmp(next->name, "reorder") != 0 ? bz_call_of(t, next->event)
                                                                                            : NULL;

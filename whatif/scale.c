@@ -1,6 +1,8 @@
 /* One class of tasks by one factor. */
 #include "whatif/records.h"
 
+#include "whatif/constants.h"
+
 static bool to_or_from_host(const bz_whatif_asked *asked, const bz_task *t)
 {
     enum { TO_DEVICE = 1, TO_HOST = 2 }; /* as CUPTI numbers directions */
@@ -46,7 +48,6 @@ int bz_whatif_host(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
  * are too near to one another to tell. */
 static double fixed_time(const bz_flow *flow, const bz_whatif_asked *asked)
 {
-    enum { APART = 4 };
     const bz_task *least = NULL, *most = NULL;
     for (uint32_t i = 0; i < flow->n; i++) {
         const bz_task *t = &flow->task[i];
@@ -55,7 +56,7 @@ static double fixed_time(const bz_flow *flow, const bz_whatif_asked *asked)
         least = !least || t->bytes < least->bytes ? t : least;
         most = !most || t->bytes > most->bytes ? t : most;
     }
-    if (!least || most->bytes / APART < least->bytes || most->duration <= least->duration)
+    if (!least || most->bytes / COPIES_APART < least->bytes || most->duration <= least->duration)
         return 0;
     double per_byte = (double)(most->duration - least->duration) / (double)(most->bytes - least->bytes),
            fixed = (double)least->duration - per_byte * (double)least->bytes;

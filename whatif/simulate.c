@@ -1,6 +1,8 @@
 /* When each task of a flow starts: earliest start, in the order of time. */
 #include "whatif/whatif.h"
 
+#include "whatif/constants.h"
+
 #include <stdlib.h>
 
 /* What may start next: tasks by the time at which all that they wait for is done; behind them, for each channel on which
@@ -224,8 +226,6 @@ int bz_flow_simulate(const bz_flow *flow, const bz_simulate_options *options, bz
 }
 
 /* ---- iterations behind one another ---------------------------------------------------------- */
-
-enum { CHAIN = 3 };
 
 /* CHAIN copies in one flow: task i of copy c is c * n + i. */
 static void chain(const bz_flow *flow, bz_flow *out)

@@ -1,6 +1,7 @@
 /* Parallel modules on streams of their own: the ways between a fork and its join of a model's graph run beside each other. The
  * model's file says which these are; library calls of the recording are found in it by what they compute, and what runs behind a call goes with
  * it. Kernels at once share the device: together they take at least what they fill of it. */
+#include "whatif/constants.h"
 #include "whatif/records.h"
 #include "whatif/room.h"
 
@@ -312,7 +313,7 @@ static int load(streams *s, bz_error *err)
 
 static bool fits(const streams *s)
 {
-    return s->matched && 10 * s->matched >= 8 * s->products;
+    return s->matched && s->matched >= MATCHED_LEAST * s->products;
 }
 
 static int answer(streams *s)

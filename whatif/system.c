@@ -4,6 +4,7 @@
 
 #include "predict/predict.h"
 #include "transfer/transfer.h"
+#include "whatif/constants.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -154,11 +155,10 @@ static double computing(const move *m)
     return a->f32 * bz_machine_held(a, margin) / (b->f32 * bz_machine_held(b, margin));
 }
 
-/* Scaled by rooflines alone, nine of ten networks were less than 1.6 times off ('predict --evaluate': a third on average); between like devices less. */
+/* Between like devices rooflines are less far off. */
 static double guess(const move *m, double ratio)
 {
-    static const double OFF = 0.45;
-    return ratio * exp(OFF * fmin(1, fabs(log(ratio))) * (m->asked->side - 1));
+    return ratio * exp(ROOFLINE_OFF * fmin(1, fabs(log(ratio))) * (m->asked->side - 1));
 }
 
 /* Kernels of no known problem, by the rates of both: arithmetic or memory, above what the shortest kernel takes. */

@@ -1,6 +1,8 @@
 /* Words, groups and prices of the steps that frameworks offer. */
 #include "whatif/ways.h"
 
+#include "whatif/constants.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -72,7 +74,6 @@ const bz_picks *bz_way_picks(const bz_whatif_model *m, bz_dtype dtype, bool trai
 /* What weights take from memory, if nothing of it is hidden. */
 static double from_memory(const bz_whatif_asked *asked, double weights)
 {
-    enum { FAR = 1 << 30 }; /* bytes that no cache holds */
     const bz_peaks *peaks = asked->model->bound->peaks;
     if (!peaks || peaks->why || !peaks->n_bandwidth || !(weights > 0))
         return 0;

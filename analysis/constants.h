@@ -1,0 +1,25 @@
+/* Every number by which a recording is known without a model: what it stands for, where it is from, and what a value twice as large would change.
+ * Private to analysis/. All are chosen: tests/cases holds what they tell of recordings. */
+#ifndef BZ_ANALYSIS_CONSTANTS_H
+#define BZ_ANALYSIS_CONSTANTS_H
+
+/* Twice what a model's work and a recording's have in common in this order, over what both have: from here on they fit; and models so near to the
+ * best are named beside it. Half of the first: networks of another depth fit. Twice the second: more models are named as equal. */
+static const double FITS = 0.9, EQUALLY = 0.002;
+
+enum {
+    /* Pieces of work by which a model can be told from others, and by which iterations are counted anew. Twice: AlexNet fits nothing. */
+    LEAST_TOLD = 5,
+    LEAST_RECOUNTED = 4,
+
+    /* An iteration that was found is at most so many of the model's: an epoch of small batches. Twice: nothing that was met. */
+    MOST_TIMES = 4096
+};
+
+/* So much of an iteration counts as one. Half: recordings that hold a part of one are counted anew. */
+static const double WHOLE = 0.9;
+
+/* Share of the latency from which on equal layers are worth a line of the table of slower ones. Chosen. Twice: shorter tables. */
+static const double WORTH_A_LINE = 0.005;
+
+#endif

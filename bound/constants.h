@@ -1,0 +1,20 @@
+/* Every number in a bound that is neither priced nor told by the system: what it stands for, where it is from, and what a value twice as
+ * large would change. Private to bound/. */
+#ifndef BZ_BOUND_CONSTANTS_H
+#define BZ_BOUND_CONSTANTS_H
+
+/* Shares of a model's multiplications and of its modelled time from which on a sum is held against a measurement: one that lacks more says how
+ * little was measured, not how fast the model could be. Twice what may lack: ratios may be a tenth too large. */
+static const double LEAST_MACS = 0.99, LEAST_TIME = 0.95;
+
+/* Bytes of a last cache that nobody told of: a large one, for a bound too low is still a bound. Twice: layers of up to twice these
+ * bytes have no roof by the memory. */
+static const double UNTOLD_CACHE = 128 << 20;
+
+enum {
+    /* Results of one tile of Winograd's algorithm along an axis: libraries use none larger, for their rounding would show. Twice: hardware bounds of
+     * 3x3 convolutions a sixth lower along each axis. */
+    WINOGRAD_TILE = 4
+};
+
+#endif

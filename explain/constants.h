@@ -1,0 +1,55 @@
+/* Every number by which a recording is held against a model that neither tells: what it stands for, where it is from, and what a value twice as
+ * large would change. Private to explain/. All are chosen: the recordings of tests/unit/explain_*.c and tests/cases are told right with
+ * them, and what is said of other values is reasoned. */
+#ifndef BZ_EXPLAIN_CONSTANTS_H
+#define BZ_EXPLAIN_CONSTANTS_H
+
+/* Of the multiplications that a model and a recording both do, in the larger sum: from where on they are the same network. Half: a ResNet-50
+ * passes for a ResNet-101, which repeats its blocks. */
+static const double SAME_NETWORK = 0.85;
+
+/* Programs merge products (query, key, value), and split convolutions by groups: half is then enough, where the sums differ by no more than this.
+ * Twice the second: two networks of about one size that share half of their products are the same. */
+static const double SAME_MERGED = 0.5, SAME_SUM = 0.05;
+
+/* Likewise of a sequence of work whose products are not known. Half: any two chains of convolutions are alike. */
+static const double SAME_SEQUENCE = 0.95;
+
+enum {
+    /* Shorter sequences tell nothing. Twice: networks of nine layers are never told as others. */
+    LEAST_SEQUENCE = 5,
+
+    /* So many backward products that a forward pass has no place for make a recording of training. Twice: a network of five layers in training is
+     * none. */
+    LEAST_BACKWARD = 3,
+
+    /* What a pair or a gap costs in the alignment: a pair of one kind is cheaper than a missing and an extra one, and dearer than one gap.
+     * Together twice as large: nothing. UNKNOWN twice: as dear as a pair that is nearly the same. GAP half: calls of other parameters become
+     * missing and extra ones. */
+    PAIR_SAME = 0,
+    PAIR_UNKNOWN = 1,
+    PAIR_NEAR = 2,
+    PAIR_FOLDED = 2,
+    PAIR_CHANGED = 6,
+    GAP = 4,
+    GAP_OPTIONAL = 1,
+    PAIR_FOREIGN_BIAS = GAP,
+
+    /* A reorder makes the weights of one of so many calls behind it: one-shot programs make them right before. Twice: one that makes equal weights of
+     * another layer may count. */
+    CALLS_TO_WEIGHTS = 4,
+
+    /* Operators behind one that are asked for its result's shape: readers follow soon. Twice: a later tensor that fits by chance is taken. */
+    READERS_LOOKED_AT = 64,
+
+    /* Windows step by so much at the most. Twice: nothing, no network has them. */
+    WIDEST_STRIDE = 32,
+
+    /* Layouts are chosen again, layer by layer, until none changes, but so often at the most. Twice: nothing where they settle before. */
+    LAYOUT_SWEEPS = 8
+};
+
+/* Kernels of a pooling that was not recorded, the most usual first; the first that leads to the result is taken. */
+static const int64_t USUAL_KERNELS[] = {2, 3, 5, 7, 4, 8};
+
+#endif

@@ -1,0 +1,54 @@
+/* Every number of the rule that is not learned from records: what it stands for, where it is from, and what a value twice as large would change.
+ * Private to predict/. Set once, on the published times of seven GPUs (2026-11-23, docs/benchmarks.md, "Predictions"); errors of networks are
+ * those of 'predict --evaluate --batch 1' over 28 networks, a GPU left out. What is chosen anew in each fold, kinship and base clocks, stands in
+ * neighbours.c and choose.c; what chips are stands in machine.c and occupancy.c. */
+#ifndef BZ_PREDICT_CONSTANTS_H
+#define BZ_PREDICT_CONSTANTS_H
+
+/* Length of the kernel over problems, in e-folds of an extent. Twice: as far off; 2.1 % for 1.2 where 5 % of a GPU's problems are measured. */
+static const double LENGTH = 3;
+
+/* Variance below which a further point tells nothing new, and how many points are kept at the most: a few hundred tell the others. Reasoned.
+ * Twice: fewer points, or twice the memory and four times the time of a fit. */
+static const double TOLD = 1e-4;
+enum { POINTS = 420 };
+
+/* Variance of what times of one shape differ by that the shape does not tell; of records of one's own less, as neighbours told the rest. Twice:
+ * no digit of networks; of the second, calls 1.3 % for 1.1 where 5 % are measured. */
+static const double NOISE = 0.01, OWN_NOISE = 0.03;
+
+/* Variance of what all records of one's own differ by alike. Twice: no digit. */
+static const double OWN_CONSTANT = 0.3;
+
+/* How unsure a neighbour is that has only problems like it, or the same at other batches, beside one that has the problem: the second is a ratio
+ * of squared errors (0.14 and 0.35). Twice: no digit at one batch. */
+static const double LEARNED_UNSURE = 1, BATCH_UNSURE = 0.15;
+
+/* Variances by which one width of intervals holds nine of ten where systems, networks and batches are left out, and where a twentieth is measured
+ * (0.39, 0.40, 0.28, 0.36 spreads). Twice: intervals of what is learned, or of what is measured, are up to 1.4 times as wide. */
+static const double SHAPES = 2, LEAST = 0.02;
+
+/* Records of a kind, below which another kind tells more. Chosen. Twice: kinds with few records go as all others do. */
+enum { FEWEST = 3 };
+
+/* Chips of two capabilities are a step apart at the least, as Volta and Turing: where Kepler's two were twins, nine of ten intervals held 71 of 100.
+ * Intervals alone. Twice: wider ones for chips that are akin. */
+static const double STEP = 0.2;
+
+/* What large products reach of the peak, and large copies of the bandwidth: residuals correct both. Half: 11.4 % for 9.8, and nothing where 5 %
+ * are measured. */
+static const double PRODUCT = 0.7, COPY = 0.85;
+
+/* Base clock over boost clock where the table has none: half of its GPUs have more. Half: a roofline is 2 times as long, where no neighbour is
+ * akin. */
+static const double BASE = 0.8;
+
+/* A GPU's database teaches from so many records of two GPUs on: as many as a network has problems. Of processors nothing ships: a few of one are
+ * better than none. Twice: small databases are predicted by what ships. */
+enum { ENOUGH = 100, OF_PROCESSORS = 20 };
+
+/* Seconds of a benchmark for each second of its calls: 696 problems took 833 s, their calls 499 (a Xeon with two cores, 2026-11-23). UNKNOWN: of
+ * a problem of which nothing is known, in seconds. Twice: half as many problems fit a budget. */
+static const double OVERHEAD = 1.7, UNKNOWN = 1;
+
+#endif

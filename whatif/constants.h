@@ -1,0 +1,66 @@
+/* Every number by which a recording becomes a graph, and a graph another, that neither the recording nor the person tells: what it stands for,
+ * where it is from, and what a value twice as large would change. Private to whatif/. What a person may set stands with its reason in the rows of
+ * transformations.c; when a simulation is refused, in whatif.h. */
+#ifndef BZ_WHATIF_CONSTANTS_H
+#define BZ_WHATIF_CONSTANTS_H
+
+/* µs that Nsight Systems adds to a call of the runtime, at the most, likely and at the least: eight programs on a V100 that ran with it and
+ * without (published measurements; docs/benchmarks.md, "What a CUDA graph could gain"). Twice: what a graph gains is less, by as much for each
+ * call. */
+static const double NSIGHT_ADDS[] = {4, 8, 12};
+
+/* How far a kernel of no known problem is off by rooflines, as a logarithm: nine of ten networks were less than 1.6 times off ('predict
+ * --evaluate'). Twice: intervals of moved iterations up to twice as wide. */
+static const double ROOFLINE_OFF = 0.45;
+
+/* Share of an iteration that nobody can price: above it no number stands, as a bound has none below 95 % of the modelled time. Twice: a
+ * prediction may be off by a tenth of its own. */
+static const double UNPRICED_MOST = 0.05;
+
+/* Share of a recording's products that must be the model's before its layers get streams of their own. Reasoned: a program merges some. Half:
+ * streams of another network's modules. */
+static const double MATCHED_LEAST = 0.8;
+
+/* A line of a host that steps faster or slower than its device by more than this share is not steady. Reasoned: steady iterations vary by a few
+ * percent. Twice: a queue that fills counts as overlap. */
+static const double STEADY_WITHIN = 0.1;
+
+/* A factor below which a call counts as faster in what is told. Nothing else rests on it. */
+static const double FASTER = 0.999;
+
+/* glibc's largest threshold of mmap (mallopt(3), M_MMAP_THRESHOLD), on 64 bits. A fact. */
+static const double MAPPED = 4.0 * 1024 * 1024 * sizeof(long);
+
+enum {
+    /* ns by which times of one clock may contradict each other: recordings in whole microseconds. Twice: a wait of 2 µs for a device is none. */
+    CLOCK_ROUNDS = 1000,
+
+    /* ns by which a device's clock and a host's may: both round. Twice: waits that end 4 µs before their work count. */
+    CLOCKS_DIFFER = 2000,
+
+    /* ns from which on it is told that work began late without a reason. Chosen. Twice: fewer notes. */
+    NOTICED = 10000,
+
+    /* ns: shorter pauses of a thread hand over to nobody. Reasoned: waking a thread takes some µs. Twice: threads that take turns
+     * quickly run beside each other. */
+    HANDOVER = 20000,
+
+    /* ns: no call of a device's runtime is shorter without a recorder. Reasoned. Twice: recorders added less. */
+    SHORTEST_CALL = 1000,
+
+    /* A reorder makes the weights of one of so many calls behind it. Reasoned as in explain/constants.h; flows have views in between. */
+    CALLS_TO_WEIGHTS = 8,
+
+    /* The longest copy has so many times the bytes of the shortest, or both tell no line. Reasoned. Twice: fewer recordings tell
+     * what a copy takes that no link shortens. */
+    COPIES_APART = 4,
+
+    /* Iterations behind one another, the last two of which tell a steady step: the first fills the queue. Twice: nothing but time. */
+    CHAIN = 3,
+
+    /* Bytes that no cache holds, and of a line of a cache. */
+    FAR = 1 << 30,
+    LINE = 64
+};
+
+#endif
