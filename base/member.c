@@ -134,6 +134,41 @@ void bz_members_json(const bz_member *m, int n, const void *of, bz_json *j)
     }
 }
 
+bz_said bz_said_str(const char *key, const char *s)
+{
+    return (bz_said){.key = key, .text = s, .type = 's'};
+}
+
+bz_said bz_said_num(const char *key, double v)
+{
+    return (bz_said){.key = key, .number = v, .type = 'n'};
+}
+
+bz_said bz_said_bool(const char *key, bool v)
+{
+    return (bz_said){.key = key, .count = v, .type = 'b'};
+}
+
+bz_said bz_said_int(const char *key, int64_t v)
+{
+    return (bz_said){.key = key, .count = v, .type = 'i'};
+}
+
+void bz_members_tell(bz_json *j, const bz_said *told, size_t n)
+{
+    for (const bz_said *t = told; t < told + n; t++) {
+        bz_json_key(j, t->key);
+        if (t->type == 's')
+            bz_json_str(j, t->text);
+        else if (t->type == 'n')
+            bz_json_num(j, t->number);
+        else if (t->type == 'b')
+            bz_json_bool(j, t->count);
+        else
+            bz_json_int(j, t->count);
+    }
+}
+
 void bz_members_object(const char *key, const bz_member *m, int n, const void *of, bz_json *j)
 {
     bz_json_key_object(j, key);

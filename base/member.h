@@ -138,6 +138,24 @@ void bz_members_json(const bz_member *m, int n, const void *of, bz_json *j);
 #define BZ_PUT(j, type, one, ...)                                                                                      \
     bz_members_json((const bz_member[]){BZ_FIELDS(type, __VA_ARGS__)},                                                 \
                     BZ_N_MEMBERS(((const bz_member[]){BZ_FIELDS(type, __VA_ARGS__)})), (one), (j))
+/* Members that no struct has, of an open object; the value's type tells how: BZ_JSON(j, BZ_TELL("name", l->name), BZ_TELL("seconds", sum / n)). What
+ * an operator says is an int in C: BZ_TELL("own", (bool)(k == own)). */
+typedef struct bz_said {
+    const char *key, *text;
+    double number;
+    int64_t count;
+    char type; /* s, n, b, i */
+} bz_said;
+#define BZ_JSON(j, ...)                                                                                                \
+    bz_members_tell((j), (const bz_said[]){__VA_ARGS__}, sizeof((const bz_said[]){__VA_ARGS__}) / sizeof(bz_said))
+#define BZ_TELL(key, v)                                                                                                \
+    _Generic((v), char *: bz_said_str, const char *: bz_said_str, double: bz_said_num, float: bz_said_num, bool: bz_said_bool, default: bz_said_int)((key), (v))
+void bz_members_tell(bz_json *j, const bz_said *told, size_t n);
+bz_said bz_said_str(const char *key, const char *s);
+bz_said bz_said_num(const char *key, double v);
+bz_said bz_said_bool(const char *key, bool v);
+bz_said bz_said_int(const char *key, int64_t v);
+
 /* "key": {…} */
 void bz_members_object(const char *key, const bz_member *m, int n, const void *of, bz_json *j);
 /* A document, with the end of its line. `flat`: as in bz_json; below 0 all of it is one line. */

@@ -1,4 +1,5 @@
 #include "base/sheet.h"
+#include "base/member.h"
 #include "base/table.h"
 #include "base/units.h"
 
@@ -187,9 +188,8 @@ static void put_columns(const bz_sheet *s, bz_json *j)
     bz_json_array(j);
     for (int k = 0; k < s->n_columns; k++) {
         bz_json_object(j);
-        bz_json_key_str(j, "key", s->column[k].key);
-        bz_json_key_str(j, "title", s->column[k].title);
-        bz_json_key_str(j, "type", TYPES[s->column[k].type]);
+        BZ_JSON(j, BZ_TELL("key", s->column[k].key), BZ_TELL("title", s->column[k].title),
+                BZ_TELL("type", TYPES[s->column[k].type]));
         bz_json_object_end(j);
     }
     bz_json_array_end(j);
@@ -198,9 +198,7 @@ static void put_columns(const bz_sheet *s, bz_json *j)
 void bz_sheet_json(const bz_sheet *s, bz_json *j)
 {
     bz_json_object(j);
-    bz_json_key_str(j, "id", s->id);
-    bz_json_key_str(j, "title", s->title);
-    bz_json_key_str(j, "note", s->note);
+    BZ_JSON(j, BZ_TELL("id", s->id), BZ_TELL("title", s->title), BZ_TELL("note", s->note));
     put_columns(s, j);
     bz_json_key(j, "rows");
     bz_json_array(j);

@@ -1,4 +1,5 @@
 /* benanza strip: a model without its weights. */
+#include "base/member.h"
 #include "cli/cli.h"
 #include "onnx/onnx.h"
 
@@ -26,10 +27,8 @@ static int strip(void *job, bz_buf *out, bz_error *err)
         return -1;
     if (s->job.json) {
         bz_json j = bz_json_document_to(out, -1, "strip", 1);
-        bz_json_key_int(&j, "stripped", r.tensors);
-        bz_json_key_int(&j, "kept", r.kept);
-        bz_json_key_int(&j, "in_bytes", (int64_t)r.in_bytes);
-        bz_json_key_int(&j, "out_bytes", (int64_t)r.out_bytes);
+        BZ_JSON(&j, BZ_TELL("stripped", r.tensors), BZ_TELL("kept", r.kept), BZ_TELL("in_bytes", (int64_t)r.in_bytes),
+                BZ_TELL("out_bytes", (int64_t)r.out_bytes));
         bz_json_document_end(&j);
     } else {
         bz_buf_clean(out, arguments->item[1]);

@@ -244,8 +244,7 @@ static const bz_member ATTEMPT[] = {
 void bz_attempt_print(const bz_attempt *a, bz_buf *out)
 {
     bz_json j = bz_json_document_to(out, -1, "attempt", 1);
-    bz_json_key_str(&j, "id", a->id);
-    bz_json_key_str(&j, "state", STATES[a->state]);
+    BZ_JSON(&j, BZ_TELL("id", a->id), BZ_TELL("state", STATES[a->state]));
     bz_members_json(BZ_MEMBERS(ATTEMPT), a, &j);
     BZ_JSON_LIST(&j, "yardsticks", num, i, BZ_YARDSTICKS, a->yardstick[i]);
     bz_json_document_end(&j);

@@ -11,11 +11,8 @@ static const bz_member COUNTS[] = {
 
 static void put_result(bz_json *j, const bz_night_result *x)
 {
-    bz_json_key_str(j, "name", x->planned->name);
-    bz_json_key_str(j, "planned", x->planned->system);
-    bz_json_key_str(j, "system", x->system);
-    bz_json_key_str(j, "before", x->before);
-    bz_json_key_str(j, "note", x->planned->note);
+    BZ_JSON(j, BZ_TELL("name", x->planned->name), BZ_TELL("planned", x->planned->system), BZ_TELL("system", x->system),
+            BZ_TELL("before", x->before), BZ_TELL("note", x->planned->note));
     bz_members_json(BZ_MEMBERS(COUNTS), x, j);
 }
 
@@ -25,16 +22,13 @@ static const bz_member SIDES[] = {BZ_MEMBER_WHOLE("before", BEFORE), BZ_MEMBER_W
 
 static void put_change(bz_json *j, const bz_change_row *c, double tolerance)
 {
-    bz_json_key_str(j, "kind", c->kind);
-    bz_json_key_str(j, "model", c->model);
-    bz_json_key_str(j, "layer", c->what);
-    bz_json_key_num(j, "times", c->times);
+    BZ_JSON(j, BZ_TELL("kind", c->kind), BZ_TELL("model", c->model), BZ_TELL("layer", c->what),
+            BZ_TELL("times", c->times));
     if (c->model) {
-        bz_json_key_int(j, "layers", c->layers);
-        bz_json_key_int(j, "of", c->of);
+        BZ_JSON(j, BZ_TELL("layers", c->layers), BZ_TELL("of", c->of));
     }
-    bz_json_key_str(j, "verdict", bz_verdict_name(c->verdict));
-    bz_json_key_bool(j, "regression", bz_change_regressed(c, tolerance));
+    BZ_JSON(j, BZ_TELL("verdict", bz_verdict_name(c->verdict)),
+            BZ_TELL("regression", bz_change_regressed(c, tolerance)));
     bz_members_json(BZ_MEMBERS(SIDES), c, j);
 }
 

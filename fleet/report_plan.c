@@ -1,6 +1,8 @@
 /* What is missing or stale on each kind of machine, and how long it takes to measure. */
 #include "fleet/steps.h"
 
+#include "base/member.h"
+
 static int wanted_of(const bz_want *w)
 {
     int n = 0;
@@ -24,15 +26,12 @@ void bz_fleet_plan_json(const bz_fleet_job *j, bz_buf *out)
     BZ_JSON_EACH (&w, "systems", i, j->fleet.n_systems) {
         const bz_want *x = &j->want[i];
         bz_shards shards = bz_fleet_shards(j, i, &arena);
-        bz_json_key_str(&w, "name", j->fleet.system[i].name);
-        bz_json_key_str(&w, "system", name_of(j, i));
-        bz_json_key_str(&w, "note", j->note[i] ? j->note[i] : "");
-        bz_json_key_int(&w, "problems", x->n);
-        bz_json_key_int(&w, "problems_wanted", x->problems);
+        BZ_JSON(&w, BZ_TELL("name", j->fleet.system[i].name), BZ_TELL("system", name_of(j, i)),
+                BZ_TELL("note", j->note[i] ? j->note[i] : ""), BZ_TELL("problems", x->n),
+                BZ_TELL("problems_wanted", x->problems));
         for (int k = 0; k < BZ_WANTS; k++)
             bz_json_key_int(&w, bz_want_id((bz_want_why)k), x->count[k]);
-        bz_json_key_num(&w, "seconds", x->total);
-        bz_json_key_int(&w, "guessed", x->guessed);
+        BZ_JSON(&w, BZ_TELL("seconds", x->total), BZ_TELL("guessed", x->guessed));
         BZ_JSON_LIST(&w, "shards", num, k, shards.n, shards.shard[k].seconds);
     }
     bz_json_document_end(&w);

@@ -1,6 +1,8 @@
 /* The folder of benchmarks: sources to be read by people, and what it takes to build them. */
 #include "generator/plan.h"
 
+#include "base/member.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -159,8 +161,7 @@ static void put_manifest_layer(const bz_plan *plan, const bz_plan_layer *l, int 
         bz_json_key_str(j, "pattern", l->pattern);
     bz_json_key_str(j, "key", l->key);
     BZ_JSON_EACH (j, "models", i, l->n_models) {
-        bz_json_key_str(j, "model", plan->model[l->models[i]]);
-        bz_json_key_int(j, l->pattern ? "groups" : "layers", l->uses[i]);
+        BZ_JSON(j, BZ_TELL("model", plan->model[l->models[i]]), BZ_TELL(l->pattern ? "groups" : "layers", l->uses[i]));
     }
     bz_json_key_array(j, "problems");
     for (int i = 0; i < l->n_problems; i++) {

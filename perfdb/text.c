@@ -1,4 +1,5 @@
 /* Whole databases as text, and back; one database into another. */
+#include "base/member.h"
 #include "perfdb/gbench.h"
 #include "perfdb/import.h"
 #include "perfdb/store.h"
@@ -211,11 +212,8 @@ void bz_system_line(bz_buf *out, const bz_system *s)
     memcpy(slug, s->name, len);
     slug[len] = 0;
     bz_json_object(&j);
-    bz_json_key_int(&j, "v", 1);
-    bz_json_key_str(&j, "record", "system");
-    bz_json_key_str(&j, "slug", slug);
-    bz_json_key_str(&j, "stack", at ? at + 1 : "");
-    bz_json_key_int(&j, "date", s->date);
+    BZ_JSON(&j, BZ_TELL("v", 1), BZ_TELL("record", "system"), BZ_TELL("slug", slug), BZ_TELL("stack", at ? at + 1 : ""),
+            BZ_TELL("date", s->date));
     bz_json_object_end(&j);
     if (strlen(s->details) > 2) { /* the members of one object behind those of the other */
         out->data[out->len - 1] = ',';

@@ -343,11 +343,10 @@ static void json_levels(const bz_trace *t, bz_json *j, bz_arena *arena)
         const bz_level *l = &t->level[k];
         bz_quantiles latency = level_latency(l, arena), alone = level_latency(&t->level[0], arena);
         bz_quantiles told = in_seconds(&latency);
-        bz_json_key_str(j, "name", bz_string(t, l->name));
-        bz_json_key_bool(j, "own", k == t->own_level);
+        BZ_JSON(j, BZ_TELL("name", bz_string(t, l->name)), BZ_TELL("own", (bool)(k == t->own_level)));
         key_known(j, "wall", true, l->wall);
-        bz_json_key_num(j, "wall_overhead", overhead((double)l->wall, (double)t->level[0].wall));
-        bz_json_key_int(j, "iterations", l->n_iterations);
+        BZ_JSON(j, BZ_TELL("wall_overhead", overhead((double)l->wall, (double)t->level[0].wall)),
+                BZ_TELL("iterations", l->n_iterations));
         if (latency.n)
             bz_members_object("latency", BZ_MEMBERS(QUANTILES), &told, j);
         else
@@ -386,8 +385,7 @@ static void json_iterations(const bz_trace *t, const bz_summary *s, bz_json *j)
     uint32_t warm = 0;
     for (uint32_t i = 0; i < t->n_iterations; i++)
         warm += t->iteration[i].warm_up;
-    bz_json_key_int(j, "warm_up", warm);
-    bz_json_key_str(j, "origin", t->n_iterations ? ORIGIN_NAMES[t->origin] : NULL);
+    BZ_JSON(j, BZ_TELL("warm_up", warm), BZ_TELL("origin", t->n_iterations ? ORIGIN_NAMES[t->origin] : NULL));
     key_known(j, "run_kernel_time", t->event[BZ_EVENT_KERNEL].n > 0, bz_trace_kernel_time(t));
     bz_phases phases;
     if (bz_trace_phases(t, &phases)) {
@@ -405,9 +403,8 @@ static void json_iterations(const bz_trace *t, const bz_summary *s, bz_json *j)
     BZ_JSON_EACH (j, "each", i, t->n_iterations) {
         key_known(j, "start", true, t->iteration[i].start);
         key_known(j, "begin", true, bz_iteration_begin(t, i)); /* of the latency: later where work queued */
-        bz_json_key_bool(j, "warm_up", t->iteration[i].warm_up);
-        bz_json_key_str(j, "phase", bz_step_phase_name(t->iteration[i].phase));
-        bz_json_key_int(j, "tokens", t->iteration[i].tokens);
+        BZ_JSON(j, BZ_TELL("warm_up", t->iteration[i].warm_up),
+                BZ_TELL("phase", bz_step_phase_name(t->iteration[i].phase)), BZ_TELL("tokens", t->iteration[i].tokens));
         for (int q = 0; q < BZ_QUANTITIES; q++)
             if (bz_quantities[q].count)
                 bz_json_key_int(j, bz_quantities[q].json, bz_quantity_of(&s->each[i], q));
@@ -420,14 +417,12 @@ static void json_iterations(const bz_trace *t, const bz_summary *s, bz_json *j)
 static void json_files(const bz_trace *t, bz_json *j)
 {
     BZ_JSON_EACH (j, "files", i, t->n_sources) {
-        bz_json_key_str(j, "path", bz_string(t, t->source[i].path));
-        bz_json_key_str(j, "format", bz_string(t, t->source[i].format));
-        bz_json_key_int(j, "events", t->source[i].events);
-        bz_json_key_bool(j, "truncated", t->source[i].truncated);
+        BZ_JSON(j, BZ_TELL("path", bz_string(t, t->source[i].path)),
+                BZ_TELL("format", bz_string(t, t->source[i].format)), BZ_TELL("events", t->source[i].events),
+                BZ_TELL("truncated", t->source[i].truncated));
     }
     BZ_JSON_EACH (j, "facts", i, t->n_facts) {
-        bz_json_key_str(j, "key", bz_string(t, t->fact[i].key));
-        bz_json_key_str(j, "value", bz_string(t, t->fact[i].value));
+        BZ_JSON(j, BZ_TELL("key", bz_string(t, t->fact[i].key)), BZ_TELL("value", bz_string(t, t->fact[i].value)));
     }
     bz_json_key_object(j, "events");
     for (int k = 0; k < BZ_EVENT_KINDS; k++)

@@ -47,12 +47,9 @@ static void put_unit(const bz_replay_plan *p, const bz_replay_unit *u, bz_json *
 void bz_replay_json(const bz_replay_plan *p, bz_buf *out)
 {
     bz_json j = bz_json_document_to(out, 4, "replay-plan", 2);
-    bz_json_key_str(&j, "model", p->model);
-    bz_json_key_str(&j, "dtype", p->dtype ? bz_dtype_name(p->dtype) : "");
-    bz_json_key_str(&j, "system", p->system);
-    bz_json_key_int(&j, "threads", p->setting.threads);
-    bz_json_key_num(&j, "seconds", p->seconds);
-    bz_json_key_int(&j, "modelled", p->modelled);
+    BZ_JSON(&j, BZ_TELL("model", p->model), BZ_TELL("dtype", p->dtype ? bz_dtype_name(p->dtype) : ""),
+            BZ_TELL("system", p->system), BZ_TELL("threads", p->setting.threads), BZ_TELL("seconds", p->seconds),
+            BZ_TELL("modelled", p->modelled));
     bz_json_key_array(&j, "units");
     for (int i = 0; i < p->n_units; i++)
         if (p->unit[i].n_steps)

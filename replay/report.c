@@ -1,6 +1,7 @@
 /* The replay held against its plan and the bound: for people, and as JSON. */
 #include "base/member.h"
 #include "base/sort.h"
+#include "replay/constants.h"
 #include "replay/table.h"
 #include "training/training.h"
 
@@ -36,8 +37,6 @@ static void put_bytes(bz_buf *out, double bytes)
     bz_unit_text text;
     bz_buf_puts(out, bz_units_bytes(text, bytes));
 }
-
-#define NOISY 0.05 /* width of the interval, of the median */
 
 /* "(2 threads, f32)", "(2 streams, a graph, f16)" */
 static void put_setting(const table *t, bz_buf *out)
@@ -135,7 +134,7 @@ static void put_excess(const table *t, bz_buf *out)
             if (!told[e] && (most < 0 || fabs(t->excess[e]) > fabs(t->excess[most])))
                 most = e;
         told[most] = true;
-        if (!(fabs(t->excess[most]) >= 0.005 * t->r->result->median))
+        if (!(fabs(t->excess[most]) >= LEAST_REASON * t->r->result->median))
             break;
         bz_buf_printf(out, "%s %s ", n ? "," : ":", excess_name((excess)most));
         bz_buf_puts(out, t->excess[most] < 0 ? "-" : "");
@@ -283,8 +282,7 @@ static void put_ends(const bz_replay_plan *p, const char *key, bool inputs, bz_j
         if (inputs ? v->source != BZ_VALUE_INPUT : !v->output)
             continue;
         bz_json_object(j);
-        bz_json_key_str(j, "name", v->name);
-        bz_json_key_str(j, "dtype", bz_dtype_name(v->given));
+        BZ_JSON(j, BZ_TELL("name", v->name), BZ_TELL("dtype", bz_dtype_name(v->given)));
         BZ_JSON_LIST(j, "shape", int, k, v->rank, v->dim[k]);
         if (!inputs)
             put_purpose(p, i, j);
@@ -296,19 +294,15 @@ static void put_ends(const bz_replay_plan *p, const char *key, bool inputs, bz_j
 static void put_unit_json(const table *t, const row *w, bz_json *j)
 {
     bz_json_object(j);
-    bz_json_key_str(j, "name", w->unit->name);
-    bz_json_key_str(j, "kind", w->unit->pattern ? w->unit->pattern : w->unit->kind);
-    bz_json_key_num(j, "record", w->record);
-    bz_json_key_num(j, "bound", w->unit->bound);
+    BZ_JSON(j, BZ_TELL("name", w->unit->name), BZ_TELL("kind", w->unit->pattern ? w->unit->pattern : w->unit->kind),
+            BZ_TELL("record", w->record), BZ_TELL("bound", w->unit->bound));
     BZ_PUT(j, row, w, cold, hot, flushed);
     bz_json_key_bool(j, "ours", w->loop_runs);
     if (t->r->result) {
-        bz_json_key_num(j, "seconds", row_total(w));
-        bz_json_key_num(j, "conversion", w->conversions);
-        bz_json_key_str(j, "reason", row_reason(t, w));
+        BZ_JSON(j, BZ_TELL("seconds", row_total(w)), BZ_TELL("conversion", w->conversions),
+                BZ_TELL("reason", row_reason(t, w)));
         if (w->checked) {
-            bz_json_key_int(j, "wrong", w->wrong);
-            bz_json_key_num(j, "worst", w->worst);
+            BZ_JSON(j, BZ_TELL("wrong", w->wrong), BZ_TELL("worst", w->worst));
         }
     }
     bz_json_object_end(j);
@@ -322,12 +316,10 @@ static void put_result_json(const table *t, bz_json *j)
     bool measured = isfinite(m->median);
     bz_json_key_num(j, "latency", m->median);
     BZ_PUT(j, bz_replay_result, m, low, high, min, samples, throttled);
-    bz_json_key_num(j, "ratio", m->median < table_bound(t->r) ? NAN : m->median / table_bound(t->r));
-    bz_json_key_num(j, "calls", measured ? t->calls : NAN);
-    bz_json_key_num(j, "conversions", measured ? t->conversions : NAN);
-    bz_json_key_int(j, "n_conversions", t->n_conversions);
-    bz_json_key_num(j, "loops", measured ? t->loops : NAN);
-    bz_json_key_num(j, "cold", cold_sum(t));
+    BZ_JSON(j, BZ_TELL("ratio", m->median < table_bound(t->r) ? NAN : m->median / table_bound(t->r)),
+            BZ_TELL("calls", measured ? t->calls : NAN), BZ_TELL("conversions", measured ? t->conversions : NAN),
+            BZ_TELL("n_conversions", t->n_conversions), BZ_TELL("loops", measured ? t->loops : NAN),
+            BZ_TELL("cold", cold_sum(t)));
     BZ_PUT(j, table, t, hot, flushed);
     BZ_PUT(j, bz_replay_result, m, opened, peak, least, weights, checked, wrong);
     if (m->steps)
@@ -343,19 +335,15 @@ void bz_replay_print_json(const bz_replay_report *r, bz_buf *out)
     table t;
     table_make(r, &t);
     bz_json j = bz_json_document_to(out, 3, "replay-report", 2);
-    bz_json_key_str(&j, "model", r->plan->model);
-    bz_json_key_str(&j, "system", r->plan->system);
-    bz_json_key_int(&j, "threads", r->plan->setting.threads);
+    BZ_JSON(&j, BZ_TELL("model", r->plan->model), BZ_TELL("system", r->plan->system),
+            BZ_TELL("threads", r->plan->setting.threads));
     if (r->plan->device) {
-        bz_json_key_int(&j, "streams", r->plan->streams);
-        bz_json_key_bool(&j, "graph", r->result && r->result->graph);
-        bz_json_key_num(&j, "scheduled", r->plan->scheduled);
+        BZ_JSON(&j, BZ_TELL("streams", r->plan->streams), BZ_TELL("graph", (bool)(r->result && r->result->graph)),
+                BZ_TELL("scheduled", r->plan->scheduled));
     }
-    bz_json_key_str(&j, "dtype", r->plan->dtype ? bz_dtype_name(r->plan->dtype) : "");
-    bz_json_key_num(&j, "bound", table_bound(r));
-    bz_json_key_bool(&j, "complete", is_complete(r));
-    bz_json_key_num(&j, "planned", r->plan->seconds);
-    bz_json_key_int(&j, "guessed", r->plan->modelled);
+    BZ_JSON(&j, BZ_TELL("dtype", r->plan->dtype ? bz_dtype_name(r->plan->dtype) : ""), BZ_TELL("bound", table_bound(r)),
+            BZ_TELL("complete", is_complete(r)), BZ_TELL("planned", r->plan->seconds),
+            BZ_TELL("guessed", r->plan->modelled));
     if (r->result)
         put_result_json(&t, &j);
     put_ends(r->plan, "inputs", true, &j);

@@ -176,8 +176,7 @@ static const bz_member CHANGE[] = {
 
 static void put_row(const bz_bound *b, const bz_aligned *row, bz_json *j)
 {
-    bz_json_key_str(j, "kind", bz_aligned_name(row->kind));
-    bz_json_key_bool(j, "moved", row->moved);
+    BZ_JSON(j, BZ_TELL("kind", bz_aligned_name(row->kind)), BZ_TELL("moved", row->moved));
     BZ_JSON_LIST(j, "layers", str, i, row->n_layers, b->layer[row->layer[i]].layer->name);
     BZ_PUT(j, bz_aligned, row, call, problem, variant, where, seconds, bound);
     bz_members_rows("changes", BZ_MEMBERS(CHANGE), row->change, sizeof *row->change, row->n_changes, j);
@@ -190,17 +189,14 @@ static const bz_member CAUSE[] = {
 void report_align_json(const bz_bound *b, const bz_alignment *a, bz_json *j)
 {
     bz_json_key_object(j, "alignment");
-    bz_json_key_int(j, "expected", a->expected);
-    bz_json_key_int(j, "made", a->made);
+    BZ_JSON(j, BZ_TELL("expected", a->expected), BZ_TELL("made", a->made));
     for (int k = 0; k < BZ_ALIGNED_KINDS; k++)
         bz_json_key_int(j, bz_aligned_name((bz_aligned_kind)k), a->count[k]);
-    bz_json_key_int(j, "moved", a->moved);
-    bz_json_key_num(j, "asked", a->asked);
+    BZ_JSON(j, BZ_TELL("moved", a->moved), BZ_TELL("asked", a->asked));
     bz_members_rows("causes", BZ_MEMBERS(CAUSE), a->cause, sizeof *a->cause, a->n_causes, j);
     BZ_JSON_EACH (j, "faster", i, a->n_faster) {
-        bz_json_key_int(j, "row", a->faster[i].row - a->row);
-        bz_json_key_num(j, "lowest", a->faster[i].lowest);
-        bz_json_key_str(j, "why", a->faster[i].why);
+        BZ_JSON(j, BZ_TELL("row", a->faster[i].row - a->row), BZ_TELL("lowest", a->faster[i].lowest),
+                BZ_TELL("why", a->faster[i].why));
     }
     BZ_JSON_EACH (j, "rows", i, a->n)
         put_row(b, &a->row[i], j);

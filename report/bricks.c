@@ -1,6 +1,7 @@
 /* Models as sequences of layers. */
 #include "report/report.h"
 
+#include "base/member.h"
 #include "base/units.h"
 
 #include <math.h>
@@ -201,12 +202,8 @@ void bz_report_bricks_json(const bz_bricks_report *r, bz_buf *out)
     const bz_bricks *b = r->b;
     bz_arena arena = {0};
     bz_json j = bz_json_document_to(out, -1, "bricks", 1);
-    bz_json_key_int(&j, "most", b->most);
-    bz_json_key_int(&j, "layers", layers_of(b));
-    bz_json_key_int(&j, "sequences", sequences_of(b));
-    bz_json_key_int(&j, "unique", b->n);
-    bz_json_key_num(&j, "cost", bz_bricks_cost(b));
-    bz_json_key_num(&j, "whole", whole(b));
+    BZ_JSON(&j, BZ_TELL("most", b->most), BZ_TELL("layers", layers_of(b)), BZ_TELL("sequences", sequences_of(b)),
+            BZ_TELL("unique", b->n), BZ_TELL("cost", bz_bricks_cost(b)), BZ_TELL("whole", whole(b)));
     bz_json_key_array(&j, "sheets");
     bz_sheet_json(models(r, &arena), &j);
     bz_sheet_json(bricks(r, &arena), &j);

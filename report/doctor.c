@@ -1,6 +1,8 @@
 /* The doctor's findings. */
 #include "report/report.h"
 
+#include "base/member.h"
+
 static const struct {
     const char *name;
     bz_style style;
@@ -40,14 +42,11 @@ void bz_report_doctor_text(const bz_doctor *d, bz_buf *out)
 void bz_report_doctor_json(const bz_doctor *d, bz_buf *out)
 {
     bz_json j = bz_json_document_to(out, -1, "doctor", 1);
-    bz_json_key_int(&j, "bad", d->count[BZ_HEALTH_BAD]);
-    bz_json_key_int(&j, "warnings", d->count[BZ_HEALTH_WARNING]);
+    BZ_JSON(&j, BZ_TELL("bad", d->count[BZ_HEALTH_BAD]), BZ_TELL("warnings", d->count[BZ_HEALTH_WARNING]));
     BZ_JSON_EACH (&j, "checks", i, BZ_DOCTOR_CHECKS) {
         const bz_finding *f = &d->finding[i];
-        bz_json_key_str(&j, "check", f->check);
-        bz_json_key_str(&j, "verdict", HEALTH[f->health].name);
-        bz_json_key_str(&j, "found", f->found);
-        bz_json_key_str(&j, "advice", f->advice);
+        BZ_JSON(&j, BZ_TELL("check", f->check), BZ_TELL("verdict", HEALTH[f->health].name), BZ_TELL("found", f->found),
+                BZ_TELL("advice", f->advice));
     }
     bz_json_document_end(&j);
 }

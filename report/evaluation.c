@@ -205,21 +205,15 @@ static void json_groups(const bz_evaluation *e, bz_json *j)
 void bz_report_evaluation_json(const bz_analysis *a, const bz_evaluation *e, bz_json *j)
 {
     bz_json_object(j);
-    bz_json_key_int(j, "layers", e->layers);
-    bz_json_key_int(j, "unique", e->unique);
+    BZ_JSON(j, BZ_TELL("layers", e->layers), BZ_TELL("unique", e->unique));
     json_models(e, j);
     BZ_JSON_EACH (j, "rows", i, e->n) {
         const bz_bound *b = &a[i].bound;
-        bz_json_key_str(j, "model", b->model);
-        bz_json_key_str(j, "system", b->system);
-        bz_json_key_int(j, "batch", b->layers->batch);
-        bz_json_key_bool(j, "complete", !b->coverage.unpriced);
-        bz_json_key_bool(j, "enough", e->row[i].goal.enough);
-        bz_json_key_num(j, "hardware", e->row[i].goal.hardware);
-        bz_json_key_num(j, "fused", fused_of(b, &e->row[i].goal));
-        bz_json_key_num(j, "parallel", parallel_of(b));
-        bz_json_key_num(j, "sequential", sequential_of(b));
-        bz_json_key_num(j, "measured", e->row[i].measured);
+        BZ_JSON(j, BZ_TELL("model", b->model), BZ_TELL("system", b->system), BZ_TELL("batch", b->layers->batch),
+                BZ_TELL("complete", (bool)(!b->coverage.unpriced)), BZ_TELL("enough", e->row[i].goal.enough),
+                BZ_TELL("hardware", e->row[i].goal.hardware), BZ_TELL("fused", fused_of(b, &e->row[i].goal)),
+                BZ_TELL("parallel", parallel_of(b)));
+        BZ_JSON(j, BZ_TELL("sequential", sequential_of(b)), BZ_TELL("measured", e->row[i].measured));
         json_ratios(j, "ratios", e->row[i].ratio);
     }
     json_groups(e, j);

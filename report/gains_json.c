@@ -60,8 +60,7 @@ static void put_waterfall(const bz_waterfall *w, bz_json *j)
 {
     static const char *const NAMES[BZ_WAYS] = {"framework", "algorithms", "fusion", "precision", "parallel"};
     bz_json_key_object(j, "waterfall");
-    bz_json_key_num(j, "from", w->from);
-    bz_json_key_num(j, "to", w->to);
+    BZ_JSON(j, BZ_TELL("from", w->from), BZ_TELL("to", w->to));
     bz_members_rows("steps", BZ_MEMBERS(STEP), w->step, sizeof *w->step, w->n, j);
     bz_json_key_array(j, "joint");
     for (int ways = 0; ways < 1 << BZ_WAYS; ways++) {

@@ -74,15 +74,13 @@ static void put_timeline(const bz_timeline *t, bz_json *j)
         return;
     }
     bz_json_object(j);
-    bz_json_key_int(j, "length", t->length);
-    bz_json_key_int(j, "left_out", t->left_out);
+    BZ_JSON(j, BZ_TELL("length", t->length), BZ_TELL("left_out", t->left_out));
     BZ_JSON_LIST(j, "names", str, k, t->n_names, t->name[k]);
     bz_json_key_array(j, "rows");
     for (int r = 0, event = 0; r < t->n_rows; r++) {
         bz_json_object(j);
-        bz_json_key_str(j, "name", t->row[r].name);
-        bz_json_key_str(j, "kind", bz_event_kind_name(t->row[r].kind));
-        bz_json_key_int(j, "depth", t->row[r].depth);
+        BZ_JSON(j, BZ_TELL("name", t->row[r].name), BZ_TELL("kind", bz_event_kind_name(t->row[r].kind)),
+                BZ_TELL("depth", t->row[r].depth));
         event = put_events(t, r, event, j);
         bz_json_object_end(j);
     }
@@ -143,9 +141,11 @@ static void put_lane(const bz_flow *f, const bz_simulated *s, uint32_t lane, con
                      bz_json *j)
 {
     bz_json_object(j);
-    bz_json_key_str(j, "name", f->lane[lane].name);
-    bz_json_key_str(j, "kind", f->lane[lane].channel ? "sync" : f->lane[lane].device ? "kernel" : "call");
-    bz_json_key_int(j, "depth", 1);
+    BZ_JSON(j, BZ_TELL("name", f->lane[lane].name),
+            BZ_TELL("kind", f->lane[lane].channel  ? "sync"
+                            : f->lane[lane].device ? "kernel"
+                                                   : "call"),
+            BZ_TELL("depth", 1));
     bz_json_key_array(j, "events"); /* start, length, name, depth */
     for (uint32_t i = list->first[lane]; i != BZ_NONE; i = list->next[i]) {
         const bz_task *t = &f->task[i];
@@ -181,8 +181,7 @@ static void put_flow(const char *key, const bz_flow *f, const bz_simulated *s, b
     shown_tasks list = list_tasks(f, least);
     bz_json_key(j, key);
     bz_json_object(j);
-    bz_json_key_int(j, "length", s->total);
-    bz_json_key_int(j, "left_out", left_out);
+    BZ_JSON(j, BZ_TELL("length", s->total), BZ_TELL("left_out", left_out));
     bz_json_key_array(j, "rows");
     for (uint32_t l = 0; l < f->n_lanes; l++)
         if (list.first[l] != BZ_NONE)
@@ -244,9 +243,8 @@ static void put_analysis(const bz_analysis *a, bz_json *j)
 {
     const bz_bound *b = &a->bound;
     bz_json_object(j);
-    bz_json_key_str(j, "details", b->facts->text);
-    bz_json_key_str(j, "clock", b->setting.clock);
-    bz_json_key_str(j, "dtype", b->dtype ? bz_dtype_name(b->dtype) : NULL);
+    BZ_JSON(j, BZ_TELL("details", b->facts->text), BZ_TELL("clock", b->setting.clock),
+            BZ_TELL("dtype", b->dtype ? bz_dtype_name(b->dtype) : NULL));
     put_roofs(b->peaks, j);
     put_layers(b, j);
     put_modules(b, j);

@@ -152,9 +152,8 @@ static void put_ladder(const bz_bound *b, const bz_ladder *l, bz_json *j)
 
 static void put_group(const bz_bound *b, const bz_bound_group *g, bz_json *j)
 {
-    bz_json_key_str(j, "pattern", g->pattern);
-    bz_json_key_num(j, "seconds", g->price.seconds);
-    bz_json_key_str(j, "provenance", bz_record_provenance_name(g->price.provenance));
+    BZ_JSON(j, BZ_TELL("pattern", g->pattern), BZ_TELL("seconds", g->price.seconds),
+            BZ_TELL("provenance", bz_record_provenance_name(g->price.provenance)));
     BZ_JSON_LIST(j, "layers", str, i, g->n, b->layers->layer[g->layer[i]].name);
     bz_json_key_strs(j, "problems", g->price.alternative->text, g->price.alternative->n);
 }
@@ -193,8 +192,7 @@ static void put_goal(const bz_bound *b, bz_json *j)
         goal.sequential = goal.parallel = NAN;
     bz_json_key_object(j, "goal");
     bz_members_json(BZ_MEMBERS(GOAL), &goal, j);
-    bz_json_key_num(j, goal.modelled ? "priced_time" : "priced_bytes", goal.time);
-    bz_json_key_str(j, "measures", b->measures);
+    BZ_JSON(j, BZ_TELL(goal.modelled ? "priced_time" : "priced_bytes", goal.time), BZ_TELL("measures", b->measures));
     bz_json_object_end(j);
 }
 
@@ -209,8 +207,8 @@ static void put_step(const bz_bound *b, bz_json *j)
     double tokens = (double)step.sequences * (double)step.tokens;
     bz_json_key_object(j, "step");
     bz_members_json(BZ_MEMBERS(STEP), &step, j);
-    bz_json_key_num(j, "tokens_per_second", goal.enough && goal.sequential > 0 ? tokens / goal.sequential : NAN);
-    bz_json_key_num(j, "tokens_per_second_hardware", goal.hardware > 0 ? tokens / goal.hardware : NAN);
+    BZ_JSON(j, BZ_TELL("tokens_per_second", goal.enough && goal.sequential > 0 ? tokens / goal.sequential : NAN),
+            BZ_TELL("tokens_per_second_hardware", goal.hardware > 0 ? tokens / goal.hardware : NAN));
     bz_json_object_end(j);
 }
 
@@ -266,8 +264,7 @@ void report_document(const bz_findings *r, bool indent, bz_buf *out)
     bz_json j = bz_json_to(out, indent);
     j.flat = 5;
     bz_json_object(&j);
-    bz_json_key_str(&j, "record", "analysis");
-    bz_json_key_int(&j, "v", VERSION);
+    BZ_JSON(&j, BZ_TELL("record", "analysis"), BZ_TELL("v", VERSION));
     if (r->evaluation) {
         bz_json_key(&j, "evaluation");
         bz_report_evaluation_json(r->analysis, r->evaluation, &j);

@@ -150,10 +150,8 @@ static void put_model(bz_json *j, const bz_layers_view *s, bz_layers *l)
     bz_totals t;
     bz_totals_make(l, s->fold, &t);
     bz_json_document(j, "layers", 1);
-    bz_json_key_str(j, "model", l->name);
-    bz_json_key_int(j, "opset", l->model->opset);
-    bz_json_key_int(j, "nodes", l->model->graph->n_nodes);
-    bz_json_key_int(j, "batch", l->batch);
+    BZ_JSON(j, BZ_TELL("model", l->name), BZ_TELL("opset", l->model->opset), BZ_TELL("nodes", l->model->graph->n_nodes),
+            BZ_TELL("batch", l->batch));
     bz_json_key(j, "layers");
     put_layers(j, s, l, l->layer, l->n);
     if (s->patterns)
@@ -306,15 +304,12 @@ static const bz_member UNIQUE[] = {
 static void unique_json(bz_json *j, const bz_unique *u, bz_layers *const *layers, int n)
 {
     bz_json_document(j, "unique-layers", 1);
-    bz_json_key_int(j, "models", n);
-    bz_json_key_int(j, "layers", u->n_layers);
-    bz_json_key_int(j, "unique", u->n);
+    BZ_JSON(j, BZ_TELL("models", n), BZ_TELL("layers", u->n_layers), BZ_TELL("unique", u->n));
     BZ_JSON_EACH (j, "items", i, u->n) {
         const bz_unique_layer *item = &u->item[i];
         bz_members_json(BZ_MEMBERS(UNIQUE), item, j);
         BZ_JSON_EACH (j, "in", k, item->n_models) {
-            bz_json_key_str(j, "model", layers[item->models[k]]->name);
-            bz_json_key_int(j, "count", item->per_model[k]);
+            BZ_JSON(j, BZ_TELL("model", layers[item->models[k]]->name), BZ_TELL("count", item->per_model[k]));
         }
     }
     bz_json_object_end(j);

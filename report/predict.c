@@ -264,9 +264,8 @@ static void errors_json(const char *key, const bz_error_sum *e, int n, bz_json *
 static void pairs_json(const bz_judgement *g, bz_json *j)
 {
     BZ_JSON_EACH (j, "pairs", i, g->pairs) {
-        bz_json_key_str(j, "from", g->samples->machine[g->pair[i].from].name);
-        bz_json_key_str(j, "to", g->samples->machine[g->pair[i].to].name);
-        bz_json_key_int(j, "n", g->pair[i].n);
+        BZ_JSON(j, BZ_TELL("from", g->samples->machine[g->pair[i].from].name),
+                BZ_TELL("to", g->samples->machine[g->pair[i].to].name), BZ_TELL("n", g->pair[i].n));
         put_rules(g->pair[i].error, j);
     }
 }

@@ -47,11 +47,9 @@ static void put_fits(const bz_recording *r, bz_json *j)
 {
     bz_json_key_int(j, "candidates", r->candidates);
     BZ_JSON_EACH (j, "fits", i, r->n_fits) {
-        bz_json_key_str(j, "model", r->fit[i].candidate->name);
-        bz_json_key_str(j, "from", r->fit[i].candidate->from);
-        bz_json_key_num(j, "likeness", r->fit[i].likeness);
-        bz_json_key_bool(j, "equal", r->fit[i].equal);
-        bz_json_key_str(j, "evidence", r->fit[i].evidence);
+        BZ_JSON(j, BZ_TELL("model", r->fit[i].candidate->name), BZ_TELL("from", r->fit[i].candidate->from),
+                BZ_TELL("likeness", r->fit[i].likeness), BZ_TELL("equal", r->fit[i].equal),
+                BZ_TELL("evidence", r->fit[i].evidence));
     }
 }
 

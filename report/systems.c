@@ -54,12 +54,10 @@ static void known_json(bz_json *j, const known *k, bz_arena *arena)
 {
     const char *name = k->stock->system->name, *at = strchr(name, '@');
     bz_json_object(j);
-    bz_json_key_str(j, "system", name);
-    bz_json_key_str(j, "slug", at ? bz_arena_strn(arena, name, (size_t)(at - name)) : name);
-    bz_json_key_str(j, "stack", at ? at + 1 : "");
-    bz_json_key_bool(j, "here", k->here);
-    bz_json_key_str(j, "device", *k->facts->device ? k->facts->device : NULL);
-    bz_json_key_str(j, "name", *k->facts->name ? k->facts->name : NULL);
+    BZ_JSON(j, BZ_TELL("system", name), BZ_TELL("slug", at ? bz_arena_strn(arena, name, (size_t)(at - name)) : name),
+            BZ_TELL("stack", at ? at + 1 : ""), BZ_TELL("here", k->here),
+            BZ_TELL("device", *k->facts->device ? k->facts->device : NULL),
+            BZ_TELL("name", *k->facts->name ? k->facts->name : NULL));
     report_stock_json(j, k->stock);
     put_threads(j, k->stock->threads, k->stock->n_threads);
     bz_json_key(j, "peaks");

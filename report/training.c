@@ -14,13 +14,11 @@ static void put_memory(const bz_training *t, bz_json *j)
     bz_memory m;
     bz_memory_predict(t, &m);
     bz_json_key_object(j, "memory");
-    bz_json_key_int(j, "peak", m.peak);
-    bz_json_key_str(j, "layer", m.peak_layer >= 0 ? t->layers->layer[m.peak_layer].name : NULL);
-    bz_json_key_int(j, "kept", m.kept);
+    BZ_JSON(j, BZ_TELL("peak", m.peak),
+            BZ_TELL("layer", m.peak_layer >= 0 ? t->layers->layer[m.peak_layer].name : NULL), BZ_TELL("kept", m.kept));
     BZ_JSON_EACH (j, "classes", c, BZ_HELD_CLASSES) {
-        bz_json_key_str(j, "class", bz_held_name((bz_held)c));
-        bz_json_key_int(j, "at_peak", m.at_peak[c]);
-        bz_json_key_int(j, "most", m.most[c]);
+        BZ_JSON(j, BZ_TELL("class", bz_held_name((bz_held)c)), BZ_TELL("at_peak", m.at_peak[c]),
+                BZ_TELL("most", m.most[c]));
     }
     bz_json_object_end(j);
 }
@@ -30,8 +28,7 @@ void bz_report_training_json(const bz_training *t, bz_json *j)
     bz_phase_cost cost[BZ_TRAIN_PHASES];
     bz_training_costs(t, cost);
     bz_json_key_object(j, "training");
-    bz_json_key_int(j, "weights", t->layers->trained);
-    bz_json_key_int(j, "tensors", t->n_weights);
+    BZ_JSON(j, BZ_TELL("weights", t->layers->trained), BZ_TELL("tensors", t->n_weights));
     bz_members_rows("phases", BZ_MEMBERS(PHASE), cost, sizeof *cost, BZ_TRAIN_PHASES, j);
     put_memory(t, j);
     bz_json_object_end(j);

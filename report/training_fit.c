@@ -25,8 +25,7 @@ void bz_report_training_fit(const bz_fit_report *f, bool json, bz_buf *out)
                                         f->text);
     if (json) {
         bz_json j = bz_json_document_to(out, 0, "training-memory", 1);
-        bz_json_key_str(&j, "model", f->model);
-        bz_json_key_num(&j, "memory", f->memory);
+        BZ_JSON(&j, BZ_TELL("model", f->model), BZ_TELL("memory", f->memory));
         report_sheets_json((const bz_sheet *const[]){sheet}, 1, &j);
         bz_json_document_end(&j);
     } else {

@@ -1,6 +1,7 @@
 /* What moving data costs. */
 #include "report/report.h"
 
+#include "base/member.h"
 #include "base/units.h"
 
 #include <math.h>
@@ -69,12 +70,9 @@ void bz_report_transfers_text(const bz_transfers *t, bool points, double bytes, 
 void bz_report_transfers_json(const bz_transfers *t, double bytes, bz_arena *arena, bz_buf *out)
 {
     bz_json j = bz_json_document_to(out, -1, "transfer", 1);
-    bz_json_key_str(&j, "system", t->system ? t->system->name : NULL);
-    bz_json_key_int(&j, "threads", t->setting.threads);
-    bz_json_key_str(&j, "cache", bz_record_cache_name(t->setting.cache));
-    bz_json_key_int(&j, "measured", t->points);
-    bz_json_key_int(&j, "missing", t->missing);
-    bz_json_key_int(&j, "failed", t->failed);
+    BZ_JSON(&j, BZ_TELL("system", t->system ? t->system->name : NULL), BZ_TELL("threads", t->setting.threads),
+            BZ_TELL("cache", bz_record_cache_name(t->setting.cache)), BZ_TELL("measured", t->points),
+            BZ_TELL("missing", t->missing), BZ_TELL("failed", t->failed));
     bz_json_key_array(&j, "sheets");
     bz_sheet_json(bz_transfers_fits(t, arena), &j);
     bz_sheet_json(bz_transfers_points(t, arena), &j);

@@ -271,9 +271,7 @@ static void json_graph(bz_json *j, const bz_flow *f)
         mapped += f->task[i].layer != BZ_NONE;
         phased += f->task[i].phase != BZ_PHASE_NONE;
     }
-    bz_json_key_int(j, "lanes", f->n_lanes);
-    bz_json_key_int(j, "with_layer", mapped);
-    bz_json_key_int(j, "with_phase", phased);
+    BZ_JSON(j, BZ_TELL("lanes", f->n_lanes), BZ_TELL("with_layer", mapped), BZ_TELL("with_phase", phased));
     bz_members_json(BZ_MEMBERS(COUNTS), c, j);
     bz_json_object_end(j);
 }

@@ -94,19 +94,13 @@ void bz_device_json(const bz_device *d, bz_buf *out)
     snprintf(capability, sizeof capability, "%d.%d", d->major, d->minor);
     bz_json j = bz_json_to(out, false);
     bz_json_object(&j);
-    bz_json_key_int(&j, "v", 1);
-    bz_json_key_str(&j, "record", "system");
-    bz_json_key_str(&j, "slug", d->slug);
-    bz_json_key_str(&j, "stack", d->stack);
-    bz_json_key_str(&j, "device", "gpu");
-    bz_json_key_str(&j, "name", d->name);
-    bz_json_key_str(&j, "capability", capability);
+    BZ_JSON(&j, BZ_TELL("v", 1), BZ_TELL("record", "system"), BZ_TELL("slug", d->slug), BZ_TELL("stack", d->stack),
+            BZ_TELL("device", "gpu"), BZ_TELL("name", d->name), BZ_TELL("capability", capability));
     BZ_PUT(&j, bz_device, d, multiprocessors, memory, l2, clock, memory_clock, bus, bandwidth);
     bz_json_key_num(&j, "copy_bandwidth", d->copied > 0 ? d->copied : NAN);
     if (d->kernel_gap > 0) /* older ones have none */
         bz_json_key_num(&j, "kernel_gap", d->kernel_gap);
-    bz_json_key_num(&j, "event_pair", d->event_pair);
-    bz_json_key_str(&j, "driver", d->driver);
+    BZ_JSON(&j, BZ_TELL("event_pair", d->event_pair), BZ_TELL("driver", d->driver));
     bz_json_document_end(&j);
 }
 

@@ -342,18 +342,15 @@ void bz_machine_json(const bz_machine *s, bz_buf *out)
 {
     bz_json j = bz_json_to(out, false);
     bz_json_object(&j);
-    bz_json_key_int(&j, "v", 1);
-    bz_json_key_str(&j, "record", "system");
+    BZ_JSON(&j, BZ_TELL("v", 1), BZ_TELL("record", "system"));
     BZ_PUT(&j, bz_machine, s, slug, stack);
-    bz_json_key_str(&j, "device", "cpu");
-    bz_json_key_str(&j, "name", s->model_name);
+    BZ_JSON(&j, BZ_TELL("device", "cpu"), BZ_TELL("name", s->model_name));
     BZ_PUT(&j, bz_machine, s, vendor, family, model, stepping);
     bz_json_key_bool(&j, "virtual", s->virtual_machine);
     BZ_PUT(&j, bz_machine, s, hypervisor, packages, cores, threads, numa_nodes);
     BZ_JSON_EACH (&j, "caches", i, s->n_caches) {
-        bz_json_key_int(&j, "level", s->cache[i].level);
-        bz_json_key_int(&j, "count", s->cache[i].count);
-        bz_json_key_int(&j, "bytes", s->cache[i].bytes);
+        BZ_JSON(&j, BZ_TELL("level", s->cache[i].level), BZ_TELL("count", s->cache[i].count),
+                BZ_TELL("bytes", s->cache[i].bytes));
     }
     BZ_PUT(&j, bz_machine, s, isa, memory, kernel, versions, counters);
     if (s->measured_threads) {

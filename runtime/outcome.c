@@ -36,8 +36,7 @@ static void put_trace(bz_json *j, const bz_trace *t, bool cold)
             bz_json_key_num(j, "time", k->seconds);
         put_numbers(j, "grid", k->grid, 3);
         put_numbers(j, "block", k->block, 3);
-        bz_json_key_int(j, "registers", k->registers);
-        bz_json_key_int(j, "shared", k->shared);
+        BZ_JSON(j, BZ_TELL("registers", k->registers), BZ_TELL("shared", k->shared));
     }
 }
 
@@ -83,21 +82,16 @@ void bz_outcome_json(const bz_outcome *r, const bz_run_setting *setting, const c
     bz_json j = bz_json_to(out, false);
     bz_problem_print(r->problem, &problem);
     bz_json_object(&j);
-    bz_json_key_int(&j, "v", 1);
-    bz_json_key_str(&j, "problem", bz_buf_text(&problem));
+    BZ_JSON(&j, BZ_TELL("v", 1), BZ_TELL("problem", bz_buf_text(&problem)));
     BZ_PUT(&j, bz_outcome, r, backend, algorithm, layout, math);
-    bz_json_key_int(&j, "threads", setting->threads > 0 ? setting->threads : 1);
-    bz_json_key_str(&j, "cache", setting->cold ? "cold" : "hot");
-    bz_json_key_str(&j, "clock", setting->clock ? setting->clock : "");
-    bz_json_key_str(&j, "status", STATUS[r->status]);
-    bz_json_key_str(&j, "reason", r->reason);
+    BZ_JSON(&j, BZ_TELL("threads", setting->threads > 0 ? setting->threads : 1),
+            BZ_TELL("cache", setting->cold ? "cold" : "hot"), BZ_TELL("clock", setting->clock ? setting->clock : ""),
+            BZ_TELL("status", STATUS[r->status]), BZ_TELL("reason", r->reason));
     put_stats(&j, &r->stats);
     BZ_PUT(&j, bz_outcome, r, iterations, launch, workspace, variants);
-    bz_json_key_num(&j, "bytes", bz_problem_bytes(r->problem));
-    bz_json_key_num(&j, "flops", bz_problem_flops(r->problem));
+    BZ_JSON(&j, BZ_TELL("bytes", bz_problem_bytes(r->problem)), BZ_TELL("flops", bz_problem_flops(r->problem)));
     BZ_PUT(&j, bz_outcome, r, chosen, chosen_training, noisy, throttled, busy, checked, timing);
-    bz_json_key_str(&j, "provenance", "measured");
-    bz_json_key_int(&j, "date", r->date);
+    BZ_JSON(&j, BZ_TELL("provenance", "measured"), BZ_TELL("date", r->date));
     if (system)
         bz_json_key_str(&j, "system", system);
     put_meta(&j, r, setting->cold);

@@ -244,17 +244,13 @@ static void put_action(const program *p, int i, bz_json *j)
     static const char *const KINDS[] = {"call", "loop", "convert", "copy"};
     const bz_action *a = &p->action[i];
     bool end = a->step == p->model->n_steps;
-    bz_json_key_int(j, "step", end ? -1 : a->step);
-    bz_json_key_int(j, "stream", a->stream);
-    bz_json_key_int(j, "layer", end ? -1 : p->model->step[a->step].layer);
-    bz_json_key_str(j, "kind", KINDS[a->kind]);
-    bz_json_key_str(j, "value", p->model->value[a->value].name);
-    bz_json_key_num(j, "bytes", a->bytes);
+    BZ_JSON(j, BZ_TELL("step", end ? -1 : a->step), BZ_TELL("stream", a->stream),
+            BZ_TELL("layer", end ? -1 : p->model->step[a->step].layer), BZ_TELL("kind", KINDS[a->kind]),
+            BZ_TELL("value", p->model->value[a->value].name), BZ_TELL("bytes", a->bytes));
     if (p->n_samples)
         put_stats(j, p->seconds + (size_t)i * MAX_SAMPLES, p->n_samples);
     if (p->alone) {
-        bz_json_key_num(j, "hot", p->alone[i].hot);
-        bz_json_key_num(j, "cold", p->alone[i].cold);
+        BZ_JSON(j, BZ_TELL("hot", p->alone[i].hot), BZ_TELL("cold", p->alone[i].cold));
     }
     if (p->checked && p->checked[i].elements)
         put_check(j, &p->checked[i]);
@@ -278,26 +274,19 @@ static void put_result(const program *p, double opened, bz_buf *out)
 {
     bz_replay_memory m = bz_replay_memory_of(p->replay);
     bz_json j = bz_json_document_to(out, -1, "replay", 1);
-    bz_json_key_str(&j, "model", p->model->name);
-    bz_json_key_int(&j, "threads", p->setting.threads);
-    bz_json_key_str(&j, "device", bz_replay_device(p->replay));
-    bz_json_key_int(&j, "streams", bz_replay_streams(p->replay));
-    bz_json_key_bool(&j, "graph", p->captured);
-    bz_json_key_num(&j, "opened", opened);
-    bz_json_key_num(&j, "peak", (double)m.peak);
-    bz_json_key_num(&j, "least", (double)m.least);
-    bz_json_key_num(&j, "ends", (double)m.ends);
-    bz_json_key_num(&j, "weights", (double)m.weights);
-    bz_json_key_num(&j, "scratch", (double)m.scratch);
+    BZ_JSON(&j, BZ_TELL("model", p->model->name), BZ_TELL("threads", p->setting.threads),
+            BZ_TELL("device", bz_replay_device(p->replay)), BZ_TELL("streams", bz_replay_streams(p->replay)),
+            BZ_TELL("graph", p->captured), BZ_TELL("opened", opened), BZ_TELL("peak", (double)m.peak),
+            BZ_TELL("least", (double)m.least));
+    BZ_JSON(&j, BZ_TELL("ends", (double)m.ends), BZ_TELL("weights", (double)m.weights),
+            BZ_TELL("scratch", (double)m.scratch));
     if (p->steps) {
         BZ_JSON_LIST(&j, "losses", num, i, p->steps, p->loss[i]);
     }
     if (p->n_samples) {
         bz_json_key_object(&j, "latency");
         put_stats(&j, p->latency, p->n_samples);
-        bz_json_key_int(&j, "samples", p->n_samples);
-        bz_json_key_int(&j, "runs", p->runs);
-        bz_json_key_bool(&j, "throttled", p->throttled);
+        BZ_JSON(&j, BZ_TELL("samples", p->n_samples), BZ_TELL("runs", p->runs), BZ_TELL("throttled", p->throttled));
         bz_json_object_end(&j);
     }
     BZ_JSON_EACH (&j, "actions", i, p->n_actions)

@@ -178,10 +178,27 @@ static void members_of_other_structs(void **state)
     bz_arena_free(&arena);
 }
 
+static void values_tell_their_types(void **state)
+{
+    const char *nothing = NULL, name[] = "x\"y";
+    bz_buf out = {0};
+    bz_json j = bz_json_to(&out, false);
+    bool own = true;
+    (void)state;
+    bz_json_object(&j);
+    BZ_JSON(&j, BZ_TELL("name", name), BZ_TELL("nothing", nothing), BZ_TELL("least", INT64_MIN), BZ_TELL("share", 0.25),
+            BZ_TELL("unknown", NAN), BZ_TELL("own", own), BZ_TELL("other", (bool)(own == false)), BZ_TELL("n", 3u));
+    bz_json_object_end(&j);
+    assert_string_equal(bz_buf_text(&out), "{\"name\":\"x\\\"y\",\"nothing\":null,\"least\":-9223372036854775808,"
+                                           "\"share\":0.25,\"unknown\":null,\"own\":true,\"other\":false,\"n\":3}");
+    bz_buf_free(&out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_type_comes_out), cmocka_unit_test(fields_come_out_by_their_names),
-        cmocka_unit_test(members_have_members), cmocka_unit_test(members_of_other_structs)};
+        cmocka_unit_test(members_have_members), cmocka_unit_test(members_of_other_structs),
+        cmocka_unit_test(values_tell_their_types)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
