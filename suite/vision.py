@@ -87,7 +87,7 @@ def vit(full, side, classes):
 models, detection = torchvision.models, torchvision.models.detection
 train.main({
     "resnet50": classify(lambda full, side, classes: models.resnet50(num_classes=classes)),
-    "inception_v3": classify(lambda full, side, classes: models.inception_v3(num_classes=classes, aux_logits=full, init_weights=False), 299, 80),
+    "inception_v3": classify(lambda full, side, classes: models.inception_v3(num_classes=classes, aux_logits=full, init_weights=False), 299, 112),
     "vit_b16": classify(vit, rule="adamw"),
     "faster_rcnn": detect(detection.fasterrcnn_resnet50_fpn),
     "mask_rcnn": detect(detection.maskrcnn_resnet50_fpn),
