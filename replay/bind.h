@@ -38,12 +38,18 @@ int bind_over(const bz_type *t, bz_replay_loop *loop); /* a loop over the tensor
 /* loops_training.c: rows of the table of loops. */
 int bind_slice_grad(binder *b, const bz_layer *l, bz_error *err);
 int bind_resize_grad(binder *b, const bz_layer *l, bz_error *err);
+int bind_scale(binder *b, const bz_layer *l, bz_error *err);
+int bind_finite(binder *b, const bz_layer *l, bz_error *err);
 int bind_trilu(binder *b, const bz_layer *l, bz_error *err);
 
 /* calls.c: by the calls of an alternative. Fails where it cannot be told what the operands are; what was added to the
  * plan then is to be taken back by the caller. */
 int bind_call_layer(binder *b, const bz_layer *l, const bz_alternative *a, bz_error *err);
 int bind_call_group(binder *b, const bz_plan_place *place, const bz_alternative *a, bz_error *err);
+
+/* A call as a step, between steps that change types where its operands and results need that. Results but the last are `more`. */
+bz_replay_step *bind_call(binder *b, const bz_problem *p, const int *in, int n_in, const int *more, int n_more,
+                          int out);
 
 float bind_real(const bz_layer *l, const char *name, float otherwise); /* an attribute */
 

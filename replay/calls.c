@@ -108,10 +108,61 @@ static int fold_factors(const bz_layer *l, call *c, bz_error *err)
     return 0;
 }
 
+/* The value in the other type, by a step of its own; the new value's number. */
+static int retyped(binder *b, int value, bz_dtype to)
+{
+    const bz_replay_value v = b->plan->value[value];
+    return bind_new_value(b, "", to, v.rank, v.dim);
+}
+
+static void add_retyping(binder *b, int from, int to)
+{
+    int64_t n = bz_extent_count(b->plan->value[from].dim);
+    const bz_replay_loop loop = {.kind = BZ_LOOP_COPY, .rank = 1, .dim = {n}, .stride = {{n > 1}, {n > 1}}};
+    bind_step(b, BZ_STEP_LOOP, &from, 1, to)->loop = bz_arena_dup(b->arena, &loop, sizeof loop);
+}
+
+/* In training with narrow types a call may want a wide operand, such as a bias, where the iteration has it narrow. Of an inference model
+ * such operands are constants, which the program converts once. */
+static bool differs(const binder *b, int value, const bz_operand *o)
+{
+    const bz_replay_value *v = value >= 0 ? &b->plan->value[value] : NULL;
+    return v && b->layers->training && v->source != BZ_VALUE_STORED && bz_dtype_is_float(v->dtype) &&
+           bz_dtype_is_float(o->dtype) && v->dtype != o->dtype;
+}
+
+bz_replay_step *bind_call(binder *b, const bz_problem *p, const int *in, int n_in, const int *more, int n_more, int out)
+{
+    bz_operand operand[BZ_PROBLEM_OPERANDS];
+    int n = bz_problem_operands(p, operand), from[BZ_PROBLEM_OPERANDS], result[BZ_PROBLEM_OPERANDS];
+    bool fits = n == n_in + n_more + 1;
+    memcpy(from, in, (size_t)n_in * sizeof *in);
+    if (n_more)
+        memcpy(result, more, (size_t)n_more * sizeof *more);
+    result[n_more] = out;
+    for (int i = 0; i < n_in && fits; i++)
+        if (differs(b, in[i], &operand[i])) {
+            from[i] = retyped(b, in[i], operand[i].dtype);
+            add_retyping(b, in[i], from[i]);
+        }
+    int made[BZ_PROBLEM_OPERANDS];
+    for (int i = 0; i <= n_more; i++)
+        made[i] = fits && differs(b, result[i], &operand[n_in + i]) ? retyped(b, result[i], operand[n_in + i].dtype)
+                                                                    : result[i];
+    int at = b->plan->n_steps;
+    bz_replay_step *s = bind_step(b, BZ_STEP_CALL, from, n_in, made[n_more]);
+    s->problem = p;
+    s->more = bz_arena_dup(b->arena, made, (size_t)n_more * sizeof *made);
+    s->n_more = n_more;
+    for (int i = 0; i <= n_more; i++)
+        if (made[i] != result[i])
+            add_retyping(b, made[i], result[i]);
+    return &b->plan->step[at];
+}
+
 static void add_call(binder *b, const call *c, int out)
 {
-    bz_replay_step *s = bind_step(b, BZ_STEP_CALL, c->in, c->n_in, out);
-    s->problem = c->problem;
+    bz_replay_step *s = bind_call(b, c->problem, c->in, c->n_in, NULL, 0, out);
     s->epsilon = c->epsilon;
     s->fold = bz_arena_dup(b->arena, c->fold, (size_t)c->n_folds * sizeof *c->fold);
     s->n_folds = c->n_folds;

@@ -319,6 +319,8 @@ static const struct {
     {" scatternd ", loop_scatter},
     {" slice_grad ", bind_slice_grad},
     {" resize_grad ", bind_resize_grad},
+    {" scale ", bind_scale},
+    {" isallfinite ", bind_finite},
     {" trilu ", bind_trilu},
     {" add sub mul div max min pow equal greater greaterequal less lessequal and or xor ", loop_binary},
     {" erf not sign neg reciprocal sin cos floor ceil round relu leakyrelu elu sigmoid tanh swish hardswish "

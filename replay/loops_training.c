@@ -93,6 +93,86 @@ static int constant(binder *b, bz_dtype dtype, int rank, const int64_t *dims, co
     return k;
 }
 
+/* Gradients in a narrow type, made wide; the new value's number, or -1 with a sentence. */
+static int widened(binder *b, const bz_layer *l, int operand, bz_error *err)
+{
+    bz_replay_loop loop = {.kind = BZ_LOOP_COPY};
+    const bz_type *t = &l->in[operand];
+    if (bind_over(t, &loop))
+        return bind_no(l, err, "it has too many dimensions");
+    bind_row_major(t, loop.stride[0]);
+    bind_row_major(t, loop.stride[1]);
+    int from = bind_value(b, l->node->in[operand], err),
+        wide = from < 0 ? -1 : bind_new_value(b, "", BZ_F32, t->rank, t->dims);
+    return wide < 0 || bind_loop(b, l, &loop, &from, 1, wide, err) ? -1 : wide;
+}
+
+/* Gradients lose the factor of the loss: operand 0 is what they are multiplied by. */
+int bind_scale(binder *b, const bz_layer *l, bz_error *err)
+{
+    for (int k = 0; k < l->n_out; k++) {
+        bz_replay_loop loop = {.kind = BZ_LOOP_BINARY, .function = "mul"};
+        if (k + 1 >= l->n_in || bind_over(&l->out[k], &loop) || bz_type_elements(&l->in[0]) != 1 ||
+            l->in[0].dtype != BZ_F32 || l->out[k].dtype != BZ_F32)
+            return bind_no(l, err, "only numbers that become f32 are scaled");
+        int in[2] = {widened(b, l, k + 1, err), bind_value(b, l->node->in[0], err)};
+        int out = in[0] < 0 || in[1] < 0 ? -1 : bind_result(b, l, k, err);
+        bind_row_major(&l->out[k], loop.stride[0]);
+        if (out < 0 || bind_loop(b, l, &loop, in, 2, out, err))
+            return -1;
+    }
+    return 0;
+}
+
+/* The sum of all elements of a tensor in f32: a call. */
+static int summed(binder *b, const bz_layer *l, int of, int64_t n, bz_error *err)
+{
+    bz_problem *p = BZ_NEW(b->arena, bz_problem, 1);
+    *p = (bz_problem){.kind = BZ_PROBLEM_REDUCE,
+                      .reduce = {.fn = BZ_FN_SUM, .x = {n}, .y = {1}},
+                      .dtype = BZ_F32,
+                      .dtype_w = BZ_F32,
+                      .dtype_y = BZ_F32};
+    int row = bind_new_value(b, "", BZ_F32, 1, &n), sum = bind_new_value(b, "", BZ_F32, 1, (int64_t[]){1});
+    if (row < 0 || sum < 0 || bz_problem_normalize(p, err))
+        return bind_no(l, err, "its elements cannot be summed up");
+    bind_step(b, BZ_STEP_VIEW, &of, 1, row);
+    bind_step(b, BZ_STEP_CALL, &row, 1, sum)->problem = p;
+    return sum;
+}
+
+static int both(binder *b, const bz_layer *l, const char *function, int64_t n, int x, int y, int out, bz_error *err)
+{
+    bz_replay_loop loop = {
+        .kind = BZ_LOOP_BINARY, .function = function, .rank = 1, .dim = {n}, .stride = {{n > 1}, {n > 1}}};
+    return out < 0 ? -1 : bind_loop(b, l, &loop, (int[]){x, y}, 2, out, err);
+}
+
+/* x - x is 0 for each number, and none for what is no number: so is the sum of all. */
+int bind_finite(binder *b, const bz_layer *l, bz_error *err)
+{
+    static const double ZERO = 0;
+    int all = -1;
+    const int64_t scalar[1] = {1};
+    for (int k = 0; k < l->n_in; k++) {
+        int64_t n = bz_type_elements(&l->in[k]);
+        if (n < 1)
+            continue;
+        int wide = widened(b, l, k, err), none = wide < 0 ? -1 : bind_new_value(b, "", BZ_F32, 1, &n);
+        if (none < 0 || both(b, l, "sub", n, wide, wide, none, err))
+            return -1;
+        int own = n > 1 ? summed(b, l, none, n, err) : none;
+        int sum = own >= 0 && all >= 0 ? bind_new_value(b, "", BZ_F32, 1, scalar) : own;
+        if (sum < 0 || (all >= 0 && both(b, l, "add", 1, all, own, sum, err)))
+            return -1;
+        all = sum;
+    }
+    int out = l->out[0].dtype != BZ_BOOL ? -1 : bind_result(b, l, 0, err);
+    if (all < 0 || out < 0)
+        return bind_no(l, err, "only whether all are finite is replayed");
+    return both(b, l, "equal", 1, all, constant(b, BZ_F32, 1, scalar, &ZERO), out, err);
+}
+
 /* What a mask of the last two dimensions keeps; else 0. */
 int bind_trilu(binder *b, const bz_layer *l, bz_error *err)
 {

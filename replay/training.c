@@ -118,11 +118,7 @@ static int add_call(binder *b, const bz_layer *l, const bz_problem *p, part t, b
         if (result[i - n_in] < 0)
             return -1;
     }
-    bz_replay_step *s = bind_step(b, BZ_STEP_CALL, in, n_in, result[n - n_in - 1]);
-    s->problem = p;
-    s->epsilon = epsilon_of(b, l, p);
-    s->n_more = n - n_in - 1;
-    s->more = bz_arena_dup(b->arena, result, (size_t)s->n_more * sizeof *result);
+    bind_call(b, p, in, n_in, result, n - n_in - 1, result[n - n_in - 1])->epsilon = epsilon_of(b, l, p);
     return 0;
 }
 
@@ -178,20 +174,14 @@ static int add_groupnorm_grad(binder *b, const bz_layer *l, const bz_problem *p,
     for (int i = 0; i < 3; i++)
         if ((made[i] = bind_new_value(b, "", operand[3 + i].dtype, operand[3 + i].rank, operand[3 + i].dim)) < 0)
             return bind_no(l, err, "it has too many dimensions");
-    bz_replay_step *s = bind_step(b, BZ_STEP_CALL, (int[]){value[1], -1, -1}, 3, made[2]);
-    s->problem = bz_arena_dup(b->arena, &again, sizeof again);
-    s->epsilon = bind_real(l, "epsilon", 1e-5f);
-    s->more = bz_arena_dup(b->arena, made, 2 * sizeof *made);
-    s->n_more = 2;
+    float epsilon = bind_real(l, "epsilon", 1e-5f);
+    bind_call(b, bz_arena_dup(b->arena, &again, sizeof again), (int[]){value[1], -1, -1}, 3, made, 2, made[2])
+        ->epsilon = epsilon;
     memcpy(grad, (int[]){value[1], value[0], made[0], made[1], value[2]}, sizeof grad);
     for (int i = 0; i < 3; i++)
         if ((out[i] = i < 2 ? make_result(b, l, i + 1, &own[5 + i], err) : bind_result(b, l, 0, err)) < 0)
             return -1;
-    s = bind_step(b, BZ_STEP_CALL, grad, 5, out[2]);
-    s->problem = p;
-    s->epsilon = bind_real(l, "epsilon", 1e-5f);
-    s->more = bz_arena_dup(b->arena, out, 2 * sizeof *out);
-    s->n_more = 2;
+    bind_call(b, p, grad, 5, out, 2, out[2])->epsilon = epsilon;
     return 0;
 }
 
@@ -260,11 +250,12 @@ void bind_first(const binder *b, bz_value_id v, double rate, bz_replay_value *va
 {
     const bz_training *t = b->layers->training;
     const bz_tensor *first = t->first[v];
-    if (first && first->values && first->values->n == 0)
+    if (first && first->values && first->values->n == 0) {
         bind_seed(b, v, value);
-    else if (first)
+    } else if (first) { /* a narrow type may be asked for: running means lie in the file as wide as they are */
         *source = (bz_replay_source){.tensor = first, .model = t->from};
-    else if (v == t->rate)
+        value->given = first->dtype;
+    } else if (v == t->rate)
         value->offset = (float)rate;
     else if (v == t->step)
         value->offset = 1;

@@ -374,6 +374,7 @@ int bz_onednn_lower(session *s, const char *layout_name, const char *math, bz_er
     dnnl_status_t status = KINDS[l.p->kind].lower(&l);
     if (status == dnnl_success)
         return 0;
-    return bz_fail(why, status == dnnl_out_of_memory ? BZ_FAILED : BZ_INCOMPLETE, "%s",
-                   l.why ? l.why : dnnl_status2str(status));
+    const char *other = status == dnnl_unimplemented ? "oneDNN has no implementation of it for this processor"
+                                                     : dnnl_status2str(status);
+    return bz_fail(why, status == dnnl_out_of_memory ? BZ_FAILED : BZ_INCOMPLETE, "%s", l.why ? l.why : other);
 }
