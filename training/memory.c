@@ -1,4 +1,5 @@
-/* Memory of an iteration by liveness: layers run in their order, a result is there from its layer to the last one that reads it. */
+/* Memory of an iteration by liveness: layers run in their order, a result is there from its layer to the last one that reads it.
+ * Where frameworks differ it is what PyTorch does on a processor, which tests/bench/training_memory.py measures. */
 #include "training/training.h"
 
 #include <string.h>
@@ -8,7 +9,16 @@ typedef struct {
     bz_value_id *root; /* [n_values] whose memory it lies in */
     int *last;         /* [n_values] of a root: the layer behind which it is free; INT32_MAX: never */
     bool *there;
+    char *times; /* [n_values] a value is kept so often; 0: once */
 } liveness;
+
+/* Results that are kept several times over. PyTorch computes recurrent layers step by step. Of LSTM it keeps for each step the cell and its
+ * tanh, the state and, again, all states in one tensor. Of GRU it keeps the three gates, copies of two operands that are then
+ * multiplied in place, and the new state's tanh. */
+static const struct {
+    const char *kind;
+    int result, times;
+} KEPT[] = {{"lstm_training", 0, 2}, {"lstm_training", 3, 2}, {"gru_training", 0, 2}, {"gru_training", 2, 2}};
 
 static bz_value_id root_of(const liveness *m, bz_value_id v)
 {
@@ -69,12 +79,23 @@ static void replace_in_place(liveness *m, const bz_layer *l)
         }
 }
 
+/* Exporters order the gates of recurrent weights as ONNX has them: frameworks do not, and have no second copy. */
+static bool orders_weights(const liveness *m, const bz_layer *l, int i)
+{
+    if (m->t->layers->phase[i] != BZ_TRAIN_FORWARD || strcmp(l->kind, "concat") != 0)
+        return false;
+    for (int k = 0; k < l->n_in; k++)
+        if (l->node->in[k] < 0 || m->t->held[root_of(m, l->node->in[k])] != BZ_HELD_WEIGHT)
+            return false;
+    return true;
+}
+
 static void find_roots(liveness *m)
 {
     const bz_layers *l = m->t->layers;
     for (int i = 0; i < l->n; i++) {
         const bz_layer *layer = &l->layer[i];
-        if (layer->n_in && layer->node->in[0] >= 0 && is_view(layer))
+        if (layer->n_in && layer->node->in[0] >= 0 && (is_view(layer) || orders_weights(m, layer, i)))
             for (int k = 0; k < layer->n_out; k++)
                 if (layer->node->out[k] >= 0)
                     m->root[layer->node->out[k]] = root_of(m, layer->node->in[0]);
@@ -94,7 +115,41 @@ static void find_roots(liveness *m)
 static int64_t bytes_of(const liveness *m, bz_value_id v)
 {
     int64_t n = bz_type_bytes(&m->t->layers->types[v]);
+    for (int i = 1; i < m->times[v] && n > 0; i++)
+        bz_count_add(&n, bz_type_bytes(&m->t->layers->types[v]));
     return n > 0 ? n : 0;
+}
+
+static void find_times(liveness *m)
+{
+    const bz_layers *l = m->t->layers;
+    for (int i = 0; i < l->n; i++)
+        for (size_t k = 0; k < sizeof KEPT / sizeof *KEPT; k++)
+            if (!strcmp(l->layer[i].kind, KEPT[k].kind) && KEPT[k].result < l->layer[i].n_out &&
+                l->layer[i].node->out[KEPT[k].result] >= 0)
+                m->times[l->layer[i].node->out[KEPT[k].result]] = (char)KEPT[k].times;
+}
+
+/* Convolutions want blocks of channels next to each other: while one runs, each operand and its result lie there once more. Fewer channels
+ * than a block has are taken as they lie. A recurrent layer multiplies its operand of all steps before the first step, one direction after
+ * the other. */
+static int64_t bytes_inside(const bz_layer *l)
+{
+    enum { BLOCK = 8 };
+    int64_t sum = 0;
+    if (bz_has_word("lstm_training gru_training", l->kind) && l->in[1].rank == 3 && l->in[1].dims[0] > 0) {
+        int64_t gates = bz_type_bytes(&l->out[l->n_out - 1]);
+        return gates > 0 ? gates / l->in[1].dims[0] : 0;
+    }
+    if (!bz_has_word("conv conv_data conv_weights", l->kind))
+        return 0;
+    for (int k = 0; k < l->n_in + l->n_out; k++) {
+        const bz_type *t = k < l->n_in ? &l->in[k] : &l->out[k - l->n_in];
+        bool blocked = t->kind == BZ_TYPE_TENSOR && t->rank > 2 && t->dims[0] >= 1 && t->dims[1] >= BLOCK;
+        int64_t n = blocked ? bz_type_bytes(t) : 0;
+        bz_count_add(&sum, n > 0 ? n : 0);
+    }
+    return sum;
 }
 
 static void take(liveness *m, bz_value_id v, int64_t *held)
@@ -136,7 +191,10 @@ static void run(liveness *m, bz_memory *out)
         for (int k = 0; k < layer->n_out; k++)
             if (layer->node->out[k] >= 0)
                 take(m, root_of(m, layer->node->out[k]), held);
+        int64_t rest = held[BZ_HELD_REST];
+        bz_count_add(&held[BZ_HELD_REST], bytes_inside(layer));
         look(held, l->phase[i], i, out);
+        held[BZ_HELD_REST] = rest;
         for (int k = 0; k < layer->n_in + layer->n_out; k++) {
             bz_value_id v = k < layer->n_in ? layer->node->in[k] : layer->node->out[k - layer->n_in];
             bz_value_id r = v >= 0 ? root_of(m, v) : v;
@@ -169,7 +227,9 @@ void bz_memory_predict(const bz_training *t, bz_memory *out)
         m.last[v] = -1;
     }
     *out = (bz_memory){.peak_layer = -1};
+    m.times = BZ_NEW(&arena, char, (size_t)n + 1);
     find_roots(&m);
+    find_times(&m);
     run(&m, out);
     bz_arena_free(&arena);
 }

@@ -76,7 +76,8 @@ void bz_training_release(void *t); /* the same without its model and layers, whi
 const char *bz_held_name(bz_held h); /* "activations" */
 
 /* Bytes that tensors take when layers run one after the other in the model's order. Views lie where their operand lies, new weights
- * and states where the old ones lay. What a library takes inside a call is not in it. */
+ * and states where the old ones lay. Inside a convolution, which wants blocks of channels, its operands lie there twice; what else a library takes inside a call is not
+ * in it. Recurrent layers keep what PyTorch keeps of each step on a processor. */
 typedef struct bz_memory {
     int64_t peak, at_peak[BZ_HELD_CLASSES]; /* at_peak sums up to the peak */
     int64_t most[BZ_HELD_CLASSES];          /* of each class by itself, whenever that is */

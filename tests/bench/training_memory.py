@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""training_memory.py BENANZA: predicted memory of an iteration of training against what PyTorch takes on the processor.
+"""training_memory.py BENANZA [NETWORK...]: predicted memory of an iteration of training against what PyTorch takes on the processor.
 
-Six networks (tests/conformance/training_networks.py) at three batches, Adam, recorded by `benanza profile --memory`: the peak of the steady
+Six networks (tests/conformance/training_networks.py), or those that are named, also of JUDGES below, at three batches, Adam, recorded by `benanza profile --memory`: the peak of the steady
 iterations, by class. Prints a table in Markdown; of two figures the first is PyTorch's."""
 import json
 import os
@@ -13,13 +13,41 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "conformance"), os.path.join(HERE, "..", "..", "suite")]
 
 
+def judge(name, batch):
+    """Networks that nothing in the model was made after."""
+    import torch
+    import torchvision
+    from torch import nn
+
+    class Gru(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words, self.body, self.head = nn.Embedding(100, 96), nn.GRU(96, 128, 2, bidirectional=True), nn.Linear(256, 10)
+
+        def forward(self, x):
+            return self.head(self.body(self.words(x.transpose(0, 1)))[0][-1])
+
+    class Tagger(Gru):
+        def __init__(self):
+            super().__init__()
+            self.body = nn.LSTM(96, 128, bidirectional=True)
+
+    targets = torch.randint(10, (batch,))
+    if name in ("gru", "tagger"):
+        return {"gru": Gru, "tagger": Tagger}[name](), torch.randint(100, (batch, 20)), targets
+    return getattr(torchvision.models, name)(num_classes=10), torch.randn(batch, 3, 64, 64), targets
+
+
+JUDGES = ("gru", "tagger", "resnet18", "vgg11", "squeezenet1_1", "shufflenet_v2_x1_0")
+
+
 def measure(name, batch, path):
     import torch
     import train
     import training_networks as networks
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    module, x, targets = networks.make(name, batch, SCALE)
+    module, x, targets = judge(name, batch) if name in JUDGES else networks.make(name, batch, SCALE)
     optimizer = torch.optim.Adam(module.parameters())
     for _ in range(4):
         train.step(lambda: networks.loss(module(x), targets), optimizer)
@@ -45,7 +73,7 @@ CLASSES = ("weights and data", "gradients", "optimizer", "activations", "rest")
 print("| network | batch | peak, MB | off by | " + " | ".join(CLASSES) + " |")
 print("|---" * (4 + len(CLASSES)) + "|")
 with tempfile.TemporaryDirectory() as work:
-    for name in networks.NAMES:
+    for name in sys.argv[2:] or networks.NAMES:
         for batch in 4, 16, 64:
             path, recording = f"{work}/{name}.onnx", f"{work}/{name}.bz"
             call("profile", "--memory", "--force", "-o", recording, "--", sys.executable, "-W", "ignore", __file__, "--measure", name, str(batch), path)
