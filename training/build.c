@@ -309,6 +309,23 @@ double grad_param_real(const grad *g, const char *name, double otherwise)
     return end && *end ? NAN : v;
 }
 
+/* The only element of a constant operand. */
+bool grad_number(const grad *g, int k, double *out)
+{
+    const build *b = g->b;
+    bz_value_id v = grad_id(b, g->l->node->in[k]);
+    const bz_tensor *t = b->from->model->values[v].init;
+    for (int i = 0; i < b->n_steps && !t; i++) {
+        const bz_node *node = b->steps[i].layer->node;
+        const bz_attr *a = !strcmp(node->op, "Constant") && node->n_out == 1 && grad_id(b, node->out[0]) == v
+                               ? bz_node_attr(node, "value")
+                               : NULL;
+        t = a && a->kind == BZ_ATTR_TENSOR ? a->tensor : NULL;
+    }
+    bz_error ignored;
+    return t && t->n == 1 && !bz_tensor_reals(b->from->model, t, out, &ignored);
+}
+
 const char *grad_param_text(const grad *g, const char *name, const char *otherwise)
 {
     const bz_param *p = bz_layer_param(g->l, name);

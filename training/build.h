@@ -141,6 +141,7 @@ const char *grad_zeros(build *b, const bz_type *like);
 const int64_t *grad_param(const grad *g, const char *name, int *n); /* of the layer's key; NULL */
 int64_t grad_param_int(const grad *g, const char *name, int64_t otherwise);
 double grad_param_real(const grad *g, const char *name, double otherwise);
+bool grad_number(const grad *g, int k, double *out); /* of an operand that is there; false: it is not known ahead */
 const char *grad_param_text(const grad *g, const char *name, const char *otherwise);
 
 int grad_fail(const grad *g, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -225,6 +225,8 @@ static const derivative ROWS[] = {
     {.ops = "CumSum", .back = cumsum},
     {.ops = "Ceil Floor Round Sign Not And Or Xor Equal Less Greater LessOrEqual GreaterOrEqual IsNaN IsInf "
             "ArgMax ArgMin Shape Size NonZero OneHot Range ConstantOfShape Constant EyeLike RandomNormal "
-            "RandomUniform RandomNormalLike RandomUniformLike Bernoulli"}, /* none */
+            "RandomUniform RandomNormalLike RandomUniformLike Bernoulli BitShift BitwiseAnd BitwiseOr BitwiseXor "
+            "BitwiseNot Hardmax Multinomial NonMaxSuppression HannWindow HammingWindow BlackmanWindow MelWeightMatrix "
+            "OptionalHasElement SequenceLength"}, /* none */
 };
 const derivative_table derivatives_elementwise = DERIVATIVES(ROWS);

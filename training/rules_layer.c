@@ -255,6 +255,48 @@ static int lpnorm(grad *g)
     return 0;
 }
 
+static const char *mean_of(grad *g, const char *x, const int64_t *axes, int n)
+{
+    double share = 1;
+    for (int i = 0; i < n; i++)
+        share /= (double)grad_type(g, 0)->dims[axes[i]];
+    return grad_scaled(g->b, grad_sum_axes(g->b, x, axes, n, true), grad_type(g, 0)->dtype, share);
+}
+
+/* y = (x - m) / s, both of x over some axes: dx = (dy - mean dy - y · mean (dy y)) / s. */
+static int mvn(grad *g)
+{
+    build *b = g->b;
+    int n;
+    const int64_t *axes = grad_param(g, "axes", &n);
+    int64_t own[BZ_MAX_RANK];
+    for (int i = 0; i < n; i++)
+        own[i] = axes[i] < 0 ? axes[i] + grad_type(g, 0)->rank : axes[i];
+    const char *mean = mean_of(g, grad_x(g, 0), own, n), *dy = grad_dy(g, 0);
+    const char *square = mean_of(g, grad_node(b, "Mul", grad_x(g, 0), grad_x(g, 0), NULL), own, n);
+    const char *deviation =
+        grad_node(b, "Sqrt", grad_node(b, "Sub", square, grad_node(b, "Mul", mean, mean, NULL), NULL), NULL);
+    const char *along = mean_of(g, grad_node(b, "Mul", dy, grad_y(g, 0), NULL), own, n);
+    const char *rest = grad_node(b, "Sub", grad_node(b, "Sub", dy, mean_of(g, dy, own, n), NULL),
+                                 grad_node(b, "Mul", grad_y(g, 0), along, NULL), NULL);
+    grad_give(g, 0, grad_node(b, "Div", rest, deviation, NULL));
+    return 0;
+}
+
+/* A turn of pairs by an angle is turned back by its negative. */
+static int rotary(grad *g)
+{
+    build *b = g->b;
+    const char *back = grad_node(b, "Neg", grad_x(g, 2), NULL);
+    if (grad_wants(g, 1) || grad_wants(g, 2))
+        return grad_fail(g, "its angles are to be trained: there is no derivative for that");
+    grad_give(g, 0,
+              grad_has(g, 3) ? grad_node(b, "RotaryEmbedding", grad_dy(g, 0), grad_x(g, 1), back, grad_x(g, 3), NULL)
+                             : grad_node(b, "RotaryEmbedding", grad_dy(g, 0), grad_x(g, 1), back, NULL));
+    grad_copy_attrs(g, "");
+    return 0;
+}
+
 /* ---- softmax, dropout ------------------------------------------------------------------------------- */
 
 static int softmax(grad *g)
@@ -268,6 +310,13 @@ static int softmax(grad *g)
     return 0;
 }
 
+/* Whether it drops nothing, whatever its mode: PyTorch writes dropout=0 so. */
+static bool drops_nothing(const grad *g)
+{
+    double ratio;
+    return g->b->opset >= 12 && grad_has(g, 1) && grad_number(g, 1, &ratio) && ratio == 0;
+}
+
 /* Before operator set 12 the node cannot say that it is trained: it stays what it is then, nothing. */
 static int dropout_forward(grad *g)
 {
@@ -275,6 +324,12 @@ static int dropout_forward(grad *g)
     const bz_node *node = g->l->node;
     if (b->opset < 12)
         return grad_copy(g, node->op, node->domain, NULL, 0);
+    if (drops_nothing(g)) {
+        const char *x = grad_x(g, 0), *y = grad_y(g, 0);
+        bz_draft_node(&b->draft, "Identity", "", grad_layer_name(g), &x, 1, &y, 1);
+        bz_buf_putc(&b->phases, (char)b->phase);
+        return 0;
+    }
     static const char YES = 1;
     const char *mode = grad_fresh(b, bz_arena_printf(b->arena, "%s/training", b->layer));
     bz_draft_tensor(&b->draft, mode, BZ_BOOL, 0, NULL, &YES, 1);
@@ -288,7 +343,7 @@ static int dropout_forward(grad *g)
 static int dropout(grad *g)
 {
     const char *dy = grad_dy(g, 0);
-    if (g->b->opset >= 12)
+    if (g->b->opset >= 12 && !drops_nothing(g))
         dy = grad_has(g, 1) ? grad_node(g->b, "ms:DropoutGrad", dy, g->s->kept[0], grad_x(g, 1), NULL)
                             : grad_node(g->b, "ms:DropoutGrad", dy, g->s->kept[0], NULL);
     grad_give(g, 0, dy);
@@ -383,6 +438,18 @@ static int loss(grad *g)
     return 0;
 }
 
+/* Of logarithms, which a layer of its own made. */
+static int nll(grad *g)
+{
+    const char *dx = grad_has(g, 2) ? grad_node(g->b, "own:NegativeLogLikelihoodLossGrad", grad_dy(g, 0), grad_x(g, 0),
+                                                grad_x(g, 1), grad_x(g, 2), NULL)
+                                    : grad_node(g->b, "own:NegativeLogLikelihoodLossGrad", grad_dy(g, 0), grad_x(g, 0),
+                                                grad_x(g, 1), NULL);
+    loss_attrs(g);
+    grad_give(g, 0, dx);
+    return 0;
+}
+
 /* ---- recurrent ---------------------------------------------------------------------------------------- */
 
 enum { STATES, CELLS, GATES };
@@ -463,11 +530,14 @@ static const derivative ROWS[] = {
     {.ops = "InstanceNormalization GroupNormalization", .back = groupnorm},
     {.ops = "LRN", .back = lrn},
     {.ops = "LpNormalization", .back = lpnorm},
+    {.ops = "MeanVarianceNormalization", .back = mvn},
+    {.ops = "RotaryEmbedding", .back = rotary},
     {.ops = "Softmax LogSoftmax", .back = softmax},
     {.ops = "Dropout", .back = dropout, .forward = dropout_forward},
     {.ops = "Attention", .back = attention, .forward = attention_forward},
     {.ops = "MultiHeadAttention", .domain = MS, .back = attention, .forward = attention_forward},
     {.ops = "SoftmaxCrossEntropyLoss", .back = loss, .forward = loss_forward},
+    {.ops = "NegativeLogLikelihoodLoss", .back = nll},
     {.ops = "LSTM GRU", .back = rnn, .forward = rnn_forward},
 };
 const derivative_table derivatives_layer = DERIVATIVES(ROWS);

@@ -158,6 +158,38 @@ static int gather(grad *g)
     return 0;
 }
 
+/* Updates stand where elements stood, or are added to them: what they replace has no gradient. */
+static int scatter(grad *g)
+{
+    build *b = g->b;
+    bool nd = !strcmp(g->l->node->op, "ScatterND");
+    const char *how = grad_param_text(g, "reduction", "none"), *dy = grad_dy(g, 0);
+    bool adds = !strcmp(how, "add");
+    if (!adds && strcmp(how, "none") != 0)
+        return grad_fail(g, "it keeps the product or the largest of what meets: there is no derivative for that");
+    if (grad_wants(g, 0) && adds) {
+        grad_give(g, 0, dy);
+    } else if (grad_wants(g, 0)) {
+        grad_give(g, 0, grad_node(b, g->l->node->op, dy, grad_x(g, 1), grad_zeros(b, grad_type(g, 2)), NULL));
+        if (!nd)
+            GRAD_INT(b, "axis", grad_param_int(g, "axis", 0));
+    }
+    if (grad_wants(g, 2)) {
+        grad_give(g, 2, grad_node(b, nd ? "GatherND" : "GatherElements", dy, grad_x(g, 1), NULL));
+        if (!nd)
+            GRAD_INT(b, "axis", grad_param_int(g, "axis", 0));
+    }
+    return 0;
+}
+
+/* Turning sequences round once more turns them back. */
+static int reversed(grad *g)
+{
+    grad_give(g, 0, grad_node(g->b, "ReverseSequence", grad_dy(g, 0), grad_x(g, 1), NULL));
+    grad_copy_attrs(g, "");
+    return 0;
+}
+
 /* The largest elements: each goes back to where it was. */
 static int topk(grad *g)
 {
@@ -264,6 +296,8 @@ static const derivative ROWS[] = {
     {.ops = "Tile", .back = tile},
     {.ops = "Pad", .back = pad},
     {.ops = "Gather GatherElements GatherND", .back = gather},
+    {.ops = "ScatterElements ScatterND", .back = scatter},
+    {.ops = "ReverseSequence", .back = reversed},
     {.ops = "TopK", .back = topk},
     {.ops = "DepthToSpace SpaceToDepth", .back = blocks},
     {.ops = "Trilu", .back = trilu},

@@ -54,13 +54,16 @@ static bool elementwise(const char *op)
     return bz_has_word("Add Sub Mul Div Where Pow Max Min", op);
 }
 
+/* Operators whose constants are numbers of the model's design: limits, angles, weights of classes. */
+static const char DESIGNED[] = "Pow Where Resize RotaryEmbedding SoftmaxCrossEntropyLoss NegativeLogLikelihoodLoss";
+
 /* A number by itself (a factor, a limit) is no weight, but the slope of a PRelu is one. */
 static bool is_trained(const bz_layer *l, int k, const bz_tensor *init)
 {
     const char *op = l->node->op;
     if (is_weight_operand(l->node, k))
         return true;
-    if (!init || l->in_setting[k] || init->n < 2 || !strcmp(op, "Pow") || !strcmp(op, "Where") || !strcmp(op, "Resize"))
+    if (!init || l->in_setting[k] || init->n < 2 || bz_has_word(DESIGNED, op))
         return false;
     return !(elementwise(op) && is_mask(init));
 }

@@ -68,6 +68,20 @@ UNARY = {"Relu": "relu", "Sigmoid": "sigmoid", "Tanh": "tanh", "Softplus": "soft
          **{n: n.lower() for n in ("Reciprocal Erf Exp Log Sqrt Abs Sin Cos Tan Asin Acos Atan Sinh Cosh Asinh Acosh Atanh").split()}}
 
 
+def reverse_sequence(x, lengths, batch, time):
+    x = x.movedim((batch, time), (0, 1))
+    y = torch.stack([torch.cat([row[:n].flip(0), row[n:]]) for row, n in zip(x, lengths.tolist())])
+    return y.movedim((0, 1), (batch, time))
+
+
+def rotary(x, cos, sin, places, interleaved):
+    """x [batch, heads, length, size]; tables by place."""
+    c, s = (t[places][:, None] if places is not None else t[:, None] for t in (cos, sin))
+    a, b = (x[..., ::2], x[..., 1::2]) if interleaved else x.chunk(2, -1)
+    y = a * c - b * s, b * c + a * s
+    return torch.stack(y, -1).flatten(-2) if interleaved else torch.cat(y, -1)
+
+
 def pads_of(a, n):
     p = a.get("pads", [0] * 2 * n)
     return p[:n], p[n:]
@@ -338,6 +352,13 @@ def run_node(node, x, opset):
         "Transpose": lambda: x[0].permute(g("perm", list(reversed(range(x[0].dim()))))), "Expand": lambda: x[0] + torch.zeros(ints(1), dtype=x[0].dtype),
         "Concat": lambda: torch.cat(x, g("axis")), "Tile": lambda: x[0].repeat(ints(1)), "Gather": lambda: gather(x[0], x[1], g("axis", 0) % x[0].dim()),
         "GatherElements": lambda: x[0].gather(g("axis", 0), torch.where(x[1] < 0, x[1] + x[0].shape[g("axis", 0)], x[1])), "GatherND": lambda: gather_nd(x[0], x[1], g("batch_dims", 0)),
+        "ScatterElements": lambda: x[0].scatter(g("axis", 0), x[1], x[2]) if g("reduction", "none") == "none" else x[0].scatter_add(g("axis", 0), x[1], x[2]),
+        "ScatterND": lambda: x[0].index_put(tuple(x[1].movedim(-1, 0)), x[2], accumulate=g("reduction", "none") == "add"),
+        "ReverseSequence": lambda: reverse_sequence(x[0], x[1], g("batch_axis", 1), g("time_axis", 0)),
+        "MeanVarianceNormalization": lambda: (x[0] - x[0].mean(g("axes", [0, 2, 3]), keepdim=True)) / x[0].var(g("axes", [0, 2, 3]), unbiased=False, keepdim=True).sqrt(),
+        "RotaryEmbedding": lambda: rotary(x[0], x[1], x[2], at(3), g("interleaved", 0)),
+        "NegativeLogLikelihoodLoss": lambda: F.nll_loss(x[0], x[1], at(2), ignore_index=g("ignore_index", -100), reduction=g("reduction", "mean")),
+        "NegativeLogLikelihoodLossGrad": lambda: vjp(lambda v: F.nll_loss(v, x[2], at(3), ignore_index=g("ignore_index", -100), reduction=g("reduction", "mean")), [x[1]], x[0])[0],
         "DepthToSpace": lambda: blocks(x[0], g("blocksize"), g("mode", "DCR"), True), "SpaceToDepth": lambda: blocks(x[0], g("blocksize"), "DCR", False),
         "Trilu": lambda: (torch.triu if g("upper", 1) else torch.tril)(x[0], int(x[1]) if at(1) is not None else 0),
         "Conv": lambda: conv(x[0], x[1], at(2), a), "ConvTranspose": lambda: deconv(x[0], x[1], at(2), a),
