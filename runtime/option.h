@@ -17,10 +17,10 @@ typedef enum {
 typedef struct bz_run_option {
     const char *name;
     bz_option_takes takes;
-    size_t at; /* where in the program's struct its value belongs */
+    char letter; /* 'o' for -o; 0: none */
+    size_t at;   /* where in the program's struct its value belongs */
     int (*set)(void *program, const char *value, bz_error *err);
     double unit; /* of a number: 1e9 of gigabytes; 0: 1 */
-    char letter; /* 'o' for -o; 0: none */
 } bz_run_option; /* a table of them ends with a row of zeros */
 
 /* Sets what a command line says, until --help, which is a row like others. Returns where the arguments begin that are no options, or -1. */
