@@ -132,7 +132,7 @@ int bz_samples_family(const bz_samples *s, const char *problem, double *items)
 static double residual(const bz_predictor *p, int row, int machine)
 {
     const bz_machine *m = &p->machine[machine];
-    return bz_samples_log(p->samples, row, machine) - bz_predictor_roofline(p, &p->samples->shape[row], m, m->floor);
+    return bz_predictor_log(p, row, machine) - bz_predictor_roofline(p, &p->samples->shape[row], m, m->floor);
 }
 
 /* By how much the residual changes from one row to another, as the machines tell that have both. */
@@ -154,7 +154,7 @@ double bz_predictor_batches(const bz_predictor *p, const bool *use, int family, 
     int side[2] = {-1, -1}; /* the nearest with fewer items, and with more */
     for (int i = family; i >= 0; i = s->next[i]) {
         int more = s->items[i] > items;
-        if (i == row || (p->known && !p->known[i]) || isnan(bz_samples_log(s, i, machine)))
+        if (i == row || (p->known && !p->known[i]) || isnan(bz_predictor_log(p, i, machine)))
             continue;
         if (side[more] < 0 || fabs(log(s->items[i] / items)) < fabs(log(s->items[side[more]] / items)))
             side[more] = i;

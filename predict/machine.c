@@ -88,6 +88,11 @@ static double generation_of_set(const char *isa)
     return found;
 }
 
+bool bz_machine_transforms(const bz_machine *m)
+{
+    return m->gpu || m->generation >= generation_of_set("AVX512_CORE");
+}
+
 static int from_measured(const bz_system_facts *facts, const bz_setting *setting, const bz_measured *m,
                          const char *name, bz_machine *out, bz_error *err)
 {

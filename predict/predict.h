@@ -60,19 +60,28 @@ int bz_machine_of(const bz_system_facts *facts, const char *name, const bz_setti
 int bz_machine_named(const char *name, bz_arena *arena, bz_machine *out, bz_error *err);
 /* By the lines of such a file; `path` is for messages, and *out has no name yet. */
 int bz_machine_described(FILE *f, const char *path, bz_machine *out, bz_error *err);
+/* Whether libraries transform convolutions there (Winograd), which takes fewer operations: oneDNN does from AVX-512 on. */
+bool bz_machine_transforms(const bz_machine *m);
 /* Bytes per second of operands of so many bytes, used again and again. */
 double bz_machine_bandwidth(const bz_machine *m, double bytes);
 
 /* ---- problems ------------------------------------------------------------------------------- */
 
-enum { BZ_SHAPE = 10, BZ_SHAPE_FUSED = BZ_PROBLEM_N_KINDS + 1, BZ_SHAPE_KINDS = 2 * BZ_SHAPE_FUSED };
+enum {
+    BZ_SHAPE = 10,
+    BZ_SHAPE_BROADCAST = BZ_PROBLEM_N_KINDS, /* a binary whose second operand is broadcast */
+    BZ_SHAPE_SERIES,                         /* an activation that is worked out as a series: erf, exp … */
+    BZ_SHAPE_FUSED,
+    BZ_SHAPE_KINDS = 2 * BZ_SHAPE_FUSED
+};
 
 /* A problem as numbers: what the regression sees. */
 typedef struct bz_shape {
-    /* A bz_problem_kind; BZ_PROBLEM_N_KINDS: a binary whose second operand is broadcast. With post-operations BZ_SHAPE_FUSED
-     * more: the same library may run another kernel. */
-    int kind;
+    int kind; /* a bz_problem_kind, or as above. With post-operations BZ_SHAPE_FUSED more: the same library may run another kernel */
     bool product;
+    bool series; /* each element is worked out as a series: arithmetic counts there, too */
+    bool
+        transformable; /* a convolution of 3 by 3 without steps or groups, which takes fewer operations when transformed (Winograd) */
     bz_dtype dtype;
     double flops, bytes, blocks; /* blocks: thread blocks that a GPU would run, roughly */
     int n;
@@ -80,6 +89,7 @@ typedef struct bz_shape {
 } bz_shape;
 
 void bz_shape_of(const bz_problem *p, bz_shape *out);
+const char *bz_shape_kind_name(int kind); /* of what is left of it without BZ_SHAPE_FUSED */
 
 /* The same problem with so many times the items; false where its text does not tell what counts them, or that is no whole number. */
 bool bz_problem_batched(const bz_problem *p, double times, bz_problem *out);
@@ -98,6 +108,8 @@ typedef struct bz_samples {
     bz_machine *machine;
     int machines;
     double *log; /* [n * machines]: of seconds; NAN where there is no record */
+    double *
+        direct; /* the same by algorithms that transform nothing: what machines without them tell. NULL: nobody looked */
     double *
         spent; /* [n * machines]: seconds in which all records of the problem called it; 0: not noted. NULL: nobody looked */
     bz_map map; /* text -> problem */
@@ -166,6 +178,9 @@ bz_aim *bz_predictor_aim(const bz_predictor *p, const bz_machine *machine, const
 void bz_aim_free(bz_aim *a);
 const bz_predictor *bz_aim_predictor(const bz_aim *a);
 const bz_machine *bz_aim_machine(const bz_aim *a);
+/* Where intervals were never held against anything: 1 for a machine without records that is newer than all that were learned from, -1 for an
+ * older one, else 0. */
+int bz_aim_beyond(const bz_aim *a);
 
 typedef enum {
     BZ_PREDICTED_RECORD,
@@ -191,6 +206,9 @@ typedef struct bz_predicted_time {
 /* Whether a problem of this kind was ever met where it learned: else another kind stands in. */
 bool bz_predictor_met(const bz_predictor *p, const bz_shape *shape);
 
+/* Whether it ever met a problem in f32, or in any other type, which all count as one. */
+bool bz_predictor_met_type(const bz_predictor *p, bz_dtype dtype);
+
 /* Of a problem by its text; `shape` of the same problem. */
 bz_predicted_time bz_predict(bz_aim *a, const char *text, const bz_shape *shape);
 
@@ -204,7 +222,9 @@ typedef struct bz_forecast {
     double sequential, parallel, fused; /* bounds; fused: NAN where nobody asked */
     double low, high;                   /* nine of ten are between, as shares of any of its totals: 0.9, 1.12 */
     double by[BZ_PREDICTED_N];          /* share of the sequential bound */
+    double other_type;                  /* share of it in a data type of which no machine has a record */
     int layers, predicted, unpriced;    /* that cost something; of them with a predicted price, with none */
+    int beyond;                         /* bz_aim_beyond */
 } bz_forecast;
 
 /* Fills what records do not price into the prices of a plan. */

@@ -53,11 +53,34 @@ static double residual(void *user, int row, int column)
 {
     const bz_predictor *p = user;
     const bz_machine *m = &p->machine[column];
-    double is = p->use[column] ? bz_samples_log(p->samples, row, column) : NAN;
+    double is = p->use[column] ? bz_predictor_log(p, row, column) : NAN;
     return isnan(is) ? NAN : is - bz_predictor_roofline(p, &p->samples->shape[row], m, m->floor);
 }
 
-bz_predictor *bz_predictor_new(const bz_samples *s, const bool *use, const bool *known, const bz_kinship *kinship)
+double bz_predictor_log(const bz_predictor *p, int row, int machine)
+{
+    const bz_samples *s = p->samples;
+    if (p->is_direct)
+        return s->direct[(size_t)row * (size_t)s->machines + (size_t)machine];
+    bool other = p->transformed && p->samples->shape[row].transformable && !bz_machine_transforms(&p->machine[machine]);
+    return other ? NAN : bz_samples_log(s, row, machine);
+}
+
+/* Whether some machine is fastest at some problem by transforming. */
+static bool any_transformed(const bz_predictor *p)
+{
+    const bz_samples *s = p->samples;
+    for (int i = 0; i < s->n && s->direct; i++)
+        for (int m = 0; m < s->machines && (!p->known || p->known[i]); m++) {
+            size_t at = (size_t)i * (size_t)s->machines + (size_t)m;
+            if (p->use[m] && !s->machine[m].gpu && !isnan(s->log[at]) && !(s->direct[at] <= s->log[at]))
+                return true;
+        }
+    return false;
+}
+
+static bz_predictor *make(const bz_samples *s, const bool *use, const bool *known, const bz_kinship *kinship,
+                          bool direct)
 {
     bz_predictor *p = bz_zeroed(1, sizeof *p);
     p->told = bz_zeroed(1, sizeof *p->told);
@@ -69,12 +92,31 @@ bz_predictor *bz_predictor_new(const bz_samples *s, const bool *use, const bool 
     memcpy(p->kinship, kinship ? kinship : bz_kinships, sizeof p->kinship);
     for (int m = 0; m < s->machines; m++)
         p->use[m] = (!use || use[m]) && !isnan(s->machine[m].floor);
+    p->is_direct = direct;
+    p->transformed = !direct && any_transformed(p);
     learn_kinds(s, known, s->machines, residual, p, NULL, 0, NOISE, &p->arena, p->learned);
     return p;
 }
 
+bz_predictor *bz_predictor_new(const bz_samples *s, const bool *use, const bool *known, const bz_kinship *kinship)
+{
+    bz_predictor *p = make(s, use, known, kinship, false);
+    if (p->transformed)
+        p->direct = make(s, use, known, kinship, true);
+    return p;
+}
+
+void bz_predictor_forget(bz_predictor *p)
+{
+    p->samples = NULL;
+    if (p->direct)
+        p->direct->samples = NULL;
+}
+
 void bz_predictor_free(bz_predictor *p)
 {
+    if (p)
+        bz_predictor_free(p->direct);
     if (p && p->told) {
         bz_map_free(&p->told->map);
         bz_map_free(&p->told->texts);
@@ -91,6 +133,8 @@ void bz_predictor_free(bz_predictor *p)
 int bz_predictor_only(bz_predictor *p, const char *const *name, int n, bz_error *err)
 {
     bool wanted[BZ_NEIGHBOURS] = {0};
+    if (p->direct && bz_predictor_only(p->direct, name, n, err))
+        return -1;
     for (int i = 0; i < n; i++) {
         int found = 0;
         for (int m = 0; m < p->machines; m++)
@@ -130,12 +174,12 @@ static bool is_learned(const bz_predictor *p, int kind, int machine)
 }
 
 /* What was learned of the kind; where it was never met, of the same with or without post-operations; of convolutions or
- * functions of one value. NULL: of none. */
-static const bz_learned *kind_of(const bz_predictor *p, const bz_shape *s, int machine)
+ * functions of one value, unless it has to be of the kind. NULL: of none. */
+static const bz_learned *kind_of(const bz_predictor *p, const bz_shape *s, int machine, bool of_kind)
 {
     int kind = s->kind % BZ_SHAPE_FUSED, stand_in = s->product ? BZ_PROBLEM_CONV : BZ_PROBLEM_ACTIVATION;
     const int kinds[] = {s->kind, kind, kind + BZ_SHAPE_FUSED, stand_in};
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < (of_kind ? 3 : 4); i++)
         if (is_learned(p, kinds[i], machine))
             return &p->learned[kinds[i]];
     return NULL;
@@ -149,6 +193,18 @@ bool bz_predictor_met(const bz_predictor *p, const bz_shape *s)
     return false;
 }
 
+/* The last member of a shape tells the type. */
+bool bz_predictor_met_type(const bz_predictor *p, bz_dtype dtype)
+{
+    for (int kind = 0; kind < BZ_SHAPE_KINDS; kind++)
+        for (int i = 0; i < p->learned[kind].n; i++) {
+            const bz_shape *point = p->learned[kind].point[i];
+            if ((point->x[point->n - 1] > 0) == (dtype != BZ_F32))
+                return true;
+        }
+    return false;
+}
+
 /* ---- over machines --------------------------------------------------------------------------- */
 
 struct bz_aim {
@@ -159,6 +215,7 @@ struct bz_aim {
     int own; /* its number in them; -1: none */
     const bool *measured;
     bool *use;
+    bool met[2]; /* problems in f32, in other types */
     struct mixture {
         uint64_t exact, batch; /* machines with a record of the problem; of the same with other items */
         double weight[BZ_NEIGHBOURS], variance;
@@ -227,7 +284,7 @@ static void residuals_of(const bz_aim *a, int problem, const char *text, const b
         out[m] = NAN;
         if (!a->use[m] || !p->samples)
             continue;
-        double is = problem >= 0 ? bz_samples_log(p->samples, problem, m) : NAN;
+        double is = problem >= 0 ? bz_predictor_log(p, problem, m) : NAN;
         if (!isnan(is)) {
             out[m] = is - bz_predictor_roofline(p, s, &p->machine[m], p->machine[m].floor);
             *exact |= (uint64_t)1 << m;
@@ -244,17 +301,21 @@ static void residuals_of(const bz_aim *a, int problem, const char *text, const b
 static double neighbours(bz_aim *a, int problem, const char *text, const bz_shape *s, told_by *by)
 {
     const bz_predictor *p = a->p;
-    double sum = 0, all = 0, residual_on[BZ_NEIGHBOURS];
+    double sum = 0, all = 0, mean = 0, residual_on[BZ_NEIGHBOURS];
+    int n = 0;
     uint64_t exact, batch;
     residuals_of(a, problem, text, s, residual_on, &exact, &batch);
     const struct mixture *x = mix(a, bz_shape_group(s), exact, batch);
     *by = (told_by){.variance = x->variance};
+    bool of_kind = exact || batch; /* some machine tells of the kind: no other kind stands in on the rest */
+    for (int m = 0; m < p->machines && !of_kind; m++)
+        of_kind = a->use[m] && kind_of(p, s, m, true);
     for (int m = 0; m < p->machines; m++) {
         double r = residual_on[m];
         if (x->weight[m] == 0)
             continue;
         if (isnan(r)) {
-            const bz_learned *l = kind_of(p, s, m);
+            const bz_learned *l = kind_of(p, s, m, of_kind);
             if (!l)
                 continue;
             r = told(p, l, s)[m];
@@ -263,8 +324,10 @@ static double neighbours(bz_aim *a, int problem, const char *text, const bz_shap
         by->batch += batch >> m & 1 ? fabs(x->weight[m]) : 0;
         sum += x->weight[m] * r;
         all += x->weight[m];
+        mean += r, n++;
     }
-    return all > 0.2 ? sum / all : NAN;
+    /* those that tell may be far from this machine, and their weights next to nothing or below: then each counts the same */
+    return all > 0.2 ? sum / all : n ? mean / n : NAN;
 }
 
 static double base(bz_aim *a, int problem, const char *text, const bz_shape *s, told_by *by)
@@ -304,10 +367,14 @@ bz_aim *bz_predictor_aim(const bz_predictor *p, const bz_machine *machine, const
                          const bool *measured)
 {
     bz_aim *a = bz_zeroed(1, sizeof *a);
+    if (p->direct && !bz_machine_transforms(machine))
+        p = p->direct;
     *a = (bz_aim){.p = p, .machine = *machine, .records = records, .own = own, .measured = measured};
     a->use = BZ_NEW(&a->arena, bool, p->machines);
     for (int m = 0; m < p->machines; m++)
         a->use[m] = p->use[m] && (own < 0 || records != p->samples || m != own);
+    a->met[0] = bz_predictor_met_type(p, BZ_F32);
+    a->met[1] = bz_predictor_met_type(p, BZ_F16);
     a->floor = bz_floor_told(p->machine, a->use, p->machines, machine);
     if (own >= 0)
         correct(a);
@@ -331,6 +398,17 @@ const bz_machine *bz_aim_machine(const bz_aim *a)
     return &a->machine;
 }
 
+int bz_aim_beyond(const bz_aim *a)
+{
+    double first = INFINITY, last = -INFINITY, is = a->machine.generation;
+    for (int m = 0; m < a->p->machines; m++)
+        if (a->use[m] && a->p->machine[m].gpu == a->machine.gpu) {
+            first = fmin(first, a->p->machine[m].generation);
+            last = fmax(last, a->p->machine[m].generation);
+        }
+    return a->corrected ? 0 : is > last ? 1 : is < first ? -1 : 0;
+}
+
 /* The logarithm of its own record; NAN: none. */
 static double own_record(const bz_aim *a, const char *text)
 {
@@ -341,13 +419,13 @@ static double own_record(const bz_aim *a, const char *text)
 }
 
 /* How unsure a prediction is: by machines, of which records of one's own leave the less the nearer one is; and by shapes, where no
- * machine has the very problem. */
+ * machine has the very problem. Of a type that was met nowhere no shape tells: three GPUs did ResNet-50 in f16 in 1.5 to 1.7 times what f32 told. */
 static double spread_of(const bz_aim *a, const bz_shape *s, double variance, double exact)
 {
     double own = a->correction ? bz_learned_nearest(&a->correction[s->kind], s) : 0, near = exact;
-    for (int m = 0; m < a->p->machines && near <= exact && exact < 1; m++) {
-        const bz_learned *l = a->use[m] ? kind_of(a->p, s, m) : NULL;
-        if (l && (int)(l - a->p->learned) % BZ_SHAPE_FUSED == s->kind % BZ_SHAPE_FUSED)
+    for (int m = 0; m < a->p->machines && near <= exact && exact < 1 && a->met[s->dtype != BZ_F32]; m++) {
+        const bz_learned *l = a->use[m] ? kind_of(a->p, s, m, true) : NULL;
+        if (l)
             near = fmax(exact, told(a->p, l, s)[l->machines]);
     }
     return sqrt(fmin(variance, 2) * (1 - own * own) + SHAPES * (1 - near * near) * (1 - fmin(exact, 1)) + LEAST);

@@ -12,6 +12,10 @@ struct bz_predictor {
     const bz_machine *machine;
     int machines;
     bool *use;
+    struct bz_predictor
+        *direct; /* the same of records that transform nothing, for machines without; NULL: there are no others */
+    bool is_direct;
+    bool transformed; /* some machine that it learned from is fastest at some problem by transforming it */
     bz_kinship kinship[BZ_GROUPS];
     bz_learned learned[BZ_SHAPE_KINDS]; /* by kind; n == 0: nothing */
     struct bz_told {                    /* residuals of shapes that were asked for: the same for all aims */
@@ -25,6 +29,13 @@ struct bz_predictor {
         } * family;
     } * told;
 };
+
+/* Logarithm of a record that counts for what it predicts; NAN: none. A machine that transforms nothing tells nothing of problems that others
+ * can transform. */
+double bz_predictor_log(const bz_predictor *p, int row, int machine);
+
+/* From now on no record counts, but what was learned by them. */
+void bz_predictor_forget(bz_predictor *p);
 
 /* Logarithm of the roofline that residuals are against. */
 double bz_predictor_roofline(const bz_predictor *p, const bz_shape *s, const bz_machine *m, double floor);

@@ -41,6 +41,8 @@ static void conv(const bz_problem *p, const bz_operand *y, bz_shape *s)
     add(s, ln(group));
     add(s, ln(s->flops));
     add(s, window > 1 ? 0 : 1.5);
+    s->transformable = p->kind == BZ_PROBLEM_CONV && p->conv.w[2] == 3 && p->conv.w[3] == 3 && !p->conv.w[4] &&
+                       p->conv.stride[0] == 1 && p->conv.stride[1] == 1 && p->conv.dilation[0] == 1 && group == 1;
     s->blocks = (double)y->count / 4096; /* tiles of 64 by 64 */
 }
 
@@ -71,6 +73,29 @@ static void moved(const bz_problem *p, const bz_operand *x, const bz_operand *y,
     s->blocks = (double)y->count / 1024;
 }
 
+/* Functions that processors do not have as an instruction or a few: what they take is arithmetic, not memory. */
+static bool is_series(bz_fn fn)
+{
+    static const bz_fn FUNCTIONS[] = {BZ_FN_ELU,       BZ_FN_SIGMOID, BZ_FN_TANH, BZ_FN_GELU_ERF,
+                                      BZ_FN_GELU_TANH, BZ_FN_SWISH,   BZ_FN_MISH, BZ_FN_SOFTPLUS,
+                                      BZ_FN_EXP,       BZ_FN_LOG,     BZ_FN_ERF,  BZ_FN_POW};
+    for (size_t i = 0; i < sizeof FUNCTIONS / sizeof *FUNCTIONS; i++)
+        if (fn == FUNCTIONS[i])
+            return true;
+    return false;
+}
+
+/* Operations of a series: some ten multiply-adds, and as much around them for the exponent. */
+static const double SERIES = 40;
+
+const char *bz_shape_kind_name(int kind)
+{
+    int plain = kind % BZ_SHAPE_FUSED;
+    return plain == BZ_SHAPE_BROADCAST ? "binary-broadcast"
+           : plain == BZ_SHAPE_SERIES  ? "activation-series"
+                                       : bz_problem_kind_name((bz_problem_kind)plain);
+}
+
 void bz_shape_of(const bz_problem *p, bz_shape *out)
 {
     bz_operand operand[BZ_PROBLEM_OPERANDS];
@@ -83,7 +108,12 @@ void bz_shape_of(const bz_problem *p, bz_shape *out)
                       .flops = bz_problem_flops(p),
                       .bytes = fmax(bz_problem_bytes(p), 1)};
     if (p->kind == BZ_PROBLEM_BINARY && bz_extent_count(p->binary.a) != bz_extent_count(p->binary.b))
-        out->kind = BZ_PROBLEM_N_KINDS;
+        out->kind = BZ_SHAPE_BROADCAST;
+    if (p->kind == BZ_PROBLEM_ACTIVATION && is_series(p->activation.fn))
+        out->kind = BZ_SHAPE_SERIES;
+    out->series = out->kind == BZ_SHAPE_SERIES || p->kind == BZ_PROBLEM_SOFTMAX || p->kind == BZ_PROBLEM_LOGSOFTMAX;
+    if (out->series)
+        out->flops = fmax(out->flops, SERIES * (double)y->count);
     if (p->post[0].fn != BZ_FN_NONE)
         out->kind += BZ_SHAPE_FUSED;
     if (bz_problem_has(p, BZ_TRAIT_CONVOLUTION))
@@ -112,7 +142,7 @@ static double rate(const bz_machine *m, bz_dtype dtype)
 
 double bz_shape_roofline(const bz_shape *s, const bz_machine *m, double floor, double margin)
 {
-    bool computes = bz_shape_group(s) == 0;
+    bool computes = s->series || bz_shape_group(s) == 0;
     double compute = s->flops / (rate(m, s->dtype) * bz_machine_held(m, margin) * PRODUCT),
            memory = s->bytes / (bz_machine_bandwidth(m, s->bytes) * COPY);
     return floor + (computes ? hypot(compute, memory) : memory);
