@@ -133,7 +133,7 @@ static void leave_systems(evaluating *e, const bz_kinship *kinship, bool trained
             continue;
         bz_predictor *p = bz_predictor_new(s, use, NULL, kinship + (size_t)d * BZ_GROUPS);
         if (trained)
-            p->samples = NULL;
+            bz_predictor_forget(p);
         bz_aim *a = bz_predictor_aim(p, &s->machine[d], NULL, -1, NULL);
         if (few) {
             double took;
@@ -171,11 +171,27 @@ static int number_folds(const bz_workload *work, int n, bz_leave leave, int *num
     return folds;
 }
 
-bool bz_judge_can(const bz_workload *work, int n, bz_leave leave)
+/* Whether one of them can be left out with another of its sort to predict it. */
+static bool can_leave_system(const bz_samples *s)
+{
+    for (int d = 0; d < s->machines; d++)
+        for (int m = 0; m < s->machines && records(s, d) >= FEW_RECORDS; m++)
+            if (m != d && s->machine[m].gpu == s->machine[d].gpu && records(s, m))
+                return true;
+    return false;
+}
+
+const char *bz_judge_missing(const bz_samples *s, const bz_workload *work, int n, bz_leave leave)
 {
     int *number = bz_alloc((size_t)n + 1, sizeof *number), folds = number_folds(work, n, leave, number);
     free(number);
-    return leave == BZ_LEAVE_SYSTEM || leave == BZ_LEAVE_TRAINED || folds >= (leave == BZ_LEAVE_BOTH ? THIRDS : 2);
+    if (leave != BZ_LEAVE_NETWORK && leave != BZ_LEAVE_BATCH && !can_leave_system(s))
+        return "it takes two GPUs or two processors, and 20 records of the one that is left out";
+    if (leave == BZ_LEAVE_BOTH && folds < THIRDS)
+        return "it takes three networks that have records";
+    if (leave == BZ_LEAVE_NETWORK && folds < 2)
+        return "no more than one network has records";
+    return leave == BZ_LEAVE_BATCH && folds < 2 ? "no more than one batch has records" : NULL;
 }
 
 /* Problems of workloads outside of a fold are known, those of the fold alone are not. in[i]: it has the problem. */
@@ -303,14 +319,16 @@ static void add_total(bz_error_sum *sum, const total *t, const double *other)
     sum->n++;
     sum->total[0] += fabs(t->told / t->is - 1);
     sum->bias += t->told / t->is - 1;
-    for (int i = 1; i < BZ_RULES; i++)
+    sum->scaled += !isnan(other[1]);
+    for (int i = 1; i < BZ_RULES && !isnan(other[1]); i++)
         sum->total[i] += other[i];
 }
 
 static void finish(bz_error_sum *sum)
 {
-    for (int i = 0; i < BZ_RULES && sum->n; i++)
-        sum->total[i] /= sum->n;
+    sum->total[0] /= sum->n ? sum->n : 1;
+    for (int i = 1; i < BZ_RULES; i++)
+        sum->total[i] = sum->scaled ? sum->total[i] / sum->scaled : NAN;
     sum->bias /= sum->n ? sum->n : 1;
 }
 
@@ -325,7 +343,7 @@ static void others(const evaluating *e, const bz_workload *w, int d, double *out
             if (!isnan(told))
                 sum += fabs(told / is - 1), n++;
         }
-        out[1 + i] = n ? sum / n : 0;
+        out[1 + i] = n ? sum / n : NAN;
     }
 }
 
@@ -366,6 +384,25 @@ static double median_of(const evaluating *e, int machine, int kind, double *room
     return quantile(room, *count, 0.5);
 }
 
+/* What a call counts: its seconds, but each machine the same, though a slow one has more of them. */
+static double weight_of(const evaluating *e, int row, int machine)
+{
+    const bz_machine *m = &e->s->machine[machine];
+    return exp(e->s->log[cell(e, row, machine)]) * (m->gpu ? m->f32 : 1);
+}
+
+/* Adds how far off each scaling from machine `from` is. false: it has no record. */
+static bool scale(const evaluating *e, int row, int from, int to, double *off)
+{
+    const bz_machine *a = &e->s->machine[from], *b = &e->s->machine[to];
+    double here = bz_samples_log(e->s, row, from), there = bz_samples_log(e->s, row, to);
+    if (from == to || a->gpu != b->gpu || isnan(here))
+        return false;
+    for (int i = 0; i < BZ_SCALING_N; i++)
+        off[i] += fabs(exp(here - there) * bz_scaling_of((bz_scaling)i, &e->s->shape[row], a, b) - 1);
+    return true;
+}
+
 /* Calls of one kind, or all, on one machine, or all. */
 static double layers_of(const evaluating *e, int machine, int kind)
 {
@@ -377,12 +414,33 @@ static double layers_of(const evaluating *e, int machine, int kind)
                 double told = told_of(e, &e->work[w])[cell(e, row, m)], is = e->s->log[cell(e, row, m)];
                 if (isnan(told) || (machine >= 0 && m != machine) || (kind >= 0 && e->s->shape[row].kind != kind))
                     continue;
-                /* each machine counts the same: a slow one has more seconds */
-                double share = e->work[w].times[k] / exp(e->s->machine[m].gpu ? -log(e->s->machine[m].f32) : 0);
-                off += share * fabs(exp(told) - exp(is));
-                all += share * exp(is);
+                double share = e->work[w].times[k] * weight_of(e, row, m);
+                off += share * fabs(exp(told - is) - 1);
+                all += share;
             }
     return all > 0 ? off / all : NAN;
+}
+
+/* By the same weights: how far off each scaling is, mean of the systems that one may start from. */
+static void scalings_of(const evaluating *e, int kind, double *out)
+{
+    double all = 0;
+    for (int w = 0; w < e->n; w++)
+        for (int k = 0; k < e->work[w].n; k++)
+            for (int m = 0; m < e->s->machines; m++) {
+                double off[BZ_SCALING_N] = {0};
+                int row = e->work[w].problem[k], n = 0;
+                if (e->s->shape[row].kind != kind || isnan(told_of(e, &e->work[w])[cell(e, row, m)]))
+                    continue;
+                for (int o = 0; o < e->s->machines; o++)
+                    n += scale(e, row, o, m, off);
+                double share = n ? e->work[w].times[k] * weight_of(e, row, m) : 0;
+                for (int i = 0; i < BZ_SCALING_N && n; i++)
+                    out[1 + i] += share * off[i] / n;
+                all += share;
+            }
+    for (int i = 0; i < BZ_SCALING_N; i++)
+        out[1 + i] = all > 0 ? out[1 + i] / all : NAN;
 }
 
 static void widen(const bz_judgement *out, int machine, double spreads)
@@ -431,9 +489,8 @@ static void intervals(const evaluating *e)
 
 static const char *kind_name(int kind, bz_arena *arena)
 {
-    int plain = kind % BZ_SHAPE_FUSED;
-    const char *name = plain == BZ_PROBLEM_N_KINDS ? "binary, broadcast" : bz_problem_kind_name((bz_problem_kind)plain);
-    return plain == kind ? name : bz_arena_printf(arena, "%s, fused", name);
+    const char *name = bz_shape_kind_name(kind);
+    return kind < BZ_SHAPE_FUSED ? name : bz_arena_printf(arena, "%s, fused", name);
 }
 
 /* A total of work w on machine d: for its rows, and as a point. */
@@ -466,7 +523,7 @@ static void sum_up(evaluating *e, bool scalings)
     out->all.name = "all";
     for (int d = 0; d < machines; d++)
         for (int w = 0; w < e->n; w++) {
-            double by[BZ_RULES] = {0};
+            double by[BZ_RULES] = {0, NAN};
             total t = total_of(e, &e->work[w], d);
             bool any = false;
             for (int k = 0; k < e->work[w].n; k++)
@@ -489,9 +546,14 @@ static void sum_up(evaluating *e, bool scalings)
             }
     for (int k = 0; k < BZ_SHAPE_KINDS; k++) {
         double median = median_of(e, -1, k, room, &count);
-        if (count)
-            out->kind[out->kinds++] = (bz_error_sum){
-                .name = kind_name(k, e->arena), .n = count, .median = median, .layers = layers_of(e, -1, k)};
+        if (!count)
+            continue;
+        bz_error_sum *row = &out->kind[out->kinds++];
+        *row =
+            (bz_error_sum){.name = kind_name(k, e->arena), .n = count, .median = median, .layers = layers_of(e, -1, k)};
+        if (scalings)
+            scalings_of(e, k, row->total);
+        row->total[0] = row->layers;
     }
     out->all.median = median_of(e, -1, -1, room, &count);
     out->all.layers = 0;
@@ -505,18 +567,30 @@ static void sum_up(evaluating *e, bool scalings)
     free(room);
 }
 
-int bz_judge(const bz_samples *s, const bz_workload *work, int n, bz_leave leave, bz_few few, const bz_kinship *kinship,
-             bz_arena *arena, bz_judgement *out, bz_error *err)
+static const char *const LEFT[BZ_LEAVE_N] = {"system", "network", "batch", "system and a third of the networks",
+                                             "system and all records but what --train keeps"};
+
+/* Where all calls of what was left out are among those that stayed, nothing was predicted. */
+static bool any_told(const evaluating *e)
 {
-    static const char *const LEFT[] = {"system", "network", "batch", "system and a third of the networks",
-                                       "system and all records but what --train keeps"};
+    for (size_t i = 0; i < (size_t)e->planes * cells(e); i++)
+        if (!isnan(e->told[i]))
+            return true;
+    return false;
+}
+
+void bz_judge(const bz_samples *s, const bz_workload *work, int n, bz_leave leave, bz_few few,
+              const bz_kinship *kinship, bz_arena *arena, bz_judgement *out)
+{
     int planes = leave == BZ_LEAVE_BOTH ? THIRDS : 1;
     size_t room = (size_t)planes * (size_t)s->n * (size_t)s->machines + 1, totals = (size_t)n * (size_t)s->machines + 1;
-    *out = (bz_judgement){.left_out = LEFT[leave], .samples = s, .few = few, .spent = NAN};
-    if (s->machines < 2 && leave != BZ_LEAVE_NETWORK && leave != BZ_LEAVE_BATCH)
-        return bz_fail(err, BZ_BAD_INPUT, "to leave a system out the database needs records of at least two");
-    if (!s->n || !n)
-        return bz_fail(err, BZ_BAD_INPUT, "the database has no records of these models");
+    *out = (bz_judgement){.left_out = LEFT[leave],
+                          .samples = s,
+                          .few = few,
+                          .spent = NAN,
+                          .missing = bz_judge_missing(s, work, n, leave)};
+    if (out->missing)
+        return;
     evaluating e = {s,
                     work,
                     n,
@@ -531,42 +605,12 @@ int bz_judge(const bz_samples *s, const bz_workload *work, int n, bz_leave leave
     for (size_t i = 0; i < room; i++)
         e.told[i] = NAN;
     leave_out(&e, leave, kinship);
-    sum_up(&e, leave != BZ_LEAVE_NETWORK && leave != BZ_LEAVE_BATCH);
-    rank(&e);
-    intervals(&e);
-    free(e.plane), free(e.told), free(e.spread), free(e.score), free(e.judged);
-    return 0;
-}
-
-int bz_judge_all(const bz_samples *s, const char *const *path, int n_paths, const int64_t *batch, int n_batches,
-                 bz_arena *arena, bz_judgement **out, int *n_out, bz_error *err)
-{
-    static const int64_t USUAL[] = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
-    int n = 0, batches = n_batches ? n_batches : (int)(sizeof USUAL / sizeof *USUAL), rounds = 0;
-    bz_workload *work = BZ_NEW(arena, bz_workload, (size_t)n_paths * (size_t)batches);
-    static const bz_few FEW[] = {{0, 0},   {0.05, 0}, {0.01, 0}, {0.02, 0}, {0.1, 0},
-                                 {0.2, 0}, {0, 5},    {0, 15},   {0, 30},   {0, 60}};
-    enum { ROUNDS = sizeof FEW / sizeof *FEW };
-    bz_judgement *round = *out = BZ_NEW(arena, bz_judgement, ROUNDS + BZ_LEAVE_N);
-    for (int i = 0; i < n_paths; i++)
-        for (int b = 0; b < batches; b++) {
-            if (bz_workload_make(s, path[i], n_batches ? batch[b] : USUAL[b], arena, &work[n], err))
-                return -1;
-            n += work[n].n > 0;
-        }
-    const bz_kinship *kinship = bz_kinships_without(s, arena);
-    bz_benchmark_times took;
-    bz_benchmark_times_of(s, NULL, &took);
-    for (int i = 0; i < ROUNDS; i++) {
-        if (FEW[i].seconds > 0 && isnan(took.all))
-            continue; /* no record tells how long a benchmark takes */
-        if (bz_judge(s, work, n, BZ_LEAVE_SYSTEM, FEW[i], kinship, arena, &round[rounds++], err))
-            return -1;
+    if (any_told(&e)) {
+        sum_up(&e, leave != BZ_LEAVE_NETWORK && leave != BZ_LEAVE_BATCH);
+        rank(&e);
+        intervals(&e);
+    } else {
+        out->missing = "every call of each is one of another, too";
     }
-    round->pairs = bz_judge_pairs(s, work, n, kinship, arena, &round->pair);
-    for (bz_leave leave = BZ_LEAVE_NETWORK; leave < BZ_LEAVE_N; leave++)
-        if (bz_judge_can(work, n, leave) && bz_judge(s, work, n, leave, FEW[0], kinship, arena, &round[rounds++], err))
-            return -1;
-    *n_out = rounds;
-    return 0;
+    free(e.plane), free(e.told), free(e.spread), free(e.score), free(e.judged);
 }

@@ -29,13 +29,15 @@ enum { BZ_RULES = 1 + BZ_SCALING_N };
 extern const char *const bz_rule_names[BZ_RULES];
 
 typedef struct bz_error_sum {
-    const char *name;       /* of the machine, network or kind */
-    int n;                  /* totals of networks; of a kind: problems */
-    double total[BZ_RULES]; /* mean error of a network's time */
-    double bias;            /* the same with its sign, of our way */
-    double layers;          /* error of all calls, weighted by their time */
-    double median;          /* of single problems, not weighted */
-    double inside;          /* share of totals inside of their interval */
+    const char *name; /* of the machine, network or kind */
+    int n;            /* totals of networks; of a kind: problems */
+    int scaled;       /* of the totals, those whose calls another machine has, too */
+    double total
+        [BZ_RULES]; /* mean error of a network's time; of a kind: of its calls, as below. NAN: nothing to scale from */
+    double bias;    /* the same with its sign, of our way */
+    double layers;  /* error of all calls, weighted by their time */
+    double median;  /* of single problems, not weighted */
+    double inside;  /* share of totals inside of their interval */
 } bz_error_sum;
 
 /* A network's time on a machine, seconds. */
@@ -61,6 +63,7 @@ typedef struct bz_pair {
 
 typedef struct bz_judgement {
     const char *left_out; /* "system", "network", "batch", "system and a third of the networks" … */
+    const char *missing;  /* why there is no such round, and nothing below; NULL: there is one */
     const bz_samples *samples;
     bz_error_sum all, *machine, *network, *kind;
     int machines, networks, kinds;
@@ -84,21 +87,22 @@ typedef enum {
     BZ_LEAVE_TRAINED,
     BZ_LEAVE_N
 } bz_leave;
-/* Whether others remain to learn from. */
-bool bz_judge_can(const bz_workload *work, int n, bz_leave leave);
+/* Why this cannot be left out: what would remain teaches nothing. NULL: it can. */
+const char *bz_judge_missing(const bz_samples *s, const bz_workload *work, int n, bz_leave leave);
 
 /* [machines * BZ_GROUPS]: for each machine what bz_kinship_choose finds from the others of its sort. In the arena. */
 bz_kinship *bz_kinships_without(const bz_samples *s, bz_arena *arena);
 
 /* `kinship`: those of bz_kinships_without, which a system that is left out is predicted by; for nothing else. */
-int bz_judge(const bz_samples *s, const bz_workload *work, int n, bz_leave leave, bz_few few, const bz_kinship *kinship,
-             bz_arena *arena, bz_judgement *out, bz_error *err);
+void bz_judge(const bz_samples *s, const bz_workload *work, int n, bz_leave leave, bz_few few,
+              const bz_kinship *kinship, bz_arena *arena, bz_judgement *out);
 
 /* All pairs of machines of a sort that have calls of this work in common: their number, and in *out those pairs, in the arena. */
 int bz_judge_pairs(const bz_samples *s, const bz_workload *work, int n, const bz_kinship *kinship, bz_arena *arena,
                    bz_pair **out);
 
-/* All rounds that `predict --evaluate` has: systems left out, but for a little of each; networks, batches. No batches: the usual ones. */
+/* All rounds that `predict --evaluate` has: systems left out, but for a little of each; networks, batches. No batches: the usual ones. Rounds that
+ * cannot be made stand at the end, with the reason (missing); where none can be made that is an error. */
 int bz_judge_all(const bz_samples *s, const char *const *path, int n_paths, const int64_t *batch, int n_batches,
                  bz_arena *arena, bz_judgement **out, int *n_out, bz_error *err);
 

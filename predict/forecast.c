@@ -76,6 +76,7 @@ static void fill_in(filling *f, const bz_plan *plan, bz_prices *prices, bz_arena
 static void sum_up(const filling *f, const bz_plan *plan, const bz_bound *bound, bz_forecast *out)
 {
     double spread = 0, all = 0;
+    bool f32 = bz_predictor_met_type(f->predictor, BZ_F32), others = bz_predictor_met_type(f->predictor, BZ_F16);
     for (int i = 0; i < bound->n; i++) {
         const bz_bound_layer *l = &bound->layer[i];
         out->layers++;
@@ -88,12 +89,16 @@ static void sum_up(const filling *f, const bz_plan *plan, const bz_bound *bound,
             double seconds =
                 l->times * (is && is->seconds > 0 ? is->seconds : l->price.seconds / l->price.alternative->n);
             out->by[is && is->seconds > 0 ? is->by : BZ_PREDICTED_RECORD] += seconds;
+            if (is && is->seconds > 0 && !(p->problem->dtype == BZ_F32 ? f32 : others))
+                out->other_type += seconds;
             spread += seconds * (is ? is->spread : 0);
             all += seconds;
         }
     }
     for (int i = 0; i < BZ_PREDICTED_N && all > 0; i++)
         out->by[i] /= all;
+    out->other_type /= all > 0 ? all : 1;
+    out->beyond = bz_aim_beyond(f->aim);
     spread = all > 0 ? spread / all : 0;
     out->low = exp(-BZ_NINE_OF_TEN * spread);
     out->high = exp(BZ_NINE_OF_TEN * spread);

@@ -167,7 +167,7 @@ static void put_by(const void *of, bz_json *j)
     bz_json_object_end(j);
 }
 
-static const bz_member FORECAST[] = {BZ_FIELDS(bz_forecast, layers, predicted, unpriced),
+static const bz_member FORECAST[] = {BZ_FIELDS(bz_forecast, layers, predicted, unpriced, beyond, other_type),
                                      BZ_MEMBER_WRITTEN("by", put_by)};
 static const bz_member RANKED[] = {
     BZ_FIELDS(ranked, model, batch, system, sequential, low, high, parallel, fused, throughput, rank, cost,
@@ -175,11 +175,35 @@ static const bz_member RANKED[] = {
     BZ_MEMBERS_AT(ranked, f, FORECAST),
 };
 
+/* Systems newer (1) or older (-1) than all that are known: each once, at most a few by name. */
+static void note_beyond(const ranked *r, int n, int side, bz_buf *out)
+{
+    enum { NAMED = 4 };
+    int found = 0;
+    for (int i = 0; i < n; i++) {
+        bool first = r[i].f->beyond == side && r[i].f->by[BZ_PREDICTED_RECORD] < 1;
+        for (int k = 0; k < i && first; k++)
+            first = strcmp(r[k].f->machine->name, r[i].f->machine->name) != 0;
+        if (first && found++ < NAMED) {
+            bz_buf_puts(out, found > 1 ? ", " : "");
+            bz_buf_clean(out, r[i].f->machine->name);
+        }
+    }
+    if (found > NAMED)
+        bz_buf_printf(out, " and %d more", found - NAMED);
+    if (found)
+        bz_buf_printf(out,
+                      ": %s than all systems whose records tell of %s. Such intervals were never held against a "
+                      "measurement.\n",
+                      side > 0 ? "newer" : "older", found > 1 ? "them" : "it");
+}
+
 static void forecast_notes(const ranked *r, int n, bz_buf *out)
 {
     int unpriced = 0;
-    double by[BZ_PREDICTED_N] = {0};
+    double by[BZ_PREDICTED_N] = {0}, other_type = 0;
     for (int i = 0; i < n; i++) {
+        other_type = fmax(other_type, r[i].f->other_type);
         unpriced = r[i].f->unpriced > unpriced ? r[i].f->unpriced : unpriced;
         for (int k = 0; k < BZ_PREDICTED_N; k++)
             by[k] += r[i].f->by[k] / n;
@@ -193,6 +217,13 @@ static void forecast_notes(const ranked *r, int n, bz_buf *out)
                       : k == BZ_PREDICTED_LEARNED    ? "problems like it"
                                                      : "the roofline alone");
     bz_buf_puts(out, ".\nNine of ten such intervals, from - to, held the measured sum where a system was left out.\n");
+    note_beyond(r, n, 1, out);
+    note_beyond(r, n, -1, out);
+    if (other_type > 0)
+        bz_buf_printf(out,
+                      "Up to %.0f %% of the time is in a data type of which no system has a record: the ratio of rates "
+                      "alone tells it from others.\n",
+                      100 * other_type);
     if (unpriced)
         bz_buf_printf(out, "Up to %d layers have no price: the totals are lower ends.\n", unpriced);
 }
@@ -225,7 +256,7 @@ static void error_row(bz_table *t, const bz_error_sum *e, const char *what, bool
            BZ_SHOW_SHARE(kind ? NAN : e->bias), BZ_SHOW_SHARE(network ? NAN : e->layers),
            BZ_SHOW_SHARE(network ? NAN : e->median), BZ_SHOW_SHARE(kind || network ? NAN : e->inside));
     for (int i = 1; i < BZ_RULES && scalings; i++)
-        BZ_ROW(t, BZ_SHOW_SHARE(kind ? NAN : e->total[i]));
+        BZ_ROW(t, BZ_SHOW_SHARE(e->total[i]));
 }
 
 static bz_table *judgement_table(const bz_judgement *g, bz_arena *arena)
@@ -330,6 +361,10 @@ static void judgement_json(const bz_judgement *g, bz_json *j)
 
 static void judgement_text(const bz_judgement *g, bz_arena *arena, bz_buf *out)
 {
+    if (g->missing) {
+        bz_buf_printf(out, "No %s was left out: %s.\n", g->left_out, g->missing);
+        return;
+    }
     bz_buf_printf(out, "One %s left out after the other", g->left_out);
     if (g->few.share > 0)
         bz_buf_printf(out, ", but for %.0f %% of its problems", 100 * g->few.share);
@@ -351,28 +386,34 @@ static void judgement_text(const bz_judgement *g, bz_arena *arena, bz_buf *out)
         pairs_text(g, arena, out);
 }
 
+static void judgements_json(const bz_judgement *g, int n, bz_buf *out)
+{
+    bz_json j = bz_json_to(out, true);
+    int made = 0;
+    j.flat = 5;
+    bz_json_document(&j, "predict-errors", 1);
+    bz_json_key_array(&j, "rounds");
+    for (; made < n && !g[made].missing; made++)
+        judgement_json(&g[made], &j);
+    bz_json_array_end(&j);
+    g += made;
+    BZ_JSON_EACH (&j, "not_made", i, n - made)
+        BZ_PUT(&j, bz_judgement, &g[i], left_out, missing);
+    bz_json_document_end(&j);
+}
+
 void bz_report_judgements(const bz_judgement *g, int n, bz_form form, bz_buf *out)
 {
     bz_arena arena = {0};
-    bz_json j = bz_json_to(out, true);
-    j.flat = 5;
-    if (form == BZ_FORM_JSON) {
-        bz_json_document(&j, "predict-errors", 1);
-        bz_json_key_array(&j, "rounds");
-    }
-    for (int i = 0; i < n; i++) {
-        if (form == BZ_FORM_JSON)
-            judgement_json(&g[i], &j);
-        else if (form == BZ_FORM_CSV)
-            bz_table_csv(judgement_table(&g[i], &arena), out);
-        else
+    if (form == BZ_FORM_JSON)
+        judgements_json(g, n, out);
+    for (int i = 0; i < n && form != BZ_FORM_JSON; i++) {
+        if (form == BZ_FORM_TEXT)
             judgement_text(&g[i], &arena, out);
-        if (form == BZ_FORM_TEXT && i + 1 < n)
+        else if (!g[i].missing)
+            bz_table_csv(judgement_table(&g[i], &arena), out);
+        if (form == BZ_FORM_TEXT && i + 1 < n && !g[i].missing) /* those that are missing stand together */
             bz_buf_putc(out, '\n');
-    }
-    if (form == BZ_FORM_JSON) {
-        bz_json_array_end(&j);
-        bz_json_document_end(&j);
     }
     bz_arena_free(&arena);
 }

@@ -1,0 +1,56 @@
+/* All that is left out, round by round. */
+#include "predict/evaluate.h"
+
+#include <math.h>
+#include <string.h>
+
+static const bz_few FEW[] = {{0, 0},   {0.05, 0}, {0.01, 0}, {0.02, 0}, {0.1, 0},
+                             {0.2, 0}, {0, 5},    {0, 15},   {0, 30},   {0, 60}};
+enum { ROUNDS = sizeof FEW / sizeof *FEW };
+
+/* round[ROUNDS + BZ_LEAVE_N]. Returns how many there are, those that could not be made behind the others. */
+static int make_rounds(const bz_samples *s, const bz_workload *work, int n, bz_arena *arena, bz_judgement *round)
+{
+    bz_judgement missing[ROUNDS + BZ_LEAVE_N], made;
+    int rounds = 0, lacking = 0;
+    const bz_kinship *kinship = bz_kinships_without(s, arena);
+    bz_benchmark_times took;
+    bz_benchmark_times_of(s, NULL, &took);
+    for (int i = 0; i < ROUNDS + BZ_LEAVE_N; i++) {
+        bz_leave leave = i < ROUNDS ? BZ_LEAVE_SYSTEM : (bz_leave)(i - ROUNDS);
+        bz_few few = FEW[i < ROUNDS ? i : 0];
+        if ((i >= ROUNDS && leave == BZ_LEAVE_SYSTEM) || (few.seconds > 0 && isnan(took.all)))
+            continue; /* the rounds above; no record tells how long a benchmark takes */
+        bz_judge(s, work, n, leave, few, kinship, arena, &made);
+        if (!made.missing)
+            round[rounds++] = made;
+        else if (!(few.share > 0 || few.seconds > 0)) /* once is enough */
+            missing[lacking++] = made;
+    }
+    if (rounds && !strcmp(round->left_out, "system"))
+        round->pairs = bz_judge_pairs(s, work, n, kinship, arena, &round->pair);
+    memcpy(round + rounds, missing, (size_t)lacking * sizeof *missing);
+    return rounds + lacking;
+}
+
+int bz_judge_all(const bz_samples *s, const char *const *path, int n_paths, const int64_t *batch, int n_batches,
+                 bz_arena *arena, bz_judgement **out, int *n_out, bz_error *err)
+{
+    static const int64_t USUAL[] = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
+    int n = 0, batches = n_batches ? n_batches : (int)(sizeof USUAL / sizeof *USUAL);
+    bz_workload *work = BZ_NEW(arena, bz_workload, (size_t)n_paths * (size_t)batches);
+    for (int i = 0; i < n_paths; i++)
+        for (int b = 0; b < batches; b++) {
+            if (bz_workload_make(s, path[i], n_batches ? batch[b] : USUAL[b], arena, &work[n], err))
+                return -1;
+            n += work[n].n > 0;
+        }
+    if (!s->n || !n)
+        return bz_fail(err, BZ_BAD_INPUT, "the database has no records of these models");
+    *out = BZ_NEW(arena, bz_judgement, ROUNDS + BZ_LEAVE_N);
+    *n_out = make_rounds(s, work, n, arena, *out);
+    return (*out)->missing ? bz_fail(err, BZ_BAD_INPUT,
+                                     "nothing can be left out: the database needs records of two systems, or of two of "
+                                     "the networks or batches")
+                           : 0;
+}
