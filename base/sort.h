@@ -9,6 +9,11 @@
 void bz_sort_numbers(double *v, size_t n);
 void bz_sort_times(int64_t *v, size_t n);
 
+/* As qsort; of what is in order already, or of a few such pieces behind one another, in little more than one pass. */
+void bz_sort(void *v, size_t n, size_t size, int (*compare)(const void *, const void *));
+/* By a uint32_t below `groups` at `offset` of each element; what is equal in it keeps its order. */
+void bz_sort_groups(void *v, size_t n, size_t size, size_t offset, uint32_t groups);
+
 /* Of n > 0 sorted numbers: on the line between the two that the quantile falls between (the usual "type 7"). */
 double bz_quantile(const double *sorted, size_t n, double q);
 

@@ -316,6 +316,17 @@ int bz_operator_ints(const bz_operator *o, int argument, int64_t *v, int most);
 bool bz_name_matches(const char *pattern, const char *name);
 bool bz_name_matches_any(const char *patterns, const char *name); /* of several, with blanks between */
 
+/* What `ask` says of names that stay where they are, as those of a trace do: a million events have a hundred names, and each is asked of
+ * once, or a few times where two share a place. */
+typedef struct bz_name_answers {
+    int (*ask)(const char *name);
+    struct {
+        const char *name; /* NULL: none yet */
+        int answer;
+    } known[256];
+} bz_name_answers;
+int bz_name_answer(bz_name_answers *a, const char *name);
+
 /* What a kernel does, by its full name; kernels.c has the table. */
 typedef enum {
     BZ_KERNEL_OTHER,

@@ -54,6 +54,24 @@ bool bz_name_matches_any(const char *patterns, const char *name)
     return false;
 }
 
+int bz_name_answer(bz_name_answers *a, const char *name)
+{
+    enum { PLACES = sizeof a->known / sizeof *a->known, NEAR = 8 };
+    const uint64_t spread = UINT64_C(0x9e3779b97f4a7c15); /* Fibonacci hashing */
+    size_t first = (uint64_t)(uintptr_t)name * spread >> 32, at = first % PLACES;
+    for (size_t i = first; i < first + NEAR; i++) {
+        if (a->known[i % PLACES].name == name)
+            return a->known[i % PLACES].answer;
+        if (!a->known[i % PLACES].name) {
+            at = i % PLACES;
+            break;
+        }
+    }
+    a->known[at].name = name;
+    a->known[at].answer = a->ask(name);
+    return a->known[at].answer;
+}
+
 static int lookup(const rule *rules, size_t n, const char *name, int otherwise)
 {
     for (size_t i = 0; i < n; i++)

@@ -37,14 +37,17 @@ bool bz_prediction_guesses(const bz_prediction *p)
 int bz_whatif_begin(const bz_trace *trace, const bz_flow *flow, bz_arena *arena, bz_whatif *out, bz_error *err)
 {
     bz_simulated s;
+    bz_arena work = {0};
     *out = (bz_whatif){.flow = flow, .measured = flow->measured};
-    if (bz_flow_time(flow, NULL, arena, &s, &out->simulated, err))
-        return -1;
-    out->error = fabs((double)(out->simulated - out->measured)) / (double)out->measured;
-    find_spread(trace, arena, out);
-    bz_flow_split_make(flow, &s, &out->split);
-    bz_flow_critical(flow, &s, arena, &out->critical);
-    return 0;
+    int failed = bz_flow_time(flow, NULL, &work, &s, &out->simulated, err);
+    if (!failed) {
+        out->error = fabs((double)(out->simulated - out->measured)) / (double)out->measured;
+        find_spread(trace, arena, out);
+        bz_flow_split_make(flow, &s, &out->split);
+        bz_flow_critical(flow, &s, arena, &out->critical);
+    }
+    bz_arena_free(&work);
+    return failed;
 }
 
 /* Applies all, with their values of one side. Returns tasks changed, -1 where it failed; *none is the first that changed
@@ -59,7 +62,8 @@ static int apply_all(bz_flow *flow, const bz_trace *trace, const bz_whatif *w, b
         asked[i].records = w->records;
         asked[i].model = w->model;
         asked[i].arena = arena;
-        asked[i].n_assumed = side == 1 ? 0 : asked[i].n_assumed;
+        asked[i].n_assumed = 0; /* what was said before went with its memory */
+        asked[i].because = asked[i].unsure = NULL;
         int c = asked[i].row->apply(flow, &asked[i], err);
         if (c < 0)
             return bz_fail_in(err, "%s", asked[i].row->name);
@@ -91,8 +95,10 @@ static void gather_assumed(const bz_whatif_asked *asked, int n, bz_arena *arena,
         total += asked[i].n_assumed;
     bz_assumed *all = BZ_NEW(arena, bz_assumed, total + 1);
     for (int i = 0; i < n; i++)
-        for (int k = 0; k < asked[i].n_assumed; k++)
-            all[p->n_assumed++] = asked[i].assumed[k];
+        for (int k = 0; k < asked[i].n_assumed; k++) {
+            const bz_assumed *a = &asked[i].assumed[k];
+            all[p->n_assumed++] = (bz_assumed){bz_arena_str(arena, a->what), a->how, bz_arena_str(arena, a->from)};
+        }
     p->assumed = all;
 }
 
@@ -117,6 +123,16 @@ static bool has_range(const bz_whatif_asked *asked, int n)
     return false;
 }
 
+/* What the transformations said while they ran, before their memory goes. */
+static void keep_words(const bz_whatif_asked *asked, int n, const bz_whatif_asked *none, bz_arena *arena,
+                       bz_prediction *p)
+{
+    p->because = none && none->because ? bz_arena_str(arena, none->because) : NULL;
+    for (int i = 0; i < n && !p->unsure; i++)
+        p->unsure = asked[i].unsure ? bz_arena_str(arena, asked[i].unsure) : NULL;
+    gather_assumed(asked, n, arena, p);
+}
+
 /* The flow with the usual numbers first: where that changes nothing, or nothing is a range, it is all. */
 static int predict(const bz_trace *trace, bz_whatif_asked *asked, int n, bz_arena *arena, const bz_whatif *w,
                    bz_flow *after, bz_simulated *simulated, bz_prediction *p, bz_error *err)
@@ -127,20 +143,18 @@ static int predict(const bz_trace *trace, bz_whatif_asked *asked, int n, bz_aren
     bool range = has_range(asked, n);
     *p = (bz_prediction){.name = name_all(asked, n, arena)};
     for (int k = 0; k < BZ_WHATIF_SIDES && (!k || (range && p->changed)); k++) {
-        bz_arena work = {0}, *keep = k ? &work : arena;
+        bz_arena work = {0};
         bz_flow flow;
         bz_simulated s;
         int64_t time = 0;
         bz_flow_copy(w->flow, &flow);
-        int changed = apply_all(&flow, trace, w, asked, n, SIDES[k], keep, &none, err);
-        int failed = changed < 0 || bz_flow_time(&flow, NULL, keep, &s, &time, err);
+        int changed = apply_all(&flow, trace, w, asked, n, SIDES[k], &work, &none, err);
+        int failed = changed < 0 || bz_flow_time(&flow, NULL, after && !k ? arena : &work, &s, &time, err);
         least = time < least ? time : least;
         most = time > most ? time : most;
         if (!failed && !k) {
             p->changed = changed;
-            p->because = none ? none->because : NULL; /* those of the other sides do not outlive them */
-            for (int i = 0; i < n && !p->unsure; i++)
-                p->unsure = asked[i].unsure;
+            keep_words(asked, n, none, arena, p);
             p->time = time;
             bz_flow_split_make(&flow, &s, &p->split);
             bz_flow_critical(&flow, &s, arena, &p->critical);
@@ -155,7 +169,6 @@ static int predict(const bz_trace *trace, bz_whatif_asked *asked, int n, bz_aren
         if (failed)
             return -1;
     }
-    gather_assumed(asked, n, arena, p);
     widen(w, least, most, p);
     return 0;
 }
@@ -178,56 +191,99 @@ static int by_gain(const void *a, const void *b)
     return BZ_THEN(BZ_ORDER(p->time, q->time), strcmp(p->name, q->name));
 }
 
-/* Adds, as long as something gains at least a thousandth more, the transformation that gains most with those before it. */
-static int try_together(const bz_trace *trace, const bz_whatif_asked *single, int n, bz_arena *arena, bz_whatif *out,
+/* A transformation that gains something by itself, and what is tried of it behind others. */
+typedef struct {
+    bz_whatif_asked asked;
+    bz_prediction alone;
+    int64_t time; /* with all that were chosen by now */
+    bool used;
+} candidate;
+
+/* Of those left the one with which the iteration takes least; NULL where none makes it shorter than `now`. */
+static candidate *find_best(candidate *list, int n, int64_t now)
+{
+    candidate *best = NULL;
+    for (int i = 0; i < n; i++)
+        if (!list[i].used && list[i].time < (best ? best->time : now))
+            best = &list[i];
+    return best;
+}
+
+/* Its usual values alone: what else is to know of it matters once it is chosen. */
+static int change(bz_flow *flow, const bz_trace *trace, const bz_whatif *w, const candidate *c, bz_error *err)
+{
+    bz_arena work = {0};
+    bz_whatif_asked asked = c->asked;
+    const bz_whatif_asked *none = NULL;
+    int changed = apply_all(flow, trace, w, &asked, 1, 1, &work, &none, err);
+    bz_arena_free(&work);
+    return changed < 0 ? -1 : 0;
+}
+
+/* What the iteration takes with one more behind those that `base` has. */
+static int try_behind(const bz_flow *base, const bz_trace *trace, const bz_whatif *w, candidate *c, bz_error *err)
+{
+    bz_arena work = {0};
+    bz_flow flow;
+    bz_simulated s;
+    bz_flow_copy(base, &flow);
+    int failed = change(&flow, trace, w, c, err) || bz_flow_time(&flow, NULL, &work, &s, &c->time, err);
+    bz_flow_free(&flow);
+    bz_arena_free(&work);
+    return failed;
+}
+
+/* Adds, as long as something gains at least a thousandth more, the transformation that gains most with those before it. `base` becomes the
+ * flow with all of these. */
+static int try_together(const bz_trace *trace, candidate *list, int n, bz_arena *arena, bz_flow *base, bz_whatif *out,
                         bz_error *err)
 {
     bz_whatif_asked *chosen = BZ_NEW(arena, bz_whatif_asked, n + 1);
-    bool *used = BZ_NEW(arena, bool, n + 1);
     int64_t now = out->simulated;
     for (int k = 0; k < n; k++) {
-        bz_prediction best = {.time = now}, p;
-        int which = -1;
-        for (int i = 0; i < n; i++) {
-            if (used[i])
-                continue;
-            chosen[k] = single[i];
-            if (predict(trace, chosen, k + 1, arena, out, NULL, NULL, &p, err))
+        for (int i = 0; i < n && k; i++)
+            if (!list[i].used && try_behind(base, trace, out, &list[i], err))
                 return -1;
-            if (p.time < best.time) {
-                best = p;
-                which = i;
-            }
-        }
-        if (which < 0 || (double)(now - best.time) < 1e-3 * (double)out->simulated)
+        candidate *best = find_best(list, n, now);
+        if (!best || (double)(now - best->time) < 1e-3 * (double)out->simulated)
             return 0;
-        used[which] = true;
-        chosen[k] = single[which];
+        bz_prediction p = best->alone;
+        chosen[k] = best->asked;
+        if (k && predict(trace, chosen, k + 1, arena, out, NULL, NULL, &p, err))
+            return -1;
+        best->used = true;
+        now = best->time;
         out->together = chosen;
-        now = best.time;
-        add_prediction(arena, &out->greedy, &out->n_greedy, &best);
+        add_prediction(arena, &out->greedy, &out->n_greedy, &p);
+        if (k + 1 < n && change(base, trace, out, best, err))
+            return -1;
     }
     return 0;
 }
 
 int bz_whatif_try_all(const bz_trace *trace, bz_arena *arena, bz_whatif *out, bz_error *err)
 {
-    int n, n_single = 0;
+    int n, found = 0;
     const bz_transformation *rows = bz_transformations(&n);
-    bz_whatif_asked *single = BZ_NEW(arena, bz_whatif_asked, n + 1);
+    candidate *list = BZ_NEW(arena, candidate, n + 1);
     for (int i = 0; i < n; i++) {
+        candidate *c = &list[found];
         if (!rows[i].alone)
             continue;
-        bz_whatif_asked asked;
-        if (bz_whatif_parse(rows[i].name, arena, &asked, err) ||
-            bz_whatif_predict(trace, &asked, 1, arena, out, NULL, NULL, err))
+        if (bz_whatif_parse(rows[i].name, arena, &c->asked, err) ||
+            bz_whatif_predict(trace, &c->asked, 1, arena, out, NULL, NULL, err))
             return -1;
-        if (out->prediction[out->n - 1].changed)
-            single[n_single++] = asked;
+        c->alone = out->prediction[out->n - 1];
+        c->time = c->alone.time;
+        found += c->alone.changed > 0;
     }
     if (out->n)
         qsort(out->prediction, (size_t)out->n, sizeof *out->prediction, by_gain);
-    return try_together(trace, single, n_single, arena, out, err);
+    bz_flow base;
+    bz_flow_copy(out->flow, &base);
+    int failed = try_together(trace, list, found, arena, &base, out, err);
+    bz_flow_free(&base);
+    return failed;
 }
 
 /* ---- a question as one call ------------------------------------------------------------------ */

@@ -33,8 +33,7 @@ void bz_build_events(bz_build *b); /* build_events.c: streams that wait for othe
 void bz_build_waits(bz_build *b);  /* build_waits.c: who waits for the device, hand-overs between threads */
 void bz_build_phases(bz_build *b); /* phases.c: operators, layers, phases */
 
-typedef enum { BZ_WAITS_NOT, BZ_WAITS_ALL, BZ_WAITS_SOME } bz_api_waiting;
-bz_api_waiting bz_build_waiting(const char *api);
+int bz_build_waiting(const char *api); /* does such a call wait for a device? */
 
 /* The event that a wait, a row of sync, is for: its stream, a lane of the flow (BZ_NONE: without work in this iteration), and when
  * it was recorded. False where the recording does not say. */

@@ -72,8 +72,8 @@ static work *collect(bz_build *b, size_t *n)
                                       (uint32_t)i, (uint8_t)k};
             }
     }
-    if (*n)
-        qsort(list, *n, sizeof *list, by_lane_and_start);
+    bz_sort_groups(list, *n, sizeof *list, offsetof(work, lane), t->n_lanes);
+    bz_sort(list, *n, sizeof *list, by_lane_and_start);
     return list;
 }
 

@@ -19,7 +19,7 @@ typedef struct {
 /* Operators that load data. */
 static const char *const LOADERS[] = {"DataLoader", "data_loader", "dataloader", "load_batch", "next_batch"};
 
-static bool loads(const char *name)
+static int loads(const char *name)
 {
     for (size_t i = 0; i < sizeof LOADERS / sizeof *LOADERS; i++)
         if (bz_name_matches(LOADERS[i], name))
@@ -81,11 +81,12 @@ static void add_loaders(bz_build *b, items *list)
 {
     const bz_events *op = &b->trace->event[BZ_EVENT_OP], *api = &b->trace->event[BZ_EVENT_API];
     bool *busy = bz_zeroed(op->n + 1, sizeof *busy);
+    bz_name_answers loader = {.ask = loads};
     for (size_t i = 0; i < api->n && op->n; i++)
         for (uint32_t o = api->op[i]; o < op->n && !busy[o]; o = op->op[o])
             busy[o] = true;
     for (size_t i = 0; i < op->n; i++)
-        if (!busy[i] && loads(bz_string(b->trace, op->name[i])) && bz_build_member(b, BZ_EVENT_OP, i))
+        if (!busy[i] && bz_name_answer(&loader, bz_string(b->trace, op->name[i])) && bz_build_member(b, BZ_EVENT_OP, i))
             add(b, list, BZ_EVENT_OP, i, BZ_TASK_LOAD);
     free(busy);
 }
@@ -100,9 +101,11 @@ static items collect(bz_build *b)
     for (int k = BZ_EVENT_KERNEL; k <= BZ_EVENT_MEMSET; k++)
         for (size_t i = 0; i < t->event[k].n && !b->device; i++)
             b->device = bz_build_member(b, (bz_event_kind)k, i);
+    bz_name_answers waits = {.ask = bz_build_waiting};
     for (size_t i = 0; i < api->n; i++)
         if (bz_build_member(b, BZ_EVENT_API, i))
-            add(b, &list, BZ_EVENT_API, i, bz_build_waiting(bz_string(t, api->name[i])) ? BZ_TASK_SYNC : BZ_TASK_HOST);
+            add(b, &list, BZ_EVENT_API, i,
+                bz_name_answer(&waits, bz_string(t, api->name[i])) ? BZ_TASK_SYNC : BZ_TASK_HOST);
     for (size_t i = 0; i < call->n; i++)
         if (bz_call_works(t, i) && !(call->flags[i] & BZ_CALL_UNTIMED) && bz_build_member(b, BZ_EVENT_CALL, i) &&
             !(b->device && bz_library_on_device((bz_library)call->library[i])))
@@ -114,7 +117,8 @@ static items collect(bz_build *b)
             add(b, &list, BZ_EVENT_OP, i, BZ_TASK_CALL);
     free(worker);
     if (list.n)
-        qsort(list.item, list.n, sizeof *list.item, by_lane_and_start);
+        bz_sort_groups(list.item, list.n, sizeof *list.item, offsetof(item, lane), t->n_lanes);
+    bz_sort(list.item, list.n, sizeof *list.item, by_lane_and_start);
     return list;
 }
 

@@ -6,21 +6,12 @@
 #include <stdlib.h>
 
 /* Calls that return when the device is done. Freeing memory waits for it too, which no name says. */
-static const struct {
-    const char *name;
-    bz_api_waiting waits;
-} WAITING[] = {
-    {"FreeAsync", BZ_WAITS_NOT},         {"FreeArray", BZ_WAITS_NOT},         {"DeviceSynchronize", BZ_WAITS_ALL},
-    {"CtxSynchronize", BZ_WAITS_ALL},    {"ThreadSynchronize", BZ_WAITS_ALL}, {"StreamSynchronize", BZ_WAITS_SOME},
-    {"EventSynchronize", BZ_WAITS_SOME}, {"^cudaFree", BZ_WAITS_ALL},         {"^cuMemFree", BZ_WAITS_ALL},
-};
-
-bz_api_waiting bz_build_waiting(const char *api)
+int bz_build_waiting(const char *api)
 {
-    for (size_t i = 0; i < sizeof WAITING / sizeof *WAITING; i++)
-        if (bz_name_matches(WAITING[i].name, api))
-            return WAITING[i].waits;
-    return BZ_WAITS_NOT;
+    return bz_name_matches_any("DeviceSynchronize CtxSynchronize ThreadSynchronize StreamSynchronize EventSynchronize "
+                               "^cudaFree ^cuMemFree",
+                               api) &&
+           !bz_name_matches_any("FreeAsync FreeArray", api);
 }
 
 static int64_t end_of(const bz_task *t)
@@ -101,7 +92,7 @@ static void device_waits(bz_build *b)
         int64_t end = end_of(&f->task[i]), done = f->task[i].at;
         uint32_t row = f->task[i].event, stream = said[row].lane, prev = f->task[i].prev;
         int64_t launched = said[row].at < f->task[i].arrived ? said[row].at : f->task[i].arrived;
-        bool copy = bz_build_waiting(bz_string(t, t->event[BZ_EVENT_API].name[row])) == BZ_WAITS_NOT;
+        bool copy = !bz_build_waiting(bz_string(t, t->event[BZ_EVENT_API].name[row]));
         if (copy && prev != BZ_NONE) /* the second half of a call that copies: its own copy */
             for (uint32_t e = f->task[prev].out; e != BZ_NONE; e = f->edge[e].next_out)
                 if (f->edge[e].kind == BZ_DEPENDS_LAUNCH)

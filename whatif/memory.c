@@ -209,32 +209,36 @@ int bz_whatif_checkpoints(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
 
 /* ---- restructured batch normalization ------------------------------------------------------- */
 
-static bool is_norm(const bz_task *t)
+static int names_norm(const char *name)
 {
-    static const char *const NAMES[] = {"bn_fw", "bn_bw", "batch_norm", "batchnorm", "BatchNorm"};
-    for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++)
-        if (bz_name_matches(NAMES[i], t->name) || (t->op && bz_name_matches(NAMES[i], t->op)))
-            return true;
-    return false;
+    return bz_name_matches_any("bn_fw bn_bw batch_norm batchnorm BatchNorm", name);
+}
+
+static bool is_norm(bz_name_answers *norm, const bz_task *t)
+{
+    return bz_name_answer(norm, t->name) || (t->op && bz_name_answer(norm, t->op));
+}
+
+static int names_way_back(const char *name)
+{
+    return bz_name_matches_any("bn_bw batch_norm_backward", name);
 }
 
 static bool trains(const bz_flow *flow)
 {
-    for (uint32_t i = 0; i < flow->n; i++) {
-        const bz_task *t = &flow->task[i];
-        if (t->phase == BZ_PHASE_BACKWARD || bz_name_matches("bn_bw", t->name) ||
-            bz_name_matches("batch_norm_backward", t->name))
+    bz_name_answers back = {.ask = names_way_back};
+    for (uint32_t i = 0; i < flow->n; i++)
+        if (flow->task[i].phase == BZ_PHASE_BACKWARD || bz_name_answer(&back, flow->task[i].name))
             return true;
-    }
     return false;
 }
 
-static bool joins(const bz_flow *flow, const bz_whatif_asked *asked, uint32_t task)
+static bool joins(const bz_flow *flow, const bz_whatif_asked *asked, bz_name_answers *norm, uint32_t task)
 {
     if (task == BZ_NONE)
         return false;
     const bz_task *t = &flow->task[task];
-    return is_norm(t) || bz_whatif_does(asked, t) == BZ_KERNEL_CONV ||
+    return is_norm(norm, t) || bz_whatif_does(asked, t) == BZ_KERNEL_CONV ||
            bz_whatif_does(asked, t) == BZ_KERNEL_CONV_BACKWARD;
 }
 
@@ -245,9 +249,10 @@ int bz_whatif_norms(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
     (void)err;
     bool literal = bz_whatif_number(asked, "literal") > 0;
     double times = bz_whatif_number(asked, "times");
+    bz_name_answers norm = {.ask = names_norm};
     int norms = 0, removed = 0;
     for (uint32_t i = 0; i < flow->n; i++)
-        norms += !flow->task[i].removed && flow->task[i].kind == BZ_TASK_KERNEL && is_norm(&flow->task[i]);
+        norms += !flow->task[i].removed && flow->task[i].kind == BZ_TASK_KERNEL && is_norm(&norm, &flow->task[i]);
     if (!norms)
         return bz_whatif_because(asked, "no kernel of batch normalization is known in this recording");
     if (!trains(flow))
@@ -257,9 +262,10 @@ int bz_whatif_norms(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
         const bz_task *t = &flow->task[i];
         if (t->removed || t->kind != BZ_TASK_KERNEL)
             continue;
-        if (is_norm(t)) {
+        if (is_norm(&norm, t)) {
             bz_flow_scale(flow, i, 1 / times);
-        } else if (is_relu(t) && (literal || joins(flow, asked, t->prev) || joins(flow, asked, t->next))) {
+        } else if (is_relu(t) &&
+                   (literal || joins(flow, asked, &norm, t->prev) || joins(flow, asked, &norm, t->next))) {
             bz_flow_remove_launched(flow, i, false);
             removed++;
         }

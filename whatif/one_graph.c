@@ -6,6 +6,7 @@
  *
  * Recording makes each call dearer, and that is no gain: what it adds is taken out of the calls, before and after, and stands
  * behind the iteration as one task. */
+#include "base/sort.h"
 #include "whatif/transformations.h"
 
 #include "whatif/constants.h"
@@ -25,12 +26,6 @@ static bool launches(const bz_flow *flow, uint32_t task)
     return false;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const int64_t *p = a, *q = b;
-    return *p < *q ? -1 : *p > *q;
-}
-
 /* What the host does between two launches is up to `times` the median of it; what is longer is a pause. */
 static int64_t longest_usual(const bz_flow *flow, double times)
 {
@@ -39,8 +34,7 @@ static int64_t longest_usual(const bz_flow *flow, double times)
     for (uint32_t i = 0; i < flow->n; i++)
         if (!flow->task[i].removed && flow->task[i].next != BZ_NONE && launches(flow, i))
             gap[n++] = flow->task[i].gap + flow->task[i].duration;
-    if (n)
-        qsort(gap, n, sizeof *gap, by_value);
+    bz_sort_times(gap, n);
     size_t middle = n ? (n - 1) / 2 : 0;
     double usual = n ? times * (double)gap[middle] : 0;
     free(gap);
@@ -158,7 +152,7 @@ static void tell_idle(const bz_flow *flow, bz_whatif_asked *asked)
 {
     bz_idle idle;
     bz_unit_text all, launch, queued;
-    if (flow->iteration >= asked->trace->n_iterations)
+    if (flow->iteration >= asked->trace->n_iterations || asked->side != 1)
         return;
     const bz_iteration *i = &asked->trace->iteration[flow->iteration];
     bz_trace_idle(asked->trace,

@@ -20,15 +20,15 @@ static const struct {
 static const char *const WRAPPERS[] = {"autograd::engine",      "ProfilerStep#", "Optimizer.",           "nn.Module: ",
                                        "enumerate(DataLoader)", "## ",           "Torch-Compiled Region"};
 
-static bz_phase phase_of(const char *name)
+static int phase_of(const char *name)
 {
     for (size_t i = 0; i < sizeof PHASES / sizeof *PHASES; i++)
         if (bz_name_matches(PHASES[i].name, name))
-            return PHASES[i].phase;
+            return (int)PHASES[i].phase;
     return BZ_PHASE_NONE;
 }
 
-static bool wraps(const char *name)
+static int wraps(const char *name)
 {
     for (size_t i = 0; i < sizeof WRAPPERS / sizeof *WRAPPERS; i++)
         if (bz_name_matches(WRAPPERS[i], name))
@@ -48,14 +48,15 @@ static void find_op_phases(mapping *m)
 {
     const bz_trace *t = m->b->trace;
     const bz_events *op = &t->event[BZ_EVENT_OP];
+    bz_name_answers phases = {.ask = phase_of}, wrappers = {.ask = wraps};
     for (size_t i = 0; i < op->n; i++) {
         uint32_t around = op->op[i] < i ? op->op[i] : BZ_NONE;
         const char *name = bz_string(t, op->name[i]);
-        bz_phase own = phase_of(name);
+        int own = bz_name_answer(&phases, name);
         uint8_t outer = around == BZ_NONE ? BZ_PHASE_NONE : m->op_phase[around];
         m->op_phase[i] = outer == BZ_PHASE_NONE || own == BZ_PHASE_UPDATE ? (uint8_t)own : outer;
         uint32_t above = around == BZ_NONE ? BZ_NONE : m->layer_op[around];
-        m->layer_op[i] = above != BZ_NONE ? above : wraps(name) ? BZ_NONE : (uint32_t)i;
+        m->layer_op[i] = above != BZ_NONE ? above : bz_name_answer(&wrappers, name) ? BZ_NONE : (uint32_t)i;
     }
 }
 

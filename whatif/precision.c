@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 /* Does its name say that it computes in 16 bits already? */
-static bool low_already(const char *name)
+static int low_already(const char *name)
 {
     static const char *const SIGNS[] = {"h884",  "h1688",  "h16816",   "hgemm", "f16f16", "bf16",   "_half",
                                         "half_", "__half", "BFloat16", "Half",  "s884",   "s16816", "s1688"};
@@ -65,14 +65,14 @@ static bool scale_by_records(bz_flow *flow, const bz_whatif_asked *asked, uint32
     return true;
 }
 
-static void scale_task(bz_flow *flow, const bz_whatif_asked *asked, uint32_t i, tally *sum)
+static void scale_task(bz_flow *flow, const bz_whatif_asked *asked, uint32_t i, bz_name_answers *low, tally *sum)
 {
     const bz_events *k = &asked->trace->event[BZ_EVENT_KERNEL];
     const bz_task *t = &flow->task[i];
     if (t->kind == BZ_TASK_COPY) {
         bz_flow_scale(flow, i, 1 / bz_whatif_number(asked, "copies"));
     } else if (t->event_kind == BZ_EVENT_KERNEL && t->event < k->n &&
-               low_already(bz_string(asked->trace, k->name[t->event]))) {
+               bz_name_answer(low, bz_string(asked->trace, k->name[t->event]))) {
         sum->already++;
     } else if (bz_kernel_limit_of(bz_whatif_does(asked, t)) == BZ_LIMIT_COMPUTE) {
         bz_flow_scale(flow, i, 1 / bz_whatif_number(asked, "compute"));
@@ -111,10 +111,11 @@ int bz_whatif_precision(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
         free(factor);
         return -1;
     }
+    bz_name_answers low = {.ask = low_already};
     for (uint32_t i = 0; i < flow->n; i++)
         if (!flow->task[i].removed && !scale_by_records(flow, asked, i, factor, &sum) &&
             bz_task_on_device((bz_task_kind)flow->task[i].kind))
-            scale_task(flow, asked, i, &sum);
+            scale_task(flow, asked, i, &low, &sum);
     free(factor);
     if (sum.computing + sum.moving + sum.by_records == 0)
         return sum.already

@@ -10,8 +10,8 @@ typedef struct {
     int64_t from, to;
 } span;
 
-/* Spans of a lane's tasks follow each other, so most lists are sorted already: what touches or overlaps the span before it joins it, and
- * what began before that is put in its place at the end. */
+/* Spans of a lane's tasks follow each other, so lists are sorted already, or lane by lane: what touches or overlaps the span before it joins
+ * it, and what began before that is put in its place at the end. */
 typedef struct {
     span *span;
     size_t n;
@@ -41,7 +41,7 @@ static void unite(spans *list)
 {
     size_t kept = 0;
     if (!list->sorted)
-        qsort(list->span, list->n, sizeof *list->span, by_start);
+        bz_sort(list->span, list->n, sizeof *list->span, by_start);
     for (size_t i = 0; i < list->n; i++) {
         span next = list->span[i];
         if (kept && next.from <= list->span[kept - 1].to)
@@ -118,6 +118,11 @@ typedef struct {
     bz_critical *c;
     bz_map rows, pointers; /* by text; by where the texts lie, which is quicker and tells most of them */
     bz_arena *arena;
+    struct {
+        const char *kind, *name;
+        uint32_t row;
+    } latest[4]; /* a chain repeats itself: its tasks and what lies between them */
+    uint32_t turn;
 } summing;
 
 static uint32_t find_row(summing *m, const char *name, const char *kind)
@@ -135,14 +140,27 @@ static uint32_t find_row(summing *m, const char *name, const char *kind)
     return row;
 }
 
-static void add_row(summing *m, const char *name, const char *kind, int64_t time, bool task)
+static uint32_t row_of(summing *m, const char *name, const char *kind)
 {
+    const uint32_t n = sizeof m->latest / sizeof *m->latest;
+    for (uint32_t i = 0; i < n; i++)
+        if (m->latest[i].name == name && m->latest[i].kind == kind)
+            return m->latest[i].row;
     const char *at[2] = {kind, name};
     uint32_t row = bz_map_get(&m->pointers, at, sizeof at);
     if (row == BZ_MAP_NONE) {
         row = find_row(m, name, kind);
         bz_map_add(&m->pointers, bz_arena_dup(m->arena, at, sizeof at), sizeof at, row);
     }
+    m->latest[m->turn % n].kind = kind;
+    m->latest[m->turn % n].name = name;
+    m->latest[m->turn++ % n].row = row;
+    return row;
+}
+
+static void add_row(summing *m, const char *name, const char *kind, int64_t time, bool task)
+{
+    uint32_t row = row_of(m, name, kind);
     m->c->row[row].time += time;
     m->c->row[row].tasks += task;
 }
