@@ -62,6 +62,10 @@ enum {
      * steps that differ in them alone. Half: traces that round to microseconds tell a view now as a part of another, now not. */
     SHORTEST_OPERATOR = 5000,
 
+    /* A thread that is in operators for so many percent of its time while the busiest one is in its own runs beside it. Twice: a loader that
+     * mostly runs while the network waits for it cuts iterations. Half: a way back that overlaps the way there is lost. */
+    BESIDE = 25,
+
     /* Kernels of different names or shapes, or calls, that no layer has: a block of a transformer with its way back has 30. Twice: a
      * small network that is asked again and again is told as perhaps layers. Half: a block may be taken for a network. */
     DIFFERENT_IN_A_LAYER = 40,

@@ -66,10 +66,16 @@ static size_t common(search *s, const uint32_t *symbol, size_t a, size_t a_n, si
  * same sorts of work, and have the same sorts between. */
 static bool varied(search *s, size_t a, size_t a_n, size_t b, size_t b_n)
 {
-    enum { ENDS = 2, TIMES = 4, LEAST = SHORTEST_PASS / 2 };
+    enum { ENDS = 2, TIMES = 4, SUMMED = 16, LEAST = SHORTEST_PASS / 2 };
     const uint32_t *sort = s->w->sort;
+    const uint8_t *does = s->w->does;
     size_t all = 0, both = 0;
-    if (a_n < LEAST || b_n < LEAST || a_n / TIMES > b_n || b_n / TIMES > a_n)
+    if (a_n < LEAST || b_n < LEAST)
+        return false;
+    /* an update sums up gradients of one batch, or of as many as fit */
+    bool updates = does[a + a_n - 1] & does[b + b_n - 1] & BZ_DOES_OPTIMIZE;
+    size_t times = updates ? SUMMED : TIMES;
+    if (a_n / times > b_n || b_n / times > a_n)
         return false;
     for (size_t i = 0; i < ENDS; i++)
         if (sort[a + i] != sort[b + i] || sort[a + a_n - 1 - i] != sort[b + b_n - 1 - i])
@@ -544,14 +550,15 @@ static void cut_at_lookups(search *s)
     }
 }
 
-/* Marks that mean something cut steps that vary: inputs alone where a level is told already, which may lack steps. */
+/* Marks that mean something cut steps that vary: inputs and updates alone where a level is told already, which may lack steps: the last
+ * update of an epoch sums up fewer batches. */
 static void cut_varied(search *s, bool told)
 {
     s->vary = true;
     cut_where(s, BZ_CUT_INPUTS, INPUT);
+    cut_behind_updates(s);
     if (!told) {
         cut_where(s, BZ_CUT_WAITS, RESULT);
-        cut_behind_updates(s);
         cut_at_lookups(s);
     }
     s->vary = false;

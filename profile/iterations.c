@@ -47,111 +47,6 @@ void bz_trace_add_iteration(bz_trace *t, int64_t start, int64_t end)
     t->iteration[t->n_iterations++] = (bz_iteration){.start = start, .end = end};
 }
 
-/* ---- the sequence ---- */
-
-/* Threads of one process are one lane here; streams are one for each device of a process. The lane, by its first, that has most
- * rows; BZ_NONE: there are no rows. `first` [n_lanes]: that stands for each lane. */
-static uint32_t busiest(const bz_trace *t, bz_event_kind kind, uint32_t *first)
-{
-    const bz_events *e = &t->event[kind];
-    size_t most = 0, *count = bz_alloc(t->n_lanes + 1, sizeof *count);
-    int64_t(*key)[3] = bz_alloc(t->n_lanes + 1, sizeof *key);
-    uint32_t best = BZ_NONE;
-    bz_map lanes = {0};
-    for (uint32_t i = 0; i < t->n_lanes; i++) {
-        const bz_lane *l = &t->lane[i];
-        key[i][0] = l->source;
-        key[i][1] = l->process;
-        key[i][2] = l->device ? l->device_id : -1;
-        first[i] = bz_map_add(&lanes, key[i], sizeof key[i], i);
-        count[i] = 0;
-    }
-    for (size_t i = 0; i < e->n; i++) {
-        uint32_t lane = first[e->lane[i]];
-        if (++count[lane] > most) {
-            most = count[lane];
-            best = lane;
-        }
-    }
-    bz_map_free(&lanes);
-    free(key);
-    free(count);
-    return best;
-}
-
-static bool wanted(const bz_trace *t, bz_event_kind kind, size_t i, bool timeline)
-{
-    const bz_events *e = &t->event[kind];
-    if (kind == BZ_EVENT_CALL)
-        return bz_call_works(t, i) && !(timeline && bz_of_log(t, e->lane[i]));
-    if (kind == BZ_EVENT_OP)
-        return e->op[i] == BZ_NONE;
-    return true;
-}
-
-static int by_host_start(const void *a, const void *b)
-{
-    const int64_t *p = a, *q = b;
-    return BZ_THEN(BZ_ORDER(p[0], q[0]), BZ_ORDER(p[1], q[1]));
-}
-
-/* Streams overlap; launches do not. */
-static void sort_by_host(bz_sequence *s)
-{
-    size_t i = 1;
-    while (i < s->n && bz_sequence_start(s, i - 1) <= bz_sequence_start(s, i))
-        i++;
-    if (i >= s->n)
-        return;
-    int64_t(*order)[2] = bz_alloc(s->n, sizeof *order);
-    for (i = 0; i < s->n; i++) {
-        order[i][0] = bz_sequence_start(s, i);
-        order[i][1] = s->row[i];
-    }
-    qsort(order, s->n, sizeof *order, by_host_start);
-    for (i = 0; i < s->n; i++)
-        s->row[i] = (uint32_t)order[i][1];
-    free(order);
-}
-
-/* Views and the like, by the mean of their name: a trace that rounds to microseconds tells them now as a part of the operator around
- * them, now behind it. Where nothing else is left they stay. */
-static void leave_views(const bz_trace *t, bz_sequence *s)
-{
-    const bz_events *e = s->event;
-    uint32_t n = bz_strings(t);
-    int64_t(*sum)[2] = bz_zeroed(n, sizeof *sum);
-    size_t kept = 0;
-    for (size_t i = 0; i < s->n; i++) {
-        sum[e->name[s->row[i]]][0] += (e->end[s->row[i]] - e->start[s->row[i]]) / SHORTEST_OPERATOR;
-        sum[e->name[s->row[i]]][1]++;
-    }
-    for (size_t i = 0; i < s->n; i++)
-        kept += sum[e->name[s->row[i]]][0] >= sum[e->name[s->row[i]]][1];
-    for (size_t i = 0, k = 0; i < s->n && 8 * kept > s->n; i++)
-        if (sum[e->name[s->row[i]]][0] >= sum[e->name[s->row[i]]][1])
-            s->row[k++] = s->row[i];
-    s->n = 8 * kept > s->n ? kept : s->n;
-    free(sum);
-}
-
-static bz_sequence collect(const bz_trace *t, bz_event_kind kind, bz_arena *arena)
-{
-    const bz_events *e = &t->event[kind];
-    bz_sequence s = {.kind = kind, .event = e, .api = &t->event[BZ_EVENT_API]};
-    uint32_t *first = BZ_NEW(arena, uint32_t, t->n_lanes), lane = busiest(t, kind, first);
-    bool timeline = bz_has_timeline(t);
-    s.row = BZ_NEW(arena, uint32_t, e->n);
-    for (size_t i = 0; i < e->n; i++)
-        if (first[e->lane[i]] == lane && wanted(t, kind, i, timeline))
-            s.row[s.n++] = (uint32_t)i;
-    if (kind == BZ_EVENT_KERNEL)
-        sort_by_host(&s);
-    if (kind == BZ_EVENT_OP)
-        leave_views(t, &s);
-    return s;
-}
-
 /* ---- what it is cut by ---- */
 
 /* Kernels of a vector and of a matrix do the same for one token and for many. */
@@ -369,7 +264,7 @@ static void group(bz_trace *t, bz_cut *c, uint32_t each)
 static bool detect(bz_trace *t, bz_event_kind kind, uint32_t count)
 {
     bz_arena arena = {0};
-    bz_sequence s = collect(t, kind, &arena);
+    bz_sequence s = bz_sequence_collect(t, kind, &arena);
     bz_work w = {.n = s.n};
     bz_cut *cut = NULL;
     int at = -1, other = -1, n = 0;

@@ -12,6 +12,9 @@ typedef struct bz_sequence {
     size_t n;
 } bz_sequence;
 
+/* The events of a kind that one process asked one device for, or its library calls, or its operators: collect.c */
+bz_sequence bz_sequence_collect(const bz_trace *t, bz_event_kind kind, bz_arena *arena);
+
 /* When the host asked for event i of the sequence, and when it was done with that. */
 int64_t bz_sequence_start(const bz_sequence *s, size_t i);
 int64_t bz_sequence_end(const bz_sequence *s, size_t i);

@@ -12,12 +12,13 @@ from random import Random
 
 import programs_served
 import programs_today
+import programs_tuned
 from programs import CLASSES, Program
 
 benanza = sys.argv[1]
 first, count = (int(a) for a in sys.argv[2:4]) if len(sys.argv) > 3 else (900_000, 4 * len(CLASSES))
 families = ((Program, CLASSES), (programs_today.Today, programs_today.CLASSES),
-            (programs_served.Served, programs_served.CLASSES))
+            (programs_served.Served, programs_served.CLASSES), (programs_tuned.Tuned, programs_tuned.CLASSES))
 only = os.environ.get("CLASS")  # of programs: one alone
 keep = os.environ.get("KEEP")  # a folder for those that are wrong
 work = tempfile.mkdtemp()
@@ -40,6 +41,7 @@ def is_right(program, found, said):
 
 def one(make, seed, kind, trace):
     program = make(seed, kind)
+    trace = trace or not program.kernel  # an export has no operators
     path = f"{work}/{seed}." + ("json" if trace else "sqlite")
     program.write(path)
     p = subprocess.run([benanza, "profile", "show", "--json", path], capture_output=True, text=True)
