@@ -374,6 +374,8 @@ double bz_launch_cost(const char *backend, const bz_run_options *options)
     o.time_limit = 0.02;
     o.check_only = false;
     o.wall = true;
+    o.trace = false; /* kernels of an empty call tell nobody anything, and a profiler takes seconds to begin */
+    o.counters = NULL;
     bz_run(&family, 1, &o, NULL);
     return best;
 }

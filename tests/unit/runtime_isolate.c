@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,6 +27,7 @@
 /* ---- the backend ---------------------------------------------------------------------------- */
 
 static float result[64];
+static int *traces; /* of all processes: how often the profiler was asked */
 static const bz_job *job;
 
 static int fake_open(const bz_job *j, void **session, bz_error *err)
@@ -131,6 +133,31 @@ static int fake_read(bz_variant *v, float *values, bz_error *err)
     (void)err;
     memcpy(values, result, sizeof result);
     return 0;
+}
+
+/* Whoever is asked for some elements by their numbers is not read whole. */
+static int fake_probe(bz_variant *v, const int64_t *element, int n, float *values, bz_error *err)
+{
+    (void)err;
+    for (int i = 0; i < 64; i++)
+        if (result[i] != result[i])
+            return 1; /* read it, to say which */
+    for (int i = 0; i < n; i++)
+        values[i] = result[element[i]];
+    return strcmp(v->algorithm, "tells nothing") ? 0 : 1;
+}
+
+static int fake_trace(bz_variant *v, bz_trace *out, bz_error *err)
+{
+    (void)v;
+    *out = (bz_trace){0};
+    ++*traces;
+    return bz_fail(err, BZ_FAILED, "nothing was seen");
+}
+
+static int crashing_read(bz_variant *v, float *values, bz_error *err)
+{
+    return *v->algorithm == 'g' ? raise(SIGSEGV) : fake_read(v, values, err);
 }
 
 static void fake_release(bz_variant *v)
@@ -365,6 +392,43 @@ static void test_launch(void **unused)
     assert_true(isnan(k.record[0].launch));
 }
 
+/* The price of an empty call is one of each run: no profiler begins for it, whatever is asked of what is measured. */
+static void test_launch_untraced(void **unused)
+{
+    (void)unused;
+    static const bz_backend *const backends[] = {&fake, NULL};
+    traces = mmap(NULL, sizeof *traces, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(traces != MAP_FAILED);
+    fake.enumerate = enumerate_and_own;
+    fake.trace = fake_trace;
+    fake.smallest = "activation fn=relu x=64 dtype=f32";
+    assert_true(bz_launch_cost("fake", &(bz_run_options){.backends = backends, .trace = true}) > 0);
+    assert_int_equal(*traces, 0);
+    run_one("good", (bz_run_options){.trace = true});
+    assert_int_equal(*traces, 1);
+    fake.trace = NULL;
+    fake.smallest = NULL;
+}
+
+/* Results are compared by a sample where the backend can tell that all of them are numbers; what is wrong there is found, and what
+ * was not written is read whole, so that the record says which element it is. */
+static void test_sample(void **unused)
+{
+    (void)unused;
+    fake.probe = fake_probe;
+    fake.read = crashing_read;
+    kept k = run_one("good", (bz_run_options){0});
+    assert_string_equal(k.record[0].checked, "ok");
+    k = run_one("tells nothing", (bz_run_options){0});
+    assert_string_equal(k.record[0].checked, "ok");
+    k = run_one("wrong", (bz_run_options){0});
+    assert_non_null(strstr(k.record[0].reason, "wrong result: 1 of 64 elements are wrong: element 17"));
+    k = run_one("unwritten", (bz_run_options){0});
+    assert_non_null(strstr(k.record[0].reason, "element 0 of the result was not written"));
+    fake.probe = NULL;
+    fake.read = fake_read;
+}
+
 static void test_record_line(void **unused)
 {
     (void)unused;
@@ -396,7 +460,7 @@ int main(void)
         cmocka_unit_test(test_crashes),     cmocka_unit_test(test_wrong_results), cmocka_unit_test(test_hang),
         cmocka_unit_test(test_stopped),     cmocka_unit_test(test_memory),        cmocka_unit_test(test_goes_on),
         cmocka_unit_test(test_noise_flag),  cmocka_unit_test(test_busy),          cmocka_unit_test(test_launch),
-        cmocka_unit_test(test_record_line),
+        cmocka_unit_test(test_record_line), cmocka_unit_test(test_sample),        cmocka_unit_test(test_launch_untraced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
