@@ -180,9 +180,9 @@ void bz_cuda_run_release(bz_variant *v);
 
 /* ---- nvml.c --------------------------------------------------------------------------------- */
 
-/* NVML is loaded where it is installed; NULL where not, and all of these then know nothing. */
+/* NVML is loaded where it is installed; NULL where not, and all of these then know nothing. It stays open until
+ * the process ends. */
 bz_nvml *bz_nvml_open(int device);
-void bz_nvml_close(bz_nvml *n);
 bool bz_nvml_throttled(const bz_nvml *n);
 double bz_nvml_clock(const bz_nvml *n);                  /* of the multiprocessors now, Hz; 0 where it does not say */
 void bz_nvml_describe(const bz_nvml *n, bz_device *out); /* clocks, driver */

@@ -118,7 +118,6 @@ void bz_cuda_close(bz_cuda *c)
     }
     if (c->stream)
         cudaStreamDestroy(c->stream);
-    bz_nvml_close(c->nvml);
     free(c->host);
     *c = (bz_cuda){0};
 }

@@ -40,7 +40,6 @@ static void describe(bz_device *d, int device)
         snprintf(d->driver, sizeof d->driver, "CUDA %d.%d", driver / 1000, driver % 1000 / 10);
     bz_nvml *nvml = bz_nvml_open(device);
     bz_nvml_describe(nvml, d);
-    bz_nvml_close(nvml);
     bz_gpu known;
     if (bz_gpu_find(d->name, &known)) {
         snprintf(d->slug, sizeof d->slug, "%s", known.slug);

@@ -5,7 +5,6 @@
 #include "base/arena.h"
 
 #include <dlfcn.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef void *nvml_device;
@@ -13,7 +12,6 @@ typedef void *nvml_device;
 struct bz_nvml {
     void *library;
     nvml_device device;
-    int (*shutdown)(void);
     int (*reasons)(nvml_device device, unsigned long long *reasons);
     int (*clock)(nvml_device device, int type, unsigned *mhz);
     int (*max_clock)(nvml_device device, int type, unsigned *mhz);
@@ -33,17 +31,26 @@ static bool find(const bz_nvml *n, const char *name, void *function)
     return symbol;
 }
 
+/* Beginning takes tens of milliseconds, with every problem of a process: it is begun once, and stays. */
+static struct {
+    bz_nvml *of;
+    int device;
+} kept;
+
 bz_nvml *bz_nvml_open(int device)
 {
-    int (*init)(void) = NULL;
+    int (*init)(void) = NULL, (*shutdown)(void) = NULL;
     int (*by_bus)(const char *id, nvml_device *out) = NULL;
     char bus[32] = "";
+    if (kept.of && kept.device == device)
+        return kept.of;
     bz_nvml n = {.library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)};
     if (!n.library)
         return NULL;
     bool whole = find(&n, "nvmlInit_v2", &init) && find(&n, "nvmlDeviceGetHandleByPciBusId_v2", &by_bus) &&
-                 find(&n, "nvmlShutdown", &n.shutdown);
-    find(&n, "nvmlDeviceGetCurrentClocksThrottleReasons", &n.reasons);
+                 find(&n, "nvmlShutdown", &shutdown);
+    if (!find(&n, "nvmlDeviceGetCurrentClocksEventReasons", &n.reasons)) /* its name since driver 535; the old one goes */
+        find(&n, "nvmlDeviceGetCurrentClocksThrottleReasons", &n.reasons);
     find(&n, "nvmlDeviceGetClockInfo", &n.clock);
     find(&n, "nvmlDeviceGetMaxClockInfo", &n.max_clock);
     find(&n, "nvmlSystemGetDriverVersion", &n.driver);
@@ -52,22 +59,15 @@ bz_nvml *bz_nvml_open(int device)
         return NULL;
     }
     if (cudaDeviceGetPCIBusId(bus, sizeof bus, device) != cudaSuccess || by_bus(bus, &n.device)) {
-        n.shutdown();
+        shutdown();
         dlclose(n.library);
         return NULL;
     }
     bz_nvml *out = bz_alloc(1, sizeof *out);
     *out = n;
+    kept.of = out;
+    kept.device = device;
     return out;
-}
-
-void bz_nvml_close(bz_nvml *n)
-{
-    if (!n)
-        return;
-    n->shutdown();
-    dlclose(n->library);
-    free(n);
 }
 
 bool bz_nvml_throttled(const bz_nvml *n)

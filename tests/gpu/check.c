@@ -131,7 +131,7 @@ static _Noreturn void run_entries(const check *c, int process)
 {
     bz_worker worker = {0};
     bz_error err = {0};
-    bz_run_options options = {.setting = {.threads = 1, .engines = 2}, .check_only = true, .hang_limit = 30};
+    bz_run_options options = {.setting = {.threads = 1, .engines = 2}, .check_only = true, .hang_limit = 60};
     for (int i; (i = atomic_fetch_add(&c->shared->next, 1)) < c->n;) {
         const entry *e = &c->entry[i];
         work w = {.kind = c->shared->of[process].kind, .entry = e};
