@@ -67,6 +67,12 @@ static void add_family(bz_plan_problem *p, const char *backend, const char *layo
         p->family[p->n_families++] = (bz_plan_family){backend, layout, math, true};
 }
 
+/* f32 is computed in fewer bits; sums of f16 are f16 instead of f32. */
+static bool plan_has_math(const bz_problem *p, const char *math)
+{
+    return p->dtype == BZ_F32 || (p->dtype == BZ_F16 && !strcmp(math, "f16"));
+}
+
 /* The families that a backend has of a kind; NULL: it is not asked for that kind. */
 static const bz_backend_family *family_of(const bz_backend_row *b, const char *kind)
 {
@@ -93,8 +99,8 @@ static void choose_families(const bz_plan *plan, bz_plan_problem *p)
                 !takes(o->layout, o->n_layouts, bz_layouts[k]))
                 continue;
             add_family(p, b->name, bz_layouts[k], "default");
-            for (int m = 0; m < o->n_maths && p->problem->dtype == BZ_F32; m++)
-                if (bz_has_word(f->maths, o->math[m]))
+            for (int m = 0; m < o->n_maths; m++)
+                if (bz_has_word(f->maths, o->math[m]) && plan_has_math(p->problem, o->math[m]))
                     add_family(p, b->name, bz_layouts[k], o->math[m]);
         }
     }

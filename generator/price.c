@@ -18,15 +18,15 @@ struct bz_prices {
     bool *refused; /* there are records of the problem, and all say unsupported */
 };
 
-/* A mode that computes f32 in fewer bits gives other numbers: it counts only where the plan was told that it may. */
-static bool is_allowed(const bz_plan *plan, const bz_problem *problem, const char *math, const bz_prices_view *view)
+/* A mode that computes in fewer bits gives other numbers: it counts only where the plan was told that it may. */
+static bool is_allowed(const bz_plan *plan, const char *math, const bz_prices_view *view)
 {
     if (view->math && !strcmp(view->math, math))
         return true;
     for (int i = 0; i < plan->options.n_maths; i++)
         if (!strcmp(plan->options.math[i], math))
             return true;
-    return problem->dtype != BZ_F32 || !bz_has_word("tf32 f16 bf16", math);
+    return !bz_has_word("tf32 f16 bf16", math);
 }
 
 /* In one layout what was given up as hopeless counts, too: a way through that layout has nothing better. */
@@ -52,7 +52,7 @@ static void price_problem(const bz_plan *plan, const bz_problem *problem, bz_pro
     *price = (bz_problem_price){0};
     for (size_t i = 0; i < n; i++) {
         const bz_record *r = &records[i];
-        if (!bz_setting_same(&r->setting, setting) || !is_allowed(plan, problem, r->variant.math, view) ||
+        if (!bz_setting_same(&r->setting, setting) || !is_allowed(plan, r->variant.math, view) ||
             (one_layout && strcmp(r->variant.layout, view->layout) != 0))
             continue;
         price->n_records++;

@@ -31,9 +31,12 @@ const bz_backend_row bz_backends[] = {
         {"gemm matmul lstm gru rnn", "plain", "tf32 f16"},
         {"rmsnorm transpose reorder copy layernorm attention dropout", "plain", ""},
         {"pool_grad batchnorm_grad activation_grad softmax_grad logsoftmax_grad", "plain nhwc", ""},
-        {"layernorm_grad rmsnorm_grad", "plain", ""}}},
+        {"layernorm_grad rmsnorm_grad", "plain", ""},
+        {"conv_norm", "plain nhwc", "tf32 f16"},
+        {"attention_grad", "plain", ""}}},
     {"cublas", .library = "cublas", .device = true, .family = {
-        {"gemm matmul gemv", "plain packed", "tf32 f16"}}},
+        {"gemm matmul gemv", "plain packed", "tf32 f16"},
+        {"grouped", "plain", "tf32"}}},
     {"cudart", .device = true, .family = {
         {"transfer", "plain", ""}}},
     {0},

@@ -90,6 +90,59 @@ static bz_expected matmul_at(bz_reference *r)
     return bz_expected_dot(av, ta ? m : 1, bv, tb ? 1 : w, k);
 }
 
+/* ---- groups --------------------------------------------------------------------------------- */
+
+static int64_t rows_of(const bz_problem *p, int *groups)
+{
+    int64_t rows = 0;
+    int n = 0;
+    for (; p->grouped.sizes[n]; n++)
+        rows += p->grouped.sizes[n];
+    if (groups)
+        *groups = n;
+    return rows;
+}
+
+static void grouped_operands(const bz_problem *p, bz_operand_list *l, int64_t *y)
+{
+    int groups;
+    int64_t rows = rows_of(p, &groups), n = p->grouped.n, k = p->grouped.k;
+    bz_operand_add(l, BZ_ROLE_X, p->dtype, 2, (int64_t[]){rows, k});
+    bz_operand_add(l, BZ_ROLE_B, p->dtype_w, 3,
+                   p->grouped.transb ? (int64_t[]){groups, n, k} : (int64_t[]){groups, k, n})
+        ->constant = true;
+    memcpy(y, (int64_t[]){rows, n}, 2 * sizeof *y);
+}
+
+static int check_grouped(const bz_problem *p, bz_error *err)
+{
+    if (p->grouped.n < 1 || p->grouped.k < 1 || !p->grouped.sizes[0])
+        return bz_problem_refuse(p, "n and k are at least 1, and there is a group", err);
+    for (int i = 0; p->grouped.sizes[i]; i++)
+        if (p->grouped.sizes[i] < 0)
+            return bz_problem_refuse(p, "a group has at least one row", err);
+    if ((double)(rows_of(p, NULL) + p->grouped.n) * (double)p->grouped.k > 1e12)
+        return bz_problem_refuse(p, "the matrices are too large", err);
+    return 0;
+}
+
+static double grouped_depth(const bz_problem *p)
+{
+    return (double)p->grouped.k;
+}
+
+static bz_expected grouped_at(bz_reference *r)
+{
+    const bz_problem *p = r->problem;
+    int64_t n = p->grouped.n, k = p->grouped.k, row = r->y[0];
+    int group = 0;
+    while (row >= p->grouped.sizes[group])
+        row -= p->grouped.sizes[group++];
+    const float *b = bz_reference_values(r, BZ_ROLE_B) + group * n * k;
+    return bz_expected_dot(bz_reference_values(r, BZ_ROLE_X) + r->y[0] * k, 1,
+                           b + (p->grouped.transb ? r->y[1] * k : r->y[1]), p->grouped.transb ? 1 : n, k);
+}
+
 /* ---- gemv ----------------------------------------------------------------------------------- */
 
 static void gemv_operands(const bz_problem *p, bz_operand_list *l, int64_t *y)
@@ -143,6 +196,8 @@ static int check_attention(const bz_problem *p, bz_error *err)
         return bz_problem_refuse(p, "q, k and v do not fit each other", err);
     if (p->attention.causal && q[2] != k[2]) /* which end of the keys the queries stand at would be open */
         return bz_problem_refuse(p, "causal, there are as many keys as queries", err);
+    if (p->attention.page && (p->attention.page < 0 || k[2] % p->attention.page))
+        return bz_problem_refuse(p, "there are whole pages of keys", err);
     if ((double)q[0] * (double)q[1] * (double)q[2] * (double)k[2] > 0x1p40)
         return bz_problem_refuse(p, "there are too many scores", err);
     const int64_t scores[] = {q[0], q[1], q[2], k[2]};
@@ -198,6 +253,93 @@ static double attention_cost(const bz_problem *p)
     return 2 * (double)p->attention.k[2] * (double)(p->attention.k[3] + 10);
 }
 
+/* ---- its gradient --------------------------------------------------------------------------- */
+
+/* Keys and values lie in pages or not: they are the same. */
+static void attention_grad_operands(const bz_problem *p, bz_operand_list *l, int64_t *y)
+{
+    const int64_t *q = p->attention.q;
+    bz_extent o = {q[0], q[1], q[2], p->attention.v[3]};
+    bz_operand_add_shape(l, BZ_ROLE_X, p->dtype, q);
+    bz_operand_add_shape(l, BZ_ROLE_B, p->dtype, p->attention.k);
+    bz_operand_add_shape(l, BZ_ROLE_V, p->dtype, p->attention.v);
+    bz_operand_add_shape(l, BZ_ROLE_O, p->dtype, o);
+    bz_operand_add(l, BZ_ROLE_LOGSUM, BZ_F32, 3, q);
+    bz_operand_add_shape(l, BZ_ROLE_DY, p->dtype, o);
+    bz_operand_add_result(l, BZ_ROLE_B, p->dtype_y, 4, p->attention.k, -1);
+    bz_operand_add_result(l, BZ_ROLE_V, p->dtype_y, 4, p->attention.v, -1);
+    memcpy(y, q, sizeof(bz_extent));
+}
+
+/* One query and one key: its weight, and how the loss changes with its score. */
+typedef struct pair {
+    double weight;
+    bz_expected slope;
+} pair;
+
+static pair pair_at(const bz_reference *r, int64_t batch, int64_t head, int64_t row, int64_t key)
+{
+    const bz_problem *p = r->problem;
+    const int64_t *q = p->attention.q, *k = p->attention.k, *v = p->attention.v;
+    int64_t own = batch * k[1] + head / (q[1] / k[1]), at = (batch * q[1] + head) * q[2] + row;
+    const float *dy = bz_reference_values(r, BZ_ROLE_DY) + at * v[3];
+    if (p->attention.causal && key > row)
+        return (pair){0, {0, 0}};
+    double score = bz_expected_dot(bz_reference_values(r, BZ_ROLE_X) + at * q[3], 1,
+                                   bz_reference_values(r, BZ_ROLE_B) + (own * k[2] + key) * k[3], 1, q[3])
+                       .value /
+                   sqrt((double)q[3]);
+    double weight = exp(score - (double)bz_reference_values(r, BZ_ROLE_LOGSUM)[at]);
+    bz_expected by_value =
+        bz_expected_dot(dy, 1, bz_reference_values(r, BZ_ROLE_V) + (own * v[2] + key) * v[3], 1, v[3]);
+    bz_expected by_sum = bz_expected_dot(dy, 1, bz_reference_values(r, BZ_ROLE_O) + at * v[3], 1, v[3]);
+    return (pair){weight, {weight * (by_value.value - by_sum.value), weight * (by_value.magnitude + by_sum.magnitude)}};
+}
+
+static void add_scaled(bz_expected *sum, bz_expected e, double by)
+{
+    sum->value += e.value * by;
+    sum->magnitude += e.magnitude * fabs(by);
+}
+
+/* Of a query: sums over keys. Of a key and a value: over the rows of all heads that share it. */
+static bz_expected attention_grad_at(bz_reference *r)
+{
+    const bz_problem *p = r->problem;
+    const int64_t *y = r->y, *q = p->attention.q, *k = p->attention.k, *v = p->attention.v;
+    int64_t shared = q[1] / k[1];
+    bz_role role = bz_reference_role(r);
+    bz_expected sum = {0};
+    for (int64_t key = 0; key < k[2] && role == BZ_ROLE_Y; key++)
+        add_scaled(
+            &sum, pair_at(r, y[0], y[1], y[2], key).slope,
+            (double)bz_reference_values(r, BZ_ROLE_B)[((y[0] * k[1] + y[1] / shared) * k[2] + key) * k[3] + y[3]]);
+    for (int64_t i = 0; i < shared * q[2] && role != BZ_ROLE_Y; i++) {
+        int64_t head = y[1] * shared + i / q[2], row = i % q[2], at = (y[0] * q[1] + head) * q[2] + row;
+        pair one = pair_at(r, y[0], head, row, y[2]);
+        if (role == BZ_ROLE_V)
+            bz_expected_add(&sum, one.weight * (double)bz_reference_values(r, BZ_ROLE_DY)[at * v[3] + y[3]]);
+        else
+            add_scaled(&sum, one.slope, (double)bz_reference_values(r, BZ_ROLE_X)[at * q[3] + y[3]]);
+    }
+    if (role != BZ_ROLE_V)
+        sum = (bz_expected){sum.value / sqrt((double)q[3]), sum.magnitude / sqrt((double)q[3])};
+    return sum;
+}
+
+/* Five products where the forward pass has two. */
+static double attention_grad_flops(const bz_problem *p, const bz_operand *list, double y)
+{
+    return 2.5 * attention_flops(p, list, y);
+}
+
+static double attention_grad_cost(const bz_problem *p)
+{
+    const int64_t *q = p->attention.q, *k = p->attention.k;
+    double rows = (double)(q[1] / k[1] * q[2]);
+    return fmax(rows, (double)k[2]) * (3 * (double)q[3] + 20);
+}
+
 /* ---- rows ----------------------------------------------------------------------------------- */
 
 /* clang-format off */
@@ -213,6 +355,11 @@ const bz_kind bz_kind_matmul = {.name = "matmul", .traits = BZ_TRAIT_PRODUCT | B
     BZ_USUAL("constant", FLAG, matmul.constant, 0), BZ_OPTIONAL("transa", FLAG, matmul.transa, 0),
     BZ_OPTIONAL("transb", FLAG, matmul.transb, 0)}};
 
+const bz_kind bz_kind_grouped = {.name = "grouped", .traits = BZ_TRAIT_PRODUCT, .operands = grouped_operands,
+    .check = check_grouped, .depth = grouped_depth, .at = grouped_at, .member = {
+    BZ_REQUIRED("n", INT, grouped.n), BZ_REQUIRED("k", INT, grouped.k), BZ_USUAL("transb", FLAG, grouped.transb, 0),
+    BZ_REQUIRED("sizes", SIZES, grouped.sizes)}};
+
 const bz_kind bz_kind_gemv = {.name = "gemv", .traits = BZ_TRAIT_PRODUCT | BZ_TRAIT_POST, .operands = gemv_operands,
     .check = check_gemv, .depth = gemv_depth, .at = gemv_at, .member = {
     BZ_REQUIRED("m", INT, gemv.m), BZ_REQUIRED("k", INT, gemv.k), BZ_USUAL("trans", FLAG, gemv.trans, 0)}};
@@ -222,5 +369,11 @@ const bz_kind bz_kind_attention = {.name = "attention", .traits = BZ_TRAIT_ROUND
     .cost = attention_cost, .member = {
     BZ_REQUIRED("q", EXTENT, attention.q), BZ_REQUIRED("k", EXTENT, attention.k),
     BZ_REQUIRED("v", EXTENT, attention.v), BZ_OPTIONAL("mask", EXTENT, attention.mask, 0),
-    BZ_OPTIONAL("causal", FLAG, attention.causal, 0)}};
+    BZ_OPTIONAL("causal", FLAG, attention.causal, 0), BZ_OPTIONAL("page", INT, attention.page, 0)}};
+
+const bz_kind bz_kind_attention_grad = {.name = "attention_grad", .field = "attention",
+    .traits = BZ_TRAIT_ROUNDED_BETWEEN | BZ_TRAIT_GRADIENT, .operands = attention_grad_operands,
+    .check = check_attention, .flops = attention_grad_flops, .at = attention_grad_at, .cost = attention_grad_cost, .member = {
+    BZ_REQUIRED("q", EXTENT, attention.q), BZ_REQUIRED("k", EXTENT, attention.k),
+    BZ_REQUIRED("v", EXTENT, attention.v), BZ_OPTIONAL("causal", FLAG, attention.causal, 0)}};
 /* clang-format on */

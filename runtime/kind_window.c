@@ -44,12 +44,19 @@ static double conv_depth(const bz_problem *p)
     return (double)bz_extent_count(p->conv.w + 1);
 }
 
+/* What a convolution takes of an element of x in this channel. */
+static double taken(const bz_reference *r, const float *scale, const float *shift, double x, int64_t channel)
+{
+    return r->problem->conv.before ? fmax(x * (double)scale[channel] + (double)shift[channel], 0) : x;
+}
+
 static bz_expected conv_at(bz_reference *r)
 {
     const int64_t *y = r->y;
     const bz_problem *p = r->problem;
     const int64_t *x = p->conv.x, *w = p->conv.w;
     const float *xv = bz_reference_values(r, BZ_ROLE_X), *wv = bz_reference_values(r, BZ_ROLE_W);
+    const float *scale = bz_reference_values(r, BZ_ROLE_SCALE), *shift = bz_reference_values(r, BZ_ROLE_SHIFT);
     int n = bz_extent_rank(x) - 2;
     int64_t window = bz_extent_count(w + 2), first = y[1] / (w[0] / p->conv.group) * w[1];
     bz_expected e = {0};
@@ -65,7 +72,8 @@ static bz_expected conv_at(bz_reference *r)
         int64_t plane = bz_extent_count(x + 2);
         for (int64_t c = 0; inside && c < w[1]; c++)
             bz_expected_add(&e,
-                            (double)xv[(y[0] * x[1] + first + c) * plane + from] * wv[(y[1] * w[1] + c) * window + k]);
+                            taken(r, scale, shift, (double)xv[(y[0] * x[1] + first + c) * plane + from], first + c) *
+                                (double)wv[(y[1] * w[1] + c) * window + k]);
     }
     return e;
 }
@@ -106,6 +114,50 @@ static bz_expected deconv_at(bz_reference *r)
             bz_expected_add(&e, (double)xv[(y[0] * x[1] + c) * plane + from] * wv[(c * w[1] + out) * window + k]);
     }
     return e;
+}
+
+/* ---- convolutions between normalizations ------------------------------------------------------ */
+
+static void conv_norm_operands(const bz_problem *p, bz_operand_list *l, int64_t *y)
+{
+    conv_operands(p, l, y);
+    for (int i = 0; i < 2 && p->conv.before; i++)
+        bz_operand_add(l, i ? BZ_ROLE_SHIFT : BZ_ROLE_SCALE, p->dtype, 1, &p->conv.x[1])->constant = false;
+    for (int i = 0; i < 2 && p->conv.behind; i++)
+        bz_operand_add_result(l, i ? BZ_ROLE_N : BZ_ROLE_M, BZ_F32, 1, &y[1], -1);
+}
+
+static int check_conv_norm(const bz_problem *p, bz_error *err)
+{
+    if (!p->conv.before && !p->conv.behind)
+        return bz_problem_refuse(p, "before or behind is 1: without both it is a conv", err);
+    return check_conv(p, err);
+}
+
+/* Sums go over all of a channel. */
+static bz_expected conv_norm_at(bz_reference *r)
+{
+    bz_role role = bz_reference_role(r);
+    const bz_operand *whole = &r->operand[r->n_operands - 1];
+    int64_t channel = r->y[0], inner = bz_extent_count(whole->dim + 2);
+    bz_expected sum = {0};
+    if (role == BZ_ROLE_Y)
+        return conv_at(r);
+    for (int64_t i = 0; i < whole->dim[0] * inner; i++) {
+        bz_unravel((i / inner * whole->dim[1] + channel) * inner + i % inner, whole->dim, whole->rank, r->y);
+        bz_expected e = conv_at(r);
+        sum.value += role == BZ_ROLE_N ? e.value * e.value : e.value;
+        sum.magnitude += role == BZ_ROLE_N ? fabs(e.value) * e.magnitude : e.magnitude;
+    }
+    return sum;
+}
+
+static double conv_norm_cost(const bz_problem *p)
+{
+    bz_extent y = {0};
+    bz_operand_list none = {(bz_operand[2]){{0}}, 0};
+    conv_operands(p, &none, y);
+    return conv_depth(p) * (p->conv.behind ? (double)(y[0] * bz_extent_count(y + 2)) : 1);
 }
 
 /* ---- gradients of convolutions --------------------------------------------------------------- */
@@ -366,6 +418,12 @@ const bz_kind bz_kind_pool = {.name = "pool", .traits = BZ_TRAIT_WINDOW, .operan
 const bz_kind bz_kind_pool_grad = {.name = "pool_grad", .field = "pool", .traits = BZ_TRAIT_WINDOW | BZ_TRAIT_GRADIENT,
     .operands = pool_grad_operands, .check = check_pool, .flops = pool_grad_flops, .at = pool_grad_at,
     .cost = pool_grad_cost, .index = pool_index, .member = {POOL_MEMBERS}};
+
+const bz_kind bz_kind_conv_norm = {.name = "conv_norm", .field = "conv",
+    .traits = BZ_TRAIT_PRODUCT | BZ_TRAIT_WINDOW | BZ_TRAIT_CONVOLUTION,
+    .operands = conv_norm_operands, .check = check_conv_norm, .depth = conv_depth, .at = conv_norm_at,
+    .cost = conv_norm_cost, .member = {CONV_MEMBERS, BZ_USUAL("before", FLAG, conv.before, 0),
+    BZ_USUAL("behind", FLAG, conv.behind, 0)}};
 
 const bz_kind bz_kind_conv_data = {.name = "conv_data", .field = "conv",
     .traits = BZ_TRAIT_PRODUCT | BZ_TRAIT_WINDOW | BZ_TRAIT_CONVOLUTION | BZ_TRAIT_GRADIENT,

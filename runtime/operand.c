@@ -33,6 +33,8 @@ const char *bz_role_name(bz_role role)
         [BZ_ROLE_C] = "c",
         [BZ_ROLE_MASK] = "mask",
         [BZ_ROLE_INDEX] = "index",
+        [BZ_ROLE_B] = "b",
+        [BZ_ROLE_V] = "v",
         [BZ_ROLE_M] = "m",
         [BZ_ROLE_N] = "n",
     };

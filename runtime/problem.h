@@ -33,11 +33,12 @@ typedef int64_t bz_extent[BZ_PROBLEM_RANK + 1];
 /* Kinds: enumerator (BZ_PROBLEM_CONV), and what the text calls it. Spatial dimensions are those from the third on; `pad`
  * has all begins, then all ends. Everything else about a kind stands in its row: runtime/kind.h. */
 #define BZ_KINDS(KIND)                                                                                                 \
-    KIND(CONV, conv)     /* convolution in one to three dimensions, grouped, depthwise, dilated */                     \
-    KIND(DECONV, deconv) /* transposed convolution; w=CxM/GxKxK as ONNX has it */                                      \
-    KIND(GEMM, gemm)     /* Y[m,n] = op(A)[m,k] op(B)[k,n]; B is constant and may be packed ahead */                   \
-    KIND(MATMUL, matmul) /* over the last two dimensions, the others broadcast */                                      \
-    KIND(GEMV, gemv)     /* y[m] = op(A)[m,k] x[k]; A is constant */                                                   \
+    KIND(CONV, conv)       /* convolution in one to three dimensions, grouped, depthwise, dilated */                   \
+    KIND(DECONV, deconv)   /* transposed convolution; w=CxM/GxKxK as ONNX has it */                                    \
+    KIND(GEMM, gemm)       /* Y[m,n] = op(A)[m,k] op(B)[k,n]; B is constant and may be packed ahead */                 \
+    KIND(MATMUL, matmul)   /* over the last two dimensions, the others broadcast */                                    \
+    KIND(GEMV, gemv)       /* y[m] = op(A)[m,k] x[k]; A is constant */                                                 \
+    KIND(GROUPED, grouped) /* rows of A in groups, each with a B of its own, as experts have them */                   \
     KIND(POOL, pool)                                                                                                   \
     KIND(BATCHNORM, batchnorm) /* inference, by channel */                                                             \
     KIND(LAYERNORM, layernorm) /* over the dimensions from `axis` on, with scale and shift */                          \
@@ -69,8 +70,15 @@ typedef int64_t bz_extent[BZ_PROBLEM_RANK + 1];
     KIND(GRU, gru)                                                                                                     \
     KIND(RNN, rnn)                                                                                                     \
     /* what a training iteration computes besides: gradients are those of a loss */                                    \
-    KIND(CONV_DATA, conv_data)           /* of a convolution's x, from dy and w; x is its shape */                     \
-    KIND(CONV_WEIGHTS, conv_weights)     /* of a convolution's w, from x and dy */                                     \
+    KIND(CONV_DATA, conv_data)       /* of a convolution's x, from dy and w; x is its shape */                         \
+    KIND(CONV_WEIGHTS, conv_weights) /* of a convolution's w, from x and dy */                                         \
+    /* a convolution between normalizations, as training may fuse them; before=1: */                                   \
+    /* of relu(x · scale + shift) by channel; behind=1: sums of the result by     */                                  \
+    /* channel, and sums of its squares, are results, too                          */                                  \
+    KIND(CONV_NORM, conv_norm)                                                                                         \
+    /* of keys, values and queries, from those, dy, o, which the attention gave,   */                                  \
+    /* and the logarithms of its rows' sums                                        */                                  \
+    KIND(ATTENTION_GRAD, attention_grad)                                                                               \
     KIND(POOL_GRAD, pool_grad)           /* of a pooling's x, from dy; max: and which element of each window it was */ \
     KIND(BATCHNORM_GRAD, batchnorm_grad) /* of normalizations: of x, scale and shift, from x, dy and the statistics */ \
     KIND(LAYERNORM_GRAD, layernorm_grad)                                                                               \
@@ -238,6 +246,7 @@ typedef struct bz_problem {
             bz_extent x, w;
             int64_t stride[BZ_PROBLEM_SPATIAL], pad[2 * BZ_PROBLEM_SPATIAL], dilation[BZ_PROBLEM_SPATIAL], group;
             int64_t outpad[BZ_PROBLEM_SPATIAL]; /* deconv only */
+            bool before, behind;                /* conv_norm only */
         } conv, deconv;
         struct {
             int64_t m, n, k, batch;
@@ -248,6 +257,11 @@ typedef struct bz_problem {
             bool constant;       /* b is constant and may be packed ahead */
             bool transa, transb; /* they lie with the last two dimensions the other way round */
         } matmul;
+        struct {
+            int64_t n, k;
+            bool transb;
+            int64_t sizes[BZ_PROBLEM_PARTS + 1]; /* rows of each group; ends with its first 0 */
+        } grouped;
         struct {
             int64_t m, k;
             bool trans;
@@ -366,7 +380,8 @@ typedef struct bz_problem {
              * [batch, heads, rows, keys]; without dimensions there is none. */
             bz_extent q, k, v, mask;
             bool causal;
-        } attention;
+            int64_t page; /* keys and values lie in pages of so many, in an order that a table tells; 0: row by row */
+        } attention, attention_grad;
         struct {
             int64_t seq, batch, input, hidden;
             bz_direction dir;
@@ -440,17 +455,19 @@ typedef enum {
     BZ_ROLE_MEAN,
     BZ_ROLE_VARIANCE,
     BZ_ROLE_SLOPE,
-    BZ_ROLE_H,     /* rnn: first hidden state [directions, batch, hidden] */
-    BZ_ROLE_C,     /* lstm: first cell state */
-    BZ_ROLE_V,     /* attention: values; queries are X, keys B */
-    BZ_ROLE_MASK,  /* attention: what is added to the scores; where: which of the two it is */
-    BZ_ROLE_INDEX, /* gather: which elements; pool: which of a window; loss: labels */
-    BZ_ROLE_DY,    /* gradient of what the forward pass gave; of an update: of the weights X */
-    BZ_ROLE_M,     /* update: the gradients' average, or momentum */
-    BZ_ROLE_N,     /* and the average of their squares */
-    BZ_ROLE_RATE,  /* learning rate */
-    BZ_ROLE_STEP,  /* number of the step, from 1 */
-    BZ_ROLE_OTHER, /* of a post add, sub, mul …: the other tensor, of the result's shape */
+    BZ_ROLE_H,      /* rnn: first hidden state [directions, batch, hidden] */
+    BZ_ROLE_C,      /* lstm: first cell state */
+    BZ_ROLE_V,      /* attention: values; queries are X, keys B */
+    BZ_ROLE_MASK,   /* attention: what is added to the scores; where: which of the two it is */
+    BZ_ROLE_INDEX,  /* gather: which elements; pool: which of a window; loss: labels */
+    BZ_ROLE_DY,     /* gradient of what the forward pass gave; of an update: of the weights X */
+    BZ_ROLE_M,      /* update: the gradients' average, or momentum; conv_norm: sums of the result */
+    BZ_ROLE_N,      /* and the average of their squares, or the sums of these */
+    BZ_ROLE_O,      /* attention_grad: what the attention gave */
+    BZ_ROLE_LOGSUM, /* and of each row the logarithm of its weights' sum */
+    BZ_ROLE_RATE,   /* learning rate */
+    BZ_ROLE_STEP,   /* number of the step, from 1 */
+    BZ_ROLE_OTHER,  /* of a post add, sub, mul …: the other tensor, of the result's shape */
     BZ_ROLE_Y,
 } bz_role;
 

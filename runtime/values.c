@@ -319,6 +319,8 @@ static shape shape_of(const bz_problem *p, const bz_operand *o)
             return (shape){
                 1, 0, p->activation.fn == BZ_FN_LOG || p->activation.fn == BZ_FN_SQRT || p->activation.fn == BZ_FN_POW};
         break;
+    case BZ_ROLE_LOGSUM: /* about what it is where scores are normal numbers */
+        return (shape){0.1, log((double)p->attention.k[2]) + 0.5, false};
     case BZ_ROLE_B:
         if (p->kind == BZ_PROBLEM_BINARY && p->binary.fn == BZ_FN_DIV)
             return (shape){1, 0.25, true};

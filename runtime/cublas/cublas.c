@@ -13,6 +13,8 @@ static const way WAYS[] = {
     {"gemm_ex", cublas_fits_gemm, cublas_enumerate_gemm, NULL, cublas_run_gemm},
     {"gemm_strided_batched_ex", cublas_fits_strided, cublas_enumerate_gemm, NULL, cublas_run_strided},
     {"gemm_batched_ex", cublas_fits_pointers, cublas_enumerate_gemm, cublas_prepare_pointers, cublas_run_pointers},
+    {"gemm_grouped_batched_ex", cublas_fits_grouped, cublas_enumerate_grouped, cublas_prepare_pointers,
+     cublas_run_grouped},
     {"gemv", cublas_fits_gemv, cublas_enumerate_gemv, NULL, cublas_run_gemv},
     {"lt", cublas_fits_lt, cublas_enumerate_lt, NULL, cublas_run_lt},
 };

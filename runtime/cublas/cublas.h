@@ -39,6 +39,7 @@ typedef struct matrix {
 typedef struct product {
     int64_t rows, columns, depth, batch;
     bool strided;          /* the batch's matrices are equally far apart */
+    const int64_t *sizes;  /* columns of each matrix of the batch, where they differ; NULL: they do not */
     bool foldable, folded; /* a batch with one B can be, and is, one product with more rows of A */
     matrix left, right, other, bias, result;
 } product;
@@ -152,15 +153,19 @@ bool cublas_epilogue(const bz_problem *p, cublasLtEpilogue_t *out, bool *other);
 bool cublas_fits_gemm(const product *p, const types *t);
 bool cublas_fits_strided(const product *p, const types *t);
 bool cublas_fits_pointers(const product *p, const types *t);
+bool cublas_fits_grouped(const product *p, const types *t);
 bool cublas_fits_gemv(const product *p, const types *t);
 void cublas_enumerate_gemm(const way *w, session *s, const product *p, const types *t, const char *layout,
                            const char *math, bz_variant_list *list);
+void cublas_enumerate_grouped(const way *w, session *s, const product *p, const types *t, const char *layout,
+                              const char *math, bz_variant_list *list);
 void cublas_enumerate_gemv(const way *w, session *s, const product *p, const types *t, const char *layout,
                            const char *math, bz_variant_list *list);
 int cublas_prepare_pointers(call *c, bz_error *err);
 cublasStatus_t cublas_run_gemm(call *c);
 cublasStatus_t cublas_run_strided(call *c);
 cublasStatus_t cublas_run_pointers(call *c);
+cublasStatus_t cublas_run_grouped(call *c);
 cublasStatus_t cublas_run_gemv(call *c);
 
 /* ---- lt.c ----------------------------------------------------------------------------------- */

@@ -15,7 +15,7 @@ static cublasOperation_t operation(const matrix *m)
 
 static bool is_plain(const product *p, const types *t)
 {
-    return !t->lt_only && p->bias.operand < 0 && p->other.operand < 0;
+    return !t->lt_only && p->bias.operand < 0 && p->other.operand < 0 && !p->sizes;
 }
 
 bool cublas_fits_gemm(const product *p, const types *t)
@@ -119,6 +119,49 @@ cublasStatus_t cublas_run_pointers(call *c)
                                (int)p->depth, &c->alpha, (const void *const *)c->pointer[0], t->left, (int)p->left.ld,
                                (const void *const *)c->pointer[1], t->right, (int)p->right.ld, &c->beta, c->pointer[2],
                                t->result, (int)p->rows, (int)p->batch, t->compute, c->algorithm);
+}
+
+/* ---- groups --------------------------------------------------------------------------------- */
+
+bool cublas_fits_grouped(const product *p, const types *t)
+{
+    return p->sizes && !t->lt_only;
+}
+
+void cublas_enumerate_grouped(const way *w, session *s, const product *p, const types *t, const char *layout,
+                              const char *math, bz_variant_list *list)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%s%s", w->name, t->suffix);
+    cublas_offer(w, s, p, t, layout, math, name, !t->suffix[0], list);
+}
+
+/* Groups of one product each, which differ in their columns. */
+cublasStatus_t cublas_run_grouped(call *c)
+{
+    const product *p = c->p;
+    const types *t = c->t;
+    enum { MOST = BZ_PROBLEM_PARTS };
+    cublasOperation_t left[MOST], right[MOST];
+    int rows[MOST], columns[MOST], depth[MOST], ld_left[MOST], ld_right[MOST], ones[MOST];
+    size_t size = t->scale == CUDA_R_64F ? sizeof(double) : t->scale == CUDA_R_16F ? sizeof(uint16_t) : sizeof(float);
+    char alpha[MOST * sizeof(scalar)], beta[MOST * sizeof(scalar)]; /* of the type of the scale, one behind the other */
+    for (int64_t i = 0; i < p->batch; i++) {
+        left[i] = operation(&p->left);
+        right[i] = operation(&p->right);
+        rows[i] = (int)p->rows;
+        columns[i] = (int)p->sizes[i];
+        depth[i] = (int)p->depth;
+        ld_left[i] = (int)p->left.ld;
+        ld_right[i] = (int)p->right.ld;
+        ones[i] = 1;
+        memcpy(alpha + (size_t)i * size, &c->alpha, size);
+        memcpy(beta + (size_t)i * size, &c->beta, size);
+    }
+    return cublasGemmGroupedBatchedEx(c->s->handle, left, right, rows, columns, depth, alpha,
+                                      (const void *const *)c->pointer[0], t->left, ld_left,
+                                      (const void *const *)c->pointer[1], t->right, ld_right, beta, c->pointer[2],
+                                      t->result, rows, (int)p->batch, ones, t->compute);
 }
 
 /* ---- gemv ----------------------------------------------------------------------------------- */

@@ -151,6 +151,12 @@ static int read_problem(const bz_problem *p, product *out, bool *transa, bool *t
         *out = (product){.rows = p->gemv.m, .columns = 1, .depth = p->gemv.k, .batch = 1};
         *transb = !p->gemv.trans;
         return 0;
+    case BZ_PROBLEM_GROUPED:
+        *out = (product){.rows = p->grouped.n, .depth = p->grouped.k, .sizes = p->grouped.sizes};
+        for (; p->grouped.sizes[out->batch]; out->batch++)
+            out->columns += p->grouped.sizes[out->batch];
+        *transb = p->grouped.transb;
+        return 0;
     case BZ_PROBLEM_MATMUL: {
         int r = bz_extent_rank(p->matmul.a);
         *out = (product){
@@ -181,6 +187,20 @@ static int describe_bias(const bz_problem *p, const bz_operand *operand, product
     if (bz_problem_scale(p) != 1)
         out->bias.layout.factor = (float)bz_problem_scale(p);
     return 0;
+}
+
+/* Rows of A and of the result begin where those of the groups before end. */
+static void place_groups(product *p)
+{
+    matrix *const of_rows[] = {&p->right, &p->result};
+    p->strided = false;
+    for (int i = 0; i < 2; i++) {
+        int64_t from = 0;
+        of_rows[i]->at = bz_alloc((size_t)p->batch, sizeof *of_rows[i]->at);
+        of_rows[i]->apart = i ? p->rows : p->depth;
+        for (int64_t k = 0; k < p->batch; from += p->sizes[k++])
+            of_rows[i]->at[k] = from;
+    }
 }
 
 static void fold(product *p)
@@ -220,6 +240,8 @@ int cublas_describe(const bz_problem *p, const bz_operand *operand, int n, bool 
         bool even = place_batch(&out->left, y, p->matmul.b, out->batch);
         out->strided = place_batch(&out->right, y, p->matmul.a, out->batch) && even;
     }
+    if (out->sizes)
+        place_groups(out);
     out->foldable = is_foldable(out);
     if (folded && !out->foldable) {
         cublas_product_free(out);
@@ -238,5 +260,6 @@ void cublas_product_free(product *p)
 {
     free(p->left.at);
     free(p->right.at);
-    p->left.at = p->right.at = NULL;
+    free(p->result.at);
+    p->left.at = p->right.at = p->result.at = NULL;
 }

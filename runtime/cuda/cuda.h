@@ -121,6 +121,10 @@ typedef struct bz_cuda_layout {
     float fill;
     float factor; /* the values are multiplied by it; 0 stands for 1 */
     float root;   /* above 0: what lies there of a value is 1 / √(value + root) */
+    /* Above 0: the operand's dimension `split` lies in parts of so many, whose elements are split_stride apart; its stride is from one
+     * part to the next. */
+    int64_t split_size, split_stride;
+    int split;
 } bz_cuda_layout;
 
 typedef struct bz_cuda_operand {

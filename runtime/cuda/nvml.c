@@ -49,7 +49,8 @@ bz_nvml *bz_nvml_open(int device)
         return NULL;
     bool whole = find(&n, "nvmlInit_v2", &init) && find(&n, "nvmlDeviceGetHandleByPciBusId_v2", &by_bus) &&
                  find(&n, "nvmlShutdown", &shutdown);
-    if (!find(&n, "nvmlDeviceGetCurrentClocksEventReasons", &n.reasons)) /* its name since driver 535; the old one goes */
+    if (!find(&n, "nvmlDeviceGetCurrentClocksEventReasons",
+              &n.reasons)) /* its name since driver 535; the old one goes */
         find(&n, "nvmlDeviceGetCurrentClocksThrottleReasons", &n.reasons);
     find(&n, "nvmlDeviceGetClockInfo", &n.clock);
     find(&n, "nvmlDeviceGetMaxClockInfo", &n.max_clock);

@@ -28,6 +28,13 @@ bz_cuda_layout bz_cuda_channels_last(const bz_operand *o)
     return l;
 }
 
+/* How far from the first element of dimension d its element i lies. */
+static int64_t reach(const bz_cuda_layout *l, int d, int64_t i)
+{
+    return l->split_size && d == l->split ? i / l->split_size * l->stride[d] + i % l->split_size * l->split_stride
+                                          : i * l->stride[d];
+}
+
 /* Calls for each element of the operand, in plain order, with where it lies. */
 static void place(const bz_operand *o, const bz_cuda_layout *l, float *laid, float *plain, bool back)
 {
@@ -38,10 +45,11 @@ static void place(const bz_operand *o, const bz_cuda_layout *l, float *laid, flo
         else
             laid[where] = plain[i];
         for (int d = o->rank; d--;) {
-            where += l->stride[d];
-            if (++at[d] < o->dim[d])
+            where -= reach(l, d, at[d]);
+            if (++at[d] < o->dim[d]) {
+                where += reach(l, d, at[d]);
                 break;
-            where -= l->stride[d] * at[d];
+            }
             at[d] = 0;
         }
     }
@@ -81,7 +89,8 @@ out:
 static bool same_layout(const bz_cuda_layout *a, const bz_cuda_layout *b)
 {
     return a->dtype == b->dtype && a->offset == b->offset && a->elements == b->elements && a->fill == b->fill &&
-           a->factor == b->factor && a->root == b->root && !memcmp(a->stride, b->stride, sizeof a->stride);
+           a->factor == b->factor && a->root == b->root && a->split_size == b->split_size && a->split == b->split &&
+           a->split_stride == b->split_stride && !memcmp(a->stride, b->stride, sizeof a->stride);
 }
 
 int bz_cuda_operand_get(bz_cuda_operands *set, int operand, const bz_cuda_layout *layout, void **data, bz_error *err)
@@ -140,7 +149,7 @@ int bz_cuda_operand_probe(bz_cuda *c, const bz_operand *o, const bz_cuda_layout 
                           const int64_t *element, int n, float *values, bz_error *err)
 {
     size_t size = (size_t)bz_dtype_bits(layout->dtype) / 8;
-    if (layout->elements != o->count || layout->offset) /* around it lies what nobody writes */
+    if (layout->elements != o->count || layout->offset || layout->split_size) /* around it lies what nobody writes */
         return 1;
     if (fetch(c, layout, data, err))
         return -1;

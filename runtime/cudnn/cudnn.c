@@ -55,8 +55,10 @@ const cudnn_kind bz_cudnn_kinds[] = {
     GRAPH(BZ_PROBLEM_RMSNORM, NULL, cudnn_describe_norm_graph),
     GRAPH(BZ_PROBLEM_ATTENTION, "sdpa", cudnn_describe_sdpa_graph),
     GRAPH(BZ_PROBLEM_ATTENTION, NULL, cudnn_describe_attention_graph),
+    GRAPH(BZ_PROBLEM_ATTENTION_GRAD, NULL, cudnn_describe_attention_grad_graph),
     GRAPH(BZ_PROBLEM_ACTIVATION, NULL, cudnn_describe_elementwise_graph),
     GRAPH(BZ_PROBLEM_BINARY, NULL, cudnn_describe_elementwise_graph),
+    GRAPH(BZ_PROBLEM_CONV_NORM, NULL, cudnn_describe_conv_norm_graph),
     GRAPH(BZ_PROBLEM_CONV_DATA, NULL, cudnn_describe_deconv_graph),
     GRAPH(BZ_PROBLEM_CONV_WEIGHTS, NULL, cudnn_describe_weights_graph),
     GRAPH(BZ_PROBLEM_POOL_GRAD, NULL, cudnn_describe_pool_graph),
@@ -72,7 +74,11 @@ const cudnn_kind bz_cudnn_kinds[] = {
 int bz_cudnn_failed(bz_error *err, const char *what, cudnnStatus_t status)
 {
     bool unsupported = (int)status / 1000 == (int)CUDNN_STATUS_NOT_SUPPORTED / 1000;
-    return bz_fail(err, unsupported ? BZ_INCOMPLETE : BZ_FAILED, "%s: %s", what, cudnnGetErrorString(status));
+    char more[240] = ""; /* which of its conditions did not hold */
+    cudnnGetLastErrorString(more, sizeof more);
+    more[strcspn(more, "\n")] = 0;
+    return bz_fail(err, unsupported ? BZ_INCOMPLETE : BZ_FAILED, "%s: %s%s%s", what, cudnnGetErrorString(status),
+                   *more ? "; " : "", more);
 }
 
 static void version(bz_buf *out)
@@ -83,15 +89,17 @@ static void version(bz_buf *out)
 
 /* ---- calls ---------------------------------------------------------------------------------- */
 
-/* f32 is f32 unless the user lets the library compute in less; f16, bf16 and bytes use tensor cores. */
+/* f32 is f32 unless the user lets the library compute in less; f16, bf16 and bytes use tensor cores, with sums in f32 unless the
+ * user lets those of f16 be f16. */
 static int set_math(call *c, const char *math, bz_error *why)
 {
     bz_dtype t = c->problem->dtype;
     c->math = t == BZ_F32 ? CUDNN_FMA_MATH : t == BZ_F64 ? CUDNN_DEFAULT_MATH : CUDNN_TENSOR_OP_MATH;
-    if (!strcmp(math, "default"))
+    c->half_sums = t == BZ_F16 && !strcmp(math, "f16");
+    if (!strcmp(math, "default") || c->half_sums)
         return 0;
     if (t != BZ_F32)
-        return bz_fail(why, BZ_INCOMPLETE, "math modes are for f32");
+        return bz_fail(why, BZ_INCOMPLETE, "math modes are for f32, and sums of f16 in f16");
     if (strcmp(math, "tf32") != 0 && strcmp(math, "f16") != 0)
         return bz_fail(why, BZ_INCOMPLETE, "cuDNN has no math mode '%s'", math);
     c->math = !strcmp(math, "tf32") ? CUDNN_TENSOR_OP_MATH : CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION;

@@ -9,7 +9,8 @@
  *   rnn.c         recurrent networks
  *   graph.c       the graph interface: engine configurations, execution
  *   graph_op.c    tensors and operations of a graph
- *   graph_kind.c  which graph a problem is: convolutions, products, functions, attention
+ *   graph_kind.c  which graph a problem is: convolutions, products, functions
+ *   graph_attention.c  attention and its gradients
  *   graph_grad.c  poolings, normalizations, gradients
  *   plan.c        engine configurations and plans, kept for the next process
  *
@@ -66,6 +67,7 @@ typedef struct call {
     bz_cuda *cuda;
     bool nhwc;
     cudnnMathType_t math;
+    bool half_sums; /* of f16, in f16 */
     int algorithm;
     bool fused; /* post-operations in the one call, not in calls of their own */
     tensor x, b, w, bias, other, y, part[BZ_PROBLEM_PARTS];
@@ -169,7 +171,7 @@ void cudnn_converter_free(bz_converter *c);
     } while (0)
 
 bool cudnn_dtype(bz_dtype t, cudnnDataType_t *out);
-cudnnDataType_t cudnn_compute(const call *c); /* f64 in f64, integers in i32, all else in f32 */
+cudnnDataType_t cudnn_compute(const call *c); /* f64 in f64, integers in i32, all else in f32, or as is allowed */
 int cudnn_find(const call *c, bz_role role);  /* the operand; -1 */
 
 /* Names an operand as it lies in the layout of the call. Biases and the like: bz_cuda_plain. */
@@ -197,8 +199,9 @@ describes cudnn_describe_conv, cudnn_describe_conv_fused, cudnn_describe_pool, c
     cudnn_describe_bias_grad, cudnn_describe_transpose, cudnn_describe_reorder, cudnn_describe_concat,
     cudnn_describe_pad, cudnn_describe_pad_copy, cudnn_describe_copy, cudnn_describe_rnn, cudnn_describe_conv_graph,
     cudnn_describe_deconv_graph, cudnn_describe_pool_graph, cudnn_describe_weights_graph, cudnn_describe_slope_graph,
-    cudnn_describe_product_graph, cudnn_describe_blocks_graph, cudnn_describe_norm_graph,
-    cudnn_describe_elementwise_graph, cudnn_describe_sdpa_graph, cudnn_describe_attention_graph;
+    cudnn_describe_conv_norm_graph, cudnn_describe_product_graph, cudnn_describe_blocks_graph,
+    cudnn_describe_norm_graph, cudnn_describe_elementwise_graph, cudnn_describe_sdpa_graph,
+    cudnn_describe_attention_grad_graph, cudnn_describe_attention_graph;
 typedef const char *names_algorithm(const call *c, int i, char *out, size_t size);
 names_algorithm cudnn_conv_algorithm, cudnn_deconv_algorithm, cudnn_weights_algorithm, cudnn_batchnorm_algorithm,
     cudnn_rnn_algorithm, cudnn_graph_algorithm;

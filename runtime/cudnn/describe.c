@@ -23,7 +23,10 @@ bool cudnn_dtype(bz_dtype t, cudnnDataType_t *out)
 cudnnDataType_t cudnn_compute(const call *c)
 {
     bz_dtype t = c->problem->dtype;
-    return t == BZ_F64 ? CUDNN_DATA_DOUBLE : bz_dtype_is_int(t) ? CUDNN_DATA_INT32 : CUDNN_DATA_FLOAT;
+    return t == BZ_F64          ? CUDNN_DATA_DOUBLE
+           : bz_dtype_is_int(t) ? CUDNN_DATA_INT32
+           : c->half_sums       ? CUDNN_DATA_HALF
+                                : CUDNN_DATA_FLOAT;
 }
 
 int cudnn_find(const call *c, bz_role role)

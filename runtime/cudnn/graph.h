@@ -13,7 +13,9 @@ typedef struct graph_tensor {
     bool number;   /* passed by value */
     bool cell;     /* in the device's memory, of the call's own: one number, or scales of blocks */
     float value;
-    size_t scales; /* how many: each is one byte, an exponent, all of them 2⁰ */
+    size_t scales;  /* how many: each is one byte, an exponent, all of them 2⁰ */
+    int32_t *whole; /* or whole numbers, */
+    size_t wholes;  /* so many */
 } graph_tensor;
 
 /* An engine configuration that the library proposed. */
@@ -74,6 +76,8 @@ cudnnStatus_t graph_tensor_add(call *c, int operand, const bz_cuda_layout *layou
 cudnnStatus_t graph_between_add(call *c, cudnnDataType_t type, int rank, const int64_t *dim, const int64_t *stride,
                                 int *out);
 cudnnStatus_t graph_number_add(call *c, float value, int rank, int *out);
+/* Whole numbers in the device's memory, which the graph keeps; in this shape, row by row. */
+cudnnStatus_t graph_wholes_add(call *c, int32_t *numbers, int rank, const int64_t *dim, int *out);
 cudnnStatus_t graph_cell_add(call *c, float value, int rank, int *out);
 /* Scales of blocks, in the device's memory, in the order that engines want; and x times those of its blocks, `block` numbers along its
  * innermost dimension each, into y. */
@@ -87,6 +91,8 @@ cudnnStatus_t graph_slope_add(call *c, bz_fn fn, float alpha, float beta, int x,
 /* A convolution of x with w; of dy with w, for dx, which is a transposed convolution, too; and of x with dy, for dw. */
 typedef enum { GRAPH_CONV_FORWARD, GRAPH_CONV_DATA, GRAPH_CONV_WEIGHTS } graph_conv;
 cudnnStatus_t graph_conv_add(call *c, graph_conv way, int first, int second, int result);
+/* Sums of x, and of its squares, to their shape. */
+cudnnStatus_t graph_sums_add(call *c, int x, int sums, int squares);
 /* `index`: which element of its window each result is; -1. */
 cudnnStatus_t graph_pool_add(call *c, int x, int index, int y);
 cudnnStatus_t graph_pool_grad_add(call *c, int dy, int index, int dx);
@@ -106,7 +112,13 @@ cudnnStatus_t graph_compare_add(call *c, int a, int b, int y);
 cudnnStatus_t graph_select_add(call *c, int x, int otherwise, int where, int y);
 /* To the shape of y. */
 cudnnStatus_t graph_reduction_add(call *c, cudnnReduceTensorOp_t what, int x, int y);
-cudnnStatus_t graph_sdpa_add(call *c, int q, int k, int v, int scale, int y);
+/* Keys and values in pages: tables of their numbers, and lengths of queries and keys; -1: they are not. */
+typedef struct graph_sdpa {
+    int q, k, v, scale, y, table_k, table_v, length_q, length_k;
+} graph_sdpa;
+cudnnStatus_t graph_sdpa_add(call *c, const graph_sdpa *tensors);
+/* The same elements in the dimensions and strides of y. */
+cudnnStatus_t graph_reshape_add(call *c, int x, int y);
 
 /* ---- graph_kind.c --------------------------------------------------------------------------- */
 
@@ -116,6 +128,11 @@ cudnnStatus_t graph_sdpa_add(call *c, int q, int k, int v, int scale, int y);
  * one, since hardly an engine knows two: a=1x12x384x64 has none, a=12x384x64 has three. */
 typedef enum { ONES_BEHIND, ONES_IN_FRONT, ROWS, ONE_BATCH } graph_place;
 cudnnStatus_t graph_operand_add(call *c, int operand, int least, graph_place at, int *out);
+/* A product's operand, its last two dimensions exchanged where it is turned. */
+cudnnStatus_t graph_factor_add(call *c, int operand, bool turned, graph_place at, int *out);
+bool graph_is_f8(bz_dtype t);
+/* A tensor between two operations, of the operand's type, which lies as that does. */
+cudnnStatus_t graph_like_add(call *c, int operand, int least, graph_place at, int *out);
 
 /* Begins a graph; -1 where none is built of such types. Ends describing it. */
 int graph_begin(call *c, bz_error *why);

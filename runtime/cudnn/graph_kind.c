@@ -3,10 +3,9 @@
 
 #include "base/arena.h"
 
-#include <math.h>
 #include <string.h>
 
-static bool is_f8(bz_dtype t)
+bool graph_is_f8(bz_dtype t)
 {
     return t == BZ_F8E4M3 || t == BZ_F8E5M2;
 }
@@ -16,25 +15,33 @@ static bool is_byte(bz_dtype t)
     return t == BZ_I8 || t == BZ_U8;
 }
 
+/* Products of 16-bit floats with weights that are bytes. */
+static bool has_byte_weights(const bz_problem *p)
+{
+    return bz_problem_is_matrix(p) && p->dtype_w == BZ_I8 && (p->dtype == BZ_F16 || p->dtype == BZ_BF16) &&
+           p->dtype_y == p->dtype;
+}
+
 /* One type for all; or products of 16-bit floats whose result is f32, or of 8-bit floats, whose result is wider; or attention of these;
- * or convolutions of bytes, whose weights are signed. */
+ * or convolutions of bytes, whose weights are signed; or products with such weights. */
 static bool has_types(const bz_problem *p)
 {
     bz_dtype x = p->dtype, w = p->dtype_w, y = p->dtype_y;
     if (p->kind == BZ_PROBLEM_CONV && is_byte(x))
         return w == BZ_I8 && (is_byte(y) || y == BZ_I32 || y == BZ_F32);
-    bool result = y == BZ_F32 || y == BZ_F16 || y == BZ_BF16 || (p->kind == BZ_PROBLEM_ATTENTION && is_f8(y));
-    bool product = bz_problem_has(p, BZ_TRAIT_PRODUCT), eight = is_f8(x) && is_f8(w);
+    bool result = y == BZ_F32 || y == BZ_F16 || y == BZ_BF16 || (p->kind == BZ_PROBLEM_ATTENTION && graph_is_f8(y));
+    bool product = bz_problem_has(p, BZ_TRAIT_PRODUCT), eight = graph_is_f8(x) && graph_is_f8(w);
     bool wider = product && x == w && y == BZ_F32 && (x == BZ_F16 || x == BZ_BF16);
-    return result && ((x == y && w == y) || wider || (eight && (product || p->kind == BZ_PROBLEM_ATTENTION)));
+    return result && ((x == y && w == y) || wider || has_byte_weights(p) ||
+                      (eight && (product || p->kind == BZ_PROBLEM_ATTENTION)));
 }
 
 int graph_begin(call *c, bz_error *why)
 {
     if (!has_types(c->problem))
         return bz_fail(why, BZ_INCOMPLETE,
-                       "graphs are built here for one type of f32, f16 and bf16, for products and attention of f8, and "
-                       "for convolutions of i8");
+                       "graphs are built here for one type of f32, f16 and bf16, for products and attention of f8, "
+                       "for convolutions of i8, and for products of 16 bits with weights of i8");
     c->graph = bz_alloc(1, sizeof *c->graph);
     *c->graph = (struct graph_call){0};
     return 0;
@@ -98,6 +105,14 @@ cudnnStatus_t graph_operand_add(call *c, int operand, int least, graph_place at,
     shape s = shape_of(c, operand, least, at);
     tensor t = cudnn_tensor(c, operand);
     return graph_tensor_add(c, operand, &t.layout, s.rank, s.dim, s.stride, out);
+}
+
+cudnnStatus_t graph_like_add(call *c, int operand, int least, graph_place at, int *out)
+{
+    shape s = shape_of(c, operand, least, at);
+    cudnnDataType_t type;
+    return cudnn_dtype(c->operand[operand].dtype, &type) ? graph_between_add(c, type, s.rank, s.dim, s.stride, out)
+                                                         : CUDNN_STATUS_NOT_SUPPORTED;
 }
 
 /* A tensor between two operations: as the result lies. */
@@ -288,7 +303,7 @@ static shape factor_of(const call *c, int operand, bool turned, graph_place at)
     return s;
 }
 
-static cudnnStatus_t add_factor(call *c, int operand, bool turned, graph_place at, int *out)
+cudnnStatus_t graph_factor_add(call *c, int operand, bool turned, graph_place at, int *out)
 {
     bz_cuda_layout layout = bz_cuda_plain(&c->operand[operand]);
     shape s = factor_of(c, operand, turned, at);
@@ -311,6 +326,20 @@ static cudnnStatus_t scale_blocks(call *c, const shape *s, int depth, int *facto
     TRY(add_between(c, 3, s->dim, s->stride, &scaled));
     TRY(graph_dequantize_add(c, *factor, scales, BLOCK, scaled));
     *factor = scaled;
+    return CUDNN_STATUS_SUCCESS;
+}
+
+/* The factor, of bytes, as numbers of the other one's type: times a scale, which is 1. */
+static cudnnStatus_t widen(call *c, const shape *s, int *factor)
+{
+    cudnnDataType_t type;
+    int scale, wide;
+    if (!cudnn_dtype(c->problem->dtype, &type))
+        return CUDNN_STATUS_NOT_SUPPORTED;
+    TRY(graph_number_add(c, 1, s->rank, &scale));
+    TRY(graph_between_add(c, type, s->rank, s->dim, s->stride, &wide));
+    TRY(graph_function_add(c, BZ_FN_MUL, 0, 0, *factor, scale, wide));
+    *factor = wide;
     return CUDNN_STATUS_SUCCESS;
 }
 
@@ -339,12 +368,16 @@ static cudnnStatus_t build_product(call *c, bool blocks)
     graph_place at = has_one_batch(c) ? ONE_BATCH : ONES_IN_FRONT;
     int a, b, y, first;
     shape s = shape_of_result(c, 3, at);
-    TRY(add_factor(c, 0, gemm && p->gemm.transa, at, &a));
-    TRY(add_factor(c, 1, gemm && p->gemm.transb, at, &b));
+    TRY(graph_factor_add(c, 0, gemm && p->gemm.transa, at, &a));
+    TRY(graph_factor_add(c, 1, gemm && p->gemm.transb, at, &b));
     if (blocks) {
         shape left = factor_of(c, 0, p->gemm.transa, at), right = factor_of(c, 1, p->gemm.transb, at);
         TRY(scale_blocks(c, &left, 2, &a));
         TRY(scale_blocks(c, &right, 1, &b));
+    }
+    if (has_byte_weights(p)) {
+        shape right = factor_of(c, 1, gemm && p->gemm.transb, at);
+        TRY(widen(c, &right, &b));
     }
     TRY(add_results(c, &s, at, &y, &first));
     TRY(graph_matmul_add(c, a, b, first));
@@ -362,7 +395,7 @@ int cudnn_describe_product_graph(call *c, bz_error *why)
 int cudnn_describe_blocks_graph(call *c, bz_error *why)
 {
     const bz_problem *p = c->problem;
-    if (!is_f8(p->dtype) || !is_f8(p->dtype_w))
+    if (!graph_is_f8(p->dtype) || !graph_is_f8(p->dtype_w))
         return bz_fail(why, BZ_INCOMPLETE, "blocks with a scale are for 8-bit floats");
     if (p->gemm.transa || !p->gemm.transb)
         return bz_fail(why, BZ_INCOMPLETE, "blocks with a scale lie along the product's depth (transb=1)");
@@ -388,181 +421,4 @@ static cudnnStatus_t build_elementwise(call *c)
 int cudnn_describe_elementwise_graph(call *c, bz_error *why)
 {
     return graph_begin(c, why) ? -1 : graph_finish(c, build_elementwise(c), why);
-}
-
-/* ---- attention ------------------------------------------------------------------------------ */
-
-/* The operand as it lies, [batch, heads, length, size]; turned, its last two dimensions exchanged. */
-static cudnnStatus_t add_heads(call *c, bz_role role, bool turned, int *out)
-{
-    return add_factor(c, cudnn_find(c, role), turned, ONES_IN_FRONT, out);
-}
-
-/* One operation since cuDNN 9.13. */
-static cudnnStatus_t build_sdpa(call *c)
-{
-    int q, k, v, scale;
-    TRY(add_heads(c, BZ_ROLE_X, false, &q));
-    TRY(add_heads(c, BZ_ROLE_B, false, &k));
-    TRY(add_heads(c, BZ_ROLE_V, false, &v));
-    TRY(graph_number_add(c, 1 / sqrtf((float)c->problem->attention.q[3]), 4, &scale));
-    TRY(add_heads(c, BZ_ROLE_Y, false, &c->graph->y));
-    return graph_sdpa_add(c, q, k, v, scale, c->graph->y);
-}
-
-/* Tensors of the scores' shape, one value for each or one for each row of them. */
-typedef struct scores {
-    int64_t dim[4], stride[4], row_dim[4], row_stride[4];
-} scores;
-
-static cudnnStatus_t add_scores(call *c, const scores *s, cudnnDataType_t type, int *out)
-{
-    return graph_between_add(c, type, 4, s->dim, s->stride, out);
-}
-
-/* A function of the scores, or of those and another tensor, which makes others of them. */
-static cudnnStatus_t map_scores(call *c, const scores *s, bz_fn fn, int other, int *from)
-{
-    int to;
-    TRY(add_scores(c, s, CUDNN_DATA_FLOAT, &to));
-    TRY(graph_function_add(c, fn, 0, 0, *from, other, to));
-    *from = to;
-    return CUDNN_STATUS_SUCCESS;
-}
-
-/* Minus infinity where a key comes behind its query. The library's engines know this chain of operations. */
-static cudnnStatus_t hide_later(call *c, const scores *s, int *from)
-{
-    int row, column, seen, hidden, to;
-    TRY(add_scores(c, s, CUDNN_DATA_INT32, &row));
-    TRY(graph_index_add(c, 2, *from, row));
-    TRY(add_scores(c, s, CUDNN_DATA_INT32, &column));
-    TRY(graph_index_add(c, 3, *from, column));
-    TRY(add_scores(c, s, CUDNN_DATA_BOOLEAN, &seen));
-    TRY(graph_compare_add(c, row, column, seen));
-    TRY(graph_number_add(c, -INFINITY, 4, &hidden));
-    TRY(add_scores(c, s, CUDNN_DATA_FLOAT, &to));
-    TRY(graph_select_add(c, *from, hidden, seen, to));
-    *from = to;
-    return CUDNN_STATUS_SUCCESS;
-}
-
-/* exp(x - max) / sum, the last in the type that is asked for. What training keeps of the
- * rows, max + log sum, nobody reads here; engines know the chain by it. */
-static cudnnStatus_t add_softmax(call *c, const scores *s, cudnnDataType_t type, int *from)
-{
-    int most, sum, log, kept, to;
-    TRY(graph_between_add(c, CUDNN_DATA_FLOAT, 4, s->row_dim, s->row_stride, &most));
-    TRY(graph_reduction_add(c, CUDNN_REDUCE_TENSOR_MAX, *from, most));
-    TRY(map_scores(c, s, BZ_FN_SUB, most, from));
-    TRY(map_scores(c, s, BZ_FN_EXP, -1, from));
-    TRY(graph_between_add(c, CUDNN_DATA_FLOAT, 4, s->row_dim, s->row_stride, &sum));
-    TRY(graph_reduction_add(c, CUDNN_REDUCE_TENSOR_ADD, *from, sum));
-    TRY(graph_between_add(c, CUDNN_DATA_FLOAT, 4, s->row_dim, s->row_stride, &log));
-    TRY(graph_function_add(c, BZ_FN_LOG, 0, 0, sum, -1, log));
-    TRY(graph_between_add(c, CUDNN_DATA_FLOAT, 4, s->row_dim, s->row_stride, &kept));
-    TRY(graph_function_add(c, BZ_FN_ADD, 0, 0, most, log, kept));
-    TRY(add_scores(c, s, type, &to));
-    TRY(graph_function_add(c, BZ_FN_DIV, 0, 0, *from, sum, to));
-    *from = to;
-    return CUDNN_STATUS_SUCCESS;
-}
-
-/* A tensor by a number in the device's memory. */
-static cudnnStatus_t scale_by(call *c, const scores *s, float value, int *from)
-{
-    int cell;
-    TRY(graph_cell_add(c, value, 4, &cell));
-    return map_scores(c, s, BZ_FN_MUL, cell, from);
-}
-
-/* The largest magnitude, which a program that scales its numbers keeps watch over: engines for 8-bit floats know the
- * chains with it only. */
-static cudnnStatus_t watch(call *c, int from)
-{
-    int cell;
-    TRY(graph_cell_add(c, 0, 4, &cell));
-    return graph_reduction_add(c, CUDNN_REDUCE_TENSOR_AMAX, from, cell);
-}
-
-/* Behind the softmax of 8-bit floats. Weights are at most 1: as 8-bit floats they would be denormal, so they are multiplied
- * by 256 before, and the result is divided by that. Data are what they are. */
-static cudnnStatus_t add_values_f8(call *c, const scores *s, int weights, int v)
-{
-    const int64_t *q = c->problem->attention.q, size = c->problem->attention.v[3];
-    scores y = {.dim = {q[0], q[1], q[2], size}, .stride = {q[1] * q[2] * size, q[2] * size, size, 1}};
-    cudnnDataType_t type;
-    int scale, small, sum, last;
-    if (!cudnn_dtype(c->problem->dtype, &type))
-        return CUDNN_STATUS_NOT_SUPPORTED;
-    TRY(watch(c, weights));
-    TRY(graph_cell_add(c, 256, 4, &scale));
-    TRY(add_scores(c, s, type, &small));
-    TRY(graph_function_add(c, BZ_FN_MUL, 0, 0, weights, scale, small));
-    TRY(add_scores(c, &y, CUDNN_DATA_FLOAT, &sum));
-    TRY(graph_matmul_add(c, small, v, sum));
-    TRY(scale_by(c, &y, 1.0f / 256, &sum));
-    TRY(scale_by(c, &y, 1, &sum));
-    TRY(graph_cell_add(c, 1, 4, &last));
-    TRY(graph_function_add(c, BZ_FN_MUL, 0, 0, sum, last, c->graph->y));
-    return watch(c, sum);
-}
-
-/* Product, scale, mask, softmax, product: the library's fused engines take these chains whole. */
-static cudnnStatus_t build_attention(call *c)
-{
-    const int64_t *q = c->problem->attention.q, *k = c->problem->attention.k;
-    int64_t rows = q[0] * q[1] * q[2], one_head = q[2] * k[2];
-    scores s = {.dim = {q[0], q[1], q[2], k[2]},
-                .stride = {q[1] * one_head, one_head, k[2], 1},
-                .row_dim = {q[0], q[1], q[2], 1},
-                .row_stride = {rows / q[0], q[2], 1, 1}};
-    int queries, keys, v, scale, at, mask = cudnn_find(c, BZ_ROLE_MASK);
-    TRY(add_heads(c, BZ_ROLE_X, false, &queries));
-    TRY(add_heads(c, BZ_ROLE_B, true, &keys));
-    TRY(add_scores(c, &s, CUDNN_DATA_FLOAT, &at));
-    TRY(graph_matmul_add(c, queries, keys, at));
-    TRY(graph_number_add(c, 1 / sqrtf((float)q[3]), 4, &scale));
-    TRY(map_scores(c, &s, BZ_FN_MUL, scale, &at));
-    for (int i = 0; i < 2 && is_f8(c->problem->dtype); i++) /* of queries and of keys */
-        TRY(scale_by(c, &s, 1, &at));
-    if (mask >= 0) {
-        TRY(add_heads(c, BZ_ROLE_MASK, false, &mask));
-        TRY(map_scores(c, &s, BZ_FN_ADD, mask, &at));
-    }
-    if (c->problem->attention.causal)
-        TRY(hide_later(c, &s, &at));
-    bool eight = is_f8(c->problem->dtype);
-    cudnnDataType_t type = CUDNN_DATA_FLOAT;
-    if (!eight && !cudnn_dtype(c->problem->dtype, &type))
-        return CUDNN_STATUS_NOT_SUPPORTED;
-    TRY(add_softmax(c, &s, type, &at));
-    TRY(add_heads(c, BZ_ROLE_V, false, &v));
-    TRY(add_heads(c, BZ_ROLE_Y, false, &c->graph->y));
-    return eight ? add_values_f8(c, &s, at, v) : graph_matmul_add(c, at, v, c->graph->y);
-}
-
-static int begin_attention(call *c, bz_error *why)
-{
-    if (c->nhwc)
-        return bz_fail(why, BZ_INCOMPLETE, "heads have no channels (layout plain)");
-    if (c->problem->dtype == BZ_F32)
-        return bz_fail(why, BZ_INCOMPLETE, "cuDNN's fused attention is for f16, bf16 and f8");
-    return graph_begin(c, why);
-}
-
-int cudnn_describe_sdpa_graph(call *c, bz_error *why)
-{
-    if (begin_attention(c, why))
-        return -1;
-    if (c->problem->attention.causal || c->problem->attention.mask[0])
-        return bz_fail(why, BZ_INCOMPLETE, "attention as one operation knows no mask");
-    if (is_f8(c->problem->dtype))
-        return bz_fail(why, BZ_INCOMPLETE, "attention as one operation knows no scales of 8-bit floats");
-    return graph_finish(c, build_sdpa(c), why);
-}
-
-int cudnn_describe_attention_graph(call *c, bz_error *why)
-{
-    return begin_attention(c, why) ? -1 : graph_finish(c, build_attention(c), why);
 }

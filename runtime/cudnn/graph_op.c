@@ -1,6 +1,8 @@
 /* The graph interface of cuDNN: tensors and operations, as its descriptors have them. */
 #include "runtime/cudnn/graph.h"
 
+#include <stdlib.h>
+
 /* ---- attributes ----------------------------------------------------------------------------- */
 
 cudnnStatus_t graph_make(cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t *out)
@@ -103,6 +105,19 @@ cudnnStatus_t graph_scales_add(call *c, int rank, const int64_t *dim, const int6
         n *= (size_t)dim[i];
     return add_tensor(c, &(graph_tensor){.memory = {.operand = -1}, .cell = true, .scales = n}, CUDNN_DATA_FP8_E8M0,
                       rank, dim, stride, out);
+}
+
+cudnnStatus_t graph_wholes_add(call *c, int32_t *numbers, int rank, const int64_t *dim, int *out)
+{
+    int64_t stride[CUDNN_MAX_RANK], n = 1;
+    for (int i = rank; i--; n *= dim[i])
+        stride[i] = n;
+    graph_tensor kept = {.memory = {.operand = -1}, .cell = true, .whole = numbers, .wholes = (size_t)n};
+    if (c->graph->n_tensors == GRAPH_TENSORS) {
+        free(numbers);
+        return CUDNN_STATUS_NOT_SUPPORTED;
+    }
+    return add_tensor(c, &kept, CUDNN_DATA_INT32, rank, dim, stride, out);
 }
 
 cudnnStatus_t graph_number_add(call *c, float value, int rank, int *out)
@@ -339,6 +354,20 @@ cudnnStatus_t graph_conv_add(call *c, graph_conv way, int first, int second, int
     return cudnnBackendFinalize(op);
 }
 
+cudnnStatus_t graph_sums_add(call *c, int x, int sums, int squares)
+{
+    struct graph_call *g = c->graph;
+    cudnnGenStatsMode_t mode = CUDNN_GENSTATS_SUM_SQSUM;
+    cudnnBackendDescriptor_t op;
+    TRY(new_op(c, CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR, &op));
+    TRY(graph_set(op, CUDNN_ATTR_OPERATION_GENSTATS_MODE, CUDNN_TYPE_GENSTATS_MODE, 1, &mode));
+    TRY(set_type(op, CUDNN_ATTR_OPERATION_GENSTATS_MATH_PREC, CUDNN_DATA_FLOAT));
+    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_GENSTATS_XDESC, g->tensor[x].desc));
+    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_GENSTATS_SUMDESC, g->tensor[sums].desc));
+    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_GENSTATS_SQSUMDESC, g->tensor[squares].desc));
+    return cudnnBackendFinalize(op);
+}
+
 /* The library resamples by fractions; all of ours are whole. */
 static cudnnStatus_t set_wholes(cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name, int flat, int n,
                                 const int64_t *v, int64_t otherwise)
@@ -407,7 +436,7 @@ cudnnStatus_t graph_matmul_add(call *c, int a, int b, int y)
     struct graph_call *g = c->graph;
     cudnnBackendDescriptor_t product, op;
     TRY(new_part(c, CUDNN_BACKEND_MATMUL_DESCRIPTOR, &product));
-    TRY(set_type(product, CUDNN_ATTR_MATMUL_COMP_TYPE, CUDNN_DATA_FLOAT));
+    TRY(set_type(product, CUDNN_ATTR_MATMUL_COMP_TYPE, cudnn_compute(c)));
     TRY(cudnnBackendFinalize(product));
     TRY(new_op(c, CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR, &op));
     TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_MATMUL_DESC, product));
@@ -469,15 +498,29 @@ cudnnStatus_t graph_norm_grad_add(call *c, cudnnBackendNormMode_t mode, const gr
 }
 
 /* Since cuDNN 9.13: attention as one operation. Up to 9.19 it knows neither a mask nor numbers to scale 8-bit floats by. */
-cudnnStatus_t graph_sdpa_add(call *c, int q, int k, int v, int scale, int y)
+cudnnStatus_t graph_sdpa_add(call *c, const graph_sdpa *t)
 {
     cudnnBackendDescriptor_t op;
     const named tensors[] = {
-        {CUDNN_ATTR_OPERATION_SDPA_FWD_QDESC, q},         {CUDNN_ATTR_OPERATION_SDPA_FWD_KDESC, k},
-        {CUDNN_ATTR_OPERATION_SDPA_FWD_VDESC, v},         {CUDNN_ATTR_OPERATION_SDPA_FWD_ODESC, y},
-        {CUDNN_ATTR_OPERATION_SDPA_FWD_SCALEDESC, scale},
+        {CUDNN_ATTR_OPERATION_SDPA_FWD_QDESC, t->q},
+        {CUDNN_ATTR_OPERATION_SDPA_FWD_KDESC, t->k},
+        {CUDNN_ATTR_OPERATION_SDPA_FWD_VDESC, t->v},
+        {CUDNN_ATTR_OPERATION_SDPA_FWD_ODESC, t->y},
+        {CUDNN_ATTR_OPERATION_SDPA_FWD_SCALEDESC, t->scale},
+        {CUDNN_ATTR_OPERATION_SDPA_FWD_PAGE_TABLE_KDESC, t->table_k},
+        {CUDNN_ATTR_OPERATION_SDPA_FWD_PAGE_TABLE_VDESC, t->table_v},
+        {CUDNN_ATTR_OPERATION_SDPA_FWD_SEQ_LEN_QDESC, t->length_q},
+        {CUDNN_ATTR_OPERATION_SDPA_FWD_SEQ_LEN_KVDESC, t->length_k},
     };
     TRY(new_op(c, CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR, &op));
+    return add_named(c, op, tensors, sizeof tensors / sizeof *tensors);
+}
+
+cudnnStatus_t graph_reshape_add(call *c, int x, int y)
+{
+    cudnnBackendDescriptor_t op;
+    const named tensors[] = {{CUDNN_ATTR_OPERATION_RESHAPE_XDESC, x}, {CUDNN_ATTR_OPERATION_RESHAPE_YDESC, y}};
+    TRY(new_op(c, CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR, &op));
     return add_named(c, op, tensors, sizeof tensors / sizeof *tensors);
 }
 

@@ -80,8 +80,8 @@ static void key_of(const call *c, const char *what, bz_buf *out)
 {
     bz_buf_put(out, bz_buf_text(&c->shelf->about), c->shelf->about.len);
     bz_problem_print(c->problem, out);
-    bz_buf_printf(out, "\n%s math %d row %d\n%s\n", c->nhwc ? "nhwc" : "plain", (int)c->math,
-                  (int)(c->kind - bz_cudnn_kinds), what);
+    bz_buf_printf(out, "\n%s math %d%s row %d\n%s\n", c->nhwc ? "nhwc" : "plain", (int)c->math,
+                  c->half_sums ? " f16" : "", (int)(c->kind - bz_cudnn_kinds), what);
 }
 
 /* ---- engine configurations ------------------------------------------------------------------ */

@@ -4,7 +4,7 @@
  *   engines CASES
  *
  * A line of CASES is `ENGINES LAYOUT MATH PROBLEM`. Of the engines that are proposed on any of the devices below all,
- * some or none use tensor cores; `-`: there are no engines. Where there are, mode A has chosen one of them (a `?`
+ * some or none use tensor cores; `any`: that differs between devices; `-`: there are no engines. Where there are, mode A has chosen one of them (a `?`
  * behind: perhaps not). `all@900`: older devices have none. `all/blocks`: of the graphs of that name alone. The library needs the driver's library to be there; the toolkit's stub is enough. */
 #include "runtime/cudnn/graph.h"
 #include "tests/cuda/devices.h"
@@ -84,6 +84,7 @@ static bool is_as(const char *wanted, found f, int version)
     if (f.engines && f.chosen != f.graphs && !strchr(wanted, '?'))
         return false;
     return !strcmp(word, "-")      ? !f.engines
+           : !strcmp(word, "any")  ? f.engines > 0
            : !strcmp(word, "none") ? f.engines && !f.tensor
            : !strcmp(word, "all")  ? f.engines && f.tensor == f.engines
                                    : !strcmp(word, "some") && f.tensor && f.tensor < f.engines;

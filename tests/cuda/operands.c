@@ -122,6 +122,32 @@ static void leaves_borders_alone(void **state)
     free(r.data);
 }
 
+/* A dimension in parts, the last one first, as pages of keys lie: what is read is what is at its place. */
+static void reads_parts(void **state)
+{
+    enum { N = 2 * 3 * 8 * 5, PAGE = 4, WHOLE = 3 * PAGE * 5 };
+    (void)state;
+    bz_cuda c = {0};
+    result r = make("activation fn=relu x=2x3x8x5 dtype=f32", false);
+    float plain[N], probed;
+    int64_t element = 7;
+    r.layout.stride[0] = -2 * WHOLE;
+    r.layout.stride[1] = PAGE * 5;
+    r.layout.stride[2] = -WHOLE;
+    r.layout.offset = 3 * WHOLE;
+    r.layout.split = 2;
+    r.layout.split_size = PAGE;
+    r.layout.split_stride = 5;
+    assert_int_equal(bz_cuda_operand_read(&c, &r.o, &r.layout, r.data, plain, NULL), 0);
+    for (int i = 0; i < N; i++) {
+        int b = i / 120, h = i / 40 % 3, s = i / 5 % 8, d = i % 5, page = 3 - (2 * b + s / PAGE);
+        assert_true(plain[i] == ((float *)(void *)r.data)[page * WHOLE + h * PAGE * 5 + s % PAGE * 5 + d]);
+    }
+    assert_int_equal(bz_cuda_operand_probe(&c, &r.o, &r.layout, r.data, &element, 1, &probed, NULL), 1); /* read it */
+    free(r.data);
+    bz_cuda_close(&(bz_cuda){.borrowed = true, .host = c.host});
+}
+
 /* `operands time`: what looking at a result costs, besides its way from the device. */
 static int time_both(void)
 {
@@ -161,6 +187,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(same_as_read),
         cmocka_unit_test(sees_what_is_no_number),
         cmocka_unit_test(leaves_borders_alone),
+        cmocka_unit_test(reads_parts),
     };
     int bad = cmocka_run_group_tests(tests, NULL, NULL);
     standin_reset();

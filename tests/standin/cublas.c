@@ -131,6 +131,29 @@ cublasStatus_t cublasGemmBatchedEx(cublasHandle_t h, cublasOperation_t ta, cubla
     return CUBLAS_STATUS_SUCCESS;
 }
 
+cublasStatus_t cublasGemmGroupedBatchedEx(cublasHandle_t h, const cublasOperation_t ta[], const cublasOperation_t tb[],
+                                          const int m[], const int n[], const int k[], const void *alpha,
+                                          const void *const a[], cudaDataType_t at_, const int lda[],
+                                          const void *const b[], cudaDataType_t bt, const int ldb[], const void *beta,
+                                          void *const c[], cudaDataType_t ct, const int ldc[], int groups,
+                                          const int size[], cublasComputeType_t compute)
+{
+    size_t each = standin_bytes_of(standin_scale_of(compute));
+    for (int i = 0, one = 0; i < groups; i++) {
+        epilogue e = plainly(compute, (const char *)alpha + (size_t)i * each, (const char *)beta + (size_t)i * each);
+        record_product("cublasGemmGroupedBatchedEx", h, ta[i], tb[i], m[i], n[i], k[i]);
+        for (int end = one + size[i]; one < end; one++) {
+            standin_record("    %s:%s,ld=%d %s:%s,ld=%d -> %s:%s,ld=%d", standin_name(a[one]), standin_type_name(at_),
+                           lda[i], standin_name(b[one]), standin_type_name(bt), ldb[i], standin_name(c[one]),
+                           standin_type_name(ct), ldc[i]);
+            standin_product(m[i], n[i], k[i], (factor){a[one], at_, ta[i] == CUBLAS_OP_T, lda[i]},
+                            (factor){b[one], bt, tb[i] == CUBLAS_OP_T, ldb[i]}, c[one], ct, ldc[i], e);
+        }
+        record_end(&e, compute, CUBLAS_GEMM_DEFAULT, size[i]);
+    }
+    return CUBLAS_STATUS_SUCCESS;
+}
+
 static cublasStatus_t gemv(const char *name, cublasOperation_t t, int m, int n, double alpha, const void *a, int lda,
                            const void *x, int incx, double beta, void *y, int incy, cudaDataType_t type)
 {

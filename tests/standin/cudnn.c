@@ -3,6 +3,7 @@
 #include "tests/standin/tensors.h"
 
 #include <cudnn.h>
+#include <stdio.h>
 #include <string.h>
 
 #define ARRAY_NAME(names, i) ((unsigned)(i) < sizeof(names) / sizeof *(names) ? (names)[i] : "?")
@@ -52,6 +53,11 @@ size_t cudnnGetVersion(void)
 const char *cudnnGetErrorString(cudnnStatus_t status)
 {
     return status == CUDNN_STATUS_NOT_SUPPORTED ? "not supported" : "an error of the stand-in";
+}
+
+void cudnnGetLastErrorString(char *message, size_t size)
+{
+    snprintf(message, size, "%s", standin_ill ? "it is ill\nand says so at length" : "");
 }
 
 /* Only replays have several. */

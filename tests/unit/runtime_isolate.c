@@ -457,10 +457,12 @@ static void test_record_line(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_crashes),     cmocka_unit_test(test_wrong_results), cmocka_unit_test(test_hang),
-        cmocka_unit_test(test_stopped),     cmocka_unit_test(test_memory),        cmocka_unit_test(test_goes_on),
-        cmocka_unit_test(test_noise_flag),  cmocka_unit_test(test_busy),          cmocka_unit_test(test_launch),
-        cmocka_unit_test(test_record_line), cmocka_unit_test(test_sample),        cmocka_unit_test(test_launch_untraced),
+        cmocka_unit_test(test_crashes),    cmocka_unit_test(test_wrong_results),
+        cmocka_unit_test(test_hang),       cmocka_unit_test(test_stopped),
+        cmocka_unit_test(test_memory),     cmocka_unit_test(test_goes_on),
+        cmocka_unit_test(test_noise_flag), cmocka_unit_test(test_busy),
+        cmocka_unit_test(test_launch),     cmocka_unit_test(test_record_line),
+        cmocka_unit_test(test_sample),     cmocka_unit_test(test_launch_untraced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
