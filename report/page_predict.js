@@ -62,10 +62,12 @@ function rankedMarks(label, rows, value, format) {
 
 function predictedAnswer(c) {
   const best = c.rows[0], cheap = priced$(c.rows)[0], strong = (t) => el("strong", {}, t);
+  const beyond = c.rows.filter((r) => r.beyond && r.by.record < 1);
   const close = c.rows.slice(1).filter((r) => r.low < best.high).length;
   return [el("p", { class: "answer" }, c.rows.length > 1 ? "It would run fastest on " : "It would run on ", strong(best.system), ": ", strong(time(best.sequential)), ` (${interval(best.low, best.high, time)}, ${source(best)}).`,
     cheap ? [" Cheapest on ", strong(cheap.system), ": ", strong(dollars(cheap.cost)), ` a million inferences (${source(cheap)}).`] : null),
-    close ? el("p", { class: "note" }, `The ${close > 1 ? `intervals of ${close} other systems begin` : "interval of one other system begins"} below the end of this one: which is the fastest is not sure.`) : null];
+    close ? el("p", { class: "note" }, `The ${close > 1 ? `intervals of ${close} other systems begin` : "interval of one other system begins"} below the end of this one: which is the fastest is not sure.`) : null,
+    beyond.length ? el("p", { class: "note" }, `${beyond.map((r) => r.system).join(", ")}: newer or older than all systems whose records tell of ${beyond.length > 1 ? "them" : "it"}; such intervals were never held against a measurement.`) : null];
 }
 
 function predictedParts() {
