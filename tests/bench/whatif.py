@@ -143,6 +143,20 @@ def fusion(bench, recording):
     return [], ["--fuse"], ["substitution:file=" + policy(bench, "fusion", lines)]
 
 
+def fused_norms(bench, recording):
+    """Batch normalization and the ReLU behind it as one call, forward and backward. Kernels are told by their names, so only where no
+    normalization of such a shape stays alone."""
+    def fused(name):
+        return re.sub(r"^(batch_norm_(forward|backward)) ", r"\1_relu ", name)
+    before, after = bench.times(), bench.times("--fuse-norm")
+    norms = [name for name in before if name.startswith("batch_norm")]
+    if not norms or any(name in after for name in norms):
+        return None
+    lines = ["remove-kernel " + name for name in before if re.match(r"elementwise_relu", name) and name not in after]
+    lines += [line for line in records(bench, recording, ["--fuse-norm"], fused) if "batch_norm" in line]
+    return [], ["--fuse-norm"], ["substitution:file=" + policy(bench, "norms", lines)]
+
+
 def fused_optimizer(bench, recording):
     within, calls = in_sequence(recording), bench.calls()
     parts = sum(calls[name] * seconds for name, seconds in within.items()
@@ -214,7 +228,7 @@ def slices(n, gbps, priority):
     return change
 
 
-CHANGES = {"bf16": bf16, "fusion": fusion, "fused optimizer": fused_optimizer, "one graph": graph, "cheaper launches": cheap_launches,
+CHANGES = {"bf16": bf16, "fusion": fusion, "fused norms": fused_norms, "fused optimizer": fused_optimizer, "one graph": graph, "cheaper launches": cheap_launches,
            "copies overlapped": copies, "link twice as fast": faster_link, "slow host, launches at a quarter": slow_host_launches,
            "slow host, one graph": slow_host_graph, "twice the images": items, "2 workers, 4 Gbit/s": workers(2, 4), "2 workers, 10 Gbit/s": workers(2, 10),
            "4 workers, 4 Gbit/s": workers(4, 4), "2 workers, slices in order, 4 Gbit/s": slices(2, 4, 0),
