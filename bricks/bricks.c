@@ -1,6 +1,8 @@
 /* Models cut into sequences. */
 #include "bricks/bricks.h"
 
+#include "base/sort.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,12 +19,12 @@ typedef struct cutter {
     bz_buf key;
 } cutter;
 
+/* Layers stand in ascending order: a whole model may have a million of them. */
 static int place_in(const int *layer, int n, int wanted)
 {
-    for (int i = 0; i < n; i++)
-        if (layer[i] == wanted)
-            return i;
-    return -1;
+    int low = 0, high = n;
+    BZ_FIND_FIRST(low, high, at, layer[at] < wanted);
+    return low < n && layer[low] == wanted ? low : -1;
 }
 
 /* ---- which sequences run by themselves -------------------------------------------------------- */
