@@ -6,6 +6,7 @@
 #include "perfdb/gbench.h"
 #include "perfdb/store.h"
 
+#include <sys/stat.h>
 #include <time.h>
 
 static uint64_t chance_state = 11;
@@ -249,7 +250,12 @@ static void model_gc(size_t keep, size_t *deleted)
 
 static void test_against_a_list(void **state)
 {
+    struct stat st;
+    mode_t mask = umask(0);
     bz_perfdb *db = open_new(state, "db");
+    umask(mask);
+    assert_ok(stat(below(state, "db/data.mdb"), &st));
+    assert_int_equal(st.st_mode & 07777, 0666); /* who may use it is the umask's to say */
     for (int round = 0; round < 60; round++) {
         bz_arena arena = {0};
         bz_record batch[40];
