@@ -64,7 +64,7 @@ const collator = new Intl.Collator(undefined, { numeric: true });
  * sight in the document; spacers stand for the others, and aria-rowindex tells where they are. On a phone rows
  * have no common height: there they come in portions. Roles are spelled out, since cards are no table to CSS. */
 function table(caption, columns, rows, options) {
-  const o = Object.assign({ sort: -1, down: true, print: 30 }, options);
+  const o = Object.assign({ sort: -1, down: true, print: 8 }, options);
   const body = el("tbody", { role: "rowgroup" }), scroll = el("div", { class: "scroll tall", tabindex: "0", role: "region", "aria-label": caption });
   let order = rows.slice(), printing = false, portion = MORE;
   const heads = columns.map((c, k) => {
@@ -281,7 +281,7 @@ function layers(a) {
     number("Of roofline", (r) => (known(r.hardware) && r.seconds > 0 ? r.hardware / r.seconds : NaN), percent),
     number("Next best", (r) => (known(r.runner_up) ? r.runner_up - r.seconds : NaN), (v) => (known(v) ? "+" + time(v) : "–")),
     number("Work", (r) => r.flops, count), number("Moves", (r) => r.bytes, bytes), text("Variant", (r) => r.variant, "cut")];
-  const t = table("Layers of the model; those of the critical path are marked in red", columns, a.layers, { sort: 2, print: 80 });
+  const t = table("Layers of the model; those of the critical path are marked in red", columns, a.layers, { sort: 2, print: 12 });
   const search = el("input", { type: "search", oninput: filter, placeholder: "name, kind, key, variant" });
   const pick = (label, values) => { const s = el("select", { onchange: filter }, el("option", { value: "" }, "all"), [...new Set(values)].sort().map((v) => el("option", { value: v }, v))); return [s, el("label", {}, label, s)]; };
   const [kind, kindLabel] = pick("Kind", a.layers.map((r) => r.kind)), [prov, provLabel] = pick("Provenance", a.layers.map((r) => r.provenance));

@@ -36,7 +36,7 @@ const paper = matchMedia("print");
 paper.addEventListener("change", drawCharts);
 
 const figure = (caption, box, more) => el("figure", {}, el("figcaption", {}, caption), box, more ? el("details", { class: "screen" }, el("summary", {}, "The same as a table"), more) : null);
-const tick = (format) => ({ callback: (v) => format(Number(v)), maxTicksLimit: narrow.matches ? 4 : 11, maxRotation: 0 });
+const tick = (format) => ({ callback: (v) => format(Number(v)), maxTicksLimit: narrow.matches ? 4 : paper.matches ? 6 : 11, maxRotation: 0 });
 /* The label of a bar, in lines that leave room for the bar on a phone. */
 function lines(s) {
   const most = narrow.matches ? 20 : 44, out = [""];
