@@ -123,6 +123,9 @@ static int capture(profile_job *s, bz_error *err)
     fprintf(stderr, "benanza profile: %.*s\nbenanza profile: %s is written: benanza profile show %s\n",
             (int)(end ? end - out.data : 0), bz_buf_text(&out), s->output, s->output);
     bz_buf_free(&out);
+    const char *busy = bz_trace_covers(t, BZ_RECORDED_BUSY);
+    if (busy)
+        bz_warn(s->job.command, "%s", busy);
     if (program)
         bz_warn(s->job.command, "the program ended with status %d", program);
     s->job.status = program; /* who starts a program through us sees what it would see of the program itself */

@@ -90,6 +90,9 @@ static void measure(making *m)
     const char *rest = m->bound->n && !m->bound->rebuilt ? bz_trace_covers(t, BZ_ITERATIONS_REST) : NULL;
     if (rest)
         warn(m, bz_arena_str(m->arena, rest));
+    const char *busy = bz_trace_covers(t, BZ_RECORDED_BUSY);
+    if (busy)
+        warn(m, bz_arena_printf(m->arena, "was %s", busy));
     m->l->open = bz_trace_covers(t, BZ_ITERATIONS_OPEN) != NULL;
     m->l->calls_alone = bz_align_onednn_alone(t) && bz_trace_covers(t, BZ_CALLS_ALONE);
 }

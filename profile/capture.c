@@ -2,6 +2,8 @@
  * out. Everything lands in one temporary folder first, so that a crash of the program or of ourselves loses
  * nothing but the folder. */
 #include "base/keeper.h"
+#include "base/load.h"
+#include "profile/constants.h"
 #include "profile/trace.h"
 
 #include <dirent.h>
@@ -133,8 +135,23 @@ static void release_signals(const struct sigaction before[N_SIGNALS])
         sigaction(SIGNALS[i], &before[i], NULL);
 }
 
+/* Share of the time in which the program's first thread wanted a processor that it had none, since others had them all. Waits until the program
+ * has ended: the kernel tells it until somebody asks for the status. */
+static double waited_share(pid_t child)
+{
+    siginfo_t ended;
+    char path[48], text[128];
+    double ran, waited;
+    while (waitid(P_PID, (id_t)child, &ended, WEXITED | WNOWAIT) < 0 && errno == EINTR)
+        ;
+    snprintf(path, sizeof path, "proc/%d/schedstat", (int)child);
+    if (bz_load_text("", path, text, sizeof text) || sscanf(text, "%lf %lf", &ran, &waited) != 2)
+        return 0;
+    return ran + waited > 0 ? waited / (ran + waited) : 0;
+}
+
 static int run(const char *folder, const char *library, char *const argv[], const bz_capture_options *o, int *status,
-               bz_error *err)
+               double *waited, bz_error *err)
 {
     /* a failing exec is told through a pipe that a succeeding one closes */
     int channel[2];
@@ -164,6 +181,7 @@ static int run(const char *folder, const char *library, char *const argv[], cons
     if (child < 0)
         why = errno;
     close(channel[0]);
+    *waited = child > 0 ? waited_share(child) : 0;
     while (child > 0 && waitpid(child, status, 0) < 0 && errno == EINTR)
         ;
     if (child > 0)
@@ -280,8 +298,8 @@ int bz_profile_capture(bz_trace *t, char *const argv[], const bz_capture_options
     command = bz_realloc(command, (size_t)(n + arguments) + 1, sizeof *command);
     for (int i = 0; i <= arguments; i++)
         command[n + i] = argv[i];
-    double begin = bz_now();
-    if (run(folder, library, command, options, &status, err)) {
+    double begin = bz_now(), waited = 0;
+    if (run(folder, library, command, options, &status, &waited, err)) {
         if (options->nsys)
             bz_fail(err, BZ_FAILED, "nsys is not installed here: install Nsight Systems, or profile without --nsys");
         bz_folder_remove(folder);
@@ -293,6 +311,12 @@ int bz_profile_capture(bz_trace *t, char *const argv[], const bz_capture_options
         bz_fail_in(err, "%s", argv[0]);
     else
         describe_system(t, argv, status);
+    if (!rc && waited > WAITED)
+        bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_NOTE,
+                       BZ_RECORDED_BUSY
+                       "others used the machine, so that the program waited for a processor in %.0f %% of the time in "
+                       "which it wanted one: what was recorded took longer than it takes alone",
+                       100 * waited);
     size_t events = 0;
     for (int k = 0; k < BZ_EVENT_KINDS; k++)
         events += t->event[k].n;

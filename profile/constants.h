@@ -9,6 +9,10 @@
  * use. Twice as much above 1 (1.3, 1.6): first iterations of programs that compile little count as steady. */
 static const double FIRST_IS_WARM_UP = 1.15, NEXT_IS_WARM_UP = 1.3;
 
+/* Share of the time in which a program wanted a processor and had none, from which on its recording is told to be of a busy machine. Twice:
+ * times that are a tenth too long are told as they are. */
+static const double WAITED = 0.05;
+
 enum {
     /* One event in so many may differ between two iterations; and where no period is found so, in a second try for a
      * single iteration behind a warm-up. Twice as strict: programs whose branches depend on data have no period. Half: a

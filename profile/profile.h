@@ -148,6 +148,8 @@ typedef struct bz_level {
 #define BZ_ITERATIONS_REST "so many iterations leave a rest: "
 /* Begins what is told where iterations may be parts of iterations, or several of them. */
 #define BZ_ITERATIONS_OPEN "more than one number of iterations fits the recording: "
+/* Begins what is told of a program that others kept from running. */
+#define BZ_RECORDED_BUSY "recorded on a busy machine: "
 /* Begins what is told of a log without time stamps: its calls have lengths, and nobody knows the time between them. */
 #define BZ_CALLS_ALONE "the log has no time stamps: "
 

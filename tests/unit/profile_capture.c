@@ -1,6 +1,7 @@
 /* Capture for real: a program that loads oneDNN and BLAS the way Python does. */
 #include "profile/profile.h"
 
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -8,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <sys/wait.h>
 // cmocka wants the headers above before itself
 #include <cmocka.h>
 
@@ -103,6 +105,36 @@ static void children_and_threads(void **state)
             per_lane[e->lane[i]]++;
     for (uint32_t i = 0; i < t->n_lanes && i < 8; i++)
         assert_true(per_lane[i] == 0 || per_lane[i] == 150);
+    bz_trace_free(t);
+}
+
+/* Three others want the same processor. */
+static void others_are_told(void **state)
+{
+    (void)state;
+    enum { OTHERS = 3 };
+    cpu_set_t before, one;
+    pid_t other[OTHERS];
+    int status;
+    if (access("/proc/self/schedstat", R_OK))
+        skip();
+    assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+    CPU_ZERO(&one);
+    for (int i = 0; i < CPU_SETSIZE && !CPU_COUNT(&one); i++)
+        if (CPU_ISSET(i, &before))
+            CPU_SET(i, &one);
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+    for (int i = 0; i < OTHERS; i++)
+        if (!(other[i] = fork()))
+            for (;;)
+                __asm__ volatile("");
+    bz_trace *t = capture("2000", "ok", &PLAIN, &status);
+    for (int i = 0; i < OTHERS; i++) {
+        kill(other[i], SIGKILL);
+        waitpid(other[i], NULL, 0);
+    }
+    sched_setaffinity(0, sizeof before, &before);
+    assert_non_null(bz_trace_covers(t, BZ_RECORDED_BUSY));
     bz_trace_free(t);
 }
 
@@ -246,6 +278,7 @@ int main(void)
         cmocka_unit_test(every_call_is_there),
         cmocka_unit_test(iterations_without_marks),
         cmocka_unit_test(children_and_threads),
+        cmocka_unit_test(others_are_told),
         cmocka_unit_test(a_crash_leaves_a_trace),
         cmocka_unit_test(the_limit_holds),
         cmocka_unit_test(back_traces),
