@@ -336,8 +336,8 @@ static double attention_grad_flops(const bz_problem *p, const bz_operand *list, 
 static double attention_grad_cost(const bz_problem *p)
 {
     const int64_t *q = p->attention.q, *k = p->attention.k;
-    double rows = (double)(q[1] / k[1] * q[2]);
-    return fmax(rows, (double)k[2]) * (3 * (double)q[3] + 20);
+    int64_t rows = q[1] / k[1] * q[2];
+    return fmax((double)rows, (double)k[2]) * (3 * (double)q[3] + 20);
 }
 
 /* ---- rows ----------------------------------------------------------------------------------- */

@@ -7,9 +7,9 @@
 int nvmlInit_v2(void);
 int nvmlShutdown(void);
 int nvmlDeviceGetHandleByPciBusId_v2(const char *id, void **out);
-int nvmlDeviceGetCurrentClocksEventReasons(void *device, unsigned long long *reasons);
-int nvmlDeviceGetClockInfo(void *device, int type, unsigned *mhz);
-int nvmlDeviceGetMaxClockInfo(void *device, int type, unsigned *mhz);
+int nvmlDeviceGetCurrentClocksEventReasons(void *of, unsigned long long *reasons);
+int nvmlDeviceGetClockInfo(void *of, int type, unsigned *mhz);
+int nvmlDeviceGetMaxClockInfo(void *of, int type, unsigned *mhz);
 int nvmlSystemGetDriverVersion(char *text, unsigned size);
 int standin_nvml_begun(void);
 
