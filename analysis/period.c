@@ -98,9 +98,10 @@ bool bz_recording_refit(bz_trace *t, const bz_layers *layers)
     if (r.before && t->origin == BZ_ITERATION_DETECTED && model.n >= LEAST_RECOUNTED) {
         double alike = likeness(&model, t, &arena, &work, &of_model, &part), times = multiplied(t, layers, &arena),
                wanted = work && of_model ? (double)r.before * work / of_model : 0;
-        if ((alike >= FITS && work >= LEAST_RECOUNTED) || is_one(times))
+        if ((alike >= FITS && work >= LEAST_RECOUNTED) || is_one(times) ||
+            may_be_part(t, layers, model.count[BZ_WORK_CONV], &arena))
             bz_trace_settle(t);
-        else if (alike < FITS && !may_be_part(t, layers, model.count[BZ_WORK_CONV], &arena))
+        else if (alike < FITS)
             changed = ((part || times > 1) && try_count(&r, r.before * times, true)) ||
                       ((part || wanted > r.before) && try_count(&r, wanted, false));
     }

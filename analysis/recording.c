@@ -102,11 +102,13 @@ static const char *main_reason(const recording_making *m)
     return NULL;
 }
 
+/* Work of a model that is known is no part of an iteration, whatever else does not tell it. */
 static const char *one_of(const recording_making *m)
 {
-    return !m->out->found                                  ? "The whole recording, in which no iteration was found,"
-           : bz_trace_covers(m->trace, BZ_ITERATIONS_OPEN) ? "What repeats, an iteration or a part of one,"
-                                                           : "One iteration";
+    bool open = bz_trace_covers(m->trace, BZ_ITERATIONS_OPEN) && !m->out->n_fits;
+    return !m->out->found ? "The whole recording, in which no iteration was found,"
+           : open         ? "What repeats, an iteration or a part of one,"
+                          : "One iteration";
 }
 
 static void answer_device(recording_making *m)
@@ -287,7 +289,6 @@ static void recognize(recording_making *m, const bz_recording_input *in)
     m->out->candidates = in->n_candidates;
     m->out->n_fits = recording_recognize(m->trace, in->candidate, in->n_candidates, m->arena, fit);
     m->out->fit = fit;
-    tell_fits(m);
 }
 
 /* ---- all ------------------------------------------------------------------------------------ */
@@ -353,12 +354,13 @@ void bz_recording_make(const bz_recording_input *in, bz_arena *arena, bz_recordi
         bz_trace_idle(m.trace, m.one, &m.idle);
     }
     sum_kernels(&m);
+    recognize(&m, in);
     answer(&m);
     tell_place(&m, t);
     tell_iterations(&m, t);
     tell_devices(&m);
     tell_kernels(&m);
-    recognize(&m, in);
+    tell_fits(&m);
     advise(&m, in->profile, in->timeline ? BZ_PART_TIMELINE : 0);
     tell_coverage(&m, t);
     recording_sheets(&m);
