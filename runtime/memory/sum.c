@@ -3,25 +3,29 @@
  * width of registers has a function of its own, and as many sums in turns as additions that a processor begins while one goes on. */
 #include "runtime/memory/transfer.h"
 
-#define EACH(use)   use(a, 0) use(b, 1) use(c, 2) use(d, 3) use(e, 4) use(f, 5) use(g, 6) use(h, 7)
-#define ADD(sum, k) sum += *(const vector *)(const void *)(x + i + (k)*LANES);
+#include <string.h>
 
+#define EACH(use)   use(a, 0) use(b, 1) use(c, 2) use(d, 3) use(e, 4) use(f, 5) use(g, 6) use(h, 7)
+#define ADD(sum, k) sum += *(const vector *)(const void *)(from + i * sizeof(element) + (k) * sizeof(vector));
+
+/* Of n elements, wherever they begin. */
 #define SUM(attribute, name, type, bytes)                                                                              \
-    attribute static type name(const type *x, size_t n)                                                                \
+    attribute static type name(const char *from, size_t n)                                                             \
     {                                                                                                                  \
-        typedef type vector __attribute__((vector_size(bytes), aligned(8), may_alias));                                \
-        enum { LANES = (bytes) / sizeof(type) };                                                                       \
+        typedef type element;                                                                                          \
+        typedef element vector __attribute__((vector_size(bytes), aligned(1), may_alias));                             \
+        enum { LANES = (bytes) / sizeof(element) };                                                                    \
         vector a = {0}, b = a, c = a, d = a, e = a, f = a, g = a, h = a;                                               \
         size_t i = 0;                                                                                                  \
         for (; i + 8 * LANES <= n; i += 8 * LANES) {                                                                   \
             EACH(ADD)                                                                                                  \
         }                                                                                                              \
         a += b + c + d + e + f + g + h;                                                                                \
-        type sum = 0;                                                                                                  \
+        element sum = 0, one;                                                                                          \
         for (int k = 0; k < LANES; k++)                                                                                \
             sum += a[k];                                                                                               \
-        for (; i < n; i++)                                                                                             \
-            sum += x[i];                                                                                               \
+        for (; i < n; i++, sum += one)                                                                                 \
+            memcpy(&one, from + i * sizeof one, sizeof one);                                                           \
         return sum;                                                                                                    \
     }
 
@@ -41,7 +45,7 @@ SUM(__attribute__((target("avx512f"))), words_64, uint64_t, 64)
 
 double memory_sum(const double *x, size_t n)
 {
-    return WIDEST_OF(doubles)(x, n);
+    return WIDEST_OF(doubles)((const char *)x, n);
 }
 
 uint64_t memory_read(const void *from, size_t n)
