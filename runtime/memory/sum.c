@@ -24,8 +24,10 @@
         element sum = 0, one;                                                                                          \
         for (int k = 0; k < LANES; k++)                                                                                \
             sum += a[k];                                                                                               \
-        for (; i < n; i++, sum += one)                                                                                 \
+        for (; i < n; i++) {                                                                                           \
             memcpy(&one, from + i * sizeof one, sizeof one);                                                           \
+            sum += one;                                                                                                \
+        }                                                                                                              \
         return sum;                                                                                                    \
     }
 
