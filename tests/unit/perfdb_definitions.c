@@ -572,7 +572,7 @@ static void test_facts(void **state)
             threads[k] = (int)chance(6);
             double p = 100 + chance(1000);
             bz_buf_printf(&text, "%s%s", k ? "," : "", measured(threads[k], p, &arena));
-            if (threads[k] && !peak[threads[k]]) { /* no thread is no measurement */
+            if (threads[k] && peak[threads[k]] == 0) { /* no thread is no measurement */
                 peak[threads[k]] = p;
                 least = fmin(least, p / 7);
                 different++;
