@@ -250,18 +250,21 @@ static int read_recurrent(const lowering *l, int kind, recurrent *r)
                : 0;
 }
 
-/* The forward pass of inference: that of training keeps its gates besides, so that it takes no less. */
+static int recurrent_call(lowering *l, const recurrent *r, bz_problem_kind kind)
+{
+    const char *direction = lower_word(l, "direction", "forward");
+    bz_problem *p = lower_step(l, kind);
+    p->rnn.seq = r->seq, p->rnn.batch = r->batch, p->rnn.input = r->input, p->rnn.hidden = r->hidden;
+    p->rnn.dir = r->dirs == 2 ? BZ_BIDIRECTIONAL : !strcmp(direction, "reverse") ? BZ_REVERSE : BZ_FORWARD;
+    p->rnn.lbr = r->gates == 3 && lower_int(l, "linear_before_reset", 0);
+    p->rnn.training = kind == BZ_PROBLEM_LSTM || kind == BZ_PROBLEM_GRU;
+    return lower_done(l);
+}
+
 static int lower_recurrent(lowering *l, int arg)
 {
     recurrent r;
-    const char *direction = lower_word(l, "direction", "forward");
-    bz_problem *p = lower_step(l, (bz_problem_kind)arg);
-    if (read_recurrent(l, arg, &r))
-        return lower_no(l, SHAPE);
-    p->rnn.seq = r.seq, p->rnn.batch = r.batch, p->rnn.input = r.input, p->rnn.hidden = r.hidden;
-    p->rnn.dir = r.dirs == 2 ? BZ_BIDIRECTIONAL : !strcmp(direction, "reverse") ? BZ_REVERSE : BZ_FORWARD;
-    p->rnn.lbr = arg == BZ_PROBLEM_GRU && lower_int(l, "linear_before_reset", 0);
-    return lower_done(l);
+    return read_recurrent(l, arg, &r) ? lower_no(l, SHAPE) : recurrent_call(l, &r, (bz_problem_kind)arg);
 }
 
 static void product(lowering *l, int64_t m, int64_t k, int64_t n, bool transa)
@@ -280,14 +283,17 @@ static void gate_slopes(lowering *l, bz_fn fn, int64_t rows, int64_t width)
     memcpy(p->activation.x, (bz_extent){rows, width}, sizeof(bz_extent));
 }
 
-/* Step by step backwards through the recurrent weights, where an alternative has room for so many calls; else as one
- * product, which no sequence of steps undercuts. Then all steps at once: gates, the gradients of x, W, R and the bias. */
+/* One call. Where no library has that, step by step backwards through the recurrent weights, where an alternative has room for so
+ * many calls; else as one product, which no sequence of steps undercuts. Then all steps at once: gates, the gradients of x, W, R
+ * and the bias. */
 static int lower_recurrent_grad(lowering *l, int arg)
 {
     enum { REST = 6 };
     recurrent r;
     if (read_recurrent(l, arg, &r))
         return lower_no(l, SHAPE);
+    if (recurrent_call(l, &r, arg == BZ_PROBLEM_LSTM ? BZ_PROBLEM_LSTM_GRAD : BZ_PROBLEM_GRU_GRAD))
+        return -1;
     int64_t rows = r.seq * r.batch, width = r.gates * r.hidden,
             together = r.dirs * (r.seq + REST) > MAX_STEPS ? r.seq : 1;
     for (int64_t d = 0; d < r.dirs; d++) {
@@ -308,7 +314,10 @@ static int lower_recurrent_grad(lowering *l, int arg)
             memcpy(p->reduce.y, (bz_extent){1, width}, sizeof(bz_extent));
         }
     }
-    return lower_done(l);
+    if (lower_done(l))
+        return -1;
+    l->alternative[l->n - 1].fallback = true;
+    return 0;
 }
 
 /* ---- rows ----------------------------------------------------------------------------------- */

@@ -53,6 +53,9 @@ bz_replay_step *bind_call(binder *b, const bz_problem *p, const int *in, int n_i
 
 float bind_real(const bz_layer *l, const char *name, float otherwise); /* an attribute */
 
+/* recurrent.c: recurrent layers, forward in training form and backward. */
+int bind_recurrent_training(binder *b, const bz_layer *l, const bz_problem *p, bz_error *err);
+
 /* training.c: calls that only training has; values that stay from one iteration to the next. */
 bool bind_is_training(const bz_problem *p);
 int bind_training(binder *b, const bz_layer *l, const bz_alternative *a, bz_error *err);

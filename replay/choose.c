@@ -91,6 +91,7 @@ static void add_guesses(const bz_replay_input *in, const bz_problem *p, bz_repla
     double seconds = GUESS_LAUNCH + bz_problem_bytes(p) / CORE_BYTES + bz_problem_flops(p) / CORE_FLOPS;
     bool blocks = bz_problem_has(p, BZ_TRAIT_CONVOLUTION), copy = bz_problem_has(p, BZ_TRAIT_BYTES);
     bool spatial = laid_of(p, "nhwc", "") == BZ_LAID_NHWC;
+    bool recurrent = bz_problem_has(p, BZ_TRAIT_RECURRENT) && bz_problem_has(p, BZ_TRAIT_GRADIENT);
     bool broadcasts = p->kind == BZ_PROBLEM_BINARY && bz_extent_count(p->binary.a) != bz_extent_count(p->binary.b);
     bool fixed = p->kind == BZ_PROBLEM_LAYERNORM || p->kind == BZ_PROBLEM_TRANSPOSE || p->kind == BZ_PROBLEM_REORDER ||
                  p->kind == BZ_PROBLEM_GROUPNORM;
@@ -102,7 +103,8 @@ static void add_guesses(const bz_replay_input *in, const bz_problem *p, bz_repla
         add_option(c, &(bz_replay_option){
                           .backend = GUESSES[i].backend,
                           .algorithm = "",
-                          .layout = plain && (blocks || p->kind == BZ_PROBLEM_GEMM) ? "packed" : GUESSES[i].layout,
+                          .layout = plain && (blocks || p->kind == BZ_PROBLEM_GEMM || recurrent) ? "packed"
+                                                                                                 : GUESSES[i].layout,
                           .math = "default",
                           .laid = laid_of(p, GUESSES[i].layout, ""),
                           .seconds = seconds * GUESSES[i].factor,

@@ -226,6 +226,8 @@ int bind_training(binder *b, const bz_layer *l, const bz_alternative *a, bz_erro
         return bind_no(l, err, "it takes several calls, which are not replayed");
     if (p->kind == BZ_PROBLEM_UPDATE)
         return add_updates(b, l, p, err);
+    if (bz_problem_has(p, BZ_TRAIT_RECURRENT))
+        return bind_recurrent_training(b, l, p, err);
     if (p->kind == BZ_PROBLEM_GROUPNORM_GRAD)
         return add_groupnorm_grad(b, l, p, err);
     if ((p->kind == BZ_PROBLEM_DROPOUT || p->kind == BZ_PROBLEM_DROPOUT_GRAD) && dropout_of(b, l, &p, err))

@@ -13,6 +13,7 @@ const bz_backend_row bz_backends[] = {
         {"layernorm transpose reorder", "plain", ""},
         {"groupnorm", "plain nhwc", ""},
         {"lstm gru rnn", "plain packed", ""},
+        {"lstm_grad gru_grad rnn_grad", "packed", ""},
         {"conv_data conv_weights", "plain packed nhwc any", ""},
         {"pool_grad batchnorm_grad activation_grad softmax_grad logsoftmax_grad", "plain nhwc any", ""},
         {"layernorm_grad", "plain", ""}}},

@@ -137,6 +137,11 @@ bz_norm_part bz_norm_with_parameter(const bz_norm *n, int64_t parameter);
 void bz_norm_add_statistics(const bz_problem *p, bz_operand_list *l, bool results);
 double bz_norm_epsilon(const bz_reference *r);
 
+/* Recurrent layers: what the forward pass of training leaves for the backward one. */
+void bz_rnn_add_kept(const bz_problem *p, bz_operand_list *l, bool results);
+int bz_rnn_check(const bz_problem *p, bz_error *err);
+extern const char *const bz_rnn_directions[];
+
 int bz_problem_refuse(const bz_problem *p, const char *why, bz_error *err); /* -1 */
 int bz_problem_check_window(const bz_problem *p, const int64_t *x, const int64_t *kernel, const int64_t *stride,
                             const int64_t *pad, const int64_t *dilation, bz_error *err);

@@ -238,13 +238,20 @@ static int64_t gather_index(const bz_problem *p, int64_t at, uint64_t random)
     return (int64_t)(random % (uint64_t)p->gather.x[p->gather.axis]);
 }
 
+/* Of an element of the indices: negative ones count from the end, as ONNX has them. */
+static int64_t index_of(const bz_reference *r, int64_t i)
+{
+    int64_t n = r->problem->gather.x[r->problem->gather.axis], at = (int64_t)r->value[1][i];
+    return at < 0 ? at + n : at;
+}
+
 static bz_expected gather_at(bz_reference *r)
 {
     const int64_t *y = r->y;
     const bz_problem *p = r->problem;
     int64_t at = 0;
     for (int d = 0; p->gather.x[d]; d++)
-        at = at * p->gather.x[d] + (d == p->gather.axis ? (int64_t)r->value[1][y[d]] : y[d]);
+        at = at * p->gather.x[d] + (d == p->gather.axis ? index_of(r, y[d]) : y[d]);
     return exactly(r->value[0][at]);
 }
 
@@ -266,7 +273,7 @@ static bz_expected scatter_add_at(bz_reference *r)
     int64_t row = r->y[axis], outer = r->index / inner / p->gather.x[axis], column = r->index % inner;
     bz_expected e = {0};
     for (int64_t i = 0; i < n; i++)
-        if ((int64_t)r->value[1][i] == row)
+        if (index_of(r, i) == row)
             bz_expected_add(&e, r->value[0][(outer * n + i) * inner + column]);
     return e;
 }

@@ -92,10 +92,11 @@ bool bz_trial_finished(const bz_trial *t, const char *backend, const char *algor
 
 /* Elements to check: all of a small result; of a large one as many as cost about a millisecond, the
  * first and the last among them. */
-static void choose_positions(const bz_trial *t, bz_trial_result *result)
+static void choose_positions(const bz_trial *t, bz_reference *r, bz_trial_result *result)
 {
     const bz_operand *y = &t->operand[result->operand];
     bool rnn = bz_problem_has(t->problem, BZ_TRAIT_RECURRENT);
+    bool rows = rnn && y->rank == 3 && y->role != BZ_ROLE_BIAS; /* [, batch, ] */
     double affordable = rnn ? 256 : 1e6 / bz_reference_cost(t->problem);
     int64_t n = affordable < 16 ? 16 : affordable > 4096 ? 4096 : (int64_t)affordable;
     uint64_t random = 88172645463325252U;
@@ -110,17 +111,15 @@ static void choose_positions(const bz_trial *t, bz_trial_result *result)
                      : i == 0      ? 0
                      : i == n - 1  ? y->count - 1
                                    : (int64_t)(random % (uint64_t)y->count);
-        if (rnn && n != y->count) { /* a row of the batch is computed as a whole: take the first and the last */
+        if (rows && n != y->count) { /* a row of the batch is computed as a whole: take the first and the last */
             int64_t width = y->dim[2], seq = at / (y->dim[1] * width), batch = i < n / 2 ? 0 : y->dim[1] - 1;
             at = (seq * y->dim[1] + batch) * width + at % width;
         }
         result->position[result->n++] = at;
     }
-    bz_reference r = bz_reference_of(t->problem, t->job.n_operands, t->operand, (const float *const *)t->value);
-    r.result = result->operand;
+    r->result = result->operand;
     for (int i = 0; i < result->n; i++)
-        result->expected[i] = bz_reference_at(&r, result->position[i]);
-    bz_reference_free(&r);
+        result->expected[i] = bz_reference_at(r, result->position[i]);
 }
 
 /* Memory is asked for here, so that a limit is met by an error and not by a crash. */
@@ -159,11 +158,13 @@ static int set_up(bz_trial *t, bz_error *err)
         if (!t->evict)
             return bz_fail(err, BZ_FAILED, "out of memory for emptying the caches");
     }
+    bz_reference r = bz_reference_of(t->problem, n, t->operand, (const float *const *)t->value);
     for (int i = 0; i < n && bz_reference_exists(t->problem); i++)
-        if (t->operand[i].result && t->n_results < BZ_TRIAL_RESULTS) {
+        if (t->operand[i].result && t->operand[i].role != BZ_ROLE_KEPT && t->n_results < BZ_TRIAL_RESULTS) {
             t->result[t->n_results].operand = i;
-            choose_positions(t, &t->result[t->n_results++]);
+            choose_positions(t, &r, &t->result[t->n_results++]);
         }
+    bz_reference_free(&r);
     bz_counters_open(&t->counters);
     return 0;
 }

@@ -69,6 +69,10 @@ typedef int64_t bz_extent[BZ_PROBLEM_RANK + 1];
     KIND(LSTM, lstm)           /* lstm, gru, rnn: one layer over a sequence */                                         \
     KIND(GRU, gru)                                                                                                     \
     KIND(RNN, rnn)                                                                                                     \
+    /* of x, weights, bias and first states, from all that, what the forward pass gave and kept, and dy */             \
+    KIND(LSTM_GRAD, lstm_grad)                                                                                         \
+    KIND(GRU_GRAD, gru_grad)                                                                                           \
+    KIND(RNN_GRAD, rnn_grad)                                                                                           \
     /* what a training iteration computes besides: gradients are those of a loss */                                    \
     KIND(CONV_DATA, conv_data)       /* of a convolution's x, from dy and w; x is its shape */                         \
     KIND(CONV_WEIGHTS, conv_weights) /* of a convolution's w, from x and dy */                                         \
@@ -104,7 +108,7 @@ typedef enum {
     BZ_TRAIT_WINDOW = 2,            /* go over x window by window: conv, deconv, pool */
     BZ_TRAIT_CONVOLUTION = 4,       /* conv, deconv: channels are dimension 1, and a bias goes along them */
     BZ_TRAIT_NORMALIZATION = 8,     /* batchnorm, layernorm, rmsnorm, groupnorm */
-    BZ_TRAIT_RECURRENT = 16,        /* lstm, gru, rnn: members are those of `rnn` */
+    BZ_TRAIT_RECURRENT = 16,        /* lstm, gru, rnn, and their gradients: members are those of `rnn` */
     BZ_TRAIT_MOVE = 32,             /* values are put elsewhere unchanged: pad, slice, expand, gather, where */
     BZ_TRAIT_PARTIAL = 64,          /* what is not taken of x is not read: slice, gather */
     BZ_TRAIT_BYTES = 128,           /* copy: no tensors, but bytes, which have no type and no layout */
@@ -388,7 +392,8 @@ typedef struct bz_problem {
             bool lbr;      /* gru: linear before reset */
             bool peephole; /* lstm: gates see the cell */
             bz_fn fn;      /* rnn: tanh, relu or sigmoid; 0 stands for tanh */
-        } rnn;             /* of the kinds lstm, gru, rnn */
+            bool training; /* the last states, and what the backward pass needs, are results, too */
+        } rnn;             /* of the kinds lstm, gru, rnn and their gradients */
     };
     bz_post post[BZ_PROBLEM_POST + 1]; /* ends with the first BZ_FN_NONE */
     bz_dtype dtype;                    /* of the inputs, and of all where the next two are left out */
@@ -463,7 +468,12 @@ typedef enum {
     BZ_ROLE_DY,     /* gradient of what the forward pass gave; of an update: of the weights X */
     BZ_ROLE_M,      /* update: the gradients' average, or momentum; conv_norm: sums of the result */
     BZ_ROLE_N,      /* and the average of their squares, or the sums of these */
-    BZ_ROLE_O,      /* attention_grad: what the attention gave */
+    BZ_ROLE_LAST,   /* rnn: last hidden state, shaped as the first */
+    BZ_ROLE_LAST_C, /* lstm: last cell state */
+    BZ_ROLE_KEPT, /* rnn: what the forward pass keeps for the backward one, as the library likes it: nobody can check it */
+    BZ_ROLE_DH,     /* rnn: gradients of the last hidden state */
+    BZ_ROLE_DC,     /* lstm: of the last cell state */
+    BZ_ROLE_O,      /* attention_grad, lstm_grad …: what the forward pass gave */
     BZ_ROLE_LOGSUM, /* and of each row the logarithm of its weights' sum */
     BZ_ROLE_RATE,   /* learning rate */
     BZ_ROLE_STEP,   /* number of the step, from 1 */

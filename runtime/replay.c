@@ -304,6 +304,8 @@ int bz_replay_check_before(bz_replay *r, int action, bz_error *err)
         c->problem.kind == BZ_PROBLEM_DROPOUT) /* chance decides */
         return 0;
     for (int k = 0; k < c->n_in && !rc; k++) {
+        if (c->operand[k].role == BZ_ROLE_KEPT) /* no reference reads it */
+            continue;
         value[k] = c->value[k];
         int from = k == c->residual ? c->n - 1 : k;
         if (value[k] || c->slot[from] < 0)
@@ -312,7 +314,7 @@ int bz_replay_check_before(bz_replay *r, int action, bz_error *err)
         rc = read[k] ? 0 : -1;
     }
     for (int k = 0; k < c->n_in && !rc; k++)
-        if (!value[k])
+        if (!value[k] && c->operand[k].role != BZ_ROLE_KEPT)
             rc = bz_fail(err, BZ_FAILED, "%s: an operand cannot be read", r->model->step[r->action[action].step].name);
     if (!rc) {
         if (!c->n_positions)

@@ -337,6 +337,16 @@ static void fill_indices(const bz_problem *p, int64_t n, uint64_t seed, float *o
         out[i] = (float)bz_kinds[p->kind]->index(p, i, next_random(&seed));
 }
 
+/* Of a recurrent layer's batch only the first and the last row are given gradients: the reference then computes two rows and not
+ * all of them. */
+static void clear_rows(const bz_operand *o, float *out)
+{
+    int64_t batch = o->dim[1], width = o->dim[2];
+    for (int64_t i = 0; i < o->dim[0]; i++)
+        for (int64_t row = 1; row < batch - 1; row++)
+            memset(out + (i * batch + row) * width, 0, (size_t)width * sizeof *out);
+}
+
 void bz_values_fill(const bz_problem *p, const bz_operand *o, int index, float *out)
 {
     shape s = shape_of(p, o);
@@ -367,4 +377,7 @@ void bz_values_fill(const bz_problem *p, const bz_operand *o, int index, float *
     }
     for (int64_t i = BLOCK; i < o->count; i += BLOCK)
         memcpy(out + i, out, (size_t)(o->count - i < BLOCK ? o->count - i : BLOCK) * sizeof *out);
+    if (bz_problem_has(p, BZ_TRAIT_RECURRENT) &&
+        (o->role == BZ_ROLE_DY || o->role == BZ_ROLE_DH || o->role == BZ_ROLE_DC))
+        clear_rows(o, out);
 }

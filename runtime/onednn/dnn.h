@@ -102,8 +102,19 @@ dnnl_status_t dnn_concat(dnn_impls *out, dnn_md y, int n, int axis, const dnn_md
 dnnl_status_t dnn_reorder(dnn_impls *out, dnn_md x, dnn_md y);
 
 typedef enum { DNN_LSTM, DNN_GRU, DNN_LBR_GRU, DNN_RNN } dnn_cell;
-dnnl_status_t dnn_rnn(dnn_impls *out, dnn_cell cell, dnnl_alg_kind_t activation, dnnl_rnn_direction_t direction,
-                      dnn_md x, dnn_md h, dnn_md c, dnn_md w, dnn_md r, dnn_md peephole, dnn_md bias, dnn_md y);
+typedef struct dnn_layer {
+    dnn_cell cell;
+    dnnl_alg_kind_t activation;
+    dnnl_rnn_direction_t direction;
+} dnn_layer;
+/* Tensors of a recurrent layer, or their gradients. */
+typedef struct dnn_states {
+    dnn_md x, h, c, w, r, peephole, bias, y, last, last_c;
+} dnn_states;
+dnnl_status_t dnn_rnn(dnn_impls *out, const dnn_layer *layer, const dnn_states *s);
+/* `hint` as dnn_hint gives it of the forward pass. Gradients of weights and bias are added to what their memory holds. */
+dnnl_status_t dnn_rnn_grad(dnn_impls *out, const dnn_layer *layer, const dnn_states *s, const dnn_states *grad,
+                           const_dnnl_primitive_desc_t hint);
 
 /* Backward passes. Each describes the forward pass of training first, which the library wants as a hint. */
 dnnl_status_t dnn_convolution_data(dnn_impls *out, dnnl_alg_kind_t alg, dnn_md dx, dnn_md w, dnn_md dy,

@@ -131,21 +131,24 @@ dnnl_status_t dnn_reorder(dnn_impls *out, dnn_md x, dnn_md y)
     return status;
 }
 
-dnnl_status_t dnn_rnn(dnn_impls *out, dnn_cell cell, dnnl_alg_kind_t activation, dnnl_rnn_direction_t direction,
-                      dnn_md x, dnn_md h, dnn_md c, dnn_md w, dnn_md r, dnn_md peephole, dnn_md bias, dnn_md y)
+dnnl_status_t dnn_rnn(dnn_impls *out, const dnn_layer *layer, const dnn_states *s)
 {
+    dnnl_prop_kind_t prop = dnn_prop(out);
     dnnl_rnn_desc_t d;
-    const dnnl_prop_kind_t prop = dnn_prop(out);
-    if (cell == DNN_LSTM) {
-        COLLECT(dnnl_lstm_forward_desc_init_v2(&d, prop, direction, x, h, c, w, r, peephole, bias, y, NULL, NULL, 0));
+    if (layer->cell == DNN_LSTM) {
+        COLLECT(dnnl_lstm_forward_desc_init_v2(&d, prop, layer->direction, s->x, s->h, s->c, s->w, s->r, s->peephole,
+                                               s->bias, s->y, s->last, s->last_c, 0));
     }
-    if (cell == DNN_GRU) {
-        COLLECT(dnnl_gru_forward_desc_init(&d, prop, direction, x, h, w, r, bias, y, NULL, 0));
+    if (layer->cell == DNN_GRU) {
+        COLLECT(
+            dnnl_gru_forward_desc_init(&d, prop, layer->direction, s->x, s->h, s->w, s->r, s->bias, s->y, s->last, 0));
     }
-    if (cell == DNN_LBR_GRU) {
-        COLLECT(dnnl_lbr_gru_forward_desc_init(&d, prop, direction, x, h, w, r, bias, y, NULL, 0));
+    if (layer->cell == DNN_LBR_GRU) {
+        COLLECT(dnnl_lbr_gru_forward_desc_init(&d, prop, layer->direction, s->x, s->h, s->w, s->r, s->bias, s->y,
+                                               s->last, 0));
     }
-    COLLECT(dnnl_vanilla_rnn_forward_desc_init(&d, prop, activation, direction, x, h, w, r, bias, y, NULL, 0, 0, 0));
+    COLLECT(dnnl_vanilla_rnn_forward_desc_init(&d, prop, layer->activation, layer->direction, s->x, s->h, s->w, s->r,
+                                               s->bias, s->y, s->last, 0, 0, 0));
 }
 
 /* ---- backward passes ------------------------------------------------------------------------ */
@@ -213,6 +216,26 @@ dnnl_status_t dnn_softmax_grad(dnn_impls *out, dnnl_alg_kind_t alg, dnn_md y, in
     dnnl_softmax_v2_desc_t d;
     COLLECT_BACKWARD(dnn_softmax(&forward, alg, y, y, axis),
                      dnnl_softmax_v2_backward_desc_init(&d, alg, y, y, y, axis));
+}
+
+dnnl_status_t dnn_rnn_grad(dnn_impls *out, const dnn_layer *layer, const dnn_states *s, const dnn_states *g,
+                           const_dnnl_primitive_desc_t hint)
+{
+    dnnl_rnn_desc_t d;
+    dnnl_status_t status;
+    if (layer->cell == DNN_LSTM)
+        status = dnnl_lstm_backward_desc_init_v2(&d, dnnl_backward, layer->direction, s->x, s->h, s->c, s->w, s->r,
+                                                 NULL, s->bias, s->y, s->last, s->last_c, g->x, g->h, g->c, g->w, g->r,
+                                                 NULL, g->bias, g->y, g->last, g->last_c, 0);
+    else if (layer->cell == DNN_RNN)
+        status = dnnl_vanilla_rnn_backward_desc_init(&d, dnnl_backward, layer->activation, layer->direction, s->x, s->h,
+                                                     s->w, s->r, s->bias, s->y, s->last, g->x, g->h, g->w, g->r,
+                                                     g->bias, g->y, g->last, 0, 0, 0);
+    else
+        status = (layer->cell == DNN_GRU ? dnnl_gru_backward_desc_init : dnnl_lbr_gru_backward_desc_init)(
+            &d, dnnl_backward, layer->direction, s->x, s->h, s->w, s->r, s->bias, s->y, s->last, g->x, g->h, g->w, g->r,
+            g->bias, g->y, g->last, 0);
+    return status == dnnl_success ? collect(out, &d, hint) : status;
 }
 
 #endif

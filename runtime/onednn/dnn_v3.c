@@ -125,23 +125,25 @@ dnnl_status_t dnn_reorder(dnn_impls *out, dnn_md x, dnn_md y)
     COLLECT(dnnl_reorder_primitive_desc_create(&pd, x, out->engine, y, out->engine, out->attr));
 }
 
-dnnl_status_t dnn_rnn(dnn_impls *out, dnn_cell cell, dnnl_alg_kind_t activation, dnnl_rnn_direction_t direction,
-                      dnn_md x, dnn_md h, dnn_md c, dnn_md w, dnn_md r, dnn_md peephole, dnn_md bias, dnn_md y)
+dnnl_status_t dnn_rnn(dnn_impls *out, const dnn_layer *layer, const dnn_states *s)
 {
-    if (cell == DNN_LSTM) {
-        COLLECT(dnnl_lstm_forward_primitive_desc_create(&pd, out->engine, dnn_prop(out), direction, x, h, c, w, r,
-                                                        peephole, NULL, bias, y, NULL, NULL, 0, out->attr));
+    dnnl_prop_kind_t prop = dnn_prop(out);
+    if (layer->cell == DNN_LSTM) {
+        COLLECT(dnnl_lstm_forward_primitive_desc_create(&pd, out->engine, prop, layer->direction, s->x, s->h, s->c,
+                                                        s->w, s->r, s->peephole, NULL, s->bias, s->y, s->last,
+                                                        s->last_c, 0, out->attr));
     }
-    if (cell == DNN_GRU) {
-        COLLECT(dnnl_gru_forward_primitive_desc_create(&pd, out->engine, dnn_prop(out), direction, x, h, w, r, bias, y,
-                                                       NULL, 0, out->attr));
+    if (layer->cell == DNN_GRU) {
+        COLLECT(dnnl_gru_forward_primitive_desc_create(&pd, out->engine, prop, layer->direction, s->x, s->h, s->w, s->r,
+                                                       s->bias, s->y, s->last, 0, out->attr));
     }
-    if (cell == DNN_LBR_GRU) {
-        COLLECT(dnnl_lbr_gru_forward_primitive_desc_create(&pd, out->engine, dnn_prop(out), direction, x, h, w, r, bias,
-                                                           y, NULL, 0, out->attr));
+    if (layer->cell == DNN_LBR_GRU) {
+        COLLECT(dnnl_lbr_gru_forward_primitive_desc_create(&pd, out->engine, prop, layer->direction, s->x, s->h, s->w,
+                                                           s->r, s->bias, s->y, s->last, 0, out->attr));
     }
-    COLLECT(dnnl_vanilla_rnn_forward_primitive_desc_create(&pd, out->engine, dnn_prop(out), activation, direction, x, h,
-                                                           w, r, bias, y, NULL, 0, 0, 0, out->attr));
+    COLLECT(dnnl_vanilla_rnn_forward_primitive_desc_create(&pd, out->engine, prop, layer->activation, layer->direction,
+                                                           s->x, s->h, s->w, s->r, s->bias, s->y, s->last, 0, 0, 0,
+                                                           out->attr));
 }
 
 /* ---- backward passes ------------------------------------------------------------------------ */
@@ -210,6 +212,28 @@ dnnl_status_t dnn_softmax_grad(dnn_impls *out, dnnl_alg_kind_t alg, dnn_md y, in
     COLLECT_BACKWARD(
         dnn_softmax(&forward, alg, y, y, axis),
         dnnl_softmax_backward_primitive_desc_create(&pd, out->engine, alg, y, y, y, axis, hint, out->attr));
+}
+
+dnnl_status_t dnn_rnn_grad(dnn_impls *out, const dnn_layer *layer, const dnn_states *s, const dnn_states *g,
+                           const_dnnl_primitive_desc_t hint)
+{
+    dnnl_primitive_desc_t pd = NULL;
+    dnnl_status_t status;
+    if (layer->cell == DNN_LSTM)
+        status = dnnl_lstm_backward_primitive_desc_create(&pd, out->engine, dnnl_backward, layer->direction, s->x, s->h,
+                                                          s->c, s->w, s->r, NULL, NULL, s->bias, s->y, s->last,
+                                                          s->last_c, g->x, g->h, g->c, g->w, g->r, NULL, NULL, g->bias,
+                                                          g->y, g->last, g->last_c, 0, hint, out->attr);
+    else if (layer->cell == DNN_RNN)
+        status = dnnl_vanilla_rnn_backward_primitive_desc_create(
+            &pd, out->engine, dnnl_backward, layer->activation, layer->direction, s->x, s->h, s->w, s->r, s->bias, s->y,
+            s->last, g->x, g->h, g->w, g->r, g->bias, g->y, g->last, 0, 0, 0, hint, out->attr);
+    else
+        status = (layer->cell == DNN_GRU ? dnnl_gru_backward_primitive_desc_create
+                                         : dnnl_lbr_gru_backward_primitive_desc_create)(
+            &pd, out->engine, dnnl_backward, layer->direction, s->x, s->h, s->w, s->r, s->bias, s->y, s->last, g->x,
+            g->h, g->w, g->r, g->bias, g->y, g->last, 0, hint, out->attr);
+    return collect(out, pd, status);
 }
 
 #endif

@@ -279,6 +279,7 @@ alternative *dnn_add_alternative(lowering *l, const char *prefix, const char *su
     a->n_stages = n_stages;
     for (int i = 0; i < MAX_STAGES; i++)
         a->stages[i].impls = (dnn_impls){.engine = s->engine, .training = s->training};
+    a->first.impls = a->stages[0].impls;
     s->alternatives = bz_realloc(s->alternatives, (size_t)s->n_alternatives + 1, sizeof(alternative *));
     return s->alternatives[s->n_alternatives++] = a;
 }
@@ -322,6 +323,9 @@ static const struct {
     [BZ_PROBLEM_LSTM] = {dnn_lower_rnn, IN_PLAIN | IN_PACKED},
     [BZ_PROBLEM_GRU] = {dnn_lower_rnn, IN_PLAIN | IN_PACKED},
     [BZ_PROBLEM_RNN] = {dnn_lower_rnn, IN_PLAIN | IN_PACKED},
+    [BZ_PROBLEM_LSTM_GRAD] = {dnn_lower_rnn_grad, IN_PACKED},
+    [BZ_PROBLEM_GRU_GRAD] = {dnn_lower_rnn_grad, IN_PACKED},
+    [BZ_PROBLEM_RNN_GRAD] = {dnn_lower_rnn_grad, IN_PACKED},
     [BZ_PROBLEM_CONV_DATA] = {dnn_lower_conv_data, IN_PLAIN | IN_PACKED | IN_NHWC | IN_ANY},
     [BZ_PROBLEM_CONV_WEIGHTS] = {dnn_lower_conv_weights, IN_PLAIN | IN_PACKED | IN_NHWC | IN_ANY},
     [BZ_PROBLEM_POOL_GRAD] = {dnn_lower_pool_grad, IN_PLAIN | IN_NHWC | IN_ANY | SPACE},

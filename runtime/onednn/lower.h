@@ -81,7 +81,7 @@ typedef dnnl_status_t dnn_lower(lowering *l);
 dnn_lower dnn_lower_conv, dnn_lower_gemm, dnn_lower_gemv, dnn_lower_matmul, dnn_lower_pool, dnn_lower_batchnorm,
     dnn_lower_layernorm, dnn_lower_groupnorm, dnn_lower_softmax, dnn_lower_lrn, dnn_lower_activation, dnn_lower_prelu,
     dnn_lower_binary, dnn_lower_reduce, dnn_lower_resample, dnn_lower_concat, dnn_lower_transpose, dnn_lower_reorder,
-    dnn_lower_rnn, dnn_lower_conv_data, dnn_lower_conv_weights, dnn_lower_pool_grad, dnn_lower_batchnorm_grad,
-    dnn_lower_layernorm_grad, dnn_lower_activation_grad, dnn_lower_softmax_grad;
+    dnn_lower_rnn, dnn_lower_rnn_grad, dnn_lower_conv_data, dnn_lower_conv_weights, dnn_lower_pool_grad,
+    dnn_lower_batchnorm_grad, dnn_lower_layernorm_grad, dnn_lower_activation_grad, dnn_lower_softmax_grad;
 
 #endif

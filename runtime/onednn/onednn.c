@@ -92,10 +92,11 @@ static void drop_alternatives(session *s, int n)
 {
     while (s->n_alternatives > n) {
         alternative *a = s->alternatives[--s->n_alternatives];
-        for (int k = 0; k < MAX_STAGES; k++) {
-            dnn_impls_free(&a->stages[k].impls);
-            if (a->stages[k].impls.attr)
-                dnnl_primitive_attr_destroy(a->stages[k].impls.attr);
+        for (int k = 0; k <= MAX_STAGES; k++) {
+            dnn_impls *impls = k < MAX_STAGES ? &a->stages[k].impls : &a->first.impls;
+            dnn_impls_free(impls);
+            if (impls->attr)
+                dnnl_primitive_attr_destroy(impls->attr);
         }
         free(a);
     }
@@ -245,6 +246,8 @@ static dnnl_status_t fill(session *s, const argument *a, buffer *b)
     }
     const bz_operand *o = &s->job->operand[a->operand];
     const float *values = s->job->value[a->operand];
+    if (o->role == BZ_ROLE_KEPT) /* by the forward pass */
+        return dnnl_success;
     float *scaled = NULL;
     if (o->role == BZ_ROLE_BIAS && dnn_bias_is_unscaled() && bz_problem_scale(s->job->problem) != 1) {
         scaled = bz_alloc((size_t)o->count, sizeof *scaled);
@@ -356,14 +359,14 @@ static void keep_result(prepared *p, const argument *a, int at)
         p->result[i].seen = a, p->result[i].buffer = at;
 }
 
-static dnnl_status_t prepare_stage(bz_variant *v, prepared *p, int k)
+/* A primitive with its arguments, [copies][n]. */
+static dnnl_status_t prepare_primitive(bz_variant *v, prepared *p, const stage *st, const_dnnl_primitive_desc_t pd,
+                                       dnnl_primitive_t *primitive, dnnl_exec_arg_t **out, int *n_out)
 {
     session *s = v->session;
-    const stage *st = &p->alternative->stages[k];
-    const_dnnl_primitive_desc_t pd = pd_of(p->alternative, k, v->index);
     dnnl_exec_arg_t *args = bz_alloc((size_t)s->job->copies, (MAX_ARGS + 1) * sizeof *args);
-    p->args[k] = args;
-    dnnl_status_t status = dnnl_primitive_create(&p->primitive[k], pd);
+    *out = args;
+    dnnl_status_t status = dnnl_primitive_create(primitive, pd);
     dnn_md scratch = dnn_md_of(&s->heap, pd, DNNL_ARG_SCRATCHPAD);
     int n = st->n_args + (scratch != NULL);
     const argument scratchpad = {.arg = DNNL_ARG_SCRATCHPAD, .operand = SCRATCHPAD};
@@ -386,7 +389,36 @@ static dnnl_status_t prepare_stage(bz_variant *v, prepared *p, int k)
         if (a->operand == SCRATCHPAD)
             v->workspace += (double)s->buffers[at].size;
     }
-    p->n_args[k] = n;
+    *n_out = n;
+    return status;
+}
+
+static dnnl_status_t prepare_stage(bz_variant *v, prepared *p, int k)
+{
+    return prepare_primitive(v, p, &p->alternative->stages[k], pd_of(p->alternative, k, v->index), &p->primitive[k],
+                             &p->args[k], &p->n_args[k]);
+}
+
+/* Runs what comes before the stages, for each copy. In a replay a call of its own has done so. */
+static dnnl_status_t run_first(bz_variant *v, prepared *p)
+{
+    session *s = v->session;
+    const stage *first = &p->alternative->first;
+    dnnl_primitive_t primitive = NULL;
+    dnnl_exec_arg_t *args = NULL;
+    double workspace = v->workspace;
+    int n = 0;
+    if (!first->n_args || s->job->placed)
+        return dnnl_success;
+    dnnl_status_t status = prepare_primitive(v, p, first, dnn_hint(&first->impls), &primitive, &args, &n);
+    for (int c = 0; c < s->job->copies && status == dnnl_success; c++)
+        status = dnnl_primitive_execute(primitive, s->stream, n, args + c * n);
+    if (status == dnnl_success)
+        status = dnnl_stream_wait(s->stream);
+    if (primitive)
+        dnnl_primitive_destroy(primitive);
+    free(args);
+    v->workspace = workspace;
     return status;
 }
 
@@ -410,8 +442,8 @@ static int prepare(bz_variant *v, bz_error *err)
     p->alternative = s->alternatives[v->index / INDEX_STEP];
     v->state = p;
     v->workspace = 0;
-    for (int k = 0; k < p->alternative->n_stages; k++) {
-        dnnl_status_t status = prepare_stage(v, p, k);
+    for (int k = 0; k <= p->alternative->n_stages; k++) {
+        dnnl_status_t status = k < p->alternative->n_stages ? prepare_stage(v, p, k) : run_first(v, p);
         if (status != dnnl_success) {
             release(v);
             return library_failed(err, v->algorithm, status);
@@ -420,10 +452,28 @@ static int prepare(bz_variant *v, bz_error *err)
     return 0;
 }
 
+/* What the library adds gradients to. */
+static int clear_sums(const session *s, const prepared *p, int copy)
+{
+    for (int i = 0; i < p->n_results; i++) {
+        const buffer *b = &s->buffers[p->result[i].buffer];
+        bz_role role = s->job->operand[p->result[i].seen->operand].role;
+        void *at = NULL;
+        if (role != BZ_ROLE_W && role != BZ_ROLE_R && role != BZ_ROLE_BIAS)
+            continue;
+        if (dnnl_memory_get_data_handle(b->memory[copy % b->copies], &at) != dnnl_success)
+            return -1;
+        memset(at, 0, b->size);
+    }
+    return 0;
+}
+
 static int execute(bz_variant *v, int copy)
 {
     session *s = v->session;
     prepared *p = v->state;
+    if (p->alternative->adds && clear_sums(s, p, copy))
+        return -1;
     for (int k = 0; k < p->alternative->n_stages; k++)
         if (dnnl_primitive_execute(p->primitive[k], s->stream, p->n_args[k], p->args[k] + copy * p->n_args[k]) !=
             dnnl_success)

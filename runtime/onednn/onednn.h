@@ -4,6 +4,7 @@
  *   lower.c    a problem becomes alternatives of stages: which primitives, which arguments
  *   onednn.c   operands in the layout that an implementation wants, execution
  *   lower_gradient.c  those of a backward pass
+ *   lower_rnn.c  recurrent layers, forward and backward
  *   place.c    operands in memory of the caller's, and what brings them from one format to another
  */
 #ifndef BZ_ONEDNN_H
@@ -37,6 +38,8 @@ typedef struct alternative {
     int n_stages;
     char favourite[64]; /* the implementation that the library's heuristic takes; "" where it has none */
     bool in_place;      /* a residual is added to what the result's memory holds */
+    bool adds;          /* gradients of weights and bias are, so that these are set to 0 in each call */
+    stage first; /* where it has arguments: fills once, before anything is measured, what is kept for the stages */
 } alternative;
 
 typedef struct session {

@@ -48,6 +48,18 @@ static const struct {
      BZ_ROLE_X},
     {"softmax_loss_grad x=2x4x3 reduction=sum ignore=3 dtype=f32:i64:f32",
      "softmax_loss x=2x4x3 reduction=sum ignore=3 dtype=f32:i64:f32", 'l', BZ_ROLE_X},
+    {"lstm_grad seq=4 batch=2 input=3 hidden=4 dtype=f32", "lstm seq=4 batch=2 input=3 hidden=4 training=1 dtype=f32",
+     'x', BZ_ROLE_X},
+    {"lstm_grad seq=3 batch=4 input=2 hidden=3 dir=bidirectional dtype=f32",
+     "lstm seq=3 batch=4 input=2 hidden=3 dir=bidirectional training=1 dtype=f32", 'x', BZ_ROLE_X},
+    {"gru_grad seq=4 batch=2 input=3 hidden=4 dir=reverse dtype=f32",
+     "gru seq=4 batch=2 input=3 hidden=4 dir=reverse training=1 dtype=f32", 'x', BZ_ROLE_X},
+    {"gru_grad seq=4 batch=2 input=3 hidden=4 lbr=1 dir=bidirectional dtype=f32",
+     "gru seq=4 batch=2 input=3 hidden=4 lbr=1 dir=bidirectional training=1 dtype=f32", 'x', BZ_ROLE_X},
+    {"rnn_grad seq=4 batch=2 input=3 hidden=4 dtype=f32", "rnn seq=4 batch=2 input=3 hidden=4 training=1 dtype=f32",
+     'x', BZ_ROLE_X},
+    {"rnn_grad seq=4 batch=1 input=3 hidden=4 fn=sigmoid dir=bidirectional dtype=f32",
+     "rnn seq=4 batch=1 input=3 hidden=4 fn=sigmoid dir=bidirectional training=1 dtype=f32", 'x', BZ_ROLE_X},
     {"scatter_add x=6x3 n=9 axis=0 dtype=f32:i64:f32", "gather x=6x3 n=9 axis=0 dtype=f32:i64:f32", 'x', BZ_ROLE_X},
     {"scatter_add x=2x6x3 n=4 axis=1 dtype=f32:i64:f32", "gather x=2x6x3 n=4 axis=1 dtype=f32:i64:f32", 'x', BZ_ROLE_X},
 };
@@ -104,21 +116,28 @@ static void compute(side *s)
             s->value[k][i] = (float)element(s, k, i);
 }
 
-static double loss(const side *s, const float *dy)
+/* Results of the forward pass that have gradients of their own: of a recurrent layer the last states, too. */
+static const bz_role GRADIENTS[][2] = {
+    {BZ_ROLE_Y, BZ_ROLE_DY}, {BZ_ROLE_LAST, BZ_ROLE_DH}, {BZ_ROLE_LAST_C, BZ_ROLE_DC}};
+
+static double loss(const side *s, const side *gradient)
 {
     double sum = 0;
-    for (int64_t i = 0; i < s->operand[s->n - 1].count; i++)
-        sum += (double)dy[i] * element(s, s->n - 1, i);
+    for (size_t g = 0; g < sizeof GRADIENTS / sizeof *GRADIENTS; g++) {
+        int y = find(s, GRADIENTS[g][0], true), dy = find(gradient, GRADIENTS[g][1], false);
+        for (int64_t i = 0; y >= 0 && dy >= 0 && i < s->operand[y].count; i++)
+            sum += (double)gradient->value[dy][i] * element(s, y, i);
+    }
     return sum;
 }
 
-static double difference(side *forward, int operand, int64_t i, const float *dy)
+static double difference(side *forward, int operand, int64_t i, const side *gradient)
 {
     float *x = &forward->value[operand][i], was = *x, above = was + 1e-3f, below = was - 1e-3f;
     *x = above;
-    double high = loss(forward, dy);
+    double high = loss(forward, gradient);
     *x = below;
-    double low = loss(forward, dy);
+    double low = loss(forward, gradient);
     *x = was;
     return (high - low) / ((double)above - (double)below);
 }
@@ -127,11 +146,11 @@ static void take_operands(side *gradient, const side *forward, char x)
 {
     for (int i = 0; i < gradient->n; i++) {
         const bz_operand *o = &gradient->operand[i];
-        int from = o->role == BZ_ROLE_X && x == 'y'   ? forward->n - 1
-                   : o->role == BZ_ROLE_X && x == 'l' ? find(forward, BZ_ROLE_MASK, true)
-                                                      : find(forward, o->role, true);
+        int from = (o->role == BZ_ROLE_X && x == 'y') || o->role == BZ_ROLE_O ? forward->n - 1
+                   : o->role == BZ_ROLE_X && x == 'l'                         ? find(forward, BZ_ROLE_MASK, true)
+                                                                              : find(forward, o->role, true);
         from = from < 0 ? find(forward, o->role, false) : from;
-        if (o->result || o->role == BZ_ROLE_DY)
+        if (o->result || o->role == BZ_ROLE_DY || o->role == BZ_ROLE_DH || o->role == BZ_ROLE_DC)
             continue;
         assert_true(from >= 0 && forward->operand[from].count == o->count);
         memcpy(gradient->value[i], forward->value[from], (size_t)o->count * sizeof(float));
@@ -145,12 +164,11 @@ static void test_differences(void **unused)
         side forward = open_side(CASES[c].forward), gradient = open_side(CASES[c].gradient);
         compute(&forward);
         take_operands(&gradient, &forward, CASES[c].x);
-        const float *dy = gradient.value[find(&gradient, BZ_ROLE_DY, false)];
         for (int k = 0; k < gradient.n; k++) {
             const bz_operand *o = &gradient.operand[k];
             int by = o->result ? find(&forward, o->role == BZ_ROLE_Y ? CASES[c].by : o->role, false) : -1;
             for (int64_t i = 0; by >= 0 && i < o->count; i++) {
-                double want = difference(&forward, by, i, dy), got = element(&gradient, k, i);
+                double want = difference(&forward, by, i, &gradient), got = element(&gradient, k, i);
                 if (!(fabs(got - want) <= 2e-3 * (1 + fabs(want))))
                     fail_msg("%s: %s %d is %g, by differences %g", CASES[c].gradient, bz_role_name(o->role), (int)i,
                              got, want);

@@ -201,6 +201,20 @@ static const char *const PROBLEMS[] = {
     "pool_grad mode=max x=1x3x20x20 kernel=16x17 stride=2x3 dtype=f32",
     "layernorm x=6x7x10 axis=1 training=1 dtype=bf16",
     "batchnorm_grad x=4x10x7x7 dtype=bf16",
+    "lstm seq=5 batch=3 input=10 hidden=12 training=1 dtype=f32",
+    "lstm seq=5 batch=3 input=16 hidden=16 dir=bidirectional training=1 dtype=f32",
+    "gru seq=5 batch=3 input=10 hidden=12 dir=reverse training=1 dtype=f32",
+    "gru seq=5 batch=3 input=10 hidden=12 lbr=1 training=1 dtype=f32",
+    "rnn seq=5 batch=3 input=10 hidden=12 fn=relu training=1 dtype=f32",
+    "lstm_grad seq=5 batch=3 input=10 hidden=12 dtype=f32",
+    "lstm_grad seq=20 batch=7 input=33 hidden=32 dir=bidirectional dtype=f32",
+    "lstm_grad seq=5 batch=3 input=16 hidden=16 dir=reverse dtype=f32",
+    "gru_grad seq=5 batch=3 input=10 hidden=12 dtype=f32",
+    "gru_grad seq=20 batch=4 input=32 hidden=32 lbr=1 dir=bidirectional dtype=f32",
+    "gru_grad seq=5 batch=3 input=10 hidden=12 lbr=1 dtype=f32",
+    "rnn_grad seq=5 batch=3 input=10 hidden=12 fn=tanh dtype=f32",
+    "rnn_grad seq=5 batch=3 input=10 hidden=12 fn=relu dir=reverse dtype=f32",
+    "rnn_grad seq=5 batch=3 input=10 hidden=12 fn=sigmoid dir=bidirectional dtype=f32",
 };
 
 /* Shapes that our loops go about in several ways: rows and columns, long and short ones, of all types, more than one
