@@ -51,10 +51,11 @@ static int attention_grad_steps(lowering *l, const heads *h)
     return lower_done(l);
 }
 
-/* All of it in one call, which never writes the scores; `eight`: of 8-bit floats. */
-static int attention_call(lowering *l, const heads *h, bool causal, const bz_type *mask, bool eight)
+/* All of it in one call, which never writes the scores: forward, or the gradients of q, k and v; `eight`: of 8-bit floats. */
+static int attention_call(lowering *l, bz_problem_kind kind, const heads *h, bool causal, const bz_type *mask,
+                          bool eight)
 {
-    bz_problem *p = lower_step(l, BZ_PROBLEM_ATTENTION);
+    bz_problem *p = lower_step(l, kind);
     if (eight) /* the result, too: the product that reads it is one of 8-bit floats, and not every GPU writes it wider */
         p->dtype = BZ_F8E4M3;
     const int64_t scores[] = {h->batch, h->heads, h->rows, h->keys};
@@ -142,7 +143,9 @@ static int fused_alternative(lowering *l, const heads *h, bool runtime, bool eig
         return 0;
     if (causal && runtime && h->rows == 1)
         causal = false;
-    return causal && h->rows != h->keys ? 0 : attention_call(l, h, causal, mask_of(l, runtime), eight);
+    return causal && h->rows != h->keys
+               ? 0
+               : attention_call(l, BZ_PROBLEM_ATTENTION, h, causal, mask_of(l, runtime), eight);
 }
 
 /* Where the shape rule counted other products than these, the layer is something else and stays unpriced. */
@@ -174,12 +177,19 @@ static int lower_attention(lowering *l, int arg)
 static int lower_attention_grad(lowering *l, int arg)
 {
     const bz_type *k = lower_in(l, 1);
+    bool causal = lower_int(l, "causal", 0);
     heads h = {0};
     (void)arg;
     if (read_standard(l, &h) || h.batch < 1 || h.rows < 1 || h.size < 1 || h.v_size < 1 || h.heads % h.kv_heads)
         return lower_no(l, "this form of attention has no benchmark");
     h.keys = k->dims[k->rank - 2]; /* operand 4 is no past */
-    return h.keys < 1 ? lower_no(l, "this form of attention has no benchmark") : attention_grad_steps(l, &h);
+    if (h.keys < 1)
+        return lower_no(l, "this form of attention has no benchmark");
+    if (attention_grad_steps(l, &h))
+        return -1;
+    bool fits = !bz_layer_param(l->layer, "softcap") && !(causal && h.rows != h.keys) &&
+                !mask_of(l, false); /* the call has none */
+    return fits ? attention_call(l, BZ_PROBLEM_ATTENTION_GRAD, &h, causal, NULL, false) : 0;
 }
 
 /* ---- attention that is written out ----------------------------------------------------------- */
@@ -268,9 +278,10 @@ int lower_attention_group(lowering *l, const bz_layers *layers, const int *layer
         with_heads(mask, dims[3], &m);
     /* a mask of three dimensions has heads of its own where the scores have heads */
     mask = !mask ? NULL : first->out[0].rank == 3 ? &m : mask;
-    if (attention_call(l, &h, false, mask, false))
+    if (attention_call(l, BZ_PROBLEM_ATTENTION, &h, false, mask, false))
         return -1;
-    return may_be_eight(l) && l->n < MAX_ALTERNATIVES ? attention_call(l, &h, false, mask, true) : 0;
+    return may_be_eight(l) && l->n < MAX_ALTERNATIVES ? attention_call(l, BZ_PROBLEM_ATTENTION, &h, false, mask, true)
+                                                      : 0;
 }
 
 /* ---- equations ------------------------------------------------------------------------------ */

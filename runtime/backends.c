@@ -29,7 +29,7 @@ const bz_backend_row bz_backends[] = {
     {"cudnn", .library = "cudnn", .device = true, .family = {
         {"conv deconv conv_data conv_weights", "plain nhwc", "tf32 f16"},
         {"pool batchnorm softmax logsoftmax lrn activation binary reduce concat pad", "plain nhwc", ""},
-        {"gemm matmul lstm gru rnn", "plain", "tf32 f16"},
+        {"gemm matmul lstm gru rnn lstm_grad gru_grad rnn_grad", "plain", "tf32 f16"},
         {"rmsnorm transpose reorder copy layernorm attention dropout", "plain", ""},
         {"pool_grad batchnorm_grad activation_grad softmax_grad logsoftmax_grad", "plain nhwc", ""},
         {"layernorm_grad rmsnorm_grad", "plain", ""},

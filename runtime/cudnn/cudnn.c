@@ -37,6 +37,9 @@ const cudnn_kind bz_cudnn_kinds[] = {
     {BZ_PROBLEM_LSTM, NULL, cudnn_describe_rnn, cudnn_rnn_algorithm, NULL, cudnn_prepare_rnn, cudnn_run_rnn, cudnn_release_rnn},
     {BZ_PROBLEM_GRU, NULL, cudnn_describe_rnn, cudnn_rnn_algorithm, NULL, cudnn_prepare_rnn, cudnn_run_rnn, cudnn_release_rnn},
     {BZ_PROBLEM_RNN, NULL, cudnn_describe_rnn, cudnn_rnn_algorithm, NULL, cudnn_prepare_rnn, cudnn_run_rnn, cudnn_release_rnn},
+    {BZ_PROBLEM_LSTM_GRAD, NULL, cudnn_describe_rnn, cudnn_rnn_algorithm, NULL, cudnn_prepare_rnn, cudnn_run_rnn_grad, cudnn_release_rnn},
+    {BZ_PROBLEM_GRU_GRAD, NULL, cudnn_describe_rnn, cudnn_rnn_algorithm, NULL, cudnn_prepare_rnn, cudnn_run_rnn_grad, cudnn_release_rnn},
+    {BZ_PROBLEM_RNN_GRAD, NULL, cudnn_describe_rnn, cudnn_rnn_algorithm, NULL, cudnn_prepare_rnn, cudnn_run_rnn_grad, cudnn_release_rnn},
     {BZ_PROBLEM_CONV_DATA, NULL, cudnn_describe_conv, cudnn_deconv_algorithm, cudnn_deconv_choice, cudnn_prepare_deconv, cudnn_run_deconv, NULL},
     {BZ_PROBLEM_CONV_WEIGHTS, NULL, cudnn_describe_conv, cudnn_weights_algorithm, cudnn_weights_choice, cudnn_prepare_weights, cudnn_run_weights, NULL},
     {BZ_PROBLEM_REDUCE, "backward_bias", cudnn_describe_bias_grad, NULL, NULL, NULL, cudnn_run_bias_grad, NULL},
@@ -385,6 +388,8 @@ static int read_operand(bz_variant *v, int operand, float *values, bz_error *err
 {
     call *c = v->state;
     tensor *own[CUDNN_MOST_TENSORS];
+    if (cudnn_is_rnn_weight(c, operand))
+        return cudnn_read_rnn_weight(c, operand, values, err);
     for (int i = cudnn_tensors_of(c, own); i--;)
         if (own[i]->operand == operand)
             return bz_cuda_operand_read(c->cuda, &c->operand[operand], &own[i]->layout, own[i]->data, values, err);

@@ -214,9 +214,12 @@ typedef cudnnStatus_t runs(call *c);
 runs cudnn_run_conv, cudnn_run_deconv, cudnn_run_weights, cudnn_run_pool, cudnn_run_batchnorm, cudnn_run_softmax,
     cudnn_run_lrn, cudnn_run_activation, cudnn_run_pool_grad, cudnn_run_softmax_grad, cudnn_run_activation_grad,
     cudnn_run_dropout, cudnn_run_binary, cudnn_run_reduce, cudnn_run_bias_grad, cudnn_run_transform, cudnn_run_concat,
-    cudnn_run_pad, cudnn_run_pad_copy, cudnn_run_copy, cudnn_run_rnn, cudnn_run_graph;
+    cudnn_run_pad, cudnn_run_pad_copy, cudnn_run_copy, cudnn_run_rnn, cudnn_run_rnn_grad, cudnn_run_graph;
 typedef void releases(call *c);
 releases cudnn_release_dropout, cudnn_release_rnn, cudnn_release_graph;
 int cudnn_rnn_states(call *c, tensor **out); /* those that it has: how many */
+/* Whether the operand is a gradient of a recurrent layer's weights or bias, which lie as cuDNN likes them; and reads it. */
+bool cudnn_is_rnn_weight(const call *c, int operand);
+int cudnn_read_rnn_weight(const call *c, int operand, float *values, bz_error *err);
 
 #endif

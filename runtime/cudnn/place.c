@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-_Static_assert(CUDNN_MOST_TENSORS >= 20 + BZ_PROBLEM_PARTS + GRAPH_TENSORS, "all tensors of a call");
+_Static_assert(CUDNN_MOST_TENSORS >= 24 + BZ_PROBLEM_PARTS + GRAPH_TENSORS, "all tensors of a call");
 
 int cudnn_tensors_of(call *c, tensor **out)
 {

@@ -164,6 +164,36 @@ static int check(const bz_problem *given, bool f16, bz_buf *expected)
     return !good;
 }
 
+/* The library takes the descriptors of sequences and states. What makes the network itself wants a device. */
+static int check_recurrent(void)
+{
+    static const char *const PROBLEMS[] = {
+        "lstm seq=5 batch=3 input=10 hidden=12 dir=bidirectional dtype=f32",
+        "lstm seq=5 batch=3 input=10 hidden=12 training=1 dtype=f16",
+        "lstm_grad seq=5 batch=3 input=10 hidden=12 dir=bidirectional dtype=f32",
+        "gru_grad seq=5 batch=3 input=10 hidden=12 lbr=1 dtype=bf16",
+        "rnn_grad seq=5 batch=3 input=10 hidden=12 fn=relu dtype=f32",
+    };
+    int bad = 0;
+    for (size_t i = 0; i < sizeof PROBLEMS / sizeof *PROBLEMS; i++) {
+        bz_problem p;
+        bz_operand operand[BZ_PROBLEM_OPERANDS];
+        bz_error why = {0};
+        const cudnn_kind *kind = bz_cudnn_kinds;
+        if (bz_problem_parse(PROBLEMS[i], &p, &why))
+            return printf("%s\n", why.text);
+        while (kind->kind != p.kind)
+            kind++;
+        call *c = bz_cudnn_describe(kind, &p, operand, bz_problem_operands(&p, operand), "plain", "default", &why);
+        bad += !c;
+        if (c)
+            bz_cudnn_free(c);
+        else
+            printf("%s: %s\n", PROBLEMS[i], why.text);
+    }
+    return bad;
+}
+
 /* Graphs of all kinds, and of what may follow a convolution or a product. A 2 in front: as so many graphs. */
 static int check_graphs(void)
 {
@@ -288,7 +318,7 @@ int main(int argc, char **argv)
     int status = 1, convs = 0, pools = 0, pads = 0;
     bz_buf expected = {0}, log = {0};
     if (argc > 2 && !strcmp(argv[1], "--child")) { /* --child EXPECTED MODEL... */
-        int bad = check_models(argv + 3, argc - 3, &expected, &convs, &pools, &pads) + check_graphs();
+        int bad = check_models(argv + 3, argc - 3, &expected, &convs, &pools, &pads) + check_graphs() + check_recurrent();
         FILE *f = fopen(argv[2], "w");
         if (!f || fwrite(expected.data, 1, expected.len, f) != expected.len || fclose(f))
             bad++;

@@ -70,7 +70,7 @@ static void check_others(const bz_backend *b, bz_variant *v, const bz_job *job)
 {
     for (int i = 0; i + 1 < job->n_operands; i++) {
         bz_error err = {0};
-        if (!job->operand[i].result)
+        if (!job->operand[i].result || job->operand[i].role == BZ_ROLE_KEPT)
             continue;
         float *values = malloc((size_t)job->operand[i].count * sizeof *values);
         if (b->read_operand(v, i, values, &err))

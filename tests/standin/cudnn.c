@@ -453,7 +453,7 @@ cudnnStatus_t cudnnGetRNNTempSpaceSizes(cudnnHandle_t h, cudnnRNNDescriptor_t r,
     standin_record("cudnnGetRNNTempSpaceSizes %s %s mode=%d %s", standin_name(h), standin_name(r), (int)mode,
                    standin_name(x));
     *work = 1024;
-    *reserve = 0;
+    *reserve = mode == CUDNN_FWD_MODE_TRAINING ? 512 : 0;
     return CUDNN_STATUS_SUCCESS;
 }
 
@@ -489,6 +489,40 @@ cudnnStatus_t cudnnRNNForward(cudnnHandle_t h, cudnnRNNDescriptor_t r, cudnnForw
     standin_record("    h=%s:%s,%s", standin_name(hd), standin_name(hx), standin_name(hy));
     standin_record("    c=%s:%s,%s weights=%s,%zu", standin_name(cd), standin_name(cx), standin_name(cy),
                    standin_name(weights), weights_size);
+    standin_record("    workspace=%s,%zu reserve=%s,%zu", standin_name(space), size, standin_name(reserve),
+                   reserve_size);
+    return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnRNNBackwardData_v8(cudnnHandle_t h, cudnnRNNDescriptor_t r, const int32_t *lengths,
+                                      cudnnRNNDataDescriptor_t yd, const void *y, const void *dy,
+                                      cudnnRNNDataDescriptor_t xd, void *dx, cudnnTensorDescriptor_t hd, const void *hx,
+                                      const void *dhy, void *dhx, cudnnTensorDescriptor_t cd, const void *cx,
+                                      const void *dcy, void *dcx, size_t weights_size, const void *weights, size_t size,
+                                      void *space, size_t reserve_size, void *reserve)
+{
+    tell_handle(h);
+    standin_record("cudnnRNNBackwardData_v8 %s lengths=%s %s:%s dy=%s -> %s:%s", standin_name(r), standin_name(lengths),
+                   standin_name(yd), standin_name(y), standin_name(dy), standin_name(xd), standin_name(dx));
+    standin_record("    h=%s:%s dhy=%s -> %s", standin_name(hd), standin_name(hx), standin_name(dhy),
+                   standin_name(dhx));
+    standin_record("    c=%s:%s dcy=%s -> %s weights=%s,%zu", standin_name(cd), standin_name(cx), standin_name(dcy),
+                   standin_name(dcx), standin_name(weights), weights_size);
+    standin_record("    workspace=%s,%zu reserve=%s,%zu", standin_name(space), size, standin_name(reserve),
+                   reserve_size);
+    return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnRNNBackwardWeights_v8(cudnnHandle_t h, cudnnRNNDescriptor_t r, cudnnWgradMode_t mode,
+                                         const int32_t *lengths, cudnnRNNDataDescriptor_t xd, const void *x,
+                                         cudnnTensorDescriptor_t hd, const void *hx, cudnnRNNDataDescriptor_t yd,
+                                         const void *y, size_t weights_size, void *gradients, size_t size, void *space,
+                                         size_t reserve_size, void *reserve)
+{
+    tell_handle(h);
+    standin_record("cudnnRNNBackwardWeights_v8 %s mode=%d lengths=%s %s:%s %s:%s %s:%s -> %s,%zu", standin_name(r),
+                   (int)mode, standin_name(lengths), standin_name(xd), standin_name(x), standin_name(hd),
+                   standin_name(hx), standin_name(yd), standin_name(y), standin_name(gradients), weights_size);
     standin_record("    workspace=%s,%zu reserve=%s,%zu", standin_name(space), size, standin_name(reserve),
                    reserve_size);
     return CUDNN_STATUS_SUCCESS;

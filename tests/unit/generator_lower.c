@@ -265,6 +265,49 @@ static void test_attention(void **state)
     bz_arena_free(&arena);
 }
 
+/* Gradients of attention: seven calls, or one where the queries see all keys, or as many as there are of them. */
+static void test_attention_grad(void **state)
+{
+    (void)state;
+    const bz_type in[] = {TENSOR(4, 2, 8, 5, 16),
+                          TENSOR(4, 2, 2, 7, 16),
+                          TENSOR(4, 2, 2, 7, 16),
+                          {.kind = BZ_TYPE_NONE},
+                          TENSOR(4, 2, 8, 5, 16)},
+                  out[] = {TENSOR(4, 2, 8, 5, 16), TENSOR(4, 2, 2, 7, 16), TENSOR(4, 2, 2, 7, 16)};
+    const bz_param causal[] = {NUMBERS("causal", 1)};
+    bz_layer l = a_layer("attention_grad", in, 5, out, NULL, 0);
+    expect(&l, BZ_UNDEFINED, 0, 0, "matmul a=4x20x16 b=4x16x7 constant=0 dtype=f32");
+    expect(&l, BZ_BF16, 1, 0, "attention_grad q=2x8x5x16 k=2x2x7x16 v=2x2x7x16 dtype=bf16");
+    l = a_layer("attention_grad", in, 5, out, causal, 1);
+    expect_count(&l, 1);
+}
+
+/* Training of recurrent layers: a call that keeps what the backward one needs; and that one, or, where no library has it, its
+ * products step by step. */
+static void test_recurrent_training(void **state)
+{
+    (void)state;
+    const bz_type in[] = {TENSOR(3, 7, 5, 20), TENSOR(3, 2, 96, 20), TENSOR(3, 2, 96, 24), TENSOR(2, 2, 192)},
+                  out[] = {TENSOR(4, 7, 2, 5, 24)}, dx[] = {TENSOR(3, 7, 5, 20)};
+    const bz_type gru[] = {TENSOR(3, 7, 5, 20), TENSOR(3, 1, 72, 20), TENSOR(3, 1, 72, 24), TENSOR(2, 1, 144)};
+    const bz_param both[] = {{.name = "direction", .text = "bidirectional"}},
+                   back[] = {{.name = "direction", .text = "reverse"}, NUMBERS("linear_before_reset", 1)};
+    bz_layer l = a_layer("lstm_training", in, 4, out, both, 1);
+    expect_count(&l, 1);
+    expect(&l, BZ_UNDEFINED, 0, 0, "lstm seq=7 batch=5 input=20 hidden=24 dir=bidirectional training=1 dtype=f32");
+    l = a_layer("lstm_grad", in, 4, dx, both, 1);
+    expect(&l, BZ_UNDEFINED, 0, 0, "lstm_grad seq=7 batch=5 input=20 hidden=24 dir=bidirectional dtype=f32");
+    expect(&l, BZ_UNDEFINED, 1, 0, "matmul a=5x96 b=96x24 constant=0 dtype=f32");
+    l = a_layer("gru_grad", gru, 4, dx, back, 2);
+    expect(&l, BZ_UNDEFINED, 0, 0, "gru_grad seq=7 batch=5 input=20 hidden=24 dir=reverse lbr=1 dtype=f32");
+    bz_arena arena = {0};
+    bz_lowering low;
+    bz_lower(&l, BZ_UNDEFINED, &arena, &low);
+    assert_true(low.n == 2 && !low.alternative[0].fallback && low.alternative[1].fallback);
+    bz_arena_free(&arena);
+}
+
 /* Products of 8-bit floats between layers in f16; and in f16 themselves where nothing else runs. */
 static void test_f8(void **state)
 {
@@ -523,6 +566,8 @@ int main(void)
         cmocka_unit_test(test_narrow_products),
         cmocka_unit_test(test_fused_products),
         cmocka_unit_test(test_attention),
+        cmocka_unit_test(test_attention_grad),
+        cmocka_unit_test(test_recurrent_training),
         cmocka_unit_test(test_masks),
         cmocka_unit_test(test_even_padding),
         cmocka_unit_test(test_dropout),
