@@ -318,7 +318,8 @@ int main(int argc, char **argv)
     int status = 1, convs = 0, pools = 0, pads = 0;
     bz_buf expected = {0}, log = {0};
     if (argc > 2 && !strcmp(argv[1], "--child")) { /* --child EXPECTED MODEL... */
-        int bad = check_models(argv + 3, argc - 3, &expected, &convs, &pools, &pads) + check_graphs() + check_recurrent();
+        int bad =
+            check_models(argv + 3, argc - 3, &expected, &convs, &pools, &pads) + check_graphs() + check_recurrent();
         FILE *f = fopen(argv[2], "w");
         if (!f || fwrite(expected.data, 1, expected.len, f) != expected.len || fclose(f))
             bad++;
