@@ -105,7 +105,7 @@ static const char *main_reason(const recording_making *m)
 /* Work of a model that is known is no part of an iteration, whatever else does not tell it. */
 static const char *one_of(const recording_making *m)
 {
-    bool open = bz_trace_covers(m->trace, BZ_ITERATIONS_OPEN) && !m->out->n_fits;
+    bool open = bz_trace_lacks(m->trace, BZ_LACKS_ITERATIONS_OPEN) && !m->out->n_fits;
     return !m->out->found ? "The whole recording, in which no iteration was found,"
            : open         ? "What repeats, an iteration or a part of one,"
                           : "One iteration";
@@ -181,7 +181,7 @@ static void answer(recording_making *m)
     }
     r->busy = 1e-9 * (double)(s.latency - s.gap);
     r->idle = 1e-9 * (double)s.gap;
-    if (bz_align_onednn_alone(m->trace) && bz_trace_covers(m->trace, BZ_CALLS_ALONE)) {
+    if (bz_align_onednn_alone(m->trace) && bz_trace_lacks(m->trace, BZ_LACKS_STAMPS)) {
         r->idle = NAN;
         r->answer = bz_arena_printf(m->arena, "%s took %s in library calls; the log tells no time between them.",
                                     one_of(m), bz_units_time(span, r->span));

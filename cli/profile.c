@@ -123,7 +123,7 @@ static int capture(profile_job *s, bz_error *err)
     fprintf(stderr, "benanza profile: %.*s\nbenanza profile: %s is written: benanza profile show %s\n",
             (int)(end ? end - out.data : 0), bz_buf_text(&out), s->output, s->output);
     bz_buf_free(&out);
-    const char *busy = bz_trace_covers(t, BZ_RECORDED_BUSY);
+    const char *busy = bz_trace_lacks(t, BZ_LACKS_QUIET);
     if (busy)
         bz_warn(s->job.command, "%s", busy);
     if (program)

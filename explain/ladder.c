@@ -87,14 +87,14 @@ static void measure(making *m)
                  m->arena, "%s in the recorded run than an iteration of the run '%s': record again on a quiet machine",
                  m->l->device ? "kept the device busy for longer" : "was in library calls for longer", m->l->run));
     m->l->idle = m->l->latency - m->l->busy;
-    const char *rest = m->bound->n && !m->bound->rebuilt ? bz_trace_covers(t, BZ_ITERATIONS_REST) : NULL;
+    const char *rest = m->bound->n && !m->bound->rebuilt ? bz_trace_lacks(t, BZ_LACKS_ITERATIONS_REST) : NULL;
     if (rest)
         warn(m, bz_arena_str(m->arena, rest));
-    const char *busy = bz_trace_covers(t, BZ_RECORDED_BUSY);
+    const char *busy = bz_trace_lacks(t, BZ_LACKS_QUIET);
     if (busy)
         warn(m, bz_arena_printf(m->arena, "was %s", busy));
-    m->l->open = bz_trace_covers(t, BZ_ITERATIONS_OPEN) != NULL;
-    m->l->calls_alone = bz_align_onednn_alone(t) && bz_trace_covers(t, BZ_CALLS_ALONE);
+    m->l->open = bz_trace_lacks(t, BZ_LACKS_ITERATIONS_OPEN) != NULL;
+    m->l->calls_alone = bz_align_onednn_alone(t) && bz_trace_lacks(t, BZ_LACKS_STAMPS);
 }
 
 bool bz_ladder_compares(const bz_ladder *l)

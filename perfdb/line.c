@@ -392,6 +392,7 @@ static int run(parse *p, const char *text, size_t len)
     if (status != yajl_status_ok) {
         unsigned char *why = yajl_get_error(h, 0, (const unsigned char *)text, len);
         why[strcspn((char *)why, "\n")] = 0;
+        p->line->not_json = true;
         bz_fail(p->err, BZ_BAD_INPUT, "not JSON: %s", (char *)why);
         yajl_free_error(h, why);
     }

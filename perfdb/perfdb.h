@@ -180,7 +180,7 @@ typedef struct bz_line {
     const char *system, *details; /* is_system: full name, and a JSON object */
     int64_t date;
     size_t unknown;
-    bool newer; /* why it could not be read: a newer benanza wrote it */
+    bool newer, not_json; /* why it could not be read: a newer benanza wrote it; it is no JSON */
 } bz_line;
 int bz_line_parse(const char *text, size_t len, bz_arena *arena, bz_line *line, bz_error *err);
 

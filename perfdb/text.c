@@ -86,7 +86,7 @@ static int import_line(bz_import *in, size_t number, const char *text, size_t le
     if (bz_line_parse(text, len, &in->arena, &line, &why) ||
         (line.is_system && bz_system_check(bz_text_or_empty(line.system), &why))) {
         in->report->newer += line.newer;
-        in->not_json += !strncmp(why.text, "not JSON", 8);
+        in->not_json += line.not_json;
         bz_import_bad(in, number, why.text);
         return 0;
     }

@@ -312,11 +312,11 @@ int bz_profile_capture(bz_trace *t, char *const argv[], const bz_capture_options
     else
         describe_system(t, argv, status);
     if (!rc && waited > WAITED)
-        bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_NOTE,
-                       BZ_RECORDED_BUSY
-                       "others used the machine, so that the program waited for a processor in %.0f %% of the time in "
-                       "which it wanted one: what was recorded took longer than it takes alone",
-                       100 * waited);
+        bz_trace_lack(
+            t, BZ_NONE, BZ_COVERAGE_NOTE, BZ_LACKS_QUIET,
+            "recorded on a busy machine: others used the machine, so that the program waited for a processor "
+            "in %.0f %% of the time in which it wanted one: what was recorded took longer than it takes alone",
+            100 * waited);
     size_t events = 0;
     for (int k = 0; k < BZ_EVENT_KINDS; k++)
         events += t->event[k].n;

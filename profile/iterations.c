@@ -212,17 +212,17 @@ static void read_host(const bz_trace *t, const bz_sequence *s, bz_work *w, bz_ar
 static void tell_other(bz_trace *t, const bz_cut *chosen, const bz_cut *other)
 {
     if (other)
-        bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_NOTE,
-                       BZ_ITERATIONS_OPEN
-                       "%u iterations of %u events were taken, %u of %u may be meant. --iterations %u "
-                       "takes those; marks in the program tell it surely",
-                       chosen->n, chosen->length, other->n, other->length, other->n);
+        bz_trace_lack(t, BZ_NONE, BZ_COVERAGE_NOTE, BZ_LACKS_ITERATIONS_OPEN,
+                      "more than one number of iterations fits the recording: %u iterations of %u events were taken, "
+                      "%u of %u may be meant. --iterations %u takes those; marks in the program tell it surely",
+                      chosen->n, chosen->length, other->n, other->length, other->n);
     else
-        bz_trace_cover(
+        bz_trace_lack(
             t, BZ_NONE,
             chosen->length > 1 ? BZ_COVERAGE_NOTE : BZ_COVERAGE_MISSING, /* one call after the other tells nothing */
-            BZ_ITERATIONS_OPEN
-            "%u iterations of %u events were taken, which may be equal layers of fewer, even of a single one: no "
+            BZ_LACKS_ITERATIONS_OPEN,
+            "more than one number of iterations fits the recording: %u iterations of %u events were taken, which may "
+            "be equal layers of fewer, even of a single one: no "
             "result is fetched between them. --iterations 1 takes them as one; marks in the program tell it surely",
             chosen->n, chosen->length);
 }
@@ -249,10 +249,10 @@ static void group(bz_trace *t, bz_cut *c, uint32_t each)
 {
     uint32_t rest = c->n % each, end = rest ? c->first[c->n / each * each] : c->end;
     if (rest)
-        bz_trace_cover(
-            t, BZ_NONE, BZ_COVERAGE_MISSING,
-            BZ_ITERATIONS_REST
-            "the work repeats %u times, %u of them make one of %u iterations, and a rest of %u belongs to none",
+        bz_trace_lack(
+            t, BZ_NONE, BZ_COVERAGE_MISSING, BZ_LACKS_ITERATIONS_REST,
+            "so many iterations leave a rest: the work repeats %u times, %u of them make one of %u iterations, and a "
+            "rest of %u belongs to none",
             c->n, each, c->n / each, rest);
     for (uint32_t i = 0; i < c->n / each; i++)
         c->first[i] = c->first[i * each];
@@ -397,8 +397,7 @@ void bz_trace_settle(bz_trace *t)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < t->n_coverage; i++)
-        if (strncmp(bz_string(t, t->coverage[i].text), BZ_ITERATIONS_OPEN, strlen(BZ_ITERATIONS_OPEN)) != 0 &&
-            strncmp(bz_string(t, t->coverage[i].text), BZ_ITERATIONS_REST, strlen(BZ_ITERATIONS_REST)) != 0)
+        if (t->coverage[i].lack != BZ_LACKS_ITERATIONS_OPEN && t->coverage[i].lack != BZ_LACKS_ITERATIONS_REST)
             t->coverage[n++] = t->coverage[i];
     t->n_coverage = n;
 }

@@ -275,9 +275,9 @@ static int onednn_read(bz_trace *t, uint32_t source, bz_stream *in, bz_error *er
     while (bz_stream_line(in, &line, &n))
         line_read(&r, line, n);
     if (!r.stamped && r.executions)
-        bz_trace_cover(t, source, BZ_COVERAGE_MISSING,
-                       BZ_CALLS_ALONE "calls stand back to back, gaps are unknown; set "
-                                      "ONEDNN_VERBOSE_TIMESTAMP=1 for them");
+        bz_trace_lack(t, source, BZ_COVERAGE_MISSING, BZ_LACKS_STAMPS,
+                      "the log has no time stamps: calls stand back to back, gaps are unknown; set "
+                      "ONEDNN_VERBOSE_TIMESTAMP=1 for them");
     bz_trace_cover(t, source, BZ_COVERAGE_NOTE, "threads are not logged: all calls appear on one");
     if (r.bad)
         bz_trace_cover(t, source, BZ_COVERAGE_BROKEN, "%lld lines are cut off or have too few fields and were left out",

@@ -143,22 +143,25 @@ typedef struct bz_level {
     uint32_t n_iterations; /* that were found in this run */
 } bz_level;
 
-/* What the trace does not cover, in sentences. */
-/* Begins what is told of work behind the last of so many iterations as were asked for. */
-#define BZ_ITERATIONS_REST "so many iterations leave a rest: "
-/* Begins what is told where iterations may be parts of iterations, or several of them. */
-#define BZ_ITERATIONS_OPEN "more than one number of iterations fits the recording: "
-/* Begins what is told of a program that others kept from running. */
-#define BZ_RECORDED_BUSY "recorded on a busy machine: "
-/* Begins what is told of a log without time stamps: its calls have lengths, and nobody knows the time between them. */
-#define BZ_CALLS_ALONE "the log has no time stamps: "
-
+/* What the trace does not cover, in sentences; and what an analysis asks for has a name. */
 typedef enum { BZ_COVERAGE_NOTE, BZ_COVERAGE_MISSING, BZ_COVERAGE_BROKEN } bz_coverage_level;
+typedef enum {
+    BZ_LACKS_OTHER,           /* only for people: no analysis asks for it */
+    BZ_LACKS_ITERATIONS_REST, /* work behind the last of so many iterations as were asked for */
+    BZ_LACKS_ITERATIONS_OPEN, /* the iterations may be parts of iterations, or several of them */
+    BZ_LACKS_QUIET,           /* others kept the program from running */
+    BZ_LACKS_STAMPS,          /* a log without times: its calls have lengths, the time between them is unknown */
+    BZ_LACKS
+} bz_lack;
 typedef struct bz_coverage {
     bz_coverage_level level;
+    bz_lack lack;
     uint32_t source; /* index, or BZ_NONE */
     uint32_t text;   /* string */
 } bz_coverage;
+const char *bz_coverage_level_name(bz_coverage_level level);
+const char *bz_lack_name(bz_lack lack); /* "iterations_open"; NULL of BZ_LACKS_OTHER */
+bz_lack bz_lack_of(const char *name);   /* BZ_LACKS_OTHER: none of these, or NULL */
 
 typedef struct bz_fact {
     uint32_t key, value; /* strings: "program", "gpu", "cudnn version", "capture overhead" … */
@@ -211,8 +214,8 @@ bool bz_trace_is_truncated(const bz_trace *t); /* is a file of it cut off? */
 bool bz_trace_recount(bz_trace *t, uint32_t count);
 /* The iterations are right, as what was asked for tells: whatever left that open is forgotten. */
 void bz_trace_settle(bz_trace *t);
-/* The first text of the coverage that begins so; NULL. */
-const char *bz_trace_covers(const bz_trace *t, const char *beginning);
+/* The coverage's first text of that; NULL. */
+const char *bz_trace_lacks(const bz_trace *t, bz_lack lack);
 
 /* The trace as one SQLite file: tables and columns as Nsight Systems names them, BENANZA_* for the
  * rest. bz_profile_read reads it back; what it read is equal, column by column. `path` is replaced. */
@@ -596,5 +599,7 @@ void bz_trace_fact(bz_trace *t, const char *key, const char *value); /* the same
 const char *bz_trace_told(const bz_trace *t, const char *key);       /* the first value of a fact; NULL: none */
 void bz_trace_cover(bz_trace *t, uint32_t source, bz_coverage_level level, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
+void bz_trace_lack(bz_trace *t, uint32_t source, bz_coverage_level level, bz_lack lack, const char *fmt, ...)
+    __attribute__((format(printf, 5, 6)));
 
 #endif

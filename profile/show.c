@@ -9,7 +9,6 @@
 
 static const char *const ORIGINS[] = {"marked by the program", "marked by a range", "detected"};
 static const char *const ORIGIN_NAMES[] = {"marked", "range", "detected"};
-static const char *const LEVELS[] = {"note", "missing", "broken"};
 
 static const char *level_name(const bz_trace *t, uint32_t level)
 {
@@ -304,7 +303,7 @@ void bz_trace_print(const bz_trace *t, int top, bz_buf *out)
     if (t->n_coverage)
         bz_buf_puts(out, "\ncoverage\n");
     for (uint32_t i = 0; i < t->n_coverage; i++) {
-        bz_buf_printf(out, "  %-7s  ", LEVELS[t->coverage[i].level]);
+        bz_buf_printf(out, "  %-7s  ", bz_coverage_level_name(t->coverage[i].level));
         if (t->n_sources > 1 && t->coverage[i].source != BZ_NONE) {
             bz_buf_clean(out, bz_string(t, t->source[t->coverage[i].source].path));
             bz_buf_puts(out, ": ");
@@ -463,10 +462,11 @@ void bz_trace_json(const bz_trace *t, int top, bz_buf *out)
     json_tops("callers", CALLER, tell_callers(t, top, &arena), &j);
     json_tops("gaps", GAP, tell_gaps(t, top, &arena), &j);
     BZ_JSON_EACH (&j, "coverage", i, t->n_coverage) {
-        bz_json_key_str(&j, "level", LEVELS[t->coverage[i].level]);
+        bz_json_key_str(&j, "level", bz_coverage_level_name(t->coverage[i].level));
         if (t->coverage[i].source != BZ_NONE)
             bz_json_key_str(&j, "file", bz_string(t, t->source[t->coverage[i].source].path));
-        bz_json_key_str(&j, "text", bz_string(t, t->coverage[i].text));
+        BZ_JSON(&j, BZ_TELL("lack", bz_lack_name(t->coverage[i].lack)),
+                BZ_TELL("text", bz_string(t, t->coverage[i].text)));
     }
     bz_json_document_end(&j);
     bz_arena_free(&arena);

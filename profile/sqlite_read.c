@@ -359,13 +359,16 @@ static void read_own_iterations(reader *r)
         bz_trace_cover(t, r->source, BZ_COVERAGE_BROKEN,
                        "the iterations in the file lie over each other: they were left out");
     }
-    s = query(r, "BENANZA_COVERAGE", "SELECT level, text FROM BENANZA_COVERAGE");
+    s = query(r, "BENANZA_COVERAGE",
+              has_column(r, "BENANZA_COVERAGE", "lack") ? "SELECT level, text, lack FROM BENANZA_COVERAGE"
+                                                        : "SELECT level, text, NULL FROM BENANZA_COVERAGE");
     rc = SQLITE_DONE;
     while (s && (rc = sqlite3_step(s)) == SQLITE_ROW) {
         const char *text = (const char *)sqlite3_column_text(s, 1);
         int level = sqlite3_column_int(s, 0);
         if (text && level >= 0 && level <= BZ_COVERAGE_BROKEN)
-            bz_trace_cover(t, r->source, (bz_coverage_level)level, "%.900s", text);
+            bz_trace_lack(t, r->source, (bz_coverage_level)level, bz_lack_of((const char *)sqlite3_column_text(s, 2)),
+                          "%.900s", text);
     }
     bz_table_end(r->t, r->source, "BENANZA_COVERAGE", s, rc);
 }

@@ -207,12 +207,12 @@ static int save_rest(saver *s)
     const bz_trace *t = s->t;
     if (run(s, "CREATE TABLE BENANZA_ITERATIONS (start INTEGER NOT NULL, end INTEGER NOT NULL, warmUp INTEGER NOT "
                "NULL, origin INTEGER NOT NULL);CREATE TABLE BENANZA_COVERAGE (level INTEGER NOT NULL, text TEXT NOT "
-               "NULL);CREATE TABLE BENANZA_FACTS (key TEXT NOT NULL, value TEXT NOT NULL);CREATE TABLE "
+               "NULL, lack TEXT);CREATE TABLE BENANZA_FACTS (key TEXT NOT NULL, value TEXT NOT NULL);CREATE TABLE "
                "META_DATA_EXPORT (name TEXT NOT NULL, value TEXT);INSERT INTO META_DATA_EXPORT VALUES "
                "('BENANZA_TRACE_VERSION', '" BZ_TRACE_VERSION "')"))
         return -1;
     sqlite3_stmt *iterations = prepare(s, "INSERT INTO BENANZA_ITERATIONS VALUES (?, ?, ?, ?)");
-    sqlite3_stmt *coverage = prepare(s, "INSERT INTO BENANZA_COVERAGE VALUES (?, ?)");
+    sqlite3_stmt *coverage = prepare(s, "INSERT INTO BENANZA_COVERAGE VALUES (?, ?, ?)");
     sqlite3_stmt *facts = prepare(s, "INSERT INTO BENANZA_FACTS VALUES (?, ?)");
     int rc = iterations && coverage && facts ? 0 : -1;
     for (uint32_t i = 0; !rc && i < t->n_iterations; i++) {
@@ -227,6 +227,7 @@ static int save_rest(saver *s)
             continue;
         sqlite3_bind_int(coverage, 1, (int)t->coverage[i].level);
         sqlite3_bind_text(coverage, 2, bz_string(t, t->coverage[i].text), -1, SQLITE_STATIC);
+        sqlite3_bind_text(coverage, 3, bz_lack_name(t->coverage[i].lack), -1, SQLITE_STATIC);
         rc = step(s, coverage);
     }
     for (uint32_t i = 0; !rc && i < t->n_facts; i++) {

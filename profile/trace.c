@@ -204,28 +204,63 @@ const char *bz_trace_told(const bz_trace *t, const char *key)
     return NULL;
 }
 
-void bz_trace_cover(bz_trace *t, uint32_t source, bz_coverage_level level, const char *fmt, ...)
+static const char *const LEVELS[] = {"note", "missing", "broken"};
+static const char *const LACKS[BZ_LACKS] = {[BZ_LACKS_ITERATIONS_REST] = "iterations_rest",
+                                            [BZ_LACKS_ITERATIONS_OPEN] = "iterations_open",
+                                            [BZ_LACKS_QUIET] = "quiet",
+                                            [BZ_LACKS_STAMPS] = "stamps"};
+
+const char *bz_coverage_level_name(bz_coverage_level level)
+{
+    return LEVELS[level];
+}
+
+const char *bz_lack_name(bz_lack lack)
+{
+    return LACKS[lack];
+}
+
+bz_lack bz_lack_of(const char *name)
+{
+    for (int i = BZ_LACKS_OTHER + 1; name && i < BZ_LACKS; i++)
+        if (!strcmp(name, LACKS[i]))
+            return (bz_lack)i;
+    return BZ_LACKS_OTHER;
+}
+
+static void cover(bz_trace *t, bz_coverage c, const char *fmt, va_list args)
 {
     char text[1024];
-    va_list args;
-    va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
-    bz_coverage c = {level, source, bz_trace_text(t, text)};
+    c.text = bz_trace_text(t, text);
     for (uint32_t i = 0; i < t->n_coverage; i++)
-        if (t->coverage[i].text == c.text && (t->coverage[i].source == source || source == BZ_NONE))
+        if (t->coverage[i].text == c.text && (t->coverage[i].source == c.source || c.source == BZ_NONE))
             return;
     t->coverage = bz_realloc(t->coverage, t->n_coverage + 1, sizeof *t->coverage);
     t->coverage[t->n_coverage++] = c;
 }
 
-const char *bz_trace_covers(const bz_trace *t, const char *beginning)
+void bz_trace_cover(bz_trace *t, uint32_t source, bz_coverage_level level, const char *fmt, ...)
 {
-    for (uint32_t i = 0; i < t->n_coverage; i++) {
-        const char *text = bz_string(t, t->coverage[i].text);
-        if (!strncmp(text, beginning, strlen(beginning)))
-            return text;
-    }
+    va_list args;
+    va_start(args, fmt);
+    cover(t, (bz_coverage){.level = level, .source = source}, fmt, args);
+    va_end(args);
+}
+
+void bz_trace_lack(bz_trace *t, uint32_t source, bz_coverage_level level, bz_lack lack, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    cover(t, (bz_coverage){.level = level, .lack = lack, .source = source}, fmt, args);
+    va_end(args);
+}
+
+const char *bz_trace_lacks(const bz_trace *t, bz_lack lack)
+{
+    for (uint32_t i = 0; i < t->n_coverage; i++)
+        if (t->coverage[i].lack == lack)
+            return bz_string(t, t->coverage[i].text);
     return NULL;
 }
 

@@ -58,10 +58,10 @@ static const char *told(const bz_trace *t, const char *key, const char *otherwis
 static void add_rows(bz_tables *m, const char *table, const bz_sheet *runs, bz_arena *arena, bz_sheet *out)
 {
     const bz_sheet *s = bz_tables_fill(m, bz_table_find(table));
-    int which = column_of(s, "recording"), verdict = column_of(s, "verdict");
+    int which = column_of(s, "recording"), found = column_of(s, "found");
     for (int i = 0; i < s->n; i++) {
         if ((which >= 0 && strcmp(cell(s, i, "recording")->text, "this") != 0) ||
-            (verdict >= 0 && !strcmp(cell(s, i, "verdict")->text, "not told")))
+            (found >= 0 && isnan(cell(s, i, "found")->number)))
             continue;
         bz_sheet_cell *row = bz_sheet_row(out);
         row[0] = *cell(runs, runs->n - 1, "run");

@@ -516,6 +516,37 @@ static void hosts_are_not_named(void **state)
     bz_trace_free(t);
 }
 
+/* A recording keeps the name of what an analysis asks for. An older one has only the sentence, which is read all the same. */
+static void lacks_keep_their_names(void **state)
+{
+    (void)state;
+    bz_error err;
+    char path[] = "/tmp/benanza-test-XXXXXX";
+    close(mkstemp(path));
+    bz_trace *t = bz_trace_new();
+    for (int i = BZ_LACKS_OTHER + 1; i < BZ_LACKS; i++) {
+        assert_int_equal(bz_lack_of(bz_lack_name((bz_lack)i)), i);
+        bz_trace_lack(t, BZ_NONE, BZ_COVERAGE_NOTE, (bz_lack)i, "lacks %s", bz_lack_name((bz_lack)i));
+    }
+    assert_int_equal(bz_trace_save(t, path, &err), 0);
+    for (int older = 0; older < 2; older++) {
+        bz_trace *u = bz_trace_new();
+        assert_int_equal(bz_profile_read(u, path, &err), 0);
+        assert_true(covers(u, BZ_COVERAGE_NOTE, "lacks quiet"));
+        if (older)
+            assert_null(bz_trace_lacks(u, BZ_LACKS_QUIET));
+        else
+            assert_string_equal(bz_trace_lacks(u, BZ_LACKS_QUIET), "lacks quiet");
+        bz_trace_free(u);
+        sqlite3 *db;
+        assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+        sqlite3_exec(db, "ALTER TABLE BENANZA_COVERAGE DROP COLUMN lack", NULL, NULL, NULL);
+        sqlite3_close(db);
+    }
+    unlink(path);
+    bz_trace_free(t);
+}
+
 static void nsys_versions_and_gaps(void **state)
 {
     (void)state;
@@ -795,6 +826,7 @@ int main(void)
         cmocka_unit_test(chrome_tells_threads),
         cmocka_unit_test(chrome_of_others),
         cmocka_unit_test(chrome_cut_off),
+        cmocka_unit_test(lacks_keep_their_names),
         cmocka_unit_test(nsys_versions_and_gaps),
         cmocka_unit_test(nsys_times_that_are_none),
         cmocka_unit_test(nsys_columns_of_streams_are_missing),
