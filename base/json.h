@@ -61,5 +61,13 @@ void bz_json_key_bool(bz_json *j, const char *key, bool v);
             bz_json_##as((j), (value));                                                                                \
         bz_json_array_end(j);                                                                                          \
     } while (0)
+/* An object of n values whose names come from a table: BZ_JSON_NAMED(j, "tasks", int, k, KINDS, kind_name(k), count[k]). */
+#define BZ_JSON_NAMED(j, key, as, i, n, name, value)                                                                   \
+    do {                                                                                                               \
+        bz_json_key_object((j), (key));                                                                                \
+        for (int i = 0; i < (int)(n); i++)                                                                             \
+            bz_json_key_##as((j), (name), (value));                                                                    \
+        bz_json_object_end(j);                                                                                         \
+    } while (0)
 
 #endif

@@ -55,10 +55,7 @@ static const bz_member NIGHT[] = {
 static void put_system(bz_json *j, const bz_night_system *s)
 {
     bz_members_json(BZ_MEMBERS(SYSTEM), s, j);
-    bz_json_key_object(j, "families");
-    for (int w = 0; w < BZ_WANTS; w++)
-        bz_json_key_int(j, bz_want_id((bz_want_why)w), s->families[w]);
-    bz_json_object_end(j);
+    BZ_JSON_NAMED(j, "families", int, w, BZ_WANTS, bz_want_id((bz_want_why)w), s->families[w]);
     bz_members_rows("jobs", BZ_MEMBERS(JOB), s->job, sizeof *s->job, s->n_jobs, j);
     bz_members_rows("shards", BZ_MEMBERS(SHARD), s->shard, sizeof *s->shard, s->n_shards, j);
 }

@@ -423,10 +423,7 @@ static void json_files(const bz_trace *t, bz_json *j)
     BZ_JSON_EACH (j, "facts", i, t->n_facts) {
         BZ_JSON(j, BZ_TELL("key", bz_string(t, t->fact[i].key)), BZ_TELL("value", bz_string(t, t->fact[i].value)));
     }
-    bz_json_key_object(j, "events");
-    for (int k = 0; k < BZ_EVENT_KINDS; k++)
-        bz_json_key_int(j, bz_event_kind_name((bz_event_kind)k), (int64_t)t->event[k].n);
-    bz_json_object_end(j);
+    BZ_JSON_NAMED(j, "events", int, k, BZ_EVENT_KINDS, bz_event_kind_name((bz_event_kind)k), (int64_t)t->event[k].n);
 }
 
 static bool has_variant(const void *row)

@@ -324,10 +324,7 @@ static void put_result_json(const table *t, bz_json *j)
     BZ_PUT(j, bz_replay_result, m, opened, peak, least, weights, checked, wrong);
     if (m->steps)
         bz_members_json(BZ_MEMBERS(LOSSES), m, j);
-    bz_json_key_object(j, "excess");
-    for (int e = 0; e < N_EXCESS; e++)
-        bz_json_key_num(j, excess_name((excess)e), t->excess[e]);
-    bz_json_object_end(j);
+    BZ_JSON_NAMED(j, "excess", num, e, N_EXCESS, excess_name((excess)e), t->excess[e]);
 }
 
 void bz_replay_print_json(const bz_replay_report *r, bz_buf *out)

@@ -156,22 +156,6 @@ void bz_report_evaluation_text(const bz_analysis *a, const bz_evaluation *e, bz_
 
 static const char *const KEYS[] = {"measured", "algorithms", "fusion", "units", "parallel", "joint"};
 
-static void json_ratios(bz_json *j, const char *key, const double *ratio)
-{
-    bz_json_key_object(j, key);
-    for (int r = 0; r < BZ_RATIOS; r++)
-        bz_json_key_num(j, KEYS[r], ratio[r]);
-    bz_json_object_end(j);
-}
-
-static void json_known(bz_json *j, const char *key, const int *known)
-{
-    bz_json_key_object(j, key);
-    for (int r = 0; r < BZ_RATIOS; r++)
-        bz_json_key_int(j, KEYS[r], known[r]);
-    bz_json_object_end(j);
-}
-
 static const bz_member MODEL[] = {
     BZ_MEMBER_AS(bz_evaluation_model, path, "model"),
     BZ_FIELDS(bz_evaluation_model, task, macs, layers, unique),
@@ -196,8 +180,8 @@ static void json_groups(const bz_evaluation *e, bz_json *j)
     BZ_JSON_EACH (j, "groups", i, e->n_groups) {
         const bz_evaluation_group *g = &e->group[i];
         bz_members_json(BZ_MEMBERS(GROUP), g, j);
-        json_ratios(j, "ratios", g->ratio);
-        json_known(j, "known", g->known);
+        BZ_JSON_NAMED(j, "ratios", num, r, BZ_RATIOS, KEYS[r], g->ratio[r]);
+        BZ_JSON_NAMED(j, "known", int, r, BZ_RATIOS, KEYS[r], g->known[r]);
     }
     bz_members_rows("libraries", BZ_MEMBERS(LIBRARY), e->library, sizeof *e->library, e->n_libraries, j);
 }
@@ -214,11 +198,11 @@ void bz_report_evaluation_json(const bz_analysis *a, const bz_evaluation *e, bz_
                 BZ_TELL("hardware", e->row[i].goal.hardware), BZ_TELL("fused", fused_of(b, &e->row[i].goal)),
                 BZ_TELL("parallel", parallel_of(b)));
         BZ_JSON(j, BZ_TELL("sequential", sequential_of(b)), BZ_TELL("measured", e->row[i].measured));
-        json_ratios(j, "ratios", e->row[i].ratio);
+        BZ_JSON_NAMED(j, "ratios", num, r, BZ_RATIOS, KEYS[r], e->row[i].ratio[r]);
     }
     json_groups(e, j);
-    json_ratios(j, "means", e->mean);
-    json_known(j, "means_known", e->known);
+    BZ_JSON_NAMED(j, "means", num, r, BZ_RATIOS, KEYS[r], e->mean[r]);
+    BZ_JSON_NAMED(j, "means_known", int, r, BZ_RATIOS, KEYS[r], e->known[r]);
     bz_json_object_end(j);
 }
 

@@ -242,9 +242,7 @@ static const bz_member CRITICAL[] = {
 /* What an iteration consists of, and what decides it. */
 static void json_parts(bz_json *j, const bz_flow_split *s, const bz_critical *c)
 {
-    bz_json_key_object(j, "split");
-    bz_members_json(BZ_MEMBERS(SPLIT), s, j);
-    bz_json_object_end(j);
+    bz_members_object("split", BZ_MEMBERS(SPLIT), s, j);
     bz_members_rows("critical", BZ_MEMBERS(CRITICAL), c->row, sizeof *c->row, (int)c->n, j);
 }
 
@@ -259,14 +257,8 @@ static void json_graph(bz_json *j, const bz_flow *f)
     const bz_flow_counts *c = &f->counts;
     uint32_t mapped = 0, phased = 0;
     bz_json_key_object(j, "graph");
-    bz_json_key_object(j, "tasks");
-    for (int k = 0; k < BZ_TASK_KINDS; k++)
-        bz_json_key_int(j, bz_task_kind_name((bz_task_kind)k), c->tasks[k]);
-    bz_json_object_end(j);
-    bz_json_key_object(j, "dependencies");
-    for (int k = 0; k < BZ_DEPENDENCIES; k++)
-        bz_json_key_int(j, bz_depends_name((bz_depends)k), c->edges[k]);
-    bz_json_object_end(j);
+    BZ_JSON_NAMED(j, "tasks", int, k, BZ_TASK_KINDS, bz_task_kind_name((bz_task_kind)k), c->tasks[k]);
+    BZ_JSON_NAMED(j, "dependencies", int, k, BZ_DEPENDENCIES, bz_depends_name((bz_depends)k), c->edges[k]);
     for (uint32_t i = 0; i < f->n; i++) {
         mapped += f->task[i].layer != BZ_NONE;
         phased += f->task[i].phase != BZ_PHASE_NONE;

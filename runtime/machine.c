@@ -320,10 +320,7 @@ int bz_machine_measure(bz_machine *s, const bz_run_options *options, bz_error *e
 
 static void put_rates(bz_json *j, const char *key, const bz_rate *rate, int n)
 {
-    bz_json_key_object(j, key);
-    for (int i = 0; i < n; i++)
-        bz_json_key_num(j, rate[i].what, rate[i].value);
-    bz_json_object_end(j);
+    BZ_JSON_NAMED(j, key, num, i, n, rate[i].what, rate[i].value);
 }
 
 static void put_measured(bz_json *j, const bz_machine *s)

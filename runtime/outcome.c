@@ -14,11 +14,6 @@ static void put_stats(bz_json *j, const bz_stats *s)
     BZ_PUT(j, bz_stats, s->n > 0 ? s : &NONE, median, q25, q75, min, max, low, high, n);
 }
 
-static void put_numbers(bz_json *j, const char *key, const int32_t *v, int n)
-{
-    BZ_JSON_LIST(j, key, int, i, n, v[i]);
-}
-
 /* Traced calls are hot: their operands stay in the cache. */
 static void put_trace(bz_json *j, const bz_trace *t, bool cold)
 {
@@ -34,8 +29,8 @@ static void put_trace(bz_json *j, const bz_trace *t, bool cold)
         bz_json_key_str(j, "name", k->name);
         if (!cold)
             bz_json_key_num(j, "time", k->seconds);
-        put_numbers(j, "grid", k->grid, 3);
-        put_numbers(j, "block", k->block, 3);
+        BZ_JSON_LIST(j, "grid", int, d, 3, k->grid[d]);
+        BZ_JSON_LIST(j, "block", int, d, 3, k->block[d]);
         BZ_JSON(j, BZ_TELL("registers", k->registers), BZ_TELL("shared", k->shared));
     }
 }
@@ -47,10 +42,7 @@ static void put_counted(bz_json *j, const bz_counted *c)
         bz_json_key_str(j, "no_counters", c->reason);
     if (!c->calls)
         return;
-    bz_json_key_object(j, "counted");
-    for (int i = 0; i < c->n; i++)
-        bz_json_key_num(j, c->item[i].what, c->item[i].value);
-    bz_json_object_end(j);
+    BZ_JSON_NAMED(j, "counted", num, i, c->n, c->item[i].what, c->item[i].value);
     bz_json_key_int(j, "passes", c->passes);
 }
 
@@ -60,10 +52,7 @@ static void put_meta(bz_json *j, const bz_outcome *r, bool cold)
     if (r->stats.n)
         bz_json_key_num(j, "spread", bz_stats_spread(&r->stats));
     if (!isnan(r->yardstick[0])) {
-        bz_json_key_array(j, "yardstick");
-        bz_json_num(j, r->yardstick[0]);
-        bz_json_num(j, r->yardstick[1]);
-        bz_json_array_end(j);
+        BZ_JSON_LIST(j, "yardstick", num, i, 2, r->yardstick[i]);
         bz_json_key_int(j, "interrupted", r->interrupted);
     }
     for (int i = 0; i < BZ_N_COUNTERS; i++)
