@@ -7,7 +7,5 @@
 
 /* A trace that has levels already, from another file, keeps those, and the coverage says so. */
 void bz_levels_read(bz_trace *t, uint32_t source, bz_database *db);
-/* Writes nothing where the program ran once. -1: SQLite knows why. */
-int bz_levels_save(const bz_trace *t, sqlite3 *db);
 
 #endif

@@ -1,6 +1,5 @@
 /* Writes a trace as one SQLite file. */
 #include "base/whole.h"
-#include "profile/sqlite_levels.h"
 #include "profile/tables.h"
 #include "profile/trace.h"
 
@@ -39,6 +38,25 @@ static int step(saver *s, sqlite3_stmt *stmt)
     if (rc != SQLITE_DONE)
         return bz_fail(s->err, BZ_FAILED, "%s: cannot be written: %s", s->path, sqlite3_errmsg(s->db));
     return 0;
+}
+
+typedef struct {
+    const char *text; /* NULL: the number */
+    int64_t number;
+} cell;
+
+#define N(v) ((cell){.number = (v)})
+#define T(v) ((cell){.text = (v)})
+#define PUT(s, stmt, ...)                                                                                              \
+    put_row((s), (stmt), (const cell[]){__VA_ARGS__}, (int)(sizeof((const cell[]){__VA_ARGS__}) / sizeof(cell)))
+static int put_row(saver *s, sqlite3_stmt *stmt, const cell *c, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (c[i].text)
+            sqlite3_bind_text(stmt, i + 1, c[i].text, -1, SQLITE_STATIC);
+        else
+            sqlite3_bind_int64(stmt, i + 1, c[i].number);
+    return step(s, stmt);
 }
 
 /* Nsight packs process and thread into one number, 24 bits each. */
@@ -142,9 +160,7 @@ static int save_strings(saver *s)
     for (uint32_t i = 0; !rc && i < bz_strings(s->t); i++) {
         if (!used[i])
             continue;
-        sqlite3_bind_int64(stmt, 1, i);
-        sqlite3_bind_text(stmt, 2, bz_string(s->t, i), -1, SQLITE_STATIC);
-        rc = step(s, stmt);
+        rc = PUT(s, stmt, N(i), T(bz_string(s->t, i)));
     }
     free(used);
     sqlite3_finalize(stmt);
@@ -163,16 +179,10 @@ static int save_lanes(saver *s)
     int rc = names ? 0 : -1;
     for (uint32_t i = 0; !rc && i < s->t->n_lanes; i++) {
         const bz_lane *l = &s->t->lane[i];
-        int64_t v[] = {i, l->device, l->process, l->thread, l->device_id, l->context, l->stream};
-        for (int c = 0; c < 7; c++)
-            sqlite3_bind_int64(lanes, c + 1, v[c]);
-        sqlite3_bind_text(lanes, 8, bz_string(s->t, l->name), -1, SQLITE_STATIC);
-        rc = step(s, lanes);
-        if (!rc && l->name && !l->device) {
-            sqlite3_bind_int64(names, 1, l->name);
-            sqlite3_bind_int64(names, 2, global_id(l));
-            rc = step(s, names);
-        }
+        rc = PUT(s, lanes, N(i), N(l->device), N(l->process), N(l->thread), N(l->device_id), N(l->context),
+                 N(l->stream), T(bz_string(s->t, l->name)));
+        if (!rc && l->name && !l->device)
+            rc = PUT(s, names, N(l->name), N(global_id(l)));
     }
     sqlite3_finalize(lanes);
     sqlite3_finalize(names);
@@ -188,15 +198,10 @@ static int save_stacks(saver *s)
     for (uint32_t i = 0; !rc && i < bz_stacks(s->t); i++) {
         const uint32_t *frames = NULL;
         int n = bz_stack(s->t, i, &frames);
-        for (int d = 0; !rc && d < (n ? n : 1); d++) { /* an empty one has a row as well, without a name */
-            sqlite3_bind_int64(stmt, 1, i);
-            sqlite3_bind_int64(stmt, 2, d);
-            if (n)
-                sqlite3_bind_int64(stmt, 3, frames[d]);
-            else
-                sqlite3_bind_null(stmt, 3);
-            rc = step(s, stmt);
-        }
+        if (!n) /* an empty one has a row as well, without a name */
+            rc = sqlite3_bind_null(stmt, 3) || PUT(s, stmt, N(i), N(0)) ? -1 : 0;
+        for (int d = 0; !rc && d < n; d++)
+            rc = PUT(s, stmt, N(i), N(d), N(frames[d]));
     }
     sqlite3_finalize(stmt);
     return rc;
@@ -215,29 +220,44 @@ static int save_rest(saver *s)
     sqlite3_stmt *coverage = prepare(s, "INSERT INTO BENANZA_COVERAGE VALUES (?, ?, ?)");
     sqlite3_stmt *facts = prepare(s, "INSERT INTO BENANZA_FACTS VALUES (?, ?)");
     int rc = iterations && coverage && facts ? 0 : -1;
-    for (uint32_t i = 0; !rc && i < t->n_iterations; i++) {
-        sqlite3_bind_int64(iterations, 1, t->iteration[i].start);
-        sqlite3_bind_int64(iterations, 2, t->iteration[i].end);
-        sqlite3_bind_int(iterations, 3, t->iteration[i].warm_up);
-        sqlite3_bind_int(iterations, 4, (int)t->origin);
-        rc = step(s, iterations);
-    }
+    for (uint32_t i = 0; !rc && i < t->n_iterations; i++)
+        rc = PUT(s, iterations, N(t->iteration[i].start), N(t->iteration[i].end), N(t->iteration[i].warm_up),
+                 N((int)t->origin));
     for (uint32_t i = 0; !rc && i < t->n_coverage; i++) {
         if (i >= t->private->concluded && i < t->private->concluded_end)
             continue;
-        sqlite3_bind_int(coverage, 1, (int)t->coverage[i].level);
-        sqlite3_bind_text(coverage, 2, bz_string(t, t->coverage[i].text), -1, SQLITE_STATIC);
         sqlite3_bind_text(coverage, 3, bz_lack_name(t->coverage[i].lack), -1, SQLITE_STATIC);
-        rc = step(s, coverage);
+        rc = PUT(s, coverage, N((int)t->coverage[i].level), T(bz_string(t, t->coverage[i].text)));
     }
-    for (uint32_t i = 0; !rc && i < t->n_facts; i++) {
-        sqlite3_bind_text(facts, 1, bz_string(t, t->fact[i].key), -1, SQLITE_STATIC);
-        sqlite3_bind_text(facts, 2, bz_string(t, t->fact[i].value), -1, SQLITE_STATIC);
-        rc = step(s, facts);
-    }
+    for (uint32_t i = 0; !rc && i < t->n_facts; i++)
+        rc = PUT(s, facts, T(bz_string(t, t->fact[i].key)), T(bz_string(t, t->fact[i].value)));
     sqlite3_finalize(iterations);
     sqlite3_finalize(coverage);
     sqlite3_finalize(facts);
+    return rc;
+}
+
+static int save_levels(saver *s)
+{
+    const bz_trace *t = s->t;
+    if (!t->n_levels)
+        return 0;
+    if (run(s, "CREATE TABLE BENANZA_LEVELS (name TEXT NOT NULL, wall INTEGER NOT NULL, own INTEGER NOT NULL);CREATE "
+               "TABLE BENANZA_LEVEL_ITERATIONS (level INTEGER NOT NULL, latency INTEGER NOT NULL, library INTEGER NOT "
+               "NULL, warmUp INTEGER NOT NULL)"))
+        return -1;
+    sqlite3_stmt *levels = prepare(s, "INSERT INTO BENANZA_LEVELS VALUES (?, ?, ?)");
+    sqlite3_stmt *iterations = levels ? prepare(s, "INSERT INTO BENANZA_LEVEL_ITERATIONS VALUES (?, ?, ?, ?)") : NULL;
+    int rc = iterations ? 0 : -1;
+    for (uint32_t k = 0; !rc && k < t->n_levels; k++) {
+        const bz_level *l = &t->level[k];
+        rc = PUT(s, levels, T(bz_string(t, l->name)), N(l->wall), N(k == t->own_level));
+        for (uint32_t i = 0; !rc && i < l->n_iterations; i++)
+            rc = PUT(s, iterations, N(k), N(l->iteration[i].latency), N(l->iteration[i].library),
+                     N(l->iteration[i].warm_up));
+    }
+    sqlite3_finalize(levels);
+    sqlite3_finalize(iterations);
     return rc;
 }
 
@@ -268,8 +288,8 @@ int bz_trace_save(const bz_trace *t, const char *path, bz_error *err)
             rc = save_table(&s, &BZ_TABLES[i]);
     if (!rc)
         rc = save_rest(&s);
-    if (!rc && bz_levels_save(t, s.db))
-        rc = bz_fail(err, BZ_FAILED, "%s: cannot be written: %s", path, sqlite3_errmsg(s.db));
+    if (!rc)
+        rc = save_levels(&s);
     if (!rc)
         rc = run(&s, "COMMIT");
 out:
