@@ -59,16 +59,17 @@ static cudnnStatus_t build_sdpa(call *c)
     return graph_sdpa_add(c, &t);
 }
 
-/* Tensors of the scores' shape, one value for each or one for each row of them. */
+/* Tensors of the shape of scores, or of the result, and of one value for each row of them. */
 typedef struct scores {
     int64_t dim[4], stride[4], row_dim[4], row_stride[4];
 } scores;
 
-static scores scores_of(const bz_problem *p)
+/* A row of so many for each query. */
+static scores rows_of(const bz_problem *p, int64_t size)
 {
-    const int64_t *q = p->attention.q, *k = p->attention.k, one_head = q[2] * k[2];
-    return (scores){.dim = {q[0], q[1], q[2], k[2]},
-                    .stride = {q[1] * one_head, one_head, k[2], 1},
+    const int64_t *q = p->attention.q;
+    return (scores){.dim = {q[0], q[1], q[2], size},
+                    .stride = {q[1] * q[2] * size, q[2] * size, size, 1},
                     .row_dim = {q[0], q[1], q[2], 1},
                     .row_stride = {q[1] * q[2], q[2], 1, 1}};
 }
@@ -147,8 +148,7 @@ static cudnnStatus_t watch(call *c, int from)
  * by 256 before, and the result is divided by that. Data are what they are. */
 static cudnnStatus_t add_values_f8(call *c, const scores *s, int weights, int v)
 {
-    const int64_t *q = c->problem->attention.q, size = c->problem->attention.v[3];
-    scores y = {.dim = {q[0], q[1], q[2], size}, .stride = {q[1] * q[2] * size, q[2] * size, size, 1}};
+    scores y = rows_of(c->problem, c->problem->attention.v[3]);
     cudnnDataType_t type;
     int scale, small, sum, last;
     if (!cudnn_dtype(c->problem->dtype, &type))
@@ -170,7 +170,7 @@ static cudnnStatus_t add_values_f8(call *c, const scores *s, int weights, int v)
 static cudnnStatus_t build_attention(call *c)
 {
     const int64_t *q = c->problem->attention.q;
-    scores s = scores_of(c->problem);
+    scores s = rows_of(c->problem, c->problem->attention.k[2]);
     int queries, keys, v, scale, at, mask = cudnn_find(c, BZ_ROLE_MASK);
     TRY(add_heads(c, BZ_ROLE_X, false, &queries));
     TRY(add_heads(c, BZ_ROLE_B, true, &keys));
@@ -224,12 +224,10 @@ static cudnnStatus_t turn(call *c, const int64_t *dim, const int64_t *stride, in
 /* How the loss changes with a row's scores by way of their sum: Σ dy · o. */
 static cudnnStatus_t add_row_sums(call *c, const scores *s, int dy, int *out)
 {
-    const bz_problem *p = c->problem;
-    const int64_t *q = p->attention.q, size = p->attention.v[3];
-    int64_t dim[] = {q[0], q[1], q[2], size}, stride[] = {q[1] * q[2] * size, q[2] * size, size, 1};
+    scores y = rows_of(c->problem, c->problem->attention.v[3]);
     int o, products;
     TRY(add_side(c, BZ_ROLE_O, false, false, &o));
-    TRY(graph_between_add(c, CUDNN_DATA_FLOAT, 4, dim, stride, &products));
+    TRY(add_scores(c, &y, CUDNN_DATA_FLOAT, &products));
     TRY(graph_function_add(c, BZ_FN_MUL, 0, 0, dy, o, products));
     TRY(graph_between_add(c, CUDNN_DATA_FLOAT, 4, s->row_dim, s->row_stride, out));
     return graph_reduction_add(c, CUDNN_REDUCE_TENSOR_ADD, products, *out);
@@ -255,7 +253,7 @@ static cudnnStatus_t build_attention_grad(call *c)
 {
     const int64_t *q = c->problem->attention.q, *k = c->problem->attention.k;
     int64_t keys_dim[] = {k[0], k[1], k[3], k[2]}, keys_stride[] = {k[1] * k[2] * k[3], k[2] * k[3], 1, k[3]};
-    scores s = scores_of(c->problem);
+    scores s = rows_of(c->problem, c->problem->attention.k[2]);
     int queries, keys, values, dy, sums, scale, weights, turned, slope, by_key, dk, dv;
     cudnnDataType_t type;
     TRY(add_side(c, BZ_ROLE_X, false, false, &queries));

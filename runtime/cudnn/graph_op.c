@@ -152,6 +152,31 @@ static cudnnStatus_t new_op(call *c, cudnnBackendDescriptorType_t type, cudnnBac
     return CUDNN_STATUS_SUCCESS;
 }
 
+/* An operation with the descriptor of what it does. */
+static cudnnStatus_t new_op_of(call *c, cudnnBackendDescriptorType_t type, cudnnBackendAttributeName_t name,
+                               cudnnBackendDescriptor_t what, cudnnBackendDescriptor_t *out)
+{
+    TRY(cudnnBackendFinalize(what));
+    TRY(new_op(c, type, out));
+    return graph_set_desc(*out, name, what);
+}
+
+/* Attributes whose tensor is -1 are left out. */
+typedef struct named {
+    cudnnBackendAttributeName_t name;
+    int tensor;
+} named;
+
+#define SET_TENSORS(c, op, ...)                                                                                        \
+    set_tensors((c), (op), (const named[]){__VA_ARGS__}, sizeof((const named[]){__VA_ARGS__}) / sizeof(named))
+static cudnnStatus_t set_tensors(call *c, cudnnBackendDescriptor_t op, const named *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (list[i].tensor >= 0)
+            TRY(graph_set_desc(op, list[i].name, c->graph->tensor[list[i].tensor].desc));
+    return CUDNN_STATUS_SUCCESS;
+}
+
 static const struct {
     bz_fn fn;
     cudnnPointwiseMode_t mode, slope;        /* slope: of the gradient; 0: there is none */
@@ -193,17 +218,11 @@ static cudnnStatus_t new_pointwise(call *c, cudnnPointwiseMode_t mode, cudnnData
 /* x, and b and t where they are not -1, into y. */
 static cudnnStatus_t add_pointwise(call *c, cudnnBackendDescriptor_t pointwise, int x, int b, int t, int y)
 {
-    struct graph_call *g = c->graph;
     cudnnBackendDescriptor_t op;
-    TRY(cudnnBackendFinalize(pointwise));
-    TRY(new_op(c, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR, &op));
-    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, pointwise));
-    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_POINTWISE_XDESC, g->tensor[x].desc));
-    if (b >= 0)
-        TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_POINTWISE_BDESC, g->tensor[b].desc));
-    if (t >= 0)
-        TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_POINTWISE_TDESC, g->tensor[t].desc));
-    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_POINTWISE_YDESC, g->tensor[y].desc));
+    TRY(new_op_of(c, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR,
+                  pointwise, &op));
+    TRY(SET_TENSORS(c, op, {CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x}, {CUDNN_ATTR_OPERATION_POINTWISE_BDESC, b},
+                    {CUDNN_ATTR_OPERATION_POINTWISE_TDESC, t}, {CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y}));
     return cudnnBackendFinalize(op);
 }
 
@@ -239,18 +258,15 @@ cudnnStatus_t graph_function_add(call *c, bz_fn fn, float alpha, float beta, int
 
 cudnnStatus_t graph_slope_add(call *c, bz_fn fn, float alpha, float beta, int x, int dy, int dx)
 {
-    struct graph_call *g = c->graph;
     cudnnBackendDescriptor_t pointwise, op;
     int row = row_of(fn);
     if (row < 0 || !FUNCTIONS[row].slope)
         return CUDNN_STATUS_NOT_SUPPORTED;
     TRY(new_function(c, row, FUNCTIONS[row].slope, alpha, beta, &pointwise));
-    TRY(cudnnBackendFinalize(pointwise));
-    TRY(new_op(c, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR, &op));
-    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, pointwise));
-    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_POINTWISE_XDESC, g->tensor[x].desc));
-    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_POINTWISE_DYDESC, g->tensor[dy].desc));
-    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_POINTWISE_DXDESC, g->tensor[dx].desc));
+    TRY(new_op_of(c, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR,
+                  pointwise, &op));
+    TRY(SET_TENSORS(c, op, {CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x}, {CUDNN_ATTR_OPERATION_POINTWISE_DYDESC, dy},
+                    {CUDNN_ATTR_OPERATION_POINTWISE_DXDESC, dx}));
     return cudnnBackendFinalize(op);
 }
 
@@ -278,16 +294,13 @@ cudnnStatus_t graph_select_add(call *c, int x, int otherwise, int where, int y)
 
 cudnnStatus_t graph_reduction_add(call *c, cudnnReduceTensorOp_t what, int x, int y)
 {
-    struct graph_call *g = c->graph;
     cudnnBackendDescriptor_t reduction, op;
     TRY(new_part(c, CUDNN_BACKEND_REDUCTION_DESCRIPTOR, &reduction));
     TRY(set_type(reduction, CUDNN_ATTR_REDUCTION_COMP_TYPE, CUDNN_DATA_FLOAT));
     TRY(graph_set(reduction, CUDNN_ATTR_REDUCTION_OPERATOR, CUDNN_TYPE_REDUCTION_OPERATOR_TYPE, 1, &what));
-    TRY(cudnnBackendFinalize(reduction));
-    TRY(new_op(c, CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR, &op));
-    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_REDUCTION_DESC, reduction));
-    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_REDUCTION_XDESC, g->tensor[x].desc));
-    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_REDUCTION_YDESC, g->tensor[y].desc));
+    TRY(new_op_of(c, CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR, CUDNN_ATTR_OPERATION_REDUCTION_DESC, reduction,
+                  &op));
+    TRY(SET_TENSORS(c, op, {CUDNN_ATTR_OPERATION_REDUCTION_XDESC, x}, {CUDNN_ATTR_OPERATION_REDUCTION_YDESC, y}));
     return cudnnBackendFinalize(op);
 }
 
@@ -311,8 +324,7 @@ static cudnnStatus_t new_conv(call *c, cudnnBackendDescriptor_t *conv)
     TRY(graph_set(*conv, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_TYPE_INT64, flat, before));
     TRY(graph_set(*conv, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, CUDNN_TYPE_INT64, flat, after));
     TRY(graph_set(*conv, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_TYPE_INT64, flat, stride));
-    TRY(graph_set(*conv, CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, flat, dilation));
-    return cudnnBackendFinalize(*conv);
+    return graph_set(*conv, CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, flat, dilation);
 }
 
 /* The three operations of a convolution differ in what their attributes are called. */
@@ -341,14 +353,11 @@ static const struct {
 
 cudnnStatus_t graph_conv_add(call *c, graph_conv way, int first, int second, int result)
 {
-    struct graph_call *g = c->graph;
     cudnnBackendDescriptor_t conv, op;
     TRY(new_conv(c, &conv));
-    TRY(new_op(c, CONV_OPS[way].type, &op));
-    TRY(graph_set_desc(op, CONV_OPS[way].conv, conv));
-    TRY(graph_set_desc(op, CONV_OPS[way].first, g->tensor[first].desc));
-    TRY(graph_set_desc(op, CONV_OPS[way].second, g->tensor[second].desc));
-    TRY(graph_set_desc(op, CONV_OPS[way].result, g->tensor[result].desc));
+    TRY(new_op_of(c, CONV_OPS[way].type, CONV_OPS[way].conv, conv, &op));
+    TRY(SET_TENSORS(c, op, {CONV_OPS[way].first, first}, {CONV_OPS[way].second, second},
+                    {CONV_OPS[way].result, result}));
     TRY(set_float(op, CONV_OPS[way].alpha, 1));
     TRY(set_float(op, CONV_OPS[way].beta, 0));
     return cudnnBackendFinalize(op);
@@ -356,15 +365,13 @@ cudnnStatus_t graph_conv_add(call *c, graph_conv way, int first, int second, int
 
 cudnnStatus_t graph_sums_add(call *c, int x, int sums, int squares)
 {
-    struct graph_call *g = c->graph;
     cudnnGenStatsMode_t mode = CUDNN_GENSTATS_SUM_SQSUM;
     cudnnBackendDescriptor_t op;
     TRY(new_op(c, CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR, &op));
     TRY(graph_set(op, CUDNN_ATTR_OPERATION_GENSTATS_MODE, CUDNN_TYPE_GENSTATS_MODE, 1, &mode));
     TRY(set_type(op, CUDNN_ATTR_OPERATION_GENSTATS_MATH_PREC, CUDNN_DATA_FLOAT));
-    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_GENSTATS_XDESC, g->tensor[x].desc));
-    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_GENSTATS_SUMDESC, g->tensor[sums].desc));
-    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_GENSTATS_SQSUMDESC, g->tensor[squares].desc));
+    TRY(SET_TENSORS(c, op, {CUDNN_ATTR_OPERATION_GENSTATS_XDESC, x}, {CUDNN_ATTR_OPERATION_GENSTATS_SUMDESC, sums},
+                    {CUDNN_ATTR_OPERATION_GENSTATS_SQSUMDESC, squares}));
     return cudnnBackendFinalize(op);
 }
 
@@ -399,64 +406,40 @@ static cudnnStatus_t new_pool(call *c, cudnnBackendDescriptor_t *pool)
     TRY(set_wholes(*pool, CUDNN_ATTR_RESAMPLE_WINDOW_DIMS, flat, n, p->pool.kernel, 1));
     TRY(set_wholes(*pool, CUDNN_ATTR_RESAMPLE_PRE_PADDINGS, flat, n, p->pool.pad, 0));
     TRY(set_wholes(*pool, CUDNN_ATTR_RESAMPLE_POST_PADDINGS, flat, n, p->pool.pad + n, 0));
-    TRY(set_wholes(*pool, CUDNN_ATTR_RESAMPLE_STRIDES, flat, n, p->pool.stride, 1));
-    return cudnnBackendFinalize(*pool);
+    return set_wholes(*pool, CUDNN_ATTR_RESAMPLE_STRIDES, flat, n, p->pool.stride, 1);
 }
 
 cudnnStatus_t graph_pool_add(call *c, int x, int index, int y)
 {
-    struct graph_call *g = c->graph;
     cudnnBackendDescriptor_t pool, op;
     TRY(new_pool(c, &pool));
-    TRY(new_op(c, CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR, &op));
-    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_DESC, pool));
-    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_XDESC, g->tensor[x].desc));
-    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_YDESC, g->tensor[y].desc));
-    if (index >= 0)
-        TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_IDXDESC, g->tensor[index].desc));
+    TRY(new_op_of(c, CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_DESC, pool,
+                  &op));
+    TRY(SET_TENSORS(c, op, {CUDNN_ATTR_OPERATION_RESAMPLE_FWD_XDESC, x}, {CUDNN_ATTR_OPERATION_RESAMPLE_FWD_YDESC, y},
+                    {CUDNN_ATTR_OPERATION_RESAMPLE_FWD_IDXDESC, index}));
     return cudnnBackendFinalize(op);
 }
 
 cudnnStatus_t graph_pool_grad_add(call *c, int dy, int index, int dx)
 {
-    struct graph_call *g = c->graph;
     cudnnBackendDescriptor_t pool, op;
     TRY(new_pool(c, &pool));
-    TRY(new_op(c, CUDNN_BACKEND_OPERATION_RESAMPLE_BWD_DESCRIPTOR, &op));
-    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DESC, pool));
-    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DYDESC, g->tensor[dy].desc));
-    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DXDESC, g->tensor[dx].desc));
-    if (index >= 0)
-        TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_RESAMPLE_BWD_IDXDESC, g->tensor[index].desc));
+    TRY(new_op_of(c, CUDNN_BACKEND_OPERATION_RESAMPLE_BWD_DESCRIPTOR, CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DESC, pool,
+                  &op));
+    TRY(SET_TENSORS(c, op, {CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DYDESC, dy},
+                    {CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DXDESC, dx},
+                    {CUDNN_ATTR_OPERATION_RESAMPLE_BWD_IDXDESC, index}));
     return cudnnBackendFinalize(op);
 }
 
 cudnnStatus_t graph_matmul_add(call *c, int a, int b, int y)
 {
-    struct graph_call *g = c->graph;
     cudnnBackendDescriptor_t product, op;
     TRY(new_part(c, CUDNN_BACKEND_MATMUL_DESCRIPTOR, &product));
     TRY(set_type(product, CUDNN_ATTR_MATMUL_COMP_TYPE, cudnn_compute(c)));
-    TRY(cudnnBackendFinalize(product));
-    TRY(new_op(c, CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR, &op));
-    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_MATMUL_DESC, product));
-    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_MATMUL_ADESC, g->tensor[a].desc));
-    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_MATMUL_BDESC, g->tensor[b].desc));
-    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_MATMUL_CDESC, g->tensor[y].desc));
-    return cudnnBackendFinalize(op);
-}
-
-/* Attributes whose tensor is -1 are left out. */
-typedef struct named {
-    cudnnBackendAttributeName_t name;
-    int tensor;
-} named;
-
-static cudnnStatus_t add_named(call *c, cudnnBackendDescriptor_t op, const named *list, int n)
-{
-    for (int i = 0; i < n; i++)
-        if (list[i].tensor >= 0)
-            TRY(graph_set_desc(op, list[i].name, c->graph->tensor[list[i].tensor].desc));
+    TRY(new_op_of(c, CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR, CUDNN_ATTR_OPERATION_MATMUL_DESC, product, &op));
+    TRY(SET_TENSORS(c, op, {CUDNN_ATTR_OPERATION_MATMUL_ADESC, a}, {CUDNN_ATTR_OPERATION_MATMUL_BDESC, b},
+                    {CUDNN_ATTR_OPERATION_MATMUL_CDESC, y}));
     return cudnnBackendFinalize(op);
 }
 
@@ -464,74 +447,60 @@ cudnnStatus_t graph_norm_add(call *c, cudnnBackendNormMode_t mode, const graph_n
 {
     cudnnBackendDescriptor_t op;
     cudnnBackendNormFwdPhase_t phase = t->root < 0 ? CUDNN_NORM_FWD_INFERENCE : CUDNN_NORM_FWD_TRAINING;
-    const named tensors[] = {
-        {CUDNN_ATTR_OPERATION_NORM_FWD_XDESC, t->x},
-        {CUDNN_ATTR_OPERATION_NORM_FWD_MEAN_DESC, t->mean},
-        {CUDNN_ATTR_OPERATION_NORM_FWD_INV_VARIANCE_DESC, t->root},
-        {CUDNN_ATTR_OPERATION_NORM_FWD_SCALE_DESC, t->scale},
-        {CUDNN_ATTR_OPERATION_NORM_FWD_BIAS_DESC, t->shift},
-        {CUDNN_ATTR_OPERATION_NORM_FWD_EPSILON_DESC, t->epsilon},
-        {CUDNN_ATTR_OPERATION_NORM_FWD_YDESC, t->y},
-    };
     TRY(new_op(c, CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR, &op));
     TRY(graph_set(op, CUDNN_ATTR_OPERATION_NORM_FWD_MODE, CUDNN_TYPE_NORM_MODE, 1, &mode));
     TRY(graph_set(op, CUDNN_ATTR_OPERATION_NORM_FWD_PHASE, CUDNN_TYPE_NORM_FWD_PHASE, 1, &phase));
-    return add_named(c, op, tensors, sizeof tensors / sizeof *tensors);
+    TRY(SET_TENSORS(
+        c, op, {CUDNN_ATTR_OPERATION_NORM_FWD_XDESC, t->x}, {CUDNN_ATTR_OPERATION_NORM_FWD_MEAN_DESC, t->mean},
+        {CUDNN_ATTR_OPERATION_NORM_FWD_INV_VARIANCE_DESC, t->root},
+        {CUDNN_ATTR_OPERATION_NORM_FWD_SCALE_DESC, t->scale}, {CUDNN_ATTR_OPERATION_NORM_FWD_BIAS_DESC, t->shift},
+        {CUDNN_ATTR_OPERATION_NORM_FWD_EPSILON_DESC, t->epsilon}, {CUDNN_ATTR_OPERATION_NORM_FWD_YDESC, t->y}));
+    return cudnnBackendFinalize(op);
 }
 
 cudnnStatus_t graph_norm_grad_add(call *c, cudnnBackendNormMode_t mode, const graph_norm *t)
 {
     cudnnBackendDescriptor_t op;
-    const named tensors[] = {
-        {CUDNN_ATTR_OPERATION_NORM_BWD_XDESC, t->x},
-        {CUDNN_ATTR_OPERATION_NORM_BWD_MEAN_DESC, t->mean},
-        {CUDNN_ATTR_OPERATION_NORM_BWD_INV_VARIANCE_DESC, t->root},
-        {CUDNN_ATTR_OPERATION_NORM_BWD_DYDESC, t->dy},
-        {CUDNN_ATTR_OPERATION_NORM_BWD_SCALE_DESC, t->scale},
-        {CUDNN_ATTR_OPERATION_NORM_BWD_DSCALE_DESC, t->dscale},
-        {CUDNN_ATTR_OPERATION_NORM_BWD_DBIAS_DESC, t->shift},
-        {CUDNN_ATTR_OPERATION_NORM_BWD_DXDESC, t->y},
-    };
     TRY(new_op(c, CUDNN_BACKEND_OPERATION_NORM_BACKWARD_DESCRIPTOR, &op));
     TRY(graph_set(op, CUDNN_ATTR_OPERATION_NORM_BWD_MODE, CUDNN_TYPE_NORM_MODE, 1, &mode));
-    return add_named(c, op, tensors, sizeof tensors / sizeof *tensors);
+    TRY(SET_TENSORS(
+        c, op, {CUDNN_ATTR_OPERATION_NORM_BWD_XDESC, t->x}, {CUDNN_ATTR_OPERATION_NORM_BWD_MEAN_DESC, t->mean},
+        {CUDNN_ATTR_OPERATION_NORM_BWD_INV_VARIANCE_DESC, t->root}, {CUDNN_ATTR_OPERATION_NORM_BWD_DYDESC, t->dy},
+        {CUDNN_ATTR_OPERATION_NORM_BWD_SCALE_DESC, t->scale}, {CUDNN_ATTR_OPERATION_NORM_BWD_DSCALE_DESC, t->dscale},
+        {CUDNN_ATTR_OPERATION_NORM_BWD_DBIAS_DESC, t->shift}, {CUDNN_ATTR_OPERATION_NORM_BWD_DXDESC, t->y}));
+    return cudnnBackendFinalize(op);
 }
 
 /* Since cuDNN 9.13: attention as one operation. Up to 9.19 it knows neither a mask nor numbers to scale 8-bit floats by. */
 cudnnStatus_t graph_sdpa_add(call *c, const graph_sdpa *t)
 {
     cudnnBackendDescriptor_t op;
-    const named tensors[] = {
-        {CUDNN_ATTR_OPERATION_SDPA_FWD_QDESC, t->q},
-        {CUDNN_ATTR_OPERATION_SDPA_FWD_KDESC, t->k},
-        {CUDNN_ATTR_OPERATION_SDPA_FWD_VDESC, t->v},
-        {CUDNN_ATTR_OPERATION_SDPA_FWD_ODESC, t->y},
-        {CUDNN_ATTR_OPERATION_SDPA_FWD_SCALEDESC, t->scale},
-        {CUDNN_ATTR_OPERATION_SDPA_FWD_PAGE_TABLE_KDESC, t->table_k},
-        {CUDNN_ATTR_OPERATION_SDPA_FWD_PAGE_TABLE_VDESC, t->table_v},
-        {CUDNN_ATTR_OPERATION_SDPA_FWD_SEQ_LEN_QDESC, t->length_q},
-        {CUDNN_ATTR_OPERATION_SDPA_FWD_SEQ_LEN_KVDESC, t->length_k},
-    };
     TRY(new_op(c, CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR, &op));
-    return add_named(c, op, tensors, sizeof tensors / sizeof *tensors);
+    TRY(SET_TENSORS(c, op, {CUDNN_ATTR_OPERATION_SDPA_FWD_QDESC, t->q}, {CUDNN_ATTR_OPERATION_SDPA_FWD_KDESC, t->k},
+                    {CUDNN_ATTR_OPERATION_SDPA_FWD_VDESC, t->v}, {CUDNN_ATTR_OPERATION_SDPA_FWD_ODESC, t->y},
+                    {CUDNN_ATTR_OPERATION_SDPA_FWD_SCALEDESC, t->scale},
+                    {CUDNN_ATTR_OPERATION_SDPA_FWD_PAGE_TABLE_KDESC, t->table_k},
+                    {CUDNN_ATTR_OPERATION_SDPA_FWD_PAGE_TABLE_VDESC, t->table_v},
+                    {CUDNN_ATTR_OPERATION_SDPA_FWD_SEQ_LEN_QDESC, t->length_q},
+                    {CUDNN_ATTR_OPERATION_SDPA_FWD_SEQ_LEN_KVDESC, t->length_k}));
+    return cudnnBackendFinalize(op);
 }
 
 cudnnStatus_t graph_reshape_add(call *c, int x, int y)
 {
     cudnnBackendDescriptor_t op;
-    const named tensors[] = {{CUDNN_ATTR_OPERATION_RESHAPE_XDESC, x}, {CUDNN_ATTR_OPERATION_RESHAPE_YDESC, y}};
     TRY(new_op(c, CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR, &op));
-    return add_named(c, op, tensors, sizeof tensors / sizeof *tensors);
+    TRY(SET_TENSORS(c, op, {CUDNN_ATTR_OPERATION_RESHAPE_XDESC, x}, {CUDNN_ATTR_OPERATION_RESHAPE_YDESC, y}));
+    return cudnnBackendFinalize(op);
 }
 
 cudnnStatus_t graph_dequantize_add(call *c, int x, int scales, int32_t block, int y)
 {
-    struct graph_call *g = c->graph;
     cudnnBackendDescriptor_t op;
     TRY(new_op(c, CUDNN_BACKEND_OPERATION_BLOCK_SCALE_DEQUANTIZE_DESCRIPTOR, &op));
-    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_BLOCK_SCALE_DEQUANTIZE_XDESC, g->tensor[x].desc));
-    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_BLOCK_SCALE_DEQUANTIZE_SCALE_DESC, g->tensor[scales].desc));
-    TRY(graph_set_desc(op, CUDNN_ATTR_OPERATION_BLOCK_SCALE_DEQUANTIZE_YDESC, g->tensor[y].desc));
+    TRY(SET_TENSORS(c, op, {CUDNN_ATTR_OPERATION_BLOCK_SCALE_DEQUANTIZE_XDESC, x},
+                    {CUDNN_ATTR_OPERATION_BLOCK_SCALE_DEQUANTIZE_SCALE_DESC, scales},
+                    {CUDNN_ATTR_OPERATION_BLOCK_SCALE_DEQUANTIZE_YDESC, y}));
     TRY(set_type(op, CUDNN_ATTR_OPERATION_BLOCK_SCALE_DEQUANTIZE_MATH_PREC, CUDNN_DATA_FLOAT));
     TRY(graph_set(op, CUDNN_ATTR_OPERATION_BLOCK_SCALE_DEQUANTIZE_BLOCK_SIZE, CUDNN_TYPE_INT32, 1, &block));
     return cudnnBackendFinalize(op);
