@@ -71,12 +71,8 @@ static bz_sheet *host_sheet(recording_making *m)
     for (int i = 0; i < a->n_causes && a->timeline && m->out->device; i++) {
         if (a->cause[i].busy)
             continue;
-        bz_sheet_cell *row = bz_sheet_row(sheet);
-        row[0].text = a->cause[i].name;
-        row[1].number = a->cause[i].count;
-        row[2].number = a->cause[i].seconds;
-        row[3].number = share_of(a->cause[i].seconds, m->out->idle);
-        row[4].text = a->cause[i].example;
+        BZ_SHEET_ADD(sheet, BZ_TEXT(a->cause[i].name), BZ_NUMBER(a->cause[i].count), BZ_NUMBER(a->cause[i].seconds),
+                     BZ_NUMBER(share_of(a->cause[i].seconds, m->out->idle)), BZ_TEXT(a->cause[i].example));
     }
     return sheet;
 }
@@ -109,14 +105,11 @@ static bz_sheet *group_sheet(recording_making *m)
     for (int d = 0; d < BZ_KERNEL_DOES; d++) {
         if (!(of[d].count > 0))
             continue;
-        bz_sheet_cell *row = bz_sheet_row(sheet);
         bz_kernel_limit limit = bz_kernel_limit_of((bz_kernel_does)d);
-        row[0].text = bz_kernel_does_name((bz_kernel_does)d);
-        row[1].number = of[d].count / m->steady;
-        row[2].number = of[d].time;
-        row[3].number = share_of(of[d].time, m->kernel_time);
-        row[4].text = bz_kernel_limit_name(limit);
-        row[5].number = limit == BZ_LIMIT_COMPUTE || of[d].unit > 0 ? share_of(of[d].unit, of[d].time) : NAN;
+        BZ_SHEET_ADD(sheet, BZ_TEXT(bz_kernel_does_name((bz_kernel_does)d)), BZ_NUMBER(of[d].count / m->steady),
+                     BZ_NUMBER(of[d].time), BZ_NUMBER(share_of(of[d].time, m->kernel_time)),
+                     BZ_TEXT(bz_kernel_limit_name(limit)),
+                     BZ_NUMBER(limit == BZ_LIMIT_COMPUTE || of[d].unit > 0 ? share_of(of[d].unit, of[d].time) : NAN));
     }
     sheet->note = "Groups, limits and units are told by the kernels' names.";
     bz_sheet_sort(sheet, 2);
@@ -146,13 +139,9 @@ static bz_sheet *maker_sheet(recording_making *m)
         if (at < MOST)
             add_kernel(&of[at], m, i);
     }
-    for (int i = 0; i < n; i++) {
-        bz_sheet_cell *row = bz_sheet_row(sheet);
-        row[0].text = maker[i];
-        row[1].number = of[i].count / m->steady;
-        row[2].number = of[i].time;
-        row[3].number = share_of(of[i].time, m->kernel_time);
-    }
+    for (int i = 0; i < n; i++)
+        BZ_SHEET_ADD(sheet, BZ_TEXT(maker[i]), BZ_NUMBER(of[i].count / m->steady), BZ_NUMBER(of[i].time),
+                     BZ_NUMBER(share_of(of[i].time, m->kernel_time)));
     bz_sheet_sort(sheet, 2);
     return sheet;
 }
@@ -208,12 +197,8 @@ static bz_sheet *copy_sheet(recording_making *m)
     for (uint32_t d = 0; d < KINDS; d++) {
         if (!(of[d].count > 0))
             continue;
-        bz_sheet_cell *row = bz_sheet_row(sheet);
-        row[0].text = bz_copy_direction(d);
-        row[1].number = of[d].count / m->steady;
-        row[2].number = of[d].bytes;
-        row[3].number = of[d].time;
-        row[4].number = share_of(of[d].bytes, of[d].time);
+        BZ_SHEET_ADD(sheet, BZ_TEXT(bz_copy_direction(d)), BZ_NUMBER(of[d].count / m->steady), BZ_NUMBER(of[d].bytes),
+                     BZ_NUMBER(of[d].time), BZ_NUMBER(share_of(of[d].bytes, of[d].time)));
     }
     if (sheet->n && outside)
         sheet->note = bz_arena_printf(m->arena, "%zu more copies lie outside of the steady iterations.", outside);
@@ -229,13 +214,10 @@ static bz_sheet *launch_sheet(recording_making *m)
     const bz_events *k = &m->trace->event[BZ_EVENT_KERNEL], *api = &m->trace->event[BZ_EVENT_API];
     bz_top *top;
     size_t n = bz_trace_top(m->trace, m->arena, BZ_EVENT_API, &top), n_delays = 0, brief = 0, all = 0;
-    for (size_t i = 0; i < n; i++) {
-        bz_sheet_cell *row = bz_sheet_row(sheet);
-        row[0].text = bz_string(m->trace, top[i].name);
-        row[1].number = (double)top[i].count / m->steady;
-        row[2].number = seconds(top[i].time) / m->steady;
-        row[3].number = seconds(top[i].time) / (double)top[i].count;
-    }
+    for (size_t i = 0; i < n; i++)
+        BZ_SHEET_ADD(sheet, BZ_TEXT(bz_string(m->trace, top[i].name)), BZ_NUMBER((double)top[i].count / m->steady),
+                     BZ_NUMBER(seconds(top[i].time) / m->steady),
+                     BZ_NUMBER(seconds(top[i].time) / (double)top[i].count));
     double *delay = bz_alloc(k->n + 1, sizeof *delay);
     for (size_t i = 0; i < k->n; i++) {
         if (!bz_event_counts(m->trace, BZ_EVENT_KERNEL, i))
@@ -372,11 +354,8 @@ static bz_sheet *model_sheet(recording_making *m)
     bz_sheet *sheet = bz_sheet_new(m->arena, "models", "Models that fit the sequence: a guess", MODELS);
     for (int i = 0; i < m->out->n_fits; i++) {
         const bz_fit *f = &m->out->fit[i];
-        bz_sheet_cell *row = bz_sheet_row(sheet);
-        row[0].text = f->candidate->name;
-        row[1].text = f->candidate->from;
-        row[2].number = f->likeness;
-        row[3].text = f->evidence;
+        BZ_SHEET_ADD(sheet, BZ_TEXT(f->candidate->name), BZ_TEXT(f->candidate->from), BZ_NUMBER(f->likeness),
+                     BZ_TEXT(f->evidence));
     }
     return sheet;
 }

@@ -121,16 +121,11 @@ static const bz_sheet *bricks(const bz_bricks_report *r, bz_arena *arena)
         qsort(list, (size_t)b->n, sizeof *list, more_often);
     for (int i = 0; i < b->n; i++) {
         char id[33];
-        bz_sheet_cell *row = bz_sheet_row(s);
         bz_hash_hex(list[i]->hash, id);
-        row[0].text = bz_arena_str(arena, id);
-        row[1].number = (double)list[i]->count;
-        row[2].number = list[i]->models;
-        row[3].number = list[i]->n;
-        row[4].number = list[i]->seconds;
-        row[5].number = r->hot ? r->hot[list[i] - b->brick] : (double)NAN;
-        row[6].text = r->why[list[i] - b->brick];
-        row[7].text = list[i]->key;
+        BZ_SHEET_ADD(s, BZ_TEXT(bz_arena_str(arena, id)), BZ_NUMBER(list[i]->count), BZ_NUMBER(list[i]->models),
+                     BZ_NUMBER(list[i]->n), BZ_NUMBER(list[i]->seconds),
+                     BZ_NUMBER(r->hot ? r->hot[list[i] - b->brick] : (double)NAN), BZ_TEXT(r->why[list[i] - b->brick]),
+                     BZ_TEXT(list[i]->key));
     }
     return s;
 }
@@ -141,12 +136,8 @@ static const bz_sheet *pairs(const bz_bricks *b, bz_arena *arena)
     static const char COLUMNS[] = "one=model|other=and|alike:%=shared of both";
     bz_sheet *s = bz_sheet_new(arena, "pairs", "Sequences that two models share, of all that either has", COLUMNS);
     for (int i = 0; i < b->n_models; i++)
-        for (int k = i + 1; k < b->n_models; k++) {
-            bz_sheet_cell *row = bz_sheet_row(s);
-            row[0].text = b->model[i].name;
-            row[1].text = b->model[k].name;
-            row[2].number = bz_bricks_alike(b, i, k);
-        }
+        for (int k = i + 1; k < b->n_models; k++)
+            BZ_SHEET_ADD(s, BZ_TEXT(b->model[i].name), BZ_TEXT(b->model[k].name), BZ_NUMBER(bz_bricks_alike(b, i, k)));
     return s;
 }
 
@@ -159,12 +150,9 @@ static const bz_sheet *order(const bz_bricks *b, bz_arena *arena)
         for (int i = 0; i < b->model[m].n; i++) {
             char id[33];
             const bz_brick *k = &b->brick[b->model[m].brick[i]];
-            bz_sheet_cell *row = bz_sheet_row(s);
             bz_hash_hex(k->hash, id);
-            row[0].text = b->model[m].name;
-            row[1].number = b->model[m].at[i];
-            row[2].number = k->n;
-            row[3].text = bz_arena_str(arena, id);
+            BZ_SHEET_ADD(s, BZ_TEXT(b->model[m].name), BZ_NUMBER(b->model[m].at[i]), BZ_NUMBER(k->n),
+                         BZ_TEXT(bz_arena_str(arena, id)));
         }
     return s;
 }

@@ -279,17 +279,9 @@ const bz_sheet *bz_transfers_fits(const bz_transfers *t, bz_arena *arena)
     for (int i = 0; i < t->n; i++)
         for (int k = 0; k < t->curve[i].n_fits; k++) {
             const bz_transfer_fit *f = &t->curve[i].fit[k];
-            bz_sheet_cell *row = bz_sheet_row(s);
-            row[0].text = t->curve[i].way;
-            row[1].text = f->level;
-            row[2].number = f->start;
-            row[3].number = f->rate;
-            row[4].number = f->half;
-            row[5].number = f->furthest;
-            row[6].number = f->packed;
-            row[7].text = f->variant;
-            row[8].number = f->n;
-            row[9].text = t->curve[i].tells;
+            BZ_SHEET_ADD(s, BZ_TEXT(t->curve[i].way), BZ_TEXT(f->level), BZ_NUMBER(f->start), BZ_NUMBER(f->rate),
+                         BZ_NUMBER(f->half), BZ_NUMBER(f->furthest), BZ_NUMBER(f->packed), BZ_TEXT(f->variant),
+                         BZ_NUMBER(f->n), BZ_TEXT(t->curve[i].tells));
         }
     return s;
 }
@@ -301,13 +293,9 @@ const bz_sheet *bz_transfers_points(const bz_transfers *t, bz_arena *arena)
     for (int i = 0; i < t->n; i++)
         for (int k = 0; k < t->curve[i].n; k++) {
             const bz_transfer_point *p = &t->curve[i].point[k];
-            bz_sheet_cell *row = bz_sheet_row(s);
-            row[0].text = t->curve[i].way;
-            row[1].number = p->size;
-            row[2].number = p->seconds;
-            row[3].number = p->bytes > 0 ? p->bytes / p->seconds : (double)NAN;
-            row[4].text = p->variant;
-            row[5].text = p->marked ? "noisy" : "";
+            BZ_SHEET_ADD(s, BZ_TEXT(t->curve[i].way), BZ_NUMBER(p->size), BZ_NUMBER(p->seconds),
+                         BZ_NUMBER(p->bytes > 0 ? p->bytes / p->seconds : (double)NAN), BZ_TEXT(p->variant),
+                         BZ_TEXT(p->marked ? "noisy" : ""));
         }
     return s;
 }
@@ -318,11 +306,9 @@ const bz_sheet *bz_transfers_asked(const bz_transfers *t, double size, bz_arena 
     bz_sheet *s = bz_sheet_new(arena, "asked", "What so many bytes take, by the sizes measured", COLUMNS);
     for (int i = 0; i < t->n; i++) {
         double seconds = bz_transfer_seconds(&t->curve[i], size);
-        bz_sheet_cell *row = bz_sheet_row(s);
-        row[0].text = t->curve[i].way;
-        row[1].number = seconds;
-        row[2].number = t->curve[i].point->bytes > 0 ? size / seconds : (double)NAN;
-        row[3].text = t->curve[i].tells;
+        BZ_SHEET_ADD(s, BZ_TEXT(t->curve[i].way), BZ_NUMBER(seconds),
+                     BZ_NUMBER(t->curve[i].point->bytes > 0 ? size / seconds : (double)NAN),
+                     BZ_TEXT(t->curve[i].tells));
     }
     return s;
 }
