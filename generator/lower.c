@@ -232,7 +232,8 @@ static int lower_one(lowering *l)
         l->why = bz_arena_printf(l->arena, "no library computes it in %s", bz_dtype_name(given));
     } else {
         l->dtype = given == BZ_BOOL ? BZ_U8 : given;
-        if (layer->n_out && !row->lower(l, row->arg))
+        l->arg = row->arg;
+        if (layer->n_out && !row->lower(l))
             return row->types & class_of(given) || l->alternative[l->n - 1].modelled ? 0 : lower_or_copy(l);
         l->dtype = given;
     }

@@ -10,6 +10,7 @@ enum { MAX_ALTERNATIVES = 8, MAX_STEPS = 72 };
 
 typedef struct lowering {
     const bz_layer *layer;
+    int arg;                          /* of the row that the layer has */
     bz_dtype wanted;                  /* by the user; BZ_UNDEFINED: as the model has it */
     bz_dtype dtype, dtype_w, dtype_y; /* of the layer's first operand, weights and result after the user's choice */
     bool quantize;
@@ -33,7 +34,7 @@ const bz_lowering *lowered_as_is(bz_lowered *l, int layer);
 
 /* A function turns a layer into alternatives: it adds steps and closes each alternative with `done`.
  * It returns -1 with l->why set where the layer cannot be expressed. */
-typedef int lower_function(lowering *l, int arg);
+typedef int lower_function(lowering *l);
 
 bz_problem *lower_step(lowering *l, bz_problem_kind kind); /* zeroed but for kind and data types */
 void lower_post(bz_problem *p, bz_fn fn, float alpha, float beta);

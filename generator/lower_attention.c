@@ -149,11 +149,10 @@ static int fused_alternative(lowering *l, const heads *h, bool runtime, bool eig
 }
 
 /* Where the shape rule counted other products than these, the layer is something else and stays unpriced. */
-static int lower_attention(lowering *l, int arg)
+static int lower_attention(lowering *l)
 {
     heads h = {0};
     bool runtime = bz_layer_param(l->layer, "qk");
-    (void)arg;
     if ((runtime ? read_runtime(l, &h) : read_standard(l, &h)) || h.batch < 1 || h.rows < 1 || h.keys < 1 ||
         h.size < 1 || h.v_size < 1 || h.heads % h.kv_heads)
         return lower_no(l, "this form of attention has no benchmark");
@@ -174,12 +173,11 @@ static int lower_attention(lowering *l, int arg)
     return 0;
 }
 
-static int lower_attention_grad(lowering *l, int arg)
+static int lower_attention_grad(lowering *l)
 {
     const bz_type *k = lower_in(l, 1);
     bool causal = lower_int(l, "causal", 0);
     heads h = {0};
-    (void)arg;
     if (read_standard(l, &h) || h.batch < 1 || h.rows < 1 || h.size < 1 || h.v_size < 1 || h.heads % h.kv_heads)
         return lower_no(l, "this form of attention has no benchmark");
     h.keys = k->dims[k->rank - 2]; /* operand 4 is no past */
@@ -394,10 +392,9 @@ static int two_operands(lowering *l, const equation *e)
 }
 
 /* How the operands lie is for the library to choose. */
-static int lower_einsum(lowering *l, int arg)
+static int lower_einsum(lowering *l)
 {
     equation e;
-    (void)arg;
     if (read_equation(l, &e))
         return lower_no(l, "its equation is no product of matrices");
     return e.n_terms == 1 ? one_operand(l, &e) : two_operands(l, &e);

@@ -14,10 +14,10 @@ static int activation(lowering *l, const bz_type *x, bz_fn fn, float alpha, floa
     return lower_extent(x, 0, p->activation.x) ? lower_no(l, "it has too many dimensions") : 0;
 }
 
-static int lower_unary(lowering *l, int arg)
+static int lower_unary(lowering *l)
 {
     const bz_type *x = lower_in(l, 0);
-    bz_fn fn = (bz_fn)arg;
+    bz_fn fn = (bz_fn)l->arg;
     float alpha = 0, beta = 0;
     if (!x)
         return lower_no(l, "its operand is no tensor");
@@ -35,12 +35,11 @@ static int lower_unary(lowering *l, int arg)
     return activation(l, x, fn, alpha, beta) || lower_done(l) ? -1 : 0;
 }
 
-static int lower_clip(lowering *l, int arg)
+static int lower_clip(lowering *l)
 {
     const bz_type *x = lower_in(l, 0);
     float low = -FLT_MAX, high = FLT_MAX;
     bool lower = lower_real(l, "min", &low), upper = lower_real(l, "max", &high);
-    (void)arg;
     if (!x || (bz_layer_param(l->layer, "min") && !lower) || (bz_layer_param(l->layer, "max") && !upper))
         return lower_no(l, "its limits are operands; libraries take numbers");
     if (!lower && !upper)
@@ -71,29 +70,26 @@ static int lower_scaled_elu(lowering *l, int divides)
 }
 
 /* A power whose exponent is a number. */
-static int lower_pow(lowering *l, int arg)
+static int lower_pow(lowering *l)
 {
     const bz_type *x = lower_in(l, 0);
     float exponent;
-    (void)arg;
     if (!x || !lower_real(l, "exponent", &exponent))
         return lower_no(l, "its exponents are an operand; libraries take a number");
     bz_fn fn = exponent == 2 ? BZ_FN_SQUARE : exponent == 0.5f ? BZ_FN_SQRT : BZ_FN_POW;
     return activation(l, x, fn, 1, exponent) || lower_done(l) ? -1 : 0;
 }
 
-static int lower_gelu(lowering *l, int arg)
+static int lower_gelu(lowering *l)
 {
     const bz_type *x = lower_in(l, 0);
     bool by_tanh = !strcmp(lower_word(l, "approximate", "none"), "tanh");
-    (void)arg;
     return !x || activation(l, x, by_tanh ? BZ_FN_GELU_TANH : BZ_FN_GELU_ERF, 0, 0) || lower_done(l) ? -1 : 0;
 }
 
-static int lower_prelu(lowering *l, int arg)
+static int lower_prelu(lowering *l)
 {
     const bz_type *x = lower_in(l, 0), *slope = lower_in(l, 1);
-    (void)arg;
     if (!x || !slope || x->rank < 2 || (bz_type_elements(slope) != 1 && bz_type_elements(slope) != x->dims[1]))
         return lower_no(l, "its slope is not by channel");
     bz_problem *p = lower_step(l, BZ_PROBLEM_PRELU);
@@ -132,7 +128,7 @@ static int binary(lowering *l, bz_fn fn, const bz_type *a, const bz_type *b)
     return 0;
 }
 
-static int lower_binary(lowering *l, int arg)
+static int lower_binary(lowering *l)
 {
     const bz_type *a = lower_in(l, 0), *b = lower_in(l, 1);
     bz_dim dims[BZ_PROBLEM_RANK];
@@ -148,45 +144,44 @@ static int lower_binary(lowering *l, int arg)
         placed.dims = dims;
         b = &placed;
     }
-    return binary(l, (bz_fn)arg, a, b) || lower_done(l) ? -1 : 0;
+    return binary(l, (bz_fn)l->arg, a, b) || lower_done(l) ? -1 : 0;
 }
 
 /* The scales do not matter to the time. */
-static int lower_qbinary(lowering *l, int arg)
+static int lower_qbinary(lowering *l)
 {
     const bz_type *a = lower_in(l, 0), *b = lower_in(l, 3);
     if (!a || !b || a->dtype != b->dtype)
         return lower_no(l, "its operands are no tensors of one type");
-    return binary(l, (bz_fn)arg, a, b) || lower_done(l) ? -1 : 0;
+    return binary(l, (bz_fn)l->arg, a, b) || lower_done(l) ? -1 : 0;
 }
 
 /* The result is a byte for each element. */
-static int lower_compare(lowering *l, int arg)
+static int lower_compare(lowering *l)
 {
     const bz_type *a = lower_in(l, 0), *b = lower_in(l, 1);
-    if (!a || !b || binary(l, (bz_fn)arg, a, b))
+    if (!a || !b || binary(l, (bz_fn)l->arg, a, b))
         return lower_no(l, "its operands do not fit a benchmark");
     l->step[l->n_steps - 1].dtype_y = BZ_U8;
     return lower_done(l);
 }
 
 /* x = 0 */
-static int lower_not(lowering *l, int arg)
+static int lower_not(lowering *l)
 {
     static const bz_dim ONE[] = {1};
     const bz_type *x = lower_in(l, 0), zero = {.kind = BZ_TYPE_TENSOR, .rank = 1, .dims = ONE};
-    (void)arg;
     if (!x || binary(l, BZ_FN_EQ, x, &zero))
         return lower_no(l, "it has too many dimensions");
     return lower_done(l);
 }
 
 /* One operand after the other; the mean divides at the end. */
-static int lower_variadic(lowering *l, int arg)
+static int lower_variadic(lowering *l)
 {
     const bz_type *a = lower_in(l, 0), *y = &l->layer->out[0];
     int n = l->layer->n_in;
-    bz_fn fn = arg == BZ_FN_MEAN ? BZ_FN_ADD : (bz_fn)arg;
+    bz_fn fn = l->arg == BZ_FN_MEAN ? BZ_FN_ADD : (bz_fn)l->arg;
     if (!a || n < 2)
         return lower_no(l, "it has one operand: there is nothing to compute");
     if (n > MOST_OPERANDS)
@@ -196,13 +191,13 @@ static int lower_variadic(lowering *l, int arg)
         if (!b || binary(l, fn, k == 1 ? a : y, b))
             return lower_no(l, "its operands do not fit a benchmark");
     }
-    if (arg == BZ_FN_MEAN && activation(l, y, BZ_FN_LINEAR, 1.0f / (float)n, 0))
+    if (l->arg == BZ_FN_MEAN && activation(l, y, BZ_FN_LINEAR, 1.0f / (float)n, 0))
         return -1;
     return lower_done(l);
 }
 
 /* The sum and the function in one call, and in two. Without a bias the function is all. */
-static int lower_bias_function(lowering *l, int arg)
+static int lower_bias_function(lowering *l)
 {
     const bz_type *x = lower_in(l, 0), *b = lower_in(l, 1);
     if (!x)
@@ -211,8 +206,8 @@ static int lower_bias_function(lowering *l, int arg)
         if (b && binary(l, BZ_FN_ADD, x, b))
             return lower_no(l, "its operands do not fit a benchmark");
         if (fused)
-            lower_post(&l->step[l->n_steps - 1], (bz_fn)arg, 0, 0);
-        else if (activation(l, x, (bz_fn)arg, 0, 0))
+            lower_post(&l->step[l->n_steps - 1], (bz_fn)l->arg, 0, 0);
+        else if (activation(l, x, (bz_fn)l->arg, 0, 0))
             return -1;
         if (lower_done(l))
             return -1;
@@ -221,10 +216,9 @@ static int lower_bias_function(lowering *l, int arg)
 }
 
 /* x + bias + skip */
-static int lower_bias_add(lowering *l, int arg)
+static int lower_bias_add(lowering *l)
 {
     const bz_type *x = lower_in(l, 0), *b = lower_in(l, 1), *skip = lower_in(l, 2);
-    (void)arg;
     if (!x || !b || !skip || bz_type_elements(skip) != bz_type_elements(x) || binary(l, BZ_FN_ADD, x, b))
         return lower_no(l, "its operands do not fit a benchmark");
     lower_post(&l->step[l->n_steps - 1], BZ_FN_ADD, 0, 0);

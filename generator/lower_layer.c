@@ -28,16 +28,16 @@ int lower_pool_step(lowering *l, bz_problem_kind kind, bz_pool_mode mode, const 
     return 0;
 }
 
-static int lower_pool(lowering *l, int arg)
+static int lower_pool(lowering *l)
 {
     const bz_type *x = lower_in(l, 0), *y = lower_channels(l, &l->layer->out[0]);
     if (!x || x->rank < 3)
         return lower_no(l, "its geometry has no benchmark");
-    return lower_pool_step(l, BZ_PROBLEM_POOL, (bz_pool_mode)arg, lower_channels(l, x), y) || lower_done(l) ? -1 : 0;
+    return lower_pool_step(l, BZ_PROBLEM_POOL, (bz_pool_mode)l->arg, lower_channels(l, x), y) || lower_done(l) ? -1 : 0;
 }
 
 /* A window over everything, or a reduction. */
-static int lower_global_pool(lowering *l, int arg)
+static int lower_global_pool(lowering *l)
 {
     const bz_type *x = lower_in(l, 0);
     int n = x ? x->rank - 2 : 0;
@@ -46,7 +46,7 @@ static int lower_global_pool(lowering *l, int arg)
     x = lower_channels(l, x);
     if (n <= BZ_PROBLEM_SPATIAL) {
         bz_problem *p = lower_step(l, BZ_PROBLEM_POOL);
-        p->pool.mode = (bz_pool_mode)arg;
+        p->pool.mode = (bz_pool_mode)l->arg;
         if (lower_extent(x, 0, p->pool.x))
             return lower_no(l, "its geometry has no benchmark");
         memcpy(p->pool.kernel, p->pool.x + 2, (size_t)n * sizeof(int64_t));
@@ -54,7 +54,7 @@ static int lower_global_pool(lowering *l, int arg)
             return -1;
     }
     bz_problem *p = lower_step(l, BZ_PROBLEM_REDUCE);
-    p->reduce.fn = arg == BZ_POOL_MAX ? BZ_FN_MAX : BZ_FN_MEAN;
+    p->reduce.fn = l->arg == BZ_POOL_MAX ? BZ_FN_MAX : BZ_FN_MEAN;
     if (lower_extent(x, 0, p->reduce.x))
         return lower_no(l, "it has too many dimensions");
     for (int i = 0; i < n + 2; i++)
@@ -63,12 +63,11 @@ static int lower_global_pool(lowering *l, int arg)
 }
 
 /* A norm over all of space; libraries reduce to the first and the second. */
-static int lower_global_lppool(lowering *l, int arg)
+static int lower_global_lppool(lowering *l)
 {
     const bz_type *x = lower_in(l, 0);
     int64_t power = lower_int(l, "p", 2);
     bz_problem *p = lower_step(l, BZ_PROBLEM_REDUCE);
-    (void)arg;
     p->reduce.fn = power == 1 ? BZ_FN_L1 : BZ_FN_L2;
     if (!x || (power != 1 && power != 2) || lower_extent(x, 0, p->reduce.x))
         return lower_no(l, "no library reduces to this norm");
@@ -79,43 +78,28 @@ static int lower_global_lppool(lowering *l, int arg)
 
 /* ---- normalization -------------------------------------------------------------------------- */
 
-static int lower_batchnorm(lowering *l, int arg)
+static int lower_batchnorm(lowering *l)
 {
     const bz_type *x = lower_in(l, 0);
-    (void)arg;
     bz_problem *p = lower_step(l, BZ_PROBLEM_BATCHNORM);
     p->batchnorm.training = lower_int(l, "training", 0);
     return !x || lower_extent(x, 0, p->batchnorm.x) ? lower_no(l, "it has too many dimensions") : lower_done(l);
 }
 
-static int lower_layernorm(lowering *l, int arg)
+static int lower_layernorm(lowering *l)
 {
     const bz_type *x = lower_in(l, 0);
-    (void)arg;
-    bz_problem *p = lower_step(l, BZ_PROBLEM_LAYERNORM);
+    bz_problem *p = lower_step(l, (bz_problem_kind)l->arg);
     if (!x || lower_extent(x, 0, p->layernorm.x))
         return lower_no(l, "it has too many dimensions");
     p->layernorm.axis = lower_int(l, "axis", x->rank - 1);
     p->layernorm.training = lower_has_result(l, 1);
-    return lower_done(l);
+    return l->arg == BZ_PROBLEM_RMSNORM ? lower_done_or_copy(l) : lower_done(l);
 }
 
-static int lower_rmsnorm(lowering *l, int arg)
+static int lower_lpnorm(lowering *l)
 {
     const bz_type *x = lower_in(l, 0);
-    (void)arg;
-    bz_problem *p = lower_step(l, BZ_PROBLEM_RMSNORM);
-    if (!x || lower_extent(x, 0, p->rmsnorm.x))
-        return lower_no(l, "it has too many dimensions");
-    p->rmsnorm.axis = lower_int(l, "axis", x->rank - 1);
-    p->rmsnorm.training = lower_has_result(l, 1);
-    return lower_done_or_copy(l);
-}
-
-static int lower_lpnorm(lowering *l, int arg)
-{
-    const bz_type *x = lower_in(l, 0);
-    (void)arg;
     bz_problem *p = lower_step(l, BZ_PROBLEM_LPNORM);
     if (!x || lower_extent(x, 0, p->lpnorm.x) || lower_int(l, "axis", x->rank - 1) != x->rank - 1)
         return lower_no(l, "our loops normalize the last dimension only");
@@ -124,26 +108,25 @@ static int lower_lpnorm(lowering *l, int arg)
 }
 
 /* One that trains: at inference it is a view, and nothing comes here. Its time does not depend on how much it drops. */
-static int lower_dropout(lowering *l, int arg)
+static int lower_dropout(lowering *l)
 {
     const bz_type *x = lower_in(l, 0);
-    (void)arg;
     bz_problem *p = lower_step(l, BZ_PROBLEM_DROPOUT);
     p->dropout.training = lower_has_result(l, 1);
     return !x || lower_extent(x, 0, p->dropout.x) ? lower_no(l, "it has too many dimensions") : lower_done_or_copy(l);
 }
 
-static int lower_skip_layernorm(lowering *l, int arg)
+static int lower_skip_layernorm(lowering *l)
 {
     const bz_type *x = lower_in(l, 0);
     bz_problem *p = lower_step(l, BZ_PROBLEM_BINARY);
     p->binary.fn = BZ_FN_ADD;
     if (!x || lower_extent(x, 0, p->binary.a) || lower_extent(x, 0, p->binary.b))
         return lower_no(l, "it has too many dimensions");
-    return lower_layernorm(l, arg);
+    return lower_layernorm(l);
 }
 
-static int lower_groupnorm(lowering *l, int arg)
+static int lower_groupnorm(lowering *l)
 {
     const bz_type *x = lower_in(l, 0);
     bool silu = strcmp(lower_word(l, "activation", "none"), "none") != 0;
@@ -153,18 +136,18 @@ static int lower_groupnorm(lowering *l, int arg)
     if (!x || x->rank < 3 || lower_extent(lower_channels(l, x), 0, p->groupnorm.x))
         return lower_no(l, "its geometry has no benchmark");
     x = lower_channels(l, x);
-    p->groupnorm.group = arg ? x->dims[1] : lower_int(l, "groups", 1);
+    p->groupnorm.group = l->arg ? x->dims[1] : lower_int(l, "groups", 1);
     return lower_done(l);
 }
 
 /* Before operator set 13 everything from an axis on was one dimension: the shape says so. */
-static int lower_softmax(lowering *l, int arg)
+static int lower_softmax(lowering *l)
 {
     const bz_type *x = lower_in(l, 0);
     int64_t from = lower_int(l, "from", -1), axis = lower_int(l, "axis", -1);
     if (!strcmp(lower_word(l, "over", "axis"), "rest"))
         from = axis;
-    bz_problem *p = lower_step(l, (bz_problem_kind)arg);
+    bz_problem *p = lower_step(l, (bz_problem_kind)l->arg);
     if (!x || (from < 0 && axis < 0) || lower_extent(x, 0, p->softmax.x))
         return lower_no(l, "it has too many dimensions");
     p->softmax.axis = axis;
@@ -178,11 +161,10 @@ static int lower_softmax(lowering *l, int arg)
     return lower_done(l);
 }
 
-static int lower_lrn(lowering *l, int arg)
+static int lower_lrn(lowering *l)
 {
     const bz_type *x = lower_in(l, 0);
     bz_problem *p = lower_step(l, BZ_PROBLEM_LRN);
-    (void)arg;
     if (!x || lower_extent(x, 0, p->lrn.x))
         return lower_no(l, "it has too many dimensions");
     p->lrn.size = lower_int(l, "size", 1);
@@ -192,15 +174,15 @@ static int lower_lrn(lowering *l, int arg)
     return lower_done(l);
 }
 
-static int lower_reduce(lowering *l, int arg)
+static int lower_reduce(lowering *l)
 {
     const bz_type *x = lower_in(l, 0);
     const bz_param *axes = bz_layer_param(l->layer, "axes");
     bz_problem *p = lower_step(l, BZ_PROBLEM_REDUCE);
     if (!x || !axes || lower_extent(x, 0, p->reduce.x))
         return lower_no(l, "its axes are not known");
-    p->reduce.fn = arg == BZ_FN_LOG ? BZ_FN_SUM : (bz_fn)arg;
-    if (arg == BZ_FN_LOG)
+    p->reduce.fn = l->arg == BZ_FN_LOG ? BZ_FN_SUM : (bz_fn)l->arg;
+    if (l->arg == BZ_FN_LOG)
         lower_post(p, BZ_FN_LOG, 0, 0);
     memcpy(p->reduce.y, p->reduce.x, sizeof p->reduce.y);
     for (int i = 0; i < axes->n; i++)
@@ -224,12 +206,12 @@ static int64_t least_length(const lowering *l, int64_t steps)
     return p->n ? steps : 0;
 }
 
-static int lower_rnn(lowering *l, int arg)
+static int lower_rnn(lowering *l)
 {
     const bz_type *x = lower_in(l, 0);
     const char *direction = lower_word(l, "direction", "forward"), *f = lower_word(l, "activations", "");
-    const char *usual = arg == BZ_PROBLEM_LSTM      ? "sigmoid,tanh,tanh"
-                        : arg == BZ_PROBLEM_GRU     ? "sigmoid,tanh"
+    const char *usual = l->arg == BZ_PROBLEM_LSTM   ? "sigmoid,tanh,tanh"
+                        : l->arg == BZ_PROBLEM_GRU  ? "sigmoid,tanh"
                         : !strncmp(f, "relu", 4)    ? "relu"
                         : !strncmp(f, "sigmoid", 7) ? "sigmoid"
                                                     : "tanh";
@@ -243,17 +225,17 @@ static int lower_rnn(lowering *l, int arg)
     int64_t steps = least_length(l, x->dims[batch_first]);
     if (steps < 1)
         return lower_no(l, "how long its sequences are depends on data: whole ones would be no lower bound");
-    bz_problem *p = lower_step(l, (bz_problem_kind)arg);
+    bz_problem *p = lower_step(l, (bz_problem_kind)l->arg);
     p->rnn.seq = steps;
     p->rnn.batch = x->dims[!batch_first];
     p->rnn.input = x->dims[2];
     p->rnn.hidden = lower_int(l, "hidden", 0);
     p->rnn.dir = both ? BZ_BIDIRECTIONAL : !strcmp(direction, "reverse") ? BZ_REVERSE : BZ_FORWARD;
-    p->rnn.peephole = arg == BZ_PROBLEM_LSTM && lower_in(l, 7);
+    p->rnn.peephole = l->arg == BZ_PROBLEM_LSTM && lower_in(l, 7);
     if (l->quantize)
         p->dtype_w = BZ_I8, p->dtype_y = l->dtype;
-    p->rnn.lbr = arg == BZ_PROBLEM_GRU && lower_int(l, "linear_before_reset", 0);
-    if (arg == BZ_PROBLEM_RNN)
+    p->rnn.lbr = l->arg == BZ_PROBLEM_GRU && lower_int(l, "linear_before_reset", 0);
+    if (l->arg == BZ_PROBLEM_RNN)
         p->rnn.fn = *f == 'r' ? BZ_FN_RELU : *f == 's' ? BZ_FN_SIGMOID : BZ_FN_TANH;
     return lower_done(l);
 }
@@ -265,10 +247,10 @@ const lower_row lower_layer_rows[] = {
     {"globalavgpool", lower_global_pool, BZ_POOL_AVG, .types = FLOATS | BYTES},
     {"globallppool", lower_global_lppool, .types = FLOATS},
     {"batchnorm", lower_batchnorm, .types = FLOATS},
-    {"layernorm", lower_layernorm, .types = FLOATS},
-    {"rmsnorm", lower_rmsnorm, .types = FLOATS},
+    {"layernorm", lower_layernorm, .arg = BZ_PROBLEM_LAYERNORM, .types = FLOATS},
+    {"rmsnorm", lower_layernorm, .arg = BZ_PROBLEM_RMSNORM, .types = FLOATS},
     {"lpnorm", lower_lpnorm, .ours = FLOATS},
-    {"skiplayernorm", lower_skip_layernorm, .types = FLOATS},
+    {"skiplayernorm", lower_skip_layernorm, .arg = BZ_PROBLEM_LAYERNORM, .types = FLOATS},
     {"dropout", lower_dropout, .types = FLOATS},
     {"groupnorm", lower_groupnorm, .types = FLOATS},
     {"instancenorm", lower_groupnorm, 1, .types = FLOATS},

@@ -3,7 +3,7 @@
 
 /* Libraries sample at half pixels and take the nearest; making each pixel so many pixels is the same in any
  * convention that starts at the first. */
-static int lower_resize(lowering *l, int arg)
+static int lower_resize(lowering *l)
 {
     const bz_type *x = lower_in(l, 0), *y = &l->layer->out[0];
     const char *mode = lower_word(l, "mode", "nearest"), *from = lower_word(l, "coordinates", "half_pixel"),
@@ -11,7 +11,6 @@ static int lower_resize(lowering *l, int arg)
     bool nearest = !strcmp(mode, "nearest"), whole = true;
     bool half = !strcmp(from, "half_pixel") || !strcmp(from, "pytorch_half_pixel");
     bz_problem *p = lower_step(l, BZ_PROBLEM_RESAMPLE);
-    (void)arg;
     if (!nearest && strcmp(mode, "linear") != 0)
         return lower_no(l, "libraries resize by the nearest pixel and linearly only");
     if (bz_layer_param(l->layer, "antialias") || bz_layer_param(l->layer, "exclude_outside"))
@@ -52,11 +51,10 @@ static int lower_concat(lowering *l, int first)
     return lower_done(l);
 }
 
-static int lower_transpose(lowering *l, int arg)
+static int lower_transpose(lowering *l)
 {
     const bz_type *x = lower_in(l, 0);
     bz_problem *p = lower_step(l, BZ_PROBLEM_TRANSPOSE);
-    (void)arg;
     if (!x || lower_extent(x, 0, p->transpose.x) || lower_ints(l, "perm", p->transpose.perm, x->rank))
         return lower_no(l, "it has too many dimensions");
     return lower_done(l);
@@ -81,10 +79,9 @@ static bz_problem *move_step(lowering *l, bz_problem_kind kind)
     return lower_step(l, kind);
 }
 
-static int lower_slice(lowering *l, int arg)
+static int lower_slice(lowering *l)
 {
     const bz_type *x = lower_in(l, 0), *y = &l->layer->out[0];
-    (void)arg;
     if (!x || x->rank < 1 || x->rank > BZ_PROBLEM_RANK)
         return lower_no(l, "it has too many dimensions");
     bz_problem *p = move_step(l, BZ_PROBLEM_SLICE);
@@ -98,11 +95,10 @@ static int lower_slice(lowering *l, int arg)
 }
 
 /* A slice for each result. */
-static int lower_split(lowering *l, int arg)
+static int lower_split(lowering *l)
 {
     const bz_type *x = lower_in(l, 0);
     int64_t axis = lower_int(l, "axis", 0), at = 0;
-    (void)arg;
     if (!x || l->layer->n_out > MAX_STEPS || axis < 0 || axis >= x->rank || x->rank > BZ_PROBLEM_RANK)
         return lower_no(l, "it has too many parts");
     for (int k = 0; k < l->layer->n_out; k++) {
@@ -123,11 +119,10 @@ static int lower_split(lowering *l, int arg)
 }
 
 /* Dimensions before the first that is padded are one, and so are those behind the last: a problem pads three at most. */
-static int lower_pad(lowering *l, int arg)
+static int lower_pad(lowering *l)
 {
     const bz_type *x = lower_in(l, 0);
     int64_t pad[2 * BZ_PROBLEM_RANK];
-    (void)arg;
     if (!x || x->rank < 1 || x->rank > BZ_PROBLEM_RANK || strcmp(lower_word(l, "mode", "constant"), "constant") != 0 ||
         lower_ints(l, "pad", pad, 2 * x->rank))
         return lower_no(l, "it does not pad with constants");
@@ -150,11 +145,10 @@ static int lower_pad(lowering *l, int arg)
     return lower_done(l);
 }
 
-static int lower_gather(lowering *l, int arg)
+static int lower_gather(lowering *l)
 {
     const bz_type *x = lower_in(l, 0), *index = lower_in(l, 1);
     int64_t axis = lower_int(l, "axis", 0);
-    (void)arg;
     if (!x || !index || axis < 0 || axis >= x->rank)
         return lower_no(l, "its operands are no tensors");
     bz_problem *p = move_step(l, BZ_PROBLEM_GATHER);
@@ -164,11 +158,10 @@ static int lower_gather(lowering *l, int arg)
     return lower_extent(x, 0, p->gather.x) ? lower_no(l, "it has too many dimensions") : lower_done(l);
 }
 
-static int lower_where(lowering *l, int arg)
+static int lower_where(lowering *l)
 {
     const bz_type *c = lower_in(l, 0), *a = lower_in(l, 1), *b = lower_in(l, 2);
     int rank = l->layer->out[0].rank;
-    (void)arg;
     if (!c || !a || !b || !rank)
         return lower_no(l, "its operands are no tensors");
     l->dtype = lower_dtype(a->dtype, l->wanted);
@@ -180,10 +173,9 @@ static int lower_where(lowering *l, int arg)
 
 /* ---- dimensions ----------------------------------------------------------------------------- */
 
-static int lower_expand(lowering *l, int arg)
+static int lower_expand(lowering *l)
 {
     const bz_type *x = lower_in(l, 0), *y = &l->layer->out[0];
-    (void)arg;
     if (!x)
         return lower_no(l, "its operand is no tensor");
     bz_problem *p = move_step(l, BZ_PROBLEM_EXPAND);
@@ -193,12 +185,11 @@ static int lower_expand(lowering *l, int arg)
 }
 
 /* A dimension that is repeated is one of 1 that is broadcast, and the dimension itself. */
-static int lower_tile(lowering *l, int arg)
+static int lower_tile(lowering *l)
 {
     const bz_type *x = lower_in(l, 0), *y = &l->layer->out[0];
     bz_problem *p = move_step(l, BZ_PROBLEM_EXPAND);
     int n = 0;
-    (void)arg;
     if (!x || x->rank != y->rank)
         return lower_no(l, "its operand is no tensor");
     for (int i = 0; i < x->rank; i++) {
@@ -257,10 +248,9 @@ static bool is_library_type(bz_dtype t)
 }
 
 /* Casts are loops of ours where a library does not know one of the types. */
-static int lower_cast(lowering *l, int arg)
+static int lower_cast(lowering *l)
 {
     bz_dtype from = l->layer->in[0].dtype, to = l->layer->out[0].dtype;
-    (void)arg;
     if (bz_dtype_bits(from) < 8 || bz_dtype_bits(to) < 8 || from == to)
         return lower_no(l, "no library casts between these types");
     if (reorder(l, from, to, 1))

@@ -193,21 +193,18 @@ static int conv_alternatives(lowering *l, bz_problem_kind kind, int w_at, int b_
     return kind == BZ_PROBLEM_CONV && !bz_problem_pads_evenly(whole) ? pad_first(l, whole) : 0;
 }
 
-static int lower_conv(lowering *l, int arg)
+static int lower_conv(lowering *l)
 {
-    (void)arg;
     return conv_alternatives(l, BZ_PROBLEM_CONV, 1, bz_dtype_is_float(l->dtype) || l->quantize ? 2 : -1);
 }
 
-static int lower_qconv(lowering *l, int arg)
+static int lower_qconv(lowering *l)
 {
-    (void)arg;
     return conv_alternatives(l, BZ_PROBLEM_CONV, 3, 8);
 }
 
-static int lower_deconv(lowering *l, int arg)
+static int lower_deconv(lowering *l)
 {
-    (void)arg;
     return conv_alternatives(l, BZ_PROBLEM_DECONV, 1, 2);
 }
 
@@ -302,10 +299,9 @@ static int lower_gemm(lowering *l, int behind)
 }
 
 /* Scores: the last result is a row of them for each row of features. */
-static int lower_linear(lowering *l, int arg)
+static int lower_linear(lowering *l)
 {
     const bz_type *x = lower_in(l, 0), *y = &l->layer->out[l->layer->n_out - 1];
-    (void)arg;
     if (!x || x->rank != 2 || y->kind != BZ_TYPE_TENSOR || y->rank != 2 ||
         (double)x->dims[0] * (double)x->dims[1] * (double)y->dims[1] != (double)l->layer->macs)
         return lower_no(l, "its operands are no matrices");
@@ -314,9 +310,8 @@ static int lower_linear(lowering *l, int arg)
     return lower_done(l);
 }
 
-static int lower_qgemm(lowering *l, int arg)
+static int lower_qgemm(lowering *l)
 {
-    (void)arg;
     return gemm_alternatives(l, 3, 6, BZ_FN_NONE);
 }
 
@@ -350,27 +345,6 @@ static int matmul_shapes(const bz_type *a, const bz_type *b, int64_t *x, int64_t
     return 0;
 }
 
-/* The operand as the product sees it: dimension 0 moved behind the batch, the last two swapped. */
-static bz_type turned(lowering *l, const bz_type *t, bool batch, bool last)
-{
-    bz_type view = *t;
-    int n = t->rank;
-    if (n < 2 || !(batch || last))
-        return view;
-    bz_dim *dims = bz_arena_dup(l->arena, t->dims, (size_t)n * sizeof *dims);
-    if (batch) {
-        memmove(dims, dims + 1, (size_t)(n - 2) * sizeof *dims);
-        dims[n - 2] = t->dims[0];
-    }
-    if (last) {
-        bz_dim other = dims[n - 1];
-        dims[n - 1] = dims[n - 2];
-        dims[n - 2] = other;
-    }
-    view.dims = dims;
-    return view;
-}
-
 static int matmul_alternatives(lowering *l, int b_at)
 {
     const bz_type *a = lower_in(l, 0), *b = lower_in(l, b_at);
@@ -382,7 +356,8 @@ static int matmul_alternatives(lowering *l, int b_at)
         return lower_no(l, "its operands are no tensors");
     if (check_weights(l, b_at))
         return -1;
-    bz_type left = turned(l, a, batch[0], last[0]), right = turned(l, b, batch[1], last[1]);
+    bz_type left = bz_type_turned(l->arena, a, batch[0], last[0]),
+            right = bz_type_turned(l->arena, b, batch[1], last[1]);
     if (matmul_shapes(&left, &right, x, y))
         return lower_no(l, "its operands have too many dimensions");
     bool constant = l->layer->in_constant[b_at], flat = bz_extent_rank(x) == 2;
@@ -411,24 +386,21 @@ static int matmul_alternatives(lowering *l, int b_at)
     return 0;
 }
 
-static int lower_matmul(lowering *l, int arg)
+static int lower_matmul(lowering *l)
 {
-    (void)arg;
     return matmul_alternatives(l, 1);
 }
 
-static int lower_qmatmul(lowering *l, int arg)
+static int lower_qmatmul(lowering *l)
 {
-    (void)arg;
     return matmul_alternatives(l, 3);
 }
 
 /* The left operand is brought to u8 first: a call of its own. */
-static int lower_dynamic_matmul(lowering *l, int arg)
+static int lower_dynamic_matmul(lowering *l)
 {
     const bz_type *a = lower_in(l, 0);
     bz_problem *p = lower_step(l, BZ_PROBLEM_REORDER);
-    (void)arg;
     if (!a || lower_extent(a, 0, p->reorder.x))
         return lower_no(l, "its operand has too many dimensions");
     p->dtype_w = l->dtype;
@@ -451,17 +423,17 @@ static bool has_few_rows(const lowering *l)
 }
 
 /* Where tokens are few its bytes, modelled; else no price. */
-static int lower_streamed(lowering *l, int arg)
+static int lower_streamed(lowering *l)
 {
     static const char *const WHY[] = {NARROW, "which experts run depends on data",
                                       "how long its sequences are depends on data", "no library call computes it"};
-    l->why = WHY[arg];
+    l->why = WHY[l->arg];
     return has_few_rows(l) ? lower_copy(l) : lower_no(l, l->why);
 }
 
 /* Weights [n, k] of a few bits. What a library can do is to multiply by them as floating-point numbers, made before anything
  * runs; what no way can undercut is to read them as they are stored, where tokens are few. arg: operand of the bias, or -1. */
-static int lower_narrow(lowering *l, int arg)
+static int lower_narrow(lowering *l)
 {
     const bz_type *a = lower_in(l, 0), *w = lower_in(l, 1);
     int64_t k = a && a->rank > 0 ? a->dims[a->rank - 1] : 0, rows = k > 0 ? bz_type_elements(a) / k : 0;
@@ -470,7 +442,7 @@ static int lower_narrow(lowering *l, int arg)
         bool turned = w->dims[1] == k; /* the usual way round; the other one is that of a gradient */
         bz_problem *p =
             product_step(l, &(product){.m = rows, .k = k, .n = w->dims[!turned], .transb = turned, .constant = true});
-        if (arg >= 0 && lower_in(l, arg))
+        if (l->arg >= 0 && lower_in(l, l->arg))
             lower_post(p, BZ_FN_BIAS, 0, 0);
         lower_done(l);
     }

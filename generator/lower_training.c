@@ -32,22 +32,19 @@ static int conv_gradient(lowering *l, bz_problem_kind kind, int x_at, int w_at)
     return lower_conv_geometry(l, lower_step(l, kind), x, w);
 }
 
-static int lower_conv_data(lowering *l, int arg)
+static int lower_conv_data(lowering *l)
 {
-    (void)arg;
     return conv_gradient(l, BZ_PROBLEM_CONV_DATA, RESULT, 1) || lower_done(l) ? -1 : 0;
 }
 
-static int lower_conv_weights(lowering *l, int arg)
+static int lower_conv_weights(lowering *l)
 {
-    (void)arg;
     return conv_gradient(l, BZ_PROBLEM_CONV_WEIGHTS, 0, RESULT) || lower_done(l) ? -1 : 0;
 }
 
 /* ONNX Runtime's dY, X, W: libraries do it in a call for each result that is wanted. */
-static int lower_conv_grad(lowering *l, int arg)
+static int lower_conv_grad(lowering *l)
 {
-    (void)arg;
     if (lower_has_result(l, 0) && conv_gradient(l, BZ_PROBLEM_CONV_DATA, 1, 2))
         return -1;
     if (lower_has_result(l, 1) && conv_gradient(l, BZ_PROBLEM_CONV_WEIGHTS, 1, 2))
@@ -65,12 +62,13 @@ static int lower_conv_grad(lowering *l, int arg)
 
 /* ---- pooling -------------------------------------------------------------------------------- */
 
-static int lower_pool_grad(lowering *l, int arg)
+static int lower_pool_grad(lowering *l)
 {
     const bz_type *dy = lower_in(l, 0);
     if (!dy || !l->layer->n_out || l->layer->out[0].kind != BZ_TYPE_TENSOR)
         return lower_no(l, OPERAND);
-    return lower_pool_step(l, BZ_PROBLEM_POOL_GRAD, (bz_pool_mode)arg, &l->layer->out[0], dy) || lower_done(l) ? -1 : 0;
+    return lower_pool_step(l, BZ_PROBLEM_POOL_GRAD, (bz_pool_mode)l->arg, &l->layer->out[0], dy) || lower_done(l) ? -1
+                                                                                                                  : 0;
 }
 
 /* ---- functions ------------------------------------------------------------------------------ */
@@ -99,11 +97,10 @@ static bz_fn function_of(const lowering *l)
     return BZ_FN_NONE;
 }
 
-static int lower_eltwise_grad(lowering *l, int arg)
+static int lower_eltwise_grad(lowering *l)
 {
     bz_problem *p = lower_step(l, BZ_PROBLEM_ACTIVATION_GRAD);
     bool clips;
-    (void)arg;
     p->activation.fn = function_of(l);
     p->activation.of_y = !strcmp(lower_word(l, "uses", "x"), "y");
     if (!p->activation.fn)
@@ -123,24 +120,24 @@ static int lower_eltwise_grad(lowering *l, int arg)
 
 /* ---- normalizations, softmax, dropout ------------------------------------------------------- */
 
-static int lower_norm_grad(lowering *l, int arg)
+static int lower_norm_grad(lowering *l)
 {
     const bz_type *x = lower_in(l, 1);
-    bz_problem *p = lower_step(l, (bz_problem_kind)arg);
+    bz_problem *p = lower_step(l, (bz_problem_kind)l->arg);
     if (!x || lower_extent(x, 0, p->batchnorm.x))
         return lower_no(l, SHAPE);
-    if (arg == BZ_PROBLEM_GROUPNORM_GRAD)
+    if (l->arg == BZ_PROBLEM_GROUPNORM_GRAD)
         p->groupnorm.group = lower_int(l, "num_groups", 1);
-    else if (arg != BZ_PROBLEM_BATCHNORM_GRAD)
+    else if (l->arg != BZ_PROBLEM_BATCHNORM_GRAD)
         p->layernorm.axis = lower_int(l, "axis", lower_int(l, "from", x->rank - 1));
     return lower_done(l);
 }
 
-static int lower_softmax_grad(lowering *l, int arg)
+static int lower_softmax_grad(lowering *l)
 {
     bz_extent x = {0}, flat = {1, 1};
     int64_t from = lower_int(l, "from", -1);
-    bz_problem *p = lower_step(l, (bz_problem_kind)arg);
+    bz_problem *p = lower_step(l, (bz_problem_kind)l->arg);
     if (shape_in(l, 1, x))
         return lower_no(l, SHAPE);
     memcpy(p->softmax.x, x, sizeof x);
@@ -154,10 +151,9 @@ static int lower_softmax_grad(lowering *l, int arg)
     return lower_done(l);
 }
 
-static int lower_dropout_grad(lowering *l, int arg)
+static int lower_dropout_grad(lowering *l)
 {
     bz_problem *p = lower_step(l, BZ_PROBLEM_DROPOUT_GRAD);
-    (void)arg;
     return shape_in(l, 0, p->dropout.x) ? lower_no(l, SHAPE) : lower_done(l);
 }
 
@@ -170,13 +166,13 @@ static bool read_reduction(const lowering *l, bz_problem *p)
     return lower_in(l, p->kind == BZ_PROBLEM_SOFTMAX_LOSS ? 2 : 3) != NULL; /* labels have weights */
 }
 
-static int lower_loss(lowering *l, int arg)
+static int lower_loss(lowering *l)
 {
-    const bz_type *labels = lower_in(l, arg == BZ_PROBLEM_SOFTMAX_LOSS ? 1 : 2);
-    bz_problem *p = lower_step(l, (bz_problem_kind)arg);
+    const bz_type *labels = lower_in(l, l->arg == BZ_PROBLEM_SOFTMAX_LOSS ? 1 : 2);
+    bz_problem *p = lower_step(l, (bz_problem_kind)l->arg);
     if (read_reduction(l, p))
         return lower_no(l, "our loops have no weights of classes");
-    if (!labels || shape_in(l, arg == BZ_PROBLEM_SOFTMAX_LOSS ? 0 : 1, p->softmax_loss.x))
+    if (!labels || shape_in(l, l->arg == BZ_PROBLEM_SOFTMAX_LOSS ? 0 : 1, p->softmax_loss.x))
         return lower_no(l, SHAPE);
     int64_t ignore = lower_int(l, "ignore", BZ_NO_CLASS);
     p->softmax_loss.ignore = ignore >= 0 && ignore < p->softmax_loss.x[1] ? ignore : BZ_NO_CLASS;
@@ -187,11 +183,10 @@ static int lower_loss(lowering *l, int arg)
 /* ---- gradients of a gather ------------------------------------------------------------------ */
 
 /* Operands are a shape, indices and dy. */
-static int lower_gather_grad(lowering *l, int arg)
+static int lower_gather_grad(lowering *l)
 {
     const bz_type *ids = lower_in(l, 1), *dy = lower_in(l, 2);
     bz_problem *p = lower_step(l, BZ_PROBLEM_SCATTER_ADD);
-    (void)arg;
     if (!ids || !dy || shape_out(l, 0, p->gather.x) || !bz_dtype_is_float(dy->dtype))
         return lower_no(l, SHAPE);
     p->dtype = p->dtype_y = lower_dtype(dy->dtype, l->wanted);
@@ -204,16 +199,16 @@ static int lower_gather_grad(lowering *l, int arg)
 /* ---- the optimizer's step ------------------------------------------------------------------- */
 
 /* Rate, step, tensors, their gradients, states: the elements of all tensors are one problem. */
-static int lower_update(lowering *l, int arg)
+static int lower_update(lowering *l)
 {
     static const int GROUPS[] = {2, 3, 4, 4};
-    int n = (l->layer->n_in - 2) / GROUPS[arg];
+    int n = (l->layer->n_in - 2) / GROUPS[l->arg];
     const bz_type *w = lower_in(l, 2), *g = lower_in(l, 2 + n);
     const bz_attr *mode = bz_node_attr(l->layer->node, "mode");
     bz_problem *p = lower_step(l, BZ_PROBLEM_UPDATE);
     if (n < 1 || !w || !g)
         return lower_no(l, OPERAND);
-    p->update.rule = (bz_rule)arg;
+    p->update.rule = (bz_rule)l->arg;
     p->dtype = p->dtype_y = w->dtype; /* in training of narrow types weights stay as wide as they are */
     p->dtype_w = g->dtype;
     for (int i = 0; i < n; i++) {
@@ -223,8 +218,8 @@ static int lower_update(lowering *l, int arg)
             return lower_no(l, "its tensors have different types");
     }
     p->update.alpha = lower_float(l, "alpha", 0);
-    p->update.beta = arg >= BZ_RULE_ADAM ? lower_float(l, "beta", 0) : 0;
-    p->update.decay = lower_float(l, arg == BZ_RULE_ADAMW ? "weight_decay" : "norm_coefficient", 0);
+    p->update.beta = l->arg >= BZ_RULE_ADAM ? lower_float(l, "beta", 0) : 0;
+    p->update.decay = lower_float(l, l->arg == BZ_RULE_ADAMW ? "weight_decay" : "norm_coefficient", 0);
     p->update.nesterov = mode && mode->kind == BZ_ATTR_STRING && !strcmp(mode->s.data, "nesterov");
     return lower_done(l);
 }
@@ -261,10 +256,10 @@ static int recurrent_call(lowering *l, const recurrent *r, bz_problem_kind kind)
     return lower_done(l);
 }
 
-static int lower_recurrent(lowering *l, int arg)
+static int lower_recurrent(lowering *l)
 {
     recurrent r;
-    return read_recurrent(l, arg, &r) ? lower_no(l, SHAPE) : recurrent_call(l, &r, (bz_problem_kind)arg);
+    return read_recurrent(l, l->arg, &r) ? lower_no(l, SHAPE) : recurrent_call(l, &r, (bz_problem_kind)l->arg);
 }
 
 static void product(lowering *l, int64_t m, int64_t k, int64_t n, bool transa)
@@ -286,13 +281,13 @@ static void gate_slopes(lowering *l, bz_fn fn, int64_t rows, int64_t width)
 /* One call. Where no library has that, step by step backwards through the recurrent weights, where an alternative has room for so
  * many calls; else as one product, which no sequence of steps undercuts. Then all steps at once: gates, the gradients of x, W, R
  * and the bias. */
-static int lower_recurrent_grad(lowering *l, int arg)
+static int lower_recurrent_grad(lowering *l)
 {
     enum { REST = 6 };
     recurrent r;
-    if (read_recurrent(l, arg, &r))
+    if (read_recurrent(l, l->arg, &r))
         return lower_no(l, SHAPE);
-    if (recurrent_call(l, &r, arg == BZ_PROBLEM_LSTM ? BZ_PROBLEM_LSTM_GRAD : BZ_PROBLEM_GRU_GRAD))
+    if (recurrent_call(l, &r, l->arg == BZ_PROBLEM_LSTM ? BZ_PROBLEM_LSTM_GRAD : BZ_PROBLEM_GRU_GRAD))
         return -1;
     int64_t rows = r.seq * r.batch, width = r.gates * r.hidden,
             together = r.dirs * (r.seq + REST) > MAX_STEPS ? r.seq : 1;
@@ -300,7 +295,7 @@ static int lower_recurrent_grad(lowering *l, int arg)
         for (int64_t t = 0; t < r.seq; t += together)
             product(l, together * r.batch, width, r.hidden, false);
         gate_slopes(l, BZ_FN_SIGMOID, rows, width - r.hidden);
-        gate_slopes(l, BZ_FN_TANH, rows, arg == BZ_PROBLEM_LSTM ? 2 * r.hidden : r.hidden);
+        gate_slopes(l, BZ_FN_TANH, rows, l->arg == BZ_PROBLEM_LSTM ? 2 * r.hidden : r.hidden);
         if (lower_has_result(l, 0))
             product(l, rows, width, r.input, false);
         if (lower_has_result(l, 1))

@@ -152,6 +152,8 @@ void bz_type_text(const bz_model *model, const bz_type *type, bz_buf *out);
 
 /* Elements of a tensor; -1 when a dimension is a symbol or the rank unknown. */
 int64_t bz_type_elements(const bz_type *type);
+/* A product's operand as numpy's matmul sees it: `batch` moves dimension 0 behind those of the batch, `last` then swaps the last two. */
+bz_type bz_type_turned(bz_arena *arena, const bz_type *t, bool batch, bool last);
 int64_t bz_type_bytes(const bz_type *type); /* -1 likewise */
 bool bz_type_is_static(const bz_type *type);
 

@@ -3,15 +3,13 @@
 
 /* ---- products ---------------------------------------------------------------------------------- */
 
-/* The operand as numpy's matmul should see it: `batch` moves dimension 0 behind the batch
- * dimensions, `last` then swaps the last two. */
-static bz_type turned(call *c, const bz_type *t, bool batch, bool last)
+bz_type bz_type_turned(bz_arena *arena, const bz_type *t, bool batch, bool last)
 {
     bz_type view = *t;
     int n = t->rank;
     if (n < 2 || !(batch || last))
         return view;
-    bz_dim *dims = bz_arena_dup(c->arena, t->dims, (size_t)n * sizeof *dims);
+    bz_dim *dims = bz_arena_dup(arena, t->dims, (size_t)n * sizeof *dims);
     if (batch) {
         memmove(dims, dims + 1, (size_t)(n - 2) * sizeof *dims);
         dims[n - 2] = t->dims[0];
@@ -63,7 +61,7 @@ int ms_matmul_shape(call *c)
     same_dtype(c, a, b);
     bool trans_a = attr_int(c, "transA", 0) != 0, trans_b = attr_int(c, "transB", 0) != 0,
          batch_a = attr_int(c, "transBatchA", 0) != 0, batch_b = attr_int(c, "transBatchB", 0) != 0;
-    bz_type left = turned(c, a, batch_a, trans_a), right = turned(c, b, batch_b, trans_b);
+    bz_type left = bz_type_turned(c->arena, a, batch_a, trans_a), right = bz_type_turned(c->arena, b, batch_b, trans_b);
     if (product(c, &left, &right, a->dtype))
         return -1;
     if (trans_a || trans_b) /* without, it is MatMul's own layer */
@@ -80,7 +78,7 @@ static int gemm(call *c, int b_at, bz_dtype to)
 {
     const bz_type *a = need(c, 0, -1), *b = need(c, b_at, 2);
     bool trans_a = attr_int(c, "transA", 0) != 0, trans_b = attr_int(c, "transB", 0) != 0;
-    bz_type left = turned(c, a, false, trans_a), right = turned(c, b, false, trans_b);
+    bz_type left = bz_type_turned(c->arena, a, false, trans_a), right = bz_type_turned(c->arena, b, false, trans_b);
     if (product(c, &left, &right, to ? to : a->dtype))
         return -1;
     param_int(c, "transa", trans_a);
