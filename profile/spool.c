@@ -12,6 +12,7 @@ typedef struct {
     bz_trace *t;
     uint32_t source;
     bz_spool_header h;
+    size_t size;      /* of the record that is read */
     uint32_t *string; /* by the file's number */
     uint32_t *kernel; /* the same as the name of a kernel, or of a frame; 0: not worked out yet */
     size_t n_strings, cap_strings;
@@ -34,10 +35,10 @@ static uint32_t string_of(const reader *r, uint32_t id)
     return id < r->n_strings ? r->string[id] : 0;
 }
 
-static void read_string(reader *r, const void *record, size_t size)
+static void read_string(reader *r, const void *record)
 {
     const bz_spool_string *s = record;
-    if (s->id != r->n_strings || s->length > size - sizeof *s) {
+    if (s->id != r->n_strings || s->length > r->size - sizeof *s) {
         r->damaged++;
         return;
     }
@@ -67,12 +68,12 @@ static uint32_t frame_of(reader *r, uint32_t id)
     return r->kernel[id];
 }
 
-static void read_stack(reader *r, const void *record, size_t size)
+static void read_stack(reader *r, const void *record)
 {
     const bz_spool_stack *s = record;
     enum { FRAMES_MAX = 256 };
     uint32_t frames[FRAMES_MAX];
-    if (s->id != r->n_stacks || s->n > FRAMES_MAX || s->n * sizeof *frames > size - sizeof *s) {
+    if (s->id != r->n_stacks || s->n > FRAMES_MAX || s->n * sizeof *frames > r->size - sizeof *s) {
         r->damaged++;
         return;
     }
@@ -110,7 +111,7 @@ static uint32_t operands_of(bz_trace *t, const bz_spool_call *c)
     return bz_trace_intern(t, text, (size_t)n);
 }
 
-static void read_call(reader *r, const void *record, size_t size)
+static void read_call(reader *r, const void *record)
 {
     const bz_spool_call *c = record;
     bz_trace *t = r->t;
@@ -128,15 +129,14 @@ static void read_call(reader *r, const void *record, size_t size)
     e->flags[i] = (creates ? 0u : BZ_CALL_EXECUTES) | (c->head.flags & BZ_SPOOL_FAILED ? BZ_CALL_FAILED : 0u);
     e->detail[i] = string_of(r, c->detail);
     e->variant[i] = string_of(r, c->variant);
-    e->operands[i] = size >= sizeof *c ? operands_of(t, c) : 0;
+    e->operands[i] = r->size >= sizeof *c ? operands_of(t, c) : 0;
     e->stack[i] = c->stack < r->n_stacks ? r->stack[c->stack] : 0;
     r->calls++;
 }
 
-static void read_mark(reader *r, const void *record, size_t size)
+static void read_mark(reader *r, const void *record)
 {
     const bz_spool_mark *m = record;
-    (void)size;
     int k = 0;
     while (k < r->n_marks && r->mark[k].thread != m->thread)
         k++;
@@ -155,18 +155,16 @@ static void read_mark(reader *r, const void *record, size_t size)
     r->mark[k].at = wall(r, m->at);
 }
 
-static void read_range(reader *r, const void *record, size_t size)
+static void read_range(reader *r, const void *record)
 {
     const bz_spool_range *v = record;
-    (void)size;
     bz_trace_add(r->t, BZ_EVENT_RANGE, wall(r, v->start), wall(r, v->end), string_of(r, v->name),
                  bz_trace_thread(r->t, r->source, r->h.process, v->thread));
 }
 
-static void read_memory(reader *r, const void *record, size_t size)
+static void read_memory(reader *r, const void *record)
 {
     const bz_spool_memory *v = record;
-    (void)size;
     bz_trace_memory(r->t, wall(r, v->at), v->bytes, (int64_t)v->address,
                     bz_trace_thread(r->t, r->source, r->h.process, v->thread));
 }
@@ -179,10 +177,9 @@ static uint32_t stream_of(reader *r, uint32_t device, uint32_t context, uint32_t
     return bz_trace_stream(r->t, r->source, r->h.process, device, context, stream);
 }
 
-static void read_api(reader *r, const void *record, size_t size)
+static void read_api(reader *r, const void *record)
 {
     const bz_spool_api *v = record;
-    (void)size;
     r->device = true;
     size_t i = bz_trace_add(r->t, BZ_EVENT_API, wall(r, v->start), wall(r, v->end), string_of(r, v->name),
                             bz_trace_thread(r->t, r->source, r->h.process, v->thread));
@@ -190,10 +187,9 @@ static void read_api(reader *r, const void *record, size_t size)
     r->t->event[BZ_EVENT_API].value[i] = v->value;
 }
 
-static void read_kernel(reader *r, const void *record, size_t size)
+static void read_kernel(reader *r, const void *record)
 {
     const bz_spool_kernel *v = record;
-    (void)size;
     uint32_t name = 0;
     if (v->name < r->n_strings && !(name = r->kernel[v->name]))
         name = r->kernel[v->name] = bz_trace_demangled(r->t, r->string[v->name]);
@@ -209,10 +205,9 @@ static void read_kernel(reader *r, const void *record, size_t size)
     e->shared_dynamic[i] = v->shared_dynamic;
 }
 
-static void read_copy(reader *r, const void *record, size_t size)
+static void read_copy(reader *r, const void *record)
 {
     const bz_spool_copy *v = record;
-    (void)size;
     bz_event_kind kind = v->head.type == BZ_SPOOL_MEMSET ? BZ_EVENT_MEMSET : BZ_EVENT_COPY;
     size_t i =
         bz_trace_add(r->t, kind, wall(r, v->start), wall(r, v->end), 0, stream_of(r, v->device, v->context, v->stream));
@@ -224,20 +219,18 @@ static void read_copy(reader *r, const void *record, size_t size)
         e->value[i] = v->kind;
 }
 
-static void read_sync(reader *r, const void *record, size_t size)
+static void read_sync(reader *r, const void *record)
 {
     const bz_spool_sync *v = record;
-    (void)size;
     size_t i = bz_trace_add(r->t, BZ_EVENT_SYNC, wall(r, v->start), wall(r, v->end), 0,
                             stream_of(r, v->device, v->context, v->stream));
     r->t->event[BZ_EVENT_SYNC].correlation[i] = v->correlation;
     r->t->event[BZ_EVENT_SYNC].value[i] = v->kind;
 }
 
-static void read_overhead(reader *r, const void *record, size_t size)
+static void read_overhead(reader *r, const void *record)
 {
     const bz_spool_overhead *v = record;
-    (void)size;
     size_t i = bz_trace_add(r->t, BZ_EVENT_OVERHEAD, wall(r, v->start), wall(r, v->end), string_of(r, v->name),
                             bz_trace_thread(r->t, r->source, r->h.process, v->thread));
     r->t->event[BZ_EVENT_OVERHEAD].value[i] = v->kind;
@@ -245,18 +238,16 @@ static void read_overhead(reader *r, const void *record, size_t size)
 
 /* ---- what the recording says of itself ---- */
 
-static void read_note(reader *r, const void *record, size_t size)
+static void read_note(reader *r, const void *record)
 {
     const bz_spool_text *v = record;
-    (void)size;
     bz_coverage_level level = v->head.flags <= BZ_COVERAGE_BROKEN ? v->head.flags : BZ_COVERAGE_BROKEN;
     bz_trace_cover(r->t, r->source, level, "%s", bz_string(r->t, string_of(r, v->text)));
 }
 
-static void read_fact(reader *r, const void *record, size_t size)
+static void read_fact(reader *r, const void *record)
 {
     const bz_spool_text *v = record;
-    (void)size;
     if (v->key && v->text)
         bz_trace_fact(r->t, bz_string(r->t, string_of(r, v->key)), bz_string(r->t, string_of(r, v->text)));
 }
@@ -264,7 +255,7 @@ static void read_fact(reader *r, const void *record, size_t size)
 /* A record of at least `least` bytes; `read` may rely on them, and on alignment. */
 static const struct {
     size_t least;
-    void (*read)(reader *r, const void *record, size_t size);
+    void (*read)(reader *r, const void *record);
 } RECORDS[BZ_SPOOL_TYPES] = {
     [BZ_SPOOL_STRING] = {sizeof(bz_spool_string), read_string},
     [BZ_SPOOL_CALL] = {offsetof(bz_spool_call, read), read_call},
@@ -284,10 +275,11 @@ static const struct {
 
 static void read_record(reader *r, const bz_spool_record *head, size_t size)
 {
+    r->size = size;
     if (head->type >= BZ_SPOOL_TYPES || !RECORDS[head->type].read || size < RECORDS[head->type].least)
         r->damaged++;
     else
-        RECORDS[head->type].read(r, head, size);
+        RECORDS[head->type].read(r, head);
 }
 
 static void cover(const reader *r)
