@@ -30,7 +30,7 @@ typedef struct cover {
     struct {
         int before, group;
     } * record; /* of every way that was followed */
-    int n_record, cap_record;
+    int n_record;
 } cover;
 
 static double cost(const double *seconds, int node)
@@ -177,11 +177,7 @@ static void thin_out(cover *c)
         kept = BZ_COVER_WIDTH;
     }
     for (int i = 0; i < kept; i++) {
-        if (c->n_record == c->cap_record) {
-            int cap = c->cap_record ? 2 * c->cap_record : 256;
-            c->record = bz_arena_grow(c->arena, c->record, (size_t)c->n_record, (size_t)cap, sizeof *c->record);
-            c->cap_record = cap;
-        }
+        BZ_ARENA_ROOM(c->arena, c->record, c->n_record);
         c->record[c->n_record].before = c->next[i].before;
         c->record[c->n_record].group = c->next[i].group;
         c->next[i].number = c->n_record++;
@@ -199,7 +195,7 @@ static void solve(cover *c)
     double alone = 0;
     c->open = start, c->n_open = 1, c->cap_open = 1;
     c->next = NULL, c->n_next = c->cap_next = 0;
-    c->record = NULL, c->n_record = c->cap_record = 0;
+    c->record = NULL, c->n_record = 0;
     for (int at = 0, m = 0; at < c->n_nodes; at++) {
         int end = m;
         while (end < c->n_members && c->group[c->member[end]].node[0] == c->node[at])

@@ -15,9 +15,9 @@ typedef struct {
     size_t size;      /* of the record that is read */
     uint32_t *string; /* by the file's number */
     uint32_t *kernel; /* the same as the name of a kernel, or of a frame; 0: not worked out yet */
-    size_t n_strings, cap_strings;
+    size_t n_strings;
     uint32_t *stack;
-    size_t n_stacks, cap_stacks;
+    size_t n_stacks;
     int64_t shift; /* from the process's clock to wall time */
     int64_t calls, damaged, pending, unmarked;
     bool device; /* there is work of a device */
@@ -35,6 +35,14 @@ static uint32_t string_of(const reader *r, uint32_t id)
     return id < r->n_strings ? r->string[id] : 0;
 }
 
+static void add_string(reader *r, uint32_t string)
+{
+    BZ_ROOM(r->string, r->n_strings);
+    BZ_ROOM(r->kernel, r->n_strings);
+    r->kernel[r->n_strings] = 0;
+    r->string[r->n_strings++] = string;
+}
+
 static void read_string(reader *r, const void *record)
 {
     const bz_spool_string *s = record;
@@ -42,13 +50,7 @@ static void read_string(reader *r, const void *record)
         r->damaged++;
         return;
     }
-    if (r->n_strings == r->cap_strings) {
-        r->cap_strings *= 2;
-        r->string = bz_realloc(r->string, r->cap_strings, sizeof *r->string);
-        r->kernel = bz_realloc(r->kernel, r->cap_strings, sizeof *r->kernel);
-    }
-    r->kernel[r->n_strings] = 0;
-    r->string[r->n_strings++] = bz_trace_intern(r->t, (const char *)(s + 1), strnlen((const char *)(s + 1), s->length));
+    add_string(r, bz_trace_intern(r->t, (const char *)(s + 1), strnlen((const char *)(s + 1), s->length)));
 }
 
 /* "_ZN2at6conv2dE… (libtorch_cpu.so)", as a person wrote the function. The recorder's own frames have no text. */
@@ -68,6 +70,12 @@ static uint32_t frame_of(reader *r, uint32_t id)
     return r->kernel[id];
 }
 
+static void add_stack(reader *r, uint32_t stack)
+{
+    BZ_ROOM(r->stack, r->n_stacks);
+    r->stack[r->n_stacks++] = stack;
+}
+
 static void read_stack(reader *r, const void *record)
 {
     const bz_spool_stack *s = record;
@@ -84,11 +92,7 @@ static void read_stack(reader *r, const void *record)
         if (text)
             frames[n++] = text;
     }
-    if (r->n_stacks == r->cap_stacks) {
-        r->cap_stacks *= 2;
-        r->stack = bz_realloc(r->stack, r->cap_stacks, sizeof *r->stack);
-    }
-    r->stack[r->n_stacks++] = bz_trace_stack(r->t, frames, n);
+    add_stack(r, bz_trace_stack(r->t, frames, n));
 }
 
 static int64_t wall(const reader *r, int64_t at)
@@ -335,17 +339,15 @@ static void facts(reader *r)
 static int spool_read(bz_trace *t, uint32_t source, bz_stream *in, bz_error *err)
 {
     enum { LARGEST = 1 << 20 };
-    reader r = {.t = t, .source = source, .n_strings = 1, .cap_strings = 256, .n_stacks = 1, .cap_stacks = 64};
+    reader r = {.t = t, .source = source};
     if (in->len < sizeof r.h)
         return bz_fail(err, BZ_BAD_INPUT, "%s: is cut off within its first %zu bytes", in->path, sizeof r.h);
     memcpy(&r.h, in->data, sizeof r.h);
     facts(&r);
     if (__builtin_sub_overflow(r.h.started_wall, r.h.started, &r.shift))
         r.shift = 0;
-    r.string = bz_alloc(r.cap_strings, sizeof *r.string);
-    r.stack = bz_alloc(r.cap_stacks, sizeof *r.stack);
-    r.kernel = bz_alloc(r.cap_strings, sizeof *r.kernel);
-    r.string[0] = r.kernel[0] = r.stack[0] = 0;
+    add_string(&r, 0);
+    add_stack(&r, 0);
     bz_stream_advance(in, (sizeof r.h + 7) & ~(size_t)7, 8);
     char *aligned = bz_alloc(LARGEST, 1);
     while (in->len >= sizeof(bz_spool_record)) {
