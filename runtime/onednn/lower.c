@@ -70,16 +70,21 @@ static dnnl_format_tag_t blocked(int rank)
     }
 }
 
+static dnnl_status_t dtype_of(lowering *l, int operand, dnnl_data_type_t *type)
+{
+    if (dnn_dtype(l->s->job->operand[operand].dtype, type))
+        return dnnl_success;
+    l->why = "oneDNN has no such data type";
+    return dnnl_unimplemented;
+}
+
 /* Data in the layout asked for. `free_choice`: the primitive accepts "any"; others take blocks of
  * channels, which is what convolutions around them choose. */
 dnnl_status_t dnn_data(lowering *l, int operand, int rank, const int64_t *dims, bool free_choice, dnn_md *md)
 {
     dnnl_data_type_t type;
     int64_t strides[DNN_MAX_RANK];
-    if (!dnn_dtype(l->s->job->operand[operand].dtype, &type)) {
-        l->why = "oneDNN has no such data type";
-        return dnnl_unimplemented;
-    }
+    TRY(dtype_of(l, operand, &type));
     if (l->layout == NHWC && rank > 2) {
         channels_last(rank, dims, strides);
         return dnn_md_strided(&l->s->heap, rank, dims, type, strides, md);
@@ -95,10 +100,7 @@ dnnl_status_t dnn_data(lowering *l, int operand, int rank, const int64_t *dims, 
 dnnl_status_t dnn_fixed(lowering *l, int operand, int rank, const int64_t *dims, const int64_t *strides, dnn_md *md)
 {
     dnnl_data_type_t type;
-    if (!dnn_dtype(l->s->job->operand[operand].dtype, &type)) {
-        l->why = "oneDNN has no such data type";
-        return dnnl_unimplemented;
-    }
+    TRY(dtype_of(l, operand, &type));
     return dnn_md_strided(&l->s->heap, rank, dims, type, strides, md);
 }
 
@@ -107,10 +109,7 @@ dnnl_status_t dnn_weights(lowering *l, int operand, bool constant, int rank, con
                           const int64_t *strides, dnn_md *md)
 {
     dnnl_data_type_t type;
-    if (!dnn_dtype(l->s->job->operand[operand].dtype, &type)) {
-        l->why = "oneDNN has no such data type";
-        return dnnl_unimplemented;
-    }
+    TRY(dtype_of(l, operand, &type));
     if (l->layout == ANY || (constant && l->layout != PLAIN))
         return dnn_md_tagged(&l->s->heap, rank, dims, type, dnnl_format_tag_any, md);
     return dnn_md_strided(&l->s->heap, rank, dims, type, strides, md);
@@ -118,97 +117,65 @@ dnnl_status_t dnn_weights(lowering *l, int operand, bool constant, int rank, con
 
 /* ---- functions and attributes ---------------------------------------------------------------- */
 
+/* What oneDNN calls a function of one value, and which parameters it has: those of the problem, or its own. */
+static const struct {
+    dnnl_alg_kind_t alg;
+    enum { OWN, ALPHA, BOTH } given;
+    float alpha, beta;
+} ELTWISE[BZ_FN_N] = {
+    [BZ_FN_RELU] = {dnnl_eltwise_relu, OWN, 0, 0},
+    [BZ_FN_LEAKY] = {dnnl_eltwise_relu, ALPHA, 0, 0},
+    [BZ_FN_ELU] = {dnnl_eltwise_elu, ALPHA, 0, 0},
+    [BZ_FN_CLIP] = {dnnl_eltwise_clip, BOTH, 0, 0},
+    [BZ_FN_SIGMOID] = {dnnl_eltwise_logistic, OWN, 0, 0},
+    [BZ_FN_TANH] = {dnnl_eltwise_tanh, OWN, 0, 0},
+    [BZ_FN_GELU_ERF] = {dnnl_eltwise_gelu_erf, OWN, 0, 0},
+    [BZ_FN_GELU_TANH] = {dnnl_eltwise_gelu_tanh, OWN, 0, 0},
+    [BZ_FN_SWISH] = {dnnl_eltwise_swish, ALPHA, 0, 0},
+    [BZ_FN_MISH] = {dnnl_eltwise_mish, OWN, 0, 0},
+    [BZ_FN_EXP] = {dnnl_eltwise_exp, OWN, 0, 0},
+    [BZ_FN_LOG] = {dnnl_eltwise_log, OWN, 0, 0},
+    [BZ_FN_SQRT] = {dnnl_eltwise_sqrt, OWN, 0, 0},
+    [BZ_FN_ABS] = {dnnl_eltwise_abs, OWN, 0, 0},
+    [BZ_FN_SQUARE] = {dnnl_eltwise_square, OWN, 0, 0},
+    [BZ_FN_ROUND] = {dnnl_eltwise_round, OWN, 0, 0},
+    [BZ_FN_LINEAR] = {dnnl_eltwise_linear, BOTH, 0, 0},
+    [BZ_FN_POW] = {dnnl_eltwise_pow, BOTH, 0, 0},
+#if DNNL_VERSION_MAJOR >= 3
+    [BZ_FN_SOFTPLUS] = {dnnl_eltwise_soft_relu, OWN, 1, 0},
+    [BZ_FN_HARDSWISH] = {dnnl_eltwise_hardswish, OWN, 1.0f / 6, 0.5f},
+    [BZ_FN_HARDSIGMOID] = {dnnl_eltwise_hardsigmoid, BOTH, 0, 0},
+#else
+    [BZ_FN_SOFTPLUS] = {dnnl_eltwise_soft_relu, OWN, 0, 0},
+    [BZ_FN_HARDSWISH] = {dnnl_eltwise_hardswish, OWN, 0, 0},
+    [BZ_FN_HARDSIGMOID] = {dnnl_eltwise_linear, BOTH, 0, 0}, /* not in version 2: a line, clipped */
+#endif
+};
+
 function dnn_function_of(bz_fn fn, float alpha, float beta)
 {
-#define ONE(alg, a, b) ((function){1, {{alg, a, b}}})
-    switch (fn) {
-    case BZ_FN_RELU:
-        return ONE(dnnl_eltwise_relu, 0, 0);
-    case BZ_FN_LEAKY:
-        return ONE(dnnl_eltwise_relu, alpha, 0);
-    case BZ_FN_ELU:
-        return ONE(dnnl_eltwise_elu, alpha, 0);
-    case BZ_FN_CLIP:
-        return ONE(dnnl_eltwise_clip, alpha, beta);
-    case BZ_FN_SIGMOID:
-        return ONE(dnnl_eltwise_logistic, 0, 0);
-    case BZ_FN_TANH:
-        return ONE(dnnl_eltwise_tanh, 0, 0);
-    case BZ_FN_GELU_ERF:
-        return ONE(dnnl_eltwise_gelu_erf, 0, 0);
-    case BZ_FN_GELU_TANH:
-        return ONE(dnnl_eltwise_gelu_tanh, 0, 0);
-    case BZ_FN_SWISH:
-        return ONE(dnnl_eltwise_swish, alpha, 0);
-    case BZ_FN_MISH:
-        return ONE(dnnl_eltwise_mish, 0, 0);
-    case BZ_FN_EXP:
-        return ONE(dnnl_eltwise_exp, 0, 0);
-    case BZ_FN_LOG:
-        return ONE(dnnl_eltwise_log, 0, 0);
-    case BZ_FN_SQRT:
-        return ONE(dnnl_eltwise_sqrt, 0, 0);
-    case BZ_FN_ABS:
-        return ONE(dnnl_eltwise_abs, 0, 0);
-    case BZ_FN_SQUARE:
-        return ONE(dnnl_eltwise_square, 0, 0);
-    case BZ_FN_ROUND:
-        return ONE(dnnl_eltwise_round, 0, 0);
-    case BZ_FN_LINEAR:
-        return ONE(dnnl_eltwise_linear, alpha, beta);
-    case BZ_FN_POW:
-        return ONE(dnnl_eltwise_pow, alpha, beta);
-#if DNNL_VERSION_MAJOR >= 3
-    case BZ_FN_SOFTPLUS:
-        return ONE(dnnl_eltwise_soft_relu, 1, 0);
-    case BZ_FN_HARDSWISH:
-        return ONE(dnnl_eltwise_hardswish, 1.0f / 6, 0.5f);
-    case BZ_FN_HARDSIGMOID:
-        return ONE(dnnl_eltwise_hardsigmoid, alpha, beta);
-#else
-    case BZ_FN_SOFTPLUS:
-        return ONE(dnnl_eltwise_soft_relu, 0, 0);
-    case BZ_FN_HARDSWISH:
-        return ONE(dnnl_eltwise_hardswish, 0, 0);
-    case BZ_FN_HARDSIGMOID: /* not in version 2: a line, clipped */
-        return (function){2, {{dnnl_eltwise_linear, alpha, beta}, {dnnl_eltwise_clip, 0, 1}}};
-#endif
-    default:
-        return (function){0};
+    function f = {.n = fn < BZ_FN_N && ELTWISE[fn].alg != dnnl_alg_kind_undef};
+    if (f.n) {
+        f.step[0].alg = ELTWISE[fn].alg;
+        f.step[0].alpha = ELTWISE[fn].given == OWN ? ELTWISE[fn].alpha : alpha;
+        f.step[0].beta = ELTWISE[fn].given == BOTH ? beta : ELTWISE[fn].beta;
     }
-#undef ONE
+#if DNNL_VERSION_MAJOR < 3
+    if (fn == BZ_FN_HARDSIGMOID)
+        f = (function){2, {f.step[0], {dnnl_eltwise_clip, 0, 1}}};
+#endif
+    return f;
 }
 
 dnnl_alg_kind_t dnn_binary_of(bz_fn fn)
 {
-    switch (fn) {
-    case BZ_FN_ADD:
-        return dnnl_binary_add;
-    case BZ_FN_SUB:
-        return dnnl_binary_sub;
-    case BZ_FN_MUL:
-        return dnnl_binary_mul;
-    case BZ_FN_DIV:
-        return dnnl_binary_div;
-    case BZ_FN_MAX:
-        return dnnl_binary_max;
-    case BZ_FN_MIN:
-        return dnnl_binary_min;
-    case BZ_FN_EQ:
-        return dnnl_binary_eq;
-    case BZ_FN_NE:
-        return dnnl_binary_ne;
-    case BZ_FN_GT:
-        return dnnl_binary_gt;
-    case BZ_FN_GE:
-        return dnnl_binary_ge;
-    case BZ_FN_LT:
-        return dnnl_binary_lt;
-    case BZ_FN_LE:
-        return dnnl_binary_le;
-    default:
-        return dnnl_alg_kind_undef;
-    }
+    static const dnnl_alg_kind_t BINARY[BZ_FN_N] = {
+        [BZ_FN_ADD] = dnnl_binary_add, [BZ_FN_SUB] = dnnl_binary_sub, [BZ_FN_MUL] = dnnl_binary_mul,
+        [BZ_FN_DIV] = dnnl_binary_div, [BZ_FN_MAX] = dnnl_binary_max, [BZ_FN_MIN] = dnnl_binary_min,
+        [BZ_FN_EQ] = dnnl_binary_eq,   [BZ_FN_NE] = dnnl_binary_ne,   [BZ_FN_GT] = dnnl_binary_gt,
+        [BZ_FN_GE] = dnnl_binary_ge,   [BZ_FN_LT] = dnnl_binary_lt,   [BZ_FN_LE] = dnnl_binary_le,
+    };
+    return fn < BZ_FN_N ? BINARY[fn] : dnnl_alg_kind_undef;
 }
 
 /* The post-operations of the problem, bias left out. With `sum` the first add goes to the memory of the
