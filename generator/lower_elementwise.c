@@ -52,20 +52,20 @@ static int lower_clip(lowering *l)
 
 /* Scaled elu is elu and a line; with beta the operand is divided first. Both are one call: a product with a
  * number, functions behind it. */
-static int lower_scaled_elu(lowering *l, int divides)
+static int lower_scaled_elu(lowering *l)
 {
     const bz_type *x = lower_in(l, 0);
     float alpha = 1, gamma = 1;
     lower_real(l, "alpha", &alpha);
     lower_real(l, "gamma", &gamma);
     bz_problem *p = lower_step(l, BZ_PROBLEM_BINARY);
-    p->binary.fn = divides ? BZ_FN_DIV : BZ_FN_MUL;
+    p->binary.fn = l->arg ? BZ_FN_DIV : BZ_FN_MUL;
     if (!x || alpha == 0 || gamma == 0 || lower_extent(x, 0, p->binary.a))
         return lower_no(l, "its parameters are degenerate");
     for (int i = 0; p->binary.a[i]; i++)
         p->binary.b[i] = 1;
-    lower_post(p, BZ_FN_ELU, divides ? 1 : alpha, 0);
-    lower_post(p, BZ_FN_LINEAR, divides ? alpha : gamma, 0);
+    lower_post(p, BZ_FN_ELU, l->arg ? 1 : alpha, 0);
+    lower_post(p, BZ_FN_LINEAR, l->arg ? alpha : gamma, 0);
     return lower_done(l);
 }
 

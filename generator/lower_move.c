@@ -30,15 +30,15 @@ static int lower_resize(lowering *l)
 }
 
 /* Quantized ones have the result's scale and zero point first, and those of each part behind it. */
-static int lower_concat(lowering *l, int first)
+static int lower_concat(lowering *l)
 {
     const bz_layer *layer = l->layer;
     int64_t axis = lower_int(l, "axis", 0);
     bz_problem *p = lower_step(l, BZ_PROBLEM_CONCAT);
-    int n = 0, step = first ? 3 : 1;
-    if ((layer->n_in - first + step - 1) / step > BZ_PROBLEM_PARTS || lower_extent(&layer->out[0], 0, p->concat.y))
+    int n = 0, step = l->arg ? 3 : 1;
+    if ((layer->n_in - l->arg + step - 1) / step > BZ_PROBLEM_PARTS || lower_extent(&layer->out[0], 0, p->concat.y))
         return lower_no(l, "it has too many parts");
-    for (int k = first; k < layer->n_in; k += step) {
+    for (int k = l->arg; k < layer->n_in; k += step) {
         const bz_type *x = lower_in(l, k);
         if (!x || axis >= x->rank)
             return lower_no(l, "its parts are no tensors");
@@ -46,7 +46,7 @@ static int lower_concat(lowering *l, int first)
             p->concat.sizes[n++] = x->dims[axis];
     }
     p->concat.axis = axis;
-    if (first)
+    if (l->arg)
         p->dtype = p->dtype_w = p->dtype_y = layer->out[0].dtype;
     return lower_done(l);
 }
@@ -205,7 +205,7 @@ static int lower_tile(lowering *l)
 }
 
 /* Blocks are dimensions of their own: the rest is a transposition. */
-static int lower_blocks(lowering *l, int to_space)
+static int lower_blocks(lowering *l)
 {
     static const int64_t APART[] = {0, 3, 5, 1, 2, 4}, DEPTH_FIRST[] = {0, 3, 4, 1, 5, 2},
                          COLUMNS[] = {0, 1, 4, 2, 5, 3};
@@ -215,13 +215,13 @@ static int lower_blocks(lowering *l, int to_space)
     if (!x || x->rank != 4 || b < 1)
         return lower_no(l, "its operand is no image");
     int64_t c = x->dims[1], h = x->dims[2], w = x->dims[3];
-    if (b > 1 << 15 || (to_space ? c % (b * b) : h % b || w % b))
+    if (b > 1 << 15 || (l->arg ? c % (b * b) : h % b || w % b))
         return lower_no(l, "its blocks do not fit");
     bz_problem *p = move_step(l, BZ_PROBLEM_TRANSPOSE);
     const int64_t apart[] = {x->dims[0], c, h / b, b, w / b, b}, depth[] = {x->dims[0], b, b, c / (b * b), h, w},
                   column[] = {x->dims[0], c / (b * b), b, b, h, w};
-    memcpy(p->transpose.x, !to_space ? apart : columns ? column : depth, sizeof apart);
-    memcpy(p->transpose.perm, !to_space ? APART : columns ? COLUMNS : DEPTH_FIRST, sizeof apart);
+    memcpy(p->transpose.x, !l->arg ? apart : columns ? column : depth, sizeof apart);
+    memcpy(p->transpose.perm, !l->arg ? APART : columns ? COLUMNS : DEPTH_FIRST, sizeof apart);
     for (int i = 0; i < 6; i++)
         if (p->transpose.x[i] < 1)
             return lower_no(l, "it is empty");
@@ -259,12 +259,12 @@ static int lower_cast(lowering *l)
 }
 
 /* The scale's value does not matter to the time, but that there is one does. */
-static int lower_quantize(lowering *l, int quantizes)
+static int lower_quantize(lowering *l)
 {
     bz_dtype from = l->layer->in[0].dtype, to = l->layer->out[0].dtype;
     if (!is_library_type(from) || !is_library_type(to))
         return lower_no(l, "no library casts between these types");
-    return reorder(l, from, to, quantizes ? 16.0f : 0.0625f);
+    return reorder(l, from, to, l->arg ? 16.0f : 0.0625f);
 }
 
 const lower_row lower_move_rows[] = {

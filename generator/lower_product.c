@@ -293,9 +293,9 @@ static int gemm_alternatives(lowering *l, int b_at, int c_at, bz_fn behind)
     return 0;
 }
 
-static int lower_gemm(lowering *l, int behind)
+static int lower_gemm(lowering *l)
 {
-    return gemm_alternatives(l, 1, 2, (bz_fn)behind);
+    return gemm_alternatives(l, 1, 2, (bz_fn)l->arg);
 }
 
 /* Scores: the last result is a row of them for each row of features. */
@@ -345,8 +345,9 @@ static int matmul_shapes(const bz_type *a, const bz_type *b, int64_t *x, int64_t
     return 0;
 }
 
-static int matmul_alternatives(lowering *l, int b_at)
+static int lower_matmul(lowering *l)
 {
+    int b_at = l->arg;
     const bz_type *a = lower_in(l, 0), *b = lower_in(l, b_at);
     int64_t last[2] = {0}, batch[2] = {0};
     bz_extent x, y;
@@ -386,16 +387,6 @@ static int matmul_alternatives(lowering *l, int b_at)
     return 0;
 }
 
-static int lower_matmul(lowering *l)
-{
-    return matmul_alternatives(l, 1);
-}
-
-static int lower_qmatmul(lowering *l)
-{
-    return matmul_alternatives(l, 3);
-}
-
 /* The left operand is brought to u8 first: a call of its own. */
 static int lower_dynamic_matmul(lowering *l)
 {
@@ -407,7 +398,7 @@ static int lower_dynamic_matmul(lowering *l)
     p->dtype_y = BZ_U8;
     p->reorder.scale = QUANTIZED_STEPS;
     l->dtype = BZ_U8;
-    return matmul_alternatives(l, 1);
+    return lower_matmul(l);
 }
 
 /* ---- what is read, for few tokens -------------------------------------------------------------- */
@@ -458,10 +449,10 @@ const lower_row lower_product_rows[] = {
     {"gemm", lower_gemm, .types = FLOATS | DOUBLE | BYTES},
     {"gemmfastgelu", lower_gemm, BZ_FN_GELU_TANH, .types = FLOATS},
     {"qgemm", lower_qgemm, .types = BYTES},
-    {"matmul", lower_matmul, .types = FLOATS | DOUBLE | BYTES},
-    {"matmulscaled", lower_matmul, .types = BYTES},
-    {"matmuldynamic", lower_dynamic_matmul, .types = FLOATS},
-    {"qmatmul", lower_qmatmul, .types = BYTES},
+    {"matmul", lower_matmul, .arg = 1, .types = FLOATS | DOUBLE | BYTES},
+    {"matmulscaled", lower_matmul, .arg = 1, .types = BYTES},
+    {"matmuldynamic", lower_dynamic_matmul, .arg = 1, .types = FLOATS},
+    {"qmatmul", lower_matmul, .arg = 3, .types = BYTES},
     {"linearclassifier", lower_linear, .types = FLOATS},
     {"linearregressor", lower_linear, .types = FLOATS},
     {"matmulnbits", lower_narrow, 5, .types = FLOATS},

@@ -79,17 +79,6 @@ static int lstm_cost(call *c)
 
 /* ---- numbers ---------------------------------------------------------------------------------------------- */
 
-static int complex_shape(call *c)
-{
-    const bz_type *a = need(c, 0, -1), *b = need(c, 1, -1);
-    bz_dim dims[BZ_MAX_RANK];
-    int rank;
-    if (same_dtype(c, a, b) || broadcast(c, a, b, &rank, dims))
-        return -1;
-    set_out(c, 0, a->dtype, rank, dims);
-    return 0;
-}
-
 /* Every row of one from every row of the other. */
 static int distance_shape(call *c)
 {
@@ -290,8 +279,8 @@ static const op ROWS[] = {
      .labels = "x w r b - - - p - - - -", .arg = 1},
     {"AttnLSTM", MICROSOFT, "attentionlstm", BZ_COMPUTE, lstm_shape, .cost = lstm_cost,
      .labels = "x w r b - - - p wq wm v m - wa", .arg = 2},
-    {"ComplexMul", MICROSOFT, "complexmul", BZ_COMPUTE, complex_shape, .flops = 3, .labels = "a b"},
-    {"ComplexMulConj", MICROSOFT, "complexmulconj", BZ_COMPUTE, complex_shape, .flops = 3, .labels = "a b"},
+    {"ComplexMul", MICROSOFT, "complexmul", BZ_COMPUTE, ms_binary_shape, .flops = 3, .labels = "a b", .arg = 1},
+    {"ComplexMulConj", MICROSOFT, "complexmulconj", BZ_COMPUTE, ms_binary_shape, .flops = 3, .labels = "a b", .arg = 1},
     {"CDist", MICROSOFT, "distance", BZ_COMPUTE, distance_shape, .cost = distance_cost, .labels = "a b"},
     {"ReduceSumInteger", MICROSOFT, "reducesum", BZ_COMPUTE, reduce_integer_shape, .flops = 1, .labels = "x > y"},
     {"SparseToDenseMatMul", MICROSOFT, "sparsematmul", BZ_COMPUTE, sparse_product_shape,

@@ -64,55 +64,40 @@ static int dynamic_quantize_shape(call *c)
     return 0;
 }
 
-/* `w` is the operand with the weights, `zero` the one whose type is the result's (-1: i32). */
-static int integer_conv(call *c, int w_at, int zero_at)
+/* arg: the operand with the weights. Where scales stand before it, operand 7 has the result's type; else that is i32. */
+enum { Y_ZERO = 7 };
+
+static bz_dtype result_of(const call *c, const bz_type *x)
 {
-    const bz_type *x = need(c, 0, -1), *w = need(c, w_at, -1), *zero = zero_at < 0 ? NULL : in_type(c, zero_at);
+    const bz_type *zero = in_type(c, Y_ZERO);
+    return c->op->arg == 1 ? BZ_I32 : zero ? zero->dtype : x->dtype;
+}
+
+static int integer_conv_shape(call *c)
+{
+    const bz_type *x = need(c, 0, -1), *w = need(c, (int)c->op->arg, -1);
     bz_dim dims[BZ_MAX_RANK];
     if (conv_shape(c, x, w, dims))
         return -1;
-    bz_dtype to = zero_at < 0 ? BZ_I32 : zero ? zero->dtype : x->dtype;
-    set_out(c, 0, to, x->rank, dims);
+    set_out(c, 0, result_of(c, x), x->rank, dims);
     param_text(c, "weights", bz_dtype_name(w->dtype));
-    param_text(c, "to", bz_dtype_name(to));
+    param_text(c, "to", bz_dtype_name(result_of(c, x)));
     return 0;
 }
 
-static int integer_matmul(call *c, int b_at, int zero_at)
+static int integer_matmul_shape(call *c)
 {
-    const bz_type *a = need(c, 0, -1), *b = need(c, b_at, -1), *zero = zero_at < 0 ? NULL : in_type(c, zero_at);
+    const bz_type *a = need(c, 0, -1), *b = need(c, (int)c->op->arg, -1);
     bz_dim dims[BZ_MAX_RANK];
     int rank;
     if (matmul_shape(c, a, b, &rank, dims))
         return -1;
-    bz_dtype to = zero_at < 0 ? BZ_I32 : zero ? zero->dtype : a->dtype;
-    set_out(c, 0, to, rank, dims);
+    set_out(c, 0, result_of(c, a), rank, dims);
     param_text(c, "weights", bz_dtype_name(b->dtype));
-    param_text(c, "to", bz_dtype_name(to));
+    param_text(c, "to", bz_dtype_name(result_of(c, a)));
     return 0;
 }
 
-static int conv_integer_shape(call *c)
-{
-    return integer_conv(c, 1, -1);
-}
-
-static int qlinear_conv_shape(call *c)
-{
-    return integer_conv(c, 3, 7);
-}
-
-static int matmul_integer_shape(call *c)
-{
-    return integer_matmul(c, 1, -1);
-}
-
-static int qlinear_matmul_shape(call *c)
-{
-    return integer_matmul(c, 3, 7);
-}
-
-/* arg: the operand with the weights. */
 static int conv_cost(call *c)
 {
     c->macs = conv_macs(&c->in[c->op->arg], &c->out[0]);
@@ -129,14 +114,15 @@ static const op ROWS[] = {
     {"QuantizeLinear", NULL, "quantize", BZ_COMPUTE, quantize_shape, .flops = 3, .labels = "x - -"},
     {"DequantizeLinear", NULL, "dequantize", BZ_COMPUTE, dequantize_shape, .flops = 2, .labels = "x - -"},
     {"DynamicQuantizeLinear", NULL, "dynamicquantize", BZ_COMPUTE, dynamic_quantize_shape, .flops = 5, .labels = "x"},
-    {"QLinearConv", NULL, "qconv", BZ_COMPUTE, qlinear_conv_shape, .cost = conv_cost, .labels = "x - - w - - - - b",
+    {"QLinearConv", NULL, "qconv", BZ_COMPUTE, integer_conv_shape, .cost = conv_cost, .labels = "x - - w - - - - b",
      .arg = 3},
-    {"ConvInteger", NULL, "conv", BZ_COMPUTE, conv_integer_shape, .cost = conv_cost, .labels = "x w", .arg = 1},
-    {"QLinearMatMul", NULL, "qmatmul", BZ_COMPUTE, qlinear_matmul_shape, .cost = matmul_cost, .labels = "a - - b"},
-    {"MatMulInteger", NULL, "matmul", BZ_COMPUTE, matmul_integer_shape, .cost = matmul_cost, .labels = "a b"},
+    {"ConvInteger", NULL, "conv", BZ_COMPUTE, integer_conv_shape, .cost = conv_cost, .labels = "x w", .arg = 1},
+    {"QLinearMatMul", NULL, "qmatmul", BZ_COMPUTE, integer_matmul_shape, .cost = matmul_cost, .labels = "a - - b",
+     .arg = 3},
+    {"MatMulInteger", NULL, "matmul", BZ_COMPUTE, integer_matmul_shape, .cost = matmul_cost, .labels = "a b", .arg = 1},
     {"QuantizeLinear", "com.microsoft", "quantize", BZ_COMPUTE, quantize_shape, .flops = 3, .labels = "x - -"},
     {"DequantizeLinear", "com.microsoft", "dequantize", BZ_COMPUTE, dequantize_shape, .flops = 2, .labels = "x - -"},
-    {"MatMulInteger16", "com.microsoft", "matmul", BZ_COMPUTE, matmul_integer_shape, .cost = matmul_cost,
+    {"MatMulInteger16", "com.microsoft", "matmul", BZ_COMPUTE, integer_matmul_shape, .cost = matmul_cost, .arg = 1,
      .labels = "a b"},
 };
 const op_table ops_quant = OP_TABLE(ROWS);
