@@ -245,6 +245,26 @@ static bool ends_answered(const search *s)
     return 10 * answered >= 9 * (s->k - 1);
 }
 
+/* Which pieces are as one beside them is; the first of them, and where the last one ends. */
+static void compare_neighbours(search *s, size_t pieces, bz_cut *cut, size_t *first, size_t *end)
+{
+    memset(s->good, 0, s->k * sizeof *s->good);
+    for (size_t i = 0; i + 1 < pieces; i++) {
+        size_t by;
+        if (!alike(s, s->at[i], length_of(s, i), s->at[i + 1], length_of(s, i + 1), &by))
+            continue;
+        s->good[i] = s->good[i + 1] = true;
+        *first = *first < i ? *first : i;
+        *end = i + 2;
+        cut->mismatches += by;
+    }
+    for (size_t i = 0; i < pieces; i++)
+        if (s->good[i]) {
+            cut->alike++;
+            cut->covered += length_of(s, i);
+        }
+}
+
 /* The marks at hand as a cut, where enough pieces resemble their neighbours. Behind the last mark the piece has no end: it is as
  * long as the one before. */
 static void try_cut(search *s, bz_cut_origin origin)
@@ -267,21 +287,7 @@ static void try_cut(search *s, bz_cut_origin origin)
     }
     size_t pieces = whole ? k : k - 1, first = pieces, end = 0;
     bz_cut cut = {.origin = origin};
-    memset(s->good, 0, k * sizeof *s->good);
-    for (size_t i = 0; i + 1 < pieces; i++) {
-        size_t by;
-        if (!alike(s, s->at[i], length_of(s, i), s->at[i + 1], length_of(s, i + 1), &by))
-            continue;
-        s->good[i] = s->good[i + 1] = true;
-        first = first < i ? first : i;
-        end = i + 2;
-        cut.mismatches += by;
-    }
-    for (size_t i = 0; i < pieces; i++)
-        if (s->good[i]) {
-            cut.alike++;
-            cut.covered += length_of(s, i);
-        }
+    compare_neighbours(s, pieces, &cut, &first, &end);
     if (!cut.alike || cut.covered * LEAST_COVERED < w->n)
         return;
     size_t typical = typical_piece(s, first, end), same = 0;
