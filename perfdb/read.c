@@ -96,20 +96,26 @@ static bool collect(collection *c, const bz_perfdb *db, const MDB_val *key, cons
     return true;
 }
 
-/* All records under the first `prefix_len` bytes of `key`, up to the collection's limit. */
-static int collect_range(bz_perfdb *db, const bz_record_key *key, size_t prefix_len, bool newest,
-                         const bz_record *names, collection *c, bz_error *err)
+/* All records of the problem, of one variant where that is given, up to the collection's limit. */
+static int collect_range(bz_perfdb *db, const bz_system *system, const char *problem, const bz_variant *variant,
+                         const bz_setting *setting, bool newest, collection *c, bz_error *err)
 {
+    const bz_record names = {.system = system->name, .problem = problem};
+    bz_record_key key;
+    size_t prefix_len = variant ? KEY_IDENTITY : KEY_PROBLEM;
+    bz_key_problem(&key, system->id, problem);
+    if (variant)
+        bz_key_identity(&key, variant, setting);
     *c->n = 0;
     *c->list = NULL;
     if (bz_store_read(db, err))
         return -1;
     range g = {.db = db, .cursor = db->cursor, .prefix_len = prefix_len, .newest = newest};
-    memcpy(g.prefix, key->byte, prefix_len);
+    memcpy(g.prefix, key.byte, prefix_len);
     MDB_val k, v;
     int code = db->no_databases ? MDB_NOTFOUND : 0;
     while (!code && *c->n < c->limit && !(code = range_next(&g, &k, &v)))
-        if (collect(c, db, &k, &v, names))
+        if (collect(c, db, &k, &v, &names))
             range_taken(&g, &k);
     bz_store_read_end(db);
     return code && code != MDB_NOTFOUND ? bz_store_fail(db, "cannot read", code, err) : 0;
@@ -118,13 +124,9 @@ static int collect_range(bz_perfdb *db, const bz_record_key *key, size_t prefix_
 int bz_perfdb_find(bz_perfdb *db, const bz_system *system, const char *problem, const bz_variant *variant,
                    const bz_setting *setting, bz_arena *arena, bz_record **record, bz_error *err)
 {
-    bz_record_key key;
     size_t n;
-    bz_key_problem(&key, system->id, problem);
-    bz_key_identity(&key, variant, setting);
-    const bz_record names = {.system = system->name, .problem = problem};
     collection c = {.list = record, .n = &n, .limit = 1, .arena = arena};
-    int rc = collect_range(db, &key, KEY_IDENTITY, true, &names, &c, err);
+    int rc = collect_range(db, system, problem, variant, setting, true, &c, err);
     if (n == 0)
         *record = NULL;
     return rc;
@@ -133,22 +135,15 @@ int bz_perfdb_find(bz_perfdb *db, const bz_system *system, const char *problem, 
 int bz_perfdb_variants(bz_perfdb *db, const bz_system *system, const char *problem, bz_arena *arena,
                        bz_record **records, size_t *n, bz_error *err)
 {
-    bz_record_key key;
-    bz_key_problem(&key, system->id, problem);
-    const bz_record names = {.system = system->name, .problem = problem};
     collection c = {.list = records, .n = n, .limit = SIZE_MAX, .arena = arena};
-    return collect_range(db, &key, KEY_PROBLEM, true, &names, &c, err);
+    return collect_range(db, system, problem, NULL, NULL, true, &c, err);
 }
 
 int bz_perfdb_history(bz_perfdb *db, const bz_system *system, const char *problem, const bz_variant *variant,
                       const bz_setting *setting, bz_arena *arena, bz_record **records, size_t *n, bz_error *err)
 {
-    bz_record_key key;
-    bz_key_problem(&key, system->id, problem);
-    bz_key_identity(&key, variant, setting);
-    const bz_record names = {.system = system->name, .problem = problem};
     collection c = {.list = records, .n = n, .limit = SIZE_MAX, .arena = arena};
-    return collect_range(db, &key, KEY_IDENTITY, false, &names, &c, err);
+    return collect_range(db, system, problem, variant, setting, false, &c, err);
 }
 
 /* All records of one system; `more` turns false when `each` has had enough. */

@@ -384,6 +384,18 @@ static bool *choose_groups(maker *m, const bz_plan_place *place, int n)
     return taken;
 }
 
+static void add_layer(maker *m, const int *index)
+{
+    bz_replay_plan *p = m->b.plan;
+    const bz_layer *l = &m->b.layers->layer[*index];
+    bz_error err;
+    begin_unit(m, index, 1, NULL);
+    p->unit[p->n_units - 1].bound = bound_of(m, bz_plan_find(m->in->plan, l));
+    if (bind_layer(m, l, &err))
+        refuse(m, &err);
+    p->unit[p->n_units - 1].n_steps = p->n_steps - p->unit[p->n_units - 1].first;
+}
+
 /* A group at the place of its last layer; where it cannot be bound, its layers one by one. */
 static void add_group(maker *m, const bz_plan_place *place)
 {
@@ -404,16 +416,9 @@ static void add_group(maker *m, const bz_plan_place *place)
     }
     take_back(m, before);
     p->n_units--;
-    for (int i = 0; i < place->n; i++) {
-        const bz_layer *l = &layers->layer[place->layer[i]];
-        if (l->class == BZ_CONSTANT)
-            continue;
-        begin_unit(m, place->layer + i, 1, NULL);
-        p->unit[p->n_units - 1].bound = bound_of(m, bz_plan_find(m->in->plan, l));
-        if (bind_layer(m, l, &err))
-            refuse(m, &err);
-        p->unit[p->n_units - 1].n_steps = p->n_steps - p->unit[p->n_units - 1].first;
-    }
+    for (int i = 0; i < place->n; i++)
+        if (layers->layer[place->layer[i]].class != BZ_CONSTANT)
+            add_layer(m, place->layer + i);
 }
 
 static void add_units(maker *m)
@@ -431,18 +436,12 @@ static void add_units(maker *m)
     p->unit = BZ_NEW(m->b.arena, bz_replay_unit, layers->n + 1);
     for (int i = 0; i < layers->n; i++) {
         const bz_layer *l = &layers->layer[i];
-        bz_error err;
         index[i] = i;
         const bz_plan_place *own = group[i] ? &place[group[i] - 1] : NULL;
         if (own && own->layer[own->n - 1] == i)
             add_group(m, own);
-        if (own || l->class == BZ_CONSTANT || !l->n_out)
-            continue;
-        begin_unit(m, &index[i], 1, NULL);
-        p->unit[p->n_units - 1].bound = bound_of(m, bz_plan_find(m->in->plan, l));
-        if (bind_layer(m, l, &err))
-            refuse(m, &err);
-        p->unit[p->n_units - 1].n_steps = p->n_steps - p->unit[p->n_units - 1].first;
+        if (!own && l->class != BZ_CONSTANT && l->n_out)
+            add_layer(m, &index[i]);
     }
 }
 
