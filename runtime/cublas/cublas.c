@@ -236,12 +236,6 @@ static int prepare(bz_variant *v, bz_error *err)
     return bz_cuda_run_ready(v, &c->run, err);
 }
 
-static bool clock_of(void *of, double *hz)
-{
-    session *s = of;
-    return bz_cuda_state(&s->cuda, hz);
-}
-
 const bz_backend bz_backend_module = {
     .name = "cublas",
     .timing = "device",
@@ -255,7 +249,7 @@ const bz_backend bz_backend_module = {
     .measure = bz_cuda_run_measure,
     .trace = bz_cuda_trace,
     .count = bz_cuda_run_count,
-    .clock = clock_of,
+    .clock = bz_cuda_state,
     .device = bz_cuda_identify,
     .poison = bz_cuda_run_poison,
     .read = bz_cuda_run_read,

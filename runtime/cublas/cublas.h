@@ -93,8 +93,8 @@ typedef struct way {
 } way;
 
 typedef struct session {
+    bz_cuda cuda; /* stands first, as bz_cuda_state wants it */
     const bz_job *job;
-    bz_cuda cuda;
     bz_cuda_operands operands;
     cublasHandle_t handle;
     cublasLtHandle_t lt;

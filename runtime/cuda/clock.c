@@ -173,8 +173,9 @@ const char *bz_cuda_timing(const bz_cuda *c, const bz_cuda_pace *pace)
     return c->cold || !c->hold || pace->unheld ? "event-pair" : "device";
 }
 
-bool bz_cuda_state(bz_cuda *c, double *hz)
+bool bz_cuda_state(void *session, double *hz)
 {
+    const bz_cuda *c = session;
     if (c->sm_clock > 0)
         *hz = c->sm_clock;
     return c->throttled;

@@ -97,7 +97,7 @@ void bz_cuda_let_go(bz_cuda *c);
 bool bz_cuda_gave_up(const bz_cuda *c);
 
 /* Whether the device was throttled in the last measurement, and its clock (Hz; left as it is where NVML does not say). */
-bool bz_cuda_state(bz_cuda *c, double *hz);
+bool bz_cuda_state(void *session, double *hz); /* of a session that begins with a bz_cuda */
 
 /* Seconds between two events of a held queue with nothing between them; NaN where that fails. */
 double bz_cuda_event_pair(bz_cuda *c);

@@ -65,8 +65,8 @@ static const char KERNELS[] = ".version 6.0\n"
                               "}\n";
 
 typedef struct session {
+    bz_cuda cuda; /* stands first, as bz_cuda_state wants it */
     const bz_job *job;
-    bz_cuda cuda;
     cudaLibrary_t library;
     cudaKernel_t touch, copy;
 } session;
@@ -303,12 +303,6 @@ static int read_result(bz_variant *v, float *values, bz_error *err)
     return status == cudaSuccess ? 0 : bz_cuda_failed(err, "reading the result", status);
 }
 
-static bool clock_of(void *of, double *hz)
-{
-    session *s = of;
-    return bz_cuda_state(&s->cuda, hz);
-}
-
 const bz_backend bz_backend_module = {
     .name = "cudart",
     .timing = "device",
@@ -320,7 +314,7 @@ const bz_backend bz_backend_module = {
     .execute = execute,
     .wait = wait_for,
     .measure = measure,
-    .clock = clock_of,
+    .clock = bz_cuda_state,
     .device = bz_cuda_identify,
     .poison = poison,
     .read = read_result,

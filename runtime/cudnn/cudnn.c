@@ -364,12 +364,6 @@ static int prepare(bz_variant *v, bz_error *err)
     return bz_cuda_run_ready(v, &c->run, err);
 }
 
-static bool clock_of(void *of, double *hz)
-{
-    session *s = of;
-    return bz_cuda_state(&s->cuda, hz);
-}
-
 /* All results; those of graphs lie in their tensors. */
 static int poison(bz_variant *v)
 {
@@ -407,7 +401,7 @@ const bz_backend bz_backend_module = {
     .execute = bz_cuda_run_execute,
     .wait = bz_cuda_run_wait,
     .measure = bz_cuda_run_measure,
-    .clock = clock_of,
+    .clock = bz_cuda_state,
     .trace = bz_cuda_trace,
     .count = bz_cuda_run_count,
     .device = bz_cuda_identify,

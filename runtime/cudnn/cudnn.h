@@ -98,8 +98,8 @@ typedef struct call {
 } call;
 
 typedef struct session {
+    bz_cuda cuda; /* stands first, as bz_cuda_state wants it */
     const bz_job *job;
-    bz_cuda cuda;
     bz_cuda_operands operands;
     cudnnHandle_t handle;
     cudnn_shelf shelf;
