@@ -39,7 +39,6 @@ static void sum_kernels(recording_making *m)
             continue;
         double seconds = 1e-9 * (double)(k->end[i] - k->start[i]) / m->steady;
         m->kernel_time += seconds;
-        m->does_time[n->does] += seconds;
         m->limit_time[bz_kernel_limit_of(n->does)] += seconds;
         m->unit_time += n->unit ? seconds : 0;
         m->product_time += n->unit || multiplies(n->does) ? seconds : 0;

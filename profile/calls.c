@@ -168,7 +168,6 @@ static void read_blocks(const char *format, bz_call_tensor *out)
     const char *at = strstr(format, "blocked:");
     size_t n = at ? strcspn(at += strlen("blocked:"), ":") : 0;
     out->blocked = at && strcspn(at, "ABCDEFGHIJKL") < n;
-    out->by_output = at && memchr(at, 'A', n);
 }
 
 static void read_tensors(const bz_trace *t, size_t call, bz_arena *arena, bz_call *out)

@@ -28,10 +28,6 @@ enum {
      * of dozens of equal calls. */
     LONGEST_MARK = 64,
 
-    /* Stretches whose lengths differ by one event in so many are as long as each other, and the one in more pieces wins. Half: a
-     * mark that occurs once behind the last iteration decides. */
-    EVENTS_PER_LENGTH = 50,
-
     /* Iterations cover at least a third of all calls; else there are none. Half: a stretch that repeats while weights
      * are loaded counts as iterations. */
     LEAST_COVERED = 3,

@@ -32,7 +32,7 @@ typedef struct {
     uint32_t variant;
     bool failed;
     int64_t time, last;
-    int64_t calls, executions, messages, returns, cut, no_thread;
+    int64_t calls, executions, messages, cut, no_thread;
 } reader;
 
 static void block_begin(reader *r, bool message, const char *name, size_t n)
@@ -69,7 +69,6 @@ static void block_end(reader *r, const char *line, size_t n)
                                     bz_text_int(thread + 7, (size_t)(end - thread) - 7));
     if (r->parameters && r->parameters == r->returned) {
         /* the return of a call that was logged when it began */
-        r->returns++;
         size_t low = call->n > 64 ? call->n - 64 : 0;
         for (size_t i = call->n; r->failed && i-- > low;)
             if (call->name[i] == r->function && call->lane[i] == lane) {

@@ -57,7 +57,7 @@ typedef struct {
     int n_columns;
     bool stamped;
     int64_t clock; /* where the next call starts, while there are no time stamps */
-    int64_t executions, creations, creation_ns, bad;
+    int64_t executions, bad;
 } reader;
 
 static const char DEFAULT_TEMPLATE[] = "operation,engine,primitive,implementation,prop_kind,memory_descriptors,"
@@ -220,12 +220,7 @@ static void record(reader *r, const text *field, int k)
     call->flags[i] = BZ_CALL_LOGGED | (executes ? BZ_CALL_EXECUTES : 0u);
     call->variant[i] = bz_trace_intern(t, by[C_IMPLEMENTATION].s ? by[C_IMPLEMENTATION].s : "", by[C_IMPLEMENTATION].n);
     call->detail[i] = detail_of(t, by);
-    if (executes)
-        r->executions++;
-    else {
-        r->creations++;
-        r->creation_ns += took;
-    }
+    r->executions += executes;
 }
 
 static void line_read(reader *r, const char *line, size_t n)

@@ -269,7 +269,6 @@ typedef struct bz_call_tensor {
     const char *format; /* type and layout as oneDNN spells them, "f32::blocked:Acdb16a:f0": equal text, equal layout */
     bz_dtype dtype;     /* BZ_UNDEFINED: not known */
     bool blocked;       /* some dimension lies in blocks: no framework keeps weights so by itself */
-    bool by_output;     /* the first one does, which only that of weights does */
     bool packed;        /* several channels, the last dimension at stride 1: NCHW */
 } bz_call_tensor;
 
@@ -475,8 +474,7 @@ bz_sheet *bz_ranks_sheet(const bz_rank_profile *profile, int n, bz_arena *arena)
 typedef struct bz_iteration_stats {
     int64_t latency;     /* end - bz_iteration_begin */
     int64_t device_busy; /* of that, the time in which some device worked, also for other iterations: never more */
-    int64_t device_work; /* union of its own kernels, copies and memsets, wherever they lie */
-    int64_t device_end;  /* when the last of them ended; INT64_MIN: it has none */
+    int64_t device_end;  /* when the last of its own kernels, copies and memsets ended; INT64_MIN: it has none */
     int64_t kernel_time; /* sum of kernels: more than busy where streams overlap */
     int64_t copy_time;
     int64_t library;   /* union of library calls (host time; on a CPU that is the work itself) */

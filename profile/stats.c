@@ -215,7 +215,7 @@ void bz_iteration_measure(const bz_trace *t, uint32_t iteration, bz_iteration_st
     const bz_iteration *it = &t->iteration[iteration];
     interval *v = NULL;
     size_t n = 0;
-    int64_t behind, library_behind, operators_behind;
+    int64_t library_behind, operators_behind;
     int64_t begin = bz_iteration_begin(t, iteration);
     s->latency = it->end - begin;
     s->kernel_time = gather(t, BZ_EVENT_KERNEL, iteration, &v, &n);
@@ -223,7 +223,6 @@ void bz_iteration_measure(const bz_trace *t, uint32_t iteration, bz_iteration_st
     s->copy_time = gather(t, BZ_EVENT_COPY, iteration, &v, &n);
     s->copies = (int64_t)n - s->kernels;
     gather(t, BZ_EVENT_MEMSET, iteration, &v, &n);
-    s->device_work = union_of(v, n, it->end, &behind);
     s->device_end = last_of(v, n);
     s->device_busy = busy_within(t, begin, it->end);
     bool device = n > 0 || s->device_busy > 0;

@@ -15,7 +15,6 @@ static const char RUNS[] =
 static const char CHECKS[] = "run|system=on|batch:n|check=observed elsewhere|verdict=here|found:%|limit=holds where";
 static const char KERNELS[] = "run|system=on|batch:n|name=kernel|count:n=times an iteration|time:s=time of an iteration"
                               "|share:%=of kernel time|flops_rate:M=operations a second|peak_share:%=of the peak";
-#define N_OF(columns) ((int)(sizeof(columns) / sizeof *(columns)))
 
 typedef struct recording {
     bz_trace *t; /* NULL: there is none */

@@ -118,7 +118,6 @@ typedef struct bz_flow_counts {
     uint32_t early;          /* device tasks stamped before their launch */
     uint32_t backwards;      /* events of negative length: counted as taking no time */
     uint32_t overlapping;    /* events that overlap one before them on the same lane: put behind it */
-    uint32_t graph_launches; /* kernels of CUDA graphs, or graphs that the recording tells as one row */
     bool collapsed;          /* the latter: nothing is known of what ran in them */
     int64_t unexplained;     /* ns that device tasks began later than launch, stream and events explain */
 } bz_flow_counts;

@@ -6,7 +6,7 @@ typedef struct simple {
     stage *st;
     dnn_md x, y;
     int rank;
-    const int64_t *x_dims, *y_dims;
+    const int64_t *y_dims;
 } simple;
 
 static dnnl_status_t begin(lowering *l, simple *s)
@@ -14,7 +14,6 @@ static dnnl_status_t begin(lowering *l, simple *s)
     const bz_operand *x = &l->s->job->operand[0], *y = &l->s->job->operand[dnn_result(l)];
     s->st = &dnn_add_alternative(l, "", "", 1)->stages[0];
     s->rank = y->rank;
-    s->x_dims = x->dim;
     s->y_dims = y->dim;
     TRY(dnn_data(l, 0, x->rank, x->dim, false, &s->x));
     TRY(dnn_data(l, dnn_result(l), y->rank, y->dim, false, &s->y));
