@@ -204,7 +204,7 @@ bool bz_record_failed(const bz_record *r)
     return r->status == BZ_RECORD_FAILED || r->status == BZ_RECORD_CRASHED || r->status == BZ_RECORD_TIMEOUT;
 }
 
-/* Libraries and systems say why in words: they are read here, and nowhere else. */
+/* Libraries and systems say why in words: theirs are read here, and nowhere else. */
 static const struct {
     const char *word;
     bz_record_cause cause;
@@ -214,7 +214,6 @@ static const struct {
     {"SIGHUP", BZ_CAUSE_PASSING},
     {"SIGKILL", BZ_CAUSE_PASSING},
     {"SIGXCPU", BZ_CAUSE_PASSING},
-    {"sign of life", BZ_CAUSE_PASSING},
     {"out of memory", BZ_CAUSE_PASSING}, /* others had it */
     {"no memory", BZ_CAUSE_PASSING},
     {"OUT_OF_MEMORY", BZ_CAUSE_PASSING},
@@ -233,7 +232,7 @@ bz_record_cause bz_record_cause_of(const bz_record *r)
     for (size_t i = 0; i < sizeof CAUSES / sizeof *CAUSES && bz_record_failed(r); i++)
         if (strstr(r->reason, CAUSES[i].word))
             return CAUSES[i].cause;
-    return BZ_CAUSE_LASTING;
+    return r->status == BZ_RECORD_TIMEOUT ? BZ_CAUSE_PASSING : BZ_CAUSE_LASTING;
 }
 
 /* Inside a string the name would stand between other quotes: meta is as bz_json writes it. */

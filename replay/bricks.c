@@ -202,7 +202,7 @@ static int run_piece(replaying *w, int i, const char *program, bz_error *err)
         rc = bz_fail(err, BZ_FAILED, "stopped; %d records are stored, running again goes on behind them",
                      w->r->measured);
     else if (rc)
-        rc = put(w, &w->piece[i], NULL, BZ_RECORD_CRASHED, "it crashed, or gave no sign of life for ten minutes", err);
+        rc = put(w, &w->piece[i], NULL, BZ_RECORD_TIMEOUT, "it crashed, or gave no sign of life for ten minutes", err);
     else
         rc = put(w, &w->piece[i], &result, BZ_RECORD_OK, "", err);
     bz_arena_free(&result.arena);
