@@ -1,5 +1,6 @@
 /* Many analyses side by side: coverage, ratios, geometric means. */
 #include "analysis/analysis.h"
+#include "base/sort.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -219,11 +220,7 @@ static bz_evaluation_library *library(bz_evaluation *e, const char *name, size_t
     return &e->library[e->n_libraries++];
 }
 
-static int by_time(const void *x, const void *y)
-{
-    const bz_evaluation_library *a = x, *b = y;
-    return a->seconds > b->seconds ? -1 : a->seconds < b->seconds ? 1 : strcmp(a->name, b->name);
-}
+BZ_SORTS(by_time, bz_evaluation_library, BZ_THEN(BZ_ORDER(q->seconds, p->seconds), strcmp(p->name, q->name)));
 
 static void make_libraries(bz_evaluation *e, const bz_analysis *a, bz_arena *arena)
 {

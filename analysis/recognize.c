@@ -2,17 +2,15 @@
  * layers. */
 #include "analysis/constants.h"
 #include "analysis/recording.h"
+#include "base/sort.h"
 #include "explain/align.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static int most_alike(const void *a, const void *b)
-{
-    const bz_fit *x = a, *y = b;
-    return x->likeness != y->likeness ? (x->likeness > y->likeness ? -1 : 1)
-                                      : strcmp(x->candidate->name, y->candidate->name);
-}
+BZ_SORTS(most_alike, bz_fit,
+         p->likeness != q->likeness ? (p->likeness > q->likeness ? -1 : 1)
+                                    : strcmp(p->candidate->name, q->candidate->name));
 
 int recording_recognize(const bz_trace *trace, const bz_candidate *candidate, int n, bz_arena *arena, bz_fit *fit)
 {

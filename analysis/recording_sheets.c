@@ -243,11 +243,7 @@ typedef struct span {
     int64_t start, end;
 } span;
 
-static int by_start(const void *a, const void *b)
-{
-    const span *x = a, *y = b;
-    return x->start < y->start ? -1 : x->start > y->start;
-}
+BZ_SORTS(by_start, span, BZ_ORDER(p->start, q->start));
 
 static double union_of(span *v, size_t n)
 {

@@ -20,6 +20,14 @@ double bz_quantile(const double *sorted, size_t n, double q);
 /* For qsort: which of two comes first by a number, the smaller one; and by something else where that says nothing. */
 #define BZ_ORDER(a, b)       (((a) > (b)) - ((a) < (b)))
 #define BZ_THEN(order, then) ((order) ? (order) : (then))
+/* A static function for qsort that orders what p and q point to: BZ_SORTS(by_start, span, BZ_ORDER(p->start, q->start)); */
+#define BZ_SORTS(name, type, order)                                                                                    \
+    static int name(const void *a, const void *b)                                                                      \
+    {                                                                                                                  \
+        const type *p = a, *q = b;                                                                                     \
+        return (order);                                                                                                \
+    }                                                                                                                  \
+    struct name##_is_defined
 
 /* Moves `low` to the first place before `high` of which `holds` does not hold, or to `high`. `holds` is said of the place `at`; it holds of
  * all places before that one, and of none behind: BZ_FIND_FIRST(low, high, at, sorted[at] < wanted). */

@@ -112,11 +112,8 @@ static void take_operators(bz_align_steps *s)
     }
 }
 
-static int by_start(const void *a, const void *b)
-{
-    const bz_align_step *x = a, *y = b;
-    return BZ_THEN(BZ_ORDER(x->start, y->start), BZ_THEN(BZ_ORDER(x->kind, y->kind), BZ_ORDER(x->at, y->at)));
-}
+BZ_SORTS(by_start, bz_align_step,
+         BZ_THEN(BZ_ORDER(p->start, q->start), BZ_THEN(BZ_ORDER(p->kind, q->kind), BZ_ORDER(p->at, q->at))));
 
 /* ---- reorders ------------------------------------------------------------------------------- */
 

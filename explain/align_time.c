@@ -113,11 +113,8 @@ static void add_claim(ledger *l, claim c)
     l->claim[l->n++] = c;
 }
 
-static int by_start(const void *a, const void *b)
-{
-    const claim *x = a, *y = b;
-    return BZ_THEN(BZ_ORDER(x->start, y->start), BZ_THEN(BZ_ORDER(y->end, x->end), BZ_ORDER(x->step, y->step)));
-}
+BZ_SORTS(by_start, claim,
+         BZ_THEN(BZ_ORDER(p->start, q->start), BZ_THEN(BZ_ORDER(q->end, p->end), BZ_ORDER(p->step, q->step))));
 
 /* All claims made so far get what is free; of two at once the one that began first. */
 static void settle(ledger *l)
@@ -272,11 +269,7 @@ static void charge_steps(ledger *l)
     }
 }
 
-static int greatest(const void *a, const void *b)
-{
-    const tally *x = a, *y = b;
-    return BZ_THEN(BZ_ORDER(y->time, x->time), strcmp(x->id, y->id));
-}
+BZ_SORTS(greatest, tally, BZ_THEN(BZ_ORDER(q->time, p->time), strcmp(p->id, q->id)));
 
 void bz_align_time(bz_align_steps *s, const bool *between, const char *layers, bz_arena *arena, bz_alignment *out)
 {

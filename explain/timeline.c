@@ -1,4 +1,5 @@
 /* The iteration of a profile that is drawn. */
+#include "base/sort.h"
 #include "explain/explain.h"
 
 #include <stdlib.h>
@@ -70,11 +71,7 @@ static void add_row(drawing *d, int kind, uint32_t lane, const uint32_t *index, 
     d->out->n_rows += d->out->n > before;
 }
 
-static int by_length(const void *a, const void *b)
-{
-    const int64_t *x = a, *y = b;
-    return *x > *y ? -1 : *x < *y;
-}
+BZ_SORTS(by_length, int64_t, BZ_ORDER(*q, *p));
 
 /* Keeps the longest, those before others of their length. */
 static void thin_out(drawing *d)

@@ -1,4 +1,5 @@
 /* What a night brought: nodes that deviate, and what became faster or slower. */
+#include "base/sort.h"
 #include "fleet/fleet.h"
 
 #include <math.h>
@@ -12,11 +13,7 @@ typedef struct node_time {
     double seconds;
 } node_time;
 
-static int by_time(const void *x, const void *y)
-{
-    const node_time *a = x, *b = y;
-    return a->seconds < b->seconds ? -1 : a->seconds > b->seconds ? 1 : strcmp(a->node, b->node);
-}
+BZ_SORTS(by_time, node_time, BZ_THEN(BZ_ORDER(p->seconds, q->seconds), strcmp(p->node, q->node)));
 
 /* A node counts once, by its best run: what is slow there now and then was other people's work. */
 static int best_of_nodes(const bz_attempt *const *attempt, int n, int yardstick, node_time *out)

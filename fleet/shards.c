@@ -1,4 +1,5 @@
 /* Work cut into shards of about the same length. */
+#include "base/sort.h"
 #include "fleet/constants.h"
 #include "fleet/fleet.h"
 
@@ -10,11 +11,7 @@ typedef struct piece {
     double seconds;
 } piece;
 
-static int longest_first(const void *x, const void *y)
-{
-    const piece *a = x, *b = y;
-    return a->seconds > b->seconds ? -1 : a->seconds < b->seconds ? 1 : a->problem - b->problem;
-}
+BZ_SORTS(longest_first, piece, BZ_THEN(BZ_ORDER(q->seconds, p->seconds), p->problem - q->problem));
 
 static int families_of(const bz_want *want, int problem)
 {

@@ -3,6 +3,7 @@
  * One pass over the steps in their order. A state says of every value that somebody still wants in which labels it
  * is there by now; of the ways that lead to the same state only the cheapest goes on. On a chain one value is open at a time:
  * this is the shortest path. */
+#include "base/sort.h"
 #include "graph/graph.h"
 
 #include <math.h>
@@ -78,17 +79,9 @@ static double convert(const search *s, state *at, int value, conversion c, int t
 
 /* ---- states that lead on -------------------------------------------------------------------- */
 
-static int by_key(const void *a, const void *b)
-{
-    const state *x = a, *y = b;
-    return memcmp(x->key, y->key, sizeof x->key);
-}
+BZ_SORTS(by_key, state, memcmp(p->key, q->key, sizeof p->key));
 
-static int by_cost(const void *a, const void *b)
-{
-    const state *x = a, *y = b;
-    return x->cost != y->cost ? (x->cost > y->cost) - (x->cost < y->cost) : by_key(a, b);
-}
+BZ_SORTS(by_cost, state, BZ_THEN(BZ_ORDER(p->cost, q->cost), by_key(p, q)));
 
 static size_t hash(const search *s, const state *x)
 {

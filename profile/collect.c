@@ -45,11 +45,7 @@ static bool wanted(const bz_trace *t, bz_event_kind kind, size_t i, bool timelin
     return true;
 }
 
-static int by_host_start(const void *a, const void *b)
-{
-    const int64_t *p = a, *q = b;
-    return BZ_THEN(BZ_ORDER(p[0], q[0]), BZ_ORDER(p[1], q[1]));
-}
+BZ_SORTS(by_host_start, int64_t, BZ_THEN(BZ_ORDER(p[0], q[0]), BZ_ORDER(p[1], q[1])));
 
 /* Streams overlap; launches do not. */
 static void sort_by_host(bz_sequence *s)

@@ -133,11 +133,7 @@ static bool similar(search *s, size_t i, size_t typical)
            10 * common(s, w->sort, s->at[typical], usual, s->at[i], n) >= 6 * (n > usual ? n : usual);
 }
 
-static int by_length(const void *a, const void *b)
-{
-    const size_t *p = a, *q = b;
-    return BZ_THEN(BZ_ORDER(p[0], q[0]), BZ_ORDER(p[1], q[1]));
-}
+BZ_SORTS(by_length, size_t, BZ_THEN(BZ_ORDER(p[0], q[0]), BZ_ORDER(p[1], q[1])));
 
 /* The good piece of median length. */
 static size_t typical_piece(const search *s, size_t from, size_t to)
@@ -478,11 +474,7 @@ static uint32_t widen(uint32_t *gram, size_t n, size_t width, uint64_t *hash)
 
 /* ---- all ---- */
 
-static int by_count(const void *a, const void *b)
-{
-    const bz_cut *p = a, *q = b;
-    return (p->n > q->n) - (p->n < q->n);
-}
+BZ_SORTS(by_count, bz_cut, BZ_ORDER(p->n, q->n));
 
 static void count_all(search *s, bz_arena *scratch)
 {

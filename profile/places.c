@@ -61,11 +61,7 @@ static uint64_t bytes_of(const bz_trace *t, size_t call)
     return n && n < UINT64_MAX / 64 ? 4 * n : 1;
 }
 
-static int by_start(const void *a, const void *b)
-{
-    const stretch *x = a, *y = b;
-    return (x->from > y->from) - (x->from < y->from);
-}
+BZ_SORTS(by_start, stretch, BZ_ORDER(p->from, q->from));
 
 /* Makes stretches disjoint; returns how many are left. */
 static size_t join(stretch *s, size_t n)
@@ -157,11 +153,7 @@ static void count_groups(const bz_work *w, int k, group *g)
     free(last);
 }
 
-static int by_number(const void *a, const void *b)
-{
-    const uint32_t *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
+BZ_SORTS(by_number, uint32_t, BZ_ORDER(*p, *q));
 
 /* Marks the events whose call reads a place on this side, and those of calls that read another place each time. */
 static void mark_once(const bz_work *w, int k, const group *g, uint8_t *mark)

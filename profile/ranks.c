@@ -74,11 +74,7 @@ typedef struct {
     int64_t start, end;
 } interval;
 
-static int by_start(const void *a, const void *b)
-{
-    const interval *p = a, *q = b;
-    return BZ_THEN(BZ_ORDER(p->start, q->start), BZ_ORDER(p->end, q->end));
-}
+BZ_SORTS(by_start, interval, BZ_THEN(BZ_ORDER(p->start, q->start), BZ_ORDER(p->end, q->end)));
 
 static int64_t union_of(interval *v, size_t n)
 {

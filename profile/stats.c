@@ -10,11 +10,7 @@ typedef struct {
     int64_t start, end;
 } interval;
 
-static int by_start(const void *a, const void *b)
-{
-    const interval *p = a, *q = b;
-    return p->start < q->start ? -1 : p->start > q->start;
-}
+BZ_SORTS(by_start, interval, BZ_ORDER(p->start, q->start));
 
 /* How long at least one of them lasts; `behind`: how much of that lies behind `limit`. */
 static int64_t union_of(interval *v, size_t n, int64_t limit, int64_t *behind)

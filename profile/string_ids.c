@@ -9,11 +9,7 @@ typedef struct {
     uint32_t ours;
 } pair;
 
-static int by_file(const void *a, const void *b)
-{
-    const pair *p = a, *q = b;
-    return p->file < q->file ? -1 : p->file > q->file;
-}
+BZ_SORTS(by_file, pair, BZ_ORDER(p->file, q->file));
 
 uint32_t bz_string_ids_text(bz_trace *t, const char *text, int64_t n)
 {

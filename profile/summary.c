@@ -109,11 +109,7 @@ typedef struct {
     uint32_t cause; /* api event, or BZ_NONE */
 } work;
 
-static int by_start(const void *a, const void *b)
-{
-    const work *p = a, *q = b;
-    return BZ_THEN(BZ_ORDER(p->start, q->start), BZ_ORDER(p->end, q->end));
-}
+BZ_SORTS(by_start, work, BZ_THEN(BZ_ORDER(p->start, q->start), BZ_ORDER(p->end, q->end)));
 
 /* All work of devices that overlaps the span, whoever asked for it: a device that works for another iteration is not idle. */
 static work *work_within(const bz_trace *t, const bz_iteration *span, size_t *n)

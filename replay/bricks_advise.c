@@ -1,4 +1,5 @@
 /* Which system for a model, and which model for a system, by the records of sequences, and what systems cost. */
+#include "base/sort.h"
 #include "replay/replay.h"
 #include "report/report.h"
 
@@ -73,11 +74,7 @@ static int compare_times(const advised *x, const advised *y)
     return (x->seconds > y->seconds) - (x->seconds < y->seconds);
 }
 
-static int by_model(const void *x, const void *y)
-{
-    const advised *a = x, *b = y;
-    return a->number != b->number ? a->number - b->number : compare_times(a, b);
-}
+BZ_SORTS(by_model, advised, BZ_THEN(p->number - q->number, compare_times(p, q)));
 
 static int by_time(const void *x, const void *y)
 {

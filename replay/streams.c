@@ -70,11 +70,7 @@ typedef struct entry {
     int unit;
 } entry;
 
-static int earlier_first(const void *a, const void *b)
-{
-    const entry *x = a, *y = b;
-    return BZ_THEN(BZ_ORDER(x->start, y->start), BZ_ORDER(x->unit, y->unit));
-}
+BZ_SORTS(earlier_first, entry, BZ_THEN(BZ_ORDER(p->start, q->start), BZ_ORDER(p->unit, q->unit)));
 
 /* Constants first, wherever they are wanted; then the units as they start. */
 static void order_steps(bz_replay_plan *p, const graph *g)

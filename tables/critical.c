@@ -30,11 +30,7 @@ void critical_add(critical *c, uint32_t to, uint32_t from)
     c->edge[c->n_edges++] = (critical_edge){to, from};
 }
 
-static int by_to(const void *a, const void *b)
-{
-    const critical_edge *p = a, *q = b;
-    return BZ_THEN(BZ_ORDER(p->to, q->to), BZ_ORDER(p->from, q->from));
-}
+BZ_SORTS(by_to, critical_edge, BZ_THEN(BZ_ORDER(p->to, q->to), BZ_ORDER(p->from, q->from)));
 
 static size_t edges_to(const critical *c, uint32_t node)
 {

@@ -40,11 +40,7 @@ static uint32_t cause_of(const critical *c, uint32_t event)
 
 /* ---- launches ------------------------------------------------------------------------------- */
 
-static int by_launch(const void *a, const void *b)
-{
-    const critical_launch *p = a, *q = b;
-    return BZ_THEN(BZ_ORDER(p->at, q->at), BZ_ORDER(p->event, q->event));
-}
+BZ_SORTS(by_launch, critical_launch, BZ_THEN(BZ_ORDER(p->at, q->at), BZ_ORDER(p->event, q->event)));
 
 /* Of all work of the recording, as the length of the queue does not begin with the range that is looked at. */
 static void find_launches(critical *c)
@@ -246,11 +242,7 @@ typedef struct wait {
     uint32_t sync;
 } wait;
 
-static int by_end(const void *a, const void *b)
-{
-    const wait *p = a, *q = b;
-    return BZ_THEN(BZ_ORDER(p->end, q->end), BZ_ORDER(p->sync, q->sync));
-}
+BZ_SORTS(by_end, wait, BZ_THEN(BZ_ORDER(p->end, q->end), BZ_ORDER(p->sync, q->sync)));
 
 static wait *waits_by_end(const critical *c, size_t *n)
 {

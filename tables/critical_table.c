@@ -48,13 +48,10 @@ typedef struct named {
     uint32_t name;
 } named;
 
-static int by_time(const void *a, const void *b)
-{
-    const named *p = a, *q = b;
-    return BZ_THEN(
-        BZ_ORDER(q->time + q->delay, p->time + p->delay),
-        BZ_THEN(BZ_ORDER(q->on_path, p->on_path), BZ_THEN(BZ_ORDER(p->kind, q->kind), BZ_ORDER(p->name, q->name))));
-}
+BZ_SORTS(by_time, named,
+         BZ_THEN(BZ_ORDER(q->time + q->delay, p->time + p->delay),
+                 BZ_THEN(BZ_ORDER(q->on_path, p->on_path),
+                         BZ_THEN(BZ_ORDER(p->kind, q->kind), BZ_ORDER(p->name, q->name)))));
 
 static named *named_of(bz_tables *m, const critical *c, bz_map *map, named **list, uint32_t *n, uint32_t event)
 {

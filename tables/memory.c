@@ -2,6 +2,7 @@
  * when it is taken and when it is given back: activations are taken in the forward pass and given back in the backward pass or behind it,
  * gradients are taken in the backward pass and outlive it, states of the optimizer are taken in an update and stay; what was there before
  * the first iteration and stays is weights and data. */
+#include "base/sort.h"
 #include "tables/training.h"
 
 #include <math.h>
@@ -119,11 +120,7 @@ static class class_of(const memory_run *r, const block *b, int64_t end)
     return from == UPDATE && b->to > r->t->iteration[i].end ? OPTIMIZER : REST;
 }
 
-static int by_time(const void *a, const void *b)
-{
-    const change *p = a, *q = b;
-    return p->at != q->at ? (p->at > q->at) - (p->at < q->at) : (p->bytes > q->bytes) - (p->bytes < q->bytes);
-}
+BZ_SORTS(by_time, change, BZ_THEN(BZ_ORDER(p->at, q->at), BZ_ORDER(p->bytes, q->bytes)));
 
 static int64_t to_pages(int64_t bytes)
 {

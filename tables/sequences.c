@@ -57,11 +57,8 @@ typedef struct pattern {
     bz_buf text;
 } pattern;
 
-static int by_count(const void *a, const void *b)
-{
-    const pattern *p = a, *q = b;
-    return BZ_THEN(BZ_ORDER(q->count, p->count), BZ_THEN(BZ_ORDER(q->time, p->time), BZ_ORDER(p->op, q->op)));
-}
+BZ_SORTS(by_count, pattern,
+         BZ_THEN(BZ_ORDER(q->count, p->count), BZ_THEN(BZ_ORDER(q->time, p->time), BZ_ORDER(p->op, q->op))));
 
 /* Names of the work that the operators of the first rows launched, one behind the other. */
 static void name_work(bz_tables *m, pattern *list, uint32_t n)

@@ -11,14 +11,11 @@ typedef struct {
     uint8_t kind;
 } work;
 
-static int by_lane_and_start(const void *a, const void *b)
-{
-    const work *p = a, *q = b;
-    return BZ_THEN(
-        BZ_ORDER(p->lane, q->lane),
-        BZ_THEN(BZ_ORDER(p->start, q->start),
-                BZ_THEN(BZ_ORDER(p->end, q->end), BZ_THEN(BZ_ORDER(p->kind, q->kind), BZ_ORDER(p->row, q->row)))));
-}
+BZ_SORTS(by_lane_and_start, work,
+         BZ_THEN(BZ_ORDER(p->lane, q->lane),
+                 BZ_THEN(BZ_ORDER(p->start, q->start),
+                         BZ_THEN(BZ_ORDER(p->end, q->end),
+                                 BZ_THEN(BZ_ORDER(p->kind, q->kind), BZ_ORDER(p->row, q->row))))));
 
 /* Kernels that exchange data with other devices occupy a stream, and are communication all the same. */
 static bz_task_kind kind_of(const bz_trace *t, bz_event_kind kind, size_t row)

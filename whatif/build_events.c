@@ -36,12 +36,9 @@ static uint32_t launched_before(const bz_flow *f, uint32_t lane, int64_t at)
 
 /* ---- which event ---------------------------------------------------------------------------- */
 
-static int by_correlation(const void *a, const void *b)
-{
-    const bz_build_record *p = a, *q = b;
-    return BZ_THEN(BZ_ORDER(p->source, q->source),
-                   BZ_THEN(BZ_ORDER(p->correlation, q->correlation), BZ_ORDER(p->api, q->api)));
-}
+BZ_SORTS(by_correlation, bz_build_record,
+         BZ_THEN(BZ_ORDER(p->source, q->source),
+                 BZ_THEN(BZ_ORDER(p->correlation, q->correlation), BZ_ORDER(p->api, q->api))));
 
 static uint32_t source_of(const bz_trace *t, bz_event_kind kind, size_t row)
 {

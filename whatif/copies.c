@@ -12,11 +12,7 @@ typedef struct {
     uint32_t task, way;
 } host_copy;
 
-static int by_start(const void *a, const void *b)
-{
-    const host_copy *p = a, *q = b;
-    return BZ_THEN(BZ_ORDER(p->at, q->at), BZ_ORDER(p->task, q->task));
-}
+BZ_SORTS(by_start, host_copy, BZ_THEN(BZ_ORDER(p->at, q->at), BZ_ORDER(p->task, q->task)));
 
 /* In the order of time. */
 static host_copy *collect(const bz_flow *flow, const bz_whatif_asked *asked, uint32_t *n)

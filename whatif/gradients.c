@@ -70,11 +70,7 @@ typedef struct {
     uint32_t task;
 } placed;
 
-static int by_time(const void *a, const void *b)
-{
-    const placed *x = a, *y = b;
-    return BZ_THEN(BZ_ORDER(x->at, y->at), BZ_ORDER(x->task, y->task));
-}
+BZ_SORTS(by_time, placed, BZ_THEN(BZ_ORDER(p->at, q->at), BZ_ORDER(p->task, q->task)));
 
 /* Layers of a phase as they begin; tasks of no layer are one each. */
 static layers find_layers(const bz_flow *flow, bz_phase phase)

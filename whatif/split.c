@@ -31,11 +31,7 @@ static void mark(spans *list, int64_t from, int64_t to)
     list->span[list->n++] = (span){from, to};
 }
 
-static int by_start(const void *a, const void *b)
-{
-    const span *p = a, *q = b;
-    return BZ_THEN(BZ_ORDER(p->from, q->from), BZ_ORDER(p->to, q->to));
-}
+BZ_SORTS(by_start, span, BZ_THEN(BZ_ORDER(p->from, q->from), BZ_ORDER(p->to, q->to)));
 
 static void unite(spans *list)
 {
@@ -165,11 +161,7 @@ static void add_row(summing *m, const char *name, const char *kind, int64_t time
     m->c->row[row].tasks += task;
 }
 
-static int by_row_time(const void *a, const void *b)
-{
-    const bz_critical_row *p = a, *q = b;
-    return BZ_THEN(BZ_ORDER(q->time, p->time), strcmp(p->name, q->name));
-}
+BZ_SORTS(by_row_time, bz_critical_row, BZ_THEN(BZ_ORDER(q->time, p->time), strcmp(p->name, q->name)));
 
 static const char *layer_of(const bz_flow *flow, const bz_task *t)
 {
