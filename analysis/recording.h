@@ -15,7 +15,7 @@ typedef struct recording_making {
     bz_idle idle;            /* of `one`; of devices */
     double steady;           /* how many iterations figures are divided by */
     bz_arena *arena;
-    const bz_alignment *alignment; /* of no layers: who had the host while no device worked */
+    const bz_alignment *alignment;                        /* of no layers: who had the host while no device worked */
     double kernel_time, limit_time[BZ_LIMIT_NETWORK + 1]; /* seconds per iteration */
     double unit_time, product_time; /* of kernels on a matrix unit; of all that could be products */
     const char *unit;

@@ -114,12 +114,12 @@ typedef struct bz_flow_lane {
 /* What of the recording the graph holds, counted while it was made. */
 typedef struct bz_flow_counts {
     uint32_t tasks[BZ_TASK_KINDS], edges[BZ_DEPENDENCIES], handovers;
-    uint32_t unlaunched;     /* device tasks whose launch is not on record */
-    uint32_t early;          /* device tasks stamped before their launch */
-    uint32_t backwards;      /* events of negative length: counted as taking no time */
-    uint32_t overlapping;    /* events that overlap one before them on the same lane: put behind it */
-    bool collapsed;          /* the latter: nothing is known of what ran in them */
-    int64_t unexplained;     /* ns that device tasks began later than launch, stream and events explain */
+    uint32_t unlaunched;  /* device tasks whose launch is not on record */
+    uint32_t early;       /* device tasks stamped before their launch */
+    uint32_t backwards;   /* events of negative length: counted as taking no time */
+    uint32_t overlapping; /* events that overlap one before them on the same lane: put behind it */
+    bool collapsed;       /* the latter: nothing is known of what ran in them */
+    int64_t unexplained;  /* ns that device tasks began later than launch, stream and events explain */
 } bz_flow_counts;
 
 typedef struct bz_flow {
