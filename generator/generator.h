@@ -142,7 +142,8 @@ typedef struct bz_plan_layer {
 typedef struct bz_plan_place {
     const int *layer;
     int n;
-    int group; /* of the plan's layers */
+    int group;   /* of the plan's layers */
+    bool shared; /* as bz_match has it */
 } bz_plan_place;
 
 typedef struct bz_plan bz_plan;

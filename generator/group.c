@@ -362,6 +362,22 @@ static int calls_alone(walk *w)
     return n;
 }
 
+/* Of training: a convolution that sums up its result by channel, and a normalization that is given these sums. */
+static int lower_statistics(walk *w)
+{
+    const bz_lowering *conv = lowered_layer(w->lowered, w->layer[0]);
+    const bz_lowering *norm = w->n == 2 ? lowered_layer(w->lowered, w->layer[1]) : conv;
+    const bz_problem *c = conv->n && conv->alternative[0].n == 1 ? conv->alternative[0].problem : NULL,
+                     *b = norm->n && norm->alternative[0].n == 1 ? norm->alternative[0].problem : NULL;
+    if (!c || !b || c->kind != BZ_PROBLEM_CONV || c->post[0].fn || b->kind != BZ_PROBLEM_BATCHNORM ||
+        !b->batchnorm.training)
+        return lower_no(&w->l, "what is read elsewhere, too, must be written");
+    w->l.step[0] = *c, w->l.step[1] = *b, w->l.n_steps = 2;
+    w->l.step[0].kind = BZ_PROBLEM_CONV_NORM, w->l.step[0].conv.behind = true;
+    w->l.step[1].batchnorm.training = false;
+    return lower_done(&w->l);
+}
+
 void bz_lower_group(bz_lowered *lowered, const bz_match *match, bz_arena *arena, bz_lowering *out)
 {
     bz_problem steps[MAX_STEPS];
@@ -376,7 +392,9 @@ void bz_lower_group(bz_lowered *lowered, const bz_match *match, bz_arena *arena,
     w.l.layer = &layers->layer[match->layer[0]];
     int alone = calls_alone(&w);
     w.taken = BZ_NEW(arena, bz_taken, w.n);
-    for (int choice = 0; choice == 0 || (choice < first->n && w.l.n < MAX_ALTERNATIVES); choice++) {
+    if (match->shared)
+        lower_statistics(&w);
+    for (int choice = 0; !match->shared && (choice == 0 || (choice < first->n && w.l.n < MAX_ALTERNATIVES)); choice++) {
         const bz_alternative *a = choice ? &first->alternative[choice] : NULL;
         if (a && a->n > 1 && a->problem[0].kind != BZ_PROBLEM_PAD)
             continue; /* begins with what another alternative takes along */
@@ -388,7 +406,7 @@ void bz_lower_group(bz_lowered *lowered, const bz_match *match, bz_arena *arena,
         w.l.alternative[w.l.n - 1].taken = bz_arena_dup(arena, w.taken, (size_t)w.n * sizeof *w.taken);
     }
     w.l.n_steps = 0;
-    if (w.l.n < MAX_ALTERNATIVES)
+    if (w.l.n < MAX_ALTERNATIVES && !match->shared)
         lower_attention_group(&w.l, layers, match->layer, match->n);
     if (!w.l.n) {
         out->why = w.l.why ? w.l.why : w.why ? w.why : "its layers are as many calls as they are by themselves";

@@ -294,7 +294,7 @@ static void add_groups(bz_plan *plan, bz_layers *layers, int model)
             add_problems(plan, &plan->layer[k], (int)k);
         }
         count_use(plan, &plan->layer[k], model);
-        place[i] = (bz_plan_place){match[i].layer, match[i].n, (int)k};
+        place[i] = (bz_plan_place){match[i].layer, match[i].n, (int)k, match[i].shared};
     }
     plan->places[model].place = place, plan->places[model].n_places = n;
 }

@@ -218,6 +218,7 @@ typedef struct bz_match {
     const char *pattern;
     const int *layer;
     int n;
+    bool shared; /* something that is made inside is read elsewhere, too: it must be written */
 } bz_match;
 
 extern const char bz_patterns_text[]; /* the table that comes with the program: patterns.txt */

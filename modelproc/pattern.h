@@ -16,6 +16,7 @@ typedef struct {
 typedef struct {
     const char **ops; /* operator types and kinds that fit */
     int n_ops, n_operands;
+    bool shared; /* others may read its result, too */
     operand operands[MAX_OPERANDS];
 } step;
 

@@ -18,10 +18,20 @@ typedef struct {
     bz_value_id value[MAX_NAMES]; /* of each free name, or BZ_NO_VALUE */
 } state;
 
-static bool op_fits(const step *s, const bz_layer *l)
+/* Relu, relu; `batchnorm.training` wants that number of the layer's key to be other than 0: `key` says whether that counts. */
+static bool name_fits(const char *name, const bz_layer *l, bool key)
+{
+    const char *dot = strchr(name, '.');
+    if (!dot)
+        return !strcmp(name, l->node->op) || !strcmp(name, l->kind);
+    size_t n = (size_t)(dot - name);
+    return strlen(l->kind) == n && !memcmp(name, l->kind, n) && (!key || bz_layer_int(l, dot + 1, 0));
+}
+
+static bool op_fits(const step *s, const bz_layer *l, bool key)
 {
     for (int i = 0; i < s->n_ops; i++)
-        if (!strcmp(s->ops[i], l->node->op) || !strcmp(s->ops[i], l->kind))
+        if (name_fits(s->ops[i], l, key))
             return true;
     return false;
 }
@@ -69,7 +79,7 @@ static bool match_step(const matcher *m, int s, int layer, state *st)
     const bz_layer *l = &m->layers->layer[layer];
     if (st->layer[s] >= 0)
         return st->layer[s] == layer;
-    if (l->class == BZ_CONSTANT || !op_fits(want, l))
+    if (l->class == BZ_CONSTANT || !op_fits(want, l, true))
         return false;
     st->layer[s] = layer;
     state before = *st;
@@ -82,13 +92,38 @@ static bool match_step(const matcher *m, int s, int layer, state *st)
     return match_operands(m, want, l, !turned, st);
 }
 
-/* Layers outside of the match may read its result, and nothing else that is made inside. */
+static bool reads(const bz_layer *l, const bz_layer *from)
+{
+    for (int k = 0; k < from->n_out; k++)
+        for (int i = 0; i < l->n_in; i++)
+            if (from->node->out[k] >= 0 && l->node->in[i] == from->node->out[k])
+                return true;
+    return false;
+}
+
+/* Whether all others that read what a step makes come behind the match: none of them can be waited for by it. */
+static bool is_read_later(const matcher *m, const state *st, int s)
+{
+    int n = m->pattern->n_steps, root = st->layer[n - 1];
+    for (int i = st->layer[s] + 1; i < root; i++) {
+        bool inside = false;
+        for (int t = 0; t < n; t++)
+            inside |= st->layer[t] == i;
+        if (!inside && reads(&m->layers->layer[i], &m->layers->layer[st->layer[s]]))
+            return false;
+    }
+    return true;
+}
+
+/* Layers outside of the match may read its result, and nothing else that is made inside but what is shared. */
 static bool is_closed(const matcher *m, const state *st)
 {
     int n = m->pattern->n_steps, root = st->layer[n - 1];
     for (int s = 0; s < n; s++) {
         const bz_layer *l = &m->layers->layer[st->layer[s]];
-        if (st->layer[s] == root)
+        if (m->pattern->steps[s].shared && !is_read_later(m, st, s))
+            return false;
+        if (st->layer[s] == root || m->pattern->steps[s].shared)
             continue;
         for (int k = 0; k < l->n_out; k++) {
             bz_value_id v = l->node->out[k];
@@ -179,7 +214,7 @@ static bool *find_roots(const bz_patterns *patterns, const layer_sorts *s, bz_ar
     bool *fits = BZ_NEW(arena, bool, (size_t)patterns->n *(size_t)s->n);
     for (int p = 0; p < patterns->n; p++)
         for (int k = 0; k < s->n; k++)
-            fits[p * s->n + k] = op_fits(&patterns->item[p].steps[patterns->item[p].n_steps - 1], s->first[k]);
+            fits[p * s->n + k] = op_fits(&patterns->item[p].steps[patterns->item[p].n_steps - 1], s->first[k], false);
     return fits;
 }
 
@@ -192,6 +227,8 @@ typedef struct {
 static void add_match(bz_layers *l, match_list *list, int first, const pattern *t, const state *st)
 {
     bz_match match = {.pattern = bz_arena_str(&l->arena, t->name), .n = t->n_steps};
+    for (int s = 0; s < t->n_steps; s++)
+        match.shared |= t->steps[s].shared;
     int *layers = bz_arena_dup(&l->arena, st->layer, (size_t)t->n_steps * sizeof *layers);
     qsort(layers, (size_t)t->n_steps, sizeof *layers, by_number);
     match.layer = layers;

@@ -281,16 +281,16 @@ static int read_use(parser *p)
     return 0;
 }
 
-static int read_step(parser *p, const char *result)
+static int read_step(parser *p, const char *result, bool shared)
 {
-    step s = {0};
+    step s = {.shared = shared};
     if (!p->open)
         return bad(p,
                    "a step stands outside of a pattern, or behind a step that uses a pattern (which must be the last)");
     if (find_name(&p->names, result) >= 0)
         return bad(p, "the name on the left is taken");
     if (take(p, '['))
-        return read_use(p);
+        return shared ? bad(p, "what a pattern makes cannot be shared") : read_use(p);
     if (read_ops(p, &s) || read_operands(p, &s))
         return -1;
     if (p->names.n == MAX_NAMES)
@@ -312,7 +312,8 @@ static int read_line(parser *p)
     skip_blanks(p);
     if (!strcmp(first, "set") && *p->at != '=')
         return read_set(p);
-    return take(p, '=') ? read_step(p, first) : bad(p, "a step is written: v = OP(a, b)");
+    bool shared = take(p, '*');
+    return take(p, '=') ? read_step(p, first, shared) : bad(p, "a step is written: v = OP(a, b)");
 }
 
 int bz_patterns_parse(const char *text, const char *name, bz_patterns **patterns, bz_error *err)

@@ -129,9 +129,9 @@ void bz_shape_of(const bz_problem *p, bz_shape *out)
 int bz_shape_group(const bz_shape *s)
 {
     int kind = s->kind % BZ_SHAPE_FUSED;
-    bool product = s->product || kind == BZ_PROBLEM_LSTM || kind == BZ_PROBLEM_GRU || kind == BZ_PROBLEM_RNN ||
-                   kind == BZ_PROBLEM_ATTENTION;
-    return product ? 0 : 1;
+    bool recurrent = kind != BZ_PROBLEM_NONE && kind < BZ_PROBLEM_N_KINDS &&
+                     bz_problem_has(&(bz_problem){.kind = (bz_problem_kind)kind}, BZ_TRAIT_RECURRENT);
+    return s->product || recurrent || kind == BZ_PROBLEM_ATTENTION ? 0 : 1;
 }
 
 static double rate(const bz_machine *m, bz_dtype dtype)

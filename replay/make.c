@@ -402,7 +402,7 @@ static void add_group(maker *m, const bz_plan_place *place)
     bz_replay_plan *p = m->b.plan;
     const bz_layers *layers = m->b.layers;
     const bz_plan_layer *item = &m->item[place->group];
-    const bz_match match = {item->pattern, place->layer, place->n};
+    const bz_match match = {item->pattern, place->layer, place->n, place->shared};
     const bz_layer *last = &layers->layer[place->layer[place->n - 1]];
     mark before = {p->n_steps, p->n_values};
     bz_lowering low;

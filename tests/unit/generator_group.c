@@ -188,6 +188,13 @@ static void convolutions(void **state)
         {"conv+add+act", IN_CONV, "Conv X,w,b a; Add a,Z d; Relu d y", CONV "bias,add,relu dtype=f32"},
         {"conv+batchnorm+add", IN_CONV, BATCHNORM "Add n,Z y", CONV "bias,add dtype=f32"},
         {"conv+batchnorm+add+act", IN_CONV, BATCHNORM "Add Z,n d; Relu d y", CONV "bias,add,relu dtype=f32"},
+        /* in training the result of a convolution has other readers: behind the normalization, or nothing is known of an order */
+        {"conv+statistics", IN_CONV, "Conv X,w a; BatchNormalization{training_mode=1} a,s,t,m,v y",
+         "conv_norm x=1x4x6x6 w=8x4x1x1 stride=1x1 pad=0x0x0x0 dilation=1x1 group=1 before=0 behind=1 dtype=f32; "
+         "batchnorm x=1x8x6x6 dtype=f32"},
+        {"conv+statistics", IN_CONV, "Conv X,w a; Relu a r; BatchNormalization{training_mode=1} a,s,t,m,v y",
+         "no match"},
+        {"conv+statistics", IN_CONV, "Conv X,w a; BatchNormalization a,s,t,m,v y", "no match"},
         /* padding that differs between the ends: what follows goes along either way */
         {"conv+bias+act", "X=1x4x6x6 w=8x4x2x2 c=8x1x1", "Conv{auto_pad=SAME_UPPER} X,w a; Add a,c d; Relu d y",
          "conv x=1x4x6x6 w=8x4x2x2 stride=1x1 pad=0x0x1x1 dilation=1x1 group=1 post=bias,relu dtype=f32 | "
