@@ -82,6 +82,7 @@ typedef struct bz_shape {
     bool series; /* each element is worked out as a series: arithmetic counts there, too */
     bool
         transformable; /* a convolution of 3 by 3 without steps or groups, which takes fewer operations when transformed (Winograd) */
+    bool uneven; /* a convolution whose channels are no multiples of 8 */
     bz_dtype dtype;
     double flops, bytes, blocks; /* blocks: thread blocks that a GPU would run, roughly */
     int n;

@@ -41,6 +41,7 @@ static void conv(const bz_problem *p, const bz_operand *y, bz_shape *s)
     add(s, ln(group));
     add(s, ln(s->flops));
     add(s, window > 1 ? 0 : 1.5);
+    s->uneven = fmod(in / group, 8) > 0 || fmod(out / group, 8) > 0;
     s->transformable = p->kind == BZ_PROBLEM_CONV && p->conv.w[2] == 3 && p->conv.w[3] == 3 && !p->conv.w[4] &&
                        p->conv.stride[0] == 1 && p->conv.stride[1] == 1 && p->conv.dilation[0] == 1 && group == 1;
     s->blocks = (double)y->count / 4096; /* tiles of 64 by 64 */
@@ -140,10 +141,24 @@ static double rate(const bz_machine *m, bz_dtype dtype)
     return faster > 0 ? faster : m->f32;
 }
 
+/* Seconds of arithmetic at the boost clock. Residuals are those of f32, and tensor cores do not share all of them: nothing is transformed there, and
+ * the libraries before Ampere's leave channels that are no multiples of 8 to other units. */
+static double arithmetic(const bz_shape *s, const bz_machine *m)
+{
+    double at = rate(m, s->dtype);
+    bool matrix = m->capability >= 70 && s->product && at > m->f32 && (s->dtype == BZ_F16 || s->dtype == BZ_BF16);
+    if (!matrix)
+        return s->flops / at;
+    if (s->uneven && m->capability < 80)
+        return s->flops / m->f32;
+    return s->flops * (s->transformable ? TRANSFORMED : 1) / (MATRIX * at);
+}
+
 double bz_shape_roofline(const bz_shape *s, const bz_machine *m, double floor, double margin)
 {
-    bool computes = s->series || bz_shape_group(s) == 0;
-    double compute = s->flops / (rate(m, s->dtype) * bz_machine_held(m, margin) * PRODUCT),
-           memory = s->bytes / (bz_machine_bandwidth(m, s->bytes) * COPY);
+    bool computes = s->series || bz_shape_group(s) == 0, narrow = s->dtype == BZ_F16 || s->dtype == BZ_BF16;
+    double copy = m->gpu && narrow && !s->product ? MOVED * COPY : COPY;
+    double compute = arithmetic(s, m) / (bz_machine_held(m, margin) * PRODUCT),
+           memory = s->bytes / (bz_machine_bandwidth(m, s->bytes) * copy);
     return floor + (computes ? hypot(compute, memory) : memory);
 }

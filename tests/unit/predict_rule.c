@@ -449,6 +449,40 @@ static void batches_that_do_not_fit(void **state)
     bz_samples_free(&s);
 }
 
+/* Arithmetic of half precision, without a floor, on a machine whose memory is next to nothing. */
+static double half_time(int capability, const char *channels, const char *window, const char *dtype)
+{
+    bz_machine m = {.gpu = true,
+                    .f32 = 1e12,
+                    .f16 = 8e12,
+                    .vouched = 1,
+                    .clock = 1e9,
+                    .multiprocessors = 10,
+                    .bandwidth = 1e18,
+                    .capability = capability};
+    char text[160];
+    bz_problem p;
+    bz_shape s;
+    snprintf(text, sizeof text, "conv x=1x%sx64x64 w=64x%sx%s stride=1x1 pad=0x0x0x0 dilation=1x1 group=1 dtype=%s",
+             channels, channels, window, dtype);
+    assert_int_equal(bz_problem_parse(text, &p, NULL), 0);
+    bz_shape_of(&p, &s);
+    return bz_shape_roofline(&s, &m, 0, 1) / s.flops;
+}
+
+/* Tensor cores want channels by eights, until Ampere's libraries, and transform nothing. */
+static void what_tensor_cores_do_not(void **state)
+{
+    (void)state;
+    double full = half_time(75, "64", "1x1", "f16"), f32 = half_time(75, "64", "1x1", "f32");
+    assert_true(full < f32 / 2);
+    assert_true(fabs(half_time(75, "3", "7x7", "f16") / f32 - 1) < 1e-3);
+    assert_true(fabs(half_time(86, "3", "7x7", "f16") / full - 1) < 1e-3);
+    assert_true(fabs(half_time(75, "64", "3x3", "f16") / full - 2.25) < 1e-3);
+    assert_true(fabs(half_time(75, "64", "3x3", "f32") / f32 - 1) < 1e-3);
+    assert_true(half_time(60, "3", "3x3", "f16") < f32 / 7); /* no tensor cores, but pairs of halves */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_machine_like_the_others),
@@ -462,6 +496,7 @@ int main(void)
                                        cmocka_unit_test(machines_by_name),
                                        cmocka_unit_test(a_described_processor),
                                        cmocka_unit_test(processors_by_their_caches),
-                                       cmocka_unit_test(batches_that_do_not_fit)};
+                                       cmocka_unit_test(batches_that_do_not_fit),
+                                       cmocka_unit_test(what_tensor_cores_do_not)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
