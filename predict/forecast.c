@@ -15,14 +15,17 @@ typedef struct filling {
     bz_predicted_time *predicted; /* [problems]; seconds 0: none */
 } filling;
 
+static const bz_shape *shape_of(const filling *f, int problem)
+{
+    return bz_predictor_shape(f->predictor, f->problem[problem].text, f->problem[problem].problem);
+}
+
 static bool fill(void *user, int problem, bz_record *out)
 {
     filling *f = user;
-    bz_shape shape;
     if (!f->wanted[problem])
         return false;
-    bz_shape_of(f->problem[problem].problem, &shape);
-    bz_predicted_time p = bz_predict(f->aim, f->problem[problem].text, &shape);
+    bz_predicted_time p = bz_predict(f->aim, f->problem[problem].text, shape_of(f, problem));
     if (!(p.seconds > 0 && isfinite(p.seconds)))
         return false;
     f->predicted[problem] = p;
@@ -51,11 +54,8 @@ static void fill_in(filling *f, const bz_plan *plan, bz_prices *prices, bz_arena
     bool *single = BZ_NEW(arena, bool, n); /* of a layer by itself */
     f->wanted = BZ_NEW(arena, bool, n);
     f->predicted = BZ_NEW(arena, bz_predicted_time, n);
-    for (int i = 0; i < n; i++) {
-        bz_shape shape;
-        bz_shape_of(f->problem[i].problem, &shape);
-        f->wanted[i] = f->problem[i].n_families && bz_predictor_met(f->predictor, &shape);
-    }
+    for (int i = 0; i < n; i++)
+        f->wanted[i] = f->problem[i].n_families && bz_predictor_met(f->predictor, shape_of(f, i));
     bz_prices_predict(prices, fill, f, arena);
     memset(f->wanted, 0, (size_t)n * sizeof *f->wanted);
     for (int i = 0; i < layers; i++) {

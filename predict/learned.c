@@ -23,41 +23,51 @@ static double kernel(const bz_learned *l, const bz_shape *a, const bz_shape *b)
     return bz_learned_alike(a, b) + l->constant;
 }
 
+typedef double lanes __attribute__((vector_size(32), aligned(8), may_alias));
+enum { LANES = 4, STRIDE = (POINTS + 2 * LANES - 1) / (2 * LANES) * 2 * LANES };
+
+BZ_WIDE static double dot(const double *a, const double *b, int n)
+{
+    enum { CHAINS = 4 }; /* additions that wait for nothing */
+    lanes sum[CHAINS] = {{0}};
+    int i = 0;
+    for (; i + CHAINS * LANES <= n; i += CHAINS * LANES)
+        for (int c = 0; c < CHAINS; c++)
+            sum[c] += *(const lanes *)(a + i + c * LANES) * *(const lanes *)(b + i + c * LANES);
+    lanes all = sum[0] + sum[1] + (sum[2] + sum[3]);
+    double rest = 0;
+    for (; i < n; i++)
+        rest += a[i] * b[i];
+    return all[0] + all[1] + (all[2] + all[3]) + rest;
+}
+
 bool bz_cholesky(double *a, int n)
 {
     for (int j = 0; j < n; j++) {
         double *row = a + (size_t)j * (size_t)n;
-        for (int i = 0; i <= j; i++) {
-            const double *other = a + (size_t)i * (size_t)n;
-            double sum = row[i];
-            for (int k = 0; k < i; k++)
-                sum -= row[k] * other[k];
-            if (i < j)
-                row[i] = sum / other[i];
-            else if (!(sum > 0))
-                return false;
-            else
-                row[i] = sqrt(sum);
-        }
+        for (int i = 0; i < j; i++)
+            row[i] = (row[i] - dot(row, a + (size_t)i * (size_t)n, i)) / a[(size_t)i * (size_t)n + (size_t)i];
+        double left = row[j] - dot(row, row, j);
+        if (!(left > 0))
+            return false;
+        row[j] = sqrt(left);
     }
     return true;
 }
 
 void bz_cholesky_solve(const double *f, int n, double *b)
 {
-    for (int i = 0; i < n; i++) {
-        for (int k = 0; k < i; k++)
-            b[i] -= f[(size_t)i * (size_t)n + (size_t)k] * b[k];
-        b[i] /= f[(size_t)i * (size_t)n + (size_t)i];
-    }
+    for (int i = 0; i < n; i++)
+        b[i] = (b[i] - dot(f + (size_t)i * (size_t)n, b, i)) / f[(size_t)i * (size_t)n + (size_t)i];
     for (int i = n - 1; i >= 0; i--) {
-        for (int k = i + 1; k < n; k++)
-            b[i] -= f[(size_t)k * (size_t)n + (size_t)i] * b[k];
-        b[i] /= f[(size_t)i * (size_t)n + (size_t)i];
+        const double *row = f + (size_t)i * (size_t)n;
+        b[i] /= row[i];
+        for (int k = 0; k < i; k++)
+            b[k] -= row[k] * b[i];
     }
 }
 
-/* Picks points, and leaves in k[i * POINTS + p] the kernel of shape i and point p. */
+/* Picks points, and leaves in k[i * STRIDE + p] the kernel of shape i and point p. */
 static int pick(const bz_learned *l, const bz_shape *const *shape, int n, double *k, int *point)
 {
     double *left = bz_alloc((size_t)n, sizeof *left), *g = bz_alloc((size_t)n * POINTS, sizeof *g);
@@ -75,10 +85,8 @@ static int pick(const bz_learned *l, const bz_shape *const *shape, int n, double
         const double *row = g + (size_t)best * POINTS;
         for (int i = 0; i < n; i++) {
             double *at = g + (size_t)i * POINTS,
-                   sum = k[(size_t)i * POINTS + (size_t)m] = kernel(l, shape[i], shape[best]);
-            for (int p = 0; p < m; p++)
-                sum -= at[p] * row[p];
-            at[m] = sum / pivot;
+                   is = k[(size_t)i * STRIDE + (size_t)m] = kernel(l, shape[i], shape[best]);
+            at[m] = (is - dot(at, row, m)) / pivot;
             left[i] -= at[m] * at[m];
         }
         left[best] = 0;
@@ -88,34 +96,52 @@ static int pick(const bz_learned *l, const bz_shape *const *shape, int n, double
     return m;
 }
 
+/* a[STRIDE * STRIDE] += the sum over these rows of k'k, below the diagonal and a little above. */
+BZ_WIDE static void add_products(const double *k, const int *row, int rows, int m, double *a)
+{
+    for (int p = 0; p < m; p += LANES)
+        for (int q = 0; q < p + LANES; q += 2 * LANES) {
+            lanes sum[LANES][2] = {{{0}}};
+            for (int i = 0; i < rows; i++) {
+                const double *at = k + (size_t)row[i] * STRIDE;
+                const lanes low = *(const lanes *)(at + q), high = *(const lanes *)(at + q + LANES);
+                for (int r = 0; r < LANES; r++) {
+                    sum[r][0] += at[p + r] * low;
+                    sum[r][1] += at[p + r] * high;
+                }
+            }
+            for (int r = 0; r < LANES; r++) {
+                lanes *to = (lanes *)(a + (p + r) * STRIDE + q);
+                to[0] += sum[r][0];
+                to[1] += sum[r][1];
+            }
+        }
+}
+
 /* The normal equations of rows i that have a value y[i * stride]: K'K + noise K. */
 static void normal(const double *k, const int *point, int n, int m, const double *y, int stride, double noise,
                    double *a)
 {
-    enum { ROWS = 4 }; /* added in one pass over the matrix, which is larger than the near caches */
-    static const double ZERO[POINTS];
-    const double *row[ROWS];
-    int taken = 0;
-    memset(a, 0, (size_t)m * (size_t)m * sizeof *a);
-    for (int i = 0; i < n || taken; i++) {
-        if (i < n && isnan(y[(size_t)i * (size_t)stride]))
-            continue;
-        row[taken++] = i < n ? k + (size_t)i * POINTS : ZERO;
-        if (taken < ROWS)
-            continue;
-        taken = 0;
-        for (int p = 0; p < m; p++) {
-            double *at = a + (size_t)p * (size_t)m;
-            for (int q = 0; q <= p; q++)
-                at[q] += row[0][p] * row[0][q] + row[1][p] * row[1][q] + row[2][p] * row[2][q] + row[3][p] * row[3][q];
+    enum { NEAR = 64 }; /* rows that the second-level cache holds */
+    double *sum = bz_zeroed(STRIDE * STRIDE, sizeof *sum);
+    int row[NEAR], taken = 0;
+    for (int i = 0; i < n; i++) {
+        if (!isnan(y[(size_t)i * (size_t)stride]))
+            row[taken++] = i;
+        if (taken == NEAR || (taken && i == n - 1)) {
+            add_products(k, row, taken, m, sum);
+            taken = 0;
         }
     }
+    for (int p = 0; p < m; p++)
+        memcpy(a + (size_t)p * (size_t)m, sum + (size_t)p * STRIDE, (size_t)(p + 1) * sizeof *a);
+    free(sum);
     double scale = 0;
     for (int p = 0; p < m; p++)
         scale = fmax(scale, a[(size_t)p * (size_t)m + (size_t)p]);
     for (int p = 0; p < m; p++) {
         for (int q = 0; q <= p; q++)
-            a[(size_t)p * (size_t)m + (size_t)q] += noise * k[(size_t)point[p] * POINTS + (size_t)q];
+            a[(size_t)p * (size_t)m + (size_t)q] += noise * k[(size_t)point[p] * STRIDE + (size_t)q];
         a[(size_t)p * (size_t)m + (size_t)p] += 1e-10 * (scale + 1);
     }
 }
@@ -146,7 +172,7 @@ static void solve(const double *a, const double *k, int n, int m, const double *
     for (int i = 0; i < n; i++) {
         double v = y[(size_t)i * (size_t)stride] - mean - (common ? common[i] : 0);
         for (int p = 0; p < m && !isnan(v); p++)
-            b[p] += k[(size_t)i * POINTS + (size_t)p] * v;
+            b[p] += k[(size_t)i * STRIDE + (size_t)p] * v;
     }
     bz_cholesky_solve(a, m, b);
 }
@@ -172,7 +198,7 @@ static void learn_common(const bz_learned *l, const double *k, const int *point,
     for (int i = 0; i < n; i++) {
         common[i] = 0;
         for (int p = 0; p < m; p++)
-            common[i] += k[(size_t)i * POINTS + (size_t)p] * b[p];
+            common[i] += k[(size_t)i * STRIDE + (size_t)p] * b[p];
     }
 }
 
@@ -186,7 +212,7 @@ void bz_learned_fit(const bz_shape *const *shape, const double *y, int n, int ma
                         .constant = constant};
     if (!n)
         return;
-    double *k = bz_alloc((size_t)n * POINTS, sizeof *k), *common = bz_zeroed((size_t)n, sizeof *common);
+    double *k = bz_zeroed((size_t)n * STRIDE, sizeof *k), *common = bz_zeroed((size_t)n, sizeof *common);
     int *point = bz_alloc(POINTS, sizeof *point), factored = -1;
     int m = out->n = pick(out, shape, n, k, point);
     double *a = bz_alloc((size_t)m * (size_t)m, sizeof *a), *b = bz_alloc((size_t)m, sizeof *b),

@@ -4,6 +4,16 @@
 
 #include "predict/predict.h"
 
+/* Wider vectors, but no fused multiply-add: the same sums on every processor. */
+#if defined __x86_64__ && defined __has_attribute
+#if __has_attribute(target_clones)
+#define BZ_WIDE __attribute__((target_clones("avx2", "default")))
+#endif
+#endif
+#ifndef BZ_WIDE
+#define BZ_WIDE
+#endif
+
 /* Of one kind of problem: f(x) = mean + sum of weight[i] · kernel(x, point[i]), for several machines at once. */
 typedef struct bz_learned {
     int n, machines;

@@ -207,6 +207,9 @@ typedef struct bz_predicted_time {
 /* Whether a problem of this kind was ever met where it learned: else another kind stands in. */
 bool bz_predictor_met(const bz_predictor *p, const bz_shape *shape);
 
+/* The shape of a problem by its text, worked out once: fifty systems ask for the same. Lives as long as the predictor. */
+const bz_shape *bz_predictor_shape(const bz_predictor *p, const char *text, const bz_problem *problem);
+
 /* Whether it ever met a problem in f32, or in any other type, which all count as one. */
 bool bz_predictor_met_type(const bz_predictor *p, bz_dtype dtype);
 
