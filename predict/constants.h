@@ -17,6 +17,9 @@ enum { POINTS = 420 };
  * no digit of networks; of the second, calls 1.3 % for 1.1 where 5 % are measured. */
 static const double NOISE = 0.01, OWN_NOISE = 0.03;
 
+/* Records of a kind by which a machine's own are judged, each without itself. Chosen. Twice: no digit. */
+enum { SAMPLE = 100 };
+
 /* Variance of what all records of one's own differ by alike. Twice: no digit. */
 static const double OWN_CONSTANT = 0.3;
 
@@ -42,6 +45,7 @@ static const double PRODUCT = 0.7, COPY = 0.85;
 /* Base clock over boost clock where the table has none: half of its GPUs have more. Half: a roofline is 2 times as long, where no neighbour is
  * akin. */
 static const double BASE = 0.8;
+
 /* In half precision, of the seven GPUs' records of f32 (ResNet-50, cuDNN 7.6, 2019): MATRIX, what tensor cores reach of their peak beside what
  * other units reach of theirs; MOVED, what reading and writing numbers of two bytes reaches of the bandwidth beside those of four. By a V100, judged
  * on the others. Half: products take up to twice as long, what moves data takes twice as long. */
@@ -49,7 +53,6 @@ static const double MATRIX = 0.7, MOVED = 0.7;
 
 /* By how much a transformed convolution of 3 by 3 multiplies less in its smallest form, F(2x2, 3x3): 36 products become 16. By arithmetic. */
 static const double TRANSFORMED = 2.25;
-
 
 /* A GPU's database teaches from so many records of two GPUs on: as many as a network has problems. Of processors nothing ships: a few of one are
  * better than none. Twice: small databases are predicted by what ships. */

@@ -21,9 +21,9 @@ typedef struct evaluating {
     bz_arena *arena;
     bz_judgement *out;
     int planes, *plane; /* predictions of a problem that several folds make; [n]: whose fold a workload is judged in */
-    double *told, *spread; /* [planes * problems * machines]: logarithm; NAN: not predicted */
-    double *score;         /* [n * machines]: a total's error in units of its spread; NAN: none */
-    bool *judged;          /* [n * machines] */
+    double *told, *spread, *alone; /* [planes * problems * machines]: logarithm; NAN: not predicted */
+    double *score;                 /* [n * machines]: a total's error in units of its spread; NAN: none */
+    bool *judged;                  /* [n * machines] */
 } evaluating;
 
 static size_t cell(const evaluating *e, int row, int machine)
@@ -46,12 +46,13 @@ static double quantile(double *v, int n, double q)
 
 static void predict(evaluating *e, bz_aim *a, int machine, const bool *which, int plane)
 {
-    double *told = e->told + (size_t)plane * cells(e), *spread = e->spread + (size_t)plane * cells(e);
     for (int i = 0; i < e->s->n; i++)
         if ((!which || which[i]) && !isnan(bz_samples_log(e->s, i, machine))) {
             bz_predicted_time p = bz_predict(a, e->s->text[i], &e->s->shape[i]);
-            told[cell(e, i, machine)] = log(p.seconds);
-            spread[cell(e, i, machine)] = p.spread;
+            size_t at = (size_t)plane * cells(e) + cell(e, i, machine);
+            e->told[at] = log(p.seconds);
+            e->spread[at] = p.spread;
+            e->alone[at] = p.alone;
         }
 }
 
@@ -278,8 +279,9 @@ static const double *told_of(const evaluating *e, const bz_workload *w)
 static total total_of(const evaluating *e, const bz_workload *w, int d)
 {
     total t = {0};
-    const double *predicted = told_of(e, w), *spread = e->spread + (predicted - e->told);
-    double weight = 0;
+    const double *predicted = told_of(e, w), *spread = e->spread + (predicted - e->told),
+                 *alone = e->alone + (predicted - e->told);
+    double squares = 0;
     for (int k = 0; k < w->n; k++) {
         size_t at = cell(e, w->problem[k], d);
         double is = exp(e->s->log[at]) * w->times[k], told = exp(predicted[at]) * w->times[k];
@@ -288,12 +290,12 @@ static total total_of(const evaluating *e, const bz_workload *w, int d)
         if (isnan(predicted[at])) /* it was not left out */
             told = is;
         else
-            t.spread += told * spread[at], weight += told;
+            t.spread += told * spread[at], squares += told * alone[at] * told * alone[at];
         t.is += is;
         t.told += told;
         t.off += fabs(told - is);
     }
-    t.spread = t.told > 0 ? t.spread / t.told : 0;
+    t.spread = t.told > 0 ? sqrt(t.spread * t.spread + squares) / t.told : 0;
     return t;
 }
 
@@ -459,7 +461,7 @@ static void intervals(const evaluating *e)
 {
     int machines = e->s->machines;
     double *v = bz_alloc((size_t)e->n * (size_t)machines + 1, sizeof *v);
-    int inside = 0, all = 0, n = 0;
+    int inside = 0, all = 0, n = 0, printed = 0;
     for (int d = 0; d < machines; d++) {
         int own = 0, hit = 0;
         n = 0;
@@ -480,8 +482,11 @@ static void intervals(const evaluating *e)
     }
     n = 0;
     for (int i = 0; i < e->n * machines; i++)
-        if (e->judged[i])
+        if (e->judged[i]) {
             v[n++] = e->score[i];
+            printed += e->score[i] <= BZ_NINE_OF_TEN;
+        }
+    e->out->printed = n ? (double)printed / n : NAN;
     e->out->quantile = quantile(v, n, 0.9);
     e->out->all.inside = all ? (double)inside / all : NAN;
     free(v);
@@ -600,6 +605,7 @@ void bz_judge(const bz_samples *s, const bz_workload *work, int n, bz_leave leav
                     bz_zeroed((size_t)n, sizeof(int)),
                     bz_alloc(room, sizeof(double)),
                     bz_alloc(room, sizeof(double)),
+                    bz_alloc(room, sizeof(double)),
                     bz_zeroed(totals, sizeof(double)),
                     bz_zeroed(totals, sizeof(bool))};
     for (size_t i = 0; i < room; i++)
@@ -612,5 +618,5 @@ void bz_judge(const bz_samples *s, const bz_workload *work, int n, bz_leave leav
     } else {
         out->missing = "every call of each is one of another, too";
     }
-    free(e.plane), free(e.told), free(e.spread), free(e.score), free(e.judged);
+    free(e.plane), free(e.told), free(e.spread), free(e.alone), free(e.score), free(e.judged);
 }

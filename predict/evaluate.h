@@ -73,6 +73,7 @@ typedef struct bz_judgement {
     double quantile; /* of the totals' errors in units of their spread, nine of ten are below it */
     bz_pair *pair;   /* [pairs]: of systems left out entirely */
     int pairs;
+    double printed;   /* share of the totals inside of the interval that a prediction is printed with */
     bz_judged *point; /* [points]: totals, for a picture */
     int points;
 } bz_judgement;

@@ -13,6 +13,7 @@ typedef struct filling {
     const bz_setting *setting;
     bool *wanted;                 /* [problems] */
     bz_predicted_time *predicted; /* [problems]; seconds 0: none */
+    double *called;               /* [problems]: seconds of a model that they take */
 } filling;
 
 static const bz_shape *shape_of(const filling *f, int problem)
@@ -36,8 +37,9 @@ static bool fill(void *user, int problem, bz_record *out)
     out->setting = *f->setting;
     out->status = BZ_RECORD_OK;
     out->median = p.seconds;
-    out->low = p.seconds * exp(-BZ_NINE_OF_TEN * p.spread);
-    out->high = p.seconds * exp(BZ_NINE_OF_TEN * p.spread);
+    double wide = BZ_NINE_OF_TEN * hypot(p.spread, p.alone);
+    out->low = p.seconds * exp(-wide);
+    out->high = p.seconds * exp(wide);
     out->n = 1;
     out->reason = out->meta = "";
     out->checked = "skipped";
@@ -54,6 +56,7 @@ static void fill_in(filling *f, const bz_plan *plan, bz_prices *prices, bz_arena
     bool *single = BZ_NEW(arena, bool, n); /* of a layer by itself */
     f->wanted = BZ_NEW(arena, bool, n);
     f->predicted = BZ_NEW(arena, bz_predicted_time, n);
+    f->called = BZ_NEW(arena, double, n);
     for (int i = 0; i < n; i++)
         f->wanted[i] = f->problem[i].n_families && bz_predictor_met(f->predictor, shape_of(f, i));
     bz_prices_predict(prices, fill, f, arena);
@@ -72,10 +75,20 @@ static void fill_in(filling *f, const bz_plan *plan, bz_prices *prices, bz_arena
     bz_prices_predict(prices, fill, f, arena);
 }
 
+/* Adds to the square of what problems' own errors make of a sum: all calls of a problem are off together. */
+static double add_square(const filling *f, ptrdiff_t problem, double seconds)
+{
+    double before = f->called[problem], alone = f->predicted[problem].alone;
+    f->called[problem] += seconds;
+    return alone * alone * seconds * (2 * before + seconds);
+}
+
 /* Of the layers that rest on predictions: by which way, and how sure. */
 static void sum_up(const filling *f, const bz_plan *plan, const bz_bound *bound, bz_forecast *out)
 {
-    double spread = 0, all = 0;
+    double spread = 0, squares = 0, all = 0;
+    const bz_plan_problem *problem;
+    memset(f->called, 0, (size_t)bz_plan_problems(plan, &problem) * sizeof *f->called);
     bool f32 = bz_predictor_met_type(f->predictor, BZ_F32), others = bz_predictor_met_type(f->predictor, BZ_F16);
     for (int i = 0; i < bound->n; i++) {
         const bz_bound_layer *l = &bound->layer[i];
@@ -92,6 +105,7 @@ static void sum_up(const filling *f, const bz_plan *plan, const bz_bound *bound,
             if (is && is->seconds > 0 && !(p->problem->dtype == BZ_F32 ? f32 : others))
                 out->other_type += seconds;
             spread += seconds * (is ? is->spread : 0);
+            squares += is ? add_square(f, p - f->problem, seconds) : 0;
             all += seconds;
         }
     }
@@ -99,7 +113,7 @@ static void sum_up(const filling *f, const bz_plan *plan, const bz_bound *bound,
         out->by[i] /= all;
     out->other_type /= all > 0 ? all : 1;
     out->beyond = bz_aim_beyond(f->aim);
-    spread = all > 0 ? spread / all : 0;
+    spread = all > 0 ? sqrt(spread * spread + squares) / all : 0;
     out->low = exp(-BZ_NINE_OF_TEN * spread);
     out->high = exp(BZ_NINE_OF_TEN * spread);
 }

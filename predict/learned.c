@@ -202,6 +202,26 @@ static void learn_common(const bz_learned *l, const double *k, const int *point,
     }
 }
 
+/* What records of the one machine are off by without themselves: (y - f) / (1 - h), h being what a record weighs in its own prediction. Of
+ * many records a hundred tell it. `a` has the factor, b the weights. */
+static void judge_alone(const double *a, const double *k, const double *b, int n, const double *y, bz_learned *out)
+{
+    int m = out->n, apart = (n + SAMPLE - 1) / SAMPLE;
+    double *of = bz_alloc((size_t)m, sizeof *of);
+    for (int i = 0; i < n; i += apart) {
+        const double *row = k + (size_t)i * STRIDE;
+        double off = y[i] - out->mean[0], weighs = 0;
+        memcpy(of, row, (size_t)m * sizeof *of);
+        bz_cholesky_solve(a, m, of);
+        for (int p = 0; p < m; p++)
+            off -= row[p] * b[p], weighs += row[p] * of[p];
+        off /= fmax(1 - weighs, 1e-3);
+        if (!isnan(off))
+            out->squares += off * off, out->judged++;
+    }
+    free(of);
+}
+
 /* First what machines have in common, then by what each differs from that: where a machine was never asked, it is like the others. */
 void bz_learned_fit(const bz_shape *const *shape, const double *y, int n, int machines, const double *mean,
                     double constant, double noise, bz_arena *arena, bz_learned *out)
@@ -237,6 +257,8 @@ void bz_learned_fit(const bz_shape *const *shape, const double *y, int n, int ma
         memset(b, 0, (size_t)m * sizeof *b);
         if (factored >= 0)
             solve(a, k, n, m, y + j, machines, out->mean[j], common, b);
+        if (factored >= 0 && machines == 1)
+            judge_alone(a, k, b, n, y, out);
         for (int p = 0; p < m; p++)
             out->weight[p * machines + j] = shared[p] + b[p];
     }

@@ -22,6 +22,8 @@ typedef struct bz_learned {
     double *mean;           /* [machines] */
     int *trained;           /* [machines]: records that it rests on */
     double constant;        /* of the kernel: how much all residuals of the kind are alike */
+    double squares;         /* of one machine: of what `judged` records are off by, each told by the others */
+    int judged;
 } bz_learned;
 
 /* y[i * machines + m]: residual of shape[i] on machine m; NAN: no record. `mean`: NULL for that of each machine's residuals. */

@@ -201,6 +201,8 @@ typedef struct bz_predicted_time {
     double seconds;
     double
         spread; /* how unsure its logarithm is, in units of what machines differ by: BZ_NINE_OF_TEN of it make an interval */
+    double
+        alone; /* how much more by what is this problem's own, in the same units: over many problems it averages out */
     bz_predicted_by by;
 } bz_predicted_time;
 

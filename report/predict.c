@@ -335,7 +335,7 @@ static const bz_member JUDGEMENT[] = {
     BZ_MEMBER(bz_judgement, left_out),
     BZ_MEMBER_AS(bz_judgement, few.share, "few"),
     BZ_MEMBER_AS(bz_judgement, few.seconds, "budget"),
-    BZ_FIELDS(bz_judgement, spent, ranked, quantile),
+    BZ_FIELDS(bz_judgement, spent, ranked, quantile, printed),
 };
 
 static void judgement_json(const bz_judgement *g, bz_json *j)

@@ -449,6 +449,38 @@ static void batches_that_do_not_fit(void **state)
     bz_samples_free(&s);
 }
 
+/* How unsure a problem is by itself where every second one of a machine is measured, and those differ from their neighbours by so much up or down. */
+static double alone_of(double off)
+{
+    static char text[PROBLEMS][128];
+    bz_samples s;
+    bool measured[PROBLEMS];
+    make(&s, text);
+    for (int i = 0; i < PROBLEMS; i++) {
+        measured[i] = i % 2;
+        s.log[i * MACHINES + 2] += i * 37 % 11 < 5 ? off : -off;
+    }
+    bz_predictor *p = bz_predictor_new(&s, NULL, NULL, NULL);
+    bz_aim *a = bz_predictor_aim(p, &s.machine[2], &s, 2, measured),
+           *none = bz_predictor_aim(p, &s.machine[2], NULL, -1, NULL);
+    double is = bz_predict(a, s.text[0], &s.shape[0]).alone;
+    assert_true(bz_predict(a, s.text[1], &s.shape[1]).alone == 0);
+    assert_true(bz_predict(none, s.text[0], &s.shape[0]).alone == 0);
+    bz_aim_free(a);
+    bz_aim_free(none);
+    bz_predictor_free(p);
+    bz_samples_free(&s);
+    return is * BZ_NINE_OF_TEN / 1.64;
+}
+
+/* Records that others tell badly say so: by a standard deviation of about what they differ by. */
+static void off_by_themselves(void **state)
+{
+    (void)state;
+    double none = alone_of(0), some = alone_of(0.1), more = alone_of(0.3);
+    assert_true(none < 0.01 && some > 0.08 && some < 0.25 && fabs(more / some - 3) < 0.3);
+}
+
 /* Arithmetic of half precision, without a floor, on a machine whose memory is next to nothing. */
 static double half_time(int capability, const char *channels, const char *window, const char *dtype)
 {
@@ -497,6 +529,7 @@ int main(void)
                                        cmocka_unit_test(a_described_processor),
                                        cmocka_unit_test(processors_by_their_caches),
                                        cmocka_unit_test(batches_that_do_not_fit),
+                                       cmocka_unit_test(off_by_themselves),
                                        cmocka_unit_test(what_tensor_cores_do_not)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
