@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const bz_rule_names[BZ_RULES] = {"predicted", "peak", "bandwidth", "multiprocessors", "roofline", "waves"};
+const char *const bz_rule_names[BZ_RULES] = {"predicted", "peak",  "bandwidth", "multiprocessors",
+                                             "roofline",  "waves", "dense"};
 
 enum { THIRDS = 3 };
 enum { FEW_RECORDS = 20 }; /* a system with fewer is not left out: there is too little to be held against */
@@ -18,6 +19,7 @@ typedef struct evaluating {
     const bz_samples *s;
     const bz_workload *work;
     int n;
+    const bz_without *without; /* [machines] */
     bz_arena *arena;
     bz_judgement *out;
     int planes, *plane; /* predictions of a problem that several folds make; [n]: whose fold a workload is judged in */
@@ -111,19 +113,8 @@ static int others_of(const bz_samples *s, int machine, bool *use)
     return n;
 }
 
-bz_kinship *bz_kinships_without(const bz_samples *s, bz_arena *arena)
-{
-    bz_kinship *kinship = BZ_NEW(arena, bz_kinship, (size_t)s->machines * BZ_GROUPS);
-    bool use[BZ_NEIGHBOURS];
-    for (int d = 0; d < s->machines; d++) {
-        others_of(s, d, use);
-        bz_kinship_choose(s, use, NULL, kinship + (size_t)d * BZ_GROUPS);
-    }
-    return kinship;
-}
-
 /* `trained`: by what was learned alone, as a set of --train is used without the records behind it. */
-static void leave_systems(evaluating *e, const bz_kinship *kinship, bool trained)
+static void leave_systems(evaluating *e, bool trained)
 {
     const bz_samples *s = e->s;
     bool use[BZ_NEIGHBOURS], few = e->out->few.share > 0 || e->out->few.seconds > 0;
@@ -132,7 +123,7 @@ static void leave_systems(evaluating *e, const bz_kinship *kinship, bool trained
     for (int d = 0; d < s->machines; d++) {
         if (!others_of(s, d, use) || records(s, d) < FEW_RECORDS)
             continue;
-        bz_predictor *p = bz_predictor_new(s, use, NULL, kinship + (size_t)d * BZ_GROUPS);
+        bz_predictor *p = bz_predictor_new(s, use, NULL, e->without[d].kinship);
         if (trained)
             bz_predictor_forget(p);
         bz_aim *a = bz_predictor_aim(p, &s->machine[d], NULL, -1, NULL);
@@ -251,12 +242,12 @@ static void leave_both(evaluating *e, const int *number, bool *known, bool *in)
     }
 }
 
-static void leave_out(evaluating *e, bz_leave leave, const bz_kinship *kinship)
+static void leave_out(evaluating *e, bz_leave leave)
 {
     bool *known = bz_alloc((size_t)e->s->n + 1, sizeof *known), *in = bz_alloc((size_t)e->s->n + 1, sizeof *in);
     int *number = bz_alloc((size_t)e->n + 1, sizeof *number), folds = number_folds(e->work, e->n, leave, number);
     if (leave == BZ_LEAVE_SYSTEM || leave == BZ_LEAVE_TRAINED)
-        leave_systems(e, kinship, leave == BZ_LEAVE_TRAINED);
+        leave_systems(e, leave == BZ_LEAVE_TRAINED);
     else if (leave == BZ_LEAVE_BOTH)
         leave_both(e, number, known, in);
     else
@@ -300,7 +291,7 @@ static total total_of(const evaluating *e, const bz_workload *w, int d)
 }
 
 /* A network's time by the times on one other machine. NAN where that lacks them. */
-static double scaled(const evaluating *e, const bz_workload *w, int from, int to, bz_scaling way, double *is)
+static double scaled(const evaluating *e, const bz_workload *w, int from, int to, int rule, double *is)
 {
     double told = 0;
     *is = 0;
@@ -310,8 +301,7 @@ static double scaled(const evaluating *e, const bz_workload *w, int from, int to
         if (isnan(there) || isnan(here))
             continue;
         *is += exp(there) * w->times[k];
-        told +=
-            w->times[k] * exp(here) * bz_scaling_of(way, &e->s->shape[row], &e->s->machine[from], &e->s->machine[to]);
+        told += w->times[k] * exp(here) * bz_rule_scale(e->s, &e->without[to], rule, row, from, to);
     }
     return *is > 0 ? told : NAN;
 }
@@ -336,16 +326,15 @@ static void finish(bz_error_sum *sum)
 
 static void others(const evaluating *e, const bz_workload *w, int d, double *out)
 {
-    for (int i = 0; i < BZ_SCALING_N; i++) {
+    for (int i = 1; i < BZ_RULES; i++) {
         double sum = 0, is;
         int n = 0;
         for (int m = 0; m < e->s->machines; m++) {
-            double told =
-                m != d && e->s->machine[m].gpu == e->s->machine[d].gpu ? scaled(e, w, m, d, (bz_scaling)i, &is) : NAN;
+            double told = m != d && e->s->machine[m].gpu == e->s->machine[d].gpu ? scaled(e, w, m, d, i, &is) : NAN;
             if (!isnan(told))
                 sum += fabs(told / is - 1), n++;
         }
-        out[1 + i] = n ? sum / n : NAN;
+        out[i] = n ? sum / n : NAN;
     }
 }
 
@@ -400,8 +389,8 @@ static bool scale(const evaluating *e, int row, int from, int to, double *off)
     double here = bz_samples_log(e->s, row, from), there = bz_samples_log(e->s, row, to);
     if (from == to || a->gpu != b->gpu || isnan(here))
         return false;
-    for (int i = 0; i < BZ_SCALING_N; i++)
-        off[i] += fabs(exp(here - there) * bz_scaling_of((bz_scaling)i, &e->s->shape[row], a, b) - 1);
+    for (int i = 1; i < BZ_RULES; i++)
+        off[i] += fabs(exp(here - there) * bz_rule_scale(e->s, &e->without[to], i, row, from, to) - 1);
     return true;
 }
 
@@ -430,19 +419,19 @@ static void scalings_of(const evaluating *e, int kind, double *out)
     for (int w = 0; w < e->n; w++)
         for (int k = 0; k < e->work[w].n; k++)
             for (int m = 0; m < e->s->machines; m++) {
-                double off[BZ_SCALING_N] = {0};
+                double off[BZ_RULES] = {0};
                 int row = e->work[w].problem[k], n = 0;
                 if (e->s->shape[row].kind != kind || isnan(told_of(e, &e->work[w])[cell(e, row, m)]))
                     continue;
                 for (int o = 0; o < e->s->machines; o++)
                     n += scale(e, row, o, m, off);
                 double share = n ? e->work[w].times[k] * weight_of(e, row, m) : 0;
-                for (int i = 0; i < BZ_SCALING_N && n; i++)
-                    out[1 + i] += share * off[i] / n;
+                for (int i = 1; i < BZ_RULES && n; i++)
+                    out[i] += share * off[i] / n;
                 all += share;
             }
-    for (int i = 0; i < BZ_SCALING_N; i++)
-        out[1 + i] = all > 0 ? out[1 + i] / all : NAN;
+    for (int i = 1; i < BZ_RULES; i++)
+        out[i] = all > 0 ? out[i] / all : NAN;
 }
 
 static void widen(const bz_judgement *out, int machine, double spreads)
@@ -585,7 +574,7 @@ static bool any_told(const evaluating *e)
 }
 
 void bz_judge(const bz_samples *s, const bz_workload *work, int n, bz_leave leave, bz_few few,
-              const bz_kinship *kinship, bz_arena *arena, bz_judgement *out)
+              const bz_without *without, bz_arena *arena, bz_judgement *out)
 {
     int planes = leave == BZ_LEAVE_BOTH ? THIRDS : 1;
     size_t room = (size_t)planes * (size_t)s->n * (size_t)s->machines + 1, totals = (size_t)n * (size_t)s->machines + 1;
@@ -599,6 +588,7 @@ void bz_judge(const bz_samples *s, const bz_workload *work, int n, bz_leave leav
     evaluating e = {s,
                     work,
                     n,
+                    without,
                     arena,
                     out,
                     planes,
@@ -610,7 +600,7 @@ void bz_judge(const bz_samples *s, const bz_workload *work, int n, bz_leave leav
                     bz_zeroed(totals, sizeof(bool))};
     for (size_t i = 0; i < room; i++)
         e.told[i] = NAN;
-    leave_out(&e, leave, kinship);
+    leave_out(&e, leave);
     if (any_told(&e)) {
         sum_up(&e, leave != BZ_LEAVE_NETWORK && leave != BZ_LEAVE_BATCH);
         rank(&e);

@@ -24,8 +24,8 @@ typedef struct bz_workload {
 int bz_workload_make(const bz_samples *s, const char *path, int64_t batch, bz_arena *arena, bz_workload *out,
                      bz_error *err);
 
-/* Ways that are held against each other: ours, then the scalings from each single machine. */
-enum { BZ_RULES = 1 + BZ_SCALING_N };
+/* Ways that are held against each other: ours, then the scalings from each single machine, the last of them by the network of dense layers. */
+enum { BZ_RULE_DENSE = 1 + BZ_SCALING_N, BZ_RULES };
 extern const char *const bz_rule_names[BZ_RULES];
 
 typedef struct bz_error_sum {
@@ -91,15 +91,23 @@ typedef enum {
 /* Why this cannot be left out: what would remain teaches nothing. NULL: it can. */
 const char *bz_judge_missing(const bz_samples *s, const bz_workload *work, int n, bz_leave leave);
 
-/* [machines * BZ_GROUPS]: for each machine what bz_kinship_choose finds from the others of its sort. In the arena. */
-bz_kinship *bz_kinships_without(const bz_samples *s, bz_arena *arena);
+/* What the others of its sort tell of a machine that is left out. */
+typedef struct bz_without {
+    bz_kinship kinship[BZ_GROUPS];
+    double *dense; /* [n * machines]: logarithms of seconds by the network of dense layers */
+} bz_without;
+/* [machines], in the arena. */
+bz_without *bz_without_each(const bz_samples *s, bz_arena *arena);
 
-/* `kinship`: those of bz_kinships_without, which a system that is left out is predicted by; for nothing else. */
+/* By how much the time of a problem changes from one machine to another, by a rule but ours; `without`: of the second. */
+double bz_rule_scale(const bz_samples *s, const bz_without *without, int rule, int row, int from, int to);
+
+/* `without`: of each machine; of systems that are left out alone. */
 void bz_judge(const bz_samples *s, const bz_workload *work, int n, bz_leave leave, bz_few few,
-              const bz_kinship *kinship, bz_arena *arena, bz_judgement *out);
+              const bz_without *without, bz_arena *arena, bz_judgement *out);
 
 /* All pairs of machines of a sort that have calls of this work in common: their number, and in *out those pairs, in the arena. */
-int bz_judge_pairs(const bz_samples *s, const bz_workload *work, int n, const bz_kinship *kinship, bz_arena *arena,
+int bz_judge_pairs(const bz_samples *s, const bz_workload *work, int n, const bz_without *without, bz_arena *arena,
                    bz_pair **out);
 
 /* All rounds that `predict --evaluate` has: systems left out, but for a little of each; networks, batches. No batches: the usual ones. Rounds that

@@ -7,7 +7,7 @@
 typedef struct way {
     const bz_samples *s;
     int from, to;
-    const bz_kinship *kinship; /* chosen without `to` */
+    const bz_without *without; /* of `to` */
     double floor;              /* of `to`, as the others tell */
 } way;
 
@@ -16,9 +16,9 @@ static double told(const way *w, int rule, int row)
 {
     const bz_samples *s = w->s;
     const bz_machine *from = &s->machine[w->from], *to = &s->machine[w->to];
-    double is = exp(bz_samples_log(s, row, w->from)), margin = w->kinship[0].margin;
+    double is = exp(bz_samples_log(s, row, w->from)), margin = w->without->kinship[0].margin;
     if (rule > 0)
-        return is * bz_scaling_of((bz_scaling)(rule - 1), &s->shape[row], from, to);
+        return is * bz_rule_scale(s, w->without, rule, row, w->from, w->to);
     return is * bz_shape_roofline(&s->shape[row], to, w->floor, margin) /
            bz_shape_roofline(&s->shape[row], from, from->floor, margin);
 }
@@ -40,7 +40,7 @@ static void add_work(const way *w, const bz_workload *work, bz_pair *out)
     out->n += is > 0;
 }
 
-int bz_judge_pairs(const bz_samples *s, const bz_workload *work, int n, const bz_kinship *kinship, bz_arena *arena,
+int bz_judge_pairs(const bz_samples *s, const bz_workload *work, int n, const bz_without *without, bz_arena *arena,
                    bz_pair **out)
 {
     int pairs = 0;
@@ -53,8 +53,7 @@ int bz_judge_pairs(const bz_samples *s, const bz_workload *work, int n, const bz
                 continue;
             for (int m = 0; m < s->machines; m++)
                 use[m] = m != d;
-            way w = {s, o, d, kinship + (size_t)d * BZ_GROUPS,
-                     bz_floor_told(s->machine, use, s->machines, &s->machine[d])};
+            way w = {s, o, d, &without[d], bz_floor_told(s->machine, use, s->machines, &s->machine[d])};
             *pair = (bz_pair){.from = o, .to = d};
             for (int i = 0; i < n; i++)
                 add_work(&w, &work[i], pair);

@@ -17,7 +17,7 @@
  * over problems.
  *
  * The published ways stand beside it, to be compared: ratios of peaks and rooflines (scaling.c), wave scaling (wave.c) with
- * occupancies (occupancy.c).
+ * occupancies (occupancy.c), and a network of dense layers (dense.c).
  *
  * Predicted is never measured: no function here writes a record. */
 #ifndef BZ_PREDICT_H

@@ -1,5 +1,7 @@
 /* All that is left out, round by round. */
+#include "predict/dense.h"
 #include "predict/evaluate.h"
+#include "predict/neighbours.h"
 
 #include <math.h>
 #include <string.h>
@@ -8,12 +10,41 @@ static const bz_few FEW[] = {{0, 0},   {0.05, 0}, {0.01, 0}, {0.02, 0}, {0.1, 0}
                              {0.2, 0}, {0, 5},    {0, 15},   {0, 30},   {0, 60}};
 enum { ROUNDS = sizeof FEW / sizeof *FEW };
 
+bz_without *bz_without_each(const bz_samples *s, bz_arena *arena)
+{
+    bz_without *without = BZ_NEW(arena, bz_without, s->machines);
+    for (int d = 0; d < s->machines; d++) {
+        bz_without *w = &without[d];
+        bool use[BZ_NEIGHBOURS];
+        for (int m = 0; m < s->machines; m++)
+            use[m] = m != d && s->machine[m].gpu == s->machine[d].gpu;
+        bz_kinship_choose(s, use, NULL, w->kinship);
+        bz_dense *dense = bz_dense_new(s, use, NULL, w->kinship[0].margin);
+        double floor = bz_floor_told(s->machine, use, s->machines, &s->machine[d]);
+        w->dense = BZ_NEW(arena, double, (size_t)s->n *(size_t)s->machines);
+        for (int i = 0; i < s->n; i++)
+            for (int m = 0; m < s->machines; m++)
+                w->dense[i * s->machines + m] =
+                    bz_dense_log(dense, &s->shape[i], &s->machine[m], m == d ? floor : s->machine[m].floor);
+        bz_dense_free(dense);
+    }
+    return without;
+}
+
+double bz_rule_scale(const bz_samples *s, const bz_without *without, int rule, int row, int from, int to)
+{
+    const double *dense = without->dense + (size_t)row * (size_t)s->machines;
+    return rule == BZ_RULE_DENSE
+               ? exp(dense[to] - dense[from])
+               : bz_scaling_of((bz_scaling)(rule - 1), &s->shape[row], &s->machine[from], &s->machine[to]);
+}
+
 /* round[ROUNDS + BZ_LEAVE_N]. Returns how many there are, those that could not be made behind the others. */
 static int make_rounds(const bz_samples *s, const bz_workload *work, int n, bz_arena *arena, bz_judgement *round)
 {
     bz_judgement missing[ROUNDS + BZ_LEAVE_N], made;
     int rounds = 0, lacking = 0;
-    const bz_kinship *kinship = bz_kinships_without(s, arena);
+    const bz_without *without = bz_without_each(s, arena);
     bz_benchmark_times took;
     bz_benchmark_times_of(s, NULL, &took);
     for (int i = 0; i < ROUNDS + BZ_LEAVE_N; i++) {
@@ -21,14 +52,14 @@ static int make_rounds(const bz_samples *s, const bz_workload *work, int n, bz_a
         bz_few few = FEW[i < ROUNDS ? i : 0];
         if ((i >= ROUNDS && leave == BZ_LEAVE_SYSTEM) || (few.seconds > 0 && isnan(took.all)))
             continue; /* the rounds above; no record tells how long a benchmark takes */
-        bz_judge(s, work, n, leave, few, kinship, arena, &made);
+        bz_judge(s, work, n, leave, few, without, arena, &made);
         if (!made.missing)
             round[rounds++] = made;
         else if (!(few.share > 0 || few.seconds > 0)) /* once is enough */
             missing[lacking++] = made;
     }
     if (rounds && !strcmp(round->left_out, "system"))
-        round->pairs = bz_judge_pairs(s, work, n, kinship, arena, &round->pair);
+        round->pairs = bz_judge_pairs(s, work, n, without, arena, &round->pair);
     memcpy(round + rounds, missing, (size_t)lacking * sizeof *missing);
     return rounds + lacking;
 }

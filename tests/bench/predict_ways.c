@@ -2,6 +2,7 @@
  *
  * Lines of words: `machine NUMBER NAME`; `problem NUMBER KIND` and its times on all machines, as logarithms; `work NETWORK BATCH` and problem:times…; and
  * `told TO OUT PROBLEM` with a logarithm for each way, where neither TO nor OUT (both may be the same) was learned from. */
+#include "predict/dense.h"
 #include "predict/evaluate.h"
 #include "predict/neighbours.h"
 #include "predict/predictor.h"
@@ -25,7 +26,7 @@ static int most_alike(const bz_samples *s, const bool *use, int to, int row)
 }
 
 /* Without records of the very problem, and by those of single machines. */
-static void other_ways(const bz_predictor *p, const bz_samples *s, int to, int row, double floor)
+static void other_ways(const bz_predictor *p, const bz_dense *dense, const bz_samples *s, int to, int row, double floor)
 {
     double roofline = bz_predictor_roofline(p, &s->shape[row], &s->machine[to], floor), mean = 0;
     int count = 0, from = most_alike(s, p->use, to, row);
@@ -41,10 +42,11 @@ static void other_ways(const bz_predictor *p, const bz_samples *s, int to, int r
     static const bz_scaling SCALINGS[] = {BZ_SCALING_WAVES, BZ_SCALING_PEAK, BZ_SCALING_BANDWIDTH};
     for (int i = 0; i < 3; i++)
         printf(" %.6g", o ? is + log(bz_scaling_of(SCALINGS[i], &s->shape[row], o, &s->machine[to])) : NAN);
-    putchar('\n');
+    double direct = bz_dense_log(dense, &s->shape[row], &s->machine[to], floor);
+    printf(" %.6g %.6g\n", direct, o ? is + direct - bz_dense_log(dense, &s->shape[row], o, o->floor) : NAN);
 }
 
-static void tell(bz_predictor *p, const bz_samples *s, int to, int out)
+static void tell(bz_predictor *p, const bz_dense *dense, const bz_samples *s, int to, int out)
 {
     double floor = bz_floor_told(s->machine, p->use, s->machines, &s->machine[to]);
     double *rule = calloc((size_t)s->n + 1, sizeof *rule);
@@ -57,7 +59,7 @@ static void tell(bz_predictor *p, const bz_samples *s, int to, int out)
     for (int i = 0; i < s->n && rule; i++)
         if (!isnan(bz_samples_log(s, i, to))) {
             printf("told %d %d %d %.6g %.6g", to, out, i, log(rule[i]), log(bz_predict(a, NULL, &s->shape[i]).seconds));
-            other_ways(p, s, to, i, floor);
+            other_ways(p, dense, s, to, i, floor);
         }
     bz_aim_free(a);
     p->samples = s;
@@ -114,9 +116,11 @@ int main(int argc, char **argv)
                 use[m] = m != d && m != e;
             bz_kinship_choose(&s, use, NULL, kinship);
             bz_predictor *p = bz_predictor_new(&s, use, NULL, kinship);
-            tell(p, &s, d, e);
+            bz_dense *dense = bz_dense_new(&s, use, NULL, kinship[0].margin);
+            tell(p, dense, &s, d, e);
             if (e != d)
-                tell(p, &s, e, d);
+                tell(p, dense, &s, e, d);
+            bz_dense_free(dense);
             bz_predictor_free(p);
         }
     if (rc)

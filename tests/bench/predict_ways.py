@@ -9,7 +9,7 @@ import math
 import subprocess
 import sys
 
-WAYS = ("rule", "learned", "roofline", "mean", "ratio", "waves", "peak", "bandwidth")
+WAYS = ("rule", "learned", "roofline", "mean", "ratio", "waves", "peak", "bandwidth", "dense", "dense ratio")
 
 
 class Table:
