@@ -87,12 +87,13 @@ static void price_layer(const making *m, const bz_plan_layer *item, bz_bound_lay
     const bz_alternative *a = l->price.alternative;
     if (!a)
         return;
-    l->variant = variant(m, a, -1);
+    if (!m->in->bare)
+        l->variant = variant(m, a, -1);
     for (int i = 0; i < a->n; i++) {
         const bz_record *r = bz_prices_find(m->in->prices, a->text[i])->record;
         l->floor |= bz_record_has_floor(r, bz_backend_is_on(r->variant.backend, true));
     }
-    if (!m->in->brief)
+    if (!m->in->brief && !m->in->bare)
         find_runner_up(m, &item->lowering, l);
 }
 
@@ -358,7 +359,7 @@ void bz_bound_make(const bz_bound_input *in, bz_arena *arena, bz_bound *out)
     out->above_roofline = all.above;
     out->sequential = bz_schedule_sequential(out->seconds, in->layers->n);
     bz_schedule_parallel(out->dag, out->seconds, arena, &out->path);
-    if (!in->brief) {
+    if (!in->brief && !in->bare) {
         bz_schedule_streams(out->dag, out->seconds, &out->streams);
         find_modules(out, arena);
     }

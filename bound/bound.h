@@ -187,6 +187,7 @@ typedef struct bz_bound_input {
     const bz_rebuilt *rebuilt; /* what `layers` and the plan are of; NULL: of a model */
     const bz_dag *dag;         /* of the layers; NULL: to be built */
     bool brief; /* of equal layers only the first is listed; no streams, modules, next best ways, fused rooflines */
+    bool bare;  /* all layers, but no more than brief has of the rest, and no names of variants */
     const bz_prices *prices;
     const bz_peaks *peaks;
 } bz_bound_input;

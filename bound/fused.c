@@ -146,6 +146,6 @@ void bz_bound_fuse(const bz_bound_input *in, bz_arena *arena, bz_bound *b)
     b->fused = (bz_bound_fused){.wanted = true, .hardware = NAN};
     price_places(&c);
     cover_records(&c);
-    if (!in->peaks->why && !in->brief)
+    if (!in->peaks->why && !in->brief && !in->bare)
         cover_rooflines(&c);
 }

@@ -89,7 +89,6 @@ static void sum_up(const filling *f, const bz_plan *plan, const bz_bound *bound,
     double spread = 0, squares = 0, all = 0;
     const bz_plan_problem *problem;
     memset(f->called, 0, (size_t)bz_plan_problems(plan, &problem) * sizeof *f->called);
-    bool f32 = bz_predictor_met_type(f->predictor, BZ_F32), others = bz_predictor_met_type(f->predictor, BZ_F16);
     for (int i = 0; i < bound->n; i++) {
         const bz_bound_layer *l = &bound->layer[i];
         out->layers++;
@@ -102,7 +101,7 @@ static void sum_up(const filling *f, const bz_plan *plan, const bz_bound *bound,
             double seconds =
                 l->times * (is && is->seconds > 0 ? is->seconds : l->price.seconds / l->price.alternative->n);
             out->by[is && is->seconds > 0 ? is->by : BZ_PREDICTED_RECORD] += seconds;
-            if (is && is->seconds > 0 && !(p->problem->dtype == BZ_F32 ? f32 : others))
+            if (is && is->seconds > 0 && !bz_aim_met_type(f->aim, p->problem->dtype))
                 out->other_type += seconds;
             spread += seconds * (is ? is->spread : 0);
             squares += is ? add_square(f, p - f->problem, seconds) : 0;

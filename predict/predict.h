@@ -182,6 +182,8 @@ const bz_machine *bz_aim_machine(const bz_aim *a);
 /* Where intervals were never held against anything: 1 for a machine without records that is newer than all that were learned from, -1 for an
  * older one, else 0. */
 int bz_aim_beyond(const bz_aim *a);
+/* bz_predictor_met_type of its predictor, asked once. */
+bool bz_aim_met_type(const bz_aim *a, bz_dtype dtype);
 
 typedef enum {
     BZ_PREDICTED_RECORD,

@@ -421,6 +421,11 @@ const bz_machine *bz_aim_machine(const bz_aim *a)
     return &a->machine;
 }
 
+bool bz_aim_met_type(const bz_aim *a, bz_dtype dtype)
+{
+    return a->met[dtype != BZ_F32];
+}
+
 int bz_aim_beyond(const bz_aim *a)
 {
     double first = INFINITY, last = -INFINITY, is = a->machine.generation;

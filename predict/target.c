@@ -56,6 +56,7 @@ int bz_target_forecast(const bz_target *t, bz_perfdb *db, const bz_setting *sett
                                  .plan = plan,
                                  .number = i,
                                  .fused = true,
+                                 .bare = true,
                                  .prices = prices,
                                  .peaks = peaks};
     bz_forecast_make(t->aim, in, m->n, prices, &arena, out);
