@@ -113,7 +113,7 @@ dnnl_status_t dnn_lower_rnn(lowering *l)
 {
     const bz_problem *p = l->p;
     dnn_layer layer = layer_of(p);
-    dnn_states md = {NULL};
+    dnn_states md = {0};
     stage *st = &dnn_add_alternative(l, "", "", 1)->stages[0];
     TRY(take(l, st, FORWARD, false, &md));
     bind_kept(l, st);
@@ -131,7 +131,7 @@ dnnl_status_t dnn_lower_rnn(lowering *l)
 dnnl_status_t dnn_lower_rnn_grad(lowering *l)
 {
     dnn_layer layer = layer_of(l->p);
-    dnn_states md = {NULL}, forward = {NULL}, grad = {NULL};
+    dnn_states md = {0}, forward = {0}, grad = {0};
     alternative *a = dnn_add_alternative(l, "", "", 1);
     stage *st = &a->stages[0];
     if (l->p->dtype != BZ_F32) {

@@ -50,6 +50,18 @@ class Lstm(nn.Module):
         return self.head(self.body(self.words(x.transpose(0, 1)))[0][-1])
 
 
+class Gru(nn.Module):
+    """Not among the six: two layers in both directions."""
+    def __init__(self, hidden=64):
+        super().__init__()
+        self.words = nn.Embedding(100, hidden)
+        self.body = nn.GRU(hidden, hidden, 2, bidirectional=True)
+        self.head = nn.Linear(2 * hidden, 10)
+
+    def forward(self, x):
+        return self.head(self.body(self.words(x.transpose(0, 1)))[0].mean(0))
+
+
 class Attention(nn.Module):
     def __init__(self, width, heads, causal):
         super().__init__()
@@ -128,6 +140,9 @@ def make(name, batch, scale=1):
         return Encoder(64 * s), torch.randn(batch, 32, 16), torch.randint(10, (batch,))
     if name == "gpt":
         return Gpt(64 * s), torch.randint(200, (batch, 32)), torch.randint(200, (batch, 32))
+    if name == "gru":
+        return Gru(64 * s), torch.randint(100, (batch, 24)), torch.randint(10, (batch,))
+    assert name == "unet", name
     return Unet(16 * s), torch.randn(batch, 3, 32, 32), torch.randint(2, (batch, 32, 32))
 
 

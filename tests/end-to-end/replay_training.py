@@ -3,7 +3,7 @@
 
 Without `torch`: gradients of the replay against finite differences of its own loss, every weight of a small network at some of its
 elements; weights change by rate times gradient; the loss falls, by each optimizer; each call has the result of its definition.
-With `torch`: five networks of tests/conformance/training_networks.py against PyTorch, gradients within 1e-4 and losses over ten iterations; exit status 77 without PyTorch."""
+With `torch`: seven networks of tests/conformance/training_networks.py against PyTorch, gradients within 1e-4 and losses over ten iterations; exit status 77 without PyTorch."""
 import json
 import math
 import os
