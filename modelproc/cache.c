@@ -39,6 +39,18 @@ void cache_bytes(call *c, const cache_use *use)
     c->bytes = sum;
 }
 
+void take_rows(call *c, int table, bz_dim rows)
+{
+    for (int k = table; k < table + 2; k++) {
+        if (!in_type(c, k) || c->in[k].rank < 1 || !bz_is_symbol(c->in[k].dims[0]) || bz_is_symbol(rows))
+            continue;
+        bz_dim *dims = new_dims(c, c->in[k].rank);
+        copy_dims(dims, &c->in[k]);
+        dims[0] = rows;
+        c->in[k].dims = dims;
+    }
+}
+
 int64_t token_rows(const bz_type *x)
 {
     return x->rank == 4   ? count_mul(x->dims[0], x->dims[2])

@@ -17,6 +17,10 @@ typedef struct cache_use {
 /* Sets c->bytes. Without a past operand the caches are results like others. */
 void cache_bytes(call *c, const cache_use *use);
 
+/* Operands `table` and the one behind it are read by rows: where it is open how many they have, as of tables that an If chooses, they have
+ * as many as are asked for. */
+void take_rows(call *c, int table, bz_dim rows);
+
 /* x [batch, tokens, width] or [batch, heads, tokens, width]: rows that its rotation reads. */
 int64_t token_rows(const bz_type *x);
 

@@ -66,15 +66,16 @@ static const op *find_op(infer *inf, const bz_node *node)
     if (node->function >= 0)
         return &FUNCTION_OP;
     const op *o = op_find(&inf->ops, node->domain, node->op);
-    if (o)
+    if (o && !(o->flags & OP_UNPRICED))
         return o;
     bz_buf text = {0};
-    bz_buf_printf(&text,
-                  "operator %s%s%s is not known: its results are only what the file declares, and it has no price",
-                  node->domain, *node->domain ? "." : "", node->op);
+    bz_buf_printf(&text, "%s %s%s%s %s", o ? "how much operator" : "operator", node->domain, *node->domain ? "." : "",
+                  node->op,
+                  o ? "computes is not known: it has no price"
+                    : "is not known: its results are only what the file declares, and it has no price");
     infer_warn(inf, bz_buf_text(&text));
     bz_buf_free(&text);
-    return &UNKNOWN_OP;
+    return o ? o : &UNKNOWN_OP;
 }
 
 /* A local function runs as a body of its caller. */

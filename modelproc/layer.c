@@ -324,7 +324,8 @@ static void add_bodies(bz_layer *layer)
 static void add_costs(call *c, bz_layer *layer)
 {
     int64_t most, bytes = operand_bytes(c, &most);
-    layer->priced = bytes >= 0 && !c->skipped && !(c->op->flags & OP_UNPRICED);
+    layer->opaque = (c->op->flags & OP_UNPRICED) != 0;
+    layer->priced = bytes >= 0 && !c->skipped && !layer->opaque;
     if (layer->class == BZ_CONSTANT)
         return;
     if (layer->n_bodies) {

@@ -253,6 +253,7 @@ int ms_group_query_shape(call *c)
     ms_note_attention(c, heads, window > 0 && !bz_is_symbol(used) && window < used ? window : used, width, width);
     param_int(c, "kv_heads", kv_heads);
     param_int(c, "rotary", attr_int(c, "do_rotary", 0) != 0);
+    take_rows(c, 7, used);
     return 0;
 }
 
@@ -260,6 +261,8 @@ int ms_rotary_shape(call *c)
 {
     const bz_type *x = need(c, 0, -1);
     set_type(c, 0, x);
+    if (x->rank > 2)
+        take_rows(c, 2, x->dims[x->rank - 2]);
     param_int(c, "interleaved", attr_int(c, "interleaved", 0) != 0);
     param_int(c, "heads", attr_int(c, "num_heads", 0));
     param_int(c, "rotary", attr_int(c, "rotary_embedding_dim", 0));

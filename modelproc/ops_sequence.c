@@ -372,6 +372,22 @@ static int split_cost(call *c)
 
 /* ---- map ------------------------------------------------------------------------------------ */
 
+/* Result k has so many elements of one size, where that size is known in numbers. */
+static void set_equal(call *c, int k, const bz_type *t, int64_t count)
+{
+    list l;
+    list_begin(&l);
+    if (count < 0 || t->kind != BZ_TYPE_TENSOR || t->rank < 0)
+        return;
+    for (int i = 0; i < t->rank; i++)
+        if (bz_is_symbol(t->dims[i]))
+            return;
+    for (int64_t i = 0; i < count && l.exact; i++)
+        list_add(&l, t->rank, t->dims);
+    if (l.exact)
+        set_ints(c, k, l.v, l.used);
+}
+
 static int map_shape(call *c)
 {
     const bz_attr *a = bz_node_attr(c->node, "body");
@@ -398,8 +414,11 @@ static int map_shape(call *c)
     c->n_bodies = 1;
     if (infer_body(c, g, in, NULL, c->node->n_in, body))
         return -1;
-    for (int k = 0; k < c->node->n_out; k++)
-        set_sequence(c, k, *value_type(c, g->outputs[k]));
+    for (int k = 0; k < c->node->n_out; k++) {
+        const bz_type *t = value_type(c, g->outputs[k]);
+        set_sequence(c, k, *t);
+        set_equal(c, k, t, count);
+    }
     return 0;
 }
 
