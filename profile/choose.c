@@ -45,16 +45,32 @@ static bool is_pass(const bz_work *w, const uint32_t *event, size_t n, const bz_
     return 10 * sorts >= 6 * longer && 2 * known < n;
 }
 
+/* Pieces that begin in [a, b), but for those that are much shorter than a layer: these are what a step has besides. */
+static uint32_t pieces_within(const bz_cut *fine, uint32_t a, uint32_t b)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < fine->n; i++) {
+        uint32_t length = (i + 1 < fine->n ? fine->first[i + 1] : fine->end) - fine->first[i];
+        n += fine->first[i] >= a && fine->first[i] < b && 2 * (uint64_t)length > fine->length;
+    }
+    return n;
+}
+
+/* Of the typical piece, or of the one around a typical piece of the finer level, where that one has none: batches of other lengths have other
+ * kernels. */
 static frame frame_of(const bz_work *w, const bz_cut *coarse, const bz_cut *fine)
 {
-    uint32_t a = coarse->first[coarse->typical], b = coarse->first[coarse->typical + 1];
+    uint32_t k = coarse->typical, inside = fine->first[fine->typical];
+    if (pieces_within(fine, coarse->first[k], coarse->first[k + 1]) < 2)
+        for (uint32_t i = 0; i + 1 < coarse->n; i++)
+            k = coarse->first[i] <= inside && inside < coarse->first[i + 1] ? i : k;
+    uint32_t a = coarse->first[k], b = coarse->first[k + 1];
     const uint32_t *t = w->name + fine->first[fine->typical];
     int32_t *left = bz_alloc((size_t)w->n_name + 1, sizeof *left);
     uint32_t *rest = bz_alloc((size_t)(b - a) + 1, sizeof *rest);
     frame f = {0};
     memset(left, 0, ((size_t)w->n_name + 1) * sizeof *left);
-    for (uint32_t i = 0; i < fine->n; i++)
-        f.pieces += fine->first[i] >= a && fine->first[i] < b;
+    f.pieces = pieces_within(fine, a, b);
     for (uint32_t i = 0; i < fine->length; i++)
         left[t[i]] += (int32_t)f.pieces;
     for (uint32_t i = a; i < b; i++)
@@ -71,8 +87,8 @@ static frame frame_of(const bz_work *w, const bz_cut *coarse, const bz_cut *fine
             uint32_t n = fine->first[i + 1] - fine->first[i];
             if (n > (size_t)(b - a))
                 continue;
-            for (uint32_t k = 0; k < n; k++)
-                rest[k] = fine->first[i] + k;
+            for (uint32_t j = 0; j < n; j++)
+                rest[j] = fine->first[i] + j;
             passes += is_pass(w, rest, n, fine);
         }
     f.pass |= passes && 2 * passes < f.pieces;
@@ -105,10 +121,12 @@ static bool frames(const bz_work *w, const bz_cut *coarse, const bz_cut *fine)
     return f.pieces > 1 && f.n && !f.pass && (f.special || (layers && f.n * FRAME_OF_LAYERS >= fine->length));
 }
 
-/* The same of what the host does: layers whose weights are copied when they are needed have inputs, too, but the step has one more. */
-static bool feeds_more(const bz_work *w, const bz_cut *coarse, const bz_cut *fine)
+/* The same of what the host does: layers whose weights are copied when they are needed have inputs, too, but the step has one more than all
+ * of them. */
+static bool feeds_more(const bz_cut *coarse, const bz_cut *fine)
 {
-    return coarse->inputs_each > frame_of(w, coarse, fine).pieces * fine->inputs_each;
+    uint32_t k = coarse->typical;
+    return coarse->inputs_each > pieces_within(fine, coarse->first[k], coarse->first[k + 1]) * fine->inputs_each;
 }
 
 /* Of two cuts at about the same level, into as many pieces or a few more: that which begins earlier has the warm-up or the prompt, too,
@@ -125,7 +143,13 @@ static bool fits_better(const bz_cut *more, const bz_cut *few)
     return (uint64_t)more->alike * few->n >= (uint64_t)few->alike * more->n;
 }
 
-/* The level of which nearly each piece has a share of at least NEARLY_ALL: the finest; of levels with nearly as many pieces, the
+/* Nearly each piece, or all but one: what the first or the last one needs may be behind the ends of the recording. */
+static bool nearly_all(const bz_cut *c, double share)
+{
+    return share >= NEARLY_ALL || (c->n >= 4 && share * c->n >= c->n - 1.01);
+}
+
+/* The level of which nearly each piece has a share: the finest; of levels with nearly as many pieces, the
  * one whose pieces are most alike. Pieces of which most are like none, below a level at which all are alike, are layers of different
  * sorts. -1: none. */
 static int finest(const bz_cut *c, int n, size_t share, double cover)
@@ -137,7 +161,7 @@ static int finest(const bz_cut *c, int n, size_t share, double cover)
     for (int i = 0; i < n; i++) {
         if (share == ANY && best >= 0 && 2 * c[i].alike < c[i].n && c[best].alike == c[best].n)
             continue;
-        if ((share != ANY && *(const double *)(const void *)((const char *)&c[i] + share) < NEARLY_ALL) ||
+        if ((share != ANY && !nearly_all(&c[i], *(const double *)(const void *)((const char *)&c[i] + share))) ||
             (double)c[i].covered < cover * (double)most)
             continue;
         if (best < 0 || 4 * c[best].n < 3 * c[i].n || fits_better(&c[i], &c[best]))
@@ -146,17 +170,31 @@ static int finest(const bz_cut *c, int n, size_t share, double cover)
     return best;
 }
 
+/* Do all pieces look something up, or but for those that do more? */
+static bool all_look_up(const bz_work *w, const bz_cut *c)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < c->n; i++) {
+        uint32_t k = c->first[i], end = i + 1 < c->n ? c->first[i + 1] : c->end;
+        while (k < end && !(w->does[k] & BZ_DOES_LOOK_UP))
+            k++;
+        n += k < end;
+    }
+    return n >= NEARLY_ALL * c->n;
+}
+
 /* An input for each prompt, and none for the tokens behind it: steps are those of the tokens, and the prompt is one. Tokens are looked up
- * as prompts are, and nothing is updated behind them; most pieces are single tokens, and those that are not are the same network. */
+ * as prompts are, each of them, or else all but those beside a prompt are alike; nothing is updated behind them; most pieces are single
+ * tokens, and those that are not are the same network. */
 static int passes(const bz_work *w, const bz_cut *c, int n, int at)
 {
     int best = -1;
     bool looks_up = at >= 0 && typical_does(w, &c[at], BZ_DOES_LOOK_UP);
     for (int i = at + 1; i < n && at >= 0 && c[at].optimizes < NEARLY_ALL; i++)
         if ((best < 0 || (4 * c[best].n >= 3 * c[i].n && fits_better(&c[i], &c[best]))) &&
-            c[i].covered * 10 >= c[at].covered * 7 && 10 * (uint64_t)c[i].n * c[i].length >= 8 * c[i].covered &&
-            2 * c[i].odd < c[at].n && (!looks_up || typical_does(w, &c[i], BZ_DOES_LOOK_UP)) &&
-            frame_of(w, &c[at], &c[i]).pass)
+            c[i].n >= DECODES_PER_PROMPT * (uint64_t)c[at].n && c[i].covered * 10 >= c[at].covered * 7 &&
+            10 * (uint64_t)c[i].n * c[i].length >= 8 * c[i].covered && 2 * c[i].odd < c[at].n &&
+            (looks_up ? all_look_up(w, &c[i]) : c[i].n - c[i].alike <= c[at].n + 1) && frame_of(w, &c[at], &c[i]).pass)
             best = i;
     return best < 0 ? at : best;
 }
@@ -179,7 +217,7 @@ static int by_host(const bz_work *w, const bz_cut *c, int n, uint32_t turns)
     int at = of_count(c, n, turns);
     at = at >= 0 ? at : finest(c, n, offsetof(bz_cut, inputs), 0.6);
     for (int i = at - 1; i >= 0 && at >= 0 && c[at].optimizes < NEARLY_ALL; i--)
-        if (frames(w, &c[i], &c[at]) && feeds_more(w, &c[i], &c[at]))
+        if (frames(w, &c[i], &c[at]) && feeds_more(&c[i], &c[at]))
             at = i;
     int steps = finest(c, n, offsetof(bz_cut, optimizes), 0.6);
     if (steps >= 0 && (at < 0 || c[at].optimizes < NEARLY_ALL))
@@ -233,11 +271,30 @@ static bool is_step(const bz_work *w, const bz_cut *c)
     return different >= DIFFERENT_IN_A_LAYER;
 }
 
+/* Layers may look something up, too, as positions. But an embedding before the first piece and a head behind the last one, and nothing of
+ * these between the pieces, are those of a single step. */
+static bool framed_once(const bz_work *w, const bz_cut *c)
+{
+    size_t from = c->first[0], most = c->length, behind = w->n - c->end;
+    bool embedding = false, head = false;
+    while (from > 0 && !embedding && c->first[0] - from < most) {
+        embedding = (w->does[--from] & BZ_DOES_LOOK_UP) != 0;
+        if (w->between[from + 1] & (BZ_BETWEEN_RESULT | BZ_BETWEEN_WAIT))
+            return false;
+    }
+    for (size_t i = c->end; i < w->n; i++)
+        head |= (w->does[i] & BZ_DOES_CLOSE) != 0;
+    if (behind <= most && behind && w->name[c->end] == w->name[c->first[c->typical]])
+        return false; /* one that was cut off */
+    return embedding && head && behind < 2 * most;
+}
+
 /* What the host copies before each piece may be the weights of a layer that lie in its memory: nothing comes back, and a single input for
  * what is surely a step would be none of these. */
 static bool may_be_layers(const bz_work *w, const bz_cut *c)
 {
-    return c->results < 0.5 && c->waits < 0.5 && c->optimizes < 0.5 && (c->inputs_each > 1 || !is_step(w, c));
+    return c->results < 0.5 && c->waits < 0.5 && c->optimizes < 0.5 &&
+           (c->inputs_each > 1 || !is_step(w, c) || framed_once(w, c));
 }
 
 /* Another level that covers as much, in fewer pieces, else in more, than one that was cut off makes a difference. -1: none. */
@@ -319,21 +376,47 @@ static int add_single(bz_cut **cuts, int *n, const uint32_t span[2], bz_arena *a
     return (*n)++;
 }
 
+/* Is there an embedding that is looked up once for each of these pieces? Layers may look up other things, as which tokens an expert takes. */
+static bool looked_up_once(const bz_work *w, const bz_cut *c)
+{
+    uint32_t *count = bz_zeroed((size_t)w->n_name + 1, sizeof *count);
+    bool once = false;
+    for (uint32_t i = c->first[0]; i < c->end; i++)
+        count[w->name[i]] += (w->does[i] & BZ_DOES_LOOK_UP) != 0;
+    for (uint32_t id = 0; id < w->n_name; id++)
+        once |= c->n > 2 && count[id] == c->n;
+    free(count);
+    return once;
+}
+
 /* What the host feeds piece by piece may be parts of something larger: a level that has more than its pieces, or passes of another
- * network between them, or a single one, with the embedding before them that they lack. -1: none. */
+ * network between them, or a single one, with the embedding before them that they lack, or with the only result behind them. -1: none. */
 static int around(const bz_work *w, bz_cut **cuts, int *n, int at, bz_arena *arena)
 {
     const bz_cut *c = *cuts;
     for (int i = at - 1; i >= 0; i--)
-        if (c[i].alike == c[i].n && 10 * c[i].covered >= 9 * c[at].covered &&
-            (frames(w, &c[i], &c[at]) || (frame_of(w, &c[i], &c[at]).pass && 2 * c[i].n <= c[at].n)))
+        if (c[i].alike == c[i].n && 10 * c[i].covered >= 9 * c[at].covered && 2 * c[i].n <= c[at].n &&
+            (frames(w, &c[i], &c[at]) || frame_of(w, &c[i], &c[at]).pass || looked_up_once(w, &c[i])))
             return i;
-    uint32_t span[2] = {c[at].first[0], (uint32_t)w->n};
+    uint32_t span[2] = {c[at].first[c[at].warm < c[at].n ? c[at].warm : 0], (uint32_t)w->n};
     if (typical_does(w, &c[at], BZ_DOES_LOOK_UP) || c[at].optimizes > 0)
         return -1;
-    while (span[0] > 0 && !(w->does[span[0]] & BZ_DOES_LOOK_UP))
+    bool one_result =
+        c[at].inputs < 0.5 && c[at].results <= 0 && c[at].end < w->n && w->between[w->n] & BZ_BETWEEN_RESULT;
+    while (span[0] > 0 && !one_result && !(w->does[span[0]] & BZ_DOES_LOOK_UP))
         span[0]--;
-    return w->does[span[0]] & BZ_DOES_LOOK_UP ? add_single(cuts, n, span, arena) : -1;
+    return one_result || w->does[span[0]] & BZ_DOES_LOOK_UP ? add_single(cuts, n, span, arena) : -1;
+}
+
+/* The host waits, or fetches what came out, behind several steps: a program that looks at its results now and then, or a recording of which
+ * each part ends with a wait. The finest level of whole steps without anything between them; -1: none. */
+static int steps_within(const bz_work *w, const bz_cut *c, int n, int at)
+{
+    for (int i = n - 1; i > at; i--)
+        if (c[i].alike == c[i].n && 10 * c[i].covered >= 9 * c[at].covered && is_step(w, &c[i]) &&
+            !frames(w, &c[at], &c[i]))
+            return i;
+    return -1;
 }
 
 int bz_choose_cut(const bz_work *w, bz_cut **cuts, int *n, bool *sure, int *other, bz_arena *arena)
@@ -347,6 +430,8 @@ int bz_choose_cut(const bz_work *w, bz_cut **cuts, int *n, bool *sure, int *othe
     int at = turns == 1 ? -1 : by_host(w, *cuts, *n, turns);
     if (at >= 0) {
         *other = around(w, cuts, n, at, arena);
+        if (*other < 0 && (*cuts)[at].inputs < NEARLY_ALL && (*cuts)[at].optimizes < NEARLY_ALL)
+            *other = steps_within(w, *cuts, *n, at);
         *sure = *other < 0 && !may_be_layers(w, &(*cuts)[at]);
         return at;
     }

@@ -87,7 +87,7 @@ static void leave_views(const bz_trace *t, bz_sequence *s)
     free(sum);
 }
 
-/* How long `thread` was in an operator before each of its own, and in all: its rows, ascending and apart from one another. */
+/* How long `thread` was in an operator, or in a launch, before each of its own, and in all: ascending and apart from one another. */
 typedef struct {
     int64_t *start, *end, *before;
     size_t n;
@@ -102,40 +102,56 @@ static int64_t time_until(const busy_time *b, int64_t at)
     return b->before[low - 1] + (b->end[low - 1] < at ? b->end[low - 1] : at) - b->start[low - 1];
 }
 
+/* The thread of the host: of an operator, or of what launched a kernel. */
+static uint32_t thread_of(const bz_sequence *s, size_t i)
+{
+    uint32_t row = s->row[i], cause = s->event->cause ? s->event->cause[row] : BZ_NONE;
+    return cause != BZ_NONE ? s->api->lane[cause] : s->event->lane[row];
+}
+
+/* What the thread is in, one behind the other. */
+static void add_busy(busy_time *b, int64_t start, int64_t end)
+{
+    if (b->n && start < b->end[b->n - 1])
+        start = b->end[b->n - 1];
+    if (start >= end)
+        return;
+    b->before[b->n] = b->n ? b->before[b->n - 1] + b->end[b->n - 1] - b->start[b->n - 1] : 0;
+    b->start[b->n] = start;
+    b->end[b->n++] = end;
+}
+
 /* Threads whose operators run while the one that does most is in operators of its own load data, or are twins of it: what they do comes at any
- * time, and is no part of the sequence. The way back runs on another thread as well, while the first one only waits. Marks lanes. */
+ * time, and is no part of the sequence. The way back runs on another thread as well, while the first one only waits. Likewise of threads that
+ * launch kernels on streams of their own while that one launches, copies or waits. Marks lanes. */
 static void leave_threads_beside(const bz_trace *t, const bz_sequence *s, bool *beside)
 {
-    const bz_events *e = s->event;
     int64_t *all = bz_zeroed(t->n_lanes, sizeof *all), *both = bz_zeroed(t->n_lanes, sizeof *both);
-    uint32_t most = e->lane[s->row[0]];
+    uint32_t most = thread_of(s, 0), first = most;
+    bool several = false, launches = s->kind == BZ_EVENT_KERNEL;
     for (size_t i = 0; i < s->n; i++) {
-        uint32_t lane = e->lane[s->row[i]];
-        bz_time_add(&all[lane], e->end[s->row[i]] - e->start[s->row[i]]);
+        uint32_t lane = thread_of(s, i);
+        several |= lane != first;
+        bz_time_add(&all[lane], bz_sequence_end(s, i) - bz_sequence_start(s, i));
         most = all[lane] > all[most] ? lane : most;
     }
-    busy_time b = {bz_alloc(s->n, sizeof *b.start), bz_alloc(s->n, sizeof *b.end), bz_alloc(s->n, sizeof *b.before), 0};
-    int64_t sum = 0;
-    for (size_t i = 0; i < s->n; i++) {
-        uint32_t row = s->row[i];
-        int64_t start = e->start[row];
-        if (e->lane[row] != most)
-            continue;
-        if (b.n && start < b.end[b.n - 1])
-            start = b.end[b.n - 1];
-        if (start >= e->end[row])
-            continue;
-        b.start[b.n] = start;
-        b.end[b.n] = e->end[row];
-        b.before[b.n++] = sum;
-        sum += e->end[row] - start;
-    }
-    for (size_t i = 0; i < s->n; i++)
-        if (e->lane[s->row[i]] != most)
-            bz_time_add(&both[e->lane[s->row[i]]],
-                        time_until(&b, e->end[s->row[i]]) - time_until(&b, e->start[s->row[i]]));
+    size_t n = several ? (launches ? s->api->n : s->n) : 0;
+    busy_time b = {bz_alloc(n, sizeof *b.start), bz_alloc(n, sizeof *b.end), bz_alloc(n, sizeof *b.before), 0};
+    for (size_t i = 0; i < n; i++)
+        if ((launches ? s->api->lane[i] : thread_of(s, i)) == most)
+            add_busy(&b, launches ? s->api->start[i] : bz_sequence_start(s, i),
+                     launches ? s->api->end[i] : bz_sequence_end(s, i));
+    bool *streams =
+        bz_zeroed(t->n_lanes, sizeof *streams); /* of that thread: others that launch there share its work */
+    for (size_t i = 0; i < s->n && launches; i++)
+        streams[s->event->lane[s->row[i]]] |= thread_of(s, i) == most;
+    for (size_t i = 0; i < s->n && several; i++)
+        if (thread_of(s, i) != most && !streams[s->event->lane[s->row[i]]])
+            bz_time_add(&both[thread_of(s, i)],
+                        time_until(&b, bz_sequence_end(s, i)) - time_until(&b, bz_sequence_start(s, i)));
     for (uint32_t i = 0; i < t->n_lanes; i++)
         beside[i] = i != most && both[i] / BESIDE >= all[i] / 100 + 1;
+    free(streams);
     free(b.start);
     free(b.end);
     free(b.before);
@@ -150,9 +166,11 @@ static void leave_others(const bz_trace *t, bz_sequence *s)
     if (s->n)
         leave_threads_beside(t, s, beside);
     for (size_t i = 0; i < s->n; i++)
-        if (!beside[s->event->lane[s->row[i]]])
+        if (!beside[thread_of(s, i)])
             s->row[k++] = s->row[i];
     s->n = k;
+    for (uint32_t i = 0; i < t->n_lanes && s->kind == BZ_EVENT_KERNEL; i++)
+        s->beside += beside[i];
     free(beside);
 }
 
@@ -168,9 +186,9 @@ bz_sequence bz_sequence_collect(const bz_trace *t, bz_event_kind kind, bz_arena 
             s.row[s.n++] = (uint32_t)i;
     if (kind == BZ_EVENT_KERNEL)
         sort_by_host(&s);
-    if (kind == BZ_EVENT_OP) {
+    if (kind == BZ_EVENT_OP || (kind == BZ_EVENT_KERNEL && e->cause))
         leave_others(t, &s);
+    if (kind == BZ_EVENT_OP)
         leave_views(t, &s);
-    }
     return s;
 }

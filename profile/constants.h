@@ -66,6 +66,10 @@ enum {
      * mostly runs while the network waits for it cuts iterations. Half: a way back that overlaps the way there is lost. */
     BESIDE = 25,
 
+    /* A thread that launches at least one kernel for so many of the busiest one asks for steps as well: its copies and waits cut. Twice: one
+     * that decodes a few pictures on the device does. Half: the way back of a network that is mostly frozen is left out. */
+    LAUNCHES_OF_A_THREAD = 8,
+
     /* Kernels of different names or shapes, or calls, that no layer has: a block of a transformer with its way back has 30. Twice: a
      * small network that is asked again and again is told as perhaps layers. Half: a block may be taken for a network. */
     DIFFERENT_IN_A_LAYER = 40,

@@ -62,30 +62,31 @@ static size_t common(search *s, const uint32_t *symbol, size_t a, size_t a_n, si
     return n;
 }
 
-/* Steps whose work varies, because sequences are longer or shorter, layers are left out or experts are chosen: they begin and end with the
- * same sorts of work, and have the same sorts between. */
+/* Steps whose work varies, because sequences are longer or shorter, layers are left out, experts are chosen, or a part is done in some of them
+ * alone: they begin and end with the same sorts of work, and have the same sorts between, or one has all of the other's. */
 static bool varied(search *s, size_t a, size_t a_n, size_t b, size_t b_n)
 {
-    enum { ENDS = 2, TIMES = 4, SUMMED = 16, LEAST = SHORTEST_PASS / 2 };
+    enum { ENDS = 2, TIMES = 16, LEAST = SHORTEST_PASS / 2 };
     const uint32_t *sort = s->w->sort;
-    const uint8_t *does = s->w->does;
-    size_t all = 0, both = 0;
+    size_t of_a = 0, more = 0, both = 0;
     if (a_n < LEAST || b_n < LEAST)
         return false;
-    /* an update sums up gradients of one batch, or of as many as fit */
-    bool updates = does[a + a_n - 1] & does[b + b_n - 1] & BZ_DOES_OPTIMIZE;
-    size_t times = updates ? SUMMED : TIMES;
-    if (a_n / times > b_n || b_n / times > a_n)
+    if (a_n / TIMES > b_n || b_n / TIMES > a_n || sort[a] != sort[b])
         return false;
-    for (size_t i = 0; i < ENDS; i++)
-        if (sort[a + i] != sort[b + i] || sort[a + a_n - 1 - i] != sort[b + b_n - 1 - i])
-            return false;
+    /* behind which a result is fetched may do a bit more in the end */
+    size_t more_by = s->w->between[a + a_n] & s->w->between[b + b_n] & BZ_BETWEEN_RESULT ? ENDS : 0;
+    bool ends = false;
+    for (size_t k = 0; k <= more_by && !ends; k++)
+        ends = !memcmp(sort + a + a_n - ENDS - k, sort + b + b_n - ENDS, ENDS * sizeof *sort) ||
+               !memcmp(sort + a + a_n - ENDS, sort + b + b_n - ENDS - k, ENDS * sizeof *sort);
+    if (!ends)
+        return false;
     for (size_t i = 0; i < a_n; i++) {
-        all += !s->balance[sort[a + i]];
+        of_a += !s->balance[sort[a + i]];
         s->balance[sort[a + i]] = 1;
     }
     for (size_t i = 0; i < b_n; i++) {
-        all += !s->balance[sort[b + i]];
+        more += !s->balance[sort[b + i]];
         both += s->balance[sort[b + i]] == 1;
         s->balance[sort[b + i]] = 2;
     }
@@ -93,7 +94,7 @@ static bool varied(search *s, size_t a, size_t a_n, size_t b, size_t b_n)
         s->balance[sort[a + i]] = 0;
     for (size_t i = 0; i < b_n; i++)
         s->balance[sort[b + i]] = 0;
-    return 4 * both >= 3 * all;
+    return 4 * both >= 3 * (of_a + more) || (both > ENDS && (both == of_a || !more));
 }
 
 static bool alike(search *s, size_t a, size_t a_n, size_t b, size_t b_n, size_t *by)
@@ -131,6 +132,20 @@ static bool similar(search *s, size_t i, size_t typical)
         return true;
     return n <= 2 * usual && usual <= 2 * n &&
            10 * common(s, w->sort, s->at[typical], usual, s->at[i], n) >= 6 * (n > usual ? n : usual);
+}
+
+/* Is a piece beside those from `first` to `end` one of them: similar, or what one of those that are like no other is, too? */
+static bool belongs(search *s, size_t i, size_t first, size_t end, size_t typical)
+{
+    enum { LOOKED_AT = 1000 };
+    const uint32_t *name = s->w->name;
+    if (similar(s, i, typical))
+        return true;
+    for (size_t k = first; k < end && k - first < LOOKED_AT; k++)
+        if (!s->good[k] && length_of(s, k) == length_of(s, i) &&
+            !memcmp(name + s->at[k], name + s->at[i], length_of(s, i) * sizeof *name))
+            return true;
+    return false;
 }
 
 BZ_SORTS(by_length, size_t, BZ_THEN(BZ_ORDER(p[0], q[0]), BZ_ORDER(p[1], q[1])));
@@ -197,8 +212,10 @@ static void keep(search *s, size_t from, size_t to, size_t typical, bz_cut cut)
     cut.rests = cut.origin == BZ_CUT_RESTS;
     if (s->count[WAIT])
         cut.waits_each = s->count[WAIT][s->at[typical + 1] + 1] - s->count[WAIT][s->at[typical] + 1];
-    if (s->count[INPUT])
-        cut.inputs_each = s->count[INPUT][s->at[typical + 1]] - s->count[INPUT][s->at[typical]];
+    if (s->count[INPUT]) { /* the first piece may have what is copied at the start */
+        size_t fed = typical == from && from + 1 < to ? from + 1 : typical;
+        cut.inputs_each = s->count[INPUT][s->at[fed + 1]] - s->count[INPUT][s->at[fed]];
+    }
     if (i < s->n_cuts) {
         uint32_t *first = s->cuts[i].first; /* as many as before: the same memory */
         cut.first = memcpy(first, cut.first, (cut.n + 1) * sizeof *first);
@@ -261,6 +278,30 @@ static void compare_neighbours(search *s, size_t pieces, bz_cut *cut, size_t *fi
         }
 }
 
+/* What comes before the first step may run into it: the first piece begins where the work does with which the others begin. */
+static void leave_set_up(search *s)
+{
+    const uint32_t *name = s->w->name, *like = name + s->at[1];
+    size_t i = length_of(s, 1) > 1 ? s->at[0] : s->at[1];
+    while (i + 1 < s->at[1] && (name[i] != like[0] || name[i + 1] != like[1]))
+        i++;
+    s->at[0] = i + 1 < s->at[1] ? (uint32_t)i : s->at[0];
+}
+
+/* Pieces beside those that are alike, that do the same: a warm-up, a prompt, a last step. */
+static void extend(search *s, size_t *first, size_t *end, size_t pieces, size_t typical, bz_cut *cut)
+{
+    while (*first > 0 && belongs(s, *first - 1, *first, *end, typical)) {
+        --*first;
+        cut->warm++;
+        cut->covered += does_it(s, *first, typical) ? length_of(s, *first) : 0;
+    }
+    while (*end < pieces && belongs(s, *end, *first, *end, typical)) {
+        cut->covered += does_it(s, *end, typical) ? length_of(s, *end) : 0;
+        ++*end;
+    }
+}
+
 /* The marks at hand as a cut, where enough pieces resemble their neighbours. Behind the last mark the piece has no end: it is as
  * long as the one before. */
 static void try_cut(search *s, bz_cut_origin origin)
@@ -273,6 +314,8 @@ static void try_cut(search *s, bz_cut_origin origin)
         inside += w->between[s->at[i]] & BZ_BETWEEN_NONE;
     if (10 * inside > k * BZ_BETWEEN_NONE)
         return;
+    if (s->vary)
+        leave_set_up(s);
     size_t last = length_of(s, k - 2), left = s->end - s->at[k - 1];
     bool whole = left >= last - last / 10 || ends_whole(s, last, left);
     s->at[k] = (uint32_t)(s->at[k - 1] + (left < last ? left : last));
@@ -293,18 +336,13 @@ static void try_cut(search *s, bz_cut_origin origin)
     for (size_t i = first; i < end; i++) {
         bool does = does_it(s, i, typical);
         same += s->good[i] && does;
-        cut.covered += does || s->good[i] ? length_of(s, i) : 0;
-        cut.odd += !does && !s->good[i] && !similar(s, i, typical);
+        bool like = does || s->good[i] || similar(s, i, typical);
+        cut.covered += does || s->good[i] || (like && w->grows) ? length_of(s, i) : 0; /* sizes may meet by chance */
+        cut.odd += !like;
     }
     if (2 * same < cut.alike)
         return;
-    while (first > 0 && similar(s, first - 1, typical)) {
-        first--;
-        cut.warm++;
-        cut.covered += does_it(s, first, typical) ? length_of(s, first) : 0;
-    }
-    while (end < pieces && similar(s, end, typical))
-        end++;
+    extend(s, &first, &end, pieces, typical, &cut);
     if (end == pieces && whole && !s->good[end - 1] && left > last && !s->vary &&
         !closed) /* the last one is as long as most are */
         s->at[k] = s->at[k - 1] + (uint32_t)(left < length_of(s, typical) ? left : length_of(s, typical));
@@ -421,57 +459,6 @@ static void cut_at_rests(search *s)
     free(pause);
 }
 
-/* ---- numbers for symbols ---- */
-
-/* Where a symbol's number stands, or would stand, in a table of which at least half is free. */
-static uint32_t *slot_of(uint32_t *slot, size_t cap, const uint64_t *known, uint64_t symbol)
-{
-    uint64_t h = symbol * 0x9e3779b97f4a7c15u;
-    size_t at = (size_t)(h ^ h >> 32);
-    while (slot[at & (cap - 1)] != UINT32_MAX && known[slot[at & (cap - 1)]] != symbol)
-        at++;
-    return &slot[at & (cap - 1)];
-}
-
-/* A map of its own: it is asked once per event, and nearly always for one of a few. */
-uint32_t bz_number_symbols(const uint64_t *symbol, size_t n, uint32_t *dense)
-{
-    size_t cap = 1024;
-    uint32_t n_ids = 0, *slot = bz_alloc(cap, sizeof *slot);
-    uint64_t *known = bz_alloc(cap, sizeof *known);
-    memset(slot, 0xff, cap * sizeof *slot);
-    for (size_t i = 0; i < n; i++) {
-        if (n_ids >= cap / 2) {
-            cap *= 4;
-            slot = bz_realloc(slot, cap, sizeof *slot);
-            known = bz_realloc(known, cap, sizeof *known);
-            memset(slot, 0xff, cap * sizeof *slot);
-            for (uint32_t id = 0; id < n_ids; id++)
-                *slot_of(slot, cap, known, known[id]) = id;
-        }
-        uint32_t *s = slot_of(slot, cap, known, symbol[i]);
-        if (*s == UINT32_MAX) {
-            known[n_ids] = symbol[i];
-            *s = n_ids++;
-        }
-        dense[i] = *s;
-    }
-    free(known);
-    free(slot);
-    return n_ids;
-}
-
-/* From the numbers of the runs of `width` symbols, those of four such runs in a row; the last ones are shorter. */
-static uint32_t widen(uint32_t *gram, size_t n, size_t width, uint64_t *hash)
-{
-    for (size_t i = 0; i < n; i++) {
-        hash[i] = 0;
-        for (size_t k = i; k < i + 4 * width; k += width)
-            hash[i] = (hash[i] ^ (k < n ? gram[k] + UINT64_C(1) : 0)) * 0x9e3779b97f4a7c15u;
-    }
-    return bz_number_symbols(hash, n, gram);
-}
-
 /* ---- all ---- */
 
 BZ_SORTS(by_count, bz_cut, BZ_ORDER(p->n, q->n));
@@ -523,7 +510,7 @@ static void cut_at_runs(search *s, bz_arena *scratch)
     uint64_t *hash = BZ_NEW(scratch, uint64_t, w->n);
     uint32_t *gram = bz_arena_dup(scratch, w->name, w->n * sizeof *gram);
     for (size_t width = 4; width <= LONGEST_MARK && width <= w->n / 2; width *= 4)
-        cut_at_symbols(s, gram, widen(gram, w->n, width / 4, hash));
+        cut_at_symbols(s, gram, bz_widen_symbols(gram, w->n, width / 4, hash));
 }
 
 /* Embeddings are the first layer of a step, each of those that it has. */

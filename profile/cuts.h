@@ -92,4 +92,7 @@ void bz_cut_prompt(const bz_work *w, bz_cut *c, bz_arena *arena);
 /* Dense numbers for symbols, in order of appearance; returns how many there are. */
 uint32_t bz_number_symbols(const uint64_t *symbol, size_t n, uint32_t *dense);
 
+/* From the numbers of the runs of `width` symbols, those of four such runs in a row; the last ones are shorter. */
+uint32_t bz_widen_symbols(uint32_t *gram, size_t n, size_t width, uint64_t *hash);
+
 #endif

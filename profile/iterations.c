@@ -150,29 +150,30 @@ static size_t event_from(const bz_sequence *s, int64_t time)
     return low;
 }
 
-/* The thread of the host that asked for most of the work: what others do meanwhile, such as loading data, cuts nothing. */
-static uint32_t asking_thread(const bz_trace *t, const bz_sequence *s, bz_arena *arena)
+/* The threads of the host that asked for the work: what others do meanwhile, such as loading data, cuts nothing. [n_lanes] */
+static const bool *asking_threads(const bz_trace *t, const bz_sequence *s, bz_arena *arena)
 {
-    size_t *count = BZ_NEW(arena, size_t, t->n_lanes);
-    uint32_t best = BZ_NONE;
+    size_t *count = BZ_NEW(arena, size_t, t->n_lanes), most = 0;
+    bool *asks = BZ_NEW(arena, bool, t->n_lanes);
     for (size_t i = 0; i < s->n; i++) {
         uint32_t cause = s->event->cause ? s->event->cause[s->row[i]] : BZ_NONE,
                  lane = cause != BZ_NONE ? s->api->lane[cause] : s->event->lane[s->row[i]];
-        count[lane]++;
-        best = best == BZ_NONE || count[lane] > count[best] ? lane : best;
+        most = ++count[lane] > most ? count[lane] : most;
     }
-    return best;
+    for (uint32_t i = 0; i < t->n_lanes; i++)
+        asks[i] = count[i] && count[i] >= most / LAUNCHES_OF_A_THREAD;
+    return asks;
 }
 
 enum { TO_DEVICE = 1, TO_HOST = 2 }; /* directions of copies, as CUPTI numbers them */
 
-static void read_copies(const bz_trace *t, const bz_sequence *s, uint32_t thread, uint16_t *inputs, uint8_t *between)
+static void read_copies(const bz_trace *t, const bz_sequence *s, const bool *asks, uint16_t *inputs, uint8_t *between)
 {
     const bz_events *e = &t->event[BZ_EVENT_COPY];
     int64_t device = t->lane[s->event->lane[s->row[0]]].device_id;
     for (size_t i = 0; i < e->n; i++) {
         uint32_t cause = e->cause[i];
-        if (cause != BZ_NONE ? s->api->lane[cause] != thread : t->lane[e->lane[i]].device_id != device)
+        if (cause != BZ_NONE ? !asks[s->api->lane[cause]] : t->lane[e->lane[i]].device_id != device)
             continue;
         size_t at = event_from(s, bz_asked_at(t, e, i));
         if (e->value[i] == TO_HOST)
@@ -201,10 +202,10 @@ static void read_host(const bz_trace *t, const bz_sequence *s, bz_work *w, bz_ar
     w->pause = pause;
     if (!e->cause)
         return;
-    uint32_t thread = asking_thread(t, s, arena);
-    read_copies(t, s, thread, inputs, between);
+    const bool *asks = asking_threads(t, s, arena);
+    read_copies(t, s, asks, inputs, between);
     for (size_t i = 0; i < api->n; i++)
-        if (api->lane[i] == thread && bz_api_waits(bz_string(t, api->name[i])))
+        if (asks[api->lane[i]] && bz_api_waits(bz_string(t, api->name[i])))
             between[event_from(s, api->start[i])] |= BZ_BETWEEN_WAIT;
 }
 
@@ -288,6 +289,11 @@ static bool detect(bz_trace *t, bz_event_kind kind, uint32_t count)
             bz_cut_prompt(&w, &cut[at], &arena);
         cut[at].first[cut[at].n] = cut[at].end;
         bz_sequence_windows(t, &s, cut[at].first, cut[at].n, &arena);
+        if (s.beside)
+            bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_NOTE,
+                           "iterations are those of one of %u threads that launch on one device at the same "
+                           "time: kernels of the others are counted in them, too",
+                           s.beside + 1);
         if (!sure && !count)
             tell_other(t, &cut[at], other >= 0 ? &cut[other] : NULL);
     }

@@ -124,6 +124,9 @@ static const rule RULES[] = {
     {GROUP, BZ_KERNEL_RESIZE, NULL, "upsample Upsample Resize interpolate"},
     {GROUP, BZ_KERNEL_PAD, NULL,
      "pad_constant_kernel pad_edge_kernel constant_pad reflection_pad replication_pad AddPadding cuPad _PadKernel"},
+    /* beside the update: gradients are set to zero, and how long they are is asked */
+    {GROUP, BZ_KERNEL_MOVE, NULL, "multi_tensor_apply*ZeroFunctor"},
+    {GROUP, BZ_KERNEL_REDUCE, NULL, "multi_tensor_apply*NormFunctor"},
     {GROUP, BZ_KERNEL_OPTIMIZER, NULL, "multi_tensor_apply adam Adam sgd_ lamb_"},
     {GROUP, BZ_KERNEL_QUANTIZE, NULL, "uantiz quant_"},
     {GROUP, BZ_KERNEL_RANDOM, NULL,

@@ -10,6 +10,7 @@ typedef struct bz_sequence {
     const bz_events *event, *api;
     uint32_t *row; /* [n] */
     size_t n;
+    uint32_t beside; /* threads whose kernels were left out, since they launch while another one does */
 } bz_sequence;
 
 /* The events of a kind that one process asked one device for, or its library calls, or its operators: collect.c */
