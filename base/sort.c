@@ -6,22 +6,90 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int by_number(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static int by_time(const void *a, const void *b)
 {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
     return (x > y) - (x < y);
 }
 
+static void swap(double *v, size_t a, size_t b)
+{
+    double x = v[a];
+    v[a] = v[b];
+    v[b] = x;
+}
+
+/* Lets what stands at `at` sink to its place in a heap whose largest number stands first. */
+static void sink(double *v, size_t n, size_t at)
+{
+    for (size_t child; (child = 2 * at + 1) < n; at = child) {
+        child += child + 1 < n && v[child] < v[child + 1];
+        if (!(v[at] < v[child]))
+            return;
+        swap(v, at, child);
+    }
+}
+
+static void sort_as_heap(double *v, size_t n)
+{
+    for (size_t i = n / 2; i-- > 0;)
+        sink(v, n, i);
+    for (size_t i = n; i-- > 1;) {
+        swap(v, 0, i);
+        sink(v, i, 0);
+    }
+}
+
+static void insert_numbers(double *v, size_t n)
+{
+    for (size_t i = 1; i < n; i++) {
+        double x = v[i];
+        size_t k = i;
+        for (; k && x < v[k - 1]; k--)
+            v[k] = v[k - 1];
+        v[k] = x;
+    }
+}
+
+/* Quicksort in three parts, since many numbers may be equal; `depth` more levels, then as a heap. In place: qsort takes as much memory again. */
+static void sort_parts(double *v, size_t n, int depth)
+{
+    enum { FEW = 24 };
+    while (n > FEW) {
+        if (!depth--) {
+            sort_as_heap(v, n);
+            return;
+        }
+        double a = v[0], b = v[n / 2], c = v[n - 1];
+        double middle = a < b ? (b < c ? b : a < c ? c : a) : a < c ? a : b < c ? c : b;
+        size_t low = 0, i = 0, high = n; /* less than it before `low`, more from `high` on */
+        while (i < high)
+            if (v[i] < middle)
+                swap(v, low++, i++);
+            else if (middle < v[i])
+                swap(v, i, --high);
+            else
+                i++;
+        if (low < n - high) { /* the shorter part by itself */
+            sort_parts(v, low, depth);
+            v += high;
+            n -= high;
+        } else {
+            sort_parts(v + high, n - high, depth);
+            n = low;
+        }
+    }
+    insert_numbers(v, n);
+}
+
 void bz_sort_numbers(double *v, size_t n)
 {
-    if (n > 1)
-        qsort(v, n, sizeof *v, by_number);
+    enum { DEEPEST = 96 };
+    bool sorted = true;
+    for (size_t i = 1; i < n && sorted; i++)
+        sorted = v[i - 1] <= v[i];
+    if (!sorted)
+        sort_parts(v, n, DEEPEST);
 }
 
 /* One pass for each byte in which the numbers differ, from the least: what is equal in it keeps its order. */

@@ -335,6 +335,35 @@ static void quantiles_are_on_the_line(void **state)
     }
 }
 
+static int by_size(const void *a, const void *b)
+{
+    const double *p = a, *q = b;
+    return (*p > *q) - (*p < *q);
+}
+
+/* Many numbers: by chance, few different ones, rising, falling, up and down. */
+static void many_numbers_are_sorted(void **state)
+{
+    (void)state;
+    enum { MOST = 20000, SHAPES = 5 };
+    double *v = bz_alloc(MOST, sizeof *v), *w = bz_alloc(MOST, sizeof *w);
+    for (int shape = 0; shape < SHAPES; shape++)
+        for (size_t n = 1; n <= MOST; n = 3 * n + chance(3)) {
+            for (size_t i = 0; i < n; i++)
+                v[i] = shape == 0   ? (double)chance(1000000)
+                       : shape == 1 ? (double)chance(3)
+                       : shape == 2 ? (double)i
+                       : shape == 3 ? -(double)i
+                                    : (double)(i < n / 2 ? i : n - i);
+            memcpy(w, v, n * sizeof *v);
+            bz_sort_numbers(v, n);
+            qsort(w, n, sizeof *w, by_size);
+            assert_memory_equal(v, w, n * sizeof *v);
+        }
+    free(v);
+    free(w);
+}
+
 static bool before(const bz_sheet_cell *a, const bz_sheet_cell *b, int column)
 {
     return column ? (isnan(b->number) && !isnan(a->number)) || a->number > b->number
@@ -604,6 +633,7 @@ int main(void)
         cmocka_unit_test(units_read_back),
         cmocka_unit_test(times_have_units_and_an_end),
         cmocka_unit_test(quantiles_are_on_the_line),
+        cmocka_unit_test(many_numbers_are_sorted),
         cmocka_unit_test(sheets_are_sorted_stably),
         cmocka_unit_test(tables_hold_what_was_put),
         cmocka_unit_test(arenas_give_each_its_own),
