@@ -24,12 +24,6 @@ typedef struct critical_edge {
     uint32_t to, from; /* nodes */
 } critical_edge;
 
-/* Work that was launched onto a stream, by the time of its launch. */
-typedef struct critical_launch {
-    int64_t at;
-    uint32_t event;
-} critical_launch;
-
 typedef struct critical {
     bz_tables *m;
     bz_tables narrow; /* *m, where the recording is so large that the path is of its typical iteration */
@@ -42,9 +36,9 @@ typedef struct critical {
     uint8_t *trait;      /* [strings] CRITICAL_…, of calls of that name */
     critical_edge *edge; /* besides those in `before`, without length; by `to` */
     size_t n_edges;
-    critical_launch *launch; /* of all streams */
-    size_t *launch_first;    /* [lanes + 1] in `launch` */
-    uint32_t *path;          /* nodes, from its start to its end */
+    uint32_t *launch;     /* events that were launched, of all streams, of each by the time of their launch */
+    size_t *launch_first; /* [lanes + 1] in `launch` */
+    uint32_t *path;       /* nodes, from its start to its end */
     size_t n_path;
 } critical;
 

@@ -40,7 +40,29 @@ static uint32_t cause_of(const critical *c, uint32_t event)
 
 /* ---- launches ------------------------------------------------------------------------------- */
 
-BZ_SORTS(by_launch, critical_launch, BZ_THEN(BZ_ORDER(p->at, q->at), BZ_ORDER(p->event, q->event)));
+/* When the host asked for work whose launch is on record. */
+static int64_t launch_time(const critical *c, uint32_t event)
+{
+    size_t i;
+    bz_event_kind kind = critical_kind(c, event, &i);
+    return c->m->t->event[BZ_EVENT_API].start[c->m->t->event[kind].cause[i]];
+}
+
+static int by_launch(const void *a, const void *b, void *context)
+{
+    const uint32_t *p = a, *q = b;
+    return BZ_THEN(BZ_ORDER(launch_time(context, *p), launch_time(context, *q)), BZ_ORDER(*p, *q));
+}
+
+/* Mostly work starts in the order in which it was launched. */
+static void sort_launches(critical *c, uint32_t *event, size_t n)
+{
+    size_t i = 1;
+    while (i < n && by_launch(&event[i - 1], &event[i], c) < 0)
+        i++;
+    if (i < n)
+        qsort_r(event, n, sizeof *event, by_launch, c);
+}
 
 /* Of all work of the recording, as the length of the queue does not begin with the range that is looked at. */
 static void find_launches(critical *c)
@@ -64,8 +86,7 @@ static void find_launches(critical *c)
             if (!pass)
                 c->launch_first[w.lane + 2]++;
             else
-                c->launch[c->launch_first[w.lane + 1]++] =
-                    (critical_launch){t->event[BZ_EVENT_API].start[cause], event_of(c, w.kind, w.i)};
+                c->launch[c->launch_first[w.lane + 1]++] = event_of(c, w.kind, w.i);
         }
         if (pass)
             break;
@@ -73,11 +94,8 @@ static void find_launches(critical *c)
             c->launch_first[lane] += c->launch_first[lane - 1];
         c->launch = bz_alloc(c->launch_first[t->n_lanes + 1] + 1, sizeof *c->launch);
     }
-    for (uint32_t lane = 0; lane < t->n_lanes; lane++) {
-        size_t n = c->launch_first[lane + 1] - c->launch_first[lane];
-        if (n)
-            qsort(c->launch + c->launch_first[lane], n, sizeof *c->launch, by_launch);
-    }
+    for (uint32_t lane = 0; lane < t->n_lanes; lane++)
+        sort_launches(c, c->launch + c->launch_first[lane], c->launch_first[lane + 1] - c->launch_first[lane]);
     free(known);
 }
 
@@ -85,7 +103,7 @@ static void find_launches(critical *c)
 static size_t launched_by(const critical *c, uint32_t lane, int64_t at)
 {
     size_t low = c->launch_first[lane], high = c->launch_first[lane + 1];
-    BZ_FIND_FIRST(low, high, mid, c->launch[mid].at <= at);
+    BZ_FIND_FIRST(low, high, mid, launch_time(c, c->launch[mid]) <= at);
     return low;
 }
 
@@ -93,7 +111,7 @@ static size_t launched_by(const critical *c, uint32_t lane, int64_t at)
 static uint32_t launched_before(const critical *c, uint32_t lane, int64_t at)
 {
     size_t i = launched_by(c, lane, at);
-    return i > c->launch_first[lane] ? c->launch[i - 1].event : CRITICAL_NONE;
+    return i > c->launch_first[lane] ? c->launch[i - 1] : CRITICAL_NONE;
 }
 
 /* The first event that a thread launches onto the stream from then on, or CRITICAL_NONE. */
@@ -103,8 +121,8 @@ static uint32_t launched_after(const critical *c, uint32_t lane, uint32_t thread
     const uint32_t *of = c->m->t->event[BZ_EVENT_API].lane;
     size_t i = launched_by(c, lane, at), end = c->launch_first[lane + 1];
     for (int k = 0; i < end && k < MOST; i++, k++)
-        if (of[cause_of(c, c->launch[i].event)] == thread)
-            return c->launch[i].event;
+        if (of[cause_of(c, c->launch[i])] == thread)
+            return c->launch[i];
     return CRITICAL_NONE;
 }
 
@@ -203,8 +221,9 @@ static bool waited_for_launch(const device_chain *d, const work *w, size_t befor
 
 static bool is_queued(const critical *c, const work *w, uint32_t event, int64_t launch)
 {
-    for (size_t i = launched_by(c, w->lane, launch); i-- > c->launch_first[w->lane] && c->launch[i].at == launch;)
-        if (c->launch[i].event == event)
+    for (size_t i = launched_by(c, w->lane, launch);
+         i-- > c->launch_first[w->lane] && launch_time(c, c->launch[i]) == launch;)
+        if (c->launch[i] == event)
             return true;
     return false;
 }

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 figures figures_of(double *values, size_t n)
 {
@@ -23,6 +24,50 @@ figures figures_of(double *values, size_t n)
     f.median = q.p50;
     f.three_quarters = bz_quantile(values, n, 0.75);
     f.max = q.max;
+    return f;
+}
+
+/* The number at that place of all, in their order. */
+static double number_at(const uint64_t *count, int64_t least, uint64_t place)
+{
+    size_t i = 0;
+    while (place >= count[i])
+        place -= count[i++];
+    return (double)(least + (int64_t)i);
+}
+
+/* As bz_quantile. */
+static double quantile_of_counts(const uint64_t *count, int64_t least, uint64_t all, double q)
+{
+    double at = q * (double)(all - 1);
+    uint64_t i = (uint64_t)at;
+    double low = number_at(count, least, i);
+    return i + 1 < all ? low + (at - (double)i) * (number_at(count, least, i + 1) - low) : low;
+}
+
+figures figures_of_counts(const uint64_t *count, size_t n, int64_t least)
+{
+    figures f = {0};
+    double squares = 0;
+    for (size_t i = 0; i < n; i++) {
+        f.count += (int64_t)count[i];
+        f.sum += (double)count[i] * (double)(least + (int64_t)i);
+    }
+    uint64_t all = (uint64_t)f.count;
+    if (!all)
+        return f;
+    f.mean = f.sum / (double)all;
+    for (size_t i = 0; i < n; i++) /* one by one, which rounds as figures_of does */
+        for (uint64_t k = 0; k < count[i]; k++) {
+            double off = (double)(least + (int64_t)i) - f.mean;
+            squares += off * off;
+        }
+    f.deviation = all > 1 ? sqrt(squares / (double)(all - 1)) : 0;
+    f.min = number_at(count, least, 0);
+    f.quarter = quantile_of_counts(count, least, all, 0.25);
+    f.median = quantile_of_counts(count, least, all, 0.5);
+    f.three_quarters = quantile_of_counts(count, least, all, 0.75);
+    f.max = number_at(count, least, all - 1);
     return f;
 }
 
@@ -59,26 +104,41 @@ static int by_sum(const void *a, const void *b)
     return p->key < q->key ? -1 : p->key > q->key;
 }
 
+/* Brings the values of each group together: `first` [n + 1], where each begins. What is not in its place changes with what is there. */
+static void sort_by_group(groups *g, const size_t *first)
+{
+    size_t *next = bz_alloc((size_t)g->n + 1, sizeof *next);
+    memcpy(next, first, ((size_t)g->n + 1) * sizeof *next);
+    for (uint32_t k = 0; k < g->n; k++)
+        while (next[k] < first[k + 1]) {
+            size_t from = next[k], to = next[g->of[from]]++;
+            double value = g->value[to];
+            uint32_t of = g->of[to];
+            g->value[to] = g->value[from];
+            g->of[to] = g->of[from];
+            g->value[from] = value;
+            g->of[from] = of;
+        }
+    free(next);
+}
+
 figures *groups_end(groups *g, uint32_t *n)
 {
-    size_t *first = bz_zeroed((size_t)g->n + 2, sizeof *first);
-    double *sorted = bz_alloc(g->n_values + 1, sizeof *sorted);
+    size_t *first = bz_zeroed((size_t)g->n + 1, sizeof *first);
     figures *list = BZ_NEW(g->arena, figures, (size_t)g->n + 1);
     for (size_t i = 0; i < g->n_values; i++)
-        first[g->of[i] + 2]++;
-    for (uint32_t k = 2; k < g->n + 2; k++)
+        first[g->of[i] + 1]++;
+    for (uint32_t k = 1; k <= g->n; k++)
         first[k] += first[k - 1];
-    for (size_t i = 0; i < g->n_values; i++)
-        sorted[first[g->of[i] + 1]++] = g->value[i];
+    sort_by_group(g, first);
     for (uint32_t k = 0; k < g->n; k++) {
-        list[k] = figures_of(sorted + first[k], first[k + 1] - first[k]);
+        list[k] = figures_of(g->value + first[k], first[k + 1] - first[k]);
         list[k].key = g->key[k];
     }
     *n = g->n;
     if (g->n)
         qsort(list, g->n, sizeof *list, by_sum);
     free(first);
-    free(sorted);
     free(g->key);
     free(g->of);
     free(g->value);

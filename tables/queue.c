@@ -10,9 +10,49 @@
 /* Of one stream: when work was launched and when it started, both ascending. Work whose launch is not on record, and work
  * that comes many at once (a graph), is left out, as in HTA. */
 typedef struct queue {
-    int64_t *launch, *start;
+    const bz_tables *m;
+    uint32_t *event; /* [n] by start: number of the kernel, behind all kernels of the copy, behind these of the fill */
+    int64_t *launch; /* [n]; NULL: they started in the order of their launches */
     size_t n;
 } queue;
+
+static bz_event_kind kind_at(const queue *q, size_t k, size_t *i)
+{
+    bz_event_kind kind = BZ_EVENT_KERNEL;
+    for (*i = q->event[k]; *i >= q->m->t->event[kind].n; kind++)
+        *i -= q->m->t->event[kind].n;
+    return kind;
+}
+
+static int64_t start_at(const queue *q, size_t k)
+{
+    size_t i;
+    bz_event_kind kind = kind_at(q, k, &i);
+    return q->m->t->event[kind].start[i];
+}
+
+static int64_t launch_at(const queue *q, size_t k)
+{
+    size_t i;
+    if (q->launch)
+        return q->launch[k];
+    bz_event_kind kind = kind_at(q, k, &i);
+    return tables_asked(q->m, kind, i);
+}
+
+static void sort_launches(queue *q)
+{
+    size_t k = 1;
+    while (k < q->n && launch_at(q, k - 1) <= launch_at(q, k))
+        k++;
+    if (k >= q->n)
+        return;
+    int64_t *at = bz_alloc(q->n, sizeof *at);
+    for (k = 0; k < q->n; k++)
+        at[k] = launch_at(q, k);
+    bz_sort_times(at, q->n);
+    q->launch = at;
+}
 
 /* Whether a call launches is asked once of each name. */
 static bool launched(bz_tables *m, uint8_t *known, const work *w)
@@ -26,38 +66,34 @@ static bool launched(bz_tables *m, uint8_t *known, const work *w)
     return known[name] == 2;
 }
 
-/* [lanes] and two blocks of times that all lie in; the caller frees the blocks. */
-static queue *queues(bz_tables *m, int64_t *block[2])
+/* [lanes], for free_queues. */
+static queue *queues(bz_tables *m)
 {
     const bz_trace *t = m->t;
     queue *q = BZ_NEW(m->arena, queue, (size_t)t->n_lanes + 1);
     uint8_t *known = bz_zeroed((size_t)bz_strings(t) + 1, 1);
-    size_t all = 0;
-    for (work w = {0}; tables_next(m, &w);)
-        if (launched(m, known, &w)) {
-            q[w.lane].n++;
-            all++;
-        }
-    block[0] = bz_alloc(all + 1, sizeof *block[0]);
-    block[1] = bz_alloc(all + 1, sizeof *block[1]);
-    size_t at = 0;
-    for (uint32_t lane = 0; lane < t->n_lanes; lane++) {
-        q[lane].launch = block[0] + at;
-        q[lane].start = block[1] + at;
-        at += q[lane].n;
-        q[lane].n = 0;
-    }
+    uint32_t first[3] = {0, (uint32_t)t->event[BZ_EVENT_KERNEL].n};
+    first[2] = first[1] + (uint32_t)t->event[BZ_EVENT_COPY].n;
     for (work w = {0}; tables_next(m, &w);)
         if (launched(m, known, &w)) {
             queue *of = &q[w.lane];
-            of->launch[of->n] = tables_asked(m, w.kind, w.i);
-            of->start[of->n++] = w.start;
+            BZ_ROOM(of->event, of->n);
+            of->event[of->n++] = first[w.kind - BZ_EVENT_KERNEL] + (uint32_t)w.i;
         }
-    for (uint32_t lane = 0; lane < t->n_lanes; lane++)
-        if (q[lane].n)
-            bz_sort_times(q[lane].launch, q[lane].n);
+    for (uint32_t lane = 0; lane < t->n_lanes; lane++) {
+        q[lane].m = m;
+        sort_launches(&q[lane]);
+    }
     free(known);
     return q;
+}
+
+static void free_queues(queue *q, uint32_t lanes)
+{
+    for (uint32_t lane = 0; lane < lanes; lane++) {
+        free(q[lane].event);
+        free(q[lane].launch);
+    }
 }
 
 /* One step through both lists: the length behind the next launch or start, and when that is. */
@@ -70,38 +106,64 @@ static bool step(const queue *q, walk *w)
 {
     if (w->j == q->n)
         return false;
-    bool launch = w->i < q->n && q->launch[w->i] <= q->start[w->j];
-    w->at = launch ? q->launch[w->i++] : q->start[w->j++];
+    int64_t start = start_at(q, w->j), asked = w->i < q->n ? launch_at(q, w->i) : INT64_MAX;
+    bool launch = w->i < q->n && asked <= start;
+    w->at = launch ? asked : start;
+    w->i += launch;
+    w->j += !launch;
     w->length += launch ? 1 : -1;
     return true;
 }
 
+/* How often the queue had which length: [*n] counts from `least` on, which the caller frees. */
+static uint64_t *count_lengths(const queue *q, int64_t *least, size_t *n)
+{
+    int64_t low = 0, high = 0;
+    for (walk w = {0}; step(q, &w);) {
+        low = w.length < low ? w.length : low;
+        high = w.length > high ? w.length : high;
+    }
+    uint64_t *count = bz_zeroed((size_t)(high - low) + 1, sizeof *count);
+    for (walk w = {0}; step(q, &w);)
+        count[w.length - low]++;
+    *least = low;
+    *n = (size_t)(high - low) + 1;
+    return count;
+}
+
+/* The mean over the time from the first change to the last one. */
+static double mean_length(const queue *q)
+{
+    double weighted = 0;
+    int64_t before = 0, first = 0;
+    bool any = false;
+    walk w = {0};
+    for (int64_t last = 0; step(q, &w); last = w.length) {
+        first = any ? first : w.at;
+        weighted += any ? (double)last * (double)(w.at - before) : 0;
+        before = w.at;
+        any = true;
+    }
+    return before > first ? weighted / (double)(before - first) : NAN;
+}
+
 void fill_queue(bz_tables *m, bz_sheet *s)
 {
-    int64_t *block[2];
-    const queue *q = queues(m, block);
+    int64_t least;
+    queue *q = queues(m);
     for (uint32_t lane = 0; lane < m->t->n_lanes; lane++) {
-        double *length = bz_alloc(2 * q[lane].n + 1, sizeof *length), weighted = 0;
-        size_t n = 0;
-        int64_t before = 0, first = 0;
-        walk w = {0};
-        for (int64_t last = 0; step(&q[lane], &w); last = w.length) {
-            first = n ? first : w.at;
-            weighted += n ? (double)last * (double)(w.at - before) : 0;
-            before = w.at;
-            length[n++] = (double)w.length;
-        }
-        if (n) {
-            figures f = figures_of(length, n);
-            BZ_SHEET_ADD(s, BZ_TEXT(tables_device(m, m->device[lane])), BZ_TEXT(tables_stream(m, lane)),
-                         BZ_NUMBER(f.count), BZ_NUMBER(f.mean), BZ_NUMBER(f.deviation), BZ_NUMBER(f.min),
-                         BZ_NUMBER(f.quarter), BZ_NUMBER(f.median), BZ_NUMBER(f.three_quarters), BZ_NUMBER(f.max),
-                         BZ_NUMBER(before > first ? weighted / (double)(before - first) : NAN));
-        }
-        free(length);
+        size_t n;
+        if (!q[lane].n)
+            continue;
+        uint64_t *count = count_lengths(&q[lane], &least, &n);
+        figures f = figures_of_counts(count, n, least);
+        BZ_SHEET_ADD(s, BZ_TEXT(tables_device(m, m->device[lane])), BZ_TEXT(tables_stream(m, lane)), BZ_NUMBER(f.count),
+                     BZ_NUMBER(f.mean), BZ_NUMBER(f.deviation), BZ_NUMBER(f.min), BZ_NUMBER(f.quarter),
+                     BZ_NUMBER(f.median), BZ_NUMBER(f.three_quarters), BZ_NUMBER(f.max),
+                     BZ_NUMBER(mean_length(&q[lane])));
+        free(count);
     }
-    free(block[0]);
-    free(block[1]);
+    free_queues(q, m->t->n_lanes);
     bz_sheet_sort(s, 2);
 }
 
@@ -109,8 +171,8 @@ void fill_queue(bz_tables *m, bz_sheet *s)
 void fill_queue_series(bz_tables *m, bz_sheet *s)
 {
     enum { PARTS = 100, ROWS = 4000 };
-    int64_t *block[2], first = INT64_MAX, last = INT64_MIN;
-    const queue *q = queues(m, block);
+    int64_t first = INT64_MAX, last = INT64_MIN;
+    queue *q = queues(m);
     uint32_t streams = 0;
     for (uint32_t lane = 0; lane < m->t->n_lanes; lane++) {
         walk w = {0};
@@ -118,7 +180,8 @@ void fill_queue_series(bz_tables *m, bz_sheet *s)
             continue;
         streams++;
         first = w.at < first ? w.at : first;
-        last = q[lane].start[q[lane].n - 1] > last ? q[lane].start[q[lane].n - 1] : last;
+        int64_t end = start_at(&q[lane], q[lane].n - 1);
+        last = end > last ? end : last;
     }
     int parts = streams ? (int)(ROWS / streams) : 0;
     parts = parts > PARTS ? PARTS : parts < 1 ? 1 : parts;
@@ -143,8 +206,7 @@ void fill_queue_series(bz_tables *m, bz_sheet *s)
             BZ_SHEET_ADD(s, BZ_TEXT(tables_device(m, m->device[lane])), BZ_TEXT(tables_stream(m, lane)),
                          BZ_NUMBER(width * p / 1e9), BZ_NUMBER(mean[p]), BZ_NUMBER(most[p]));
     }
-    free(block[0]);
-    free(block[1]);
+    free_queues(q, m->t->n_lanes);
 }
 
 /* ---- launches ------------------------------------------------------------------------------- */
