@@ -30,13 +30,13 @@ static bool is_pass(const bz_work *w, const uint32_t *event, size_t n, const bz_
     memset(left, 0, ((size_t)w->n_sort + 1) * sizeof *left);
     memset(has, 0, ((size_t)w->n_exact + 1) * sizeof *has);
     for (size_t i = from; i < from + length; i++) {
-        left[w->sort[i]]++;
+        left[bz_work_sort(w, i)]++;
         has[w->exact[i]] = true;
     }
     for (size_t i = 0; i < n; i++) {
         known += has[w->exact[event[i]]];
-        if (left[w->sort[event[i]]]) {
-            left[w->sort[event[i]]]--;
+        if (left[bz_work_sort(w, event[i])]) {
+            left[bz_work_sort(w, event[i])]--;
             sorts++;
         }
     }
@@ -65,18 +65,18 @@ static frame frame_of(const bz_work *w, const bz_cut *coarse, const bz_cut *fine
         for (uint32_t i = 0; i + 1 < coarse->n; i++)
             k = coarse->first[i] <= inside && inside < coarse->first[i + 1] ? i : k;
     uint32_t a = coarse->first[k], b = coarse->first[k + 1];
-    const uint32_t *t = w->name + fine->first[fine->typical];
+    const uint32_t t = fine->first[fine->typical];
     int32_t *left = bz_alloc((size_t)w->n_name + 1, sizeof *left);
     uint32_t *rest = bz_alloc((size_t)(b - a) + 1, sizeof *rest);
     frame f = {0};
     memset(left, 0, ((size_t)w->n_name + 1) * sizeof *left);
     f.pieces = pieces_within(fine, a, b);
     for (uint32_t i = 0; i < fine->length; i++)
-        left[t[i]] += (int32_t)f.pieces;
+        left[bz_work_name(w, t + i)] += (int32_t)f.pieces;
     for (uint32_t i = a; i < b; i++)
-        if (left[w->name[i]]-- <= 0) {
+        if (left[bz_work_name(w, i)]-- <= 0) {
             rest[f.n++] = i;
-            f.special |= (w->does[i] & (BZ_DOES_LOOK_UP | BZ_DOES_OPTIMIZE)) != 0;
+            f.special |= (bz_work_does(w, i) & (BZ_DOES_LOOK_UP | BZ_DOES_OPTIMIZE)) != 0;
         }
     f.pass = is_pass(w, rest, f.n, fine);
     /* or few of its pieces are: not more than one for each coarser piece are not like the others */
@@ -99,9 +99,9 @@ static frame frame_of(const bz_work *w, const bz_cut *coarse, const bz_cut *fine
 
 static bool typical_does(const bz_work *w, const bz_cut *c, int bits)
 {
-    const uint8_t *does = w->does + c->first[c->typical];
+    const uint32_t from = c->first[c->typical];
     uint32_t i = 0;
-    while (i < c->length && !(does[i] & bits))
+    while (i < c->length && !(bz_work_does(w, from + i) & bits))
         i++;
     return i < c->length;
 }
@@ -176,7 +176,7 @@ static bool all_look_up(const bz_work *w, const bz_cut *c)
     uint32_t n = 0;
     for (uint32_t i = 0; i < c->n; i++) {
         uint32_t k = c->first[i], end = i + 1 < c->n ? c->first[i + 1] : c->end;
-        while (k < end && !(w->does[k] & BZ_DOES_LOOK_UP))
+        while (k < end && !(bz_work_does(w, k) & BZ_DOES_LOOK_UP))
             k++;
         n += k < end;
     }
@@ -253,7 +253,7 @@ static int by_frames(const bz_work *w, const bz_cut *c, int n)
 static bool rests_before(const bz_work *w, size_t i, int64_t rest)
 {
     return w->inputs[i] || w->between[i] & (BZ_BETWEEN_WAIT | BZ_BETWEEN_RESULT) ||
-           (w->pause && i < w->n && w->pause[i] > rest);
+           (w->pause && i < w->n && bz_work_pause(w, i) > rest);
 }
 
 /* Does a piece hold what no layer does? Layers have neither embeddings nor losses nor updates, and a few different kernels. */
@@ -278,13 +278,13 @@ static bool framed_once(const bz_work *w, const bz_cut *c)
     size_t from = c->first[0], most = c->length, behind = w->n - c->end;
     bool embedding = false, head = false;
     while (from > 0 && !embedding && c->first[0] - from < most) {
-        embedding = (w->does[--from] & BZ_DOES_LOOK_UP) != 0;
+        embedding = (bz_work_does(w, --from) & BZ_DOES_LOOK_UP) != 0;
         if (w->between[from + 1] & (BZ_BETWEEN_RESULT | BZ_BETWEEN_WAIT))
             return false;
     }
     for (size_t i = c->end; i < w->n; i++)
-        head |= (w->does[i] & BZ_DOES_CLOSE) != 0;
-    if (behind <= most && behind && w->name[c->end] == w->name[c->first[c->typical]])
+        head |= (bz_work_does(w, i) & BZ_DOES_CLOSE) != 0;
+    if (behind <= most && behind && bz_work_name(w, c->end) == bz_work_name(w, c->first[c->typical]))
         return false; /* one that was cut off */
     return embedding && head && behind < 2 * most;
 }
@@ -308,17 +308,36 @@ static int next_level(const bz_cut *c, int n, int at)
     return best;
 }
 
+/* The one of pauses `from` … `to` - 1 that half of them are before, by its digits of 16 bits from the highest on. */
+static int64_t median_pause(const bz_work *w, uint32_t from, uint32_t to)
+{
+    enum { DIGIT = 16 };
+    const uint64_t sign = UINT64_C(1) << 63; /* so that negative ones are smaller */
+    uint64_t found = 0, known = 0;
+    size_t left = (to - from) / 2, *count = bz_alloc(1 << DIGIT, sizeof *count);
+    for (int shift = 64 - DIGIT; shift >= 0; shift -= DIGIT) {
+        uint64_t digit = 0;
+        memset(count, 0, (1 << DIGIT) * sizeof *count);
+        for (uint32_t i = from; i < to; i++) {
+            uint64_t v = (uint64_t)bz_work_pause(w, i) ^ sign;
+            if ((v & known) == found)
+                count[v >> shift & 0xffff]++;
+        }
+        while (left >= count[digit])
+            left -= count[digit++];
+        found |= digit << shift;
+        known |= UINT64_C(0xffff) << shift;
+    }
+    free(count);
+    return (int64_t)(found ^ sign);
+}
+
 /* A pause of the host that is no pause between two layers. */
 static int64_t long_rest(const bz_work *w, const bz_cut *c)
 {
-    uint32_t from = c->first[0], n = c->end - from;
-    if (!w->pause || n < 2)
+    if (!w->pause || c->end - c->first[0] < 2)
         return INT64_MAX;
-    int64_t *list = bz_alloc(n, sizeof *list);
-    memcpy(list, w->pause + from, n * sizeof *list);
-    bz_sort_times(list, n);
-    int64_t usual = list[n / 2];
-    free(list);
+    int64_t usual = median_pause(w, c->first[0], c->end);
     return usual < INT64_MAX / PAUSES_OF_A_REST ? usual * PAUSES_OF_A_REST + SHORTEST_REST : INT64_MAX;
 }
 
@@ -328,7 +347,7 @@ static int64_t long_rest(const bz_work *w, const bz_cut *c)
 static bool one_pass(const bz_work *w, const bz_cut *c, uint32_t span[2])
 {
     for (uint32_t i = c->first[0]; i < c->end; i++)
-        if (w->does[i] & BZ_DOES_LOOK_UP)
+        if (bz_work_does(w, i) & BZ_DOES_LOOK_UP)
             return false; /* pieces have embeddings of their own: each begins a pass */
     int64_t rest = long_rest(w, c);
     size_t from = c->first[0], to = c->end, same = 0;
@@ -336,11 +355,11 @@ static bool one_pass(const bz_work *w, const bz_cut *c, uint32_t span[2])
     if (!by_itself(c))
         return false;
     while (from > 0 && !rests_before(w, from, rest))
-        embedding |= (w->does[--from] & BZ_DOES_LOOK_UP) != 0;
+        embedding |= (bz_work_does(w, --from) & BZ_DOES_LOOK_UP) != 0;
     while (to < w->n && !rests_before(w, to, rest))
-        head |= (w->does[to++] & BZ_DOES_CLOSE) != 0;
-    const uint32_t *piece = w->name + c->first[c->typical];
-    while (c->end + same < to && same < c->length && w->name[c->end + same] == piece[same])
+        head |= (bz_work_does(w, to++) & BZ_DOES_CLOSE) != 0;
+    const uint32_t piece = c->first[c->typical];
+    while (c->end + same < to && same < c->length && bz_work_name(w, c->end + same) == bz_work_name(w, piece + same))
         same++;
     if (!embedding && (!head || c->end + same == to))
         return false;
@@ -382,7 +401,7 @@ static bool looked_up_once(const bz_work *w, const bz_cut *c)
     uint32_t *count = bz_zeroed((size_t)w->n_name + 1, sizeof *count);
     bool once = false;
     for (uint32_t i = c->first[0]; i < c->end; i++)
-        count[w->name[i]] += (w->does[i] & BZ_DOES_LOOK_UP) != 0;
+        count[bz_work_name(w, i)] += (bz_work_does(w, i) & BZ_DOES_LOOK_UP) != 0;
     for (uint32_t id = 0; id < w->n_name; id++)
         once |= c->n > 2 && count[id] == c->n;
     free(count);
@@ -403,9 +422,9 @@ static int around(const bz_work *w, bz_cut **cuts, int *n, int at, bz_arena *are
         return -1;
     bool one_result =
         c[at].inputs < 0.5 && c[at].results <= 0 && c[at].end < w->n && w->between[w->n] & BZ_BETWEEN_RESULT;
-    while (span[0] > 0 && !one_result && !(w->does[span[0]] & BZ_DOES_LOOK_UP))
+    while (span[0] > 0 && !one_result && !(bz_work_does(w, span[0]) & BZ_DOES_LOOK_UP))
         span[0]--;
-    return one_result || w->does[span[0]] & BZ_DOES_LOOK_UP ? add_single(cuts, n, span, arena) : -1;
+    return one_result || bz_work_does(w, span[0]) & BZ_DOES_LOOK_UP ? add_single(cuts, n, span, arena) : -1;
 }
 
 /* The host waits, or fetches what came out, behind several steps: a program that looks at its results now and then, or a recording of which
@@ -460,7 +479,7 @@ static uint32_t longest_rest(const bz_work *w, const bz_cut *c)
         int64_t sum = 0;
         for (uint32_t i = 0; i < c->n; i++)
             if (c->first[i] + k < c->end && c->first[i] + k > 0 &&
-                __builtin_add_overflow(sum, w->pause[c->first[i] + k], &sum))
+                __builtin_add_overflow(sum, bz_work_pause(w, c->first[i] + k), &sum))
                 sum = INT64_MAX;
         if (sum > most) {
             second = most;
@@ -484,7 +503,7 @@ void bz_cut_begins(const bz_work *w, bz_cut *c, bz_arena *arena)
     if (c->first[0] >= before) { /* what was the end of a piece is now the beginning of one that is there in full */
         bool same = true;
         for (uint32_t i = 0; i < before; i++)
-            same &= w->name[c->first[0] - before + i] == w->name[c->first[c->typical] + shift + i];
+            same &= bz_work_name(w, c->first[0] - before + i) == bz_work_name(w, c->first[c->typical] + shift + i);
         if (same)
             first[n++] = c->first[0] - before;
     }
@@ -504,7 +523,8 @@ void bz_cut_begins(const bz_work *w, bz_cut *c, bz_arena *arena)
 static void move_back(const bz_work *w, bz_cut *c, bz_arena *arena)
 {
     uint32_t from = c->first[0], length = c->first[1] - from, back = 0, n = 0;
-    while (length && back < from && w->name[from - 1 - back] == w->name[from + length - 1 - back % length])
+    while (length && back < from &&
+           bz_work_name(w, from - 1 - back) == bz_work_name(w, from + length - 1 - back % length))
         back++;
     if (!back)
         return;
@@ -545,17 +565,22 @@ uint32_t bz_find_period(const uint64_t *symbol, size_t n, const int64_t *pause, 
     if (n < 4 || n >= UINT32_MAX)
         return 0;
     uint32_t *dense = BZ_NEW(arena, uint32_t, n), count = bz_number_symbols(symbol, n, dense);
+    uint32_t *same = BZ_NEW(arena, uint32_t, count);
+    for (uint32_t i = 0; i < count; i++)
+        same[i] = i;
     bz_work w = {.n = n,
                  .exact = dense,
-                 .name = dense,
-                 .sort = dense,
+                 .name = same,
+                 .sort = same,
                  .n_exact = count,
                  .n_name = count,
                  .n_sort = count,
                  .inputs = BZ_NEW(arena, uint16_t, n + 1),
                  .between = BZ_NEW(arena, uint8_t, n + 1),
-                 .does = BZ_NEW(arena, uint8_t, n),
-                 .pause = pause};
+                 .does = BZ_NEW(arena, uint8_t, count),
+                 .pause = pause ? BZ_NEW(arena, uint32_t, n) : NULL};
+    for (size_t i = 0; pause && i < n; i++)
+        bz_work_add_pause(&w, i, pause[i], arena);
     bz_cut *cut;
     int found = bz_find_cuts(&w, &cut, arena), other;
     bool sure;

@@ -136,10 +136,13 @@ static void add_complete(bz_chrome_events *r, bz_event_kind kind, uint32_t name,
         ev->detail[i] = bz_trace_intern(t, bz_buf_text(&r->detail), r->detail.len);
         break;
     case BZ_EVENT_KERNEL:
-        memcpy(ev->grid + 3 * i, e->grid, sizeof e->grid);
-        ev->occupancy[i] = e->occupancy >= 0 && e->occupancy <= 100 ? (uint32_t)e->occupancy + 1 : 0;
-        if (t->summary) /* columns that nobody touches take no memory */
+        if (e->occupancy >= 0 && e->occupancy <= 100) /* columns that nobody touches take no memory */
+            ev->occupancy[i] = (uint32_t)e->occupancy + 1;
+        if (t->summary) {
+            ev->shape[i] = bz_trace_grid(t, e->grid);
             break;
+        }
+        memcpy(ev->grid + 3 * i, e->grid, sizeof e->grid);
         memcpy(ev->block + 3 * i, e->block, sizeof e->block);
         ev->registers[i] = bz_chrome_id(e->registers);
         ev->shared_dynamic[i] = bz_chrome_id(e->shared);

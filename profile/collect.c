@@ -45,7 +45,17 @@ static bool wanted(const bz_trace *t, bz_event_kind kind, size_t i, bool timelin
     return true;
 }
 
-BZ_SORTS(by_host_start, int64_t, BZ_THEN(BZ_ORDER(p[0], q[0]), BZ_ORDER(p[1], q[1])));
+static int64_t asked_at(const bz_sequence *s, uint32_t row)
+{
+    const bz_events *e = s->event;
+    return e->cause && e->cause[row] != BZ_NONE ? s->api->start[e->cause[row]] : e->start[row];
+}
+
+static int by_host_start(const void *a, const void *b, void *context)
+{
+    const uint32_t *p = a, *q = b;
+    return BZ_THEN(BZ_ORDER(asked_at(context, *p), asked_at(context, *q)), BZ_ORDER(*p, *q));
+}
 
 /* Streams overlap; launches do not. */
 static void sort_by_host(bz_sequence *s)
@@ -53,17 +63,8 @@ static void sort_by_host(bz_sequence *s)
     size_t i = 1;
     while (i < s->n && bz_sequence_start(s, i - 1) <= bz_sequence_start(s, i))
         i++;
-    if (i >= s->n)
-        return;
-    int64_t(*order)[2] = bz_alloc(s->n, sizeof *order);
-    for (i = 0; i < s->n; i++) {
-        order[i][0] = bz_sequence_start(s, i);
-        order[i][1] = s->row[i];
-    }
-    qsort(order, s->n, sizeof *order, by_host_start);
-    for (i = 0; i < s->n; i++)
-        s->row[i] = (uint32_t)order[i][1];
-    free(order);
+    if (i < s->n)
+        qsort_r(s->row, s->n, sizeof *s->row, by_host_start, s);
 }
 
 /* Views and the like, by the mean of their name: a trace that rounds to microseconds tells them now as a part of the operator around

@@ -38,6 +38,7 @@ const bz_column BZ_COLUMNS[] = {
     COLUMN(bytes, KIND(COPY) | KIND(MEMSET) | KIND(RANGE)),
     COLUMN(address, KIND(RANGE)),
     COLUMN(occupancy, KIND(KERNEL)),
+    COLUMN(shape, KIND(KERNEL)),
     COLUMN(waited_record, KIND(SYNC)),
     COLUMN(waited_stream, KIND(SYNC)),
     COLUMN(value, KIND(COPY) | KIND(SYNC) | KIND(API) | KIND(OVERHEAD)),
@@ -147,13 +148,15 @@ void bz_events_sort(bz_events *e, bz_event_kind kind, uint32_t **order)
     if (i >= e->n)
         return;
     uint32_t *from = sorted_order(e);
-    size_t widest = 3 * sizeof(uint32_t);
-    char *old = bz_alloc(e->n, widest);
+    char *old = NULL;
     for (size_t c = 0; c < BZ_N_COLUMNS; c++) {
         if (!(BZ_COLUMNS[c].kinds & 1u << kind))
             continue;
         size_t size = BZ_COLUMNS[c].size;
         char *column = *bz_column_of(e, &BZ_COLUMNS[c]);
+        if (is_zero(column, e->n * size)) /* mostly nobody filled it: it takes no memory */
+            continue;
+        old = bz_realloc(old, e->n, size);
         memcpy(old, column, e->n * size);
         for (i = 0; i < e->n; i++)
             memcpy(column + i * size, old + from[i] * size, size);
@@ -163,6 +166,20 @@ void bz_events_sort(bz_events *e, bz_event_kind kind, uint32_t **order)
         *order = from;
     else
         free(from);
+}
+
+void bz_events_trim(bz_events *e, bz_event_kind kind)
+{
+    for (size_t c = 0; c < BZ_N_COLUMNS; c++)
+        if (e->n < e->cap && BZ_COLUMNS[c].kinds & 1u << kind)
+            advise((char *)*bz_column_of(e, &BZ_COLUMNS[c]) + e->n * BZ_COLUMNS[c].size,
+                   (e->cap - e->n) * BZ_COLUMNS[c].size, MADV_DONTNEED);
+}
+
+void bz_events_forget(uint32_t *column, size_t n)
+{
+    if (column)
+        advise(column, n * sizeof *column, MADV_DONTNEED);
 }
 
 size_t bz_events_from(const bz_events *e, int64_t start)

@@ -39,27 +39,45 @@ static uint32_t count_at(const bz_work *w, mark what, size_t i)
     case WAIT:
         return (between[i] & BZ_BETWEEN_WAIT) != 0;
     case UPDATE: /* the first of a run */
-        return i < w->n && w->does[i] & BZ_DOES_OPTIMIZE && (!i || !(w->does[i - 1] & BZ_DOES_OPTIMIZE));
+        return i < w->n && bz_work_does(w, i) & BZ_DOES_OPTIMIZE &&
+               (!i || !(bz_work_does(w, i - 1) & BZ_DOES_OPTIMIZE));
     default:
         return i + 1 < w->n && !(between[i] & BZ_BETWEEN_NONE) && between[i + 1] & BZ_BETWEEN_NONE;
     }
 }
 
-/* Events that both pieces have: multisets, since calls on two threads may change places. */
+/* Events that both pieces have, by a table of symbols: multisets, since calls on two threads may change places. */
 static size_t common(search *s, const uint32_t *symbol, size_t a, size_t a_n, size_t b, size_t b_n)
 {
+    const uint32_t *exact = s->w->exact;
     size_t n = 0;
-    if (a_n == b_n && !memcmp(symbol + a, symbol + b, a_n * sizeof *symbol))
+    if (a_n == b_n && !memcmp(exact + a, exact + b, a_n * sizeof *exact))
         return a_n; /* nearly always */
     for (size_t i = 0; i < a_n; i++)
-        s->balance[symbol[a + i]]++;
+        s->balance[symbol[exact[a + i]]]++;
     for (size_t i = 0; i < b_n; i++)
-        n += s->balance[symbol[b + i]]-- > 0;
+        n += s->balance[symbol[exact[b + i]]]-- > 0;
     for (size_t i = 0; i < a_n; i++)
-        s->balance[symbol[a + i]] = 0;
+        s->balance[symbol[exact[a + i]]] = 0;
     for (size_t i = 0; i < b_n; i++)
-        s->balance[symbol[b + i]] = 0;
+        s->balance[symbol[exact[b + i]]] = 0;
     return n;
+}
+
+static bool same_names(const bz_work *w, size_t a, size_t b, size_t n)
+{
+    size_t i = 0;
+    while (i < n && bz_work_name(w, a + i) == bz_work_name(w, b + i))
+        i++;
+    return i == n;
+}
+
+static bool same_sorts(const bz_work *w, size_t a, size_t b, size_t n)
+{
+    size_t i = 0;
+    while (i < n && bz_work_sort(w, a + i) == bz_work_sort(w, b + i))
+        i++;
+    return i == n;
 }
 
 /* Steps whose work varies, because sequences are longer or shorter, layers are left out, experts are chosen, or a part is done in some of them
@@ -67,33 +85,33 @@ static size_t common(search *s, const uint32_t *symbol, size_t a, size_t a_n, si
 static bool varied(search *s, size_t a, size_t a_n, size_t b, size_t b_n)
 {
     enum { ENDS = 2, TIMES = 16, LEAST = SHORTEST_PASS / 2 };
-    const uint32_t *sort = s->w->sort;
+    const bz_work *w = s->w;
     size_t of_a = 0, more = 0, both = 0;
     if (a_n < LEAST || b_n < LEAST)
         return false;
-    if (a_n / TIMES > b_n || b_n / TIMES > a_n || sort[a] != sort[b])
+    if (a_n / TIMES > b_n || b_n / TIMES > a_n || bz_work_sort(w, a) != bz_work_sort(w, b))
         return false;
     /* behind which a result is fetched may do a bit more in the end */
-    size_t more_by = s->w->between[a + a_n] & s->w->between[b + b_n] & BZ_BETWEEN_RESULT ? ENDS : 0;
+    size_t more_by = w->between[a + a_n] & w->between[b + b_n] & BZ_BETWEEN_RESULT ? ENDS : 0;
     bool ends = false;
     for (size_t k = 0; k <= more_by && !ends; k++)
-        ends = !memcmp(sort + a + a_n - ENDS - k, sort + b + b_n - ENDS, ENDS * sizeof *sort) ||
-               !memcmp(sort + a + a_n - ENDS, sort + b + b_n - ENDS - k, ENDS * sizeof *sort);
+        ends = same_sorts(w, a + a_n - ENDS - k, b + b_n - ENDS, ENDS) ||
+               same_sorts(w, a + a_n - ENDS, b + b_n - ENDS - k, ENDS);
     if (!ends)
         return false;
     for (size_t i = 0; i < a_n; i++) {
-        of_a += !s->balance[sort[a + i]];
-        s->balance[sort[a + i]] = 1;
+        of_a += !s->balance[bz_work_sort(w, a + i)];
+        s->balance[bz_work_sort(w, a + i)] = 1;
     }
     for (size_t i = 0; i < b_n; i++) {
-        more += !s->balance[sort[b + i]];
-        both += s->balance[sort[b + i]] == 1;
-        s->balance[sort[b + i]] = 2;
+        more += !s->balance[bz_work_sort(w, b + i)];
+        both += s->balance[bz_work_sort(w, b + i)] == 1;
+        s->balance[bz_work_sort(w, b + i)] = 2;
     }
     for (size_t i = 0; i < a_n; i++)
-        s->balance[sort[a + i]] = 0;
+        s->balance[bz_work_sort(w, a + i)] = 0;
     for (size_t i = 0; i < b_n; i++)
-        s->balance[sort[b + i]] = 0;
+        s->balance[bz_work_sort(w, b + i)] = 0;
     return 4 * both >= 3 * (of_a + more) || (both > ENDS && (both == of_a || !more));
 }
 
@@ -138,12 +156,10 @@ static bool similar(search *s, size_t i, size_t typical)
 static bool belongs(search *s, size_t i, size_t first, size_t end, size_t typical)
 {
     enum { LOOKED_AT = 1000 };
-    const uint32_t *name = s->w->name;
     if (similar(s, i, typical))
         return true;
     for (size_t k = first; k < end && k - first < LOOKED_AT; k++)
-        if (!s->good[k] && length_of(s, k) == length_of(s, i) &&
-            !memcmp(name + s->at[k], name + s->at[i], length_of(s, i) * sizeof *name))
+        if (!s->good[k] && length_of(s, k) == length_of(s, i) && same_names(s->w, s->at[k], s->at[i], length_of(s, i)))
             return true;
     return false;
 }
@@ -231,18 +247,19 @@ static void keep(search *s, size_t from, size_t to, size_t typical, bz_cut cut)
  * with the same event, and has as many of its name: a step that was cut off ends anywhere. */
 static bool ends_whole(const search *s, size_t last, size_t left)
 {
-    const uint32_t *name = s->w->name, *before = name + s->at[s->k - 2], *behind = name + s->at[s->k - 1];
-    uint32_t end = before[last - 1];
+    const bz_work *w = s->w;
+    const size_t before = s->at[s->k - 2], behind = s->at[s->k - 1];
+    uint32_t end = bz_work_name(w, before + last - 1);
     size_t balance = left;
     for (size_t i = 0; i + 2 < s->k; i++)
-        if (length_of(s, i) == left && !memcmp(name + s->at[i], behind, left * sizeof *name))
+        if (length_of(s, i) == left && same_names(w, s->at[i], behind, left))
             return true;
-    if (2 * left < last || behind[left - 1] != end)
+    if (2 * left < last || bz_work_name(w, behind + left - 1) != end)
         return false;
     for (size_t i = 0; i < last; i++)
-        balance += before[i] == end;
+        balance += bz_work_name(w, before + i) == end;
     for (size_t i = 0; i < left; i++)
-        balance -= behind[i] == end;
+        balance -= bz_work_name(w, behind + i) == end;
     return balance == left;
 }
 
@@ -281,9 +298,11 @@ static void compare_neighbours(search *s, size_t pieces, bz_cut *cut, size_t *fi
 /* What comes before the first step may run into it: the first piece begins where the work does with which the others begin. */
 static void leave_set_up(search *s)
 {
-    const uint32_t *name = s->w->name, *like = name + s->at[1];
+    const bz_work *w = s->w;
+    uint32_t like = s->at[1];
     size_t i = length_of(s, 1) > 1 ? s->at[0] : s->at[1];
-    while (i + 1 < s->at[1] && (name[i] != like[0] || name[i + 1] != like[1]))
+    while (i + 1 < s->at[1] &&
+           (bz_work_name(w, i) != bz_work_name(w, like) || bz_work_name(w, i + 1) != bz_work_name(w, like + 1)))
         i++;
     s->at[0] = i + 1 < s->at[1] ? (uint32_t)i : s->at[0];
 }
@@ -367,11 +386,11 @@ static void cut_where(search *s, bz_cut_origin origin, mark what)
 /* An iteration of training begins behind the update of the weights; what follows the last one is none. */
 static void cut_behind_updates(search *s)
 {
-    const uint8_t *does = s->w->does;
+    const bz_work *w = s->w;
     s->k = 1;
     s->at[0] = 0;
     for (size_t i = 1; i < s->w->n; i++)
-        if (does[i - 1] & BZ_DOES_OPTIMIZE && !(does[i] & BZ_DOES_OPTIMIZE))
+        if (bz_work_does(w, i - 1) & BZ_DOES_OPTIMIZE && !(bz_work_does(w, i) & BZ_DOES_OPTIMIZE))
             s->at[s->k++] = (uint32_t)i;
     if (s->k > 1) { /* set-up that runs into the first one belongs to none */
         size_t second = (s->k > 2 ? s->at[2] : s->w->n) - s->at[1], by;
@@ -379,11 +398,11 @@ static void cut_behind_updates(search *s)
             s->at[0] = s->at[1] - (uint32_t)second;
     }
     size_t behind = s->at[s->k - 1];
-    while (behind < s->w->n && !(does[behind] & BZ_DOES_OPTIMIZE))
+    while (behind < s->w->n && !(bz_work_does(w, behind) & BZ_DOES_OPTIMIZE))
         behind++;
     if (behind == s->w->n)
         s->end = s->at[--s->k];
-    s->closed = s->end && does[s->end - 1] & BZ_DOES_OPTIMIZE;
+    s->closed = s->end && bz_work_does(w, s->end - 1) & BZ_DOES_OPTIMIZE;
     try_cut(s, BZ_CUT_WAITS);
     s->closed = false;
     s->end = s->w->n;
@@ -393,12 +412,12 @@ static void cut_behind_updates(search *s)
  * mark completes it, the marks move back to where the repetition begins. */
 static void rotate(search *s)
 {
-    const uint32_t *name = s->w->name;
+    const bz_work *w = s->w;
     if (s->k < 2)
         return;
     size_t length = length_of(s, s->k - 2), left = s->w->n - s->at[s->k - 1], back = 0, from = s->at[0],
            like = s->at[1];
-    while (back < from && back < length && name[from - 1 - back] == name[like - 1 - back])
+    while (back < from && back < length && bz_work_name(w, from - 1 - back) == bz_work_name(w, like - 1 - back))
         back++;
     if (left >= length - length / 10 || left + back < length - length / 10)
         return;
@@ -406,34 +425,57 @@ static void rotate(search *s)
         s->at[i] -= (uint32_t)back;
 }
 
-/* Marks that occur equally often mostly cut alike, so only two of each count are tried: those that come first. */
-static void cut_at_symbols(search *s, const uint32_t *symbol, uint32_t n_symbols)
+/* Symbols of events: `symbol` [n], which `table` may turn into others. */
+typedef struct {
+    const uint32_t *symbol, *table;
+    uint32_t n_symbols;
+} marks;
+
+static uint32_t mark_of(const marks *m, size_t i)
 {
-    size_t n = s->w->n;
-    uint32_t *begin = bz_alloc((size_t)n_symbols + 2, sizeof *begin), *position = bz_alloc(n + 1, sizeof *position);
-    uint32_t tried[MARKS_TRIED], n_tried = 0;
-    memset(begin, 0, ((size_t)n_symbols + 2) * sizeof *begin);
-    for (size_t i = 0; i < n; i++)
-        begin[symbol[i] + 2]++;
-    for (uint32_t id = 0; id < n_symbols; id++)
-        begin[id + 2] += begin[id + 1];
-    for (size_t i = 0; i < n; i++)
-        position[begin[symbol[i] + 1]++] = (uint32_t)i;
-    for (uint32_t id = 0; id < n_symbols && n_tried < MARKS_TRIED; id++) {
-        uint32_t count = begin[id + 1] - begin[id];
+    return m->table ? m->table[m->symbol[i]] : m->symbol[i];
+}
+
+/* Marks that occur equally often mostly cut alike, so only two of each count are tried: those that come first. `number` [n_symbols]: 1 + which of
+ * those that are tried a symbol is, else 0; `place` [MARKS_TRIED + 1]: where the places of each begin. Returns how many are tried. */
+static uint32_t choose_marks(const search *s, const marks *m, uint32_t *number, uint32_t *place)
+{
+    uint32_t *count = bz_zeroed((size_t)m->n_symbols + 1, sizeof *count), tried[MARKS_TRIED], n_tried = 0;
+    for (size_t i = 0; i < s->w->n; i++)
+        count[mark_of(m, i)]++;
+    place[0] = 0;
+    for (uint32_t id = 0; id < m->n_symbols && n_tried < MARKS_TRIED; id++) {
         int equals = 0;
         for (uint32_t i = 0; i < n_tried; i++)
-            equals += tried[i] == count;
-        if (count < 2 || equals >= 2)
+            equals += tried[i] == count[id];
+        if (count[id] < 2 || equals >= 2)
             continue;
-        tried[n_tried++] = count;
-        memcpy(s->at, position + begin[id], count * sizeof *s->at);
-        s->k = count;
+        place[n_tried + 1] = place[n_tried] + count[id];
+        tried[n_tried++] = count[id];
+        number[id] = n_tried;
+    }
+    free(count);
+    return n_tried;
+}
+
+static void cut_at_symbols(search *s, const uint32_t *symbol, const uint32_t *table, uint32_t n_symbols)
+{
+    const marks m = {symbol, table, n_symbols};
+    uint32_t *number = bz_zeroed((size_t)n_symbols + 1, sizeof *number), place[MARKS_TRIED + 1] = {0},
+             next[MARKS_TRIED + 1], n_tried = choose_marks(s, &m, number, place);
+    uint32_t *position = bz_alloc((size_t)place[n_tried] + 1, sizeof *position);
+    memcpy(next, place, sizeof next);
+    for (size_t i = 0; i < s->w->n; i++)
+        if (number[mark_of(&m, i)])
+            position[next[number[mark_of(&m, i)] - 1]++] = (uint32_t)i;
+    for (uint32_t k = 0; k < n_tried; k++) {
+        s->k = place[k + 1] - place[k];
+        memcpy(s->at, position + place[k], s->k * sizeof *s->at);
         rotate(s);
         try_cut(s, BZ_CUT_SYMBOLS);
     }
     free(position);
-    free(begin);
+    free(number);
 }
 
 /* ---- pauses in turns ---- */
@@ -441,14 +483,14 @@ static void cut_at_symbols(search *s, const uint32_t *symbol, uint32_t n_symbols
 /* Steps of equal layers, by the pauses between them. */
 static void cut_at_rests(search *s)
 {
-    int64_t *pause = bz_alloc(s->w->n, sizeof *pause);
+    int64_t *pause = bz_alloc(s->w->n, sizeof *pause);   /* one place for each piece is used */
     for (int c = 0; s->w->pause && c < s->n_cuts; c++) { /* what is found is looked at as well */
         bz_cut cut = s->cuts[c];
         size_t n = cut.n - 1, from = 0, turn;
         if (cut.origin > BZ_CUT_RESTS || n < 3 || cut.alike < cut.n)
             continue;
         for (size_t i = 0; i < n; i++)
-            pause[i] = s->w->pause[cut.first[i + 1]];
+            pause[i] = bz_work_pause(s->w, cut.first[i + 1]);
         if (!(turn = bz_turn_of_rests(pause, n, &from)))
             continue;
         s->k = 0;
@@ -504,13 +546,15 @@ static bool is_told(const search *s)
     return false;
 }
 
-static void cut_at_runs(search *s, bz_arena *scratch)
+static void cut_at_runs(search *s)
 {
     const bz_work *w = s->w;
-    uint64_t *hash = BZ_NEW(scratch, uint64_t, w->n);
-    uint32_t *gram = bz_arena_dup(scratch, w->name, w->n * sizeof *gram);
+    uint32_t *gram = bz_alloc(w->n, sizeof *gram);
+    for (size_t i = 0; i < w->n; i++)
+        gram[i] = bz_work_name(w, i);
     for (size_t width = 4; width <= LONGEST_MARK && width <= w->n / 2; width *= 4)
-        cut_at_symbols(s, gram, bz_widen_symbols(gram, w->n, width / 4, hash));
+        cut_at_symbols(s, gram, NULL, bz_widen_symbols(gram, w->n, width / 4));
+    free(gram);
 }
 
 /* Embeddings are the first layer of a step, each of those that it has. */
@@ -521,15 +565,15 @@ static void cut_at_lookups(search *s)
     uint32_t tried[MOST];
     int n = 0;
     for (size_t i = 0; i < w->n && n < MOST; i++) {
-        bool known = !(w->does[i] & BZ_DOES_LOOK_UP);
+        bool known = !(bz_work_does(w, i) & BZ_DOES_LOOK_UP);
         for (int k = 0; k < n && !known; k++)
-            known = tried[k] == w->name[i];
+            known = tried[k] == bz_work_name(w, i);
         if (known)
             continue;
-        tried[n++] = w->name[i];
+        tried[n++] = bz_work_name(w, i);
         s->k = 0;
         for (size_t k = i; k < w->n; k++)
-            if (w->name[k] == w->name[i] && (k == i || w->name[k - 1] != w->name[i]))
+            if (bz_work_name(w, k) == bz_work_name(w, i) && (k == i || bz_work_name(w, k - 1) != bz_work_name(w, i)))
                 s->at[s->k++] = (uint32_t)k;
         try_cut(s, BZ_CUT_SYMBOLS);
     }
@@ -558,8 +602,8 @@ int bz_find_cuts(const bz_work *w, bz_cut **cuts, bz_arena *arena)
     if (w->n < 4 || w->n >= UINT32_MAX)
         return 0;
     s.balance = BZ_NEW(&scratch, int32_t, (most > w->n_sort ? most : w->n_sort) + 1);
-    s.at = BZ_NEW(&scratch, uint32_t, w->n + 2);
-    s.good = BZ_NEW(&scratch, bool, w->n + 2);
+    s.at = bz_zeroed(w->n + 2, sizeof *s.at); /* mostly a few are used: what nobody touches takes no memory */
+    s.good = bz_zeroed(w->n + 2, sizeof *s.good);
     count_all(&s, &scratch);
     for (int again = 0; again < 2 && !s.n_cuts; again++) {
         cut_where(&s, BZ_CUT_INPUTS, INPUT);
@@ -567,14 +611,14 @@ int bz_find_cuts(const bz_work *w, bz_cut **cuts, bz_arena *arena)
         cut_where(&s, BZ_CUT_WAITS, RESULT);
         cut_where(&s, BZ_CUT_WAITS, WAIT);
         cut_behind_updates(&s);
-        cut_at_symbols(&s, w->exact, w->n_exact);
-        if (w->name != w->exact)
-            cut_at_symbols(&s, w->name, w->n_name);
+        cut_at_symbols(&s, w->exact, NULL, w->n_exact);
+        if (w->n_name != w->n_exact)
+            cut_at_symbols(&s, w->exact, w->name, w->n_name);
         for (int k = 0; k < BZ_PLACES; k++)
             if (w->place[k])
-                cut_at_symbols(&s, w->place[k], w->n_place[k]);
+                cut_at_symbols(&s, w->place[k], NULL, w->n_place[k]);
         if (!is_told(&s))
-            cut_at_runs(&s, &scratch);
+            cut_at_runs(&s);
         s.tolerance = EVENTS_PER_DIFFERENCE_AGAIN;
     }
     cut_varied(&s, is_told(&s));
@@ -582,6 +626,8 @@ int bz_find_cuts(const bz_work *w, bz_cut **cuts, bz_arena *arena)
     if (s.n_cuts)
         qsort(s.cuts, (size_t)s.n_cuts, sizeof *s.cuts, by_count);
     *cuts = s.cuts;
+    free(s.at);
+    free(s.good);
     bz_arena_free(&scratch);
     return s.n_cuts;
 }

@@ -26,20 +26,50 @@ enum {
 
 enum { BZ_PLACES = 2 }; /* addresses that an event reads */
 
-/* The sequence, in the order of the host. Symbols are dense numbers from 0. */
+/* A pause of more than four seconds. */
+typedef struct bz_long_pause {
+    uint32_t at; /* the event behind it */
+    int64_t time;
+} bz_long_pause;
+
+/* The sequence, in the order of the host. Symbols are dense numbers from 0. There may be millions of events and a few hundred symbols:
+ * what a symbol tells lies in tables by symbol. */
 typedef struct bz_work {
     size_t n;
-    const uint32_t *exact, *name, *sort; /* [n] name and shape; name; sort of work: each tells less */
+    const uint32_t *exact;       /* [n] name and shape */
+    const uint32_t *name, *sort; /* [n_exact] name; sort of work: each tells less */
     uint32_t n_exact, n_name, n_sort;
     const uint32_t *place[BZ_PLACES]; /* [n] name, and from where it reads what no call writes; NULL: not told */
     uint32_t n_place[BZ_PLACES], no_place[BZ_PLACES]; /* no_place: the number of those that tell none */
     const uint16_t
         *inputs; /* [n + 1] copies to the device that were asked for just before the event; n: behind the last */
     const uint8_t *between; /* [n + 1] BZ_BETWEEN_… */
-    const uint8_t *does;    /* [n] BZ_DOES_… */
-    const int64_t *pause;   /* [n] how long the host asked for nothing before the event; NULL: not known */
-    bool grows;             /* sizes grow from step to step, as the cache of a language model does */
+    const uint8_t *does;    /* [n_exact] BZ_DOES_… */
+    uint32_t
+        *pause; /* [n] how long the host asked for nothing before the event, UINT32_MAX: in the list; NULL: not known */
+    bz_long_pause *long_pause; /* [n_long], ascending */
+    size_t n_long;
+    bool grows; /* sizes grow from step to step, as the cache of a language model does */
 } bz_work;
+
+static inline uint32_t bz_work_name(const bz_work *w, size_t i)
+{
+    return w->name[w->exact[i]];
+}
+
+static inline uint32_t bz_work_sort(const bz_work *w, size_t i)
+{
+    return w->sort[w->exact[i]];
+}
+
+static inline uint8_t bz_work_does(const bz_work *w, size_t i)
+{
+    return w->does[w->exact[i]];
+}
+
+int64_t bz_work_pause(const bz_work *w, size_t i); /* where pauses are known */
+/* Of the next event; `pause` [n] is there already. */
+void bz_work_add_pause(bz_work *w, size_t i, int64_t time, bz_arena *arena);
 
 typedef enum {
     BZ_CUT_SYMBOLS,
@@ -89,10 +119,20 @@ void bz_cut_begins(const bz_work *w, bz_cut *c, bz_arena *arena);
  * before is a piece as well, if it is work of the same sorts in about the same amount. */
 void bz_cut_prompt(const bz_work *w, bz_cut *c, bz_arena *arena);
 
-/* Dense numbers for symbols, in order of appearance; returns how many there are. */
-uint32_t bz_number_symbols(const uint64_t *symbol, size_t n, uint32_t *dense);
+/* Dense numbers for symbols, in order of appearance. Zeroed it knows none. */
+typedef struct bz_numbers {
+    uint64_t *known; /* [n] symbols by number */
+    uint32_t *slot;
+    size_t cap;
+    uint32_t n;
+} bz_numbers;
+uint32_t bz_numbers_add(bz_numbers *x, uint64_t symbol); /* the symbol's number */
+void bz_numbers_free(bz_numbers *x);
 
-/* From the numbers of the runs of `width` symbols, those of four such runs in a row; the last ones are shorter. */
-uint32_t bz_widen_symbols(uint32_t *gram, size_t n, size_t width, uint64_t *hash);
+/* Those of an array at once; returns how many there are. */
+uint32_t bz_number_symbols(const uint64_t *symbol, size_t n, uint32_t *dense);
+/* From the numbers of the runs of `width` symbols, those of four such runs in a row; the last ones are shorter. No number before i
+ * is asked for again. */
+uint32_t bz_widen_symbols(uint32_t *gram, size_t n, size_t width);
 
 #endif

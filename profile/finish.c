@@ -8,6 +8,7 @@ int bz_trace_finish(bz_trace *t, const bz_finish_options *options, bz_error *err
         if (t->event[k].n >= BZ_NONE)
             return bz_fail(err, BZ_BAD_INPUT, "the trace has over four billion %s events: profile a shorter run",
                            bz_event_kind_name((bz_event_kind)k));
+        bz_events_trim(&t->event[k], (bz_event_kind)k);
         bz_events_sort(&t->event[k], (bz_event_kind)k, NULL);
     }
     bz_trace_name_kernels(t);

@@ -76,33 +76,55 @@ static uint8_t does_of(bz_kernel_does does)
     }
 }
 
-static const uint32_t *numbers(const uint64_t *symbol, size_t n, uint32_t *count, bz_arena *arena)
-{
-    uint32_t *dense = BZ_NEW(arena, uint32_t, n);
-    *count = bz_number_symbols(symbol, n, dense);
-    return dense;
-}
-
 /* Where sizes grow, steps have the same calls by name and by what does not grow; a prompt has those of the same names. Calls for each
  * head of attention, of one size in a row, are one, or a layer would have too many of them. */
-static void read_growing(const bz_trace *t, bz_sequence *s, bz_work *w, uint64_t *symbol, bz_arena *arena)
+static void read_growing(const bz_trace *t, bz_sequence *s, bz_work *w, uint32_t *exact, bz_arena *arena)
 {
-    uint32_t *merged = BZ_NEW(arena, uint32_t, s->n);
-    if (!bz_sequence_merge_growing(t, s, w->exact, w->n_exact, merged))
-        return;
+    uint32_t *merged = bz_alloc(s->n, sizeof *merged), *sort = BZ_NEW(arena, uint32_t, w->n_exact);
+    bool grows = bz_sequence_merge_growing(t, s, w->exact, w->n_exact, merged);
+    bz_numbers ids = {0}, names = {0};
     size_t kept = 0;
-    for (size_t k = 0; k < s->n; k++)
-        if (!k || merged[k] != merged[k - 1]) {
-            symbol[kept] = merged[k];
-            s->row[kept++] = s->row[k];
-        }
-    s->n = w->n = kept;
-    w->exact = w->name = numbers(symbol, s->n, &w->n_name, arena);
-    w->n_exact = w->n_name;
-    for (size_t k = 0; k < s->n; k++)
-        symbol[k] = s->event->name[s->row[k]];
-    w->sort = numbers(symbol, s->n, &w->n_sort, arena);
-    w->grows = true;
+    uint32_t last = 0;
+    for (size_t k = 0; k < s->n && grows; k++) {
+        if (k && merged[k] == last)
+            continue;
+        last = merged[k];
+        s->row[kept] = s->row[k];
+        exact[kept] = bz_numbers_add(&ids, last);
+        sort[exact[kept]] = bz_numbers_add(&names, s->event->name[s->row[kept]]);
+        kept++;
+    }
+    if (grows) {
+        s->n = w->n = kept;
+        w->n_exact = w->n_name = ids.n;
+        w->n_sort = names.n;
+        w->sort = sort;
+        w->grows = true;
+    }
+    bz_numbers_free(&ids);
+    bz_numbers_free(&names);
+    free(merged);
+}
+
+/* What symbols of kernels tell: their names, what they do, of what sort that is. `of` [n_exact]: an event of each symbol. */
+static void read_kernels(const bz_trace *t, const bz_sequence *s, bz_work *w, const uint32_t *of, bz_arena *arena)
+{
+    uint32_t *name = BZ_NEW(arena, uint32_t, w->n_exact), *sort = BZ_NEW(arena, uint32_t, w->n_exact);
+    uint8_t *does = BZ_NEW(arena, uint8_t, w->n_exact);
+    bz_numbers names = {0}, sorts = {0};
+    for (uint32_t id = 0; id < w->n_exact; id++) {
+        bz_kernel_does what = bz_kernel_of(t, of[id])->does;
+        name[id] = bz_numbers_add(&names, s->event->name[of[id]]);
+        sort[id] = bz_numbers_add(&sorts, sort_of(what));
+        does[id] = does_of(what);
+    }
+    w->name = name;
+    w->sort = sort;
+    w->does = does;
+    w->n_name = names.n;
+    w->n_sort = sorts.n;
+    bz_numbers_free(&names);
+    bz_numbers_free(&sorts);
 }
 
 /* Three readings of each event: name and shape, name, sort of work. */
@@ -110,36 +132,37 @@ static void read_symbols(const bz_trace *t, bz_sequence *s, bz_work *w, bz_arena
 {
     const bz_events *e = s->event;
     bool kernels = s->kind == BZ_EVENT_KERNEL;
-    uint64_t *symbol = bz_alloc(s->n, sizeof *symbol);
-    uint8_t *does = BZ_NEW(arena, uint8_t, s->n);
+    uint32_t *exact = BZ_NEW(arena, uint32_t, s->n), *of = NULL, *same;
+    bz_numbers ids = {0};
     /* parameters tell calls apart, but only where every call has them */
     bool detailed = e->detail != NULL && s->kind == BZ_EVENT_CALL;
     for (size_t k = 0; k < s->n && detailed; k++)
         detailed = e->detail[s->row[k]] != 0;
     for (size_t k = 0; k < s->n; k++) {
         size_t i = s->row[k];
-        uint64_t grid = kernels ? symbol_of(e->grid[3 * i], e->grid[3 * i + 1], e->grid[3 * i + 2]) : 0;
-        symbol[k] = symbol_of(e->name[i], detailed ? e->detail[i] : 0, grid);
+        const uint32_t *shape = kernels ? bz_kernel_grid(t, i) : NULL;
+        uint64_t grid = kernels ? symbol_of(shape[0], shape[1], shape[2]) : 0;
+        exact[k] = bz_numbers_add(&ids, symbol_of(e->name[i], detailed ? e->detail[i] : 0, grid));
+        if (ids.n == w->n_exact)
+            continue;
+        BZ_ROOM(of, w->n_exact);
+        of[w->n_exact++] = (uint32_t)i;
     }
-    w->exact = w->name = w->sort = numbers(symbol, s->n, &w->n_exact, arena);
-    w->n_name = w->n_sort = w->n_exact;
-    w->does = does;
-    if (detailed)
-        read_growing(t, s, w, symbol, arena);
-    if (!kernels) {
-        free(symbol);
-        return;
+    bz_numbers_free(&ids);
+    w->exact = exact;
+    if (kernels) {
+        read_kernels(t, s, w, of, arena);
+    } else {
+        same = BZ_NEW(arena, uint32_t, w->n_exact);
+        for (uint32_t id = 0; id < w->n_exact; id++)
+            same[id] = id;
+        w->name = w->sort = same;
+        w->n_name = w->n_sort = w->n_exact;
+        w->does = BZ_NEW(arena, uint8_t, w->n_exact);
+        if (detailed)
+            read_growing(t, s, w, exact, arena);
     }
-    for (size_t k = 0; k < s->n; k++)
-        symbol[k] = e->name[s->row[k]];
-    w->name = numbers(symbol, s->n, &w->n_name, arena);
-    for (size_t k = 0; k < s->n; k++) {
-        bz_kernel_does what = bz_kernel_of(t, s->row[k])->does;
-        does[k] = does_of(what);
-        symbol[k] = sort_of(what);
-    }
-    w->sort = numbers(symbol, s->n, &w->n_sort, arena);
-    free(symbol);
+    free(of);
 }
 
 /* The first event of the sequence that the host asked for at `time` or later. */
@@ -183,23 +206,31 @@ static void read_copies(const bz_trace *t, const bz_sequence *s, const bool *ask
     }
 }
 
+/* Zeroed, as long as the arena: what nobody writes to takes no memory. */
+static void *untouched(bz_arena *arena, size_t n, size_t size)
+{
+    void *p = bz_zeroed(n, size);
+    bz_arena_keep(arena, p, free);
+    return p;
+}
+
 /* What the host did between the events of a device's sequence. */
 static void read_host(const bz_trace *t, const bz_sequence *s, bz_work *w, bz_arena *arena)
 {
-    uint16_t *inputs = BZ_NEW(arena, uint16_t, s->n + 1);
-    uint8_t *between = BZ_NEW(arena, uint8_t, s->n + 1);
-    int64_t *pause = BZ_NEW(arena, int64_t, s->n + 1), end = bz_sequence_end(s, 0);
+    uint16_t *inputs = untouched(arena, s->n + 1, sizeof *inputs);
+    uint8_t *between = untouched(arena, s->n + 1, sizeof *between);
+    int64_t end = bz_sequence_end(s, 0);
+    w->pause = untouched(arena, s->n + 1, sizeof *w->pause);
     const bz_events *e = s->event, *api = s->api;
     for (size_t i = 1; i < s->n; i++) {
         int64_t start = bz_sequence_start(s, i), stop = bz_sequence_end(s, i);
-        pause[i] = start > end ? start - end : 0;
+        bz_work_add_pause(w, i, start > end ? start - end : 0, arena);
         end = stop > end ? stop : end;
         if (e->cause && e->cause[s->row[i]] != BZ_NONE && e->cause[s->row[i]] == e->cause[s->row[i - 1]])
             between[i] |= BZ_BETWEEN_NONE;
     }
     w->inputs = inputs;
     w->between = between;
-    w->pause = pause;
     if (!e->cause)
         return;
     const bool *asks = asking_threads(t, s, arena);

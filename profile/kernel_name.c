@@ -228,14 +228,16 @@ uint32_t bz_trace_short_name(bz_trace *t, uint32_t name)
 void bz_trace_name_kernels(bz_trace *t)
 {
     bz_events *k = &t->event[BZ_EVENT_KERNEL];
-    uint32_t n = bz_strings(t), *known = k->n ? bz_alloc(n, sizeof *known) : NULL; /* new names have higher numbers */
-    if (known)
-        memset(known, 0xff, n * sizeof *known);
+    struct bz_trace_private *p = t->private;
+    uint32_t n = k->n ? bz_strings(t) : 0; /* new names have higher numbers */
+    p->short_name = bz_realloc(p->short_name, n, sizeof *p->short_name);
+    p->n_short = n;
+    memset(p->short_name, 0xff, n * sizeof *p->short_name);
     for (size_t i = 0; i < k->n; i++) {
         uint32_t name = k->name[i];
-        if (known[name] == BZ_NONE)
-            known[name] = bz_trace_short_name(t, name);
-        k->short_name[i] = known[name];
+        if (p->short_name[name] == BZ_NONE)
+            p->short_name[name] = bz_trace_short_name(t, name);
+        if (!t->summary) /* a column that nobody touches takes no memory */
+            k->short_name[i] = p->short_name[name];
     }
-    free(known);
 }

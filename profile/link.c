@@ -24,24 +24,30 @@ static uint32_t around(const bz_events *e, const uint32_t *parent, uint32_t *inn
     return i;
 }
 
-/* Where there are no operators, or no calls, no event lies in one: a single column says so for all kinds. */
+/* Where there are no operators, or no calls, no event lies in one: a single column says so for all kinds; in a summary, none does. */
 static void share_absent(bz_trace *t)
 {
     bool ops = t->event[BZ_EVENT_OP].n, calls = t->event[BZ_EVENT_CALL].n;
-    size_t n = 0, cap = 0;
-    for (int k = 0; k < BZ_EVENT_KINDS; k++) {
+    size_t n = 0;
+    for (int k = 0; k < BZ_EVENT_KINDS; k++)
         n = t->event[k].n > n ? t->event[k].n : n;
-        cap = t->event[k].cap > cap ? t->event[k].cap : cap;
-    }
     if (ops && calls)
         return;
-    uint32_t *none = BZ_NEW(&t->arena, uint32_t, cap);
-    memset(none, 0xff, n * sizeof *none);
+    uint32_t *none = t->summary ? NULL : bz_arena_take(&t->arena, n * sizeof *none);
+    if (none)
+        memset(none, 0xff, n * sizeof *none);
     for (int k = 0; k < BZ_EVENT_KINDS; k++) {
         bz_events *e = &t->event[k];
         e->op = ops || !e->op ? e->op : none;
         e->call = calls || !e->call ? e->call : none;
     }
+}
+
+/* A summary lacks what no event lies in. */
+static void set(uint32_t *column, size_t i, uint32_t link)
+{
+    if (column)
+        column[i] = link;
 }
 
 static void link_host(bz_trace *t)
@@ -63,7 +69,7 @@ static void link_host(bz_trace *t)
             *open = (uint32_t)i++;
         } else if (j < call->n && b <= c) {
             uint32_t lane = call->lane[j], *open = &open_call[lane];
-            call->op[j] = around(op, op->op, &open_op[lane], call->start[j], call->end[j]);
+            set(call->op, j, around(op, op->op, &open_op[lane], call->start[j], call->end[j]));
             call->call[j] = around(call, call->call, open, call->start[j], call->end[j]);
             if (call->flags[j] & BZ_CALL_UNTIMED)
                 call->call[j] = BZ_NONE; /* the same tick is no nesting */
@@ -72,8 +78,8 @@ static void link_host(bz_trace *t)
             *open = (uint32_t)j++;
         } else {
             uint32_t lane = api->lane[k];
-            api->op[k] = around(op, op->op, &open_op[lane], api->start[k], api->end[k]);
-            api->call[k] = around(call, call->call, &open_call[lane], api->start[k], api->end[k]);
+            set(api->op, k, around(op, op->op, &open_op[lane], api->start[k], api->end[k]));
+            set(api->call, k, around(call, call->call, &open_call[lane], api->start[k], api->end[k]));
             k++;
         }
     }
@@ -207,7 +213,7 @@ static void infer_variants(bz_trace *t)
 {
     bz_events *call = &t->event[BZ_EVENT_CALL];
     const bz_events *kernel = &t->event[BZ_EVENT_KERNEL];
-    for (size_t i = 0; i < kernel->n; i++) {
+    for (size_t i = 0; call->n && i < kernel->n; i++) {
         uint32_t c = kernel->call[i];
         if (c == BZ_NONE || call->variant[c] || call->library[c] != BZ_LIBRARY_CUDNN ||
             !bz_name_matches("Convolution", bz_string(t, call->name[c])))
@@ -220,10 +226,22 @@ static void infer_variants(bz_trace *t)
     }
 }
 
+/* What a summary needs no more: causes say what correlations did, but for those of the calls that waits name. */
+static void forget_correlations(bz_trace *t)
+{
+    bz_events *api = &t->event[BZ_EVENT_API];
+    for (size_t k = 0; k < N_DEVICE_KINDS; k++)
+        bz_events_forget(t->event[DEVICE_KINDS[k]].correlation, t->event[DEVICE_KINDS[k]].n);
+    if (!t->event[BZ_EVENT_SYNC].n)
+        bz_events_forget(api->correlation, api->n);
+}
+
 void bz_trace_link(bz_trace *t)
 {
     share_absent(t);
     link_host(t);
     link_device(t);
     infer_variants(t);
+    if (t->summary)
+        forget_correlations(t);
 }

@@ -13,20 +13,22 @@ typedef struct {
     int64_t time, blocks;
 } pass;
 
-static int64_t blocks_of(const bz_events *k, size_t i)
+static int64_t blocks_of(const bz_trace *t, size_t i)
 {
+    const uint32_t *grid = bz_kernel_grid(t, i);
     int64_t n = 1;
     for (int d = 0; d < 3; d++)
-        if (__builtin_mul_overflow(n, (int64_t)(k->grid[3 * i + d] ? k->grid[3 * i + d] : 1), &n))
+        if (__builtin_mul_overflow(n, (int64_t)(grid[d] ? grid[d] : 1), &n))
             return INT64_MAX;
     return n;
 }
 
-static uint64_t shape_of(const bz_events *k, size_t i)
+static uint64_t shape_of(const bz_trace *t, size_t i)
 {
-    uint64_t h = k->name[i];
+    const uint32_t *grid = bz_kernel_grid(t, i);
+    uint64_t h = t->event[BZ_EVENT_KERNEL].name[i];
     for (int d = 0; d < 3; d++)
-        h = (h ^ k->grid[3 * i + d]) * 0x9e3779b97f4a7c15u;
+        h = (h ^ grid[d]) * 0x9e3779b97f4a7c15u;
     return h ^ h >> 31;
 }
 
@@ -43,7 +45,7 @@ static void count_kernels(const bz_trace *t, pass *p)
         p[it].vectors += does == BZ_KERNEL_VECTOR_PRODUCT;
         p[it].products += does == BZ_KERNEL_VECTOR_PRODUCT || does == BZ_KERNEL_PRODUCT;
         bz_time_add(&p[it].time, k->end[i] - k->start[i]);
-        bz_time_add(&p[it].blocks, blocks_of(k, i));
+        bz_time_add(&p[it].blocks, blocks_of(t, i));
     }
 }
 
@@ -54,7 +56,7 @@ static void count_strange(const bz_trace *t, pass *p, uint32_t typical, bz_arena
     bz_map known = {0};
     uint64_t *shape = BZ_NEW(arena, uint64_t, k->n);
     for (size_t i = 0; i < k->n; i++) {
-        shape[i] = shape_of(k, i);
+        shape[i] = shape_of(t, i);
         if (bz_event_iteration(t, BZ_EVENT_KERNEL, i) == typical)
             bz_map_add(&known, &shape[i], sizeof shape[i], 0);
     }

@@ -106,7 +106,7 @@ void bz_sequence_places(const bz_trace *t, const bz_sequence *s, bz_work *w, bz_
     for (int k = 0; k < BZ_PLACES; k++) {
         for (size_t i = 0; i < s->n; i++) {
             bool known = at[i][k] && !is_within(written, n, at[i][k]);
-            symbol[i] = known ? mix(at[i][k], w->name[i]) | 1 : 0;
+            symbol[i] = known ? mix(at[i][k], bz_work_name(w, i)) | 1 : 0;
         }
         uint32_t *place = BZ_NEW(arena, uint32_t, s->n), zero = BZ_NONE;
         w->n_place[k] = bz_number_symbols(symbol, s->n, place);
@@ -139,7 +139,7 @@ static void count_groups(const bz_work *w, int k, group *g)
     for (size_t i = 0; i < w->n; i++) {
         if (place[i] == w->no_place[k])
             continue;
-        group *of = &g[w->name[i]];
+        group *of = &g[bz_work_name(w, i)];
         uint32_t *seen = &last[place[i]], gap = ++of->events - *seen;
         if (!*seen)
             of->regular &= !of->first_gap; /* a new one behind the first turn */
@@ -161,7 +161,7 @@ static void mark_once(const bz_work *w, int k, const group *g, uint8_t *mark)
     enum { LEAST_ONCE = 3 };
     for (size_t i = 0; i < w->n; i++)
         if (w->place[k][i] != w->no_place[k]) {
-            const group *of = &g[w->name[i]];
+            const group *of = &g[bz_work_name(w, i)];
             mark[i] |= READS | (!of->first_gap && of->events >= LEAST_ONCE ? READS_ONCE : 0);
         }
 }

@@ -85,8 +85,9 @@ typedef struct bz_events {
     uint32_t *operands;     /* call: its addresses, "xData=0x7f… …" */
     uint32_t *variant;      /* call: algorithm or implementation, as the library spells it; 0 unknown */
     uint32_t *stack;        /* call, api: back-trace for bz_stack; 0 none */
-    uint32_t *short_name;   /* kernel: name without parameters and templates; set by bz_trace_finish */
-    uint32_t *grid, *block; /* kernel: three numbers per row */
+    uint32_t *short_name;   /* kernel: name without parameters and templates; set by bz_trace_finish but in a summary */
+    uint32_t *grid, *block; /* kernel: three numbers per row; the grid is for bz_kernel_grid */
+    uint32_t *shape; /* kernel: number of its grid, where a reader tells each grid once; 0: it stands in `grid` */
     uint32_t *registers, *shared_static, *shared_dynamic; /* kernel */
     uint32_t *
         occupancy; /* kernel: 1 + the share of a multiprocessor's warps that it reached, in percent, as its profiler estimates; 0: not told */
@@ -255,6 +256,10 @@ uint32_t bz_strings(const bz_trace *t);                /* how many: ids are belo
 
 /* Frames of a back-trace, innermost first: strings. */
 int bz_stack(const bz_trace *t, uint32_t stack, const uint32_t **frames);
+
+const uint32_t *bz_kernel_grid(const bz_trace *t, size_t kernel); /* three numbers */
+/* The name that people see, of a kernel of a finished trace the short one: a string. */
+uint32_t bz_event_shown(const bz_trace *t, bz_event_kind kind, size_t i);
 
 const char *bz_event_kind_name(bz_event_kind kind); /* "kernel" */
 bool bz_event_on_device(bz_event_kind kind);        /* kernel, copy, memset */

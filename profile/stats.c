@@ -108,7 +108,45 @@ static void find_lag(bz_trace *t)
         t->private->lag = late < most ? late : most;
 }
 
-/* The times in which some device worked, apart from one another and ascending. */
+static void put_number(bz_spans *s, uint64_t v)
+{
+    for (; v >= 128; v >>= 7)
+        s->code[s->n++] = (uint8_t)(v | 128);
+    s->code[s->n++] = (uint8_t)v;
+}
+
+static int64_t take_number(const bz_spans *s, uint16_t *at)
+{
+    uint64_t v = 0;
+    int shift = 0;
+    for (; s->code[*at] >= 128; shift += 7)
+        v |= (uint64_t)(s->code[(*at)++] & 127) << shift;
+    return (int64_t)(v | (uint64_t)s->code[(*at)++] << shift);
+}
+
+/* Behind all that are there, or a part of the last one. */
+static void add_busy(struct bz_trace_private *p, int64_t start, int64_t end)
+{
+    bz_spans *s = p->n_busy ? &p->busy[p->n_busy - 1] : NULL;
+    if (s && start <= s->end) {
+        s->end = end > s->end ? end : s->end;
+        return;
+    }
+    if (!s || s->n > BZ_SPANS_BYTES - BZ_SPAN_LONGEST) {
+        BZ_ROOM(p->busy, p->n_busy);
+        s = &p->busy[p->n_busy++];
+        s->start = s->before = start;
+        s->n = 0;
+    } else {
+        put_number(s, (uint64_t)(s->last - s->before));
+        put_number(s, (uint64_t)(s->end - s->last));
+        s->before = s->end;
+    }
+    s->last = start;
+    s->end = end;
+}
+
+/* The times in which some device worked. */
 static void find_busy(bz_trace *t)
 {
     struct bz_trace_private *p = t->private;
@@ -125,14 +163,8 @@ static void find_busy(bz_trace *t)
             return;
         const bz_events *e = &t->event[BZ_EVENT_KERNEL + next];
         int64_t start = e->start[at[next]], end = e->end[at[next]++];
-        if (end <= start)
-            continue;
-        if (p->n_busy && start <= p->busy[p->n_busy - 1].end) {
-            p->busy[p->n_busy - 1].end = end > p->busy[p->n_busy - 1].end ? end : p->busy[p->n_busy - 1].end;
-            continue;
-        }
-        BZ_ROOM(p->busy, p->n_busy);
-        p->busy[p->n_busy++] = (bz_span){start, end};
+        if (end > start)
+            add_busy(p, start, end);
     }
 }
 
@@ -140,6 +172,13 @@ void bz_trace_find_busy(bz_trace *t)
 {
     find_lag(t);
     find_busy(t);
+}
+
+static int64_t within(int64_t start, int64_t end, int64_t from, int64_t to)
+{
+    start = start > from ? start : from;
+    end = end < to ? end : to;
+    return end > start ? end - start : 0;
 }
 
 /* How long some device worked in [from, to), whoever asked for it. */
@@ -150,8 +189,14 @@ static int64_t busy_within(const bz_trace *t, int64_t from, int64_t to)
     int64_t sum = 0;
     BZ_FIND_FIRST(low, high, mid, p->busy[mid].end <= from);
     for (; low < p->n_busy && p->busy[low].start < to; low++) {
-        int64_t start = p->busy[low].start > from ? p->busy[low].start : from;
-        sum += (p->busy[low].end < to ? p->busy[low].end : to) - start;
+        const bz_spans *s = &p->busy[low];
+        int64_t end = s->start;
+        for (uint16_t at = 0; at < s->n;) {
+            int64_t start = end + take_number(s, &at);
+            end = start + take_number(s, &at);
+            sum += within(start, end, from, to);
+        }
+        sum += within(s->last, s->end, from, to);
     }
     return sum;
 }
@@ -391,8 +436,7 @@ size_t bz_trace_top(const bz_trace *t, bz_arena *arena, bz_event_kind kind, bz_t
     uint32_t iteration = 0;
     for (size_t i = 0; i < e->n; i++)
         if (counts(t, kind, i, &iteration))
-            tops_add(&found, e->short_name ? e->short_name[i] : e->name[i], e->variant ? e->variant[i] : 0,
-                     e->end[i] - e->start[i]);
+            tops_add(&found, bz_event_shown(t, kind, i), e->variant ? e->variant[i] : 0, e->end[i] - e->start[i]);
     return tops_end(&found, top);
 }
 
@@ -422,7 +466,7 @@ size_t bz_trace_gaps(const bz_trace *t, bz_arena *arena, bz_top **gaps)
     for (size_t i = 0; i < e->n; i++) {
         if (!counts(t, kind, i, &iteration))
             continue;
-        uint32_t name = e->short_name ? e->short_name[i] : e->name[i];
+        uint32_t name = bz_event_shown(t, kind, i);
         if (before != BZ_NONE && iteration == last_iteration && e->start[i] > end)
             tops_add(&found, before, name, e->start[i] - end);
         if (iteration != last_iteration || before == BZ_NONE || e->end[i] > end) {

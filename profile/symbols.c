@@ -1,53 +1,93 @@
-/* Numbers for symbols: dense ones, in order of appearance. */
+/* What a sequence is read into: dense numbers for symbols, and pauses in four bytes each. */
+#include "base/sort.h"
 #include "profile/cuts.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- numbers for symbols ---- */
+
 /* Where a symbol's number stands, or would stand, in a table of which at least half is free. */
-static uint32_t *slot_of(uint32_t *slot, size_t cap, const uint64_t *known, uint64_t symbol)
+static uint32_t *slot_of(const bz_numbers *x, uint64_t symbol)
 {
     uint64_t h = symbol * 0x9e3779b97f4a7c15u;
     size_t at = (size_t)(h ^ h >> 32);
-    while (slot[at & (cap - 1)] != UINT32_MAX && known[slot[at & (cap - 1)]] != symbol)
+    while (x->slot[at & (x->cap - 1)] != UINT32_MAX && x->known[x->slot[at & (x->cap - 1)]] != symbol)
         at++;
-    return &slot[at & (cap - 1)];
+    return &x->slot[at & (x->cap - 1)];
+}
+
+static void grow_numbers(bz_numbers *x)
+{
+    x->cap = x->cap ? 4 * x->cap : 1024;
+    x->slot = bz_realloc(x->slot, x->cap, sizeof *x->slot);
+    x->known = bz_realloc(x->known, x->cap, sizeof *x->known);
+    memset(x->slot, 0xff, x->cap * sizeof *x->slot);
+    for (uint32_t id = 0; id < x->n; id++)
+        *slot_of(x, x->known[id]) = id;
 }
 
 /* A map of its own: it is asked once per event, and nearly always for one of a few. */
-uint32_t bz_number_symbols(const uint64_t *symbol, size_t n, uint32_t *dense)
+uint32_t bz_numbers_add(bz_numbers *x, uint64_t symbol)
 {
-    size_t cap = 1024;
-    uint32_t n_ids = 0, *slot = bz_alloc(cap, sizeof *slot);
-    uint64_t *known = bz_alloc(cap, sizeof *known);
-    memset(slot, 0xff, cap * sizeof *slot);
-    for (size_t i = 0; i < n; i++) {
-        if (n_ids >= cap / 2) {
-            cap *= 4;
-            slot = bz_realloc(slot, cap, sizeof *slot);
-            known = bz_realloc(known, cap, sizeof *known);
-            memset(slot, 0xff, cap * sizeof *slot);
-            for (uint32_t id = 0; id < n_ids; id++)
-                *slot_of(slot, cap, known, known[id]) = id;
-        }
-        uint32_t *s = slot_of(slot, cap, known, symbol[i]);
-        if (*s == UINT32_MAX) {
-            known[n_ids] = symbol[i];
-            *s = n_ids++;
-        }
-        dense[i] = *s;
+    if (x->n >= x->cap / 2)
+        grow_numbers(x);
+    uint32_t *slot = slot_of(x, symbol);
+    if (*slot == UINT32_MAX) {
+        x->known[x->n] = symbol;
+        *slot = x->n++;
     }
-    free(known);
-    free(slot);
-    return n_ids;
+    return *slot;
 }
 
-uint32_t bz_widen_symbols(uint32_t *gram, size_t n, size_t width, uint64_t *hash)
+void bz_numbers_free(bz_numbers *x)
 {
+    free(x->known);
+    free(x->slot);
+    *x = (bz_numbers){0};
+}
+
+uint32_t bz_number_symbols(const uint64_t *symbol, size_t n, uint32_t *dense)
+{
+    bz_numbers x = {0};
+    for (size_t i = 0; i < n; i++)
+        dense[i] = bz_numbers_add(&x, symbol[i]);
+    uint32_t count = x.n;
+    bz_numbers_free(&x);
+    return count;
+}
+
+uint32_t bz_widen_symbols(uint32_t *gram, size_t n, size_t width)
+{
+    bz_numbers x = {0};
     for (size_t i = 0; i < n; i++) {
-        hash[i] = 0;
+        uint64_t hash = 0;
         for (size_t k = i; k < i + 4 * width; k += width)
-            hash[i] = (hash[i] ^ (k < n ? gram[k] + UINT64_C(1) : 0)) * 0x9e3779b97f4a7c15u;
+            hash = (hash ^ (k < n ? gram[k] + UINT64_C(1) : 0)) * 0x9e3779b97f4a7c15u;
+        gram[i] = bz_numbers_add(&x, hash);
     }
-    return bz_number_symbols(hash, n, gram);
+    uint32_t count = x.n;
+    bz_numbers_free(&x);
+    return count;
+}
+
+/* ---- pauses ---- */
+
+int64_t bz_work_pause(const bz_work *w, size_t i)
+{
+    size_t low = 0, high = w->n_long;
+    if (w->pause[i] != UINT32_MAX)
+        return w->pause[i];
+    BZ_FIND_FIRST(low, high, middle, w->long_pause[middle].at < i);
+    return w->long_pause[low].time;
+}
+
+void bz_work_add_pause(bz_work *w, size_t i, int64_t time, bz_arena *arena)
+{
+    bool is_short = time >= 0 && time < UINT32_MAX;
+    w->pause[i] = is_short ? (uint32_t)time : UINT32_MAX;
+    if (is_short)
+        return;
+    BZ_ARENA_ROOM(arena, w->long_pause, w->n_long);
+    w->long_pause[w->n_long++] = (bz_long_pause){(uint32_t)i, time};
 }

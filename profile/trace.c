@@ -37,6 +37,9 @@ void bz_trace_free(bz_trace *t)
     free(t->fact);
     free(t->private->strings);
     free(t->private->busy);
+    free(t->private->grid);
+    free(t->private->short_name);
+    bz_map_free(&t->private->grid_ids);
     free(t->private->frames);
     free(t->private->stacks);
     bz_map_free(&t->private->string_ids);
@@ -122,6 +125,34 @@ size_t bz_trace_add(bz_trace *t, bz_event_kind kind, int64_t start, int64_t end,
     size_t i = bz_trace_add_rows(t, kind, &start, &end, 1, lane);
     t->event[kind].name[i] = name;
     return i;
+}
+
+/* ---- kernels ---- */
+
+uint32_t bz_trace_grid(bz_trace *t, const uint32_t grid[3])
+{
+    struct bz_trace_private *p = t->private;
+    size_t size = sizeof *p->grid;
+    uint32_t id = bz_map_get(&p->grid_ids, grid, size);
+    if (id != BZ_MAP_NONE)
+        return id;
+    BZ_ROOM(p->grid, p->n_grids);
+    memcpy(p->grid[p->n_grids++], grid, size);
+    return bz_map_add(&p->grid_ids, bz_arena_dup(&t->arena, grid, size), size, p->n_grids);
+}
+
+const uint32_t *bz_kernel_grid(const bz_trace *t, size_t kernel)
+{
+    const bz_events *k = &t->event[BZ_EVENT_KERNEL];
+    return k->shape[kernel] ? t->private->grid[k->shape[kernel] - 1] : k->grid + 3 * kernel;
+}
+
+uint32_t bz_event_shown(const bz_trace *t, bz_event_kind kind, size_t i)
+{
+    const struct bz_trace_private *p = t->private;
+    uint32_t name = t->event[kind].name[i];
+    bool known = kind == BZ_EVENT_KERNEL && name < p->n_short && p->short_name[name] != BZ_NONE;
+    return known ? p->short_name[name] : name;
 }
 
 /* ---- lanes ---- */

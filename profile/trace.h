@@ -4,9 +4,16 @@
 
 #include "profile/profile.h"
 
-typedef struct bz_span {
-    int64_t start, end;
-} bz_span;
+/* Spans that follow each other, apart from one another; most are short, and there are millions: four bytes for each. */
+enum { BZ_SPANS_BYTES = 478, BZ_SPAN_LONGEST = 20 };
+typedef struct bz_spans {
+    int64_t start;     /* of the first */
+    int64_t last, end; /* start and end of the last, which may grow */
+    int64_t before;    /* end of the one before it; of a single one, its start */
+    uint16_t n;
+    uint8_t code
+        [BZ_SPANS_BYTES]; /* [n] of those before the last: distance from the one before and length, seven bits in a byte */
+} bz_spans;
 
 struct bz_trace_private {
     const char **strings; /* [n_strings], in the arena */
@@ -24,8 +31,13 @@ struct bz_trace_private {
     bz_map stack_ids;
 
     int64_t lag, early; /* at most so long behind, before its launch did a device's work begin; early: clocks differ */
-    bz_span *busy; /* [n_busy], of its own memory: in which some device worked, ascending, apart from one another */
+    bz_spans *busy;     /* [n_busy], of its own memory: in which some device worked, ascending */
     size_t n_busy;
+    uint32_t (*grid)[3]; /* [n_grids], of its own memory: by number - 1 */
+    uint32_t n_grids;
+    bz_map grid_ids;
+    uint32_t *short_name; /* [n_short] by the full name of a kernel, BZ_NONE: of none; of its own memory */
+    uint32_t n_short;
     int64_t wall; /* of the captured program, nanoseconds; 0 unknown */
 
     bz_map call_ids;     /* name and detail -> call */
@@ -59,8 +71,9 @@ bz_library bz_library_of(const char *function);
 /* Names of kernels, as strings: without parameters and templates, but with what tells kernels of one template apart; as a person
  * wrote it: kernel_name.c. */
 uint32_t bz_trace_short_name(bz_trace *t, uint32_t name);
-void bz_trace_name_kernels(bz_trace *t); /* gives all kernels their short names */
-size_t bz_kernel_head(const char *name); /* bytes before the list of parameters */
+void bz_trace_name_kernels(bz_trace *t);                     /* gives all kernels their short names */
+uint32_t bz_trace_grid(bz_trace *t, const uint32_t grid[3]); /* for bz_events.shape */
+size_t bz_kernel_head(const char *name);                     /* bytes before the list of parameters */
 uint32_t bz_trace_demangled(bz_trace *t, uint32_t name);
 
 /* Adds a time, at least 0. The times of a file that lies may sum up to more than there is: they stay there. */

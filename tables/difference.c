@@ -38,7 +38,7 @@ static void add_side(bz_tables *m, rows *r, int which, bz_event_kind kind, bool 
     const bz_events *e = &t->event[kind], *op = &t->event[BZ_EVENT_OP];
     double each = by_iteration ? (double)bz_steady_iterations(t) : 1;
     for (size_t i = 0; i < e->n; i++) {
-        uint32_t shown = kind == BZ_EVENT_KERNEL && e->short_name[i] ? e->short_name[i] : e->name[i];
+        uint32_t shown = bz_event_shown(t, kind, i);
         if (!tables_in(m, kind, i) || (by_iteration && !bz_event_is_steady(t, kind, i)) ||
             tables_is_numbered(bz_string(t, shown)))
             continue;
@@ -49,7 +49,7 @@ static void add_side(bz_tables *m, rows *r, int which, bz_event_kind kind, bool 
             s->device = s->time;
     }
     for (work w = {0}; kind == BZ_EVENT_OP && tables_next(m, &w);) {
-        uint32_t by = t->event[w.kind].op[w.i];
+        uint32_t by = tables_op(m, w.kind, w.i);
         if (by < op->n && (!by_iteration || bz_event_is_steady(t, w.kind, w.i)) &&
             !tables_is_numbered(bz_string(t, op->name[by])))
             side_of(r, bz_string(t, op->name[by]), which)->device += tables_seconds(w.end - w.start) / each;

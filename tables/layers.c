@@ -44,46 +44,52 @@ static int find_work(layers *l)
 {
     const bz_trace *t = l->m->t;
     const bz_events *op = &t->event[BZ_EVENT_OP], *k = &t->event[BZ_EVENT_KERNEL];
-    uint32_t *owner = bz_alloc(op->n + 1, sizeof *owner),
-             *longest = bz_alloc(op->n + 1, sizeof *longest); /* by operator */
-    layer_work *each = bz_alloc(op->n + 1, sizeof *each);
     int bytes = 4, widest = 0;
+    layer_work w;
+    l->told = bz_alloc(op->n + 1, sizeof *l->told);
     for (size_t i = 0; i < op->n; i++) {
         uint32_t around = op->op[i];
-        owner[i] = around < i ? owner[around] : BZ_NONE;
-        longest[i] = BZ_NONE;
-        if (owner[i] != BZ_NONE || l->of_op[i] == BZ_NONE || !layer_work_of(t, i, &each[i], &bytes))
+        l->told[i] = around < i ? l->told[around] : BZ_NONE;
+        if (l->told[i] != BZ_NONE || l->of_op[i] == BZ_NONE || !layer_work_of(t, i, &w, &bytes))
             continue;
         widest = bytes > widest ? bytes : widest;
-        owner[i] = (uint32_t)i;
-        add_work(&l->layer[l->of_op[i]].work, &each[i]);
+        BZ_ROOM(l->work, l->n_work);
+        l->work[l->n_work] = (struct layer_told){w, BZ_NONE};
+        l->told[i] = l->n_work++;
+        add_work(&l->layer[l->of_op[i]].work, &w);
     }
-    l->work = bz_alloc(k->n + 1, sizeof *l->work);
-    for (size_t i = 0; i < k->n; i++) {
-        uint32_t o = k->op[i] < op->n ? owner[k->op[i]] : BZ_NONE;
-        l->work[i] = (layer_work){NAN, NAN, NAN};
-        if (o != BZ_NONE &&
-            (longest[o] == BZ_NONE || k->end[i] - k->start[i] > k->end[longest[o]] - k->start[longest[o]]))
-            longest[o] = (uint32_t)i;
+    for (size_t i = 0; l->n_work && i < k->n; i++) {
+        uint32_t o = tables_op(l->m, BZ_EVENT_KERNEL, i), *longest;
+        if (o >= op->n || l->told[o] == BZ_NONE)
+            continue;
+        longest = &l->work[l->told[o]].kernel;
+        if (*longest == BZ_NONE || k->end[i] - k->start[i] > k->end[*longest] - k->start[*longest])
+            *longest = (uint32_t)i;
     }
-    for (size_t i = 0; i < op->n; i++)
-        if (longest[i] != BZ_NONE)
-            l->work[longest[i]] = each[i];
-    free(owner);
-    free(longest);
-    free(each);
     return widest;
+}
+
+uint32_t layers_of_kernel(const layers *l, size_t kernel)
+{
+    uint32_t o = tables_op(l->m, BZ_EVENT_KERNEL, kernel);
+    return o < l->m->t->event[BZ_EVENT_OP].n ? l->of_op[o] : BZ_NONE;
+}
+
+layer_work layers_work(const layers *l, size_t kernel)
+{
+    uint32_t o = tables_op(l->m, BZ_EVENT_KERNEL, kernel),
+             told = o < l->m->t->event[BZ_EVENT_OP].n ? l->told[o] : BZ_NONE;
+    return told != BZ_NONE && l->work[told].kernel == kernel ? l->work[told].work : (layer_work){NAN, NAN, NAN};
 }
 
 static void find_kernels(layers *l)
 {
-    const bz_events *op = &l->m->t->event[BZ_EVENT_OP], *k = &l->m->t->event[BZ_EVENT_KERNEL];
-    l->of_kernel = bz_alloc(k->n + 1, sizeof *l->of_kernel);
-    for (size_t i = 0; i < k->n; i++) {
-        l->of_kernel[i] = k->op[i] < op->n ? l->of_op[k->op[i]] : BZ_NONE;
-        if (l->of_kernel[i] == BZ_NONE)
+    const bz_events *k = &l->m->t->event[BZ_EVENT_KERNEL];
+    for (size_t i = 0; l->n && i < k->n; i++) {
+        uint32_t at = layers_of_kernel(l, i);
+        if (at == BZ_NONE)
             continue;
-        layer *of = &l->layer[l->of_kernel[i]];
+        layer *of = &l->layer[at];
         of->kernels++;
         of->kernel_time += k->end[i] - k->start[i];
         of->occupancy +=
@@ -134,6 +140,6 @@ void layers_free(layers *l)
 {
     free(l->layer);
     free(l->of_op);
-    free(l->of_kernel);
+    free(l->told);
     free(l->work);
 }

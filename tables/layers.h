@@ -21,10 +21,14 @@ typedef struct layers {
     bz_tables *m;
     layer *layer; /* in the order of their starts */
     uint32_t n;
-    uint32_t *of_op;     /* [operators] the layer around it, or BZ_NONE */
-    uint32_t *of_kernel; /* [kernels] likewise */
-    layer_work *
-        work; /* [kernels] of a kernel that does the work of an operator alone or mostly; NULL where no operator has shapes */
+    uint32_t *of_op; /* [operators] the layer around it, or BZ_NONE */
+    uint32_t
+        *told; /* [operators] the operator around it, or itself, that tells its work: index in `work`, or BZ_NONE */
+    struct layer_told {
+        layer_work work;
+        uint32_t kernel; /* the longest, which does the work alone or mostly; BZ_NONE */
+    } * work;
+    uint32_t n_work;
     bool memory;            /* allocations were recorded */
     double peak, bandwidth; /* of the GPU, operations and bytes per second; 0: not known */
 } layers;
@@ -32,6 +36,9 @@ typedef struct layers {
 /* Of the typical iteration; of the range that was asked for, or where no iterations were found, all. The caller frees it. */
 void layers_find(bz_tables *m, layers *l);
 void layers_free(layers *l);
+
+uint32_t layers_of_kernel(const layers *l, size_t kernel); /* the layer that launched it, or BZ_NONE */
+layer_work layers_work(const layers *l, size_t kernel);    /* of an operator, where this kernel does it */
 
 /* An operator's work by its name and its shapes: shapes.c. False where nothing tells. */
 bool layer_work_of(const bz_trace *t, size_t op, layer_work *w, int *element_bytes);

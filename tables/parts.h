@@ -27,6 +27,13 @@ bool tables_in(const bz_tables *m, bz_event_kind kind, size_t i);
 /* The runtime call that launched work of a device: its index, or BZ_NONE. */
 uint32_t tables_cause(const bz_tables *m, bz_event_kind kind, size_t i);
 
+/* The innermost operator around an event: its index, or BZ_NONE. */
+static inline uint32_t tables_op(const bz_tables *m, bz_event_kind kind, size_t i)
+{
+    const uint32_t *op = m->t->event[kind].op;
+    return op ? op[i] : BZ_NONE; /* a summary without operators has no column of them */
+}
+
 /* All work of devices, by start: `for (work w = {0}; tables_next(m, &w);)`. */
 typedef struct work {
     bz_event_kind kind;
@@ -71,6 +78,8 @@ typedef struct figures {
     double sum, mean, deviation, min, quarter, median, three_quarters, max;
 } figures;
 figures figures_of(double *values, size_t n); /* sorts them */
+/* The same of whole numbers, of which many are equal: count[i] times `least` + i. */
+figures figures_of_counts(const uint64_t *count, size_t n, int64_t least);
 
 /* Values by key, then figures of each key, the greatest sum first. */
 typedef struct groups {

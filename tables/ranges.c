@@ -58,7 +58,7 @@ static void add_work(bz_tables *m, nesting *x, const uint32_t *of_api)
 {
     for (work w = {0}; tables_next(m, &w);) {
         uint32_t cause = tables_cause(m, w.kind, w.i);
-        uint32_t i = of_api ? cause != BZ_NONE ? of_api[cause] : BZ_NONE : m->t->event[w.kind].op[w.i];
+        uint32_t i = of_api ? cause != BZ_NONE ? of_api[cause] : BZ_NONE : tables_op(m, w.kind, w.i);
         if (i >= x->e->n)
             continue;
         host_time *h = &x->time[i];

@@ -42,7 +42,7 @@ static sequence *sequences(bz_tables *m)
     sequence *of = bz_zeroed(op->n + 1, sizeof *of);
     for (work w = {0}; tables_next(m, &w);) {
         int steps = 0;
-        for (uint32_t p = m->t->event[w.kind].op[w.i]; p < op->n && steps < DEEPEST; p = op->op[p], steps++) {
+        for (uint32_t p = tables_op(m, w.kind, w.i); p < op->n && steps < DEEPEST; p = op->op[p], steps++) {
             of[p].hash = mix(of[p].hash, name_of(m, &w));
             of[p].time += w.end - w.start;
             of[p].n++;
@@ -71,7 +71,7 @@ static void name_work(bz_tables *m, pattern *list, uint32_t n)
         row[list[i].op] = i;
     for (work w = {0}; tables_next(m, &w);) {
         int steps = 0;
-        for (uint32_t p = m->t->event[w.kind].op[w.i]; p < op->n && steps < DEEPEST; p = op->op[p], steps++)
+        for (uint32_t p = tables_op(m, w.kind, w.i); p < op->n && steps < DEEPEST; p = op->op[p], steps++)
             if (row[p] != BZ_NONE) {
                 bz_buf *text = &list[row[p]].text;
                 bz_buf_printf(text, "%s%s", text->len ? " | " : "", tables_shown(m, w.kind, name_of(m, &w)));
@@ -120,30 +120,38 @@ void fill_sequences(bz_tables *m, bz_sheet *s)
     bz_map_free(&map);
 }
 
-/* Two works that follow each other on a stream. */
-void fill_followers(bz_tables *m, bz_sheet *s)
+/* Of two works that follow each other on a stream: the time of both, or the time between. */
+static figures *pairs(bz_tables *m, bool between, uint32_t *n)
 {
     const bz_trace *t = m->t;
-    uint32_t *before = bz_alloc((size_t)t->n_lanes + 1, sizeof *before), n;
+    uint32_t *before = bz_alloc((size_t)t->n_lanes + 1, sizeof *before);
     int64_t *end = bz_zeroed((size_t)t->n_lanes + 1, sizeof *end),
             *length = bz_zeroed((size_t)t->n_lanes + 1, sizeof *length);
-    groups gap, time;
+    groups g;
     memset(before, 0xff, ((size_t)t->n_lanes + 1) * sizeof *before);
-    groups_begin(&gap, m->arena);
-    groups_begin(&time, m->arena);
+    groups_begin(&g, m->arena);
     for (work w = {0}; tables_next(m, &w);) {
         if (w.kind != BZ_EVENT_KERNEL)
             continue;
         if (before[w.lane] != BZ_NONE) {
             uint64_t key = (uint64_t)before[w.lane] << 32 | name_of(m, &w);
-            groups_add(&gap, key, w.start > end[w.lane] ? (double)(w.start - end[w.lane]) : 0);
-            groups_add(&time, key, (double)(w.end - w.start + length[w.lane]));
+            int64_t gap = w.start > end[w.lane] ? w.start - end[w.lane] : 0;
+            groups_add(&g, key, (double)(between ? gap : w.end - w.start + length[w.lane]));
         }
         before[w.lane] = name_of(m, &w);
         end[w.lane] = w.end;
         length[w.lane] = w.end - w.start;
     }
-    const figures *g = groups_end(&gap, &n), *f = groups_end(&time, &n);
+    free(before);
+    free(end);
+    free(length);
+    return groups_end(&g, n);
+}
+
+void fill_followers(bz_tables *m, bz_sheet *s)
+{
+    uint32_t n;
+    const figures *g = pairs(m, true, &n), *f = pairs(m, false, &n);
     bz_map at = {0};
     for (uint32_t i = 0; i < n; i++)
         bz_map_add(&at, &g[i].key, sizeof g[i].key, i);
@@ -155,7 +163,4 @@ void fill_followers(bz_tables *m, bz_sheet *s)
     }
     bz_sheet_sort(s, 2);
     bz_map_free(&at);
-    free(before);
-    free(end);
-    free(length);
 }

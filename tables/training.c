@@ -93,12 +93,6 @@ static void find_sample(training_run *r)
     find_alone(r);
 }
 
-static void add_unit(training_run *r, const training_unit *u)
-{
-    BZ_ROOM(r->unit, r->n);
-    r->unit[r->n++] = *u;
-}
-
 static bool in_sample(const training_run *r, int64_t start)
 {
     return !r->iterations || (start >= r->from && start < r->to);
@@ -107,12 +101,30 @@ static bool in_sample(const training_run *r, int64_t start)
 static void find_kernels(training_run *r)
 {
     bz_tables *m = r->m;
-    double *flops = training_flops(m, &r->bytes, &r->batch);
+    r->flops = training_flops(m, &r->bytes, &r->batch);
     for (work w = {0}; tables_next(m, &w);)
-        if (w.kind == BZ_EVENT_KERNEL && in_sample(r, w.start))
-            add_unit(r, &(training_unit){m->device[w.lane], m->t->event[BZ_EVENT_KERNEL].name[w.i], w.start, w.end,
-                                         flops[w.i], bz_kernel_of(m->t, w.i)->does});
-    free(flops);
+        if (w.kind == BZ_EVENT_KERNEL && in_sample(r, w.start)) {
+            BZ_ROOM(r->row, r->n);
+            if (r->flops)
+                r->flops[r->n] = r->flops[w.i]; /* as many kernels lie before it, or more */
+            r->row[r->n++] = (uint32_t)w.i;
+        }
+}
+
+training_unit training_unit_of(const training_run *r, size_t i)
+{
+    const bz_trace *t = r->m->t;
+    const bz_events *e = &t->event[r->label_of ? BZ_EVENT_CALL : BZ_EVENT_KERNEL];
+    uint32_t row = r->row[i];
+    training_unit u = {BZ_NONE, 0, e->start[row], e->end[row], r->flops ? r->flops[i] : (double)NAN, BZ_KERNEL_OTHER};
+    if (r->label_of) {
+        u.name = r->label_of[i];
+        return u;
+    }
+    u.device = r->m->device[e->lane[row]];
+    u.name = e->name[row];
+    u.does = bz_kernel_of(t, row)->does;
+    return u;
 }
 
 /* "convolution backward_data jit:avx512_core": its function, the direction where it is not the forward one, and who did it. */
@@ -144,8 +156,14 @@ static void find_calls(training_run *r)
         const bz_call *call = bz_call_of(t, i);
         if (!bz_call_works(t, i) || !tables_in(r->m, BZ_EVENT_CALL, i) || !in_sample(r, c->start[i]))
             continue;
-        add_unit(r, &(training_unit){BZ_NONE, label_of(r, i), c->start[i], c->end[i],
-                                     call->problem ? bz_problem_flops(call->problem) : NAN, BZ_KERNEL_OTHER});
+        if (bz_is_full(r->n)) {
+            r->row = bz_realloc(r->row, bz_room(r->n), sizeof *r->row);
+            r->label_of = bz_realloc(r->label_of, bz_room(r->n), sizeof *r->label_of);
+            r->flops = bz_realloc(r->flops, bz_room(r->n), sizeof *r->flops);
+        }
+        r->row[r->n] = (uint32_t)i;
+        r->label_of[r->n] = label_of(r, i);
+        r->flops[r->n++] = call->problem ? bz_problem_flops(call->problem) : NAN;
         if (call->problem && bz_problem_has(call->problem, BZ_TRAIT_CONVOLUTION) && call->batch)
             batch = (double)call->batch;
     }
@@ -170,14 +188,17 @@ void training_run_find(bz_tables *m, training_run *r)
     double batch = told_number(m->t, "batch");
     r->batch = isnan(batch) ? r->batch : batch;
     for (size_t i = 0; i < r->n && !r->iterations; i++) {
-        r->from = i ? r->from : r->unit[i].start;
-        r->to = i && r->unit[i].end < r->to ? r->to : r->unit[i].end;
+        training_unit u = training_unit_of(r, i);
+        r->from = i ? r->from : u.start;
+        r->to = i && u.end < r->to ? r->to : u.end;
     }
 }
 
 void training_run_free(training_run *r)
 {
-    free(r->unit);
+    free(r->row);
+    free(r->label_of);
+    free(r->flops);
     free(r->label);
     bz_map_free(&r->labels);
 }
@@ -204,7 +225,7 @@ static device_sums sums_of(const training_run *r, uint32_t device)
     device_sums s = {0};
     int64_t end = r->from, compute_end = r->from;
     for (size_t i = 0; i < r->n; i++) {
-        const training_unit *u = &r->unit[i];
+        const training_unit unit = training_unit_of(r, i), *u = &unit;
         int64_t to = u->end < r->to ? u->end : r->to;
         if (u->device != device)
             continue;
@@ -337,7 +358,7 @@ static candidate *names_of(const training_run *r, size_t *n)
     uint32_t names = r->label ? r->n_labels : bz_strings(r->m->t);
     candidate *of = bz_zeroed((size_t)names + 1, sizeof *of);
     for (size_t i = 0; i < r->n; i++) {
-        const training_unit *u = &r->unit[i];
+        const training_unit unit = training_unit_of(r, i), *u = &unit;
         candidate *c = &of[u->name];
         c->name = u->name, c->does = u->does;
         c->count++;
@@ -402,7 +423,7 @@ static void look(const training_run *r, seen *o)
     double norm = 0, norm_flops = 0, rnn = 0, all = 0, flops = 0;
     device_sums sum = sums_of(r, r->m->n_devices ? 0 : BZ_NONE);
     for (size_t i = 0; i < r->n; i++) {
-        const training_unit *u = &r->unit[i];
+        const training_unit unit = training_unit_of(r, i), *u = &unit;
         double seconds = tables_seconds(u->end - u->start), known = isnan(u->flops) ? 0 : u->flops;
         all += seconds, flops += known;
         norm += u->does == BZ_KERNEL_NORM ? seconds : 0, norm_flops += u->does == BZ_KERNEL_NORM ? known : 0;

@@ -19,9 +19,11 @@ typedef struct training_run {
     int64_t from, to;           /* of the sample; it has `iterations`, from number `first` on */
     uint32_t first, iterations; /* iterations 0: none were found, and the sample is all of the recording */
     double step, variation;     /* seconds: their median; their deviation over their mean. NAN */
-    double rate;         /* iterations a second; of the run without anything recorded, where there was one. NAN */
-    double batch;        /* NAN: not told */
-    training_unit *unit; /* in the sample, by start */
+    double rate;        /* iterations a second; of the run without anything recorded, where there was one. NAN */
+    double batch;       /* NAN: not told */
+    uint32_t *row;      /* kernels or calls in the sample, by start: for training_unit_of */
+    uint32_t *label_of; /* [n] of calls; NULL: they are kernels */
+    double *flops;      /* [n]; NULL: no operator tells */
     size_t n;
     const char **label; /* of calls */
     uint32_t n_labels;
@@ -33,11 +35,12 @@ typedef struct training_run {
 /* What training_run_free is to free. */
 void training_run_find(bz_tables *m, training_run *r);
 void training_run_free(training_run *r);
+training_unit training_unit_of(const training_run *r, size_t i);
 
 /* memory.c: a row for each class of memory, and one of all; none where no allocations were recorded. */
 void training_add_memory(const training_run *sample, const char *which, bz_sheet *s);
 
-/* training_work.c: operations of each kernel of the trace, [kernels]; NAN where no operator around it tells. The caller frees
+/* training_work.c: operations of each kernel of the trace, [kernels]; NAN where no operator around it tells, NULL where there is none. The caller frees
  * them. `batch` is the first extent of most convolutions' operands. */
 double *training_flops(const bz_tables *m, int *bytes, double *batch);
 

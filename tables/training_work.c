@@ -129,20 +129,24 @@ double *training_flops(const bz_tables *m, int *bytes, double *batch)
     const bz_events *op = &t->event[BZ_EVENT_OP], *k = &t->event[BZ_EVENT_KERNEL];
     bz_arena arena = {0};
     finder f = {.t = t, .arena = &arena};
+    *bytes = 0;
+    *batch = NAN;
+    if (!op->n)
+        return NULL;
     double *flops = bz_alloc(k->n + 1, sizeof *flops), *of_op = bz_alloc(op->n + 1, sizeof *of_op);
     uint32_t *longest = bz_alloc(2 * op->n + 2, sizeof *longest);
     int *parts = bz_alloc(op->n + 1, sizeof *parts), wide = 4;
     for (size_t i = 0; i < op->n; i++)
         if (bz_name_matches("convolution_backward$", bz_string(t, op->name[i])))
             note_backward(&f, i);
-    *bytes = 0;
     for (size_t i = 0; i < op->n; i++) {
         of_op[i] = operator_flops(&f, i, &parts[i], &wide);
         *bytes = !isnan(of_op[i]) && wide > *bytes ? wide : *bytes;
         longest[2 * i] = longest[2 * i + 1] = BZ_NONE;
     }
     for (size_t i = 0; i < k->n; i++) {
-        uint32_t o = k->op[i] < op->n ? k->op[i] : BZ_NONE;
+        uint32_t o = tables_op(m, BZ_EVENT_KERNEL, i);
+        o = o < op->n ? o : BZ_NONE;
         flops[i] = NAN;
         while (o != BZ_NONE && isnan(of_op[o])) /* the innermost that tells */
             o = op->op[o] < o ? op->op[o] : BZ_NONE;

@@ -105,7 +105,7 @@ const char *tables_shown(bz_tables *m, bz_event_kind kind, uint32_t name)
     if (!m->short_name) {
         m->short_name = BZ_NEW(m->arena, uint32_t, (size_t)bz_strings(m->t) + 1);
         for (size_t i = 0; i < k->n; i++)
-            m->short_name[k->name[i]] = k->short_name[i] ? k->short_name[i] : k->name[i];
+            m->short_name[k->name[i]] = bz_event_shown(m->t, BZ_EVENT_KERNEL, i);
     }
     return bz_string(m->t, m->short_name[name]);
 }

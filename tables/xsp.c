@@ -150,7 +150,7 @@ void fill_stages(bz_tables *m, bz_sheet *s)
 static bool kernel_in_scope(const layers *l, uint32_t typical, size_t i)
 {
     if (l->n)
-        return l->of_kernel[i] != BZ_NONE;
+        return layers_of_kernel(l, i) != BZ_NONE;
     return tables_in(l->m, BZ_EVENT_KERNEL, i) && (l->m->from != INT64_MIN || typical == BZ_NONE ||
                                                    bz_event_iteration(l->m->t, BZ_EVENT_KERNEL, i) == typical);
 }
@@ -167,8 +167,8 @@ void fill_kernel_list(bz_tables *m, bz_sheet *s)
         if (!kernel_in_scope(&l, typical, i) || all++ >= MOST)
             continue;
         int64_t time = k->end[i] - k->start[i];
-        uint32_t of = l.of_kernel[i];
-        const layer_work *w = &l.work[i];
+        uint32_t of = layers_of_kernel(&l, i);
+        const layer_work told_of = layers_work(&l, i), *w = &told_of;
         BZ_SHEET_ADD(s, BZ_TEXT(tables_shown(m, BZ_EVENT_KERNEL, k->name[i])),
                      BZ_NUMBER(of != BZ_NONE ? (double)of : NAN), BZ_TEXT(of != BZ_NONE ? layer_name(&l, of) : NULL),
                      BZ_NUMBER(tables_seconds(time)), BZ_NUMBER(w->flops), BZ_NUMBER(w->reads), BZ_NUMBER(w->writes),
@@ -186,16 +186,16 @@ typedef struct kernel_sums {
     layer_work work;
 } kernel_sums;
 
-static void add_sums(kernel_sums *to, const bz_events *k, size_t i, const layer_work *w)
+static void add_sums(kernel_sums *to, const bz_events *k, size_t i, layer_work w)
 {
     int64_t time = k->end[i] - k->start[i];
     to->count++;
     to->time += time;
     to->occupancy += k->occupancy[i] ? ((double)k->occupancy[i] - 1) / 100 * (double)time : NAN;
-    to->work_time += isnan(w->flops) ? 0 : time;
-    to->work.flops += isnan(w->flops) ? 0 : w->flops;
-    to->work.reads += isnan(w->flops) ? 0 : w->reads;
-    to->work.writes += isnan(w->flops) ? 0 : w->writes;
+    to->work_time += isnan(w.flops) ? 0 : time;
+    to->work.flops += isnan(w.flops) ? 0 : w.flops;
+    to->work.reads += isnan(w.flops) ? 0 : w.reads;
+    to->work.writes += isnan(w.flops) ? 0 : w.writes;
 }
 
 static layer_work told(const kernel_sums *k)
@@ -213,7 +213,7 @@ void fill_kernel_names(bz_tables *m, bz_sheet *s)
     layers_find(m, &l);
     for (size_t i = 0; i < k->n; i++)
         if (kernel_in_scope(&l, typical, i))
-            add_sums(&of[k->name[i]], k, i, &l.work[i]);
+            add_sums(&of[k->name[i]], k, i, layers_work(&l, i));
     for (uint32_t n = 0; n < bz_strings(m->t); n++) {
         layer_work w = told(&of[n]);
         if (of[n].count)
@@ -257,7 +257,7 @@ void fill_model(bz_tables *m, bz_sheet *s)
     layers_find(m, &l);
     for (size_t i = 0; i < k->n; i++)
         if (bz_event_iteration(m->t, BZ_EVENT_KERNEL, i) == typical)
-            add_sums(&all, k, i, &l.work[i]);
+            add_sums(&all, k, i, layers_work(&l, i));
     layer_work w = told(&all);
     BZ_SHEET_ADD(s, BZ_NUMBER(n), BZ_NUMBER(mean), BZ_NUMBER(mean > 0 ? 1 / mean : NAN), BZ_NUMBER(latency),
                  BZ_NUMBER(tables_seconds(all.time)), BZ_NUMBER(latency > 0 ? tables_seconds(all.time) / latency : NAN),

@@ -336,7 +336,8 @@ static void summaries(void **state)
 {
     (void)state;
     static const char *const FILES[] = {"v100/nsys/mxnet/17_b1.sqlite.gz", "v100/nsys/onnxruntime/24_b1.sqlite.gz",
-                                        "nsys/h100_2gpu_1s.sqlite.gz"};
+                                        "nsys/h100_2gpu_1s.sqlite.gz",
+                                        "kineto/resnet50_profiler_api_num_workers_0.json.gz"};
     for (size_t i = 0; i < sizeof FILES / sizeof *FILES; i++) {
         bz_trace *all = load(FILES[i], NULL), *t = bz_trace_new();
         bz_buf text[2] = {{0}, {0}}, json[2] = {{0}, {0}};

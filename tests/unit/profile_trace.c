@@ -115,6 +115,70 @@ static bz_trace *program(int n)
     return t;
 }
 
+/* A summary keeps each grid once, lacks columns in which nothing could stand, and tells the same. */
+static void summaries_tell_the_same(void **state)
+{
+    (void)state;
+    bz_error err;
+    bz_trace *all = program(8), *t = program(8);
+    bz_events *k = &t->event[BZ_EVENT_KERNEL];
+    bz_buf told[2] = {{0}, {0}};
+    t->summary = true;
+    for (size_t i = 0; i < k->n; i++) {
+        const uint32_t grid[3] = {7, 0, 0};
+        k->shape[i] = bz_trace_grid(t, grid);
+        k->grid[3 * i] = 0;
+        assert_int_equal(k->shape[i], 1);
+        assert_memory_equal(bz_kernel_grid(t, i), bz_kernel_grid(all, i), sizeof grid);
+    }
+    assert_int_equal(bz_trace_finish(all, NULL, &err) | bz_trace_finish(t, NULL, &err), 0);
+    assert_int_equal(all->n_iterations, 8);
+    bz_trace_json(all, 100, &told[0]);
+    bz_trace_json(t, 100, &told[1]);
+    assert_string_equal(bz_buf_text(&told[0]), bz_buf_text(&told[1]));
+    bz_buf_free(&told[0]);
+    bz_buf_free(&told[1]);
+    bz_trace_free(all);
+    bz_trace_free(t);
+}
+
+/* By the work that lies in each iteration, of spans and pauses from a nanosecond to seconds. */
+static void busy_time_is_that_of_all_spans(void **state)
+{
+    (void)state;
+    enum { KERNELS = 3000, ITERATIONS = 200 };
+    static const int64_t LENGTHS[] = {1, 3, 130, 20000, 2100000, 6000000000};
+    bz_error err;
+    bz_trace *t = bz_trace_new();
+    uint32_t source = bz_trace_source(t, "x", "test"), host = bz_trace_thread(t, source, 7, 8), random = 1;
+    uint32_t stream = bz_trace_stream(t, source, 7, 0, 1, 3);
+    int64_t at = 0;
+    for (int i = 0; i < KERNELS; i++) {
+        int64_t length = LENGTHS[(random = random * 1103515245 + 12345) >> 16 & 3];
+        int64_t pause = LENGTHS[(random = random * 1103515245 + 12345) >> 16 & 3];
+        length = i % 400 == 399 ? LENGTHS[5] : length;
+        pause = i % 700 == 699 ? LENGTHS[5] : i % 7 ? pause : 0; /* some touch */
+        add(t, BZ_EVENT_KERNEL, at, at + length, "kernel", stream);
+        at += length + pause;
+    }
+    for (int i = 0; i < ITERATIONS; i++)
+        add(t, BZ_EVENT_RANGE, at / ITERATIONS * i, at / ITERATIONS * (i + 1) - 100, "benanza_iteration", host);
+    assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
+    assert_int_equal(t->n_iterations, ITERATIONS);
+    const bz_events *k = &t->event[BZ_EVENT_KERNEL];
+    for (uint32_t i = 0; i < t->n_iterations; i++) {
+        bz_iteration_stats s;
+        int64_t busy = 0, from = t->iteration[i].start, to = t->iteration[i].end;
+        for (size_t e = 0; e < k->n; e++) {
+            int64_t start = k->start[e] > from ? k->start[e] : from, end = k->end[e] < to ? k->end[e] : to;
+            busy += end > start ? end - start : 0;
+        }
+        bz_iteration_measure(t, i, &s);
+        assert_int_equal(s.device_busy, busy);
+    }
+    bz_trace_free(t);
+}
+
 static void kernels_find_their_calls(void **state)
 {
     (void)state;
@@ -841,6 +905,8 @@ int main(void)
         cmocka_unit_test(columns_grow_with_what_is_in_them),
         cmocka_unit_test(strings_are_kept_once),
         cmocka_unit_test(rows_are_sorted_outer_first),
+        cmocka_unit_test(summaries_tell_the_same),
+        cmocka_unit_test(busy_time_is_that_of_all_spans),
         cmocka_unit_test(rows_are_found_by_their_start),
         cmocka_unit_test(times_that_lie_are_clamped),
         cmocka_unit_test(kernels_find_their_calls),
