@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 /* Tables and the search for iterations take large arrays one after the other: what was freed goes back to the kernel at once, and an array
- * that grows leaves no hole behind it. By itself the threshold rises to what was freed, up to 32 MB. */
+ * that grows leaves no hole behind it. Other commands keep up to 32 MB for the next one of that size: bz_keep_memory. */
 void profile_return_memory(void)
 {
     mallopt(M_MMAP_THRESHOLD, 1 << 20);

@@ -5,6 +5,8 @@
 #include "cli/profile.h"
 #include "report/report.h"
 
+#include <limits.h>
+#include <malloc.h>
 #include <string.h>
 
 typedef struct whatif_job {
@@ -70,6 +72,14 @@ static const char *const *changes(whatif_job *s, int *n)
     return s->change.item;
 }
 
+/* Each transformation takes a copy of the graph, changes it and lets it go: the memory serves the next one. From the kernel it would come page by page, of a
+ * million tasks for more than a second. */
+static void reuse_memory(void)
+{
+    mallopt(M_MMAP_MAX, 0);
+    mallopt(M_TRIM_THRESHOLD, INT_MAX);
+}
+
 static int answer(whatif_job *s, bz_buf *out, bz_error *err)
 {
     const bz_list *files = &s->job.arguments;
@@ -86,6 +96,8 @@ static int answer(whatif_job *s, bz_buf *out, bz_error *err)
     q.change = changes(s, &q.n);
     if ((s->system && open_records(s, &records, err)) || bz_trace_read(t, files->item, files->n, s->iterations, err))
         return -1;
+    if (!q.n || s->sweep)
+        reuse_memory();
     int failed = bz_whatif_ask(t, &q, &s->job.arena, shown, err);
     const bz_whatif *w = &shown->whatif;
     if (w->error > BZ_WHATIF_WARN && (w->error <= BZ_WHATIF_REFUSE || s->force))
