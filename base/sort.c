@@ -51,7 +51,8 @@ static void insert_numbers(double *v, size_t n)
     }
 }
 
-/* Quicksort in three parts, since many numbers may be equal; `depth` more levels, then as a heap. In place: qsort takes as much memory again. */
+/* Quicksort in three parts, since many numbers may be equal; `depth` more levels, then as a heap. In place: qsort takes as much
+ * memory again. */
 static void sort_parts(double *v, size_t n, int depth)
 {
     enum { FEW = 24 };

@@ -72,8 +72,8 @@ static const char *const *changes(whatif_job *s, int *n)
     return s->change.item;
 }
 
-/* Each transformation takes a copy of the graph, changes it and lets it go: the memory serves the next one. From the kernel it would come page by page, of a
- * million tasks for more than a second. */
+/* Each transformation takes a copy of the graph, changes it and lets it go: the memory serves the next one. From the kernel
+ * it would come page by page, of a million tasks for more than a second. */
 static void reuse_memory(void)
 {
     mallopt(M_MMAP_MAX, 0);

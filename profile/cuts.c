@@ -436,8 +436,9 @@ static uint32_t mark_of(const marks *m, size_t i)
     return m->table ? m->table[m->symbol[i]] : m->symbol[i];
 }
 
-/* Marks that occur equally often mostly cut alike, so only two of each count are tried: those that come first. `number` [n_symbols]: 1 + which of
- * those that are tried a symbol is, else 0; `place` [MARKS_TRIED + 1]: where the places of each begin. Returns how many are tried. */
+/* Marks that occur equally often mostly cut alike, so only two of each count are tried: those that come first. `number`
+ * [n_symbols]: 1 + which of those that are tried a symbol is, else 0; `place` [MARKS_TRIED + 1]: where the places of each
+ * begin. Returns how many are tried. */
 static uint32_t choose_marks(const search *s, const marks *m, uint32_t *number, uint32_t *place)
 {
     uint32_t *count = bz_zeroed((size_t)m->n_symbols + 1, sizeof *count), tried[MARKS_TRIED], n_tried = 0;

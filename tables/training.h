@@ -40,8 +40,8 @@ training_unit training_unit_of(const training_run *r, size_t i);
 /* memory.c: a row for each class of memory, and one of all; none where no allocations were recorded. */
 void training_add_memory(const training_run *sample, const char *which, bz_sheet *s);
 
-/* training_work.c: operations of each kernel of the trace, [kernels]; NAN where no operator around it tells, NULL where there is none. The caller frees
- * them. `batch` is the first extent of most convolutions' operands. */
+/* training_work.c: operations of each kernel of the trace, [kernels]; NAN where no operator around it tells, NULL where there
+ * is no operator. The caller frees them. `batch` is the first extent of most convolutions' operands. */
 double *training_flops(const bz_tables *m, int *bytes, double *batch);
 
 #endif
