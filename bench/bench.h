@@ -40,7 +40,8 @@ int bz_bench_peaks(bz_perfdb *db, int threads, const char *wait, const bz_remeas
                    bz_error *err);
 
 /* Between hold and release SIGINT, SIGTERM and SIGHUP end the program that runs for us, and not us, so that there is
- * time to clean up. Release then lets the signal take its course, unless bz_bench_run reported it. */
+ * time to clean up. Release then lets the signal take its course, unless run->stopped_by
+ * reports it. */
 void bz_bench_hold(void);
 bool bz_bench_stopped(void);
 void bz_bench_release(void);
@@ -73,7 +74,10 @@ typedef struct bz_bench {
 /* Runs a built folder; each record is stored when it arrives. */
 int bz_bench_run(const char *folder, bz_bench *run, bz_error *err);
 
-/* The same for problems that belong to no layer, by their texts, in row-major order: benanza-bench runs them, so nothing is built. */
+/* Builds a folder, and runs it on what it is for: run->system is found. */
+int bz_bench_folder(const char *folder, bz_bench *run, bz_error *err);
+
+/* As bz_bench_run for problems that belong to no layer, by their texts, in row-major order: benanza-bench runs them, so nothing is built. */
 int bz_bench_texts(const char *const *text, int n, const char *backend, bz_bench *run, bz_error *err);
 
 /* All of it for what a plan wants: generates, builds and runs in a folder that goes away, unless the build fails: then its log

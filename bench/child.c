@@ -67,9 +67,8 @@ void bz_bench_release(void)
 
 int bz_child_stopped(void)
 {
-    int by = stopped == SIGINT || !held ? stopped : 0;
-    if (by)
-        stopped = 0;
+    int by = stopped;
+    stopped = 0;
     return by;
 }
 

@@ -26,9 +26,9 @@ static int store(bz_bench *run, const char *text, size_t n, bz_error *err)
         rc = bz_perfdb_put_system(run->db, line.system, line.details, line.date, err);
     } else if (!(rc = run->each ? run->each(run->user, &line.record, err) : 0)) {
         rc = bz_perfdb_put(run->db, &line.record, 1, NULL, err);
-        run->records++;
-        run->busy += line.record.busy;
-        run->failed += bz_record_failed(&line.record);
+        run->records += !rc;
+        run->busy += !rc && line.record.busy;
+        run->failed += !rc && bz_record_failed(&line.record);
     }
     bz_arena_free(&arena);
     return rc < 0 ? -1 : 0;
@@ -193,6 +193,14 @@ static int list_missing(bz_bench *run, char *const *program, bz_buf *only, int *
     return rc;
 }
 
+/* Whoever stops a measurement is told what it leaves; the process then ends by the same signal. */
+static int tell_stop(bz_bench *run, bz_error *err)
+{
+    run->stopped_by = bz_child_stopped();
+    return bz_fail(err, BZ_FAILED, "stopped; %d record%s stored, running again goes on behind %s", run->records,
+                   run->records == 1 ? " is" : "s are", run->records == 1 ? "it" : "them");
+}
+
 /* Starts the program and takes what it says until it ends. */
 static int supervise(bz_bench *run, char *const *argv, bz_error *err)
 {
@@ -209,9 +217,11 @@ static int supervise(bz_bench *run, char *const *argv, bz_error *err)
         status = bz_child_wait(child);
     }
     bz_child_uncatch(old);
-    if ((!rc || !begun) && (run->stopped_by = bz_child_stopped()))
-        return bz_fail(err, BZ_FAILED, "stopped; %d records are stored, running again goes on behind them",
-                       run->records);
+    if ((!rc || !begun) && bz_bench_stopped())
+        return tell_stop(run, err);
+    if (rc && begun && run->records) /* a full disk */
+        return bz_fail_in(err, "%d record%s stored, the next one is not", run->records,
+                          run->records == 1 ? " is" : "s are");
     if (!rc && (!WIFEXITED(status) || WEXITSTATUS(status)))
         rc = bz_fail(err, BZ_FAILED, "%s ended early; %d records are stored", argv[0], run->records);
     return rc;
@@ -299,6 +309,8 @@ int bz_bench_texts(const char *const *text, int n, const char *backend, bz_bench
         rc = run_program(with(options, problems, &arena), bz_arena_printf(&arena, "%s/only", folder), run, err);
         bz_folder_remove(folder);
     }
+    if (rc && bz_bench_stopped())
+        rc = tell_stop(run, err);
     bz_bench_release();
     bz_arena_free(&arena);
     return rc;
@@ -317,8 +329,22 @@ int bz_bench_plan(const bz_plan *plan, bz_bench *run, bool peaks, bz_error *err)
     rc = rc || unbuilt ||
          (peaks && bz_bench_peaks(run->db, run->setting.threads, run->wait, run->again, &run->system, err)) ||
          bz_bench_run(folder, run, err);
-    if (!unbuilt || bz_bench_stopped())
+    if (!unbuilt || bz_bench_stopped() || run->stopped_by)
         bz_folder_remove(folder);
+    if (bz_bench_stopped())
+        rc = tell_stop(run, err);
+    bz_bench_release();
+    return rc ? -1 : 0;
+}
+
+int bz_bench_folder(const char *folder, bz_bench *run, bz_error *err)
+{
+    bz_bench_hold();
+    int rc = bz_bench_build(folder, err) ||
+             bz_bench_system(run->db, NULL, bz_bench_folder_device(folder), &run->system, err) ||
+             bz_bench_run(folder, run, err);
+    if (bz_bench_stopped())
+        rc = tell_stop(run, err);
     bz_bench_release();
     return rc ? -1 : 0;
 }

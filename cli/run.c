@@ -46,9 +46,7 @@ static int run_folder(void *job, bz_buf *out, bz_error *err)
         return -1;
     int rc = planning_seconds("time-limit", r->time_limit, false, err) ||
              planning_seconds("wait", r->wait, true, err) || planning_setting(p, &r->setting, err) ||
-             bz_db_open(&j->job, false, &r->db, err) || bz_bench_build(folder, err) ||
-             bz_bench_system(r->db, NULL, bz_bench_folder_device(folder), &r->system, err) ||
-             bz_bench_run(folder, r, err);
+             bz_db_open(&j->job, false, &r->db, err) || bz_bench_folder(folder, r, err);
     bz_end_by(r->stopped_by);
     if (!rc && r->filter && !r->listed)
         rc = bz_fail(err, BZ_USAGE, "--filter: no problem's text holds '%s'; '%s/build/benchmarks --list' prints them",

@@ -56,7 +56,9 @@ static int measure(const transfer_job *t, const char *const *text, int n, bz_err
                     .time_limit = t->time_limit ? t->time_limit : "0.02",
                     .wait = t->wait,
                     .again = &t->again};
-    return n ? bz_bench_texts(text, n, t->facts->gpu ? "cudart" : "memory", &run, err) : 0;
+    int rc = n ? bz_bench_texts(text, n, t->facts->gpu ? "cudart" : "memory", &run, err) : 0;
+    bz_end_by(run.stopped_by);
+    return rc;
 }
 
 static int read_all(transfer_job *t, bz_error *err)
