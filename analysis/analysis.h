@@ -49,6 +49,7 @@ typedef struct bz_recording {
     int iterations, warm_up;
     const bz_rebuilt *layers; /* those that its library calls did; NULL where they have no parameters */
     bool rebuilt;             /* these are analyzed, too: the advice stands there */
+    bool truncated;           /* a file of it is cut off */
     bool device;              /* kernels are on record; else `busy` is that of library calls, else of operators */
     double span, busy, idle;  /* seconds; NAN where nothing has a time. busy + idle = span */
     const bz_sheet **sheet;

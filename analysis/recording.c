@@ -340,6 +340,7 @@ void bz_recording_make(const bz_recording_input *in, bz_arena *arena, bz_recordi
     *out = (bz_recording){.profile = in->profile,
                           .iterations = (int)t->n_iterations,
                           .found = t->n_iterations ? FOUND[t->origin] : NULL,
+                          .truncated = bz_trace_is_truncated(t),
                           .device = t->event[BZ_EVENT_KERNEL].n > 0};
     out->warm_up = out->iterations - (int)bz_steady_iterations(t);
     if (out->iterations > out->warm_up)
@@ -355,6 +356,8 @@ void bz_recording_make(const bz_recording_input *in, bz_arena *arena, bz_recordi
     sum_kernels(&m);
     recognize(&m, in);
     answer(&m);
+    if (out->truncated)
+        out->answer = bz_arena_printf(arena, "%s The recording is cut off: more may have happened.", out->answer);
     tell_place(&m, t);
     tell_iterations(&m, t);
     tell_devices(&m);

@@ -275,6 +275,11 @@ static int analyze(void *job, bz_buf *out, bz_error *err)
         (paths->n ? analyze_models(a, paths, err) : analyze_profiles(a, err)))
         return -1;
     a->job.status = a->analyses.found.incomplete ? BZ_INCOMPLETE : BZ_OK;
+    for (int i = 0; i < a->profiles.n; i++)
+        if (a->job.json || a->job.csv || a->output.html || a->output.dot || a->output.svg)
+            bz_job_cut(&a->job, a->trace[i]);
+        else if (bz_trace_is_truncated(a->trace[i])) /* the text says it */
+            a->job.status = BZ_INCOMPLETE;
     return analyses_print(&a->job, &a->analyses, &a->output, out, err);
 }
 

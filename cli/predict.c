@@ -158,8 +158,10 @@ static int predict_profiled(predict_job *job, bz_buf *out, bz_error *err)
         return bz_fail(err, BZ_USAGE, "a recording is of one system: --from names it");
     target_names(job, to, &q.n_systems);
     if ((job->prices && bz_price_list_read(job->prices, arena, &prices, err)) ||
-        bz_trace_read(t, job->profile.item, job->profile.n, NULL, err) ||
-        bz_whatif_origin(t, origins ? from[0] : NULL, &records, arena, err) || bz_whatif_ask(t, &q, arena, shown, err))
+        bz_trace_read(t, job->profile.item, job->profile.n, NULL, err))
+        return -1;
+    bz_job_cut(&job->job, t);
+    if (bz_whatif_origin(t, origins ? from[0] : NULL, &records, arena, err) || bz_whatif_ask(t, &q, arena, shown, err))
         return -1;
     bz_report_moved(&shown->whatif, records.system ? records.system->name : records.device, &prices,
                     bz_form_of(job->job.json, job->job.csv), out);

@@ -28,6 +28,16 @@ bz_trace *bz_job_trace(bz_job *job)
     return t;
 }
 
+void bz_job_cut(bz_job *job, const bz_trace *t)
+{
+    for (uint32_t i = 0; i < t->n_coverage; i++)
+        if (t->coverage[i].lack == BZ_LACKS_END && t->coverage[i].source != BZ_NONE)
+            bz_warn(job->command, "%s: %s", bz_string(t, t->source[t->coverage[i].source].path),
+                    bz_string(t, t->coverage[i].text));
+    if (bz_trace_is_truncated(t))
+        job->status = BZ_INCOMPLETE;
+}
+
 /* Whether a recording may be written there, said before the program runs for an hour, not after. */
 static int check_output(const char *path, bool force, bz_error *err)
 {
@@ -64,6 +74,8 @@ static bool show_ranks(profile_job *s, bz_buf *out)
     }
     if (!bz_are_ranks(rank, n))
         return false;
+    for (int i = 0; i < n; i++)
+        bz_job_cut(&s->job, rank[i].trace);
     bz_sheet *sheet = bz_ranks_sheet(rank, n, arena);
     if (s->job.json) {
         bz_json j = bz_json_document_to(out, 0, "ranks", 1);
@@ -96,7 +108,7 @@ static int show(profile_job *s, bz_buf *out, bz_error *err)
     (s->job.json ? bz_trace_json : bz_trace_print)(t, (int)s->top, out);
     if ((s->trace && bz_trace_perfetto(t, s->trace, err)) || (s->output && bz_trace_save(t, s->output, err)))
         return -1;
-    s->job.status = bz_trace_is_truncated(t) ? BZ_INCOMPLETE : BZ_OK;
+    bz_job_cut(&s->job, t);
     return 0;
 }
 

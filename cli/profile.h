@@ -7,6 +7,8 @@
 
 /* An empty one that is there until the call ends. */
 bz_trace *bz_job_trace(bz_job *job);
+/* Files that were cut off are warned of, and the call ends as incomplete. */
+void bz_job_cut(bz_job *job, const bz_trace *t);
 /* benanza profile */
 typedef struct profile_job {
     bz_job job;

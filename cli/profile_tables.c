@@ -54,6 +54,8 @@ int profile_tables(profile_job *p, bz_buf *out, bz_error *err)
     if (!m)
         return -1;
     print(m, p, kind, files->item[1], out);
-    p->job.status = bz_trace_is_truncated(t) ? BZ_INCOMPLETE : BZ_OK;
+    bz_job_cut(&p->job, t);
+    if (other)
+        bz_job_cut(&p->job, other);
     return 0;
 }

@@ -96,6 +96,7 @@ static int answer(whatif_job *s, bz_buf *out, bz_error *err)
     q.change = changes(s, &q.n);
     if ((s->system && open_records(s, &records, err)) || bz_trace_read(t, files->item, files->n, s->iterations, err))
         return -1;
+    bz_job_cut(&s->job, t);
     if (!q.n || s->sweep)
         reuse_memory();
     int failed = bz_whatif_ask(t, &q, &s->job.arena, shown, err);

@@ -294,6 +294,7 @@ typedef struct bz_ladder {
                                      * framework's own time it is one graph's bound. NAN: no model's layers on a processor */
     const char *defect;      /* the goal is above what was measured: which, and the layers to suspect; else NULL */
     bool open;               /* what is taken for an iteration may be a part of one, or several */
+    bool truncated;          /* a file of the recording is cut off; a warning says what was read */
     bool calls_alone;        /* the latency is that of the library calls: the log tells no time between them */
     const char *foreign;     /* the recording is not of this model, or of other sizes: what tells so; else NULL */
     const char *ran_on;      /* a processor or GPU, where the bound is for another one; else NULL */

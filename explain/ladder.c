@@ -93,6 +93,9 @@ static void measure(making *m)
     const char *busy = bz_trace_lacks(t, BZ_LACKS_QUIET);
     if (busy)
         warn(m, bz_arena_printf(m->arena, "was %s", busy));
+    const char *cut = bz_trace_lacks(t, BZ_LACKS_END);
+    if ((m->l->truncated = cut != NULL))
+        warn(m, bz_arena_str(m->arena, cut));
     m->l->open = bz_trace_lacks(t, BZ_LACKS_ITERATIONS_OPEN) != NULL;
     m->l->calls_alone = bz_align_onednn_alone(t) && bz_trace_lacks(t, BZ_LACKS_STAMPS);
 }

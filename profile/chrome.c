@@ -341,13 +341,15 @@ static int chrome_read(bz_trace *t, uint32_t source, bz_stream *in, bz_error *er
     for (size_t i = 0; i < sizeof ARGUMENTS / sizeof *ARGUMENTS; i++)
         add_name(&r.arguments, ARGUMENTS[i].name, i);
     bz_token last = read_tokens(&r, &k, in);
-    bool cut = last == BZ_TOKEN_MORE && (r.events_depth > 0 || (!r.events_depth && r.depth));
+    bool cut = last == BZ_TOKEN_MORE && r.depth;
     if (cut || last == BZ_TOKEN_BAD) {
         t->source[source].truncated = true;
         bz_trace_cover(t, source, BZ_COVERAGE_BROKEN, "%s at byte %lld; all events before it were read",
                        k.too_deep ? "the JSON is nested too deeply"
                        : !cut     ? "the JSON is damaged"
-                              : "the file ends in the middle: it was cut off, or the program did not finish writing",
+                       : r.events_depth < 0
+                           ? "the file ends behind its events, without the end of the JSON: it was cut off"
+                           : "the file ends in the middle: it was cut off, or the program did not finish writing",
                        (long long)in->passed + (cut ? (long long)in->len : (long long)(k.at - in->data)));
     }
     if (r.repaired)

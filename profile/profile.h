@@ -152,6 +152,7 @@ typedef enum {
     BZ_LACKS_ITERATIONS_OPEN, /* the iterations may be parts of iterations, or several of them */
     BZ_LACKS_QUIET,           /* others kept the program from running */
     BZ_LACKS_STAMPS,          /* a log without times: its calls have lengths, the time between them is unknown */
+    BZ_LACKS_END,             /* a file is cut off: the text has what was read of it */
     BZ_LACKS
 } bz_lack;
 typedef struct bz_coverage {

@@ -80,6 +80,35 @@ int64_t bz_text_date(const char *s, size_t n)
     return rest < 0 || rest >= 61 * SECOND ? 0 : minutes * 60 * SECOND + rest; /* 61: a leap second */
 }
 
+static void count_events(const bz_trace *t, size_t n[BZ_EVENT_KINDS])
+{
+    for (int k = 0; k < BZ_EVENT_KINDS; k++)
+        n[k] = t->event[k].n;
+}
+
+/* "the recording is cut off: 7 events of it were read (5 operators, 2 calls of the device's library); …" */
+static void cover_cut(bz_trace *t, uint32_t source, const size_t before[BZ_EVENT_KINDS])
+{
+    static const char *const WORDS[BZ_EVENT_KINDS] = {
+        "range", "operator",   "library call", "call to the device", "kernel",
+        "copy",  "memory set", "wait",         "profiler's overhead"};
+    size_t n[BZ_EVENT_KINDS];
+    bz_buf kinds = {0};
+    count_events(t, n);
+    for (int k = 0; k < BZ_EVENT_KINDS; k++)
+        if ((n[k] -= before[k]))
+            bz_buf_printf(&kinds, "%s%s: %zu", kinds.len ? ", " : " (", WORDS[k], n[k]);
+    bool lost = n[BZ_EVENT_API] && !n[BZ_EVENT_KERNEL];
+    bz_trace_lack(
+        t, source, BZ_COVERAGE_BROKEN, BZ_LACKS_END,
+        "the recording is cut off: %lld event%s of it %s read%s%s; what stood behind is missing%s, so that counts and "
+        "times may be too small. Record it again, or copy it whole",
+        (long long)t->source[source].events, t->source[source].events == 1 ? "" : "s",
+        t->source[source].events == 1 ? "was" : "were", bz_buf_text(&kinds), kinds.len ? ")" : "",
+        lost ? ", all kernels among it" : "");
+    bz_buf_free(&kinds);
+}
+
 int bz_profile_read_stream(bz_trace *t, bz_stream *in, const bz_reader *reader, bz_error *err)
 {
     bz_stream_advance(in, 0, HEAD);
@@ -97,23 +126,26 @@ int bz_profile_read_stream(bz_trace *t, bz_stream *in, const bz_reader *reader, 
             in->path);
     uint32_t source = bz_trace_source(t, in->path, reader->format);
     t->source[source].log = reader->log;
-    int64_t before = 0, after = 0;
-    for (int k = 0; k < BZ_EVENT_KINDS; k++)
-        before += (int64_t)t->event[k].n;
+    size_t before[BZ_EVENT_KINDS], after[BZ_EVENT_KINDS];
+    count_events(t, before);
     if (reader->read(t, source, in, err))
         return -1;
+    count_events(t, after);
     for (int k = 0; k < BZ_EVENT_KINDS; k++)
-        after += (int64_t)t->event[k].n;
-    t->source[source].events = after - before;
+        t->source[source].events += (int64_t)(after[k] - before[k]);
     if (in->broken) {
         t->source[source].truncated = true;
         bz_trace_cover(t, source, BZ_COVERAGE_BROKEN,
                        "the compressed data is damaged or cut off after %lld bytes of text; what came before was read",
                        (long long)in->passed);
     }
-    if (reader->log && in->open_line && !t->source[source].truncated)
-        bz_trace_cover(t, source, BZ_COVERAGE_NOTE, "the last line has no end: the log may be cut off there");
-    if (after == before && reader != &bz_reader_spool) /* a shell that starts the program is captured, too */
+    if (reader->log && in->open_line && !t->source[source].truncated) { /* libraries end every line that they write */
+        t->source[source].truncated = true;
+        bz_trace_cover(t, source, BZ_COVERAGE_BROKEN, "the last line has no end");
+    }
+    if (t->source[source].truncated)
+        cover_cut(t, source, before);
+    if (!t->source[source].events && reader != &bz_reader_spool) /* a shell that starts the program is captured, too */
         bz_trace_cover(t, source, BZ_COVERAGE_MISSING, "the file holds no event");
     return 0;
 }

@@ -515,6 +515,8 @@ static void cover_file(reader *r, const bz_stream *in, uint64_t claimed, int64_t
                        "wal_checkpoint in sqlite3 first");
 }
 
+enum { HEADER = 100 }; /* bytes, which every database has */
+
 static int sqlite_read(bz_trace *t, uint32_t source, bz_stream *in, bz_error *err)
 {
     reader r = {.t = t, .source = source};
@@ -526,15 +528,17 @@ static int sqlite_read(bz_trace *t, uint32_t source, bz_stream *in, bz_error *er
     if ((!file || claimed > (uint64_t)size) && unpack(in, claimed, &temporary, err))
         goto out;
     cover_file(&r, in, claimed, temporary.len ? in->passed : size);
+    r.t->source[source].truncated |= in->passed + (int64_t)in->len < HEADER;
     if (!bz_database_open(&r.db, temporary.len ? bz_buf_text(&temporary) : in->path)) {
-        bz_fail(err, BZ_BAD_INPUT, "%s: cannot be read: %s%s; export it again", in->path,
+        bz_fail(err, BZ_BAD_INPUT, "%s: cannot be read: %s%s; record or export it again", in->path,
                 r.t->source[source].truncated ? "the file is cut off before the list of its tables: " : "",
                 sqlite3_errmsg(r.db.sql));
         goto out;
     }
     read_all(&r);
     if (r.db.why)
-        bz_fail(err, BZ_BAD_INPUT, "%s: cannot be read: %s; export it again", in->path, sqlite3_errstr(r.db.why));
+        bz_fail(err, BZ_BAD_INPUT, "%s: cannot be read: %s; record or export it again", in->path,
+                sqlite3_errstr(r.db.why));
     else
         rc = 0;
 out:

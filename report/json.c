@@ -137,7 +137,7 @@ static const bz_member LADDER[] = {
     BZ_FIELDS(bz_ladder, idle, excess, overlap, ratio, speedup, speedup_parallel),
     BZ_MEMBER_AS(bz_ladder, with_framework, "layers_at_bound"),
     BZ_MEMBER_AS(bz_ladder, without, "layers_at_bound_alone"),
-    BZ_FIELDS(bz_ladder, defect, foreign, ran_on, open, calls_alone),
+    BZ_FIELDS(bz_ladder, defect, foreign, ran_on, open, calls_alone, truncated),
     BZ_MEMBER_AT(bz_ladder, regret, "algorithms", REGRET),
 };
 

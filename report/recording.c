@@ -54,7 +54,7 @@ static void put_fits(const bz_recording *r, bz_json *j)
 }
 
 static const bz_member RECORDING[] = {
-    BZ_FIELDS(bz_recording, profile, answer, found, iterations, warm_up, device, span, busy, idle),
+    BZ_FIELDS(bz_recording, profile, answer, found, iterations, warm_up, truncated, device, span, busy, idle),
 };
 
 static void put_recording(const bz_recording *r, bz_json *j)

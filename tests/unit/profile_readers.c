@@ -105,7 +105,9 @@ static void cudnn_cut_off(void **state)
     assert_true(covers(t, BZ_COVERAGE_BROKEN, "ends in the middle of cudnnAddTensor"));
     bz_trace_free(t);
     t = read_text("I! CuDNN (v7603) function cudnnAddTensor() called:\n" CUDNN_TAIL("1") "I! CuDNN (v76");
-    assert_true(covers(t, BZ_COVERAGE_NOTE, "the last line has no end"));
+    assert_true(t->source[0].truncated);
+    assert_true(covers(t, BZ_COVERAGE_BROKEN, "the last line has no end"));
+    assert_true(covers(t, BZ_COVERAGE_BROKEN, "the recording is cut off: 1 event of it was read (library call: 1)"));
     bz_trace_free(t);
 }
 
@@ -368,6 +370,12 @@ static void chrome_cut_off(void **state)
     assert_int_equal(t->event[BZ_EVENT_RANGE].n, 1);
     assert_true(t->source[0].truncated);
     assert_true(covers(t, BZ_COVERAGE_BROKEN, "cut off"));
+    bz_trace_free(t);
+    t = read_text("{\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaLaunchKernel\",\"pid\":1,"
+                  "\"tid\":1,\"ts\":1,\"dur\":2}], \"traceName\": \"x");
+    assert_true(t->source[0].truncated); /* nothing but facts is missing, and nobody can know that */
+    assert_true(covers(t, BZ_COVERAGE_BROKEN, "ends behind its events"));
+    assert_true(covers(t, BZ_COVERAGE_BROKEN, "all kernels among it"));
     bz_trace_free(t);
     t = read_text("{\"schemaVersion\": 1, \"traceEvents\"");
     assert_int_equal(t->event[BZ_EVENT_RANGE].n, 0);
