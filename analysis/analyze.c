@@ -23,11 +23,12 @@ void analyze_bound_input(const analyze_work *w, int number, bz_bound_input *in)
 
 static int make_bound(analyze_work *w, const analyze_place *at, bz_error *err)
 {
-    (void)err;
     bz_bound_input in;
     analyze_bound_input(w, at->number, &in);
     bz_bound_make(&in, w->arena, &at->item->bound);
-    return 0;
+    if (!w->request->db || !w->system)
+        return 0;
+    return bz_bound_marks_make(&at->item->bound, w->prices, w->request->db, w->system, w->arena, err);
 }
 
 /* For predictions of what programs on a processor gain: in the model's type, and in the one that its matrix units have, each as

@@ -134,6 +134,20 @@ typedef struct bz_bound_fused {
     int n_places;
 } bz_bound_fused;
 
+/* The layers whose records are marked noisy or busy, and whether measuring them once more can help. It cannot where most of them were
+ * measured again and are marked again, or where the machine's speed changes within a measurement: no record can be steady then. */
+typedef struct bz_bound_marks {
+    int layers;
+    int again; /* of them, where an earlier record of each marked call was marked, too */
+    int restless; /* of them, where the yardstick before a record and the one behind it differ by more than steady samples may */
+    bool lasting; /* most of them are the one, or most are the other */
+    bool varies;  /* `slow` is more than steady samples differ by */
+    double
+        slow; /* by how much longer the yardstick took beside these records than at its best, as a share; NAN: not recorded */
+    double
+        above; /* by which share the sum may be too high: had the machine run at its best, or by the records' intervals */
+} bz_bound_marks;
+
 typedef struct bz_bound {
     const char *model, *system;
     const bz_system_facts *facts; /* what the database knows of the system */
@@ -153,6 +167,7 @@ typedef struct bz_bound {
     double *seconds;      /* [dag->n]: of each layer of the main graph, bodies included; unpriced 0 */
     const bool *unpriced; /* [dag->n]: it, or a layer in its bodies, has no price */
     bz_coverage_sum coverage;
+    bz_bound_marks marks;
     double sequential, hardware, launch; /* hardware: NAN where not known; launch: not in the others */
     bz_bound_fused fused;
     bz_streams streams;
@@ -196,6 +211,10 @@ typedef struct bz_bound_input {
  * totals are then lower ends, and coverage.unpriced says so. An If counts its cheaper branch; a layer
  * with bodies is one layer to the schedules, its bodies run one after the other. */
 void bz_bound_make(const bz_bound_input *in, bz_arena *arena, bz_bound *out);
+
+/* Fills b->marks, by the history of its records. */
+int bz_bound_marks_make(bz_bound *b, const bz_prices *prices, bz_perfdb *db, const bz_system *system, bz_arena *arena,
+                        bz_error *err);
 
 /* The bound that a program is held against: the fused one where groups were planned, else the one as written; and how much
  * of it is priced. Whoever prints, draws or exports a speed-up, ratio, ladder, gain or mean asks here first: where less than

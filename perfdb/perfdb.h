@@ -142,6 +142,9 @@ double bz_record_busy(const bz_record *r);
 /* Whether that may be some µs more than the device is busy: event pairs, or pauses in the time on a GPU (`device`). */
 bool bz_record_has_floor(const bz_record *r, bool device);
 
+/* Seconds that a fixed piece of work took before the record was made, and behind it. False where they are not recorded. */
+bool bz_record_yardsticks(const bz_record *r, double seconds[2]);
+
 /* Which records count as absent, so that they are measured again. */
 typedef struct bz_remeasure {
     bool all;

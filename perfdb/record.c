@@ -242,6 +242,17 @@ static double kernels_of(const bz_record *r)
     return at ? strtod(at + strlen(name), NULL) : 0;
 }
 
+bool bz_record_yardsticks(const bz_record *r, double seconds[2])
+{
+    const char *name = "\"yardstick\":[", *at = r->meta ? strstr(r->meta, name) : NULL;
+    char *end = NULL;
+    if (!at)
+        return false;
+    seconds[0] = strtod(at + strlen(name), &end);
+    seconds[1] = *end == ',' ? strtod(end + 1, &end) : 0;
+    return seconds[0] > 0 && seconds[1] > 0 && isfinite(seconds[0]) && isfinite(seconds[1]);
+}
+
 bool bz_record_has_floor(const bz_record *r, bool device)
 {
     return r->timing == BZ_TIMING_EVENT_PAIR || (device && r->timing == BZ_TIMING_DEVICE && !(kernels_of(r) > 0));

@@ -90,7 +90,12 @@ void bz_report_run(const bz_bench *r, bool json, bz_buf *out)
     bz_buf_clean(out, r->system->name);
     if (r->failed)
         bz_buf_printf(out, "; %d of them failed: 'benanza db show --failed' has the reasons", r->failed);
-    if (r->busy)
+    if (r->busy && r->again && r->again->marked)
+        bz_buf_printf(out,
+                      "; %d of them are marked busy again: this machine's speed varies, or others always use it, and "
+                      "measuring once more does not change that",
+                      r->busy);
+    else if (r->busy)
         bz_buf_printf(out,
                       "; %d of them are marked busy, other programs used the machine: 'benanza run --remeasure noisy' "
                       "measures them again",

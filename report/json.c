@@ -240,12 +240,15 @@ static const bz_member BOUND[] = {
     BZ_MEMBERS_OF(bz_bound, coverage, COVERAGE),
 };
 
+static const bz_member MARKS[] = {BZ_FIELDS(bz_bound_marks, layers, again, restless, lasting, varies, slow, above)};
+
 static void put_analysis(const bz_analysis *a, bz_json *j)
 {
     const bz_bound *b = &a->bound;
     bz_members_json(BZ_MEMBERS(ASKED), b, j);
     put_step(b, j);
     bz_members_json(BZ_MEMBERS(BOUND), b, j);
+    bz_members_object("marks", BZ_MEMBERS(MARKS), &b->marks, j);
     put_goal(b, j);
     put_schedules(b, j);
     if (b->fused.wanted)

@@ -133,14 +133,37 @@ static void put_reference(const bz_bound *b, bz_buf *out)
     bz_buf_puts(out, b->coverage.reference > shown ? ", …\n" : "\n");
 }
 
+/* Once it is known that measuring again does not help, what the marks mean stands there instead of the command. */
+static void put_marks(const bz_bound *b, bz_buf *out)
+{
+    char text[48];
+    bz_unit_text slow, above;
+    const bz_bound_marks *m = &b->marks;
+    bz_buf_printf(out, "  %s priced by records marked noisy or busy", are(text, b->coverage.noisy));
+    if (!m->lasting) {
+        bz_buf_puts(out, ": 'benanza bound --remeasure noisy' measures them again\n");
+        return;
+    }
+    if (2 * m->again > m->layers)
+        bz_buf_printf(out, "; %d of them were measured again, and are marked again", m->again);
+    if (m->varies)
+        bz_buf_printf(out,
+                      ". This machine's clock varies, or others use it: the same work took up to %s longer beside them than at its best",
+                      bz_units_percent(slow, m->slow));
+    else
+        bz_buf_puts(out, ". Their own times vary");
+    bz_buf_printf(out,
+                  ", which measuring once more does not change. The bound may be up to %s too high; 'benanza doctor' "
+                  "looks for the cause\n",
+                  bz_units_percent(above, m->above));
+}
+
 static void put_caveats(const bz_bound *b, bz_buf *out)
 {
     char text[48];
     const bz_coverage_sum *c = &b->coverage;
     if (c->noisy)
-        bz_buf_printf(
-            out, "  %s priced by records marked noisy or busy: 'benanza bound --remeasure noisy' measures them again\n",
-            are(text, c->noisy));
+        put_marks(b, out);
     if (c->reference)
         put_reference(b, out);
     if (c->floor)
