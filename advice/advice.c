@@ -91,9 +91,12 @@ static const char *step_of(advice_making *m, const advice_table *table, const ad
     return copy;
 }
 
+/* What may as well be a loss is no reason to change a program first. */
 static int more_gain(const void *x, const void *y)
 {
     const bz_advice *a = x, *b = y;
+    if (isfinite(a->gain) && isfinite(b->gain) && !a->unsure != !b->unsure)
+        return a->unsure ? 1 : -1;
     if (isfinite(a->gain) != isfinite(b->gain))
         return isfinite(a->gain) ? -1 : 1;
     return a->gain > b->gain ? -1 : a->gain < b->gain ? 1 : strcmp(a->id, b->id);
@@ -118,6 +121,7 @@ static void join_gains(bz_advice *known, const bz_advice *new)
     known->gain = (first ? 0 : known->gain) + new->gain;
     known->low = (first ? 0 : known->low) + new->low;
     known->high = (first ? 0 : known->high) + new->high;
+    known->unsure = known->low > 0 ? NULL : known->unsure && !first ? known->unsure : new->unsure;
 }
 
 static int add(advice_making *m, bz_advice *list, int n, const bz_advice *new)
@@ -184,6 +188,19 @@ static double noise(const advice_making *m)
     return isfinite(m->l->latency) ? fmax(least, m->iterations * m->l->latency) : 0;
 }
 
+/* An interval that has 0 in it does not tell a gain from a loss: what makes it so wide, in a sentence. NULL: it tells. */
+static const char *why_unsure(const advice_making *m, const bz_advice *a, bool priced)
+{
+    if (!isfinite(a->gain) || a->low > 0)
+        return NULL;
+    if (a->low + noise(m) > 0)
+        return "one run of the program differs from the next by as much";
+    if (!strcmp(a->by, "simulation"))
+        return "what the simulation assumes of the change is known no better";
+    return priced ? "the records that it rests on are known no better"
+                  : "what takes the place of this work is not known";
+}
+
 /* Where nothing tells whether the program does it already, the model's bound promises nothing of this program. */
 static bz_advice make(advice_making *m, const advice_rule *rule, const char *step, advice_finding f, bool open,
                       bool predicts)
@@ -202,6 +219,7 @@ static bz_advice make(advice_making *m, const advice_rule *rule, const char *ste
         new.predicted = advice_simulate(m, rule, change, &new) && own;
     new.low -= noise(m);
     new.high += noise(m);
+    new.unsure = why_unsure(m, &new, f.priced);
     if (unsure)
         bz_buf_printf(&m->evidence, "; %s", unsure);
     new.evidence = bz_arena_str(m->arena, bz_buf_text(&m->evidence));

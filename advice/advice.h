@@ -13,6 +13,8 @@ struct bz_advice {
     const char *by;       /* where the gain is from: "simulation" of the changed recording, or "estimate" */
     bool predicted;       /* gain of this program, by what it did and the library's picks; else what the bound gains */
     double gain, low, high; /* seconds per iteration; NAN: not known */
+    const char *
+        unsure; /* why not even known is whether it gains or loses: `low` is no gain. NULL: it gains, or nobody knows how much */
 };
 
 /* What a program does already, or does not: states are in state.txt. */
@@ -36,7 +38,8 @@ struct bz_answer {
  * add up. low and high say how far records' intervals and iterations leave it open, and at least by as
  * much as one process differs from the next; where a program's calls take longer than their records, high is that much more. `records`
  * (may be NULL) are of the system that the recording is held against. An advice whose change the room whatif knows gains what the
- * changed recording does; other gains are estimates. A gain that nobody knows is NAN, and last. What the program does already, by the
+ * changed recording does; other gains are estimates. Those whose interval has a loss in it come behind those that gain for sure, and
+ * a gain that nobody knows is NAN, and last. What the program does already, by the
  * profile, is not advised; where nothing tells, the advice says "if", and promises nothing by the model's bound. Fills the ladder's
  * advice, states and answers, and its framework where the profile tells. Returns how many. */
 int bz_advice_make(const bz_analysis *analysis, bz_ladder *ladder, const bz_trace *trace,

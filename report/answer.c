@@ -111,7 +111,8 @@ static void put_profile(const bz_bound *b, const bz_ladder *l, bz_buf *out)
                       : l->calls_alone ? "at least "
                                        : "",
                       l->speedup);
-        if (l->n_advices && l->advice->gain > 0 && l->advice->gain <= l->latency - goal->sequential)
+        if (l->n_advices && l->advice->gain > 0 && !l->advice->unsure &&
+            l->advice->gain <= l->latency - goal->sequential)
             put_change(l, l->advice, out);
     }
     bz_buf_putc(out, '\n');

@@ -67,27 +67,46 @@ static bool has_unanswered(const bz_ladder *l)
     return false;
 }
 
-static void put_advice(const bz_ladder *l, bz_buf *out)
+static bool gains(const bz_advice *a)
+{
+    return isfinite(a->gain) && !a->unsure;
+}
+
+static void put_gain(const bz_ladder *l, const bz_advice *a, bz_buf *out)
 {
     bz_unit_text gain, low, high, share;
+    if (!isfinite(a->gain)) {
+        bz_buf_puts(out, "not known");
+        return;
+    }
+    bz_units_time(low, fabs(a->low));
+    bz_units_time(high, a->high);
+    if (a->unsure) {
+        bz_buf_printf(out, "not known, between a loss of %s and a gain of %s: %s", low, high, a->unsure);
+        return;
+    }
+    bz_buf_printf(out, "%s, between %s and %s", bz_units_time(gain, a->gain), low, high);
+    if (isfinite(l->latency))
+        bz_buf_printf(out, " (%s)", bz_units_percent(share, a->gain / l->latency));
+    bz_buf_printf(out, ", %s", !strcmp(a->by, "estimate") ? "an estimate" : "by simulation");
+}
+
+static void put_advice(const bz_ladder *l, bz_buf *out)
+{
     if (!l->n_advices && !has_unanswered(l))
         return;
     bz_buf_puts(out, "\nadvice for ");
     bz_buf_clean(out, l->profile);
     bz_buf_printf(out, " (%s)%s\n", l->framework ? l->framework : "framework not known",
-                  l->n_advices ? ", greatest gain first; the gains do not add up" : ": none");
+                  !l->n_advices      ? ": none"
+                  : gains(l->advice) ? ", greatest gain first; the gains do not add up"
+                                     : ": none whose gain is known");
     for (int i = 0; i < l->n_advices; i++) {
         const bz_advice *a = &l->advice[i];
+        if (!gains(a) && (!i || gains(a - 1)))
+            bz_buf_puts(out, "whether these gain anything is not known:\n");
         bz_buf_printf(out, "%d. %s\n   gain: ", i + 1, a->what);
-        if (!isfinite(a->gain))
-            bz_buf_puts(out, "not known");
-        else
-            bz_buf_printf(out, "%s, between %s%s and %s", bz_units_time(gain, a->gain), a->low < 0 ? "-" : "",
-                          bz_units_time(low, fabs(a->low)), bz_units_time(high, a->high));
-        if (isfinite(a->gain) && isfinite(l->latency))
-            bz_buf_printf(out, " (%s)", bz_units_percent(share, a->gain / l->latency));
-        if (isfinite(a->gain))
-            bz_buf_printf(out, ", %s", !strcmp(a->by, "estimate") ? "an estimate" : "by simulation");
+        put_gain(l, a, out);
         bz_buf_puts(out, "\n   why: ");
         bz_buf_clean(out, a->evidence);
         bz_buf_putc(out, '\n');

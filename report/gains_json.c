@@ -96,7 +96,7 @@ static const bz_member ANSWER[] = {
 };
 
 static const bz_member ADVICE[] = {
-    BZ_FIELDS(bz_advice, id, what, evidence, step, gain, low, high, by, predicted),
+    BZ_FIELDS(bz_advice, id, what, evidence, step, gain, low, high, unsure, by, predicted),
 };
 
 void report_advice_json(const bz_ladder *l, bz_json *j)

@@ -247,12 +247,19 @@ function summary(a, l) {
   return s;
 }
 
+/* What may as well be a loss is not drawn as a gain. */
+function gain(x) {
+  if (x.gain === null) return "gain not known";
+  if (x.unsure) return `gain not known, between a loss of ${time(-x.low)} and a gain of ${time(x.high)}: ${x.unsure}`;
+  return `saves ${time(x.gain)}` + (known(x.low) && known(x.high) ? ` (${time(x.low)} to ${time(x.high)})` : "") + (x.by === "estimate" ? ", an estimate" : ", by simulation");
+}
+
 function advice(l) {
   const none = l ? l.answers.filter((x) => x.why) : [];
   if (!l || (!l.advice.length && !none.length)) return null;
-  return section("advice", "What to do", el("p", { class: "note" }, l.advice.length ? "Greatest gain first; gains of several do not simply add up." : "No advice is known."),
+  return section("advice", "What to do", el("p", { class: "note" }, l.advice.length ? "Greatest gain first, then what may as well be a loss; gains of several do not simply add up." : "No advice is known."),
     el("ol", { class: "advice" }, l.advice.map((x) => el("li", {}, el("strong", {}, x.what), " ",
-      el("span", { class: "gain" }, x.gain > 0 ? `saves ${time(x.gain)}` + (known(x.low) && known(x.high) ? ` (${time(x.low)} to ${time(x.high)})` : "") + (x.by === "estimate" ? ", an estimate" : ", by simulation") : "gain not known"),
+      el("span", { class: "gain" }, gain(x)),
       x.evidence ? el("p", {}, x.evidence) : null, x.step ? el("pre", {}, x.step) : null))),
     none.length ? el("ul", { class: "none" }, none.map((x) => el("li", {}, `${x.item}, ${time(x.seconds)}: ${x.why}`))) : null);
 }

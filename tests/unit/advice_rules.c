@@ -330,7 +330,11 @@ static void test_advice(void **state)
     int n = advise(&a, &l, t, &arena, &list);
     assert_string_equal(l.framework, "MXNet");
     for (int i = 1; i < n; i++)
-        assert_true(list[i - 1].gain >= list[i].gain || !isfinite(list[i].gain));
+        assert_true(list[i - 1].gain >= list[i].gain || !isfinite(list[i].gain) ||
+                    (list[i].unsure && !list[i - 1].unsure));
+    for (int i = 0; i < n; i++) /* what may as well be a loss says so, and stands behind what gains */
+        assert_true(!list[i].unsure == !(list[i].low <= 0) &&
+                    (!i || list[i].unsure || !isfinite(list[i].gain) || !list[i - 1].unsure));
     for (int i = 0; i < n; i++)
         assert_true(*list[i].what && *list[i].evidence && *list[i].step &&
                     (!isfinite(list[i].gain) || (list[i].low < list[i].gain && list[i].gain < list[i].high)));
