@@ -67,10 +67,10 @@ static int read_side(compare_job *c, int which, const char *name, bz_error *err)
         db = c->file_db[which];
     } else {
         if (!c->db && bz_db_open(&c->job, true, &c->db, err))
-            return -1;
+            return bz_fail_in(err, "no file '%s' is here", text);
         db = c->db;
         if (bz_perfdb_known(db, text, &system, err))
-            return -1;
+            return bz_fail_in(err, "no file '%s' is here", text);
     }
     return bz_side_read(db, system, until, &c->job.arena, &c->side[which], err);
 }

@@ -4,6 +4,7 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 void bz_db_warn(void *command, const char *text)
 {
@@ -18,7 +19,11 @@ static int open_as(bz_job *job, bz_perfdb_options options, bz_perfdb **db, bz_er
     options.warn = bz_db_warn;
     options.user = (void *)job->command;
     char *where = bz_perfdb_where(job->db);
-    int rc = bz_perfdb_open(db, where, &options, err);
+    struct stat st;
+    bool file = !stat(where, &st) && !S_ISDIR(st.st_mode);
+    int rc = file ? bz_fail(err, BZ_BAD_INPUT,
+                            "%s: is a file: a database is a folder: name one with --db, or BENANZA_DB", where)
+                  : bz_perfdb_open(db, where, &options, err);
     free(where);
     if (!rc)
         bz_arena_keep(&job->arena, *db, close_db);

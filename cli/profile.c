@@ -199,6 +199,9 @@ static int profile(void *job, bz_buf *out, bz_error *err)
         return capture(s, err);
     if (s->output)
         return bz_fail(err, BZ_USAGE, "name the program to record: benanza profile -o FILE -- COMMAND...");
+    const char *meant = bz_choice_meant(what, (const char *const[]){"show", "tables"}, 2);
+    if (meant)
+        return bz_fail(err, BZ_USAGE, "there is no command 'profile %s': did you mean profile %s?", what, meant);
     return bz_fail(
         err, BZ_USAGE,
         "name recordings: benanza profile show FILE..., or a program to record: benanza profile -o FILE -- COMMAND...");

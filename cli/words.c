@@ -32,12 +32,15 @@ static int explain(void *call, bz_buf *out, bz_error *err)
 {
     bz_job *job = call;
     char *asked[4] = {(char *)"benanza"};
+    static const char *const WORDS[] = {"words"};
     int n = 1;
-    (void)err;
-    if (job->arguments.n == 1 && !strcmp(job->arguments.item[0], "words")) {
+    const char *topic = job->arguments.n == 1 ? job->arguments.item[0] : "";
+    if (!strcmp(topic, "words")) {
         put_words(out);
         return 0;
     }
+    if (bz_choice_meant(topic, WORDS, 1)) /* no command's name is like it */
+        return bz_fail(err, BZ_USAGE, "there is no command '%s': did you mean help words?", topic);
     for (int i = 0; i < job->arguments.n && i < 2; i++)
         asked[n++] = (char *)job->arguments.item[i];
     asked[n++] = (char *)"--help";
@@ -76,7 +79,7 @@ static int print_script(void *job, bz_buf *out, bz_error *err)
         if (arguments->n == 1 && !strcmp(arguments->item[0], SCRIPTS[i].shell))
             bz_buf_puts(out, SCRIPTS[i].script);
     if (arguments->n == 1 && !out->len)
-        return bz_fail(err, BZ_USAGE, "takes bash, zsh or fish, not '%s'", arguments->item[0]);
+        return bz_choice_fail(err, "SHELL", arguments->item[0], (const char *const[]){"bash", "zsh", "fish"}, 3);
     return out->len ? 0 : bz_fail(err, BZ_USAGE, "name a shell: bash, zsh or fish");
 }
 

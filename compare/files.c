@@ -96,6 +96,8 @@ int bz_side_import(const char *path, const bz_perfdb_options *options, bz_arena 
     bz_folder_remove(folder);
     if (rc || bz_perfdb_import(*db, path, NULL, &report, err) || bz_perfdb_systems(*db, arena, &list, &n, err))
         return -1;
+    if (!n)
+        return bz_fail(err, BZ_BAD_INPUT, "%s: holds no record: did what should write it end early?", path);
     if (n != 1)
         return bz_fail(err, BZ_BAD_INPUT, "%s: holds records of %zu systems, where one is wanted", path, n);
     *system = list[0];
