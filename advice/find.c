@@ -154,7 +154,7 @@ static bool *fused_nodes(const advice_making *m)
     const bz_alignment *a = m->l->alignment;
     bool *fused = BZ_NEW(m->arena, bool, m->b->dag->n);
     for (int i = 0; a && i < a->n; i++)
-        for (int k = 0; k < a->row[i].n_layers && a->row[i].kind == BZ_ALIGNED_FUSED; k++)
+        for (int k = 0; k < a->row[i].n_layers && a->row[i].kind == BZ_ALIGNED_FUSED && !a->row[i].doubtful; k++)
             fused[m->b->layer[a->row[i].layer[k]].node] = true;
     return fused;
 }

@@ -223,6 +223,8 @@ static evidence see_layers(const looking *l, const char *words)
             wanted |= !strcmp(word, kind);
         if (!wanted)
             continue;
+        if (row[node] >= 0 && l->align->row[row[node]].doubtful)
+            continue; /* it tells neither */
         bool fused = row[node] >= 0 && l->align->row[row[node]].kind == BZ_ALIGNED_FUSED;
         does += fused;
         all += fused || is_own(l, row[node]) || behind_own(l, row, node);

@@ -37,7 +37,7 @@ static bool may_be_part(const bz_trace *t, const bz_layers *layers, int all, bz_
     if (!bz_align_onednn_alone(t))
         return false;
     for (int i = 0; i < layers->n; i++)
-        others -= bz_align_pointwise(&layers->layer[i]);
+        others -= bz_align_unlogged(&layers->layer[i]);
     bz_align_work_take(t, arena, &ran);
     int seen = ran.count[BZ_WORK_CONV];
     free(ran.symbol);

@@ -386,6 +386,15 @@ static void set_changes(making *m, bz_aligned *row, const bz_align_step *step)
         row->kind = BZ_ALIGNED_CHANGED;
 }
 
+/* A normalization that was folded into a convolution leaves a bias behind. Where the convolution has one of its own, a call with a bias and
+ * nothing behind it is both: the folded one, and the convolution alone whose normalization the framework computes unseen. */
+static bool is_doubtful(const making *m, const bz_aligned *row)
+{
+    const bz_layer *first = row->n_layers ? m->bound->layer[row->layer[0]].layer : NULL;
+    return row->kind == BZ_ALIGNED_FUSED && row->n_layers == 2 && first->n_in > 2 && first->in[2].rank == 1 &&
+           !strcmp(m->bound->layer[row->layer[1]].layer->kind, "batchnorm");
+}
+
 static void put_step(making *m, int i)
 {
     bz_align_step *step = &m->steps.step[i];
@@ -406,6 +415,7 @@ static void put_step(making *m, int i)
     step->asked = n > 0;
     row->moved = m->moved[i];
     set_layers(m, row, asks, n);
+    row->doubtful = is_doubtful(m, row);
     set_changes(m, row, step);
 }
 

@@ -179,9 +179,9 @@ const char *bz_align_work_evidence(const bz_align_work *model, const bz_align_wo
  * nothing tells its batch either. */
 const char *bz_align_foreign(const bz_bound *bound, const bz_trace *trace, bz_arena *arena, bool *batch_open);
 
-/* Frameworks compute convolutions with kernels of one element by BLAS, where that spares reorders (PyTorch does). A log of oneDNN, and
- * nothing beside it, lacks those. */
-bool bz_align_pointwise(const bz_layer *l);
+/* Frameworks compute convolutions with kernels of one element by BLAS, where that spares reorders, and small and transposed ones by code
+ * of their own (PyTorch does all three). A log of oneDNN, and nothing beside it, lacks those. */
+bool bz_align_unlogged(const bz_layer *l);
 bool bz_align_onednn_alone(const bz_trace *trace);
 
 /* ---- time ----------------------------------------------------------------------------------- */

@@ -35,6 +35,11 @@ enum {
     GAP_OPTIONAL = 1,
     PAIR_FOREIGN_BIAS = GAP,
 
+    /* Convolutions of one image of so few elements, by kernels up to this size, without groups, PyTorch computes by its own code and BLAS (1.13,
+     * ConvParams::use_mkldnn; seen: a U-Net whose log lacks just these). Twice: logs that lack layers pass for logs of the whole model. */
+    SMALL_IMAGE = 20480,
+    SMALL_KERNEL = 3,
+
     /* A reorder makes the weights of one of so many calls behind it: one-shot programs make them right before. Twice: one that makes equal weights of
      * another layer may count. */
     CALLS_TO_WEIGHTS = 4,

@@ -77,6 +77,8 @@ typedef struct bz_change {
 
 typedef struct bz_aligned {
     bz_aligned_kind kind;
+    bool
+        doubtful; /* fused, by a bias that may as well be the first layer's own: whether the second one is in it is not told */
     bool moved;       /* in another order than the model has it */
     const int *layer; /* [n_layers]: into the bound's layers; none for what is extra */
     int n_layers;

@@ -14,7 +14,7 @@ enum { MOST_CHANNELS = 1 << 20 };
 typedef struct share {
     int64_t weights;
     double model, seen;
-    double pointwise; /* of the model's: in convolutions with kernels of one element */
+    double unlogged; /* of the model's: in convolutions that may be in no log of oneDNN */
 } share;
 
 typedef struct making {
@@ -61,9 +61,22 @@ static bool is_conv(const bz_layer *l)
     return bz_layer_has(l, BZ_LAYER_CONVOLUTION);
 }
 
-bool bz_align_pointwise(const bz_layer *l)
+/* Of one small image, without groups. */
+static bool is_small(const bz_layer *l)
 {
-    if (!is_conv(l) || l->n_in < 2 || l->in[1].rank < 3 || l->in[1].dims[1] != l->in[0].dims[1])
+    bool small = l->in[0].dims[0] == 1 && l->in[1].dims[1] == l->in[0].dims[1];
+    for (int k = 2; k < l->in[1].rank; k++)
+        small &= l->in[1].dims[k] <= SMALL_KERNEL;
+    return small && bz_type_elements(&l->in[0]) <= SMALL_IMAGE;
+}
+
+bool bz_align_unlogged(const bz_layer *l)
+{
+    if (!is_conv(l) || l->n_in < 2 || l->in[1].rank < 3 || l->in[0].rank != l->in[1].rank)
+        return false;
+    if (!strcmp(l->kind, "deconv") || is_small(l))
+        return true;
+    if (l->in[1].dims[1] != l->in[0].dims[1])
         return false;
     for (int k = 2; k < l->in[1].rank; k++)
         if (l->in[1].dims[k] != 1)
@@ -81,11 +94,11 @@ bool bz_align_onednn_alone(const bz_trace *t)
 }
 
 /* What the log of one library lacks another one may have done. */
-static void leave_out_pointwise(making *m)
+static void leave_out_unlogged(making *m)
 {
     for (int i = 0; i < m->n && bz_align_onednn_alone(m->trace); i++) {
         share *s = &m->share[i];
-        double unseen = fmin(s->pointwise, fmax(s->model - s->seen, 0));
+        double unseen = fmin(s->unlogged, fmax(s->model - s->seen, 0));
         s->model -= unseen;
         m->model -= unseen;
     }
@@ -100,7 +113,7 @@ static void add_model(making *m)
             continue;
         share *s = share_of(m, weights_of(l, 0), true);
         s->model += macs;
-        s->pointwise += bz_align_pointwise(l) ? macs : 0;
+        s->unlogged += bz_align_unlogged(l) ? macs : 0;
         m->model += macs;
     }
 }
@@ -400,7 +413,7 @@ const char *bz_align_foreign(const bz_bound *bound, const bz_trace *trace, bz_ar
     if (!text && tells(&m, rebuilt.layers, &ran, &model)) {
         add_model(&m);
         add_seen(&m, rebuilt.layers);
-        leave_out_pointwise(&m);
+        leave_out_unlogged(&m);
         text = m.model > 0 ? compare_products(&m) : NULL;
     } else if (!text) {
         text = compare_kernels(&m, &ran);

@@ -106,7 +106,7 @@ static void look(making *m, const bz_alignment *a)
 {
     int *call = BZ_NEW(m->arena, int, m->b->dag->n), *seen = BZ_NEW(m->arena, int, m->f->n);
     for (int i = 0; i < a->n; i++)
-        for (int k = 0; k < a->row[i].n_layers && a->row[i].kind == BZ_ALIGNED_FUSED; k++)
+        for (int k = 0; k < a->row[i].n_layers && a->row[i].kind == BZ_ALIGNED_FUSED && !a->row[i].doubtful; k++)
             call[m->b->layer[a->row[i].layer[k]].node] = i + 1;
     for (int g = 0; g < m->b->fused.n_places; g++) {
         const bz_bound_place *p = &m->b->fused.place[g];

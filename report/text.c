@@ -148,7 +148,8 @@ static void put_marks(const bz_bound *b, bz_buf *out)
         bz_buf_printf(out, "; %d of them were measured again, and are marked again", m->again);
     if (m->varies)
         bz_buf_printf(out,
-                      ". This machine's clock varies, or others use it: the same work took up to %s longer beside them than at its best",
+                      ". This machine's clock varies, or others use it: the same work took up to %s longer beside them "
+                      "than at its best",
                       bz_units_percent(slow, m->slow));
     else
         bz_buf_puts(out, ". Their own times vary");

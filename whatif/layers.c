@@ -41,11 +41,31 @@ static uint32_t *tasks_of(const bz_flow *flow, const bz_trace *t, bz_event_kind 
     return of;
 }
 
+/* Likewise of operators. A layer is the outermost one that is known, aten::conv2d, and the task the one in it that does the work,
+ * aten::mkldnn_convolution: the longest task within an operator that is none itself stands for it. */
+static uint32_t *tasks_of_operators(const bz_flow *flow, const bz_trace *t, bz_arena *arena)
+{
+    const bz_events *op = &t->event[BZ_EVENT_OP];
+    uint32_t *of = tasks_of(flow, t, BZ_EVENT_OP, arena), *within = BZ_NEW(arena, uint32_t, op->n + 1);
+    memset(within, 0xff, (op->n + 1) * sizeof *within);
+    for (uint32_t i = 0; i < flow->n; i++) {
+        const bz_task *task = &flow->task[i];
+        if (task->event_kind != BZ_EVENT_OP || task->event >= op->n || of[task->event] != i)
+            continue;
+        for (uint32_t o = op->op[task->event]; o < op->n; o = op->op[o])
+            if (within[o] == BZ_NONE || flow->task[within[o]].duration < task->duration)
+                within[o] = i;
+    }
+    for (size_t o = 0; o < op->n; o++)
+        of[o] = of[o] == BZ_NONE ? within[o] : of[o];
+    return of;
+}
+
 static void add_places(const bz_flow *flow, const bz_whatif_asked *asked, bz_layer_map *map)
 {
     const bz_alignment *a = asked->model->alignment;
     const bz_trace *t = asked->trace;
-    uint32_t *call = tasks_of(flow, t, BZ_EVENT_CALL, asked->arena), *op = tasks_of(flow, t, BZ_EVENT_OP, asked->arena);
+    uint32_t *call = tasks_of(flow, t, BZ_EVENT_CALL, asked->arena), *op = tasks_of_operators(flow, t, asked->arena);
     uint32_t last = BZ_NONE;
     map->place = BZ_NEW(asked->arena, bz_layer_place, a->n + 1);
     map->works = BZ_NEW(asked->arena, bool, flow->n + 1);

@@ -61,6 +61,26 @@ static bz_trace *trace_of(void)
     return t;
 }
 
+/* The same as PyTorch's profiler has it: operators, of which another one inside does the work. */
+static bz_trace *operators_of(void)
+{
+    static const char *const NAMES[] = {"aten::conv2d", "aten::mkldnn_convolution", "aten::linear", "aten::addmm"};
+    static const int64_t AT[] = {1000, 1005, 9050, 9055}, TOOK[] = {4010, 4000, 1010, 1000};
+    bz_error err = {0};
+    bz_trace *t = bz_trace_new();
+    uint32_t source = bz_trace_source(t, "made up", "test"), host = bz_trace_thread(t, source, 1, 1);
+    for (int64_t i = 0; i < 4; i++) {
+        int64_t at = i * 11000 * US;
+        bz_trace_add(t, BZ_EVENT_RANGE, at, at + END * US, bz_trace_text(t, "benanza_iteration"), host);
+        for (int k = 0; k < CALLS; k++)
+            bz_trace_add(t, BZ_EVENT_OP, at + AT[k] * US, at + (AT[k] + TOOK[k]) * US, bz_trace_text(t, NAMES[k]),
+                         host);
+    }
+    if (bz_trace_finish(t, NULL, &err))
+        fail_msg("%s", err.text);
+    return t;
+}
+
 static bz_pick pick(double ms)
 {
     return (bz_pick){ms * MS, 0.9 * ms * MS, 1.1 * ms * MS, NAN, 1e6, 1e6, 1, "jit"};
@@ -175,6 +195,31 @@ static void library(void **state)
     q = predict(p, "library");
     assert_int_equal(q->changed, 0);
     assert_string_equal(q->because, "none of 2 products has a record");
+}
+
+/* A layer is the outermost operator that is known, its task the one inside that works. */
+static void operators(void **state)
+{
+    program *p = *state;
+    bz_error err;
+    int n = 0;
+    bz_flow_free(&p->flow);
+    bz_trace_free(p->trace);
+    p->trace = operators_of();
+    p->whatif = (bz_whatif){0};
+    if (bz_flow_make(p->trace, bz_typical_iteration(p->trace), &p->flow, &err) ||
+        bz_whatif_begin(p->trace, &p->flow, &p->arena, &p->whatif, &err))
+        fail_msg("%s", err.text);
+    p->whatif.model = &p->model;
+    const bz_events *op = &p->trace->event[BZ_EVENT_OP];
+    for (size_t i = 0; i < op->n; i++)
+        if (bz_event_iteration(p->trace, BZ_EVENT_OP, i) == p->flow.iteration && op->op[i] >= op->n) {
+            p->row[n ? GEMM : CONV].op = (uint32_t)i;
+            p->row[n++ ? GEMM : CONV].at = SIZE_MAX;
+        }
+    assert_int_equal(n, 2);
+    const bz_prediction *q = predict(p, "library=conv+batchnorm");
+    assert_int_equal(q->changed, LAYERS); /* all become the library's, the two with an operator as well */
 }
 
 /* Calls that are twice their record now, of which the library may spare a part. */
@@ -378,8 +423,8 @@ static void farther(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(library), TEST(slower), TEST(left),   TEST(blocks),    TEST(products),
-                                       TEST(copied),  TEST(mixed),  TEST(kinds),  TEST(framework), TEST(ideal),
-                                       TEST(joined),  TEST(words),  TEST(farther)};
+    const struct CMUnitTest tests[] = {TEST(library),  TEST(operators), TEST(slower), TEST(left),   TEST(blocks),
+                                       TEST(products), TEST(copied),    TEST(mixed),  TEST(kinds),  TEST(framework),
+                                       TEST(ideal),    TEST(joined),    TEST(words),  TEST(farther)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
