@@ -13,8 +13,7 @@ struct bz_advice {
     const char *by;       /* where the gain is from: "simulation" of the changed recording, or "estimate" */
     bool predicted;       /* gain of this program, by what it did and the library's picks; else what the bound gains */
     double gain, low, high; /* seconds per iteration; NAN: not known */
-    const char *
-        unsure; /* why not even known is whether it gains or loses: `low` is no gain. NULL: it gains, or nobody knows how much */
+    const char *unsure;     /* why nobody knows whether it gains or loses; NULL: it gains, or how much is not known */
 };
 
 /* What a program does already, or does not: states are in state.txt. */
