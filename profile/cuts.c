@@ -300,7 +300,7 @@ static void leave_set_up(search *s)
 {
     const bz_work *w = s->w;
     uint32_t like = s->at[1];
-    size_t i = length_of(s, 1) > 1 ? s->at[0] : s->at[1];
+    size_t next = s->k > 2 ? s->at[2] : s->end, i = next > like + 1 ? s->at[0] : like;
     while (i + 1 < s->at[1] &&
            (bz_work_name(w, i) != bz_work_name(w, like) || bz_work_name(w, i + 1) != bz_work_name(w, like + 1)))
         i++;
