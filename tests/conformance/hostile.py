@@ -250,6 +250,13 @@ def bad_number(value, where=""):
     return None
 
 
+def one_sentence(command, says):
+    """Why it ends; before it, of a file that is cut off, that it is."""
+    lines = says.rstrip("\n").split("\n")
+    return lines[-1].startswith(f"benanza {command}: ") and all(
+        l.startswith(f"benanza {command}: warning: ") and "is cut off" in l for l in lines[:-1])
+
+
 def run(path, what):
     bad = []
     for command in COMMANDS:
@@ -262,7 +269,7 @@ def run(path, what):
         says = p.stderr.decode(errors="replace")
         if p.returncode not in (0, 3, 4):
             bad.append(f"{' '.join(command)}: exit {p.returncode}: {says[-300:]}")
-        elif p.returncode == 3 and (not says.startswith(f"benanza {command[0]}: ") or "\n" in says.rstrip("\n") or len(says) > 5000 or "\x1b" in says):
+        elif p.returncode == 3 and (not one_sentence(command[0], says) or len(says) > 5000 or "\x1b" in says):
             bad.append(f"{' '.join(command)}: says {says[:200]!r}")
         elif "--json" in command and p.returncode != 3 and p.stdout:
             try:
