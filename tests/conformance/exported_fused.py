@@ -57,19 +57,24 @@ def mha_cross_with_past():
     return m, ['--dim=b=2', '--dim=s=1', '--dim=p=9', '--dim=e=50'], 2 * 64 * 2 * 10 + 2 * 64 * 2 * 50, {c: [2, 1, 64], pk: [2, 4, 10, 16]}
 
 
-@case
-def rope_by_length():
-    """Phi-3 of GenAI: tables of cosines for short and long contexts, chosen by an If on the total length"""
-    g = G()
+def chosen_tables(g, length):
+    """Tables of cosines and of sines, for short and long contexts: an If takes them by the length"""
     def table(pre, n):
         t = [T(name=pre + x, data_type=T.FLOAT16, dims=[n, 8], data_location=T.EXTERNAL) for x in ('cos', 'sin')]
         for x in t:
             x.external_data.add(key='location', value='w')
         nodes = [helper.make_node('Constant', [], [pre + x.name + 'o'], value=x) for x in t]
         return helper.make_graph(nodes, pre, [], [info(pre + x.name + 'o', T.FLOAT16, None) for x in t])
+    c = g.op('Greater', length, g.c('limit', T.INT64, [], [4096]))
+    return g.op('If', c, n=2, then_branch=table('long', 131072), else_branch=table('short', 4096))
+
+
+@case
+def rope_by_length():
+    """Phi-3 of GenAI: tables of cosines for short and long contexts, chosen by an If on the total length"""
+    g = G()
     mx = g.op('ReduceMax', 'position_ids', keepdims=0)
-    c = g.op('Greater', mx, g.c('limit', T.INT64, [], [4096]))
-    cos, sin = g.op('If', c, n=2, then_branch=table('long', 131072), else_branch=table('short', 4096))
+    cos, sin = chosen_tables(g, mx)
     q = g.op('MatMul', 'x', g.w('w', T.FLOAT16, 64, 192))
     o, pk, pv = g.op('GroupQueryAttention', q, '', '', 'pk', 'pv', 'seqlens_k', 'total', cos, sin, n=3, domain=MS, num_heads=4,
             kv_num_heads=4, do_rotary=1)
@@ -83,16 +88,9 @@ def rope_by_length():
 def rope_by_mask():
     """Phi-3 of GenAI: tables of cosines for short and long contexts, chosen by an If on the total length"""
     g = G()
-    def table(pre, n):
-        t = [T(name=pre + x, data_type=T.FLOAT16, dims=[n, 8], data_location=T.EXTERNAL) for x in ('cos', 'sin')]
-        for x in t:
-            x.external_data.add(key='location', value='w')
-        nodes = [helper.make_node('Constant', [], [pre + x.name + 'o'], value=x) for x in t]
-        return helper.make_graph(nodes, pre, [], [info(pre + x.name + 'o', T.FLOAT16, None) for x in t])
     mx = g.op('Gather', g.op('Shape', 'attention_mask'), g.c('one', T.INT64, [], [1]), axis=0)
     tot = g.op('Cast', mx, to=T.INT32)
-    c = g.op('Greater', mx, g.c('limit', T.INT64, [], [4096]))
-    cos, sin = g.op('If', c, n=2, then_branch=table('long', 131072), else_branch=table('short', 4096))
+    cos, sin = chosen_tables(g, mx)
     q = g.op('MatMul', 'x', g.w('w', T.FLOAT16, 64, 192))
     o, pk, pv = g.op('GroupQueryAttention', q, '', '', 'pk', 'pv', 'seqlens_k', tot, cos, sin, n=3, domain=MS, num_heads=4,
             kv_num_heads=4, do_rotary=1)
