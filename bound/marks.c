@@ -1,10 +1,12 @@
 /* Whether it helps to measure once more what is marked noisy or busy: the records and their history tell. */
+#include "base/map.h"
 #include "base/sort.h"
 #include "bound/bound.h"
 #include "bound/constants.h"
 #include "runtime/runtime.h"
 
 #include <math.h>
+#include <string.h>
 
 typedef struct marking {
     const bz_prices *prices;
@@ -16,19 +18,25 @@ typedef struct marking {
     double *slowest; /* [n] the slower yardstick beside each marked record that has them */
     size_t n;
     double doubtful; /* seconds by which marked prices may be too high */
+    bz_map before;   /* problem: was its record marked before, too? Many layers share one, whose history is long */
 } marking;
 
 /* Were both measurements marked, this one and one before? */
-static int was_marked_before(const marking *m, const bz_record *r, bool *again, bz_error *err)
+static int was_marked_before(marking *m, const bz_record *r, bool *again, bz_error *err)
 {
     bz_record *record;
     size_t n;
     int marked = 0;
+    uint32_t known = bz_map_get(&m->before, r->problem, strlen(r->problem));
+    *again = known == 1;
+    if (known != BZ_MAP_NONE)
+        return 0;
     if (bz_perfdb_history(m->db, m->system, r->problem, &r->variant, &r->setting, m->arena, &record, &n, err))
         return -1;
     for (size_t i = 0; i < n; i++)
         marked += record[i].provenance == BZ_PROVENANCE_MEASURED && bz_record_marked(&record[i]);
     *again = marked > 1;
+    bz_map_add(&m->before, r->problem, strlen(r->problem), *again);
     return 0;
 }
 
@@ -87,9 +95,12 @@ int bz_bound_marks_make(bz_bound *b, const bz_prices *prices, bz_perfdb *db, con
     *out = (bz_bound_marks){.slow = NAN};
     m.slowest = BZ_NEW(arena, double, calls);
     find_best(&m, b);
-    for (int i = 0; i < b->n; i++)
-        if (b->layer[i].price.noisy && look_at(&m, &b->layer[i], err))
-            return -1;
+    int rc = 0;
+    for (int i = 0; i < b->n && !rc; i++)
+        rc = b->layer[i].price.noisy ? look_at(&m, &b->layer[i], err) : 0;
+    bz_map_free(&m.before);
+    if (rc)
+        return -1;
     if (m.n && m.best > 0) {
         bz_sort_numbers(m.slowest, m.n);
         out->slow = bz_quantile(m.slowest, m.n, MOSTLY) / m.best - 1;
