@@ -100,7 +100,7 @@ static void fit(bz_transfer_curve *c, const char *level, double from, double to)
         return;
     bz_transfer_fit *f = &c->fit[c->n_fits++];
     const bz_transfer_point *p = &c->point[first];
-    *f = (bz_transfer_fit){.level = level, .variant = p[n - 1].variant, .n = n};
+    *f = (bz_transfer_fit){.level = level, .variant = p[n - 1].variant, .n = n, .to = to};
     f->packed = p[n - 1].packed > 0 ? p[n - 1].packed : (double)NAN;
     (p->bytes > 0 ? fit_line : fit_loads)(p, n, f);
 }
@@ -118,6 +118,19 @@ static void fit_all(const reading *r, const transfer_way *w, bz_transfer_curve *
         fit(c, bz_arena_str(r->arena, level[i].name), level[i].from, level[i].to);
 }
 
+static int read_way(reading *r, const transfer_way *w, bz_transfer_curve *c, bz_error *err)
+{
+    const int threads = r->out->setting.threads;
+    int64_t x[WAY_MOST_SIZES];
+    int n = transfer_asked(w, r->facts, threads) ? transfer_sizes(w, r->facts, threads, x) : 0;
+    *c = (bz_transfer_curve){.way = w->name, .tells = w->tells, .point = BZ_NEW(r->arena, bz_transfer_point, n)};
+    for (int i = 0; i < n; i++)
+        if (!(i % WAY_PARTS && x[i] == x[i - 1]) && read_point(r, w, x[i], i % WAY_PARTS == 0, c, err))
+            return -1;
+    fit_all(r, w, c);
+    return 0;
+}
+
 int bz_transfers_read(bz_perfdb *db, const bz_system *system, const bz_system_facts *facts, const bz_setting *setting,
                       bz_arena *arena, bz_transfers *out, bz_error *err)
 {
@@ -128,16 +141,10 @@ int bz_transfers_read(bz_perfdb *db, const bz_system *system, const bz_system_fa
     *out = (bz_transfers){.system = system, .setting = *setting, .why = ""};
     out->curve = BZ_NEW(arena, bz_transfer_curve, n_ways);
     for (const transfer_way *w = transfer_ways; w->name; w++) {
-        int64_t x[WAY_MOST_SIZES];
-        int n = transfer_asked(w, facts, setting->threads) ? transfer_sizes(w, facts, setting->threads, x) : 0;
-        bz_transfer_curve *c = &out->curve[out->n];
-        *c = (bz_transfer_curve){.way = w->name, .tells = w->tells, .point = BZ_NEW(arena, bz_transfer_point, n)};
-        for (int i = 0; i < n; i++)
-            if (!(i % WAY_PARTS && x[i] == x[i - 1]) && read_point(&r, w, x[i], i % WAY_PARTS == 0, c, err))
-                return -1;
-        fit_all(&r, w, c);
-        out->points += c->n;
-        out->n += c->n > 0;
+        if (read_way(&r, w, &out->curve[out->n], err))
+            return -1;
+        out->points += out->curve[out->n].n;
+        out->n += out->curve[out->n].n > 0;
     }
     return 0;
 }
@@ -266,6 +273,32 @@ double bz_transfer_seconds(const bz_transfer_curve *c, double size)
         return b->bytes > 0 ? b->seconds * size / b->size : b->seconds;
     double share = log(size / a->size) / log(b->size / a->size);
     return a->seconds * pow(b->seconds / a->seconds, share);
+}
+
+int bz_transfer_cost_of(bz_perfdb *db, const bz_system *system, const char *way, double size, bz_arena *arena,
+                        bz_transfer_cost *out, bz_error *err)
+{
+    bz_transfers t = {.system = system, .setting = {1, BZ_CACHE_HOT, ""}, .why = ""};
+    const bz_system_facts *facts = bz_system_facts_read(system ? system->details : NULL, arena);
+    const transfer_way *w = transfer_ways;
+    bz_transfer_curve c;
+    *out = (bz_transfer_cost){0, NAN, NAN, NAN, false};
+    while (w->name && strcmp(w->name, way) != 0)
+        w++;
+    if (!w->name)
+        return bz_fail(err, BZ_USAGE, "'benanza transfer' measures no way '%s'", way);
+    if (!system)
+        return 0;
+    if (bz_transfers_caches(db, system, facts, arena, &facts, err) ||
+        read_way(&(reading){db, facts, arena, &t}, w, &c, err))
+        return -1;
+    out->points = c.n;
+    out->seconds = bz_transfer_seconds(&c, size);
+    for (int i = 0; i < c.n; i++)
+        out->marked |= c.point[i].marked;
+    for (int i = 0; i < c.n_fits && (!i || c.fit[i - 1].to < size); i++)
+        out->start = c.fit[i].start, out->rate = c.fit[i].rate;
+    return 0;
 }
 
 /* ---- sheets ----------------------------------------------------------------------------------- */

@@ -6,6 +6,7 @@
  *   bz_transfers_facts    what the database knows of a system, with the bandwidths that its transfers tell
  *   bz_transfers_read     curves through what the database has of them, and a straight line for each level of memory
  *   bz_transfer_seconds   what a transfer of any size takes, by its curve
+ *   bz_transfer_cost_of   latency and rate of one way at one size, for rooms that ask for nothing else
  *
  * A line is that of Hockney: seconds = start + bytes / rate. Half of the rate is reached at start · rate bytes. */
 #ifndef BZ_TRANSFER_ROOM_H
@@ -28,6 +29,7 @@ typedef struct bz_transfer_fit {
     const char *level;     /* "L1", "memory"; of what no cache bounds "small" (to 128 KiB) and "large" */
     const char *variant;   /* the fastest at the largest of the sizes */
     int n;                 /* points */
+    double to;             /* bytes: the largest size that lies in it */
     double start, rate;    /* seconds; bytes per second. Where no bytes are counted `start` is the mean, and rate NAN */
     double packed;         /* what bytes become by compression, as a share, at the largest of the sizes; NAN */
     double half, furthest; /* bytes; how far the line is from a point at most, as a share. NAN: too few points */
@@ -82,6 +84,18 @@ const bz_transfer_fit *bz_transfer_level(const bz_transfer_curve *c, const char 
 /* Between two points as a straight line of logarithms; beyond the last at its rate; down to a quarter of the first as long as
  * that takes, and below NAN. */
 double bz_transfer_seconds(const bz_transfer_curve *c, double size);
+
+/* What moving so many bytes costs one thread whose caches are warm, by a system's records of one way ("tcp", "to_device_pinned", "all_reduce"). */
+typedef struct bz_transfer_cost {
+    int points;     /* sizes measured; 0: none, and the rest is NAN */
+    double seconds; /* by the curve */
+    double start,
+        rate; /* of the line through sizes like it: seconds, and bytes per second of what is more. rate NAN: no bytes are counted */
+    bool marked; /* one of the records is */
+} bz_transfer_cost;
+/* -1 where there is no such way. `system` NULL has no records. */
+int bz_transfer_cost_of(bz_perfdb *db, const bz_system *system, const char *way, double size, bz_arena *arena,
+                        bz_transfer_cost *out, bz_error *err);
 
 /* The lines; all points; and what so many bytes take in each way, between points by their curve. */
 const bz_sheet *bz_transfers_fits(const bz_transfers *t, bz_arena *arena);

@@ -130,6 +130,28 @@ static void test_lines(void **state)
     close_to(bz_transfer_seconds(file, file->point->size / 4), file->point->seconds);
     assert_true(isnan(bz_transfer_seconds(file, file->point->size / 5)));
     close_to(bz_transfer_seconds(chase, 1e12), chase->point[chase->n - 1].seconds);
+
+    /* one way by itself tells what all of them together tell of it: latency and rate of sizes like the one asked for */
+    bz_transfer_cost cost;
+    assert_ok(bz_transfer_cost_of(db, system, "pipe", 1 << 20, &arena, &cost, &err));
+    assert_int_equal(cost.points, pipe->n);
+    close_to(cost.seconds, bz_transfer_seconds(pipe, 1 << 20));
+    close_to(cost.start, bz_transfer_level(pipe, "large")->start);
+    close_to(cost.rate, 10e9);
+    assert_ok(bz_transfer_cost_of(db, system, "read", 3 * level[0].to, &arena, &cost, &err));
+    close_to(cost.rate, 400e9 / 3);
+    assert_ok(bz_transfers_caches(db, system, facts, &arena, &facts, &err));
+    assert_ok(bz_transfers_read(db, system, facts, &setting, &arena, &t, &err));
+    assert_ok(bz_transfer_cost_of(db, system, "read", 1e12, &arena, &cost, &err));
+    close_to(cost.rate, bz_transfer_level(bz_transfer_find(&t, "read"), "memory")->rate);
+    assert_ok(bz_transfer_cost_of(db, system, "chase", 1024, &arena, &cost, &err));
+    assert_true(isnan(cost.rate) && !cost.marked);
+    close_to(cost.start, 1e-9);
+    assert_ok(bz_transfer_cost_of(db, system, "tcp", 100, &arena, &cost, &err));
+    assert_true(!cost.points && isnan(cost.seconds) && isnan(cost.rate));
+    assert_ok(bz_transfer_cost_of(db, NULL, "pipe", 100, &arena, &cost, &err));
+    assert_int_equal(cost.points, 0);
+    assert_int_equal(bz_transfer_cost_of(db, system, "pigeon", 100, &arena, &cost, &err), -1);
     bz_perfdb_close(db);
     bz_arena_free(&arena);
 }
