@@ -38,7 +38,7 @@ typedef struct seen {
 static struct {
     pthread_mutex_t lock; /* CUPTI has a thread of its own */
     seen *item;
-    size_t n, cap;
+    size_t n, cap, untimed; /* untimed: of the n */
     bool failed;
 } collected = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -181,6 +181,7 @@ static void keep(seen s)
         collected.item =
             bz_realloc(collected.item, collected.cap = collected.cap ? 2 * collected.cap : 64, sizeof *collected.item);
     collected.item[collected.n++] = s;
+    collected.untimed += !s.start || s.end < s.start; /* CUPTI writes 0 where it could not take the time */
 }
 
 static seen of_kernel(const record *r)
@@ -234,7 +235,7 @@ static int run_traced(const traced *t, int n)
 {
     bz_variant *v = t->variant;
     int bad = 0;
-    collected.n = 0;
+    collected.n = collected.untimed = 0;
     for (int i = 0; i < n && !bad; i++)
         bad = v ? v->backend->execute(v, 0) : t->call(t->cuda);
     bad |= !v ? bz_cuda_wait(t->cuda) : v->backend->wait ? v->backend->wait(v) : 0;
@@ -279,8 +280,7 @@ static void sum_up(bz_trace *out)
 {
     double time[CALLS], busy[CALLS] = {0};
     int each = (int)(collected.n / CALLS);
-    if (each) /* a call may have no kernel at all */
-        qsort(collected.item, collected.n, sizeof *collected.item, by_start);
+    qsort(collected.item, collected.n, sizeof *collected.item, by_start);
     out->calls = CALLS;
     out->n_kernels = each;
     for (int i = 0; i < CALLS; i++)
@@ -317,6 +317,9 @@ static int trace(const traced *t, bz_trace *out, bz_error *err)
     disable_all(); /* others are measured after this */
     if (bad || collected.failed)
         bad = bz_fail(err, BZ_FAILED, "the library failed while it was traced");
+    else if (!collected.n || collected.untimed)
+        bad = bz_fail(err, BZ_FAILED, "CUPTI saw %zu kernels in %d calls, %zu of them without a time", collected.n,
+                      CALLS, collected.untimed);
     else if (collected.n % CALLS)
         bad = bz_fail(err, BZ_FAILED, "%d calls ran %zu kernels: not the same ones each time", CALLS, collected.n);
     else

@@ -148,13 +148,23 @@ static void counts_what_is_done_to_memory(void **state)
     assert_int_equal(ns(t.seconds), 1510);
 }
 
-static void takes_calls_without_kernels(void **state)
+/* A profiler that sees nothing, or has no times of what it sees, must not make calls that take no time. */
+static void takes_no_call_without_times(void **state)
 {
     bz_trace t;
     bz_error err = {0};
     (void)state;
-    assert_int_equal(trace(0, &t, &err), 0);
-    assert_true(t.calls > 0 && !t.n_kernels && t.seconds == 0);
+    assert_int_equal(trace(0, &t, &err), -1);
+    assert_string_equal(err.text, "CUPTI saw 0 kernels in 10 calls, 0 of them without a time");
+    assert_true(!t.calls && t.seconds == 0);
+    for (int backwards = 0; backwards < 2; backwards++) {
+        standin_cupti_untimed(1, backwards);
+        assert_int_equal(trace(2, &t, &err), -1);
+        assert_string_equal(err.text, "CUPTI saw 20 kernels in 10 calls, 20 of them without a time");
+        assert_int_equal(t.calls, 0);
+    }
+    standin_cupti_untimed(0, 0);
+    assert_int_equal(trace(1, &t, &err), 0);
 }
 
 static void refuses_what_says_nothing(void **state)
@@ -239,7 +249,7 @@ int main(void)
         cmocka_unit_test(keeps_the_first_of_many),
         cmocka_unit_test(is_busy_while_any_kernel_runs),
         cmocka_unit_test(counts_what_is_done_to_memory),
-        cmocka_unit_test(takes_calls_without_kernels),
+        cmocka_unit_test(takes_no_call_without_times),
         cmocka_unit_test(refuses_what_says_nothing),
         cmocka_unit_test(recovers_from_a_lost_buffer),
         cmocka_unit_test(says_what_to_do_without_permission),

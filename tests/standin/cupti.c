@@ -23,6 +23,7 @@ static size_t size, used;
 static uint64_t now = 1000000, pause = 100;
 static record pending[256];
 static int n_pending;
+static bool no_times, swaps_times;
 
 static void expect(int holds, const char *what)
 {
@@ -61,6 +62,12 @@ void standin_cupti_room(int records)
     room = records;
 }
 
+void standin_cupti_untimed(bool untimed, bool backwards)
+{
+    no_times = untimed && !backwards;
+    swaps_times = untimed && backwards;
+}
+
 void standin_cupti_lose(void)
 {
     lost = 1;
@@ -81,6 +88,10 @@ void standin_kernel(const char *name, uint64_t ns, int32_t grid, int32_t block)
         r->name = name;
         r->start = now;
         r->end = now + ns;
+        if (swaps_times || no_times) {
+            r->start = swaps_times ? r->end : 0;
+            r->end = swaps_times ? now : 0;
+        }
         r->gridX = grid;
         r->gridY = 2;
         r->gridZ = 3;

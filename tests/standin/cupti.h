@@ -11,6 +11,8 @@ void standin_kernel(const char *name, uint64_t ns, int32_t grid, int32_t block);
 void standin_set(uint64_t ns);
 /* How long behind the end of one the next begins, ns; 100. Below 0: before it. */
 void standin_cupti_pause(int64_t ns);
+/* From the next kernel on CUPTI has no times of them: it writes 0, or an end before the start. */
+void standin_cupti_untimed(bool untimed, bool backwards);
 /* From the next kernel on buffers have room for so few records; 0: as many as fit. */
 void standin_cupti_room(int records);
 /* The next buffer comes back as one that there was no memory for. */
