@@ -41,18 +41,39 @@ static const char HOLD[] = ".version 6.0\n"
 enum { MOST_CALLS = 64, MOST_COLD = 16 };
 #define PATIENCE 100000000ULL /* ns */
 
+static cudaError_t start(const bz_cuda *c, cudaKernel_t kernel, void **args)
+{
+    return cudaLaunchKernel((const void *)kernel, (dim3){1, 1, 1}, (dim3){1, 1, 1}, args, 0, c->stream);
+}
+
+static cudaError_t start_hold(bz_cuda *c)
+{
+    unsigned long long patience = PATIENCE;
+    return start(c, c->hold, (void *[]){&c->word_on_device, &patience});
+}
+
+/* The driver compiles the kernel when it is launched, and may lack the library for that; and what the host writes has to be seen
+ * there: it runs once, let go beforehand. */
+static bool can_hold(bz_cuda *c)
+{
+    c->word[0] = 1;
+    c->word[1] = 0;
+    return start_hold(c) == cudaSuccess && cudaStreamSynchronize(c->stream) == cudaSuccess && !c->word[1];
+}
+
 void bz_cuda_clock_open(bz_cuda *c)
 {
     void *word = NULL;
-    if (cudaHostAlloc(&word, 2 * sizeof(unsigned), cudaHostAllocMapped) != cudaSuccess ||
-        cudaHostGetDevicePointer(&c->word_on_device, word, 0) != cudaSuccess ||
-        cudaLibraryLoadData(&c->library, HOLD, NULL, NULL, 0, NULL, NULL, 0) != cudaSuccess ||
-        cudaLibraryGetKernel(&c->hold, c->library, "bz_hold") != cudaSuccess ||
-        cudaLibraryGetKernel(&c->empty, c->library, "bz_empty") != cudaSuccess) {
-        c->hold = c->empty = NULL;
-        cudaGetLastError();
-    }
+    bool good = cudaHostAlloc(&word, 2 * sizeof(unsigned), cudaHostAllocMapped) == cudaSuccess &&
+                cudaHostGetDevicePointer(&c->word_on_device, word, 0) == cudaSuccess &&
+                cudaLibraryLoadData(&c->library, HOLD, NULL, NULL, 0, NULL, NULL, 0) == cudaSuccess &&
+                cudaLibraryGetKernel(&c->hold, c->library, "bz_hold") == cudaSuccess &&
+                cudaLibraryGetKernel(&c->empty, c->library, "bz_empty") == cudaSuccess;
     c->word = word;
+    if (good && can_hold(c))
+        return;
+    c->hold = c->empty = NULL;
+    cudaGetLastError();
 }
 
 void bz_cuda_clock_close(bz_cuda *c)
@@ -67,13 +88,9 @@ void bz_cuda_clock_close(bz_cuda *c)
 
 cudaError_t bz_cuda_hold(bz_cuda *c)
 {
-    unsigned long long patience = PATIENCE;
-    void *args[] = {&c->word_on_device, &patience};
     if (c->word)
         c->word[0] = c->word[1] = 0;
-    if (!c->hold)
-        return cudaSuccess;
-    return cudaLaunchKernel((const void *)c->hold, (dim3){1, 1, 1}, (dim3){1, 1, 1}, args, 0, c->stream);
+    return c->hold ? start_hold(c) : cudaSuccess;
 }
 
 void bz_cuda_let_go(bz_cuda *c)
@@ -199,10 +216,8 @@ double bz_cuda_event_pair(bz_cuda *c)
 
 static int run_empty(void *context)
 {
-    bz_cuda *c = context;
-    return cudaLaunchKernel((const void *)c->empty, (dim3){1, 1, 1}, (dim3){1, 1, 1}, NULL, 0, c->stream) == cudaSuccess
-               ? 0
-               : -1;
+    const bz_cuda *c = context;
+    return start(c, c->empty, NULL) == cudaSuccess ? 0 : -1;
 }
 
 /* The pair of events around the batch has its own price, which is not the kernels'. */

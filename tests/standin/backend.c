@@ -227,6 +227,7 @@ int main(int argc, char **argv)
         standin_devices = strcmp(cache, "two") ? 1 : 2;
         standin_mute = !strcmp(cache, "mute");
         standin_ill = !strcmp(cache, "ill");
+        standin_raw = !strcmp(cache, "raw");
         bool kept = !strcmp(cache, "kept");
         standin_slow_plans = kept;
         if (kept) {

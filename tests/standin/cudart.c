@@ -317,7 +317,10 @@ static void run_own(const void *kernel, void **args)
 cudaError_t cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **args, size_t shared, cudaStream_t stream)
 {
     (void)shared;
-    if (standin_stuck) /* what the kernel that holds the queue says after its patience is over */
+    if (standin_raw) /* no driver's library compiles what was loaded as text */
+        return cudaErrorJitCompilerNotFound;
+    if (standin_stuck &&
+        !**(unsigned **)args[0]) /* what the kernel that holds the queue says after its patience is over */
         (*(unsigned **)args[0])[1] = 1;
     launches++;
     run_own(kernel, args);

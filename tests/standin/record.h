@@ -14,6 +14,7 @@
 extern bz_buf standin_text; /* the calls so far */
 extern int standin_silent;  /* above 0: calls are not recorded */
 
+extern bool standin_raw;        /* nothing compiles the kernels that are loaded as text */
 extern bool standin_stuck;      /* the device gives up waiting for the host, each time */
 extern bool standin_full;       /* the device has no memory for more than 2000 bytes at once */
 extern bool standin_ill;        /* calls that run something fail, as after an error in a kernel */
