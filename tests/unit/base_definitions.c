@@ -230,13 +230,14 @@ static void typos_mean_the_nearest_name(void **state)
         }
         assert_ptr_equal(bz_choice_meant(typed, list, 4), expected);
     }
-    char longest[34] = "";
-    const char *const name[] = {longest};
-    memset(longest, 'x', 32);
-    assert_ptr_equal(bz_choice_meant("xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxy", name, 1),
-                     longest); /* names of 32 are compared */
-    longest[32] = 'x';
-    assert_null(bz_choice_meant("xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxy", name, 1));
+    char name[40], typed[40]; /* of 32 characters each they are compared, longer ones are not */
+    const char *const list[] = {name};
+    for (size_t n = 30; n < 36; n++)
+        for (size_t t = 30; t < 36; t++) {
+            memset(name, 'x', n), memset(typed, 'x', t);
+            name[n] = typed[t] = 0;
+            assert_ptr_equal(bz_choice_meant(typed, list, 1), n > 32 || t > 32 ? NULL : name);
+        }
 }
 
 static void lists_of_words_are_split_at_blanks(void **state)

@@ -20,11 +20,12 @@ static unsigned chance(unsigned below)
 /* ---- the database ---------------------------------------------------------------------------- */
 
 static const char *const SYSTEMS[] = {"a@onednn2.9", "a@onednn2.10", "b@x1"}; /* in their order */
-static const char *const PROBLEMS[] = {"relu x=1x8 dtype=f32", "relu x=1x9 dtype=f32", "relu x=1x8 dtype=bf16",
-                                       "sqrt x=1x8 dtype=f32"};
+static const char *const PROBLEMS[] = {"relu x=1x8 dtype=f32",  "relu x=1x9 dtype=f32",  "relu x=1x8 dtype=bf16",
+                                       "sqrt x=1x8 dtype=f32",  "relu x=1x10 dtype=f32", "relu x=1x11 dtype=bf16",
+                                       "sqrt x=1x12 dtype=f32", "relu x=1x13 dtype=f32", "sqrt x=1x14 dtype=bf16"};
 static const char *const BACKENDS[] = {"cblas", "onednn"};
 static const char *const ALGORITHMS[] = {"first", "second"};
-enum { MOST = 4000, KINDS = 3 * 4 * 2 * 2 * 3 };
+enum { MOST = 4000, N_PROBLEMS = sizeof PROBLEMS / sizeof *PROBLEMS };
 
 static bz_record model[MOST];
 static int n_model;
@@ -33,7 +34,7 @@ static bz_record random_record(void)
 {
     bz_record r = sample_record();
     r.system = SYSTEMS[chance(3)];
-    r.problem = PROBLEMS[chance(4)];
+    r.problem = PROBLEMS[chance(chance(2) ? 4 : N_PROBLEMS)];
     r.variant.backend = BACKENDS[chance(2)];
     r.variant.algorithm = ALGORITHMS[chance(2)];
     r.setting.threads = (int)(const unsigned[]){1, 2, 16}[chance(3)];
@@ -145,7 +146,7 @@ static void stock_agrees(bz_perfdb *db, bz_arena *arena)
     for (size_t i = 0; i < n; i++) {
         size_t records = 0, variants = 0, problems = 0, ok = 0;
         int64_t newest = 0;
-        bool problem[4] = {0}, from[3] = {0}, threads[17] = {0};
+        bool problem[N_PROBLEMS] = {0}, from[3] = {0}, threads[17] = {0};
         for (int k = 0; k < n_model; k++) {
             const bz_record *r = &model[k];
             if (strcmp(r->system, s[i].system->name) != 0)
@@ -157,10 +158,10 @@ static void stock_agrees(bz_perfdb *db, bz_arena *arena)
             ok += r->status == BZ_RECORD_OK;
             newest = r->date > newest ? r->date : newest;
             from[r->provenance] = threads[r->setting.threads] = true;
-            for (int p = 0; p < 4; p++)
+            for (int p = 0; p < N_PROBLEMS; p++)
                 problem[p] |= !strcmp(PROBLEMS[p], r->problem);
         }
-        for (int p = 0; p < 4; p++)
+        for (int p = 0; p < N_PROBLEMS; p++)
             problems += problem[p];
         assert_true(s[i].records == records && s[i].variants == variants && s[i].problems == problems && s[i].ok == ok);
         assert_int_equal(s[i].newest, newest);
@@ -525,6 +526,27 @@ static void test_families(void **state)
     }
 }
 
+/* Two positive numbers in the order of the run, or none. */
+static void test_yardsticks(void **state)
+{
+    (void)state;
+    static const char *const NUMBERS[] = {"0", "1e-3", "-1", "inf", "nan", "2", "", "x"};
+    static const double VALUES[] = {0, 1e-3, -1, 0, 0, 2, 0, 0};
+    enum { N = sizeof VALUES / sizeof *VALUES };
+    for (int i = 0; i < N * N * 2; i++) {
+        int a = i % N, b = i / N % N;
+        char meta[100];
+        double seconds[2];
+        snprintf(meta, sizeof meta, "{\"yardstick\":[%s%s%s]}", NUMBERS[a], i < N * N ? "," : "", NUMBERS[b]);
+        bz_record r = {.meta = meta};
+        bool two = i < N * N && VALUES[a] > 0 && VALUES[b] > 0;
+        assert_int_equal(bz_record_yardsticks(&r, seconds), two);
+        assert_true(!two || (seconds[0] == VALUES[a] && seconds[1] == VALUES[b]));
+    }
+    assert_false(bz_record_yardsticks(&(bz_record){.meta = "{}"}, (double[2]){0}));
+    assert_false(bz_record_yardsticks(&(bz_record){0}, (double[2]){0}));
+}
+
 /* ---- what a system is ------------------------------------------------------------------------ */
 
 /* One measurement as JSON, with a peak that tells which it is. */
@@ -722,6 +744,7 @@ int main(void)
         cmocka_unit_test(test_names_of_systems),
         cmocka_unit_test(test_what_is_measured_again),
         cmocka_unit_test(test_families),
+        cmocka_unit_test(test_yardsticks),
         cmocka_unit_test(test_facts),
         cmocka_unit_test(test_convolutions_by_name),
     };
