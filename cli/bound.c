@@ -60,9 +60,8 @@ static int fill(bound_job *b, bz_error *err)
 {
     if (bz_plan_skip(b->analyses.plan, b->db, b->system, &b->setting, &b->again_records, err))
         return -1;
-    const bz_plan_problem *problems;
     int n = bz_plan_wanted(b->analyses.plan, NULL);
-    b->problems = bz_plan_problems(b->analyses.plan, &problems);
+    b->problems = bz_plan_measurable(b->analyses.plan);
     b->known = b->problems - n;
     if (!n)
         return 0;

@@ -402,6 +402,14 @@ int bz_plan_problems(const bz_plan *plan, const bz_plan_problem **problem)
     return plan->n_problems;
 }
 
+int bz_plan_measurable(const bz_plan *plan)
+{
+    int n = 0;
+    for (int i = 0; i < plan->n_problems; i++)
+        n += plan->problem[i].n_families > 0;
+    return n;
+}
+
 const bz_plan_problem *bz_plan_find_problem(const bz_plan *plan, const char *text)
 {
     uint32_t k = bz_map_get(&plan->problem_map, text, strlen(text));

@@ -43,10 +43,7 @@ static const bz_member GEN[] = {BZ_FIELDS(told_gen, folder, problems, written, f
 
 void bz_report_gen(const bz_plan *plan, const bz_gen_report *g, bool json, bz_buf *out)
 {
-    const bz_plan_problem *problems;
-    int all = bz_plan_problems(plan, &problems), families, wanted = bz_plan_wanted(plan, &families), n = 0;
-    for (int i = 0; i < all; i++) /* some have no family among those that the user wants */
-        n += problems[i].n_families > 0;
+    int n = bz_plan_measurable(plan), families, wanted = bz_plan_wanted(plan, &families);
     const told_gen told = {g->folder, n, wanted, families, g->seconds, n ? (double)(n - wanted) / n : 0};
     if (json) {
         bz_members_document("gen", 1, BZ_MEMBERS(GEN), &told, -1, out);
