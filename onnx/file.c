@@ -8,17 +8,31 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What people take for a model by accident: how it begins, and what to tell them. */
+/* What people take for a model by accident: how it begins, and what to tell them. `at`: these bytes stand behind a length
+ * or an offset of so many bytes, whose upper half is zero; no model has two zeros there. */
 static const struct {
+    size_t at;
     const char *begin, *hint;
 } MISTAKEN[] = {
-    {"<", "this is an HTML or XML page (a download that went wrong?), not an ONNX model"},
-    {"version https://git-lfs", "this is a Git LFS pointer, not the model: run git lfs pull"},
-    {"PK\003\004", "this is a zip archive (a PyTorch checkpoint?), not an ONNX model: export it to ONNX, or unpack it"},
-    {"\037\213", "this is a gzip file: unpack it first"},
-    {"{", "this is JSON, not an ONNX model"},
-    {"ir_version:", "this is an ONNX model in text form: convert it to the binary form first"},
-    {"\200\002", "this is a Python pickle, not an ONNX model: export it to ONNX"},
+    {0, "<", "this is an HTML or XML page (a download that went wrong?), not an ONNX model"},
+    {0, "version https://git-lfs", "this is a Git LFS pointer, not the model: run git lfs pull"},
+    {0, "PK\003\004",
+     "this is a zip archive (a PyTorch checkpoint?), not an ONNX model: export it to ONNX, or unpack it"},
+    {0, "\037\213", "this is a gzip file: unpack it first"},
+    {0, "{", "this is JSON, not an ONNX model"},
+    {0, "ir_version:", "this is an ONNX model in text form: convert it to the binary form first"},
+    {0, "\200\002", "this is a Python pickle, not an ONNX model: export it to ONNX"},
+    {0, "\200\003", "this is a Python pickle, not an ONNX model: export it to ONNX"},
+    {0, "\200\004", "this is a Python pickle, not an ONNX model: export it to ONNX"},
+    {0, "\200\005", "this is a Python pickle, not an ONNX model: export it to ONNX"},
+    {0, "\050\265\057\375", "this is a zstd file: unpack it first; a recording goes to 'benanza analyze --profile'"},
+    {0, "SQLite format 3", "this is a database of SQLite: a recording goes to 'benanza analyze --profile'"},
+    {0, "GGUF", "this is a GGUF file, which holds weights but no graph: export the model to ONNX where it was trained"},
+    {0, "\211HDF", "this is an HDF5 file (Keras?), not an ONNX model: tf2onnx converts it"},
+    {0, "\223NUMPY", "this is an array of NumPy, not an ONNX model"},
+    {4, "TFL3", "this is a TensorFlow Lite model: tf2onnx --tflite converts it"},
+    {4, "ORTM", "this is a model in ONNX Runtime's own format: take the .onnx file that it was made of"},
+    {8, "{\"", "this is a safetensors file, which holds weights but no graph: export the model to ONNX"},
 };
 
 static int check_beginning(const uint8_t *data, size_t size, bz_error *err)
@@ -28,8 +42,12 @@ static int check_beginning(const uint8_t *data, size_t size, bz_error *err)
     while (skip < size && data[skip] && strchr(" \t\r\n", data[skip]))
         skip++;
     for (size_t i = 0; i < sizeof MISTAKEN / sizeof *MISTAKEN; i++) {
-        size_t n = strlen(MISTAKEN[i].begin);
-        if (size - skip >= n && !memcmp(data + skip, MISTAKEN[i].begin, n))
+        size_t n = strlen(MISTAKEN[i].begin), at = MISTAKEN[i].at;
+        if (at && (size < at || data[at - 1] || data[at - 2]))
+            continue;
+        if (!at)
+            at = skip;
+        if (size >= at + n && !memcmp(data + at, MISTAKEN[i].begin, n))
             return bz_fail(err, BZ_BAD_INPUT, "%s", MISTAKEN[i].hint);
     }
     return 0;

@@ -69,12 +69,28 @@ static void mistaken_files(void **state)
         {"  {\n", "JSON"},
         {"ir_version: 8\n", "text form"},
         {"\x80\002}q\001", "pickle"},
+        {"\x80\004\225\f", "pickle"},
+        {"\050\265\057\375\244", "zstd"},
+        {"SQLite format 3", "analyze --profile"},
+        {"GGUF\003", "no graph"},
+        {"\211HDF\r\n", "HDF5"},
+        {"\223NUMPY\001", "NumPy"},
         {"hello", "no ONNX model"},
         {"\b", "no end"},
     };
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
         write_file("m.onnx", CASES[i].text, strlen(CASES[i].text));
         load_says("m.onnx", CASES[i].why);
+    }
+    static const struct {
+        char bytes[12], *why;
+    } BEHIND_LENGTHS[] = {{"\034\0\0\0TFL3\0\0\0\0", "TensorFlow Lite"},
+                          {"\030\0\0\0ORTM\0\0\0\0", "ONNX Runtime's own"},
+                          {"\002\001\0\0\0\0\0\0{\"a", "safetensors"},
+                          {"\b\b\022\0\032\0002\004{\"a\"", "no graph"}}; /* a model, whose text lies at such a place */
+    for (size_t i = 0; i < sizeof BEHIND_LENGTHS / sizeof *BEHIND_LENGTHS; i++) {
+        write_file("m.onnx", BEHIND_LENGTHS[i].bytes, sizeof BEHIND_LENGTHS[i].bytes);
+        load_says("m.onnx", BEHIND_LENGTHS[i].why);
     }
     static const char ZEROES[4096];
     write_file("m.onnx", ZEROES, sizeof ZEROES);
