@@ -398,23 +398,66 @@ static void put_regret(const bz_ladder *l, bz_buf *out)
 
 /* ---- where the time is ---------------------------------------------------------------------- */
 
-static int slower(const void *a, const void *b)
+/* Layers with one key and one price: what stands in a network ten times is looked at once. */
+typedef struct alike {
+    const bz_bound_layer *first;
+    int layers;
+    double seconds; /* of all of them */
+} alike;
+
+static double seconds_of(const bz_bound_layer *l)
 {
-    const bz_bound_layer *const *x = a, *const *y = b;
-    double s = (*x)->price.alternative ? (*x)->price.seconds * (*x)->times : 0;
-    double t = (*y)->price.alternative ? (*y)->price.seconds * (*y)->times : 0;
-    return s > t ? -1 : s < t ? 1 : *x < *y ? -1 : 1;
+    return l->price.alternative ? l->price.seconds * l->times : 0;
 }
 
-static void slow_row(bz_table *t, const bz_bound *b, const bz_bound_layer *l, bool enough, bz_arena *arena)
+static int by_key(const void *a, const void *b)
+{
+    const alike *x = a, *y = b;
+    int order = strcmp(x->first->layer->key, y->first->layer->key);
+    if (order)
+        return order;
+    if (x->seconds != y->seconds)
+        return x->seconds > y->seconds ? -1 : 1;
+    return x->first < y->first ? -1 : 1;
+}
+
+static int slower(const void *a, const void *b)
+{
+    const alike *x = a, *y = b;
+    return x->seconds > y->seconds ? -1 : x->seconds < y->seconds ? 1 : x->first < y->first ? -1 : 1;
+}
+
+/* The layers that are alike, those first that take most time together. */
+static int join_alike(const bz_bound *b, alike *group)
+{
+    int n = 0;
+    for (int i = 0; i < b->n; i++)
+        group[i] = (alike){&b->layer[i], 1, seconds_of(&b->layer[i])};
+    qsort(group, (size_t)b->n, sizeof *group, by_key);
+    for (int i = 0; i < b->n; i++) {
+        const alike *last = n ? &group[n - 1] : NULL;
+        if (last && !strcmp(last->first->layer->key, group[i].first->layer->key) &&
+            seconds_of(last->first) == group[i].seconds) {
+            group[n - 1].layers++;
+            group[n - 1].seconds += group[i].seconds;
+        } else {
+            group[n++] = group[i];
+        }
+    }
+    qsort(group, (size_t)n, sizeof *group, slower);
+    return n;
+}
+
+static void slow_row(bz_table *t, const bz_bound *b, const alike *group, bool enough, bz_arena *arena)
 {
     bz_unit_text second;
-    double s = l->price.seconds * l->times;
-    BZ_ROW(t, BZ_SHOW(l->layer->name), BZ_SHOW_TIME(s), BZ_SHOW_SHARE(enough ? s / b->sequential : NAN),
-           BZ_SHOW_SHARE(l->hardware / l->price.seconds),
+    const bz_bound_layer *l = group->first;
+    double many = group->seconds / l->price.seconds;
+    BZ_ROW(t, BZ_SHOW(l->layer->name), BZ_SHOW_INT(group->layers), BZ_SHOW_TIME(group->seconds),
+           BZ_SHOW_SHARE(enough ? group->seconds / b->sequential : NAN), BZ_SHOW_SHARE(l->hardware / l->price.seconds),
            BZ_SHOW(bz_arena_printf(arena, "%s%s", provenance(l), l->price.noisy ? ", noisy" : "")), BZ_SHOW(l->variant),
            BZ_SHOW(isfinite(l->runner_up)
-                       ? bz_arena_printf(arena, "+%s", bz_units_time(second, l->runner_up - l->price.seconds))
+                       ? bz_arena_printf(arena, "+%s", bz_units_time(second, (l->runner_up - l->price.seconds) * many))
                        : "-"),
            BZ_SHOW(l->layer->key));
 }
@@ -422,14 +465,11 @@ static void slow_row(bz_table *t, const bz_bound *b, const bz_bound_layer *l, bo
 static void put_slowest(const bz_bound *b, bz_buf *out)
 {
     bz_arena arena = {0};
-    const bz_bound_layer **order = BZ_NEW(&arena, const bz_bound_layer *, b->n);
-    bz_table *t = bz_table_of(&arena, "slowest|>time|>share|>roofline|how|variant|>next best|layer");
-    for (int i = 0; i < b->n; i++)
-        order[i] = &b->layer[i];
-    if (b->n)
-        qsort(order, (size_t)b->n, sizeof *order, slower);
-    for (int i = 0; i < b->n && i < 6 && order[i]->price.alternative; i++)
-        slow_row(t, b, order[i], bz_bound_written(b).enough, &arena);
+    alike *group = BZ_NEW(&arena, alike, b->n);
+    bz_table *t = bz_table_of(&arena, "slowest|>layers|>time|>share|>roofline|how|variant|>next best|layer");
+    int n = b->n ? join_alike(b, group) : 0;
+    for (int i = 0; i < n && i < 6 && group[i].first->price.alternative; i++)
+        slow_row(t, b, &group[i], bz_bound_written(b).enough, &arena);
     if (bz_table_rows(t)) {
         bz_buf_putc(out, '\n');
         bz_table_print(t, out);
