@@ -36,7 +36,7 @@ static double cost(const bz_prices *prices, const bz_alternative *a, int second)
 {
     double sum = 0;
     for (int i = 0; i < a->n; i++) {
-        const bz_problem_price *p = bz_prices_find(prices, a->text[i]);
+        const bz_problem_price *p = bz_prices_call(prices, a, i);
         const bz_record *r = i == second ? p->second : p->record;
         if (!r)
             return NAN;
@@ -49,7 +49,7 @@ static const char *variant(const making *m, const bz_alternative *a, int second)
 {
     bz_buf text = {0};
     for (int i = 0; i < a->n; i++) {
-        const bz_problem_price *p = bz_prices_find(m->in->prices, a->text[i]);
+        const bz_problem_price *p = bz_prices_call(m->in->prices, a, i);
         put_variant(i == second ? p->second : p->record, &text);
     }
     return bz_buf_keep(&text, m->arena);
@@ -90,7 +90,7 @@ static void price_layer(const making *m, const bz_plan_layer *item, bz_bound_lay
     if (!m->in->bare)
         l->variant = variant(m, a, -1);
     for (int i = 0; i < a->n; i++) {
-        const bz_record *r = bz_prices_find(m->in->prices, a->text[i])->record;
+        const bz_record *r = bz_prices_call(m->in->prices, a, i)->record;
         l->floor |= bz_record_has_floor(r, bz_backend_is_on(r->variant.backend, true));
     }
     if (!m->in->brief && !m->in->bare)

@@ -47,7 +47,7 @@ static int look_at(marking *m, const bz_bound_layer *l, bz_error *err)
     bool again = true, restless = false, told = false;
     double too_long = l->price.seconds - l->price.low;
     for (int i = 0; i < a->n; i++) {
-        const bz_record *r = bz_prices_find(m->prices, a->text[i])->record;
+        const bz_record *r = bz_prices_call(m->prices, a, i)->record;
         bool twice;
         double y[2];
         if (!bz_record_marked(r))
@@ -77,7 +77,7 @@ static void find_best(marking *m, const bz_bound *b)
         const bz_alternative *a = b->layer[i].price.alternative;
         double y[2];
         for (int k = 0; a && k < a->n; k++) {
-            const bz_record *r = bz_prices_find(m->prices, a->text[k])->record;
+            const bz_record *r = bz_prices_call(m->prices, a, k)->record;
             if (r && bz_record_yardsticks(r, y))
                 m->best = fmin(m->best, fmin(y[0], y[1]));
         }

@@ -83,10 +83,7 @@ static int predict_batch(predict_job *job, int64_t batch, const bz_target *t, in
     if (planning_dtype(&p, &dtype, err) || models_load(&job->job, &job->job.arguments, &p.models, m, err) ||
         planning_plan(&job->job, &p, m, &plan, err))
         return -1;
-    for (int i = 0; i < n; i++)
-        if (bz_target_forecast(&t[i], job->db, &job->setting, dtype, m, plan, out + (size_t)i * (size_t)m->n, err))
-            return -1;
-    return 0;
+    return bz_targets_forecast(t, n, job->db, &job->setting, dtype, m, plan, out, err);
 }
 
 /* Either rounds of judgements or forecasts, in a form. */

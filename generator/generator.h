@@ -52,6 +52,7 @@ typedef struct bz_alternative {
     int n;
     const bz_problem *problem; /* [n], normalized */
     const char *const *text;   /* [n], canonical */
+    const int *number;         /* [n], of the plan's problems; NULL: no plan lowered it */
     const bz_taken *taken;     /* of a group: by layer */
 } bz_alternative;
 
@@ -250,7 +251,8 @@ int bz_prices_load_views(const bz_plan *plan, bz_perfdb *db, const bz_system *sy
 void bz_prices_predict(bz_prices *prices, bool (*predict)(void *user, int problem, bz_record *out), void *user,
                        bz_arena *arena);
 const bz_problem_price *bz_prices_problem(const bz_prices *prices, int problem);
-const bz_problem_price *bz_prices_find(const bz_prices *prices, const char *text); /* of a problem of the plan */
+/* Of a call of an alternative, which may have been lowered again: its problems are of the plan. */
+const bz_problem_price *bz_prices_call(const bz_prices *prices, const bz_alternative *a, int i);
 /* All records of a problem; false where it is none of the plan: then ask the database. */
 bool bz_prices_records(const bz_prices *prices, const char *text, const bz_record **records, size_t *n);
 /* The price of a layer or a group. */

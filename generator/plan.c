@@ -151,7 +151,7 @@ static bool runs_anyway(const bz_plan *plan, const bz_lowering *low)
     return false;
 }
 
-static void add_problems(bz_plan *plan, bz_plan_layer *item, int number)
+static void add_problems(bz_plan *plan, bz_plan_layer *item, int layer)
 {
     const bz_lowering *low = &item->lowering;
     int most = 0, n = 0;
@@ -159,15 +159,18 @@ static void add_problems(bz_plan *plan, bz_plan_layer *item, int number)
         most += low->alternative[a].n;
     int *list = BZ_NEW(&plan->arena, int, most);
     for (int a = 0; a < low->n; a++) {
-        const bz_alternative *alternative = &low->alternative[a];
+        bz_alternative *alternative = (bz_alternative *)&low->alternative[a];
+        int *number = BZ_NEW(&plan->arena, int, alternative->n);
         bool offered = bz_plan_offers(plan, alternative) && !(alternative->fallback && runs_anyway(plan, low));
         for (int i = 0; i < alternative->n; i++) {
-            int k = add_problem(plan, &alternative->problem[i], alternative->text[i], number, offered), j = 0;
+            int k = add_problem(plan, &alternative->problem[i], alternative->text[i], layer, offered), j = 0;
+            number[i] = k;
             while (j < n && list[j] != k)
                 j++;
             if (j == n)
                 list[n++] = k;
         }
+        alternative->number = number;
     }
     item->problem = list;
     item->n_problems = n;

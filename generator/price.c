@@ -128,9 +128,11 @@ const bz_problem_price *bz_prices_problem(const bz_prices *prices, int problem)
     return &prices->problem[problem];
 }
 
-const bz_problem_price *bz_prices_find(const bz_prices *prices, const char *text)
+const bz_problem_price *bz_prices_call(const bz_prices *prices, const bz_alternative *a, int i)
 {
-    return &prices->problem[bz_map_get(&prices->plan->problem_map, text, strlen(text))];
+    const char *text = a->text[i];
+    return &prices->problem[a->number ? (uint32_t)a->number[i]
+                                      : bz_map_get(&prices->plan->problem_map, text, strlen(text))];
 }
 
 bool bz_prices_records(const bz_prices *prices, const char *text, const bz_record **records, size_t *n)
@@ -155,7 +157,7 @@ static void try_alternative(const bz_prices *prices, const bz_alternative *a, bz
 {
     bz_layer_price price = {.alternative = a};
     for (int i = 0; i < a->n; i++) {
-        const bz_problem_price *of = bz_prices_find(prices, a->text[i]);
+        const bz_problem_price *of = bz_prices_call(prices, a, i);
         const bz_record *r = of->record;
         if (!r)
             return;
@@ -181,7 +183,7 @@ static void try_alternative(const bz_prices *prices, const bz_alternative *a, bz
 static bool can_run(const bz_prices *prices, const bz_alternative *a)
 {
     for (int i = 0; i < a->n; i++) {
-        uint32_t k = bz_map_get(&prices->plan->problem_map, a->text[i], strlen(a->text[i]));
+        int k = a->number[i];
         if (prices->refused[k] || (!prices->problem[k].n_records && !prices->plan->problem[k].n_families))
             return false;
     }

@@ -211,9 +211,6 @@ typedef struct bz_predicted_time {
 /* Whether a problem of this kind was ever met where it learned: else another kind stands in. */
 bool bz_predictor_met(const bz_predictor *p, const bz_shape *shape);
 
-/* The shape of a problem by its text, worked out once: fifty systems ask for the same. Lives as long as the predictor. */
-const bz_shape *bz_predictor_shape(const bz_predictor *p, const char *text, const bz_problem *problem);
-
 /* Whether it ever met a problem in f32, or in any other type, which all count as one. */
 bool bz_predictor_met_type(const bz_predictor *p, bz_dtype dtype);
 
@@ -227,7 +224,7 @@ typedef struct bz_forecast {
     const char *model;
     const bz_machine *machine;
     int64_t batch;
-    double sequential, parallel, fused; /* bounds; fused: NAN where nobody asked */
+    double sequential, parallel, fused; /* bounds */
     double low, high;                   /* nine of ten are between, as shares of any of its totals: 0.9, 1.12 */
     double by[BZ_PREDICTED_N];          /* share of the sequential bound */
     double other_type;                  /* share of it in a data type of which no machine has a record */
@@ -238,11 +235,6 @@ typedef struct bz_forecast {
 /* Fills what records do not price into the prices of a plan. */
 void bz_forecast_fill(bz_aim *aim, const bz_plan *plan, const bz_setting *setting, const char *system,
                       bz_prices *prices, bz_arena *arena);
-
-/* All models of a plan. in[i], out[i]: of each model; `in` is as bz_bound_make wants it, and `prices` are those that records make: what lacks
- * is predicted and filled into them. */
-void bz_forecast_make(bz_aim *aim, const bz_bound_input *in, int n, bz_prices *prices, bz_arena *arena,
-                      bz_forecast *out);
 
 /* ---- all together ---------------------------------------------------------------------------- */
 
@@ -256,9 +248,9 @@ typedef struct bz_target {
 } bz_target;
 int bz_target_find(bz_perfdb *db, const bz_samples *s, const bz_setting *setting, const char *name, bz_arena *arena,
                    bz_target *out, bz_error *err);
-/* The models of a plan there: out[m->n]. */
-int bz_target_forecast(const bz_target *t, bz_perfdb *db, const bz_setting *setting, bz_dtype dtype, const bz_models *m,
-                       const bz_plan *plan, bz_forecast *out, bz_error *err);
+/* The models of a plan on each of these: out[i * m->n] and on is what target i makes of them. What lacks records is predicted. */
+int bz_targets_forecast(const bz_target *t, int n, bz_perfdb *db, const bz_setting *setting, bz_dtype dtype,
+                        const bz_models *m, const bz_plan *plan, bz_forecast *out, bz_error *err);
 /* Records of other systems than those named (`names` 0: all) teach nothing; a target's own neither. */
 int bz_targets_only(bz_predictor *p, bz_target *t, int n, const char *const *name, int names, bz_error *err);
 

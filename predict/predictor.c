@@ -120,8 +120,6 @@ void bz_predictor_free(bz_predictor *p)
     if (p && p->told) {
         bz_map_free(&p->told->map);
         bz_map_free(&p->told->texts);
-        bz_map_free(&p->told->problems);
-        free(p->told->shape);
         free(p->told->at);
         free(p->told->family);
         bz_arena_free(&p->told->arena);
@@ -193,21 +191,6 @@ bool bz_predictor_met(const bz_predictor *p, const bz_shape *s)
         if (is_learned(p, s->kind, m))
             return true;
     return false;
-}
-
-const bz_shape *bz_predictor_shape(const bz_predictor *p, const char *text, const bz_problem *problem)
-{
-    struct bz_told *t = p->told;
-    size_t n = strlen(text);
-    uint32_t at = bz_map_get(&t->problems, text, n);
-    if (at == BZ_MAP_NONE) {
-        at = t->problems.n;
-        BZ_ROOM(t->shape, at);
-        t->shape[at] = BZ_NEW(&t->arena, bz_shape, 1);
-        bz_shape_of(problem, t->shape[at]);
-        bz_map_add(&t->problems, bz_arena_str(&t->arena, text), n, at);
-    }
-    return t->shape[at];
 }
 
 /* The last member of a shape tells the type. */
@@ -320,6 +303,8 @@ static double neighbours(bz_aim *a, int problem, const char *text, const bz_shap
 {
     const bz_predictor *p = a->p;
     double sum = 0, all = 0, mean = 0, residual_on[BZ_NEIGHBOURS];
+    const bz_learned *of = NULL;
+    const double *values = NULL; /* that `of` tells of all machines */
     int n = 0;
     uint64_t exact, batch;
     residuals_of(a, problem, text, s, residual_on, &exact, &batch);
@@ -336,7 +321,9 @@ static double neighbours(bz_aim *a, int problem, const char *text, const bz_shap
             const bz_learned *l = kind_of(p, s, m, of_kind);
             if (!l)
                 continue;
-            r = told(p, l, s)[m];
+            if (l != of)
+                values = told(p, of = l, s);
+            r = values[m];
         }
         by->exact += exact >> m & 1 ? fabs(x->weight[m]) : 0;
         by->batch += batch >> m & 1 ? fabs(x->weight[m]) : 0;

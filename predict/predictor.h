@@ -22,8 +22,6 @@ struct bz_predictor {
         bz_arena arena;
         bz_map map;
         const double **at;
-        bz_map problems; /* texts of problems -> their shapes */
-        bz_shape **shape;
         bz_map texts; /* of problems -> their families */
         struct {
             int first;

@@ -34,36 +34,6 @@ int bz_target_find(bz_perfdb *db, const bz_samples *s, const bz_setting *setting
     return 0;
 }
 
-int bz_target_forecast(const bz_target *t, bz_perfdb *db, const bz_setting *setting, bz_dtype dtype, const bz_models *m,
-                       const bz_plan *plan, bz_forecast *out, bz_error *err)
-{
-    bz_arena arena = {0}; /* of prices and bounds: of fifty systems they take more than all the rest */
-    bz_peaks *peaks = BZ_NEW(&arena, bz_peaks, 1);
-    bz_prices *prices;
-    bz_peaks_read(t->facts, setting, &arena, peaks);
-    if (bz_prices_load(plan, db, t->system, setting, &arena, &prices, err)) {
-        bz_arena_free(&arena);
-        return -1;
-    }
-    bz_bound_input *in = BZ_NEW(&arena, bz_bound_input, m->n);
-    for (int i = 0; i < m->n; i++)
-        in[i] = (bz_bound_input){.model = m->name[i],
-                                 .system = t->machine.name,
-                                 .facts = t->facts,
-                                 .setting = *setting,
-                                 .dtype = dtype,
-                                 .layers = m->layers[i],
-                                 .plan = plan,
-                                 .number = i,
-                                 .fused = true,
-                                 .bare = true,
-                                 .prices = prices,
-                                 .peaks = peaks};
-    bz_forecast_make(t->aim, in, m->n, prices, &arena, out);
-    bz_arena_free(&arena);
-    return 0;
-}
-
 static int add_line(void *user, size_t number, const char *text, size_t len)
 {
     (void)number;

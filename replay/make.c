@@ -230,7 +230,7 @@ static double price(const maker *m, const bz_alternative *a)
 {
     double seconds = 0;
     for (int i = 0; i < a->n; i++) {
-        const bz_record *r = m->in->prices ? bz_prices_find(m->in->prices, a->text[i])->record : NULL;
+        const bz_record *r = m->in->prices ? bz_prices_call(m->in->prices, a, i)->record : NULL;
         seconds +=
             r ? r->median : 1e-6 + bz_problem_bytes(&a->problem[i]) / 1e10 + bz_problem_flops(&a->problem[i]) / 5e10;
     }
@@ -247,7 +247,7 @@ static bool is_hopeless(const maker *m, const bz_alternative *a)
             return true;
     }
     for (int i = 0; i < a->n && m->in->prices; i++) {
-        const bz_problem_price *p = bz_prices_find(m->in->prices, a->text[i]);
+        const bz_problem_price *p = bz_prices_call(m->in->prices, a, i);
         if (p->n_records && !p->record)
             return true;
     }

@@ -78,41 +78,62 @@ static ranked tell(const bz_forecast *f, const bz_price_list *prices)
                     .parallel = f->parallel,
                     .fused = f->fused,
                     .throughput = s > 0 ? (double)(f->batch > 0 ? f->batch : 1) / s : NAN,
-                    .cost = cost(f, prices),
-                    .rank = 1};
+                    .cost = cost(f, prices)};
 }
 
-static bool same_case(const bz_forecast *a, const bz_forecast *b)
+static int by_case(const ranked *a, const ranked *b)
 {
-    return a->batch == b->batch && !strcmp(a->model, b->model);
+    return a->batch != b->batch ? (a->batch < b->batch ? -1 : 1) : strcmp(a->model, b->model);
 }
 
-static void rank(const bz_forecast *f, int n, const bz_price_list *prices, ranked *out)
+static int by_time(const void *a, const void *b)
 {
-    for (int i = 0; i < n; i++) {
-        out[i] = tell(&f[i], prices);
-        out[i].rank_by_cost = isnan(out[i].cost) ? NAN : 1;
-    }
+    const ranked *x = *(const ranked *const *)a, *y = *(const ranked *const *)b;
+    int other = by_case(x, y);
+    return other ? other : (x->sequential > y->sequential) - (x->sequential < y->sequential);
+}
+
+static int by_cost(const void *a, const void *b)
+{
+    const ranked *x = *(const ranked *const *)a, *y = *(const ranked *const *)b;
+    int other = by_case(x, y), none = isnan(x->cost) - isnan(y->cost);
+    return other ? other : none ? none : (x->cost > y->cost) - (x->cost < y->cost);
+}
+
+/* Those that are equal have the same rank, and who has no price has none by cost. Returns how many cases there are. */
+static int rank(const bz_forecast *f, int n, const bz_price_list *prices, ranked *out)
+{
+    const ranked **order = bz_alloc((size_t)n + 1, sizeof *order);
+    int cases = 0;
     for (int i = 0; i < n; i++)
-        for (int k = 0; k < n; k++)
-            if (same_case(&f[i], &f[k])) {
-                out[i].rank += f[k].sequential < f[i].sequential;
-                out[i].rank_by_cost += out[k].cost < out[i].cost;
-            }
+        out[i] = tell(&f[i], prices), order[i] = &out[i];
+    qsort(order, (size_t)n, sizeof *order, by_time);
+    for (int i = 0, first = 0; i < n; i++) {
+        bool begins = !i || by_case(order[i - 1], order[i]);
+        first = begins ? i : first;
+        cases += begins;
+        out[order[i] - out].rank = begins || by_time(&order[i - 1], &order[i]) ? i - first + 1 : order[i - 1]->rank;
+    }
+    qsort(order, (size_t)n, sizeof *order, by_cost);
+    for (int i = 0, first = 0; i < n; i++) {
+        bool begins = !i || by_case(order[i - 1], order[i]);
+        first = begins ? i : first;
+        out[order[i] - out].rank_by_cost = isnan(order[i]->cost)                         ? NAN
+                                           : begins || by_cost(&order[i - 1], &order[i]) ? i - first + 1
+                                                                                         : order[i - 1]->rank_by_cost;
+    }
+    free(order);
+    return cases;
 }
 
 /* The answer first: which system is fastest, and which cheapest. Of several models and batches, how often which one is. */
-static void forecast_answer(const ranked *r, int n, bz_buf *out)
+static void forecast_answer(const ranked *r, int n, int cases, bz_buf *out)
 {
     const ranked *best = r, *cheap = NULL;
-    int cases = 0, wins = 0;
+    int wins = 0;
     for (int i = 0; i < n; i++) {
-        bool first = true;
-        for (int k = 0; k < i; k++)
-            first &= !same_case(r[i].f, r[k].f);
-        cases += first;
-        best = same_case(r[i].f, r->f) && r[i].rank == 1 ? &r[i] : best;
-        cheap = same_case(r[i].f, r->f) && r[i].rank_by_cost == 1 ? &r[i] : cheap;
+        best = !by_case(&r[i], r) && r[i].rank == 1 ? &r[i] : best;
+        cheap = !by_case(&r[i], r) && r[i].rank_by_cost == 1 ? &r[i] : cheap;
     }
     for (int i = 0; i < n; i++)
         wins += r[i].rank == 1 && !strcmp(r[i].f->machine->name, best->f->machine->name);
@@ -232,7 +253,7 @@ void bz_report_forecasts(const bz_forecast *f, int n, const bz_price_list *price
 {
     bz_arena arena = {0};
     ranked *r = BZ_NEW(&arena, ranked, n);
-    rank(f, n, prices, r);
+    int cases = rank(f, n, prices, r);
     if (form == BZ_FORM_JSON) {
         bz_json j = bz_json_document_to(out, 3, "predict", 1);
         bz_members_rows("rows", BZ_MEMBERS(RANKED), r, sizeof *r, n, &j);
@@ -240,7 +261,7 @@ void bz_report_forecasts(const bz_forecast *f, int n, const bz_price_list *price
     } else if (form == BZ_FORM_CSV) {
         bz_table_csv(forecast_table(r, n, prices->n > 0, &arena), out);
     } else {
-        forecast_answer(r, n, out);
+        forecast_answer(r, n, cases, out);
         bz_table_print(forecast_table(r, n, prices->n > 0, &arena), out);
         forecast_notes(r, n, out);
     }
