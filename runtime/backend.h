@@ -11,8 +11,9 @@
  *   count      what a call makes the device's counters count; NULL: it has none
  *   clock      whether the device had lowered its clock when the session measured last, and which clock it had (Hz; left
  *              as it is where nobody knows); NULL: nobody knows either
- *   device     what it runs on, where that is not the processor; the one function that is called in a
- *              process of its own, so that the parent can still fork
+ *   device     what it runs on, where that is not the processor; called in a process of its own, so that the parent
+ *              can still fork
+ *   rates      behind it, there: measures what bz_device has of copies and pauses; NULL: `device` has told it
  *   poison     results are filled with what no correct variant leaves behind
  *   read       the result in plain layout as float
  *   probe      some elements of it, by their numbers in plain layout, where all of it are numbers (0); 1 where not, or where
@@ -124,6 +125,7 @@ struct bz_backend {
     int (*count)(bz_variant *v, const char *list, bz_counted *out, bz_error *err);
     bool (*clock)(void *session, double *hz);
     int (*device)(bz_device *out, bz_error *err);
+    void (*rates)(bz_device *out);
     int (*poison)(bz_variant *v);
     int (*read)(bz_variant *v, float *values, bz_error *err);
     int (*probe)(bz_variant *v, const int64_t *element, int n, float *values, bz_error *err);

@@ -30,6 +30,10 @@ static const double YARDSTICK_HOLDS = 0.05;
  * on busy machines take longer, with fewer marks. */
 static const double WAIT = 30, WAIT_STEP = 0.2;
 
+/* Seconds after which a process that looks at a device is taken to hang. Chosen, not measured: a driver starts within seconds, also
+ * where its libraries come from a slow disk. Twice: a hanging driver is told a minute later. */
+static const double DEVICE_PATIENCE = 60;
+
 enum {
     /* Looks at the run queue; who is there at each of them counts. Reasoned: kernel threads run for a moment now and then, and
      * five moments 2 ms apart are no longer one. Twice: 10 ms more for each problem on a busy machine. */

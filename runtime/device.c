@@ -1,34 +1,30 @@
 /* Devices that backends bring along. Whoever has looked at a device cannot fork any more, so a child looks. */
 #include "runtime/backend.h"
 #include "runtime/backends.h"
+#include "runtime/constants.h"
 
 #include "base/member.h"
+#include "base/progress.h"
 #include "base/units.h"
 
 #include <errno.h>
 #include <math.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+/* What the child fills in, in memory that both have. */
 typedef struct answer {
     bz_device device;
     bz_error err;
     int result;
+    atomic_bool known, measured; /* what the device is; how fast it is */
 } answer;
-
-static int read_whole(int fd, void *data, size_t size)
-{
-    for (size_t got = 0; got < size;) {
-        ssize_t n = read(fd, (char *)data + got, size - got);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return -1;
-        got += (size_t)n;
-    }
-    return 0;
-}
 
 /* All backends of devices that there are, whichever was asked for: "cuda13.0+cudnn9.19.0+cublas13.1.0". One that knew its own
  * library alone would give the same device another name than the next does. */
@@ -49,43 +45,70 @@ static void add_versions(const bz_backend *asked, bz_device *d)
     bz_buf_free(&stack);
 }
 
-static _Noreturn void look(const bz_backend *backend, int fd)
+static _Noreturn void look(const bz_backend *backend, answer *a)
 {
-    answer a = {.device = {.copied = NAN, .kernel_gap = NAN, .event_pair = NAN}};
     dup2(STDERR_FILENO, STDOUT_FILENO);
-    a.result = backend->device(&a.device, &a.err);
-    if (!a.result)
-        add_versions(backend, &a.device);
-    ssize_t n = write(fd, &a, sizeof a); /* less than a pipe takes at once */
-    _exit(n != (ssize_t)sizeof a);
+    a->result = backend->device(&a->device, &a->err);
+    if (!a->result)
+        add_versions(backend, &a->device);
+    a->known = true;
+    if (!a->result && backend->rates)
+        backend->rates(&a->device);
+    a->measured = true;
+    _exit(0);
+}
+
+/* A driver that hangs, or a profiler that does, must not take the whole program along: `patience` seconds to say what the device
+ * is, a third of that to measure it. */
+static const char *wait_for(pid_t child, const answer *a, double patience)
+{
+    double until = bz_now() + patience;
+    bool known = false;
+    int status = 0;
+    pid_t ended;
+    while (!(ended = waitpid(child, &status, WNOHANG)) || (ended < 0 && errno == EINTR)) {
+        if (!known && a->known) {
+            known = true;
+            until = bz_now() + patience / 3;
+        }
+        if (bz_now() > until)
+            kill(child, SIGKILL);
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    return !WIFSIGNALED(status) ? "ended without an answer" : bz_now() > until ? "hung" : "crashed";
+}
+
+int bz_device_find_within(const bz_backend *backend, double patience, bz_device *out, bz_error *err)
+{
+    const char *how = "could not be started";
+    int result = 0;
+    if (!backend->device)
+        return bz_fail(err, BZ_USAGE, "%s runs on the processor", backend->name);
+    answer *a = mmap(NULL, sizeof *a, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (a == MAP_FAILED)
+        return bz_fail(err, BZ_FAILED, "no memory to share with a process: %s", strerror(errno));
+    a->device = (bz_device){.copied = NAN, .kernel_gap = NAN, .event_pair = NAN};
+    fflush(NULL);
+    pid_t child = fork();
+    if (!child)
+        look(backend, a);
+    if (child > 0)
+        how = wait_for(child, a, patience);
+    if (!a->known)
+        result = bz_fail(err, BZ_FAILED, "%s: the process that looked at the device %s", backend->name, how);
+    else if (a->result)
+        result = bz_fail(err, BZ_FAILED, "%s: %s", backend->name, a->err.text);
+    else if (!a->measured)
+        fprintf(stderr, "benanza: the device's copies and pauses are not known: the process that measured them %s\n",
+                how);
+    *out = a->device;
+    munmap(a, sizeof *a);
+    return result;
 }
 
 int bz_device_find(const bz_backend *backend, bz_device *out, bz_error *err)
 {
-    int ends[2];
-    answer a;
-    if (!backend->device)
-        return bz_fail(err, BZ_USAGE, "%s runs on the processor", backend->name);
-    if (pipe(ends))
-        return bz_fail(err, BZ_FAILED, "no pipe for a process that looks at the device: %s", strerror(errno));
-    fflush(NULL);
-    pid_t child = fork();
-    if (!child) {
-        close(ends[0]);
-        look(backend, ends[1]);
-    }
-    close(ends[1]);
-    bool bad = child < 0 || read_whole(ends[0], &a, sizeof a);
-    close(ends[0]);
-    while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
-        ;
-    if (bad)
-        return bz_fail(err, BZ_FAILED, "%s: the process that looked at the device ended without an answer",
-                       backend->name);
-    if (a.result)
-        return bz_fail(err, BZ_FAILED, "%s: %s", backend->name, a.err.text);
-    *out = a.device;
-    return 0;
+    return bz_device_find_within(backend, DEVICE_PATIENCE, out, err);
 }
 
 void bz_device_json(const bz_device *d, bz_buf *out)

@@ -269,6 +269,8 @@ typedef struct bz_device {
 /* The device of a backend; it is looked at in a child process. -1 with a sentence where there is none,
  * or where the backend runs on the processor. */
 int bz_device_find(const struct bz_backend *backend, bz_device *out, bz_error *err);
+/* The same; a process that says nothing for `patience` seconds is ended. */
+int bz_device_find_within(const struct bz_backend *backend, double patience, bz_device *out, bz_error *err);
 void bz_device_json(const bz_device *d, bz_buf *out);
 void bz_device_print(const bz_device *d, bz_buf *out);
 

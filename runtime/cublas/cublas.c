@@ -251,6 +251,7 @@ const bz_backend bz_backend_module = {
     .count = bz_cuda_run_count,
     .clock = bz_cuda_state,
     .device = bz_cuda_identify,
+    .rates = bz_cuda_rates,
     .poison = bz_cuda_run_poison,
     .read = bz_cuda_run_read,
     .probe = bz_cuda_run_probe,

@@ -195,6 +195,7 @@ void bz_nvml_describe(const bz_nvml *n, bz_device *out); /* clocks, driver */
 
 /* The whole of it. Of the stack this says the first part ("cuda13.0"); bz_device_find adds the backends' libraries. */
 int bz_cuda_identify(bz_device *out, bz_error *err);
+void bz_cuda_rates(bz_device *out); /* what is measured of it */
 
 /* ---- cupti.c -------------------------------------------------------------------------------- */
 

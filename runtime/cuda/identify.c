@@ -70,14 +70,25 @@ int bz_cuda_identify(bz_device *out, bz_error *err)
         .memory = (int64_t)p.totalGlobalMem,
         .l2 = p.l2CacheSize,
         .bus = p.memoryBusWidth,
+        .copied = NAN,
+        .kernel_gap = NAN,
+        .event_pair = NAN,
     };
     snprintf(out->name, sizeof out->name, "%.63s", p.name);
     cudaRuntimeGetVersion(&version);
     snprintf(out->stack, sizeof out->stack, "cuda%d.%d", version / 1000, version % 1000 / 10);
     describe(out, c.device);
-    out->copied = bz_cuda_copy_bandwidth(&c);
-    out->kernel_gap = c.hold ? bz_cuda_gap(&c) : NAN;
-    out->event_pair = c.hold ? bz_cuda_event_pair(&c) : NAN;
     bz_cuda_close(&c);
     return 0;
+}
+
+void bz_cuda_rates(bz_device *out)
+{
+    bz_cuda c;
+    if (bz_cuda_open(&c, &(bz_run_setting){0}, NULL))
+        return;
+    out->copied = bz_cuda_copy_bandwidth(&c);
+    out->event_pair = c.hold ? bz_cuda_event_pair(&c) : NAN;
+    out->kernel_gap = c.hold ? bz_cuda_gap(&c) : NAN; /* the profiler is the one that may fail */
+    bz_cuda_close(&c);
 }

@@ -316,6 +316,7 @@ const bz_backend bz_backend_module = {
     .measure = measure,
     .clock = bz_cuda_state,
     .device = bz_cuda_identify,
+    .rates = bz_cuda_rates,
     .poison = poison,
     .read = read_result,
     .release = release,

@@ -405,6 +405,7 @@ const bz_backend bz_backend_module = {
     .trace = bz_cuda_trace,
     .count = bz_cuda_run_count,
     .device = bz_cuda_identify,
+    .rates = bz_cuda_rates,
     .poison = poison,
     .read = bz_cuda_run_read,
     .probe = bz_cuda_run_probe,

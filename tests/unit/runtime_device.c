@@ -35,6 +35,45 @@ static int crashing_device(bz_device *out, bz_error *err)
     _exit(3);
 }
 
+/* How fast it is, as a driver or a profiler may answer it. */
+static enum { GOOD, CRASHES, HANGS } manner;
+
+static void measured_rates(bz_device *out)
+{
+    out->copied = 4e12;
+    if (manner == CRASHES)
+        abort();
+    while (manner == HANGS)
+        pause();
+    out->kernel_gap = 1e-6;
+}
+
+static int hanging_device(bz_device *out, bz_error *err)
+{
+    (void)out, (void)err;
+    while (pause()) /* for ever */
+        ;
+    return 0;
+}
+
+/* What the device is stands, and what was measured until then. */
+static void stands_where_measuring_it_fails(void **state)
+{
+    (void)state;
+    const bz_backend backend = {.name = "good", .device = good_device, .rates = measured_rates},
+                     hangs = {.name = "mute", .device = hanging_device};
+    bz_device d;
+    bz_error err = {0};
+    for (manner = GOOD; manner <= HANGS; manner++) {
+        assert_int_equal(bz_device_find_within(&backend, 0.6, &d, &err), 0);
+        assert_string_equal(d.slug, "h200");
+        assert_true(d.copied > 3e12);
+        assert_true(manner == GOOD ? d.kernel_gap > 0 : !(d.kernel_gap > 0));
+    }
+    assert_int_equal(bz_device_find_within(&hangs, 0.2, &d, &err), -1);
+    assert_string_equal(err.text, "mute: the process that looked at the device hung");
+}
+
 static void a_child_looks(void **state)
 {
     (void)state;
@@ -121,7 +160,9 @@ static void lines_that_others_read(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_child_looks), cmocka_unit_test(what_is_not_there_is_said),
-                                       cmocka_unit_test(a_line_describes), cmocka_unit_test(lines_that_others_read)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_child_looks),
+                                       cmocka_unit_test(stands_where_measuring_it_fails),
+                                       cmocka_unit_test(what_is_not_there_is_said), cmocka_unit_test(a_line_describes),
+                                       cmocka_unit_test(lines_that_others_read)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
