@@ -133,9 +133,10 @@ static void keep_words(const bz_whatif_asked *asked, int n, const bz_whatif_aske
     gather_assumed(asked, n, arena, p);
 }
 
-/* The flow with the usual numbers first: where that changes nothing, or nothing is a range, it is all. */
+/* The flow with the usual numbers first: where that changes nothing, or nothing is a range, it is all. `work` is memory that
+ * is used again; `after`, where somebody wants it, gets the flow with the usual numbers. */
 static int predict(const bz_trace *trace, bz_whatif_asked *asked, int n, bz_arena *arena, const bz_whatif *w,
-                   bz_flow *after, bz_simulated *simulated, bz_prediction *p, bz_error *err)
+                   bz_flow *work, bz_flow *after, bz_simulated *simulated, bz_prediction *p, bz_error *err)
 {
     static const int SIDES[BZ_WHATIF_SIDES] = {1, 0, 2};
     int64_t least = INT64_MAX, most = 0;
@@ -143,29 +144,25 @@ static int predict(const bz_trace *trace, bz_whatif_asked *asked, int n, bz_aren
     bool range = has_range(asked, n);
     *p = (bz_prediction){.name = name_all(asked, n, arena)};
     for (int k = 0; k < BZ_WHATIF_SIDES && (!k || (range && p->changed)); k++) {
-        bz_arena work = {0};
-        bz_flow flow;
+        bz_arena memory = {0};
+        bz_flow *flow = after && !k ? after : work;
         bz_simulated s;
         int64_t time = 0;
-        bz_flow_copy(w->flow, &flow);
-        int changed = apply_all(&flow, trace, w, asked, n, SIDES[k], &work, &none, err);
-        int failed = changed < 0 || bz_flow_time(&flow, NULL, after && !k ? arena : &work, &s, &time, err);
+        bz_flow_copy(w->flow, flow);
+        int changed = apply_all(flow, trace, w, asked, n, SIDES[k], &memory, &none, err);
+        int failed = changed < 0 || bz_flow_time(flow, NULL, after && !k ? arena : &memory, &s, &time, err);
         least = time < least ? time : least;
         most = time > most ? time : most;
         if (!failed && !k) {
             p->changed = changed;
             keep_words(asked, n, none, arena, p);
             p->time = time;
-            bz_flow_split_make(&flow, &s, &p->split);
-            bz_flow_critical(&flow, &s, arena, &p->critical);
+            bz_flow_split_make(flow, &s, &p->split);
+            bz_flow_critical(flow, &s, arena, &p->critical);
+            if (after)
+                *simulated = s;
         }
-        if (!failed && !k && after) {
-            *after = flow;
-            *simulated = s;
-        } else {
-            bz_flow_free(&flow);
-        }
-        bz_arena_free(&work);
+        bz_arena_free(&memory);
         if (failed)
             return -1;
     }
@@ -177,10 +174,12 @@ int bz_whatif_predict(const bz_trace *trace, bz_whatif_asked *asked, int n, bz_a
                       bz_flow *after, bz_simulated *simulated, bz_error *err)
 {
     bz_prediction p;
-    if (predict(trace, asked, n, arena, out, after, simulated, &p, err))
-        return -1;
-    add_prediction(arena, &out->prediction, &out->n, &p);
-    return 0;
+    bz_flow work = {0};
+    int failed = predict(trace, asked, n, arena, out, &work, after, simulated, &p, err);
+    bz_flow_free(&work);
+    if (!failed)
+        add_prediction(arena, &out->prediction, &out->n, &p);
+    return failed;
 }
 
 static int by_gain(const void *a, const void *b)
@@ -209,54 +208,65 @@ static candidate *find_best(candidate *list, int n, int64_t now)
     return best;
 }
 
-/* Its usual values alone: what else is to know of it matters once it is chosen. */
-static int change(bz_flow *flow, const bz_trace *trace, const bz_whatif *w, const candidate *c, bz_error *err)
+/* What the iteration takes with all of `asked`, by their usual values: what else is to know of the last one matters once it is
+ * chosen. */
+static int try_usual(const bz_trace *trace, const bz_whatif *w, bz_whatif_asked *asked, int n, bz_flow *work,
+                     int64_t *time, bz_error *err)
 {
-    bz_arena work = {0};
-    bz_whatif_asked asked = c->asked;
+    bz_arena memory = {0};
     const bz_whatif_asked *none = NULL;
-    int changed = apply_all(flow, trace, w, &asked, 1, 1, &work, &none, err);
-    bz_arena_free(&work);
-    return changed < 0 ? -1 : 0;
-}
-
-/* What the iteration takes with one more behind those that `base` has. */
-static int try_behind(const bz_flow *base, const bz_trace *trace, const bz_whatif *w, candidate *c, bz_error *err)
-{
-    bz_arena work = {0};
-    bz_flow flow;
     bz_simulated s;
-    bz_flow_copy(base, &flow);
-    int failed = change(&flow, trace, w, c, err) || bz_flow_time(&flow, NULL, &work, &s, &c->time, err);
-    bz_flow_free(&flow);
-    bz_arena_free(&work);
+    bz_flow_copy(w->flow, work);
+    int failed = apply_all(work, trace, w, asked, n, 1, &memory, &none, err) < 0 ||
+                 bz_flow_time(work, NULL, &memory, &s, time, err);
+    bz_arena_free(&memory);
     return failed;
 }
 
-/* Adds, as long as something gains at least a thousandth more, the transformation that gains most with those before it. `base` becomes the
- * flow with all of these. */
-static int try_together(const bz_trace *trace, candidate *list, int n, bz_arena *arena, bz_flow *base, bz_whatif *out,
+/* Adds, as long as something gains at least a thousandth more, the transformation that gains most with those before it. Those are applied
+ * anew each time: a flow that keeps them would be as large as the recording's. */
+static int try_together(const bz_trace *trace, candidate *list, int n, bz_arena *arena, bz_flow *work, bz_whatif *out,
                         bz_error *err)
 {
     bz_whatif_asked *chosen = BZ_NEW(arena, bz_whatif_asked, n + 1);
     int64_t now = out->simulated;
     for (int k = 0; k < n; k++) {
-        for (int i = 0; i < n && k; i++)
-            if (!list[i].used && try_behind(base, trace, out, &list[i], err))
+        for (int i = 0; i < n && k; i++) {
+            chosen[k] = list[i].asked;
+            if (!list[i].used && try_usual(trace, out, chosen, k + 1, work, &list[i].time, err))
                 return -1;
+        }
         candidate *best = find_best(list, n, now);
         if (!best || (double)(now - best->time) < 1e-3 * (double)out->simulated)
             return 0;
         bz_prediction p = best->alone;
         chosen[k] = best->asked;
-        if (k && predict(trace, chosen, k + 1, arena, out, NULL, NULL, &p, err))
+        if (k && predict(trace, chosen, k + 1, arena, out, work, NULL, NULL, &p, err))
             return -1;
         best->used = true;
         now = best->time;
         out->together = chosen;
         add_prediction(arena, &out->greedy, &out->n_greedy, &p);
-        if (k + 1 < n && change(base, trace, out, best, err))
+    }
+    return 0;
+}
+
+/* All that can be tried by itself; *found of `list` change something. */
+static int try_alone(const bz_trace *trace, bz_arena *arena, bz_flow *work, bz_whatif *out, candidate *list, int *found,
+                     bz_error *err)
+{
+    int n;
+    const bz_transformation *rows = bz_transformations(&n);
+    for (int i = 0; i < n; i++) {
+        candidate *c = &list[*found];
+        if (!rows[i].alone)
+            continue;
+        if (bz_whatif_parse(rows[i].name, arena, &c->asked, err) ||
+            predict(trace, &c->asked, 1, arena, out, work, NULL, NULL, &c->alone, err))
             return -1;
+        add_prediction(arena, &out->prediction, &out->n, &c->alone);
+        c->time = c->alone.time;
+        *found += c->alone.changed > 0;
     }
     return 0;
 }
@@ -264,26 +274,15 @@ static int try_together(const bz_trace *trace, candidate *list, int n, bz_arena 
 int bz_whatif_try_all(const bz_trace *trace, bz_arena *arena, bz_whatif *out, bz_error *err)
 {
     int n, found = 0;
-    const bz_transformation *rows = bz_transformations(&n);
+    bz_flow work = {0};
+    bz_transformations(&n);
     candidate *list = BZ_NEW(arena, candidate, n + 1);
-    for (int i = 0; i < n; i++) {
-        candidate *c = &list[found];
-        if (!rows[i].alone)
-            continue;
-        if (bz_whatif_parse(rows[i].name, arena, &c->asked, err) ||
-            bz_whatif_predict(trace, &c->asked, 1, arena, out, NULL, NULL, err))
-            return -1;
-        c->alone = out->prediction[out->n - 1];
-        c->time = c->alone.time;
-        found += c->alone.changed > 0;
-    }
-    if (out->n)
+    int failed = try_alone(trace, arena, &work, out, list, &found, err);
+    if (out->n && !failed)
         qsort(out->prediction, (size_t)out->n, sizeof *out->prediction, by_gain);
-    bz_flow base;
-    bz_flow_copy(out->flow, &base);
-    int failed = try_together(trace, list, found, arena, &base, out, err);
-    bz_flow_free(&base);
-    return failed;
+    failed = failed || try_together(trace, list, found, arena, &work, out, err);
+    bz_flow_free(&work);
+    return failed ? -1 : 0;
 }
 
 /* ---- a question as one call ------------------------------------------------------------------ */
@@ -423,8 +422,10 @@ const bz_whatif_shown *bz_whatif_show(const bz_trace *trace, const bz_whatif_rec
         return s;
     }
     w->records = records;
-    if (bz_whatif_try_all(trace, arena, w, &err) ||
-        (w->n_greedy && predict(trace, w->together, w->n_greedy, arena, w, &s->changed, &s->after, &again, &err)))
-        return NULL;
-    return s;
+    bz_flow work = {0};
+    int failed = bz_whatif_try_all(trace, arena, w, &err) ||
+                 (w->n_greedy &&
+                  predict(trace, w->together, w->n_greedy, arena, w, &work, &s->changed, &s->after, &again, &err));
+    bz_flow_free(&work);
+    return failed ? NULL : s;
 }

@@ -48,7 +48,7 @@ uint32_t bz_build_task(bz_build *b, bz_task_kind kind, bz_event_kind event_kind,
     t->name = bz_string(b->trace, e->short_name && e->short_name[row] ? e->short_name[row] : e->name[row]);
     if (!*t->name)
         t->name = bz_event_kind_name(event_kind);
-    t->at = t->arrived = start - b->span.start;
+    t->at = start - b->span.start;
     t->event = (uint32_t)row;
     t->event_kind = (uint8_t)event_kind;
     t->bytes = e->bytes ? e->bytes[row] : 0;
@@ -71,7 +71,7 @@ static void mark_end(bz_build *b, int64_t last)
     uint32_t before = f->lane[f->main].last;
     f->task[before].gap = end - end_of(&f->task[before]);
     uint32_t mark = bz_flow_add(f, BZ_TASK_END, "end of the iteration", f->main, 0, 0);
-    f->task[mark].at = f->task[mark].arrived = end;
+    f->task[mark].at = b->arrived[mark] = end;
     f->counts.tasks[BZ_TASK_END]++;
 }
 
@@ -94,14 +94,15 @@ static int64_t find_period(const bz_trace *t, uint32_t i)
 
 /* What the busiest lane needs: of a thread all from its first call to the end of its last, of a stream its work. A lane that
  * needs more than a step does not keep its pace. */
-static int64_t busiest_lane(const bz_flow *f)
+static int64_t busiest_lane(const bz_build *b)
 {
+    const bz_flow *f = b->flow;
     int64_t most = 0;
     for (uint32_t l = 0; l < f->n_lanes; l++) {
         const bz_flow_lane *lane = &f->lane[l];
         int64_t need = 0;
         if (!lane->device && lane->first != BZ_NONE)
-            need = end_of(&f->task[lane->last]) - f->task[lane->first].arrived;
+            need = end_of(&f->task[lane->last]) - b->arrived[lane->first];
         for (uint32_t i = lane->first; lane->device && i != BZ_NONE; i = f->task[i].next)
             need = bz_flow_sum(need, f->task[i].duration);
         most = need > most ? need : most;
@@ -125,7 +126,7 @@ static void measure(bz_build *b, int64_t last)
     int64_t step = found ? bz_iteration_latency(t, f->iteration) : period;
     /* a host that steps faster or slower than the device fills the queue or empties it: nothing is steady */
     bool steady =
-        period > 0 && period >= busiest_lane(f) && (double)llabs(period - step) <= STEADY_WITHIN * (double)step;
+        period > 0 && period >= busiest_lane(b) && (double)llabs(period - step) <= STEADY_WITHIN * (double)step;
     f->overlaps = steady && (found ? offset > 0 : last > length);
     f->period = period > 0 ? period : most;
     f->offset = f->overlaps ? 0 : offset;
@@ -133,14 +134,15 @@ static void measure(bz_build *b, int64_t last)
 }
 
 /* How long after its last task a lane does its first of the next iteration. */
-static void wrap_lanes(bz_flow *f)
+static void wrap_lanes(const bz_build *b)
 {
+    bz_flow *f = b->flow;
     for (uint32_t l = 0; l < f->n_lanes; l++) {
         bz_flow_lane *lane = &f->lane[l];
         if (lane->first == BZ_NONE)
             continue;
         const bz_task *first = &f->task[lane->first], *last = &f->task[lane->last];
-        int64_t wrap = lane->device ? f->stream_gap : first->arrived + f->period - end_of(last);
+        int64_t wrap = lane->device ? f->stream_gap : b->arrived[lane->first] + f->period - end_of(last);
         for (uint32_t e = first->in; e != BZ_NONE && !lane->device; e = f->edge[e].next_in)
             if (f->edge[e].kind == BZ_DEPENDS_HOST)
                 wrap = 0; /* it begins when it is told to */
@@ -194,7 +196,7 @@ static bool has_lengths(const bz_trace *t)
 
 int bz_flow_make(const bz_trace *trace, uint32_t iteration, bz_flow *out, bz_error *err)
 {
-    *out = (bz_flow){.iteration = iteration, .main = BZ_NONE};
+    *out = (bz_flow){.trace = trace, .iteration = iteration, .main = BZ_NONE};
     bz_build b = {.trace = trace, .flow = out, .idle_lag = -1};
     if (!has_lengths(trace) || !find_span(&b))
         return bz_fail(err, BZ_BAD_INPUT,
@@ -208,16 +210,20 @@ int bz_flow_make(const bz_trace *trace, uint32_t iteration, bz_flow *out, bz_err
     bz_build_host(&b);
     bz_build_device(&b);
     find_costs(out);
+    b.arrived = bz_alloc((size_t)out->n + 1, sizeof *b.arrived); /* mark_end adds one */
+    for (uint32_t i = 0; i < out->n; i++)
+        b.arrived[i] = out->task[i].at;
     bz_build_waits(&b);
     int64_t last = 0;
     for (uint32_t i = 0; i < out->n; i++)
         last = end_of(&out->task[i]) > last ? end_of(&out->task[i]) : last;
     mark_end(&b, last);
     measure(&b, last);
-    wrap_lanes(out);
+    wrap_lanes(&b);
     bz_build_phases(&b);
     for (int k = 0; k < 3; k++)
         free(b.of_event[k]);
+    free(b.arrived);
     free(b.record);
     free(b.of_api);
     free(b.lane_of);

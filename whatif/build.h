@@ -14,6 +14,7 @@ typedef struct bz_build {
     bz_iteration span;       /* times of the recording; BZ_NONE: all of it */
     uint32_t *of_api;        /* [api rows]: the task that the call became or lies in; BZ_NONE */
     uint32_t *of_event[3];   /* kernels, copies, memsets: the task of each row; BZ_NONE */
+    int64_t *arrived;        /* [tasks], once all are there: when the host came to a sync; else `at` */
     uint32_t *lane_of;       /* [trace lanes]: lane of the flow; BZ_NONE */
     bz_build_record *record; /* calls that record an event, by their correlation; where a wait names one */
     size_t n_records;

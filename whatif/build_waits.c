@@ -91,7 +91,7 @@ static void device_waits(bz_build *b)
             continue;
         int64_t end = end_of(&f->task[i]), done = f->task[i].at;
         uint32_t row = f->task[i].event, stream = said[row].lane, prev = f->task[i].prev;
-        int64_t launched = said[row].at < f->task[i].arrived ? said[row].at : f->task[i].arrived;
+        int64_t launched = said[row].at < b->arrived[i] ? said[row].at : b->arrived[i];
         bool copy = !bz_build_waiting(bz_string(t, t->event[BZ_EVENT_API].name[row]));
         if (copy && prev != BZ_NONE) /* the second half of a call that copies: its own copy */
             for (uint32_t e = f->task[prev].out; e != BZ_NONE; e = f->edge[e].next_out)
@@ -111,11 +111,12 @@ static void device_waits(bz_build *b)
 
 /* A pause of thread A in which thread B has a burst that begins and ends in it, and covers most of it: A handed over and
  * waited. PyTorch's backward pass runs so on a thread of its own. `from` is A's task before the pause. */
-static void hand_over(bz_flow *f, uint32_t from, uint32_t first, uint32_t last)
+static void hand_over(const bz_build *b, uint32_t from, uint32_t first, uint32_t last)
 {
+    bz_flow *f = b->flow;
     bz_task *a = &f->task[from];
     uint32_t to = a->next;
-    int64_t back = f->task[to].arrived - end_of(&f->task[last]), there = f->task[first].arrived - end_of(a);
+    int64_t back = b->arrived[to] - end_of(&f->task[last]), there = b->arrived[first] - end_of(a);
     bz_flow_depend(f, from, first, BZ_DEPENDS_HOST, there);
     bz_flow_depend(f, last, to, BZ_DEPENDS_HOST, back);
     a->gap = 0;
@@ -129,22 +130,24 @@ static void hand_over(bz_flow *f, uint32_t from, uint32_t first, uint32_t last)
 }
 
 /* The first task of a host lane that begins at `at` or later: tasks of a lane are neighbours. */
-static uint32_t first_from(const bz_flow *f, uint32_t lane, int64_t at)
+static uint32_t first_from(const bz_build *b, uint32_t lane, int64_t at)
 {
+    const bz_flow *f = b->flow;
     uint32_t low = f->lane[lane].first, high = f->lane[lane].last + 1, end = high;
-    BZ_FIND_FIRST(low, high, middle, f->task[middle].arrived < at);
+    BZ_FIND_FIRST(low, high, middle, b->arrived[middle] < at);
     return low == end ? BZ_NONE : low;
 }
 
-static bool burst_in(const bz_flow *f, uint32_t lane, int64_t from, int64_t to, uint32_t *first, uint32_t *last)
+static bool burst_in(const bz_build *b, uint32_t lane, int64_t from, int64_t to, uint32_t *first, uint32_t *last)
 {
-    *first = first_from(f, lane, from);
+    const bz_flow *f = b->flow;
+    *first = first_from(b, lane, from);
     if (*first == BZ_NONE || end_of(&f->task[*first]) > to)
         return false;
-    uint32_t behind = first_from(f, lane, to);
+    uint32_t behind = first_from(b, lane, to);
     *last = behind == BZ_NONE ? f->lane[lane].last : f->task[behind].prev;
     const bz_task *p = f->task[*first].prev == BZ_NONE ? NULL : &f->task[f->task[*first].prev];
-    int64_t covered = end_of(&f->task[*last]) - f->task[*first].arrived;
+    int64_t covered = end_of(&f->task[*last]) - b->arrived[*first];
     return *last != BZ_NONE && end_of(&f->task[*last]) <= to && (!p || end_of(p) <= from) && 2 * covered > to - from;
 }
 
@@ -155,14 +158,14 @@ static void hand_overs(const bz_build *b)
         uint32_t lane = f->task[i].lane, next = f->task[i].next;
         if (f->lane[lane].device || next == BZ_NONE)
             continue;
-        int64_t from = end_of(&f->task[i]), to = f->task[next].arrived;
+        int64_t from = end_of(&f->task[i]), to = b->arrived[next];
         if (to - from < HANDOVER)
             continue;
         for (uint32_t l = 0; l < f->n_lanes; l++) {
             uint32_t first, last;
             if (l != lane && !f->lane[l].device && f->lane[l].first != BZ_NONE && one_process(b, lane, l) &&
-                burst_in(f, l, from, to, &first, &last)) {
-                hand_over(f, i, first, last);
+                burst_in(b, l, from, to, &first, &last)) {
+                hand_over(b, i, first, last);
                 break;
             }
         }

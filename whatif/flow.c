@@ -102,7 +102,6 @@ static uint32_t new_task(bz_flow *flow, bz_task_kind kind, const char *name, int
                                     .was = length(duration),
                                     .gap = length(gap),
                                     .at = -1,
-                                    .arrived = -1,
                                     .in = BZ_NONE,
                                     .out = BZ_NONE,
                                     .event = BZ_NONE,
@@ -114,7 +113,7 @@ static uint32_t new_task(bz_flow *flow, bz_task_kind kind, const char *name, int
 
 uint32_t bz_flow_add(bz_flow *flow, bz_task_kind kind, const char *name, uint32_t lane, int64_t duration, int64_t gap)
 {
-    uint32_t task = new_task(flow, kind, bz_arena_str(&flow->arena, name), duration, gap);
+    uint32_t task = new_task(flow, kind, *name ? bz_arena_str(&flow->arena, name) : "", duration, gap);
     link_task(flow, task, lane, flow->lane[lane].last);
     return task;
 }
@@ -303,22 +302,33 @@ void bz_flow_scale(bz_flow *flow, uint32_t task, double factor)
     bz_flow_set(flow, task, d > (double)BZ_FLOW_LONGEST ? BZ_FLOW_LONGEST : d > 0 ? (int64_t)(d + 0.5) : 0);
 }
 
+/* The memory of an earlier copy, or more, with what is copied. */
+static void *refill(void *array, uint32_t *cap, const void *from, uint32_t n, uint32_t wanted, size_t size)
+{
+    if (*cap < wanted || !array) {
+        free(array);
+        array = bz_alloc((size_t)wanted + 1, size);
+        *cap = wanted;
+    }
+    if (n)
+        memcpy(array, from, n * size);
+    return array;
+}
+
 void bz_flow_copy(const bz_flow *flow, bz_flow *out)
 {
+    bz_flow old = *out;
+    bz_arena_free(&old.arena);
     *out = *flow;
     out->arena = (bz_arena){0};
-    out->task = bz_alloc(flow->cap + 1, sizeof *out->task);
-    out->edge = bz_alloc(flow->cap_edges + 1, sizeof *out->edge);
-    out->lane = bz_alloc(flow->cap_lanes + 1, sizeof *out->lane);
-    out->layer = bz_alloc(flow->cap_layers + 1, sizeof *out->layer);
-    if (flow->n)
-        memcpy(out->task, flow->task, flow->n * sizeof *out->task);
-    if (flow->n_edges)
-        memcpy(out->edge, flow->edge, flow->n_edges * sizeof *out->edge);
-    if (flow->n_lanes)
-        memcpy(out->lane, flow->lane, flow->n_lanes * sizeof *out->lane);
-    if (flow->n_layers)
-        memcpy(out->layer, flow->layer, flow->n_layers * sizeof *out->layer);
+    out->cap = old.cap;
+    out->cap_edges = old.cap_edges;
+    out->cap_lanes = old.cap_lanes;
+    out->cap_layers = old.cap_layers;
+    out->task = refill(old.task, &out->cap, flow->task, flow->n, flow->cap, sizeof *out->task);
+    out->edge = refill(old.edge, &out->cap_edges, flow->edge, flow->n_edges, flow->cap_edges, sizeof *out->edge);
+    out->lane = refill(old.lane, &out->cap_lanes, flow->lane, flow->n_lanes, flow->cap_lanes, sizeof *out->lane);
+    out->layer = refill(old.layer, &out->cap_layers, flow->layer, flow->n_layers, flow->cap_layers, sizeof *out->layer);
 }
 
 void bz_flow_free(bz_flow *flow)

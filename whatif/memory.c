@@ -88,11 +88,12 @@ int bz_whatif_offload(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
 
 /* ---- Gist: activations in fewer bytes ------------------------------------------------------- */
 
-static bool is_relu(const bz_task *t)
+static bool is_relu(const bz_flow *flow, const bz_task *t)
 {
+    const char *op = bz_task_op(flow, t);
     static const char *const NAMES[] = {"relu", "Relu", "ReLU", "clamp_min", "threshold"};
     for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++)
-        if (bz_name_matches(NAMES[i], t->name) || (t->op && bz_name_matches(NAMES[i], t->op)))
+        if (bz_name_matches(NAMES[i], t->name) || (op && bz_name_matches(NAMES[i], op)))
             return true;
     return false;
 }
@@ -108,7 +109,7 @@ static double encoding(const bz_flow *flow, const bz_whatif_asked *asked, uint32
 {
     const bz_task *t = &flow->task[task], *next = kernel_behind(flow, task);
     bz_kernel_does does = next ? bz_whatif_does(asked, next) : BZ_KERNEL_OTHER;
-    bool relu = is_relu(t), pool = does == BZ_KERNEL_POOL,
+    bool relu = is_relu(flow, t), pool = does == BZ_KERNEL_POOL,
          conv = does == BZ_KERNEL_CONV || does == BZ_KERNEL_CONV_DEPTHWISE;
     if (relu && pool)
         return bz_whatif_number(asked, "bits");
@@ -146,7 +147,7 @@ int bz_whatif_encoding(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
             double passes = flow->task[t].kind == BZ_TASK_KERNEL ? encoding(flow, asked, t, lossy) : 0;
             if (passes <= 0)
                 continue;
-            int64_t time = (int64_t)(passes * (double)(is_relu(&flow->task[t]) ? flow->task[t].duration : usual));
+            int64_t time = (int64_t)(passes * (double)(is_relu(flow, &flow->task[t]) ? flow->task[t].duration : usual));
             bz_flow_insert_launched(flow, BZ_TASK_KERNEL, "encode", t, time);
             uint32_t before = flow->task[list[i].back].prev;
             if (before != BZ_NONE)
@@ -214,9 +215,10 @@ static int names_norm(const char *name)
     return bz_name_matches_any("bn_fw bn_bw batch_norm batchnorm BatchNorm", name);
 }
 
-static bool is_norm(bz_name_answers *norm, const bz_task *t)
+static bool is_norm(bz_name_answers *norm, const bz_flow *flow, const bz_task *t)
 {
-    return bz_name_answer(norm, t->name) || (t->op && bz_name_answer(norm, t->op));
+    const char *op = bz_task_op(flow, t);
+    return bz_name_answer(norm, t->name) || (op && bz_name_answer(norm, op));
 }
 
 static int names_way_back(const char *name)
@@ -238,7 +240,7 @@ static bool joins(const bz_flow *flow, const bz_whatif_asked *asked, bz_name_ans
     if (task == BZ_NONE)
         return false;
     const bz_task *t = &flow->task[task];
-    return is_norm(norm, t) || bz_whatif_does(asked, t) == BZ_KERNEL_CONV ||
+    return is_norm(norm, flow, t) || bz_whatif_does(asked, t) == BZ_KERNEL_CONV ||
            bz_whatif_does(asked, t) == BZ_KERNEL_CONV_BACKWARD;
 }
 
@@ -252,7 +254,7 @@ int bz_whatif_norms(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
     bz_name_answers norm = {.ask = names_norm};
     int norms = 0, removed = 0;
     for (uint32_t i = 0; i < flow->n; i++)
-        norms += !flow->task[i].removed && flow->task[i].kind == BZ_TASK_KERNEL && is_norm(&norm, &flow->task[i]);
+        norms += !flow->task[i].removed && flow->task[i].kind == BZ_TASK_KERNEL && is_norm(&norm, flow, &flow->task[i]);
     if (!norms)
         return bz_whatif_because(asked, "no kernel of batch normalization is known in this recording");
     if (!trains(flow))
@@ -262,9 +264,9 @@ int bz_whatif_norms(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
         const bz_task *t = &flow->task[i];
         if (t->removed || t->kind != BZ_TASK_KERNEL)
             continue;
-        if (is_norm(&norm, t)) {
+        if (is_norm(&norm, flow, t)) {
             bz_flow_scale(flow, i, 1 / times);
-        } else if (is_relu(t) &&
+        } else if (is_relu(flow, t) &&
                    (literal || joins(flow, asked, &norm, t->prev) || joins(flow, asked, &norm, t->next))) {
             bz_flow_remove_launched(flow, i, false);
             removed++;

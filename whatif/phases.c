@@ -102,8 +102,8 @@ static uint8_t *host_range_phases(mapping *m)
             continue;
         int64_t from = range->start[i] - m->b->span.start, to = range->end[i] - m->b->span.start;
         uint32_t low = f->lane[lane].first, end = f->lane[lane].last + 1, high = end;
-        BZ_FIND_FIRST(low, high, middle, f->task[middle].arrived < from);
-        for (; low < end && f->task[low].arrived < to && left; low++, left--)
+        BZ_FIND_FIRST(low, high, middle, m->b->arrived[middle] < from);
+        for (; low < end && m->b->arrived[low] < to && left; low++, left--)
             phase[low] = own;
     }
     return phase;
@@ -117,6 +117,14 @@ static uint32_t op_of(const bz_trace *t, const bz_task *task)
     if (task->event_kind == BZ_EVENT_OP)
         return task->event;
     return e->op ? e->op[task->event] : BZ_NONE;
+}
+
+const char *bz_task_op(const bz_flow *flow, const bz_task *task)
+{
+    uint32_t op = flow->trace ? op_of(flow->trace, task) : BZ_NONE;
+    return op == BZ_NONE || op >= flow->trace->event[BZ_EVENT_OP].n
+               ? NULL
+               : bz_string(flow->trace, flow->trace->event[BZ_EVENT_OP].name[op]);
 }
 
 /* Where some task is of the backward pass, what is of no phase is of the forward pass, kernels' names willing. */
@@ -157,10 +165,8 @@ void bz_build_phases(bz_build *b)
     for (uint32_t i = 0; i < f->n; i++) {
         bz_task *k = &f->task[i];
         uint32_t op = op_of(t, k), launch = bz_flow_launch_of(f, i);
-        if (op < ops) {
-            k->op = bz_string(t, t->event[BZ_EVENT_OP].name[op]);
+        if (op < ops)
             k->phase = m.op_phase[op];
-        }
         if (k->phase == BZ_PHASE_NONE)
             k->phase = launch == BZ_NONE ? phase[i] : phase[launch];
         k->layer = layer_of(&m, k->call, op);

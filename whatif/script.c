@@ -111,7 +111,7 @@ static bool fits(const bz_flow *f, const bz_task *t, int key, const condition *c
     case NAME:
         return bz_name_matches(c->value, t->name);
     case OP:
-        return t->op && bz_name_matches(c->value, t->op);
+        return bz_task_op(f, t) && bz_name_matches(c->value, bz_task_op(f, t));
     case LAYER:
         return t->layer < f->n_layers && bz_name_matches(c->value, f->layer[t->layer]);
     case LANE:

@@ -165,7 +165,8 @@ BZ_SORTS(by_row_time, bz_critical_row, BZ_THEN(BZ_ORDER(q->time, p->time), strcm
 
 static const char *layer_of(const bz_flow *flow, const bz_task *t)
 {
-    return t->layer < flow->n_layers ? flow->layer[t->layer] : t->op ? t->op : t->name;
+    const char *op = t->layer < flow->n_layers ? flow->layer[t->layer] : bz_task_op(flow, t);
+    return op ? op : t->name;
 }
 
 /* What lies between two tasks of the chain belongs to the one that waits: the thread's own work, or a latency. */

@@ -77,11 +77,9 @@ const char *bz_depends_name(bz_depends kind); /* "launch" */
  * what a stream needs between two kernels. On a channel the one that is ready first goes first. */
 typedef struct bz_task {
     const char *name; /* as recorded; lives as long as the trace */
-    const char *op;   /* innermost framework operator around it, or around its launch; NULL */
     int64_t duration, gap;
     int64_t was;               /* duration in the recording; of an inserted one what it was inserted with */
-    int64_t at;                /* start in the recording; -1: inserted */
-    int64_t arrived;           /* a sync: when the host came to it; else `at` */
+    int64_t at;                /* start in the recording; -1: inserted; a sync's is behind its wait */
     int64_t not_before;        /* nothing in the graph explains an earlier start: other work of before the iteration */
     int64_t bytes;             /* copied or exchanged; 0 unknown */
     uint32_t lane, prev, next; /* next and prev on the lane; BZ_NONE at its ends, and on channels */
@@ -123,6 +121,7 @@ typedef struct bz_flow_counts {
 } bz_flow_counts;
 
 typedef struct bz_flow {
+    const bz_trace *trace; /* that it was made of; NULL */
     bz_arena arena;
     bz_task *task;
     uint32_t n, cap;
@@ -145,9 +144,12 @@ typedef struct bz_flow {
 
 /* The graph of an iteration of a finished trace (BZ_NONE: of all that was recorded). -1 where nothing in it has a time. */
 int bz_flow_make(const bz_trace *trace, uint32_t iteration, bz_flow *out, bz_error *err);
-/* The copy is changed alone; its names lie with the original, which must live as long. */
+/* The copy is changed alone; its names lie with the original, which must live as long. `out` is empty, or an earlier copy, whose memory
+ * is used again. */
 void bz_flow_copy(const bz_flow *flow, bz_flow *out);
 void bz_flow_free(bz_flow *flow);
+/* The innermost framework operator around a task, or around its launch; NULL. */
+const char *bz_task_op(const bz_flow *flow, const bz_task *task);
 
 /* ---- primitives ----------------------------------------------------------------------------- */
 

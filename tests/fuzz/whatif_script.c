@@ -16,7 +16,6 @@ static void make(bz_flow *f)
                                       stream[i % 4 == 0], 1000 * (i + 1), 500);
         f->task[launch].at = f->task[kernel].at = 10000 * (int64_t)i;
         f->task[kernel].phase = (uint8_t)(i / 8 + 1);
-        f->task[kernel].op = "aten::linear";
         bz_flow_depend(f, launch, kernel, BZ_DEPENDS_LAUNCH, 7000);
     }
     uint32_t sync = bz_flow_add(f, BZ_TASK_SYNC, "cudaDeviceSynchronize", host, 1000, 0);

@@ -73,7 +73,7 @@ static int apply(bz_flow *f, bz_arena *arena, const char *text)
 static int64_t time_of(const bz_flow *f, const char *first, const char *second)
 {
     bz_arena arena = {0};
-    bz_flow g;
+    bz_flow g = {0};
     bz_error err;
     int64_t time;
     bz_flow_copy(f, &g);
@@ -235,7 +235,7 @@ static void policies(void **state)
                                       "scale a 1x", "forget a", "remove nobody", "time a 1e99"};
     (void)state;
     bz_error err;
-    bz_flow f, g;
+    bz_flow f, g = {0};
     seed = 1;
     make_chain(&f, 3, true);
     bz_flow_copy(&f, &g);
@@ -268,7 +268,7 @@ static void gradients(void **state)
 {
     (void)state;
     bz_error err;
-    bz_flow f, g;
+    bz_flow f, g = {0};
     seed = 1;
     make_chain(&f, 3, true);
     bz_flow_copy(&f, &g);

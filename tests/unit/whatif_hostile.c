@@ -245,7 +245,7 @@ static void never_longer(const made *m, const bz_flow *flow, int64_t before)
         if (after > before)
             fail_msg("seed %u: %s: %lld ns become %lld", seed, SHORTER[i], (long long)before, (long long)after);
     }
-    bz_flow less;
+    bz_flow less = {0};
     bz_flow_copy(flow, &less);
     for (int k = 0; k < 6; k++) {
         uint32_t task = draw(less.n);

@@ -201,7 +201,7 @@ static void properties(void **state)
 {
     (void)state;
     for (seed = 1; seed < 400000000; seed += 1000003) {
-        bz_flow f, g;
+        bz_flow f, g = {0};
         make_random(&f, 2 + draw(60));
         int64_t before = time_of(&f);
         assert_int_equal(before, brute(&f));
