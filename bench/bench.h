@@ -95,7 +95,7 @@ typedef struct bz_finding {
     const char *advice; /* what it does to measuring, and what to do; NULL where all is well */
 } bz_finding;
 
-enum { BZ_DOCTOR_CHECKS = 15 };
+enum { BZ_DOCTOR_CHECKS = 16 };
 
 typedef struct bz_doctor {
     bz_finding finding[BZ_DOCTOR_CHECKS];

@@ -38,12 +38,34 @@ static int run_logged(char *const *argv, int log)
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, log, STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&actions, log, STDERR_FILENO);
-    int why = bz_child_start(&child, argv, true, &actions);
+    bz_error missing;
+    int failed = bz_child_start(&child, argv, true, &actions, &missing);
     posix_spawn_file_actions_destroy(&actions);
-    if (why)
+    if (failed)
         return -1;
     int status = bz_child_wait(child);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* The first line of a log that tells of an error, without what a terminal would obey; empty where there is none. */
+static void first_error(const char *path, bz_buf *out)
+{
+    enum { LOOK = 100, LONGEST = 200 }; /* a compiler that complains of the first file complains of all */
+    char *line = NULL;
+    size_t cap = 0;
+    FILE *f = fopen(path, "r");
+    for (int i = 0; f && i < LOOK && getline(&line, &cap, f) > 0; i++) {
+        line[strcspn(line, "\r\n")] = 0;
+        if (strlen(line) > LONGEST)
+            line[LONGEST] = 0;
+        if (!strcasestr(line, "error"))
+            continue;
+        bz_buf_clean(out, line);
+        break;
+    }
+    free(line);
+    if (f)
+        fclose(f);
 }
 
 /* A folder that was copied with what had been built in it: CMake refuses to go on in another place, so it begins anew. */
@@ -100,7 +122,12 @@ int bz_bench_build(const char *folder, bz_error *err)
         return 0;
     if (!bz_bench_stopped())
         bz_keeper_forget_path(folder); /* the log is to be read */
-    return bz_fail(err, BZ_FAILED, "%s: the benchmarks cannot be built; %s says why", folder, log_path);
+    bz_buf why = {0};
+    first_error(log_path, &why);
+    bz_fail(err, BZ_FAILED, "the benchmarks cannot be built%s%s; %s says more", why.len ? ": " : "", bz_buf_text(&why),
+            log_path);
+    bz_buf_free(&why);
+    return -1;
 }
 
 const char *bz_bench_folder_device(const char *folder)

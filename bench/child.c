@@ -85,7 +85,8 @@ static char **environment(char parent[40])
     return all;
 }
 
-int bz_child_start(pid_t *child, char *const *argv, bool group, const posix_spawn_file_actions_t *actions)
+int bz_child_start(pid_t *child, char *const *argv, bool group, const posix_spawn_file_actions_t *actions,
+                   bz_error *err)
 {
     posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);
@@ -97,7 +98,9 @@ int bz_child_start(pid_t *child, char *const *argv, bool group, const posix_spaw
     free(env);
     posix_spawnattr_destroy(&attributes);
     if (why)
-        return why;
+        return bz_fail(err, BZ_FAILED, "%s: cannot be run: %s%s", argv[0], strerror(why),
+                       why == EACCES ? ": is its file system mounted noexec? Then set TMPDIR to a folder on another"
+                                     : "");
     running = group && held ? -*child : *child;
     bz_keeper_program(running);
     if (stopped) /* before we knew whom to tell */
@@ -153,13 +156,13 @@ int bz_bench_program(char *const *argv, bool complaints, bz_buf *out, bz_error *
         posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
     posix_spawn_file_actions_addclose(&actions, ends[0]);
     posix_spawn_file_actions_addclose(&actions, ends[1]);
-    int why = bz_child_start(&child, argv, true, &actions);
+    int failed = bz_child_start(&child, argv, true, &actions, err);
     posix_spawn_file_actions_destroy(&actions);
     close(ends[1]);
-    bool bad = !why && read_all(ends[0], out);
+    bool bad = !failed && read_all(ends[0], out);
     close(ends[0]);
-    if (why)
-        return bz_fail(err, BZ_FAILED, "%s: cannot be run: %s", argv[0], strerror(why));
+    if (failed)
+        return -1;
     int status = bz_child_wait(child);
     return bad || !WIFEXITED(status) || WEXITSTATUS(status);
 }

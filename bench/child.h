@@ -3,6 +3,8 @@
 #ifndef BZ_BENCH_CHILD_H
 #define BZ_BENCH_CHILD_H
 
+#include "base/error.h"
+
 #include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
@@ -14,8 +16,9 @@ void bz_child_catch(struct sigaction old[BZ_CHILD_SIGNALS]);
 void bz_child_uncatch(const struct sigaction old[BZ_CHILD_SIGNALS]);
 
 /* Starts a program, looked for as a shell does; the end that we are asked for is its end first. Programs that start others (a
- * build) get a group, so that all of them go; a terminal's Ctrl-C then reaches them through us alone. Returns 0 or errno. */
-int bz_child_start(pid_t *child, char *const *argv, bool group, const posix_spawn_file_actions_t *actions);
+ * build) get a group, so that all of them go; a terminal's Ctrl-C then reaches them through us alone. */
+int bz_child_start(pid_t *child, char *const *argv, bool group, const posix_spawn_file_actions_t *actions,
+                   bz_error *err);
 int bz_child_wait(pid_t child); /* its status, as waitpid tells */
 
 /* The signal that we alone were to end by, after which nobody else is told; 0 where there was none. */

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
@@ -87,6 +88,9 @@ static void check_build(doctor *d, bz_finding *f)
         say(f, BZ_HEALTH_BAD,
             "benchmarks are built with CMake, so none can be built: install it (Debian: apt install cmake)",
             "there is no cmake");
+    else if (strncmp(cmake, "cmake ", 6) != 0)
+        say(f, BZ_HEALTH_BAD, "benchmarks are built with CMake: set PATH so that it finds itself, or install it anew",
+            "%s", cmake);
     else if (!ninja && !version_of(d, "make"))
         say(f, BZ_HEALTH_BAD, "CMake needs one of them to build benchmarks (Debian: apt install ninja-build)",
             "%s, but neither ninja nor make", cmake);
@@ -482,17 +486,54 @@ static void check_database(doctor *d, bz_finding *f)
     free(where);
 }
 
+/* Benchmarks are built in the folder for temporary files, and run there. */
+static void check_temporary(doctor *d, bz_finding *f)
+{
+    char file[BZ_FOLDER_MAX];
+    bz_error err = {0};
+    int fd = bz_folder_file(file, &err);
+    if (fd < 0) {
+        say(f, BZ_HEALTH_BAD, "benchmarks are built there: set TMPDIR to a folder that can be written", "%s", err.text);
+        return;
+    }
+    bool runs = !fchmod(fd, 0700) && !access(file, X_OK);
+    close(fd);
+    bz_folder_remove(file);
+    const char *where = bz_arena_strn(&d->arena, file, (size_t)(strrchr(file, '/') - file));
+    double left = free_bytes(where);
+    bz_unit_text text;
+    if (!runs)
+        say(f, BZ_HEALTH_BAD, "benchmarks are built and run there: set TMPDIR to a folder on another file system",
+            "no program can be run in %s: its file system is mounted noexec", where);
+    else if (left < 2e8)
+        say(f, BZ_HEALTH_BAD, "benchmarks are built there: make room, or set TMPDIR to another folder", "%s: %s free",
+            where, bz_units_bytes(text, left));
+    else
+        say(f, BZ_HEALTH_GOOD, NULL, "%s%s", where, isnan(left) ? "" : ", room enough");
+}
+
 /* ---- all of them ---------------------------------------------------------------------------- */
 
 static const struct {
     const char *name;
     void (*look)(doctor *d, bz_finding *f);
 } CHECKS[] = {
-    {"compiler", check_compiler}, {"build", check_build},           {"libraries", check_libraries},
-    {"load", check_load},         {"governor", check_governor},     {"turbo", check_turbo},
-    {"hyper-threads", check_smt}, {"processors", check_processors}, {"data types", check_types},
-    {"huge pages", check_pages},  {"clock", check_clock},           {"counters", check_counters},
-    {"GPU", check_gpu},           {"CUPTI", check_cupti},           {"database", check_database},
+    {"compiler", check_compiler},
+    {"build", check_build},
+    {"libraries", check_libraries},
+    {"load", check_load},
+    {"governor", check_governor},
+    {"turbo", check_turbo},
+    {"hyper-threads", check_smt},
+    {"processors", check_processors},
+    {"data types", check_types},
+    {"huge pages", check_pages},
+    {"clock", check_clock},
+    {"counters", check_counters},
+    {"GPU", check_gpu},
+    {"CUPTI", check_cupti},
+    {"database", check_database},
+    {"temporary files", check_temporary},
 };
 _Static_assert(sizeof CHECKS / sizeof *CHECKS == BZ_DOCTOR_CHECKS, "a finding for each check");
 

@@ -100,11 +100,11 @@ static int spawn_program(char *const *argv, int out[2], int progress[2], pid_t *
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&actions, progress[1], 9);
-    int why = bz_child_start(child, argv, false, &actions);
+    int failed = bz_child_start(child, argv, false, &actions, err);
     posix_spawn_file_actions_destroy(&actions);
     close(out[1]);
     close(progress[1]);
-    return why ? bz_fail(err, BZ_FAILED, "%s: cannot be run: %s", argv[0], strerror(why)) : 0;
+    return failed;
 }
 
 /* What is to be run, as the program's --only reads it: a line for each problem, and behind it, indented, what

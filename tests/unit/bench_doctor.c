@@ -104,6 +104,7 @@ static void test_made_up_machines(void **state)
     snprintf(root, sizeof root, "%s", (char *)*state);
     for (int i = 0; i < 150; i++) {
         char busy[400], text[400];
+        setenv("TMPDIR", i % 2 ? "/nowhere" : root, 1);
         bz_health health;
         int processors = load(busy, &health);
         const char *governor = PICK("performance", "powersave", "schedutil", NULL),
@@ -209,6 +210,7 @@ static void test_made_up_machines(void **state)
         finds("compiler", BZ_HEALTH_BAD, "there is no cc, gcc or clang");
         finds("build", BZ_HEALTH_BAD, "there is no cmake");
         finds("libraries", BZ_HEALTH_BAD, "/nowhere");
+        finds("temporary files", i % 2 ? BZ_HEALTH_BAD : BZ_HEALTH_GOOD, i % 2 ? "/nowhere" : root);
         int count[BZ_HEALTHS] = {0};
         for (int k = 0; k < BZ_DOCTOR_CHECKS; k++)
             count[found.finding[k].health]++;
