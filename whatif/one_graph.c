@@ -4,8 +4,8 @@
  * Between two launches a host does what a graph does once, ahead: the framework finds the operator, its kernel and its memory. A pause that
  * is much longer than these is something else: work of the program's own, or another process. It may go, too, or stay.
  *
- * Recording makes each call dearer, and that is no gain: what it adds is taken out of the calls, before and after, and stands
- * behind the iteration as one task. */
+ * Recording makes each call dearer, and that is no gain: what it adds is taken out of the calls and of what lies behind them, before and
+ * after, and stands behind the iteration as one task. */
 #include "base/sort.h"
 #include "whatif/transformations.h"
 
@@ -94,18 +94,21 @@ static double recorder_of(const bz_whatif_asked *asked)
                                                          : bz_whatif_number(asked, "recorder");
 }
 
+/* A recorder stamps a call in the middle of its own work: what a call is too short to have for it lies behind the call. Waits are calls like
+ * others. */
 static int64_t shorten(bz_flow *flow, int64_t recorder)
 {
     int64_t sum = 0;
     for (uint32_t i = 0; i < flow->n; i++) {
-        const bz_task *t = &flow->task[i];
-        if (t->removed || t->kind != BZ_TASK_HOST || t->event_kind != BZ_EVENT_API)
+        bz_task *t = &flow->task[i];
+        if (t->removed || (t->kind != BZ_TASK_HOST && t->kind != BZ_TASK_SYNC) || t->event_kind != BZ_EVENT_API)
             continue;
-        int64_t part = t->duration > SHORTEST_CALL + recorder ? recorder
-                       : t->duration > SHORTEST_CALL          ? t->duration - SHORTEST_CALL
-                                                              : 0;
-        sum = bz_flow_sum(sum, part);
-        bz_flow_set(flow, i, t->duration - part);
+        int64_t within = t->duration > SHORTEST_CALL ? t->duration - SHORTEST_CALL : 0, behind;
+        within = within < recorder ? within : recorder;
+        behind = t->gap < recorder - within ? t->gap : recorder - within;
+        sum = bz_flow_sum(sum, within + behind);
+        bz_flow_set(flow, i, t->duration - within);
+        t->gap -= behind;
     }
     return sum;
 }
