@@ -144,9 +144,9 @@ static int capture(profile_job *s, bz_error *err)
     fprintf(stderr, "benanza profile: %.*s\nbenanza profile: %s is written: benanza profile show %s\n",
             (int)(end ? end - out.data : 0), bz_buf_text(&out), s->output, s->output);
     bz_buf_free(&out);
-    const char *busy = bz_trace_lacks(t, BZ_LACKS_QUIET);
-    if (busy)
-        bz_warn(s->job.command, "%s", busy);
+    for (uint32_t i = 0; i < t->n_coverage; i++) /* notes are for who looks at the recording */
+        if (t->coverage[i].level != BZ_COVERAGE_NOTE || t->coverage[i].lack == BZ_LACKS_QUIET)
+            bz_warn(s->job.command, "%s", bz_string(t, t->coverage[i].text));
     if (program)
         bz_warn(s->job.command, "the program ended with status %d", program);
     s->job.status = program; /* who starts a program through us sees what it would see of the program itself */
