@@ -474,5 +474,7 @@ void bz_trace_find_iterations(bz_trace *t, const char *range_name)
         bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_NOTE,
                        "no iteration was found: mark them with benanza_iteration_begin and benanza_iteration_end, or "
                        "name a range with --iterations");
+    if (t->origin == BZ_ITERATION_RANGE)
+        bz_iterations_leave_rest(t);
     tell_warm_up(t);
 }

@@ -1,4 +1,5 @@
 /* Iterations that somebody named: marks of frameworks, and ranges whose names say that they are steps. */
+#include "base/sort.h"
 #include "profile/sequence.h"
 
 #include <ctype.h>
@@ -190,21 +191,50 @@ static bool *members(const bz_trace *t, const families *f, uint32_t wanted)
     return match;
 }
 
+/* Work, by what tells most surely. */
+static const bz_event_kind WORK[] = {BZ_EVENT_KERNEL, BZ_EVENT_CALL, BZ_EVENT_OP};
+enum { N_WORK = sizeof WORK / sizeof *WORK };
+
 /* The share of the work between the first and the last iteration that was asked for in one. */
 static double held(const bz_trace *t)
 {
-    static const bz_event_kind KINDS[] = {BZ_EVENT_KERNEL, BZ_EVENT_CALL, BZ_EVENT_OP};
     size_t all = 0, in = 0;
     int64_t from = t->iteration[0].start, to = t->iteration[t->n_iterations - 1].end;
-    for (size_t k = 0; k < 3 && !all; k++)
-        for (size_t i = 0; i < t->event[KINDS[k]].n; i++) {
-            int64_t at = bz_asked_at(t, &t->event[KINDS[k]], i);
+    for (size_t k = 0; k < N_WORK && !all; k++)
+        for (size_t i = 0; i < t->event[WORK[k]].n; i++) {
+            int64_t at = bz_asked_at(t, &t->event[WORK[k]], i);
             if (at < from || at >= to)
                 continue;
             all++;
-            in += bz_event_iteration(t, KINDS[k], i) != BZ_NONE;
+            in += bz_event_iteration(t, WORK[k], i) != BZ_NONE;
         }
     return all ? (double)in / (double)all : 1;
+}
+
+/* A profiler's schedule opens the mark of the next step when the last one ends, and the recording ends in it. What a program marks
+ * by itself it ends by itself. */
+void bz_iterations_leave_rest(bz_trace *t)
+{
+    enum { LEAST = 10 }; /* a last step does at least so much less than the typical one */
+    uint32_t n = t->n_iterations;
+    int64_t *holds = bz_zeroed((size_t)n + 1, sizeof *holds), typical = 0;
+    for (size_t k = 0; k < N_WORK && !typical && n > 1; k++) {
+        memset(holds, 0, n * sizeof *holds);
+        for (size_t i = 0; i < t->event[WORK[k]].n; i++) {
+            uint32_t in = bz_event_iteration(t, WORK[k], i);
+            holds[in < n ? in : n]++;
+        }
+        int64_t last = holds[n - 1];
+        typical = bz_median(holds, n - 1);
+        if (LEAST * last >= typical)
+            continue;
+        t->n_iterations--;
+        bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_NOTE,
+                       "the last mark of an iteration holds %lld of the %lld events that the others do: the recording "
+                       "ended in it, and it counts as none",
+                       (long long)last, (long long)typical);
+    }
+    free(holds);
 }
 
 /* Of the families whose words say that they are steps, the one that says so most surely and holds the work. */

@@ -43,6 +43,8 @@ void bz_sequence_windows(bz_trace *t, const bz_sequence *s, const uint32_t *firs
 bool bz_iterations_named(bz_trace *t, const char *pattern);
 /* By the names that frameworks and people give to iterations, where such ranges hold the work. */
 bool bz_iterations_marked(bz_trace *t);
+/* Of marks: the last one counts as none where it holds next to nothing. */
+void bz_iterations_leave_rest(bz_trace *t);
 
 /* Phases of a language model by its library calls; false: it is none, or they do not tell. phases_calls.c */
 bool bz_phases_by_calls(bz_trace *t, bz_arena *arena);
