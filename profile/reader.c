@@ -16,7 +16,7 @@ static const bz_reader *const READERS[] = {
     &bz_reader_chrome,
     NULL,
 };
-enum { HEAD = 1 << 16 };
+enum { HEAD = 1 << 20 }; /* a program may say much before a library does */
 static const int64_t SECOND = 1000000000;
 
 bool bz_text_has(const char *head, size_t n, const char *needle)
@@ -111,19 +111,20 @@ static void cover_cut(bz_trace *t, uint32_t source, const size_t before[BZ_EVENT
 
 int bz_profile_read_stream(bz_trace *t, bz_stream *in, const bz_reader *reader, bz_error *err)
 {
+    static const char MARK[] = "\xef\xbb\xbf"; /* of UTF-8, in front of all text */
     bz_stream_advance(in, 0, HEAD);
+    if (in->len >= 3 && !memcmp(in->data, MARK, 3))
+        bz_stream_advance(in, 3, HEAD);
     size_t n = in->len < HEAD ? in->len : HEAD;
     for (int i = 0; !reader && READERS[i]; i++)
         if (READERS[i]->matches(in->data, n))
             reader = READERS[i];
+    if (!n && in->broken)
+        return bz_fail(err, BZ_BAD_INPUT, "%s: its compressed data is damaged from the first byte on", in->path);
     if (!n)
         return bz_fail(err, BZ_BAD_INPUT, "%s: is empty: did the program that should write it end early?", in->path);
     if (!reader)
-        return bz_fail(
-            err, BZ_BAD_INPUT,
-            "%s: is no recording that benanza reads: give an Nsight Systems SQLite export, a cuDNN, cuBLAS or "
-            "oneDNN log, a PyTorch or ONNX Runtime trace, or a file of benanza profile",
-            in->path);
+        return bz_foreign_fail(in->path, in->data, n, err);
     uint32_t source = bz_trace_source(t, in->path, reader->format);
     t->source[source].log = reader->log;
     size_t before[BZ_EVENT_KINDS], after[BZ_EVENT_KINDS];

@@ -9,7 +9,7 @@
 typedef struct bz_reader {
     const char *format;                          /* as people call it: "cuDNN log" */
     bool log;                                    /* order and parameters, no timeline */
-    bool (*matches)(const char *head, size_t n); /* looks at up to 64 KiB from the front of the file */
+    bool (*matches)(const char *head, size_t n); /* looks at up to 1 MiB from the front of the file */
     /* Adds what the stream holds; -1 only where nothing can be made of it. What is cut off, missing or
      * contradictory goes to the coverage. */
     int (*read)(bz_trace *t, uint32_t source, bz_stream *in, bz_error *err);
@@ -20,6 +20,9 @@ extern const bz_reader bz_reader_sqlite, bz_reader_chrome, bz_reader_cudnn, bz_r
 
 /* As bz_profile_read, from a stream; NULL reader: by content. */
 int bz_profile_read_stream(bz_trace *t, bz_stream *in, const bz_reader *reader, bz_error *err);
+
+/* Fails: says what a file is that no reader matches, and what to give instead. */
+int bz_foreign_fail(const char *path, const char *head, size_t n, bz_error *err);
 
 /* Says how many events were left out because no start was told, and how many end before they start; of none, nothing. */
 void bz_cover_times(bz_trace *t, uint32_t source, int64_t unnamed, int64_t negative);

@@ -49,7 +49,8 @@ static void print_answer(const bz_trace *t, const bz_summary *s, bz_arena *arena
     bz_buf_printf(out, "%u iteration%s (%s), %u of them warm-up", t->n_iterations, t->n_iterations == 1 ? "" : "s",
                   ORIGINS[t->origin], warm);
     if (!bz_trace_has_lengths(t))
-        bz_buf_puts(out, "; a log tells no times");
+        bz_buf_puts(out, t->source[0].log ? "; a log tells no times"
+                                          : "; ranges alone were recorded: no operator, library call or kernel");
     else if (latency->max > 0) {
         double within = whose == other ? latency->p50 : level_latency(&t->level[other], arena).p50;
         bz_buf_printf(out, ": %s each (median%s%s)", bz_units_time(a, latency->p50 / 1e9), t->n_levels ? ", " : "",

@@ -424,7 +424,7 @@ static void read_all(reader *r)
     size_t before[BZ_EVENT_KINDS];
     for (int k = 0; k < BZ_EVENT_KINDS; k++)
         before[k] = r->t->event[k].n;
-    if (!is_table(r, "StringIds"))
+    if (!is_table(r, "StringIds") && !is_table(r, "StringTable")) /* nvprof's */
         bz_trace_cover(r->t, r->source, BZ_COVERAGE_BROKEN,
                        "table StringIds is missing: names of kernels and calls are unknown");
     else
@@ -513,6 +513,41 @@ static void cover_file(reader *r, const bz_stream *in, uint64_t claimed, int64_t
         bz_trace_cover(r->t, r->source, BZ_COVERAGE_BROKEN,
                        "a write-ahead log lies beside the file, and what is in it was not read: run PRAGMA "
                        "wal_checkpoint in sqlite3 first");
+    if (!in->memory && size_of(in->path, "-journal") > 0) {
+        r->t->source[r->source].truncated = true;
+        bz_trace_cover(
+            r->t, r->source, BZ_COVERAGE_BROKEN,
+            "a journal lies beside the file: what wrote it was interrupted or still writes. Export it again");
+    }
+}
+
+/* A whole database without a table that is read is of another tool. */
+static int check_tables(reader *r, const char *path, bz_error *err)
+{
+    char name[96];
+    bool any = is_table(r, "StringIds") || r->db.why || r->t->source[r->source].truncated;
+    for (int i = 0; i < BZ_N_TABLES && !any; i++)
+        any = find_table(r, BZ_TABLES[i].table, name);
+    if (any)
+        return 0;
+    sqlite3_stmt *s =
+        bz_database_prepare(&r->db, "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY 1 DESC");
+    bool some = bz_database_step(&r->db, s);
+    snprintf(name, sizeof name, "%s", some ? (const char *)sqlite3_column_text(s, 0) : "");
+    sqlite3_finalize(s);
+    if (!some)
+        return bz_fail(
+            err, BZ_BAD_INPUT,
+            "%s: is a database without tables: was the export that should fill it interrupted? Export it again", path);
+    if (!strncmp(name, "rocpd_", 6))
+        return bz_fail(err, BZ_BAD_INPUT,
+                       "%s: is a database of rocprofv3 (ROCm), which benanza does not read: record with rocprofv3 "
+                       "--output-format pftrace, and give what traceconv json makes of it",
+                       path);
+    return bz_fail(err, BZ_BAD_INPUT,
+                   "%s: is a database of another program, with a table %s and none of Nsight Systems': give what nsys "
+                   "export --type=sqlite writes",
+                   path, name);
 }
 
 enum { HEADER = 100 }; /* bytes, which every database has */
@@ -535,6 +570,8 @@ static int sqlite_read(bz_trace *t, uint32_t source, bz_stream *in, bz_error *er
                 sqlite3_errmsg(r.db.sql));
         goto out;
     }
+    if (check_tables(&r, in->path, err))
+        goto out;
     read_all(&r);
     if (r.db.why)
         bz_fail(err, BZ_BAD_INPUT, "%s: cannot be read: %s; record or export it again", in->path,

@@ -19,10 +19,11 @@ uint32_t bz_string_ids_text(bz_trace *t, const char *text, int64_t n)
 
 const char *bz_string_ids_read(bz_string_ids *ids, bz_trace *t, bz_database *db)
 {
-    static const char *const COLUMNS[] = {"id", "value"};
+    static const char *const COLUMNS[] = {"id", "value"}, *const OLD[] = {"_id_", "value"};
+    bool old = bz_database_has(db, "StringTable");
     static const bz_want WANT[] = {BZ_WANT_NUMBER, BZ_WANT_TEXT};
     bz_scan s;
-    if (!bz_scan_begin(&s, db, "StringIds", COLUMNS, WANT, 2))
+    if (!bz_scan_begin(&s, db, old ? "StringTable" : "StringIds", old ? OLD : COLUMNS, WANT, 2))
         return sqlite3_errmsg(db->sql);
     size_t n = 0;
     pair *known = NULL;
