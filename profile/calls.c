@@ -243,6 +243,8 @@ static void read_call(const bz_trace *t, size_t call, bz_arena *arena, bz_call *
     out->purpose = purpose_of(t, call);
     if (bz_call_parameter(t, call, "convDesc.mathType", text, sizeof text))
         out->math = bz_arena_str(arena, text);
+    if (bz_call_parameter(t, call, "engine", text, sizeof text) && !strncmp(text, "gpu", 3))
+        return; /* records are of oneDNN on processors */
     if (!read_problem(t, call, &p))
         return;
     bz_buf canonical = {0};

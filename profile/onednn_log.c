@@ -4,8 +4,9 @@
  *     onednn_verbose,info,prim_template:operation,engine,primitive,implementation,prop_kind,memory_descriptors,attributes,auxiliary,problem_desc,exec_time
  *     onednn_verbose,exec,cpu,convolution,jit:avx2,forward_inference,src_f32::blocked:abcd:f0 …,,alg:convolution_direct,mb1_ic3oc64…,0.123
  *
- * Dialects: dnnl_verbose (1.x, 2.0), onednn_verbose, onednn_verbose,v1,primitive,exec,… (3.3 and later), each
- * with or without a time stamp in ms. Other programs' lines in between are left out. */
+ * Dialects: mkldnn_verbose (0.x without an engine, 1.0), dnnl_verbose (1.x, 2.0; without attributes to 1.1), onednn_verbose,
+ * onednn_verbose,v1,primitive,exec,… (3.3 and later), each with or without a time stamp in ms. What other programs print in between,
+ * or in front of a line, is left out: tags of mpirun, dates of containers, progress bars. */
 #include "profile/reader.h"
 
 #include <stdio.h>
@@ -55,13 +56,15 @@ typedef struct {
     uint32_t source;
     column order[FIELDS_MAX]; /* by the template */
     int n_columns;
-    bool stamped;
+    bool templated, stamped;
     int64_t clock; /* where the next call starts, while there are no time stamps */
-    int64_t executions, bad;
+    int64_t executions, bad, on_gpu;
+    int64_t partitions, partitions_took; /* of oneDNN Graph */
 } reader;
 
-static const char DEFAULT_TEMPLATE[] = "operation,engine,primitive,implementation,prop_kind,memory_descriptors,"
-                                       "attributes,auxiliary,problem_desc,exec_time";
+static const char STAMPED_TEMPLATE[] = "timestamp,operation,engine,primitive,implementation,prop_kind,"
+                                       "memory_descriptors,attributes,auxiliary,problem_desc,exec_time";
+static const char *const DEFAULT_TEMPLATE = STAMPED_TEMPLATE + sizeof "timestamp";
 
 static int split(const char *s, size_t n, text *field)
 {
@@ -111,11 +114,13 @@ static void info(reader *r, const char *line, size_t n)
     if (template) {
         if (!memmem(line, n, "graph", 5) || memmem(line, n, "prim", 4))
             read_template(r, template + 9, (size_t)(end - template) - 9);
+        r->templated |= r->n_columns > 0;
         return;
     }
     static const struct {
         const char *mark, *fact;
-    } FACTS[] = {{"oneDNN v", "onednn"}, {"DNNL v", "onednn"}, {"isa:", "isa"}, {"nthr:", "threads"}};
+    } FACTS[] = {
+        {"oneDNN v", "onednn"}, {"DNNL v", "onednn"}, {"MKL-DNN v", "onednn"}, {"isa:", "isa"}, {"nthr:", "threads"}};
     for (size_t i = 0; i < sizeof FACTS / sizeof *FACTS; i++) {
         const char *p = memmem(line, n, FACTS[i].mark, strlen(FACTS[i].mark));
         if (!p)
@@ -123,7 +128,7 @@ static void info(reader *r, const char *line, size_t n)
         p += strlen(FACTS[i].mark);
         char value[96];
         size_t length = (size_t)(end - p), room = sizeof value - 1;
-        const char *stop = i < 2 ? memchr(p, ' ', length) : memchr(p, ',', length);
+        const char *stop = i < 3 ? memchr(p, ' ', length) : memchr(p, ',', length);
         length = stop ? (size_t)(stop - p) : length;
         snprintf(value, sizeof value, "%.*s", (int)(length < room ? length : room), p);
         bz_trace_fact(r->t, FACTS[i].fact, value);
@@ -184,24 +189,42 @@ static uint32_t detail_of(bz_trace *t, const text *by)
     return id;
 }
 
+/* Fields by their columns. Where no template came, the engine or the attributes may be missing: then the line is that much shorter. */
+static void sort_fields(const reader *r, const text *field, int k, text by[C_OTHER + 1])
+{
+    const text *behind = &field[1 + r->stamped];
+    bool engine = k > 1 + r->stamped && (starts(*behind, "cpu") || starts(*behind, "gpu") || is(*behind, "any"));
+    for (int i = 0, c = 0; i < k && c < r->n_columns; c++)
+        if (r->templated ||
+            !((r->order[c] == C_ENGINE && !engine) || (r->order[c] == C_ATTRIBUTES && k < r->n_columns - !engine)))
+            by[r->order[c]] = field[i++];
+}
+
+static bool is_number(text f)
+{
+    while (f.n && (f.s[f.n - 1] == ' ' || f.s[f.n - 1] == '\r'))
+        f.n--;
+    for (size_t i = 0; i < f.n; i++)
+        if (!strchr("0123456789.e-+", f.s[i]) || !f.s[i])
+            return false;
+    return f.n && f.s[0] >= '0' && f.s[0] <= '9';
+}
+
 static void record(reader *r, const text *field, int k)
 {
     text by[C_OTHER + 1] = {0};
-    for (int i = 0; i < k && i < r->n_columns; i++)
-        by[r->order[i]] = field[i];
+    sort_fields(r, field, k, by);
     /* "create:cache_hit" takes time; "create:dispatch", "create:check" and the like say why something does not */
     bool creates = is(by[C_OPERATION], "create") ||
                    (starts(by[C_OPERATION], "create:") && memmem(by[C_OPERATION].s, by[C_OPERATION].n, "cache", 5));
     bool executes = is(by[C_OPERATION], "exec");
     if (!executes && !creates)
         return;
-    if (k < r->n_columns || !by[C_TIME].n || !by[C_PRIMITIVE].n) {
+    if (!is_number(by[C_TIME]) || !by[C_PRIMITIVE].n) {
         r->bad++;
         return;
     }
     int64_t took = bz_text_nanoseconds(by[C_TIME].s, by[C_TIME].n, 1000000);
-    if (took < 0)
-        took = 0;
     /* the stamp is taken when the call begins */
     int64_t start = r->stamped ? bz_text_nanoseconds(by[C_TIMESTAMP].s, by[C_TIMESTAMP].n, 1000000) : r->clock;
     int64_t end;
@@ -221,29 +244,28 @@ static void record(reader *r, const text *field, int k)
     call->variant[i] = bz_trace_intern(t, by[C_IMPLEMENTATION].s ? by[C_IMPLEMENTATION].s : "", by[C_IMPLEMENTATION].n);
     call->detail[i] = detail_of(t, by);
     r->executions += executes;
+    r->on_gpu += executes && starts(by[C_ENGINE], "gpu");
 }
 
-static void line_read(reader *r, const char *line, size_t n)
+/* Behind "onednn_verbose," */
+static void read_fields(reader *r, const char *line, size_t n)
 {
-    size_t prefix = n > 15 && !memcmp(line, "onednn_verbose,", 15) ? 15
-                    : n > 13 && !memcmp(line, "dnnl_verbose,", 13) ? 13
-                                                                   : 0;
-    if (!prefix && n > 14 && !memcmp(line, "mkldnn_verbose", 14))
-        prefix = 15;
-    if (!prefix || prefix > n)
-        return;
-    line += prefix;
-    n -= prefix;
     text field[FIELDS_MAX], stamp = {0};
     int k = split(line, n, field), at = 0;
     if (k > 1 && is(field[0], "v1"))
         at = 1;
     /* the template has the time stamp in front of the operation, the lines in front of what stands before it */
-    if (k > at + 2 && field[at].n && field[at].s[0] >= '0' && field[at].s[0] <= '9')
+    if (k > at + 2 && is_number(field[at]))
         stamp = field[at++];
+    if (stamp.n && !r->templated && !r->stamped) /* the front of the log is missing */
+        read_template(r, STAMPED_TEMPLATE, sizeof STAMPED_TEMPLATE - 1);
     if (k > at + 1 && (is(field[at], "graph") || is(field[at], "common") || is(field[at], "ukernel"))) {
         if (is(field[at + 1], "info"))
             info(r, line, n);
+        if (is(field[at], "graph") && is(field[at + 1], "exec") && is_number(field[k - 1])) {
+            r->partitions++;
+            r->partitions_took += bz_text_nanoseconds(field[k - 1].s, field[k - 1].n, 1000000) / 1000;
+        }
         return;
     }
     at += k > at + 1 && is(field[at], "primitive");
@@ -256,15 +278,37 @@ static void line_read(reader *r, const char *line, size_t n)
     }
 }
 
+static const char MARK[] = "_verbose,";
+enum { MARK_LENGTH = sizeof MARK - 1 };
+
+/* What stands behind the next mark; NULL: there is none. */
+static const char *behind_mark(const char *s, const char *end)
+{
+    for (const char *from = s; (s = memmem(s, (size_t)(end - s), MARK, MARK_LENGTH)); s += MARK_LENGTH)
+        if (s - from >= 4 && (!memcmp(s - 3, "dnn", 3) || !memcmp(s - 4, "dnnl", 4)))
+            return s + MARK_LENGTH;
+    return NULL;
+}
+
+/* Threads and processes that write at once may break into each other's lines: what stands before another mark has lost its end. */
+static void line_read(reader *r, const char *line, size_t n)
+{
+    const char *end = line + n, *at = behind_mark(line, end), *next = NULL;
+    for (; at && (next = behind_mark(at, end)); at = next)
+        r->bad++;
+    if (at)
+        read_fields(r, at, (size_t)(end - at));
+}
+
 static bool onednn_matches(const char *head, size_t n)
 {
-    return bz_text_has(head, n, "onednn_verbose,") || bz_text_has(head, n, "dnnl_verbose,");
+    return behind_mark(head, head + n) != NULL;
 }
 
 static int onednn_read(bz_trace *t, uint32_t source, bz_stream *in, bz_error *err)
 {
     reader r = {.t = t, .source = source};
-    read_template(&r, DEFAULT_TEMPLATE, sizeof DEFAULT_TEMPLATE - 1);
+    read_template(&r, DEFAULT_TEMPLATE, strlen(DEFAULT_TEMPLATE));
     const char *line;
     size_t n;
     while (bz_stream_line(in, &line, &n))
@@ -273,10 +317,22 @@ static int onednn_read(bz_trace *t, uint32_t source, bz_stream *in, bz_error *er
         bz_trace_lack(t, source, BZ_COVERAGE_MISSING, BZ_LACKS_STAMPS,
                       "the log has no time stamps: calls stand back to back, gaps are unknown; set "
                       "ONEDNN_VERBOSE_TIMESTAMP=1 for them");
+    if (r.on_gpu)
+        bz_trace_cover(
+            t, source, BZ_COVERAGE_NOTE,
+            "%lld calls ran on a GPU: they are no layers that are priced, as the library's calls are measured "
+            "on processors",
+            (long long)r.on_gpu);
+    if (r.partitions)
+        bz_trace_cover(
+            t, source, BZ_COVERAGE_MISSING,
+            "%lld executions of oneDNN Graph's partitions (%.3f ms) are no calls of primitives and were left "
+            "out: those that they make are logged by themselves",
+            (long long)r.partitions, (double)r.partitions_took / 1e3);
     bz_trace_cover(t, source, BZ_COVERAGE_NOTE, "threads are not logged: all calls appear on one");
     if (r.bad)
-        bz_trace_cover(t, source, BZ_COVERAGE_BROKEN, "%lld lines are cut off or have too few fields and were left out",
-                       (long long)r.bad);
+        bz_trace_cover(t, source, BZ_COVERAGE_BROKEN, "%lld line%s cut off, or broken into by others, and left out",
+                       (long long)r.bad, r.bad == 1 ? " was" : "s were");
     (void)err;
     return 0;
 }
