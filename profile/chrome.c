@@ -15,7 +15,7 @@ static const struct {
 } FIELDS[] = {{"ph", F_PH},   {"cat", F_CAT}, {"name", F_NAME}, {"pid", F_PID},
               {"tid", F_TID}, {"ts", F_TS},   {"dur", F_DUR},   {"args", F_ARGS}};
 
-typedef enum { A_NONE, A_NUMBER, A_GRID, A_BLOCK, A_NAME, A_OPERATOR, A_THREADS, A_DETAIL } argument;
+typedef enum { A_NONE, A_NUMBER, A_GRID, A_BLOCK, A_NAME, A_OPERATOR, A_THREADS, A_DETAIL, A_TOLD } argument;
 static const struct {
     const char *name;
     argument argument;
@@ -23,6 +23,10 @@ static const struct {
     size_t offset;      /* A_NUMBER: of an int64_t in event */
 } ARGUMENTS[] = {
     {"correlation", A_NUMBER, NULL, offsetof(bz_chrome_event, correlation)},
+    {"correlation_id", A_NUMBER, NULL, offsetof(bz_chrome_event, correlation)}, /* TensorFlow, JAX */
+    {"step_num", A_NUMBER, NULL, offsetof(bz_chrome_event, step)},
+    {"kernel_details", A_TOLD, NULL, 0},
+    {"memcpy_details", A_TOLD, NULL, 0},
     {"External id", A_NUMBER, NULL, offsetof(bz_chrome_event, external)},
     {"external id", A_NUMBER, NULL, offsetof(bz_chrome_event, external)},
     {"device", A_NUMBER, NULL, offsetof(bz_chrome_event, device)},
@@ -52,10 +56,9 @@ static const struct {
     {"output_type_shape", A_DETAIL, "outputs", 0},
     {"parameter_size", A_DETAIL, "parameter_bytes", 0},
 };
-_Static_assert(sizeof ARGUMENTS / sizeof *ARGUMENTS <= 32, "names holds so many");
-
 /* Which row of a table a name is: rows by a number that its length, first and last byte make. */
-enum { SLOTS = 128, ROWS = 32 };
+enum { SLOTS = 128, ROWS = 40 };
+_Static_assert(sizeof ARGUMENTS / sizeof *ARGUMENTS <= ROWS, "names holds so many");
 typedef struct {
     uint8_t first[SLOTS], next[ROWS]; /* rows + 1 */
 } names;
@@ -240,15 +243,14 @@ static void on_string(reader *r, const char *s, size_t n)
             e->phase = n ? *s : 0;
             break;
         case F_CAT:
-            e->category = bz_chrome_category(s, n);
+            bz_chrome_categorize(&r->events, s, n);
             break;
         case F_NAME:
             e->name = bz_trace_intern(r->events.t, s, n);
             break;
         case F_PID:
             e->process = bz_chrome_number(&r->events, s, n, &ignored);
-            if (e->category < 0)
-                e->category = bz_chrome_category_of_process(s, n);
+            bz_chrome_categorize_process(&r->events, s, n);
             break;
         case F_TID:
             e->thread = bz_chrome_number(&r->events, s, n, &e->thread_name);
@@ -268,6 +270,8 @@ static void on_string(reader *r, const char *s, size_t n)
             e->operator= bz_trace_intern(r->events.t, s, n);
         else if (r->argument == A_THREADS)
             e->threads = n == 0; /* ONNX Runtime without a pool of threads */
+        else if (r->argument == A_TOLD)
+            bz_chrome_details(e, s, n);
         else
             argument_number(r, s, n);
     } else if (r->devices_depth && r->depth == r->devices_depth + 1 && r->field == F_NAME) {

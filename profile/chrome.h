@@ -9,23 +9,32 @@
 typedef struct {
     char phase;
     int category; /* for the functions below; -1 unknown */
-    uint32_t name, cat;
+    uint32_t name;
     int64_t process, thread;
     uint32_t thread_name; /* of a thread that has no number */
     int64_t start, duration;
     int64_t occupancy, correlation, external, device, context, stream, bytes, address, registers, shared, graph,
-        waited_record, waited_stream; /* device, both streams: or BZ_CHROME_ABSENT */
+        waited_record, waited_stream, step; /* device, both streams, step: or BZ_CHROME_ABSENT */
     uint32_t grid[3], block[3];
     uint32_t label, operator; /* args.name, args.op_name */
     int threads;              /* that ONNX Runtime had for the node; 0 unknown */
     bool has_start;
+    bool unknown; /* it names a category, and none that is known */
+    bool echo;    /* the device's side of something else, no work of its own */
 } bz_chrome_event;
 
 /* An open "B" event. */
 typedef struct {
     uint32_t lane, name;
+    int category;
     int64_t start;
 } bz_chrome_open;
+
+/* What the events of a process are that name no category. */
+typedef struct {
+    int64_t process, device; /* device: its number, or BZ_CHROME_ABSENT */
+    uint32_t name;
+} bz_chrome_process;
 
 typedef struct bz_chrome_events {
     bz_trace *t;
@@ -38,16 +47,24 @@ typedef struct bz_chrome_events {
     int64_t skipped[128]; /* by phase */
     int64_t unnamed_time; /* complete events without ts */
     int64_t negative;     /* complete events that end before they begin */
-    int64_t fences;
-    int threads; /* the most of any event; 0 unknown */
+    bz_chrome_process *process;
+    uint32_t n_processes;
+    int *line; /* [n_lines] by lane of the host: 1 + the row of what its events are; 0 not looked at yet */
+    uint32_t n_lines;
+    int64_t unknown;  /* complete events of a category that is not known, as of PyTorch's profiler for other devices */
+    uint32_t example; /* such a category */
+    int threads;      /* the most of any event; 0 unknown */
 } bz_chrome_events;
 
 void bz_chrome_event_begin(bz_chrome_events *r);
 void bz_chrome_event_end(bz_chrome_events *r); /* adds it to the trace */
 
-/* The category of that name, and the one that the events of a process of that name have; -1: none is known. */
-int bz_chrome_category(const char *s, size_t n);
-int bz_chrome_category_of_process(const char *s, size_t n);
+/* The event's category, by its name, or by that of its process. */
+void bz_chrome_categorize(bz_chrome_events *r, const char *s, size_t n);
+void bz_chrome_categorize_process(bz_chrome_events *r, const char *s, size_t n);
+
+/* "regs:32 … grid:8,1,1 block:128,1,1 …" and "kind_src:pinned … size:602112 …", as TensorFlow and JAX tell of kernels and copies. */
+void bz_chrome_details(bz_chrome_event *e, const char *s, size_t n);
 
 /* The number of a process or thread that is written as text. */
 int64_t bz_chrome_number(bz_chrome_events *r, const char *s, size_t n, uint32_t *name);

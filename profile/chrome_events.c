@@ -1,12 +1,14 @@
-/* Events of Chrome traces by category: PyTorch's profiler (Kineto, old and new dialect) and ONNX Runtime's have theirs;
- * what others record becomes ranges. */
+/* Events of Chrome traces by category: PyTorch's profiler (Kineto, old and new dialect), ONNX Runtime's and MXNet's have theirs. TensorFlow,
+ * JAX and rocprof tell by names of processes and threads what their events are. What others record becomes ranges. */
 #include "profile/chrome.h"
 
 #include "profile/reader.h"
 
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* What a category means. Kineto's old dialect capitalizes; Node and Session are ONNX Runtime's. */
 static const struct {
@@ -32,37 +34,79 @@ static const struct {
     {"Memset", BZ_EVENT_MEMSET, NULL, NULL},
     {"Node", BZ_EVENT_OP, "ONNX Runtime profile", NULL},
     {"Session", BZ_EVENT_RANGE, NULL, NULL},
+    {"operator", BZ_EVENT_OP, "MXNet profile", NULL},
+    {"kernel_dispatch", BZ_EVENT_KERNEL, "rocprof trace", NULL}, /* rocprofv3, by Perfetto */
+    {"memory_copy", BZ_EVENT_COPY, "rocprof trace", NULL},
+    {"hip_api", BZ_EVENT_API, "rocprof trace", NULL},
+    {"hip_runtime_api", BZ_EVENT_API, "rocprof trace", NULL},
 };
-enum { N_CATEGORIES = sizeof CATEGORIES / sizeof *CATEGORIES };
+enum { N_CATEGORIES = sizeof CATEGORIES / sizeof *CATEGORIES, RUNTIME = 1 };
 
 enum { OPEN_MAX = 1 << 12 };
+
+typedef enum {
+    AS_HOST,
+    AS_DEVICE,
+    AS_API,
+    AS_COPY,
+    AS_OP,
+    AS_ECHO
+} meaning; /* AS_ECHO: on the device, of what stands elsewhere, too */
+
+/* What events without a category are, by names of process and thread; the first that fits counts. */
+static const struct {
+    const char *process, *thread, *format;
+    meaning meaning;
+} LINES[] = {
+    {"/device:TPU:*", "XLA Ops", "TensorFlow or JAX trace", AS_DEVICE},
+    {"/device:*:*", "Stream #*", "TensorFlow or JAX trace", AS_DEVICE},
+    {"/device:*/stream:all Compute", "*", "TensorFlow timeline", AS_DEVICE},
+    {"/gpu:*/stream:all Compute", "*", "TensorFlow timeline", AS_DEVICE},
+    {"*/stream:*", "*", NULL, AS_ECHO},
+    {"*/device:?PU:* Compute", "*", "TensorFlow timeline", AS_OP},
+    {"/device:*", "*", NULL, AS_ECHO},
+    {"/host:*", "*", "TensorFlow or JAX trace", AS_HOST},
+    {"*CPU HIP API", "*", "rocprof trace", AS_API},
+    {"*CPU HSA API", "*", NULL, AS_ECHO}, /* what HIP calls */
+    {"*COPY", "*", "rocprof trace", AS_COPY},
+    {"[0-9]* GPU[0-9]*", "*", "rocprof trace", AS_DEVICE},
+};
+enum { N_LINES = sizeof LINES / sizeof *LINES };
 
 static bool same(const char *name, const char *s, size_t n)
 {
     return name && n && *name == *s && !strncmp(name, s, n) && !name[n];
 }
 
-int bz_chrome_category(const char *s, size_t n)
+/* Calls of other devices' runtimes: "mtia_runtime", "xpu_driver". */
+static bool of_a_runtime(const char *s, size_t n)
 {
-    int i = N_CATEGORIES - 1;
-    while (i >= 0 && !same(CATEGORIES[i].name, s, n))
-        i--;
-    return i;
+    return (n > 8 && !memcmp(s + n - 8, "_runtime", 8)) || (n > 7 && !memcmp(s + n - 7, "_driver", 7));
 }
 
-int bz_chrome_category_of_process(const char *s, size_t n)
+void bz_chrome_categorize(bz_chrome_events *r, const char *s, size_t n)
 {
-    int i = N_CATEGORIES - 1;
-    while (i >= 0 && !same(CATEGORIES[i].process, s, n))
-        i--;
-    return i;
+    int i = 0;
+    while (i < N_CATEGORIES && !same(CATEGORIES[i].name, s, n))
+        i++;
+    r->e.category = i < N_CATEGORIES ? i : of_a_runtime(s, n) ? RUNTIME : -1;
+    r->e.unknown = r->e.category < 0 && n && !same("Trace", s, n) && !same("python_function", s, n);
+    if (r->e.unknown && !r->unknown)
+        r->example = bz_trace_intern(r->t, s, n);
+}
+
+void bz_chrome_categorize_process(bz_chrome_events *r, const char *s, size_t n)
+{
+    for (int i = 0; i < N_CATEGORIES && r->e.category < 0; i++)
+        if (same(CATEGORIES[i].process, s, n))
+            r->e.category = i;
 }
 
 void bz_chrome_event_begin(bz_chrome_events *r)
 {
     memset(&r->e, 0, sizeof r->e);
     r->e.category = -1;
-    r->e.device = r->e.stream = r->e.waited_stream = r->e.occupancy = BZ_CHROME_ABSENT;
+    r->e.device = r->e.stream = r->e.waited_stream = r->e.occupancy = r->e.step = BZ_CHROME_ABSENT;
     bz_buf_clear(&r->detail);
 }
 
@@ -86,7 +130,7 @@ static uint32_t lane_of(bz_chrome_events *r, bz_event_kind kind)
 {
     const bz_chrome_event *e = &r->e;
     bool copied = e->category >= 0 && !strcmp(CATEGORIES[e->category].name, "gpu_user_annotation");
-    if (bz_event_on_device(kind) || kind == BZ_EVENT_SYNC || copied) {
+    if (bz_event_on_device(kind) || kind == BZ_EVENT_SYNC || copied || e->echo) {
         int64_t device = e->device != BZ_CHROME_ABSENT ? e->device : e->process,
                 stream = e->stream != BZ_CHROME_ABSENT ? e->stream : e->thread;
         return bz_trace_stream(r->t, r->source, 0, device, e->context, stream);
@@ -103,7 +147,8 @@ static uint32_t copy_kind(const char *name)
     static const struct {
         const char *text;
         uint32_t kind;
-    } KINDS[] = {{"HtoD", 1}, {"DtoH", 2}, {"DtoD", 8}, {"HtoH", 9}, {"PtoP", 10}};
+    } KINDS[] = {{"HtoD", 1}, {"DtoH", 2}, {"DtoD", 8}, {"HtoH", 9},        {"PtoP", 10},      {"H2D", 1},
+                 {"D2H", 2},  {"D2D", 8},  {"P2P", 10}, {"Host2Device", 1}, {"Device2Host", 2}};
     for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS; i++)
         if (strstr(name, KINDS[i].text))
             return KINDS[i].kind;
@@ -169,6 +214,103 @@ static void add_complete(bz_chrome_events *r, bz_event_kind kind, uint32_t name,
         ev->graph[i] = bz_chrome_id(e->graph);
 }
 
+/* ---- lines ---- */
+
+static bz_chrome_process *process_of(const bz_chrome_events *r, int64_t process)
+{
+    uint32_t i = r->n_processes;
+    while (i && r->process[i - 1].process != process)
+        i--;
+    return i ? &r->process[i - 1] : NULL;
+}
+
+/* The row of LINES for a thread of the host, -1: none fits. Each thread is looked at once. */
+static int line_of(bz_chrome_events *r, uint32_t lane, const bz_chrome_process *of)
+{
+    while (r->n_lines <= lane) {
+        BZ_ROOM(r->line, r->n_lines);
+        r->line[r->n_lines++] = 0;
+    }
+    for (int i = 0; i < N_LINES && !r->line[lane]; i++)
+        if (!fnmatch(LINES[i].process, bz_string(r->t, of->name), 0) &&
+            !fnmatch(LINES[i].thread, bz_string(r->t, r->t->lane[lane].name), 0))
+            r->line[lane] = i + 1;
+    r->line[lane] = r->line[lane] ? r->line[lane] : -1;
+    return r->line[lane] < 0 ? -1 : r->line[lane] - 1;
+}
+
+/* What an event without a category is. */
+static bz_event_kind kind_by_line(bz_chrome_events *r)
+{
+    bz_chrome_event *e = &r->e;
+    const bz_chrome_process *of = process_of(r, e->process);
+    int line = of ? line_of(r, bz_trace_thread(r->t, r->source, e->process, e->thread), of) : -1;
+    const char *name = bz_string(r->t, e->name);
+    if (line < 0)
+        return BZ_EVENT_RANGE;
+    r->format = LINES[line].format ? LINES[line].format : r->format;
+    e->echo = LINES[line].meaning == AS_ECHO;
+    if (e->device == BZ_CHROME_ABSENT)
+        e->device = of->device;
+    switch (LINES[line].meaning) {
+    case AS_DEVICE:
+        return !strncasecmp(name, "memcpy", 6)   ? BZ_EVENT_COPY
+               : !strncasecmp(name, "memset", 6) ? BZ_EVENT_MEMSET
+                                                 : BZ_EVENT_KERNEL;
+    case AS_COPY:
+        return BZ_EVENT_COPY;
+    case AS_API:
+        return BZ_EVENT_API;
+    case AS_OP:
+        return BZ_EVENT_OP;
+    default:
+        return LINES[line].meaning == AS_HOST && e->correlation ? BZ_EVENT_API : BZ_EVENT_RANGE;
+    }
+}
+
+static void add_process(bz_chrome_events *r)
+{
+    const char *name = bz_string(r->t, r->e.label), *end = name + strlen(name), *digits;
+    bool known = false;
+    for (int i = 0; i < N_LINES && !known; i++)
+        known = !fnmatch(LINES[i].process, name, 0);
+    if (!known) {
+        bz_trace_fact(r->t, "program", name);
+        return;
+    }
+    if ((digits = strstr(name, "PU:")))
+        digits += 3;
+    else
+        for (digits = end; digits > name && digits[-1] >= '0' && digits[-1] <= '9';)
+            digits--;
+    BZ_ROOM(r->process, r->n_processes);
+    r->process[r->n_processes++] = (bz_chrome_process){
+        r->e.process, *digits ? bz_text_int(digits, (size_t)(end - digits)) : BZ_CHROME_ABSENT, r->e.label};
+    memset(r->line, 0, r->n_lines * sizeof *r->line);
+}
+
+/* "x,y,z" */
+static void read_sizes(const char *s, size_t n, const char *name, uint32_t out[3])
+{
+    const char *p = memmem(s, n, name, strlen(name)), *end = s + n;
+    for (int i = 0; i < 3 && p; i++) {
+        p += i ? 1 : strlen(name);
+        out[i] = bz_chrome_id(bz_text_int(p, (size_t)(end - p)));
+        p = memchr(p, ',', (size_t)(end - p));
+    }
+}
+
+void bz_chrome_details(bz_chrome_event *e, const char *s, size_t n)
+{
+    const char *size = memmem(s, n, "size:", 5);
+    if (size)
+        e->bytes = bz_text_int(size + 5, n - (size_t)(size + 5 - s));
+    read_sizes(s, n, "grid:", e->grid);
+    read_sizes(s, n, "block:", e->block);
+}
+
+/* ---- events ---- */
+
 /* ONNX Runtime brackets every node by two fences; the name carries which of the three it is. */
 static bool is_fence(const char *name)
 {
@@ -180,19 +322,18 @@ static void event_complete(bz_chrome_events *r)
 {
     bz_chrome_event *e = &r->e;
     r->threads = e->threads > r->threads ? e->threads : r->threads;
-    bz_event_kind kind = e->category < 0 ? BZ_EVENT_RANGE : CATEGORIES[e->category].kind;
     if (!e->has_start) {
         r->unnamed_time++;
         return;
     }
+    bz_event_kind kind = e->category < 0 ? kind_by_line(r) : CATEGORIES[e->category].kind;
+    r->unknown += e->unknown;
     if (e->category >= 0 && CATEGORIES[e->category].format)
         r->format = CATEGORIES[e->category].format;
     uint32_t name = e->name;
     if (e->category >= 0 && !strcmp(CATEGORIES[e->category].name, "Node")) {
-        if (is_fence(bz_string(r->t, name))) {
-            r->fences++;
+        if (is_fence(bz_string(r->t, name)))
             return;
-        }
         bz_buf_printf(&r->detail, "%sname=%s", r->detail.len ? " " : "", bz_string(r->t, name));
         name = e->operator? e->operator: name;
     }
@@ -200,6 +341,11 @@ static void event_complete(bz_chrome_events *r)
     r->negative += e->duration < 0;
     if (__builtin_add_overflow(e->start, e->duration > 0 ? e->duration : 0, &end))
         end = e->start;
+    if (kind == BZ_EVENT_RANGE && e->step != BZ_CHROME_ABSENT) {
+        char step[128];
+        snprintf(step, sizeof step, "%.80s step %lld", bz_string(r->t, name), (long long)e->step);
+        name = bz_trace_text(r->t, step);
+    }
     add_complete(r, kind, name, e->start, end);
 }
 
@@ -208,7 +354,7 @@ static void event_opens(bz_chrome_events *r)
     if (r->n_open == OPEN_MAX)
         return;
     BZ_ROOM(r->open, r->n_open);
-    r->open[r->n_open++] = (bz_chrome_open){lane_of(r, BZ_EVENT_RANGE), r->e.name, r->e.start};
+    r->open[r->n_open++] = (bz_chrome_open){lane_of(r, BZ_EVENT_RANGE), r->e.name, r->e.category, r->e.start};
 }
 
 static void event_closes(bz_chrome_events *r)
@@ -216,7 +362,12 @@ static void event_closes(bz_chrome_events *r)
     uint32_t lane = lane_of(r, BZ_EVENT_RANGE);
     for (uint32_t i = r->n_open; i-- > 0;)
         if (r->open[i].lane == lane) {
-            bz_trace_add(r->t, BZ_EVENT_RANGE, r->open[i].start, r->e.start, r->open[i].name, lane);
+            bz_chrome_open *o = &r->open[i];
+            r->e.category = o->category;
+            add_complete(r, o->category < 0 ? BZ_EVENT_RANGE : CATEGORIES[o->category].kind, o->name, o->start,
+                         r->e.start);
+            if (o->category >= 0 && CATEGORIES[o->category].format)
+                r->format = CATEGORIES[o->category].format;
             memmove(r->open + i, r->open + i + 1, (--r->n_open - i) * sizeof *r->open);
             return;
         }
@@ -228,8 +379,10 @@ static void event_names(bz_chrome_events *r)
     if (!strcmp(what, "thread_name") && r->e.label) {
         uint32_t lane = bz_trace_thread(r->t, r->source, r->e.process, r->e.thread);
         r->t->lane[lane].name = r->e.label;
+        if (lane < r->n_lines)
+            r->line[lane] = 0;
     } else if (!strcmp(what, "process_name") && r->e.label) {
-        bz_trace_fact(r->t, "program", bz_string(r->t, r->e.label));
+        add_process(r);
     }
 }
 
@@ -278,7 +431,15 @@ void bz_chrome_events_end(bz_chrome_events *r)
     if (r->n_open)
         bz_trace_cover(r->t, r->source, BZ_COVERAGE_NOTE, "%u ranges begin and never end; they were left out",
                        r->n_open);
+    if (r->unknown && !strcmp(r->format, "PyTorch trace"))
+        bz_trace_cover(
+            r->t, r->source, BZ_COVERAGE_MISSING,
+            "%lld events are of categories that are not known, such as %s: they count as ranges, not as work "
+            "of a device, so that a device may be busy where none is shown",
+            (long long)r->unknown, bz_string(r->t, r->example));
     bz_trace_source_format(r->t, r->source, r->format);
+    free(r->process);
+    free(r->line);
     bz_buf_free(&r->detail);
     free(r->open);
 }
