@@ -1,33 +1,40 @@
 /* The weight update as one kernel. The gain is mostly that of launches which nobody makes any more. */
-#include "whatif/transformations.h"
+#include "whatif/gradients.h"
+
+/* What sets gradients to zero before the way back stays: no update takes that along. */
+static bool updates(const bz_task *t, int64_t from)
+{
+    return !t->removed && t->phase == BZ_PHASE_UPDATE && t->at >= from &&
+           (t->kind == BZ_TASK_KERNEL || t->kind == BZ_TASK_CALL);
+}
 
 int bz_whatif_fused_optimizer(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
 {
     (void)err;
-    int64_t sum = 0;
+    int64_t sum = 0, from, end;
     int n = 0;
     uint32_t first = BZ_NONE;
+    bz_gradients_back(flow, &from, &end);
+    if (bz_gradients_update(flow) == BZ_NONE)
+        from = INT64_MIN; /* no way back, or the iteration begins with the update */
     for (uint32_t i = 0; i < flow->n; i++) {
         const bz_task *t = &flow->task[i];
-        if (!t->removed && t->phase == BZ_PHASE_UPDATE && (t->kind == BZ_TASK_KERNEL || t->kind == BZ_TASK_CALL)) {
-            sum = bz_flow_sum(sum, t->duration);
-            first = first == BZ_NONE || t->at < flow->task[first].at ? i : first;
-            n++;
-        }
+        if (!updates(t, from))
+            continue;
+        sum = bz_flow_sum(sum, t->duration);
+        first = first == BZ_NONE || t->at < flow->task[first].at ? i : first;
+        n++;
     }
     if (n < 2)
         return bz_whatif_because(asked, n ? "the weight update is one kernel already"
                                           : "no task of a weight update is known in this recording");
-    for (uint32_t i = 0; i < flow->n; i++) {
-        const bz_task *t = &flow->task[i];
-        if (i == first || t->removed || t->phase != BZ_PHASE_UPDATE ||
-            (t->kind != BZ_TASK_KERNEL && t->kind != BZ_TASK_CALL))
-            continue;
-        if (t->kind == BZ_TASK_KERNEL)
-            bz_flow_remove_launched(flow, i, false);
-        else
-            bz_flow_remove(flow, i, false);
-    }
+    for (uint32_t i = 0; i < flow->n; i++)
+        if (i != first && updates(&flow->task[i], from)) {
+            if (flow->task[i].kind == BZ_TASK_KERNEL)
+                bz_flow_remove_launched(flow, i, false);
+            else
+                bz_flow_remove(flow, i, false);
+        }
     double share = bz_whatif_number(asked, "time");
     bz_flow_set(flow, first, (int64_t)(share * (double)sum));
     bz_unit_text text;

@@ -13,13 +13,32 @@ int64_t bz_gradients_time(double bytes, double gbps)
     return ns < (double)BZ_FLOW_LONGEST ? (int64_t)(ns + 0.5) : BZ_FLOW_LONGEST;
 }
 
+static bool works(const bz_task *t, bz_phase phase)
+{
+    return !t->removed && t->phase == phase && (t->kind == BZ_TASK_KERNEL || t->kind == BZ_TASK_CALL);
+}
+
+void bz_gradients_back(const bz_flow *flow, int64_t *begin, int64_t *end)
+{
+    *begin = INT64_MAX;
+    *end = INT64_MIN;
+    for (uint32_t i = 0; i < flow->n; i++)
+        if (works(&flow->task[i], BZ_PHASE_BACKWARD)) {
+            int64_t at = flow->task[i].at;
+            *begin = at < *begin ? at : *begin;
+            *end = at > *end ? at : *end;
+        }
+}
+
 uint32_t bz_gradients_update(const bz_flow *flow)
 {
     uint32_t best = BZ_NONE;
+    int64_t begin, end;
+    bz_gradients_back(flow, &begin, &end);
     for (uint32_t i = 0; i < flow->n; i++) {
         const bz_task *t = &flow->task[i], *b = best == BZ_NONE ? NULL : &flow->task[best];
         bool device = bz_task_on_device((bz_task_kind)t->kind);
-        if (t->removed || t->phase != BZ_PHASE_UPDATE || (!device && t->kind != BZ_TASK_CALL))
+        if (t->removed || t->phase != BZ_PHASE_UPDATE || t->at <= end || (!device && t->kind != BZ_TASK_CALL))
             continue;
         bool better = !b || (device && b->kind == BZ_TASK_CALL);
         if (better || (t->at < b->at && device == bz_task_on_device((bz_task_kind)b->kind)))
@@ -36,11 +55,6 @@ void bz_gradients_hand_over(bz_flow *flow, uint32_t from, uint32_t to, bool next
 }
 
 /* ---- layers --------------------------------------------------------------------------------- */
-
-static bool works(const bz_task *t, bz_phase phase)
-{
-    return !t->removed && t->phase == phase && (t->kind == BZ_TASK_KERNEL || t->kind == BZ_TASK_CALL);
-}
 
 static const char *name_of(const bz_flow *flow, const bz_task *t)
 {

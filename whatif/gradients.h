@@ -25,7 +25,11 @@ int bz_gradients_find(const bz_flow *flow, bz_whatif_asked *asked, bz_gradient *
 /* Nanoseconds in which `bytes` pass at so many gigabits per second. */
 int64_t bz_gradients_time(double bytes, double gbps);
 
-/* The first task of the update on a device, else on the host; BZ_NONE: the recording has no update. */
+/* When the first and the last task of the way back began; begin > end where there is none. An optimizer that sets gradients to zero does so
+ * before the way back: that waits for no gradient. */
+void bz_gradients_back(const bz_flow *flow, int64_t *begin, int64_t *end);
+
+/* The first task of the update behind the way back, on a device, else on the host; BZ_NONE: there is none. */
 uint32_t bz_gradients_update(const bz_flow *flow);
 
 /* `to` needs what `from` brings: in this iteration, or with `next` in the next one. */

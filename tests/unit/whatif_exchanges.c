@@ -282,12 +282,37 @@ static void gradients(void **state)
     bz_flow_free(&f);
 }
 
+/* An iteration that sets its gradients to zero before the way back, as PyTorch's optimizers do: this waits for no gradient, and no fused
+ * update takes it along. Without an update behind, the next iteration waits. */
+static void zeroed(void **state)
+{
+    (void)state;
+    for (int step = 0; step < 2; step++) {
+        bz_flow f, g = {0};
+        bz_arena arena = {0};
+        seed = 1;
+        make_chain(&f, 3, step);
+        for (uint32_t i = 0; i < f.n; i++)
+            f.task[i].phase = f.task[i].phase == BZ_PHASE_FORWARD ? BZ_PHASE_UPDATE : f.task[i].phase;
+        int64_t before = time_of(&f, NULL, NULL), shared = time_of(&f, "data-parallel:workers=2,gbps=1000000", NULL);
+        if (step)
+            assert_in_range(shared, before, before + 1000000);
+        bz_flow_copy(&f, &g);
+        assert_int_equal(apply(&g, &arena, "fused-optimizer"), 3);
+        for (uint32_t i = 0; i < g.n; i++) /* of both sorts one is left where it is the one behind the way back */
+            assert_true(!step || g.task[i].at >= 6 || !g.task[i].removed);
+        bz_flow_free(&g);
+        bz_flow_free(&f);
+        bz_arena_free(&arena);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_reduce), cmocka_unit_test(workers_and_links), cmocka_unit_test(priorities),
         cmocka_unit_test(levels),     cmocka_unit_test(compression),       cmocka_unit_test(memory),
-        cmocka_unit_test(policies),   cmocka_unit_test(gradients),
+        cmocka_unit_test(policies),   cmocka_unit_test(gradients),         cmocka_unit_test(zeroed),
     };
     trace = bz_trace_new();
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
