@@ -251,21 +251,57 @@ static bool is_dimension(const infer *inf, const char *name, size_t length)
     return false;
 }
 
-/* "past + sequence" is bound by its parts: names the first that is not. */
-static int unbound(infer *inf, const char *input, const char *name, bool first)
+/* The name that is to be bound for a dimension: of "past + sequence", which is bound by its parts, the first that is not. */
+static const char *to_bind(infer *inf, const char *name)
 {
     const char *missing = NULL, *means = name;
     int64_t number;
     for (size_t i = 0; i < sizeof USUAL / sizeof *USUAL; i++)
         means = strcmp(name, USUAL[i].name) ? means : USUAL[i].means;
     dimension_compute(means, tied_name, inf, &number, &missing);
-    size_t n = missing ? dimension_name(missing) : 0, all = strlen(means);
-    if (n && n < all && is_dimension(inf, missing, n))
+    size_t n = missing ? dimension_name(missing) : 0;
+    return n && n < strlen(means) && is_dimension(inf, missing, n) ? bz_arena_strn(inf->arena, missing, n) : name;
+}
+
+static int unbound(infer *inf, const char *input, const char *name, bool first)
+{
+    const char *part = to_bind(inf, name);
+    if (part != name)
         return bz_fail(inf->err, BZ_BAD_INPUT,
                        "dimension '%s' of input '%s' is dynamic: bind what it is made of, first --dim %s=SIZE", name,
-                       input, bz_arena_strn(inf->arena, missing, n));
+                       input, part);
     return bz_fail(inf->err, BZ_BAD_INPUT, "dimension '%s' of input '%s' is dynamic: bind it with --dim %s=SIZE%s",
                    name, input, name, first ? ", or with --batch SIZE" : "");
+}
+
+/* Whoever binds one dimension wants to know at once which others are to follow: adds their names to the error. */
+static void name_others(infer *inf)
+{
+    enum { MOST = 8 };
+    const bz_graph *g = inf->model->graph;
+    const char *named[MOST + 1];
+    int n = 0;
+    for (int k = 0; k < g->n_inputs && n <= MOST; k++) {
+        const bz_type *t = &inf->types[g->inputs[k]];
+        for (int d = 0; d < t->rank && t->kind == BZ_TYPE_TENSOR && n <= MOST; d++) {
+            const char *name = bz_is_symbol(t->dims[d]) ? name_of(inf, t->dims[d]) : NULL;
+            if (!name)
+                continue;
+            named[n] = to_bind(inf, name);
+            int same = 0;
+            while (strcmp(named[same], named[n]) != 0)
+                same++;
+            n += same == n;
+        }
+    }
+    bz_buf others = {0};
+    for (int i = 1; i < n && i < MOST; i++) /* the error has the first */
+        bz_buf_printf(&others, "%s%s", i > 1 ? ", " : "", named[i]);
+    if (others.len)
+        bz_fail(inf->err, BZ_BAD_INPUT, "%s; likewise %s%s",
+                bz_arena_strn(inf->arena, inf->err->text, strlen(inf->err->text)), bz_buf_text(&others),
+                n > MOST ? ", …" : "");
+    bz_buf_free(&others);
 }
 
 static int check_bound(infer *inf, bz_value_id v)
@@ -283,8 +319,11 @@ static int check_bound(infer *inf, bz_value_id v)
         if (!bz_is_symbol(t->dims[d]))
             continue;
         const char *name = name_of(inf, t->dims[d]);
-        if (name)
-            return unbound(inf, input, name, d == 0);
+        if (name) {
+            unbound(inf, input, name, d == 0);
+            name_others(inf);
+            return -1;
+        }
         return bz_fail(inf->err, BZ_BAD_INPUT, "dimension %d of input '%s' is dynamic: bind it with --dim %s:%d=SIZE%s",
                        d, input, input, d, d ? "" : ", or with --batch SIZE");
     }

@@ -453,8 +453,10 @@ static void slow_row(bz_table *t, const bz_bound *b, const alike *group, bool en
     bz_unit_text second;
     const bz_bound_layer *l = group->first;
     double many = group->seconds / l->price.seconds;
-    BZ_ROW(t, BZ_SHOW(l->layer->name), BZ_SHOW_INT(group->layers), BZ_SHOW_TIME(group->seconds),
-           BZ_SHOW_SHARE(enough ? group->seconds / b->sequential : NAN), BZ_SHOW_SHARE(l->hardware / l->price.seconds),
+    const char *name =
+        group->layers > 1 ? bz_arena_printf(arena, "%s ×%d", l->layer->name, group->layers) : l->layer->name;
+    BZ_ROW(t, BZ_SHOW(name), BZ_SHOW_TIME(group->seconds), BZ_SHOW_SHARE(enough ? group->seconds / b->sequential : NAN),
+           BZ_SHOW_SHARE(l->hardware / l->price.seconds),
            BZ_SHOW(bz_arena_printf(arena, "%s%s", provenance(l), l->price.noisy ? ", noisy" : "")), BZ_SHOW(l->variant),
            BZ_SHOW(isfinite(l->runner_up)
                        ? bz_arena_printf(arena, "+%s", bz_units_time(second, (l->runner_up - l->price.seconds) * many))
@@ -466,7 +468,7 @@ static void put_slowest(const bz_bound *b, bz_buf *out)
 {
     bz_arena arena = {0};
     alike *group = BZ_NEW(&arena, alike, b->n);
-    bz_table *t = bz_table_of(&arena, "slowest|>layers|>time|>share|>roofline|how|variant|>next best|layer");
+    bz_table *t = bz_table_of(&arena, "slowest|>time|>share|>roofline|how|variant|>next best|layer");
     int n = b->n ? join_alike(b, group) : 0;
     for (int i = 0; i < n && i < 6 && group[i].first->price.alternative; i++)
         slow_row(t, b, &group[i], bz_bound_written(b).enough, &arena);
