@@ -48,10 +48,17 @@ void bz_cuda_settle(bz_cuda *c)
 
 static int find_device(bz_error *err)
 {
-    int n = 0;
+    int n = 0, driver = 0;
     cudaError_t status = cudaGetDeviceCount(&n);
+    cudaDriverGetVersion(&driver);
+    if (status == cudaErrorInsufficientDriver && driver)
+        return bz_fail(
+            err, BZ_FAILED,
+            "no GPU can be used: the NVIDIA driver runs CUDA %d.%d, this is CUDA %d: install a newer driver, or "
+            "build with an older CUDA",
+            driver / 1000, driver % 1000 / 10, CUDART_VERSION / 1000);
     if (status == cudaErrorInsufficientDriver)
-        return bz_fail(err, BZ_FAILED, "no GPU can be used: the NVIDIA driver is missing or older than this CUDA");
+        return bz_fail(err, BZ_FAILED, "no GPU can be used: the NVIDIA driver is missing");
     if (status == cudaErrorNoDevice || (status == cudaSuccess && !n))
         return bz_fail(err, BZ_FAILED, "this machine has no GPU that CUDA can use; run it where there is one");
     if (status != cudaSuccess)
@@ -65,8 +72,7 @@ static int open_memory(bz_cuda *c, const bz_run_setting *setting, bz_error *err)
     size_t free_bytes = 0, all = 0;
     int l2 = 0;
     cudaError_t status = cudaMemGetInfo(&free_bytes, &all);
-    if (status == cudaSuccess)
-        status = cudaDeviceGetAttribute(&l2, cudaDevAttrL2CacheSize, c->device);
+    status = status ? status : cudaDeviceGetAttribute(&l2, cudaDevAttrL2CacheSize, c->device);
     if (status != cudaSuccess)
         return bz_cuda_failed(err, "asking the device for its memory", status);
     c->workspace_limit = setting->workspace > 0 ? (size_t)setting->workspace : free_bytes / 10 * 9;
@@ -80,12 +86,10 @@ int bz_cuda_open(bz_cuda *c, const bz_run_setting *setting, bz_error *err)
     if (find_device(err))
         return -1;
     cudaError_t status = cudaSetDevice(c->device);
-    if (status == cudaSuccess)
-        status = cudaStreamCreateWithFlags(&c->stream, cudaStreamDefault);
+    status = status ? status : cudaStreamCreateWithFlags(&c->stream, cudaStreamDefault);
     for (int i = 0; i < 16 && status == cudaSuccess; i++) {
         status = cudaEventCreate(&c->from[i]);
-        if (status == cudaSuccess)
-            status = cudaEventCreate(&c->to[i]);
+        status = status ? status : cudaEventCreate(&c->to[i]);
     }
     int result =
         status == cudaSuccess ? open_memory(c, setting, err) : bz_cuda_failed(err, "opening the device", status);
@@ -163,7 +167,6 @@ int bz_cuda_workspace(bz_cuda *c, size_t size, bz_error *err)
 int bz_cuda_wait(bz_cuda *c)
 {
     cudaError_t status = cudaStreamSynchronize(c->stream);
-    if (status == cudaSuccess)
-        status = cudaGetLastError();
+    status = status ? status : cudaGetLastError();
     return status == cudaSuccess ? 0 : bz_cuda_failed(NULL, "running", status);
 }

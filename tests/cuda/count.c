@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -288,6 +289,25 @@ static void measures_the_gap_between_kernels(void **state)
     assert_true(isnan(bz_cuda_gap(&c))); /* there is no empty kernel */
 }
 
+/* A person has to know which of the two to change. */
+static void says_which_driver_is_too_old(void **state)
+{
+    bz_run_setting setting = {.threads = 1};
+    bz_cuda c;
+    bz_error err = {0};
+    char text[200];
+    (void)state;
+    standin_reset();
+    standin_driver = 12080;
+    assert_int_equal(bz_cuda_open(&c, &setting, &err), -1);
+    snprintf(text, sizeof text, "the NVIDIA driver runs CUDA 12.8, this is CUDA %d: install", CUDART_VERSION / 1000);
+    assert_non_null(strstr(err.text, text));
+    standin_driver = 0;
+    assert_int_equal(bz_cuda_open(&c, &setting, &err), -1);
+    assert_string_equal(err.text, "no GPU can be used: the NVIDIA driver is missing");
+    standin_reset();
+}
+
 /* How a process ends that the error is reported in: by a signal, where the device is lost to it. */
 static int signal_of(cudaError_t status, int sticky)
 {
@@ -325,6 +345,7 @@ int main(void)
         cmocka_unit_test(says_what_to_do),
         cmocka_unit_test(refuses_what_says_nothing),
         cmocka_unit_test(measures_a_copy),
+        cmocka_unit_test(says_which_driver_is_too_old),
         cmocka_unit_test(ends_where_an_error_stays),
         cmocka_unit_test(measures_the_gap_between_kernels),
     };

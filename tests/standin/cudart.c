@@ -17,7 +17,7 @@ static const char *kind_name(enum cudaMemcpyKind kind)
 cudaError_t cudaGetDeviceCount(int *n)
 {
     *n = standin_devices;
-    return cudaSuccess;
+    return standin_driver < 0 ? cudaSuccess : cudaErrorInsufficientDriver;
 }
 
 cudaError_t cudaSetDevice(int device)
@@ -396,7 +396,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int device)
 
 cudaError_t cudaDriverGetVersion(int *version)
 {
-    *version = CUDART_VERSION;
+    *version = standin_driver < 0 ? CUDART_VERSION : standin_driver;
     return cudaSuccess;
 }
 

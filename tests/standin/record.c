@@ -8,7 +8,7 @@
 enum { MOST = 4096 };
 
 bz_buf standin_text;
-int standin_silent, standin_devices = 1;
+int standin_silent, standin_devices = 1, standin_driver = -1;
 bool standin_computed, standin_stuck, standin_full, standin_mute, standin_ill, standin_slow_plans, standin_raw;
 int standin_sticky, standin_no_plans;
 void (*standin_launched)(void);
@@ -30,6 +30,7 @@ void standin_reset(void)
     bz_buf_clear(&standin_text);
     standin_silent = 0;
     standin_devices = 1;
+    standin_driver = -1;
     standin_computed = standin_stuck = standin_full = standin_mute = standin_ill = standin_slow_plans = standin_raw =
         false;
     standin_sticky = standin_no_plans = 0;

@@ -25,6 +25,7 @@ extern int
 extern void (*standin_launched)(
     void); /* called for each kernel that is started; and what that adds to the time of events */
 extern float standin_launch_ms;
+extern int standin_driver;    /* the newest CUDA that the driver runs; 0: there is no driver; -1: what is built for */
 extern int standin_devices;   /* 1 where nothing else is said */
 extern bool standin_mute;     /* cuDNN's heuristics propose nothing */
 extern bool standin_computed; /* the last call computed what it should: the result can be checked */
