@@ -87,7 +87,6 @@ int bz_device_find_within(const bz_backend *backend, double patience, bz_device 
     answer *a = mmap(NULL, sizeof *a, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (a == MAP_FAILED)
         return bz_fail(err, BZ_FAILED, "no memory to share with a process: %s", strerror(errno));
-    a->device = (bz_device){.copied = NAN, .kernel_gap = NAN, .event_pair = NAN};
     fflush(NULL);
     pid_t child = fork();
     if (!child)

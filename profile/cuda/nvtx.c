@@ -88,11 +88,16 @@ static void mark(uint32_t name)
     put(&v, v.start);
 }
 
-static int push(const void *domain, uint32_t name)
+static int push_in(const void *domain, uint32_t name)
 {
     if (depth < DEEPEST)
         pushed[depth] = (range){bzi_now(), name, domain};
     return depth++;
+}
+
+static int push(uint32_t name)
+{
+    return push_in(NULL, name);
 }
 
 /* NVTX pops per domain; ranges of others that lie above stay open. */
@@ -148,35 +153,22 @@ static void mark_w(const wchar_t *s)
     mark(text_of_wide(s));
 }
 
-static nvtxRangeId_t start_ex(const nvtxEventAttributes_t *a)
-{
-    return start(text_of(a));
-}
-
-static nvtxRangeId_t start_a(const char *s)
-{
-    return start(bzi_text(s));
-}
-
-static nvtxRangeId_t start_w(const wchar_t *s)
-{
-    return start(text_of_wide(s));
-}
-
-static int push_ex(const nvtxEventAttributes_t *a)
-{
-    return push(NULL, text_of(a));
-}
-
-static int push_a(const char *s)
-{
-    return push(NULL, bzi_text(s));
-}
-
-static int push_w(const wchar_t *s)
-{
-    return push(NULL, text_of_wide(s));
-}
+/* What opens a range, by each way to name it. */
+#define BY_NAME(verb, type)                                                                                            \
+    static type verb##_ex(const nvtxEventAttributes_t *a)                                                              \
+    {                                                                                                                  \
+        return verb(text_of(a));                                                                                       \
+    }                                                                                                                  \
+    static type verb##_a(const char *s)                                                                                \
+    {                                                                                                                  \
+        return verb(bzi_text(s));                                                                                      \
+    }                                                                                                                  \
+    static type verb##_w(const wchar_t *s)                                                                             \
+    {                                                                                                                  \
+        return verb(text_of_wide(s));                                                                                  \
+    }
+BY_NAME(start, nvtxRangeId_t)
+BY_NAME(push, int)
 
 static int pop_any(void)
 {
@@ -203,7 +195,7 @@ static void domain_end(nvtxDomainHandle_t domain, nvtxRangeId_t id)
 
 static int domain_push_ex(nvtxDomainHandle_t domain, const nvtxEventAttributes_t *a)
 {
-    return push(domain, text_of(a));
+    return push_in(domain, text_of(a));
 }
 
 static int domain_pop(nvtxDomainHandle_t domain)

@@ -87,8 +87,7 @@ static cublasStatus_t open_handles(session *s)
     status = cublasCreate(&s->handle);
     if (status == CUBLAS_STATUS_SUCCESS && shared)
         bz_cuda_share(shared, &bz_backend_module, s->handle, close_handle);
-    if (status == CUBLAS_STATUS_SUCCESS)
-        status = cublasLtCreate(&s->lt);
+    status = status ? status : cublasLtCreate(&s->lt);
     if (status == CUBLAS_STATUS_SUCCESS && shared)
         bz_cuda_share(shared, &LT, s->lt, close_lt);
     return status == CUBLAS_STATUS_SUCCESS ? cublasSetStream(s->handle, s->cuda.stream) : status;

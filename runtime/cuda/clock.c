@@ -114,8 +114,7 @@ static int queue(bz_cuda *c, const bz_cuda_pace *pace, bz_cuda_call *call, void 
     for (int64_t i = 0; i < n && status == cudaSuccess && !bad; i++) {
         if (c->cold) {
             status = cudaMemsetAsync(c->flush, (int)(i & 1), c->flush_size, c->stream);
-            if (status == cudaSuccess)
-                status = cudaEventRecord(c->from[i], c->stream);
+            status = status ? status : cudaEventRecord(c->from[i], c->stream);
         }
         bad = call && call(context);
         if (c->cold && status == cudaSuccess)
@@ -202,16 +201,24 @@ double bz_cuda_event_pair(bz_cuda *c)
 {
     double sample[32];
     const bz_cuda_pace pace = {0};
-    bool cold = c->cold;
-    c->cold = false;
-    int bad = 0;
-    for (int i = 0; i < 32 && !bad; i++)
-        bad = run_batch(c, &pace, NULL, NULL, 0, &sample[i]);
-    c->cold = cold;
-    if (bad)
-        return NAN;
+    for (int i = 0; i < 32; i++)
+        if (run_batch(c, &pace, NULL, NULL, 0, &sample[i]))
+            return NAN;
     bz_sort_numbers(sample, 32);
     return sample[16];
+}
+
+/* Seconds of n calls: the least of a few, since nothing is faster by chance; the first one warms up. NaN where one fails. */
+static double least_of(bz_cuda *c, bz_cuda_call *call, void *context, int64_t n)
+{
+    double least = INFINITY, seconds;
+    bz_cuda_pace pace = {0};
+    for (int i = 0; i < 8; i++) {
+        if (bz_cuda_measure(c, &pace, call, context, n, &seconds))
+            return NAN;
+        least = i ? fmin(least, seconds) : least;
+    }
+    return least;
 }
 
 static int run_empty(void *context)
@@ -223,19 +230,12 @@ static int run_empty(void *context)
 /* The pair of events around the batch has its own price, which is not the kernels'. */
 double bz_cuda_gap(bz_cuda *c)
 {
-    double least = INFINITY, seconds, pair = bz_cuda_event_pair(c);
-    bz_cuda_pace pace = {0};
     bz_trace seen;
-    bool cold = c->cold;
-    int bad = !c->empty;
-    c->cold = false;
-    for (int i = 0; i < 8 && !bad; i++) {
-        bad = bz_cuda_measure(c, &pace, run_empty, c, MOST_CALLS, &seconds);
-        least = i && seconds < least ? seconds : least; /* the first one warms up */
-    }
-    bad = bad || bz_cuda_trace_call(c, run_empty, &seen, NULL) || !(seen.seconds > 0);
-    c->cold = cold;
-    return bad ? NAN : fmax((least - pair) / MOST_CALLS - seen.seconds, 0);
+    if (!c->empty)
+        return NAN;
+    double all = least_of(c, run_empty, c, MOST_CALLS) - bz_cuda_event_pair(c);
+    bool bad = isnan(all) || bz_cuda_trace_call(c, run_empty, &seen, NULL);
+    return bad ? NAN : fmax(all / MOST_CALLS - seen.seconds, 0);
 }
 
 typedef struct copy {
@@ -250,26 +250,17 @@ static int run_copy(void *context)
     return cudaMemcpyAsync(p->to, p->from, p->size, cudaMemcpyDeviceToDevice, p->cuda->stream) == cudaSuccess ? 0 : -1;
 }
 
-/* The least of a few: a copy does not come out too fast by chance. */
 double bz_cuda_copy_bandwidth(bz_cuda *c)
 {
     size_t free_bytes = 0, all = 0, most = (size_t)512 << 20;
-    double least = INFINITY, seconds = 0;
-    bz_cuda_pace pace = {0};
-    bool cold = c->cold;
     copy p = {.cuda = c};
     if (cudaMemGetInfo(&free_bytes, &all) != cudaSuccess)
         return NAN;
     p.size = free_bytes / 8 < most ? free_bytes / 8 : most;
-    c->cold = false;
-    int bad = p.size < 2 * c->flush_size || bz_cuda_alloc(p.size, &p.from, NULL) || bz_cuda_alloc(p.size, &p.to, NULL);
+    bool bad = p.size < 2 * c->flush_size || bz_cuda_alloc(p.size, &p.from, NULL) || bz_cuda_alloc(p.size, &p.to, NULL);
     bad = bad || cudaMemsetAsync(p.from, 0x5a, p.size, c->stream) != cudaSuccess;
-    for (int i = 0; i < 8 && !bad; i++) {
-        bad = bz_cuda_measure(c, &pace, run_copy, &p, 1, &seconds);
-        least = i && seconds < least ? seconds : least; /* the first one warms up */
-    }
-    c->cold = cold;
+    double least = bad ? NAN : least_of(c, run_copy, &p, 1);
     bz_cuda_free(p.from);
     bz_cuda_free(p.to);
-    return bad || !(least > 0) ? NAN : 2 * (double)p.size / least;
+    return least > 0 ? 2 * (double)p.size / least : NAN;
 }

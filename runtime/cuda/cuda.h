@@ -99,7 +99,8 @@ bool bz_cuda_gave_up(const bz_cuda *c);
 /* Whether the device was throttled in the last measurement, and its clock (Hz; left as it is where NVML does not say). */
 bool bz_cuda_state(void *session, double *hz); /* of a session that begins with a bz_cuda */
 
-/* Seconds between two events of a held queue with nothing between them; NaN where that fails. */
+/* These three are of a device that is not cold. Seconds between two events of a held queue with nothing between them; NaN where that
+ * fails. */
 double bz_cuda_event_pair(bz_cuda *c);
 
 /* Seconds that the device stands still between two kernels that wait in its queue: the time from one empty kernel to the next

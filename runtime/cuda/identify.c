@@ -70,8 +70,6 @@ int bz_cuda_identify(bz_device *out, bz_error *err)
         .memory = (int64_t)p.totalGlobalMem,
         .l2 = p.l2CacheSize,
         .bus = p.memoryBusWidth,
-        .copied = NAN,
-        .kernel_gap = NAN,
         .event_pair = NAN,
     };
     snprintf(out->name, sizeof out->name, "%.63s", p.name);

@@ -21,9 +21,9 @@ typedef struct replay {
     cudaGraphExec_t exec;
 } replay;
 
-static int good(const char *what, cudaError_t status)
+static int good(bz_error *err, const char *what, cudaError_t status)
 {
-    return status == cudaSuccess ? 0 : bz_cuda_failed(NULL, what, status);
+    return status == cudaSuccess ? 0 : bz_cuda_failed(err, what, status);
 }
 
 static cudaStream_t stream_of(void *device, int stream)
@@ -125,7 +125,7 @@ static void *allocate(void *device, size_t size, bool host)
     }
     if (bz_cuda_alloc(size, &at, NULL))
         return NULL;
-    if (!good("overwriting memory", cudaMemset(at, 0, size)))
+    if (!good(NULL, "overwriting memory", cudaMemset(at, 0, size)))
         return at;
     bz_cuda_free(at);
     return NULL;
@@ -142,12 +142,12 @@ static void give_back(void *device, void *at, bool host)
 
 static int copy(void *device, int stream, void *to, const void *from, size_t size)
 {
-    return good("copying", cudaMemcpyAsync(to, from, size, cudaMemcpyDefault, stream_of(device, stream)));
+    return good(NULL, "copying", cudaMemcpyAsync(to, from, size, cudaMemcpyDefault, stream_of(device, stream)));
 }
 
 static int host(void *device, int stream, void (*function)(void *), void *context)
 {
-    return good("calling the processor", cudaLaunchHostFunc(stream_of(device, stream), function, context));
+    return good(NULL, "calling the processor", cudaLaunchHostFunc(stream_of(device, stream), function, context));
 }
 
 /* ---- order and time ------------------------------------------------------------------------- */
@@ -160,7 +160,7 @@ static cudaEvent_t *event_of(events *e, int number)
         memset(e->item + e->n, 0, (size_t)(n - e->n) * sizeof *e->item);
         e->n = n;
     }
-    if (!e->item[number] && good("making an event", cudaEventCreateWithFlags(&e->item[number], e->flags)))
+    if (!e->item[number] && good(NULL, "making an event", cudaEventCreateWithFlags(&e->item[number], e->flags)))
         return NULL;
     return &e->item[number];
 }
@@ -168,7 +168,7 @@ static cudaEvent_t *event_of(events *e, int number)
 static int record(void *device, events *e, int stream, int number)
 {
     cudaEvent_t *event = event_of(e, number);
-    return event ? good("recording an event", cudaEventRecord(*event, stream_of(device, stream))) : -1;
+    return event ? good(NULL, "recording an event", cudaEventRecord(*event, stream_of(device, stream))) : -1;
 }
 
 static int mark(void *device, int stream, int number)
@@ -179,7 +179,7 @@ static int mark(void *device, int stream, int number)
 static int follow(void *device, int stream, int number)
 {
     cudaEvent_t *event = event_of(&((replay *)device)->mark, number);
-    return event ? good("waiting for an event", cudaStreamWaitEvent(stream_of(device, stream), *event, 0)) : -1;
+    return event ? good(NULL, "waiting for an event", cudaStreamWaitEvent(stream_of(device, stream), *event, 0)) : -1;
 }
 
 static int read_clock(void *device, int stream, int reading)
@@ -191,7 +191,7 @@ static int seconds_between(void *device, int from, int to, double *out)
 {
     const events *e = &((replay *)device)->reading;
     float ms = 0;
-    if (good("reading the device's clock", cudaEventElapsedTime(&ms, e->item[from], e->item[to])))
+    if (good(NULL, "reading the device's clock", cudaEventElapsedTime(&ms, e->item[from], e->item[to])))
         return -1;
     *out = 1e-3 * (double)ms;
     return 0;
@@ -209,7 +209,7 @@ static int wait_for_all(void *device)
 /* The other streams wait for the first, which comes to nothing before it is let go. */
 static int hold(void *device)
 {
-    return good("holding the queue back", bz_cuda_hold(&((replay *)device)->stream[0]->cuda));
+    return good(NULL, "holding the queue back", bz_cuda_hold(&((replay *)device)->stream[0]->cuda));
 }
 
 static int release(void *device)
@@ -224,23 +224,21 @@ static int release(void *device)
 /* Only what this thread does is captured: libraries have threads of their own. */
 static int begin(void *device, bz_error *err)
 {
-    cudaError_t status = cudaStreamBeginCapture(stream_of(device, 0), cudaStreamCaptureModeThreadLocal);
-    return status == cudaSuccess ? 0 : bz_cuda_failed(err, "capturing a graph", status);
+    return good(err, "capturing a graph",
+                cudaStreamBeginCapture(stream_of(device, 0), cudaStreamCaptureModeThreadLocal));
 }
 
 static int end(void *device, bz_error *err)
 {
     replay *r = device;
     cudaError_t status = cudaStreamEndCapture(stream_of(device, 0), &r->graph);
-    if (status == cudaSuccess)
-        status = cudaGraphInstantiate(&r->exec, r->graph, 0);
-    return status == cudaSuccess ? 0 : bz_cuda_failed(err, "capturing a graph", status);
+    return good(err, "capturing a graph", status ? status : cudaGraphInstantiate(&r->exec, r->graph, 0));
 }
 
 static int launch(void *device)
 {
     replay *r = device;
-    return good("launching the graph", cudaGraphLaunch(r->exec, stream_of(device, 0)));
+    return good(NULL, "launching the graph", cudaGraphLaunch(r->exec, stream_of(device, 0)));
 }
 
 static bool throttled(void *device)

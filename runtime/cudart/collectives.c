@@ -75,10 +75,8 @@ static int open_others(move *m, nccl *c, bz_error *err)
     c->y[0] = m->y;
     for (int i = 1; i < c->n && status == cudaSuccess && !rc; i++) {
         status = cudaSetDevice(first + i);
-        if (status == cudaSuccess)
-            status = cudaStreamCreateWithFlags(&c->stream[i], cudaStreamNonBlocking);
-        if (status == cudaSuccess)
-            status = cudaEventCreateWithFlags(&c->ended[i], cudaEventDisableTiming);
+        status = status ? status : cudaStreamCreateWithFlags(&c->stream[i], cudaStreamNonBlocking);
+        status = status ? status : cudaEventCreateWithFlags(&c->ended[i], cudaEventDisableTiming);
         rc = status != cudaSuccess || move_get(PLACE_DEVICE, m->size, &c->x[i], err) ||
              move_get(PLACE_DEVICE, m->y_size, &c->y[i], err);
         if (!rc)
@@ -161,8 +159,7 @@ cudaError_t move_collective(move *m)
         return cudaErrorUnknown;
     for (int i = 1; i < c->n && status == cudaSuccess; i++) {
         status = cudaEventRecord(c->ended[i], c->stream[i]);
-        if (status == cudaSuccess)
-            status = cudaStreamWaitEvent(c->stream[0], c->ended[i], 0);
+        status = status ? status : cudaStreamWaitEvent(c->stream[0], c->ended[i], 0);
     }
     return status;
 }

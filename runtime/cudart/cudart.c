@@ -96,10 +96,8 @@ static int open_session(const bz_job *job, void **of, bz_error *err)
         return -1;
     }
     cudaError_t status = cudaLibraryLoadData(&s->library, KERNELS, NULL, NULL, 0, NULL, NULL, 0);
-    if (status == cudaSuccess)
-        status = cudaLibraryGetKernel(&s->touch, s->library, "bz_touch");
-    if (status == cudaSuccess)
-        status = cudaLibraryGetKernel(&s->copy, s->library, "bz_copy");
+    status = status ? status : cudaLibraryGetKernel(&s->touch, s->library, "bz_touch");
+    status = status ? status : cudaLibraryGetKernel(&s->copy, s->library, "bz_copy");
     if (status != cudaSuccess) {
         bz_cuda_failed(err, "loading kernels", status);
         close_session(s);
@@ -215,9 +213,8 @@ static int begin(bz_variant *v, bz_error *err)
                 .y_size = (size_t)y->count};
     v->state = m;
     if (move_get(m->row->from, m->size, &m->x, err) ||
-        (m->row->to != PLACE_MANAGED && move_get(m->row->to, m->y_size, &m->y, err)) ||
-        (m->row->to == PLACE_MANAGED && move_get(m->row->to, m->size, &m->y, err)) || (m->x && fill_x(m, err)) ||
-        (m->row->open && m->row->open(m, err)))
+        move_get(m->row->to, m->row->to == PLACE_MANAGED ? m->size : m->y_size, &m->y, err) ||
+        (m->x && fill_x(m, err)) || (m->row->open && m->row->open(m, err)))
         return -1;
     if (m->row->reset && m->row->reset(m) != cudaSuccess)
         return bz_fail(err, BZ_FAILED, "the first call could not be prepared");

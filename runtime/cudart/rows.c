@@ -57,8 +57,7 @@ static int open_streams(move *m, bz_error *err)
     cudaError_t status = cudaEventCreateWithFlags(&m->begun, cudaEventDisableTiming);
     for (int i = 0; i < MOVE_STREAMS && status == cudaSuccess; i++) {
         status = cudaStreamCreateWithFlags(&m->stream[i], cudaStreamNonBlocking);
-        if (status == cudaSuccess)
-            status = cudaEventCreateWithFlags(&m->ended[i], cudaEventDisableTiming);
+        status = status ? status : cudaEventCreateWithFlags(&m->ended[i], cudaEventDisableTiming);
     }
     return status == cudaSuccess ? 0 : bz_cuda_failed(err, "making streams", status);
 }
@@ -84,10 +83,8 @@ static cudaError_t on_streams(move *m, int n, bool both)
             status = cudaMemcpyAsync(m->back[0], m->back[1], m->size, cudaMemcpyDefault, m->stream[i]);
         else if (status == cudaSuccess && to > from)
             status = cudaMemcpyAsync(m->y + from, m->x + from, to - from, cudaMemcpyDefault, m->stream[i]);
-        if (status == cudaSuccess)
-            status = cudaEventRecord(m->ended[i], m->stream[i]);
-        if (status == cudaSuccess)
-            status = cudaStreamWaitEvent(first, m->ended[i], 0);
+        status = status ? status : cudaEventRecord(m->ended[i], m->stream[i]);
+        status = status ? status : cudaStreamWaitEvent(first, m->ended[i], 0);
     }
     return status;
 }
@@ -201,8 +198,7 @@ static int open_advised(move *m, bz_error *err)
     if (open_managed(m, err))
         return -1;
     cudaError_t status = advise(m, cudaMemAdviseSetPreferredLocation, -1);
-    if (status == cudaSuccess)
-        status = advise(m, cudaMemAdviseSetAccessedBy, m->run.cuda->device);
+    status = status ? status : advise(m, cudaMemAdviseSetAccessedBy, m->run.cuda->device);
     return status == cudaSuccess ? 0 : bz_cuda_failed(err, "advising", status);
 }
 
@@ -212,8 +208,7 @@ static cudaError_t allocate(move *m)
 {
     void *at = NULL;
     cudaError_t status = cudaMalloc(&at, m->size);
-    if (status == cudaSuccess)
-        status = cudaFree(at);
+    status = status ? status : cudaFree(at);
     *m->y = (char)(status == cudaSuccess && at);
     return status;
 }
@@ -222,8 +217,7 @@ static cudaError_t allocate_from_pool(move *m)
 {
     void *at = NULL;
     cudaError_t status = cudaMallocAsync(&at, m->size, m->run.cuda->stream);
-    if (status == cudaSuccess)
-        status = cudaFreeAsync(at, m->run.cuda->stream);
+    status = status ? status : cudaFreeAsync(at, m->run.cuda->stream);
     *m->y = (char)(status == cudaSuccess && at);
     return status;
 }
@@ -272,8 +266,7 @@ static int open_graph(move *m, bz_error *err)
         cudaError_t ended = cudaStreamEndCapture(stream, &m->graph);
         status = status == cudaSuccess ? ended : status;
     }
-    if (status == cudaSuccess)
-        status = cudaGraphInstantiate(&m->exec, m->graph, 0);
+    status = status ? status : cudaGraphInstantiate(&m->exec, m->graph, 0);
     return status == cudaSuccess ? 0 : bz_cuda_failed(err, "making a graph", status);
 }
 

@@ -170,8 +170,7 @@ static int describe(call *c, bz_error *why)
     cudnnStatus_t status = cudnn_set_whole(c, &c->x);
     if (status == CUDNN_STATUS_SUCCESS)
         status = set_filter(c, weights ? last : 1);
-    if (status == CUDNN_STATUS_SUCCESS)
-        status = set_conv(c);
+    status = status ? status : set_conv(c);
     if (status == CUDNN_STATUS_SUCCESS)
         status = cudnn_set_whole(c, weights ? &c->b : &c->y);
     return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(why, "describing the convolution", status);

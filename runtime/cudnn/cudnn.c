@@ -223,8 +223,7 @@ int bz_cudnn_handle(bz_cuda_stream *shared, const bz_cuda *cuda, cudnnHandle_t *
     if (*out)
         return 0;
     cudnnStatus_t status = cudnnCreate(out);
-    if (status == CUDNN_STATUS_SUCCESS)
-        status = cudnnSetStream(*out, cuda->stream);
+    status = status ? status : cudnnSetStream(*out, cuda->stream);
     if (shared && *out)
         bz_cuda_share(shared, &bz_backend_module, *out, close_handle);
     return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(err, "opening cuDNN", status);

@@ -193,6 +193,7 @@ cudnnStatus_t cudnn_run_posts(call *c);
 /* ---- kinds ---------------------------------------------------------------------------------- */
 
 typedef int describes(call *c, bz_error *why);
+describes cudnn_describe_both; /* x, dy where there is one, and y, as they are */
 describes cudnn_describe_conv, cudnn_describe_conv_fused, cudnn_describe_pool, cudnn_describe_batchnorm,
     cudnn_describe_softmax, cudnn_describe_lrn, cudnn_describe_activation, cudnn_describe_activation_grad,
     cudnn_describe_dropout, cudnn_describe_scale, cudnn_describe_binary, cudnn_describe_reduce,

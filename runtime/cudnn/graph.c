@@ -63,8 +63,7 @@ static cudnnStatus_t name_knobs(cudnnBackendDescriptor_t config, char *out, size
         list_knobs(config, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, knob, &n);
     for (int64_t i = 0; i < n && i < KNOBS && status == CUDNN_STATUS_SUCCESS; i++) {
         status = get_type(knob[i], CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, &type);
-        if (status == CUDNN_STATUS_SUCCESS)
-            status = get_number(knob[i], CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, &value);
+        status = status ? status : get_number(knob[i], CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, &value);
         if (status == CUDNN_STATUS_SUCCESS && at < size)
             at += (size_t)snprintf(out + at, size - at, " k%d=%lld", type, (long long)value);
     }
@@ -181,12 +180,10 @@ static cudnnStatus_t ask_mode(call *c, cudnnBackendHeurMode_t mode)
     int64_t n = 0, made = 0;
     TRY(graph_make(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, &heuristic));
     cudnnStatus_t status = graph_set_desc(heuristic, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, c->graph->graph);
-    if (status == CUDNN_STATUS_SUCCESS)
-        status = graph_set(heuristic, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
+    status = status ? status : graph_set(heuristic, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
     if (status == CUDNN_STATUS_SUCCESS && c->device)
         status = graph_set_desc(heuristic, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, c->device);
-    if (status == CUDNN_STATUS_SUCCESS)
-        status = cudnnBackendFinalize(heuristic);
+    status = status ? status : cudnnBackendFinalize(heuristic);
     if (status == CUDNN_STATUS_SUCCESS)
         status = cudnnBackendGetAttribute(heuristic, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0,
                                           &n, NULL);

@@ -19,7 +19,7 @@ static int describe_in(call *c, int rank, const int64_t *dim, const int64_t *str
 }
 
 /* As they are, which is all that most kinds need. */
-static int describe_both(call *c, bz_error *why)
+int cudnn_describe_both(call *c, bz_error *why)
 {
     return describe_in(c, 0, NULL, NULL, why);
 }
@@ -47,7 +47,7 @@ int cudnn_describe_pool(call *c, bz_error *why)
                        "calls of cuDNN look for the largest of a window again, and tell nobody which");
     if (!bz_problem_pads_evenly(p))
         return bz_fail(why, BZ_INCOMPLETE, "cuDNN pads both ends alike, and the windows would not lie as they should");
-    if (describe_both(c, why))
+    if (cudnn_describe_both(c, why))
         return -1;
     cudnnStatus_t status = cudnnCreatePoolingDescriptor(&c->pooling);
     if (status == CUDNN_STATUS_SUCCESS)
@@ -87,7 +87,7 @@ int cudnn_describe_batchnorm(call *c, bz_error *why)
         {&c->mean, BZ_ROLE_MEAN, true},     {&c->variance, BZ_ROLE_VARIANCE, true},
         {&c->more[0], BZ_ROLE_SCALE, true}, {&c->more[1], BZ_ROLE_SHIFT, true},
     };
-    if (describe_both(c, why))
+    if (cudnn_describe_both(c, why))
         return -1;
     for (size_t i = 0; i < sizeof PARAMETERS / sizeof *PARAMETERS; i++)
         for (int k = 0; k < c->n_operands; k++)
@@ -146,7 +146,7 @@ int cudnn_describe_softmax(call *c, bz_error *why)
     const bz_operand *x = &c->operand[0];
     int axis = (int)p->softmax.axis;
     if (c->nhwc && axis == 1)
-        return describe_both(c, why);
+        return cudnn_describe_both(c, why);
     if (c->nhwc)
         return bz_fail(why, BZ_INCOMPLETE, "channels last, softmax goes over the channels only");
     int64_t dim[4] = {1, x->dim[axis], 1, 1}, stride[4] = {0, 0, 1, 1};
@@ -184,7 +184,7 @@ int cudnn_describe_lrn(call *c, bz_error *why)
         (double)p->lrn.beta < CUDNN_LRN_MIN_BETA)
         return bz_fail(why, BZ_INCOMPLETE, "cuDNN's LRN goes over at most %d channels, with a bias and beta above 0",
                        CUDNN_LRN_MAX_N);
-    if (describe_both(c, why))
+    if (cudnn_describe_both(c, why))
         return -1;
     cudnnStatus_t status = cudnnCreateLRNDescriptor(&c->lrn);
     if (status == CUDNN_STATUS_SUCCESS)
@@ -205,7 +205,7 @@ cudnnStatus_t cudnn_run_lrn(call *c)
 static int describe_flat(call *c, bz_error *why)
 {
     if (c->operand[0].rank <= 5)
-        return describe_both(c, why);
+        return cudnn_describe_both(c, why);
     int64_t dim[4] = {1, 1, 1, c->operand[0].count}, stride[4] = {dim[3], dim[3], dim[3], 1};
     return describe_in(c, 4, dim, stride, why);
 }
@@ -269,8 +269,7 @@ int cudnn_prepare_dropout(call *c, session *s, bz_error *err)
     size_t size = 0;
     (void)s;
     cudnnStatus_t status = cudnnDropoutGetStatesSize(c->handle, &size);
-    if (status == CUDNN_STATUS_SUCCESS)
-        status = cudnnDropoutGetReserveSpaceSize(c->x.desc, &c->reserve_size);
+    status = status ? status : cudnnDropoutGetReserveSpaceSize(c->x.desc, &c->reserve_size);
     if (status != CUDNN_STATUS_SUCCESS)
         return bz_cudnn_failed(err, "asking what dropout needs", status);
     if (bz_cuda_alloc(size, &c->states, err) || bz_cuda_alloc(c->reserve_size, &c->reserve, err))

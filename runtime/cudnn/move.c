@@ -80,10 +80,8 @@ int cudnn_describe_reduce(call *c, bz_error *why)
         status = cudnnSetReduceTensorDescriptor(
             c->reduce, OPS[i].op, p->dtype == BZ_F64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT, CUDNN_NOT_PROPAGATE_NAN,
             CUDNN_REDUCE_TENSOR_NO_INDICES, CUDNN_32BIT_INDICES);
-    if (status == CUDNN_STATUS_SUCCESS)
-        status = cudnn_set_whole(c, &c->x);
-    if (status == CUDNN_STATUS_SUCCESS)
-        status = cudnn_set_whole(c, &c->y);
+    status = status ? status : cudnn_set_whole(c, &c->x);
+    status = status ? status : cudnn_set_whole(c, &c->y);
     return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(why, "describing the reduction", status);
 }
 
@@ -105,8 +103,7 @@ int cudnn_describe_bias_grad(call *c, bz_error *why)
     c->x = cudnn_tensor(c, 0);
     c->y = cudnn_tensor(c, 1);
     cudnnStatus_t status = cudnn_set_whole(c, &c->x);
-    if (status == CUDNN_STATUS_SUCCESS)
-        status = cudnn_set_channels(&c->y, rank, p->reduce.y[1]);
+    status = status ? status : cudnn_set_channels(&c->y, rank, p->reduce.y[1]);
     return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(why, "describing the bias", status);
 }
 
@@ -138,8 +135,7 @@ int cudnn_describe_transpose(call *c, bz_error *why)
     for (int i = 0; i < y->rank; i++)
         stride[i] = c->x.layout.stride[p->transpose.perm[i]];
     cudnnStatus_t status = cudnn_set(&c->x, y->rank, y->dim, stride);
-    if (status == CUDNN_STATUS_SUCCESS)
-        status = cudnn_set_whole(c, &c->y);
+    status = status ? status : cudnn_set_whole(c, &c->y);
     return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(why, "describing the transposition", status);
 }
 
@@ -157,8 +153,7 @@ int cudnn_describe_reorder(call *c, bz_error *why)
     c->nhwc = false;
     c->factor = (scalar){p->reorder.scale, (double)p->reorder.scale};
     cudnnStatus_t status = cudnn_set_whole(c, &c->x);
-    if (status == CUDNN_STATUS_SUCCESS)
-        status = cudnn_set_whole(c, &c->y);
+    status = status ? status : cudnn_set_whole(c, &c->y);
     return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(why, "describing the reorder", status);
 }
 
@@ -168,13 +163,8 @@ int cudnn_describe_scale(call *c, bz_error *why)
     const bz_problem *p = c->problem;
     if (p->activation.fn != BZ_FN_LINEAR || p->activation.beta != 0)
         return bz_fail(why, BZ_INCOMPLETE, "transforming a tensor multiplies it by a number at most");
-    c->x = cudnn_tensor(c, 0);
-    c->y = cudnn_tensor(c, 1);
     c->factor = (scalar){p->activation.alpha, (double)p->activation.alpha};
-    cudnnStatus_t status = cudnn_set_whole(c, &c->x);
-    if (status == CUDNN_STATUS_SUCCESS)
-        status = cudnn_set_whole(c, &c->y);
-    return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(why, "describing x and y", status);
+    return cudnn_describe_both(c, why);
 }
 
 cudnnStatus_t cudnn_run_transform(call *c)
@@ -197,8 +187,7 @@ int cudnn_describe_concat(call *c, bz_error *why)
         *to = (tensor){.operand = -1, .layout = c->y.layout};
         c->n_parts++;
         status = cudnn_set_whole(c, from);
-        if (status == CUDNN_STATUS_SUCCESS)
-            status = cudnn_set(to, o->rank, o->dim, c->y.layout.stride);
+        status = status ? status : cudnn_set(to, o->rank, o->dim, c->y.layout.stride);
     }
     return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(why, "describing the parts", status);
 }
@@ -243,8 +232,7 @@ int cudnn_describe_pad(call *c, bz_error *why)
     c->y = cudnn_tensor(c, 1);
     c->poison = poison_middle;
     cudnnStatus_t status = cudnn_set_whole(c, &c->x);
-    if (status == CUDNN_STATUS_SUCCESS)
-        status = cudnn_set(&c->y, c->operand[0].rank, c->operand[0].dim, c->y.layout.stride);
+    status = status ? status : cudnn_set(&c->y, c->operand[0].rank, c->operand[0].dim, c->y.layout.stride);
     return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(why, "describing x and its place", status);
 }
 

@@ -123,8 +123,7 @@ int cudnn_converter(const void *from, const void *to, void *stream, bz_converter
         return -1;
     }
     cudnnStatus_t status = describe(&c->from, o, a);
-    if (status == CUDNN_STATUS_SUCCESS)
-        status = describe(&c->to, o, b);
+    status = status ? status : describe(&c->to, o, b);
     *out = c;
     if (status == CUDNN_STATUS_SUCCESS)
         return 0;

@@ -174,10 +174,8 @@ int cudnn_describe_rnn(call *c, bz_error *why)
     struct rnn_call *r = c->rnn = bz_alloc(1, sizeof *r);
     *r = (struct rnn_call){0};
     cudnnStatus_t status = set_data(c, &r->x, p->rnn.input);
-    if (status == CUDNN_STATUS_SUCCESS)
-        status = set_data(c, &r->y, directions_of(p) * p->rnn.hidden);
-    if (status == CUDNN_STATUS_SUCCESS)
-        status = set_states(c, r);
+    status = status ? status : set_data(c, &r->y, directions_of(p) * p->rnn.hidden);
+    status = status ? status : set_states(c, r);
     return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(why, "describing the sequence", status);
 }
 
@@ -343,8 +341,7 @@ int cudnn_prepare_rnn(call *c, session *s, bz_error *err)
     cudnnStatus_t status = set_rnn(c, r);
     if (status == CUDNN_STATUS_SUCCESS && c->algorithm == CUDNN_RNN_ALGO_PERSIST_DYNAMIC)
         status = cudnnBuildRNNDynamic(c->handle, r->rnn, (int)c->problem->rnn.batch);
-    if (status == CUDNN_STATUS_SUCCESS)
-        status = cudnnGetRNNWeightSpaceSize(c->handle, r->rnn, &r->weights_size);
+    status = status ? status : cudnnGetRNNWeightSpaceSize(c->handle, r->rnn, &r->weights_size);
     if (status == CUDNN_STATUS_SUCCESS)
         status = cudnnGetRNNTempSpaceSizes(c->handle, r->rnn, forward_mode(c->problem), r->x, &c->workspace,
                                            &r->reserve_size);
@@ -399,8 +396,7 @@ static int read_gate(const call *c, const bz_operand *o, int d, int gate, bool r
     cudnnTensorDescriptor_t m = NULL, b = NULL;
     float *turned = bz_alloc((size_t)(h * n), sizeof *turned);
     cudnnStatus_t status = cudnnCreateTensorDescriptor(&m);
-    if (status == CUDNN_STATUS_SUCCESS)
-        status = cudnnCreateTensorDescriptor(&b);
+    status = status ? status : cudnnCreateTensorDescriptor(&b);
     if (status == CUDNN_STATUS_SUCCESS)
         status = cudnnGetRNNWeightParams(c->handle, c->rnn->rnn, d, c->rnn->weights_size, c->rnn->gradients,
                                          matrix_of(p, gate, gates, recurrent), m, &matrix, b, &bias);
