@@ -264,6 +264,7 @@ static int run_all(program *p, bz_machine *s, bz_error *err)
     int64_t once = 1;
     if (find_devices(p, err))
         return -1;
+    bool waits = !p->options.check_only && runs_on_processor(p); /* devices do not mind: others build their plans */
     if (bz_counters_explain(why)) /* who has none cannot help it: the line of the system says so */
         fprintf(stderr, "benanza: records have no hardware counters: %s\n", why);
     bz_gbench_sample(idle, NULL, 1e-9, &once); /* the library looks at the machine once, before the first fork */
@@ -276,7 +277,7 @@ static int run_all(program *p, bz_machine *s, bz_error *err)
     for (int i = 0; i < p->pending.n && !p->broken && !bad; i++) {
         p->n_done = i;
         bz_ahead_take(&ahead, i);
-        if (!p->options.check_only)
+        if (waits)
             wait_until_quiet(p);
         p->n_busy += p->options.busy;
         report_progress(p, i, p->pending.item[i].text);
