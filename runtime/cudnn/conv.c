@@ -60,44 +60,25 @@ static int number_of(const call *c, int algo, int n, cudnnMathType_t math)
     return algo + (has_both(c) && math != CUDNN_FMA_MATH && math != CUDNN_DEFAULT_MATH ? n : 0);
 }
 
-int cudnn_conv_choice(call *c)
-{
-    cudnnConvolutionFwdAlgoPerf_t perf[N_FORWARD * 2];
-    int n = 0;
-    if (cudnnGetConvolutionForwardAlgorithm_v7(c->handle, c->x.desc, c->filter, c->conv, c->y.desc, N_FORWARD * 2, &n,
-                                               perf) != CUDNN_STATUS_SUCCESS)
-        return -1;
-    for (int i = 0; i < n; i++)
-        if (perf[i].status == CUDNN_STATUS_SUCCESS)
-            return number_of(c, (int)perf[i].algo, N_FORWARD, perf[i].mathType);
-    return -1;
-}
-
-int cudnn_deconv_choice(call *c)
-{
-    cudnnConvolutionBwdDataAlgoPerf_t perf[N_BACKWARD * 2];
-    int n = 0;
-    if (cudnnGetConvolutionBackwardDataAlgorithm_v7(c->handle, c->filter, c->x.desc, c->conv, c->y.desc, N_BACKWARD * 2,
-                                                    &n, perf) != CUDNN_STATUS_SUCCESS)
-        return -1;
-    for (int i = 0; i < n; i++)
-        if (perf[i].status == CUDNN_STATUS_SUCCESS)
-            return number_of(c, (int)perf[i].algo, N_BACKWARD, perf[i].mathType);
-    return -1;
-}
-
-int cudnn_weights_choice(call *c)
-{
-    cudnnConvolutionBwdFilterAlgoPerf_t perf[N_WEIGHTS * 2];
-    int n = 0;
-    if (cudnnGetConvolutionBackwardFilterAlgorithm_v7(c->handle, c->x.desc, c->b.desc, c->conv, c->filter,
-                                                      N_WEIGHTS * 2, &n, perf) != CUDNN_STATUS_SUCCESS)
-        return -1;
-    for (int i = 0; i < n; i++)
-        if (perf[i].status == CUDNN_STATUS_SUCCESS)
-            return number_of(c, (int)perf[i].algo, N_WEIGHTS, perf[i].mathType);
-    return -1;
-}
+/* The first that the library names and does not refuse. The types of its answers differ by name only. */
+#define CHOICE(what, perf_type, ask, n, from, to, result)                                                              \
+    int cudnn_##what##_choice(call *c)                                                                                 \
+    {                                                                                                                  \
+        perf_type perf[(n)*2];                                                                                         \
+        int found = 0;                                                                                                 \
+        if (ask(c->handle, from, to, c->conv, result, (n)*2, &found, perf) != CUDNN_STATUS_SUCCESS)                    \
+            return -1;                                                                                                 \
+        for (int i = 0; i < found; i++)                                                                                \
+            if (perf[i].status == CUDNN_STATUS_SUCCESS)                                                                \
+                return number_of(c, (int)perf[i].algo, n, perf[i].mathType);                                           \
+        return -1;                                                                                                     \
+    }
+CHOICE(conv, cudnnConvolutionFwdAlgoPerf_t, cudnnGetConvolutionForwardAlgorithm_v7, N_FORWARD, c->x.desc, c->filter,
+       c->y.desc)
+CHOICE(deconv, cudnnConvolutionBwdDataAlgoPerf_t, cudnnGetConvolutionBackwardDataAlgorithm_v7, N_BACKWARD, c->filter,
+       c->x.desc, c->y.desc)
+CHOICE(weights, cudnnConvolutionBwdFilterAlgoPerf_t, cudnnGetConvolutionBackwardFilterAlgorithm_v7, N_WEIGHTS,
+       c->x.desc, c->b.desc, c->filter)
 
 /* ---- descriptors ---------------------------------------------------------------------------- */
 
