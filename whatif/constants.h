@@ -21,10 +21,6 @@ static const double UNPRICED_MOST = 0.05;
  * streams of another network's modules. */
 static const double MATCHED_LEAST = 0.8;
 
-/* A line of a host that steps faster or slower than its device by more than this share is not steady. Reasoned: steady iterations vary by a few
- * percent. Twice: a queue that fills counts as overlap. */
-static const double STEADY_WITHIN = 0.1;
-
 /* A factor below which a call counts as faster in what is told. Nothing else rests on it. */
 static const double FASTER = 0.999;
 

@@ -136,11 +136,14 @@ static int without_recorder(bz_flow *flow, bz_whatif_asked *asked, int64_t *adde
     return 0;
 }
 
-/* Behind all else, so that before and after have it alike. */
+/* Behind all else, so that before and after have it alike. Where iterations overlap it lies between two of each lane: nobody waits for
+ * the device there. */
 static int add_back(bz_flow *flow, bz_whatif_asked *asked, int64_t added, bz_error *err)
 {
     bz_simulated s;
-    if (!added || flow->main == BZ_NONE || flow->lane[flow->main].last == BZ_NONE)
+    for (uint32_t l = 0; l < flow->n_lanes && flow->overlaps; l++)
+        flow->lane[l].wrap = bz_flow_sum(flow->lane[l].wrap, added);
+    if (flow->overlaps || !added || flow->main == BZ_NONE || flow->lane[flow->main].last == BZ_NONE)
         return 0;
     if (bz_flow_simulate(flow, NULL, asked->arena, &s, err))
         return -1;

@@ -9,7 +9,7 @@
 // cmocka wants the headers above before itself
 #include <cmocka.h>
 
-enum { US = 1000, KERNELS = 20, CALL = 10, BETWEEN = 5, PAUSE = 1000, PAUSE_BEHIND = 9 };
+enum { US = 1000, KERNELS = 20, CALL = 10, BETWEEN = 5, PAUSE = 1000, PAUSE_BEHIND = 9, BEHIND = 400 };
 
 /* Calls of 10 µs, 5 µs apart but for one pause of 1 ms; each kernel takes 2 µs and begins 12 µs behind its call's start. */
 static bz_trace *record(const char *format, const char *kernel)
@@ -90,6 +90,68 @@ static void test_recorder(void **state)
     bz_arena_free(&arena);
 }
 
+/* Iterations that overlap, the device far behind a host that is the slower side: what recording adds makes nobody wait for the device. */
+static void test_overlapping(void **state)
+{
+    bz_arena arena = {0};
+    bz_trace *t = bz_trace_new();
+    bz_whatif_asked asked;
+    bz_error err;
+    (void)state;
+    bz_flow f = {.overlaps = true, .trace = t, .iteration = BZ_NONE, .launch_lag = BEHIND * US};
+    bz_flow_add_lane(&f, "cpu", false, false);
+    bz_flow_add_lane(&f, "gpu", true, false);
+    for (int i = 0; i < KERNELS; i++) {
+        uint32_t launch = bz_flow_add(&f, BZ_TASK_HOST, "launch", 0, CALL * US, BETWEEN * US),
+                 kernel = bz_flow_add(&f, BZ_TASK_KERNEL, "gemm", 1, US, 0);
+        f.task[launch].event_kind = BZ_EVENT_API;
+        bz_flow_depend(&f, launch, kernel, BZ_DEPENDS_LAUNCH, BEHIND * US);
+    }
+    int64_t step, after;
+    assert_int_equal(bz_flow_steady(&f, NULL, &step, &err), 0);
+    assert_int_equal(step, (KERNELS * CALL + (KERNELS - 1) * BETWEEN) * US);
+    if (bz_whatif_parse("cuda-graph:recorder=4,node=1", &arena, &asked, &err))
+        fail_msg("%s", err.text);
+    asked.trace = t;
+    assert_int_equal(asked.row->apply(&f, &asked, &err), KERNELS - 1);
+    assert_int_equal(bz_flow_steady(&f, NULL, &after, &err), 0);
+    assert_in_range(after, (KERNELS + 4 * (KERNELS - 2)) * US, step / 2);
+    bz_flow_free(&f);
+    bz_trace_free(t);
+    bz_arena_free(&arena);
+}
+
+/* A device that lies 2 ms behind a host which steps 8 % slower: it works off what is queued, and no step of it is a host's. The unchanged
+ * graph repeats the recording all the same. */
+static void test_draining(void **state)
+{
+    static const char *const NAMES[] = {"embedding", "gemm", "layer_norm", "softmax", "gelu", "conv", "pool", "argmax"};
+    enum { STEPS = 12, OF_STEP = sizeof NAMES / sizeof *NAMES, HOST = 8100, DEVICE = 7500 };
+    bz_arena arena = {0};
+    bz_trace *t = bz_trace_new();
+    bz_error err;
+    bz_flow flow;
+    bz_whatif w;
+    (void)state;
+    uint32_t source = bz_trace_source(t, "made", "made"), host = bz_trace_thread(t, source, 1, 1),
+             stream = bz_trace_stream(t, source, 1, 0, 1, 7);
+    for (int i = 0; i < STEPS * OF_STEP; i++) {
+        int64_t at = (int64_t)i * HOST, there = 2000 * US + (int64_t)i * DEVICE;
+        size_t a = bz_trace_add(t, BZ_EVENT_API, at, at + HOST / 2, bz_trace_text(t, "cudaLaunchKernel"), host),
+               k = bz_trace_add(t, BZ_EVENT_KERNEL, there, there + DEVICE - US, bz_trace_text(t, NAMES[i % OF_STEP]),
+                                stream);
+        t->event[BZ_EVENT_API].correlation[a] = t->event[BZ_EVENT_KERNEL].correlation[k] = i + 1;
+    }
+    if (bz_trace_finish(t, NULL, &err) || bz_flow_make(t, bz_typical_iteration(t), &flow, &err) ||
+        bz_whatif_begin(t, &flow, &arena, &w, &err))
+        fail_msg("%s", err.text);
+    assert_in_range(t->n_iterations, STEPS - 2, STEPS);
+    assert_true(w.error < 0.01);
+    bz_flow_free(&flow);
+    bz_trace_free(t);
+    bz_arena_free(&arena);
+}
+
 static void test_training(void **state)
 {
     bz_arena arena = {0};
@@ -109,6 +171,7 @@ static void test_training(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_pauses), cmocka_unit_test(test_recorder),
+                                       cmocka_unit_test(test_overlapping), cmocka_unit_test(test_draining),
                                        cmocka_unit_test(test_training)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
