@@ -22,6 +22,13 @@ int bz_gradients_layers(const bz_flow *flow, bz_whatif_asked *asked, bz_gradient
  * Returns how many; 0 with a reason in `asked`; -1. */
 int bz_gradients_find(const bz_flow *flow, bz_whatif_asked *asked, bz_gradient **list, bz_error *err);
 
+/* The link between machines, as it was asked for. Where it was not and there are records of a system: what that takes to send so many bytes to
+ * another GPU, else to itself by TCP. */
+typedef struct bz_gradient_link {
+    double gbps, latency; /* µs of a message */
+} bz_gradient_link;
+int bz_gradients_link(bz_whatif_asked *asked, double bytes, bz_gradient_link *out, bz_error *err);
+
 /* Nanoseconds in which `bytes` pass at so many gigabits per second. */
 int64_t bz_gradients_time(double bytes, double gbps);
 

@@ -13,7 +13,8 @@
 typedef struct {
     bz_flow *flow;
     bz_whatif_asked *asked;
-    double workers, gbps;
+    double workers;
+    bz_gradient_link link;
     uint32_t send, receive; /* channels */
     bool literal;
     int slices;
@@ -24,9 +25,9 @@ static uint32_t message(const exchange *x, const char *what, uint32_t lane, doub
     char name[64];
     snprintf(name, sizeof name, "%s %.4g MB", what, bytes / 1e6);
     double share = x->literal ? 1 : (x->workers - 1) / x->workers;
-    int64_t latency = (int64_t)(1e3 * bz_whatif_number(x->asked, "latency"));
+    int64_t latency = (int64_t)(1e3 * x->link.latency);
     uint32_t task = bz_flow_add(x->flow, BZ_TASK_COMMUNICATION, name, lane,
-                                bz_flow_sum(bz_gradients_time(share * bytes, x->gbps), latency), 0);
+                                bz_flow_sum(bz_gradients_time(share * bytes, x->link.gbps), latency), 0);
     x->flow->task[task].bytes = (int64_t)bytes;
     x->flow->task[task].priority = priority;
     return task;
@@ -52,10 +53,11 @@ int bz_whatif_priorities(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
     exchange x = {.flow = flow,
                   .asked = asked,
                   .workers = bz_whatif_number(asked, "workers"),
-                  .gbps = bz_whatif_number(asked, "gbps"),
                   .literal = bz_whatif_number(asked, "literal") > 0};
     if (n <= 0 || x.workers < 2)
         return n <= 0 ? n : bz_whatif_because(asked, "one worker has nobody to exchange parameters with");
+    if (bz_gradients_link(asked, bz_whatif_number(asked, "slice") * 1e6, &x.link, err))
+        return -1;
     x.send = bz_flow_add_lane(flow, "send", false, true);
     x.receive = x.literal ? bz_flow_add_lane(flow, "receive", false, true) : x.send;
     double slice = bz_whatif_number(asked, "slice") * 1e6, all = 0;
@@ -77,7 +79,7 @@ int bz_whatif_priorities(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
     flow->overlaps = true;
     bz_whatif_assume(asked, BZ_ASSUMED_MODELLED, "every machine is a worker and a server",
                      "%.4g MB in %d slices between %.0f workers at %.4g Gbit/s, %s", all / 1e6, x.slices, x.workers,
-                     x.gbps, urgent ? "by priority" : "as they come");
+                     x.link.gbps, urgent ? "by priority" : "as they come");
     bz_whatif_assume(asked, BZ_ASSUMED_GUESSED, "servers take no time for it",
                      "the update costs what it did in the recording");
     return x.slices;
