@@ -14,7 +14,7 @@ typedef struct predict_job {
     planning p;
     const char *batches, *prices, *train, *trained, *html;
     bz_list to, from, profile;
-    bool evaluate;
+    bool evaluate, dense;
     bz_setting setting;
     int64_t batch[BATCHES];
     int n_batches;
@@ -36,6 +36,8 @@ static const bz_option OPTIONS[] = {
              "rank by cost, too: lines such as 't4 0.35', a system and the price of an hour on it"),
     BZ_FLAG("evaluate", predict_job, evaluate,
             "say how far off predictions are: leave out what the database knows, and predict it"),
+    BZ_FLAG("dense", predict_job, dense,
+            "with --evaluate: train the published network of dense layers, too, and hold it against the rest"),
     BZ_VALUE("train", predict_job, train, "FILE", "write what the database teaches to FILE, and end"),
     BZ_VALUE("trained", predict_job, trained, "FILE",
              "predict by what --train wrote into FILE (else by the database where it has two systems, else by what "
@@ -125,8 +127,8 @@ static int evaluate(predict_job *job, bz_buf *out, bz_error *err)
     bz_judgement *round;
     int n;
     const bz_list *paths = &job->job.arguments;
-    if (bz_judge_all(&job->samples, paths->item, paths->n, job->batch, job->n_batches, &job->job.arena, &round, &n,
-                     err))
+    if (bz_judge_all(&job->samples, paths->item, paths->n, job->batch, job->n_batches, job->dense, &job->job.arena,
+                     &round, &n, err))
         return -1;
     return print(job, &(found){.round = round, .n = n}, out, err);
 }
@@ -216,6 +218,8 @@ static int start(void *of, bz_buf *out, bz_error *err)
     if (job->profile.n && (paths->n || job->evaluate || job->train || job->batches || job->trained))
         return bz_fail(err, BZ_USAGE,
                        "--profile predicts the recording by itself: it takes --to, --from and --prices, and no model");
+    if (job->dense && !job->evaluate)
+        return bz_fail(err, BZ_USAGE, "--dense is for --evaluate");
     if (job->html && (job->profile.n || job->train))
         return bz_fail(err, BZ_USAGE, "--html draws predictions of models and --evaluate: not --profile, not --train");
     if (job->job.json && job->job.csv)

@@ -28,6 +28,8 @@ static bool counts_items(const bz_problem *p, const char *name, const char *valu
         return !strcmp(name, "batch");
     if (!strcmp(name, "b") && p->kind == BZ_PROBLEM_MATMUL)
         return !p->matmul.constant && bz_extent_rank(p->matmul.b) > 2 && p->matmul.a[0] == p->matmul.b[0];
+    if (p->kind == BZ_PROBLEM_EXPAND) /* what is repeated for each item is a constant */
+        return !strcmp(name, "y");
     if (!strcmp(name, "b"))
         return !strcmp(value, first);
     return bz_has_word("x a y q k v c", name) && strchr(value, 'x') != NULL;

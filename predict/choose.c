@@ -110,7 +110,10 @@ void bz_kinship_choose(const bz_samples *s, const bool *use, const bool *known, 
 {
     enum { EACH = COUNT(GENERATION) * COUNT(ALONE) };
     size_t cells = (size_t)s->n * (size_t)s->machines + 1;
-    choosing c = {s, use, known, 0, bz_alloc(cells, sizeof(double)), bz_alloc(cells, sizeof(double))};
+    bool all[BZ_NEIGHBOURS];
+    for (int m = 0; m < s->machines; m++)
+        all[m] = !use || use[m];
+    choosing c = {s, all, known, 0, bz_alloc(cells, sizeof(double)), bz_alloc(cells, sizeof(double))};
     bz_kinship at[COUNT(MARGIN) * EACH];
     double log_of[COUNT(MARGIN) * EACH];
     for (c.group = 0; c.group < BZ_GROUPS; c.group++) {

@@ -35,13 +35,13 @@ static size_t cell(const evaluating *e, int row, int machine)
 
 static size_t cells(const evaluating *e)
 {
-    return (size_t)e->s->n * (size_t)e->s->machines;
+    return cell(e, e->s->n, 0);
 }
 
 static double quantile(double *v, int n, double q)
 {
     bz_sort_numbers(v, (size_t)n);
-    return n ? v[(int)(q * (n - 1) + 0.5)] : NAN;
+    return n ? bz_quantile(v, (size_t)n, q) : (double)NAN;
 }
 
 /* ---- folds ----------------------------------------------------------------------------------- */
@@ -66,42 +66,6 @@ static int records(const bz_samples *s, int machine)
     return n;
 }
 
-/* What is measured first on a new system: by what all work there would take, as it is predicted. *spent: seconds that it took. */
-static bool *first_measured(const evaluating *e, bz_aim *a, int machine, const bool *others, double *spent)
-{
-    const bz_samples *s = e->s;
-    bz_few few = e->out->few;
-    const bz_shape **shape = bz_alloc((size_t)s->n + 1, sizeof *shape);
-    double *cost = bz_zeroed((size_t)s->n + 1, sizeof *cost), *seconds = bz_alloc((size_t)s->n + 1, sizeof *seconds);
-    int *row = bz_alloc((size_t)s->n + 1, sizeof *row), *order = bz_alloc((size_t)s->n + 1, sizeof *order), n = 0;
-    bool *measured = bz_zeroed((size_t)s->n + 1, sizeof *measured);
-    double *often = bz_zeroed((size_t)s->n + 1, sizeof *often);
-    bz_benchmark_times expected, took;
-    bz_benchmark_times_of(s, others, &expected);
-    bool *itself = bz_zeroed((size_t)s->machines, sizeof *itself);
-    itself[machine] = true;
-    bz_benchmark_times_of(s, itself, &took);
-    for (int w = 0; w < e->n; w++)
-        for (int k = 0; k < e->work[w].n; k++)
-            often[e->work[w].problem[k]] += e->work[w].times[k];
-    for (int i = 0; i < s->n; i++)
-        if (!isnan(bz_samples_log(s, i, machine))) {
-            shape[n] = &s->shape[i];
-            cost[n] = often[i] * bz_predict(a, s->text[i], &s->shape[i]).seconds;
-            seconds[n] = bz_benchmark_seconds(&expected, s->text[i], &s->shape[i]);
-            row[n++] = i;
-        }
-    int wanted = few.seconds > 0 ? bz_most_informative(shape, cost, seconds, n, n, few.seconds, order)
-                                 : bz_most_informative(shape, cost, NULL, n, (int)(few.share * n), 0, order);
-    *spent = isnan(took.all) ? NAN : 0;
-    for (int i = 0; i < wanted; i++) {
-        measured[row[order[i]]] = true;
-        *spent += bz_benchmark_seconds(&took, s->text[row[order[i]]], shape[order[i]]);
-    }
-    free(shape), free(cost), free(seconds), free(row), free(order), free(often), free(itself);
-    return measured;
-}
-
 /* Machines of the same sort, without this one. Returns how many. */
 static int others_of(const bz_samples *s, int machine, bool *use)
 {
@@ -123,13 +87,14 @@ static void leave_systems(evaluating *e, bool trained)
     for (int d = 0; d < s->machines; d++) {
         if (!others_of(s, d, use) || records(s, d) < FEW_RECORDS)
             continue;
-        bz_predictor *p = bz_predictor_new(s, use, NULL, e->without[d].kinship);
+        bz_predictor *own = trained ? bz_predictor_new(s, use, NULL, e->without[d].kinship) : NULL,
+                     *p = trained ? own : e->without[d].predictor;
         if (trained)
-            bz_predictor_forget(p);
+            bz_predictor_forget(own);
         bz_aim *a = bz_predictor_aim(p, &s->machine[d], NULL, -1, NULL);
         if (few) {
             double took;
-            bool *measured = first_measured(e, a, d, use, &took);
+            bool *measured = bz_first_measured(s, e->work, e->n, e->out->few, a, d, use, &took);
             bz_aim_free(a);
             a = bz_predictor_aim(p, &s->machine[d], s, d, measured);
             predict(e, a, d, NULL, 0);
@@ -140,7 +105,7 @@ static void leave_systems(evaluating *e, bool trained)
         }
         left++;
         bz_aim_free(a);
-        bz_predictor_free(p);
+        bz_predictor_free(own);
     }
     e->out->spent = few && left ? spent / left : NAN;
 }
@@ -200,15 +165,12 @@ static void split(const evaluating *e, const int *number, int folds, int fold, b
 static void leave_work(evaluating *e, const int *number, int folds, bool *known, bool *lost)
 {
     const bz_samples *s = e->s;
-    bool use[BZ_NEIGHBOURS];
-    for (int m = 0; m < s->machines; m++)
-        use[m] = true;
     for (int fold = 0; fold < folds; fold++) {
         bz_kinship kinship[BZ_GROUPS];
         split(e, number, folds, fold, known, lost);
         for (int i = 0; i < s->n; i++)
             lost[i] &= !known[i];
-        bz_kinship_choose(s, use, known, kinship);
+        bz_kinship_choose(s, NULL, known, kinship);
         bz_predictor *p = bz_predictor_new(s, NULL, known, kinship);
         for (int d = 0; d < s->machines; d++) {
             bz_aim *a = bz_predictor_aim(p, &s->machine[d], s, d, known);
@@ -258,7 +220,7 @@ static void leave_out(evaluating *e, bz_leave leave)
 /* ---- sums ------------------------------------------------------------------------------------ */
 
 typedef struct total {
-    double is, told, off, spread; /* seconds; `off`: of all calls; spread of the logarithm */
+    double is, told, spread; /* seconds; spread of the logarithm */
 } total;
 
 /* Predictions of the fold in which this workload is judged. */
@@ -284,26 +246,9 @@ static total total_of(const evaluating *e, const bz_workload *w, int d)
             t.spread += told * spread[at], squares += told * alone[at] * told * alone[at];
         t.is += is;
         t.told += told;
-        t.off += fabs(told - is);
     }
     t.spread = t.told > 0 ? sqrt(t.spread * t.spread + squares) / t.told : 0;
     return t;
-}
-
-/* A network's time by the times on one other machine. NAN where that lacks them. */
-static double scaled(const evaluating *e, const bz_workload *w, int from, int to, int rule, double *is)
-{
-    double told = 0;
-    *is = 0;
-    for (int k = 0; k < w->n; k++) {
-        int row = w->problem[k];
-        double there = bz_samples_log(e->s, row, to), here = bz_samples_log(e->s, row, from);
-        if (isnan(there) || isnan(here))
-            continue;
-        *is += exp(there) * w->times[k];
-        told += w->times[k] * exp(here) * bz_rule_scale(e->s, &e->without[to], rule, row, from, to);
-    }
-    return *is > 0 ? told : NAN;
 }
 
 static void add_total(bz_error_sum *sum, const total *t, const double *other)
@@ -324,18 +269,19 @@ static void finish(bz_error_sum *sum)
     sum->bias /= sum->n ? sum->n : 1;
 }
 
+/* Of each rule but ours, the mean over the machines that one may start from; NAN: there is none. */
 static void others(const evaluating *e, const bz_workload *w, int d, double *out)
 {
-    for (int i = 1; i < BZ_RULES; i++) {
-        double sum = 0, is;
-        int n = 0;
-        for (int m = 0; m < e->s->machines; m++) {
-            double told = m != d && e->s->machine[m].gpu == e->s->machine[d].gpu ? scaled(e, w, m, d, i, &is) : NAN;
-            if (!isnan(told))
-                sum += fabs(told / is - 1), n++;
-        }
-        out[i] = n ? sum / n : NAN;
+    double sum[BZ_RULES] = {0}, by[BZ_RULES];
+    int n = 0;
+    for (int m = 0; m < e->s->machines; m++) {
+        double is = bz_work_scaled(e->s, w, &e->without[d], m, d, by);
+        for (int i = 1; i < BZ_RULES && is > 0; i++)
+            sum[i] += fabs(by[i] / is - 1);
+        n += is > 0;
     }
+    for (int i = 1; i < BZ_RULES; i++)
+        out[i] = n ? sum[i] / n : NAN;
 }
 
 static bz_error_sum *row_named(bz_error_sum *list, int *n, const char *name)
@@ -345,6 +291,15 @@ static bz_error_sum *row_named(bz_error_sum *list, int *n, const char *name)
             return &list[i];
     list[*n] = (bz_error_sum){.name = name};
     return &list[(*n)++];
+}
+
+/* Of a machine; NULL: it has no total. */
+static bz_error_sum *row_of(const evaluating *e, int machine)
+{
+    for (int i = 0; i < e->out->machines; i++)
+        if (!strcmp(e->out->machine[i].name, e->s->machine[machine].name))
+            return &e->out->machine[i];
+    return NULL;
 }
 
 static void rank(const evaluating *e)
@@ -394,44 +349,30 @@ static bool scale(const evaluating *e, int row, int from, int to, double *off)
     return true;
 }
 
-/* Calls of one kind, or all, on one machine, or all. */
-static double layers_of(const evaluating *e, int machine, int kind)
+/* Calls of one kind, or all, on one machine, or all. scaled[BZ_RULES], NULL for nobody asked: by the same weights how far off each scaling is, mean
+ * of the systems that one may start from. */
+static double layers_of(const evaluating *e, int machine, int kind, double *scaled)
 {
-    double off = 0, all = 0;
+    double off = 0, all = 0, with = 0;
     for (int w = 0; w < e->n; w++)
         for (int k = 0; k < e->work[w].n; k++)
             for (int m = 0; m < e->s->machines; m++) {
-                int row = e->work[w].problem[k];
+                int row = e->work[w].problem[k], n = 0;
                 double told = told_of(e, &e->work[w])[cell(e, row, m)], is = e->s->log[cell(e, row, m)];
                 if (isnan(told) || (machine >= 0 && m != machine) || (kind >= 0 && e->s->shape[row].kind != kind))
                     continue;
-                double share = e->work[w].times[k] * weight_of(e, row, m);
+                double share = e->work[w].times[k] * weight_of(e, row, m), by[BZ_RULES] = {0};
                 off += share * fabs(exp(told - is) - 1);
                 all += share;
-            }
-    return all > 0 ? off / all : NAN;
-}
-
-/* By the same weights: how far off each scaling is, mean of the systems that one may start from. */
-static void scalings_of(const evaluating *e, int kind, double *out)
-{
-    double all = 0;
-    for (int w = 0; w < e->n; w++)
-        for (int k = 0; k < e->work[w].n; k++)
-            for (int m = 0; m < e->s->machines; m++) {
-                double off[BZ_RULES] = {0};
-                int row = e->work[w].problem[k], n = 0;
-                if (e->s->shape[row].kind != kind || isnan(told_of(e, &e->work[w])[cell(e, row, m)]))
-                    continue;
-                for (int o = 0; o < e->s->machines; o++)
-                    n += scale(e, row, o, m, off);
-                double share = n ? e->work[w].times[k] * weight_of(e, row, m) : 0;
+                for (int o = 0; scaled && o < e->s->machines; o++)
+                    n += scale(e, row, o, m, by);
                 for (int i = 1; i < BZ_RULES && n; i++)
-                    out[i] += share * off[i] / n;
-                all += share;
+                    scaled[i] += share * by[i] / n;
+                with += n ? share : 0;
             }
-    for (int i = 1; i < BZ_RULES; i++)
-        out[i] = all > 0 ? out[i] / all : NAN;
+    for (int i = 1; scaled && i < BZ_RULES; i++)
+        scaled[i] = with > 0 ? scaled[i] / with : (double)NAN;
+    return all > 0 ? off / all : NAN;
 }
 
 static void widen(const bz_judgement *out, int machine, double spreads)
@@ -463,11 +404,11 @@ static void intervals(const evaluating *e)
             if (e->judged[w * machines + d])
                 own++, hit += e->score[w * machines + d] <= q;
         all += own, inside += hit;
-        for (int i = 0; i < e->out->machines; i++)
-            if (!strcmp(e->out->machine[i].name, e->s->machine[d].name)) {
-                e->out->machine[i].inside = own ? (double)hit / own : NAN;
-                widen(e->out, i, q);
-            }
+        bz_error_sum *row = row_of(e, d);
+        if (!row)
+            continue;
+        row->inside = own ? (double)hit / own : NAN;
+        widen(e->out, (int)(row - e->out->machine), q);
     }
     n = 0;
     for (int i = 0; i < e->n * machines; i++)
@@ -532,29 +473,24 @@ static void sum_up(evaluating *e, bool scalings)
         }
     double *room = bz_alloc((size_t)e->planes * cells(e) + 1, sizeof *room);
     int count;
-    for (int i = 0; i < out->machines; i++)
-        for (int d = 0; d < machines; d++)
-            if (!strcmp(out->machine[i].name, e->s->machine[d].name)) {
-                out->machine[i].layers = layers_of(e, d, -1);
-                out->machine[i].median = median_of(e, d, -1, room, &count);
-            }
+    for (int d = 0; d < machines; d++) {
+        bz_error_sum *row = row_of(e, d);
+        if (!row)
+            continue;
+        row->layers = layers_of(e, d, -1, NULL);
+        row->median = median_of(e, d, -1, room, &count);
+        out->all.layers += row->layers / out->machines;
+        finish(row);
+    }
     for (int k = 0; k < BZ_SHAPE_KINDS; k++) {
         double median = median_of(e, -1, k, room, &count);
         if (!count)
             continue;
         bz_error_sum *row = &out->kind[out->kinds++];
-        *row =
-            (bz_error_sum){.name = kind_name(k, e->arena), .n = count, .median = median, .layers = layers_of(e, -1, k)};
-        if (scalings)
-            scalings_of(e, k, row->total);
-        row->total[0] = row->layers;
+        *row = (bz_error_sum){.name = kind_name(k, e->arena), .n = count, .median = median};
+        row->layers = row->total[0] = layers_of(e, -1, k, scalings ? row->total : NULL);
     }
     out->all.median = median_of(e, -1, -1, room, &count);
-    out->all.layers = 0;
-    for (int i = 0; i < out->machines; i++) {
-        out->all.layers += out->machine[i].layers / out->machines;
-        finish(&out->machine[i]);
-    }
     for (int i = 0; i < out->networks; i++)
         finish(&out->network[i]);
     finish(&out->all);

@@ -8,7 +8,7 @@
 /* Seconds that a call takes at the least, as other machines tell: so many clocks. 0 where none tells. */
 double bz_floor_told(const bz_machine *machine, const bool *use, int n, const bz_machine *to);
 
-/* out[BZ_GROUPS]: what predicts the machines for which use[m] holds well, each from the others, by the problems for which known[i] does (NULL:
+/* out[BZ_GROUPS]: what predicts the machines for which use[m] holds (NULL: all) well, each from the others, by the problems for which known[i] does (NULL:
  * all). Where they are too few to tell, what ships. Nobody but these machines and problems is asked: a choice may be judged by the others. */
 void bz_kinship_choose(const bz_samples *s, const bool *use, const bool *known, bz_kinship *out);
 
@@ -94,26 +94,34 @@ const char *bz_judge_missing(const bz_samples *s, const bz_workload *work, int n
 /* What the others of its sort tell of a machine that is left out. */
 typedef struct bz_without {
     bz_kinship kinship[BZ_GROUPS];
-    double *dense; /* [n * machines]: logarithms of seconds by the network of dense layers */
+    bz_predictor *predictor;
+    double *dense; /* [n * machines]: logarithms of seconds by the network of dense layers; NULL: it was not trained */
 } bz_without;
 /* [machines], in the arena. */
-bz_without *bz_without_each(const bz_samples *s, bz_arena *arena);
+bz_without *bz_without_each(const bz_samples *s, bool dense, bz_arena *arena);
 
-/* By how much the time of a problem changes from one machine to another, by a rule but ours; `without`: of the second. */
+/* By how much the time of a problem changes from one machine to another, by a rule but ours; `without`: of the second. NAN: by a network that was
+ * not trained. */
 double bz_rule_scale(const bz_samples *s, const bz_without *without, int rule, int row, int from, int to);
 
 /* `without`: of each machine; of systems that are left out alone. */
 void bz_judge(const bz_samples *s, const bz_workload *work, int n, bz_leave leave, bz_few few,
               const bz_without *without, bz_arena *arena, bz_judgement *out);
 
+/* Seconds of a network's calls that both machines have on the one, by those on the other: by the roofline of the machine (out[0]) and by each rule.
+ * Returns what they take there; 0: they have none in common. `without`: of `to`. */
+double bz_work_scaled(const bz_samples *s, const bz_workload *work, const bz_without *without, int from, int to,
+                      double out[BZ_RULES]);
+
 /* All pairs of machines of a sort that have calls of this work in common: their number, and in *out those pairs, in the arena. */
 int bz_judge_pairs(const bz_samples *s, const bz_workload *work, int n, const bz_without *without, bz_arena *arena,
                    bz_pair **out);
 
 /* All rounds that `predict --evaluate` has: systems left out, but for a little of each; networks, batches. No batches: the usual ones. Rounds that
- * cannot be made stand at the end, with the reason (missing); where none can be made that is an error. */
+ * cannot be made stand at the end, with the reason (missing); where none can be made that is an error. `dense`: the network of dense layers is trained
+ * and held against them, which takes some seconds for each machine. */
 int bz_judge_all(const bz_samples *s, const char *const *path, int n_paths, const int64_t *batch, int n_batches,
-                 bz_arena *arena, bz_judgement **out, int *n_out, bz_error *err);
+                 bool dense, bz_arena *arena, bz_judgement **out, int *n_out, bz_error *err);
 
 /* ---- what to measure first -------------------------------------------------------------------- */
 
@@ -131,6 +139,11 @@ double bz_benchmark_seconds(const bz_benchmark_times *t, const char *text, const
  * takes (NULL: alike). At most `wanted` of them, and no more than `budget` seconds. `out` has room for n. Returns how many. */
 int bz_most_informative(const bz_shape *const *shape, const double *cost, const double *seconds, int n, int wanted,
                         double budget, int *out);
+
+/* [s->n], to be freed: what is measured first on a machine that is left out, by what this work would take as `a` predicts it, and as benchmarks took
+ * on the others. *spent: seconds that it took there; NAN where no record tells. */
+bool *bz_first_measured(const bz_samples *s, const bz_workload *work, int n_work, bz_few few, bz_aim *a, int machine,
+                        const bool *others, double *spent);
 
 /* Of what the plan wants, keeps the problems that tell most of a system's times: at most `wanted` (0: any number), in no more than
  * `budget` seconds (0: any time). What they cost stands for what they weigh: by the system's roofline where its rates are known, else

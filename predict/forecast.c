@@ -148,7 +148,7 @@ static int forecast(const bz_target *t, bz_perfdb *db, bz_bound_input *in, int n
         in[i].peaks = peaks;
         bz_bound_make(&in[i], &arena, &bound);
         out[i] = (bz_forecast){.model = in[i].model,
-                               .machine = bz_aim_machine(t->aim),
+                               .machine = &t->machine,
                                .batch = in[i].layers->batch,
                                .sequential = bound.sequential,
                                .parallel = bound.path.seconds,

@@ -135,3 +135,37 @@ double bz_plan_most_informative(bz_plan *plan, const bz_samples *records, bz_per
     bz_arena_free(&arena);
     return expected;
 }
+
+bool *bz_first_measured(const bz_samples *s, const bz_workload *work, int n_work, bz_few few, bz_aim *a, int machine,
+                        const bool *others, double *spent)
+{
+    const bz_shape **shape = bz_alloc((size_t)s->n + 1, sizeof *shape);
+    double *cost = bz_zeroed((size_t)s->n + 1, sizeof *cost), *seconds = bz_alloc((size_t)s->n + 1, sizeof *seconds);
+    int *row = bz_alloc((size_t)s->n + 1, sizeof *row), *order = bz_alloc((size_t)s->n + 1, sizeof *order), n = 0;
+    bool *measured = bz_zeroed((size_t)s->n + 1, sizeof *measured);
+    double *often = bz_zeroed((size_t)s->n + 1, sizeof *often);
+    bz_benchmark_times expected, took;
+    bz_benchmark_times_of(s, others, &expected);
+    bool *itself = bz_zeroed((size_t)s->machines, sizeof *itself);
+    itself[machine] = true;
+    bz_benchmark_times_of(s, itself, &took);
+    for (int w = 0; w < n_work; w++)
+        for (int k = 0; k < work[w].n; k++)
+            often[work[w].problem[k]] += work[w].times[k];
+    for (int i = 0; i < s->n; i++)
+        if (!isnan(bz_samples_log(s, i, machine))) {
+            shape[n] = &s->shape[i];
+            cost[n] = often[i] * bz_predict(a, s->text[i], &s->shape[i]).seconds;
+            seconds[n] = bz_benchmark_seconds(&expected, s->text[i], &s->shape[i]);
+            row[n++] = i;
+        }
+    int wanted = few.seconds > 0 ? bz_most_informative(shape, cost, seconds, n, n, few.seconds, order)
+                                 : bz_most_informative(shape, cost, NULL, n, (int)(few.share * n), 0, order);
+    *spent = isnan(took.all) ? NAN : 0;
+    for (int i = 0; i < wanted; i++) {
+        measured[row[order[i]]] = true;
+        *spent += bz_benchmark_seconds(&took, s->text[row[order[i]]], shape[order[i]]);
+    }
+    free(shape), free(cost), free(seconds), free(row), free(order), free(often), free(itself);
+    return measured;
+}

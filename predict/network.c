@@ -1,6 +1,8 @@
 /* A model at a batch, as problems. */
 #include "predict/network.h"
 
+#include "predict/predict.h"
+
 #include <string.h>
 
 static const bool *behind_reshape(bz_layers *l)
@@ -40,47 +42,13 @@ void bz_network_free(bz_network *n)
     bz_models_free(&n->models);
 }
 
-static bool times(int64_t *extent, int64_t n)
-{
-    return !__builtin_mul_overflow(*extent, n, extent);
-}
-
-/* The same for a batch `n` times as large. false: this kind was never met behind an input. */
-static bool scale(bz_problem *p, int64_t n)
-{
-    switch (p->kind) {
-    case BZ_PROBLEM_CONV:
-        return times(&p->conv.x[0], n);
-    case BZ_PROBLEM_GEMM:
-        return times(&p->gemm.m, n);
-    case BZ_PROBLEM_POOL:
-        return times(&p->pool.x[0], n);
-    case BZ_PROBLEM_BATCHNORM:
-        return times(&p->batchnorm.x[0], n);
-    case BZ_PROBLEM_ACTIVATION:
-        return times(&p->activation.x[0], n);
-    case BZ_PROBLEM_PRELU:
-        return times(&p->prelu.x[0], n);
-    case BZ_PROBLEM_SOFTMAX:
-        return times(&p->softmax.x[0], n);
-    case BZ_PROBLEM_EXPAND:
-        return times(&p->expand.y[0], n);
-    case BZ_PROBLEM_BINARY:
-        if (bz_extent_count(p->binary.a) == bz_extent_count(p->binary.b))
-            p->binary.b[0] *= n;
-        return times(&p->binary.a[0], n);
-    default:
-        return false;
-    }
-}
-
 const char *bz_network_text(const bz_network *net, int layer, const bz_problem *problem, bz_arena *arena)
 {
     bz_problem p = *problem;
     int64_t own = net->models.layers[0]->batch > 0 ? net->models.layers[0]->batch : 1;
     bz_buf text = {0};
     if (net->as_file && !net->behind[layer] &&
-        (net->batch % own || !scale(&p, net->batch / own) || bz_problem_normalize(&p, NULL)))
+        (net->batch % own || !bz_problem_batched(problem, (double)net->batch / (double)own, &p)))
         return NULL;
     bz_problem_print(&p, &text);
     const char *copy = bz_arena_str(arena, text.data);

@@ -3,41 +3,32 @@
 #include "predict/neighbours.h"
 
 #include <math.h>
+#include <string.h>
 
-typedef struct way {
-    const bz_samples *s;
-    int from, to;
-    const bz_without *without; /* of `to` */
-    double floor;              /* of `to`, as the others tell */
-} way;
-
-/* Seconds of a problem on the one machine by those on the other. */
-static double told(const way *w, int rule, int row)
+double bz_work_scaled(const bz_samples *s, const bz_workload *work, const bz_without *without, int from, int to,
+                      double out[BZ_RULES])
 {
-    const bz_samples *s = w->s;
-    const bz_machine *from = &s->machine[w->from], *to = &s->machine[w->to];
-    double is = exp(bz_samples_log(s, row, w->from)), margin = w->without->kinship[0].margin;
-    if (rule > 0)
-        return is * bz_rule_scale(s, w->without, rule, row, w->from, w->to);
-    return is * bz_shape_roofline(&s->shape[row], to, w->floor, margin) /
-           bz_shape_roofline(&s->shape[row], from, from->floor, margin);
-}
-
-static void add_work(const way *w, const bz_workload *work, bz_pair *out)
-{
-    double is = 0, by[BZ_RULES] = {0};
+    const bz_machine *a = &s->machine[from], *b = &s->machine[to];
+    double is = 0, margin = without->kinship[0].margin, floor;
+    bool use[BZ_NEIGHBOURS];
+    memset(out, 0, BZ_RULES * sizeof *out);
+    if (from == to || a->gpu != b->gpu || isnan(a->floor))
+        return 0;
+    for (int m = 0; m < s->machines; m++)
+        use[m] = m != to;
+    floor = bz_floor_told(s->machine, use, s->machines, b);
     for (int k = 0; k < work->n; k++) {
         int row = work->problem[k];
-        double there = bz_samples_log(w->s, row, w->to);
-        if (isnan(there) || isnan(bz_samples_log(w->s, row, w->from)))
+        double here = exp(bz_samples_log(s, row, from)) * work->times[k], there = exp(bz_samples_log(s, row, to));
+        if (isnan(there) || isnan(here))
             continue;
-        is += work->times[k] * exp(there);
-        for (int r = 0; r < BZ_RULES; r++)
-            by[r] += work->times[k] * told(w, r, row);
+        is += there * work->times[k];
+        out[0] += here * bz_shape_roofline(&s->shape[row], b, floor, margin) /
+                  bz_shape_roofline(&s->shape[row], a, a->floor, margin);
+        for (int r = 1; r < BZ_RULES; r++)
+            out[r] += here * bz_rule_scale(s, without, r, row, from, to);
     }
-    for (int r = 0; r < BZ_RULES && is > 0; r++)
-        out->error[r] += fabs(by[r] / is - 1);
-    out->n += is > 0;
+    return is;
 }
 
 int bz_judge_pairs(const bz_samples *s, const bz_workload *work, int n, const bz_without *without, bz_arena *arena,
@@ -47,16 +38,15 @@ int bz_judge_pairs(const bz_samples *s, const bz_workload *work, int n, const bz
     *out = BZ_NEW(arena, bz_pair, (size_t)s->machines * (size_t)s->machines);
     for (int d = 0; d < s->machines; d++)
         for (int o = 0; o < s->machines; o++) {
-            bool use[BZ_NEIGHBOURS];
             bz_pair *pair = &(*out)[pairs];
-            if (o == d || s->machine[o].gpu != s->machine[d].gpu || isnan(s->machine[o].floor))
-                continue;
-            for (int m = 0; m < s->machines; m++)
-                use[m] = m != d;
-            way w = {s, o, d, &without[d], bz_floor_told(s->machine, use, s->machines, &s->machine[d])};
+            double by[BZ_RULES];
             *pair = (bz_pair){.from = o, .to = d};
-            for (int i = 0; i < n; i++)
-                add_work(&w, &work[i], pair);
+            for (int i = 0; i < n; i++) {
+                double is = bz_work_scaled(s, &work[i], &without[d], o, d, by);
+                for (int r = 0; r < BZ_RULES && is > 0; r++)
+                    pair->error[r] += fabs(by[r] / is - 1);
+                pair->n += is > 0;
+            }
             for (int r = 0; r < BZ_RULES && pair->n; r++)
                 pair->error[r] /= pair->n;
             pairs += pair->n > 0;

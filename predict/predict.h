@@ -82,6 +82,7 @@ typedef struct bz_shape {
     bool series; /* each element is worked out as a series: arithmetic counts there, too */
     bool
         transformable; /* a convolution of 3 by 3 without steps or groups, which takes fewer operations when transformed (Winograd) */
+    bool holes;  /* the same but for a dilation: nothing transforms it */
     bool uneven; /* a convolution whose channels are no multiples of 8 */
     bz_dtype dtype;
     double flops, bytes, blocks; /* blocks: thread blocks that a GPU would run, roughly */
@@ -178,7 +179,6 @@ bz_aim *bz_predictor_aim(const bz_predictor *p, const bz_machine *machine, const
                          const bool *measured);
 void bz_aim_free(bz_aim *a);
 const bz_predictor *bz_aim_predictor(const bz_aim *a);
-const bz_machine *bz_aim_machine(const bz_aim *a);
 /* Where intervals were never held against anything: 1 for a machine without records that is newer than all that were learned from, -1 for an
  * older one, else 0. */
 int bz_aim_beyond(const bz_aim *a);
@@ -197,7 +197,7 @@ extern const char *const bz_predicted_names[BZ_PREDICTED_N];
 
 /* Nine of ten totals of networks were off by less than so many of their spreads, whatever was left out: 'benanza predict --evaluate'
  * prints it of each round. */
-#define BZ_NINE_OF_TEN 0.42
+#define BZ_NINE_OF_TEN 0.30
 
 typedef struct bz_predicted_time {
     double seconds;

@@ -403,11 +403,6 @@ const bz_predictor *bz_aim_predictor(const bz_aim *a)
     return a->p;
 }
 
-const bz_machine *bz_aim_machine(const bz_aim *a)
-{
-    return &a->machine;
-}
-
 bool bz_aim_met_type(const bz_aim *a, bz_dtype dtype)
 {
     return a->met[dtype != BZ_F32];

@@ -55,7 +55,7 @@ static bool is_name(const char *s)
            strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-+") == strlen(s);
 }
 
-static bool read_row(import *in, char *text, row *out)
+static bool read_row(char *text, row *out)
 {
     char *field[5], *end, *at = text;
     for (int i = 0; i < 5; i++) {
@@ -72,7 +72,6 @@ static bool read_row(import *in, char *text, row *out)
     out->seconds = strtod(field[4], &end) / 1e3;
     out->model = field[1];
     out->layer = field[2];
-    (void)in;
     return good && end != field[4] && !*end && !at && out->seconds > 0 && out->seconds < 1e5;
 }
 
@@ -83,7 +82,7 @@ static int take_line(void *user, size_t number, const char *text, size_t len)
     if (number == 1)
         return len == strlen(HEADER) && !memcmp(text, HEADER, len) ? 0 : 1;
     in->report->lines++;
-    if (!read_row(in, bz_arena_strn(in->arena, text, len), &r)) {
+    if (!read_row(bz_arena_strn(in->arena, text, len), &r)) {
         in->report->bad++;
         return 0;
     }

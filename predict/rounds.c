@@ -10,7 +10,9 @@ static const bz_few FEW[] = {{0, 0},   {0.05, 0}, {0.01, 0}, {0.02, 0}, {0.1, 0}
                              {0.2, 0}, {0, 5},    {0, 15},   {0, 30},   {0, 60}};
 enum { ROUNDS = sizeof FEW / sizeof *FEW };
 
-bz_without *bz_without_each(const bz_samples *s, bz_arena *arena)
+BZ_ENDS(free_predictor, bz_predictor_free)
+
+bz_without *bz_without_each(const bz_samples *s, bool dense, bz_arena *arena)
 {
     bz_without *without = BZ_NEW(arena, bz_without, s->machines);
     for (int d = 0; d < s->machines; d++) {
@@ -19,32 +21,37 @@ bz_without *bz_without_each(const bz_samples *s, bz_arena *arena)
         for (int m = 0; m < s->machines; m++)
             use[m] = m != d && s->machine[m].gpu == s->machine[d].gpu;
         bz_kinship_choose(s, use, NULL, w->kinship);
-        bz_dense *dense = bz_dense_new(s, use, NULL, w->kinship[0].margin);
+        w->predictor = bz_predictor_new(s, use, NULL, w->kinship);
+        bz_arena_keep(arena, w->predictor, free_predictor);
+        if (!dense)
+            continue;
+        bz_dense *net = bz_dense_new(s, use, NULL, w->kinship[0].margin);
         double floor = bz_floor_told(s->machine, use, s->machines, &s->machine[d]);
         w->dense = BZ_NEW(arena, double, (size_t)s->n *(size_t)s->machines);
         for (int i = 0; i < s->n; i++)
             for (int m = 0; m < s->machines; m++)
                 w->dense[i * s->machines + m] =
-                    bz_dense_log(dense, &s->shape[i], &s->machine[m], m == d ? floor : s->machine[m].floor);
-        bz_dense_free(dense);
+                    bz_dense_log(net, &s->shape[i], &s->machine[m], m == d ? floor : s->machine[m].floor);
+        bz_dense_free(net);
     }
     return without;
 }
 
 double bz_rule_scale(const bz_samples *s, const bz_without *without, int rule, int row, int from, int to)
 {
-    const double *dense = without->dense + (size_t)row * (size_t)s->machines;
-    return rule == BZ_RULE_DENSE
-               ? exp(dense[to] - dense[from])
-               : bz_scaling_of((bz_scaling)(rule - 1), &s->shape[row], &s->machine[from], &s->machine[to]);
+    const double *dense = without->dense ? without->dense + (size_t)row * (size_t)s->machines : NULL;
+    if (rule == BZ_RULE_DENSE)
+        return dense ? exp(dense[to] - dense[from]) : NAN;
+    return bz_scaling_of((bz_scaling)(rule - 1), &s->shape[row], &s->machine[from], &s->machine[to]);
 }
 
 /* round[ROUNDS + BZ_LEAVE_N]. Returns how many there are, those that could not be made behind the others. */
-static int make_rounds(const bz_samples *s, const bz_workload *work, int n, bz_arena *arena, bz_judgement *round)
+static int make_rounds(const bz_samples *s, const bz_workload *work, int n, bool dense, bz_arena *arena,
+                       bz_judgement *round)
 {
     bz_judgement missing[ROUNDS + BZ_LEAVE_N], made;
     int rounds = 0, lacking = 0;
-    const bz_without *without = bz_without_each(s, arena);
+    const bz_without *without = bz_without_each(s, dense, arena);
     bz_benchmark_times took;
     bz_benchmark_times_of(s, NULL, &took);
     for (int i = 0; i < ROUNDS + BZ_LEAVE_N; i++) {
@@ -65,7 +72,7 @@ static int make_rounds(const bz_samples *s, const bz_workload *work, int n, bz_a
 }
 
 int bz_judge_all(const bz_samples *s, const char *const *path, int n_paths, const int64_t *batch, int n_batches,
-                 bz_arena *arena, bz_judgement **out, int *n_out, bz_error *err)
+                 bool dense, bz_arena *arena, bz_judgement **out, int *n_out, bz_error *err)
 {
     static const int64_t USUAL[] = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
     int n = 0, batches = n_batches ? n_batches : (int)(sizeof USUAL / sizeof *USUAL);
@@ -79,7 +86,7 @@ int bz_judge_all(const bz_samples *s, const char *const *path, int n_paths, cons
     if (!s->n || !n)
         return bz_fail(err, BZ_BAD_INPUT, "the database has no records of these models");
     *out = BZ_NEW(arena, bz_judgement, ROUNDS + BZ_LEAVE_N);
-    *n_out = make_rounds(s, work, n, arena, *out);
+    *n_out = make_rounds(s, work, n, dense, arena, *out);
     return (*out)->missing ? bz_fail(err, BZ_BAD_INPUT,
                                      "nothing can be left out: the database needs records of two systems, or of two of "
                                      "the networks or batches")

@@ -13,12 +13,18 @@ typedef struct loading {
     int machine;
 } loading;
 
-static int row_of(bz_samples *s, const char *text)
+static int known_row(const bz_samples *s, const char *text)
 {
     uint32_t at = bz_map_get(&s->map, text, strlen(text));
+    return at == BZ_MAP_NONE ? -1 : (int)at;
+}
+
+static int row_of(bz_samples *s, const char *text)
+{
+    int known = known_row(s, text);
     bz_problem problem;
-    if (at != BZ_MAP_NONE)
-        return (int)at;
+    if (known >= 0)
+        return known;
     if (bz_problem_parse(text, &problem, NULL) || problem.kind == BZ_PROBLEM_TRANSFER) /* it tells rates, not layers */
         return -1;
     if (s->n == s->cap) {
@@ -56,12 +62,6 @@ static bool counts(const loading *l, const bz_record *r, bool dropped)
            strcmp(r->variant.math, "f16") != 0 && strcmp(r->variant.math, "bf16") != 0;
 }
 
-static int known_row(const bz_samples *s, const char *text)
-{
-    uint32_t at = bz_map_get(&s->map, text, strlen(text));
-    return at == BZ_MAP_NONE ? -1 : (int)at;
-}
-
 /* Variants that were dropped or failed took their time, too. Imported tables do not tell how often they called. */
 static double spent_on(const loading *l, const bz_record *r)
 {
@@ -69,21 +69,23 @@ static double spent_on(const loading *l, const bz_record *r)
     return told && bz_setting_same(&r->setting, l->setting) ? r->median * (double)r->iterations : 0;
 }
 
+static void keep_least(const loading *l, double *of, int row, const bz_record *r)
+{
+    double *at = &of[(size_t)row * (size_t)l->out->machines + (size_t)l->machine];
+    *at = fmin(*at, log(bz_record_busy(r))); /* of NAN and a number: the number */
+}
+
 static int take(void *user, const bz_record *r)
 {
     loading *l = user;
     bz_samples *s = l->out;
     int row = counts(l, r, false) ? row_of(s, r->problem) : -1;
-    if (row >= 0) {
-        double *at = &s->log[(size_t)row * (size_t)s->machines + (size_t)l->machine];
-        *at = fmin(*at, log(bz_record_busy(r))); /* of NAN and a number: the number */
-    }
+    if (row >= 0)
+        keep_least(l, s->log, row, r);
     if (row < 0)
         row = known_row(s, r->problem);
-    if (row >= 0 && counts(l, r, true) && !strstr(r->variant.algorithm, "wino")) {
-        double *at = &s->direct[(size_t)row * (size_t)s->machines + (size_t)l->machine];
-        *at = fmin(*at, log(bz_record_busy(r)));
-    }
+    if (row >= 0 && counts(l, r, true) && !strstr(r->variant.algorithm, "wino"))
+        keep_least(l, s->direct, row, r);
     if (row >= 0)
         s->spent[(size_t)row * (size_t)s->machines + (size_t)l->machine] += spent_on(l, r);
     return 0;

@@ -42,8 +42,10 @@ static void conv(const bz_problem *p, const bz_operand *y, bz_shape *s)
     add(s, ln(s->flops));
     add(s, window > 1 ? 0 : 1.5);
     s->uneven = fmod(in / group, 8) > 0 || fmod(out / group, 8) > 0;
-    s->transformable = p->kind == BZ_PROBLEM_CONV && p->conv.w[2] == 3 && p->conv.w[3] == 3 && !p->conv.w[4] &&
-                       p->conv.stride[0] == 1 && p->conv.stride[1] == 1 && p->conv.dilation[0] == 1 && group == 1;
+    bool small = p->kind == BZ_PROBLEM_CONV && p->conv.w[2] == 3 && p->conv.w[3] == 3 && !p->conv.w[4] &&
+                 p->conv.stride[0] == 1 && p->conv.stride[1] == 1 && group == 1;
+    s->transformable = small && p->conv.dilation[0] == 1;
+    s->holes = small && p->conv.dilation[0] > 1;
     s->blocks = (double)y->count / 4096; /* tiles of 64 by 64 */
 }
 
@@ -148,10 +150,10 @@ static double arithmetic(const bz_shape *s, const bz_machine *m)
     double at = rate(m, s->dtype);
     bool matrix = m->capability >= 70 && s->product && at > m->f32 && (s->dtype == BZ_F16 || s->dtype == BZ_BF16);
     if (!matrix)
-        return s->flops / at;
+        return s->flops * (s->holes ? HOLES : 1) / at;
     if (s->uneven && m->capability < 80)
         return s->flops / m->f32;
-    return s->flops * (s->transformable ? TRANSFORMED : 1) / (MATRIX * at);
+    return s->flops * (s->transformable || s->holes ? TRANSFORMED : 1) / (MATRIX * at);
 }
 
 double bz_shape_roofline(const bz_shape *s, const bz_machine *m, double floor, double margin)

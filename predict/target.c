@@ -3,7 +3,6 @@
 #include "runtime/gpus.h"
 #include "transfer/transfer.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 int bz_target_find(bz_perfdb *db, const bz_samples *s, const bz_setting *setting, const char *name, bz_arena *arena,
@@ -63,14 +62,10 @@ int bz_predictor_train(const bz_samples *s, bz_buf *out, bz_error *err)
     if (!s->n)
         return bz_fail(err, BZ_BAD_INPUT,
                        "the database has no records of systems whose rates are known: nothing can be learned");
-    bool *use = bz_alloc((size_t)s->machines, sizeof *use);
-    for (int m = 0; m < s->machines; m++)
-        use[m] = true;
-    bz_kinship_choose(s, use, NULL, kinship);
+    bz_kinship_choose(s, NULL, NULL, kinship);
     bz_predictor *p = bz_predictor_new(s, NULL, NULL, kinship);
     bz_predictor_write(p, out);
     bz_predictor_free(p);
-    free(use);
     return 0;
 }
 

@@ -18,6 +18,13 @@
 
 enum { POINTS_MOST = 4096 };
 
+/* Of a machine, in the order of its line. */
+static const size_t VALUES[] = {
+    offsetof(bz_machine, f32),       offsetof(bz_machine, f16),        offsetof(bz_machine, i8),
+    offsetof(bz_machine, vouched),   offsetof(bz_machine, clock),      offsetof(bz_machine, multiprocessors),
+    offsetof(bz_machine, bandwidth), offsetof(bz_machine, generation), offsetof(bz_machine, floor)};
+enum { N_VALUES = sizeof VALUES / sizeof *VALUES };
+
 /* ---- written --------------------------------------------------------------------------------- */
 
 static void put(bz_buf *out, double v)
@@ -91,11 +98,9 @@ void bz_predictor_write(const bz_predictor *p, bz_buf *out)
     }
     for (int m = 0; m < p->machines; m++) {
         const bz_machine *is = &p->machine[m];
-        const double values[] = {is->f32,       is->f16,        is->i8,   is->vouched, is->clock, is->multiprocessors,
-                                 is->bandwidth, is->generation, is->floor};
         bz_buf_printf(out, "machine %d", is->gpu);
-        for (size_t i = 0; i < sizeof values / sizeof *values; i++)
-            put(out, values[i]);
+        for (int i = 0; i < N_VALUES; i++)
+            put(out, *(const double *)(const void *)((const char *)is + VALUES[i]));
         bz_buf_printf(out, " %d %s\n", is->capability, is->name);
         for (int i = 0; i < is->caches; i++) {
             bz_buf_puts(out, "cache");
@@ -141,11 +146,9 @@ static bool read_machine(reading *r)
     char name[64];
     if (r->p->machines == BZ_NEIGHBOURS || r->kind || !whole(r, 0, 1, &gpu))
         return false;
-    double *const values[] = {&m->f32,       &m->f16,        &m->i8,   &m->vouched, &m->clock, &m->multiprocessors,
-                              &m->bandwidth, &m->generation, &m->floor};
     *m = (bz_machine){.gpu = gpu};
-    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
-        *values[i] = number(r);
+    for (int i = 0; i < N_VALUES; i++)
+        *(double *)(void *)((char *)m + VALUES[i]) = number(r);
     bool good = whole(r, 0, 1000, &m->capability) && sscanf(r->at, " %63s", name) == 1;
     r->p->machines++;
     m->name = bz_arena_str(&r->p->arena, good ? name : "");

@@ -1,5 +1,6 @@
 /* Predictions, and how far off they are. */
 #include "base/member.h"
+#include "base/sort.h"
 #include "report/report.h"
 
 #include <errno.h>
@@ -81,46 +82,37 @@ static ranked tell(const bz_forecast *f, const bz_price_list *prices)
                     .cost = cost(f, prices)};
 }
 
+typedef ranked *ranked_at;
+
 static int by_case(const ranked *a, const ranked *b)
 {
-    return a->batch != b->batch ? (a->batch < b->batch ? -1 : 1) : strcmp(a->model, b->model);
+    return BZ_THEN(BZ_ORDER(a->batch, b->batch), strcmp(a->model, b->model));
 }
 
-static int by_time(const void *a, const void *b)
-{
-    const ranked *x = *(const ranked *const *)a, *y = *(const ranked *const *)b;
-    int other = by_case(x, y);
-    return other ? other : (x->sequential > y->sequential) - (x->sequential < y->sequential);
-}
+BZ_SORTS(by_time, ranked_at, BZ_THEN(by_case(*p, *q), BZ_ORDER((*p)->sequential, (*q)->sequential)));
 
-static int by_cost(const void *a, const void *b)
-{
-    const ranked *x = *(const ranked *const *)a, *y = *(const ranked *const *)b;
-    int other = by_case(x, y), none = isnan(x->cost) - isnan(y->cost);
-    return other ? other : none ? none : (x->cost > y->cost) - (x->cost < y->cost);
-}
+BZ_SORTS(by_cost, ranked_at,
+         BZ_THEN(by_case(*p, *q), BZ_THEN(isnan((*p)->cost) - isnan((*q)->cost), BZ_ORDER((*p)->cost, (*q)->cost))));
 
 /* Those that are equal have the same rank, and who has no price has none by cost. Returns how many cases there are. */
 static int rank(const bz_forecast *f, int n, const bz_price_list *prices, ranked *out)
 {
-    const ranked **order = bz_alloc((size_t)n + 1, sizeof *order);
-    int cases = 0;
+    ranked **order = bz_alloc((size_t)n + 1, sizeof *order);
+    int cases = 0, first = 0;
     for (int i = 0; i < n; i++)
         out[i] = tell(&f[i], prices), order[i] = &out[i];
     qsort(order, (size_t)n, sizeof *order, by_time);
-    for (int i = 0, first = 0; i < n; i++) {
+    for (int i = 0; i < n; i++) {
         bool begins = !i || by_case(order[i - 1], order[i]);
         first = begins ? i : first;
         cases += begins;
-        out[order[i] - out].rank = begins || by_time(&order[i - 1], &order[i]) ? i - first + 1 : order[i - 1]->rank;
+        order[i]->rank = begins || by_time(&order[i - 1], &order[i]) ? i - first + 1 : order[i - 1]->rank;
     }
     qsort(order, (size_t)n, sizeof *order, by_cost);
-    for (int i = 0, first = 0; i < n; i++) {
-        bool begins = !i || by_case(order[i - 1], order[i]);
+    for (int i = 0; i < n; i++) {
+        bool begins = !i || by_case(order[i - 1], order[i]), same = !begins && !by_cost(&order[i - 1], &order[i]);
         first = begins ? i : first;
-        out[order[i] - out].rank_by_cost = isnan(order[i]->cost)                         ? NAN
-                                           : begins || by_cost(&order[i - 1], &order[i]) ? i - first + 1
-                                                                                         : order[i - 1]->rank_by_cost;
+        order[i]->rank_by_cost = isnan(order[i]->cost) ? NAN : same ? order[i - 1]->rank_by_cost : i - first + 1;
     }
     free(order);
     return cases;
@@ -270,21 +262,27 @@ void bz_report_forecasts(const bz_forecast *f, int n, const bz_price_list *price
 
 /* ---- judgements ------------------------------------------------------------------------------ */
 
-static void error_row(bz_table *t, const bz_error_sum *e, const char *what, bool scalings)
+/* The network of dense layers stands beside the others where it was trained. */
+static int rules_of(const bz_error_sum *all)
+{
+    return isnan(all->total[BZ_RULE_DENSE]) ? BZ_RULE_DENSE : BZ_RULES;
+}
+
+static void error_row(bz_table *t, const bz_error_sum *e, const char *what, int rules)
 {
     bool kind = what[0] == 'k', network = what[0] == 'n';
     BZ_ROW(t, BZ_SHOW(what), BZ_SHOW(e->name), BZ_SHOW_INT(e->n), BZ_SHOW_SHARE(kind ? NAN : e->total[0]),
            BZ_SHOW_SHARE(kind ? NAN : e->bias), BZ_SHOW_SHARE(network ? NAN : e->layers),
            BZ_SHOW_SHARE(network ? NAN : e->median), BZ_SHOW_SHARE(kind || network ? NAN : e->inside));
-    for (int i = 1; i < BZ_RULES && scalings; i++)
+    for (int i = 1; i < rules; i++)
         BZ_ROW(t, BZ_SHOW_SHARE(e->total[i]));
 }
 
 static bz_table *judgement_table(const bz_judgement *g, bz_arena *arena)
 {
     bz_table *t = bz_table_of(arena, "of|name|>n|>error|>bias|>of calls|>median|>inside");
-    bool scalings = !strncmp(g->left_out, "system", 6);
-    for (int i = 1; i < BZ_RULES && scalings; i++)
+    int scalings = !strncmp(g->left_out, "system", 6) ? rules_of(&g->all) : 0;
+    for (int i = 1; i < scalings; i++)
         bz_table_column(t, bz_rule_names[i], BZ_RIGHT);
     error_row(t, &g->all, "all", scalings);
     for (int i = 0; i < g->machines; i++)
@@ -346,7 +344,7 @@ static void pairs_text(const bz_judgement *g, bz_arena *arena, bz_buf *out)
     bz_buf_printf(out,
                   "\nFrom one system to another, by the calls that both have: %d pairs, off by %.1f %% on average (",
                   g->pairs, 100 * sum[0]);
-    for (int k = 1; k < BZ_RULES; k++)
+    for (int k = 1; k < rules_of(&g->all); k++)
         bz_buf_printf(out, "%s%s %.1f %%", k > 1 ? ", " : "", bz_rule_names[k], 100 * sum[k]);
     bz_buf_puts(out, ")\n");
     bz_table_print(t, out);

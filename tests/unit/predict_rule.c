@@ -199,6 +199,39 @@ static void what_ships(void **state)
     bz_predictor_free(p);
 }
 
+/* A window with holes is not transformed: it takes longer than one of as many products without. */
+static void windows_with_holes(void **state)
+{
+    (void)state;
+    static const char *const TEXT[] = {
+        "conv x=1x512x100x100 w=512x512x3x3 stride=1x1 pad=1x1x1x1 dilation=1x1 group=1 dtype=f32",
+        "conv x=1x512x100x100 w=512x512x3x3 stride=1x1 pad=2x2x2x2 dilation=2x2 group=1 dtype=f32",
+        "conv x=1x256x50x50 w=256x256x3x3 stride=1x1 pad=5x5x5x5 dilation=5x5 group=1 dtype=f32",
+        "conv x=1x256x50x50 w=256x256x3x3 stride=1x1 pad=1x1x1x1 dilation=1x1 group=1 dtype=f32"};
+    static char *const GPU[] = {"v100", "t4", "p100", "rtx-6000"};
+    bz_predictor *p = bz_predictor_shipped();
+    for (size_t g = 0; g < sizeof GPU / sizeof *GPU; g++) {
+        bz_arena arena = {0};
+        bz_machine m;
+        bz_error err;
+        double seconds[4];
+        assert_int_equal(bz_machine_named(GPU[g], &arena, &m, &err), 0);
+        bz_aim *a = bz_predictor_aim(p, &m, NULL, -1, NULL);
+        for (int i = 0; i < 4; i++) {
+            bz_problem problem;
+            bz_shape shape;
+            assert_int_equal(bz_problem_parse(TEXT[i], &problem, &err), 0);
+            bz_shape_of(&problem, &shape);
+            seconds[i] = bz_predict(a, TEXT[i], &shape).seconds;
+        }
+        assert_true(seconds[1] > 1.15 * seconds[0]);
+        assert_true(seconds[2] > 1.15 * seconds[3]);
+        bz_aim_free(a);
+        bz_arena_free(&arena);
+    }
+    bz_predictor_free(p);
+}
+
 static void weights_of_neighbours(void **state)
 {
     (void)state;
@@ -318,6 +351,52 @@ static int described(const char *text, bz_machine *out, bz_error *err)
     unlink(path);
     bz_arena_free(&arena);
     return rc;
+}
+
+/* Where nothing else changes nothing takes longer on a machine that has more of something: more multiprocessors at the same clock, a higher
+ * clock, more bandwidth; also far beyond all machines that are known. */
+static void more_of_a_machine(void **state)
+{
+    (void)state;
+    static const char *const TEXT[] = {
+        "conv x=8x3x224x224 w=64x3x7x7 stride=2x2 pad=3x3x3x3 dilation=1x1 group=1 dtype=f32",
+        "conv x=8x3x224x224 w=64x3x7x7 stride=2x2 pad=3x3x3x3 dilation=1x1 group=1 dtype=f16",
+        "conv x=8x256x14x14 w=256x256x3x3 stride=1x1 pad=1x1x1x1 dilation=1x1 group=1 dtype=f32",
+        "conv x=8x256x14x14 w=256x256x3x3 stride=1x1 pad=1x1x1x1 dilation=1x1 group=1 dtype=f16",
+        "conv x=8x96x56x56 w=96x1x3x3 stride=1x1 pad=1x1x1x1 dilation=1x1 group=96 dtype=f32",
+        "conv x=8x96x56x56 w=96x1x3x3 stride=1x1 pad=1x1x1x1 dilation=1x1 group=96 dtype=f16",
+        "gemm m=8 n=1000 k=2048 batch=1 transa=0 transb=1 post=bias dtype=f32",
+        "softmax x=8x1000 axis=1 dtype=f32",
+        "binary fn=add a=8x256x56x56 b=8x256x56x56 dtype=f32"};
+    static const int CAPABILITY[] = {37, 52, 61, 70, 75, 80, 90, 100};
+    bz_predictor *p = bz_predictor_shipped();
+    for (size_t c = 0; c < sizeof CAPABILITY / sizeof *CAPABILITY; c++)
+        for (size_t i = 0; i < sizeof TEXT / sizeof *TEXT; i++)
+            for (int more = 0; more < 3; more++) {
+                double before = INFINITY;
+                for (double times = 0.25; times <= 16; times *= 2) {
+                    char text[256];
+                    bz_machine m;
+                    bz_error err;
+                    bz_problem problem;
+                    bz_shape shape;
+                    double sms = 40 * (more == 0 ? times : 1), clock = 1500 * (more == 1 ? times : 1);
+                    snprintf(text, sizeof text,
+                             "multiprocessors %g\nclock %g\nbase %g\nf32 %g\nf16 %g\nbandwidth %g\ncapability %g\n",
+                             sms, clock, 0.7 * clock, 128e-6 * sms * clock, 1024e-6 * sms * clock,
+                             300 * (more == 2 ? times : 1), CAPABILITY[c] / 10.0);
+                    assert_int_equal(described(text, &m, &err), 0);
+                    assert_int_equal(bz_problem_parse(TEXT[i], &problem, &err), 0);
+                    bz_shape_of(&problem, &shape);
+                    bz_aim *a = bz_predictor_aim(p, &m, NULL, -1, NULL);
+                    bz_predicted_time is = bz_predict(a, TEXT[i], &shape);
+                    assert_true(is.seconds > 1e-8 && is.seconds <= before * (1 + 1e-12) && is.seconds < 1);
+                    assert_true(isfinite(is.spread) && is.spread > 0);
+                    before = is.seconds;
+                    bz_aim_free(a);
+                }
+            }
+    bz_predictor_free(p);
 }
 
 /* Two cores with two units of 512 bits at 2.5 GHz: 2 · 2 · 16 · 2 · 2.5e9 operations a second. */
@@ -520,6 +599,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_machine_like_the_others),
                                        cmocka_unit_test(shapes_between_shapes),
                                        cmocka_unit_test(weights_of_neighbours),
+                                       cmocka_unit_test(windows_with_holes),
                                        cmocka_unit_test(written_and_read),
                                        cmocka_unit_test(unsure_far_away),
                                        cmocka_unit_test(what_ships),
@@ -527,6 +607,7 @@ int main(void)
                                        cmocka_unit_test(first_what_tells_most),
                                        cmocka_unit_test(machines_by_name),
                                        cmocka_unit_test(a_described_processor),
+                                       cmocka_unit_test(more_of_a_machine),
                                        cmocka_unit_test(processors_by_their_caches),
                                        cmocka_unit_test(batches_that_do_not_fit),
                                        cmocka_unit_test(off_by_themselves),
