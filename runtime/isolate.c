@@ -226,6 +226,7 @@ static void take_untraced(watch *w, const char *how)
         if (!r.more)
             continue;
         r.more = false;
+        r.trace.fatal = true;
         snprintf(r.trace.reason, sizeof r.trace.reason, "the process %s while the profiler looked at a call", how);
         take(w, &r);
     }

@@ -120,6 +120,10 @@ static void emit(void *context, const bz_outcome *r)
         fprintf(stderr, "benanza: no counters: %s\n", r->counted.reason);
     if (r->yardstick[0] > 0)
         p->quiet.yardstick = fmin(p->quiet.yardstick, fmin(r->yardstick[0], r->yardstick[1]));
+    if (r->trace.fatal) {
+        p->options.trace = false;
+        p->options.counters = NULL;
+    }
     p->untraced |= r->trace.reason[0];
     p->uncounted |= r->counted.reason[0];
     bz_outcome_json(r, &p->options.setting, system, &line);

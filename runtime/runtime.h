@@ -103,6 +103,7 @@ typedef struct bz_trace {
     double seconds; /* for which at least one of them ran: median over the calls */
     bz_kernel kernel[BZ_MAX_KERNELS];
     char reason[640]; /* why there is none, where one was asked for */
+    bool fatal;       /* it cost a process: nothing more is asked of the profiler */
 } bz_trace;
 
 /* What one call of a variant makes a device's counters count. */
@@ -261,8 +262,8 @@ typedef struct bz_device {
     double clock, memory_clock; /* Hz, the highest; 0 where unknown */
     int bus;                    /* bits */
     double bandwidth;           /* bytes per second, by the table of known devices or clock and bus; 0 where unknown */
-    double copied;     /* bytes per second of a copy within the memory, both directions; NaN where not measured */
-    double kernel_gap; /* seconds for which it stands still between two kernels; NaN where not measured */
+    double copied;     /* bytes per second of a copy within the memory, both directions; 0 or NaN where not measured */
+    double kernel_gap; /* seconds for which it stands still between two kernels; likewise */
     double event_pair; /* seconds between two events with nothing between them; NaN where not measured */
 } bz_device;
 

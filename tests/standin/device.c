@@ -45,6 +45,8 @@ static void version(bz_buf *out)
 
 static int device(bz_device *out, bz_error *err)
 {
+    if (standin_lies("half") && strcmp(STANDIN_BACKEND, "cudart") != 0)
+        return bz_fail(err, BZ_FAILED, "its library does not load");
     if (standin_lies("none"))
         return bz_fail(err, BZ_FAILED, "no GPU can be used: this is a stand-in that has none");
     *out = (bz_device){.slug = "stand-in",
@@ -259,6 +261,8 @@ static int trace(bz_variant *v, bz_trace *out, bz_error *err)
     const session *s = v->session;
     if (standin_lies("secret"))
         return bz_fail(err, BZ_FAILED, "the stand-in lets nobody look at kernels");
+    if (standin_lies("dies"))
+        abort();
     double kernel = s->seconds - 1e-6; /* the pause behind it */
     looked = true;
     *out = (bz_trace){.calls = 10, .n_kernels = 1, .seconds = kernel * (standin_lies("kernels") ? 0.9 : 1)};
