@@ -56,11 +56,6 @@ uint32_t bz_build_task(bz_build *b, bz_task_kind kind, bz_event_kind event_kind,
     return task;
 }
 
-static int64_t end_of(const bz_task *t)
-{
-    return bz_flow_sum(t->at, t->duration);
-}
-
 /* The end of the iteration, where the program did something behind its last call. */
 static void mark_end(bz_build *b, int64_t last)
 {
@@ -69,7 +64,7 @@ static void mark_end(bz_build *b, int64_t last)
     if (f->main == BZ_NONE || last >= end)
         return;
     uint32_t before = f->lane[f->main].last;
-    f->task[before].gap = end - end_of(&f->task[before]);
+    f->task[before].gap = end - bz_build_end(&f->task[before]);
     uint32_t mark = bz_flow_add(f, BZ_TASK_END, "end of the iteration", f->main, 0, 0);
     f->task[mark].at = b->arrived[mark] = end;
     f->counts.tasks[BZ_TASK_END]++;
@@ -102,7 +97,7 @@ static int64_t busiest_lane(const bz_build *b)
         const bz_flow_lane *lane = &f->lane[l];
         int64_t need = 0;
         if (!lane->device && lane->first != BZ_NONE)
-            need = end_of(&f->task[lane->last]) - b->arrived[lane->first];
+            need = bz_build_end(&f->task[lane->last]) - b->arrived[lane->first];
         for (uint32_t i = lane->first; lane->device && i != BZ_NONE; i = f->task[i].next)
             need = bz_flow_sum(need, f->task[i].duration);
         most = need > most ? need : most;
@@ -143,7 +138,7 @@ static void wrap_lanes(const bz_build *b)
         if (lane->first == BZ_NONE)
             continue;
         const bz_task *first = &f->task[lane->first], *last = &f->task[lane->last];
-        int64_t wrap = lane->device ? f->stream_gap : b->arrived[lane->first] + f->period - end_of(last);
+        int64_t wrap = lane->device ? f->stream_gap : b->arrived[lane->first] + f->period - bz_build_end(last);
         for (uint32_t e = first->in; e != BZ_NONE && !lane->device; e = f->edge[e].next_in)
             if (f->edge[e].kind == BZ_DEPENDS_HOST)
                 wrap = 0; /* it begins when it is told to */
@@ -217,7 +212,7 @@ int bz_flow_make(const bz_trace *trace, uint32_t iteration, bz_flow *out, bz_err
     bz_build_waits(&b);
     int64_t last = 0;
     for (uint32_t i = 0; i < out->n; i++)
-        last = end_of(&out->task[i]) > last ? end_of(&out->task[i]) : last;
+        last = bz_build_end(&out->task[i]) > last ? bz_build_end(&out->task[i]) : last;
     mark_end(&b, last);
     measure(&b, last);
     wrap_lanes(&b);

@@ -41,6 +41,10 @@ int bz_build_waiting(const char *api); /* does such a call wait for a device? */
 bool bz_build_event(const bz_build *b, size_t sync, uint32_t *lane, int64_t *at);
 void bz_build_records(bz_build *b); /* first */
 
+static inline int64_t bz_build_end(const bz_task *t) /* in the recording */
+{
+    return bz_flow_sum(t->at, t->duration);
+}
 int64_t bz_build_launched(const bz_flow *f, uint32_t task); /* when the host asked for it */
 int64_t bz_build_median(int64_t *values, size_t n);         /* sorts; 0 of none */
 

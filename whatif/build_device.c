@@ -73,11 +73,6 @@ static work *collect(bz_build *b, size_t *n)
     return list;
 }
 
-static int64_t end_of(const bz_task *t)
-{
-    return bz_flow_sum(t->at, t->duration);
-}
-
 /* ---- who held whom -------------------------------------------------------------------------- */
 
 /* Medians of the two latencies that nothing else hides: from a launch to its kernel on an idle stream, and between two
@@ -96,10 +91,10 @@ static void find_latencies(bz_build *b)
             continue;
         const bz_task *l = &f->task[launch];
         least = least < 0 || t->at - l->at < least ? t->at - l->at : least;
-        int64_t busy = t->prev == BZ_NONE ? l->at : end_of(&f->task[t->prev]);
+        int64_t busy = t->prev == BZ_NONE ? l->at : bz_build_end(&f->task[t->prev]);
         if (t->prev != BZ_NONE && busy <= l->at)
             lag[n_lags++] = t->at - l->at;
-        else if (t->prev != BZ_NONE && busy > end_of(l) + NOTICED)
+        else if (t->prev != BZ_NONE && busy > bz_build_end(l) + NOTICED)
             gap[n_gaps++] = t->at - busy;
     }
     b->idle_lag = n_lags ? bz_build_median(lag, n_lags) : least;
@@ -119,7 +114,7 @@ static void attribute(bz_build *b, uint32_t i, int64_t before)
     for (uint32_t e = t->in; e != BZ_NONE; e = f->edge[e].next_in) {
         const bz_task *from = &f->task[f->edge[e].from];
         bool launch = f->edge[e].kind == BZ_DEPENDS_LAUNCH;
-        int64_t at = launch ? from->at : end_of(from), usual = launch ? b->idle_lag : 0;
+        int64_t at = launch ? from->at : bz_build_end(from), usual = launch ? b->idle_lag : 0;
         int64_t lag = usual < 0 || t->at - at < usual ? t->at - at : usual;
         f->edge[e].lag = lag;
         if (at + lag >= latest) {
@@ -130,12 +125,12 @@ static void attribute(bz_build *b, uint32_t i, int64_t before)
     }
     if (t->prev != BZ_NONE) {
         bz_task *p = &f->task[t->prev];
-        int64_t free = t->at - end_of(p);
+        int64_t free = t->at - bz_build_end(p);
         p->gap = free < f->stream_gap ? free : f->stream_gap;
-        if (end_of(p) + p->gap > latest || !owner) {
-            latest = end_of(p) + p->gap;
+        if (bz_build_end(p) + p->gap > latest || !owner) {
+            latest = bz_build_end(p) + p->gap;
             owner = &p->gap;
-            base = end_of(p);
+            base = bz_build_end(p);
         }
     }
     if (t->prev == BZ_NONE && (!owner || (before > latest && before <= t->at + CLOCK_ROUNDS))) {

@@ -5,11 +5,6 @@
 
 #include <stdlib.h>
 
-static int64_t end_of(const bz_task *t)
-{
-    return bz_flow_sum(t->at, t->duration);
-}
-
 /* When the host launched it; where that is not on record, when it started. */
 int64_t bz_build_launched(const bz_flow *f, uint32_t task)
 {
@@ -110,7 +105,7 @@ static void wait_for(bz_build *b, uint32_t to, uint32_t lane, int64_t at)
 {
     bz_flow *f = b->flow;
     uint32_t from = launched_before(f, lane, at);
-    if (from == BZ_NONE || end_of(&f->task[from]) > bz_flow_sum(f->task[to].at, CLOCK_ROUNDS))
+    if (from == BZ_NONE || bz_build_end(&f->task[from]) > bz_flow_sum(f->task[to].at, CLOCK_ROUNDS))
         return;
     bz_flow_depend(f, from, to, BZ_DEPENDS_STREAM, 0);
     f->counts.edges[BZ_DEPENDS_STREAM]++;

@@ -16,15 +16,9 @@ typedef struct {
     size_t n;
 } items;
 
-/* Operators that load data. */
-static const char *const LOADERS[] = {"DataLoader", "data_loader", "dataloader", "load_batch", "next_batch"};
-
 static int loads(const char *name)
 {
-    for (size_t i = 0; i < sizeof LOADERS / sizeof *LOADERS; i++)
-        if (bz_name_matches(LOADERS[i], name))
-            return true;
-    return false;
+    return bz_name_matches_any("DataLoader data_loader dataloader load_batch next_batch", name);
 }
 
 static void add(bz_build *b, items *list, bz_event_kind event_kind, size_t row, bz_task_kind kind)

@@ -14,11 +14,6 @@ int bz_build_waiting(const char *api)
            !bz_name_matches_any("FreeAsync FreeArray", api);
 }
 
-static int64_t end_of(const bz_task *t)
-{
-    return bz_flow_sum(t->at, t->duration);
-}
-
 /* ---- for a device --------------------------------------------------------------------------- */
 
 /* The last task of a stream that was launched before the call and was done when it returned: a later one was not waited for.
@@ -27,7 +22,8 @@ static uint32_t waited_for(const bz_flow *f, uint32_t lane, int64_t called, int6
 {
     uint32_t low = f->lane[lane].first, end = f->lane[lane].last + 1, high = end;
     /* the first that was not launched, or not done */
-    BZ_FIND_FIRST(low, high, middle, bz_build_launched(f, middle) < called && end_of(&f->task[middle]) <= returned);
+    BZ_FIND_FIRST(low, high, middle,
+                  bz_build_launched(f, middle) < called && bz_build_end(&f->task[middle]) <= returned);
     return low == f->lane[lane].first ? BZ_NONE : low - 1;
 }
 
@@ -68,7 +64,7 @@ static void wait_for(bz_build *b, uint32_t task, uint32_t lane, int64_t launched
     uint32_t from = waited_for(f, lane, launched, bz_flow_sum(end, CLOCKS_DIFFER));
     if (from == BZ_NONE)
         return;
-    int64_t over = end_of(&f->task[from]), lag = end < over ? end - over : 0;
+    int64_t over = bz_build_end(&f->task[from]), lag = end < over ? end - over : 0;
     bz_flow_depend(f, from, task, BZ_DEPENDS_SYNC, lag);
     f->counts.edges[BZ_DEPENDS_SYNC]++;
     *done = over + lag > *done ? over + lag : *done;
@@ -89,7 +85,7 @@ static void device_waits(bz_build *b)
     for (uint32_t i = 0; i < f->n; i++) {
         if (f->task[i].kind != BZ_TASK_SYNC)
             continue;
-        int64_t end = end_of(&f->task[i]), done = f->task[i].at;
+        int64_t end = bz_build_end(&f->task[i]), done = f->task[i].at;
         uint32_t row = f->task[i].event, stream = said[row].lane, prev = f->task[i].prev;
         int64_t launched = said[row].at < b->arrived[i] ? said[row].at : b->arrived[i];
         bool copy = !bz_build_waiting(bz_string(t, t->event[BZ_EVENT_API].name[row]));
@@ -116,7 +112,7 @@ static void hand_over(const bz_build *b, uint32_t from, uint32_t first, uint32_t
     bz_flow *f = b->flow;
     bz_task *a = &f->task[from];
     uint32_t to = a->next;
-    int64_t back = b->arrived[to] - end_of(&f->task[last]), there = b->arrived[first] - end_of(a);
+    int64_t back = b->arrived[to] - bz_build_end(&f->task[last]), there = b->arrived[first] - bz_build_end(a);
     bz_flow_depend(f, from, first, BZ_DEPENDS_HOST, there);
     bz_flow_depend(f, last, to, BZ_DEPENDS_HOST, back);
     a->gap = 0;
@@ -142,13 +138,14 @@ static bool burst_in(const bz_build *b, uint32_t lane, int64_t from, int64_t to,
 {
     const bz_flow *f = b->flow;
     *first = first_from(b, lane, from);
-    if (*first == BZ_NONE || end_of(&f->task[*first]) > to)
+    if (*first == BZ_NONE || bz_build_end(&f->task[*first]) > to)
         return false;
     uint32_t behind = first_from(b, lane, to);
     *last = behind == BZ_NONE ? f->lane[lane].last : f->task[behind].prev;
     const bz_task *p = f->task[*first].prev == BZ_NONE ? NULL : &f->task[f->task[*first].prev];
-    int64_t covered = end_of(&f->task[*last]) - b->arrived[*first];
-    return *last != BZ_NONE && end_of(&f->task[*last]) <= to && (!p || end_of(p) <= from) && 2 * covered > to - from;
+    int64_t covered = bz_build_end(&f->task[*last]) - b->arrived[*first];
+    return *last != BZ_NONE && bz_build_end(&f->task[*last]) <= to && (!p || bz_build_end(p) <= from) &&
+           2 * covered > to - from;
 }
 
 static void hand_overs(const bz_build *b)
@@ -158,7 +155,7 @@ static void hand_overs(const bz_build *b)
         uint32_t lane = f->task[i].lane, next = f->task[i].next;
         if (f->lane[lane].device || next == BZ_NONE)
             continue;
-        int64_t from = end_of(&f->task[i]), to = b->arrived[next];
+        int64_t from = bz_build_end(&f->task[i]), to = b->arrived[next];
         if (to - from < HANDOVER)
             continue;
         for (uint32_t l = 0; l < f->n_lanes; l++) {

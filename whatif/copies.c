@@ -5,8 +5,6 @@
 
 #include <stdlib.h>
 
-enum { TO_DEVICE = 1, TO_HOST = 2 }; /* as CUPTI numbers directions */
-
 typedef struct {
     int64_t at;
     uint32_t task, way;
@@ -17,15 +15,12 @@ BZ_SORTS(by_start, host_copy, BZ_THEN(BZ_ORDER(p->at, q->at), BZ_ORDER(p->task, 
 /* In the order of time. */
 static host_copy *collect(const bz_flow *flow, const bz_whatif_asked *asked, uint32_t *n)
 {
-    const bz_events *copy = &asked->trace->event[BZ_EVENT_COPY];
     host_copy *list = BZ_NEW(asked->arena, host_copy, (size_t)flow->n + 1);
     *n = 0;
     for (uint32_t i = 0; i < flow->n; i++) {
         const bz_task *t = &flow->task[i];
-        if (t->removed || t->kind != BZ_TASK_COPY || t->event_kind != BZ_EVENT_COPY || t->event >= copy->n)
-            continue;
-        uint32_t way = copy->value[t->event];
-        if (way == TO_DEVICE || way == TO_HOST)
+        bz_copy_way way = bz_whatif_copied(asked, t);
+        if (!t->removed && way)
             list[(*n)++] = (host_copy){t->at, i, way};
     }
     if (*n)
@@ -40,18 +35,19 @@ int bz_whatif_copies(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
     const host_copy *list = collect(flow, asked, &n);
     for (uint32_t k = 0; k < n; k++) {
         uint32_t i = list[k].task, way = list[k].way, prev = flow->task[i].prev;
-        uint32_t *lane = &beside[2 * flow->task[i].lane + (way == TO_HOST)]; /* copies of two streams need not wait */
+        uint32_t *lane =
+            &beside[2 * flow->task[i].lane + (way == BZ_COPY_TO_HOST)]; /* copies of two streams need not wait */
         if (!*lane)
-            *lane =
-                bz_flow_add_lane(flow, way == TO_DEVICE ? "copies to the device" : "copies to the host", true, false);
+            *lane = bz_flow_add_lane(flow, way == BZ_COPY_TO_DEVICE ? "copies to the device" : "copies to the host",
+                                     true, false);
         for (uint32_t e = flow->task[i].out; e != BZ_NONE; e = flow->edge[e].next_out) {
             uint32_t wait = flow->edge[e].to;
             if (flow->edge[e].kind == BZ_DEPENDS_SYNC && flow->task[wait].event_kind == BZ_EVENT_API &&
-                way == TO_DEVICE)
+                way == BZ_COPY_TO_DEVICE)
                 flow->edge[e].wraps = true; /* the next iteration needs it */
         }
         bz_flow_move_to(flow, i, *lane);
-        if (way == TO_HOST && prev != BZ_NONE)
+        if (way == BZ_COPY_TO_HOST && prev != BZ_NONE)
             bz_flow_depend(flow, prev, i, BZ_DEPENDS_STREAM, 0);
     }
     if (!n)

@@ -31,10 +31,7 @@ static void take_edges(bz_flow *flow, uint32_t from, uint32_t to, bool in)
         bz_flow_edge old = flow->edge[e];
         if (flow->task[in ? old.from : old.to].kind == BZ_TASK_COMMUNICATION)
             continue;
-        uint32_t made = in ? bz_flow_depend(flow, old.from, to, (bz_depends)old.kind, old.lag)
-                           : bz_flow_depend(flow, to, old.to, (bz_depends)old.kind, old.lag);
-        if (made != BZ_NONE)
-            flow->edge[made].wraps = old.wraps;
+        bz_flow_depend_as(flow, in ? old.from : to, in ? to : old.to, (bz_depends)old.kind, old.lag, old.wraps);
     }
 }
 

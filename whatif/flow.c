@@ -118,26 +118,28 @@ uint32_t bz_flow_add(bz_flow *flow, bz_task_kind kind, const char *name, uint32_
     return task;
 }
 
+/* Behind `like` on its lane, or before it; of its layer and phase. */
+static uint32_t insert(bz_flow *flow, bz_task_kind kind, const char *name, uint32_t like, bool before, int64_t duration,
+                       int64_t gap)
+{
+    uint32_t task = new_task(flow, kind, bz_arena_str(&flow->arena, name), duration, gap);
+    const bz_task *t = &flow->task[like];
+    flow->task[task].layer = t->layer;
+    flow->task[task].phase = t->phase;
+    link_task(flow, task, t->lane, before ? t->prev : like);
+    return task;
+}
+
 uint32_t bz_flow_insert(bz_flow *flow, bz_task_kind kind, const char *name, uint32_t after, int64_t duration,
                         int64_t gap)
 {
-    uint32_t task = new_task(flow, kind, bz_arena_str(&flow->arena, name), duration, gap);
-    const bz_task *a = &flow->task[after];
-    flow->task[task].layer = a->layer;
-    flow->task[task].phase = a->phase;
-    link_task(flow, task, a->lane, after);
-    return task;
+    return insert(flow, kind, name, after, false, duration, gap);
 }
 
 uint32_t bz_flow_insert_before(bz_flow *flow, bz_task_kind kind, const char *name, uint32_t before, int64_t duration,
                                int64_t gap)
 {
-    uint32_t task = new_task(flow, kind, bz_arena_str(&flow->arena, name), duration, gap);
-    const bz_task *b = &flow->task[before];
-    flow->task[task].layer = b->layer;
-    flow->task[task].phase = b->phase;
-    link_task(flow, task, b->lane, b->prev);
-    return task;
+    return insert(flow, kind, name, before, true, duration, gap);
 }
 
 uint32_t bz_flow_insert_launched(bz_flow *flow, bz_task_kind kind, const char *name, uint32_t after, int64_t duration)
@@ -178,35 +180,32 @@ static void drop(bz_flow *flow, uint32_t *head, uint32_t edge, bool in)
         }
 }
 
+void bz_flow_depend_as(bz_flow *flow, uint32_t from, uint32_t to, bz_depends kind, int64_t lag, bool wraps)
+{
+    uint32_t e = bz_flow_depend(flow, from, to, kind, lag);
+    if (e != BZ_NONE)
+        flow->edge[e].wraps = wraps;
+}
+
 /* Whoever waited for the task waits for what it waited for: parents times children. */
 static void bridge(bz_flow *flow, uint32_t task)
 {
     uint32_t prev = flow->task[task].prev, next = flow->task[task].next;
-    for (uint32_t in = flow->task[task].in; in != BZ_NONE; in = flow->edge[in].next_in) {
-        uint32_t from = flow->edge[in].from;
-        uint8_t kind = flow->edge[in].kind;
-        int64_t lag = flow->edge[in].lag;
-        for (uint32_t out = flow->task[task].out; out != BZ_NONE; out = flow->edge[out].next_out)
-            if (kind == BZ_DEPENDS_LAUNCH || flow->edge[out].kind != BZ_DEPENDS_LAUNCH) {
-                uint32_t e = bz_flow_depend(flow, from, flow->edge[out].to, (bz_depends)kind, lag);
-                if (e != BZ_NONE)
-                    flow->edge[e].wraps = flow->edge[in].wraps || flow->edge[out].wraps;
-            }
-        if (next != BZ_NONE && kind != BZ_DEPENDS_LAUNCH) {
-            uint32_t e = bz_flow_depend(flow, from, next, (bz_depends)kind, lag);
-            if (e != BZ_NONE)
-                flow->edge[e].wraps = flow->edge[in].wraps;
-        }
+    for (uint32_t i = flow->task[task].in; i != BZ_NONE; i = flow->edge[i].next_in) {
+        const bz_flow_edge in = flow->edge[i];
+        bool launch = in.kind == BZ_DEPENDS_LAUNCH;
+        for (uint32_t o = flow->task[task].out; o != BZ_NONE; o = flow->edge[o].next_out)
+            if (launch || flow->edge[o].kind != BZ_DEPENDS_LAUNCH)
+                bz_flow_depend_as(flow, in.from, flow->edge[o].to, (bz_depends)in.kind, in.lag,
+                                  in.wraps || flow->edge[o].wraps);
+        if (next != BZ_NONE && !launch)
+            bz_flow_depend_as(flow, in.from, next, (bz_depends)in.kind, in.lag, in.wraps);
     }
-    if (prev == BZ_NONE)
-        return;
-    for (uint32_t out = flow->task[task].out; out != BZ_NONE; out = flow->edge[out].next_out)
-        if (flow->edge[out].kind != BZ_DEPENDS_LAUNCH) {
-            uint32_t e =
-                bz_flow_depend(flow, prev, flow->edge[out].to, (bz_depends)flow->edge[out].kind, flow->edge[out].lag);
-            if (e != BZ_NONE)
-                flow->edge[e].wraps = flow->edge[out].wraps;
-        }
+    for (uint32_t o = flow->task[task].out; o != BZ_NONE && prev != BZ_NONE; o = flow->edge[o].next_out) {
+        const bz_flow_edge out = flow->edge[o];
+        if (out.kind != BZ_DEPENDS_LAUNCH)
+            bz_flow_depend_as(flow, prev, out.to, (bz_depends)out.kind, out.lag, out.wraps);
+    }
 }
 
 static void cut_edges(bz_flow *flow, uint32_t task)

@@ -71,9 +71,7 @@ uint32_t bz_gradients_update(const bz_flow *flow)
 
 void bz_gradients_hand_over(bz_flow *flow, uint32_t from, uint32_t to, bool next)
 {
-    uint32_t e = bz_flow_depend(flow, from, to, BZ_DEPENDS_COMMUNICATION, 0);
-    if (e != BZ_NONE)
-        flow->edge[e].wraps = next;
+    bz_flow_depend_as(flow, from, to, BZ_DEPENDS_COMMUNICATION, 0, next);
 }
 
 /* ---- layers --------------------------------------------------------------------------------- */

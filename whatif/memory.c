@@ -36,6 +36,15 @@ static int find_stored(const bz_flow *flow, bz_whatif_asked *asked, stored **lis
 
 /* ---- vDNN: inputs of convolutions on the host ----------------------------------------------- */
 
+/* Behind the launch of other work, if that is on record. */
+static void launch_copy(bz_flow *flow, const char *name, uint32_t launch, uint32_t copy)
+{
+    if (launch == BZ_NONE)
+        return;
+    uint32_t call = bz_flow_insert(flow, BZ_TASK_HOST, name, launch, flow->launch_cost, flow->launch_gap);
+    bz_flow_depend(flow, call, copy, BZ_DEPENDS_LAUNCH, flow->launch_lag);
+}
+
 int bz_whatif_offload(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
 {
     (void)err;
@@ -56,11 +65,7 @@ int bz_whatif_offload(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
         uint32_t launch = bz_flow_launch_of(flow, list[i].last),
                  copy = bz_flow_add(flow, BZ_TASK_COPY, "offload", out, time, 0);
         bz_flow_depend(flow, list[i].last, copy, BZ_DEPENDS_STREAM, 0);
-        if (launch != BZ_NONE) {
-            uint32_t call =
-                bz_flow_insert(flow, BZ_TASK_HOST, "launch of an offload", launch, flow->launch_cost, flow->launch_gap);
-            bz_flow_depend(flow, call, copy, BZ_DEPENDS_LAUNCH, flow->launch_lag);
-        }
+        launch_copy(flow, "launch of an offload", launch, copy);
         if (i + 1 < n) /* the memory is free when both are done: the layer behind it waits */
             bz_flow_depend(flow, copy, list[i + 1].first, BZ_DEPENDS_STREAM, 0);
     }
@@ -72,11 +77,7 @@ int bz_whatif_offload(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
                  from = trigger == BZ_NONE ? list[n - 1].back : trigger, launch = bz_flow_launch_of(flow, from);
         if (from != list[i].back && flow->task[from].prev != BZ_NONE)
             bz_flow_depend(flow, flow->task[from].prev, copy, BZ_DEPENDS_STREAM, 0);
-        if (launch != BZ_NONE) {
-            uint32_t call =
-                bz_flow_insert(flow, BZ_TASK_HOST, "launch of a prefetch", launch, flow->launch_cost, flow->launch_gap);
-            bz_flow_depend(flow, call, copy, BZ_DEPENDS_LAUNCH, flow->launch_lag);
-        }
+        launch_copy(flow, "launch of a prefetch", launch, copy);
         bz_flow_depend(flow, copy, list[i].back, BZ_DEPENDS_STREAM, 0);
         trigger = list[i].back;
     }
@@ -90,12 +91,9 @@ int bz_whatif_offload(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
 
 static bool is_relu(const bz_flow *flow, const bz_task *t)
 {
+    static const char NAMES[] = "relu Relu ReLU clamp_min threshold";
     const char *op = bz_task_op(flow, t);
-    static const char *const NAMES[] = {"relu", "Relu", "ReLU", "clamp_min", "threshold"};
-    for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++)
-        if (bz_name_matches(NAMES[i], t->name) || (op && bz_name_matches(NAMES[i], op)))
-            return true;
-    return false;
+    return bz_name_matches_any(NAMES, t->name) || (op && bz_name_matches_any(NAMES, op));
 }
 
 static const bz_task *kernel_behind(const bz_flow *flow, uint32_t task)

@@ -9,18 +9,14 @@ int bz_whatif_prefetch(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
     int64_t time = 0;
     uint32_t lane = BZ_NONE, before = flow->n;
     for (uint32_t i = 0; i < before; i++) {
-        bz_task *t = &flow->task[i];
-        if (t->removed || t->kind != BZ_TASK_LOAD || flow->lane[t->lane].channel)
+        const bz_task t = flow->task[i];
+        if (t.removed || t.kind != BZ_TASK_LOAD || flow->lane[t.lane].channel)
             continue;
         if (lane == BZ_NONE)
             lane = bz_flow_add_lane(flow, "loader", false, false);
-        t = &flow->task[i];
-        int64_t duration = t->duration;
-        const char *name = t->name;
         bz_flow_remove(flow, i, true);
-        uint32_t other = bz_flow_add(flow, BZ_TASK_LOAD, name, lane, duration, 0);
-        (void)other;
-        time += duration;
+        bz_flow_add(flow, BZ_TASK_LOAD, t.name, lane, t.duration, 0);
+        time += t.duration;
         n++;
     }
     if (!n)

@@ -3,12 +3,12 @@
 
 #include "whatif/constants.h"
 
-static bool to_or_from_host(const bz_whatif_asked *asked, const bz_task *t)
+bz_copy_way bz_whatif_copied(const bz_whatif_asked *asked, const bz_task *t)
 {
-    enum { TO_DEVICE = 1, TO_HOST = 2 }; /* as CUPTI numbers directions */
     const bz_events *copy = &asked->trace->event[BZ_EVENT_COPY];
-    return t->kind == BZ_TASK_COPY && t->event_kind == BZ_EVENT_COPY && t->event < copy->n &&
-           (copy->value[t->event] == TO_DEVICE || copy->value[t->event] == TO_HOST);
+    uint32_t way =
+        t->kind == BZ_TASK_COPY && t->event_kind == BZ_EVENT_COPY && t->event < copy->n ? copy->value[t->event] : 0;
+    return way == BZ_COPY_TO_DEVICE || way == BZ_COPY_TO_HOST ? (bz_copy_way)way : BZ_COPY_ELSEWHERE;
 }
 
 int bz_whatif_device(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
@@ -51,7 +51,7 @@ static double fixed_time(const bz_flow *flow, const bz_whatif_asked *asked)
     const bz_task *least = NULL, *most = NULL;
     for (uint32_t i = 0; i < flow->n; i++) {
         const bz_task *t = &flow->task[i];
-        if (t->removed || t->bytes <= 0 || !to_or_from_host(asked, t))
+        if (t->removed || t->bytes <= 0 || !bz_whatif_copied(asked, t))
             continue;
         least = !least || t->bytes < least->bytes ? t : least;
         most = !most || t->bytes > most->bytes ? t : most;
@@ -70,7 +70,7 @@ int bz_whatif_link(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
     int n = 0;
     for (uint32_t i = 0; i < flow->n; i++) {
         const bz_task *t = &flow->task[i];
-        if (!t->removed && (t->kind == BZ_TASK_COMMUNICATION || to_or_from_host(asked, t))) {
+        if (!t->removed && (t->kind == BZ_TASK_COMMUNICATION || bz_whatif_copied(asked, t))) {
             bz_whatif_grow(flow, i, 1 / times, t->kind == BZ_TASK_COPY ? fixed : 0);
             n++;
         }

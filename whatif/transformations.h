@@ -4,6 +4,10 @@
 
 #include "whatif/whatif.h"
 
+/* Where a task copies between the host and a device, as CUPTI numbers directions. */
+typedef enum { BZ_COPY_ELSEWHERE, BZ_COPY_TO_DEVICE, BZ_COPY_TO_HOST } bz_copy_way;
+bz_copy_way bz_whatif_copied(const bz_whatif_asked *asked, const bz_task *task);
+
 typedef int bz_apply(bz_flow *flow, bz_whatif_asked *asked, bz_error *err);
 
 bz_apply bz_whatif_precision, bz_whatif_scale, bz_whatif_device, bz_whatif_host, bz_whatif_link, bz_whatif_one_graph,

@@ -169,6 +169,8 @@ uint32_t bz_flow_insert_launched(bz_flow *flow, bz_task_kind kind, const char *n
 /* The edge's number; what depends on itself is no edge, BZ_NONE. */
 uint32_t bz_flow_depend(bz_flow *flow, uint32_t from, uint32_t to, bz_depends kind, int64_t lag);
 
+void bz_flow_depend_as(bz_flow *flow, uint32_t from, uint32_t to, bz_depends kind, int64_t lag, bool wraps);
+
 /* Takes a task out: who waited for it waits for what it waited for. Its gap goes too, or stays with the task before it. */
 void bz_flow_remove(bz_flow *flow, uint32_t task, bool keep_gap);
 /* The same for work of a device together with the call that launched it, if that launched nothing else. */
