@@ -17,18 +17,35 @@
 
 /* ---- slug ----------------------------------------------------------------------------------- */
 
-/* Generations, for processors that do not tell their product: a virtual machine often shows no more. */
+/* Generations, for processors that do not tell their product: a virtual machine often shows no more, and those of ARM tell
+ * who made them ("arm41": ARM itself) and a number (the model here). */
 static const struct {
     const char *vendor, *slug;
     int family, model_from, model_to;
 } GENERATIONS[] = {
-    {"AuthenticAMD", "epyc-7xx1", 23, 0x01, 0x01},        {"AuthenticAMD", "epyc-7xx2", 23, 0x31, 0x31},
-    {"AuthenticAMD", "epyc-7xx3", 25, 0x00, 0x01},        {"AuthenticAMD", "epyc-9xx4", 25, 0x10, 0x1f},
-    {"AuthenticAMD", "epyc-97x4", 25, 0xa0, 0xaf},        {"AuthenticAMD", "epyc-9xx5", 26, 0x00, 0x1f},
-    {"GenuineIntel", "xeon-haswell", 6, 63, 63},          {"GenuineIntel", "xeon-broadwell", 6, 79, 79},
-    {"GenuineIntel", "xeon-skylake", 6, 85, 85},          {"GenuineIntel", "xeon-icelake", 6, 106, 108},
-    {"GenuineIntel", "xeon-sapphirerapids", 6, 143, 143}, {"GenuineIntel", "xeon-emeraldrapids", 6, 207, 207},
+    {"AuthenticAMD", "epyc-7xx1", 23, 0x01, 0x01},
+    {"AuthenticAMD", "epyc-7xx2", 23, 0x31, 0x31},
+    {"AuthenticAMD", "epyc-7xx3", 25, 0x00, 0x01},
+    {"AuthenticAMD", "epyc-9xx4", 25, 0x10, 0x1f},
+    {"AuthenticAMD", "epyc-97x4", 25, 0xa0, 0xaf},
+    {"AuthenticAMD", "epyc-9xx5", 26, 0x00, 0x1f},
+    {"GenuineIntel", "xeon-haswell", 6, 63, 63},
+    {"GenuineIntel", "xeon-broadwell", 6, 79, 79},
+    {"GenuineIntel", "xeon-skylake", 6, 85, 85},
+    {"GenuineIntel", "xeon-icelake", 6, 106, 108},
+    {"GenuineIntel", "xeon-sapphirerapids", 6, 143, 143},
+    {"GenuineIntel", "xeon-emeraldrapids", 6, 207, 207},
     {"GenuineIntel", "xeon-graniterapids", 6, 173, 174},
+    {"arm41", "cortex-a72", 0, 0xd08, 0xd08},
+    {"arm41", "neoverse-n1", 0, 0xd0c, 0xd0c},
+    {"arm41", "neoverse-v1", 0, 0xd40, 0xd40},
+    {"arm41", "neoverse-n2", 0, 0xd49, 0xd49},
+    {"arm41", "neoverse-v2", 0, 0xd4f, 0xd4f},
+    {"arm41", "neoverse-v3", 0, 0xd84, 0xd84},
+    {"arm41", "neoverse-n3", 0, 0xd8e, 0xd8e},
+    {"arm46", "a64fx", 0, 0x001, 0x001},
+    {"arm48", "kunpeng-920", 0, 0xd01, 0xd01},
+    {"armc0", "ampere-1", 0, 0xac3, 0xac4},
 };
 
 /* Words of a brand string that say nothing about the product. */

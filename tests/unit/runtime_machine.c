@@ -27,7 +27,8 @@ static void test_slugs(void **unused)
         {"AuthenticAMD", "AMD EPYC 9B14 96-Core Processor", 25, 17, 1, "epyc-9b14"},
         {"AuthenticAMD", "AMD Ryzen 9 7950X 16-Core Processor", 25, 97, 2, "ryzen-9-7950x"},
         {"AuthenticAMD", "AMD EPYC Processor", 99, 1, 0, "authenticamd-99-1-0"},
-        {"arm41", "", 0, 0xd40, 1, "arm41-0-3392-1"},
+        {"arm41", "", 0, 0xd40, 1, "neoverse-v1"},
+        {"arm41", "", 0, 0xd80, 1, "arm41-0-3456-1"},
         {"", "../../etc/passwd <b>", 1, 2, 3, "cpu-1-2-3"},
     };
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
