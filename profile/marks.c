@@ -215,7 +215,7 @@ static double held(const bz_trace *t)
  * by itself it ends by itself. */
 void bz_iterations_leave_rest(bz_trace *t)
 {
-    enum { LEAST = 10 }; /* a last step does at least so much less than the typical one */
+    enum { LEAST = 4 }; /* so much less than others: a mark makes an operator or two of its own */
     uint32_t n = t->n_iterations;
     int64_t *holds = bz_zeroed((size_t)n + 1, sizeof *holds), typical = 0;
     for (size_t k = 0; k < N_WORK && !typical && n > 1; k++) {
