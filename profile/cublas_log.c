@@ -307,7 +307,7 @@ static int cublas_read(bz_trace *t, uint32_t source, bz_stream *in, bz_error *er
     *r = (reader){.t = t, .source = source, .first_call = t->event[BZ_EVENT_CALL].n};
     const char *line;
     size_t n;
-    while (bz_stream_line(in, &line, &n)) {
+    while (bz_log_line(in, &line, &n)) {
         if (n > 2 && !memcmp(line, "I!", 2))
             head(r, line, n);
         else if (n > 9 && !memcmp(line, "i! Time: ", 9))

@@ -210,7 +210,7 @@ static int cudnn_read(bz_trace *t, uint32_t source, bz_stream *in, bz_error *err
     reader r = {.t = t, .source = source};
     const char *line;
     size_t n;
-    while (bz_stream_line(in, &line, &n))
+    while (bz_log_line(in, &line, &n))
         line_read(&r, line, n);
     if (r.open) {
         t->source[source].truncated = true;

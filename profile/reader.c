@@ -24,6 +24,21 @@ bool bz_text_has(const char *head, size_t n, const char *needle)
     return memmem(head, n, needle, strlen(needle)) != NULL;
 }
 
+bool bz_log_line(bz_stream *in, const char **line, size_t *n)
+{
+    enum { FRONT = 128 }; /* tags of mpirun and of loggers, dates of containers */
+    if (!bz_stream_line(in, line, n))
+        return false;
+    const char *s = *line;
+    for (size_t i = 0; i + 1 < *n && i < FRONT; i++)
+        if (s[i + 1] == '!' && strchr("IiWwEe", s[i]) && (!i || strchr(" \t>:|]", s[i - 1]))) {
+            *line += i;
+            *n -= i;
+            break;
+        }
+    return true;
+}
+
 int64_t bz_text_int(const char *s, size_t n)
 {
     bool negative = n && *s == '-';

@@ -28,6 +28,7 @@ int bz_foreign_fail(const char *path, const char *head, size_t n, bz_error *err)
 void bz_cover_times(bz_trace *t, uint32_t source, int64_t unnamed, int64_t negative);
 
 /* Text helpers shared by the log readers. */
+bool bz_log_line(bz_stream *in, const char **line, size_t *n); /* from "I! ", "i!" and the like on, where it has that */
 bool bz_text_has(const char *head, size_t n, const char *needle);
 int64_t bz_text_int(const char *s, size_t n);                          /* leading decimal digits, saturating */
 int64_t bz_text_nanoseconds(const char *s, size_t n, int64_t unit_ns); /* "12.345" in units of unit_ns, exact */
