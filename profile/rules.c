@@ -133,10 +133,12 @@ bz_library bz_library_of(const char *function)
     return (bz_library)LOOKUP(LIBRARIES, function, BZ_LIBRARY_OTHER);
 }
 
-/* nsys appends a version to names: cudaLaunchKernel_v7000. */
+/* nsys appends a version to names: cudaLaunchKernel_v7000. Of other devices: HIP's are named alike, SYCL's urEnqueueKernelLaunch. */
 static const rule APIS[] = {
-    {"LaunchKernel LaunchCooperative LaunchHostFunc GraphLaunch ^cudaLaunch ^cuLaunch", 1},
-    {"DeviceSynchronize StreamSynchronize EventSynchronize CtxSynchronize ThreadSynchronize", 2},
+    {"LaunchKernel LaunchCooperative LaunchHostFunc GraphLaunch EnqueueKernelLaunch ^cudaLaunch ^cuLaunch", 1},
+    {"DeviceSynchronize StreamSynchronize EventSynchronize CtxSynchronize ThreadSynchronize QueueSynchronize "
+     "HostSynchronize QueueFinish ^urEventWait ^piEventsWait",
+     2},
 };
 
 bool bz_api_launches(const char *function)

@@ -160,18 +160,19 @@ def traces(program):
     r = program.random
     forms = {"whole": lambda v: v, "text": str, "float": lambda v: v + 0.0, "exponent": lambda v: float(f"{v}e0")}
     for name, number in forms.items():
-        for tail in (None, 0):
+        for tail in (None, 0, *([1] if len(program.kernels) > 4 else [])):
             text = json.dumps({"schemaVersion": 1, "traceEvents": pytorch(program, number, tail)})
             text = "\ufeff" * r.randint(0, 1) + text
             check_steps(f"PyTorch, numbers as {name}, tail {tail}", show(write("t.json", text)), program)
     shuffled = pytorch(program, forms["whole"], 0)
     r.shuffle(shuffled)
     check_steps("PyTorch, in any order", show(write("t.json", json.dumps(shuffled))), program)
-    for runtime in ("mtia_runtime", "xpu_driver", "privateuse1_runtime"):
-        text = json.dumps({"traceEvents": pytorch(program, forms["whole"], None)}).replace("cuda_runtime", runtime)
+    for runtime, launch in (("mtia_runtime", "cudaLaunchKernel"), ("xpu_runtime", "urEnqueueKernelLaunch"), ("privateuse1_driver", "hipExtModuleLaunchKernel")):
+        text = json.dumps({"traceEvents": pytorch(program, forms["whole"], None)}).replace("cuda_runtime", runtime).replace("cudaLaunchKernel", launch)
         found = show(write("t.json", text))
         check_steps(f"PyTorch, {runtime}", found, program)
         check(f"{runtime}: calls", found["events"]["api"], program.steps * len(program.kernels))
+        check(f"{launch}: launches", found["iterations"]["steady"]["launches"]["p50"], len(program.kernels))
     text = json.dumps({"traceEvents": pytorch(program, forms["whole"], None)}).replace('"kernel"', '"mtia_ccp_events"')
     check("unknown categories are told", any("such as mtia_ccp_events" in c["text"] for c in show(write("t.json", text))["coverage"]), True)
     found = show(write("tf.json", json.dumps(tensorflow(program))))
@@ -264,6 +265,22 @@ def logs(program):
         check(f"{what}, a line broken by another: told", any("1 line was" in c["text"] for c in found["coverage"]), True)
 
 
+def nvidia_logs(r):
+    """cuDNN's and cuBLAS's logs behind what a container or mpirun puts in front of each line"""
+    date = "2024-05-01T12:00:0%d.125542"
+    calls = r.randint(4, 12)
+    cudnn = [line for i in range(calls) for line in (
+        "I! CuDNN (v8204) function cudnnConvolutionForward() called:", "i!     handle: type=cudnnHandle_t; streamId=0x7f74f40024d0;", "i!     algo: type=cudnnConvolutionFwdAlgo_t; val=1;",
+        f"i! Time: {date % (i % 10)} (0d+0h+0m+16s since start)", "i! Process=24402; Thread=24489; GPU=0; Handle=0x7f74d07e8900; StreamId=0x7f74f40024d0.")]
+    cublas = [line for i in range(calls) for line in (
+        "I! cuBLAS (v11.0) function cublasStatus_t cublasSetMathMode(cublasContext*, int) called:", "i!  mode: type=int; val=1", f"i! Time: {date % (i % 10)} elapsed from start 0.1 minutes or 6.0 seconds",
+        "i!Process=8655; Thread=139715869128448; GPU=0; Handle=POINTER (IN HEX:0x(nil))", "i! COMPILED WITH: GNU GCC/G++ / 4.1.2 20080704 (Red Hat 4.1.2-48)")]
+    for name, lines in (("cuDNN", cudnn), ("cuBLAS", cublas)):
+        for front in "", "[1,0]<stdout>:", "2024-05-01T12:00:00.123456789Z ", "worker-0 | ", "INFO [train] ":
+            found = show(write("n.log", "".join(front + line + "\n" for line in lines)))
+            check(f"{name}'s log behind {front!r}: calls", found["events"]["call"] if isinstance(found, dict) else found, calls)
+
+
 # ---- what is no recording
 
 def refused():
@@ -295,6 +312,7 @@ for seed in seeds:
     p = Program(random.Random(seed))
     traces(p)
     logs(p)
+    nvidia_logs(p.random)
     if failures > before:
         print(f"seed {seed}")
 refused()
