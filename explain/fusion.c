@@ -1,4 +1,5 @@
 /* What fusion would gain, pattern by pattern: by measured records alone. */
+#include "base/sort.h"
 #include "bound/cover.h"
 #include "explain/explain.h"
 
@@ -124,15 +125,8 @@ static void look(making *m, const bz_alignment *a)
         m->f->row[r].fused = seen[r] > m->f->row[r].fused ? seen[r] : m->f->row[r].fused;
 }
 
-static int more_gain(const void *x, const void *y)
-{
-    const bz_fusion_row *a = x, *b = y;
-    if (a->gain > b->gain || a->gain < b->gain)
-        return a->gain > b->gain ? -1 : 1;
-    if (a->alone > b->alone || a->alone < b->alone)
-        return a->alone > b->alone ? -1 : 1;
-    return strcmp(a->pattern, b->pattern);
-}
+BZ_SORTS(more_gain, bz_fusion_row,
+         BZ_THEN(BZ_ORDER(q->gain, p->gain), BZ_THEN(BZ_ORDER(q->alone, p->alone), strcmp(p->pattern, q->pattern))));
 
 void bz_fusion_make(const bz_bound *bound, const bz_ladder *ladder, int n, bz_arena *arena, bz_fusion *out)
 {

@@ -1,4 +1,5 @@
 /* The variants that a profile's calls used, against the best that the database knows. */
+#include "base/sort.h"
 #include "explain/explain.h"
 
 #include <math.h>
@@ -162,12 +163,9 @@ static int more_loss(const void *x, const void *y)
 {
     const bz_regret_row *a = x, *b = y;
     double s = a->calls * (isfinite(a->seen) ? a->seen : 0), t = b->calls * (isfinite(b->seen) ? b->seen : 0);
-    if (a->loss != b->loss)
-        return a->loss > b->loss ? -1 : 1;
-    if (s != t)
-        return s > t ? -1 : 1;
-    int order = strcmp(a->problem, b->problem);
-    return order ? order : strcmp(a->variant, b->variant);
+    int order = BZ_THEN(BZ_ORDER(b->loss, a->loss), BZ_ORDER(t, s));
+    order = BZ_THEN(order, strcmp(a->problem, b->problem));
+    return BZ_THEN(order, strcmp(a->variant, b->variant));
 }
 
 static void sum(const making *m, bz_regret *out)

@@ -99,11 +99,6 @@ static void copy_text(reader *r, const char *s, size_t n)
         bz_buf_putc(&r->events.detail, s[i] == ' ' ? '_' : s[i]);
 }
 
-static bool same(const char *name, const char *s, size_t n)
-{
-    return n && *name == *s && !strncmp(name, s, n) && !name[n];
-}
-
 /* ---- tokens of the JSON. Event objects lie at depth events_depth + 1, args one deeper. ---- */
 
 static bool at_event(const reader *r)
@@ -161,12 +156,12 @@ static void on_key(reader *r, const char *s, size_t n)
         r->comma = false;
     } else if (at_event(r)) {
         uint8_t row = r->fields.first[slot_of(s, n)];
-        while (row && !same(FIELDS[row - 1].name, s, n))
+        while (row && !bz_chrome_same(FIELDS[row - 1].name, s, n))
             row = r->fields.next[row - 1];
         r->field = row ? FIELDS[row - 1].field : F_NONE;
     } else if (at_args(r)) {
         uint8_t row = r->arguments.first[slot_of(s, n)];
-        while (row && !same(ARGUMENTS[row - 1].name, s, n))
+        while (row && !bz_chrome_same(ARGUMENTS[row - 1].name, s, n))
             row = r->arguments.next[row - 1];
         r->argument = row ? ARGUMENTS[row - 1].argument : A_NONE;
         r->offset = row ? ARGUMENTS[row - 1].offset : 0;
@@ -176,18 +171,18 @@ static void on_key(reader *r, const char *s, size_t n)
             r->comma = false;
         }
     } else if (r->argument == A_THREADS && r->events_depth > 0 && r->depth == r->events_depth + 3) {
-        r->key_is_workers = same("sub_threads", s, n);
+        r->key_is_workers = bz_chrome_same("sub_threads", s, n);
         r->events.e.threads = r->events.e.threads ? r->events.e.threads : 1;
     } else if (r->argument == A_THREADS && r->events_depth > 0 && r->depth == r->events_depth + 4) {
         r->events.e.threads += r->key_is_workers;
     } else if (r->depth == 1) {
-        r->key_is_events = same("traceEvents", s, n);
-        r->key_is_devices = same("deviceProperties", s, n);
-        r->key_is_ranks = same("distributedInfo", s, n);
+        r->key_is_events = bz_chrome_same("traceEvents", s, n);
+        r->key_is_devices = bz_chrome_same("deviceProperties", s, n);
+        r->key_is_ranks = bz_chrome_same("distributedInfo", s, n);
     } else if (r->depth == 2 && r->key_is_ranks) {
-        r->key_is_rank = same("rank", s, n);
+        r->key_is_rank = bz_chrome_same("rank", s, n);
     } else if (r->devices_depth && r->depth == r->devices_depth + 1) {
-        r->field = same("name", s, n) ? F_NAME : F_NONE;
+        r->field = bz_chrome_same("name", s, n) ? F_NAME : F_NONE;
     }
 }
 

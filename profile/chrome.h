@@ -4,6 +4,8 @@
 
 #include "profile/trace.h"
 
+#include <string.h>
+
 #define BZ_CHROME_ABSENT INT64_MIN
 
 typedef struct {
@@ -68,6 +70,11 @@ void bz_chrome_details(bz_chrome_event *e, const char *s, size_t n);
 
 /* The number of a process or thread that is written as text. */
 int64_t bz_chrome_number(bz_chrome_events *r, const char *s, size_t n, uint32_t *name);
+
+static inline bool bz_chrome_same(const char *name, const char *s, size_t n) /* name: NULL is no name */
+{
+    return name && n && *name == *s && !strncmp(name, s, n) && !name[n];
+}
 
 /* An identifier, 0 where it is none. */
 uint32_t bz_chrome_id(int64_t v);

@@ -73,11 +73,6 @@ static const struct {
 };
 enum { N_LINES = sizeof LINES / sizeof *LINES };
 
-static bool same(const char *name, const char *s, size_t n)
-{
-    return name && n && *name == *s && !strncmp(name, s, n) && !name[n];
-}
-
 /* Calls of other devices' runtimes: "mtia_runtime", "xpu_driver". */
 static bool of_a_runtime(const char *s, size_t n)
 {
@@ -87,10 +82,10 @@ static bool of_a_runtime(const char *s, size_t n)
 void bz_chrome_categorize(bz_chrome_events *r, const char *s, size_t n)
 {
     int i = 0;
-    while (i < N_CATEGORIES && !same(CATEGORIES[i].name, s, n))
+    while (i < N_CATEGORIES && !bz_chrome_same(CATEGORIES[i].name, s, n))
         i++;
     r->e.category = i < N_CATEGORIES ? i : of_a_runtime(s, n) ? RUNTIME : -1;
-    r->e.unknown = r->e.category < 0 && n && !same("Trace", s, n) && !same("python_function", s, n);
+    r->e.unknown = r->e.category < 0 && n && !bz_chrome_same("Trace", s, n) && !bz_chrome_same("python_function", s, n);
     if (r->e.unknown && !r->unknown)
         r->example = bz_trace_intern(r->t, s, n);
 }
@@ -98,7 +93,7 @@ void bz_chrome_categorize(bz_chrome_events *r, const char *s, size_t n)
 void bz_chrome_categorize_process(bz_chrome_events *r, const char *s, size_t n)
 {
     for (int i = 0; i < N_CATEGORIES && r->e.category < 0; i++)
-        if (same(CATEGORIES[i].process, s, n))
+        if (bz_chrome_same(CATEGORIES[i].process, s, n))
             r->e.category = i;
 }
 
@@ -141,27 +136,21 @@ static uint32_t lane_of(bz_chrome_events *r, bz_event_kind kind)
     return lane;
 }
 
-/* Directions as CUPTI numbers them, from names such as "Memcpy HtoD (Pageable -> Device)". */
-static uint32_t copy_kind(const char *name)
-{
-    static const struct {
-        const char *text;
-        uint32_t kind;
-    } KINDS[] = {{"HtoD", 1}, {"DtoH", 2}, {"DtoD", 8}, {"HtoH", 9},        {"PtoP", 10},      {"H2D", 1},
-                 {"D2H", 2},  {"D2D", 8},  {"P2P", 10}, {"Host2Device", 1}, {"Device2Host", 2}};
-    for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS; i++)
-        if (strstr(name, KINDS[i].text))
-            return KINDS[i].kind;
-    return 0;
-}
+typedef struct {
+    const char *text;
+    uint32_t kind;
+} word;
 
-static uint32_t sync_kind(const char *name)
+/* Directions as CUPTI numbers them, from names such as "Memcpy HtoD (Pageable -> Device)"; and waits. */
+static const word COPIES[] = {{"HtoD", 1}, {"DtoH", 2}, {"DtoD", 8}, {"HtoH", 9}, {"PtoP", 10},
+                              {"H2D", 1},  {"D2H", 2},  {"D2D", 8},  {"P2P", 10}, {NULL, 0}},
+                  WAITS[] = {{"Wait", 2}, {"Event", 1}, {"Stream", 3}, {"Context", 4}, {NULL, 0}};
+
+static uint32_t kind_in(const word *w, const char *name)
 {
-    return strstr(name, "Wait")      ? 2
-           : strstr(name, "Event")   ? 1
-           : strstr(name, "Stream")  ? 3
-           : strstr(name, "Context") ? 4
-                                     : 0;
+    while (w->text && !strstr(name, w->text))
+        w++;
+    return w->kind;
 }
 
 uint32_t bz_chrome_id(int64_t v)
@@ -193,14 +182,14 @@ static void add_complete(bz_chrome_events *r, bz_event_kind kind, uint32_t name,
         ev->shared_dynamic[i] = bz_chrome_id(e->shared);
         break;
     case BZ_EVENT_COPY:
-        ev->value[i] = copy_kind(bz_string(t, name));
+        ev->value[i] = kind_in(COPIES, bz_string(t, name));
         ev->bytes[i] = e->bytes;
         break;
     case BZ_EVENT_MEMSET:
         ev->bytes[i] = e->bytes;
         break;
     case BZ_EVENT_SYNC:
-        ev->value[i] = sync_kind(bz_string(t, name));
+        ev->value[i] = kind_in(WAITS, bz_string(t, name));
         ev->waited_record[i] = bz_chrome_id(e->waited_record);
         ev->waited_stream[i] =
             e->waited_stream >= 0 && e->waited_stream < BZ_NONE ? bz_chrome_id(e->waited_stream + 1) : 0;

@@ -7,10 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What may mark where a piece begins: the first four are counted. Between the launches of two graphs, or of a graph and a kernel, one
- * may begin. */
-typedef enum { INPUT, RESULT, WAIT, UPDATE, COUNTED, GRAPH = COUNTED } mark;
-
 typedef struct {
     const bz_work *w;
     int32_t *balance; /* all zero between comparisons */
@@ -21,30 +17,11 @@ typedef struct {
     bool vary;        /* pieces need not be alike: their marks mean something */
     bool closed;      /* a mark stands at `end`, too */
     const uint32_t *count
-        [COUNTED]; /* [n + 2] inputs, results, waits, runs of the optimizer before each event; NULL: there are none */
+        [BZ_DO_COUNTED]; /* [n + 2] inputs, results, waits, runs of the optimizer before each event; NULL: there are none */
     bz_cut *cuts;
     int n_cuts;
     bz_arena *arena;
 } search;
-
-/* How much of a kind comes before event i, or in it. */
-static uint32_t count_at(const bz_work *w, mark what, size_t i)
-{
-    const uint8_t *between = w->between;
-    switch (what) {
-    case INPUT:
-        return w->inputs[i];
-    case RESULT:
-        return (between[i] & BZ_BETWEEN_RESULT) != 0;
-    case WAIT:
-        return (between[i] & BZ_BETWEEN_WAIT) != 0;
-    case UPDATE: /* the first of a run */
-        return i < w->n && bz_work_does(w, i) & BZ_DOES_OPTIMIZE &&
-               (!i || !(bz_work_does(w, i - 1) & BZ_DOES_OPTIMIZE));
-    default:
-        return i + 1 < w->n && !(between[i] & BZ_BETWEEN_NONE) && between[i + 1] & BZ_BETWEEN_NONE;
-    }
-}
 
 /* Events that both pieces have, by a table of symbols: multisets, since calls on two threads may change places. */
 static size_t common(search *s, const uint32_t *symbol, size_t a, size_t a_n, size_t b, size_t b_n)
@@ -64,18 +41,10 @@ static size_t common(search *s, const uint32_t *symbol, size_t a, size_t a_n, si
     return n;
 }
 
-static bool same_names(const bz_work *w, size_t a, size_t b, size_t n)
+static bool same(const bz_work *w, const uint32_t *symbol, size_t a, size_t b, size_t n)
 {
     size_t i = 0;
-    while (i < n && bz_work_name(w, a + i) == bz_work_name(w, b + i))
-        i++;
-    return i == n;
-}
-
-static bool same_sorts(const bz_work *w, size_t a, size_t b, size_t n)
-{
-    size_t i = 0;
-    while (i < n && bz_work_sort(w, a + i) == bz_work_sort(w, b + i))
+    while (i < n && symbol[w->exact[a + i]] == symbol[w->exact[b + i]])
         i++;
     return i == n;
 }
@@ -95,8 +64,8 @@ static bool varied(search *s, size_t a, size_t a_n, size_t b, size_t b_n)
     size_t more_by = w->between[a + a_n] & w->between[b + b_n] & BZ_BETWEEN_RESULT ? ENDS : 0;
     bool ends = false;
     for (size_t k = 0; k <= more_by && !ends; k++)
-        ends = same_sorts(w, a + a_n - ENDS - k, b + b_n - ENDS, ENDS) ||
-               same_sorts(w, a + a_n - ENDS, b + b_n - ENDS - k, ENDS);
+        ends = same(w, w->sort, a + a_n - ENDS - k, b + b_n - ENDS, ENDS) ||
+               same(w, w->sort, a + a_n - ENDS, b + b_n - ENDS - k, ENDS);
     if (!ends)
         return false;
     for (size_t i = 0; i < a_n; i++) {
@@ -159,7 +128,8 @@ static bool belongs(search *s, size_t i, size_t first, size_t end, size_t typica
     if (similar(s, i, typical))
         return true;
     for (size_t k = first; k < end && k - first < LOOKED_AT; k++)
-        if (!s->good[k] && length_of(s, k) == length_of(s, i) && same_names(s->w, s->at[k], s->at[i], length_of(s, i)))
+        if (!s->good[k] && length_of(s, k) == length_of(s, i) &&
+            same(s->w, s->w->name, s->at[k], s->at[i], length_of(s, i)))
             return true;
     return false;
 }
@@ -183,12 +153,12 @@ static size_t typical_piece(const search *s, size_t from, size_t to)
 
 /* The share of pieces between which, or in which, something happens. What the host does behind the last event of a piece is
  * counted before the first of the next. */
-static double share_of(const search *s, mark what, size_t from, size_t to)
+static double share_of(const search *s, bz_doing what, size_t from, size_t to)
 {
     const uint32_t *count = s->count[what];
     if (!count)
         return 0;
-    size_t n = 0, behind = what == RESULT || what == WAIT;
+    size_t n = 0, behind = what == BZ_DO_RESULT || what == BZ_DO_WAIT;
     for (size_t i = from; i < to; i++)
         n += count[s->at[i + 1] + behind] > count[s->at[i] + behind];
     return (double)n / (double)(to - from);
@@ -221,16 +191,16 @@ static void keep(search *s, size_t from, size_t to, size_t typical, bz_cut cut)
     cut.end = s->at[to];
     cut.typical = (uint32_t)(typical - from);
     cut.length = (uint32_t)length_of(s, typical);
-    cut.inputs = share_of(s, INPUT, from, to);
-    cut.results = share_of(s, RESULT, from, to);
-    cut.waits = share_of(s, WAIT, from, to);
-    cut.optimizes = share_of(s, UPDATE, from, to);
+    cut.inputs = share_of(s, BZ_DO_INPUT, from, to);
+    cut.results = share_of(s, BZ_DO_RESULT, from, to);
+    cut.waits = share_of(s, BZ_DO_WAIT, from, to);
+    cut.optimizes = share_of(s, BZ_DO_UPDATE, from, to);
     cut.rests = cut.origin == BZ_CUT_RESTS;
-    if (s->count[WAIT])
-        cut.waits_each = s->count[WAIT][s->at[typical + 1] + 1] - s->count[WAIT][s->at[typical] + 1];
-    if (s->count[INPUT]) { /* the first piece may have what is copied at the start */
+    if (s->count[BZ_DO_WAIT])
+        cut.waits_each = s->count[BZ_DO_WAIT][s->at[typical + 1] + 1] - s->count[BZ_DO_WAIT][s->at[typical] + 1];
+    if (s->count[BZ_DO_INPUT]) { /* the first piece may have what is copied at the start */
         size_t fed = typical == from && from + 1 < to ? from + 1 : typical;
-        cut.inputs_each = s->count[INPUT][s->at[fed + 1]] - s->count[INPUT][s->at[fed]];
+        cut.inputs_each = s->count[BZ_DO_INPUT][s->at[fed + 1]] - s->count[BZ_DO_INPUT][s->at[fed]];
     }
     if (i < s->n_cuts) {
         uint32_t *first = s->cuts[i].first; /* as many as before: the same memory */
@@ -252,7 +222,7 @@ static bool ends_whole(const search *s, size_t last, size_t left)
     uint32_t end = bz_work_name(w, before + last - 1);
     size_t balance = left;
     for (size_t i = 0; i + 2 < s->k; i++)
-        if (length_of(s, i) == left && same_names(w, s->at[i], behind, left))
+        if (length_of(s, i) == left && same(w, w->name, s->at[i], behind, left))
             return true;
     if (2 * left < last || bz_work_name(w, behind + left - 1) != end)
         return false;
@@ -370,11 +340,11 @@ static void try_cut(search *s, bz_cut_origin origin)
 
 /* ---- marks ---- */
 
-static void cut_where(search *s, bz_cut_origin origin, mark what)
+static void cut_where(search *s, bz_cut_origin origin, bz_doing what)
 {
     s->k = 0;
     for (size_t i = 0; i < s->w->n; i++)
-        if (count_at(s->w, what, i))
+        if (bz_work_does_at(s->w, what, i))
             s->at[s->k++] = (uint32_t)i;
     if (s->k && s->at[0] && origin == BZ_CUT_WAITS) { /* nothing waits before the first */
         memmove(s->at + 1, s->at, s->k++ * sizeof *s->at);
@@ -506,27 +476,11 @@ static void cut_at_rests(search *s)
 
 BZ_SORTS(by_count, bz_cut, BZ_ORDER(p->n, q->n));
 
-static void count_all(search *s, bz_arena *scratch)
-{
-    const bz_work *w = s->w;
-    for (mark what = INPUT; what < COUNTED; what++) {
-        size_t any = 0;
-        while (any <= w->n && !count_at(w, what, any))
-            any++;
-        if (any > w->n)
-            continue;
-        uint32_t *count = BZ_NEW(scratch, uint32_t, w->n + 2);
-        for (size_t i = 0; i <= w->n; i++)
-            count[i + 1] = count[i] + count_at(w, what, i);
-        s->count[what] = count;
-    }
-}
-
 /* Does something happen once in each piece? */
-static bool is_even(const search *s, const bz_cut *c, mark what, double share)
+static bool is_even(const search *s, const bz_cut *c, bz_doing what, double share)
 {
     const uint32_t *count = s->count[what];
-    size_t behind = what == RESULT || what == WAIT;
+    size_t behind = what == BZ_DO_RESULT || what == BZ_DO_WAIT;
     if (share < 0.9)
         return false;
     uint64_t all = count[c->end + behind] - count[c->first[0] + behind];
@@ -540,8 +494,9 @@ static bool is_told(const search *s)
 {
     for (int i = 0; i < s->n_cuts; i++) {
         const bz_cut *c = &s->cuts[i];
-        if (c->covered * 10 >= s->w->n * 9 && (is_even(s, c, INPUT, c->inputs) || is_even(s, c, RESULT, c->results) ||
-                                               is_even(s, c, UPDATE, c->optimizes)))
+        if (c->covered * 10 >= s->w->n * 9 &&
+            (is_even(s, c, BZ_DO_INPUT, c->inputs) || is_even(s, c, BZ_DO_RESULT, c->results) ||
+             is_even(s, c, BZ_DO_UPDATE, c->optimizes)))
             return true;
     }
     return false;
@@ -585,10 +540,10 @@ static void cut_at_lookups(search *s)
 static void cut_varied(search *s, bool told)
 {
     s->vary = true;
-    cut_where(s, BZ_CUT_INPUTS, INPUT);
+    cut_where(s, BZ_CUT_INPUTS, BZ_DO_INPUT);
     cut_behind_updates(s);
     if (!told) {
-        cut_where(s, BZ_CUT_WAITS, RESULT);
+        cut_where(s, BZ_CUT_WAITS, BZ_DO_RESULT);
         cut_at_lookups(s);
     }
     s->vary = false;
@@ -605,12 +560,12 @@ int bz_find_cuts(const bz_work *w, bz_cut **cuts, bz_arena *arena)
     s.balance = BZ_NEW(&scratch, int32_t, (most > w->n_sort ? most : w->n_sort) + 1);
     s.at = bz_zeroed(w->n + 2, sizeof *s.at); /* mostly a few are used: what nobody touches takes no memory */
     s.good = bz_zeroed(w->n + 2, sizeof *s.good);
-    count_all(&s, &scratch);
+    bz_work_count(w, s.count, &scratch);
     for (int again = 0; again < 2 && !s.n_cuts; again++) {
-        cut_where(&s, BZ_CUT_INPUTS, INPUT);
-        cut_where(&s, BZ_CUT_GRAPHS, GRAPH);
-        cut_where(&s, BZ_CUT_WAITS, RESULT);
-        cut_where(&s, BZ_CUT_WAITS, WAIT);
+        cut_where(&s, BZ_CUT_INPUTS, BZ_DO_INPUT);
+        cut_where(&s, BZ_CUT_GRAPHS, BZ_DO_GRAPH);
+        cut_where(&s, BZ_CUT_WAITS, BZ_DO_RESULT);
+        cut_where(&s, BZ_CUT_WAITS, BZ_DO_WAIT);
         cut_behind_updates(&s);
         cut_at_symbols(&s, w->exact, NULL, w->n_exact);
         if (w->n_name != w->n_exact)

@@ -71,6 +71,21 @@ int64_t bz_work_pause(const bz_work *w, size_t i); /* where pauses are known */
 /* Of the next event; `pause` [n] is there already. */
 void bz_work_add_pause(bz_work *w, size_t i, int64_t time, bz_arena *arena);
 
+/* What may mark where a piece begins: the first four are counted. Between the launches of two graphs, or of a graph and a kernel, one
+ * may begin. */
+typedef enum {
+    BZ_DO_INPUT,
+    BZ_DO_RESULT,
+    BZ_DO_WAIT,
+    BZ_DO_UPDATE,
+    BZ_DO_COUNTED,
+    BZ_DO_GRAPH = BZ_DO_COUNTED
+} bz_doing;
+/* How much of it comes before event i, or in it. */
+uint32_t bz_work_does_at(const bz_work *w, bz_doing what, size_t i);
+/* [n + 2] each: how many inputs, results, waits, runs of the optimizer come before each event; those that are nowhere stay as they are. */
+void bz_work_count(const bz_work *w, const uint32_t *count[BZ_DO_COUNTED], bz_arena *scratch);
+
 typedef enum {
     BZ_CUT_SYMBOLS,
     BZ_CUT_RESTS, /* pauses of the host that come in turns */

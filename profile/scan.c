@@ -88,6 +88,11 @@ bool bz_database_has(bz_database *db, const char *table)
     return found;
 }
 
+sqlite3_stmt *bz_database_query(bz_database *db, const char *table, const char *sql)
+{
+    return bz_database_has(db, table) ? bz_database_prepare(db, sql) : NULL;
+}
+
 /* ---- what the schema says of a table ---- */
 
 /* Where its b-tree begins; 0 where its columns do not lie in the file as they stand in the schema. */

@@ -19,11 +19,6 @@ void bz_table_end(bz_trace *t, uint32_t source, const char *table, sqlite3_stmt 
     sqlite3_finalize(s);
 }
 
-static sqlite3_stmt *query(bz_database *db, const char *table, const char *sql)
-{
-    return bz_database_has(db, table) ? bz_database_prepare(db, sql) : NULL;
-}
-
 /* What the host was called, or "". */
 static void host_of(bz_database *db, char out[256])
 {
@@ -33,7 +28,7 @@ static void host_of(bz_database *db, char out[256])
     };
     *out = 0;
     for (size_t i = 0; i < sizeof QUERIES / sizeof *QUERIES && !*out; i++) {
-        sqlite3_stmt *s = query(db, QUERIES[i][0], QUERIES[i][1]);
+        sqlite3_stmt *s = bz_database_query(db, QUERIES[i][0], QUERIES[i][1]);
         const char *v = bz_database_step(db, s) ? (const char *)sqlite3_column_text(s, 0) : NULL;
         snprintf(out, 256, "%s", v ? v : "");
         sqlite3_finalize(s);
@@ -89,7 +84,7 @@ void bz_facts_read(bz_trace *t, uint32_t source, bz_database *db)
     bz_buf text = {0};
     host_of(db, host);
     for (size_t i = 0; i < sizeof FACTS / sizeof *FACTS; i++) {
-        sqlite3_stmt *s = query(db, FACTS[i].table, FACTS[i].sql);
+        sqlite3_stmt *s = bz_database_query(db, FACTS[i].table, FACTS[i].sql);
         int rc = SQLITE_DONE;
         while (s && (rc = sqlite3_step(s)) == SQLITE_ROW) {
             const char *v = (const char *)sqlite3_column_text(s, 0);
@@ -103,7 +98,7 @@ void bz_facts_read(bz_trace *t, uint32_t source, bz_database *db)
         }
         bz_table_end(t, source, FACTS[i].table, s, rc);
     }
-    sqlite3_stmt *s = query(db, "BENANZA_FACTS", "SELECT key, value FROM BENANZA_FACTS");
+    sqlite3_stmt *s = bz_database_query(db, "BENANZA_FACTS", "SELECT key, value FROM BENANZA_FACTS");
     int rc = SQLITE_DONE;
     while (s && (rc = sqlite3_step(s)) == SQLITE_ROW) {
         const char *key = (const char *)sqlite3_column_text(s, 0), *value = (const char *)sqlite3_column_text(s, 1);

@@ -46,12 +46,6 @@ static const char *find_table(reader *r, const char *base, char out[96])
     return NULL;
 }
 
-/* A statement over a table that may be absent: then NULL. */
-static sqlite3_stmt *query(reader *r, const char *table, const char *sql)
-{
-    return is_table(r, table) ? bz_database_prepare(&r->db, sql) : NULL;
-}
-
 static uint32_t text_of(reader *r, const char *v, int64_t n)
 {
     return bz_string_ids_text(r->t, v, n);
@@ -281,8 +275,8 @@ static void read_table(reader *r, const bz_mapping *map)
 
 static void read_own_lanes(reader *r)
 {
-    sqlite3_stmt *s = query(
-        r, "BENANZA_LANES",
+    sqlite3_stmt *s = bz_database_query(
+        &r->db, "BENANZA_LANES",
         "SELECT id, device, processId, threadId, deviceId, contextId, streamId, name FROM BENANZA_LANES ORDER BY id");
     if (!s)
         return;
@@ -305,7 +299,8 @@ static void read_own_lanes(reader *r)
 
 static void read_own_stacks(reader *r)
 {
-    sqlite3_stmt *s = query(r, "BENANZA_STACKS", "SELECT id, nameId FROM BENANZA_STACKS ORDER BY id, depth");
+    sqlite3_stmt *s =
+        bz_database_query(&r->db, "BENANZA_STACKS", "SELECT id, nameId FROM BENANZA_STACKS ORDER BY id, depth");
     enum { FRAMES_MAX = 256 };
     uint32_t frames[FRAMES_MAX];
     int n = 0, rc = SQLITE_DONE;
@@ -330,8 +325,8 @@ static void read_own_stacks(reader *r)
 
 static void read_own_iterations(reader *r)
 {
-    sqlite3_stmt *s =
-        query(r, "BENANZA_ITERATIONS", "SELECT start, end, warmUp, origin FROM BENANZA_ITERATIONS ORDER BY start");
+    sqlite3_stmt *s = bz_database_query(&r->db, "BENANZA_ITERATIONS",
+                                        "SELECT start, end, warmUp, origin FROM BENANZA_ITERATIONS ORDER BY start");
     bz_trace *t = r->t;
     int rc = SQLITE_DONE;
     while (s && (rc = sqlite3_step(s)) == SQLITE_ROW && t->n_iterations < BZ_NONE - 1) {
@@ -359,9 +354,9 @@ static void read_own_iterations(reader *r)
         bz_trace_cover(t, r->source, BZ_COVERAGE_BROKEN,
                        "the iterations in the file lie over each other: they were left out");
     }
-    s = query(r, "BENANZA_COVERAGE",
-              has_column(r, "BENANZA_COVERAGE", "lack") ? "SELECT level, text, lack FROM BENANZA_COVERAGE"
-                                                        : "SELECT level, text, NULL FROM BENANZA_COVERAGE");
+    s = bz_database_query(&r->db, "BENANZA_COVERAGE",
+                          has_column(r, "BENANZA_COVERAGE", "lack") ? "SELECT level, text, lack FROM BENANZA_COVERAGE"
+                                                                    : "SELECT level, text, NULL FROM BENANZA_COVERAGE");
     rc = SQLITE_DONE;
     while (s && (rc = sqlite3_step(s)) == SQLITE_ROW) {
         const char *text = (const char *)sqlite3_column_text(s, 1);
@@ -375,7 +370,8 @@ static void read_own_iterations(reader *r)
 
 static void read_thread_names(reader *r)
 {
-    sqlite3_stmt *s = r->own ? NULL : query(r, "ThreadNames", "SELECT globalTid, nameId FROM ThreadNames");
+    sqlite3_stmt *s =
+        r->own ? NULL : bz_database_query(&r->db, "ThreadNames", "SELECT globalTid, nameId FROM ThreadNames");
     int rc = SQLITE_DONE;
     while (s && (rc = sqlite3_step(s)) == SQLITE_ROW) {
         int64_t id = sqlite3_column_int64(s, 0);

@@ -1,4 +1,5 @@
 /* Which iterations of a trace count, which one stands for all, and what a library call took. Nobody else decides that. */
+#include "base/sort.h"
 #include "profile/trace.h"
 
 #include <stdlib.h>
@@ -32,13 +33,7 @@ typedef struct timed {
     uint32_t iteration;
 } timed;
 
-static int by_latency(const void *a, const void *b)
-{
-    const timed *x = a, *y = b;
-    if (x->latency != y->latency)
-        return x->latency < y->latency ? -1 : 1;
-    return x->iteration < y->iteration ? -1 : 1;
-}
+BZ_SORTS(by_latency, timed, BZ_THEN(BZ_ORDER(p->latency, q->latency), BZ_ORDER(p->iteration, q->iteration)));
 
 uint32_t bz_typical_iteration(const bz_trace *t)
 {

@@ -1,107 +1,88 @@
 #include "profile/tables.h"
 
-#define AT(member) offsetof(bz_events, member), 1, 0
-#define INT64(name, member)                                                                                            \
-    {                                                                                                                  \
-        name, NULL, AT(member), BZ_CELL_INT64, false, false                                                            \
-    }
-#define INT32(name, member)                                                                                            \
-    {                                                                                                                  \
-        name, NULL, AT(member), BZ_CELL_INT32, false, false                                                            \
-    }
-#define STRING(name, member)                                                                                           \
-    {                                                                                                                  \
-        name, NULL, AT(member), BZ_CELL_STRING_ID, false, false                                                        \
-    }
-#define DETAIL(name, member, width, i)                                                                                 \
-    {                                                                                                                  \
-        name, NULL, offsetof(bz_events, member), width, i, BZ_CELL_INT32, false, true                                  \
-    }
-#define ELEMENT(name, member, i)                                                                                       \
-    {                                                                                                                  \
-        name, NULL, offsetof(bz_events, member), 3, i, BZ_CELL_INT32, false, false                                     \
-    }
-#define TIMES                                                                                                          \
-    {"start", NULL, AT(start), BZ_CELL_INT64, true, false},                                                            \
-    {                                                                                                                  \
-        "end", NULL, AT(end), BZ_CELL_INT64, false, false                                                              \
-    }
-#define END                                                                                                            \
-    {                                                                                                                  \
-        NULL, NULL, 0, 0, 0, BZ_CELL_INT64, false, false                                                               \
-    }
+#define AT(member)                     offsetof(bz_events, member), 1, 0
+#define INT64(name, member)            name, NULL, AT(member), BZ_CELL_INT64, false, false
+#define INT32(name, member)            name, NULL, AT(member), BZ_CELL_INT32, false, false
+#define STRING(name, member)           name, NULL, AT(member), BZ_CELL_STRING_ID, false, false
+#define DETAIL(name, member, width, i) name, NULL, offsetof(bz_events, member), width, i, BZ_CELL_INT32, false, true
+#define ELEMENT(name, member, i)       name, NULL, offsetof(bz_events, member), 3, i, BZ_CELL_INT32, false, false
+#define START                          "start", NULL, AT(start), BZ_CELL_INT64, true, false
 
-static const bz_field KERNEL[] = {
-    TIMES,
-    INT32("correlationId", correlation),
-    {"demangledName", "name", AT(name), BZ_CELL_STRING_ID, true, false},
-    STRING("shortName", short_name),
-    DETAIL("registersPerThread", registers, 1, 0),
-    ELEMENT("gridX", grid, 0),
-    ELEMENT("gridY", grid, 1),
-    ELEMENT("gridZ", grid, 2),
-    DETAIL("blockX", block, 3, 0),
-    DETAIL("blockY", block, 3, 1),
-    DETAIL("blockZ", block, 3, 2),
-    DETAIL("staticSharedMemory", shared_static, 1, 0),
-    DETAIL("dynamicSharedMemory", shared_dynamic, 1, 0),
-    DETAIL("graphId", graph, 1, 0),
-    INT32("achievedOccupancy", occupancy),
-    END,
-};
+static const bz_field KERNEL[] = {{START},
+                                  {INT64("end", end)},
+                                  {INT32("correlationId", correlation)},
+                                  {"demangledName", "name", AT(name), BZ_CELL_STRING_ID, true, false},
+                                  {STRING("shortName", short_name)},
+                                  {DETAIL("registersPerThread", registers, 1, 0)},
+                                  {ELEMENT("gridX", grid, 0)},
+                                  {ELEMENT("gridY", grid, 1)},
+                                  {ELEMENT("gridZ", grid, 2)},
+                                  {DETAIL("blockX", block, 3, 0)},
+                                  {DETAIL("blockY", block, 3, 1)},
+                                  {DETAIL("blockZ", block, 3, 2)},
+                                  {DETAIL("staticSharedMemory", shared_static, 1, 0)},
+                                  {DETAIL("dynamicSharedMemory", shared_dynamic, 1, 0)},
+                                  {DETAIL("graphId", graph, 1, 0)},
+                                  {INT32("achievedOccupancy", occupancy)},
+                                  {0}};
 /* a whole CUDA graph as one row: what ran inside is not told */
-static const bz_field GRAPH[] = {TIMES, INT32("correlationId", correlation), INT32("graphId", graph), END};
-static const bz_field COPY[] = {
-    TIMES,
-    INT32("correlationId", correlation),
-    INT64("bytes", bytes),
-    INT32("copyKind", value),
-    INT32("graphNodeId", graph),
-    END,
-};
-static const bz_field MEMSET[] = {
-    TIMES, INT32("correlationId", correlation), INT64("bytes", bytes), INT32("graphNodeId", graph), END,
-};
-static const bz_field SYNC[] = {
-    TIMES,
-    INT32("correlationId", correlation),
-    INT32("syncType", value),
-    INT32("waitedRecordCorrelationId", waited_record), /* ours, as is the next one */
-    INT32("waitedStream", waited_stream),
-    END,
-};
-static const bz_field API[] = {
-    TIMES,
-    INT32("correlationId", correlation),
-    {"nameId", NULL, AT(name), BZ_CELL_STRING_ID, true, false},
-    DETAIL("returnValue", value, 1, 0),
-    END,
-};
-static const bz_field LIBRARY[] = {TIMES, {"nameId", NULL, AT(name), BZ_CELL_STRING_ID, true, false}, END};
-static const bz_field NVTX[] = {TIMES,
+static const bz_field GRAPH[] = {
+    {START}, {INT64("end", end)}, {INT32("correlationId", correlation)}, {INT32("graphId", graph)}, {0}};
+static const bz_field COPY[] = {{START},
+                                {INT64("end", end)},
+                                {INT32("correlationId", correlation)},
+                                {INT64("bytes", bytes)},
+                                {INT32("copyKind", value)},
+                                {INT32("graphNodeId", graph)},
+                                {0}};
+static const bz_field MEMSET[] = {{START},
+                                  {INT64("end", end)},
+                                  {INT32("correlationId", correlation)},
+                                  {INT64("bytes", bytes)},
+                                  {INT32("graphNodeId", graph)},
+                                  {0}};
+static const bz_field SYNC[] = {{START},
+                                {INT64("end", end)},
+                                {INT32("correlationId", correlation)},
+                                {INT32("syncType", value)},
+                                {INT32("waitedRecordCorrelationId", waited_record)}, /* ours, as is the next one */
+                                {INT32("waitedStream", waited_stream)},
+                                {0}};
+static const bz_field API[] = {{START},
+                               {INT64("end", end)},
+                               {INT32("correlationId", correlation)},
+                               {"nameId", NULL, AT(name), BZ_CELL_STRING_ID, true, false},
+                               {DETAIL("returnValue", value, 1, 0)},
+                               {0}};
+static const bz_field LIBRARY[] = {
+    {START}, {INT64("end", end)}, {"nameId", NULL, AT(name), BZ_CELL_STRING_ID, true, false}, {0}};
+static const bz_field NVTX[] = {{START},
+                                {INT64("end", end)},
                                 {"text", NULL, AT(name), BZ_CELL_TEXT, false, false},
-                                INT64("allocatedBytes", bytes),
-                                INT64("address", address),
-                                END};
-static const bz_field OVERHEAD[] = {
-    TIMES,
-    STRING("nameId", name),
-    {"overheadType", "returnValue", AT(value), BZ_CELL_INT32, false, false},
-    END,
-};
-static const bz_field CALLS[] = {
-    TIMES,
-    STRING("nameId", name),
-    INT32("library", library),
-    INT32("flags", flags),
-    STRING("detailId", detail),
-    STRING("operandsId", operands),
-    STRING("variantId", variant),
-    INT32("stackId", stack),
-    END,
-};
-static const bz_field OPS[] = {TIMES, STRING("nameId", name), INT32("correlationId", correlation),
-                               STRING("detailId", detail), END};
+                                {INT64("allocatedBytes", bytes)},
+                                {INT64("address", address)},
+                                {0}};
+static const bz_field OVERHEAD[] = {{START},
+                                    {INT64("end", end)},
+                                    {STRING("nameId", name)},
+                                    {"overheadType", "returnValue", AT(value), BZ_CELL_INT32, false, false},
+                                    {0}};
+static const bz_field CALLS[] = {{START},
+                                 {INT64("end", end)},
+                                 {STRING("nameId", name)},
+                                 {INT32("library", library)},
+                                 {INT32("flags", flags)},
+                                 {STRING("detailId", detail)},
+                                 {STRING("operandsId", operands)},
+                                 {STRING("variantId", variant)},
+                                 {INT32("stackId", stack)},
+                                 {0}};
+static const bz_field OPS[] = {{START},
+                               {INT64("end", end)},
+                               {STRING("nameId", name)},
+                               {INT32("correlationId", correlation)},
+                               {STRING("detailId", detail)},
+                               {0}};
 
 const bz_mapping BZ_TABLES[] = {
     {"CUPTI_ACTIVITY_KIND_KERNEL", BZ_EVENT_KERNEL, true, true, 0, KERNEL},

@@ -1,4 +1,5 @@
 /* How fast copies and fills move their bytes: as HTA's memory bandwidth, and over the time of the recording. */
+#include "base/sort.h"
 #include "tables/parts.h"
 
 #include <stdlib.h>
@@ -38,15 +39,9 @@ typedef struct change {
     uint32_t direction;
 } change;
 
-static int by_direction(const void *a, const void *b)
-{
-    const change *p = a, *q = b;
-    if (p->direction != q->direction)
-        return p->direction < q->direction ? -1 : 1;
-    if (p->at != q->at)
-        return p->at < q->at ? -1 : 1;
-    return (p->rate > q->rate) - (p->rate < q->rate); /* what ends makes room first */
-}
+/* What ends makes room first. */
+BZ_SORTS(by_direction, change,
+         BZ_THEN(BZ_ORDER(p->direction, q->direction), BZ_THEN(BZ_ORDER(p->at, q->at), BZ_ORDER(p->rate, q->rate))));
 
 /* The sum of the rates of all copies of a direction that run changes where one begins or ends; the figures are of its values
  * other than 0, one for each change, as HTA has them. */

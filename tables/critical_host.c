@@ -1,4 +1,5 @@
 /* Threads of the host as chains: operators and runtime calls, one in another. */
+#include "base/sort.h"
 #include "tables/critical.h"
 
 #include <stdlib.h>
@@ -92,8 +93,7 @@ static int by_end(const void *a, const void *b, void *context)
 {
     const critical *c = context;
     uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
-    int64_t p = end_of(c, i), q = end_of(c, j);
-    return p != q ? (p < q ? -1 : 1) : i < j ? -1 : i > j;
+    return BZ_THEN(BZ_ORDER(end_of(c, i), end_of(c, j)), BZ_ORDER(i, j));
 }
 
 /* Whoever ends first had the lock first: calls that began before it ends lead to its end, and its end to the next one's. */

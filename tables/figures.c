@@ -96,13 +96,7 @@ void groups_add(groups *g, uint64_t key, double value)
     g->value[g->n_values++] = value;
 }
 
-static int by_sum(const void *a, const void *b)
-{
-    const figures *p = a, *q = b;
-    if (p->sum != q->sum)
-        return p->sum < q->sum ? 1 : -1;
-    return p->key < q->key ? -1 : p->key > q->key;
-}
+BZ_SORTS(by_sum, figures, BZ_THEN(BZ_ORDER(q->sum, p->sum), BZ_ORDER(p->key, q->key)));
 
 /* Brings the values of each group together: `first` [n + 1], where each begins. What is not in its place changes with what is there. */
 static void sort_by_group(groups *g, const size_t *first)

@@ -35,13 +35,7 @@ typedef struct memory_run {
 static uint32_t iteration_at(const bz_trace *t, int64_t at)
 {
     uint32_t low = 0, high = t->n_iterations;
-    while (low < high) {
-        uint32_t middle = (low + high) / 2;
-        if (t->iteration[middle].start <= at)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    BZ_FIND_FIRST(low, high, middle, t->iteration[middle].start <= at);
     return low - 1; /* BZ_NONE before the first */
 }
 

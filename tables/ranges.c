@@ -1,5 +1,6 @@
 /* What people named: operators and ranges, with and without what lies in them, and the work of devices that was asked for in
  * them. */
+#include "base/sort.h"
 #include "tables/parts.h"
 
 #include <stdlib.h>
@@ -203,9 +204,7 @@ static int by_inclusive(const void *a, const void *b, void *context)
 {
     const place *p = context;
     uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
-    if (p[i].inclusive != p[j].inclusive)
-        return p[i].inclusive > p[j].inclusive ? -1 : 1;
-    return i < j ? -1 : i > j;
+    return BZ_THEN(BZ_ORDER(p[j].inclusive, p[i].inclusive), BZ_ORDER(i, j));
 }
 
 /* Each place behind the one that it lies in, those that took longest first. */

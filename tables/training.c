@@ -1,6 +1,7 @@
 /* Metrics of a training run, as the TBD suite defines them: throughput in the stable phase, busy time, operations over the peak, in
  * all and by kernel, what the host does, memory; and what people observed of such runs, as checks. */
 #include "tables/training.h"
+#include "base/sort.h"
 
 #include "runtime/gpus.h"
 #include "tables/constants.h"
@@ -344,13 +345,7 @@ typedef struct candidate {
     double count, seconds, known, flops;
 } candidate;
 
-static int by_seconds(const void *a, const void *b)
-{
-    const candidate *p = a, *q = b;
-    if (p->seconds != q->seconds)
-        return p->seconds < q->seconds ? 1 : -1;
-    return p->name < q->name ? -1 : p->name > q->name;
-}
+BZ_SORTS(by_seconds, candidate, BZ_THEN(BZ_ORDER(q->seconds, p->seconds), BZ_ORDER(p->name, q->name)));
 
 /* By name; the caller frees the list. */
 static candidate *names_of(const training_run *r, size_t *n)

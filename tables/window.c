@@ -1,4 +1,5 @@
 /* Which events the tables are of, and what work of devices they see. */
+#include "base/sort.h"
 #include "tables/parts.h"
 
 #include <stdio.h>
@@ -131,11 +132,7 @@ static int by_device(const void *a, const void *b, void *context)
     const bz_trace *t = context;
     uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
     const bz_lane *p = &t->lane[i], *q = &t->lane[j];
-    if (p->source != q->source)
-        return p->source < q->source ? -1 : 1;
-    if (p->device_id != q->device_id)
-        return p->device_id < q->device_id ? -1 : 1;
-    return i < j ? -1 : i > j;
+    return BZ_THEN(BZ_ORDER(p->source, q->source), BZ_THEN(BZ_ORDER(p->device_id, q->device_id), BZ_ORDER(i, j)));
 }
 
 static void find_devices(bz_tables *m)
