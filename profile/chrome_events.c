@@ -259,14 +259,15 @@ static bz_event_kind kind_by_line(bz_chrome_events *r)
 
 static void add_process(bz_chrome_events *r)
 {
+    enum { MOST = 1000 }; /* each event looks for its own among them; a run on many devices has some dozens */
     const char *name = bz_string(r->t, r->e.label), *end = name + strlen(name), *digits;
     bool known = false;
     for (int i = 0; i < N_LINES && !known; i++)
         known = !fnmatch(LINES[i].process, name, 0);
-    if (!known) {
+    if (!known)
         bz_trace_fact(r->t, "program", name);
+    if (!known || r->n_processes == MOST)
         return;
-    }
     if ((digits = strstr(name, "PU:")))
         digits += 3;
     else
