@@ -66,30 +66,14 @@ static evidence names(const looking *l, bz_event_kind kind, const char *what, co
     return (evidence){0};
 }
 
-static evidence see_op(const looking *l, const char *words)
-{
-    return names(l, BZ_EVENT_OP, "operator", words, false);
-}
-
-static evidence see_made(const looking *l, const char *words)
-{
-    return names(l, BZ_EVENT_OP, "operator, not in the model,", words, true);
-}
-
-static evidence see_api(const looking *l, const char *words)
-{
-    return names(l, BZ_EVENT_API, "call", words, false);
-}
-
-static evidence see_kernel(const looking *l, const char *words)
-{
-    return names(l, BZ_EVENT_KERNEL, "kernel", words, false);
-}
-
-static evidence see_call(const looking *l, const char *words)
-{
-    return names(l, BZ_EVENT_CALL, "call", words, false);
-}
+static const struct {
+    const char *name, *what;
+    bz_event_kind kind;
+} NAMES[] = {{"op", "operator", BZ_EVENT_OP},
+             {"made", "operator, not in the model,", BZ_EVENT_OP},
+             {"api", "call", BZ_EVENT_API},
+             {"kernel", "kernel", BZ_EVENT_KERNEL},
+             {"call", "call", BZ_EVENT_CALL}};
 
 /* ---- calls ---------------------------------------------------------------------------------- */
 
@@ -265,9 +249,8 @@ static evidence see_cause(const looking *l, const char *words)
 static const struct {
     const char *name;
     evidence (*see)(const looking *l, const char *words);
-} EVIDENCE[] = {{"op", see_op},     {"made", see_made},       {"api", see_api},         {"kernel", see_kernel},
-                {"call", see_call}, {"weights", see_weights}, {"layers", see_layers},   {"apart", see_apart},
-                {"type", see_type}, {"streams", see_streams}, {"threads", see_threads}, {"cause", see_cause}};
+} EVIDENCE[] = {{"weights", see_weights}, {"layers", see_layers},   {"apart", see_apart}, {"type", see_type},
+                {"streams", see_streams}, {"threads", see_threads}, {"cause", see_cause}};
 
 /* ---- all ------------------------------------------------------------------------------------ */
 
@@ -278,6 +261,9 @@ static evidence see(const looking *l, const char *line)
     for (size_t i = 0; i < sizeof EVIDENCE / sizeof *EVIDENCE; i++)
         if (!strcmp(EVIDENCE[i].name, name))
             return EVIDENCE[i].see(l, line);
+    for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++)
+        if (!strcmp(NAMES[i].name, name))
+            return names(l, NAMES[i].kind, NAMES[i].what, line, !strcmp(name, "made"));
     return (evidence){0};
 }
 

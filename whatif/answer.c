@@ -215,10 +215,9 @@ static int try_usual(const bz_trace *trace, const bz_whatif *w, bz_whatif_asked 
 {
     bz_arena memory = {0};
     const bz_whatif_asked *none = NULL;
-    bz_simulated s;
     bz_flow_copy(w->flow, work);
     int failed = apply_all(work, trace, w, asked, n, 1, &memory, &none, err) < 0 ||
-                 bz_flow_time(work, NULL, &memory, &s, time, err);
+                 bz_flow_time(work, NULL, &memory, NULL, time, err);
     bz_arena_free(&memory);
     return failed;
 }

@@ -29,12 +29,8 @@ int bz_whatif_fused_optimizer(bz_flow *flow, bz_whatif_asked *asked, bz_error *e
         return bz_whatif_because(asked, n ? "the weight update is one kernel already"
                                           : "no task of a weight update is known in this recording");
     for (uint32_t i = 0; i < flow->n; i++)
-        if (i != first && updates(&flow->task[i], from)) {
-            if (flow->task[i].kind == BZ_TASK_KERNEL)
-                bz_flow_remove_launched(flow, i, false);
-            else
-                bz_flow_remove(flow, i, false);
-        }
+        if (i != first && updates(&flow->task[i], from))
+            bz_flow_remove_launched(flow, i, false);
     double share = bz_whatif_number(asked, "time");
     bz_flow_set(flow, first, (int64_t)(share * (double)sum));
     bz_unit_text text;

@@ -6,10 +6,9 @@
  *
  * Recording makes each call dearer, and that is no gain: what it adds is taken out of the calls and of what lies behind them, before and
  * after, and stands behind the iteration as one task. */
-#include "base/sort.h"
-#include "whatif/transformations.h"
-
+#include "whatif/build.h"
 #include "whatif/constants.h"
+#include "whatif/transformations.h"
 
 #include <stdlib.h>
 
@@ -34,9 +33,7 @@ static int64_t longest_usual(const bz_flow *flow, double times)
     for (uint32_t i = 0; i < flow->n; i++)
         if (!flow->task[i].removed && flow->task[i].next != BZ_NONE && launches(flow, i))
             gap[n++] = flow->task[i].gap + flow->task[i].duration;
-    bz_sort_times(gap, n);
-    size_t middle = n ? (n - 1) / 2 : 0;
-    double usual = n ? times * (double)gap[middle] : 0;
+    double usual = times * (double)bz_build_median(gap, n);
     free(gap);
     return usual < (double)BZ_FLOW_LONGEST ? (int64_t)usual : BZ_FLOW_LONGEST;
 }
@@ -117,14 +114,13 @@ static int64_t shorten(bz_flow *flow, int64_t recorder)
 static int without_recorder(bz_flow *flow, bz_whatif_asked *asked, int64_t *added, bz_error *err)
 {
     int64_t recorder = (int64_t)(1000 * recorder_of(asked)), before, after;
-    bz_simulated s;
     *added = 0;
     if (recorder <= 0)
         return 0;
-    if (bz_flow_time(flow, NULL, asked->arena, &s, &before, err))
+    if (bz_flow_time(flow, NULL, asked->arena, NULL, &before, err))
         return -1;
     int64_t sum = shorten(flow, recorder);
-    if (bz_flow_time(flow, NULL, asked->arena, &s, &after, err))
+    if (bz_flow_time(flow, NULL, asked->arena, NULL, &after, err))
         return -1;
     *added = before > after ? before - after : 0;
     bz_unit_text all, time;

@@ -7,12 +7,8 @@
 /* Does its name say that it computes in 16 bits already? */
 static int low_already(const char *name)
 {
-    static const char *const SIGNS[] = {"h884",  "h1688",  "h16816",   "hgemm", "f16f16", "bf16",   "_half",
-                                        "half_", "__half", "BFloat16", "Half",  "s884",   "s16816", "s1688"};
-    for (size_t i = 0; i < sizeof SIGNS / sizeof *SIGNS; i++)
-        if (bz_name_matches(SIGNS[i], name))
-            return true;
-    return false;
+    return bz_name_matches_any("h884 h1688 h16816 hgemm f16f16 bf16 _half half_ __half BFloat16 Half s884 s16816 s1688",
+                               name);
 }
 
 /* factor[call]: the best record in 16 bits by the best in 32, of calls whose records tell both; 0: they do not. Returns how

@@ -54,10 +54,8 @@ static int apply(bz_flow *flow, doing verb, meaning noun, const char *name, doub
             bz_flow_scale(flow, i, sum > 0 ? 1e3 * number / sum : 1);
         else if (verb == TIME)
             bz_flow_set(flow, i, (int64_t)fmin(1e3 * number, (double)BZ_FLOW_LONGEST));
-        else if (flow->task[i].kind == BZ_TASK_KERNEL)
-            bz_flow_remove_launched(flow, i, false);
         else
-            bz_flow_remove(flow, i, false);
+            bz_flow_remove_launched(flow, i, false);
     }
     return n;
 }
