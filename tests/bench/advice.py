@@ -232,11 +232,12 @@ def judge_round(program, taken, recordings, times, tally, most, arguments):
         reached.append(variant)
         if taken and times.ratio(taken, variant) > SLOWER:
             tally.slower += 1
-        if predictions[0]["gain"] is None:
+        numbers_told = [p for p in predictions if p["gain"] is not None] # of some recordings nobody may know
+        if not numbers_told:
             print("| %s | %s (%s) | no number | %.1f ms, from %.1f to %.1f | |" %
                   (where, variant, advice, times.of(taken) - times.of(variant), times.of(taken), times.of(variant)), flush=True)
         else:
-            tally.row(where, "%s (%s)" % (variant, advice), predictions, times, taken, variant)
+            tally.row(where, "%s (%s)" % (variant, advice), numbers_told, times, taken, variant)
         if arguments.why:
             print("    %s" % predictions[0]["evidence"], flush=True)
     return reached
