@@ -33,15 +33,12 @@ static void add(bz_build *b, items *list, bz_event_kind event_kind, size_t row, 
         (item){start, end < start ? start : end, e->lane[row], (uint32_t)row, (uint8_t)event_kind, (uint8_t)kind};
 }
 
-static int by_lane_and_start(const void *a, const void *b)
-{
-    const item *p = a, *q = b;
-    return BZ_THEN(
-        BZ_ORDER(p->lane, q->lane),
-        BZ_THEN(BZ_ORDER(p->start, q->start),
-                BZ_THEN(BZ_ORDER(q->end, p->end), BZ_THEN(BZ_ORDER(p->event_kind, q->event_kind),
-                                                          BZ_ORDER(p->row, q->row))))); /* the outer one first */
-}
+/* The outer one first. */
+BZ_SORTS(by_lane_and_start, item,
+         BZ_THEN(BZ_ORDER(p->lane, q->lane),
+                 BZ_THEN(BZ_ORDER(p->start, q->start),
+                         BZ_THEN(BZ_ORDER(q->end, p->end),
+                                 BZ_THEN(BZ_ORDER(p->event_kind, q->event_kind), BZ_ORDER(p->row, q->row))))));
 
 /* Operators that are a task each: those with no call recorded inside that take most of their time themselves, as addmm does with an expand in
  * it, and not linear, which is an addmm. What is inside of them is no task then. */

@@ -1,40 +1,18 @@
 /* Copies from and to the host on a stream of their own. Input is that of the next iteration, so nothing of this one waits for
  * it; a result is waited for at the end. */
-#include "base/sort.h"
 #include "whatif/transformations.h"
-
-#include <stdlib.h>
-
-typedef struct {
-    int64_t at;
-    uint32_t task, way;
-} host_copy;
-
-BZ_SORTS(by_start, host_copy, BZ_THEN(BZ_ORDER(p->at, q->at), BZ_ORDER(p->task, q->task)));
-
-/* In the order of time. */
-static host_copy *collect(const bz_flow *flow, const bz_whatif_asked *asked, uint32_t *n)
-{
-    host_copy *list = BZ_NEW(asked->arena, host_copy, (size_t)flow->n + 1);
-    *n = 0;
-    for (uint32_t i = 0; i < flow->n; i++) {
-        const bz_task *t = &flow->task[i];
-        bz_copy_way way = bz_whatif_copied(asked, t);
-        if (!t->removed && way)
-            list[(*n)++] = (host_copy){t->at, i, way};
-    }
-    if (*n)
-        qsort(list, *n, sizeof *list, by_start);
-    return list;
-}
 
 int bz_whatif_copies(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
 {
     (void)err;
-    uint32_t n, lanes = flow->n_lanes, *beside = BZ_NEW(asked->arena, uint32_t, 2 * (size_t)lanes + 2);
-    const host_copy *list = collect(flow, asked, &n);
+    uint32_t n = 0, lanes = flow->n_lanes, *beside = BZ_NEW(asked->arena, uint32_t, 2 * (size_t)lanes + 2);
+    uint32_t *list = BZ_NEW(asked->arena, uint32_t, (size_t)flow->n + 1);
+    for (uint32_t i = 0; i < flow->n; i++)
+        if (!flow->task[i].removed && bz_whatif_copied(asked, &flow->task[i]))
+            list[n++] = i;
+    bz_flow_in_time(flow, list, n);
     for (uint32_t k = 0; k < n; k++) {
-        uint32_t i = list[k].task, way = list[k].way, prev = flow->task[i].prev;
+        uint32_t i = list[k], way = bz_whatif_copied(asked, &flow->task[i]), prev = flow->task[i].prev;
         uint32_t *lane =
             &beside[2 * flow->task[i].lane + (way == BZ_COPY_TO_HOST)]; /* copies of two streams need not wait */
         if (!*lane)

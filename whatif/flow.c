@@ -1,6 +1,8 @@
 /* The graph and the primitives that change it. */
 #include "whatif/whatif.h"
 
+#include "base/sort.h"
+
 #include <stdlib.h>
 
 static const char *const KIND_NAMES[BZ_TASK_KINDS] = {"host", "call",          "kernel", "copy",
@@ -282,6 +284,19 @@ void bz_flow_remove_launched(bz_flow *flow, uint32_t task, bool keep_gap)
     bz_flow_remove(flow, task, false);
     if (launch != BZ_NONE && !others)
         bz_flow_remove(flow, launch, keep_gap);
+}
+
+static int by_time(const void *a, const void *b, void *context)
+{
+    const bz_flow *f = *(const bz_flow *const *)context;
+    uint32_t p = *(const uint32_t *)a, q = *(const uint32_t *)b;
+    return BZ_THEN(BZ_ORDER(f->task[p].at, f->task[q].at), BZ_ORDER(p, q));
+}
+
+void bz_flow_in_time(const bz_flow *flow, uint32_t *task, uint32_t n)
+{
+    if (n)
+        qsort_r(task, n, sizeof *task, by_time, &flow);
 }
 
 void bz_flow_move_to(bz_flow *flow, uint32_t task, uint32_t lane)

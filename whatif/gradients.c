@@ -99,37 +99,25 @@ typedef struct {
     uint32_t n;
 } layers;
 
-typedef struct {
-    int64_t at;
-    uint32_t task;
-} placed;
-
-BZ_SORTS(by_time, placed, BZ_THEN(BZ_ORDER(p->at, q->at), BZ_ORDER(p->task, q->task)));
-
 /* Layers of a phase as they begin; tasks of no layer are one each. */
 static layers find_layers(const bz_flow *flow, bz_phase phase)
 {
     uint32_t n, *work = work_of(flow, phase, &n), *known = bz_alloc((size_t)flow->n_layers + 1, sizeof *known);
-    placed *order = bz_alloc((size_t)n + 1, sizeof *order);
     layers l = {bz_alloc((size_t)n + 1, sizeof *l.first), bz_alloc((size_t)n + 1, sizeof *l.last), 0};
     memset(known, 0xff, ((size_t)flow->n_layers + 1) * sizeof *known);
-    for (uint32_t i = 0; i < n; i++)
-        order[i] = (placed){flow->task[work[i]].at, work[i]};
-    if (n)
-        qsort(order, n, sizeof *order, by_time);
+    bz_flow_in_time(flow, work, n);
     for (uint32_t i = 0; i < n; i++) {
-        const bz_task *t = &flow->task[order[i].task];
+        const bz_task *t = &flow->task[work[i]];
         uint32_t *at = t->layer < flow->n_layers ? &known[t->layer] : NULL;
         if (at && *at != BZ_NONE) {
-            l.last[*at] = order[i].task;
+            l.last[*at] = work[i];
             continue;
         }
         if (at)
             *at = l.n;
-        l.first[l.n] = l.last[l.n] = order[i].task;
+        l.first[l.n] = l.last[l.n] = work[i];
         l.n++;
     }
-    free(order);
     free(known);
     free(work);
     return l;

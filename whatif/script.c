@@ -123,15 +123,6 @@ static bool fits(const bz_flow *f, const bz_task *t, int key, const condition *c
     }
 }
 
-/* The order of time is that of the recording; what was inserted stands behind what it was inserted after. */
-static int by_time(const void *a, const void *b, void *context)
-{
-    const bz_flow *f = context;
-    uint32_t p = *(const uint32_t *)a, q = *(const uint32_t *)b;
-    int64_t x = f->task[p].at, y = f->task[q].at;
-    return x != y ? (x < y ? -1 : 1) : p < q ? -1 : p > q;
-}
-
 static int do_select(script *s, bz_error *err)
 {
     condition c[WORDS];
@@ -167,8 +158,7 @@ static int do_select(script *s, bz_error *err)
         if (all)
             s->chosen[s->n++] = i;
     }
-    if (s->n)
-        qsort_r(s->chosen, s->n, sizeof *s->chosen, by_time, s->flow);
+    bz_flow_in_time(s->flow, s->chosen, s->n);
     return 0;
 }
 

@@ -175,6 +175,8 @@ void bz_flow_depend_as(bz_flow *flow, uint32_t from, uint32_t to, bz_depends kin
 void bz_flow_remove(bz_flow *flow, uint32_t task, bool keep_gap);
 /* The same for work of a device together with the call that launched it, if that launched nothing else. */
 void bz_flow_remove_launched(bz_flow *flow, uint32_t task, bool keep_gap);
+/* Puts tasks into the order of the recording; what was inserted stands before it, in the order in which it came. */
+void bz_flow_in_time(const bz_flow *flow, uint32_t *task, uint32_t n);
 void bz_flow_move_to(bz_flow *flow, uint32_t task, uint32_t lane); /* to the end of a lane */
 void bz_flow_scale(bz_flow *flow, uint32_t task, double factor);   /* its duration, at least 0 */
 void bz_flow_set(bz_flow *flow, uint32_t task, int64_t duration);
