@@ -208,8 +208,7 @@ static candidate *find_best(candidate *list, int n, int64_t now)
     return best;
 }
 
-/* What the iteration takes with all of `asked`, by their usual values: what else is to know of the last one matters once it is
- * chosen. */
+/* What the iteration takes with all of `asked`, by their usual values alone. */
 static int try_usual(const bz_trace *trace, const bz_whatif *w, bz_whatif_asked *asked, int n, bz_flow *work,
                      int64_t *time, bz_error *err)
 {

@@ -119,8 +119,7 @@ static void measure(bz_build *b, int64_t last)
     bool found = t->origin == BZ_ITERATION_DETECTED;
     int64_t period = find_period(t, f->iteration), offset = bz_iteration_begin(t, f->iteration) - b->span.start;
     int64_t step = found ? bz_iteration_latency(t, f->iteration) : period;
-    /* a host that steps faster or slower than the device fills the queue or empties it: nothing is steady, and what a step
-     * would become is off from what the recording took */
+    /* a host that steps faster or slower than the device fills the queue or empties it: no step is what the recording took */
     bool steady =
         period > 0 && period >= busiest_lane(b) && (double)llabs(period - step) <= BZ_WHATIF_WARN * (double)step;
     f->overlaps = steady && (found ? offset > 0 : last > length);

@@ -17,14 +17,14 @@ int bz_gradients_link(bz_whatif_asked *asked, double bytes, bz_gradient_link *ou
         bz_transfer_cost cost;
         if (bz_transfer_cost_of(r->db, r->system, WAYS[i][0], bytes, asked->arena, &cost, err))
             return -1;
-        if (!cost.points || !(cost.rate > 0))
+        if (!(cost.rate > 0))
             continue;
         out->gbps = 8e-9 * cost.rate;
         out->latency = bz_whatif_given(asked, "latency") || !(cost.start > 0) ? out->latency : 1e6 * cost.start;
         bz_whatif_assume(asked, BZ_ASSUMED_MEASURED, r->name,
                          "%.3g MB %s: %.3g Gbit/s, and %.3g µs a message; a network between machines may be slower",
                          bytes / 1e6, WAYS[i][1], out->gbps, out->latency);
-        return 0;
+        break;
     }
     return 0;
 }

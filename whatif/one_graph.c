@@ -132,8 +132,7 @@ static int without_recorder(bz_flow *flow, bz_whatif_asked *asked, int64_t *adde
     return 0;
 }
 
-/* Behind all else, so that before and after have it alike. Where iterations overlap it lies between two of each lane: nobody waits for
- * the device there. */
+/* Behind all else, so that before and after have it alike. Where iterations overlap nobody waits for the device: between two of each lane. */
 static int add_back(bz_flow *flow, bz_whatif_asked *asked, int64_t added, bz_error *err)
 {
     bz_simulated s;

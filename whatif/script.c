@@ -94,7 +94,7 @@ static int read_set(const script *s, int word, int *out, bz_error *err)
 /* ---- choosing ------------------------------------------------------------------------------- */
 
 typedef struct {
-    const char *key, *value;
+    const char *value;
     int64_t time;
 } condition;
 
@@ -137,7 +137,7 @@ static int do_select(script *s, bz_error *err)
         for (key[n] = 0; key[n] < N_CONDITIONS && strcmp(CONDITIONS[key[n]], s->word[i]) != 0;)
             key[n]++;
         bz_task_kind kind;
-        c[n] = (condition){s->word[i], value, 0};
+        c[n] = (condition){value, 0};
         if (key[n] == N_CONDITIONS)
             return wrong(s, err, "conditions are kind, phase, name, op, layer, lane, longer, shorter");
         if (key[n] == KIND && read_kind(s, value, &kind, err))

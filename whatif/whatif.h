@@ -144,8 +144,7 @@ typedef struct bz_flow {
 
 /* The graph of an iteration of a finished trace (BZ_NONE: of all that was recorded). -1 where nothing in it has a time. */
 int bz_flow_make(const bz_trace *trace, uint32_t iteration, bz_flow *out, bz_error *err);
-/* The copy is changed alone; its names lie with the original, which must live as long. `out` is empty, or an earlier copy, whose memory
- * is used again. */
+/* Changed alone; names lie with the original, which must live as long. `out` is empty, or an earlier copy: its memory is used again. */
 void bz_flow_copy(const bz_flow *flow, bz_flow *out);
 void bz_flow_free(bz_flow *flow);
 /* The innermost framework operator around a task, or around its launch; NULL. */
