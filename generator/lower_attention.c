@@ -284,7 +284,7 @@ int lower_attention_group(lowering *l, const bz_layers *layers, const int *layer
 
 /* ---- equations ------------------------------------------------------------------------------ */
 
-enum { LETTERS = 128, MAX_TERMS = 2 };
+enum { LETTERS = 128, MAX_TERMS = BZ_EINSUM_TERMS };
 
 typedef struct equation {
     char term[MAX_TERMS][BZ_PROBLEM_RANK + 1], result[BZ_PROBLEM_RANK + 1];
@@ -362,17 +362,17 @@ static int one_operand(lowering *l, const equation *e)
 
 /* Letters of both operands and the result are a batch; those of both alone are summed over; those of one
  * are rows or columns. */
-static int two_operands(lowering *l, const equation *e)
+static int two_operands(lowering *l, const bz_einsum_pair *e, const int64_t *size, bool constant)
 {
     int64_t batch = 1, m = 1, n = 1, k = 1;
-    for (int c = 1; c < LETTERS; c++) {
-        bool a = strchr(e->term[0], c), b = strchr(e->term[1], c), y = strchr(e->result, c);
+    for (int c = 0; c < 64; c++) {
+        bool a = e->a >> c & 1, b = e->b >> c & 1, y = e->y >> c & 1;
         if (!a && !b)
             continue;
         if (a != b && !y)
             return lower_no(l, "its equation is no product of matrices");
-        int64_t *size = a && b ? (y ? &batch : &k) : a ? &m : &n;
-        if (__builtin_mul_overflow(*size, e->size[c], size))
+        int64_t *extent = a && b ? (y ? &batch : &k) : a ? &m : &n;
+        if (__builtin_mul_overflow(*extent, size[c], extent))
             return lower_no(l, "its operands are too large");
     }
     if (m == 1 && n == 1 && k == 1) {
@@ -381,13 +381,34 @@ static int two_operands(lowering *l, const equation *e)
         bz_problem *p = lower_step(l, BZ_PROBLEM_BINARY);
         p->binary.fn = BZ_FN_MUL;
         p->binary.a[0] = p->binary.b[0] = batch;
-        return lower_done(l);
+        return 0;
     }
     bz_problem *p = lower_step(l, BZ_PROBLEM_MATMUL);
     memcpy(p->matmul.a, batch == 1 ? (bz_extent){m, k} : (bz_extent){batch, m, k}, sizeof(bz_extent));
     memcpy(p->matmul.b, batch == 1 ? (bz_extent){k, n} : (bz_extent){batch, k, n}, sizeof(bz_extent));
-    p->matmul.constant = l->layer->in_constant[1];
+    p->matmul.constant = constant;
     lower_product_types(l, p);
+    return 0;
+}
+
+/* Products of two, one after the other, in the order that multiplies least. */
+static int several_operands(lowering *l, const equation *e)
+{
+    bz_einsum_pair pair[MAX_TERMS];
+    uint64_t term[MAX_TERMS] = {0}, result = 0;
+    int64_t size[64];
+    for (int c = 0; c < LETTERS; c++)
+        if (bz_einsum_letter((char)c))
+            size[__builtin_ctzll(bz_einsum_letter((char)c))] = e->size[c];
+    for (int k = 0; k < e->n_terms; k++)
+        for (const char *p = e->term[k]; *p; p++)
+            term[k] |= bz_einsum_letter(*p);
+    for (const char *p = e->result; *p; p++)
+        result |= bz_einsum_letter(*p);
+    bz_einsum_pairs(term, e->n_terms, result, size, pair);
+    for (int i = 0; i < e->n_terms - 1; i++)
+        if (two_operands(l, &pair[i], size, e->n_terms == 2 && l->layer->in_constant[1]))
+            return -1;
     return lower_done(l);
 }
 
@@ -397,7 +418,7 @@ static int lower_einsum(lowering *l)
     equation e;
     if (read_equation(l, &e))
         return lower_no(l, "its equation is no product of matrices");
-    return e.n_terms == 1 ? one_operand(l, &e) : two_operands(l, &e);
+    return e.n_terms == 1 ? one_operand(l, &e) : several_operands(l, &e);
 }
 
 const lower_row lower_attention_rows[] = {

@@ -236,6 +236,21 @@ void bz_patterns_free(bz_patterns *patterns);
  * Lives in layers->arena. */
 int bz_patterns_find(const bz_patterns *patterns, bz_layers *layers, const bz_match **matches);
 
+/* ---- products of several operands ----------------------------------------------------------- */
+
+enum { BZ_EINSUM_TERMS = 8 };
+
+/* A letter of an equation as a bit; '.' stands for all dimensions of "...", digits may stand for each of them. 0: it is none. */
+uint64_t bz_einsum_letter(char letter);
+
+typedef struct bz_einsum_pair {
+    uint64_t a, b, y; /* letters of two operands and of their product */
+} bz_einsum_pair;
+
+/* The products of two that make a product of n <= BZ_EINSUM_TERMS with the fewest MACs, which are returned: n - 1 pairs, in an order in which
+ * they can run. A product sums over the letters that neither a later one nor the result has. `size` has one for each bit. */
+int64_t bz_einsum_pairs(const uint64_t *term, int n, uint64_t result, const int64_t *size, bz_einsum_pair *pair);
+
 /* ---- picture ------------------------------------------------------------------------------- */
 
 /* What to draw besides: a path in red, first layer to last, and a line of text per layer (or NULL). */

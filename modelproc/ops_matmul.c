@@ -87,7 +87,8 @@ static int cost_matmul(call *c)
 typedef struct {
     bz_dim letter[128];
     bool seen[128];
-    int count[128]; /* over all operands: a letter that stands once and not behind "->" is summed */
+    int count[128];                 /* over all operands: a letter that stands once and not behind "->" is summed */
+    uint64_t term[BZ_EINSUM_TERMS]; /* letters of an operand, bz_einsum_letter */
     bz_dim ellipsis[BZ_MAX_RANK];
     int ellipsis_rank;
 } einsum;
@@ -118,8 +119,10 @@ static bool dots_fit(const char *s)
 }
 
 /* One operand's term, from *s to the next ',' or "->". */
-static int read_term(call *c, einsum *e, const char **s, const bz_type *t)
+static int read_term(call *c, einsum *e, int k, const char **s)
 {
+    const bz_type *t = &c->in[k];
+    uint64_t *term = &e->term[k < BZ_EINSUM_TERMS ? k : 0];
     int letters = 0, axis = 0;
     bool ellipsis = false;
     for (const char *p = *s; *p && *p != ',' && *p != '-'; p++) {
@@ -140,6 +143,7 @@ static int read_term(call *c, einsum *e, const char **s, const bz_type *t)
             for (int i = 0; i < rest; i++)
                 if (merge_dim(c, &e->ellipsis[BZ_MAX_RANK - rest + i], t->dims[axis++]))
                     return -1;
+            *term |= rest ? bz_einsum_letter('.') : 0;
             continue;
         }
         if (letter >= 128 || axis >= t->rank)
@@ -150,6 +154,7 @@ static int read_term(call *c, einsum *e, const char **s, const bz_type *t)
             return -1;
         e->seen[letter] = true;
         e->count[letter]++;
+        *term |= bz_einsum_letter((char)letter);
         axis++;
     }
     *s = p;
@@ -187,7 +192,7 @@ static int read_einsum(call *c, einsum *e, const char **result)
         e->ellipsis[i] = 1;
     for (int k = 0; k < c->node->n_in; k++) {
         const bz_type *t = need(c, k, -1);
-        if ((k && same_dtype(c, &c->in[0], t)) || read_term(c, e, &s, t))
+        if ((k && same_dtype(c, &c->in[0], t)) || read_term(c, e, k, &s))
             return -1;
         bool last = k == c->node->n_in - 1;
         if ((!last && *s != ',') || (last && *s == ','))
@@ -249,19 +254,83 @@ static int shape_einsum(call *c)
     return 0;
 }
 
-/* All letters at once: what a direct evaluation of two operands takes. */
+uint64_t bz_einsum_letter(char letter)
+{
+    static const char LETTERS[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.";
+    const char *at = letter ? strchr(LETTERS, letter) : NULL;
+    return at ? UINT64_C(1) << (at - LETTERS) : 0;
+}
+
+static int64_t size_of_letters(uint64_t letters, const int64_t *size)
+{
+    int64_t n = 1;
+    for (int l = 0; l < 64; l++)
+        n = letters >> l & 1 ? count_mul(n, size[l]) : n;
+    return n;
+}
+
+int64_t bz_einsum_pairs(const uint64_t *term, int n, uint64_t result, const int64_t *size, bz_einsum_pair *pair)
+{
+    enum { SETS = 1 << BZ_EINSUM_TERMS };
+    uint64_t open[SETS];
+    bool used[SETS] = {0};
+    int64_t best[SETS];
+    int half[SETS], n_pairs = 0;
+    for (int s = 1; s < 1 << n; s++) {
+        uint64_t inside = 0, outside = result;
+        for (int k = 0; k < n; k++)
+            *(s >> k & 1 ? &inside : &outside) |= term[k];
+        open[s] = s & (s - 1) ? inside & outside : inside;
+        best[s] = s & (s - 1) ? INT64_MAX : 0;
+        for (int a = (s - 1) & s; a > s / 2; a = (a - 1) & s) {
+            int64_t macs = count_add(size_of_letters(open[a] | open[s ^ a], size), count_add(best[a], best[s ^ a]));
+            if (macs < best[s])
+                best[s] = macs, half[s] = a;
+        }
+    }
+    used[(1 << n) - 1] = n > 1;
+    for (int s = (1 << n) - 1; s > 2; s--)
+        if (used[s])
+            for (int side = 0; side < 2; side++) {
+                int part = side ? s ^ half[s] : half[s];
+                used[part] = (part & (part - 1)) != 0;
+            }
+    for (int s = 3; s < 1 << n; s++)
+        if (used[s])
+            pair[n_pairs++] = (bz_einsum_pair){open[s ^ half[s]], open[half[s]], open[s]};
+    return best[(1 << n) - 1];
+}
+
+/* Pair by pair, in the order that takes the fewest. One operand is summed and turned, not multiplied. */
 static int cost_einsum(call *c)
 {
     einsum e = {0};
     const char *result;
-    int64_t n = 1;
+    int64_t size[64];
+    uint64_t all = 0, kept = 0;
+    bz_einsum_pair pair[BZ_EINSUM_TERMS];
     if (read_einsum(c, &e, &result))
         return 0;
-    for (int l = 0; l < 128; l++)
-        n = e.seen[l] ? count_mul(n, e.letter[l]) : n;
-    for (int i = 0; i < e.ellipsis_rank; i++)
-        n = count_mul(n, e.ellipsis[BZ_MAX_RANK - 1 - i]);
-    c->macs = n;
+    for (int i = 0; i < 64; i++)
+        size[i] = 1;
+    for (int l = 'A'; l <= 'z'; l++)
+        if (e.seen[l] && bz_einsum_letter((char)l))
+            size[__builtin_ctzll(bz_einsum_letter((char)l))] = e.letter[l];
+    for (int i = 0; i < BZ_MAX_RANK; i++)
+        size[62] = count_mul(size[62], e.ellipsis[i]);
+    for (int k = 0; k < c->node->n_in && k < BZ_EINSUM_TERMS; k++)
+        all |= e.term[k];
+    for (const char *p = result; p && *p; p++)
+        kept |= bz_einsum_letter(*p);
+    for (int l = 'A'; l <= 'z' && !result; l++)
+        kept |= e.count[l] == 1 ? bz_einsum_letter((char)l) : 0;
+    kept |= result ? 0 : bz_einsum_letter('.');
+    if (c->node->n_in == 1)
+        c->flops = all & ~kept ? size_of_letters(all, size) : 0;
+    else if (c->node->n_in > BZ_EINSUM_TERMS)
+        c->macs = size_of_letters(all, size);
+    else
+        c->macs = bz_einsum_pairs(e.term, c->node->n_in, kept, size, pair);
     return 0;
 }
 
