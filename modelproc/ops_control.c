@@ -121,7 +121,7 @@ static int goes_on(call *c, const bz_graph *g)
     return d && d->i && d->n == 1 && !bz_is_symbol(d->i[0]) ? d->i[0] != 0 : -1;
 }
 
-/* How often it runs, if the operands alone decide: -1 where they don't, or the body may end it. */
+/* How often it runs at most, by its operands: -1 where they don't tell, INT64_MAX where only the body ends it. */
 static int64_t asked_trips(call *c)
 {
     int64_t n, n_cond;
@@ -129,7 +129,117 @@ static int64_t asked_trips(call *c)
     if (cond && n_cond == 1 && cond[0] == 0)
         return 0;
     bool starts = !in_type(c, 1) || (cond && n_cond == 1 && cond[0] == 1);
+    if (starts && c->node->n_in && c->node->in[0] == BZ_NO_VALUE)
+        return INT64_MAX;
     return starts && count && n == 1 && !bz_is_symbol(*count) && *count >= 0 ? *count : -1;
+}
+
+/* An integer that is `at` in the first trip and grows by `step` with every other one. */
+typedef struct {
+    int64_t at, step;
+} counter;
+
+enum { MAX_STEPS_BACK = 16 };
+
+static const bz_node *maker_of(const bz_graph *g, bz_value_id v)
+{
+    for (int i = 0; i < g->n_nodes; i++)
+        if (is_among(g->nodes[i].out, g->nodes[i].n_out, v))
+            return g->nodes[i].domain[0] ? NULL : &g->nodes[i];
+    return NULL;
+}
+
+static bool passes_on(const bz_node *node)
+{
+    return node->n_in > 0 && bz_has_word("Identity Cast Squeeze Unsqueeze Reshape", node->op);
+}
+
+static bool read_counter(call *c, const bz_graph *g, bz_value_id v, int depth, counter *out);
+
+/* The sum or difference of a node's two operands. */
+static bool read_both(call *c, const bz_graph *g, const bz_node *node, bool less, int depth, counter *out)
+{
+    counter a, b;
+    if (node->n_in != 2 || !read_counter(c, g, node->in[0], depth, &a) || !read_counter(c, g, node->in[1], depth, &b))
+        return false;
+    return less ? !__builtin_sub_overflow(a.at, b.at, &out->at) && !__builtin_sub_overflow(a.step, b.step, &out->step)
+                : !__builtin_add_overflow(a.at, b.at, &out->at) && !__builtin_add_overflow(a.step, b.step, &out->step);
+}
+
+/* What is carried from trip to trip grows by what the body adds to it. */
+static bool read_carried(call *c, const bz_graph *g, int k, counter *out)
+{
+    int64_t n;
+    const int64_t *first = in_ints(c, k, &n);
+    bz_value_id next = g->outputs[k - 1];
+    const bz_node *node = maker_of(g, next);
+    counter by = {0, 0};
+    if (!first || n != 1 || bz_is_symbol(*first))
+        return false;
+    for (int i = 0; node && passes_on(node) && i < MAX_STEPS_BACK; i++)
+        node = maker_of(g, next = node->in[0]);
+    if (next != g->inputs[k]) {
+        bool adds = node && node->n_in == 2 && bz_has_word("Add Sub", node->op);
+        int own = adds && node->in[0] != g->inputs[k] && strcmp(node->op, "Add") == 0;
+        if (!adds || node->in[own] != g->inputs[k] || is_among(g->inputs, g->n_inputs, node->in[!own]) ||
+            !read_counter(c, g, node->in[!own], MAX_STEPS_BACK, &by) || by.step)
+            return false;
+        if (*node->op == 'S' && __builtin_sub_overflow((int64_t)0, by.at, &by.at))
+            return false;
+    }
+    *out = (counter){*first, by.at};
+    return true;
+}
+
+static bool read_counter(call *c, const bz_graph *g, bz_value_id v, int depth, counter *out)
+{
+    if (v < 0 || depth > MAX_STEPS_BACK)
+        return false;
+    if (v == g->inputs[0]) {
+        *out = (counter){0, 1};
+        return true;
+    }
+    for (int k = 2; k < c->node->n_in; k++)
+        if (v == g->inputs[k])
+            return read_carried(c, g, k, out);
+    const data *d = value_data(c, v);
+    if (d && d->i && d->n == 1 && !bz_is_symbol(*d->i)) {
+        *out = (counter){*d->i, 0};
+        return true;
+    }
+    const bz_node *node = maker_of(g, v);
+    if (!node || (passes_on(node) && !bz_dtype_is_int(value_type(c, v)->dtype)))
+        return false;
+    if (passes_on(node))
+        return read_counter(c, g, node->in[0], depth + 1, out);
+    return bz_has_word("Add Sub", node->op) && read_both(c, g, node, *node->op == 'S', depth + 1, out);
+}
+
+/* How often a loop runs whose condition, `v` as the body hands it on, compares a counter with a limit; -1: it does not. */
+static int64_t counted_trips(call *c, const bz_graph *g, bz_value_id v, int depth)
+{
+    const bz_node *node = v < 0 || depth > MAX_STEPS_BACK ? NULL : maker_of(g, v);
+    const data *known = v < 0 ? NULL : value_data(c, v);
+    if (v == g->inputs[1]) /* it goes on: not this ends it */
+        return INT64_MAX;
+    if (known && known->i && known->n == 1 && !bz_is_symbol(*known->i))
+        return *known->i ? INT64_MAX : 1;
+    if (node && passes_on(node))
+        return counted_trips(c, g, node->in[0], depth + 1);
+    if (node && !strcmp(node->op, "And") && node->n_in == 2) {
+        int64_t a = counted_trips(c, g, node->in[0], depth + 1), b = counted_trips(c, g, node->in[1], depth + 1);
+        return a < 0 || b < 0 ? -1 : a < b ? a : b;
+    }
+    counter d;
+    if (!node || !bz_has_word("Less LessOrEqual Greater GreaterOrEqual", node->op) ||
+        !read_both(c, g, node, true, depth, &d) || d.at == INT64_MIN || d.step == INT64_MIN)
+        return -1;
+    if (*node->op == 'G')
+        d = (counter){-d.at, -d.step};
+    bool equal = strlen(node->op) > 7; /* it goes on while d < 0, or d <= 0 */
+    if (d.at > 0 || (d.at == 0 && !equal))
+        return 1;
+    return d.step <= 0 ? INT64_MAX : 1 + (-d.at) / d.step + (equal || (-d.at) % d.step);
 }
 
 /* What holds before and after a trip: a dimension that changes becomes a symbol and stays one. */
@@ -240,26 +350,30 @@ static void start_loop(call *c, const bz_graph *g, bz_type *in, const data **val
         in[k] = (bz_type){.rank = -1};
 }
 
-static int run_loop(call *c, const bz_graph *g, bz_type *in, const data **values, bz_type *collected, bool *exact)
+/* `once`: it was tried trip by trip, and its end is not known. */
+static int run_loop(call *c, const bz_graph *g, int64_t trips, bool once, bz_type *in, const data **values,
+                    bz_type *collected, bool *exact)
 {
     int carried = c->node->n_in - 2;
-    int64_t trips = asked_trips(c);
-    *exact = trips > 0 && trips <= MAX_UNROLLED;
+    start_loop(c, g, in, values);
+    *exact = trips > 0 && trips <= MAX_UNROLLED && !once;
     if (*exact) {
         int open = unroll_loop(c, g, trips, in, values, collected);
-        if (open <= 0)
-            return open;
-        *exact = false;
-        start_loop(c, g, in, values);
+        return open <= 0 ? open : run_loop(c, g, trips, true, in, values, collected, exact);
     }
     c->bodies = BZ_NEW(c->arena, bz_body, 1);
     c->n_bodies = 1;
     c->bodies[0].name = "body";
     if (settle_loop(c, g, in, &c->bodies[0]))
         return -1;
+    int64_t counted = trips > 0 ? counted_trips(c, g, g->outputs[0], 0) : -1;
+    bool ends = counted > 0 && counted < INT64_MAX && counted <= trips;
+    if (ends && counted <= MAX_UNROLLED && !once)
+        return run_loop(c, g, counted, false, in, values, collected, exact);
+    trips = ends ? counted : trips;
     for (int k = 0; k < g->n_outputs - 1 - carried; k++)
         collected[k] = *value_type(c, g->outputs[k + 1 + carried]);
-    bool known = trips == 0 || (trips > 0 && goes_on(c, g) == 1);
+    bool known = trips == 0 || ends || (trips > 0 && trips < INT64_MAX && goes_on(c, g) == 1);
     c->bodies[0].trips = known ? trips : call_trips(c) ? call_trips(c) : 1;
     c->bodies[0].trips_known = known;
     return 0;
@@ -276,8 +390,7 @@ static int shape_loop(call *c)
         return call_fail(c, "its operands and results do not fit its body");
     bz_type *in = BZ_NEW(c->arena, bz_type, g->n_inputs), *collected = BZ_NEW(c->arena, bz_type, g->n_outputs);
     const data **values = BZ_NEW(c->arena, const data *, g->n_inputs);
-    start_loop(c, g, in, values);
-    if (run_loop(c, g, in, values, collected, &exact))
+    if (run_loop(c, g, asked_trips(c), false, in, values, collected, &exact))
         return -1;
     for (int k = 0; k < c->node->n_out; k++) {
         if (k < carried) {

@@ -430,7 +430,8 @@ static int optional_shape(call *c)
     const bz_attr *a = bz_node_attr(c->node, "type");
     if (!t && (!a || a->kind != BZ_ATTR_TYPE))
         return call_fail(c, "it has neither an element nor a type");
-    set_type(c, 0, &(bz_type){.kind = BZ_TYPE_OPTIONAL, .rank = -1, .elem = new_type(c, t ? *t : *a->type)});
+    /* a rank of 0 says that there is an element */
+    set_type(c, 0, &(bz_type){.kind = BZ_TYPE_OPTIONAL, .rank = t ? 0 : -1, .elem = new_type(c, t ? *t : *a->type)});
     if (t && t->kind == BZ_TYPE_SEQUENCE && c->node->n_out)
         c->out_data[0] = in_data(c, 0);
     return 0;
@@ -457,7 +458,7 @@ static int has_element_shape(call *c)
     const bz_type *t = in_type(c, 0);
     set_out(c, 0, BZ_BOOL, 0, NULL);
     bool left_out = c->node->n_in == 0 || c->node->in[0] == BZ_NO_VALUE;
-    if (left_out || (t && (t->kind == BZ_TYPE_SEQUENCE || (t->kind == BZ_TYPE_TENSOR && t->rank >= 0))))
+    if (left_out || (t && (t->kind == BZ_TYPE_SEQUENCE || t->rank >= 0)))
         set_ints(c, 0, &(int64_t){!left_out}, 1);
     return 0;
 }

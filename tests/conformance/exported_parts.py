@@ -382,3 +382,31 @@ def loop_that_decodes():
     t, c, o = g.op('Loop', g.c('m', T.INT64, [], [20]), '', 't0', 'c0', n=3, body=body)
     m = g.model([info('t0', T.INT64, ['b', 1]), info('c0', T.FLOAT, ['b', 'p', 16])], [info(o, T.INT64, None)], {'': 17})
     return m, ['--dim=b=2', '--dim=p=0', '--trips=20'], 20 * 2 * 16 * 50, {}, {'unknown': True}
+
+
+@case
+def while_loop_of_tensor_lists():
+    """a recurrent layer as tf2onnx writes it: a while loop with a counter of its own, which appends states to a list; as often as a dimension says"""
+    g, T_, B, H = G(), 90, 2, 16
+    body = helper.make_graph([
+        helper.make_node('Gather', ['X', 'k'], ['xt'], axis=1), helper.make_node('MatMul', ['xt', 'kw'], ['a']), helper.make_node('MatMul', ['h', 'rw'], ['b']),
+        helper.make_node('Add', ['a', 'b'], ['c']), helper.make_node('Tanh', ['c'], ['h2']), helper.make_node('Add', ['k', 'one'], ['k2']),
+        helper.make_node('Less', ['k2', 'steps'], ['more']), helper.make_node('Identity', ['more'], ['go2'])], 'body',
+        [info('i', T.INT64, []), info('go', T.BOOL, []), info('k', T.INT64, []), info('h', T.FLOAT, None)],
+        [info('go2', T.BOOL, []), info('k2', T.INT64, []), info('h2', T.FLOAT, None), info('h2', T.FLOAT, None)])
+    g.w('kw', T.FLOAT, 8, H); g.w('rw', T.FLOAT, H, H); g.c('one', T.INT64, [], [1]); g.c('zero', T.INT64, [], [0]); g.c('many', T.INT64, [], [2**31 - 1])
+    g.nodes += [helper.make_node('Shape', ['X'], ['shape']), helper.make_node('Gather', ['shape', 'one'], ['steps']), helper.make_node('Less', ['zero', 'steps'], ['start']),
+                helper.make_node('Loop', ['many', 'start', 'zero', 'h0'], ['last_k', 'last', 'all'], name='n_loop', body=body)]
+    m = g.model([info('X', T.FLOAT, ['B', 'T', 8]), info('h0', T.FLOAT, ['B', H])], [info('all', T.FLOAT, None)], {'': 13})
+    return m, [f'--dim=B={B}', f'--dim=T={T_}'], T_ * B * H * (8 + H), {'all': [T_, B, H]}
+
+
+@case
+def optional_that_is_there():
+    g = G()
+    g.w('w', T.FLOAT, 6, 10)
+    yes = helper.make_graph([helper.make_node('OptionalGetElement', ['o'], ['e']), helper.make_node('MatMul', ['e', 'w'], ['a'])], 'yes', [], [info('a', T.FLOAT, None)])
+    no = helper.make_graph([helper.make_node('Constant', [], ['b'], value=helper.make_tensor('', T.FLOAT, [3, 10], [0.0] * 30))], 'no', [], [info('b', T.FLOAT, None)])
+    g.nodes += [helper.make_node('Optional', ['x'], ['o']), helper.make_node('OptionalHasElement', ['o'], ['there']),
+                helper.make_node('If', ['there'], ['y'], name='n_if', then_branch=yes, else_branch=no)]
+    return g.model([info('x', T.FLOAT, [3, 6])], [info('y', T.FLOAT, None)], {'': 18}), [], 180, {'y': [3, 10]}

@@ -190,6 +190,56 @@ static void long_loops_know_their_condition(void **state)
         }
 }
 
+/* The body compares a counter with a limit, as while loops of other frameworks do; the count is the largest number, or not there. */
+static void counters_end_loops(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *nodes, *condition;
+        int64_t more; /* trips besides the limit; -1000: nobody knows */
+    } CASES[] = {
+        {"Relu v w; Add i,one a; Less a,limit c", "c", 0},
+        {"Relu v w; Add i,one a; LessOrEqual a,limit b; Identity b c", "c", 1},
+        {"Relu v w; Sub limit,i a; Greater a,one b; And go,b c", "c", 0},
+        {"Relu v w; Greater limit,i b; Less i,limit d; And b,d c", "c", 1},
+        {"Relu v w; GreaterOrEqual limit,i c", "c", 2},
+        {"Relu v w; GreaterOrEqual i,limit c", "c", -1},
+        {"Relu v w; ArgMax v a; Less a,limit c", "c", -1000},
+        {"Relu v w; Mul i,i a; Less a,limit c", "c", -1000},
+    };
+    static const int64_t LIMITS[] = {2, 40, 100, 70000};
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++)
+        for (size_t k = 0; k < 2 * sizeof LIMITS / sizeof *LIMITS; k++) {
+            bz_buf g = {0}, body = {0},
+                   node = a_node("Loop", "loop", k % 2 ? "count start x" : "_ start x", "last all");
+            int64_t limit = LIMITS[k / 2], trips = CASES[i].more == -1 ? 1 : limit + CASES[i].more;
+            put_message(&body, GRAPH_INPUT, a_value("i", BZ_I64, ""));
+            put_message(&body, GRAPH_INPUT, a_value("go", BZ_BOOL, ""));
+            put_message(&body, GRAPH_INPUT, a_value("v", BZ_F32, "7"));
+            put_plain_nodes(&body, CASES[i].nodes);
+            for (const char *const *name = (const char *[]){CASES[i].condition, "w", "w", NULL}; *name; name++) {
+                bz_buf out = {0};
+                put_text(&out, 1, *name);
+                put_message(&body, GRAPH_OUTPUT, out);
+            }
+            put_message(&node, NODE_ATTR, a_graph_attr("body", body));
+            put_message(&g, GRAPH_INPUT, a_value("x", BZ_F32, "7"));
+            put_constant(&g, "limit", BZ_I64, limit);
+            put_constant(&g, "one", BZ_I64, 1);
+            put_constant(&g, "count", BZ_I64, INT64_MAX);
+            put_constant(&g, "start", BZ_BOOL, 1);
+            put_message(&g, GRAPH_NODE, node);
+            subject s = infer(g, 0);
+            const bz_layer *l = &s.layers->layer[0];
+            bool known = CASES[i].more > -1000;
+            assert_int_equal(l->bodies[0].trips_known, known);
+            assert_int_equal(bz_is_symbol(l->out[1].dims[0]), !known);
+            if (known)
+                assert_int_equal(l->out[1].dims[0], trips);
+            end(&s);
+        }
+}
+
 static void loops_that_never_run_cost_nothing(void **state)
 {
     (void)state;
@@ -412,6 +462,7 @@ int main(void)
         cmocka_unit_test(short_loops_are_run_trip_by_trip),
         cmocka_unit_test(loops_without_a_count_are_open),
         cmocka_unit_test(long_loops_know_their_condition),
+        cmocka_unit_test(counters_end_loops),
         cmocka_unit_test(loops_that_never_run_cost_nothing),
         cmocka_unit_test(a_chain_has_no_modules),
         cmocka_unit_test(branches_are_modules),
