@@ -39,8 +39,8 @@ static bool is_time(const bz_record *r, bool one_layout)
 /* An implementation by the definition comes behind all others. */
 static bool is_better(const bz_record *r, const bz_record *than)
 {
-    bool reference = bz_algorithm_is_reference(r->variant.algorithm);
-    if (than && reference != bz_algorithm_is_reference(than->variant.algorithm))
+    bool reference = bz_algorithm_is_reference(r->problem, r->variant.algorithm);
+    if (than && reference != bz_algorithm_is_reference(than->problem, than->variant.algorithm))
         return !reference;
     return !than || bz_record_busy(r) < bz_record_busy(than);
 }
@@ -169,7 +169,7 @@ static void try_alternative(const bz_prices *prices, const bz_alternative *a, bz
         price.high += known ? r->high * share : busy * (1 + UNSURE);
         price.launch += isfinite(r->launch) ? r->launch : 0;
         price.noisy |= bz_record_marked(r);
-        price.reference |= bz_algorithm_is_reference(r->variant.algorithm);
+        price.reference |= bz_algorithm_is_reference(a->text[i], r->variant.algorithm);
         if (r->provenance > price.provenance)
             price.provenance = r->provenance;
     }

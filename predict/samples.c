@@ -58,7 +58,7 @@ static bool counts(const loading *l, const bz_record *r, bool dropped)
 {
     return (r->status == BZ_RECORD_OK || (dropped && r->status == BZ_RECORD_DROPPED)) && r->median > 0 &&
            r->provenance != BZ_PROVENANCE_MODELLED && bz_setting_same(&r->setting, l->setting) &&
-           !bz_algorithm_is_reference(r->variant.algorithm) && strcmp(r->variant.math, "tf32") != 0 &&
+           !bz_algorithm_is_reference(r->problem, r->variant.algorithm) && strcmp(r->variant.math, "tf32") != 0 &&
            strcmp(r->variant.math, "f16") != 0 && strcmp(r->variant.math, "bf16") != 0;
 }
 

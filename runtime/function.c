@@ -168,8 +168,12 @@ bool bz_fn_is_comparison(bz_fn fn)
     return fn >= BZ_FN_EQ && fn <= BZ_FN_LE;
 }
 
-bool bz_algorithm_is_reference(const char *algorithm)
+bool bz_algorithm_is_reference(const char *problem, const char *algorithm)
 {
+    static const char *const RECURRENT[] = {"lstm", "gru", "rnn"};
+    for (int i = 0; i < 3; i++)
+        if (!strncmp(problem, RECURRENT[i], strlen(RECURRENT[i])))
+            return false;
     for (const char *at = algorithm; at && (at = strstr(at, "ref")); at++)
         if ((at == algorithm || strchr("_ ", at[-1])) && (!at[3] || strchr(":_ ", at[3])))
             return true;

@@ -443,8 +443,9 @@ bool bz_fn_has_slope(bz_fn fn);
 bool bz_fn_inverts(bz_fn fn);
 
 /* Whether an algorithm is an implementation by the definition, written for testing: "ref:any", "lnorm_ref:any", and what
- * has one of them among its parts. Such a record is no bound while anything else can run. */
-bool bz_algorithm_is_reference(const char *algorithm);
+ * has one of them among its parts. Such a record is no bound while anything else can run. `problem` is its text, or its kind: a recurrent layer
+ * that oneDNN names "ref" multiplies by the library's own gemm and has compiled code for its gates. */
+bool bz_algorithm_is_reference(const char *problem, const char *algorithm);
 
 /* ---- tensors -------------------------------------------------------------------------------- */
 

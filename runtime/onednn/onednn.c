@@ -135,7 +135,8 @@ static void add_variant(session *s, int alternative_index, int impl, const char 
                               k == a->n_stages - 1 ? a->suffix : "");
     }
     /* a reorder that is no vector code either, for all pairs of types */
-    v->reference = bz_algorithm_is_reference(v->algorithm) || strstr(v->algorithm, "simple:any");
+    v->reference = bz_algorithm_is_reference(bz_problem_kind_name(s->job->problem->kind), v->algorithm) ||
+                   strstr(v->algorithm, "simple:any");
 }
 
 static bool is_complete(const alternative *a)

@@ -295,11 +295,25 @@ static void test_c(void **unused)
     bz_buf_free(&out);
 }
 
+/* oneDNN names its recurrent layers "ref" on processors without its newest code, where they multiply by its own gemm. */
+static void test_reference(void **unused)
+{
+    (void)unused;
+    assert_true(bz_algorithm_is_reference("conv x=1x2x3x4", "ref:any"));
+    assert_true(bz_algorithm_is_reference("layernorm", "lnorm_ref:any"));
+    assert_true(bz_algorithm_is_reference("attention q=1x2x3x4", "gemm:jit + ref"));
+    assert_false(bz_algorithm_is_reference("conv", "prefer:any"));
+    assert_false(bz_algorithm_is_reference("lstm seq=5 batch=1 input=8 hidden=8 dir=forward dtype=f32", "ref"));
+    assert_false(bz_algorithm_is_reference("gru_grad", "ref:any"));
+    assert_false(bz_algorithm_is_reference("rnn seq=5", "ref:any"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_canonical), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_results),    cmocka_unit_test(test_cost),      cmocka_unit_test(test_c),
+        cmocka_unit_test(test_reference), cmocka_unit_test(test_round_trip), cmocka_unit_test(test_canonical),
+        cmocka_unit_test(test_refused),   cmocka_unit_test(test_results),    cmocka_unit_test(test_cost),
+        cmocka_unit_test(test_c),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
