@@ -234,7 +234,7 @@ typedef struct recurrent {
 static int read_recurrent(const lowering *l, int kind, recurrent *r)
 {
     const bz_type *x = lower_in(l, 0), *w = lower_in(l, 1), *h = lower_in(l, 2);
-    r->gates = kind == BZ_PROBLEM_LSTM ? 4 : 3;
+    r->gates = kind == BZ_PROBLEM_LSTM ? 4 : kind == BZ_PROBLEM_GRU ? 3 : 1;
     if (!x || !w || !h || x->rank != 3 || w->rank != 3 || h->rank != 3)
         return -1;
     r->seq = x->dims[0], r->batch = x->dims[1], r->input = x->dims[2];
@@ -247,12 +247,14 @@ static int read_recurrent(const lowering *l, int kind, recurrent *r)
 
 static int recurrent_call(lowering *l, const recurrent *r, bz_problem_kind kind)
 {
-    const char *direction = lower_word(l, "direction", "forward");
+    const char *direction = lower_word(l, "direction", "forward"), *f = lower_word(l, "activations", "tanh");
     bz_problem *p = lower_step(l, kind);
     p->rnn.seq = r->seq, p->rnn.batch = r->batch, p->rnn.input = r->input, p->rnn.hidden = r->hidden;
     p->rnn.dir = r->dirs == 2 ? BZ_BIDIRECTIONAL : !strcmp(direction, "reverse") ? BZ_REVERSE : BZ_FORWARD;
     p->rnn.lbr = r->gates == 3 && lower_int(l, "linear_before_reset", 0);
-    p->rnn.training = kind == BZ_PROBLEM_LSTM || kind == BZ_PROBLEM_GRU;
+    p->rnn.training = kind == (bz_problem_kind)l->arg;
+    if (r->gates == 1)
+        p->rnn.fn = *f == 'r' ? BZ_FN_RELU : *f == 's' ? BZ_FN_SIGMOID : BZ_FN_TANH;
     return lower_done(l);
 }
 
@@ -287,15 +289,20 @@ static int lower_recurrent_grad(lowering *l)
     recurrent r;
     if (read_recurrent(l, l->arg, &r))
         return lower_no(l, SHAPE);
-    if (recurrent_call(l, &r, l->arg == BZ_PROBLEM_LSTM ? BZ_PROBLEM_LSTM_GRAD : BZ_PROBLEM_GRU_GRAD))
+    if (recurrent_call(l, &r,
+                       r.gates == 4   ? BZ_PROBLEM_LSTM_GRAD
+                       : r.gates == 3 ? BZ_PROBLEM_GRU_GRAD
+                                      : BZ_PROBLEM_RNN_GRAD))
         return -1;
+    bz_fn of_state = r.gates == 1 ? l->alternative[l->n - 1].problem[0].rnn.fn : BZ_FN_TANH;
     int64_t rows = r.seq * r.batch, width = r.gates * r.hidden,
             together = r.dirs * (r.seq + REST) > MAX_STEPS ? r.seq : 1;
     for (int64_t d = 0; d < r.dirs; d++) {
         for (int64_t t = 0; t < r.seq; t += together)
             product(l, together * r.batch, width, r.hidden, false);
-        gate_slopes(l, BZ_FN_SIGMOID, rows, width - r.hidden);
-        gate_slopes(l, BZ_FN_TANH, rows, l->arg == BZ_PROBLEM_LSTM ? 2 * r.hidden : r.hidden);
+        if (r.gates > 1)
+            gate_slopes(l, BZ_FN_SIGMOID, rows, width - r.hidden);
+        gate_slopes(l, of_state, rows, l->arg == BZ_PROBLEM_LSTM ? 2 * r.hidden : r.hidden);
         if (lower_has_result(l, 0))
             product(l, rows, width, r.input, false);
         if (lower_has_result(l, 1))
@@ -336,8 +343,10 @@ const lower_row lower_training_rows[] = {
     {"gather_grad", lower_gather_grad, .types = LONGS | WORDS},
     {"lstm_training", lower_recurrent, BZ_PROBLEM_LSTM, .types = FLOATS},
     {"gru_training", lower_recurrent, BZ_PROBLEM_GRU, .types = FLOATS},
+    {"rnn_training", lower_recurrent, BZ_PROBLEM_RNN, .types = FLOATS},
     {"lstm_grad", lower_recurrent_grad, BZ_PROBLEM_LSTM, .types = FLOATS},
     {"gru_grad", lower_recurrent_grad, BZ_PROBLEM_GRU, .types = FLOATS},
+    {"rnn_grad", lower_recurrent_grad, BZ_PROBLEM_RNN, .types = FLOATS},
     {"sgd", lower_update, BZ_RULE_SGD, .ours = FLOATS},
     {"momentum", lower_update, BZ_RULE_MOMENTUM, .ours = FLOATS},
     {"adam", lower_update, BZ_RULE_ADAM, .ours = FLOATS},

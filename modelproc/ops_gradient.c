@@ -305,11 +305,10 @@ static int attention_grad_cost(call *c)
     return 0;
 }
 
-/* LSTMGrad: X, W, R, lengths, H0, C0, all states, all cells, gates, and gradients of the results. GRUGrad has B behind R. */
+/* LSTMGrad: X, W, R, lengths, H0, C0, all states, all cells, gates, and gradients of the results. GRUGrad and RNNGrad have B behind R. */
 static int rnn_grad_shape(call *c)
 {
     const bz_type *x = need(c, 0, 3), *w = need(c, 1, 3), *r = need(c, 2, 3);
-    bool lstm = c->op->arg == 4;
     bz_dim bias[2] = {w->dims[0], dim_mul(c, 2, w->dims[1])};
     bz_dim state[3] = {w->dims[0], x->dims[1], r->dims[2]}, peephole[2] = {w->dims[0], dim_mul(c, 3, r->dims[2])};
     for (int k = 0; k < 3; k++)
@@ -320,8 +319,10 @@ static int rnn_grad_shape(call *c)
     set_out(c, 6, x->dtype, 2, peephole);
     param_int(c, "hidden", r->dims[2]);
     param_text(c, "direction", attr_text(c, "direction", "forward"));
-    if (!lstm)
+    if (c->op->arg == 3)
         param_int(c, "linear_before_reset", attr_int(c, "linear_before_reset", 0) != 0);
+    if (c->op->arg == 1)
+        param_text(c, "activations", attr_text(c, "function", "tanh"));
     int64_t rows = count_mul(count_mul(x->dims[0], x->dims[1]), count_mul(w->dims[0], w->dims[1]));
     c->macs = count_mul(2, count_mul(rows, count_add(x->dims[2], r->dims[2])));
     c->flops = count_mul(rows, 4);
@@ -438,6 +439,7 @@ static const op ROWS[] = {
      .labels = "q k v mask dy - -", .arg = 1},
     {"LSTMGrad", MICROSOFT, "lstm_grad", BZ_COMPUTE, rnn_grad_shape, .labels = "x w r", .arg = 4},
     {"GRUGrad", MICROSOFT, "gru_grad", BZ_COMPUTE, rnn_grad_shape, .labels = "x w r b", .arg = 3},
+    {"RNNGrad", OWN, "rnn_grad", BZ_COMPUTE, rnn_grad_shape, .labels = "x w r b", .arg = 1},
 
     {"InPlaceAccumulator", MICROSOFT, "accumulate", BZ_COMPUTE, accumulate_shape, .flops = 1, .labels = "sum x -"},
     {"InPlaceAccumulatorV2", MICROSOFT, "accumulate", BZ_COMPUTE, accumulate_shape, .flops = 1, .labels = "sum x -",

@@ -81,7 +81,7 @@ static void add_cost(call *c, int64_t steps, const bz_type *w, const bz_type *r)
     c->flops = count_mul(rows, 3 * c->op->arg + UPDATE[c->op->arg]);
 }
 
-/* LSTMTraining: all states, the last, the last cell, all cells, all gates. GRUTraining: all states, the last, all gates. */
+/* LSTMTraining: all states, the last, the last cell, all cells, all gates. GRUTraining, RNNTraining: all states, the last, all gates. */
 static void training_results(call *c, const bz_type *x, bz_dim directions, bz_dim hidden)
 {
     bz_dim gates = dim_mul(c, c->op->arg, hidden), steps = x->dims[0], batch = x->dims[1];
@@ -141,5 +141,7 @@ static const op ROWS[] = {
     {"GRUTraining", "com.microsoft", "gru_training", BZ_COMPUTE, rnn_shape, .flags = OP_KEEPS, .labels = "x w r b",
      .arg = 3},
     {"RNN", NULL, "rnn", BZ_COMPUTE, rnn_shape, .flags = OP_KEEPS, .labels = "x w r b", .arg = 1},
+    {"RNNTraining", "benanza.training", "rnn_training", BZ_COMPUTE, rnn_shape, .flags = OP_KEEPS, .labels = "x w r b",
+     .arg = 1},
 };
 const op_table ops_rnn = OP_TABLE(ROWS);

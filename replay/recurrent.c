@@ -17,7 +17,8 @@ static bool is_lstm(const bz_problem *p)
 
 static sizes sizes_of(const bz_problem *p)
 {
-    int64_t gates = is_lstm(p) ? 4 : 3;
+    bool simple = p->kind == BZ_PROBLEM_RNN || p->kind == BZ_PROBLEM_RNN_GRAD;
+    int64_t gates = is_lstm(p) ? 4 : simple ? 1 : 3;
     return (sizes){p->rnn.seq, p->rnn.batch,      p->rnn.input, p->rnn.hidden, p->rnn.dir == BZ_BIDIRECTIONAL ? 2 : 1,
                    gates,      gates + p->rnn.lbr};
 }

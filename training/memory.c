@@ -137,7 +137,7 @@ static int64_t bytes_inside(const bz_layer *l)
 {
     enum { BLOCK = 8 };
     int64_t sum = 0;
-    if (bz_has_word("lstm_training gru_training", l->kind) && l->in[1].rank == 3 && l->in[1].dims[0] > 0) {
+    if (bz_has_word("lstm_training gru_training rnn_training", l->kind) && l->in[1].rank == 3 && l->in[1].dims[0] > 0) {
         int64_t gates = bz_type_bytes(&l->out[l->n_out - 1]);
         return gates > 0 ? gates / l->in[1].dims[0] : 0;
     }

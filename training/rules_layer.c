@@ -459,6 +459,25 @@ static bool is_lstm(const grad *g)
     return !strcmp(g->l->kind, "lstm");
 }
 
+static bool is_simple(const grad *g)
+{
+    return !strcmp(g->l->kind, "rnn");
+}
+
+/* What an RNN computes in all its directions; of the others, and where libraries have no such RNN, NULL for what is not usual. */
+static const char *function_of(const grad *g)
+{
+    static const char *const SIMPLE[] = {"tanh", "relu", "sigmoid"};
+    const char *all = grad_param_text(g, "activations", "");
+    for (size_t i = 0; i < (is_simple(g) ? 3 : 1); i++) {
+        const char *one = is_simple(g) ? SIMPLE[i] : is_lstm(g) ? "sigmoid,tanh,tanh" : "sigmoid,tanh";
+        size_t n = strlen(one);
+        if (!strncmp(all, one, n) && (!all[n] || (all[n] == ',' && !strcmp(all + n + 1, one))))
+            return one;
+    }
+    return NULL;
+}
+
 static int rnn_forward(grad *g)
 {
     build *b = g->b;
@@ -466,8 +485,8 @@ static int rnn_forward(grad *g)
     bool lstm = is_lstm(g);
     int n_in = node->n_in < 8 ? node->n_in : 8, n_out = lstm ? 5 : 3;
     const char *in[8], *out[5];
-    if (!strcmp(grad_param_text(g, "layout", "tbi"), "bti") || bz_node_attr(node, "activations") ||
-        bz_node_attr(node, "clip") || grad_has(g, 7) || grad_param_int(g, "input_forget", 0))
+    if (!strcmp(grad_param_text(g, "layout", "tbi"), "bti") || !function_of(g) || bz_node_attr(node, "clip") ||
+        grad_has(g, 7) || grad_param_int(g, "input_forget", 0))
         return grad_fail(g, "there is a derivative for time first, usual activations, and no clip or peepholes");
     for (int k = 0; k < n_in; k++)
         in[k] = grad_x(g, k);
@@ -479,8 +498,8 @@ static int rnn_forward(grad *g)
     if (lstm)
         out[3] = keep(g, CELLS, "cells");
     out[n_out - 1] = keep(g, GATES, "gates");
-    bz_draft_node(&b->draft, lstm ? "LSTMTraining" : "GRUTraining", "com.microsoft", grad_layer_name(g), in, n_in, out,
-                  n_out);
+    bz_draft_node(&b->draft, bz_arena_printf(b->arena, "%sTraining", node->op),
+                  is_simple(g) ? "benanza.training" : "com.microsoft", grad_layer_name(g), in, n_in, out, n_out);
     bz_buf_putc(&b->phases, (char)b->phase);
     grad_copy_attrs(g, "layout");
     return 0;
@@ -504,8 +523,10 @@ static int rnn(grad *g)
     in[n++] = g->s->kept[GATES];
     for (int k = 0; k < (lstm ? 3 : 2); k++)
         in[n++] = grad_dy(g, k) ? grad_dy(g, k) : "";
-    grad_nodes(g->b, lstm ? "ms:LSTMGrad" : "ms:GRUGrad", in, n, out, n_out);
+    grad_nodes(g->b, lstm ? "ms:LSTMGrad" : is_simple(g) ? "own:RNNGrad" : "ms:GRUGrad", in, n, out, n_out);
     grad_copy_attrs(g, "layout");
+    if (is_simple(g))
+        GRAD_TEXT(g->b, "function", function_of(g));
     for (int k = 0; k < n_out; k++)
         if (grad_wants(g, OPERAND[k]))
             grad_give(g, OPERAND[k], out[k]);
@@ -538,6 +559,6 @@ static const derivative ROWS[] = {
     {.ops = "MultiHeadAttention", .domain = MS, .back = attention, .forward = attention_forward},
     {.ops = "SoftmaxCrossEntropyLoss", .back = loss, .forward = loss_forward},
     {.ops = "NegativeLogLikelihoodLoss", .back = nll},
-    {.ops = "LSTM GRU", .back = rnn, .forward = rnn_forward},
+    {.ops = "LSTM GRU RNN", .back = rnn, .forward = rnn_forward},
 };
 const derivative_table derivatives_layer = DERIVATIVES(ROWS);

@@ -52,10 +52,10 @@ class Lstm(nn.Module):
 
 class Gru(nn.Module):
     """Not among the six: two layers in both directions."""
-    def __init__(self, hidden=64):
+    def __init__(self, hidden=64, layer=nn.GRU):
         super().__init__()
         self.words = nn.Embedding(100, hidden)
-        self.body = nn.GRU(hidden, hidden, 2, bidirectional=True)
+        self.body = layer(hidden, hidden, 2, bidirectional=True)
         self.head = nn.Linear(2 * hidden, 10)
 
     def forward(self, x):
@@ -142,6 +142,8 @@ def make(name, batch, scale=1):
         return Gpt(64 * s), torch.randint(200, (batch, 32)), torch.randint(200, (batch, 32))
     if name == "gru":
         return Gru(64 * s), torch.randint(100, (batch, 24)), torch.randint(10, (batch,))
+    if name == "rnn":
+        return Gru(64 * s, nn.RNN), torch.randint(100, (batch, 24)), torch.randint(10, (batch,))
     assert name == "unet", name
     return Unet(16 * s), torch.randn(batch, 3, 32, 32), torch.randint(2, (batch, 32, 32))
 

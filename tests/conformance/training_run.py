@@ -235,6 +235,8 @@ def recurrent(gates, x, w, r, b, h0, c0, a):
                 i, o, f, n = (p + q).chunk(4, -1)
                 c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(n)
                 h = torch.sigmoid(o) * torch.tanh(c)
+            elif gates == 1:
+                h = getattr(torch, a["activations"][d].decode().lower() if "activations" in a else "tanh")(p + q)
             else:
                 z, s = torch.sigmoid(p + q)[:, :H], torch.sigmoid(p + q)[:, H:2 * H]
                 if a.get("linear_before_reset", 0):
@@ -454,13 +456,13 @@ def run_node(node, x, opset):
         return list(attention(x[0], x[1], x[2], mask, a))[:len(node.output)]
     if op == "AttentionGrad":
         return vjp(lambda q, k, v: attention(q, k, v, x[3], a)[0], x[:3], x[4])
-    if op in ("LSTM", "GRU", "LSTMTraining", "GRUTraining"):
-        n = 4 if op[0] == "L" else 3
+    if op in ("LSTM", "GRU", "RNN", "LSTMTraining", "GRUTraining", "RNNTraining"):
+        n = {"L": 4, "G": 3, "R": 1}[op[0]]
         y, h, c = recurrent(n, x[0], x[1], x[2], at(3), at(5), at(6), a)
         gates = torch.zeros(0, dtype=D)
         return ([y, h, c] if n == 4 else [y, h]) if not op.endswith("Training") else [y, h, c, gates, gates] if n == 4 else [y, h, gates]
-    if op in ("LSTMGrad", "GRUGrad"):
-        n = 4 if op[0] == "L" else 3
+    if op in ("LSTMGrad", "GRUGrad", "RNNGrad"):
+        n = {"L": 4, "G": 3, "R": 1}[op[0]]
         wxr, rest = x[:3], x[3:] if n == 4 else x[4:]
         h0, c0, dys = (rest[1], rest[2], rest[6:9]) if n == 4 else (rest[1], None, rest[4:6])
         D_, B, H = x[1].shape[0], x[0].shape[1], x[2].shape[2]

@@ -117,7 +117,7 @@ def against_torch(work):
     torch.set_num_threads(1)
     rules = {"sgd": torch.optim.SGD, "momentum": lambda p, lr: torch.optim.SGD(p, lr, momentum=0.9), "adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
     for name, rule, rate in (("cnn", "momentum", 0.01), ("mobile", "sgd", 0.02), ("encoder", "adam", 0.001),
-                             ("gpt", "adamw", 0.001), ("unet", "sgd", 0.05), ("lstm", "sgd", 0.05), ("gru", "adam", 0.001)):
+                             ("gpt", "adamw", 0.001), ("unet", "sgd", 0.05), ("lstm", "sgd", 0.05), ("gru", "adam", 0.001), ("rnn", "sgd", 0.05)):
         torch.manual_seed(3)
         net, x, targets = networks.make(name, 2)
         model = f"{work}/{name}.onnx"

@@ -301,6 +301,14 @@ static void test_recurrent_training(void **state)
     expect(&l, BZ_UNDEFINED, 1, 0, "matmul a=5x96 b=96x24 constant=0 dtype=f32");
     l = a_layer("gru_grad", gru, 4, dx, back, 2);
     expect(&l, BZ_UNDEFINED, 0, 0, "gru_grad seq=7 batch=5 input=20 hidden=24 dir=reverse lbr=1 dtype=f32");
+    const bz_type rnn[] = {TENSOR(3, 7, 5, 20), TENSOR(3, 1, 24, 20), TENSOR(3, 1, 24, 24), TENSOR(2, 1, 48)};
+    const bz_param of_relu[] = {{.name = "activations", .text = "relu"}};
+    l = a_layer("rnn_training", rnn, 4, out, of_relu, 1);
+    expect(&l, BZ_UNDEFINED, 0, 0, "rnn seq=7 batch=5 input=20 hidden=24 dir=forward fn=relu training=1 dtype=f32");
+    l = a_layer("rnn_grad", rnn, 4, dx, of_relu, 1);
+    expect(&l, BZ_UNDEFINED, 0, 0, "rnn_grad seq=7 batch=5 input=20 hidden=24 dir=forward fn=relu dtype=f32");
+    expect(&l, BZ_UNDEFINED, 1, 7, "activation_grad fn=relu x=35x24 of_y=1 dtype=f32");
+    l = a_layer("gru_grad", gru, 4, dx, back, 2);
     bz_arena arena = {0};
     bz_lowering low;
     bz_lower(&l, BZ_UNDEFINED, &arena, &low);
@@ -373,15 +381,16 @@ static void test_masks(void **state)
     expect(&l, BZ_UNDEFINED, 1, 0, "attention q=2x8x1x16 k=2x2x5x16 v=2x2x5x16 dtype=f32");
 }
 
-static void expect_equation(const char *equation, const bz_type *in, int n_in, const bz_type *out, const char *text)
+static void expect_equation(const char *equation, const bz_type *in, int n_in, const bz_type *out, int step,
+                            const char *text)
 {
     const bz_param params[] = {{.name = "equation", .text = equation}};
-    static const bool NONE[2] = {false, false};
+    static const bool NONE[3] = {false, false, false};
     bz_layer l = a_layer("einsum", in, n_in, out, params, 1);
     l.in_constant = NONE;
     l.macs = 1;
     if (text) {
-        expect(&l, BZ_UNDEFINED, 0, 0, text);
+        expect(&l, BZ_UNDEFINED, 0, step, text);
         return;
     }
     bz_arena arena = {0};
@@ -397,15 +406,18 @@ static void test_equations(void **state)
     const bz_type heads[] = {TENSOR(4, 2, 3, 4, 5), TENSOR(4, 2, 3, 6, 5)}, scores[] = {TENSOR(4, 2, 3, 4, 6)};
     const bz_type ab[] = {TENSOR(2, 4, 5), TENSOR(2, 5, 6)}, y[] = {TENSOR(2, 4, 6)}, swapped[] = {TENSOR(2, 5, 4)},
                   row[] = {TENSOR(1, 4)}, square[] = {TENSOR(2, 4, 4)};
-    expect_equation("bhqd,bhkd->bhqk", heads, 2, scores, "matmul a=6x4x5 b=6x5x6 constant=0 dtype=f32");
-    expect_equation("...qd, ...kd -> ...qk", heads, 2, scores, "matmul a=6x4x5 b=6x5x6 constant=0 dtype=f32");
-    expect_equation("ij,jk->ik", ab, 2, y, "matmul a=4x5 b=5x6 constant=0 dtype=f32");
-    expect_equation("ij->ji", ab, 1, swapped, "transpose x=4x5 perm=1x0 dtype=f32");
-    expect_equation("ij->i", ab, 1, row, "reduce fn=sum x=4x5 y=4x1 dtype=f32");
-    expect_equation("ii->i", square, 1, row, NULL);
-    expect_equation("ij,ij", ab, 2, y, NULL);
-    expect_equation("i.j.k.l.m.n.o,->", ab, 2, y, NULL);
-    expect_equation("...->...", ab, 1, y, "transpose x=4x5 perm=0x1 dtype=f32");
+    expect_equation("bhqd,bhkd->bhqk", heads, 2, scores, 0, "matmul a=6x4x5 b=6x5x6 constant=0 dtype=f32");
+    expect_equation("...qd, ...kd -> ...qk", heads, 2, scores, 0, "matmul a=6x4x5 b=6x5x6 constant=0 dtype=f32");
+    expect_equation("ij,jk->ik", ab, 2, y, 0, "matmul a=4x5 b=5x6 constant=0 dtype=f32");
+    expect_equation("ij->ji", ab, 1, swapped, 0, "transpose x=4x5 perm=1x0 dtype=f32");
+    expect_equation("ij->i", ab, 1, row, 0, "reduce fn=sum x=4x5 y=4x1 dtype=f32");
+    const bz_type chain[] = {TENSOR(2, 3, 90), TENSOR(2, 90, 80), TENSOR(2, 80, 2)}, end[] = {TENSOR(2, 3, 2)};
+    expect_equation("ij,jk,kl->il", chain, 3, end, 0, "matmul a=90x80 b=80x2 constant=0 dtype=f32");
+    expect_equation("ij,jk,kl->il", chain, 3, end, 1, "matmul a=3x90 b=90x2 constant=0 dtype=f32");
+    expect_equation("ii->i", square, 1, row, 0, NULL);
+    expect_equation("ij,ij", ab, 2, y, 0, NULL);
+    expect_equation("i.j.k.l.m.n.o,->", ab, 2, y, 0, NULL);
+    expect_equation("...->...", ab, 1, y, 0, "transpose x=4x5 perm=0x1 dtype=f32");
 }
 
 static void test_functions(void **state)
