@@ -234,7 +234,7 @@ for direction, d in ("forward", 1), ("reverse", 1), ("bidirectional", 2):
 case("LSTM", [[4, 2, 3], [1, 20, 3], [1, 20, 5], [1, 40], None, [1, 2, 5], [1, 2, 5]], hidden_size=5), case("GRU", [[4, 2, 3], [1, 15, 3], [1, 15, 5], [1, 30], None, [1, 2, 5]], hidden_size=5, linear_before_reset=1)
 for f, direction, d in ("Relu", "forward", 1), ("Sigmoid", "reverse", 1), ("Tanh", "bidirectional", 2), ("Relu", "bidirectional", 2):
     case("RNN", [[4, 2, 3], [d, 5, 3], [d, 5, 5], [d, 10], None, [d, 2, 5]], hidden_size=5, direction=direction, activations=[f] * d, n_out=2, then="all")
-case("RNN", [[4, 2, 3], [1, 5, 3], [1, 5, 5]], hidden_size=5), case("LSTM", [[4, 2, 3], [1, 20, 3], [1, 20, 5]], hidden_size=5, activations=["Sigmoid", "Tanh", "Tanh"])
+case("RNN", [[4, 2, 3], [1, 5, 3], [1, 5, 5]], hidden_size=5), case("LSTM", [[4, 2, 3], [1, 20, 3], [1, 20, 5], [1, 40]], hidden_size=5, activations=["Sigmoid", "Tanh", "Tanh"])
 for reduction in "mean", "sum":
     case("SoftmaxCrossEntropyLoss", [[4, 5], ints(0, 3, 4, 3)], reduction=reduction), case("SoftmaxCrossEntropyLoss", [[4, 5], ints(0, 3, 4, 3)], reduction=reduction, ignore_index=3)
 case("SoftmaxCrossEntropyLoss", [[2, 5, 3], np.array([[0, 3, 4], [3, 1, 1]])], n_out=2), case("SoftmaxCrossEntropyLoss", [[4, 5], ints(0, 3, 4, 3), real(1, 2, 3, 4, 5)])
