@@ -158,3 +158,12 @@ int bz_whole_read(const char *path, size_t limit, const char *too_long, bz_buf *
         return bz_fail(err, BZ_BAD_INPUT, "%s: cannot be read: %s", path, strerror(why));
     return out->len - before > limit ? bz_fail(err, BZ_BAD_INPUT, "%s: %s", path, too_long) : 0;
 }
+
+bool bz_unpacks_to_bomb(int64_t unpacked, int64_t packed, const char *path, bz_error *err)
+{
+    enum { FREE = 64 << 20, MOST_TIMES = 500 };
+    return unpacked > FREE && unpacked / MOST_TIMES > packed &&
+           bz_fail(err, BZ_BAD_INPUT,
+                   "%s: unpacks to more than %d times its size, as no recording does: if you trust it, unpack it first",
+                   path, MOST_TIMES);
+}

@@ -27,7 +27,8 @@ struct bz_source {
     z_stream gzip;
     char *packed;
     size_t packed_at, packed_len;
-    bz_buf ready; /* unpacked, from `at` on not yet taken */
+    int64_t bytes_in, bytes_out; /* packed, unpacked */
+    bz_buf ready;                /* unpacked, from `at` on not yet taken */
     size_t at;
 };
 
@@ -43,6 +44,7 @@ static int fill_packed(bz_source *s, bz_error *err)
         return bz_fail(err, BZ_BAD_INPUT, "%s: cannot be read: %s", s->path, strerror(errno));
     s->packed_at = 0;
     s->packed_len = (size_t)n;
+    s->bytes_in += n;
     s->ended = n == 0;
     return 0;
 }
@@ -134,7 +136,8 @@ static int unpack(bz_source *s, char *out, size_t room, size_t *n, bz_error *err
             s->packed_at += *n;
         }
     }
-    return 0;
+    s->bytes_out += (int64_t)*n;
+    return bz_unpacks_to_bomb(s->bytes_out, s->bytes_in, s->path, err) ? -1 : 0;
 }
 
 /* One more chunk behind what is ready; *n is 0 at the end. */

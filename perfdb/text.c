@@ -136,7 +136,7 @@ static int import_file(bz_import *in, bz_error *err)
     int rc = bz_source_peek(source, 4096, &head, &n, err);
     if (!rc)
         rc = bz_gbench_is(head, n) ? bz_gbench_import(in, source, err) : import_lines(in, source, err);
-    tell_waiting(in);
+    rc ? bz_buf_free(&in->waiting) : tell_waiting(in);
     if (!rc && in->named > BAD_NAMED)
         bz_store_warn(in->db, "%s: %zu more lines were left out", in->path, in->named - BAD_NAMED);
     in->named = named;

@@ -144,7 +144,7 @@ int bz_profile_read_stream(bz_trace *t, bz_stream *in, const bz_reader *reader, 
     t->source[source].log = reader->log;
     size_t before[BZ_EVENT_KINDS], after[BZ_EVENT_KINDS];
     count_events(t, before);
-    if (reader->read(t, source, in, err))
+    if (reader->read(t, source, in, err) || bz_stream_is_bomb(in, err))
         return -1;
     count_events(t, after);
     for (int k = 0; k < BZ_EVENT_KINDS; k++)

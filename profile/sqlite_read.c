@@ -447,15 +447,6 @@ static bool sqlite_matches(const char *head, size_t n)
     return n >= 16 && !memcmp(head, "SQLite format 3", 16);
 }
 
-enum { FREE_TO_UNPACK = 64 << 20, MOST_TIMES_PACKED = 200 };
-
-/* Recordings unpack to some ten times their size. A small file that fills the disk is an attack, or no recording. */
-static bool is_bomb(const bz_stream *in)
-{
-    int64_t unpacked = in->passed + (int64_t)in->len;
-    return in->compressed && unpacked > FREE_TO_UNPACK && unpacked / MOST_TIMES_PACKED > in->packed;
-}
-
 /* SQLite wants a file it can seek in, and of the size that it says: what is compressed or cut off is copied to a temporary
  * one, where empty pages stand for those that are missing. */
 static int unpack(bz_stream *in, uint64_t claimed, bz_buf *path, bz_error *err)
@@ -465,8 +456,8 @@ static int unpack(bz_stream *in, uint64_t claimed, bz_buf *path, bz_error *err)
     if (fd < 0)
         return -1;
     bz_buf_puts(path, name);
-    bool bad = false, bomb = false;
-    while (in->len && !bad && !(bomb = is_bomb(in))) {
+    bool bad = false;
+    while (in->len && !bad) {
         for (size_t done = 0; done < in->len && !bad;) {
             ssize_t n = write(fd, in->data + done, in->len - done);
             bad = n <= 0;
@@ -477,11 +468,8 @@ static int unpack(bz_stream *in, uint64_t claimed, bz_buf *path, bz_error *err)
     if (!bad && claimed > (uint64_t)in->passed)
         (void)ftruncate(fd, (off_t)claimed); /* where that fails, the file cannot be read, and SQLite says so */
     close(fd);
-    if (bomb)
-        return bz_fail(
-            err, BZ_BAD_INPUT,
-            "%s: unpacks to more than %d times its size, as no recording does: if you trust it, unpack it first",
-            in->path, MOST_TIMES_PACKED);
+    if (bz_stream_is_bomb(in, err))
+        return -1;
     return bad ? bz_fail(err, BZ_FAILED, "%s: no room to decompress it: set TMPDIR to a folder that has some", in->path)
                : 0;
 }

@@ -1,6 +1,7 @@
 #include "profile/stream.h"
 
 #include "base/arena.h"
+#include "base/whole.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -99,8 +100,13 @@ void bz_stream_advance(bz_stream *s, size_t used, size_t want)
         size_t room = p->cap - s->len;
         size_t got = p->packing == PLAIN ? read_some(p->fd, to, room) : inflate_some(s, to, room);
         s->len += got;
-        s->end = !got || s->broken;
+        s->end = !got || s->broken || bz_stream_is_bomb(s, NULL);
     }
+}
+
+bool bz_stream_is_bomb(const bz_stream *s, bz_error *err)
+{
+    return s->compressed && bz_unpacks_to_bomb(s->passed + (int64_t)s->len, s->packed, s->path, err);
 }
 
 bz_stream *bz_stream_open(const char *path, bz_error *err)

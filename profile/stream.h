@@ -29,6 +29,9 @@ void bz_stream_close(bz_stream *s);                      /* NULL is fine */
 /* Drops `used` bytes from the front and reads until at least `want` are there or the file ends. */
 void bz_stream_advance(bz_stream *s, size_t used, size_t want);
 
+/* Whether the file is packed so well that it cannot be a recording: the stream ended early, and *err (may be NULL) says why. */
+bool bz_stream_is_bomb(const bz_stream *s, bz_error *err);
+
 /* The next line without its end, and moves on. False at the end of the file. The line stays valid
  * until the next call. Lines over a megabyte come out in pieces. */
 bool bz_stream_line(bz_stream *s, const char **line, size_t *n);
