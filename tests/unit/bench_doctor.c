@@ -102,7 +102,7 @@ static int load(char text[400], bz_health *health)
 static void test_made_up_machines(void **state)
 {
     snprintf(root, sizeof root, "%s", (char *)*state);
-    for (int i = 0; i < 150; i++) {
+    for (int i = 0; i < 50; i++) {
         char busy[400], text[400];
         setenv("TMPDIR", i % 2 ? "/nowhere" : root, 1);
         bz_health health;

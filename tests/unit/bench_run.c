@@ -223,7 +223,7 @@ static void test_runs(void **state)
         "#!/bin/sh\nhere=${0%/*}\n[ \"$1\" = --list ] && exec cat $here/list\nprintf '%s\\n' \"$@\" >$here/arguments\n"
         "cat $here/progress >&9\ndd if=$here/out ibs=37 obs=37 2>/dev/null\nexit $(cat $here/status)\n",
         true);
-    for (int i = 0; i < 40; i++) {
+    for (int i = 0; i < 25; i++) {
         bz_arena arena = {0};
         bz_remeasure again = {.all = !chance(6), .marked = chance(2)};
         int seen = 0, wanted = 0, status = chance(4) ? 0 : 3;
