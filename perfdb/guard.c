@@ -147,14 +147,14 @@ static bool check_leaf_node(walk *w, const char *page, size_t offset, tree_kind 
     } else if (room - n.key_size < size) {
         return wrong(w, "a value is longer than its page");
     }
-    if (kind == TREE_FREE)
-        return (n.flags == 0 || n.flags == NODE_BIG) && check_free_list(w, key, n.key_size, data, size);
     if (n.flags == NODE_TREE && kind == TREE_MAIN && size == sizeof(tree_header)) {
         tree_header t;
         memcpy(&t, data, sizeof t);
         return walk_tree(w, &t, TREE_DATA);
     }
-    return n.flags == 0 || n.flags == NODE_BIG || wrong(w, "a value is of a kind that benanza never writes");
+    if (n.flags && n.flags != NODE_BIG)
+        return wrong(w, "a value is of a kind that benanza never writes");
+    return kind != TREE_FREE || check_free_list(w, key, n.key_size, data, size);
 }
 
 /* Whether a node's key comes before that of another, maybe on another page. NULL is no key, and in order with all. */
