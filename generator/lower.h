@@ -48,8 +48,6 @@ int lower_copy(lowering *l); /* a copy of the layer's bytes, modelled */
 int lower_or_copy(lowering *l);
 int lower_done_or_copy(lowering *l);
 
-/* Adds the function that the layer takes over its result (its `activation`), if any. */
-int lower_fused_activation(lowering *l, bz_problem *p);
 /* Quantized products take u8 and i8 to u8, or to what the layer's result is; those of 8-bit floats make f16. */
 void lower_product_types(const lowering *l, bz_problem *p);
 

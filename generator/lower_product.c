@@ -32,7 +32,7 @@ static int check_weights(lowering *l, int w_at)
 }
 
 /* "Relu" or, with numbers, "HardSigmoid:0.2:0.5"; numbers that are not there are those of the operator. */
-int lower_fused_activation(lowering *l, bz_problem *p)
+static int fused_activation(lowering *l, bz_problem *p)
 {
     static const struct {
         const char *name;
@@ -181,7 +181,7 @@ static int conv_alternatives(lowering *l, bz_problem_kind kind, int w_at, int b_
             lower_post(p, BZ_FN_BIAS, 0, 0);
         if (z)
             lower_post(p, BZ_FN_ADD, 0, 0);
-        if (lower_fused_activation(l, p) || (!fused && add_bias_step(l, y)))
+        if (fused_activation(l, p) || (!fused && add_bias_step(l, y)))
             return -1;
         bool more = p->post[0].fn && (p->post[0].fn != BZ_FN_BIAS || p->post[1].fn);
         if (lower_done(l))
@@ -283,7 +283,7 @@ static int gemm_alternatives(lowering *l, int b_at, int c_at, bz_fn behind)
         }
         if (behind)
             lower_post(p, behind, 0, 0);
-        if (lower_fused_activation(l, p) || lower_done(l))
+        if (fused_activation(l, p) || lower_done(l))
             return -1;
         if (!c)
             break;
@@ -380,7 +380,7 @@ static int lower_matmul(lowering *l)
         lower_product_types(l, p);
     }
     bool first = l->n_steps == 1;
-    if (lower_fused_activation(l, p) || lower_done(l))
+    if (fused_activation(l, p) || lower_done(l))
         return -1;
     if (flat && constant && x[0] == 1 && first && !bz_layer_param(l->layer, "activation"))
         gemv_alternative(l, y[1], x[1], last[1], false);

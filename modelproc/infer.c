@@ -251,7 +251,7 @@ static int infer_node(infer *inf, const bz_node *node, bz_layer *layer)
     return 0;
 }
 
-int infer_graph(infer *inf, const bz_graph *g, bz_layer **layers)
+static int infer_graph(infer *inf, const bz_graph *g, bz_layer **layers)
 {
     *layers = BZ_NEW(inf->arena, bz_layer, g->n_nodes);
     for (int i = 0; i < g->n_nodes; i++) {

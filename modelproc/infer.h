@@ -51,7 +51,6 @@ struct infer {
 
 extern const data NO_DATA;
 
-int infer_graph(infer *inf, const bz_graph *g, bz_layer **layers);
 int bind_inputs(infer *inf); /* bind.c */
 /* Warns where --batch had no effect: no input has a batch, or a result still has the one that the file says. */
 void bind_check_batch(infer *inf);

@@ -20,7 +20,7 @@ int wire_varint_long(const uint8_t **at, const uint8_t *end, uint64_t *value)
     return -1;
 }
 
-uint64_t wire_position(const wire_bytes *in, const uint8_t *at)
+static uint64_t position(const wire_bytes *in, const uint8_t *at)
 {
     size_t first = 0, end = in->n_cuts, offset = (size_t)(at - in->data);
     /* the first cut behind it */
@@ -51,7 +51,7 @@ int wire_read(int fd, uint64_t from, void *out, size_t n, bz_error *err)
 void wire_say(const wire_bytes *in, const uint8_t *at, const char *what, bz_error *err)
 {
     bz_fail(err, BZ_BAD_INPUT, "byte %llu: %s: the file is cut off, damaged, or no ONNX model",
-            (unsigned long long)wire_position(in, at), what);
+            (unsigned long long)position(in, at), what);
 }
 
 void wire_put_varint(bz_buf *out, uint64_t v)
@@ -115,7 +115,7 @@ static int check(const wire_bytes *in, wire_message kind, const uint8_t *data, u
 {
     if (depth > WIRE_MAX_DEPTH)
         return bz_fail(err, BZ_BAD_INPUT, "byte %llu: graphs or types are nested more than %d messages deep",
-                       (unsigned long long)wire_position(in, data), WIRE_MAX_DEPTH);
+                       (unsigned long long)position(in, data), WIRE_MAX_DEPTH);
     wire_reader r = {in, data, data + size};
     wire_field f;
     int more;

@@ -46,9 +46,6 @@ static inline const wire_cut *wire_left_out(const wire_bytes *in, const Onnx__Te
     return k < t->n_left_out && t->left_out[k] < in->n_cuts ? &in->cuts[t->left_out[k]] : NULL;
 }
 
-/* Where in the file a byte lies. */
-uint64_t wire_position(const wire_bytes *in, const uint8_t *at);
-
 /* Reads n bytes of the file, from there on. */
 int wire_read(int fd, uint64_t from, void *out, size_t n, bz_error *err);
 

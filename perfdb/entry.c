@@ -29,8 +29,8 @@ void bz_entry_seal(bz_buf *out, const void *key, size_t key_len, uint16_t versio
 }
 
 /* The checksum comes first: only then is a strange version number a version and not damage. */
-bz_entry_state bz_entry_open(const void *key, size_t key_len, const void *value, size_t len, const char **payload,
-                             size_t *payload_len, size_t *fixed)
+static bz_entry_state open_entry(const void *key, size_t key_len, const void *value, size_t len, const char **payload,
+                                 size_t *payload_len, size_t *fixed)
 {
     entry_header h;
     if (len < sizeof h)
@@ -211,7 +211,7 @@ bz_entry_state bz_record_decode(const void *key, size_t key_len, const void *val
     size_t payload_len, fixed;
     if (key_len != KEY_RECORD)
         return ENTRY_DAMAGED;
-    bz_entry_state state = bz_entry_open(key, key_len, value, len, &payload, &payload_len, &fixed);
+    bz_entry_state state = open_entry(key, key_len, value, len, &payload, &payload_len, &fixed);
     if (state != ENTRY_GOOD)
         return state;
     fixed_part f = {.launch = NAN, .bytes = NAN, .flops = NAN};
@@ -276,7 +276,7 @@ bz_entry_state bz_system_decode(const void *key, size_t key_len, const void *val
 {
     const char *payload;
     size_t payload_len, fixed;
-    bz_entry_state state = bz_entry_open(key, key_len, value, len, &payload, &payload_len, &fixed);
+    bz_entry_state state = open_entry(key, key_len, value, len, &payload, &payload_len, &fixed);
     if (state != ENTRY_GOOD)
         return state;
     system_part f;
@@ -302,7 +302,7 @@ bz_entry_state bz_problem_decode(const void *key, size_t key_len, const void *va
 {
     const char *payload;
     size_t payload_len, fixed;
-    bz_entry_state state = bz_entry_open(key, key_len, value, len, &payload, &payload_len, &fixed);
+    bz_entry_state state = open_entry(key, key_len, value, len, &payload, &payload_len, &fixed);
     if (state != ENTRY_GOOD)
         return state;
     return split_strings(payload + fixed, payload + payload_len, (const char **[]){problem}, 1) ? ENTRY_GOOD

@@ -50,10 +50,6 @@ typedef enum { ENTRY_GOOD, ENTRY_DAMAGED, ENTRY_NEWER } bz_entry_state;
 void bz_entry_seal(bz_buf *out, const void *key, size_t key_len, uint16_t version, const void *payload, size_t len,
                    size_t fixed);
 
-/* Checks the header and finds the payload inside `value`. */
-bz_entry_state bz_entry_open(const void *key, size_t key_len, const void *value, size_t len, const char **payload,
-                             size_t *payload_len, size_t *fixed);
-
 void bz_key_hash(const char *text, unsigned char out[HASH_SIZE]);
 void bz_key_problem(bz_record_key *key, uint32_t system, const char *problem);
 void bz_key_type(bz_record_key *key, uint32_t system, const char *dtype);

@@ -22,7 +22,6 @@ int64_t bz_sequence_end(const bz_sequence *s, size_t i);
 
 bool bz_of_log(const bz_trace *t, uint32_t lane);
 bool bz_has_timeline(const bz_trace *t); /* does any file tell more than order and parameters? */
-bool bz_same_process(const bz_trace *t, uint32_t lane, uint32_t other);
 int64_t bz_median(int64_t *v, size_t n); /* sorts v; 0 of none */
 
 void bz_trace_add_iteration(bz_trace *t, int64_t start, int64_t end);

@@ -4,7 +4,7 @@
 #include "profile/columns.h"
 #include "profile/sequence.h"
 
-bool bz_same_process(const bz_trace *t, uint32_t lane, uint32_t other)
+static bool same_process(const bz_trace *t, uint32_t lane, uint32_t other)
 {
     const bz_lane *a = &t->lane[lane], *b = &t->lane[other];
     return a->source == b->source && (a->process == b->process || !a->process || !b->process);
@@ -19,7 +19,7 @@ static uint32_t launches_before(const bz_trace *t, uint32_t lane, int64_t from, 
     uint32_t count = 0, best = 0;
     int64_t next = to, longest = 0;
     for (size_t i = bz_events_from(api, to); i-- > 0 && api->start[i] >= from;) {
-        if (!bz_same_process(t, api->lane[i], lane))
+        if (!same_process(t, api->lane[i], lane))
             continue;
         int64_t pause = next - api->end[i];
         if (pause > longest) {
@@ -40,7 +40,7 @@ static uint32_t launches_between(const bz_trace *t, uint32_t lane, int64_t from,
     uint32_t count = 0;
     *behind = to;
     for (size_t i = bz_events_from(api, from); i < api->n && api->start[i] < to; i++)
-        if (bz_same_process(t, api->lane[i], lane) && bz_api_launches(bz_string(t, api->name[i])) && count++ == skip)
+        if (same_process(t, api->lane[i], lane) && bz_api_launches(bz_string(t, api->name[i])) && count++ == skip)
             *behind = api->start[i];
     return count;
 }
@@ -51,7 +51,7 @@ static int64_t start_of_launch(const bz_trace *t, uint32_t lane, int64_t from, i
     const bz_events *api = &t->event[BZ_EVENT_API];
     int64_t start = to;
     for (size_t i = bz_events_from(api, to); launches && i-- > 0 && api->start[i] >= from;)
-        if (bz_same_process(t, api->lane[i], lane) && bz_api_launches(bz_string(t, api->name[i]))) {
+        if (same_process(t, api->lane[i], lane) && bz_api_launches(bz_string(t, api->name[i]))) {
             start = api->start[i];
             launches--;
         }
@@ -105,7 +105,7 @@ static inputs find_inputs(const bz_trace *t, uint32_t lane, bz_arena *arena)
     const bz_events *e = &t->event[BZ_EVENT_COPY];
     inputs in = {BZ_NEW(arena, int64_t, e->n + 1), 0};
     for (size_t i = 0; i < e->n; i++)
-        if (e->value[i] == TO_DEVICE && bz_same_process(t, e->lane[i], lane))
+        if (e->value[i] == TO_DEVICE && same_process(t, e->lane[i], lane))
             in.at[in.n++] = bz_asked_at(t, e, i);
     bz_sort_times(in.at, in.n);
     return in;
@@ -129,7 +129,7 @@ static void last_work(const bz_trace *t, uint32_t lane, int64_t from, int64_t to
             int64_t asked = bz_asked_at(t, e, i);
             if (e->start[i] > to && asked >= to)
                 break;
-            if (asked >= to || !bz_same_process(t, e->lane[i], lane) ||
+            if (asked >= to || !same_process(t, e->lane[i], lane) ||
                 (KINDS[k] == BZ_EVENT_COPY && e->value[i] != TO_HOST))
                 continue;
             *at = asked > *at ? asked : *at;
@@ -149,7 +149,7 @@ static size_t first_input(const bz_trace *t, uint32_t lane, const inputs *in, in
     size_t first = inputs_from(in, behind);
     for (size_t i = bz_events_from(api, behind); i < api->n && api->start[i] < to; i++) {
         bool for_copy = first < in->n && in->at[first] < api->start[i] && in->at[first] >= done;
-        if (!for_copy && bz_api_waits(bz_string(t, api->name[i])) && bz_same_process(t, api->lane[i], lane))
+        if (!for_copy && bz_api_waits(bz_string(t, api->name[i])) && same_process(t, api->lane[i], lane))
             first = inputs_from(in, api->end[i]);
     }
     return first;

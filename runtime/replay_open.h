@@ -225,7 +225,6 @@ void replay_unplace(bz_replay *r);
 
 /* replay_weights.c: constants. Fills r->state[].constant of what is stored or seeded. */
 int replay_load(bz_replay *r, const char *path, bz_error *err);
-void replay_fill(const bz_replay_value *v, int index, bz_dtype dtype, void *out); /* seeded */
 int replay_first(const bz_replay *r, int i, void *out, bz_error *err); /* what an input or kept value begins as */
 void replay_cast(const void *from, bz_dtype from_type, void *to, bz_dtype to_type, int64_t n);
 /* Values of the call's operands that are constants, with what they take along. */

@@ -22,7 +22,7 @@ void replay_cast(const void *from, bz_dtype from_type, void *to, bz_dtype to_typ
                 1);
 }
 
-void replay_fill(const bz_replay_value *v, int index, bz_dtype dtype, void *out)
+static void fill(const bz_replay_value *v, int index, bz_dtype dtype, void *out)
 {
     enum { BLOCK = 4096 };
     const bz_problem none = {.kind = BZ_PROBLEM_BINARY, .dtype = BZ_F32};
@@ -90,7 +90,7 @@ int replay_first(const bz_replay *r, int i, void *out, bz_error *err)
     else if (v->source == BZ_VALUE_KEPT && v->at >= 0)
         return -1;
     else
-        replay_fill(v, i, v->dtype, out);
+        fill(v, i, v->dtype, out);
     return 0;
 }
 
@@ -112,7 +112,7 @@ static int load_value(bz_replay *r, int i, bz_error *err)
     if (v->source == BZ_VALUE_STORED)
         replay_cast(r->file + v->at, v->given, s->owned, v->dtype, replay_count(v));
     else
-        replay_fill(v, i, v->dtype, s->owned);
+        fill(v, i, v->dtype, s->owned);
     return 0;
 }
 

@@ -112,7 +112,7 @@ static void find_kernels(training_run *r)
         }
 }
 
-training_unit training_unit_of(const training_run *r, size_t i)
+static training_unit training_unit_of(const training_run *r, size_t i)
 {
     const bz_trace *t = r->m->t;
     const bz_events *e = &t->event[r->label_of ? BZ_EVENT_CALL : BZ_EVENT_KERNEL];
@@ -171,7 +171,7 @@ static void find_calls(training_run *r)
     r->batch = isnan(r->batch) ? batch : r->batch;
 }
 
-void training_run_find(bz_tables *m, training_run *r)
+static void training_run_find(bz_tables *m, training_run *r)
 {
     enum { F64, F32, TF32, F16 };
     const char *name = bz_trace_told(m->t, "gpu");
@@ -195,7 +195,7 @@ void training_run_find(bz_tables *m, training_run *r)
     }
 }
 
-void training_run_free(training_run *r)
+static void training_run_free(training_run *r)
 {
     free(r->row);
     free(r->label_of);

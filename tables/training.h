@@ -32,11 +32,6 @@ typedef struct training_run {
     double peak; /* of the device, operations per second; of the processor, where the recording says it; NAN */
 } training_run;
 
-/* What training_run_free is to free. */
-void training_run_find(bz_tables *m, training_run *r);
-void training_run_free(training_run *r);
-training_unit training_unit_of(const training_run *r, size_t i);
-
 /* memory.c: a row for each class of memory, and one of all; none where no allocations were recorded. */
 void training_add_memory(const training_run *sample, const char *which, bz_sheet *s);
 

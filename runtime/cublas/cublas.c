@@ -22,7 +22,7 @@ static const way WAYS[] = {
 /* What the library takes for itself on current devices. It is given this much, so that it is counted. */
 #define HANDLE_WORKSPACE ((size_t)32 << 20)
 
-int cublas_failed(bz_error *err, const char *what, cublasStatus_t status)
+static int cublas_failed(bz_error *err, const char *what, cublasStatus_t status)
 {
     bool unsupported = status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_ARCH_MISMATCH;
     return bz_fail(err, unsupported ? BZ_INCOMPLETE : BZ_FAILED, "%s: %s (%s)", what, cublasGetStatusString(status),

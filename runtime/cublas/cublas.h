@@ -116,7 +116,6 @@ typedef struct session {
 
 /* ---- cublas.c ------------------------------------------------------------------------------- */
 
-int cublas_failed(bz_error *err, const char *what, cublasStatus_t status);
 /* Offers a variant; its call, with everything filled in that all have. */
 call *cublas_offer(const way *w, session *s, const product *p, const types *t, const char *layout, const char *math,
                    const char *algorithm, bool chosen, bz_variant_list *list);

@@ -72,7 +72,6 @@ dnnl_status_t dnn_by_both(stage *st, dnn_by_algorithm *make, const dnn_md *md, c
 dnn_window dnn_conv_window(const bz_problem *p);
 dnn_window dnn_pool_window(const bz_problem *p);
 dnnl_alg_kind_t dnn_pool_algorithm(const bz_problem *p);
-void dnn_bind_norm(const lowering *l, stage *st); /* scale, shift and statistics, as far as there are any */
 float dnn_epsilon(const lowering *l);
 
 /* ---- kinds ---------------------------------------------------------------------------------- */

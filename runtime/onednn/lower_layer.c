@@ -47,7 +47,7 @@ dnnl_status_t dnn_lower_pool(lowering *l)
     return dnn_pooling(&s.st->impls, dnn_pool_algorithm(p), s.x, s.y, &window);
 }
 
-void dnn_bind_norm(const lowering *l, stage *st)
+static void bind_norm(const lowering *l, stage *st)
 {
     static const struct {
         bz_role role;
@@ -70,7 +70,7 @@ dnnl_status_t dnn_lower_batchnorm(lowering *l)
 {
     simple s;
     TRY(begin(l, &s));
-    dnn_bind_norm(l, s.st);
+    bind_norm(l, s.st);
     unsigned flags = (l->p->batchnorm.training ? 0U : dnnl_use_global_stats) | dnnl_use_scale | dnnl_use_shift;
     s.st->impls.training |= l->p->batchnorm.training;
     return dnn_batchnorm(&s.st->impls, s.x, dnn_epsilon(l), flags);
@@ -86,7 +86,7 @@ dnnl_status_t dnn_lower_layernorm(lowering *l)
     TRY(dnn_fixed(l, 0, 2, dims, NULL, &x));
     dnn_bind(st, DNNL_ARG_SRC, 0, 2, dims, NULL);
     dnn_bind(st, DNNL_ARG_DST, dnn_result(l), 2, dims, NULL);
-    dnn_bind_norm(l, st);
+    bind_norm(l, st);
     st->impls.training |= l->p->layernorm.training;
     TRY(dnn_attributes(l, st, false, 2, dims, 1));
     return dnn_layernorm(&st->impls, x, dnn_epsilon(l), dnnl_use_scale | dnnl_use_shift);
@@ -131,7 +131,7 @@ dnnl_status_t dnn_lower_groupnorm(lowering *l)
 {
     simple s;
     TRY(begin(l, &s));
-    dnn_bind_norm(l, s.st);
+    bind_norm(l, s.st);
     unsigned flags = dnnl_use_scale | dnnl_use_shift;
     s.st->impls.training |= l->p->groupnorm.training;
     dnnl_status_t status = dnn_groupnorm(&s.st->impls, s.x, l->p->groupnorm.group, dnn_epsilon(l), flags);
