@@ -551,12 +551,6 @@ static void test_training(void **unused)
     l = a_layer("maxpool_grad", (bz_type[]){pooled}, 1, &image, pooling, 4);
     expect(&l, BZ_UNDEFINED, 0, 0,
            "pool_grad mode=max x=2x8x6x6 kernel=2x2 stride=2x2 pad=0x0x0x0 dilation=1x1 dtype=f32");
-    const bz_param function[] = {{.name = "function", .text = "gelu"}, {.name = "approximate", .text = "tanh"}};
-    l = a_layer("eltwise_grad", (bz_type[]){rows, rows}, 2, &rows, function, 2);
-    expect(&l, BZ_UNDEFINED, 0, 0, "activation_grad fn=gelu_tanh x=2x5x8 dtype=f32");
-    const bz_param result[] = {{.name = "function", .text = "sigmoid"}, {.name = "uses", .text = "y"}};
-    l = a_layer("eltwise_grad", (bz_type[]){rows, rows}, 2, &rows, result, 2);
-    expect(&l, BZ_UNDEFINED, 0, 0, "activation_grad fn=sigmoid x=2x5x8 of_y=1 dtype=f32");
     l = a_layer("layernorm_grad", (bz_type[]){rows, rows, scale}, 3, &rows, NULL, 0);
     expect(&l, BZ_UNDEFINED, 0, 0, "layernorm_grad x=2x5x8 axis=2 dtype=f32");
     l = a_layer("softmax_grad", (bz_type[]){rows, rows}, 2, &rows, NULL, 0);
@@ -566,6 +560,53 @@ static void test_training(void **unused)
     expect(&l, BZ_UNDEFINED, 0, 0, "update rule=adam x=39 dtype=f32");
     l = a_layer("adam", (bz_type[]){rate, rate, one}, 3, &one, NULL, 0);
     expect(&l, BZ_UNDEFINED, 0, 0, "copy read=904 write=96 dtype=u8");
+}
+
+/* The derivative of a layer's function, with the numbers that the layer has, of its result where the function can be turned round. */
+static void test_derivatives(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *kind, *alpha, *beta, *expected; /* of a clip its limits */
+        bool inverts;
+    } ROWS[] = {
+        {"relu", NULL, NULL, "relu", true},
+        {"leakyrelu", "0.3", NULL, "leaky alpha=0.3", true},
+        {"leakyrelu", "0", NULL, "relu", true},
+        {"elu", "0.7", NULL, "elu alpha=0.7", true},
+        {"clip", "-1", "6", "clip alpha=-1 beta=6", true},
+        {"clip", NULL, "6", "clip alpha=-1e+30 beta=6", true},
+        {"clip", "0", NULL, "clip alpha=0 beta=1e+30", true},
+        {"sigmoid", NULL, NULL, "sigmoid", true},
+        {"tanh", NULL, NULL, "tanh", true},
+        {"gelu", NULL, NULL, "gelu_erf", false},
+        {"gelu", "tanh", NULL, "gelu_tanh", false},
+        {"fastgelu", NULL, NULL, "gelu_tanh", false},
+        {"quickgelu", "1.702", NULL, "swish alpha=1.702", false},
+        {"hardsigmoid", "0.2", "0.5", "hardsigmoid alpha=0.2 beta=0.5", false},
+        {"exp", NULL, NULL, "exp", true},
+        {"log", NULL, NULL, "log", false},
+        {"sqrt", NULL, NULL, "sqrt", true},
+        {"abs", NULL, NULL, "abs", false},
+    };
+    const bz_type rows = TENSOR(3, 2, 5, 8);
+    for (size_t i = 0; i < 2 * (sizeof ROWS / sizeof *ROWS); i++) {
+        const char *kind = ROWS[i / 2].kind, *name = !strcmp(kind, "clip")   ? "min"
+                                                     : !strcmp(kind, "gelu") ? "approximate"
+                                                                             : "alpha";
+        bz_param given[4] = {{.name = "function", .text = kind}, {.name = "uses", .text = i % 2 ? "y" : "x"}};
+        int n = 2;
+        if (ROWS[i / 2].alpha)
+            given[n++] = (bz_param){.name = name, .text = ROWS[i / 2].alpha};
+        if (ROWS[i / 2].beta)
+            given[n++] = (bz_param){.name = *name == 'm' ? "max" : "beta", .text = ROWS[i / 2].beta};
+        bz_layer l = a_layer("eltwise_grad", (bz_type[]){rows, rows}, 2, &rows, given, n);
+        char text[200];
+        size_t function = strcspn(ROWS[i / 2].expected, " ");
+        snprintf(text, sizeof text, "activation_grad fn=%.*s x=2x5x8%s%s dtype=f32", (int)function,
+                 ROWS[i / 2].expected, i % 2 && ROWS[i / 2].inverts ? " of_y=1" : "", ROWS[i / 2].expected + function);
+        expect(&l, BZ_UNDEFINED, 0, 0, text);
+    }
 }
 
 int main(void)
@@ -590,6 +631,7 @@ int main(void)
         cmocka_unit_test(test_never_zero),
         cmocka_unit_test(test_hostile_source),
         cmocka_unit_test(test_training),
+        cmocka_unit_test(test_derivatives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
