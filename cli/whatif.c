@@ -119,7 +119,10 @@ static int whatif(void *job, bz_buf *out, bz_error *err)
 {
     whatif_job *s = job;
     if (s->list) {
-        bz_report_whatif_list(out);
+        if (s->job.json)
+            bz_report_whatif_list_json(out);
+        else
+            bz_report_whatif_list(out);
         return 0;
     }
     if (!s->job.arguments.n)

@@ -99,6 +99,7 @@ void bz_report_whatif_answer(const bz_whatif *w, bool all, bz_buf *out);
 void bz_report_whatif_text(const bz_whatif *w, bool all, bz_buf *out);
 void bz_report_whatif_json(const bz_whatif *w, bz_buf *out);
 void bz_report_whatif_list(bz_buf *out);
+void bz_report_whatif_list_json(bz_buf *out);
 /* A page with both time lines, or with the first one where nothing was changed. */
 void bz_report_whatif_page(const bz_whatif_shown *shown, bool all, bz_buf *out);
 

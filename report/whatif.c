@@ -213,6 +213,22 @@ void bz_report_whatif_list(bz_buf *out)
     }
 }
 
+void bz_report_whatif_list_json(bz_buf *out)
+{
+    int n;
+    const bz_transformation *rows = bz_transformations(&n);
+    bz_json j = bz_json_document_to(out, -1, "transformations", 1);
+    BZ_JSON_EACH (&j, "transformations", i, n) {
+        int parameters = 0;
+        while (parameters < BZ_WHATIF_PARAMETERS && rows[i].parameter[parameters].name)
+            parameters++;
+        BZ_PUT(&j, bz_transformation, &rows[i], name, does, assumes, file, key);
+        BZ_JSON_EACH (&j, "parameters", k, parameters)
+            BZ_PUT(&j, bz_whatif_parameter, &rows[i].parameter[k], name, help, low, usual, high, least, most, from);
+    }
+    bz_json_document_end(&j);
+}
+
 /* ---- JSON ----------------------------------------------------------------------------------- */
 
 static const char *source_of(const void *assumed)
