@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 static uint64_t chance_state = 5;
+static bz_arena texts; /* as long as the program */
 
 static unsigned chance(unsigned below)
 {
@@ -80,7 +81,7 @@ static void fill(void **state, one *o)
 {
     static int n;
     bz_remeasure *again = (bz_remeasure *)o->run.again;
-    o->db = open_new(state, bz_arena_printf(&(bz_arena){0}, "db%d", n++));
+    o->db = open_new(state, bz_arena_printf(&texts, "db%d", n++));
     assert_ok(bz_perfdb_put_system(o->db, SYSTEM, DETAILS, 5, &err));
     assert_ok(bz_perfdb_system(o->db, SYSTEM, &o->run.system, &err));
     for (int p = 0; p < N_PROBLEMS; p++)
@@ -332,7 +333,7 @@ static void test_programs(void **state)
 /* CMake and ninja, or what stands in for them. */
 static void test_builds(void **state)
 {
-    const char *path = bz_arena_printf(&(bz_arena){0}, "%s:%s", below(state, "bin"), getenv("PATH"));
+    const char *path = bz_arena_printf(&texts, "%s:%s", below(state, "bin"), getenv("PATH"));
     char old[4096], here[4096];
     snprintf(old, sizeof old, "%s", getenv("PATH"));
     assert_non_null(realpath(*state, here));
