@@ -30,10 +30,10 @@ typedef struct replaying {
     bz_plan *plan; /* of all pieces: what they are replayed by points into it */
 } replaying;
 
-/* Sequences run behind other memory (`behind`), which those that were once measured did not. */
+/* Sequences run behind other memory (`behind`) and in the layout of the model's other layers (`brought`): those that were once measured did not. */
 static bz_variant variant_of(const replaying *w, int number)
 {
-    const char *name = number < w->b->n ? (w->r->options.patterns ? "fused plan behind others" : "plan behind others")
+    const char *name = number < w->b->n ? (w->r->options.patterns ? "fused plan within a model" : "plan within a model")
                                         : (w->r->options.patterns ? "fused plan" : "plan");
     return (bz_variant){"replay", name, "any", "default"};
 }
@@ -79,6 +79,24 @@ static int look_up(replaying *w, int number, bool *lacks, bz_error *err)
     return 0;
 }
 
+/* Seconds of bringing inputs from rows into the layout that calls want, and outputs back: the model's other layers leave and take them as they
+ * are. */
+static double brought(const piece *p, const bz_replay_result *result)
+{
+    double sum = 0;
+    for (int i = 0; i < result->n; i++) {
+        const bz_replay_action *a = &result->action[i];
+        bool outside = a->step < 0;
+        for (int k = 0; a->step >= 0 && k < p->plan->step[a->step].n_in; k++) {
+            int v = p->plan->step[a->step].in[k];
+            outside |= v >= 0 && p->plan->value[v].source == BZ_VALUE_INPUT;
+        }
+        if (outside && (a->kind == BZ_REPLAY_CONVERT || a->kind == BZ_REPLAY_COPY) && a->seconds > 0)
+            sum += a->seconds;
+    }
+    return sum;
+}
+
 static int put(replaying *w, const piece *p, const bz_replay_result *result, bz_record_status status,
                const char *reason, bz_error *err)
 {
@@ -95,7 +113,10 @@ static int put(replaying *w, const piece *p, const bz_replay_result *result, bz_
     r.timing = BZ_TIMING_WALL;
     r.date = time(NULL);
     if (status == BZ_RECORD_OK) {
-        r.median = result->median, r.low = result->low, r.high = result->high, r.min = result->min;
+        double rest = 1 - (p->number < w->b->n ? brought(p, result) / result->median : 0);
+        rest = rest > 0 ? rest : 1;
+        r.median = rest * result->median, r.low = rest * result->low, r.high = rest * result->high;
+        r.min = rest * result->min;
         r.n = result->samples, r.iterations = (int64_t)result->samples * result->runs;
         r.throttled = result->throttled;
         for (int i = 0; i < result->n; i++)
@@ -147,6 +168,7 @@ static int make_plans(replaying *w, bz_error *err)
                               .db = w->r->db,
                               .system = w->r->system,
                               .prices = prices,
+                              .within = p->number < w->b->n,
                               .setting = w->r->setting,
                               .bandwidth = bandwidth};
         if (bz_replay_make(&in, &p->plan, &why))

@@ -340,6 +340,8 @@ int replay_choose(bz_replay_plan *p, const bz_replay_input *in, bz_error *err)
         tensor[i] = *price_tensor(&all, p, in, &p->value[i]);
         tensor[i].outside =
             p->value[i].output || p->value[i].source == BZ_VALUE_INPUT || p->value[i].source == BZ_VALUE_KEPT;
+        if (in->within && tensor[i].outside)
+            memset(tensor[i].convert, 0, sizeof tensor[i].convert);
     }
     for (int i = 0; i < p->n_steps && !rc; i++)
         for (int k = 0; k < p->step[i].n_more;
