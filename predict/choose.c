@@ -1,8 +1,6 @@
 /* Which kinship of machines predicts well, by leaving out one machine after the other. */
 #include "predict/evaluate.h"
 
-#include "predict/neighbours.h"
-
 #include <math.h>
 #include <stdlib.h>
 

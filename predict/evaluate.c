@@ -1,8 +1,5 @@
 /* Predictions held against what was left out. */
-#include "predict/evaluate.h"
 #include "base/sort.h"
-
-#include "predict/neighbours.h"
 #include "predict/predictor.h"
 
 #include <math.h>

@@ -5,6 +5,14 @@
 #include "predict/network.h"
 #include "predict/predict.h"
 
+enum { BZ_NEIGHBOURS = 64 };
+
+/* weight[i] of the machines for which use[i] holds, sum 1; the others are 0. unsure[i]: how much what they tell is off by itself, as a
+ * variance in the same units; NULL: not at all. Returns the variance that they leave, in units of
+ * what machines differ by at all; INFINITY where there is no neighbour. */
+double bz_neighbours(const bz_machine *machine, const bool *use, int n, const bz_machine *to, const bz_kinship *k,
+                     const double *unsure, double *weight);
+
 /* Seconds that a call takes at the least, as other machines tell: so many clocks. 0 where none tells. */
 double bz_floor_told(const bz_machine *machine, const bool *use, int n, const bz_machine *to);
 
@@ -78,8 +86,8 @@ typedef struct bz_judgement {
     int points;
 } bz_judgement;
 
-/* TRAINED: a system, and whatever its prediction does not find in a set of --train. BOTH: a system and a third of the networks together, as somebody meets it who has neither. Whatever is left out, nothing that predicts it was
- * chosen or learned by it. */
+/* TRAINED: a system, and whatever its prediction does not find in a set of --train. BOTH: a system and a third of the networks together, as
+ * somebody meets it who has neither. Nothing that predicts what is left out was chosen or learned by it. */
 typedef enum {
     BZ_LEAVE_SYSTEM,
     BZ_LEAVE_NETWORK,
@@ -112,10 +120,6 @@ void bz_judge(const bz_samples *s, const bz_workload *work, int n, bz_leave leav
  * Returns what they take there; 0: they have none in common. `without`: of `to`. */
 double bz_work_scaled(const bz_samples *s, const bz_workload *work, const bz_without *without, int from, int to,
                       double out[BZ_RULES]);
-
-/* All pairs of machines of a sort that have calls of this work in common: their number, and in *out those pairs, in the arena. */
-int bz_judge_pairs(const bz_samples *s, const bz_workload *work, int n, const bz_without *without, bz_arena *arena,
-                   bz_pair **out);
 
 /* All rounds that `predict --evaluate` has: systems left out, but for a little of each; networks, batches. No batches: the usual ones. Rounds that
  * cannot be made stand at the end, with the reason (missing); where none can be made that is an error. `dense`: the network of dense layers is trained

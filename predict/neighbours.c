@@ -1,6 +1,4 @@
 /* Ordinary kriging over machines. */
-#include "predict/neighbours.h"
-
 #include "predict/constants.h"
 #include "predict/evaluate.h"
 #include "predict/learned.h"

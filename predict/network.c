@@ -1,7 +1,5 @@
-/* A model at a batch, as problems. */
-#include "predict/network.h"
-
-#include "predict/predict.h"
+/* A model at a batch, as problems, and as those of them that have records. */
+#include "predict/evaluate.h"
 
 #include <string.h>
 
@@ -54,4 +52,58 @@ const char *bz_network_text(const bz_network *net, int layer, const bz_problem *
     const char *copy = bz_arena_str(arena, text.data);
     bz_buf_free(&text);
     return copy;
+}
+
+/* The first way through a layer all of whose problems are in the table; false where there is none. */
+static bool add_layer(const bz_samples *s, const bz_network *net, int layer, bz_arena *arena, int *times)
+{
+    bz_lowering low;
+    bz_lower(&net->models.layers[0]->layer[layer], BZ_UNDEFINED, arena, &low);
+    for (int a = 0; a < low.n; a++) {
+        const bz_alternative *way = &low.alternative[a];
+        int at[8], n = 0;
+        for (; n < way->n && n < 8; n++) {
+            const char *text = bz_network_text(net, layer, &way->problem[n], arena);
+            uint32_t row = text ? bz_map_get(&s->map, text, strlen(text)) : BZ_MAP_NONE;
+            if (row == BZ_MAP_NONE)
+                break;
+            at[n] = (int)row;
+        }
+        if (n < way->n || way->modelled)
+            continue;
+        for (int i = 0; i < n; i++)
+            times[at[i]]++;
+        return true;
+    }
+    return false;
+}
+
+int bz_workload_make(const bz_samples *s, const char *path, int64_t batch, bz_arena *arena, bz_workload *out,
+                     bz_error *err)
+{
+    bz_network net;
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    bz_arena own = {0};
+    *out = (bz_workload){.name = bz_arena_strn(arena, base, strcspn(base, ".")), .batch = batch};
+    size_t len = strlen(base);
+    if (len > 5 && !strcmp(base + len - 5, ".onnx"))
+        out->name = bz_arena_strn(arena, base, len - 5);
+    if (bz_network_load(path, batch, &net, err))
+        return -1;
+    int *times = BZ_NEW(&own, int, s->n);
+    for (int i = 0; i < net.models.layers[0]->n; i++)
+        add_layer(s, &net, i, &own, times);
+    for (int i = 0; i < s->n; i++)
+        out->n += times[i] > 0;
+    int *problem = BZ_NEW(arena, int, out->n), *often = BZ_NEW(arena, int, out->n), n = 0;
+    for (int i = 0; i < s->n; i++)
+        if (times[i]) {
+            problem[n] = i;
+            often[n++] = times[i];
+        }
+    out->problem = problem;
+    out->times = often;
+    bz_network_free(&net);
+    bz_arena_free(&own);
+    return 0;
 }

@@ -2,8 +2,10 @@
 #ifndef BZ_PREDICT_PREDICTOR_H
 #define BZ_PREDICT_PREDICTOR_H
 
+#include "predict/evaluate.h"
 #include "predict/learned.h"
-#include "predict/neighbours.h"
+
+extern const char bz_trained_text[]; /* of what ships, as trained.c reads it */
 
 struct bz_predictor {
     bz_arena arena;

@@ -1,6 +1,6 @@
 /* The records of a database as a table. */
 #include "base/sort.h"
-#include "predict/neighbours.h"
+#include "predict/evaluate.h"
 #include "transfer/transfer.h"
 
 #include <math.h>

@@ -6,10 +6,9 @@
  *   cache bytes rate                    of the processor before it, the smallest first
  *   kind NAME points shape-members, then of each machine its mean and how many records it rests on
  *   point x…, then of each machine its weight */
-#include "predict/trained.h"
+#include "predict/predictor.h"
 
 #include "predict/constants.h"
-#include "predict/predictor.h"
 
 #include <math.h>
 #include <stdio.h>

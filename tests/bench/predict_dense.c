@@ -2,7 +2,6 @@
  * with all its batches; five times. Beside it: the rule, from the other records of the same GPU and all of the others. Mean error by kind. */
 #include "predict/dense.h"
 #include "predict/evaluate.h"
-#include "predict/neighbours.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -4,7 +4,6 @@
  * `told TO OUT PROBLEM` with a logarithm for each way, where neither TO nor OUT (both may be the same) was learned from. */
 #include "predict/dense.h"
 #include "predict/evaluate.h"
-#include "predict/neighbours.h"
 #include "predict/predictor.h"
 
 #include <math.h>
