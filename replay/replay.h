@@ -106,8 +106,7 @@ typedef struct bz_replay_input {
     bool gradients;     /* those of its weights are outputs, too */
     const char *layout[BZ_PLAN_NAMES];
     int n_layouts; /* 0: all */
-    bool
-        within; /* a piece of a model: inputs come as its first calls want them, and outputs stay as its last ones leave them */
+    bool within;   /* a piece of a model: inputs come as its calls want them, outputs stay as they leave them */
 } bz_replay_input;
 
 /* Fails with BZ_INCOMPLETE and the layers' names where some cannot be executed: nothing is left out. The plan keeps
