@@ -282,6 +282,7 @@ int64_t bz_einsum_pairs(const uint64_t *term, int n, uint64_t result, const int6
             *(s >> k & 1 ? &inside : &outside) |= term[k];
         open[s] = s & (s - 1) ? inside & outside : inside;
         best[s] = s & (s - 1) ? INT64_MAX : 0;
+        half[s] = (s - 1) & s;
         for (int a = (s - 1) & s; a > s / 2; a = (a - 1) & s) {
             int64_t macs = count_add(size_of_letters(open[a] | open[s ^ a], size), count_add(best[a], best[s ^ a]));
             if (macs < best[s])
