@@ -139,7 +139,7 @@ typedef struct {
     int64_t at, step;
 } counter;
 
-enum { MAX_STEPS_BACK = 16 };
+enum { MAX_STEPS_BACK = 16, FORK = 4 }; /* a node with two operands to follow counts as four steps: 2^4 ways at most */
 
 static const bz_node *maker_of(const bz_graph *g, bz_value_id v)
 {
@@ -212,7 +212,7 @@ static bool read_counter(call *c, const bz_graph *g, bz_value_id v, int depth, c
         return false;
     if (passes_on(node))
         return read_counter(c, g, node->in[0], depth + 1, out);
-    return bz_has_word("Add Sub", node->op) && read_both(c, g, node, *node->op == 'S', depth + 1, out);
+    return bz_has_word("Add Sub", node->op) && read_both(c, g, node, *node->op == 'S', depth + FORK, out);
 }
 
 /* How often a loop runs whose condition, `v` as the body hands it on, compares a counter with a limit; -1: it does not. */
@@ -227,7 +227,7 @@ static int64_t counted_trips(call *c, const bz_graph *g, bz_value_id v, int dept
     if (node && passes_on(node))
         return counted_trips(c, g, node->in[0], depth + 1);
     if (node && !strcmp(node->op, "And") && node->n_in == 2) {
-        int64_t a = counted_trips(c, g, node->in[0], depth + 1), b = counted_trips(c, g, node->in[1], depth + 1);
+        int64_t a = counted_trips(c, g, node->in[0], depth + FORK), b = counted_trips(c, g, node->in[1], depth + FORK);
         return a < 0 || b < 0 ? -1 : a < b ? a : b;
     }
     counter d;
