@@ -276,7 +276,8 @@ static void add_process(bz_chrome_events *r)
     BZ_ROOM(r->process, r->n_processes);
     r->process[r->n_processes++] = (bz_chrome_process){
         r->e.process, *digits ? bz_text_int(digits, (size_t)(end - digits)) : BZ_CHROME_ABSENT, r->e.label};
-    memset(r->line, 0, r->n_lines * sizeof *r->line);
+    if (r->n_lines)
+        memset(r->line, 0, r->n_lines * sizeof *r->line);
 }
 
 /* "x,y,z" */
