@@ -350,7 +350,7 @@ static int spool_read(bz_trace *t, uint32_t source, bz_stream *in, bz_error *err
     add_stack(&r, 0);
     bz_stream_advance(in, (sizeof r.h + 7) & ~(size_t)7, 8);
     char *aligned = bz_alloc(LARGEST, 1);
-    while (in->len >= sizeof(bz_spool_record)) {
+    while (r.h.overhead && in->len >= sizeof(bz_spool_record)) { /* a program may be killed before it begins */
         bz_spool_record head;
         memcpy(&head, in->data, sizeof head);
         size_t size = head.size & ~BZ_SPOOL_PENDING;

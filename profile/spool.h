@@ -39,7 +39,7 @@ typedef struct bz_spool_header {
     uint64_t capacity;    /* bytes after which nothing more is recorded */
     uint64_t used;        /* bytes claimed, more than `capacity` when records were dropped */
     uint64_t dropped;     /* records that did not fit */
-    int64_t overhead;     /* ns that recording one call costs, measured at start */
+    int64_t overhead;     /* ns that recording one call costs; 0 until that is measured, by calls of no program */
     char program[256];
     char onednn[32];
     uint64_t device_dropped; /* activities that CUPTI had no room for */

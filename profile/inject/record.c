@@ -372,7 +372,7 @@ static int64_t measure_overhead(void)
     int64_t cost = (bzi_now() - before) / N;
     memset(spool.map + used, 0, atomic_load(&spool.used) - used);
     atomic_store(&spool.used, used);
-    return cost;
+    return cost > 0 ? cost : 1;
 }
 
 static void open_spool(void)

@@ -1,5 +1,6 @@
 /* Capture for real: a program that loads oneDNN and BLAS the way Python does. */
 #include "profile/profile.h"
+#include "profile/spool.h"
 
 #include <sched.h>
 #include <setjmp.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
+#include <unistd.h>
 // cmocka wants the headers above before itself
 #include <cmocka.h>
 
@@ -150,6 +152,36 @@ static void a_crash_leaves_a_trace(void **state)
     bz_trace_free(t);
 }
 
+/* The library measures itself by calls that it takes back. Who is killed meanwhile has made none. */
+static void killed_before_it_begins(void **state)
+{
+    (void)state;
+    static const int64_t OVERHEADS[] = {0, 190};
+    for (int i = 0; i < 2; i++) {
+        struct {
+            bz_spool_header head;
+            bz_spool_call call[5];
+            bz_spool_record end;
+        } spool = {.head = {.process = 7, .started = 1, .started_wall = 1, .overhead = OVERHEADS[i]}};
+        memcpy(spool.head.magic, BZ_SPOOL_MAGIC, 8);
+        for (int k = 0; k < 5; k++)
+            spool.call[k] =
+                (bz_spool_call){{sizeof spool.call[k], BZ_SPOOL_CALL, 0}, 10 + k, 11 + k, 1, 0, 0, 0, 0, 0, {0, 0}, 0};
+        char path[] = "/tmp/spool-XXXXXX";
+        int fd = mkstemp(path);
+        assert_int_equal(write(fd, &spool, sizeof spool), sizeof spool);
+        close(fd);
+        bz_error err;
+        bz_trace *t = bz_trace_new();
+        int failed = bz_profile_read(t, path, &err);
+        unlink(path);
+        assert_int_equal(failed, 0);
+        assert_int_equal(t->event[BZ_EVENT_CALL].n, i ? 5 : 0);
+        assert_true(covers(t, i ? "the 5 calls until then" : "the 0 calls until then"));
+        bz_trace_free(t);
+    }
+}
+
 static void the_limit_holds(void **state)
 {
     (void)state;
@@ -280,6 +312,7 @@ int main(void)
         cmocka_unit_test(children_and_threads),
         cmocka_unit_test(others_are_told),
         cmocka_unit_test(a_crash_leaves_a_trace),
+        cmocka_unit_test(killed_before_it_begins),
         cmocka_unit_test(the_limit_holds),
         cmocka_unit_test(back_traces),
         cmocka_unit_test(marks_only),
