@@ -298,9 +298,8 @@ static void name_others(infer *inf)
     for (int i = 1; i < n && i < MOST; i++) /* the error has the first */
         bz_buf_printf(&others, "%s%s", i > 1 ? ", " : "", named[i]);
     if (others.len)
-        bz_fail(inf->err, BZ_BAD_INPUT, "%s; likewise %s%s",
-                bz_arena_strn(inf->arena, inf->err->text, strlen(inf->err->text)), bz_buf_text(&others),
-                n > MOST ? ", …" : "");
+        bz_fail(inf->err, BZ_BAD_INPUT, "%s; likewise %s%s", bz_arena_str(inf->arena, inf->err->text),
+                bz_buf_text(&others), n > MOST ? ", …" : "");
     bz_buf_free(&others);
 }
 

@@ -1,4 +1,5 @@
 /* An analysis for people: the answer, what it rests on, where the time is. */
+#include "base/sort.h"
 #include "report/parts.h"
 
 #include <math.h>
@@ -410,22 +411,10 @@ static double seconds_of(const bz_bound_layer *l)
     return l->price.alternative ? l->price.seconds * l->times : 0;
 }
 
-static int by_key(const void *a, const void *b)
-{
-    const alike *x = a, *y = b;
-    int order = strcmp(x->first->layer->key, y->first->layer->key);
-    if (order)
-        return order;
-    if (x->seconds != y->seconds)
-        return x->seconds > y->seconds ? -1 : 1;
-    return x->first < y->first ? -1 : 1;
-}
-
-static int slower(const void *a, const void *b)
-{
-    const alike *x = a, *y = b;
-    return x->seconds > y->seconds ? -1 : x->seconds < y->seconds ? 1 : x->first < y->first ? -1 : 1;
-}
+BZ_SORTS(by_key, alike,
+         BZ_THEN(strcmp(p->first->layer->key, q->first->layer->key),
+                 BZ_THEN(BZ_ORDER(q->seconds, p->seconds), BZ_ORDER(p->first, q->first))));
+BZ_SORTS(slower, alike, BZ_THEN(BZ_ORDER(q->seconds, p->seconds), BZ_ORDER(p->first, q->first)));
 
 /* The layers that are alike, those first that take most time together. */
 static int join_alike(const bz_bound *b, alike *group)
