@@ -44,14 +44,8 @@ enum { N_CATEGORIES = sizeof CATEGORIES / sizeof *CATEGORIES, RUNTIME = 1 };
 
 enum { OPEN_MAX = 1 << 12 };
 
-typedef enum {
-    AS_HOST,
-    AS_DEVICE,
-    AS_API,
-    AS_COPY,
-    AS_OP,
-    AS_ECHO
-} meaning; /* AS_ECHO: on the device, of what stands elsewhere, too */
+/* AS_ECHO: on the device, of what stands elsewhere, too. */
+typedef enum { AS_HOST, AS_DEVICE, AS_API, AS_COPY, AS_OP, AS_ECHO } meaning;
 
 /* What events without a category are, by names of process and thread; the first that fits counts. */
 static const struct {

@@ -23,9 +23,9 @@ typedef struct bz_database {
 bool bz_database_open(bz_database *db, const char *path);
 void bz_database_close(bz_database *db);
 
-sqlite3_stmt *bz_database_prepare(bz_database *db, const char *sql); /* NULL where it cannot be */
-sqlite3_stmt *bz_database_query(bz_database *db, const char *table,
-                                const char *sql); /* NULL, too, without that table */
+/* NULL where it cannot be; of a query also where there is no such table. */
+sqlite3_stmt *bz_database_prepare(bz_database *db, const char *sql);
+sqlite3_stmt *bz_database_query(bz_database *db, const char *table, const char *sql);
 /* Whether there is a row; `why` where that cannot be told. */
 bool bz_database_step(bz_database *db, sqlite3_stmt *s);
 

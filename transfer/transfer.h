@@ -87,11 +87,10 @@ double bz_transfer_seconds(const bz_transfer_curve *c, double size);
 
 /* What moving so many bytes costs one thread whose caches are warm, by a system's records of one way ("tcp", "to_device_pinned", "all_reduce"). */
 typedef struct bz_transfer_cost {
-    int points;     /* sizes measured; 0: none, and the rest is NAN */
-    double seconds; /* by the curve */
-    double start,
-        rate; /* of the line through sizes like it: seconds, and bytes per second of what is more. rate NAN: no bytes are counted */
-    bool marked; /* one of the records is */
+    int points;         /* sizes measured; 0: none, and the rest is NAN */
+    double seconds;     /* by the curve */
+    double start, rate; /* of the line through sizes like it, as in a fit */
+    bool marked;        /* one of the records is */
 } bz_transfer_cost;
 /* -1 where there is no such way. `system` NULL has no records. */
 int bz_transfer_cost_of(bz_perfdb *db, const bz_system *system, const char *way, double size, bz_arena *arena,
