@@ -9,13 +9,12 @@
 #define TORCH    "give what torch.profiler's export_chrome_trace writes"
 #define UNPACKED "unpack it and give what is in it"
 
+/* FRONT: the file begins with it; ANYWHERE: it has that, " & " between several; ENDING: its name ends in that. */
 typedef enum { FRONT, ANYWHERE, ENDING } place;
 
 static const struct {
     place place;
-    const char
-        *text; /* FRONT: the file begins with it; ANYWHERE: " & " between those that it has; ENDING: of its name */
-    const char *what, *instead;
+    const char *text, *what, *instead;
 } FORMS[] = {
     {ENDING, ".ncu-rep", "a report of Nsight Compute, which measures kernels one by one", NSYS},
     {ENDING, ".xplane.pb", "an XPlane file of TensorFlow's or JAX's profiler",
@@ -25,10 +24,7 @@ static const struct {
     {ENDING, ".qdstrm", "what Nsight Systems recorded and did not import",
      "import it with its QdstrmImporter, then export with nsys export --type=sqlite"},
     {FRONT, "BZh", "compressed by bzip2", UNPACKED},
-    {true,
-     "\xfd"
-     "7zXZ",
-     "compressed by xz", UNPACKED},
+    {FRONT, "\3757zXZ", "compressed by xz", UNPACKED},
     {FRONT, "PK\x03\x04", "a zip archive", UNPACKED},
     {FRONT, "\xff\xfe", "text in UTF-16, as PowerShell writes it", "convert it: iconv -f UTF-16 -t UTF-8 FILE"},
     {FRONT, "\xfe\xff", "text in UTF-16", "convert it: iconv -f UTF-16 -t UTF-8 FILE"},
