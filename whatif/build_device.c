@@ -75,26 +75,45 @@ static work *collect(bz_build *b, size_t *n)
 
 /* ---- who held whom -------------------------------------------------------------------------- */
 
+/* The launch of work that waits for that and its stream alone; BZ_NONE. */
+static uint32_t only_launch(const bz_flow *f, uint32_t task)
+{
+    const bz_task *t = &f->task[task];
+    bool only = f->lane[t->lane].device && t->in != BZ_NONE && f->edge[t->in].kind == BZ_DEPENDS_LAUNCH;
+    return only ? f->edge[t->in].from : BZ_NONE;
+}
+
+/* From the start of a launch to its work at the least; -1 where there is none. A device's clock may be late by more than a launch takes: then
+ * every kernel seems to come to a stream that is still busy. No work reached the device sooner than this. */
+static int64_t least_lag(const bz_flow *f)
+{
+    int64_t least = -1;
+    for (uint32_t i = 0; i < f->n; i++) {
+        uint32_t launch = only_launch(f, i);
+        int64_t lag = launch == BZ_NONE ? -1 : f->task[i].at - f->task[launch].at;
+        least = lag >= 0 && (least < 0 || lag < least) ? lag : least;
+    }
+    return least;
+}
+
 /* Medians of the two latencies that nothing else hides: from a launch to its kernel on an idle stream, and between two
- * kernels of a stream that has more to do. */
+ * kernels of a stream that has more to do. Where no kernel came to an idle stream, the one that waited least tells most. */
 static void find_latencies(bz_build *b)
 {
     bz_flow *f = b->flow;
     int64_t *lag = bz_alloc((size_t)f->n + 1, sizeof *lag), *gap = bz_alloc((size_t)f->n + 1, sizeof *gap);
     size_t n_lags = 0, n_gaps = 0;
-    int64_t least = -1; /* where no kernel came to an idle stream, the one that waited least tells most */
+    int64_t least = least_lag(f);
     for (uint32_t i = 0; i < f->n; i++) {
         const bz_task *t = &f->task[i];
-        uint32_t launch = bz_flow_launch_of(f, i);
-        if (!f->lane[t->lane].device || launch == BZ_NONE || t->in == BZ_NONE ||
-            f->edge[t->in].kind != BZ_DEPENDS_LAUNCH)
+        uint32_t launch = only_launch(f, i);
+        if (launch == BZ_NONE || t->prev == BZ_NONE)
             continue;
         const bz_task *l = &f->task[launch];
-        least = least < 0 || t->at - l->at < least ? t->at - l->at : least;
-        int64_t busy = t->prev == BZ_NONE ? l->at : bz_build_end(&f->task[t->prev]);
-        if (t->prev != BZ_NONE && busy <= l->at)
+        int64_t busy = bz_build_end(&f->task[t->prev]), arrives = l->at + least, returns = bz_build_end(l);
+        if (busy <= arrives)
             lag[n_lags++] = t->at - l->at;
-        else if (t->prev != BZ_NONE && busy > bz_build_end(l) + NOTICED)
+        else if (busy > (arrives > returns ? arrives : returns) + NOTICED)
             gap[n_gaps++] = t->at - busy;
     }
     b->idle_lag = n_lags ? bz_build_median(lag, n_lags) : least;

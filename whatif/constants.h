@@ -4,10 +4,10 @@
 #ifndef BZ_WHATIF_CONSTANTS_H
 #define BZ_WHATIF_CONSTANTS_H
 
-/* µs that Nsight Systems adds to a call of the runtime, at the most, likely and at the least: eight programs on a V100 that ran with it and
- * without (published measurements; docs/benchmarks.md, "What a CUDA graph could gain"). Twice: what a graph gains is less, by as much for each
- * call. */
-static const double NSIGHT_ADDS[] = {4, 8, 12};
+/* µs that Nsight Systems adds to a launch, a copy or a library's call, at the least, likely and at the most: of five programs on a V100 whose host
+ * was the slower side, recorded and alone, 8.3 to 10.8 (published measurements; docs/benchmarks.md, "What a CUDA graph could gain"). Twice: what a
+ * graph gains is less, by as much for each call. */
+static const double NSIGHT_ADDS[] = {7, 9, 11};
 
 /* How far a kernel of no known problem is off by rooflines, as a logarithm: nine of ten networks were less than 1.6 times off ('predict
  * --evaluate'). Twice: intervals of moved iterations up to twice as wide. */

@@ -4,7 +4,7 @@
  * Between two launches a host does what a graph does once, ahead: the framework finds the operator, its kernel and its memory. A pause that
  * is much longer than these is something else: work of the program's own, or another process. It may go, too, or stay.
  *
- * Recording makes each call dearer, and that is no gain: what it adds is taken out of the calls and of what lies behind them, before and
+ * Recording makes each call dearer, and that is no gain: what it adds is taken out of the calls and of what libraries do in front of them, before and
  * after, and stands behind the iteration as one task. */
 #include "whatif/build.h"
 #include "whatif/constants.h"
@@ -81,7 +81,7 @@ static void join_lane(bz_flow *flow, uint32_t lane, int64_t usual, bool stay, ta
 
 /* ---- what recording adds -------------------------------------------------------------------- */
 
-/* µs of a call: of Nsight Systems on eight programs that ran with it and without (docs/benchmarks.md); of others nobody knows. */
+/* µs of a call: of Nsight Systems on programs that ran with it and without (docs/benchmarks.md); of others nobody knows. */
 static double recorder_of(const bz_whatif_asked *asked)
 {
     bool nsight = false;
@@ -91,8 +91,24 @@ static double recorder_of(const bz_whatif_asked *asked)
                                                          : bz_whatif_number(asked, "recorder");
 }
 
-/* A recorder stamps a call in the middle of its own work: what a call is too short to have for it lies behind the call. Waits are calls like
- * others. */
+static int64_t shorten_gap(bz_task *t, int64_t most)
+{
+    int64_t by = t->gap < most ? t->gap : most;
+    t->gap -= by;
+    return by;
+}
+
+/* Is this the first call of the runtime within a library's call that is on record itself? */
+static bool opens_call(const bz_flow *flow, uint32_t task)
+{
+    const bz_task *t = &flow->task[task];
+    const bz_events *call = &flow->trace->event[BZ_EVENT_CALL];
+    return t->call < call->n && t->prev != BZ_NONE && flow->task[t->prev].call != t->call &&
+           !flow->trace->source[flow->trace->lane[call->lane[t->call]].source].log;
+}
+
+/* What a recorder adds to a call lies within it, as far as it is long enough, and behind a launch that is too short for it; what it adds to a
+ * library's call lies in front of the first call of the runtime in it. Waits are calls like others. */
 static int64_t shorten(bz_flow *flow, int64_t recorder)
 {
     int64_t sum = 0;
@@ -100,12 +116,14 @@ static int64_t shorten(bz_flow *flow, int64_t recorder)
         bz_task *t = &flow->task[i];
         if (t->removed || (t->kind != BZ_TASK_HOST && t->kind != BZ_TASK_SYNC) || t->event_kind != BZ_EVENT_API)
             continue;
-        int64_t within = t->duration > SHORTEST_CALL ? t->duration - SHORTEST_CALL : 0, behind;
+        int64_t within = t->duration > SHORTEST_CALL ? t->duration - SHORTEST_CALL : 0;
         within = within < recorder ? within : recorder;
-        behind = t->gap < recorder - within ? t->gap : recorder - within;
-        sum = bz_flow_sum(sum, within + behind);
         bz_flow_set(flow, i, t->duration - within);
-        t->gap -= behind;
+        sum = bz_flow_sum(sum, within);
+        if (launches(flow, i))
+            sum = bz_flow_sum(sum, shorten_gap(t, recorder - within));
+        if (opens_call(flow, i))
+            sum = bz_flow_sum(sum, shorten_gap(&flow->task[t->prev], recorder));
     }
     return sum;
 }
