@@ -226,5 +226,7 @@ int bz_flow_make(const bz_trace *trace, uint32_t iteration, bz_flow *out, bz_err
         return 0;
     bz_flow_free(out);
     return bz_fail(err, BZ_BAD_INPUT,
-                   "nothing in this iteration of the recording takes time: no graph can be made of it");
+                   "nothing in this iteration of the recording takes time, no call, kernel or operator: no graph can "
+                   "be made of it. Ranges that "
+                   "a program marks are no work: record operators, too (PyTorch: activities=[ProfilerActivity.CPU])");
 }

@@ -82,6 +82,21 @@ static void add_loaders(bz_build *b, items *list)
     free(busy);
 }
 
+/* Exchanges between processes, as PyTorch marks them on threads of their own: where no device's kernels do them, the range is all that tells. */
+static int exchanges(const char *name)
+{
+    return bz_name_matches_any("^gloo: ^mpi: ^ucc: ^c10d::", name);
+}
+
+static void add_exchanges(bz_build *b, items *list)
+{
+    bz_name_answers exchange = {.ask = exchanges};
+    const bz_events *range = &b->trace->event[BZ_EVENT_RANGE];
+    for (size_t i = 0; i < range->n && !b->device; i++)
+        if (bz_name_answer(&exchange, bz_string(b->trace, range->name[i])) && bz_build_member(b, BZ_EVENT_RANGE, i))
+            add(b, list, BZ_EVENT_RANGE, i, BZ_TASK_COMMUNICATION);
+}
+
 static items collect(bz_build *b)
 {
     const bz_trace *t = b->trace;
@@ -102,6 +117,7 @@ static items collect(bz_build *b)
             !(b->device && bz_library_on_device((bz_library)call->library[i])))
             add(b, &list, BZ_EVENT_CALL, i, BZ_TASK_CALL);
     add_loaders(b, &list);
+    add_exchanges(b, &list);
     bool *worker = b->device ? NULL : find_workers(t);
     for (size_t i = 0; i < op->n && worker; i++)
         if (worker[i] && bz_build_member(b, BZ_EVENT_OP, i) && !loads(bz_string(t, op->name[i])))

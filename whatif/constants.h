@@ -47,6 +47,10 @@ enum {
     /* A reorder makes the weights of one of so many calls behind it. Reasoned as in explain/constants.h; flows have views in between. */
     CALLS_TO_WEIGHTS = 8,
 
+    /* Operators within one that is around most of an iteration's: from so many on it is the program, and no layer. Chosen: a layer of PyTorch has four
+     * or five within each other. Twice: the critical path of a small network is one row, the network. */
+    PROGRAM_LEAST = 20,
+
     /* The longest copy has so many times the bytes of the shortest, or both tell no line. Reasoned. Twice: fewer recordings tell
      * what a copy takes that no link shortens. */
     COPIES_APART = 4,

@@ -2,6 +2,7 @@
  * time of a device is held against one of the host. */
 #include "base/sort.h"
 #include "whatif/build.h"
+#include "whatif/constants.h"
 
 #include <stdlib.h>
 
@@ -43,12 +44,30 @@ typedef struct {
     uint32_t *op_layer, *call_layer; /* by row: numbers of layers; BZ_NONE: none yet */
 } mapping;
 
+/* [op rows]: is it around most operators of an iteration? That is a range of the program's own, such as record_function("step"), and no layer: a
+ * recording without kinds of events has it among the operators. */
+static bool *find_programs(const bz_trace *t)
+{
+    const bz_events *op = &t->event[BZ_EVENT_OP];
+    size_t of_iteration = op->n / (t->n_iterations ? t->n_iterations : 1);
+    size_t *inside = bz_zeroed(op->n + 1, sizeof *inside);
+    bool *program = bz_zeroed(op->n + 1, sizeof *program);
+    for (size_t i = op->n; i-- > 0;) {
+        program[i] = inside[i] >= PROGRAM_LEAST && 2 * inside[i] > of_iteration;
+        if (op->op[i] < i)
+            inside[op->op[i]] += inside[i] + 1;
+    }
+    free(inside);
+    return program;
+}
+
 /* Operators around others have smaller rows or the same start: one pass from the outside in. */
 static void find_op_phases(mapping *m)
 {
     const bz_trace *t = m->b->trace;
     const bz_events *op = &t->event[BZ_EVENT_OP];
     bz_name_answers phases = {.ask = phase_of}, wrappers = {.ask = wraps};
+    bool *program = find_programs(t);
     for (size_t i = 0; i < op->n; i++) {
         uint32_t around = op->op[i] < i ? op->op[i] : BZ_NONE;
         const char *name = bz_string(t, op->name[i]);
@@ -56,8 +75,10 @@ static void find_op_phases(mapping *m)
         uint8_t outer = around == BZ_NONE ? BZ_PHASE_NONE : m->op_phase[around];
         m->op_phase[i] = outer == BZ_PHASE_NONE || own == BZ_PHASE_UPDATE ? (uint8_t)own : outer;
         uint32_t above = around == BZ_NONE ? BZ_NONE : m->layer_op[around];
-        m->layer_op[i] = above != BZ_NONE ? above : bz_name_answer(&wrappers, name) ? BZ_NONE : (uint32_t)i;
+        bool wrapper = program[i] || bz_name_answer(&wrappers, name);
+        m->layer_op[i] = above != BZ_NONE ? above : wrapper ? BZ_NONE : (uint32_t)i;
     }
+    free(program);
 }
 
 static uint32_t new_layer(bz_flow *f, const char *name)

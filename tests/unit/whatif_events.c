@@ -113,8 +113,72 @@ static void host(void **state)
     assert_int_equal(after[1], before[1] - 50000);
 }
 
+/* One event of a processor's recording without a device; PyTorch 1.13 tells no kinds of events. */
+static void put(bz_buf *text, const char *kind, const char *name, int thread, int at, int length)
+{
+    bz_buf_printf(text, "{\"ph\":\"X\",%s,\"name\":\"%s\",\"tid\":%d,\"ts\":%d,\"dur\":%d,\"args\":{}},", kind, name,
+                  thread, 1000 + at, length);
+}
+
+/* PyTorch 1.13 tells operators within operators, and ranges of the program among them: the innermost ones that work are tasks, the outermost ones
+ * that are no range around all of them are layers. */
+static void operators(void **state)
+{
+    enum { LAYERS = 12, LONG = 100 };
+    static const char OLD[] = "\"pid\":\"CPU functions\"";
+    (void)state;
+    bz_buf text = {0};
+    bz_arena arena = {0};
+    bz_error err;
+    bz_flow f;
+    bz_whatif w;
+    bz_buf_puts(&text, "[");
+    put(&text, OLD, "my_step", 1, 0, LAYERS * LONG);
+    for (int i = 0; i < LAYERS; i++) {
+        put(&text, OLD, i % 2 ? "aten::relu" : "aten::conv2d", 1, i * LONG, LONG - 10);
+        put(&text, OLD, i % 2 ? "aten::clamp_min" : "aten::convolution", 1, i * LONG + 2, LONG - 14);
+    }
+    text.data[text.len - 1] = ']';
+    bz_trace *t = read_text(text.data);
+    if (bz_flow_make(t, BZ_NONE, &f, &err) || bz_whatif_begin(t, &f, &arena, &w, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(f.counts.tasks[BZ_TASK_CALL], LAYERS);
+    assert_int_equal(f.n_layers, LAYERS);
+    for (uint32_t i = 0; i < f.n_layers; i++)
+        assert_string_equal(f.layer[i], i % 2 ? "aten::relu" : "aten::conv2d");
+    bz_flow_free(&f);
+    bz_trace_free(t);
+    bz_arena_free(&arena);
+    bz_buf_free(&text);
+}
+
+/* Where no device does it, an exchange is the range that its own thread has. */
+static void exchange(void **state)
+{
+    static const char RANGE[] = "\"pid\":5,\"cat\":\"user_annotation\"", OP[] = "\"pid\":5,\"cat\":\"cpu_op\"";
+    (void)state;
+    bz_buf text = {0};
+    bz_error err;
+    bz_flow f;
+    bz_buf_puts(&text, "{\"schemaVersion\":1,\"traceEvents\":[");
+    put(&text, RANGE, "my_loss", 1, 0, 150);
+    put(&text, OP, "aten::mm", 1, 0, 100);
+    put(&text, RANGE, "gloo:all_reduce", 2, 50, 400);
+    bz_buf_puts(&text, "{\"ph\":\"i\",\"name\":\"end\",\"pid\":5,\"tid\":1,\"ts\":2200}]}");
+    bz_trace *t = read_text(text.data);
+    if (bz_flow_make(t, BZ_NONE, &f, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(f.counts.tasks[BZ_TASK_CALL], 1);
+    assert_int_equal(f.counts.tasks[BZ_TASK_COMMUNICATION], 1);
+    assert_int_equal(f.task[find(&f, "gloo:all_reduce")].duration, 400000);
+    bz_flow_free(&f);
+    bz_trace_free(t);
+    bz_buf_free(&text);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(streams), cmocka_unit_test(host)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(streams), cmocka_unit_test(host), cmocka_unit_test(operators),
+                                       cmocka_unit_test(exchange)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
