@@ -32,7 +32,7 @@ int bz_whatif_host(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
     int n = 0;
     for (uint32_t i = 0; i < flow->n; i++) {
         bz_task *t = &flow->task[i];
-        if (t->removed || flow->lane[t->lane].device || flow->lane[t->lane].channel)
+        if (t->removed || t->kind == BZ_TASK_COMMUNICATION || flow->lane[t->lane].device || flow->lane[t->lane].channel)
             continue;
         bz_flow_scale(flow, i, 1 / times);
         t->gap = (int64_t)((double)t->gap / times);
