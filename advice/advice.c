@@ -20,9 +20,9 @@ static double spread(advice_making *m)
             v[n++] = (double)bz_iteration_latency(t, i);
     m->steady = n ? (int64_t)n : 1;
     if (n < 2)
-        return 0.1;
+        return ONE_ITERATION;
     double median = bz_quantiles_of(v, n).p50; /* sorts */
-    return median > 0 ? 1.57 * (v[3 * n / 4] - v[n / 4]) / sqrt((double)n) / median : 0.1;
+    return median > 0 ? 1.57 * (v[3 * n / 4] - v[n / 4]) / sqrt((double)n) / median : ONE_ITERATION;
 }
 
 static double interval(const bz_bound *b)
@@ -229,7 +229,6 @@ static bz_advice make(advice_making *m, const advice_rule *rule, const char *ste
 /* What a rule of the table comes to: added to the list, where it comes to anything. */
 static int consider(advice_making *m, const advice_table *table, const advice_rule *rule, bz_advice *list, int n)
 {
-    static const double LEAST = 0.005; /* of the latency */
     const char *on = advice_line(rule, "on", 0);
     bool open = false;
     if (on && strcmp(on, m->l->on_device ? "device" : "cpu") != 0)
@@ -244,7 +243,7 @@ static int consider(advice_making *m, const advice_table *table, const advice_ru
     if (!step || !has_needed(m, rule))
         return n;
     bz_advice new = make(m, rule, step, f, open, !known_step(list, n, step));
-    if (new.gain < LEAST * m->l->latency)
+    if (new.gain < TOLD_LEAST * m->l->latency)
         return n;
     n = add(m, list, n, &new);
     answer(m, known_step(list, n, step)->id, NULL);

@@ -1,11 +1,10 @@
 /* What the latency is above the bound by, and the advice for each part of that; where there is none, a sentence says so. */
+#include "advice/constants.h"
 #include "advice/rules.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const double LEAST = 0.05; /* of the latency: what is smaller needs no answer */
 
 /* Layers that the framework does between two library calls take longer than their records, as others do. */
 static bz_rung_kind step_of_cause(const bz_cause *c)
@@ -61,7 +60,7 @@ void advice_items(advice_making *m)
 
 static bool is_large(const advice_making *m, const advice_item *item)
 {
-    return item->seconds > LEAST * m->l->latency;
+    return item->seconds > ANSWERED_LEAST * m->l->latency;
 }
 
 /* What is left of a step without those of its causes that are items of their own. */

@@ -1,4 +1,4 @@
-/* The number in advice that no record and no recording tells: what it stands for, where it is from, and what a value
+/* Every number in advice that no record and no recording tells: what it stands for, where it is from, and what a value
  * twice as large would change. Those of transformations stand with their parameters in whatif/transformations.c. Private to advice/. docs/benchmarks.md ("Advice") has the recordings; tests/bench/advice.py repeats them. */
 #ifndef BZ_ADVICE_CONSTANTS_H
 #define BZ_ADVICE_CONSTANTS_H
@@ -7,5 +7,20 @@
  * of PyTorch took 29.3 to 30.5 ms in three processes, one of ONNX Runtime 22.6 to 23.3 in four (Zen 5, 2026-11-23, tests/bench/advice.py), while the
  * iterations of one process told their median within 0.2 %. Twice: intervals are wider by as much. */
 static const double ADVICE_PROCESSES = 0.01;
+
+/* Half the interval of a latency of which there is one iteration, as a share. Chosen. Twice: intervals of such recordings are wider by as much. */
+static const double ONE_ITERATION = 0.1;
+
+/* Share of the latency that an advice must gain to be told. Chosen: half of what processes differ by. Twice: advices of up to a hundredth are not
+ * told. */
+static const double TOLD_LEAST = 0.005;
+
+/* Share of the latency from which on a step of the ladder has an answer, if only why none is known. Chosen. Twice: steps below a tenth are left
+ * without one. */
+static const double ANSWERED_LEAST = 0.05;
+
+/* Share of the parts of a recording that show a state, from which on the program is in it: a single layer, as the first one is often, may be done
+ * otherwise. Chosen. Half: a program that is prepared in part is told nothing of the rest. Twice is above 1. */
+static const double STATE_MOST = 0.9;
 
 #endif

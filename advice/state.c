@@ -1,4 +1,5 @@
 /* What the program of a profile does already: the states of state.txt, by the evidence that a recording has of them. */
+#include "advice/constants.h"
 #include "advice/rules.h"
 
 #include <stdlib.h>
@@ -18,9 +19,6 @@ typedef struct evidence {
     int does, all;
     const char *text;
 } evidence;
-
-/* A single layer that is not done so, as the first one is often, leaves a program what it is. */
-static const double MOST = 0.9;
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
@@ -278,7 +276,7 @@ static bz_state look(const looking *l, const advice_rule *rule)
         state.known = e.all > 0 && (tells || e.does > 0);
         if (!state.known)
             continue;
-        state.holds = yes || (tells && e.does >= MOST * e.all);
+        state.holds = yes || (tells && e.does >= STATE_MOST * e.all);
         state.evidence = e.text;
     }
     return state;

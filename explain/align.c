@@ -1,11 +1,10 @@
 /* What the layers ask for beside what a typical iteration did. */
 #include "explain/align.h"
+#include "explain/constants.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { MOST_EXPECTED = 1 << 20 }; /* atoms: loops that run longer are cut */
 
 /* A layer, each time that it runs. */
 typedef struct ask {

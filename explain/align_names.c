@@ -1,10 +1,10 @@
 /* Layers by the nodes that a recording names: ONNX Runtime writes beside each operator which node of the model it was. Its
  * optimizer makes new nodes, whose names begin with that of an old one, or with that of the tensor that they make. */
 #include "explain/align.h"
+#include "explain/constants.h"
 
 #include <string.h>
 
-enum { CUTS = 4 };                             /* of a name, from its end */
 static const uint32_t TWICE = BZ_MAP_NONE - 1; /* what two layers have */
 
 static void add_name(bz_map *map, const char *name, int layer)
@@ -59,7 +59,7 @@ bz_align_name bz_align_name_of(bz_align_names *names, const char *detail)
     if (found.layer >= 0)
         return found;
     found = (bz_align_name){m < n ? find(&names->tensor, name, m) : -1, false};
-    for (int cuts = 0; found.layer < 0 && n && cuts < CUTS;)
+    for (int cuts = 0; found.layer < 0 && n && cuts < NAME_CUTS;)
         if (name[--n] == '/') {
             found.layer = find(&names->node, name, n);
             cuts++;

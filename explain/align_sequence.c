@@ -53,7 +53,6 @@ typedef struct piece {
 } piece;
 
 enum { PAIR, SKIP_A, SKIP_B };
-enum { WINDOW = 256 };
 
 /* A way through the table from its beginning; `to` is written along it. *i and *j come in as where to cut it
  * at the latest, and go out as where that is: what lies behind in `to` is not certain yet. */
@@ -111,7 +110,7 @@ static bool small(const piece *p, int n, int m)
 static void align_piece(piece *p, int a0, int a1, int b0, int b1, int *to)
 {
     int window = 1;
-    while ((int64_t)(2 * window + 1) * (2 * window + 1) <= p->cells && window < WINDOW)
+    while ((int64_t)(2 * window + 1) * (2 * window + 1) <= p->cells && window < LARGEST_WINDOW)
         window *= 2;
     while (b0 < b1) {
         bool all = small(p, a1 - a0, b1 - b0);

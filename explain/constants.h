@@ -15,6 +15,10 @@ static const double SAME_MERGED = 0.5, SAME_SUM = 0.05;
 /* Likewise of a sequence of work whose products are not known. Half: any two chains of convolutions are alike. */
 static const double SAME_SEQUENCE = 0.95;
 
+/* Share of a recording's convolutions, or products, whose parameters must be known before their multiplications are compared. Chosen: half. Twice: a
+ * recording with one call of unknown parameters is compared by its sequence alone. */
+static const double TYPED_LEAST = 0.5;
+
 enum {
     /* Shorter sequences tell nothing. Twice: networks of nine layers are never told as others. */
     LEAST_SEQUENCE = 5,
@@ -46,6 +50,21 @@ enum {
 
     /* Operators behind one that are asked for its result's shape: readers follow soon. Twice: a later tensor that fits by chance is taken. */
     READERS_LOOKED_AT = 64,
+
+    /* Words that are cut off a node's name, from its end, to find the one that an optimizer made it of. Chosen. Twice: a name may
+     * fit another layer's. */
+    NAME_CUTS = 4,
+
+    /* Steps and layers that are aligned at a time. Chosen: what lies in the first half of a window depends on nothing behind it. Twice: four times the
+     * memory. */
+    LARGEST_WINDOW = 256,
+
+    /* Limits, so that no file takes long or much memory: channels of a layer that is guessed; symbols of a sequence, operators of a network and atoms of
+     * a loop that are looked at. Twice: nothing, no network has so many. */
+    MOST_CHANNELS = 1 << 20,
+    LONGEST_SEQUENCE = 8192,
+    MOST_NODES = 20000,
+    MOST_EXPECTED = 1 << 20,
 
     /* Windows step by so much at the most. Twice: nothing, no network has them. */
     WIDEST_STRIDE = 32,

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_CHANNELS = 1 << 20 };
-
 /* Multiplications with weights of one size. */
 typedef struct share {
     int64_t weights;
@@ -185,7 +183,7 @@ static bool tells(making *m, const bz_layers *layers, const bz_align_work *ran, 
         typed[is_conv(&layers->layer[i])] += layers->layer[i].macs > 0;
     int named[2] = {ran->count[BZ_WORK_PRODUCT], ran->count[BZ_WORK_CONV]};
     for (int k = 0; k < 2; k++)
-        m->unseen[k] = !typed[k] || 2 * typed[k] < named[k];
+        m->unseen[k] = !typed[k] || typed[k] < TYPED_LEAST * named[k];
     bool conv = model->count[BZ_WORK_CONV] > 0;
     return !m->unseen[conv];
 }
@@ -250,7 +248,7 @@ static bool alike_roughly(const bz_align_work *model, const bz_align_work *ran, 
 static bool alike_merged(const bz_align_work *model, const bz_align_work *ran)
 {
     int wanted = model->count[BZ_WORK_PRODUCT], seen = ran->count[BZ_WORK_PRODUCT];
-    return 2 * seen >= wanted && 2 * wanted >= seen && alike_roughly(model, ran, true);
+    return seen >= SAME_MERGED * wanted && wanted >= SAME_MERGED * seen && alike_roughly(model, ran, true);
 }
 
 typedef struct sorts {

@@ -2,6 +2,7 @@
  * products, pools, softmaxes and recurrent layers count: what else there is (element-wise work, normalization) is fused and folded by
  * programs as they like, and says nothing. */
 #include "explain/align.h"
+#include "explain/constants.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,12 +18,11 @@ typedef enum {
 
 static const char *const NAMES[SYMBOLS] = {"convolutions", "matrix products", "pools", "softmaxes", "recurrent layers"};
 
-enum { LONGEST = 8192 }; /* symbols of a sequence that are looked at */
 typedef bz_align_work sequence;
 
 static void add(sequence *s, symbol v)
 {
-    if (s->n == LONGEST)
+    if (s->n == LONGEST_SEQUENCE)
         return;
     BZ_ROOM(s->symbol, s->n);
     s->symbol[s->n++] = (unsigned char)v;

@@ -2,12 +2,12 @@
  * is inferred as any model's. PyTorch tells what operators read, not what they made, and older versions not how they
  * computed it: strides and padding are then those that lead to a result that some operator behind reads. */
 #include "base/sort.h"
+#include "explain/constants.h"
 #include "explain/rebuild.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST = 20000 }; /* nodes */
 typedef rebuild_making making;
 
 /* "aten::relu_" -> "relu" */
@@ -107,7 +107,7 @@ static const char *make_nodes(making *m, bool *partial)
     bool device = false;
     for (size_t i = 0; i < m->e->n; i++)
         device |= mark[i] & LAUNCHES;
-    for (size_t i = 0; i < m->e->n && m->c.n_nodes < MOST; i++) {
+    for (size_t i = 0; i < m->e->n && m->c.n_nodes < MOST_NODES; i++) {
         uint32_t around = m->e->op[i];
         bool inside = iteration == BZ_NONE || bz_event_iteration(m->t, BZ_EVENT_OP, i) == iteration;
         mark[i] |= around < i ? mark[around] & MADE : 0;

@@ -2,6 +2,7 @@
 #include "base/sort.h"
 #include "perfdb/perfdb.h"
 #include "predict/predict.h"
+#include "whatif/constants.h"
 #include "whatif/whatif.h"
 
 #include <math.h>
@@ -221,7 +222,7 @@ static int try_usual(const bz_trace *trace, const bz_whatif *w, bz_whatif_asked 
     return failed;
 }
 
-/* Adds, as long as something gains at least a thousandth more, the transformation that gains most with those before it. Those are applied
+/* Adds, as long as something gains at least TOGETHER_LEAST more, the transformation that gains most with those before it. Those are applied
  * anew each time: a flow that keeps them would be as large as the recording's. */
 static int try_together(const bz_trace *trace, candidate *list, int n, bz_arena *arena, bz_flow *work, bz_whatif *out,
                         bz_error *err)
@@ -235,7 +236,7 @@ static int try_together(const bz_trace *trace, candidate *list, int n, bz_arena 
                 return -1;
         }
         candidate *best = find_best(list, n, now);
-        if (!best || (double)(now - best->time) < 1e-3 * (double)out->simulated)
+        if (!best || (double)(now - best->time) < TOGETHER_LEAST * (double)out->simulated)
             return 0;
         bz_prediction p = best->alone;
         chosen[k] = best->asked;

@@ -1,5 +1,6 @@
 /* More items in an iteration, or fewer: calls by records of the other batch, or by a line through records of two batches; other
  * work grows with the items above the time that the shortest of its sort takes. */
+#include "whatif/constants.h"
 #include "whatif/layers.h"
 #include "whatif/records.h"
 #include "whatif/room.h"
@@ -8,8 +9,6 @@
 #include <stdlib.h>
 
 /* ---- prices --------------------------------------------------------------------------------- */
-
-enum { PROBES = 11 }; /* batches that are looked for: up to 1024 times as many items, or as few */
 
 typedef struct {
     double times, seconds;

@@ -76,7 +76,7 @@ static bool alike(const bz_trace *t, uint32_t i, uint32_t neighbour)
     if (!bz_iteration_is_steady(t, neighbour))
         return false;
     double a = (double)bz_iteration_latency(t, i), b = (double)bz_iteration_latency(t, neighbour);
-    return 4 * a >= 3 * b && 4 * b >= 3 * a;
+    return a >= ALIKE * b && b >= ALIKE * a;
 }
 
 /* From the start of the iteration to that of the next, on the host; 0 where no neighbour tells. */

@@ -60,7 +60,7 @@ static bool *find_workers(const bz_trace *t)
         uint32_t o = op->op[i];
         while (o < op->n && !worker[o])
             o = op->op[o];
-        worker[i] = o >= op->n && !calls[i] && inside[i] <= (op->end[i] - op->start[i]) / 2;
+        worker[i] = o >= op->n && !calls[i] && (double)inside[i] <= WORKER_INSIDE * (double)(op->end[i] - op->start[i]);
     }
     free(inside);
     free(calls);

@@ -145,7 +145,7 @@ static bool burst_in(const bz_build *b, uint32_t lane, int64_t from, int64_t to,
     const bz_task *p = f->task[*first].prev == BZ_NONE ? NULL : &f->task[f->task[*first].prev];
     int64_t covered = bz_build_end(&f->task[*last]) - b->arrived[*first];
     return *last != BZ_NONE && bz_build_end(&f->task[*last]) <= to && (!p || bz_build_end(p) <= from) &&
-           2 * covered > to - from;
+           (double)covered > HANDOVER_COVERS * (double)(to - from);
 }
 
 static void hand_overs(const bz_build *b)

@@ -21,6 +21,26 @@ static const double UNPRICED_MOST = 0.05;
  * streams of another network's modules. */
 static const double MATCHED_LEAST = 0.8;
 
+/* Share of the bound's time that layers may have which no task of the recording did, where the iteration is said to take its bound. Chosen. Twice: up
+ * to a fiftieth of the bound is told as no time. */
+static const double UNPLACED_MOST = 0.01;
+
+/* Share of the iteration that a transformation must gain behind others to be tried together with them. Chosen: less cannot be measured. Twice: the last
+ * row or two are missing. */
+static const double TOGETHER_LEAST = 0.001;
+
+/* Two iterations follow each other in steps where neither takes less than so much of the other. Chosen: programs of two kinds of iterations in turn, such
+ * as training and evaluation, differ by more. Twice is above 1; 0.9: recordings of one network that jitter have no steps. */
+static const double ALIKE = 0.75;
+
+/* Share of a thread's pause that another one's work covers where it was handed over. Reasoned: most of it. Twice: hand-overs are never seen, and
+ * the backward pass of PyTorch runs beside the forward one. */
+static const double HANDOVER_COVERS = 0.5;
+
+/* Share of an operator's time that operators within it may have where it is a task, and they are none. Reasoned: it works more than they do. Twice:
+ * every outermost operator is one task; half: addmm is not, and its product is time between calls. */
+static const double WORKER_INSIDE = 0.5;
+
 /* A factor below which a call counts as faster in what is told. Nothing else rests on it. */
 static const double FASTER = 0.999;
 
@@ -57,6 +77,15 @@ enum {
 
     /* Iterations behind one another, the last two of which tell a steady step: the first fills the queue. Twice: nothing but time. */
     CHAIN = 3,
+
+    /* Batches that records are looked for: 2 to this power as many items, or as few. Chosen. Twice: nothing, no records are so far apart. */
+    PROBES = 11,
+
+    /* Dependencies that the removal of one task may make; one with more on both sides stays, and takes no time. A limit of memory. Twice: nothing. */
+    BRIDGE = 1024,
+
+    /* Ranges of phases within one another, in the mean, in a file that lies. A limit of time. Twice: nothing. */
+    RANGES_DEEPEST = 64,
 
     /* Bytes that no cache holds, and of a line of a cache. */
     FAR = 1 << 30,

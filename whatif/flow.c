@@ -2,6 +2,7 @@
 #include "whatif/whatif.h"
 
 #include "base/sort.h"
+#include "whatif/constants.h"
 
 #include <stdlib.h>
 
@@ -218,8 +219,6 @@ static void cut_edges(bz_flow *flow, uint32_t task)
         drop(flow, &flow->task[flow->edge[out].to].in, out, true);
     flow->task[task].in = flow->task[task].out = BZ_NONE;
 }
-
-enum { BRIDGE = 1024 }; /* edges that one bridge may have */
 
 static uint64_t degree(const bz_flow *flow, uint32_t edge, bool in)
 {

@@ -1,6 +1,7 @@
 /* Every layer at its bound. With the model of a processor's recording the graph becomes what the bound is of: each layer once, at the price that the
  * bound has for it, whoever did it before. What is left besides is the framework's own time. Without the model library calls take their best
  * record. */
+#include "whatif/constants.h"
 #include "whatif/layers.h"
 #include "whatif/records.h"
 
@@ -97,10 +98,9 @@ static double unplaced(const bz_whatif_asked *asked, const bz_layer_map *map)
 
 static int by_model(bz_flow *flow, bz_whatif_asked *asked, bz_layer_map *map, bool framework)
 {
-    static const double UNPLACED = 0.01;
     tally sum = {0};
     bz_unit_text x, y;
-    if (unplaced(asked, map) > UNPLACED)
+    if (unplaced(asked, map) > UNPLACED_MOST)
         return bz_whatif_because(asked, "the recording tells no call or operator of its own for some layers");
     set_places(flow, asked, map, &sum);
     if (sum.unpriced == map->n)

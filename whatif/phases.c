@@ -106,8 +106,6 @@ static uint32_t layer_of(mapping *m, uint32_t call, uint32_t op)
     return *known;
 }
 
-enum { DEEPEST = 64 }; /* ranges of phases within one another */
-
 /* Phases that ranges tell, for host tasks in the order of time of each lane. */
 static uint8_t *host_range_phases(mapping *m)
 {
@@ -115,7 +113,7 @@ static uint8_t *host_range_phases(mapping *m)
     const bz_events *range = &t->event[BZ_EVENT_RANGE];
     const bz_flow *f = m->b->flow;
     uint8_t *phase = bz_zeroed((size_t)f->n + 1, 1);
-    size_t left = ((size_t)f->n + 1) * DEEPEST; /* ranges of a file that lies may all lie around everything */
+    size_t left = ((size_t)f->n + 1) * RANGES_DEEPEST; /* ranges of a file that lies may all lie around everything */
     for (size_t i = 0; i < range->n; i++) {
         uint8_t own = (uint8_t)phase_of(bz_string(t, range->name[i]));
         uint32_t lane = m->b->lane_of[range->lane[i]];
