@@ -193,7 +193,7 @@ static const char *why_unsure(const advice_making *m, const bz_advice *a, bool p
 {
     if (!isfinite(a->gain) || a->low > 0)
         return NULL;
-    if (a->low + noise(m) > 0)
+    if (a->low + noise(m) > 0 || noise(m) > a->gain)
         return "one run of the program differs from the next by as much";
     if (!strcmp(a->by, "simulation"))
         return "what the simulation assumes of the change is known no better";

@@ -94,6 +94,18 @@ static void print_one(const bz_whatif *w, const bz_prediction *p, bz_arena *aren
     print_critical("critical path after", &p->critical, arena, out);
 }
 
+/* Less than what a table of gains would show is none. */
+static bool same_time(const bz_whatif *w, const bz_prediction *p)
+{
+    return fabs((double)(w->simulated - p->time)) < 0.0005 * (double)w->simulated;
+}
+
+/* Nothing to show of a change that was tried because it might gain; what was asked for with a value has its row. */
+static bool gains_nothing(const bz_whatif *w, const bz_prediction *p)
+{
+    return same_time(w, p) && !strchr(p->name, '=');
+}
+
 static void print_rows(const bz_whatif *w, const bz_prediction *rows, int n, const char *title, bool together,
                        bz_arena *arena, bz_buf *out)
 {
@@ -101,7 +113,7 @@ static void print_rows(const bz_whatif *w, const bz_prediction *rows, int n, con
     bz_table_column(t, title, BZ_LEFT);
     bz_table_columns(t, ">after|>from|>to|>gain|guessed");
     for (int i = 0; i < n; i++) {
-        if (!rows[i].changed)
+        if (!rows[i].changed || gains_nothing(w, &rows[i]))
             continue;
         const char *last = strrchr(rows[i].name, '+');
         BZ_ROW(t, BZ_SHOW(together && last ? last : rows[i].name), BZ_SHOW_TIME(1e-9 * (double)rows[i].time),
@@ -122,13 +134,18 @@ static void put_gain(const bz_whatif *w, const bz_prediction *p, bz_buf *out)
     bz_unit_text a, b, c, d;
     double factor = p->time > 0 ? (double)w->simulated / (double)p->time : INFINITY;
     const char *guessed = bz_prediction_guesses(p) ? "; guessed in part" : "";
-    if (fabs(factor - 1) < 0.0005)
-        bz_buf_printf(out, "the iteration takes as long as before, %s (%s to %s)%s.\n", time_of(a, p->time),
-                      time_of(b, p->low), time_of(c, p->high), guessed);
+    time_of(a, p->time);
+    time_of(b, p->low);
+    time_of(c, p->high);
+    time_of(d, w->simulated);
+    if (same_time(w, p))
+        bz_buf_printf(out, "the iteration takes as long as before, %s (%s to %s)%s.\n", a, b, c, guessed);
+    else if (fabs(factor - 1) < 0.005)
+        bz_buf_printf(out, "the iteration takes %s (%s to %s) instead of %s, %.1f %% %s%s.\n", a, b, c, d,
+                      100 * fabs(1 - 1 / factor), factor > 1 ? "less" : "more", guessed);
     else
-        bz_buf_printf(out, "the iteration takes %s (%s to %s) instead of %s, %.3g times as fast%s.\n",
-                      time_of(a, p->time), time_of(b, p->low), time_of(c, p->high), time_of(d, w->simulated), factor,
-                      guessed);
+        bz_buf_printf(out, "the iteration takes %s (%s to %s) instead of %s, %.3g times as fast%s.\n", a, b, c, d,
+                      factor, guessed);
 }
 
 void bz_report_whatif_answer(const bz_whatif *w, bool all, bz_buf *out)
@@ -144,7 +161,7 @@ void bz_report_whatif_answer(const bz_whatif *w, bool all, bz_buf *out)
     } else if (!all) {
         bz_buf_printf(out, "With %s ", last->name);
         put_gain(w, last, out);
-    } else if (best->time >= w->simulated) {
+    } else if (best->time >= w->simulated || same_time(w, best)) {
         bz_buf_printf(out, "Nothing of what was tried makes the iteration shorter than %s.\n",
                       time_of(a, w->simulated));
     } else if (w->n_greedy > 1) {
@@ -158,13 +175,40 @@ void bz_report_whatif_answer(const bz_whatif *w, bool all, bz_buf *out)
     }
 }
 
+/* What a change comes to that has no row: why it does not apply, or that it gains nothing. NULL: it has a row. */
+static const char *without_row(const bz_whatif *w, const bz_prediction *p)
+{
+    if (!p->changed)
+        return p->because ? p->because : "it changes nothing";
+    return gains_nothing(w, p) ? "" : NULL;
+}
+
+/* Changes for which the same is to be said are one line. */
 static void print_refusals(const bz_whatif *w, bz_buf *out)
 {
-    for (int i = 0; i < w->n; i++)
-        if (!w->prediction[i].changed)
-            bz_buf_printf(out, "%s%s does not apply: %s\n", i && !w->prediction[i - 1].changed ? "" : "\n",
-                          w->prediction[i].name,
-                          w->prediction[i].because ? w->prediction[i].because : "it changes nothing");
+    bool any = false;
+    for (int i = 0; i < w->n; i++) {
+        const char *why = without_row(w, &w->prediction[i]), *before = NULL;
+        for (int k = 0; k < i && why; k++) {
+            before = without_row(w, &w->prediction[k]);
+            if (before && !strcmp(before, why))
+                why = NULL; /* it was said */
+        }
+        if (!why)
+            continue;
+        int n = 0;
+        bz_buf_puts(out, any ? "" : "\n");
+        for (int k = i; k < w->n; k++) {
+            const char *other = without_row(w, &w->prediction[k]);
+            if (other && !strcmp(other, why))
+                bz_buf_printf(out, "%s%s", n++ ? ", " : "", w->prediction[k].name);
+        }
+        if (*why)
+            bz_buf_printf(out, " %s not apply: %s\n", n > 1 ? "do" : "does", why);
+        else
+            bz_buf_printf(out, " %s nothing here\n", n > 1 ? "gain" : "gains");
+        any = true;
+    }
 }
 
 void bz_report_whatif_text(const bz_whatif *w, bool all, bz_buf *out)
