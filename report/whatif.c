@@ -144,8 +144,8 @@ static void put_gain(const bz_whatif *w, const bz_prediction *p, bz_buf *out)
         bz_buf_printf(out, "the iteration takes %s (%s to %s) instead of %s, %.1f %% %s%s.\n", a, b, c, d,
                       100 * fabs(1 - 1 / factor), factor > 1 ? "less" : "more", guessed);
     else
-        bz_buf_printf(out, "the iteration takes %s (%s to %s) instead of %s, %.3g times as fast%s.\n", a, b, c, d,
-                      factor, guessed);
+        bz_buf_printf(out, "the iteration takes %s (%s to %s) instead of %s, %.3g times as %s%s.\n", a, b, c, d,
+                      factor < 1 ? 1 / factor : factor, factor < 1 ? "long" : "fast", guessed);
 }
 
 void bz_report_whatif_answer(const bz_whatif *w, bool all, bz_buf *out)
