@@ -210,14 +210,16 @@ def items(bench, _):
     return [], ["--items", "2"], ["batch:times=2"]
 
 
-def workers(n, gbps):
+def workers(n, gbps, ratio=1):
     def change(bench, _):
         """Kernels of all workers take what they took in the recording, without a core of their own."""
         recording = bench.record(".cheap", *CHEAP)
         timed = CHEAP + ["--timed", step_durations(bench, recording)]
         recording = bench.record(".alone", *timed)
-        asked = "data-parallel:workers=%d,gbps=%g,bucket=25,first=25,efficiency=1,file=%s" % (n, gbps, gradients(bench))
-        return timed, timed + ["--workers", n, "--gbps", gbps], [asked], recording
+        asked = ["data-parallel:workers=%d,gbps=%g,bucket=25,first=25,efficiency=1,file=%s" % (n, gbps, gradients(bench))]
+        if ratio < 1:
+            asked.append("gradient-compression:ratio=%g,gbs=4,compress=3,decompress=1" % ratio)
+        return timed, timed + ["--workers", n, "--gbps", gbps, "--compress", ratio], asked, recording
     return change
 
 
@@ -235,7 +237,8 @@ def slices(n, gbps, priority):
 CHANGES = {"bf16": bf16, "fusion": fusion, "fused norms": fused_norms, "fused optimizer": fused_optimizer, "one graph": graph, "cheaper launches": cheap_launches,
            "copies overlapped": copies, "link twice as fast": faster_link, "slow host, launches at a quarter": slow_host_launches,
            "slow host, one graph": slow_host_graph, "twice the images": items, "2 workers, 4 Gbit/s": workers(2, 4), "2 workers, 10 Gbit/s": workers(2, 10),
-           "4 workers, 4 Gbit/s": workers(4, 4), "4 workers, 1 Gbit/s": workers(4, 1), "2 workers, slices in order, 4 Gbit/s": slices(2, 4, 0),
+           "4 workers, 4 Gbit/s": workers(4, 4), "4 workers, 1 Gbit/s": workers(4, 1),
+           "2 workers, 1 Gbit/s, a tenth of the bytes": workers(2, 1, 0.1), "2 workers, slices in order, 4 Gbit/s": slices(2, 4, 0),
            "2 workers, slices by priority, 4 Gbit/s": slices(2, 4, 1), "2 workers, slices by priority, 1 Gbit/s": slices(2, 1, 1)}
 
 

@@ -19,6 +19,7 @@
  *     --workers N        so many processes train together, --timed: they exchange gradients over a ring
  *     --gbps B           gigabits per second of the link from each to the next (1)
  *     --bucket MB        layers are exchanged together up to so many megabytes (25)
+ *     --compress RATIO   they send so much of the bytes; packing and unpacking are kernels that pass all of them, 3 times and once, at 4 GB/s
  *     --slice MB         there is no update; layers are exchanged by themselves, in pieces, and awaited by the next forward pass
  *     --priority         with --slice: what the forward pass needs first goes first
  *   instead of training:
@@ -42,14 +43,15 @@ typedef struct program {
     const char *network, *record, *timed;
     int iterations, core; /* core: -1, or the one for all */
     int workers, priority, self, items;
-    double gbps, bucket, slice; /* megabytes; slice 0: none */
+    double gbps, bucket, slice, compress; /* megabytes; slice 0: none; a share of the bytes */
     int64_t framework, load;
     int graph, prefetch, time, gradients, list, bf16, fuse, fuse_norm, fused_optimizer;
     device_options device;
     /* while it runs */
     net *net;
     int stream, link, captured;
-    int64_t *takes; /* of each call, where pretended */
+    int64_t *takes;                        /* of each call, where pretended */
+    size_t region_bytes[EXCHANGE_REGIONS]; /* before they are compressed */
     int region_layer[EXCHANGE_REGIONS], region_last[EXCHANGE_REGIONS],
         n_regions;           /* its lowest layer; the call behind which it is ready */
     int started;             /* steps */
@@ -72,11 +74,20 @@ static void work(program *p, const call *c)
 
 /* ---- with other workers --------------------------------------------------------------------- */
 
+static void pass_region(const program *p, int r, const char *name, int times)
+{
+    const double gbs = 4;
+    if (p->compress < 1)
+        device_pretend(p->stream, name, (int64_t)(times * (double)p->region_bytes[r] / gbs));
+}
+
 static void follow_regions(const program *p, int layer)
 {
     for (int r = 0; r < p->n_regions; r++)
-        if (layer < 0 || p->region_layer[r] == layer)
+        if (layer < 0 || p->region_layer[r] == layer) {
             device_follow(p->stream, DONE + r);
+            pass_region(p, r, "decompress", 1);
+        }
 }
 
 /* Before call i: what it needs of other workers. Behind it: what they need. */
@@ -94,6 +105,7 @@ static void exchange_behind(program *p, int i)
 {
     for (int r = 0; r < p->n_regions; r++)
         if (p->region_last[r] == i) {
+            pass_region(p, r, "compress", 3);
             device_mark(p->stream, READY + r);
             exchange_start(r);
         }
@@ -101,7 +113,10 @@ static void exchange_behind(program *p, int i)
 
 static void add_region(program *p, size_t floats, int layer, int last)
 {
-    int r = exchange_add(floats, p->priority ? NET_LAYERS - layer : 0, READY + p->n_regions, DONE + p->n_regions);
+    size_t sent = (size_t)(p->compress * (double)floats);
+    int r =
+        exchange_add(sent ? sent : 1, p->priority ? NET_LAYERS - layer : 0, READY + p->n_regions, DONE + p->n_regions);
+    p->region_bytes[r] = floats * sizeof(float);
     p->region_layer[r] = layer;
     p->region_last[r] = last;
     p->n_regions++;
@@ -319,6 +334,7 @@ static program p = {.iterations = 10,
                     .workers = 1,
                     .items = 1,
                     .gbps = 1,
+                    .compress = 1,
                     .bucket = 25,
                     .framework = 4000,
                     .load = 500000,
@@ -340,6 +356,7 @@ static void read_options(int argc, char **argv)
         GBPS,
         BUCKET,
         SLICE,
+        COMPRESS,
         ITEMS,
         FLAG
     };
@@ -355,6 +372,7 @@ static void read_options(int argc, char **argv)
                                             {"gbps", 1, NULL, GBPS},
                                             {"bucket", 1, NULL, BUCKET},
                                             {"slice", 1, NULL, SLICE},
+                                            {"compress", 1, NULL, COMPRESS},
                                             {"items", 1, NULL, ITEMS},
                                             {"priority", 0, &p.priority, 1},
                                             {"bf16", 0, &p.bf16, 1},
@@ -404,6 +422,9 @@ static void read_options(int argc, char **argv)
             break;
         case SLICE:
             p.slice = atof(optarg);
+            break;
+        case COMPRESS:
+            p.compress = atof(optarg);
             break;
         case ITEMS:
             p.items = atoi(optarg) > 1 ? atoi(optarg) : 1;
