@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 // cmocka wants the headers above before itself
 #include <cmocka.h>
 
@@ -323,11 +324,89 @@ static void too_many(void **state)
     bz_trace_free(m.t);
 }
 
+/* Of three iterations that a person marked the middle one has nothing in it: it ends in a sentence, the others in a graph. */
+static void empty_iteration(void **state)
+{
+    (void)state;
+    made m = begin();
+    for (int i = 0; i < 3; i++) {
+        int64_t at = (int64_t)i * 1000 * US;
+        bz_trace_add(m.t, BZ_EVENT_RANGE, at, at + 900 * US, bz_trace_text(m.t, "benanza_iteration"), m.thread[0]);
+        if (i == 1)
+            continue;
+        add_api(&m, "cudaLaunchKernel", 0, at + 10 * US, at + 15 * US, (uint32_t)i + 1);
+        add_work(&m, BZ_EVENT_KERNEL, "gemm", 0, at + 20 * US, at + 500 * US, (uint32_t)i + 1);
+    }
+    finish(&m);
+    assert_int_equal(m.t->n_iterations, 3);
+    for (uint32_t i = 0; i < 3; i++) {
+        bz_flow flow;
+        bz_error err = {0};
+        int failed = bz_flow_make(m.t, i, &flow, &err);
+        assert_int_equal(failed != 0, i == 1);
+        if (failed)
+            assert_non_null(strstr(err.text, "nothing in this iteration"));
+        else
+            bz_flow_free(&flow);
+    }
+    bz_trace_free(m.t);
+}
+
+/* Scripts of a megabyte: each ends soon, in an answer or in a sentence that names its line. */
+static void long_scripts(void **state)
+{
+    static const struct {
+        const char *first, *again, *sentence;
+    } SCRIPTS[] = {{"select kind=kernel\n", "scale 0.999\n", NULL},
+                   {"select all\n", "insert kernel x 1\n", "too many tasks"},
+                   {"select kind=kernel\nkeep A\nselect all\n", "depend A\n", "too many dependencies"},
+                   {"", "#", NULL},
+                   {"select name=", "a", "longer than"}};
+    enum { LENGTH = 1000000 };
+    (void)state;
+    made m = begin();
+    for (uint32_t i = 0; i < 200; i++) {
+        add_api(&m, "cudaLaunchKernel", 0, (int64_t)i * 10 * US, (int64_t)(i * 10 + 5) * US, i + 1);
+        add_work(&m, BZ_EVENT_KERNEL, "gemm", 0, (int64_t)(i * 10 + 6) * US, (int64_t)(i * 10 + 15) * US, i + 1);
+    }
+    finish(&m);
+    for (size_t k = 0; k < sizeof SCRIPTS / sizeof *SCRIPTS; k++) {
+        char path[] = "/tmp/benanza-script-XXXXXX", asked_text[64];
+        bz_flow flow;
+        bz_whatif w;
+        bz_whatif_asked asked;
+        bz_error err = {0};
+        bz_arena arena = {0};
+        int fd = mkstemp(path);
+        FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
+        assert_non_null(f);
+        size_t n = strlen(SCRIPTS[k].again);
+        fputs(SCRIPTS[k].first, f);
+        for (size_t i = 0; i < LENGTH / n; i++)
+            fputs(SCRIPTS[k].again, f);
+        fputs("\n", f);
+        fclose(f);
+        snprintf(asked_text, sizeof asked_text, "script:file=%s", path);
+        assert_int_equal(bz_flow_make(m.t, BZ_NONE, &flow, &err), 0);
+        assert_int_equal(bz_whatif_begin(m.t, &flow, &arena, &w, &err), 0);
+        assert_int_equal(bz_whatif_parse(asked_text, &arena, &asked, &err), 0);
+        int failed = bz_whatif_predict(m.t, &asked, 1, &arena, &w, NULL, NULL, &err);
+        assert_int_equal(failed != 0, SCRIPTS[k].sentence != NULL);
+        if (failed)
+            assert_non_null(strstr(err.text, SCRIPTS[k].sentence));
+        unlink(path);
+        bz_flow_free(&flow);
+        bz_arena_free(&arena);
+    }
+    bz_trace_free(m.t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(empty_ones), cmocka_unit_test(halves),   cmocka_unit_test(clocks),
-        cmocka_unit_test(properties), cmocka_unit_test(too_many),
+        cmocka_unit_test(empty_ones),   cmocka_unit_test(halves),   cmocka_unit_test(clocks),
+        cmocka_unit_test(properties),   cmocka_unit_test(too_many), cmocka_unit_test(empty_iteration),
+        cmocka_unit_test(long_scripts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
