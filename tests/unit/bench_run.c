@@ -1,47 +1,10 @@
 /* What the room does with programs, which are shell scripts here: random stocks, lists and outputs against definitions that are written
  * here once more. */
-#include "tests/unit/perfdb_test.h"
+#include "tests/unit/programs.h"
 
-#include "base/whole.h"
 #include "bench/bench.h"
 
 #include <signal.h>
-#include <sys/stat.h>
-
-static uint64_t chance_state = 5;
-static bz_arena texts; /* as long as the program */
-
-static unsigned chance(unsigned below)
-{
-    chance_state = chance_state * 6364136223846793005u + 1442695040888963407u;
-    return (unsigned)(chance_state >> 33) % below;
-}
-
-static void write_file(void **state, const char *name, const char *text, bool program)
-{
-    bz_buf b = {0};
-    bz_buf_puts(&b, text);
-    assert_ok(bz_whole_write(below(state, name), &b, &err));
-    assert_ok(program ? chmod(below(state, name), 0755) : 0);
-    bz_buf_free(&b);
-}
-
-static char *read_file(void **state, const char *name)
-{
-    static bz_buf b;
-    bz_buf_clear(&b);
-    if (access(below(state, name), F_OK))
-        return NULL;
-    assert_ok(bz_whole_read(below(state, name), 1 << 24, "is too long", &b, &err));
-    return (char *)bz_buf_text(&b);
-}
-
-static void is_file(void **state, const char *name, const char *expected)
-{
-    const char *text = read_file(state, name);
-    if (!text || strcmp(text, expected) != 0)
-        fail_msg("%s: '%s' is not '%s'", name, text ? text : "(none)", expected);
-}
 
 #define SYSTEM "a@onednn2.9"
 #define DETAILS                                                                                                        \
@@ -333,12 +296,10 @@ static void test_programs(void **state)
 /* CMake and ninja, or what stands in for them. */
 static void test_builds(void **state)
 {
-    const char *path = bz_arena_printf(&texts, "%s:%s", below(state, "bin"), getenv("PATH"));
-    char old[4096], here[4096];
-    snprintf(old, sizeof old, "%s", getenv("PATH"));
+    char here[4096];
     assert_non_null(realpath(*state, here));
-    setenv("PATH", path, 1);
-    assert_ok(mkdir(below(state, "bin"), 0777) || mkdir(below(state, "build"), 0777));
+    look_here_first(state, "bin");
+    assert_ok(mkdir(below(state, "build"), 0777));
     assert_fails(bz_bench_build(*state, &err), BZ_BAD_INPUT, "is no folder of benchmarks");
     write_file(state, "manifest.json", "{}", false);
     for (int i = 0; i < 16; i++) {
@@ -370,7 +331,6 @@ static void test_builds(void **state)
         assert_string_equal(strstr(to, " -Wno-dev"), bz_buf_text(&b));
         bz_buf_free(&b);
     }
-    setenv("PATH", old, 1);
 }
 
 /* The machine is asked; what it says is stored once, or where it was measured anew, beside what was measured with other threads. */
