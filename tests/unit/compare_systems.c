@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -160,6 +161,148 @@ static void a_profile_without_iterations_is_refused(void **state)
     bz_trace_free(b);
 }
 
+/* ---- random profiles against definitions ---------------------------------------------------- */
+
+enum { KEYS = 6, MOST_ITERATIONS = 40 };
+static const char *const CALLS[KEYS] = {"a", "b", "c", "d", "e", "f"};
+
+/* What each key took in each steady iteration, in ns, and how often it was called there. */
+typedef struct {
+    int iterations, times[KEYS];
+    double sum[KEYS][MOST_ITERATIONS];
+} drawn;
+
+static bz_trace *draw_run(drawn *d)
+{
+    bz_trace *t = bz_trace_new();
+    bz_error err = {0};
+    uint32_t source = bz_trace_source(t, "made.up", "test"), lane = bz_trace_thread(t, source, 1, 7);
+    int64_t at = 1000000;
+    *d = (drawn){.iterations = 1 + (int)dice(MOST_ITERATIONS)};
+    for (int k = 0; k < KEYS; k++)
+        d->times[k] = (int)dice(4);
+    d->times[0] += !d->times[0]; /* an iteration has something in it */
+    for (int i = 0; i < d->iterations; i++) {
+        int64_t begin = at;
+        for (int k = 0; k < KEYS; k++)
+            for (int m = 0; m < d->times[k]; m++) {
+                int64_t length = 1000 * (1 + dice(5)) * (k + 1);
+                size_t c = bz_trace_add(t, BZ_EVENT_CALL, at, at + length, bz_trace_text(t, CALLS[k]), lane);
+                t->event[BZ_EVENT_CALL].flags[c] = BZ_CALL_EXECUTES;
+                d->sum[k][i] += (double)length;
+                at += length + 30;
+            }
+        bz_trace_add(t, BZ_EVENT_RANGE, begin, at, bz_trace_text(t, "step"), lane);
+        at += 500;
+    }
+    if (bz_trace_finish(t, &(bz_finish_options){.iterations = "step"}, &err))
+        fail_msg("%s", err.text);
+    int n = 0;
+    for (int i = 0; i < d->iterations; i++) {
+        for (int k = 0; k < KEYS; k++)
+            d->sum[k][n] = d->sum[k][i];
+        n += bz_iteration_is_steady(t, (uint32_t)i);
+    }
+    assert_true(n > 0);
+    d->iterations = n;
+    return t;
+}
+
+static int by_length(const void *x, const void *y)
+{
+    const double *a = x, *b = y;
+    return (*a > *b) - (*a < *b);
+}
+
+/* Of fair coins as many as iterations at most k show heads in 2.5 of 100 cases: as many values are left out on each side. */
+static bz_span expected_span(const drawn *d, int key, int share)
+{
+    double v[MOST_ITERATIONS], sum = 0, ways = 1;
+    int n = d->iterations, k = -1;
+    for (int i = 0; i < n; i++)
+        v[i] = d->sum[key][i] / share * 1e-9;
+    qsort(v, (size_t)n, sizeof *v, by_length);
+    double median = n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+    for (int i = 0; i < n; ways *= (double)(n - i) / (i + 1), i++) {
+        sum += ways;
+        if (sum / (double)(1LL << n) > 0.025)
+            break;
+        k = i;
+    }
+    if (k >= 0)
+        return (bz_span){median, v[k], v[n - 1 - k], false};
+    return (bz_span){median, v[0] < 0.975 * median ? v[0] : 0.975 * median,
+                     v[n - 1] > 1.025 * median ? v[n - 1] : 1.025 * median, true};
+}
+
+static void same_span(const bz_span *got, const bz_span *e)
+{
+    double off = 1e-9 * e->seconds; /* times are kept in steps of less than that */
+    assert_true(got->guessed == e->guessed);
+    assert_true(got->seconds < e->seconds + 1e-12 + off && got->seconds > e->seconds - 1e-12 - off);
+    assert_true(got->low < e->low + off && got->low > e->low - off && got->high < e->high + off &&
+                got->high > e->high - off);
+}
+
+static double weight(const bz_compare_row *r, int which)
+{
+    return r->times * (which ? r->b.seconds : r->a.seconds);
+}
+
+static void random_profiles(void **state)
+{
+    (void)state;
+    dice_state = 77;
+    for (int i = 0; i < 150; i++) {
+        static drawn d[2];
+        bz_trace *t[2] = {draw_run(&d[0]), draw_run(&d[1])};
+        bz_arena arena = {0};
+        bz_error err = {0};
+        bz_compare_set set;
+        char setting[60];
+        int both = 0, only[2] = {0};
+        assert_int_equal(bz_compare_profiles(t[0], t[1], &arena, &set, &err), 0);
+        const bz_compare_part *part = part_of(&set, "library calls");
+        for (int k = 0; k < KEYS; k++) {
+            int m = d[0].times[k], n = d[1].times[k], which = !m;
+            if (!m && !n)
+                continue;
+            if (m && n) {
+                const bz_compare_row *row = row_of(part, CALLS[k]);
+                bool equal = m == n;
+                bz_span a = expected_span(&d[0], k, equal ? m : 1), b = expected_span(&d[1], k, equal ? m : 1);
+                both++;
+                same_span(&row->a, &a);
+                same_span(&row->b, &b);
+                assert_int_equal(row->verdict, bz_verdict_of(&row->a, &row->b));
+                assert_true(row->times == (equal ? m : 1));
+                snprintf(setting, sizeof setting, "%d -> %d times", m, n);
+                if (equal)
+                    assert_null(row->setting);
+                else
+                    assert_string_equal(row->setting, setting);
+                continue;
+            }
+            bz_span e = expected_span(&d[which], k, m + n);
+            const bz_compare_row *row = part->only[which];
+            while (row < part->only[which] + part->n_only[which] && strncmp(row->what, CALLS[k], 1) != 0)
+                row++;
+            assert_true(row < part->only[which] + part->n_only[which] && row->times == m + n);
+            same_span(which ? &row->b : &row->a, &e);
+            only[which]++;
+        }
+        assert_int_equal(part->compare.n, both);
+        for (int w = 0; w < 2; w++) {
+            assert_true(part->n_only[w] == only[w] && (w ? part->compare.only_b : part->compare.only_a) == only[w]);
+            for (int k = 1; k < only[w]; k++)
+                assert_true(weight(&part->only[w][k - 1], w) >= weight(&part->only[w][k], w));
+        }
+        bz_arena_free(&arena);
+        bz_trace_free(t[0]);
+        bz_trace_free(t[1]);
+    }
+}
+
 /* ---- reports -------------------------------------------------------------------------------- */
 
 #define REPORT(models) "{\"record\":\"analysis\",\"v\":1,\"models\":[" models "]}"
@@ -255,6 +398,7 @@ int main(void)
         cmocka_unit_test(few_iterations_decide_nothing_close),
         cmocka_unit_test(intervals_hold_the_median),
         cmocka_unit_test(a_profile_without_iterations_is_refused),
+        cmocka_unit_test(random_profiles),
         cmocka_unit_test(reports_by_layer),
         cmocka_unit_test(reports_of_many_models_match_by_name_and_batch),
         cmocka_unit_test(what_is_no_report_is_refused),
