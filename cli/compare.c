@@ -150,10 +150,14 @@ static int compare(void *job, bz_buf *out, bz_error *err)
         return -1;
     if (arguments->n < 2)
         return bz_fail(err, BZ_USAGE, "name two systems or files: benanza compare A B [MODEL...]");
-    bz_side_kind first = bz_side_kind_of(arguments->item[0], &c->trace[0]);
-    bz_side_kind second = bz_side_kind_of(arguments->item[1], &c->trace[1]);
+    bz_error why[2];
+    bz_side_kind first = bz_side_kind_of(arguments->item[0], &c->trace[0], &why[0]);
+    bz_side_kind second = bz_side_kind_of(arguments->item[1], &c->trace[1], &why[1]);
     if (first != second) {
         static const char *const KINDS[] = {"records", "a profile", "a report"};
+        for (int i = 0; i < 2; i++)
+            if (*why[i].text)
+                return bz_fail(err, BZ_BAD_INPUT, "%s", why[i].text);
         return bz_fail(err, BZ_USAGE, "%s is %s and %s is %s: compare like with like", arguments->item[0], KINDS[first],
                        arguments->item[1], KINDS[second]);
     }

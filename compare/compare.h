@@ -96,9 +96,10 @@ int bz_compare_reports(const bz_report_file *a, const bz_report_file *b, bz_aren
 /* ---- sides that are files ------------------------------------------------------------------- */
 
 /* What a side is, told by its content: a profile, a report of analyze --json, or (also where it is no file) something that has
- * records. A profile comes read, but not finished; free it with bz_trace_free. */
+ * records. A profile comes read, but not finished; free it with bz_trace_free. *why: why a file that may have records is no profile, else
+ * without text. */
 typedef enum { BZ_SIDE_RECORDS, BZ_SIDE_PROFILE, BZ_SIDE_REPORT } bz_side_kind;
-bz_side_kind bz_side_kind_of(const char *name, bz_trace **trace);
+bz_side_kind bz_side_kind_of(const char *name, bz_trace **trace, bz_error *why);
 
 /* Two profiles, as they were told apart (`iterations` may be NULL); or two reports, where `trace` has NULL. */
 int bz_compare_files(const char *const path[2], bz_trace *const trace[2], const char *iterations, bz_arena *arena,

@@ -8,43 +8,43 @@
 
 enum { HEAD = 4096, LIMIT = 1 << 28 };
 
-static size_t read_head(const char *path, char head[HEAD + 1])
+static void read_head(const char *path, char head[HEAD + 1])
 {
     FILE *f = fopen(path, "r");
-    size_t n = f ? fread(head, 1, HEAD, f) : 0;
-    head[n] = 0;
+    head[f ? fread(head, 1, HEAD, f) : 0] = 0;
     if (f)
         fclose(f);
-    return n;
 }
 
-/* {"record": "analysis", with any space between. */
-static bool begins_with_record(const char *head, const char *record)
+static const char *skip(const char *text, const char *word)
 {
-    static const char *const WORDS[] = {"{", "\"record\"", ":"};
-    for (size_t i = 0; i < sizeof WORDS / sizeof *WORDS; i++) {
-        head += strspn(head, " \t\r\n");
-        if (strncmp(head, WORDS[i], strlen(WORDS[i])) != 0)
-            return false;
-        head += strlen(WORDS[i]);
-    }
-    head += strspn(head, " \t\r\n");
-    return *head == '"' && !strncmp(head + 1, record, strlen(record));
+    text += strspn(text, " \t\r\n");
+    return strncmp(text, word, strlen(word)) != 0 ? NULL : text + strlen(word);
 }
 
-bz_side_kind bz_side_kind_of(const char *name, bz_trace **trace)
+/* What follows {"NAME":, with any space between; NULL where the text begins otherwise. */
+static const char *behind_first(const char *head, const char *name)
+{
+    head = skip(head, "{");
+    head = head ? skip(head, name) : NULL;
+    return head ? skip(head, ":") : NULL;
+}
+
+bz_side_kind bz_side_kind_of(const char *name, bz_trace **trace, bz_error *why)
 {
     char head[HEAD + 1];
-    bz_error ignored = {0};
     *trace = NULL;
-    if (access(name, R_OK) || !read_head(name, head))
+    *why = (bz_error){0};
+    if (access(name, R_OK))
         return BZ_SIDE_RECORDS;
-    if (begins_with_record(head, "analysis\""))
+    read_head(name, head);
+    const char *record = behind_first(head, "\"record\"");
+    if (record && skip(record, "\"analysis\""))
         return BZ_SIDE_REPORT;
-    if (begins_with_record(head, "")) /* an export */
+    if (record || behind_first(head, "\"v\"") || behind_first(head, "\"context\"")) /* an export; of Google Benchmark */
         return BZ_SIDE_RECORDS;
     *trace = bz_trace_new();
-    if (!bz_profile_read(*trace, name, &ignored))
+    if (!bz_profile_read(*trace, name, why))
         return BZ_SIDE_PROFILE;
     bz_trace_free(*trace);
     *trace = NULL;
