@@ -139,7 +139,7 @@ tensor *net_conv_bias_relu(net *n, tensor *x, int channels, int kernel, int stri
     if (n->options.fuse)
         return conv(n, x, channels, kernel, stride, 1, true, true);
     tensor *y = conv(n, x, channels, kernel, stride, 1, true, false), *b = n->tape[n->n_tape - 1].bias;
-    dnnl_memory_desc_t broad = described(4, (int64_t[]){1, channels, 1, 1}, n->options.type, dnnl_abcd);
+    dnnl_memory_desc_t broad = described(4, (int64_t[]){1, channels, 1, 1}, n->options.type, image_tag(channels));
     tensor *bias = tensor_view(n, b, &broad);
     dnnl_binary_desc_t d;
     check(dnnl_binary_desc_init(&d, dnnl_binary_add, &y->md, &bias->md, &y->md), "a bias");
