@@ -175,15 +175,18 @@ class Times:
         self.tells = bool(ratios) and statistics.median(ratios) > SLOWER
 
     def rounds(self, variant):
-        for p in self.took[variant]:
-            kept = [latency for latency, copy in p if not self.tells or copy < DISTURBED * self.least]
-            yield statistics.median(kept or [latency for latency, _ in p])
+        """None for a process of which every iteration was disturbed, where another one was not."""
+        kept = [[latency for latency, copy in p if not self.tells or copy < DISTURBED * self.least] for p in self.took[variant]]
+        if not any(kept):
+            kept = [[latency for latency, _ in p] for p in self.took[variant]]
+        return [statistics.median(k) if k else None for k in kept]
 
     def of(self, variant):
-        return statistics.median(self.rounds(variant))
+        return statistics.median(r for r in self.rounds(variant) if r)
 
     def ratio(self, before, after):
-        return statistics.median(b / a for a, b in zip(self.rounds(before), self.rounds(after)))
+        pairs = [b / a for a, b in zip(self.rounds(before), self.rounds(after)) if a and b]
+        return statistics.median(pairs) if pairs else self.of(after) / self.of(before)
 
 
 class Tally:
