@@ -66,10 +66,11 @@ bool bz_gpu_slug(const char *slug, bz_gpu *out)
     return at != NULL;
 }
 
-/* Whether the name has the row's in it and nothing goes on behind that makes it another product: an A100 is no A10, an RTX 3080 Ti no 3080. */
+/* Whether the name has the row's in it and nothing goes on behind that makes it another product: an A100 is no A10, an RTX 3080 Ti no 3080,
+ * and a slice of an A100 ("A100-SXM4-40GB MIG 1g.5gb") has a seventh of its multiprocessors. */
 static bool fits(const char *name, const char *row)
 {
-    static const char *const OTHER[] = {" Ti", " SUPER", " D", " Laptop", " with Max-Q", " Max-Q"};
+    static const char *const OTHER[] = {" Ti", " SUPER", " D", " Laptop", " with Max-Q", " Max-Q", " MIG"};
     const char *at = strstr(name, row), *rest = at ? at + strlen(row) : "";
     for (size_t i = 0; i < sizeof OTHER / sizeof *OTHER; i++)
         if (!strncmp(rest, OTHER[i], strlen(OTHER[i])) && !isalnum((unsigned char)rest[strlen(OTHER[i])]))

@@ -135,6 +135,8 @@ static void names_find_rows(void **state)
     assert_false(bz_gpu_find("NVIDIA GeForce RTX 3080 Ti", &found));
     assert_false(bz_gpu_find("NVIDIA GeForce RTX 3080 Laptop GPU", &found));
     assert_false(bz_gpu_find("GeForce RTX 2080 with Max-Q Design", &found));
+    assert_false(bz_gpu_find("NVIDIA A100-SXM4-40GB MIG 1g.5gb", &found));
+    assert_false(bz_gpu_find("NVIDIA H100 80GB HBM3 MIG 3g.40gb", &found));
     assert_false(bz_gpu_find("AMD Instinct MI300X", &found));
     assert_true(bz_gpu_find("NVIDIA H200", &found));
     assert_int_equal(found.multiprocessors, 132);
