@@ -33,8 +33,9 @@ typedef struct bz_cuda {
     void *word_on_device;
     void *flush; /* twice the L2 cache */
     size_t flush_size;
-    void *workspace; /* variants run one after the other: they share it */
-    size_t workspace_size, workspace_limit;
+    void *workspace;                                /* variants run one after the other: they share it */
+    size_t workspace_size, workspace_limit, memory; /* memory: all of the device's, whoever holds it */
+    bool limited;                                   /* by the setting; else by what was free when it was opened */
     void *host; /* where results are looked at: its pages are there from the second variant on */
     size_t host_size;
     bz_nvml *nvml;

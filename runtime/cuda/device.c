@@ -46,8 +46,38 @@ void bz_cuda_settle(bz_cuda *c)
         bz_cuda_failed(NULL, "a call that the library refused", status);
 }
 
+/* Why a device cannot be opened, and what to do. */
+static const struct {
+    cudaError_t status;
+    const char *why;
+} REFUSALS[] = {
+    {cudaErrorMemoryAllocation, "its memory is full: end the programs that hold it (nvidia-smi lists them), or name "
+                                "another GPU in CUDA_VISIBLE_DEVICES"},
+    {cudaErrorDevicesUnavailable, "another program has it alone (compute mode EXCLUSIVE_PROCESS): wait for its end, or "
+                                  "name another GPU in CUDA_VISIBLE_DEVICES"},
+    {cudaErrorSystemNotReady, "its links to other GPUs are not set up: sudo systemctl start nvidia-fabricmanager"},
+    {cudaErrorSystemDriverMismatch,
+     "the kernel module is of another driver than libcuda.so.1: boot again, or load the module anew"},
+    {cudaErrorCompatNotSupportedOnDevice, "libcuda.so.1 is that of cuda-compat, which this GPU does not support: take "
+                                          "its folder off LD_LIBRARY_PATH"},
+    {cudaErrorStubLibrary, "libcuda.so.1 is the toolkit's stub: take its folder off LD_LIBRARY_PATH"},
+    {cudaErrorUnknown, "the driver does not answer: load the kernel module nvidia_uvm (sudo nvidia-modprobe -u), or "
+                       "give the container the GPU (--gpus all)"},
+};
+
+/* Opening fails for reasons outside this process, and they stay: none of them is a crash. */
+static int refuse(bz_error *err, cudaError_t status)
+{
+    const char *why = cudaGetErrorString(status);
+    for (size_t i = 0; i < sizeof REFUSALS / sizeof *REFUSALS; i++)
+        why = REFUSALS[i].status == status ? REFUSALS[i].why : why;
+    cudaGetLastError();
+    return bz_fail(err, BZ_FAILED, "no GPU can be used: %s", why);
+}
+
 static int find_device(bz_error *err)
 {
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
     int n = 0, driver = 0;
     cudaError_t status = cudaGetDeviceCount(&n);
     cudaDriverGetVersion(&driver);
@@ -59,11 +89,16 @@ static int find_device(bz_error *err)
             driver / 1000, driver % 1000 / 10, CUDART_VERSION / 1000);
     if (status == cudaErrorInsufficientDriver)
         return bz_fail(err, BZ_FAILED, "no GPU can be used: the NVIDIA driver is missing");
-    if (status == cudaErrorNoDevice || (status == cudaSuccess && !n))
+    bool none = status == cudaErrorNoDevice || (status == cudaSuccess && !n);
+    if (none && visible)
+        return bz_fail(
+            err, BZ_FAILED,
+            "no GPU can be used: CUDA_VISIBLE_DEVICES is '%.60s', and names none that is there: unset it, or "
+            "name one (nvidia-smi -L lists them)",
+            visible);
+    if (none)
         return bz_fail(err, BZ_FAILED, "this machine has no GPU that CUDA can use; run it where there is one");
-    if (status != cudaSuccess)
-        return bz_fail(err, BZ_FAILED, "no GPU can be used: %s", cudaGetErrorString(status));
-    return 0;
+    return status == cudaSuccess ? 0 : refuse(err, status);
 }
 
 /* Flushing writes twice the L2 cache: once would leave what a hashed set index happens to spare. */
@@ -74,7 +109,9 @@ static int open_memory(bz_cuda *c, const bz_run_setting *setting, bz_error *err)
     cudaError_t status = cudaMemGetInfo(&free_bytes, &all);
     status = status ? status : cudaDeviceGetAttribute(&l2, cudaDevAttrL2CacheSize, c->device);
     if (status != cudaSuccess)
-        return bz_cuda_failed(err, "asking the device for its memory", status);
+        return refuse(err, status);
+    c->memory = all;
+    c->limited = setting->workspace > 0;
     c->workspace_limit = setting->workspace > 0 ? (size_t)setting->workspace : free_bytes / 10 * 9;
     c->flush_size = 2 * (size_t)(l2 > 0 ? l2 : 64 << 20);
     return c->cold ? bz_cuda_alloc(c->flush_size, &c->flush, err) : 0;
@@ -91,8 +128,7 @@ int bz_cuda_open(bz_cuda *c, const bz_run_setting *setting, bz_error *err)
         status = cudaEventCreate(&c->from[i]);
         status = status ? status : cudaEventCreate(&c->to[i]);
     }
-    int result =
-        status == cudaSuccess ? open_memory(c, setting, err) : bz_cuda_failed(err, "opening the device", status);
+    int result = status == cudaSuccess ? open_memory(c, setting, err) : refuse(err, status);
     if (result) {
         bz_cuda_close(c);
         return -1;
@@ -148,6 +184,10 @@ int bz_cuda_workspace(bz_cuda *c, size_t size, bz_error *err)
 {
     if (size <= c->workspace_size)
         return 0;
+    if (size > c->workspace_limit && !c->limited && size <= c->memory / 10 * 9)
+        return bz_fail(err, BZ_FAILED,
+                       "out of device memory: it wants %.3g GB of workspace, other programs left %.3g GB",
+                       (double)size / 1e9, (double)c->workspace_limit / 1e9);
     if (size > c->workspace_limit)
         return bz_fail(err, BZ_INCOMPLETE, "it wants %.3g GB of workspace, the limit is %.3g GB", (double)size / 1e9,
                        (double)c->workspace_limit / 1e9);

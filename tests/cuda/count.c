@@ -308,6 +308,65 @@ static void says_which_driver_is_too_old(void **state)
     standin_reset();
 }
 
+/* A device that others hold, or a driver that is half there, is a sentence with advice, never the end of the process: what the driver
+ * says first it says again. */
+static void says_why_it_cannot_be_opened(void **state)
+{
+    static const struct {
+        cudaError_t status;
+        const char *words;
+    } CASES[] = {
+        {cudaErrorMemoryAllocation, "its memory is full"},
+        {cudaErrorDevicesUnavailable, "EXCLUSIVE_PROCESS"},
+        {cudaErrorSystemNotReady, "nvidia-fabricmanager"},
+        {cudaErrorSystemDriverMismatch, "of another driver"},
+        {cudaErrorCompatNotSupportedOnDevice, "cuda-compat"},
+        {cudaErrorStubLibrary, "the toolkit's stub"},
+        {cudaErrorUnknown, "nvidia_uvm"},
+        {cudaErrorInvalidValue, "no GPU can be used: "},
+    };
+    bz_run_setting setting = {.threads = 1};
+    bz_cuda c;
+    (void)state;
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        bz_error err = {0};
+        standin_reset();
+        standin_refuses = standin_sticky = (int)CASES[i].status;
+        assert_int_equal(bz_cuda_open(&c, &setting, &err), -1);
+        assert_int_equal(err.code, BZ_FAILED);
+        assert_non_null(strstr(err.text, CASES[i].words));
+        assert_ptr_equal(strstr(err.text, "no GPU can be used: "), err.text);
+    }
+    bz_error err = {0};
+    standin_reset();
+    standin_devices = 0;
+    setenv("CUDA_VISIBLE_DEVICES", "7", 1);
+    assert_int_equal(bz_cuda_open(&c, &setting, &err), -1);
+    assert_non_null(strstr(err.text, "CUDA_VISIBLE_DEVICES is '7'"));
+    unsetenv("CUDA_VISIBLE_DEVICES");
+    assert_int_equal(bz_cuda_open(&c, &setting, &err), -1);
+    assert_non_null(strstr(err.text, "this machine has no GPU"));
+    standin_reset();
+}
+
+/* What others hold is there again when they have ended: such a record is measured again. What the device does not have, or the person does
+ * not allow, stays so. */
+static void tells_a_full_device_from_a_small_one(void **state)
+{
+    bz_cuda c = {.memory = 1000, .workspace_limit = 100};
+    bz_error err = {0};
+    (void)state;
+    standin_reset();
+    assert_int_equal(bz_cuda_workspace(&c, 900, &err), -1);
+    assert_int_equal(err.code, BZ_FAILED);
+    assert_non_null(strstr(err.text, "out of device memory"));
+    assert_int_equal(bz_cuda_workspace(&c, 901, &err), -1);
+    assert_int_equal(err.code, BZ_INCOMPLETE);
+    c.limited = true;
+    assert_int_equal(bz_cuda_workspace(&c, 900, &err), -1);
+    assert_int_equal(err.code, BZ_INCOMPLETE);
+}
+
 /* How a process ends that the error is reported in: by a signal, where the device is lost to it. */
 static int signal_of(cudaError_t status, int sticky)
 {
@@ -346,6 +405,8 @@ int main(void)
         cmocka_unit_test(refuses_what_says_nothing),
         cmocka_unit_test(measures_a_copy),
         cmocka_unit_test(says_which_driver_is_too_old),
+        cmocka_unit_test(says_why_it_cannot_be_opened),
+        cmocka_unit_test(tells_a_full_device_from_a_small_one),
         cmocka_unit_test(ends_where_an_error_stays),
         cmocka_unit_test(measures_the_gap_between_kernels),
     };

@@ -23,7 +23,7 @@ cudaError_t cudaGetDeviceCount(int *n)
 cudaError_t cudaSetDevice(int device)
 {
     standin_record("cudaSetDevice %d", device);
-    return cudaSuccess;
+    return (cudaError_t)standin_refuses;
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)

@@ -10,7 +10,7 @@ enum { MOST = 4096 };
 bz_buf standin_text;
 int standin_silent, standin_devices = 1, standin_driver = -1;
 bool standin_computed, standin_stuck, standin_full, standin_mute, standin_ill, standin_slow_plans, standin_raw;
-int standin_sticky, standin_no_plans;
+int standin_sticky, standin_no_plans, standin_refuses;
 void (*standin_launched)(void);
 float standin_launch_ms;
 
@@ -33,7 +33,7 @@ void standin_reset(void)
     standin_driver = -1;
     standin_computed = standin_stuck = standin_full = standin_mute = standin_ill = standin_slow_plans = standin_raw =
         false;
-    standin_sticky = standin_no_plans = 0;
+    standin_sticky = standin_no_plans = standin_refuses = 0;
 }
 
 void standin_record(const char *fmt, ...)

@@ -22,6 +22,7 @@ extern bool standin_slow_plans; /* plans take long to build, and can be written 
 extern int standin_no_plans;    /* so many of the next plans cannot be made */
 extern int
     standin_sticky; /* what every wait for the device says, as after an error that the process cannot leave behind */
+extern int standin_refuses; /* what opening the device says; 0: it opens */
 extern void (*standin_launched)(
     void); /* called for each kernel that is started; and what that adds to the time of events */
 extern float standin_launch_ms;
