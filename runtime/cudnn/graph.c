@@ -8,6 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Since cuDNN 9.5. PyTorch brought 9.1 for long, and there is no reason that the rest should not run with that. */
+#pragma weak cudnnBackendPopulateCudaGraph
+#pragma weak cudnnBackendUpdateCudaGraph
+
 /* ---- engine configurations ------------------------------------------------------------------- */
 
 static cudnnStatus_t make_graph(call *c)
@@ -98,7 +102,7 @@ static bool is_native(cudnnBackendDescriptor_t config)
     cudnnBackendBehaviorNote_t note[CUDNN_BEHAVIOR_NOTE_TYPE_COUNT];
     int64_t n = 0;
     bool native = false;
-    if (engine_of(config, &engine) != CUDNN_STATUS_SUCCESS)
+    if (!cudnnBackendPopulateCudaGraph || engine_of(config, &engine) != CUDNN_STATUS_SUCCESS)
         return false;
     if (cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE, CUDNN_TYPE_BEHAVIOR_NOTE,
                                  CUDNN_BEHAVIOR_NOTE_TYPE_COUNT, &n, note) != CUDNN_STATUS_SUCCESS)
