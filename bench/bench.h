@@ -91,7 +91,7 @@ typedef enum { BZ_HEALTH_GOOD, BZ_HEALTH_UNKNOWN, BZ_HEALTH_WARNING, BZ_HEALTH_B
 typedef struct bz_finding {
     const char *check; /* "governor" */
     bz_health health;
-    char found[400];    /* what was seen */
+    char found[800];    /* what was seen */
     const char *advice; /* what it does to measuring, and what to do; NULL where all is well */
 } bz_finding;
 

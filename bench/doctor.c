@@ -2,6 +2,7 @@
  * `root`, so that tests, and people with a copy of another machine's /proc and /sys, can ask about that. */
 #include "base/load.h"
 #include "bench/bench.h"
+#include "runtime/backends.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -410,9 +411,21 @@ static bool has_card(const doctor *d)
 static void check_gpu(doctor *d, bz_finding *f)
 {
     char version[300];
+    bz_line line = {0};
+    bz_error err = {0};
     first_line(d, "proc/driver/nvidia/version", version, sizeof version);
     const char *number = strstr(version, "Module");
-    if (*version)
+    bool there = !*d->root && !bz_bench_look(bz_backend_of_device(), &d->arena, &line, &err);
+    const bz_system_facts *facts = bz_system_facts_read(there ? line.details : NULL, &d->arena);
+    if (there && *facts->absent)
+        say(f, BZ_HEALTH_WARNING,
+            "calls of a library that is missing are not measured: layers that only it computes stay without a price",
+            "%s, %s; %s", facts->name, line.system, facts->absent);
+    else if (there)
+        say(f, BZ_HEALTH_GOOD, NULL, "%s, %s", facts->name, line.system);
+    else if (*version && !*d->root)
+        say(f, BZ_HEALTH_WARNING, "the processor can be measured all the same", "%s", err.text);
+    else if (*version)
         say(f, BZ_HEALTH_GOOD, NULL, "NVIDIA driver %s",
             number ? number + strlen("Module") + strspn(number + strlen("Module"), " ") : version);
     else if (has_card(d))

@@ -45,8 +45,9 @@ int bz_bench_device(const char *backend, bz_error *err)
     return rc ? -1 : 0;
 }
 
-/* Runs benanza-bench for the line that says what the machine is, and hands on what it says behind that. */
-static int ask_line(const char *const *options, const char *backend, bz_arena *arena, bz_line *line, const char **rest,
+/* Runs benanza-bench for the line that says what the machine is, and hands on what it says behind that. `advice` is what to do without
+ * the device that the options name; NULL: they name none. */
+static int ask_line(const char *const *options, const char *advice, bz_arena *arena, bz_line *line, const char **rest,
                     bz_error *err)
 {
     char path[3100], *argv[8] = {path, "--system"};
@@ -54,8 +55,7 @@ static int ask_line(const char *const *options, const char *backend, bz_arena *a
     for (int i = 0; options[i]; i++)
         argv[2 + i] = (char *)options[i];
     int rc = bz_bench_find(path, sizeof path, err) ||
-             (backend ? device_output(argv, "--system NAME looks up the records of another machine", &text, err)
-                      : bz_bench_output(argv, &text, err));
+             (advice ? device_output(argv, advice, &text, err) : bz_bench_output(argv, &text, err));
     size_t n = strcspn(bz_buf_text(&text), "\n");
     rc = rc || bz_line_parse(bz_buf_text(&text), n, arena, line, err);
     if (!rc && !line->is_system)
@@ -106,7 +106,8 @@ static int identify(bz_perfdb *db, const char *const *options, const char *backe
     bz_arena arena = {0};
     bz_line line;
     const char *rest;
-    int rc = ask_line(options, backend, &arena, &line, &rest, err) || bz_perfdb_system(db, line.system, system, err) ||
+    const char *advice = backend ? "--system NAME looks up the records of another machine" : NULL;
+    int rc = ask_line(options, advice, &arena, &line, &rest, err) || bz_perfdb_system(db, line.system, system, err) ||
              (again && *system && keep_peaks(*system, &line, &arena, err));
     if (!rc && !*system && !bz_perfdb_can_write(db))
         *system = bz_perfdb_guest(db, line.system, line.details, line.date);
@@ -128,7 +129,7 @@ int bz_bench_look(const char *backend, bz_arena *arena, bz_line *line, bz_error 
 {
     const char *options[] = {backend ? "--backend" : NULL, backend, NULL};
     const char *rest;
-    return ask_line(options, backend, arena, line, &rest, err);
+    return ask_line(options, backend ? "nothing can be measured on it" : NULL, arena, line, &rest, err);
 }
 
 int bz_bench_text(bz_buf *out, bz_error *err)

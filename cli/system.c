@@ -4,6 +4,7 @@
 #include "cli/db.h"
 #include "cli/planning.h"
 #include "report/report.h"
+#include "runtime/backends.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +36,7 @@ static int look_here(system_job *s, bz_line here[2], int *n, bz_error *err)
     bz_error none;
     if (bz_bench_look(NULL, &s->job.arena, &here[0], err))
         return -1;
-    *n = bz_bench_look("cudnn", &s->job.arena, &here[1], &none) ? 1 : 2;
+    *n = bz_bench_look(bz_backend_of_device(), &s->job.arena, &here[1], &none) ? 1 : 2;
     return 0;
 }
 

@@ -8,8 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-const bz_system_facts bz_system_unknown = {
-    .text = "", .device = "", .name = "", .isa = "", .versions = "", .counters = "", .yardstick = (double)NAN};
+const bz_system_facts bz_system_unknown = {.text = "",
+                                           .device = "",
+                                           .name = "",
+                                           .isa = "",
+                                           .versions = "",
+                                           .counters = "",
+                                           .absent = "",
+                                           .yardstick = (double)NAN};
 
 static const cJSON *member(const cJSON *object, const char *name)
 {
@@ -118,6 +124,7 @@ const bz_system_facts *bz_system_facts_read(const char *details, bz_arena *arena
                            .isa = word(root, "isa", arena),
                            .versions = word(root, "versions", arena),
                            .counters = word(root, "counters", arena),
+                           .absent = word(root, "absent", arena),
                            .capability = strtod(word(root, "capability", arena), NULL),
                            .l2 = fmax(0, number(root, "l2")),
                            .clock = fmax(0, number(root, "clock")),

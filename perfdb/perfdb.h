@@ -258,6 +258,7 @@ typedef struct bz_system_facts {
     const char *isa;             /* of a processor: "AVX2 AVX512_CORE …" */
     const char *versions;        /* of the libraries, for people */
     const char *counters;        /* "ok", or why there are none */
+    const char *absent;          /* of a GPU: libraries that are missing, and why; "": none */
     double capability;           /* of a GPU: 9.0 */
     double l2, clock, bandwidth; /* of a GPU: bytes, Hz at most, bytes per second of its memory */
     const bz_measured *measured; /* as they stand there, each thread count once; at most BZ_MEASURED */

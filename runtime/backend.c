@@ -57,6 +57,16 @@ int bz_backend_check(const char *name, bz_error *err)
     return access(path, R_OK) ? bz_choice_fail(err, "--backend", name, names, n) : 0;
 }
 
+static const char *advice_of(const char *why)
+{
+    return strstr(why, "cannot open shared object file")
+               ? "; install that library, or put its folder into LD_LIBRARY_PATH (pip's are site-packages/nvidia/*/lib)"
+           : strstr(why, "undefined symbol") ? "; the library that is found first is older than the one this was built "
+                                               "with: put a newer one's folder "
+                                               "into LD_LIBRARY_PATH"
+                                             : "";
+}
+
 static const bz_backend *load(const char *name, bz_error *err)
 {
     char path[3100];
@@ -68,7 +78,8 @@ static const bz_backend *load(const char *name, bz_error *err)
     const char *why = access(path, R_OK) ? "there is no such file"
                       : module           ? "it is no backend of that name"
                                          : dlerror();
-    bz_fail(err, BZ_USAGE, "backend '%s' is not built in, and the module %s cannot be loaded: %s", name, path, why);
+    bz_fail(err, BZ_USAGE, "backend '%s' is not built in, and the module %s cannot be loaded: %s%s", name, path, why,
+            advice_of(why));
     return NULL;
 }
 

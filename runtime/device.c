@@ -35,14 +35,27 @@ static void add_versions(const bz_backend *asked, bz_device *d)
     for (const bz_backend_row *row = bz_backends; row->name; row++) {
         if (!row->device || !row->library) /* what has no library of its own is in the stack already */
             continue;
-        const bz_backend *b = strcmp(asked->name, row->name) ? bz_backend_find(NULL, row->name, NULL) : asked;
+        bz_error err = {0};
+        const bz_backend *b = strcmp(asked->name, row->name) ? bz_backend_find(NULL, row->name, &err) : asked;
+        size_t n = strlen(d->absent);
         if (b && b->device)
             bz_buf_putc(&stack, '+');
         if (b && b->device)
             b->version(&stack);
+        if (!b)
+            snprintf(d->absent + n, sizeof d->absent - n, "%s%s", n ? "; " : "", err.text);
     }
     snprintf(d->stack, sizeof d->stack, "%.*s", (int)sizeof d->stack - 1, bz_buf_text(&stack));
     bz_buf_free(&stack);
+}
+
+const bz_backend *bz_device_backend(const char *name, bz_error *err)
+{
+    const bz_backend *b = bz_backend_find(NULL, name, err);
+    bool on_device = bz_backend_is_on(name, true);
+    for (const bz_backend_row *row = bz_backends; !b && on_device && row->name; row++)
+        b = row->device ? bz_backend_find(NULL, row->name, NULL) : NULL;
+    return b;
 }
 
 static _Noreturn void look(const bz_backend *backend, answer *a)
@@ -123,6 +136,8 @@ void bz_device_json(const bz_device *d, bz_buf *out)
     if (d->kernel_gap > 0) /* older ones have none */
         bz_json_key_num(&j, "kernel_gap", d->kernel_gap);
     BZ_JSON(&j, BZ_TELL("event_pair", d->event_pair), BZ_TELL("driver", d->driver));
+    if (*d->absent)
+        BZ_JSON(&j, BZ_TELL("absent", d->absent));
     bz_json_document_end(&j);
 }
 
@@ -141,6 +156,8 @@ void bz_device_print(const bz_device *d, bz_buf *out)
     if (d->copied > 0)
         bz_buf_printf(out, ", %s/s by a copy", bz_units_bytes(a, d->copied));
     bz_buf_printf(out, "\n%-14s%s\n", "driver", d->driver);
+    if (*d->absent)
+        bz_buf_printf(out, "%-14s%s\n", "absent", d->absent);
     if (d->kernel_gap > 0)
         bz_buf_printf(out, "%-14s%s\n", "kernel gap", bz_units_time(a, d->kernel_gap));
     if (d->event_pair == d->event_pair)

@@ -143,7 +143,7 @@ static void report_progress(const program *p, int done, const char *text)
  * of it can run, so nothing does. */
 static int find_device(program *p, const char *name, bz_error *err)
 {
-    const bz_backend *backend = bz_backend_find(NULL, name, NULL); /* without it there are records that say so */
+    const bz_backend *backend = bz_device_backend(name, NULL); /* without it there are records that say so */
     bz_device d;
     for (int i = 0; i < p->n_devices; i++)
         if (!strcmp(p->device[i].backend, name))
@@ -304,7 +304,7 @@ static int run_all(program *p, bz_machine *s, bz_error *err)
 static int add_device(const char *name, bool table, bz_buf *out, bz_error *err)
 {
     bz_device d;
-    const bz_backend *backend = bz_backend_find(NULL, name, err);
+    const bz_backend *backend = bz_device_backend(name, err);
     if (!backend || bz_device_find(backend, &d, err))
         return -1;
     if (table)

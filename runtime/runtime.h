@@ -265,7 +265,12 @@ typedef struct bz_device {
     double copied;     /* bytes per second of a copy within the memory, both directions; 0 or NaN where not measured */
     double kernel_gap; /* seconds for which it stands still between two kernels; likewise */
     double event_pair; /* seconds between two events with nothing between them; NaN where not measured */
+    char absent[600];  /* of its backends those whose libraries are missing, and why */
 } bz_device;
+
+/* The backend that tells what the device is: that of this name or, where its library is missing, another one's on the same
+ * device. NULL with the reason where none is there. */
+const struct bz_backend *bz_device_backend(const char *name, bz_error *err);
 
 /* The device of a backend; it is looked at in a child process. -1 with a sentence where there is none,
  * or where the backend runs on the processor. */
