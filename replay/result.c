@@ -42,15 +42,15 @@ static void read_action(const cJSON *item, bz_replay_action *a)
 /* A number for each action of each pass; NULL where they are not as many. */
 static double *read_passes(const cJSON *passes, bz_replay_result *out)
 {
-    int n = cJSON_IsArray(passes) ? cJSON_GetArraySize(passes) : 0, k = 0;
-    double *all = BZ_NEW(&out->arena, double, (size_t)n *(size_t)out->n + 1);
-    for (const cJSON *pass = n ? passes->child : NULL; pass; pass = pass->next, k++) {
-        int i = 0;
+    const cJSON *first = cJSON_IsArray(passes) ? passes->child : NULL;
+    size_t n = 0;
+    for (const cJSON *pass = first; pass; pass = pass->next, n++)
         if (!cJSON_IsArray(pass) || cJSON_GetArraySize(pass) != out->n)
             return NULL;
-        for (const cJSON *item = pass->child; item; item = item->next, i++)
-            all[k * out->n + i] = cJSON_IsNumber(item) && item->valuedouble >= 0 ? item->valuedouble : 0;
-    }
+    double *all = BZ_NEW(&out->arena, double, n *(size_t)out->n + 1), *at = all;
+    for (const cJSON *pass = first; pass; pass = pass->next)
+        for (const cJSON *item = pass->child; item; item = item->next)
+            *at++ = cJSON_IsNumber(item) && item->valuedouble >= 0 ? item->valuedouble : 0;
     return all;
 }
 
