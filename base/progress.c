@@ -1,6 +1,5 @@
 #include "base/progress.h"
 
-#include "base/buf.h"
 #include "base/screen.h"
 #include "base/table.h"
 #include "base/units.h"
@@ -36,37 +35,43 @@ static void wipe(void)
     line.shown = false;
 }
 
-/* The innermost piece of work, in the width of the terminal: a longer line could not be wiped. */
-static void draw(void)
+void bz_progress_line(const char *what, int64_t done, int64_t total, const char *item, double passed, int columns,
+                      bz_buf *out)
 {
-    int at = line.n - 1, columns = bz_screen_columns(STDERR_FILENO);
-    columns = columns > 1 ? columns : 80;
-    double passed = at < 0 ? 0 : bz_now() - line.level[at].started;
-    bz_buf text = {0}, item = {0}, fitting = {0};
+    bz_buf text = {0}, clean = {0};
     bz_unit_text left;
-    if (line.held || at < 0 || at >= LEVELS || passed < SHOWN_AFTER)
-        return;
-    int64_t done = line.level[at].done, total = line.level[at].total;
-    bz_buf_printf(&text, "benanza: %s", line.level[at].what);
+    bz_buf_printf(&text, "benanza: %s", what);
     if (total > 1)
         bz_buf_printf(&text, " %lld/%lld", (long long)done, (long long)total);
     if (total > done && done > 0)
         bz_buf_printf(&text, ", %s left", bz_units_time(left, passed / (double)done * (double)(total - done)));
     else
         bz_buf_printf(&text, ", %.0f s", passed);
-    bz_buf_clean(&item, line.level[at].item);
-    int room = columns - 1 - bz_text_width(bz_buf_text(&text)) - 2; /* the item gives way */
-    if (item.len && room >= 8) {
+    bz_buf_clean(&clean, item);
+    int room = columns - 1 - bz_text_width(bz_buf_text(&text)) - 2;
+    if (clean.len && room >= 8) {
         bz_buf_puts(&text, "  ");
-        bz_text_fit(&text, bz_buf_text(&item), room);
+        bz_text_fit(&text, bz_buf_text(&clean), room);
     }
-    bz_text_fit(&fitting, bz_buf_text(&text), columns - 1);
-    fprintf(stderr, "\r\033[K%s", bz_buf_text(&fitting));
+    bz_text_fit(out, bz_buf_text(&text), columns - 1);
+    bz_buf_free(&text);
+    bz_buf_free(&clean);
+}
+
+/* The innermost piece of work. */
+static void draw(void)
+{
+    int at = line.n - 1, columns = bz_screen_columns(STDERR_FILENO);
+    double passed = at < 0 ? 0 : bz_now() - line.level[at].started;
+    bz_buf text = {0};
+    if (line.held || at < 0 || at >= LEVELS || passed < SHOWN_AFTER)
+        return;
+    bz_progress_line(line.level[at].what, line.level[at].done, line.level[at].total, line.level[at].item, passed,
+                     columns > 1 ? columns : 80, &text);
+    fprintf(stderr, "\r\033[K%s", bz_buf_text(&text));
     fflush(stderr);
     line.shown = true;
     bz_buf_free(&text);
-    bz_buf_free(&item);
-    bz_buf_free(&fitting);
 }
 
 static void *keep_drawing(void *unused)

@@ -4,7 +4,9 @@
 #ifndef BZ_PROGRESS_H
 #define BZ_PROGRESS_H
 
+#include "base/buf.h"
 #include <stdbool.h>
+
 #include <stdint.h>
 
 typedef struct bz_progress {
@@ -21,6 +23,10 @@ void bz_progress_end(bz_progress *p);                                /* wipes th
  * a question waits for its answer. */
 void bz_progress_wipe(void);
 void bz_progress_hold(bool held);
+
+/* "benanza: WHAT 7/40, 12 s left  ITEM", in the width of the terminal, as a longer line could not be wiped: the item gives way. */
+void bz_progress_line(const char *what, int64_t done, int64_t total, const char *item, double passed, int columns,
+                      bz_buf *out);
 
 double bz_now(void); /* seconds, monotonic */
 

@@ -91,8 +91,37 @@ static void test_pipe(void **state)
     assert_string_equal(said, "<question><answer><end>");
 }
 
+/* What is left follows from what is done; what is not known is not told. */
+static void test_lines(void **state)
+{
+    static const struct {
+        int64_t done, total;
+        double passed;
+        int columns;
+        const char *item, *line;
+    } LINES[] = {{0, 0, 3.4, 80, "", "benanza: work, 3 s"},
+                 {0, 1, 3, 80, "", "benanza: work, 3 s"},
+                 {1, 2, 3, 80, "", "benanza: work 1/2, 3 s left"},
+                 {0, 2, 3, 80, "", "benanza: work 0/2, 3 s"},
+                 {2, 2, 3, 80, "", "benanza: work 2/2, 3 s"},
+                 {10, 40, 2, 80, "a", "benanza: work 10/40, 6 s left  a"},
+                 {10, 40, 2, 80, "a\nb\033", "benanza: work 10/40, 6 s left  a\\x0ab\\x1b"},
+                 {0, 0, 1, 29, "abcdefgh", "benanza: work, 1 s  abcdefgh"},  /* 28 columns: all of it */
+                 {0, 0, 1, 28, "abcdefgh", "benanza: work, 1 s"},            /* less than eight are no item */
+                 {0, 0, 1, 29, "abcdefghi", "benanza: work, 1 s  abcd…ghi"}, /* it is cut */
+                 {0, 0, 1, 10, "", "bena… 1 s"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof LINES / sizeof *LINES; i++) {
+        bz_buf out = {0};
+        bz_progress_line("work", LINES[i].done, LINES[i].total, LINES[i].item, LINES[i].passed, LINES[i].columns, &out);
+        assert_string_equal(bz_buf_text(&out), LINES[i].line);
+        bz_buf_free(&out);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_terminal), cmocka_unit_test(test_pipe)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_terminal), cmocka_unit_test(test_pipe),
+                                       cmocka_unit_test(test_lines)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
