@@ -37,7 +37,7 @@ static void append(bz_build *b, const work *w, int64_t *end)
     b->of_event[w->kind - BZ_EVENT_KERNEL][w->row] = task;
     uint32_t cause = e->cause[w->row], launch = cause == BZ_NONE ? BZ_NONE : b->of_api[cause];
     bz_task *t = &f->task[task];
-    f->counts.collapsed |= bz_name_matches("^CUDA graph ", t->name);
+    f->counts.collapsed |= !strncmp(t->name, "CUDA graph ", 11);
     t->call = e->call && e->call[w->row] < b->trace->event[BZ_EVENT_CALL].n
                   ? (uint32_t)bz_call_outermost(b->trace, e->call[w->row])
                   : BZ_NONE;

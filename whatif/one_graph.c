@@ -166,24 +166,6 @@ static int add_back(bz_flow *flow, bz_whatif_asked *asked, int64_t added, bz_err
     return 0;
 }
 
-/* A graph changes what a device waits for launches; the rest of its pauses stays. */
-static void tell_idle(const bz_flow *flow, bz_whatif_asked *asked)
-{
-    bz_idle idle;
-    bz_unit_text all, launch, queued;
-    if (flow->iteration >= asked->trace->n_iterations || asked->side != 1)
-        return;
-    const bz_iteration *i = &asked->trace->iteration[flow->iteration];
-    bz_trace_idle(asked->trace,
-                  &(bz_iteration){.start = bz_iteration_begin(asked->trace, flow->iteration), .end = i->end}, &idle);
-    int64_t host = idle.of[BZ_IDLE_HOST].time + idle.of[BZ_IDLE_LAUNCH].time;
-    bz_whatif_assume(asked, BZ_ASSUMED_MEASURED, "the recording",
-                     "no device works for %s of the iteration: for %s work was not launched yet, %s lies between work "
-                     "that was queued",
-                     bz_units_time(all, 1e-9 * (double)idle.idle), bz_units_time(launch, 1e-9 * (double)host),
-                     bz_units_time(queued, 1e-9 * (double)idle.of[BZ_IDLE_QUEUED].time));
-}
-
 int bz_whatif_one_graph(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
 {
     int64_t node = (int64_t)(1000 * bz_whatif_number(asked, "node")), added;
@@ -208,6 +190,5 @@ int bz_whatif_one_graph(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
         bz_whatif_assume_parameter(asked, "pauses", "%s of %d longer pauses of the host goes, too",
                                    bz_units_time(pauses, 1e-9 * (double)sum.paused), sum.pauses);
     bz_whatif_assume_parameter(asked, "node", "between two kernels of a graph: %.3g µs at most", 1e-3 * (double)node);
-    tell_idle(flow, asked);
     return add_back(flow, asked, added, err) ? -1 : sum.removed;
 }
