@@ -175,39 +175,36 @@ void bz_report_whatif_answer(const bz_whatif *w, bool all, bz_buf *out)
     }
 }
 
-/* What a change comes to that has no row: why it does not apply, or that it gains nothing. NULL: it has a row. */
-static const char *without_row(const bz_whatif *w, const bz_prediction *p)
+/* What a change comes to that has no row: why it does not apply; "" where it gains nothing. NULL: it has a row. */
+static const char *without_row(const bz_whatif *w, int i)
 {
+    const bz_prediction *p = &w->prediction[i];
     if (!p->changed)
         return p->because ? p->because : "it changes nothing";
     return gains_nothing(w, p) ? "" : NULL;
 }
 
-/* Changes for which the same is to be said are one line. */
+static bool same_words(const char *a, const char *b)
+{
+    return a && b && !strcmp(a, b);
+}
+
+/* Changes of which the same is to be said are one line. */
 static void print_refusals(const bz_whatif *w, bz_buf *out)
 {
-    bool any = false;
+    int lines = 0;
     for (int i = 0; i < w->n; i++) {
-        const char *why = without_row(w, &w->prediction[i]), *before = NULL;
-        for (int k = 0; k < i && why; k++) {
-            before = without_row(w, &w->prediction[k]);
-            if (before && !strcmp(before, why))
-                why = NULL; /* it was said */
-        }
-        if (!why)
-            continue;
+        const char *why = without_row(w, i);
         int n = 0;
-        bz_buf_puts(out, any ? "" : "\n");
-        for (int k = i; k < w->n; k++) {
-            const char *other = without_row(w, &w->prediction[k]);
-            if (other && !strcmp(other, why))
-                bz_buf_printf(out, "%s%s", n++ ? ", " : "", w->prediction[k].name);
-        }
-        if (*why)
+        for (int k = 0; k < i; k++)
+            why = same_words(without_row(w, k), why) ? NULL : why;
+        for (int k = i; k < w->n && why; k++)
+            if (same_words(without_row(w, k), why))
+                bz_buf_printf(out, "%s%s", n++ ? ", " : lines++ ? "" : "\n", w->prediction[k].name);
+        if (why && *why)
             bz_buf_printf(out, " %s not apply: %s\n", n > 1 ? "do" : "does", why);
-        else
+        else if (why)
             bz_buf_printf(out, " %s nothing here\n", n > 1 ? "gain" : "gains");
-        any = true;
     }
 }
 
