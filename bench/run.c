@@ -298,11 +298,11 @@ int bz_bench_texts(const char *const *text, int n, const char *backend, bz_bench
     char path[3100], folder[BZ_FOLDER_MAX];
     bz_arena arena = {0};
     char *options[] = {path, "--layout", "plain", "--backend", (char *)backend, NULL};
+    if (bz_bench_find(path, sizeof path, err))
+        return -1;
     char **problems = BZ_NEW(&arena, char *, n + 1);
     for (int i = 0; i < n; i++)
         problems[i] = (char *)text[i];
-    if (bz_bench_find(path, sizeof path, err))
-        return -1;
     bz_bench_hold();
     int rc = bz_folder_make(folder, err);
     if (!rc) {
