@@ -102,8 +102,10 @@ static int64_t shorten_gap(bz_task *t, int64_t most)
 static bool opens_call(const bz_flow *flow, uint32_t task)
 {
     const bz_task *t = &flow->task[task];
+    if (!flow->trace || t->call >= flow->trace->event[BZ_EVENT_CALL].n)
+        return false;
     const bz_events *call = &flow->trace->event[BZ_EVENT_CALL];
-    return t->call < call->n && t->prev != BZ_NONE && flow->task[t->prev].call != t->call &&
+    return t->prev != BZ_NONE && flow->task[t->prev].call != t->call &&
            !flow->trace->source[flow->trace->lane[call->lane[t->call]].source].log;
 }
 
