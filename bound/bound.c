@@ -76,11 +76,22 @@ static void find_runner_up(const making *m, const bz_lowering *low, bz_bound_lay
     l->runner_up_variant = best ? variant(m, best, second) : NULL;
 }
 
+void bz_bound_raise(const bz_bound_input *in, double arithmetic, bz_layer_price *p)
+{
+    double least = bz_tick(arithmetic);
+    if (in->peaks->why || !p->alternative || !p->alternative->modelled)
+        return;
+    p->seconds = fmax(p->seconds, least);
+    p->low = fmax(p->low, least);
+    p->high = fmax(p->high, least);
+}
+
 static void price_layer(const making *m, const bz_plan_layer *item, bz_bound_layer *l)
 {
     bz_prices_layer(m->in->prices, item, &l->price);
     l->price.seconds = bz_tick(l->price.seconds);
     l->price.launch = bz_tick(l->price.launch);
+    bz_bound_raise(m->in, bz_peaks_arithmetic(m->in->peaks, l->layer, m->in->dtype), &l->price);
     l->lowering = &item->lowering;
     l->runner_up = NAN;
     l->hardware = bz_peaks_roofline(m->in->peaks, l->layer, m->in->dtype, &l->memory);

@@ -4,6 +4,10 @@
 
 #include "bound/bound.h"
 
+/* A copy that stands for layers does none of their arithmetic: it costs no less than that takes at the measured peak. RoiAlign
+ * reads 16 pixels for an element that it writes, and a copy moves one. */
+void bz_bound_raise(const bz_bound_input *in, double arithmetic, bz_layer_price *price);
+
 /* Fills b->fused of a bound that is made otherwise. */
 void bz_bound_fuse(const bz_bound_input *in, bz_arena *arena, bz_bound *b);
 

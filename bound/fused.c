@@ -41,6 +41,19 @@ double bz_bound_cover(const bz_bound *b, const double *layer, const double *plac
 
 /* ---- by records ----------------------------------------------------------------------------- */
 
+/* What layers of a group do; where there is a product, the steps around it may be folded into its weights. */
+static double group_arithmetic(const covering *c, const bz_bound_place *place)
+{
+    double arithmetic = 0, products = 0;
+    for (int i = 0; i < place->n; i++) {
+        const bz_layer *l = &c->in->layers->layer[place->layer[i]];
+        double work = bz_peaks_arithmetic(c->in->peaks, l, c->in->dtype);
+        arithmetic += work;
+        products += l->macs ? work : 0;
+    }
+    return products > 0 ? products : arithmetic;
+}
+
 static void price_places(const covering *c)
 {
     bz_bound_fused *f = &c->b->fused;
@@ -55,6 +68,7 @@ static void price_places(const covering *c)
         *p = (bz_bound_place){.pattern = item->pattern, .layer = place[g].layer, .n = place[g].n};
         bz_prices_layer(c->in->prices, item, &p->price);
         p->price.seconds = bz_tick(p->price.seconds);
+        bz_bound_raise(c->in, group_arithmetic(c, p), &p->price);
         p->refused = !item->lowering.n || p->price.refused;
         f->refused += p->refused;
         f->missing += !p->refused && !p->price.alternative && p->price.missing;
@@ -102,26 +116,23 @@ static int readers(const covering *c, const bz_bound_place *place, int at)
     return n;
 }
 
-/* What a group cannot do without. What goes from layer to layer inside need not be written, nor read; where
- * there is a product, the steps around it, and their constants, may be folded into its weights. */
+/* What a group cannot do without. What goes from layer to layer inside need not be written, nor read; nor the constants
+ * of steps that a product takes along. */
 static double group_roofline(const covering *c, const bz_bound_place *place)
 {
-    double arithmetic = 0, products = 0, bytes = 0;
+    double bytes = 0;
     bz_dtype dtype = c->in->dtype;
     for (int i = 0; i < place->n; i++) {
         const bz_layer *l = &c->in->layers->layer[place->layer[i]];
-        double work = bz_peaks_arithmetic(c->in->peaks, l, dtype);
         if (!l->priced)
             return NAN;
-        arithmetic += work;
-        products += l->macs ? work : 0;
         bytes += bz_peaks_bytes(l, NULL, dtype);
         for (int k = 0; k < l->n_in && !l->macs; k++)
             bytes -= l->in_constant[k] ? bz_peaks_bytes(l, &l->in[k], dtype) : 0;
         if (i < place->n - 1)
             bytes -= (1 + readers(c, place, i)) * bz_peaks_bytes(l, &l->out[0], dtype);
     }
-    return bz_tick(fmax(products > 0 ? products : arithmetic, bz_peaks_traffic(c->in->peaks, fmax(bytes, 0))));
+    return bz_tick(fmax(group_arithmetic(c, place), bz_peaks_traffic(c->in->peaks, fmax(bytes, 0))));
 }
 
 static void cover_rooflines(const covering *c)
