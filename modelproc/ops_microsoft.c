@@ -89,8 +89,8 @@ static const op ROWS[] = {
     {"QLinearReduceMean", MICROSOFT, "qreducemean", BZ_COMPUTE, ms_reduce_mean_shape, .flops = 1,
      .labels = "x - - - - > y"},
     {"Inverse", MICROSOFT, "inverse", BZ_COMPUTE, ms_inverse_shape, .cost = ms_inverse_cost, .labels = "x"},
-    {"Rfft", MICROSOFT, "rfft", BZ_COMPUTE, ms_rfft_shape, .flops = 20, .labels = "x"},
-    {"Irfft", MICROSOFT, "irfft", BZ_COMPUTE, ms_irfft_shape, .flops = 20, .labels = "x"},
+    {"Rfft", MICROSOFT, "rfft", BZ_COMPUTE, ms_rfft_shape, .cost = ms_rfft_cost, .labels = "x"},
+    {"Irfft", MICROSOFT, "irfft", BZ_COMPUTE, ms_irfft_shape, .cost = ms_rfft_cost, .labels = "x"},
     {"CropAndResize", MICROSOFT, "cropandresize", BZ_COMPUTE, ms_crop_resize_shape, .flops = 8, .labels = "x rois > y"},
     {"MurmurHash3", MICROSOFT, "murmurhash3", BZ_COMPUTE, ms_hash_shape, .flops = 10, .labels = "x"},
 

@@ -224,6 +224,15 @@ int ms_irfft_shape(call *c)
     return 0;
 }
 
+/* Transforms along the last dimension of the real numbers, which are the operand of Rfft and the result of Irfft. */
+int ms_rfft_cost(call *c)
+{
+    const bz_type *real = c->in[0].rank < c->out[0].rank ? &c->in[0] : &c->out[0];
+    int64_t n = last_dim(real, 1);
+    c->flops = fft_flops(n, n > 0 ? elements(real) / n : 0, true);
+    return 0;
+}
+
 int ms_pad_shape(call *c)
 {
     const bz_type *x = need(c, 0, -1);

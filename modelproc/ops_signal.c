@@ -1,15 +1,6 @@
 /* Signals: Fourier transforms, windows, mel weights; determinants. */
 #include "modelproc/rule.h"
 
-/* 5·n·log2 n operations for a complex transform of length n: the usual count. */
-static int64_t fft_flops(int64_t n, int64_t transforms)
-{
-    int log = 0;
-    while (log < 62 && (int64_t)1 << log < n)
-        log++;
-    return count_mul(count_mul(5 * log, n), transforms);
-}
-
 static int dft_length(call *c, bz_dim signal, bz_dim *length, bool *given)
 {
     int64_t n;
@@ -73,7 +64,7 @@ static int dft_cost(call *c)
         bz_is_symbol(length) || x->dims[axis] <= 0)
         return 0;
     int64_t n = elements(x), transforms = n > 0 ? n / x->dims[axis] / last_dim(x, 1) : 0;
-    c->flops = fft_flops(length, transforms);
+    c->flops = fft_flops(length, transforms, last_dim(x, 1) == 1);
     return 0;
 }
 
@@ -124,7 +115,8 @@ static int stft_cost(call *c)
     if (frame_length(c, &frame) || bz_is_symbol(frame))
         return 0;
     int64_t frames = count_mul(c->out[0].dims[0], c->out[0].dims[1]);
-    c->flops = count_add(fft_flops(frame, frames), count_mul(frame, in_type(c, 2) ? frames : 0));
+    c->flops = count_add(fft_flops(frame, frames, c->in[0].rank == 2 || last_dim(&c->in[0], 1) == 1),
+                         count_mul(frame, in_type(c, 2) ? frames : 0));
     return 0;
 }
 
