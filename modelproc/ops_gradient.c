@@ -281,6 +281,37 @@ static int placed_shape(call *c)
     return 0;
 }
 
+/* Operands are dy and those of the forward layer, results their gradients. */
+static int whole_shape(call *c)
+{
+    NOTE(c, "mode", "padding_mode", "align_corners", "sampling_ratio", "coordinate_transformation_mode", "strides",
+         "pads", "dilations", "group", "offset_group");
+    for (int k = 0; k < c->node->n_out; k++)
+        if (in_type(c, k + 1))
+            set_type(c, k, in_type(c, k + 1));
+    need(c, 0, -1);
+    return 0;
+}
+
+/* Bilinear: each of the pixels around a point takes a product and a sum, for the gradient of the image. */
+static int sampled_grad_cost(call *c)
+{
+    int64_t pixels = 1, ratio = attr_int(c, "sampling_ratio", 1);
+    bool nearest = strstr(attr_text(c, "mode", ""), "nearest") != NULL;
+    ratio = ratio > 0 && ratio < 1 << 16 ? ratio : 1;
+    for (int i = 2; i < c->in[0].rank && !nearest; i++)
+        pixels = count_mul(pixels, 2);
+    c->flops = count_mul(elements(&c->in[0]), count_mul(2 * pixels, c->op->arg ? count_mul(ratio, ratio) : 1));
+    return 0;
+}
+
+/* Products with the samples for the weights, and with the weights for the samples. */
+static int deform_grad_cost(call *c)
+{
+    c->macs = count_mul(2, conv_macs(&c->in[2], &c->in[0]));
+    return 0;
+}
+
 /* ---- attention, recurrent layers -------------------------------------------------------------------- */
 
 /* Operands q, k, v, mask, dy, y, statistics. Scores once more, and four products: of their gradient and those of q, k, v. */
@@ -432,6 +463,13 @@ static const op ROWS[] = {
     {"DropoutGrad", MICROSOFT, "dropout_grad", BZ_COMPUTE, like_shape, .flops = 2, .labels = "dy mask"},
     {"ResizeGrad", OWN, "resize_grad", BZ_COMPUTE, placed_shape, .flops = 8, .labels = "dy > dx"},
     {"PadGrad", OWN, "pad_grad", BZ_COMPUTE, placed_shape, .flops = 1, .labels = "dy > dx"},
+
+    {"GridSampleGrad", OWN, "gridsample_grad", BZ_COMPUTE, whole_shape, .cost = sampled_grad_cost,
+     .labels = "dy x grid"},
+    {"RoiAlignGrad", OWN, "roialign_grad", BZ_COMPUTE, whole_shape, .cost = sampled_grad_cost, .labels = "dy x rois -",
+     .arg = 1},
+    {"DeformConvGrad", OWN, "deformconv_grad", BZ_COMPUTE, whole_shape, .cost = deform_grad_cost,
+     .labels = "dy x w offset b mask"},
 
     {"AttentionTraining", OWN, "attention_training", BZ_COMPUTE, attention_shape, .cost = attention_cost,
      .labels = "q k v mask > y statistics", .arg = 1},

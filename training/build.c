@@ -80,6 +80,18 @@ void grad_give(grad *g, int k, const char *value)
     g->b->grad[v] = g->b->grad[v] ? grad_node(g->b, "Add", g->b->grad[v], value, NULL) : value;
 }
 
+void grad_give_results(grad *g, const char **out, int n_out)
+{
+    for (int k = 0; k < n_out; k++)
+        if (grad_wants(g, k))
+            grad_give(g, k, out[k]);
+}
+
+const char *grad_keep(grad *g, int slot, const char *what)
+{
+    return g->s->kept[slot] = grad_fresh(g->b, bz_arena_printf(g->b->arena, "%s/%s", g->b->layer, what));
+}
+
 /* ---- nodes ------------------------------------------------------------------------------------- */
 
 static const char *split_domain(const char **op)
@@ -127,6 +139,13 @@ void grad_copy_attrs(grad *g, const char *without)
     for (int i = 0; i < g->l->node->n_attrs; i++)
         if (strcmp(g->l->node->attrs[i].name, without) != 0)
             bz_draft_attr(&g->b->draft, g->b->from->model, &g->l->node->attrs[i], NULL);
+}
+
+void grad_copy_attr(grad *g, const char *name)
+{
+    const bz_attr *a = bz_node_attr(g->l->node, name);
+    if (a)
+        bz_draft_attr(&g->b->draft, g->b->from->model, a, NULL);
 }
 
 int grad_copy(grad *g, const char *op, const char *domain, const char *const *extra, int n_extra)

@@ -29,7 +29,8 @@ typedef struct derivative_table {
     {                                                                                                                  \
         rows, (int)(sizeof(rows) / sizeof *(rows))                                                                     \
     }
-extern const derivative_table derivatives_elementwise, derivatives_shape, derivatives_product, derivatives_layer;
+extern const derivative_table derivatives_elementwise, derivatives_shape, derivatives_product, derivatives_layer,
+    derivatives_sample, derivatives_norm;
 
 /* A forward layer, in functions also, in the order in which it runs. */
 typedef struct step {
@@ -102,6 +103,8 @@ const char *grad_y(grad *g, int k);
 const char *grad_dy(grad *g, int k); /* NULL: none */
 bool grad_wants(grad *g, int k);
 void grad_give(grad *g, int k, const char *value);
+void grad_give_results(grad *g, const char **out, int n_out); /* out[k] is the gradient of operand k */
+const char *grad_keep(grad *g, int slot, const char *what);   /* names a result that the forward node does not name */
 static inline const bz_type *grad_type(const grad *g, int k)
 {
     return &g->l->in[k];
@@ -120,6 +123,7 @@ void grad_nodes(build *b, const char *op, const char *const *in, int n_in, const
 /* The forward layer as it is, with results of these names (NULL: its own), `extra` of them behind. */
 int grad_copy(grad *g, const char *op, const char *domain, const char *const *extra, int n_extra);
 void grad_copy_attrs(grad *g, const char *without);
+void grad_copy_attr(grad *g, const char *name); /* where it is there */
 
 /* ---- constants ----------------------------------------------------------------------------------- */
 

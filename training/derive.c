@@ -16,23 +16,39 @@ static void add_step(build *b, const bz_layer *l)
     b->steps[b->n_steps++] = (step){.layer = l, .row = derivative_find(l->node)};
 }
 
-/* Calls of the model's own functions give way to what they do. */
+/* The graph that a layer surely is, once: a function's, or the branch that is taken. NULL: it is none. */
+static const bz_body *only_body(const bz_layer *l, const bz_value_id **outputs)
+{
+    const bz_body *taken = NULL;
+    for (int k = 0; k < l->n_bodies && !strcmp(l->kind, "if"); k++)
+        if (l->bodies[k].trips && l->bodies[k].trips_known)
+            taken = &l->bodies[k];
+    if (taken) {
+        *outputs = bz_node_attr(l->node, taken->name)->graph->outputs;
+        return taken;
+    }
+    *outputs = l->n_bodies == 1 ? l->bodies[0].outputs : NULL;
+    return *outputs ? &l->bodies[0] : NULL;
+}
+
+/* Calls of the model's own functions, and branches that are surely taken, give way to what they do. */
 static void flatten(build *b, const bz_layer *layers, int n)
 {
     for (int i = 0; i < n; i++) {
         const bz_layer *l = &layers[i];
-        const bz_body *body = l->n_bodies == 1 && l->bodies[0].inputs ? &l->bodies[0] : NULL;
+        const bz_value_id *outputs;
+        const bz_body *body = only_body(l, &outputs);
         if (!body) {
             add_step(b, l);
             continue;
         }
-        for (int k = 0; k < l->n_in; k++)
+        for (int k = 0; k < l->n_in && body->inputs; k++)
             if (body->inputs[k] >= 0)
                 b->same[body->inputs[k]] = l->node->in[k];
         flatten(b, body->layers, body->n);
         for (int k = 0; k < l->n_out; k++)
             if (l->node->out[k] >= 0)
-                b->same[l->node->out[k]] = body->outputs[k];
+                b->same[l->node->out[k]] = outputs[k];
     }
 }
 

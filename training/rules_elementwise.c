@@ -191,13 +191,15 @@ static int biased(grad *g)
     return 0;
 }
 
-/* The running sum backwards. */
-static int cumsum(grad *g)
+/* The running sum backwards; of a running product, that of dy · y, by x. */
+static int cumulated(grad *g)
 {
-    const char *dx = grad_node(g->b, "CumSum", grad_dy(g, 0), grad_x(g, 1), NULL);
+    bool product = !strcmp(g->l->kind, "cumprod");
+    const char *dy = product ? grad_node(g->b, "Mul", grad_dy(g, 0), grad_y(g, 0), NULL) : grad_dy(g, 0);
+    const char *dx = grad_node(g->b, "CumSum", dy, grad_x(g, 1), NULL);
     GRAD_INT(g->b, "exclusive", grad_param_int(g, "exclusive", 0));
     GRAD_INT(g->b, "reverse", !grad_param_int(g, "reverse", 0));
-    grad_give(g, 0, dx);
+    grad_give(g, 0, product ? grad_node(g->b, "Div", dx, grad_x(g, 0), NULL) : dx);
     return 0;
 }
 
@@ -222,7 +224,7 @@ static const derivative ROWS[] = {
     {.ops = "Where", .back = where},
     {.ops = "PRelu", .back = prelu},
     {.ops = "SwiGLU", .back = swiglu},
-    {.ops = "CumSum", .back = cumsum},
+    {.ops = "CumSum CumProd", .back = cumulated},
     {.ops = "Ceil Floor Round Sign Not And Or Xor Equal Less Greater LessOrEqual GreaterOrEqual IsNaN IsInf "
             "ArgMax ArgMin Shape Size NonZero OneHot Range ConstantOfShape Constant EyeLike RandomNormal "
             "RandomUniform RandomNormalLike RandomUniformLike Bernoulli BitShift BitwiseAnd BitwiseOr BitwiseXor "

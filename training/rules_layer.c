@@ -1,14 +1,8 @@
-/* Derivatives of layers with weights or windows: convolution, pooling, normalizations, softmax, attention, recurrent layers. Some
- * run in another form when they are trained: they keep what the gradient needs. */
+/* Derivatives of layers with weights or windows: convolution, pooling, softmax, attention, recurrent layers. Some run in another form
+ * when they are trained: they keep what the gradient needs. */
 #include "training/build.h"
 
 #include <string.h>
-
-/* A result that the forward node does not name itself. */
-static const char *keep(grad *g, int slot, const char *what)
-{
-    return g->s->kept[slot] = grad_fresh(g->b, bz_arena_printf(g->b->arena, "%s/%s", g->b->layer, what));
-}
 
 /* ---- windows ------------------------------------------------------------------------------------- */
 
@@ -86,17 +80,29 @@ static int maxpool_forward(grad *g)
         g->s->kept[0] = node->n_out > 1 ? grad_y(g, 1) : NULL;
         return grad_copy(g, node->op, node->domain, NULL, 0);
     }
-    const char *indices = keep(g, 0, "Indices");
+    const char *indices = grad_keep(g, 0, "Indices");
     return grad_copy(g, node->op, node->domain, &indices, 1);
+}
+
+/* The window of a pool, and the shape that was pooled. */
+static void pool_attrs(grad *g, bool count_pad)
+{
+    const bz_type *x = grad_type(g, 0);
+    int n;
+    const int64_t *kernel = grad_param(g, "kernel", &n);
+    window_attrs(g, kernel ? kernel : x->dims + 2);
+    const bz_attr *ceil_mode = bz_node_attr(g->l->node, "ceil_mode");
+    if (ceil_mode && ceil_mode->kind == BZ_ATTR_INT)
+        GRAD_INT(g->b, "ceil_mode", ceil_mode->i);
+    if (count_pad)
+        GRAD_INT(g->b, "count_include_pad", 1);
+    GRAD_INTS(g->b, "input_shape", x->dims, x->rank);
 }
 
 static int pool(grad *g)
 {
     build *b = g->b;
-    const bz_type *x = grad_type(g, 0);
-    int n;
-    const int64_t *kernel = grad_param(g, "kernel", &n);
-    bool most = strstr(g->l->node->op, "Max") != NULL, global = !strncmp(g->l->node->op, "Global", 6);
+    bool most = strstr(g->l->node->op, "Max") != NULL;
     const char *dx;
     if (!most)
         dx = grad_node(b, "own:AveragePoolGrad", grad_dy(g, 0), NULL);
@@ -104,14 +110,36 @@ static int pool(grad *g)
         dx = grad_node(b, "own:MaxPoolGrad", grad_dy(g, 0), g->s->kept[0], NULL);
     else
         dx = grad_node(b, "own:MaxPoolGrad", grad_dy(g, 0), "", grad_x(g, 0), NULL);
-    window_attrs(g, global ? x->dims + 2 : kernel);
-    const bz_attr *ceil_mode = bz_node_attr(g->l->node, "ceil_mode");
-    if (ceil_mode && ceil_mode->kind == BZ_ATTR_INT)
-        GRAD_INT(b, "ceil_mode", ceil_mode->i);
-    if (grad_param_int(g, "count_pad", 0))
-        GRAD_INT(b, "count_include_pad", 1);
-    GRAD_INTS(b, "input_shape", x->dims, x->rank);
+    pool_attrs(g, grad_param_int(g, "count_pad", 0));
     grad_give(g, 0, dx);
+    return 0;
+}
+
+/* x to the power of p - 1, with its sign or as a magnitude. */
+static const char *power_below(grad *g, const char *x, int64_t p)
+{
+    return p == 2 ? x : grad_node(g->b, "Pow", x, grad_scalar(g->b, grad_type(g, 0)->dtype, (double)(p - 1)), NULL);
+}
+
+/* y = (Σ |x|^p)^(1/p) over a window: dx = |x|^(p-1) · Σ dy / y^(p-1) over the windows that x is in. */
+static int lppool(grad *g)
+{
+    build *b = g->b;
+    int64_t p = grad_param_int(g, "p", 2), elements = 1;
+    int n;
+    const int64_t *kernel = grad_param(g, "kernel", &n);
+    const char *x = grad_x(g, 0), *sign = p == 2 ? NULL : grad_node(b, "Sign", x, NULL), *dy = grad_dy(g, 0);
+    const char *slope = p == 2 ? x : p == 1 ? sign : power_below(g, grad_node(b, "Abs", x, NULL), p);
+    slope = p > 2 ? grad_node(b, "Mul", sign, slope, NULL) : slope;
+    dy = p == 1 ? dy : grad_node(b, "Div", dy, power_below(g, grad_y(g, 0), p), NULL);
+    if (kernel) {
+        dy = grad_node(b, "own:AveragePoolGrad", dy, NULL);
+        pool_attrs(g, true);
+        for (int i = 0; i < n; i++)
+            elements *= kernel[i];
+        dy = grad_scaled(b, dy, grad_type(g, 0)->dtype, (double)elements);
+    }
+    grad_give(g, 0, grad_node(b, "Mul", slope, dy, NULL));
     return 0;
 }
 
@@ -128,172 +156,6 @@ static int resize(grad *g)
             GRAD_TEXT(g->b, NAME[i][0], grad_param_text(g, NAME[i][1], ""));
     GRAD_INTS(g->b, "input_shape", x->dims, x->rank);
     grad_give(g, 0, dx);
-    return 0;
-}
-
-/* ---- normalizations -------------------------------------------------------------------------------- */
-
-/* Result k is the gradient of operand k. */
-static void give_results(grad *g, const char **out, int n_out)
-{
-    for (int k = 0; k < n_out; k++)
-        if (grad_wants(g, k))
-            grad_give(g, k, out[k]);
-}
-
-static int batchnorm_forward(grad *g)
-{
-    build *b = g->b;
-    const bz_node *node = g->l->node;
-    const char *in[5], *out[5];
-    if (node->n_in < 5)
-        return grad_fail(g, "it has %d operands, not 5", node->n_in);
-    for (int k = 0; k < 5; k++)
-        in[k] = grad_x(g, k);
-    out[0] = grad_y(g, 0);
-    for (int k = 1; k < 3; k++) {
-        bz_value_id v = grad_id(b, node->in[k + 2]);
-        bool named = k < node->n_out && node->out[k] >= 0;
-        out[k] = named ? grad_y(g, k) : grad_fresh(b, bz_arena_printf(b->arena, "%s/next", in[k + 2]));
-        if (!b->updated[v])
-            b->updated[v] = out[k];
-    }
-    out[3] = keep(g, 0, "mean");
-    out[4] = keep(g, 1, "deviation");
-    bz_draft_node(&b->draft, "BatchNormInternal", "com.microsoft", grad_layer_name(g), in, 5, out, 5);
-    bz_buf_putc(&b->phases, (char)b->phase);
-    for (int i = 0; i < node->n_attrs; i++)
-        if (!strcmp(node->attrs[i].name, "epsilon") || !strcmp(node->attrs[i].name, "momentum"))
-            bz_draft_attr(&b->draft, b->from->model, &node->attrs[i], NULL);
-    return 0;
-}
-
-static int batchnorm(grad *g)
-{
-    const char *out[3], *in[] = {grad_dy(g, 0), grad_x(g, 0), grad_x(g, 1), g->s->kept[0], g->s->kept[1]};
-    grad_nodes(g->b, "ms:BatchNormalizationGrad", in, 5, out, 3);
-    give_results(g, out, 3);
-    return 0;
-}
-
-static bool is_rms(const grad *g)
-{
-    return !strcmp(g->l->kind, "rmsnorm");
-}
-
-/* Mean and inverse deviation are results of the layer, for who asks. */
-static int layernorm_forward(grad *g)
-{
-    const bz_node *node = g->l->node;
-    const char *extra[2];
-    int n = 0, wanted = is_rms(g) ? 2 : 3;
-    bool newer = !*node->domain && !strcmp(node->op, "RMSNormalization"); /* has no such result: the older name has */
-    for (int k = 1; k < wanted; k++) {
-        if (k < node->n_out && node->out[k] >= 0)
-            g->s->kept[k - 1] = grad_y(g, k);
-        else if (k >= node->n_out)
-            extra[n++] = keep(g, k - 1, k == 1 && wanted == 3 ? "mean" : "deviation");
-        else
-            return grad_fail(g, "its results leave out one in the middle");
-    }
-    return newer ? grad_copy(g, "SimplifiedLayerNormalization", "com.microsoft", extra, n)
-                 : grad_copy(g, node->op, node->domain, extra, n);
-}
-
-static int layernorm(grad *g)
-{
-    const char *out[3], *in[] = {grad_dy(g, 0), grad_x(g, 0), grad_x(g, 1), g->s->kept[0], g->s->kept[1]};
-    int n = is_rms(g) ? 2 : grad_has(g, 2) ? 3 : 2;
-    grad_nodes(g->b, is_rms(g) ? "ms:SimplifiedLayerNormalizationGrad" : "ms:LayerNormalizationGrad", in,
-               is_rms(g) ? 4 : 5, out, n);
-    GRAD_INT(g->b, "axis", grad_param_int(g, "axis", -1));
-    give_results(g, out, n);
-    return 0;
-}
-
-static void copy_attr(grad *g, const char *name)
-{
-    const bz_attr *a = bz_node_attr(g->l->node, name);
-    if (a)
-        bz_draft_attr(&g->b->draft, g->b->from->model, a, NULL);
-}
-
-static int groupnorm(grad *g)
-{
-    const char *out[3], *in[] = {grad_dy(g, 0), grad_x(g, 0), grad_x(g, 1)};
-    grad_nodes(g->b, "own:GroupNormalizationGrad", in, 3, out, 3);
-    GRAD_INT(g->b, "num_groups", grad_param_int(g, "groups", grad_type(g, 0)->dims[1]));
-    copy_attr(g, "epsilon");
-    give_results(g, out, 3);
-    return 0;
-}
-
-static int lrn(grad *g)
-{
-    static const char *const NAME[] = {"size", "alpha", "beta", "bias"};
-    const char *dx = grad_node(g->b, "own:LRNGrad", grad_dy(g, 0), grad_x(g, 0), grad_y(g, 0), NULL);
-    for (int i = 0; i < 4; i++)
-        copy_attr(g, NAME[i]);
-    grad_give(g, 0, dx);
-    return 0;
-}
-
-/* y = x / n, n the sum of magnitudes or the root of the squares: dx = (dy - slope · Σ dy y) / n. */
-static int lpnorm(grad *g)
-{
-    build *b = g->b;
-    bool squares = grad_param_int(g, "p", 2) == 2;
-    int64_t axis = grad_param_int(g, "axis", -1);
-    const char *size = grad_node(b, squares ? "Mul" : "Abs", grad_x(g, 0), squares ? grad_x(g, 0) : NULL, NULL);
-    size = grad_sum_axes(b, size, &axis, 1, true);
-    if (squares)
-        size = grad_node(b, "Sqrt", size, NULL);
-    const char *along = grad_sum_axes(b, grad_node(b, "Mul", grad_dy(g, 0), grad_y(g, 0), NULL), &axis, 1, true);
-    const char *slope = squares ? grad_y(g, 0) : grad_node(b, "Sign", grad_x(g, 0), NULL);
-    const char *rest = grad_node(b, "Sub", grad_dy(g, 0), grad_node(b, "Mul", slope, along, NULL), NULL);
-    grad_give(g, 0, grad_node(b, "Div", rest, size, NULL));
-    return 0;
-}
-
-static const char *mean_of(grad *g, const char *x, const int64_t *axes, int n)
-{
-    double share = 1;
-    for (int i = 0; i < n; i++)
-        share /= (double)grad_type(g, 0)->dims[axes[i]];
-    return grad_scaled(g->b, grad_sum_axes(g->b, x, axes, n, true), grad_type(g, 0)->dtype, share);
-}
-
-/* y = (x - m) / s, both of x over some axes: dx = (dy - mean dy - y · mean (dy y)) / s. */
-static int mvn(grad *g)
-{
-    build *b = g->b;
-    int n;
-    const int64_t *axes = grad_param(g, "axes", &n);
-    int64_t own[BZ_MAX_RANK];
-    for (int i = 0; i < n; i++)
-        own[i] = axes[i] < 0 ? axes[i] + grad_type(g, 0)->rank : axes[i];
-    const char *mean = mean_of(g, grad_x(g, 0), own, n), *dy = grad_dy(g, 0);
-    const char *square = mean_of(g, grad_node(b, "Mul", grad_x(g, 0), grad_x(g, 0), NULL), own, n);
-    const char *deviation =
-        grad_node(b, "Sqrt", grad_node(b, "Sub", square, grad_node(b, "Mul", mean, mean, NULL), NULL), NULL);
-    const char *along = mean_of(g, grad_node(b, "Mul", dy, grad_y(g, 0), NULL), own, n);
-    const char *rest = grad_node(b, "Sub", grad_node(b, "Sub", dy, mean_of(g, dy, own, n), NULL),
-                                 grad_node(b, "Mul", grad_y(g, 0), along, NULL), NULL);
-    grad_give(g, 0, grad_node(b, "Div", rest, deviation, NULL));
-    return 0;
-}
-
-/* A turn of pairs by an angle is turned back by its negative. */
-static int rotary(grad *g)
-{
-    build *b = g->b;
-    const char *back = grad_node(b, "Neg", grad_x(g, 2), NULL);
-    if (grad_wants(g, 1) || grad_wants(g, 2))
-        return grad_fail(g, "its angles are to be trained: there is no derivative for that");
-    grad_give(g, 0,
-              grad_has(g, 3) ? grad_node(b, "RotaryEmbedding", grad_dy(g, 0), grad_x(g, 1), back, grad_x(g, 3), NULL)
-                             : grad_node(b, "RotaryEmbedding", grad_dy(g, 0), grad_x(g, 1), back, NULL));
-    grad_copy_attrs(g, "");
     return 0;
 }
 
@@ -334,7 +196,7 @@ static int dropout_forward(grad *g)
     const char *mode = grad_fresh(b, bz_arena_printf(b->arena, "%s/training", b->layer));
     bz_draft_tensor(&b->draft, mode, BZ_BOOL, 0, NULL, &YES, 1);
     const char *in[3] = {grad_x(g, 0), grad_has(g, 1) ? grad_x(g, 1) : "", mode}, *out[2] = {grad_y(g, 0)};
-    out[1] = node->n_out > 1 && node->out[1] >= 0 ? g->s->kept[0] = grad_y(g, 1) : keep(g, 0, "mask");
+    out[1] = node->n_out > 1 && node->out[1] >= 0 ? g->s->kept[0] = grad_y(g, 1) : grad_keep(g, 0, "mask");
     bz_draft_node(&b->draft, "Dropout", "", grad_layer_name(g), in, 3, out, 2);
     bz_buf_putc(&b->phases, (char)b->phase);
     return 0;
@@ -352,6 +214,20 @@ static int dropout(grad *g)
 
 /* ---- attention --------------------------------------------------------------------------------------- */
 
+/* A turn of pairs by an angle is turned back by its negative. */
+static int rotary(grad *g)
+{
+    build *b = g->b;
+    const char *back = grad_node(b, "Neg", grad_x(g, 2), NULL);
+    if (grad_wants(g, 1) || grad_wants(g, 2))
+        return grad_fail(g, "its angles are to be trained: there is no derivative for that");
+    grad_give(g, 0,
+              grad_has(g, 3) ? grad_node(b, "RotaryEmbedding", grad_dy(g, 0), grad_x(g, 1), back, grad_x(g, 3), NULL)
+                             : grad_node(b, "RotaryEmbedding", grad_dy(g, 0), grad_x(g, 1), back, NULL));
+    grad_copy_attrs(g, "");
+    return 0;
+}
+
 /* The operand that is added to the scores; com.microsoft has it sixth. */
 static int mask_of(const grad *g)
 {
@@ -363,7 +239,7 @@ static void attention_attrs(grad *g)
     const bz_attr *heads = bz_node_attr(g->l->node, "num_heads"), *causal = bz_node_attr(g->l->node, "unidirectional");
     static const char *const NAME[] = {"is_causal", "scale", "softcap", "q_num_heads", "kv_num_heads"};
     for (int i = 0; i < 5; i++)
-        copy_attr(g, NAME[i]);
+        grad_copy_attr(g, NAME[i]);
     if (heads && heads->kind == BZ_ATTR_INT) {
         GRAD_INT(g->b, "q_num_heads", heads->i);
         GRAD_INT(g->b, "kv_num_heads", heads->i);
@@ -385,7 +261,7 @@ static int attention_forward(grad *g)
             return grad_fail(g, "result %d (a cache) has no derivative", k);
     if (grad_type(g, 0)->rank != grad_type(g, 1)->rank || grad_type(g, 0)->rank > 4)
         return grad_fail(g, "packed operands have no derivative");
-    out[1] = keep(g, 0, "statistics");
+    out[1] = grad_keep(g, 0, "statistics");
     bz_draft_node(&b->draft, "AttentionTraining", "benanza.training", grad_layer_name(g), in, *in[3] ? 4 : 3, out, 2);
     bz_buf_putc(&b->phases, (char)b->phase);
     attention_attrs(g);
@@ -401,7 +277,7 @@ static int attention(grad *g)
         return grad_fail(g, "its mask is to be trained: there is no derivative for that");
     grad_nodes(g->b, "own:AttentionGrad", in, 7, out, 3);
     attention_attrs(g);
-    give_results(g, out, 3);
+    grad_give_results(g, out, 3);
     return 0;
 }
 
@@ -409,8 +285,8 @@ static int attention(grad *g)
 
 static void loss_attrs(grad *g)
 {
-    copy_attr(g, "reduction");
-    copy_attr(g, "ignore_index");
+    grad_copy_attr(g, "reduction");
+    grad_copy_attr(g, "ignore_index");
 }
 
 /* The logarithms of the softmax are kept, whether the model asks for them or not. */
@@ -421,7 +297,7 @@ static int loss_forward(grad *g)
         g->s->kept[0] = grad_y(g, 1);
         return node->out[1] < 0 ? grad_fail(g, "its second result has no name") : grad_copy(g, node->op, "", NULL, 0);
     }
-    const char *logarithms = keep(g, 0, "logarithms");
+    const char *logarithms = grad_keep(g, 0, "logarithms");
     return grad_copy(g, node->op, "", &logarithms, 1);
 }
 
@@ -493,11 +369,11 @@ static int rnn_forward(grad *g)
     for (int k = 0; k < n_out; k++)
         out[k] = k < node->n_out && k < n_out - (lstm ? 2 : 1) && node->out[k] >= 0 ? grad_y(g, k) : "";
     if (!*out[0])
-        out[0] = keep(g, STATES, "states");
+        out[0] = grad_keep(g, STATES, "states");
     g->s->kept[STATES] = out[0];
     if (lstm)
-        out[3] = keep(g, CELLS, "cells");
-    out[n_out - 1] = keep(g, GATES, "gates");
+        out[3] = grad_keep(g, CELLS, "cells");
+    out[n_out - 1] = grad_keep(g, GATES, "gates");
     bz_draft_node(&b->draft, bz_arena_printf(b->arena, "%sTraining", node->op),
                   is_simple(g) ? "benanza.training" : "com.microsoft", grad_layer_name(g), in, n_in, out, n_out);
     bz_buf_putc(&b->phases, (char)b->phase);
@@ -539,19 +415,8 @@ static const derivative ROWS[] = {
     {.ops = "ConvTranspose", .back = deconv},
     {.ops = "MaxPool", .back = pool, .forward = maxpool_forward},
     {.ops = "AveragePool GlobalAveragePool GlobalMaxPool", .back = pool},
+    {.ops = "LpPool GlobalLpPool", .back = lppool},
     {.ops = "Resize Upsample", .back = resize},
-    {.ops = "BatchNormalization", .back = batchnorm, .forward = batchnorm_forward},
-    {.ops = "LayerNormalization RMSNormalization SimplifiedLayerNormalization",
-     .back = layernorm,
-     .forward = layernorm_forward},
-    {.ops = "LayerNormalization SimplifiedLayerNormalization",
-     .domain = MS,
-     .back = layernorm,
-     .forward = layernorm_forward},
-    {.ops = "InstanceNormalization GroupNormalization", .back = groupnorm},
-    {.ops = "LRN", .back = lrn},
-    {.ops = "LpNormalization", .back = lpnorm},
-    {.ops = "MeanVarianceNormalization", .back = mvn},
     {.ops = "RotaryEmbedding", .back = rotary},
     {.ops = "Softmax LogSoftmax", .back = softmax},
     {.ops = "Dropout", .back = dropout, .forward = dropout_forward},

@@ -4,7 +4,7 @@
 #include <string.h>
 
 static const derivative_table *const TABLES[] = {&derivatives_elementwise, &derivatives_shape, &derivatives_product,
-                                                 &derivatives_layer};
+                                                 &derivatives_layer,       &derivatives_norm,  &derivatives_sample};
 enum { N_TABLES = sizeof TABLES / sizeof *TABLES };
 
 const derivative *derivative_find(const bz_node *node)
@@ -54,8 +54,9 @@ static bool elementwise(const char *op)
     return bz_has_word("Add Sub Mul Div Where Pow Max Min", op);
 }
 
-/* Operators whose constants are numbers of the model's design: limits, angles, weights of classes. */
-static const char DESIGNED[] = "Pow Where Resize RotaryEmbedding SoftmaxCrossEntropyLoss NegativeLogLikelihoodLoss";
+/* Operators whose constants are numbers of the model's design: limits, angles, windows, regions, weights of classes. */
+static const char DESIGNED[] = "Pow Where Resize RotaryEmbedding SoftmaxCrossEntropyLoss "
+                               "NegativeLogLikelihoodLoss STFT RoiAlign";
 
 /* A number by itself (a factor, a limit) is no weight, but the slope of a PRelu is one. */
 static bool is_trained(const bz_layer *l, int k, const bz_tensor *init)

@@ -51,9 +51,9 @@ def make(op, domain, operands, opset, n_out, loss, offset, spread, then, attribu
             names.append(f"c{k}")
     outs = [f"y{i}" for i in range(n_out)]
     nodes.append(helper.make_node(op, names, outs, "tested", domain=domain, **attributes))
-    if then:  # all results count
-        nodes += [helper.make_node("Flatten", [o], [o + "f"], axis=0) for o in outs]
-        nodes.append(helper.make_node("Concat", [o + "f" for o in outs], ["y"], axis=1))
+    if then:  # every then-th result counts
+        nodes += [helper.make_node("Flatten", [o], [o + "f"], axis=0) for o in outs[::then]]
+        nodes.append(helper.make_node("Concat", [o + "f" for o in outs[::then]], ["y"], axis=1))
         outs = ["y"]
     graph = helper.make_graph(nodes, "case", inputs, [helper.make_tensor_value_info(outs[0], T.FLOAT, None)], weights)
     sets = [helper.make_opsetid("", opset), helper.make_opsetid(MS, 1)]
@@ -107,7 +107,7 @@ def check(name, model, loss="squares", spread=1.0, differences=3):
         train = iteration(path, loss)
         if is_known(model):
             onnx.checker.check_model(train)
-        weights = {t.name: run.tensor(t) for t in model.graph.initializer}
+        weights = run.initializers(model.graph)
         trained = {n.input[2]: n.output[0] for n in train.graph.node if n.op_type == "SGD"}
         torch.manual_seed(1)
         given = {k: v for k, v in weights.items() if k in trained or k in [i.name for i in train.graph.input]}
@@ -181,7 +181,7 @@ case("CumSum", [[3, 5], np.array(1)]), case("CumSum", [[3, 5], np.array(0)], exc
 case("Reshape", [[3, 4], ints(2, -1)]), case("Flatten", [[2, 3, 4]], axis=2), case("Squeeze", [[2, 1, 4], ints(1)]), case("Unsqueeze", [[2, 4], ints(0, 3)])
 case("Squeeze", [[2, 1, 4]], opset=11, axes=[1]), case("Unsqueeze", [[2, 4]], opset=11, axes=[1])
 case("Transpose", [[2, 3, 4]], perm=[2, 0, 1]), case("Transpose", [[2, 3]]), case("Concat", [[2, 3], [2, 4], [2, 1]], axis=1), case("Concat", [[2, 3], [2, 4]], axis=-1, opset=11)
-case("Split", [[6, 4], ints(1, 3, 2)], n_out=3, then="all", axis=0), case("Split", [[6, 4]], n_out=2, axis=0), case("Split", [[6, 4]], opset=11, n_out=2, axis=1, split=[1, 3])
+case("Split", [[6, 4], ints(1, 3, 2)], n_out=3, then=1, axis=0), case("Split", [[6, 4]], n_out=2, axis=0), case("Split", [[6, 4]], opset=11, n_out=2, axis=1, split=[1, 3])
 case("Slice", [[6, 5], ints(1, 0), ints(5, 4), ints(0, 1), ints(2, 1)]), case("Slice", [[6, 5], ints(-1), ints(-20), ints(0), ints(-2)]), case("Slice", [[6, 5], ints(4), ints(1), ints(1), ints(-1)])
 case("Slice", [[6, 5]], opset=9, starts=[1], ends=[-1], axes=[1])
 case("Expand", [[3, 1], ints(2, 3, 4)]), case("Tile", [[2, 3], ints(2, 3)]), case("Pad", [[3, 4], ints(1, 0, 2, 3)]), case("Pad", [[3, 4], ints(1, 2, 2, 3)], mode="reflect")
@@ -214,6 +214,29 @@ case("ConvTranspose", [[2, 4, 3, 4], [4, 3, 3, 3], [3]], strides=[2, 2], pads=[1
 case("MaxPool", [[2, 3, 6, 7]], kernel_shape=[2, 3], strides=[2, 2]), case("MaxPool", [[2, 3, 6, 6]], kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]), case("MaxPool", [[1, 2, 6, 6]], opset=7, kernel_shape=[2, 2], strides=[2, 2])
 case("AveragePool", [[2, 3, 6, 7]], kernel_shape=[2, 3], strides=[2, 1]), case("AveragePool", [[2, 3, 6, 6]], kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1], count_include_pad=1), case("AveragePool", [[2, 3, 6, 6]], kernel_shape=[3, 3], pads=[1, 1, 1, 1])
 case("GlobalAveragePool", [[2, 3, 4, 5]]), case("GlobalMaxPool", [[2, 3, 4, 5]])
+for p in 1, 2, 3:
+    case("LpPool", [[2, 3, 6, 7]], kernel_shape=[2, 3], strides=[2, 1], pads=[1, 0, 0, 2], p=p), case("GlobalLpPool", [[2, 3, 4, 5]], p=p)
+case("MaxUnpool", [[1, 1, 2, 3], np.array([[[[7, 2, 10], [18, 15, 23]]]], np.int64)], kernel_shape=[2, 2], strides=[2, 2])
+case("Col2Im", [[2, 12, 12], ints(5, 4), ints(2, 2)]), case("Col2Im", [[1, 2 * 6, 6], ints(5, 6), ints(3, 2)], opset=18, strides=[2, 2], pads=[1, 0, 0, 1], dilations=[1, 2]), case("Col2Im", [[1, 8, 36], ints(3, 4, 5), ints(1, 2, 2)], opset=18)
+case("Col2Im", [[2, 6, 7], ints(9), ints(3)], opset=18)
+case("CenterCropPad", [[5, 4, 6], ints(4, 7, 6)], opset=18), case("CenterCropPad", [[5, 4, 6], ints(8, 3)], opset=18, axes=[0, 2])
+for opset, axis in (17, {"axis": 1}), (20, {}):
+    along = [None, np.array(1, np.int64)] if opset == 20 else []
+    for n in 4, 5:
+        case("DFT", [[2, n, 3, 2], *along], opset=opset, **axis), case("DFT", [[2, n, 3, 2], *along], opset=opset, inverse=1, **axis), case("DFT", [[2, n, 3, 1], *along], opset=opset, **axis)
+        case("DFT", [[2, n, 3, 1], *along], opset=opset, onesided=1, **axis)
+window = np.hanning(6).astype(np.float32) + 0.1
+case("STFT", [[2, 17, 1], np.array(3, np.int64), window]), case("STFT", [[2, 16, 1], np.array(5, np.int64), None, np.array(6, np.int64)], onesided=0), case("STFT", [[1, 16, 2], np.array(2, np.int64), window], onesided=0)
+case("Det", [[2, 3, 3]]), case("Det", [[2, 3, 4, 4]])
+for corners in 0, 1:
+    case("AffineGrid", [[2, 2, 3], ints(2, 3, 4, 5)], opset=20, align_corners=corners), case("AffineGrid", [[1, 3, 4], ints(1, 2, 3, 4, 2)], opset=20, align_corners=corners)
+    for padding in "zeros", "border", "reflection":
+        case("GridSample", [[2, 3, 5, 4], [2, 3, 6, 2]], spread=0.6, mode="bilinear", padding_mode=padding, align_corners=corners)
+case("GridSample", [[1, 2, 5, 4], [1, 3, 6, 2]], spread=0.6, mode="bicubic"), case("GridSample", [[1, 2, 5, 4], [1, 3, 6, 2]], spread=0.6, mode="nearest"), case("GridSample", [[1, 2, 5, 4], [1, 3, 6, 2]], domain=MS, spread=0.6)
+rois = real(0.5, 1, 6, 5, 2, 0.3, 7.5, 6).reshape(2, 4)
+case("RoiAlign", [[2, 3, 8, 8], rois, ints(1, 0)], output_height=2, output_width=3, sampling_ratio=2), case("RoiAlign", [[2, 3, 8, 8], rois, ints(1, 0)], output_height=3, output_width=2, sampling_ratio=1, spatial_scale=0.5, coordinate_transformation_mode="output_half_pixel")
+case("DeformConv", [[1, 4, 5, 5], [6, 2, 2, 3], [1, 24, 4, 3], [6], [1, 12, 4, 3]], opset=19, spread=0.4, group=2, offset_group=2), case("DeformConv", [[2, 2, 5, 6], [3, 2, 3, 3], [2, 18, 3, 6]], opset=19, spread=0.4, strides=[2, 1], pads=[1, 1, 1, 1])
+case("CumProd", [[3, 5], np.array(1)], opset=26, offset=2.0, spread=0.3), case("CumProd", [[3, 5], np.array(0)], opset=26, offset=2.0, spread=0.3, exclusive=1, reverse=1)
 for mode in "nearest", "linear":
     for how in "half_pixel", "asymmetric", "align_corners":
         case("Resize", [[1, 2, 4, 5], None, real(1, 1, 2, 2)], mode=mode, coordinate_transformation_mode=how)
@@ -223,22 +246,41 @@ case("LRN", [[1, 6, 3, 3]], size=3, alpha=0.5, beta=0.6, bias=1.2), case("LpNorm
 case("InstanceNormalization", [[2, 3, 4, 4], [3], [3]], epsilon=1e-3), case("GroupNormalization", [[2, 6, 3, 3], [6], [6]], opset=21, num_groups=3)
 case("LayerNormalization", [[2, 3, 4], [4], [4]]), case("LayerNormalization", [[2, 3, 4], [3, 4]], axis=1, epsilon=1e-3), case("RMSNormalization", [[2, 3, 4], [4]], opset=23), case("SimplifiedLayerNormalization", [[2, 3, 4], [4]], domain=MS, epsilon=1e-4)
 case("SimplifiedLayerNormalization", [[2, 3, 4], [4]], axis=-1)
+for then in None, 3:
+    n = 4 if then else 1
+    case("SkipLayerNormalization", [[2, 3, 4], [2, 3, 4], [4], [4], [4]], domain=MS, n_out=n, then=then, epsilon=1e-3), case("SkipLayerNormalization", [[2, 3, 4], [3, 4], [4]], domain=MS, n_out=n, then=then)
+    case("SkipSimplifiedLayerNormalization", [[2, 3, 4], [2, 3, 4], [4], [4]], domain=MS, n_out=n, then=then), case("SkipSimplifiedLayerNormalization", [[2, 3, 4], [1, 3, 4], [4]], domain=MS, n_out=n, then=then)
 case("BatchNormalization", [[4, 3, 2, 2], [3], [3], np.zeros(3, np.float32), np.ones(3, np.float32)], epsilon=1e-3), case("BatchNormalization", [[6, 3], [3], [3], np.zeros(3, np.float32), np.ones(3, np.float32)])
 for op in "Softmax", "LogSoftmax":
     case(op, [[3, 5]], axis=-1), case(op, [[2, 3, 4]], axis=1), case(op, [[2, 3, 4]], axis=1, opset=11), case(op, [[2, 3]], opset=11)
 case("Attention", [[2, 2, 3, 4], [2, 2, 5, 4], [2, 2, 5, 6]], opset=23), case("Attention", [[2, 4, 8], [2, 4, 4], [2, 4, 4]], opset=23, q_num_heads=4, kv_num_heads=2, is_causal=1)
 case("Attention", [[1, 2, 3, 4], [1, 2, 5, 4], [1, 2, 5, 4], np.ones((3, 5), bool)], opset=23, scale=0.3, softcap=2.0), case("MultiHeadAttention", [[2, 3, 8], [2, 5, 8], [2, 5, 8]], domain=MS, num_heads=2)
 for direction, d in ("forward", 1), ("reverse", 1), ("bidirectional", 2):
-    case("LSTM", [[4, 2, 3], [d, 20, 3], [d, 20, 5], [d, 40]], hidden_size=5, direction=direction, n_out=3, then="all")
-    case("GRU", [[4, 2, 3], [d, 15, 3], [d, 15, 5], [d, 30]], hidden_size=5, direction=direction, n_out=2, then="all")
+    case("LSTM", [[4, 2, 3], [d, 20, 3], [d, 20, 5], [d, 40]], hidden_size=5, direction=direction, n_out=3, then=1)
+    case("GRU", [[4, 2, 3], [d, 15, 3], [d, 15, 5], [d, 30]], hidden_size=5, direction=direction, n_out=2, then=1)
 case("LSTM", [[4, 2, 3], [1, 20, 3], [1, 20, 5], [1, 40], None, [1, 2, 5], [1, 2, 5]], hidden_size=5), case("GRU", [[4, 2, 3], [1, 15, 3], [1, 15, 5], [1, 30], None, [1, 2, 5]], hidden_size=5, linear_before_reset=1)
 for f, direction, d in ("Relu", "forward", 1), ("Sigmoid", "reverse", 1), ("Tanh", "bidirectional", 2), ("Relu", "bidirectional", 2):
-    case("RNN", [[4, 2, 3], [d, 5, 3], [d, 5, 5], [d, 10], None, [d, 2, 5]], hidden_size=5, direction=direction, activations=[f] * d, n_out=2, then="all")
+    case("RNN", [[4, 2, 3], [d, 5, 3], [d, 5, 5], [d, 10], None, [d, 2, 5]], hidden_size=5, direction=direction, activations=[f] * d, n_out=2, then=1)
 case("RNN", [[4, 2, 3], [1, 5, 3], [1, 5, 5]], hidden_size=5), case("LSTM", [[4, 2, 3], [1, 20, 3], [1, 20, 5], [1, 40]], hidden_size=5, activations=["Sigmoid", "Tanh", "Tanh"])
 for reduction in "mean", "sum":
     case("SoftmaxCrossEntropyLoss", [[4, 5], ints(0, 3, 4, 3)], reduction=reduction), case("SoftmaxCrossEntropyLoss", [[4, 5], ints(0, 3, 4, 3)], reduction=reduction, ignore_index=3)
 case("SoftmaxCrossEntropyLoss", [[2, 5, 3], np.array([[0, 3, 4], [3, 1, 1]])], n_out=2), case("SoftmaxCrossEntropyLoss", [[4, 5], ints(0, 3, 4, 3), real(1, 2, 3, 4, 5)])
 case("Softmax", [[3, 5]], loss="classes"), case("Relu", [[2, 5, 3, 3]], loss="classes")
+
+
+def branches(taken):
+    """An If in an If, whose conditions are known: weights stand in the branches, and around them."""
+    info = lambda name: helper.make_tensor_value_info(name, T.FLOAT, [3, 5])
+    real = lambda name: numpy_helper.from_array(random.normal(size=(3, 5)).astype(np.float32), name)
+    yes = [numpy_helper.from_array(np.array(taken), "outer"), numpy_helper.from_array(np.array(not taken), "inner")]
+    inner = helper.make_node("If", ["inner"], ["deep"], then_branch=helper.make_graph([helper.make_node("Mul", ["m", "w1"], ["a"])], "a", [], [info("a")], [real("w1")]),
+                             else_branch=helper.make_graph([helper.make_node("Sub", ["w2", "m"], ["b"])], "b", [], [info("b")], [real("w2")]))
+    then = helper.make_graph([helper.make_node("Sin", ["h"], ["m"]), inner, helper.make_node("Add", ["deep", "h"], ["t"])], "t", [], [info("t")])
+    other = helper.make_graph([helper.make_node("Mul", ["h", "w3"], ["e"])], "e", [], [info("e")], [real("w3")])
+    nodes = [helper.make_node("Add", ["x", "w0"], ["h"]), helper.make_node("If", ["outer"], ["o"], then_branch=then, else_branch=other), helper.make_node("Tanh", ["o"], ["y"])]
+    graph = helper.make_graph(nodes, "branches", [info("x")], [info("y")], [*yes, real("w0")])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
 
 def check_network(name):
     """Gradients of a module's parameters: PyTorch's, and those of the iteration from its file."""
@@ -273,13 +315,14 @@ def check_network(name):
 
 
 rows = set()
-for table in "elementwise", "shape", "product", "layer":
+for table in "elementwise", "shape", "product", "layer", "norm", "sample":
     with open(f"{source}/training/rules_{table}.c") as f:
         text = f.read()
     for names, rest in re.findall(r'\{\.ops = ((?:\s*"[^"]*")+)([^}]*)\}', text):
         rows |= set(" ".join(re.findall(r'"([^"]*)"', names)).split()) if ".back" in rest else set()
 assert len(rows) > 100, "the tables of derivatives are written otherwise: this test reads them"
 right = sum(check(" ".join(map(str, (c[0], *(o if isinstance(o, list) else type(o).__name__ for o in c[2]), c[9]))), make(*c), c[5], c[7]) > 0 for c in cases)
+known = sum(check(f"If {taken}", branches(taken)) == 2 for taken in (True, False))
 missing = rows - {c[0] for c in cases}  # of Dropout only what drops nothing: the rest is chance
 for op in sorted(missing):
     print(f"{op} has a derivative, and no case")
@@ -291,4 +334,4 @@ for name in networks.NAMES:
     except Exception as e:
         print(f"{name}: {type(e).__name__}: {str(e)[:400]}")
         wrong += 1
-sys.exit(right != len(cases) or bool(missing) or wrong)
+sys.exit(right != len(cases) or known != 2 or bool(missing) or wrong)

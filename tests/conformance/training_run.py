@@ -1,6 +1,7 @@
 """Runs an ONNX model in double precision with PyTorch: operators of inference, and those of a training iteration
 (modelproc/ops_gradient.c), each by its definition. A gradient operator is the vector-Jacobian product of what it is the gradient of, as
 autograd computes it from the operator's own operands: so what is tested is whether a model asks the right operators for the right things."""
+import itertools
 import math
 
 import torch
@@ -316,6 +317,130 @@ def cross_entropy(x, target, a, weight=None):
     return F.nll_loss(logp, target, weight, reduction=a.get("reduction", "mean"), ignore_index=a.get("ignore_index", -100)), logp
 
 
+def lppool(x, a):
+    return (windows(x.abs() ** a.get("p", 2), a, 0).sum(-1)) ** (1 / a.get("p", 2))
+
+
+def max_unpool(x, at, a):
+    k, s, p = a["kernel_shape"], a.get("strides", [1, 1]), a.get("pads", [0] * 4)
+    shape = list(x.shape[:2]) + [(n - 1) * s[i] + k[i] - p[i] - p[i + 2] for i, n in enumerate(x.shape[2:])]
+    return torch.zeros(math.prod(shape), dtype=D).index_add(0, at.flatten(), x.flatten()).reshape(shape)
+
+
+def col2im(x, image, block, a):
+    """Every element of every window added where it belongs, one after the other."""
+    n = len(image)
+    strides, dilations, pads = a.get("strides", [1] * n), a.get("dilations", [1] * n), a.get("pads", [0] * 2 * n)
+    counts = [(image[i] + pads[i] + pads[n + i] - (block[i] - 1) * dilations[i] - 1) // strides[i] + 1 for i in range(n)]
+    y = torch.zeros([x.shape[0], x.shape[1] // math.prod(block)] + list(image), dtype=D)
+    x = x.reshape(list(y.shape[:2]) + list(block) + counts)
+    for k in itertools.product(*map(range, block)):
+        for l in itertools.product(*map(range, counts)):
+            at = [l[i] * strides[i] + k[i] * dilations[i] - pads[i] for i in range(n)]
+            if all(0 <= v < m for v, m in zip(at, image)):
+                place = torch.zeros(list(image), dtype=D)
+                place[tuple(at)] = 1
+                y = y + x[(slice(None), slice(None), *k, *l)].reshape(list(y.shape[:2]) + [1] * n) * place
+    return y
+
+
+def center_crop_pad(x, sizes, axes):
+    for axis, m in zip(axes if axes else range(x.dim()), sizes):
+        n = x.shape[axis]
+        if m <= n:
+            x = x.narrow(axis, (n - m) // 2, m)
+        else:
+            zeros = lambda k: torch.zeros([k if i == axis else v for i, v in enumerate(x.shape)], dtype=x.dtype)
+            x = torch.cat([zeros((m - n) // 2), x, zeros(m - n - (m - n) // 2)], axis)
+    return x
+
+
+def dft(x, axis, inverse, onesided):
+    c = torch.complex(x[..., 0], x[..., 1] if x.shape[-1] == 2 else torch.zeros_like(x[..., 0]))
+    y = torch.view_as_real((torch.fft.ifft if inverse else torch.fft.fft)(c, dim=axis))
+    return y.narrow(axis, 0, x.shape[axis] // 2 + 1) if onesided else y
+
+
+def stft(x, step, window, frame, onesided):
+    n = window.numel() if window is not None else frame
+    frames = torch.stack([x[:, i * step:i * step + n] for i in range((x.shape[1] - n) // step + 1)], 1)
+    return dft(frames * (window if window is not None else torch.ones(n, dtype=D))[:, None], 2, False, onesided)
+
+
+def grid_sample(x, grid, a):
+    mode = {"linear": "bilinear", "cubic": "bicubic"}.get(a.get("mode", "bilinear"), a.get("mode", "bilinear"))
+    return F.grid_sample(x, grid, mode, a.get("padding_mode", "zeros"), bool(a.get("align_corners", 0)))
+
+
+def pixels(x, h, w, outside):
+    """x [C, H, W] between pixels, at places h and w of one shape. Of what lies outside: nothing, or the nearest pixel."""
+    H, W = x.shape[1:]
+    if outside == "edge":
+        inside = (h >= -1) & (h <= H) & (w >= -1) & (w <= W)
+        h, w = h.clamp(0, H - 1), w.clamp(0, W - 1)
+    else:
+        inside = torch.ones_like(h, dtype=torch.bool)
+    low_h, low_w, y = h.floor(), w.floor(), 0
+    for dh in 0, 1:
+        for dw in 0, 1:
+            at_h, at_w = low_h + dh, low_w + dw
+            share = (1 - (h - at_h).abs()) * (1 - (w - at_w).abs()) * ((at_h >= 0) & (at_h < H) & (at_w >= 0) & (at_w < W) & inside)
+            y = y + x[:, at_h.clamp(0, H - 1).long(), at_w.clamp(0, W - 1).long()] * share
+    return y
+
+
+def roi_align(x, rois, batch, a):
+    height, width, ratio, scale = a.get("output_height", 1), a.get("output_width", 1), a["sampling_ratio"], a.get("spatial_scale", 1.0)
+    half = 0.5 if a.get("coordinate_transformation_mode", "half_pixel") == "half_pixel" else 0
+    out = []
+    for (x1, y1, x2, y2), n in zip((rois * scale - half).tolist(), batch.tolist()):
+        h, w = y2 - y1, x2 - x1
+        if not half:
+            h, w = max(h, 1), max(w, 1)
+        at = lambda begin, size, count: begin + (torch.arange(count * ratio, dtype=D) + 0.5) * size / (count * ratio)
+        grid = torch.meshgrid(at(y1, h, height), at(x1, w, width), indexing="ij")
+        out.append(pixels(x[n], *grid, "edge").reshape(-1, height, ratio, width, ratio).mean((2, 4)))
+    return torch.stack(out)
+
+
+def deform_conv(x, w, offset, bias, mask, a):
+    """A convolution of samples: each kernel element of each group of channels reads where its offset says."""
+    kh, kw = w.shape[2:]
+    sh, sw = a.get("strides", [1, 1])
+    dh, dw = a.get("dilations", [1, 1])
+    top, left = a.get("pads", [0] * 4)[:2]
+    groups, parts = a.get("offset_group", 1), a.get("group", 1)
+    N, C = x.shape[:2]
+    oh, ow = offset.shape[2:]
+    offset = offset.reshape(N, groups, kh, kw, 2, oh, ow)
+    base_h, base_w = torch.meshgrid(torch.arange(oh, dtype=D) * sh - top, torch.arange(ow, dtype=D) * sw - left, indexing="ij")
+    images = []
+    for n in range(N):
+        channels = []
+        for g, xs in enumerate(x[n].chunk(groups)):
+            taps = []
+            for i in range(kh):
+                for j in range(kw):
+                    s = pixels(xs, base_h + i * dh + offset[n, g, i, j, 0], base_w + j * dw + offset[n, g, i, j, 1], "zeros")
+                    taps.append(s if mask is None else s * mask.reshape(N, groups, kh, kw, oh, ow)[n, g, i, j])
+            channels.append(torch.stack(taps, 1))
+        images.append(torch.cat(channels))
+    columns = torch.stack(images).reshape(N, parts, C // parts, kh * kw, oh, ow)
+    y = torch.einsum("npcthw,pmct->npmhw", columns, w.reshape(parts, -1, C // parts, kh * kw)).reshape(N, -1, oh, ow)
+    return y if bias is None else y + bias.reshape(1, -1, 1, 1)
+
+
+def cumprod(x, axis, exclusive, reverse):
+    x = x.flip(axis) if reverse else x
+    y = torch.cumprod(x, axis)
+    if exclusive:
+        y = torch.cat([torch.ones_like(y.narrow(axis, 0, 1)), y.narrow(axis, 0, y.shape[axis] - 1)], axis)
+    return y.flip(axis) if reverse else y
+
+
+SAMPLED = {"GridSample": grid_sample, "RoiAlign": roi_align, "DeformConv": lambda x, w, offset, *rest: deform_conv(x, w, offset, *(list(rest[:-1]) + [None, None])[:2], rest[-1])}
+
+
 def run_node(node, x, opset):
     """Results of a node for its operands, None where one is left out."""
     op, a, g = node.op_type, attributes(node), attributes(node).get
@@ -381,6 +506,12 @@ def run_node(node, x, opset):
         "GatherElementsGrad": lambda: vjp(lambda v: v.gather(g("axis", 0), torch.where(x[2] < 0, x[2] + v.shape[g("axis", 0)], x[2])), [torch.zeros(ints(1), dtype=D)], x[0])[0],
         "GatherNDGrad": lambda: vjp(lambda v: gather_nd(v, x[1], g("batch_dims", 0)), [torch.zeros(ints(0), dtype=D)], x[2])[0],
         "SliceGrad": lambda: vjp(lambda v: cut(v, ints(2), ints(3), ints(4), ints(5)), [torch.zeros(ints(1), dtype=D)], x[0])[0],
+        "CumProd": lambda: cumprod(x[0], int(x[1]), g("exclusive", 0), g("reverse", 0)), "LpPool": lambda: lppool(x[0], a),
+        "GlobalLpPool": lambda: (x[0].abs() ** g("p", 2)).sum([2, 3], keepdim=True) ** (1 / g("p", 2)), "MaxUnpool": lambda: max_unpool(x[0], x[1], a),
+        "Col2Im": lambda: col2im(x[0], ints(1), ints(2), a), "CenterCropPad": lambda: center_crop_pad(x[0], ints(1), g("axes")),
+        "DFT": lambda: dft(x[0], int(x[2]) if at(2) is not None else g("axis", 1), bool(g("inverse", 0)), bool(g("onesided", 0))),
+        "STFT": lambda: stft(x[0], int(x[1]), at(2), int(x[3]) if at(3) is not None else 0, bool(g("onesided", 1))), "Det": lambda: torch.linalg.det(x[0]), "Inverse": lambda: torch.linalg.inv(x[0]),
+        "AffineGrid": lambda: F.affine_grid(x[0], ints(1), bool(g("align_corners", 0))), "Range": lambda: torch.arange(int(x[0]), int(x[1]), int(x[2])),
         "CumSum": lambda: (torch.cumsum(x[0].flip(int(x[1])), int(x[1])).flip(int(x[1])) if g("reverse", 0) else torch.cumsum(x[0], int(x[1]))) - (x[0] if g("exclusive", 0) else 0),
         "ArgMax": lambda: x[0].argmax(g("axis", 0), keepdim=bool(g("keepdims", 1))), "NonZero": lambda: torch.nonzero(x[0]).T,
         "FastGelu": lambda: F.gelu(x[0] + (at(1) if at(1) is not None else 0), approximate="tanh"), "BiasGelu": lambda: F.gelu(x[0] + x[1]),
@@ -388,6 +519,10 @@ def run_node(node, x, opset):
         "SoftmaxCrossEntropyLossGrad": lambda: entropy_grad(x[0], x[1], x[2], a, at(3)),
         "Dropout": lambda: x[0], "Constant": lambda: tensor(a["value"]) if "value" in a else torch.tensor(g("value_ints", g("value_int", g("value_float")))),
     }
+    if op in SAMPLED:
+        return [SAMPLED[op](*x, a)]
+    if op[:-4] in SAMPLED:
+        return vjp(lambda *v: SAMPLED[op[:-4]](*v, a), x[1:], x[0])[:len(node.output)]
     if op in simple:
         return [simple[op]()]
     if op in ("Max", "Min"):
@@ -424,6 +559,11 @@ def run_node(node, x, opset):
         return [v, i]
     if op == "LayerNormalization":
         return list(layernorm(x[0], x[1], at(2), a))
+    if op in ("SkipLayerNormalization", "SkipSimplifiedLayerNormalization"):
+        rms = "Simplified" in op
+        total = x[0] + x[1] + (at(3 if rms else 4) if at(3 if rms else 4) is not None else 0)
+        y, *rest = rmsnorm(total, x[2], a) if rms else layernorm(total, x[2], at(3), a)
+        return ([y, None, *rest] if rms else [y, *rest]) + [total]
     if op == "LayerNormalizationGrad":
         y, bias = (x[1] - x[3]) * x[4] * x[2], torch.zeros_like(x[2])
         centred = x[1] - x[3]
@@ -490,15 +630,31 @@ def entropy_grad(scale, logp, target, a, weight=None):
     return p * each.unsqueeze(1) * scale / (each.sum() if a.get("reduction", "mean") == "mean" else 1)
 
 
+def initializers(graph):
+    """Of a graph and of those in its nodes."""
+    inner = [a.g for node in graph.node for a in node.attribute if a.HasField("g")]
+    return {name: v for g in inner for name, v in initializers(g).items()} | {t.name: tensor(t) for t in graph.initializer}
+
+
 def run(model, values):
     """All values of a model by name; `values` has its inputs, and may have weights in place of its initializers."""
     opset = next(o.version for o in model.opset_import if o.domain in ("", "ai.onnx"))
-    values = {**{t.name: tensor(t) for t in model.graph.initializer}, **values}
-    for node in model.graph.node:
+    values = {**initializers(model.graph), **values}
+    run_nodes(model.graph, values, opset)
+    return values
+
+
+def run_nodes(graph, values, opset):
+    for node in graph.node:
         x = [values[name] if name else None for name in node.input]
         if node.op_type == "LSTMTraining" and len(x) > 3 and x[3] is not None:
             BIAS[node.output[4]] = x[3]
-        for name, v in zip(node.output, run_node(node, x, opset)):
+        if node.op_type == "If":
+            branch = attributes(node)["then_branch" if x[0] else "else_branch"]
+            run_nodes(branch, values, opset)
+            results = [values[o.name] for o in branch.output]
+        else:
+            results = run_node(node, x, opset)
+        for name, v in zip(node.output, results):
             if name:
                 values[name] = v
-    return values
