@@ -27,7 +27,7 @@ static const op ROWS[] = {
     {"MoE", MICROSOFT, "moe", BZ_COMPUTE, ms_moe_shape, .cost = ms_moe_cost, .labels = "x router w1 b1 w2 b2 w3 b3",
      .arg = 2},
     {"QMoE", MICROSOFT, "qmoe", BZ_COMPUTE, ms_moe_shape, .cost = ms_moe_cost,
-     .labels = "x router w1 s1 b1 w2 s2 b2 w3 s3 b3", .arg = 3},
+     .labels = "x router w1 - b1 w2 - b2 w3 - b3", .arg = 3},
 
     /* products and convolutions */
     {"FusedMatMul", MICROSOFT, "matmul", BZ_COMPUTE, ms_matmul_shape, .labels = "a b"},

@@ -346,7 +346,9 @@ int ms_moe_shape(call *c)
     param_int(c, "k", k);
     param_text(c, "activation", attr_text(c, "activation_type", "relu"));
     if (c->op->arg > 2)
-        param_int(c, "bits", attr_int(c, "expert_weight_bits", 4));
+        param_int(c, "bits", bits);
+    if (bz_node_attr(c->node, "block_size"))
+        param_int(c, "block", attr_int(c, "block_size", 0));
     return 0;
 }
 
