@@ -241,18 +241,19 @@ static sums sum_branches(making *m, const bz_layer *layer, double times)
 static sums sum_bodies(making *m, const bz_layer *layer, double times)
 {
     sums sum = {0};
-    bool loop = !strcmp(layer->kind, "loop") || !strcmp(layer->kind, "scan");
+    bool loop = bz_has_word("loop scan greedysearch beamsearch sampling", layer->kind), open = false;
     if (!strcmp(layer->kind, "if"))
         return sum_branches(m, layer, times);
     for (int k = 0; k < layer->n_bodies; k++) {
         const bz_body *body = &layer->bodies[k];
+        open |= !body->trips_known;
         if (!body->trips)
             continue;
         sums t = sum_graph(m, body->layers, body->n, times * (double)body->trips);
         add(&sum, &t, (double)body->trips);
     }
     sum.coverage.loops += loop;
-    sum.coverage.loops_open += loop && !layer->bodies[0].trips_known;
+    sum.coverage.loops_open += loop && open;
     return sum;
 }
 

@@ -63,19 +63,19 @@ static const op FUNCTION_OP = {
 
 static const op *find_op(infer *inf, const bz_node *node)
 {
-    if (node->function >= 0)
-        return &FUNCTION_OP;
-    const op *o = op_find(&inf->ops, node->domain, node->op);
-    if (o && !(o->flags & OP_UNPRICED))
-        return o;
+    const op *o = node->function >= 0 ? &FUNCTION_OP : op_find(&inf->ops, node->domain, node->op);
+    return o ? o : &UNKNOWN_OP;
+}
+
+static void warn_of_opaque(infer *inf, const bz_node *node, bool known)
+{
     bz_buf text = {0};
-    bz_buf_printf(&text, "%s %s%s%s %s", o ? "how much operator" : "operator", node->domain, *node->domain ? "." : "",
-                  node->op,
-                  o ? "computes is not known: it has no price"
-                    : "is not known: its results are only what the file declares, and it has no price");
+    bz_buf_printf(&text, "%s %s%s%s %s", known ? "how much operator" : "operator", node->domain,
+                  *node->domain ? "." : "", node->op,
+                  known ? "computes is not known: it has no price"
+                        : "is not known: its results are only what the file declares, and it has no price");
     infer_warn(inf, bz_buf_text(&text));
     bz_buf_free(&text);
-    return o ? o : &UNKNOWN_OP;
 }
 
 /* A local function runs as a body of its caller. */
@@ -248,6 +248,8 @@ static int infer_node(infer *inf, const bz_node *node, bz_layer *layer)
         return -1;
     layer->node = node;
     layer_finish(inf, &c, layer);
+    if (layer->opaque)
+        warn_of_opaque(inf, node, c.op != &UNKNOWN_OP);
     return 0;
 }
 

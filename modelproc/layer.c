@@ -324,7 +324,7 @@ static void add_bodies(bz_layer *layer)
 static void add_costs(call *c, bz_layer *layer)
 {
     int64_t most, bytes = operand_bytes(c, &most);
-    layer->opaque = (c->op->flags & OP_UNPRICED) != 0;
+    layer->opaque = (c->op->flags & OP_UNPRICED) != 0 && !c->n_bodies;
     layer->priced = bytes >= 0 && !c->skipped && !layer->opaque;
     if (layer->class == BZ_CONSTANT)
         return;

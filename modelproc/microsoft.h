@@ -31,6 +31,9 @@ rule ms_layernorm_shape, ms_skip_norm_shape, ms_embed_norm_shape, ms_groupnorm_s
     ms_concat_shape, ms_second_shape, ms_unique_shape, ms_rfft_shape, ms_irfft_shape, ms_rfft_cost, ms_pad_shape,
     ms_expand_dims_shape, ms_gather_nd_shape, ms_crop_resize_shape, ms_hash_shape, ms_inverse_shape, ms_inverse_cost;
 
+/* ops_microsoft_search.c */
+rule ms_search_shape;
+
 /* A number that the shape rule noted, for the cost rule; 0 where it is not there. */
 static inline int64_t noted(const call *c, const char *name)
 {

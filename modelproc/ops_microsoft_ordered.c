@@ -242,31 +242,6 @@ static int quantized_embed_shape(call *c)
     return 0;
 }
 
-/* ---- generation of text ----------------------------------------------------------------------------------------- */
-
-static bz_dim length_of(call *c, int k)
-{
-    int64_t n;
-    return in_number(c, k, &n) && n > 0 && n <= BZ_MAX_DIM ? n : new_symbol(c);
-}
-
-/* How often its graphs run depends on what they say: shapes, and no price. arg: 1 where beams are searched. */
-static int search_shape(call *c)
-{
-    const bz_type *ids = need(c, 0, -1);
-    bz_dim longest = length_of(c, 1), each = c->op->arg ? length_of(c, 4) : 0;
-    bz_dim batch = ids->rank > 0 ? ids->dims[0] : new_symbol(c);
-    for (int k = 1; k < c->node->n_out; k++)
-        set_unknown(c, k, BZ_F32);
-    if (c->op->arg) {
-        set_out(c, 0, BZ_I32, 3, (bz_dim[]){batch, each, longest});
-        set_out(c, 1, BZ_F32, 2, (bz_dim[]){batch, each});
-    } else {
-        set_out(c, 0, BZ_I32, 2, (bz_dim[]){batch, longest});
-    }
-    return 0;
-}
-
 static const op ROWS[] = {
     {"QuantizeWithOrder", MICROSOFT, "quantizeorder", BZ_COMPUTE, to_order, .flops = 2, .labels = "x -"},
     {"DequantizeWithOrder", MICROSOFT, "dequantizeorder", BZ_COMPUTE, from_order, .flops = 1, .labels = "x -"},
@@ -300,11 +275,11 @@ static const op ROWS[] = {
     {"BifurcationDetector", MICROSOFT, "bifurcation", BZ_COMPUTE, bifurcation_shape, .labels = "source tokens"},
     {"QEmbedLayerNormalization", MICROSOFT, "qembedlayernorm", BZ_COMPUTE, quantized_embed_shape, .flops = 10,
      .labels = "ids segments w position segment scale b"},
-    {"BeamSearch", MICROSOFT, "beamsearch", BZ_COMPUTE, search_shape, .flags = OP_UNPRICED, .labels = "x", .arg = 1},
-    {"WhisperBeamSearch", MICROSOFT, "beamsearch", BZ_COMPUTE, search_shape, .flags = OP_UNPRICED, .labels = "x",
+    {"BeamSearch", MICROSOFT, "beamsearch", BZ_COMPUTE, ms_search_shape, .flags = OP_UNPRICED, .labels = "x", .arg = 1},
+    {"WhisperBeamSearch", MICROSOFT, "beamsearch", BZ_COMPUTE, ms_search_shape, .flags = OP_UNPRICED, .labels = "x",
      .arg = 1},
-    {"GreedySearch", MICROSOFT, "greedysearch", BZ_COMPUTE, search_shape, .flags = OP_UNPRICED, .labels = "x"},
-    {"Sampling", MICROSOFT, "sampling", BZ_COMPUTE, search_shape, .flags = OP_UNPRICED, .labels = "x"},
+    {"GreedySearch", MICROSOFT, "greedysearch", BZ_COMPUTE, ms_search_shape, .flags = OP_UNPRICED, .labels = "x"},
+    {"Sampling", MICROSOFT, "sampling", BZ_COMPUTE, ms_search_shape, .flags = OP_UNPRICED, .labels = "x"},
     {"EPContext", MICROSOFT, "epcontext", BZ_COMPUTE, rule_none, .flags = OP_RANKLESS | OP_UNPRICED, .labels = "x..."},
     {"Snpe", MICROSOFT, "snpe", BZ_COMPUTE, rule_none, .flags = OP_RANKLESS | OP_UNPRICED, .labels = "x..."},
 };

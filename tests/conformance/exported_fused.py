@@ -184,16 +184,89 @@ def tiny_decoder(prefix, hidden, vocab, layers):
     return graph
 
 
+def decoded(rows, tokens, past, hidden=32, vocab=100, layers=2):
+    """products of tiny_decoder"""
+    return rows * tokens * (layers * (3 * hidden * hidden + 2 * hidden * (past + tokens)) + hidden * vocab)
+
+
+def search(op, known, *more, **graphs):
+    """ids of two prompts of five; the longest text is a constant of 30, or an input"""
+    g = G()
+    inputs = [info('ids', T.INT32, ['batch_size', 'sequence_length'])]
+    if known:
+        g.c('max', T.INT32, [1], [30])
+    else:
+        inputs.append(info('max', T.INT32, [1]))
+    for name, v in (('min', 1), *more):
+        g.c(name, T.INT32, [1], [v])
+    y = g.op(op, 'ids', 'max', 'min', *[name for name, _ in more], domain=MS, eos_token_id=2, pad_token_id=0, **graphs)
+    m = g.model(inputs, [info(y, T.INT32, None)], {'': 17, MS: 1})
+    return m, y, ['--dim=batch_size=2', '--dim=sequence_length=5']
+
+
 @case
 def greedy_search():
-    g = G()
-    g.c('max', T.INT32, [1], [30]); g.c('min', T.INT32, [1], [1])
-    y = g.op('GreedySearch', 'ids', 'max', 'min', domain=MS, eos_token_id=2, pad_token_id=0, model_type=0, decoder=tiny_decoder('d', 32,
-            100, 2))
-    m = g.model([info('ids', T.INT32, ['batch_size', 'sequence_length'])], [info(y, T.INT32, ['batch_size', 'max_length'])], {'': 17,
-            MS: 1})
+    m, y, dims = search('GreedySearch', True, model_type=0, decoder=tiny_decoder('d', 32, 100, 2))
+    return m, dims, decoded(2, 5, 0) + 24 * decoded(2, 1, 5 + 23 // 2), {y: [2, 30]}
+
+
+@case
+def greedy_search_of_open_length():
+    """by --trips, with a graph of its own for the prompt"""
+    m, y, dims = search('GreedySearch', False, model_type=0, decoder=tiny_decoder('d', 32, 100, 2), init_decoder=tiny_decoder('i', 32, 100, 2))
+    return m, dims + ['--trips=9'], decoded(2, 5, 0) + 9 * decoded(2, 1, 5 + 8 // 2), {}, {'unknown': True}
+
+
+@case
+def beam_search():
+    m, y, dims = search('BeamSearch', True, ('beams', 4), ('ret', 3), model_type=0, decoder=tiny_decoder('d', 32, 100, 2))
+    return m, dims, decoded(8, 5, 0) + 24 * decoded(8, 1, 5 + 23 // 2), {y: [2, 3, 30]}
+
+
+@case
+def search_without_its_graph():
+    m, y, dims = search('GreedySearch', True)
     said = 'how much operator com.microsoft.GreedySearch computes is not known: it has no price'
-    return m, ['--dim=batch_size=2', '--dim=sequence_length=5'], 0, {y: [2, 30]}, {'said': said, 'status': 4}
+    return m, dims, 0, {y: [2, 30]}, {'said': said, 'status': 4}
+
+
+def cached(g, x, w, name):
+    """keys or values of x, by head"""
+    return g.op('Transpose', g.op('Reshape', g.op('MatMul', x, w), 'heads'), perm=[0, 2, 1, 3])
+
+
+def cache_info(names):
+    return [info(n, T.FLOAT, ['batch', 4, 'past' if 'self' in n else 'source', 8]) for n in names]
+
+
+@case
+def beam_search_with_an_encoder():
+    """the encoder also makes the caches, those of its own tokens and those of the first one; the decoder looks at both"""
+    kinds, h, v = ['self_key', 'self_value', 'cross_key', 'cross_value'], 32, 100
+    e = G('e')
+    e.c('heads', T.INT64, [4], [0, -1, 4, 8])
+    x, first = (e.op('Gather', e.w('emb' + i, T.FLOAT, v, h), i) for i in ('encoder_input_ids', 'decoder_input_ids'))
+    states = e.op('MatMul', x, e.w('we', T.FLOAT, h, h))
+    logits = e.op('MatMul', first, e.w('lm', T.FLOAT, h, v))
+    made = [cached(e, first if 'self' in k else states, e.w('w' + k, T.FLOAT, h, h), k) for k in kinds]
+    ids = [info(n, T.INT32, ['batch', 'source']) for n in ('encoder_input_ids', 'encoder_attention_mask')]
+    outs = [info(n, T.FLOAT, None) for n in (logits, states, *made)]
+    encoder = helper.make_graph(e.nodes, 'encoder', [*ids, info('decoder_input_ids', T.INT32, ['batch', 1])], outs, e.inits)
+    d = G('d')
+    d.c('heads', T.INT64, [4], [0, -1, 4, 8]); d.c('flat', T.INT64, [3], [0, -1, 32])
+    x = d.op('Gather', d.w('emb', T.FLOAT, v, h), 'input_ids')
+    present = [d.op('Concat', 'past_' + k, cached(d, x, d.w('w' + k, T.FLOAT, h, h), k), axis=2) for k in kinds[:2]]
+    for k, (key, value) in enumerate((present, ('past_cross_key', 'past_cross_value'))):
+        q = cached(d, x, d.w(f'q{k}', T.FLOAT, h, h), 'q')
+        scores = d.op('Softmax', d.op('MatMul', q, d.op('Transpose', key, perm=[0, 1, 3, 2])), axis=-1)
+        x = d.op('Reshape', d.op('Transpose', d.op('MatMul', scores, value), perm=[0, 2, 1, 3]), 'flat')
+    logits = d.op('MatMul', x, d.w('lm', T.FLOAT, h, v))
+    ids = [info('input_ids', T.INT32, ['batch', 1]), info('encoder_attention_mask', T.INT32, ['batch', 'source']), info('encoder_hidden_states', T.FLOAT, ['batch', 'source', h])]
+    decoder = helper.make_graph(d.nodes, 'decoder', ids + cache_info(['past_' + k for k in kinds]), [info(n, T.FLOAT, None) for n in (logits, *present)], d.inits)
+    m, y, dims = search('BeamSearch', True, ('beams', 3), ('ret', 1), model_type=1, encoder=encoder, decoder=decoder, decoder_start_token_id=0)
+    once = 2 * (5 * h * h + h * v + 2 * h * h + 2 * 5 * h * h)
+    past = 1 + 27 // 2
+    return m, dims, once + 28 * 6 * (4 * h * h + 2 * h * (past + 1) + 2 * h * 5 + h * v), {y: [2, 1, 30]}
 
 
 @case
