@@ -131,7 +131,8 @@ static void find_times(liveness *m)
 }
 
 /* Convolutions want blocks of channels next to each other: while one runs, each operand and its result lie there once more. Fewer channels
- * than a block has are taken as they lie. A recurrent layer multiplies its operand of all steps before the first step, one direction after
+ * than a block has are taken as they lie. Gradients of weights of a filter that has more rows than the image are computed by products, for which
+ * oneDNN takes four times the weights. A recurrent layer multiplies its operand of all steps before the first step, one direction after
  * the other. */
 static int64_t bytes_inside(const bz_layer *l)
 {
@@ -143,6 +144,10 @@ static int64_t bytes_inside(const bz_layer *l)
     }
     if (!bz_has_word("conv conv_data conv_weights", l->kind))
         return 0;
+    if (!strcmp(l->kind, "conv_weights") && l->in[0].rank == 4 && l->out[0].rank == 4 &&
+        l->in[0].dims[2] < l->out[0].dims[2])
+        for (int k = 0; k < 4 && bz_type_bytes(&l->out[0]) > 0; k++)
+            bz_count_add(&sum, bz_type_bytes(&l->out[0]));
     for (int k = 0; k < l->n_in + l->n_out; k++) {
         const bz_type *t = k < l->n_in ? &l->in[k] : &l->out[k - l->n_in];
         bool blocked = t->kind == BZ_TYPE_TENSOR && t->rank > 2 && t->dims[0] >= 1 && t->dims[1] >= BLOCK;
