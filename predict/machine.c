@@ -188,7 +188,7 @@ static const struct {
     {"threads", "", 1, offsetof(description, threads), PROCESSOR, 0},
     {"vector", "bits", 1, offsetof(description, vector), PROCESSOR, 0},
     {"units", "", 1, offsetof(description, units), PROCESSOR, 0},
-    {"launch", "µs", 1e-6, offsetof(description, m.launch), PROCESSOR, 0},
+    {"launch", "µs", 1e-6, offsetof(description, m.launch), GPU | PROCESSOR, 0},
 };
 enum { N_WORDS = sizeof WORDS / sizeof *WORDS };
 
