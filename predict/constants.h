@@ -23,6 +23,11 @@ enum { SAMPLE = 100 };
 /* Variance of what all records of one's own differ by alike. Twice: no digit. */
 static const double OWN_CONSTANT = 0.3;
 
+/* Records that count as told by the neighbours exactly, against what one's own are off by alike. Reasoned: machines differ as a whole by about what
+ * single problems do (15 and 19 %), so of one record half is believed where no shape is near. 0: three networks of a processor with one record are
+ * 11 to 25 % off, outside of their intervals; 1: 8 to 17 %, inside. Twice: a third is believed. */
+static const double AGAINST = 1;
+
 /* How unsure a neighbour is that has only problems like it, or the same at other batches, beside one that has the problem: the second is a ratio
  * of squared errors (0.14 and 0.35). Twice: no digit at one batch. */
 static const double LEARNED_UNSURE = 1, BATCH_UNSURE = 0.15;
@@ -41,6 +46,11 @@ static const double STEP = 0.2;
 /* What large products reach of the peak, and large copies of the bandwidth: residuals correct both. Half: 11.4 % for 9.8, and nothing where 5 %
  * are measured. */
 static const double PRODUCT = 0.7, COPY = 0.85;
+
+/* Elements of a convolution's result that a multiprocessor makes at the least, a tile of 64 by 32: with fewer of them than multiprocessors
+ * the rest is idle. Reasoned, and seen on 8 networks at batch 1 (1024 to 8192: 8.8, 8.1, 7.9, 8.4 %; none: 10.1). Judged on the others.
+ * Twice: batch 1 7.9 % off for 8.1, and a V100's half precision told 10 % too slow. */
+static const double TILE = 2048;
 
 /* In half precision, of the seven GPUs' records of f32 (ResNet-50, cuDNN 7.6, 2019): MATRIX, what tensor cores reach of their peak beside what
  * other units reach of theirs; MOVED, what reading and writing numbers of two bytes reaches of the bandwidth beside those of four. By a V100, judged

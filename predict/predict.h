@@ -86,6 +86,7 @@ typedef struct bz_shape {
     bool uneven; /* a convolution whose channels are no multiples of 8 */
     bz_dtype dtype;
     double flops, bytes, blocks; /* blocks: thread blocks that a GPU would run, roughly */
+    double depth;                /* of a convolution: products that each element of its result adds up */
     int n;
     double x[BZ_SHAPE];
 } bz_shape;

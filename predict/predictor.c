@@ -363,7 +363,7 @@ static void correct(bz_aim *a)
     }
     if (!a->corrected)
         return;
-    mean = sum / a->corrected;
+    mean = sum / (a->corrected + AGAINST);
     a->correction = BZ_NEW(&a->arena, bz_learned, BZ_SHAPE_KINDS);
     learn_kinds(s, known, 1, own_residual, a, &mean, OWN_CONSTANT, OWN_NOISE, &a->arena, a->correction);
     double squares = 0;

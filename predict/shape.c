@@ -47,6 +47,7 @@ static void conv(const bz_problem *p, const bz_operand *y, bz_shape *s)
     s->transformable = small && p->conv.dilation[0] == 1;
     s->holes = small && p->conv.dilation[0] > 1;
     s->blocks = (double)y->count / 4096; /* tiles of 64 by 64 */
+    s->depth = in / group * window;
 }
 
 static void product(const bz_problem *p, const bz_operand *y, bz_shape *s)
@@ -156,11 +157,18 @@ static double arithmetic(const bz_shape *s, const bz_machine *m)
     return s->flops * (s->transformable || s->holes ? TRANSFORMED : 1) / (MATRIX * at);
 }
 
+/* The same of one tile of a convolution's result on one multiprocessor: no other can help it, however many are idle. Tensor cores do not walk
+ * through its products faster: ResNet-50's of 7 by 7 with 512 channels took a V100 0.17 ms in f32 and in f16, of one item and of eight. */
+static double tile(const bz_shape *s, const bz_machine *m)
+{
+    return m->gpu ? 2 * TILE * s->depth * m->multiprocessors / m->f32 : 0;
+}
+
 double bz_shape_roofline(const bz_shape *s, const bz_machine *m, double floor, double margin)
 {
     bool computes = s->series || bz_shape_group(s) == 0, narrow = s->dtype == BZ_F16 || s->dtype == BZ_BF16;
     double copy = m->gpu && narrow && !s->product ? MOVED * COPY : COPY;
-    double compute = arithmetic(s, m) / (bz_machine_held(m, margin) * PRODUCT),
+    double compute = hypot(arithmetic(s, m) / PRODUCT, tile(s, m)) / bz_machine_held(m, margin),
            memory = s->bytes / (bz_machine_bandwidth(m, s->bytes) * copy);
     return floor + (computes ? hypot(compute, memory) : memory);
 }
