@@ -5,7 +5,8 @@ imported or trained, the rest is imported by the program, and what it predicts i
     python3 tests/bench/predict_hidden.py build/release/benanza TABLES ZOO [--gpu T4,...] [--apart 1] [--trained]
 
 Each GPU of TABLES is hidden in turn, together with every third network; --apart N begins with another third. With --trained what --train
-writes of the rest predicts, without records. A sum is compared where each of the network's layers has a row."""
+writes of the rest predicts, without records. With --launch one number of the hidden GPU is known beside its data sheet: what a call takes at the
+least, the hundredth part of its rows. A sum is compared where each of the network's layers has a row."""
 import argparse, collections, csv, gzip, io, math, os, statistics, subprocess, sys, tempfile
 
 SLUG = {"GRID_K520": "grid-k520", "Tesla_K80": "k80", "Tesla_M60": "m60", "Tesla_T4": "t4", "TITAN_V": "titan-v",
@@ -13,7 +14,7 @@ SLUG = {"GRID_K520": "grid-k520", "Tesla_K80": "k80", "Tesla_M60": "m60", "Tesla
 ap = argparse.ArgumentParser()
 ap.add_argument("benanza"), ap.add_argument("tables"), ap.add_argument("zoo")
 ap.add_argument("--gpu", default=""), ap.add_argument("--apart", type=int, default=0)
-ap.add_argument("--trained", action="store_true"), ap.add_argument("--batch", default="1,2,4,8,16,32,64,128")
+ap.add_argument("--trained", action="store_true"), ap.add_argument("--launch", action="store_true"), ap.add_argument("--batch", default="1,2,4,8,16,32,64,128")
 ap.add_argument("--points", help="write each total into this file")
 args = ap.parse_args()
 
@@ -52,6 +53,17 @@ def takes_any_batch(model):
     return subprocess.run([args.benanza, "layers", path, "--batch", "2"], capture_output=True).returncode == 0
 
 
+def described(gpu, path):
+    """The hidden GPU as a file: its row of the data sheets, as the program reads it, and its floor."""
+    sheets = os.path.join(os.path.dirname(__file__), "../../runtime/gpus.txt")
+    row = next(line.split() for line in open(sheets) if line.split()[:1] == [SLUG[gpu]])
+    left = 1 if not row[9].endswith("+") else 0.78 if row[9].startswith("gddr5") else 0.88  # that error correction leaves of the bandwidth
+    floor = sorted(float(r[4]) for r in tables[gpu])[len(tables[gpu]) // 100] * 1e3
+    with open(path, "w") as f:
+        f.write(f"capability {row[1]}\nmultiprocessors {row[2]}\nclock {row[3]}\nbase {row[4]}\nbandwidth {float(row[8]) * left}\nf32 {row[11]}\nlaunch {floor}\n")
+    return path
+
+
 free = {m: takes_any_batch(m) for m in networks}
 points = []
 for gpu in tables:
@@ -72,8 +84,9 @@ for gpu in tables:
             run("predict", "--train", os.path.join(where, "set"), "--db", db)
             more = ["--trained", os.path.join(where, "set")]
             db = os.path.join(where, "empty")
+        to = described(gpu, os.path.join(where, "hidden.txt")) if args.launch else SLUG[gpu]
         for batches, models in ((args.batch, [m for m in networks if free[m]]), ("1", [m for m in networks if not free[m]])):
-            text = run("predict", *[os.path.join(args.zoo, m + ".onnx") for m in models], "--to", SLUG[gpu], "--batch", batches,
+            text = run("predict", *[os.path.join(args.zoo, m + ".onnx") for m in models], "--to", to, "--batch", batches,
                        "--csv", "--db", db, *more)
             for row in csv.DictReader(io.StringIO(text)):
                 key = os.path.basename(row["model"])[:-5], int(row["batch"])
