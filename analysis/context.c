@@ -5,7 +5,6 @@
 #include "bricks/bricks.h"
 
 #include <math.h>
-#include <string.h>
 
 typedef struct context {
     const analyze_work *w;

@@ -2,7 +2,6 @@
 #include "bound/cover.h"
 
 #include <math.h>
-#include <string.h>
 
 typedef struct covering {
     const bz_bound_input *in;

@@ -1,7 +1,5 @@
 #include "cli/analysis.h"
 
-#include <string.h>
-
 BZ_ENDS(end_patterns, bz_patterns_free)
 
 int analyses_ask(bz_job *job, analyses *a, const planning *p, const bz_models *m, bz_error *err)

@@ -3,7 +3,6 @@
 #include "cli/db.h"
 #include "cli/profile.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,11 +2,9 @@
 #include "cli/analysis.h"
 #include "cli/db.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 typedef struct bound_job {

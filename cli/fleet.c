@@ -2,7 +2,6 @@
 #include "cli/db.h"
 #include "fleet/job.h"
 
-#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <time.h>

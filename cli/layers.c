@@ -4,8 +4,6 @@
 #include "report/report.h"
 #include "training/training.h"
 
-#include <string.h>
-
 typedef struct layers_job {
     bz_job job;
     bool unique, fold, fusions;

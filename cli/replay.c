@@ -4,11 +4,7 @@
 #include "cli/analysis.h"
 #include "cli/db.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 typedef struct replay_job {

@@ -3,8 +3,6 @@
 #include "cli/planning.h"
 #include "report/report.h"
 
-#include <unistd.h>
-
 typedef struct run_job {
     bz_job job;
     planning p;

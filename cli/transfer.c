@@ -5,8 +5,6 @@
 #include "cli/planning.h"
 #include "report/report.h"
 
-#include <string.h>
-
 typedef struct transfer_job {
     bz_job job;
     planning p;

@@ -2,7 +2,6 @@
 #include "command/command.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -3,7 +3,6 @@
 
 #include <cJSON.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { VERSION = 1, SETTINGS = 6, TOTALS = 5 };

@@ -1,8 +1,6 @@
 /* What names of calls and operators mean; profile/kernels.c has the kernels. The first row whose text occurs counts. */
 #include "explain/align.h"
 
-#include <string.h>
-
 typedef struct row {
     const char *text; /* as for bz_name_matches */
     bz_align_rule rule;

@@ -1,6 +1,5 @@
 /* Operators as nodes: a row for each that is known, with what makes nodes of it. */
 #include "explain/rebuild.h"
-#include "runtime/backends.h"
 
 #include <stdio.h>
 #include <string.h>

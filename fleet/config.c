@@ -3,7 +3,6 @@
 
 #include "fleet/document.h"
 
-#include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>

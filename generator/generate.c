@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* Text from a model inside a comment: one line, printable, and nothing that ends or nests a comment, or
  * is a trigraph or a continued line. */

@@ -2,7 +2,6 @@
 #include "modelproc/modelproc.h"
 
 #include <string.h>
-#include <strings.h>
 
 /* "past_key_values.0.key", "cache_k_0": what goes on from step to step. */
 static bool is_cache(const char *name, const bz_type *t)

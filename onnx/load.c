@@ -4,7 +4,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 bz_dim bz_model_symbol(bz_model *model)
 {

@@ -9,7 +9,6 @@
 
 #include <ctype.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { NUMBERS = 48, OPEN = 64 }; /* numbers of a text that are looked at; chains of a family that may still go on */
 

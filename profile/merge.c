@@ -5,8 +5,6 @@
 #include "profile/columns.h"
 #include "profile/trace.h"
 
-#include <string.h>
-
 /* The executing calls of one library, of logs or of timelines, in order of time. */
 typedef struct {
     uint32_t *row;

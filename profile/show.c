@@ -5,7 +5,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 static const char *const ORIGINS[] = {"marked by the program", "marked by a range", "detected"};
 static const char *const ORIGIN_NAMES[] = {"marked", "range", "detected"};

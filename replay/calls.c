@@ -1,6 +1,5 @@
 /* Which values the operands of a call are, and what its weights take along. */
 #include "replay/bind.h"
-#include "runtime/backends.h"
 
 #include <string.h>
 

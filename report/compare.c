@@ -2,7 +2,6 @@
 #include "base/member.h"
 #include "report/report.h"
 
-#include <math.h>
 #include <string.h>
 
 static void put_counts(const bz_compare *c, bz_buf *out)

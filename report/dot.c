@@ -1,8 +1,6 @@
 /* The graph with its critical path. */
 #include "report/report.h"
 
-#include <stdlib.h>
-
 void bz_report_dot(const bz_analysis *a, bz_buf *out)
 {
     const bz_bound *b = &a->bound;

@@ -3,7 +3,6 @@
 #include "report/report.h"
 
 #include <math.h>
-#include <string.h>
 
 static const char *factor(double v, bz_arena *arena)
 {

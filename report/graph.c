@@ -3,9 +3,6 @@
 #include "base/sort.h"
 #include "report/report.h"
 
-#include "report/html.h"
-
-#include <stdlib.h>
 #include <string.h>
 
 enum { WHOLE = 40, PARTS = 32, CROWDED = 64 }; /* nodes: of a graph drawn whole; when put together; when too many */

@@ -2,7 +2,6 @@
 #include "report/html.h"
 #include "report/parts.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Embedded when built: report.html, report.css, report*.js, and Chart.js from Debian's libjs-chart.js. */

@@ -3,7 +3,6 @@
 #include "report/html.h"
 #include "report/parts.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

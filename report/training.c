@@ -3,8 +3,6 @@
 #include "base/member.h"
 #include "report/report.h"
 
-#include <string.h>
-
 static const bz_member PHASE[] = {
     BZ_FIELDS(bz_phase_cost, phase, layers, macs, flops, bytes),
 };

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/utsname.h>
 #include <time.h>
-#include <unistd.h>
 #ifdef __x86_64__
 #include <cpuid.h>
 #endif

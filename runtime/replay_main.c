@@ -8,7 +8,6 @@
 #include "base/member.h"
 #include "base/progress.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -5,7 +5,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Of one stream: when work was launched and when it started, both ascending. Work whose launch is not on record, and work
  * that comes many at once (a graph), is left out, as in HTA. */

@@ -2,7 +2,6 @@
 #include "transfer/ways.h"
 
 #include <math.h>
-#include <string.h>
 
 int transfer_fastest(bz_perfdb *db, const bz_system *system, const char *problem, const bz_setting *setting,
                      bz_arena *arena, const bz_record **out, const char **why, bz_error *err)

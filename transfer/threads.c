@@ -1,8 +1,6 @@
 /* What several threads move together: arrays in memory, by the number of threads. */
 #include "transfer/ways.h"
 
-#include <math.h>
-
 int bz_transfers_counts(const bz_system_facts *facts, int out[BZ_TRANSFER_COUNTS])
 {
     int cores = facts->n_caches ? facts->cache[0].count : 1, n = 0;

@@ -5,7 +5,6 @@
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { FOLLOWERS = 4 }; /* bias or normalization, residual, function */
 

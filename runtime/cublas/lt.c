@@ -5,7 +5,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define TRY(call_)                                                                                                     \
     do {                                                                                                               \

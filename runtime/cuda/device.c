@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* After one of these every further call of the process fails with it. There are others, and new ones with each driver: what
  * fails twice in the same way, with nothing in between, is one as well. */

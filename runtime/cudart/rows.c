@@ -1,8 +1,6 @@
 /* The rows: every implementation of every way, and what their calls are. */
 #include "runtime/cudart/cudart.h"
 
-#include <string.h>
-
 /* ---- copies ----------------------------------------------------------------------------------- */
 
 static cudaError_t copy(move *m)

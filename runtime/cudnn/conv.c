@@ -6,7 +6,6 @@
 #include "runtime/cudnn/cudnn.h"
 
 #include <stdio.h>
-#include <string.h>
 
 static const char *const FORWARD[] = {
     "implicit_gemm", "implicit_precomp_gemm", "gemm", "direct", "fft", "fft_tiling", "winograd", "winograd_nonfused",

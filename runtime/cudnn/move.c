@@ -1,8 +1,6 @@
 /* Element-wise operations on two tensors, reductions, and what only moves data. */
 #include "runtime/cudnn/cudnn.h"
 
-#include <string.h>
-
 /* ---- two tensors ---------------------------------------------------------------------------- */
 
 /* cudnnOpTensor broadcasts its second tensor only; where the first has to be, they change places, if the

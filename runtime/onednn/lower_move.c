@@ -1,8 +1,6 @@
 /* Moving data. */
 #include "runtime/onednn/lower.h"
 
-#include <string.h>
-
 /* A reorder from x as it lies to y as it shall lie, both seen in the dimensions of x. */
 static dnnl_status_t reorder(lowering *l, dnn_md x, dnn_md y, const int64_t *y_strides, float scale)
 {
