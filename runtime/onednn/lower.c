@@ -28,7 +28,6 @@ int dnn_result(const lowering *l)
     return l->s->job->n_operands - 1;
 }
 
-/* Binds an operand, seen in these dimensions; strides NULL: row-major. */
 void dnn_bind(stage *st, int arg, int operand, int rank, const int64_t *dims, const int64_t *strides)
 {
     argument *a = &st->args[st->n_args++];
@@ -40,7 +39,6 @@ void dnn_bind(stage *st, int arg, int operand, int rank, const int64_t *dims, co
         dnn_row_major(rank, dims, a->strides);
 }
 
-/* The same in the operand's own dimensions. */
 void dnn_bind_whole(const lowering *l, stage *st, int arg, int operand)
 {
     const bz_operand *o = &l->s->job->operand[operand];
@@ -78,8 +76,6 @@ static dnnl_status_t dtype_of(lowering *l, int operand, dnnl_data_type_t *type)
     return dnnl_unimplemented;
 }
 
-/* Data in the layout asked for. `free_choice`: the primitive accepts "any"; others take blocks of
- * channels, which is what convolutions around them choose. */
 dnnl_status_t dnn_data(lowering *l, int operand, int rank, const int64_t *dims, bool free_choice, dnn_md *md)
 {
     dnnl_data_type_t type;
@@ -96,7 +92,6 @@ dnnl_status_t dnn_data(lowering *l, int operand, int rank, const int64_t *dims, 
     return dnn_md_strided(&l->s->heap, rank, dims, type, NULL, md);
 }
 
-/* An operand that stays as it is whatever the layout. */
 dnnl_status_t dnn_fixed(lowering *l, int operand, int rank, const int64_t *dims, const int64_t *strides, dnn_md *md)
 {
     dnnl_data_type_t type;
@@ -104,7 +99,6 @@ dnnl_status_t dnn_fixed(lowering *l, int operand, int rank, const int64_t *dims,
     return dnn_md_strided(&l->s->heap, rank, dims, type, strides, md);
 }
 
-/* Weights: as the model has them where all is plain, else packed as the implementation likes. */
 dnnl_status_t dnn_weights(lowering *l, int operand, bool constant, int rank, const int64_t *dims,
                           const int64_t *strides, dnn_md *md)
 {
@@ -235,7 +229,6 @@ dnnl_status_t dnn_attributes(lowering *l, stage *st, bool sum, int rank, const i
     return dnnl_success;
 }
 
-/* An alternative, empty; it belongs to the session. */
 alternative *dnn_add_alternative(lowering *l, const char *prefix, const char *suffix, int n_stages)
 {
     session *s = l->s;
