@@ -54,6 +54,7 @@ typedef struct {
     int n;
     char mode[2][64]; /* what stands in <…>, less its prefix */
     const char *dtype, *math;
+    const char *detail; /* of the row in CALLS: tells calls of one function apart */
     bz_arena *arena;
     bz_error *err;
 } call;
@@ -122,10 +123,19 @@ static int get_input(call *c, long x[4])
     return get_all(c, (const char *const[]){"input[0]", "input[1]", "input[2]", "input[3]"}, 1, x, 4);
 }
 
-static int name_conv(call *c, bz_record *r, const char *post)
+static int find_function(call *c, const char *mode)
+{
+    for (int i = 0; i < COUNT(FUNCTIONS); i++)
+        if (!strcmp(FUNCTIONS[i].mode, mode))
+            return i;
+    return bz_fail(c->err, BZ_BAD_INPUT, "there is no activation '%s'", mode);
+}
+
+static int name_conv(call *c, bz_record *r)
 {
     long x[4], w[3], stride[2], pad[2], dilation[2], group = 0;
-    if (get_input(c, x) ||
+    int f = *c->detail ? find_function(c, c->mode[1]) : 0;
+    if (f < 0 || get_input(c, x) ||
         get_all(c, (const char *const[]){"filter_count", "filter_height", "filter_width"}, 1, w, 3) ||
         get_all(c, (const char *const[]){"stride_height", "stride_width"}, 1, stride, 2) ||
         get_all(c, (const char *const[]){"pad_height", "pad_width"}, 0, pad, 2) ||
@@ -150,29 +160,11 @@ static int name_conv(call *c, bz_record *r, const char *post)
     r->flops = 2 * (double)x[0] * (double)w[0] * out * (double)x[1] / (double)group * (double)w[1] * (double)w[2];
     r->problem = bz_arena_printf(c->arena,
                                  "conv x=%ldx%ldx%ldx%ld w=%ldx%ldx%ldx%ld stride=%ldx%ld pad=%ldx%ldx%ldx%ld "
-                                 "dilation=%ldx%ld group=%ld%s dtype=%s",
+                                 "dilation=%ldx%ld group=%ld%s%s dtype=%s",
                                  x[0], x[1], x[2], x[3], w[0], x[1] / group, w[1], w[2], stride[0], stride[1], pad[0],
-                                 pad[1], pad[0], pad[1], dilation[0], dilation[1], group, post, c->dtype);
+                                 pad[1], pad[0], pad[1], dilation[0], dilation[1], group, c->detail,
+                                 *c->detail ? FUNCTIONS[f].post : "", c->dtype);
     return 0;
-}
-
-static int name_plain_conv(call *c, bz_record *r)
-{
-    return name_conv(c, r, "");
-}
-
-static int find_function(call *c, const char *mode)
-{
-    for (int i = 0; i < COUNT(FUNCTIONS); i++)
-        if (!strcmp(FUNCTIONS[i].mode, mode))
-            return i;
-    return bz_fail(c->err, BZ_BAD_INPUT, "there is no activation '%s'", mode);
-}
-
-static int name_fused_conv(call *c, bz_record *r)
-{
-    int f = find_function(c, c->mode[1]);
-    return f < 0 ? -1 : name_conv(c, r, bz_arena_printf(c->arena, " post=bias%s", FUNCTIONS[f].post));
 }
 
 /* "KIND x=… PARAMETERS dtype=…" */
@@ -194,7 +186,7 @@ static int name_activation(call *c, bz_record *r)
 }
 
 /* Scale, shift, mean and variance have a value for each channel, or for each element of one image. */
-static int name_batchnorm(call *c, bz_record *r, const char *training, const char *algorithm)
+static int name_batchnorm(call *c, bz_record *r)
 {
     long x[4];
     bool each = !strcmp(c->mode[0], "PER_ACTIVATION"), persistent = !strcmp(c->mode[0], "SPATIAL_PERSISTENT");
@@ -203,19 +195,11 @@ static int name_batchnorm(call *c, bz_record *r, const char *training, const cha
     if (get_input(c, x))
         return -1;
     /* kinds of their own: a problem has one value for each channel, and is inference */
-    const char *kind = bz_arena_printf(c->arena, "batchnorm%s%s", each ? "_each" : "", training);
+    const char *kind = bz_arena_printf(c->arena, "batchnorm%s%s", each ? "_each" : "", c->detail);
     return name_elementwise(c, r, kind, "",
-                            persistent ? bz_arena_printf(c->arena, "%s SPATIAL_PERSISTENT", algorithm) : algorithm);
-}
-
-static int name_batchnorm_inference(call *c, bz_record *r)
-{
-    return name_batchnorm(c, r, "", "cudnnBatchNormalizationForwardInference");
-}
-
-static int name_batchnorm_training(call *c, bz_record *r)
-{
-    return name_batchnorm(c, r, "_training", "cudnnBatchNormalizationForwardTraining");
+                            bz_arena_printf(c->arena, "cudnnBatchNormalizationForward%s%s",
+                                            *c->detail ? "Training" : "Inference",
+                                            persistent ? " SPATIAL_PERSISTENT" : ""));
 }
 
 static int name_pooling(call *c, bz_record *r)
@@ -242,25 +226,15 @@ static int name_pooling(call *c, bz_record *r)
     return bz_fail(c->err, BZ_BAD_INPUT, "there is no pooling '%s'", c->mode[0]);
 }
 
-static int name_op_tensor(call *c, bz_record *r, const char *function)
+static int name_op_tensor(call *c, bz_record *r)
 {
     long x[4];
     if (get_input(c, x))
         return -1;
     r->variant.algorithm = "cudnnOpTensor";
-    r->problem = bz_arena_printf(c->arena, "binary fn=%s a=%ldx%ldx%ldx%ld b=%ldx%ldx%ldx%ld dtype=%s", function, x[0],
+    r->problem = bz_arena_printf(c->arena, "binary fn=%s a=%ldx%ldx%ldx%ld b=%ldx%ldx%ldx%ld dtype=%s", c->detail, x[0],
                                  x[1], x[2], x[3], x[0], x[1], x[2], x[3], c->dtype);
     return 0;
-}
-
-static int name_add(call *c, bz_record *r)
-{
-    return name_op_tensor(c, r, "add");
-}
-
-static int name_multiply(call *c, bz_record *r)
-{
-    return name_op_tensor(c, r, "mul");
 }
 
 /* Four dimensions, of which those that are not there read -1. */
@@ -356,20 +330,21 @@ static int name_gemm(call *c, bz_record *r)
 static const struct {
     const char *name, *prefix[2]; /* prefix: of the modes in <…> */
     int (*describe)(call *c, bz_record *r);
+    const char *detail;
 } CALLS[] = {
-    {"CUDNN_CONV_FWD", {"CUDNN_CONVOLUTION_FWD_ALGO_", ""}, name_plain_conv},
-    {"CUDNN_CONV_BIAS_ACTIVATION_FWD", {"CUDNN_CONVOLUTION_FWD_ALGO_", "CUDNN_ACTIVATION_"}, name_fused_conv},
-    {"CUDNN_ACTIVATION_FWD", {"CUDNN_ACTIVATION_", ""}, name_activation},
-    {"CUDNN_BATCHNORM_FWD_INFERENCE", {"CUDNN_BATCHNORM_", ""}, name_batchnorm_inference},
-    {"CUDNN_BATCHNORM_FWD_TRAINING", {"CUDNN_BATCHNORM_", ""}, name_batchnorm_training},
-    {"CUDNN_POOLING_FWD", {"CUDNN_POOLING_", ""}, name_pooling},
-    {"CUDNN_OP_TENSOR_ADD_FWD", {"", ""}, name_add},
-    {"CUDNN_OP_TENSOR_MUL_FWD", {"", ""}, name_multiply},
-    {"CUDNN_ADD_TENSOR", {"", ""}, name_add_tensor},
-    {"CUDNN_SOFTMAX_FWD", {"CUDNN_SOFTMAX_", "CUDNN_SOFTMAX_"}, name_softmax},
-    {"CUDNN_DROPOUT_FWD", {"", ""}, name_dropout},
-    {"CUBLAS_GEMM_FWD", {"", ""}, name_gemm},
-    {"CUBLAS_GEMV_FWD", {"", ""}, name_gemv},
+    {"CUDNN_CONV_FWD", {"CUDNN_CONVOLUTION_FWD_ALGO_", ""}, name_conv, ""},
+    {"CUDNN_CONV_BIAS_ACTIVATION_FWD", {"CUDNN_CONVOLUTION_FWD_ALGO_", "CUDNN_ACTIVATION_"}, name_conv, " post=bias"},
+    {"CUDNN_ACTIVATION_FWD", {"CUDNN_ACTIVATION_", ""}, name_activation, ""},
+    {"CUDNN_BATCHNORM_FWD_INFERENCE", {"CUDNN_BATCHNORM_", ""}, name_batchnorm, ""},
+    {"CUDNN_BATCHNORM_FWD_TRAINING", {"CUDNN_BATCHNORM_", ""}, name_batchnorm, "_training"},
+    {"CUDNN_POOLING_FWD", {"CUDNN_POOLING_", ""}, name_pooling, ""},
+    {"CUDNN_OP_TENSOR_ADD_FWD", {"", ""}, name_op_tensor, "add"},
+    {"CUDNN_OP_TENSOR_MUL_FWD", {"", ""}, name_op_tensor, "mul"},
+    {"CUDNN_ADD_TENSOR", {"", ""}, name_add_tensor, ""},
+    {"CUDNN_SOFTMAX_FWD", {"CUDNN_SOFTMAX_", "CUDNN_SOFTMAX_"}, name_softmax, ""},
+    {"CUDNN_DROPOUT_FWD", {"", ""}, name_dropout, ""},
+    {"CUBLAS_GEMM_FWD", {"", ""}, name_gemm, ""},
+    {"CUBLAS_GEMV_FWD", {"", ""}, name_gemv, ""},
 };
 
 /* "/input[0]:1/input[1]:256/…/manual_time" */
@@ -440,6 +415,7 @@ int bz_gbench_name(const char *name, bz_arena *arena, bz_record *r, bz_error *er
             return -1;
         r->variant = (bz_variant){.backend = "cudnn", .layout = "plain", .math = c.math};
         r->flops = NAN;
+        c.detail = CALLS[i].detail;
         return CALLS[i].describe(&c, r);
     }
     return bz_fail(err, BZ_BAD_INPUT, "there is no rule for the call in '%.80s'", name);
