@@ -97,6 +97,9 @@ typedef struct lower_row {
 extern const lower_row lower_product_rows[], lower_attention_rows[], lower_elementwise_rows[], lower_layer_rows[],
     lower_move_rows[], lower_training_rows[];
 
+/* The function that a kind of layer computes, where it has a derivative; else BZ_FN_NONE. */
+bz_fn lower_function_named(const char *kind);
+
 /* The layers as attention in one call, where together they are one: two products, between them a softmax, numbers and
  * at most one mask. -1, and nothing is said, where they are not. */
 int lower_attention_group(lowering *l, const bz_layers *layers, const int *layer, int n);

@@ -59,13 +59,13 @@ static int lower_scaled_elu(lowering *l)
     lower_real(l, "alpha", &alpha);
     lower_real(l, "gamma", &gamma);
     bz_problem *p = lower_step(l, BZ_PROBLEM_BINARY);
-    p->binary.fn = l->arg ? BZ_FN_DIV : BZ_FN_MUL;
+    p->binary.fn = (bz_fn)l->arg;
     if (!x || alpha == 0 || gamma == 0 || lower_extent(x, 0, p->binary.a))
         return lower_no(l, "its parameters are degenerate");
     for (int i = 0; p->binary.a[i]; i++)
         p->binary.b[i] = 1;
-    lower_post(p, BZ_FN_ELU, l->arg ? 1 : alpha, 0);
-    lower_post(p, BZ_FN_LINEAR, l->arg ? alpha : gamma, 0);
+    lower_post(p, BZ_FN_ELU, l->arg == BZ_FN_DIV ? 1 : alpha, 0);
+    lower_post(p, BZ_FN_LINEAR, l->arg == BZ_FN_DIV ? alpha : gamma, 0);
     return lower_done(l);
 }
 
@@ -250,11 +250,11 @@ const lower_row lower_elementwise_rows[] = {
     {"softsign", lower_unary, BZ_FN_SOFTSIGN, .ours = FLOATS},
     {"sign", lower_unary, BZ_FN_SIGN, .ours = FLOATS},
     {"reciprocal", lower_unary, BZ_FN_POW, .types = FLOATS},
-    {"selu", lower_scaled_elu, .types = FLOATS},
-    {"celu", lower_scaled_elu, 1, .types = FLOATS},
+    {"selu", lower_scaled_elu, BZ_FN_MUL, .types = FLOATS},
+    {"celu", lower_scaled_elu, BZ_FN_DIV, .types = FLOATS},
     {"pow", lower_pow, .types = FLOATS},
-    {"clip", lower_clip, .types = FLOATS},
-    {"gelu", lower_gelu, .types = FLOATS},
+    {"clip", lower_clip, BZ_FN_CLIP, .types = FLOATS},
+    {"gelu", lower_gelu, BZ_FN_GELU_ERF, .types = FLOATS},
     {"prelu", lower_prelu, .types = FLOATS},
     {"fastgelu", lower_bias_function, BZ_FN_GELU_TANH, .types = FLOATS},
     {"biasgelu", lower_bias_function, BZ_FN_GELU_ERF, .types = FLOATS},
@@ -280,3 +280,12 @@ const lower_row lower_elementwise_rows[] = {
     {"not", lower_not, .types = BOOLS},
     {0},
 };
+
+/* Lines and powers have their parameters from the layer. */
+bz_fn lower_function_named(const char *kind)
+{
+    for (const lower_row *row = lower_elementwise_rows; row->kind; row++)
+        if (!strcmp(row->kind, kind) && row->arg != BZ_FN_LINEAR && row->arg != BZ_FN_POW)
+            return bz_fn_has_slope((bz_fn)row->arg) ? (bz_fn)row->arg : BZ_FN_NONE;
+    return BZ_FN_NONE;
+}

@@ -73,28 +73,11 @@ static int lower_pool_grad(lowering *l)
 
 /* ---- functions ------------------------------------------------------------------------------ */
 
-/* By the kind of the forward layer. */
-static const struct {
-    const char *kind;
-    bz_fn fn;
-} FUNCTIONS[] = {
-    {"relu", BZ_FN_RELU},     {"leakyrelu", BZ_FN_LEAKY},     {"elu", BZ_FN_ELU},
-    {"clip", BZ_FN_CLIP},     {"sigmoid", BZ_FN_SIGMOID},     {"tanh", BZ_FN_TANH},
-    {"gelu", BZ_FN_GELU_ERF}, {"fastgelu", BZ_FN_GELU_TANH},  {"quickgelu", BZ_FN_SWISH},
-    {"swish", BZ_FN_SWISH},   {"hardswish", BZ_FN_HARDSWISH}, {"hardsigmoid", BZ_FN_HARDSIGMOID},
-    {"mish", BZ_FN_MISH},     {"softplus", BZ_FN_SOFTPLUS},   {"exp", BZ_FN_EXP},
-    {"log", BZ_FN_LOG},       {"sqrt", BZ_FN_SQRT},           {"abs", BZ_FN_ABS},
-    {"erf", BZ_FN_ERF},       {"softsign", BZ_FN_SOFTSIGN},
-};
-
 static bz_fn function_of(const lowering *l)
 {
-    const char *kind = lower_word(l, "function", "");
+    bz_fn fn = lower_function_named(lower_word(l, "function", ""));
     bool rough = !strcmp(lower_word(l, "approximate", "none"), "tanh");
-    for (size_t i = 0; i < sizeof FUNCTIONS / sizeof *FUNCTIONS; i++)
-        if (!strcmp(FUNCTIONS[i].kind, kind))
-            return FUNCTIONS[i].fn == BZ_FN_GELU_ERF && rough ? BZ_FN_GELU_TANH : FUNCTIONS[i].fn;
-    return BZ_FN_NONE;
+    return fn == BZ_FN_GELU_ERF && rough ? BZ_FN_GELU_TANH : fn;
 }
 
 static int lower_eltwise_grad(lowering *l)
