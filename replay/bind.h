@@ -66,7 +66,8 @@ void bind_seed(const binder *b, bz_value_id id, bz_replay_value *v); /* of a mod
 
 bool bind_is_wanted(const binder *b, bz_value_id v); /* by a layer, or as an output */
 
-/* choose.c: a variant for each call; the variant taken, into the steps. */
+/* choose.c: seconds of a call without a record, good for comparing ways alone; a variant for each call; the variant taken, into the steps. */
+double replay_guess(const bz_problem *p);
 int replay_choose(bz_replay_plan *p, const bz_replay_input *in, bz_error *err);
 void replay_take(bz_replay_plan *p);
 

@@ -75,6 +75,11 @@ static bool is_ours(const bz_problem *p)
     return ours && (!library || bind_is_training(p));
 }
 
+double replay_guess(const bz_problem *p)
+{
+    return GUESS_LAUNCH + bz_problem_bytes(p) / CORE_BYTES + bz_problem_flops(p) / CORE_FLOPS;
+}
+
 /* Without a record: the library's own choice in each layout, priced by what it must move and compute. Blocks before
  * rows, as libraries would have it. */
 static void add_guesses(const bz_replay_input *in, const bz_problem *p, bz_replay_choice *c)
@@ -88,7 +93,7 @@ static void add_guesses(const bz_replay_input *in, const bz_problem *p, bz_repla
                    {"memory", "plain", IN_ROWS}};
     static const bz_replay_option LOOPS = {"loops",       "", "plain", "default",
                                            BZ_LAID_PLAIN, 0,  0,       BZ_PROVENANCE_MODELLED};
-    double seconds = GUESS_LAUNCH + bz_problem_bytes(p) / CORE_BYTES + bz_problem_flops(p) / CORE_FLOPS;
+    double seconds = replay_guess(p);
     bool blocks = bz_problem_has(p, BZ_TRAIT_CONVOLUTION), copy = bz_problem_has(p, BZ_TRAIT_BYTES);
     bool spatial = laid_of(p, "nhwc", "") == BZ_LAID_NHWC;
     bool recurrent = bz_problem_has(p, BZ_TRAIT_RECURRENT) && bz_problem_has(p, BZ_TRAIT_GRADIENT);

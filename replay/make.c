@@ -231,8 +231,7 @@ static double price(const maker *m, const bz_alternative *a)
     double seconds = 0;
     for (int i = 0; i < a->n; i++) {
         const bz_record *r = m->in->prices ? bz_prices_call(m->in->prices, a, i)->record : NULL;
-        seconds +=
-            r ? r->median : 1e-6 + bz_problem_bytes(&a->problem[i]) / 1e10 + bz_problem_flops(&a->problem[i]) / 5e10;
+        seconds += r ? r->median : replay_guess(&a->problem[i]);
     }
     return seconds;
 }

@@ -1,6 +1,7 @@
 /* Steps on several streams of a device: by the list schedule of the bound on k streams, layers in the order in which they
  * start there. */
 #include "base/sort.h"
+#include "replay/constants.h"
 #include "replay/replay.h"
 
 #include <math.h>
@@ -51,7 +52,7 @@ static double expected(const bz_replay_plan *p, const bz_replay_unit *unit)
         const bz_replay_choice *c = &p->choice[i];
         bool runs = p->step[i].kind != BZ_STEP_VIEW && !p->step[i].once;
         double own = c->n ? c->option[c->taken].seconds : 0;
-        seconds += runs ? fmax(own, 1e-6) + c->conversion : 0;
+        seconds += runs ? fmax(own, GUESS_LAUNCH) + c->conversion : 0;
     }
     return bz_tick(seconds);
 }
