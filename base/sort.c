@@ -6,11 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int by_time(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
+BZ_SORTS(by_time, int64_t, BZ_ORDER(*p, *q));
 
 static void swap(double *v, size_t a, size_t b)
 {

@@ -24,7 +24,8 @@ double bz_quantile(const double *sorted, size_t n, double q);
 #define BZ_SORTS(name, type, order)                                                                                    \
     static int name(const void *a, const void *b)                                                                      \
     {                                                                                                                  \
-        const type *p = a, *q = b;                                                                                     \
+        const type *p = a;                                                                                             \
+        const type *q = b; /* of pointers: `type` is thing *const */                                                   \
         return (order);                                                                                                \
     }                                                                                                                  \
     struct name##_is_defined

@@ -1,6 +1,7 @@
 /* Cover: overlapping groups form components, which do not touch each other. Each is solved by a dynamic
  * programme over its nodes in order: what matters of the past is only which later nodes are covered
  * already, and groups being local, few such sets are open at once. */
+#include "base/sort.h"
 #include "graph/graph.h"
 
 #include <math.h>
@@ -76,10 +77,7 @@ static int *components(int n_nodes, const double *seconds, int n_groups, const b
     return parent;
 }
 
-static int by_number(const void *a, const void *b)
-{
-    return *(const int *)a - *(const int *)b;
-}
+BZ_SORTS(by_number, int, BZ_ORDER(*p, *q));
 
 static int by_first_node(const void *a, const void *b, void *context)
 {

@@ -1,4 +1,5 @@
 /* Where patterns fit: from a layer that could make the result, back along its operands. */
+#include "base/sort.h"
 #include "modelproc/pattern.h"
 
 #include <stdlib.h>
@@ -140,10 +141,7 @@ static bool is_closed(const matcher *m, const state *st)
     return true;
 }
 
-static int by_number(const void *a, const void *b)
-{
-    return *(const int *)a - *(const int *)b;
-}
+BZ_SORTS(by_number, int, BZ_ORDER(*p, *q));
 
 static bool match_at(const matcher *m, int root, state *st)
 {

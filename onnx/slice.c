@@ -2,6 +2,7 @@
  *
  * What a slice looks up is made once for all slices of a model, and each puts back what it changed there: a model of 100,000 nodes in
  * sequences of seven would be walked 14,000 times otherwise. */
+#include "base/sort.h"
 #include "onnx/file.h"
 
 #include <stdlib.h>
@@ -90,10 +91,7 @@ static struct slice_index *make_index(const bz_model *model)
 
 /* ---- which nodes ------------------------------------------------------------------------------ */
 
-static int ascending(const void *a, const void *b)
-{
-    return *(const int *)a < *(const int *)b ? -1 : *(const int *)a > *(const int *)b;
-}
+BZ_SORTS(ascending, int, BZ_ORDER(*p, *q));
 
 /* The window, and what makes its constants: behind each node stand those that it waits for. */
 static int take_nodes(slicer *s)

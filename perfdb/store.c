@@ -1,5 +1,6 @@
 /* Opening, transactions, and what can go wrong with them. */
 #include "perfdb/store.h"
+#include "base/sort.h"
 
 #include "perfdb/guard.h"
 
@@ -121,10 +122,7 @@ static int start_reader(bz_perfdb *db)
     return code;
 }
 
-static int by_name(const void *a, const void *b)
-{
-    return bz_system_compare((*(bz_system *const *)a)->name, (*(bz_system *const *)b)->name);
-}
+BZ_SORTS(by_name, bz_system *const, bz_system_compare((*p)->name, (*q)->name));
 
 /* Takes over one entry; what was handed out before stays valid. */
 static void remember_system(bz_perfdb *db, const bz_system *s)

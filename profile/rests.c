@@ -1,5 +1,6 @@
 /* Pauses of the host that come in turns: between equal layers it rests as long as between two launches, and behind a step it does something
  * else. Other pauses are longer than these by chance, but not in turns. */
+#include "base/sort.h"
 #include "profile/constants.h"
 #include "profile/cuts.h"
 
@@ -7,11 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int by_pause(const void *a, const void *b)
-{
-    const int64_t *const *p = a, *const *q = b;
-    return **p != **q ? (**p > **q ? -1 : 1) : (*p > *q) - (*p < *q);
-}
+BZ_SORTS(by_pause, int64_t *const, BZ_THEN(BZ_ORDER(**q, **p), BZ_ORDER(*p, *q)));
 
 /* How many are at least as long as each pause: rank[i] of pause[i]; all of them, longest first. */
 static void rank_pauses(const int64_t *pause, size_t n, uint32_t *rank, int64_t *sorted)

@@ -412,12 +412,9 @@ static void tops_add(tops *p, uint32_t name, uint32_t beside, int64_t time)
     bz_time_add(&row->time, time);
 }
 
-static int by_time(const void *a, const void *b)
-{
-    const bz_top *p = a, *q = b;
-    int most = BZ_THEN(BZ_ORDER(q->time, p->time), BZ_ORDER(q->count, p->count));
-    return BZ_THEN(most, BZ_THEN(BZ_ORDER(p->name, q->name), BZ_ORDER(p->beside, q->beside)));
-}
+BZ_SORTS(by_time, bz_top,
+         BZ_THEN(BZ_THEN(BZ_ORDER(q->time, p->time), BZ_ORDER(q->count, p->count)),
+                 BZ_THEN(BZ_ORDER(p->name, q->name), BZ_ORDER(p->beside, q->beside))));
 
 static size_t tops_end(tops *p, bz_top **rows)
 {

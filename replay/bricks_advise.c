@@ -75,11 +75,7 @@ static int compare_times(const advised *x, const advised *y)
 }
 
 BZ_SORTS(by_model, advised, BZ_THEN(p->number - q->number, compare_times(p, q)));
-
-static int by_time(const void *x, const void *y)
-{
-    return compare_times(x, y);
-}
+BZ_SORTS(by_time, advised, compare_times(p, q));
 
 int bz_bricks_advise(const bz_brick_replays *r, const char *system, const struct bz_price_list *prices, bz_bricks *b,
                      const bz_brick_rules *rules, bz_arena *arena, const bz_sheet **out, bz_error *err)

@@ -1,5 +1,6 @@
 /* Deviations: what was called beside what the layers ask for, and who took the rest of the time. */
 #include "base/member.h"
+#include "base/sort.h"
 #include "report/parts.h"
 
 #include <math.h>
@@ -37,13 +38,9 @@ typedef struct deviation {
     double seconds;
 } deviation;
 
-static int most(const void *a, const void *b)
-{
-    const deviation *x = a, *y = b;
-    if (x->seconds != y->seconds)
-        return x->seconds > y->seconds ? -1 : 1;
-    return x->count != y->count ? y->count - x->count : x->first < y->first ? -1 : x->first > y->first;
-}
+BZ_SORTS(most, deviation,
+         BZ_THEN(BZ_ORDER(q->seconds, p->seconds),
+                 BZ_THEN(BZ_ORDER(q->count, p->count), BZ_ORDER(p->first, q->first))));
 
 static bool deviates(const bz_aligned *row)
 {

@@ -1,4 +1,5 @@
 /* Models as sequences of layers. */
+#include "base/sort.h"
 #include "report/report.h"
 
 #include "base/member.h"
@@ -103,11 +104,7 @@ static const bz_sheet *models(const bz_bricks_report *r, bz_arena *arena)
     return s;
 }
 
-static int more_often(const void *x, const void *y)
-{
-    const bz_brick *const *a = x, *const *b = y;
-    return (*a)->count != (*b)->count ? ((*a)->count < (*b)->count ? 1 : -1) : *a < *b ? -1 : 1;
-}
+BZ_SORTS(more_often, bz_brick *const, BZ_THEN(BZ_ORDER((*q)->count, (*p)->count), BZ_ORDER(*p, *q)));
 
 static const bz_sheet *bricks(const bz_bricks_report *r, bz_arena *arena)
 {

@@ -1,5 +1,6 @@
 /* What the page draws and --json does not tell, for its script. Models, layers, modules, groups and profiles stand in the order in
  * which the report has them. */
+#include "base/sort.h"
 #include "report/html.h"
 #include "report/parts.h"
 
@@ -91,11 +92,7 @@ static void put_timeline(const bz_timeline *t, bz_json *j)
 
 enum { SHOWN_TASKS = 4000 }; /* of each of the two time lines; the shortest are left out */
 
-static int by_length(const void *a, const void *b)
-{
-    const int64_t *p = a, *q = b;
-    return *p > *q ? -1 : *p < *q;
-}
+BZ_SORTS(by_length, int64_t, BZ_ORDER(*q, *p));
 
 /* The shortest duration that is drawn. */
 static int64_t shortest_shown(const bz_flow *f, int *left_out)

@@ -1,5 +1,6 @@
 /* What models consist of: their layers, and the unique ones over all of them. */
 #include "base/member.h"
+#include "base/sort.h"
 #include "report/report.h"
 #include "training/training.h"
 
@@ -285,13 +286,7 @@ void bz_report_layers_sizes(bz_layers *const *layers, int n, bool fold, bz_buf *
 
 /* ---- unique layers over all models --------------------------------------------------------------------- */
 
-static int by_count(const void *a, const void *b)
-{
-    const bz_unique_layer *x = a, *y = b;
-    if (x->count != y->count)
-        return x->count < y->count ? 1 : -1;
-    return strcmp(x->layer->key, y->layer->key);
-}
+BZ_SORTS(by_count, bz_unique_layer, BZ_THEN(BZ_ORDER(q->count, p->count), strcmp(p->layer->key, q->layer->key)));
 
 static const bz_member KEY[] = {BZ_MEMBER(bz_layer, key), BZ_MEMBER_WHOLE(NULL, CLASS)};
 static const bz_member SIZES[] = {BZ_FIELDS(bz_layer, macs, bytes)};

@@ -468,12 +468,9 @@ static void put_slowest(const bz_bound *b, bz_buf *out)
     bz_arena_free(&arena);
 }
 
-static int more_gain(const void *a, const void *b)
-{
-    const bz_bound_module *const *x = a, *const *y = b;
-    double s = (*x)->cost.sequential - (*x)->cost.parallel, t = (*y)->cost.sequential - (*y)->cost.parallel;
-    return s > t ? -1 : s < t ? 1 : *x < *y ? -1 : 1;
-}
+BZ_SORTS(more_gain, bz_bound_module *const,
+         BZ_THEN(BZ_ORDER((*q)->cost.sequential - (*q)->cost.parallel, (*p)->cost.sequential - (*p)->cost.parallel),
+                 BZ_ORDER(*p, *q)));
 
 /* The outermost modules: what lies within them gains nothing on its own. */
 static void put_modules(const bz_bound *b, bz_buf *out)

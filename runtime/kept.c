@@ -105,11 +105,8 @@ typedef struct entry {
     char name[48];
 } entry;
 
-static int compare_age(const void *a, const void *b)
-{
-    const struct timespec *x = &((const entry *)a)->made, *y = &((const entry *)b)->made;
-    return BZ_THEN(BZ_ORDER(x->tv_sec, y->tv_sec), BZ_ORDER(x->tv_nsec, y->tv_nsec));
-}
+BZ_SORTS(compare_age, entry,
+         BZ_THEN(BZ_ORDER(p->made.tv_sec, q->made.tv_sec), BZ_ORDER(p->made.tv_nsec, q->made.tv_nsec)));
 
 void bz_kept_trim(const char *folder, double most)
 {

@@ -12,24 +12,13 @@ static bool meet(const bz_lifetime *a, const bz_lifetime *b)
     return a->first <= b->last && b->first <= a->last;
 }
 
-static int larger_first(const void *a, const void *b)
-{
-    const bz_lifetime *x = *(const bz_lifetime *const *)a, *y = *(const bz_lifetime *const *)b;
-    return BZ_THEN(BZ_ORDER(y->bytes, x->bytes), BZ_THEN(BZ_ORDER(x->first, y->first), BZ_ORDER(x, y)));
-}
+BZ_SORTS(larger_first, bz_lifetime *const,
+         BZ_THEN(BZ_ORDER((*q)->bytes, (*p)->bytes), BZ_THEN(BZ_ORDER((*p)->first, (*q)->first), BZ_ORDER(*p, *q))));
 
-static int earlier_first(const void *a, const void *b)
-{
-    const bz_lifetime *x = *(const bz_lifetime *const *)a, *y = *(const bz_lifetime *const *)b;
-    return BZ_THEN(BZ_ORDER(x->first, y->first), larger_first(a, b));
-}
+BZ_SORTS(earlier_first, bz_lifetime *const, BZ_THEN(BZ_ORDER((*p)->first, (*q)->first), larger_first(a, b)));
 
-static int longer_first(const void *a, const void *b)
-{
-    const bz_lifetime *x = *(const bz_lifetime *const *)a, *y = *(const bz_lifetime *const *)b;
-    int p = x->last - x->first, q = y->last - y->first;
-    return BZ_THEN(BZ_ORDER(q, p), larger_first(a, b));
-}
+BZ_SORTS(longer_first, bz_lifetime *const,
+         BZ_THEN(BZ_ORDER((*q)->last - (*q)->first, (*p)->last - (*p)->first), larger_first(a, b)));
 
 static int area_first(const void *a, const void *b)
 {
@@ -38,11 +27,7 @@ static int area_first(const void *a, const void *b)
     return BZ_THEN(BZ_ORDER(q, p), larger_first(a, b));
 }
 
-static int lower_first(const void *a, const void *b)
-{
-    const bz_lifetime *x = *(const bz_lifetime *const *)a, *y = *(const bz_lifetime *const *)b;
-    return (x->offset > y->offset) - (x->offset < y->offset);
-}
+BZ_SORTS(lower_first, bz_lifetime *const, BZ_ORDER((*p)->offset, (*q)->offset));
 
 /* The smallest gap between those that live at the same time; behind them where none is large enough. */
 static size_t find_gap(const bz_lifetime *l, bz_lifetime *const *placed, int n, bz_lifetime **at_once)
