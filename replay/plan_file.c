@@ -18,7 +18,6 @@ static void put_step(const bz_replay_plan *p, int i, bz_json *j)
 {
     const bz_replay_step *s = &p->step[i];
     const bz_replay_choice *c = &p->choice[i];
-    bz_json_object(j);
     bz_json_key_str(j, "step", s->once ? "constant" : STEPS[s->kind]);
     if (s->kind == BZ_STEP_CALL) {
         const bz_replay_option *o = &c->option[c->taken];
@@ -27,7 +26,6 @@ static void put_step(const bz_replay_plan *p, int i, bz_json *j)
         put_seconds(j, "seconds", o->seconds);
         bz_json_key_str(j, "provenance", bz_record_provenance_name(o->provenance));
     }
-    bz_json_object_end(j);
 }
 
 static void put_unit(const bz_replay_plan *p, const bz_replay_unit *u, bz_json *j)
@@ -37,10 +35,8 @@ static void put_unit(const bz_replay_plan *p, const bz_replay_unit *u, bz_json *
     if (u->pattern)
         bz_json_key_str(j, "pattern", u->pattern);
     BZ_JSON_LIST(j, "layers", str, i, u->n, p->layers->layer[u->layer[i]].name);
-    bz_json_key_array(j, "steps");
-    for (int i = u->first; i < u->first + u->n_steps; i++)
-        put_step(p, i, j);
-    bz_json_array_end(j);
+    BZ_JSON_EACH (j, "steps", i, u->n_steps)
+        put_step(p, u->first + i, j);
     bz_json_object_end(j);
 }
 

@@ -238,7 +238,6 @@ static void put_tables(const bz_recording *r, bz_json *j)
 static void put_analysis(const bz_analysis *a, bz_json *j)
 {
     const bz_bound *b = &a->bound;
-    bz_json_object(j);
     BZ_JSON(j, BZ_TELL("details", b->facts->text), BZ_TELL("clock", b->setting.clock),
             BZ_TELL("dtype", b->dtype ? bz_dtype_name(b->dtype) : NULL));
     put_roofs(b->peaks, j);
@@ -253,7 +252,6 @@ static void put_analysis(const bz_analysis *a, bz_json *j)
     for (int i = 0; i < a->n_ladders; i++)
         put_whatif(a->ladder[i].whatif, j);
     bz_json_array_end(j);
-    bz_json_object_end(j);
 }
 
 void bz_html_drawing_whatif(const bz_whatif_shown *shown, bool all, bz_buf *out)
@@ -282,9 +280,7 @@ void bz_html_drawing(const bz_findings *r, bz_buf *out)
     for (int i = 0; r && i < r->n_recordings; i++)
         put_tables(&r->recording[i], &j);
     bz_json_array_end(&j);
-    bz_json_key_array(&j, "models");
-    for (int i = 0; r && i < r->n; i++)
+    BZ_JSON_EACH (&j, "models", i, r ? r->n : 0)
         put_analysis(&r->analysis[i], &j);
-    bz_json_array_end(&j);
     bz_json_object_end(&j);
 }

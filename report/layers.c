@@ -18,11 +18,7 @@ static bool listed(const bz_layers_view *s, const bz_layer *layer)
 static void put_shape(bz_json *j, const bz_model *m, const bz_type *t)
 {
     char name[64];
-    if (t->kind != BZ_TYPE_TENSOR && t->kind != BZ_TYPE_SPARSE) {
-        bz_json_null(j);
-        return;
-    }
-    if (t->rank < 0) {
+    if ((t->kind != BZ_TYPE_TENSOR && t->kind != BZ_TYPE_SPARSE) || t->rank < 0) {
         bz_json_null(j);
         return;
     }
@@ -38,7 +34,6 @@ static void put_shape(bz_json *j, const bz_model *m, const bz_type *t)
 
 static void put_value(bz_json *j, const bz_model *m, bz_value_id v, const bz_type *t, const bool *constant)
 {
-    bz_json_object(j);
     bz_json_key_str(j, "name", v >= 0 ? m->values[v].name : NULL);
     bool plain = t->kind == BZ_TYPE_TENSOR || t->kind == BZ_TYPE_SPARSE || t->kind == BZ_TYPE_NONE;
     bz_json_key_str(j, "dtype", plain && t->dtype ? bz_dtype_name(t->dtype) : NULL);
@@ -52,7 +47,6 @@ static void put_value(bz_json *j, const bz_model *m, bz_value_id v, const bz_typ
     put_shape(j, m, t);
     if (constant)
         bz_json_key_bool(j, "constant", *constant);
-    bz_json_object_end(j);
 }
 
 static void put_layers(bz_json *j, const bz_layers_view *s, const bz_layers *all, const bz_layer *layers, int n);
@@ -102,14 +96,10 @@ static void put_layer(bz_json *j, const bz_layers_view *s, const bz_layers *all,
     bz_members_json(BZ_MEMBERS(LAYER), layer, j);
     if (phase_of(all, layer))
         bz_json_key_str(j, "phase", phase_of(all, layer));
-    bz_json_key_array(j, "inputs");
-    for (int k = 0; k < layer->n_in; k++)
+    BZ_JSON_EACH (j, "inputs", k, layer->n_in)
         put_value(j, m, layer->node->in[k], &layer->in[k], &layer->in_constant[k]);
-    bz_json_array_end(j);
-    bz_json_key_array(j, "outputs");
-    for (int k = 0; k < layer->n_out; k++)
+    BZ_JSON_EACH (j, "outputs", k, layer->n_out)
         put_value(j, m, layer->node->out[k], &layer->out[k], NULL);
-    bz_json_array_end(j);
     bz_members_json(BZ_MEMBERS(WORK), layer, j);
     if (layer->n_bodies)
         put_bodies(j, s, all, layer);

@@ -53,7 +53,6 @@ static void put_threads(bz_json *j, const int *threads, int n)
 static void known_json(bz_json *j, const known *k, bz_arena *arena)
 {
     const char *name = k->stock->system->name, *at = strchr(name, '@');
-    bz_json_object(j);
     BZ_JSON(j, BZ_TELL("system", name), BZ_TELL("slug", at ? bz_arena_strn(arena, name, (size_t)(at - name)) : name),
             BZ_TELL("stack", at ? at + 1 : ""), BZ_TELL("here", k->here),
             BZ_TELL("device", *k->facts->device ? k->facts->device : NULL),
@@ -72,7 +71,6 @@ static void known_json(bz_json *j, const known *k, bz_arena *arena)
     bz_json_key_int(j, "date", k->stock->system->date);
     bz_json_key(j, "details");
     bz_json_raw(j, k->details);
-    bz_json_object_end(j);
 }
 
 /* "1, 2, 4" */
@@ -116,12 +114,10 @@ void bz_report_systems_json(const bz_systems *s, bz_buf *out)
         bz_json_raw(&j, details_here(s, &s->here[i]));
     }
     bz_json_key_str(&j, "database", s->database ? s->where : NULL);
-    bz_json_key_array(&j, "systems");
-    for (size_t i = 0; i < s->n; i++) {
+    BZ_JSON_EACH (&j, "systems", i, s->n) {
         known k = look_at(s, i, &arena);
         known_json(&j, &k, &arena);
     }
-    bz_json_array_end(&j);
     bz_json_document_end(&j);
     bz_arena_free(&arena);
 }
