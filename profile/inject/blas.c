@@ -40,10 +40,10 @@ static bzi_call begin(const char *function, const shape *s, const void *a, const
 #define EXPORT __attribute__((visibility("default")))
 
 /* The real function, looked up once. A program cannot have called us without a library that has it. */
-#define REAL(name, type)                                                                                               \
-    static type real;                                                                                                  \
+#define REAL(function)                                                                                                 \
+    static __typeof__(&(function)) real;                                                                               \
     if (!real) {                                                                                                       \
-        void *found = bzi_resolve(name, "blas");                                                                       \
+        void *found = bzi_resolve(#function, "blas");                                                                  \
         memcpy(&real, &found, sizeof found); /* ISO C has no cast from one kind of pointer to the other */             \
     }                                                                                                                  \
     (void)0
@@ -57,10 +57,7 @@ static bzi_call begin(const char *function, const shape *s, const void *a, const
                      const scalar *a, const int *lda, const scalar *b, const int *ldb, const scalar *beta, scalar *c,  \
                      const int *ldc)                                                                                   \
     {                                                                                                                  \
-        typedef void (*type)(const char *, const char *, const int *, const int *, const int *, const scalar *,        \
-                             const scalar *, const int *, const scalar *, const int *, const scalar *, scalar *,       \
-                             const int *);                                                                             \
-        REAL(#function "_", type);                                                                                     \
+        REAL(function##_);                                                                                             \
         if (!bzi_recording()) {                                                                                        \
             real(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);                                                \
             return;                                                                                                    \
@@ -77,9 +74,7 @@ static bzi_call begin(const char *function, const shape *s, const void *a, const
     void function##_(const char *t, const int *m, const int *n, const scalar *alpha, const scalar *a, const int *lda,  \
                      const scalar *x, const int *incx, const scalar *beta, scalar *y, const int *incy)                 \
     {                                                                                                                  \
-        typedef void (*type)(const char *, const int *, const int *, const scalar *, const scalar *, const int *,      \
-                             const scalar *, const int *, const scalar *, scalar *, const int *);                      \
-        REAL(#function "_", type);                                                                                     \
+        REAL(function##_);                                                                                             \
         if (!bzi_recording()) {                                                                                        \
             real(t, m, n, alpha, a, lda, x, incx, beta, y, incy);                                                      \
             return;                                                                                                    \
@@ -102,9 +97,7 @@ static char letter(int trans)
     void cblas_##function(int order, int ta, int tb, int m, int n, int k, real_type alpha, const real_type *a,         \
                           int lda, const real_type *b, int ldb, real_type beta, real_type *c, int ldc)                 \
     {                                                                                                                  \
-        typedef void (*type)(int, int, int, int, int, int, real_type, const real_type *, int, const real_type *, int,  \
-                             real_type, real_type *, int);                                                             \
-        REAL("cblas_" #function, type);                                                                                \
+        REAL(cblas_##function);                                                                                        \
         if (!bzi_recording()) {                                                                                        \
             real(order, ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);                                         \
             return;                                                                                                    \
@@ -123,9 +116,7 @@ static char letter(int trans)
     void cblas_##function(int order, int t, int m, int n, real_type alpha, const real_type *a, int lda,                \
                           const real_type *x, int incx, real_type beta, real_type *y, int incy)                        \
     {                                                                                                                  \
-        typedef void (*type)(int, int, int, int, real_type, const real_type *, int, const real_type *, int, real_type, \
-                             real_type *, int);                                                                        \
-        REAL("cblas_" #function, type);                                                                                \
+        REAL(cblas_##function);                                                                                        \
         if (!bzi_recording()) {                                                                                        \
             real(order, t, m, n, alpha, a, lda, x, incx, beta, y, incy);                                               \
             return;                                                                                                    \
