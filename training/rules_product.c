@@ -10,9 +10,9 @@ typedef struct {
     bool turned;
 } factor;
 
-static const char *product(build *b, factor left, factor right, double alpha)
+static const char *product(build *b, const char *op, factor left, factor right, double alpha)
 {
-    const char *y = grad_node(b, "ms:FusedMatMul", left.name, right.name, NULL);
+    const char *y = grad_node(b, op, left.name, right.name, NULL);
     GRAD_INT(b, "transA", left.turned);
     GRAD_INT(b, "transB", right.turned);
     GRAD_REAL(b, "alpha", alpha);
@@ -106,8 +106,8 @@ static int matmul(grad *g)
     }
     if (grad_wants(g, 0))
         give_product(g, 0,
-                     ta ? product(b, (factor){x1, tb}, (factor){dy, true}, alpha)
-                        : product(b, (factor){dy, false}, (factor){x1, !tb}, alpha),
+                     ta ? product(b, "ms:FusedMatMul", (factor){x1, tb}, (factor){dy, true}, alpha)
+                        : product(b, "ms:FusedMatMul", (factor){dy, false}, (factor){x1, !tb}, alpha),
                      &y, &a);
     if (!grad_wants(g, 1))
         return 0;
@@ -115,22 +115,13 @@ static int matmul(grad *g)
         grad_give(g, 1, weights_product(g, &a, &y, dy, tb, alpha));
     else
         give_product(g, 1,
-                     tb ? product(b, (factor){dy, true}, (factor){x0, ta}, alpha)
-                        : product(b, (factor){x0, !ta}, (factor){dy, false}, alpha),
+                     tb ? product(b, "ms:FusedMatMul", (factor){dy, true}, (factor){x0, ta}, alpha)
+                        : product(b, "ms:FusedMatMul", (factor){x0, !ta}, (factor){dy, false}, alpha),
                      &y, &w);
     return 0;
 }
 
 /* ---- gemm ----------------------------------------------------------------------------------------- */
-
-static const char *gemm_product(build *b, factor left, factor right, double alpha)
-{
-    const char *y = grad_node(b, "Gemm", left.name, right.name, NULL);
-    GRAD_INT(b, "transA", left.turned);
-    GRAD_INT(b, "transB", right.turned);
-    GRAD_REAL(b, "alpha", alpha);
-    return y;
-}
 
 static int gemm(grad *g)
 {
@@ -141,9 +132,11 @@ static int gemm(grad *g)
     if (bz_layer_param(g->l, "activation"))
         return grad_fail(g, "it does more than a product: there is no derivative for that");
     if (grad_wants(g, 0))
-        grad_give(g, 0, ta ? gemm_product(b, w, turned, alpha) : gemm_product(b, dy, (factor){w.name, !tb}, alpha));
+        grad_give(g, 0,
+                  ta ? product(b, "Gemm", w, turned, alpha) : product(b, "Gemm", dy, (factor){w.name, !tb}, alpha));
     if (grad_wants(g, 1))
-        grad_give(g, 1, tb ? gemm_product(b, turned, x, alpha) : gemm_product(b, (factor){x.name, !ta}, dy, alpha));
+        grad_give(g, 1,
+                  tb ? product(b, "Gemm", turned, x, alpha) : product(b, "Gemm", (factor){x.name, !ta}, dy, alpha));
     if (grad_wants(g, 2)) {
         const char *sum = grad_reduce(b, dy.name, &g->l->out[0], grad_type(g, 2));
         grad_give(g, 2, grad_scaled(b, sum, g->l->out[0].dtype, beta));
