@@ -203,7 +203,6 @@ int bz_align_work_common(const bz_align_work *a, const bz_align_work *b)
     return length;
 }
 
-/* "recorded / in the model: convolutions 53 / 53, pools 2 / 2; all in the model's order" */
 const char *bz_align_work_evidence(const bz_align_work *model, const bz_align_work *ran, int alike, bz_arena *arena)
 {
     bz_buf text = {0};

@@ -64,7 +64,6 @@ const int64_t *rebuild_result(const rebuild_making *m, const bz_operand_seen *x,
     return NULL;
 }
 
-/* The most usual one: as large a result as the input. */
 void rebuild_guess_window(rebuild_making *m, int n, rebuild_window *w)
 {
     for (int a = 0; a < n; a++) {
@@ -75,7 +74,6 @@ void rebuild_guess_window(rebuild_making *m, int n, rebuild_window *w)
     m->guessed++;
 }
 
-/* The kernel of a pooling that was not recorded: the first of the usual ones that leads to the result. */
 bool rebuild_guess_kernel(rebuild_making *m, const bz_operand_seen *x, rebuild_window *v)
 {
     const int64_t *y = rebuild_result(m, x, x->dim[1], NULL);

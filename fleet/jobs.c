@@ -96,7 +96,6 @@ void bz_fleet_cancel(const int64_t *id, int n)
     }
 }
 
-/* Until none of the jobs is queued. A controller that does not answer is asked again. -1: too late. */
 int bz_fleet_wait_for(bz_fleet_job *j, const int64_t *id, int n, double deadline)
 {
     bz_error ignored;

@@ -246,7 +246,6 @@ static void load_merged(making *m)
         warn(m, j->merged.note.item[i]);
 }
 
-/* A tolerance below 0: how far it is, without looking at records. */
 int bz_fleet_report_make(bz_fleet_job *j, double tolerance, bz_fleet_report *out, bz_error *err)
 {
     making m = {.j = j, .out = out};

@@ -72,7 +72,6 @@ static size_t row_major_bytes(const bz_replay *r, int value)
     return replay_bytes(&r->model->value[value]);
 }
 
-/* An action that brings `from` (NULL: the constant) into the format, in the slot. */
 int replay_convert_into(bz_replay *r, int step, int value, const replay_copy *from, const bz_backend *backend,
                         const void *format, int slot, bz_error *err)
 {
