@@ -116,14 +116,14 @@ static void add_span(bz_span *to, const bz_span *s, double times)
 /* A layer's share of the bounds of the models that use it. */
 static void add_to_models(const bz_plan_layer *layer, const bz_compare_row *row, bz_change_row *models)
 {
-    for (int m = 0; m < layer->n_models; m++) {
-        bz_change_row *r = &models[layer->models[m]];
+    for (int m = 0; m < layer->uses.n; m++) {
+        bz_change_row *r = &models[layer->uses.model[m]];
         r->of++;
         if (!row)
             continue;
         r->layers++;
-        add_span(&r->before, &row->a, (double)layer->uses[m]);
-        add_span(&r->after, &row->b, (double)layer->uses[m]);
+        add_span(&r->before, &row->a, (double)layer->uses.times[m]);
+        add_span(&r->after, &row->b, (double)layer->uses.times[m]);
     }
 }
 

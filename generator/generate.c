@@ -71,11 +71,11 @@ static void put_heading(const bz_plan *plan, const bz_plan_layer *l, bz_buf *out
         bz_buf_putc(out, '\n');
     }
     bz_buf_puts(out, l->layer ? " *\n" : " *\n * given by its text\n");
-    for (int i = 0; i < l->n_models; i++) {
+    for (int i = 0; i < l->uses.n; i++) {
         bz_buf_puts(out, " * ");
-        bz_generate_comment(out, plan->model[l->models[i]]);
-        bz_buf_printf(out, ": %lld %s%s", (long long)l->uses[i], l->pattern ? "group" : "layer",
-                      l->uses[i] == 1 ? "" : "s");
+        bz_generate_comment(out, plan->model[l->uses.model[i]]);
+        bz_buf_printf(out, ": %lld %s%s", (long long)l->uses.times[i], l->pattern ? "group" : "layer",
+                      l->uses.times[i] == 1 ? "" : "s");
         if (!i) {
             bz_buf_puts(out, l->pattern ? " (first ends in " : " (first ");
             bz_generate_comment(out, l->first_name);
@@ -159,8 +159,9 @@ static void put_manifest_layer(const bz_plan *plan, const bz_plan_layer *l, int 
     if (l->pattern)
         bz_json_key_str(j, "pattern", l->pattern);
     bz_json_key_str(j, "key", l->key);
-    BZ_JSON_EACH (j, "models", i, l->n_models) {
-        BZ_JSON(j, BZ_TELL("model", plan->model[l->models[i]]), BZ_TELL(l->pattern ? "groups" : "layers", l->uses[i]));
+    BZ_JSON_EACH (j, "models", i, l->uses.n) {
+        BZ_JSON(j, BZ_TELL("model", plan->model[l->uses.model[i]]),
+                BZ_TELL(l->pattern ? "groups" : "layers", l->uses.times[i]));
     }
     bz_json_key_array(j, "problems");
     for (int i = 0; i < l->n_problems; i++) {

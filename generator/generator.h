@@ -60,7 +60,7 @@ typedef struct bz_alternative {
  * neither, and `why` is a sentence. Beside alternatives `why` may say what else is not offered, as where a copy
  * stands in. Layers with bodies are free themselves: lower the bodies. */
 typedef struct bz_lowering {
-    const bz_alternative *alternative;
+    bz_alternative *alternative;
     int n;
     bool free;
     const char *why;
@@ -127,11 +127,9 @@ typedef struct bz_plan_layer {
     const char *pattern;   /* that found the group; NULL for a layer */
     const char *key;       /* the layer's; of a group the keys of its layers; else the problem's text */
     bz_lowering lowering;
-    char file[64];          /* "conv_1f2e3d4c5b6a7988": kind and hash, safe as file and C name */
-    int64_t count;          /* in all models, bodies too */
-    int n_models;           /* models that use it */
-    const int *models;      /* [n_models], ascending */
-    const int64_t *uses;    /* [n_models] */
+    char file[64]; /* "conv_1f2e3d4c5b6a7988": kind and hash, safe as file and C name */
+    int64_t count; /* in all models, bodies too */
+    bz_uses uses;
     const char *first_name; /* of the first layer, as the model has it: not escaped */
     const int *problem;     /* [n_problems]: into the plan's problems, each once */
     int n_problems;

@@ -159,7 +159,7 @@ static void add_problems(bz_plan *plan, bz_plan_layer *item, int layer)
         most += low->alternative[a].n;
     int *list = BZ_NEW(&plan->arena, int, most);
     for (int a = 0; a < low->n; a++) {
-        bz_alternative *alternative = (bz_alternative *)&low->alternative[a];
+        bz_alternative *alternative = &low->alternative[a];
         int *number = BZ_NEW(&plan->arena, int, alternative->n);
         bool offered = bz_plan_offers(plan, alternative) && !(alternative->fallback && runs_anyway(plan, low));
         for (int i = 0; i < alternative->n; i++) {
@@ -216,15 +216,7 @@ static void name_file(const char *what, const bz_buf *key, char out[64])
 static void count_use(bz_plan *plan, bz_plan_layer *item, int model)
 {
     item->count++;
-    if (item->n_models && item->models[item->n_models - 1] == model) {
-        ((int64_t *)item->uses)[item->n_models - 1]++;
-        return;
-    }
-    int n = item->n_models++;
-    BZ_ARENA_ROOM(&plan->arena, item->models, n);
-    BZ_ARENA_ROOM(&plan->arena, item->uses, n);
-    ((int *)item->models)[n] = model;
-    ((int64_t *)item->uses)[n] = 1;
+    bz_uses_add(&item->uses, &plan->arena, model);
 }
 
 /* The item of this name (in plan->key), which is made if need be: then *made is set. */

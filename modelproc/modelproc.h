@@ -160,13 +160,20 @@ bool bz_type_is_static(const bz_type *type);
 
 /* ---- unique layers ------------------------------------------------------------------------- */
 
+/* Models that use something, by their numbers, ascending; how often each does. */
+typedef struct bz_uses {
+    int n, *model;  /* [n] */
+    int64_t *times; /* [n] */
+} bz_uses;
+
+/* Models come one after the other, so the last one is the one to count on. */
+void bz_uses_add(bz_uses *u, bz_arena *arena, int model);
+
 typedef struct bz_unique_layer {
     const bz_layer *layer; /* the first one met */
     const bz_model *model;
     int64_t count; /* over all models, bodies included by trips 1 */
-    int n_models;
-    const int *models;        /* numbers as given to bz_unique_add */
-    const int64_t *per_model; /* count in each of them */
+    bz_uses uses;  /* numbers of models as given to bz_unique_add */
 } bz_unique_layer;
 
 typedef struct bz_unique {

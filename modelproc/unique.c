@@ -11,19 +11,16 @@ static bz_unique_layer *new_item(bz_unique *u)
     return &u->item[u->n++];
 }
 
-/* Models come one after the other, so the last entry is the one to count on. Lists double. */
-static void count_model(bz_unique *u, bz_unique_layer *item, int model)
+void bz_uses_add(bz_uses *u, bz_arena *arena, int model)
 {
-    item->count++;
-    if (item->n_models && item->models[item->n_models - 1] == model) {
-        ((int64_t *)item->per_model)[item->n_models - 1]++;
+    if (u->n && u->model[u->n - 1] == model) {
+        u->times[u->n - 1]++;
         return;
     }
-    int n = item->n_models++;
-    BZ_ARENA_ROOM(&u->arena, item->models, n);
-    BZ_ARENA_ROOM(&u->arena, item->per_model, n);
-    ((int *)item->models)[n] = model;
-    ((int64_t *)item->per_model)[n] = 1;
+    BZ_ARENA_ROOM(arena, u->model, u->n);
+    BZ_ARENA_ROOM(arena, u->times, u->n);
+    u->model[u->n] = model;
+    u->times[u->n++] = 1;
 }
 
 static void add_layers(bz_unique *u, const bz_model *model, const bz_layer *layers, int n, int number,
@@ -42,7 +39,8 @@ static void add_layers(bz_unique *u, const bz_model *model, const bz_layer *laye
             item->layer = l;
             item->model = model;
         }
-        count_model(u, &u->item[k], number);
+        u->item[k].count++;
+        bz_uses_add(&u->item[k].uses, &u->arena, number);
     }
 }
 

@@ -293,8 +293,8 @@ static void unique_json(bz_json *j, const bz_unique *u, bz_layers *const *layers
     BZ_JSON_EACH (j, "items", i, u->n) {
         const bz_unique_layer *item = &u->item[i];
         bz_members_json(BZ_MEMBERS(UNIQUE), item, j);
-        BZ_JSON_EACH (j, "in", k, item->n_models) {
-            BZ_JSON(j, BZ_TELL("model", layers[item->models[k]]->name), BZ_TELL("count", item->per_model[k]));
+        BZ_JSON_EACH (j, "in", k, item->uses.n) {
+            BZ_JSON(j, BZ_TELL("model", layers[item->uses.model[k]]->name), BZ_TELL("count", item->uses.times[k]));
         }
     }
     bz_json_object_end(j);
@@ -316,13 +316,13 @@ static void unique_table(bz_table *t, const bz_unique *u, bz_layers *const *laye
     for (int i = 0; i < u->n; i++) {
         const bz_unique_layer *item = &u->item[i];
         bz_buf in = {0};
-        for (int k = 0; k < item->n_models && (csv || k < 3); k++) {
+        for (int k = 0; k < item->uses.n && (csv || k < 3); k++) {
             bz_buf_puts(&in, k ? " " : "");
-            put_model_name(&in, layers[item->models[k]]->name);
+            put_model_name(&in, layers[item->uses.model[k]]->name);
         }
-        if (item->n_models > 3 && !csv)
-            bz_buf_printf(&in, " +%d", item->n_models - 3);
-        BZ_ROW(t, BZ_SHOW_INT(item->count), BZ_SHOW_INT(item->n_models), BZ_SHOW_COUNT(item->layer->macs),
+        if (item->uses.n > 3 && !csv)
+            bz_buf_printf(&in, " +%d", item->uses.n - 3);
+        BZ_ROW(t, BZ_SHOW_INT(item->count), BZ_SHOW_INT(item->uses.n), BZ_SHOW_COUNT(item->layer->macs),
                BZ_SHOW(bz_buf_text(&in)), BZ_SHOW(item->layer->key));
         bz_buf_free(&in);
     }

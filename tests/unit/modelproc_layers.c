@@ -405,9 +405,9 @@ static void unique_layers_are_counted(void **state)
     assert_int_equal(u.n_layers, 6);
     assert_string_equal(u.item[0].layer->key, "relu x=4");
     assert_int_equal(u.item[0].count, 4);
-    assert_int_equal(u.item[0].n_models, 2);
-    assert_int_equal(u.item[0].per_model[1], 2);
-    assert_int_equal(u.item[2].models[0], 1);
+    assert_int_equal(u.item[0].uses.n, 2);
+    assert_int_equal(u.item[0].uses.times[1], 2);
+    assert_int_equal(u.item[2].uses.model[0], 1);
     bz_unique_free(&u);
     end(&s[0]);
     end(&s[1]);
