@@ -298,6 +298,14 @@ void bz_table_print(const bz_table *t, bz_buf *out)
     bz_buf_free(&note);
 }
 
+void bz_table_below(const bz_table *t, bz_buf *out)
+{
+    if (!bz_table_rows(t))
+        return;
+    bz_buf_putc(out, '\n');
+    bz_table_print(t, out);
+}
+
 /* What a spreadsheet would take for a formula, and run: a number is none. Tabs and line ends are no longer in a cell. */
 static bool is_formula(const char *s)
 {

@@ -64,6 +64,7 @@ int bz_table_rows(const bz_table *t);
  * their middle: "features.denseb…conv2". Below 20 characters a text says nothing: then the last columns are left out, and a
  * line below the table names them. */
 void bz_table_print(const bz_table *t, bz_buf *out);
+void bz_table_below(const bz_table *t, bz_buf *out); /* an empty line, and the table; nothing where it has no row */
 void bz_table_csv(const bz_table *t, bz_buf *out);
 /* <table>: cells of columns on the right have the class n, a row whose first cell has a style is of the class good or bad. */
 void bz_table_html(const bz_table *t, bz_buf *out);

@@ -56,10 +56,7 @@ static void put_rows(const bz_compare *c, int rows, bz_buf *out)
                                                    : ""),
             BZ_SHOW(bz_arena_printf(&arena, "%s%s%s", r->what, r->setting ? "; " : "", r->setting ? r->setting : "")));
     }
-    if (bz_table_rows(t)) {
-        bz_buf_putc(out, '\n');
-        bz_table_print(t, out);
-    }
+    bz_table_below(t, out);
     if (c->n > rows)
         bz_buf_printf(out, "and %d more, which differ by less: --top %d\n", c->n - rows, c->n);
     bz_arena_free(&arena);
@@ -100,10 +97,7 @@ static void put_differences(const bz_compare_set *s, bz_buf *out)
     for (int i = 0; i < s->n_differences; i++) {
         BZ_ROW(t, BZ_SHOW(s->difference[i].what), BZ_SHOW(s->difference[i].a), BZ_SHOW(s->difference[i].b));
     }
-    if (s->n_differences) {
-        bz_buf_putc(out, '\n');
-        bz_table_print(t, out);
-    }
+    bz_table_below(t, out);
     bz_arena_free(&arena);
 }
 
@@ -120,10 +114,7 @@ static void put_only(const bz_compare_part *p, int which, int rows, bz_buf *out)
         BZ_ROW(t, BZ_SHOW(r->what), BZ_SHOW(bz_arena_printf(&arena, "%.4g", r->times)), BZ_SHOW_TIME(s->seconds),
                BZ_SHOW(which ? r->variant_b : r->variant_a));
     }
-    if (bz_table_rows(t)) {
-        bz_buf_putc(out, '\n');
-        bz_table_print(t, out);
-    }
+    bz_table_below(t, out);
     if (p->n_only[which] > rows)
         bz_buf_printf(out, "and %d more: --top %d\n", p->n_only[which] - rows, p->n_only[which]);
     bz_arena_free(&arena);

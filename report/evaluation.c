@@ -9,14 +9,6 @@ static const char *factor(double v, bz_arena *arena)
     return isfinite(v) ? bz_arena_printf(arena, "%.2f ×", v) : "-";
 }
 
-static void print(bz_table *t, bz_buf *out)
-{
-    if (!bz_table_rows(t))
-        return;
-    bz_buf_putc(out, '\n');
-    bz_table_print(t, out);
-}
-
 /* A mean says over how many of how many: "1.37 × (2 of 16)". */
 static const char *mean(const char *value, int known, int n, bz_arena *arena)
 {
@@ -51,7 +43,7 @@ static void put_models(const bz_evaluation *e, bz_buf *out)
         BZ_ROW(t, BZ_SHOW(m->path), BZ_SHOW(m->task), BZ_SHOW_COUNT((int64_t)m->macs), BZ_SHOW_INT(m->layers),
                BZ_SHOW_INT(m->unique), BZ_SHOW_SHARE(m->layers ? (double)m->unique / m->layers : NAN));
     }
-    print(t, out);
+    bz_table_below(t, out);
     if (e->n_models > 1)
         bz_buf_printf(out, "together %lld layers, %lld of them unique (%s)\n", (long long)e->layers,
                       (long long)e->unique,
@@ -76,7 +68,7 @@ static void put_libraries(const bz_evaluation *e, bz_buf *out)
                BZ_SHOW_SHARE(macs > 0 ? l->macs / macs : NAN),
                BZ_SHOW_SHARE(l->seconds > 0 ? l->seconds / seconds : NAN));
     }
-    print(t, out);
+    bz_table_below(t, out);
     bz_arena_free(&arena);
 }
 
@@ -119,7 +111,7 @@ static void put_ratios(const bz_analysis *a, const bz_evaluation *e, bz_buf *out
     for (int i = 0; i < 3; i++)
         bz_table_cell(t, "", NULL);
     mean_cells(t, e, e->mean, e->known, e->n, &arena);
-    print(t, out);
+    bz_table_below(t, out);
     bz_arena_free(&arena);
 }
 
@@ -139,7 +131,7 @@ static void put_groups(const bz_evaluation *e, bz_buf *out)
                BZ_SHOW(mean(bz_units_percent(share, g->by_system), g->by_system_known, g->rows, &arena)));
         mean_cells(t, e, g->ratio, g->known, g->rows, &arena);
     }
-    print(t, out);
+    bz_table_below(t, out);
     bz_arena_free(&arena);
 }
 

@@ -337,10 +337,7 @@ static void put_ladders(const bz_analysis *a, bz_buf *out)
                BZ_SHOW(bounded("≤", goal, bz_arena_printf(&arena, "%.2f ×", l->speedup), known, &arena)),
                BZ_SHOW(bounded("≤", goal, bz_arena_printf(&arena, "%.2f ×", l->speedup_parallel), known, &arena)));
     }
-    if (bz_table_rows(t)) {
-        bz_buf_putc(out, '\n');
-        bz_table_print(t, out);
-    }
+    bz_table_below(t, out);
     put_runs(a, out);
     put_ideal(a, out);
     bz_arena_free(&arena);
@@ -461,10 +458,7 @@ static void put_slowest(const bz_bound *b, bz_buf *out)
     int n = b->n ? join_alike(b, group) : 0;
     for (int i = 0; i < n && i < 6 && group[i].first->price.alternative; i++)
         slow_row(t, b, &group[i], bz_bound_written(b).enough, &arena);
-    if (bz_table_rows(t)) {
-        bz_buf_putc(out, '\n');
-        bz_table_print(t, out);
-    }
+    bz_table_below(t, out);
     bz_arena_free(&arena);
 }
 
@@ -490,10 +484,7 @@ static void put_modules(const bz_bound *b, bz_buf *out)
                BZ_SHOW_INT(m->cost.nodes), BZ_SHOW_INT(m->module->width), BZ_SHOW_TIME(m->cost.sequential),
                BZ_SHOW_TIME(m->cost.parallel), BZ_SHOW_TIME(m->cost.sequential - m->cost.parallel));
     }
-    if (n) {
-        bz_buf_putc(out, '\n');
-        bz_table_print(t, out);
-    }
+    bz_table_below(t, out);
     if (n > 6)
         bz_buf_printf(out, "and %d more modules\n", n - 6);
     bz_arena_free(&arena);

@@ -121,10 +121,7 @@ static void print_rows(const bz_whatif *w, const bz_prediction *rows, int n, con
                BZ_SHOW_SHARE((double)(w->simulated - rows[i].time) / (double)w->simulated),
                BZ_SHOW(bz_prediction_guesses(&rows[i]) ? "in part" : "nothing"));
     }
-    if (!bz_table_rows(t))
-        return;
-    bz_buf_putc(out, '\n');
-    bz_table_print(t, out);
+    bz_table_below(t, out);
 }
 
 /* ---- the answer in a sentence --------------------------------------------------------------- */
