@@ -58,6 +58,43 @@ void bz_buf_clean(bz_buf *b, const char *s)
     }
 }
 
+/* By the format `one`, which has one conversion: its letter is the last. */
+static void say_one(bz_buf *b, const char *one, size_t n, va_list *args)
+{
+    if (one[n - 1] == 's')
+        bz_buf_clean(b, va_arg(*args, const char *));
+    else if (one[n - 1] == '%')
+        bz_buf_putc(b, '%');
+    else if (one[n - 1] == 'f' || one[n - 1] == 'g')
+        bz_buf_printf(b, one, va_arg(*args, double));
+    else if (one[n - 2] == 'l')
+        bz_buf_printf(b, one, va_arg(*args, long long));
+    else if (one[n - 2] == 'z')
+        bz_buf_printf(b, one, va_arg(*args, size_t));
+    else
+        bz_buf_printf(b, one, va_arg(*args, int)); /* or unsigned */
+}
+
+void bz_buf_say(bz_buf *b, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    while (*fmt) {
+        char one[16];
+        size_t plain = strcspn(fmt, "%"), n = 1;
+        bz_buf_put(b, fmt, plain);
+        fmt += plain;
+        if (!*fmt)
+            break;
+        n += strspn(fmt + n, "-+ #.0123456789lz") + 1;
+        memcpy(one, fmt, n);
+        one[n] = 0;
+        say_one(b, one, n, &args);
+        fmt += n;
+    }
+    va_end(args);
+}
+
 void bz_buf_html(bz_buf *b, const char *s)
 {
     static const char SPECIAL[] = "&<>\"'", *const SPELLED[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};

@@ -48,6 +48,8 @@ void bz_buf_printf(bz_buf *b, const char *fmt, ...) __attribute__((format(printf
 
 /* As puts, but bytes that a terminal would act on come out as \xNN. Valid UTF-8 passes. */
 void bz_buf_clean(bz_buf *b, const char *s);
+/* As printf, and each %s comes out as by clean: names and paths are a stranger's. Takes %s, %d, %u, %lld, %zu, %f and %g alone. */
+void bz_buf_say(bz_buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* As clean, for HTML: in an element or in a quoted attribute. */
 void bz_buf_html(bz_buf *b, const char *s);

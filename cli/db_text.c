@@ -163,9 +163,8 @@ static void print_count(bz_json *j, bz_buf *out, const char *from, const bz_perf
         bz_json_object_end(j);
         return;
     }
-    bz_buf_clean(out, from);
-    bz_buf_printf(out, ": %zu records: %zu added, %zu replaced, %zu known already", r->records, r->count.added,
-                  r->count.replaced, r->count.kept);
+    bz_buf_say(out, "%s: %zu records: %zu added, %zu replaced, %zu known already", from, r->records, r->count.added,
+               r->count.replaced, r->count.kept);
     if (r->bad)
         bz_buf_printf(out, "; %zu of %zu lines left out", r->bad, r->lines);
     if (r->unknown)

@@ -31,10 +31,9 @@ static int strip(void *job, bz_buf *out, bz_error *err)
                 BZ_TELL("out_bytes", (int64_t)r.out_bytes));
         bz_json_document_end(&j);
     } else {
-        bz_buf_clean(out, arguments->item[1]);
-        bz_buf_printf(out, ": %s of %s left; %lld tensors stripped, %lld small ones kept\n",
-                      bz_units_bytes(out_size, (double)r.out_bytes), bz_units_bytes(in, (double)r.in_bytes),
-                      (long long)r.tensors, (long long)r.kept);
+        bz_buf_say(out, "%s: %s of %s left; %lld tensors stripped, %lld small ones kept\n", arguments->item[1],
+                   bz_units_bytes(out_size, (double)r.out_bytes), bz_units_bytes(in, (double)r.in_bytes),
+                   (long long)r.tensors, (long long)r.kept);
     }
     return 0;
 }

@@ -123,10 +123,8 @@ void bz_fleet_status_text(const bz_fleet_report *r, bz_buf *out)
     }
     bz_buf_printf(out, "night %s: %d of %d shards are done\n\n", r->night->id, done, shards);
     bz_table_print(t, out);
-    for (int i = 0; i < r->warning.n; i++) {
-        bz_buf_clean(out, r->warning.item[i]);
-        bz_buf_putc(out, '\n');
-    }
+    for (int i = 0; i < r->warning.n; i++)
+        bz_buf_say(out, "%s\n", r->warning.item[i]);
     bz_arena_free(&arena);
 }
 
@@ -137,9 +135,6 @@ void bz_merged_text(const bz_merged *m, const char *night, bz_buf *out)
     if (m->bad)
         bz_buf_printf(out, ", %lld lines left out", (long long)m->bad);
     bz_buf_putc(out, '\n');
-    for (int i = 0; i < m->note.n; i++) {
-        bz_buf_puts(out, "  ");
-        bz_buf_clean(out, m->note.item[i]);
-        bz_buf_putc(out, '\n');
-    }
+    for (int i = 0; i < m->note.n; i++)
+        bz_buf_say(out, "  %s\n", m->note.item[i]);
 }

@@ -185,13 +185,10 @@ static void print_rates(const bz_rates *rates, const char *what, const char *uni
 {
     bz_unit_text text;
     bz_buf_printf(out, "%-14s", what);
-    for (int i = 0; i < rates->n; i++) {
-        bz_buf_puts(out, i ? ", " : "");
-        bz_buf_clean(out, rates->at[i].name);
-        bz_buf_printf(out, " %s%s",
-                      unit ? bz_units_count(text, rates->at[i].rate) : bz_units_time(text, rates->at[i].rate),
-                      unit ? unit : "");
-    }
+    for (int i = 0; i < rates->n; i++)
+        bz_buf_say(out, "%s%s %s%s", i ? ", " : "", rates->at[i].name,
+                   unit ? bz_units_count(text, rates->at[i].rate) : bz_units_time(text, rates->at[i].rate),
+                   unit ? unit : "");
 }
 
 static void print_moves(const bz_rates *rates, const char *title, bz_buf *out)

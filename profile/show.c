@@ -73,15 +73,12 @@ static void print_answer(const bz_trace *t, const bz_summary *s, bz_arena *arena
 static void print_facts(const bz_trace *t, bz_buf *out)
 {
     bz_buf_putc(out, '\n');
-    for (uint32_t i = 0; i < t->n_sources; i++) {
-        bz_buf_puts(out, "file              ");
-        bz_buf_clean(out, bz_string(t, t->source[i].path));
-        bz_buf_printf(out, " (%s, %lld events)\n", bz_string(t, t->source[i].format), (long long)t->source[i].events);
-    }
+    for (uint32_t i = 0; i < t->n_sources; i++)
+        bz_buf_say(out, "file              %s (%s, %lld events)\n", bz_string(t, t->source[i].path),
+                   bz_string(t, t->source[i].format), (long long)t->source[i].events);
     for (uint32_t i = 0; i < t->n_facts; i++) {
         bz_buf_printf(out, "%-16s  ", bz_string(t, t->fact[i].key));
-        bz_buf_clean(out, bz_string(t, t->fact[i].value));
-        bz_buf_putc(out, '\n');
+        bz_buf_say(out, "%s\n", bz_string(t, t->fact[i].value));
     }
     bz_buf_puts(out, "events            ");
     const char *comma = "", *none = "none";
@@ -304,12 +301,9 @@ void bz_trace_print(const bz_trace *t, int top, bz_buf *out)
         bz_buf_puts(out, "\ncoverage\n");
     for (uint32_t i = 0; i < t->n_coverage; i++) {
         bz_buf_printf(out, "  %-7s  ", bz_coverage_level_name(t->coverage[i].level));
-        if (t->n_sources > 1 && t->coverage[i].source != BZ_NONE) {
-            bz_buf_clean(out, bz_string(t, t->source[t->coverage[i].source].path));
-            bz_buf_puts(out, ": ");
-        }
-        bz_buf_clean(out, bz_string(t, t->coverage[i].text));
-        bz_buf_putc(out, '\n');
+        if (t->n_sources > 1 && t->coverage[i].source != BZ_NONE)
+            bz_buf_say(out, "%s: ", bz_string(t, t->source[t->coverage[i].source].path));
+        bz_buf_say(out, "%s\n", bz_string(t, t->coverage[i].text));
     }
     bz_arena_free(&arena);
 }

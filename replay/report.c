@@ -64,8 +64,7 @@ static void put_headline(const table *t, bz_buf *out)
     const bz_replay_plan *p = t->r->plan;
     const bz_replay_result *m = t->r->result;
     double bound = table_bound(t->r);
-    bz_buf_clean(out, p->model);
-    bz_buf_puts(out, ": ");
+    bz_buf_say(out, "%s: ", p->model);
     if (!m || !isfinite(m->median)) {
         bz_buf_puts(out, m ? "ran once, not measured " : "planned, not run ");
         put_setting(t, out);
@@ -236,9 +235,9 @@ static void put_wrong(const table *t, bz_buf *out)
         const bz_replay_action *a = &t->r->result->action[i];
         if (!a->wrong)
             continue;
-        bz_buf_puts(out, "  WRONG: ");
-        bz_buf_clean(out, a->step < 0 ? "output" : t->r->plan->step[a->step].name);
-        bz_buf_printf(out, ": %d of %d elements; one is %g, not %g\n", a->wrong, a->elements, a->value, a->expected);
+        bz_buf_say(out, "  WRONG: %s: %d of %d elements; one is %g, not %g\n",
+                   a->step < 0 ? "output" : t->r->plan->step[a->step].name, a->wrong, a->elements, a->value,
+                   a->expected);
     }
 }
 

@@ -143,10 +143,8 @@ void report_align_text(const bz_bound *b, const bz_ladder *l, bz_buf *out)
     const bz_alignment *a = l->alignment;
     if (!a || !a->made)
         return;
-    bz_buf_puts(out, "\ncalls of ");
-    bz_buf_clean(out, l->profile);
-    bz_buf_printf(out, ": %d%s, where the model's layers need %d:", a->made, l->device ? " with kernels" : "",
-                  a->expected);
+    bz_buf_say(out, "\ncalls of %s: %d%s, where the model's layers need %d:", l->profile, a->made,
+               l->device ? " with kernels" : "", a->expected);
     for (int k = 0, shown = 0; k < BZ_ALIGNED_KINDS; k++)
         if (a->count[k])
             bz_buf_printf(out, "%s %d %s", shown++ ? "," : "", a->count[k], bz_aligned_name((bz_aligned_kind)k));

@@ -26,10 +26,7 @@ static void put_unknown(const bz_bound *b, const bz_goal *goal, bz_buf *out)
     bz_goal_print(goal, out);
     put_hardware(goal, out);
     if (b->measures) {
-        bz_buf_puts(out, "\n  on ");
-        bz_buf_clean(out, b->system);
-        bz_buf_puts(out, " this measures the rest: ");
-        bz_buf_clean(out, b->measures);
+        bz_buf_say(out, "\n  on %s this measures the rest: %s", b->system, b->measures);
         if (b->rebuilt)
             bz_buf_puts(out, ", with the model that made these calls");
     }
@@ -83,9 +80,9 @@ static void put_profile(const bz_bound *b, const bz_ladder *l, bz_buf *out)
             put_unknown(b, goal, out);
     } else if (l->foreign) {
         put_took(l, out);
-        bz_buf_puts(out,
-                    l->open ? "; it cannot be held against the model: it " : ", but it does not fit the model: it ");
-        bz_buf_clean(out, l->foreign);
+        bz_buf_say(out, "%s%s",
+                   l->open ? "; it cannot be held against the model: it " : ", but it does not fit the model: it ",
+                   l->foreign);
     } else if (l->defect) {
         put_took(l, out);
         bz_buf_printf(out,
@@ -99,10 +96,8 @@ static void put_profile(const bz_bound *b, const bz_ladder *l, bz_buf *out)
     } else if (
         l->ran_on) { /* one number is of one machine, the other of another: their ratio says nothing of the program */
         put_took(l, out);
-        bz_buf_puts(out, " on ");
-        bz_buf_clean(out, l->ran_on);
-        bz_buf_printf(out, "; on %s the libraries could do it in %s%s", b->facts->name, at_least(goal),
-                      bz_units_time(bound, goal->sequential));
+        bz_buf_say(out, " on %s; on %s the libraries could do it in %s%s", l->ran_on, b->facts->name, at_least(goal),
+                   bz_units_time(bound, goal->sequential));
     } else {
         put_took(l, out);
         bz_buf_printf(out, "; the libraries could do it in %s%s: %s%.3g × faster is possible", at_least(goal),
@@ -122,8 +117,7 @@ static void put_model(const bz_bound *b, bz_buf *out)
 {
     bz_unit_text time, other;
     const bz_goal goal = bz_bound_goal(b);
-    bz_buf_clean(out, b->model);
-    bz_buf_puts(out, ": ");
+    bz_buf_say(out, "%s: ", b->model);
     if (!goal.enough) {
         put_unknown(b, &goal, out);
     } else {

@@ -17,13 +17,9 @@ static void put_groups(const bz_plan *plan, bz_buf *out)
         bz_buf_printf(out, "  fused: %d unique group%s of layers in %lld place%s\n", groups, groups == 1 ? "" : "s",
                       (long long)places, places == 1 ? "" : "s");
     for (int i = 0; i < n; i++)
-        if (item[i].pattern && !item[i].lowering.n) {
-            bz_buf_puts(out, "  not fused: ");
-            bz_buf_clean(out, item[i].pattern);
-            bz_buf_printf(out, " in %lld place%s: ", (long long)item[i].count, item[i].count == 1 ? "" : "s");
-            bz_buf_clean(out, item[i].lowering.why);
-            bz_buf_putc(out, '\n');
-        }
+        if (item[i].pattern && !item[i].lowering.n)
+            bz_buf_say(out, "  not fused: %s in %lld place%s: %s\n", item[i].pattern, (long long)item[i].count,
+                       item[i].count == 1 ? "" : "s", item[i].lowering.why);
 }
 
 typedef struct told_gen {
@@ -49,8 +45,7 @@ void bz_report_gen(const bz_plan *plan, const bz_gen_report *g, bool json, bz_bu
         bz_members_document("gen", 1, BZ_MEMBERS(GEN), &told, -1, out);
         return;
     }
-    bz_buf_clean(out, g->folder);
-    bz_buf_printf(out, ": %d problem%s in %d families", wanted, wanted == 1 ? "" : "s", families);
+    bz_buf_say(out, "%s: %d problem%s in %d families", g->folder, wanted, wanted == 1 ? "" : "s", families);
     if (g->chosen)
         bz_buf_printf(out, ", those that tell most of %d", n);
     else if (n > wanted)
@@ -62,11 +57,8 @@ void bz_report_gen(const bz_plan *plan, const bz_gen_report *g, bool json, bz_bu
         bz_buf_printf(out, "  measuring them should take %s\n", bz_units_time(unit, g->seconds));
     }
     put_groups(plan, out);
-    if (wanted) {
-        bz_buf_puts(out, "  next: benanza run ");
-        bz_buf_clean(out, g->folder);
-        bz_buf_putc(out, '\n');
-    }
+    if (wanted)
+        bz_buf_say(out, "  next: benanza run %s\n", g->folder);
 }
 
 static const bz_member SYSTEM[] = {BZ_MEMBER_AS(bz_system, name, "system")};
@@ -83,8 +75,8 @@ void bz_report_run(const bz_bench *r, bool json, bz_buf *out)
         bz_buf_puts(out, "nothing to run: the database has all of it (--all runs it again)\n");
         return;
     }
-    bz_buf_printf(out, "%d problem%s run, %d records stored for ", r->wanted, r->wanted == 1 ? "" : "s", r->records);
-    bz_buf_clean(out, r->system->name);
+    bz_buf_say(out, "%d problem%s run, %d records stored for %s", r->wanted, r->wanted == 1 ? "" : "s", r->records,
+               r->system->name);
     if (r->failed)
         bz_buf_printf(out, "; %d of them failed: 'benanza db show --failed' has the reasons", r->failed);
     if (r->busy && r->again && r->again->marked)

@@ -32,8 +32,7 @@ void bz_report_doctor_text(const bz_doctor *d, bz_buf *out)
             bz_buf_printf(out, "%-7s", HEALTH[v].name);
             bz_style_end(out, HEALTH[v].style);
             bz_buf_printf(out, "  %-15s  ", f->check);
-            bz_buf_clean(out, f->found);
-            bz_buf_putc(out, '\n');
+            bz_buf_say(out, "%s\n", f->found);
             if (f->advice)
                 bz_buf_printf(out, "%26s%s\n", "", f->advice);
         }

@@ -14,9 +14,8 @@ static void put_waterfall(const bz_ladder *l, bz_buf *out)
     bz_unit_text from, to;
     if (!w || !isfinite(w->from) || !w->n || !bz_ladder_holds(l))
         return;
-    bz_buf_putc(out, '\n');
-    bz_buf_clean(out, l->profile);
-    bz_buf_printf(out, ": from %s to %s, step by step\n", bz_units_time(from, w->from), bz_units_time(to, w->to));
+    bz_buf_say(out, "\n%s: from %s to %s, step by step\n", l->profile, bz_units_time(from, w->from),
+               bz_units_time(to, w->to));
     bz_table *t = bz_table_of(&arena, "step|>saves|>of measured|>leaves");
     double rest = w->from;
     for (int i = 0; i < w->n; i++) {
@@ -37,9 +36,7 @@ static void put_step(const char *step, bz_buf *out)
         size_t n = strcspn(step, "\n");
         char line[512];
         snprintf(line, sizeof line, "%.*s", (int)(n < 500 ? n : 500), step);
-        bz_buf_puts(out, first ? "   do:  " : "        ");
-        bz_buf_clean(out, line);
-        bz_buf_putc(out, '\n');
+        bz_buf_say(out, "%s%s\n", first ? "   do:  " : "        ", line);
         step += n + (step[n] == '\n');
     }
 }
@@ -52,10 +49,8 @@ static void put_answers(const bz_ladder *l, bz_buf *out)
         const bz_answer *a = &l->answer[i];
         if (a->advice)
             continue;
-        bz_buf_printf(out, "-  %s, %s (%s): ", a->item, bz_units_time(time, a->seconds),
-                      bz_units_percent(share, a->seconds / l->latency));
-        bz_buf_clean(out, a->why);
-        bz_buf_putc(out, '\n');
+        bz_buf_say(out, "-  %s, %s (%s): %s\n", a->item, bz_units_time(time, a->seconds),
+                   bz_units_percent(share, a->seconds / l->latency), a->why);
     }
 }
 
@@ -95,21 +90,17 @@ static void put_advice(const bz_ladder *l, bz_buf *out)
 {
     if (!l->n_advices && !has_unanswered(l))
         return;
-    bz_buf_puts(out, "\nadvice for ");
-    bz_buf_clean(out, l->profile);
-    bz_buf_printf(out, " (%s)%s\n", l->framework ? l->framework : "framework not known",
-                  !l->n_advices      ? ": none"
-                  : gains(l->advice) ? ", greatest gain first; the gains do not add up"
-                                     : ": none whose gain is known");
+    bz_buf_say(out, "\nadvice for %s (%s)%s\n", l->profile, l->framework ? l->framework : "framework not known",
+               !l->n_advices      ? ": none"
+               : gains(l->advice) ? ", greatest gain first; the gains do not add up"
+                                  : ": none whose gain is known");
     for (int i = 0; i < l->n_advices; i++) {
         const bz_advice *a = &l->advice[i];
         if (!gains(a) && (!i || gains(a - 1)))
             bz_buf_puts(out, "whether these gain anything is not known:\n");
         bz_buf_printf(out, "%d. %s\n   gain: ", i + 1, a->what);
         put_gain(l, a, out);
-        bz_buf_puts(out, "\n   why: ");
-        bz_buf_clean(out, a->evidence);
-        bz_buf_putc(out, '\n');
+        bz_buf_say(out, "\n   why: %s\n", a->evidence);
         put_step(a->step, out);
     }
     put_answers(l, out);
@@ -220,11 +211,8 @@ static void put_reasons(const bz_units *u, bz_buf *out)
         }
         count[k]++;
     }
-    for (int k = 0; k < n; k++) {
-        bz_buf_printf(out, "  %d could: ", count[k]);
-        bz_buf_clean(out, why[k]);
-        bz_buf_putc(out, '\n');
-    }
+    for (int k = 0; k < n; k++)
+        bz_buf_say(out, "  %d could: %s\n", count[k], why[k]);
     if (others)
         bz_buf_printf(out, "  and %d more could: --json has the reasons\n", others);
 }
@@ -236,13 +224,10 @@ static void put_use(const char *of, const bz_units *u, bz_buf *out)
         return;
     for (int i = 0; i < u->n && !evidence; i++)
         evidence = u->row[i].evidence;
-    bz_buf_printf(out, "\n%s in ", u->unit ? u->unit : "matrix units");
-    bz_buf_clean(out, of);
-    bz_buf_printf(out, ": %d of %d product%s used them", u->used, u->n, u->n == 1 ? "" : "s");
-    if (evidence) {
-        bz_buf_puts(out, ", as ");
-        bz_buf_clean(out, evidence);
-    }
+    bz_buf_say(out, "\n%s in %s: %d of %d product%s used them", u->unit ? u->unit : "matrix units", of, u->used, u->n,
+               u->n == 1 ? "" : "s");
+    if (evidence)
+        bz_buf_say(out, ", as %s", evidence);
     bz_buf_putc(out, '\n');
     put_reasons(u, out);
 }

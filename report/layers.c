@@ -222,12 +222,11 @@ static void put_summary(bz_buf *out, const bz_layers_view *s, const bz_layers *l
     char inside[64] = "";
     if (t.inside)
         snprintf(inside, sizeof inside, " (%d of them in loops and branches)", t.inside);
-    bz_buf_clean(out, l->name);
-    bz_buf_printf(out,
-                  ": %d layer%s%s, %d of them unique (%s), with %s parameters; one run takes %s multiply-accumulates\n",
-                  t.layers, t.layers == 1 ? "" : "s", inside, t.unique,
-                  bz_units_percent(share, t.layers ? (double)t.unique / t.layers : 0),
-                  bz_units_count(params, (double)t.params), bz_units_count(macs, (double)t.macs));
+    bz_buf_say(out,
+               "%s: %d layer%s%s, %d of them unique (%s), with %s parameters; one run takes %s multiply-accumulates\n",
+               l->name, t.layers, t.layers == 1 ? "" : "s", inside, t.unique,
+               bz_units_percent(share, t.layers ? (double)t.unique / t.layers : 0),
+               bz_units_count(params, (double)t.params), bz_units_count(macs, (double)t.macs));
     bz_buf_printf(out, "  operator set %d, batch %lld: %d compute, %d memory, %d view, %d constant%s\n",
                   l->model->opset, (long long)l->batch, t.per_class[BZ_COMPUTE], t.per_class[BZ_MEMORY],
                   t.per_class[BZ_VIEW], t.per_class[BZ_CONSTANT], s->fold ? " (folded away)" : "");

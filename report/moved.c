@@ -53,22 +53,18 @@ static void answer(const bz_whatif *w, const moved *r, const char *from, bz_buf 
         cheap = r[i].rank_by_cost == 1 && !cheap ? &r[i] : cheap;
         predicted += r[i].rank > 0;
     }
-    bz_buf_printf(out, "The iteration that took %s on ", bz_units_time(a, 1e-9 * (double)w->measured));
-    bz_buf_clean(out, from);
+    bz_buf_say(out, "The iteration that took %s on %s", bz_units_time(a, 1e-9 * (double)w->measured), from);
     if (!best) {
         bz_buf_puts(out, " cannot be predicted on any of these systems.\n");
         return;
     }
-    bz_buf_printf(out, " would take %s (%s to %s) on ", bz_units_time(b, best->seconds),
-                  bz_units_time(c, 1e-9 * (double)best->p->low), bz_units_time(d, 1e-9 * (double)best->p->high));
-    bz_buf_clean(out, best->p->name);
+    bz_buf_say(out, " would take %s (%s to %s) on %s", bz_units_time(b, best->seconds),
+               bz_units_time(c, 1e-9 * (double)best->p->low), bz_units_time(d, 1e-9 * (double)best->p->high),
+               best->p->name);
     if (predicted > 1)
         bz_buf_printf(out, ", the fastest of %d systems", predicted);
-    if (cheap) {
-        bz_buf_puts(out, "; cheapest on ");
-        bz_buf_clean(out, cheap->p->name);
-        bz_buf_printf(out, ": $%.4g a million", cheap->cost);
-    }
+    if (cheap)
+        bz_buf_say(out, "; cheapest on %s: $%.4g a million", cheap->p->name, cheap->cost);
     double host = (double)best->p->split.host / fmax((double)best->p->split.total, 1);
     bz_buf_puts(out, ".");
     if (host > 0.5 && best->p->split.total > best->p->split.host)
@@ -109,16 +105,11 @@ static void notes(const bz_whatif *w, const moved *r, bz_buf *out)
     bool told = false;
     for (int i = 0; i < w->n; i++) {
         const bz_prediction *p = r[i].p;
-        if (!p->changed) {
-            bz_buf_clean(out, p->name);
-            bz_buf_printf(out, ": %s\n", p->because ? p->because : "nothing is known to predict by");
-        }
+        if (!p->changed)
+            bz_buf_say(out, "%s: %s\n", p->name, p->because ? p->because : "nothing is known to predict by");
         for (int k = 0; k < p->n_assumed && r[i].rank == 1 && !told; k++) {
             bz_buf_printf(out, "%-10s ", bz_assumed_name(p->assumed[k].how));
-            bz_buf_clean(out, p->assumed[k].what);
-            bz_buf_puts(out, " (");
-            bz_buf_clean(out, p->assumed[k].from);
-            bz_buf_puts(out, ")\n");
+            bz_buf_say(out, "%s (%s)\n", p->assumed[k].what, p->assumed[k].from);
         }
         told |= r[i].rank == 1;
     }

@@ -136,14 +136,10 @@ static void forecast_answer(const ranked *r, int n, int cases, bz_buf *out)
     if (f->batch > 0)
         bz_buf_printf(out, " at batch %lld", (long long)f->batch);
     bz_buf_printf(out, n > cases ? " would run fastest on " : " would run on ");
-    bz_buf_clean(out, f->machine->name);
-    bz_buf_printf(out, ": %s (%s to %s)", bz_units_time(a, f->sequential), bz_units_time(b, f->sequential * f->low),
-                  bz_units_time(c, f->sequential * f->high));
-    if (cheap) {
-        bz_buf_puts(out, "; cheapest on ");
-        bz_buf_clean(out, cheap->f->machine->name);
-        bz_buf_printf(out, ": $%.4g a million", cheap->cost);
-    }
+    bz_buf_say(out, "%s: %s (%s to %s)", f->machine->name, bz_units_time(a, f->sequential),
+               bz_units_time(b, f->sequential * f->low), bz_units_time(c, f->sequential * f->high));
+    if (cheap)
+        bz_buf_say(out, "; cheapest on %s: $%.4g a million", cheap->f->machine->name, cheap->cost);
     bz_buf_puts(out, ".");
     if (cases > 1 && n > cases)
         bz_buf_printf(out, " Of %d cases it is fastest in %d.", cases, wins);
@@ -197,10 +193,8 @@ static void note_beyond(const ranked *r, int n, int side, bz_buf *out)
         bool first = r[i].f->beyond == side && r[i].f->by[BZ_PREDICTED_RECORD] < 1;
         for (int k = 0; k < i && first; k++)
             first = strcmp(r[k].f->machine->name, r[i].f->machine->name) != 0;
-        if (first && found++ < NAMED) {
-            bz_buf_puts(out, found > 1 ? ", " : "");
-            bz_buf_clean(out, r[i].f->machine->name);
-        }
+        if (first && found++ < NAMED)
+            bz_buf_say(out, "%s%s", found > 1 ? ", " : "", r[i].f->machine->name);
     }
     if (found > NAMED)
         bz_buf_printf(out, " and %d more", found - NAMED);

@@ -24,20 +24,11 @@ void report_sheets_json(const bz_sheet *const *sheet, int n, bz_json *j)
 
 void bz_report_recording_text(const bz_recording *r, bz_buf *out)
 {
-    bz_buf_clean(out, r->profile);
-    bz_buf_puts(out, ": ");
-    bz_buf_clean(out, r->answer);
-    bz_buf_putc(out, '\n');
-    for (int i = 0; i < r->n_facts; i++) {
-        bz_buf_puts(out, "  ");
-        bz_buf_clean(out, r->fact[i]);
-        bz_buf_putc(out, '\n');
-    }
-    for (int i = 0; i < r->n_warnings; i++) {
-        bz_buf_puts(out, "  warning: ");
-        bz_buf_clean(out, r->warning[i]);
-        bz_buf_putc(out, '\n');
-    }
+    bz_buf_say(out, "%s: %s\n", r->profile, r->answer);
+    for (int i = 0; i < r->n_facts; i++)
+        bz_buf_say(out, "  %s\n", r->fact[i]);
+    for (int i = 0; i < r->n_warnings; i++)
+        bz_buf_say(out, "  warning: %s\n", r->warning[i]);
     if (!r->rebuilt)
         report_advice_text(r->analysis, out);
     report_sheets_text(r->sheet, r->n_sheets, out);

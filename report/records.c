@@ -130,9 +130,7 @@ static void show_for_people(const char *dir, const bz_record *list, size_t n, bz
         for (end = i; end < n && !strcmp(list[end].problem, first->problem) && !strcmp(list[end].system, first->system);
              end++)
             show_row(t, &list[end]);
-        bz_buf_putc(out, '\n');
-        bz_buf_clean(out, first->problem);
-        bz_buf_printf(out, "\non %s\n", first->system);
+        bz_buf_say(out, "\n%s\non %s\n", first->problem, first->system);
         bz_table_print(t, out);
     }
     bz_arena_free(&arena);

@@ -86,13 +86,9 @@ static void put_unpriced(const bz_bound *b, bz_buf *out)
         }
         count[g]++;
     }
-    for (int g = 0; g < n; g++) {
-        bz_buf_printf(out, "  unpriced: %d %s (", count[g], first[g]->layer->kind);
-        bz_buf_clean(out, first[g]->layer->name);
-        bz_buf_printf(out, "%s): ", count[g] > 1 ? ", …" : "");
-        bz_buf_clean(out, reason(first[g]));
-        bz_buf_putc(out, '\n');
-    }
+    for (int g = 0; g < n; g++)
+        bz_buf_say(out, "  unpriced: %d %s (%s%s): %s\n", count[g], first[g]->layer->kind, first[g]->layer->name,
+                   count[g] > 1 ? ", …" : "", reason(first[g]));
     if (left)
         bz_buf_printf(out, "  and %d more: --json names them\n", left);
 }
@@ -107,10 +103,8 @@ static void put_above_roofline(const bz_bound *b, bz_buf *out)
                   b->above_roofline, b->above_roofline == 1 ? " is" : "s are",
                   b->peaks->busy ? ", which were measured on a busy machine" : "");
     for (int i = 0; i < b->n && shown < 3; i++)
-        if (bz_bound_contradicts(&b->layer[i])) {
-            bz_buf_puts(out, shown++ ? ", " : "");
-            bz_buf_clean(out, b->layer[i].layer->name);
-        }
+        if (bz_bound_contradicts(&b->layer[i]))
+            bz_buf_say(out, "%s%s", shown++ ? ", " : "", b->layer[i].layer->name);
     bz_buf_printf(out, "%s): 'benanza system --measure' on a quiet machine measures the peaks again\n",
                   b->above_roofline > shown ? ", …" : "");
 }
@@ -129,10 +123,8 @@ static void put_reference(const bz_bound *b, bz_buf *out)
     bz_buf_printf(out,
                   "  %s priced by reference code, because nothing else runs them: ", are(text, b->coverage.reference));
     for (int i = 0; i < b->n && shown < 5; i++)
-        if (b->layer[i].price.reference) {
-            bz_buf_puts(out, shown++ ? ", " : "");
-            bz_buf_clean(out, b->layer[i].layer->name);
-        }
+        if (b->layer[i].price.reference)
+            bz_buf_say(out, "%s%s", shown++ ? ", " : "", b->layer[i].layer->name);
     bz_buf_puts(out, b->coverage.reference > shown ? ", …\n" : "\n");
 }
 
@@ -182,10 +174,7 @@ static void put_caveats(const bz_bound *b, bz_buf *out)
 
 static void put_setting(const bz_bound *b, bz_buf *out)
 {
-    bz_buf_puts(out, "  ");
-    bz_buf_clean(out, b->model);
-    bz_buf_puts(out, " on ");
-    bz_buf_clean(out, b->system);
+    bz_buf_say(out, "  %s on %s", b->model, b->system);
     if (b->layers->batch)
         bz_buf_printf(out, ", batch %lld", (long long)b->layers->batch);
     bz_buf_printf(out, ", %d thread%s, %s cache\n", b->setting.threads, b->setting.threads == 1 ? "" : "s",
@@ -193,10 +182,8 @@ static void put_setting(const bz_bound *b, bz_buf *out)
     if (b->rebuilt)
         bz_buf_printf(out, "  no model was named: the %d %s of the profile stand for its layers", b->rebuilt,
                       b->rebuilt_of);
-    if (b->rebuilt && *b->left_out) {
-        bz_buf_printf(out, "; %s left out, because they do no layer: ", b->rebuilt_of);
-        bz_buf_clean(out, b->left_out);
-    }
+    if (b->rebuilt && *b->left_out)
+        bz_buf_say(out, "; %s left out, because they do no layer: %s", b->rebuilt_of, b->left_out);
     bz_buf_puts(out, b->rebuilt ? "\n" : "");
 }
 
@@ -273,10 +260,7 @@ static void put_warnings(const bz_analysis *a, bz_buf *out)
             bz_style_begin(out, BZ_STYLE_WARNING);
             bz_buf_puts(out, "  warning: ");
             bz_style_end(out, BZ_STYLE_WARNING);
-            bz_buf_clean(out, l->profile);
-            bz_buf_puts(out, ": ");
-            bz_buf_clean(out, w == -2 ? l->foreign : w == -1 ? l->defect : l->warning[w]);
-            bz_buf_putc(out, '\n');
+            bz_buf_say(out, "%s: %s\n", l->profile, w == -2 ? l->foreign : w == -1 ? l->defect : l->warning[w]);
         }
     }
 }
@@ -289,12 +273,10 @@ static void put_runs(const bz_analysis *a, bz_buf *out)
         bz_unit_text latency, recorded;
         if (!l->run)
             continue;
-        bz_buf_puts(out, "  ");
-        bz_buf_clean(out, l->profile);
-        bz_buf_printf(out, ": the latency of %s is that of the run '", bz_units_time(latency, l->latency));
-        bz_buf_clean(out, l->run);
-        bz_buf_printf(out, "'; all other figures are of the recorded run, whose iteration took %s\n",
-                      bz_units_time(recorded, l->recorded));
+        bz_buf_say(out,
+                   "  %s: the latency of %s is that of the run '%s'; all other figures are of the recorded run, whose "
+                   "iteration took %s\n",
+                   l->profile, bz_units_time(latency, l->latency), l->run, bz_units_time(recorded, l->recorded));
     }
 }
 
@@ -306,10 +288,8 @@ static void put_ideal(const bz_analysis *a, bz_buf *out)
         bz_unit_text with, without;
         if (!isfinite(l->with_framework) || !isfinite(l->speedup))
             continue;
-        bz_buf_puts(out, "  ");
-        bz_buf_clean(out, l->profile);
-        bz_buf_printf(out, ": with every layer at its bound, simulated: %s; without the framework's own time %s\n",
-                      bz_units_time(with, l->with_framework), bz_units_time(without, l->without));
+        bz_buf_say(out, "  %s: with every layer at its bound, simulated: %s; without the framework's own time %s\n",
+                   l->profile, bz_units_time(with, l->with_framework), bz_units_time(without, l->without));
     }
 }
 
@@ -372,8 +352,7 @@ static void put_regret(const bz_ladder *l, bz_buf *out)
         return;
     for (int i = 0; i < r->n; i++)
         picks |= r->row[i].chosen_variant != NULL, best_known |= isfinite(r->row[i].best);
-    bz_buf_puts(out, "\nalgorithms of ");
-    bz_buf_clean(out, l->profile);
+    bz_buf_say(out, "\nalgorithms of %s", l->profile);
     if (r->known > 0)
         bz_buf_printf(out, ": the best variants would save %s of %s per iteration; %g of %g calls are known\n",
                       bz_units_time(loss, r->loss), bz_units_time(used, r->used), r->known, r->calls);

@@ -48,9 +48,8 @@ void bz_report_training(const bz_training *t, bz_buf *out)
                BZ_SHOW_BYTES((double)cost[p].bytes));
     }
     bz_table_print(table, out);
-    bz_buf_printf(out, "\nmemory: at most %s, modelled, at layer '", bz_units_bytes(text, (double)m.peak));
-    bz_buf_clean(out, m.peak_layer >= 0 ? t->layers->layer[m.peak_layer].name : "");
-    bz_buf_puts(out, "':");
+    bz_buf_say(out, "\nmemory: at most %s, modelled, at layer '%s':", bz_units_bytes(text, (double)m.peak),
+               m.peak_layer >= 0 ? t->layers->layer[m.peak_layer].name : "");
     for (int c = 0; c < BZ_HELD_CLASSES; c++)
         if (m.at_peak[c])
             bz_buf_printf(out, " %s %s (%s)", bz_held_name((bz_held)c), bz_units_bytes(text, (double)m.at_peak[c]),

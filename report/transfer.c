@@ -60,10 +60,8 @@ void bz_report_transfers_text(const bz_transfers *t, bool points, double bytes, 
         bz_buf_printf(out, ", %d of them noisy or on a busy machine (--points says which)", marked);
     if (t->missing)
         bz_buf_printf(out, ", %d not measured", t->missing);
-    if (t->failed) {
-        bz_buf_printf(out, ", %d that failed here: ", t->failed);
-        bz_buf_clean(out, t->why);
-    }
+    if (t->failed)
+        bz_buf_say(out, ", %d that failed here: %s", t->failed, t->why);
     bz_buf_puts(out, ".\n");
 }
 

@@ -81,8 +81,7 @@ static void print_one(const bz_whatif *w, const bz_prediction *p, bz_arena *aren
     print_split("after", &p->split, out);
     for (int i = 0; i < p->n_assumed; i++) {
         bz_buf_printf(out, "%-10s ", bz_assumed_name(p->assumed[i].how));
-        bz_buf_clean(out, p->assumed[i].what);
-        bz_buf_printf(out, " (%s)\n", p->assumed[i].from);
+        bz_buf_say(out, "%s (%s)\n", p->assumed[i].what, p->assumed[i].from);
     }
     if (w->actual) {
         bz_unit_text t;

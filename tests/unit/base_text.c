@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -100,6 +101,24 @@ static void cleaning_is_final(void **state)
     }
 }
 
+/* As printf for texts that need no cleaning, whatever stands around them; and the format's own line ends stay. */
+static void sentences_have_cleaned_texts(void **state)
+{
+    static const long long BIG = -9007199254740993LL;
+    char expected[200];
+    bz_buf b = {0};
+    (void)state;
+    snprintf(expected, sizeof expected, "%s: %d of %u, %lld bytes\n\t%zu µs, %.1f %%, %+.3g × %-7d|%g", "conv µ", -3,
+             4000000000U, BIG, (size_t)1 << 40, 12.345, 0.00012345, 42, 1e300);
+    bz_buf_say(&b, "%s: %d of %u, %lld bytes\n\t%zu µs, %.1f %%, %+.3g × %-7d|%g", "conv µ", -3, 4000000000U, BIG,
+               (size_t)1 << 40, 12.345, 0.00012345, 42, 1e300);
+    assert_string_equal(bz_buf_text(&b), expected);
+    bz_buf_clear(&b);
+    bz_buf_say(&b, "%s\n%s%s", "a\033[31m\nb", "", "100 %d");
+    assert_string_equal(bz_buf_text(&b), "a\\x1b[31m\\x0ab\n100 %d");
+    bz_buf_free(&b);
+}
+
 static void errors_carry_code_and_text(void **state)
 {
     (void)state;
@@ -170,6 +189,7 @@ int main(void)
         cmocka_unit_test(invisible_characters_are_shown),
         cmocka_unit_test(malformed_utf8_is_shown),
         cmocka_unit_test(cleaning_is_final),
+        cmocka_unit_test(sentences_have_cleaned_texts),
         cmocka_unit_test(errors_carry_code_and_text),
         cmocka_unit_test(long_errors_are_cut_between_characters),
         cmocka_unit_test(errors_that_just_fit_are_whole),
