@@ -26,18 +26,6 @@ static double cold_sum(const table *t)
 
 /* ---- for people ----------------------------------------------------------------------------- */
 
-static void put_time(bz_buf *out, double seconds)
-{
-    bz_unit_text text;
-    bz_buf_puts(out, bz_units_time(text, seconds));
-}
-
-static void put_bytes(bz_buf *out, double bytes)
-{
-    bz_unit_text text;
-    bz_buf_puts(out, bz_units_bytes(text, bytes));
-}
-
 /* "(2 threads, f32)", "(2 streams, a graph, f16)" */
 static void put_setting(const table *t, bz_buf *out)
 {
@@ -64,6 +52,7 @@ static void put_headline(const table *t, bz_buf *out)
     const bz_replay_plan *p = t->r->plan;
     const bz_replay_result *m = t->r->result;
     double bound = table_bound(t->r);
+    bz_unit_text a, b, c;
     bz_buf_say(out, "%s: ", p->model);
     if (!m || !isfinite(m->median)) {
         bz_buf_puts(out, m ? "ran once, not measured " : "planned, not run ");
@@ -71,28 +60,18 @@ static void put_headline(const table *t, bz_buf *out)
         bz_buf_putc(out, '\n');
         return;
     }
-    bz_buf_puts(out, "one run took ");
-    put_time(out, m->median);
-    bz_buf_printf(out, " on %s ", *p->system ? p->system : "this machine");
+    bz_buf_printf(out, "one run took %s on %s ", bz_units_time(a, m->median), *p->system ? p->system : "this machine");
     put_setting(t, out);
-    if (m->median < bound) {
-        bz_buf_puts(out, ", less than the bound: this bound is wrong, it is ");
-        put_time(out, bound);
-    } else if (isfinite(bound)) {
-        bz_buf_printf(out, "; the %sbound is %s", t->r->bound->fused.wanted ? "fused " : "",
-                      bz_bound_goal(t->r->bound).unpriced ? "≥ " : "");
-        put_time(out, bound);
-        bz_buf_printf(out, ": %.3g × as long", m->median / bound);
-    } else if (t->r->bound) {
+    if (m->median < bound)
+        bz_buf_printf(out, ", less than the bound: this bound is wrong, it is %s", bz_units_time(a, bound));
+    else if (isfinite(bound))
+        bz_buf_printf(out, "; the %sbound is %s%s: %.3g × as long", t->r->bound->fused.wanted ? "fused " : "",
+                      bz_bound_goal(t->r->bound).unpriced ? "≥ " : "", bz_units_time(a, bound), m->median / bound);
+    else if (t->r->bound)
         bz_buf_puts(out, "; the bound is not known, because too many layers have no record");
-    }
-    bz_buf_printf(out, "\n  95 %% interval ");
-    put_time(out, m->low);
-    bz_buf_puts(out, " … ");
-    put_time(out, m->high);
-    bz_buf_puts(out, ", fastest ");
-    put_time(out, m->min);
-    bz_buf_printf(out, ", %d samples%s%s\n", m->samples, m->throttled ? "; the processor throttled" : "",
+    bz_buf_printf(out, "\n  95 %% interval %s … %s, fastest %s, %d samples%s%s\n", bz_units_time(a, m->low),
+                  bz_units_time(b, m->high), bz_units_time(c, m->min), m->samples,
+                  m->throttled ? "; the processor throttled" : "",
                   m->high - m->low > NOISY * m->median ? "; NOISY: the machine was busy with other things" : "");
 }
 
@@ -100,18 +79,17 @@ static void put_plan(const table *t, bz_buf *out)
 {
     const bz_replay_plan *p = t->r->plan;
     int calls = 0, loops = 0, views = 0;
+    bz_unit_text time;
     for (int i = 0; i < p->n_steps; i++)
         if (!p->step[i].once)
             *(p->step[i].kind == BZ_STEP_CALL ? &calls : p->step[i].kind == BZ_STEP_LOOP ? &loops : &views) += 1;
-    bz_buf_printf(out, "  plan: %d call%s, %d loop%s of our own, %d view%s; the calls take ", calls,
-                  calls == 1 ? "" : "s", loops, loops == 1 ? "" : "s", views, views == 1 ? "" : "s");
-    put_time(out, p->seconds);
+    bz_buf_printf(out, "  plan: %d call%s, %d loop%s of our own, %d view%s; the calls take %s", calls,
+                  calls == 1 ? "" : "s", loops, loops == 1 ? "" : "s", views, views == 1 ? "" : "s",
+                  bz_units_time(time, p->seconds));
     if (p->modelled)
         bz_buf_printf(out, " (%d of them guessed: no record)", p->modelled);
-    if (p->streams > 1) {
-        bz_buf_printf(out, "; on %d streams ", p->streams);
-        put_time(out, p->scheduled);
-    }
+    if (p->streams > 1)
+        bz_buf_printf(out, "; on %d streams %s", p->streams, bz_units_time(time, p->scheduled));
     if (!t->r->result)
         bz_buf_puts(out, "; conversions between layouts are known when the program has been built: '--time-limit 0' "
                          "builds it and counts them");
@@ -122,11 +100,11 @@ static void put_plan(const table *t, bz_buf *out)
 static void put_excess(const table *t, bz_buf *out)
 {
     bool told[N_EXCESS] = {false};
+    bz_unit_text time;
     double all = t->r->result->median - table_bound(t->r);
     if (!isfinite(all))
         return;
-    bz_buf_puts(out, all < 0 ? "  below the bound by " : "  over the bound by ");
-    put_time(out, fabs(all));
+    bz_buf_printf(out, "  %s the bound by %s", all < 0 ? "below" : "over", bz_units_time(time, fabs(all)));
     for (int n = 0; n < N_EXCESS; n++) {
         int most = -1;
         for (int e = 0; e < N_EXCESS; e++)
@@ -135,9 +113,8 @@ static void put_excess(const table *t, bz_buf *out)
         told[most] = true;
         if (!(fabs(t->excess[most]) >= LEAST_REASON * t->r->result->median))
             break;
-        bz_buf_printf(out, "%s %s ", n ? "," : ":", excess_name((excess)most));
-        bz_buf_puts(out, t->excess[most] < 0 ? "-" : "");
-        put_time(out, fabs(t->excess[most]));
+        bz_buf_printf(out, "%s %s %s%s", n ? "," : ":", excess_name((excess)most), t->excess[most] < 0 ? "-" : "",
+                      bz_units_time(time, fabs(t->excess[most])));
     }
     bz_buf_putc(out, '\n');
 }
@@ -150,23 +127,17 @@ static void put_built(const table *t, bz_buf *out)
 
 static void put_sequence(const table *t, bz_buf *out)
 {
-    bz_buf_printf(out, "  in sequence: %d calls ", t->n_calls);
-    put_time(out, t->calls);
-    bz_buf_printf(out, ", %d conversions ", t->n_conversions);
-    put_time(out, t->conversions);
-    bz_buf_printf(out, ", %d loops of our own ", t->n_loops);
-    put_time(out, t->loops);
-    if (isfinite(t->hot)) {
-        bz_buf_puts(out, "\n  the same, each by itself: with what it needs in the caches ");
-        put_time(out, t->hot);
-        if (isfinite(t->flushed)) {
-            bz_buf_puts(out, ", with none of it there ");
-            put_time(out, t->flushed);
-        }
-    } else if (isfinite(cold_sum(t))) {
-        bz_buf_puts(out, "; the same calls with cold operands ");
-        put_time(out, cold_sum(t));
-    }
+    bz_unit_text a, b, c;
+    bz_buf_printf(out, "  in sequence: %d calls %s, %d conversions %s, %d loops of our own %s", t->n_calls,
+                  bz_units_time(a, t->calls), t->n_conversions, bz_units_time(b, t->conversions), t->n_loops,
+                  bz_units_time(c, t->loops));
+    if (isfinite(t->hot))
+        bz_buf_printf(out, "\n  the same, each by itself: with what it needs in the caches %s",
+                      bz_units_time(a, t->hot));
+    if (isfinite(t->hot) && isfinite(t->flushed))
+        bz_buf_printf(out, ", with none of it there %s", bz_units_time(a, t->flushed));
+    if (!isfinite(t->hot) && isfinite(cold_sum(t)))
+        bz_buf_printf(out, "; the same calls with cold operands %s", bz_units_time(a, cold_sum(t)));
     bz_buf_putc(out, '\n');
     put_excess(t, out);
 }
@@ -174,13 +145,10 @@ static void put_sequence(const table *t, bz_buf *out)
 static void put_opened(const table *t, bz_buf *out)
 {
     const bz_replay_result *m = t->r->result;
-    bz_buf_puts(out, "  memory between the layers: ");
-    put_bytes(out, m->peak);
-    bz_buf_printf(out, ", %.3g × the least by liveness; weights ", m->least > 0 ? m->peak / m->least : 1);
-    put_bytes(out, m->weights);
-    bz_buf_puts(out, ", workspace ");
-    put_bytes(out, m->scratch);
-    bz_buf_putc(out, '\n');
+    bz_unit_text a, b, c;
+    bz_buf_printf(out, "  memory between the layers: %s, %.3g × the least by liveness; weights %s, workspace %s\n",
+                  bz_units_bytes(a, m->peak), m->least > 0 ? m->peak / m->least : 1, bz_units_bytes(b, m->weights),
+                  bz_units_bytes(c, m->scratch));
     if (m->checked)
         bz_buf_printf(out, "  checked: %d calls against their definition, %d wrong\n", m->checked, m->wrong);
 }
