@@ -30,10 +30,8 @@ static void put_node(const bz_layers *l, int i, const char *note, bool red, bz_b
         bz_unit_text macs;
         bz_buf_printf(&label, "\n%s MACs", bz_units_count(macs, (double)layer->macs));
     }
-    if (note) {
-        bz_buf_puts(&label, "\n");
-        bz_buf_puts(&label, note);
-    }
+    if (note)
+        bz_buf_printf(&label, "\n%s", note);
     bz_buf_printf(out, "  n%d [fillcolor=\"%s\"%s label=", i, fill_color(layer->class),
                   red ? " color=\"#d62728\" penwidth=2" : "");
     bz_graphviz_quote(out, bz_buf_text(&label));

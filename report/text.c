@@ -43,9 +43,8 @@ static void put_coverage(const bz_bound *b, bz_buf *out)
     bz_buf_printf(out, "%d free\n", c->free);
     if (!b->benchmarks)
         return;
-    bz_buf_printf(out, "  measured now: %d of %d problems, with %d new records", b->problems - b->known, b->problems,
-                  b->benchmarks);
-    bz_buf_puts(out, b->known ? "; the database had the others\n" : "\n");
+    bz_buf_printf(out, "  measured now: %d of %d problems, with %d new records%s", b->problems - b->known, b->problems,
+                  b->benchmarks, b->known ? "; the database had the others\n" : "\n");
 }
 
 /* What a lower bound leaves out of graphs that run inside layers. */
