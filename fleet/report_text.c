@@ -64,19 +64,13 @@ static void put_changes(const bz_fleet_report *r, int rows, bz_arena *arena, bz_
         bz_buf_printf(out, "and %d more: --top %d\n", all - shown, all);
 }
 
-static void put_clean(bz_buf *out, const char *before, const char *text)
-{
-    bz_buf_puts(out, before);
-    bz_buf_clean(out, text);
-}
-
 void fleet_troubles_text(const bz_fleet_report *r, bz_buf *out)
 {
     for (int i = 0; i < r->n_deviations; i++) {
         const bz_deviation *d = &r->deviation[i];
         bz_unit_text a, b;
-        put_clean(out, i ? "  " : "\nNodes that deviate from their peers:\n  ", d->kind);
-        put_clean(out, " ", d->node);
+        bz_buf_puts(out, i ? "" : "\nNodes that deviate from their peers:\n");
+        bz_buf_say(out, "  %s %s", d->kind, d->node);
         if (d->throttled)
             bz_buf_printf(out, ": throttled in %d of %d records\n", d->throttled, d->records);
         else
@@ -84,16 +78,14 @@ void fleet_troubles_text(const bz_fleet_report *r, bz_buf *out)
                           bz_units_time(b, d->peers), d->seconds / d->peers, d->what);
     }
     for (int i = 0; i < r->n_failures; i++) {
-        put_clean(out, i ? "  " : "\nWhat failed:\n  ", r->failure[i].kind);
-        put_clean(out, " ", r->failure[i].what);
-        put_clean(out, ": ", r->failure[i].reason);
-        bz_buf_putc(out, '\n');
+        bz_buf_puts(out, i ? "" : "\nWhat failed:\n");
+        bz_buf_say(out, "  %s %s: %s\n", r->failure[i].kind, r->failure[i].what, r->failure[i].reason);
     }
     if (r->more_failures)
         bz_buf_printf(out, "  and %d more: 'benanza db show --failed'\n", r->more_failures);
     for (int i = 0; i < r->warning.n; i++) {
-        put_clean(out, i ? "  " : "\nTo be looked at:\n  ", r->warning.item[i]);
-        bz_buf_putc(out, '\n');
+        bz_buf_puts(out, i ? "" : "\nTo be looked at:\n");
+        bz_buf_say(out, "  %s\n", r->warning.item[i]);
     }
 }
 
