@@ -82,7 +82,24 @@ typedef enum {
     BZ_DO_GRAPH = BZ_DO_COUNTED
 } bz_doing;
 /* How much of it comes before event i, or in it. */
-uint32_t bz_work_does_at(const bz_work *w, bz_doing what, size_t i);
+static inline uint32_t bz_work_does_at(const bz_work *w, bz_doing what, size_t i)
+{
+    const uint8_t *between = w->between;
+    switch (what) {
+    case BZ_DO_INPUT:
+        return w->inputs[i];
+    case BZ_DO_RESULT:
+        return (between[i] & BZ_BETWEEN_RESULT) != 0;
+    case BZ_DO_WAIT:
+        return (between[i] & BZ_BETWEEN_WAIT) != 0;
+    case BZ_DO_UPDATE: /* the first of a run */
+        return i < w->n && bz_work_does(w, i) & BZ_DOES_OPTIMIZE &&
+               (!i || !(bz_work_does(w, i - 1) & BZ_DOES_OPTIMIZE));
+    default:
+        return i + 1 < w->n && !(between[i] & BZ_BETWEEN_NONE) && between[i + 1] & BZ_BETWEEN_NONE;
+    }
+}
+
 /* [n + 2] each: how many inputs, results, waits, runs of the optimizer come before each event; those that are nowhere stay as they are. */
 void bz_work_count(const bz_work *w, const uint32_t *count[BZ_DO_COUNTED], bz_arena *scratch);
 

@@ -236,7 +236,7 @@ static void read_host(const bz_trace *t, const bz_sequence *s, bz_work *w, bz_ar
     const bool *asks = asking_threads(t, s, arena);
     read_copies(t, s, asks, inputs, between);
     for (size_t i = 0; i < api->n; i++)
-        if (asks[api->lane[i]] && bz_api_waits(bz_string(t, api->name[i])))
+        if (asks[api->lane[i]] && bz_api_of(t, i) == BZ_API_WAITS)
             between[event_from(s, api->start[i])] |= BZ_BETWEEN_WAIT;
 }
 
@@ -332,6 +332,14 @@ static bool detect(bz_trace *t, bz_event_kind kind, uint32_t count)
     return at >= 0;
 }
 
+/* Any bit of a number changes about half of those of its spread: sums of these tell multisets apart (SplitMix64). */
+static uint64_t spread(uint64_t v)
+{
+    v = (v ^ v >> 30) * 0xbf58476d1ce4e5b9u;
+    v = (v ^ v >> 27) * 0x94d049bb133111ebu;
+    return v ^ v >> 31;
+}
+
 /* Which calls that compute, and which kernels, an iteration consists of, in any order: a log's calls of no length begin together with the next. */
 static uint64_t *compositions(const bz_trace *t)
 {
@@ -340,9 +348,8 @@ static uint64_t *compositions(const bz_trace *t)
     for (size_t k = 0; k < sizeof KINDS / sizeof *KINDS; k++)
         for (size_t i = 0; i < t->event[KINDS[k]].n; i++) {
             uint32_t iteration = bz_event_iteration(t, KINDS[k], i);
-            const uint32_t what[2] = {KINDS[k], t->event[KINDS[k]].name[i]};
             if (iteration < t->n_iterations && (k || bz_call_works(t, i)))
-                hash[iteration] += bz_hash_bytes(what, sizeof what).low;
+                hash[iteration] += spread(KINDS[k] + (uint64_t)BZ_EVENT_KINDS * t->event[KINDS[k]].name[i]);
         }
     return hash;
 }

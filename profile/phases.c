@@ -156,13 +156,15 @@ static void by_kernels(bz_trace *t, bz_arena *arena)
     uint32_t prompts = 0;
     count_kernels(t, p);
     uint32_t typical = typical_pass(t, p, arena);
+    if (!p[typical].attention) /* no language model */
+        return;
     count_strange(t, p, typical, arena);
     bool *prompt = BZ_NEW(arena, bool, t->n_iterations);
     for (uint32_t i = 0; i < t->n_iterations; i++)
         prompts += prompt[i] = is_prompt(&p[i], &p[typical]);
-    bool vectors = p[typical].attention && 2 * p[typical].vectors >= p[typical].products && p[typical].vectors;
+    bool vectors = 2 * p[typical].vectors >= p[typical].products && p[typical].vectors;
     /* without a prompt nothing but products of vectors tells decode; of many prompts it is something else that alternates */
-    if (!p[typical].attention || (!prompts && !vectors) || DECODES_PER_PROMPT * prompts > t->n_iterations)
+    if ((!prompts && !vectors) || DECODES_PER_PROMPT * prompts > t->n_iterations)
         return;
     for (uint32_t i = 0; i < t->n_iterations; i++)
         t->iteration[i].phase = prompt[i] ? BZ_STEP_PREFILL : BZ_STEP_DECODE;

@@ -30,25 +30,43 @@ static double log_ways(double n, double k)
     return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1);
 }
 
+/* The largest rank among pieces r, r + turn, … but for piece 0, of which there are two at least; as soon as one is above `limit`, that: most
+ * turns are chance, which a few of their pauses tell. */
+static uint32_t worst_rank(const uint32_t *rank, size_t n, size_t turn, size_t r, uint32_t limit)
+{
+    size_t i = (r ? r : turn) - 1;
+    uint32_t worst = rank[i] > rank[i + turn] ? rank[i] : rank[i + turn]; /* no branch that nobody can foresee */
+    for (i += 2 * turn; i < n && worst <= limit; i += turn)
+        worst = rank[i] > worst ? rank[i] : worst;
+    return worst;
+}
+
+/* The largest rank of k pauses of n at which they may be no chance. */
+static uint32_t chance_from(size_t n, size_t k, double least)
+{
+    return (uint32_t)((double)k + (double)(n - k + 1) * exp(least / (double)k));
+}
+
 size_t bz_turn_of_rests(const int64_t *pause, size_t n, size_t *from)
 {
     enum { STEPS = 50000000 };
     size_t most = n / 2 < STEPS / n ? n / 2 : STEPS / n, best = 0;
     double least = -log(TURNS_BY_CHANCE), tried = log((double)most * (double)most / 2 + 1);
-    uint32_t *rank = bz_alloc(n, sizeof *rank), *worst = bz_alloc(most + 1, sizeof *worst);
+    uint32_t *rank = bz_alloc(n, sizeof *rank);
     int64_t *sorted = bz_alloc(n, sizeof *sorted);
     rank_pauses(pause, n, rank, sorted);
     for (size_t turn = 2; turn <= most; turn++) {
-        memset(worst, 0, turn * sizeof *worst);
-        for (size_t i = 0, r = 1; i < n; i++, r = r + 1 < turn ? r + 1 : 0)
-            worst[r] = rank[i] > worst[r] ? rank[i] : worst[r];
+        const size_t pieces = n / turn;
+        /* of so many pieces, or one more: with a larger rank it is chance, and no exact number is needed */
+        const uint32_t limit[] = {chance_from(n, pieces, least - tried), chance_from(n, pieces + 1, least - tried)};
         for (size_t r = 0; r < turn; r++) {
-            size_t k = (n - (r ? r : turn)) / turn + 1; /* pieces r, r + turn, … but for piece 0 */
-            bool whole = !r && k > 1 && worst[r] == k && (n + 1) % turn == 0;
-            /* at least this much is chance: nearly all turns are, and no exact number is needed */
-            if (!whole && (double)k * log(((double)(worst[r] - k) + 1) / ((double)(n - k) + 1)) + tried >= least)
+            bool more = r && r <= n % turn;
+            size_t k = pieces + more;
+            uint32_t worst = worst_rank(rank, n, turn, r, limit[more]);
+            bool whole = !r && k > 1 && worst == k && (n + 1) % turn == 0;
+            if (!whole && worst > limit[more])
                 continue;
-            double chance = log_ways(worst[r], (double)k) - log_ways((double)n, (double)k) + tried;
+            double chance = log_ways(worst, (double)k) - log_ways((double)n, (double)k) + tried;
             if (whole &&
                 sorted[k - 1] / PAUSE_OUT_OF_LINE > sorted[k]) /* whole steps, and no pause is nearly as long */
                 chance -= tried + log(TURNS_BY_CHANCE);
@@ -60,7 +78,6 @@ size_t bz_turn_of_rests(const int64_t *pause, size_t n, size_t *from)
         }
     }
     free(sorted);
-    free(worst);
     free(rank);
     return best;
 }

@@ -135,18 +135,21 @@ bz_library bz_library_of(const char *function)
 
 /* nsys appends a version to names: cudaLaunchKernel_v7000. Of other devices: HIP's are named alike, SYCL's urEnqueueKernelLaunch. */
 static const rule APIS[] = {
-    {"LaunchKernel LaunchCooperative LaunchHostFunc GraphLaunch EnqueueKernelLaunch ^cudaLaunch ^cuLaunch", 1},
+    {"LaunchKernel LaunchCooperative LaunchHostFunc GraphLaunch EnqueueKernelLaunch ^cudaLaunch ^cuLaunch",
+     BZ_API_LAUNCHES},
     {"DeviceSynchronize StreamSynchronize EventSynchronize CtxSynchronize ThreadSynchronize QueueSynchronize "
      "HostSynchronize QueueFinish ^urEventWait ^piEventsWait",
-     2},
+     BZ_API_WAITS},
 };
 
-bool bz_api_launches(const char *function)
+static int api_named(const char *function)
 {
-    return LOOKUP(APIS, function, 0) == 1;
+    return LOOKUP(APIS, function, BZ_API_OTHER);
 }
 
-bool bz_api_waits(const char *function)
+bz_api bz_api_of(const bz_trace *t, size_t api)
 {
-    return LOOKUP(APIS, function, 0) == 2;
+    bz_name_answers *a = &t->private->apis;
+    a->ask = api_named;
+    return (bz_api)bz_name_answer(a, bz_string(t, t->event[BZ_EVENT_API].name[api]));
 }

@@ -62,7 +62,10 @@ static inline uint32_t iteration_at(const bz_trace *t, int64_t at, uint32_t near
 
 uint32_t bz_event_iteration(const bz_trace *t, bz_event_kind kind, size_t i)
 {
-    return iteration_at(t, bz_asked_at(t, &t->event[kind], i), BZ_NONE);
+    uint32_t *near = &t->private->near, it = iteration_at(t, bz_asked_at(t, &t->event[kind], i), *near);
+    if (it != BZ_NONE)
+        *near = it;
+    return it;
 }
 
 int64_t bz_iteration_begin(const bz_trace *t, uint32_t iteration)
@@ -221,25 +224,6 @@ static int64_t gather(const bz_trace *t, bz_event_kind kind, uint32_t iteration,
     return sum;
 }
 
-/* What runtime calls do is told by their names, of which there are few: those seen last are remembered. */
-enum { KNOWN_CLASSES = 32 };
-typedef enum { CLASS_UNKNOWN, CLASS_LAUNCHES, CLASS_WAITS, CLASS_OTHER } call_class;
-typedef struct {
-    uint32_t name;
-    call_class class;
-} known_class;
-
-static call_class class_of(const bz_trace *t, uint32_t name, known_class *known)
-{
-    known_class *k = &known[name % KNOWN_CLASSES];
-    if (k->class == CLASS_UNKNOWN || k->name != name) {
-        const char *text = bz_string(t, name);
-        k->name = name;
-        k->class = bz_api_launches(text) ? CLASS_LAUNCHES : bz_api_waits(text) ? CLASS_WAITS : CLASS_OTHER;
-    }
-    return k->class;
-}
-
 static int64_t last_of(const interval *v, size_t n)
 {
     int64_t last = INT64_MIN;
@@ -276,15 +260,14 @@ void bz_iteration_measure(const bz_trace *t, uint32_t iteration, bz_iteration_st
     s->operators = union_of(v, n, it->end, &operators_behind);
     free(v);
     const bz_events *api = &t->event[BZ_EVENT_API];
-    known_class classes[KNOWN_CLASSES] = {0};
     for (size_t i = bz_events_from(api, it->start); i < api->n && api->start[i] < it->end; i++) {
         if (iteration_at(t, api->start[i], iteration) != iteration)
             continue;
-        call_class c = class_of(t, api->name[i], classes);
-        if (c == CLASS_LAUNCHES) {
+        bz_api does = bz_api_of(t, i);
+        if (does == BZ_API_LAUNCHES) {
             s->launches++;
             bz_time_add(&s->launch, api->end[i] - api->start[i]);
-        } else if (c == CLASS_WAITS) {
+        } else if (does == BZ_API_WAITS) {
             s->syncs++;
             bz_time_add(&s->sync, api->end[i] - api->start[i]);
         }

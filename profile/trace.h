@@ -30,6 +30,7 @@ struct bz_trace_private {
     uint32_t n_stacks;
     bz_map stack_ids;
 
+    uint32_t near;      /* the iteration that was found last: the next event mostly lies in it, too */
     int64_t lag, early; /* at most so long behind, before its launch did a device's work begin; early: clocks differ */
     bz_spans *busy;     /* [n_busy], of its own memory: in which some device worked, ascending */
     size_t n_busy;
@@ -46,7 +47,8 @@ struct bz_trace_private {
     bz_operator **operators;
     bz_kernel **kernels; /* [cap_kernels] by name */
     uint32_t cap_kernels;
-    bz_arena read_arena; /* of these */
+    bz_name_answers apis; /* what calls of the runtime do */
+    bz_arena read_arena;  /* of these */
 
     uint32_t concluded, concluded_end; /* rows of the coverage that bz_trace_finish finds again in what was saved */
 };
@@ -64,8 +66,8 @@ void bz_trace_source_format(bz_trace *t, uint32_t source, const char *format);
 /* Which library function a name means: rules.c. */
 bool bz_call_executes(const char *function);
 bool bz_call_multiplies(const char *function);
-bool bz_api_launches(const char *function);
-bool bz_api_waits(const char *function);
+typedef enum { BZ_API_OTHER, BZ_API_LAUNCHES, BZ_API_WAITS } bz_api;
+bz_api bz_api_of(const bz_trace *t, size_t api);
 bz_library bz_library_of(const char *function);
 
 /* Names of kernels, as strings: without parameters and templates, but with what tells kernels of one template apart; as a person

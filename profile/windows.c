@@ -26,7 +26,7 @@ static uint32_t launches_before(const bz_trace *t, uint32_t lane, int64_t from, 
             longest = pause;
             best = count;
         }
-        count += bz_api_launches(bz_string(t, api->name[i]));
+        count += bz_api_of(t, i) == BZ_API_LAUNCHES;
         next = api->start[i] < next ? api->start[i] : next;
     }
     return best;
@@ -40,7 +40,7 @@ static uint32_t launches_between(const bz_trace *t, uint32_t lane, int64_t from,
     uint32_t count = 0;
     *behind = to;
     for (size_t i = bz_events_from(api, from); i < api->n && api->start[i] < to; i++)
-        if (same_process(t, api->lane[i], lane) && bz_api_launches(bz_string(t, api->name[i])) && count++ == skip)
+        if (same_process(t, api->lane[i], lane) && bz_api_of(t, i) == BZ_API_LAUNCHES && count++ == skip)
             *behind = api->start[i];
     return count;
 }
@@ -51,7 +51,7 @@ static int64_t start_of_launch(const bz_trace *t, uint32_t lane, int64_t from, i
     const bz_events *api = &t->event[BZ_EVENT_API];
     int64_t start = to;
     for (size_t i = bz_events_from(api, to); launches && i-- > 0 && api->start[i] >= from;)
-        if (same_process(t, api->lane[i], lane) && bz_api_launches(bz_string(t, api->name[i]))) {
+        if (same_process(t, api->lane[i], lane) && bz_api_of(t, i) == BZ_API_LAUNCHES) {
             start = api->start[i];
             launches--;
         }
@@ -149,7 +149,7 @@ static size_t first_input(const bz_trace *t, uint32_t lane, const inputs *in, in
     size_t first = inputs_from(in, behind);
     for (size_t i = bz_events_from(api, behind); i < api->n && api->start[i] < to; i++) {
         bool for_copy = first < in->n && in->at[first] < api->start[i] && in->at[first] >= done;
-        if (!for_copy && bz_api_waits(bz_string(t, api->name[i])) && same_process(t, api->lane[i], lane))
+        if (!for_copy && bz_api_of(t, i) == BZ_API_WAITS && same_process(t, api->lane[i], lane))
             first = inputs_from(in, api->end[i]);
     }
     return first;
