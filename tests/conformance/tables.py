@@ -296,6 +296,9 @@ def check_critical():
 
 
 def main():
+    if not os.path.isdir(shared):
+        print(shared + ": is not there")
+        return 77
     recordings = sorted(glob.glob(shared + "/kineto/**/*.json.gz", recursive=True))
     for path in recordings:
         check_recording(path, *of_kineto(path))
@@ -305,9 +308,10 @@ def main():
     if recordings:
         check_critical()
     print(f"{checks} comparisons over {len(recordings) + len(nsys)} recordings, {failures} failed")
-    if failures:
+    if not recordings or not nsys:
+        print(shared + ": holds no kineto/**/*.json.gz, or no nsys/*.sqlite.gz: give the folder that they lie in")
         return 1
-    return 0 if recordings and nsys else 77
+    return 1 if failures or not checks else 0
 
 
 sys.exit(main())
