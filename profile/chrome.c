@@ -8,12 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef enum { F_NONE, F_PH, F_CAT, F_NAME, F_PID, F_TID, F_TS, F_DUR, F_ARGS } field;
+typedef enum { F_NONE, F_PH, F_CAT, F_NAME, F_ID, F_PID, F_TID, F_TS, F_DUR, F_ARGS } field;
 static const struct {
     const char *name;
     field field;
-} FIELDS[] = {{"ph", F_PH},   {"cat", F_CAT}, {"name", F_NAME}, {"pid", F_PID},
-              {"tid", F_TID}, {"ts", F_TS},   {"dur", F_DUR},   {"args", F_ARGS}};
+} FIELDS[] = {{"ph", F_PH},   {"cat", F_CAT}, {"name", F_NAME}, {"id", F_ID},   {"id2", F_ID},
+              {"pid", F_PID}, {"tid", F_TID}, {"ts", F_TS},     {"dur", F_DUR}, {"args", F_ARGS}};
 
 typedef enum { A_NONE, A_NUMBER, A_GRID, A_BLOCK, A_NAME, A_OPERATOR, A_THREADS, A_DETAIL, A_TOLD } argument;
 static const struct {
@@ -61,6 +61,8 @@ enum { SLOTS = 128, ROWS = 40 };
 _Static_assert(sizeof ARGUMENTS / sizeof *ARGUMENTS <= ROWS, "names holds so many");
 typedef struct {
     uint8_t first[SLOTS], next[ROWS]; /* rows + 1 */
+    uint8_t length[ROWS];
+    const char *name[ROWS];
 } names;
 
 typedef struct {
@@ -75,6 +77,8 @@ typedef struct {
     int capture;   /* depth above which values are copied into detail; 0 off */
     bool comma;
     bool repaired; /* some numbers are none */
+    int outside;   /* depth between events: 1 in a file of one event a line, as if an array were around them; else 0 */
+    bool too_long; /* a single text is longer than LONGEST */
     names fields, arguments;
 } reader;
 
@@ -87,7 +91,18 @@ static void add_name(names *m, const char *name, size_t row)
 {
     uint8_t *slot = &m->first[slot_of(name, strlen(name))];
     m->next[row] = *slot;
+    m->length[row] = (uint8_t)strlen(name);
+    m->name[row] = name;
     *slot = (uint8_t)(row + 1);
+}
+
+/* 1 + the row of the name; 0: it is none of them. */
+static inline uint8_t row_of(const names *m, const char *s, size_t n)
+{
+    uint8_t row = m->first[slot_of(s, n)];
+    while (row && (m->length[row - 1] != n || memcmp(m->name[row - 1], s, n) != 0))
+        row = m->next[row - 1];
+    return row;
 }
 
 static void copy_text(reader *r, const char *s, size_t n)
@@ -97,6 +112,14 @@ static void copy_text(reader *r, const char *s, size_t n)
     r->comma = true;
     for (size_t i = 0; i < n; i++) /* a parameter ends at the next space */
         bz_buf_putc(&r->events.detail, s[i] == ' ' ? '_' : s[i]);
+}
+
+/* Numbers and texts alike; a flow of a launch has one, too, so they are not kept. */
+static void add_id(bz_chrome_event *e, const char *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        e->id = (e->id ^ (unsigned char)s[i]) * 0x100000001b3u;
+    e->id |= 1;
 }
 
 /* ---- tokens of the JSON. Event objects lie at depth events_depth + 1, args one deeper. ---- */
@@ -155,14 +178,10 @@ static void on_key(reader *r, const char *s, size_t n)
         bz_buf_putc(&r->events.detail, ':');
         r->comma = false;
     } else if (at_event(r)) {
-        uint8_t row = r->fields.first[slot_of(s, n)];
-        while (row && !bz_chrome_same(FIELDS[row - 1].name, s, n))
-            row = r->fields.next[row - 1];
+        uint8_t row = row_of(&r->fields, s, n);
         r->field = row ? FIELDS[row - 1].field : F_NONE;
     } else if (at_args(r)) {
-        uint8_t row = r->arguments.first[slot_of(s, n)];
-        while (row && !bz_chrome_same(ARGUMENTS[row - 1].name, s, n))
-            row = r->arguments.next[row - 1];
+        uint8_t row = row_of(&r->arguments, s, n);
         r->argument = row ? ARGUMENTS[row - 1].argument : A_NONE;
         r->offset = row ? ARGUMENTS[row - 1].offset : 0;
         if (r->argument == A_DETAIL) {
@@ -213,6 +232,8 @@ static void on_number(reader *r, const char *s, size_t n)
             e->process = bz_text_int(s, n);
         } else if (r->field == F_TID) {
             e->thread = bz_text_int(s, n);
+        } else if (r->field == F_ID) {
+            add_id(e, s, n);
         }
     } else if (at_args(r)) {
         argument_number(r, s, n);
@@ -250,6 +271,9 @@ static void on_string(reader *r, const char *s, size_t n)
         case F_TID:
             e->thread = bz_chrome_number(&r->events, s, n, &e->thread_name);
             break;
+        case F_ID:
+            add_id(e, s, n);
+            break;
         case F_TS:
         case F_DUR:
             if (n)
@@ -269,6 +293,8 @@ static void on_string(reader *r, const char *s, size_t n)
             bz_chrome_details(e, s, n);
         else
             argument_number(r, s, n);
+    } else if (r->field == F_ID && r->events_depth > 0 && r->depth == r->events_depth + 2) { /* {"local": "0x1"} */
+        add_id(e, s, n);
     } else if (r->devices_depth && r->depth == r->devices_depth + 1 && r->field == F_NAME) {
         char name[128];
         snprintf(name, sizeof name, "%.*s", (int)(n < 100 ? n : 100), s);
@@ -278,24 +304,35 @@ static void on_string(reader *r, const char *s, size_t n)
 
 static void on_token(reader *r, bz_token what, const char *s, size_t n)
 {
-    bool scalar = what == BZ_TOKEN_STRING || what == BZ_TOKEN_NUMBER || what == BZ_TOKEN_WORD || what == BZ_TOKEN_NAN;
-    r->repaired |= what == BZ_TOKEN_NAN;
-    n = what == BZ_TOKEN_NAN ? 0 : n; /* an empty string stands for no number */
-    if (scalar && r->capture)
-        captured(r, s, n);
-    else if (what == BZ_TOKEN_KEY)
+    switch (what) {
+    case BZ_TOKEN_KEY:
         on_key(r, s, n);
-    else if (what == BZ_TOKEN_NUMBER)
-        on_number(r, s, n);
-    else if (what == BZ_TOKEN_STRING || what == BZ_TOKEN_NAN)
-        on_string(r, s, n);
-    else if (what == BZ_TOKEN_OPEN_MAP || what == BZ_TOKEN_OPEN_ARRAY)
+        return;
+    case BZ_TOKEN_OPEN_MAP:
+    case BZ_TOKEN_OPEN_ARRAY:
         on_open(r, what == BZ_TOKEN_OPEN_MAP);
-    else if (what == BZ_TOKEN_CLOSE_MAP || what == BZ_TOKEN_CLOSE_ARRAY)
+        return;
+    case BZ_TOKEN_CLOSE_MAP:
+    case BZ_TOKEN_CLOSE_ARRAY:
         on_close(r, what == BZ_TOKEN_CLOSE_MAP);
+        return;
+    default: /* a value */
+        r->repaired |= what == BZ_TOKEN_NAN;
+        n = what == BZ_TOKEN_NAN ? 0 : n; /* an empty string stands for no number */
+        if (r->capture)
+            captured(r, s, n);
+        else if (what == BZ_TOKEN_NUMBER)
+            on_number(r, s, n);
+        else if (what != BZ_TOKEN_WORD)
+            on_string(r, s, n);
+    }
 }
 
 /* ---- the file ---- */
+
+/* Bytes of a single text, which lies in memory as a whole: far more than a name or a list of shapes, and not less than what a file may unpack
+ * to without a question. */
+enum { LONGEST = 1 << 26 };
 
 static bool chrome_matches(const char *head, size_t n)
 {
@@ -311,6 +348,14 @@ static bool chrome_matches(const char *head, size_t n)
             bz_text_has(head, n, "\"deviceProperties\"") || bz_text_has(head, n, "\"schemaVersion\""));
 }
 
+/* Is each line an event, without an array around them? The first one then has a phase, and no list of events. */
+static bool is_lines(const bz_stream *in)
+{
+    const char *end = memchr(in->data, '\n', in->len);
+    size_t n = end ? (size_t)(end - in->data) : 0;
+    return n && *in->data == '{' && bz_text_has(in->data, n, "\"ph\"") && !bz_text_has(in->data, n, "\"traceEvents\"");
+}
+
 /* All tokens; the last one is BZ_TOKEN_END, BZ_TOKEN_BAD, or, at the end of the file, BZ_TOKEN_MORE. */
 static bz_token read_tokens(reader *r, bz_tokens *k, bz_stream *in)
 {
@@ -320,9 +365,14 @@ static bz_token read_tokens(reader *r, bz_tokens *k, bz_stream *in)
         bz_token what = bz_tokens_next(k);
         if (what == BZ_TOKEN_MORE && !in->end) {
             size_t used = (size_t)(k->at - in->data), left = in->len - used;
-            bz_stream_advance(in, used, 2 * left + 1);
+            r->too_long = left > LONGEST;
+            if (r->too_long)
+                return BZ_TOKEN_BAD;
+            bz_stream_advance(in, used, 2 * left < LONGEST ? 2 * left + 1 : LONGEST + 1);
             k->at = in->data;
             k->end = in->data + in->len;
+        } else if (what == BZ_TOKEN_END && r->outside && !(in->end && k->at == k->end)) {
+            bz_tokens_again(k);
         } else if (what <= BZ_TOKEN_END) {
             return what;
         } else {
@@ -339,13 +389,16 @@ static int chrome_read(bz_trace *t, uint32_t source, bz_stream *in, bz_error *er
         add_name(&r.fields, FIELDS[i].name, i);
     for (size_t i = 0; i < sizeof ARGUMENTS / sizeof *ARGUMENTS; i++)
         add_name(&r.arguments, ARGUMENTS[i].name, i);
+    if (is_lines(in))
+        r.depth = r.events_depth = r.outside = 1;
     bz_token last = read_tokens(&r, &k, in);
-    bool cut = last == BZ_TOKEN_MORE && r.depth;
+    bool cut = last == BZ_TOKEN_MORE && r.depth > r.outside;
     if (cut || last == BZ_TOKEN_BAD) {
         t->source[source].truncated = true;
         bz_trace_cover(t, source, BZ_COVERAGE_BROKEN, "%s at byte %lld; all events before it were read",
-                       k.too_deep ? "the JSON is nested too deeply"
-                       : !cut     ? "the JSON is damaged"
+                       k.too_deep   ? "the JSON is nested too deeply"
+                       : r.too_long ? "a single text of more than 64 MB begins"
+                       : !cut       ? "the JSON is damaged"
                        : r.events_depth < 0
                            ? "the file ends behind its events, without the end of the JSON: it was cut off"
                            : "the file ends in the middle: it was cut off, or the program did not finish writing",

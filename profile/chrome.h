@@ -14,6 +14,7 @@ typedef struct {
     uint32_t name;
     int64_t process, thread;
     uint32_t thread_name; /* of a thread that has no number */
+    uint64_t id;          /* of a span that may cross others; 0: none */
     int64_t start, duration;
     int64_t occupancy, correlation, external, device, context, stream, bytes, address, registers, shared, graph,
         waited_record, waited_stream, step; /* device, both streams, step: or BZ_CHROME_ABSENT */
@@ -25,11 +26,12 @@ typedef struct {
     bool echo;    /* the device's side of something else, no work of its own */
 } bz_chrome_event;
 
-/* An open "B" event. */
+/* An open "B" event, or "b", which has an id. */
 typedef struct {
     uint32_t lane, name;
     int category;
     int64_t start;
+    uint64_t id; /* 0: the next "E" of its lane ends it */
 } bz_chrome_open;
 
 /* What the events of a process are that name no category. */

@@ -334,21 +334,29 @@ static void event_complete(bz_chrome_events *r)
     add_complete(r, kind, name, e->start, end);
 }
 
-static void event_opens(bz_chrome_events *r)
+static void event_opens(bz_chrome_events *r, uint64_t id)
 {
     if (r->n_open == OPEN_MAX)
         return;
     BZ_ROOM(r->open, r->n_open);
-    r->open[r->n_open++] = (bz_chrome_open){lane_of(r, BZ_EVENT_RANGE), r->e.name, r->e.category, r->e.start};
+    r->open[r->n_open++] = (bz_chrome_open){lane_of(r, BZ_EVENT_RANGE), r->e.name, r->e.category, r->e.start, id};
 }
 
-static void event_closes(bz_chrome_events *r)
+/* Of one lane, or, where it has an id, of any: such a span may end on another thread, and belongs to the one where it began. */
+static bool closes(const bz_chrome_open *o, uint32_t lane, uint32_t name, uint64_t id)
+{
+    return id ? o->id == id && (!name || o->name == name) : !o->id && o->lane == lane;
+}
+
+static void event_closes(bz_chrome_events *r, uint64_t id)
 {
     uint32_t lane = lane_of(r, BZ_EVENT_RANGE);
     for (uint32_t i = r->n_open; i-- > 0;)
-        if (r->open[i].lane == lane) {
+        if (closes(&r->open[i], lane, r->e.name, id)) {
             bz_chrome_open *o = &r->open[i];
             r->e.category = o->category;
+            r->e.process = r->t->lane[o->lane].process;
+            r->e.thread = r->t->lane[o->lane].thread;
             add_complete(r, o->category < 0 ? BZ_EVENT_RANGE : CATEGORIES[o->category].kind, o->name, o->start,
                          r->e.start);
             if (o->category >= 0 && CATEGORIES[o->category].format)
@@ -378,13 +386,20 @@ void bz_chrome_event_end(bz_chrome_events *r)
         event_complete(r);
         break;
     case 'B':
-        event_opens(r);
+        event_opens(r, 0);
         break;
     case 'E':
-        event_closes(r);
+        event_closes(r, 0);
+        break;
+    case 'b':
+        event_opens(r, r->e.id);
+        break;
+    case 'e':
+        event_closes(r, r->e.id);
         break;
     case 'i':
     case 'I':
+    case 'n':
         if (r->e.has_start) {
             size_t mark =
                 bz_trace_add(r->t, BZ_EVENT_RANGE, r->e.start, r->e.start, r->e.name, lane_of(r, BZ_EVENT_RANGE));

@@ -41,10 +41,11 @@ bool bz_log_line(bz_stream *in, const char **line, size_t *n)
 
 int64_t bz_text_int(const char *s, size_t n)
 {
+    enum { NEVER_TOO_MANY = 18 }; /* digits */
     bool negative = n && *s == '-';
     int64_t v = 0;
     for (size_t i = negative; i < n && s[i] >= '0' && s[i] <= '9'; i++) {
-        if (v > (INT64_MAX - 9) / 10)
+        if (i >= NEVER_TOO_MANY && v > (INT64_MAX - 9) / 10)
             return negative ? INT64_MIN : INT64_MAX;
         v = v * 10 + (s[i] - '0');
     }

@@ -33,12 +33,13 @@ typedef struct bz_tokens {
     const char *text; /* [n] of a key, string, number, word; valid until the next token */
     size_t n;
     int depth;
-    bool too_deep;
+    bool too_deep, in_map; /* in_map: the innermost of what is open is a map */
     int expected;
     uint64_t maps[BZ_TOKENS_DEEPEST / 64]; /* bits: of what is open, which are maps */
     bz_buf plain;                          /* of a string with escapes */
 } bz_tokens;
 
 bz_token bz_tokens_next(bz_tokens *k);
+void bz_tokens_again(bz_tokens *k); /* behind BZ_TOKEN_END: another value follows */
 
 #endif

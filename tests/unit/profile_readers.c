@@ -362,6 +362,52 @@ static void chrome_of_others(void **state)
     bz_trace_free(t);
 }
 
+/* Spans with an id cross others of their thread, and may end on another one. */
+static void chrome_spans_by_id(void **state)
+{
+    (void)state;
+    bz_trace *t =
+        read_text("[{\"ph\":\"b\",\"cat\":\"q\",\"name\":\"request\",\"id\":\"0x1\",\"pid\":1,\"tid\":1,\"ts\":1},"
+                  "{\"ph\":\"b\",\"cat\":\"q\",\"name\":\"request\",\"id\":\"0x2\",\"pid\":1,\"tid\":1,\"ts\":2},"
+                  "{\"ph\":\"n\",\"cat\":\"q\",\"name\":\"token\",\"id\":\"0x1\",\"pid\":1,\"tid\":1,\"ts\":3},"
+                  "{\"ph\":\"e\",\"cat\":\"q\",\"name\":\"request\",\"id\":\"0x1\",\"pid\":1,\"tid\":2,\"ts\":5},"
+                  "{\"ph\":\"e\",\"cat\":\"q\",\"id\":\"0x2\",\"pid\":1,\"tid\":1,\"ts\":9},"
+                  "{\"ph\":\"b\",\"name\":\"local\",\"id2\":{\"local\":\"7\"},\"pid\":1,\"tid\":1,\"ts\":10},"
+                  "{\"ph\":\"e\",\"name\":\"local\",\"id2\":{\"local\":\"7\"},\"pid\":1,\"tid\":1,\"ts\":12}]");
+    bz_error err;
+    assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
+    static const int64_t TIMES[][2] = {{1000, 5000}, {2000, 9000}, {3000, 3000}, {10000, 12000}};
+    const bz_events *e = &t->event[BZ_EVENT_RANGE];
+    assert_int_equal(e->n, 4);
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(e->start[i], TIMES[i][0]);
+        assert_int_equal(e->end[i], TIMES[i][1]);
+        assert_int_equal(t->lane[e->lane[i]].thread, 1);
+    }
+    bz_trace_free(t);
+}
+
+/* One event a line, without an array around them: the last line may lack its end. */
+static void chrome_lines(void **state)
+{
+    (void)state;
+    static const char LINES[] =
+        "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::mm\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":2}\n"
+        "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::add\",\"pid\":1,\"tid\":1,\"ts\":4,\"dur\":2}\n"
+        "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::relu\",\"pid\":1,\"tid\":1,\"ts\":7,\"dur\":1}";
+    bz_trace *t = read_text(LINES);
+    assert_int_equal(t->event[BZ_EVENT_OP].n, 3);
+    assert_string_equal(bz_string(t, t->event[BZ_EVENT_OP].name[2]), "aten::relu");
+    assert_false(t->source[0].truncated);
+    bz_trace_free(t);
+    char cut[sizeof LINES];
+    snprintf(cut, sizeof cut, "%.*s", (int)sizeof LINES - 20, LINES);
+    t = read_text(cut);
+    assert_int_equal(t->event[BZ_EVENT_OP].n, 2);
+    assert_true(t->source[0].truncated);
+    bz_trace_free(t);
+}
+
 static void chrome_cut_off(void **state)
 {
     (void)state;
@@ -803,6 +849,30 @@ static void gzip_that_is_cut_off(void **state)
     unlink(path);
 }
 
+/* Nothing but its end tells how long a text is: a window must not grow along with it. */
+static void chrome_text_without_end(void **state)
+{
+    (void)state;
+    enum { MB = 1 << 20, LENGTH = 140 };
+    char path[] = "/tmp/benanza-test-XXXXXX", *part = malloc(MB);
+    FILE *f = fdopen(mkstemp(path), "w");
+    memset(part, 'a', MB);
+    fputs("{\"traceEvents\":[{\"ph\":\"X\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":2},{\"name\":\"", f);
+    for (int i = 0; i < LENGTH; i++)
+        fwrite(part, MB, 1, f);
+    fputs("\",\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":9,\"dur\":2}]}", f);
+    fclose(f);
+    free(part);
+    bz_error err;
+    bz_trace *t = bz_trace_new();
+    assert_int_equal(bz_profile_read(t, path, &err), 0);
+    assert_int_equal(t->event[BZ_EVENT_RANGE].n, 1);
+    assert_true(t->source[0].truncated);
+    assert_true(covers(t, BZ_COVERAGE_BROKEN, "a single text of more than 64 MB begins at byte 77"));
+    bz_trace_free(t);
+    unlink(path);
+}
+
 static void numbers_and_dates(void **state)
 {
     (void)state;
@@ -833,7 +903,10 @@ int main(void)
         cmocka_unit_test(chrome_of_onnx_runtime),
         cmocka_unit_test(chrome_tells_threads),
         cmocka_unit_test(chrome_of_others),
+        cmocka_unit_test(chrome_spans_by_id),
+        cmocka_unit_test(chrome_lines),
         cmocka_unit_test(chrome_cut_off),
+        cmocka_unit_test(chrome_text_without_end),
         cmocka_unit_test(lacks_keep_their_names),
         cmocka_unit_test(nsys_versions_and_gaps),
         cmocka_unit_test(nsys_times_that_are_none),
