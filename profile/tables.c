@@ -62,6 +62,7 @@ static const bz_field NVTX[] = {{START},
                                 {INT64("allocatedBytes", bytes)},
                                 {INT64("address", address)},
                                 {0}};
+static const bz_field MPI[] = {{START}, {INT64("end", end)}, {0}}; /* their textId names them */
 static const bz_field OVERHEAD[] = {{START},
                                     {INT64("end", end)},
                                     {STRING("nameId", name)},
@@ -98,6 +99,10 @@ const bz_mapping BZ_TABLES[] = {
     {"CUDNN_EVENTS", BZ_EVENT_CALL, false, true, BZ_LIBRARY_CUDNN, LIBRARY},
     {"CUBLAS_EVENTS", BZ_EVENT_CALL, false, true, BZ_LIBRARY_CUBLAS, LIBRARY},
     {"NVTX_EVENTS", BZ_EVENT_RANGE, false, true, 0, NVTX},
+    {"MPI_P2P_EVENTS", BZ_EVENT_RANGE, false, false, 0, MPI},
+    {"MPI_COLLECTIVES_EVENTS", BZ_EVENT_RANGE, false, false, 0, MPI},
+    {"MPI_START_WAIT_EVENTS", BZ_EVENT_RANGE, false, false, 0, MPI},
+    {"MPI_OTHER_EVENTS", BZ_EVENT_RANGE, false, false, 0, MPI},
     {"BENANZA_CALLS", BZ_EVENT_CALL, false, true, BZ_LIBRARY_OTHER, CALLS},
     {"BENANZA_OPS", BZ_EVENT_OP, false, true, 0, OPS},
 };

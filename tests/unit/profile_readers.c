@@ -632,6 +632,33 @@ static void nsys_versions_and_gaps(void **state)
     bz_trace_free(t);
 }
 
+/* Exchanges between processes are ranges of their thread, beside those that the program named. */
+static void nsys_exchanges(void **state)
+{
+    (void)state;
+    bz_trace *t = read_database(
+        "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT); INSERT INTO StringIds VALUES (7, 'MPI_Send'), "
+        "(8, "
+        "'MPI_Allreduce');"
+        "CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INT, globalTid INT, text TEXT);"
+        "INSERT INTO NVTX_EVENTS VALUES (10, 900, 59, (5 << 24) + 9, 'solve');"
+        "CREATE TABLE MPI_P2P_EVENTS (start INTEGER, end INTEGER, globalTid INT, textId INT, commHandle INT, tag INT, "
+        "remoteRank INT, size INT, requestHandle INT);"
+        "INSERT INTO MPI_P2P_EVENTS VALUES (100, 200, (5 << 24) + 9, 7, 1, 0, 1, 4096, NULL);"
+        "CREATE TABLE MPI_COLLECTIVES_EVENTS (start INTEGER, end INTEGER, globalTid INT, textId INT, commHandle INT, "
+        "rootRank INT, size INT, recvSize INT);"
+        "INSERT INTO MPI_COLLECTIVES_EVENTS VALUES (300, 800, (5 << 24) + 9, 8, 1, NULL, 4096, 4096);");
+    static const char *const NAMES[] = {"solve", "MPI_Send", "MPI_Allreduce"};
+    const bz_events *e = &t->event[BZ_EVENT_RANGE];
+    assert_int_equal(e->n, 3);
+    for (size_t i = 0; i < 3; i++) {
+        assert_string_equal(bz_string(t, e->name[i]), NAMES[i]);
+        assert_int_equal(e->lane[i], e->lane[0]);
+    }
+    assert_int_equal(e->end[2] - e->start[2], 500);
+    bz_trace_free(t);
+}
+
 /* The same rows where SQLite's own library reads them, and where the pages are read: a column of real numbers is none that an
  * export has. Times that are none (NaN, which SQLite keeps as NULL) cost their events and no others. */
 static void nsys_times_that_are_none(void **state)
@@ -909,6 +936,7 @@ int main(void)
         cmocka_unit_test(chrome_text_without_end),
         cmocka_unit_test(lacks_keep_their_names),
         cmocka_unit_test(nsys_versions_and_gaps),
+        cmocka_unit_test(nsys_exchanges),
         cmocka_unit_test(nsys_times_that_are_none),
         cmocka_unit_test(nsys_columns_of_streams_are_missing),
         cmocka_unit_test(hosts_are_not_named),
