@@ -15,13 +15,15 @@ import programs_served
 import programs_today
 import programs_tuned
 import programs_watched
+import programs_windows
 from programs import CLASSES, Program
 
 benanza = sys.argv[1]
 first, count = (int(a) for a in sys.argv[2:4]) if len(sys.argv) > 3 else (900_000, 4 * len(CLASSES))
 families = ((Program, CLASSES), (programs_today.Today, programs_today.CLASSES),
             (programs_served.Served, programs_served.CLASSES), (programs_tuned.Tuned, programs_tuned.CLASSES),
-            (programs_mixed.Mixed, programs_mixed.CLASSES), (programs_watched.Watched, programs_watched.CLASSES))
+            (programs_mixed.Mixed, programs_mixed.CLASSES), (programs_watched.Watched, programs_watched.CLASSES),
+            (programs_windows.Windowed, programs_windows.CLASSES))
 only = os.environ.get("CLASS")  # of programs: one alone
 keep = os.environ.get("KEEP")  # a folder for those that are wrong
 work = tempfile.mkdtemp()
