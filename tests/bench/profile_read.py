@@ -7,7 +7,8 @@ each with `benanza profile show --json`, and prints events or bytes per second a
 A summary of the export (count and time by kernel, time of kernels by iteration) is then made in Python, by sqlite3 with pandas
 and by sqlite3 with plain Python, in turns with benanza; the file is in the page cache for all. benanza's time is that of the
 whole process, which also finds the iterations instead of being told what separates them, ties kernels to launches, and lists
-gaps; Python's is without its start and without importing pandas. The median of RUNS counts, of wall time and of processor time
+gaps; Python's is without its start and without importing pandas. Python's json.load of the Chrome trace is
+timed in turns, too. The median of RUNS counts, of wall time and of processor time
 (which other programs on the machine disturb less)."""
 
 import json
@@ -163,6 +164,23 @@ def compare(benanza, path, runs):
         print("  %s: wall %.2f s, %.1f times as long; processor %.2f s, %.1f times as long" % (name, w, w / wall, c, c / cpu))
 
 
+LOAD = """import json, sys, time
+f, wall, cpu = open(sys.argv[1]), time.monotonic(), time.process_time()
+json.load(f)
+print(time.monotonic() - wall, time.process_time() - cpu)"""
+
+
+def compare_json(benanza, path, runs):
+    """In turns: the whole process, and Python's json.load alone, which makes nothing of what it reads, in a process of its own."""
+    ours, theirs = [], []
+    for _ in range(runs):
+        ours.append(read(benanza, path)[1:3])
+        theirs.append([float(v) for v in subprocess.check_output([sys.executable, "-c", LOAD, path]).split()])
+    (wall, cpu), (w, c) = ([statistics.median(t[i] for t in times) for i in (0, 1)] for times in (ours, theirs))
+    print("  benanza: wall %.3f s, processor %.3f s" % (wall, cpu))
+    print("  json.load: wall %.2f s, %.1f times as long; processor %.2f s, %.1f times as long" % (w, w / wall, c, c / cpu))
+
+
 def main():
     benanza, millions = sys.argv[1], float(sys.argv[2]) if len(sys.argv) > 2 else 1
     runs = int(sys.argv[3]) if len(sys.argv) > 3 else 3
@@ -180,6 +198,9 @@ def main():
             result, took, cpu, memory = read(benanza, path)
             print("%s: %.0f MB in %.2f s (processor %.2f s): %.0f MB/s, %.2f GB resident"
                   % (name, size / 1e6, took, cpu, size / took / 1e6, memory))
+        if runs:
+            print("Chrome trace, %d times in turns:" % runs)
+            compare_json(benanza, path, runs)
         if runs:  # last: what this process takes from here on would count as resident in those that it starts
             print("nsys export, %d times in turns:" % runs)
             compare(benanza, export, runs)
