@@ -393,6 +393,9 @@ static void json_iterations(const bz_trace *t, const bz_summary *s, bz_json *j)
     for (int q = 0; q < BZ_QUANTITIES; q++)
         json_quantity(t, s, q, j);
     bz_json_object_end(j);
+    bool known[BZ_QUANTITIES]; /* asked of once: it may take a look at all events */
+    for (int q = 0; q < BZ_QUANTITIES; q++)
+        known[q] = is_known(t, q);
     BZ_JSON_EACH (j, "each", i, t->n_iterations) {
         key_known(j, "start", true, t->iteration[i].start);
         key_known(j, "begin", true, bz_iteration_begin(t, i)); /* of the latency: later where work queued */
@@ -402,7 +405,7 @@ static void json_iterations(const bz_trace *t, const bz_summary *s, bz_json *j)
             if (bz_quantities[q].count)
                 bz_json_key_int(j, bz_quantities[q].json, bz_quantity_of(&s->each[i], q));
             else
-                key_known(j, bz_quantities[q].json, is_known(t, q), bz_quantity_of(&s->each[i], q));
+                key_known(j, bz_quantities[q].json, known[q], bz_quantity_of(&s->each[i], q));
     }
     bz_json_object_end(j);
 }
