@@ -66,26 +66,17 @@ static int is_model(const struct dirent *e)
     return n > 5 && !strcmp(e->d_name + n - 5, ".onnx");
 }
 
-/* Installed beside the program, or in the tree that it was built in. */
 static void load_bundled(loading *l)
 {
-    static const char *const PLACES[] = {"../" BENANZA_DATADIR "/benanza/models", "../../models"};
-    char self[BZ_FOLDER_MAX], path[PATH_MAX];
-    bz_folder_program(self);
-    int n = 0;
-    for (size_t i = 0; i < sizeof PLACES / sizeof *PLACES && n <= 0; i++) {
-        struct dirent **files;
-        char folder[3100];
-        snprintf(folder, sizeof folder, "%s/%s", self, PLACES[i]);
-        n = scandir(folder, &files, is_model, alphasort);
-        for (int k = 0; k < n; k++) {
-            if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, files[k]->d_name) < sizeof path)
-                load(l, path, files[k]->d_name, "bundled", NULL);
-            free(files[k]);
-        }
-        if (n >= 0)
-            free(files);
+    struct dirent **files = NULL;
+    char folder[BZ_FOLDER_MAX], path[PATH_MAX];
+    int n = bz_folder_bundled("models", folder) ? scandir(folder, &files, is_model, alphasort) : 0;
+    for (int k = 0; k < n; k++) {
+        if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, files[k]->d_name) < sizeof path)
+            load(l, path, files[k]->d_name, "bundled", NULL);
+        free(files[k]);
     }
+    free(files);
 }
 
 /* ---- that were analysed before -------------------------------------------------------------- */

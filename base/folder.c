@@ -75,3 +75,17 @@ const char *bz_folder_program(char path[BZ_FOLDER_MAX])
         *slash = 0;
     return path;
 }
+
+bool bz_folder_bundled(const char *name, char path[BZ_FOLDER_MAX])
+{
+    char self[BZ_FOLDER_MAX];
+    const struct {
+        const char *place, *name;
+    } PLACES[] = {{"../" BENANZA_DATADIR "/benanza", bz_file_name(name)}, {"..", name}, {"../..", name}};
+    bz_folder_program(self);
+    for (size_t i = 0; i < sizeof PLACES / sizeof *PLACES; i++)
+        if (snprintf(path, BZ_FOLDER_MAX, "%s/%s/%s", self, PLACES[i].place, PLACES[i].name) < BZ_FOLDER_MAX &&
+            !access(path, X_OK))
+            return true;
+    return false;
+}

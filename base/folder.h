@@ -4,6 +4,8 @@
 
 #include "base/error.h"
 
+#include <stdbool.h>
+
 enum { BZ_FOLDER_MAX = 3000 };
 
 /* A new one of our own, below $TMPDIR or /tmp. It goes with us if we are killed. */
@@ -20,5 +22,9 @@ const char *bz_file_name(const char *path);
 
 /* The folder that our program lies in, without a slash at the end: what comes with it is found from there. */
 const char *bz_folder_program(char path[BZ_FOLDER_MAX]);
+
+/* A folder of the tree that comes with the program, as "perfdb/reference": installed beside it as reference, or in the tree that it was
+ * built in, whose folder build or build/release it lies in. False where there is none. */
+bool bz_folder_bundled(const char *name, char path[BZ_FOLDER_MAX]);
 
 #endif

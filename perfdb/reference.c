@@ -25,30 +25,20 @@ static int is_reference(const struct dirent *e)
     return name_length(e->d_name) > 0;
 }
 
-/* Installed beside the program, or in the tree that it was built in. Returns how many there are. */
-static int list_references(char *folder, size_t size, struct dirent ***files)
+/* Returns how many there are. */
+static int list_references(char folder[BZ_FOLDER_MAX], struct dirent ***files)
 {
-    static const char *const PLACES[] = {"../" BENANZA_DATADIR "/benanza/reference", "../../perfdb/reference"};
-    char self[BZ_FOLDER_MAX];
-    bz_folder_program(self);
-    for (size_t i = 0; i < sizeof PLACES / sizeof *PLACES; i++) {
-        snprintf(folder, size, "%s/%s", self, PLACES[i]);
-        int found = scandir(folder, files, is_reference, alphasort);
-        if (found > 0)
-            return found;
-        if (!found)
-            free(*files);
-    }
     *files = NULL;
-    return 0;
+    int found = bz_folder_bundled("perfdb/reference", folder) ? scandir(folder, files, is_reference, alphasort) : 0;
+    return found > 0 ? found : 0;
 }
 
 /* A name selects among the files that are there; it never becomes a path. */
 int bz_perfdb_reference(const char *name, char *path, size_t size, bz_error *err)
 {
-    char folder[3100];
+    char folder[BZ_FOLDER_MAX];
     struct dirent **files;
-    int n = list_references(folder, sizeof folder, &files);
+    int n = list_references(folder, &files);
     bool found = false;
     bz_buf known = {0};
     for (int i = 0; i < n; i++) {

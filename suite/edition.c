@@ -146,16 +146,11 @@ int bz_suite_parse(const char *text, const char *path, bz_arena *arena, bz_suite
     return out->n ? 0 : bz_fail(err, BZ_BAD_INPUT, "%s: has no runs", path);
 }
 
-/* Installed beside the program, or in the tree that it was built in. */
 static bool find_bundled(const char *name, char path[PATH_MAX])
 {
-    static const char *const PLACES[] = {"../" BENANZA_DATADIR "/benanza/suite", "../../suite"};
-    char self[BZ_FOLDER_MAX];
-    bz_folder_program(self);
-    for (size_t i = 0; i < sizeof PLACES / sizeof *PLACES; i++)
-        if ((size_t)snprintf(path, PATH_MAX, "%s/%s/%s.txt", self, PLACES[i], name) < PATH_MAX && !access(path, R_OK))
-            return true;
-    return false;
+    char folder[BZ_FOLDER_MAX];
+    return bz_folder_bundled("suite", folder) &&
+           (size_t)snprintf(path, PATH_MAX, "%s/%s.txt", folder, name) < PATH_MAX && !access(path, R_OK);
 }
 
 int bz_suite_read(const char *name, bz_arena *arena, bz_suite *out, bz_error *err)
