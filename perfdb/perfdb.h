@@ -206,7 +206,8 @@ void bz_perfdb_close(bz_perfdb *db); /* NULL is fine */
 const char *bz_perfdb_dir(const bz_perfdb *db);
 
 /* Where the database is: `option` (may be NULL), else $BENANZA_DB, else
- * $XDG_DATA_HOME/benanza/perfdb, else ~/.local/share/benanza/perfdb. Free the result. */
+ * $XDG_DATA_HOME/benanza/perfdb, else ~/.local/share/benanza/perfdb; without $HOME, the home of the user's entry among
+ * the users. Free the result. */
 char *bz_perfdb_where(const char *option);
 
 /* The file with the records of a machine that come with benanza. -1 with the names of those that there are. */

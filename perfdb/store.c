@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -517,12 +518,15 @@ const char *bz_perfdb_dir(const bz_perfdb *db)
 char *bz_perfdb_where(const char *option)
 {
     const char *db = getenv("BENANZA_DB"), *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
+    const struct passwd *user = home && *home == '/' ? NULL : getpwuid(getuid());
+    /* Debian has this place of users without a home, too: what is made there fails, and says so. */
+    const char *own = user ? user->pw_dir : home && *home == '/' ? home : "/nonexistent";
     bz_buf b = {0};
     if (option || (db && *db))
         bz_buf_puts(&b, option ? option : db);
     else if (data && *data == '/') /* the XDG rules: a relative path there is to be ignored */
         bz_buf_printf(&b, "%s/benanza/perfdb", data);
     else
-        bz_buf_printf(&b, "%s/.local/share/benanza/perfdb", home ? home : ".");
+        bz_buf_printf(&b, "%s/.local/share/benanza/perfdb", own);
     return b.data;
 }

@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <lmdb.h>
+#include <pwd.h>
 #include <sys/stat.h>
 
 static void test_round_trip(void **state)
@@ -587,6 +588,15 @@ static void test_where(void **state)
             setenv("XDG_DATA_HOME", "relative", 1);
         char *where = bz_perfdb_where(i == 0 ? "/opt" : NULL);
         assert_string_equal(where, expected[i]);
+        free(where);
+    }
+    const char *homes[] = {NULL, "", "relative"}; /* never the folder that the program happens to run in */
+    for (int i = 0; i < 3; i++) {
+        char own[4096];
+        snprintf(own, sizeof own, "%s/.local/share/benanza/perfdb", getpwuid(getuid())->pw_dir);
+        (homes[i] ? setenv("HOME", homes[i], 1) : unsetenv("HOME"));
+        char *where = bz_perfdb_where(NULL);
+        assert_string_equal(where, own);
         free(where);
     }
 }
