@@ -249,7 +249,7 @@ static void tell_iterations(recording_making *m, const bz_trace *t)
 
 static void tell_place(recording_making *m, const bz_trace *t)
 {
-    static const char *const KEYS[] = {"gpu", "cpu", "nsys", "cudnn", "cublas", "onednn", "program"};
+    static const char *const KEYS[] = {"gpu", "cpu", "nsys", "cudnn", "cublas", "onednn", "threads", "program"};
     bz_buf text = {0};
     for (size_t k = 0; k < sizeof KEYS / sizeof *KEYS; k++)
         for (uint32_t i = 0; i < t->n_facts; i++)

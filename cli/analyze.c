@@ -101,6 +101,22 @@ static int read_profiles(analyze_job *a, bz_error *err)
     return 0;
 }
 
+/* The records that count are those of as many threads as the recordings tell, where nobody named a number. */
+static void take_threads(analyze_job *a)
+{
+    int64_t n = a->p.threads;
+    for (int i = 0; i < a->profiles.n; i++) {
+        const char *told = bz_trace_told(a->trace[i], "threads");
+        int64_t ran = told ? atoi(told) : 0;
+        if (ran < 1 || ran > 4096 || (n && n != ran))
+            return;
+        n = ran;
+    }
+    if (!a->p.threads && n > 1)
+        a->again = bz_arena_printf(&a->job.arena, "%s --threads %lld", a->again, (long long)n);
+    a->p.threads = n;
+}
+
 /* A miss of `n` analyses is named with the command that fills it. `batch` 0: none was asked for. */
 static void name_misses(analyze_job *a, bz_analysis *item, int n, const bz_system *system, int64_t batch)
 {
@@ -270,8 +286,10 @@ static int analyze(void *job, bz_buf *out, bz_error *err)
     a->again = bz_job_again(&a->job, OWN);
     if (!paths->n && (!a->profiles.n || a->batches))
         return bz_fail(err, BZ_USAGE, "name a model: benanza analyze MODEL... --system NAME; or a profile of one");
-    if ((paths->n && read_batches(a, err)) || read_profiles(a, err) ||
-        (paths->n ? analyze_models(a, paths, err) : analyze_profiles(a, err)))
+    if ((paths->n && read_batches(a, err)) || read_profiles(a, err))
+        return -1;
+    take_threads(a);
+    if ((paths->n ? analyze_models(a, paths, err) : analyze_profiles(a, err)))
         return -1;
     a->job.status = a->analyses.found.incomplete ? BZ_INCOMPLETE : BZ_OK;
     for (int i = 0; i < a->profiles.n; i++)
