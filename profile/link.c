@@ -184,6 +184,37 @@ void bz_trace_find_causes(bz_trace *t)
     free(scope);
 }
 
+/* The tables of a file end together, but for the work that is under way then. Where many launches come behind the last kernel that is
+ * there, or many kernels that nothing launched behind the last call, a table was cut off. */
+static void find_early_end(bz_trace *t)
+{
+    enum { UNDER_WAY = 10 }; /* so many, and a tenth of all */
+    const bz_events *api = &t->event[BZ_EVENT_API], *kernel = &t->event[BZ_EVENT_KERNEL];
+    int64_t worked = INT64_MIN, called = INT64_MIN; /* until then */
+    size_t undone = 0, unasked = 0, most = kernel->n / 10 + UNDER_WAY;
+    uint32_t source = api->n ? t->lane[api->lane[0]].source : 0;
+    if (!kernel->n || !api->n || t->source[source].truncated)
+        return;
+    for (size_t i = 0; i < kernel->n; i++)
+        worked = kernel->end[i] > worked ? kernel->end[i] : worked;
+    for (size_t i = 0; i < api->n; i++)
+        called = api->end[i] > called ? api->end[i] : called;
+    for (size_t i = bz_events_from(api, worked); i < api->n; i++)
+        undone += bz_name_matches_any("LaunchKernel", bz_string(t, api->name[i]));
+    for (size_t i = bz_events_from(kernel, called); i < kernel->n; i++)
+        unasked += kernel->cause[i] == BZ_NONE;
+    if (undone <= most && unasked <= most)
+        return;
+    t->source[source].truncated = true;
+    bz_trace_cover(t, source, BZ_COVERAGE_BROKEN,
+                   undone > most
+                       ? "the file is cut off: it has %zu launches behind its last kernel, so that what the "
+                         "device did then is not known"
+                       : "the file is cut off: it has %zu kernels behind its last call, so that what the host did "
+                         "then is not known",
+                   undone > most ? undone : unasked);
+}
+
 static void link_device(bz_trace *t)
 {
     const bz_events *api = &t->event[BZ_EVENT_API];
@@ -206,6 +237,7 @@ static void link_device(bz_trace *t)
                 "%zu of %zu kernels have no launch on record: calls before the recording began, or dropped records",
                 orphans, e->n);
     }
+    find_early_end(t);
 }
 
 /* A convolution whose algorithm was not logged: its kernels tell. */

@@ -194,6 +194,26 @@ static void kernels_find_their_calls(void **state)
     bz_trace_free(t);
 }
 
+/* A file that lost its last kernels, or its last calls, says so; one that lost both at the same time is a shorter recording. */
+static void tables_end_together(void **state)
+{
+    (void)state;
+    for (int lost = 0; lost < 4; lost++) {
+        bz_error err;
+        bz_trace *t = program(8);
+        t->event[BZ_EVENT_KERNEL].n = lost & 1 ? 20 : 40;
+        t->event[BZ_EVENT_API].n = lost & 2 ? 20 : 40;
+        assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
+        assert_int_equal(bz_trace_is_truncated(t), lost == 1 || lost == 2);
+        bool told = false;
+        for (uint32_t i = 0; i < t->n_coverage; i++)
+            told |= !!strstr(bz_string(t, t->coverage[i].text), lost == 1 ? "it has 20 launches behind its last kernel"
+                                                                          : "it has 20 kernels behind its last call");
+        assert_int_equal(told, lost == 1 || lost == 2);
+        bz_trace_free(t);
+    }
+}
+
 static void iterations_are_found_and_measured(void **state)
 {
     (void)state;
@@ -910,6 +930,7 @@ int main(void)
         cmocka_unit_test(rows_are_found_by_their_start),
         cmocka_unit_test(times_that_lie_are_clamped),
         cmocka_unit_test(kernels_find_their_calls),
+        cmocka_unit_test(tables_end_together),
         cmocka_unit_test(iterations_are_found_and_measured),
         cmocka_unit_test(ranges_of_the_program_win),
         cmocka_unit_test(operators_may_mark_iterations),
