@@ -243,7 +243,7 @@ static int consider(advice_making *m, const advice_table *table, const advice_ru
     if (!step || !has_needed(m, rule))
         return n;
     bz_advice new = make(m, rule, step, f, open, !known_step(list, n, step));
-    if (new.gain < TOLD_LEAST * m->l->latency)
+    if (new.gain < (new.unsure ? ANSWERED_LEAST : TOLD_LEAST) * m->l->latency)
         return n;
     n = add(m, list, n, &new);
     answer(m, known_step(list, n, step)->id, NULL);

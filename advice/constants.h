@@ -15,8 +15,8 @@ static const double ONE_ITERATION = 0.1;
  * told. */
 static const double TOLD_LEAST = 0.005;
 
-/* Share of the latency from which on a step of the ladder has an answer, if only why none is known. Chosen. Twice: steps below a tenth are left
- * without one. */
+/* Share of the latency from which on a step of the ladder has an answer, if only why none is known, and an advice is told that may as well be a
+ * loss. Chosen. Twice: steps below a tenth are left without one. */
 static const double ANSWERED_LEAST = 0.05;
 
 /* Share of the parts of a recording that show a state, from which on the program is in it: a single layer, as the first one is often, may be done
