@@ -131,11 +131,10 @@ static int parse_one(const bz_option *options, bz_job *job, void *into, int *i, 
             return bz_fail(err, BZ_USAGE, "there is no option -%c: see --help", arg[1]);
         value = arg[2] ? arg + 2 : NULL;
     }
-    if (wants_value(o) && !value) {
-        if (*i + 1 == job->argc)
-            return bz_fail(err, BZ_USAGE, "--%s wants a value: %s", bz_option_long(o), o->value);
+    if (wants_value(o) && !value && *i + 1 < job->argc)
         value = argv[++*i];
-    }
+    if (wants_value(o) && !(value && *value))
+        return bz_fail(err, BZ_USAGE, "--%s wants a value: %s", bz_option_long(o), o->value);
     return store(o, value, into, &job->arena, err);
 }
 
