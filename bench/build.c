@@ -47,21 +47,29 @@ static int run_logged(char *const *argv, int log)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* The first line of a log that tells of an error, without what a terminal would obey; empty where there is none. */
+/* The first line of a log that tells of an error, without what a terminal would obey; empty where there is none. CMake's own has its text
+ * in the lines behind it, which begin with blanks. */
 static void first_error(const char *path, bz_buf *out)
 {
     enum { LOOK = 100, LONGEST = 200 }; /* a compiler that complains of the first file complains of all */
     char *line = NULL;
     size_t cap = 0;
     FILE *f = fopen(path, "r");
-    for (int i = 0; f && i < LOOK && getline(&line, &cap, f) > 0; i++) {
+    bool cmake = false;
+    for (int i = 0; f && i < LOOK && out->len < LONGEST && getline(&line, &cap, f) > 0; i++) {
         line[strcspn(line, "\r\n")] = 0;
         if (strlen(line) > LONGEST)
             line[LONGEST] = 0;
-        if (!strcasestr(line, "error"))
+        const char *text = line + strspn(line, " ");
+        if (cmake && *line && text == line)
+            break;
+        if (!*text || (!cmake && !strcasestr(line, "error")))
             continue;
-        bz_buf_clean(out, line);
-        break;
+        bool begins = !strncmp(line, "CMake Error", 11);
+        bz_buf_puts(out, begins ? "CMake says:" : cmake ? " " : "");
+        bz_buf_clean(out, begins ? "" : text);
+        if (!(cmake |= begins))
+            break;
     }
     free(line);
     if (f)
@@ -115,7 +123,7 @@ int bz_bench_build(const char *folder, bz_error *err)
                          NULL};
     char *make[] = {"env", temporary, "cmake", "--build", build, "--parallel", NULL};
     bz_progress progress = bz_progress_start("building the benchmarks", 0);
-    int bad = run_logged(configure, log) || run_logged(make, log);
+    int configured = run_logged(configure, log), bad = configured || run_logged(make, log);
     bz_progress_end(&progress);
     close(log);
     if (!bad)
@@ -123,7 +131,10 @@ int bz_bench_build(const char *folder, bz_error *err)
     if (!bz_bench_stopped())
         bz_keeper_forget_path(folder); /* the log is to be read */
     bz_buf why = {0};
-    first_error(log_path, &why);
+    if (configured == 127 || (configured < 0 && !bz_bench_stopped())) /* env's, or env itself is not there */
+        bz_buf_puts(&why, "there is no cmake in $PATH, and it takes a C compiler, too: 'apt install cmake gcc'");
+    else
+        first_error(log_path, &why);
     bz_fail(err, BZ_FAILED, "the benchmarks cannot be built%s%s; %s says more", why.len ? ": " : "", bz_buf_text(&why),
             log_path);
     bz_buf_free(&why);

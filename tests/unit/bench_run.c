@@ -331,6 +331,14 @@ static void test_builds(void **state)
         assert_string_equal(strstr(to, " -Wno-dev"), bz_buf_text(&b));
         bz_buf_free(&b);
     }
+    write_file(state, "bin/cmake",
+               "#!/bin/sh\necho 'CMake Error at a.cmake:70 (message):\n  The C compiler\n\n    \"cc\"\n\n  is not "
+               "able to compile.\nCall Stack:\n  more'\nexit 1\n",
+               true);
+    assert_fails(bz_bench_build(*state, &err), BZ_FAILED,
+                 "cannot be built: CMake says: The C compiler \"cc\" is not able to compile.; ");
+    write_file(state, "bin/cmake", "#!/bin/sh\nexit 127\n", true); /* as env where there is none */
+    assert_fails(bz_bench_build(*state, &err), BZ_FAILED, "there is no cmake in $PATH");
 }
 
 /* The machine is asked; what it says is stored once, or where it was measured anew, beside what was measured with other threads. */
