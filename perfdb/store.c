@@ -434,7 +434,7 @@ int bz_store_lock_alone(const char *dir, const char *path, int *fd, bz_error *er
 static bool is_nothing(const char *file)
 {
     struct stat st;
-    return stat(file, &st) || (S_ISREG(st.st_mode) && st.st_size == 0);
+    return stat(file, &st) ? errno == ENOENT || errno == ENOTDIR : (S_ISREG(st.st_mode) && st.st_size == 0);
 }
 
 /* A disk that filled up while LMDB made the file has left the first part of an empty database, which nobody can open. */

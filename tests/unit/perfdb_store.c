@@ -601,6 +601,16 @@ static void test_where(void **state)
     }
 }
 
+/* A file that cannot be looked at is not one that is not there: here a link to itself, else one in a closed folder of another user. */
+static void test_hidden(void **state)
+{
+    bz_perfdb *db = NULL;
+    assert_int_equal(mkdir(below(state, "hidden"), 0777), 0);
+    assert_int_equal(symlink("data.mdb", below(state, "hidden/data.mdb")), 0);
+    assert_fails(bz_perfdb_open(&db, below(state, "hidden"), &(bz_perfdb_options){.read_only = true}, &err), BZ_FAILED,
+                 "cannot be opened");
+}
+
 static void test_compact(void **state)
 {
     const char *dir = below(state, "db");
@@ -653,6 +663,7 @@ int main(void)
         TEST(test_read_only_folder),
         TEST(test_map_growth),
         TEST(test_where),
+        TEST(test_hidden),
         TEST(test_compact),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
