@@ -241,14 +241,30 @@ static int table_width(const bz_table *t, const layout *l, int text)
     return all;
 }
 
+/* Whether of all texts that are left only this one tells some row from the row above it. */
+static bool tells_apart(const bz_table *t, const layout *l, int column)
+{
+    size_t n = (size_t)t->n_columns;
+    for (size_t row = n; row + n <= t->n; row += n) {
+        bool same = true;
+        for (size_t c = 0; c < n; c++)
+            if (l->width[c] && t->align[c] == BZ_LEFT)
+                same = same && !strcmp(t->cells[row + c].text, t->cells[row - n + c].text) == ((int)c != column);
+        if (same)
+            return true;
+    }
+    return false;
+}
+
 /* Leaves columns out until texts that keep READABLE columns fit: from the right, first those that say nothing, then texts,
- * then numbers; the first column never. */
+ * then numbers, then the texts without which rows are alike; the first column never. */
 static void leave_out(const bz_table *t, int columns, layout *l)
 {
-    enum { READABLE = 20, EMPTY = 0, TEXTS, NUMBERS };
-    for (int what = EMPTY; what <= NUMBERS; what++)
+    enum { READABLE = 20, EMPTY = 0, TEXTS, NUMBERS, ALL };
+    for (int what = EMPTY; what <= ALL; what++)
         for (int c = t->n_columns - 1; c > 0 && table_width(t, l, READABLE) > columns; c--)
-            if (l->width[c] && (what == NUMBERS || (what == TEXTS && t->align[c] == BZ_LEFT) || !t->says[c])) {
+            if (l->width[c] && (what == ALL || !t->says[c] ||
+                                (t->align[c] == BZ_RIGHT ? what == NUMBERS : what == TEXTS && !tells_apart(t, l, c)))) {
                 l->width[c] = 0;
                 l->left_out = true;
             }

@@ -230,6 +230,33 @@ static void columns_that_would_say_nothing_are_left_out(void **state)
     bz_arena_free(&arena);
 }
 
+/* One model on three systems: without the systems' names nobody could tell the rows. */
+static void what_tells_rows_apart_stays(void **state)
+{
+    (void)state;
+    static const char *const SYSTEMS[] = {"v100", "h100", "t4"};
+    bz_arena arena = {0};
+    bz_buf out = {0};
+    bz_table *t = bz_table_of(&arena, "model|system|note|>sequential|>parallel|>fused");
+    for (int i = 0; i < 3; i++) {
+        bz_table_cell(t, "lstm.onnx", NULL);
+        bz_table_cell(t, SYSTEMS[i], NULL);
+        bz_table_cell(t, "predicted", NULL);
+        for (int k = 0; k < 3; k++)
+            bz_table_cell(t, "1.14 ms", NULL);
+    }
+    bz_screen_set((bz_screen){.columns = 40});
+    bz_table_print(t, &out);
+    bz_screen_set((bz_screen){0});
+    assert_string_equal(bz_buf_text(&out), "model      system  sequential  parallel\n"
+                                           "lstm.onnx  v100       1.14 ms   1.14 ms\n"
+                                           "lstm.onnx  h100       1.14 ms   1.14 ms\n"
+                                           "lstm.onnx  t4         1.14 ms   1.14 ms\n"
+                                           "(--wide shows more columns: note, fused)\n");
+    bz_buf_free(&out);
+    bz_arena_free(&arena);
+}
+
 static void colours_stand_around_what_has_them(void **state)
 {
     (void)state;
@@ -328,6 +355,7 @@ int main(void)
         cmocka_unit_test(units_at_borders),
         cmocka_unit_test(units_keep_three_digits),
         cmocka_unit_test(columns_that_would_say_nothing_are_left_out),
+        cmocka_unit_test(what_tells_rows_apart_stays),
         cmocka_unit_test(enormous_numbers_fit),
         cmocka_unit_test(width_counts_columns),
         cmocka_unit_test(table_is_aligned),
