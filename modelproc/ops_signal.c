@@ -87,7 +87,7 @@ static int frame_length(call *c, bz_dim *frame)
 static int stft_shape(call *c)
 {
     const bz_type *x = need(c, 0, -1);
-    bz_dim frame, frames = new_symbol(c);
+    bz_dim frame = 0, frames = new_symbol(c);
     int64_t step;
     if (frame_length(c, &frame))
         return -1;
@@ -111,7 +111,7 @@ static int stft_shape(call *c)
 
 static int stft_cost(call *c)
 {
-    bz_dim frame;
+    bz_dim frame = 0;
     if (frame_length(c, &frame) || bz_is_symbol(frame))
         return 0;
     int64_t frames = count_mul(c->out[0].dims[0], c->out[0].dims[1]);

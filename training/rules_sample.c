@@ -12,10 +12,10 @@ static const char *whole_number(build *b, int64_t v)
     return name;
 }
 
-/* 0, step, 2 · step, …: n of them, as a column or a row. */
-static const char *count_up(build *b, int64_t n, int64_t step, bool column)
+/* 0, hop, 2 · hop, …: n of them, as a column or a row. */
+static const char *count_up(build *b, int64_t n, int64_t hop, bool column)
 {
-    const char *y = grad_node(b, "Range", whole_number(b, 0), whole_number(b, n * step), whole_number(b, step), NULL);
+    const char *y = grad_node(b, "Range", whole_number(b, 0), whole_number(b, n * hop), whole_number(b, hop), NULL);
     return grad_reshape_dims(b, y, column ? (int64_t[]){n, 1} : (int64_t[]){1, n}, 2);
 }
 
@@ -139,9 +139,9 @@ static int stft(grad *g)
 {
     build *b = g->b;
     const bz_type *x = grad_type(g, 0), *y = &g->l->out[0];
-    int64_t step = grad_param_int(g, "step", 0), n = grad_param_int(g, "frame", 0), frames = y->dims[1];
+    int64_t hop = grad_param_int(g, "step", 0), n = grad_param_int(g, "frame", 0), frames = y->dims[1];
     bool complex = x->rank == 3 && x->dims[2] == 2;
-    if (step < 1 || n < 1 || grad_wants(g, 2))
+    if (hop < 1 || n < 1 || grad_wants(g, 2))
         return grad_fail(g,
                          "its frames depend on data, or its window is to be trained: there is no derivative for that");
     const char *dx = with_all_bins(b, grad_dy(g, 0), y, 2, n); /* [batch, frames, n, 2] */
@@ -149,7 +149,7 @@ static int stft(grad *g)
     dx = complex ? dx : real_part(b, dx, 4);
     if (grad_has(g, 2))
         dx = grad_node(b, "Mul", dx, grad_reshape_dims(b, grad_x(g, 2), (int64_t[]){n, 1}, 2), NULL);
-    const char *place = grad_node(b, "Add", count_up(b, frames, step, true), count_up(b, n, 1, false), NULL);
+    const char *place = grad_node(b, "Add", count_up(b, frames, hop, true), count_up(b, n, 1, false), NULL);
     const int64_t dims[] = {x->dims[0], x->dims[1], complex ? 2 : 1};
     dx = grad_node(b, "ms:GatherGrad", grad_ints(b, dims, 3), place, dx, NULL);
     GRAD_INT(b, "axis", 1);
