@@ -26,12 +26,17 @@ static double cold_sum(const table *t)
 
 /* ---- for people ----------------------------------------------------------------------------- */
 
+static const char *plural(int n)
+{
+    return n == 1 ? "" : "s";
+}
+
 /* "(2 threads, f32)", "(2 streams, a graph, f16)" */
 static void put_setting(const table *t, bz_buf *out)
 {
     const bz_replay_plan *p = t->r->plan;
     int n = p->device ? p->streams : p->setting.threads;
-    bz_buf_printf(out, "(%d %s%s", n, p->device ? "stream" : "thread", n == 1 ? "" : "s");
+    bz_buf_printf(out, "(%d %s%s", n, p->device ? "stream" : "thread", plural(n));
     if (t->r->result && t->r->result->graph)
         bz_buf_puts(out, ", as one graph");
     if (p->dtype)
@@ -83,9 +88,8 @@ static void put_plan(const table *t, bz_buf *out)
     for (int i = 0; i < p->n_steps; i++)
         if (!p->step[i].once)
             *(p->step[i].kind == BZ_STEP_CALL ? &calls : p->step[i].kind == BZ_STEP_LOOP ? &loops : &views) += 1;
-    bz_buf_printf(out, "  plan: %d call%s, %d loop%s of our own, %d view%s; the calls take %s", calls,
-                  calls == 1 ? "" : "s", loops, loops == 1 ? "" : "s", views, views == 1 ? "" : "s",
-                  bz_units_time(time, p->seconds));
+    bz_buf_printf(out, "  plan: %d call%s, %d loop%s of our own, %d view%s; the calls take %s", calls, plural(calls),
+                  loops, plural(loops), views, plural(views), bz_units_time(time, p->seconds));
     if (p->modelled)
         bz_buf_printf(out, " (%d of them guessed: no record)", p->modelled);
     if (p->streams > 1)
@@ -121,16 +125,16 @@ static void put_excess(const table *t, bz_buf *out)
 
 static void put_built(const table *t, bz_buf *out)
 {
-    bz_buf_printf(out, "  built: %d calls, %d conversions, %d loops of our own\n", t->n_calls, t->n_conversions,
-                  t->n_loops);
+    bz_buf_printf(out, "  built: %d call%s, %d conversion%s, %d loop%s of our own\n", t->n_calls, plural(t->n_calls),
+                  t->n_conversions, plural(t->n_conversions), t->n_loops, plural(t->n_loops));
 }
 
 static void put_sequence(const table *t, bz_buf *out)
 {
     bz_unit_text a, b, c;
-    bz_buf_printf(out, "  in sequence: %d calls %s, %d conversions %s, %d loops of our own %s", t->n_calls,
-                  bz_units_time(a, t->calls), t->n_conversions, bz_units_time(b, t->conversions), t->n_loops,
-                  bz_units_time(c, t->loops));
+    bz_buf_printf(out, "  in sequence: %d call%s %s, %d conversion%s %s, %d loop%s of our own %s", t->n_calls,
+                  plural(t->n_calls), bz_units_time(a, t->calls), t->n_conversions, plural(t->n_conversions),
+                  bz_units_time(b, t->conversions), t->n_loops, plural(t->n_loops), bz_units_time(c, t->loops));
     if (isfinite(t->hot))
         bz_buf_printf(out, "\n  the same, each by itself: with what it needs in the caches %s",
                       bz_units_time(a, t->hot));

@@ -259,7 +259,7 @@ function advice(l) {
   if (!l || (!l.advice.length && !none.length)) return null;
   return section("advice", "What to do", el("p", { class: "note" }, l.advice.length ? "Greatest gain first, then what may as well be a loss; gains of several do not simply add up." : "No advice is known."),
     el("ol", { class: "advice" }, l.advice.map((x) => el("li", {}, el("strong", {}, x.what), " ",
-      el("span", { class: "gain" }, gain(x)),
+      el("span", { class: x.gain === null || x.unsure ? "note" : "gain" }, gain(x)),
       x.evidence ? el("p", {}, x.evidence) : null, x.step ? el("pre", {}, x.step) : null))),
     none.length ? el("ul", { class: "none" }, none.map((x) => el("li", {}, `${x.item}, ${time(x.seconds)}: ${x.why}`))) : null);
 }
