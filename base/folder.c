@@ -56,8 +56,9 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
 
 void bz_folder_remove(const char *path)
 {
-    nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
-    bz_keeper_forget_path(path);
+    /* What is left, because there was no memory to walk, the keeper removes behind us. */
+    if (!nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS) || errno == ENOENT)
+        bz_keeper_forget_path(path);
 }
 
 const char *bz_file_name(const char *path)
