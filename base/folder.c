@@ -11,6 +11,11 @@
 #include <string.h>
 #include <unistd.h>
 
+/* What an installation keeps its data in, seen from the folder above its programs. A build whose place is another one says so. */
+#ifndef BENANZA_DATADIR
+#define BENANZA_DATADIR "share"
+#endif
+
 static int folder_of(char *path)
 {
     return mkdtemp(path) ? 0 : -1;
