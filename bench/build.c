@@ -68,8 +68,8 @@ static void first_error(const char *path, bz_buf *out)
         bool begins = !strncmp(line, "CMake Error", 11);
         bz_buf_puts(out, begins ? "CMake says:" : cmake ? " " : "");
         bz_buf_clean(out, begins ? "" : text);
-        if (!(cmake |= begins))
-            break;
+        if (!(cmake |= begins) || (!begins && line[strlen(line) - 1] == '.'))
+            break; /* CMake's next sentence is that a log follows */
     }
     free(line);
     if (f)

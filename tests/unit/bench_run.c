@@ -333,7 +333,7 @@ static void test_builds(void **state)
     }
     write_file(state, "bin/cmake",
                "#!/bin/sh\necho 'CMake Error at a.cmake:70 (message):\n  The C compiler\n\n    \"cc\"\n\n  is not "
-               "able to compile.\nCall Stack:\n  more'\nexit 1\n",
+               "able to compile.\n\n  It fails with:\nCall Stack:\n  more'\nexit 1\n",
                true);
     assert_fails(bz_bench_build(*state, &err), BZ_FAILED,
                  "cannot be built: CMake says: The C compiler \"cc\" is not able to compile.; ");

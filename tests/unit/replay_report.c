@@ -57,7 +57,7 @@ static void test_once(void **state)
     const bz_replay_report run = {.plan = &plan, .result = &result};
     bz_buf out = {0};
     bz_replay_print(&run, &out);
-    assert_non_null(strstr(bz_buf_text(&out), "built: 1 calls, 2 conversions, 0 loops of our own\n"));
+    assert_non_null(strstr(bz_buf_text(&out), "built: 1 call, 2 conversions, 0 loops of our own\n"));
     assert_null(strstr(bz_buf_text(&out), "in sequence"));
     bz_buf_clear(&out);
     bz_replay_print_json(&run, &out);
