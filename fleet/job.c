@@ -87,7 +87,7 @@ int bz_fleet_open(bz_fleet_job *j, bool read_only, bz_error *err)
     return open_db(j, read_only, err) || load_stacks(j, err) ? -1 : 0;
 }
 
-/* Which backends made a system's records: the first thousands tell. */
+/* Which backends made a system's records: the first thousands tell. Replays and sequences of layers are records, too, which none made. */
 typedef struct seen_backends {
     bz_fleet_names names;
     bz_arena *arena;
@@ -100,7 +100,7 @@ static int see_backend(void *user, const bz_record *r)
     int i = 0;
     while (i < s->names.n && strcmp(s->names.item[i], r->variant.backend) != 0)
         i++;
-    if (i == s->names.n && i < BZ_PLAN_NAMES)
+    if (i == s->names.n && i < BZ_PLAN_NAMES && bz_backend_named(r->variant.backend))
         s->names.item[s->names.n++] = bz_arena_str(s->arena, r->variant.backend);
     return --s->left <= 0;
 }
