@@ -2,6 +2,7 @@
 #include "fleet/constants.h"
 #include "fleet/steps.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +37,16 @@ static void load_attempt(bz_fleet_job *j, const char *folder, const char *name, 
     bz_buf_free(&text);
 }
 
+static void add_note(bz_fleet_job *j, const char *text)
+{
+    bz_fleet_names *n = &j->merged.note;
+    for (int i = 0; i < n->n; i++)
+        if (!strcmp(n->item[i], text))
+            return;
+    if (n->n < 200)
+        bz_fleet_names_add(n, text, &j->arena);
+}
+
 void bz_fleet_attempts_load(bz_fleet_job *j, const bz_night_system *s, bz_fleet_attempts *out)
 {
     int cap = 0;
@@ -45,6 +56,9 @@ void bz_fleet_attempts_load(bz_fleet_job *j, const bz_night_system *s, bz_fleet_
             bz_fleet_path(j, "%s/%s/%d-%03d/attempts", j->night.id, s->name, s->shard[i].round, s->shard[i].index);
         struct dirent **list;
         int n = scandir(folder, &list, bz_fleet_is_lines, alphasort);
+        if (n < 0 && errno != ENOENT) /* nothing began there */
+            add_note(j, bz_arena_printf(&j->arena, "%s: cannot be opened: %s", folder + strlen(j->fleet.folder) + 1,
+                                        strerror(errno)));
         if (n < 0)
             continue;
         if (out->n + n > cap) {
@@ -63,16 +77,6 @@ void bz_fleet_attempts_load(bz_fleet_job *j, const bz_night_system *s, bz_fleet_
 }
 
 /* ---- collecting ----------------------------------------------------------------------------- */
-
-static void add_note(bz_fleet_job *j, const char *text)
-{
-    bz_fleet_names *n = &j->merged.note;
-    for (int i = 0; i < n->n; i++)
-        if (!strcmp(n->item[i], text))
-            return;
-    if (n->n < 200)
-        bz_fleet_names_add(n, text, &j->arena);
-}
 
 /* A file that cannot be read costs what is in it and no more; a database that cannot be written ends it all. */
 static int collect_file(bz_fleet_job *j, bz_perfdb_bulk *bulk, const char *path, bz_error *err)
