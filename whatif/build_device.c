@@ -89,8 +89,9 @@ static int64_t least_lag(const bz_flow *f)
 {
     int64_t least = -1;
     for (uint32_t i = 0; i < f->n; i++) {
-        int64_t lag =
-            only_launch(f, i) == BZ_NONE ? -1 : f->edge[f->task[i].in].lag; /* it is what lay between them still */
+        if (only_launch(f, i) == BZ_NONE)
+            continue;
+        int64_t lag = f->edge[f->task[i].in].lag; /* it is what lay between them still */
         least = lag >= 0 && (least < 0 || lag < least) ? lag : least;
     }
     return least;

@@ -69,7 +69,7 @@ int bz_whatif_threads(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
 {
     int calls = 0, priced = 0;
     if (!asked->records)
-        return bz_whatif_because(asked, "no records to go by: name a system with --system");
+        return bz_whatif_without_records(asked);
     bz_whatif_records others = *asked->records;
     bz_whatif_asked then = *asked;
     others.setting.threads = (int)bz_whatif_number(asked, "n");

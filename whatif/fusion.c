@@ -199,7 +199,7 @@ int bz_whatif_fusion(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
     fusion u = {.asked = asked, .flow = flow};
     bz_unit_text a, b;
     if (!asked->records)
-        return bz_whatif_because(asked, "no records to go by: name a system with --system");
+        return bz_whatif_without_records(asked);
     for (uint32_t i = 0; i < flow->n; i++)
         u.training |= flow->task[i].phase == BZ_PHASE_BACKWARD;
     for (uint32_t l = 0; l < flow->n_lanes; l++)

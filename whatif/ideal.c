@@ -128,7 +128,7 @@ static int by_calls(bz_flow *flow, bz_whatif_asked *asked, bool framework, bz_er
 {
     int removed = 0, priced;
     if (!asked->records)
-        return bz_whatif_because(asked, "no records to go by: name a system with --system");
+        return bz_whatif_without_records(asked);
     if ((priced = bz_whatif_scale_to_best(flow, asked, err)) <= 0)
         return priced;
     for (uint32_t i = 0; i < flow->n; i++)

@@ -157,7 +157,7 @@ int bz_whatif_best(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
 {
     tally sum = {0};
     if (!asked->records)
-        return bz_whatif_because(asked, "no records to go by: name a system with --system");
+        return bz_whatif_without_records(asked);
     if (scale_to_best(flow, asked, &sum, err))
         return -1;
     if (!sum.faster)

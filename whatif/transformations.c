@@ -427,3 +427,8 @@ int bz_whatif_because(bz_whatif_asked *asked, const char *fmt, ...)
     asked->because = bz_arena_str(asked->arena, text);
     return 0;
 }
+
+int bz_whatif_without_records(bz_whatif_asked *asked)
+{
+    return bz_whatif_because(asked, "no records to go by: name a system with --system");
+}

@@ -329,8 +329,9 @@ void bz_whatif_assume(bz_whatif_asked *asked, bz_assumed_how how, const char *fr
 /* The same for a parameter: given where it was, else guessed, from where its row says. */
 void bz_whatif_assume_parameter(bz_whatif_asked *asked, const char *name, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-int bz_whatif_because(bz_whatif_asked *asked, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3))); /* returns 0 */
+/* Why it cannot be tried; the second one where no system was named. They return 0. */
+int bz_whatif_because(bz_whatif_asked *asked, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+int bz_whatif_without_records(bz_whatif_asked *asked);
 
 /* Runs the text of a script (docs/whatif.md has the grammar). Tasks changed; -1 where a statement is wrong, with its line. */
 int bz_whatif_run_script(bz_flow *flow, const char *text, size_t length, bz_error *err);
