@@ -5,8 +5,8 @@
 #define BZ_PROGRESS_H
 
 #include "base/buf.h"
-#include <stdbool.h>
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct bz_progress {

@@ -61,15 +61,19 @@ static void first_error(const char *path, bz_buf *out)
         if (strlen(line) > LONGEST)
             line[LONGEST] = 0;
         const char *text = line + strspn(line, " ");
-        if (cmake && *line && text == line)
-            break;
         if (!*text || (!cmake && !strcasestr(line, "error")))
             continue;
-        bool begins = !strncmp(line, "CMake Error", 11);
-        bz_buf_puts(out, begins ? "CMake says:" : cmake ? " " : "");
-        bz_buf_clean(out, begins ? "" : text);
-        if (!(cmake |= begins) || (!begins && line[strlen(line) - 1] == '.'))
-            break; /* CMake's next sentence is that a log follows */
+        if (!cmake && !strncmp(line, "CMake Error", 11)) {
+            bz_buf_puts(out, "CMake says:");
+            cmake = true;
+            continue;
+        }
+        if (cmake && text == line)
+            break;
+        bz_buf_puts(out, cmake ? " " : "");
+        bz_buf_clean(out, text);
+        if (!cmake || text[strlen(text) - 1] == '.') /* CMake's next sentence is that a log follows */
+            break;
     }
     free(line);
     if (f)

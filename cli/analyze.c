@@ -289,7 +289,7 @@ static int analyze(void *job, bz_buf *out, bz_error *err)
     if ((paths->n && read_batches(a, err)) || read_profiles(a, err))
         return -1;
     take_threads(a);
-    if ((paths->n ? analyze_models(a, paths, err) : analyze_profiles(a, err)))
+    if (paths->n ? analyze_models(a, paths, err) : analyze_profiles(a, err))
         return -1;
     a->job.status = a->analyses.found.incomplete ? BZ_INCOMPLETE : BZ_OK;
     for (int i = 0; i < a->profiles.n; i++)

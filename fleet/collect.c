@@ -56,11 +56,12 @@ void bz_fleet_attempts_load(bz_fleet_job *j, const bz_night_system *s, bz_fleet_
             bz_fleet_path(j, "%s/%s/%d-%03d/attempts", j->night.id, s->name, s->shard[i].round, s->shard[i].index);
         struct dirent **list;
         int n = scandir(folder, &list, bz_fleet_is_lines, alphasort);
-        if (n < 0 && errno != ENOENT) /* nothing began there */
-            add_note(j, bz_arena_printf(&j->arena, "%s: cannot be opened: %s", folder + strlen(j->fleet.folder) + 1,
-                                        strerror(errno)));
-        if (n < 0)
+        if (n < 0) {
+            if (errno != ENOENT) /* there nothing began */
+                add_note(j, bz_arena_printf(&j->arena, "%s: cannot be opened: %s", folder + strlen(j->fleet.folder) + 1,
+                                            strerror(errno)));
             continue;
+        }
         if (out->n + n > cap) {
             int more = 2 * (out->n + n);
             out->attempt = bz_arena_grow(&j->arena, out->attempt, (size_t)out->n, (size_t)more, sizeof *out->attempt);
