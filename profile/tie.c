@@ -5,7 +5,8 @@
  * cuDNN's log has microseconds and the thread's number: what its thread launches between an entry and the next is the
  * call's, as far as the kernels' names go along: a framework launches kernels of its own in between. Its clock is the
  * wall's in the time zone of the program, which no one recorded: the offset under which most calls launch
- * something is taken. cuBLAS's log has whole seconds, and threads by another number: there only the order tells. */
+ * something soon is taken: within a millisecond, or later where a busy machine lets all launches wait. cuBLAS's log has
+ * whole seconds, and threads by another number: there only the order tells. */
 #include "base/sort.h"
 #include "profile/columns.h"
 #include "profile/trace.h"
@@ -14,7 +15,7 @@
 #include <string.h>
 
 enum { ZONES = 4 * 14 }; /* quarters of an hour */
-static const int64_t SECOND = 1000000000, ZONE = 900 * SECOND, SOON = 1000000;
+static const int64_t SECOND = 1000000000, ZONE = 900 * SECOND, SOON = 1000000, LATE = 100000000;
 
 /* Launches that a call of cuBLAS's can have asked for, one after the other. */
 typedef struct {
@@ -103,8 +104,8 @@ static size_t launch_from(const tying *k, const launches *l, int64_t at)
     return low;
 }
 
-/* How many of some working calls launch a kernel of a library's soon after they are entered. */
-static size_t calls_that_launch(const tying *k, int64_t offset)
+/* How many of some working calls launch a kernel of a library's within `soon` after they are entered. */
+static size_t calls_that_launch(const tying *k, int64_t offset, int64_t soon)
 {
     enum { ENOUGH = 2000 };
     const bz_events *call = &k->t->event[BZ_EVENT_CALL], *api = &k->t->event[BZ_EVENT_API];
@@ -115,7 +116,7 @@ static size_t calls_that_launch(const tying *k, int64_t offset)
         const launches *l = &k->lane[k->timeline[call->lane[i]]];
         size_t at = launch_from(k, l, call->start[i] + offset);
         seen++;
-        launch += at < l->n && api->start[l->api[at]] - call->start[i] - offset < SOON &&
+        launch += at < l->n && api->start[l->api[at]] - call->start[i] - offset < soon &&
                   l->owner[at] == BZ_KERNEL_OF_LIBRARY;
     }
     return launch;
@@ -125,14 +126,15 @@ static size_t calls_that_launch(const tying *k, int64_t offset)
 static bool find_offset(tying *k)
 {
     size_t best = 0;
-    for (int64_t zone = 0; zone <= ZONES; zone++)
-        for (int64_t sign = 1; sign >= (zone ? -1 : 1); sign -= 2) {
-            size_t n = calls_that_launch(k, sign * zone * ZONE);
-            if (n > best) {
-                best = n;
-                k->offset = sign * zone * ZONE;
+    for (int64_t soon = SOON; soon <= LATE && !best; soon *= 10)
+        for (int64_t zone = 0; zone <= ZONES; zone++)
+            for (int64_t sign = 1; sign >= (zone ? -1 : 1); sign -= 2) {
+                size_t n = calls_that_launch(k, sign * zone * ZONE, soon);
+                if (n > best) {
+                    best = n;
+                    k->offset = sign * zone * ZONE;
+                }
             }
-        }
     return best > 0;
 }
 
@@ -232,7 +234,7 @@ static size_t pair_all(tying *k, const uint32_t *row, size_t rows, uint32_t lane
         return 0;
     for (size_t i = 0; i < rows; i++) {
         int64_t late = g[i].at - start[row[i]] - offset;
-        if (late < 0 || late > SECOND + 100 * SOON)
+        if (late < 0 || late > SECOND + LATE)
             return 0;
     }
     for (size_t i = 0; tie && i < rows; i++)

@@ -125,6 +125,24 @@ static void every_kernel_finds_its_call(void **state)
     }
 }
 
+/* Another program had the processor between each entry of the log and its launch. */
+static void a_busy_machine_is_waited_for(void **state)
+{
+    (void)state;
+    run r = begin((5 * 3600 + 45 * 60) * SECOND, 70);
+    for (int i = 0; i < 4; i++) {
+        char detail[64];
+        int64_t at = BEGIN + i * 300 * SECOND / 1000;
+        snprintf(detail, sizeof detail, "iteration=%d", i);
+        log_call(&r, BZ_LIBRARY_CUDNN, at, "cudnnConvolutionForward", detail);
+        launch(&r, at + 25000000, "void cudnn::winograd::generateWinogradTilesKernel<0, float, float>(int)");
+    }
+    finish(&r);
+    for (size_t k = 0; k < 4; k++)
+        assert_string_equal(function_of(r.t, k, (int)k), "cudnnConvolutionForward");
+    bz_trace_free(r.t);
+}
+
 /* Two threads of the log and two of the timeline, whose numbers differ: by what they launch. */
 static void threads_are_told_apart(void **state)
 {
@@ -287,6 +305,7 @@ int main(void)
         cmocka_unit_test(every_kernel_finds_its_call),    cmocka_unit_test(threads_are_told_apart),
         cmocka_unit_test(what_cannot_be_told_is_counted), cmocka_unit_test(no_launch_has_two_calls),
         cmocka_unit_test(another_run_is_not_mixed_in),    cmocka_unit_test(as_recorded),
+        cmocka_unit_test(a_busy_machine_is_waited_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
