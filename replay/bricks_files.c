@@ -73,7 +73,7 @@ static void read_times(timing *j)
     while ((line = strsep(&rest, "\n"))) {
         char *command = line, *seconds = strsep(&command, "\t"), *what = command ? strsep(&command, "\t") : NULL, *end;
         double v = strtod(seconds, &end);
-        if (!what || !command || strcmp(command, j->f->command) != 0 || end == seconds || !(v > 0) ||
+        if (!what || !command || strcmp(command, j->f->command) != 0 || end == seconds || !(v > 0) || !isfinite(v) ||
             j->n_seconds == lines)
             continue;
         bz_map_set(&j->times, what, strlen(what), (uint32_t)j->n_seconds);

@@ -3,31 +3,24 @@
 #define BZ_FUZZ_DATABASE_H
 
 #include "perfdb/perfdb.h"
+#include "tests/fuzz/folder.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 static bz_perfdb *fuzz_db;
-static char fuzz_folder[] = "/dev/shm/fuzz_import.XXXXXX";
 
 static void fuzz_db_end(void)
 {
-    char path[64];
     bz_perfdb_close(fuzz_db);
-    snprintf(path, sizeof path, "%s/data.mdb", fuzz_folder);
-    unlink(path);
-    snprintf(path, sizeof path, "%s/lock.mdb", fuzz_folder);
-    unlink(path);
-    rmdir(fuzz_folder);
 }
 
 static bz_perfdb *fuzz_database(void)
 {
     bz_error err;
     if (!fuzz_db) {
-        if (!mkdtemp(fuzz_folder) || bz_perfdb_open(&fuzz_db, fuzz_folder, &(bz_perfdb_options){0}, &err))
+        if (bz_perfdb_open(&fuzz_db, fuzz_folder(), &(bz_perfdb_options){0}, &err))
             abort();
         atexit(fuzz_db_end);
     }
