@@ -151,13 +151,19 @@ static int predict(const bz_trace *trace, bz_whatif_asked *asked, int n, bz_aren
         int64_t time = 0;
         bz_flow_copy(w->flow, flow);
         int changed = apply_all(flow, trace, w, asked, n, SIDES[k], &memory, &none, err);
-        int failed = changed < 0 || bz_flow_time(flow, NULL, after && !k ? arena : &memory, &s, &time, err);
+        bool same = !changed && !after; /* the recording's own flow, which was simulated */
+        int failed = changed < 0 || (!same && bz_flow_time(flow, NULL, after && !k ? arena : &memory, &s, &time, err));
+        time = same ? w->simulated : time;
         least = time < least ? time : least;
         most = time > most ? time : most;
         if (!failed && !k) {
             p->changed = changed;
             keep_words(asked, n, none, arena, p);
             p->time = time;
+            p->split = w->split;
+            p->critical = w->critical;
+        }
+        if (!failed && !k && !same) {
             bz_flow_split_make(flow, &s, &p->split);
             bz_flow_critical(flow, &s, arena, &p->critical);
             if (after)

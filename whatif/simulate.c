@@ -30,7 +30,8 @@ typedef struct {
     int64_t *start;  /* [n]: at the earliest, by what is done */
     uint32_t *because;
     channel *channels; /* [n_lanes] */
-    uint32_t done;
+    uint32_t left, done, last;
+    int64_t end; /* of `last`, the task that ends last of those that are done */
 } simulator;
 
 static bool before(entry a, entry b)
@@ -86,6 +87,10 @@ static void run_task(simulator *s, uint32_t id)
     const bz_task *t = &s->flow->task[id];
     int64_t end = bz_flow_sum(s->start[id], t->duration), behind = bz_flow_sum(end, t->gap);
     s->done++;
+    if (s->last == BZ_NONE || end > s->end || (end == s->end && id < s->last)) {
+        s->last = id;
+        s->end = end;
+    }
     for (uint32_t e = t->out; e != BZ_NONE; e = s->flow->edge[e].next_out) {
         const bz_flow_edge *edge = &s->flow->edge[e];
         if (edge->wraps)
@@ -160,6 +165,7 @@ static void begin(simulator *s)
         s->start[i] = t->removed ? -1 : t->not_before;
         if (t->removed)
             continue;
+        s->left++;
         for (uint32_t e = t->in; e != BZ_NONE; e = s->flow->edge[e].next_in)
             s->waits[i] += !s->flow->edge[e].wraps;
         s->waits[i] += t->prev != BZ_NONE;
@@ -182,11 +188,9 @@ static int circle(const simulator *s, bz_error *err)
 int bz_flow_simulate(const bz_flow *flow, const bz_simulate_options *options, bz_arena *arena, bz_simulated *out,
                      bz_error *err)
 {
-    simulator s = {.flow = flow, .options = options};
-    uint32_t left = 0;
+    simulator s = {.flow = flow, .options = options, .last = BZ_NONE};
     *out = (bz_simulated){.start = bz_arena_take(arena, flow->n * sizeof(int64_t)),
-                          .because = bz_arena_take(arena, flow->n * sizeof(uint32_t)),
-                          .last = BZ_NONE};
+                          .because = bz_arena_take(arena, flow->n * sizeof(uint32_t))};
     s.start = out->start;
     s.because = out->because;
     s.heap = bz_alloc((size_t)flow->n + flow->n_lanes + 1, sizeof *s.heap);
@@ -204,19 +208,9 @@ int bz_flow_simulate(const bz_flow *flow, const bz_simulate_options *options, bz
         else
             run_task(&s, e.id);
     }
-    int64_t last = INT64_MIN;
-    for (uint32_t i = 0; i < flow->n; i++) {
-        if (flow->task[i].removed)
-            continue;
-        left++;
-        int64_t end = bz_flow_sum(s.start[i], flow->task[i].duration);
-        if (end > last) {
-            last = end;
-            out->last = i;
-        }
-    }
-    out->total = left ? last - flow->offset : 0;
-    int failed = s.done < left ? circle(&s, err) : 0;
+    out->last = s.last;
+    out->total = s.last == BZ_NONE ? 0 : s.end - flow->offset;
+    int failed = s.done < s.left ? circle(&s, err) : 0;
     for (uint32_t i = 0; i < flow->n_lanes; i++)
         free(s.channels[i].task);
     free(s.channels);

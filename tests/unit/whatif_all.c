@@ -113,12 +113,15 @@ static void check_asked(const bz_trace *t, bz_whatif *w, bz_arena *arena)
     for (int i = 0; i < N_ASKED; i++) {
         bz_whatif_asked asked;
         bz_error err = {0};
+        bz_flow after = {0};
+        bz_simulated simulated; /* asked for, so that what changes nothing is simulated, too */
         w->n = 0;
         if (bz_whatif_parse(ASKED[i].asked, arena, &asked, &err) ||
-            bz_whatif_predict(t, &asked, 1, arena, w, NULL, NULL, &err))
+            bz_whatif_predict(t, &asked, 1, arena, w, &after, &simulated, &err))
             HOLDS(strlen(err.text) > 20, "%s: fails without a sentence", ASKED[i].asked);
         else
             check_prediction(w, ASKED[i].asked, &w->prediction[0], ASKED[i].sense);
+        bz_flow_free(&after);
     }
 }
 
