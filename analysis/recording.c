@@ -203,6 +203,12 @@ static void tell_devices(recording_making *m)
                                     "the device works behind the host, which does not wait for it: the device's own "
                                     "step takes %s (median, from the end of one iteration's work to the next)",
                                     bz_units_time(step, 1e-9 * s.device_step.p50)));
+    if (m->idle.late)
+        add_fact(
+            m, bz_arena_printf(m->arena,
+                               "the device's clock is %s late: no work began sooner behind its launch; why it idled is "
+                               "told with launches as much later",
+                               bz_units_time(step, 1e-9 * (double)m->idle.late)));
     enum { MOST = 64 };
     int64_t id[MOST];
     int n = 0;

@@ -1,5 +1,6 @@
 /* The figures of a trace's iterations, and of a trace without any. */
 #include "base/sort.h"
+#include "profile/constants.h"
 #include "profile/trace.h"
 
 #include <stdlib.h>
@@ -143,6 +144,27 @@ static int64_t clamp(int64_t v, int64_t low, int64_t high)
     return v < low ? low : v > high ? high : v;
 }
 
+/* By how much a device's clock is late of the host's: what lies between the start of a launch and its work at the least, above what a launch
+ * takes in the median. What is later still is a device that lies far behind, and no clock. */
+static int64_t clock_late(const bz_trace *t)
+{
+    const bz_events *kernel = &t->event[BZ_EVENT_KERNEL], *api = &t->event[BZ_EVENT_API];
+    int64_t least = INT64_MAX, *launch = bz_alloc(kernel->n + 1, sizeof *launch);
+    size_t n = 0;
+    for (size_t i = 0; i < kernel->n; i++) {
+        uint32_t cause = kernel->cause ? kernel->cause[i] : BZ_NONE;
+        int64_t after = cause < api->n ? kernel->start[i] - api->start[cause] : -1;
+        if (after < 0)
+            continue;
+        least = after < least ? after : least;
+        launch[n++] = api->end[cause] - api->start[cause];
+    }
+    bz_sort_times(launch, n);
+    int64_t late = n ? least - launch[(n - 1) / 2] : 0;
+    free(launch);
+    return late >= CLOCK_LATE && late <= CLOCK_LATE_MOST ? late : 0;
+}
+
 /* [from, to): nothing runs, then the work does that `cause` asked for. */
 static void split_gap(const bz_trace *t, int64_t from, int64_t to, uint32_t cause, bz_idle *out)
 {
@@ -151,14 +173,14 @@ static void split_gap(const bz_trace *t, int64_t from, int64_t to, uint32_t caus
         add_idle(out, BZ_IDLE_UNKNOWN, from, to);
         return;
     }
-    if (api->end[cause] <= from) {
+    int64_t asked = api->start[cause] + out->late, returned = api->end[cause] + out->late;
+    if (returned <= from) {
         add_idle(out, BZ_IDLE_QUEUED, from, to);
         return;
     }
-    int64_t asked = clamp(api->start[cause], from, to), returned = clamp(api->end[cause], from, to);
-    add_idle(out, BZ_IDLE_HOST, from, asked);
-    add_idle(out, BZ_IDLE_LAUNCH, asked, returned);
-    add_idle(out, BZ_IDLE_SUBMITTED, returned, to);
+    add_idle(out, BZ_IDLE_HOST, from, clamp(asked, from, to));
+    add_idle(out, BZ_IDLE_LAUNCH, clamp(asked, from, to), clamp(returned, from, to));
+    add_idle(out, BZ_IDLE_SUBMITTED, clamp(returned, from, to), to);
 }
 
 void bz_trace_idle(const bz_trace *t, const bz_iteration *span, bz_idle *out)
@@ -166,7 +188,7 @@ void bz_trace_idle(const bz_trace *t, const bz_iteration *span, bz_idle *out)
     size_t n;
     work *w = work_within(t, span, &n);
     int64_t at = span->start;
-    *out = (bz_idle){0};
+    *out = (bz_idle){.late = clock_late(t)};
     for (size_t i = 0; i < n; i++) {
         if (w[i].start > at)
             split_gap(t, at, w[i].start, w[i].cause, out);

@@ -145,6 +145,12 @@ static void test_late_clock(void **state)
     bz_trace_add(t, BZ_EVENT_RANGE, 0, (STEPS * STEP + LATE) * US, bz_trace_text(t, "benanza_iteration"), host);
     if (bz_trace_finish(t, NULL, &err))
         fail_msg("%s", err.text);
+    bz_idle idle;
+    bz_trace_idle(t, &t->iteration[0], &idle);
+    assert_int_equal(idle.late, (LATE + 5 - CALL) * US);
+    assert_int_equal(idle.of[BZ_IDLE_QUEUED].time, 0);
+    assert_in_range(idle.of[BZ_IDLE_HOST].time + idle.of[BZ_IDLE_LAUNCH].time, (STEPS - 1) * (STEP - WORKS) * US,
+                    idle.idle);
     int64_t after = ask(t, "host:times=4", &arena, &before).time;
     assert_in_range(before - after, (STEPS - 1) * (STEP - WORKS) * US, STEPS * (STEP - WORKS) * US + LATE * US);
     bz_trace_free(t);
