@@ -201,22 +201,32 @@ static const char *why_unsure(const advice_making *m, const bz_advice *a, bool p
                   : "what takes the place of this work is not known";
 }
 
+/* What the step gains by the line that is the step in this framework; where that does not apply, as of a recording without its model, by what
+ * the rule does alone, and the step may not turn the weights of products. */
+static void simulate(advice_making *m, const advice_rule *rule, const bz_advice *known, const advice_finding *f,
+                     bool open, bz_advice *new)
+{
+    const char *own = m->l->on_device ? NULL : own_line(m, rule, "whatif"),
+               *alone = advice_line(rule, m->l->on_device ? "device whatif" : "cpu whatif", 0);
+    new->predicted = own && !open && !known &&advice_simulate(m, rule, own, new);
+    if (alone && !new->predicted && !(open && f->assumed) && !(known && known->predicted) &&
+        !(own && (open || advice_turns_products(m, own))))
+        advice_simulate(m, rule, alone, new);
+}
+
 /* Where nothing tells whether the program does it already, the model's bound promises nothing of this program. */
 static bz_advice make(advice_making *m, const advice_rule *rule, const char *step, advice_finding f, bool open,
-                      bool predicts)
+                      const bz_advice *known)
 {
     const char *what = advice_line(rule, "what", 0);
     double more = f.priced ? m->slower : 1;
     const char *unsure = own_line(m, rule, "unsure");
     bz_advice new = {.id = rule->id, .what = open ? conditional(m, what) : what, .step = step};
-    const char *own = m->l->on_device ? NULL : own_line(m, rule, "whatif"),
-               *change = own ? own : advice_line(rule, m->l->on_device ? "device whatif" : "cpu whatif", 0);
     new.gain = open &&f.assumed ? NAN : f.gain;
     new.low = f.priced ? new.gain - f.half : 0; /* nobody knows what takes the place of work that goes */
     new.high = new.gain *more + f.half;
     new.by = "estimate";
-    if (change && !(open && (f.assumed || own)) && (predicts || !own))
-        new.predicted = advice_simulate(m, rule, change, &new) && own;
+    simulate(m, rule, known, &f, open, &new);
     new.low -= noise(m);
     new.high += noise(m);
     new.unsure = why_unsure(m, &new, f.priced);
@@ -242,7 +252,7 @@ static int consider(advice_making *m, const advice_table *table, const advice_ru
         answer(m, NULL, moot);
     if (!step || !has_needed(m, rule))
         return n;
-    bz_advice new = make(m, rule, step, f, open, !known_step(list, n, step));
+    bz_advice new = make(m, rule, step, f, open, known_step(list, n, step));
     if (new.gain < (new.unsure ? ANSWERED_LEAST : TOLD_LEAST) * m->l->latency)
         return n;
     n = add(m, list, n, &new);

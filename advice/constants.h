@@ -23,4 +23,9 @@ static const double ANSWERED_LEAST = 0.05;
  * otherwise. Chosen. Half: a program that is prepared in part is told nothing of the rest. Twice is above 1. */
 static const double STATE_MOST = 0.9;
 
+/* Share of an iteration in matrix products above which nobody knows what it gains to prepare weights, where that turns those of products and no
+ * record tells what they take so. Measured: AlexNet and VGG-11 of PyTorch became slower by it (docs/benchmarks.md). As large as what a prediction
+ * may leave without a price (whatif/constants.h). Twice: such networks are promised what their convolutions gain. */
+static const double TURNED_MOST = 0.05;
+
 #endif

@@ -295,8 +295,11 @@ static advice_finding find_kernels(advice_making *m, const char *words)
     return find_names(m, BZ_EVENT_KERNEL, words);
 }
 
+/* A time line tells what each call was for: the causes have it, and names would count it again. */
 static advice_finding find_calls(advice_making *m, const char *words)
 {
+    if (m->l->alignment && m->l->alignment->timeline)
+        return (advice_finding){0};
     return find_names(m, BZ_EVENT_CALL, words);
 }
 

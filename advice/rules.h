@@ -95,6 +95,8 @@ void advice_simulation_free(advice_simulation *s);
 /* The gain by the change that the line "whatif" names, with what it assumes as further evidence, and the steps of the waterfall that get
  * smaller. False where it does not apply to this recording. */
 bool advice_simulate(advice_making *m, const advice_rule *rule, const char *line, bz_advice *out);
+/* Would that line turn the weights of matrix products, and do these take so much of the recording that nobody knows what it comes to? */
+bool advice_turns_products(const advice_making *m, const char *line);
 
 /* ---- items ---------------------------------------------------------------------------------- */
 

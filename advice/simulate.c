@@ -1,5 +1,6 @@
 /* Gains by simulation: the recording as a graph of what waited for what, changed as the advice would change the program. What hides
  * behind other work gains nothing there. */
+#include "advice/constants.h"
 #include "advice/rules.h"
 #include "whatif/whatif.h"
 
@@ -115,4 +116,18 @@ bool advice_simulate(advice_making *m, const advice_rule *rule, const char *line
     if (p->critical.between < w->critical.between)
         advice_mark(m, BZ_RUNG_BETWEEN);
     return true;
+}
+
+bool advice_turns_products(const advice_making *m, const char *line)
+{
+    const bz_flow *f = &m->simulation->flow;
+    int64_t time = 0;
+    for (uint32_t i = 0; i < f->n; i++) {
+        const bz_task *t = &f->task[i];
+        const bz_call *c =
+            t->kind == BZ_TASK_CALL && t->event_kind == BZ_EVENT_CALL ? bz_call_of(m->trace, t->event) : NULL;
+        if (c && c->problem && c->problem->kind == BZ_PROBLEM_GEMM)
+            time = bz_flow_sum(time, t->duration);
+    }
+    return strstr(line, "=turned") && (double)time > TURNED_MOST * (double)f->measured;
 }
