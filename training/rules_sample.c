@@ -104,6 +104,14 @@ static const char *transform(build *b, const char *x, int64_t axis, int64_t n, b
     return grad_scaled(b, y, dtype, inverse ? (double)n : 1);
 }
 
+/* The transform padded its signal of n elements to `length`, or cut it: what it never read has no gradient. */
+static const char *fitted(build *b, const char *dx, int rank, int64_t axis, int64_t n, int64_t length)
+{
+    int64_t pads[2 * BZ_MAX_RANK] = {0};
+    pads[rank + axis] = n - length;
+    return n == length ? dx : grad_node(b, "Pad", dx, grad_ints(b, pads, 2 * rank), NULL);
+}
+
 /* Bins that a signal of real numbers does not need, as zeros. */
 static const char *with_all_bins(build *b, const char *dy, const bz_type *y, int64_t axis, int64_t n)
 {
@@ -123,13 +131,16 @@ static int dft(grad *g)
 {
     build *b = g->b;
     const bz_type *x = grad_type(g, 0);
-    int64_t axis = grad_param_int(g, "axis", -1), n = axis < 0 ? 0 : x->dims[axis];
+    int64_t axis = grad_param_int(g, "axis", -1);
     bool inverse = grad_param_int(g, "inverse", 0), onesided = grad_param_int(g, "onesided", 0);
-    if (axis < 0 || grad_param_int(g, "length", n) != n || (inverse && onesided))
-        return grad_fail(g, "it pads or cuts its signal, or makes real numbers: there is no derivative for that");
-    const char *dy = onesided ? with_all_bins(b, grad_dy(g, 0), &g->l->out[0], axis, n) : grad_dy(g, 0);
-    const char *dx = transform(b, dy, axis, n, !inverse, x->dtype);
-    dx = grad_scaled(b, dx, x->dtype, inverse ? 1 / (double)n : 1);
+    if (axis < 0 || (inverse && onesided))
+        return grad_fail(g, "it makes real numbers of half a spectrum, or its axis depends on data: there is no "
+                            "derivative for that");
+    int64_t length = grad_param_int(g, "length", x->dims[axis]);
+    const char *dy = onesided ? with_all_bins(b, grad_dy(g, 0), &g->l->out[0], axis, length) : grad_dy(g, 0);
+    const char *dx = transform(b, dy, axis, length, !inverse, x->dtype);
+    dx = grad_scaled(b, dx, x->dtype, inverse ? 1 / (double)length : 1);
+    dx = fitted(b, dx, x->rank, axis, x->dims[axis], length);
     grad_give(g, 0, x->dims[x->rank - 1] == 1 ? real_part(b, dx, x->rank) : dx);
     return 0;
 }
@@ -141,16 +152,22 @@ static int stft(grad *g)
     const bz_type *x = grad_type(g, 0), *y = &g->l->out[0];
     int64_t hop = grad_param_int(g, "step", 0), n = grad_param_int(g, "frame", 0), frames = y->dims[1];
     bool complex = x->rank == 3 && x->dims[2] == 2;
-    if (hop < 1 || n < 1 || grad_wants(g, 2))
-        return grad_fail(g,
-                         "its frames depend on data, or its window is to be trained: there is no derivative for that");
+    if (hop < 1 || n < 1)
+        return grad_fail(g, "its frames depend on data: there is no derivative for that");
     const char *dx = with_all_bins(b, grad_dy(g, 0), y, 2, n); /* [batch, frames, n, 2] */
     dx = transform(b, dx, 2, n, true, x->dtype);
     dx = complex ? dx : real_part(b, dx, 4);
-    if (grad_has(g, 2))
-        dx = grad_node(b, "Mul", dx, grad_reshape_dims(b, grad_x(g, 2), (int64_t[]){n, 1}, 2), NULL);
     const char *place = grad_node(b, "Add", count_up(b, frames, hop, true), count_up(b, n, 1, false), NULL);
     const int64_t dims[] = {x->dims[0], x->dims[1], complex ? 2 : 1};
+    if (grad_wants(g, 2)) { /* each element of the window meets its place in each frame */
+        const char *frame = grad_node(b, "Gather", grad_reshape_dims(b, grad_x(g, 0), dims, 3), place, NULL);
+        GRAD_INT(b, "axis", 1);
+        grad_give(g, 2, grad_sum_axes(b, grad_node(b, "Mul", frame, dx, NULL), (int64_t[]){0, 1, 3}, 3, false));
+    }
+    if (!grad_wants(g, 0))
+        return 0;
+    if (grad_has(g, 2))
+        dx = grad_node(b, "Mul", dx, grad_reshape_dims(b, grad_x(g, 2), (int64_t[]){n, 1}, 2), NULL);
     dx = grad_node(b, "ms:GatherGrad", grad_ints(b, dims, 3), place, dx, NULL);
     GRAD_INT(b, "axis", 1);
     grad_give(g, 0, grad_reshape(b, dx, x));

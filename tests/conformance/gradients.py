@@ -225,8 +225,13 @@ for opset, axis in (17, {"axis": 1}), (20, {}):
     for n in 4, 5:
         case("DFT", [[2, n, 3, 2], *along], opset=opset, **axis), case("DFT", [[2, n, 3, 2], *along], opset=opset, inverse=1, **axis), case("DFT", [[2, n, 3, 1], *along], opset=opset, **axis)
         case("DFT", [[2, n, 3, 1], *along], opset=opset, onesided=1, **axis)
+        for length in 3, 7:
+            along = [np.array(length, np.int64), *along[1:]]
+            case("DFT", [[2, n, 3, 2], *along], opset=opset, **axis), case("DFT", [[2, n, 3, 2], *along], opset=opset, inverse=1, **axis)
+            case("DFT", [[2, n, 3, 1], *along], opset=opset, onesided=1, **axis)
 window = np.hanning(6).astype(np.float32) + 0.1
 case("STFT", [[2, 17, 1], np.array(3, np.int64), window]), case("STFT", [[2, 16, 1], np.array(5, np.int64), None, np.array(6, np.int64)], onesided=0), case("STFT", [[1, 16, 2], np.array(2, np.int64), window], onesided=0)
+case("STFT", [[2, 17, 1], np.array(3, np.int64), [6]]), case("STFT", [[1, 16, 2], np.array(5, np.int64), [6]], onesided=0), case("STFT", [np.random.default_rng(3).normal(size=(2, 16, 1)).astype(np.float32), np.array(2, np.int64), [5]])
 case("Det", [[2, 3, 3]]), case("Det", [[2, 3, 4, 4]])
 for corners in 0, 1:
     case("AffineGrid", [[2, 2, 3], ints(2, 3, 4, 5)], opset=20, align_corners=corners), case("AffineGrid", [[1, 3, 4], ints(1, 2, 3, 4, 2)], opset=20, align_corners=corners)

@@ -355,7 +355,9 @@ def center_crop_pad(x, sizes, axes):
     return x
 
 
-def dft(x, axis, inverse, onesided):
+def dft(x, axis, inverse, onesided, length=None):
+    n = length or x.shape[axis]
+    x = torch.cat([x, torch.zeros(*x.shape[:axis], max(0, n - x.shape[axis]), *x.shape[axis + 1:], dtype=D)], axis).narrow(axis, 0, n)
     c = torch.complex(x[..., 0], x[..., 1] if x.shape[-1] == 2 else torch.zeros_like(x[..., 0]))
     y = torch.view_as_real((torch.fft.ifft if inverse else torch.fft.fft)(c, dim=axis))
     return y.narrow(axis, 0, x.shape[axis] // 2 + 1) if onesided else y
@@ -509,7 +511,7 @@ def run_node(node, x, opset):
         "CumProd": lambda: cumprod(x[0], int(x[1]), g("exclusive", 0), g("reverse", 0)), "LpPool": lambda: lppool(x[0], a),
         "GlobalLpPool": lambda: (x[0].abs() ** g("p", 2)).sum([2, 3], keepdim=True) ** (1 / g("p", 2)), "MaxUnpool": lambda: max_unpool(x[0], x[1], a),
         "Col2Im": lambda: col2im(x[0], ints(1), ints(2), a), "CenterCropPad": lambda: center_crop_pad(x[0], ints(1), g("axes")),
-        "DFT": lambda: dft(x[0], int(x[2]) if at(2) is not None else g("axis", 1), bool(g("inverse", 0)), bool(g("onesided", 0))),
+        "DFT": lambda: dft(x[0], int(x[2]) if at(2) is not None else g("axis", 1), bool(g("inverse", 0)), bool(g("onesided", 0)), int(x[1]) if at(1) is not None else None),
         "STFT": lambda: stft(x[0], int(x[1]), at(2), int(x[3]) if at(3) is not None else 0, bool(g("onesided", 1))), "Det": lambda: torch.linalg.det(x[0]), "Inverse": lambda: torch.linalg.inv(x[0]),
         "AffineGrid": lambda: F.affine_grid(x[0], ints(1), bool(g("align_corners", 0))), "Range": lambda: torch.arange(int(x[0]), int(x[1]), int(x[2])),
         "CumSum": lambda: (torch.cumsum(x[0].flip(int(x[1])), int(x[1])).flip(int(x[1])) if g("reverse", 0) else torch.cumsum(x[0], int(x[1]))) - (x[0] if g("exclusive", 0) else 0),
