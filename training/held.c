@@ -33,6 +33,10 @@ void held_find(bz_training *t)
                                      : last ? BZ_HELD_GRADIENT /* made wide, the scale taken off */
                                             : made_by(t, i, kept, node->out[k]);
     }
+    for (int i = 0; i < g->n_nodes; i++) /* of recurrent layers, in ONNX's order of gates */
+        for (int k = 1; bz_has_word("LSTMGrad GRUGrad RNNGrad", g->nodes[i].op) && k < g->nodes[i].n_out && k < 4; k++)
+            if (g->nodes[i].out[k] >= 0)
+                held[g->nodes[i].out[k]] = BZ_HELD_GRADIENT;
     for (int i = 0; i < t->n_weights; i++) {
         const bz_weight *w = &t->weight[i];
         held[w->value] = BZ_HELD_WEIGHT;

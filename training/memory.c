@@ -33,6 +33,12 @@ static bool is_view(const bz_layer *l)
     return l->class == BZ_VIEW || bz_has_word("slice split identity expand", l->kind);
 }
 
+static bool is_recurrent_gradient(const bz_layer *l)
+{
+    return bz_has_word("lstm_grad gru_grad rnn_grad", l->kind) && l->n_in > 8 && l->in[1].rank == 3 &&
+           l->in[1].dims[0] > 0;
+}
+
 /* A gradient that nobody else holds takes the next one that is added to it. */
 static bool adds_in_place(const liveness *m, const bz_layer *l, int i)
 {
@@ -51,6 +57,9 @@ static void find_last(liveness *m)
             if (v >= 0 && m->last[root_of(m, v)] < i)
                 m->last[root_of(m, v)] = i;
         }
+    for (int i = 0; i < m->t->n_weights; i++) /* they are given back when the next iteration begins */
+        if (m->t->weight[i].gradient >= 0)
+            m->last[root_of(m, m->t->weight[i].gradient)] = l->n - 1;
     for (int k = 0; k < l->model->graph->n_outputs; k++)
         if (l->model->graph->outputs[k] >= 0)
             m->last[root_of(m, l->model->graph->outputs[k])] = INT32_MAX;
@@ -90,12 +99,23 @@ static bool orders_weights(const liveness *m, const bz_layer *l, int i)
     return true;
 }
 
+/* So their gradients are not cut into gates and put back: they stay where the recurrent layer left them. */
+static bool orders_gradients(const liveness *m, const bz_layer *l, int i)
+{
+    if (m->t->layers->phase[i] != BZ_TRAIN_BACKWARD || l->n_in < 2 || l->node->in[0] < 0 || l->node->in[1] < 0)
+        return false;
+    bz_value_id first = root_of(m, l->node->in[0]);
+    return m->t->held[first] == BZ_HELD_GRADIENT &&
+           (!strcmp(l->kind, "slice_grad") || (!strcmp(l->kind, "add") && root_of(m, l->node->in[1]) == first));
+}
+
 static void find_roots(liveness *m)
 {
     const bz_layers *l = m->t->layers;
     for (int i = 0; i < l->n; i++) {
         const bz_layer *layer = &l->layer[i];
-        if (layer->n_in && layer->node->in[0] >= 0 && (is_view(layer) || orders_weights(m, layer, i)))
+        if (layer->n_in && layer->node->in[0] >= 0 &&
+            (is_view(layer) || orders_weights(m, layer, i) || orders_gradients(m, layer, i)))
             for (int k = 0; k < layer->n_out; k++)
                 if (layer->node->out[k] >= 0)
                     m->root[layer->node->out[k]] = root_of(m, layer->node->in[0]);
@@ -130,16 +150,33 @@ static void find_times(liveness *m)
                 m->times[l->layer[i].node->out[KEPT[k].result]] = (char)KEPT[k].times;
 }
 
+/* Adam's step of one weight. */
+static bool updates_one(const bz_layer *l)
+{
+    enum { RATE_STEP_WEIGHT_GRADIENT_STATES = 6 };
+    return bz_has_word("adam adamw", l->kind) && l->n_in == RATE_STEP_WEIGHT_GRADIENT_STATES &&
+           bz_type_bytes(&l->in[2]) > 0;
+}
+
 /* Convolutions want blocks of channels next to each other: while one runs, each operand and its result lie there once more. Fewer channels
  * than a block has are taken as they lie. Gradients of weights of a filter that has more rows than the image are computed by products, for which
  * oneDNN takes four times the weights. A recurrent layer multiplies its operand of all steps before the first step, one direction after
- * the other. */
-static int64_t bytes_inside(const bz_layer *l)
+ * the other; going back, the gradients of its gates are there for all steps of a direction. Adam divides by a tensor that it makes in two steps, each
+ * a tensor of the weight's size, and keeps the one of the weight before until that is done. */
+static int64_t bytes_inside(const bz_layer *l, const bz_layer *before)
 {
     enum { BLOCK = 8 };
     int64_t sum = 0;
-    if (bz_has_word("lstm_training gru_training rnn_training", l->kind) && l->in[1].rank == 3 && l->in[1].dims[0] > 0) {
-        int64_t gates = bz_type_bytes(&l->out[l->n_out - 1]);
+    if (updates_one(l)) {
+        sum = updates_one(before) ? bz_type_bytes(&before->in[2]) : 0;
+        bz_count_add(&sum, bz_type_bytes(&l->in[2]));
+        bz_count_add(&sum, bz_type_bytes(&l->in[2]));
+        return sum;
+    }
+    bool back = is_recurrent_gradient(l);
+    if (back || (bz_has_word("lstm_training gru_training rnn_training", l->kind) && l->in[1].rank == 3 &&
+                 l->in[1].dims[0] > 0)) {
+        int64_t gates = bz_type_bytes(back ? &l->in[!strcmp(l->kind, "lstm_grad") ? 8 : 7] : &l->out[l->n_out - 1]);
         return gates > 0 ? gates / l->in[1].dims[0] : 0;
     }
     if (!bz_has_word("conv conv_data conv_weights", l->kind))
@@ -165,6 +202,15 @@ static void take(liveness *m, bz_value_id v, int64_t *held)
     bz_count_add(&held[m->t->held[v]], bytes_of(m, v));
 }
 
+static void drop(liveness *m, bz_value_id v, int layer, int64_t *held)
+{
+    bz_value_id r = v >= 0 ? root_of(m, v) : v;
+    if (r < 0 || !m->there[r] || m->last[r] > layer)
+        return;
+    m->there[r] = false;
+    held[m->t->held[r]] -= bytes_of(m, r);
+}
+
 static void look(const int64_t *held, bz_train_phase phase, int layer, bz_memory *out)
 {
     int64_t sum = 0;
@@ -182,6 +228,20 @@ static void look(const int64_t *held, bz_train_phase phase, int layer, bz_memory
     memcpy(out->at_peak, held, sizeof out->at_peak);
 }
 
+/* Recurrent layers go back step by step, one direction after the other: what a step kept is free behind it. So results, which are whole behind
+ * the last step of a direction, lie beside what the other one kept. */
+static void go_back(liveness *m, const bz_layer *l, int layer, int64_t *held, int64_t *left)
+{
+    int64_t before[BZ_HELD_CLASSES], directions = l->in[1].dims[0];
+    memcpy(before, held, sizeof before);
+    for (int k = 0; k < l->n_in; k++)
+        drop(m, l->node->in[k], layer, held);
+    for (int c = 0; c < BZ_HELD_CLASSES; c++) {
+        left[c] = (before[c] - held[c]) / directions * (directions - 1);
+        held[c] += left[c];
+    }
+}
+
 static void run(liveness *m, bz_memory *out)
 {
     const bz_layers *l = m->t->layers;
@@ -193,20 +253,22 @@ static void run(liveness *m, bz_memory *out)
     }
     for (int i = 0; i < l->n; i++) {
         const bz_layer *layer = &l->layer[i];
+        int64_t left[BZ_HELD_CLASSES] = {0};
+        if (is_recurrent_gradient(layer)) {
+            look(held, l->phase[i], i, out);
+            go_back(m, layer, i, held, left);
+        }
         for (int k = 0; k < layer->n_out; k++)
             if (layer->node->out[k] >= 0)
                 take(m, root_of(m, layer->node->out[k]), held);
         int64_t rest = held[BZ_HELD_REST];
-        bz_count_add(&held[BZ_HELD_REST], bytes_inside(layer));
+        bz_count_add(&held[BZ_HELD_REST], bytes_inside(layer, i ? layer - 1 : layer));
         look(held, l->phase[i], i, out);
         held[BZ_HELD_REST] = rest;
+        for (int c = 0; c < BZ_HELD_CLASSES; c++)
+            held[c] -= left[c];
         for (int k = 0; k < layer->n_in + layer->n_out; k++) {
-            bz_value_id v = k < layer->n_in ? layer->node->in[k] : layer->node->out[k - layer->n_in];
-            bz_value_id r = v >= 0 ? root_of(m, v) : v;
-            if (r < 0 || !m->there[r] || m->last[r] > i)
-                continue;
-            m->there[r] = false;
-            held[m->t->held[r]] -= bytes_of(m, r);
+            drop(m, k < layer->n_in ? layer->node->in[k] : layer->node->out[k - layer->n_in], i, held);
         }
         if (l->phase[i] == BZ_TRAIN_FORWARD)
             out->kept = held[BZ_HELD_ACTIVATION];

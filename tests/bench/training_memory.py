@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """training_memory.py BENANZA [NETWORK...]: predicted memory of an iteration of training against what PyTorch takes on the processor.
 
-Six networks (tests/conformance/training_networks.py), or those that are named, also of JUDGES below, at three batches, Adam, recorded by `benanza profile --memory`: the peak of the steady
+Six networks (tests/conformance/training_networks.py), or those that are named, also `gru`, `tagger` and torchvision's of images, at three batches, Adam, recorded by `benanza profile --memory`: the peak of the steady
 iterations, by class. Prints a table in Markdown; of two figures the first is PyTorch's."""
 import json
 import os
@@ -38,16 +38,13 @@ def judge(name, batch):
     return getattr(torchvision.models, name)(num_classes=10), torch.randn(batch, 3, 64, 64), targets
 
 
-JUDGES = ("gru", "tagger", "resnet18", "vgg11", "squeezenet1_1", "shufflenet_v2_x1_0")
-
-
 def measure(name, batch, path):
     import torch
     import train
     import training_networks as networks
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    module, x, targets = judge(name, batch) if name in JUDGES else networks.make(name, batch, SCALE)
+    module, x, targets = networks.make(name, batch, SCALE) if name in networks.NAMES else judge(name, batch)
     optimizer = torch.optim.Adam(module.parameters())
     for _ in range(4):
         train.step(lambda: networks.loss(module(x), targets), optimizer)
