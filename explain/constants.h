@@ -66,7 +66,7 @@ enum {
     MOST_NODES = 20000,
     MOST_EXPECTED = 1 << 20,
 
-    /* Windows step by so much at the most. Twice: nothing, no network has them. */
+    /* Windows that are padded step by so much at the most. Twice: nothing, no network has them. */
     WIDEST_STRIDE = 32,
 
     /* Layouts are chosen again, layer by layer, until none changes, but so often at the most. Twice: nothing where they settle before. */

@@ -7,6 +7,8 @@
  * lacks. */
 static bool fit_axis(int64_t in, int64_t out, int64_t kernel, int64_t *stride, int64_t *begin, int64_t *end)
 {
+    if (out < 1)
+        return false;
     if (kernel > 1 && in % kernel == 0 && in / kernel == out) {
         *stride = kernel;
         *begin = *end = 0;
@@ -24,7 +26,11 @@ static bool fit_axis(int64_t in, int64_t out, int64_t kernel, int64_t *stride, i
             *end = way < 2 ? p : lacks - lacks / 2;
             return true;
         }
-    return false;
+    /* Wider strides are of a transform of sound, 160 samples on and 512 wide: no padding, and where a stride ends at the end, that. */
+    int64_t moved = in - kernel, least = moved / out + 1, most = out > 1 ? moved / (out - 1) : 0;
+    *stride = out > 1 && moved % (out - 1) == 0 ? most : least;
+    *begin = *end = 0;
+    return moved >= 0 && least <= most;
 }
 
 static bool fit_window(const bz_operand_seen *x, const int64_t *y, rebuild_window *w)

@@ -84,6 +84,11 @@ static dnnl_status_t make_copy(dnn_md *md, const_dnnl_memory_desc_t of)
     return dnnl_memory_desc_clone(md, of);
 }
 
+static dnnl_status_t make_reshaped(dnn_md *md, dnn_md of, int rank, const int64_t *dims)
+{
+    return dnnl_memory_desc_reshape(md, of, rank, dims);
+}
+
 static int rank_of(dnn_md md)
 {
     int rank = 0;
@@ -142,6 +147,12 @@ static dnnl_status_t make_copy(dnn_md *md, const dnnl_memory_desc_t *of)
     return dnnl_success;
 }
 
+static dnnl_status_t make_reshaped(dnn_md *md, dnn_md of, int rank, const int64_t *dims)
+{
+    *md = bz_alloc(1, sizeof **md);
+    return dnnl_memory_desc_reshape(*md, of, rank, dims);
+}
+
 static int rank_of(dnn_md md)
 {
     return md->ndims;
@@ -195,6 +206,14 @@ dnnl_status_t dnn_md_tagged(dnn_heap *h, int rank, const int64_t *dims, dnnl_dat
 {
     dnn_md *place = heap_place(h);
     dnnl_status_t status = make_tagged(place, rank, dims, type, tag);
+    *out = *place;
+    return status;
+}
+
+dnnl_status_t dnn_md_reshaped(dnn_heap *h, dnn_md md, int rank, const int64_t *dims, dnn_md *out)
+{
+    dnn_md *place = heap_place(h);
+    dnnl_status_t status = rank == rank_of(md) ? make_copy(place, md) : make_reshaped(place, md, rank, dims);
     *out = *place;
     return status;
 }

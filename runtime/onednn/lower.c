@@ -39,10 +39,21 @@ void dnn_bind(stage *st, int arg, int operand, int rank, const int64_t *dims, co
         dnn_row_major(rank, dims, a->strides);
 }
 
-void dnn_bind_whole(const lowering *l, stage *st, int arg, int operand)
+int dnn_shape(const lowering *l, int operand, int64_t *dims)
 {
     const bz_operand *o = &l->s->job->operand[operand];
-    dnn_bind(st, arg, operand, o->rank, o->dim, NULL);
+    int image = l->image && o->rank == 3;
+    memcpy(dims, o->dim, (size_t)o->rank * sizeof *dims);
+    if (image)
+        dims[3] = dims[2], dims[2] = 1;
+    return o->rank + image;
+}
+
+void dnn_bind_whole(const lowering *l, stage *st, int arg, int operand)
+{
+    int64_t dims[DNN_MAX_RANK];
+    int rank = dnn_shape(l, operand, dims);
+    dnn_bind(st, arg, operand, rank, dims, NULL);
 }
 
 static void channels_last(int rank, const int64_t *dims, int64_t *strides)
@@ -254,19 +265,26 @@ bool dnn_has_residual(const lowering *l)
 
 /* ---- kinds ----------------------------------------------------------------------------------- */
 
-enum { IN_PLAIN = 1, IN_PACKED = 2, IN_NHWC = 4, IN_ANY = 8, SPACE = 16 /* nhwc and any need channels and space */ };
+enum {
+    IN_PLAIN = 1,
+    IN_PACKED = 2,
+    IN_NHWC = 4,
+    IN_ANY = 8,
+    SPACE = 16 /* nhwc and any need channels and space */,
+    IMAGE = 32
+};
 
 static const struct {
     dnnl_status_t (*lower)(lowering *l);
     int layouts;
 } KINDS[BZ_PROBLEM_N_KINDS] = {
-    [BZ_PROBLEM_CONV] = {dnn_lower_conv, IN_PLAIN | IN_PACKED | IN_NHWC | IN_ANY},
-    [BZ_PROBLEM_DECONV] = {dnn_lower_conv, IN_PLAIN | IN_PACKED | IN_NHWC | IN_ANY},
+    [BZ_PROBLEM_CONV] = {dnn_lower_conv, IN_PLAIN | IN_PACKED | IN_NHWC | IN_ANY | IMAGE},
+    [BZ_PROBLEM_DECONV] = {dnn_lower_conv, IN_PLAIN | IN_PACKED | IN_NHWC | IN_ANY | IMAGE},
     [BZ_PROBLEM_GEMM] = {dnn_lower_gemm, IN_PLAIN | IN_PACKED | IN_ANY},
     [BZ_PROBLEM_MATMUL] = {dnn_lower_matmul, IN_PLAIN | IN_PACKED | IN_ANY},
     [BZ_PROBLEM_GEMV] = {dnn_lower_gemv, IN_PLAIN | IN_PACKED | IN_ANY},
-    [BZ_PROBLEM_POOL] = {dnn_lower_pool, IN_PLAIN | IN_NHWC | IN_ANY | SPACE},
-    [BZ_PROBLEM_BATCHNORM] = {dnn_lower_batchnorm, IN_PLAIN | IN_NHWC | IN_ANY | SPACE},
+    [BZ_PROBLEM_POOL] = {dnn_lower_pool, IN_PLAIN | IN_NHWC | IN_ANY | SPACE | IMAGE},
+    [BZ_PROBLEM_BATCHNORM] = {dnn_lower_batchnorm, IN_PLAIN | IN_NHWC | IN_ANY | SPACE | IMAGE},
     [BZ_PROBLEM_LAYERNORM] = {dnn_lower_layernorm, IN_PLAIN},
     [BZ_PROBLEM_GROUPNORM] = {dnn_lower_groupnorm, IN_PLAIN | IN_NHWC | SPACE},
     [BZ_PROBLEM_SOFTMAX] = {dnn_lower_softmax, IN_PLAIN | IN_NHWC | IN_ANY | SPACE},
@@ -286,10 +304,10 @@ static const struct {
     [BZ_PROBLEM_LSTM_GRAD] = {dnn_lower_rnn_grad, IN_PACKED},
     [BZ_PROBLEM_GRU_GRAD] = {dnn_lower_rnn_grad, IN_PACKED},
     [BZ_PROBLEM_RNN_GRAD] = {dnn_lower_rnn_grad, IN_PACKED},
-    [BZ_PROBLEM_CONV_DATA] = {dnn_lower_conv_data, IN_PLAIN | IN_PACKED | IN_NHWC | IN_ANY},
-    [BZ_PROBLEM_CONV_WEIGHTS] = {dnn_lower_conv_weights, IN_PLAIN | IN_PACKED | IN_NHWC | IN_ANY},
-    [BZ_PROBLEM_POOL_GRAD] = {dnn_lower_pool_grad, IN_PLAIN | IN_NHWC | IN_ANY | SPACE},
-    [BZ_PROBLEM_BATCHNORM_GRAD] = {dnn_lower_batchnorm_grad, IN_PLAIN | IN_NHWC | IN_ANY | SPACE},
+    [BZ_PROBLEM_CONV_DATA] = {dnn_lower_conv_data, IN_PLAIN | IN_PACKED | IN_NHWC | IN_ANY | IMAGE},
+    [BZ_PROBLEM_CONV_WEIGHTS] = {dnn_lower_conv_weights, IN_PLAIN | IN_PACKED | IN_NHWC | IN_ANY | IMAGE},
+    [BZ_PROBLEM_POOL_GRAD] = {dnn_lower_pool_grad, IN_PLAIN | IN_NHWC | IN_ANY | SPACE | IMAGE},
+    [BZ_PROBLEM_BATCHNORM_GRAD] = {dnn_lower_batchnorm_grad, IN_PLAIN | IN_NHWC | IN_ANY | SPACE | IMAGE},
     [BZ_PROBLEM_LAYERNORM_GRAD] = {dnn_lower_layernorm_grad, IN_PLAIN},
     [BZ_PROBLEM_ACTIVATION_GRAD] = {dnn_lower_activation_grad, IN_PLAIN | IN_NHWC | IN_ANY | SPACE},
     [BZ_PROBLEM_SOFTMAX_GRAD] = {dnn_lower_softmax_grad, IN_PLAIN | IN_NHWC | IN_ANY | SPACE},
@@ -323,9 +341,39 @@ static const char *refuse_layout(const session *s, layout wanted)
     return NULL;
 }
 
+/* Puts a number before n others. */
+static void put_before(int64_t *v, int n, int64_t first)
+{
+    memmove(v + 1, v, (size_t)n * sizeof *v);
+    *v = first;
+}
+
+/* One dimension of space is seen as images of height 1: frameworks ask so, and what oneDNN has for depthwise convolutions (ten times as
+ * fast as what it has for all) and for batch normalization knows images only. */
+static bool see_as_image(const session *s, bz_problem *p)
+{
+    enum { N = 1, END = 1 };
+    bool pool = p->kind == BZ_PROBLEM_POOL || p->kind == BZ_PROBLEM_POOL_GRAD;
+    if (!(KINDS[p->kind].layouts & IMAGE) || s->job->operand[0].rank != 3)
+        return false;
+    if (p->kind == BZ_PROBLEM_BATCHNORM || p->kind == BZ_PROBLEM_BATCHNORM_GRAD)
+        return true; /* no size of space is a parameter */
+    put_before((pool ? p->pool.x : p->conv.x) + 2, N + END, 1);
+    put_before(pool ? p->pool.kernel : p->conv.w + 2, pool ? N : N + END, 1);
+    put_before(pool ? p->pool.stride : p->conv.stride, N, 1);
+    put_before(pool ? p->pool.dilation : p->conv.dilation, N, 1);
+    int64_t *pad = pool ? p->pool.pad : p->conv.pad;
+    put_before(pad + N, N, 0);
+    put_before(pad, 2 * N + 1, 0);
+    if (!pool)
+        put_before(p->conv.outpad, N, 0);
+    return true;
+}
+
 int bz_onednn_lower(session *s, const char *layout_name, const char *math, bz_error *why)
 {
-    lowering l = {.s = s, .p = s->job->problem};
+    bz_problem seen = *s->job->problem;
+    lowering l = {.s = s, .p = &seen, .image = see_as_image(s, &seen)};
     if (parse_layout(layout_name, &l.layout))
         return bz_fail(why, BZ_INCOMPLETE, "oneDNN has no layout '%s'", layout_name);
     if (!dnn_math(math, &l.math))

@@ -16,6 +16,7 @@ typedef enum { PLAIN, PACKED, NHWC, ANY } layout;
 typedef struct lowering {
     session *s;
     const bz_problem *p;
+    bool image; /* one dimension of space is seen as two, the first of them 1: by p, and by dnn_shape */
     layout layout;
     dnnl_fpmath_mode_t math;
     const char *why; /* a reason of our own; NULL: the library's status */
@@ -28,7 +29,9 @@ int dnn_result(const lowering *l);
 
 /* Binds an operand, seen in these dimensions; strides NULL: row-major. */
 void dnn_bind(stage *st, int arg, int operand, int rank, const int64_t *dims, const int64_t *strides);
-/* The same in the operand's own dimensions. */
+/* The dimensions that an operand is seen in: its own, or an image's. Returns their number. */
+int dnn_shape(const lowering *l, int operand, int64_t *dims);
+/* Binds an operand in these. */
 void dnn_bind_whole(const lowering *l, stage *st, int arg, int operand);
 
 /* ---- descriptors ---------------------------------------------------------------------------- */

@@ -5,9 +5,10 @@
 /* The usual beginning: one alternative of one stage, and attributes. */
 static dnnl_status_t begin(lowering *l, stage **st)
 {
-    const bz_operand *y = &l->s->job->operand[dnn_result(l)];
+    int64_t y[DNN_MAX_RANK];
+    int rank = dnn_shape(l, dnn_result(l), y);
     *st = &dnn_add_alternative(l, "", "", 1)->stages[0];
-    return dnn_attributes(l, *st, false, y->rank, y->dim, 1);
+    return dnn_attributes(l, *st, false, rank, y, 1);
 }
 
 /* ---- convolutions --------------------------------------------------------------------------- */
@@ -19,15 +20,14 @@ static dnnl_status_t make_data(dnn_impls *out, dnnl_alg_kind_t alg, const dnn_md
 
 dnnl_status_t dnn_lower_conv_data(lowering *l)
 {
-    const bz_operand *dy = &l->s->job->operand[0];
-    int64_t dims[DNN_MAX_RANK], strides[DNN_MAX_RANK];
-    int rank = dy->rank, w_rank = dnn_conv_weights(l->p, dims, strides), dx = dnn_result(l);
+    int64_t dy[DNN_MAX_RANK], dims[DNN_MAX_RANK], strides[DNN_MAX_RANK];
+    int rank = dnn_shape(l, 0, dy), w_rank = dnn_conv_weights(l->p, dims, strides), dx = dnn_result(l);
     dnn_window window = dnn_conv_window(l->p);
     dnn_md md[3];
     stage *st;
     TRY(dnn_data(l, dx, rank, l->p->conv.x, true, &md[0]));
     TRY(dnn_weights(l, 1, true, w_rank, dims, strides, &md[1]));
-    TRY(dnn_data(l, 0, rank, dy->dim, true, &md[2]));
+    TRY(dnn_data(l, 0, rank, dy, true, &md[2]));
     TRY(begin(l, &st));
     dnn_bind_whole(l, st, DNNL_ARG_DIFF_DST, 0);
     dnn_bind(st, DNNL_ARG_WEIGHTS, 1, w_rank, dims, strides);
@@ -42,16 +42,15 @@ static dnnl_status_t make_weights(dnn_impls *out, dnnl_alg_kind_t alg, const dnn
 
 dnnl_status_t dnn_lower_conv_weights(lowering *l)
 {
-    const bz_operand *dy = &l->s->job->operand[1];
-    int64_t dims[DNN_MAX_RANK], strides[DNN_MAX_RANK];
-    int rank = dy->rank, w_rank = dnn_conv_weights(l->p, dims, strides), dw = dnn_result(l);
+    int64_t dy[DNN_MAX_RANK], dims[DNN_MAX_RANK], strides[DNN_MAX_RANK];
+    int rank = dnn_shape(l, 1, dy), w_rank = dnn_conv_weights(l->p, dims, strides), dw = dnn_result(l);
     dnn_window window = dnn_conv_window(l->p);
     dnn_md md[4];
     stage *st;
     TRY(dnn_data(l, 0, rank, l->p->conv.x, true, &md[0]));
     TRY(dnn_weights(l, 0, true, w_rank, dims, strides, &md[1]));
     TRY(dnn_weights(l, dw, true, w_rank, dims, strides, &md[2]));
-    TRY(dnn_data(l, 1, rank, dy->dim, true, &md[3]));
+    TRY(dnn_data(l, 1, rank, dy, true, &md[3]));
     TRY(begin(l, &st));
     dnn_bind_whole(l, st, DNNL_ARG_SRC, 0);
     dnn_bind_whole(l, st, DNNL_ARG_DIFF_DST, 1);
@@ -64,12 +63,12 @@ dnnl_status_t dnn_lower_conv_weights(lowering *l)
 /* Which element of a window was the largest lies as the library keeps it: a number in the window for each result. */
 dnnl_status_t dnn_lower_pool_grad(lowering *l)
 {
-    const bz_operand *dy = &l->s->job->operand[0];
-    int index = dnn_find(l, BZ_ROLE_INDEX), dx = dnn_result(l);
+    int64_t dy[DNN_MAX_RANK];
+    int rank = dnn_shape(l, 0, dy), index = dnn_find(l, BZ_ROLE_INDEX), dx = dnn_result(l);
     dnn_md from, to;
     stage *st;
-    TRY(dnn_data(l, dx, dy->rank, l->p->pool.x, false, &to));
-    TRY(dnn_data(l, 0, dy->rank, dy->dim, false, &from));
+    TRY(dnn_data(l, dx, rank, l->p->pool.x, false, &to));
+    TRY(dnn_data(l, 0, rank, dy, false, &from));
     TRY(begin(l, &st));
     dnn_bind_whole(l, st, DNNL_ARG_DIFF_DST, 0);
     if (index >= 0)
@@ -108,10 +107,11 @@ static void bind_parameters(const lowering *l, stage *st)
 
 dnnl_status_t dnn_lower_batchnorm_grad(lowering *l)
 {
-    const bz_operand *x = &l->s->job->operand[0];
+    int64_t x[DNN_MAX_RANK];
+    int rank = dnn_shape(l, 0, x);
     dnn_md md;
     stage *st;
-    TRY(dnn_data(l, 0, x->rank, x->dim, false, &md));
+    TRY(dnn_data(l, 0, rank, x, false, &md));
     TRY(begin(l, &st));
     dnn_bind_whole(l, st, DNNL_ARG_SRC, 0);
     dnn_bind_whole(l, st, DNNL_ARG_DIFF_DST, 1);

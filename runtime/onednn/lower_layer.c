@@ -6,20 +6,20 @@ typedef struct simple {
     stage *st;
     dnn_md x, y;
     int rank;
-    const int64_t *y_dims;
+    int64_t y_dims[DNN_MAX_RANK];
 } simple;
 
 static dnnl_status_t begin(lowering *l, simple *s)
 {
-    const bz_operand *x = &l->s->job->operand[0], *y = &l->s->job->operand[dnn_result(l)];
+    int64_t x_dims[DNN_MAX_RANK];
+    int x_rank = dnn_shape(l, 0, x_dims);
     s->st = &dnn_add_alternative(l, "", "", 1)->stages[0];
-    s->rank = y->rank;
-    s->y_dims = y->dim;
-    TRY(dnn_data(l, 0, x->rank, x->dim, false, &s->x));
-    TRY(dnn_data(l, dnn_result(l), y->rank, y->dim, false, &s->y));
+    s->rank = dnn_shape(l, dnn_result(l), s->y_dims);
+    TRY(dnn_data(l, 0, x_rank, x_dims, false, &s->x));
+    TRY(dnn_data(l, dnn_result(l), s->rank, s->y_dims, false, &s->y));
     dnn_bind_whole(l, s->st, DNNL_ARG_SRC, 0);
     dnn_bind_whole(l, s->st, DNNL_ARG_DST, dnn_result(l));
-    return dnn_attributes(l, s->st, false, y->rank, y->dim, bz_problem_scale(l->p));
+    return dnn_attributes(l, s->st, false, s->rank, s->y_dims, bz_problem_scale(l->p));
 }
 
 dnnl_alg_kind_t dnn_pool_algorithm(const bz_problem *p)

@@ -56,9 +56,9 @@ static dnnl_status_t make_deconv(dnn_impls *out, dnnl_alg_kind_t alg, const dnn_
 static dnnl_status_t conv(lowering *l, bool sum)
 {
     const bz_problem *p = l->p;
-    const bz_operand *y = &l->s->job->operand[dnn_result(l)];
-    int64_t dims[DNN_MAX_RANK], strides[DNN_MAX_RANK], end[BZ_PROBLEM_SPATIAL];
-    int rank = y->rank, n = rank - 2, w_rank = dnn_conv_weights(p, dims, strides), bias = dnn_find(l, BZ_ROLE_BIAS);
+    int64_t y[DNN_MAX_RANK], dims[DNN_MAX_RANK], strides[DNN_MAX_RANK], end[BZ_PROBLEM_SPATIAL];
+    int rank = dnn_shape(l, dnn_result(l), y), n = rank - 2, w_rank = dnn_conv_weights(p, dims, strides),
+        bias = dnn_find(l, BZ_ROLE_BIAS);
     bool transposed = p->kind == BZ_PROBLEM_DECONV;
     dnn_md md[4] = {NULL};
     dnn_window window = dnn_conv_window(p);
@@ -72,14 +72,14 @@ static dnnl_status_t conv(lowering *l, bool sum)
     TRY(dnn_data(l, 0, rank, p->conv.x, true, &md[0]));
     TRY(dnn_weights(l, 1, true, w_rank, dims, strides, &md[1]));
     if (bias >= 0)
-        TRY(dnn_fixed(l, bias, 1, &y->dim[1], NULL, &md[2]));
-    TRY(dnn_data(l, dnn_result(l), rank, y->dim, true, &md[3]));
+        TRY(dnn_fixed(l, bias, 1, &y[1], NULL, &md[2]));
+    TRY(dnn_data(l, dnn_result(l), rank, y, true, &md[3]));
     dnn_bind_whole(l, st, DNNL_ARG_SRC, 0);
     dnn_bind(st, DNNL_ARG_WEIGHTS, 1, w_rank, dims, strides);
     if (bias >= 0)
         dnn_bind_whole(l, st, DNNL_ARG_BIAS, bias);
     dnn_bind_whole(l, st, DNNL_ARG_DST, dnn_result(l));
-    TRY(dnn_attributes(l, st, sum, rank, y->dim, bz_problem_scale(p)));
+    TRY(dnn_attributes(l, st, sum, rank, y, bz_problem_scale(p)));
     dnnl_status_t status = dnn_by_both(st, transposed ? make_deconv : make_conv, md, &window);
     dnn_impls heuristic = {.engine = st->impls.engine, .attr = st->impls.attr, .training = st->impls.training};
     if (!transposed && make_conv(&heuristic, dnnl_convolution_auto, md, &window) == dnnl_success)

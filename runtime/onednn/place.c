@@ -68,30 +68,43 @@ int bz_onednn_residual(const bz_variant *v)
     return i;
 }
 
-static bool same_view(const buffer *a, const buffer *b)
+/* The next dimension that is not 1; the rank behind the last. */
+static int next_dimension(const argument *a, int i)
 {
-    size_t n = (size_t)a->seen.rank * sizeof *a->seen.dims;
-    return a->seen.rank == b->seen.rank && !memcmp(a->seen.dims, b->seen.dims, n) &&
-           !memcmp(a->seen.strides, b->seen.strides, n);
+    while (i < a->rank && a->dims[i] == 1)
+        i++;
+    return i;
+}
+
+/* Whether both see the same tensor: a dimension of 1 that only one of them has makes no difference. */
+static bool same_view(const argument *a, const argument *b)
+{
+    int i = next_dimension(a, 0), k = next_dimension(b, 0);
+    while (i < a->rank && k < b->rank && a->dims[i] == b->dims[k] && a->strides[i] == b->strides[k])
+        i = next_dimension(a, i + 1), k = next_dimension(b, k + 1);
+    return i == a->rank && k == b->rank;
 }
 
 bool bz_onednn_same(const void *format, const void *other)
 {
     const buffer *a = format, *b = other;
+    dnn_heap heap = {0};
+    dnn_md md;
     if (!a || !b)
         return a == b;
-    return same_view(a, b) && dnnl_memory_desc_equal(a->md, b->md);
+    bool same = same_view(&a->seen, &b->seen) &&
+                dnn_md_reshaped(&heap, a->md, b->seen.rank, b->seen.dims, &md) == dnnl_success &&
+                dnnl_memory_desc_equal(md, b->md);
+    dnn_heap_free(&heap);
+    return same;
 }
 
-/* The descriptor of one end; row-major where it has no format, seen as the other end sees it. */
-static dnnl_status_t end_of(bz_converter *c, const buffer *own, const buffer *other, dnn_md *out)
+/* The descriptor of one end in the dimensions of `seen`; row-major where the end has no format. */
+static dnnl_status_t end_of(bz_converter *c, const buffer *own, const buffer *seen, dnn_md *out)
 {
-    if (own) {
-        *out = own->md;
-        return dnnl_success;
-    }
-    return dnn_md_strided(&c->heap, other->seen.rank, other->seen.dims, dnn_md_type(other->md), other->seen.strides,
-                          out);
+    const argument *a = &seen->seen;
+    return own ? dnn_md_reshaped(&c->heap, own->md, a->rank, a->dims, out)
+               : dnn_md_strided(&c->heap, a->rank, a->dims, dnn_md_type(seen->md), a->strides, out);
 }
 
 int bz_onednn_converter(const void *from, const void *to, void *stream, bz_converter **out, bz_error *err)
@@ -99,7 +112,7 @@ int bz_onednn_converter(const void *from, const void *to, void *stream, bz_conve
     const buffer *a = from, *b = to;
     dnn_md md[2];
     (void)stream;
-    if ((!a && !b) || (a && b && !same_view(a, b)))
+    if ((!a && !b) || (a && b && !same_view(&a->seen, &b->seen)))
         return bz_fail(err, BZ_INCOMPLETE, "the formats see the tensor in other dimensions");
     bz_converter *c = bz_alloc(1, sizeof *c);
     *c = (bz_converter){0};
@@ -107,9 +120,9 @@ int bz_onednn_converter(const void *from, const void *to, void *stream, bz_conve
     if (status == dnnl_success)
         status = dnnl_stream_create(&c->stream, c->impls.engine, dnnl_stream_default_flags);
     if (status == dnnl_success)
-        status = end_of(c, a, b, &md[0]);
+        status = end_of(c, a, b ? b : a, &md[0]);
     if (status == dnnl_success)
-        status = end_of(c, b, a, &md[1]);
+        status = end_of(c, b, b ? b : a, &md[1]);
     if (status == dnnl_success)
         status = dnn_reorder(&c->impls, md[0], md[1]);
     if (status == dnnl_success)

@@ -107,6 +107,10 @@ static void operators(void **state)
         /* ONNX Runtime tells results, and no attributes */
         {"Conv", "inputs=[{float:[1,3,8,8]},{float:[4,3,3,3]}] outputs=[{float:[1,4,4,4]}]", NULL,
          "conv x=1x3x8x8 w=4x3x3x3 stride=2x2 pad=1x1x1x1 dilation=1x1 group=1"},
+        {"Conv", "inputs=[{float:[1,1,704]},{float:[258,1,256]}] outputs=[{float:[1,258,8]}]", NULL,
+         "conv x=1x1x704 w=258x1x256 stride=64 pad=0x0 dilation=1 group=1"},
+        {"Conv", "inputs=[{float:[1,1,16000]},{float:[257,1,512]}] outputs=[{float:[1,257,97]}]", NULL,
+         "conv x=1x1x16000 w=257x1x512 stride=160 pad=0x0 dilation=1 group=1"},
         {"Gemm", "inputs=[{float:[4,48]},{float:[10,48]},{float:[10]}] outputs=[{float:[4,10]}]", NULL,
          "gemm a=4x48 b=10x48 c=10 transa=0 transb=1"},
         {"MatMul", "inputs=[{float16:[1,5,48]},{float16:[48,10]}] outputs=[{float16:[1,5,10]}]", NULL,
