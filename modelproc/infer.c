@@ -316,7 +316,7 @@ int bz_layers_infer(bz_model *model, const bz_infer_options *options, bz_layers 
     free(inf.stored);
     free(inf.values);
     bz_buf_free(&inf.key);
-    if (failed && options->batch && inf.rebound)
+    if (failed && options->batch && inf.rebound && !bz_is_symbol(inf.written_batch))
         bz_fail(err, err->code,
                 "%s. The graph itself contains its batch of %lld as a number, so --batch %lld cannot be",
                 bz_arena_str(&l->arena, err->text), (long long)inf.written_batch, (long long)options->batch);

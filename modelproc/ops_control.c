@@ -74,6 +74,22 @@ static int fed_branch(call *c, const bz_graph *const g[2])
     return empty[b] ? !b : b;
 }
 
+/* Of two branches of which either may be taken, the other one: this one makes no sense for these shapes, as a branch for 8 kHz does
+ * where the sound is as long as 16 kHz make it. Both cannot. */
+static int leave_out(call *c, int branch, const char *name)
+{
+    bz_body *other = &c->bodies[!branch];
+    if (c->inf->err->code != BZ_BAD_INPUT || (branch && !other->trips))
+        return -1;
+    infer_warn(
+        c->inf,
+        bz_arena_printf(c->arena,
+                        "node '%s' (If): its %s cannot be run with these sizes, so the other one is counted alone: %s",
+                        c->node->name, name, c->inf->err->text));
+    c->bodies[branch] = (bz_body){.name = name};
+    return 0;
+}
+
 static int shape_if(call *c)
 {
     static const char *const NAMES[] = {"then_branch", "else_branch"};
@@ -89,11 +105,12 @@ static int shape_if(call *c)
     c->n_bodies = 2;
     for (int b = 0; b < 2; b++) {
         bool taken = !decided || fed == b;
-        c->bodies[b] = (bz_body){.name = NAMES[b], .trips = taken, .trips_known = decided};
+        c->bodies[b] = (bz_body){.name = NAMES[b], .trips = taken};
         /* A branch that is never taken need not even make sense for these shapes. */
-        if (taken && infer_body(c, g[b], NULL, NULL, 0, &c->bodies[b]))
+        if (taken && infer_body(c, g[b], NULL, NULL, 0, &c->bodies[b]) && (decided || leave_out(c, b, NAMES[b])))
             return -1;
     }
+    c->bodies[0].trips_known = c->bodies[1].trips_known = c->bodies[0].trips != c->bodies[1].trips;
     for (int k = 0; k < c->node->n_out; k++) {
         if (k >= g[0]->n_outputs || k >= g[1]->n_outputs)
             return call_fail(c, "its branches have fewer results than it has itself");

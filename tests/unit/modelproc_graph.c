@@ -57,12 +57,12 @@ static bz_buf a_branch(const char *nodes, const char *result)
     return g;
 }
 
-static bz_buf if_graph(bool constant)
+static bz_buf if_graph(bool constant, const char *x)
 {
     bz_buf g = {0}, node = a_node("If", "choice", "cond", "y");
     put_message(&node, NODE_ATTR, a_graph_attr("then_branch", a_branch("MatMul x,x m; Relu m t", "t")));
     put_message(&node, NODE_ATTR, a_graph_attr("else_branch", a_branch("Tanh x e", "e")));
-    put_message(&g, GRAPH_INPUT, a_value("x", BZ_F32, "4x4"));
+    put_message(&g, GRAPH_INPUT, a_value("x", BZ_F32, x));
     if (constant)
         put_constant(&g, "cond", BZ_BOOL, 1);
     else
@@ -74,14 +74,28 @@ static bz_buf if_graph(bool constant)
 static void if_counts_its_cheaper_branch(void **state)
 {
     (void)state;
-    subject s = infer(if_graph(false), 0);
+    subject s = infer(if_graph(false, "4x4"), 0);
     assert_int_equal(s.layers->layer[0].n_bodies, 2);
     assert_int_equal(s.layers->layer[0].macs, 0);
     assert_int_equal(s.layers->layer[0].flops, 16);
     end(&s);
-    s = infer(if_graph(true), 0); /* decided: the other one never runs */
+    s = infer(if_graph(true, "4x4"), 0); /* decided: the other one never runs */
     assert_int_equal(s.layers->layer[0].bodies[1].trips, 0);
     assert_int_equal(s.layers->layer[0].macs, 64);
+    end(&s);
+}
+
+static void a_branch_that_cannot_be_run_is_not_taken(void **state)
+{
+    (void)state;
+    subject s = infer(if_graph(false, "4x3"), 0);
+    const bz_layer *l = &s.layers->layer[0];
+    assert_int_equal(l->bodies[0].trips, 0);
+    assert_int_equal(l->bodies[1].trips, 1);
+    assert_true(l->bodies[1].trips_known);
+    assert_int_equal(l->out[0].dims[1], 3);
+    assert_int_equal(s.layers->n_warnings, 1);
+    assert_non_null(strstr(s.layers->warnings[0], "its then_branch cannot be run with these sizes"));
     end(&s);
 }
 
@@ -459,6 +473,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(if_counts_its_cheaper_branch),
+        cmocka_unit_test(a_branch_that_cannot_be_run_is_not_taken),
         cmocka_unit_test(short_loops_are_run_trip_by_trip),
         cmocka_unit_test(loops_without_a_count_are_open),
         cmocka_unit_test(long_loops_know_their_condition),
