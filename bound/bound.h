@@ -231,6 +231,8 @@ typedef struct bz_goal {
     bool enough;          /* for ratios */
 } bz_goal;
 bz_goal bz_bound_goal(const bz_bound *bound);
+/* Whether so large shares of the multiplications, and of the time or the bytes, are enough for a ratio. */
+bool bz_goal_enough(double macs, double time);
 bz_goal bz_bound_written(const bz_bound *bound); /* the same of the one as written, whatever was planned */
 /* "19 of 53 layers are priced, 10.9 % of the MACs and 4.2 % of the modelled time" */
 void bz_goal_print(const bz_goal *goal, bz_buf *out);

@@ -40,6 +40,11 @@ static void sum_work(const bz_bound *b, int groups, work *all, work *priced)
     free(covered);
 }
 
+bool bz_goal_enough(double macs, double time)
+{
+    return macs >= LEAST_MACS && time >= LEAST_TIME;
+}
+
 static bz_goal judge(const bz_bound *b, int groups, bz_goal goal)
 {
     work all = {0}, priced = {0};
@@ -50,7 +55,7 @@ static bz_goal judge(const bz_bound *b, int groups, bz_goal goal)
     goal.macs = share(priced.macs, all.macs);
     goal.time = goal.modelled ? share(priced.time, all.time) : share(priced.bytes, all.bytes);
     goal.products = goal.macs >= LEAST_MACS;
-    goal.enough = goal.products && goal.time >= LEAST_TIME && !b->partial;
+    goal.enough = bz_goal_enough(goal.macs, goal.time) && !b->partial;
     return goal;
 }
 

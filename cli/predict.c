@@ -204,7 +204,10 @@ static int predict(predict_job *job, bz_buf *out, bz_error *err)
     for (int b = 0; b < batches; b++)
         if (predict_batch(job, job->n_batches ? job->batch[b] : 0, t, n, f + (size_t)(b * n) * models, err))
             return -1;
-    return print(job, &(found){.forecast = f, .prices = &prices, .n = batches * n * (int)models}, out, err);
+    const found all = {.forecast = f, .prices = &prices, .n = batches * n * (int)models};
+    for (int i = 0; i < all.n; i++)
+        job->job.status = f[i].enough ? job->job.status : BZ_INCOMPLETE;
+    return print(job, &all, out, err);
 }
 
 BZ_ENDS(free_samples, bz_samples_free)

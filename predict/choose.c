@@ -29,7 +29,7 @@ static void rooflines(choosing *c, double margin)
     for (int m = 0; m < s->machines; m++) {
         for (int k = 0; k < s->machines; k++)
             others[k] = c->use[k] && k != m;
-        double told = bz_floor_told(s->machine, others, s->machines, &s->machine[m]);
+        double told = bz_floor_told(s->machine, others, s->machines, &s->machine[m], NULL);
         for (int i = 0; i < s->n; i++) {
             size_t at = (size_t)i * (size_t)s->machines + (size_t)m;
             if (!counts(c, i))

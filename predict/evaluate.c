@@ -248,6 +248,21 @@ static total total_of(const evaluating *e, const bz_workload *w, int d)
     return t;
 }
 
+/* Whether a machine's records are of the whole network, or nearly. A classifier alone is none: some graphs hold their batch as a number, and then the
+ * same classifier is part of all batches. */
+static bool covers(const evaluating *e, const bz_workload *w, int d)
+{
+    double flops = 0, bytes = 0;
+    for (int k = 0; k < w->n; k++) {
+        const bz_shape *s = &e->s->shape[w->problem[k]];
+        if (isnan(bz_samples_log(e->s, w->problem[k], d)))
+            continue;
+        flops += s->product ? w->times[k] * s->flops : 0;
+        bytes += w->times[k] * s->bytes;
+    }
+    return bz_goal_enough(w->flops > 0 ? flops / w->flops : 1, bytes / w->bytes);
+}
+
 static void add_total(bz_error_sum *sum, const total *t, const double *other)
 {
     sum->n++;
@@ -460,7 +475,7 @@ static void sum_up(evaluating *e, bool scalings)
             bool any = false;
             for (int k = 0; k < e->work[w].n; k++)
                 any |= !isnan(told_of(e, &e->work[w])[cell(e, e->work[w].problem[k], d)]);
-            if (!(t.is > 0) || (!any && scalings))
+            if (!(t.is > 0) || !any || !covers(e, &e->work[w], d))
                 continue;
             if (scalings)
                 others(e, &e->work[w], d, by);
@@ -538,6 +553,8 @@ void bz_judge(const bz_samples *s, const bz_workload *work, int n, bz_leave leav
         sum_up(&e, leave != BZ_LEAVE_NETWORK && leave != BZ_LEAVE_BATCH);
         rank(&e);
         intervals(&e);
+        if (!out->points)
+            out->missing = "no network has records of nearly all of its layers on one system";
     } else {
         out->missing = "every call of each is one of another, too";
     }

@@ -13,8 +13,9 @@ enum { BZ_NEIGHBOURS = 64 };
 double bz_neighbours(const bz_machine *machine, const bool *use, int n, const bz_machine *to, const bz_kinship *k,
                      const double *unsure, double *weight);
 
-/* Seconds that a call takes at the least, as other machines tell: so many clocks. 0 where none tells. */
-double bz_floor_told(const bz_machine *machine, const bool *use, int n, const bz_machine *to);
+/* Seconds that a call takes at the least, as other machines tell: so many clocks. 0 where none tells. *unsure (NULL: not asked): the variance of its
+ * logarithm, which is what those machines differ by among themselves. */
+double bz_floor_told(const bz_machine *machine, const bool *use, int n, const bz_machine *to, double *unsure);
 
 /* out[BZ_GROUPS]: what predicts the machines for which use[m] holds (NULL: all) well, each from the others, by the problems for which known[i] does (NULL:
  * all). Where they are too few to tell, what ships. Nobody but these machines and problems is asked: a choice may be judged by the others. */
@@ -26,9 +27,10 @@ typedef struct bz_workload {
     int64_t batch;
     int n;
     const int *problem, *times;
+    double flops, bytes; /* of products; of all: of the whole model, with what no machine has a record of */
 } bz_workload;
 
-/* Layers that no machine has records of are left out. Lives in the arena. */
+/* Layers that no machine has records of are no problems of it. Lives in the arena. */
 int bz_workload_make(const bz_samples *s, const char *path, int64_t batch, bz_arena *arena, bz_workload *out,
                      bz_error *err);
 

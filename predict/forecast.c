@@ -97,6 +97,9 @@ static void sum_up(const filling *f, const bz_bound *bound, bz_forecast *out)
             out->by[is->seconds > 0 ? is->by : BZ_PREDICTED_RECORD] += seconds;
             if (is->seconds > 0 && !bz_aim_met_type(f->aim, f->problem[problem].problem->dtype))
                 out->other_type += seconds;
+            if (f->problem[problem].problem->dtype == BZ_BF16 && !(out->machine->bf16 > 0) && is->seconds > 0)
+                out->no_unit += seconds;
+            out->needed = fmax(out->needed, f->shape[problem].bytes);
             spread += seconds * is->spread;
             squares += add_square(f, problem, seconds);
             all += seconds;
@@ -105,6 +108,7 @@ static void sum_up(const filling *f, const bz_bound *bound, bz_forecast *out)
     for (int i = 0; i < BZ_PREDICTED_N && all > 0; i++)
         out->by[i] /= all;
     out->other_type /= all > 0 ? all : 1;
+    out->no_unit /= all > 0 ? all : 1;
     out->beyond = bz_aim_beyond(f->aim);
     spread = all > 0 ? sqrt(spread * spread + squares) / all : 0;
     out->low = exp(-BZ_NINE_OF_TEN * spread);
@@ -153,7 +157,8 @@ static int forecast(const bz_target *t, bz_perfdb *db, bz_bound_input *in, int n
                                .sequential = bound.sequential,
                                .parallel = bound.path.seconds,
                                .fused = bound.fused.sequential,
-                               .unpriced = bound.coverage.unpriced};
+                               .unpriced = bound.coverage.unpriced,
+                               .enough = bz_bound_written(&bound).enough};
         sum_up(&f, &bound, &out[i]);
     }
     bz_arena_free(&arena);

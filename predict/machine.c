@@ -38,8 +38,12 @@ static void from_row(const bz_gpu *row, bz_machine *out)
 {
     *out = (bz_machine){.gpu = true,
                         .f32 = row->rate[1],
+                        .f64 = row->rate[0],
                         .f16 = row->rate[3],
+                        .bf16 = row->rate[4],
                         .i8 = row->rate[5],
+                        .memory = row->memory,
+                        .kept = row->l2 > 0 ? row->l2 : KEPT,
                         .vouched = row->base > 0 ? row->base / row->clock : BASE,
                         .clock = row->clock,
                         .multiprocessors = row->multiprocessors,
@@ -101,7 +105,9 @@ static int from_measured(const bz_system_facts *facts, const bz_setting *setting
     bz_peaks_read(facts, setting, &arena, &peaks);
     bz_arena_free(&arena);
     *out = (bz_machine){.f32 = rate_of(&m->flops, "f32"),
+                        .f64 = rate_of(&m->flops, "f64"),
                         .f16 = rate_of(&m->flops, "bf16"),
+                        .bf16 = rate_of(&m->flops, "bf16"),
                         .i8 = rate_of(&m->flops, "i8"),
                         .vouched = 1,
                         .clock = 1e9,
@@ -179,7 +185,9 @@ static const struct {
     int of, needed; /* GPU, PROCESSOR */
 } WORDS[] = {
     {"f32", "Tflop/s", 1e12, offsetof(description, m.f32), GPU | PROCESSOR, GPU | PROCESSOR},
+    {"f64", "Tflop/s", 1e12, offsetof(description, m.f64), GPU | PROCESSOR, 0},
     {"f16", "Tflop/s", 1e12, offsetof(description, m.f16), GPU | PROCESSOR, 0},
+    {"bf16", "Tflop/s", 1e12, offsetof(description, m.bf16), GPU | PROCESSOR, 0},
     {"i8", "Top/s", 1e12, offsetof(description, m.i8), GPU | PROCESSOR, 0},
     {"clock", "MHz", 1e6, offsetof(description, m.clock), GPU | PROCESSOR, GPU},
     {"base", "MHz", 1e6, offsetof(description, base), GPU, 0},
@@ -188,6 +196,7 @@ static const struct {
     {"threads", "", 1, offsetof(description, threads), PROCESSOR, 0},
     {"vector", "bits", 1, offsetof(description, vector), PROCESSOR, 0},
     {"units", "", 1, offsetof(description, units), PROCESSOR, 0},
+    {"memory", "GB", 1e9, offsetof(description, m.memory), GPU | PROCESSOR, 0},
     {"launch", "µs", 1e-6, offsetof(description, m.launch), GPU | PROCESSOR, 0},
 };
 enum { N_WORDS = sizeof WORDS / sizeof *WORDS };
@@ -265,6 +274,8 @@ static int complete(description *d, bz_error *err)
             return bz_fail(err, BZ_BAD_INPUT, "%s: '%s' describes a %s, 'threads' a processor", d->path, WORDS[i].word,
                            m->gpu ? "processor" : "GPU");
     }
+    if (!(m->bf16 > 0) && (!m->gpu || m->capability >= 80)) /* Ampere was the first with units for it */
+        m->bf16 = m->f16;
     if (d->base > m->clock)
         return bz_fail(err, BZ_BAD_INPUT,
                        "%s: 'base' is the lower clock, under the worst load; 'clock' is the boost clock", d->path);
@@ -287,7 +298,7 @@ static int complete(description *d, bz_error *err)
 int bz_machine_described(FILE *f, const char *path, bz_machine *out, bz_error *err)
 {
     char line[256];
-    description d = {.m = {.floor = NAN, .generation = NAN, .capability = 90}, .path = path};
+    description d = {.m = {.floor = NAN, .generation = NAN, .capability = 90, .kept = KEPT}, .path = path};
     for (int number = 1; fgets(line, sizeof line, f); number++)
         if (number > 100 || read_line(number, line, &d, err))
             return number > 100 ? bz_fail(err, BZ_BAD_INPUT, "%s: no description of a machine has over 100 lines", path)

@@ -54,10 +54,27 @@ const char *bz_network_text(const bz_network *net, int layer, const bz_problem *
     return copy;
 }
 
-/* The first way through a layer all of whose problems are in the table; false where there is none. */
-static bool add_layer(const bz_samples *s, const bz_network *net, int layer, bz_arena *arena, int *times)
+/* What a layer does by this way counts for the whole network. */
+static void add_whole(const bz_network *net, int layer, const bz_alternative *way, bz_arena *arena, bz_workload *out)
+{
+    for (int n = 0; n < way->n; n++) {
+        const char *text = bz_network_text(net, layer, &way->problem[n], arena);
+        bz_problem problem;
+        bz_shape shape;
+        if (!text || bz_problem_parse(text, &problem, NULL))
+            continue;
+        bz_shape_of(&problem, &shape);
+        out->flops += shape.product ? shape.flops : 0;
+        out->bytes += shape.bytes;
+    }
+}
+
+/* Counts the first way through a layer all of whose problems are in the table; where there is none, the first at all is what lacks. */
+static void add_layer(const bz_samples *s, const bz_network *net, int layer, bz_arena *arena, int *times,
+                      bz_workload *out)
 {
     bz_lowering low;
+    const bz_alternative *lacking = NULL;
     bz_lower(&net->models.layers[0]->layer[layer], BZ_UNDEFINED, arena, &low);
     for (int a = 0; a < low.n; a++) {
         const bz_alternative *way = &low.alternative[a];
@@ -69,13 +86,18 @@ static bool add_layer(const bz_samples *s, const bz_network *net, int layer, bz_
                 break;
             at[n] = (int)row;
         }
-        if (n < way->n || way->modelled)
+        if (way->modelled)
+            continue;
+        lacking = lacking ? lacking : way;
+        if (n < way->n)
             continue;
         for (int i = 0; i < n; i++)
             times[at[i]]++;
-        return true;
+        add_whole(net, layer, way, arena, out);
+        return;
     }
-    return false;
+    if (lacking)
+        add_whole(net, layer, lacking, arena, out);
 }
 
 int bz_workload_make(const bz_samples *s, const char *path, int64_t batch, bz_arena *arena, bz_workload *out,
@@ -92,7 +114,7 @@ int bz_workload_make(const bz_samples *s, const char *path, int64_t batch, bz_ar
         return -1;
     int *times = BZ_NEW(&own, int, s->n);
     for (int i = 0; i < net.models.layers[0]->n; i++)
-        add_layer(s, &net, i, &own, times);
+        add_layer(s, &net, i, &own, times, out);
     for (int i = 0; i < s->n; i++)
         out->n += times[i] > 0;
     int *problem = BZ_NEW(arena, int, out->n), *often = BZ_NEW(arena, int, out->n), n = 0;

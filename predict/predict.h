@@ -37,7 +37,10 @@ enum { BZ_CACHE_RATES = BZ_PEAKS };
 typedef struct bz_machine {
     const char *name; /* of the system in the database, or the slug of its data sheet */
     bool gpu;
-    double f32, f16, i8; /* operations per second at the boost clock; f16, i8: 0 where nothing is faster than f32 */
+    double f32, f64, f16, bf16,
+        i8; /* operations per second at the boost clock; f64: 0 where nobody told; the others where nothing is faster than f32 */
+    double memory; /* bytes that it has; 0: not told */
+    double kept;   /* bytes that the last cache of a GPU may keep from call to call */
     double
         vouched; /* the base clock, which its maker vouches for under the worst load, as a share of the boost clock */
     double clock, multiprocessors; /* Hz; a processor: threads */
@@ -100,6 +103,11 @@ double bz_problem_items(const bz_problem *p); /* that it has; 0: nothing tells *
 
 /* Seconds by the roofline of a machine with so long a floor, that holds so many base clocks (bz_kinship). */
 double bz_shape_roofline(const bz_shape *s, const bz_machine *m, double floor, double margin);
+/* Seconds in which no library does it on a GPU: what its cache cannot have kept comes from the memory, and products take their multiplications. A
+ * convolution may take a ninth of them (transformed). 0 for a processor. */
+double bz_shape_least(const bz_shape *s, const bz_machine *m);
+/* Whether it may have taken so long: else the time is of another problem. Cards clock higher than their data sheets say. */
+bool bz_shape_possible(const bz_shape *s, const bz_machine *m, double seconds);
 
 /* ---- the records as a table ------------------------------------------------------------------ */
 
@@ -170,8 +178,9 @@ bz_predictor *bz_predictor_shipped(void);
 /* What is best for GPUs or processors: by the table where that has a hundred records of two such machines, else what ships. NULL: of
  * processors nothing ships. */
 bz_predictor *bz_predictor_best(const bz_samples *s, bool gpu);
-/* Forgets all machines but these, named as the database names them or by what stands before the @. -1: one of them teaches nothing. */
-int bz_predictor_only(bz_predictor *p, const char *const *name, int n, bz_error *err);
+/* Forgets all machines but these GPUs or processors, named as the database names them or by what stands before the @. -1: one of them teaches
+ * nothing, or is of the other sort. */
+int bz_predictor_only(bz_predictor *p, bool gpu, const char *const *name, int n, bz_error *err);
 bool bz_machine_is(const bz_machine *m, const char *name);
 
 /* A machine to predict for. `own`: its number in `records`, which then count too, those of problems for which measured[problem]
@@ -198,7 +207,7 @@ extern const char *const bz_predicted_names[BZ_PREDICTED_N];
 
 /* Nine of ten totals of networks were off by less than so many of their spreads, whatever was left out: 'benanza predict --evaluate'
  * prints it of each round. */
-#define BZ_NINE_OF_TEN 0.30
+#define BZ_NINE_OF_TEN 0.25
 
 typedef struct bz_predicted_time {
     double seconds;
@@ -229,7 +238,10 @@ typedef struct bz_forecast {
     double low, high;                   /* nine of ten are between, as shares of any of its totals: 0.9, 1.12 */
     double by[BZ_PREDICTED_N];          /* share of the sequential bound */
     double other_type;                  /* share of it in a data type of which no machine has a record */
+    double no_unit;                     /* share of it in bf16 where the machine has no unit for that */
+    double needed;                      /* bytes that the operands of its largest call take */
     int layers, predicted, unpriced;    /* that cost something; of them with a predicted price, with none */
+    bool enough;                        /* is priced for a total that says something (bz_goal) */
     int beyond;                         /* bz_aim_beyond */
 } bz_forecast;
 

@@ -130,16 +130,21 @@ void bz_predictor_free(bz_predictor *p)
     free(p);
 }
 
-int bz_predictor_only(bz_predictor *p, const char *const *name, int n, bz_error *err)
+int bz_predictor_only(bz_predictor *p, bool gpu, const char *const *name, int n, bz_error *err)
 {
     bool wanted[BZ_NEIGHBOURS] = {0};
-    if (p->direct && bz_predictor_only(p->direct, name, n, err))
+    if (p->direct && bz_predictor_only(p->direct, gpu, name, n, err))
         return -1;
     for (int i = 0; i < n; i++) {
-        int found = 0;
+        int found = 0, other = 0;
         for (int m = 0; m < p->machines; m++)
-            if (p->use[m] && bz_machine_is(&p->machine[m], name[i]))
-                wanted[m] = true, found++;
+            if (p->use[m] && bz_machine_is(&p->machine[m], name[i])) {
+                wanted[m] = p->machine[m].gpu == gpu;
+                found += wanted[m], other += !wanted[m];
+            }
+        if (!found && other)
+            return bz_fail(err, BZ_USAGE, "--from %s: a %s tells nothing of %s, which run other libraries", name[i],
+                           gpu ? "processor" : "GPU", gpu ? "GPUs" : "processors");
         if (!found)
             return bz_fail(err, BZ_USAGE, "--from %s: nothing was learned of such a system", name[i]);
     }
@@ -210,7 +215,7 @@ bool bz_predictor_met_type(const bz_predictor *p, bz_dtype dtype)
 struct bz_aim {
     const bz_predictor *p;
     bz_machine machine;
-    double floor;
+    double floor, floor_unsure; /* variance of its logarithm */
     const bz_samples *records;
     int own; /* its number in them; -1: none */
     const bool *measured;
@@ -385,7 +390,7 @@ bz_aim *bz_predictor_aim(const bz_predictor *p, const bz_machine *machine, const
         a->use[m] = p->use[m] && (own < 0 || records != p->samples || m != own);
     a->met[0] = bz_predictor_met_type(p, BZ_F32);
     a->met[1] = bz_predictor_met_type(p, BZ_F16);
-    a->floor = bz_floor_told(p->machine, a->use, p->machines, machine);
+    a->floor = bz_floor_told(p->machine, a->use, p->machines, machine, &a->floor_unsure);
     if (own >= 0)
         correct(a);
     return a;
@@ -428,25 +433,31 @@ static double own_record(const bz_aim *a, const char *text)
     return counts ? bz_samples_log(a->records, (int)at, a->own) : NAN;
 }
 
-/* How unsure a prediction is: by machines, of which records of one's own leave the less the nearer one is; and by shapes, where no
- * machine has the very problem. Of a type that was met nowhere no shape tells: three GPUs did ResNet-50 in f16 in 1.5 to 1.7 times what f32 told. */
-static double spread_of(const bz_aim *a, const bz_shape *s, double variance, double exact)
+/* Nine of ten draws are within 1.64 standard deviations. */
+static const double DRAWS = 1.64 / BZ_NINE_OF_TEN;
+
+/* How unsure a prediction is: by machines, of which records of one's own leave the less the nearer one is, but by the floor as far as that is what
+ * the call takes; and by shapes, where no machine has the very problem. Of a type that was met nowhere no shape tells: three GPUs did ResNet-50 in
+ * f16 in 1.5 to 1.7 times what f32 told. */
+static double spread_of(const bz_aim *a, const bz_shape *s, double seconds, double variance, double exact)
 {
+    double least = fmin(a->floor / seconds, 1);
+    variance = (1 - least) * (1 - least) * fmin(variance, 2) + least * least * DRAWS * DRAWS * a->floor_unsure;
     double own = a->correction ? bz_learned_nearest(&a->correction[s->kind], s) : 0, near = exact;
     for (int m = 0; m < a->p->machines && near <= exact && exact < 1 && a->met[s->dtype != BZ_F32]; m++) {
         const bz_learned *l = a->use[m] ? kind_of(a->p, s, m, true) : NULL;
         if (l)
             near = fmax(exact, told(a->p, l, s)[l->machines]);
     }
-    return sqrt(fmin(variance, 2) * (1 - own * own) + SHAPES * (1 - near * near) * (1 - fmin(exact, 1)) + LEAST);
+    return sqrt(variance * (1 - own * own) + SHAPES * (1 - near * near) * (1 - fmin(exact, 1)) + LEAST);
 }
 
-/* Of a kind with few records of one's own those of all kinds tell. Nine of ten draws are within 1.64 standard deviations. */
+/* Of a kind with few records of one's own those of all kinds tell. */
 static double alone_of(const bz_aim *a, const bz_shape *s)
 {
     const bz_learned *l = a->correction ? &a->correction[s->kind] : NULL;
     double off = l && l->judged >= FEWEST ? sqrt(l->squares / l->judged) : a->alone;
-    return 1.64 / BZ_NINE_OF_TEN * off;
+    return DRAWS * off;
 }
 
 bz_predicted_time bz_predict(bz_aim *a, const char *text, const bz_shape *s)
@@ -468,8 +479,8 @@ bz_predicted_time bz_predict(bz_aim *a, const char *text, const bz_shape *s)
             bz_learned_at(l, s, &off);
         is += off;
     }
-    out.spread = spread_of(a, s, by.variance, by.exact);
+    out.seconds = fmax(exp(is), bz_shape_least(s, &a->machine));
+    out.spread = spread_of(a, s, out.seconds, by.variance, by.exact);
     out.alone = alone_of(a, s);
-    out.seconds = exp(is);
     return out;
 }

@@ -3,10 +3,13 @@
  *
  * - A layer with a bias has two rows of its name: the convolution, and the addition of the bias, which is the shorter.
  * - Graphs that hold their batch as a number ran as network.h says.
- * - Dropout has rows, though nothing runs at inference: they are passed over. */
+ * - Dropout has rows, though nothing runs at inference: they are passed over.
+ * - The classifiers of VGG and ArcFace were timed with 512 inputs for 25,088, DUC's softmax over fewer pixels than it has. Times in which a GPU
+ *   cannot do what the layer does are left out. */
 #include "predict/published.h"
 
 #include "predict/network.h"
+#include "predict/predict.h"
 #include "runtime/gpus.h"
 
 #include <stdio.h>
@@ -26,6 +29,7 @@ typedef struct row {
 typedef struct import {
     bz_arena *arena;
     const char *path, *models, *system;
+    bz_machine machine; /* the GPU by its data sheet; `gpu` false: it has none */
     row *rows;
     size_t n;
     bz_record *records;
@@ -150,7 +154,12 @@ static bool take_layer(import *in, const bz_network *net, const row *rows, size_
         return false;
     for (size_t i = 0; i < n; i++) {
         const char *text = bz_network_text(net, (int)at, &a->problem[i], in->arena);
-        if (!text)
+        bz_shape shape;
+        bz_problem problem;
+        if (!text || bz_problem_parse(text, &problem, NULL))
+            return false;
+        bz_shape_of(&problem, &shape);
+        if (in->machine.gpu && !bz_shape_possible(&shape, &in->machine, rows[i].seconds))
             return false;
         add(in, text, &a->problem[i], rows[i].seconds);
     }
@@ -194,6 +203,8 @@ static int put_system(bz_perfdb *db, import *in, const char *system, bz_error *e
         return bz_fail(err, BZ_BAD_INPUT, "%s: '%s' is no GPU of the data sheets: name the system with --system",
                        in->path, name);
     in->system = system ? bz_arena_str(in->arena, system) : bz_arena_printf(in->arena, "%s@published", gpu.slug);
+    if (found && bz_machine_named(gpu.slug, in->arena, &in->machine, err))
+        return -1;
     bz_buf details = {0};
     bz_json j = bz_json_to(&details, false);
     bz_json_object(&j);

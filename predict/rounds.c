@@ -25,7 +25,7 @@ bz_without *bz_without_each(const bz_samples *s, bool dense, bz_arena *arena)
         if (!dense)
             continue;
         bz_dense *net = bz_dense_new(s, use, NULL, w->kinship[0].margin);
-        double floor = bz_floor_told(s->machine, use, s->machines, &s->machine[d]);
+        double floor = bz_floor_told(s->machine, use, s->machines, &s->machine[d], NULL);
         w->dense = BZ_NEW(arena, double, (size_t)s->n *(size_t)s->machines);
         for (int i = 0; i < s->n; i++)
             for (int m = 0; m < s->machines; m++)
@@ -55,7 +55,7 @@ double bz_work_scaled(const bz_samples *s, const bz_workload *work, const bz_wit
         return 0;
     for (int m = 0; m < s->machines; m++)
         use[m] = m != to;
-    floor = bz_floor_told(s->machine, use, s->machines, b);
+    floor = bz_floor_told(s->machine, use, s->machines, b, NULL);
     for (int k = 0; k < work->n; k++) {
         int row = work->problem[k];
         double here = exp(bz_samples_log(s, row, from)) * work->times[k], there = exp(bz_samples_log(s, row, to));

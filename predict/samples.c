@@ -80,6 +80,8 @@ static int take(void *user, const bz_record *r)
     loading *l = user;
     bz_samples *s = l->out;
     int row = counts(l, r, false) ? row_of(s, r->problem) : -1;
+    if (row >= 0 && !bz_shape_possible(&s->shape[row], &s->machine[l->machine], bz_record_busy(r)))
+        return 0;
     if (row >= 0)
         keep_least(l, s->log, row, r);
     if (row < 0)

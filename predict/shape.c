@@ -140,8 +140,13 @@ int bz_shape_group(const bz_shape *s)
 
 static double rate(const bz_machine *m, bz_dtype dtype)
 {
-    double faster = dtype == BZ_F16 || dtype == BZ_BF16 ? m->f16 : dtype == BZ_I8 || dtype == BZ_U8 ? m->i8 : 0;
-    return faster > 0 ? faster : m->f32;
+    double own = dtype == BZ_F16                    ? m->f16
+                 : dtype == BZ_BF16                 ? m->bf16
+                 : dtype == BZ_I8 || dtype == BZ_U8 ? m->i8
+                 : dtype == BZ_F64 && !(m->f64 > 0) ? m->f32 / 2
+                 : dtype == BZ_F64                  ? m->f64
+                                                    : 0;
+    return own > 0 ? own : m->f32;
 }
 
 /* Seconds of arithmetic at the boost clock. Residuals are those of f32, and tensor cores do not share all of them: nothing is transformed there, and
@@ -162,6 +167,18 @@ static double arithmetic(const bz_shape *s, const bz_machine *m)
 static double tile(const bz_shape *s, const bz_machine *m)
 {
     return m->gpu ? 2 * TILE * s->depth * m->multiprocessors / m->f32 : 0;
+}
+
+double bz_shape_least(const bz_shape *s, const bz_machine *m)
+{
+    bool convolution = s->depth > 0;
+    double multiplied = s->product ? s->flops / rate(m, s->dtype) / (convolution ? 9 : 1) : 0;
+    return m->gpu ? fmax(multiplied, (s->bytes - m->kept) / m->bandwidth) : 0;
+}
+
+bool bz_shape_possible(const bz_shape *s, const bz_machine *m, double seconds)
+{
+    return seconds * TOO_FAST >= bz_shape_least(s, m);
 }
 
 double bz_shape_roofline(const bz_shape *s, const bz_machine *m, double floor, double margin)

@@ -78,5 +78,5 @@ int bz_targets_only(bz_predictor *p, bz_target *t, int n, const char *const *nam
         if (!is)
             t[i].own = -1, t[i].system = NULL;
     }
-    return names ? bz_predictor_only(p, name, names, err) : 0;
+    return names && n ? bz_predictor_only(p, t->machine.gpu, name, names, err) : 0;
 }

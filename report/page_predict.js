@@ -14,7 +14,10 @@ const DOCUMENTS = {
 
 /* ---- systems side by side ---- */
 
-/* Rows of one model at one batch, the fastest first. */
+/* Who has no rank cannot run it, or too little of it has a price. */
+const ranked = (rows) => rows.filter((r) => known(r.rank));
+
+/* Rows of one model at one batch, the fastest first, those without a rank last. */
 function cases() {
   const by = new Map();
   for (const r of data.rows) {
@@ -23,7 +26,8 @@ function cases() {
     by.get(key).rows.push(r);
   }
   const list = [...by.values()];
-  list.forEach((c) => c.rows.sort((x, y) => x.rank - y.rank));
+  const place = (r) => (known(r.rank) ? r.rank : data.rows.length + 1);
+  list.forEach((c) => c.rows.sort((x, y) => place(x) - place(y) || x.sequential - y.sequential));
   return list;
 }
 
@@ -63,9 +67,10 @@ function rankedMarks(label, rows, value, format) {
 function predictedAnswer(c) {
   const best = c.rows[0], cheap = priced$(c.rows)[0], strong = (t) => el("strong", {}, t);
   const beyond = c.rows.filter((r) => r.beyond && r.by.record < 1);
-  const close = c.rows.slice(1).filter((r) => r.low < best.high).length;
-  return [el("p", { class: "answer" }, c.rows.length > 1 ? "It would run fastest on " : "It would run on ", strong(best.system), ": ", strong(time(best.sequential)), ` (${interval(best.low, best.high, time)}, ${source(best)}).`,
+  const close = ranked(c.rows).slice(1).filter((r) => r.low < best.high).length, tight = c.rows.filter((r) => !r.fits);
+  return [!known(best.rank) ? el("p", { class: "answer" }, best.enough ? "It fits into the memory of none of them." : "Too little of it has a price for a time.") : el("p", { class: "answer" }, c.rows.length > 1 ? "It would run fastest on " : "It would run on ", strong(best.system), ": ", strong(time(best.sequential)), ` (${interval(best.low, best.high, time)}, ${source(best)}).`,
     cheap ? [" Cheapest on ", strong(cheap.system), ": ", strong(dollars(cheap.cost)), ` a million inferences (${source(cheap)}).`] : null),
+    tight.length ? el("p", { class: "note" }, `${tight.map((r) => r.system).join(", ")}: no rank, for one layer alone has ${bytes(tight[0].needed)} of operands, more than the memory.`) : null,
     close ? el("p", { class: "note" }, `The ${close > 1 ? `intervals of ${close} other systems begin` : "interval of one other system begins"} below the end of this one: which is the fastest is not sure.`) : null,
     beyond.length ? el("p", { class: "note" }, `${beyond.map((r) => r.system).join(", ")}: newer or older than all systems whose records tell of ${beyond.length > 1 ? "them" : "it"}; such intervals were never held against a measurement.`) : null];
 }
@@ -77,7 +82,7 @@ function predictedParts() {
   const head = el("section", { id: "summary", "aria-labelledby": "title" }, el("h1", { id: "title" }, c.name), el("p", { class: "sub" }, `Predicted for ${plural(c.rows.length, "system")}`), predictedAnswer(c),
     lacking ? el("p", { class: "warning", role: "note" }, `Up to ${plural(lacking, "layer")} could not be priced: the times are lower ends.`) : null);
   const side = section("systems", "Systems side by side",
-    figure("The bound as written on each system, the fastest first. The line through a mark is the interval that should hold nine of ten measured times. Equal lengths are equal factors.", rankedMarks("Predicted time on each system with its interval, the fastest first", c.rows, (r, s) => s, time)),
+    ranked(c.rows).length ? figure("The bound as written on each system, the fastest first. The line through a mark is the interval that should hold nine of ten measured times. Equal lengths are equal factors.", rankedMarks("Predicted time on each system with its interval, the fastest first", ranked(c.rows), (r, s) => s, time)) : null,
     table("Systems in the order of predicted time", [text("System", (r) => r.system, "cut"), number("Rank", (r) => r.rank, count), number("As written", (r) => r.sequential, time), number("From", (r) => r.low, time), number("To", (r) => r.high, time), number("Parallel", (r) => r.parallel, time),
       number("Fused", (r) => r.fused, time), number("A second", (r) => r.throughput, count), ...byCost, text("Source", source, "wrap")], c.rows),
     el("details", {}, el("summary", {}, "What the times rest on"), el("p", { class: "note" }, "Shares of the time: by records of the system itself; by records of the same problem on others; by the same on others at other batches; by what was learned from problems like it; by the roofline alone."),
@@ -90,9 +95,9 @@ function predictedParts() {
 
 /* Every model and batch in a row, and how the systems do over all of them. */
 function allCases(list) {
-  const rows = list.map((c, i) => ({ i, name: c.name, best: c.rows[0], cheap: priced$(c.rows)[0] })), costs = rows.some((r) => r.cheap), by = new Map();
+  const rows = list.map((c, i) => ({ i, name: c.name, best: ranked(c.rows)[0], cheap: priced$(c.rows)[0] })), costs = rows.some((r) => r.cheap), by = new Map();
   for (const c of list)
-    for (const r of c.rows) {
+    for (const r of ranked(c.rows)) {
       const s = by.get(r.system) || { system: r.system, n: 0, first: 0, cheapest: 0, log: 0 };
       s.n++;
       s.first += r.rank === 1;
@@ -102,7 +107,7 @@ function allCases(list) {
     }
   const go = (r) => { chosen.model = r.i; render(); document.getElementById("summary").scrollIntoView(); };
   return section("all", "All models and batches", table("The fastest system of each, as predicted; select a name for its systems", [{ title: "Model", value: (r) => r.name, cell: (r) => el("button", { type: "button", class: "link", onclick: () => go(r) }, middle(r.name)), class: "cut" },
-    text("Fastest", (r) => r.best.system, "cut"), number("Time", (r) => r.best.sequential, time), number("From", (r) => r.best.low, time), number("To", (r) => r.best.high, time), ...(costs ? [text("Cheapest", (r) => r.cheap && r.cheap.system, "cut"), number("$ a million", (r) => r.cheap && r.cheap.cost, dollars)] : [])], rows),
+    text("Fastest", (r) => r.best && r.best.system, "cut"), number("Time", (r) => r.best && r.best.sequential, time), number("From", (r) => r.best && r.best.low, time), number("To", (r) => r.best && r.best.high, time), ...(costs ? [text("Cheapest", (r) => r.cheap && r.cheap.system, "cut"), number("$ a million", (r) => r.cheap && r.cheap.cost, dollars)] : [])], rows),
     table("Systems over all of them, as predicted", [text("System", (s) => s.system, "cut"), number("Of", (s) => s.n, count), number("Fastest in", (s) => s.first, count), ...(costs ? [number("Cheapest in", (s) => s.cheapest, count)] : []), number("× the fastest (geometric mean)", (s) => Math.exp(s.log / s.n), times)], [...by.values()], { sort: costs ? 4 : 3, down: false }));
 }
 

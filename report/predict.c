@@ -62,24 +62,37 @@ typedef struct ranked {
     const bz_forecast *f;
     const char *model, *system;
     int64_t batch;
-    double sequential, low, high, parallel, fused, throughput, cost, rank_by_cost; /* NAN: not known, no price */
-    int rank;                                                                      /* 1 is the best */
+    double sequential, low, high, parallel, fused, throughput, cost; /* NAN: not known, no price */
+    double rank, rank_by_cost;                                       /* 1 is the best; NAN: none */
+    bool fits; /* the largest call's operands into the system's memory; true where nobody told that */
 } ranked;
+
+/* A total of what is priced is no time of the model, and what does not fit does not run. */
+static bool comes_in(const ranked *r)
+{
+    return r->f->enough && r->fits;
+}
 
 static ranked tell(const bz_forecast *f, const bz_price_list *prices)
 {
-    double s = f->sequential;
-    return (ranked){.f = f,
-                    .model = f->model,
-                    .system = f->machine->name,
-                    .batch = f->batch,
-                    .sequential = s,
-                    .low = s * f->low,
-                    .high = s * f->high,
-                    .parallel = f->parallel,
-                    .fused = f->fused,
-                    .throughput = s > 0 ? (double)(f->batch > 0 ? f->batch : 1) / s : NAN,
-                    .cost = cost(f, prices)};
+    double s = f->sequential, memory = f->machine->memory;
+    ranked r = {.f = f,
+                .model = f->model,
+                .system = f->machine->name,
+                .batch = f->batch,
+                .sequential = s,
+                .low = s * f->low,
+                .high = s * f->high,
+                .parallel = f->parallel,
+                .fused = f->fused,
+                .throughput = NAN,
+                .cost = NAN,
+                .fits = !(memory > 0) || f->needed <= memory};
+    if (comes_in(&r) && s > 0) {
+        r.throughput = (double)(f->batch > 0 ? f->batch : 1) / s;
+        r.cost = cost(f, prices);
+    }
+    return r;
 }
 
 typedef ranked *ranked_at;
@@ -89,7 +102,8 @@ static int by_case(const ranked *a, const ranked *b)
     return BZ_THEN(BZ_ORDER(a->batch, b->batch), strcmp(a->model, b->model));
 }
 
-BZ_SORTS(by_time, ranked_at, BZ_THEN(by_case(*p, *q), BZ_ORDER((*p)->sequential, (*q)->sequential)));
+BZ_SORTS(by_time, ranked_at,
+         BZ_THEN(by_case(*p, *q), BZ_THEN(comes_in(*q) - comes_in(*p), BZ_ORDER((*p)->sequential, (*q)->sequential))));
 
 BZ_SORTS(by_cost, ranked_at,
          BZ_THEN(by_case(*p, *q), BZ_THEN(isnan((*p)->cost) - isnan((*q)->cost), BZ_ORDER((*p)->cost, (*q)->cost))));
@@ -106,7 +120,9 @@ static int rank(const bz_forecast *f, int n, const bz_price_list *prices, ranked
         bool begins = !i || by_case(order[i - 1], order[i]);
         first = begins ? i : first;
         cases += begins;
-        order[i]->rank = begins || by_time(&order[i - 1], &order[i]) ? i - first + 1 : order[i - 1]->rank;
+        order[i]->rank = !comes_in(order[i])                           ? NAN
+                         : begins || by_time(&order[i - 1], &order[i]) ? i - first + 1
+                                                                       : order[i - 1]->rank;
     }
     qsort(order, (size_t)n, sizeof *order, by_cost);
     for (int i = 0; i < n; i++) {
@@ -116,6 +132,14 @@ static int rank(const bz_forecast *f, int n, const bz_price_list *prices, ranked
     }
     free(order);
     return cases;
+}
+
+static void put_case(const bz_forecast *f, bz_buf *out)
+{
+    const char *slash = strrchr(f->model, '/');
+    bz_buf_clean(out, slash ? slash + 1 : f->model);
+    if (f->batch > 0)
+        bz_buf_printf(out, " at batch %lld", (long long)f->batch);
 }
 
 /* The answer first: which system is fastest, and which cheapest. Of several models and batches, how often which one is. */
@@ -130,11 +154,13 @@ static void forecast_answer(const ranked *r, int n, int cases, bz_buf *out)
     for (int i = 0; i < n; i++)
         wins += r[i].rank == 1 && !strcmp(r[i].f->machine->name, best->f->machine->name);
     const bz_forecast *f = best->f;
-    const char *slash = strrchr(f->model, '/');
     bz_unit_text a, b, c;
-    bz_buf_clean(out, slash ? slash + 1 : f->model);
-    if (f->batch > 0)
-        bz_buf_printf(out, " at batch %lld", (long long)f->batch);
+    put_case(f, out);
+    if (!comes_in(best)) {
+        bz_buf_puts(out, f->enough ? " fits into the memory of none of them.\n\n"
+                                   : ": too little of it has a price for a time.\n\n");
+        return;
+    }
     bz_buf_printf(out, n > cases ? " would run fastest on " : " would run on ");
     bz_buf_say(out, "%s: %s (%s to %s)", f->machine->name, bz_units_time(a, f->sequential),
                bz_units_time(b, f->sequential * f->low), bz_units_time(c, f->sequential * f->high));
@@ -157,7 +183,7 @@ static bz_table *forecast_table(const ranked *r, int n, bool priced, bz_arena *a
         bz_table_cell(t, slash ? slash + 1 : r->model, r->model);
         BZ_ROW(t, BZ_SHOW_INT(r->batch), BZ_SHOW(r->system), BZ_SHOW_TIME(r->sequential), BZ_SHOW_TIME(r->low),
                BZ_SHOW_TIME(r->high), BZ_SHOW_TIME(r->parallel), BZ_SHOW_TIME(r->fused), BZ_SHOW_LARGE(r->throughput),
-               BZ_SHOW_INT(r->rank));
+               BZ_SHOW(isnan(r->rank) ? NULL : bz_arena_printf(arena, "%.0f", r->rank)));
         if (priced) {
             bz_table_cell(t, isnan(r->cost) ? "-" : bz_arena_printf(arena, "%.4g", r->cost),
                           isnan(r->cost) ? "" : bz_arena_printf(arena, "%.9g", r->cost));
@@ -176,42 +202,64 @@ static void put_by(const void *of, bz_json *j)
     bz_json_object_end(j);
 }
 
-static const bz_member FORECAST[] = {BZ_FIELDS(bz_forecast, layers, predicted, unpriced, beyond, other_type),
-                                     BZ_MEMBER_WRITTEN("by", put_by)};
+static const bz_member FORECAST[] = {
+    BZ_FIELDS(bz_forecast, layers, predicted, unpriced, enough, needed, beyond, other_type, no_unit),
+    BZ_MEMBER_WRITTEN("by", put_by)};
 static const bz_member RANKED[] = {
     BZ_FIELDS(ranked, model, batch, system, sequential, low, high, parallel, fused, throughput, rank, cost,
-              rank_by_cost),
+              rank_by_cost, fits),
     BZ_MEMBERS_AT(ranked, f, FORECAST),
 };
 
-/* Systems newer (1) or older (-1) than all that are known: each once, at most a few by name. */
-static void note_beyond(const ranked *r, int n, int side, bz_buf *out)
+static bool is_newer(const ranked *r)
+{
+    return r->f->beyond > 0 && r->f->by[BZ_PREDICTED_RECORD] < 1;
+}
+
+static bool is_older(const ranked *r)
+{
+    return r->f->beyond < 0 && r->f->by[BZ_PREDICTED_RECORD] < 1;
+}
+
+static bool lacks_unit(const ranked *r)
+{
+    return r->f->no_unit > 0;
+}
+
+static bool lacks_room(const ranked *r)
+{
+    return !r->fits;
+}
+
+/* The systems of which this holds: each once, at most a few by name, and a colon. Returns the first row; NULL: none. */
+static const ranked *put_systems(const ranked *r, int n, bool (*holds)(const ranked *), bz_buf *out)
 {
     enum { NAMED = 4 };
+    const ranked *which = NULL;
     int found = 0;
     for (int i = 0; i < n; i++) {
-        bool first = r[i].f->beyond == side && r[i].f->by[BZ_PREDICTED_RECORD] < 1;
+        bool first = holds(&r[i]);
         for (int k = 0; k < i && first; k++)
-            first = strcmp(r[k].f->machine->name, r[i].f->machine->name) != 0;
+            first = !holds(&r[k]) || strcmp(r[k].system, r[i].system) != 0;
         if (first && found++ < NAMED)
-            bz_buf_say(out, "%s%s", found > 1 ? ", " : "", r[i].f->machine->name);
+            bz_buf_say(out, "%s%s", found > 1 ? ", " : "", r[i].system);
+        which = first && !which ? &r[i] : which;
     }
     if (found > NAMED)
         bz_buf_printf(out, " and %d more", found - NAMED);
-    if (found)
-        bz_buf_printf(out,
-                      ": %s than all systems whose records tell of %s. Such intervals were never held against a "
-                      "measurement.\n",
-                      side > 0 ? "newer" : "older", found > 1 ? "them" : "it");
+    bz_buf_puts(out, found ? ": " : "");
+    return which;
 }
 
 static void forecast_notes(const ranked *r, int n, bz_buf *out)
 {
     int unpriced = 0;
+    bool lacking = false;
     double by[BZ_PREDICTED_N] = {0}, other_type = 0;
     for (int i = 0; i < n; i++) {
         other_type = fmax(other_type, r[i].f->other_type);
         unpriced = r[i].f->unpriced > unpriced ? r[i].f->unpriced : unpriced;
+        lacking |= !r[i].f->enough;
         for (int k = 0; k < BZ_PREDICTED_N; k++)
             by[k] += r[i].f->by[k] / n;
     }
@@ -224,15 +272,30 @@ static void forecast_notes(const ranked *r, int n, bz_buf *out)
                       : k == BZ_PREDICTED_LEARNED    ? "problems like it"
                                                      : "the roofline alone");
     bz_buf_puts(out, ".\nNine of ten such intervals, from - to, held the measured sum where a system was left out.\n");
-    note_beyond(r, n, 1, out);
-    note_beyond(r, n, -1, out);
+    static const char BEYOND[] =
+        " than all systems whose records tell of this. Such intervals were never held against a measurement.\n";
+    if (put_systems(r, n, is_newer, out))
+        bz_buf_printf(out, "newer%s", BEYOND);
+    if (put_systems(r, n, is_older, out))
+        bz_buf_printf(out, "older%s", BEYOND);
+    if (put_systems(r, n, lacks_unit, out))
+        bz_buf_puts(out, "no unit for bf16, so it is told at the rate of f32; libraries may refuse it there.\n");
+    const ranked *tight = put_systems(r, n, lacks_room, out);
+    if (tight) {
+        bz_unit_text a, b;
+        bz_buf_puts(out, "too little memory. ");
+        put_case(tight->f, out);
+        bz_buf_printf(out, " has a layer with %s of operands, %s has %s: such a case has no rank.\n",
+                      bz_units_bytes(a, tight->f->needed), tight->system, bz_units_bytes(b, tight->f->machine->memory));
+    }
     if (other_type > 0)
         bz_buf_printf(out,
                       "Up to %.0f %% of the time is in a data type of which no system has a record: the ratio of rates "
                       "alone tells it from others.\n",
                       100 * other_type);
     if (unpriced)
-        bz_buf_printf(out, "Up to %d layers have no price: the totals are lower ends.\n", unpriced);
+        bz_buf_printf(out, "Up to %d layers have no price: the totals are lower ends%s.\n", unpriced,
+                      lacking ? ", and where they lack much, there is no rank" : "");
 }
 
 void bz_report_forecasts(const bz_forecast *f, int n, const bz_price_list *prices, bz_form form, bz_buf *out)

@@ -108,8 +108,11 @@ def line(name, of):
               f"  {100 * max(error):6.1f} %  {100 * statistics.mean(p[5] <= p[3] <= p[6] for p in of):6.1f} %")
 
 
+# Networks with a layer that was timed at another size than it has, which no GPU does in that time: 'db import' leaves those lines out.
+WRONG = {"ArcFace", "DUC", "VGG16-BN", "VGG19", "VGG19-BN"}
 print(f"{'hidden with a third':28} sums  error     bias      worst     inside")
-line("all", found), line("known networks", [p for p in found if p[1] not in hidden]), line("hidden networks", [p for p in found if p[1] in hidden])
+line("all", found), line("all but those mistimed", [p for p in found if p[1] not in WRONG])
+line("known networks", [p for p in found if p[1] not in hidden]), line("hidden networks", [p for p in found if p[1] in hidden])
 for i, what in ((0, "GPU"), (2, "batch"), (1, "network")):
     print(what)
     for v in sorted({p[i] for p in found}):

@@ -47,7 +47,7 @@ static void other_ways(const bz_predictor *p, const bz_dense *dense, const bz_sa
 
 static void tell(bz_predictor *p, const bz_dense *dense, const bz_samples *s, int to, int out)
 {
-    double floor = bz_floor_told(s->machine, p->use, s->machines, &s->machine[to]);
+    double floor = bz_floor_told(s->machine, p->use, s->machines, &s->machine[to], NULL);
     double *rule = calloc((size_t)s->n + 1, sizeof *rule);
     bz_aim *a = bz_predictor_aim(p, &s->machine[to], NULL, -1, NULL);
     for (int i = 0; i < s->n && rule; i++)

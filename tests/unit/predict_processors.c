@@ -134,7 +134,8 @@ static void what_nobody_has_met(void **state)
     bz_aim_free(a);
     bz_predictor_free(p);
     int problem[] = {0, 1, 2}, times[] = {1, 1, 1};
-    bz_workload work[] = {{"a", 1, 3, problem, times}, {"a", 2, 3, problem, times}};
+    bz_workload work[] = {{.name = "a", .batch = 1, .n = 3, .problem = problem, .times = times},
+                          {.name = "a", .batch = 2, .n = 3, .problem = problem, .times = times}};
     assert_null(bz_judge_missing(&s, work, 2, BZ_LEAVE_SYSTEM));
     assert_null(bz_judge_missing(&s, work, 2, BZ_LEAVE_BATCH));
     assert_non_null(bz_judge_missing(&s, work, 2, BZ_LEAVE_NETWORK));
