@@ -11,8 +11,30 @@ static int low_already(const char *name)
                                name);
 }
 
+/* Does the best record of a convolution in 16 bits run on matrix units, with tensors in row-major order? These want channels last, and the
+ * library converts within the call: the record's time has that, but a program's host launches it. */
+static int converts(const bz_whatif_asked *asked, const bz_problem *low, bool *out, bz_error *err)
+{
+    const bz_whatif_records *from = asked->records;
+    bz_arena arena = {0};
+    bz_buf text = {0};
+    bz_record *r, *best = NULL;
+    size_t n = 0;
+    bz_problem_print(low, &text);
+    int failed = bz_perfdb_variants(from->db, from->system, bz_buf_text(&text), &arena, &r, &n, err);
+    for (size_t i = 0; i < n && !failed; i++)
+        if (bz_record_is_time(&r[i]) && bz_setting_same(&r[i].setting, &from->setting) &&
+            (!best || bz_record_busy(&r[i]) < bz_record_busy(best)))
+            best = &r[i];
+    *out = best && low->kind == BZ_PROBLEM_CONV && !strcmp(best->variant.math, "tensor") &&
+           !strcmp(best->variant.layout, "plain");
+    bz_buf_free(&text);
+    bz_arena_free(&arena);
+    return failed;
+}
+
 /* factor[call]: the best record in 16 bits by the best in 32, of calls whose records tell both; 0: they do not. Returns how
- * many. */
+ * many. Of a call that converts it is below 0. */
 static int find_factors(const bz_flow *flow, const bz_whatif_asked *asked, double *factor, bz_error *err)
 {
     static const bz_dtype LOW[] = {BZ_F16, BZ_BF16};
@@ -21,6 +43,7 @@ static int find_factors(const bz_flow *flow, const bz_whatif_asked *asked, doubl
     for (size_t i = 0; i < asked->trace->event[BZ_EVENT_CALL].n && !failed; i++) {
         const bz_call *c = time[i] ? bz_call_of(asked->trace, i) : NULL;
         double used, now, best = NAN;
+        bool conversion = false;
         if (!c || !c->problem || c->problem->dtype != BZ_F32)
             continue;
         failed = bz_whatif_price(asked, c->problem, NULL, &used, &now, err);
@@ -31,10 +54,13 @@ static int find_factors(const bz_flow *flow, const bz_whatif_asked *asked, doubl
             low.dtype_w = low.dtype_w == BZ_F32 ? LOW[k] : low.dtype_w;
             low.dtype_y = low.dtype_y == BZ_F32 ? LOW[k] : low.dtype_y;
             failed = bz_whatif_price(asked, &low, NULL, &used, &s, err);
-            best = best <= s || !isfinite(s) ? best : s;
+            if (isfinite(s) && !(best <= s)) {
+                best = s;
+                failed = failed || converts(asked, &low, &conversion, err);
+            }
         }
         if (isfinite(now) && isfinite(best) && now > 0) {
-            factor[i] = best / now;
+            factor[i] = (conversion ? -1 : 1) * best / now;
             n++;
         }
     }
@@ -43,32 +69,42 @@ static int find_factors(const bz_flow *flow, const bz_whatif_asked *asked, doubl
 }
 
 typedef struct {
-    int computing, moving, already, calls, by_records;
+    int computing, moving, already, calls, by_records, conversions;
     int64_t before, after;
 } tally;
 
 /* A task of a call whose records tell both types takes their ratio; on a processor nothing else is changed. */
-static bool scale_by_records(bz_flow *flow, const bz_whatif_asked *asked, uint32_t i, const double *factor, tally *sum)
+static bool scale_by_records(bz_flow *flow, const bz_whatif_asked *asked, uint32_t i, double *factor, tally *sum)
 {
     const bz_task *t = &flow->task[i];
-    if (!factor || !bz_whatif_works(flow, i) || t->call >= asked->trace->event[BZ_EVENT_CALL].n ||
-        !(factor[t->call] > 0))
+    if (!factor || !bz_whatif_works(flow, i) || t->call >= asked->trace->event[BZ_EVENT_CALL].n || factor[t->call] == 0)
         return false;
     sum->before = bz_flow_sum(sum->before, t->duration);
-    bz_flow_scale(flow, i, factor[t->call]);
+    bz_flow_scale(flow, i, fabs(factor[t->call]));
     sum->after = bz_flow_sum(sum->after, flow->task[i].duration);
     sum->by_records++;
+    if (factor[t->call] > 0 || t->kind != BZ_TASK_KERNEL)
+        return true;
+    factor[t->call] = -factor[t->call]; /* once for the call */
+    for (int k = 0; k < bz_whatif_number(asked, "conversions"); k++, sum->conversions++)
+        bz_flow_insert_launched(flow, BZ_TASK_KERNEL, "conversion of a layout", i, 0);
     return true;
+}
+
+static bool is_low(const bz_flow *flow, const bz_whatif_asked *asked, uint32_t i, bz_name_answers *low)
+{
+    const bz_events *k = &asked->trace->event[BZ_EVENT_KERNEL];
+    const bz_task *t = &flow->task[i];
+    return t->event_kind == BZ_EVENT_KERNEL && t->event < k->n &&
+           bz_name_answer(low, bz_string(asked->trace, k->name[t->event]));
 }
 
 static void scale_task(bz_flow *flow, const bz_whatif_asked *asked, uint32_t i, bz_name_answers *low, tally *sum)
 {
-    const bz_events *k = &asked->trace->event[BZ_EVENT_KERNEL];
     const bz_task *t = &flow->task[i];
     if (t->kind == BZ_TASK_COPY) {
         bz_flow_scale(flow, i, 1 / bz_whatif_number(asked, "copies"));
-    } else if (t->event_kind == BZ_EVENT_KERNEL && t->event < k->n &&
-               bz_name_answer(low, bz_string(asked->trace, k->name[t->event]))) {
+    } else if (is_low(flow, asked, i, low)) {
         sum->already++;
     } else if (bz_kernel_limit_of(bz_whatif_does(asked, t)) == BZ_LIMIT_COMPUTE) {
         bz_flow_scale(flow, i, 1 / bz_whatif_number(asked, "compute"));
@@ -88,6 +124,12 @@ static void tell(bz_whatif_asked *asked, const tally *s)
                          "to those in 32",
                          s->by_records, s->calls, bz_units_time(a, 1e-9 * (double)s->before),
                          bz_units_time(b, 1e-9 * (double)s->after));
+    if (s->conversions)
+        bz_whatif_assume_parameter(
+            asked, "conversions",
+            "%d launches of kernels that bring tensors into the layout of matrix units; what these "
+            "take is in the records",
+            s->conversions);
     if (s->computing)
         bz_whatif_assume_parameter(asked, "compute", "%d kernels of products and convolutions: time divided by %.3g",
                                    s->computing, bz_whatif_number(asked, "compute"));
@@ -99,16 +141,32 @@ static void tell(bz_whatif_asked *asked, const tally *s)
                          s->already);
 }
 
+/* Most of what products and convolutions take is in 16 bits: so is what moves bytes around them, though its names may not say so. */
+static bool is_done(const bz_flow *flow, const bz_whatif_asked *asked, bz_name_answers *low)
+{
+    int64_t done = 0, all = 0;
+    for (uint32_t i = 0; i < flow->n; i++) {
+        const bz_task *t = &flow->task[i];
+        if (t->removed || bz_kernel_limit_of(bz_whatif_does(asked, t)) != BZ_LIMIT_COMPUTE)
+            continue;
+        all = bz_flow_sum(all, t->duration);
+        done = bz_flow_sum(done, is_low(flow, asked, i, low) ? t->duration : 0);
+    }
+    return done > all / 2;
+}
+
 int bz_whatif_precision(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
 {
     tally sum = {0};
+    bz_name_answers low = {.ask = low_already};
+    if (is_done(flow, asked, &low))
+        return bz_whatif_because(asked, "products and convolutions compute in 16 bits already");
     double *factor = asked->records ? bz_zeroed(asked->trace->event[BZ_EVENT_CALL].n + 1, sizeof *factor) : NULL;
     if (factor && (sum.calls = find_factors(flow, asked, factor, err)) < 0) {
         free(factor);
         return -1;
     }
-    bz_name_answers low = {.ask = low_already};
-    for (uint32_t i = 0; i < flow->n; i++)
+    for (uint32_t i = 0, n = flow->n; i < n; i++)
         if (!flow->task[i].removed && !scale_by_records(flow, asked, i, factor, &sum) &&
             bz_task_on_device((bz_task_kind)flow->task[i].kind))
             scale_task(flow, asked, i, &low, &sum);

@@ -19,7 +19,10 @@ static const bz_transformation TRANSFORMATIONS[] = {
                     "gain anything"},
                    {"memory", "speed of what moves bytes", 1, 2, 2, 1, 64,
                     "half the bytes; short kernels gain nothing"},
-                   {"copies", "speed of copies; 1: they stay as they are", 1, 1, 1, 1, 64, "inputs stay as they are"}}},
+                   {"copies", "speed of copies; 1: they stay as they are", 1, 1, 1, 1, 64, "inputs stay as they are"},
+                   {"conversions",
+                    "by records: launches that convert layouts for a convolution on matrix units, in row-major order",
+                    0, 1, 2, 0, 16, "cuDNN 7.6 on a V100 has 54 conversions for 53 convolutions"}}},
     {.name = "best-algorithms",
      .does = "each library call takes the best variant that the records know",
      .assumes =
