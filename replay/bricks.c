@@ -1,4 +1,5 @@
-/* Sequences of layers run by the libraries, each a replay of its own, all of them one program; their times are records. */
+/* Sequences of layers run by the libraries, each a replay of its own, all of them one program; their times are records. Sequences of a model run in
+ * turns, one run of each behind the others: so each finds the caches as it does in the model. */
 #include "bench/bench.h"
 #include "replay/constants.h"
 #include "replay/replay.h"
@@ -14,6 +15,8 @@ static const char USUAL_LIMIT[] = "0.2"; /* seconds of measuring, as much again 
 /* A sequence or a model that is to be run. */
 typedef struct piece {
     int number; /* of the sequence; behind them of the model */
+    int of;     /* the model whose sequences it takes turns with, and that with them */
+    bool known; /* the database has it: it takes its turn for the others' sake */
     const char *problem, *why;
     bz_model *model; /* NULL: a model of the user's */
     bz_layers *layers;
@@ -30,10 +33,10 @@ typedef struct replaying {
     bz_plan *plan; /* of all pieces: what they are replayed by points into it */
 } replaying;
 
-/* Sequences run behind other memory (`behind`) and in the layout of the model's other layers (`brought`): those that were once measured did not. */
+/* Sequences run in turns and in the layout of the model's other layers (`brought`): those that were once measured did not. */
 static bz_variant variant_of(const replaying *w, int number)
 {
-    const char *name = number < w->b->n ? (w->r->options.patterns ? "fused plan within a model" : "plan within a model")
+    const char *name = number < w->b->n ? (w->r->options.patterns ? "fused plan in turns" : "plan in turns")
                                         : (w->r->options.patterns ? "fused plan" : "plan");
     return (bz_variant){"replay", name, "any", "default"};
 }
@@ -102,6 +105,8 @@ static int put(replaying *w, const piece *p, const bz_replay_result *result, bz_
 {
     bz_record r = bz_record_blank();
     double hot = 0;
+    if (p->known)
+        return 0;
     r.system = w->r->system->name;
     r.problem = p->problem;
     r.variant = variant_of(w, p->number);
@@ -113,8 +118,7 @@ static int put(replaying *w, const piece *p, const bz_replay_result *result, bz_
     r.timing = BZ_TIMING_WALL;
     r.date = time(NULL);
     if (status == BZ_RECORD_OK) {
-        double rest = 1 - (p->number < w->b->n ? brought(p, result) / result->median : 0);
-        rest = rest > 0 ? rest : 1;
+        double rest = fmax(1e-9, 1 - (p->number < w->b->n ? brought(p, result) / result->median : 0));
         r.median = rest * result->median, r.low = rest * result->low, r.high = rest * result->high;
         r.min = rest * result->min;
         r.n = result->samples, r.iterations = (int64_t)result->samples * result->runs;
@@ -182,54 +186,55 @@ static int make_plans(replaying *w, bz_error *err)
 
 /* ---- running -------------------------------------------------------------------------------- */
 
-/* Bytes of other layers that lie in the caches when a sequence begins in its model: the model's weights, but no more than twice what a
- * core's own caches hold. */
-static double behind(const replaying *w, int number)
+/* Pieces first … last - 1 in turns. */
+static int run_pieces(replaying *w, int first, int last, const char *program, bz_error *err)
 {
-    const bz_system_facts *f = bz_system_facts_read(w->r->system ? w->r->system->details : NULL, w->arena);
-    double own = f->n_caches > 1 ? f->cache[f->n_caches - 2].bytes : OWN_CACHES;
-    if (number >= w->b->n || f->gpu)
-        return 0;
-    bz_totals totals;
-    bz_totals_make(w->b->brick[number].layers, true, &totals);
-    return fmin(CACHES_FILLED * own, (double)sizeof(float) * (double)totals.params);
-}
-
-static int run_piece(replaying *w, int i, const char *program, bz_error *err)
-{
-    char number[24], threads[24], before[32];
+    char numbers[48], threads[24], *whole = NULL;
+    if (last - first > 1 && w->piece[last - 1].number >= w->b->n)
+        whole = (char *)"--whole";
     const char *limit = w->r->time_limit ? w->r->time_limit : USUAL_LIMIT;
-    char *argv[] = {(char *)program,
-                    number,
-                    "--threads",
-                    threads,
-                    "--time-limit",
-                    (char *)limit,
-                    (char *)"--alone",
-                    (char *)limit,
-                    (char *)"--hot",
-                    (char *)"--behind",
-                    before,
-                    NULL};
+    char *argv[] = {
+        (char *)program, numbers,         "--threads", threads, "--time-limit", (char *)limit, (char *)"--alone",
+        (char *)limit,   (char *)"--hot", whole,       NULL};
     bz_buf text = {0};
     bz_error why;
-    bz_replay_result result = {0};
-    snprintf(number, sizeof number, "%d", i);
-    snprintf(before, sizeof before, "%.0f", behind(w, w->piece[i].number));
+    snprintf(numbers, sizeof numbers, "%d-%d", first, last - 1);
     snprintf(threads, sizeof threads, "%d", w->r->setting.threads);
-    int rc = bz_bench_output(argv, &text, &why);
-    bool stopped = bz_bench_stopped();
-    rc = rc || bz_replay_read(w->piece[i].plan, bz_buf_text(&text), text.len, &result, &why) ? -1 : 0;
-    if (stopped)
+    int bad = bz_bench_output(argv, &text, &why), rc = 0;
+    char *line, *rest = (char *)bz_buf_text(&text);
+    if (bz_bench_stopped())
         rc = bz_fail(err, BZ_FAILED, "stopped; %d records are stored, running again goes on behind them",
                      w->r->measured);
-    else if (rc)
-        rc = put(w, &w->piece[i], NULL, BZ_RECORD_TIMEOUT, "it crashed, or gave no sign of life for ten minutes", err);
-    else
-        rc = put(w, &w->piece[i], &result, BZ_RECORD_OK, "", err);
-    bz_arena_free(&result.arena);
+    for (int i = first; i < last && !rc; i++) {
+        bz_replay_result result = {0};
+        line = strsep(&rest, "\n");
+        bool good = !bad && line && !bz_replay_read(w->piece[i].plan, line, strlen(line), &result, &why);
+        if (good)
+            rc = put(w, &w->piece[i], &result, BZ_RECORD_OK, "", err);
+        else if (last - first == 1)
+            rc = put(w, &w->piece[i], NULL, BZ_RECORD_TIMEOUT, "it crashed, or gave no sign of life for ten minutes",
+                     err);
+        else if (!w->piece[i].known) /* one of them ends the others: each by itself */
+            rc = run_pieces(w, i, i + 1, program, err);
+        bz_arena_free(&result.arena);
+    }
     bz_buf_free(&text);
     return rc;
+}
+
+/* Sequences of the model that the first one is of and that model, as many as fit into memory: so drift of the machine hits both alike. */
+static int turn_from(const replaying *w, int first)
+{
+    double bytes = 0;
+    int last = first;
+    for (; last < w->n && w->piece[last].of == w->piece[first].of; last++) {
+        bz_totals totals;
+        bz_totals_make(w->piece[last].layers, true, &totals);
+        bytes += sizeof(float) * (double)totals.params;
+        if (last > first && bytes > TURN_BYTES)
+            break;
+    }
+    return last;
 }
 
 static int run_all(replaying *w, bz_error *err)
@@ -246,9 +251,10 @@ static int run_all(replaying *w, bz_error *err)
         bool unbuilt = !rc && bz_bench_build(folder, err);
         rc = rc || unbuilt ? -1 : 0;
         bz_progress progress = bz_progress_start("running sequences", w->n);
-        for (int i = 0; i < w->n && !rc; i++) {
-            rc = run_piece(w, i, program, err);
-            bz_progress_at(&progress, i + 1, NULL);
+        for (int i = 0, next; i < w->n && !rc; i = next) {
+            next = turn_from(w, i);
+            rc = run_pieces(w, i, next, program, err);
+            bz_progress_at(&progress, next, NULL);
         }
         bz_progress_end(&progress);
         if (!unbuilt || bz_bench_stopped())
@@ -268,7 +274,8 @@ static int measure(replaying *w, bz_layers *const *models, bz_error *err)
         if (p->number >= w->b->n)
             p->layers = models[p->number - w->b->n];
         else if (load(w, p, &why)) {
-            w->why[p->number] = bz_arena_str(w->arena, why.text);
+            if (!p->known)
+                w->why[p->number] = bz_arena_str(w->arena, why.text);
             bz_layers_free(p->layers);
             bz_model_free(p->model);
             continue;
@@ -289,20 +296,40 @@ static int measure(replaying *w, bz_layers *const *models, bz_error *err)
     return rc;
 }
 
+/* Sequences that the database lacks, each with the model that has it first. Where these are few, others of that model take turns with them. */
+static void gather(replaying *w, const bool *lacks)
+{
+    bz_bricks *b = w->b;
+    int *of = BZ_NEW(w->arena, int, b->n + 1); /* 1 + the last model with which it takes turns */
+    for (int m = 0; m < b->n_models; m++) {
+        const bz_brick_model *model = &b->model[m];
+        int begin = w->n;
+        for (int pass = 0; pass < 2; pass++)
+            for (int k = 0; k < model->n && (!pass || (w->n > begin && w->n - begin < FEWEST_IN_TURN)); k++) {
+                int i = model->brick[k];
+                if (pass ? of[i] == m + 1 : of[i] || !lacks[i])
+                    continue;
+                of[i] = m + 1;
+                w->piece[w->n++] = (piece){.number = i, .of = m, .known = pass, .problem = problem_of(w, i)};
+            }
+        if (lacks[b->n + m])
+            w->piece[w->n++] = (piece){.number = b->n + m, .of = m, .problem = problem_of(w, b->n + m)};
+    }
+}
+
 int bz_bricks_replay(bz_brick_replays *r, bz_bricks *b, bz_layers *const *models, const char **why, bz_arena *arena,
                      bz_error *err)
 {
     replaying w = {.r = r, .b = b, .why = why, .arena = arena};
+    int n = b->n + b->n_models;
+    bool *lacks = BZ_NEW(arena, bool, n + 1);
     r->hot = BZ_NEW(arena, double, b->n + 1);
     for (int i = 0; i < b->n; i++)
         r->hot[i] = NAN;
-    w.piece = BZ_NEW(arena, piece, b->n + b->n_models);
-    for (int i = 0; i < b->n + b->n_models; i++) {
-        bool lacks;
-        if (look_up(&w, i, &lacks, err))
+    for (int i = 0; i < n; i++)
+        if (look_up(&w, i, &lacks[i], err))
             return -1;
-        if (lacks)
-            w.piece[w.n++] = (piece){.number = i, .problem = problem_of(&w, i)};
-    }
+    w.piece = BZ_NEW(arena, piece, n + b->n_models * FEWEST_IN_TURN);
+    gather(&w, lacks);
     return w.n && !r->look ? measure(&w, models, err) : 0;
 }

@@ -42,8 +42,11 @@ static const double DRIFTED = 1.03, DRIFT_CALL = 20e-6, DRIFT_LEFT = 0.3;
 /* A call that takes no longer than this many times its record with cold operands is told as cold. Chosen. Twice: slow calls are told as cold. */
 static const double AS_COLD = 1.1;
 
-/* Bytes of other layers that lie in the caches when a sequence begins: so many times what a core's own caches hold, at the most; and these where
- * nothing tells. Reasoned: the model before it fills them. Twice: sequences of layers with few weights begin colder than in their model. */
-static const double CACHES_FILLED = 2, OWN_CACHES = 1 << 20;
+/* Weights of sequences that take turns, and of their model, in bytes, at the most: those that libraries packed lie beside them. Chosen. Twice: twice
+ * the memory. */
+static const double TURN_BYTES = 2e9;
+
+/* Sequences that take turns, at the least, where the model has as many. Chosen. Twice: where few lack, more are run again. */
+enum { FEWEST_IN_TURN = 16 };
 
 #endif

@@ -238,8 +238,8 @@ static void put_forward(const bz_replay_plan *p, bz_buf *out)
     bz_buf_printf(out, "    bad |= bz_replay_step_run(r, %d); /* outputs */\n    return bad;\n}\n\n", p->n_steps);
 }
 
-/* `entry` is the name of its function; its weights lie from `weights` on: where the next ones begin. */
-static int64_t put_program(const bz_replay_plan *p, const char *entry, int64_t weights, bz_buf *out)
+/* `name` is that of its model, which other files see; NULL: none does. Its weights lie from `weights` on: where the next ones begin. */
+static int64_t put_program(const bz_replay_plan *p, const char *name, int64_t weights, bz_buf *out)
 {
     int *problem = bz_zeroed((size_t)p->n_steps + 1, sizeof *problem);
     int64_t *at = bz_zeroed((size_t)p->n_values + 1, sizeof *at);
@@ -268,13 +268,12 @@ static int64_t put_program(const bz_replay_plan *p, const char *entry, int64_t w
         put_step(step_at(p, i), i, problem[i], out);
     bz_buf_puts(out, "};\n\n");
     put_forward(p, out);
-    bz_buf_puts(out, "static const bz_replay_model model = {\n    .name = ");
+    bz_buf_printf(out, "%sconst bz_replay_model %s = {\n    .name = ", name ? "" : "static ", name ? name : "model");
     put_string(out, p->model);
     bz_buf_printf(out,
                   ",\n    .weights = \"weights.bin\",\n    .value = values,\n    .n_values = %d,\n    .step = steps,\n"
-                  "    .n_steps = %d,\n    .loss = %d,\n    .forward = forward,\n};\n\n"
-                  "int %s(int argc, char **argv)\n{\n    return bz_replay_main(argc, argv, &model);\n}\n",
-                  p->n_values, p->n_steps, p->loss, entry);
+                  "    .n_steps = %d,\n    .loss = %d,\n    .forward = forward,\n};\n",
+                  p->n_values, p->n_steps, p->loss);
     free(problem);
     free(at);
     return weights;
@@ -282,7 +281,8 @@ static int64_t put_program(const bz_replay_plan *p, const char *entry, int64_t w
 
 void bz_replay_program(const bz_replay_plan *p, bz_buf *out)
 {
-    put_program(p, "main", 0, out);
+    put_program(p, NULL, 0, out);
+    bz_buf_puts(out, "\nint main(int argc, char **argv)\n{\n    return bz_replay_main(argc, argv, &model);\n}\n");
 }
 
 /* ---- weights -------------------------------------------------------------------------------- */
@@ -410,12 +410,11 @@ static int write_sources(const bz_replay_plan *const *p, int n, const char *fold
     int64_t weights = 0;
     int rc = 0;
     for (int i = 0; i < n && !rc; i++) {
-        char entry[32], file[40];
-        snprintf(entry, sizeof entry, "replay_%d", i);
-        snprintf(file, sizeof file, "%s.c", entry);
+        char name[32], file[40];
+        snprintf(name, sizeof name, "replay_%d", i);
+        snprintf(file, sizeof file, "%s.c", name);
         bz_buf_clear(&text);
-        bz_buf_printf(&text, "int %s(int argc, char **argv);\n", entry);
-        weights = put_program(p[i], entry, weights, &text);
+        weights = put_program(p[i], name, weights, &text);
         rc = bz_generate_file(folder, file, &text, err);
         bz_buf_printf(sources, " %s", file);
     }
@@ -423,27 +422,18 @@ static int write_sources(const bz_replay_plan *const *p, int n, const char *fold
     return rc;
 }
 
-/* A replay may start itself again, by the same arguments: the number is then the first of them. */
 static void put_main(int n, bz_buf *out)
 {
-    bz_buf_puts(out, "/* Runs one of the replays: its number, then its options. */\n"
-                     "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <unistd.h>\n\n");
+    bz_buf_puts(out, "/* Runs one of the replays, or some in turns: its number or FIRST-LAST, then options. */\n"
+                     "#include \"runtime/replay.h\"\n\n");
     for (int i = 0; i < n; i++)
-        bz_buf_printf(out, "int replay_%d(int argc, char **argv);\n", i);
-    bz_buf_puts(out, "static int (*const replays[])(int, char **) = {\n");
+        bz_buf_printf(out, "extern const bz_replay_model replay_%d;\n", i);
+    bz_buf_puts(out, "static const bz_replay_model *const replays[] = {\n");
     for (int i = 0; i < n; i++)
-        bz_buf_printf(out, "    replay_%d,\n", i);
-    bz_buf_printf(out,
-                  "};\n\nint main(int argc, char **argv)\n{\n"
-                  "    int again = argc && strspn(argv[0], \"0123456789\") == strlen(argv[0]);\n"
-                  "    char **own = again ? argv : argv + 1;\n"
-                  "    long number = argc > 1 || again ? strtol(own[0], NULL, 10) : -1;\n"
-                  "    if (number < 0 || number >= %d) {\n"
-                  "        fprintf(stderr, \"usage: %%s NUMBER [OPTIONS], NUMBER below %d\\n\", argv[0]);\n"
-                  "        return 2;\n    }\n"
-                  "    alarm(%d); /* a library that hangs takes nobody else's time */\n"
-                  "    return replays[number](argc - !again, own);\n}\n",
-                  n, n, BZ_REPLAY_PATIENCE);
+        bz_buf_printf(out, "    &replay_%d,\n", i);
+    bz_buf_printf(
+        out, "};\n\nint main(int argc, char **argv)\n{\n    return bz_replay_main_of(argc, argv, replays, %d);\n}\n",
+        n);
 }
 
 int bz_replay_generate_all(const bz_replay_plan *const *p, int n, const char *folder, bz_error *err)

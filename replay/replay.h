@@ -130,8 +130,7 @@ void bz_replay_schedule(bz_replay_plan *p, int streams);
 /* Writes replay.c, weights.bin, CMakeLists.txt and manifest.json. */
 int bz_replay_generate(const bz_replay_plan *p, const char *folder, bz_error *err);
 void bz_replay_program(const bz_replay_plan *p, bz_buf *out);
-/* Many plans as one program, build/replay NUMBER [OPTIONS] in the folder, which ends after BZ_REPLAY_PATIENCE seconds. */
-enum { BZ_REPLAY_PATIENCE = 600 };
+/* Many plans as one program, build/replay NUMBER [OPTIONS] in the folder, or FIRST-LAST for some in turns. */
 int bz_replay_generate_all(const bz_replay_plan *const *plan, int n, const char *folder, bz_error *err);
 
 /* ---- results -------------------------------------------------------------------------------- */

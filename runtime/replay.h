@@ -139,5 +139,9 @@ int bz_replay_step_run(bz_replay *r, int step);
 
 /* What every generated replay does: --help tells. Returns an exit status (bz_code). */
 int bz_replay_main(int argc, char **argv, const bz_replay_model *model);
+/* Many models: the first argument is the number of one, or a range such as 3-40, whose models run in turns. It ends after BZ_REPLAY_PATIENCE
+ * seconds without a turn. */
+enum { BZ_REPLAY_PATIENCE = 600 };
+int bz_replay_main_of(int argc, char **argv, const bz_replay_model *const *models, int n);
 
 #endif

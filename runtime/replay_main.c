@@ -18,10 +18,9 @@ enum { MAX_SAMPLES = 2000, FEWEST_SAMPLES = 10, WARM_UPS = 3, PASSES = 5, MOST_S
 typedef struct program {
     const bz_replay_model *model;
     bz_run_setting setting;
-    double time_limit, precision, alone_limit, behind;
-    char *other; /* [behind]: what stands in the caches before each run; NULL: what the run before left */
+    double time_limit, precision, alone_limit, opened; /* opened: seconds of making ready */
     const char *weights, *inputs, *outputs;
-    bool check, graph, captured, hot, help;
+    bool check, graph, captured, hot, whole, help;
     bz_replay *replay;
     const bz_action *action;
     int n_actions, n_samples, runs; /* runs: in a sample */
@@ -44,9 +43,9 @@ static const char USAGE[] =
     "      --precision SHARE  wanted half-width of the median's interval (0.005)\n"
     "      --weights FILE     the weights (beside the sources)\n"
     "      --steps N          first, N iterations of training; the loss of each is printed (0)\n"
-    "      --behind BYTES     before each run other memory of so many bytes is written, then that of all values (0)\n"
     "      --inputs FILE      inputs, one behind the other as they lie in memory (seeded)\n"
     "      --outputs FILE     write the outputs there\n"
+    "      --whole            of models that run in turns, the last one runs behind itself and not behind the others\n"
     "      --graph            on a GPU: capture the model once as a graph, and launch that\n"
     "      --check            compare each call with the definition in double precision\n"
     "      --help             print this\n";
@@ -123,26 +122,13 @@ static int run_once(program *p)
     return bad || bz_replay_wait(p->replay) ? -1 : 0;
 }
 
-/* As behind other layers of a larger model: their weights are in the caches instead of ours; the memory of values was theirs, too. */
-static void come_behind(program *p)
-{
-    for (size_t i = 0; i < (size_t)p->behind; i += 64)
-        p->other[i]++;
-    bz_replay_touch(p->replay);
-}
-
 static int run_whole(program *p, int runs, double *seconds, bz_error *err)
 {
-    *seconds = 0;
-    for (int i = 0; i < runs; i += p->other ? 1 : runs) {
-        if (p->other)
-            come_behind(p);
-        double begin = bz_now();
-        for (int k = 0; k < (p->other ? 1 : runs); k++)
-            if (run_once(p))
-                return bz_fail(err, BZ_FAILED, "a library refused to run its call");
-        *seconds += (bz_now() - begin) / runs;
-    }
+    double begin = bz_now();
+    for (int i = 0; i < runs; i++)
+        if (run_once(p))
+            return bz_fail(err, BZ_FAILED, "a library refused to run its call");
+    *seconds = (bz_now() - begin) / runs;
     return 0;
 }
 
@@ -185,29 +171,75 @@ static int capture(program *p, double *once, bz_error *err)
     return run_whole(p, 1, once, err);
 }
 
+static bool is_enough(const program *p, double seconds)
+{
+    double sorted[MAX_SAMPLES];
+    if (p->n_samples < FEWEST_SAMPLES)
+        return false;
+    if (p->n_samples == MAX_SAMPLES || seconds > p->time_limit)
+        return true;
+    memcpy(sorted, p->latency, (size_t)p->n_samples * sizeof *sorted);
+    bz_stats s = bz_stats_of(sorted, p->n_samples);
+    return bz_stats_uncertainty(&s) <= p->precision;
+}
+
 /* Runs of the whole and runs with a clock between the steps take turns, so that drift hits both alike. */
 static int measure(program *p, bz_error *err)
 {
-    double once = 0, *sorted = bz_alloc(MAX_SAMPLES, sizeof *sorted);
+    double once = 0;
     int rc = 0;
     for (int i = 0; i < WARM_UPS && !rc; i++)
         rc = run_whole(p, 1, &once, err);
     rc = rc || capture(p, &once, err) ? -1 : 0;
-    p->runs = !p->other && once > 0 && once < SAMPLE_TIME ? (int)(SAMPLE_TIME / once) + 1 : 1;
-    double begin = bz_now();
-    while (!rc && p->n_samples < MAX_SAMPLES) {
+    p->runs = once > 0 && once < SAMPLE_TIME ? (int)(SAMPLE_TIME / once) + 1 : 1;
+    for (double begin = bz_now(); !rc && !is_enough(p, bz_now() - begin);) {
         rc = run_whole(p, p->runs, &p->latency[p->n_samples], err) || run_timed(p, err) ? -1 : 0;
         p->n_samples++;
         p->throttled |= bz_replay_throttled(p->replay);
-        if (p->n_samples < FEWEST_SAMPLES)
-            continue;
-        memcpy(sorted, p->latency, (size_t)p->n_samples * sizeof *sorted);
-        bz_stats s = bz_stats_of(sorted, p->n_samples);
-        if (bz_stats_uncertainty(&s) <= p->precision || bz_now() - begin > p->time_limit)
-            break;
     }
-    free(sorted);
     return rc;
+}
+
+/* Each model once, behind the others, as in a larger model that has them all: code, what libraries note of a call, tables of pages and weights are
+ * as far away as there. Only what it reads and writes is near, as the layer before it left that. A whole model runs behind itself. */
+static int take_turns(program *all, int n, bz_error *err)
+{
+    for (int i = 0; i < n; i++) {
+        program *p = &all[i];
+        double *latency = &p->latency[p->n_samples];
+        alarm(BZ_REPLAY_PATIENCE);
+        bz_replay_touch(p->replay);
+        if (run_timed(p, err))
+            return -1;
+        *latency = 1e-9; /* a view takes no time, but a time is above 0 */
+        for (int k = 0; k < p->n_actions; k++)
+            *latency += p->took[k];
+        if (p->whole && i == n - 1 && run_whole(p, 1, latency, err))
+            return -1;
+        p->n_samples++;
+        p->throttled |= bz_replay_throttled(p->replay);
+    }
+    return 0;
+}
+
+static int measure_in_turns(program *all, int n, bz_error *err)
+{
+    for (int turn = 0; turn < WARM_UPS; turn++) {
+        if (take_turns(all, n, err))
+            return -1;
+        for (int i = 0; i < n; i++)
+            all[i].n_samples = 0;
+    }
+    bool enough = false;
+    for (double begin = bz_now(); !enough;) {
+        if (take_turns(all, n, err))
+            return -1;
+        double each = (bz_now() - begin) / n;
+        enough = true;
+        for (int i = 0; i < n && enough; i++)
+            enough = is_enough(&all[i], each);
+    }
+    return 0;
 }
 
 static int measure_alone(program *p, bz_error *err)
@@ -269,13 +301,13 @@ static void put_passes(const program *p, const char *key, bool starts, bz_json *
     bz_json_array_end(j);
 }
 
-static void put_result(const program *p, double opened, bz_buf *out)
+static void put_result(const program *p, bz_buf *out)
 {
     bz_replay_memory m = bz_replay_memory_of(p->replay);
     bz_json j = bz_json_document_to(out, -1, "replay", 1);
     BZ_JSON(&j, BZ_TELL("model", p->model->name), BZ_TELL("threads", p->setting.threads),
             BZ_TELL("device", bz_replay_device(p->replay)), BZ_TELL("streams", bz_replay_streams(p->replay)),
-            BZ_TELL("graph", p->captured), BZ_TELL("opened", opened), BZ_TELL("peak", (double)m.peak),
+            BZ_TELL("graph", p->captured), BZ_TELL("opened", p->opened), BZ_TELL("peak", (double)m.peak),
             BZ_TELL("least", (double)m.least));
     BZ_JSON(&j, BZ_TELL("ends", (double)m.ends), BZ_TELL("weights", (double)m.weights),
             BZ_TELL("scratch", (double)m.scratch));
@@ -322,7 +354,7 @@ static int set_steps(void *of, const char *text, bz_error *err)
 static const bz_run_option OPTIONS[] = {
     {"threads", BZ_TAKES_OWN, .set = set_threads},       {"time-limit", BZ_TAKES_AMOUNT, .at = AT(time_limit)},
     {"precision", BZ_TAKES_AMOUNT, .at = AT(precision)}, {"alone", BZ_TAKES_AMOUNT, .at = AT(alone_limit)},
-    {"behind", BZ_TAKES_AMOUNT, .at = AT(behind)},       {"steps", BZ_TAKES_OWN, .set = set_steps},
+    {"whole", BZ_TAKES_NOTHING, .at = AT(whole)},        {"steps", BZ_TAKES_OWN, .set = set_steps},
     {"weights", BZ_TAKES_TEXT, .at = AT(weights)},       {"inputs", BZ_TAKES_TEXT, .at = AT(inputs)},
     {"outputs", BZ_TAKES_TEXT, .at = AT(outputs)},       {"graph", BZ_TAKES_NOTHING, .at = AT(graph)},
     {"check", BZ_TAKES_NOTHING, .at = AT(check)},        {"hot", BZ_TAKES_NOTHING, .at = AT(hot)},
@@ -344,60 +376,118 @@ static void find_weights(const program *p, char *out, size_t size)
         snprintf(out, size, "%s/../%s", folder, p->model->weights);
 }
 
-static int run(program *p, bz_error *err)
+static int open_program(program *p, bz_error *err)
 {
     char weights[3300];
-    bz_buf out = {0};
     double begin = bz_now();
     find_weights(p, weights, sizeof weights);
     if (bz_replay_open(p->model, weights, &p->setting, &p->replay, err))
         return -1;
-    double opened = bz_now() - begin;
-    p->other = p->behind >= 1 ? bz_zeroed((size_t)p->behind, 1) : NULL;
+    p->opened = bz_now() - begin;
     p->n_actions = bz_replay_actions(p->replay, &p->action);
     p->latency = bz_alloc(MAX_SAMPLES, sizeof *p->latency);
     p->seconds = bz_zeroed((size_t)p->n_actions * MAX_SAMPLES + 1, sizeof *p->seconds);
     p->start = bz_zeroed((size_t)PASSES * (size_t)p->n_actions + 1, sizeof *p->start);
     p->took = bz_zeroed((size_t)p->n_actions + 1, sizeof *p->took);
-    int64_t throttles = bz_throttle_count();
-    if ((p->inputs && pass_file(p, p->inputs, true, err)) || train(p, err) || (p->check && check_all(p, err)) ||
-        (p->time_limit > 0 ? measure(p, err)
-                           : (!p->check && !p->steps && run_whole(p, 1, &begin, err)) || capture(p, &begin, err)) ||
-        write_outputs(p, err))
-        return -1;
-    p->throttled |= bz_throttle_count() > throttles;
+    return 0;
+}
+
+static void close_program(program *p)
+{
+    bz_replay_close(p->replay);
+    free(p->latency);
+    free(p->seconds);
+    free(p->start);
+    free(p->took);
+    free(p->checked);
+    free(p->alone);
+    free(p->loss);
+}
+
+static int print_result(program *p, bz_error *err)
+{
+    bz_buf out = {0};
     if (p->time_limit > 0 && p->alone_limit != 0 && measure_alone(p, err))
         return -1;
-    put_result(p, opened, &out);
+    put_result(p, &out);
     bool bad = fwrite(bz_buf_text(&out), 1, out.len, stdout) != out.len || fflush(stdout);
     bz_buf_free(&out);
     return bad ? bz_fail(err, BZ_FAILED, "standard output cannot be written") : 0;
 }
 
-int bz_replay_main(int argc, char **argv, const bz_replay_model *model)
+static int run(program *p, bz_error *err)
 {
-    program p = {.model = model, .setting.threads = 1, .time_limit = 5, .precision = 0.005, .alone_limit = -1};
+    double once;
+    if (open_program(p, err))
+        return -1;
+    int64_t throttles = bz_throttle_count();
+    if ((p->inputs && pass_file(p, p->inputs, true, err)) || train(p, err) || (p->check && check_all(p, err)) ||
+        (p->time_limit > 0 ? measure(p, err)
+                           : (!p->check && !p->steps && run_whole(p, 1, &once, err)) || capture(p, &once, err)) ||
+        write_outputs(p, err))
+        return -1;
+    p->throttled |= bz_throttle_count() > throttles;
+    return print_result(p, err);
+}
+
+/* A report for each, in their order. */
+static int run_in_turns(const program *how, const bz_replay_model *const *models, int n, bz_error *err)
+{
+    program *all = bz_zeroed((size_t)n, sizeof *all);
+    int rc = 0;
+    for (int i = 0; i < n && !rc; i++) {
+        all[i] = *how;
+        all[i].model = models[i];
+        all[i].runs = 1;
+        rc = open_program(&all[i], err);
+    }
+    int64_t throttles = bz_throttle_count();
+    rc = rc || measure_in_turns(all, n, err) ? -1 : 0;
+    for (int i = 0; i < n && !rc; i++) {
+        all[i].throttled |= bz_throttle_count() > throttles;
+        alarm(BZ_REPLAY_PATIENCE);
+        rc = print_result(&all[i], err);
+    }
+    for (int i = 0; i < n; i++)
+        close_program(&all[i]);
+    free(all);
+    return rc;
+}
+
+/* `argv` starts this program again; its options are those of `argc` and `own`. */
+static int run_models(int argc, char **own, char **argv, const bz_replay_model *const *models, int n)
+{
+    program p = {.model = models[0], .setting.threads = 1, .time_limit = 5, .precision = 0.005, .alone_limit = -1};
     bz_error err = {0};
     bz_end_with_parent();
-    int result = bz_options_read(OPTIONS, argc, argv, &p, &err) < 0;
+    int result = bz_options_read(OPTIONS, argc, own, &p, &err) < 0;
     if (p.help && !result) {
         printf(USAGE, argv[0]);
         return BZ_OK;
     }
     if (!result) {
         bz_fix_addresses(argv);
-        result = run(&p, &err);
+        result = n > 1 ? run_in_turns(&p, models, n, &err) : run(&p, &err);
     }
     if (result)
         fprintf(stderr, "benanza: %s\n", err.text);
-    bz_replay_close(p.replay);
-    free(p.latency);
-    free(p.seconds);
-    free(p.start);
-    free(p.took);
-    free(p.checked);
-    free(p.alone);
-    free(p.other);
-    free(p.loss);
+    close_program(&p);
     return result ? (int)err.code : BZ_OK;
+}
+
+int bz_replay_main(int argc, char **argv, const bz_replay_model *model)
+{
+    return run_models(argc, argv, argv, &model, 1);
+}
+
+int bz_replay_main_of(int argc, char **argv, const bz_replay_model *const *models, int n)
+{
+    char *end = argc > 1 ? argv[1] : NULL;
+    long first = end ? strtol(end, &end, 10) : -1, last = end && *end == '-' ? strtol(end + 1, &end, 10) : first;
+    if (!end || *end || first < 0 || last < first || last >= n) {
+        fprintf(stderr, "usage: %s NUMBER|FIRST-LAST [OPTIONS], numbers below %d\n", argv[0], n);
+        return BZ_USAGE;
+    }
+    alarm(BZ_REPLAY_PATIENCE); /* a library that hangs takes nobody else's time */
+    return run_models(argc - 1, argv + 1, argv, models + first, (int)(last - first) + 1);
 }
