@@ -47,19 +47,35 @@ static uint32_t chance_from(size_t n, size_t k, double least)
     return (uint32_t)((double)k + (double)(n - k + 1) * exp(least / (double)k));
 }
 
+/* Of the places, those whose pauses have no larger rank. */
+static size_t keep_long(uint32_t *place, size_t n, const uint32_t *rank, uint32_t limit)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++)
+        if (rank[place[i]] <= limit)
+            place[kept++] = place[i];
+    return kept;
+}
+
 size_t bz_turn_of_rests(const int64_t *pause, size_t n, size_t *from)
 {
     enum { STEPS = 50000000 };
     size_t most = n / 2 < STEPS / n ? n / 2 : STEPS / n, best = 0;
     double least = -log(TURNS_BY_CHANCE), tried = log((double)most * (double)most / 2 + 1);
-    uint32_t *rank = bz_alloc(n, sizeof *rank);
+    uint32_t *rank = bz_alloc(n, sizeof *rank), *place = bz_alloc(n, sizeof *place), below = UINT32_MAX;
     int64_t *sorted = bz_alloc(n, sizeof *sorted);
+    size_t n_places = n; /* where a turn may begin: fewer and fewer, as the turn gets longer */
     rank_pauses(pause, n, rank, sorted);
+    for (size_t i = 0; i < n; i++)
+        place[i] = (uint32_t)i;
     for (size_t turn = 2; turn <= most; turn++) {
         const size_t pieces = n / turn;
         /* of so many pieces, or one more: with a larger rank it is chance, and no exact number is needed */
         const uint32_t limit[] = {chance_from(n, pieces, least - tried), chance_from(n, pieces + 1, least - tried)};
-        for (size_t r = 0; r < turn; r++) {
+        if (limit[1] < below / 2)
+            n_places = keep_long(place, n_places, rank, below = limit[1]);
+        for (size_t i = 0; i < n_places && place[i] < turn; i++) {
+            const size_t r = (place[i] + 1) % turn;
             bool more = r && r <= n % turn;
             size_t k = pieces + more;
             uint32_t worst = worst_rank(rank, n, turn, r, limit[more]);
@@ -78,6 +94,7 @@ size_t bz_turn_of_rests(const int64_t *pause, size_t n, size_t *from)
         }
     }
     free(sorted);
+    free(place);
     free(rank);
     return best;
 }
