@@ -10,7 +10,7 @@
 typedef struct {
     uint32_t kernels, strange; /* strange: the typical iteration has none of this name and shape */
     uint32_t attention, products, vectors;
-    int64_t time, blocks;
+    int64_t time, blocks, rows; /* rows: blocks of normalizations, which have one for each token */
 } pass;
 
 static int64_t blocks_of(const bz_trace *t, size_t i)
@@ -46,6 +46,7 @@ static void count_kernels(const bz_trace *t, pass *p)
         p[it].products += does == BZ_KERNEL_VECTOR_PRODUCT || does == BZ_KERNEL_PRODUCT;
         bz_time_add(&p[it].time, k->end[i] - k->start[i]);
         bz_time_add(&p[it].blocks, blocks_of(t, i));
+        bz_time_add(&p[it].rows, does == BZ_KERNEL_NORM ? blocks_of(t, i) : 0);
     }
 }
 
@@ -81,11 +82,13 @@ static uint32_t typical_pass(const bz_trace *t, const pass *p, bz_arena *arena)
     return i;
 }
 
-/* A pass over a prompt, next to one over a token. */
+/* A pass over a prompt, next to one over a token. A short prompt takes no longer than a token where reading the weights takes the
+ * time, and its products have few more blocks; but it has more rows. */
 static bool is_prompt(const pass *p, const pass *typical)
 {
     return p->kernels <= 2 * typical->kernels && typical->kernels <= 2 * p->kernels &&
-           5 * p->strange >= 2 * p->kernels && (p->time >= 2 * typical->time || p->blocks / 2 >= typical->blocks);
+           5 * p->strange >= 2 * p->kernels &&
+           (p->time / 2 >= typical->time || p->blocks / 2 >= typical->blocks || p->rows / 2 > typical->rows);
 }
 
 /* ---- tokens by the shapes of operators ---- */

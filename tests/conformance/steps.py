@@ -11,6 +11,7 @@ import tempfile
 from random import Random
 
 import programs_mixed
+import programs_rooflines
 import programs_served
 import programs_today
 import programs_tuned
@@ -23,7 +24,8 @@ first, count = (int(a) for a in sys.argv[2:4]) if len(sys.argv) > 3 else (900_00
 families = ((Program, CLASSES), (programs_today.Today, programs_today.CLASSES),
             (programs_served.Served, programs_served.CLASSES), (programs_tuned.Tuned, programs_tuned.CLASSES),
             (programs_mixed.Mixed, programs_mixed.CLASSES), (programs_watched.Watched, programs_watched.CLASSES),
-            (programs_windows.Windowed, programs_windows.CLASSES))
+            (programs_windows.Windowed, programs_windows.CLASSES),
+            (programs_rooflines.Rooflines, programs_rooflines.CLASSES))
 only = os.environ.get("CLASS")  # of programs: one alone
 keep = os.environ.get("KEEP")  # a folder for those that are wrong
 work = tempfile.mkdtemp()
@@ -166,7 +168,7 @@ for kind in (kind for _, kinds in families for kind in kinds):
     if tried[kind]:
         print(f"{kind:14} {right[kind]:4} of {tried[kind]:4}, {first_said[kind]:4} without asking for another number")
 short = False
-settled, new = ([k for _, family in part for k in family] for part in (families[:-2], families[-2:]))
+settled, new = ([k for _, family in part for k in family] for part in (families[:-1], families[-1:]))
 for kinds, least in ((settled, 0.99), (new, 0.98)):  # the aim is 0.99
     good, all_ = sum(right[k] for k in kinds), sum(tried[k] for k in kinds)
     print(f"{good} of {all_} are right: {100 * good / max(1, all_):.1f} %")
