@@ -92,6 +92,8 @@ typedef struct bz_shape {
     double depth;                /* of a convolution: products that each element of its result adds up */
     int n;
     double x[BZ_SHAPE];
+    double items, grows[BZ_SHAPE]; /* how much x grows where items are e times as many; items 0: nothing tells */
+    int size;                      /* which of x tells how large it is */
 } bz_shape;
 
 void bz_shape_of(const bz_problem *p, bz_shape *out);

@@ -153,6 +153,19 @@ int bz_predictor_only(bz_predictor *p, bool gpu, const char *const *name, int n,
     return 0;
 }
 
+/* The same with so few items that something as large is known: what is larger keeps the device as busy, and takes longer by its items alone. */
+static bz_shape as_large(const bz_learned *l, const bz_shape *s)
+{
+    bz_shape out = *s;
+    double most = -INFINITY;
+    for (int i = 0; i < l->n; i++)
+        most = fmax(most, l->point[i]->x[s->size]);
+    double beyond = s->items > 1 ? fmin(s->x[s->size] - most, log(s->items)) : 0;
+    for (int i = 0; i < s->n && beyond > 0; i++)
+        out.x[i] -= beyond * s->grows[i];
+    return out;
+}
+
 /* The residuals of a shape on all machines, as one kind tells them; behind them how near its nearest point is. They are worked out once:
  * fifty systems ask for the same. */
 static const double *told(const bz_predictor *p, const bz_learned *l, const bz_shape *s)
@@ -166,7 +179,8 @@ static const double *told(const bz_predictor *p, const bz_learned *l, const bz_s
     at = t->map.n;
     BZ_ROOM(t->at, at);
     double *values = BZ_NEW(&t->arena, double, l->machines + 1);
-    bz_learned_at(l, s, values);
+    bz_shape known = as_large(l, s);
+    bz_learned_at(l, &known, values);
     values[l->machines] = bz_learned_nearest(l, s);
     t->at[at] = values;
     bz_map_add(&t->map, bz_arena_dup(&t->arena, key, sizeof key), sizeof key, at);

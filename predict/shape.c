@@ -25,6 +25,13 @@ static void add(bz_shape *s, double v)
         s->x[s->n++] = v;
 }
 
+/* The same of what grows with the items. */
+static void add_growing(bz_shape *s, double v, double grows)
+{
+    s->grows[s->n] = grows;
+    add(s, v);
+}
+
 /* Weights: a step in the window's size, the stride, or from 1x1 to wider windows changes the algorithm; one in the batch hardly. */
 static void conv(const bz_problem *p, const bz_operand *y, bz_shape *s)
 {
@@ -32,14 +39,16 @@ static void conv(const bz_problem *p, const bz_operand *y, bz_shape *s)
     double group = (double)p->conv.group, in = (double)p->conv.x[1],
            out = deconv ? (double)y->dim[1] : (double)p->conv.w[0];
     double window = count(p->conv.w, 2, BZ_PROBLEM_RANK);
-    add(s, ln((double)p->conv.x[0]));
+    s->items = (double)p->conv.x[0];
+    add_growing(s, ln(s->items), 1);
     add(s, ln(in / group));
     add(s, ln(out));
     add(s, ln(count(y->dim, 2, BZ_PROBLEM_RANK)));
     add(s, 1.5 * ln(window));
     add(s, 2 * ln((double)p->conv.stride[0]));
     add(s, ln(group));
-    add(s, ln(s->flops));
+    s->size = s->n;
+    add_growing(s, ln(s->flops), 1);
     add(s, window > 1 ? 0 : 1.5);
     s->uneven = fmod(in / group, 8) > 0 || fmod(out / group, 8) > 0;
     bool small = p->kind == BZ_PROBLEM_CONV && p->conv.w[2] == 3 && p->conv.w[3] == 3 && !p->conv.w[4] &&
@@ -64,15 +73,16 @@ static void product(const bz_problem *p, const bz_operand *y, bz_shape *s)
 static void moved(const bz_problem *p, const bz_operand *x, const bz_operand *y, bz_shape *s)
 {
     double batch = (double)(x->rank ? x->dim[0] : 1), each = (double)x->count / batch;
-    add(s, ln(s->bytes));
+    s->items = batch;
+    add_growing(s, ln(s->bytes), 1);
     if (p->kind == BZ_PROBLEM_POOL) {
         add(s, log(fmax(s->flops, 1) / s->bytes));
         add(s, ln(each));
-        add(s, 0.5 * ln(batch));
+        add_growing(s, 0.5 * ln(batch), 0.5);
         add(s, 2 * (double)p->pool.kernel[0] / 3);
     } else {
         add(s, 0.5 * ln(each));
-        add(s, 0.5 * ln(batch));
+        add_growing(s, 0.5 * ln(batch), 0.5);
     }
     s->blocks = (double)y->count / 1024;
 }

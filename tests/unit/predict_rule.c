@@ -750,6 +750,32 @@ static void rates_of_types(void **state)
     bz_arena_free(&arena);
 }
 
+/* Batches far beyond all that are known take longer by their items alone. */
+static void more_items_than_known(void **state)
+{
+    (void)state;
+    static const char *const KIND[] = {"conv", "activation fn=relu"},
+                             *const REST[] = {"w=64x64x3x3 stride=1x1 pad=1x1x1x1 dilation=1x1 group=1 dtype=f32",
+                                              "dtype=f32"};
+    bz_predictor *p = bz_predictor_shipped();
+    bz_arena arena = {0};
+    bz_machine m;
+    bz_error err;
+    assert_int_equal(bz_machine_named("p100", &arena, &m, &err), 0);
+    for (size_t i = 0; i < 2; i++) {
+        double each = 0;
+        for (int items = 8192; items <= 1 << 17; items *= 4) {
+            char text[160];
+            snprintf(text, sizeof text, "%s x=%dx64x224x224 %s", KIND[i], items, REST[i]);
+            double is = time_on(p, &m, text).seconds / items;
+            assert_true(each == 0 || fabs(is / each - 1) < 0.02);
+            each = is;
+        }
+    }
+    bz_arena_free(&arena);
+    bz_predictor_free(p);
+}
+
 /* A processor's records tell nothing of a GPU, and the other way round. */
 static void of_the_other_sort(void **state)
 {
@@ -861,6 +887,7 @@ int main(void)
                                        cmocka_unit_test(of_few_records_less),
                                        cmocka_unit_test(what_tensor_cores_do_not),
                                        cmocka_unit_test(rates_of_types),
+                                       cmocka_unit_test(more_items_than_known),
                                        cmocka_unit_test(of_the_other_sort),
                                        cmocka_unit_test(floors_that_differ),
                                        cmocka_unit_test(fewer_tiles_than_multiprocessors),
