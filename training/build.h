@@ -162,8 +162,9 @@ void written_back(grad *g, const written *w);
 int forward_put(build *b, step *s); /* derive.c: the layer in its training form */
 void checkpoint_cut(build *b);
 int checkpoint_again(build *b, int last);
-int loss_build(build *b);       /* loss.c */
-void update_build(build *b);    /* update.c */
-void held_find(bz_training *t); /* held.c: what each value is for */
+int loss_build(build *b);             /* loss.c */
+void update_build(build *b);          /* update.c */
+void held_find(bz_training *t);       /* held.c: what each value is for */
+bool held_pools(const bz_node *node); /* its operand is kept */
 
 #endif

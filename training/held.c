@@ -10,6 +10,11 @@ static bz_held made_by(const bz_training *t, int layer, const bool *kept, bz_val
     return BZ_HELD_REST;
 }
 
+bool held_pools(const bz_node *node)
+{
+    return bz_has_word("MaxPool AveragePool", node->op) && node->n_in > 0;
+}
+
 void held_find(bz_training *t)
 {
     const bz_graph *g = t->model->graph;
@@ -18,7 +23,7 @@ void held_find(bz_training *t)
     bool *kept = BZ_NEW(&t->arena, bool, n + 1);
     for (int i = 0; i < g->n_nodes; i++)
         for (int k = 0; k < g->nodes[i].n_in; k++)
-            if (t->layers->phase[i] == BZ_TRAIN_BACKWARD && g->nodes[i].in[k] >= 0)
+            if ((t->layers->phase[i] == BZ_TRAIN_BACKWARD || held_pools(&g->nodes[i])) && g->nodes[i].in[k] >= 0)
                 kept[g->nodes[i].in[k]] = true;
     for (int i = 0; i < g->n_nodes; i++) {
         const bz_node *node = &g->nodes[i];

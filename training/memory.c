@@ -1,6 +1,6 @@
 /* Memory of an iteration by liveness: layers run in their order, a result is there from its layer to the last one that reads it.
  * Where frameworks differ it is what PyTorch does on a processor, which tests/bench/training_memory.py measures. */
-#include "training/training.h"
+#include "training/build.h"
 
 #include <string.h>
 
@@ -12,13 +12,17 @@ typedef struct {
     char *times; /* [n_values] a value is kept so often; 0: once */
 } liveness;
 
-/* Results that are kept several times over. PyTorch computes recurrent layers step by step. Of LSTM it keeps for each step the cell and its
+/* Results that are kept several times over. PyTorch's dropout multiplies by a tensor of numbers where ONNX's mask has a byte for each. It computes recurrent layers step by step. Of LSTM it keeps for each step the cell and its
  * tanh, the state and, again, all states in one tensor. Of GRU it keeps the three gates, copies of two operands that are then
  * multiplied in place, and the new state's tanh. */
 static const struct {
     const char *kind;
     int result, times;
-} KEPT[] = {{"lstm_training", 0, 2}, {"lstm_training", 3, 2}, {"gru_training", 0, 2}, {"gru_training", 2, 2}};
+} KEPT[] = {{"dropout", 1, 4},
+            {"lstm_training", 0, 2},
+            {"lstm_training", 3, 2},
+            {"gru_training", 0, 2},
+            {"gru_training", 2, 2}};
 
 static bz_value_id root_of(const liveness *m, bz_value_id v)
 {
@@ -48,6 +52,37 @@ static bool adds_in_place(const liveness *m, const bz_layer *l, int i)
     return m->last[first] == i && bz_type_elements(&l->in[0]) == bz_type_elements(&l->out[0]);
 }
 
+/* PyTorch keeps what was pooled for the backward pass, though only its shape is read there. */
+static void keep_pooled(liveness *m, const bz_layer *l)
+{
+    bz_value_id x = root_of(m, l->node->in[0]);
+    for (int k = 0; k < l->n_out; k++)
+        if (l->node->out[k] >= 0 && m->last[x] < m->last[root_of(m, l->node->out[k])])
+            m->last[x] = m->last[root_of(m, l->node->out[k])];
+}
+
+/* A normalization of groups that the file writes out, with scale and shift behind it, is one layer in frameworks: that keeps its operand, and
+ * computes again what the scale is multiplied by. */
+static void forget_normalized(liveness *m)
+{
+    const bz_layers *l = m->t->layers;
+    for (int i = 0; i < l->n && l->phase[i] == BZ_TRAIN_FORWARD; i++) {
+        const bz_node *node = l->layer[i].node;
+        if (!strcmp(l->layer[i].kind, "instancenorm") && node->n_out && node->out[0] >= 0)
+            m->there[root_of(m, node->out[0])] = true;
+        for (int k = 0; k < 2 && !strcmp(l->layer[i].kind, "mul") && node->in[0] >= 0 && node->in[1] >= 0; k++)
+            if (m->there[root_of(m, node->in[k])] && m->t->held[root_of(m, node->in[!k])] == BZ_HELD_WEIGHT)
+                m->last[root_of(m, node->in[k])] = i;
+    }
+    for (int i = 0; i < l->n && l->phase[i] == BZ_TRAIN_FORWARD; i++) /* where others read it, too */
+        for (int k = 0; k < l->layer[i].n_in; k++) {
+            bz_value_id v = l->layer[i].node->in[k];
+            if (v >= 0 && m->last[root_of(m, v)] < i)
+                m->last[root_of(m, v)] = i;
+        }
+    memset(m->there, 0, (size_t)l->model->n_values * sizeof *m->there);
+}
+
 static void find_last(liveness *m)
 {
     const bz_layers *l = m->t->layers;
@@ -57,6 +92,10 @@ static void find_last(liveness *m)
             if (v >= 0 && m->last[root_of(m, v)] < i)
                 m->last[root_of(m, v)] = i;
         }
+    forget_normalized(m);
+    for (int i = 0; i < l->n; i++)
+        if (l->phase[i] == BZ_TRAIN_FORWARD && held_pools(l->layer[i].node) && l->layer[i].node->in[0] >= 0)
+            keep_pooled(m, &l->layer[i]);
     for (int i = 0; i < m->t->n_weights; i++) /* they are given back when the next iteration begins */
         if (m->t->weight[i].gradient >= 0)
             m->last[root_of(m, m->t->weight[i].gradient)] = l->n - 1;

@@ -77,7 +77,7 @@ const char *bz_held_name(bz_held h); /* "activations" */
 
 /* Bytes that tensors take when layers run one after the other in the model's order. Views lie where their operand lies, new weights
  * and states where the old ones lay. Inside a convolution, which wants blocks of channels, its operands lie there twice; what else a library takes inside a call is not
- * in it. Recurrent layers keep what PyTorch keeps of each step on a processor, and give it back step by step; Adam's step of a weight takes what PyTorch's takes. */
+ * in it. Recurrent layers keep what PyTorch keeps of each step on a processor, and give it back step by step; what was pooled and what Adam's step of a weight takes is as PyTorch has it. */
 typedef struct bz_memory {
     int64_t peak, at_peak[BZ_HELD_CLASSES]; /* at_peak sums up to the peak */
     int64_t most[BZ_HELD_CLASSES];          /* of each class by itself, whenever that is */
