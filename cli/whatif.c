@@ -97,6 +97,9 @@ static int answer(whatif_job *s, bz_buf *out, bz_error *err)
     if ((s->system && open_records(s, &records, err)) || bz_trace_read(t, files->item, files->n, s->iterations, err))
         return -1;
     bz_job_cut(&s->job, t);
+    const char *busy = bz_trace_lacks(t, BZ_LACKS_QUIET);
+    if (busy)
+        bz_warn(&bz_command_whatif, "%s", busy);
     if (!q.n || s->sweep)
         reuse_memory();
     int failed = bz_whatif_ask(t, &q, &s->job.arena, shown, err);

@@ -215,6 +215,8 @@ void bz_report_whatif_text(const bz_whatif *w, bool all, bz_buf *out)
                   time_of(a, w->measured), time_of(b, w->simulated), bz_units_percent(c, w->error));
     if (f->iteration == BZ_NONE)
         bz_buf_puts(out, "No iteration was found: all that was recorded is taken as one.\n");
+    else if (w->steady < 2)
+        bz_buf_puts(out, "Of one iteration nobody knows how far iterations differ: no interval has that.\n");
     if (all) {
         print_rows(w, w->prediction, w->n, "alone", false, &arena, out);
         if (w->n_greedy > 1)
