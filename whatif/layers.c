@@ -251,12 +251,29 @@ static void find_slower(const bz_whatif_asked *asked, bz_layer_map *map)
             used += record;
         }
     }
-    map->slower = used > 0 ? seen / used : 1;
+    map->slower = used > 0 ? seen / used : asked->busy;
+}
+
+/* Where others used the machine some iterations are much slower than others, all that they do alike. Records are made while nobody does: in such an
+ * iteration, what they say takes as much longer. */
+static double find_busy(const bz_trace *t, const bz_flow *flow, bz_arena *arena)
+{
+    int64_t *v = BZ_NEW(arena, int64_t, t->n_iterations + 1);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < t->n_iterations; i++)
+        if (bz_iteration_is_steady(t, i))
+            v[n++] = bz_iteration_latency(t, i);
+    if (!n || flow->iteration >= t->n_iterations)
+        return 1;
+    bz_sort_times(v, n);
+    double quick = (double)v[(n - 1) / 4];
+    return quick > 0 ? fmax(1, (double)bz_iteration_latency(t, flow->iteration) / quick) : 1;
 }
 
 bool bz_layer_map_make(const bz_flow *flow, bz_whatif_asked *asked, bz_layer_map *out)
 {
     const bz_whatif_model *m = asked->model;
+    asked->busy = find_busy(asked->trace, flow, asked->arena);
     *out = (bz_layer_map){.slower = 1};
     for (uint32_t i = 0; i < flow->n_lanes; i++)
         if (flow->lane[i].device && flow->lane[i].first != BZ_NONE) {

@@ -42,7 +42,7 @@ static void change_product(change *c, const bz_layer_place *place)
         count(c, 0, place->time, place->time);
         return;
     }
-    double slower = bz_layer_slower(c->asked, &c->map, place), took = 1e-9 * (double)place->time;
+    double slower = bz_layer_slower(c->asked, &c->map, place) / c->asked->busy, took = 1e-9 * (double)place->time;
     double far = slower > 1 && !(conv && c->brought_near) ? took * (1 - 1 / slower) * c->ratio : 0,
            near = slower > 1 ? 1 : slower;
     int64_t after = bz_layer_ns(bz_way_price(c->asked, to, !conv) * near + far);

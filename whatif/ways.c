@@ -92,10 +92,10 @@ double bz_way_price(const bz_whatif_asked *asked, const bz_pick *pick, bool cold
     else if (cold)
         more = from_memory(asked, pick->weights) / 2;
     if (asked->side == 0)
-        return pick->low;
+        return pick->low * asked->busy;
     if (asked->side == 2)
-        return known ? fmax(pick->high, pick->cold) : pick->high + 2 * more;
-    return pick->seconds + more;
+        return (known ? fmax(pick->high, pick->cold) : pick->high + 2 * more) * asked->busy;
+    return (pick->seconds + more) * asked->busy;
 }
 
 /* What calls take longer than their records now is operands that come from far. Weights do then, too; data lie where the call before has just
@@ -103,6 +103,7 @@ double bz_way_price(const bz_whatif_asked *asked, const bz_pick *pick, bool cold
 double bz_way_slower(const bz_whatif_asked *asked, const bz_pick *pick, double now)
 {
     double bytes = pick->weights + pick->data;
+    now /= asked->busy; /* the price has that */
     if (asked->side != 1)
         return asked->side == 0 ? fmin(1, now) : fmax(1, now);
     return now > 1 && bytes > 0 ? 1 + (now - 1) * pick->weights / bytes : now;

@@ -303,6 +303,7 @@ typedef struct bz_whatif_asked {
     bz_arena *arena;
     bz_assumed *assumed;
     int n_assumed;
+    double busy; /* by which others who used the machine made the iteration longer; of recordings of layers, else 0 */
     const char *because; /* why it does not apply */
     const char *unsure;  /* why nobody knows what it comes to, beyond its assumptions; NULL */
 } bz_whatif_asked;

@@ -237,6 +237,22 @@ static void slower(void **state)
     is_us(q->high, 2 * 1.1 * (1500 + 250 + 700) + 20 + 20 + 450);
 }
 
+/* An iteration that takes twice as long as another one: what records say takes twice as long in it, and a call that takes as much longer is not farther
+ * from its operands. */
+static void busy(void **state)
+{
+    program *p = *state;
+    bz_iteration *other = &p->trace->iteration[p->flow.iteration == 3 ? 2 : 3];
+    other->end = other->start + END * US / 2;
+    is_us(predict(p, "library=conv+batchnorm")->time, 2 * (1500 + 250 + 700) + 20 + 20 + 450);
+    p->call = (bz_regret_row){.calls = 1, .seen = 4 * MS, .used = 2 * MS, .problem = "conv", .variant = "jit"};
+    p->regret = (bz_regret){.row = &p->call, .n = 1};
+    p->model.regret = &p->regret;
+    p->row[CONV].problem = "conv";
+    p->row[CONV].variant = "jit";
+    is_us(predict(p, "library=conv+batchnorm")->time, 2 * (1500 + 250 + 700) + 20 + 20 + 450);
+}
+
 /* The addition stays the framework's, with its 1,812 of 3,020 µs; its input is reordered, its result copied and reordered. */
 static void left(void **state)
 {
@@ -423,8 +439,8 @@ static void farther(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(library),  TEST(operators), TEST(slower), TEST(left),   TEST(blocks),
-                                       TEST(products), TEST(copied),    TEST(mixed),  TEST(kinds),  TEST(framework),
-                                       TEST(ideal),    TEST(joined),    TEST(words),  TEST(farther)};
+    const struct CMUnitTest tests[] = {TEST(library),  TEST(operators), TEST(slower), TEST(left),    TEST(blocks),
+                                       TEST(products), TEST(copied),    TEST(mixed),  TEST(kinds),   TEST(framework),
+                                       TEST(ideal),    TEST(joined),    TEST(words),  TEST(farther), TEST(busy)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
