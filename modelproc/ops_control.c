@@ -90,6 +90,42 @@ static int leave_out(call *c, int branch, const char *name)
     return 0;
 }
 
+/* How many elements the first n results of a branch have; -1: not known. */
+static int64_t elements_of(call *c, const bz_graph *g, int n)
+{
+    int64_t sum = 0;
+    for (int k = 0; k < n; k++) {
+        const bz_type *t = k < g->n_outputs ? value_type(c, g->outputs[k]) : NULL;
+        int64_t each = 1;
+        if (!t || t->kind != BZ_TYPE_TENSOR || t->rank < 0)
+            return -1;
+        for (int i = 0; i < t->rank; i++)
+            if (bz_is_symbol(t->dims[i]) || __builtin_mul_overflow(each, t->dims[i], &each))
+                return -1;
+        if (__builtin_add_overflow(sum, each, &sum))
+            return -1;
+    }
+    return sum;
+}
+
+/* Of two branches whose results have other sizes the one with fewer elements: no layer behind the If had a price with the sizes of both,
+ * and a bound counts the cheaper one. Returns 0 or 1, or -1 where the sizes are the same, or not known. */
+static int smaller_branch(call *c, const bz_graph *const g[2])
+{
+    int64_t n[2];
+    for (int b = 0; b < 2; b++)
+        if ((n[b] = elements_of(c, g[b], c->node->n_out)) < 0)
+            return -1;
+    if (n[0] == n[1])
+        return -1;
+    infer_warn(c->inf,
+               bz_arena_printf(c->arena,
+                               "node '%s' (If): its branches have results of different sizes, and nothing tells "
+                               "which one runs: its %s, whose results are smaller, is counted",
+                               c->node->name, n[1] < n[0] ? "else_branch" : "then_branch"));
+    return n[1] < n[0];
+}
+
 static int shape_if(call *c)
 {
     static const char *const NAMES[] = {"then_branch", "else_branch"};
@@ -110,6 +146,9 @@ static int shape_if(call *c)
         if (taken && infer_body(c, g[b], NULL, NULL, 0, &c->bodies[b]) && (decided || leave_out(c, b, NAMES[b])))
             return -1;
     }
+    int smaller = c->bodies[0].trips && c->bodies[1].trips ? smaller_branch(c, g) : -1;
+    if (smaller >= 0)
+        c->bodies[!smaller] = (bz_body){.name = NAMES[!smaller]};
     c->bodies[0].trips_known = c->bodies[1].trips_known = c->bodies[0].trips != c->bodies[1].trips;
     for (int k = 0; k < c->node->n_out; k++) {
         if (k >= g[0]->n_outputs || k >= g[1]->n_outputs)

@@ -339,6 +339,17 @@ def shadowed_names():
 
 
 @case
+def branches_of_different_sizes():
+    """One cache, which an If appends to or leaves: what is behind it counts with the sizes of the branch that makes less"""
+    g = G()
+    t = helper.make_graph([helper.make_node('Concat', ['past', 'k'], ['long'], axis=1)], 't', [], [info('long', T.FLOAT, ['b', 'all', 8])])
+    e = helper.make_graph([helper.make_node('Identity', ['k'], ['short'])], 'e', [], [info('short', T.FLOAT, ['b', 's', 8])])
+    y = g.op('MatMul', g.op('If', 'use', then_branch=t, else_branch=e), g.w('w', T.FLOAT, 8, 4))
+    m = g.model([info('use', T.BOOL, [1]), info('past', T.FLOAT, ['b', 'p', 8]), info('k', T.FLOAT, ['b', 's', 8])], [info(y, T.FLOAT, None)], {'': 17})
+    return m, ['--dim=b=2', '--dim=s=3', '--dim=p=10'], 2 * 3 * 32, {y: [2, 3, 4]}, {'said': 'its else_branch, whose results are smaller, is counted'}
+
+
+@case
 def scan_of_a_cell():
     body = helper.make_graph([helper.make_node('MatMul', ['h', 'wh'], ['a']), helper.make_node('MatMul', ['xt', 'wx'], ['b']),
             helper.make_node('Add', ['a', 'b'], ['c']), helper.make_node('Tanh', ['c'], ['ho']),
