@@ -257,6 +257,8 @@ static const char *tell(const ranks *r, bool waits, bz_arena *arena)
         return bz_arena_printf(
             arena, "%s Waits for communication are not known: the recordings do not hold the same communications.",
             text);
+    if (!patient->waits)
+        return bz_arena_printf(arena, "%s In communication none waits for another.", text);
     const rank *least = &r->rank[0];
     for (int i = 1; i < r->n; i++)
         least = r->rank[i].waits < least->waits ? &r->rank[i] : least;
