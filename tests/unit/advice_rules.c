@@ -206,12 +206,12 @@ static void test_table_of_advice(void **state)
 {
     static const char *const WHAT[] = {"cause",     "kernels",  "calls", "algorithms", "fusion",
                                        "elsewhere", "parallel", "way",   "idle",       "channels"};
-    static const char *const NAMES[] = {"PyTorch", "ONNX Runtime", "MXNet", "TensorFlow"};
+    static const char *const NAMES[] = {"PyTorch", "ONNX Runtime", "MXNet", "TensorFlow", "JAX"};
     bz_arena arena = {0};
     advice_table t;
     (void)state;
     advice_read(bz_advice_text, &arena, &t);
-    assert_int_equal(t.n_frameworks, 4);
+    assert_int_equal(t.n_frameworks, 5);
     assert_true(t.n >= 15);
     for (int i = 0; i < t.n; i++) {
         const advice_rule *r = &t.rule[i];
@@ -236,7 +236,7 @@ static void test_table_of_advice(void **state)
             bz_error err;
             if (!strcmp(r->key[k], "device whatif") || !strcmp(r->key[k], "cpu whatif"))
                 known = !strcmp(r->value[k], "remove") || !bz_whatif_parse(r->value[k], &arena, &asked, &err);
-            for (int n = 0; n < 4; n++) {
+            for (size_t n = 0; n < sizeof NAMES / sizeof *NAMES; n++) {
                 size_t name = strlen(NAMES[n]);
                 bool own = !strncmp(r->key[k], NAMES[n], name), change = own && !strcmp(r->key[k] + name, " whatif");
                 known |= own && (!r->key[k][name] || !strcmp(r->key[k] + name, " needs") ||
@@ -262,6 +262,9 @@ static void test_framework(void **state)
         {{BZ_EVENT_KERNEL, "void onnxruntime::cuda::_UnaryElementWise<float>", 1, 2}, "ONNX Runtime"},
         {{BZ_EVENT_KERNEL, "mxnet_generic_kernel", 1, 2}, "MXNet"},
         {{BZ_EVENT_KERNEL, "void tensorflow::functor::ShuffleInTensor3Simple", 1, 2}, "TensorFlow"},
+        {{BZ_EVENT_RANGE, "EagerLocalExecute: MatMul", 1, 2}, "TensorFlow"},
+        {{BZ_EVENT_RANGE, "PjitFunction(step)", 1, 2}, "JAX"},
+        {{BZ_EVENT_CALL, "jit_1x1:avx2", 1, 2}, NULL},            /* oneDNN's name of an implementation */
         {{BZ_EVENT_KERNEL, "volta_sgemm_128x64_nn", 1, 2}, NULL}, /* the file's name does not count */
     };
     bz_arena arena = {0};
