@@ -9,7 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK = 4096, COLUMNS = 512 }; /* f32 added up at once; columns that are worked off together */
+enum {
+    BLOCK = 4096,
+    COLUMNS = 512,
+    RESULTS = 16
+}; /* f32 added up at once; columns, and results, that are worked off together */
 
 typedef void row_function(bz_rows *r, int64_t row, float *room);
 
@@ -27,7 +31,7 @@ struct bz_rows {
     /* reduce: dimensions of x that are kept and those that are not, neighbours made one */
     int n_kept, n_gone;
     int64_t kept[BZ_PROBLEM_RANK], kept_step[BZ_PROBLEM_RANK], gone[BZ_PROBLEM_RANK], gone_step[BZ_PROBLEM_RANK];
-    int64_t count, pieces; /* of values for each result; of a row of results */
+    int64_t count, pieces; /* of values for each result; of a row of results, or results in a piece */
     bool last_kept;
     /* pad: x and y without the dimensions that nothing is added to at the end; in elements */
     int rank;
@@ -251,20 +255,29 @@ static void finish_reduction(const bz_rows *r, float *y, int64_t n)
 }
 
 /* One result, whose values end with a row of neighbours. */
-static void reduce_row(bz_rows *r, int64_t row, float *room)
+static float reduce_one(const bz_rows *r, bz_fn fn, int64_t result, float *room)
 {
-    bz_fn fn = r->job->problem->reduce.fn;
-    int64_t n = r->length, rows = r->count / n, from = offset_of(row, r->kept, r->kept_step, r->n_kept);
+    int64_t n = r->length, rows = r->count / n, from = offset_of(result, r->kept, r->kept_step, r->n_kept);
     double sum = fn == BZ_FN_MAX ? -INFINITY : fn == BZ_FN_MIN ? INFINITY : fn == BZ_FN_PROD;
     for (int64_t k = 0; k < rows; k++) {
         const float *x = row_in(r, 0, from + offset_of(k, r->gone, r->gone_step, r->n_gone - 1), n, room);
         double v = is_sum(fn) ? bz_kernels_sum(r->kernels, fn, x, n) : (double)r->kernels->reduce(fn, x, n);
         sum = is_sum(fn) ? sum + v : fn == BZ_FN_PROD ? sum * v : (fn == BZ_FN_MAX) == (v > sum) ? v : sum;
     }
-    float y = (float)sum;
-    finish_reduction(r, &y, 1);
-    *row_out(r, row, &y) = y;
-    row_done(r, row, &y, 1);
+    return (float)sum;
+}
+
+/* Some results that lie one behind the other: finishing each by itself took as long as a row of 100 values. */
+static void reduce_rows(bz_rows *r, int64_t block, float *room)
+{
+    float own[RESULTS];
+    int64_t first = block * r->pieces, results = r->job->operand[r->job->n_operands - 1].count,
+            n = results - first < r->pieces ? results - first : r->pieces;
+    float *y = row_out(r, first, own);
+    for (int64_t i = 0; i < n; i++)
+        y[i] = reduce_one(r, r->job->problem->reduce.fn, first + i, room);
+    finish_reduction(r, y, n);
+    row_done(r, first, y, n);
 }
 
 /* Neighbouring results, each a column of values. Sums start anew after some: f32 holds few of equal size. */
@@ -388,7 +401,9 @@ static void open_reduce(bz_rows *r, const bz_problem *p)
         r->one = reduce_columns;
     } else {
         r->length = r->n_gone ? r->gone[r->n_gone - 1] : 1;
-        r->n = results;
+        int64_t share = results / (4 * r->job->setting->threads); /* each thread has some pieces */
+        r->pieces = share < 1 ? 1 : share < RESULTS ? share : RESULTS;
+        r->n = rows_of(results, r->pieces);
     }
 }
 
@@ -436,7 +451,7 @@ static const struct {
     {open_norm, groupnorm_row, BZ_PROBLEM_GROUPNORM, false},
     {open_channels, batchnorm_row, BZ_PROBLEM_BATCHNORM, false},
     {open_channels, prelu_row, BZ_PROBLEM_PRELU, false},
-    {open_reduce, reduce_row, BZ_PROBLEM_REDUCE, false},
+    {open_reduce, reduce_rows, BZ_PROBLEM_REDUCE, false},
     {open_reorder, reorder_row, BZ_PROBLEM_REORDER, false},
     {open_pad, pad_row, BZ_PROBLEM_PAD, true},
 };
