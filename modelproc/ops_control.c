@@ -109,12 +109,13 @@ static int64_t elements_of(call *c, const bz_graph *g, int n)
 }
 
 /* Of two branches whose results have other sizes the one with fewer elements: no layer behind the If had a price with the sizes of both,
- * and a bound counts the cheaper one. Returns 0 or 1, or -1 where the sizes are the same, or not known. */
+ * and a bound counts the cheaper one. Returns 0 or 1, or -1 where the sizes are the same, or not known, or one branch makes nothing: that is
+ * the case in which no box or word was found, and the layers behind would count as nothing. */
 static int smaller_branch(call *c, const bz_graph *const g[2])
 {
     int64_t n[2];
     for (int b = 0; b < 2; b++)
-        if ((n[b] = elements_of(c, g[b], c->node->n_out)) < 0)
+        if ((n[b] = elements_of(c, g[b], c->node->n_out)) <= 0)
             return -1;
     if (n[0] == n[1])
         return -1;

@@ -350,6 +350,18 @@ def branches_of_different_sizes():
 
 
 @case
+def nothing_found():
+    """A branch without a result is no cheaper way to the layers behind it: they stay open"""
+    g = G()
+    t = helper.make_graph([helper.make_node('Identity', ['none'], ['no'])], 't', [], [info('no', T.FLOAT, [0, 8])])
+    e = helper.make_graph([helper.make_node('Relu', ['x'], ['yes'])], 'e', [], [info('yes', T.FLOAT, [50, 8])])
+    g.inits.append(helper.make_tensor('none', T.FLOAT, [0, 8], []))
+    y = g.op('MatMul', g.op('If', 'empty', then_branch=t, else_branch=e), g.w('w', T.FLOAT, 8, 4))
+    m = g.model([info('empty', T.BOOL, []), info('x', T.FLOAT, [50, 8])], [info(y, T.FLOAT, None)], {'': 17})
+    return m, [], 0, {}, {'unknown': True}
+
+
+@case
 def scan_of_a_cell():
     body = helper.make_graph([helper.make_node('MatMul', ['h', 'wh'], ['a']), helper.make_node('MatMul', ['xt', 'wx'], ['b']),
             helper.make_node('Add', ['a', 'b'], ['c']), helper.make_node('Tanh', ['c'], ['ho']),
