@@ -13,8 +13,10 @@ static const struct {
     bz_iteration_origin origin;
 } MARKS[] = {
     {"benanza_iteration", BZ_ITERATION_MARKED},
-    {"ProfilerStep#", BZ_ITERATION_RANGE}, /* PyTorch's schedule */
-    {"model_run", BZ_ITERATION_RANGE},     /* ONNX Runtime */
+    {"ProfilerStep#", BZ_ITERATION_RANGE},                   /* PyTorch's schedule */
+    {"[pl][profile]run_training_batch", BZ_ITERATION_RANGE}, /* PyTorch Lightning */
+    {"model_run", BZ_ITERATION_RANGE},                       /* ONNX Runtime */
+    {"ExecutionContext::enqueue", BZ_ITERATION_RANGE},       /* TensorRT */
 };
 
 /* What words in the name of a numbered range mean, in small letters; the first that fits counts. 0: a part of an iteration, or

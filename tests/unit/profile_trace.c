@@ -267,12 +267,14 @@ static void operators_may_mark_iterations(void **state)
     (void)state;
     bz_error err;
     const bz_finish_options named = {.iterations = "mine"};
-    for (int i = 0; i < 2; i++) {
+    static const char *const MARK[] = {"ProfilerStep#7", "mine", "model_run", "ExecutionContext::enqueue",
+                                       "[pl][profile]run_training_batch"};
+    for (size_t i = 0; i < sizeof MARK / sizeof *MARK; i++) {
         bz_trace *t = program(4);
         uint32_t lane = t->event[BZ_EVENT_CALL].lane[0];
         for (int k = 0; k < 3; k++)
-            add(t, BZ_EVENT_OP, k * 12000, k * 12000 + 9000, i ? "mine" : "ProfilerStep#7", lane);
-        assert_int_equal(bz_trace_finish(t, i ? &named : NULL, &err), 0);
+            add(t, BZ_EVENT_OP, k * 12000, k * 12000 + 9000, MARK[i], lane);
+        assert_int_equal(bz_trace_finish(t, i == 1 ? &named : NULL, &err), 0);
         assert_int_equal(t->n_iterations, 3);
         assert_int_equal(t->origin, BZ_ITERATION_RANGE);
         assert_int_equal(t->iteration[1].start, 12000);
