@@ -168,7 +168,8 @@ static int replay_model(void *job, bz_buf *out, bz_error *err)
                                .steps = r->p.models.train ? r->steps : 0,
                                .check = r->check,
                                .graph = r->graph,
-                               .write = r->no_run};
+                               .write = r->no_run,
+                               .db = r->db};
     if ((!r->no_run || r->folder) && bz_replay_run_here(r->replay, &run, &r->result, err))
         return -1;
     r->job.status = r->result.wrong ? BZ_FAILED : BZ_OK;

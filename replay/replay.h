@@ -175,7 +175,8 @@ typedef struct bz_replay_run {
     const char *folder, *time_limit, *inputs, *outputs; /* NULL: none, as usual */
     int64_t steps;                                      /* of training before it is measured; 0: it is none */
     bool check, graph;
-    bool write; /* only generate */
+    bool write;    /* only generate */
+    bz_perfdb *db; /* has built plans of its benchmarks beside it; NULL: none */
 } bz_replay_run;
 int bz_replay_run_here(const bz_replay_plan *p, const bz_replay_run *run, bz_replay_result *out, bz_error *err);
 

@@ -33,18 +33,21 @@ double bz_replay_bandwidth(bz_perfdb *db, const bz_system *system, const bz_sett
 static int run_program(const bz_replay_plan *p, const bz_replay_run *r, const char *folder, bz_replay_result *out,
                        bz_error *err)
 {
-    char program[3300], threads[24], steps[24], *argv[20] = {program, "--threads", threads};
+    char program[3300], threads[24], steps[24], plans[BZ_FOLDER_MAX + 8], *argv[20] = {program, "--threads", threads};
     int n = 3;
     const struct {
         const char *option, *value;
     } GIVEN[] = {{"--time-limit", r->time_limit},
                  {"--inputs", r->inputs},
                  {"--outputs", r->outputs},
+                 {"--plans", r->db ? plans : NULL},
                  {"--steps", r->steps ? steps : NULL}};
     snprintf(program, sizeof program, "%s/build/replay", folder);
     snprintf(threads, sizeof threads, "%d", p->setting.threads);
     snprintf(steps, sizeof steps, "%lld", (long long)r->steps);
-    for (int i = 0; i < 4; i++)
+    if (r->db)
+        snprintf(plans, sizeof plans, "%s/plans", bz_perfdb_dir(r->db));
+    for (size_t i = 0; i < sizeof GIVEN / sizeof *GIVEN; i++)
         if (GIVEN[i].value) {
             argv[n++] = (char *)GIVEN[i].option;
             argv[n++] = (char *)GIVEN[i].value;

@@ -38,13 +38,15 @@ static int64_t reach(const bz_cuda_layout *l, int d, int64_t i)
 /* Calls for each element of the operand, in plain order, with where it lies. */
 static void place(const bz_operand *o, const bz_cuda_layout *l, float *laid, float *plain, bool back)
 {
-    int64_t at[BZ_PROBLEM_RANK] = {0}, where = l->offset;
-    for (int64_t i = 0; i < o->count; i++) {
-        if (back)
-            plain[i] = laid[where];
-        else
-            laid[where] = plain[i];
-        for (int d = o->rank; d--;) {
+    int last = o->rank - 1;
+    int64_t at[BZ_PROBLEM_RANK] = {0}, where = l->offset, n = o->dim[last];
+    for (int64_t i = 0; i < o->count; i += n) {
+        for (int64_t k = 0; k < n; k++)
+            if (back)
+                plain[i + k] = laid[where + reach(l, last, k)];
+            else
+                laid[where + reach(l, last, k)] = plain[i + k];
+        for (int d = last; d--;) {
             where -= reach(l, d, at[d]);
             if (++at[d] < o->dim[d]) {
                 where += reach(l, d, at[d]);
@@ -60,16 +62,17 @@ static size_t bytes_of(const bz_cuda_layout *l)
     return (size_t)l->elements * (size_t)bz_dtype_bits(l->dtype) / 8;
 }
 
-static int upload(const bz_operand *o, const bz_cuda_layout *l, const float *value, void *data, bz_error *err)
+/* Whether the operand lies as its values do, which then need no copy in another order. */
+static bool lies_plainly(const bz_operand *o, const bz_cuda_layout *l)
 {
-    float *laid = malloc((size_t)l->elements * sizeof *laid + 64);
-    void *encoded = malloc(bytes_of(l) + 64);
-    int result = -1;
-    if (!laid || !encoded) {
-        bz_fail(err, BZ_FAILED, "out of memory for bringing %.3g GB to the device", (double)bytes_of(l) / 1e9);
-        goto out;
-    }
-    for (int64_t i = 0; i < l->elements; i++)
+    const bz_cuda_layout plain = bz_cuda_plain(o);
+    return !l->offset && l->elements == o->count && !l->split_size && l->factor == 0 && !(l->root > 0) &&
+           !memcmp(l->stride, plain.stride, sizeof l->stride);
+}
+
+static void lay(const bz_operand *o, const bz_cuda_layout *l, const float *value, float *laid)
+{
+    for (int64_t i = 0; i < l->elements && (!value || l->elements != o->count); i++)
         laid[i] = l->fill;
     if (value)
         place(o, l, laid, (float *)value, false);
@@ -77,13 +80,28 @@ static int upload(const bz_operand *o, const bz_cuda_layout *l, const float *val
         laid[i] *= l->factor;
     for (int64_t i = 0; i < l->elements && l->root > 0; i++)
         laid[i] = 1 / sqrtf(laid[i] + l->root);
-    bz_values_encode(l->dtype, laid, encoded, l->elements);
-    cudaError_t status = cudaMemcpy(data, encoded, bytes_of(l), cudaMemcpyHostToDevice);
-    result = status == cudaSuccess ? 0 : bz_cuda_failed(err, "bringing an operand to the device", status);
-out:
+}
+
+static int upload(const bz_operand *o, const bz_cuda_layout *l, const float *value, void *data, bz_error *err)
+{
+    bool plain = value && lies_plainly(o, l), empty = !value && l->fill == 0;
+    float *laid = plain || empty ? NULL : malloc((size_t)l->elements * sizeof *laid + 64);
+    void *encoded = empty ? NULL : malloc(bytes_of(l) + 64);
+    cudaError_t status = cudaSuccess;
+    int result = 0;
+    if (empty)
+        status = cudaMemset(data, 0, bytes_of(l));
+    else if (!encoded || !(laid || plain))
+        result = bz_fail(err, BZ_FAILED, "out of memory for bringing %.3g GB to the device", (double)bytes_of(l) / 1e9);
+    else {
+        if (laid)
+            lay(o, l, value, laid);
+        bz_values_encode(l->dtype, laid ? laid : value, encoded, l->elements);
+        status = cudaMemcpy(data, encoded, bytes_of(l), cudaMemcpyHostToDevice);
+    }
     free(laid);
     free(encoded);
-    return result;
+    return status == cudaSuccess ? result : bz_cuda_failed(err, "bringing an operand to the device", status);
 }
 
 static bool same_layout(const bz_cuda_layout *a, const bz_cuda_layout *b)

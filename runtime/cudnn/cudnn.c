@@ -392,7 +392,7 @@ static int read_operand(bz_variant *v, int operand, float *values, bz_error *err
 const bz_backend bz_backend_module = {
     .name = "cudnn",
     .timing = "device",
-    .smallest = "activation fn=relu x=1x1x1x1 dtype=f32",
+    .smallest = "softmax x=1x1 axis=1 dtype=f32", /* an activation is ten graphs, too, whose plans are compiled */
     .version = version,
     .open = open_session,
     .enumerate = enumerate,

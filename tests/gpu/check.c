@@ -1,10 +1,10 @@
 /* Runs every kind of problem on the GPU and compares all results with the definition, or tests the clock.
  *
- *   check results|clock PROBLEMS [SECONDS]
+ *   check results|clock PROBLEMS [SECONDS [PLANS]]
  *
  * PROBLEMS is a list like problems.txt. A report goes to standard output. SECONDS bound it: what does not fit is said to be
  * left out. Results are compared by as many processes as there are processors, since most of the time goes into building
- * plans; the clock is tested by one. Exit status: 0 all is well; 1 something is wrong, or there is no GPU; 3 the list is
+ * plans; the clock is tested by one, which runs the same calls many times and keeps their plans in the folder PLANS. Exit status: 0 all is well; 1 something is wrong, or there is no GPU; 3 the list is
  * bad; 4 all is well, but something was left out. */
 #include "tests/gpu/check.h"
 
@@ -48,7 +48,8 @@ typedef struct check {
     int n;
     bool listed[BZ_PROBLEM_N_KINDS];
     clock_problems clock;
-    double end; /* by bz_now(); INFINITY: no limit */
+    double end;        /* by bz_now(); INFINITY: no limit */
+    const char *plans; /* NULL: none are kept */
     shared *shared;
 } check;
 
@@ -328,7 +329,7 @@ static int run(check *c, bool clock, const char *path, int *left_out, bz_error *
     printf("%s\nClock\n", bz_buf_text(&text));
     bz_buf_free(&text);
     fflush(stdout);
-    return clock_check(&c->clock, &device, c->end, left_out);
+    return clock_check(&c->clock, &device, c->plans, c->end, left_out);
 }
 
 int main(int argc, char **argv)
@@ -337,11 +338,12 @@ int main(int argc, char **argv)
     bz_error err = {0};
     int left_out = 0;
     bool clock = argc > 1 && !strcmp(argv[1], "clock");
-    if (argc < 3 || argc > 4 || (!clock && strcmp(argv[1], "results") != 0)) {
-        fprintf(stderr, "usage: %s results|clock PROBLEMS [SECONDS]\n", argv[0]);
+    if (argc < 3 || argc > 5 || (!clock && strcmp(argv[1], "results") != 0)) {
+        fprintf(stderr, "usage: %s results|clock PROBLEMS [SECONDS [PLANS]]\n", argv[0]);
         return BZ_USAGE;
     }
     c.end = argc > 3 ? bz_now() + strtod(argv[3], NULL) : INFINITY;
+    c.plans = argc > 4 ? argv[4] : NULL;
     int bad = run(&c, clock, argv[2], &left_out, &err);
     if (bad < 0) {
         fprintf(stderr, "gpu-check: %s\n", err.text);

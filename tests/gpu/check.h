@@ -12,8 +12,8 @@ typedef struct clock_problems {
     bool given[N_ROLES];
 } clock_problems;
 
-/* Tests the clock of the backends until `end` by bz_now(); a line on standard output for each test. Returns how many failed;
- * *left_out: how many were not begun. */
-int clock_check(const clock_problems *problems, const bz_device *device, double end, int *left_out);
+/* Tests the clock of the backends until `end` by bz_now(); a line on standard output for each test. Plans are kept in a folder (NULL:
+ * they are not). Returns how many failed; *left_out: how many were not begun. */
+int clock_check(const clock_problems *problems, const bz_device *device, const char *plans, double end, int *left_out);
 
 #endif

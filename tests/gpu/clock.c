@@ -18,6 +18,7 @@ typedef struct wanted {
 typedef struct test {
     const clock_problems *problems;
     const bz_device *device;
+    const char *plans;
     bz_worker *worker;
     char said[200];
 } test;
@@ -46,6 +47,7 @@ static double measure(const test *t, role which, const char *math, const bz_run_
         family[i / 2][i % 2] =
             (bz_family){each, each->kind == BZ_PROBLEM_GEMM ? "cublas" : "cudnn", "plain", i % 2 ? "tf32" : "default"};
     }
+    options.setting.plans = t->plans;
     options.emit = keep;
     options.context = &w;
     snprintf(options.variant, sizeof options.variant, "%s", algorithm ? algorithm : "-");
@@ -251,13 +253,13 @@ static const struct {
     {"a copy no faster than the memory", test_copy},
 };
 
-int clock_check(const clock_problems *problems, const bz_device *device, double end, int *left_out)
+int clock_check(const clock_problems *problems, const bz_device *device, const char *plans, double end, int *left_out)
 {
     static const char *const VERDICTS[] = {"good", "BAD", "not tested"};
     bz_worker worker = {0};
     int bad = 0;
     for (size_t i = 0; i < sizeof TESTS / sizeof *TESTS; i++) {
-        test t = {.problems = problems, .device = device, .worker = &worker};
+        test t = {.problems = problems, .device = device, .plans = plans, .worker = &worker};
         if (bz_now() >= end) {
             printf("  not run     %s: the time was over\n", TESTS[i].what);
             ++*left_out;

@@ -2,6 +2,7 @@
  * expected; and where all can be computed (products, and our loops) the result, compared with the processor's.
  *
  *   replay EXPECTED [--update]
+ *   replay --OPTION...   a convolution that nobody has measured, by the program that replays are
  *
  * EXPECTED/NAME is the text. The modules are those in $BENANZA_MODULES, which are linked with the stand-ins. */
 #include "runtime/replay_open.h"
@@ -159,12 +160,10 @@ static void fail(const char *what, const bz_error *err)
 }
 
 /* The example's steps on one stream or as many as it has; on the processor instead, by what backend there is. */
-static bz_replay *open_example(const example *e, bool streams, const char *processor, bz_replay_model *m,
-                               bz_replay_step *step, bz_problem *problem)
+static void make_example(const example *e, bool streams, const char *processor, bz_replay_model *m,
+                         bz_replay_step *step, bz_problem *problem)
 {
     bz_error err = {0};
-    bz_replay *r = NULL;
-    const bz_run_setting setting = {.threads = 1, .workspace = 1 << 20};
     for (int i = 0, calls = 0; i < e->n_steps; i++) {
         step[i] = e->step[i];
         step[i].stream = streams ? step[i].stream : 0;
@@ -178,6 +177,15 @@ static bz_replay *open_example(const example *e, bool streams, const char *proce
             step[i].backend = processor, step[i].layout = "plain", step[i].algorithm = "";
     }
     *m = (bz_replay_model){e->name, "", e->value, e->n_values, step, e->n_steps, forward, 0};
+}
+
+static bz_replay *open_example(const example *e, bool streams, const char *processor, bz_replay_model *m,
+                               bz_replay_step *step, bz_problem *problem)
+{
+    bz_error err = {0};
+    bz_replay *r = NULL;
+    const bz_run_setting setting = {.threads = 1, .workspace = 1 << 20};
+    make_example(e, streams, processor, m, step, problem);
     if (bz_replay_open(m, "", &setting, &r, &err))
         fail("open", &err);
     return r;
@@ -299,18 +307,31 @@ static int compare(const char *folder, const char *name, bool update)
     return different;
 }
 
-/* Which variant a convolution that nobody has measured gets where so many plans fail. */
+/* A convolution that nobody has measured. */
+static const bz_replay_step CONV_STEPS[] = {{.name = "conv", CALL("cudnn", "nhwc", ""), IN(0, 1), .out = 3}};
+static const example CONV = {"conv",
+                             false,
+                             false,
+                             IMAGE,
+                             4,
+                             CONV_STEPS,
+                             {"conv x=1x4x6x6 w=4x4x3x3 stride=1x1 pad=1x1x1x1 dilation=1x1 group=1 dtype=f32"},
+                             1};
+
+static int run_main(int argc, char **argv)
+{
+    bz_replay_model m;
+    bz_replay_step step[MOST_STEPS];
+    bz_problem problem[MOST_STEPS];
+    current = &CONV;
+    standin_silent++;
+    make_example(&CONV, false, NULL, &m, step, problem);
+    return bz_replay_main(argc, argv, &m);
+}
+
+/* Which variant it gets where so many plans fail. */
 static int falls_back(int plans, const char *expected)
 {
-    const bz_replay_step ONE[] = {{.name = "conv", CALL("cudnn", "nhwc", ""), IN(0, 1), .out = 3}};
-    const example CONV = {"conv",
-                          false,
-                          false,
-                          IMAGE,
-                          4,
-                          ONE,
-                          {"conv x=1x4x6x6 w=4x4x3x3 stride=1x1 pad=1x1x1x1 dilation=1x1 group=1 dtype=f32"},
-                          1};
     bz_replay_model m;
     bz_replay_step step[MOST_STEPS];
     bz_problem problem[MOST_STEPS];
@@ -332,6 +353,8 @@ static int falls_back(int plans, const char *expected)
 int main(int argc, char **argv)
 {
     int bad = 0;
+    if (argc > 1 && argv[1][0] == '-')
+        return run_main(argc, argv);
     bad += falls_back(0, "graph engine 0 k2=0");
     bad += falls_back(1, "graph engine 2 k2=2"); /* the next best */
     bad += falls_back(9, "implicit_gemm");       /* then the calls that are no graphs */
