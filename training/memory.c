@@ -7,6 +7,7 @@
 typedef struct {
     const bz_training *t;
     bz_value_id *root; /* [n_values] whose memory it lies in */
+    bz_held *held;     /* [n_values] of a root: what it is for */
     int *last;         /* [n_values] of a root: the layer behind which it is free; INT32_MAX: never */
     bool *there;
     char *times; /* [n_values] a value is kept so often; 0: once */
@@ -238,7 +239,7 @@ static void take(liveness *m, bz_value_id v, int64_t *held)
     if (m->there[v])
         return;
     m->there[v] = true;
-    bz_count_add(&held[m->t->held[v]], bytes_of(m, v));
+    bz_count_add(&held[m->held[v]], bytes_of(m, v));
 }
 
 static void drop(liveness *m, bz_value_id v, int layer, int64_t *held)
@@ -247,7 +248,7 @@ static void drop(liveness *m, bz_value_id v, int layer, int64_t *held)
     if (r < 0 || !m->there[r] || m->last[r] > layer)
         return;
     m->there[r] = false;
-    held[m->t->held[r]] -= bytes_of(m, r);
+    held[m->held[r]] -= bytes_of(m, r);
 }
 
 static void look(const int64_t *held, bz_train_phase phase, int layer, bz_memory *out)
@@ -335,6 +336,12 @@ void bz_memory_predict(const bz_training *t, bz_memory *out)
     *out = (bz_memory){.peak_layer = -1};
     m.times = BZ_NEW(&arena, char, (size_t)n + 1);
     find_roots(&m);
+    m.held = bz_arena_dup(&arena, t->held, (size_t)n * sizeof *t->held);
+    for (int i = 0; i < t->n_weights; i++) { /* a sum of several lies where the first of them does */
+        bz_value_id g = t->weight[i].gradient >= 0 ? root_of(&m, t->weight[i].gradient) : BZ_NO_VALUE;
+        if (g >= 0 && m.held[g] == BZ_HELD_REST)
+            m.held[g] = BZ_HELD_GRADIENT;
+    }
     find_times(&m);
     run(&m, out);
     bz_arena_free(&arena);
