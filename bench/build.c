@@ -34,14 +34,8 @@ static void find_runtime(char *out, size_t size)
 static int run_logged(char *const *argv, int log)
 {
     pid_t child;
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, log, STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, log, STDERR_FILENO);
     bz_error missing;
-    int failed = bz_child_start(&child, argv, true, &actions, &missing);
-    posix_spawn_file_actions_destroy(&actions);
-    if (failed)
+    if (bz_child_start(&child, argv, true, (bz_child_file[]){{log, STDOUT_FILENO}, {log, STDERR_FILENO}}, 2, &missing))
         return -1;
     int status = bz_child_wait(child);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;

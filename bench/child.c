@@ -5,6 +5,8 @@
 #include "bench/bench.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,18 +87,24 @@ static char **environment(char parent[40])
     return all;
 }
 
-int bz_child_start(pid_t *child, char *const *argv, bool group, const posix_spawn_file_actions_t *actions,
-                   bz_error *err)
+int bz_child_start(pid_t *child, char *const *argv, bool group, const bz_child_file *file, int n_files, bz_error *err)
 {
+    posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
+    int why = stopped ? EINTR : 0;
+    posix_spawn_file_actions_init(&actions);
+    for (int i = 0; i < n_files && !why; i++)
+        why = posix_spawn_file_actions_adddup2(&actions, file[i].ours, file[i].its);
     posix_spawnattr_init(&attributes);
     if (group && held)
         posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
     char parent[40], **env = environment(parent);
     bz_keeper_start();
-    int why = stopped ? EINTR : posix_spawnp(child, argv[0], actions, &attributes, argv, env);
+    if (!why)
+        why = posix_spawnp(child, argv[0], &actions, &attributes, argv, env);
     free(env);
     posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
     if (why)
         return bz_fail(err, BZ_FAILED, "%s: cannot be run: %s%s", argv[0], strerror(why),
                        why == EACCES ? ": is its file system mounted noexec? Then set TMPDIR to a folder on another"
@@ -147,17 +155,10 @@ int bz_bench_program(char *const *argv, bool complaints, bz_buf *out, bz_error *
 {
     int ends[2];
     pid_t child;
-    posix_spawn_file_actions_t actions;
-    if (pipe(ends))
+    if (pipe2(ends, O_CLOEXEC))
         return bz_fail(err, BZ_FAILED, "no pipe: %s", strerror(errno));
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-    if (complaints)
-        posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
-    posix_spawn_file_actions_addclose(&actions, ends[0]);
-    posix_spawn_file_actions_addclose(&actions, ends[1]);
-    int failed = bz_child_start(&child, argv, true, &actions, err);
-    posix_spawn_file_actions_destroy(&actions);
+    const bz_child_file to[] = {{ends[1], STDOUT_FILENO}, {ends[1], STDERR_FILENO}};
+    int failed = bz_child_start(&child, argv, true, to, complaints ? 2 : 1, err);
     close(ends[1]);
     bool bad = !failed && read_all(ends[0], out);
     close(ends[0]);

@@ -6,8 +6,8 @@
 #include "base/error.h"
 
 #include <signal.h>
-#include <spawn.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
 enum { BZ_CHILD_SIGNALS = 3 };
 
@@ -15,10 +15,14 @@ enum { BZ_CHILD_SIGNALS = 3 };
 void bz_child_catch(struct sigaction old[BZ_CHILD_SIGNALS]);
 void bz_child_uncatch(const struct sigaction old[BZ_CHILD_SIGNALS]);
 
+/* A file of ours, and its number in the program. */
+typedef struct bz_child_file {
+    int ours, its;
+} bz_child_file;
+
 /* Starts a program, looked for as a shell does; the end that we are asked for is its end first. Programs that start others (a
  * build) get a group, so that all of them go; a terminal's Ctrl-C then reaches them through us alone. */
-int bz_child_start(pid_t *child, char *const *argv, bool group, const posix_spawn_file_actions_t *actions,
-                   bz_error *err);
+int bz_child_start(pid_t *child, char *const *argv, bool group, const bz_child_file *file, int n_files, bz_error *err);
 int bz_child_wait(pid_t child); /* its status, as waitpid tells */
 
 /* The signal that we alone were to end by, after which nobody else is told; 0 where there was none. */

@@ -89,7 +89,6 @@ static int read_both(int fd[2], bz_bench *run, pid_t child, bz_error *err)
 
 static int spawn_program(char *const *argv, int out[2], int progress[2], pid_t *child, bz_error *err)
 {
-    posix_spawn_file_actions_t actions;
     if (pipe2(out, O_CLOEXEC))
         return bz_fail(err, BZ_FAILED, "no pipe: %s", strerror(errno));
     if (pipe2(progress, O_CLOEXEC)) {
@@ -97,11 +96,8 @@ static int spawn_program(char *const *argv, int out[2], int progress[2], pid_t *
         close(out[1]);
         return bz_fail(err, BZ_FAILED, "no pipe: %s", strerror(errno));
     }
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, progress[1], 9);
-    int failed = bz_child_start(child, argv, false, &actions, err);
-    posix_spawn_file_actions_destroy(&actions);
+    const bz_child_file to[] = {{out[1], STDOUT_FILENO}, {progress[1], 9}};
+    int failed = bz_child_start(child, argv, false, to, 2, err);
     close(out[1]);
     close(progress[1]);
     return failed;
