@@ -26,21 +26,34 @@ static int file_of(char *path)
     return mkostemp(path, O_CLOEXEC);
 }
 
-static int make(char path[BZ_FOLDER_MAX], int (*made_by)(char *path), bz_error *err)
+/* Sets errno. */
+static int make_kept(char *path, int (*made_by)(char *path))
 {
-    const char *base = getenv("TMPDIR");
-    int n = snprintf(path, BZ_FOLDER_MAX, "%s/benanza-XXXXXX", base && *base ? base : "/tmp");
     sigset_t all, before;
     bz_keeper_start();
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before); /* no signal ends us between the folder and the word to its keeper */
-    int made = n < BZ_FOLDER_MAX ? made_by(path) : -1, why = n < BZ_FOLDER_MAX ? errno : ENAMETOOLONG;
+    int made = made_by(path), why = errno;
     if (made >= 0)
         bz_keeper_path(path);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = why;
+    return made;
+}
+
+static int make(char path[BZ_FOLDER_MAX], int (*made_by)(char *path), bz_error *err)
+{
+    const char *base = getenv("TMPDIR");
+    int n = snprintf(path, BZ_FOLDER_MAX, "%s/benanza-XXXXXX", base && *base ? base : "/tmp");
+    int made = n < BZ_FOLDER_MAX ? make_kept(path, made_by) : -1, why = n < BZ_FOLDER_MAX ? errno : ENAMETOOLONG;
     return made >= 0
                ? made
                : bz_fail(err, BZ_FAILED, "%s: cannot be made: %s (TMPDIR names another place)", path, strerror(why));
+}
+
+int bz_folder_make_at(char *path)
+{
+    return make_kept(path, folder_of);
 }
 
 int bz_folder_make(char path[BZ_FOLDER_MAX], bz_error *err)

@@ -11,6 +11,9 @@ enum { BZ_FOLDER_MAX = 3000 };
 /* A new one of our own, below $TMPDIR or /tmp. It goes with us if we are killed. */
 int bz_folder_make(char path[BZ_FOLDER_MAX], bz_error *err);
 
+/* Likewise where a path says that ends with XXXXXX, which become its own letters; sets errno. */
+int bz_folder_make_at(char *path);
+
 /* A file likewise. Returns its descriptor. */
 int bz_folder_file(char path[BZ_FOLDER_MAX], bz_error *err);
 

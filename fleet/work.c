@@ -155,7 +155,7 @@ static int is_scratch(const struct dirent *e)
     return !strncmp(e->d_name, "benanza-work-", 13);
 }
 
-/* Removes what killed attempts left behind on this node. */
+/* Removes what attempts left behind that were killed on this node with all that belonged to them, as a batch system does. */
 static void sweep(work_job *w, const char *base)
 {
     struct dirent **list;
@@ -193,7 +193,7 @@ static int make_scratch(work_job *w, const char *given, bz_error *err)
     sweep(w, base);
     for (;;) {
         snprintf(w->scratch, sizeof w->scratch, "%s/benanza-work-XXXXXX", base);
-        if (!mkdtemp(w->scratch)) {
+        if (bz_folder_make_at(w->scratch)) {
             int why = errno;
             w->scratch[0] = 0;
             return bz_fail(err, BZ_FAILED, "%s: no folder can be made there: %s", base, strerror(why));
