@@ -144,7 +144,13 @@ static void test_made_up_machines(void **state)
         machine("proc/driver/nvidia/params", module ? "A: 1\n%s%s\n" : NULL, only ? "RmProfilingAdminOnly: " : "B: 1",
                 only ? only : "");
 
-        bz_doctor_look(root, below(state, "db"), &found);
+        /* the file system of a folder that is not there is that of the nearest one above it */
+        const char *db = PICK("/nowhere/at/all", "/nowhere", "nowhere/at/all", "nowhere", below(state, "db"));
+        bz_doctor_look(root, db, &found);
+        for (int k = 0; k < BZ_DOCTOR_CHECKS; k++)
+            if (!strcmp(found.finding[k].check, "database"))
+                assert_true(!strncmp(found.finding[k].found, db, strlen(db)) &&
+                            (strstr(found.finding[k].found, "room enough") || strstr(found.finding[k].found, " free")));
         finds("load", health, busy);
         bool low = governor && slow && strcmp(governor, "performance") != 0;
         snprintf(text, sizeof text,

@@ -166,6 +166,10 @@ static void test_documents_read_back(void **state)
         ROUND(work, work, same_work);
         ROUND(fleet_stacks, stacks, same_fleet_stacks);
     }
+    assert_ok(bz_attempt_parse("{\"record\":\"attempt\",\"v\":1}", "f", &arena, &back_attempt, &err));
+    const bz_attempt *a = &back_attempt; /* what is not told is nothing */
+    assert_true(!a->job && !a->begin && !a->end && !a->skew && !a->records && !a->failed && !a->bad && !a->throttled &&
+                !a->noisy && a->seconds == 0);
     char id[32];
     bz_night_id(1763690400 + 5, id);
     assert_string_equal(id, "20251121T020005Z");
