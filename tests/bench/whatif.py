@@ -91,14 +91,15 @@ def policy(bench, name, lines):
     return path
 
 
-def step_durations(bench, recording):
-    """Nanoseconds of each call of a step, medians over the steps, for --timed."""
+def step_durations(bench, recording, lines=False):
+    """Nanoseconds of each call of a step, medians over the steps, for --timed: the path of a file, or its lines."""
     with open(recording) as f:
         events = json.load(f)["traceEvents"]
     steps = sum(e["name"].startswith("ProfilerStep#") for e in events)
     work = sorted((e for e in events if e["cat"] in ("kernel", "gpu_memset")), key=lambda e: e["args"]["correlation"])
     n = len(work) // steps
-    return policy(bench, "times", ["%d" % (1e3 * statistics.median(work[s * n + i]["dur"] for s in range(steps))) for i in range(n)])
+    times = ["%d" % (1e3 * statistics.median(work[s * n + i]["dur"] for s in range(steps))) for i in range(n)]
+    return times if lines else policy(bench, "times", times)
 
 
 def gradients(bench):
@@ -206,10 +207,21 @@ def items(bench, _):
     return [], ["--items", "2"], ["batch:times=2"]
 
 
+def carried(bench, n, recording):
+    """Gbit/s that n workers can send each, all at once, where nothing limits them and kernels take no time."""
+    idle = CHEAP + ["--timed", policy(bench, "idle", ["0"] * len(step_durations(bench, recording, lines=True)))]
+    bits = 8 * sum(float(line.split("\t")[1]) for line in bench.run("--gradients").stdout.splitlines()) * 2 * (n - 1) / n
+    alone, together = (statistics.median(bench.steps(*idle, *more)) for more in ([], ["--workers", n, "--gbps", 1000]))
+    return bits / max(together - alone, 1e-3) / 1e6
+
+
 def workers(n, gbps, ratio=1):
     def change(bench, _):
         """Kernels of all workers take what they took in the recording, without a core of their own."""
         recording = bench.record(".cheap", *CHEAP)
+        can = carried(bench, n, recording)
+        if can < gbps:
+            return "unlimited, %d workers send %.1f Gbit/s each" % (n, can)
         timed = CHEAP + ["--timed", step_durations(bench, recording)]
         recording = bench.record(".alone", *timed)
         asked = ["data-parallel:workers=%d,gbps=%g,bucket=25,first=25,efficiency=1,file=%s" % (n, gbps, gradients(bench))]
@@ -217,6 +229,16 @@ def workers(n, gbps, ratio=1):
             asked.append("gradient-compression:ratio=%g,gbs=4,compress=3,decompress=1" % ratio)
         return timed, timed + ["--workers", n, "--gbps", gbps, "--compress", ratio], asked, recording
     return change
+
+
+def streams(bench, _):
+    """Gradients of weights on a stream of their own, beside those of data: a script moves their kernels. Both take what they took, as on a device that
+    has room for both."""
+    timed = CHEAP + ["--timed", step_durations(bench, bench.record(".cheap", *CHEAP))]
+    script = policy(bench, "streams", ["lane beside stream", "select kind=kernel name=_wgrad", "insert-before kernel fork 0", "keep F",
+                                       "select kind=kernel name=_wgrad", "move beside", "depend F", "keep W",
+                                       "select kind=kernel phase=update", "first 1", "depend W"])
+    return timed, timed + ["--streams"], ["script:file=" + script], bench.record(".alone", *timed)
 
 
 def slices(n, gbps, priority):
@@ -232,7 +254,7 @@ def slices(n, gbps, priority):
 
 CHANGES = {"bf16": bf16, "fusion": fusion, "fused norms": fused_norms, "fused optimizer": fused_optimizer, "one graph": graph, "cheaper launches": cheap_launches,
            "copies overlapped": copies, "link twice as fast": faster_link, "slow host, launches at a quarter": slow_host_launches,
-           "slow host, one graph": slow_host_graph, "twice the images": items, "2 workers, 4 Gbit/s": workers(2, 4), "2 workers, 10 Gbit/s": workers(2, 10),
+           "slow host, one graph": slow_host_graph, "twice the images": items, "two streams": streams, "2 workers, 4 Gbit/s": workers(2, 4), "2 workers, 10 Gbit/s": workers(2, 10),
            "4 workers, 4 Gbit/s": workers(4, 4), "4 workers, 1 Gbit/s": workers(4, 1),
            "2 workers, 1 Gbit/s, a tenth of the bytes": workers(2, 1, 0.1), "2 workers, slices in order, 4 Gbit/s": slices(2, 4, 0),
            "2 workers, slices by priority, 4 Gbit/s": slices(2, 4, 1), "2 workers, slices by priority, 1 Gbit/s": slices(2, 1, 1)}
@@ -241,6 +263,9 @@ CHANGES = {"bf16": bf16, "fusion": fusion, "fused norms": fused_norms, "fused op
 def judge(bench, name, recording, rows):
     made = CHANGES[name](bench, recording)
     if made is None:
+        return
+    if isinstance(made, str):
+        print("| %s | %s | cannot be measured here: %s |" % (bench.network, name, made), flush=True)
         return
     plain, changed, asked = made[:3]
     if len(made) > 3:

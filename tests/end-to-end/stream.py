@@ -95,6 +95,19 @@ def predict(folder, path, kernels):
     assert endless["seconds"] <= told["seconds"]
 
 
+def check_beside(events):
+    """Gradients of weights have a stream of their own, wait for all that was launched before them, and the update waits for all of them."""
+    work = sorted(of(events, "kernel"), key=lambda e: e["args"]["correlation"])
+    beside = {e["args"]["stream"] for e in work if "_wgrad " in e["name"]}
+    assert len(beside) == 1 and not any(e["args"]["stream"] in beside for e in work if "_wgrad " not in e["name"])
+    end = all_end = 0
+    for e in work:
+        gradient = "_wgrad " in e["name"]
+        assert e["ts"] >= (end if gradient else all_end if UPDATE.match(e["name"]) else 0) - 0.002, e
+        end = end if gradient else max(end, e["ts"] + e["dur"])
+        all_end = max(all_end, e["ts"] + e["dur"])
+
+
 UPDATE = re.compile(r"elementwise_(mul|addcmul|sqrt|div|addcdiv|add) \d+$")
 
 
@@ -127,6 +140,11 @@ def main():
         events = record(folder, "--prefetch")[1]
         check_structure(events)
         assert counts(events) == kernels and len({e["args"]["stream"] for e in of(events, "gpu_memcpy")}) == 2
+
+        events = record(folder, "--streams")[1]
+        check_structure(events)
+        check_beside(events)
+        assert counts(events) == kernels
 
         exchange(folder, plain)
 

@@ -35,9 +35,12 @@ typedef struct stream {
     atomic_long in, out;
 } stream;
 
+enum { TICKETS = 1024 };
+
 typedef struct event {
     int64_t asked;        /* by the host */
     atomic_llong reached; /* tickets up to this one are done */
+    int64_t at[TICKETS];  /* when those were, of the latest tickets: pretended work ends by its own clock */
 } event;
 
 static struct {
@@ -152,10 +155,16 @@ static void await(int number, int64_t ticket)
     wait_for(is_reached, &a);
 }
 
-void device_done(int number, int64_t ticket)
+static void reach(int number, int64_t ticket, int64_t at)
 {
+    device.event[number].at[ticket % TICKETS] = at;
     atomic_store(&device.event[number].reached, ticket);
     tell();
+}
+
+void device_done(int number, int64_t ticket)
+{
+    reach(number, ticket, now());
 }
 
 int64_t device_expect(int number)
@@ -222,13 +231,12 @@ static void work_run(stream *s, const work *w)
         memset(w->to, 0, w->bytes);
         break;
     case WORK_FOLLOW:
-        if (!device_is_done(w->event, w->ticket)) {
-            await(w->event, w->ticket);
-            s->until = now();
-        }
+        await(w->event, w->ticket);
+        if (s->until < device.event[w->event].at[w->ticket % TICKETS])
+            s->until = device.event[w->event].at[w->ticket % TICKETS];
         return;
     case WORK_MARK:
-        device_done(w->event, w->ticket);
+        reach(w->event, w->ticket, s->until);
         return;
     case WORK_END:
         return;

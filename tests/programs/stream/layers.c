@@ -70,7 +70,7 @@ static void conv_backward(net *n, struct layer *l)
     primitive_call(n, pd, name, DNNL_ARG_SRC, l->x, DNNL_ARG_DIFF_DST, l->y->grad, DNNL_ARG_DIFF_WEIGHTS, grad,
                    DNNL_ARG_DIFF_BIAS, l->bias ? l->bias->grad : NULL, 0);
     if (!same)
-        tensor_reorder(n, grad, l->weights->grad);
+        tensor_reorder(n, grad, l->weights->grad, "reorder_wgrad");
     dnnl_primitive_desc_destroy(pd);
     if (l->x == n->input)
         return;
@@ -198,7 +198,7 @@ static void add_backward(net *n, struct layer *l)
     for (int i = 0; i < 2; i++) {
         tensor *to = grad_begin(n, sides[i]);
         if (to == sides[i]->grad)
-            tensor_reorder(n, l->y->grad, to);
+            tensor_reorder(n, l->y->grad, to, "reorder_transpose");
         else
             grad_done(n, sides[i], l->y->grad);
     }

@@ -15,6 +15,7 @@
  *     --fused-optimizer  the update of all parameters as one call
  *     --graph            forward, backward and update as one launch
  *     --prefetch         the next batch is copied while this one is computed
+ *     --streams          gradients of weights on a stream of their own, beside those of data
  *     --timed FILE       kernels take as long as FILE says, a line of nanoseconds for each call, without keeping a core busy
  *     --workers N        so many processes train together, --timed: they exchange gradients over a ring
  *     --gbps B           gigabits per second of the link from each to the next (1)
@@ -37,7 +38,16 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { WARM_UP = 3, HOST = 0, DEVICE = 1, INPUT = 0, READY = 1, DONE = READY + EXCHANGE_REGIONS };
+enum {
+    WARM_UP = 3,
+    HOST = 0,
+    DEVICE = 1,
+    INPUT = 0,
+    READY = 1,
+    DONE = READY + EXCHANGE_REGIONS,
+    FORK = DONE + EXCHANGE_REGIONS,
+    JOIN
+};
 
 typedef struct program {
     const char *network, *record, *timed;
@@ -45,11 +55,11 @@ typedef struct program {
     int workers, priority, self, items;
     double gbps, bucket, slice, compress; /* megabytes; slice 0: none; a share of the bytes */
     int64_t framework, load;
-    int graph, prefetch, time, gradients, list, bf16, fuse, fuse_norm, fused_optimizer;
+    int graph, prefetch, time, gradients, list, bf16, fuse, fuse_norm, fused_optimizer, streams;
     device_options device;
     /* while it runs */
     net *net;
-    int stream, link, captured;
+    int stream, link, beside, captured;
     int64_t *takes;                        /* of each call, where pretended */
     size_t region_bytes[EXCHANGE_REGIONS]; /* before they are compressed */
     int region_layer[EXCHANGE_REGIONS], region_last[EXCHANGE_REGIONS],
@@ -60,16 +70,33 @@ typedef struct program {
 
 static const char *const PHASES[] = {"forward", "backward", "optimizer"};
 
+/* The stream of a call. What goes to the other one waits for all that was launched before it; the update waits for that one. */
+static int stream_for(const program *p, const call *c)
+{
+    const call *before = c == p->net->call ? c : c - 1;
+    bool beside = strstr(c->name, "_wgrad ");
+    if (p->streams && beside && !strstr(before->name, "_wgrad ")) {
+        device_mark(p->stream, FORK);
+        device_follow(p->beside, FORK);
+    }
+    if (p->streams && c->phase == UPDATE && before->phase != UPDATE) {
+        device_mark(p->beside, JOIN);
+        device_follow(p->stream, JOIN);
+    }
+    return p->streams && beside ? p->beside : p->stream;
+}
+
 static void work(program *p, const call *c)
 {
     if (p->framework && !p->graph)
         busy_until(now() + p->framework);
+    int stream = stream_for(p, c);
     if (p->takes)
-        device_pretend(p->stream, c->name, p->takes[c - p->net->call]);
+        device_pretend(stream, c->name, p->takes[c - p->net->call]);
     else if (c->run)
-        device_launch(p->stream, c->name, c->run, c->argument);
+        device_launch(stream, c->name, c->run, c->argument);
     else
-        device_fill(p->stream, c->argument, c->bytes);
+        device_fill(stream, c->argument, c->bytes);
 }
 
 /* ---- with other workers --------------------------------------------------------------------- */
@@ -379,6 +406,7 @@ static void read_options(int argc, char **argv)
                                             {"fuse", 0, &p.fuse, 1},
                                             {"fuse-norm", 0, &p.fuse_norm, 1},
                                             {"fused-optimizer", 0, &p.fused_optimizer, 1},
+                                            {"streams", 0, &p.streams, 1},
                                             {"graph", 0, &p.graph, 1},
                                             {"prefetch", 0, &p.prefetch, 1},
                                             {"time", 0, &p.time, 1},
@@ -479,6 +507,7 @@ int main(int argc, char **argv)
     device_open(&p.device);
     p.stream = device_stream(p.core >= 0 ? p.core : DEVICE, p.core >= 0);
     p.link = p.prefetch ? device_stream(p.core >= 0 ? p.core : HOST, true) : p.stream;
+    p.beside = p.streams ? device_stream(p.core >= 0 ? p.core : HOST, p.core >= 0) : p.stream;
     if (p.workers > 1)
         exchange_open(p.gbps * 1e9 / 8, p.core);
     if (p.gradients)

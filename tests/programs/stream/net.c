@@ -209,12 +209,12 @@ void primitive_call(net *n, const_dnnl_primitive_desc_t pd, const char *name, ..
         fprintf(stderr, "%s: %s\n", name, how);
 }
 
-void tensor_reorder(net *n, tensor *from, tensor *to)
+void tensor_reorder(net *n, tensor *from, tensor *to, const char *what)
 {
     dnnl_primitive_desc_t pd;
     char name[128];
     check(dnnl_reorder_primitive_desc_create(&pd, &from->md, n->engine, &to->md, n->engine, NULL), "a reorder");
-    snprintf(name, sizeof name, "reorder_transpose %s", shape_of(from));
+    snprintf(name, sizeof name, "%s %s", what, shape_of(from));
     primitive_call(n, pd, name, DNNL_ARG_FROM, from, DNNL_ARG_TO, to, 0);
     dnnl_primitive_desc_destroy(pd);
 }
@@ -224,7 +224,7 @@ tensor *tensor_as(net *n, tensor *t, const dnnl_memory_desc_t *md)
     if (dnnl_memory_desc_equal(&t->md, md))
         return t;
     tensor *to = tensor_like(n, md);
-    tensor_reorder(n, t, to);
+    tensor_reorder(n, t, to, "reorder_transpose");
     return to;
 }
 

@@ -110,7 +110,7 @@ dnnl_primitive_desc_t primitive_describe(net *n, const void *desc, const_dnnl_pr
 const dnnl_memory_desc_t *primitive_wants(const_dnnl_primitive_desc_t pd, dnnl_query_t what);
 /* The tensor in that layout: itself, or a new one and a call that brings it there. */
 tensor *tensor_as(net *n, tensor *t, const dnnl_memory_desc_t *md);
-void tensor_reorder(net *n, tensor *from, tensor *to);
+void tensor_reorder(net *n, tensor *from, tensor *to, const char *what); /* "reorder_transpose" */
 /* Where the gradient of x is to be written; grad_done adds it where another layer has written one before. */
 tensor *grad_begin(net *n, tensor *x);
 void grad_done(net *n, tensor *x, tensor *written);

@@ -48,7 +48,7 @@ static void product(net *n, const char *what, tensor *a, tensor *b, tensor *c)
 static void flat_backward(net *n, struct layer *l)
 {
     tensor *to = grad_begin(n, l->x), *from = tensor_view(n, l->y->grad, &l->kept[0]->md);
-    tensor_reorder(n, from, to);
+    tensor_reorder(n, from, to, "reorder_transpose");
     grad_done(n, l->x, to);
 }
 
@@ -56,7 +56,7 @@ tensor *net_flat(net *n, tensor *x)
 {
     int64_t features = x->md.dims[1] * x->md.dims[2] * x->md.dims[3];
     tensor *plain = tensor_new(n, 4, x->md.dims, dnnl_abcd, n->options.type);
-    tensor_reorder(n, x, plain);
+    tensor_reorder(n, x, plain, "reorder_transpose");
     tensor *y = view(n, plain, 2, (int64_t[]){x->md.dims[0], features}, (int64_t[]){features, 1});
     tape_add(n, flat_backward, x, y)->kept[0] = plain;
     return y;
@@ -260,7 +260,7 @@ static void lstm_backward(net *n, struct layer *l)
     tensor *states = view(n, l->kept[STATES], 2, (int64_t[]){steps * rows, l->number[2]}, (int64_t[]){l->number[2], 1});
     product(n, "lstm_wgrad", transposed(n, states), l->kept[GATES_GRAD], l->weights->grad);
     tensor *to = grad_begin(n, l->x);
-    tensor_reorder(n, l->kept[GATES_GRAD], to);
+    tensor_reorder(n, l->kept[GATES_GRAD], to, "reorder_transpose");
     grad_done(n, l->x, to);
 }
 
