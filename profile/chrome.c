@@ -24,6 +24,7 @@ static const struct {
 } ARGUMENTS[] = {
     {"correlation", A_NUMBER, NULL, offsetof(bz_chrome_event, correlation)},
     {"correlation_id", A_NUMBER, NULL, offsetof(bz_chrome_event, correlation)}, /* TensorFlow, JAX */
+    {"correlation id", A_NUMBER, NULL, offsetof(bz_chrome_event, correlation)}, /* Paddle */
     {"step_num", A_NUMBER, NULL, offsetof(bz_chrome_event, step)},
     {"kernel_details", A_TOLD, NULL, 0},
     {"memcpy_details", A_TOLD, NULL, 0},
@@ -262,7 +263,7 @@ static void on_string(reader *r, const char *s, size_t n)
             bz_chrome_categorize(&r->events, s, n);
             break;
         case F_NAME:
-            e->name = bz_trace_intern(r->events.t, s, n);
+            e->name = bz_trace_intern(r->events.t, s, bz_chrome_name(e, s, n));
             break;
         case F_PID:
             e->process = bz_chrome_number(&r->events, s, n, &ignored);

@@ -22,6 +22,7 @@ typedef struct {
     uint32_t label, operator; /* args.name, args.op_name */
     int threads;              /* that ONNX Runtime had for the node; 0 unknown */
     bool has_start;
+    bool timed;   /* how long it took stood behind its name */
     bool unknown; /* it names a category, and none that is known */
     bool echo;    /* the device's side of something else, no work of its own */
 } bz_chrome_event;
@@ -69,6 +70,9 @@ void bz_chrome_categorize_process(bz_chrome_events *r, const char *s, size_t n);
 
 /* "regs:32 … grid:8,1,1 block:128,1,1 …" and "kind_src:pinned … size:602112 …", as TensorFlow and JAX tell of kernels and copies. */
 void bz_chrome_details(bz_chrome_event *e, const char *s, size_t n);
+
+/* How much of a name is the name. */
+size_t bz_chrome_name(bz_chrome_event *e, const char *s, size_t n);
 
 /* The number of a process or thread that is written as text. */
 int64_t bz_chrome_number(bz_chrome_events *r, const char *s, size_t n, uint32_t *name);

@@ -1,4 +1,4 @@
-/* Events of Chrome traces by category: PyTorch's profiler (Kineto, old and new dialect), ONNX Runtime's and MXNet's have theirs. TensorFlow,
+/* Events of Chrome traces by category: PyTorch's profiler (Kineto, old and new dialect), ONNX Runtime's, MXNet's and Paddle's have theirs. TensorFlow,
  * JAX and rocprof tell by names of processes and threads what their events are. What others record becomes ranges. */
 #include "profile/chrome.h"
 
@@ -39,6 +39,17 @@ static const struct {
     {"memory_copy", BZ_EVENT_COPY, "rocprof trace", NULL},
     {"hip_api", BZ_EVENT_API, "rocprof trace", NULL},
     {"hip_runtime_api", BZ_EVENT_API, "rocprof trace", NULL},
+    {"CudaRuntime", BZ_EVENT_API, NULL, NULL}, /* from here on Paddle's */
+    {"OperatorInner", BZ_EVENT_OP, NULL, NULL},
+    {"ProfileStep", BZ_EVENT_RANGE, NULL, NULL},
+    {"Forward", BZ_EVENT_RANGE, NULL, NULL},
+    {"Backward", BZ_EVENT_RANGE, NULL, NULL},
+    {"Optimization", BZ_EVENT_RANGE, NULL, NULL},
+    {"Dataloader", BZ_EVENT_RANGE, NULL, NULL},
+    {"Communication", BZ_EVENT_RANGE, NULL, NULL},
+    {"UserDefined", BZ_EVENT_RANGE, NULL, NULL},
+    {"PythonOp", BZ_EVENT_RANGE, NULL, NULL},
+    {"PythonUserDefined", BZ_EVENT_RANGE, NULL, NULL},
 };
 enum { N_CATEGORIES = sizeof CATEGORIES / sizeof *CATEGORIES, RUNTIME = 1 };
 
@@ -64,6 +75,8 @@ static const struct {
     {"*CPU HSA API", "*", NULL, AS_ECHO}, /* what HIP calls */
     {"*COPY", "*", "rocprof trace", AS_COPY},
     {"[0-9]* GPU[0-9]*", "*", "rocprof trace", AS_DEVICE},
+    {"Process * (CPU)", "*", "Paddle trace", AS_HOST},
+    {"De*ce [0-9]* (GPU)", "*", "Paddle trace", AS_DEVICE}, /* it writes "Deivce" */
 };
 enum { N_LINES = sizeof LINES / sizeof *LINES };
 
@@ -99,9 +112,30 @@ void bz_chrome_event_begin(bz_chrome_events *r)
     bz_buf_clear(&r->detail);
 }
 
-/* "1890023232", "stream 7", or a name that is no number at all: those get a number of their own. */
+static bool ends_with(const char *s, size_t n, const char *end)
+{
+    size_t k = strlen(end);
+    return n > k && !memcmp(s + n - k, end, k);
+}
+
+/* Paddle writes how long an event took behind its name, "conv2d[0.123 ms]": hardly two kernels had the same name. */
+size_t bz_chrome_name(bz_chrome_event *e, const char *s, size_t n)
+{
+    static const char UNIT[] = " ms]";
+    size_t i = ends_with(s, n, UNIT) ? n - strlen(UNIT) : 0;
+    const size_t digits = i;
+    while (i && ((s[i - 1] >= '0' && s[i - 1] <= '9') || s[i - 1] == '.'))
+        i--;
+    e->timed = i > 1 && i < digits && s[i - 1] == '[';
+    return e->timed ? i - 1 : n;
+}
+
+/* "1890023232", "stream 7", "78(Python)", or a name that is no number at all: those get a number of their own. */
 int64_t bz_chrome_number(bz_chrome_events *r, const char *s, size_t n, uint32_t *name)
 {
+    static const char *const SIDES[] = {"(Python)", "(C++)"}; /* of one thread, which Paddle shows apart */
+    for (size_t i = 0; i < sizeof SIDES / sizeof *SIDES; i++)
+        n -= ends_with(s, n, SIDES[i]) ? strlen(SIDES[i]) : 0;
     if (n > 7 && !memcmp(s, "stream ", 7)) {
         s += 7;
         n -= 7;
@@ -315,6 +349,8 @@ static void event_complete(bz_chrome_events *r)
     r->unknown += e->unknown;
     if (e->category >= 0 && CATEGORIES[e->category].format)
         r->format = CATEGORIES[e->category].format;
+    if (e->timed)
+        r->format = "Paddle trace";
     uint32_t name = e->name;
     if (e->category >= 0 && !strcmp(CATEGORIES[e->category].name, "Node")) {
         if (is_fence(bz_string(r->t, name)))

@@ -14,6 +14,7 @@ static const struct {
 } MARKS[] = {
     {"benanza_iteration", BZ_ITERATION_MARKED},
     {"ProfilerStep#", BZ_ITERATION_RANGE},                   /* PyTorch's schedule */
+    {"ProfileStep#", BZ_ITERATION_RANGE},                    /* Paddle's */
     {"[pl][profile]run_training_batch", BZ_ITERATION_RANGE}, /* PyTorch Lightning */
     {"model_run", BZ_ITERATION_RANGE},                       /* ONNX Runtime */
     {"ExecutionContext::enqueue", BZ_ITERATION_RANGE},       /* TensorRT */

@@ -156,6 +156,29 @@ def mxnet(program):
     return {"traceEvents": events, "displayTimeUnit": "ms"}
 
 
+def paddle(program):
+    """Each name ends in how long it took; threads of the host are texts; whole microseconds stand in ts, parts of them in start_time"""
+    def event(name, pid, tid, at, took, category, **args):
+        return {"name": f"{name}[{took / 1000:.3f} ms]", "pid": pid, "tid": tid, "ts": int(at), "dur": took, "ph": "X", "cat": category, "cname": "c",
+                "args": {"start_time": f"{at - 1000:.3f} us", "end_time": f"{at - 1000 + took:.3f} us", **args}}
+    events, correlation = [], 1
+    for i, (begin, work, end) in enumerate(program.timeline(1000)):
+        events.append(event(f"ProfileStep#{i}", 77, "78(Python)", begin, end - begin, "ProfileStep"))
+        for name, launch, start, took in work:
+            events.append(event("conv2d dygraph", 77, "78(C++)", launch - 1, 8, "Operator"))
+            events.append(event("conv2d infer_shape", 77, "78(C++)", launch - 1, 1, "OperatorInner"))
+            events.append(event("cudaLaunchKernel", 77, "78(C++)", launch, 5, "CudaRuntime", **{"correlation id": correlation}))
+            events.append({"name": "launch", "id": correlation, "pid": 77, "tid": "78(C++)", "ts": launch + 2, "ph": "s", "cat": "async"})
+            events.append(event(name, 0, 13, start, took + program.random.choice((0, 0.25)), "Kernel", **{"device": 0, "context": 1, "stream": 13, "correlation id": correlation,
+                "registers per thread": 32, "shared memory": 0, "grid": [4, 1, 1], "block": [128, 1, 1], "theoretical achieved occupancy %": 50.0}))
+            events.append({"name": "launch", "id": correlation, "pid": 0, "tid": 13, "ts": start, "ph": "f", "cat": "async", "bp": "e"})
+            correlation += 1
+    for pid, tid, name in ((77, "78(C++)", "Process 77 (CPU)"), (0, 13, "Deivce 0 (GPU)")):
+        events.append({"name": "process_name", "pid": pid, "tid": tid, "ph": "M", "args": {"name": name}})
+    return {"schemaVersion": "1.0.0", "displayTimeUnit": "ms", "span_indx": "0", "deviceProperties": [{"id": 0, "name": "Tesla V100", "smCount": 80}],
+            "traceEvents": events + [{}], "ExtraInfo": {"Process Cpu Utilization": "1"}}
+
+
 def traces(program):
     r = program.random
     forms = {"whole": lambda v: v, "text": str, "float": lambda v: v + 0.0, "exponent": lambda v: float(f"{v}e0")}
@@ -180,6 +203,11 @@ def traces(program):
     check("TensorFlow's format", found["files"][0]["format"], "TensorFlow or JAX trace")
     check_steps("TensorFlow, packed", show(write("tf.json.gz", gzip.compress(json.dumps(tensorflow(program)).encode()))), program)
     check("TensorFlow 1: kernels", show(write("t.json", json.dumps(timeline_of_tensorflow(program))))["events"]["kernel"], program.steps * len(program.kernels))
+    found = show(write("p.json", json.dumps(paddle(program))))
+    check_steps("Paddle", found, program, busy=False)  # parts of a microsecond
+    check("Paddle's format, kernels, calls, operators", (found["files"][0]["format"], len(found["kernels"]), found["events"]["api"], found["events"]["op"]),
+          ("Paddle trace", len(program.kernels), *[program.steps * len(program.kernels) * n for n in (1, 2)]))
+    check("Paddle: launches", found["iterations"]["steady"]["launches"]["p50"], len(program.kernels))
     found = show(write("r.json", json.dumps(rocprof(program))))
     check("rocprof: kernels, calls", (found["events"]["kernel"], found["events"]["api"]), (program.steps * len(program.kernels),) * 2)
     found = show(write("m.json", json.dumps(mxnet(program))))
