@@ -61,6 +61,6 @@ with tempfile.TemporaryDirectory() as work:
             quotients.append(row["built"] / row["measured"])
             once, whole = once + each, whole + row["measured"]
             print(f"| {row['model']} | {most} | {row['built'] * 1e3:.2f} ms | {row['measured'] * 1e3:.2f} ms | {quotients[-1]:.1%} | {row['measured'] / each:.1f} × | "
-                  f"{sum(s['hot'] * s['times'] for s in sequences) * 1e3:.2f} ms |", flush=True)
+                  f"{sum((s['hot'] or 0) * s['times'] for s in sequences) * 1e3:.2f} ms |", flush=True)
         off = math.exp(sum(abs(math.log(q)) for q in quotients) / len(quotients)) - 1
         print(f"| {len(quotients)} models | {most} | | | off by {off:.1%} | {whole / once:.1f} × | |", flush=True)
