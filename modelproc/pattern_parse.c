@@ -254,8 +254,10 @@ static int read_use(parser *p)
 {
     const char *name = word(p);
     step s = {0};
-    if (!name || !take(p, ']') || read_operands(p, &s))
-        return name ? -1 : bad(p, "a use is written: v = [NAME](a)");
+    if (!name || !take(p, ']'))
+        return bad(p, "a use is written: v = [NAME](a)");
+    if (read_operands(p, &s))
+        return -1;
     bz_patterns *all = p->patterns;
     int n_before = all->n - p->first, uses = 0;
     pattern *before = bz_arena_dup(&all->arena, &all->item[p->first], (size_t)n_before * sizeof *before);
