@@ -189,6 +189,26 @@ static void table_fits_the_screen(void **state)
     bz_arena_free(&arena);
 }
 
+/* Twelve columns of a text are left on the narrowest screen: fewer tell nothing. */
+static void a_text_keeps_twelve_columns(void **state)
+{
+    (void)state;
+    bz_arena arena = {0};
+    bz_table *t = bz_table_new(&arena);
+    bz_table_column(t, "layer", BZ_LEFT);
+    bz_table_cell(t, "features.denseblock4.denselayer16.conv2", NULL);
+    for (int columns = 1; columns < 39; columns++) {
+        bz_buf out = {0};
+        bz_screen_set((bz_screen){.columns = columns});
+        bz_table_print(t, &out);
+        bz_screen_set((bz_screen){0});
+        strtok(out.data, "\n");
+        assert_int_equal(bz_text_width(strtok(NULL, "\n")), columns < 12 ? 12 : columns);
+        bz_buf_free(&out);
+    }
+    bz_arena_free(&arena);
+}
+
 /* 80 columns do not hold all of this table: the name keeps what tells it from others, and the line below names what is gone. */
 static void columns_that_would_say_nothing_are_left_out(void **state)
 {
@@ -361,6 +381,7 @@ int main(void)
         cmocka_unit_test(table_is_aligned),
         cmocka_unit_test(long_texts_lose_their_middle),
         cmocka_unit_test(table_fits_the_screen),
+        cmocka_unit_test(a_text_keeps_twelve_columns),
         cmocka_unit_test(colours_stand_around_what_has_them),
         cmocka_unit_test(no_formulas_in_csv),
         cmocka_unit_test(table_as_csv),
