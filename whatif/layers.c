@@ -266,7 +266,8 @@ static double find_busy(const bz_trace *t, const bz_flow *flow, bz_arena *arena)
     if (!n || flow->iteration >= t->n_iterations)
         return 1;
     bz_sort_times(v, n);
-    double quick = (double)v[(n - 1) / 4];
+    uint32_t quarter = (n - 1) / 4;
+    double quick = (double)v[quarter];
     return quick > 0 ? fmax(1, (double)bz_iteration_latency(t, flow->iteration) / quick) : 1;
 }
 
