@@ -40,7 +40,7 @@ static const double SHAPES = 2, LEAST = 0.02;
 enum { FEWEST = 3 };
 
 /* Chips of two capabilities are a step apart at the least, as Volta and Turing: where Kepler's two were twins, nine of ten intervals held 71 of 100.
- * Intervals alone. Twice: wider ones for chips that are akin. */
+ * Twice: wider intervals for chips that are akin. A GPU newer than all that are known counts as so much newer. */
 static const double STEP = 0.2;
 
 /* What large products reach of the peak, and large copies of the bandwidth: residuals correct both. Half: 11.4 % for 9.8, and nothing where 5 %

@@ -254,7 +254,7 @@ static void weights_of_neighbours(void **state)
     to.generation = 9;
     far = bz_neighbours(s.machine, use, MACHINES, &to, &k, NULL, weight);
     assert_true(far > near);
-    assert_true(weight[MACHINES - 1] > 0.9); /* it goes as the newest that is known, not as the mean of all */
+    assert_true(weight[MACHINES - 1] > 0.7); /* it goes as the newest that is known, not as the mean of all */
     memset(use, 0, sizeof use);
     assert_true(isinf(bz_neighbours(s.machine, use, MACHINES, &to, &k, NULL, weight)));
     bz_samples_free(&s);
