@@ -22,7 +22,7 @@ typedef struct making {
     bz_align_names names;
     bz_align_steps steps;
     ask *ask;
-    int *named; /* [layers of the main graph]: ask, or -1 */
+    int *named; /* [layers of the main graph, then the names' others]: ask, or -1 */
     int n_asks;
     bz_align_atom *atom; /* of all asks */
     int n_atoms;
@@ -82,17 +82,22 @@ static void ask_for(making *m)
     free(of);
 }
 
-/* The ask of each layer of the main graph, or -1. */
+/* The ask of each layer of the main graph, and of those besides that have names; or -1. */
 static int *asks_by_layer(const making *m)
 {
-    int n = m->bound->layers->n, *of = BZ_NEW(m->arena, int, n);
+    int main = m->bound->layers->n, n = m->names.read ? m->names.n : main, *of = BZ_NEW(m->arena, int, n);
+    bz_map at = {0};
     memset(of, 0xff, (size_t)n * sizeof *of);
+    for (int i = main; i < n; i++)
+        bz_map_add(&at, &m->names.layer[i], sizeof m->names.layer[i], (uint32_t)i);
     for (int i = 0; i < m->n_asks; i++) {
         const bz_bound_layer *l = &m->bound->layer[m->ask[i].layer];
-        bool own = l->layer == &m->bound->layers->layer[l->node] && l->times == 1; /* not in a body */
-        if (own)
-            of[l->node] = i;
+        bool own = l->layer == &m->bound->layers->layer[l->node]; /* not in a body */
+        uint32_t layer = own ? (uint32_t)l->node : bz_map_get(&at, &l->layer, sizeof l->layer);
+        if (layer != BZ_MAP_NONE && l->times == 1)
+            of[layer] = i;
     }
+    bz_map_free(&at);
     return of;
 }
 

@@ -29,7 +29,7 @@ typedef struct bz_align_atom {
     bool post;                    /* comes behind another in one call */
     bool optional;                /* missing or in excess it is no deviation: a bias may be folded away */
     int owner;                    /* layer, or step */
-    int node; /* the layer of the main graph that a recording says this is, plus one; 0: it says nothing */
+    int node;                     /* the layer that a recording says this is, plus one; 0: it says nothing */
 } bz_align_atom;
 
 /* Numbers for words and signatures, from 1 on. */
@@ -85,12 +85,14 @@ bz_cause_kind bz_align_api_cause(const char *name); /* what a call of CUDA's kee
 
 typedef struct bz_align_names {
     const bz_bound *bound;
-    bz_map node, tensor; /* name -> layer of the main graph, by its node and by what it makes */
-    bool read;           /* both; that waits for the first recorded name: most recordings have none */
+    const bz_layer **layer; /* those of the main graph, then those of bodies that run once */
+    int n;
+    bz_map node, tensor; /* name -> layer, by its node and by what it makes */
+    bool read;           /* all; that waits for the first recorded name: most recordings have none */
 } bz_align_names;
 
 typedef struct bz_align_name {
-    int layer;  /* -1: none that is known */
+    int layer;  /* of the names'; -1: none that is known */
     bool exact; /* the operator is that node; else one that was made of it and of nodes before it */
 } bz_align_name;
 

@@ -3,6 +3,7 @@
 #include "explain/align.h"
 #include "explain/constants.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const uint32_t TWICE = BZ_MAP_NONE - 1; /* what two layers have */
@@ -15,21 +16,33 @@ static void add_name(bz_map *map, const char *name, int layer)
         bz_map_set(map, name, n, TWICE);
 }
 
-static void read_names(bz_align_names *names)
+static void add_layers(bz_align_names *names, const bz_layer *layers, int n)
 {
-    const bz_layers *layers = names->bound->layers;
-    for (int i = 0; i < layers->n; i++) {
-        const bz_layer *l = &layers->layer[i];
-        add_name(&names->node, l->name, i);
+    for (int i = 0; i < n; i++) {
+        const bz_layer *l = &layers[i];
+        BZ_ROOM(names->layer, names->n);
+        names->layer[names->n] = l;
+        add_name(&names->node, l->name, names->n);
         for (int k = 0; l->node && k < l->node->n_out; k++)
             if (l->node->out[k] >= 0)
-                add_name(&names->tensor, layers->model->values[l->node->out[k]].name, i);
+                add_name(&names->tensor, names->bound->layers->model->values[l->node->out[k]].name, names->n);
+        names->n++;
     }
+    for (int i = 0; i < n; i++)
+        for (int b = 0; b < layers[i].n_bodies; b++)
+            if (layers[i].bodies[b].trips == 1)
+                add_layers(names, layers[i].bodies[b].layers, layers[i].bodies[b].n);
+}
+
+static void read_names(bz_align_names *names)
+{
+    add_layers(names, names->bound->layers->layer, names->bound->layers->n);
     names->read = true;
 }
 
 void bz_align_names_end(bz_align_names *names)
 {
+    free(names->layer);
     bz_map_free(&names->node);
     bz_map_free(&names->tensor);
 }
@@ -71,7 +84,9 @@ bz_align_name bz_align_name_of(bz_align_names *names, const char *detail)
 static int layer_before(const bz_align_names *names, int layer)
 {
     const bz_dag *dag = names->bound->dag;
-    return dag && dag->first[layer + 1] == dag->first[layer] + 1 ? dag->pred[dag->first[layer]] : -1;
+    return dag && layer < names->bound->layers->n && dag->first[layer + 1] == dag->first[layer] + 1
+               ? dag->pred[dag->first[layer]]
+               : -1;
 }
 
 static bool does(const bz_layer *l, const char *kind)
@@ -88,7 +103,7 @@ int bz_align_name_atoms(const bz_align_names *names, bz_align_words *w, bz_align
     int chain[BZ_ALIGN_ATOMS], layer = name.layer, more = 0;
     if (!n || layer < 0)
         return n;
-    while (layer >= 0 && !name.exact && more < BZ_ALIGN_ATOMS - 1 && !does(&names->bound->layers->layer[layer], kind)) {
+    while (layer >= 0 && !name.exact && more < BZ_ALIGN_ATOMS - 1 && !does(names->layer[layer], kind)) {
         chain[more++] = layer;
         layer = layer_before(names, layer);
     }
@@ -98,7 +113,7 @@ int bz_align_name_atoms(const bz_align_names *names, bz_align_words *w, bz_align
     if (more) /* and no bias besides: that is among them */
         n = 1;
     while (more) {
-        atom[n] = bz_align_named_atom(w, names->bound->layers->layer[chain[--more]].kind);
+        atom[n] = bz_align_named_atom(w, names->layer[chain[--more]]->kind);
         atom[n++].node = chain[more] + 1;
     }
     return n;

@@ -89,7 +89,7 @@ static void take_kernels(bz_align_steps *s, bz_arena *arena)
 
 static const bz_layer *layer_of(const bz_align_steps *s, const bz_align_name *name)
 {
-    return name->exact && name->layer >= 0 ? &s->names->bound->layers->layer[name->layer] : NULL;
+    return name->exact && name->layer >= 0 ? s->names->layer[name->layer] : NULL;
 }
 
 /* By its node an operator is known as well, where that is more than a view. */

@@ -614,6 +614,22 @@ static void test_named(void **state)
         assert_true(a.row[i].kind != BZ_ALIGNED_FUSED || (a.row[i].n_layers == 2 && a.row[i].layer[1] == B_RELU));
     bz_trace_free(t);
 
+    bz_layer inside[] = {m.layer[B], m.layer[B_RELU]}; /* in a branch nodes have names, too */
+    bz_body body = {.name = "then_branch", .layers = inside, .n = 2, .trips = 1};
+    m.layer[B] = (bz_layer){.name = "/if", .kind = "if", .bodies = &body, .n_bodies = 1};
+    m.layer[B_RELU] = (bz_layer){.name = "/view", .kind = "identity", .class = BZ_VIEW};
+    for (int i = 0; i < 2; i++)
+        m.bound_layer[B + i].layer = &inside[i], m.bound_layer[B + i].node = B;
+    t = named_trace(PLAIN, 7);
+    bz_align_make(&m.bound, t, &arena, &a);
+    check_sum(&m.bound, t, &a, &arena);
+    assert_true(a.n == 4 && a.count[BZ_ALIGNED_SAME] == 4 && a.moved == 2);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(a.row[i].layer[0], ORDER[i]);
+    bz_trace_free(t);
+    for (int i = 0; i < 2; i++)
+        m.layer[B + i] = inside[i], m.bound_layer[B + i].layer = &m.layer[B + i], m.bound_layer[B + i].node = B + i;
+
     m.layer[B].name = NODES[A]; /* a name that two nodes have says nothing */
     t = named_trace(
         (const char *const[][2]){{"Relu", "name=/a/relu_kernel_time"}, {"Conv", "name=/a/conv_kernel_time"}}, 2);
