@@ -367,15 +367,28 @@ const char *bz_guard_bytes(const void *file, uint64_t size, bool pages)
     return why || !pages ? why : walk_pages(file, size, &m, page_size);
 }
 
+/* What is wrong where the file's first n bytes cannot be had. A signal may interrupt a read, and a read may be short. */
+static const char *read_first(int fd, char *to, size_t n)
+{
+    for (size_t done = 0; done < n;) {
+        ssize_t some = pread(fd, to + done, n - done, (off_t)done);
+        if (!some)
+            return "it is shorter than two pages";
+        if (some < 0 && errno != EINTR)
+            return "it cannot be read";
+        done += some > 0 ? (size_t)some : 0;
+    }
+    return NULL;
+}
+
 /* Both meta pages as they are at one moment: somebody may be writing one. */
 static const char *read_meta(int fd, size_t page_size, meta_header meta[2])
 {
     char *page[2] = {malloc(2 * page_size), malloc(2 * page_size)};
     const char *why = page[0] && page[1] ? NULL : "it is too large to be checked";
     for (int i = 0; i < 1000 && !why; i++) {
-        if (pread(fd, page[i % 2], 2 * page_size, 0) != (ssize_t)(2 * page_size))
-            why = "it is shorter than two pages";
-        else if (i > 0 && !memcmp(page[0], page[1], 2 * page_size))
+        why = read_first(fd, page[i % 2], 2 * page_size);
+        if (!why && i > 0 && !memcmp(page[0], page[1], 2 * page_size))
             break;
     }
     for (size_t i = 0; i < 2 && !why; i++)
