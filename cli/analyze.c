@@ -267,8 +267,8 @@ static const bz_option OPTIONS[] = {
             "compare the bound with this recording; a timeline and the logs of the same run have commas between; may "
             "be repeated"),
     BZ_VALUE("iterations", analyze_job, iterations, "NAME",
-             "take ranges of this name (or pattern, as step*) for the iterations of the profile; a number: look for so "
-             "many"),
+             "with --profile: take ranges of this name (or pattern, as step*) for the iterations; a number: look for "
+             "so many"),
     BZ_LIST("candidate", analyze_job, candidates, "FILE",
             "without a model: a model that the profile may be of, besides those known; may be repeated"),
     ANALYSIS_OPTIONS(analyze_job, output),
@@ -286,6 +286,11 @@ static int analyze(void *job, bz_buf *out, bz_error *err)
     a->again = bz_job_again(&a->job, OWN);
     if (!paths->n && (!a->profiles.n || a->batches))
         return bz_fail(err, BZ_USAGE, "name a model: benanza analyze MODEL... --system NAME; or a profile of one");
+    if (paths->n ? bz_job_reads_no(&a->job, "models that are named", "candidate", err)
+                 : bz_job_reads(
+                       &a->job, "a recording without a model",
+                       "system profile iterations candidate predict json csv models html dot svg " PLANNING_READS, err))
+        return -1;
     if ((paths->n && read_batches(a, err)) || read_profiles(a, err))
         return -1;
     take_threads(a);

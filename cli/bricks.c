@@ -30,9 +30,11 @@ static const bz_option OPTIONS[] = {
     BZ_COUNT("G|layers", bricks_job, most, "N", "at most N layers in a sequence (1)"),
     BZ_VALUE("o|output", bricks_job, files.folder, "DIR",
              "write each unique sequence into this folder as an ONNX file"),
-    BZ_FLAG("weights", bricks_job, b.weights, "keep the weights in these files: they compute what the model does"),
+    BZ_FLAG("weights", bricks_job, b.weights,
+            "with --output: keep the weights in these files: they compute what the model does"),
     BZ_VALUE("exec", bricks_job, files.command, "CMD",
-             "run CMD for each of these files, and for the models; {model} in it is the file's name, and the last word "
+             "with --output: run CMD for each of these files, and for the models; {model} in it is the file's name, "
+             "and the last word "
              "that it prints is the time in seconds. What was measured stays in DIR/times.tsv"),
     BZ_FLAG("replay", bricks_job, replay,
             "run each sequence and each model here as 'benanza replay' does, and store their times as records"),
@@ -95,21 +97,31 @@ static int read_prices(bricks_job *j, bz_error *err)
     return 0;
 }
 
+#define CUT "layers output weights overlap each rule json " MODEL_READS
+
+/* Only what looks at records looks at what chooses them. */
+static int check_given(const bricks_job *j, bz_error *err)
+{
+    if (j->advise)
+        return bz_job_reads(&j->job, "--advise, which runs nothing", CUT "advise price system " PLANNING_READS, err);
+    if (!j->replay)
+        return bz_job_reads(&j->job, "sequences without --replay or --advise", CUT "exec", err);
+    return j->no_run || j->p.system
+               ? bz_job_reads_no(&j->job, "records that are looked up", "time-limit remeasure", err)
+               : 0;
+}
+
 static int check(bricks_job *j, const bz_list *paths, bz_error *err)
 {
     if (!paths->n)
         return bz_fail(err, BZ_USAGE, "name models: benanza bricks MODEL...");
     if (j->advise && (j->files.command || j->replay))
         return bz_fail(err, BZ_USAGE, "--advise only looks up: it goes without --exec and --replay");
-    if (j->prices.n && !j->advise)
-        return bz_fail(err, BZ_USAGE, "--price is for --advise");
     if (j->files.command && j->replay)
         return bz_fail(err, BZ_USAGE, "--exec and --replay are two ways to run the sequences: name one");
-    if (j->files.command && !j->files.folder)
-        return bz_fail(err, BZ_USAGE, "--exec needs a folder for the files and their times: -o DIR");
     if (j->files.command && (!strstr(j->files.command, "{model}") || strpbrk(j->files.command, "\t\n")))
         return bz_fail(err, BZ_USAGE, "--exec takes a command of one line with {model} where the file's name belongs");
-    return read_prices(j, err) || read_rules(j, err) ? -1 : 0;
+    return check_given(j, err) || read_prices(j, err) || read_rules(j, err) ? -1 : 0;
 }
 
 BZ_ENDS(end_bricks, bz_bricks_free)

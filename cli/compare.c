@@ -112,8 +112,12 @@ static int judge(const void *job)
 static int compare_files(compare_job *c, const bz_list *arguments, bz_buf *out, bz_error *err)
 {
     bz_compare_set set;
+    bool profiles = c->trace[0];
     if (arguments->n > 2)
         return bz_fail(err, BZ_USAGE, "models are compared on two systems: profiles and reports stand alone");
+    if (bz_job_reads(&c->job, profiles ? "a comparison of recordings" : "a comparison of reports",
+                     profiles ? "json csv fail-if-slower top iterations" : "json csv fail-if-slower top", err))
+        return -1;
     if (bz_compare_files(arguments->item, c->trace, c->iterations, &c->job.arena, &set, err))
         return -1;
     const bz_compare_row *answer = bz_compare_answer(&set);
@@ -161,8 +165,13 @@ static int compare(void *job, bz_buf *out, bz_error *err)
         return bz_fail(err, BZ_USAGE, "%s is %s and %s is %s: compare like with like", arguments->item[0], KINDS[first],
                        arguments->item[1], KINDS[second]);
     }
+    if ((c->job.json || c->job.csv) && bz_job_reads_no(&c->job, "--json and --csv, which have all rows", "top", err))
+        return -1;
     if (first != BZ_SIDE_RECORDS)
         return compare_files(c, arguments, out, err);
+    if (models.n ? bz_job_reads_no(&c->job, "a comparison of records", "iterations", err)
+                 : bz_job_reads(&c->job, "a comparison without models", "json csv fail-if-slower top db", err))
+        return -1;
     if (planning_setting(&c->p, &setting, err) || read_side(c, 0, arguments->item[0], err) ||
         read_side(c, 1, arguments->item[1], err))
         return -1;

@@ -40,6 +40,11 @@ static fleet_job *begin(void *job)
     return c;
 }
 
+static int check_top(const fleet_job *c, bz_error *err)
+{
+    return c->job.json ? bz_job_reads_no(&c->job, "--json, which has all changes", "top", err) : 0;
+}
+
 static void print_plan(const fleet_job *c, bz_buf *out)
 {
     (c->job.json ? bz_fleet_plan_json : bz_fleet_plan_text)(&c->fleet, out);
@@ -163,7 +168,7 @@ static int report(void *job, bz_buf *out, bz_error *err)
     fleet_job *c = begin(job);
     bz_fleet_report r;
     char *end = NULL;
-    if (bz_fleet_open(&c->fleet, true, err) || bz_fleet_night_load(&c->fleet, err))
+    if (check_top(c, err) || bz_fleet_open(&c->fleet, true, err) || bz_fleet_night_load(&c->fleet, err))
         return -1;
     double tolerance = c->tolerance ? strtod(c->tolerance, &end) / 100 : c->fleet.fleet.tolerance;
     if (c->tolerance && (end == c->tolerance || *end || !(tolerance >= 0 && tolerance < 100)))

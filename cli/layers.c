@@ -65,12 +65,19 @@ static int fit(const layers_job *s, const char *path, bz_buf *out, bz_error *err
 
 static int check(const layers_job *s, const model_settings *models, int n_models, bz_error *err)
 {
-    if (s->write && (!models->train || models_count(&(bz_list){.n = n_models}, models) != 1))
-        return bz_fail(err, BZ_USAGE, "--write writes one model, and wants --train");
-    if (s->memory && (!models->train || models_count(&(bz_list){.n = n_models}, models) != 1))
-        return bz_fail(err, BZ_USAGE, "--memory is about one model, and wants --train");
-    if (s->job.json && s->job.csv)
-        return bz_fail(err, BZ_USAGE, "--json and --csv exclude one another");
+    if ((s->write || s->memory) && models_count(&(bz_list){.n = n_models}, models) != 1)
+        return bz_fail(err, BZ_USAGE, "--%s is about one model", s->write ? "write" : "memory");
+    if (s->write && bz_job_reads(&s->job, "--write, which prints nothing", "write " MODEL_READS TRAINING_READS, err))
+        return -1;
+    if (s->memory && bz_job_reads(&s->job, "--memory", "memory json " MODEL_READS TRAINING_READS, err))
+        return -1;
+    if ((s->dot || s->svg) &&
+        bz_job_reads(&s->job, "a drawing, which is all there is then", "dot svg " MODEL_READS TRAINING_READS, err))
+        return -1;
+    if (s->unique && bz_job_reads_no(&s->job, "--unique", "fusions patterns", err))
+        return -1;
+    if (s->job.csv && bz_job_reads_no(&s->job, "--csv", "fusions patterns", err))
+        return -1;
     if (n_models == 0)
         return bz_fail(err, BZ_USAGE, "name a model: benanza layers MODEL.onnx");
     if ((s->dot || s->svg) && n_models != 1)

@@ -42,6 +42,9 @@ typedef struct model_settings {
                   "with --train: compute in this type; loss, weights and their update stay f32"),                      \
         BZ_FLAG("fused-update", job, m.fused, "with --train: one update for all weights, not one for each")
 
+#define MODEL_READS    "batch dim trips ignore-declared "
+#define TRAINING_READS "train loss checkpoint mixed fused-update "
+
 /* How many models these are, each combination of sizes a model; 0 where there are too many. */
 int models_count(const bz_list *paths, const model_settings *s);
 

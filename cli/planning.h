@@ -40,6 +40,9 @@ typedef struct planning {
                   "hot: the operands are in the caches when a call begins; cold: they are in memory (hot)"),           \
         BZ_DB_OPTION
 
+/* The names of those that are no model's, for bz_job_reads. */
+#define PLANNING_READS "dtype backend layout fuse patterns math threads cache db "
+
 #define PLANNING_SYSTEM_OPTION(job, p)                                                                                 \
     BZ_VALUE("system", job, p.system, "NAME", "the system whose records count (this machine's)")
 

@@ -212,21 +212,30 @@ static int predict(predict_job *job, bz_buf *out, bz_error *err)
 
 BZ_ENDS(free_samples, bz_samples_free)
 
+/* What each way to call it does not look at. */
+static int check_given(const predict_job *job, bz_error *err)
+{
+    const bz_job *j = &job->job;
+    if (job->profile.n)
+        return bz_job_reads(j, "the prediction of a recording", "profile to from prices json csv threads cache db",
+                            err);
+    if (job->train)
+        return bz_job_reads(j, "--train", "train threads cache db", err);
+    if (job->evaluate)
+        return bz_job_reads(j, "--evaluate", "evaluate dense batch html json csv threads cache db", err);
+    return 0;
+}
+
 static int start(void *of, bz_buf *out, bz_error *err)
 {
     predict_job *job = of;
     const bz_list *paths = &job->job.arguments;
     if (!paths->n && !job->train && !job->profile.n)
         return bz_fail(err, BZ_USAGE, "name a model: benanza predict MODEL... --to t4");
-    if (job->profile.n && (paths->n || job->evaluate || job->train || job->batches || job->trained))
-        return bz_fail(err, BZ_USAGE,
-                       "--profile predicts the recording by itself: it takes --to, --from and --prices, and no model");
-    if (job->dense && !job->evaluate)
-        return bz_fail(err, BZ_USAGE, "--dense is for --evaluate");
-    if (job->html && (job->profile.n || job->train))
-        return bz_fail(err, BZ_USAGE, "--html draws predictions of models and --evaluate: not --profile, not --train");
-    if (job->job.json && job->job.csv)
-        return bz_fail(err, BZ_USAGE, "--json and --csv exclude one another");
+    if (job->profile.n && paths->n)
+        return bz_fail(err, BZ_USAGE, "--profile predicts the recording by itself: it takes no model");
+    if (check_given(job, err))
+        return -1;
     if (planning_setting(&job->p, &job->setting, err) ||
         planning_batches(job->batches, job->batch, BATCHES, &job->n_batches, err) ||
         bz_db_look(&job->job, &job->db, err))

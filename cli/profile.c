@@ -91,6 +91,21 @@ static bool show_ranks(profile_job *s, bz_buf *out)
     return true;
 }
 
+enum way { SHOW, TABLES, NAMES, RECORD };
+
+static int check_given(const profile_job *s, enum way way, bz_error *err)
+{
+    static const struct {
+        const char *way, *reads;
+    } WAYS[] = {
+        [SHOW] = {"'profile show'", "output force trace iterations top json"},
+        [TABLES] = {"'profile tables'", "table range against iterations top json csv"},
+        [NAMES] = {"'--table help'", "table json"},
+        [RECORD] = {"recording", "output force trace iterations backtrace levels memory limit logs nsys"},
+    };
+    return bz_job_reads(&s->job, WAYS[way].way, WAYS[way].reads, err);
+}
+
 static int show(profile_job *s, bz_buf *out, bz_error *err)
 {
     const bz_list *files = &s->job.arguments;
@@ -126,7 +141,7 @@ static int capture(profile_job *s, bz_error *err)
                                   .memory = s->memory,
                                   .limit = s->limit << 20,
                                   .iterations = s->iterations};
-    int rc = check_output(s->output, s->force, err);
+    int rc = bz_iterations_check(s->iterations, err) || check_output(s->output, s->force, err) ? -1 : 0;
     bz_progress_hold(true); /* the terminal is the program's */
     if (!rc && s->levels)
         rc = bz_profile_levels(t, argv, &options, &program, err);
@@ -190,12 +205,14 @@ static int profile(void *job, bz_buf *out, bz_error *err)
     if (s->limit > 1 << 20)
         return bz_fail(err, BZ_USAGE, "--limit wants at most 1048576 (MB)");
     if (!strcmp(what, "tables"))
-        return profile_tables(s, out, err);
+        return check_given(s, s->table && !strcmp(s->table, "help") ? NAMES : TABLES, err)
+                   ? -1
+                   : profile_tables(s, out, err);
     s->top = s->top >= 0 ? s->top : ROWS;
     if (!strcmp(what, "show"))
-        return show(s, out, err);
+        return check_given(s, SHOW, err) ? -1 : show(s, out, err);
     if (arguments->n && s->output)
-        return capture(s, err);
+        return check_given(s, RECORD, err) ? -1 : capture(s, err);
     if (s->output)
         return bz_fail(err, BZ_USAGE, "name the program to record: benanza profile -o FILE -- COMMAND...");
     const char *meant = bz_choice_meant(what, (const char *const[]){"show", "tables"}, 2);

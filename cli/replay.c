@@ -146,6 +146,11 @@ static int replay_model(void *job, bz_buf *out, bz_error *err)
     const bz_list *paths = &r->job.arguments;
     if (paths->n != 1)
         return bz_fail(err, BZ_USAGE, "name one model: benanza replay MODEL");
+    if (r->no_run && bz_job_reads_no(&r->job, "--no-run",
+                                     r->p.models.train ? "output check inputs steps time-limit"
+                                                       : "output check inputs outputs time-limit",
+                                     err)) /* of training, outputs make the program keep the gradients */
+        return -1;
     r->steps = r->steps ? r->steps : 10;
     char *end = NULL;
     if (r->rate_text)

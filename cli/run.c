@@ -40,6 +40,8 @@ static int run_folder(void *job, bz_buf *out, bz_error *err)
     r->again = &again;
     if (arguments->n > 1)
         return bz_fail(err, BZ_USAGE, "takes one folder");
+    if (r->all && bz_job_reads_no(&j->job, "--all, which measures everything again", "remeasure", err))
+        return -1;
     if (bz_remeasure_parse(j->remeasure, &again, err))
         return -1;
     int rc = planning_seconds("time-limit", r->time_limit, false, err) ||

@@ -22,7 +22,7 @@ typedef struct system_job {
 static const bz_option OPTIONS[] = {
     BZ_FLAG("measure", system_job, measure,
             "measure the highest rates, the bandwidths and the cost of an empty call, and store them"),
-    BZ_COUNT("threads", system_job, threads, "N", "measure with N threads (1)"),
+    BZ_COUNT("threads", system_job, threads, "N", "with --measure: measure with N threads (1)"),
     PLANNING_WAIT_OPTION(system_job, wait),
     BZ_JSON_OPTION,
     BZ_DB_OPTION,
@@ -61,8 +61,8 @@ static int report(void *job, bz_buf *out, bz_error *err)
         return bz_fail(err, BZ_USAGE, "takes no arguments, not '%s'", s->job.arguments.item[0]);
     if (s->threads > 4096)
         return bz_fail(err, BZ_USAGE, "--threads takes a number up to 4096, not %lld", (long long)s->threads);
-    if (!s->measure && (s->wait || s->threads))
-        return bz_fail(err, BZ_USAGE, "--%s is for measuring: it goes with --measure", s->wait ? "wait" : "threads");
+    if (!s->measure && bz_job_reads_no(&s->job, "a machine that is only looked at, without --measure", "wait", err))
+        return -1;
     if (planning_seconds("wait", s->wait, true, err) || open_db(s, err) ||
         (s->measure && bz_bench_measure(s->db, (int)s->threads, s->wait, &system, err)) ||
         look_here(s, here, &found.n_here, err) ||

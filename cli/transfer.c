@@ -124,11 +124,26 @@ static int write_page(transfer_job *t, bz_error *err)
     return rc;
 }
 
+static int check_given(const transfer_job *t, bz_error *err)
+{
+    if (t->problems && bz_job_reads(&t->job, "--problems", "problems backend threads system db", err))
+        return -1;
+    if (t->job.json && bz_job_reads_no(&t->job, "--json, which has lines and points", "points", err))
+        return -1;
+    if (t->p.system && bz_job_reads_no(&t->job, "a system that is named", "backend", err))
+        return -1;
+    return t->no_run || t->p.system
+               ? bz_job_reads_no(&t->job, "records that are looked up", "time-limit wait remeasure", err)
+               : 0;
+}
+
 static int transfer(void *job, bz_buf *out, bz_error *err)
 {
     transfer_job *t = job;
     if (t->job.arguments.n)
         return bz_fail(err, BZ_USAGE, "takes no arguments, not '%s'", t->job.arguments.item[0]);
+    if (check_given(t, err))
+        return -1;
     if (planning_setting(&t->p, &t->setting, err) || bz_remeasure_parse(t->remeasure, &t->again, err) ||
         planning_seconds("wait", t->wait, true, err) || planning_seconds("time-limit", t->time_limit, false, err) ||
         planning_system(&t->job, &t->p, t->p.system != NULL, &t->db, &t->system, err) || find_facts(t, err))

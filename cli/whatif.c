@@ -121,6 +121,11 @@ static int answer(whatif_job *s, bz_buf *out, bz_error *err)
 static int whatif(void *job, bz_buf *out, bz_error *err)
 {
     whatif_job *s = job;
+    if (s->list ? bz_job_reads(&s->job, "--list", "list json", err)
+        : s->system
+            ? 0
+            : bz_job_reads_no(&s->job, "what-if without --system, which looks at no records", "threads cache db", err))
+        return -1;
     if (s->list) {
         if (s->job.json)
             bz_report_whatif_list_json(out);

@@ -17,6 +17,7 @@ typedef enum {
     BZ_OPTION_LIST,   /* bz_list; may be given several times */
 } bz_option_kind;
 
+/* Where `help` begins with "with --train: ", the option is refused without --train; one of two may be enough, "with --csv or --json: ". */
 typedef struct bz_option {
     const char *name; /* "batch" for --batch; "o|output" for -o and --output */
     bz_option_kind kind;
@@ -47,6 +48,7 @@ typedef struct bz_job {
     int argc;
     char **argv;
     bz_list arguments; /* what is no option */
+    bz_list given;     /* the options of the command that are, by their long names */
     bool json, csv;    /* --json, --csv, --db of commands that have them */
     bool for_programs; /* what is printed is, without --json and --csv, too: no line is broken on a terminal */
     const char *db;
@@ -96,6 +98,12 @@ void bz_list_add(bz_arena *arena, bz_list *list, const char *item); /* kept, not
 
 /* Fails where the call has fewer or more arguments. */
 int bz_job_takes(const bz_job *job, int least, int most, bz_error *err);
+
+/* Options that a way to call the command does not look at are refused: who gave one would believe that it was heeded. "--batch has no effect on
+ * WAY": "a comparison of recordings". `options` are names with blanks between: all that it looks at, or some that it
+ * does not. */
+int bz_job_reads(const bz_job *job, const char *way, const char *options, bz_error *err);
+int bz_job_reads_no(const bz_job *job, const char *way, const char *options, bz_error *err);
 
 /* The call's arguments again for a shell, each behind a space, without the options named (a list that ends with NULL). */
 const char *bz_job_again(bz_job *job, const char *const *without);

@@ -135,6 +135,8 @@ static int parse_one(const bz_option *options, bz_job *job, void *into, int *i, 
         value = argv[++*i];
     if (wants_value(o) && !(value && *value))
         return bz_fail(err, BZ_USAGE, "--%s wants a value: %s", bz_option_long(o), o->value);
+    if (into == job)
+        bz_list_add(&job->arena, &job->given, bz_option_long(o));
     return store(o, value, into, &job->arena, err);
 }
 
@@ -176,6 +178,69 @@ static int parse_any(bz_job *job, int *i, bz_error *err)
                      : parse_one(job->command->options, job, job, i, err);
 }
 
+static bool is_given(const bz_job *job, const char *name, size_t n)
+{
+    for (int i = 0; i < job->given.n; i++)
+        if (strlen(job->given.item[i]) == n && !memcmp(job->given.item[i], name, n))
+            return true;
+    return false;
+}
+
+/* "with --csv or --json: a row for each model" wants one of these. */
+static int check_company(const bz_job *job, const bz_option *o, bz_error *err)
+{
+    const char *end = strchr(o->help, ':'), *at = o->help;
+    if (strncmp(at, "with --", 7) != 0 || !end)
+        return 0;
+    while ((at = strstr(at, "--")) && at < end) {
+        size_t n = strcspn(at += 2, " :");
+        if (is_given(job, at, n))
+            return 0;
+    }
+    at = o->help + strlen("with ");
+    return bz_fail(err, BZ_USAGE, "--%s has no effect without %.*s", bz_option_long(o), (int)(end - at), at);
+}
+
+/* What holds for every command once all its options are read. */
+static int check_given(const bz_job *job, bz_error *err)
+{
+    if (job->json && job->csv)
+        return bz_fail(err, BZ_USAGE, "--json and --csv exclude one another");
+    for (const bz_option *o = job->command->options; o->name; o++)
+        if (is_given(job, bz_option_long(o), strlen(bz_option_long(o))) && check_company(job, o, err))
+            return -1;
+    return 0;
+}
+
+/* Is it a word of "json csv top"? */
+static bool is_word_of(const char *words, const char *name)
+{
+    for (size_t n; *words; words += n + (words[n] == ' ')) {
+        n = strcspn(words, " ");
+        if (n == strlen(name) && !memcmp(words, name, n))
+            return true;
+    }
+    return false;
+}
+
+static int refuse(const bz_job *job, const char *way, const char *options, bool listed, bz_error *err)
+{
+    for (int i = 0; i < job->given.n; i++)
+        if (is_word_of(options, job->given.item[i]) == listed)
+            return bz_fail(err, BZ_USAGE, "--%s has no effect on %s: leave it out", job->given.item[i], way);
+    return 0;
+}
+
+int bz_job_reads(const bz_job *job, const char *way, const char *options, bz_error *err)
+{
+    return refuse(job, way, options, false, err);
+}
+
+int bz_job_reads_no(const bz_job *job, const char *way, const char *options, bz_error *err)
+{
+    return refuse(job, way, options, true, err);
+}
+
 static int help(const bz_command *command, bool shells, bz_error *err)
 {
     bz_buf out = {0};
@@ -209,7 +274,7 @@ static int parse(bz_job *job, bz_error *err)
     bz_progress_start(job->command->name,
                       0); /* whatever takes long says at least whose work it is; the output ends it */
     set_screen();
-    return 0;
+    return check_given(job, err);
 }
 
 static void put_again(bz_buf *out, const char *word)

@@ -214,7 +214,7 @@ static void claim_library(ledger *l)
     settle(l);
 }
 
-/* Operators lie in one another: the innermost one counts, so the deepest come first. */
+/* Operators lie in one another: the innermost one counts, so the deepest come first. One that marks the iteration is no work. */
 static void claim_operators(ledger *l)
 {
     const bz_trace *t = l->s->trace;
@@ -229,6 +229,8 @@ static void claim_operators(ledger *l)
         for (size_t i = 0; i < o->n; i++)
             if (depth[i] == d && o->end[i] > l->s->begin && o->start[i] < l->s->end) {
                 const char *name = bz_string(t, o->name[i]);
+                if (bz_is_mark(name))
+                    continue;
                 add_claim(l, (claim){o->start[i], o->end[i], -1, false, BZ_CAUSE_OPERATOR, name, 0});
             }
         settle(l);

@@ -4,6 +4,8 @@
 
 int bz_trace_finish(bz_trace *t, const bz_finish_options *options, bz_error *err)
 {
+    if (options && bz_iterations_check(options->iterations, err))
+        return -1;
     for (int k = 0; k < BZ_EVENT_KINDS; k++) {
         if (t->event[k].n >= BZ_NONE)
             return bz_fail(err, BZ_BAD_INPUT, "the trace has over four billion %s events: profile a shorter run",

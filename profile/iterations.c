@@ -417,6 +417,17 @@ static bool detect_any(bz_trace *t, uint32_t count)
     return false;
 }
 
+int bz_iterations_check(const char *wanted, bz_error *err)
+{
+    char *end = NULL;
+    double number = wanted ? strtod(wanted, &end) : 1;
+    if (!wanted || *end || !strpbrk(wanted, "0123456789") ||
+        (number >= 1 && strspn(wanted, "0123456789") == strlen(wanted)))
+        return 0;
+    return bz_fail(err, BZ_USAGE, "--iterations takes the name of ranges, or a whole number from 1 on, not '%.200s'",
+                   wanted);
+}
+
 /* What a person asked for: ranges of a name, or so many iterations. */
 static void find_wanted(bz_trace *t, const char *wanted)
 {

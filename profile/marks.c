@@ -50,6 +50,14 @@ static bool named(const char *range, const char *mark)
     return n && mark[n - 1] == '#' ? !strncmp(range, mark, n) : !strcmp(range, mark);
 }
 
+bool bz_is_mark(const char *name)
+{
+    for (size_t i = 0; i < sizeof MARKS / sizeof *MARKS; i++)
+        if (named(name, MARKS[i].name))
+            return true;
+    return false;
+}
+
 /* Copies of ranges to the device's side are times of the device, no iterations. */
 static bool on_host(const bz_trace *t, const bz_events *e, size_t i)
 {

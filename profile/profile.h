@@ -205,6 +205,8 @@ typedef struct bz_finish_options {
     const char *iterations;
 } bz_finish_options;
 
+/* Fails where the iterations asked for are a number that none can be, such as -1 or 0.5. */
+int bz_iterations_check(const char *wanted, bz_error *err);
 /* Sorts, aligns logs with timelines, sets links, finds iterations. Once, after the last read. */
 int bz_trace_finish(bz_trace *t, const bz_finish_options *options, bz_error *err);
 /* Both, for files that are one recording; `iterations` as in the options. */
@@ -565,7 +567,9 @@ typedef struct bz_top {
     int64_t count, time;
 } bz_top;
 
-/* Events of a kind; beside them their variant. */
+/* Whether a range of this name is known to mark an iteration: "ProfilerStep#3". */
+bool bz_is_mark(const char *name);
+/* Events of a kind; beside them their variant. PyTorch 1.8 records marks of iterations as operators: these are left out. */
 size_t bz_trace_top(const bz_trace *t, bz_arena *arena, bz_event_kind kind, bz_top **top);
 
 /* Who asked for library calls, and beside them the call; none where no back-traces were recorded. Who: of each back-trace the

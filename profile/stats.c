@@ -417,7 +417,11 @@ size_t bz_trace_top(const bz_trace *t, bz_arena *arena, bz_event_kind kind, bz_t
     for (size_t i = 0; i < e->n; i++)
         if (counts(t, kind, i, &iteration))
             tops_add(&found, bz_event_shown(t, kind, i), e->variant ? e->variant[i] : 0, e->end[i] - e->start[i]);
-    return tops_end(&found, top);
+    size_t n = tops_end(&found, top), left = 0;
+    for (size_t i = 0; i < n; i++)
+        if (kind != BZ_EVENT_OP || !bz_is_mark(bz_string(t, (*top)[i].name)))
+            (*top)[left++] = (*top)[i];
+    return left;
 }
 
 size_t bz_trace_callers(const bz_trace *t, bz_arena *arena, bz_top **callers)
