@@ -39,6 +39,8 @@ static const char *row_name(const drawing *d, uint32_t lane, const char *what)
     const char *name = bz_string(d->trace, l->name);
     if (*name)
         return bz_arena_printf(d->arena, "%s: %s", name, what);
+    if (l->device && l->stream == UINT32_MAX) /* CUPTI's number for a wait for the whole device */
+        return bz_arena_printf(d->arena, "all streams: %s", what);
     return bz_arena_printf(d->arena, "%s %lld: %s", l->device ? "stream" : "thread",
                            (long long)(l->device ? l->stream : l->thread), what);
 }
