@@ -62,8 +62,13 @@ static void clean_up(const belongings *b)
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
     tell(b, SIGKILL);
     for (size_t i = 0; i < b->n; i++)
-        if (!b->list[i].program)
+        for (int k = 0; k < 500 && !b->list[i].program;
+             k++) { /* a program that dies, or one of its own, may still write there */
             bz_folder_remove(b->list[i].path);
+            if (access(b->list[i].path, F_OK))
+                break;
+            nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+        }
 }
 
 /* `of` is a handle of the process whose things they are, which can be read from when it is dead; -1 on kernels before 5.3. */
