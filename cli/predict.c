@@ -5,7 +5,9 @@
 #include "report/report.h"
 #include "runtime/gpus.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { MOST = 64, BATCHES = 32 };
 
@@ -133,10 +135,27 @@ static int evaluate(predict_job *job, bz_buf *out, bz_error *err)
     return print(job, &(found){.round = round, .n = n}, out, err);
 }
 
+/* Whatever stands there already must be such a set: 'predict --train model.onnx' names the model as the file to write. */
+static int check_train_file(const char *path, bz_error *err)
+{
+    char begins[sizeof BZ_TRAINED_MARK] = "";
+    struct stat st;
+    FILE *f = !stat(path, &st) && S_ISREG(st.st_mode) ? fopen(path, "rb") : NULL;
+    size_t n = f ? fread(begins, 1, sizeof begins - 1, f) : 0;
+    if (f)
+        fclose(f);
+    return n && strcmp(begins, BZ_TRAINED_MARK) != 0
+               ? bz_fail(err, BZ_USAGE, "%s: is no set of 'benanza predict --train': it would be overwritten", path)
+               : 0;
+}
+
 static int train(const predict_job *job, bz_error *err)
 {
     bz_buf text = {0};
-    int rc = bz_predictor_train(&job->samples, &text, err) || bz_output(job->train, &text, err) ? -1 : 0;
+    int rc = check_train_file(job->train, err) || bz_predictor_train(&job->samples, &text, err) ||
+                     bz_output(job->train, &text, err)
+                 ? -1
+                 : 0;
     bz_buf_free(&text);
     return rc;
 }

@@ -37,12 +37,12 @@ static const char *row_name(const drawing *d, uint32_t lane, const char *what)
 {
     const bz_lane *l = &d->trace->lane[lane];
     const char *name = bz_string(d->trace, l->name);
+    bz_stream_text stream;
     if (*name)
         return bz_arena_printf(d->arena, "%s: %s", name, what);
-    if (l->device && l->stream == UINT32_MAX) /* CUPTI's number for a wait for the whole device */
-        return bz_arena_printf(d->arena, "all streams: %s", what);
-    return bz_arena_printf(d->arena, "%s %lld: %s", l->device ? "stream" : "thread",
-                           (long long)(l->device ? l->stream : l->thread), what);
+    if (l->device)
+        return bz_arena_printf(d->arena, "%s: %s", bz_stream_name(l, stream), what);
+    return bz_arena_printf(d->arena, "thread %lld: %s", (long long)l->thread, what);
 }
 
 /* Rows of one kind and lane. Events come by start, so what is still open when one begins is around it. */

@@ -271,7 +271,8 @@ int bz_targets_only(bz_predictor *p, bz_target *t, int n, const char *const *nam
 
 /* From the file that is named, else from the table, or from what ships. */
 int bz_predictor_load(const char *path, const bz_samples *s, bool gpu, bz_predictor **out, bz_error *err);
-/* The text of such a file, by all that the table has. */
+/* The text of such a file, by all that the table has. It begins with this. */
+#define BZ_TRAINED_MARK "benanza-trained "
 int bz_predictor_train(const bz_samples *s, bz_buf *out, bz_error *err);
 
 /* ---- published ways -------------------------------------------------------------------------- */

@@ -87,7 +87,7 @@ void bz_predictor_write(const bz_predictor *p, bz_buf *out)
 {
     char hash[33];
     bz_hash_hex(hash_of(p), hash);
-    bz_buf_printf(out, "benanza-trained 6 %s\n", hash);
+    bz_buf_printf(out, BZ_TRAINED_MARK "6 %s\n", hash);
     for (int g = 0; g < BZ_GROUPS; g++) {
         bz_buf_printf(out, "kinship %d", g);
         put(out, p->kinship[g].margin);
@@ -258,7 +258,7 @@ static void use_all(reading *r)
 
 int bz_predictor_read(const char *text, const char *name, bz_predictor **out, bz_error *err)
 {
-    static const char FIRST[] = "benanza-trained 6 ";
+    static const char FIRST[] = BZ_TRAINED_MARK "6 ";
     reading r = {.p = bz_zeroed(1, sizeof *r.p)};
     const char *at = text;
     int number = 0, rc = 0;

@@ -29,15 +29,16 @@ static void names(writer *w)
     }
     for (uint32_t i = 0; i < w->t->n_lanes; i++) {
         const bz_lane *l = &w->t->lane[i];
+        bz_stream_text stream;
         char name[160];
         if (l->device)
-            snprintf(name, sizeof name, "stream %lld", (long long)l->stream);
+            snprintf(name, sizeof name, "%s", bz_stream_name(l, stream));
         else
             snprintf(name, sizeof name, "%.100s %lld", l->name ? bz_string(w->t, l->name) : "thread",
                      (long long)l->thread);
         bz_perfetto_name(&w->out, "thread_name", process_of(l), i + 1, name);
         if (l->device && w->t->event[BZ_EVENT_SYNC].n) {
-            snprintf(name, sizeof name, "waits for stream %lld", (long long)l->stream);
+            snprintf(name, sizeof name, "waits for %s", bz_stream_name(l, stream));
             bz_perfetto_name(&w->out, "thread_name", process_of(l), w->t->n_lanes + i + 1, name);
         }
         snprintf(name, sizeof name, l->device ? "device %lld" : "process %lld",

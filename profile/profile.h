@@ -109,6 +109,10 @@ typedef struct bz_lane {
     uint32_t name; /* string, 0 unknown */
 } bz_lane;
 
+/* "stream 7", or "all streams": CUPTI's number for a wait for the whole device is the largest. */
+typedef char bz_stream_text[32];
+const char *bz_stream_name(const bz_lane *l, bz_stream_text out);
+
 /* A file that was read. */
 typedef struct bz_source {
     uint32_t path, format; /* strings; format: "nsys", "cudnn log" … */

@@ -182,6 +182,14 @@ static uint32_t find_lane(bz_trace *t, const lane_key *key)
 
 _Static_assert(sizeof(lane_key) == sizeof(((struct bz_trace_private *)0)->last_key), "last_key holds a lane_key");
 
+const char *bz_stream_name(const bz_lane *l, bz_stream_text out)
+{
+    if (l->stream == UINT32_MAX)
+        return "all streams";
+    snprintf(out, sizeof(bz_stream_text), "stream %lld", (long long)l->stream);
+    return out;
+}
+
 uint32_t bz_trace_thread(bz_trace *t, uint32_t source, int64_t process, int64_t thread)
 {
     return find_lane(t, &(lane_key){.source = source, .process = process, .thread = thread});

@@ -23,13 +23,14 @@ bool bz_build_member(const bz_build *b, bz_event_kind kind, size_t row)
 static uint32_t lane_of(bz_build *b, uint32_t trace_lane)
 {
     const bz_lane *l = &b->trace->lane[trace_lane];
+    bz_stream_text stream;
     char name[96];
     if (b->lane_of[trace_lane] != BZ_NONE)
         return b->lane_of[trace_lane];
     if (l->device && l->device_id)
-        snprintf(name, sizeof name, "device %lld stream %lld", (long long)l->device_id, (long long)l->stream);
+        snprintf(name, sizeof name, "device %lld %s", (long long)l->device_id, bz_stream_name(l, stream));
     else if (l->device)
-        snprintf(name, sizeof name, "stream %lld", (long long)l->stream);
+        snprintf(name, sizeof name, "%s", bz_stream_name(l, stream));
     else
         snprintf(name, sizeof name, "thread %lld", (long long)l->thread);
     uint32_t lane = bz_flow_add_lane(b->flow, name, l->device, false);
