@@ -50,8 +50,7 @@ static int generate(void *job, bz_buf *out, bz_error *err)
     if (!paths->n &&
         bz_job_reads_no(&g->job, "problems without a model", MODEL_READS TRAINING_READS "dtype fuse patterns", err))
         return -1;
-    if (g->all && bz_job_reads_no(&g->job, "--all, which looks at no records",
-                                  g->p.system || g->budget_text ? "remeasure" : "remeasure db", err))
+    if (g->all && bz_job_reads_no(&g->job, "--all, which looks at no records", "remeasure", err))
         return -1;
     if (planning_setting(&g->p, &setting, err) || planning_duration("budget", g->budget_text, &g->budget, err) ||
         bz_remeasure_parse(g->remeasure, &again, err) || models_load(&g->job, paths, &g->p.models, m, err) ||

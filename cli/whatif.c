@@ -124,7 +124,7 @@ static int whatif(void *job, bz_buf *out, bz_error *err)
     if (s->list ? bz_job_reads(&s->job, "--list", "list json", err)
         : s->system
             ? 0
-            : bz_job_reads_no(&s->job, "what-if without --system, which looks at no records", "threads cache db", err))
+            : bz_job_reads_no(&s->job, "what-if without --system, which looks at no records", "threads cache", err))
         return -1;
     if (s->list) {
         if (s->job.json)
