@@ -68,6 +68,7 @@ static const row OPERATORS[] = {
 static const row APIS[] = {
     {"Synchronize EventQuery StreamQuery", {NULL, BZ_CAUSE_WAITS}},
     {"Launch", {NULL, BZ_CAUSE_LAUNCHES}},
+    {"Malloc Free MemAlloc MemFree HostAlloc HostRegister", {NULL, BZ_CAUSE_ALLOCATES}},
 };
 
 static const struct {
@@ -90,6 +91,7 @@ static const struct {
     [BZ_CAUSE_OPERATORS_EXTRA] = {"operators-extra", "operators that belong to no layer"},
     [BZ_CAUSE_WAITS] = {"waits", "the device is done, and the host still waits for it"},
     [BZ_CAUSE_LAUNCHES] = {"launches", "the device waits for launches"},
+    [BZ_CAUSE_ALLOCATES] = {"allocates", "the device waits while memory is allocated or freed"},
     [BZ_CAUSE_RUNTIME] = {"runtime", "the device waits for other calls of its runtime"},
     [BZ_CAUSE_LIBRARY] = {"library", "the device waits while a library call works on the host"},
     [BZ_CAUSE_LAYERS_OUTSIDE] = {"layers-outside", "layers that the framework does between two library calls"},

@@ -282,6 +282,7 @@ void bz_align_time(bz_align_steps *s, const bool *between, const char *layers, b
         claim_device(&l, false);
         claim_api(&l, BZ_CAUSE_WAITS);
         claim_api(&l, BZ_CAUSE_LAUNCHES);
+        claim_api(&l, BZ_CAUSE_ALLOCATES);
         claim_api(&l, BZ_CAUSE_RUNTIME);
         claim_library(&l);
     } else {
