@@ -19,8 +19,9 @@ typedef struct bz_layer_map {
     int n;
     bool *works; /* [n_tasks]: does layers; of the flow as it was */
     uint32_t n_tasks;
-    int64_t call[BZ_WHATIF_SIDES];   /* the framework's own time behind a call: shortest, lower quartile, median */
-    double slower;                   /* the recording's calls against their records: so many times as long; unknown: as the machine is busy */
+    int64_t call[BZ_WHATIF_SIDES]; /* the framework's own time behind a call: shortest, lower quartile, median */
+    double
+        slower; /* the recording's calls against their records: so many times as long; unknown: as the machine is busy */
     uint32_t *constant, n_constants; /* tasks that compute on constants alone */
 } bz_layer_map;
 
