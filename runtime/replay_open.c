@@ -114,7 +114,7 @@ int replay_need(bz_replay *r, int step, int value, const bz_backend *backend, co
         if (r->n_actions > before)
             free(r->action[--r->n_actions].state);
         r->n_slots--;
-        if (!from || plain)
+        if (!from || plain || !wanted->format)
             return -1;
         const bz_place_wanted row_major = {.bytes = row_major_bytes(r, value)};
         if (!source.format || replay_need(r, step, value, NULL, &row_major, &plain, err))

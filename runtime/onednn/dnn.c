@@ -213,7 +213,7 @@ dnnl_status_t dnn_md_tagged(dnn_heap *h, int rank, const int64_t *dims, dnnl_dat
 dnnl_status_t dnn_md_reshaped(dnn_heap *h, dnn_md md, int rank, const int64_t *dims, dnn_md *out)
 {
     dnn_md *place = heap_place(h);
-    dnnl_status_t status = rank == rank_of(md) ? make_copy(place, md) : make_reshaped(place, md, rank, dims);
+    dnnl_status_t status = make_reshaped(place, md, rank, dims);
     *out = *place;
     return status;
 }

@@ -61,7 +61,7 @@ dnnl_status_t dnn_md_strided(dnn_heap *h, int rank, const int64_t *dims, dnnl_da
                              dnn_md *out);
 dnnl_status_t dnn_md_tagged(dnn_heap *h, int rank, const int64_t *dims, dnnl_data_type_t type, dnnl_format_tag_t tag,
                             dnn_md *out);
-/* The same bytes with more or fewer dimensions of 1; the descriptor itself where its rank is this. */
+/* The same bytes with more or fewer dimensions of 1. */
 dnnl_status_t dnn_md_reshaped(dnn_heap *h, dnn_md md, int rank, const int64_t *dims, dnn_md *out);
 /* What the primitive wants for an argument; NULL where it has no such argument. */
 dnn_md dnn_md_of(dnn_heap *h, const_dnnl_primitive_desc_t pd, int arg);

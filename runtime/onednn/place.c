@@ -85,6 +85,14 @@ static bool same_view(const argument *a, const argument *b)
     return i == a->rank && k == b->rank;
 }
 
+/* The descriptor of a format as one whose tensors have `rank` dimensions has it. What a forward pass kept is described as bytes, whatever it is
+ * seen as: it stays as it is. */
+static dnnl_status_t seen_as(dnn_heap *h, const buffer *own, int rank, const int64_t *dims, dnn_md *out)
+{
+    *out = own->md;
+    return own->seen.rank == rank ? dnnl_success : dnn_md_reshaped(h, own->md, rank, dims, out);
+}
+
 bool bz_onednn_same(const void *format, const void *other)
 {
     const buffer *a = format, *b = other;
@@ -92,8 +100,7 @@ bool bz_onednn_same(const void *format, const void *other)
     dnn_md md;
     if (!a || !b)
         return a == b;
-    bool same = same_view(&a->seen, &b->seen) &&
-                dnn_md_reshaped(&heap, a->md, b->seen.rank, b->seen.dims, &md) == dnnl_success &&
+    bool same = same_view(&a->seen, &b->seen) && seen_as(&heap, a, b->seen.rank, b->seen.dims, &md) == dnnl_success &&
                 dnnl_memory_desc_equal(md, b->md);
     dnn_heap_free(&heap);
     return same;
@@ -103,7 +110,7 @@ bool bz_onednn_same(const void *format, const void *other)
 static dnnl_status_t end_of(bz_converter *c, const buffer *own, const buffer *seen, dnn_md *out)
 {
     const argument *a = &seen->seen;
-    return own ? dnn_md_reshaped(&c->heap, own->md, a->rank, a->dims, out)
+    return own ? seen_as(&c->heap, own, a->rank, a->dims, out)
                : dnn_md_strided(&c->heap, a->rank, a->dims, dnn_md_type(seen->md), a->strides, out);
 }
 
