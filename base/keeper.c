@@ -55,6 +55,17 @@ static bool tell(const belongings *b, int signal_number)
     return any;
 }
 
+/* A program that dies, or one of its own, may still write there. */
+static void remove_folder(const char *path)
+{
+    for (int i = 0; i < 500; i++) {
+        bz_folder_remove(path);
+        if (access(path, F_OK))
+            return;
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    }
+}
+
 static void clean_up(const belongings *b)
 {
     tell(b, SIGTERM);
@@ -62,13 +73,8 @@ static void clean_up(const belongings *b)
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
     tell(b, SIGKILL);
     for (size_t i = 0; i < b->n; i++)
-        for (int k = 0; k < 500 && !b->list[i].program;
-             k++) { /* a program that dies, or one of its own, may still write there */
-            bz_folder_remove(b->list[i].path);
-            if (access(b->list[i].path, F_OK))
-                break;
-            nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
-        }
+        if (!b->list[i].program)
+            remove_folder(b->list[i].path);
 }
 
 /* `of` is a handle of the process whose things they are, which can be read from when it is dead; -1 on kernels before 5.3. */

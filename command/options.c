@@ -1,6 +1,7 @@
 /* Command lines: a table of options in, their targets filled out. */
 #include "command/command.h"
 
+#include "base/choice.h"
 #include "base/progress.h"
 #include "base/whole.h"
 
@@ -212,22 +213,11 @@ static int check_given(const bz_job *job, bz_error *err)
     return 0;
 }
 
-/* Is it a word of "json csv top"? */
-static bool is_word_of(const char *words, const char *name)
-{
-    for (size_t n; *words; words += n + (words[n] == ' ')) {
-        n = strcspn(words, " ");
-        if (n == strlen(name) && !memcmp(words, name, n))
-            return true;
-    }
-    return false;
-}
-
 /* Where records are may be told to a call that looks at none: it asks for nothing, and scripts say it of every call. */
 static int refuse(const bz_job *job, const char *way, const char *options, bool listed, bz_error *err)
 {
     for (int i = 0; i < job->given.n; i++)
-        if (strcmp(job->given.item[i], "db") != 0 && is_word_of(options, job->given.item[i]) == listed)
+        if (strcmp(job->given.item[i], "db") != 0 && bz_has_word(options, job->given.item[i]) == listed)
             return bz_fail(err, BZ_USAGE, "--%s has no effect on %s: leave it out", job->given.item[i], way);
     return 0;
 }

@@ -170,15 +170,20 @@ static void select_row(const uint8_t *c, const float *a, int64_t sa, const float
         step;                                                                                                          \
         sum = s;                                                                                                       \
     }
+#define TOGETHER(operation, ...) _Pragma(TEXT(omp simd reduction(operation : __VA_ARGS__)))
 #define SUM(operation, first, step, join)                                                                              \
     {                                                                                                                  \
         int64_t q = n / 64 * 16;                                                                                       \
         float s0 = (first), s1 = s0, s2 = s0, s3 = s0;                                                                 \
-        _Pragma(TEXT(omp simd reduction(operation                                                                      \
-                                        : s0, s1, s2, s3))) for (int64_t i = 0; i < q; i++){                           \
-            ONE(s0, i, step) ONE(s1, q + i, step) ONE(s2, 2 * q + i, step)                                             \
-                ONE(s3, 3 * q + i, step)} _Pragma(TEXT(omp simd reduction(operation                                    \
-                                                                          : s0))) for (int64_t i = 4 * q; i < n; i++)  \
+        TOGETHER(operation, s0, s1, s2, s3)                                                                            \
+        for (int64_t i = 0; i < q; i++) {                                                                              \
+            ONE(s0, i, step);                                                                                          \
+            ONE(s1, q + i, step);                                                                                      \
+            ONE(s2, 2 * q + i, step);                                                                                  \
+            ONE(s3, 3 * q + i, step);                                                                                  \
+        }                                                                                                              \
+        TOGETHER(operation, s0)                                                                                        \
+        for (int64_t i = 4 * q; i < n; i++)                                                                            \
             ONE(s0, i, step);                                                                                          \
         return join(join(s0, s1), join(s2, s3));                                                                       \
     }

@@ -10,10 +10,10 @@
 #include <string.h>
 
 enum {
-    BLOCK = 4096,
+    BLOCK = 4096, /* f32 added up at once */
     COLUMNS = 512,
-    RESULTS = 16
-}; /* f32 added up at once; columns, and results, that are worked off together */
+    RESULTS = 16, /* that are worked off together */
+};
 
 typedef void row_function(bz_rows *r, int64_t row, float *room);
 

@@ -270,8 +270,8 @@ enum {
     IN_PACKED = 2,
     IN_NHWC = 4,
     IN_ANY = 8,
-    SPACE = 16 /* nhwc and any need channels and space */,
-    IMAGE = 32
+    SPACE = 16, /* nhwc and any need channels and space */
+    IMAGE = 32, /* one dimension of space is seen as an image's two */
 };
 
 static const struct {
