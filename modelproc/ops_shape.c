@@ -1,9 +1,25 @@
 /* Operators that say how elements are arranged: views, joins and splits, padding. */
 #include "modelproc/eval.h"
+#include "modelproc/infer.h"
 
 #include <string.h>
 
 /* ---- Reshape and its relatives ------------------------------------------------------------------ */
+
+/* Whether the shape begins with the file's batch as a number where the operand has --batch: what an exporter writes of
+ * "x.view(1, 9216)". The operand then has more elements by that factor; or the factor goes unnoticed into what is left open. */
+static bool holds_batch(const call *c, const bz_type *x, const int64_t *want, int n, bz_dim all, bz_dim rest, int open)
+{
+    const infer *inf = c->inf;
+    const int64_t batch = inf->options->batch, was = inf->written_batch;
+    if (!inf->rebound || n < 1 || was < 1 || want[0] != was || was == batch || bz_is_symbol(all) ||
+        bz_is_symbol(rest) || rest < 1)
+        return false;
+    if (open < 0)
+        return all != rest && all % batch == 0 && all / batch * was == rest;
+    return open > 0 && x->rank > 0 && x->dims[0] == batch && !inf->constant[c->node->in[0]] &&
+           all / batch * was % rest == 0;
+}
 
 /* 0 copies a dimension (unless allowzero), -1 takes what is left. */
 static int fill_reshape(call *c, const bz_type *x, const int64_t *want, int n, bz_dim *dims)
@@ -30,6 +46,15 @@ static int fill_reshape(call *c, const bz_type *x, const int64_t *want, int n, b
     }
     if (dim_product(c, x->dims, 0, x->rank, &all) || dim_product(c, dims, 0, n, &rest))
         return -1;
+    if (holds_batch(c, x, want, n, all, rest, open)) {
+        dims[0] = c->inf->options->batch;
+        rest = rest / want[0] * dims[0];
+        infer_warn(
+            c->inf,
+            bz_arena_printf(c->inf->arena,
+                            "the graph contains its batch of %lld as a number, in a %s: --batch %lld takes its place",
+                            (long long)want[0], c->node->op, (long long)dims[0]));
+    }
     if (open >= 0) {
         if (!bz_is_symbol(all) && !bz_is_symbol(rest) && (rest == 0 ? all != 0 : all % rest))
             return call_fail(c, "%lld elements cannot be arranged as it asks", (long long)all);

@@ -309,17 +309,16 @@ int bz_machine_described(FILE *f, const char *path, bz_machine *out, bz_error *e
     return 0;
 }
 
-/* Names the GPUs that begin so: "a100" is four. */
+/* Names the GPUs that have it in their names: "4090" is in rtx-4090. */
 static int unknown(const char *name, bz_error *err)
 {
     bz_buf alike = {0};
     bz_gpu row;
-    size_t len = strlen(name);
-    for (int i = 0; len && bz_gpu_row(i, &row); i++)
-        if (!strncasecmp(row.slug, name, len))
+    for (int i = 0; *name && bz_gpu_row(i, &row); i++)
+        if (strcasestr(row.slug, name))
             bz_buf_printf(&alike, "%s%s", alike.len ? ", " : "", row.slug);
     if (alike.len)
-        bz_fail(err, BZ_USAGE, "no system '%s' is known; these begin so: %s", name, bz_buf_text(&alike));
+        bz_fail(err, BZ_USAGE, "no system '%s' is known; these are like it: %s", name, bz_buf_text(&alike));
     else
         bz_fail(err, BZ_USAGE,
                 "no system '%s' is known: name one of the database ('benanza db ls'), a GPU such as t4 or h100, or a "

@@ -2,6 +2,7 @@
 #include "base/member.h"
 #include "base/sort.h"
 #include "report/report.h"
+#include "runtime/gpus.h"
 
 #include <errno.h>
 #include <math.h>
@@ -36,12 +37,13 @@ int bz_price_list_read(const char *path, bz_arena *arena, bz_price_list *out, bz
         if (sscanf(line, "%63s %n", word, &at) != 1)
             continue;
         double v = strtod(line + at, &end);
+        bz_gpu gpu;
         if (end == line + at || strspn(end, " \t") != strlen(end) || !(v >= 0 && v < 1e6) || out->n == MOST)
             rc = bz_fail(err, BZ_BAD_INPUT,
                          "%s:%d: '%s' is no line such as 't4 0.35', a system and the price of an hour", path, number,
                          line);
         else {
-            name[out->n] = bz_arena_str(arena, word);
+            name[out->n] = bz_arena_str(arena, bz_gpu_slug(word, &gpu) ? gpu.slug : word);
             dollars[out->n++] = v;
         }
     }

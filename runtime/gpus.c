@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 extern const char bz_gpus_text[];
 
@@ -60,10 +61,20 @@ bool bz_gpu_row(int i, bz_gpu *out)
 
 bool bz_gpu_slug(const char *slug, bz_gpu *out)
 {
-    const char *at = bz_gpus_text;
-    while ((at = next_row(at, out)) && strcmp(out->slug, slug) != 0)
-        ;
-    return at != NULL;
+    const size_t len = strlen(slug);
+    bool shortened = false; /* "a100": a word with a number in it, not "rtx" */
+    bz_gpu row;
+    for (const char *at = bz_gpus_text; (at = next_row(at, &row));) {
+        const bool whole = !strcasecmp(row.slug, slug);
+        if (whole ||
+            (!shortened && strpbrk(slug, "0123456789") && !strncasecmp(row.slug, slug, len) && row.slug[len] == '-')) {
+            *out = row;
+            shortened = true;
+        }
+        if (whole)
+            break;
+    }
+    return shortened;
 }
 
 /* Whether the name has the row's in it and nothing goes on behind that makes it another product: an A100 is no A10, an RTX 3080 Ti no 3080,

@@ -24,7 +24,7 @@ extern const char *const bz_gpu_rate_names[BZ_GPU_RATES]; /* "f64", "f32", "tf32
  * false where the table has none. */
 bool bz_gpu_find(const char *name, bz_gpu *out);
 
-/* The row of that slug. */
+/* The row of that slug; else the first whose slug goes on behind it: "a100" is a100-40, as "v100" is the one with SXM2. */
 bool bz_gpu_slug(const char *slug, bz_gpu *out);
 
 /* Row i of the table; false behind the last. */

@@ -138,6 +138,13 @@ static void names_find_rows(void **state)
     assert_false(bz_gpu_find("NVIDIA A100-SXM4-40GB MIG 1g.5gb", &found));
     assert_false(bz_gpu_find("NVIDIA H100 80GB HBM3 MIG 3g.40gb", &found));
     assert_false(bz_gpu_find("AMD Instinct MI300X", &found));
+    assert_true(bz_gpu_slug("a100", &found)); /* the first of the four */
+    assert_string_equal(found.slug, "a100-40");
+    assert_true(bz_gpu_slug("V100", &found));
+    assert_string_equal(found.slug, "v100");
+    assert_false(bz_gpu_slug("rtx", &found)); /* of six generations */
+    assert_false(bz_gpu_slug("v10", &found));
+    assert_false(bz_gpu_slug("", &found));
     assert_true(bz_gpu_find("NVIDIA H200", &found));
     assert_int_equal(found.multiprocessors, 132);
     assert_true(fabs(found.bandwidth - 4.8e12) < 1);
