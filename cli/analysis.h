@@ -20,7 +20,7 @@ typedef struct analysis_output {
 #define ANALYSIS_OPTIONS(job, o)                                                                                       \
     BZ_FLAG("predict", job, o.predict, "predict what no record prices, as 'benanza predict' does"), BZ_JSON_OPTION,    \
         BZ_FLAG("csv", bz_job, csv, "print comma-separated values: a row for each layer"),                             \
-        BZ_FLAG("models", job, o.models, "with --csv: a row for each model, batch size and system"),                   \
+        BZ_FLAG("models", job, o.models, "a row for each model, batch size and system", .with = "csv"),                \
         BZ_VALUE("html", job, o.html, "FILE",                                                                          \
                  "write a page for a browser: charts, tables, timeline and graph in one file"),                        \
         BZ_VALUE("dot", job, o.dot, "FILE", "write the graph in the DOT language, with the longest path in red"),      \

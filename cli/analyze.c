@@ -267,8 +267,9 @@ static const bz_option OPTIONS[] = {
             "compare the bound with this recording; a timeline and the logs of the same run have commas between; may "
             "be repeated"),
     BZ_VALUE("iterations", analyze_job, iterations, "NAME",
-             "with --profile: take ranges of this name (or pattern, as step*) for the iterations; a number: look for "
-             "so many"),
+             "take ranges of this name (or pattern, as step*) for the iterations; a number: look for "
+             "so many",
+             .with = "profile"),
     BZ_LIST("candidate", analyze_job, candidates, "FILE",
             "without a model: a model that the profile may be of, besides those known; may be repeated"),
     ANALYSIS_OPTIONS(analyze_job, output),

@@ -30,15 +30,16 @@ static const bz_option OPTIONS[] = {
     BZ_COUNT("G|layers", bricks_job, most, "N", "at most N layers in a sequence (1)"),
     BZ_VALUE("o|output", bricks_job, files.folder, "DIR",
              "write each unique sequence into this folder as an ONNX file"),
-    BZ_FLAG("weights", bricks_job, b.weights,
-            "with --output: keep the weights in these files: they compute what the model does"),
+    BZ_FLAG("weights", bricks_job, b.weights, "keep the weights in these files: they compute what the model does",
+            .with = "output"),
     BZ_VALUE("exec", bricks_job, files.command, "CMD",
-             "with --output: run CMD for each of these files, and for the models; {model} in it is the file's name, "
+             "run CMD for each of these files, and for the models; {model} in it is the file's name, "
              "and the last word "
-             "that it prints is the time in seconds. What was measured stays in DIR/times.tsv"),
+             "that it prints is the time in seconds. What was measured stays in DIR/times.tsv",
+             .with = "output"),
     BZ_FLAG("replay", bricks_job, replay,
             "run each sequence and each model here as 'benanza replay' does, and store their times as records"),
-    BZ_FLAG("no-run", bricks_job, no_run, "with --replay: run nothing, use what the database has"),
+    BZ_FLAG("no-run", bricks_job, no_run, "run nothing, use what the database has", .with = "replay"),
     BZ_FLAG("overlap", bricks_job, b.overlap,
             "use all sequences of up to N layers, which may share layers: a model takes what its cheapest cover by "
             "them takes"),
@@ -48,8 +49,8 @@ static const bz_option OPTIONS[] = {
     BZ_FLAG("advise", bricks_job, advise,
             "by the records, tell what each model takes on each system, the fastest system first; with --system, which "
             "model is fastest there"),
-    BZ_LIST("price", bricks_job, prices, "SYSTEM=DOLLARS",
-            "with --advise: what an hour of this system costs; may be repeated"),
+    BZ_LIST("price", bricks_job, prices, "SYSTEM=DOLLARS", "what an hour of this system costs; may be repeated",
+            .with = "advise"),
     BZ_JSON_OPTION,
     BZ_VALUE("time-limit", bricks_job, replays.time_limit, "S", "measure each for S seconds (0.2)"),
     PLANNING_REMEASURE_OPTION(bricks_job, remeasure),
@@ -152,6 +153,7 @@ static int bricks(void *job, bz_buf *out, bz_error *err)
     bz_arena *arena = &j->job.arena;
     const bz_list *paths = &j->job.arguments;
     const bz_models *m = &j->models;
+    j->p.models.as_written = true;
     if (check(j, paths, err) || models_load(&j->job, paths, &j->p.models, &j->models, err))
         return -1;
     bz_arena_keep(arena, &j->b, end_bricks);

@@ -212,7 +212,7 @@ static const bz_option WORK[] = {
     BZ_VALUE("scratch", work_job, scratch, "DIR",
              "build and run in this folder of the node ($SLURM_TMPDIR, $TMPDIR, /tmp)"),
     BZ_VALUE("probe", work_job, file, "FILE", "measure nothing, and write to FILE what this machine is"),
-    BZ_VALUE("backend", work_job, backend, "NAME", "with --probe: tell of the device that this backend runs on"),
+    BZ_VALUE("backend", work_job, backend, "NAME", "tell of the device that this backend runs on", .with = "probe"),
     {0},
 };
 

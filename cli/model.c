@@ -95,11 +95,24 @@ static int load_point(const bz_list *paths, int model, const bz_infer_options *o
     return 0;
 }
 
+/* A model that is loaded for several batches says the same each time. */
+static void warn_once(bz_job *job, const char *sentence)
+{
+    for (int i = 0; i < job->warned.n; i++)
+        if (!strcmp(job->warned.item[i], sentence))
+            return;
+    bz_list_add(&job->arena, &job->warned, sentence);
+    bz_warn(job->command, "%s", sentence);
+}
+
 int models_load(bz_job *job, const bz_list *paths, const model_settings *s, bz_models *m, bz_error *err)
 {
     bz_arena arena = {0};
-    bz_infer_options options = {
-        .batch = s->batch, .n_binds = s->dims.n, .trips = s->trips, .ignore_declared = s->ignore_declared};
+    bz_infer_options options = {.batch = s->batch,
+                                .n_binds = s->dims.n,
+                                .trips = s->trips,
+                                .ignore_declared = s->ignore_declared,
+                                .as_written = s->as_written || s->train};
     const bz_bind *list = NULL;
     int rc = bz_binds_parse(s->dims.item, s->dims.n, &arena, &list, err), n = models_count(paths, s);
     if (!rc && paths->n && !n)
@@ -118,7 +131,7 @@ int models_load(bz_job *job, const bz_list *paths, const model_settings *s, bz_m
     }
     for (int i = 0; i < m->n; i++)
         for (int k = 0; k < m->layers[i]->n_warnings; k++)
-            bz_warn(job->command, "%s: %s", m->name[i], m->layers[i]->warnings[k]);
+            warn_once(job, bz_arena_printf(&job->arena, "%s: %s", m->name[i], m->layers[i]->warnings[k]));
     bz_arena_free(&arena);
     return rc ? -1 : 0;
 }

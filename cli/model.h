@@ -10,6 +10,7 @@ typedef struct model_settings {
     int64_t batch, trips;
     bz_list dims;
     bool ignore_declared;
+    bool as_written;                  /* the graph's nodes go into other files: a batch that stands in them stays */
     const char *train, *loss, *mixed; /* --train's optimizer, "" where none is named; NULL: no training */
     bool fused;
     int64_t parts;
@@ -31,16 +32,16 @@ typedef struct model_settings {
 #define TRAINING_OPTIONS(job, m)                                                                                       \
     BZ_MAYBE("train", job, m.train, "sgd|momentum|adam|adamw",                                                         \
              "make it an iteration of training: forward, loss, backward, and the update of this optimizer (sgd)"),     \
-        BZ_CHOICE(                                                                                                     \
-            "loss", job, m.loss, "auto|classes|squares",                                                               \
-            "with --train: cross entropy over classes, or mean of the squared distance (by the shape of the result)"), \
-        BZ_COUNT(                                                                                                      \
-            "checkpoint", job, m.parts, "N",                                                                           \
-            "with --train: cut the forward pass into N parts, keep what passes between them, and compute the rest "    \
-            "again"),                                                                                                  \
-        BZ_CHOICE("mixed", job, m.mixed, "bf16|f16",                                                                   \
-                  "with --train: compute in this type; loss, weights and their update stay f32"),                      \
-        BZ_FLAG("fused-update", job, m.fused, "with --train: one update for all weights, not one for each")
+        BZ_CHOICE("loss", job, m.loss, "auto|classes|squares",                                                         \
+                  "cross entropy over classes, or mean of the squared distance (by the shape of the result)",          \
+                  .with = "train"),                                                                                    \
+        BZ_COUNT("checkpoint", job, m.parts, "N",                                                                      \
+                 "cut the forward pass into N parts, keep what passes between them, and compute the rest "             \
+                 "again",                                                                                              \
+                 .with = "train"),                                                                                     \
+        BZ_CHOICE("mixed", job, m.mixed, "bf16|f16", "compute in this type; loss, weights and their update stay f32",  \
+                  .with = "train"),                                                                                    \
+        BZ_FLAG("fused-update", job, m.fused, "one update for all weights, not one for each", .with = "train")
 
 #define MODEL_READS    "batch dim trips ignore-declared "
 #define TRAINING_READS "train loss checkpoint mixed fused-update "

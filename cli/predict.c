@@ -39,7 +39,7 @@ static const bz_option OPTIONS[] = {
     BZ_FLAG("evaluate", predict_job, evaluate,
             "say how far off predictions are: leave out what the database knows, and predict it"),
     BZ_FLAG("dense", predict_job, dense,
-            "with --evaluate: train the published network of dense layers, too, and hold it against the rest"),
+            "train the published network of dense layers, too, and hold it against the rest", .with = "evaluate"),
     BZ_VALUE("train", predict_job, train, "FILE", "write what the database teaches to FILE, and end"),
     BZ_VALUE("trained", predict_job, trained, "FILE",
              "predict by what --train wrote into FILE (else by the database where it has two systems, else by what "

@@ -22,7 +22,7 @@ typedef struct system_job {
 static const bz_option OPTIONS[] = {
     BZ_FLAG("measure", system_job, measure,
             "measure the highest rates, the bandwidths and the cost of an empty call, and store them"),
-    BZ_COUNT("threads", system_job, threads, "N", "with --measure: measure with N threads (1)"),
+    BZ_COUNT("threads", system_job, threads, "N", "measure with N threads (1)", .with = "measure"),
     PLANNING_WAIT_OPTION(system_job, wait),
     BZ_JSON_OPTION,
     BZ_DB_OPTION,

@@ -17,12 +17,12 @@ typedef enum {
     BZ_OPTION_LIST,   /* bz_list; may be given several times */
 } bz_option_kind;
 
-/* Where `help` begins with "with --train: ", the option is refused without --train; one of two may be enough, "with --csv or --json: ". */
 typedef struct bz_option {
     const char *name; /* "batch" for --batch; "o|output" for -o and --output */
     bz_option_kind kind;
     size_t at;                /* where in the command's job its value belongs: offsetof(job, batch) */
     const char *value, *help; /* value: what to call it in --help; NULL for flags */
+    const char *with;         /* "train": it is refused without --train; NULL: it stands alone */
 } bz_option;                  /* a table of them ends with a row of zeros */
 
 typedef struct bz_list {
@@ -49,6 +49,7 @@ typedef struct bz_job {
     char **argv;
     bz_list arguments; /* what is no option */
     bz_list given;     /* the options of the command that are, by their long names */
+    bz_list warned;    /* sentences of warnings, each of which is said once */
     bool json, csv;    /* --json, --csv, --db of commands that have them */
     bool for_programs; /* what is printed is, without --json and --csv, too: no line is broken on a terminal */
     const char *db;
@@ -56,17 +57,21 @@ typedef struct bz_job {
     int status;     /* what to exit with where all goes well: 0, unless `work` says otherwise */
 } bz_job;
 
-/* Rows of a table of options: a name, the job's struct, and its member that takes the value. */
-#define BZ_FLAG(name, job, field, help)          BZ_OPTION(name, FLAG, bool, job, field, NULL, help)
-#define BZ_VALUE(name, job, field, value, help)  BZ_OPTION(name, TEXT, const char *, job, field, value, help)
-#define BZ_CHOICE(name, job, field, value, help) BZ_OPTION(name, CHOICE, const char *, job, field, value, help)
-#define BZ_MAYBE(name, job, field, value, help)  BZ_OPTION(name, MAYBE, const char *, job, field, value, help)
-#define BZ_WHOLE(name, job, field, value, help)  BZ_OPTION(name, INT, int64_t, job, field, value, help)
-#define BZ_COUNT(name, job, field, value, help)  BZ_OPTION(name, COUNT, int64_t, job, field, value, help)
-#define BZ_LIST(name, job, field, value, help)   BZ_OPTION(name, LIST, bz_list, job, field, value, help)
-#define BZ_OPTION(name, kind, type, job, field, value, help)                                                           \
+/* Rows of a table of options: a name, the job's struct, its member that takes the value, and the help; behind that may stand
+ * what else a bz_option has, `.with = "train"`. */
+#define BZ_FLAG(name, job, field, ...)          BZ_OPTION(name, FLAG, bool, job, field, NULL, __VA_ARGS__)
+#define BZ_VALUE(name, job, field, value, ...)  BZ_OPTION(name, TEXT, const char *, job, field, value, __VA_ARGS__)
+#define BZ_CHOICE(name, job, field, value, ...) BZ_OPTION(name, CHOICE, const char *, job, field, value, __VA_ARGS__)
+#define BZ_MAYBE(name, job, field, value, ...)  BZ_OPTION(name, MAYBE, const char *, job, field, value, __VA_ARGS__)
+#define BZ_WHOLE(name, job, field, value, ...)  BZ_OPTION(name, INT, int64_t, job, field, value, __VA_ARGS__)
+#define BZ_COUNT(name, job, field, value, ...)  BZ_OPTION(name, COUNT, int64_t, job, field, value, __VA_ARGS__)
+#define BZ_LIST(name, job, field, value, ...)   BZ_OPTION(name, LIST, bz_list, job, field, value, __VA_ARGS__)
+#define BZ_OPTION(names, is, type, job, field, takes, ...)                                                             \
     {                                                                                                                  \
-        (name), BZ_OPTION_##kind, _Generic(((job *)0)->field, type : offsetof(job, field)), (value), (help)            \
+        .name = (names), .kind = BZ_OPTION_##is,                                                                       \
+        .at = _Generic(((job *)0)->field, type                                                                         \
+                       : offsetof(job, field)),                                                                        \
+        .value = (takes), .help = __VA_ARGS__                                                                          \
     }
 #define BZ_JSON_OPTION BZ_FLAG("json", bz_job, json, "print JSON, for programs")
 #define BZ_CSV_OPTION  BZ_FLAG("csv", bz_job, csv, "print comma-separated values")

@@ -45,6 +45,11 @@ static int width_of(const bz_option *options, int least)
     return least;
 }
 
+static void put_help(const bz_option *o, bz_buf *out)
+{
+    bz_buf_printf(out, "%s%s%s%s", o->with ? "with --" : "", o->with ? o->with : "", o->with ? ": " : "", o->help);
+}
+
 static void put_options(const bz_option *options, int width, bz_buf *out)
 {
     for (const bz_option *o = options; o->name; o++) {
@@ -57,7 +62,10 @@ static void put_options(const bz_option *options, int width, bz_buf *out)
                       o->value ? o->value : "", maybe ? "]" : "");
         bz_buf_printf(out, o->name[1] == '|' ? "  -%c, " : "      ", o->name[0]);
         bz_buf_printf(out, "%s%*s", bz_buf_text(&left), width + 2 - bz_text_width(bz_buf_text(&left)), "");
-        put_filled(o->help, width + 8, out);
+        bz_buf right = {0};
+        put_help(o, &right);
+        put_filled(bz_buf_text(&right), width + 8, out);
+        bz_buf_free(&right);
         bz_buf_free(&left);
     }
 }
@@ -72,11 +80,14 @@ static void put_offers(const bz_option *options, bz_buf *out)
 {
     for (const bz_option *o = options; o->name; o++) {
         char name[64];
+        bz_buf help = {0};
+        put_help(o, &help);
         snprintf(name, sizeof name, "--%s", bz_option_long(o));
-        put_offer(name, o->kind == BZ_OPTION_MAYBE ? NULL : o->value, o->help, out);
+        put_offer(name, o->kind == BZ_OPTION_MAYBE ? NULL : o->value, bz_buf_text(&help), out);
         snprintf(name, sizeof name, "-%c", o->name[0]);
         if (o->name[1] == '|')
-            put_offer(name, o->value, o->help, out);
+            put_offer(name, o->value, bz_buf_text(&help), out);
+        bz_buf_free(&help);
     }
 }
 

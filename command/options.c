@@ -147,10 +147,10 @@ static struct common {
     const char *color;
 } common;
 const bz_option bz_common_options[] = {
-    {"color", BZ_OPTION_CHOICE, offsetof(struct common, color), "auto|always|never",
-     "colours: on a terminal that has them (auto), always, or never; $NO_COLOR is never"},
-    {"wide", BZ_OPTION_FLAG, offsetof(struct common, wide), NULL, "print tables whole, however narrow the terminal is"},
-    {"h|help", BZ_OPTION_FLAG, offsetof(struct common, help), NULL, "print this"},
+    BZ_CHOICE("color", struct common, color, "auto|always|never",
+              "colours: on a terminal that has them (auto), always, or never; $NO_COLOR is never"),
+    BZ_FLAG("wide", struct common, wide, "print tables whole, however narrow the terminal is"),
+    BZ_FLAG("h|help", struct common, help, "print this"),
     {0},
 };
 
@@ -179,27 +179,12 @@ static int parse_any(bz_job *job, int *i, bz_error *err)
                      : parse_one(job->command->options, job, job, i, err);
 }
 
-static bool is_given(const bz_job *job, const char *name, size_t n)
+static bool is_given(const bz_job *job, const char *name)
 {
     for (int i = 0; i < job->given.n; i++)
-        if (strlen(job->given.item[i]) == n && !memcmp(job->given.item[i], name, n))
+        if (!strcmp(job->given.item[i], name))
             return true;
     return false;
-}
-
-/* "with --csv or --json: a row for each model" wants one of these. */
-static int check_company(const bz_job *job, const bz_option *o, bz_error *err)
-{
-    const char *end = strchr(o->help, ':'), *at = o->help;
-    if (strncmp(at, "with --", 7) != 0 || !end)
-        return 0;
-    while ((at = strstr(at, "--")) && at < end) {
-        size_t n = strcspn(at += 2, " :");
-        if (is_given(job, at, n))
-            return 0;
-    }
-    at = o->help + strlen("with ");
-    return bz_fail(err, BZ_USAGE, "--%s has no effect without %.*s", bz_option_long(o), (int)(end - at), at);
 }
 
 /* What holds for every command once all its options are read. */
@@ -208,8 +193,8 @@ static int check_given(const bz_job *job, bz_error *err)
     if (job->json && job->csv)
         return bz_fail(err, BZ_USAGE, "--json and --csv exclude one another");
     for (const bz_option *o = job->command->options; o->name; o++)
-        if (is_given(job, bz_option_long(o), strlen(bz_option_long(o))) && check_company(job, o, err))
-            return -1;
+        if (o->with && is_given(job, bz_option_long(o)) && !is_given(job, o->with))
+            return bz_fail(err, BZ_USAGE, "--%s has no effect without --%s", bz_option_long(o), o->with);
     return 0;
 }
 

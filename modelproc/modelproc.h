@@ -103,6 +103,7 @@ typedef struct bz_infer_options {
     int64_t trips;        /* of loops whose trip count the file does not tell; 0: once */
     bool ignore_declared; /* do not fill gaps from shapes that the file declares */
     bool open_inputs;     /* leave dynamic dimensions of inputs open instead of failing */
+    bool as_written;      /* fail where the graph contains its batch as a number, and `batch` is another */
     bool without_keys;    /* shapes and costs alone: keys are empty, params_count is 0 */
 } bz_infer_options;
 

@@ -12,8 +12,8 @@ static bool holds_batch(const call *c, const bz_type *x, const int64_t *want, in
 {
     const infer *inf = c->inf;
     const int64_t batch = inf->options->batch, was = inf->written_batch;
-    if (!inf->rebound || n < 1 || was < 1 || want[0] != was || was == batch || bz_is_symbol(all) ||
-        bz_is_symbol(rest) || rest < 1)
+    if (!inf->rebound || inf->options->as_written || n < 1 || was < 1 || want[0] != was || was == batch ||
+        bz_is_symbol(all) || bz_is_symbol(rest) || rest < 1)
         return false;
     if (open < 0)
         return all != rest && all % batch == 0 && all / batch * was == rest;
@@ -49,11 +49,10 @@ static int fill_reshape(call *c, const bz_type *x, const int64_t *want, int n, b
     if (holds_batch(c, x, want, n, all, rest, open)) {
         dims[0] = c->inf->options->batch;
         rest = rest / want[0] * dims[0];
-        infer_warn(
-            c->inf,
-            bz_arena_printf(c->inf->arena,
-                            "the graph contains its batch of %lld as a number, in a %s: --batch %lld takes its place",
-                            (long long)want[0], c->node->op, (long long)dims[0]));
+        infer_warn(c->inf,
+                   bz_arena_printf(c->inf->arena,
+                                   "the graph contains its batch of %lld as a number, in a %s: --batch takes its place",
+                                   (long long)want[0], c->node->op));
     }
     if (open >= 0) {
         if (!bz_is_symbol(all) && !bz_is_symbol(rest) && (rest == 0 ? all != 0 : all % rest))

@@ -19,7 +19,7 @@ int bz_network_load(const char *path, int64_t batch, bz_network *out, bz_error *
 {
     bz_error unread; /* of the first try */
     *out = (bz_network){.batch = batch};
-    if (bz_models_load(&path, 1, &(bz_infer_options){.batch = batch}, &out->models, &unread)) {
+    if (bz_models_load(&path, 1, &(bz_infer_options){.batch = batch, .as_written = true}, &out->models, &unread)) {
         bz_models_free(&out->models);
         *out = (bz_network){.batch = batch, .as_file = true};
         if (bz_models_load(&path, 1, &(bz_infer_options){0}, &out->models, err)) {

@@ -166,9 +166,9 @@ static void batches_that_cannot_be_are_told(void **state)
         size_t n;
         const char *failure, *warning; /* NULL: none */
     } CASES[] = {
-        {"2x6", {2, 6}, 2, NULL, "contains its batch of 2 as a number, in a Reshape: --batch 4 takes its place"},
-        {"2x6", {2, -1}, 2, NULL, "contains its batch of 2 as a number, in a Reshape: --batch 4 takes its place"},
-        {"1x6", {1, -1, 3}, 3, NULL, "contains its batch of 1 as a number, in a Reshape: --batch 4 takes its place"},
+        {"2x6", {2, 6}, 2, NULL, "contains its batch of 2 as a number, in a Reshape: --batch takes its place"},
+        {"2x6", {2, -1}, 2, NULL, "contains its batch of 2 as a number, in a Reshape: --batch takes its place"},
+        {"1x6", {1, -1, 3}, 3, NULL, "contains its batch of 1 as a number, in a Reshape: --batch takes its place"},
         {"2x6", {3, 4}, 2, "contains its batch of 2 as a number, so --batch 4 cannot be", NULL},
         {"2x6", {2, 5}, 2, "contains its batch of 2 as a number, so --batch 4 cannot be", NULL},
         {"3x4", {3, -1, 6}, 3, "contains its batch of 3 as a number, so --batch 4 cannot be", NULL},
