@@ -74,15 +74,25 @@ static bool is_moot(const advice_making *m, const advice_rule *rule, const char 
     return advice_moot(m->state, m->n_states, advice_line(rule, key, 0), &open) != NULL;
 }
 
+/* "PyTorch: …", or "PyTorch training: …" where the program trains. */
+static const char *line_of(const advice_making *m, const advice_rule *rule, const char *framework)
+{
+    char key[80];
+    bool open;
+    snprintf(key, sizeof key, "%s training", framework);
+    const char *line = advice_moot(m->state, m->n_states, "trains", &open) ? advice_line(rule, key, 0) : NULL;
+    return line ? line : advice_line(rule, framework, 0);
+}
+
 /* For the framework at hand; where nothing tells which that is, for each in which there is something left to do. */
 static const char *step_of(advice_making *m, const advice_table *table, const advice_rule *rule)
 {
-    const char *own = m->l->framework ? advice_line(rule, m->l->framework, 0) : NULL;
+    const char *own = m->l->framework ? line_of(m, rule, m->l->framework) : NULL;
     if (own || m->l->framework)
         return own ? own_step(m, rule, own) : advice_line(rule, "any", 0);
     bz_buf text = {0};
     for (int i = 0; i < table->n_frameworks; i++) {
-        const char *line = advice_line(rule, table->framework[i].name, 0);
+        const char *line = line_of(m, rule, table->framework[i].name);
         if (line && !is_moot(m, rule, table->framework[i].name))
             bz_buf_printf(&text, "%s%s: %s", text.len ? "\n" : "", table->framework[i].name, line);
     }
@@ -270,12 +280,12 @@ int bz_advice_make(const bz_analysis *analysis, bz_ladder *ladder, const bz_trac
     bz_advice *list = BZ_NEW(arena, bz_advice, table.n);
     if (!ladder->framework)
         ladder->framework = advice_framework_of(&table, trace);
-    ladder->n_states = m.n_states = advice_states(analysis, ladder, trace, arena, &m.state);
+    m.simulation = advice_simulation_make(analysis, ladder, trace, records, arena);
+    ladder->n_states = m.n_states = advice_states(analysis, ladder, trace, advice_flow(m.simulation), arena, &m.state);
     ladder->state = m.state;
     m.iterations = spread(&m);
     m.records = interval(m.b);
     m.slower = ladder->busy > m.b->sequential && m.b->sequential > 0 ? ladder->busy / m.b->sequential : 1;
-    m.simulation = advice_simulation_make(analysis, ladder, trace, records, arena);
     advice_items(&m);
     for (int i = 0; i < table.n; i++)
         n = consider(&m, &table, &table.rule[i], list, n);

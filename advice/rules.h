@@ -5,7 +5,7 @@
 #include "advice/advice.h"
 #include "whatif/whatif.h"
 
-enum { ADVICE_LINES = 16 };
+enum { ADVICE_LINES = 24 };
 
 /* An entry of advice.txt or state.txt: its lines, "gain" -> "cause waits". Lines that go on are joined by '\n'. */
 typedef struct advice_rule {
@@ -32,8 +32,9 @@ const char *advice_framework_of(const advice_table *table, const bz_trace *trace
 
 /* ---- states --------------------------------------------------------------------------------- */
 
-/* What the program of a profile does already, by the evidence of the profile: all states of state.txt, in its order. */
-int advice_states(const bz_analysis *a, const bz_ladder *l, const bz_trace *trace, bz_arena *arena,
+/* What the program of a profile does already, by the evidence of the profile: all states of state.txt, in its order. `flow`: its
+ * typical iteration, with no tasks where nothing has a time. */
+int advice_states(const bz_analysis *a, const bz_ladder *l, const bz_trace *trace, const bz_flow *flow, bz_arena *arena,
                   const bz_state **out);
 
 /* The states named in `words`: one that holds makes an advice moot and is returned. *open: nothing tells of any of them. */
@@ -90,6 +91,7 @@ typedef struct advice_simulation advice_simulation;
 /* Of the typical iteration. It lives in the arena, and has memory of its own besides. */
 advice_simulation *advice_simulation_make(const bz_analysis *analysis, const bz_ladder *ladder, const bz_trace *trace,
                                           const bz_whatif_records *records, bz_arena *arena);
+const bz_flow *advice_flow(const advice_simulation *s);
 void advice_simulation_free(advice_simulation *s);
 
 /* The gain by the change that the line "whatif" names, with what it assumes as further evidence, and the steps of the waterfall that get

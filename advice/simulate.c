@@ -32,6 +32,11 @@ advice_simulation *advice_simulation_make(const bz_analysis *analysis, const bz_
     return s;
 }
 
+const bz_flow *advice_flow(const advice_simulation *s)
+{
+    return &s->flow;
+}
+
 void advice_simulation_free(advice_simulation *s)
 {
     bz_flow_free(&s->flow);

@@ -10,6 +10,7 @@ typedef struct looking {
     const bz_bound *b;
     const bz_alignment *align; /* NULL where nobody looked */
     const bz_trace *t;
+    const bz_flow *flow;
     uint32_t typical;
     bz_arena *arena;
 } looking;
@@ -244,11 +245,21 @@ static evidence see_cause(const looking *l, const char *words)
     return (evidence){0};
 }
 
+static evidence see_backward(const looking *l, const char *words)
+{
+    const char *back = bz_flow_trains(l->flow);
+    (void)words;
+    if (back)
+        return (evidence){1, 1, bz_arena_printf(l->arena, "work of a backward pass: %.60s", back)};
+    return (evidence){l->b->layers->phase != NULL, l->b->layers->phase != NULL,
+                      "the model is an iteration of training"};
+}
+
 static const struct {
     const char *name;
     evidence (*see)(const looking *l, const char *words);
 } EVIDENCE[] = {{"weights", see_weights}, {"layers", see_layers},   {"apart", see_apart}, {"type", see_type},
-                {"streams", see_streams}, {"threads", see_threads}, {"cause", see_cause}};
+                {"streams", see_streams}, {"threads", see_threads}, {"cause", see_cause}, {"backward", see_backward}};
 
 /* ---- all ------------------------------------------------------------------------------------ */
 
@@ -282,10 +293,10 @@ static bz_state look(const looking *l, const advice_rule *rule)
     return state;
 }
 
-int advice_states(const bz_analysis *a, const bz_ladder *ladder, const bz_trace *trace, bz_arena *arena,
-                  const bz_state **out)
+int advice_states(const bz_analysis *a, const bz_ladder *ladder, const bz_trace *trace, const bz_flow *flow,
+                  bz_arena *arena, const bz_state **out)
 {
-    looking l = {.a = a, .b = &a->bound, .align = ladder->alignment, .t = trace, .arena = arena};
+    looking l = {.a = a, .b = &a->bound, .align = ladder->alignment, .t = trace, .flow = flow, .arena = arena};
     advice_table table;
     advice_read(bz_state_text, arena, &table);
     bz_state *state = BZ_NEW(arena, bz_state, table.n);

@@ -65,7 +65,10 @@ static int apply_all(bz_flow *flow, const bz_trace *trace, const bz_whatif *w, b
         asked[i].arena = arena;
         asked[i].n_assumed = 0; /* what was said before went with its memory */
         asked[i].because = asked[i].unsure = NULL;
-        int c = asked[i].row->apply(flow, &asked[i], err);
+        const char *back = asked[i].row->inference ? bz_flow_trains(flow) : NULL;
+        int c = back ? bz_whatif_because(&asked[i],
+                                         "the recording is of a training (%s): weights change in every iteration", back)
+                     : asked[i].row->apply(flow, &asked[i], err);
         if (c < 0)
             return bz_fail_in(err, "%s", asked[i].row->name);
         if (!c && !*none)

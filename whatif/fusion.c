@@ -200,8 +200,7 @@ int bz_whatif_fusion(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
     bz_unit_text a, b;
     if (!asked->records)
         return bz_whatif_without_records(asked);
-    for (uint32_t i = 0; i < flow->n; i++)
-        u.training |= flow->task[i].phase == BZ_PHASE_BACKWARD;
+    u.training = bz_flow_trains(flow) != NULL;
     for (uint32_t l = 0; l < flow->n_lanes; l++)
         if (!flow->lane[l].channel && fuse_lane(&u, l, err))
             return -1;

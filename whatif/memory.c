@@ -219,20 +219,6 @@ static bool is_norm(bz_name_answers *norm, const bz_flow *flow, const bz_task *t
     return bz_name_answer(norm, t->name) || (op && bz_name_answer(norm, op));
 }
 
-static int names_way_back(const char *name)
-{
-    return bz_name_matches_any("bn_bw batch_norm_backward", name);
-}
-
-static bool trains(const bz_flow *flow)
-{
-    bz_name_answers back = {.ask = names_way_back};
-    for (uint32_t i = 0; i < flow->n; i++)
-        if (flow->task[i].phase == BZ_PHASE_BACKWARD || bz_name_answer(&back, flow->task[i].name))
-            return true;
-    return false;
-}
-
 static bool joins(const bz_flow *flow, const bz_whatif_asked *asked, bz_name_answers *norm, uint32_t task)
 {
     if (task == BZ_NONE)
@@ -255,7 +241,7 @@ int bz_whatif_norms(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
         norms += !flow->task[i].removed && flow->task[i].kind == BZ_TASK_KERNEL && is_norm(&norm, flow, &flow->task[i]);
     if (!norms)
         return bz_whatif_because(asked, "no kernel of batch normalization is known in this recording");
-    if (!trains(flow))
+    if (!bz_flow_trains(flow))
         return bz_whatif_because(asked, "nothing in this recording is of a backward pass: where a network only infers, "
                                         "its normalizations can be folded into the convolutions before them");
     for (uint32_t i = 0; i < flow->n; i++) {

@@ -167,6 +167,26 @@ static void complete(bz_flow *f, const bz_trace *t)
             f->task[i].phase = BZ_PHASE_FORWARD;
 }
 
+static int names_way_back(const char *name)
+{
+    return bz_name_matches_any("bn_bw batch_norm_backward backward_weights", name);
+}
+
+const char *bz_flow_trains(const bz_flow *flow)
+{
+    bz_name_answers back = {.ask = names_way_back};
+    for (uint32_t i = 0; i < flow->n; i++) {
+        const bz_task *k = &flow->task[i];
+        const bz_call *call =
+            k->event_kind == BZ_EVENT_CALL && k->event != BZ_NONE ? bz_call_of(flow->trace, k->event) : NULL;
+        const char *op = bz_task_op(flow, k);
+        if (k->phase == BZ_PHASE_BACKWARD || bz_name_answer(&back, k->name) ||
+            (call && call->problem && bz_problem_has(call->problem, BZ_TRAIT_GRADIENT)))
+            return op ? op : k->name;
+    }
+    return NULL;
+}
+
 void bz_build_phases(bz_build *b)
 {
     const bz_trace *t = b->trace;

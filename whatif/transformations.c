@@ -38,6 +38,7 @@ static const bz_transformation TRANSFORMATIONS[] = {
     {.name = "prepacked-weights",
      .does = "on a processor, weights are brought into the library's layout once, ahead",
      .assumes = "weights do not change between iterations",
+     .inference = true,
      .apply = bz_whatif_prepack,
      .alone = true},
     {.name = "library",
@@ -45,6 +46,7 @@ static const bz_transformation TRANSFORMATIONS[] = {
      .assumes =
          "each layer takes what the library's own pick takes by the records, between that and what calls take longer "
          "now; reorders go, and the framework's time behind a call is that of calls that follow each other at once",
+     .inference = true,
      .apply = bz_whatif_library,
      .ranges = true,
      .key = "layers",
@@ -63,6 +65,7 @@ static const bz_transformation TRANSFORMATIONS[] = {
              "ahead",
      .assumes = "a convolution gains as the library's direct code does; of a layer that another takes along its second "
                 "operand is still read",
+     .inference = true,
      .apply = bz_whatif_joined,
      .ranges = true,
      .key = "layers",

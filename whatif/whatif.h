@@ -147,6 +147,8 @@ int bz_flow_make(const bz_trace *trace, uint32_t iteration, bz_flow *out, bz_err
 /* Changed alone; names lie with the original, which must live as long. `out` is empty, or an earlier copy: its memory is used again. */
 void bz_flow_copy(const bz_flow *flow, bz_flow *out);
 void bz_flow_free(bz_flow *flow);
+/* The first work of a backward pass by its operator's name, or its own; NULL: there is none, it infers. */
+const char *bz_flow_trains(const bz_flow *flow);
 /* The innermost framework operator around a task, or around its launch; NULL. */
 const char *bz_task_op(const bz_flow *flow, const bz_task *task);
 
@@ -315,6 +317,7 @@ typedef struct bz_transformation {
     const char *file;            /* what the file is that "file=PATH" names; NULL: it takes none */
     const char *key;             /* it is no file, but what "KEY=TEXT" names, or "NAME=TEXT" for short; NULL: a file */
     bool ranges;                 /* its numbers are ranges by themselves: it looks at the side */
+    bool inference;              /* it lets weights stay what they are: not where the recording is of a training */
     bool alone; /* `benanza whatif RECORDING` tries it by itself: it needs nothing that only a person knows */
     bz_whatif_parameter parameter[BZ_WHATIF_PARAMETERS];
 } bz_transformation;

@@ -241,7 +241,7 @@ static void test_table_of_advice(void **state)
                 bool own = !strncmp(r->key[k], NAMES[n], name), change = own && !strcmp(r->key[k] + name, " whatif");
                 known |= own && (!r->key[k][name] || !strcmp(r->key[k] + name, " needs") ||
                                  !strcmp(r->key[k] + name, " moot") || !strcmp(r->key[k] + name, " unsure") ||
-                                 !strncmp(r->key[k] + name, " besides ", 9));
+                                 !strcmp(r->key[k] + name, " training") || !strncmp(r->key[k] + name, " besides ", 9));
                 known |= change && advice_line(r, NAMES[n], 0) && !bz_whatif_parse(r->value[k], &arena, &asked, &err);
             }
             if (!known)

@@ -8,8 +8,8 @@
 /* Every line of the table of states names evidence that there is, and every advice names states that there are. */
 static void test_table_of_states(void **state)
 {
-    static const char *const EVIDENCE[] = {"op",     "made",  "api",  "kernel", "call",    "weights",
-                                           "layers", "apart", "type", "cause",  "threads", "streams"};
+    static const char *const EVIDENCE[] = {"op",    "made", "api",   "kernel",  "call",    "weights", "layers",
+                                           "apart", "type", "cause", "threads", "streams", "backward"};
     bz_arena arena = {0};
     advice_table states, advice;
     (void)state;
@@ -63,7 +63,7 @@ static int holds(const event *events, size_t n, const char *fact, const char *id
     int answer = -2;
     if (fact)
         bz_trace_fact(t, "threads", fact);
-    for (int i = 0, count = advice_states(&a, &l, t, &arena, &list); i < count; i++)
+    for (int i = 0, count = advice_states(&a, &l, t, &(const bz_flow){0}, &arena, &list); i < count; i++)
         if (!strcmp(list[i].id, id)) {
             answer = list[i].known ? list[i].holds : -1;
             assert_true(!list[i].known || *list[i].evidence);
@@ -91,6 +91,13 @@ static void test_states(void **state)
         {"prepared", 1, {{BZ_EVENT_OP, "forward", 10, 90}, {BZ_EVENT_OP, "aten::to_mkldnn", 30, 40}}},
         {"prepared", 0, {{BZ_EVENT_OP, "aten::conv2d", 10, 20}, {BZ_EVENT_OP, "aten::relu_", 30, 40}}},
         {"prepared", -1, {{BZ_EVENT_CALL, "sgemm", 10, 20}, {BZ_EVENT_CALL, "sgemm", 30, 40}}},
+        {"trains",
+         1,
+         {{BZ_EVENT_OP, "autograd::engine::evaluate_function: AddmmBackward0", 10, 20},
+          {BZ_EVENT_OP, "aten::mm", 30, 40}}},
+        {"trains", 1, {{BZ_EVENT_CALL, "convolution|prop=backward_weights", 10, 20}, {BZ_EVENT_CALL, "sum", 30, 40}}},
+        {"trains", 1, {{BZ_EVENT_KERNEL, "sm80_xmma_wgrad_implicit_gemm", 10, 20}, {BZ_EVENT_KERNEL, "relu", 30, 40}}},
+        {"trains", -1, {{BZ_EVENT_OP, "aten::conv2d", 10, 20}, {BZ_EVENT_OP, "aten::relu_", 30, 40}}},
         {"compiled", 1, {{BZ_EVENT_OP, "Torch-Compiled Region", 10, 20}, {BZ_EVENT_OP, "aten::conv2d", 30, 40}}},
         {"folded", 0, {{BZ_EVENT_OP, "aten::batch_norm", 10, 20}, {BZ_EVENT_OP, "aten::relu_", 30, 40}}},
         {"folded", -1, {{BZ_EVENT_OP, "aten::linear", 10, 20}, {BZ_EVENT_OP, "aten::relu_", 30, 40}}},
