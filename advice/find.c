@@ -303,6 +303,37 @@ static advice_finding find_calls(advice_making *m, const char *words)
     return find_names(m, BZ_EVENT_CALL, words);
 }
 
+/* Work of the typical iteration: "load" of its input, "update" of its weights by a device. What takes the place of the latter the
+ * simulation tells. */
+static advice_finding find_work(advice_making *m, const char *what)
+{
+    const bz_flow *f = advice_flow(m->simulation);
+    const bool load = !strcmp(what, "load");
+    const bz_alignment *a = m->l->alignment;
+    const char *first = NULL;
+    char text[64];
+    int64_t time = 0;
+    int n = 0;
+    for (uint32_t i = 0; i < f->n; i++) {
+        const bz_task *k = &f->task[i];
+        if (load ? k->kind != BZ_TASK_LOAD : k->kind != BZ_TASK_KERNEL || k->phase != BZ_PHASE_UPDATE)
+            continue;
+        first = first ? first : k->name;
+        time = bz_flow_sum(time, k->duration);
+        n++;
+    }
+    if (!n)
+        return (advice_finding){0};
+    for (int i = 0; load && a && i < a->n_causes; i++)
+        if (a->cause[i].example && !strcmp(a->cause[i].example, first))
+            mark_cause(m, &a->cause[i]);
+    const double seconds = bz_tick(1e-9 * (double)time);
+    bz_buf_printf(&m->evidence, "%s of %d %s%s in an iteration, as %.60s, %s", load ? "loading" : "weight update", n,
+                  load ? "part" : "kernel", n == 1 ? "" : "s", first, share(m, seconds, text));
+    return load ? (advice_finding){.holds = true, .gain = seconds, .half = seconds * m->iterations}
+                : (advice_finding){.holds = true, .gain = NAN, .half = NAN};
+}
+
 /* step: of the waterfall, that becomes smaller; BZ_RUNGS: that of a cause, or none. by_records: it compares the recording with
  * records, which tell nothing of a program that ran on another machine or did other work. */
 static const struct {
@@ -316,6 +347,7 @@ static const struct {
     {"fusion", BZ_RUNG_FUSION, true, find_fusion}, {"elsewhere", BZ_RUNG_SLOWER, true, find_elsewhere},
     {"way", BZ_RUNG_PRECISION, true, find_way},    {"parallel", BZ_RUNG_PARALLEL, true, find_parallel},
     {"idle", BZ_RUNG_BETWEEN, false, find_idle},   {"channels", BZ_RUNGS, false, find_channels},
+    {"work", BZ_RUNGS, false, find_work},
 };
 
 advice_finding advice_find(advice_making *m, const advice_rule *rule)
