@@ -391,7 +391,7 @@ static const char *compare_purpose(making *m, const bz_align_work *ran)
         return NULL;
     return bz_arena_printf(
         m->arena,
-        "is of a training: %d of its steps are of the way back or of an optimizer, as %s; the model only infers",
+        "is of a training: %d of its steps are of the way back or of an optimizer, as %s; the model only infers: --train makes an iteration of training of it",
         ran->backward, ran->backward_name);
 }
 
