@@ -184,7 +184,7 @@ void bz_trace_find_causes(bz_trace *t)
     free(scope);
 }
 
-/* The tables of a file end together, but for the work that is under way then. Where many launches come behind the last kernel that is
+/* The tables of a file end together, but for the work that is under way then; what is captured for a graph does not run. Where many launches come behind the last kernel that is
  * there, or many kernels that nothing launched behind the last call, a table was cut off. */
 static void find_early_end(bz_trace *t)
 {
@@ -192,6 +192,7 @@ static void find_early_end(bz_trace *t)
     const bz_events *api = &t->event[BZ_EVENT_API], *kernel = &t->event[BZ_EVENT_KERNEL];
     int64_t worked = INT64_MIN, called = INT64_MIN; /* until then */
     size_t undone = 0, unasked = 0, most = kernel->n / 10 + UNDER_WAY;
+    int64_t captures = 0; /* that are under way */
     uint32_t source = api->n ? t->lane[api->lane[0]].source : 0;
     if (!kernel->n || !api->n || t->source[source].truncated)
         return;
@@ -199,8 +200,11 @@ static void find_early_end(bz_trace *t)
         worked = kernel->end[i] > worked ? kernel->end[i] : worked;
     for (size_t i = 0; i < api->n; i++)
         called = api->end[i] > called ? api->end[i] : called;
-    for (size_t i = bz_events_from(api, worked); i < api->n; i++)
-        undone += bz_name_matches_any("LaunchKernel", bz_string(t, api->name[i]));
+    for (size_t i = 0; i < api->n; i++) {
+        const char *call = bz_string(t, api->name[i]);
+        captures += bz_name_matches("StreamBeginCapture", call) - bz_name_matches("StreamEndCapture", call);
+        undone += api->start[i] >= worked && captures <= 0 && bz_name_matches("LaunchKernel", call);
+    }
     for (size_t i = bz_events_from(kernel, called); i < kernel->n; i++)
         unasked += kernel->cause[i] == BZ_NONE;
     if (undone <= most && unasked <= most)

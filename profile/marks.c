@@ -18,6 +18,9 @@ static const struct {
     {"[pl][profile]run_training_batch", BZ_ITERATION_RANGE}, /* PyTorch Lightning */
     {"model_run", BZ_ITERATION_RANGE},                       /* ONNX Runtime */
     {"ExecutionContext::enqueue", BZ_ITERATION_RANGE},       /* TensorRT */
+    {"execute_*context_*_generation_*",
+     BZ_ITERATION_RANGE},                  /* vLLM: sequences, and their tokens, of prompts and of answers */
+    {"step[[]*bs=*]", BZ_ITERATION_RANGE}, /* SGLang */
 };
 
 /* What words in the name of a numbered range mean, in small letters; the first that fits counts. 0: a part of an iteration, or
@@ -151,6 +154,15 @@ static bool template_of(const char *name, char *out, size_t size)
     return any;
 }
 
+/* Python's functions and modules, as PyTorch names them: "torch/utils/_pytree.py(1302): tree_iter", "<built-in function iter>",
+ * "nn.Module: TokenEmbedding_0". Their numbers are lines, addresses and instances, and nobody marked a step by them. */
+static bool is_code(const char *name)
+{
+    const char *line = strstr(name, ".py(");
+    return (line && isdigit((unsigned char)line[4]) && strstr(line, "): ")) || !strncmp(name, "<built-in ", 10) ||
+           !strncmp(name, "nn.Module: ", 11);
+}
+
 /* Ranges whose names differ in numbers alone. */
 typedef struct {
     uint32_t name;   /* one of them */
@@ -177,7 +189,8 @@ static families find_families(const bz_trace *t, bz_arena *arena)
         uint32_t name = e->name[i];
         if (!on_host(t, e, i))
             continue;
-        if (!known[name] && template_of(bz_string(t, name), template, sizeof template)) {
+        if (!known[name] && !is_code(bz_string(t, name)) &&
+            template_of(bz_string(t, name), template, sizeof template)) {
             size_t length = strlen(template);
             f.of[name] = bz_map_get(&ids, template, length);
             if (f.of[name] == BZ_MAP_NONE) {
@@ -206,20 +219,21 @@ static bool *members(const bz_trace *t, const families *f, uint32_t wanted)
 static const bz_event_kind WORK[] = {BZ_EVENT_KERNEL, BZ_EVENT_CALL, BZ_EVENT_OP};
 enum { N_WORK = sizeof WORK / sizeof *WORK };
 
-/* The share of the work between the first and the last iteration that was asked for in one. */
+/* The share of the work between the first and the last iteration that was asked for in one; 0 where all work is elsewhere. */
 static double held(const bz_trace *t)
 {
-    size_t all = 0, in = 0;
+    size_t all = 0, in = 0, events = 0;
     int64_t from = t->iteration[0].start, to = t->iteration[t->n_iterations - 1].end;
     for (size_t k = 0; k < N_WORK && !all; k++)
         for (size_t i = 0; i < t->event[WORK[k]].n; i++) {
             int64_t at = bz_asked_at(t, &t->event[WORK[k]], i);
+            events++;
             if (at < from || at >= to)
                 continue;
             all++;
             in += bz_event_iteration(t, WORK[k], i) != BZ_NONE;
         }
-    return all ? (double)in / (double)all : 1;
+    return all ? (double)in / (double)all : !events;
 }
 
 /* A profiler's schedule opens the mark of the next step when the last one ends, and the recording ends in it. What a program marks

@@ -4,6 +4,7 @@
 #include "profile/constants.h"
 #include "profile/sequence.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -173,9 +174,83 @@ static void by_kernels(bz_trace *t, bz_arena *arena)
         t->iteration[i].phase = prompt[i] ? BZ_STEP_PREFILL : BZ_STEP_DECODE;
 }
 
+/* ---- tokens by the names of marks ---- */
+
+/* The number behind `key`, or behind "sq" behind it, as in "context_2(sq300sk300)" the tokens. False: there is none. */
+static bool number_behind(const char *name, const char *key, uint32_t *out, const char **rest)
+{
+    const char *s = strstr(name, key);
+    if (!s)
+        return false;
+    s += strlen(key);
+    s += 2 * !strncmp(s, "sq", 2);
+    char *end;
+    unsigned long n = *s >= '0' && *s <= '9' ? strtoul(s, &end, 10) : ULONG_MAX;
+    if (n > UINT32_MAX)
+        return false;
+    *out = (uint32_t)n;
+    *rest = end;
+    return true;
+}
+
+/* vLLM's steps are "execute_context_2(300)_generation_30(30)": sequences of prompts and of answers, and their tokens; SGLang's
+ * "step[EXTEND bs=2 toks=300]" and "step[DECODE bs=30]". What reads a prompt is one, though answers go on beside it. */
+static bool told_by_name(const char *name, bz_iteration *it)
+{
+    uint32_t prompts, tokens, answers, n;
+    const char *rest;
+    if (number_behind(name, "context_", &prompts, &rest) && number_behind(rest, "(", &tokens, &rest) &&
+        number_behind(rest, "_generation_", &answers, &rest) && number_behind(rest, "(", &n, &rest)) {
+        it->phase = prompts ? BZ_STEP_PREFILL : BZ_STEP_DECODE;
+        it->tokens = prompts ? tokens + n : answers;
+        return prompts || answers;
+    }
+    if (strncmp(name, "step[", 5) != 0 || !number_behind(name, "bs=", &answers, &rest))
+        return false;
+    bool prompt = number_behind(rest, "toks=", &n, &rest);
+    it->phase = prompt ? BZ_STEP_PREFILL : BZ_STEP_DECODE;
+    it->tokens = prompt ? n : answers;
+    return prompt || !strncmp(name, "step[DECODE ", 12);
+}
+
+static bool by_names(bz_trace *t)
+{
+    const bz_events *e = &t->event[BZ_EVENT_RANGE];
+    uint32_t told = 0, at = 0, answers = 0;
+    for (size_t i = 0; i < e->n && at < t->n_iterations && t->origin == BZ_ITERATION_RANGE; i++) {
+        bz_iteration *it = &t->iteration[at], named = *it;
+        if (e->start[i] != it->start || e->end[i] != it->end || t->lane[e->lane[i]].device ||
+            !told_by_name(bz_string(t, e->name[i]), &named))
+            continue;
+        *it = named;
+        answers += it->phase == BZ_STEP_DECODE;
+        told++;
+        at++;
+    }
+    bool all = told && told == t->n_iterations;
+    for (uint32_t i = 0; i < t->n_iterations; i++) {
+        t->iteration[i].phase =
+            all && answers ? t->iteration[i].phase : BZ_STEP_WHOLE; /* prompts alone are all that there is */
+        t->iteration[i].tokens = all ? t->iteration[i].tokens : 0;
+    }
+    return all;
+}
+
+/* A prompt takes longer than what follows, and is no warm-up. */
+static void keep_prompts(bz_trace *t)
+{
+    for (uint32_t i = 0; i < t->n_iterations; i++)
+        if (t->iteration[i].phase == BZ_STEP_PREFILL)
+            t->iteration[i].warm_up = false;
+}
+
 void bz_trace_find_phases(bz_trace *t)
 {
     bz_arena arena = {0};
+    if (by_names(t)) {
+        keep_prompts(t);
+        return;
+    }
     if (t->n_iterations < 3)
         return;
     lookup *l = BZ_NEW(&arena, lookup, t->n_iterations);
@@ -183,37 +258,71 @@ void bz_trace_find_phases(bz_trace *t)
     bool by_calls = !told && !t->event[BZ_EVENT_KERNEL].n && bz_phases_by_calls(t, &arena);
     if (!told && t->event[BZ_EVENT_KERNEL].n)
         by_kernels(t, &arena);
-    for (uint32_t i = 0; i < t->n_iterations; i++) {
-        t->iteration[i].tokens = by_calls ? t->iteration[i].tokens : l[i].all;
-        if (t->iteration[i].phase == BZ_STEP_PREFILL)
-            t->iteration[i].warm_up = false;
-    }
+    for (uint32_t i = 0; i < t->n_iterations && !by_calls; i++)
+        t->iteration[i].tokens = l[i].all;
+    keep_prompts(t);
     bz_arena_free(&arena);
 }
 
 /* ---- what they take ---- */
 
-static double median_latency(const bz_trace *t, bz_step_phase phase, double *values, uint32_t *n, uint32_t *tokens)
+typedef struct {
+    double median, sum;
+    uint32_t n, fewest, most; /* iterations; tokens of one */
+    uint64_t tokens;          /* of all */
+} taken;
+
+/* How long a step takes, on the host or, where that does not wait, on the device: its own work, behind that of the step before. */
+static int64_t *lengths(const bz_trace *t)
 {
-    *n = *tokens = 0;
+    int64_t *length = bz_alloc((size_t)t->n_iterations + 1, sizeof *length), before = INT64_MIN;
     for (uint32_t i = 0; i < t->n_iterations; i++) {
-        if (t->iteration[i].phase != phase || t->iteration[i].warm_up)
+        bz_iteration_stats s;
+        bz_iteration_measure(t, i, &s);
+        length[i] = s.latency;
+        if (s.device_end == INT64_MIN)
             continue;
-        values[(*n)++] = 1e-9 * (double)bz_iteration_latency(t, i);
-        *tokens = t->iteration[i].tokens;
+        int64_t own = s.device_end - (s.device_begin > before ? s.device_begin : before);
+        length[i] = own > s.latency ? own : s.latency;
+        before = s.device_end > before ? s.device_end : before;
     }
-    return bz_quantiles_of(values, *n).p50;
+    return length;
+}
+
+static taken what_takes(const bz_trace *t, bz_step_phase phase, const int64_t *length, double *values)
+{
+    taken all = {.fewest = UINT32_MAX};
+    for (uint32_t i = 0; i < t->n_iterations; i++) {
+        const bz_iteration *it = &t->iteration[i];
+        if (it->phase != phase || it->warm_up)
+            continue;
+        all.sum += values[all.n++] = 1e-9 * (double)length[i];
+        all.tokens += it->tokens;
+        all.fewest = it->tokens < all.fewest ? it->tokens : all.fewest;
+        all.most = it->tokens > all.most ? it->tokens : all.most;
+    }
+    all.median = bz_quantiles_of(values, all.n).p50;
+    return all;
 }
 
 bool bz_trace_phases(const bz_trace *t, bz_phases *out)
 {
     double *values = bz_alloc((size_t)t->n_iterations + 1, sizeof *values);
-    *out = (bz_phases){0};
-    out->prefill = median_latency(t, BZ_STEP_PREFILL, values, &out->prompts, &out->prompt_tokens);
-    out->decode = median_latency(t, BZ_STEP_DECODE, values, &out->steps, &out->batch);
+    int64_t *length = lengths(t);
+    taken prompts = what_takes(t, BZ_STEP_PREFILL, length, values),
+          steps = what_takes(t, BZ_STEP_DECODE, length, values);
     free(values);
-    if (out->decode > 0)
-        out->rate = (out->batch ? out->batch : 1) / out->decode;
+    free(length);
+    *out = (bz_phases){.prompts = prompts.n,
+                       .steps = steps.n,
+                       .prompt_tokens = prompts.most,
+                       .batch = steps.most,
+                       .fewest = steps.n && steps.fewest ? steps.fewest : steps.most,
+                       .prefill = prompts.median,
+                       .decode = steps.median};
+    if (steps.median > 0)
+        out->rate =
+            out->fewest < out->batch ? (double)steps.tokens / steps.sum : (out->batch ? out->batch : 1) / steps.median;
     return out->steps > 0;
 }
 
@@ -224,16 +333,18 @@ void bz_phases_print(const bz_phases *p, bz_buf *out)
     if (p->prompts) {
         bz_buf_printf(out, "%u prompt%s", p->prompts, p->prompts == 1 ? "" : "s");
         if (p->prompt_tokens)
-            bz_buf_printf(out, " of %u tokens", p->prompt_tokens);
+            bz_buf_printf(out, " of %s%u tokens", p->prompts > 1 ? "up to " : "", p->prompt_tokens);
         bz_buf_printf(out, " (prefill): %s%s; ", bz_units_time(prompt, p->prefill),
                       p->prompts == 1 ? "" : " each (median)");
     }
-    bz_buf_printf(out, "%u steps of one token for each sequence (decode): %s each (median)", p->steps,
-                  bz_units_time(each, p->decode));
+    bz_buf_printf(out, "%u step%s of one token for each sequence (decode): %s each (median)", p->steps,
+                  p->steps == 1 ? "" : "s", bz_units_time(each, p->decode));
     if (!(p->rate > 0))
         return;
     bz_buf_printf(out, ", %.4g tokens per second ", p->rate);
-    if (p->batch)
+    if (p->fewest < p->batch)
+        bz_buf_printf(out, "of %u to %u sequences", p->fewest, p->batch);
+    else if (p->batch)
         bz_buf_printf(out, "of %u sequence%s", p->batch, p->batch == 1 ? "" : "s");
     else
         bz_buf_puts(out, "for each sequence of the batch, whose size is not recorded");

@@ -133,7 +133,8 @@ typedef struct bz_iteration {
     int64_t start, end; /* end: last thing that belongs to it, host or device */
     bool warm_up;       /* did more than its successors, or took much longer */
     bz_step_phase phase;
-    uint32_t tokens; /* that it looked up, of all sequences together, by the shapes of operators; 0: not recorded */
+    uint32_t
+        tokens; /* that it looked up, of all sequences together, by the shapes of operators or the mark's name; 0: not recorded */
 } bz_iteration;
 
 /* One of the runs of bz_profile_levels: the same program, recorded so deeply. Times in nanoseconds. */
@@ -446,8 +447,9 @@ uint32_t bz_event_iteration(const bz_trace *t, bz_event_kind kind, size_t i);
 
 /* The phases of a language model. Seconds are medians. False where no phase was told. */
 typedef struct bz_phases {
-    uint32_t prompts, steps;       /* iterations of each phase */
-    uint32_t prompt_tokens, batch; /* tokens of the last prompt; sequences; 0: not recorded */
+    uint32_t prompts, steps; /* iterations of each phase */
+    uint32_t prompt_tokens;  /* of the longest prompt; 0: not recorded */
+    uint32_t batch, fewest;  /* sequences of a step, at most and at least; 0: not recorded */
     double prefill, decode;
     double rate; /* tokens per second of decode: of the batch where that is known, else of each sequence */
 } bz_phases;
@@ -487,8 +489,8 @@ bz_sheet *bz_ranks_sheet(const bz_rank_profile *profile, int n, bz_arena *arena)
 typedef struct bz_iteration_stats {
     int64_t latency;     /* end - bz_iteration_begin */
     int64_t device_busy; /* of that, the time in which some device worked, also for other iterations: never more */
-    int64_t device_end;  /* when the last of its own kernels, copies and memsets ended; INT64_MIN: it has none */
-    int64_t kernel_time; /* sum of kernels: more than busy where streams overlap */
+    int64_t device_begin, device_end; /* of its own kernels, copies and memsets; INT64_MIN: it has none */
+    int64_t kernel_time;              /* sum of kernels: more than busy where streams overlap */
     int64_t copy_time;
     int64_t library;   /* union of library calls (host time; on a CPU that is the work itself) */
     int64_t operators; /* union of framework operators, where they were recorded */

@@ -160,13 +160,6 @@ static double total_latency(const bz_trace *t, const bz_summary *s)
     return sum;
 }
 
-static void time_columns(bz_table *table, const bz_summary *s)
-{
-    bz_table_column(table, s->steady ? "times per iteration" : "times", BZ_RIGHT);
-    bz_table_column(table, s->steady ? "time per iteration" : "time", BZ_RIGHT);
-    bz_table_column(table, "of latency", BZ_RIGHT);
-}
-
 /* Rows as they are told: times in seconds, NAN where nobody knows. */
 typedef struct told_top {
     const char *name, *beside; /* beside: NULL where there is none */
@@ -197,6 +190,23 @@ static told_tops tell_events(const bz_trace *t, bz_event_kind kind, int top, bz_
     bz_top *row;
     size_t n = bz_trace_top(t, arena, kind, &row);
     return tell_tops(t, row, n, top, kind == BZ_EVENT_CALL, arena);
+}
+
+/* Seconds that shares are of. Streams and threads that work at the same time may take longer than the latency: what they take is then told
+ * as a share of all that is told. */
+static double columns(bz_table *table, const bz_trace *t, const bz_summary *s, const told_tops *told)
+{
+    double latency = total_latency(t, s) / 1e9, sum = 0, most = 0;
+    for (int i = 0; i < told->all; i++) {
+        double seconds = told->row[i].seconds;
+        sum += seconds > 0 ? seconds : 0;
+        most = seconds > most ? seconds : most;
+    }
+    bool beside = latency > 0 && most > latency;
+    bz_table_column(table, s->steady ? "times per iteration" : "times", BZ_RIGHT);
+    bz_table_column(table, s->steady ? "time per iteration" : "time", BZ_RIGHT);
+    bz_table_column(table, beside ? "of all of them" : "of latency", BZ_RIGHT);
+    return beside ? sum : latency > 0 ? latency : NAN;
 }
 
 static told_tops tell_callers(const bz_trace *t, int top, bz_arena *arena)
@@ -231,12 +241,12 @@ static void print_top(const bz_trace *t, const bz_summary *s, bz_event_kind kind
                       bz_arena *arena, bz_buf *out)
 {
     const told_tops told = tell_events(t, kind, top, arena);
-    double latency = total_latency(t, s) / 1e9, per = s->steady ? s->steady : 1;
+    double per = s->steady ? s->steady : 1;
     bz_table *table = bz_table_new(arena);
     bz_table_column(table, title, BZ_LEFT);
     if (told.beside)
         bz_table_column(table, "variant", BZ_LEFT);
-    time_columns(table, s);
+    double whole = columns(table, t, s, &told);
     for (int i = 0; i < told.n; i++) {
         const told_top *row = &told.row[i];
         double count = (double)row->count / per;
@@ -244,7 +254,7 @@ static void print_top(const bz_trace *t, const bz_summary *s, bz_event_kind kind
         if (told.beside)
             bz_table_cell(table, row->beside ? row->beside : "", NULL);
         BZ_ROW(table, BZ_SHOW(bz_arena_printf(arena, count == (double)(int64_t)count ? "%.0f" : "%.1f", count)),
-               BZ_SHOW_TIME(row->seconds / per), BZ_SHOW_SHARE(latency > 0 ? row->seconds / latency : NAN));
+               BZ_SHOW_TIME(row->seconds / per), BZ_SHOW_SHARE(row->seconds / whole));
     }
     if (told.all)
         put_tops(table, &told, true, out);
@@ -253,14 +263,14 @@ static void print_top(const bz_trace *t, const bz_summary *s, bz_event_kind kind
 static void print_callers(const bz_trace *t, const bz_summary *s, int top, bz_arena *arena, bz_buf *out)
 {
     const told_tops told = tell_callers(t, top, arena);
-    double latency = total_latency(t, s) / 1e9, per = s->steady ? s->steady : 1;
+    double per = s->steady ? s->steady : 1;
     bz_table *table = bz_table_of(arena, "asked for by|library call");
-    time_columns(table, s);
+    double whole = columns(table, t, s, &told);
     for (int i = 0; i < told.n; i++) {
         const told_top *row = &told.row[i];
         put_name(table, row->name, 96, arena);
         BZ_ROW(table, BZ_SHOW(row->beside), BZ_SHOW(bz_arena_printf(arena, "%.1f", (double)row->count / per)),
-               BZ_SHOW_TIME(row->seconds / per), BZ_SHOW_SHARE(latency > 0 ? row->seconds / latency : 0));
+               BZ_SHOW_TIME(row->seconds / per), BZ_SHOW_SHARE(row->seconds / whole));
     }
     if (told.all)
         put_tops(table, &told, true, out);

@@ -224,12 +224,14 @@ static int64_t gather(const bz_trace *t, bz_event_kind kind, uint32_t iteration,
     return sum;
 }
 
-static int64_t last_of(const interval *v, size_t n)
+static void find_device_span(const interval *v, size_t n, bz_iteration_stats *s)
 {
-    int64_t last = INT64_MIN;
-    for (size_t i = 0; i < n; i++)
-        last = v[i].end > last ? v[i].end : last;
-    return last;
+    s->device_begin = n ? v[0].start : INT64_MIN;
+    s->device_end = INT64_MIN;
+    for (size_t i = 0; i < n; i++) {
+        s->device_begin = v[i].start < s->device_begin ? v[i].start : s->device_begin;
+        s->device_end = v[i].end > s->device_end ? v[i].end : s->device_end;
+    }
 }
 
 void bz_iteration_measure(const bz_trace *t, uint32_t iteration, bz_iteration_stats *s)
@@ -248,7 +250,7 @@ void bz_iteration_measure(const bz_trace *t, uint32_t iteration, bz_iteration_st
     s->copy_time = gather(t, BZ_EVENT_COPY, iteration, &v, &n);
     s->copies = (int64_t)n - s->kernels;
     gather(t, BZ_EVENT_MEMSET, iteration, &v, &n);
-    s->device_end = last_of(v, n);
+    find_device_span(v, n, s);
     s->device_busy = busy_within(t, begin, it->end);
     bool device = n > 0 || s->device_busy > 0;
     n = 0;

@@ -17,6 +17,11 @@ static uint32_t add(bz_trace *t, bz_event_kind kind, int64_t start, int64_t end,
     return (uint32_t)bz_trace_add(t, kind, start, end, bz_trace_text(t, name), lane);
 }
 
+static void tie(bz_trace *t, bz_event_kind kind, uint32_t row, uint32_t correlation)
+{
+    t->event[kind].correlation[row] = correlation;
+}
+
 static void strings_are_kept_once(void **state)
 {
     (void)state;
@@ -214,6 +219,26 @@ static void tables_end_together(void **state)
     }
 }
 
+/* Launches while a graph is captured do not run: that the device did nothing then is no loss. */
+static void captured_launches_do_nothing(void **state)
+{
+    (void)state;
+    for (int ends = 0; ends < 2; ends++) {
+        bz_error err;
+        bz_trace *t = program(8);
+        uint32_t lane = t->event[BZ_EVENT_API].lane[0];
+        int64_t at = 1000000;
+        add(t, BZ_EVENT_API, at, at + 5, "hipStreamBeginCapture", lane);
+        if (ends)
+            add(t, BZ_EVENT_API, at + 10, at + 15, "hipStreamEndCapture", lane);
+        for (int i = 0; i < 40; i++)
+            add(t, BZ_EVENT_API, at + 20 + i, at + 21 + i, "hipLaunchKernel", lane);
+        assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
+        assert_int_equal(bz_trace_is_truncated(t), ends);
+        bz_trace_free(t);
+    }
+}
+
 static void iterations_are_found_and_measured(void **state)
 {
     (void)state;
@@ -279,6 +304,151 @@ static void operators_may_mark_iterations(void **state)
         assert_int_equal(t->origin, BZ_ITERATION_RANGE);
         assert_int_equal(t->iteration[1].start, 12000);
         assert_int_equal(t->iteration[1].end, 21000);
+        bz_trace_free(t);
+    }
+}
+
+/* Functions and modules of Python have lines and instances in their names, and some of these have the words of steps. */
+static void functions_mark_no_iterations(void **state)
+{
+    (void)state;
+    bz_error err;
+    static const char *const CODE[] = {"torch/utils/_pytree.py(1302): tree_iter",
+                                       "torch/utils/_pytree.py(1308): tree_iter",
+                                       "<built-in method iter of type object at 0x7f1abc7fc9c0>",
+                                       "<built-in method iter of type object at 0x8f1abc7fc9c0>",
+                                       "nn.Module: TokenEmbedding_0",
+                                       "nn.Module: TokenEmbedding_1"};
+    for (int i = 0; i < 6; i += 2) {
+        bz_trace *t = program(6);
+        uint32_t lane = t->event[BZ_EVENT_CALL].lane[0];
+        add(t, BZ_EVENT_RANGE, 0, 14000, CODE[i], lane);
+        add(t, BZ_EVENT_RANGE, 15000, 29000, CODE[i + 1], lane);
+        assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
+        assert_int_equal(t->origin, BZ_ITERATION_DETECTED);
+        assert_int_equal(t->n_iterations, 6);
+        bz_trace_free(t);
+    }
+}
+
+/* Marks beside all work are those of something else. */
+static void marks_hold_work(void **state)
+{
+    (void)state;
+    bz_error err;
+    bz_trace *t = program(6);
+    uint32_t lane = t->event[BZ_EVENT_CALL].lane[0];
+    add(t, BZ_EVENT_RANGE, 900000, 900010, "step 1", lane);
+    add(t, BZ_EVENT_RANGE, 900020, 900030, "step 2", lane);
+    assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
+    assert_int_equal(t->origin, BZ_ITERATION_DETECTED);
+    assert_int_equal(t->n_iterations, 6);
+    bz_trace_free(t);
+}
+
+/* Steps of a server: the first reads prompts, the others make a token of each sequence. `late`: how long behind its call the device works. */
+static bz_trace *server(const char *const *mark, int steps, int64_t late)
+{
+    bz_trace *t = bz_trace_new();
+    uint32_t source = bz_trace_source(t, "x", "test"), host = bz_trace_thread(t, source, 7, 8);
+    uint32_t stream = bz_trace_stream(t, source, 7, 0, 1, 3);
+    t->source[source].events = 1;
+    for (int i = 0; i < steps; i++) {
+        int64_t at = 10000 * i;
+        add(t, BZ_EVENT_RANGE, at, at + 9000, mark[i], host);
+        tie(t, BZ_EVENT_API, add(t, BZ_EVENT_API, at + 100, at + 200, "cudaGraphLaunch", host), (uint32_t)i + 1);
+        tie(t, BZ_EVENT_KERNEL, add(t, BZ_EVENT_KERNEL, at + 300 + late, at + 8300 + late, "gemm", stream),
+            (uint32_t)i + 1);
+    }
+    return t;
+}
+
+static void servers_name_phases(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *mark[4];
+        uint32_t prompts, prompt_tokens, fewest, batch;
+    } CASES[] = {
+        {{"execute_context_2(300)_generation_0(0)", "execute_context_0(0)_generation_2(2)",
+          "execute_context_0(0)_generation_2(2)", "execute_context_0(0)_generation_2(2)"},
+         1,
+         300,
+         2,
+         2},
+        {{"execute_64_context_1(sq62sk80)_generation_2(sq2sk900)", "execute_3_context_0(sq0sk0)_generation_3(sq3sk9)",
+          "execute_3_context_0(sq0sk0)_generation_3(sq3sk9)", "execute_1_context_0(sq0sk0)_generation_1(sq1sk9)"},
+         1,
+         64,
+         1,
+         3},
+        {{"step[EXTEND bs=2 toks=300]", "step[DECODE bs=2]", "step[DECODE bs=2]", "step[DECODE bs=2]"}, 1, 300, 2, 2},
+        {{"step[DECODE bs=4]", "step[DECODE bs=4]", "step[DECODE bs=4]", "step[DECODE bs=4]"}, 0, 0, 4, 4},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++)
+        for (int64_t late = 0; late <= 20000; late += 20000) {
+            bz_error err;
+            bz_phases p;
+            bz_trace *t = server(CASES[i].mark, 4, late);
+            assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
+            assert_int_equal(t->n_iterations, 4);
+            assert_int_equal(t->origin, BZ_ITERATION_RANGE);
+            assert_true(bz_trace_phases(t, &p));
+            assert_int_equal(p.prompts, CASES[i].prompts);
+            assert_int_equal(p.prompt_tokens, CASES[i].prompt_tokens);
+            assert_int_equal(p.steps, 4 - p.prompts);
+            assert_int_equal(p.fewest, CASES[i].fewest);
+            assert_int_equal(p.batch, CASES[i].batch);
+            /* of the marks, though a device that works behind the host takes as long in its own step */
+            assert_int_equal(llround(1e9 * p.decode), 9000);
+            double tokens = i == 1 ? 7. / 3 : p.batch;
+            assert_true(fabs(p.rate * 9000e-9 / tokens - 1) < 1e-9);
+            bz_trace_free(t);
+        }
+}
+
+/* The only step that a recording has, of a device that works behind the host: as long as its work. */
+static void a_single_step_has_a_device(void **state)
+{
+    (void)state;
+    static const char *const PROMPT[] = {"step[EXTEND bs=2 toks=300]"}, *const TOKEN[] = {"step[DECODE bs=2]"};
+    for (int i = 0; i < 2; i++) {
+        bz_error err;
+        bz_phases p;
+        bz_summary s;
+        bz_arena arena = {0};
+        bz_trace *t = server(i ? TOKEN : PROMPT, 1, 20000);
+        t->event[BZ_EVENT_KERNEL].end[0] += 7000;
+        assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
+        bz_summary_make(t, &arena, &s);
+        assert_int_equal(s.steady, 1); /* prompts alone are all that there is */
+        assert_true(s.behind);
+        assert_int_equal(s.device_step.p50, 15000);
+        assert_int_equal(bz_trace_phases(t, &p), i);
+        if (i)
+            assert_int_equal(llround(1e9 * p.decode), 15000);
+        bz_arena_free(&arena);
+        bz_trace_free(t);
+    }
+}
+
+/* Streams that work at the same time may take longer than the latency: no share of it is above one. */
+static void shares_are_of_a_whole(void **state)
+{
+    (void)state;
+    for (int streams = 1; streams < 4; streams += 2) {
+        bz_error err;
+        bz_buf text = {0};
+        bz_trace *t = program(1);
+        uint32_t source = 0, host = t->event[BZ_EVENT_CALL].lane[0];
+        add(t, BZ_EVENT_RANGE, 0, 10000, "benanza_iteration", host);
+        for (int k = 0; k < streams; k++)
+            add(t, BZ_EVENT_KERNEL, 1000, 9000, "all_reduce", bz_trace_stream(t, source, 7, 0, 1, 10 + k));
+        assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
+        bz_trace_print(t, 10, &text);
+        assert_non_null(strstr(bz_buf_text(&text), streams > 1 ? "of all of them" : "of latency"));
+        assert_non_null(strstr(bz_buf_text(&text), streams > 1 ? " 75.0 %" : " 80.0 %")); /* 24 of 32 us; 8 of 10 */
+        bz_buf_free(&text);
         bz_trace_free(t);
     }
 }
@@ -388,11 +558,6 @@ static void names_match_patterns(void **state)
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++)
         if (bz_name_matches(CASES[i].pattern, CASES[i].name) != CASES[i].matches)
             fail_msg("%s: %s", CASES[i].pattern, CASES[i].name);
-}
-
-static void tie(bz_trace *t, bz_event_kind kind, uint32_t row, uint32_t correlation)
-{
-    t->event[kind].correlation[row] = correlation;
 }
 
 /* What a call asks of another library's, and what runs on the device besides kernels, is its own; all events count where no
@@ -938,6 +1103,12 @@ int main(void)
         cmocka_unit_test(operators_may_mark_iterations),
         cmocka_unit_test(another_program_before_is_warm_up),
         cmocka_unit_test(one_iteration_is_typical),
+        cmocka_unit_test(captured_launches_do_nothing),
+        cmocka_unit_test(functions_mark_no_iterations),
+        cmocka_unit_test(marks_hold_work),
+        cmocka_unit_test(servers_name_phases),
+        cmocka_unit_test(shares_are_of_a_whole),
+        cmocka_unit_test(a_single_step_has_a_device),
         cmocka_unit_test(names_match_patterns),
         cmocka_unit_test(calls_take_what_their_work_takes),
         cmocka_unit_test(work_may_outlast_the_iteration),
