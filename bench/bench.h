@@ -23,6 +23,10 @@ int bz_bench_program(char *const *argv, bool complaints, bz_buf *out, bz_error *
 /* Runs a program and takes what it prints; it must end well. */
 int bz_bench_output(char *const *argv, bz_buf *out, bz_error *err);
 
+/* A GPU that the database does not know is known by its data sheet: no record is of it. */
+bool bz_bench_sheet(const char *name);
+int bz_bench_known(bz_perfdb *db, const char *name, const bz_system **system, bz_error *err);
+
 /* The system that the user named, or this machine, or of it the device that a backend runs on (`backend` may be
  * NULL). It is stored if the database does not know it. */
 int bz_bench_system(bz_perfdb *db, const char *given, const char *backend, const bz_system **system, bz_error *err);

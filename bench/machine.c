@@ -1,5 +1,6 @@
 /* This machine: the program benanza-bench knows it, and is asked; what it says is stored. */
 #include "bench/bench.h"
+#include "runtime/gpus.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -117,6 +118,26 @@ static int identify(bz_perfdb *db, const char *const *options, const char *backe
              bz_perfdb_system(db, line.system, system, err) || store_records(db, rest, err);
     bz_arena_free(&arena);
     return rc ? -1 : 0;
+}
+
+bool bz_bench_sheet(const char *name)
+{
+    bz_gpu row;
+    return bz_gpu_slug(name, &row);
+}
+
+int bz_bench_known(bz_perfdb *db, const char *name, const bz_system **system, bz_error *err)
+{
+    bz_gpu row;
+    if (bz_perfdb_system(db, name, system, err))
+        return -1;
+    if (*system || !bz_gpu_slug(name, &row))
+        return *system ? 0 : bz_perfdb_known(db, name, system, err);
+    bz_buf details = {0};
+    bz_buf_printf(&details, "{\"device\":\"gpu\",\"name\":\"%s\"}", row.name);
+    *system = bz_perfdb_guest(db, row.slug, bz_buf_text(&details), 0);
+    bz_buf_free(&details);
+    return 0;
 }
 
 int bz_bench_system(bz_perfdb *db, const char *given, const char *backend, const bz_system **system, bz_error *err)

@@ -25,12 +25,6 @@ typedef struct analyze_job {
     const char *again; /* the arguments that 'bound' takes, too */
 } analyze_job;
 
-/* Nothing is measured, so nothing is stored. Who names a system wants the database that knows it. */
-static int open_db(analyze_job *a, bz_error *err)
-{
-    return a->systems ? bz_db_open(&a->job, true, &a->db, err) : bz_db_look(&a->job, &a->db, err);
-}
-
 /* The next of "a,b,c"; false behind the last. */
 static bool next_word(const char **list, char out[256])
 {
@@ -41,6 +35,16 @@ static bool next_word(const char **list, char out[256])
     out[n] = 0;
     *list += n + ((*list)[n] == ',');
     return true;
+}
+
+/* Nothing is measured, so nothing is stored. Who names a system wants the database that knows it, where no data sheet does. */
+static int open_db(analyze_job *a, bz_error *err)
+{
+    char word[256];
+    bool sheets = true;
+    for (const char *list = a->systems ? a->systems : ""; sheets && next_word(&list, word);)
+        sheets = bz_bench_sheet(word);
+    return sheets ? bz_db_look(&a->job, &a->db, err) : bz_db_open(&a->job, true, &a->db, err);
 }
 
 /* Without any, one point: as the model has it. */
@@ -61,7 +65,7 @@ static int find_systems(analyze_job *a, bz_error *err)
     while (next_word(&list, word)) {
         if (a->n_systems == POINTS)
             return bz_fail(err, BZ_USAGE, "--system takes at most %d systems", POINTS);
-        if (bz_perfdb_known(a->db, word, &a->system[a->n_systems++], err))
+        if (bz_bench_known(a->db, word, &a->system[a->n_systems++], err))
             return -1;
     }
     return *list || !a->n_systems ? bz_fail(err, BZ_USAGE, "--system takes names, 'a,b', not '%s'", a->systems) : 0;

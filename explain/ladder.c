@@ -1,5 +1,6 @@
 /* The bound against a profile: what the device did, what the user waited for, and what does not fit. */
 #include "explain/align.h"
+#include "runtime/gpus.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -158,9 +159,14 @@ static void check_calls(making *m)
 static void check_machine(making *m, const char *ran, size_t n)
 {
     const char *name = m->bound->facts->name;
+    bz_gpu row;
     if (!n || !*name || (strlen(name) >= n && !strncmp(name, ran, n)))
         return;
     m->l->ran_on = bz_arena_strn(m->arena, ran, n);
+    if (bz_gpu_find(m->l->ran_on, &row) && !strcmp(row.name, name)) { /* a data sheet names no sizes of memory */
+        m->l->ran_on = NULL;
+        return;
+    }
     warn(m, bz_arena_printf(m->arena,
                             "ran on %s, the bound is for %s, so that no speed-up and no gain by records is told; "
                             "--system names another",

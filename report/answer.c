@@ -29,6 +29,8 @@ static void put_unknown(const bz_bound *b, const bz_goal *goal, bz_buf *out)
         bz_buf_say(out, "\n  on %s this measures the rest: %s", b->system, b->measures);
         if (b->rebuilt)
             bz_buf_puts(out, ", with the model that made these calls");
+        else if (b->facts->gpu && !b->coverage.predicted)
+            bz_buf_puts(out, "\n  without that GPU: --predict prices the rest by what other GPUs took");
     }
 }
 

@@ -297,6 +297,8 @@ static void test_ladder(void **state)
 static const char XEON[] = "{\"device\":\"cpu\",\"name\":\"Intel Xeon\"}";
 static const char H200[] = "{\"device\":\"gpu\",\"name\":\"NVIDIA H200\"}";
 
+static const char SHEET[] = "{\"device\":\"gpu\",\"name\":\"Tesla V100-SXM2\"}"; /* its data sheet's name */
+
 static void test_ladder_of_machines(void **state)
 {
     static const struct {
@@ -320,6 +322,9 @@ static void test_ladder_of_machines(void **state)
         {XEON, BZ_LIBRARY_ONEDNN, "", false, "ran on AMD EPYC, the bound is for Intel Xeon", "AMD EPYC, 2 threads"},
         {CPU, BZ_LIBRARY_ONEDNN, "", false, NULL, "AMD EPYC, 2 threads"},
         {H200, BZ_LIBRARY_CUDNN, "", true, NULL, "NVIDIA H200"},
+        {SHEET, BZ_LIBRARY_CUDNN, "", true, NULL, "Tesla V100-SXM2-32GB"},
+        {SHEET, BZ_LIBRARY_CUDNN, "", true, "ran on Tesla V100-PCIE-16GB, the bound is for Tesla V100-SXM2",
+         "Tesla V100-PCIE-16GB"},
         {H200, BZ_LIBRARY_CUDNN, "", true, "ran on NVIDIA A100, the bound is for NVIDIA H200", "NVIDIA A100"}};
     world w;
     (void)state;
