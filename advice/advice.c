@@ -9,22 +9,6 @@
 
 /* ---- uncertainty ---------------------------------------------------------------------------- */
 
-/* Half the 95 % interval of the median, as boxplots draw it; a tenth where there is one iteration only. */
-static double spread(advice_making *m)
-{
-    const bz_trace *t = m->trace;
-    double *v = BZ_NEW(m->arena, double, t->n_iterations);
-    size_t n = 0;
-    for (uint32_t i = 0; i < t->n_iterations; i++)
-        if (bz_iteration_is_steady(t, i))
-            v[n++] = (double)bz_iteration_latency(t, i);
-    m->steady = n ? (int64_t)n : 1;
-    if (n < 2)
-        return ONE_ITERATION;
-    double median = bz_quantiles_of(v, n).p50; /* sorts */
-    return median > 0 ? 1.57 * (v[3 * n / 4] - v[n / 4]) / sqrt((double)n) / median : ONE_ITERATION;
-}
-
 static double interval(const bz_bound *b)
 {
     double half = 0, sum = 0;
@@ -194,8 +178,7 @@ static const char *conditional(advice_making *m, const char *what)
 /* A gain is the difference of two processes, and one is not as fast as the next. */
 static double noise(const advice_making *m)
 {
-    double least = isfinite(m->l->latency) ? ADVICE_PROCESSES * m->l->latency : 0;
-    return isfinite(m->l->latency) ? fmax(least, m->iterations * m->l->latency) : 0;
+    return isfinite(m->l->latency) ? m->noise * m->l->latency : 0;
 }
 
 /* An interval that has 0 in it does not tell a gain from a loss: what makes it so wide, in a sentence. NULL: it tells. */
@@ -237,8 +220,10 @@ static bz_advice make(advice_making *m, const advice_rule *rule, const char *ste
     new.high = new.gain *more + f.half;
     new.by = "estimate";
     simulate(m, rule, known, &f, open, &new);
-    new.low -= noise(m);
-    new.high += noise(m);
+    if (strcmp(new.by, "simulation") != 0) { /* whose interval has the noise already */
+        new.low -= noise(m);
+        new.high += noise(m);
+    }
     new.unsure = why_unsure(m, &new, f.priced);
     if (unsure)
         bz_buf_printf(&m->evidence, "; %s", unsure);
@@ -283,7 +268,8 @@ int bz_advice_make(const bz_analysis *analysis, bz_ladder *ladder, const bz_trac
     m.simulation = advice_simulation_make(analysis, ladder, trace, records, arena);
     ladder->n_states = m.n_states = advice_states(analysis, ladder, trace, advice_flow(m.simulation), arena, &m.state);
     ladder->state = m.state;
-    m.iterations = spread(&m);
+    m.iterations = bz_whatif_interval(trace, &m.steady);
+    m.noise = bz_whatif_noise(trace);
     m.records = interval(m.b);
     m.slower = ladder->busy > m.b->sequential && m.b->sequential > 0 ? ladder->busy / m.b->sequential : 1;
     advice_items(&m);

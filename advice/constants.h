@@ -3,14 +3,6 @@
 #ifndef BZ_ADVICE_CONSTANTS_H
 #define BZ_ADVICE_CONSTANTS_H
 
-/* Share of the latency by which a program differs from one process to the next at the least: a gain is not known better. Measured: a ResNet-18
- * of PyTorch took 29.3 to 30.5 ms in three processes, one of ONNX Runtime 22.6 to 23.3 in four (Zen 5, 2026-11-23, tests/bench/advice.py), while the
- * iterations of one process told their median within 0.2 %. Twice: intervals are wider by as much. */
-static const double ADVICE_PROCESSES = 0.01;
-
-/* Half the interval of a latency of which there is one iteration, as a share. Chosen. Twice: intervals of such recordings are wider by as much. */
-static const double ONE_ITERATION = 0.1;
-
 /* Share of the latency that an advice must gain to be told. Chosen: half of what processes differ by. Twice: advices of up to a hundredth are not
  * told. */
 static const double TOLD_LEAST = 0.005;

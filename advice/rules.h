@@ -61,6 +61,7 @@ typedef struct advice_making {
     bz_arena *arena;
     double iterations,
         records;   /* how far off a time is, as a share: by the iterations' spread, by the records' intervals */
+    double noise;  /* how far the latency of one process is from that of the next, as a share */
     double slower; /* how much longer the program's calls take than their records */
     int64_t steady;
     const bz_state *state;

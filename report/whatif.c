@@ -223,7 +223,8 @@ void bz_report_whatif_text(const bz_whatif *w, bool all, bz_buf *out)
     if (f->iteration == BZ_NONE)
         bz_buf_puts(out, "No iteration was found: all that was recorded is taken as one.\n");
     else if (w->steady < 2)
-        bz_buf_puts(out, "Of one iteration nobody knows how far iterations differ: no interval has that.\n");
+        bz_buf_printf(out, "One iteration does not tell how far iterations differ: %s is assumed.\n",
+                      bz_units_percent(c, w->noise));
     if (all) {
         print_rows(w, w->prediction, w->n, "alone", false, &arena, out);
         if (w->n_greedy > 1)
@@ -356,7 +357,7 @@ static void json_predictions(bz_json *j, const char *key, const bz_prediction *p
 static const bz_member WHATIF[] = {
     BZ_MEMBER_SECONDS(bz_whatif, measured, "measured_seconds"),
     BZ_MEMBER_SECONDS(bz_whatif, simulated, "simulated_seconds"),
-    BZ_FIELDS(bz_whatif, error, spread, steady),
+    BZ_FIELDS(bz_whatif, error, spread, noise, steady),
 };
 
 void bz_report_whatif_json(const bz_whatif *w, bz_buf *out)

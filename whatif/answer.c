@@ -10,21 +10,47 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Half of what the middle half of the steady iterations spans, relative to the median. */
-static void find_spread(const bz_trace *t, bz_arena *arena, bz_whatif *out)
+/* Latencies of the steady iterations, sorted; freed by the caller. */
+static int64_t *steady_latencies(const bz_trace *t, uint32_t *n)
 {
-    int64_t *v = BZ_NEW(arena, int64_t, t->n_iterations + 1);
-    uint32_t n = 0;
+    int64_t *v = bz_zeroed(t->n_iterations + 1, sizeof *v);
+    *n = 0;
     for (uint32_t i = 0; i < t->n_iterations; i++)
         if (bz_iteration_is_steady(t, i))
-            v[n++] = bz_iteration_latency(t, i);
+            v[(*n)++] = bz_iteration_latency(t, i);
+    bz_sort_times(v, *n);
+    return v;
+}
+
+/* Half of what the middle half of the steady iterations spans, relative to the median. */
+static void find_spread(const bz_trace *t, bz_whatif *out)
+{
+    uint32_t n;
+    int64_t *v = steady_latencies(t, &n);
     out->steady = n;
-    if (n < 2)
-        return;
-    bz_sort_times(v, n);
-    uint32_t quarter = (n - 1) / 4, three = 3 * (n - 1) / 4;
-    int64_t middle = v[(n - 1) / 2];
-    out->spread = middle > 0 ? 0.5 * (double)(v[three] - v[quarter]) / (double)middle : 0;
+    if (n >= 2) {
+        uint32_t quarter = (n - 1) / 4, three = 3 * (n - 1) / 4;
+        int64_t middle = v[(n - 1) / 2];
+        out->spread = middle > 0 ? 0.5 * (double)(v[three] - v[quarter]) / (double)middle : 0;
+    }
+    free(v);
+}
+
+double bz_whatif_interval(const bz_trace *t, int64_t *steady)
+{
+    uint32_t n;
+    int64_t *v = steady_latencies(t, &n);
+    double median = !n ? 0 : n % 2 ? (double)v[n / 2] : ((double)v[n / 2 - 1] + (double)v[n / 2]) / 2;
+    double half = n >= 2 && median > 0 ? 1.57 * (double)(v[3 * n / 4] - v[n / 4]) / sqrt(n) / median : ONE_ITERATION;
+    *steady = n ? n : 1;
+    free(v);
+    return half;
+}
+
+double bz_whatif_noise(const bz_trace *t)
+{
+    int64_t steady;
+    return fmax(PROCESSES, bz_whatif_interval(t, &steady));
 }
 
 bool bz_prediction_guesses(const bz_prediction *p)
@@ -43,7 +69,8 @@ int bz_whatif_begin(const bz_trace *trace, const bz_flow *flow, bz_arena *arena,
     int failed = bz_flow_time(flow, NULL, &work, &s, &out->simulated, err);
     if (!failed) {
         out->error = fabs((double)(out->simulated - out->measured)) / (double)out->measured;
-        find_spread(trace, arena, out);
+        find_spread(trace, out);
+        out->noise = bz_whatif_noise(trace);
         bz_flow_split_make(flow, &s, &out->split);
         bz_flow_critical(flow, &s, arena, &out->critical);
     }
@@ -106,10 +133,11 @@ static void gather_assumed(const bz_whatif_asked *asked, int n, bz_arena *arena,
     p->assumed = all;
 }
 
-/* The interval: the times of the three sides, wider by the simulation's own error and by the spread of the recording. */
+/* The interval: the times of the three sides, wider by the simulation's own error, by the spread of the recording, and by how far the process that
+ * has the change is from one that has not. What changes nothing is the recording itself. */
 static void widen(const bz_whatif *w, int64_t least, int64_t most, bz_prediction *p)
 {
-    double part = w->error + w->spread;
+    double part = w->error + w->spread + (p->changed ? w->noise : 0);
     p->low = (int64_t)((double)least * (1 - part));
     p->high = (int64_t)((double)most * (1 + part));
 }

@@ -13,6 +13,14 @@ static const double NSIGHT_ADDS[] = {7, 9, 11};
  * --evaluate'). Twice: intervals of moved iterations up to twice as wide. */
 static const double ROOFLINE_OFF = 0.45;
 
+/* Share of the latency by which a program differs from one process to the next at the least: no time after a change is known better. Measured: a
+ * ResNet-18 of PyTorch took 29.3 to 30.5 ms in three processes, one of ONNX Runtime 22.6 to 23.3 in four (Zen 5, 2026-11-23, tests/bench/advice.py),
+ * while the iterations of one process told their median within 0.2 %. Twice: intervals are wider by as much. */
+static const double PROCESSES = 0.01;
+
+/* Half the interval of a latency of which there is one iteration, as a share. Chosen. Twice: intervals of such recordings are wider by as much. */
+static const double ONE_ITERATION = 0.1;
+
 /* Share of an iteration that nobody can price: above it no number stands, as a bound has none below 95 % of the modelled time. Twice: a
  * prediction may be off by a tenth of its own. */
 static const double UNPRICED_MOST = 0.05;

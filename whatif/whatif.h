@@ -364,6 +364,7 @@ typedef struct bz_whatif {
     double error; /* |simulated - measured| / measured */
     double
         spread; /* of the recording's steady iterations: half the distance of the middle half, relative to the median */
+    double noise;    /* bz_whatif_noise of the recording */
     uint32_t steady; /* iterations of the spread */
     bz_flow_split split;
     bz_critical critical;
@@ -374,6 +375,13 @@ typedef struct bz_whatif {
     int n_greedy;
     int64_t actual; /* 0: not given */
 } bz_whatif;
+
+/* Half the 95 % interval of the steady iterations' median, as boxplots draw it, as a share; a tenth where there is one iteration only. `steady`
+ * gets how many there are, at least 1. */
+double bz_whatif_interval(const bz_trace *trace, int64_t *steady);
+/* How far the latency of one process is from that of the next, as a share: that interval, or what processes were measured to differ by, the larger
+ * one. The changed program is another process. */
+double bz_whatif_noise(const bz_trace *trace);
 
 /* Simulation off by more: a warning; no prediction. */
 #define BZ_WHATIF_WARN   0.03

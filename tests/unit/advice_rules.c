@@ -485,6 +485,17 @@ static void test_prepared_without_model(void **state)
                     1e-9); /* once, though a call named reorder is also one of another advice */
         assert_string_equal(told->by, n == 2 ? "simulation" : "estimate");
         assert_true(n == 2 ? !told->unsure : told->unsure != NULL);
+        if (n == 2) { /* one change has one interval, whoever is asked */
+            static const char *const CHANGE[] = {"prepacked-weights"};
+            bz_whatif_shown asked = {0};
+            bz_error err;
+            assert_int_equal(bz_whatif_ask(t, &(bz_whatif_question){.change = CHANGE, .n = 1}, &arena, &asked, &err),
+                             0);
+            const bz_whatif *w = &asked.whatif;
+            assert_true(fabs(told->low - 1e-9 * (double)(w->simulated - w->prediction[0].high)) < 1e-12);
+            assert_true(fabs(told->high - 1e-9 * (double)(w->simulated - w->prediction[0].low)) < 1e-12);
+            assert_true(told->low < told->gain && told->gain < told->high);
+        }
         bz_trace_free(t);
         bz_arena_free(&arena);
     }
