@@ -217,6 +217,8 @@ static int64_t gather(const bz_trace *t, bz_event_kind kind, uint32_t iteration,
             continue;
         if (kind == BZ_EVENT_CALL && !(e->flags[i] & BZ_CALL_EXECUTES))
             continue;
+        if (kind == BZ_EVENT_OP && bz_is_mark(bz_string(t, e->name[i])))
+            continue; /* around all operators, and what lies between them is idle */
         BZ_ROOM(*v, *n);
         (*v)[(*n)++] = (interval){e->start[i], e->end[i]};
         bz_time_add(&sum, e->end[i] - e->start[i]);
