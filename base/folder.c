@@ -1,7 +1,10 @@
 #include "base/folder.h"
 
+#include "base/arena.h"
+#include "base/choice.h"
 #include "base/keeper.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -9,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 /* What an installation keeps its data in, seen from the folder above its programs. A build whose place is another one says so. */
@@ -85,9 +89,79 @@ const char *bz_file_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The entry of a folder that a typo most likely meant; false where there is none. */
+static bool entry_meant(const char *folder, const char *typed, char out[BZ_FOLDER_MAX])
+{
+    enum { MOST = 10000 };
+    char **name = NULL;
+    int n = 0;
+    DIR *d = opendir(folder);
+    for (struct dirent *e; d && n < MOST && (e = readdir(d));)
+        if (e->d_name[0] != '.') {
+            BZ_ROOM(name, n);
+            name[n++] = bz_copy(e->d_name);
+        }
+    if (d)
+        closedir(d);
+    if (n)
+        qsort(name, (size_t)n, sizeof *name, by_name); /* of two that are as near the same one each time */
+    const char *meant = bz_choice_meant(typed, (const char *const *)name, n);
+    bool found = meant && snprintf(out, BZ_FOLDER_MAX, "%s", meant) < BZ_FOLDER_MAX;
+    for (int i = 0; i < n; i++)
+        free(name[i]);
+    free(name);
+    return found;
+}
+
+/* Another name in the path's folder, or the same name in a folder beside it: one mistake, not two. */
+static bool path_meant(const char *path, char out[BZ_FOLDER_MAX])
+{
+    char folder[BZ_FOLDER_MAX], other[BZ_FOLDER_MAX];
+    const char *file = bz_file_name(path);
+    int n = (int)(file - path);
+    if (!*file || n >= BZ_FOLDER_MAX)
+        return false;
+    snprintf(folder, sizeof folder, "%.*s", n, path);
+    if (entry_meant(n ? folder : ".", file, other))
+        return snprintf(out, BZ_FOLDER_MAX, "%s%s", folder, other) < BZ_FOLDER_MAX;
+    while (n > 1 && folder[n - 1] == '/')
+        folder[--n] = 0;
+    const char *last = bz_file_name(folder);
+    int above = (int)(last - folder);
+    char parent[BZ_FOLDER_MAX];
+    snprintf(parent, sizeof parent, "%.*s", above, folder);
+    return n > 1 && access(folder, F_OK) && entry_meant(above ? parent : ".", last, other) &&
+           snprintf(out, BZ_FOLDER_MAX, "%s%s/%s", parent, other, file) < BZ_FOLDER_MAX && !access(out, F_OK);
+}
+
+int bz_path_fail(const char *path, const char *cannot, int why, bz_error *err)
+{
+    char meant[BZ_FOLDER_MAX];
+    if (why == ENOENT && path_meant(path, meant))
+        return bz_fail(err, BZ_BAD_INPUT, "%s: %s: %s: did you mean '%s'?", path, cannot, strerror(why), meant);
+    return bz_fail(err, BZ_BAD_INPUT, "%s: %s: %s", path, cannot, strerror(why));
+}
+
+/* Where /proc is not mounted, what the kernel was told to run: a path that may be relative to where we started. */
+static ssize_t find_self(char *path, size_t size)
+{
+    ssize_t n = readlink("/proc/self/exe", path, size - 1);
+    const char *told = n < 0 ? (const char *)getauxval(AT_EXECFN) : NULL;
+    char *whole = told ? realpath(told, NULL) : NULL;
+    if (whole && strlen(whole) < size)
+        n = (ssize_t)strlen(strcpy(path, whole));
+    free(whole);
+    return n;
+}
+
 const char *bz_folder_program(char path[BZ_FOLDER_MAX])
 {
-    ssize_t n = readlink("/proc/self/exe", path, BZ_FOLDER_MAX - 1);
+    ssize_t n = find_self(path, BZ_FOLDER_MAX);
     path[n > 0 ? n : 0] = 0;
     char *slash = strrchr(path, '/');
     if (slash)

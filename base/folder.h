@@ -23,6 +23,10 @@ void bz_folder_remove(const char *path);
 /* What stands behind the last slash of a path; all of it where there is none. */
 const char *bz_file_name(const char *path);
 
+/* Fails for a path that cannot be opened or read: "modles/a.onnx: cannot be opened: No such file or directory: did you mean 'models/a.onnx'?" `why`
+ * is of errno. */
+int bz_path_fail(const char *path, const char *cannot, int why, bz_error *err);
+
 /* The folder that our program lies in, without a slash at the end: what comes with it is found from there. */
 const char *bz_folder_program(char path[BZ_FOLDER_MAX]);
 

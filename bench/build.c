@@ -49,8 +49,15 @@ static void first_error(const char *path, bz_buf *out)
     char *line = NULL;
     size_t cap = 0;
     FILE *f = fopen(path, "r");
-    bool cmake = false;
-    for (int i = 0; f && i < LOOK && out->len < LONGEST && getline(&line, &cap, f) > 0; i++) {
+    bool cmake = false, full = false;
+    while (f && !full && getline(&line, &cap, f) > 0)
+        full = strstr(line, strerror(ENOSPC)) != NULL;
+    if (full)
+        bz_buf_printf(out, "the file system of %.*s is full: make room, or set TMPDIR to another folder",
+                      (int)(strrchr(path, '/') - path), path);
+    if (f)
+        rewind(f);
+    for (int i = 0; f && !full && i < LOOK && out->len < LONGEST && getline(&line, &cap, f) > 0; i++) {
         line[strcspn(line, "\r\n")] = 0;
         if (strlen(line) > LONGEST)
             line[LONGEST] = 0;

@@ -455,8 +455,8 @@ static void check_cupti(doctor *d, bz_finding *f)
 
 /* ---- the database --------------------------------------------------------------------------- */
 
-/* Free bytes where the folder is, or will be: in the nearest folder above it that is there. */
-static double free_bytes(const char *dir)
+/* Free bytes where the folder is, or will be: in the nearest folder above it that is there. `closed`: nothing can be written there, and why. */
+static double free_bytes(const char *dir, const char **closed)
 {
     char path[4200];
     struct statvfs fs;
@@ -473,6 +473,7 @@ static double free_bytes(const char *dir)
         if (slash == path && statvfs(path, &fs))
             return NAN;
     }
+    *closed = access(path, W_OK) ? strerror(errno) : NULL;
     return (double)fs.f_bavail * (double)fs.f_frsize;
 }
 
@@ -480,12 +481,16 @@ static void check_database(doctor *d, bz_finding *f)
 {
     char *where = bz_perfdb_where(d->dir);
     const char *file = bz_arena_printf(&d->arena, "%s/data.mdb", where);
-    double left = free_bytes(where);
+    const char *closed = NULL;
+    double left = free_bytes(where, &closed);
     bz_unit_text text;
     bz_error err = {0};
     bz_perfdb *db = NULL;
     if (!access(file, F_OK) && bz_perfdb_open(&db, where, &(bz_perfdb_options){.read_only = true}, &err))
         say(f, BZ_HEALTH_BAD, "nothing can be looked up or stored", "%s", err.text);
+    else if (closed)
+        say(f, BZ_HEALTH_BAD, "records cannot be stored there: name another folder (--db, $BENANZA_DB)", "%s: %s",
+            where, closed);
     else if (left < 1e8)
         say(f, BZ_HEALTH_BAD, "records cannot be stored: make room, or name another folder (--db, $BENANZA_DB)",
             "%s: %s free", where, bz_units_bytes(text, left));
@@ -513,7 +518,8 @@ static void check_temporary(doctor *d, bz_finding *f)
     close(fd);
     bz_folder_remove(file);
     const char *where = bz_arena_strn(&d->arena, file, (size_t)(strrchr(file, '/') - file));
-    double left = free_bytes(where);
+    const char *closed = NULL; /* a file was made there */
+    double left = free_bytes(where, &closed);
     bz_unit_text text;
     if (!runs)
         say(f, BZ_HEALTH_BAD, "benchmarks are built and run there: set TMPDIR to a folder on another file system",

@@ -236,18 +236,20 @@ int bz_store_write(bz_perfdb *db, int (*body)(bz_perfdb *db, MDB_txn *txn, void 
 
 /* Only the last of them has to be new or ours: what is above may be there without our being
  * allowed to make it. */
+/* The error is that of the first folder that cannot be made: those below it only say that it is not there. */
 static int make_dirs(const char *dir)
 {
     char *path = bz_copy(dir);
+    int first = 0;
     for (char *p = path + 1; path[0] && *p; p++)
         if (*p == '/') {
             *p = 0;
-            mkdir(path, 0777);
+            first = mkdir(path, 0777) && errno != EEXIST && !first ? errno : first;
             *p = '/';
         }
     int failed = mkdir(path, 0777) && errno != EEXIST ? errno : 0;
     free(path);
-    return failed;
+    return failed == ENOENT && first ? first : failed;
 }
 
 /* The first write of a new database. In an existing one, finds the tables. */
@@ -477,7 +479,8 @@ int bz_perfdb_open(bz_perfdb **out, const char *dir, const bz_perfdb_options *op
     }
     if (db->read_only && is_nothing(file)) {
         bz_fail(err, BZ_FAILED,
-                "%s: there is no database: 'benanza run' or 'benanza db import' makes one, --db or BENANZA_DB names "
+                "%s: there is no database: 'benanza bound MODEL' or 'benanza db import FILE' makes one, --db or "
+                "BENANZA_DB names "
                 "another folder",
                 dir);
         goto out;
