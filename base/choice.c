@@ -4,27 +4,28 @@
 
 #include <string.h>
 
-/* Edit distance, for names short enough that a row of the table fits on the stack. */
+/* Edit distance, for names short enough that the table fits on the stack. Two neighbours in the wrong order are one mistake: "resnet81" is
+ * nearer to "resnet18" than to "resnet50". */
 static int distance(const char *a, const char *b)
 {
     enum { MAX = 32 };
-    int n = (int)strnlen(a, MAX + 1), m = (int)strnlen(b, MAX + 1), row[MAX + 1];
+    int n = (int)strnlen(a, MAX + 1), m = (int)strnlen(b, MAX + 1), d[MAX + 1][MAX + 1];
     if (n > MAX || m > MAX)
         return MAX;
-    for (int j = 0; j <= m; j++)
-        row[j] = j;
-    for (int i = 1; i <= n; i++) {
-        int diagonal = row[0];
-        row[0] = i;
-        for (int j = 1; j <= m; j++) {
-            int best = diagonal + (a[i - 1] != b[j - 1]);
-            best = row[j] + 1 < best ? row[j] + 1 : best;
-            best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
-            diagonal = row[j];
-            row[j] = best;
+    for (int i = 0; i <= n; i++)
+        for (int j = 0; j <= m; j++) {
+            if (!i || !j) {
+                d[i][j] = i + j;
+                continue;
+            }
+            int best = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+            best = d[i - 1][j] + 1 < best ? d[i - 1][j] + 1 : best;
+            best = d[i][j - 1] + 1 < best ? d[i][j - 1] + 1 : best;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && d[i - 2][j - 2] + 1 < best)
+                best = d[i - 2][j - 2] + 1;
+            d[i][j] = best;
         }
-    }
-    return row[m];
+    return d[n][m];
 }
 
 const char *bz_choice_meant(const char *typed, const char *const *names, int n)

@@ -1,6 +1,7 @@
 #include "base/units.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +39,12 @@ const char *bz_units_bytes(bz_unit_text out, double bytes)
     return scaled(out, bytes, BYTES);
 }
 
+/* "16G", as other programs write 16GB. */
+static bool is_short(const char *text, char letter)
+{
+    return text[0] && !text[1] && (text[0] | ' ') == (letter | ' ');
+}
+
 int bz_units_parse_bytes(const char *text, double *bytes)
 {
     char *end;
@@ -46,8 +53,14 @@ int bz_units_parse_bytes(const char *text, double *bytes)
         return -1;
     end += *end == ' ';
     for (const unit *u = BYTES; u->name; u++)
-        if (!strcasecmp(u->name, *end ? end : "B")) {
+        if (!strcasecmp(u->name, *end ? end : "B") || (u->factor > 1 && is_short(end, u->name[0]))) {
             *bytes = v * u->factor;
+            return 0;
+        }
+    static const char *const BINARY[] = {"KiB", "MiB", "GiB", "TiB"};
+    for (int i = 0; i < 4; i++)
+        if (!strcasecmp(BINARY[i], end)) {
+            *bytes = ldexp(v, 10 * (i + 1));
             return 0;
         }
     return -1;

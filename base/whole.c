@@ -1,6 +1,7 @@
 #include "base/whole.h"
 
 #include "base/arena.h"
+#include "base/folder.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -148,7 +149,7 @@ int bz_whole_read(const char *path, size_t limit, const char *too_long, bz_buf *
     char block[16384];
     size_t n, before = out->len;
     if (!f)
-        return bz_fail(err, BZ_BAD_INPUT, "%s: cannot be opened: %s", path, strerror(errno));
+        return bz_path_fail(path, "cannot be opened", errno, err);
     while (out->len - before <= limit && (n = fread(block, 1, sizeof block, f)) > 0)
         bz_buf_put(out, block, n);
     bool bad = ferror(f) != 0;

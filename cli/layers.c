@@ -54,6 +54,9 @@ static int fit(const layers_job *s, const char *path, bz_buf *out, bz_error *err
     double memory;
     if (bz_units_parse_bytes(s->memory, &memory) || !(memory >= 1 && memory < 1e18))
         return bz_fail(err, BZ_USAGE, "--memory takes a size such as 16GB, not '%s'", s->memory);
+    if (memory < 1e6 && strspn(s->memory, "0123456789.") == strlen(s->memory))
+        return bz_fail(err, BZ_USAGE, "--memory %s would be %s bytes: write the unit, as in %sGB", s->memory, s->memory,
+                       s->memory);
     int rc = bz_binds_parse(models->dims.item, models->dims.n, &arena, &infer.binds, err) ||
              models_training(models, &options, err) ||
              bz_training_fit(path, &infer, &options, (int64_t)memory, row, ROWS, err);

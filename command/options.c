@@ -37,6 +37,16 @@ void bz_list_add(bz_arena *arena, bz_list *list, const char *item)
     list->item[list->n++] = item;
 }
 
+/* Whether the text is one of "sgd|momentum|adam". */
+static bool is_choice(const bz_option *o, const char *text)
+{
+    size_t n = strlen(text);
+    for (const char *p = o->value; p && *p; p += strcspn(p, "|"), p += *p == '|')
+        if (strcspn(p, "|") == n && !strncmp(p, text, n))
+            return n > 0;
+    return false;
+}
+
 /* The value's name in --help lists what the option takes: "hot|cold". */
 static int check_choice(const bz_option *o, const char *value, bz_error *err)
 {
@@ -136,6 +146,10 @@ static int parse_one(const bz_option *options, bz_job *job, void *into, int *i, 
         value = argv[++*i];
     if (wants_value(o) && !(value && *value))
         return bz_fail(err, BZ_USAGE, "--%s wants a value: %s", bz_option_long(o), o->value);
+    const char *next = *i + 1 < job->argc ? job->argv[*i + 1] : NULL;
+    if (o->kind == BZ_OPTION_MAYBE && !value && next && access(next, F_OK) && is_choice(o, next))
+        return bz_fail(err, BZ_USAGE, "--%s takes %s behind '=': --%s=%s", bz_option_long(o), next, bz_option_long(o),
+                       next);
     if (into == job)
         bz_list_add(&job->arena, &job->given, bz_option_long(o));
     return store(o, value, into, &job->arena, err);

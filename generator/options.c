@@ -2,16 +2,25 @@
 #include "generator/generator.h"
 
 #include <string.h>
+#include <strings.h>
 
 int bz_plan_dtype(const char *name, bz_dtype *out, bz_error *err)
 {
     static const bz_dtype TYPES[] = {BZ_F32, BZ_BF16, BZ_F16, BZ_F64, BZ_I8, BZ_F8E4M3};
     static const char *const NAMES[] = {"f32", "bf16", "f16", "f64", "s8", "f8e4m3"};
+    static const struct {
+        const char *name, *ours;
+    } FOREIGN[] = {{"float32", "f32"}, {"float", "f32"}, {"fp32", "f32"},      {"single", "f32"},   {"float16", "f16"},
+                   {"half", "f16"},    {"fp16", "f16"},  {"bfloat16", "bf16"}, {"float64", "f64"},  {"double", "f64"},
+                   {"fp64", "f64"},    {"int8", "s8"},   {"fp8", "f8e4m3"},    {"float8", "f8e4m3"}};
     enum { N = sizeof TYPES / sizeof *TYPES };
     *out = BZ_UNDEFINED;
     for (int i = 0; name && i < N; i++)
         if (!strcmp(name, NAMES[i]) || !strcmp(name, bz_dtype_name(TYPES[i]))) /* i8 is s8 */
             *out = TYPES[i];
+    for (size_t i = 0; name && !*out && i < sizeof FOREIGN / sizeof *FOREIGN; i++)
+        if (!strcasecmp(name, FOREIGN[i].name))
+            return bz_fail(err, BZ_USAGE, "--dtype has no '%s': that type is called %s here", name, FOREIGN[i].ours);
     return name && !*out ? bz_choice_fail(err, "--dtype", name, NAMES, N) : 0;
 }
 

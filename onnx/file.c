@@ -1,4 +1,6 @@
 #include "onnx/file.h"
+
+#include "base/folder.h"
 #include "onnx/structure.h"
 
 #include <errno.h>
@@ -112,7 +114,7 @@ int file_open(const char *path, bz_model_file *file, bz_error *err)
 {
     int fd = open_quietly(path);
     if (fd < 0)
-        return bz_fail(err, BZ_BAD_INPUT, "%s: cannot be opened: %s", path, strerror(errno));
+        return bz_path_fail(path, "cannot be opened", errno, err);
     *file = (bz_model_file){.path = path, .folder = -1};
     int failed = read_file(fd, file, err);
     if (file->bytes.n_cuts)

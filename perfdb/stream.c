@@ -3,6 +3,7 @@
 #include "perfdb/perfdb.h"
 
 #include "base/arena.h"
+#include "base/folder.h"
 #include "base/whole.h"
 
 #include <errno.h>
@@ -55,7 +56,7 @@ int bz_source_open(bz_source **out, const char *path, bz_error *err)
     int fd = standard ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
     *out = NULL;
     if (fd < 0)
-        return bz_fail(err, BZ_BAD_INPUT, "%s: cannot be opened: %s", path, strerror(errno));
+        return bz_path_fail(path, "cannot be opened", errno, err);
     bz_source *s = bz_alloc(1, sizeof *s);
     *s = (bz_source){.path = standard ? "standard input" : path, .fd = fd, .packed = bz_alloc(CHUNK, 1)};
     if (fill_packed(s, err)) {

@@ -1,8 +1,10 @@
 /* Systems as numbers: from what was measured on them, else from their data sheets. */
+#include "base/choice.h"
 #include "predict/constants.h"
 #include "predict/predict.h"
 #include "runtime/gpus.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -309,15 +311,37 @@ int bz_machine_described(FILE *f, const char *path, bz_machine *out, bz_error *e
     return 0;
 }
 
-/* Names the GPUs that have it in their names: "4090" is in rtx-4090. */
+/* Letters and digits alone, so that "RTX 4090" is "rtx-4090". */
+static const char *bare(const char *name, char out[64])
+{
+    size_t n = 0;
+    for (; *name && n < 63; name++)
+        if (isalnum((unsigned char)*name))
+            out[n++] = (char)tolower((unsigned char)*name);
+    out[n] = 0;
+    return out;
+}
+
+/* Names the GPUs that have it in their names: "4090" is in rtx-4090. Where there is none, the one that a typo meant. */
 static int unknown(const char *name, bz_error *err)
 {
+    enum { MOST = 256 };
     bz_buf alike = {0};
     bz_gpu row;
-    for (int i = 0; *name && bz_gpu_row(i, &row); i++)
-        if (strcasestr(row.slug, name))
+    char typed[64], slug[64], slugs[MOST][sizeof row.slug];
+    const char *names[MOST];
+    int n = 0;
+    bare(name, typed);
+    for (int i = 0; *typed && bz_gpu_row(i, &row); i++) {
+        if (strstr(bare(row.slug, slug), typed))
             bz_buf_printf(&alike, "%s%s", alike.len ? ", " : "", row.slug);
-    if (alike.len)
+        if (n < MOST)
+            names[n] = memcpy(slugs[n], row.slug, sizeof row.slug), n++;
+    }
+    const char *meant = alike.len ? NULL : bz_choice_meant(name, names, n);
+    if (meant)
+        bz_fail(err, BZ_USAGE, "no system '%s' is known: did you mean %s?", name, meant);
+    else if (alike.len)
         bz_fail(err, BZ_USAGE, "no system '%s' is known; these are like it: %s", name, bz_buf_text(&alike));
     else
         bz_fail(err, BZ_USAGE,

@@ -1,6 +1,7 @@
 #include "profile/stream.h"
 
 #include "base/arena.h"
+#include "base/folder.h"
 #include "base/whole.h"
 
 #include <errno.h>
@@ -114,7 +115,7 @@ bz_stream *bz_stream_open(const char *path, bz_error *err)
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     struct stat st;
     if (fd < 0 || fstat(fd, &st)) {
-        bz_fail(err, BZ_BAD_INPUT, "%s: cannot be read: %s", path, strerror(errno));
+        bz_path_fail(path, "cannot be read", errno, err);
         if (fd >= 0)
             close(fd);
         return NULL;

@@ -341,6 +341,8 @@ static int read_actual(const bz_whatif_question *q, int64_t *out, bz_error *err)
         *out = (int64_t)(1e6 * ms);
         return 0;
     }
+    if (end != q->actual && access(q->actual, F_OK))
+        return bz_fail(err, BZ_USAGE, "--actual takes milliseconds, a number, or a recording, not '%s'", q->actual);
     bz_trace *t = bz_trace_new();
     bz_flow flow = {0};
     int failed =

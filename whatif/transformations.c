@@ -1,6 +1,8 @@
 /* The table of transformations, and how one is asked for. */
 #include "whatif/transformations.h"
 
+#include "base/choice.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -337,6 +339,20 @@ static int read_value(const bz_transformation *row, int at, const char *text, bz
     return 0;
 }
 
+static int unknown_row(const char *text, size_t length, bz_error *err)
+{
+    char typed[61];
+    const char *names[64];
+    int n;
+    const bz_transformation *rows = bz_transformations(&n);
+    for (int i = 0; i < n; i++)
+        names[i] = rows[i].name;
+    snprintf(typed, sizeof typed, "%.*s", length < 60 ? (int)length : 60, text);
+    const char *meant = bz_choice_meant(typed, names, n);
+    return bz_fail(err, BZ_USAGE, "there is no transformation '%s': %s%s%s'benanza whatif --list' names them all",
+                   typed, meant ? "did you mean " : "", meant ? meant : "", meant ? "? " : "");
+}
+
 int bz_whatif_parse(const char *text, bz_arena *arena, bz_whatif_asked *out, bz_error *err)
 {
     int n;
@@ -347,7 +363,7 @@ int bz_whatif_parse(const char *text, bz_arena *arena, bz_whatif_asked *out, bz_
         if (strlen(rows[i].name) == length && !strncmp(rows[i].name, text, length))
             out->row = &rows[i];
     if (!out->row)
-        return bz_fail(err, BZ_USAGE, "%.60s: is no transformation; benanza whatif --list names them all", text);
+        return unknown_row(text, length, err);
     for (int i = 0; i < BZ_WHATIF_PARAMETERS && out->row->parameter[i].name; i++) {
         out->value[i][0] = out->row->parameter[i].low;
         out->value[i][1] = out->row->parameter[i].usual;

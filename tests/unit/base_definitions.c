@@ -208,7 +208,9 @@ static int distance(const char *a, const char *b)
     if (*a == *b)
         return distance(a + 1, b + 1);
     int change = distance(a + 1, b + 1), less = distance(a + 1, b), more = distance(a, b + 1);
-    return 1 + (change < less ? change < more ? change : more : less < more ? less : more);
+    int least = change < less ? change < more ? change : more : less < more ? less : more;
+    int turned = a[1] && a[0] == b[1] && a[1] == b[0] ? distance(a + 2, b + 2) : least;
+    return 1 + (turned < least ? turned : least);
 }
 
 static void typos_mean_the_nearest_name(void **state)
@@ -230,6 +232,8 @@ static void typos_mean_the_nearest_name(void **state)
         }
         assert_ptr_equal(bz_choice_meant(typed, list, 4), expected);
     }
+    const char *const models[] = {"resnet101.onnx", "resnet50.onnx", "resnet18.onnx"}; /* neighbours change places */
+    assert_ptr_equal(bz_choice_meant("resnet81.onnx", models, 3), models[2]);
     char name[40], typed[40]; /* of 32 characters each they are compared, longer ones are not */
     const char *const list[] = {name};
     for (size_t n = 30; n < 36; n++)
@@ -293,6 +297,22 @@ static void units_read_back(void **state)
             assert_int_equal(bz_units_parse_bytes(text, &back), 0);
             assert_true(fabs(back - v) <= factor * pow(10, -decimals) * 0.5000001);
         }
+    }
+}
+
+static void sizes_have_the_units_of_other_programs(void **state)
+{
+    static const struct {
+        const char *text;
+        double bytes;
+    } CASES[] = {{"16GB", 16e9},  {"16 GB", 16e9},   {"16G", 16e9},       {"16g", 16e9}, {"1.5T", 1.5e12},
+                 {"512k", 512e3}, {"16GiB", 0x1p34}, {"0.5 mib", 0x1p19}, {"7", 7},      {"7B", 7},
+                 {"16GG", -1},    {"16Gi", -1},      {"G", -1},           {"16 q", -1}};
+    (void)state;
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        double bytes = -1;
+        assert_int_equal(bz_units_parse_bytes(CASES[i].text, &bytes), CASES[i].bytes < 0 ? -1 : 0);
+        assert_true(bytes == CASES[i].bytes);
     }
 }
 
@@ -632,6 +652,7 @@ int main(void)
         cmocka_unit_test(typos_mean_the_nearest_name),
         cmocka_unit_test(lists_of_words_are_split_at_blanks),
         cmocka_unit_test(units_read_back),
+        cmocka_unit_test(sizes_have_the_units_of_other_programs),
         cmocka_unit_test(times_have_units_and_an_end),
         cmocka_unit_test(quantiles_are_on_the_line),
         cmocka_unit_test(many_numbers_are_sorted),
