@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <unistd.h>
 
 /* What an installation keeps its data in, seen from the folder above its programs. A build whose place is another one says so. */
@@ -147,14 +146,15 @@ int bz_path_fail(const char *path, const char *cannot, int why, bz_error *err)
     return bz_fail(err, BZ_BAD_INPUT, "%s: %s: %s", path, cannot, strerror(why));
 }
 
-/* Where /proc is not mounted, what the kernel was told to run: a path that may be relative to where we started. */
+/* Where /proc is not mounted, the name that we were called by: a path, or a name that a shell found in $PATH. */
 static ssize_t find_self(char *path, size_t size)
 {
     ssize_t n = readlink("/proc/self/exe", path, size - 1);
-    const char *told = n < 0 ? (const char *)getauxval(AT_EXECFN) : NULL;
-    char *whole = told ? realpath(told, NULL) : NULL;
-    if (whole && strlen(whole) < size)
-        n = (ssize_t)strlen(strcpy(path, whole));
+    char *whole = n < 0 && strchr(program_invocation_name, '/') ? realpath(program_invocation_name, NULL) : NULL;
+    if (whole && strlen(whole) < size) {
+        n = (ssize_t)strlen(whole);
+        memcpy(path, whole, (size_t)n);
+    }
     free(whole);
     return n;
 }

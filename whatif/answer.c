@@ -40,8 +40,9 @@ double bz_whatif_interval(const bz_trace *t, int64_t *steady)
 {
     uint32_t n;
     int64_t *v = steady_latencies(t, &n);
-    double median = !n ? 0 : n % 2 ? (double)v[n / 2] : ((double)v[n / 2 - 1] + (double)v[n / 2]) / 2;
-    double half = n >= 2 && median > 0 ? 1.57 * (double)(v[3 * n / 4] - v[n / 4]) / sqrt(n) / median : ONE_ITERATION;
+    uint32_t below = n ? (n - 1) / 2 : 0, above = n / 2, quarter = n / 4, three = 3 * n / 4;
+    double median = ((double)v[below] + (double)v[above]) / 2;
+    double half = n >= 2 && median > 0 ? 1.57 * (double)(v[three] - v[quarter]) / sqrt(n) / median : ONE_ITERATION;
     *steady = n ? n : 1;
     free(v);
     return half;
