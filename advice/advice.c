@@ -167,6 +167,22 @@ static void answer(advice_making *m, const char *id, const bz_state *moot)
     }
 }
 
+/* Items of which the rule saves next to nothing: that is why it is not advised. Of what the simulation assumes the first tells most. */
+static void answer_small(advice_making *m, const bz_advice *a)
+{
+    bz_unit_text gain;
+    const char *assumed = strstr(a->evidence, "; simulated: "), *end = assumed ? strstr(assumed, "); ") : NULL;
+    if (!isfinite(a->gain))
+        return;
+    const char *why = bz_arena_printf(m->arena, "'%.*s' would gain %s", (int)strcspn(a->what, ".:"), a->what,
+                                      bz_units_time(gain, fmax(a->gain, 0)));
+    if (assumed)
+        why = bz_arena_printf(m->arena, "%s%.*s", why, end ? (int)(end + 1 - assumed) : (int)strlen(assumed), assumed);
+    for (int i = 0; i < m->n_items; i++)
+        if (m->item[i].found && !m->item[i].why)
+            m->item[i].why = why;
+}
+
 /* "If the program does not do so yet: compute in bf16." */
 static const char *conditional(advice_making *m, const char *what)
 {
@@ -248,8 +264,10 @@ static int consider(advice_making *m, const advice_table *table, const advice_ru
     if (!step || !has_needed(m, rule))
         return n;
     bz_advice new = make(m, rule, step, f, open, known_step(list, n, step));
-    if (new.gain < (new.unsure ? ANSWERED_LEAST : TOLD_LEAST) * m->l->latency)
+    if (new.gain < (new.unsure ? ANSWERED_LEAST : TOLD_LEAST) * m->l->latency) {
+        answer_small(m, &new);
         return n;
+    }
     n = add(m, list, n, &new);
     answer(m, known_step(list, n, step)->id, NULL);
     return n;

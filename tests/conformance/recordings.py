@@ -151,7 +151,7 @@ def vgg():
 def synthetic():
     kernels = vgg()
     path = sequence("vgg.nsys", kernels)
-    r = analyze(path, "--system", "v100")  # no database, and no such system
+    r = analyze(path, "--system", "v100")  # no database: its data sheet tells of it
     check("iterations", (r["iterations"], r["found"]), (5, "detected"))
     n = len(kernels)
     idle = {row["why"]: row for row in table(r, "idle")}
@@ -183,7 +183,7 @@ def synthetic():
 
     r = analyze(sequence("other.sqlite", [RELU, PRODUCT, RELU, RELU, PRODUCT, POOL, PRODUCT, RELU] * 2 + [CONV]))
     check("none fits", r["fits"], [])
-    p = run("analyze", "--profile", path, "--system", "v100")
+    p = run("analyze", "--profile", path, "--system", "box")
     check("an unknown system is a warning", (p.returncode, "there is no database" in p.stderr), (0, True))
     page = work + "/page.html"
     check("page", (run("analyze", "--profile", path, "--html", page).returncode, os.path.getsize(page) > 100_000), (0, True))
@@ -404,6 +404,8 @@ def real():
     for path in sorted(glob.glob(shared + "/v100/*_log/*/*.gz") + glob.glob(shared + "/nvidia_logs/*.log")):
         r = analyze(path)
         check(path + ": a log has no times", (r["span"], r["busy"], r["idle"]), (None, None, None))
+    why = {a["item"]: a["why"] for a in analyze(shared + "/v100/nsys/mxnet/17_b1.sqlite.gz")["answers"]}
+    check("what an advice would gain that is not given", "as one CUDA graph' would gain" in why["the device waits for launches"], True)
     for name, model in GUESSES.items():
         r = analyze(f"{shared}/v100/nsys/{name}.sqlite.gz")
         check(name + ": guess", [f["model"] for f in r["fits"] if f["equal"]], [model] if model else [])
