@@ -128,6 +128,8 @@ static int split(graph *g, int begin, int end, part *list)
     return merged;
 }
 
+static const char UNPRICED[] = "unpriced";
+
 static double cost(const bz_bound *b, int begin, int end)
 {
     double sum = 0;
@@ -136,13 +138,19 @@ static double cost(const bz_bound *b, int begin, int end)
     return sum;
 }
 
+/* What lacks a price is no time of 0: the sum is a lower end then, and where nothing has a price there is none. */
 static const char *describe(graph *g, const part *p, const char *separator)
 {
     const bz_bound *b = g->bound;
+    double seconds = cost(b, p->begin, p->end);
+    bool lacks = false;
     bz_unit_text time;
-    return bz_arena_printf(&g->arena, "%s%s… %s%s%d layers, %s", b->layers->layer[p->begin].name, separator,
+    for (int i = p->begin; i < p->end; i++)
+        lacks |= g->marks.note[i] == UNPRICED;
+    return bz_arena_printf(&g->arena, "%s%s… %s%s%d layers, %s%s", b->layers->layer[p->begin].name, separator,
                            b->layers->layer[p->end - 1].name, separator, p->end - p->begin,
-                           bz_units_time(time, cost(b, p->begin, p->end)));
+                           lacks && seconds > 0 ? "≥ " : "",
+                           lacks && !(seconds > 0) ? UNPRICED : bz_units_time(time, seconds));
 }
 
 static void draw(graph *g, int begin, int end, const char *id, const char *label)
@@ -194,7 +202,7 @@ void bz_report_graph(const bz_analysis *a, int number, int *budget, bz_buf *out)
             note[i] = bz_arena_printf(&g.arena, "%s", bz_units_time(time, b->seconds[i]));
     for (int i = 0; i < b->n; i++)
         if (!b->layer[i].price.alternative)
-            note[b->layer[i].node] = "unpriced";
+            note[b->layer[i].node] = UNPRICED;
     g.marks = (bz_dot_marks){.path = b->path.node, .n = b->path.n, .note = note};
     g.place = BZ_NEW(&g.arena, int, b->dag->n);
     if (b->dag->n)

@@ -297,8 +297,9 @@ function layers(a) {
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
     const shown = a.layers.filter((r) => (!kind.value || r.kind === kind.value) && (!prov.value || r.provenance === prov.value) && (!path.checked || r.path) &&
       words.every((w) => `${r.name} ${r.kind} ${r.key} ${r.variant || ""}`.toLowerCase().includes(w)));
+    const priced = shown.filter((r) => known(r.seconds)).length;
     t.show(shown);
-    status.textContent = `${shown.length} of ${plural(a.layers.length, "layer")} that cost something, ${time(sum(shown, (r) => r.seconds))}` + (a.goal.enough ? ` of ${bound(a, a.sequential, a.unpriced)}` : "");
+    status.textContent = `${shown.length} of ${plural(a.layers.length, "layer")} that cost something, ${priced ? (priced < shown.length ? "≥ " : "") + time(sum(shown, (r) => r.seconds)) : shown.length ? "none of them priced" : "0 s"}` + (a.goal.enough ? ` of ${bound(a, a.sequential, a.unpriced)}` : "");
   }
   filter();
   return section("layers", "Layers", el("p", { class: "note" }, `${plural(a.n_layers, "layer")}, ${a.free} of them free (views, constants). Select a name for its key, problems and variants.`),
@@ -358,7 +359,7 @@ function units(a, l) {
   if (ways.some((x) => known(x.gain)))
     s.append(table("What lower precision would gain, conversions counted", [text("Way", (x) => x.name), number("Sequential", (x) => x.sequential, time), number("Parallel", (x) => x.parallel, time), number("Conversions", (x) => x.conversions, time),
       number("Gain", (x) => x.gain, time), number("Layers that gain", (x) => x.layers, count), number("Without a record", (x) => x.unknown, count)], ways, { sort: 4 }));
-  if (u.rows.length)
+  if (u.rows.some((x) => x.evidence || x.why || known(x.seconds) || known(x.best)))
     s.append(table("Layers that could use them", [text("Layer", (x) => x.layer || x.call, "cut"), text("Used", (x) => (x.used ? "yes" : "no")), text("What tells", (x) => x.evidence, "cut"), text("Why not", (x) => x.why, "wrap"),
       number("Now", (x) => x.seconds, time), number("Best", (x) => x.best, time), text("Way", (x) => x.best_way)], u.rows));
   return s;
@@ -375,7 +376,7 @@ function flatten(o, prefix, out) {
 function origins(a, l) {
   let details = [];
   try { details = flatten(JSON.parse(a.details), "", []); } catch (e) { details = []; }
-  const rows = ["measured", "imported", "modelled", "unpriced"].map((p) => ({ p, n: a[p], macs: a["macs_" + p], s: sum(a.layers.filter((x) => x.provenance === p), (x) => x.seconds) })).filter((x) => x.n);
+  const rows = ["measured", "imported", "modelled", "unpriced"].map((p) => ({ p, n: a[p], macs: a["macs_" + p], s: p === "unpriced" ? NaN : sum(a.layers.filter((x) => x.provenance === p), (x) => x.seconds) })).filter((x) => x.n);
   return section("provenance", "Where the numbers come from",
     el("p", { class: "note" }, "Measured: by benanza's benchmarks on this system. Imported: records made by others. Modelled: computed from bytes or peaks. What a profile tells was measured in the user's program."),
     table("Layers by the provenance of their price", [{ title: "Provenance", value: (x) => x.p, cell: (x) => provenance(x.p) }, number("Layers", (x) => x.n, count), number("MACs", (x) => (a.macs ? x.macs / a.macs : NaN), percent), number("Time", (x) => x.s, time), number("Share of the bound", (x) => share(a, x.s), percent)], rows),

@@ -117,7 +117,8 @@ function kinds(a) {
 }
 
 function ladderSection(a, l) {
-  return section("ladder", l ? "From measured to the bound" : "The bounds", l ? waterfall(a, l) : null, l ? joint(l) : null, bounds(a, l), kinds(a));
+  const parts = [l ? waterfall(a, l) : null, l ? joint(l) : null, bounds(a, l), kinds(a)];
+  return parts.some(Boolean) ? section("ladder", l ? "From measured to the bound" : "The bounds", ...parts) : null;
 }
 
 /* ---- roofline ---- */
