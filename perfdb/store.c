@@ -384,6 +384,8 @@ static int open_env(bz_perfdb *db, size_t map_size, bz_error *err)
             return 0;
         mdb_env_close(db->env);
         db->env = NULL;
+        if (code == EINTR)
+            continue; /* LMDB gives up a read that a signal interrupts */
         if (code == ENOMEM && map_size > (size_t)1 << 24) {
             map_size /= 4; /* an address space limit; LMDB raises what is less than the file holds */
         } else if (code == EACCES && db->read_only && !(flags & MDB_NOLOCK)) {
