@@ -296,7 +296,7 @@ static void on_string(reader *r, const char *s, size_t n)
             argument_number(r, s, n);
     } else if (r->field == F_ID && r->events_depth > 0 && r->depth == r->events_depth + 2) { /* {"local": "0x1"} */
         add_id(e, s, n);
-    } else if (r->devices_depth && r->depth == r->devices_depth + 1 && r->field == F_NAME) {
+    } else if (r->devices_depth && r->depth == r->devices_depth + 1 && r->field == F_NAME && n) {
         char name[128];
         snprintf(name, sizeof name, "%.*s", (int)(n < 100 ? n : 100), s);
         bz_trace_fact(r->events.t, "gpu", name);

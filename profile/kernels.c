@@ -51,23 +51,9 @@ typedef struct rule {
 } rule;
 
 static const rule RULES[] = {
-    /* ---- groups. Communication: NCCL, RCCL, NVSHMEM, and what servers of language models bring along */
-    {GROUP, BZ_KERNEL_COMMUNICATION, NULL,
-     "nccl rccl nvshmem deep_ep:: cross_device_reduce AllReduce all_reduce allreduce AllGather all_gather "
-     "ReduceScatter reduce_scatter"},
-    {GROUP, BZ_KERNEL_GATHER, NULL, "reshape_and_cache"}, /* of keys and values */
-    {GROUP, BZ_KERNEL_SOFTMAX, NULL, "attn_softmax"},
-    /* FlashAttention, xFormers, cuDNN, TensorRT, vLLM, FlashInfer, Composable Kernel */
-    {GROUP, BZ_KERNEL_NORM, NULL, "flashinfer::norm::"},
-    {GROUP, BZ_KERNEL_SORT, NULL, "flashinfer::sampling::"},
-    {GROUP, BZ_KERNEL_ELEMENTWISE, NULL, "flashinfer::*Rotary flashinfer::activation"},
-    {GROUP, BZ_KERNEL_ATTENTION, NULL,
-     "flash_fwd flash_bwd flash:: flash_attn flash_attention flashinfer:: FlashAttn FlashAttention fmha FMHA Fmha sdpa "
-     "MemEffAttention AttentionKernel attention_kernel paged_attention unified_attention multihead_attention "
-     "flex_attention _attn_fwd _attn_bwd attn_ PagedKVCache"},
-    {GROUP, BZ_KERNEL_RNN, NULL, "RNN_block RNNcell elemWiseRNN LSTM_ lstm_cell GRU_ gru_cell persistRNN"},
-
-    /* Triton, as PyTorch's compiler names what it makes: the word behind triton_ says the sort, the others the operators */
+    /* ---- groups. Triton, as PyTorch's compiler names what it makes: the word behind triton_ says the sort, the others the
+     * operators that it is a part of, or stands beside, as attention or a collective */
+    {GROUP, BZ_KERNEL_ATTENTION, NULL, "triton_tem_*attention"},
     {GROUP, BZ_KERNEL_CONV, NULL, "triton_tem_fused_convolution triton_tem_*_convolution"},
     {GROUP, BZ_KERNEL_PRODUCT, NULL, "triton_tem_ triton_mm triton_bmm"},
     {GROUP, BZ_KERNEL_POOL, NULL, "triton_poi_*max_pool triton_poi_*avg_pool"},
@@ -77,8 +63,29 @@ static const rule RULES[] = {
     {GROUP, BZ_KERNEL_SORT, NULL, "triton_spl_"}, /* scans */
     {GROUP, BZ_KERNEL_SOFTMAX, NULL, "triton_*softmax"},
     {GROUP, BZ_KERNEL_LOSS, NULL, "triton_*nll_loss"},
-    {GROUP, BZ_KERNEL_NORM, NULL, "layer_norm rms_norm batch_norm group_norm triton_*mean*rsqrt"},
+    {GROUP, BZ_KERNEL_NORM, NULL,
+     "triton_*layer_norm triton_*rms_norm triton_*batch_norm triton_*group_norm triton_*mean*rsqrt"},
     {GROUP, BZ_KERNEL_REDUCE, NULL, "triton_red_ triton_per_"},
+
+    /* Communication: NCCL, RCCL, NVSHMEM, and what servers of language models bring along */
+    {GROUP, BZ_KERNEL_COMMUNICATION, NULL,
+     "nccl rccl nvshmem deep_ep:: cross_device_reduce AllReduce all_reduce allreduce AllGather all_gather "
+     "ReduceScatter reduce_scatter"},
+    {GROUP, BZ_KERNEL_GATHER, NULL,
+     "reshape_and_cache store_kv finalizeKernel"},                       /* of keys and values; of what experts made */
+    {GROUP, BZ_KERNEL_SORT, NULL, "routingIndices _routing _bitmatrix"}, /* of tokens to experts */
+    {GROUP, BZ_KERNEL_SOFTMAX, NULL, "attn_softmax"},
+    /* FlashAttention, xFormers, cuDNN, TensorRT, vLLM, FlashInfer, Composable Kernel */
+    {GROUP, BZ_KERNEL_NORM, NULL, "flashinfer::norm::"},
+    {GROUP, BZ_KERNEL_SORT, NULL, "flashinfer::sampling::"},
+    {GROUP, BZ_KERNEL_ELEMENTWISE, NULL, "flashinfer::*Rotary flashinfer::activation"},
+    {GROUP, BZ_KERNEL_ATTENTION, NULL,
+     "flash_fwd flash_bwd flash:: flash_attn flash_attention flashinfer:: FlashAttn FlashAttention fmha FMHA Fmha sdpa "
+     "MemEffAttention AttentionKernel attention_kernel paged_attention unified_attention multihead_attention "
+     "flex_attention _attn_fwd _attn_bwd attn_ PagedKVCache sage_fwd"},
+    {GROUP, BZ_KERNEL_RNN, NULL, "RNN_block RNNcell elemWiseRNN LSTM_ lstm_cell GRU_ gru_cell persistRNN"},
+
+    {GROUP, BZ_KERNEL_NORM, NULL, "layer_norm rms_norm batch_norm group_norm"},
 
     /* TensorRT's compiler: the first letters of its operators one behind the other */
     {GROUP, BZ_KERNEL_PRODUCT, NULL, "__myl_*Fc"},
@@ -111,12 +118,13 @@ static const rule RULES[] = {
     {GROUP, BZ_KERNEL_VECTOR_PRODUCT, NULL, "gemv dot_kernel mul_mat_vec"},
     {GROUP, BZ_KERNEL_QUANTIZE, NULL, "dequant"}, /* even what a product needs */
     {GROUP, BZ_KERNEL_PRODUCT, NULL,
-     "Cijk_ nvjet_ gemm Gemm GEMM matmul MatMul mul_mat fused_moe Marlin marlin machete cutlass"},
+     "Cijk_ nvjet_ ^bmm_ gemm Gemm GEMM matmul MatMul mul_mat fused_moe Marlin marlin machete cutlass"},
 
     /* what moves data */
     {GROUP, BZ_KERNEL_NORM, NULL,
      "NormalizeKernel Normalization LayerNorm RMSNorm GroupNorm BatchNorm InstanceNorm RowwiseMoments "
-     "ComputeFusedParams GammaBeta AffineChannel ChannelPooling bn_fw_ bn_bw_ bnorm lrnForward LRN layernorm rmsnorm"},
+     "ComputeFusedParams GammaBeta AffineChannel ChannelPooling bn_fw_ bn_bw_ bnorm lrnForward LRN layernorm rmsnorm "
+     "groupnorm Rmsnorm Layernorm"},
     {GROUP, BZ_KERNEL_SOFTMAX, NULL, "oftmax oftMax soft_max"},
     {GROUP, BZ_KERNEL_LOSS, NULL, "nll_loss ClassNLLCriterion cross_entropy CrossEntropy ctc_loss"},
     {GROUP, BZ_KERNEL_POOL, NULL,
@@ -133,16 +141,17 @@ static const rule RULES[] = {
      "ropout distribution_ curand rand_generator philox Philox SampleUniform SampleNormal"},
     {GROUP, BZ_KERNEL_SORT, NULL,
      "RadixSort radixSort bitonicSort MergeSort DeviceScan tensor_kernel_scan topk TopK top_k argsort moe_align "
-     "DeviceSelect"},
+     "DeviceSelect searchsorted"},
     {GROUP, BZ_KERNEL_ELEMENTWISE, NULL, "rotary Rotary rope_"},
     {GROUP, BZ_KERNEL_GATHER, NULL,
-     "mbedding gather Gather scatter Scatter index_ indexSelect get_rows krn_partial"}, /* the last: gradients */
+     "mbedding gather Gather scatter Scatter index_ indexSelect check_indices get_rows krn_partial"}, /* the last: gradients */
     {GROUP, BZ_KERNEL_LAYOUT, NULL,
      "nchwTo nhwcTo NCHW2 NHWC2 ToNhwc ToNchw ranspose ermut Reformat ShuffleInTensor SwapDimension tensorTransform "
      "transform_0 transform4d Typecast float_to_ _to_float _copy_kernel_cuda"}, /* the last: PyTorch's copies to another type */
     {GROUP, BZ_KERNEL_MOVE, NULL,
      "CatArray oncat SliceExp Slice slice_forward Expand copyBuffer fillBuffer FillFunctor FillFrom set_to_int "
-     "set_zero fill::functor ClearTensor memset memcpy Memcpy Memset split_with_sizes cpy_ roll_cuda flip_cuda"},
+     "set_zero fill::functor ClearTensor memset memcpy Memcpy Memset split_with_sizes cpy_ copy_async roll_cuda "
+     "flip_cuda"},
     {GROUP, BZ_KERNEL_REDUCE, NULL, "educe argmax ArgMax nrm2 asum bias_diff"},
     {GROUP, BZ_KERNEL_ELEMENTWISE, NULL,
      "and_mul elementwise lementWise Elementwise ltwise op_generic_tensor_kernel op_tensor_kernel OpTensor "
@@ -196,7 +205,7 @@ static const rule RULES[] = {
     {UNIT, 0, "Tensor Cores",
      "_h884 _s884 _i884 _h1688 _s1688 _h16816 _s16816 _i8816 _i16832 _i8832 tensorop tensor16x8x hmma imma xmma gmma "
      "wgmma wmma nvjet_ m16n8k16 deep_gemm:: marlin Marlin pytorch_flash:: flash_fwd flash_bwd flash:: "
-     "fmha_cutlass*_sm70 fmha_cutlass*_sm75 fmha_cutlass*_sm80"},
+     "fmha_cutlass*_sm70 fmha_cutlass*_sm75 fmha_cutlass*_sm80 fmhaSm ^bmm_*_sm100"},
     {UNIT, 0, "Matrix Cores", "Cijk_*_MI16x Cijk_*_MI32x Cijk_*_MI4x xdl mfma igemm_*_gtc"},
 
     /* ---- algorithms of cuDNN, Volta to Hopper. Winograd comes first: its kernels carry scudnn in their names as well. Backward

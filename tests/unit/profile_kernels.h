@@ -202,6 +202,24 @@ static const struct {
     KERNEL(CONV, "Triton", NULL, "triton_tem_fused_convolution_0"),
     KERNEL(ATTENTION, "Triton", NULL, "triton_tem_fused_flex_attention_0"),
     KERNEL(SORT, "Triton", NULL, "triton_spl_fused_cumsum_0"),
+    KERNEL(ELEMENTWISE, "Triton", NULL, "triton_poi_fused__scaled_dot_product_flash_attention_cat_transpose_view_10"),
+    KERNEL(REDUCE, "Triton", NULL, "triton_red_fused_add_all_reduce_mul_sum_view_3"),
+    /* experts: tokens are sorted by them, multiplied, and put together again */
+    KERNEL(SORT, NULL, NULL,
+           "void moe::dev::routing::routingIndicesOffsetsKernel<moe::dev::routing::KernelParams<float> >()"),
+    KERNEL(PRODUCT, NULL, "Tensor Cores",
+           "bmm_MxE4m3_MxE2m1MxE4m3_Fp32_t128x16x256u2_s3_et128x16_m128x16x32_tma_clmp_swiGlu_dynBatch_sm100f"),
+    KERNEL(GATHER, "CUTLASS", NULL,
+           "void moe::dev::finalize::finalizeKernelVecLoad<moe::dev::finalize::KernelParams<cutlass::bfloat16_t, "
+           "cutlass::bfloat16_t, 4, true> >(moe::dev::finalize::KernelParams<cutlass::bfloat16_t, cutlass::bfloat16_t, "
+           "4, true>)"),
+    KERNEL(SORT, NULL, NULL, "_combined_routing_compute"),
+    KERNEL(SORT, NULL, NULL, "_sum_bitmatrix_rows"),
+    KERNEL(ATTENTION, NULL, "Tensor Cores",
+           "fmhaSm100aKernel_QkvE4m3OBfloat16H64PagedKvCausalP16VarSeqQ128Kv128PersistentContext"),
+    KERNEL(ATTENTION, NULL, NULL, "sage_fwd"),
+    KERNEL(GATHER, NULL, NULL, "store_kvcache"),
+    KERNEL(NORM, NULL, NULL, "groupnorm_kernel_dispatch_down"),
     KERNEL(ELEMENTWISE, "Triton", NULL, "triton_unk_fused_add_3"),
     /* attention */
     KERNEL(ATTENTION, "FlashAttention", "Tensor Cores",

@@ -253,7 +253,8 @@ static void chrome_of_pytorch(void **state)
 {
     (void)state;
     bz_trace *t =
-        read_text("{\"schemaVersion\":1,\"deviceProperties\":[{\"id\":0,\"name\":\"NVIDIA A100\"}],\"traceEvents\":["
+        read_text("{\"schemaVersion\":1,\"deviceProperties\":[{\"id\":1,\"name\":\"\"},{\"id\":0,\"name\":\"NVIDIA "
+                  "A100\"}],\"traceEvents\":["
                   "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::conv2d\",\"pid\":5,\"tid\":6,\"ts\":"
                   "1695835542515301.125,\"dur\":104.5,"
                   "\"args\":{\"External id\":2,\"Input Dims\":[[1, 3, 224],[ ]],\"Input type\":[\"float\",\"\"]}},"
