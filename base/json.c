@@ -16,8 +16,8 @@ static void new_line(bz_json *j)
     if (!j->indent || (j->flat && j->depth >= j->flat))
         return;
     bz_buf_putc(j->out, '\n');
-    for (int i = 0; i < j->depth; i++)
-        bz_buf_puts(j->out, "  ");
+    size_t n = 2 * (size_t)j->depth;
+    memset(bz_buf_extend(j->out, n), ' ', n);
 }
 
 /* What must stand before a value or key: a comma, a new line, or nothing after a key. */
@@ -129,6 +129,48 @@ void bz_json_int(bz_json *j, int64_t v)
     bz_buf_int(j->out, v);
 }
 
+/* Times are whole nanoseconds, told in seconds. Decimals of at most 15 digits are different doubles, so the digits of a number of nanoseconds
+ * are those that %.15g prints, or %.6g of at most six: 0.0125, and 5e-09 below 0.0001. False: v is no such number. */
+static bool whole_nanoseconds(double v, char *out)
+{
+    double scaled = v * 1e9;
+    int64_t n = fabs(scaled) < 1e15 ? (int64_t)(scaled + copysign(0.5, scaled)) : 0;
+    if (!n || (double)n / 1e9 != v)
+        return false;
+    uint64_t rest = n < 0 ? (uint64_t)-n : (uint64_t)n;
+    int point = 9, digits = 0; /* how many digits stand behind the point */
+    char digit[20];            /* the last one first */
+    for (; rest % 10 == 0; rest /= 10)
+        point--;
+    for (; rest; rest /= 10)
+        digit[digits++] = (char)('0' + rest % 10);
+    if (n < 0)
+        *out++ = '-';
+    int exponent = digits - 1 - point; /* of the first digit */
+    if (exponent < -4) {
+        point = digits - 1;
+    } else {
+        for (; digits <= point; digits++)
+            digit[digits] = '0';
+        for (; point < 0; point++, digits++) {
+            memmove(digit + 1, digit, (size_t)digits);
+            digit[0] = '0';
+        }
+    }
+    while (digits--) {
+        *out++ = digit[digits];
+        if (digits == point && digits)
+            *out++ = '.';
+    }
+    if (exponent < -4) {
+        memcpy(out, "e-0", 3);
+        out[3] = (char)('0' - exponent);
+        out += 4;
+    }
+    *out = 0;
+    return true;
+}
+
 void bz_json_num(bz_json *j, double v)
 {
     if (!isfinite(v)) {
@@ -136,7 +178,7 @@ void bz_json_num(bz_json *j, double v)
         return;
     }
     char text[32];
-    for (int digits = 6; digits <= 17; digits += digits < 15 ? 9 : 1) {
+    for (int digits = whole_nanoseconds(v, text) ? 18 : 6; digits <= 17; digits += digits < 15 ? 9 : 1) {
         snprintf(text, sizeof text, "%.*g", digits, v);
         if (strtod(text, NULL) == v)
             break;

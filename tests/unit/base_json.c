@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -132,6 +133,31 @@ static void number_text_is_short(void **state)
     }
 }
 
+/* Numbers of nanoseconds have a way of their own: the text is that of the shortest of %.6g, %.15g, %.16g and %.17g that reads back. */
+static void numbers_are_as_printf_writes_them(void **state)
+{
+    (void)state;
+    uint64_t seed = 1;
+    for (int i = 0; i < 300000; i++) {
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        int64_t n = (int64_t)(seed >> 14 >> (i % 50)) * (i % 7 ? 1 : -1), round = 1;
+        for (int k = i % 11; k > 0; k--)
+            round *= 10;
+        double v = (double)(i % 3 ? n : n / round * round) / (i % 5 ? 1e9 : 1e8 + i);
+        char expected[32];
+        for (int digits = 6; digits <= 17; digits += digits < 15 ? 9 : 1) {
+            snprintf(expected, sizeof expected, "%.*g", digits, v);
+            if (strtod(expected, NULL) == v)
+                break;
+        }
+        bz_buf text = {0};
+        bz_json j = bz_json_to(&text, false);
+        bz_json_num(&j, v);
+        assert_string_equal(bz_buf_text(&text), expected);
+        bz_buf_free(&text);
+    }
+}
+
 static void write_document(bz_json *j)
 {
     bz_json_object(j);
@@ -246,6 +272,7 @@ int main(void)
         cmocka_unit_test(dangerous_characters_are_escaped),
         cmocka_unit_test(numbers_come_back),
         cmocka_unit_test(number_text_is_short),
+        cmocka_unit_test(numbers_are_as_printf_writes_them),
         cmocka_unit_test(one_line_form),
         cmocka_unit_test(indented_form),
         cmocka_unit_test(flat_form),
