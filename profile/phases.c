@@ -33,11 +33,24 @@ static uint64_t shape_of(const bz_trace *t, size_t i)
     return h ^ h >> 31;
 }
 
+static bool has_attention(const bz_trace *t)
+{
+    const bz_events *k = &t->event[BZ_EVENT_KERNEL];
+    bool *seen = bz_zeroed(bz_strings(t), sizeof *seen), found = false;
+    for (size_t i = 0; i < k->n; i++)
+        seen[k->name[i]] = true;
+    for (uint32_t id = 0; id < bz_strings(t) && !found; id++)
+        found = seen[id] && bz_kernel_named(t, id)->does == BZ_KERNEL_ATTENTION;
+    free(seen);
+    return found;
+}
+
 static void count_kernels(const bz_trace *t, pass *p)
 {
     const bz_events *k = &t->event[BZ_EVENT_KERNEL];
+    bz_cursor cursor = {0};
     for (size_t i = 0; i < k->n; i++) {
-        uint32_t it = bz_event_iteration(t, BZ_EVENT_KERNEL, i);
+        uint32_t it = bz_cursor_at(&cursor, t, k, i);
         if (it == BZ_NONE)
             continue;
         bz_kernel_does does = bz_kernel_of(t, i)->does;
@@ -156,11 +169,13 @@ static bool by_shapes(bz_trace *t, const lookup *l)
 
 static void by_kernels(bz_trace *t, bz_arena *arena)
 {
+    if (!has_attention(t)) /* no language model */
+        return;
     pass *p = BZ_NEW(arena, pass, t->n_iterations);
     uint32_t prompts = 0;
     count_kernels(t, p);
     uint32_t typical = typical_pass(t, p, arena);
-    if (!p[typical].attention) /* no language model */
+    if (!p[typical].attention)
         return;
     count_strange(t, p, typical, arena);
     bool *prompt = BZ_NEW(arena, bool, t->n_iterations);
@@ -307,6 +322,12 @@ static taken what_takes(const bz_trace *t, bz_step_phase phase, const int64_t *l
 
 bool bz_trace_phases(const bz_trace *t, bz_phases *out)
 {
+    *out = (bz_phases){0};
+    uint32_t decode = 0;
+    while (decode < t->n_iterations && t->iteration[decode].phase != BZ_STEP_DECODE)
+        decode++;
+    if (decode == t->n_iterations)
+        return false;
     double *values = bz_alloc((size_t)t->n_iterations + 1, sizeof *values);
     int64_t *length = lengths(t);
     taken prompts = what_takes(t, BZ_STEP_PREFILL, length, values),

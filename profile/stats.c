@@ -36,12 +36,6 @@ static int64_t union_of(interval *v, size_t n, int64_t limit, int64_t *behind)
     return sum;
 }
 
-/* Device work belongs to the iteration that launched it. */
-int64_t bz_asked_at(const bz_trace *t, const bz_events *e, size_t i)
-{
-    return e->cause && e->cause[i] != BZ_NONE ? t->event[BZ_EVENT_API].start[e->cause[i]] : e->start[i];
-}
-
 /* How many iterations have begun by then. */
 static uint32_t begun(const bz_trace *t, int64_t at)
 {
@@ -50,22 +44,41 @@ static uint32_t begun(const bz_trace *t, int64_t at)
     return low;
 }
 
-/* The last iteration that began by then, if it is not over; mostly it is the one where the last event was found. */
-static inline uint32_t iteration_at(const bz_trace *t, int64_t at, uint32_t near)
+/* The last iteration that began by then, if it is not over. */
+void bz_cursor_move(bz_cursor *c, const bz_trace *t, int64_t at)
 {
+    uint32_t next = begun(t, at);
     const bz_iteration *it = t->iteration;
-    bool same =
-        near < t->n_iterations && it[near].start <= at && (near + 1 == t->n_iterations || it[near + 1].start > at);
-    uint32_t last = same ? near : begun(t, at) - 1;
-    return last != BZ_NONE && at < it[last].end ? last : BZ_NONE;
+    *c = (bz_cursor){.from = next ? it[next - 1].start : INT64_MIN,
+                     .to = next < t->n_iterations ? it[next].start : INT64_MAX,
+                     .iteration = BZ_NONE};
+    if (next && at < it[next - 1].end) {
+        c->to = it[next - 1].end < c->to ? it[next - 1].end : c->to;
+        c->iteration = next - 1;
+    } else if (next) {
+        c->from = it[next - 1].end;
+    }
+    c->steady = bz_iteration_is_steady(t, c->iteration);
+}
+
+/* When the next one begins, if this one is not over then: what is asked for from there on is of others. */
+static int64_t over_at(const bz_trace *t, uint32_t iteration)
+{
+    const bz_iteration *it = &t->iteration[iteration];
+    return iteration + 1 < t->n_iterations && it[1].start < it->end ? it[1].start : it->end;
 }
 
 uint32_t bz_event_iteration(const bz_trace *t, bz_event_kind kind, size_t i)
 {
-    uint32_t *near = &t->private->near, it = iteration_at(t, bz_asked_at(t, &t->event[kind], i), *near);
-    if (it != BZ_NONE)
-        *near = it;
-    return it;
+    uint32_t *near = &t->private->near;
+    int64_t at = bz_asked_at(t, &t->event[kind], i);
+    if (*near < t->n_iterations && t->iteration[*near].start <= at && at < over_at(t, *near)) /* as the last event */
+        return *near;
+    bz_cursor c;
+    bz_cursor_move(&c, t, at);
+    if (c.iteration != BZ_NONE)
+        *near = c.iteration;
+    return c.iteration;
 }
 
 int64_t bz_iteration_begin(const bz_trace *t, uint32_t iteration)
@@ -111,63 +124,42 @@ static void find_lag(bz_trace *t)
         t->private->lag = late < most ? late : most;
 }
 
-static void put_number(bz_spans *s, uint64_t v)
+/* The kind of the next event of the three; -1: there is none. */
+static int next_work(const bz_trace *t, const uint32_t at[3])
 {
-    for (; v >= 128; v >>= 7)
-        s->code[s->n++] = (uint8_t)(v | 128);
-    s->code[s->n++] = (uint8_t)v;
-}
-
-static int64_t take_number(const bz_spans *s, uint16_t *at)
-{
-    uint64_t v = 0;
-    int shift = 0;
-    for (; s->code[*at] >= 128; shift += 7)
-        v |= (uint64_t)(s->code[(*at)++] & 127) << shift;
-    return (int64_t)(v | (uint64_t)s->code[(*at)++] << shift);
-}
-
-/* Behind all that are there, or a part of the last one. */
-static void add_busy(struct bz_trace_private *p, int64_t start, int64_t end)
-{
-    bz_spans *s = p->n_busy ? &p->busy[p->n_busy - 1] : NULL;
-    if (s && start <= s->end) {
-        s->end = end > s->end ? end : s->end;
-        return;
+    int next = -1;
+    for (int k = 0; k < 3; k++) {
+        const bz_events *e = &t->event[BZ_EVENT_KERNEL + k];
+        if (at[k] < e->n && (next < 0 || e->start[at[k]] < t->event[BZ_EVENT_KERNEL + next].start[at[next]]))
+            next = k;
     }
-    if (!s || s->n > BZ_SPANS_BYTES - BZ_SPAN_LONGEST) {
-        BZ_ROOM(p->busy, p->n_busy);
-        s = &p->busy[p->n_busy++];
-        s->start = s->before = start;
-        s->n = 0;
-    } else {
-        put_number(s, (uint64_t)(s->last - s->before));
-        put_number(s, (uint64_t)(s->end - s->last));
-        s->before = s->end;
-    }
-    s->last = start;
-    s->end = end;
+    return next;
 }
 
-/* The times in which some device worked. */
+/* Adds the next events up to the step behind, but for those that begin at `time` or later. */
+static void add_work(const bz_trace *t, bz_busy *b, int64_t time)
+{
+    for (int n = 0, k; n < BZ_BUSY_STEP && (k = next_work(t, b->at)) >= 0; n++) {
+        const bz_events *e = &t->event[BZ_EVENT_KERNEL + k];
+        int64_t start = e->start[b->at[k]], end = e->end[b->at[k]];
+        if (start >= time)
+            return;
+        b->at[k]++;
+        start = start > b->until ? start : b->until;
+        b->sum += end > start ? end - start : 0;
+        b->until = end > b->until ? end : b->until;
+    }
+}
+
 static void find_busy(bz_trace *t)
 {
     struct bz_trace_private *p = t->private;
-    size_t at[3] = {0};
+    bz_busy b = {.until = INT64_MIN};
     p->n_busy = 0;
-    for (;;) {
-        int next = -1;
-        for (int k = 0; k < 3; k++) {
-            const bz_events *e = &t->event[BZ_EVENT_KERNEL + k];
-            if (at[k] < e->n && (next < 0 || e->start[at[k]] < t->event[BZ_EVENT_KERNEL + next].start[at[next]]))
-                next = k;
-        }
-        if (next < 0)
-            return;
-        const bz_events *e = &t->event[BZ_EVENT_KERNEL + next];
-        int64_t start = e->start[at[next]], end = e->end[at[next]++];
-        if (end > start)
-            add_busy(p, start, end);
+    for (int k; (k = next_work(t, b.at)) >= 0; add_work(t, &b, INT64_MAX)) {
+        b.start = t->event[BZ_EVENT_KERNEL + k].start[b.at[k]];
+        BZ_ROOM(p->busy, p->n_busy);
+        p->busy[p->n_busy++] = b;
     }
 }
 
@@ -177,63 +169,59 @@ void bz_trace_find_busy(bz_trace *t)
     find_busy(t);
 }
 
-static int64_t within(int64_t start, int64_t end, int64_t from, int64_t to)
-{
-    start = start > from ? start : from;
-    end = end < to ? end : to;
-    return end > start ? end - start : 0;
-}
-
-/* How long some device worked in [from, to), whoever asked for it. */
-static int64_t busy_within(const bz_trace *t, int64_t from, int64_t to)
+/* How long some device worked before that time, whoever asked for it. */
+static int64_t busy_before(const bz_trace *t, int64_t time)
 {
     const struct bz_trace_private *p = t->private;
     size_t low = 0, high = p->n_busy;
-    int64_t sum = 0;
-    BZ_FIND_FIRST(low, high, mid, p->busy[mid].end <= from);
-    for (; low < p->n_busy && p->busy[low].start < to; low++) {
-        const bz_spans *s = &p->busy[low];
-        int64_t end = s->start;
-        for (uint16_t at = 0; at < s->n;) {
-            int64_t start = end + take_number(s, &at);
-            end = start + take_number(s, &at);
-            sum += within(start, end, from, to);
-        }
-        sum += within(s->last, s->end, from, to);
-    }
-    return sum;
+    BZ_FIND_FIRST(low, high, mid, p->busy[mid].start < time);
+    if (!low)
+        return 0;
+    bz_busy b = p->busy[low - 1];
+    add_work(t, &b, time);
+    return b.sum - (b.until > time ? b.until - time : 0);
 }
 
-/* Appends the intervals of the events of a kind that belong to the iteration; returns their sum. */
-static int64_t gather(const bz_trace *t, bz_event_kind kind, uint32_t iteration, interval **v, size_t *n)
+/* Counts the work of devices that belongs to the iteration, sums it up, and widens the span of it. */
+static int64_t gather_work(const bz_trace *t, bz_event_kind kind, uint32_t iteration, int64_t *n, bz_iteration_stats *s)
 {
     const bz_events *e = &t->event[kind];
     const bz_iteration *it = &t->iteration[iteration];
-    int64_t sum = 0, until = it->end + (e->cause ? t->private->lag : 0);
-    int64_t from = it->start, early = e->cause ? t->private->early : 0;
-    from = from < INT64_MIN + early ? INT64_MIN : from - early;
-    for (size_t i = bz_events_from(e, from); i < e->n && e->start[i] < until; i++) {
-        if (iteration_at(t, bz_asked_at(t, e, i), iteration) != iteration)
+    int64_t sum = 0, from = it->start, to = over_at(t, iteration), until = it->end + t->private->lag,
+            early = t->private->early;
+    *n = 0;
+    for (size_t i = bz_events_from(e, from < INT64_MIN + early ? INT64_MIN : from - early);
+         i < e->n && e->start[i] < until; i++) {
+        int64_t at = bz_asked_at(t, e, i);
+        if (at < from || at >= to)
             continue;
-        if (kind == BZ_EVENT_CALL && !(e->flags[i] & BZ_CALL_EXECUTES))
-            continue;
-        if (kind == BZ_EVENT_OP && bz_is_mark(bz_string(t, e->name[i])))
-            continue; /* around all operators, and what lies between them is idle */
-        BZ_ROOM(*v, *n);
-        (*v)[(*n)++] = (interval){e->start[i], e->end[i]};
+        ++*n;
+        s->device_begin = s->device_end == INT64_MIN || e->start[i] < s->device_begin ? e->start[i] : s->device_begin;
+        s->device_end = e->end[i] > s->device_end ? e->end[i] : s->device_end;
         bz_time_add(&sum, e->end[i] - e->start[i]);
     }
     return sum;
 }
 
-static void find_device_span(const interval *v, size_t n, bz_iteration_stats *s)
+/* How long the host was in some call, or operator, of the iteration. */
+static int64_t gather_host(const bz_trace *t, bz_event_kind kind, uint32_t iteration, int64_t *n, int64_t *behind)
 {
-    s->device_begin = n ? v[0].start : INT64_MIN;
-    s->device_end = INT64_MIN;
-    for (size_t i = 0; i < n; i++) {
-        s->device_begin = v[i].start < s->device_begin ? v[i].start : s->device_begin;
-        s->device_end = v[i].end > s->device_end ? v[i].end : s->device_end;
+    const bz_events *e = &t->event[kind];
+    interval *v = NULL;
+    size_t kept = 0;
+    int64_t to = over_at(t, iteration);
+    for (size_t i = bz_events_from(e, t->iteration[iteration].start); i < e->n && e->start[i] < to; i++) {
+        if (kind == BZ_EVENT_CALL && !(e->flags[i] & BZ_CALL_EXECUTES))
+            continue;
+        if (kind == BZ_EVENT_OP && bz_is_mark(bz_string(t, e->name[i])))
+            continue; /* around all operators, and what lies between them is idle */
+        BZ_ROOM(v, kept);
+        v[kept++] = (interval){e->start[i], e->end[i]};
     }
+    *n = (int64_t)kept;
+    int64_t time = union_of(v, kept, t->iteration[iteration].end, behind);
+    free(v);
+    return time;
 }
 
 void bz_iteration_measure(const bz_trace *t, uint32_t iteration, bz_iteration_stats *s)
@@ -242,31 +230,18 @@ void bz_iteration_measure(const bz_trace *t, uint32_t iteration, bz_iteration_st
     if (iteration >= t->n_iterations)
         return;
     const bz_iteration *it = &t->iteration[iteration];
-    interval *v = NULL;
-    size_t n = 0;
-    int64_t library_behind, operators_behind;
-    int64_t begin = bz_iteration_begin(t, iteration);
+    int64_t library_behind, operators_behind, begin = bz_iteration_begin(t, iteration), others;
     s->latency = it->end - begin;
-    s->kernel_time = gather(t, BZ_EVENT_KERNEL, iteration, &v, &n);
-    s->kernels = (int64_t)n;
-    s->copy_time = gather(t, BZ_EVENT_COPY, iteration, &v, &n);
-    s->copies = (int64_t)n - s->kernels;
-    gather(t, BZ_EVENT_MEMSET, iteration, &v, &n);
-    find_device_span(v, n, s);
-    s->device_busy = busy_within(t, begin, it->end);
-    bool device = n > 0 || s->device_busy > 0;
-    n = 0;
-    gather(t, BZ_EVENT_CALL, iteration, &v, &n);
-    s->calls = (int64_t)n;
-    s->library = union_of(v, n, it->end, &library_behind);
-    n = 0;
-    gather(t, BZ_EVENT_OP, iteration, &v, &n);
-    s->operators = union_of(v, n, it->end, &operators_behind);
-    free(v);
+    s->device_begin = s->device_end = INT64_MIN;
+    s->kernel_time = gather_work(t, BZ_EVENT_KERNEL, iteration, &s->kernels, s);
+    s->copy_time = gather_work(t, BZ_EVENT_COPY, iteration, &s->copies, s);
+    gather_work(t, BZ_EVENT_MEMSET, iteration, &others, s);
+    s->device_busy = it->end > begin ? busy_before(t, it->end) - busy_before(t, begin) : 0;
+    bool device = s->device_end != INT64_MIN || s->device_busy > 0;
+    s->library = gather_host(t, BZ_EVENT_CALL, iteration, &s->calls, &library_behind);
+    s->operators = gather_host(t, BZ_EVENT_OP, iteration, &others, &operators_behind);
     const bz_events *api = &t->event[BZ_EVENT_API];
-    for (size_t i = bz_events_from(api, it->start); i < api->n && api->start[i] < it->end; i++) {
-        if (iteration_at(t, api->start[i], iteration) != iteration)
-            continue;
+    for (size_t i = bz_events_from(api, it->start); i < api->n && api->start[i] < over_at(t, iteration); i++) {
         bz_api does = bz_api_of(t, i);
         if (does == BZ_API_LAUNCHES) {
             s->launches++;
@@ -351,17 +326,20 @@ size_t bz_trace_figures(const bz_trace *t, bz_figure figure, bz_arena *arena, do
 
 /* ---- tops and gaps ---- */
 
-/* Events of warm-up and outside of iterations do not count, library calls that do no work neither. `iteration` goes
- * along from event to event and gets the one that this event belongs to. */
-static bool counts(const bz_trace *t, bz_event_kind kind, size_t i, uint32_t *iteration)
+/* Events of warm-up and outside of iterations do not count, library calls that do no work neither. */
+static inline bool counts(const bz_trace *t, bz_event_kind kind, size_t i, bz_cursor *c)
 {
     const bz_events *e = &t->event[kind];
     if (kind == BZ_EVENT_CALL && !(e->flags[i] & BZ_CALL_EXECUTES))
         return false;
-    uint32_t it = t->n_iterations ? iteration_at(t, bz_asked_at(t, e, i), *iteration) : BZ_NONE;
-    if (it != BZ_NONE)
-        *iteration = it;
-    return !t->n_iterations || bz_iteration_is_steady(t, it);
+    bz_cursor_at(c, t, e, i);
+    return !t->n_iterations || c->steady;
+}
+
+static inline uint32_t shown(const bz_trace *t, bz_event_kind kind, size_t i)
+{
+    uint32_t name = t->event[kind].name[i];
+    return kind == BZ_EVENT_KERNEL ? bz_kernel_shown(t, name) : name;
 }
 
 /* Rows for pairs of strings. Most pairs are the last one that began with the same string. */
@@ -417,10 +395,10 @@ size_t bz_trace_top(const bz_trace *t, bz_arena *arena, bz_event_kind kind, bz_t
 {
     const bz_events *e = &t->event[kind];
     tops found = tops_new(t, arena);
-    uint32_t iteration = 0;
+    bz_cursor cursor = {0};
     for (size_t i = 0; i < e->n; i++)
-        if (counts(t, kind, i, &iteration))
-            tops_add(&found, bz_event_shown(t, kind, i), e->variant ? e->variant[i] : 0, e->end[i] - e->start[i]);
+        if (counts(t, kind, i, &cursor))
+            tops_add(&found, shown(t, kind, i), e->variant ? e->variant[i] : 0, e->end[i] - e->start[i]);
     size_t n = tops_end(&found, top), left = 0;
     for (size_t i = 0; i < n; i++)
         if (kind != BZ_EVENT_OP || !bz_is_mark(bz_string(t, (*top)[i].name)))
@@ -449,12 +427,13 @@ size_t bz_trace_gaps(const bz_trace *t, bz_arena *arena, bz_top **gaps)
                                                      : BZ_EVENT_OP;
     const bz_events *e = &t->event[kind];
     tops found = tops_new(t, arena);
-    uint32_t before = BZ_NONE, last_iteration = BZ_NONE, iteration = 0;
+    uint32_t before = BZ_NONE, last_iteration = BZ_NONE;
+    bz_cursor cursor = {0};
     int64_t end = 0;
     for (size_t i = 0; i < e->n; i++) {
-        if (!counts(t, kind, i, &iteration))
+        if (!counts(t, kind, i, &cursor))
             continue;
-        uint32_t name = bz_event_shown(t, kind, i);
+        uint32_t iteration = cursor.iteration, name = shown(t, kind, i);
         if (before != BZ_NONE && iteration == last_iteration && e->start[i] > end)
             tops_add(&found, before, name, e->start[i] - end);
         if (iteration != last_iteration || before == BZ_NONE || e->end[i] > end) {

@@ -18,6 +18,7 @@ bz_trace *bz_trace_new(void)
     *t = (bz_trace){0};
     t->private = BZ_NEW(&t->arena, struct bz_trace_private, 1);
     t->private->cap_strings = 1024;
+    t->private->last_lane[0] = t->private->last_lane[1] = BZ_NONE;
     t->private->strings = bz_alloc(1024, sizeof *t->private->strings);
     bz_trace_intern(t, "", 0);
     bz_trace_stack(t, NULL, 0);
@@ -143,16 +144,13 @@ uint32_t bz_trace_grid(bz_trace *t, const uint32_t grid[3])
 
 const uint32_t *bz_kernel_grid(const bz_trace *t, size_t kernel)
 {
-    const bz_events *k = &t->event[BZ_EVENT_KERNEL];
-    return k->shape[kernel] ? t->private->grid[k->shape[kernel] - 1] : k->grid + 3 * kernel;
+    return bz_grid_of(t, kernel);
 }
 
 uint32_t bz_event_shown(const bz_trace *t, bz_event_kind kind, size_t i)
 {
-    const struct bz_trace_private *p = t->private;
     uint32_t name = t->event[kind].name[i];
-    bool known = kind == BZ_EVENT_KERNEL && name < p->n_short && p->short_name[name] != BZ_NONE;
-    return known ? p->short_name[name] : name;
+    return kind == BZ_EVENT_KERNEL ? bz_kernel_shown(t, name) : name;
 }
 
 /* ---- lanes ---- */
@@ -160,8 +158,9 @@ uint32_t bz_event_shown(const bz_trace *t, bz_event_kind kind, size_t i)
 static uint32_t find_lane(bz_trace *t, const lane_key *key)
 {
     struct bz_trace_private *p = t->private;
-    if (p->last_lane < t->n_lanes && !memcmp(p->last_key, key, sizeof *key))
-        return p->last_lane;
+    int device = key->device != 0;
+    if (p->last_lane[device] < t->n_lanes && !memcmp(p->last_key[device], key, sizeof *key))
+        return p->last_lane[device];
     uint32_t id = bz_map_get(&p->lanes, key, sizeof *key);
     if (id == BZ_MAP_NONE) {
         BZ_ROOM(t->lane, t->n_lanes);
@@ -175,12 +174,12 @@ static uint32_t find_lane(bz_trace *t, const lane_key *key)
                                 .stream = key->stream};
         bz_map_add(&p->lanes, bz_arena_dup(&t->arena, key, sizeof *key), sizeof *key, id);
     }
-    p->last_lane = id;
-    memcpy(p->last_key, key, sizeof *key);
+    p->last_lane[device] = id;
+    memcpy(p->last_key[device], key, sizeof *key);
     return id;
 }
 
-_Static_assert(sizeof(lane_key) == sizeof(((struct bz_trace_private *)0)->last_key), "last_key holds a lane_key");
+_Static_assert(sizeof(lane_key) == sizeof(((struct bz_trace_private *)0)->last_key[0]), "last_key holds a lane_key");
 
 const char *bz_stream_name(const bz_lane *l, bz_stream_text out)
 {

@@ -4,16 +4,16 @@
 
 #include "profile/profile.h"
 
-/* Spans that follow each other, apart from one another; most are short, and there are millions: four bytes for each. */
-enum { BZ_SPANS_BYTES = 478, BZ_SPAN_LONGEST = 20 };
-typedef struct bz_spans {
-    int64_t start;     /* of the first */
-    int64_t last, end; /* start and end of the last, which may grow */
-    int64_t before;    /* end of the one before it; of a single one, its start */
-    uint16_t n;
-    uint8_t code
-        [BZ_SPANS_BYTES]; /* [n] of those before the last: distance from the one before and length, seven bits in a byte */
-} bz_spans;
+/* How long some device had worked before the next event of its kinds: one of these for each so many events. */
+enum { BZ_BUSY_STEP = 64 };
+typedef struct bz_busy {
+    uint32_t at[3]; /* the next kernel, copy, memory set */
+    int64_t start;  /* of the first of these */
+    int64_t until,
+        sum; /* the end of the last of those before, and how long they last, counted once where they overlap */
+} bz_busy;
+
+typedef enum { BZ_API_OTHER, BZ_API_LAUNCHES, BZ_API_WAITS } bz_api; /* what a call of the runtime does */
 
 struct bz_trace_private {
     const char **strings; /* [n_strings], in the arena */
@@ -21,8 +21,8 @@ struct bz_trace_private {
     bz_map string_ids;
 
     bz_map lanes;
-    uint32_t last_lane; /* events of one lane come in a row */
-    int64_t last_key[7];
+    uint32_t last_lane[2]; /* of the host, of devices: events of one lane come in a row, or in turns with a device's */
+    int64_t last_key[2][7];
 
     uint32_t *frames; /* [n_frames] strings, innermost first */
     size_t n_frames;
@@ -32,7 +32,7 @@ struct bz_trace_private {
 
     uint32_t near;      /* the iteration that was found last: the next event mostly lies in it, too */
     int64_t lag, early; /* at most so long behind, before its launch did a device's work begin; early: clocks differ */
-    bz_spans *busy;     /* [n_busy], of its own memory: in which some device worked, ascending */
+    bz_busy *busy;      /* [n_busy], of its own memory, ascending */
     size_t n_busy;
     uint32_t (*grid)[3]; /* [n_grids], of its own memory: by number - 1 */
     uint32_t n_grids;
@@ -47,8 +47,10 @@ struct bz_trace_private {
     bz_operator **operators;
     bz_kernel **kernels; /* [cap_kernels] by name */
     uint32_t cap_kernels;
-    bz_name_answers apis; /* what calls of the runtime do */
-    bz_arena read_arena;  /* of these */
+    bz_name_answers apis;
+    uint32_t last_api; /* the name that was asked for last, and the answer; zeroed: "" does something other */
+    bz_api last_api_does;
+    bz_arena read_arena; /* of these */
 
     uint32_t concluded, concluded_end; /* rows of the coverage that bz_trace_finish finds again in what was saved */
 };
@@ -66,13 +68,22 @@ void bz_trace_source_format(bz_trace *t, uint32_t source, const char *format);
 /* Which library function a name means: rules.c. */
 bool bz_call_executes(const char *function);
 bool bz_call_multiplies(const char *function);
-typedef enum { BZ_API_OTHER, BZ_API_LAUNCHES, BZ_API_WAITS } bz_api;
 bz_api bz_api_of(const bz_trace *t, size_t api);
 bz_library bz_library_of(const char *function);
 
 /* Names of kernels, as strings: without parameters and templates, but with what tells kernels of one template apart; as a person
  * wrote it: kernel_name.c. */
 uint32_t bz_trace_short_name(bz_trace *t, uint32_t name);
+static inline const uint32_t *bz_grid_of(const bz_trace *t, size_t kernel)
+{
+    const bz_events *k = &t->event[BZ_EVENT_KERNEL];
+    return k->shape[kernel] ? t->private->grid[k->shape[kernel] - 1] : k->grid + 3 * kernel;
+}
+static inline uint32_t bz_kernel_shown(const bz_trace *t, uint32_t name)
+{
+    const struct bz_trace_private *p = t->private;
+    return name < p->n_short && p->short_name[name] != BZ_NONE ? p->short_name[name] : name;
+}
 void bz_trace_name_kernels(bz_trace *t);                     /* gives all kernels their short names */
 uint32_t bz_trace_grid(bz_trace *t, const uint32_t grid[3]); /* for bz_events.shape */
 size_t bz_kernel_head(const char *name);                     /* bytes before the list of parameters */
@@ -104,7 +115,25 @@ bool bz_trace_tie_log(bz_trace *t, bz_library library);             /* tie.c */
 void bz_trace_find_iterations(bz_trace *t, const char *range_name); /* iterations.c */
 void bz_trace_find_phases(bz_trace *t);                             /* phases.c: prompts and tokens */
 /* When the host asked for an event: work of a device when it was launched, where that is known. */
-int64_t bz_asked_at(const bz_trace *t, const bz_events *e, size_t i);
+static inline int64_t bz_asked_at(const bz_trace *t, const bz_events *e, size_t i)
+{
+    return e->cause && e->cause[i] != BZ_NONE ? t->event[BZ_EVENT_API].start[e->cause[i]] : e->start[i];
+}
+
+/* For passes over all events: the iteration that was found last, and the times that are in it, too. Zeroed it knows none. */
+typedef struct bz_cursor {
+    int64_t from, to;
+    uint32_t iteration; /* BZ_NONE: between iterations */
+    bool steady;
+} bz_cursor;
+void bz_cursor_move(bz_cursor *c, const bz_trace *t, int64_t at);
+static inline uint32_t bz_cursor_at(bz_cursor *c, const bz_trace *t, const bz_events *e, size_t i)
+{
+    int64_t at = bz_asked_at(t, e, i);
+    if (at < c->from || at >= c->to)
+        bz_cursor_move(c, t, at);
+    return c->iteration;
+}
 void bz_trace_find_busy(bz_trace *t); /* stats.c; when devices worked, and how far from its launch */
 
 /* The repeating part of a sequence of which nothing but symbols is known: choose.c. Iteration i of the result is
