@@ -54,7 +54,12 @@ int64_t bz_text_int(const char *s, size_t n)
 
 int64_t bz_text_nanoseconds(const char *s, size_t n, int64_t unit_ns)
 {
-    if (memchr(s, 'e', n) || memchr(s, 'E', n)) {
+    bool negative = n && *s == '-';
+    size_t digits = negative; /* mostly there are digits, and a point behind them */
+    while (digits < n && s[digits] >= '0' && s[digits] <= '9')
+        digits++;
+    const char *dot = digits == n ? NULL : s[digits] == '.' ? s + digits : memchr(s, '.', n);
+    if (digits < n && (memchr(s, 'e', n) || memchr(s, 'E', n))) {
         char text[64];
         size_t m = n < sizeof text - 1 ? n : sizeof text - 1;
         memcpy(text, s, m);
@@ -62,9 +67,7 @@ int64_t bz_text_nanoseconds(const char *s, size_t n, int64_t unit_ns)
         double v = strtod(text, NULL) * (double)unit_ns;
         return v > -9e18 && v < 9e18 ? (int64_t)v : 0;
     }
-    bool negative = n && *s == '-';
     int64_t whole = bz_text_int(s + negative, n - negative), part = 0, scale = unit_ns;
-    const char *dot = memchr(s, '.', n);
     for (size_t i = dot ? (size_t)(dot - s) + 1 : n; i < n && s[i] >= '0' && s[i] <= '9' && scale >= 10; i++) {
         scale /= 10;
         part += (s[i] - '0') * scale;

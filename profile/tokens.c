@@ -153,16 +153,10 @@ static int escape(bz_buf *b, const char *p, const char *end)
     return 2;
 }
 
-/* Reads the string at p; `*behind` is behind its quote. BZ_TOKEN_STRING, or what keeps it from being one. */
-static bz_token string(bz_tokens *k, const char *p, const char **behind)
+/* Of a string with escapes, or that the window cuts off: from `from` to `at` nothing is odd. */
+__attribute__((noinline)) static bz_token odd_string(bz_tokens *k, const char *from, const char *at,
+                                                     const char **behind)
 {
-    const char *from = p + 1, *at = skip_plain(from, k->end);
-    if (at < k->end && *at == '"') { /* nearly always */
-        k->text = from;
-        k->n = (size_t)(at - from);
-        *behind = at + 1;
-        return BZ_TOKEN_STRING;
-    }
     bz_buf_clear(&k->plain);
     while (at < k->end && *at != '"') {
         bz_buf_put(&k->plain, from, (size_t)(at - from));
@@ -181,12 +175,26 @@ static bz_token string(bz_tokens *k, const char *p, const char **behind)
     return BZ_TOKEN_STRING;
 }
 
-static bool is_space(char c)
+/* Reads the string at p; `*behind` is behind its quote. BZ_TOKEN_STRING, or what keeps it from being one. */
+static inline bz_token string(bz_tokens *k, const char *p, const char **behind)
 {
-    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+    const char *from = p + 1, *at = skip_plain(from, k->end);
+    if (at >= k->end || *at != '"')
+        return odd_string(k, from, at, behind);
+    k->text = from;
+    k->n = (size_t)(at - from);
+    *behind = at + 1;
+    return BZ_TOKEN_STRING;
 }
 
-static bz_token key(bz_tokens *k, const char *p)
+static inline const char *skip_space(const char *p, const char *end)
+{
+    while (p < end && (unsigned char)*p <= ' ' && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t'))
+        p++;
+    return p;
+}
+
+static inline bz_token key(bz_tokens *k, const char *p)
 {
     const char *behind;
     if (*p != '"')
@@ -194,8 +202,7 @@ static bz_token key(bz_tokens *k, const char *p)
     bz_token what = string(k, p, &behind);
     if (what != BZ_TOKEN_STRING)
         return stops(k, what, p);
-    while (behind < k->end && is_space(*behind))
-        behind++;
+    behind = skip_space(behind, k->end);
     if (behind == k->end)
         return stops(k, BZ_TOKEN_MORE, p);
     if (*behind != ':')
@@ -259,7 +266,7 @@ static bz_token word(bz_tokens *k, const char *p)
     return stops(k, BZ_TOKEN_BAD, p);
 }
 
-static bz_token value(bz_tokens *k, const char *p)
+static inline bz_token value(bz_tokens *k, const char *p)
 {
     const char *behind;
     switch (*p) {
@@ -279,13 +286,6 @@ static bz_token value(bz_tokens *k, const char *p)
     }
 }
 
-static inline const char *skip_space(const char *p, const char *end)
-{
-    while (p < end && is_space(*p))
-        p++;
-    return p;
-}
-
 bz_token bz_tokens_next(bz_tokens *k)
 {
     const char *p = skip_space(k->at, k->end);
@@ -293,15 +293,16 @@ bz_token bz_tokens_next(bz_tokens *k)
         return stops(k, BZ_TOKEN_END, p);
     if (p == k->end)
         return stops(k, BZ_TOKEN_MORE, p);
-    if (*p == (k->in_map ? '}' : ']') && k->expected >= VALUE_OR_CLOSE)
-        return close(k, p);
-    if (k->expected == COMMA_OR_CLOSE) {
-        if (*p != ',')
-            return stops(k, BZ_TOKEN_BAD, p);
+    if (k->expected == COMMA_OR_CLOSE && *p == ',') {
         k->expected = k->in_map ? KEY : VALUE;
         p = skip_space(p + 1, k->end);
         if (p == k->end)
             return stops(k, BZ_TOKEN_MORE, p);
+    } else if (k->expected >= VALUE_OR_CLOSE) {
+        if (*p == (k->in_map ? '}' : ']'))
+            return close(k, p);
+        if (k->expected == COMMA_OR_CLOSE)
+            return stops(k, BZ_TOKEN_BAD, p);
     }
     return k->expected == KEY || k->expected == KEY_OR_CLOSE ? key(k, p) : value(k, p);
 }
