@@ -41,10 +41,15 @@ static const uint8_t *long_varint(const uint8_t *p, const uint8_t *end, uint64_t
 /* A varint has one to nine bytes, the last of nine has eight bits. NULL where it does not end before `end`. */
 static inline const uint8_t *varint(const uint8_t *p, const uint8_t *end, uint64_t *v)
 {
-    if (p >= end || *p >= 0x80)
+    if (p < end && *p < 0x80) {
+        *v = *p;
+        return p + 1;
+    }
+    if (end - p < 3 || (p[1] & p[2]) >= 0x80)
         return long_varint(p, end, v);
-    *v = *p;
-    return p + 1;
+    bool two = p[1] < 0x80; /* rows of tables with millions of them are numbered in three */
+    *v = two ? (p[0] & 0x7fu) << 7 | p[1] : (p[0] & 0x7fu) << 14 | (p[1] & 0x7fu) << 7 | p[2];
+    return p + (two ? 2 : 3);
 }
 
 bool bz_pages_open(bz_pages *p, const void *data, size_t size)
@@ -236,7 +241,12 @@ static bool make_plan(bz_rows *r, const uint8_t *record, size_t n)
             return false;
     }
     if (n_header <= BZ_SCAN_HEADER) {
+        uint8_t ones[BZ_SCAN_HEADER] = {0};
+        memset(plan->header, 0, sizeof plan->header);
         memcpy(plan->header, record, n_header);
+        memset(ones, 0xff, n_header);
+        memcpy(plan->word, plan->header, sizeof plan->word);
+        memcpy(plan->mask, ones, sizeof plan->mask);
         plan->n_header = (uint32_t)n_header;
     }
     return true;
@@ -275,8 +285,8 @@ static const uint8_t *gather(bz_rows *r, const uint8_t *local, uint64_t n)
 static void take_numbers(const bz_rows *r, int i, const uint8_t *const *record, int64_t *number)
 {
     uint32_t end = r->plan.field[i].end;
-    int shift = r->plan.field[i].shift;
-    for (int k = 0; k < r->batch; k++) {
+    int shift = r->plan.field[i].shift, n = r->batch;
+    for (int k = 0; k < n; k++) {
         uint64_t bits;
         memcpy(&bits, record[k] + end - sizeof bits, sizeof bits);
         bits = __builtin_bswap64(bits);
@@ -306,9 +316,20 @@ static void take(const bz_rows *r, const uint8_t *const *record, const int64_t *
     }
 }
 
-static inline bool fits(const bz_record_plan *plan, const uint8_t *record, uint64_t n)
+/* By words, of which `room` bytes are there: it is asked of each row, and a call takes longer. */
+static inline bool fits(const bz_record_plan *plan, const uint8_t *record, uint64_t n, size_t room)
 {
-    return plan->n_header && n >= plan->needed && !memcmp(record, plan->header, plan->n_header);
+    uint64_t word, differ = 0;
+    uint32_t words = (plan->n_header + 7) / 8;
+    if (!words || n < plan->needed)
+        return false;
+    if (room < 8 * words)
+        return !memcmp(record, plan->header, plan->n_header);
+    for (uint32_t i = 0; i < words; i++) {
+        memcpy(&word, record + 8 * (size_t)i, sizeof word);
+        differ |= (word ^ plan->word[i]) & plan->mask[i];
+    }
+    return !differ;
 }
 
 bz_scan_step bz_rows_next(bz_rows *r, bz_values *value)
@@ -319,23 +340,27 @@ bz_scan_step bz_rows_next(bz_rows *r, bz_values *value)
             return step;
     }
     const uint8_t *record[BZ_SCAN_BATCH], *page_end = r->leaf + r->pages->usable;
-    int64_t rowid[BZ_SCAN_BATCH];
+    int64_t rowid[BZ_SCAN_BATCH], last = r->rowid;
+    uint32_t cell = r->cell, cells = r->cells, whole = r->pages->usable - 35; /* what fits into a page */
     int rows = 0;
-    for (bool more = true; more && rows < BZ_SCAN_BATCH && r->cell < r->cells; rows++) {
+    for (bool more = true, any = r->started; more && rows < BZ_SCAN_BATCH && cell < cells; rows++) {
         uint64_t n, id;
-        const uint8_t *p = cell_at(r, r->cell, &n, &id);
-        bool spilled = p && n > r->pages->usable - 35; /* comes alone: there is one place for it */
-        if (!p || (r->started && (int64_t)id <= r->rowid) || (spilled && rows))
+        const uint8_t *p = cell_at(r, cell, &n, &id);
+        bool spilled = p && n > whole; /* comes alone: there is one place for it */
+        if (!p || (any && (int64_t)id <= last) || (spilled && rows))
             break;
         p = spilled ? gather(r, p, n) : n <= (size_t)(page_end - p) ? p : NULL;
-        if (!p || (!fits(&r->plan, p, n) && (rows || !make_plan(r, p, n))))
+        if (!p || (!fits(&r->plan, p, n, spilled ? 0 : (size_t)(page_end - p)) && (rows || !make_plan(r, p, n))))
             break;
         more = !spilled && r->plan.n_header;
-        r->cell++;
-        r->started = true;
+        cell++;
+        any = true;
         record[rows] = p;
-        rowid[rows] = r->rowid = (int64_t)id;
+        rowid[rows] = last = (int64_t)id;
     }
+    r->cell = cell;
+    r->rowid = last;
+    r->started |= rows > 0;
     r->batch = rows;
     if (!rows)
         return BZ_SCAN_ODD;

@@ -48,8 +48,9 @@ typedef enum { BZ_SCAN_ROW, BZ_SCAN_END, BZ_SCAN_ODD } bz_scan_step;
  * many of them. */
 typedef struct bz_record_plan {
     uint8_t header[BZ_SCAN_HEADER];
-    uint32_t n_header; /* 0: no plan yet */
-    uint32_t needed;   /* bytes of the record that the columns take */
+    uint64_t word[BZ_SCAN_HEADER / 8], mask[BZ_SCAN_HEADER / 8]; /* the same, and where its bytes are all ones */
+    uint32_t n_header;                                           /* 0: no plan yet */
+    uint32_t needed;                                             /* bytes of the record that the columns take */
     struct {
         uint32_t end; /* of the value in the record */
         uint8_t kind, shift;

@@ -64,7 +64,7 @@ static uint32_t cell_text(reader *r, sqlite3_stmt *s, int column)
 
 static uint32_t clamp32(int64_t v)
 {
-    return v < 0 ? 0 : v >= BZ_NONE ? BZ_NONE - 1 : (uint32_t)v;
+    return (uint64_t)v < BZ_NONE ? (uint32_t)v : v < 0 ? 0 : BZ_NONE - 1;
 }
 
 /* ---- events ---- */
@@ -181,14 +181,13 @@ static void store(reader *r, bz_events *e, size_t i, int n, const bz_field *c, c
             to[(size_t)k * width] = clamp32(number[k]);
         break;
     case BZ_CELL_STRING_ID: /* some generations wrote the text itself */
-        for (int k = 0; k < n && v->type != BZ_VALUE_TEXT; k++)
-            to[k] = string_of(r, number[k]);
-        for (int k = 0; k < n && v->type == BZ_VALUE_TEXT; k++)
-            to[k] = text_of(r, v->text[row + k], number[k]);
-        break;
     case BZ_CELL_TEXT:
-        for (int k = 0; k < n; k++)
-            to[k] = text_of(r, v->text[row + k], number[k]);
+        if (c->cell == BZ_CELL_STRING_ID && v->type != BZ_VALUE_TEXT)
+            for (int k = 0; k < n; k++)
+                to[k] = string_of(r, number[k]);
+        else
+            for (int k = 0; k < n; k++)
+                to[k] = text_of(r, v->text[row + k], number[k]);
         break;
     }
 }
@@ -244,7 +243,8 @@ static void add_run(reader *r, const bz_mapping *map, const selection *sel, cons
         bz_trace_add_rows(r->t, map->kind, v[0].number + row, v[ends].number + row, n, find_lane(r, map, sel, v, row));
     for (int c = 1 + sel->has_end; c < sel->n_fields; c++)
         store(r, e, i, n, sel->field[c], &v[c], row);
-    for (int k = 0; k < n; k++)
+    bool nameless = map->kind == BZ_EVENT_KERNEL && !map->columns[3].needed; /* graphs, by their number */
+    for (int k = 0; k < n && (sel->text_id >= 0 || map->library || map->kind == BZ_EVENT_CALL || nameless); k++)
         complete(r, map, sel, v, row + k, i + (size_t)k);
 }
 
