@@ -315,7 +315,11 @@ static int64_t median_pause(const bz_work *w, uint32_t from, uint32_t to)
     const uint64_t sign = UINT64_C(1) << 63; /* so that negative ones are smaller */
     uint64_t found = 0, known = 0;
     size_t left = (to - from) / 2, *count = bz_alloc(1 << DIGIT, sizeof *count);
-    for (int shift = 64 - DIGIT; shift >= 0; shift -= DIGIT) {
+    if (!w->n_long) { /* none is negative or has more than 32 bits */
+        found = sign;
+        known = UINT64_MAX << 2 * DIGIT;
+    }
+    for (int shift = w->n_long ? 64 - DIGIT : DIGIT; shift >= 0; shift -= DIGIT) {
         uint64_t digit = 0;
         memset(count, 0, (1 << DIGIT) * sizeof *count);
         for (uint32_t i = from; i < to; i++) {

@@ -124,19 +124,23 @@ static void add_busy(busy_time *b, int64_t start, int64_t end)
 
 /* Threads whose operators run while the one that does most is in operators of its own load data, or are twins of it: what they do comes at any
  * time, and is no part of the sequence. The way back runs on another thread as well, while the first one only waits. Likewise of threads that
- * launch kernels on streams of their own while that one launches, copies or waits. Marks lanes. */
-static void leave_threads_beside(const bz_trace *t, const bz_sequence *s, bool *beside)
+ * launch kernels on streams of their own while that one launches, copies or waits. Marks lanes; false: there is but one thread. */
+static bool leave_threads_beside(const bz_trace *t, const bz_sequence *s, bool *beside)
 {
+    uint32_t most = thread_of(s, 0);
+    size_t alone = 1; /* of one thread from the first on */
+    while (alone < s->n && thread_of(s, alone) == most)
+        alone++;
+    if (alone == s->n)
+        return false;
     int64_t *all = bz_zeroed(t->n_lanes, sizeof *all), *both = bz_zeroed(t->n_lanes, sizeof *both);
-    uint32_t most = thread_of(s, 0), first = most;
-    bool several = false, launches = s->kind == BZ_EVENT_KERNEL;
+    bool launches = s->kind == BZ_EVENT_KERNEL;
     for (size_t i = 0; i < s->n; i++) {
         uint32_t lane = thread_of(s, i);
-        several |= lane != first;
         bz_time_add(&all[lane], bz_sequence_end(s, i) - bz_sequence_start(s, i));
         most = all[lane] > all[most] ? lane : most;
     }
-    size_t n = several ? (launches ? s->api->n : s->n) : 0;
+    size_t n = launches ? s->api->n : s->n;
     busy_time b = {bz_alloc(n, sizeof *b.start), bz_alloc(n, sizeof *b.end), bz_alloc(n, sizeof *b.before), 0};
     for (size_t i = 0; i < n; i++)
         if ((launches ? s->api->lane[i] : thread_of(s, i)) == most)
@@ -146,7 +150,7 @@ static void leave_threads_beside(const bz_trace *t, const bz_sequence *s, bool *
         bz_zeroed(t->n_lanes, sizeof *streams); /* of that thread: others that launch there share its work */
     for (size_t i = 0; i < s->n && launches; i++)
         streams[s->event->lane[s->row[i]]] |= thread_of(s, i) == most;
-    for (size_t i = 0; i < s->n && several; i++)
+    for (size_t i = 0; i < s->n; i++)
         if (thread_of(s, i) != most && !streams[s->event->lane[s->row[i]]])
             bz_time_add(&both[thread_of(s, i)],
                         time_until(&b, bz_sequence_end(s, i)) - time_until(&b, bz_sequence_start(s, i)));
@@ -158,18 +162,18 @@ static void leave_threads_beside(const bz_trace *t, const bz_sequence *s, bool *
     free(b.before);
     free(all);
     free(both);
+    return true;
 }
 
 static void leave_others(const bz_trace *t, bz_sequence *s)
 {
     bool *beside = bz_zeroed(t->n_lanes, sizeof *beside);
+    bool several = s->n && leave_threads_beside(t, s, beside);
     size_t k = 0;
-    if (s->n)
-        leave_threads_beside(t, s, beside);
-    for (size_t i = 0; i < s->n; i++)
+    for (size_t i = 0; i < s->n && several; i++)
         if (!beside[thread_of(s, i)])
             s->row[k++] = s->row[i];
-    s->n = k;
+    s->n = several ? k : s->n;
     for (uint32_t i = 0; i < t->n_lanes && s->kind == BZ_EVENT_KERNEL; i++)
         s->beside += beside[i];
     free(beside);

@@ -357,6 +357,8 @@ static void cut_where(search *s, bz_cut_origin origin, bz_doing what)
 static void cut_behind_updates(search *s)
 {
     const bz_work *w = s->w;
+    if (!bz_work_any(w, BZ_DOES_OPTIMIZE))
+        return;
     s->k = 1;
     s->at[0] = 0;
     for (size_t i = 1; i < s->w->n; i++)
@@ -520,7 +522,7 @@ static void cut_at_lookups(search *s)
     const bz_work *w = s->w;
     uint32_t tried[MOST];
     int n = 0;
-    for (size_t i = 0; i < w->n && n < MOST; i++) {
+    for (size_t i = 0; i < w->n && n < MOST && bz_work_any(w, BZ_DOES_LOOK_UP); i++) {
         bool known = !(bz_work_does(w, i) & BZ_DOES_LOOK_UP);
         for (int k = 0; k < n && !known; k++)
             known = tried[k] == bz_work_name(w, i);

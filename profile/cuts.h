@@ -67,7 +67,20 @@ static inline uint8_t bz_work_does(const bz_work *w, size_t i)
     return w->does[w->exact[i]];
 }
 
-int64_t bz_work_pause(const bz_work *w, size_t i); /* where pauses are known */
+int64_t bz_work_long_pause(const bz_work *w, size_t i);
+/* Where pauses are known. */
+static inline int64_t bz_work_pause(const bz_work *w, size_t i)
+{
+    return w->pause[i] != UINT32_MAX ? w->pause[i] : bz_work_long_pause(w, i);
+}
+/* Is there work that does one of these? */
+static inline bool bz_work_any(const bz_work *w, int bits)
+{
+    uint32_t id = 0;
+    while (id < w->n_exact && !(w->does[id] & bits))
+        id++;
+    return id < w->n_exact;
+}
 /* Of the next event; `pause` [n] is there already. */
 void bz_work_add_pause(bz_work *w, size_t i, int64_t time, bz_arena *arena);
 

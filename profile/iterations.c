@@ -8,20 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-int64_t bz_sequence_start(const bz_sequence *s, size_t i)
-{
-    const bz_events *e = s->event;
-    uint32_t row = s->row[i];
-    return e->cause && e->cause[row] != BZ_NONE ? s->api->start[e->cause[row]] : e->start[row];
-}
-
-int64_t bz_sequence_end(const bz_sequence *s, size_t i)
-{
-    const bz_events *e = s->event;
-    uint32_t row = s->row[i];
-    return e->cause && e->cause[row] != BZ_NONE ? s->api->end[e->cause[row]] : e->end[row];
-}
-
 static uint64_t symbol_of(uint64_t a, uint64_t b, uint64_t c)
 {
     uint64_t h = a * 0x9e3779b97f4a7c15u ^ b * 0xc2b2ae3d27d4eb4fu ^ c * 0x165667b19e3779f9u;
@@ -138,17 +124,28 @@ static void read_symbols(const bz_trace *t, bz_sequence *s, bz_work *w, bz_arena
     bool detailed = e->detail != NULL && s->kind == BZ_EVENT_CALL;
     for (size_t k = 0; k < s->n && detailed; k++)
         detailed = e->detail[s->row[k]] != 0;
+    uint32_t *last = bz_alloc(bz_strings(t), sizeof *last); /* of each name: most events are what that one was */
+    memset(last, 0xff, bz_strings(t) * sizeof *last);
     for (size_t k = 0; k < s->n; k++) {
         size_t i = s->row[k];
-        const uint32_t *shape = kernels ? bz_kernel_grid(t, i) : NULL;
+        uint32_t before = last[e->name[i]], detail = detailed ? e->detail[i] : 0;
+        const uint32_t *shape = kernels ? bz_grid_of(t, i) : NULL, *known;
+        last[e->name[i]] = (uint32_t)k;
+        if (before != BZ_NONE && (!detailed || e->detail[s->row[before]] == detail) &&
+            (!kernels || ((known = bz_grid_of(t, s->row[before]))[0] == shape[0] && known[1] == shape[1] &&
+                          known[2] == shape[2]))) {
+            exact[k] = exact[before];
+            continue;
+        }
         uint64_t grid = kernels ? symbol_of(shape[0], shape[1], shape[2]) : 0;
-        exact[k] = bz_numbers_add(&ids, symbol_of(e->name[i], detailed ? e->detail[i] : 0, grid));
+        exact[k] = bz_numbers_add(&ids, symbol_of(e->name[i], detail, grid));
         if (ids.n == w->n_exact)
             continue;
         BZ_ROOM(of, w->n_exact);
         of[w->n_exact++] = (uint32_t)i;
     }
     bz_numbers_free(&ids);
+    free(last);
     w->exact = exact;
     if (kernels) {
         read_kernels(t, s, w, of, arena);
@@ -345,9 +342,10 @@ static uint64_t *compositions(const bz_trace *t)
 {
     static const bz_event_kind KINDS[] = {BZ_EVENT_CALL, BZ_EVENT_KERNEL};
     uint64_t *hash = bz_zeroed(t->n_iterations, sizeof *hash);
+    bz_cursor cursor = {0};
     for (size_t k = 0; k < sizeof KINDS / sizeof *KINDS; k++)
         for (size_t i = 0; i < t->event[KINDS[k]].n; i++) {
-            uint32_t iteration = bz_event_iteration(t, KINDS[k], i);
+            uint32_t iteration = bz_cursor_at(&cursor, t, &t->event[KINDS[k]], i);
             if (iteration < t->n_iterations && (k || bz_call_works(t, i)))
                 hash[iteration] += spread(KINDS[k] + (uint64_t)BZ_EVENT_KINDS * t->event[KINDS[k]].name[i]);
         }

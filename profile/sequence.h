@@ -17,8 +17,19 @@ typedef struct bz_sequence {
 bz_sequence bz_sequence_collect(const bz_trace *t, bz_event_kind kind, bz_arena *arena);
 
 /* When the host asked for event i of the sequence, and when it was done with that. */
-int64_t bz_sequence_start(const bz_sequence *s, size_t i);
-int64_t bz_sequence_end(const bz_sequence *s, size_t i);
+static inline int64_t bz_sequence_start(const bz_sequence *s, size_t i)
+{
+    const bz_events *e = s->event;
+    uint32_t row = s->row[i];
+    return e->cause && e->cause[row] != BZ_NONE ? s->api->start[e->cause[row]] : e->start[row];
+}
+
+static inline int64_t bz_sequence_end(const bz_sequence *s, size_t i)
+{
+    const bz_events *e = s->event;
+    uint32_t row = s->row[i];
+    return e->cause && e->cause[row] != BZ_NONE ? s->api->end[e->cause[row]] : e->end[row];
+}
 
 bool bz_of_log(const bz_trace *t, uint32_t lane);
 bool bz_has_timeline(const bz_trace *t); /* does any file tell more than order and parameters? */

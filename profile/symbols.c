@@ -7,10 +7,12 @@
 
 /* ---- numbers for symbols ---- */
 
+static const uint64_t SPREAD = 0x9e3779b97f4a7c15u;
+
 /* Where a symbol's number stands, or would stand, in a table of which at least half is free. */
 static uint32_t *slot_of(const bz_numbers *x, uint64_t symbol)
 {
-    uint64_t h = symbol * 0x9e3779b97f4a7c15u;
+    uint64_t h = symbol * SPREAD;
     size_t at = (size_t)(h ^ h >> 32);
     while (x->slot[at & (x->cap - 1)] != UINT32_MAX && x->known[x->slot[at & (x->cap - 1)]] != symbol)
         at++;
@@ -57,15 +59,43 @@ uint32_t bz_number_symbols(const uint64_t *symbol, size_t n, uint32_t *dense)
     return count;
 }
 
+/* A symbol, and what stands `width` behind it, and twice and three times as far: as numbers above 0, 0 behind the end. */
+typedef struct {
+    uint64_t part[4];
+} run;
+
+static inline run run_at(const uint32_t *gram, size_t n, size_t i, size_t width)
+{
+    run r;
+    bool inside = i + 3 * width < n;
+    for (size_t k = 0; k < 4; k++)
+        r.part[k] = inside || i + k * width < n ? gram[i + k * width] + UINT64_C(1) : 0;
+    return r;
+}
+
 uint32_t bz_widen_symbols(uint32_t *gram, size_t n, size_t width)
 {
+    enum { PLACES = 1 << 12 };
+    struct {
+        run run;
+        uint32_t number;
+    } *known = bz_zeroed(PLACES, sizeof *known),
+      *last; /* the last run that began with each symbol mostly comes again */
     bz_numbers x = {0};
     for (size_t i = 0; i < n; i++) {
-        uint64_t hash = 0;
-        for (size_t k = i; k < i + 4 * width; k += width)
-            hash = (hash ^ (k < n ? gram[k] + UINT64_C(1) : 0)) * 0x9e3779b97f4a7c15u;
-        gram[i] = bz_numbers_add(&x, hash);
+        run r = run_at(gram, n, i, width);
+        last = &known[gram[i] % PLACES];
+        if (((r.part[0] ^ last->run.part[0]) | (r.part[1] ^ last->run.part[1]) | (r.part[2] ^ last->run.part[2]) |
+             (r.part[3] ^ last->run.part[3])) != 0) {
+            uint64_t hash = 0;
+            for (int k = 0; k < 4; k++)
+                hash = (hash ^ r.part[k]) * SPREAD;
+            last->run = r;
+            last->number = bz_numbers_add(&x, hash);
+        }
+        gram[i] = last->number;
     }
+    free(known);
     uint32_t count = x.n;
     bz_numbers_free(&x);
     return count;
@@ -73,11 +103,9 @@ uint32_t bz_widen_symbols(uint32_t *gram, size_t n, size_t width)
 
 /* ---- pauses ---- */
 
-int64_t bz_work_pause(const bz_work *w, size_t i)
+int64_t bz_work_long_pause(const bz_work *w, size_t i)
 {
     size_t low = 0, high = w->n_long;
-    if (w->pause[i] != UINT32_MAX)
-        return w->pause[i];
     BZ_FIND_FIRST(low, high, middle, w->long_pause[middle].at < i);
     return w->long_pause[low].time;
 }
@@ -97,7 +125,7 @@ void bz_work_add_pause(bz_work *w, size_t i, int64_t time, bz_arena *arena)
 void bz_work_count(const bz_work *w, const uint32_t *count[BZ_DO_COUNTED], bz_arena *scratch)
 {
     for (bz_doing what = BZ_DO_INPUT; what < BZ_DO_COUNTED; what++) {
-        size_t any = 0;
+        size_t any = what == BZ_DO_UPDATE && !bz_work_any(w, BZ_DOES_OPTIMIZE) ? w->n + 1 : 0;
         while (any <= w->n && !bz_work_does_at(w, what, any))
             any++;
         if (any > w->n)

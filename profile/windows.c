@@ -70,11 +70,13 @@ static int64_t last_end(const bz_trace *t, int64_t start, int64_t limit, int64_t
     static const bz_event_kind HOST[] = {BZ_EVENT_CALL, BZ_EVENT_API, BZ_EVENT_OP};
     static const bz_event_kind DEVICE[] = {BZ_EVENT_KERNEL, BZ_EVENT_COPY, BZ_EVENT_MEMSET};
     int64_t end = at_least;
-    bool timeline = bz_has_timeline(t);
+    bool logs = false, timeline = bz_has_timeline(t);
+    for (uint32_t i = 0; i < t->n_sources && timeline; i++)
+        logs |= t->source[i].log;
     for (size_t k = 0; k < 3; k++) {
         const bz_events *e = &t->event[HOST[k]];
         for (size_t i = bz_events_from(e, start); i < e->n && e->start[i] < limit; i++)
-            if (e->end[i] + (e->end[i] == e->start[i]) > end && !(timeline && bz_of_log(t, e->lane[i])))
+            if (e->end[i] + (e->end[i] == e->start[i]) > end && !(logs && bz_of_log(t, e->lane[i])))
                 end = e->end[i] + (e->end[i] == e->start[i]); /* of no length, but it belongs to it */
     }
     for (size_t k = 0; k < 3; k++) {
