@@ -122,7 +122,7 @@ int analyze_prices(analyze_work *w, const analyze_place *at, bz_error *err)
     bool ways = w->parts & BZ_PART_UNITS;
     if (ways ? load_prices(w, err) : bz_prices_load(w->plan, r->db, w->system, &r->setting, w->arena, &w->prices, err))
         return -1;
-    if (r->samples && !w->rebuilt)
+    if (r->samples)
         predict(r->samples, &r->setting, w);
     if (!ways)
         return 0;

@@ -27,7 +27,7 @@ int analyses_make(bz_job *job, analyses *a, bz_perfdb *db, const bz_system *cons
     a->request.system = system;
     a->request.n_systems = n_systems;
     a->request.parts = parts;
-    if (a->predict && !a->request.samples) {
+    if (a->predict && db && !a->request.samples) { /* without one: what a recording tells by itself */
         bz_samples *samples = BZ_NEW(&job->arena, bz_samples, 1);
         bz_arena_keep(&job->arena, samples, free_samples);
         if (bz_samples_load(db, &a->request.setting, samples, err))

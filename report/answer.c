@@ -19,9 +19,23 @@ static void put_hardware(const bz_goal *goal, bz_buf *out)
                   bz_units_time(time, goal->hardware));
 }
 
+/* "≥ 3.49 ms (87 of 87 layers predicted)". ≥: layers are missing from the total. */
+static void put_bound(const bz_bound *b, const bz_goal *goal, bz_buf *out)
+{
+    bz_unit_text time;
+    bz_buf_printf(out, "%s%s", goal->unpriced ? "≥ " : "", bz_units_time(time, goal->sequential));
+    if (b->coverage.predicted)
+        bz_buf_printf(out, " (%d of %d layers predicted)", b->coverage.predicted, b->coverage.layers);
+}
+
 /* A total in which too much is missing is no answer. */
 static void put_unknown(const bz_bound *b, const bz_goal *goal, bz_buf *out)
 {
+    if (b->partial && bz_goal_enough(goal->macs, goal->time)) {
+        bz_buf_puts(out, "it did other work besides the layers that are known, which the libraries could run in ");
+        put_bound(b, goal, out);
+        return;
+    }
     bz_buf_puts(out, "how fast the libraries could run it is not known yet, because only ");
     bz_goal_print(goal, out);
     put_hardware(goal, out);
@@ -32,12 +46,6 @@ static void put_unknown(const bz_bound *b, const bz_goal *goal, bz_buf *out)
         else if (b->facts->gpu && !b->coverage.predicted)
             bz_buf_puts(out, "\n  without that GPU: --predict prices the rest by what other GPUs took");
     }
-}
-
-/* "≥ " where layers are missing from the total. */
-static const char *at_least(const bz_goal *goal)
-{
-    return goal->unpriced ? "≥ " : "";
 }
 
 /* "torch.compile(model)", or the sentence of the advice without its capital and its full stop. */
@@ -75,11 +83,12 @@ static void put_profile(const bz_bound *b, const bz_ladder *l, bz_buf *out)
     bz_buf_clean(out, l->profile);
     if (!isfinite(l->latency)) {
         bz_buf_puts(out, l->iterations ? " has no times: " : ": no iteration was found in it; ");
-        if (goal->enough)
-            bz_buf_printf(out, "the libraries could do an iteration in %s%s", at_least(goal),
-                          bz_units_time(bound, goal->sequential));
-        else
+        if (goal->enough) {
+            bz_buf_puts(out, "the libraries could do an iteration in ");
+            put_bound(b, goal, out);
+        } else {
             put_unknown(b, goal, out);
+        }
     } else if (l->foreign) {
         put_took(l, out);
         bz_buf_say(out, "%s%s",
@@ -98,12 +107,13 @@ static void put_profile(const bz_bound *b, const bz_ladder *l, bz_buf *out)
     } else if (
         l->ran_on) { /* one number is of one machine, the other of another: their ratio says nothing of the program */
         put_took(l, out);
-        bz_buf_say(out, " on %s; on %s the libraries could do it in %s%s", l->ran_on, b->facts->name, at_least(goal),
-                   bz_units_time(bound, goal->sequential));
+        bz_buf_say(out, " on %s; on %s the libraries could do it in ", l->ran_on, b->facts->name);
+        put_bound(b, goal, out);
     } else {
         put_took(l, out);
-        bz_buf_printf(out, "; the libraries could do it in %s%s: %s%.3g × faster is possible", at_least(goal),
-                      bz_units_time(bound, goal->sequential),
+        bz_buf_puts(out, "; the libraries could do it in ");
+        put_bound(b, goal, out);
+        bz_buf_printf(out, ": %s%.3g × faster is possible",
                       goal->unpriced   ? "up to "
                       : l->calls_alone ? "at least "
                                        : "",
@@ -117,13 +127,14 @@ static void put_profile(const bz_bound *b, const bz_ladder *l, bz_buf *out)
 
 static void put_model(const bz_bound *b, bz_buf *out)
 {
-    bz_unit_text time, other;
+    bz_unit_text other;
     const bz_goal goal = bz_bound_goal(b);
     bz_buf_say(out, "%s: ", b->model);
     if (!goal.enough) {
         put_unknown(b, &goal, out);
     } else {
-        bz_buf_printf(out, "the libraries could run it in %s%s", at_least(&goal), bz_units_time(time, goal.sequential));
+        bz_buf_puts(out, "the libraries could run it in ");
+        put_bound(b, &goal, out);
         if (goal.sequential < b->sequential && bz_bound_written(b).enough)
             bz_buf_printf(out, " where they fuse layers, in %s layer by layer", bz_units_time(other, b->sequential));
         put_hardware(&goal, out);
