@@ -389,10 +389,10 @@ static const char *compare_purpose(making *m, const bz_align_work *ran)
                !strcmp(m->bound->layer[i].layer->kind, "deconv");
     if (ran->backward - own < LEAST_BACKWARD)
         return NULL;
-    return bz_arena_printf(
-        m->arena,
-        "is of a training: %d of its steps are of the way back or of an optimizer, as %s; the model only infers: --train makes an iteration of training of it",
-        ran->backward, ran->backward_name);
+    return bz_arena_printf(m->arena,
+                           "is of a training: %d of its steps are of the way back or of an optimizer, as %s; the model "
+                           "only infers: --train makes an iteration of training of it",
+                           ran->backward, ran->backward_name);
 }
 
 const char *bz_align_foreign(const bz_bound *bound, const bz_trace *trace, bz_arena *arena, bool *batch_open)
