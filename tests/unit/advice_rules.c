@@ -474,6 +474,7 @@ static void test_prepared_without_model(void **state)
                           .seconds = 2e-4};
         bz_alignment alignment = {.timeline = true, .cause = &cause, .n_causes = 1};
         bz_analysis a = {.bound = {.system = "", .facts = &bz_system_unknown, .layers = &layers, .dag = &dag}};
+        bz_whatif_shown asked = {0}; /* as long as the arena */
         bz_ladder l;
         const bz_advice *list;
         bz_ladder_make(&a.bound, t, "made up", &arena, &l);
@@ -487,7 +488,6 @@ static void test_prepared_without_model(void **state)
         assert_true(n == 2 ? !told->unsure : told->unsure != NULL);
         if (n == 2) { /* one change has one interval, whoever is asked */
             static const char *const CHANGE[] = {"prepacked-weights"};
-            bz_whatif_shown asked = {0};
             bz_error err;
             assert_int_equal(bz_whatif_ask(t, &(bz_whatif_question){.change = CHANGE, .n = 1}, &arena, &asked, &err),
                              0);
