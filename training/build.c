@@ -211,14 +211,18 @@ static uint16_t to_bf16(float f)
 /* Normal numbers of half precision; smaller ones are 0, larger ones the largest. */
 static uint16_t to_f16(double d)
 {
+    enum { LARGEST = 0x7bff, NO_NUMBER = 0x7e00 };
     int e;
     double m = frexp(fabs(d), &e);
-    unsigned sign = signbit(d) ? 0x8000 : 0, fraction = (unsigned)nearbyint((m * 2 - 1) * 1024);
+    unsigned sign = signbit(d) ? 0x8000 : 0;
+    if (isnan(d))
+        return (uint16_t)(sign | NO_NUMBER);
+    if (isinf(d) || e > 16)
+        return (uint16_t)(sign | LARGEST);
     if (d == 0 || e < -13)
         return (uint16_t)sign;
-    if (e > 16)
-        return (uint16_t)(sign | 0x7bff);
-    return (uint16_t)(sign | ((unsigned)(e + 14) * 1024 + fraction));
+    unsigned bits = (unsigned)(e + 14) * 1024 + (unsigned)nearbyint((m * 2 - 1) * 1024);
+    return (uint16_t)(sign | (bits < LARGEST ? bits : LARGEST));
 }
 
 /* The type that work is done in. */
