@@ -25,28 +25,6 @@ typedef struct analyze_job {
     const char *again; /* the arguments that 'bound' takes, too */
 } analyze_job;
 
-/* The next of "a,b,c"; false behind the last. */
-static bool next_word(const char **list, char out[256])
-{
-    size_t n = strcspn(*list, ",");
-    if (!n || n > 255)
-        return false;
-    memcpy(out, *list, n);
-    out[n] = 0;
-    *list += n + ((*list)[n] == ',');
-    return true;
-}
-
-/* Nothing is measured, so nothing is stored. Who names a system wants the database that knows it, where no data sheet does. */
-static int open_db(analyze_job *a, bz_error *err)
-{
-    char word[256];
-    bool sheets = true;
-    for (const char *list = a->systems ? a->systems : ""; sheets && next_word(&list, word);)
-        sheets = bz_bench_sheet(word);
-    return sheets ? bz_db_look(&a->job, &a->db, err) : bz_db_open(&a->job, true, &a->db, err);
-}
-
 /* Without any, one point: as the model has it. */
 static int read_batches(analyze_job *a, bz_error *err)
 {
@@ -62,7 +40,7 @@ static int find_systems(analyze_job *a, bz_error *err)
     const char *list = a->systems ? a->systems : "";
     if (!a->systems)
         return bz_bench_system(a->db, NULL, planning_device(&a->p), &a->system[a->n_systems++], err);
-    while (next_word(&list, word)) {
+    while (planning_word(&list, word)) {
         if (a->n_systems == POINTS)
             return bz_fail(err, BZ_USAGE, "--system takes at most %d systems", POINTS);
         if (bz_bench_known(a->db, word, &a->system[a->n_systems++], err))
@@ -76,7 +54,7 @@ static const char *profile_name(const char *list, bz_arena *arena)
 {
     char word[256];
     const char *name = "";
-    while (next_word(&list, word))
+    while (planning_word(&list, word))
         name = bz_arena_printf(arena, "%s%s%s", name, *name ? " + " : "", bz_file_name(word));
     return name;
 }
@@ -90,7 +68,7 @@ static int read_profiles(analyze_job *a, bz_error *err)
         bz_trace *t = a->trace[i] = bz_job_trace(&a->job);
         const char *list = a->profiles.item[i];
         char word[256];
-        while (next_word(&list, word))
+        while (planning_word(&list, word))
             if (bz_profile_read(t, word, err))
                 return -1;
         if (*list || !t->n_sources)
@@ -175,7 +153,7 @@ static void refit(analyze_job *a, const bz_models *m)
 
 static int analyze_models(analyze_job *a, const bz_list *paths, bz_error *err)
 {
-    if (open_db(a, err) || find_systems(a, err))
+    if (planning_look(&a->job, a->systems, &a->db, err) || find_systems(a, err))
         return -1;
     for (int i = 0; i < a->n_points; i++) {
         a->p.models.batch = a->batch[i];
@@ -255,7 +233,7 @@ static int analyze_profiles(analyze_job *a, bz_error *err)
     }
     if (!bounds)
         return 0;
-    if (open_db(a, err) || find_systems(a, err)) {
+    if (planning_look(&a->job, a->systems, &a->db, err) || find_systems(a, err)) {
         if (err->code == BZ_USAGE)
             return -1;
         bz_warn(&bz_command_analyze, "%s; what the recording tells by itself needs none", err->text);

@@ -99,10 +99,7 @@ static int find_system(bound_job *b, bz_error *err)
     const char *name = b->p.system;
     if (!name)
         return planning_system(&b->job, &b->p, false, &b->db, &b->system, err);
-    return (bz_bench_sheet(name) ? bz_db_look(&b->job, &b->db, err) : bz_db_open(&b->job, true, &b->db, err)) ||
-                   bz_bench_known(b->db, name, &b->system, err)
-               ? -1
-               : 0;
+    return planning_look(&b->job, name, &b->db, err) || bz_bench_known(b->db, name, &b->system, err) ? -1 : 0;
 }
 
 /* A system that is named says which backends are meant; this machine is asked when the options are known to be right. */

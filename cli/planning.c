@@ -83,6 +83,26 @@ bool planning_backends(bz_job *job, planning *p, const bz_system *system)
     return meant;
 }
 
+bool planning_word(const char **list, char out[256])
+{
+    size_t n = strcspn(*list, ",");
+    if (!n || n > 255)
+        return false;
+    memcpy(out, *list, n);
+    out[n] = 0;
+    *list += n + ((*list)[n] == ',');
+    return true;
+}
+
+int planning_look(bz_job *job, const char *systems, bz_perfdb **db, bz_error *err)
+{
+    char word[256];
+    bool sheets = true;
+    for (const char *list = systems ? systems : ""; sheets && planning_word(&list, word);)
+        sheets = bz_bench_sheet(word);
+    return sheets ? bz_db_look(job, db, err) : bz_db_open(job, true, db, err);
+}
+
 int planning_system(bz_job *job, const planning *p, bool read_only, bz_perfdb **db, const bz_system **system,
                     bz_error *err)
 {

@@ -73,6 +73,10 @@ int planning_seconds(const char *option, const char *text, bool zero, bz_error *
              "wait at most S seconds for a quiet machine before a problem, twice that in all (30)")
 
 #define PLANNING_GPU " --backend cudnn --backend cublas"
+bool planning_word(const char **list, char out[256]); /* the next of "a,b,c"; false behind the last */
+/* Opens the database to look only: nothing is measured, so nothing is stored. Who names systems (may be NULL) wants the one that knows them,
+ * unless a data sheet tells of each. */
+int planning_look(bz_job *job, const char *systems, bz_perfdb **db, bz_error *err);
 /* Opens the database and finds the system: the one that is named, or this machine. */
 int planning_system(bz_job *job, const planning *p, bool read_only, bz_perfdb **db, const bz_system **system,
                     bz_error *err);

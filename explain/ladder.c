@@ -162,11 +162,10 @@ static void check_machine(making *m, const char *ran, size_t n)
     bz_gpu row;
     if (!n || !*name || (strlen(name) >= n && !strncmp(name, ran, n)))
         return;
-    m->l->ran_on = bz_arena_strn(m->arena, ran, n);
-    if (bz_gpu_find(m->l->ran_on, &row) && !strcmp(row.name, name)) { /* a data sheet names no sizes of memory */
-        m->l->ran_on = NULL;
+    const char *machine = bz_arena_strn(m->arena, ran, n);
+    if (bz_gpu_find(machine, &row) && !strcmp(row.name, name)) /* a data sheet names no sizes of memory */
         return;
-    }
+    m->l->ran_on = machine;
     warn(m, bz_arena_printf(m->arena,
                             "ran on %s, the bound is for %s, so that no speed-up and no gain by records is told; "
                             "--system names another",

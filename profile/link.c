@@ -184,6 +184,16 @@ void bz_trace_find_causes(bz_trace *t)
     free(scope);
 }
 
+enum { BEGINS_CAPTURE = 1, ENDS_CAPTURE, LAUNCHES };
+
+static int of_capture(const char *call)
+{
+    return bz_name_matches("StreamBeginCapture", call) ? BEGINS_CAPTURE
+           : bz_name_matches("StreamEndCapture", call) ? ENDS_CAPTURE
+           : bz_name_matches("LaunchKernel", call)     ? LAUNCHES
+                                                       : 0;
+}
+
 /* The tables of a file end together, but for the work that is under way then; what is captured for a graph does not run. Where many launches come behind the last kernel that is
  * there, or many kernels that nothing launched behind the last call, a table was cut off. */
 static void find_early_end(bz_trace *t)
@@ -193,6 +203,7 @@ static void find_early_end(bz_trace *t)
     int64_t worked = INT64_MIN, called = INT64_MIN; /* until then */
     size_t undone = 0, unasked = 0, most = kernel->n / 10 + UNDER_WAY;
     int64_t captures = 0; /* that are under way */
+    bz_name_answers calls = {.ask = of_capture};
     uint32_t source = api->n ? t->lane[api->lane[0]].source : 0;
     if (!kernel->n || !api->n || t->source[source].truncated)
         return;
@@ -201,9 +212,9 @@ static void find_early_end(bz_trace *t)
     for (size_t i = 0; i < api->n; i++)
         called = api->end[i] > called ? api->end[i] : called;
     for (size_t i = 0; i < api->n; i++) {
-        const char *call = bz_string(t, api->name[i]);
-        captures += bz_name_matches("StreamBeginCapture", call) - bz_name_matches("StreamEndCapture", call);
-        undone += api->start[i] >= worked && captures <= 0 && bz_name_matches("LaunchKernel", call);
+        int does = bz_name_answer(&calls, bz_string(t, api->name[i]));
+        captures += (does == BEGINS_CAPTURE) - (does == ENDS_CAPTURE);
+        undone += api->start[i] >= worked && captures <= 0 && does == LAUNCHES;
     }
     for (size_t i = bz_events_from(kernel, called); i < kernel->n; i++)
         unasked += kernel->cause[i] == BZ_NONE;
