@@ -53,10 +53,14 @@ static int indent_of(const char *s, size_t n, int columns)
     return indent;
 }
 
-static void wrap_line(bz_buf *out, const char *s, size_t n, int columns)
+/* A line that would begin behind the middle of the screen begins below the text of the line above it. */
+static void wrap_line(bz_buf *out, const char *s, size_t n, int columns, const char *above)
 {
-    int indent = indent_of(s, n, columns), used = 0;
-    for (size_t at = 0; at < n;) {
+    size_t lead = blanks(s, n), from = above && 2 * (int)lead > columns ? lead : 0;
+    int indent = from ? indent_of(above, strcspn(above, "\n"), columns) : indent_of(s, n, columns);
+    int used = from ? indent : 0;
+    bz_buf_printf(out, "%*s", used, "");
+    for (size_t at = from; at < n;) {
         size_t gap = blanks(s + at, n - at), word = word_length(s + at + gap, n - at - gap);
         int width = width_of(s + at + gap, word);
         if (used > indent && used + (int)gap + width > columns) {
@@ -74,14 +78,14 @@ static void wrap_line(bz_buf *out, const char *s, size_t n, int columns)
 
 void bz_text_wrap(bz_buf *out, const char *text, int columns)
 {
-    while (*text) {
+    for (const char *above = NULL; *text;) {
         size_t n = strcspn(text, "\n");
-        bool code =
-            !strncmp(text, "   do:", 6) || !strncmp(text, "        ", 8); /* lines to be copied into a program */
+        bool code = !strncmp(text, "   do:", 6) || blanks(text, n) == 8; /* lines to be copied into a program */
         if (columns < 20 || code || width_of(text, n) <= columns)
             bz_buf_put(out, text, n);
         else
-            wrap_line(out, text, n, columns);
+            wrap_line(out, text, n, columns, above);
+        above = text;
         text += n;
         if (*text)
             bz_buf_putc(out, *text++);

@@ -200,6 +200,36 @@ static void wrapped_texts_fill_their_lines(void **state)
     }
 }
 
+/* What to do stands below what was found, on a narrow screen at its left. Lines to be copied stay as they are. */
+static void second_lines_are_wrapped(void **state)
+{
+    (void)state;
+    static const struct {
+        int columns;
+        const char *text, *wrapped;
+    } CASES[] = {
+        {40,
+         "bad      load             5 other tasks want the processor\n                          wait until they end, "
+         "or stop them\n",
+         "bad      load             5 other tasks\n         want the processor\n         wait until they end, or stop\n"
+         "         them\n"},
+        {60, "bad      load             busy\n                          wait until they end, or stop them now\n",
+         "bad      load             busy\n                          wait until they end, or stop them\n"
+         "                            now\n"},
+        {40, "bad      load             busy\n                          wait until they end, or stop them now\n",
+         "bad      load             busy\n         wait until they end, or stop\n         them now\n"},
+        {30,
+         "   do:  model = torch.jit.optimize_for_inference(m)\n        x = x.to(memory_format=torch.channels_last)\n",
+         "   do:  model = torch.jit.optimize_for_inference(m)\n        x = x.to(memory_format=torch.channels_last)\n"},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        bz_buf b = {0};
+        bz_text_wrap(&b, CASES[i].text, CASES[i].columns);
+        assert_string_equal(bz_buf_text(&b), CASES[i].wrapped);
+        bz_buf_free(&b);
+    }
+}
+
 /* By its definition: the fewest letters changed, put in or left out. */
 static int distance(const char *a, const char *b)
 {
@@ -649,6 +679,7 @@ int main(void)
         cmocka_unit_test(widths_are_those_of_the_terminal),
         cmocka_unit_test(cut_texts_keep_both_ends),
         cmocka_unit_test(wrapped_texts_fill_their_lines),
+        cmocka_unit_test(second_lines_are_wrapped),
         cmocka_unit_test(typos_mean_the_nearest_name),
         cmocka_unit_test(lists_of_words_are_split_at_blanks),
         cmocka_unit_test(units_read_back),
