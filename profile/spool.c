@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct {
     bz_trace *t;
@@ -20,7 +21,8 @@ typedef struct {
     size_t n_stacks;
     int64_t shift; /* from the process's clock to wall time */
     int64_t calls, damaged, pending, unmarked;
-    bool device; /* there is work of a device */
+    bool device;   /* there is work of a device */
+    bool replaced; /* exec: what the process is from then on has a file of its own */
     /* begin of the open iteration, per thread; few threads mark iterations */
     struct {
         uint32_t thread;
@@ -289,10 +291,11 @@ static void read_record(reader *r, const bz_spool_record *head, size_t size)
 static void cover(const reader *r)
 {
     bz_trace *t = r->t;
-    if (!r->h.finished)
+    if (!r->h.finished && !r->replaced)
         bz_trace_cover(
             t, r->source, BZ_COVERAGE_BROKEN,
-            "process %lld ended without finishing: it crashed or was killed; the %lld calls until then are here",
+            "process %lld ended without finishing: it crashed, was killed, or started a program in its place "
+            "(exec) that cannot be recorded; its %lld calls until then are here",
             (long long)r->h.process, (long long)r->calls);
     if (r->h.finished <= 0 && r->device)
         bz_trace_cover(t, r->source, BZ_COVERAGE_MISSING,
@@ -336,10 +339,23 @@ static void facts(reader *r)
     bz_trace_fact(r->t, "capture overhead", text);
 }
 
+/* PROCESS.0.spool goes on in PROCESS.1.spool where the process called exec: a shell does so for its last command. */
+static bool is_replaced(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
+    char next[4096];
+    long process;
+    int number, length = 0;
+    if (sscanf(file, "%ld.%d.spool%n", &process, &number, &length) != 2 || !length || file[length])
+        return false;
+    snprintf(next, sizeof next, "%.*s%ld.%d.spool", (int)(file - path), path, process, number + 1);
+    return !access(next, F_OK);
+}
+
 static int spool_read(bz_trace *t, uint32_t source, bz_stream *in, bz_error *err)
 {
     enum { LARGEST = 1 << 20 };
-    reader r = {.t = t, .source = source};
+    reader r = {.t = t, .source = source, .replaced = is_replaced(in->path)};
     if (in->len < sizeof r.h)
         return bz_fail(err, BZ_BAD_INPUT, "%s: is cut off within its first %zu bytes", in->path, sizeof r.h);
     memcpy(&r.h, in->data, sizeof r.h);

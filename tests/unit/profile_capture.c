@@ -15,14 +15,19 @@
 // cmocka wants the headers above before itself
 #include <cmocka.h>
 
-static bz_trace *capture(const char *n, const char *mode, const bz_capture_options *options, int *status)
+static bz_trace *capture_command(char *const argv[], const bz_capture_options *options, int *status)
 {
-    char *argv[] = {CALLS, PLUGIN, (char *)(uintptr_t)n, (char *)(uintptr_t)mode, NULL};
     bz_error err;
     bz_trace *t = bz_trace_new();
     if (bz_profile_capture(t, argv, options, status, &err) || bz_trace_finish(t, NULL, &err))
         fail_msg("%s", err.text);
     return t;
+}
+
+static bz_trace *capture(const char *n, const char *mode, const bz_capture_options *options, int *status)
+{
+    char *argv[] = {CALLS, PLUGIN, (char *)(uintptr_t)n, (char *)(uintptr_t)mode, NULL};
+    return capture_command(argv, options, status);
 }
 
 static const bz_capture_options PLAIN = {.limit = 16 << 20};
@@ -152,6 +157,29 @@ static void a_crash_leaves_a_trace(void **state)
     bz_trace_free(t);
 }
 
+/* Wrappers, such as pyenv's python, are shells that start the program in their place. Nothing crashed there. */
+static void exec_is_no_crash(void **state)
+{
+    (void)state;
+    char *last[] = {"sh", "-c", "exec \"$0\" \"$@\"", CALLS, PLUGIN, "6", "ok", NULL};
+    char *within[] = {"sh", "-c", "\"$0\" \"$@\"; exit 3", CALLS, PLUGIN, "6", "ok", NULL};
+    char *hidden[] = {"sh", "-c", "exec env -u LD_PRELOAD true", NULL};
+    int status;
+    bz_trace *t = capture_command(last, &PLAIN, &status);
+    assert_int_equal(status, 0);
+    assert_int_equal(executions(t, "eltwise"), 6);
+    assert_false(covers(t, "ended without finishing"));
+    bz_trace_free(t);
+    t = capture_command(within, &PLAIN, &status);
+    assert_int_equal(status, 3);
+    assert_int_equal(executions(t, "eltwise"), 6);
+    assert_false(covers(t, "ended without finishing"));
+    bz_trace_free(t);
+    t = capture_command(hidden, &PLAIN, &status);
+    assert_true(covers(t, "started a program in its place (exec) that cannot be recorded"));
+    bz_trace_free(t);
+}
+
 /* The library measures itself by calls that it takes back. Who is killed meanwhile has made none. */
 static void killed_before_it_begins(void **state)
 {
@@ -177,7 +205,7 @@ static void killed_before_it_begins(void **state)
         unlink(path);
         assert_int_equal(failed, 0);
         assert_int_equal(t->event[BZ_EVENT_CALL].n, i ? 5 : 0);
-        assert_true(covers(t, i ? "the 5 calls until then" : "the 0 calls until then"));
+        assert_true(covers(t, i ? "its 5 calls until then" : "its 0 calls until then"));
         bz_trace_free(t);
     }
 }
@@ -312,6 +340,7 @@ int main(void)
         cmocka_unit_test(children_and_threads),
         cmocka_unit_test(others_are_told),
         cmocka_unit_test(a_crash_leaves_a_trace),
+        cmocka_unit_test(exec_is_no_crash),
         cmocka_unit_test(killed_before_it_begins),
         cmocka_unit_test(the_limit_holds),
         cmocka_unit_test(back_traces),
