@@ -203,10 +203,10 @@ static const char *why_unsure(const advice_making *m, const bz_advice *a, bool p
     if (!isfinite(a->gain) || a->low > 0)
         return NULL;
     if (a->low + noise(m) > 0 || noise(m) > a->gain)
-        return "one run of the program differs from the next by as much";
+        return "two runs of the same program may differ by as much";
     if (!strcmp(a->by, "simulation"))
-        return "what the simulation assumes of the change is known no better";
-    return priced ? "the records that it rests on are known no better"
+        return "the assumptions of the simulation allow both";
+    return priced ? "its records are not exact enough to tell"
                   : "what takes the place of this work is not known";
 }
 
@@ -264,6 +264,8 @@ static int consider(advice_making *m, const advice_table *table, const advice_ru
     if (!step || !has_needed(m, rule))
         return n;
     bz_advice new = make(m, rule, step, f, open, known_step(list, n, step));
+    if (f.simulated && strcmp(new.by, "simulation") != 0)
+        return n;
     if (new.gain < (new.unsure ? ANSWERED_LEAST : TOLD_LEAST) * m->l->latency) {
         answer_small(m, &new);
         return n;

@@ -334,6 +334,17 @@ static advice_finding find_work(advice_making *m, const char *what)
                 : (advice_finding){.holds = true, .gain = NAN, .half = NAN};
 }
 
+/* Nothing but the simulation tells what the change gains: of a recording alone, without records of that type. */
+static advice_finding find_simulated(advice_making *m, const char *words)
+{
+    char text[64];
+    (void)words;
+    if (!m->l->on_device || !isfinite(m->l->busy) || !(m->l->busy > 0))
+        return (advice_finding){0};
+    bz_buf_printf(&m->evidence, "the device works %s of every iteration", share(m, m->l->busy, text));
+    return (advice_finding){.holds = true, .gain = NAN, .half = NAN, .simulated = true};
+}
+
 /* step: of the waterfall, that becomes smaller; BZ_RUNGS: that of a cause, or none. by_records: it compares the recording with
  * records, which tell nothing of a program that ran on another machine or did other work. */
 static const struct {
@@ -347,7 +358,7 @@ static const struct {
     {"fusion", BZ_RUNG_FUSION, true, find_fusion}, {"elsewhere", BZ_RUNG_SLOWER, true, find_elsewhere},
     {"way", BZ_RUNG_PRECISION, true, find_way},    {"parallel", BZ_RUNG_PARALLEL, true, find_parallel},
     {"idle", BZ_RUNG_BETWEEN, false, find_idle},   {"channels", BZ_RUNGS, false, find_channels},
-    {"work", BZ_RUNGS, false, find_work},
+    {"work", BZ_RUNGS, false, find_work},          {"simulated", BZ_RUNGS, false, find_simulated},
 };
 
 advice_finding advice_find(advice_making *m, const advice_rule *rule)

@@ -77,8 +77,9 @@ typedef struct advice_making {
 typedef struct advice_finding {
     bool holds;
     double gain, half;
-    bool priced;  /* by records: grows with what the program's calls take longer */
-    bool assumed; /* the model's bound has it: whether the program does it already, a state must tell */
+    bool priced;    /* by records: grows with what the program's calls take longer */
+    bool assumed;   /* the model's bound has it: whether the program does it already, a state must tell */
+    bool simulated; /* the simulation alone tells the gain: none, where the change does not apply */
 } advice_finding;
 
 /* A rule may have several lines "gain: …": the first that finds something counts. Marks the items that it would make smaller. */

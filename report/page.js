@@ -232,9 +232,9 @@ function tiles(a, l) {
 
 function caveats(a, l) {
   const list = (l ? l.warnings : []).slice();
-  if (a.unpriced) list.push(`${plural(a.unpriced, "layer")} could not be priced: totals are lower ends. The table of layers says why.`);
+  if (a.unpriced) list.push(`${plural(a.unpriced, "layer")} could not be priced: the totals are too low. The table of layers says why.`);
   if (a.fused && a.fused.missing) list.push(`${plural(a.fused.missing, "fusion group")} without a record: the fused bound may be too high.`);
-  if (a.floor) list.push(`${plural(a.floor, "layer")} rest on times between events, which carry a floor of some µs.`);
+  if (a.floor) list.push(`The price of ${plural(a.floor, "layer")} is a time between two events of the GPU: it is some µs too long.`);
   if (a.above_roofline) list.push(`The hardware bound does not hold for ${plural(a.above_roofline, "layer")} faster than the peaks allow: 'benanza system --measure' on a quiet machine measures the peaks again.`);
   if (a.loops_open) list.push(`${plural(a.loops_open, "loop")} of unknown length counted once, or as often as --trips says.`);
   return list.map((t) => el("p", { class: "warning", role: "note" }, t));
@@ -257,7 +257,7 @@ function gain(x) {
 function advice(l) {
   const none = l ? l.answers.filter((x) => x.why) : [];
   if (!l || (!l.advice.length && !none.length)) return null;
-  return section("advice", "What to do", el("p", { class: "note" }, l.advice.length ? "Greatest gain first, then what may as well be a loss; gains of several do not simply add up." : "No advice is known."),
+  return section("advice", "What to do", el("p", { class: "note" }, l.advice.length ? "The greatest gain comes first, changes that may also be a loss come last. Gains of several changes do not add up." : "No advice is known."),
     el("ol", { class: "advice" }, l.advice.map((x) => el("li", {}, el("strong", {}, x.what), " ",
       el("span", { class: x.gain === null || x.unsure ? "note" : "gain" }, gain(x)),
       x.evidence ? el("p", {}, x.evidence) : null, x.step ? el("pre", {}, x.step) : null))),
@@ -311,7 +311,7 @@ function layers(a) {
 function algorithms(l) {
   const r = l && l.algorithms;
   if (!r || !r.rows.length) return null;
-  const lead = r.known > 0 ? `The best variants would save ${time(r.loss)} of ${time(r.used)} per iteration; ${r.known} of ${r.calls} calls are known.` : `Of none of its ${r.calls} calls per iteration a record is known.`;
+  const lead = r.known > 0 ? `The best variants would save ${time(r.loss)} of ${time(r.used)} per iteration; ${r.known} of ${r.calls} calls are known.` : `None of its ${r.calls} calls per iteration has a record.`;
   return section("algorithms", "Algorithms", el("p", {}, lead), table("Calls of the profile by the variant they used, and the best known one", [
     text("Used", (x) => x.variant, "cut"), number("Calls", (x) => x.calls, count), number("Seen", (x) => x.seen, time), number("By record", (x) => x.used, time),
     number("Best", (x) => x.best, time), number("Loss", (x) => x.loss, (v) => (v > 0 ? time(v) : "–")), text("Best variant", (x) => x.best_variant, "cut"),
@@ -462,7 +462,7 @@ function analysisParts() {
 function modules(a) {
   const outer = a.modules.filter((m) => m.within < 0);
   if (!outer.length || !a.goal.enough) return null;
-  return section("modules", "Parallel modules", el("p", { class: "note" }, "Places where layers need not wait for one another, outermost ones."), table("Parallel modules", [text("From", (m) => m.from, "cut"), text("To", (m) => m.to, "cut"), number("Layers", (m) => m.layers, count), number("At once", (m) => m.width, count),
+  return section("modules", "Parallel modules", el("p", { class: "note" }, "Places in the graph where layers do not need each other's results. Places within such a place are not listed."), table("Parallel modules", [text("From", (m) => m.from, "cut"), text("To", (m) => m.to, "cut"), number("Layers", (m) => m.layers, count), number("At once", (m) => m.width, count),
     number("Sequential", (m) => m.sequential, time), number("Parallel", (m) => m.parallel, time), number("Gain", (m) => m.sequential - m.parallel, time)], outer, { sort: 6 }));
 }
 

@@ -205,7 +205,7 @@ static void test_units_of_the_typical_iteration(void **state)
 static void test_table_of_advice(void **state)
 {
     static const char *const WHAT[] = {"cause",    "kernels", "calls", "algorithms", "fusion", "elsewhere",
-                                       "parallel", "way",     "idle",  "channels",   "work"};
+                                       "parallel", "way",     "idle",  "channels",   "work",   "simulated"};
     static const char *const NAMES[] = {"PyTorch", "ONNX Runtime", "MXNet", "TensorFlow", "JAX"};
     bz_arena arena = {0};
     advice_table t;
