@@ -41,10 +41,15 @@ static const bz_option OPTIONS[] = {
     {0},
 };
 
+static bool can_ask(void)
+{
+    return isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
+}
+
 static bool ask(int n)
 {
     int c;
-    if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
+    if (!can_ask())
         return false;
     bz_progress_hold(true);
     fprintf(stderr, "The database lacks %d problems. Measure them now? [y/N] ", n);
@@ -98,7 +103,7 @@ static int find_system(bound_job *b, bz_error *err)
 {
     const char *name = b->p.system;
     if (!name)
-        return planning_system(&b->job, &b->p, false, &b->db, &b->system, err);
+        return planning_system(&b->job, &b->p, b->no_run && !can_ask(), &b->db, &b->system, err);
     return planning_look(&b->job, name, &b->db, err) || bz_bench_known(b->db, name, &b->system, err) ? -1 : 0;
 }
 

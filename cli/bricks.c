@@ -142,7 +142,7 @@ static int open_records(bricks_job *j, bz_error *err)
     r->look = j->no_run || j->p.system;
     return bz_remeasure_parse(j->remeasure, &r->again, err) ||
                    planning_seconds("time-limit", r->time_limit, false, err) ||
-                   planning_system(&j->job, &j->p, j->p.system != NULL, &r->db, &r->system, err)
+                   planning_system(&j->job, &j->p, r->look, &r->db, &r->system, err)
                ? -1
                : 0;
 }

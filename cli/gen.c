@@ -54,7 +54,7 @@ static int generate(void *job, bz_buf *out, bz_error *err)
         return -1;
     if (planning_setting(&g->p, &setting, err) || planning_duration("budget", g->budget_text, &g->budget, err) ||
         bz_remeasure_parse(g->remeasure, &again, err) || models_load(&g->job, paths, &g->p.models, m, err) ||
-        (g->p.system && planning_system(&g->job, &g->p, false, &db, &system, err)))
+        (g->p.system && planning_system(&g->job, &g->p, true, &db, &system, err)))
         return -1;
     planning_backends(&g->job, &g->p, system);
     if (planning_plan(&g->job, &g->p, m, &plan, err))
@@ -62,7 +62,7 @@ static int generate(void *job, bz_buf *out, bz_error *err)
     for (int i = 0; i < g->problems.n; i++)
         if (bz_plan_add_text(plan, g->problems.item[i], err))
             return -1;
-    if (!g->all && ((!db && planning_system(&g->job, &g->p, false, &db, &system, err)) ||
+    if (!g->all && ((!db && planning_system(&g->job, &g->p, true, &db, &system, err)) ||
                     bz_plan_skip(plan, db, system, &setting, &again, err)))
         return -1;
     if (g->most || g->budget > 0) {

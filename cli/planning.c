@@ -103,11 +103,11 @@ int planning_look(bz_job *job, const char *systems, bz_perfdb **db, bz_error *er
     return sheets ? bz_db_look(job, db, err) : bz_db_open(job, true, db, err);
 }
 
-int planning_system(bz_job *job, const planning *p, bool read_only, bz_perfdb **db, const bz_system **system,
-                    bz_error *err)
+int planning_system(bz_job *job, const planning *p, bool look, bz_perfdb **db, const bz_system **system, bz_error *err)
 {
-    return bz_db_open(job, read_only, db, err) || bz_bench_system(*db, p->system, planning_device(p), system, err) ? -1
-                                                                                                                   : 0;
+    if (look && !p->system ? bz_db_look(job, db, err) : bz_db_open(job, look, db, err))
+        return -1;
+    return bz_bench_system(*db, p->system, planning_device(p), system, err);
 }
 
 int planning_options(const planning *p, bz_plan_options *o, bz_patterns **patterns, bz_error *err)

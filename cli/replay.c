@@ -162,8 +162,8 @@ static int replay_model(void *job, bz_buf *out, bz_error *err)
         return -1;
     if (r->models.n != 1)
         return bz_fail(err, BZ_USAGE, "--dim takes one size here: a replay is one program");
-    if (bz_db_open(&r->job, r->p.system != NULL, &r->db, err) || find_device(r, err) ||
-        analyses_ask(&r->job, &r->analyses, &r->p, &r->models, err) ||
+    if ((r->p.system ? bz_db_open(&r->job, true, &r->db, err) : bz_db_look(&r->job, &r->db, err)) ||
+        find_device(r, err) || analyses_ask(&r->job, &r->analyses, &r->p, &r->models, err) ||
         analyses_make(&r->job, &r->analyses, r->db, &r->system, 1, BZ_PART_BOUND, err) || make_plan(r, paths, err))
         return -1;
     const bz_replay_run run = {.folder = r->folder,

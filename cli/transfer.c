@@ -146,7 +146,7 @@ static int transfer(void *job, bz_buf *out, bz_error *err)
         return -1;
     if (planning_setting(&t->p, &t->setting, err) || bz_remeasure_parse(t->remeasure, &t->again, err) ||
         planning_seconds("wait", t->wait, true, err) || planning_seconds("time-limit", t->time_limit, false, err) ||
-        planning_system(&t->job, &t->p, t->p.system != NULL, &t->db, &t->system, err) || find_facts(t, err))
+        planning_system(&t->job, &t->p, t->p.system || t->no_run, &t->db, &t->system, err) || find_facts(t, err))
         return -1;
     if (t->problems) {
         list_problems(t, out);
