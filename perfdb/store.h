@@ -6,7 +6,10 @@
 
 #include <lmdb.h>
 
-enum { SCHEMA_VERSION = 1, N_DATABASES = 4 };
+#ifndef BENANZA_SCHEMA /* tests build a program of another one */
+#define BENANZA_SCHEMA 1
+#endif
+enum { SCHEMA_VERSION = BENANZA_SCHEMA, N_DATABASES = 4 };
 
 struct bz_perfdb {
     MDB_env *env;
