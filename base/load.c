@@ -1,19 +1,25 @@
 #include "base/load.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 int bz_load_text(const char *root, const char *path, char *out, size_t size)
 {
     char full[4200];
     snprintf(full, sizeof full, "%s/%s", root, path);
-    FILE *f = fopen(full, "re");
+    struct stat st;
+    int fd = open(full, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    FILE *f = fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) ? fdopen(fd, "r") : NULL;
     size_t n = f ? fread(out, 1, size - 1, f) : 0;
     out[n] = 0;
     if (f)
         fclose(f);
+    else if (fd >= 0)
+        close(fd);
     return f ? 0 : -1;
 }
 

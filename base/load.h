@@ -24,7 +24,8 @@ double bz_load_stolen(const bz_load *before, const bz_load *now);
 /* Whether `threads` threads of ours find a processor each beside what others run. */
 bool bz_load_has_room(const bz_load *l, int threads);
 
-/* The content of root/path, zero-terminated and cut at size; -1 where there is none. */
+/* The content of root/path, zero-terminated and cut at size; -1 where there is none, or no regular file: a pipe in
+ * a copy has nobody who writes to it. */
 int bz_load_text(const char *root, const char *path, char *out, size_t size);
 
 #endif

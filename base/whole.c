@@ -2,6 +2,7 @@
 
 #include "base/arena.h"
 #include "base/folder.h"
+#include "base/open.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -86,7 +87,9 @@ static int open_as(bz_whole *w, const char *path, bool named, bz_error *err)
     int output = there ? output_into(&st) : -1;
     if (!there || (S_ISREG(st.st_mode) && output < 0))
         return open_part(w, named, err);
-    w->fd = output < 0 ? open(path, O_WRONLY | O_CLOEXEC) : fcntl(output, F_DUPFD_CLOEXEC, 0);
+    if (output < 0)
+        return (w->fd = bz_open_output(path, 0, err)) < 0 ? -1 : 0;
+    w->fd = fcntl(output, F_DUPFD_CLOEXEC, 0);
     return w->fd < 0 ? fail(w, err) : 0;
 }
 
@@ -145,11 +148,11 @@ int bz_whole_write(const char *path, const bz_buf *text, bz_error *err)
 
 int bz_whole_read(const char *path, size_t limit, const char *too_long, bz_buf *out, bz_error *err)
 {
-    FILE *f = fopen(path, "re");
+    FILE *f = bz_open_input_file(path, err);
     char block[16384];
     size_t n, before = out->len;
     if (!f)
-        return bz_path_fail(path, "cannot be opened", errno, err);
+        return -1;
     while (out->len - before <= limit && (n = fread(block, 1, sizeof block, f)) > 0)
         bz_buf_put(out, block, n);
     bool bad = ferror(f) != 0;

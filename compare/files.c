@@ -1,16 +1,18 @@
 /* Sides of a comparison that are files: told apart by their content, and read. */
+#include "base/open.h"
 #include "base/whole.h"
 #include "compare/compare.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { HEAD = 4096, LIMIT = 1 << 28 };
 
 static void read_head(const char *path, char head[HEAD + 1])
 {
-    FILE *f = fopen(path, "r");
+    FILE *f = bz_open_input_file(path, NULL);
     head[f ? fread(head, 1, HEAD, f) : 0] = 0;
     if (f)
         fclose(f);
@@ -33,9 +35,10 @@ static const char *behind_first(const char *head, const char *name)
 bz_side_kind bz_side_kind_of(const char *name, bz_trace **trace, bz_error *why)
 {
     char head[HEAD + 1];
+    struct stat st;
     *trace = NULL;
     *why = (bz_error){0};
-    if (access(name, R_OK))
+    if (stat(name, &st) || !S_ISREG(st.st_mode) || access(name, R_OK)) /* a pipe's beginning can be looked at once */
         return BZ_SIDE_RECORDS;
     read_head(name, head);
     const char *record = behind_first(head, "\"record\"");

@@ -449,7 +449,7 @@ int bz_guard_file(const char *path, size_t moment, bool pages, bz_error *err)
     struct stat st;
     const char *why = NULL;
     bool ours = false, over = false;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return errno == ENOENT ? 0 : bz_fail(err, BZ_FAILED, "%s: cannot be opened: %s", path, strerror(errno));
     bool regular = !fstat(fd, &st) && S_ISREG(st.st_mode);

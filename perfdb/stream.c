@@ -3,11 +3,10 @@
 #include "perfdb/perfdb.h"
 
 #include "base/arena.h"
-#include "base/folder.h"
+#include "base/open.h"
 #include "base/whole.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -53,10 +52,10 @@ static int fill_packed(bz_source *s, bz_error *err)
 int bz_source_open(bz_source **out, const char *path, bz_error *err)
 {
     bool standard = !strcmp(path, "-");
-    int fd = standard ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
+    int fd = standard ? dup(STDIN_FILENO) : bz_open_input(path, err);
     *out = NULL;
     if (fd < 0)
-        return bz_path_fail(path, "cannot be opened", errno, err);
+        return standard ? bz_fail(err, BZ_BAD_INPUT, "standard input: cannot be opened: %s", strerror(errno)) : -1;
     bz_source *s = bz_alloc(1, sizeof *s);
     *s = (bz_source){.path = standard ? "standard input" : path, .fd = fd, .packed = bz_alloc(CHUNK, 1)};
     if (fill_packed(s, err)) {

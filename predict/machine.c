@@ -1,5 +1,6 @@
 /* Systems as numbers: from what was measured on them, else from their data sheets. */
 #include "base/choice.h"
+#include "base/open.h"
 #include "predict/constants.h"
 #include "predict/predict.h"
 #include "runtime/gpus.h"
@@ -10,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 /* Chips in the order in which they came. Two numbers are as far apart as the ways are in which libraries write kernels for them:
  * Kepler has kernels of its own; those of Maxwell run on Pascal; Volta's on Turing. */
@@ -360,9 +362,10 @@ int bz_machine_named(const char *name, bz_arena *arena, bz_machine *out, bz_erro
         out->name = bz_arena_str(arena, row.slug);
         return 0;
     }
-    FILE *f = strchr(name, '/') || strchr(name, '.') ? fopen(name, "re") : NULL;
+    bool path = !access(name, F_OK) && (strchr(name, '/') || strchr(name, '.'));
+    FILE *f = path ? bz_open_input_file(name, err) : NULL;
     if (!f)
-        return unknown(name, err);
+        return path ? -1 : unknown(name, err);
     int rc = bz_machine_described(f, name, out, err);
     fclose(f);
     out->name = bz_arena_str(arena, name);

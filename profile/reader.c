@@ -138,6 +138,8 @@ int bz_profile_read_stream(bz_trace *t, bz_stream *in, const bz_reader *reader, 
     for (int i = 0; !reader && READERS[i]; i++)
         if (READERS[i]->matches(in->data, n))
             reader = READERS[i];
+    if (bz_stream_check(in, err))
+        return -1;
     if (!n && in->broken)
         return bz_fail(err, BZ_BAD_INPUT, "%s: its compressed data is damaged from the first byte on", in->path);
     if (!n)
@@ -148,7 +150,7 @@ int bz_profile_read_stream(bz_trace *t, bz_stream *in, const bz_reader *reader, 
     t->source[source].log = reader->log;
     size_t before[BZ_EVENT_KINDS], after[BZ_EVENT_KINDS];
     count_events(t, before);
-    if (reader->read(t, source, in, err) || bz_stream_is_bomb(in, err))
+    if (reader->read(t, source, in, err) || bz_stream_check(in, err))
         return -1;
     count_events(t, after);
     for (int k = 0; k < BZ_EVENT_KINDS; k++)

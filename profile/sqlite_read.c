@@ -468,7 +468,7 @@ static int unpack(bz_stream *in, uint64_t claimed, bz_buf *path, bz_error *err)
     if (!bad && claimed > (uint64_t)in->passed)
         (void)ftruncate(fd, (off_t)claimed); /* where that fails, the file cannot be read, and SQLite says so */
     close(fd);
-    if (bz_stream_is_bomb(in, err))
+    if (bz_stream_check(in, err))
         return -1;
     return bad ? bz_fail(err, BZ_FAILED, "%s: no room to decompress it: set TMPDIR to a folder that has some", in->path)
                : 0;

@@ -1,11 +1,10 @@
 #include "profile/stream.h"
 
 #include "base/arena.h"
-#include "base/folder.h"
+#include "base/open.h"
 #include "base/whole.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -27,15 +26,16 @@ struct bz_stream_private {
     size_t input_at, input_n;
 };
 
-static size_t read_some(int fd, void *to, size_t n)
+/* 0 at the end, and where the system cannot read on. */
+static size_t read_some(bz_stream *s, void *to, size_t n)
 {
-    for (;;) {
-        ssize_t got = read(fd, to, n);
-        if (got >= 0)
-            return (size_t)got;
-        if (errno != EINTR)
-            return 0;
-    }
+    ssize_t got;
+    do
+        got = read(s->private->fd, to, n);
+    while (got < 0 && errno == EINTR);
+    if (got < 0)
+        s->failure = errno;
+    return got > 0 ? (size_t)got : 0;
 }
 
 /* Up to n decompressed bytes; 0 at the end or where the data is damaged. */
@@ -45,7 +45,7 @@ static size_t inflate_some(bz_stream *s, char *to, size_t n)
     for (;;) {
         if (p->input_at == p->input_n) {
             p->input_at = 0;
-            p->input_n = read_some(p->fd, p->input, INPUT);
+            p->input_n = read_some(s, p->input, INPUT);
             s->packed += (int64_t)p->input_n;
             if (!p->input_n) {
                 s->broken = p->member_open;
@@ -81,6 +81,11 @@ static size_t inflate_some(bz_stream *s, char *to, size_t n)
     }
 }
 
+static bool is_bomb(const bz_stream *s, bz_error *err)
+{
+    return s->compressed && bz_unpacks_to_bomb(s->passed + (int64_t)s->len, s->packed, s->path, err);
+}
+
 void bz_stream_advance(bz_stream *s, size_t used, size_t want)
 {
     struct bz_stream_private *p = s->private;
@@ -99,28 +104,26 @@ void bz_stream_advance(bz_stream *s, size_t used, size_t want)
     while (s->len < want && !s->end) {
         char *to = p->buffer + s->len;
         size_t room = p->cap - s->len;
-        size_t got = p->packing == PLAIN ? read_some(p->fd, to, room) : inflate_some(s, to, room);
+        size_t got = p->packing == PLAIN ? read_some(s, to, room) : inflate_some(s, to, room);
         s->len += got;
-        s->end = !got || s->broken || bz_stream_is_bomb(s, NULL);
+        s->end = !got || s->broken || is_bomb(s, NULL);
     }
 }
 
-bool bz_stream_is_bomb(const bz_stream *s, bz_error *err)
+int bz_stream_check(const bz_stream *s, bz_error *err)
 {
-    return s->compressed && bz_unpacks_to_bomb(s->passed + (int64_t)s->len, s->packed, s->path, err);
+    if (s->failure)
+        return bz_fail(err, BZ_BAD_INPUT, "%s: cannot be read: %s", s->path, strerror(s->failure));
+    return is_bomb(s, err) ? -1 : 0;
 }
 
 bz_stream *bz_stream_open(const char *path, bz_error *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = bz_open_input(path, err);
     struct stat st;
-    if (fd < 0 || fstat(fd, &st)) {
-        bz_path_fail(path, "cannot be read", errno, err);
-        if (fd >= 0)
-            close(fd);
+    if (fd < 0)
         return NULL;
-    }
-    if (S_ISDIR(st.st_mode)) {
+    if (!fstat(fd, &st) && S_ISDIR(st.st_mode)) {
         close(fd);
         bz_fail(err, BZ_BAD_INPUT, "%s: is a directory: give the files in it", path);
         return NULL;
@@ -130,7 +133,7 @@ bz_stream *bz_stream_open(const char *path, bz_error *err)
     struct bz_stream_private *p = s->private;
     *p =
         (struct bz_stream_private){.fd = fd, .cap = WINDOW, .buffer = bz_alloc(WINDOW, 1), .input = bz_alloc(INPUT, 1)};
-    p->input_n = read_some(fd, p->input, INPUT);
+    p->input_n = read_some(s, p->input, INPUT);
     if (p->input_n >= 3 && !memcmp(p->input, "\x1f\x8b\x08", 3) && inflateInit2(&p->z, 15 + 16) == Z_OK)
         p->packing = GZIP;
     else if (p->input_n >= 4 && !memcmp(p->input, "\x28\xb5\x2f\xfd", 4) && (p->zstd = ZSTD_createDStream()))

@@ -16,6 +16,7 @@ typedef struct bz_stream {
     bool end;                /* nothing comes after the window */
     bool compressed, memory; /* memory: there is no file at `path` */
     bool broken;             /* the compressed data is damaged or cut off */
+    int failure;             /* errno of a read that the system refused: the rest is missing; 0 */
     bool open_line;          /* the last line that came has no end */
     int64_t passed;          /* bytes consumed, decompressed */
     int64_t packed;          /* bytes of the file that were read, where it is compressed */
@@ -29,8 +30,8 @@ void bz_stream_close(bz_stream *s);                      /* NULL is fine */
 /* Drops `used` bytes from the front and reads until at least `want` are there or the file ends. */
 void bz_stream_advance(bz_stream *s, size_t used, size_t want);
 
-/* Whether the file is packed so well that it cannot be a recording: the stream ended early, and *err (may be NULL) says why. */
-bool bz_stream_is_bomb(const bz_stream *s, bz_error *err);
+/* -1 where the stream ended early: the system could not read on, or the file is packed so well that it cannot be a recording. */
+int bz_stream_check(const bz_stream *s, bz_error *err);
 
 /* The next line without its end, and moves on. False at the end of the file. The line stays valid
  * until the next call. Lines over a megabyte come out in pieces. */

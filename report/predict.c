@@ -1,10 +1,10 @@
 /* Predictions, and how far off they are. */
+#include "base/open.h"
 #include "base/member.h"
 #include "base/sort.h"
 #include "report/report.h"
 #include "runtime/gpus.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,12 +23,12 @@ double bz_price_of(const bz_price_list *p, const char *machine)
 
 int bz_price_list_read(const char *path, bz_arena *arena, bz_price_list *out, bz_error *err)
 {
-    FILE *f = fopen(path, "re");
+    FILE *f = bz_open_input_file(path, err);
     enum { MOST = 64 };
     const char **name = BZ_NEW(arena, const char *, MOST);
     double *dollars = BZ_NEW(arena, double, MOST);
     char line[256];
-    int rc = f ? 0 : bz_fail(err, BZ_FAILED, "%s: %s", path, strerror(errno));
+    int rc = f ? 0 : -1;
     *out = (bz_price_list){name, dollars, 0};
     for (int number = 1; f && !rc && fgets(line, sizeof line, f); number++) {
         char word[64], *end;

@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/choice.h"
+#include "base/open.h"
 #include "runtime/ahead.h"
 #include "runtime/counters.h"
 #include "runtime/gbench.h"
@@ -28,7 +29,8 @@ typedef struct program {
     int out; /* descriptor of the result file */
     int progress;
     const char *filter, *only;
-    bool list, table, untraced, uncounted, system_only, measure, help, broken;
+    bool list, table, untraced, uncounted, system_only, measure, help;
+    int broken; /* errno of the write that failed */
     bz_pending pending;
     bz_rate launch[BZ_MAX_RATES];
     struct {
@@ -96,8 +98,7 @@ static void write_all(program *p, const char *data, size_t n)
         if (done < 0 && errno == EINTR)
             continue;
         if (done <= 0) {
-            fprintf(stderr, "benanza: the result file cannot be written: %s\n", strerror(errno));
-            p->broken = true;
+            p->broken = done < 0 ? errno : EIO;
             return;
         }
         data += done;
@@ -298,7 +299,7 @@ static int run_all(program *p, bz_machine *s, bz_error *err)
     if (p->n_busy && p->progress < 0)
         fprintf(stderr, "benanza: %d of %d problems were measured while the machine was busy, and are marked so: %s\n",
                 p->n_busy, p->pending.n, p->busy_why);
-    return p->broken ? bz_fail(err, BZ_FAILED, "the result file cannot be written") : 0;
+    return p->broken ? bz_fail(err, BZ_FAILED, "the result file cannot be written: %s", strerror(p->broken)) : 0;
 }
 
 static int add_device(const char *name, bool table, bz_buf *out, bz_error *err)
@@ -383,8 +384,8 @@ static int set_metrics(void *of, const char *text, bz_error *err)
 static int open_output(void *of, const char *path, bz_error *err)
 {
     program *p = of;
-    p->out = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    return p->out < 0 ? bz_fail(err, BZ_FAILED, "%s: cannot be written: %s", path, strerror(errno)) : 0;
+    p->out = bz_open_output(path, O_CREAT | O_APPEND, err);
+    return p->out < 0 ? -1 : 0;
 }
 
 /* Who watches the progress stores the records: nothing is worth doing alone. */

@@ -1,5 +1,6 @@
 /* The language of scripts: a statement per line, words apart by blanks, a name with blanks in quotes, "#" before a comment.
  * `select` chooses tasks, and what follows changes those that are chosen. docs/whatif.md has the grammar. */
+#include "base/whole.h"
 #include "whatif/transformations.h"
 
 #include <math.h>
@@ -390,15 +391,17 @@ int bz_whatif_run_script(bz_flow *flow, const char *text, size_t length, bz_erro
 
 int bz_whatif_script(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
 {
-    FILE *f = asked->text ? fopen(asked->text, "rb") : NULL;
-    if (!f)
-        return bz_fail(err, BZ_BAD_INPUT, "%s: cannot be read", asked->text ? asked->text : "no file was named");
-    char *text = bz_alloc((size_t)LARGEST + 1, 1);
-    size_t n = fread(text, 1, (size_t)LARGEST + 1, f);
-    fclose(f);
-    int changed = n > (size_t)LARGEST ? bz_fail(err, BZ_BAD_INPUT, "the script is longer than %ld bytes", LARGEST)
-                                      : bz_whatif_run_script(flow, text, n, err);
-    free(text);
+    char too_long[64];
+    bz_buf text = {0};
+    snprintf(too_long, sizeof too_long, "the script is longer than %ld bytes", LARGEST);
+    if (!asked->text)
+        return bz_fail(err, BZ_BAD_INPUT, "no file was named");
+    if (bz_whole_read(asked->text, (size_t)LARGEST, too_long, &text, err)) {
+        bz_buf_free(&text);
+        return -1;
+    }
+    int changed = bz_whatif_run_script(flow, bz_buf_text(&text), text.len, err);
+    bz_buf_free(&text);
     if (changed < 0)
         return bz_fail_in(err, "%s", asked->text);
     if (!changed)

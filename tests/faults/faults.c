@@ -9,12 +9,14 @@
  *   again  the same, interrupted by a signal: EINTR
  *   clock  from that look at it on, the clock of the day is a day ahead
  *   back   and here an hour behind
+ *   cut    a file below $TMPDIR that is opened or mapped to be read loses its second half then
  *
  * "CLASS+:N": that call and all behind it. With N = 0 nothing fails; BENANZA_FAULT_COUNT=FILE takes how many calls there were, in
  * the order above. Calls that the C library makes within itself are not seen. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,12 +24,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
-typedef enum { ALLOC, OPEN, READ, WRITE, SHORT, AGAIN, CLOCK, BACK, N_CLASSES } fault;
+typedef enum { ALLOC, OPEN, READ, WRITE, SHORT, AGAIN, CLOCK, BACK, CUT, N_CLASSES } fault;
 
 static struct {
     fault class;
@@ -40,7 +43,7 @@ static struct {
 /* Whether the call that is made now is the one. Children have their own fate, but the clock is the same for all. */
 static bool strikes(fault class)
 {
-    if (!state.on || (class != ALLOC && class < CLOCK && getpid() != state.pid))
+    if (!state.on || (class != ALLOC && class != CLOCK && class != BACK && getpid() != state.pid))
         return false;
     long now = __atomic_add_fetch(&state.count[class], 1, __ATOMIC_RELAXED);
     if (class != state.class || !state.n || now < state.n || (now > state.n && !state.all))
@@ -60,7 +63,8 @@ static void report(void)
 
 __attribute__((constructor)) static void begin(void)
 {
-    static const char *const NAMES[N_CLASSES] = {"alloc", "open", "read", "write", "short", "again", "clock", "back"};
+    static const char *const NAMES[N_CLASSES] = {"alloc", "open",  "read", "write", "short",
+                                                 "again", "clock", "back", "cut"};
     const char *asked = getenv("BENANZA_FAULT");
     if (!asked)
         return;
@@ -76,7 +80,7 @@ __attribute__((constructor)) static void begin(void)
     snprintf(self, sizeof self, "%d", (int)state.pid);
     setenv("BENANZA_FAULT_PROCESS", self,
            0); /* another program in the same process begins to count anew; a child finds its parent here */
-    state.on = state.class >= CLOCK || !strcmp(getenv("BENANZA_FAULT_PROCESS"), self);
+    state.on = state.class == CLOCK || state.class == BACK || !strcmp(getenv("BENANZA_FAULT_PROCESS"), self);
     if (state.report && state.on)
         atexit(report);
 }
@@ -147,6 +151,23 @@ static bool fails(fault class, int code)
     return true;
 }
 
+/* Returns what it is given: a file descriptor. */
+static int cuts(int fd, int flags)
+{
+    char link[40], path[PATH_MAX];
+    const char *below = getenv("TMPDIR");
+    struct stat st;
+    if (fd < 0 || (flags & O_ACCMODE) != O_RDONLY || !below)
+        return fd;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t n = readlink(link, path, sizeof path - 1);
+    path[n > 0 ? n : 0] = 0;
+    if (!strncmp(path, below, strlen(below)) && path[strlen(below)] == '/' && !fstat(fd, &st) && S_ISREG(st.st_mode) &&
+        strikes(CUT) && truncate(path, st.st_size / 2))
+        fprintf(stderr, "%s: cannot be cut\n", path);
+    return fd;
+}
+
 #define OPENS(name)                                                                                                    \
     int name(const char *path, int flags, ...)                                                                         \
     {                                                                                                                  \
@@ -154,7 +175,7 @@ static bool fails(fault class, int code)
         va_start(args, flags);                                                                                         \
         int mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(args, int) : 0;                                              \
         va_end(args);                                                                                                  \
-        return fails(OPEN, EIO) ? -1 : REAL(name)(path, flags, mode);                                                  \
+        return fails(OPEN, EIO) ? -1 : cuts(REAL(name)(path, flags, mode), flags);                                     \
     }
 OPENS(open)
 OPENS(open64)
@@ -165,7 +186,7 @@ int openat(int at, const char *path, int flags, ...)
     va_start(args, flags);
     int mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(args, int) : 0;
     va_end(args);
-    return fails(OPEN, EIO) ? -1 : REAL(openat)(at, path, flags, mode);
+    return fails(OPEN, EIO) ? -1 : cuts(REAL(openat)(at, path, flags, mode), flags);
 }
 
 FILE *fopen(const char *path, const char *mode)
@@ -181,7 +202,9 @@ FILE *fopen64(const char *path, const char *mode)
 #define MAPS(name, offset_type)                                                                                        \
     void *name(void *at, size_t size, int protection, int flags, int fd, offset_type offset)                           \
     {                                                                                                                  \
-        return fd >= 0 && fails(OPEN, ENOMEM) ? MAP_FAILED : REAL(name)(at, size, protection, flags, fd, offset);      \
+        void *map = fd >= 0 && fails(OPEN, ENOMEM) ? MAP_FAILED : REAL(name)(at, size, protection, flags, fd, offset); \
+        cuts(fd, protection &PROT_WRITE ? O_RDWR : O_RDONLY);                                                          \
+        return map;                                                                                                    \
     }
 MAPS(mmap, off_t)
 MAPS(mmap64, off64_t)

@@ -855,6 +855,17 @@ static void nothing_that_is_known(void **state)
     }
 }
 
+/* An address that no process has: the system says EIO. An end would be an empty file, "did the program end early?". */
+static void what_the_system_cannot_read(void **state)
+{
+    (void)state;
+    bz_error err = {0};
+    bz_trace *t = bz_trace_new();
+    assert_int_equal(bz_profile_read(t, "/proc/self/mem", &err), -1);
+    assert_string_equal(err.text, "/proc/self/mem: cannot be read: Input/output error");
+    bz_trace_free(t);
+}
+
 static void gzip_that_is_cut_off(void **state)
 {
     (void)state;
@@ -947,6 +958,7 @@ int main(void)
         cmocka_unit_test(nsys_reports),
         cmocka_unit_test(nothing_that_is_known),
         cmocka_unit_test(gzip_that_is_cut_off),
+        cmocka_unit_test(what_the_system_cannot_read),
         cmocka_unit_test(numbers_and_dates),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

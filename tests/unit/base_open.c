@@ -1,0 +1,118 @@
+/* What may be opened to be read, and what that says of the rest. */
+#include "base/base.h"
+#include "base/open.h"
+#include "base/whole.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char folder[BZ_FOLDER_MAX], pipe_path[BZ_FOLDER_MAX + 8];
+
+static void says(const char *path, const char *part)
+{
+    bz_error err = {0};
+    assert_int_equal(bz_open_input(path, &err), -1);
+    assert_int_equal(err.code, BZ_BAD_INPUT);
+    if (strncmp(err.text, path, strlen(path)) != 0 || !strstr(err.text, part))
+        fail_msg("%s", err.text);
+    assert_null(bz_open_input_file(path, NULL));
+}
+
+static void what_never_ends_is_refused(void **state)
+{
+    (void)state;
+    says("/dev/zero", "is a device: give a file");
+    says("/nonesuch/file", "cannot be opened: No such file or directory");
+    int fd = bz_open_input("/dev/null", NULL);
+    char c;
+    assert_true(fd >= 0);
+    assert_int_equal(read(fd, &c, 1), 0);
+    close(fd);
+}
+
+static void *write_late(void *text)
+{
+    usleep(300000);
+    int fd = open(pipe_path, O_WRONLY | O_CLOEXEC);
+    usleep(300000); /* a reader that does not wait would find nothing, and take that for the end */
+    if (write(fd, text, strlen(text)) < 0)
+        abort();
+    close(fd);
+    return NULL;
+}
+
+static void a_pipe_has_time_to_find_its_writer(void **state)
+{
+    (void)state;
+    bz_buf text = {0};
+    pthread_t writer;
+    assert_int_equal(pthread_create(&writer, NULL, write_late, "some text"), 0);
+    assert_int_equal(bz_whole_read(pipe_path, 100, "is too long", &text, NULL), 0);
+    assert_string_equal(bz_buf_text(&text), "some text");
+    pthread_join(writer, NULL);
+    bz_buf_free(&text);
+    says(pipe_path, "is a pipe that nobody writes to");
+}
+
+static void *read_late(void *got)
+{
+    usleep(300000);
+    int fd = open(pipe_path, O_RDONLY | O_CLOEXEC);
+    for (ssize_t n, at = 0; (n = read(fd, (char *)got + at, 10)) > 0;)
+        at += n;
+    close(fd);
+    return NULL;
+}
+
+static void what_is_written_waits_for_its_reader(void **state)
+{
+    (void)state;
+    char got[40] = "";
+    bz_buf text = {0};
+    bz_error err = {0};
+    pthread_t reader;
+    bz_buf_puts(&text, "some text");
+    assert_int_equal(pthread_create(&reader, NULL, read_late, got), 0);
+    assert_int_equal(bz_whole_write(pipe_path, &text, &err), 0);
+    pthread_join(reader, NULL);
+    assert_string_equal(got, "some text");
+    assert_int_equal(bz_whole_write(pipe_path, &text, &err), -1);
+    assert_non_null(strstr(err.text, "pipe: is a pipe that nobody reads"));
+    bz_buf_free(&text);
+}
+
+static int make_pipe(void **state)
+{
+    (void)state;
+    if (bz_folder_make(folder, NULL))
+        return -1;
+    snprintf(pipe_path, sizeof pipe_path, "%s/pipe", folder);
+    return mkfifo(pipe_path, 0600);
+}
+
+static int remove_pipe(void **state)
+{
+    (void)state;
+    bz_folder_remove(folder);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_never_ends_is_refused),
+        cmocka_unit_test(a_pipe_has_time_to_find_its_writer),
+        cmocka_unit_test(what_is_written_waits_for_its_reader),
+    };
+    return cmocka_run_group_tests(tests, make_pipe, remove_pipe);
+}
