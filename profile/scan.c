@@ -59,6 +59,14 @@ void bz_database_close(bz_database *db)
         munmap(db->map, db->size);
 }
 
+/* SQLite calls a file damaged that the disk could not read (EIO). */
+const char *bz_database_unread(const bz_database *db)
+{
+    int code = 0;
+    bool told = db->sql && !sqlite3_file_control(db->sql, "main", SQLITE_FCNTL_LAST_ERRNO, &code);
+    return told && code > 0 ? strerror(code) : NULL;
+}
+
 sqlite3_stmt *bz_database_prepare(bz_database *db, const char *sql)
 {
     sqlite3_stmt *s = NULL;

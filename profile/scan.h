@@ -23,6 +23,9 @@ typedef struct bz_database {
 bool bz_database_open(bz_database *db, const char *path);
 void bz_database_close(bz_database *db);
 
+/* Why the system could not read the file; NULL: it could, and what is wrong is wrong in the file. */
+const char *bz_database_unread(const bz_database *db);
+
 /* NULL where it cannot be; of a query also where there is no such table. */
 sqlite3_stmt *bz_database_prepare(bz_database *db, const char *sql);
 sqlite3_stmt *bz_database_query(bz_database *db, const char *table, const char *sql);

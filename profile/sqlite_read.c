@@ -536,6 +536,12 @@ static int check_tables(reader *r, const char *path, bz_error *err)
 
 enum { HEADER = 100 }; /* bytes, which every database has */
 
+static int unread(const bz_database *db, const char *path, bz_error *err)
+{
+    const char *why = bz_database_unread(db);
+    return why ? bz_fail(err, BZ_BAD_INPUT, "%s: cannot be read: %s", path, why) : 0;
+}
+
 static int sqlite_read(bz_trace *t, uint32_t source, bz_stream *in, bz_error *err)
 {
     reader r = {.t = t, .source = source};
@@ -549,14 +555,17 @@ static int sqlite_read(bz_trace *t, uint32_t source, bz_stream *in, bz_error *er
     cover_file(&r, in, claimed, temporary.len ? in->passed : size);
     r.t->source[source].truncated |= in->passed + (int64_t)in->len < HEADER;
     if (!bz_database_open(&r.db, temporary.len ? bz_buf_text(&temporary) : in->path)) {
-        bz_fail(err, BZ_BAD_INPUT, "%s: cannot be read: %s%s; record or export it again", in->path,
-                r.t->source[source].truncated ? "the file is cut off before the list of its tables: " : "",
-                sqlite3_errmsg(r.db.sql));
+        if (!unread(&r.db, in->path, err))
+            bz_fail(err, BZ_BAD_INPUT, "%s: cannot be read: %s%s; record or export it again", in->path,
+                    r.t->source[source].truncated ? "the file is cut off before the list of its tables: " : "",
+                    sqlite3_errmsg(r.db.sql));
         goto out;
     }
     if (check_tables(&r, in->path, err))
         goto out;
     read_all(&r);
+    if (unread(&r.db, in->path, err))
+        goto out;
     if (r.db.why)
         bz_fail(err, BZ_BAD_INPUT, "%s: cannot be read: %s; record or export it again", in->path,
                 sqlite3_errstr(r.db.why));
