@@ -172,6 +172,30 @@ static void check_machine(making *m, const char *ran, size_t n)
                             m->l->ran_on, name));
 }
 
+/* An implementation whose instructions the bound's processor lacks: virtual machines hide which processor they have. */
+static void check_instructions(making *m)
+{
+    static const struct {
+        const char *variant, *isa, *name;
+    } SETS[] = {{"amx", "AMX", "AMX"}, {"avx512", "AVX512", "AVX-512"}, {"avx2", "AVX2", "AVX2"}};
+    const bz_events *c = &m->trace->event[BZ_EVENT_CALL];
+    const char *has = m->bound->facts->isa;
+    for (size_t k = 0; has && !m->l->ran_on && k < sizeof SETS / sizeof *SETS; k++) {
+        if (strstr(has, SETS[k].isa))
+            continue;
+        for (size_t i = 0; i < c->n && !m->l->ran_on; i++) {
+            const char *variant = bz_string(m->trace, c->variant[i]);
+            if (c->library[i] != BZ_LIBRARY_ONEDNN || !strstr(variant, SETS[k].variant))
+                continue;
+            m->l->ran_on = bz_arena_printf(m->arena, "another processor, with %s", SETS[k].name);
+            warn(m, bz_arena_printf(m->arena,
+                                    "ran on %s, as %s shows; the bound is for %s, which lacks it, so that no speed-up "
+                                    "and no gain by records is told; --system names another",
+                                    m->l->ran_on, variant, m->bound->system));
+        }
+    }
+}
+
 static void check_system(making *m)
 {
     const char *gpu = bz_trace_told(m->trace, "gpu"), *threads = bz_trace_told(m->trace, "threads");
@@ -189,6 +213,8 @@ static void check_system(making *m)
         check_machine(m, gpu, strlen(gpu));
     else if (!facts->gpu && !m->l->on_device && cpu)
         check_machine(m, cpu, strlen(cpu) - (strrchr(cpu, ',') ? strlen(strrchr(cpu, ',')) : 0));
+    if (!facts->gpu && !m->l->on_device)
+        check_instructions(m);
     if (threads && atoi(threads) > 0 && atoi(threads) != m->bound->setting.threads)
         warn(m, bz_arena_printf(m->arena, "ran with %d threads, the bound is for %d: --threads %d", atoi(threads),
                                 m->bound->setting.threads, atoi(threads)));
@@ -234,11 +260,13 @@ static const char *name_suspects(making *m)
     return bz_buf_keep(&text, m->arena);
 }
 
-/* A program that fuses is held against the fused bound, where there is one. */
+/* A program that fuses is held against the fused bound, where there is one. Another machine's bound may be above what this one took. */
 static void check_rungs(making *m)
 {
     const bz_bound *b = m->bound;
     const bz_goal *goal = &m->l->goal;
+    if (m->l->ran_on)
+        return;
     if (m->l->calls_alone && goal->sequential > m->l->latency && !m->l->foreign) {
         bz_unit_text bound, seen;
         m->l->foreign =

@@ -2,6 +2,7 @@
 #include "explain/explain.h"
 #include "runtime/gpus.h"
 #include "tests/unit/device_lines.h"
+#include "tests/unit/explain_trace.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -47,9 +48,49 @@ static void test_device(void **state)
     }
 }
 
+/* Two virtual machines are an "AMD EPYC" both. The bound of one is no defect because the other one took less. */
+static void test_another_processor(void **state)
+{
+    static const event EVENTS[] = {{BZ_EVENT_CALL, "convolution", 10, 400}};
+    static const struct {
+        const char *isa, *variant, *ran_on;
+    } CASES[] = {{"SSE41 AVX AVX2", "jit:avx512_core", "another processor, with AVX-512"},
+                 {"SSE41 AVX AVX2", "jit:avx2", NULL},
+                 {"AVX2 AVX512_CORE", "brgconv:avx512_core", NULL},
+                 {"AVX2 AVX512_CORE", "brgconv:avx512_core_amx", "another processor, with AMX"},
+                 {NULL, "jit:avx512_core", NULL}};
+    (void)state;
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        bz_trace *t = trace_of(EVENTS, 1);
+        bz_arena arena = {0};
+        bz_dag dag = {.n = 1};
+        bz_layers layers = {0};
+        bz_system_facts facts = bz_system_unknown;
+        facts.isa = CASES[i].isa;
+        const bz_bound bound = {.system = "here",
+                                .facts = &facts,
+                                .layers = &layers,
+                                .dag = &dag,
+                                .sequential = 2e-3,
+                                .path.seconds = 2e-3};
+        bz_ladder l;
+        for (size_t k = 0; k < t->event[BZ_EVENT_CALL].n; k++) {
+            t->event[BZ_EVENT_CALL].library[k] = BZ_LIBRARY_ONEDNN;
+            t->event[BZ_EVENT_CALL].variant[k] = bz_trace_text(t, CASES[i].variant);
+        }
+        bz_ladder_make(&bound, t, "made up", &arena, &l);
+        assert_int_equal(!l.ran_on, !CASES[i].ran_on);
+        assert_true(!l.ran_on || !strcmp(l.ran_on, CASES[i].ran_on));
+        assert_int_equal(!l.defect, !!l.ran_on); /* 1 ms was measured, the bound is 2 ms */
+        bz_trace_free(t);
+        bz_arena_free(&arena);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_another_processor),
         cmocka_unit_test(test_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
