@@ -180,7 +180,7 @@ static void check_instructions(making *m)
     } SETS[] = {{"amx", "AMX", "AMX"}, {"avx512", "AVX512", "AVX-512"}, {"avx2", "AVX2", "AVX2"}};
     const bz_events *c = &m->trace->event[BZ_EVENT_CALL];
     const char *has = m->bound->facts->isa;
-    for (size_t k = 0; has && !m->l->ran_on && k < sizeof SETS / sizeof *SETS; k++) {
+    for (size_t k = 0; has && *has && !m->l->ran_on && k < sizeof SETS / sizeof *SETS; k++) {
         if (strstr(has, SETS[k].isa))
             continue;
         for (size_t i = 0; i < c->n && !m->l->ran_on; i++) {

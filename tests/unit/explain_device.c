@@ -58,7 +58,7 @@ static void test_another_processor(void **state)
                  {"SSE41 AVX AVX2", "jit:avx2", NULL},
                  {"AVX2 AVX512_CORE", "brgconv:avx512_core", NULL},
                  {"AVX2 AVX512_CORE", "brgconv:avx512_core_amx", "another processor, with AMX"},
-                 {NULL, "jit:avx512_core", NULL}};
+                 {"", "jit:avx512_core", NULL}};
     (void)state;
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
         bz_trace *t = trace_of(EVENTS, 1);
