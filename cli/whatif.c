@@ -58,7 +58,7 @@ static int open_records(whatif_job *s, bz_whatif_records *records, bz_error *err
 static int write_page(const whatif_job *s, const bz_whatif_shown *shown, bz_error *err)
 {
     bz_buf page = {0};
-    bz_report_whatif_page(shown, !shown->changed.n, &page);
+    bz_report_whatif_page(shown, bz_file_name(s->job.arguments.item[0]), !shown->changed.n, &page);
     int failed = bz_output(s->html, &page, err);
     bz_buf_free(&page);
     return failed;

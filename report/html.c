@@ -161,14 +161,16 @@ void bz_report_document_page(const char *title, const char *json, const char *te
     put_page(&p, out);
 }
 
-void bz_report_whatif_page(const bz_whatif_shown *shown, bool all, bz_buf *out)
+void bz_report_whatif_page(const bz_whatif_shown *shown, const char *recording, bool all, bz_buf *out)
 {
-    bz_buf json = {0}, text = {0};
+    bz_buf json = {0}, text = {0}, title = {0};
+    bz_buf_printf(&title, "What if: %s", recording);
     bz_report_whatif_json(&shown->whatif, &json);
     bz_report_whatif_text(&shown->whatif, all, &text);
-    page p = begin_page("What if", bz_buf_text(&json), bz_buf_text(&text));
+    page p = begin_page(bz_buf_text(&title), bz_buf_text(&json), bz_buf_text(&text));
     bz_html_drawing_whatif(shown, all, &p.data);
     put_page(&p, out);
     bz_buf_free(&json);
+    bz_buf_free(&title);
     bz_buf_free(&text);
 }

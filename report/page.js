@@ -231,7 +231,8 @@ function tiles(a, l) {
 }
 
 function caveats(a, l) {
-  const list = (l ? l.warnings : []).slice();
+  const list = l ? l.warnings.map((w) => `${l.profile}: ${w}`) : [];
+  if (a.noisy) list.push(`The price of ${plural(a.noisy, "layer")} is from records marked noisy or busy: ` + (a.marks.lasting ? `the bound may be up to ${percent(a.marks.above)} too high, which measuring again does not change.` : "'benanza bound --remeasure noisy' measures them again."));
   if (a.unpriced) list.push(`${plural(a.unpriced, "layer")} could not be priced: the totals are too low. The table of layers says why.`);
   if (a.fused && a.fused.missing) list.push(`${plural(a.fused.missing, "fusion group")} without a record: the fused bound may be too high.`);
   if (a.floor) list.push(`The price of ${plural(a.floor, "layer")} is a time between two events of the GPU: it is some µs too long.`);
@@ -284,7 +285,7 @@ function layers(a) {
   const columns = [
     { title: "Layer", value: (r) => r.name, cell: (r) => el("button", { type: "button", class: "link", onclick: () => open(r) }, middle(r.name)), class: "cut" },
     text("Kind", (r) => r.kind), number("Time", (r) => r.seconds, time), number("Share", (r) => share(a, r.seconds), percent),
-    { title: "Provenance", value: (r) => r.provenance, cell: (r) => provenance(r.provenance) },
+    { title: "Provenance", value: (r) => r.provenance, cell: (r) => el("span", {}, provenance(r.provenance), r.noisy ? ", noisy" : "") },
     number("Of roofline", (r) => (known(r.hardware) && r.seconds > 0 ? r.hardware / r.seconds : NaN), percent),
     number("Next best", (r) => (known(r.runner_up) ? r.runner_up - r.seconds : NaN), (v) => (known(v) ? "+" + time(v) : "–")),
     number("Work", (r) => r.flops, count), number("Moves", (r) => r.bytes, bytes), text("Variant", (r) => r.variant, "cut")];

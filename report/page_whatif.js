@@ -34,5 +34,5 @@ function timeLines(w, t, last) {
 /* The page of 'benanza whatif --html'. */
 function whatIfParts() {
   const shown = whatIf({ told: data, page: true, alone: Boolean(drawing.after), ...drawing });
-  return [el("section", { id: "summary", "aria-labelledby": "title" }, el("h1", { id: "title" }, "What if"), el("p", { class: "sub" }, `${data.overlaps ? "A step of the typical iteration takes" : "The typical iteration takes"} ${time(data.measured_seconds)}`)), shown];
+  return [el("section", { id: "summary", "aria-labelledby": "title" }, el("h1", { id: "title" }, document.title.replace(" – benanza", "")), el("p", { class: "sub" }, `${data.overlaps ? "A step of the typical iteration takes" : "The typical iteration takes"} ${time(data.measured_seconds)}`)), shown];
 }

@@ -101,7 +101,7 @@ void bz_report_whatif_json(const bz_whatif *w, bz_buf *out);
 void bz_report_whatif_list(bz_buf *out);
 void bz_report_whatif_list_json(bz_buf *out);
 /* A page with both time lines, or with the first one where nothing was changed. */
-void bz_report_whatif_page(const bz_whatif_shown *shown, bool all, bz_buf *out);
+void bz_report_whatif_page(const bz_whatif_shown *shown, const char *recording, bool all, bz_buf *out);
 
 /* What models take on machines without records, and how far off such predictions are. */
 typedef struct bz_price_list {
