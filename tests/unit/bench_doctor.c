@@ -67,7 +67,8 @@ static void finds(const char *check, bz_health health, const char *words)
 /* Tasks that run beside us, and time that others take away; returns how many processors there are. */
 static int load(char text[400], bz_health *health)
 {
-    int processors = 1 + (int)chance(3), others = (int)chance(5), stolen = (int)chance(5), pressure = (int)chance(20);
+    int processors = 1 + (int)chance(3), others = chance(2) ? (int)chance(5) : 0, stolen = (int)chance(5),
+        pressure = chance(2) ? (int)chance(20) : 10; /* 10: the border */
     bool told = chance(8);
     const char *names[] = {"cc1", "a) R b", "cc1", "py"};
     machine("proc/loadavg", told ? "0.5 0.5 0.5 %d/70 99\n" : NULL, others + 1);

@@ -277,6 +277,30 @@ static void test_stopped(void **state)
     bz_buf_free(&out);
 }
 
+/* Where the first record is not stored, nothing is told of others. */
+static void test_first_refused(void **state)
+{
+    bz_buf out = {0};
+    int seen = 0;
+    one o = {.run = {.setting = {1, BZ_CACHE_HOT, ""}, .all = true, .each = each, .user = &seen}};
+    fill(state, &o);
+    o.run.db = o.db;
+    bz_record r = record_of(0, 0, 1);
+    r.variant.layout = "stop";
+    assert_ok(mkdir(below(state, "build"), 0777));
+    put_line(&out, &r);
+    write_file(state, "build/out", bz_buf_text(&out), false);
+    write_file(state, "build/benchmarks",
+               "#!/bin/sh\n[ \"$1\" = --list ] && exec printf 'relu x=1x8 dtype=f32\\n    onednn plain default\\n'\n"
+               "exec cat ${0%/*}/out\n",
+               true);
+    assert_fails(bz_bench_run(*state, &o.run, &err), BZ_FAILED, "enough");
+    assert_null(strstr(err.text, "stored"));
+    assert_int_equal(seen, 1);
+    bz_perfdb_close(o.db);
+    bz_buf_free(&out);
+}
+
 static void test_programs(void **state)
 {
     bz_buf out = {0};
@@ -401,8 +425,8 @@ static void test_system(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(test_runs), TEST(test_stopped), TEST(test_programs), TEST(test_builds),
-                                       TEST(test_system)};
+    const struct CMUnitTest tests[] = {TEST(test_runs),     TEST(test_stopped), TEST(test_first_refused),
+                                       TEST(test_programs), TEST(test_builds),  TEST(test_system)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     bz_buf_free(&warnings);
     return failed;

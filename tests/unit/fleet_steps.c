@@ -158,6 +158,26 @@ static void test_shards(void **state)
     bz_fleet_end(j);
 }
 
+/* A model at one batch has its path for a name; where there are several, the batch stands behind it. */
+static void test_names_of_models(void **state)
+{
+    static const char *const MORE[] = {",", ",\"batches\":[3],", ",\"batches\":[1,2],"}, *const NAMES[] = {"",
+                                                                                                           " batch 1",
+                                                                                                           " batch 2"};
+    for (int k = 0; k < 3; k++) {
+        write_fleet(state, BENANZA_SOURCE "/tests/cases/analyze/branches.onnx",
+                    bz_arena_printf(&texts, "%s%s%s", MORE[k], k ? "" : "\"dims\":[\"batch=3\"],", SYSTEMS));
+        bz_fleet_job *j = opened(state);
+        load(j);
+        assert_int_equal(j->paths.n, k < 2 ? 1 : 2);
+        for (int i = 0; i < j->paths.n; i++)
+            assert_string_equal(j->paths.item[i],
+                                bz_arena_printf(&texts, "%s%s", BENANZA_SOURCE "/tests/cases/analyze/branches.onnx",
+                                                NAMES[k < 2 ? 0 : i + 1]));
+        bz_fleet_end(j);
+    }
+}
+
 /* ---- submitting ----------------------------------------------------------------------------- */
 
 static const bz_setting SETTINGS[KINDS] = {
@@ -1100,6 +1120,10 @@ static void test_long_nights(void **state)
 {
     make_machines(state, true);
     write_file(state, "bin/answer-b", ANSWER, false);
+    write_file(state, "bin/scancel", /* a job that is cancelled takes a while to end */
+               "#!/bin/sh\nhere=${0%/*}\necho $1 >>$here/cancelled\n[ $1 = 103 ] && wait=0.7\n"
+               "(sleep ${wait:-0}; sed -i \"/^$1 /d\" $here/queue) >/dev/null 2>&1 &\n[ $wait ] || wait\n",
+               true);
     bz_fleet_job *j = opened(state);
     bz_fleet_report r;
     double begin = bz_now();
@@ -1107,6 +1131,7 @@ static void test_long_nights(void **state)
     assert_true((double)strlen(read_file(state, "bin/asked")) < 5 + (bz_now() - begin) / j->fleet.poll);
     assert_int_equal(warnings_with("the night's 0.001 hours are over"), 1);
     is_file(state, "bin/cancelled", "103\n104\n");
+    assert_null(strstr(read_file(state, "bin/queue"), "103 "));
     assert_true(j->night.system[0].n_jobs == 1 && j->night.system[1].n_jobs == 0);
     assert_string_equal(j->night.system[1].note, "the same system as a, which measures it");
     bz_fleet_end(j);
@@ -1334,6 +1359,7 @@ static void test_places_on_a_node(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {TEST(test_shards),
+                                       TEST(test_names_of_models),
                                        TEST(test_submitting),
                                        TEST(test_submitting_in_vain),
                                        TEST(test_collecting),
