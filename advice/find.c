@@ -240,7 +240,7 @@ static advice_finding find_way(advice_making *m, const char *name)
         if (w->converted)
             bz_buf_printf(&m->evidence, "; %d conversion%s (%d modelled) take %s", w->converted,
                           w->converted == 1 ? "" : "s", w->modelled, bz_units_time(conversions, w->conversions));
-        return (advice_finding){true, w->gain, m->records * (m->b->sequential + w->sequential), true, true};
+        return (advice_finding){true, w->gain, m->records * (m->b->sequential + w->sequential), true, true, false};
     }
     return (advice_finding){0};
 }
@@ -257,7 +257,7 @@ static advice_finding find_parallel(advice_making *m, const char *words)
         outer += m->b->module[i].within < 0;
     bz_buf_printf(&m->evidence, "%d parallel module%s; the longest path has %d of %d layers", outer,
                   outer == 1 ? "" : "s", m->b->path.n, m->b->dag->n);
-    return (advice_finding){true, gain, m->records * m->b->sequential, true, true};
+    return (advice_finding){true, gain, m->records * m->b->sequential, true, true, false};
 }
 
 static advice_finding find_idle(advice_making *m, const char *words)
