@@ -1,4 +1,5 @@
 /* An analysis as one call: what is wanted brings along what it needs, and no more; its tables are shown. */
+#include "report/parts.h"
 #include "report/report.h"
 
 #include <setjmp.h>
@@ -148,9 +149,26 @@ static void test_tables(void **state)
     tear_down(&w);
 }
 
+/* Records above what was measured are no saving: the step has another name, and no time. */
+static void test_contradictions_save_nothing(void **state)
+{
+    bz_waterfall steps = {.from = 1e-3,
+                          .to = 9e-4,
+                          .n = 2,
+                          .step = {{BZ_RUNG_FUSION, "fusion", 3e-4}, {BZ_RUNG_SLOWER, "slower calls", -2e-4}}};
+    bz_ladder l = {.profile = "run.bz", .goal = {.enough = true}, .waterfall = &steps};
+    const bz_analysis a = {.ladder = &l, .n_ladders = 1};
+    bz_buf text = {0};
+    (void)state;
+    report_steps_text(&a, &text);
+    assert_non_null(strstr(bz_buf_text(&text), "\nfusion                       300 µs       30.0 %  700 µs\n"));
+    assert_non_null(strstr(bz_buf_text(&text), "\ncontradiction: slower calls       -            -  900 µs\n"));
+    bz_buf_free(&text);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_parts), cmocka_unit_test(test_recordings),
-                                       cmocka_unit_test(test_tables)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_contradictions_save_nothing), cmocka_unit_test(test_parts),
+                                       cmocka_unit_test(test_recordings), cmocka_unit_test(test_tables)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
