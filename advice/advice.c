@@ -206,8 +206,7 @@ static const char *why_unsure(const advice_making *m, const bz_advice *a, bool p
         return "two runs of the same program may differ by as much";
     if (!strcmp(a->by, "simulation"))
         return "the assumptions of the simulation allow both";
-    return priced ? "its records are not exact enough to tell"
-                  : "what takes the place of this work is not known";
+    return priced ? "its records are not exact enough to tell" : "what takes the place of this work is not known";
 }
 
 /* What the step gains by the line that is the step in this framework; where that does not apply, as of a recording without its model, by what

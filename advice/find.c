@@ -47,7 +47,7 @@ static advice_finding find_causes(advice_making *m, const char *ids)
             bz_buf_printf(&m->evidence, "%s%g × %s per iteration, %s", f.holds ? "; " : "", c->count, c->name,
                           share(m, c->seconds, text));
             if (c->example && *c->example)
-                bz_buf_printf(&m->evidence, ", as %s", c->example);
+                bz_buf_printf(&m->evidence, ", for example %s", c->example);
             if (c->where)
                 bz_buf_printf(&m->evidence, ", most of it asked for by %s", c->where);
             f.holds = true;
