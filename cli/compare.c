@@ -1,4 +1,5 @@
 /* benanza compare: two systems, stacks, dates, exports, profiles or reports. */
+#include "base/open.h"
 #include "cli/db.h"
 #include "cli/planning.h"
 
@@ -142,6 +143,17 @@ static void free_sides(void *job)
     }
 }
 
+/* A name with a point or a slash is that of a file, but for a system with its stack: v100@cudnn7.6.3. */
+static bool is_missing_file(const char *name, bz_error *err)
+{
+    if (!strpbrk(name, "./") || strchr(name, '@') || !access(name, F_OK))
+        return false;
+    int file = bz_open_input(name, err);
+    if (file >= 0)
+        close(file);
+    return file < 0;
+}
+
 static int compare(void *job, bz_buf *out, bz_error *err)
 {
     compare_job *c = job;
@@ -162,6 +174,9 @@ static int compare(void *job, bz_buf *out, bz_error *err)
         for (int i = 0; i < 2; i++)
             if (*why[i].text)
                 return bz_fail(err, BZ_BAD_INPUT, "%s", why[i].text);
+        for (int i = 0; i < 2; i++)
+            if (is_missing_file(arguments->item[i], err))
+                return -1;
         return bz_fail(err, BZ_USAGE, "%s is %s and %s is %s: compare like with like", arguments->item[0], KINDS[first],
                        arguments->item[1], KINDS[second]);
     }

@@ -352,6 +352,14 @@ static bool is_replaced(const char *path)
     return !access(next, F_OK);
 }
 
+static bool holds_anything(const bz_stream *in)
+{
+    bz_spool_record first = {0};
+    if (in->len >= sizeof first)
+        memcpy(&first, in->data, sizeof first);
+    return first.size != 0;
+}
+
 static int spool_read(bz_trace *t, uint32_t source, bz_stream *in, bz_error *err)
 {
     enum { LARGEST = 1 << 20 };
@@ -359,12 +367,13 @@ static int spool_read(bz_trace *t, uint32_t source, bz_stream *in, bz_error *err
     if (in->len < sizeof r.h)
         return bz_fail(err, BZ_BAD_INPUT, "%s: is cut off within its first %zu bytes", in->path, sizeof r.h);
     memcpy(&r.h, in->data, sizeof r.h);
-    facts(&r);
     if (__builtin_sub_overflow(r.h.started_wall, r.h.started, &r.shift))
         r.shift = 0;
     add_string(&r, 0);
     add_stack(&r, 0);
     bz_stream_advance(in, (sizeof r.h + 7) & ~(size_t)7, 8);
+    if (holds_anything(in)) /* a shell that starts the program, and all that it runs before, is not what was recorded */
+        facts(&r);
     char *aligned = bz_alloc(LARGEST, 1);
     while (r.h.overhead && in->len >= sizeof(bz_spool_record)) { /* a program may be killed before it begins */
         bz_spool_record head;

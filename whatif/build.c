@@ -194,6 +194,13 @@ int bz_flow_make(const bz_trace *trace, uint32_t iteration, bz_flow *out, bz_err
 {
     *out = (bz_flow){.trace = trace, .iteration = iteration, .main = BZ_NONE};
     bz_build b = {.trace = trace, .flow = out, .idle_lag = -1};
+    size_t events = 0;
+    for (int k = 0; k < BZ_EVENT_KINDS; k++)
+        events += trace->event[k].n;
+    if (!events)
+        return bz_fail(
+            err, BZ_BAD_INPUT,
+            "the recording is empty: it has no call, no kernel and no operator, so that there is no iteration");
     if (!has_lengths(trace) || !find_span(&b))
         return bz_fail(err, BZ_BAD_INPUT,
                        "the recording tells in which order calls were made, but not how long they took: record the "

@@ -173,6 +173,7 @@ static void exec_is_no_crash(void **state)
     t = capture_command(within, &PLAIN, &status);
     assert_int_equal(status, 3);
     assert_int_equal(executions(t, "eltwise"), 6);
+    assert_null(strstr(bz_trace_told(t, "program"), "sh -c"));
     assert_false(covers(t, "ended without finishing"));
     bz_trace_free(t);
     t = capture_command(hidden, &PLAIN, &status);
