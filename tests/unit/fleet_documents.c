@@ -181,6 +181,34 @@ static void test_documents_read_back(void **state)
     bz_arena_free(&arena);
 }
 
+/* What a document does not tell is nothing, and an estimate's pace is 1. */
+static void test_bare_documents(void **state)
+{
+    (void)state;
+    static const bz_night_job NO_JOB;
+    static const bz_night_shard NO_SHARD;
+    static const bz_merged NOTHING;
+    bz_night night;
+    bz_merged merged;
+    bz_fleet_stacks stacks;
+    assert_ok(bz_night_parse("{\"record\":\"night\",\"v\":1,\"id\":\"20261121T020000Z\",\"systems\":[{\"name\":\"a\","
+                             "\"jobs\":[{}],\"shards\":[{}]}]}",
+                             "f", &arena, &night, &err));
+    assert_true(!night.begin && !night.merge_job && night.n_systems == 1);
+    const bz_night_system *s = night.system;
+    assert_true(!s->until && s->pace == 1 && s->n_jobs == 1 && s->n_shards == 1);
+    for (int w = 0; w < BZ_WANTS; w++)
+        assert_int_equal(s->families[w], 0);
+    assert_memory_equal(s->job, &NO_JOB, sizeof NO_JOB);
+    assert_memory_equal(s->shard, &NO_SHARD, sizeof NO_SHARD);
+    assert_ok(bz_merged_parse("{\"record\":\"merge\",\"v\":1}", "f", &arena, &merged, &err));
+    assert_memory_equal(&merged, &NOTHING, offsetof(bz_merged, note));
+    assert_ok(bz_fleet_stacks_parse("{\"record\":\"stacks\",\"v\":1,\"stacks\":[{\"name\":\"a\"}]}", "f", &arena,
+                                    &stacks, &err));
+    assert_true(stacks.n == 1 && !stacks.item->seen && stacks.item->pace == 0);
+    bz_arena_free(&arena);
+}
+
 /* ---- fleet.json ----------------------------------------------------------------------------- */
 
 static int parse(bz_fleet *f, bool of_system, const char *name, const char *value)
@@ -488,7 +516,8 @@ static void test_options_and_queues(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_documents_read_back), cmocka_unit_test(test_members_of_fleets),
+        cmocka_unit_test(test_documents_read_back), cmocka_unit_test(test_bare_documents),
+        cmocka_unit_test(test_members_of_fleets),
         cmocka_unit_test_setup_teardown(test_scripts_are_run, make_folder, remove_folder),
         cmocka_unit_test(test_options_and_queues)};
     return cmocka_run_group_tests(tests, NULL, NULL);
