@@ -127,8 +127,11 @@ static int check_numbers(const bz_record *r, bz_error *err)
     for (size_t i = 0; i < sizeof number / sizeof *number; i++)
         if (number[i] < 0 || isinf(number[i]))
             return bz_fail(err, BZ_BAD_INPUT, "a time or an amount is negative or infinite");
-    if (r->n < 0 || r->iterations < 0 || r->workspace < 0 || r->variants < 0 || r->variants > INT32_MAX || r->date < 0)
-        return bz_fail(err, BZ_BAD_INPUT, "a count or the date is negative");
+    if (r->n < 0 || r->iterations < 0 || r->workspace < 0 || r->variants < 0 || r->variants > INT32_MAX)
+        return bz_fail(err, BZ_BAD_INPUT, "a count is negative, or too large");
+    if (r->date < 0)
+        return bz_fail(err, BZ_BAD_INPUT,
+                       "a record is dated before 1970: the clock of the machine that it was measured on is wrong");
     if (r->setting.threads < 0 || r->setting.threads > MOST_THREADS)
         return bz_fail(err, BZ_BAD_INPUT, "%d is no number of threads", r->setting.threads);
     return 0;
