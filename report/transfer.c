@@ -33,7 +33,7 @@ static void answer(const bz_transfers *t, bz_buf *out)
         bz_buf_printf(out, ASKED[i].words,
                       isnan(f->rate) ? bz_units_time(text, f->start) : bz_units_bytes(text, f->rate));
     }
-    bz_buf_puts(out, said ? "." : "Nothing of this is measured yet.");
+    bz_buf_puts(out, said ? "." : "Nothing of this is measured yet: 'benanza transfer' measures it.");
     bz_style_end(out, BZ_STYLE_STRONG);
     bz_buf_puts(out, "\n\n");
 }
@@ -48,14 +48,15 @@ void bz_report_transfers_text(const bz_transfers *t, bool points, double bytes, 
     const bz_sheet *sheet = bytes > 0 ? bz_transfers_asked(t, bytes, arena)
                             : points  ? bz_transfers_points(t, arena)
                                       : bz_transfers_fits(t, arena);
-    bz_sheet_text(sheet, sheet->n, out);
+    if (sheet->n)
+        bz_sheet_text(sheet, sheet->n, out);
     if (t->threads) {
         bz_buf_printf(out, "\n%s\n\n", t->threads->title);
         bz_sheet_text(t->threads, t->threads->n, out);
     }
-    bz_buf_printf(out, "\n%s, %d thread%s, %s caches: %d transfers measured", t->system ? t->system->name : "?",
-                  t->setting.threads, t->setting.threads > 1 ? "s" : "", bz_record_cache_name(t->setting.cache),
-                  t->points);
+    bz_buf_printf(out, "%s%s, %d thread%s, %s caches: %d transfers measured", sheet->n || t->threads ? "\n" : "",
+                  t->system ? t->system->name : "?", t->setting.threads, t->setting.threads > 1 ? "s" : "",
+                  bz_record_cache_name(t->setting.cache), t->points);
     if (marked)
         bz_buf_printf(out, ", %d of them noisy or on a busy machine (--points says which)", marked);
     if (t->missing)
