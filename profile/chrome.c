@@ -2,6 +2,7 @@
  * "pid", "tid", "ts": µs, "dur": µs, "args": {…}}. What the events mean is in chrome_events.c. */
 #include "profile/chrome.h"
 
+#include "profile/names.h"
 #include "profile/reader.h"
 #include "profile/tokens.h"
 
@@ -57,20 +58,14 @@ static const struct {
     {"output_type_shape", A_DETAIL, "outputs", 0},
     {"parameter_size", A_DETAIL, "parameter_bytes", 0},
 };
-/* Which row of a table a name is: rows by a number that its length, first and last byte make. */
-enum { SLOTS = 128, ROWS = 40 };
-_Static_assert(sizeof ARGUMENTS / sizeof *ARGUMENTS <= ROWS, "names holds so many");
-typedef struct {
-    uint8_t first[SLOTS], next[ROWS]; /* rows + 1 */
-    uint8_t length[ROWS];
-    const char *name[ROWS];
-} names;
+_Static_assert(sizeof ARGUMENTS / sizeof *ARGUMENTS <= BZ_NAMES_ROWS, "names holds so many");
 
 typedef struct {
     bz_chrome_events events;
     int depth, events_depth; /* events_depth: depth of the array of events; 0 unknown yet, -1 passed */
     bool key_is_events, key_is_devices, key_is_ranks, key_is_rank, key_is_workers;
     int devices_depth;
+    enum { ELSEWHERE, IN_EVENT, IN_ARGS } where;
     field field;
     argument argument;
     size_t offset; /* of the number that `argument` names */
@@ -80,44 +75,8 @@ typedef struct {
     bool repaired; /* some numbers are none */
     int outside;   /* depth between events: 1 in a file of one event a line, as if an array were around them; else 0 */
     bool too_long; /* a single text is longer than LONGEST */
-    names fields, arguments;
+    bz_names fields, arguments;
 } reader;
-
-static size_t slot_of(const char *s, size_t n)
-{
-    return n ? (n * 7 + (unsigned char)s[0] * 3 + (unsigned char)s[n - 1]) % SLOTS : 0;
-}
-
-static void add_name(names *m, const char *name, size_t row)
-{
-    uint8_t *slot = &m->first[slot_of(name, strlen(name))];
-    m->next[row] = *slot;
-    m->length[row] = (uint8_t)strlen(name);
-    m->name[row] = name;
-    *slot = (uint8_t)(row + 1);
-}
-
-/* As memcmp says: names are short, and a call for each takes longer. */
-static inline bool same_bytes(const char *a, const char *b, size_t n)
-{
-    uint64_t x[2], y[2];
-    if (n < sizeof *x || n > sizeof x)
-        return n < 4 ? !n || (*a == *b && a[n / 2] == b[n / 2] && a[n - 1] == b[n - 1]) : !memcmp(a, b, n);
-    memcpy(x, a, sizeof *x);
-    memcpy(y, b, sizeof *y);
-    memcpy(x + 1, a + n - sizeof *x, sizeof *x);
-    memcpy(y + 1, b + n - sizeof *y, sizeof *y);
-    return x[0] == y[0] && x[1] == y[1];
-}
-
-/* 1 + the row of the name; 0: it is none of them. */
-static inline uint8_t row_of(const names *m, const char *s, size_t n)
-{
-    uint8_t row = m->first[slot_of(s, n)];
-    while (row && (m->length[row - 1] != n || !same_bytes(m->name[row - 1], s, n)))
-        row = m->next[row - 1];
-    return row;
-}
 
 static void copy_text(reader *r, const char *s, size_t n)
 {
@@ -138,14 +97,13 @@ static void add_id(bz_chrome_event *e, const char *s, size_t n)
 
 /* ---- tokens of the JSON. Event objects lie at depth events_depth + 1, args one deeper. ---- */
 
-static bool at_event(const reader *r)
+/* Where the next key or value lies, which only an opening or a closing changes. */
+static void look_where(reader *r)
 {
-    return r->events_depth > 0 && r->depth == r->events_depth + 1;
-}
-
-static bool at_args(const reader *r)
-{
-    return r->events_depth > 0 && r->depth == r->events_depth + 2 && r->field == F_ARGS;
+    r->where = r->events_depth <= 0                                    ? ELSEWHERE
+               : r->depth == r->events_depth + 1                       ? IN_EVENT
+               : r->depth == r->events_depth + 2 && r->field == F_ARGS ? IN_ARGS
+                                                                       : ELSEWHERE;
 }
 
 static void on_open(reader *r, bool map)
@@ -161,16 +119,17 @@ static void on_open(reader *r, bool map)
         r->events_depth = r->depth;
     } else if (!map && r->depth == 2 && r->key_is_devices) {
         r->devices_depth = 2;
-    } else if (map && at_event(r)) {
+    } else if (map && r->events_depth > 0 && r->depth == r->events_depth + 1) {
         bz_chrome_event_begin(&r->events);
         r->field = F_NONE;
         r->argument = A_NONE;
     }
+    look_where(r);
 }
 
 static void on_close(reader *r, bool map)
 {
-    if (map && at_event(r))
+    if (map && r->where == IN_EVENT)
         bz_chrome_event_end(&r->events);
     else if (!map && r->depth == r->events_depth)
         r->events_depth = -1;
@@ -183,6 +142,7 @@ static void on_close(reader *r, bool map)
         if (r->depth == r->capture)
             r->capture = 0;
     }
+    look_where(r);
 }
 
 static void on_key(reader *r, const char *s, size_t n)
@@ -191,11 +151,11 @@ static void on_key(reader *r, const char *s, size_t n)
         copy_text(r, s, n);
         bz_buf_putc(&r->events.detail, ':');
         r->comma = false;
-    } else if (at_event(r)) {
-        uint8_t row = row_of(&r->fields, s, n);
+    } else if (r->where == IN_EVENT) {
+        uint8_t row = bz_names_row(&r->fields, s, n);
         r->field = row ? FIELDS[row - 1].field : F_NONE;
-    } else if (at_args(r)) {
-        uint8_t row = row_of(&r->arguments, s, n);
+    } else if (r->where == IN_ARGS) {
+        uint8_t row = bz_names_row(&r->arguments, s, n);
         r->argument = row ? ARGUMENTS[row - 1].argument : A_NONE;
         r->offset = row ? ARGUMENTS[row - 1].offset : 0;
         if (r->argument == A_DETAIL) {
@@ -236,7 +196,7 @@ static void argument_number(reader *r, const char *s, size_t n)
 static void on_number(reader *r, const char *s, size_t n)
 {
     bz_chrome_event *e = &r->events.e;
-    if (at_event(r)) {
+    if (r->where == IN_EVENT) {
         if (r->field == F_TS) {
             e->start = bz_text_nanoseconds(s, n, 1000);
             e->has_start = true;
@@ -249,7 +209,7 @@ static void on_number(reader *r, const char *s, size_t n)
         } else if (r->field == F_ID) {
             add_id(e, s, n);
         }
-    } else if (at_args(r)) {
+    } else if (r->where == IN_ARGS) {
         argument_number(r, s, n);
     } else if (r->events_depth > 0 && r->depth == r->events_depth + 3 && r->n_numbers < 3) {
         uint32_t *to = r->argument == A_GRID ? e->grid : r->argument == A_BLOCK ? e->block : NULL;
@@ -267,7 +227,7 @@ static void on_string(reader *r, const char *s, size_t n)
 {
     bz_chrome_event *e = &r->events.e;
     uint32_t ignored;
-    if (at_event(r)) {
+    if (r->where == IN_EVENT) {
         switch (r->field) {
         case F_PH:
             e->phase = n ? *s : 0;
@@ -296,7 +256,7 @@ static void on_string(reader *r, const char *s, size_t n)
         default:
             break;
         }
-    } else if (at_args(r)) {
+    } else if (r->where == IN_ARGS) {
         if (r->argument == A_NAME)
             e->label = bz_trace_intern(r->events.t, s, n);
         else if (r->argument == A_OPERATOR)
@@ -316,6 +276,18 @@ static void on_string(reader *r, const char *s, size_t n)
     }
 }
 
+static void on_value(reader *r, bz_token what, const char *s, size_t n)
+{
+    r->repaired |= what == BZ_TOKEN_NAN;
+    n = what == BZ_TOKEN_NAN ? 0 : n; /* an empty string stands for no number */
+    if (r->capture)
+        captured(r, s, n);
+    else if (what == BZ_TOKEN_NUMBER)
+        on_number(r, s, n);
+    else if (what != BZ_TOKEN_WORD)
+        on_string(r, s, n);
+}
+
 static void on_token(reader *r, bz_token what, const char *s, size_t n)
 {
     switch (what) {
@@ -330,15 +302,8 @@ static void on_token(reader *r, bz_token what, const char *s, size_t n)
     case BZ_TOKEN_CLOSE_ARRAY:
         on_close(r, what == BZ_TOKEN_CLOSE_MAP);
         return;
-    default: /* a value */
-        r->repaired |= what == BZ_TOKEN_NAN;
-        n = what == BZ_TOKEN_NAN ? 0 : n; /* an empty string stands for no number */
-        if (r->capture)
-            captured(r, s, n);
-        else if (what == BZ_TOKEN_NUMBER)
-            on_number(r, s, n);
-        else if (what != BZ_TOKEN_WORD)
-            on_string(r, s, n);
+    default:
+        on_value(r, what, s, n);
     }
 }
 
@@ -376,7 +341,13 @@ static bz_token read_tokens(reader *r, bz_tokens *k, bz_stream *in)
     k->at = in->data;
     k->end = in->data + in->len;
     for (;;) {
-        bz_token what = bz_tokens_next(k);
+        bz_token what = bz_tokens_member(k);
+        if (what != BZ_TOKEN_MORE) {
+            on_key(r, k->key, k->key_n);
+            on_value(r, what, k->text, k->n);
+            continue;
+        }
+        what = bz_tokens_next(k);
         if (what == BZ_TOKEN_MORE && !in->end) {
             size_t used = (size_t)(k->at - in->data), left = in->len - used;
             r->too_long = left > LONGEST;
@@ -398,11 +369,12 @@ static bz_token read_tokens(reader *r, bz_tokens *k, bz_stream *in)
 static int chrome_read(bz_trace *t, uint32_t source, bz_stream *in, bz_error *err)
 {
     reader r = {.events = {.t = t, .source = source, .format = "Chrome trace"}};
+    bz_chrome_events_begin(&r.events);
     bz_tokens k = {0};
     for (size_t i = 0; i < sizeof FIELDS / sizeof *FIELDS; i++)
-        add_name(&r.fields, FIELDS[i].name, i);
+        bz_names_add(&r.fields, FIELDS[i].name, i);
     for (size_t i = 0; i < sizeof ARGUMENTS / sizeof *ARGUMENTS; i++)
-        add_name(&r.arguments, ARGUMENTS[i].name, i);
+        bz_names_add(&r.arguments, ARGUMENTS[i].name, i);
     if (is_lines(in))
         r.depth = r.events_depth = r.outside = 1;
     bz_token last = read_tokens(&r, &k, in);

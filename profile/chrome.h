@@ -2,6 +2,7 @@
 #ifndef BZ_PROFILE_CHROME_H
 #define BZ_PROFILE_CHROME_H
 
+#include "profile/names.h"
 #include "profile/trace.h"
 
 #include <string.h>
@@ -59,7 +60,10 @@ typedef struct bz_chrome_events {
     int64_t unknown;  /* complete events of a category that is not known, as of PyTorch's profiler for other devices */
     uint32_t example; /* such a category */
     int threads;      /* the most of any event; 0 unknown */
+    bz_names categories;
 } bz_chrome_events;
+
+void bz_chrome_events_begin(bz_chrome_events *r); /* `t`, `source` and `format` are set, all else is zero */
 
 void bz_chrome_event_begin(bz_chrome_events *r);
 void bz_chrome_event_end(bz_chrome_events *r); /* adds it to the trace */
@@ -79,7 +83,7 @@ int64_t bz_chrome_number(bz_chrome_events *r, const char *s, size_t n, uint32_t 
 
 static inline bool bz_chrome_same(const char *name, const char *s, size_t n) /* name: NULL is no name */
 {
-    return name && n && *name == *s && !strncmp(name, s, n) && !name[n];
+    return name && n && *name == *s && strlen(name) == n && !memcmp(name, s, n);
 }
 
 /* An identifier, 0 where it is none. */

@@ -88,10 +88,8 @@ static bool of_a_runtime(const char *s, size_t n)
 
 void bz_chrome_categorize(bz_chrome_events *r, const char *s, size_t n)
 {
-    int i = 0;
-    while (i < N_CATEGORIES && !bz_chrome_same(CATEGORIES[i].name, s, n))
-        i++;
-    r->e.category = i < N_CATEGORIES ? i : of_a_runtime(s, n) ? RUNTIME : -1;
+    uint8_t row = bz_names_row(&r->categories, s, n);
+    r->e.category = row ? row - 1 : of_a_runtime(s, n) ? RUNTIME : -1;
     r->e.unknown = r->e.category < 0 && n && !bz_chrome_same("Trace", s, n) && !bz_chrome_same("python_function", s, n);
     if (r->e.unknown && !r->unknown)
         r->example = bz_trace_intern(r->t, s, n);
@@ -102,6 +100,14 @@ void bz_chrome_categorize_process(bz_chrome_events *r, const char *s, size_t n)
     for (int i = 0; i < N_CATEGORIES && r->e.category < 0; i++)
         if (bz_chrome_same(CATEGORIES[i].process, s, n))
             r->e.category = i;
+}
+
+_Static_assert((int)N_CATEGORIES <= (int)BZ_NAMES_ROWS, "bz_names holds so many");
+
+void bz_chrome_events_begin(bz_chrome_events *r)
+{
+    for (size_t i = 0; i < N_CATEGORIES; i++)
+        bz_names_add(&r->categories, CATEGORIES[i].name, i);
 }
 
 void bz_chrome_event_begin(bz_chrome_events *r)

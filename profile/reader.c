@@ -52,14 +52,12 @@ int64_t bz_text_int(const char *s, size_t n)
     return negative ? -v : v;
 }
 
-int64_t bz_text_nanoseconds(const char *s, size_t n, int64_t unit_ns)
+/* With an exponent, more digits than fit, or no number at all. */
+static int64_t odd_nanoseconds(const char *s, size_t n, int64_t unit_ns)
 {
     bool negative = n && *s == '-';
-    size_t digits = negative; /* mostly there are digits, and a point behind them */
-    while (digits < n && s[digits] >= '0' && s[digits] <= '9')
-        digits++;
-    const char *dot = digits == n ? NULL : s[digits] == '.' ? s + digits : memchr(s, '.', n);
-    if (digits < n && (memchr(s, 'e', n) || memchr(s, 'E', n))) {
+    const char *dot = memchr(s, '.', n);
+    if (memchr(s, 'e', n) || memchr(s, 'E', n)) {
         char text[64];
         size_t m = n < sizeof text - 1 ? n : sizeof text - 1;
         memcpy(text, s, m);
@@ -72,6 +70,32 @@ int64_t bz_text_nanoseconds(const char *s, size_t n, int64_t unit_ns)
         scale /= 10;
         part += (s[i] - '0') * scale;
     }
+    if (__builtin_mul_overflow(whole, unit_ns, &whole) || __builtin_add_overflow(whole, part, &whole))
+        return 0;
+    return negative ? -whole : whole;
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+int64_t bz_text_nanoseconds(const char *s, size_t n, int64_t unit_ns)
+{
+    enum { FITS = 18 }; /* digits */
+    bool negative = n && *s == '-';
+    int64_t whole = 0, part = 0, scale = unit_ns;
+    size_t i = negative;
+    for (; i < n && i < FITS && is_digit(s[i]); i++)
+        whole = whole * 10 + (s[i] - '0');
+    if (i < n && s[i] == '.')
+        for (i++; i < n && is_digit(s[i]); i++)
+            if (scale >= 10) {
+                scale /= 10;
+                part += (s[i] - '0') * scale;
+            }
+    if (i < n)
+        return odd_nanoseconds(s, n, unit_ns);
     if (__builtin_mul_overflow(whole, unit_ns, &whole) || __builtin_add_overflow(whole, part, &whole))
         return 0;
     return negative ? -whole : whole;

@@ -213,8 +213,19 @@ static inline bz_token key(bz_tokens *k, const char *p)
 
 /* ---- other values ---- */
 
+/* Behind the digits at p; eight at once: a byte that is no digit has its highest bit set here, and the lowest such byte is told right. */
 static inline const char *digits(const char *p, const char *end)
 {
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    const uint64_t ONES = 0x0101010101010101u;
+    for (uint64_t v; end - p >= 8; p += 8) {
+        memcpy(&v, p, sizeof v);
+        v ^= ONES * '0';
+        v = (v | (v + ONES * 0x76)) & ONES * 0x80;
+        if (v)
+            return p + __builtin_ctzll(v) / 8;
+    }
+#endif
     while (p < end && (unsigned)(*p - '0') <= 9)
         p++;
     return p;
@@ -305,6 +316,50 @@ bz_token bz_tokens_next(bz_tokens *k)
             return stops(k, BZ_TOKEN_BAD, p);
     }
     return k->expected == KEY || k->expected == KEY_OR_CLOSE ? key(k, p) : value(k, p);
+}
+
+/* Behind a number that is plainly written; NULL: it is not, or the window may go on with it. */
+static inline const char *plain_number(const char *p, const char *end)
+{
+    const char *from = p + (*p == '-'), *at = digits(from, end);
+    if (at == end || at == from || (*from == '0' && at - from > 1))
+        return NULL;
+    if (*at == '.') {
+        from = at + 1;
+        at = digits(from, end);
+        if (at == end || at == from)
+            return NULL;
+    }
+    return *at == 'e' || *at == 'E' ? NULL : at;
+}
+
+bz_token bz_tokens_member(bz_tokens *k)
+{
+    const char *const end = k->end, *p = skip_space(k->at, end);
+    if (!k->in_map || p == end || (k->expected != COMMA_OR_CLOSE && k->expected != KEY_OR_CLOSE))
+        return BZ_TOKEN_MORE;
+    if (k->expected == COMMA_OR_CLOSE) {
+        if (*p != ',')
+            return BZ_TOKEN_MORE;
+        p = skip_space(p + 1, end);
+    }
+    if (p == end || *p != '"')
+        return BZ_TOKEN_MORE;
+    const char *name = p + 1, *behind = skip_plain(name, end), *at;
+    if (behind == end || *behind != '"' || (at = skip_space(behind + 1, end)) == end || *at != ':' ||
+        (at = skip_space(at + 1, end)) == end)
+        return BZ_TOKEN_MORE;
+    bool text = *at == '"';
+    const char *last = text ? skip_plain(at + 1, end) : plain_number(at, end);
+    if (!last || last == end || (text && *last != '"'))
+        return BZ_TOKEN_MORE;
+    k->key = name;
+    k->key_n = (size_t)(behind - name);
+    k->text = at + text;
+    k->n = (size_t)(last - k->text);
+    k->expected = COMMA_OR_CLOSE;
+    k->at = last + text;
+    return text ? BZ_TOKEN_STRING : BZ_TOKEN_NUMBER;
 }
 
 void bz_tokens_again(bz_tokens *k)

@@ -32,6 +32,8 @@ typedef struct bz_tokens {
     const char *at, *end;
     const char *text; /* [n] of a key, string, number, word; valid until the next token */
     size_t n;
+    const char *key; /* [key_n] of a member */
+    size_t key_n;
     int depth;
     bool too_deep, in_map; /* in_map: the innermost of what is open is a map */
     int expected;
@@ -40,6 +42,10 @@ typedef struct bz_tokens {
 } bz_tokens;
 
 bz_token bz_tokens_next(bz_tokens *k);
+
+/* A key and its value at once, which nearly all of a trace is. BZ_TOKEN_STRING or BZ_TOKEN_NUMBER, the value's; or BZ_TOKEN_MORE: here stands no such
+ * pair, or one with escapes or exponents, or the window ends in it. Nothing was read then, and bz_tokens_next says what it is. */
+bz_token bz_tokens_member(bz_tokens *k);
 void bz_tokens_again(bz_tokens *k); /* behind BZ_TOKEN_END: another value follows */
 
 #endif

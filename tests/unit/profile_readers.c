@@ -409,6 +409,19 @@ static void chrome_lines(void **state)
     bz_trace_free(t);
 }
 
+/* "kernel", a zero and more is no kernel. */
+static void chrome_names_with_a_zero(void **state)
+{
+    (void)state;
+    bz_trace *t =
+        read_text("{\"schemaVersion\":1,\"traceEvents\":["
+                  "{\"ph\":\"X\",\"cat\":\"kernel\\u0000x\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":1},"
+                  "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"b\",\"pid\":1,\"tid\":1,\"ts\":3,\"dur\":1}]}");
+    assert_int_equal(t->event[BZ_EVENT_KERNEL].n, 1);
+    assert_int_equal(t->event[BZ_EVENT_RANGE].n, 1);
+    bz_trace_free(t);
+}
+
 static void chrome_cut_off(void **state)
 {
     (void)state;
@@ -944,6 +957,7 @@ int main(void)
         cmocka_unit_test(chrome_of_others),
         cmocka_unit_test(chrome_spans_by_id),
         cmocka_unit_test(chrome_lines),
+        cmocka_unit_test(chrome_names_with_a_zero),
         cmocka_unit_test(chrome_cut_off),
         cmocka_unit_test(chrome_text_without_end),
         cmocka_unit_test(lacks_keep_their_names),

@@ -10,8 +10,19 @@
 
 #include <cmocka.h>
 
+/* A key and its value at once where that can be, else the next token. */
+static bz_token next(bz_tokens *k, bool members, bz_buf *out)
+{
+    bz_token what = members ? bz_tokens_member(k) : BZ_TOKEN_MORE;
+    if (what == BZ_TOKEN_MORE)
+        return bz_tokens_next(k);
+    bz_buf_putc(out, 'k');
+    bz_buf_put(out, k->key, k->key_n);
+    return what;
+}
+
 /* The tokens of a text that comes in windows which grow by `step` bytes, one letter and its text each. */
-static char *tokens_of(const char *text, size_t n, size_t step)
+static char *tokens_of(const char *text, size_t n, size_t step, bool members)
 {
     static const char LETTERS[] = "?!.{[}]kSN=x";
     bz_tokens k = {0};
@@ -26,7 +37,7 @@ static char *tokens_of(const char *text, size_t n, size_t step)
         k.at = window;
         k.end = window + (to - from);
         bz_token what;
-        while ((what = bz_tokens_next(&k)) > BZ_TOKEN_END) {
+        while ((what = next(&k, members, &out)) > BZ_TOKEN_END) {
             bz_buf_putc(&out, LETTERS[what]);
             if (what == BZ_TOKEN_KEY || what >= BZ_TOKEN_STRING)
                 bz_buf_put(&out, k.text, k.n);
@@ -79,10 +90,29 @@ static void windows_do_not_matter(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++)
         for (size_t step = 1, n = strlen(CASES[i].text); step <= n + 1; step++) {
-            char *got = tokens_of(CASES[i].text, n, step);
-            assert_string_equal(got, CASES[i].tokens);
-            free(got);
+            for (int members = 0; members < 2; members++) {
+                char *got = tokens_of(CASES[i].text, n, step, members);
+                assert_string_equal(got, CASES[i].tokens);
+                free(got);
+            }
         }
+}
+
+/* Most of a trace is read so: if it were not, nothing but the time would tell. */
+static void members_come_at_once(void **state)
+{
+    (void)state;
+    static const char TEXT[] = "{\"name\" : \"a b\", \"ts\":-1234567890.5 }";
+    bz_tokens k = {.at = TEXT, .end = TEXT + strlen(TEXT)};
+    assert_int_equal(bz_tokens_member(&k), BZ_TOKEN_MORE);
+    assert_int_equal(bz_tokens_next(&k), BZ_TOKEN_OPEN_MAP);
+    assert_int_equal(bz_tokens_member(&k), BZ_TOKEN_STRING);
+    assert_memory_equal(k.key, "name", k.key_n);
+    assert_memory_equal(k.text, "a b", k.n);
+    assert_int_equal(bz_tokens_member(&k), BZ_TOKEN_NUMBER);
+    assert_int_equal(k.n, strlen("-1234567890.5"));
+    assert_int_equal(bz_tokens_member(&k), BZ_TOKEN_MORE);
+    assert_int_equal(bz_tokens_next(&k), BZ_TOKEN_CLOSE_MAP);
 }
 
 static void too_deep_is_no_crash(void **state)
@@ -102,6 +132,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(windows_do_not_matter),
+        cmocka_unit_test(members_come_at_once),
         cmocka_unit_test(too_deep_is_no_crash),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
