@@ -8,7 +8,7 @@ function whatIf(w) {
   const columns = (title) => [text(title, (p) => p.shown, "cut"), number("After", (p) => p.seconds, time), number("From", (p) => p.low_seconds, time),
     number("To", (p) => p.high_seconds, time), number("Gain", gain, percent), text("Rests on what is", sources)];
   const parts = [...w.answer.trim().split("\n").map((line) => el("p", {}, line)),
-    el("p", { class: "note" }, `The iteration as a graph of what waited for what, changed and simulated. Unchanged it takes ${time(t.simulated_seconds)}, ${percent(t.error)} off what was measured. Some assumptions are guesses: the interval says how far off the answer may be.`)];
+    el("p", { class: "note" }, `The iteration as a graph of what waited for what, changed and simulated. Unchanged it takes ${time(t.simulated_seconds)}, ${percent(t.error)} off what was measured. Some assumptions are guesses: the interval says how far off the answer may be.${w.page ? "" : " 'What to do' leaves out changes for which the recording shows no reason, and has some that no simulation knows."}`)];
   if (applies.length) parts.push(table(w.alone ? "After the change" : "Each change alone", columns("Change"), applies.map((p) => ({ ...p, shown: p.name }))));
   if (t.together.length > 1) parts.push(table("Together, each with those above", columns("Changes"), t.together.map((p, i) => ({ ...p, shown: i ? "+ " + p.name.split(" + ").pop() : p.name }))));
   const last = t.together.length ? t.together[t.together.length - 1] : w.after ? t.predictions[t.predictions.length - 1] : null;
