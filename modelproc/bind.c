@@ -263,15 +263,11 @@ static const char *to_bind(infer *inf, const char *name)
     return n && n < strlen(means) && is_dimension(inf, missing, n) ? bz_arena_strn(inf->arena, missing, n) : name;
 }
 
-static int unbound(infer *inf, const char *input, const char *name, bool first)
+/* What --dim calls an open dimension: by its name, or the part of it that is to be bound first; one without a name by its place. */
+static const char *open_name(infer *inf, const char *input, const bz_type *t, int d)
 {
-    const char *part = to_bind(inf, name);
-    if (part != name)
-        return bz_fail(inf->err, BZ_BAD_INPUT,
-                       "dimension '%s' of input '%s' is dynamic: bind what it is made of, first --dim %s=SIZE", name,
-                       input, part);
-    return bz_fail(inf->err, BZ_BAD_INPUT, "dimension '%s' of input '%s' is dynamic: bind it with --dim %s=SIZE%s",
-                   name, input, name, first ? ", or with --batch SIZE" : "");
+    const char *name = name_of(inf, t->dims[d]);
+    return name ? to_bind(inf, name) : bz_arena_printf(inf->arena, "%s:%d", input, d);
 }
 
 /* Whoever binds one dimension wants to know at once which others are to follow: adds their names to the error. */
@@ -284,10 +280,9 @@ static void name_others(infer *inf)
     for (int k = 0; k < g->n_inputs && n <= MOST; k++) {
         const bz_type *t = &inf->types[g->inputs[k]];
         for (int d = 0; d < t->rank && t->kind == BZ_TYPE_TENSOR && n <= MOST; d++) {
-            const char *name = bz_is_symbol(t->dims[d]) ? name_of(inf, t->dims[d]) : NULL;
-            if (!name)
+            if (!bz_is_symbol(t->dims[d]))
                 continue;
-            named[n] = to_bind(inf, name);
+            named[n] = open_name(inf, inf->model->values[g->inputs[k]].name, t, d);
             int same = 0;
             while (strcmp(named[same], named[n]) != 0)
                 same++;
@@ -303,6 +298,21 @@ static void name_others(infer *inf)
     bz_buf_free(&others);
 }
 
+static int unbound(infer *inf, const char *input, const bz_type *t, int d)
+{
+    const char *name = name_of(inf, t->dims[d]), *open = open_name(inf, input, t, d);
+    if (name && open != name)
+        bz_fail(inf->err, BZ_BAD_INPUT,
+                "dimension '%s' of input '%s' is dynamic: bind what it is made of, first --dim %s=SIZE", name, input,
+                open);
+    else
+        bz_fail(inf->err, BZ_BAD_INPUT, "dimension %s of input '%s' is dynamic: bind it with --dim %s=SIZE%s",
+                name ? bz_arena_printf(inf->arena, "'%s'", name) : bz_arena_printf(inf->arena, "%d", d), input, open,
+                d ? "" : ", or with --batch SIZE");
+    name_others(inf);
+    return -1;
+}
+
 static int check_bound(infer *inf, bz_value_id v)
 {
     const bz_type *t = &inf->types[v];
@@ -315,16 +325,8 @@ static int check_bound(infer *inf, bz_value_id v)
         return bz_fail(inf->err, BZ_BAD_INPUT,
                        "the shape of input '%s' is not known: give it with --dim %s=1x3x224x224", input, input);
     for (int d = 0; d < t->rank && t->kind == BZ_TYPE_TENSOR; d++) {
-        if (!bz_is_symbol(t->dims[d]))
-            continue;
-        const char *name = name_of(inf, t->dims[d]);
-        if (name) {
-            unbound(inf, input, name, d == 0);
-            name_others(inf);
-            return -1;
-        }
-        return bz_fail(inf->err, BZ_BAD_INPUT, "dimension %d of input '%s' is dynamic: bind it with --dim %s:%d=SIZE%s",
-                       d, input, input, d, d ? "" : ", or with --batch SIZE");
+        if (bz_is_symbol(t->dims[d]))
+            return unbound(inf, input, t, d);
     }
     return 0;
 }
