@@ -30,6 +30,7 @@ static const op_table *const FAMILIES[] = {
     &ops_state,
     &ops_training,
     &ops_gradient,
+    &ops_removed,
 };
 enum { N_FAMILIES = sizeof FAMILIES / sizeof *FAMILIES };
 
@@ -47,7 +48,7 @@ static const op *search(const char *domain, const char *name)
     return NULL;
 }
 
-/* A model uses a handful of operators: mostly it was met before. */
+/* A model uses a handful of operators: mostly it was met before. Tools that do not look at domains (MIGraphX) leave out Microsoft's. */
 const op *op_find(op_memo *memo, const char *domain, const char *name)
 {
     size_t n = strlen(name);
@@ -55,6 +56,8 @@ const op *op_find(op_memo *memo, const char *domain, const char *name)
     op_memo_entry *e = &memo->entry[mixed % MEMO];
     if (!e->name || strcmp(e->name, name) != 0 || (e->domain != domain && strcmp(e->domain, domain) != 0))
         *e = (op_memo_entry){name, domain, search(domain, name)};
+    if (!e->op && !*domain)
+        e->op = search("com.microsoft", name);
     return e->op;
 }
 

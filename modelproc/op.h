@@ -84,7 +84,7 @@ typedef struct op_table {
 extern const op_table ops_elementwise, ops_shape, ops_constant, ops_index, ops_reduce, ops_matmul, ops_conv, ops_norm,
     ops_rnn, ops_quant, ops_vision, ops_signal, ops_sequence, ops_control, ops_random, ops_loss, ops_text, ops_ml,
     ops_microsoft, ops_microsoft_block, ops_microsoft_cache, ops_microsoft_nchwc, ops_microsoft_ordered, ops_state,
-    ops_training, ops_gradient;
+    ops_training, ops_gradient, ops_removed;
 
 /* ---- operands ------------------------------------------------------------------------------ */
 

@@ -23,6 +23,21 @@ static const op_case standard[] = {
     {"ai.onnx.preview.FlexAttention", 1, "f32:2x8x5x16 f32:2x2x7x16 f32:2x2x7x24", "", "f32:2x8x5x24",
      2 * 8 * 5 * 7 * (16 + 24)},
     {"CastLike", 21, "f32:2x3 i64:4", "", "i64:2x3", 0},
+    /* taken back from ONNX 1.5 on */
+    {"ImageScaler", 7, "f32:1x3x416x416", "scale=f:0.0039 bias=F:0,0,0", "f32:1x3x416x416", 0},
+    {"ImageScaler", 7, "f32:1x3x416x416", "bias=F:0,0", "!2 biases for 3 channels", -1},
+    {"Affine", 7, "f32:2x3", "alpha=f:2", "f32:2x3", 0},
+    {"Crop", 7, "f32:1x3x10x20", "border=I:1,2,3,4", "f32:1x3x4x16", 0},
+    {"Crop", 7, "f32:1x3x10x20", "border=I:1,2,0,0 scale=I:5,6", "f32:1x3x5x6", 0},
+    {"Crop", 7, "f32:1x3x10x20", "border=I:1,2,0,0 scale=I:9,6", "!nothing is left", -1},
+    {"Crop", 7, "f32:1x3x10x20", "border=I:10,0,10,0", "!nothing is left of dimension 3", -1},
+    {"Crop", 7, "f32:1x3x10x20", "border=I:1", "!1 numbers of 4", -1},
+    {"ConstantFill", 7, "i64=2,5", "input_as_shape=i:1 extra_shape=I:3 dtype=i:10", "f16:2x5x3", 0},
+    {"ConstantFill", 7, "f32:4x6", "", "f32:4x6", 0},
+    {"GivenTensorFill", 7, "", "shape=I:2,2", "f32:2x2", 0},
+    {"ConstantFill", 7, "", "shape=I:2,-2", "!negative", -1},
+    /* Microsoft's without their domain */
+    {"QLinearAdd", 15, "u8:2x3 f32: u8: u8:2x3 f32: u8: f32: u8:", "", "u8:2x3", 0},
     /* recurrent */
     {"LSTM", 22, "f32:5x2x8 f32:1x64x8 f32:1x64x16", "hidden_size=i:16", "f32:5x1x2x16 f32:1x2x16 f32:1x2x16",
      10 * 64 * (8 + 16)},
