@@ -140,6 +140,9 @@ double bz_norm_epsilon(const bz_reference *r);
 /* Recurrent layers: what the forward pass of training leaves for the backward one. */
 void bz_rnn_add_kept(const bz_problem *p, bz_operand_list *l, bool results);
 int bz_rnn_check(const bz_problem *p, bz_error *err);
+/* sum[from … to] += x W; w [n][width], x in double or, where that is NULL, in single precision. */
+void bz_rnn_add_product(const float *w, int64_t width, const double *x, const float *xf, int64_t n, int64_t from,
+                        int64_t to, double *sum);
 extern const char *const bz_rnn_directions[];
 
 int bz_problem_refuse(const bz_problem *p, const char *why, bz_error *err); /* -1 */

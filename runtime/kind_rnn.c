@@ -77,15 +77,16 @@ bz_rnn_scale bz_problem_rnn_scale(const bz_problem *p)
     return (bz_rnn_scale){127, p->dtype == BZ_U8 ? 128 : 0, 20 * sqrt((double)(p->rnn.input + p->rnn.hidden))};
 }
 
-static double gate(const bz_reference *r, const float *w, const double *x, const float *xf, int64_t n, int gate,
-                   int gates, int64_t j)
+/* Row by row, as the weights lie in memory: by columns the check of an LSTM of 512 took 13 s. */
+void bz_rnn_add_product(const float *w, int64_t width, const double *x, const float *xf, int64_t n, int64_t from,
+                        int64_t to, double *sum)
 {
-    int64_t h = r->problem->rnn.hidden;
-    bz_rnn_scale s = bz_problem_rnn_scale(r->problem);
-    double sum = 0;
-    for (int64_t i = 0; i < n; i++)
-        sum += (x ? x[i] : ((double)xf[i] - s.shift) / s.data) * w[(i * gates + gate) * h + j];
-    return sum / s.weights;
+    for (int64_t i = 0; i < n; i++) {
+        double v = x ? x[i] : (double)xf[i];
+        const float *row = w + i * width;
+        for (int64_t j = from; j < to; j++)
+            sum[j] += v * (double)row[j];
+    }
 }
 
 static double sigmoid(double x)
@@ -93,35 +94,44 @@ static double sigmoid(double x)
     return 1 / (1 + exp(-x));
 }
 
-/* One step: state (and cell) of the row from x. `scratch` has room for 2 · hidden. */
-static void rnn_step(const bz_reference *r, int d, const float *x, double *state, double *cell, double *scratch)
+/* Numbers of scratch memory for each of a step's hidden ones: the next state, the reset one, and the sums of up to four gates twice. */
+enum { SCRATCH = 10 };
+
+/* One step: state (and cell) of the row from x. */
+static void rnn_step(const bz_reference *r, int d, const double *x, double *state, double *cell, double *scratch)
 {
     const bz_problem *p = r->problem;
     int gates = p->kind == BZ_PROBLEM_LSTM ? 4 : p->kind == BZ_PROBLEM_GRU ? 3 : 1;
     bool lbr = p->kind == BZ_PROBLEM_GRU && p->rnn.lbr;
-    int64_t h = p->rnn.hidden, in = p->rnn.input;
-    const float *w = bz_reference_values(r, BZ_ROLE_W) + d * in * gates * h,
-                *u = bz_reference_values(r, BZ_ROLE_R) + d * h * gates * h;
+    bool resets = p->kind == BZ_PROBLEM_GRU && !lbr; /* the last gate sees the state that is reset */
+    int64_t h = p->rnn.hidden, in = p->rnn.input, width = gates * h;
+    const float *w = bz_reference_values(r, BZ_ROLE_W) + d * in * width,
+                *u = bz_reference_values(r, BZ_ROLE_R) + d * h * width;
     const float *bias = bz_reference_values(r, BZ_ROLE_BIAS) + d * (gates + lbr) * h;
     const float *peephole = bz_reference_values(r, BZ_ROLE_PEEPHOLE);
-    double *next = scratch, *reset = scratch + h;
-#define SUM(g, j)   (gate(r, w, NULL, x, in, g, gates, j) + bias[(g)*h + (j)])
-#define OF(g, j, s) gate(r, u, s, NULL, h, g, gates, j)
-#define SEEN(k, j)  (peephole ? peephole[(d * 3 + (k)) * h + (j)] * cell[j] : 0)
-    for (int64_t j = 0; p->kind == BZ_PROBLEM_GRU && !lbr && j < h; j++)
-        reset[j] = state[j] * sigmoid(SUM(1, j) + OF(1, j, state));
+    double weights = bz_problem_rnn_scale(p).weights;
+    double *next = scratch, *reset = next + h, *of_x = reset + h, *of_state = of_x + 4 * h;
+#define SUM(g, j)  (of_x[(g)*h + (j)] / weights + bias[(g)*h + (j)])
+#define OF(g, j)   (of_state[(g)*h + (j)] / weights)
+#define SEEN(k, j) (peephole ? peephole[(d * 3 + (k)) * h + (j)] * cell[j] : 0)
+    memset(of_x, 0, (size_t)(8 * h) * sizeof *of_x);
+    bz_rnn_add_product(w, width, x, NULL, in, 0, width, of_x);
+    bz_rnn_add_product(u, width, state, NULL, h, 0, resets ? 2 * h : width, of_state);
+    for (int64_t j = 0; resets && j < h; j++)
+        reset[j] = state[j] * sigmoid(SUM(1, j) + OF(1, j));
+    if (resets)
+        bz_rnn_add_product(u, width, reset, NULL, h, 2 * h, width, of_state);
     for (int64_t j = 0; j < h; j++) {
         if (p->kind == BZ_PROBLEM_LSTM) {
-            cell[j] = sigmoid(SUM(1, j) + OF(1, j, state) + SEEN(1, j)) * cell[j] +
-                      sigmoid(SUM(0, j) + OF(0, j, state) + SEEN(0, j)) * tanh(SUM(2, j) + OF(2, j, state));
-            next[j] = sigmoid(SUM(3, j) + OF(3, j, state) + SEEN(2, j)) * tanh(cell[j]);
+            cell[j] = sigmoid(SUM(1, j) + OF(1, j) + SEEN(1, j)) * cell[j] +
+                      sigmoid(SUM(0, j) + OF(0, j) + SEEN(0, j)) * tanh(SUM(2, j) + OF(2, j));
+            next[j] = sigmoid(SUM(3, j) + OF(3, j) + SEEN(2, j)) * tanh(cell[j]);
         } else if (p->kind == BZ_PROBLEM_GRU) {
-            double keep = sigmoid(SUM(0, j) + OF(0, j, state));
-            double fresh =
-                lbr ? sigmoid(SUM(1, j) + OF(1, j, state)) * (OF(2, j, state) + bias[3 * h + j]) : OF(2, j, reset);
+            double keep = sigmoid(SUM(0, j) + OF(0, j));
+            double fresh = lbr ? sigmoid(SUM(1, j) + OF(1, j)) * (OF(2, j) + bias[3 * h + j]) : OF(2, j);
             next[j] = keep * state[j] + (1 - keep) * tanh(SUM(2, j) + fresh);
         } else {
-            next[j] = bz_fn_value(p->rnn.fn, SUM(0, j) + OF(0, j, state), 0, 0);
+            next[j] = bz_fn_value(p->rnn.fn, SUM(0, j) + OF(0, j), 0, 0);
         }
     }
 #undef SUM
@@ -136,31 +146,34 @@ static void compute_row(bz_reference *r, int64_t row, int d)
     const bz_problem *p = r->problem;
     int64_t h = p->rnn.hidden, seq = p->rnn.seq, batch = p->rnn.batch;
     bz_rnn_scale s = bz_problem_rnn_scale(p);
-    double *memory = bz_alloc((size_t)h, 4 * sizeof *memory);
+    double *memory = bz_alloc((size_t)h, (2 + SCRATCH) * sizeof *memory),
+           *out = bz_alloc((size_t)((seq + 1) * h), sizeof *out), *x = bz_alloc((size_t)p->rnn.input, sizeof *x);
     const float *first = bz_reference_values(r, BZ_ROLE_H) + (d * batch + row) * h;
     const float *cell = p->kind == BZ_PROBLEM_LSTM ? bz_reference_values(r, BZ_ROLE_C) + (d * batch + row) * h : NULL;
     for (int64_t j = 0; j < h; j++) {
         memory[j] = (first[j] - s.shift) / s.data;
         memory[h + j] = cell ? (double)cell[j] : 0;
     }
-    free(r->sequence);
-    r->sequence = bz_alloc((size_t)((seq + 1) * h), sizeof *r->sequence);
     bool backwards = p->rnn.dir == BZ_REVERSE || d == 1;
     for (int64_t i = 0; i < seq; i++) {
         int64_t t = backwards ? seq - 1 - i : i;
-        rnn_step(r, d, bz_reference_values(r, BZ_ROLE_X) + (t * batch + row) * p->rnn.input, memory, memory + h,
-                 memory + 2 * h);
+        const float *read = bz_reference_values(r, BZ_ROLE_X) + (t * batch + row) * p->rnn.input;
+        for (int64_t j = 0; j < p->rnn.input; j++)
+            x[j] = (read[j] - s.shift) / s.data;
+        rnn_step(r, d, x, memory, memory + h, memory + 2 * h);
         for (int64_t j = 0; j < h; j++) {
             double v = memory[j] * s.data + s.shift;
             if (bz_dtype_is_int(p->dtype))
                 memory[j] = ((v = (double)bz_round_to(p->dtype, v)) - s.shift) / s.data;
-            r->sequence[t * h + j] = bz_dtype_is_int(p->dtype_y) ? v : memory[j];
+            out[t * h + j] = bz_dtype_is_int(p->dtype_y) ? v : memory[j];
         }
     }
-    memcpy(r->sequence + seq * h, memory + h, (size_t)h * sizeof *memory);
+    memcpy(out + seq * h, memory + h, (size_t)h * sizeof *memory);
     free(memory);
-    r->row = row;
-    r->direction = d;
+    free(x);
+    free(r->sequence[d]);
+    r->sequence[d] = out;
+    r->row[d] = row;
 }
 
 static bz_expected rnn_at(bz_reference *r)
@@ -172,11 +185,11 @@ static bz_expected rnn_at(bz_reference *r)
     int d = (int)(role == BZ_ROLE_Y ? y[2] / h : y[0]);
     if (role == BZ_ROLE_KEPT)
         return (bz_expected){0};
-    if (!r->sequence || r->row != y[1] || r->direction != d)
+    if (!r->sequence[d] || r->row[d] != y[1])
         compute_row(r, y[1], d);
     bool backwards = p->rnn.dir == BZ_REVERSE || d == 1;
     int64_t at = role == BZ_ROLE_Y ? y[0] : role == BZ_ROLE_LAST_C ? seq : backwards ? 0 : seq - 1;
-    double v = r->sequence[at * h + y[2] % h];
+    double v = r->sequence[d][at * h + y[2] % h];
     return (bz_expected){v, fmax(1, fabs(v))};
 }
 

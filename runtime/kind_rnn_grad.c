@@ -80,7 +80,7 @@ typedef struct step {
 } step;
 
 /* Records of steps [direction][active row][time], then the gradients of first states [direction][active row][2][hidden], then the
- * numbers of rows: -1 of those left out, and how many are not. All in r->sequence. */
+ * numbers of rows: -1 of those left out, and how many are not. All in r->sequence[0]. */
 typedef struct back {
     const bz_problem *p;
     int64_t h, gates, record, rows;
@@ -92,7 +92,7 @@ static back back_of(const bz_reference *r, int64_t rows)
     const bz_problem *p = r->problem;
     int64_t h = p->rnn.hidden, gates = gates_of(p), record = (2 + 2 * gates) * h,
             dirs = p->rnn.dir == BZ_BIDIRECTIONAL ? 2 : 1;
-    double *at = r->sequence;
+    double *at = r->sequence[0];
     double *first = at ? at + dirs * rows * p->rnn.seq * record : NULL;
     return (back){p, h, gates, record, rows, at, first, first ? first + dirs * rows * 2 * h : NULL};
 }
@@ -106,18 +106,6 @@ static step step_of(const back *b, int64_t d, int64_t row, int64_t t)
 static double sigmoid(double x)
 {
     return 1 / (1 + exp(-x));
-}
-
-/* sum += x W for the gates from `from` to `to`; w [n][gates][hidden] */
-static void add_product(const back *b, const float *w, const double *x, const float *xf, int64_t n, int64_t from,
-                        int64_t to, double *sum)
-{
-    for (int64_t i = 0; i < n; i++) {
-        double v = x ? x[i] : (double)xf[i];
-        const float *line = w + i * b->gates * b->h;
-        for (int64_t j = from * b->h; j < to * b->h; j++)
-            sum[j] += v * (double)line[j];
-    }
 }
 
 /* One step forward: gates into by_w; of a gru with lbr what r multiplies into the last gate of by_r. */
@@ -134,14 +122,14 @@ static void forward(const bz_reference *r, const back *b, int64_t d, const float
     for (int64_t j = 0; j < n * h; j++)
         g[j] = bias[j], s.by_r[j] = lbr && j >= 2 * h ? (double)bias[h + j] : 0;
     memcpy(s.before, state, (size_t)h * sizeof *state);
-    add_product(b, w, NULL, x, p->rnn.input, 0, n, g);
-    add_product(b, u, state, NULL, h, 0, is_gru(p) ? 2 : n, g);
+    bz_rnn_add_product(w, n * h, NULL, x, p->rnn.input, 0, n * h, g);
+    bz_rnn_add_product(u, n * h, state, NULL, h, 0, is_gru(p) ? 2 * h : n * h, g);
     for (int64_t j = 0; is_gru(p) && j < 2 * h; j++)
         g[j] = sigmoid(g[j]);
     for (int64_t j = 0; j < h; j++)
         s.reset[j] = is_gru(p) ? g[h + j] * state[j] : state[j];
     if (is_gru(p))
-        add_product(b, u, lbr ? state : s.reset, NULL, h, 2, 3, lbr ? s.by_r : g);
+        bz_rnn_add_product(u, n * h, lbr ? state : s.reset, NULL, h, 2 * h, 3 * h, lbr ? s.by_r : g);
     for (int64_t j = 0; j < h; j++) {
         if (is_lstm(p)) {
             double in = g[j] = sigmoid(g[j]), keep = g[h + j] = sigmoid(g[h + j]),
@@ -275,8 +263,8 @@ static void compute(bz_reference *r)
         rows += is_active(r, row);
     back b = back_of(r, rows);
     int64_t n = dirs * rows * (p->rnn.seq * b.record + 2 * b.h) + p->rnn.batch;
-    r->sequence = bz_alloc((size_t)n, sizeof *r->sequence);
-    r->row = rows;
+    r->sequence[0] = bz_alloc((size_t)n, sizeof *r->sequence[0]);
+    r->row[0] = rows;
     b = back_of(r, rows);
     for (int64_t row = 0, at = 0; row < p->rnn.batch; row++) {
         bool active = is_active(r, row);
@@ -317,9 +305,9 @@ static bz_expected rnn_grad_at(bz_reference *r)
     const int64_t *y = r->y;
     bz_role role = bz_reference_role(r);
     bz_expected sum = {0};
-    if (!r->sequence)
+    if (!r->sequence[0])
         compute(r);
-    back b = back_of(r, r->row);
+    back b = back_of(r, r->row[0]);
     if (role == BZ_ROLE_W || role == BZ_ROLE_R || role == BZ_ROLE_BIAS)
         return weight_at(r, &b, role);
     int64_t row = (int64_t)b.number[y[1]], width = b.gates * b.h, dirs = p->rnn.dir == BZ_BIDIRECTIONAL ? 2 : 1;

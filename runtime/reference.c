@@ -85,12 +85,8 @@ static void apply_post(const bz_reference *r, bz_expected *e)
 
 bz_reference bz_reference_of(const bz_problem *p, int n_operands, const bz_operand *operand, const float *const *value)
 {
-    return (bz_reference){.problem = p,
-                          .n_operands = n_operands,
-                          .operand = operand,
-                          .value = value,
-                          .row = -1,
-                          .result = n_operands - 1};
+    return (bz_reference){
+        .problem = p, .n_operands = n_operands, .operand = operand, .value = value, .result = n_operands - 1};
 }
 
 bz_expected bz_reference_at(bz_reference *r, int64_t index)
@@ -107,8 +103,10 @@ bz_expected bz_reference_at(bz_reference *r, int64_t index)
 
 void bz_reference_free(bz_reference *r)
 {
-    free(r->sequence);
-    r->sequence = NULL;
+    for (int d = 0; d < 2; d++) {
+        free(r->sequence[d]);
+        r->sequence[d] = NULL;
+    }
 }
 
 bool bz_reference_exists(const bz_problem *p)

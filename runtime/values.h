@@ -31,10 +31,10 @@ typedef struct bz_reference {
     const float *const *value;
     int result;                        /* the operand that is asked for, */
     int64_t index, y[BZ_PROBLEM_RANK]; /* the element of it, and its coordinates */
-    double *sequence;                  /* rnn: results of one row of the batch in one direction, [seq][hidden] */
-    int64_t row;                       /* which; -1 for none */
-    int direction;
-    float epsilon; /* of normalizations; 0: the usual 1e-5 */
+    double
+        *sequence[2]; /* rnn: results of one row of the batch by direction, [seq + 1][hidden]; NULL: not computed yet */
+    int64_t row[2];   /* which */
+    float epsilon;    /* of normalizations; 0: the usual 1e-5 */
 } bz_reference;
 
 bz_reference bz_reference_of(const bz_problem *p, int n_operands, const bz_operand *operand, const float *const *value);

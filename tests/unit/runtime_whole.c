@@ -234,14 +234,38 @@ static void refuses(void **state)
     }
 }
 
+/* Elements that are checked lie in both directions: a sequence is not computed anew for each of them. The last state is the last step's result. */
+static void remembers_sequences(void **state)
+{
+    static const char *const KINDS[] = {"lstm", "gru", "gru lbr=1", "rnn fn=tanh"};
+    (void)state;
+    for (size_t k = 0; k < sizeof KINDS / sizeof *KINDS; k++) {
+        char text[128];
+        subject s;
+        snprintf(text, sizeof text, "%s seq=3 batch=2 input=5 hidden=4 dir=bidirectional training=1", KINDS[k]);
+        set_up(&s, text);
+        bz_reference r = bz_reference_of(&s.p, s.n, s.operand, (const float *const *)s.value);
+        r.result = find(&s, BZ_ROLE_Y, true);
+        double forward = bz_reference_at(&r, (2 * 2 + 0) * 8 + 1).value, back = bz_reference_at(&r, 4 + 1).value;
+        const double *computed[] = {r.sequence[0], r.sequence[1]};
+        for (int i = 0; i < 8; i++)
+            bz_reference_at(&r, (i % 3 * 2 + 0) * 8 + i);
+        assert_ptr_equal(r.sequence[0], computed[0]);
+        assert_ptr_equal(r.sequence[1], computed[1]);
+        r.result = find(&s, BZ_ROLE_LAST, true);
+        near(bz_reference_at(&r, 1).value, forward, text);
+        near(bz_reference_at(&r, (2 + 0) * 4 + 1).value, back, text);
+        bz_reference_free(&r);
+        tear_down(&s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sums_and_normalizes),
-        cmocka_unit_test(multiplies_groups),
-        cmocka_unit_test(differentiates_attention),
-        cmocka_unit_test(reads_pages_as_rows),
-        cmocka_unit_test(refuses),
+        cmocka_unit_test(sums_and_normalizes),      cmocka_unit_test(multiplies_groups),
+        cmocka_unit_test(differentiates_attention), cmocka_unit_test(reads_pages_as_rows),
+        cmocka_unit_test(remembers_sequences),      cmocka_unit_test(refuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
