@@ -23,6 +23,7 @@ static const struct {
     {"kernel", BZ_EVENT_KERNEL, "PyTorch trace", "CUDA functions"},
     {"gpu_memcpy", BZ_EVENT_COPY, "PyTorch trace", NULL},
     {"gpu_memset", BZ_EVENT_MEMSET, "PyTorch trace", NULL},
+    {"mtia_ccp_events", BZ_EVENT_KERNEL, "PyTorch trace", NULL}, /* work of Meta's accelerator, its copies among it */
     {"cuda_sync", BZ_EVENT_SYNC, "PyTorch trace", NULL},
     {"user_annotation", BZ_EVENT_RANGE, "PyTorch trace", NULL},
     {"gpu_user_annotation", BZ_EVENT_RANGE, "PyTorch trace", NULL}, /* when the device worked for one */
@@ -352,6 +353,8 @@ static void event_complete(bz_chrome_events *r)
         return;
     }
     bz_event_kind kind = e->category < 0 ? kind_by_line(r) : CATEGORIES[e->category].kind;
+    if (kind == BZ_EVENT_KERNEL && !strncmp(bz_string(r->t, e->name), "dma_", 4))
+        kind = BZ_EVENT_COPY;
     r->unknown += e->unknown;
     if (e->category >= 0 && CATEGORIES[e->category].format)
         r->format = CATEGORIES[e->category].format;

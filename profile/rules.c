@@ -133,9 +133,10 @@ bz_library bz_library_of(const char *function)
     return (bz_library)LOOKUP(LIBRARIES, function, BZ_LIBRARY_OTHER);
 }
 
-/* nsys appends a version to names: cudaLaunchKernel_v7000. Of other devices: HIP's are named alike, SYCL's urEnqueueKernelLaunch. */
+/* nsys appends a version to names: cudaLaunchKernel_v7000. Of other devices: HIP's are named alike, SYCL's urEnqueueKernelLaunch, MTIA's job_prep_and_submit_for_execution. */
 static const rule APIS[] = {
-    {"LaunchKernel LaunchCooperative LaunchHostFunc GraphLaunch EnqueueKernelLaunch ^cudaLaunch ^cuLaunch",
+    {"LaunchKernel LaunchCooperative LaunchHostFunc GraphLaunch EnqueueKernelLaunch job_prep_and_submit ^cudaLaunch "
+     "^cuLaunch",
      BZ_API_LAUNCHES},
     {"DeviceSynchronize StreamSynchronize EventSynchronize CtxSynchronize ThreadSynchronize QueueSynchronize "
      "HostSynchronize QueueFinish ^urEventWait ^piEventsWait",

@@ -514,8 +514,8 @@ static int check_tables(reader *r, const char *path, bz_error *err)
         any = find_table(r, BZ_TABLES[i].table, name);
     if (any)
         return 0;
-    sqlite3_stmt *s =
-        bz_database_prepare(&r->db, "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY 1 DESC");
+    sqlite3_stmt *s = bz_database_prepare(&r->db, "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT "
+                                                  "LIKE 'sqlite%' ORDER BY name NOT LIKE 'rocpd%', 1 DESC");
     bool some = bz_database_step(&r->db, s);
     snprintf(name, sizeof name, "%s", some ? (const char *)sqlite3_column_text(s, 0) : "");
     sqlite3_finalize(s);
@@ -523,7 +523,7 @@ static int check_tables(reader *r, const char *path, bz_error *err)
         return bz_fail(
             err, BZ_BAD_INPUT,
             "%s: is a database without tables: was the export that should fill it interrupted? Export it again", path);
-    if (!strncmp(name, "rocpd_", 6))
+    if (!strncmp(name, "rocpd_", 6)) /* beside tables such as sqlite_sequence */
         return bz_fail(err, BZ_BAD_INPUT,
                        "%s: is a database of rocprofv3 (ROCm), which benanza does not read: record with rocprofv3 "
                        "--output-format pftrace, and give what traceconv json makes of it",

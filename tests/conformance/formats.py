@@ -196,8 +196,8 @@ def traces(program):
         check_steps(f"PyTorch, {runtime}", found, program)
         check(f"{runtime}: calls", found["events"]["api"], program.steps * len(program.kernels))
         check(f"{launch}: launches", found["iterations"]["steady"]["launches"]["p50"], len(program.kernels))
-    text = json.dumps({"traceEvents": pytorch(program, forms["whole"], None)}).replace('"kernel"', '"mtia_ccp_events"')
-    check("unknown categories are told", any("such as mtia_ccp_events" in c["text"] for c in show(write("t.json", text))["coverage"]), True)
+    text = json.dumps({"traceEvents": pytorch(program, forms["whole"], None)}).replace('"kernel"', '"npu_events"')
+    check("unknown categories are told", any("such as npu_events" in c["text"] for c in show(write("t.json", text))["coverage"]), True)
     found = show(write("tf.json", json.dumps(tensorflow(program))))
     check_steps("TensorFlow", found, program)
     check("TensorFlow's format", found["files"][0]["format"], "TensorFlow or JAX trace")
@@ -326,7 +326,7 @@ def refused():
     with zipfile.ZipFile(work + "/t.zip", "w") as z:
         z.writestr("trace.json", "[]")
     check("zip", "zip archive" in show(work + "/t.zip"), True)
-    for name, sql, words in (("rocpd.db", "create table rocpd_kernel_dispatch_0a1b(id)", "rocprofv3"), ("other.db", "create table invoices(id)", "table invoices"),
+    for name, sql, words in (("rocpd.db", "create table rocpd_kernel_dispatch_0a1b(id integer primary key autoincrement); create table zebra(id)", "rocprofv3"), ("other.db", "create table invoices(id)", "table invoices"),
                              ("none.db", "create table t(a); drop table t", "without tables")):
         db = sqlite3.connect(f"{work}/{name}")
         db.executescript(sql)

@@ -409,6 +409,24 @@ static void chrome_lines(void **state)
     bz_trace_free(t);
 }
 
+/* Of Meta's accelerator, as HTA takes them: work and copies have one category. */
+static void chrome_of_mtia(void **state)
+{
+    (void)state;
+    bz_trace *t = read_text(
+        "{\"schemaVersion\":1,\"traceEvents\":["
+        "{\"ph\":\"X\",\"cat\":\"mtia_ccp_events\",\"name\":\"fc-dtype_Float\",\"pid\":9,\"tid\":4,\"ts\":1,\"dur\":1,"
+        "\"args\":{\"correlation\":7,\"stream\":1}},"
+        "{\"ph\":\"X\",\"cat\":\"mtia_runtime\",\"name\":\"runFunction - job_prep_and_submit_for_execution\",\"pid\":1,"
+        "\"tid\":1,\"ts\":0,\"dur\":1,\"args\":{\"correlation\":7}},"
+        "{\"ph\":\"X\",\"cat\":\"mtia_ccp_events\",\"name\":\"dma_request\",\"pid\":9,\"tid\":801,\"ts\":3,\"dur\":1}]"
+        "}");
+    assert_int_equal(t->event[BZ_EVENT_KERNEL].n, 1);
+    assert_int_equal(t->event[BZ_EVENT_COPY].n, 1);
+    assert_int_equal(bz_api_of(t, 0), BZ_API_LAUNCHES);
+    bz_trace_free(t);
+}
+
 /* "kernel", a zero and more is no kernel. */
 static void chrome_names_with_a_zero(void **state)
 {
@@ -957,6 +975,7 @@ int main(void)
         cmocka_unit_test(chrome_of_others),
         cmocka_unit_test(chrome_spans_by_id),
         cmocka_unit_test(chrome_lines),
+        cmocka_unit_test(chrome_of_mtia),
         cmocka_unit_test(chrome_names_with_a_zero),
         cmocka_unit_test(chrome_cut_off),
         cmocka_unit_test(chrome_text_without_end),
