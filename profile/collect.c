@@ -47,8 +47,7 @@ static bool wanted(const bz_trace *t, bz_event_kind kind, size_t i, bool timelin
 
 static int64_t asked_at(const bz_sequence *s, uint32_t row)
 {
-    const bz_events *e = s->event;
-    return e->cause && e->cause[row] != BZ_NONE ? s->api->start[e->cause[row]] : e->start[row];
+    return s->cause && s->cause[row] != BZ_NONE ? s->api->start[s->cause[row]] : s->event->start[row];
 }
 
 static int by_host_start(const void *a, const void *b, void *context)
@@ -106,7 +105,7 @@ static int64_t time_until(const busy_time *b, int64_t at)
 /* The thread of the host: of an operator, or of what launched a kernel. */
 static uint32_t thread_of(const bz_sequence *s, size_t i)
 {
-    uint32_t row = s->row[i], cause = s->event->cause ? s->event->cause[row] : BZ_NONE;
+    uint32_t row = s->row[i], cause = s->cause ? s->cause[row] : BZ_NONE;
     return cause != BZ_NONE ? s->api->lane[cause] : s->event->lane[row];
 }
 
@@ -182,7 +181,7 @@ static void leave_others(const bz_trace *t, bz_sequence *s)
 bz_sequence bz_sequence_collect(const bz_trace *t, bz_event_kind kind, bz_arena *arena)
 {
     const bz_events *e = &t->event[kind];
-    bz_sequence s = {.kind = kind, .event = e, .api = &t->event[BZ_EVENT_API]};
+    bz_sequence s = {.kind = kind, .event = e, .api = &t->event[BZ_EVENT_API], .cause = bz_causes(t, e)};
     uint32_t *first = BZ_NEW(arena, uint32_t, t->n_lanes), lane = busiest(t, kind, first);
     bool timeline = bz_has_timeline(t);
     s.row = BZ_NEW(arena, uint32_t, e->n);
@@ -191,7 +190,7 @@ bz_sequence bz_sequence_collect(const bz_trace *t, bz_event_kind kind, bz_arena 
             s.row[s.n++] = (uint32_t)i;
     if (kind == BZ_EVENT_KERNEL)
         sort_by_host(&s);
-    if (kind == BZ_EVENT_OP || (kind == BZ_EVENT_KERNEL && e->cause))
+    if (kind == BZ_EVENT_OP || (kind == BZ_EVENT_KERNEL && s.cause))
         leave_others(t, &s);
     if (kind == BZ_EVENT_OP)
         leave_views(t, &s);

@@ -176,7 +176,7 @@ static const bool *asking_threads(const bz_trace *t, const bz_sequence *s, bz_ar
     size_t *count = BZ_NEW(arena, size_t, t->n_lanes), most = 0;
     bool *asks = BZ_NEW(arena, bool, t->n_lanes);
     for (size_t i = 0; i < s->n; i++) {
-        uint32_t cause = s->event->cause ? s->event->cause[s->row[i]] : BZ_NONE,
+        uint32_t cause = s->cause ? s->cause[s->row[i]] : BZ_NONE,
                  lane = cause != BZ_NONE ? s->api->lane[cause] : s->event->lane[s->row[i]];
         most = ++count[lane] > most ? count[lane] : most;
     }
@@ -190,9 +190,10 @@ enum { TO_DEVICE = 1, TO_HOST = 2 }; /* directions of copies, as CUPTI numbers t
 static void read_copies(const bz_trace *t, const bz_sequence *s, const bool *asks, uint16_t *inputs, uint8_t *between)
 {
     const bz_events *e = &t->event[BZ_EVENT_COPY];
+    const uint32_t *causes = bz_causes(t, e);
     int64_t device = t->lane[s->event->lane[s->row[0]]].device_id;
     for (size_t i = 0; i < e->n; i++) {
-        uint32_t cause = e->cause[i];
+        uint32_t cause = causes ? causes[i] : BZ_NONE;
         if (cause != BZ_NONE ? !asks[s->api->lane[cause]] : t->lane[e->lane[i]].device_id != device)
             continue;
         size_t at = event_from(s, bz_asked_at(t, e, i));
@@ -477,6 +478,18 @@ bool bz_trace_recount(bz_trace *t, uint32_t count)
     return found;
 }
 
+static void tell_ahead(bz_trace *t)
+{
+    bz_unit_text ahead;
+    if (bz_trace_ahead(t))
+        bz_trace_cover(
+            t, BZ_NONE, BZ_COVERAGE_NOTE,
+            "the host runs ahead of the device by %s (median), and the launches of much of its work are not on "
+            "record: iterations are "
+            "the device's own steps, by when it worked, and what the host does meanwhile is for later ones",
+            bz_units_time(ahead, 1e-9 * (double)bz_trace_ahead(t)));
+}
+
 void bz_trace_find_iterations(bz_trace *t, const char *range_name)
 {
     if (t->n_iterations && !range_name) {                  /* a file of ours brought them along */
@@ -484,6 +497,7 @@ void bz_trace_find_iterations(bz_trace *t, const char *range_name)
         return;
     }
     t->n_iterations = 0;
+    bz_trace_find_order(t);
     if (range_name)
         find_wanted(t, range_name);
     else if (!bz_iterations_marked(t) && !detect_any(t, 0))
@@ -493,4 +507,5 @@ void bz_trace_find_iterations(bz_trace *t, const char *range_name)
     if (t->origin == BZ_ITERATION_RANGE)
         bz_iterations_leave_rest(t);
     tell_warm_up(t);
+    tell_ahead(t);
 }

@@ -1,6 +1,7 @@
 /* Ties events together: which host event lies inside which, and which call asked for which work of the
  * device. Everything is sorted by start. */
 #include "profile/columns.h"
+#include "profile/sequence.h"
 #include "profile/trace.h"
 
 #include <stdlib.h>
@@ -253,6 +254,35 @@ static void link_device(bz_trace *t)
                 orphans, e->n);
     }
     find_early_end(t);
+}
+
+/* Kernels are put in the order in which the host asked for them. Where many launches are not on record, those kernels stand where they ran instead, and the two orders
+ * agree only as long as the host does not run ahead: a queue of 16 is more than what a recording usually leaves between a launch and its kernel.
+ * Then all stand where they ran. */
+void bz_trace_find_order(bz_trace *t)
+{
+    enum { LEAST_SHARE = 10, QUEUE = 16 }; /* a tenth of the kernels; kernels of the mean distance */
+    const bz_events *kernel = &t->event[BZ_EVENT_KERNEL], *api = &t->event[BZ_EVENT_API];
+    size_t n = 0;
+    t->private->ran_decides = false;
+    for (size_t i = 0; i < kernel->n; i++)
+        n += kernel->cause[i] != BZ_NONE;
+    if (!n || n > kernel->n - kernel->n / LEAST_SHARE || kernel->n - n < LEAST_SHARE)
+        return;
+    int64_t *ahead = bz_alloc(n, sizeof *ahead),
+            each = (kernel->start[kernel->n - 1] - kernel->start[0]) / (int64_t)kernel->n;
+    n = 0;
+    for (size_t i = 0; i < kernel->n; i++)
+        if (kernel->cause[i] != BZ_NONE)
+            ahead[n++] = kernel->start[i] - api->start[kernel->cause[i]];
+    t->private->ahead = bz_median(ahead, n);
+    t->private->ran_decides = t->private->ahead / QUEUE > each;
+    free(ahead);
+}
+
+int64_t bz_trace_ahead(const bz_trace *t)
+{
+    return t && t->private->ran_decides && t->n_iterations ? t->private->ahead : 0;
 }
 
 /* A convolution whose algorithm was not logged: its kernels tell. */

@@ -442,6 +442,10 @@ const char *bz_kernel_limit_name(bz_kernel_limit limit);
 int64_t bz_iteration_begin(const bz_trace *t, uint32_t iteration);
 int64_t bz_iteration_latency(const bz_trace *t, uint32_t iteration); /* from there to its end */
 
+/* How long before its work the host launched it, the median, where iterations are the device's own steps by when it worked: much of that work has no launch on
+ * record, and the host is elsewhere by then. 0: iterations are what the host asked for. */
+int64_t bz_trace_ahead(const bz_trace *t);
+
 /* Iteration that an event belongs to, or BZ_NONE. */
 uint32_t bz_event_iteration(const bz_trace *t, bz_event_kind kind, size_t i);
 

@@ -1,4 +1,4 @@
-/* The work of one process on one device, or its library calls, or its operators, in the order of the host: in which iterations are
+/* The work of one process on one device, or its library calls, or its operators, in the order of the host (bz_asked_at): in which iterations are
  * looked for. Private to profile/. */
 #ifndef BZ_PROFILE_SEQUENCE_H
 #define BZ_PROFILE_SEQUENCE_H
@@ -8,6 +8,8 @@
 typedef struct bz_sequence {
     bz_event_kind kind;
     const bz_events *event, *api;
+    const uint32_t
+        *cause; /* which call asked for each event, a row of `api` or BZ_NONE; NULL: the order is that of the device */
     uint32_t *row; /* [n] */
     size_t n;
     uint32_t beside; /* threads whose kernels were left out, since they launch while another one does */
@@ -19,16 +21,14 @@ bz_sequence bz_sequence_collect(const bz_trace *t, bz_event_kind kind, bz_arena 
 /* When the host asked for event i of the sequence, and when it was done with that. */
 static inline int64_t bz_sequence_start(const bz_sequence *s, size_t i)
 {
-    const bz_events *e = s->event;
     uint32_t row = s->row[i];
-    return e->cause && e->cause[row] != BZ_NONE ? s->api->start[e->cause[row]] : e->start[row];
+    return s->cause && s->cause[row] != BZ_NONE ? s->api->start[s->cause[row]] : s->event->start[row];
 }
 
 static inline int64_t bz_sequence_end(const bz_sequence *s, size_t i)
 {
-    const bz_events *e = s->event;
     uint32_t row = s->row[i];
-    return e->cause && e->cause[row] != BZ_NONE ? s->api->end[e->cause[row]] : e->end[row];
+    return s->cause && s->cause[row] != BZ_NONE ? s->api->end[s->cause[row]] : s->event->end[row];
 }
 
 bool bz_of_log(const bz_trace *t, uint32_t lane);

@@ -32,6 +32,8 @@ struct bz_trace_private {
 
     uint32_t near;      /* the iteration that was found last: the next event mostly lies in it, too */
     int64_t lag, early; /* at most so long behind, before its launch did a device's work begin; early: clocks differ */
+    int64_t ahead;      /* how long before its work the host launched it, the median, where `ran_decides` */
+    bool ran_decides;   /* launches of much work are not on record, and the host ran far ahead with the others */
     bz_busy *busy;      /* [n_busy], of its own memory, ascending */
     size_t n_busy;
     uint32_t (*grid)[3]; /* [n_grids], of its own memory: by number - 1 */
@@ -110,14 +112,21 @@ void bz_trace_merge_logs(bz_trace *t); /* merge.c */
 void bz_trace_link(bz_trace *t);       /* link.c */
 /* Of the passes above: sets `cause` of what ran on devices; puts a log's calls onto the timeline of the same run, which
  * has launches but none of the library's calls. False where the two don't fit, and nothing is changed. */
-void bz_trace_find_causes(bz_trace *t);                             /* link.c */
+void bz_trace_find_causes(bz_trace *t); /* link.c */
+void bz_trace_find_order(bz_trace *t);  /* link.c: whether launches decide to which iteration work belongs */
 bool bz_trace_tie_log(bz_trace *t, bz_library library);             /* tie.c */
 void bz_trace_find_iterations(bz_trace *t, const char *range_name); /* iterations.c */
 void bz_trace_find_phases(bz_trace *t);                             /* phases.c: prompts and tokens */
+/* The calls that decide to which iteration work of a device belongs, rows of those of the runtime; NULL: when it ran does. */
+static inline const uint32_t *bz_causes(const bz_trace *t, const bz_events *e)
+{
+    return t->private->ran_decides ? NULL : e->cause;
+}
 /* When the host asked for an event: work of a device when it was launched, where that is known. */
 static inline int64_t bz_asked_at(const bz_trace *t, const bz_events *e, size_t i)
 {
-    return e->cause && e->cause[i] != BZ_NONE ? t->event[BZ_EVENT_API].start[e->cause[i]] : e->start[i];
+    const uint32_t *cause = bz_causes(t, e);
+    return cause && cause[i] != BZ_NONE ? t->event[BZ_EVENT_API].start[cause[i]] : e->start[i];
 }
 
 /* For passes over all events: the iteration that was found last, and the times that are in it, too. Zeroed it knows none. */

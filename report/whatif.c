@@ -211,6 +211,15 @@ static void print_refusals(const bz_whatif *w, bz_buf *out)
     }
 }
 
+/* Does the graph reach much beyond the iteration, because the device works behind a host that does not wait for it? */
+static bool until_device(const bz_whatif *w)
+{
+    const bz_flow *f = w->flow;
+    if (!f->trace || f->iteration == BZ_NONE || f->overlaps)
+        return false;
+    return (double)w->measured > (1 + BZ_WHATIF_WARN) * (double)bz_iteration_latency(f->trace, f->iteration);
+}
+
 void bz_report_whatif_text(const bz_whatif *w, bool all, bz_buf *out)
 {
     bz_arena arena = {0};
@@ -220,6 +229,17 @@ void bz_report_whatif_text(const bz_whatif *w, bool all, bz_buf *out)
     bz_buf_printf(out, "%s %s; simulated %s, off by %s.\n",
                   f->overlaps ? "A step of the typical iteration takes" : "The typical iteration takes",
                   time_of(a, w->measured), time_of(b, w->simulated), bz_units_percent(c, w->error));
+    if (bz_trace_ahead(f->trace))
+        bz_buf_printf(out,
+                      "That is the device's own step: the host runs %s ahead (median), and launches of much of its "
+                      "work are not on "
+                      "record. What the host does meanwhile is for later steps, and no change of it is seen here.\n",
+                      time_of(a, bz_trace_ahead(f->trace)));
+    else if (until_device(w))
+        bz_buf_printf(out,
+                      "The host is done with it after %s, as 'benanza profile show' tells it: here it lasts until the "
+                      "device has done what was asked for in it.\n",
+                      time_of(a, bz_iteration_latency(f->trace, f->iteration)));
     if (f->iteration == BZ_NONE)
         bz_buf_puts(out, "No iteration was found: all that was recorded is taken as one.\n");
     else if (w->steady < 2)
@@ -365,6 +385,7 @@ void bz_report_whatif_json(const bz_whatif *w, bz_buf *out)
     bz_json j = bz_json_document_to(out, -1, "whatif", 1);
     bz_members_json(BZ_MEMBERS(WHATIF), w, &j);
     bz_json_key_bool(&j, "overlaps", w->flow->overlaps);
+    bz_json_key_str(&j, "view", bz_trace_ahead(w->flow->trace) ? "device" : until_device(w) ? "until device" : "host");
     if (w->actual)
         bz_json_key_num(&j, "actual_seconds", 1e-9 * (double)w->actual);
     json_graph(&j, w->flow);
