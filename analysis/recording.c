@@ -198,6 +198,11 @@ static void tell_devices(recording_making *m)
     bz_summary s;
     bz_unit_text step;
     bz_summary_make(m->trace, m->arena, &s);
+    if (bz_trace_ahead(m->trace))
+        add_fact(m, bz_arena_printf(m->arena,
+                                    "the host runs %s ahead (median), and launches of much of the device's work are "
+                                    "not on record: iterations are the device's own steps, by when it worked",
+                                    bz_units_time(step, 1e-9 * (double)bz_trace_ahead(m->trace))));
     if (s.behind && s.device_step.n && m->out->found)
         add_fact(m, bz_arena_printf(m->arena,
                                     "the device works behind the host, which does not wait for it: the device's own "
