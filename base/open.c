@@ -16,13 +16,26 @@ enum {
     PATIENCE = 5000
 }; /* milliseconds until a pipe must have a writer: a shell opens it before it starts the program */
 
+/* Whether somebody has the other end of a pipe, who may still be busy with what he is going to write. Nothing is taken out. */
+static bool has_writer(int fd)
+{
+    int other[2];
+    if (pipe2(other, O_CLOEXEC))
+        return true;
+    ssize_t n = tee(fd, other[1], 1, SPLICE_F_NONBLOCK);
+    close(other[0]);
+    close(other[1]);
+    return n != 0;
+}
+
 /* What keeps it from being read to its end; NULL: nothing. */
 static const char *obstacle(int fd, const struct stat *st)
 {
     bool device = S_ISBLK(st->st_mode) || S_ISCHR(st->st_mode), null = device && st->st_rdev == makedev(1, 3);
     if (device && !null && !isatty(fd))
         return "is a device: give a file";
-    if (S_ISFIFO(st->st_mode) && poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, PATIENCE) == 0)
+    if (S_ISFIFO(st->st_mode) && poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, PATIENCE) == 0 &&
+        !has_writer(fd))
         return "is a pipe that nobody writes to";
     return NULL;
 }

@@ -62,6 +62,10 @@ static void a_pipe_has_time_to_find_its_writer(void **state)
     pthread_join(writer, NULL);
     bz_buf_free(&text);
     says(pipe_path, "is a pipe that nobody writes to");
+    int busy = open(pipe_path, O_RDWR | O_CLOEXEC), fd = bz_open_input(pipe_path, NULL); /* he will write later */
+    assert_true(busy >= 0 && fd >= 0);
+    close(busy);
+    close(fd);
 }
 
 static void *read_late(void *got)
