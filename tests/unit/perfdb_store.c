@@ -191,7 +191,7 @@ static void test_bad_records(void **state)
     REFUSED(r.max = -1, "negative");
     REFUSED(r.bytes = INFINITY, "infinite");
     REFUSED(r.n = -1, "negative");
-    REFUSED(r.date = -1, "negative");
+    REFUSED(r.date = -1, "before 1970");
     REFUSED(r.setting.threads = -3, "threads");
     REFUSED(r.status = BZ_RECORD_CRASHED, "needs a reason");
     REFUSED(r.meta = "x", "meta");
