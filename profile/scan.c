@@ -60,11 +60,22 @@ void bz_database_close(bz_database *db)
 }
 
 /* SQLite calls a file damaged that the disk could not read (EIO). */
-const char *bz_database_unread(const bz_database *db)
+static const char *system_error(sqlite3 *sql)
 {
     int code = 0;
-    bool told = db->sql && !sqlite3_file_control(db->sql, "main", SQLITE_FCNTL_LAST_ERRNO, &code);
+    bool told = sql && !sqlite3_file_control(sql, "main", SQLITE_FCNTL_LAST_ERRNO, &code);
     return told && code > 0 ? strerror(code) : NULL;
+}
+
+const char *bz_database_unread(const bz_database *db)
+{
+    return system_error(db->sql);
+}
+
+const char *bz_sqlite_error(sqlite3 *sql)
+{
+    const char *why = system_error(sql);
+    return why ? why : sqlite3_errmsg(sql);
 }
 
 sqlite3_stmt *bz_database_prepare(bz_database *db, const char *sql)

@@ -26,6 +26,9 @@ void bz_database_close(bz_database *db);
 /* Why the system could not read the file; NULL: it could, and what is wrong is wrong in the file. */
 const char *bz_database_unread(const bz_database *db);
 
+/* Why a database cannot be written: what the system says, or else SQLite, to which a page that it could not read back is a malformed one. */
+const char *bz_sqlite_error(sqlite3 *sql);
+
 /* NULL where it cannot be; of a query also where there is no such table. */
 sqlite3_stmt *bz_database_prepare(bz_database *db, const char *sql);
 sqlite3_stmt *bz_database_query(bz_database *db, const char *table, const char *sql);

@@ -1,5 +1,6 @@
 /* Writes a trace as one SQLite file. */
 #include "base/whole.h"
+#include "profile/scan.h"
 #include "profile/tables.h"
 #include "profile/trace.h"
 
@@ -18,7 +19,7 @@ typedef struct {
 static int run(saver *s, const char *sql)
 {
     if (sqlite3_exec(s->db, sql, NULL, NULL, NULL) != SQLITE_OK)
-        return bz_fail(s->err, BZ_FAILED, "%s: cannot be written: %s", s->path, sqlite3_errmsg(s->db));
+        return bz_fail(s->err, BZ_FAILED, "%s: cannot be written: %s", s->path, bz_sqlite_error(s->db));
     return 0;
 }
 
@@ -26,7 +27,7 @@ static sqlite3_stmt *prepare(saver *s, const char *sql)
 {
     sqlite3_stmt *stmt = NULL;
     if (sqlite3_prepare_v2(s->db, sql, -1, &stmt, NULL) != SQLITE_OK)
-        bz_fail(s->err, BZ_FAILED, "%s: cannot be written: %s", s->path, sqlite3_errmsg(s->db));
+        bz_fail(s->err, BZ_FAILED, "%s: cannot be written: %s", s->path, bz_sqlite_error(s->db));
     return stmt;
 }
 
@@ -35,7 +36,7 @@ static int step(saver *s, sqlite3_stmt *stmt)
     int rc = sqlite3_step(stmt);
     sqlite3_reset(stmt);
     if (rc != SQLITE_DONE)
-        return bz_fail(s->err, BZ_FAILED, "%s: cannot be written: %s", s->path, sqlite3_errmsg(s->db));
+        return bz_fail(s->err, BZ_FAILED, "%s: cannot be written: %s", s->path, bz_sqlite_error(s->db));
     return 0;
 }
 
@@ -271,7 +272,7 @@ int bz_trace_save(const bz_trace *t, const char *path, bz_error *err)
         return -1;
     int rc = -1;
     if (sqlite3_open(file.part, &s.db) != SQLITE_OK) {
-        bz_fail(err, BZ_FAILED, "%s: cannot be written: %s", path, sqlite3_errmsg(s.db));
+        bz_fail(err, BZ_FAILED, "%s: cannot be written: %s", path, bz_sqlite_error(s.db));
         goto out;
     }
     /* a new file that is renamed when it is whole needs no journal */
