@@ -142,8 +142,13 @@ static int parse_one(const bz_option *options, bz_job *job, void *into, int *i, 
             return bz_fail(err, BZ_USAGE, "there is no option -%c: see --help", arg[1]);
         value = arg[2] ? arg + 2 : NULL;
     }
-    if (wants_value(o) && !value && *i + 1 < job->argc)
+    if (wants_value(o) && !value && *i + 1 < job->argc) {
         value = argv[++*i];
+        if (!strncmp(value, "--", 2) && find_long(options, value + 2, strcspn(value + 2, "=")))
+            return bz_fail(err, BZ_USAGE,
+                           "--%s wants a value, %s, and %s behind it is an option: --%s=%s if it is meant",
+                           bz_option_long(o), o->value, value, bz_option_long(o), value);
+    }
     if (wants_value(o) && !(value && *value))
         return bz_fail(err, BZ_USAGE, "--%s wants a value: %s", bz_option_long(o), o->value);
     const char *next = *i + 1 < job->argc ? job->argv[*i + 1] : NULL;
