@@ -12,9 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum {
-    PATIENCE = 5000
-}; /* milliseconds until a pipe must have a writer: a shell opens it before it starts the program */
+/* Milliseconds until a pipe must have a writer: a shell opens it before it starts the program. */
+enum { PATIENCE = 5000 };
 
 /* Whether somebody has the other end of a pipe, who may still be busy with what he is going to write. Nothing is taken out. */
 static bool has_writer(int fd)

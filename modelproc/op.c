@@ -48,16 +48,21 @@ static const op *search(const char *domain, const char *name)
     return NULL;
 }
 
-/* A model uses a handful of operators: mostly it was met before. Tools that do not look at domains (MIGraphX) leave out Microsoft's. */
+/* Tools that do not look at domains (MIGraphX) leave out Microsoft's. */
+static const op *search_all(const char *domain, const char *name)
+{
+    const op *o = search(domain, name);
+    return o || *domain ? o : search("com.microsoft", name);
+}
+
+/* A model uses a handful of operators: mostly it was met before. */
 const op *op_find(op_memo *memo, const char *domain, const char *name)
 {
     size_t n = strlen(name);
     unsigned mixed = n ? (unsigned char)name[0] * 5u + (unsigned char)name[n - 1] * 3u + (unsigned)n : 0;
     op_memo_entry *e = &memo->entry[mixed % MEMO];
     if (!e->name || strcmp(e->name, name) != 0 || (e->domain != domain && strcmp(e->domain, domain) != 0))
-        *e = (op_memo_entry){name, domain, search(domain, name)};
-    if (!e->op && !*domain)
-        e->op = search("com.microsoft", name);
+        *e = (op_memo_entry){name, domain, search_all(domain, name)};
     return e->op;
 }
 

@@ -45,15 +45,10 @@ static bool wanted(const bz_trace *t, bz_event_kind kind, size_t i, bool timelin
     return true;
 }
 
-static int64_t asked_at(const bz_sequence *s, uint32_t row)
-{
-    return s->cause && s->cause[row] != BZ_NONE ? s->api->start[s->cause[row]] : s->event->start[row];
-}
-
 static int by_host_start(const void *a, const void *b, void *context)
 {
     const uint32_t *p = a, *q = b;
-    return BZ_THEN(BZ_ORDER(asked_at(context, *p), asked_at(context, *q)), BZ_ORDER(*p, *q));
+    return BZ_THEN(BZ_ORDER(bz_sequence_asked(context, *p), bz_sequence_asked(context, *q)), BZ_ORDER(*p, *q));
 }
 
 /* Streams overlap; launches do not. */

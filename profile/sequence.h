@@ -9,7 +9,7 @@ typedef struct bz_sequence {
     bz_event_kind kind;
     const bz_events *event, *api;
     const uint32_t
-        *cause; /* which call asked for each event, a row of `api` or BZ_NONE; NULL: the order is that of the device */
+        *cause;    /* the call that asked for each event, a row of `api` or BZ_NONE; NULL: in the device's order */
     uint32_t *row; /* [n] */
     size_t n;
     uint32_t beside; /* threads whose kernels were left out, since they launch while another one does */
@@ -18,11 +18,16 @@ typedef struct bz_sequence {
 /* The events of a kind that one process asked one device for, or its library calls, or its operators: collect.c */
 bz_sequence bz_sequence_collect(const bz_trace *t, bz_event_kind kind, bz_arena *arena);
 
+/* When the host asked for the event of a row. */
+static inline int64_t bz_sequence_asked(const bz_sequence *s, uint32_t row)
+{
+    return s->cause && s->cause[row] != BZ_NONE ? s->api->start[s->cause[row]] : s->event->start[row];
+}
+
 /* When the host asked for event i of the sequence, and when it was done with that. */
 static inline int64_t bz_sequence_start(const bz_sequence *s, size_t i)
 {
-    uint32_t row = s->row[i];
-    return s->cause && s->cause[row] != BZ_NONE ? s->api->start[s->cause[row]] : s->event->start[row];
+    return bz_sequence_asked(s, s->row[i]);
 }
 
 static inline int64_t bz_sequence_end(const bz_sequence *s, size_t i)
