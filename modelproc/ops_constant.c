@@ -1,5 +1,6 @@
 /* Operators that make tensors out of nothing but attributes and shapes. */
 #include "modelproc/eval.h"
+#include "modelproc/rule.h"
 
 static int constant_tensor(call *c, const bz_tensor *t)
 {
@@ -75,6 +76,40 @@ static int shape_constantofshape(call *c)
         set_unknown(c, 0, t);
     else
         set_out(c, 0, t, rank, dims);
+    return 0;
+}
+
+/* ConstantFill, which ONNX took back: the shape is `shape`, or that of operand 0, or stands in it; extra_shape follows. */
+static int shape_fill(call *c)
+{
+    int rank, extra;
+    const int64_t *shape = attr_ints(c, "shape", &rank), *more = attr_ints(c, "extra_shape", &extra);
+    bz_dim dims[BZ_MAX_RANK];
+    bz_dtype t;
+    if (attr_dtype(c, "dtype", BZ_F32, &t))
+        return -1;
+    if (c->node->n_in && attr_int(c, "input_as_shape", 0)) {
+        rank = dims_operand(c, 0, dims);
+        shape = dims;
+        if (rank == -1)
+            return -1;
+        if (rank == -2) {
+            set_unknown(c, 0, t);
+            return 0;
+        }
+    } else if (c->node->n_in) {
+        const bz_type *x = need(c, 0, -1);
+        shape = x->dims;
+        rank = x->rank;
+    }
+    if (rank + extra > BZ_MAX_RANK)
+        return call_fail(c, "it asks for %d dimensions", rank + extra);
+    for (int i = 0; i < rank + extra; i++) {
+        dims[i] = i < rank ? shape[i] : more[i - rank];
+        if (!bz_is_symbol(dims[i]) && dims[i] < 0)
+            return call_fail(c, "it asks for the negative dimension %lld", (long long)dims[i]);
+    }
+    set_out(c, 0, t, rank + extra, dims);
     return 0;
 }
 
@@ -159,6 +194,8 @@ static const op ROWS[] = {
     {"Constant", NULL, "constant", BZ_CONSTANT, shape_constant, .labels = "> y"},
     {"ConstantOfShape", NULL, "fill", BZ_MEMORY, shape_constantofshape, .eval = eval_constantofshape,
      .labels = "- > y"},
+    {"ConstantFill", NULL, "fill", BZ_MEMORY, shape_fill, .labels = "- > y"},
+    {"GivenTensorFill", NULL, "fill", BZ_MEMORY, shape_fill, .labels = "- > y"},
     {"Range", NULL, "range", BZ_MEMORY, shape_range, .eval = eval_range, .flags = OP_KEEPS, .labels = "- - - > y"},
     {"Range", .domain = "com.microsoft", .kind = "range", .class = BZ_MEMORY, .shape = shape_range, .flags = OP_KEEPS,
      .labels = "- - - > y"},

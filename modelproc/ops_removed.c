@@ -1,5 +1,5 @@
 /* Operators that early ONNX had as experiments and took back in version 1.5. WinML, Caffe2 and CNTK wrote them: the first Tiny YOLO begins with an
- * ImageScaler. */
+ * ImageScaler. Those that fill tensors stand with their successor, in ops_constant.c. */
 #include "modelproc/rule.h"
 
 /* x * scale + bias, the one number or one for each channel. */
@@ -35,40 +35,6 @@ static int shape_crop(call *c)
     return 0;
 }
 
-/* The shape is `shape`, or that of operand 0, or stands in it; extra_shape follows. */
-static int shape_fill(call *c)
-{
-    int n, extra;
-    int64_t listed;
-    const int64_t *shape = attr_ints(c, "shape", &n), *more = attr_ints(c, "extra_shape", &extra);
-    bool in_values = c->node->n_in && attr_int(c, "input_as_shape", 0);
-    const bz_type *x = c->node->n_in ? need(c, 0, in_values ? 1 : -1) : NULL;
-    bz_dtype t;
-    if (attr_dtype(c, "dtype", BZ_F32, &t))
-        return -1;
-    if (in_values) {
-        shape = in_ints(c, 0, &listed);
-        n = shape ? (int)(listed < BZ_MAX_RANK ? listed : BZ_MAX_RANK) : 0;
-    } else if (x) {
-        shape = x->dims;
-        n = x->rank;
-    }
-    if (in_values && !shape) {
-        set_unknown(c, 0, t);
-        return 0;
-    }
-    if (n + extra > BZ_MAX_RANK)
-        return call_fail(c, "it asks for %d dimensions", n + extra);
-    bz_dim dims[BZ_MAX_RANK];
-    for (int i = 0; i < n + extra; i++) {
-        dims[i] = i < n ? shape[i] : more[i - n];
-        if (!bz_is_symbol(dims[i]) && dims[i] < 0)
-            return call_fail(c, "it asks for the negative dimension %lld", (long long)dims[i]);
-    }
-    set_out(c, 0, t, n + extra, dims);
-    return 0;
-}
-
 static const op ROWS[] = {
     {"Affine", NULL, "affine", BZ_COMPUTE, rule_same, .flops = 2, .flags = OP_RANKLESS, .labels = "x"},
     {"ImageScaler", NULL, "imagescaler", BZ_COMPUTE, shape_scaler, .flops = 2, .flags = OP_KEEPS, .labels = "x"},
@@ -77,8 +43,6 @@ static const op ROWS[] = {
     {"Scale", NULL, "scale", BZ_COMPUTE, rule_same, .flops = 1, .flags = OP_RANKLESS, .labels = "x"},
     {"ScaledTanh", NULL, "scaledtanh", BZ_COMPUTE, rule_same, .flops = 3, .flags = OP_RANKLESS, .labels = "x"},
     {"Crop", NULL, "crop", BZ_MEMORY, shape_crop, .flags = OP_KEEPS, .labels = "x > y"},
-    {"ConstantFill", NULL, "fill", BZ_MEMORY, shape_fill, .labels = "- > y"},
-    {"GivenTensorFill", NULL, "fill", BZ_MEMORY, shape_fill, .labels = "- > y"},
 };
 
 const op_table ops_removed = OP_TABLE(ROWS);
