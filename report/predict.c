@@ -1,6 +1,6 @@
 /* Predictions, and how far off they are. */
-#include "base/open.h"
 #include "base/member.h"
+#include "base/open.h"
 #include "base/sort.h"
 #include "report/report.h"
 #include "runtime/gpus.h"
