@@ -151,7 +151,7 @@ static const bz_member COUNTS[] = {
     BZ_MEMBER_AS(bz_perfdb_import_report, count.added, "added"),
     BZ_MEMBER_AS(bz_perfdb_import_report, count.replaced, "replaced"),
     BZ_MEMBER_AS(bz_perfdb_import_report, count.kept, "kept"),
-    BZ_FIELDS(bz_perfdb_import_report, bad, unknown),
+    BZ_FIELDS(bz_perfdb_import_report, counted, uncounted, bad, unknown),
 };
 
 static void print_count(bz_json *j, bz_buf *out, const char *from, const bz_perfdb_import_report *r, bool json)
@@ -165,8 +165,12 @@ static void print_count(bz_json *j, bz_buf *out, const char *from, const bz_perf
     }
     bz_buf_say(out, "%s: %zu records: %zu added, %zu replaced, %zu known already", from, r->records, r->count.added,
                r->count.replaced, r->count.kept);
+    if (r->counted)
+        bz_buf_printf(out, "; %zu have what CUPTI counted", r->counted);
     if (r->bad)
         bz_buf_printf(out, "; %zu of %zu lines left out", r->bad, r->lines);
+    if (r->uncounted)
+        bz_buf_printf(out, ", %zu of them counters of calls that have no record here", r->uncounted);
     if (r->unknown)
         bz_buf_printf(out, "; %zu unknown members passed over", r->unknown);
     bz_buf_putc(out, '\n');
@@ -222,13 +226,26 @@ static int put_out(bz_buf *out, int rc, bz_error *err)
     return rc;
 }
 
+static int take_source(import_job *job, bz_perfdb *db, const char *from, bz_perfdb_import_report *r, bz_error *err)
+{
+    bool layers = bz_published_is(from);
+    if (layers && !job->models)
+        return bz_fail(err, BZ_USAGE, "%s: is a table of times per layer: name the folder of its models with --models",
+                       from);
+    if (layers)
+        return published(db, from, job->models, job->system, r, err);
+    return job->system ? bz_perfdb_import(db, from, job->system, r, err) : merge_one(&job->job, db, from, r, err);
+}
+
 /* Both commands: one source after the other; what went in before a failure stays. For people each source's line is printed when
- * it is in, so that who is stopped between two sources has told what is in the database by then. */
+ * it is in, so that who is stopped between two sources has told what is in the database by then. A file of counters whose records may be in a
+ * later source waits: it is read again behind all others. */
 static int take_in(import_job *job, const bz_list *from, bz_error *err)
 {
     bz_perfdb *db;
     bz_buf out = {0};
     bz_json j = bz_json_to(&out, true);
+    bz_list all = {0};
     size_t bad = 0;
     int rc = bz_db_open(&job->job, false, &db, err);
     j.flat = 3;
@@ -236,14 +253,18 @@ static int take_in(import_job *job, const bz_list *from, bz_error *err)
         bz_json_document(&j, "import", 1);
         bz_json_key_array(&j, "sources");
     }
-    for (int i = 0; i < from->n && !rc; i++) {
+    for (int i = 0; i < from->n; i++)
+        bz_list_add(&job->job.arena, &all, from->item[i]);
+    for (int i = 0; i < all.n && !rc; i++) {
         bz_perfdb_import_report r;
-        rc = job->models && bz_published_is(from->item[i])
-                 ? published(db, from->item[i], job->models, job->system, &r, err)
-             : job->system ? bz_perfdb_import(db, from->item[i], job->system, &r, err)
-                           : merge_one(&job->job, db, from->item[i], &r, err);
+        const char *path = all.item[i];
+        rc = take_source(job, db, path, &r, err);
+        if (!rc && r.uncounted && i + 1 < from->n && strcmp(path, "-") != 0) {
+            bz_list_add(&job->job.arena, &all, path);
+            continue;
+        }
         if (!rc || r.count.added)
-            print_count(&j, &out, from->item[i], &r, job->job.json);
+            print_count(&j, &out, path, &r, job->job.json);
         rc = job->job.json ? rc : put_out(&out, rc, err);
         bad += r.bad;
     }

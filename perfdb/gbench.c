@@ -5,7 +5,8 @@
  *   benchmarks that worked. Host names are left behind.
  * - Times are those of an event pair around each call: no call is faster than some 8 µs. They are
  *   the mean over all iterations; repetitions of one benchmark are the only samples there are.
- * - With CUPTI on, a call of 9 µs takes 2 ms: those benchmarks are left out. */
+ * - With CUPTI on, a call of 9 µs takes 2 ms: the times of those benchmarks are left out, and what was counted goes to the record of the
+ *   same problem and variant. It is counted for each kernel in each of some calls, with both in the name of the member. */
 #include "perfdb/gbench.h"
 
 #include "base/sort.h"
@@ -67,9 +68,27 @@ static const struct {
     [KEY_RUNTIME] = {"cuda_runtime_version:", "cuda_runtime"},
 };
 
+/* Counters as CUPTI called them then, and as records do; the others keep their names. */
+static const struct {
+    const char *cupti, *ours;
+} COUNTERS[] = {
+    {"flop_count_sp", "flops"},       {"flop_count_hp", "flops"},         {"flop_count_dp", "flops"},
+    {"dram_read_bytes", "dram_read"}, {"dram_write_bytes", "dram_write"},
+};
+
+enum { MOST_COUNTERS = 64 }; /* of a row: CUPTI counts a few at a time */
+
+typedef struct {
+    const char *name;
+    double sum; /* over all kernels of all calls */
+} counter;
+
 typedef struct {
     const char *name, *message, *unit;
     double time, iterations, workspace, algorithm, advised;
+    double counted_calls;
+    counter *counter;
+    size_t n_counters;
     bool error, aggregate, cupti, foreign;
     size_t number;
 } row;
@@ -83,6 +102,7 @@ static const struct {
     {"workspace_bytes", offsetof(row, workspace)},
     {"convolution_algorithm", offsetof(row, algorithm)},
     {"advised_convolution_algorithm", offsetof(row, advised)},
+    {"cupti_num_iters", offsetof(row, counted_calls)},
 };
 
 typedef enum { PART_NONE, PART_CONTEXT, PART_ROWS } part;
@@ -92,6 +112,7 @@ typedef struct {
     part part;
     int depth;
     char key[128];
+    const char *metric; /* that the member at hand counts; NULL: none */
     row now, *rows;
     size_t n;
     const char *date, *named[N_NAMED];
@@ -105,6 +126,21 @@ static bool key_is(const file *f, const char *key)
 static bool in_row(const file *f)
 {
     return f->part == PART_ROWS && f->depth == 3;
+}
+
+static void add_count(file *f, double v)
+{
+    row *w = &f->now;
+    size_t i = 0;
+    while (i < w->n_counters && strcmp(w->counter[i].name, f->metric) != 0)
+        i++;
+    if (i == w->n_counters && i == MOST_COUNTERS)
+        return;
+    if (i == w->n_counters) {
+        BZ_ARENA_ROOM(f->arena, w->counter, w->n_counters);
+        w->counter[w->n_counters++] = (counter){f->metric, 0};
+    }
+    w->counter[i].sum += v;
 }
 
 static int on_number(void *ctx, const char *text, size_t len)
@@ -121,6 +157,8 @@ static int on_number(void *ctx, const char *text, size_t len)
             *(double *)(void *)((char *)&f->now + NUMBERS[i].offset) = v;
     if (key_is(f, "cupti_enabled"))
         f->now.cupti = v > 0;
+    if (f->metric)
+        add_count(f, v);
     return 1;
 }
 
@@ -147,6 +185,23 @@ static int on_string(void *ctx, const unsigned char *bytes, size_t len)
     return 1;
 }
 
+/* kernel_metric:void f<4>(float*)/current_iter:0/metric:flops_sp_add; NULL: counts nothing */
+static const char *metric_of(file *f, const char *text, size_t len)
+{
+    static const char BEGIN[] = "kernel_metric:", END[] = "/metric:";
+    size_t from = len;
+    if (!in_row(f) || len < strlen(BEGIN) || memcmp(text, BEGIN, strlen(BEGIN)) != 0)
+        return NULL;
+    while (from > 0 && text[from - 1] != ':')
+        from--;
+    if (from < strlen(END) || memcmp(text + from - strlen(END), END, strlen(END)) != 0 || from == len)
+        return NULL;
+    for (int i = 0; i < COUNT(COUNTERS); i++)
+        if (strlen(COUNTERS[i].cupti) == len - from && !memcmp(COUNTERS[i].cupti, text + from, len - from))
+            return COUNTERS[i].ours;
+    return bz_arena_strn(f->arena, text + from, len - from);
+}
+
 /* Keys that are values: the first of each is the file's, a row with another is from elsewhere. */
 static int on_key(void *ctx, const unsigned char *bytes, size_t len)
 {
@@ -155,6 +210,7 @@ static int on_key(void *ctx, const unsigned char *bytes, size_t len)
     size_t n = len < sizeof f->key ? len : sizeof f->key - 1;
     memcpy(f->key, text, n);
     f->key[n] = 0;
+    f->metric = metric_of(f, text, len);
     if (f->depth == 1)
         f->part = key_is(f, "context") ? PART_CONTEXT : key_is(f, "benchmarks") ? PART_ROWS : PART_NONE;
     for (int i = 0; in_row(f) && i < N_NAMED; i++) {
@@ -316,20 +372,14 @@ static group *group_rows(bz_import *in, const file *f, size_t *n)
 {
     group *groups = BZ_NEW(f->arena, group, f->n);
     bz_map map = {0};
-    size_t cupti = 0;
     *n = 0;
     for (size_t i = 0; i < f->n; i++) {
         const row *w = &f->rows[i];
         bz_record r;
         bz_error why;
-        if (w->aggregate)
+        if (w->aggregate || w->cupti)
             continue;
         in->report->lines++;
-        if (w->cupti) {
-            in->report->bad++;
-            cupti++;
-            continue;
-        }
         if (row_record(w, f->arena, &r, &why)) {
             bz_import_bad(in, w->number, why.text);
             continue;
@@ -342,26 +392,26 @@ static group *group_rows(bz_import *in, const file *f, size_t *n)
             add_sample(&groups[at], w, w->time * unit_seconds(w->unit), f->arena);
     }
     bz_map_free(&map);
-    if (cupti)
-        bz_store_warn(in->db, "%s: %zu benchmarks left out: CUPTI counted meanwhile, the times are the counting's",
-                      in->path, cupti);
     return groups;
 }
 
-static int put_system(bz_import *in, const file *f, int64_t date, const char **name, bz_error *err)
+/* NULL: no benchmark worked, and the user names none. */
+static const char *system_name(const bz_import *in, const file *f)
 {
-    if (in->system) {
-        *name = in->system;
-    } else if (f->named[KEY_GPU]) {
-        const char *cudnn = f->named[KEY_CUDNN];
-        *name = bz_arena_printf(f->arena, "%s%s%s", gpu_slug(f->arena, f->named[KEY_GPU]), cudnn ? "@cudnn" : "",
-                                cudnn ? cudnn : "");
-    } else {
+    const char *cudnn = f->named[KEY_CUDNN];
+    if (in->system || !f->named[KEY_GPU])
+        return in->system;
+    return bz_arena_printf(f->arena, "%s%s%s", gpu_slug(f->arena, f->named[KEY_GPU]), cudnn ? "@cudnn" : "",
+                           cudnn ? cudnn : "");
+}
+
+static int put_system(bz_import *in, const file *f, int64_t date, const char *name, bz_error *err)
+{
+    if (!name)
         return bz_fail(
             err, BZ_BAD_INPUT,
             "%s: no benchmark in it worked, so it does not say on which system it ran: name that with --system",
             in->path);
-    }
     bz_buf details = {0};
     bz_json j = bz_json_to(&details, false);
     bz_json_object(&j);
@@ -369,23 +419,75 @@ static int put_system(bz_import *in, const file *f, int64_t date, const char **n
         if (f->named[i])
             bz_json_key_str(&j, NAMED[i].detail, f->named[i]);
     bz_json_object_end(&j);
-    int rc = bz_perfdb_put_system(in->db, *name, details.data, date, err);
+    int rc = bz_perfdb_put_system(in->db, name, details.data, date, err);
     bz_buf_free(&details);
     in->report->systems++;
     return rc ? bz_fail_in(err, "%s", in->path) : 0;
+}
+
+/* The record's meta with what was counted in one call: a call that a kernel ends was counted for each of its kernels. */
+static const char *counted_meta(bz_arena *arena, const char *meta, const row *w)
+{
+    bz_buf text = {0};
+    bz_json j = bz_json_to(&text, false);
+    bz_json_object(&j);
+    bz_json_key_object(&j, "counted");
+    for (size_t i = 0; i < w->n_counters; i++)
+        bz_json_key_num(&j, w->counter[i].name, w->counter[i].sum / fmax(w->counted_calls, 1));
+    bz_json_object_end(&j);
+    bz_json_object_end(&j);
+    const char *own = bz_arena_strn(arena, text.data, text.len);
+    bz_buf_free(&text);
+    size_t n = strlen(meta);
+    return n > 2 ? bz_arena_printf(arena, "%.*s,%s", (int)n - 1, meta, own + 1) : own;
+}
+
+/* What a row counted, put to the newest record of the same call, which has a time. */
+static int put_counters(bz_import *in, const row *w, const bz_system *system, bz_arena *arena, bz_error *err)
+{
+    bz_record r, *known = NULL;
+    bz_error why;
+    in->report->lines++;
+    if (row_record(w, arena, &r, &why)) {
+        bz_import_bad(in, w->number, why.text);
+        return 0;
+    }
+    if (system && w->n_counters &&
+        bz_perfdb_find(in->db, system, r.problem, &r.variant, &r.setting, arena, &known, err))
+        return -1;
+    if (!known || known->status != BZ_RECORD_OK) {
+        in->report->bad++;
+        in->report->uncounted++;
+        return 0;
+    }
+    in->report->counted++;
+    r = *known;
+    if (!bz_record_counts(known, &(bz_counts){0}))
+        r.meta = counted_meta(arena, bz_text_or_empty(known->meta), w);
+    return bz_import_record(in, w->number, &r, err);
+}
+
+static int put_all_counters(bz_import *in, const file *f, const char *name, bz_error *err)
+{
+    const bz_system *system = NULL;
+    int rc = name ? bz_perfdb_system(in->db, name, &system, err) : 0;
+    for (size_t i = 0; i < f->n && !rc; i++)
+        if (f->rows[i].cupti && !f->rows[i].aggregate)
+            rc = put_counters(in, &f->rows[i], system, f->arena, err);
+    return rc ? rc : bz_import_flush(in, err);
 }
 
 int bz_gbench_import(bz_import *in, bz_source *source, bz_error *err)
 {
     bz_arena arena = {0};
     file f = {.arena = &arena};
-    const char *system = NULL;
     size_t n = 0;
     int rc = read_rows(&f, in->path, source, err);
     group *groups = rc ? NULL : group_rows(in, &f, &n);
+    const char *system = system_name(in, &f);
     int64_t date = unix_date(f.date);
     if (!rc && n)
-        rc = put_system(in, &f, date, &system, err);
+        rc = put_system(in, &f, date, system, err);
     for (size_t i = 0; i < n && !rc; i++) {
         finish_group(&groups[i]);
         groups[i].record.system = system;
@@ -393,7 +495,9 @@ int bz_gbench_import(bz_import *in, bz_source *source, bz_error *err)
         rc = bz_import_record(in, groups[i].number, &groups[i].record, err);
     }
     if (!rc)
-        rc = bz_import_flush(in, err);
+        rc = bz_import_flush(in, err); /* counters look for their records */
+    if (!rc)
+        rc = put_all_counters(in, &f, system, err);
     free(f.rows);
     bz_arena_free(&arena);
     return rc;

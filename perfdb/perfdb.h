@@ -139,6 +139,11 @@ bz_record_cause bz_record_cause_of(const bz_record *r);
  * less than the median, which on a GPU has the pauses between kernels in it (0.7 to 1 µs each). Else the median. How a call is
  * launched is not in it: a variant that is launched as a CUDA graph ("+cudagraph") is one more way to keep the device busy. */
 double bz_record_busy(const bz_record *r);
+/* What a GPU counted in one call, by `counted` in meta: operations, and bytes from and to its memory. NAN: not counted. False where nothing was. */
+typedef struct bz_counts {
+    double flops, dram_read, dram_write;
+} bz_counts;
+bool bz_record_counts(const bz_record *r, bz_counts *out);
 /* Whether that may be some µs more than the device is busy: event pairs, or pauses in the time on a GPU (`device`). */
 bool bz_record_has_floor(const bz_record *r, bool device);
 
@@ -375,9 +380,11 @@ typedef struct bz_perfdb_import_report {
     size_t lines;   /* read: lines of text, or benchmarks of a Google Benchmark file */
     size_t records; /* good ones among them; repetitions of one benchmark make one record */
     size_t systems;
-    size_t bad;     /* left out; the first twenty are named by a warning with their line number */
-    size_t unknown; /* members of good lines that this version has no use for */
-    size_t newer;   /* of the bad ones: lines that a newer benanza wrote */
+    size_t bad;       /* left out; the first twenty are named by a warning with their line number */
+    size_t unknown;   /* members of good lines that this version has no use for */
+    size_t newer;     /* of the bad ones: lines that a newer benanza wrote */
+    size_t counted;   /* records that got what a benchmark under CUPTI counted, or have it */
+    size_t uncounted; /* of the bad ones: such benchmarks without a record of the same call */
     bz_perfdb_count count;
 } bz_perfdb_import_report;
 

@@ -238,20 +238,47 @@ bz_record_cause bz_record_cause_of(const bz_record *r)
     return r->status == BZ_RECORD_TIMEOUT ? BZ_CAUSE_PASSING : BZ_CAUSE_LASTING;
 }
 
-/* Inside a string the name would stand between other quotes: meta is as bz_json writes it. */
+/* What stands behind `name` in meta; NULL: it is not there. Inside a string it would stand between other quotes: meta is as bz_json
+ * writes it. */
+static const char *member_of(const char *meta, const char *name)
+{
+    const char *at = meta ? strstr(meta, name) : NULL;
+    return at ? at + strlen(name) : NULL;
+}
+
 static double kernels_of(const bz_record *r)
 {
-    const char *name = "\"kernel_time\":", *at = r->meta ? strstr(r->meta, name) : NULL;
-    return at ? strtod(at + strlen(name), NULL) : 0;
+    const char *at = member_of(r->meta, "\"kernel_time\":");
+    return at ? strtod(at, NULL) : 0;
+}
+
+bool bz_record_counts(const bz_record *r, bz_counts *out)
+{
+    static const struct {
+        const char *name;
+        size_t offset;
+    } PARTS[] = {{"\"flops\":", offsetof(bz_counts, flops)},
+                 {"\"dram_read\":", offsetof(bz_counts, dram_read)},
+                 {"\"dram_write\":", offsetof(bz_counts, dram_write)}};
+    const char *counted = member_of(r->meta, "\"counted\":{"), *end = counted ? strchr(counted, '}') : NULL;
+    *out = (bz_counts){NAN, NAN, NAN};
+    for (size_t i = 0; i < sizeof PARTS / sizeof *PARTS && end; i++) {
+        const char *at = member_of(counted, PARTS[i].name);
+        char *behind;
+        double v = at && at < end ? strtod(at, &behind) : NAN;
+        if (v >= 0 && isfinite(v) && behind > at)
+            *(double *)(void *)((char *)out + PARTS[i].offset) = v;
+    }
+    return end != NULL;
 }
 
 bool bz_record_yardsticks(const bz_record *r, double seconds[2])
 {
-    const char *name = "\"yardstick\":[", *at = r->meta ? strstr(r->meta, name) : NULL;
+    const char *at = member_of(r->meta, "\"yardstick\":[");
     char *end = NULL;
     if (!at)
         return false;
-    seconds[0] = strtod(at + strlen(name), &end);
+    seconds[0] = strtod(at, &end);
     seconds[1] = *end == ',' ? strtod(end + 1, &end) : 0;
     return seconds[0] > 0 && seconds[1] > 0 && isfinite(seconds[0]) && isfinite(seconds[1]);
 }
@@ -370,6 +397,10 @@ int bz_record_prefer(const bz_record *a, const bz_record *b)
         return a->n > b->n ? 1 : -1;
     if (interval(a) != interval(b))
         return interval(a) < interval(b) ? 1 : -1;
+    bz_counts counts;
+    bool counted_a = bz_record_counts(a, &counts), counted_b = bz_record_counts(b, &counts);
+    if (counted_a != counted_b)
+        return counted_a ? 1 : -1;
     bz_record_key no_key = {0};
     bz_buf bytes_a = {0}, bytes_b = {0};
     bz_record_encode(&no_key, a, &bytes_a);

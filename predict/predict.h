@@ -124,6 +124,8 @@ typedef struct bz_samples {
     double *
         direct; /* the same by algorithms that transform nothing: what machines without them tell. NULL: nobody looked */
     double *
+        intensity; /* operations per byte that a GPU counted in the cheapest record; NAN: nobody counted. NULL: nobody looked */
+    double *
         spent; /* [n * machines]: seconds in which all records of the problem called it; 0: not noted. NULL: nobody looked */
     bz_map map; /* text -> problem */
     /* Problems that differ in their number of items alone are a family. NULL: nobody looked. */
@@ -139,6 +141,8 @@ void bz_samples_free(bz_samples *s);
 void bz_samples_join(bz_samples *s, int row, const bz_problem *p);
 /* The first row of the family of a problem by its text; -1: no other of it is known. */
 int bz_samples_family(const bz_samples *s, const char *problem, double *items);
+/* Operations per byte of a problem on a machine: as they were counted there, else by the definition. */
+double bz_samples_intensity(const bz_samples *s, int problem, int machine);
 static inline double bz_samples_log(const bz_samples *s, int problem, int machine)
 {
     return s->log[(size_t)problem * (size_t)s->machines + (size_t)machine];
@@ -285,8 +289,9 @@ typedef enum {
     BZ_SCALING_WAVES,
     BZ_SCALING_N
 } bz_scaling;
-/* By how much the time of a problem changes from one machine to another. */
-double bz_scaling_of(bz_scaling which, const bz_shape *s, const bz_machine *from, const bz_machine *to);
+/* By how much the time of a problem changes from one machine to another. `intensity`: operations per byte. */
+double bz_scaling_of(bz_scaling which, const bz_shape *s, double intensity, const bz_machine *from,
+                     const bz_machine *to);
 
 /* Wave scaling: `gamma` is the memory's share, from arithmetic intensity and the ridge of the destination. */
 typedef enum { BZ_WAVE_PAPER, BZ_WAVE_EXACT, BZ_WAVE_CODE } bz_wave_variant;

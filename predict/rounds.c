@@ -41,7 +41,8 @@ double bz_rule_scale(const bz_samples *s, const bz_without *without, int rule, i
     const double *dense = without->dense ? without->dense + (size_t)row * (size_t)s->machines : NULL;
     if (rule == BZ_RULE_DENSE)
         return dense ? exp(dense[to] - dense[from]) : NAN;
-    return bz_scaling_of((bz_scaling)(rule - 1), &s->shape[row], &s->machine[from], &s->machine[to]);
+    return bz_scaling_of((bz_scaling)(rule - 1), &s->shape[row], bz_samples_intensity(s, row, from), &s->machine[from],
+                         &s->machine[to]);
 }
 
 double bz_work_scaled(const bz_samples *s, const bz_workload *work, const bz_without *without, int from, int to,
@@ -136,8 +137,5 @@ int bz_judge_all(const bz_samples *s, const char *const *path, int n_paths, cons
         return bz_fail(err, BZ_BAD_INPUT, "the database has no records of these models");
     *out = BZ_NEW(arena, bz_judgement, ROUNDS + BZ_LEAVE_N);
     *n_out = make_rounds(s, work, n, dense, arena, *out);
-    return (*out)->missing ? bz_fail(err, BZ_BAD_INPUT,
-                                     "nothing can be left out: the database needs records of two systems, or of two of "
-                                     "the networks or batches")
-                           : 0;
+    return (*out)->missing ? bz_fail(err, BZ_BAD_INPUT, "nothing can be left out: %s", (*out)->missing) : 0;
 }

@@ -34,6 +34,7 @@ static int row_of(bz_samples *s, const char *text)
         s->shape = bz_realloc(s->shape, (size_t)cap, sizeof *s->shape);
         s->log = bz_realloc(s->log, (size_t)cap, row);
         s->direct = bz_realloc(s->direct, (size_t)cap, row);
+        s->intensity = bz_realloc(s->intensity, (size_t)cap, row);
         s->spent = bz_realloc(s->spent, (size_t)cap, row);
         s->family = bz_realloc(s->family, (size_t)cap, sizeof *s->family);
         s->next = bz_realloc(s->next, (size_t)cap, sizeof *s->next);
@@ -44,7 +45,7 @@ static int row_of(bz_samples *s, const char *text)
     bz_shape_of(&problem, &s->shape[s->n]);
     for (int m = 0; m < s->machines; m++) {
         size_t cell = (size_t)s->n * (size_t)s->machines + (size_t)m;
-        s->log[cell] = s->direct[cell] = NAN;
+        s->log[cell] = s->direct[cell] = s->intensity[cell] = NAN;
         s->spent[cell] = 0;
     }
     bz_samples_join(s, s->n, &problem);
@@ -69,6 +70,20 @@ static double spent_on(const loading *l, const bz_record *r)
     return told && bz_setting_same(&r->setting, l->setting) ? r->median * (double)r->iterations : 0;
 }
 
+/* What libraries move is not what the definition needs: where bytes were not counted, too, they are the definition's. */
+static double counted_intensity(const bz_record *r, const bz_shape *shape)
+{
+    bz_counts c;
+    double bytes = bz_record_counts(r, &c) ? c.dram_read + c.dram_write : NAN;
+    return c.flops / (isnan(bytes) ? shape->bytes : fmax(bytes, 1));
+}
+
+double bz_samples_intensity(const bz_samples *s, int problem, int machine)
+{
+    double counted = s->intensity ? s->intensity[(size_t)problem * (size_t)s->machines + (size_t)machine] : NAN;
+    return isnan(counted) ? s->shape[problem].flops / s->shape[problem].bytes : counted;
+}
+
 static void keep_least(const loading *l, double *of, int row, const bz_record *r)
 {
     double *at = &of[(size_t)row * (size_t)l->out->machines + (size_t)l->machine];
@@ -82,6 +97,9 @@ static int take(void *user, const bz_record *r)
     int row = counts(l, r, false) ? row_of(s, r->problem) : -1;
     if (row >= 0 && !bz_shape_possible(&s->shape[row], &s->machine[l->machine], bz_record_busy(r)))
         return 0;
+    size_t cell = (size_t)(row < 0 ? 0 : row) * (size_t)s->machines + (size_t)l->machine;
+    if (row >= 0 && !(s->log[cell] <= log(bz_record_busy(r))))
+        s->intensity[cell] = counted_intensity(r, &s->shape[row]);
     if (row >= 0)
         keep_least(l, s->log, row, r);
     if (row < 0)
@@ -141,6 +159,7 @@ void bz_samples_free(bz_samples *s)
     free(s->shape);
     free(s->log);
     free(s->direct);
+    free(s->intensity);
     free(s->spent);
     free(s->family);
     free(s->next);

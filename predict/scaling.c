@@ -19,7 +19,8 @@ static bz_wave_machine wave_machine(const bz_machine *m)
                              m->multiprocessors * (blocks > 0 ? blocks : 1)};
 }
 
-double bz_scaling_of(bz_scaling which, const bz_shape *s, const bz_machine *from, const bz_machine *to)
+double bz_scaling_of(bz_scaling which, const bz_shape *s, double intensity, const bz_machine *from,
+                     const bz_machine *to)
 {
     bz_wave_machine a, b;
     switch (which) {
@@ -36,6 +37,6 @@ double bz_scaling_of(bz_scaling which, const bz_shape *s, const bz_machine *from
         break;
     }
     a = wave_machine(from), b = wave_machine(to);
-    double gamma = bz_wave_gamma(s->flops / s->bytes, to->f32 / to->bandwidth);
+    double gamma = bz_wave_gamma(intensity, to->f32 / to->bandwidth);
     return bz_wave_scale(BZ_WAVE_PAPER, &a, &b, s->blocks, gamma);
 }

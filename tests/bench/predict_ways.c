@@ -40,7 +40,9 @@ static void other_ways(const bz_predictor *p, const bz_dense *dense, const bz_sa
     printf(" %.6g", o ? is + roofline - bz_predictor_roofline(p, &s->shape[row], o, o->floor) : NAN);
     static const bz_scaling SCALINGS[] = {BZ_SCALING_WAVES, BZ_SCALING_PEAK, BZ_SCALING_BANDWIDTH};
     for (int i = 0; i < 3; i++)
-        printf(" %.6g", o ? is + log(bz_scaling_of(SCALINGS[i], &s->shape[row], o, &s->machine[to])) : NAN);
+        printf(" %.6g", o ? is + log(bz_scaling_of(SCALINGS[i], &s->shape[row], bz_samples_intensity(s, row, from), o,
+                                                   &s->machine[to]))
+                          : NAN);
     double direct = bz_dense_log(dense, &s->shape[row], &s->machine[to], floor);
     printf(" %.6g %.6g\n", direct, o ? is + direct - bz_dense_log(dense, &s->shape[row], o, o->floor) : NAN);
 }

@@ -60,6 +60,19 @@ def best(rows):
     return min(range(len(WAYS)), key=lambda i: sum(r[i] for r in rows))
 
 
+def surely(rows, errors):
+    """The way whose errors are smaller than the rule's by so many of their own standard errors, over at least five machines; else the rule."""
+    chosen, least = 0, 0.0
+    for way in range(1, len(WAYS)):
+        off = [math.log(max(r[way], 1e-4) / max(r[0], 1e-4)) for r in rows]
+        if len(off) < 5:
+            break
+        mean = sum(off) / len(off)
+        if mean + errors * math.sqrt(sum((v - mean) ** 2 for v in off) / (len(off) - 1) / len(off)) < 0 and mean < least:
+            chosen, least = way, mean
+    return chosen
+
+
 def show(name, results):
     print(f"{name:18}" + "".join(f" {100 * r[0]:5.1f}" for r in results) + "".join(f"  {100 * sum(r[i] for r in results) / len(results):5.1f}" for i in (0, 1)))
 
@@ -70,7 +83,7 @@ def main():
     print("a network's time is off by, %: " + ", ".join(table.machine[m].split("@")[0] for m in machines) + "; the mean; all calls")
     for i, name in enumerate(WAYS):
         show(name, [table.judge(m, lambda kind, i=i: i) for m in machines])
-    chosen, known, count = [], [], collections.Counter()
+    chosen, one, two, known, count = [], [], [], [], collections.Counter()
     for d in machines:
         kinds = {table.kind[p] for p in table.told[d, d]}
         others = [table.by_kind(m, d) for m in machines if m != d]
@@ -78,9 +91,13 @@ def main():
         pick = {k: best(rows[k]) if rows[k] else 0 for k in kinds}
         count.update((k, WAYS[w]) for k, w in pick.items())
         chosen.append(table.judge(d, pick.get))
+        one.append(table.judge(d, lambda kind, rows=rows: surely(rows[kind], 1)))
+        two.append(table.judge(d, lambda kind, rows=rows: surely(rows[kind], 2)))
         own = table.by_kind(d, d)
         known.append(table.judge(d, lambda kind, own=own: best([own[kind]]) if kind in own else 0))
     show("chosen by kind", chosen)
+    show("by 1 error", one)
+    show("by 2 errors", two)
     show("by one who knew", known)
     print("\nchosen: " + "; ".join(f"{k} by {w} in {n}" for (k, w), n in sorted(count.items())))
 

@@ -46,6 +46,7 @@ static bz_record random_record(void)
     r.high = 1e-6 * (1 + chance(2));
     r.median = 1e-6 * (1 + chance(1000));
     r.date = 100 + chance(8);
+    r.meta = chance(2) ? "{\"counted\":{\"flops\":1}}" : "{\"spread\":1}";
     return r;
 }
 
@@ -57,7 +58,8 @@ static int preferred(const bz_record *a, const bz_record *b)
     const double by[][2] = {{RANK[a->provenance], RANK[b->provenance]},
                             {a->status == BZ_RECORD_OK, b->status == BZ_RECORD_OK},
                             {(double)a->n, (double)b->n},
-                            {b->high - b->low, a->high - a->low}};
+                            {b->high - b->low, a->high - a->low},
+                            {strstr(a->meta, "counted") != NULL, strstr(b->meta, "counted") != NULL}};
     for (size_t i = 0; i < sizeof by / sizeof *by; i++)
         if (by[i][0] != by[i][1])
             return by[i][0] > by[i][1] ? 1 : -1;

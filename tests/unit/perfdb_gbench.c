@@ -102,6 +102,8 @@ static void test_names(void **state)
     "{\"name\": \"LAYER_CUDNN_CONV_FWD_0_FLOAT32__BatchSize_1__1<CUDNN_CONVOLUTION_FWD_ALGO_FFT>" CONV_PATH "\", "     \
     "\"iterations\": 10, \"real_time\": " time ", \"time_unit\": \"us\", \"workspace_bytes\": 4096.0, "                \
     "\"convolution_algorithm\": 4.0, \"advised_convolution_algorithm\": 4.0, " extra "}"
+#define COUNT(kernel, call, metric, value)                                                                             \
+    "\"kernel_metric:" kernel "/current_iter:" call "/metric:" metric "\": " value
 #define V100 "\"gpu_name:Tesla V100-SXM2-16GB\": 1e18, \"cudnn_version:7.6.3\": 1e18, \"host_name:secret\": 1"
 
 /* Repetitions become one record; errors stay errors; a row of another GPU stays out. */
@@ -118,7 +120,25 @@ static void test_file(void **state)
         GOOD("10.0", V100) ",\n",
         GOOD("20.0", V100) ",\n",
         GOOD("1.0", "\"gpu_name:Tesla K80\": 1") ",\n",
-        GOOD("9999.0", V100 ", \"cupti_enabled\": 1.0") ",\n",
+        GOOD("9999.0",
+             V100 ", \"cupti_enabled\": 1.0, \"cupti_num_iters\": 2.0, " COUNT(
+                 "f<4>(float*)", "0", "flop_count_sp",
+                 "30") ", " COUNT("f<4>(float*)", "1", "flop_count_sp",
+                                  "30") ", " COUNT("g", "0", "flop_count_sp",
+                                                   "10") ", " COUNT("g", "1", "flop_count_sp",
+                                                                    "10") ", " COUNT("g", "0", "dram_read_bytes",
+                                                                                     "6") ", " COUNT("g", "0",
+                                                                                                     "ecc \\\" }",
+                                                                                                     "8") ", "
+                                                                                                          "\"kernel_"
+                                                                                                          "metric:g\": "
+                                                                                                          "5, "
+                                                                                                          "\"kernel_"
+                                                                                                          "metric:g/"
+                                                                                                          "metric:\": "
+                                                                                                          "7") ",\n",
+        "{\"name\": \"LAYER_CUDNN_ACTIVATION_FWD_FLOAT32__BatchSize_1__1<CUDNN_ACTIVATION_RELU>" X_PATH "\", "
+        "\"real_time\": 5, \"cupti_enabled\": 1.0, " COUNT("g", "0", "flop_count_sp", "10") "},\n",
         GOOD("1.0", V100 ", \"run_type\": \"aggregate\"") ",\n",
         "{\"name\": \"LAYER_CUDNN_ACTIVATION_FWD_FLOAT32__BatchSize_1__1<CUDNN_ACTIVATION_RELU>" X_PATH "\", "
         "\"error_occurred\": true, \"error_message\": \"device memory allocation failed\"},\n",
@@ -133,11 +153,13 @@ static void test_file(void **state)
     bz_perfdb *db = open_new(state, "db");
     bz_perfdb_import_report report;
     assert_ok(bz_perfdb_import(db, path, NULL, &report, &err));
-    assert_int_equal(report.lines, 8);
-    assert_int_equal(report.bad, 3);
+    assert_int_equal(report.lines, 9);
+    assert_int_equal(report.bad, 3); /* of another system; without a name; counted where there is no time */
+    assert_int_equal(report.uncounted, 1);
+    assert_int_equal(report.counted, 1);
     assert_int_equal(report.count.added, 3);
+    assert_int_equal(report.count.replaced, 1);
     assert_int_equal(warnings_with("another system"), 1);
-    assert_int_equal(warnings_with("CUPTI"), 1);
 
     const bz_system *s;
     bz_arena arena = {0};
@@ -153,6 +175,12 @@ static void test_file(void **state)
     assert_true(ok->n == 3 && ok->iterations == 30 && ok->workspace == 4096 && ok->chosen && ok->noisy);
     assert_true(ok->provenance == BZ_PROVENANCE_IMPORTED && ok->timing == BZ_TIMING_EVENT_PAIR && isnan(ok->low));
     assert_int_equal(ok->date, 1569834851);
+    bz_counts counts;
+    assert_true(bz_record_counts(ok, &counts));
+    assert_true(counts.flops == 40 && counts.dram_read == 3 && isnan(counts.dram_write));
+    assert_non_null(strstr(ok->meta, "\"benchmark\":\"LAYER_CUDNN_CONV_FWD_0_FLOAT32"));
+    assert_non_null(strstr(ok->meta, "\"ecc \\\" }\":4}"));
+    assert_false(bz_record_counts(no, &counts));
     assert_true(no->status == BZ_RECORD_UNSUPPORTED && isnan(no->median));
     assert_string_equal(no->reason, "because of CUDNN_STATUS_NOT_SUPPORTED");
     assert_ok(bz_perfdb_variants(db, s, "activation fn=relu x=1x512x28x28 dtype=f32", &arena, &list, &n, &err));
@@ -203,8 +231,14 @@ static void test_published(void **state)
         assert_non_null(s);
         assert_null(strstr(s->details, "host"));
     }
-    assert_ok(bz_perfdb_import(db, published("Tesla_V100-SXM2-16GB.1.cupti.json.gz"), NULL, &r, &err));
-    assert_true(r.lines == 55 && r.bad == 55 && r.records == 0);
+    /* counters go to the records that have times, and stay when those are imported again */
+    for (int again = 0; again < 2; again++) {
+        assert_ok(bz_perfdb_import(db, published("Tesla_V100-SXM2-16GB.1.cupti.json.gz"), NULL, &r, &err));
+        assert_true(r.lines == 55 && r.bad == 0 && r.counted == 55 && r.count.added == 0);
+        assert_int_equal(r.count.replaced, again ? 0 : 51); /* four additions are one call */
+        assert_ok(bz_perfdb_import(db, published("Tesla_V100-SXM2-16GB.1.json.gz"), NULL, &r, &err));
+        assert_int_equal(r.count.kept, 1171);
+    }
 
     /* the newest stack of two, and its fastest ReLU: the launch floor that it carries */
     const bz_system *v100;
@@ -215,6 +249,8 @@ static void test_published(void **state)
     assert_ok(bz_perfdb_variants(db, v100, "activation fn=relu x=1x512x28x28 dtype=f32", &arena, &list, &n, &err));
     assert_int_equal(n, 1); /* the clipped one is another problem */
     assert_true(list[0].median > 7.9e-6 && list[0].median < 1e-5);
+    bz_counts counts;
+    assert_true(bz_record_counts(&list[0], &counts) && counts.flops == 2.0 * 512 * 28 * 28 && isnan(counts.dram_read));
     assert_int_equal(list[0].timing, BZ_TIMING_EVENT_PAIR);
     assert_ok(bz_perfdb_variants(db, v100, CONV_TEXT " dtype=f32", &arena, &list, &n, &err));
     assert_int_equal(n, 8); /* all algorithms, those that cannot included */
