@@ -6,19 +6,21 @@
 
 /* ---- Reshape and its relatives ------------------------------------------------------------------ */
 
-/* Whether the shape begins with the file's batch as a number where the operand has --batch: what an exporter writes of
- * "x.view(1, 9216)". The operand then has more elements by that factor; or the factor goes unnoticed into what is left open. */
+/* Whether the shape begins with the file's batch as a number where the operand has --batch: what an exporter writes of "x.view(1, 9216)", or, with the
+ * channels in the same number, of a shuffle's "x.view(b * c / 2, 2, h * w)". The operand then has more elements by that factor, all of it outermost
+ * where the operand's own first dimension is the batch; or the factor goes unnoticed into what is left open. */
 static bool holds_batch(const call *c, const bz_type *x, const int64_t *want, int n, bz_dim all, bz_dim rest, int open)
 {
     const infer *inf = c->inf;
     const int64_t batch = inf->options->batch, was = inf->written_batch;
-    if (!inf->rebound || inf->options->as_written || n < 1 || was < 1 || want[0] != was || was == batch ||
-        bz_is_symbol(all) || bz_is_symbol(rest) || rest < 1)
+    bool leads = x->rank > 0 && x->dims[0] == batch;
+    if (!inf->rebound || inf->options->as_written || n < 1 || was < 1 || was == batch || bz_is_symbol(all) ||
+        bz_is_symbol(rest) || rest < 1 || want[0] < 1 || want[0] % was != 0 ||
+        (want[0] != was && (!leads || open >= 0)))
         return false;
     if (open < 0)
         return all != rest && all % batch == 0 && all / batch * was == rest;
-    return open > 0 && x->rank > 0 && x->dims[0] == batch && !inf->constant[c->node->in[0]] &&
-           all / batch * was % rest == 0;
+    return open > 0 && leads && !inf->constant[c->node->in[0]] && all / batch * was % rest == 0;
 }
 
 /* 0 copies a dimension (unless allowzero), -1 takes what is left. */
@@ -47,12 +49,12 @@ static int fill_reshape(call *c, const bz_type *x, const int64_t *want, int n, b
     if (dim_product(c, x->dims, 0, x->rank, &all) || dim_product(c, dims, 0, n, &rest))
         return -1;
     if (holds_batch(c, x, want, n, all, rest, open)) {
-        dims[0] = c->inf->options->batch;
+        dims[0] = want[0] / c->inf->written_batch * c->inf->options->batch;
         rest = rest / want[0] * dims[0];
         infer_warn(c->inf,
                    bz_arena_printf(c->inf->arena,
                                    "the graph contains its batch of %lld as a number, in a %s: --batch takes its place",
-                                   (long long)want[0], c->node->op));
+                                   (long long)c->inf->written_batch, c->node->op));
     }
     if (open >= 0) {
         if (!bz_is_symbol(all) && !bz_is_symbol(rest) && (rest == 0 ? all != 0 : all % rest))

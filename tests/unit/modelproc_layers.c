@@ -169,6 +169,8 @@ static void batches_that_cannot_be_are_told(void **state)
         {"2x6", {2, 6}, 2, NULL, "contains its batch of 2 as a number, in a Reshape: --batch takes its place"},
         {"2x6", {2, -1}, 2, NULL, "contains its batch of 2 as a number, in a Reshape: --batch takes its place"},
         {"1x6", {1, -1, 3}, 3, NULL, "contains its batch of 1 as a number, in a Reshape: --batch takes its place"},
+        {"1x6", {3, 2}, 2, NULL, "contains its batch of 1 as a number, in a Reshape: --batch takes its place"},
+        {"2x6", {4, 3}, 2, NULL, "contains its batch of 2 as a number, in a Reshape: --batch takes its place"},
         {"2x6", {3, 4}, 2, "contains its batch of 2 as a number, so --batch 4 cannot be", NULL},
         {"2x6", {2, 5}, 2, "contains its batch of 2 as a number, so --batch 4 cannot be", NULL},
         {"3x4", {3, -1, 6}, 3, "contains its batch of 3 as a number, so --batch 4 cannot be", NULL},
@@ -196,6 +198,10 @@ static void batches_that_cannot_be_are_told(void **state)
         end(&s);
     }
     subject s;
+    bz_buf shuffled = reshaped("1x6", (int64_t[]){3, 2}, 2); /* four times that, not [3, 8] */
+    assert_int_equal(infer(&s, shuffled, &options), 0);
+    assert_int_equal(s.layers->layer[s.layers->n - 1].out[0].dims[0], 12);
+    end(&s);
     bz_buf nameless = reshaped("2x6", (int64_t[]){2, -1}, 2); /* a result without a name is none */
     put_message(&nameless, GRAPH_OUTPUT, a_value("", BZ_F32, "2x6"));
     assert_int_equal(infer(&s, nameless, &options), 0);
