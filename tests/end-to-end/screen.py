@@ -22,14 +22,8 @@ ASK = [benanza, "analyze", case + "/branches.onnx", "--batch", "1", "--db", db, 
 COLOUR = re.compile("\033\\[[0-9]*m")
 
 
-def on_terminal(columns, *more, ask=ASK, **env):
-    """What a command writes to a terminal of so many columns."""
-    main, other = pty.openpty()
-    fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    environment = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "TERM")}
-    environment.update({"TERM": "xterm-256color"}, **env)
-    child = subprocess.Popen(ask + list(more), stdout=other, stderr=subprocess.DEVNULL, env=environment)
-    os.close(other)
+def drained(main):
+    """All that was written to a terminal, until nobody has it open any more: one read has what came until then, which may be a part."""
     text = b""
     while True:
         try:
@@ -40,8 +34,20 @@ def on_terminal(columns, *more, ask=ASK, **env):
             break
         text += part
     os.close(main)
-    assert child.wait() == 0, child.returncode
     return text.decode().replace("\r\n", "\n")
+
+
+def on_terminal(columns, *more, ask=ASK, **env):
+    """What a command writes to a terminal of so many columns."""
+    main, other = pty.openpty()
+    fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    environment = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "TERM")}
+    environment.update({"TERM": "xterm-256color"}, **env)
+    child = subprocess.Popen(ask + list(more), stdout=other, stderr=subprocess.DEVNULL, env=environment)
+    os.close(other)
+    text = drained(main)
+    assert child.wait() == 0, child.returncode
+    return text
 
 
 def width(line):
@@ -92,10 +98,9 @@ def told_on_terminal(*arguments, **env):
     environment = {k: v for k, v in os.environ.items() if k != "NO_COLOR"}
     environment.update({"TERM": "xterm-256color"}, **env)
     child = subprocess.Popen([benanza, *arguments], stdout=subprocess.DEVNULL, stderr=other, env=environment)
-    child.wait()
     os.close(other)
-    text = os.read(main, 65536).decode().replace("\r\n", "\n")
-    os.close(main)
+    text = drained(main)
+    child.wait()
     return re.sub("\r\033\\[K", "", text)
 
 
