@@ -30,6 +30,7 @@ typedef struct bound_job {
 static const bz_option OPTIONS[] = {
     ANALYSIS_OPTIONS(bound_job, output),
     BZ_FLAG("no-run", bound_job, no_run, "measure nothing: use what the database has"),
+    PLANNING_DEVICE_OPTION,
     BZ_VALUE("max", bound_job, max, "MS", "end with status 5 where a bound is above MS milliseconds"),
     BZ_COUNT("in-sequence", bound_job, in_sequence, "N",
              "beside the sum, show what the model takes by sequences of at most N layers, which 'benanza bricks "
@@ -153,6 +154,9 @@ static int bound_models(void *job, bz_buf *out, bz_error *err)
     bound_job *b = job;
     const bz_list *paths = &b->job.arguments;
     b->again = bz_arena_printf(&b->job.arena, "benanza bound%s", bz_job_again(&b->job, LOOKING));
+    if (planning_gpu(&b->job, err) ||
+        (b->p.system && bz_job_reads_no(&b->job, "a system that is named", "device", err)))
+        return -1;
     if (!paths->n)
         return bz_fail(err, BZ_USAGE, "name a model: benanza bound MODEL...");
     if (b->in_sequence == 1)

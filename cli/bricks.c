@@ -51,6 +51,7 @@ static const bz_option OPTIONS[] = {
             "model is fastest there"),
     BZ_LIST("price", bricks_job, prices, "SYSTEM=DOLLARS", "what an hour of this system costs; may be repeated",
             .with = "advise"),
+    PLANNING_DEVICE_OPTION,
     BZ_JSON_OPTION,
     BZ_VALUE("time-limit", bricks_job, replays.time_limit, "S", "measure each for S seconds (0.2)"),
     PLANNING_REMEASURE_OPTION(bricks_job, remeasure),
@@ -108,7 +109,7 @@ static int check_given(const bricks_job *j, bz_error *err)
     if (!j->replay)
         return bz_job_reads(&j->job, "sequences without --replay or --advise", CUT "exec", err);
     return j->no_run || j->p.system
-               ? bz_job_reads_no(&j->job, "records that are looked up", "time-limit remeasure", err)
+               ? bz_job_reads_no(&j->job, "records that are looked up", "device time-limit remeasure", err)
                : 0;
 }
 
@@ -154,7 +155,8 @@ static int bricks(void *job, bz_buf *out, bz_error *err)
     const bz_list *paths = &j->job.arguments;
     const bz_models *m = &j->models;
     j->p.models.as_written = true;
-    if (check(j, paths, err) || models_load(&j->job, paths, &j->p.models, &j->models, err))
+    if (planning_gpu(&j->job, err) || check(j, paths, err) ||
+        models_load(&j->job, paths, &j->p.models, &j->models, err))
         return -1;
     bz_arena_keep(arena, &j->b, end_bricks);
     j->b.most = j->most ? (int)(j->most < 1 << 20 ? j->most : 1 << 20) : USUAL;

@@ -1,6 +1,7 @@
 /* benanza doctor: what is wrong with this machine for measuring, and what to do. */
 #include "bench/bench.h"
 #include "cli/db.h"
+#include "cli/planning.h"
 #include "report/report.h"
 
 #include <errno.h>
@@ -14,6 +15,7 @@ typedef struct doctor_job {
 static const bz_option OPTIONS[] = {
     BZ_JSON_OPTION,
     BZ_VALUE("root", doctor_job, root, "DIR", "look at the /proc and /sys in this folder: a copy of another machine's"),
+    PLANNING_DEVICE_OPTION,
     BZ_DB_OPTION,
     {0},
 };
@@ -30,6 +32,8 @@ static int look(void *job, bz_buf *out, bz_error *err)
     if (j->root && !S_ISDIR(st.st_mode))
         return bz_fail(err, BZ_BAD_INPUT, "%s: is no folder: --root takes one that holds a copy of /proc and /sys",
                        j->root);
+    if (planning_gpu(&j->job, err))
+        return -1;
     bz_doctor_look(j->root ? j->root : "", j->job.db, &d);
     (j->job.json ? bz_report_doctor_json : bz_report_doctor_text)(&d, out);
     j->job.status = d.count[BZ_HEALTH_BAD] ? BZ_FAILED : BZ_OK;

@@ -2,6 +2,7 @@
 
 #include "bound/bound.h"
 #include "cli/db.h"
+#include "runtime/gpus.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -50,6 +51,11 @@ int planning_batches(const char *text, int64_t *out, int most, int *n, bz_error 
         at = *end ? end + 1 : end;
     }
     return 0;
+}
+
+int planning_gpu(const bz_job *job, bz_error *err)
+{
+    return job->device ? bz_gpu_choose(job->device, err) : 0;
 }
 
 const char *planning_device(const planning *p)

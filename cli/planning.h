@@ -72,6 +72,13 @@ int planning_seconds(const char *option, const char *text, bool zero, bz_error *
     BZ_VALUE("wait", job, field, "S",                                                                                  \
              "wait at most S seconds for a quiet machine before a problem, twice that in all (30)")
 
+/* --device: calls planning_gpu before anything asks what this machine is. */
+#define PLANNING_DEVICE_OPTION                                                                                         \
+    BZ_VALUE("device", bz_job, device, "N",                                                                            \
+             "on a machine with several GPUs, use number N, as nvidia-smi -L or CUDA_VISIBLE_DEVICES lists them, "     \
+             "from 0 on (0)")
+int planning_gpu(const bz_job *job, bz_error *err);
+
 #define PLANNING_GPU " --backend cudnn --backend cublas"
 bool planning_word(const char **list, char out[256]); /* the next of "a,b,c"; false behind the last */
 /* Opens the database to look only: nothing is measured, so nothing is stored. Who names systems (may be NULL) wants the one that knows them,

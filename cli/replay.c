@@ -33,6 +33,7 @@ static const bz_option OPTIONS[] = {
     BZ_VALUE("from", replay_job, from, "FILE", "follow the plan in FILE instead of making one"),
     BZ_VALUE("folder", replay_job, folder, "DIR", "write the program into DIR, and leave it there"),
     BZ_FLAG("no-run", replay_job, no_run, "run nothing: make only the plan, and with --folder the program"),
+    PLANNING_DEVICE_OPTION,
     BZ_VALUE("o|output", replay_job, profile, "FILE", "store the run in FILE, as a profile"),
     BZ_FLAG("check", replay_job, check, "compare the result of each call with its definition in double precision"),
     BZ_VALUE("inputs", replay_job, inputs, "FILE",
@@ -144,6 +145,8 @@ static int replay_model(void *job, bz_buf *out, bz_error *err)
 {
     replay_job *r = job;
     const bz_list *paths = &r->job.arguments;
+    if (planning_gpu(&r->job, err))
+        return -1;
     if (paths->n != 1)
         return bz_fail(err, BZ_USAGE, "name one model: benanza replay MODEL");
     if (r->no_run && bz_job_reads_no(&r->job, "--no-run",

@@ -14,6 +14,7 @@ static const bz_option OPTIONS[] = {
     BZ_VALUE("filter", run_job, bench.filter, "TEXT", "run only problems with TEXT in their text"),
     BZ_VALUE("time-limit", run_job, bench.time_limit, "S", "measure each variant for at most S seconds (0.1)"),
     PLANNING_WAIT_OPTION(run_job, bench.wait),
+    PLANNING_DEVICE_OPTION,
     PLANNING_REMEASURE_OPTION(run_job, remeasure),
     BZ_CHOICE(
         "engines", run_job, bench.engines, "heuristic|all",
@@ -44,7 +45,7 @@ static int run_folder(void *job, bz_buf *out, bz_error *err)
         return -1;
     if (bz_remeasure_parse(j->remeasure, &again, err))
         return -1;
-    int rc = planning_seconds("time-limit", r->time_limit, false, err) ||
+    int rc = planning_gpu(&j->job, err) || planning_seconds("time-limit", r->time_limit, false, err) ||
              planning_seconds("wait", r->wait, true, err) || planning_setting(p, &r->setting, err) ||
              bz_db_open(&j->job, false, &r->db, err) || bz_bench_folder(folder, r, err);
     bz_end_by(r->stopped_by);

@@ -24,6 +24,7 @@ static const bz_option OPTIONS[] = {
     BZ_FLAG("by-threads", transfer_job, by_threads,
             "tell what 1, 2, 4 … threads move together, in memory, up to all cores"),
     BZ_COUNT("bytes", transfer_job, bytes, "N", "tell what N bytes take in each way, by the sizes measured"),
+    PLANNING_DEVICE_OPTION,
     BZ_FLAG("json", bz_job, json, "print JSON, for programs: lines and points"),
     BZ_VALUE("html", transfer_job, html, "FILE", "besides, write a page for a browser, with the curves"),
     BZ_FLAG("problems", transfer_job, problems, "list what is measured, for benanza-bench, and measure nothing"),
@@ -126,14 +127,14 @@ static int write_page(transfer_job *t, bz_error *err)
 
 static int check_given(const transfer_job *t, bz_error *err)
 {
-    if (t->problems && bz_job_reads(&t->job, "--problems", "problems backend threads system db", err))
+    if (t->problems && bz_job_reads(&t->job, "--problems", "problems backend device threads system db", err))
         return -1;
     if (t->job.json && bz_job_reads_no(&t->job, "--json, which has lines and points", "points", err))
         return -1;
     if (t->p.system && bz_job_reads_no(&t->job, "a system that is named", "backend", err))
         return -1;
     return t->no_run || t->p.system
-               ? bz_job_reads_no(&t->job, "records that are looked up", "time-limit wait remeasure", err)
+               ? bz_job_reads_no(&t->job, "records that are looked up", "device time-limit wait remeasure", err)
                : 0;
 }
 
@@ -144,8 +145,9 @@ static int transfer(void *job, bz_buf *out, bz_error *err)
         return bz_fail(err, BZ_USAGE, "takes no arguments, not '%s'", t->job.arguments.item[0]);
     if (check_given(t, err))
         return -1;
-    if (planning_setting(&t->p, &t->setting, err) || bz_remeasure_parse(t->remeasure, &t->again, err) ||
-        planning_seconds("wait", t->wait, true, err) || planning_seconds("time-limit", t->time_limit, false, err) ||
+    if (planning_gpu(&t->job, err) || planning_setting(&t->p, &t->setting, err) ||
+        bz_remeasure_parse(t->remeasure, &t->again, err) || planning_seconds("wait", t->wait, true, err) ||
+        planning_seconds("time-limit", t->time_limit, false, err) ||
         planning_system(&t->job, &t->p, t->p.system || t->no_run, &t->db, &t->system, err) || find_facts(t, err))
         return -1;
     if (t->problems) {

@@ -47,14 +47,14 @@ typedef struct bz_job {
     const bz_command *command;
     int argc;
     char **argv;
-    bz_list arguments; /* what is no option */
-    bz_list given;     /* the options of the command that are, by their long names */
-    bz_list warned;    /* sentences of warnings, each of which is said once */
-    bool json, csv;    /* --json, --csv, --db of commands that have them */
-    bool for_programs; /* what is printed is, without --json and --csv, too: no line is broken on a terminal */
-    const char *db;
-    bz_arena arena; /* of all that the command makes: what it opens is kept there, and ends with the call */
-    int status;     /* what to exit with where all goes well: 0, unless `work` says otherwise */
+    bz_list arguments;       /* what is no option */
+    bz_list given;           /* the options of the command that are, by their long names */
+    bz_list warned;          /* sentences of warnings, each of which is said once */
+    bool json, csv;          /* --json, --csv of commands that have them */
+    bool for_programs;       /* what is printed is, without --json and --csv, too: no line is broken on a terminal */
+    const char *db, *device; /* --db, --device */
+    bz_arena arena;          /* of all that the command makes: what it opens is kept there, and ends with the call */
+    int status;              /* what to exit with where all goes well: 0, unless `work` says otherwise */
 } bz_job;
 
 /* Rows of a table of options: a name, the job's struct, its member that takes the value, and the help; behind that may stand

@@ -1,5 +1,7 @@
-/* The table of known GPUs. */
+/* The table of known GPUs, and which of a machine's is taken. */
 #include "runtime/gpus.h"
+
+#include "base/buf.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -99,4 +101,67 @@ bool bz_gpu_find(const char *name, bz_gpu *out)
             *out = row;
         }
     return longest;
+}
+
+/* ---- which of them is taken ------------------------------------------------------------------ */
+
+static const char CHOSEN[] = "BENANZA_DEVICE";
+enum { MOST_GPUS = 32 }; /* in one machine; CUDA passes over all numbers from the first on that it does not have */
+
+/* "2,0,1,3,…": CUDA then has GPU 2 as its first. */
+static void first_of_all(int number, bz_buf *out)
+{
+    bz_buf_printf(out, "%d", number);
+    for (int i = 0; i < MOST_GPUS; i++)
+        if (i != number)
+            bz_buf_printf(out, ",%d", i);
+}
+
+/* "c,a,b" for number 2 of "a,b,c". */
+static int first_of_list(int number, const char *list, bz_buf *out, bz_error *err)
+{
+    const char *at = list;
+    int n = 0;
+    for (; *at && n < number; n++)
+        at += strcspn(at, ",") + (at[strcspn(at, ",")] == ',');
+    if (!*at)
+        return bz_fail(err, BZ_USAGE, "--device %d: CUDA_VISIBLE_DEVICES is '%.60s', which leaves %d GPU%s", number,
+                       list, n, n == 1 ? "" : "s");
+    size_t length = strcspn(at, ",");
+    bz_buf_printf(out, "%.*s", (int)length, at);
+    if (at > list)
+        bz_buf_printf(out, ",%.*s", (int)(at - list - 1), list);
+    bz_buf_puts(out, at + length);
+    return 0;
+}
+
+int bz_gpu_choose(const char *number, bz_error *err)
+{
+    char *end;
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    long n = strtol(number, &end, 10);
+    const char *before = bz_gpu_chosen();
+    bz_buf list = {0};
+    if (before && !strcmp(before, number)) /* a program that starts itself anew is told it again */
+        return 0;
+    if (!isdigit((unsigned char)*number) || *end || n >= MOST_GPUS)
+        return bz_fail(err, BZ_USAGE,
+                       "--device takes the number of a GPU, 0 for the first (nvidia-smi -L lists them), not '%s'",
+                       number);
+    int rc = visible ? first_of_list((int)n, visible, &list, err) : 0;
+    if (!visible) {
+        first_of_all((int)n, &list);
+        setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1); /* as nvidia-smi counts; CUDA's own order has the fastest first */
+    }
+    if (!rc) {
+        setenv("CUDA_VISIBLE_DEVICES", bz_buf_text(&list), 1);
+        setenv(CHOSEN, number, 1);
+    }
+    bz_buf_free(&list);
+    return rc;
+}
+
+const char *bz_gpu_chosen(void)
+{
+    return getenv(CHOSEN);
 }

@@ -1,6 +1,8 @@
-/* The table of known GPUs (gpus.txt, built in). */
+/* The table of known GPUs (gpus.txt, built in); and which of a machine's GPUs a process takes. */
 #ifndef BZ_GPUS_H
 #define BZ_GPUS_H
+
+#include "base/error.h"
 
 #include <stdbool.h>
 
@@ -29,5 +31,12 @@ bool bz_gpu_slug(const char *slug, bz_gpu *out);
 
 /* Row i of the table; false behind the last. */
 bool bz_gpu_row(int i, bz_gpu *out);
+
+/* This process and its children take GPU `number` ("0" is the first), as nvidia-smi -L counts; where CUDA_VISIBLE_DEVICES is set, the
+ * one of that number in its list. It becomes the first that CUDA sees; the others stay behind it, for copies between two.
+ * To be called before CUDA is. */
+int bz_gpu_choose(const char *number, bz_error *err);
+/* The number that was chosen; NULL: none was. */
+const char *bz_gpu_chosen(void);
 
 #endif

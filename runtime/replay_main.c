@@ -1,5 +1,6 @@
 /* What a generated replay does: options, the measured runs, one JSON object. */
 #include "runtime/counters.h"
+#include "runtime/gpus.h"
 #include "runtime/measure.h"
 #include "runtime/option.h"
 #include "runtime/replay_open.h"
@@ -46,6 +47,7 @@ static const char USAGE[] =
     "      --inputs FILE      inputs, one behind the other as they lie in memory (seeded)\n"
     "      --outputs FILE     write the outputs there\n"
     "      --whole            of models that run in turns, the last one runs behind itself and not behind the others\n"
+    "      --device N         on a machine with several GPUs: number N as nvidia-smi -L lists them, from 0 on (0)\n"
     "      --graph            on a GPU: capture the model once as a graph, and launch that\n"
     "      --plans DIR        on a GPU: plans that take long to build are kept in this folder, with those of "
     "benchmarks\n"
@@ -352,23 +354,22 @@ static int set_steps(void *of, const char *text, bz_error *err)
     return 0;
 }
 
+static int set_device(void *of, const char *text, bz_error *err)
+{
+    (void)of;
+    return bz_gpu_choose(text, err);
+}
+
 #define AT(field) offsetof(program, field)
 static const bz_run_option OPTIONS[] = {
-    {"threads", BZ_TAKES_OWN, .set = set_threads},
-    {"time-limit", BZ_TAKES_AMOUNT, .at = AT(time_limit)},
-    {"precision", BZ_TAKES_AMOUNT, .at = AT(precision)},
-    {"alone", BZ_TAKES_AMOUNT, .at = AT(alone_limit)},
-    {"whole", BZ_TAKES_NOTHING, .at = AT(whole)},
-    {"steps", BZ_TAKES_OWN, .set = set_steps},
-    {"weights", BZ_TAKES_TEXT, .at = AT(weights)},
-    {"inputs", BZ_TAKES_TEXT, .at = AT(inputs)},
-    {"outputs", BZ_TAKES_TEXT, .at = AT(outputs)},
-    {"graph", BZ_TAKES_NOTHING, .at = AT(graph)},
-    {"check", BZ_TAKES_NOTHING, .at = AT(check)},
-    {"hot", BZ_TAKES_NOTHING, .at = AT(hot)},
-    {"plans", BZ_TAKES_TEXT, .at = AT(setting.plans)},
-    {"help", BZ_TAKES_NOTHING, .at = AT(help)},
-    {0},
+    {"threads", BZ_TAKES_OWN, .set = set_threads},       {"time-limit", BZ_TAKES_AMOUNT, .at = AT(time_limit)},
+    {"precision", BZ_TAKES_AMOUNT, .at = AT(precision)}, {"alone", BZ_TAKES_AMOUNT, .at = AT(alone_limit)},
+    {"whole", BZ_TAKES_NOTHING, .at = AT(whole)},        {"steps", BZ_TAKES_OWN, .set = set_steps},
+    {"weights", BZ_TAKES_TEXT, .at = AT(weights)},       {"inputs", BZ_TAKES_TEXT, .at = AT(inputs)},
+    {"outputs", BZ_TAKES_TEXT, .at = AT(outputs)},       {"graph", BZ_TAKES_NOTHING, .at = AT(graph)},
+    {"check", BZ_TAKES_NOTHING, .at = AT(check)},        {"hot", BZ_TAKES_NOTHING, .at = AT(hot)},
+    {"plans", BZ_TAKES_TEXT, .at = AT(setting.plans)},   {"device", BZ_TAKES_OWN, .set = set_device},
+    {"help", BZ_TAKES_NOTHING, .at = AT(help)},          {0},
 };
 
 /* Sources lie above the folder of the program. */

@@ -8,6 +8,7 @@
 #include "runtime/ahead.h"
 #include "runtime/counters.h"
 #include "runtime/gbench.h"
+#include "runtime/gpus.h"
 #include "runtime/measure.h"
 #include "runtime/metrics.h"
 #include "runtime/option.h"
@@ -71,6 +72,9 @@ static const char USAGE[] =
     "      --hang-limit S      seconds after which a silent variant is killed (60)\n"
     "      --memory-limit GB   memory of a benchmark process (nine tenths of what is free)\n"
     "      --check-only        run and check each variant once, measure nothing\n"
+    "      --device N          on a machine with several GPUs: number N as nvidia-smi -L or CUDA_VISIBLE_DEVICES "
+    "lists\n"
+    "                          them, from 0 on (0)\n"
     "      --engines WHICH     on a GPU: heuristic, the ten best that a library's heuristics propose, each way they "
     "are\n"
     "                          asked; all: all of those, and every engine that there is (heuristic)\n"
@@ -437,6 +441,12 @@ static int set_wait(void *of, const char *text, bz_error *err)
     return strcmp(text, "0") ? bz_option_number("wait", BZ_TAKES_NUMBER, text, &p->wait, err) : 0;
 }
 
+static int set_device(void *of, const char *text, bz_error *err)
+{
+    (void)of;
+    return bz_gpu_choose(text, err);
+}
+
 #define AT(field) offsetof(program, field)
 static const bz_run_option OPTIONS[] = {
     {"output", BZ_TAKES_OWN, .set = open_output, .letter = 'o'},
@@ -456,6 +466,7 @@ static const bz_run_option OPTIONS[] = {
     {"hang-limit", BZ_TAKES_NUMBER, .at = AT(options.hang_limit)},
     {"memory-limit", BZ_TAKES_NUMBER, .at = AT(options.memory_limit), .unit = 1e9},
     {"wait", BZ_TAKES_OWN, .set = set_wait},
+    {"device", BZ_TAKES_OWN, .set = set_device},
     {"yardstick", BZ_TAKES_NUMBER, .at = AT(options.yardstick)},
     {"workspace", BZ_TAKES_NUMBER, .at = AT(options.setting.workspace), .unit = 1e9},
     {"plans", BZ_TAKES_TEXT, .at = AT(options.setting.plans)},

@@ -1,6 +1,8 @@
 /* A device made ready: stream, events, memory, errors. */
 #include "runtime/cuda/cuda.h"
 
+#include "runtime/gpus.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -51,9 +53,9 @@ static const struct {
     const char *why;
 } REFUSALS[] = {
     {cudaErrorMemoryAllocation, "its memory is full: end the programs that hold it (nvidia-smi lists them), or name "
-                                "another GPU in CUDA_VISIBLE_DEVICES"},
+                                "another GPU by --device"},
     {cudaErrorDevicesUnavailable, "another program has it alone (compute mode EXCLUSIVE_PROCESS): wait for its end, or "
-                                  "name another GPU in CUDA_VISIBLE_DEVICES"},
+                                  "name another GPU by --device"},
     {cudaErrorSystemNotReady, "its links to other GPUs are not set up: sudo systemctl start nvidia-fabricmanager"},
     {cudaErrorSystemDriverMismatch,
      "the kernel module is of another driver than libcuda.so.1: boot again, or load the module anew"},
@@ -89,6 +91,10 @@ static int find_device(bz_error *err)
     if (status == cudaErrorInsufficientDriver)
         return bz_fail(err, BZ_FAILED, "no GPU can be used: the NVIDIA driver is missing");
     bool none = status == cudaErrorNoDevice || (status == cudaSuccess && !n);
+    if (none && bz_gpu_chosen())
+        return bz_fail(err, BZ_FAILED,
+                       "no GPU can be used: there is no GPU %s (--device); nvidia-smi -L lists those that are there",
+                       bz_gpu_chosen());
     if (none && visible)
         return bz_fail(
             err, BZ_FAILED,

@@ -1,6 +1,7 @@
 /* Counters through CUPTI's range profiler: the exact sequence of calls, what becomes of the values, and each refusal, with
  * stand-ins for CUPTI and the CUDA runtime. */
 #include "runtime/cuda/cuda.h"
+#include "runtime/gpus.h"
 #include "tests/standin/cupti.h"
 #include "tests/standin/record.h"
 
@@ -344,6 +345,11 @@ static void says_why_it_cannot_be_opened(void **state)
     assert_int_equal(bz_cuda_open(&c, &setting, &err), -1);
     assert_non_null(strstr(err.text, "CUDA_VISIBLE_DEVICES is '7'"));
     unsetenv("CUDA_VISIBLE_DEVICES");
+    assert_int_equal(bz_gpu_choose("7", &err), 0);
+    assert_int_equal(bz_cuda_open(&c, &setting, &err), -1);
+    assert_non_null(strstr(err.text, "there is no GPU 7 (--device)"));
+    unsetenv("CUDA_VISIBLE_DEVICES");
+    unsetenv("BENANZA_DEVICE");
     assert_int_equal(bz_cuda_open(&c, &setting, &err), -1);
     assert_non_null(strstr(err.text, "this machine has no GPU"));
     standin_reset();

@@ -6,7 +6,7 @@
  * $BENANZA_STANDIN makes it lie: `wrong` results of softmax, in replays of all calls; `order`: streams do not wait for each
  * other; `graph`: a graph leaves its last call out; `clock` where each session has a clock of another speed; `crash` in a
  * pooling; `kernels` that take less than the device's time; `after`: calls take longer once the profiler has looked; `secret`: nobody may look at kernels; `none`: there is no
- * device. */
+ * device. $CUDA_VISIBLE_DEVICES says which of two it is. */
 #include "runtime/values.h"
 #include "tests/standin/device_replay.h"
 
@@ -47,8 +47,11 @@ static int device(bz_device *out, bz_error *err)
 {
     if (standin_lies("half") && strcmp(STANDIN_BACKEND, "cudart") != 0)
         return bz_fail(err, BZ_FAILED, "its library does not load");
-    if (standin_lies("none"))
-        return bz_fail(err, BZ_FAILED, "no GPU can be used: this is a stand-in that has none");
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    int first = visible ? atoi(visible) : 0;
+    if (standin_lies("none") || first > 1)
+        return bz_fail(err, BZ_FAILED, "no GPU can be used: this is a stand-in that has %s",
+                       standin_lies("none") ? "none" : "two");
     *out = (bz_device){.slug = "stand-in",
                        .stack = "reference0",
                        .name = "Stand-in",
@@ -59,6 +62,10 @@ static int device(bz_device *out, bz_error *err)
                        .copied = 0.9e9,
                        .kernel_gap = 1e-6,
                        .event_pair = 1e-6};
+    if (first) {
+        snprintf(out->slug, sizeof out->slug, "second-stand-in");
+        snprintf(out->name, sizeof out->name, "Second Stand-in");
+    }
     return 0;
 }
 

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -152,9 +153,52 @@ static void names_find_rows(void **state)
     assert_true(fabs(found.rate[4] - 989e12) < 1);
 }
 
+/* The chosen one comes first; the others stay, for copies between two. */
+static void one_is_chosen(void **state)
+{
+    static const struct {
+        const char *visible, *number, *left;
+    } CASES[] = {
+        {"5", "0", "5"},
+        {"2,3", "0", "2,3"},
+        {"2,3", "1", "3,2"},
+        {"GPU-aa,GPU-bb,MIG-cc", "1", "GPU-bb,GPU-aa,MIG-cc"},
+        {"GPU-aa,GPU-bb,MIG-cc", "2", "MIG-cc,GPU-aa,GPU-bb"},
+    };
+    bz_error err;
+    (void)state;
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++)
+        for (int again = 0; again < 2; again++) { /* a program that starts itself anew has the option still */
+            if (!again) {
+                unsetenv("BENANZA_DEVICE");
+                setenv("CUDA_VISIBLE_DEVICES", CASES[i].visible, 1);
+            }
+            assert_int_equal(bz_gpu_choose(CASES[i].number, &err), 0);
+            assert_string_equal(getenv("CUDA_VISIBLE_DEVICES"), CASES[i].left);
+            assert_string_equal(bz_gpu_chosen(), CASES[i].number);
+        }
+    static const char *const REFUSED[] = {"3", "-1", "1x", "", " 1", "32", "99999999999999999999"};
+    for (size_t i = 0; i < sizeof REFUSED / sizeof *REFUSED; i++) {
+        unsetenv("BENANZA_DEVICE");
+        setenv("CUDA_VISIBLE_DEVICES", "2,3,4", 1);
+        assert_int_equal(bz_gpu_choose(REFUSED[i], &err), -1);
+        assert_int_equal(err.code, BZ_USAGE);
+        assert_string_equal(getenv("CUDA_VISIBLE_DEVICES"), "2,3,4");
+        assert_null(bz_gpu_chosen());
+    }
+    setenv("CUDA_VISIBLE_DEVICES", "", 1); /* leaves none */
+    assert_int_equal(bz_gpu_choose("0", &err), -1);
+    unsetenv("CUDA_VISIBLE_DEVICES");
+    assert_int_equal(bz_gpu_choose("2", &err), 0);
+    assert_int_equal(strncmp(getenv("CUDA_VISIBLE_DEVICES"), "2,0,1,3,4,", 10), 0);
+    assert_string_equal(getenv("CUDA_DEVICE_ORDER"), "PCI_BUS_ID");
+    unsetenv("BENANZA_DEVICE");
+    unsetenv("CUDA_VISIBLE_DEVICES");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(rows_are_whole), cmocka_unit_test(rates_follow_from_units),
-                                       cmocka_unit_test(names_find_rows)};
+                                       cmocka_unit_test(names_find_rows), cmocka_unit_test(one_is_chosen)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
