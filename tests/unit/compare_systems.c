@@ -320,6 +320,37 @@ static bz_report_file *read_report(const char *text, bz_arena *arena)
     return file;
 }
 
+/* One model in common and 200 that only the second has: each is a difference, and the layers in common stay what they are. */
+static void reports_of_many_models(void **state)
+{
+    bz_arena arena = {0};
+    bz_error err = {0};
+    bz_compare_set set;
+    bz_buf text = {0};
+    (void)state;
+    bz_report_file *a = read_report(REPORT(MODEL("m.onnx", "1", "2", LAYER("a", "2", "1.99", "2.01"))), &arena);
+    bz_buf_puts(&text, "{\"record\":\"analysis\",\"v\":1,\"models\":[" MODEL("m.onnx", "1", "2",
+                                                                             LAYER("a", "1", "0.99", "1.01")));
+    for (int i = 0; i < 200; i++)
+        bz_buf_printf(&text, "," MODEL("new%d.onnx", "1", "2", LAYER("a", "1", "1", "1")), i);
+    bz_buf_puts(&text, "]}");
+    bz_report_file *b = read_report(bz_buf_text(&text), &arena);
+    assert_int_equal(bz_compare_reports(a, b, &arena, &set, &err), 0);
+    assert_int_equal(set.n_parts, 2);
+    assert_int_equal(row_of(&set.part[0], "sequential")->verdict, BZ_SAME);
+    assert_int_equal(row_of(&set.part[1], "a")->verdict, BZ_FASTER);
+    assert_int_equal(set.n_differences, 200);
+    for (int i = 0; i < 200; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "new%d.onnx", i);
+        assert_string_equal(set.difference[i].what, "models");
+        assert_null(set.difference[i].a);
+        assert_string_equal(set.difference[i].b, name);
+    }
+    bz_buf_free(&text);
+    bz_arena_free(&arena);
+}
+
 static void reports_by_layer(void **state)
 {
     bz_arena arena = {0};
@@ -400,6 +431,7 @@ int main(void)
         cmocka_unit_test(a_profile_without_iterations_is_refused),
         cmocka_unit_test(random_profiles),
         cmocka_unit_test(reports_by_layer),
+        cmocka_unit_test(reports_of_many_models),
         cmocka_unit_test(reports_of_many_models_match_by_name_and_batch),
         cmocka_unit_test(what_is_no_report_is_refused),
     };

@@ -351,14 +351,53 @@ static void test_merge(void **state)
     bz_perfdb_close(ab);
 }
 
+/* One sample is no time, and neither is a mean of one run; an import's mean of several is, as is a median of several samples. */
+static void what_tells_a_time(void **state)
+{
+    static const struct {
+        bz_record_status status;
+        bz_record_provenance provenance;
+        int n, iterations;
+        double median;
+        bool is_time;
+    } CASES[] = {
+        {BZ_RECORD_OK, BZ_PROVENANCE_MEASURED, 2, 1, 1e-5, true},
+        {BZ_RECORD_OK, BZ_PROVENANCE_MEASURED, 1, 1, 1e-5, false},
+        {BZ_RECORD_OK, BZ_PROVENANCE_MEASURED, 1, 50, 1e-5, false},
+        {BZ_RECORD_OK, BZ_PROVENANCE_MEASURED, 2, 1, 0, false},
+        {BZ_RECORD_OK, BZ_PROVENANCE_IMPORTED, 1, 1, 1e-5, false},
+        {BZ_RECORD_OK, BZ_PROVENANCE_IMPORTED, 1, 2, 1e-5, true},
+        {BZ_RECORD_OK, BZ_PROVENANCE_IMPORTED, 2, 0, 1e-5, true},
+        {BZ_RECORD_OK, BZ_PROVENANCE_IMPORTED, 1, 2, 0, false},
+        {BZ_RECORD_DROPPED, BZ_PROVENANCE_MEASURED, 9, 9, 1e-5, false},
+        {BZ_RECORD_FAILED, BZ_PROVENANCE_IMPORTED, 9, 9, 1e-5, false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        bz_record r = {.status = CASES[i].status,
+                       .provenance = CASES[i].provenance,
+                       .n = CASES[i].n,
+                       .iterations = CASES[i].iterations,
+                       .median = CASES[i].median};
+        assert_int_equal(bz_record_is_time(&r), CASES[i].is_time);
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_causes), TEST(test_line_round_trip), TEST(test_remeasure),
-        TEST(test_complete),           TEST(test_lines),           TEST(test_system_line),
-        TEST(test_bad_lines),          TEST(test_export),          TEST(test_merge),
+        cmocka_unit_test(test_causes),
+        cmocka_unit_test(what_tells_a_time),
+        TEST(test_line_round_trip),
+        TEST(test_remeasure),
+        TEST(test_complete),
+        TEST(test_lines),
+        TEST(test_system_line),
+        TEST(test_bad_lines),
+        TEST(test_export),
+        TEST(test_merge),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     bz_buf_free(&warnings);
