@@ -34,6 +34,8 @@ int nanosleep(const struct timespec *time, struct timespec *left)
 
 int poll(struct pollfd *fds, nfds_t n, int ms)
 {
+    if (ms < 0) /* who keeps the folder waits for the end of this process */
+        return ppoll(fds, n, NULL, NULL);
     int64_t ns = ms * INT64_C(1000000), real = ns / times_as_fast;
     asked_ns += ns;
     return ppoll(fds, n, &(struct timespec){real / 1000000000, real % 1000000000}, NULL);
