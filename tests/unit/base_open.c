@@ -24,6 +24,7 @@ static char folder[BZ_FOLDER_MAX], pipe_path[BZ_FOLDER_MAX + 8];
 static int times_as_fast = 1;
 static int64_t asked_ns;
 
+/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): the C library's are reserved */
 int nanosleep(const struct timespec *time, struct timespec *left)
 {
     (void)left;
@@ -32,6 +33,7 @@ int nanosleep(const struct timespec *time, struct timespec *left)
     return ppoll(NULL, 0, &(struct timespec){real / 1000000000, real % 1000000000}, NULL);
 }
 
+/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): the C library's are reserved */
 int poll(struct pollfd *fds, nfds_t n, int ms)
 {
     if (ms < 0) /* who keeps the folder waits for the end of this process */

@@ -16,6 +16,7 @@
 /* What was read by pread, as the room reads models, in bytes. */
 static size_t read_bytes;
 
+/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): the C library's are reserved */
 ssize_t pread(int fd, void *out, size_t n, off_t from)
 {
     ssize_t got = syscall(SYS_pread64, fd, out, n, from);
