@@ -164,12 +164,17 @@ typedef struct bz_label_step {
     int n;                 /* options; 0: it works in label 0, for nothing */
     const int *label;      /* [n] */
     const double *seconds; /* [n] */
+    const unsigned
+        *plain; /* [n_in]: a bit for each label of the step in which it reads that value in label 0; NULL: none */
 } bz_label_step;
 
 typedef struct bz_label_value {
     double convert[BZ_LABELS][BZ_LABELS]; /* seconds: from, to */
     bool outside;                         /* given from outside in label 0, or wanted there */
 } bz_label_value;
+
+/* The label in which a step that works in `label` reads its value k. */
+int bz_labels_read(const bz_label_step *step, int k, int label);
 
 /* taken[i]: option of step i. Returns the sum. *states (may be NULL): most states at once; *beam (likewise): some were dropped. */
 double bz_labels_choose(const bz_label_step *step, int n, const bz_label_value *value, int n_values, int *taken,

@@ -66,6 +66,11 @@ static void price_conversions(const bz_label_value *t, conversion c)
         }
 }
 
+int bz_labels_read(const bz_label_step *t, int k, int label)
+{
+    return t->plain && t->plain[k] & 1U << label ? OUTSIDE : label;
+}
+
 /* Brings a value into the label. */
 static double convert(const search *s, state *at, int value, conversion c, int to)
 {
@@ -184,7 +189,7 @@ static void take_step(search *s, int step)
             y->from = i;
             y->option = o;
             for (int k = 0; k < t->n_in; k++)
-                y->cost += convert(s, y, t->in[k], in[k], label);
+                y->cost += convert(s, y, t->in[k], in[k], bz_labels_read(t, k, label));
             y->cost += t->n ? t->seconds[o] : 0;
             if (t->out < 0 || s->place[t->out] < 0)
                 continue;

@@ -231,6 +231,13 @@ static double price_reorder(bz_replay_plan *p, const bz_replay_input *in, const 
     return isnan(best) ? GUESS_LAUNCH + bytes / bandwidth : best;
 }
 
+/* Rows and channels last are one where there is one channel, or one place. */
+static bool lies_alike(const bz_replay_value *v, int from, int to)
+{
+    return from == to || (from != BZ_LAID_BLOCKED && to != BZ_LAID_BLOCKED &&
+                          (v->dim[1] == 1 || bz_extent_count(v->dim) == v->dim[0] * v->dim[1]));
+}
+
 typedef struct reorders {
     bz_map map; /* shape and type -> row */
     bz_label_value *row;
@@ -252,7 +259,7 @@ static const bz_label_value *price_tensor(reorders *all, bz_replay_plan *p, cons
     *t = (bz_label_value){0};
     for (int from = 0; from < BZ_LAID_N && v->rank >= 3 && v->rank <= 5; from++)
         for (int to = 0; to < BZ_LAID_N; to++)
-            t->convert[from][to] = from == to ? 0 : price_reorder(p, in, v, from, to);
+            t->convert[from][to] = lies_alike(v, from, to) ? 0 : price_reorder(p, in, v, from, to);
     bz_map_add(&all->map, bz_arena_dup(&all->arena, key, sizeof key), sizeof key, (uint32_t)all->n);
     return &all->row[all->n++];
 }
@@ -264,47 +271,63 @@ static bool is_constant(const bz_replay_plan *p, const bool *once, int v)
     return v < 0 || p->value[v].source == BZ_VALUE_STORED || p->value[v].source == BZ_VALUE_SEEDED || once[v];
 }
 
+/* In which layouts of a call oneDNN takes operand k in rows all the same: images of up to three channels by convolutions
+ * in blocks, and what a binary operation broadcasts in every layout. */
+static unsigned rows_of(const bz_problem *p, int k)
+{
+    enum { IMAGE_CHANNELS = 3 };
+    if (p->kind == BZ_PROBLEM_BINARY && k == 1 && bz_extent_count(p->binary.a) != bz_extent_count(p->binary.b))
+        return 1U << BZ_LAID_NHWC | 1U << BZ_LAID_BLOCKED;
+    return p->kind == BZ_PROBLEM_CONV && k == 0 && p->conv.x[1] <= IMAGE_CHANNELS ? 1U << BZ_LAID_BLOCKED : 0;
+}
+
 static void describe_step(bz_replay_plan *p, const bool *once, int i, bz_label_step *t)
 {
     const bz_replay_step *s = &p->step[i];
     const bz_replay_choice *c = &p->choice[i];
     int *in = BZ_NEW(&p->arena, int, s->n_in + 1);
+    unsigned *plain = BZ_NEW(&p->arena, unsigned, s->n_in + 1);
     int *laid = BZ_NEW(&p->arena, int, c->n + 1);
     double *seconds = BZ_NEW(&p->arena, double, c->n + 1);
-    *t = (bz_label_step){in, 0, s->once ? -1 : s->out, c->n, laid, seconds};
+    *t = (bz_label_step){in, 0, s->once ? -1 : s->out, c->n, laid, seconds, plain};
     for (int k = 0; k < s->n_in && !s->once; k++)
-        if (!is_constant(p, once, s->in[k]))
+        if (!is_constant(p, once, s->in[k])) {
+            plain[t->n_in] = s->problem && !p->device ? rows_of(s->problem, k) : 0;
             in[t->n_in++] = s->in[k];
+        }
     for (int o = 0; o < c->n; o++)
         laid[o] = c->option[o].laid, seconds[o] = c->option[o].seconds;
 }
 
-/* By the layouts that laid_of() takes the calls to have. The program may convert others. */
+/* By the layouts that laid_of() takes the calls to have: the libraries may choose others when the program is built. */
 static void price_plan(bz_replay_plan *p, const bz_label_step *step, const bz_label_value *tensor)
 {
     unsigned *have = BZ_NEW(&p->arena, unsigned, p->n_values + 1);
     p->seconds = p->conversions = 0;
-    p->modelled = 0;
+    p->modelled = p->n_conversions = 0;
     for (int i = 0; i < p->n_steps; i++) {
         bz_replay_choice *c = &p->choice[i];
         bz_laid laid = c->n ? c->option[c->taken].laid : BZ_LAID_PLAIN;
         c->conversion = 0;
         for (int k = 0; k < step[i].n_in; k++) {
+            int reads = bz_labels_read(&step[i], k, (int)laid);
             unsigned *h = &have[step[i].in[k]];
             *h = *h ? *h : 1U << BZ_LAID_PLAIN;
             double best = INFINITY;
             for (int from = 0; from < BZ_LAID_N; from++)
-                best = *h & 1U << from ? fmin(best, tensor[step[i].in[k]].convert[from][laid]) : best;
-            if (*h & 1U << laid)
+                best = *h & 1U << from ? fmin(best, tensor[step[i].in[k]].convert[from][reads]) : best;
+            if (*h & 1U << reads)
                 continue;
-            *h |= 1U << laid;
+            *h |= 1U << reads;
             c->conversion += best;
+            p->n_conversions += best > 0;
         }
         if (step[i].out >= 0) {
             have[step[i].out] = 1U << laid;
             if (p->value[step[i].out].output && laid != BZ_LAID_PLAIN) { /* outputs go as rows */
                 have[step[i].out] |= 1U << BZ_LAID_PLAIN;
                 c->conversion += tensor[step[i].out].convert[laid][BZ_LAID_PLAIN];
+                p->n_conversions += tensor[step[i].out].convert[laid][BZ_LAID_PLAIN] > 0;
             }
         }
         p->conversions += c->conversion;

@@ -81,8 +81,9 @@ typedef struct bz_replay_plan {
     const char *device; /* the backend on whose device it runs; NULL: the processor */
     double scheduled;   /* planned: the whole, on these streams */
     double seconds;     /* planned: calls */
-    /* Conversions as the choice expected them. They are never shown: only libraries know how their calls want operands to lie. */
+    /* Conversions as the choice expects them: how operands lie is decided by the libraries, when the program is built. */
     double conversions;
+    int n_conversions;
     int modelled; /* calls without a record */
     int followed; /* states at most at once, while choosing; 0: from a file */
     bool beam;    /* there were more than were followed */

@@ -94,9 +94,15 @@ static void put_plan(const table *t, bz_buf *out)
         bz_buf_printf(out, " (%d of them guessed: no record)", p->modelled);
     if (p->streams > 1)
         bz_buf_printf(out, "; on %d streams %s", p->streams, bz_units_time(time, p->scheduled));
-    if (!t->r->result)
+    if (!t->r->result && p->device)
         bz_buf_puts(out, "; conversions between layouts are known when the program has been built: '--time-limit 0' "
                          "builds it and counts them");
+    else if (!t->r->result && !p->n_conversions)
+        bz_buf_puts(out, "; no conversion between layouts is foreseen: '--time-limit 0' builds the program and counts");
+    else if (!t->r->result)
+        bz_buf_printf(out,
+                      "; %d conversion%s between layouts foreseen, %s: '--time-limit 0' builds the program and counts",
+                      p->n_conversions, plural(p->n_conversions), bz_units_time(time, p->conversions));
     bz_buf_puts(out, p->beam ? "; not all combinations of layouts were followed\n" : "\n");
 }
 
@@ -311,7 +317,8 @@ void bz_replay_print_json(const bz_replay_report *r, bz_buf *out)
     }
     BZ_JSON(&j, BZ_TELL("dtype", r->plan->dtype ? bz_dtype_name(r->plan->dtype) : ""), BZ_TELL("bound", table_bound(r)),
             BZ_TELL("complete", is_complete(r)), BZ_TELL("planned", r->plan->seconds),
-            BZ_TELL("guessed", r->plan->modelled));
+            BZ_TELL("guessed", r->plan->modelled),
+            BZ_TELL("foreseen", r->plan->device ? (double)NAN : r->plan->n_conversions));
     if (r->result)
         put_result_json(&t, &j);
     put_ends(r->plan, "inputs", true, &j);

@@ -15,6 +15,7 @@ enum { STEPS = 7, MOST = 400 };
 typedef struct {
     int n, in[MOST][2];
     int laid[MOST][BZ_LABELS];
+    unsigned plain[MOST][2];
     double seconds[MOST][BZ_LABELS];
     bz_label_step step[MOST];
     bz_label_value tensor[MOST + 1]; /* number 0 comes from outside; step i makes i + 1 */
@@ -42,10 +43,12 @@ static void make_graph(graph *g, int n, bool chain)
         int options = 1 + (int)draw(BZ_LABELS);
         for (int o = 0; o < options; o++)
             g->laid[i][o] = ((o + i) % BZ_LABELS), g->seconds[i][o] = 1 + draw(12);
+        for (int k = 0; k < 2; k++)
+            g->plain[i][k] = draw(3) ? 0 : draw(1U << BZ_LABELS);
         g->in[i][0] = chain ? i : (int)draw((unsigned)i + 1);
         g->in[i][1] = (int)draw((unsigned)i + 1);
         bool two = !chain && g->in[i][1] != g->in[i][0];
-        g->step[i] = (bz_label_step){g->in[i], 1 + two, i + 1, options, g->laid[i], g->seconds[i]};
+        g->step[i] = (bz_label_step){g->in[i], 1 + two, i + 1, options, g->laid[i], g->seconds[i], g->plain[i]};
     }
 }
 
@@ -58,14 +61,14 @@ static double cost_of(const graph *g, const int *taken)
         int laid = g->laid[i][taken[i]];
         sum += g->seconds[i][taken[i]];
         for (int k = 0; k < g->step[i].n_in; k++) {
-            int t = g->in[i][k];
+            int t = g->in[i][k], reads = g->plain[i][k] & 1U << laid ? 0 : laid;
             double best = INFINITY;
-            if (have[t] & 1U << laid)
+            if (have[t] & 1U << reads)
                 continue;
             for (int from = 0; from < BZ_LABELS; from++)
-                best = have[t] & 1U << from ? fmin(best, g->tensor[t].convert[from][laid]) : best;
+                best = have[t] & 1U << from ? fmin(best, g->tensor[t].convert[from][reads]) : best;
             sum += best;
-            have[t] |= 1U << laid;
+            have[t] |= 1U << reads;
         }
         have[i + 1] = 1U << laid;
         if (g->tensor[i + 1].outside && laid != 0) {
