@@ -46,7 +46,8 @@ typedef struct shared {
 typedef struct check {
     entry entry[MOST_ENTRIES];
     int n;
-    bool listed[BZ_PROBLEM_N_KINDS];
+    bool listed[BZ_PROBLEM_N_KINDS], absent[BZ_PROBLEM_N_KINDS]; /* absent: of a backend that does not load */
+    bz_error why;                                                /* it does not */
     clock_problems clock;
     double end;        /* by bz_now(); INFINITY: no limit */
     const char *plans; /* NULL: none are kept */
@@ -178,6 +179,10 @@ static int add_entry(check *c, const char *backend, const char *layouts, char *t
     snprintf(text, sizeof text, "%s dtype=%s", problem, type);
     if (bz_problem_parse(text, &e->problem, err))
         return bz_fail_in(err, "%s", text);
+    if (!bz_backend_find(NULL, backend, &c->why)) {
+        c->absent[e->problem.kind] = true;
+        return 0;
+    }
     snprintf(e->backend, sizeof e->backend, "%s", backend);
     snprintf(e->math, sizeof e->math, "%.15s", math ? math : "default");
     snprintf(names, sizeof names, "%s", layouts);
@@ -257,6 +262,17 @@ static int print_kinds(const check *c, const tally *kinds, bool whole)
     return bad;
 }
 
+/* A machine need not have every library: what cannot be run there is named, and is no defect. */
+static void print_absent(const check *c)
+{
+    int n = 0;
+    for (int i = 0; i < BZ_PROBLEM_N_KINDS; i++)
+        if (c->absent[i] && !c->listed[i])
+            printf("%s%s", n++ ? ", " : "not run: ", bz_problem_kind_name((bz_problem_kind)i));
+    if (n)
+        printf(": %s\n", c->why.text);
+}
+
 static void add(tally *sum, const tally *t)
 {
     int *to = &sum->right;
@@ -277,6 +293,7 @@ static int report_results(const check *c, int processes, int *left_out)
         bad += c->shared->of[p].bad;
     }
     bad += print_kinds(c, kind, !*left_out);
+    print_absent(c);
     if (silent)
         printf("%d famil%s without a variant that runs\n", silent, silent == 1 ? "y" : "ies");
     if (*left_out)
