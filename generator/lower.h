@@ -95,7 +95,7 @@ typedef struct lower_row {
 
 /* Each at the end of its file, and ends with a row without kind. */
 extern const lower_row lower_product_rows[], lower_attention_rows[], lower_elementwise_rows[], lower_layer_rows[],
-    lower_move_rows[], lower_training_rows[];
+    lower_move_rows[], lower_training_rows[], lower_sample_rows[];
 
 /* The function that a kind of layer computes, where it has a derivative; else BZ_FN_NONE. */
 bz_fn lower_function_named(const char *kind);

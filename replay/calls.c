@@ -80,6 +80,8 @@ static int find_operands(binder *b, const bz_layer *l, call *c, bz_error *err)
             k = turned ? 1 - k : k;
         }
         c->in[i] = operand[i].role == BZ_ROLE_OTHER ? -2 : -1;
+        if (operand[i].role == BZ_ROLE_INDEX)
+            return bind_no(l, err, "its call wants places or indices that are made before it");
         if (k < 0 || k >= l->n_in || l->in[k].kind == BZ_TYPE_NONE || l->node->in[k] < 0)
             continue;
         if (operand[i].role == BZ_ROLE_OTHER && k != 3)

@@ -25,7 +25,7 @@ const bz_backend_row bz_backends[] = {
         {"activation prelu binary where reduce softmax logsoftmax batchnorm layernorm rmsnorm lpnorm groupnorm", "plain", ""},
         {"transpose concat pad slice expand gather reorder", "plain", ""},
         {"activation_grad dropout dropout_grad batchnorm_grad layernorm_grad rmsnorm_grad groupnorm_grad softmax_grad", "plain", ""},
-        {"logsoftmax_grad softmax_loss softmax_loss_grad scatter_add update", "plain", ""}}},
+        {"logsoftmax_grad softmax_loss softmax_loss_grad scatter_add update sample sample_grad", "plain", ""}}},
     {"cudnn", .library = "cudnn", .device = true, .family = {
         {"conv deconv conv_data conv_weights", "plain nhwc", "tf32 f16"},
         {"pool batchnorm softmax logsoftmax lrn activation binary reduce concat pad", "plain nhwc", ""},

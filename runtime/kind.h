@@ -62,7 +62,7 @@ typedef struct bz_kind {
      * it. */
     bz_expected (*at)(bz_reference *r);
     /* A value for element `at` of the operand with indices, from a random number. */
-    int64_t (*index)(const bz_problem *p, int64_t at, uint64_t random);
+    double (*index)(const bz_problem *p, int64_t at, uint64_t random);
     double (*cost)(const bz_problem *p); /* multiply-adds that this takes; NULL: as many as the operations tell */
 } bz_kind;
 

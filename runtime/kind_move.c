@@ -232,10 +232,10 @@ static int check_gather(const bz_problem *p, bz_error *err)
     return 0;
 }
 
-static int64_t gather_index(const bz_problem *p, int64_t at, uint64_t random)
+static double gather_index(const bz_problem *p, int64_t at, uint64_t random)
 {
     (void)at;
-    return (int64_t)(random % (uint64_t)p->gather.x[p->gather.axis]);
+    return (double)(random % (uint64_t)p->gather.x[p->gather.axis]);
 }
 
 /* Of an element of the indices: negative ones count from the end, as ONNX has them. */

@@ -74,10 +74,10 @@ static int check_loss(const bz_problem *p, bz_error *err)
     return 0;
 }
 
-static int64_t loss_index(const bz_problem *p, int64_t at, uint64_t random)
+static double loss_index(const bz_problem *p, int64_t at, uint64_t random)
 {
     (void)at;
-    return (int64_t)(random % (uint64_t)p->softmax_loss.x[1]);
+    return (double)(random % (uint64_t)p->softmax_loss.x[1]);
 }
 
 /* Where the classes of label i begin. */

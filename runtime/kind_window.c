@@ -316,7 +316,7 @@ static bool pool_position(const bz_problem *p, const int64_t *window, int64_t k,
 }
 
 /* An element of the window that is not in the padding. */
-static int64_t pool_index(const bz_problem *p, int64_t at, uint64_t random)
+static double pool_index(const bz_problem *p, int64_t at, uint64_t random)
 {
     int64_t count = pool_window(p), pos[BZ_PROBLEM_SPATIAL], window[BZ_PROBLEM_SPATIAL];
     bz_extent y = {0};
@@ -325,7 +325,7 @@ static int64_t pool_index(const bz_problem *p, int64_t at, uint64_t random)
     int64_t k = (int64_t)(random % (uint64_t)count);
     for (int64_t tried = 0; tried < count && !pool_position(p, window, k, pos); tried++)
         k = (k + 1) % count;
-    return k;
+    return (double)k;
 }
 
 static void pool_grad_operands(const bz_problem *p, bz_operand_list *l, int64_t *y)

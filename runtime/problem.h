@@ -96,7 +96,10 @@ typedef int64_t bz_extent[BZ_PROBLEM_RANK + 1];
     KIND(SOFTMAX_LOSS_GRAD, softmax_loss_grad) /* of x, from those logarithms, the labels and the loss's gradient */   \
     KIND(DROPOUT_GRAD, dropout_grad)           /* dy where the mask kept an element, larger by what was dropped */     \
     KIND(SCATTER_ADD, scatter_add) /* of a gather's x: zeros, to which rows of dy are added where indices say */       \
-    KIND(UPDATE, update)           /* an optimizer's step over all elements of tensors: weights and state in place */
+    KIND(UPDATE, update)           /* an optimizer's step over all elements of tensors: weights and state in place */  \
+    /* between the pixels of x, at places that lie in a tensor: grids, regions, deformed convolutions */               \
+    KIND(SAMPLE, sample)                                                                                               \
+    KIND(SAMPLE_GRAD, sample_grad) /* of x, places and what samples are multiplied by, from dy and those */
 
 #define BZ_PROBLEM_ENUMERATOR(NAME, name) BZ_PROBLEM_##NAME,
 typedef enum { BZ_PROBLEM_NONE, BZ_KINDS(BZ_PROBLEM_ENUMERATOR) BZ_PROBLEM_N_KINDS } bz_problem_kind;
@@ -177,10 +180,12 @@ typedef struct bz_post {
  * alpha and of its square by beta, brought to their size by the number of steps; adamw takes the decay from w itself. */
 typedef enum { BZ_RULE_SGD, BZ_RULE_MOMENTUM, BZ_RULE_ADAM, BZ_RULE_ADAMW } bz_rule;
 typedef enum { BZ_LOSS_MEAN, BZ_LOSS_SUM, BZ_LOSS_NONE } bz_loss_reduction;
+enum { BZ_SAMPLE_MEAN = 256 };                                           /* points that one mean has at most */
 enum { BZ_NO_CLASS = 1 << 24 };                                          /* losses have fewer classes */
 typedef enum { BZ_POOL_MAX, BZ_POOL_AVG, BZ_POOL_AVG_PAD } bz_pool_mode; /* avg_pad counts the padding */
 typedef enum { BZ_RESAMPLE_NEAREST, BZ_RESAMPLE_LINEAR } bz_resample_mode;
 typedef enum { BZ_COORD_HALF_PIXEL, BZ_COORD_ASYMMETRIC, BZ_COORD_ALIGN_CORNERS } bz_coord;
+typedef enum { BZ_OUTSIDE_ZEROS, BZ_OUTSIDE_EDGE } bz_outside; /* of an image: zeros, or the nearest pixel */
 typedef enum { BZ_LAYOUT_PLAIN, BZ_LAYOUT_NHWC, BZ_LAYOUT_BLOCKED } bz_layout;
 typedef enum { BZ_FORWARD, BZ_REVERSE, BZ_BIDIRECTIONAL } bz_direction;
 
@@ -339,6 +344,13 @@ typedef struct bz_problem {
             bz_coord coord;
             bz_extent x, y;
         } resample;
+        struct {
+            bz_resample_mode mode;
+            bz_outside outside;
+            bz_extent x, at;    /* images [N, C, H, W]; places in pixels [rows, groups of channels, points, 2] */
+            int64_t mean;       /* points whose mean is an element of the result [rows, C, points / mean] */
+            bool masked, fixed; /* each sample is multiplied by a number; nobody wants the gradient of places */
+        } sample;
         struct {
             bz_extent y;
             int64_t axis;

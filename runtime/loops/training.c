@@ -298,6 +298,7 @@ bz_training *bz_training_open(const bz_job *job, const char **why)
     t.epsilon = job->epsilon > 0 ? job->epsilon : 1e-5f;
     find_kind(&t, KINDS, sizeof KINDS / sizeof *KINDS);
     find_kind(&t, bz_training_losses, BZ_TRAINING_LOSSES);
+    find_kind(&t, bz_training_samples, BZ_TRAINING_SAMPLES);
     if (!t.one)
         return NULL;
     if (!takes_types(job) || (job->problem->kind == BZ_PROBLEM_SOFTMAX_LOSS && job->problem->dtype_y != BZ_F32)) {

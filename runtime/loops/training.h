@@ -110,5 +110,7 @@ typedef struct bz_training_kind {
 
 enum { BZ_TRAINING_LOSSES = 4 };
 extern const bz_training_kind bz_training_losses[BZ_TRAINING_LOSSES]; /* loss.c */
+enum { BZ_TRAINING_SAMPLES = 2 };
+extern const bz_training_kind bz_training_samples[BZ_TRAINING_SAMPLES]; /* sample.c */
 
 #endif

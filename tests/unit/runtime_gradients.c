@@ -62,6 +62,16 @@ static const struct {
      "rnn seq=4 batch=1 input=3 hidden=4 fn=sigmoid dir=bidirectional training=1 dtype=f32", 'x', BZ_ROLE_X},
     {"scatter_add x=6x3 n=9 axis=0 dtype=f32:i64:f32", "gather x=6x3 n=9 axis=0 dtype=f32:i64:f32", 'x', BZ_ROLE_X},
     {"scatter_add x=2x6x3 n=4 axis=1 dtype=f32:i64:f32", "gather x=2x6x3 n=4 axis=1 dtype=f32:i64:f32", 'x', BZ_ROLE_X},
+    {"sample_grad mode=linear outside=zeros x=2x3x6x5 at=2x1x20x2 dtype=f32",
+     "sample mode=linear outside=zeros x=2x3x6x5 at=2x1x20x2 dtype=f32", 'x', BZ_ROLE_X},
+    {"sample_grad mode=linear outside=edge x=2x3x5x4 at=3x1x24x2 mean=4 fixed=1 dtype=f32",
+     "sample mode=linear outside=edge x=2x3x5x4 at=3x1x24x2 mean=4 dtype=f32", 'x', BZ_ROLE_X},
+    {"sample_grad mode=linear outside=edge x=1x2x5x4 at=1x1x24x2 dtype=f32",
+     "sample mode=linear outside=edge x=1x2x5x4 at=1x1x24x2 dtype=f32", 'x', BZ_ROLE_X},
+    {"sample_grad mode=linear outside=zeros x=1x4x4x5 at=1x2x18x2 masked=1 dtype=f32",
+     "sample mode=linear outside=zeros x=1x4x4x5 at=1x2x18x2 masked=1 dtype=f32", 'x', BZ_ROLE_X},
+    {"sample_grad mode=nearest outside=zeros x=1x2x4x5 at=1x1x18x2 dtype=f32",
+     "sample mode=nearest outside=zeros x=1x2x4x5 at=1x1x18x2 dtype=f32", 'x', BZ_ROLE_X},
 };
 
 typedef struct side {

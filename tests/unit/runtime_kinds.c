@@ -181,6 +181,8 @@ static const char *const PROBLEMS[] = {
     "softmax_loss_grad x=2x10x30 reduction=sum dtype=f32:i64:f32",
     "scatter_add x=50x7 n=200 axis=0 dtype=f32:i64:f32",
     "scatter_add x=5x50x70 n=20 axis=1 dtype=f32:i32:f32",
+    "sample mode=linear outside=zeros x=2x8x9x11 at=3x2x100x2 masked=1 dtype=f32",
+    "sample_grad mode=linear outside=edge x=2x8x9x11 at=3x2x100x2 masked=1 dtype=f32",
     "update rule=sgd x=10000 dtype=f32",
     "update rule=momentum x=10000 decay=0.0001 dtype=f32",
     "update rule=momentum nesterov=1 x=10000 dtype=f32",
@@ -327,6 +329,14 @@ static const char *const OURS[] = {
     "update rule=momentum nesterov=1 decay=0.01 x=300x100 dtype=f32",
     "update rule=adam decay=0.01 x=300x100 dtype=f32",
     "update rule=adamw decay=0.01 x=300x100 dtype=f32:f16:f32",
+    "sample mode=linear outside=zeros x=2x8x30x40 at=2x1x1000x2 dtype=f32",
+    "sample mode=nearest outside=edge x=2x8x30x40 at=2x1x1000x2 dtype=f32",
+    "sample mode=linear outside=edge x=2x8x30x40 at=7x1x1225x2 mean=25 dtype=f32",
+    "sample mode=linear outside=zeros x=2x8x30x40 at=2x2x10800x2 masked=1 dtype=f32",
+    "sample_grad mode=linear outside=zeros x=2x8x30x40 at=2x1x1000x2 dtype=f32",
+    "sample_grad mode=nearest outside=zeros x=2x8x30x40 at=2x1x1000x2 dtype=f32",
+    "sample_grad mode=linear outside=edge x=2x8x30x40 at=7x1x1225x2 mean=25 fixed=1 dtype=f32",
+    "sample_grad mode=linear outside=zeros x=2x8x30x40 at=2x2x10800x2 masked=1 dtype=f32",
 };
 /* clang-format on */
 
