@@ -341,7 +341,7 @@ static void reports_of_many_models(void **state)
     assert_int_equal(row_of(&set.part[1], "a")->verdict, BZ_FASTER);
     assert_int_equal(set.n_differences, 200);
     for (int i = 0; i < 200; i++) {
-        char name[16];
+        char name[24];
         snprintf(name, sizeof name, "new%d.onnx", i);
         assert_string_equal(set.difference[i].what, "models");
         assert_null(set.difference[i].a);
