@@ -66,9 +66,9 @@ static void price_conversions(const bz_label_value *t, conversion c)
         }
 }
 
-int bz_labels_read(const bz_label_step *t, int k, int label)
+int bz_labels_read(const bz_label_step *step, int k, int label)
 {
-    return t->plain && t->plain[k] & 1U << label ? OUTSIDE : label;
+    return step->plain && step->plain[k] & 1U << label ? OUTSIDE : label;
 }
 
 /* Brings a value into the label. */
