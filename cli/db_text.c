@@ -166,7 +166,7 @@ static void print_count(bz_json *j, bz_buf *out, const char *from, const bz_perf
     bz_buf_say(out, "%s: %zu records: %zu added, %zu replaced, %zu known already", from, r->records, r->count.added,
                r->count.replaced, r->count.kept);
     if (r->counted)
-        bz_buf_printf(out, "; %zu have what CUPTI counted", r->counted);
+        bz_buf_printf(out, "; %zu with CUPTI's counters", r->counted);
     if (r->bad)
         bz_buf_printf(out, "; %zu of %zu lines left out", r->bad, r->lines);
     if (r->uncounted)

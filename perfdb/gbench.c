@@ -425,7 +425,7 @@ static int put_system(bz_import *in, const file *f, int64_t date, const char *na
     return rc ? bz_fail_in(err, "%s", in->path) : 0;
 }
 
-/* The record's meta with what was counted in one call: a call that a kernel ends was counted for each of its kernels. */
+/* The record's meta with what was counted in one call, the sum over its kernels. */
 static const char *counted_meta(bz_arena *arena, const char *meta, const row *w)
 {
     bz_buf text = {0};
