@@ -226,15 +226,22 @@ static int put_out(bz_buf *out, int rc, bz_error *err)
     return rc;
 }
 
+/* Whether a source can be read a second time: what came through a pipe is gone. */
+static bool can_return(const char *path)
+{
+    struct stat st;
+    return strcmp(path, "-") != 0 && !stat(path, &st) && S_ISREG(st.st_mode);
+}
+
 static int take_source(import_job *job, bz_perfdb *db, const char *from, bz_perfdb_import_report *r, bz_error *err)
 {
-    bool layers = bz_published_is(from);
-    if (layers && !job->models)
+    if (job->models && bz_published_is(from))
+        return published(db, from, job->models, job->system, r, err);
+    int rc = job->system ? bz_perfdb_import(db, from, job->system, r, err) : merge_one(&job->job, db, from, r, err);
+    if (rc && can_return(from) && bz_published_is(from))
         return bz_fail(err, BZ_USAGE, "%s: is a table of times per layer: name the folder of its models with --models",
                        from);
-    if (layers)
-        return published(db, from, job->models, job->system, r, err);
-    return job->system ? bz_perfdb_import(db, from, job->system, r, err) : merge_one(&job->job, db, from, r, err);
+    return rc;
 }
 
 /* Both commands: one source after the other; what went in before a failure stays. For people each source's line is printed when
@@ -259,7 +266,7 @@ static int take_in(import_job *job, const bz_list *from, bz_error *err)
         bz_perfdb_import_report r;
         const char *path = all.item[i];
         rc = take_source(job, db, path, &r, err);
-        if (!rc && r.uncounted && i + 1 < from->n && strcmp(path, "-") != 0) {
+        if (!rc && r.uncounted && i + 1 < from->n && can_return(path)) {
             bz_list_add(&job->job.arena, &all, path);
             continue;
         }
