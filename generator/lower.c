@@ -100,6 +100,14 @@ bz_problem *lower_step(lowering *l, bz_problem_kind kind)
     return p;
 }
 
+void lower_sum(lowering *l, const bz_extent x, const bz_extent y)
+{
+    bz_problem *p = lower_step(l, BZ_PROBLEM_REDUCE);
+    p->reduce.fn = BZ_FN_SUM;
+    memcpy(p->reduce.x, x, sizeof(bz_extent));
+    memcpy(p->reduce.y, y, sizeof(bz_extent));
+}
+
 void lower_post(bz_problem *p, bz_fn fn, float alpha, float beta)
 {
     int n = 0;

@@ -36,7 +36,8 @@ const bz_lowering *lowered_as_is(bz_lowered *l, int layer);
  * It returns -1 with l->why set where the layer cannot be expressed. */
 typedef int lower_function(lowering *l);
 
-bz_problem *lower_step(lowering *l, bz_problem_kind kind); /* zeroed but for kind and data types */
+bz_problem *lower_step(lowering *l, bz_problem_kind kind);         /* zeroed but for kind and data types */
+void lower_sum(lowering *l, const bz_extent x, const bz_extent y); /* a step that sums x to y */
 void lower_post(bz_problem *p, bz_fn fn, float alpha, float beta);
 int lower_done(lowering *l); /* checks the steps; -1 where one is no valid problem */
 int lower_no(lowering *l, const char *why);

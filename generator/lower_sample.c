@@ -102,15 +102,6 @@ static bz_problem *product_step(lowering *l, const columns *c, bool weights, int
     return p;
 }
 
-static int reduce_step(lowering *l, const bz_extent x, const bz_extent y)
-{
-    bz_problem *p = lower_step(l, BZ_PROBLEM_REDUCE);
-    p->reduce.fn = BZ_FN_SUM;
-    memcpy(p->reduce.x, x, sizeof(bz_extent));
-    memcpy(p->reduce.y, y, sizeof(bz_extent));
-    return 0;
-}
-
 /* Columns, their product with the weights, and the bias. */
 static int lower_deformed(lowering *l)
 {
@@ -135,12 +126,12 @@ static int lower_deformed_grad(lowering *l)
         return lower_no(l, TWO);
     product_step(l, &c, false, c.out, c.elements, c.in)->matmul.transb = true;
     if (c.batch > 1)
-        reduce_step(l, (bz_extent){c.batch, c.group * c.out, c.in}, (bz_extent){1, c.group * c.out, c.in});
+        lower_sum(l, (bz_extent){c.batch, c.group * c.out, c.in}, (bz_extent){1, c.group * c.out, c.in});
     product_step(l, &c, true, c.in, c.out, c.elements)->matmul.transa = true;
     if (columns_step(l, BZ_PROBLEM_SAMPLE_GRAD, &c))
         return lower_no(l, TWO);
     if (lower_has_result(l, 3))
-        reduce_step(l, (bz_extent){c.batch, c.group * c.out, c.elements}, (bz_extent){1, c.group * c.out, 1});
+        lower_sum(l, (bz_extent){c.batch, c.group * c.out, c.elements}, (bz_extent){1, c.group * c.out, 1});
     return lower_done(l);
 }
 

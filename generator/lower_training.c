@@ -292,12 +292,8 @@ static int lower_recurrent_grad(lowering *l)
             product(l, width, rows, r.input, true);
         if (lower_has_result(l, 2))
             product(l, width, rows, r.hidden, true);
-        if (lower_has_result(l, 3)) {
-            bz_problem *p = lower_step(l, BZ_PROBLEM_REDUCE);
-            p->reduce.fn = BZ_FN_SUM;
-            memcpy(p->reduce.x, (bz_extent){rows, width}, sizeof(bz_extent));
-            memcpy(p->reduce.y, (bz_extent){1, width}, sizeof(bz_extent));
-        }
+        if (lower_has_result(l, 3))
+            lower_sum(l, (bz_extent){rows, width}, (bz_extent){1, width});
     }
     if (lower_done(l))
         return -1;

@@ -84,10 +84,13 @@ double bz_samples_intensity(const bz_samples *s, int problem, int machine)
     return isnan(counted) ? s->shape[problem].flops / s->shape[problem].bytes : counted;
 }
 
-static void keep_least(const loading *l, double *of, int row, const bz_record *r)
+/* Whether it is less than what was kept. */
+static bool keep_least(const loading *l, double *of, int row, const bz_record *r)
 {
-    double *at = &of[(size_t)row * (size_t)l->out->machines + (size_t)l->machine];
-    *at = fmin(*at, log(bz_record_busy(r))); /* of NAN and a number: the number */
+    double *at = &of[(size_t)row * (size_t)l->out->machines + (size_t)l->machine], is = log(bz_record_busy(r));
+    bool less = !(*at <= is); /* of NAN and a number: the number */
+    *at = less ? is : *at;
+    return less;
 }
 
 static int take(void *user, const bz_record *r)
@@ -97,11 +100,8 @@ static int take(void *user, const bz_record *r)
     int row = counts(l, r, false) ? row_of(s, r->problem) : -1;
     if (row >= 0 && !bz_shape_possible(&s->shape[row], &s->machine[l->machine], bz_record_busy(r)))
         return 0;
-    size_t cell = (size_t)(row < 0 ? 0 : row) * (size_t)s->machines + (size_t)l->machine;
-    if (row >= 0 && !(s->log[cell] <= log(bz_record_busy(r))))
-        s->intensity[cell] = counted_intensity(r, &s->shape[row]);
-    if (row >= 0)
-        keep_least(l, s->log, row, r);
+    if (row >= 0 && keep_least(l, s->log, row, r))
+        s->intensity[(size_t)row * (size_t)s->machines + (size_t)l->machine] = counted_intensity(r, &s->shape[row]);
     if (row < 0)
         row = known_row(s, r->problem);
     if (row >= 0 && counts(l, r, true) && !strstr(r->variant.algorithm, "wino"))
