@@ -188,8 +188,10 @@ static bz_backend fake = {
 static int enumerate_and_own(void *session, const char *layout, const char *math, bz_variant_list *list, bz_error *why)
 {
     int first = list->n, rc = fake_enumerate(session, layout, math, list, why);
-    for (int i = first; i < list->n; i++)
+    for (int i = first; i < list->n; i++) {
         list->item[i].backend = &fake;
+        list->item[i].waits = fake.wait; /* what it sleeps then is no other program's time */
+    }
     return rc;
 }
 
@@ -411,6 +413,59 @@ static void test_launch_untraced(void **unused)
     fake.smallest = NULL;
 }
 
+/* Who may use f32 alone wants its best variant, and TF32's being three times as fast is no reason to give that up. */
+static void test_dropped_by_mode(void **unused)
+{
+    (void)unused;
+    static const bz_backend *const backends[] = {&fake, NULL};
+    kept k = {0};
+    bz_problem p;
+    bz_error err;
+    fake.enumerate = enumerate_and_own;
+    fake.measure = fake_measure;
+    assert_int_equal(bz_problem_parse("activation fn=relu x=64 dtype=f32", &p, &err), 0);
+    bz_family families[] = {
+        {&p, "fake", "slow", "default"}, {&p, "fake", "good", "tf32"}, {&p, "fake", "slow too", "tf32"}};
+    bz_run_options o = {.backends = backends, .emit = keep, .context = &k, .hang_limit = 20, .time_limit = 0.02};
+    assert_int_equal(bz_run(families, 3, &o, &err), 0);
+    fake.measure = NULL;
+    assert_int_equal(k.n, 3);
+    assert_int_equal(find(&k, "good")->status, BZ_STATUS_OK);
+    assert_int_equal(find(&k, "slow")->status, BZ_STATUS_OK);
+    assert_int_equal(find(&k, "slow too")->status, BZ_STATUS_DROPPED);
+}
+
+/* A call that a device is still at when it returns: the one before a sample is no part of what the wall clock sees. */
+static double at_work_until;
+
+static int late_execute(bz_variant *v, int copy)
+{
+    double now = bz_now();
+    at_work_until = (at_work_until > now ? at_work_until : now) + 0.03;
+    return fake_execute(v, copy);
+}
+
+static int late_wait(bz_variant *v)
+{
+    (void)v;
+    while (bz_now() < at_work_until)
+        usleep(100);
+    return 0;
+}
+
+static void test_wall_of_device(void **unused)
+{
+    (void)unused;
+    fake.execute = late_execute;
+    fake.wait = late_wait;
+    fake.measure = fake_measure;
+    kept k = run_one("good", (bz_run_options){.wall = true, .sample_time = 0.001});
+    fake.execute = fake_execute;
+    fake.wait = NULL;
+    fake.measure = NULL;
+    assert_true(k.record[0].stats.min > 0.029 && k.record[0].stats.min < 0.05);
+}
+
 /* Results are compared by a sample where the backend can tell that all of them are numbers; what is wrong there is found, and what
  * was not written is read whole, so that the record says which element it is. */
 static void test_sample(void **unused)
@@ -458,12 +513,20 @@ static void test_record_line(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_crashes),    cmocka_unit_test(test_wrong_results),
-        cmocka_unit_test(test_hang),       cmocka_unit_test(test_stopped),
-        cmocka_unit_test(test_memory),     cmocka_unit_test(test_goes_on),
-        cmocka_unit_test(test_noise_flag), cmocka_unit_test(test_busy),
-        cmocka_unit_test(test_launch),     cmocka_unit_test(test_record_line),
-        cmocka_unit_test(test_sample),     cmocka_unit_test(test_launch_untraced),
+        cmocka_unit_test(test_crashes),
+        cmocka_unit_test(test_wrong_results),
+        cmocka_unit_test(test_hang),
+        cmocka_unit_test(test_stopped),
+        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_goes_on),
+        cmocka_unit_test(test_noise_flag),
+        cmocka_unit_test(test_busy),
+        cmocka_unit_test(test_launch),
+        cmocka_unit_test(test_record_line),
+        cmocka_unit_test(test_dropped_by_mode),
+        cmocka_unit_test(test_wall_of_device),
+        cmocka_unit_test(test_sample),
+        cmocka_unit_test(test_launch_untraced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
