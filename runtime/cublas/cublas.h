@@ -38,6 +38,7 @@ typedef struct matrix {
  * A, as they lie, its rows are our columns, and nothing has to be moved. */
 typedef struct product {
     int64_t rows, columns, depth, batch;
+    bool alone;            /* nothing follows it */
     bool strided;          /* the batch's matrices are equally far apart */
     const int64_t *sizes;  /* columns of each matrix of the batch, where they differ; NULL: they do not */
     bool foldable, folded; /* a batch with one B can be, and is, one product with more rows of A */

@@ -15,7 +15,7 @@ static cublasOperation_t operation(const matrix *m)
 
 static bool is_plain(const product *p, const types *t)
 {
-    return !t->lt_only && p->bias.operand < 0 && p->other.operand < 0 && !p->sizes;
+    return !t->lt_only && p->alone && !p->sizes;
 }
 
 bool cublas_fits_gemm(const product *p, const types *t)

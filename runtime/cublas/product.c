@@ -225,6 +225,7 @@ int cublas_describe(const bz_problem *p, const bz_operand *operand, int n, bool 
         return -1;
     if (packed && !constant)
         return bz_fail(why, BZ_INCOMPLETE, "no operand is constant: nothing can be packed ahead");
+    out->alone = !p->post[0].fn;
     out->strided = true;
     out->left = matrix_of(&operand[b], b, transb, packed, out->rows, out->depth);
     out->right = matrix_of(&operand[0], 0, transa, false, out->depth, out->columns);
