@@ -217,13 +217,13 @@ int bz_flow_make(const bz_trace *trace, uint32_t iteration, bz_flow *out, bz_err
     for (uint32_t i = 0; i < out->n; i++)
         b.arrived[i] = out->task[i].at;
     bz_build_waits(&b);
+    bz_build_phases(&b); /* looks for tasks of a lane beside each other, where the mark of the end is not */
     int64_t last = 0;
     for (uint32_t i = 0; i < out->n; i++)
         last = bz_build_end(&out->task[i]) > last ? bz_build_end(&out->task[i]) : last;
     mark_end(&b, last);
     measure(&b, last);
     wrap_lanes(&b);
-    bz_build_phases(&b);
     for (int k = 0; k < 3; k++)
         free(b.of_event[k]);
     free(b.arrived);

@@ -176,9 +176,44 @@ static void exchange(void **state)
     bz_buf_free(&text);
 }
 
+/* Tasks of the update are found by the range around their launches, also where the iteration ends behind the last call, and half of the
+ * kernels were at work before. */
+static void update(void **state)
+{
+    (void)state;
+    bz_buf text = {0};
+    bz_error err;
+    bz_flow f;
+    bz_buf_puts(&text, "{\"schemaVersion\":1,\"traceEvents\":[");
+    for (int i = 0; i < 10; i++) {
+        double at = 1000 + 40 * i;
+        bz_buf_printf(&text,
+                      "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaLaunchKernel\",\"pid\":5,\"tid\":5,\"ts\":"
+                      "%g,\"dur\":5,"
+                      "\"args\":{\"correlation\":%d}},",
+                      at, i + 1);
+        bz_buf_printf(&text,
+                      "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"%s\",\"pid\":0,\"tid\":7,\"ts\":%g,\"dur\":20,"
+                      "\"args\":{\"correlation\":%d,\"stream\":7,\"device\":0}},",
+                      i < 7 ? "a" : "b", at + 8, i + 1);
+    }
+    put(&text, "\"pid\":5,\"cat\":\"user_annotation\"", "Optimizer.step#Adam.step", 5, 270, 110);
+    bz_buf_puts(&text, "{\"ph\":\"i\",\"name\":\"end\",\"pid\":5,\"tid\":5,\"ts\":2200}]}");
+    bz_trace *t = read_text(text.data);
+    if (bz_flow_make(t, BZ_NONE, &f, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(f.counts.tasks[BZ_TASK_END], 1);
+    for (uint32_t i = 0; i < f.n; i++)
+        if (f.task[i].kind == BZ_TASK_KERNEL)
+            assert_int_equal(f.task[i].phase == BZ_PHASE_UPDATE, *f.task[i].name == 'b');
+    bz_flow_free(&f);
+    bz_trace_free(t);
+    bz_buf_free(&text);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(streams), cmocka_unit_test(host), cmocka_unit_test(operators),
-                                       cmocka_unit_test(exchange)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(update), cmocka_unit_test(streams), cmocka_unit_test(host),
+                                       cmocka_unit_test(operators), cmocka_unit_test(exchange)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
