@@ -14,7 +14,7 @@ static bz_expected activation_at(bz_reference *r)
 {
     const bz_problem *p = r->problem;
     double x = r->value[0][r->index], v = bz_fn_value(p->activation.fn, x, p->activation.alpha, p->activation.beta);
-    return (bz_expected){v, fabs(v) + fabs(x)};
+    return (bz_expected){.value = v, .magnitude = fabs(v) + fabs(x)};
 }
 
 static void prelu_operands(const bz_problem *p, bz_operand_list *l, int64_t *y)
@@ -32,7 +32,8 @@ static int check_prelu(const bz_problem *p, bz_error *err)
 static bz_expected prelu_at(bz_reference *r)
 {
     double v = r->value[0][r->index];
-    return (bz_expected){v > 0 ? v : v * (double)bz_reference_values(r, BZ_ROLE_SLOPE)[r->y[1]], fabs(v)};
+    return (bz_expected){.value = v > 0 ? v : v * (double)bz_reference_values(r, BZ_ROLE_SLOPE)[r->y[1]],
+                         .magnitude = fabs(v)};
 }
 
 static double kept(const bz_problem *p)
@@ -57,7 +58,7 @@ static int check_dropout(const bz_problem *p, bz_error *err)
 static bz_expected dropout_at(bz_reference *r)
 {
     double v = bz_reference_role(r) == BZ_ROLE_MASK ? 1 : kept(r->problem) * (double)r->value[0][r->index];
-    return (bz_expected){v, fabs(v)};
+    return (bz_expected){.value = v, .magnitude = fabs(v)};
 }
 
 static void dropout_grad_operands(const bz_problem *p, bz_operand_list *l, int64_t *y)
@@ -70,7 +71,7 @@ static void dropout_grad_operands(const bz_problem *p, bz_operand_list *l, int64
 static bz_expected dropout_grad_at(bz_reference *r)
 {
     double v = r->value[1][r->index] != 0 ? kept(r->problem) * (double)r->value[0][r->index] : 0;
-    return (bz_expected){v, fabs(v)};
+    return (bz_expected){.value = v, .magnitude = fabs(v)};
 }
 
 /* ---- gradients of functions ----------------------------------------------------------------- */
@@ -98,7 +99,7 @@ static bz_expected activation_grad_at(bz_reference *r)
            beta = p->activation.beta;
     double v = dy * (p->activation.of_y ? bz_fn_slope_of_y(p->activation.fn, x, alpha, beta)
                                         : bz_fn_slope(p->activation.fn, x, alpha, beta));
-    return (bz_expected){v, fabs(v) + fabs(dy)};
+    return (bz_expected){.value = v, .magnitude = fabs(v) + fabs(dy)};
 }
 
 /* ---- functions of two values, choices ------------------------------------------------------- */
@@ -125,7 +126,7 @@ static bz_expected binary_at(bz_reference *r)
     int rank = bz_extent_rank(p->binary.a);
     double a = r->value[0][bz_ravel(y, p->binary.a, rank)], b = r->value[1][bz_ravel(y, p->binary.b, rank)];
     double v = bz_fn_binary(p->binary.fn, a, b);
-    return (bz_expected){v, fabs(v) + fabs(a) + fabs(b)};
+    return (bz_expected){.value = v, .magnitude = fabs(v) + fabs(a) + fabs(b)};
 }
 
 static void where_operands(const bz_problem *p, bz_operand_list *l, int64_t *y)
@@ -155,7 +156,7 @@ static bz_expected where_at(bz_reference *r)
     int rank = bz_extent_rank(p->where.c);
     double v = r->value[0][bz_ravel(y, p->where.c, rank)] != 0 ? r->value[1][bz_ravel(y, p->where.a, rank)]
                                                                : r->value[2][bz_ravel(y, p->where.b, rank)];
-    return (bz_expected){v, fabs(v)};
+    return (bz_expected){.value = v, .magnitude = fabs(v)};
 }
 
 /* ---- reductions ----------------------------------------------------------------------------- */
@@ -201,13 +202,13 @@ static bz_expected reduce_at(bz_reference *r)
         bz_expected_add(&e, fn == BZ_FN_L1 ? fabs(v) : fn == BZ_FN_L2 || fn == BZ_FN_SUMSQUARE ? v * v : v);
     }
     if (fn == BZ_FN_MEAN)
-        return (bz_expected){e.value / (double)count, e.magnitude / (double)count};
+        return (bz_expected){.value = e.value / (double)count, .magnitude = e.magnitude / (double)count};
     if (fn == BZ_FN_L2)
-        return (bz_expected){sqrt(e.value), sqrt(e.value)};
+        return (bz_expected){.value = sqrt(e.value), .magnitude = sqrt(e.value)};
     if (fn == BZ_FN_PROD) /* each factor adds a rounding error */
-        return (bz_expected){product, fabs(product) * (1 + 0.01 * (double)count)};
+        return (bz_expected){.value = product, .magnitude = fabs(product) * (1 + 0.01 * (double)count)};
     if (fn == BZ_FN_MAX || fn == BZ_FN_MIN)
-        return (bz_expected){fn == BZ_FN_MAX ? most : least, 1};
+        return (bz_expected){.value = fn == BZ_FN_MAX ? most : least, .magnitude = 1};
     return e;
 }
 

@@ -5,7 +5,7 @@
 
 static bz_expected exactly(double v)
 {
-    return (bz_expected){v, fabs(v)};
+    return (bz_expected){.value = v, .magnitude = fabs(v)};
 }
 
 /* ---- resample ------------------------------------------------------------------------------- */

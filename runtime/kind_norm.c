@@ -101,7 +101,7 @@ static bz_expected normalized(const bz_reference *r, double mean, double varianc
     const float *scales = bz_reference_values(r, BZ_ROLE_SCALE), *shifts = bz_reference_values(r, BZ_ROLE_SHIFT);
     double scale = scales[parameter], shift = shifts ? (double)shifts[parameter] : 0;
     double v = ((double)r->value[0][r->index] - mean) / sqrt(variance + bz_norm_epsilon(r)) * scale;
-    return (bz_expected){v + shift, fabs(v) + fabs(shift) + fabs(scale)};
+    return (bz_expected){.value = v + shift, .magnitude = fabs(v) + fabs(shift) + fabs(scale)};
 }
 
 /* By the statistics of x; or these themselves. */
@@ -116,9 +116,9 @@ static bz_expected normalized_by_itself(bz_reference *r)
     moments(r, &part, &mean, &variance);
     variance = rms ? variance + mean * mean : variance;
     if (role == BZ_ROLE_MEAN)
-        return (bz_expected){mean, 1};
+        return (bz_expected){.value = mean, .magnitude = 1};
     if (role == BZ_ROLE_VARIANCE)
-        return (bz_expected){variance, 1 + variance};
+        return (bz_expected){.value = variance, .magnitude = 1 + variance};
     return normalized(r, rms ? 0 : mean, variance, bz_norm_parameter(&n, r->index));
 }
 
@@ -207,7 +207,7 @@ static bz_expected lpnorm_at(bz_reference *r)
     for (int64_t i = 0; i < n; i++)
         sum += r->problem->lpnorm.p == 1 ? fabs((double)row[i]) : (double)row[i] * (double)row[i];
     double v = (double)r->value[0][r->index] / (r->problem->lpnorm.p == 1 ? sum : sqrt(sum));
-    return (bz_expected){v, fabs(v)};
+    return (bz_expected){.value = v, .magnitude = fabs(v)};
 }
 
 static double lpnorm_cost(const bz_problem *p)
@@ -257,8 +257,8 @@ static bz_expected softmax_at(bz_reference *r)
     for (int64_t i = 0; i < n; i++)
         sum += exp(row[i * step] - most);
     if (r->problem->kind == BZ_PROBLEM_LOGSOFTMAX)
-        return (bz_expected){own - most - log(sum), fabs(own) + fabs(most) + 1};
-    return (bz_expected){exp(own - most) / sum, exp(own - most) / sum};
+        return (bz_expected){.value = own - most - log(sum), .magnitude = fabs(own) + fabs(most) + 1};
+    return (bz_expected){.value = exp(own - most) / sum, .magnitude = exp(own - most) / sum};
 }
 
 static double softmax_cost(const bz_problem *p)
@@ -292,7 +292,7 @@ static bz_expected lrn_at(bz_reference *r)
         if (c >= 0 && c < p->lrn.x[1])
             sum += pow(x[r->index + (c - y[1]) * plane], 2);
     double v = x[r->index] * pow(p->lrn.bias + (double)p->lrn.alpha / (double)p->lrn.size * sum, -(double)p->lrn.beta);
-    return (bz_expected){v, fabs(v)};
+    return (bz_expected){.value = v, .magnitude = fabs(v)};
 }
 
 /* ---- rows ----------------------------------------------------------------------------------- */

@@ -84,7 +84,7 @@ static bz_expected norm_grad_at(bz_reference *r)
     plain = is_rms(r->problem) ? 0 : plain;
     double v = own.dy * own.scale - plain - own.normal * along;
     double size = fabs(own.dy * own.scale) + fabs(plain) + fabs(own.normal * along) + fabs(own.scale);
-    return (bz_expected){v * own.factor, size * own.factor};
+    return (bz_expected){.value = v * own.factor, .magnitude = size * own.factor};
 }
 
 static double norm_grad_cost(const bz_problem *p)

@@ -245,7 +245,7 @@ static bz_expected attention_at(bz_reference *r)
         sum += weight;
         bz_expected_add(&e, weight * value[i * v[3] + y[3]]);
     }
-    return (bz_expected){e.value / sum, e.magnitude / sum};
+    return (bz_expected){.value = e.value / sum, .magnitude = e.magnitude / sum};
 }
 
 static double attention_cost(const bz_problem *p)
@@ -284,7 +284,7 @@ static pair pair_at(const bz_reference *r, int64_t batch, int64_t head, int64_t 
     int64_t own = batch * k[1] + head / (q[1] / k[1]), at = (batch * q[1] + head) * q[2] + row;
     const float *dy = bz_reference_values(r, BZ_ROLE_DY) + at * v[3];
     if (p->attention.causal && key > row)
-        return (pair){0, {0, 0}};
+        return (pair){0};
     double score = bz_expected_dot(bz_reference_values(r, BZ_ROLE_X) + at * q[3], 1,
                                    bz_reference_values(r, BZ_ROLE_B) + (own * k[2] + key) * k[3], 1, q[3])
                        .value /
@@ -293,7 +293,9 @@ static pair pair_at(const bz_reference *r, int64_t batch, int64_t head, int64_t 
     bz_expected by_value =
         bz_expected_dot(dy, 1, bz_reference_values(r, BZ_ROLE_V) + (own * v[2] + key) * v[3], 1, v[3]);
     bz_expected by_sum = bz_expected_dot(dy, 1, bz_reference_values(r, BZ_ROLE_O) + at * v[3], 1, v[3]);
-    return (pair){weight, {weight * (by_value.value - by_sum.value), weight * (by_value.magnitude + by_sum.magnitude)}};
+    return (pair){weight,
+                  {.value = weight * (by_value.value - by_sum.value),
+                   .magnitude = weight * (by_value.magnitude + by_sum.magnitude)}};
 }
 
 static void add_scaled(bz_expected *sum, bz_expected e, double by)
@@ -323,7 +325,7 @@ static bz_expected attention_grad_at(bz_reference *r)
             add_scaled(&sum, one.slope, (double)bz_reference_values(r, BZ_ROLE_X)[at * q[3] + y[3]]);
     }
     if (role != BZ_ROLE_V)
-        sum = (bz_expected){sum.value / sqrt((double)q[3]), sum.magnitude / sqrt((double)q[3])};
+        sum = (bz_expected){.value = sum.value / sqrt((double)q[3]), .magnitude = sum.magnitude / sqrt((double)q[3])};
     return sum;
 }
 

@@ -190,7 +190,7 @@ static bz_expected rnn_at(bz_reference *r)
     bool backwards = p->rnn.dir == BZ_REVERSE || d == 1;
     int64_t at = role == BZ_ROLE_Y ? y[0] : role == BZ_ROLE_LAST_C ? seq : backwards ? 0 : seq - 1;
     double v = r->sequence[d][at * h + y[2] % h];
-    return (bz_expected){v, fmax(1, fabs(v))};
+    return (bz_expected){.value = v, .magnitude = fmax(1, fabs(v))};
 }
 
 /* clang-format off */

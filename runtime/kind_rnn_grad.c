@@ -315,7 +315,7 @@ static bz_expected rnn_grad_at(bz_reference *r)
         return sum;
     if (role == BZ_ROLE_H || role == BZ_ROLE_C) {
         double v = b.first[((y[0] * b.rows + row) * 2 + (role == BZ_ROLE_C)) * b.h + y[2]];
-        return (bz_expected){v, fmax(1, fabs(v))};
+        return (bz_expected){.value = v, .magnitude = fmax(1, fabs(v))};
     }
     for (int64_t d = 0; d < dirs; d++) {
         step s = step_of(&b, d, row, y[0]);

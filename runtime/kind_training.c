@@ -30,7 +30,7 @@ static bz_expected softmax_grad_at(bz_reference *r)
     }
     double y = r->value[0][r->index], dy = r->value[1][r->index], by = log_of ? exp(y) : fabs(y);
     double v = log_of ? dy - exp(y) * sum.value : y * (dy - sum.value);
-    return (bz_expected){v, fabs(v) + by * sum.magnitude + fabs(dy) * (log_of ? 1 : by)};
+    return (bz_expected){.value = v, .magnitude = fabs(v) + by * sum.magnitude + fabs(dy) * (log_of ? 1 : by)};
 }
 
 static double softmax_grad_cost(const bz_problem *p)
@@ -123,7 +123,7 @@ static bz_expected loss_of(const bz_reference *r, int64_t label)
     int64_t step, from = classes_of(p, label, &step);
     double v = log_sum(r->value[0] + from, step, p->softmax_loss.x[1]);
     double x = r->value[0][from + (int64_t)r->value[1][label] * step];
-    return (bz_expected){v - x, fabs(v) + fabs(x)};
+    return (bz_expected){.value = v - x, .magnitude = fabs(v) + fabs(x)};
 }
 
 static bz_expected loss_at(bz_reference *r)
@@ -135,7 +135,7 @@ static bz_expected loss_at(bz_reference *r)
         int64_t label = r->index / (step * p->softmax_loss.x[1]) * step + r->index % step;
         double v = r->value[0][r->index],
                sum = log_sum(r->value[0] + classes_of(p, label, &step), step, p->softmax_loss.x[1]);
-        return (bz_expected){v - sum, fabs(v) + fabs(sum)};
+        return (bz_expected){.value = v - sum, .magnitude = fabs(v) + fabs(sum)};
     }
     if (p->softmax_loss.reduction == BZ_LOSS_NONE)
         return loss_of(r, r->index);
@@ -145,7 +145,7 @@ static bz_expected loss_at(bz_reference *r)
         all.value += e.value, all.magnitude += e.magnitude;
     }
     double by = divisor(p, r->value[1], labels);
-    return (bz_expected){all.value / by, all.magnitude / by};
+    return (bz_expected){.value = all.value / by, .magnitude = all.magnitude / by};
 }
 
 static double loss_flops(const bz_problem *p, const bz_operand *list, double y)
@@ -182,7 +182,7 @@ static bz_expected loss_grad_at(bz_reference *r)
         return (bz_expected){0};
     double by = divisor(p, r->value[2], r->operand[2].count);
     double e = exp((double)r->value[1][r->index]), one = (int64_t)r->value[2][label] == c;
-    return (bz_expected){(e - one) * dy / by, (e + one) * fabs(dy) / by};
+    return (bz_expected){.value = (e - one) * dy / by, .magnitude = (e + one) * fabs(dy) / by};
 }
 
 /* ---- the optimizer's step ------------------------------------------------------------------- */
@@ -226,12 +226,13 @@ static bz_expected update_at(bz_reference *r)
     else
         w -= rate * decay * w;
     if (p->update.rule == BZ_RULE_SGD)
-        return (bz_expected){w - rate * g, fabs(w) + fabs(g)};
+        return (bz_expected){.value = w - rate * g, .magnitude = fabs(w) + fabs(g)};
     double m = r->value[2][r->index];
     if (p->update.rule == BZ_RULE_MOMENTUM) {
         m = alpha * m + g;
         double step = p->update.nesterov ? g + alpha * m : m, v = w - rate * step;
-        return (bz_expected){bz_reference_role(r) == BZ_ROLE_M ? m : v, fabs(w) + fabs(g) + fabs(m)};
+        return (bz_expected){.value = bz_reference_role(r) == BZ_ROLE_M ? m : v,
+                             .magnitude = fabs(w) + fabs(g) + fabs(m)};
     }
     double n = r->value[3][r->index], steps = *bz_reference_values(r, BZ_ROLE_STEP);
     double eps = r->epsilon > 0 ? (double)r->epsilon : 1e-8;
@@ -239,7 +240,7 @@ static bz_expected update_at(bz_reference *r)
     n = beta * n + (1 - beta) * g * g;
     double away = rate * m / (1 - pow(alpha, steps)) / (sqrt(n / (1 - pow(beta, steps))) + eps);
     double v = bz_reference_role(r) == BZ_ROLE_M ? m : bz_reference_role(r) == BZ_ROLE_N ? n : w - away;
-    return (bz_expected){v, fabs(v) + fabs(m) + fabs(away)};
+    return (bz_expected){.value = v, .magnitude = fabs(v) + fabs(m) + fabs(away)};
 }
 
 static double update_flops(const bz_problem *p, const bz_operand *list, double y)

@@ -295,11 +295,11 @@ static bz_expected pool_at(bz_reference *r)
         bz_expected_add(&e, v);
     }
     if (bz_reference_role(r) == BZ_ROLE_INDEX)
-        return (bz_expected){(double)which, 0};
+        return (bz_expected){.value = (double)which, .magnitude = 0};
     if (p->pool.mode == BZ_POOL_MAX)
-        return (bz_expected){most, fabs(most)};
+        return (bz_expected){.value = most, .magnitude = fabs(most)};
     double by = p->pool.mode == BZ_POOL_AVG ? (double)(inside_count ? inside_count : 1) : (double)window;
-    return (bz_expected){e.value / by, e.magnitude / by};
+    return (bz_expected){.value = e.value / by, .magnitude = e.magnitude / by};
 }
 
 /* Where a window lies: of each dimension what stands under its element k. False where that is outside. */
