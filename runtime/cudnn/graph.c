@@ -327,6 +327,12 @@ static void ask(call *c)
     cudnn_configs_keep(c);
 }
 
+/* Whether a configuration has a second variant. */
+static bool is_twice(const call *c, int config)
+{
+    return (c->engines < 0 || config == c->graph->chosen) && c->graph->config[config].native;
+}
+
 /* Behind the configurations stand those that are launched as CUDA graphs, too: the library's choice; all that can be where
  * all engines are asked for. The configuration of variant i; -1 behind the last. */
 static int config_of(const call *c, int i)
@@ -336,7 +342,7 @@ static int config_of(const call *c, int i)
         return i;
     i -= g->n_configs;
     for (int k = 0; k < g->n_configs; k++)
-        if ((c->engines < 0 || k == g->chosen) && g->config[k].native && !i--)
+        if (is_twice(c, k) && !i--)
             return k;
     return -1;
 }
@@ -366,8 +372,13 @@ static cudnnStatus_t make_plan(call *c)
 {
     struct graph_call *g = c->graph;
     int64_t size = 0, n = 0;
-    const struct graph_call *asked = c->first->graph;
-    TRY(cudnn_plan_get(c, &asked->config[config_of(c->first, c->algorithm)], &g->plan));
+    struct graph_call *asked = c->first->graph;
+    int i = config_of(c->first, c->algorithm);
+    g->plan = asked->config[i].plan;
+    if (!g->plan)
+        TRY(cudnn_plan_get(c, &asked->config[i], &g->plan));
+    if (is_twice(c->first, i)) /* cuDNN 9.14 fails to compile most of these a second time in one process */
+        asked->config[i].plan = g->plan;
     g->native = c->algorithm >= asked->n_configs;
     TRY(cudnnBackendGetAttribute(g->plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &n, &size));
     c->workspace = size > 0 ? (size_t)size : 0;
@@ -457,6 +468,13 @@ cudnnStatus_t cudnn_run_graph(call *c)
                                                                     : CUDNN_STATUS_EXECUTION_FAILED;
 }
 
+/* Whether the plan is the configuration's, which the second variant has, too. */
+static bool is_plan_shared(const call *c)
+{
+    int i = c->first ? config_of(c->first, c->algorithm) : -1;
+    return i >= 0 && c->first->graph->config[i].plan == c->graph->plan;
+}
+
 void cudnn_release_graph(call *c)
 {
     struct graph_call *g = c->graph;
@@ -466,9 +484,12 @@ void cudnn_release_graph(call *c)
     if (g->cuda_graph)
         cudaGraphDestroy(g->cuda_graph);
     destroy(g->pack);
-    destroy(g->plan);
-    for (int i = 0; i < g->n_configs; i++)
+    if (!is_plan_shared(c))
+        destroy(g->plan);
+    for (int i = 0; i < g->n_configs; i++) {
+        destroy(g->config[i].plan);
         destroy(g->config[i].desc);
+    }
     destroy(g->graph);
     for (int i = 0; i < g->n_ops; i++)
         destroy(g->op[i]);

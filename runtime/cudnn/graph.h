@@ -23,7 +23,8 @@ typedef struct graph_config {
     cudnnBackendDescriptor_t
         desc; /* NULL where an earlier process was proposed it: made where its plan has to be built */
     char name[140];
-    bool native; /* the engine can make a CUDA graph of itself */
+    bool native;                   /* the engine can make a CUDA graph of itself */
+    cudnnBackendDescriptor_t plan; /* kept for its second variant, which is launched as a CUDA graph */
 } graph_config;
 
 struct graph_call {
@@ -37,9 +38,9 @@ struct graph_call {
     int n_configs;
     bool asked;
     int chosen; /* the first that mode A proposes and that is allowed here; -1 where there is none */
-    cudnnBackendDescriptor_t plan, pack;
-    bool native;            /* the engine makes a CUDA graph of itself, which is launched */
-    cudaGraph_t cuda_graph; /* and that graph */
+    cudnnBackendDescriptor_t plan, pack; /* plan: the configuration's where that keeps it */
+    bool native;                         /* the engine makes a CUDA graph of itself, which is launched */
+    cudaGraph_t cuda_graph;              /* and that graph */
     cudaGraphExec_t exec;
 };
 
