@@ -10,6 +10,7 @@
 
 #include "base/progress.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <math.h>
 #include <stdatomic.h>
@@ -349,11 +350,24 @@ static int run(check *c, bool clock, const char *path, int *left_out, bz_error *
     return clock_check(&c->clock, &device, c->plans, c->end, left_out);
 }
 
+/* The version of a cuDNN, on standard output. */
+static int tell_version(const char *library)
+{
+    void *found = dlopen(library, RTLD_LAZY);
+    size_t (*version)(void) = found ? (size_t(*)(void))dlsym(found, "cudnnGetVersion") : NULL;
+    if (!version)
+        return BZ_FAILED;
+    printf("%zu\n", version());
+    return BZ_OK;
+}
+
 int main(int argc, char **argv)
 {
     static check c; /* children read it where it lies */
     bz_error err = {0};
     int left_out = 0;
+    if (argc == 3 && !strcmp(argv[1], "version"))
+        return tell_version(argv[2]);
     bool clock = argc > 1 && !strcmp(argv[1], "clock");
     if (argc < 3 || argc > 5 || (!clock && strcmp(argv[1], "results") != 0)) {
         fprintf(stderr, "usage: %s results|clock PROBLEMS [SECONDS [PLANS]]\n", argv[0]);
