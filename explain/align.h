@@ -43,6 +43,7 @@ typedef struct bz_align_words {
 void bz_align_words_begin(bz_align_words *w, bz_arena *arena);
 void bz_align_words_end(bz_align_words *w);
 uint32_t bz_align_word(bz_align_words *w, const char *s);
+bool bz_align_knows(const bz_align_words *w, const char *s); /* whether it was asked for before */
 
 /* Atoms of a problem, at most BZ_ALIGN_ATOMS; how many. */
 int bz_align_problem_atoms(bz_align_words *w, const bz_problem *p, bz_align_atom *out);

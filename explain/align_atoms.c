@@ -19,6 +19,11 @@ uint32_t bz_align_word(bz_align_words *w, const char *s)
     return number_of(w, s, strlen(s));
 }
 
+bool bz_align_knows(const bz_align_words *w, const char *s)
+{
+    return bz_map_get(&w->map, s, strlen(s)) != BZ_MAP_NONE;
+}
+
 void bz_align_words_begin(bz_align_words *w, bz_arena *arena)
 {
     *w = (bz_align_words){.arena = arena};

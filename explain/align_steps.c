@@ -153,11 +153,16 @@ static bz_align_rule rule_of(const bz_align_steps *s, const bz_align_step *step)
     return (bz_align_rule){k->layer, k->cause};
 }
 
+/* The words of the model's layers are known by now. PyTorch's kernel for a clamp is that of its ReLU, too: it is the one that the model
+ * has. */
 static void take_atoms(bz_align_steps *s, bz_align_words *w)
 {
+    bool relu = bz_align_knows(w, "relu") && !bz_align_knows(w, "clip");
     for (int i = 0; i < s->n; i++) {
         bz_align_step *step = &s->step[i];
         bz_align_rule rule = rule_of(s, step);
+        if (relu && step->kind == BZ_ALIGN_KERNEL && rule.kind && !strcmp(rule.kind, "clip"))
+            rule.kind = "relu";
         bz_align_atom atom[BZ_ALIGN_ATOMS];
         int n = 0;
         const bz_layer *node = layer_of(s, &step->node);

@@ -68,14 +68,14 @@ static double run_calls(void *context, int64_t n)
     bz_trial *t = r->trial;
     bz_variant *v = r->variant;
     int copies = t->job.copies;
+    bool by_wall = !v->backend->measure || t->task->options->wall;
     double total = 0;
     r->lost = 0;
     t->task->blame->beat = bz_now();
     if (copies == 1 && (r->n == 0 || r->sample[r->n - 1] < LONG_CALL)) {
         if (v->backend->execute(v, 0))
             return -1;
-        /* A device may still be at it, and the wall clock would count that. */
-        if (v->backend->wait && v->backend->wait(v))
+        if (by_wall && v->backend->wait && v->backend->wait(v)) /* the device may still be at it */
             return -1;
     }
     while (n) {
@@ -83,7 +83,7 @@ static double run_calls(void *context, int64_t n)
         if (t->evict)
             evict(t);
         double seconds;
-        if (v->backend->measure && !t->task->options->wall) {
+        if (!by_wall) {
             if (v->backend->measure(v, some, r->next_copy, &seconds))
                 return -1;
             r->next_copy = (int)((r->next_copy + some) % copies);

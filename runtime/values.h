@@ -22,8 +22,7 @@ void bz_values_fill(const bz_problem *p, const bz_operand *o, int index, float *
  * the magnitude of what was summed up to it, which is the scale of rounding errors. */
 typedef struct bz_expected {
     double value, magnitude;
-    double
-        between; /* the largest value before a post-operation, which a library may round to the result's type; 0: there is none */
+    double between; /* the largest before a post-operation, which may be rounded as the result is; 0: there is none */
 } bz_expected;
 
 typedef struct bz_reference {
