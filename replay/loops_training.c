@@ -170,7 +170,7 @@ int bind_finite(binder *b, const bz_layer *l, bz_error *err)
     int out = l->out[0].dtype != BZ_BOOL ? -1 : bind_result(b, l, 0, err);
     if (all < 0 || out < 0)
         return bind_no(l, err, "only whether all are finite is replayed");
-    return both(b, l, "equal", 1, all, constant(b, BZ_F32, 1, scalar, &ZERO), out, err);
+    return both(b, l, "eq", 1, all, constant(b, BZ_F32, 1, scalar, &ZERO), out, err);
 }
 
 /* What a mask of the last two dimensions keeps; else 0. */
