@@ -245,6 +245,29 @@ static evidence see_cause(const looking *l, const char *words)
     return (evidence){0};
 }
 
+/* By time, in thousandths. */
+static evidence see_products(const looking *l, const char *words)
+{
+    const bz_events *k = &l->t->event[BZ_EVENT_KERNEL];
+    char type[64] = "";
+    double all = 0, does = 0;
+    bz_word_next(&words, type, sizeof type);
+    for (size_t i = 0; i < k->n; i++) {
+        const bz_kernel *is = is_typical(l, BZ_EVENT_KERNEL, i) ? bz_kernel_of(l->t, i) : NULL;
+        if (!is || !is->type || bz_kernel_limit_of(is->does) != BZ_LIMIT_COMPUTE)
+            continue;
+        const double time = (double)(k->end[i] - k->start[i]);
+        all += time;
+        does += strcmp(is->type, type) != 0 ? 0 : time;
+    }
+    if (!(all > 0))
+        return (evidence){0};
+    bz_unit_text text;
+    return (evidence){(int)(1000 * does / all), 1000,
+                      bz_arena_printf(l->arena, "%s of the time of kernels that multiply is in %s",
+                                      bz_units_percent(text, does / all), type)};
+}
+
 static evidence see_backward(const looking *l, const char *words)
 {
     const char *back = bz_flow_trains(l->flow);
@@ -258,8 +281,9 @@ static evidence see_backward(const looking *l, const char *words)
 static const struct {
     const char *name;
     evidence (*see)(const looking *l, const char *words);
-} EVIDENCE[] = {{"weights", see_weights}, {"layers", see_layers},   {"apart", see_apart}, {"type", see_type},
-                {"streams", see_streams}, {"threads", see_threads}, {"cause", see_cause}, {"backward", see_backward}};
+} EVIDENCE[] = {{"weights", see_weights}, {"layers", see_layers},     {"apart", see_apart},
+                {"type", see_type},       {"streams", see_streams},   {"threads", see_threads},
+                {"cause", see_cause},     {"backward", see_backward}, {"products", see_products}};
 
 /* ---- all ------------------------------------------------------------------------------------ */
 

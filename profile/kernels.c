@@ -41,12 +41,12 @@ static const struct {
 
 static const char *const LIMITS[] = {"unknown", "compute", "memory", "network"};
 
-typedef enum { GROUP, MAKER, UNIT, ALGORITHM, BEGINS, LAYER, ATTRIBUTES } attribute;
+typedef enum { GROUP, MAKER, UNIT, TYPE, ALGORITHM, BEGINS, LAYER, ATTRIBUTES } attribute;
 
 typedef struct rule {
     attribute of;
     int value; /* group: bz_kernel_does; maker: bz_kernel_owner; begins: bz_kernel_part; layer: bz_cause_kind, or none */
-    const char *text; /* maker, unit, algorithm, layer */
+    const char *text; /* maker, unit, type, algorithm, layer */
     const char *names;
 } rule;
 
@@ -208,6 +208,17 @@ static const rule RULES[] = {
      "fmha_cutlass*_sm70 fmha_cutlass*_sm75 fmha_cutlass*_sm80 fmhaSm ^bmm_*_sm100"},
     {UNIT, 0, "Matrix Cores", "Cijk_*_MI16x Cijk_*_MI32x Cijk_*_MI4x xdl mfma igemm_*_gtc"},
 
+    /* ---- types. CUTLASS's s1688 multiplies in TF32 unless it says f16; nvjet says its operands, its sums and its results by a letter each: h is
+     * f16, t bf16, q f8. */
+    {TYPE, 0, "tf32", "tf32"},
+    {TYPE, 0, "f64", "dgemm _d884 f64f64"},
+    {TYPE, 0, "f8", "e4m3 e5m2 fp8 float8 nvjet*_qq"},
+    {TYPE, 0, "i8", "_i884 _i8816 _i8832 _i16832 imma int8"},
+    {TYPE, 0, "bf16", "bf16 BFloat16 nvjet*_ts"},
+    {TYPE, 0, "f16",
+     "h884 s884 h1688 h16816 s16816 hgemm f16f16 fp16_s _f16 _half half_ __half Half _hcudnn_ nvjet*_hs nvjet*_hh"},
+    {TYPE, 0, "tf32", "_s1688"},
+
     /* ---- algorithms of cuDNN, Volta to Hopper. Winograd comes first: its kernels carry scudnn in their names as well. Backward
      * passes have algorithms of their own, and what prepares the filter for the next kernel tells none. */
     {ALGORITHM, 0, NULL, "dgrad wgrad"},
@@ -301,6 +312,9 @@ void bz_kernel_read(const char *full, bz_kernel *out)
     bool product = computes(out->does);
     unit = product || !out->does ? find(UNIT, head) : NULL;
     out->unit = unit ? unit->text : NULL;
+    out->type = find(TYPE, full)->text;
+    if (product && !out->unit && !out->type)
+        out->type = "f32";
     out->owner = out->maker ? (bz_kernel_owner)maker->value : product ? BZ_KERNEL_OF_LIBRARY : BZ_KERNEL_OF_ANYONE;
     out->algorithm = find(ALGORITHM, full)->text;
     out->begins = (bz_kernel_part)find(BEGINS, full)->value;

@@ -1,14 +1,16 @@
 /* Lower precision: compute-bound kernels and those that move bytes gain by different factors; the host gains nothing. */
+#include "runtime/gpus.h"
+#include "whatif/constants.h"
 #include "whatif/records.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-/* Does its name say that it computes in 16 bits already? */
-static int low_already(const char *name)
+/* Does its name say that it computes in 16 bits, or in fewer? */
+static bool is_low_type(const char *type)
 {
-    return bz_name_matches_any("h884 h1688 h16816 hgemm f16f16 bf16 _half half_ __half BFloat16 Half s884 s16816 s1688",
-                               name);
+    return type && type[0] != 't' && strcmp(type, "f32") != 0 && strcmp(type, "f64") != 0;
 }
 
 /* Does the best record of a convolution in 16 bits run on matrix units, with tensors in row-major order? These want channels last, and the
@@ -91,20 +93,26 @@ static bool scale_by_records(bz_flow *flow, const bz_whatif_asked *asked, uint32
     return true;
 }
 
-static bool is_low(const bz_flow *flow, const bz_whatif_asked *asked, uint32_t i, bz_name_answers *low)
+/* NULL: it is none of the recording. */
+static const bz_kernel *kernel_of(const bz_whatif_asked *asked, const bz_task *t)
 {
-    const bz_events *k = &asked->trace->event[BZ_EVENT_KERNEL];
-    const bz_task *t = &flow->task[i];
-    return t->event_kind == BZ_EVENT_KERNEL && t->event < k->n &&
-           bz_name_answer(low, bz_string(asked->trace, k->name[t->event]));
+    bool recorded = t->kind == BZ_TASK_KERNEL && t->event_kind == BZ_EVENT_KERNEL &&
+                    t->event < asked->trace->event[BZ_EVENT_KERNEL].n;
+    return recorded ? bz_kernel_of(asked->trace, t->event) : NULL;
 }
 
-static void scale_task(bz_flow *flow, const bz_whatif_asked *asked, uint32_t i, bz_name_answers *low, tally *sum)
+static bool is_low(const bz_flow *flow, const bz_whatif_asked *asked, uint32_t i)
+{
+    const bz_kernel *k = kernel_of(asked, &flow->task[i]);
+    return k && is_low_type(k->type);
+}
+
+static void scale_task(bz_flow *flow, const bz_whatif_asked *asked, uint32_t i, tally *sum)
 {
     const bz_task *t = &flow->task[i];
     if (t->kind == BZ_TASK_COPY) {
         bz_flow_scale(flow, i, 1 / bz_whatif_number(asked, "copies"));
-    } else if (is_low(flow, asked, i, low)) {
+    } else if (is_low(flow, asked, i)) {
         sum->already++;
     } else if (bz_kernel_limit_of(bz_whatif_does(asked, t)) == BZ_LIMIT_COMPUTE) {
         bz_flow_scale(flow, i, 1 / bz_whatif_number(asked, "compute"));
@@ -137,12 +145,12 @@ static void tell(bz_whatif_asked *asked, const tally *s)
         bz_whatif_assume_parameter(asked, "memory", "%d other kernels: time divided by %.3g", s->moving,
                                    bz_whatif_number(asked, "memory"));
     if (s->already)
-        bz_whatif_assume(asked, BZ_ASSUMED_MEASURED, "names of kernels", "%d kernels compute in 16 bits already",
-                         s->already);
+        bz_whatif_assume(asked, BZ_ASSUMED_MEASURED, "names of kernels",
+                         "%d kernels compute in 16 bits or fewer already", s->already);
 }
 
 /* Most of what products and convolutions take is in 16 bits: so is what moves bytes around them, though its names may not say so. */
-static bool is_done(const bz_flow *flow, const bz_whatif_asked *asked, bz_name_answers *low)
+static bool is_done(const bz_flow *flow, const bz_whatif_asked *asked)
 {
     int64_t done = 0, all = 0;
     for (uint32_t i = 0; i < flow->n; i++) {
@@ -150,7 +158,7 @@ static bool is_done(const bz_flow *flow, const bz_whatif_asked *asked, bz_name_a
         if (t->removed || bz_kernel_limit_of(bz_whatif_does(asked, t)) != BZ_LIMIT_COMPUTE)
             continue;
         all = bz_flow_sum(all, t->duration);
-        done = bz_flow_sum(done, is_low(flow, asked, i, low) ? t->duration : 0);
+        done = bz_flow_sum(done, is_low(flow, asked, i) ? t->duration : 0);
     }
     return done > all / 2;
 }
@@ -158,8 +166,7 @@ static bool is_done(const bz_flow *flow, const bz_whatif_asked *asked, bz_name_a
 int bz_whatif_precision(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
 {
     tally sum = {0};
-    bz_name_answers low = {.ask = low_already};
-    if (is_done(flow, asked, &low))
+    if (is_done(flow, asked))
         return bz_whatif_because(asked, "products and convolutions compute in 16 bits already");
     double *factor = asked->records ? bz_zeroed(asked->trace->event[BZ_EVENT_CALL].n + 1, sizeof *factor) : NULL;
     if (factor && (sum.calls = find_factors(flow, asked, factor, err)) < 0) {
@@ -169,12 +176,71 @@ int bz_whatif_precision(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
     for (uint32_t i = 0, n = flow->n; i < n; i++)
         if (!flow->task[i].removed && !scale_by_records(flow, asked, i, factor, &sum) &&
             bz_task_on_device((bz_task_kind)flow->task[i].kind))
-            scale_task(flow, asked, i, &low, &sum);
+            scale_task(flow, asked, i, &sum);
     free(factor);
     if (sum.computing + sum.moving + sum.by_records == 0)
         return sum.already
-                   ? bz_whatif_because(asked, "its %d kernels compute in 16 bits already", sum.already)
+                   ? bz_whatif_because(asked, "its %d kernels compute in 16 bits or fewer already", sum.already)
                    : bz_whatif_because(asked, "no kernels of a device are on record, and no records tell of 16 bits");
     tell(asked, &sum);
     return sum.computing + sum.moving + sum.by_records;
+}
+
+/* ---- TF32 ------------------------------------------------------------------------------------ */
+
+/* How many times as much a GPU does in TF32 as in f32, by its data sheet. 0: it has no TF32; NAN: nobody knows. */
+static double tf32_by_sheet(const char *name)
+{
+    bz_gpu gpu;
+    double rate[2] = {0, 0};
+    if (!name || !bz_gpu_find(name, &gpu))
+        return NAN;
+    for (int i = 0; i < BZ_GPU_RATES; i++)
+        for (int k = 0; k < 2; k++)
+            if (!strcmp(bz_gpu_rate_names[i], k ? "f32" : "tf32"))
+                rate[k] = gpu.rate[i];
+    return rate[1] > 0 ? rate[0] / rate[1] : NAN;
+}
+
+static double tf32_speed(const bz_whatif_asked *asked, double by_sheet)
+{
+    if (bz_whatif_given(asked, "compute"))
+        return bz_whatif_number(asked, "compute");
+    return fmax(1, by_sheet * TF32_REACHES[asked->side]);
+}
+
+int bz_whatif_tf32(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
+{
+    const char *gpu = bz_trace_told(asked->trace, "gpu");
+    bool given = bz_whatif_given(asked, "compute");
+    double by_sheet = tf32_by_sheet(gpu), speed = tf32_speed(asked, by_sheet);
+    int n = 0, done = 0;
+    (void)err;
+    for (uint32_t i = 0; i < flow->n; i++) {
+        const bz_kernel *k = flow->task[i].removed ? NULL : kernel_of(asked, &flow->task[i]);
+        if (!k || !k->type || bz_kernel_limit_of(k->does) != BZ_LIMIT_COMPUTE)
+            continue;
+        done += !strcmp(k->type, "tf32");
+        if (strcmp(k->type, "f32") != 0)
+            continue;
+        if (given || by_sheet > 0)
+            bz_flow_scale(flow, i, 1 / speed);
+        n++;
+    }
+    if (!n)
+        return done ? bz_whatif_because(asked, "its %d products of f32 multiply in TF32 already", done)
+                    : bz_whatif_because(asked, "no kernel of a device multiplies in f32");
+    if (!given && !(by_sheet > 0))
+        return by_sheet == 0
+                   ? bz_whatif_because(asked, "%s has no TF32", gpu)
+                   : bz_whatif_because(asked, "no data sheet tells what its GPU does in TF32: compute=N does");
+    if (given)
+        bz_whatif_assume_parameter(asked, "compute",
+                                   "%d kernels of products and convolutions in f32: time divided by %.3g", n, speed);
+    else
+        bz_whatif_assume(asked, BZ_ASSUMED_GUESSED, "its data sheet",
+                         "%d kernels of products and convolutions in f32: time divided by %.3g, where %s does %.3g "
+                         "times as much in TF32 at its peak",
+                         n, speed, gpu, by_sheet);
+    return n;
 }

@@ -8,8 +8,8 @@
 /* Every line of the table of states names evidence that there is, and every advice names states that there are. */
 static void test_table_of_states(void **state)
 {
-    static const char *const EVIDENCE[] = {"op",    "made", "api",   "kernel",  "call",    "weights", "layers",
-                                           "apart", "type", "cause", "threads", "streams", "backward"};
+    static const char *const EVIDENCE[] = {"op",    "made", "api",   "kernel",  "call",    "weights",  "layers",
+                                           "apart", "type", "cause", "threads", "streams", "backward", "products"};
     bz_arena arena = {0};
     advice_table states, advice;
     (void)state;
@@ -121,7 +121,18 @@ static void test_states(void **state)
         {"bf16", -1, {{BZ_EVENT_OP, "aten::conv2d", 10, 20}, {BZ_EVENT_OP, "aten::relu_", 30, 40}}},
         {"f16", 1, {{BZ_EVENT_KERNEL, "volta_fp16_s884cudnn_fp16_128x128", 10, 20}, {BZ_EVENT_KERNEL, "relu", 30, 40}}},
         {"int8", 1, {{BZ_EVENT_OP, "QLinearConv", 10, 20}, {BZ_EVENT_OP, "Reshape", 30, 40}}},
+        {"f16", 1, {{BZ_EVENT_KERNEL, "nvjet_sm90_hsh_96x128_64x7", 10, 20}, {BZ_EVENT_KERNEL, "relu", 30, 40}}},
+        {"f16", 0, {{BZ_EVENT_KERNEL, "volta_h884gemm_64x64", 10, 20}, {BZ_EVENT_KERNEL, "volta_sgemm_64x64", 30, 40}}},
+        {"int8", 1, {{BZ_EVENT_KERNEL, "turing_int8_i8816cudnn_int8", 10, 20}, {BZ_EVENT_KERNEL, "relu", 30, 40}}},
         {"tf32", 0, {{BZ_EVENT_KERNEL, "volta_scudnn_128x64", 10, 20}, {BZ_EVENT_KERNEL, "relu", 30, 40}}},
+        /* PyTorch's default: convolutions in TF32, products not */
+        {"tf32",
+         0,
+         {{BZ_EVENT_KERNEL, "sm80_xmma_fprop_implicit_gemm_tf32f32_tf32f32_f32", 10, 20},
+          {BZ_EVENT_KERNEL, "ampere_sgemm_128x64_tn", 30, 90}}},
+        {"tf32",
+         1,
+         {{BZ_EVENT_KERNEL, "cutlass_80_tensorop_s1688gemm_128x256_16x3", 10, 20}, {BZ_EVENT_KERNEL, "relu", 30, 40}}},
         {"searched",
          1,
          {{BZ_EVENT_CALL, "cudnnFindConvolutionForwardAlgorithmEx", 10, 20},

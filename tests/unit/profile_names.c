@@ -78,6 +78,38 @@ static void kernels(void **state)
     assert_int_equal(wrong, 0);
 }
 
+/* Names of an H200's recordings, of cuDNN 7 and of PyTorch's element-wise kernels. */
+static void types_of_kernels(void **state)
+{
+    static const char *const TYPES[][2] = {
+        {"volta_sgemm_128x64_nn", "f32"},
+        {"void implicit_convolve_sgemm<float, float, 1024, 5, 5, 3, 3, 3, 1, true, false, true>(int)", "f32"},
+        {"sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize64x64x8_stage3_warpsize1x4x1_ffma_aligna4_alignc4", "f32"},
+        {"void cutlass::Kernel2<cutlass_80_simt_sgemm_256x128_8x4_nt_align1>(Params)", "f32"},
+        {"sm90_xmma_gemm_f32f32_tf32f32_f32_nt_n_tilesize128x128x32_warpgroupsize1x1x1_execute", "tf32"},
+        {"void cutlass::Kernel2<cutlass_80_tensorop_s1688gemm_128x128_16x4_nt_align4>(Params)", "tf32"},
+        {"turing_fp16_s1688cudnn_fp16_256x128_ldg8_relu_f2f_exp_interior_nhwc_tn_v1", "f16"},
+        {"volta_h884gemm_64x64_ldg8_nn", "f16"},
+        {"void cutlass::Kernel2<cutlass_80_tensorop_f16_s16816gemm_f16_128x256_64x3_nn_align2>(Params)", "f16"},
+        {"nvjet_sm90_hsh_96x128_64x7_2x1_v_bz_bias_TNN", "f16"},
+        {"nvjet_tst_128x256_64x4_1x2_h_bz_coopA_NNT", "bf16"},
+        {"ampere_bf16_s16816gemm_bf16_64x64_sliced1x2_ldg8_f2f_stages_64x6_tn", "bf16"},
+        {"turing_int8_i8816cudnn_int8_256x64_ldg16_relu_singleBuffer_small_nt_v1", "i8"},
+        {"volta_dgemm_64x64_nt", "f64"},
+        {"void cudnn::engines_precompiled::nchwToNhwcKernel<__half, __half, float, false, true>(Params)", "f16"},
+        {"void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<c10::BFloat16>>(int)", "bf16"},
+        {"void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>(int)", NULL},
+        {"sm90_xmma_fprop_of_a_type_that_is_not_told", NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof TYPES / sizeof *TYPES; i++) {
+        bz_kernel k;
+        bz_kernel_read(TYPES[i][0], &k);
+        if (!same(k.type, TYPES[i][1]))
+            fail_msg("%s: %s", TYPES[i][0], k.type ? k.type : "no type");
+    }
+}
+
 /* A name is read once, and stays what it was when more names come. */
 static void kept(void **state)
 {
@@ -96,6 +128,6 @@ static void kept(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(short_names), cmocka_unit_test(kernels),
-                                       cmocka_unit_test(kept)};
+                                       cmocka_unit_test(types_of_kernels), cmocka_unit_test(kept)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

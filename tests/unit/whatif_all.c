@@ -18,6 +18,7 @@ static const struct {
     sense_of sense;
 } ASKED[] = {
     {"half-precision", LESS_DEVICE},
+    {"tf32:compute=4", LESS_DEVICE},
     {"device:times=3", LESS_DEVICE},
     {"device:times=1", LESS_DEVICE},
     {"restructured-norm", LESS},
