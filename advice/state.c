@@ -12,6 +12,7 @@ typedef struct looking {
     const bz_trace *t;
     const bz_flow *flow;
     uint32_t typical;
+    const char *framework; /* NULL: nothing tells */
     bz_arena *arena;
 } looking;
 
@@ -303,7 +304,9 @@ static evidence see(const looking *l, const char *line)
 static bz_state look(const looking *l, const advice_rule *rule)
 {
     bz_state state = {.id = rule->id, .what = advice_line(rule, "is", 0)};
-    for (int i = 0; i < rule->n && !state.known; i++) {
+    const char *of = advice_line(rule, "of", 0);
+    bool other = of && l->framework && strcmp(of, l->framework) != 0;
+    for (int i = 0; i < rule->n && !state.known && !other; i++) {
         bool tells = !strcmp(rule->key[i], "tells"), yes = !strcmp(rule->key[i], "yes");
         if (!tells && !yes && strcmp(rule->key[i], "no") != 0)
             continue;
@@ -324,6 +327,7 @@ int advice_states(const bz_analysis *a, const bz_ladder *ladder, const bz_trace 
     advice_table table;
     advice_read(bz_state_text, arena, &table);
     bz_state *state = BZ_NEW(arena, bz_state, table.n);
+    l.framework = ladder->framework;
     l.typical = bz_typical_iteration(trace);
     for (int i = 0; i < table.n; i++)
         state[i] = look(&l, &table.rule[i]);

@@ -52,7 +52,8 @@ int bz_align_layer_atoms(bz_align_words *w, const bz_bound_layer *l, bz_align_at
 /* The signature of the one call that a group of layers can be; 0 where it takes several, or the call does several things. */
 uint32_t bz_align_group_id(bz_align_words *w, const bz_lowering *low);
 bz_align_atom bz_align_named_atom(bz_align_words *w, const char *kind);
-/* An operator by its name and what its shapes tell: "inputs=[[1,3,224,224],[64,3,7,7],[64],…" and the like. */
+/* An operator by the kinds of the layers that it does, with blanks between, and what its shapes tell: "inputs=[[1,3,224,224],[64,3,7,7],[64],…" and the
+ * like. */
 int bz_align_operator_atoms(bz_align_words *w, const char *kind, const char *detail, bz_align_atom *out);
 
 /* The parameters in which the problem differs from the alternative of the layer that is closest to it. */

@@ -222,10 +222,13 @@ int bz_align_operator_atoms(bz_align_words *w, const char *kind, const char *det
     int64_t x[BZ_PROBLEM_RANK] = {0}, weights[BZ_PROBLEM_RANK], bias[BZ_PROBLEM_RANK];
     int rank, n;
     const char *p = strstr(detail, "inputs=");
-    out[0] = bz_align_named_atom(w, kind);
+    char word[64];
+    int kinds = 0;
+    for (const char *rest = kind; kinds < BZ_ALIGN_ATOMS && bz_word_next(&rest, word, sizeof word);)
+        out[kinds++] = bz_align_named_atom(w, word);
     if (strcmp(kind, "conv") != 0 || !p || !(p = next_shape(p, x, &rank)) || !(p = next_shape(p, weights, &n)) ||
         n < 3 || rank < 2)
-        return 1;
+        return kinds;
     bz_buf_printf(&w->text, "conv %lld", (long long)(x[1] / weights[1]));
     for (int i = 0; i < n; i++)
         bz_buf_printf(&w->text, " %lld", (long long)weights[i]);

@@ -34,6 +34,22 @@ static const row CALLS[] = {
  * that is known counts. */
 static const row OPERATORS[] = {
     {"ReorderInput ReorderOutput", {NULL, BZ_CAUSE_ACTIVATIONS_REORDERED}},
+    /* of a backward pass; one operator does both gradients of a convolution */
+    {"^aten::convolution_backward ^aten::mkldnn_convolution_backward", {"conv_data conv_weights", BZ_CAUSE_NONE}},
+    {"^aten::*batch_norm_backward", {"batchnorm_grad", BZ_CAUSE_NONE}},
+    {"^aten::*layer_norm_backward", {"layernorm_grad", BZ_CAUSE_NONE}},
+    {"^aten::*group_norm_backward", {"groupnorm_grad", BZ_CAUSE_NONE}},
+    {"^aten::*pool*_backward", {"pool_grad", BZ_CAUSE_NONE}},
+    {"^aten::_softmax_backward", {"softmax_grad", BZ_CAUSE_NONE}},
+    {"^aten::_log_softmax_backward", {"softmax_loss_grad", BZ_CAUSE_NONE}},
+    {"^aten::*dropout_backward", {"dropout_grad", BZ_CAUSE_NONE}},
+    {"^aten::embedding_backward ^aten::embedding_dense_backward", {"scatter_add", BZ_CAUSE_NONE}},
+    {"^aten::*dot_product*attention_backward", {"attention_grad", BZ_CAUSE_NONE}},
+    {"^aten::threshold_backward ^aten::hardtanh_backward ^aten::leaky_relu_backward ^aten::elu_backward "
+     "^aten::gelu_backward ^aten::silu_backward ^aten::sigmoid_backward ^aten::tanh_backward ^aten::hardswish_backward "
+     "^aten::hardsigmoid_backward ^aten::softplus_backward ^aten::log_sigmoid_backward",
+     {"activation_grad", BZ_CAUSE_NONE}},
+    {"^aten::cross_entropy_loss$", {"softmax_loss", BZ_CAUSE_NONE}},
     {"^aten::conv ^aten::_convolution ^FusedConv$ ^Conv$", {"conv", BZ_CAUSE_NONE}},
     {"^aten::linear$ ^aten::addmm$ ^aten::matmul$ ^aten::mm$ ^aten::bmm$ ^FusedGemm$ ^Gemm$ "
      "^FusedMatMul$ ^MatMul$",

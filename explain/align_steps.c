@@ -153,16 +153,24 @@ static bz_align_rule rule_of(const bz_align_steps *s, const bz_align_step *step)
     return (bz_align_rule){k->layer, k->cause};
 }
 
-/* The words of the model's layers are known by now. PyTorch's kernel for a clamp is that of its ReLU, too: it is the one that the model
- * has. */
+/* One kernel does several kinds of layers: of these it is the one that the model has, whose words are known by now. PyTorch's ReLU is a clamp; a
+ * convolution's gradient of its data is a transposed one. */
+static const char *kind_in_model(const bz_align_words *w, const char *kind)
+{
+    static const char *const ALSO[][2] = {{"clip", "relu"}, {"conv_data", "deconv"}};
+    for (size_t i = 0; kind && i < sizeof ALSO / sizeof *ALSO; i++)
+        if (!strcmp(kind, ALSO[i][0]) && !bz_align_knows(w, kind) && bz_align_knows(w, ALSO[i][1]))
+            return ALSO[i][1];
+    return kind;
+}
+
 static void take_atoms(bz_align_steps *s, bz_align_words *w)
 {
-    bool relu = bz_align_knows(w, "relu") && !bz_align_knows(w, "clip");
     for (int i = 0; i < s->n; i++) {
         bz_align_step *step = &s->step[i];
         bz_align_rule rule = rule_of(s, step);
-        if (relu && step->kind == BZ_ALIGN_KERNEL && rule.kind && !strcmp(rule.kind, "clip"))
-            rule.kind = "relu";
+        if (step->kind == BZ_ALIGN_KERNEL)
+            rule.kind = kind_in_model(w, rule.kind);
         bz_align_atom atom[BZ_ALIGN_ATOMS];
         int n = 0;
         const bz_layer *node = layer_of(s, &step->node);

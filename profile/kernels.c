@@ -244,6 +244,13 @@ static const rule RULES[] = {
     {LAYER, 0, "pad", "reflection_pad replication_pad"},
     {LAYER, BZ_CAUSE_LAYOUT_CHANGED, NULL, "nchwToNhwc nhwcToNchw NCHW2NHWC NHWC2NCHW"},
     {LAYER, BZ_CAUSE_FILLED, NULL, "set_to_int FillFunctor"},
+    {LAYER, 0, "conv_weights", "wgrad Wgrad BackwardFilter bwd_filter igemm_wrw"},
+    {LAYER, 0, "conv_data", "dgrad Dgrad BackwardData bwd_data igemm_bwd stridedB"},
+    {LAYER, 0, "batchnorm_grad", "bn_bw_ batch_norm_backward"},
+    {LAYER, 0, "layernorm_grad", "layer_norm_grad layer_norm_backward"},
+    {LAYER, 0, "pool_grad", "pool*_backward pooling_bw"},
+    {LAYER, 0, "softmax_grad", "oftmax*ackward"},
+    {LAYER, 0, "activation_grad", "threshold_kernel _backward_kernel BackwardCUDAKernel"},
     {LAYER, 0, "relu", "OP_Relu"},
     {LAYER, BZ_CAUSE_CONVERTED, NULL, "Typecast"},
     {LAYER, 0, "concat", "SliceExp"}, /* mshadow writes each input into a slice of the result */

@@ -504,6 +504,59 @@ static void test_device(void **state)
     bz_arena_free(&arena);
 }
 
+/* PyTorch's training on a device: one operator does both gradients of a convolution, by two kernels and what prepares them. */
+static void test_backward(void **state)
+{
+    static const struct {
+        const char *op, *kernel[2];
+    } OPS[] = {{"aten::conv2d", {"sm80_xmma_fprop_implicit_gemm_f32f32", NULL}},
+               {"aten::cudnn_batch_norm_backward", {"bn_bw_1C11_kernel_new", NULL}},
+               {"aten::convolution_backward", {"dgrad_engine", "wgrad_alg0_engine"}},
+               {NULL, {"threshold_kernel_impl", NULL}},
+               {"aten::convolution_backward", {"wgrad_alg0_engine", NULL}}};
+    static model m;
+    const char *const problem[] = {
+        CONV_16,
+        "batchnorm_grad x=1x16x8x8 dtype=f32",
+        "conv_data x=1x8x8x8 w=16x8x3x3 stride=1x1 pad=1x1x1x1 dilation=1x1 group=1 dtype=f32",
+        "conv_weights x=1x8x8x8 w=16x8x3x3 stride=1x1 pad=1x1x1x1 dilation=1x1 group=1 dtype=f32",
+        "activation_grad fn=relu x=512 of_y=0 dtype=f32",
+        "conv_weights x=1x8x8x8 w=8x8x3x3 stride=1x1 pad=1x1x1x1 dilation=1x1 group=1 dtype=f32"};
+    bz_arena arena = {0};
+    bz_error err = {0};
+    bz_alignment a;
+    (void)state;
+    make_model(&m, problem, 6);
+    bz_trace *t = bz_trace_new();
+    uint32_t source = bz_trace_source(t, "made up", "test"), lane = bz_trace_thread(t, source, 1, 1);
+    uint32_t stream = bz_trace_stream(t, source, 1, 0, 1, 7), correlation = 0;
+    for (int64_t i = 0; i < 3; i++) {
+        int64_t at = i * 2000 * MICROSECOND;
+        bz_trace_add(t, BZ_EVENT_RANGE, at, at + 1000 * MICROSECOND, bz_trace_text(t, "benanza_iteration"), lane);
+        for (size_t k = 0; k < sizeof OPS / sizeof *OPS; k++) {
+            int64_t host = at + (int64_t)k * 100 * MICROSECOND;
+            if (OPS[k].op)
+                bz_trace_add(t, BZ_EVENT_OP, host, host + 90 * MICROSECOND, bz_trace_text(t, OPS[k].op), lane);
+            for (int n = 0; n < 2 && OPS[k].kernel[n]; n++, host += 20 * MICROSECOND) {
+                size_t api =
+                    bz_trace_add(t, BZ_EVENT_API, host + 10, host + 20, bz_trace_text(t, "cudaLaunchKernel"), lane);
+                size_t e = bz_trace_add(t, BZ_EVENT_KERNEL, host + 30, host + 10 * MICROSECOND,
+                                        bz_trace_text(t, OPS[k].kernel[n]), stream);
+                t->event[BZ_EVENT_API].correlation[api] = t->event[BZ_EVENT_KERNEL].correlation[e] = ++correlation;
+            }
+        }
+    }
+    if (bz_trace_finish(t, NULL, &err))
+        fail_msg("%s", err.text);
+    bz_align_make(&m.bound, t, &arena, &a);
+    check_sum(&m.bound, t, &a, &arena);
+    assert_int_equal(a.count[BZ_ALIGNED_SAME], 4);
+    assert_int_equal(a.count[BZ_ALIGNED_FUSED], 1);
+    assert_int_equal(a.n, 5);
+    bz_trace_free(t);
+    bz_arena_free(&arena);
+}
+
 /* Operators where nothing else was recorded: the weights tell which one is missing, a bias that batch normalization was
  * folded. */
 static void test_operators(void **state)
@@ -668,8 +721,8 @@ int main(void)
         cmocka_unit_test(test_brute_force), cmocka_unit_test(test_pieces),    cmocka_unit_test(test_whose_bias),
         cmocka_unit_test(test_kinds),       cmocka_unit_test(test_lengths),   cmocka_unit_test(test_folded),
         cmocka_unit_test(test_repeated),    cmocka_unit_test(test_reorders),  cmocka_unit_test(test_permutations),
-        cmocka_unit_test(test_device),      cmocka_unit_test(test_operators), cmocka_unit_test(test_named),
-        cmocka_unit_test(test_batched),
+        cmocka_unit_test(test_device),      cmocka_unit_test(test_operators), cmocka_unit_test(test_backward),
+        cmocka_unit_test(test_named),       cmocka_unit_test(test_batched),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
