@@ -370,6 +370,9 @@ void bz_recording_make(const bz_recording_input *in, bz_arena *arena, bz_recordi
     if (out->truncated)
         out->answer = bz_arena_printf(arena, "%s The recording is cut off: more may have happened.", out->answer);
     tell_place(&m, t);
+    const char *slowed = bz_recorder_slows(t, m.arena);
+    if (slowed)
+        add_warning(&m, bz_arena_printf(m.arena, "was %s", slowed));
     tell_iterations(&m, t);
     tell_devices(&m);
     tell_kernels(&m);

@@ -323,6 +323,10 @@ bool bz_ladder_compares(const bz_ladder *l);
 /* Whether there is a speed-up: they compare, enough is priced, and the bound is not above what was measured. */
 bool bz_ladder_holds(const bz_ladder *l);
 
+/* What PyTorch's profiler adds to an iteration whose device waits for its host, in a sentence that goes on behind "was"; NULL: nothing that would change
+ * what is said of it. */
+const char *bz_recorder_slows(const bz_trace *t, bz_arena *arena);
+
 /* `trace` is finished. */
 void bz_ladder_make(const bz_bound *bound, const bz_trace *trace, const char *profile, bz_arena *arena, bz_ladder *out);
 

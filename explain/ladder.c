@@ -1,5 +1,6 @@
 /* The bound against a profile: what the device did, what the user waited for, and what does not fit. */
 #include "explain/align.h"
+#include "explain/constants.h"
 #include "runtime/gpus.h"
 
 #include <math.h>
@@ -58,6 +59,38 @@ static bool has_device_operators(const bz_trace *t)
     return false;
 }
 
+static int in_iteration(const bz_trace *t, bz_event_kind kind, uint32_t iteration)
+{
+    int n = 0;
+    for (size_t i = 0; i < t->event[kind].n; i++)
+        n += bz_event_iteration(t, kind, i) == iteration;
+    return n;
+}
+
+const char *bz_recorder_slows(const bz_trace *t, bz_arena *arena)
+{
+    const uint32_t typical = bz_typical_iteration(t);
+    bz_iteration_stats s = {0};
+    bz_unit_text less;
+    bool pytorch = false;
+    for (uint32_t i = 0; i < t->n_sources; i++)
+        pytorch |= !strcmp(bz_string(t, t->source[i].format), "PyTorch trace");
+    if (!pytorch || typical == BZ_NONE || !t->event[BZ_EVENT_KERNEL].n)
+        return NULL;
+    bz_iteration_measure(t, typical, &s);
+    const int ops = in_iteration(t, BZ_EVENT_OP, typical), calls = in_iteration(t, BZ_EVENT_API, typical);
+    const double latency = 1e-9 * (double)s.latency, idle = latency - 1e-9 * (double)s.device_busy,
+                 most = 1e-6 * TORCH_ADDS[1] * (ops + calls);
+    if (!ops || idle < SLOWED_LEAST * latency || most < SLOWED_LEAST * latency)
+        return NULL;
+    return bz_arena_printf(
+        arena,
+        "recorded by PyTorch's profiler, which takes some %g to %g µs for each of the %d operators and "
+        "%d calls of an iteration: alone the program takes up to %s less, and gains on the host are "
+        "smaller",
+        TORCH_ADDS[0], TORCH_ADDS[1], ops, calls, bz_units_time(less, fmin(idle, most)));
+}
+
 /* All of one iteration, so that what is said about it adds up; but for the latency, if another run tells it better. */
 static void measure(making *m)
 {
@@ -94,6 +127,9 @@ static void measure(making *m)
     const char *busy = bz_trace_lacks(t, BZ_LACKS_QUIET);
     if (busy)
         warn(m, bz_arena_printf(m->arena, "was %s", busy));
+    const char *slowed = isfinite(alone) ? NULL : bz_recorder_slows(t, m->arena);
+    if (slowed)
+        warn(m, bz_arena_printf(m->arena, "was %s", slowed));
     const char *cut = bz_trace_lacks(t, BZ_LACKS_END);
     if ((m->l->truncated = cut != NULL))
         warn(m, bz_arena_str(m->arena, cut));

@@ -557,6 +557,43 @@ static void test_backward(void **state)
     bz_arena_free(&arena);
 }
 
+/* What PyTorch's profiler says it takes, where the device waits for the host. */
+static void test_profiler(void **state)
+{
+    static const struct {
+        const char *format;
+        int64_t busy; /* µs of an iteration of 1000 */
+        const char *less;
+    } CASES[] = {{"PyTorch trace", 300,
+                  "the 50 operators and 0 calls of an iteration: alone the program takes up to 300 µs less"},
+                 {"PyTorch trace", 800, "up to 200 µs less"},
+                 {"PyTorch trace", 950, NULL},
+                 {"Nsight Systems database", 300, NULL}};
+    bz_error err = {0};
+    (void)state;
+    for (size_t c = 0; c < sizeof CASES / sizeof *CASES; c++) {
+        bz_arena arena = {0};
+        bz_trace *t = bz_trace_new();
+        uint32_t source = bz_trace_source(t, "made up", CASES[c].format), lane = bz_trace_thread(t, source, 1, 1);
+        uint32_t stream = bz_trace_stream(t, source, 1, 0, 1, 7);
+        for (int64_t i = 0; i < 3; i++) {
+            int64_t at = i * 2000 * MICROSECOND;
+            bz_trace_add(t, BZ_EVENT_RANGE, at, at + 1000 * MICROSECOND, bz_trace_text(t, "benanza_iteration"), lane);
+            for (int k = 0; k < 50; k++)
+                bz_trace_add(t, BZ_EVENT_OP, at + k * 20 * MICROSECOND, at + (k * 20 + 15) * MICROSECOND,
+                             bz_trace_text(t, "aten::add"), lane);
+            bz_trace_add(t, BZ_EVENT_KERNEL, at, at + CASES[c].busy * MICROSECOND, bz_trace_text(t, "kernel"), stream);
+        }
+        if (bz_trace_finish(t, NULL, &err))
+            fail_msg("%s", err.text);
+        const char *said = bz_recorder_slows(t, &arena);
+        if (!said != !CASES[c].less || (said && !strstr(said, CASES[c].less)))
+            fail_msg("case %zu: %s", c, said ? said : "nothing");
+        bz_trace_free(t);
+        bz_arena_free(&arena);
+    }
+}
+
 /* Operators where nothing else was recorded: the weights tell which one is missing, a bias that batch normalization was
  * folded. */
 static void test_operators(void **state)
@@ -722,7 +759,7 @@ int main(void)
         cmocka_unit_test(test_kinds),       cmocka_unit_test(test_lengths),   cmocka_unit_test(test_folded),
         cmocka_unit_test(test_repeated),    cmocka_unit_test(test_reorders),  cmocka_unit_test(test_permutations),
         cmocka_unit_test(test_device),      cmocka_unit_test(test_operators), cmocka_unit_test(test_backward),
-        cmocka_unit_test(test_named),       cmocka_unit_test(test_batched),
+        cmocka_unit_test(test_profiler),    cmocka_unit_test(test_named),     cmocka_unit_test(test_batched),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
