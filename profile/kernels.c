@@ -320,7 +320,7 @@ void bz_kernel_read(const char *full, bz_kernel *out)
     unit = product || !out->does ? find(UNIT, head) : NULL;
     out->unit = unit ? unit->text : NULL;
     out->type = find(TYPE, full)->text;
-    if (product && !out->unit && !out->type)
+    if (product && !out->unit && !out->type) /* plain arithmetic tells other types, and no f32 */
         out->type = "f32";
     out->owner = out->maker ? (bz_kernel_owner)maker->value : product ? BZ_KERNEL_OF_LIBRARY : BZ_KERNEL_OF_ANYONE;
     out->algorithm = find(ALGORITHM, full)->text;

@@ -421,10 +421,9 @@ typedef struct bz_kernel {
     bz_kernel_owner owner;
     bz_product product;
     bz_kernel_part begins;
-    const char *maker; /* "cuDNN", "Triton" */
-    const char *unit;  /* the matrix unit that it runs on: "Tensor Cores" */
-    const char *
-        type; /* in which it multiplies, or of the data that it moves: "f16"; of a product on no matrix unit "f32" if nothing is told */
+    const char *maker;     /* "cuDNN", "Triton" */
+    const char *unit;      /* the matrix unit that it runs on: "Tensor Cores" */
+    const char *type;      /* in which it multiplies, or of what it moves: "f16" */
     const char *algorithm; /* of a convolution, in cuDNN's spelling: CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD */
     const char *layer;     /* the kind of layer that it does where no library call asked for it: "relu"; */
     bz_cause_kind cause;   /* or what it does that no layer asks for */

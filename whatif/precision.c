@@ -1,4 +1,5 @@
 /* Lower precision: compute-bound kernels and those that move bytes gain by different factors; the host gains nothing. */
+#include "base/choice.h"
 #include "runtime/gpus.h"
 #include "whatif/constants.h"
 #include "whatif/records.h"
@@ -10,7 +11,7 @@
 /* Does its name say that it computes in 16 bits, or in fewer? */
 static bool is_low_type(const char *type)
 {
-    return type && type[0] != 't' && strcmp(type, "f32") != 0 && strcmp(type, "f64") != 0;
+    return type && bz_has_word("f16 bf16 i8 f8", type);
 }
 
 /* Does the best record of a convolution in 16 bits run on matrix units, with tensors in row-major order? These want channels last, and the

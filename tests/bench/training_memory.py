@@ -13,7 +13,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "conformance"), os.path.join(HERE, "..", "..", "suite")]
 
 
-def judge(name, batch):
+def judge(name, batch, networks):
     """Networks that nothing in the model was made after."""
     import torch
     import torchvision
@@ -35,7 +35,10 @@ def judge(name, batch):
     targets = torch.randint(10, (batch,))
     if name in ("gru", "tagger"):
         return {"gru": Gru, "tagger": Tagger}[name](), torch.randint(100, (batch, 20)), targets
-    return getattr(torchvision.models, name)(num_classes=10), torch.randn(batch, 3, 64, 64), targets
+    make = getattr(torchvision.models, name, None)
+    if not callable(make):
+        sys.exit(f"there is no network {name}: there are {', '.join(networks.NAMES)}, gru, tagger, and torchvision's")
+    return make(num_classes=10), torch.randn(batch, 3, 64, 64), targets
 
 
 def measure(name, batch, path):
@@ -44,7 +47,7 @@ def measure(name, batch, path):
     import training_networks as networks
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    module, x, targets = networks.make(name, batch, SCALE) if name in networks.NAMES else judge(name, batch)
+    module, x, targets = networks.make(name, batch, SCALE) if name in networks.NAMES else judge(name, batch, networks)
     optimizer = torch.optim.Adam(module.parameters())
     for _ in range(4):
         train.step(lambda: networks.loss(module(x), targets), optimizer)
