@@ -110,10 +110,10 @@ static void read_sheet(const bz_system_facts *facts, const bz_setting *setting, 
         return;
     }
     double faster = facts->clock > row.clock && row.clock > 0 ? facts->clock / row.clock : 1;
-    for (size_t i = 0; i < sizeof TYPES / sizeof *TYPES; i++)
-        for (int k = 0; k < BZ_GPU_RATES; k++)
-            if (!strcmp(TYPES[i].rate, bz_gpu_rate_names[k]))
-                add_flops(p, TYPES[i].dtype, faster * (row.rate[k] > 0 || i > 2 ? row.rate[k] : p->flops[0].rate));
+    for (size_t i = 0; i < sizeof TYPES / sizeof *TYPES; i++) {
+        double rate = bz_gpu_rate(&row, TYPES[i].rate);
+        add_flops(p, TYPES[i].dtype, faster * (rate > 0 || i > 2 ? rate : p->flops[0].rate));
+    }
     if (setting->cache == BZ_CACHE_HOT)
         add_bandwidth(p, 0, INFINITY);
     add_bandwidth(p, setting->cache == BZ_CACHE_HOT ? cache_of(facts, &row) : 0, fmax(facts->bandwidth, row.bandwidth));

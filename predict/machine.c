@@ -41,11 +41,11 @@ static double left_of(const char *ram)
 static void from_row(const bz_gpu *row, bz_machine *out)
 {
     *out = (bz_machine){.gpu = true,
-                        .f32 = row->rate[1],
-                        .f64 = row->rate[0],
-                        .f16 = row->rate[3],
-                        .bf16 = row->rate[4],
-                        .i8 = row->rate[5],
+                        .f32 = bz_gpu_rate(row, "f32"),
+                        .f64 = bz_gpu_rate(row, "f64"),
+                        .f16 = bz_gpu_rate(row, "f16"),
+                        .bf16 = bz_gpu_rate(row, "bf16"),
+                        .i8 = bz_gpu_rate(row, "i8"),
                         .memory = row->memory,
                         .kept = row->l2 > 0 ? row->l2 : KEPT,
                         .vouched = row->base > 0 ? row->base / row->clock : BASE,

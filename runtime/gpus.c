@@ -13,6 +13,14 @@ extern const char bz_gpus_text[];
 
 const char *const bz_gpu_rate_names[BZ_GPU_RATES] = {"f64", "f32", "tf32", "f16", "bf16", "i8", "f8"};
 
+double bz_gpu_rate(const bz_gpu *gpu, const char *name)
+{
+    int i = 0;
+    while (i < BZ_GPU_RATES && strcmp(bz_gpu_rate_names[i], name) != 0)
+        i++;
+    return i < BZ_GPU_RATES ? gpu->rate[i] : 0;
+}
+
 /* One line; false where it is none of the table. */
 static bool read_row(const char *line, size_t n, bz_gpu *out)
 {

@@ -22,6 +22,9 @@ typedef struct bz_gpu {
 
 extern const char *const bz_gpu_rate_names[BZ_GPU_RATES]; /* "f64", "f32", "tf32", "f16", "bf16", "i8", "f8" */
 
+/* Of its rates the one of that name. */
+double bz_gpu_rate(const bz_gpu *gpu, const char *name);
+
 /* The device of that name, as the driver gives it; of several rows that fit the one with the longest name.
  * false where the table has none. */
 bool bz_gpu_find(const char *name, bz_gpu *out);

@@ -94,17 +94,9 @@ static bool scale_by_records(bz_flow *flow, const bz_whatif_asked *asked, uint32
     return true;
 }
 
-/* NULL: it is none of the recording. */
-static const bz_kernel *kernel_of(const bz_whatif_asked *asked, const bz_task *t)
-{
-    bool recorded = t->kind == BZ_TASK_KERNEL && t->event_kind == BZ_EVENT_KERNEL &&
-                    t->event < asked->trace->event[BZ_EVENT_KERNEL].n;
-    return recorded ? bz_kernel_of(asked->trace, t->event) : NULL;
-}
-
 static bool is_low(const bz_flow *flow, const bz_whatif_asked *asked, uint32_t i)
 {
-    const bz_kernel *k = kernel_of(asked, &flow->task[i]);
+    const bz_kernel *k = bz_whatif_kernel(asked, &flow->task[i]);
     return k && is_low_type(k->type);
 }
 
@@ -193,14 +185,9 @@ int bz_whatif_precision(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
 static double tf32_by_sheet(const char *name)
 {
     bz_gpu gpu;
-    double rate[2] = {0, 0};
-    if (!name || !bz_gpu_find(name, &gpu))
-        return NAN;
-    for (int i = 0; i < BZ_GPU_RATES; i++)
-        for (int k = 0; k < 2; k++)
-            if (!strcmp(bz_gpu_rate_names[i], k ? "f32" : "tf32"))
-                rate[k] = gpu.rate[i];
-    return rate[1] > 0 ? rate[0] / rate[1] : NAN;
+    bool known = name && bz_gpu_find(name, &gpu);
+    double f32 = known ? bz_gpu_rate(&gpu, "f32") : 0;
+    return f32 > 0 ? bz_gpu_rate(&gpu, "tf32") / f32 : NAN;
 }
 
 static double tf32_speed(const bz_whatif_asked *asked, double by_sheet)
@@ -218,7 +205,7 @@ int bz_whatif_tf32(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
     int n = 0, done = 0;
     (void)err;
     for (uint32_t i = 0; i < flow->n; i++) {
-        const bz_kernel *k = flow->task[i].removed ? NULL : kernel_of(asked, &flow->task[i]);
+        const bz_kernel *k = flow->task[i].removed ? NULL : bz_whatif_kernel(asked, &flow->task[i]);
         if (!k || !k->type || bz_kernel_limit_of(k->does) != BZ_LIMIT_COMPUTE)
             continue;
         done += !strcmp(k->type, "tf32");

@@ -291,11 +291,16 @@ const char *bz_assumed_name(bz_assumed_how how)
     return NAMES[how];
 }
 
+const bz_kernel *bz_whatif_kernel(const bz_whatif_asked *asked, const bz_task *task)
+{
+    bool recorded = task->event_kind == BZ_EVENT_KERNEL && task->event < asked->trace->event[BZ_EVENT_KERNEL].n;
+    return recorded ? bz_kernel_of(asked->trace, task->event) : NULL;
+}
+
 bz_kernel_does bz_whatif_does(const bz_whatif_asked *asked, const bz_task *task)
 {
-    const bz_events *k = &asked->trace->event[BZ_EVENT_KERNEL];
-    return task->event_kind == BZ_EVENT_KERNEL && task->event < k->n ? bz_kernel_of(asked->trace, task->event)->does
-                                                                     : BZ_KERNEL_OTHER;
+    const bz_kernel *k = bz_whatif_kernel(asked, task);
+    return k ? k->does : BZ_KERNEL_OTHER;
 }
 
 /* ---- asking --------------------------------------------------------------------------------- */

@@ -17,6 +17,9 @@ bz_apply bz_whatif_precision, bz_whatif_tf32, bz_whatif_scale, bz_whatif_device,
     bz_whatif_prepack, bz_whatif_fusion, bz_whatif_library, bz_whatif_products, bz_whatif_joined, bz_whatif_framework,
     bz_whatif_threads, bz_whatif_streams, bz_whatif_batch, bz_whatif_system, bz_whatif_script;
 
+/* The recorded kernel that a task is; NULL: it is none. */
+const bz_kernel *bz_whatif_kernel(const bz_whatif_asked *asked, const bz_task *task);
+
 /* What a kernel does, by its recorded name; what is no kernel of the recording does BZ_KERNEL_OTHER. */
 bz_kernel_does bz_whatif_does(const bz_whatif_asked *asked, const bz_task *task);
 
