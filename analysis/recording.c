@@ -329,6 +329,8 @@ static void advise(recording_making *m, const char *profile, unsigned timeline)
     bool known = m->out->found && m->out->busy > 0;
     analyze_make(&work, BZ_PART_ALIGNMENT | (known ? BZ_PART_ADVICE : 0) | timeline, NULL);
     ladder->n_warnings = 0; /* they are about a bound */
+    if (m->out->found && ladder->slowed)
+        add_warning(m, bz_arena_printf(m->arena, "was %s", ladder->slowed));
     m->alignment = ladder->alignment;
 }
 
@@ -370,9 +372,6 @@ void bz_recording_make(const bz_recording_input *in, bz_arena *arena, bz_recordi
     if (out->truncated)
         out->answer = bz_arena_printf(arena, "%s The recording is cut off: more may have happened.", out->answer);
     tell_place(&m, t);
-    const char *slowed = bz_recorder_slows(t, m.arena);
-    if (slowed)
-        add_warning(&m, bz_arena_printf(m.arena, "was %s", slowed));
     tell_iterations(&m, t);
     tell_devices(&m);
     tell_kernels(&m);

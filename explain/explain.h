@@ -301,6 +301,7 @@ typedef struct bz_ladder {
     const char *foreign;     /* the recording is not of this model, or of other sizes: what tells so; else NULL */
     const char *ran_on;      /* a processor or GPU, where the bound is for another one; else NULL */
     const char *framework;   /* that ran it: "PyTorch"; NULL where nothing tells */
+    const char *slowed;      /* by its recorder (bz_recorder_slows); NULL: not so that it matters */
     const bz_regret *regret; /* this and the next: NULL where nobody asked */
     const bz_alignment *alignment;
     const bz_units *units;
@@ -325,7 +326,7 @@ bool bz_ladder_holds(const bz_ladder *l);
 
 /* What PyTorch's profiler adds to an iteration whose device waits for its host, in a sentence that goes on behind "was"; NULL: nothing that would change
  * what is said of it. */
-const char *bz_recorder_slows(const bz_trace *t, bz_arena *arena);
+const char *bz_recorder_slows(const bz_trace *t, uint32_t iteration, const bz_iteration_stats *s, bz_arena *arena);
 
 /* `trace` is finished. */
 void bz_ladder_make(const bz_bound *bound, const bz_trace *trace, const char *profile, bz_arena *arena, bz_ladder *out);

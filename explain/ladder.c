@@ -67,19 +67,16 @@ static int in_iteration(const bz_trace *t, bz_event_kind kind, uint32_t iteratio
     return n;
 }
 
-const char *bz_recorder_slows(const bz_trace *t, bz_arena *arena)
+const char *bz_recorder_slows(const bz_trace *t, uint32_t iteration, const bz_iteration_stats *s, bz_arena *arena)
 {
-    const uint32_t typical = bz_typical_iteration(t);
-    bz_iteration_stats s = {0};
     bz_unit_text less;
     bool pytorch = false;
     for (uint32_t i = 0; i < t->n_sources; i++)
         pytorch |= !strcmp(bz_string(t, t->source[i].format), "PyTorch trace");
-    if (!pytorch || typical == BZ_NONE || !t->event[BZ_EVENT_KERNEL].n)
+    if (!pytorch || iteration == BZ_NONE || !t->event[BZ_EVENT_KERNEL].n)
         return NULL;
-    bz_iteration_measure(t, typical, &s);
-    const int ops = in_iteration(t, BZ_EVENT_OP, typical), calls = in_iteration(t, BZ_EVENT_API, typical);
-    const double latency = 1e-9 * (double)s.latency, idle = latency - 1e-9 * (double)s.device_busy,
+    const int ops = in_iteration(t, BZ_EVENT_OP, iteration), calls = in_iteration(t, BZ_EVENT_API, iteration);
+    const double latency = 1e-9 * (double)s->latency, idle = latency - 1e-9 * (double)s->device_busy,
                  most = 1e-6 * TORCH_ADDS[1] * (ops + calls);
     if (!ops || idle < SLOWED_LEAST * latency || most < SLOWED_LEAST * latency)
         return NULL;
@@ -127,9 +124,9 @@ static void measure(making *m)
     const char *busy = bz_trace_lacks(t, BZ_LACKS_QUIET);
     if (busy)
         warn(m, bz_arena_printf(m->arena, "was %s", busy));
-    const char *slowed = isfinite(alone) ? NULL : bz_recorder_slows(t, m->arena);
-    if (slowed)
-        warn(m, bz_arena_printf(m->arena, "was %s", slowed));
+    m->l->slowed = isfinite(alone) ? NULL : bz_recorder_slows(t, typical, &s, m->arena);
+    if (m->l->slowed)
+        warn(m, bz_arena_printf(m->arena, "was %s", m->l->slowed));
     const char *cut = bz_trace_lacks(t, BZ_LACKS_END);
     if ((m->l->truncated = cut != NULL))
         warn(m, bz_arena_str(m->arena, cut));

@@ -586,7 +586,10 @@ static void test_profiler(void **state)
         }
         if (bz_trace_finish(t, NULL, &err))
             fail_msg("%s", err.text);
-        const char *said = bz_recorder_slows(t, &arena);
+        uint32_t typical = bz_typical_iteration(t);
+        bz_iteration_stats stats;
+        bz_iteration_measure(t, typical, &stats);
+        const char *said = bz_recorder_slows(t, typical, &stats, &arena);
         if (!said != !CASES[c].less || (said && !strstr(said, CASES[c].less)))
             fail_msg("case %zu: %s", c, said ? said : "nothing");
         bz_trace_free(t);
