@@ -12,6 +12,7 @@ import tempfile
 import fcntl
 import struct
 import termios
+import threading
 import unicodedata
 
 benanza, case = sys.argv[1:3]
@@ -20,21 +21,19 @@ db = os.path.join(folder, "db")
 subprocess.run([benanza, "db", "import", "--db", db, case + "/records.jsonl"], check=True, capture_output=True)
 ASK = [benanza, "analyze", case + "/branches.onnx", "--batch", "1", "--db", db, "--system", "testbox@onednn2.6.3"]
 COLOUR = re.compile("\033\\[[0-9]*m")
+LAST = b"\0end"
 
 
-def drained(main):
-    """All that was written to a terminal, until nobody has it open any more: one read has what came until then, which may be a part."""
+def written(child, main, other):
+    """All that a child wrote to a terminal, which stays open here until a last word is read: of a terminal that nobody has open any more,
+    Linux drops at times what is not read yet, on a busy machine once the last table."""
+    threading.Thread(target=lambda: (child.wait(), os.write(other, LAST))).start()
     text = b""
-    while True:
-        try:
-            part = os.read(main, 65536)
-        except OSError:
-            break
-        if not part:
-            break
-        text += part
+    while not text.endswith(LAST):
+        text += os.read(main, 65536)
     os.close(main)
-    return text.decode().replace("\r\n", "\n")
+    os.close(other)
+    return text[:-len(LAST)].decode().replace("\r\n", "\n")
 
 
 def on_terminal(columns, *more, ask=ASK, **env):
@@ -44,9 +43,8 @@ def on_terminal(columns, *more, ask=ASK, **env):
     environment = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "TERM")}
     environment.update({"TERM": "xterm-256color"}, **env)
     child = subprocess.Popen(ask + list(more), stdout=other, stderr=subprocess.DEVNULL, env=environment)
-    os.close(other)
-    text = drained(main)
-    assert child.wait() == 0, child.returncode
+    text = written(child, main, other)
+    assert child.returncode == 0, child.returncode
     return text
 
 
@@ -98,10 +96,7 @@ def told_on_terminal(*arguments, **env):
     environment = {k: v for k, v in os.environ.items() if k != "NO_COLOR"}
     environment.update({"TERM": "xterm-256color"}, **env)
     child = subprocess.Popen([benanza, *arguments], stdout=subprocess.DEVNULL, stderr=other, env=environment)
-    os.close(other)
-    text = drained(main)
-    child.wait()
-    return re.sub("\r\033\\[K", "", text)
+    return re.sub("\r\033\\[K", "", written(child, main, other))
 
 
 # The label of a message has a colour, where stderr is the terminal; the sentence is plain.
