@@ -156,9 +156,17 @@ static bool is_done(const bz_flow *flow, const bz_whatif_asked *asked)
     return done > all / 2;
 }
 
+/* A change before this one may have made products compute in another type: what both gain is not the one times the other. */
+static int because_of(bz_whatif_asked *asked, const bz_flow *flow)
+{
+    return bz_whatif_because(asked, "products and convolutions compute in %s by a change before it", flow->computes);
+}
+
 int bz_whatif_precision(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
 {
     tally sum = {0};
+    if (flow->computes)
+        return because_of(asked, flow);
     if (is_done(flow, asked))
         return bz_whatif_because(asked, "products and convolutions compute in 16 bits already");
     double *factor = asked->records ? bz_zeroed(asked->trace->event[BZ_EVENT_CALL].n + 1, sizeof *factor) : NULL;
@@ -175,6 +183,7 @@ int bz_whatif_precision(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
         return sum.already
                    ? bz_whatif_because(asked, "its %d kernels compute in 16 bits or fewer already", sum.already)
                    : bz_whatif_because(asked, "no kernels of a device are on record, and no records tell of 16 bits");
+    flow->computes = "16 bits";
     tell(asked, &sum);
     return sum.computing + sum.moving + sum.by_records;
 }
@@ -204,6 +213,8 @@ int bz_whatif_tf32(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
     double by_sheet = tf32_by_sheet(gpu), speed = tf32_speed(asked, by_sheet);
     int n = 0, done = 0;
     (void)err;
+    if (flow->computes)
+        return because_of(asked, flow);
     for (uint32_t i = 0; i < flow->n; i++) {
         const bz_kernel *k = flow->task[i].removed ? NULL : bz_whatif_kernel(asked, &flow->task[i]);
         if (!k || !k->type || bz_kernel_limit_of(k->does) != BZ_LIMIT_COMPUTE)
@@ -222,6 +233,7 @@ int bz_whatif_tf32(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
         return by_sheet == 0
                    ? bz_whatif_because(asked, "%s has no TF32", gpu)
                    : bz_whatif_because(asked, "no data sheet tells what its GPU does in TF32: compute=N does");
+    flow->computes = "TF32";
     if (given)
         bz_whatif_assume_parameter(asked, "compute",
                                    "%d kernels of products and convolutions in f32: time divided by %.3g", n, speed);

@@ -153,9 +153,38 @@ static void test_tf32(void **state)
     assert_int_equal(changed("NVIDIA A100-SXM4-40GB", DONE, "half-precision", &ms, why, sizeof why), 2);
 }
 
+/* 16 bits come instead of TF32, and not on top of it. */
+static void test_once(void **state)
+{
+    static const event EVENTS[] = {{BZ_EVENT_KERNEL, "ampere_sgemm_128x64_nn", 10, 810}};
+    static const char *const CHANGES[2][2] = {{"half-precision:compute=3", "tf32:compute=2"},
+                                              {"tf32:compute=2", "half-precision:compute=3"}};
+    static const char *const WHY[2] = {"compute in 16 bits by a change before it", "compute in TF32 by"};
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        bz_trace *t = trace_of(EVENTS, 1);
+        bz_arena arena = {0};
+        bz_flow flow;
+        bz_whatif w;
+        bz_whatif_asked asked[2];
+        assert_ok(bz_flow_make(t, 0, &flow, &err) || bz_whatif_begin(t, &flow, &arena, &w, &err) ||
+                  bz_whatif_parse(CHANGES[k][0], &arena, &asked[0], &err) ||
+                  bz_whatif_parse(CHANGES[k][1], &arena, &asked[1], &err) ||
+                  bz_whatif_predict(t, asked, 1, &arena, &w, NULL, NULL, &err) ||
+                  bz_whatif_predict(t, asked, 2, &arena, &w, NULL, NULL, &err));
+        assert_int_equal(w.prediction[0].time, w.prediction[1].time);
+        assert_non_null(w.prediction[1].because);
+        assert_non_null(strstr(w.prediction[1].because, WHY[k]));
+        bz_flow_free(&flow);
+        bz_trace_free(t);
+        bz_arena_free(&arena);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_done), cmocka_unit_test(test_tf32),
+                                       cmocka_unit_test(test_once),
                                        cmocka_unit_test_setup_teardown(test_conversions, make_folder, remove_folder)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
