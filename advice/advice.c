@@ -192,9 +192,9 @@ static const char *conditional(advice_making *m, const char *what)
 }
 
 /* A gain is the difference of two processes, and one is not as fast as the next. */
-static double noise(const advice_making *m)
+static double noise(const advice_making *m, const bz_advice *a)
 {
-    return isfinite(m->l->latency) ? m->noise * m->l->latency : 0;
+    return isfinite(a->of) ? m->noise * a->of : 0;
 }
 
 /* An interval that has 0 in it does not tell a gain from a loss: what makes it so wide, in a sentence. NULL: it tells. */
@@ -202,7 +202,7 @@ static const char *why_unsure(const advice_making *m, const bz_advice *a, bool p
 {
     if (!isfinite(a->gain) || a->low > 0)
         return NULL;
-    if (a->low + noise(m) > 0 || noise(m) > a->gain)
+    if (a->low + noise(m, a) > 1e-6 * a->gain || noise(m, a) > a->gain) /* by more than its rounding */
         return "two runs of the same program may differ by as much";
     if (!strcmp(a->by, "simulation"))
         return "the assumptions of the simulation allow both";
@@ -234,10 +234,11 @@ static bz_advice make(advice_making *m, const advice_rule *rule, const char *ste
     new.low = f.priced ? new.gain - f.half : 0; /* nobody knows what takes the place of work that goes */
     new.high = new.gain *more + f.half;
     new.by = "estimate";
+    new.of = m->l->latency;
     simulate(m, rule, known, &f, open, &new);
     if (strcmp(new.by, "simulation") != 0) { /* whose interval has the noise already */
-        new.low -= noise(m);
-        new.high += noise(m);
+        new.low -= noise(m, &new);
+        new.high += noise(m, &new);
     }
     new.unsure = why_unsure(m, &new, f.priced);
     if (unsure)

@@ -13,6 +13,7 @@ struct bz_advice {
     const char *by;       /* where the gain is from: "simulation" of the changed recording, or "estimate" */
     bool predicted;       /* gain of this program, by what it did and the library's picks; else what the bound gains */
     double gain, low, high; /* seconds per iteration; NAN: not known */
+    double of;              /* iteration that the gain is of: as recorded, or without a recorder that made it slower */
     const char *unsure;     /* why nobody knows whether it gains or loses; NULL: it gains, or how much is not known */
 };
 

@@ -92,7 +92,8 @@ static void tell(advice_making *m, const bz_prediction *p)
         bz_buf_printf(&m->evidence, "%s%s (%s)", i ? "; " : "", p->assumed[i].what, bz_assumed_name(p->assumed[i].how));
 }
 
-/* Where the recording was made in levels, the program alone is faster than the iteration that is simulated: gains are shares of it. */
+/* Where the recording was made in levels, the program alone is faster than the iteration that is simulated: gains are shares of it. Where its recorder
+ * made the host slower, they are those without that. */
 bool advice_simulate(advice_making *m, const advice_rule *rule, const char *line, bz_advice *out)
 {
     bz_whatif *w = &m->simulation->whatif;
@@ -110,6 +111,14 @@ bool advice_simulate(advice_making *m, const advice_rule *rule, const char *line
     out->high = share * 1e-9 * (double)(w->simulated - p->low);
     out->by = "simulation";
     tell(m, p);
+    if (w->adds[1]) {
+        out->of = 1e-9 * (double)w->alone[1];
+        out->gain = 1e-9 * (double)p->alone;
+        out->low = 1e-9 * (double)p->alone_low;
+        out->high = 1e-9 * (double)p->alone_high;
+        bz_buf_puts(&m->evidence, "; ");
+        bz_whatif_say_alone(w, p, &m->evidence);
+    }
     if (p->unsure) {
         out->gain = out->low = out->high = NAN;
         bz_buf_printf(&m->evidence, "; %s", p->unsure);

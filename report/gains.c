@@ -67,7 +67,7 @@ static bool gains(const bz_advice *a)
     return isfinite(a->gain) && !a->unsure;
 }
 
-static void put_gain(const bz_ladder *l, const bz_advice *a, bz_buf *out)
+static void put_gain(const bz_advice *a, bz_buf *out)
 {
     bz_unit_text gain, low, high, share;
     if (!isfinite(a->gain)) {
@@ -81,8 +81,8 @@ static void put_gain(const bz_ladder *l, const bz_advice *a, bz_buf *out)
         return;
     }
     bz_buf_printf(out, "%s, between %s and %s", bz_units_time(gain, a->gain), low, high);
-    if (isfinite(l->latency))
-        bz_buf_printf(out, " (%s)", bz_units_percent(share, a->gain / l->latency));
+    if (isfinite(a->of))
+        bz_buf_printf(out, " (%s)", bz_units_percent(share, a->gain / a->of));
     bz_buf_printf(out, ", %s", !strcmp(a->by, "estimate") ? "an estimate" : "by simulation");
 }
 
@@ -99,7 +99,7 @@ static void put_advice(const bz_ladder *l, bz_buf *out)
         if (!gains(a) && (!i || gains(a - 1)))
             bz_buf_puts(out, "whether these gain anything is not known:\n");
         bz_buf_printf(out, "%d. %s\n   gain: ", i + 1, a->what);
-        put_gain(l, a, out);
+        put_gain(a, out);
         bz_buf_say(out, "\n   why: %s\n", a->evidence);
         put_step(a->step, out);
     }

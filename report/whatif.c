@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-enum { CRITICAL_ROWS = 6 };
+enum { CRITICAL_ROWS = 6, OF_ALONE = 3 /* columns */ };
 
 static const char *time_of(bz_unit_text out, int64_t ns)
 {
@@ -110,22 +110,31 @@ static void print_rows(const bz_whatif *w, const bz_prediction *rows, int n, con
 {
     bz_table *t = bz_table_new(arena);
     bz_table_column(t, title, BZ_LEFT);
-    bz_table_columns(t, ">after|>from|>to|>gain|guessed");
+    bz_table_columns(t, w->adds[1] ? ">after|>from|>to|>gain|guessed|>gain alone|>at least|>at most"
+                                   : ">after|>from|>to|>gain|guessed");
     for (int i = 0; i < n; i++) {
         if (!rows[i].changed || gains_nothing(w, &rows[i]))
             continue;
         const char *last = strrchr(rows[i].name, '+');
-        BZ_ROW(t, BZ_SHOW(together && last ? last : rows[i].name), BZ_SHOW_TIME(1e-9 * (double)rows[i].time),
-               BZ_SHOW_TIME(1e-9 * (double)rows[i].low), BZ_SHOW_TIME(1e-9 * (double)rows[i].high),
-               BZ_SHOW_SHARE((double)(w->simulated - rows[i].time) / (double)w->simulated),
-               BZ_SHOW(bz_prediction_guesses(&rows[i]) ? "in part" : "nothing"));
+        const bz_shown cells[] = {
+            BZ_SHOW(together && last ? last : rows[i].name),
+            BZ_SHOW_TIME(1e-9 * (double)rows[i].time),
+            BZ_SHOW_TIME(1e-9 * (double)rows[i].low),
+            BZ_SHOW_TIME(1e-9 * (double)rows[i].high),
+            BZ_SHOW_SHARE((double)(w->simulated - rows[i].time) / (double)w->simulated),
+            BZ_SHOW(bz_prediction_guesses(&rows[i]) ? "in part" : "nothing"),
+            BZ_SHOW_TIME(1e-9 * (double)rows[i].alone),
+            BZ_SHOW_TIME(1e-9 * (double)rows[i].alone_low),
+            BZ_SHOW_TIME(1e-9 * (double)rows[i].alone_high),
+        };
+        bz_table_row(t, cells, sizeof cells / sizeof *cells - (w->adds[1] ? 0 : OF_ALONE));
     }
     bz_table_below(t, out);
 }
 
 /* ---- the answer in a sentence --------------------------------------------------------------- */
 
-static void put_gain(const bz_whatif *w, const bz_prediction *p, bz_buf *out)
+static void put_times(const bz_whatif *w, const bz_prediction *p, bz_buf *out)
 {
     bz_unit_text a, b, c, d;
     double factor = p->time > 0 ? (double)w->simulated / (double)p->time : INFINITY;
@@ -142,6 +151,16 @@ static void put_gain(const bz_whatif *w, const bz_prediction *p, bz_buf *out)
     else
         bz_buf_printf(out, "the iteration takes %s (%s to %s) instead of %s, %.3g times as %s%s.\n", a, b, c, d,
                       factor < 1 ? 1 / factor : factor, factor < 1 ? "long" : "fast", guessed);
+}
+
+static void put_gain(const bz_whatif *w, const bz_prediction *p, bz_buf *out)
+{
+    put_times(w, p, out);
+    if (!w->adds[1] || !p->changed)
+        return;
+    bz_buf_puts(out, "That is as recorded: ");
+    bz_whatif_say_alone(w, p, out);
+    bz_buf_puts(out, ".\n");
 }
 
 /* Share of an iteration that a gain has to be to stand in the first sentence: below that one iteration differs from the next by more. Chosen;
@@ -360,12 +379,21 @@ static const bz_member TIMES[] = {
     BZ_MEMBER_SECONDS(bz_prediction, high, "high_seconds"),
 };
 
-static void json_predictions(bz_json *j, const char *key, const bz_prediction *p, int n, int64_t actual)
+static const bz_member ALONE[] = {
+    BZ_MEMBER_SECONDS(bz_prediction, alone, "alone_gain_seconds"),
+    BZ_MEMBER_SECONDS(bz_prediction, alone_low, "alone_gain_low_seconds"),
+    BZ_MEMBER_SECONDS(bz_prediction, alone_high, "alone_gain_high_seconds"),
+};
+
+static void json_predictions(bz_json *j, const char *key, const bz_whatif *w, const bz_prediction *p, int n,
+                             int64_t actual)
 {
     BZ_JSON_EACH (j, key, i, n) {
         bz_members_json(BZ_MEMBERS(PREDICTION), &p[i], j);
         if (p[i].changed) {
             bz_members_json(BZ_MEMBERS(TIMES), &p[i], j);
+            if (w->adds[1])
+                bz_members_json(BZ_MEMBERS(ALONE), &p[i], j);
             if (actual)
                 bz_json_key_num(j, "actual_error", (double)(p[i].time - actual) / (double)actual);
             json_parts(j, &p[i].split, &p[i].critical);
@@ -386,11 +414,15 @@ void bz_report_whatif_json(const bz_whatif *w, bz_buf *out)
     bz_members_json(BZ_MEMBERS(WHATIF), w, &j);
     bz_json_key_bool(&j, "overlaps", w->flow->overlaps);
     bz_json_key_str(&j, "view", bz_trace_ahead(w->flow->trace) ? "device" : until_device(w) ? "until device" : "host");
+    if (w->adds[1])
+        BZ_JSON(&j, BZ_TELL("alone_seconds", 1e-9 * (double)w->alone[1]),
+                BZ_TELL("alone_low_seconds", 1e-9 * (double)w->alone[0]),
+                BZ_TELL("alone_high_seconds", 1e-9 * (double)w->alone[2]));
     if (w->actual)
         bz_json_key_num(&j, "actual_seconds", 1e-9 * (double)w->actual);
     json_graph(&j, w->flow);
     json_parts(&j, &w->split, &w->critical);
-    json_predictions(&j, "predictions", w->prediction, w->n, w->actual);
-    json_predictions(&j, "together", w->greedy, w->n_greedy, 0);
+    json_predictions(&j, "predictions", w, w->prediction, w->n, w->actual);
+    json_predictions(&j, "together", w, w->greedy, w->n_greedy, 0);
     bz_json_document_end(&j);
 }

@@ -62,6 +62,31 @@ bool bz_prediction_guesses(const bz_prediction *p)
     return false;
 }
 
+/* What it takes without what a slow recorder adds to it, in the middle, at the most and at the least. */
+static int begin_alone(const bz_trace *trace, bz_whatif *w, bz_arena *work, bz_error *err)
+{
+    bz_iteration_stats stats;
+    double least, most;
+    if (w->flow->iteration == BZ_NONE || !bz_recorder_adds(trace, &least, &most))
+        return 0;
+    bz_iteration_measure(trace, w->flow->iteration, &stats);
+    if (!bz_recorder_slows(trace, w->flow->iteration, &stats, work))
+        return 0;
+    const double adds[BZ_WHATIF_SIDES] = {most, (least + most) / 2, least};
+    bz_flow flow = {0};
+    int failed = 0;
+    for (int k = 0; k < BZ_WHATIF_SIDES && !failed; k++) {
+        w->adds[k] = (int64_t)(1000 * adds[k]);
+        bz_flow_copy(w->flow, &flow);
+        bz_flow_without_recorder(&flow, w->adds[k], w->adds[k]);
+        failed = bz_flow_time(&flow, NULL, work, NULL, &w->alone[k], err);
+    }
+    bz_flow_free(&flow);
+    if ((double)w->alone[0] > (1 - ALONE_LEAST) * (double)w->simulated) /* most of it is hidden, or no gap is so long */
+        memset(w->adds, 0, sizeof w->adds);
+    return failed;
+}
+
 int bz_whatif_begin(const bz_trace *trace, const bz_flow *flow, bz_arena *arena, bz_whatif *out, bz_error *err)
 {
     bz_simulated s;
@@ -74,18 +99,23 @@ int bz_whatif_begin(const bz_trace *trace, const bz_flow *flow, bz_arena *arena,
         out->noise = bz_whatif_noise(trace);
         bz_flow_split_make(flow, &s, &out->split);
         bz_flow_critical(flow, &s, arena, &out->critical);
+        failed = begin_alone(trace, out, &work, err);
     }
     bz_arena_free(&work);
     return failed;
 }
 
-/* Applies all, with their values of one side. Returns tasks changed, -1 where it failed; *none is the first that changed
- * nothing. */
+/* The flow of `w`, without `adds` ns of its recorder, becomes `flow`; applies all, with their values of one side. Returns tasks changed, -1 where it
+ * failed; *none is the first that changed nothing. */
 static int apply_all(bz_flow *flow, const bz_trace *trace, const bz_whatif *w, bz_whatif_asked *asked, int n, int side,
-                     bz_arena *arena, const bz_whatif_asked **none, bz_error *err)
+                     int64_t adds, bz_arena *arena, const bz_whatif_asked **none, bz_error *err)
 {
     int changed = 0;
+    bz_flow_copy(w->flow, flow);
+    if (adds)
+        bz_flow_without_recorder(flow, adds, adds);
     for (int i = 0; i < n; i++) {
+        asked[i].alone = adds > 0;
         asked[i].side = side;
         asked[i].trace = trace;
         asked[i].records = w->records;
@@ -166,6 +196,30 @@ static void keep_words(const bz_whatif_asked *asked, int n, const bz_whatif_aske
     gather_assumed(asked, n, arena, p);
 }
 
+/* What is gained where nobody records: of the three sides, each with what the recorder may add. */
+static int gain_alone(const bz_trace *trace, bz_whatif_asked *asked, int n, const bz_whatif *w, bz_flow *work,
+                      bz_prediction *p, bz_error *err)
+{
+    const bz_whatif_asked *none = NULL;
+    int64_t gain[BZ_WHATIF_SIDES];
+    double noise = (w->error + w->spread + w->noise) * (double)w->alone[1];
+    for (int k = 0; k < BZ_WHATIF_SIDES; k++) {
+        bz_arena memory = {0};
+        int64_t time = 0;
+        int failed = apply_all(work, trace, w, asked, n, k, w->adds[k], &memory, &none, err) < 0 ||
+                     bz_flow_time(work, NULL, &memory, NULL, &time, err);
+        bz_arena_free(&memory);
+        if (failed)
+            return -1;
+        gain[k] = w->alone[k] - time;
+    }
+    p->alone = gain[1];
+    bz_sort_times(gain, BZ_WHATIF_SIDES);
+    p->alone_low = gain[0] - (int64_t)noise;
+    p->alone_high = gain[BZ_WHATIF_SIDES - 1] + (int64_t)noise;
+    return 0;
+}
+
 /* The flow with the usual numbers first: where that changes nothing, or nothing is a range, it is all. `work` is memory that
  * is used again; `after`, where somebody wants it, gets the flow with the usual numbers. */
 static int predict(const bz_trace *trace, bz_whatif_asked *asked, int n, bz_arena *arena, const bz_whatif *w,
@@ -181,8 +235,7 @@ static int predict(const bz_trace *trace, bz_whatif_asked *asked, int n, bz_aren
         bz_flow *flow = after && !k ? after : work;
         bz_simulated s;
         int64_t time = 0;
-        bz_flow_copy(w->flow, flow);
-        int changed = apply_all(flow, trace, w, asked, n, SIDES[k], &memory, &none, err);
+        int changed = apply_all(flow, trace, w, asked, n, SIDES[k], 0, &memory, &none, err);
         bool same = !changed && !after; /* the recording's own flow, which was simulated */
         int failed = changed < 0 || (!same && bz_flow_time(flow, NULL, after && !k ? arena : &memory, &s, &time, err));
         time = same ? w->simulated : time;
@@ -206,7 +259,22 @@ static int predict(const bz_trace *trace, bz_whatif_asked *asked, int n, bz_aren
             return -1;
     }
     widen(w, least, most, p);
-    return 0;
+    return w->adds[1] && p->changed ? gain_alone(trace, asked, n, w, work, p, err) : 0;
+}
+
+void bz_whatif_say_alone(const bz_whatif *w, const bz_prediction *p, bz_buf *out)
+{
+    bz_unit_text t[BZ_WHATIF_SIDES], gain[3];
+    for (int k = 0; k < BZ_WHATIF_SIDES; k++)
+        bz_units_time(t[k], 1e-9 * (double)w->alone[k]);
+    bz_units_time(gain[0], 1e-9 * (double)p->alone);
+    bz_units_time(gain[1], 1e-9 * (double)p->alone_low);
+    bz_units_time(gain[2], 1e-9 * (double)p->alone_high);
+    bz_buf_printf(out,
+                  "without what the recorder adds, %.3g to %.3g µs for each operator and call, the iteration takes %s "
+                  "(%s to %s), "
+                  "and %s less (%s to %s) with the change",
+                  1e-3 * (double)w->adds[2], 1e-3 * (double)w->adds[0], t[1], t[0], t[2], gain[0], gain[1], gain[2]);
 }
 
 int bz_whatif_predict(const bz_trace *trace, bz_whatif_asked *asked, int n, bz_arena *arena, bz_whatif *out,
@@ -253,8 +321,7 @@ static int try_usual(const bz_trace *trace, const bz_whatif *w, bz_whatif_asked 
 {
     bz_arena memory = {0};
     const bz_whatif_asked *none = NULL;
-    bz_flow_copy(w->flow, work);
-    int failed = apply_all(work, trace, w, asked, n, 1, &memory, &none, err) < 0 ||
+    int failed = apply_all(work, trace, w, asked, n, 1, 0, &memory, &none, err) < 0 ||
                  bz_flow_time(work, NULL, &memory, NULL, time, err);
     bz_arena_free(&memory);
     return failed;

@@ -266,6 +266,14 @@ void bz_flow_remove(bz_flow *flow, uint32_t task, bool keep_gap)
     t->removed = true;
 }
 
+bool bz_flow_launches(const bz_flow *flow, uint32_t task)
+{
+    for (uint32_t e = flow->task[task].out; e != BZ_NONE; e = flow->edge[e].next_out)
+        if (flow->edge[e].kind == BZ_DEPENDS_LAUNCH)
+            return true;
+    return false;
+}
+
 uint32_t bz_flow_launch_of(const bz_flow *flow, uint32_t task)
 {
     for (uint32_t in = flow->task[task].in; in != BZ_NONE; in = flow->edge[in].next_in)

@@ -17,21 +17,13 @@ typedef struct {
     int64_t calls, between, paused; /* ns of what goes: in launches; between them; in pauses, as many as go */
 } tally;
 
-static bool launches(const bz_flow *flow, uint32_t task)
-{
-    for (uint32_t e = flow->task[task].out; e != BZ_NONE; e = flow->edge[e].next_out)
-        if (flow->edge[e].kind == BZ_DEPENDS_LAUNCH)
-            return true;
-    return false;
-}
-
 /* What the host does between two launches is up to `times` the median of it; what is longer is a pause. */
 static int64_t longest_usual(const bz_flow *flow, double times)
 {
     int64_t *gap = bz_alloc((size_t)flow->n + 1, sizeof *gap);
     size_t n = 0;
     for (uint32_t i = 0; i < flow->n; i++)
-        if (!flow->task[i].removed && flow->task[i].next != BZ_NONE && launches(flow, i))
+        if (!flow->task[i].removed && flow->task[i].next != BZ_NONE && bz_flow_launches(flow, i))
             gap[n++] = flow->task[i].gap + flow->task[i].duration;
     double usual = times * (double)bz_build_median(gap, n);
     free(gap);
@@ -66,7 +58,7 @@ static void join_lane(bz_flow *flow, uint32_t lane, int64_t usual, bool stay, ta
             graph = BZ_NONE; /* the host looks at a result: what follows is another graph */
             continue;
         }
-        if (!launches(flow, i))
+        if (!bz_flow_launches(flow, i))
             continue;
         sum->graphs += graph == BZ_NONE;
         sum->pauses += pause > 0;
@@ -81,53 +73,17 @@ static void join_lane(bz_flow *flow, uint32_t lane, int64_t usual, bool stay, ta
 
 /* ---- what recording adds -------------------------------------------------------------------- */
 
-/* µs of a call: of Nsight Systems on programs that ran with it and without (docs/benchmarks.md); of others nobody knows. */
+/* µs of a call: of Nsight Systems on programs that ran with it and without (docs/benchmarks.md); of PyTorch's profiler it is out of the flow where
+ * gains of the program alone are asked for; of others nobody knows. */
 static double recorder_of(const bz_whatif_asked *asked)
 {
     bool nsight = false;
+    if (asked->alone)
+        return 0;
     for (uint32_t i = 0; i < asked->trace->n_sources; i++)
         nsight |= strstr(bz_string(asked->trace, asked->trace->source[i].format), "Nsight") != NULL;
     return nsight && !bz_whatif_given(asked, "recorder") ? NSIGHT_ADDS[asked->side]
                                                          : bz_whatif_number(asked, "recorder");
-}
-
-static int64_t shorten_gap(bz_task *t, int64_t most)
-{
-    int64_t by = t->gap < most ? t->gap : most;
-    t->gap -= by;
-    return by;
-}
-
-/* Is this the first call of the runtime within a library's call that is on record itself? */
-static bool opens_call(const bz_flow *flow, uint32_t task)
-{
-    const bz_task *t = &flow->task[task];
-    if (!flow->trace || t->call >= flow->trace->event[BZ_EVENT_CALL].n)
-        return false;
-    const bz_events *call = &flow->trace->event[BZ_EVENT_CALL];
-    return t->prev != BZ_NONE && flow->task[t->prev].call != t->call &&
-           !flow->trace->source[flow->trace->lane[call->lane[t->call]].source].log;
-}
-
-/* What a recorder adds to a call lies within it, as far as it is long enough, and behind a launch that is too short for it; what it adds to a
- * library's call lies in front of the first call of the runtime in it. Waits are calls like others. */
-static int64_t shorten(bz_flow *flow, int64_t recorder)
-{
-    int64_t sum = 0;
-    for (uint32_t i = 0; i < flow->n; i++) {
-        bz_task *t = &flow->task[i];
-        if (t->removed || (t->kind != BZ_TASK_HOST && t->kind != BZ_TASK_SYNC) || t->event_kind != BZ_EVENT_API)
-            continue;
-        int64_t within = t->duration > SHORTEST_CALL ? t->duration - SHORTEST_CALL : 0;
-        within = within < recorder ? within : recorder;
-        bz_flow_set(flow, i, t->duration - within);
-        sum = bz_flow_sum(sum, within);
-        if (launches(flow, i))
-            sum = bz_flow_sum(sum, shorten_gap(t, recorder - within));
-        if (opens_call(flow, i))
-            sum = bz_flow_sum(sum, shorten_gap(&flow->task[t->prev], recorder));
-    }
-    return sum;
 }
 
 /* Takes it out of the flow. *added: by how much the iteration as it is would be shorter. */
@@ -139,7 +95,7 @@ static int without_recorder(bz_flow *flow, bz_whatif_asked *asked, int64_t *adde
         return 0;
     if (bz_flow_time(flow, NULL, asked->arena, NULL, &before, err))
         return -1;
-    int64_t sum = shorten(flow, recorder);
+    int64_t sum = bz_flow_without_recorder(flow, recorder, 0);
     if (bz_flow_time(flow, NULL, asked->arena, NULL, &after, err))
         return -1;
     *added = before > after ? before - after : 0;

@@ -138,7 +138,9 @@ typedef struct bz_flow {
     int64_t period;   /* from the iteration's start on the host to that of the next */
     bool overlaps;    /* iterations overlap: `measured` is a step, and bz_flow_steady tells it */
     int64_t launch_cost, launch_gap, launch_lag, stream_gap; /* medians of the recording, for what is inserted */
-    bool literal; /* the published rule: a gap delays also what was launched before it */
+    const char
+        *computes; /* what products and convolutions were made to compute in: "16 bits", "TF32"; NULL: as recorded */
+    bool literal;  /* the published rule: a gap delays also what was launched before it */
     bz_flow_counts counts;
 } bz_flow;
 
@@ -182,6 +184,7 @@ void bz_flow_move_to(bz_flow *flow, uint32_t task, uint32_t lane); /* to the end
 void bz_flow_scale(bz_flow *flow, uint32_t task, double factor);   /* its duration, at least 0 */
 void bz_flow_set(bz_flow *flow, uint32_t task, int64_t duration);
 uint32_t bz_flow_launch_of(const bz_flow *flow, uint32_t task); /* the task that launched it; BZ_NONE */
+bool bz_flow_launches(const bz_flow *flow, uint32_t task);      /* does work of a device wait for this call? */
 
 /* Sums that end at BZ_FLOW_LONGEST instead of overflowing. */
 static inline int64_t bz_flow_sum(int64_t a, int64_t b)
@@ -218,6 +221,9 @@ int bz_flow_simulate(const bz_flow *flow, const bz_simulate_options *options, bz
 /* Three iterations behind one another: each lane goes on where it ended. *step: from the end of the second to that of the
  * third. */
 int bz_flow_steady(const bz_flow *flow, const bz_simulate_options *options, int64_t *step, bz_error *err);
+
+/* Takes out what a recorder adds to each call of the device's runtime, and to each operator. Returns the sum of what went. */
+int64_t bz_flow_without_recorder(bz_flow *flow, int64_t call, int64_t op);
 
 /* What the iteration takes: the step where iterations overlap, else the total. `one` (may be NULL) gets the single one. */
 int bz_flow_time(const bz_flow *flow, const bz_simulate_options *options, bz_arena *arena, bz_simulated *one,
@@ -298,7 +304,8 @@ typedef struct bz_whatif_asked {
     bool given[BZ_WHATIF_PARAMETERS];
     const char *text; /* path of the file, or other text, that the row wants; NULL */
     /* while it is applied: */
-    int side; /* 0 low, 1 usual, 2 high */
+    int side;   /* 0 low, 1 usual, 2 high */
+    bool alone; /* the recorder is out of the flow already */
     const bz_trace *trace;
     const bz_whatif_records *records; /* NULL: none */
     const bz_whatif_model *model;     /* likewise */
@@ -346,8 +353,9 @@ typedef struct bz_prediction {
     const char *name; /* "amp", or "amp + cuda-graph" */
     int changed;      /* tasks; 0: does not apply, and `because` says why */
     const char *because;
-    const char *unsure;      /* why nobody should act on its time; NULL */
-    int64_t time, low, high; /* of the iteration, after */
+    const char *unsure;                   /* why nobody should act on its time; NULL */
+    int64_t time, low, high;              /* of the iteration, after */
+    int64_t alone, alone_low, alone_high; /* gained where nobody records; of a bz_whatif with `adds` */
     const bz_assumed *assumed;
     int n_assumed;
     bz_flow_split split;
@@ -366,6 +374,9 @@ typedef struct bz_whatif {
         spread; /* of the recording's steady iterations: half the distance of the middle half, relative to the median */
     double noise;    /* bz_whatif_noise of the recording */
     uint32_t steady; /* iterations of the spread */
+    /* Where the recorder makes the host much slower (bz_recorder_slows): ns that it adds to an operator or call, at the most, in the middle, at the
+     * least; and what the iteration takes without that. 0: it does not. */
+    int64_t adds[BZ_WHATIF_SIDES], alone[BZ_WHATIF_SIDES];
     bz_flow_split split;
     bz_critical critical;
     bz_prediction *prediction; /* in the order asked; all that apply: by gain, greatest first */
@@ -392,6 +403,8 @@ int bz_whatif_begin(const bz_trace *trace, const bz_flow *flow, bz_arena *arena,
 /* All of `asked`, one after the other on the same flow: one prediction more in out->prediction. */
 int bz_whatif_predict(const bz_trace *trace, bz_whatif_asked *asked, int n, bz_arena *arena, bz_whatif *out,
                       bz_flow *after, bz_simulated *simulated, bz_error *err);
+/* What is gained without what the recorder adds, as a part of a sentence; of a `w` with `adds`. */
+void bz_whatif_say_alone(const bz_whatif *w, const bz_prediction *p, bz_buf *out);
 /* All rows that apply by themselves, ordered by gain, and their greedy combination. */
 int bz_whatif_try_all(const bz_trace *trace, bz_arena *arena, bz_whatif *out, bz_error *err);
 

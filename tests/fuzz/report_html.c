@@ -39,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                           .variant = text,
                           .runner_up = NAN,
                           .hardware = NAN};
-    bz_advice advice = {text, text, text, text, text, true, 1, 1, 1, text};
+    bz_advice advice = {text, text, text, text, text, true, 1, 1, 1, 1, text};
     bz_ladder ladder = {.profile = text, .latency = 1, .advice = &advice, .n_advices = 1};
     bz_analysis analysis = {.bound = {.model = text,
                                       .system = text,

@@ -220,7 +220,7 @@ static void all_questions_are_answered(void **state)
     bz_units units = {.unit = "AMX", .row = &unit, .n = 1, .could = 1, .way = &way, .n_ways = 1};
     bz_waterfall waterfall = {
         .from = 9e-3, .to = 4e-3, .step = {{BZ_RUNG_BETWEEN, "gaps", 2e-3}, {BZ_RUNG_FUSION, "fusion", 3e-3}}, .n = 2};
-    bz_advice advice = {"x", "Do it", HOSTILE, "export X=1", "estimate", false, 1e-3, 5e-4, 2e-3, NULL};
+    bz_advice advice = {"x", "Do it", HOSTILE, "export X=1", "estimate", false, 1e-3, 5e-4, 2e-3, 1e-2, NULL};
     bz_timeline_row lane = {"thread 1", BZ_EVENT_CALL, 1};
     bz_timeline_event event = {0, 0, 0, 100, 200};
     const char *name = HOSTILE;
