@@ -111,7 +111,7 @@ bool advice_simulate(advice_making *m, const advice_rule *rule, const char *line
     out->high = share * 1e-9 * (double)(w->simulated - p->low);
     out->by = "simulation";
     tell(m, p);
-    if (w->adds[1]) {
+    if (share == 1 && bz_whatif_differs_alone(w, p)) {
         out->of = 1e-9 * (double)w->alone[1];
         out->gain = 1e-9 * (double)p->alone;
         out->low = 1e-9 * (double)p->alone_low;

@@ -324,8 +324,13 @@ bool bz_ladder_compares(const bz_ladder *l);
 /* Whether there is a speed-up: they compare, enough is priced, and the bound is not above what was measured. */
 bool bz_ladder_holds(const bz_ladder *l);
 
-/* µs that the recorder adds to an operator or a call of a device's runtime, where that was measured and is much: of PyTorch's profiler. */
-bool bz_recorder_adds(const bz_trace *t, double *least, double *most);
+/* What a recorder adds to an iteration that keeps a device busy, where that was measured and is much: PyTorch's profiler. */
+typedef struct bz_recorder_cost {
+    double least, most; /* µs of an operator, or of a call of the device's runtime */
+    int operators, calls;
+    bool matters; /* together it may come to a share of the iteration that changes what is said of it */
+} bz_recorder_cost;
+bz_recorder_cost bz_recorder_adds(const bz_trace *t, uint32_t iteration);
 /* What PyTorch's profiler adds to an iteration whose device waits for its host, in a sentence that goes on behind "was"; NULL: nothing that would change
  * what is said of it. */
 const char *bz_recorder_slows(const bz_trace *t, uint32_t iteration, const bz_iteration_stats *s, bz_arena *arena);

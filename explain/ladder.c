@@ -67,33 +67,35 @@ static int in_iteration(const bz_trace *t, bz_event_kind kind, uint32_t iteratio
     return n;
 }
 
-bool bz_recorder_adds(const bz_trace *t, double *least, double *most)
+bz_recorder_cost bz_recorder_adds(const bz_trace *t, uint32_t iteration)
 {
+    bz_recorder_cost cost = {.least = TORCH_ADDS[0], .most = TORCH_ADDS[1]};
     bool pytorch = false;
     for (uint32_t i = 0; i < t->n_sources; i++)
         pytorch |= !strcmp(bz_string(t, t->source[i].format), "PyTorch trace");
-    *least = TORCH_ADDS[0];
-    *most = TORCH_ADDS[1];
-    return pytorch;
+    if (!pytorch || iteration == BZ_NONE || !t->event[BZ_EVENT_KERNEL].n)
+        return cost;
+    cost.operators = in_iteration(t, BZ_EVENT_OP, iteration);
+    cost.calls = in_iteration(t, BZ_EVENT_API, iteration);
+    const double all = 1e3 * cost.most * (cost.operators + cost.calls);
+    cost.matters = cost.operators && all >= SLOWED_LEAST * (double)bz_iteration_latency(t, iteration);
+    return cost;
 }
 
 const char *bz_recorder_slows(const bz_trace *t, uint32_t iteration, const bz_iteration_stats *s, bz_arena *arena)
 {
     bz_unit_text less;
-    double least, most_each;
-    if (!bz_recorder_adds(t, &least, &most_each) || iteration == BZ_NONE || !t->event[BZ_EVENT_KERNEL].n)
-        return NULL;
-    const int ops = in_iteration(t, BZ_EVENT_OP, iteration), calls = in_iteration(t, BZ_EVENT_API, iteration);
+    const bz_recorder_cost cost = bz_recorder_adds(t, iteration);
     const double latency = 1e-9 * (double)s->latency, idle = latency - 1e-9 * (double)s->device_busy,
-                 most = 1e-6 * most_each * (ops + calls);
-    if (!ops || idle < SLOWED_LEAST * latency || most < SLOWED_LEAST * latency)
+                 most = 1e-6 * cost.most * (cost.operators + cost.calls);
+    if (!cost.matters || idle < SLOWED_LEAST * latency)
         return NULL;
     return bz_arena_printf(
         arena,
         "recorded by PyTorch's profiler, which takes some %g to %g µs for each of the %d operators and "
         "%d calls of an iteration: alone the program takes up to %s less, and gains on the host are "
         "smaller",
-        least, most_each, ops, calls, bz_units_time(less, fmin(idle, most)));
+        cost.least, cost.most, cost.operators, cost.calls, bz_units_time(less, fmin(idle, most)));
 }
 
 /* All of one iteration, so that what is said about it adds up; but for the latency, if another run tells it better. */

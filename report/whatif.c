@@ -102,16 +102,19 @@ static bool same_time(const bz_whatif *w, const bz_prediction *p)
 /* Nothing to show of a change that was tried because it might gain; what was asked for with a value has its row. */
 static bool gains_nothing(const bz_whatif *w, const bz_prediction *p)
 {
-    return same_time(w, p) && !strchr(p->name, '=');
+    return same_time(w, p) && !strchr(p->name, '=') && !bz_whatif_differs_alone(w, p);
 }
 
 static void print_rows(const bz_whatif *w, const bz_prediction *rows, int n, const char *title, bool together,
                        bz_arena *arena, bz_buf *out)
 {
+    bool alone = false;
+    for (int i = 0; i < n; i++)
+        alone |= bz_whatif_differs_alone(w, &rows[i]);
     bz_table *t = bz_table_new(arena);
     bz_table_column(t, title, BZ_LEFT);
-    bz_table_columns(t, w->adds[1] ? ">after|>from|>to|>gain|guessed|>gain alone|>at least|>at most"
-                                   : ">after|>from|>to|>gain|guessed");
+    bz_table_columns(t, alone ? ">after|>from|>to|>gain|guessed|>gain alone|>at least|>at most"
+                              : ">after|>from|>to|>gain|guessed");
     for (int i = 0; i < n; i++) {
         if (!rows[i].changed || gains_nothing(w, &rows[i]))
             continue;
@@ -127,7 +130,7 @@ static void print_rows(const bz_whatif *w, const bz_prediction *rows, int n, con
             BZ_SHOW_TIME(1e-9 * (double)rows[i].alone_low),
             BZ_SHOW_TIME(1e-9 * (double)rows[i].alone_high),
         };
-        bz_table_row(t, cells, sizeof cells / sizeof *cells - (w->adds[1] ? 0 : OF_ALONE));
+        bz_table_row(t, cells, sizeof cells / sizeof *cells - (alone ? 0 : OF_ALONE));
     }
     bz_table_below(t, out);
 }
@@ -156,7 +159,7 @@ static void put_times(const bz_whatif *w, const bz_prediction *p, bz_buf *out)
 static void put_gain(const bz_whatif *w, const bz_prediction *p, bz_buf *out)
 {
     put_times(w, p, out);
-    if (!w->adds[1] || !p->changed)
+    if (!bz_whatif_differs_alone(w, p))
         return;
     bz_buf_puts(out, "That is as recorded: ");
     bz_whatif_say_alone(w, p, out);

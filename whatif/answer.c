@@ -62,28 +62,21 @@ bool bz_prediction_guesses(const bz_prediction *p)
     return false;
 }
 
-/* What it takes without what a slow recorder adds to it, in the middle, at the most and at the least. */
+/* What it takes without what a recorder adds to it: at the most, in the middle, at the least. Also where the device is busy all the time: a change may
+ * make it wait. */
 static int begin_alone(const bz_trace *trace, bz_whatif *w, bz_arena *work, bz_error *err)
 {
-    bz_iteration_stats stats;
-    double least, most;
-    if (w->flow->iteration == BZ_NONE || !bz_recorder_adds(trace, &least, &most))
-        return 0;
-    bz_iteration_measure(trace, w->flow->iteration, &stats);
-    if (!bz_recorder_slows(trace, w->flow->iteration, &stats, work))
-        return 0;
-    const double adds[BZ_WHATIF_SIDES] = {most, (least + most) / 2, least};
+    const bz_recorder_cost cost = bz_recorder_adds(trace, w->flow->iteration);
+    const double adds[BZ_WHATIF_SIDES] = {cost.most, (cost.least + cost.most) / 2, cost.least};
     bz_flow flow = {0};
     int failed = 0;
-    for (int k = 0; k < BZ_WHATIF_SIDES && !failed; k++) {
+    for (int k = 0; k < BZ_WHATIF_SIDES && cost.matters && !failed; k++) {
         w->adds[k] = (int64_t)(1000 * adds[k]);
         bz_flow_copy(w->flow, &flow);
         bz_flow_without_recorder(&flow, w->adds[k], w->adds[k]);
         failed = bz_flow_time(&flow, NULL, work, NULL, &w->alone[k], err);
     }
     bz_flow_free(&flow);
-    if ((double)w->alone[0] > (1 - ALONE_LEAST) * (double)w->simulated) /* most of it is hidden, or no gap is so long */
-        memset(w->adds, 0, sizeof w->adds);
     return failed;
 }
 
@@ -262,6 +255,13 @@ static int predict(const bz_trace *trace, bz_whatif_asked *asked, int n, bz_aren
     return w->adds[1] && p->changed ? gain_alone(trace, asked, n, w, work, p, err) : 0;
 }
 
+bool bz_whatif_differs_alone(const bz_whatif *w, const bz_prediction *p)
+{
+    const double simulated = (double)w->simulated, least = ALONE_LEAST * simulated;
+    return w->adds[1] && p->changed &&
+           (simulated - (double)w->alone[0] > least || fabs(simulated - (double)(p->time + p->alone)) > least);
+}
+
 void bz_whatif_say_alone(const bz_whatif *w, const bz_prediction *p, bz_buf *out)
 {
     bz_unit_text t[BZ_WHATIF_SIDES], gain[3];
@@ -272,8 +272,7 @@ void bz_whatif_say_alone(const bz_whatif *w, const bz_prediction *p, bz_buf *out
     bz_units_time(gain[2], 1e-9 * (double)p->alone_high);
     bz_buf_printf(out,
                   "without what the recorder adds, %.3g to %.3g µs for each operator and call, the iteration takes %s "
-                  "(%s to %s), "
-                  "and %s less (%s to %s) with the change",
+                  "(%s to %s), and %s less (%s to %s) with the change",
                   1e-3 * (double)w->adds[2], 1e-3 * (double)w->adds[0], t[1], t[0], t[2], gain[0], gain[1], gain[2]);
 }
 

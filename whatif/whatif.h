@@ -374,8 +374,8 @@ typedef struct bz_whatif {
         spread; /* of the recording's steady iterations: half the distance of the middle half, relative to the median */
     double noise;    /* bz_whatif_noise of the recording */
     uint32_t steady; /* iterations of the spread */
-    /* Where the recorder makes the host much slower (bz_recorder_slows): ns that it adds to an operator or call, at the most, in the middle, at the
-     * least; and what the iteration takes without that. 0: it does not. */
+    /* Where that matters (bz_recorder_adds): ns that the recorder adds to an operator or call, at the most, in the middle, at the least; and what the
+     * iteration takes without that. Else 0. */
     int64_t adds[BZ_WHATIF_SIDES], alone[BZ_WHATIF_SIDES];
     bz_flow_split split;
     bz_critical critical;
@@ -403,7 +403,8 @@ int bz_whatif_begin(const bz_trace *trace, const bz_flow *flow, bz_arena *arena,
 /* All of `asked`, one after the other on the same flow: one prediction more in out->prediction. */
 int bz_whatif_predict(const bz_trace *trace, bz_whatif_asked *asked, int n, bz_arena *arena, bz_whatif *out,
                       bz_flow *after, bz_simulated *simulated, bz_error *err);
-/* What is gained without what the recorder adds, as a part of a sentence; of a `w` with `adds`. */
+/* Is the gain without what the recorder adds another one, or that of another iteration? And that, as a part of a sentence. */
+bool bz_whatif_differs_alone(const bz_whatif *w, const bz_prediction *p);
 void bz_whatif_say_alone(const bz_whatif *w, const bz_prediction *p, bz_buf *out);
 /* All rows that apply by themselves, ordered by gain, and their greedy combination. */
 int bz_whatif_try_all(const bz_trace *trace, bz_arena *arena, bz_whatif *out, bz_error *err);
