@@ -111,13 +111,13 @@ bool advice_simulate(advice_making *m, const advice_rule *rule, const char *line
     out->high = share * 1e-9 * (double)(w->simulated - p->low);
     out->by = "simulation";
     tell(m, p);
-    if (share == 1 && bz_whatif_differs_alone(w, p)) {
-        out->of = 1e-9 * (double)w->alone[1];
-        out->gain = 1e-9 * (double)p->alone;
-        out->low = 1e-9 * (double)p->alone_low;
-        out->high = 1e-9 * (double)p->alone_high;
+    if (share == 1 && bz_whatif_differs_unrecorded(w, p)) {
+        out->of = 1e-9 * (double)w->unrecorded[1];
+        out->gain = 1e-9 * (double)p->unrecorded;
+        out->low = 1e-9 * (double)p->unrecorded_low;
+        out->high = 1e-9 * (double)p->unrecorded_high;
         bz_buf_puts(&m->evidence, "; ");
-        bz_whatif_say_alone(w, p, &m->evidence);
+        bz_whatif_say_unrecorded(w, p, &m->evidence);
     }
     if (p->unsure) {
         out->gain = out->low = out->high = NAN;

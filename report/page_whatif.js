@@ -7,7 +7,7 @@ function whatIf(w) {
   const sources = (p) => [...new Set(p.assumed.map((a) => a.how))].join(", ");
   const columns = (title) => [text(title, (p) => p.shown, "cut"), number("After", (p) => p.seconds, time), number("From", (p) => p.low_seconds, time),
     number("To", (p) => p.high_seconds, time), number("Gain", gain, percent), text("Rests on what is", sources),
-    ...(known(t.alone_seconds) ? [number("Gain alone", (p) => p.alone_gain_seconds, time), number("At least", (p) => p.alone_gain_low_seconds, time), number("At most", (p) => p.alone_gain_high_seconds, time)] : [])];
+    ...(known(t.unrecorded_seconds) ? [number("Gain unrecorded", (p) => p.unrecorded_gain_seconds, time), number("At least", (p) => p.unrecorded_gain_low_seconds, time), number("At most", (p) => p.unrecorded_gain_high_seconds, time)] : [])];
   const parts = [...w.answer.trim().split("\n").map((line) => el("p", {}, line)),
     el("p", { class: "note" }, `The iteration as a graph of what waited for what, changed and simulated. Unchanged it takes ${time(t.simulated_seconds)}, ${percent(t.error)} off what was measured. Some assumptions are guesses: the interval says how far off the answer may be.${w.page ? "" : " 'What to do' leaves out changes for which the recording shows no reason, and has some that no simulation knows."}`)];
   if (applies.length) parts.push(table(w.alone ? "After the change" : "Each change alone", columns("Change"), applies.map((p) => ({ ...p, shown: p.name }))));

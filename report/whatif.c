@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-enum { CRITICAL_ROWS = 6, OF_ALONE = 3 /* columns */ };
+enum { CRITICAL_ROWS = 6, OF_UNRECORDED = 3 /* columns */ };
 
 static const char *time_of(bz_unit_text out, int64_t ns)
 {
@@ -93,28 +93,30 @@ static void print_one(const bz_whatif *w, const bz_prediction *p, bz_arena *aren
     print_critical("critical path after", &p->critical, arena, out);
 }
 
-/* Less than what a table of gains would show is none. */
+/* Share of an iteration that a table of gains would show as none. */
+static const double LEAST_SHOWN = 0.0005;
+
 static bool same_time(const bz_whatif *w, const bz_prediction *p)
 {
-    return fabs((double)(w->simulated - p->time)) < 0.0005 * (double)w->simulated;
+    return fabs((double)(w->simulated - p->time)) < LEAST_SHOWN * (double)w->simulated;
 }
 
 /* Nothing to show of a change that was tried because it might gain; what was asked for with a value has its row. */
 static bool gains_nothing(const bz_whatif *w, const bz_prediction *p)
 {
-    return same_time(w, p) && !strchr(p->name, '=') && !bz_whatif_differs_alone(w, p);
+    return same_time(w, p) && fabs((double)p->gain) < LEAST_SHOWN * (double)w->simulated && !strchr(p->name, '=');
 }
 
 static void print_rows(const bz_whatif *w, const bz_prediction *rows, int n, const char *title, bool together,
                        bz_arena *arena, bz_buf *out)
 {
-    bool alone = false;
+    bool unrecorded = false;
     for (int i = 0; i < n; i++)
-        alone |= bz_whatif_differs_alone(w, &rows[i]);
+        unrecorded |= bz_whatif_differs_unrecorded(w, &rows[i]);
     bz_table *t = bz_table_new(arena);
     bz_table_column(t, title, BZ_LEFT);
-    bz_table_columns(t, alone ? ">after|>from|>to|>gain|guessed|>gain alone|>at least|>at most"
-                              : ">after|>from|>to|>gain|guessed");
+    bz_table_columns(t, unrecorded ? ">after|>from|>to|>gain|guessed|>gain unrecorded|>at least|>at most"
+                                   : ">after|>from|>to|>gain|guessed");
     for (int i = 0; i < n; i++) {
         if (!rows[i].changed || gains_nothing(w, &rows[i]))
             continue;
@@ -126,11 +128,11 @@ static void print_rows(const bz_whatif *w, const bz_prediction *rows, int n, con
             BZ_SHOW_TIME(1e-9 * (double)rows[i].high),
             BZ_SHOW_SHARE((double)(w->simulated - rows[i].time) / (double)w->simulated),
             BZ_SHOW(bz_prediction_guesses(&rows[i]) ? "in part" : "nothing"),
-            BZ_SHOW_TIME(1e-9 * (double)rows[i].alone),
-            BZ_SHOW_TIME(1e-9 * (double)rows[i].alone_low),
-            BZ_SHOW_TIME(1e-9 * (double)rows[i].alone_high),
+            BZ_SHOW_TIME(1e-9 * (double)rows[i].unrecorded),
+            BZ_SHOW_TIME(1e-9 * (double)rows[i].unrecorded_low),
+            BZ_SHOW_TIME(1e-9 * (double)rows[i].unrecorded_high),
         };
-        bz_table_row(t, cells, sizeof cells / sizeof *cells - (alone ? 0 : OF_ALONE));
+        bz_table_row(t, cells, sizeof cells / sizeof *cells - (unrecorded ? 0 : OF_UNRECORDED));
     }
     bz_table_below(t, out);
 }
@@ -159,10 +161,10 @@ static void put_times(const bz_whatif *w, const bz_prediction *p, bz_buf *out)
 static void put_gain(const bz_whatif *w, const bz_prediction *p, bz_buf *out)
 {
     put_times(w, p, out);
-    if (!bz_whatif_differs_alone(w, p))
+    if (!bz_whatif_differs_unrecorded(w, p))
         return;
     bz_buf_puts(out, "That is as recorded: ");
-    bz_whatif_say_alone(w, p, out);
+    bz_whatif_say_unrecorded(w, p, out);
     bz_buf_puts(out, ".\n");
 }
 
@@ -175,7 +177,7 @@ void bz_report_whatif_answer(const bz_whatif *w, bool all, bz_buf *out)
     bz_unit_text a;
     const bz_prediction *best = NULL, *last = w->n ? &w->prediction[w->n - 1] : NULL;
     for (int i = 0; i < w->n; i++)
-        if (w->prediction[i].changed && (!best || w->prediction[i].time < best->time))
+        if (w->prediction[i].changed && (!best || w->prediction[i].gain > best->gain))
             best = &w->prediction[i];
     if (!best) {
         bz_buf_printf(out, "Nothing of what was tried applies: the iteration takes %s still.\n",
@@ -183,12 +185,12 @@ void bz_report_whatif_answer(const bz_whatif *w, bool all, bz_buf *out)
     } else if (!all) {
         bz_buf_printf(out, "With %s ", last->name);
         put_gain(w, last, out);
-    } else if (best->time >= w->simulated || same_time(w, best)) {
+    } else if (best->gain <= 0 || gains_nothing(w, best)) {
         bz_buf_printf(out, "Nothing of what was tried makes the iteration shorter than %s.\n",
                       time_of(a, w->simulated));
-    } else if ((double)(w->simulated - best->time) < WORTH_SAYING * (double)w->simulated && w->n_greedy < 2) {
+    } else if ((double)best->gain < WORTH_SAYING * (double)w->simulated && w->n_greedy < 2) {
         bz_buf_printf(out, "Nothing of what was tried gains more than %.1f %%: the iteration takes %s.\n",
-                      100 * (double)(w->simulated - best->time) / (double)w->simulated, time_of(a, w->simulated));
+                      100 * (double)best->gain / (double)w->simulated, time_of(a, w->simulated));
     } else if (w->n_greedy > 1) {
         bz_buf_printf(out, "With %s alone ", best->name);
         put_gain(w, best, out);
@@ -382,10 +384,10 @@ static const bz_member TIMES[] = {
     BZ_MEMBER_SECONDS(bz_prediction, high, "high_seconds"),
 };
 
-static const bz_member ALONE[] = {
-    BZ_MEMBER_SECONDS(bz_prediction, alone, "alone_gain_seconds"),
-    BZ_MEMBER_SECONDS(bz_prediction, alone_low, "alone_gain_low_seconds"),
-    BZ_MEMBER_SECONDS(bz_prediction, alone_high, "alone_gain_high_seconds"),
+static const bz_member UNRECORDED[] = {
+    BZ_MEMBER_SECONDS(bz_prediction, unrecorded, "unrecorded_gain_seconds"),
+    BZ_MEMBER_SECONDS(bz_prediction, unrecorded_low, "unrecorded_gain_low_seconds"),
+    BZ_MEMBER_SECONDS(bz_prediction, unrecorded_high, "unrecorded_gain_high_seconds"),
 };
 
 static void json_predictions(bz_json *j, const char *key, const bz_whatif *w, const bz_prediction *p, int n,
@@ -396,7 +398,7 @@ static void json_predictions(bz_json *j, const char *key, const bz_whatif *w, co
         if (p[i].changed) {
             bz_members_json(BZ_MEMBERS(TIMES), &p[i], j);
             if (w->adds[1])
-                bz_members_json(BZ_MEMBERS(ALONE), &p[i], j);
+                bz_members_json(BZ_MEMBERS(UNRECORDED), &p[i], j);
             if (actual)
                 bz_json_key_num(j, "actual_error", (double)(p[i].time - actual) / (double)actual);
             json_parts(j, &p[i].split, &p[i].critical);
@@ -418,9 +420,9 @@ void bz_report_whatif_json(const bz_whatif *w, bz_buf *out)
     bz_json_key_bool(&j, "overlaps", w->flow->overlaps);
     bz_json_key_str(&j, "view", bz_trace_ahead(w->flow->trace) ? "device" : until_device(w) ? "until device" : "host");
     if (w->adds[1])
-        BZ_JSON(&j, BZ_TELL("alone_seconds", 1e-9 * (double)w->alone[1]),
-                BZ_TELL("alone_low_seconds", 1e-9 * (double)w->alone[0]),
-                BZ_TELL("alone_high_seconds", 1e-9 * (double)w->alone[2]));
+        BZ_JSON(&j, BZ_TELL("unrecorded_seconds", 1e-9 * (double)w->unrecorded[1]),
+                BZ_TELL("unrecorded_low_seconds", 1e-9 * (double)w->unrecorded[0]),
+                BZ_TELL("unrecorded_high_seconds", 1e-9 * (double)w->unrecorded[2]));
     if (w->actual)
         bz_json_key_num(&j, "actual_seconds", 1e-9 * (double)w->actual);
     json_graph(&j, w->flow);

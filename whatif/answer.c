@@ -64,7 +64,7 @@ bool bz_prediction_guesses(const bz_prediction *p)
 
 /* What it takes without what a recorder adds to it: at the most, in the middle, at the least. Also where the device is busy all the time: a change may
  * make it wait. */
-static int begin_alone(const bz_trace *trace, bz_whatif *w, bz_arena *work, bz_error *err)
+static int begin_unrecorded(const bz_trace *trace, bz_whatif *w, bz_arena *work, bz_error *err)
 {
     const bz_recorder_cost cost = bz_recorder_adds(trace, w->flow->iteration);
     const double adds[BZ_WHATIF_SIDES] = {cost.most, (cost.least + cost.most) / 2, cost.least};
@@ -74,7 +74,7 @@ static int begin_alone(const bz_trace *trace, bz_whatif *w, bz_arena *work, bz_e
         w->adds[k] = (int64_t)(1000 * adds[k]);
         bz_flow_copy(w->flow, &flow);
         bz_flow_without_recorder(&flow, w->adds[k], w->adds[k]);
-        failed = bz_flow_time(&flow, NULL, work, NULL, &w->alone[k], err);
+        failed = bz_flow_time(&flow, NULL, work, NULL, &w->unrecorded[k], err);
     }
     bz_flow_free(&flow);
     return failed;
@@ -92,7 +92,7 @@ int bz_whatif_begin(const bz_trace *trace, const bz_flow *flow, bz_arena *arena,
         out->noise = bz_whatif_noise(trace);
         bz_flow_split_make(flow, &s, &out->split);
         bz_flow_critical(flow, &s, arena, &out->critical);
-        failed = begin_alone(trace, out, &work, err);
+        failed = begin_unrecorded(trace, out, &work, err);
     }
     bz_arena_free(&work);
     return failed;
@@ -108,7 +108,7 @@ static int apply_all(bz_flow *flow, const bz_trace *trace, const bz_whatif *w, b
     if (adds)
         bz_flow_without_recorder(flow, adds, adds);
     for (int i = 0; i < n; i++) {
-        asked[i].alone = adds > 0;
+        asked[i].unrecorded = adds > 0;
         asked[i].side = side;
         asked[i].trace = trace;
         asked[i].records = w->records;
@@ -189,13 +189,21 @@ static void keep_words(const bz_whatif_asked *asked, int n, const bz_whatif_aske
     gather_assumed(asked, n, arena, p);
 }
 
+bool bz_whatif_differs_unrecorded(const bz_whatif *w, const bz_prediction *p)
+{
+    const double simulated = (double)w->simulated, least = UNRECORDED_LEAST * simulated;
+    return w->adds[1] && p->changed &&
+           (simulated - (double)w->unrecorded[0] > least ||
+            fabs(simulated - (double)(p->time + p->unrecorded)) > least);
+}
+
 /* What is gained where nobody records: of the three sides, each with what the recorder may add. */
-static int gain_alone(const bz_trace *trace, bz_whatif_asked *asked, int n, const bz_whatif *w, bz_flow *work,
-                      bz_prediction *p, bz_error *err)
+static int gain_unrecorded(const bz_trace *trace, bz_whatif_asked *asked, int n, const bz_whatif *w, bz_flow *work,
+                           bz_prediction *p, bz_error *err)
 {
     const bz_whatif_asked *none = NULL;
     int64_t gain[BZ_WHATIF_SIDES];
-    double noise = (w->error + w->spread + w->noise) * (double)w->alone[1];
+    double noise = (w->error + w->spread + w->noise) * (double)w->unrecorded[1];
     for (int k = 0; k < BZ_WHATIF_SIDES; k++) {
         bz_arena memory = {0};
         int64_t time = 0;
@@ -204,12 +212,12 @@ static int gain_alone(const bz_trace *trace, bz_whatif_asked *asked, int n, cons
         bz_arena_free(&memory);
         if (failed)
             return -1;
-        gain[k] = w->alone[k] - time;
+        gain[k] = w->unrecorded[k] - time;
     }
-    p->alone = gain[1];
+    p->unrecorded = gain[1];
     bz_sort_times(gain, BZ_WHATIF_SIDES);
-    p->alone_low = gain[0] - (int64_t)noise;
-    p->alone_high = gain[BZ_WHATIF_SIDES - 1] + (int64_t)noise;
+    p->unrecorded_low = gain[0] - (int64_t)noise;
+    p->unrecorded_high = gain[BZ_WHATIF_SIDES - 1] + (int64_t)noise;
     return 0;
 }
 
@@ -252,24 +260,20 @@ static int predict(const bz_trace *trace, bz_whatif_asked *asked, int n, bz_aren
             return -1;
     }
     widen(w, least, most, p);
-    return w->adds[1] && p->changed ? gain_alone(trace, asked, n, w, work, p, err) : 0;
+    if (w->adds[1] && p->changed && gain_unrecorded(trace, asked, n, w, work, p, err))
+        return -1;
+    p->gain = bz_whatif_differs_unrecorded(w, p) ? p->unrecorded : w->simulated - p->time;
+    return 0;
 }
 
-bool bz_whatif_differs_alone(const bz_whatif *w, const bz_prediction *p)
-{
-    const double simulated = (double)w->simulated, least = ALONE_LEAST * simulated;
-    return w->adds[1] && p->changed &&
-           (simulated - (double)w->alone[0] > least || fabs(simulated - (double)(p->time + p->alone)) > least);
-}
-
-void bz_whatif_say_alone(const bz_whatif *w, const bz_prediction *p, bz_buf *out)
+void bz_whatif_say_unrecorded(const bz_whatif *w, const bz_prediction *p, bz_buf *out)
 {
     bz_unit_text t[BZ_WHATIF_SIDES], gain[3];
     for (int k = 0; k < BZ_WHATIF_SIDES; k++)
-        bz_units_time(t[k], 1e-9 * (double)w->alone[k]);
-    bz_units_time(gain[0], 1e-9 * (double)p->alone);
-    bz_units_time(gain[1], 1e-9 * (double)p->alone_low);
-    bz_units_time(gain[2], 1e-9 * (double)p->alone_high);
+        bz_units_time(t[k], 1e-9 * (double)w->unrecorded[k]);
+    bz_units_time(gain[0], 1e-9 * (double)p->unrecorded);
+    bz_units_time(gain[1], 1e-9 * (double)p->unrecorded_low);
+    bz_units_time(gain[2], 1e-9 * (double)p->unrecorded_high);
     bz_buf_printf(out,
                   "without what the recorder adds, %.3g to %.3g µs for each operator and call, the iteration takes %s "
                   "(%s to %s), and %s less (%s to %s) with the change",
@@ -293,35 +297,37 @@ static int by_gain(const void *a, const void *b)
     const bz_prediction *p = a, *q = b;
     if (!p->changed != !q->changed)
         return p->changed ? -1 : 1;
-    return BZ_THEN(BZ_ORDER(p->time, q->time), strcmp(p->name, q->name));
+    return BZ_THEN(BZ_ORDER(q->gain, p->gain), strcmp(p->name, q->name));
 }
 
 /* A transformation that gains something by itself, and what is tried of it behind others. */
 typedef struct {
     bz_whatif_asked asked;
     bz_prediction alone;
-    int64_t time; /* with all that were chosen by now */
+    int64_t gain; /* with all that were chosen by now */
     bool used;
 } candidate;
 
-/* Of those left the one with which the iteration takes least; NULL where none makes it shorter than `now`. */
+/* Of those left the one with which most is gained; NULL where none gains more than `now`. */
 static candidate *find_best(candidate *list, int n, int64_t now)
 {
     candidate *best = NULL;
     for (int i = 0; i < n; i++)
-        if (!list[i].used && list[i].time < (best ? best->time : now))
+        if (!list[i].used && list[i].gain > (best ? best->gain : now))
             best = &list[i];
     return best;
 }
 
-/* What the iteration takes with all of `asked`, by their usual values alone. */
-static int try_usual(const bz_trace *trace, const bz_whatif *w, bz_whatif_asked *asked, int n, bz_flow *work,
-                     int64_t *time, bz_error *err)
+/* What all of `asked` gain, by their usual values alone; without `adds` of the recorder. */
+static int try_usual(const bz_trace *trace, const bz_whatif *w, bz_whatif_asked *asked, int n, int64_t adds,
+                     bz_flow *work, int64_t *gain, bz_error *err)
 {
     bz_arena memory = {0};
     const bz_whatif_asked *none = NULL;
-    int failed = apply_all(work, trace, w, asked, n, 1, 0, &memory, &none, err) < 0 ||
-                 bz_flow_time(work, NULL, &memory, NULL, time, err);
+    int64_t time = 0;
+    int failed = apply_all(work, trace, w, asked, n, 1, adds, &memory, &none, err) < 0 ||
+                 bz_flow_time(work, NULL, &memory, NULL, &time, err);
+    *gain = (adds ? w->unrecorded[1] : w->simulated) - time;
     bz_arena_free(&memory);
     return failed;
 }
@@ -332,22 +338,25 @@ static int try_together(const bz_trace *trace, candidate *list, int n, bz_arena 
                         bz_error *err)
 {
     bz_whatif_asked *chosen = BZ_NEW(arena, bz_whatif_asked, n + 1);
-    int64_t now = out->simulated;
+    int64_t now = 0, adds = 0;
+    for (int i = 0; i < n; i++)
+        if (bz_whatif_differs_unrecorded(out, &list[i].alone))
+            adds = out->adds[1];
     for (int k = 0; k < n; k++) {
         for (int i = 0; i < n && k; i++) {
             chosen[k] = list[i].asked;
-            if (!list[i].used && try_usual(trace, out, chosen, k + 1, work, &list[i].time, err))
+            if (!list[i].used && try_usual(trace, out, chosen, k + 1, adds, work, &list[i].gain, err))
                 return -1;
         }
         candidate *best = find_best(list, n, now);
-        if (!best || (double)(now - best->time) < TOGETHER_LEAST * (double)out->simulated)
+        if (!best || (double)(best->gain - now) < TOGETHER_LEAST * (double)out->simulated)
             return 0;
         bz_prediction p = best->alone;
         chosen[k] = best->asked;
         if (k && predict(trace, chosen, k + 1, arena, out, work, NULL, NULL, &p, err))
             return -1;
         best->used = true;
-        now = best->time;
+        now = best->gain;
         out->together = chosen;
         add_prediction(arena, &out->greedy, &out->n_greedy, &p);
     }
@@ -368,7 +377,7 @@ static int try_alone(const bz_trace *trace, bz_arena *arena, bz_flow *work, bz_w
             predict(trace, &c->asked, 1, arena, out, work, NULL, NULL, &c->alone, err))
             return -1;
         add_prediction(arena, &out->prediction, &out->n, &c->alone);
-        c->time = c->alone.time;
+        c->gain = c->alone.gain;
         *found += c->alone.changed > 0;
     }
     return 0;

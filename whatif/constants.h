@@ -11,7 +11,7 @@ static const double NSIGHT_ADDS[] = {7, 9, 11};
 
 /* Share of the iteration by which it, or its gain, has to be another one without its recorder to be told. Chosen: half of what is warned of
  * (explain/constants.h). Twice: a ResNet-50 whose update waits for its host is told the gain as recorded, five times too large. */
-static const double ALONE_LEAST = 0.05;
+static const double UNRECORDED_LEAST = 0.05;
 
 /* Share of what TF32 does more than f32 by a data sheet that programs reach, at the least, likely and at the most: in TF32 kernels wait for the memory
  * sooner. Measured on an H200, whose sheet says 7.4: products of BERT-base in training 3.9 times, convolutions of ResNet-50 at batch 1 3.5 and at

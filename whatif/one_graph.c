@@ -74,11 +74,11 @@ static void join_lane(bz_flow *flow, uint32_t lane, int64_t usual, bool stay, ta
 /* ---- what recording adds -------------------------------------------------------------------- */
 
 /* µs of a call: of Nsight Systems on programs that ran with it and without (docs/benchmarks.md); of PyTorch's profiler it is out of the flow where
- * gains of the program alone are asked for; of others nobody knows. */
+ * gains where nobody records are asked for; of others nobody knows. */
 static double recorder_of(const bz_whatif_asked *asked)
 {
     bool nsight = false;
-    if (asked->alone)
+    if (asked->unrecorded)
         return 0;
     for (uint32_t i = 0; i < asked->trace->n_sources; i++)
         nsight |= strstr(bz_string(asked->trace, asked->trace->source[i].format), "Nsight") != NULL;

@@ -108,9 +108,7 @@ static const bz_transformation TRANSFORMATIONS[] = {
      .parameter = {{"node", "µs between two kernels of a graph", 0.5, 1, 1.6, 0, 1000,
                     "usual on Volta to Hopper: 0.5 to 1.6 µs"},
                    {"recorder", "µs that recording adds to each call", 0, 0, 4, 0, 1e6,
-                    "Nsight Systems on five programs: 7 to 11, usually 9; nothing where the answer is of the program "
-                    "alone; of other "
-                    "recorders nobody knows what the calls of a graph take"},
+                    "Nsight Systems on five programs: 7 to 11, usually 9; of other recorders nobody knows"},
                    {"pauses", "1: longer pauses of the host stay, and what follows one is another graph", 0, 0, 1, 0, 1,
                     "nothing tells what a host does in a pause: a graph may spare it, or not"},
                    {"usual", "a pause is longer than so many times the median from launch to launch", 10, 10, 10, 1,

@@ -304,8 +304,8 @@ typedef struct bz_whatif_asked {
     bool given[BZ_WHATIF_PARAMETERS];
     const char *text; /* path of the file, or other text, that the row wants; NULL */
     /* while it is applied: */
-    int side;   /* 0 low, 1 usual, 2 high */
-    bool alone; /* the recorder is out of the flow already */
+    int side;        /* 0 low, 1 usual, 2 high */
+    bool unrecorded; /* the recorder is out of the flow already */
     const bz_trace *trace;
     const bz_whatif_records *records; /* NULL: none */
     const bz_whatif_model *model;     /* likewise */
@@ -353,9 +353,10 @@ typedef struct bz_prediction {
     const char *name; /* "amp", or "amp + cuda-graph" */
     int changed;      /* tasks; 0: does not apply, and `because` says why */
     const char *because;
-    const char *unsure;                   /* why nobody should act on its time; NULL */
-    int64_t time, low, high;              /* of the iteration, after */
-    int64_t alone, alone_low, alone_high; /* gained where nobody records; of a bz_whatif with `adds` */
+    const char *unsure;                                  /* why nobody should act on its time; NULL */
+    int64_t time, low, high;                             /* of the iteration, after */
+    int64_t unrecorded, unrecorded_low, unrecorded_high; /* gained where nobody records; of a bz_whatif with `adds` */
+    int64_t gain;                                        /* that where it differs, else as recorded */
     const bz_assumed *assumed;
     int n_assumed;
     bz_flow_split split;
@@ -376,7 +377,7 @@ typedef struct bz_whatif {
     uint32_t steady; /* iterations of the spread */
     /* Where that matters (bz_recorder_adds): ns that the recorder adds to an operator or call, at the most, in the middle, at the least; and what the
      * iteration takes without that. Else 0. */
-    int64_t adds[BZ_WHATIF_SIDES], alone[BZ_WHATIF_SIDES];
+    int64_t adds[BZ_WHATIF_SIDES], unrecorded[BZ_WHATIF_SIDES];
     bz_flow_split split;
     bz_critical critical;
     bz_prediction *prediction; /* in the order asked; all that apply: by gain, greatest first */
@@ -404,8 +405,8 @@ int bz_whatif_begin(const bz_trace *trace, const bz_flow *flow, bz_arena *arena,
 int bz_whatif_predict(const bz_trace *trace, bz_whatif_asked *asked, int n, bz_arena *arena, bz_whatif *out,
                       bz_flow *after, bz_simulated *simulated, bz_error *err);
 /* Is the gain without what the recorder adds another one, or that of another iteration? And that, as a part of a sentence. */
-bool bz_whatif_differs_alone(const bz_whatif *w, const bz_prediction *p);
-void bz_whatif_say_alone(const bz_whatif *w, const bz_prediction *p, bz_buf *out);
+bool bz_whatif_differs_unrecorded(const bz_whatif *w, const bz_prediction *p);
+void bz_whatif_say_unrecorded(const bz_whatif *w, const bz_prediction *p, bz_buf *out);
 /* All rows that apply by themselves, ordered by gain, and their greedy combination. */
 int bz_whatif_try_all(const bz_trace *trace, bz_arena *arena, bz_whatif *out, bz_error *err);
 
