@@ -174,7 +174,7 @@ static const double WORTH_SAYING = 0.01;
 
 void bz_report_whatif_answer(const bz_whatif *w, bool all, bz_buf *out)
 {
-    bz_unit_text a;
+    bz_unit_text a, b, c;
     const bz_prediction *best = NULL, *last = w->n ? &w->prediction[w->n - 1] : NULL;
     for (int i = 0; i < w->n; i++)
         if (w->prediction[i].changed && (!best || w->prediction[i].gain > best->gain))
@@ -195,7 +195,11 @@ void bz_report_whatif_answer(const bz_whatif *w, bool all, bz_buf *out)
         bz_buf_printf(out, "With %s alone ", best->name);
         put_gain(w, best, out);
         bz_buf_printf(out, "With %d changes together ", w->n_greedy);
-        put_gain(w, &w->greedy[w->n_greedy - 1], out);
+        last = &w->greedy[w->n_greedy - 1];
+        put_times(w, last, out);
+        if (bz_whatif_differs_unrecorded(w, last))
+            bz_buf_printf(out, "Unrecorded they gain %s (%s to %s).\n", time_of(a, last->unrecorded),
+                          time_of(b, last->unrecorded_low), time_of(c, last->unrecorded_high));
     } else {
         bz_buf_printf(out, "Most is gained by %s: ", best->name);
         put_gain(w, best, out);

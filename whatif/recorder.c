@@ -46,15 +46,22 @@ static int64_t shorten_calls(bz_flow *flow, int64_t adds)
 
 /* ---- operators ------------------------------------------------------------------------------ */
 
-/* Tasks of a thread that are events, in their order, with the operators that begin behind each of them; [0] counts those in front of all. */
+/* Tasks of a thread that are events, in their order, with the operators that begin behind each of them; [0] counts those in front of all. Those that
+ * begin within one, as in the loading of data, are counted there. */
 typedef struct {
-    uint32_t *task, *ops, n;
+    uint32_t *task, *ops, *inside, n;
 } thread_tasks;
 
 static int64_t start_of(const bz_flow *flow, uint32_t task)
 {
     const bz_task *t = &flow->task[task];
     return flow->trace->event[t->event_kind].start[t->event];
+}
+
+static int64_t end_of(const bz_flow *flow, uint32_t task)
+{
+    const bz_task *t = &flow->task[task];
+    return flow->trace->event[t->event_kind].end[t->event];
 }
 
 static thread_tasks tasks_of(const bz_flow *flow, uint32_t lane)
@@ -64,6 +71,7 @@ static thread_tasks tasks_of(const bz_flow *flow, uint32_t lane)
         list.n += flow->task[i].event != BZ_NONE;
     list.task = bz_alloc(list.n + 1, sizeof *list.task);
     list.ops = bz_zeroed(list.n + 1, sizeof *list.ops);
+    list.inside = bz_zeroed(list.n + 1, sizeof *list.inside);
     list.n = 0;
     for (uint32_t i = flow->lane[lane].first; i != BZ_NONE; i = flow->task[i].next)
         if (flow->task[i].event != BZ_NONE)
@@ -81,7 +89,8 @@ static void count(const bz_flow *flow, thread_tasks *list, int64_t start)
         else
             high = middle;
     }
-    list->ops[low]++;
+    bool inside = low && start < end_of(flow, list->task[low - 1]);
+    (inside ? list->inside : list->ops)[low]++;
 }
 
 /* What operators add lies between two calls; in front of the first one of the iteration, too. */
@@ -91,6 +100,10 @@ static int64_t shorten_lane(bz_flow *flow, uint32_t lane, const thread_tasks *li
     int64_t sum = 0, lead = adds * list->ops[0], wrap = lead;
     for (uint32_t i = 0; i < list->n; i++) {
         bz_task *t = &flow->task[list->task[i]];
+        int64_t within = adds * list->inside[i + 1];
+        within = within < t->duration ? within : t->duration;
+        bz_flow_set(flow, list->task[i], t->duration - within);
+        sum = bz_flow_sum(sum, within);
         if (t->next != BZ_NONE)
             sum = bz_flow_sum(sum, shorten_gap(t, adds * list->ops[i + 1]));
         else
@@ -127,6 +140,7 @@ static int64_t shorten_operators(bz_flow *flow, int64_t adds)
             sum = bz_flow_sum(sum, shorten_lane(flow, l, &list[l], adds));
         free(list[l].task);
         free(list[l].ops);
+        free(list[l].inside);
     }
     free(list);
     free(lane_of);
