@@ -115,7 +115,8 @@ static int64_t shorten_lane(bz_flow *flow, uint32_t lane, const thread_tasks *li
         first->not_before -= lead;
         sum = bz_flow_sum(sum, lead);
     }
-    l->wrap -= wrap < l->wrap ? wrap : l->wrap;
+    if (l->wrap > 0)
+        l->wrap -= wrap < l->wrap ? wrap : l->wrap;
     return sum;
 }
 
