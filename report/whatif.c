@@ -195,11 +195,11 @@ void bz_report_whatif_answer(const bz_whatif *w, bool all, bz_buf *out)
         bz_buf_printf(out, "With %s alone ", best->name);
         put_gain(w, best, out);
         bz_buf_printf(out, "With %d changes together ", w->n_greedy);
-        last = &w->greedy[w->n_greedy - 1];
-        put_times(w, last, out);
-        if (bz_whatif_differs_unrecorded(w, last))
-            bz_buf_printf(out, "Unrecorded they gain %s (%s to %s).\n", time_of(a, last->unrecorded),
-                          time_of(b, last->unrecorded_low), time_of(c, last->unrecorded_high));
+        const bz_prediction *together = &w->greedy[w->n_greedy - 1];
+        put_times(w, together, out);
+        if (bz_whatif_differs_unrecorded(w, together))
+            bz_buf_printf(out, "Unrecorded they gain %s (%s to %s).\n", time_of(a, together->unrecorded),
+                          time_of(b, together->unrecorded_low), time_of(c, together->unrecorded_high));
     } else {
         bz_buf_printf(out, "Most is gained by %s: ", best->name);
         put_gain(w, best, out);

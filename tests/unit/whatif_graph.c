@@ -9,6 +9,8 @@
 // cmocka wants the headers above before itself
 #include <cmocka.h>
 
+#include "whatif_ask.h"
+
 enum { US = 1000, KERNELS = 20, CALL = 10, BETWEEN = 5, PAUSE = 1000, PAUSE_BEHIND = 9, BEHIND = 400 };
 
 /* Calls of 10 µs, 5 µs apart but for one pause of 1 ms; each kernel takes 2 µs and begins 12 µs behind its call's start. */
@@ -32,18 +34,12 @@ static bz_trace *record(const char *format, const char *kernel)
     return t;
 }
 
-static bz_prediction ask(const bz_trace *t, const char *text, bz_arena *arena, int64_t *before)
+static bz_prediction ask(const bz_trace *t, const char *change, bz_arena *arena, int64_t *before)
 {
-    bz_flow flow;
     bz_whatif w;
-    bz_whatif_asked asked;
-    bz_error err;
-    if (bz_flow_make(t, bz_typical_iteration(t), &flow, &err) || bz_whatif_begin(t, &flow, arena, &w, &err) ||
-        bz_whatif_parse(text, arena, &asked, &err) || bz_whatif_predict(t, &asked, 1, arena, &w, NULL, NULL, &err))
-        fail_msg("%s", err.text);
+    bz_prediction p = whatif_ask(t, bz_typical_iteration(t), change, arena, &w);
     *before = w.simulated;
-    bz_flow_free(&flow);
-    return w.prediction[0];
+    return p;
 }
 
 /* One launch is left, then 12 µs to its kernel, and 20 kernels with 0.5, 1 or 1.6 µs between them: unless the pause, of which 5 to 10

@@ -8,6 +8,8 @@
 // cmocka wants the headers above before itself
 #include <cmocka.h>
 
+#include "whatif_ask.h"
+
 enum { US = 1000, STEPS = 40, OPERATORS = 3, CALL = 5, WORK = 6, LOADED = 30 };
 
 /* What loads data: so many operators of 6 µs within another one. Returns when it is over. */
@@ -61,16 +63,9 @@ static bz_trace *record(const char *format, int64_t adds, int64_t kernel)
     return t;
 }
 
-static bz_prediction ask(const bz_trace *t, const char *text, bz_arena *arena, bz_whatif *w)
+static bz_prediction ask(const bz_trace *t, const char *change, bz_arena *arena, bz_whatif *w)
 {
-    bz_flow flow;
-    bz_whatif_asked asked;
-    bz_error err;
-    if (bz_flow_make(t, bz_typical_iteration(t), &flow, &err) || bz_whatif_begin(t, &flow, arena, w, &err) ||
-        bz_whatif_parse(text, arena, &asked, &err) || bz_whatif_predict(t, &asked, 1, arena, w, NULL, NULL, &err))
-        fail_msg("%s", err.text);
-    bz_flow_free(&flow);
-    return w->prediction[0];
+    return whatif_ask(t, bz_typical_iteration(t), change, arena, w);
 }
 
 static bool near(int64_t a, int64_t b)

@@ -8,6 +8,8 @@
 // cmocka wants the headers above before itself
 #include <cmocka.h>
 
+#include "whatif_ask.h"
+
 enum { US = 1000 };
 
 /* tests/cases/analyze/branches.onnx: a stem, from which three ways lead to a concat: a convolution, two, and a pooling. */
@@ -56,23 +58,16 @@ static bz_trace *record(void)
 /* The iteration's time, or 0 where it does not apply. */
 static int64_t time_with(const bz_trace *t, const char *what, int64_t *before)
 {
-    bz_flow flow;
-    bz_error err;
     bz_arena arena = {0};
     bz_whatif w;
-    bz_whatif_asked asked;
-    if (bz_flow_make(t, BZ_NONE, &flow, &err) || bz_whatif_begin(t, &flow, &arena, &w, &err) ||
-        bz_whatif_parse(what, &arena, &asked, &err) || bz_whatif_predict(t, &asked, 1, &arena, &w, NULL, NULL, &err))
-        fail_msg("%s", err.text);
+    bz_prediction p = whatif_ask(t, BZ_NONE, what, &arena, &w);
     *before = w.simulated;
-    int64_t time = w.prediction[0].changed ? w.prediction[0].time : 0;
-    if (w.prediction[0].changed)
-        assert_true(w.prediction[0].low <= time && time <= w.prediction[0].high);
+    if (p.changed)
+        assert_true(p.low <= p.time && p.time <= p.high);
     else
-        assert_non_null(w.prediction[0].because);
-    bz_flow_free(&flow);
+        assert_non_null(p.because);
     bz_arena_free(&arena);
-    return time;
+    return p.changed ? p.time : 0;
 }
 
 static void ways(void **state)
