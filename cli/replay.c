@@ -75,8 +75,6 @@ static int make_plan(replay_job *r, const bz_list *paths, bz_error *err)
         .rate = r->rate,
         .gradients = r->outputs != NULL,
     };
-    for (int i = 0; i < r->p.layouts.n && i < BZ_PLAN_NAMES; i++)
-        in.layout[in.n_layouts++] = r->p.layouts.item[i];
     if (bz_replay_make(&in, &r->replay, err))
         return -1;
     bz_arena_keep(&r->job.arena, r, end_replay);

@@ -53,6 +53,7 @@ static void price_problem(const bz_plan *plan, const bz_problem *problem, bz_pro
     for (size_t i = 0; i < n; i++) {
         const bz_record *r = &records[i];
         if (!bz_setting_same(&r->setting, setting) || !is_allowed(plan, r->variant.math, view) ||
+            !bz_plan_allows(plan, problem, r->variant.backend, r->variant.layout) ||
             (one_layout && strcmp(r->variant.layout, view->layout) != 0))
             continue;
         price->n_records++;

@@ -105,9 +105,7 @@ typedef struct bz_replay_input {
     double bandwidth;   /* bytes per second of a copy, both ways counted; 0: 10 GB/s */
     double rate;        /* of learning, where the model is an iteration of training */
     bool gradients;     /* those of its weights are outputs, too */
-    const char *layout[BZ_PLAN_NAMES];
-    int n_layouts; /* 0: all */
-    bool within;   /* a piece of a model: inputs come as its calls want them, outputs stay as they leave them */
+    bool within;        /* a piece of a model: inputs come as its calls want them, outputs stay as they leave them */
 } bz_replay_input;
 
 /* Fails with BZ_INCOMPLETE and the layers' names where some cannot be executed: nothing is left out. The plan keeps
