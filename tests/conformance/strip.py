@@ -53,9 +53,9 @@ def differences(before, after):
         yield "other metadata"
 
 
-def check(benanza, model, work):
+def check(benanza, model, keeps, work):
     out, again = os.path.join(work, "out.onnx"), os.path.join(work, "again.onnx")
-    for keep in ("0", "64"):
+    for keep in keeps:
         run = subprocess.run([benanza, "strip", "--keep", keep, model, out], capture_output=True, text=True)
         if run.returncode:
             return run.stderr.strip() if accepted(model) is None else None
@@ -75,8 +75,9 @@ def main():
     models = sorted(m for f in folders for m in glob.glob(f + "/**/*.onnx", recursive=True))
     failures = 0
     with tempfile.TemporaryDirectory() as work:
-        for model in models:
-            problem = check(benanza, model, work)
+        for i, model in enumerate(models):
+            keeps = ["0", "64"]  # of the test data each in one of the ways: there are a thousand
+            problem = check(benanza, model, [keeps[i % 2]] if model.startswith(TESTDATA) else keeps, work)
             if problem:
                 print(f"{model}: {problem}")
                 failures += 1
