@@ -113,7 +113,10 @@ static int plan_models(bound_job *b, bz_error *err)
 {
     if (b->p.system && find_system(b, err))
         return -1;
-    if (planning_backends(&b->job, &b->p, b->system))
+    bool gpu;
+    if (planning_backends(&b->job, &b->p, b->system, &gpu, err))
+        return -1;
+    if (gpu)
         b->again = bz_arena_printf(&b->job.arena, "%s" PLANNING_GPU, b->again);
     b->analyses.request.in_sequence = (int)(b->in_sequence < 64 ? b->in_sequence : 64);
     return analyses_ask(&b->job, &b->analyses, &b->p, &b->models, err) || (!b->p.system && find_system(b, err)) ? -1
@@ -155,7 +158,8 @@ static int bound_models(void *job, bz_buf *out, bz_error *err)
     const bz_list *paths = &b->job.arguments;
     b->again = bz_arena_printf(&b->job.arena, "benanza bound%s", bz_job_again(&b->job, LOOKING));
     if (planning_gpu(&b->job, err) ||
-        (b->p.system && bz_job_reads_no(&b->job, "a system that is named", "device", err)))
+        (b->p.system && bz_job_reads_no(&b->job, "a system that is named", "device time-limit wait", err)) ||
+        (b->no_run && !can_ask() && bz_job_reads_no(&b->job, "--no-run", "time-limit wait", err)))
         return -1;
     if (!paths->n)
         return bz_fail(err, BZ_USAGE, "name a model: benanza bound MODEL...");

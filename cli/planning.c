@@ -81,12 +81,18 @@ void planning_backends_of_gpus(bz_job *job, planning *p)
             bz_list_add(&job->arena, &p->backends, b->name);
 }
 
-bool planning_backends(bz_job *job, planning *p, const bz_system *system)
+int planning_backends(bz_job *job, planning *p, const bz_system *system, bool *meant, bz_error *err)
 {
-    bool meant = !p->backends.n && planning_is_gpu(system);
-    if (meant)
+    bool gpu = !p->backends.n && planning_is_gpu(system);
+    if (gpu)
         planning_backends_of_gpus(job, p);
-    return meant;
+    if (meant)
+        *meant = gpu;
+    return planning_device(p) ? 0
+                              : bz_job_reads_no(job,
+                                                "the processor (a GPU is meant by --backend cudnn --backend cublas, or "
+                                                "by its --system NAME)",
+                                                "device math streams graph", err);
 }
 
 bool planning_word(const char **list, char out[256])

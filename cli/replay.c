@@ -125,13 +125,10 @@ static int find_device(replay_job *r, bz_error *err)
                            "--backend %s runs on the processor, %s on a GPU: a replay runs on one of them",
                            r->p.backends.item[i], r->device);
     }
-    if (bz_bench_system(r->db, r->p.system, r->device, &r->system, err))
+    if (bz_bench_system(r->db, r->p.system, r->device, &r->system, err) ||
+        planning_backends(&r->job, &r->p, r->system, NULL, err))
         return -1;
-    planning_backends(&r->job, &r->p, r->system);
     r->device = planning_device(&r->p);
-    if (!r->device && (r->streams || r->graph))
-        return bz_fail(err, BZ_USAGE,
-                       "--streams and --graph are for a GPU: --backend cudnn --backend cublas, or --system NAME");
     if (r->device && r->p.models.train)
         return bz_fail(err, BZ_USAGE, "an iteration of training is replayed on the processor only");
     if (r->streams < 0 || r->streams > BZ_REPLAY_STREAMS)
