@@ -113,10 +113,10 @@ static int plan_models(bound_job *b, bz_error *err)
 {
     if (b->p.system && find_system(b, err))
         return -1;
-    bool gpu;
-    if (planning_backends(&b->job, &b->p, b->system, &gpu, err))
+    int named = b->p.backends.n;
+    if (planning_backends(&b->job, &b->p, b->system, err))
         return -1;
-    if (gpu)
+    if (b->p.backends.n > named)
         b->again = bz_arena_printf(&b->job.arena, "%s" PLANNING_GPU, b->again);
     b->analyses.request.in_sequence = (int)(b->in_sequence < 64 ? b->in_sequence : 64);
     return analyses_ask(&b->job, &b->analyses, &b->p, &b->models, err) || (!b->p.system && find_system(b, err)) ? -1

@@ -56,7 +56,7 @@ static int generate(void *job, bz_buf *out, bz_error *err)
         bz_remeasure_parse(g->remeasure, &again, err) || models_load(&g->job, paths, &g->p.models, m, err) ||
         (g->p.system && planning_system(&g->job, &g->p, true, &db, &system, err)))
         return -1;
-    if (planning_backends(&g->job, &g->p, system, NULL, err) || planning_plan(&g->job, &g->p, m, &plan, err))
+    if (planning_backends(&g->job, &g->p, system, err) || planning_plan(&g->job, &g->p, m, &plan, err))
         return -1;
     for (int i = 0; i < g->problems.n; i++)
         if (bz_plan_add_text(plan, g->problems.item[i], err))

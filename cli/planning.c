@@ -81,13 +81,10 @@ void planning_backends_of_gpus(bz_job *job, planning *p)
             bz_list_add(&job->arena, &p->backends, b->name);
 }
 
-int planning_backends(bz_job *job, planning *p, const bz_system *system, bool *meant, bz_error *err)
+int planning_backends(bz_job *job, planning *p, const bz_system *system, bz_error *err)
 {
-    bool gpu = !p->backends.n && planning_is_gpu(system);
-    if (gpu)
+    if (!p->backends.n && planning_is_gpu(system))
         planning_backends_of_gpus(job, p);
-    if (meant)
-        *meant = gpu;
     return planning_device(p) ? 0
                               : bz_job_reads_no(job,
                                                 "the processor (a GPU is meant by --backend cudnn --backend cublas, or "

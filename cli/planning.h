@@ -52,8 +52,8 @@ int planning_setting(const planning *p, bz_setting *setting, bz_error *err);
 const char *planning_device(const planning *p);
 /* Whether a system is a GPU, by what is known of it. */
 bool planning_is_gpu(const bz_system *system);
-/* Where the system is a GPU and no backend is named, those of GPUs are meant: *meant, which may be NULL. On a processor options of GPUs fail. */
-int planning_backends(bz_job *job, planning *p, const bz_system *system, bool *meant, bz_error *err);
+/* Where the system is a GPU and no backend is named, those of GPUs are meant, and are named from now on. On a processor options of GPUs fail. */
+int planning_backends(bz_job *job, planning *p, const bz_system *system, bz_error *err);
 void planning_backends_of_gpus(bz_job *job, planning *p); /* named besides those that are */
 #define PLANNING_REMEASURE_OPTION(job, field)                                                                          \
     BZ_VALUE("remeasure", job, field, "WHICH",                                                                         \

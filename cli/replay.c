@@ -126,7 +126,7 @@ static int find_device(replay_job *r, bz_error *err)
                            r->p.backends.item[i], r->device);
     }
     if (bz_bench_system(r->db, r->p.system, r->device, &r->system, err) ||
-        planning_backends(&r->job, &r->p, r->system, NULL, err))
+        planning_backends(&r->job, &r->p, r->system, err))
         return -1;
     r->device = planning_device(&r->p);
     if (r->device && r->p.models.train)

@@ -36,12 +36,17 @@ static bool takes(const char *const *list, int n, const char *name)
     return !n;
 }
 
+static bool moves_bytes(const char *backend)
+{
+    const bz_backend_row *b = bz_backend_named(backend);
+    return b && b->bytes;
+}
+
 bool bz_plan_allows(const bz_plan *plan, const bz_problem *p, const char *backend, const char *layout)
 {
     const bz_plan_options *o = &plan->options;
-    const bz_backend_row *b = bz_backend_named(backend);
-    return takes(o->backend, o->n_backends, backend) &&
-           (!layout || bz_problem_has(p, BZ_TRAIT_BYTES) || (b && b->bytes) || takes(o->layout, o->n_layouts, layout));
+    return takes(o->backend, o->n_backends, backend) && (!layout || takes(o->layout, o->n_layouts, layout) ||
+                                                         bz_problem_has(p, BZ_TRAIT_BYTES) || moves_bytes(backend));
 }
 
 bool plan_has_space(const bz_problem *p)
@@ -97,7 +102,7 @@ static void choose_families(const bz_plan *plan, bz_plan_problem *p)
     bool space = plan_has_space(p->problem), product = bz_problem_has(p->problem, BZ_TRAIT_PRODUCT);
     for (const bz_backend_row *b = bz_backends; b->name; b++) {
         const bz_backend_family *f = family_of(b, kind);
-        if (!f || !bz_plan_allows(plan, p->problem, b->name, NULL) || (b->device && !o->n_backends))
+        if (!f || (b->device && !o->n_backends))
             continue;
         for (int k = 0; k < BZ_N_LAYOUTS; k++) {
             if (!bz_has_word(f->layouts, bz_layouts[k]) || (!product && k >= 2 && !space) ||

@@ -19,7 +19,7 @@ struct bz_prices {
 };
 
 /* A mode that computes in fewer bits gives other numbers: it counts only where the plan was told that it may. */
-static bool is_allowed(const bz_plan *plan, const char *math, const bz_prices_view *view)
+static bool allows_math(const bz_plan *plan, const char *math, const bz_prices_view *view)
 {
     if (view->math && !strcmp(view->math, math))
         return true;
@@ -52,7 +52,7 @@ static void price_problem(const bz_plan *plan, const bz_problem *problem, bz_pro
     *price = (bz_problem_price){0};
     for (size_t i = 0; i < n; i++) {
         const bz_record *r = &records[i];
-        if (!bz_setting_same(&r->setting, setting) || !is_allowed(plan, r->variant.math, view) ||
+        if (!bz_setting_same(&r->setting, setting) || !allows_math(plan, r->variant.math, view) ||
             !bz_plan_allows(plan, problem, r->variant.backend, r->variant.layout) ||
             (one_layout && strcmp(r->variant.layout, view->layout) != 0))
             continue;

@@ -101,6 +101,14 @@ static void add_guesses(const bz_replay_input *in, const bz_problem *p, bz_repla
     bool fixed = p->kind == BZ_PROBLEM_LAYERNORM || p->kind == BZ_PROBLEM_TRANSPOSE || p->kind == BZ_PROBLEM_REORDER ||
                  p->kind == BZ_PROBLEM_GROUPNORM;
     bool elementwise = p->kind == BZ_PROBLEM_BINARY || p->kind == BZ_PROBLEM_ACTIVATION;
+    bool ours = is_ours(p);
+    if ((ours || (broadcasts && !is_along_channels(p))) && bz_plan_allows(in->plan, p, "loops", NULL)) {
+        c->option[c->n] = LOOPS;
+        c->option[c->n++].seconds = seconds * IN_ROWS;
+        return;
+    }
+    if (ours)
+        return; /* loops are not among the backends that were named */
     for (int i = 0; i < 4; i++) {
         bool plain = !strcmp(GUESSES[i].layout, "plain"), memory = !strcmp(GUESSES[i].backend, "memory");
         if (memory != copy || (broadcasts && !strcmp(GUESSES[i].layout, "any")) || (!plain && (fixed || !spatial)) ||
@@ -120,13 +128,6 @@ static void add_guesses(const bz_replay_input *in, const bz_problem *p, bz_repla
     if (!c->n && !copy && bz_plan_allows(in->plan, p, "onednn", NULL))
         c->option[c->n++] =
             (bz_replay_option){"onednn", "", "plain", "default", BZ_LAID_PLAIN, seconds, 0, BZ_PROVENANCE_MODELLED};
-    bool loops = bz_plan_allows(in->plan, p, "loops", NULL), only = is_ours(p);
-    if (loops && (only || (broadcasts && !is_along_channels(p)))) {
-        c->option[0] = LOOPS, c->n = 1;
-        c->option[0].seconds = seconds * IN_ROWS;
-    } else if (only) {
-        c->n = 0;
-    }
 }
 
 /* Whether cuBLASLt does all that follows the product. */
@@ -147,8 +148,7 @@ static void add_device_guesses(const bz_replay_input *in, const bz_problem *p, b
     for (int f = 0; planned && f < planned->n_families; f++) {
         const bz_plan_family *family = &planned->family[f];
         bool product = bz_problem_is_matrix(p), blas = !strcmp(family->backend, "cublas");
-        if (strcmp(family->math, "default") != 0 || !bz_plan_allows(in->plan, p, family->backend, family->layout) ||
-            !runs_there(in, family->backend))
+        if (strcmp(family->math, "default") != 0 || !runs_there(in, family->backend))
             continue;
         double factor = product && (blas != is_epilogue(p)) ? OTHER_FAMILY : 1;
         if (!strcmp(family->layout, "nhwc"))

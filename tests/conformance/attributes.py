@@ -4,7 +4,6 @@
 Takes the attributes of the standard's operators from the ONNX package's schemas, sets each one anew in the package's own test models, and
 asks for the layers' keys. One of its values must give another key or another result, unless OF_NO_WORK says why it may not. An
 attribute that is set to its default says what the default says: the same key."""
-import collections
 import concurrent.futures
 import glob
 import json
@@ -99,19 +98,19 @@ def with_attribute(model, name, value):
 
 
 def judge(path):
-    """{operator.attribute: whether a value of it made a difference}, and what a default changed."""
+    """Attributes of which a value was tried, and what a default changed."""
     model = onnx.load(path)
-    found, wrong = {}, []
+    tried, wrong = set(), []
     if len(model.graph.node) != 1:
-        return found, wrong
+        return tried, wrong
     node = model.graph.node[0]
     opset = {o.domain: o.version for o in model.opset_import}
     if not onnx.defs.has(node.op_type, node.domain):
-        return found, wrong
+        return tried, wrong
     schema = onnx.defs.get_schema(node.op_type, opset[node.domain], node.domain)
     as_it_is = layer_of(with_attribute(model, "", None))
     if as_it_is is None:
-        return found, wrong
+        return tried, wrong
     for name, a in schema.attributes.items():
         here = [value_of(x) for x in node.attribute if x.name == name]
         default = value_of(a.default_value) if a.default_value.name and name != "activations" else None  # as many as there are directions
@@ -121,23 +120,22 @@ def judge(path):
             if layer_of(with_attribute(model, name, None if here else default)) != as_it_is:
                 wrong.append(f"{path}: {name}={default} is the default, and has another key than none")
         attribute = f"{node.op_type}.{name}"
-        layers = () if attribute in in_keys else (layer_of(with_attribute(model, name, v)) for v in others(name, kind, value))
-        for l in layers:
-            if l is not None:  # some fit nothing but what they are: a group, a kernel's shape
-                found[attribute] = l != as_it_is
-            if found.get(attribute):  # one value of one model is enough
-                in_keys.add(attribute)
-                break
-    return found, wrong
+        for v in () if attribute in in_keys else others(name, kind, value):
+            changed = layer_of(with_attribute(model, name, v))
+            if changed is not None:  # some fit nothing but what they are: a group, a kernel's shape
+                tried.add(attribute)
+                if changed != as_it_is:  # one value of one model is enough
+                    in_keys.add(attribute)
+                    break
+    return tried, wrong
 
 
-told, wrong = collections.defaultdict(list), []
+told, wrong = set(), []
 with concurrent.futures.ThreadPoolExecutor(2) as pool:
-    for found, complaints in pool.map(judge, models):
+    for tried, complaints in pool.map(judge, models):
         wrong += complaints
-        for name, differs in found.items():
-            told[name].append(differs)
-silent = {name for name, differs in told.items() if not any(differs)}
+        told |= tried
+silent = told - in_keys
 wrong += [f"{name}: no value of it gives another key" for name in sorted(silent - OF_NO_WORK)]
 wrong += [f"{name}: it is in the key, or was not tried: it needs no reason here" for name in sorted(OF_NO_WORK - silent)]
 print("\n".join(wrong))

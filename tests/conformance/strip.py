@@ -75,8 +75,8 @@ def main():
     models = sorted(m for f in folders for m in glob.glob(f + "/**/*.onnx", recursive=True))
     failures = 0
     with tempfile.TemporaryDirectory() as work:
+        keeps = ["0", "64"]  # of the test data each in one of the ways: there are a thousand
         for i, model in enumerate(models):
-            keeps = ["0", "64"]  # of the test data each in one of the ways: there are a thousand
             problem = check(benanza, model, [keeps[i % 2]] if model.startswith(TESTDATA) else keeps, work)
             if problem:
                 print(f"{model}: {problem}")

@@ -93,6 +93,9 @@ class Slurm:
                     subprocess.run(["scontrol", "update", f"jobid={job}", "starttime=now"], capture_output=True)
             time.sleep(0.5)
 
+    def open_partition(self, name, up):
+        subprocess.run(["scontrol", "update", f"partitionname={name}", "state=" + ("up" if up else "down")], check=True)
+
     def start_node(self, n):
         self.spawn("slurmd", "-D", "-f", self.conf, "-N", n, name=f"slurmd-{n}")
 
