@@ -71,6 +71,11 @@ typedef struct bz_pair {
     double error[BZ_RULES]; /* mean, by our way and by the scalings */
 } bz_pair;
 
+/* By which way a kind is predicted on a system that is left out, as the other systems tell. */
+typedef struct bz_choice_made {
+    const char *system, *kind, *way;
+} bz_choice_made;
+
 typedef struct bz_judgement {
     const char *left_out; /* "system", "network", "batch", "system and a third of the networks" … */
     const char *missing;  /* why there is no such round, and nothing below; NULL: there is one */
@@ -83,6 +88,8 @@ typedef struct bz_judgement {
     double quantile; /* of the totals' errors in units of their spread, nine of ten are below it */
     bz_pair *pair;   /* [pairs]: of systems left out entirely */
     int pairs;
+    bz_choice_made *choice; /* [choices]: likewise, where enough other systems tell */
+    int choices;
     double printed;   /* share of the totals inside of the interval that a prediction is printed with */
     bz_judged *point; /* [points]: totals, for a picture */
     int points;

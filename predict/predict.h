@@ -17,7 +17,8 @@
  * over problems.
  *
  * The published ways stand beside it, to be compared: ratios of peaks and rooflines (scaling.c), wave scaling (wave.c) with
- * occupancies (occupancy.c), and a network of dense layers (dense.c).
+ * occupancies (occupancy.c), and a network of dense layers (dense.c). A scaling takes the rule's place for a kind of problem where
+ * leaving out one machine after the other tells that it is surely nearer (ways.c).
  *
  * Predicted is never measured: no function here writes a record. */
 #ifndef BZ_PREDICT_H
@@ -205,6 +206,7 @@ typedef enum {
     BZ_PREDICTED_RECORD,
     BZ_PREDICTED_NEIGHBOURS,
     BZ_PREDICTED_BATCHES, /* the same with other items */
+    BZ_PREDICTED_SCALED,  /* the same on one system, by a published scaling (bz_choice) */
     BZ_PREDICTED_LEARNED,
     BZ_PREDICTED_ROOFLINE,
     BZ_PREDICTED_N
@@ -214,6 +216,14 @@ extern const char *const bz_predicted_names[BZ_PREDICTED_N];
 /* Nine of ten totals of networks were off by less than so many of their spreads, whatever was left out: 'benanza predict --evaluate'
  * prints it of each round. */
 #define BZ_NINE_OF_TEN 0.25
+
+/* By which way a kind of problem is predicted: by the rule, unless another was surely nearer when each system was left out. */
+typedef struct bz_choice {
+    int way;        /* 0: the rule */
+    bool validated; /* enough systems have records of the kind to hold the ways against each other */
+} bz_choice;
+bz_choice bz_predictor_choice(const bz_predictor *p, bool gpu, int kind);
+const char *bz_way_name(int way);
 
 typedef struct bz_predicted_time {
     double seconds;

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const bz_predicted_names[BZ_PREDICTED_N] = {"record", "neighbours", "batches", "learned", "roofline"};
+const char *const bz_predicted_names[BZ_PREDICTED_N] = {"record", "neighbours", "batches",
+                                                        "scaled", "learned",    "roofline"};
 
 double bz_predictor_roofline(const bz_predictor *p, const bz_shape *s, const bz_machine *m, double floor)
 {
@@ -101,8 +102,11 @@ static bz_predictor *make(const bz_samples *s, const bool *use, const bool *know
 bz_predictor *bz_predictor_new(const bz_samples *s, const bool *use, const bool *known, const bz_kinship *kinship)
 {
     bz_predictor *p = make(s, use, known, kinship, false);
-    if (p->transformed)
+    bz_ways_choose(p);
+    if (p->transformed) {
         p->direct = make(s, use, known, kinship, true);
+        bz_ways_choose(p->direct);
+    }
     return p;
 }
 
@@ -150,6 +154,7 @@ int bz_predictor_only(bz_predictor *p, bool gpu, const char *const *name, int n,
     }
     for (int m = 0; m < p->machines; m++)
         p->use[m] = wanted[m];
+    bz_ways_choose(p);
     return 0;
 }
 
@@ -290,6 +295,7 @@ static const struct mixture *mix(bz_aim *a, int group, uint64_t exact, uint64_t 
 typedef struct told_by {
     double exact, batch; /* shares of it that rest on records of this very problem, and of the same with other items */
     double variance;
+    bool scaled; /* from one of them */
 } told_by;
 
 /* Residuals of a problem on the machines that have a record of it, or of the same with other items; NAN on the others. */
@@ -360,6 +366,50 @@ static double base(bz_aim *a, int problem, const char *text, const bz_shape *s, 
     return bz_predictor_roofline(a->p, s, &a->machine, a->floor) + (isnan(r) ? 0 : r);
 }
 
+/* The machine that is most like it and has a record of the problem; -1: none. */
+static int most_alike(const bz_aim *a, int problem)
+{
+    const bz_machine *to = &a->machine;
+    int best = -1;
+    double least = INFINITY;
+    for (int m = 0; m < a->p->machines && problem >= 0; m++) {
+        const bz_machine *from = &a->p->machine[m];
+        double apart = fabs(from->generation - to->generation) + 0.1 * fabs(log(from->f32 / to->f32));
+        if (a->use[m] && from->gpu == to->gpu && apart < least && !isnan(bz_predictor_log(a->p, problem, m)))
+            least = apart, best = m;
+    }
+    return best;
+}
+
+static double told_as(bz_aim *a, int way, int problem, const char *text, const bz_shape *s, told_by *by)
+{
+    if (way == BZ_WAY_RULE)
+        return base(a, problem, text, s, by);
+    if (way == BZ_WAY_LEARNED)
+        return base(a, -1, NULL, s, by);
+    int from = most_alike(a, problem);
+    if (from < 0)
+        return NAN;
+    by->scaled = true;
+    return bz_predictor_log(a->p, problem, from) +
+           log(bz_scaling_of((bz_scaling)(way - BZ_WAY_SCALED), s, bz_samples_intensity(a->p->samples, problem, from),
+                             &a->p->machine[from], &a->machine));
+}
+
+double bz_aim_told(bz_aim *a, int way, int problem, const char *text, const bz_shape *s)
+{
+    told_by by;
+    return told_as(a, way, problem, text, s, &by);
+}
+
+/* By the way that was chosen for its kind, else by the rule. */
+static double best(bz_aim *a, int problem, const char *text, const bz_shape *s, told_by *by)
+{
+    int way = a->p->choice[a->machine.gpu][s->kind].way;
+    double rule = base(a, problem, text, s, by), chosen = way ? told_as(a, way, problem, text, s, by) : rule;
+    return isnan(chosen) ? rule : chosen;
+}
+
 static double own_residual(void *user, int row, int column)
 {
     bz_aim *a = user;
@@ -367,7 +417,7 @@ static double own_residual(void *user, int row, int column)
     told_by by;
     double is = a->measured && !a->measured[row] ? NAN : bz_samples_log(s, row, a->own);
     (void)column;
-    return isnan(is) ? NAN : is - base(a, problem_of(a->p, s->text[row]), s->text[row], &s->shape[row], &by);
+    return isnan(is) ? NAN : is - best(a, problem_of(a->p, s->text[row]), s->text[row], &s->shape[row], &by);
 }
 
 static void correct(bz_aim *a)
@@ -392,19 +442,33 @@ static void correct(bz_aim *a)
     a->alone = judged ? sqrt(squares / judged) : 0;
 }
 
-bz_aim *bz_predictor_aim(const bz_predictor *p, const bz_machine *machine, const bz_samples *records, int own,
-                         const bool *measured)
+/* `without`: this machine tells nothing; -1: all do. */
+static bz_aim *aim(const bz_predictor *p, const bz_machine *machine, int without)
 {
     bz_aim *a = bz_zeroed(1, sizeof *a);
-    if (p->direct && !bz_machine_transforms(machine))
-        p = p->direct;
-    *a = (bz_aim){.p = p, .machine = *machine, .records = records, .own = own, .measured = measured};
+    *a = (bz_aim){.p = p, .machine = *machine, .own = -1};
     a->use = BZ_NEW(&a->arena, bool, p->machines);
     for (int m = 0; m < p->machines; m++)
-        a->use[m] = p->use[m] && (own < 0 || records != p->samples || m != own);
+        a->use[m] = p->use[m] && m != without;
     a->met[0] = bz_predictor_met_type(p, BZ_F32);
     a->met[1] = bz_predictor_met_type(p, BZ_F16);
     a->floor = bz_floor_told(p->machine, a->use, p->machines, machine, &a->floor_unsure);
+    return a;
+}
+
+bz_aim *bz_aim_without(const bz_predictor *p, int machine)
+{
+    return aim(p, &p->machine[machine], machine);
+}
+
+bz_aim *bz_predictor_aim(const bz_predictor *p, const bz_machine *machine, const bz_samples *records, int own,
+                         const bool *measured)
+{
+    p = p->direct && !bz_machine_transforms(machine) ? p->direct : p;
+    bz_aim *a = aim(p, machine, records == p->samples ? own : -1);
+    a->records = records;
+    a->own = own;
+    a->measured = measured;
     if (own >= 0)
         correct(a);
     return a;
@@ -478,8 +542,9 @@ bz_predicted_time bz_predict(bz_aim *a, const char *text, const bz_shape *s)
 {
     int problem = problem_of(a->p, text);
     told_by by;
-    double is = base(a, problem, text, s, &by), own = own_record(a, text);
-    bz_predicted_time out = {.by = by.exact > 0.5              ? BZ_PREDICTED_NEIGHBOURS
+    double is = best(a, problem, text, s, &by), own = own_record(a, text);
+    bz_predicted_time out = {.by = by.scaled                   ? BZ_PREDICTED_SCALED
+                                   : by.exact > 0.5            ? BZ_PREDICTED_NEIGHBOURS
                                    : by.exact + by.batch > 0.5 ? BZ_PREDICTED_BATCHES
                                                                : BZ_PREDICTED_LEARNED};
     if (!isfinite(by.variance))

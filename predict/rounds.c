@@ -95,6 +95,22 @@ static int judge_pairs(const bz_samples *s, const bz_workload *work, int n, cons
     return pairs;
 }
 
+static int choices(const bz_samples *s, const bz_without *without, bz_arena *arena, bz_choice_made **out)
+{
+    int n = 0;
+    *out = BZ_NEW(arena, bz_choice_made, (size_t)s->machines * BZ_SHAPE_KINDS);
+    for (int d = 0; d < s->machines; d++)
+        for (int kind = 0; kind < BZ_SHAPE_KINDS; kind++) {
+            bz_choice c = bz_predictor_choice(without[d].predictor, s->machine[d].gpu, kind);
+            if (c.validated)
+                (*out)[n++] = (bz_choice_made){
+                    s->machine[d].name,
+                    bz_arena_printf(arena, "%s%s", bz_shape_kind_name(kind), kind >= BZ_SHAPE_FUSED ? "+" : ""),
+                    bz_way_name(c.way)};
+        }
+    return n;
+}
+
 /* round[ROUNDS + BZ_LEAVE_N]. Returns how many there are, those that could not be made behind the others. */
 static int make_rounds(const bz_samples *s, const bz_workload *work, int n, bool dense, bz_arena *arena,
                        bz_judgement *round)
@@ -115,8 +131,10 @@ static int make_rounds(const bz_samples *s, const bz_workload *work, int n, bool
         else if (!(few.share > 0 || few.seconds > 0)) /* once is enough */
             missing[lacking++] = made;
     }
-    if (rounds && !strcmp(round->left_out, "system"))
+    if (rounds && !strcmp(round->left_out, "system")) {
         round->pairs = judge_pairs(s, work, n, without, arena, &round->pair);
+        round->choices = choices(s, without, arena, &round->choice);
+    }
     memcpy(round + rounds, missing, (size_t)lacking * sizeof *missing);
     return rounds + lacking;
 }

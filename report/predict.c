@@ -266,13 +266,15 @@ static void forecast_notes(const ranked *r, int n, bz_buf *out)
             by[k] += r[i].f->by[k] / n;
     }
     bz_buf_puts(out, "Of the time:");
-    for (int k = 0; k < BZ_PREDICTED_N; k++)
-        bz_buf_printf(out, "%s %.1f %% by %s", k ? "," : "", 100 * by[k],
-                      k == BZ_PREDICTED_RECORD       ? "records of the system itself"
-                      : k == BZ_PREDICTED_NEIGHBOURS ? "the same problem on others"
-                      : k == BZ_PREDICTED_BATCHES    ? "the same on others at other batches"
-                      : k == BZ_PREDICTED_LEARNED    ? "problems like it"
-                                                     : "the roofline alone");
+    for (int k = 0, told = 0; k < BZ_PREDICTED_N; k++)
+        if (by[k] >= 0.0005)
+            bz_buf_printf(out, "%s %.1f %% by %s", told++ ? "," : "", 100 * by[k],
+                          k == BZ_PREDICTED_RECORD       ? "records of the system itself"
+                          : k == BZ_PREDICTED_NEIGHBOURS ? "the same problem on others"
+                          : k == BZ_PREDICTED_BATCHES    ? "the same on others at other batches"
+                          : k == BZ_PREDICTED_SCALED     ? "a scaling from one other"
+                          : k == BZ_PREDICTED_LEARNED    ? "problems like it"
+                                                         : "the roofline alone");
     bz_buf_puts(out, ".\nNine of ten such intervals, from - to, held the measured sum where a system was left out.\n");
     static const char BEYOND[] =
         " than all systems whose records tell of this. Such intervals were never held against a measurement.\n";
@@ -409,6 +411,24 @@ static void pairs_text(const bz_judgement *g, bz_arena *arena, bz_buf *out)
     bz_table_print(t, out);
 }
 
+static void choices_text(const bz_judgement *g, bz_buf *out)
+{
+    int others = 0;
+    for (int i = 0; i < g->choices; i++)
+        others += strcmp(g->choice[i].way, bz_way_name(0)) != 0;
+    bz_buf_printf(out,
+                  "\nEach kind of problem on a system that is left out goes by the rule, unless another way was surely "
+                  "nearer on the other systems: it is the rule in %d cases of %d",
+                  g->choices - others, g->choices);
+    for (int i = 0, told = 0; i < g->choices; i++)
+        if (strcmp(g->choice[i].way, bz_way_name(0)) != 0)
+            bz_buf_say(out, "%s%s of %s by %s", told++ ? ", " : "; ", g->choice[i].kind, g->choice[i].system,
+                       g->choice[i].way);
+    bz_buf_puts(out, ".\n");
+}
+
+static const bz_member CHOICE[] = {BZ_FIELDS(bz_choice_made, system, kind, way)};
+
 static const bz_member JUDGEMENT[] = {
     BZ_MEMBER(bz_judgement, left_out),
     BZ_MEMBER_AS(bz_judgement, few.share, "few"),
@@ -425,6 +445,7 @@ static void judgement_json(const bz_judgement *g, bz_json *j)
     errors_json("networks", g->network, g->networks, j);
     errors_json("kinds", g->kind, g->kinds, j);
     pairs_json(g, j);
+    bz_members_rows("choices", BZ_MEMBERS(CHOICE), g->choice, sizeof *g->choice, g->choices, j);
     BZ_JSON_EACH_ARRAY (j, "points", i, g->points) {
         const bz_judged *p = &g->point[i];
         const double seconds[] = {p->measured, p->predicted, p->low, p->high};
@@ -462,6 +483,8 @@ static void judgement_text(const bz_judgement *g, bz_arena *arena, bz_buf *out)
     bz_table_print(judgement_table(g, arena), out);
     if (g->pairs)
         pairs_text(g, arena, out);
+    if (g->choices)
+        choices_text(g, out);
 }
 
 static void judgements_json(const bz_judgement *g, int n, bz_buf *out)

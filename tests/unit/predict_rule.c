@@ -76,6 +76,61 @@ static void a_machine_like_the_others(void **state)
     bz_samples_free(&s);
 }
 
+/* Times of these machines follow their peak alone, which the rule does not know: their bandwidths have no order. `way`: what is chosen where so many tell. */
+static void scaled_by_peak(const char *way, bool validated, int machines)
+{
+    static char text[PROBLEMS][128];
+    static const double BANDWIDTH[MACHINES] = {3e11, 4e10, 5e11, 2e10, 9e10};
+    bz_samples s;
+    bool use[MACHINES] = {false};
+    make(&s, text);
+    for (int m = 0; m < MACHINES; m++) {
+        s.machine[m].bandwidth = BANDWIDTH[m];
+        use[m] = m < machines;
+        for (int i = 0; i < PROBLEMS; i++)
+            s.log[i * MACHINES + m] = 25 + 0.1 * i - log(s.machine[m].f32);
+    }
+    bz_predictor *p = bz_predictor_new(&s, use, NULL, NULL);
+    bz_choice choice = bz_predictor_choice(p, true, s.shape[0].kind);
+    assert_string_equal(bz_way_name(choice.way), way);
+    assert_int_equal(choice.validated, validated);
+    bz_machine to = s.machine[1];
+    to.f32 = 7e12;
+    to.bandwidth = 6e11;
+    bz_aim *a = bz_predictor_aim(p, &to, NULL, -1, NULL);
+    bool all = true;
+    for (int i = 0; i < PROBLEMS; i++) {
+        bz_predicted_time is = bz_predict(a, s.text[i], &s.shape[i]);
+        assert_int_equal(is.by, choice.way ? BZ_PREDICTED_SCALED : BZ_PREDICTED_NEIGHBOURS);
+        all &= fabs(log(is.seconds) - 25 - 0.1 * i + log(7e12)) < 1e-6;
+    }
+    assert_int_equal(all, choice.way != 0);
+    assert_int_equal(bz_predict(a, NULL, &s.shape[0]).by, BZ_PREDICTED_LEARNED); /* there is no record to scale from */
+    bz_aim_free(a);
+    bz_predictor_free(p);
+    bz_samples_free(&s);
+}
+
+/* Another way takes the rule's place where it is surely nearer on five machines, and nowhere else. */
+static void a_way_is_chosen(void **state)
+{
+    static char text[PROBLEMS][128];
+    bz_samples s;
+    (void)state;
+    scaled_by_peak("peak", true, 5);
+    scaled_by_peak("rule", false, 4);
+    make(&s, text);
+    bz_predictor *p = bz_predictor_new(&s, NULL, NULL, NULL);
+    bz_choice choice = bz_predictor_choice(p, true, s.shape[0].kind);
+    assert_int_equal(choice.way, 0);
+    assert_true(choice.validated);
+    assert_false(bz_predictor_choice(p, false, s.shape[0].kind).validated);
+    const char *const names[] = {"machine"};
+    assert_int_equal(bz_predictor_only(p, true, names, 1, NULL), 0);
+    bz_predictor_free(p);
+    bz_samples_free(&s);
+}
+
 /* Shapes that were left out everywhere are told by those around them; a record of one's own is taken as it is. */
 static void shapes_between_shapes(void **state)
 {
@@ -869,6 +924,7 @@ static void a_launch_that_is_known(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_machine_like_the_others),
+                                       cmocka_unit_test(a_way_is_chosen),
                                        cmocka_unit_test(shapes_between_shapes),
                                        cmocka_unit_test(weights_of_neighbours),
                                        cmocka_unit_test(windows_with_holes),
