@@ -6,10 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Layers that the framework does between two library calls take longer than their records, as others do. */
 static bz_rung_kind step_of_cause(const bz_cause *c)
 {
-    return c->kind == BZ_CAUSE_LAYERS_OUTSIDE ? BZ_RUNG_SLOWER : c->busy ? BZ_RUNG_EXTRA : BZ_RUNG_BETWEEN;
+    return c->kind == BZ_CAUSE_LAYERS_OUTSIDE ? BZ_RUNG_OUTSIDE : c->busy ? BZ_RUNG_EXTRA : BZ_RUNG_BETWEEN;
 }
 
 /* Why no advice is known. What the program does already comes before that. */
@@ -18,24 +17,16 @@ static const char *const NONE[BZ_RUNGS] = {
     [BZ_RUNG_EXTRA] = "the recording does not show why the program does this work",
     [BZ_RUNG_ALGORITHMS] = "the library chooses the implementation, and the framework has no setting for it",
     [BZ_RUNG_SLOWER] = "the recording does not show why the same calls took longer in the program than alone",
+    [BZ_RUNG_OUTSIDE] = "no step of the framework is known that gives these layers to the library",
     [BZ_RUNG_FUSION] = "no step of the framework is known that fuses these layers",
     [BZ_RUNG_PRECISION] = "no step of the framework is known that computes so on this system",
     [BZ_RUNG_PARALLEL] = "no step of the framework is known that runs independent layers at the same time here",
 };
 
-/* What the bound has for layers that no library call did. */
-static double bound_outside(const bz_alignment *a)
-{
-    double sum = 0;
-    for (int i = 0; i < a->n; i++)
-        sum += a->row[i].kind == BZ_ALIGNED_MISSING && isfinite(a->row[i].bound) ? a->row[i].bound : 0;
-    return sum;
-}
-
 /* What the cause adds to its step. The bound has the framework's own layers, too: only what they took above it counts. */
 static double above_bound(const bz_alignment *a, const bz_cause *c)
 {
-    return c->kind == BZ_CAUSE_LAYERS_OUTSIDE ? fmax(c->seconds - bound_outside(a), 0) : c->seconds;
+    return c->kind == BZ_CAUSE_LAYERS_OUTSIDE ? fmax(c->seconds - bz_alignment_missing(a), 0) : c->seconds;
 }
 
 void advice_items(advice_making *m)

@@ -108,7 +108,7 @@ static advice_finding find_algorithms(advice_making *m, const char *words)
 static advice_finding find_elsewhere(advice_making *m, const char *words)
 {
     const bz_alignment *a = m->l->alignment;
-    double changed = 0, took = 0, missing = 0, outside = 0;
+    double changed = 0, took = 0, missing = a ? bz_alignment_missing(a) : 0, outside = 0;
     int calls = 0, layers = 0, unpriced = 0;
     const char *first = NULL;
     bz_unit_text time, record;
@@ -121,7 +121,6 @@ static advice_finding find_elsewhere(advice_making *m, const char *words)
         took += other ? r->seconds : 0;
         calls += other;
         first = other && !first ? r->call : first;
-        missing += r->kind == BZ_ALIGNED_MISSING && priced ? r->bound : 0;
         layers += r->kind == BZ_ALIGNED_MISSING;
         unpriced += r->kind == BZ_ALIGNED_MISSING && !priced;
     }
@@ -130,6 +129,8 @@ static advice_finding find_elsewhere(advice_making *m, const char *words)
             outside += a->cause[i].seconds;
             mark_cause(m, &a->cause[i]);
         }
+    if (calls)
+        advice_mark(m, BZ_RUNG_SLOWER);
     if (calls)
         bz_buf_printf(&m->evidence, "%d layer%s done by %s and the like in %s, where the library takes %s", calls,
                       calls == 1 ? " is" : "s are", first, bz_units_time(time, took),
@@ -355,7 +356,7 @@ static const struct {
 } FINDERS[] = {
     {"cause", BZ_RUNGS, false, find_causes},       {"kernels", BZ_RUNG_EXTRA, false, find_kernels},
     {"calls", BZ_RUNG_EXTRA, false, find_calls},   {"algorithms", BZ_RUNG_ALGORITHMS, true, find_algorithms},
-    {"fusion", BZ_RUNG_FUSION, true, find_fusion}, {"elsewhere", BZ_RUNG_SLOWER, true, find_elsewhere},
+    {"fusion", BZ_RUNG_FUSION, true, find_fusion}, {"elsewhere", BZ_RUNGS, true, find_elsewhere},
     {"way", BZ_RUNG_PRECISION, true, find_way},    {"parallel", BZ_RUNG_PARALLEL, true, find_parallel},
     {"idle", BZ_RUNG_BETWEEN, false, find_idle},   {"channels", BZ_RUNGS, false, find_channels},
     {"work", BZ_RUNGS, false, find_work},          {"simulated", BZ_RUNGS, false, find_simulated},

@@ -127,8 +127,10 @@ bool advice_simulate(advice_making *m, const advice_rule *rule, const char *line
         advice_mark(m, BZ_RUNG_SLOWER);
         advice_mark(m, BZ_RUNG_EXTRA);
     }
-    if (p->critical.between < w->critical.between)
+    if (p->critical.between < w->critical.between) {
         advice_mark(m, BZ_RUNG_BETWEEN);
+        advice_mark(m, BZ_RUNG_OUTSIDE);
+    }
     return true;
 }
 

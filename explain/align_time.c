@@ -3,6 +3,7 @@
 #include "base/sort.h"
 #include "explain/align.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -269,6 +270,14 @@ static void charge_steps(ledger *l)
         if (!step->asked)
             charge(l, find_tally(l, cause, NULL, true), step->name, step->stack, step->time, 1);
     }
+}
+
+double bz_alignment_missing(const bz_alignment *a)
+{
+    double sum = 0;
+    for (int i = 0; i < a->n; i++)
+        sum += a->row[i].kind == BZ_ALIGNED_MISSING && isfinite(a->row[i].bound) ? a->row[i].bound : 0;
+    return sum;
 }
 
 BZ_SORTS(greatest, tally, BZ_THEN(BZ_ORDER(q->time, p->time), strcmp(p->id, q->id)));

@@ -128,6 +128,9 @@ typedef struct bz_alignment {
     int n_constants;
 } bz_alignment;
 
+/* What the bound has for layers that no call did. */
+double bz_alignment_missing(const bz_alignment *a);
+
 /* `trace` is finished; `bound` has its plan still. Of the trace's typical iteration. */
 void bz_align_make(const bz_bound *bound, const bz_trace *trace, bz_arena *arena, bz_alignment *out);
 
@@ -219,10 +222,11 @@ enum {
 };
 
 typedef enum {
-    BZ_RUNG_BETWEEN,    /* the time between calls; without an alignment all of these four */
+    BZ_RUNG_BETWEEN,    /* the time between calls; without an alignment all of these five */
     BZ_RUNG_EXTRA,      /* work that belongs to no layer */
     BZ_RUNG_ALGORITHMS, /* what the best variants would save */
-    BZ_RUNG_SLOWER,     /* calls that took longer than their records, layers that no call did */
+    BZ_RUNG_SLOWER,     /* calls that took longer than their records */
+    BZ_RUNG_OUTSIDE,    /* layers that no call did, and took longer than their records */
     BZ_RUNG_FUSION,
     BZ_RUNG_PRECISION,
     BZ_RUNG_PARALLEL,

@@ -42,10 +42,10 @@ static void add_step(bz_waterfall *w, bz_rung_kind kind, const char *name, doubl
         w->step[w->n++] = (bz_step){kind, name, seconds};
 }
 
-/* What is measured above the bound: what no layer asks for, between the calls and in them, and calls that took
- * longer than their best record. The three are latency - bound, exactly. */
+/* What is measured above the bound: what no layer asks for, between the calls and in them, calls that took longer than their best record,
+ * and layers that the framework does itself. Together they are latency - bound, exactly. */
 typedef struct above {
-    double between, extra, algorithms, slower;
+    double between, extra, algorithms, slower, outside;
     bool aligned;
 } above;
 
@@ -61,10 +61,10 @@ static above split(const bz_bound *b, const bz_ladder *l)
     a.aligned = true;
     for (int i = 0; i < l->alignment->n_causes; i++) {
         const bz_cause *c = &l->alignment->cause[i];
-        if (c->kind != BZ_CAUSE_LAYERS_OUTSIDE) /* layers that the framework does itself: the bound has them, too */
-            *(c->busy ? &a.extra : &a.between) += c->seconds;
+        *(c->kind == BZ_CAUSE_LAYERS_OUTSIDE ? &a.outside : c->busy ? &a.extra : &a.between) += c->seconds;
     }
-    a.slower = l->latency - a.between - a.extra - b->sequential - loss;
+    a.outside = fmax(a.outside - bz_tick(bz_alignment_missing(l->alignment)), 0); /* the bound has them, too */
+    a.slower = l->latency - a.between - a.extra - a.outside - b->sequential - loss;
     return a;
 }
 
@@ -91,7 +91,7 @@ void bz_waterfall_make(const bz_bound *b, const bz_ladder *l, const bz_units *un
     bool enough = bz_bound_goal(b).enough && bz_ladder_compares(l);
     *out = (bz_waterfall){.from = l->latency, .to = enough ? b->sequential : NAN};
     find_cores(b, units, core);
-    double framework = a.between + a.extra, algorithms = a.algorithms + a.slower;
+    double framework = a.between + a.extra, algorithms = a.algorithms + a.slower + a.outside;
     for (int ways = 0; ways < LAST; ways++)
         out->joint[ways] = enough ? core[ways] + (ways & BZ_WAY_FRAMEWORK ? 0 : framework) +
                                         (ways & BZ_WAY_ALGORITHMS ? 0 : algorithms)
@@ -106,6 +106,7 @@ void bz_waterfall_make(const bz_bound *b, const bz_ladder *l, const bz_units *un
     add_step(out, BZ_RUNG_SLOWER,
              a.slower < 0 ? "calls that were faster than their records" : "calls that took longer than their records",
              a.slower);
+    add_step(out, BZ_RUNG_OUTSIDE, "layers that the framework does itself, above their records", a.outside);
     for (int i = 0; i < 3; i++) {
         if (!isfinite(core[all | CORES[i].way]))
             continue;

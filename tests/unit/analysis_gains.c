@@ -348,6 +348,7 @@ typedef struct rungs {
     bz_regret r;
     bz_alignment a;
     bz_cause cause[4];
+    bz_aligned missing;
 } rungs;
 
 static void throw_rungs(uint64_t *dice, rungs *g)
@@ -379,7 +380,9 @@ static void throw_rungs(uint64_t *dice, rungs *g)
                                  .seconds = ticks(dice, 100000)};
         g->l.latency += g->cause[i].seconds;
     }
-    g->a = (bz_alignment){.timeline = true, .asked = asked, .cause = g->cause, .n_causes = 4};
+    g->missing = (bz_aligned){.kind = BZ_ALIGNED_MISSING, .bound = ticks(dice, 50000)};
+    g->a =
+        (bz_alignment){.timeline = true, .asked = asked, .cause = g->cause, .n_causes = 4, .row = &g->missing, .n = 1};
 }
 
 static void check_waterfall(const bz_waterfall *w)
@@ -388,7 +391,7 @@ static void check_waterfall(const bz_waterfall *w)
     for (int i = 0; i < w->n; i++)
         rest -= w->step[i].seconds;
     assert_true(rest == w->to);
-    assert_true(w->joint[0] == w->from && w->n <= BZ_WAYS + 2);
+    assert_true(w->joint[0] == w->from && w->n <= BZ_WAYS + 3);
     for (int ways = 0; ways < 1 << BZ_WAYS; ways++)
         for (int k = 0; k < BZ_WAYS; k++)
             assert_true(!isfinite(w->joint[ways]) || !isfinite(w->joint[ways | 1 << k]) ||
@@ -398,6 +401,7 @@ static void check_waterfall(const bz_waterfall *w)
 static void test_waterfall(void **state)
 {
     uint64_t dice = 99991;
+    int outside = 0, expected = 0;
     (void)state;
     for (int round = 0; round < 2000; round++) {
         rungs g;
@@ -415,7 +419,13 @@ static void test_waterfall(void **state)
         assert_true(w.joint[BZ_WAY_FRAMEWORK | BZ_WAY_ALGORITHMS] == g.b.sequential);
         assert_true(isnan(w.joint[BZ_WAY_FUSION]) == !fused && isnan(w.joint[BZ_WAY_PRECISION]) == !units);
         assert_true(w.to > 0); /* what has to be calibrated is not taken */
+        for (int i = 0; i < w.n;
+             i++) /* the framework's own layers are a step of their own, above what the bound has for them */
+            outside +=
+                w.step[i].kind == BZ_RUNG_OUTSIDE && w.step[i].seconds == fmax(g.cause[3].seconds - g.missing.bound, 0);
+        expected += g.l.alignment && g.cause[3].seconds > g.missing.bound;
     }
+    assert_true(outside == expected && expected > 100);
 }
 
 /* Without times there is nothing to climb down from. */
