@@ -2,7 +2,6 @@
 #include "base/whole.h"
 #include "bench/bench.h"
 #include "bench/child.h"
-#include "transfer/transfer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -223,35 +222,18 @@ static int supervise(bz_bench *run, char *const *argv, bz_error *err)
     return rc;
 }
 
-/* Bytes that the last cache is taken for where it is to be emptied; 0: nothing is known. What loads find of a cache that others use, too, is
- * where half of them are found: twice as much overwritten leaves 512 KB read in 18 µs and not in 32, four times 4 MB copied in 131 and
- * not in 148, eight times nothing that shows. Twice what is told is overwritten. */
-static int last_cache(const bz_bench *run, const bz_system_facts *shown, bz_arena *arena, double *bytes, bz_error *err)
-{
-    const bz_system_facts *found;
-    *bytes = 0;
-    if (shown->gpu || !shown->n_caches)
-        return 0;
-    if (bz_transfers_caches(run->db, run->system, shown, arena, &found, err))
-        return -1;
-    *bytes = fmin(shown->cache[shown->n_caches - 1].bytes, 4 * found->cache[found->n_caches - 1].bytes);
-    return 0;
-}
-
 /* `only_path` is a file to be written. */
 static int run_program(char *const *program, const char *only_path, bz_bench *run, bz_error *err)
 {
-    char plans[BZ_FOLDER_MAX + 8], threads[24], yardstick[32], last[32];
+    char plans[BZ_FOLDER_MAX + 8], threads[24], yardstick[32];
     bz_arena arena = {0};
     const bz_system_facts *facts = bz_system_facts_read(run->system->details, &arena);
-    double known = facts->yardstick, bytes;
+    double known = facts->yardstick;
     bz_buf only = {0};
     snprintf(plans, sizeof plans, "%s/plans", bz_perfdb_dir(run->db));
     snprintf(threads, sizeof threads, "%d", run->setting.threads);
     snprintf(yardstick, sizeof yardstick, "%.9g", known);
-    int rc =
-        last_cache(run, facts, &arena, &bytes, err) || list_missing(run, program, &only, &run->wanted, err) ? -1 : 0;
-    snprintf(last, sizeof last, "%.0f", bytes);
+    int rc = list_missing(run, program, &only, &run->wanted, err);
     if (!rc && run->wanted)
         rc = bz_whole_write(only_path, &only, err);
     bz_buf_free(&only);
@@ -261,7 +243,6 @@ static int run_program(char *const *program, const char *only_path, bz_bench *ru
                    {"--only", only_path},
                    {"--threads", threads},
                    {"--cache", bz_record_cache_name(run->setting.cache)},
-                   {"--last-cache", bytes >= 1 && bytes < 1e12 ? last : NULL},
                    {"--time-limit", run->time_limit},
                    {"--wait", run->wait},
                    {"--yardstick", known > 0 ? yardstick : NULL},

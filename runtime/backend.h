@@ -153,6 +153,8 @@ void bz_variant_tell_apart(bz_variant_list *list, int first);
  * lies in the caches in the same way in every run. NULL where there is none. */
 void *bz_place(size_t size, int index);
 void bz_unplace(void *at); /* NULL is fine */
+/* Takes all that is placed out of the caches. false: the processor has nothing for that. */
+bool bz_place_flush(void);
 
 /* The backends built in, ends with NULL. */
 extern const bz_backend *const bz_builtin_backends[];

@@ -66,4 +66,8 @@ enum { ENOUGH_SAMPLES = 20 };
  * time takes, and an eighth of a scheduler's slice. Twice: short calls take twice as long to measure. */
 static const double SAMPLE_TIME = 0.001, DEVICE_SAMPLE_TIME = 0.002;
 
+/* Bytes of operands that are taken out of the caches at once, and then read by one call each: what a sample moves at 60 GB/s. Reasoned. Twice: twice the
+ * memory; half: a sample empties the caches twice. */
+static const double COLD_COPIES = 64e6;
+
 #endif

@@ -69,7 +69,6 @@ static bz_run_options filled_in(const bz_run_options *given)
     o.time_limit = o.time_limit > 0 ? o.time_limit : 0.1;
     o.precision = o.precision > 0 ? o.precision : 0.005;
     o.hang_limit = o.hang_limit > 0 ? o.hang_limit : 60;
-    o.last_cache = o.last_cache > 0 ? o.last_cache : bz_last_level_cache();
     o.memory_limit = o.memory_limit > 0 ? o.memory_limit : 0.9 * free_memory();
     return o;
 }
@@ -103,7 +102,6 @@ static void do_order(const order *o, const watch *w, bz_blame *blame, int pipe)
         .finished = w ? w->finished : NULL,
         .n_finished = w ? w->n_finished : 0,
         .blame = blame,
-        .cache_bytes = o->options.last_cache,
         .pipe = pipe,
     };
     static const bz_outcome END = {.problem = NULL};

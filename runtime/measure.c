@@ -1,4 +1,5 @@
 /* Measuring one problem: enumerate, prepare, check, then interleaved rounds of samples. */
+#include "runtime/constants.h"
 #include "runtime/trial.h"
 
 #include "base/arena.h"
@@ -128,15 +129,15 @@ static int set_up(bz_trial *t, bz_error *err)
     const bz_run_options *o = t->task->options;
     t->problem = t->task->families[0].problem;
     int n = bz_problem_operands(t->problem, t->operand);
-    double bytes = bz_problem_bytes(t->problem), cache = 2 * t->task->cache_bytes;
-    double copies = o->setting.cold ? ceil(cache / bytes) + 1 : 1;
+    double bytes = bz_problem_bytes(t->problem);
+    double copies = o->setting.cold ? fmin(fmax(ceil(COLD_COPIES / bytes), 2), MAX_COPIES) : 1;
     t->job = (bz_job){
         .problem = t->problem,
         .setting = &o->setting,
         .n_operands = n,
         .operand = t->operand,
         .value = (const float *const *)t->value,
-        .copies = copies > MAX_COPIES ? MAX_COPIES : (int)copies,
+        .copies = (int)copies,
     };
     double floats = 0;
     for (int i = 0; i < n; i++)
@@ -152,12 +153,9 @@ static int set_up(bz_trial *t, bz_error *err)
             return bz_fail(err, BZ_FAILED, "out of memory for %.3g GB of operands", floats / 1e9);
         bz_values_fill(t->problem, &t->operand[i], i, t->value[i]);
     }
-    if (copies > MAX_COPIES) {
-        t->evict_size = (size_t)cache;
-        t->evict = malloc(t->evict_size);
-        if (!t->evict)
-            return bz_fail(err, BZ_FAILED, "out of memory for emptying the caches");
-    }
+    if (o->setting.cold && !bz_place_flush())
+        return bz_fail(err, BZ_FAILED,
+                       "this processor lets no program empty its caches: --cache cold cannot be measured");
     bz_reference r = bz_reference_of(t->problem, n, t->operand, (const float *const *)t->value);
     for (int i = 0; i < n && bz_reference_exists(t->problem); i++)
         if (t->operand[i].result && t->operand[i].role != BZ_ROLE_KEPT && t->n_results < BZ_TRIAL_RESULTS) {
@@ -448,6 +446,5 @@ void bz_measure(const bz_measure_task *task)
         free(t->result[i].expected);
     }
     free(t->variants.item);
-    free(t->evict);
     free(t);
 }

@@ -20,8 +20,7 @@ typedef struct bz_measure_task {
     const bz_outcome *finished;    /* variants that ended already, in an earlier child */
     int n_finished;
     bz_blame *blame;
-    double cache_bytes; /* last-level cache */
-    int pipe;           /* records go there, each a whole bz_outcome */
+    int pipe; /* records go there, each a whole bz_outcome */
 } bz_measure_task;
 
 /* Runs the task to its end. Whatever can go wrong ends up in records. */

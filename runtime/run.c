@@ -59,7 +59,6 @@ static const char USAGE[] =
     "      --layout NAME       of a problem given here: a layout (may be repeated; default: all)\n"
     "      --threads N         threads (1)\n"
     "      --cache hot|cold    whether operands are in the caches (hot)\n"
-    "      --last-cache N      bytes of the last cache, which cold operands are out of (what it shows itself)\n"
     "      --clock TEXT        how the clock is set, to be put into the records\n"
     "      --time-limit S      seconds of measuring per variant at most (0.1)\n"
     "      --sample-time S     seconds per sample (0.001; on a device 0.002)\n"
@@ -458,7 +457,6 @@ static const bz_run_option OPTIONS[] = {
     {"layout", BZ_TAKES_OWN, .set = add_layout},
     {"threads", BZ_TAKES_OWN, .set = set_threads},
     {"cache", BZ_TAKES_OWN, .set = set_cache},
-    {"last-cache", BZ_TAKES_NUMBER, .at = AT(options.last_cache)},
     {"clock", BZ_TAKES_TEXT, .at = AT(options.setting.clock)},
     {"time-limit", BZ_TAKES_NUMBER, .at = AT(options.time_limit)},
     {"sample-time", BZ_TAKES_NUMBER, .at = AT(options.sample_time)},

@@ -174,7 +174,6 @@ typedef struct bz_run_options {
     double precision;    /* wanted uncertainty of the median. 0: 0.005 */
     double hang_limit;   /* seconds that one step of a variant may take before it counts as hanging. 0: 60 */
     double memory_limit; /* bytes that the child may have. 0: nine tenths of what is free */
-    double last_cache;   /* bytes; cold operands have twice as much between them. 0: what the system shows */
     const struct bz_rate *launch; /* [n_launch]: what an empty call costs by backend, to be put into the records */
     int n_launch;
     bool trace;            /* besides, which kernels each variant runs */

@@ -24,18 +24,10 @@ typedef struct runner {
     double *sample, *probe;
     int n, discarded;
     int64_t iterations; /* per sample */
-    int next_copy;
     double spent, lost; /* `lost`: seconds of the last sample in which the thread had no processor */
     int64_t throttles;
     bool finished, traced; /* traced: behind all measuring, so that nothing of the profiler is in the times */
 } runner;
-
-/* Fills the caches with something else. */
-static void evict(bz_trial *t)
-{
-    for (size_t i = 0; i < t->evict_size; i += 64)
-        t->evict[i]++;
-}
 
 static double processor_time(void)
 {
@@ -61,35 +53,67 @@ static double wall(bz_variant *v, int64_t n, int *copy, int copies, double *lost
     return seconds;
 }
 
-/* The body of the benchmark: n calls. Hot: one more before, since another variant ran in between. */
+static bool by_wall(const runner *r)
+{
+    return !r->variant->backend->measure || r->trial->task->options->wall;
+}
+
+static bool is_cold(const runner *r)
+{
+    return r->trial->job.copies > 1;
+}
+
+/* Calls that can follow each other: cold, one for each copy that no call of any variant has read. */
+static int64_t at_once(const runner *r, int64_t n)
+{
+    return is_cold(r) && n > r->trial->cold ? r->trial->cold : n;
+}
+
+/* Cold: takes the operands out of the caches, once each copy was read. Hot: calls once, since another variant ran in between. */
+static int get_ready(runner *r)
+{
+    bz_variant *v = r->variant;
+    bz_trial *t = r->trial;
+    if (is_cold(r)) {
+        if (!t->cold && !bz_place_flush())
+            return -1;
+        t->cold = t->cold ? t->cold : t->job.copies;
+        return 0;
+    }
+    if (v->backend->execute(v, 0))
+        return -1;
+    return by_wall(r) && v->backend->wait && v->backend->wait(v) ? -1 : 0; /* the device may still be at it */
+}
+
+/* Seconds of n calls. */
+static double call(runner *r, int64_t n)
+{
+    bz_variant *v = r->variant;
+    bz_trial *t = r->trial;
+    double seconds;
+    t->cold -= (int)(is_cold(r) ? n : 0);
+    if (by_wall(r))
+        return wall(v, n, &t->next_copy, t->job.copies, &r->lost);
+    if (v->backend->measure(v, n, t->next_copy, &seconds))
+        return -1;
+    t->next_copy = (int)((t->next_copy + n) % t->job.copies);
+    return seconds;
+}
+
+/* The body of the benchmark: n calls. */
 static double run_calls(void *context, int64_t n)
 {
     runner *r = context;
-    bz_trial *t = r->trial;
-    bz_variant *v = r->variant;
-    int copies = t->job.copies;
-    bool by_wall = !v->backend->measure || t->task->options->wall;
     double total = 0;
     r->lost = 0;
-    t->task->blame->beat = bz_now();
-    if (copies == 1 && (r->n == 0 || r->sample[r->n - 1] < LONG_CALL)) {
-        if (v->backend->execute(v, 0))
-            return -1;
-        if (by_wall && v->backend->wait && v->backend->wait(v)) /* the device may still be at it */
-            return -1;
-    }
+    r->trial->task->blame->beat = bz_now();
+    if (!is_cold(r) && (r->n == 0 || r->sample[r->n - 1] < LONG_CALL) && get_ready(r))
+        return -1;
     while (n) {
-        int64_t some = t->evict && n > copies ? copies : n;
-        if (t->evict)
-            evict(t);
-        double seconds;
-        if (!by_wall) {
-            if (v->backend->measure(v, some, r->next_copy, &seconds))
-                return -1;
-            r->next_copy = (int)((r->next_copy + some) % copies);
-        } else {
-            seconds = wall(v, some, &r->next_copy, copies, &r->lost);
-        }
+        if (is_cold(r) && get_ready(r))
+            return -1;
+        int64_t some = at_once(r, n);
+        double seconds = call(r, some);
         if (seconds < 0)
             return -1;
         total += seconds;
@@ -261,9 +285,11 @@ static void finish(runner *r)
         if (r->variant->timing)
             snprintf(r->record.timing, sizeof r->record.timing, "%s", r->variant->timing);
         if (r->record.status == BZ_STATUS_OK && t->counters.fd[0] >= 0) {
+            get_ready(r);
+            int64_t n = at_once(r, r->iterations);
             bz_counters_start(&t->counters);
-            run_calls(r, r->iterations);
-            bz_counters_stop(&t->counters, (double)(r->iterations + (t->job.copies == 1)), r->record.counter);
+            call(r, n);
+            bz_counters_stop(&t->counters, (double)n, r->record.counter);
         }
     }
     r->record.date = time(NULL);

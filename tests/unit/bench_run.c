@@ -167,8 +167,8 @@ static void list_problems(bz_buf *out)
 static void expect_arguments(void **state, const one *o, bz_buf *out)
 {
     const bz_bench *r = &o->run;
-    bz_buf_printf(out, "--progress\n9\n--only\n%s\n--threads\n1\n--cache\n%s\n--last-cache\n1000000\n",
-                  below(state, "build/only"), r->setting.cache == BZ_CACHE_HOT ? "hot" : "cold");
+    bz_buf_printf(out, "--progress\n9\n--only\n%s\n--threads\n1\n--cache\n%s\n", below(state, "build/only"),
+                  r->setting.cache == BZ_CACHE_HOT ? "hot" : "cold");
     bz_buf_printf(out, "%s%s%s", r->time_limit ? "--time-limit\n" : "", r->time_limit ? r->time_limit : "",
                   r->time_limit ? "\n" : "");
     bz_buf_printf(out, "%s--yardstick\n0.0625\n--plans\n%s/plans\n%s", r->wait ? "--wait\n3\n" : "",
