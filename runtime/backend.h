@@ -152,6 +152,8 @@ void bz_variant_tell_apart(bz_variant_list *list, int first);
 /* Memory for the operand number `index` of a benchmark, page-aligned, on huge pages where there are any: so that it
  * lies in the caches in the same way in every run. NULL where there is none. */
 void *bz_place(size_t size, int index);
+/* To be freed. What is large lies on huge pages: a page fault for each 2 MiB instead of each 4 KiB. NULL: there is not enough. */
+void *bz_large(size_t size);
 void bz_unplace(void *at); /* NULL is fine */
 /* Takes all that is placed out of the caches. false: the processor has nothing for that. */
 bool bz_place_flush(void);

@@ -148,7 +148,7 @@ static int set_up(bz_trial *t, bz_error *err)
     for (int i = 0; i < n; i++) {
         if (t->operand[i].result)
             continue;
-        t->value[i] = malloc((size_t)t->operand[i].count * sizeof(float) + 64);
+        t->value[i] = bz_large((size_t)t->operand[i].count * sizeof(float) + 64);
         if (!t->value[i])
             return bz_fail(err, BZ_FAILED, "out of memory for %.3g GB of operands", floats / 1e9);
         bz_values_fill(t->problem, &t->operand[i], i, t->value[i]);
@@ -313,17 +313,25 @@ static double off(const bz_trial *t, const bz_operand *o, bz_expected e, double 
     return bz_off(t->problem, e, got, math);
 }
 
+static float *room_for_results(bz_trial *t)
+{
+    int64_t most = 0;
+    for (int i = 0; i < t->n_results && !t->whole; i++)
+        most = t->operand[t->result[i].operand].count > most ? t->operand[t->result[i].operand].count : most;
+    t->whole = t->whole ? t->whole : bz_large((size_t)most * sizeof *t->whole + 64);
+    return t->whole;
+}
+
 /* What the check needs of a result: the chosen elements; and all of them in *whole where the backend could not say that all
  * are numbers, or where it counts how many are dropped. */
-static int fetch(const bz_trial *t, const bz_trial_result *r, bz_variant *v, float *chosen, float **whole,
-                 bz_error *err)
+static int fetch(bz_trial *t, const bz_trial_result *r, bz_variant *v, float *chosen, float **whole, bz_error *err)
 {
     bool last = r->operand == t->job.n_operands - 1;
     bool probed = last && v->backend->probe && t->problem->kind != BZ_PROBLEM_DROPOUT;
     int result = probed ? v->backend->probe(v, r->position, r->n, chosen, err) : 1;
     if (result <= 0)
         return result;
-    *whole = malloc((size_t)t->operand[r->operand].count * sizeof **whole + 64);
+    *whole = room_for_results(t);
     if (!*whole)
         return bz_fail(err, BZ_FAILED, "out of memory");
     if (last                       ? v->backend->read(v, *whole, err)
@@ -386,7 +394,6 @@ static int check_result(bz_trial *t, bz_variant *v, const bz_trial_result *r, bz
     else
         check(t, r, v, chosen, whole, record->checked, sizeof record->checked);
     free(chosen);
-    free(whole);
     if (failed)
         return -1;
     if (!strcmp(record->checked, "ok"))
@@ -441,6 +448,7 @@ void bz_measure(const bz_measure_task *task)
     }
     for (int i = 0; i < BZ_PROBLEM_OPERANDS; i++)
         free(t->value[i]);
+    free(t->whole);
     for (int i = 0; i < t->n_results; i++) {
         free(t->result[i].position);
         free(t->result[i].expected);

@@ -28,16 +28,28 @@ typedef struct place {
 static place *places; /* one thread places and takes away */
 static size_t n_places;
 
+static char *huge(size_t size)
+{
+    if (size > SIZE_MAX - HUGE_PAGE)
+        return NULL;
+    size_t whole = (size / HUGE_PAGE + !!(size % HUGE_PAGE) + !size) * HUGE_PAGE;
+    char *at = aligned_alloc(HUGE_PAGE, whole);
+    if (at)
+        madvise(at, whole, MADV_HUGEPAGE);
+    return at;
+}
+
+void *bz_large(size_t size)
+{
+    return size < HUGE_PAGE ? malloc(size) : huge(size);
+}
+
 void *bz_place(size_t size, int index)
 {
     size_t offset = (size_t)(index % PLACES) * STAGGER;
-    if (size > SIZE_MAX - 2 * (size_t)HUGE_PAGE)
-        return NULL;
-    size_t whole = (size + offset + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
-    char *base = aligned_alloc(HUGE_PAGE, whole ? whole : HUGE_PAGE);
+    char *base = size > SIZE_MAX - offset ? NULL : huge(size + offset);
     if (!base)
         return NULL;
-    madvise(base, whole, MADV_HUGEPAGE);
     BZ_ROOM(places, n_places);
     places[n_places++] = (place){base + offset, size};
     return base + offset;

@@ -32,6 +32,7 @@ typedef struct bz_trial {
     bz_variant_list variants;
     bz_trial_result result[BZ_TRIAL_RESULTS]; /* the one that all kinds have comes last */
     int n_results;
+    float *whole;        /* room for any of these; NULL: none was read yet */
     int next_copy, cold; /* of the operands: which the next call takes, and how many from there on are in no cache */
     bz_counters counters;
     double yardstick[2], measured_at; /* at the beginning, and the last one with its time */
