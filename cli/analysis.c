@@ -30,7 +30,7 @@ int analyses_make(bz_job *job, analyses *a, bz_perfdb *db, const bz_system *cons
     if (a->predict && db && !a->request.samples) { /* without one: what a recording tells by itself */
         bz_samples *samples = BZ_NEW(&job->arena, bz_samples, 1);
         bz_arena_keep(&job->arena, samples, free_samples);
-        if (bz_samples_load(db, &a->request.setting, samples, err))
+        if (bz_samples_load(db, &a->request.setting, &a->request.options, samples, err))
             return -1;
         a->request.samples = samples;
     }

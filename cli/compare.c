@@ -73,7 +73,7 @@ static int read_side(compare_job *c, int which, const char *name, bz_error *err)
         if (bz_perfdb_known(db, text, &system, err))
             return bz_fail_in(err, "no file '%s' is here", text);
     }
-    return bz_side_read(db, system, until, &c->job.arena, &c->side[which], err);
+    return bz_side_read(db, system, until, c->plan, &c->job.arena, &c->side[which], err);
 }
 
 static int read_limit(compare_job *c, bz_error *err)
@@ -187,13 +187,14 @@ static int compare(void *job, bz_buf *out, bz_error *err)
     if (models.n ? bz_job_reads_no(&c->job, "a comparison of records", "iterations", err)
                  : bz_job_reads(&c->job, "a comparison without models", "json csv fail-if-slower top db", err))
         return -1;
-    if (planning_setting(&c->p, &setting, err) || read_side(c, 0, arguments->item[0], err) ||
-        read_side(c, 1, arguments->item[1], err))
+    if (planning_setting(&c->p, &setting, err))
+        return -1;
+    if (models.n && (models_load(&c->job, &models, &c->p.models, &c->models, err) ||
+                     planning_plan(&c->job, &c->p, &c->models, &c->plan, err)))
+        return -1;
+    if (read_side(c, 0, arguments->item[0], err) || read_side(c, 1, arguments->item[1], err))
         return -1;
     if (models.n) {
-        if (models_load(&c->job, &models, &c->p.models, &c->models, err) ||
-            planning_plan(&c->job, &c->p, &c->models, &c->plan, err))
-            return -1;
         bz_compare_layers(c->side[0], c->side[1], c->plan, &setting, &c->job.arena, &result);
         c->incomplete = result.only_a || result.only_b || result.neither;
     } else {

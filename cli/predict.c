@@ -245,6 +245,18 @@ static int check_given(const predict_job *job, bz_error *err)
     return 0;
 }
 
+/* Records that the options leave out teach nothing. */
+static int load_samples(predict_job *job, bz_error *err)
+{
+    bz_plan_options only;
+    bz_patterns *patterns;
+    bz_arena_keep(&job->job.arena, &job->samples, free_samples);
+    if (planning_options(&job->p, &only, &patterns, err))
+        return -1;
+    bz_patterns_free(patterns);
+    return bz_samples_load(job->db, &job->setting, &only, &job->samples, err);
+}
+
 static int start(void *of, bz_buf *out, bz_error *err)
 {
     predict_job *job = of;
@@ -261,8 +273,7 @@ static int start(void *of, bz_buf *out, bz_error *err)
         return -1;
     if (job->profile.n)
         return predict_profiled(job, out, err);
-    bz_arena_keep(&job->job.arena, &job->samples, free_samples);
-    if (bz_samples_load(job->db, &job->setting, &job->samples, err))
+    if (load_samples(job, err))
         return -1;
     return job->train ? train(job, err) : job->evaluate ? evaluate(job, out, err) : predict(job, out, err);
 }

@@ -20,6 +20,7 @@ struct bz_side {
     bz_arena *arena;
     /* while reading */
     int64_t until;
+    const bz_plan *plan;
     bz_record last; /* of the identity whose history is being passed */
     bool any_last;
     bz_buf key;
@@ -45,7 +46,7 @@ static bz_record copy_record(const bz_record *r, bz_arena *arena)
 
 static void keep(bz_side *side, const bz_record *r)
 {
-    if (r->status != BZ_RECORD_OK || !(r->median > 0))
+    if (r->status != BZ_RECORD_OK || !(r->median > 0) || (side->plan && !bz_plan_takes(side->plan, r)))
         return;
     make_key(&side->key, r->problem, &r->setting);
     uint32_t at = bz_map_get(&side->map, side->key.data, side->key.len);
@@ -75,10 +76,11 @@ static int each_record(void *user, const bz_record *r)
     return 0;
 }
 
-int bz_side_read(bz_perfdb *db, const bz_system *system, int64_t until, bz_arena *arena, bz_side **out, bz_error *err)
+int bz_side_read(bz_perfdb *db, const bz_system *system, int64_t until, const bz_plan *plan, bz_arena *arena,
+                 bz_side **out, bz_error *err)
 {
     bz_side *side = bz_alloc(1, sizeof *side);
-    *side = (bz_side){.arena = arena, .until = until};
+    *side = (bz_side){.arena = arena, .until = until, .plan = plan};
     *out = side;
     return bz_perfdb_scan(db, &(bz_perfdb_filter){.system = system, .history = true}, each_record, side, err);
 }

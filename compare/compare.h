@@ -7,8 +7,9 @@
 /* What one side knows: of every problem and setting the cheapest variant that ran well. */
 typedef struct bz_side bz_side;
 
-/* Reads a system's records, none newer than `until` (seconds since 1970; INT64_MAX for all). */
-int bz_side_read(bz_perfdb *db, const bz_system *system, int64_t until, bz_arena *arena, bz_side **out, bz_error *err);
+/* Reads a system's records that the plan takes (NULL: all), none newer than `until` (seconds since 1970; INT64_MAX for all). */
+int bz_side_read(bz_perfdb *db, const bz_system *system, int64_t until, const bz_plan *plan, bz_arena *arena,
+                 bz_side **out, bz_error *err);
 void bz_side_free(bz_side *side); /* NULL is fine; what lives in the arena stays */
 
 /* B against A. The ratio of two medians lies somewhere in an interval, by the records' own; where that

@@ -124,6 +124,7 @@ static int compare(making *m, int kind, const bz_system *now, bz_night_result *x
     int64_t until = moved || !s->until ? INT64_MAX : s->until;
     const bz_setting setting = bz_fleet_setting(&j->fleet.system[kind]);
     const bz_system *before = NULL;
+    const bz_plan *plan = bz_fleet_plan_of(j, kind)->plan;
     bz_side *a = NULL, *b = NULL;
     bz_change_row *rows;
     int n;
@@ -131,11 +132,11 @@ static int compare(making *m, int kind, const bz_system *now, bz_night_result *x
         return -1;
     if (!before)
         return 0;
-    int rc = bz_side_read(j->db, before, until, &j->arena, &a, err) ||
-             bz_side_read(j->db, now, INT64_MAX, &j->arena, &b, err);
+    int rc = bz_side_read(j->db, before, until, plan, &j->arena, &a, err) ||
+             bz_side_read(j->db, now, INT64_MAX, plan, &j->arena, &b, err);
     if (!rc) {
         x->before = before == now ? "itself before tonight" : before->name;
-        bz_changes_make(s->name, a, b, bz_fleet_plan_of(j, kind)->plan, &setting, &j->arena, &rows, &n, x);
+        bz_changes_make(s->name, a, b, plan, &setting, &j->arena, &rows, &n, x);
         add_changes(m, rows, n);
     }
     bz_side_free(a);

@@ -42,11 +42,42 @@ static bool moves_bytes(const char *backend)
     return b && b->bytes;
 }
 
-bool bz_plan_allows(const bz_plan *plan, const bz_problem *p, const char *backend, const char *layout)
+static bool allows(const bz_plan_options *o, const bz_problem *p, const char *backend, const char *layout)
 {
-    const bz_plan_options *o = &plan->options;
     return takes(o->backend, o->n_backends, backend) && (!layout || takes(o->layout, o->n_layouts, layout) ||
                                                          bz_problem_has(p, BZ_TRAIT_BYTES) || moves_bytes(backend));
+}
+
+bool bz_plan_allows(const bz_plan *plan, const bz_problem *p, const char *backend, const char *layout)
+{
+    return allows(&plan->options, p, backend, layout);
+}
+
+bool plan_allows_math(const bz_plan_options *o, const char *math)
+{
+    for (int i = 0; i < o->n_maths; i++)
+        if (!strcmp(o->math[i], math))
+            return true;
+    return !bz_has_word("tf32 f16 bf16", math);
+}
+
+bool bz_plan_options_take(const bz_plan_options *o, const bz_record *r)
+{
+    bz_problem p;
+    if (!plan_allows_math(o, r->variant.math))
+        return false;
+    return (!o->n_backends && !o->n_layouts) ||
+           (!bz_problem_parse(r->problem, &p, NULL) && allows(o, &p, r->variant.backend, r->variant.layout));
+}
+
+const bz_plan_options *bz_plan_asked(const bz_plan *plan)
+{
+    return &plan->options;
+}
+
+bool bz_plan_takes(const bz_plan *plan, const bz_record *r)
+{
+    return bz_plan_options_take(&plan->options, r);
 }
 
 bool plan_has_space(const bz_problem *p)

@@ -23,6 +23,7 @@ struct bz_plan {
 };
 
 /* Channels last and blocks of channels exist for such problems only. */
+bool plan_allows_math(const bz_plan_options *o, const char *math);
 bool plan_has_space(const bz_problem *p);
 
 #endif

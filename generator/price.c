@@ -21,12 +21,7 @@ struct bz_prices {
 /* A mode that computes in fewer bits gives other numbers: it counts only where the plan was told that it may. */
 static bool allows_math(const bz_plan *plan, const char *math, const bz_prices_view *view)
 {
-    if (view->math && !strcmp(view->math, math))
-        return true;
-    for (int i = 0; i < plan->options.n_maths; i++)
-        if (!strcmp(plan->options.math[i], math))
-            return true;
-    return !bz_has_word("tf32 f16 bf16", math);
+    return (view->math && !strcmp(view->math, math)) || plan_allows_math(&plan->options, math);
 }
 
 /* In one layout what was given up as hopeless counts, too: a way through that layout has nothing better. */

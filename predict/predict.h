@@ -135,8 +135,10 @@ typedef struct bz_samples {
     bz_map families;    /* text of one item -> first row */
 } bz_samples;
 
-/* The cheapest record of each problem that ran well, for all systems whose rates are known; the others are named by `warn`. */
-int bz_samples_load(bz_perfdb *db, const bz_setting *setting, bz_samples *out, bz_error *err);
+/* The cheapest record of each problem that ran well and that `only` takes (NULL: all but those of f32 in fewer bits), for all systems whose rates are
+ * known; the others are named by `warn`. */
+int bz_samples_load(bz_perfdb *db, const bz_setting *setting, const bz_plan_options *only, bz_samples *out,
+                    bz_error *err);
 void bz_samples_free(bz_samples *s);
 /* Notes the family of a row: its problem is `p`. */
 void bz_samples_join(bz_samples *s, int row, const bz_problem *p);

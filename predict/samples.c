@@ -10,6 +10,7 @@
 typedef struct loading {
     bz_samples *out;
     const bz_setting *setting;
+    const bz_plan_options *only;
     int machine;
 } loading;
 
@@ -53,14 +54,13 @@ static int row_of(bz_samples *s, const char *text)
     return s->n++;
 }
 
-/* f32 in fewer bits is another problem, as in prices. What was dropped was measured too, for a short while: where a transformed convolution won, others
+/* What was dropped was measured too, for a short while: where a transformed convolution won, others
  * took twice as long. */
 static bool counts(const loading *l, const bz_record *r, bool dropped)
 {
     return (r->status == BZ_RECORD_OK || (dropped && r->status == BZ_RECORD_DROPPED)) && r->median > 0 &&
            r->provenance != BZ_PROVENANCE_MODELLED && bz_setting_same(&r->setting, l->setting) &&
-           !bz_algorithm_is_reference(r->problem, r->variant.algorithm) && strcmp(r->variant.math, "tf32") != 0 &&
-           strcmp(r->variant.math, "f16") != 0 && strcmp(r->variant.math, "bf16") != 0;
+           !bz_algorithm_is_reference(r->problem, r->variant.algorithm) && bz_plan_options_take(l->only, r);
 }
 
 /* Variants that were dropped or failed took their time, too. Imported tables do not tell how often they called. */
@@ -126,8 +126,10 @@ static double floor_of(const bz_samples *s, int machine)
     return found;
 }
 
-int bz_samples_load(bz_perfdb *db, const bz_setting *setting, bz_samples *out, bz_error *err)
+int bz_samples_load(bz_perfdb *db, const bz_setting *setting, const bz_plan_options *only, bz_samples *out,
+                    bz_error *err)
 {
+    const bz_plan_options all = {0};
     const bz_system **systems;
     size_t n;
     *out = (bz_samples){0};
@@ -144,7 +146,7 @@ int bz_samples_load(bz_perfdb *db, const bz_setting *setting, bz_samples *out, b
             with[out->machines++] = systems[i];
     }
     for (int m = 0; m < out->machines; m++) {
-        loading l = {out, setting, m};
+        loading l = {out, setting, only ? only : &all, m};
         if (bz_perfdb_scan(db, &(bz_perfdb_filter){.system = with[m]}, take, &l, err))
             return -1;
     }

@@ -73,7 +73,7 @@ static int start_predicting(move *m, bz_error *err)
     if (m->tried || !m->from.rates || !m->to.rates || m->from.machine.gpu != m->to.machine.gpu)
         return 0;
     m->tried = true;
-    if (bz_samples_load(r->db, &r->setting, &m->samples, err))
+    if (bz_samples_load(r->db, &r->setting, NULL, &m->samples, err))
         return -1;
     m->predictor = bz_predictor_best(&m->samples, m->to.machine.gpu);
     if (m->predictor) {

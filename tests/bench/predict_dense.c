@@ -47,7 +47,7 @@ int main(int argc, char **argv)
     sums sum = {0};
     bool use[BZ_NEIGHBOURS];
     int rc = argc != 2 || bz_perfdb_open(&db, argv[1], &(bz_perfdb_options){.read_only = true}, &err) ||
-             bz_samples_load(db, &setting, &s, &err);
+             bz_samples_load(db, &setting, NULL, &s, &err);
     bool *known = calloc((size_t)s.n + 1, sizeof *known);
     for (int m = 0; m < s.machines; m++)
         use[m] = true;

@@ -104,7 +104,7 @@ int main(int argc, char **argv)
     bz_samples s = {0};
     bz_setting setting = {1, BZ_CACHE_HOT, ""};
     int rc = argc < 3 || bz_perfdb_open(&db, argv[1], &(bz_perfdb_options){.read_only = true}, &err) ||
-             bz_samples_load(db, &setting, &s, &err);
+             bz_samples_load(db, &setting, NULL, &s, &err);
     if (!rc)
         put_samples(&s);
     for (int i = 2; i < argc && !rc; i++)

@@ -86,7 +86,7 @@ static void test_side_by_side(void **state)
             fill(db, SYSTEMS[s], best[s]);
             assert_ok(bz_perfdb_system(db, SYSTEMS[s], &system, &err));
             assert_non_null(system);
-            assert_ok(bz_side_read(db, system, UNTIL, &arena, &side[s], &err));
+            assert_ok(bz_side_read(db, system, UNTIL, NULL, &arena, &side[s], &err));
         }
         bz_compare c;
         int both = 0, only[2] = {0}, guessed = 0, count[BZ_VERDICTS] = {0};

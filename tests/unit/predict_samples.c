@@ -44,7 +44,7 @@ static void intensity_is_counted(void **state)
         put_pool(db, AT[i].system, "the slowest", 40e-6,
                  "{\"counted\":{\"flops\":9,\"dram_read\":1,\"dram_write\":0}}");
     }
-    assert_ok(bz_samples_load(db, &(bz_setting){1, BZ_CACHE_HOT, ""}, &s, &err));
+    assert_ok(bz_samples_load(db, &(bz_setting){1, BZ_CACHE_HOT, ""}, NULL, &s, &err));
     assert_int_equal(s.n, 1);
     assert_int_equal(s.machines, N);
     for (int m = 0; m < N; m++) {
