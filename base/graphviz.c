@@ -5,7 +5,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <graphviz/gvc.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -15,7 +14,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The functions we use, under the names the library gives them. */
+/* The functions we use, under the names the library gives them. Its headers are not: their package brings a desktop along, 80 packages. */
+typedef struct Agraph_s Agraph_t;
+typedef struct GVC_s GVC_t;
+
 typedef struct {
     void *cgraph, *gvc;
     Agraph_t *(*read)(const char *);
