@@ -106,7 +106,7 @@ void bz_waterfall_make(const bz_bound *b, const bz_ladder *l, const bz_units *un
     add_step(out, BZ_RUNG_SLOWER,
              a.slower < 0 ? "calls that were faster than their records" : "calls that took longer than their records",
              a.slower);
-    add_step(out, BZ_RUNG_OUTSIDE, "layers that the framework does itself, above their records", a.outside);
+    add_step(out, BZ_RUNG_OUTSIDE, "the framework's own layers", a.outside);
     for (int i = 0; i < 3; i++) {
         if (!isfinite(core[all | CORES[i].way]))
             continue;

@@ -46,6 +46,8 @@ function lines(s) {
   }
   return out.slice(0, 3).map((l, i) => short(l.trimEnd() + (i === 2 && out.length > 3 ? "…" : ""), most));
 }
+/* The height of as many bars with these labels: no label reaches into the next. */
+const tall = (names, least) => names.length * Math.max(least, ...names.map((n) => 16 * lines(n).length));
 const short = (s, n) => (s.length > n ? s.slice(0, n - 1) + "…" : s);
 
 /* ---- from what was measured to the bound ---- */
@@ -66,7 +68,7 @@ function waterfall(a, l) {
   for (const s of w.list) { rows.push({ name: (s.seconds < 0 ? "contradiction: " : "") + s.name, from: at, to: at - s.seconds, s: s.seconds }); at -= s.seconds; }
   rows.push({ name: w.name, from: 0, to: w.to, total: true });
   const color = (r) => (r.total ? css("--bar") : r.s < 0 ? css("--loss") : css("--gain"));
-  const box = chart("Waterfall from the measured latency to the bound", 60 + 34 * rows.length, () => ({
+  const box = chart("Waterfall from the measured latency to the bound", 60 + tall(rows.map((r) => r.name), 34), () => ({
     type: "bar",
     data: { labels: rows.map((r) => lines(r.name)), datasets: [{ data: rows.map((r) => [r.from, r.to]), backgroundColor: rows.map(color), borderRadius: 3, maxBarThickness: 26, minBarLength: 2 }] },
     options: { indexAxis: "y", plugins: { legend: { display: false }, tooltip: { callbacks: { title: (t) => rows[t[0].dataIndex].name, label: (t) => { const r = rows[t.dataIndex]; return r.total ? time(r.to) : r.s < 0 ? `the records are ${time(-r.s)} above what was measured` : "saves " + time(r.s); } } } },
@@ -95,7 +97,7 @@ function bounds(a, l) {
     add("sequential", a.sequential, records);
   }
   if (l) { add(l.device ? "device busy" : "library busy", l.busy, "profile"); add("measured", l.latency, "profile"); }
-  const box = chart("The bounds, from the hardware to what was measured", 50 + 28 * rows.length, () => ({
+  const box = chart("The bounds, from the hardware to what was measured", 50 + tall(rows.map((r) => r.name), 28), () => ({
     type: "bar",
     data: { labels: rows.map((r) => lines(r.name)), datasets: [{ data: rows.map((r) => r.s), backgroundColor: rows.map((r) => (r.prov === "profile" ? css("--loss") : r.name === "hardware" ? css("--bar2") : css("--bar"))), borderRadius: 3, maxBarThickness: 22 }] },
     options: { indexAxis: "y", plugins: { legend: { display: false }, tooltip: { callbacks: { label: (t) => time(t.raw) } } }, scales: { x: { beginAtZero: true, ticks: tick(time) }, y: { grid: { display: false }, ticks: { autoSkip: false, color: css("--text") } } } } }));
