@@ -366,8 +366,7 @@ static double base(bz_aim *a, int problem, const char *text, const bz_shape *s, 
     return bz_predictor_roofline(a->p, s, &a->machine, a->floor) + (isnan(r) ? 0 : r);
 }
 
-/* The machine that is most like it and has a record of the problem; -1: none. */
-static int most_alike(const bz_aim *a, int problem)
+int bz_aim_most_alike(const bz_aim *a, int problem)
 {
     const bz_machine *to = &a->machine;
     int best = -1;
@@ -387,7 +386,7 @@ static double told_as(bz_aim *a, int way, int problem, const char *text, const b
         return base(a, problem, text, s, by);
     if (way == BZ_WAY_LEARNED)
         return base(a, -1, NULL, s, by);
-    int from = most_alike(a, problem);
+    int from = bz_aim_most_alike(a, problem);
     if (from < 0)
         return NAN;
     by->scaled = true;

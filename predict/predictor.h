@@ -44,6 +44,9 @@ double bz_predictor_log(const bz_predictor *p, int row, int machine);
 /* What the machines but this one tell of it, whether it has records or not. */
 bz_aim *bz_aim_without(const bz_predictor *p, int machine);
 
+/* The machine that is most like it and has a record of the problem, a row of the table; -1: none. */
+int bz_aim_most_alike(const bz_aim *a, int problem);
+
 /* Logarithm of the seconds of a problem, a row of the table or -1, by this way; NAN: it does not tell. */
 double bz_aim_told(bz_aim *a, int way, int problem, const char *text, const bz_shape *s);
 

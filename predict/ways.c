@@ -57,7 +57,7 @@ static bz_choice surely(const off *of, int machines)
         int n = 0;
         for (int m = 0; m < machines; m++) {
             const off *o = &of[m * BZ_SHAPE_KINDS];
-            if (o->n < FEWEST)
+            if (o->n < OF_A_KIND)
                 continue;
             double ratio = log(fmax(o->by[way], SAME * o->n) / fmax(o->by[BZ_WAY_RULE], SAME * o->n));
             sum += ratio, squares += ratio * ratio, n++;

@@ -10,25 +10,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The machine most like it that has the problem; -1: none. */
-static int most_alike(const bz_samples *s, const bool *use, int to, int row)
-{
-    int best = -1;
-    double least = INFINITY;
-    for (int m = 0; m < s->machines; m++) {
-        double apart = fabs(s->machine[m].generation - s->machine[to].generation) +
-                       0.1 * fabs(log(s->machine[m].f32 / s->machine[to].f32));
-        if (use[m] && m != to && !isnan(bz_samples_log(s, row, m)) && apart < least)
-            least = apart, best = m;
-    }
-    return best;
-}
-
 /* Without records of the very problem, and by those of single machines. */
-static void other_ways(const bz_predictor *p, const bz_dense *dense, const bz_samples *s, int to, int row, double floor)
+static void other_ways(const bz_predictor *p, const bz_dense *dense, const bz_samples *s, int to, int row, int from,
+                       double floor)
 {
     double roofline = bz_predictor_roofline(p, &s->shape[row], &s->machine[to], floor), mean = 0;
-    int count = 0, from = most_alike(s, p->use, to, row);
+    int count = 0;
     double is = from < 0 ? NAN : bz_samples_log(s, row, from);
     for (int m = 0; m < s->machines; m++)
         if (p->use[m] && !isnan(bz_samples_log(s, row, m))) {
@@ -51,20 +38,24 @@ static void tell(bz_predictor *p, const bz_dense *dense, const bz_samples *s, in
 {
     double floor = bz_floor_told(s->machine, p->use, s->machines, &s->machine[to], NULL);
     double *rule = calloc((size_t)s->n + 1, sizeof *rule);
+    int *from = calloc((size_t)s->n + 1, sizeof *from);
     bz_aim *a = bz_predictor_aim(p, &s->machine[to], NULL, -1, NULL);
-    for (int i = 0; i < s->n && rule; i++)
+    for (int i = 0; i < s->n && rule && from; i++) {
         rule[i] = bz_predict(a, s->text[i], &s->shape[i]).seconds;
+        from[i] = bz_aim_most_alike(a, i);
+    }
     bz_aim_free(a);
     p->samples = NULL; /* what was learned alone */
     a = bz_predictor_aim(p, &s->machine[to], NULL, -1, NULL);
-    for (int i = 0; i < s->n && rule; i++)
+    for (int i = 0; i < s->n && rule && from; i++)
         if (!isnan(bz_samples_log(s, i, to))) {
             printf("told %d %d %d %.6g %.6g", to, out, i, log(rule[i]), log(bz_predict(a, NULL, &s->shape[i]).seconds));
-            other_ways(p, dense, s, to, i, floor);
+            other_ways(p, dense, s, to, i, from[i], floor);
         }
     bz_aim_free(a);
     p->samples = s;
     free(rule);
+    free(from);
 }
 
 static int put_work(const bz_samples *s, const char *path, bz_error *err)
