@@ -292,7 +292,7 @@ static void forecast_notes(const ranked *r, int n, bz_buf *out)
         bz_buf_printf(out, " has a layer with %s of operands, %s has %s: such a case has no rank.\n",
                       bz_units_bytes(a, tight->f->needed), tight->system, bz_units_bytes(b, tight->f->machine->memory));
     }
-    if (other_type > 0)
+    if (other_type >= 0.005) /* as much as is printed */
         bz_buf_printf(out,
                       "Up to %.0f %% of the time is in a data type of which no system has a record: the ratio of rates "
                       "alone tells it from others.\n",
