@@ -129,12 +129,12 @@ static advice_finding find_elsewhere(advice_making *m, const char *words)
             outside += a->cause[i].seconds;
             mark_cause(m, &a->cause[i]);
         }
-    if (calls)
+    if (calls) {
         advice_mark(m, BZ_RUNG_SLOWER);
-    if (calls)
         bz_buf_printf(&m->evidence, "%d layer%s done by %s and the like in %s, where the library takes %s", calls,
                       calls == 1 ? " is" : "s are", first, bz_units_time(time, took),
                       bz_units_time(record, took - changed));
+    }
     if (outside > missing)
         bz_buf_printf(&m->evidence, "%s%d layer%s done without the library in %s", calls ? "; " : "", layers,
                       layers == 1 ? " is" : "s are", bz_units_time(time, outside));

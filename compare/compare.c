@@ -46,7 +46,8 @@ static bz_record copy_record(const bz_record *r, bz_arena *arena)
 
 static void keep(bz_side *side, const bz_record *r)
 {
-    if (r->status != BZ_RECORD_OK || !(r->median > 0) || (side->plan && !bz_plan_takes(side->plan, r)))
+    bool taken = !side->plan || bz_plan_options_take(bz_plan_asked(side->plan), r);
+    if (r->status != BZ_RECORD_OK || !(r->median > 0) || !taken)
         return;
     make_key(&side->key, r->problem, &r->setting);
     uint32_t at = bz_map_get(&side->map, side->key.data, side->key.len);

@@ -168,7 +168,6 @@ int bz_plan_problems(const bz_plan *plan, const bz_plan_problem **problem);
 /* Whether its options let this backend compute the problem in this layout (NULL: in any). Bytes have no layout. */
 bool bz_plan_allows(const bz_plan *plan, const bz_problem *p, const char *backend, const char *layout);
 /* And of records, by their mode of f32, too. */
-bool bz_plan_takes(const bz_plan *plan, const bz_record *r);
 bool bz_plan_options_take(const bz_plan_options *o, const bz_record *r);
 const bz_plan_options *bz_plan_asked(const bz_plan *plan); /* its options */
 int bz_plan_measurable(const bz_plan *plan); /* problems with a family: some are computed by none of the backends */

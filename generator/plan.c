@@ -75,11 +75,6 @@ const bz_plan_options *bz_plan_asked(const bz_plan *plan)
     return &plan->options;
 }
 
-bool bz_plan_takes(const bz_plan *plan, const bz_record *r)
-{
-    return bz_plan_options_take(&plan->options, r);
-}
-
 bool plan_has_space(const bz_problem *p)
 {
     bz_operand list[BZ_PROBLEM_OPERANDS];

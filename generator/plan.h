@@ -22,8 +22,9 @@ struct bz_plan {
     bz_buf key;
 };
 
-/* Channels last and blocks of channels exist for such problems only. */
+/* A mode that computes f32 in fewer bits counts only where it was asked for. */
 bool plan_allows_math(const bz_plan_options *o, const char *math);
+/* Channels last and blocks of channels exist for such problems only. */
 bool plan_has_space(const bz_problem *p);
 
 #endif
