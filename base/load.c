@@ -73,3 +73,16 @@ bool bz_load_has_room(const bz_load *l, int threads)
 {
     return l->runnable < 0 || l->runnable == 0 || l->runnable + threads <= l->processors;
 }
+
+void bz_processor_name(const char *root, char *out, size_t size)
+{
+    char text[4096];
+    const char *line = !bz_load_text(root, "proc/cpuinfo", text, sizeof text) ? strstr(text, "model name") : NULL;
+    const char *name = line ? line + strcspn(line, ":\n") : "";
+    name += *name == ':';
+    name += strspn(name, " ");
+    size_t n = strcspn(name, "\n");
+    while (n && name[n - 1] == ' ')
+        n--;
+    snprintf(out, size, "%.*s", (int)n, name);
+}

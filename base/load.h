@@ -24,6 +24,10 @@ double bz_load_stolen(const bz_load *before, const bz_load *now);
 /* Whether `threads` threads of ours find a processor each beside what others run. */
 bool bz_load_has_room(const bz_load *l, int threads);
 
+/* The processor's name as the kernel tells it, which people and other programs see; "" where it tells none. A processor asked by
+ * itself can tell another: a hypervisor may show each another one. */
+void bz_processor_name(const char *root, char *out, size_t size);
+
 /* The content of root/path, zero-terminated and cut at size; -1 where there is none, or no regular file: a pipe in
  * a copy has nobody who writes to it. */
 int bz_load_text(const char *root, const char *path, char *out, size_t size);

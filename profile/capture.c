@@ -243,21 +243,16 @@ static int collect(bz_trace *t, const char *folder, const bz_capture_options *o,
 static void describe_system(bz_trace *t, char *const argv[], int status)
 {
     struct utsname u;
-    char line[256] = "", text[300];
+    char name[64], text[300];
     if (!uname(&u)) {
         snprintf(text, sizeof text, "%.60s %.60s", u.sysname, u.release);
         bz_trace_fact(t, "operating system", text);
     }
-    FILE *f = fopen("/proc/cpuinfo", "r");
-    while (f && fgets(line, sizeof line, f))
-        if (!strncmp(line, "model name", 10) && strchr(line, ':')) {
-            line[strcspn(line, "\n")] = 0;
-            snprintf(text, sizeof text, "%.200s, %ld threads", strchr(line, ':') + 2, sysconf(_SC_NPROCESSORS_ONLN));
-            bz_trace_fact(t, "cpu", text);
-            break;
-        }
-    if (f)
-        fclose(f);
+    bz_processor_name("", name, sizeof name);
+    if (*name) {
+        snprintf(text, sizeof text, "%.200s, %ld threads", name, sysconf(_SC_NPROCESSORS_ONLN));
+        bz_trace_fact(t, "cpu", text);
+    }
     bz_buf command = {0};
     for (int i = 0; argv[i]; i++)
         bz_buf_printf(&command, "%s%s", i ? " " : "", argv[i]);

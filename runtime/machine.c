@@ -2,6 +2,7 @@
 #include "runtime/backend.h"
 #include "runtime/counters.h"
 
+#include "base/load.h"
 #include "base/member.h"
 #include "base/units.h"
 
@@ -110,7 +111,7 @@ void bz_machine_slug(const char *vendor, const char *brand, int family, int mode
 #ifdef __x86_64__
 static void identify_processor(bz_machine *s)
 {
-    unsigned a, b, c, d, brand[12] = {0};
+    unsigned a, b, c, d;
     __cpuid(0, a, b, c, d);
     memcpy(s->vendor, &b, 4);
     memcpy(s->vendor + 4, &d, 4);
@@ -130,13 +131,6 @@ static void identify_processor(bz_machine *s)
         memcpy(s->hypervisor + 4, &c, 4);
         memcpy(s->hypervisor + 8, &d, 4);
     }
-    for (unsigned i = 0; i < 3; i++)
-        __cpuid(0x80000002U + i, brand[4 * i], brand[4 * i + 1], brand[4 * i + 2], brand[4 * i + 3]);
-    char text[49] = {0};
-    memcpy(text, brand, 48);
-    snprintf(s->model_name, sizeof s->model_name, "%s", text + strspn(text, " "));
-    for (size_t n = strlen(s->model_name); n && s->model_name[n - 1] == ' ';)
-        s->model_name[--n] = 0;
 }
 #else
 static void identify_processor(bz_machine *s)
@@ -185,6 +179,7 @@ void bz_machine_identify(bz_machine *s)
 {
     *s = (bz_machine){0};
     identify_processor(s);
+    bz_processor_name("", s->model_name, sizeof s->model_name);
     bz_processor_look(s);
     identify_software(s);
     bz_machine_slug(s->vendor, s->model_name, s->family, s->model, s->stepping, s->slug);

@@ -325,6 +325,8 @@ static void load_is_what_the_kernel_says(void **state)
     double tick = 1.0 / (double)sysconf(_SC_CLK_TCK);
     bz_load l, now;
     assert_non_null(mkdtemp(root));
+    bz_processor_name(root, text, sizeof text);
+    assert_string_equal(text, "");
     bz_load_read(root, &l);
     assert_true(l.processors == 1 && l.runnable == -1 && isnan(l.average) && isnan(l.pressure) && isnan(l.total) &&
                 isnan(l.steal));
@@ -357,6 +359,15 @@ static void load_is_what_the_kernel_says(void **state)
     assert_true(bz_load_stolen(&l, &now) == 0); /* one tick is chance */
     now.steal += 0.002;
     assert_true(fabs(bz_load_stolen(&l, &now) - 0.016 / 100) < 1e-9);
+    static const char *const NAMES[][2] = {
+        {"processor\t: 0\nmodel\t\t: 2\nmodel name\t: AMD EPYC \nstepping\t: 1\n", "AMD EPYC"},
+        {"processor\t: 0\nCPU part\t: 0xd0c\n", ""},
+        {"model name", ""}};
+    for (int i = 0; i < 3; i++) {
+        put_file(root, "proc/cpuinfo", NAMES[i][0]);
+        bz_processor_name(root, text, sizeof text);
+        assert_string_equal(text, NAMES[i][1]);
+    }
     snprintf(text, sizeof text, "rm -r %s", root);
     assert_int_equal(system(text), 0);
 }
