@@ -231,14 +231,14 @@ static bz_advice make(advice_making *m, const advice_rule *rule, const char *ste
     const char *unsure = own_line(m, rule, "unsure");
     bz_advice new = {.id = rule->id, .what = open ? conditional(m, what) : what, .step = step};
     new.gain = open &&f.assumed ? NAN : f.gain;
-    new.low = f.priced ? new.gain - f.half : 0; /* nobody knows what takes the place of work that goes */
+    new.low = f.priced || f.alone ? new.gain - f.half : 0; /* nobody knows what takes the place of work that goes */
     new.high = new.gain *more + f.half;
     new.by = "estimate";
     new.of = m->l->latency;
     simulate(m, rule, known, &f, open, &new);
     if (strcmp(new.by, "simulation") != 0) { /* whose interval has the noise already */
         new.low -= noise(m, &new);
-        new.high += noise(m, &new);
+        new.high = fmin(new.high + noise(m, &new), fmax(new.of, new.gain));
     }
     new.unsure = why_unsure(m, &new, f.priced);
     if (unsure)

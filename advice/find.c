@@ -1,4 +1,5 @@
 /* What the lines "gain: …" of advice.txt find in an analysis: time that an advice would save, and the evidence for it. */
+#include "advice/constants.h"
 #include "advice/rules.h"
 
 #include <math.h>
@@ -241,7 +242,8 @@ static advice_finding find_way(advice_making *m, const char *name)
         if (w->converted)
             bz_buf_printf(&m->evidence, "; %d conversion%s (%d modelled) take %s", w->converted,
                           w->converted == 1 ? "" : "s", w->modelled, bz_units_time(conversions, w->conversions));
-        return (advice_finding){true, w->gain, m->records * (m->b->sequential + w->sequential), true, true, false};
+        return (advice_finding){true, w->gain, m->records * (m->b->sequential + w->sequential), .priced = true,
+                                .assumed = true};
     }
     return (advice_finding){0};
 }
@@ -258,7 +260,7 @@ static advice_finding find_parallel(advice_making *m, const char *words)
         outer += m->b->module[i].within < 0;
     bz_buf_printf(&m->evidence, "%d parallel module%s; the longest path has %d of %d layers", outer,
                   outer == 1 ? "" : "s", m->b->path.n, m->b->dag->n);
-    return (advice_finding){true, gain, m->records * m->b->sequential, true, true, false};
+    return (advice_finding){true, gain, m->records * m->b->sequential, .priced = true, .assumed = true};
 }
 
 static advice_finding find_idle(advice_making *m, const char *words)
@@ -271,6 +273,24 @@ static advice_finding find_idle(advice_making *m, const char *words)
                   m->l->device ? "the device has nothing to do"
                                : "no library call runs: layers that the framework computes itself are part of that");
     return (advice_finding){true, m->l->idle, .half = m->iterations * m->l->latency};
+}
+
+/* Pages are handed out within library calls and between them: which it is nobody counted. */
+static advice_finding find_anew(advice_making *m, const char *words)
+{
+    char text[64];
+    double pages, taken = fmin(bz_trace_anew(m->trace, &pages), 1), gain = bz_tick(taken * m->l->latency);
+    const bz_alignment *a = m->l->alignment;
+    (void)words;
+    if (!(gain > 0))
+        return (advice_finding){0};
+    for (int i = 0; a && i < a->n_causes; i++)
+        if (a->cause[i].kind == BZ_CAUSE_LAYERS_OUTSIDE)
+            mark_cause(m, &a->cause[i]);
+    advice_mark(m, BZ_RUNG_SLOWER);
+    bz_buf_printf(&m->evidence, "the system hands out %.0f pages of memory in every iteration, %s",
+                  pages * m->l->latency, share(m, gain, text));
+    return (advice_finding){true, gain, .half = ANEW_OFF * gain, .alone = true};
 }
 
 static advice_finding find_channels(advice_making *m, const char *words)
@@ -354,12 +374,13 @@ static const struct {
     bool by_records;
     advice_finding (*find)(advice_making *m, const char *words);
 } FINDERS[] = {
-    {"cause", BZ_RUNGS, false, find_causes},       {"kernels", BZ_RUNG_EXTRA, false, find_kernels},
-    {"calls", BZ_RUNG_EXTRA, false, find_calls},   {"algorithms", BZ_RUNG_ALGORITHMS, true, find_algorithms},
-    {"fusion", BZ_RUNG_FUSION, true, find_fusion}, {"elsewhere", BZ_RUNGS, true, find_elsewhere},
-    {"way", BZ_RUNG_PRECISION, true, find_way},    {"parallel", BZ_RUNG_PARALLEL, true, find_parallel},
-    {"idle", BZ_RUNG_BETWEEN, false, find_idle},   {"channels", BZ_RUNGS, false, find_channels},
-    {"work", BZ_RUNGS, false, find_work},          {"simulated", BZ_RUNGS, false, find_simulated},
+    {"cause", BZ_RUNGS, false, find_causes},        {"kernels", BZ_RUNG_EXTRA, false, find_kernels},
+    {"calls", BZ_RUNG_EXTRA, false, find_calls},    {"algorithms", BZ_RUNG_ALGORITHMS, true, find_algorithms},
+    {"fusion", BZ_RUNG_FUSION, true, find_fusion},  {"elsewhere", BZ_RUNGS, true, find_elsewhere},
+    {"way", BZ_RUNG_PRECISION, true, find_way},     {"parallel", BZ_RUNG_PARALLEL, true, find_parallel},
+    {"idle", BZ_RUNG_BETWEEN, false, find_idle},    {"channels", BZ_RUNGS, false, find_channels},
+    {"anew", BZ_RUNG_OUTSIDE, false, find_anew},    {"work", BZ_RUNGS, false, find_work},
+    {"simulated", BZ_RUNGS, false, find_simulated},
 };
 
 advice_finding advice_find(advice_making *m, const advice_rule *rule)

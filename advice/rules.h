@@ -77,6 +77,7 @@ typedef struct advice_making {
 typedef struct advice_finding {
     bool holds;
     double gain, half;
+    bool alone;     /* nothing takes the place of what goes */
     bool priced;    /* by records: grows with what the program's calls take longer */
     bool assumed;   /* the model's bound has it: whether the program does it already, a state must tell */
     bool simulated; /* the simulation alone tells the gain: none, where the change does not apply */

@@ -225,6 +225,9 @@ bool bz_trace_recount(bz_trace *t, uint32_t count);
 void bz_trace_settle(bz_trace *t);
 /* The coverage's first text of that; NULL. */
 const char *bz_trace_lacks(const bz_trace *t, bz_lack lack);
+/* Share of the iterations' time that the system took to hand out memory anew, by pages counted and by what one takes on that machine;
+ * 0: not recorded, or none. *pages: so many in a second. */
+double bz_trace_anew(const bz_trace *t, double *pages);
 
 /* The trace as one SQLite file: tables and columns as Nsight Systems names them, BENANZA_* for the
  * rest. bz_profile_read reads it back; what it read is equal, column by column. `path` is replaced. */

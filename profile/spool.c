@@ -175,6 +175,12 @@ static void read_memory(reader *r, const void *record)
                     bz_trace_thread(r->t, r->source, r->h.process, v->thread));
 }
 
+static void read_pages(reader *r, const void *record)
+{
+    const bz_spool_pages *v = record;
+    bz_trace_taken(r->t, r->h.process, wall(r, v->at), v->taken);
+}
+
 /* ---- CUPTI's activities ---- */
 
 static uint32_t stream_of(reader *r, uint32_t device, uint32_t context, uint32_t stream)
@@ -277,6 +283,7 @@ static const struct {
     [BZ_SPOOL_NOTE] = {sizeof(bz_spool_text), read_note},
     [BZ_SPOOL_FACT] = {sizeof(bz_spool_text), read_fact},
     [BZ_SPOOL_MEMORY] = {sizeof(bz_spool_memory), read_memory},
+    [BZ_SPOOL_PAGES] = {sizeof(bz_spool_pages), read_pages},
 };
 
 static void read_record(reader *r, const bz_spool_record *head, size_t size)

@@ -23,6 +23,7 @@ typedef enum {
     BZ_SPOOL_NOTE, /* what the recording does not cover; flags: bz_coverage_level */
     BZ_SPOOL_FACT,
     BZ_SPOOL_MEMORY,
+    BZ_SPOOL_PAGES,
     BZ_SPOOL_TYPES
 } bz_spool_type;
 #define BZ_SPOOL_PENDING 0x80000000u                /* in `size`: being written, or cut off by a crash */
@@ -79,6 +80,12 @@ typedef struct bz_spool_memory {
     uint64_t address;
     uint32_t thread, unused;
 } bz_spool_memory;
+
+/* How many pages of memory the system has handed to the process until then, without those of this file. */
+typedef struct bz_spool_pages {
+    bz_spool_record head;
+    int64_t at, taken;
+} bz_spool_pages;
 
 typedef struct bz_spool_stack {
     bz_spool_record head;

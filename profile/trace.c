@@ -38,6 +38,7 @@ void bz_trace_free(bz_trace *t)
     free(t->fact);
     free(t->private->strings);
     free(t->private->busy);
+    free(t->private->taken);
     free(t->private->grid);
     free(t->private->short_name);
     bz_map_free(&t->private->grid_ids);

@@ -15,6 +15,11 @@ typedef struct bz_busy {
 
 typedef enum { BZ_API_OTHER, BZ_API_LAUNCHES, BZ_API_WAITS } bz_api; /* what a call of the runtime does */
 
+/* How many pages the system had handed to a process at that time. */
+typedef struct bz_page_count {
+    int64_t process, at, taken;
+} bz_page_count;
+
 struct bz_trace_private {
     const char **strings; /* [n_strings], in the arena */
     uint32_t n_strings, cap_strings;
@@ -41,7 +46,10 @@ struct bz_trace_private {
     bz_map grid_ids;
     uint32_t *short_name; /* [n_short] by the full name of a kernel, BZ_NONE: of none; of its own memory */
     uint32_t n_short;
-    int64_t wall; /* of the captured program, nanoseconds; 0 unknown */
+    int64_t wall;         /* of the captured program, nanoseconds; 0 unknown */
+    bz_page_count *taken; /* [n_taken], of its own memory, in the order of the files that a capture left */
+    size_t n_taken;
+    double page_cost; /* seconds for a page that is handed out anew, on the machine of the capture; 0: not measured */
 
     bz_map call_ids;     /* name and detail -> call */
     bz_call **calls;     /* in the order they were asked for */
@@ -106,6 +114,12 @@ static inline int64_t bz_time_behind(int64_t *last, int64_t time)
         time = *last + (*last < INT64_MAX);
     return *last = time;
 }
+
+/* anew.c */
+/* Seconds to take a page from the system, write to it and give it back: the median of some tries. 0: there is none to take. */
+double bz_page_cost(void);
+void bz_trace_taken(bz_trace *t, int64_t process, int64_t at, int64_t taken);
+void bz_trace_tell_pages(bz_trace *t); /* as a fact, which bz_trace_anew reads */
 
 /* The passes of bz_trace_finish, in their order. */
 void bz_trace_merge_logs(bz_trace *t); /* merge.c */

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -231,10 +232,27 @@ static void put_call(const bzi_call *call, int64_t end, uint32_t stack)
     bzi_commit(r, BZ_SPOOL_CALL, call->flags, sizeof *r);
 }
 
+/* How many pages the system has handed out, once in a millisecond at most: asking takes half a microsecond. */
+static void look_at_pages(int64_t now)
+{
+    static _Atomic int64_t next;
+    int64_t due = atomic_load_explicit(&next, memory_order_relaxed);
+    struct rusage usage;
+    if (now < due || !atomic_compare_exchange_strong(&next, &due, now + 1000000) || getrusage(RUSAGE_SELF, &usage))
+        return;
+    bz_spool_pages *r = bzi_claim(sizeof *r);
+    if (!r)
+        return;
+    r->at = now;
+    r->taken = usage.ru_minflt - (int64_t)(atomic_load(&spool.used) / (uint64_t)sysconf(_SC_PAGESIZE));
+    bzi_commit(r, BZ_SPOOL_PAGES, 0, sizeof *r);
+}
+
 void bzi_call_end(const bzi_call *call)
 {
     int64_t end = bzi_now();
     put_call(call, end, spool.backtrace ? bzi_stack() : 0);
+    look_at_pages(end);
 }
 
 void bzi_mark(bool end)
@@ -244,10 +262,12 @@ void bzi_mark(bool end)
     bz_spool_mark *r = bzi_claim(sizeof *r);
     if (!r)
         return;
-    r->at = bzi_now();
+    int64_t now = bzi_now();
+    r->at = now;
     r->thread = bzi_thread();
     r->end = end;
     bzi_commit(r, BZ_SPOOL_MARK, 0, sizeof *r);
+    look_at_pages(now);
 }
 
 void bzi_note_onednn(const char *version)

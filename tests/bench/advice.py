@@ -41,6 +41,7 @@ NETWORKS = "resnet50,mobilenet_v2,resnet18,bert_base,googlenet,mobilenet_v3_larg
 ITERATIONS, WARM_UP = 12, 3
 DISTURBED = 1.25 # times the least time of the copy
 SLOWER = 1.02    # by the median, where the copy says anything; and what an advice may cost that gains nothing
+KEEPS = ["MALLOC_MMAP_MAX_=0", "MALLOC_TRIM_THRESHOLD_=-1"] # as the advice "keep-heap" says
 OFF, SMALL = 0.15, 0.03 # of what was achieved; of the latency
 
 
@@ -71,8 +72,8 @@ class PyTorch:
     """tests/programs/advised.py, which knows the changes."""
     name = "PyTorch"
     changes = {"best-implementations": "freeze", "prepack-weights": "freeze", "keep-blocked": "freeze", "fusion": "freeze",
-               "bf16": "bf16", "framework-overhead": "trace", "constants": "trace"}
-    variants = ["", "freeze", "bf16", "trace", "trace bf16"] # "freeze" has "trace" in it
+               "bf16": "bf16", "framework-overhead": "trace", "constants": "trace", "keep-heap": "heap"}
+    variants = ["", "freeze", "bf16", "trace", "trace bf16", "heap", "heap freeze", "heap bf16"] # "freeze" has "trace" in it
 
     def __init__(self, network, arguments):
         self.network, self.benanza, self.out = network, arguments.benanza, arguments.out
@@ -86,10 +87,14 @@ class PyTorch:
         return path if os.path.exists(path) else None
 
     def record(self, variant, k):
-        run([self.benanza, "profile", "--force", "-o", self.path(variant, k), "--"] + self.command + variant.split())
+        run([self.benanza, "profile", "--force", "-o", self.path(variant, k), "--"] + self.started(variant))
 
     def measure(self, variant):
-        return numbers(run(self.command + variant.split()))
+        return numbers(run(self.started(variant)))
+
+    def started(self, variant):
+        words = variant.split()
+        return (["env"] + KEEPS if "heap" in words else []) + self.command + [w for w in words if w != "heap"]
 
     def both(self, taken, advice):
         """The variant with this advice taken, too; nothing where it is that already, None where nobody measured it."""
@@ -268,7 +273,7 @@ def main():
     parser.add_argument("--networks", default=NETWORKS, metavar="NAME,NAME…")
     parser.add_argument("--models", metavar="DIR", help="models with weights, for ONNX Runtime")
     parser.add_argument("--quiet", default="", metavar="COMMAND")
-    parser.add_argument("--changes", default="freeze,bf16,trace,trace bf16,all", metavar="NAME,…", help="that are measured, of those there are")
+    parser.add_argument("--changes", default="freeze,bf16,trace,trace bf16,heap,all", metavar="NAME,…", help="that are measured, of those there are")
     parser.add_argument("--why", action="store_true", help="print the evidence of each advice")
     parser.add_argument("benanza")
     ARGUMENTS = arguments = parser.parse_args()

@@ -1,14 +1,17 @@
 #!/usr/bin/python3
-"""Holds the bound of a training iteration against PyTorch's: tests/bench/training.py BENANZA [--small] [NETWORK...]
+"""Holds the bound of a training iteration against PyTorch's: tests/bench/training.py BENANZA [--small] [--follow] [NETWORK...]
 
 Each network is exported, `benanza bound --train` prices its iteration (forward, loss, backward, update) by what the libraries of this
 machine do with each layer, and PyTorch runs the same iteration in one thread, recorded by `benanza profile`. For each phase it prints the bound, the
 fastest of PyTorch's iterations, and how much of that was in library calls and in their reorders; `calls' bound` is the bound of the layers that PyTorch gives to
 libraries. In each phase calls' bound <= in calls <= PyTorch must hold, and bound <= PyTorch. About four minutes for all six on an idle machine; --small takes the least batches,
-which shows that the script works and nothing else."""
+which shows that the script works and nothing else. --follow takes the first advice of `benanza analyze` where that is an environment, and holds what it promised against what three
+processes with and without it, in turns, take."""
 import json
 import os
+import re
 import sqlite3
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -159,15 +162,44 @@ def phases_of(recording):
     return found
 
 
+def record(benanza, recording, name, small, environment):
+    """The median iteration, in seconds."""
+    program = [sys.executable, '-W', 'ignore', __file__, '--measure', name] + ['--small'] * small
+    subprocess.run([benanza, 'profile', '--force', '-o', recording, '--'] + program, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True,
+                   env=dict(os.environ, **environment))
+    shown = subprocess.run([benanza, 'profile', 'show', '--json', recording], stdout=subprocess.PIPE, check=True)
+    return json.loads(shown.stdout)['iterations']['steady']['latency']['p50']
+
+
+def follow(benanza, name, rule, folder, small):
+    took, told = ([], []), []
+    environment = None
+    for _ in range(3):
+        recording = os.path.join(folder, name + '-follow.bz')
+        took[0].append(record(benanza, recording, name, small, {}))
+        run = subprocess.run([benanza, 'analyze', os.path.join(folder, name + '.onnx'), '--train=' + rule, '--db', os.path.join(folder, 'db'), '--json',
+                              '--profile', recording], stdout=subprocess.PIPE, check=False)
+        advice = (json.loads(run.stdout)['models'][0]['profiles'][0]['advice'] or [{'id': 'none', 'step': ''}])[0]
+        environment = dict(re.findall(r'\b([A-Z_]+_)=(-?\d+)', advice['step']))
+        if not environment:
+            return print('%-9s  first advice: %s: no environment, not followed' % (name, advice['id']), flush=True)
+        told.append([advice[k] / took[0][-1] for k in ('gain', 'low', 'high')])
+        took[1].append(record(benanza, recording, name, small, environment))
+    before, after = (statistics.median(t) for t in took)
+    gain, low, high = (statistics.median(t[k] for t in told) for k in range(3))
+    print('%-9s  first advice: %s: predicted %.0f %% (%.0f to %.0f), achieved %.0f %%: from %.1f to %.1f ms' % (
+          name, advice['id'], 100 * gain, 100 * low, 100 * high, 100 * (1 - after / before), before * 1e3, after * 1e3), flush=True)
+
+
 def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
     torch.set_num_threads(1)
     torch.manual_seed(1)
-    small = '--small' in sys.argv
+    small, follows = '--small' in sys.argv, '--follow' in sys.argv
     if sys.argv[1] == '--measure':
         return measure(sys.argv[2], small)
-    benanza, names = os.path.abspath(sys.argv[1]), [n for n in sys.argv[2:] if n != '--small'] or list(NETWORKS)
+    benanza, names = os.path.abspath(sys.argv[1]), [n for n in sys.argv[2:] if not n.startswith('--')] or list(NETWORKS)
     folder = os.environ.get('BENANZA_TRAINING') or tempfile.mkdtemp(prefix='benanza-training-')
     print("network    phase        bound  calls' bound  in calls  reorders     PyTorch  bound / PyTorch", flush=True)
     for name in names:
@@ -200,6 +232,8 @@ def main():
             print('%-9s  %-8s  %7.3f ms  %8.3f ms  %8.3f  %8.3f  %7.3f ms  %.2f  %s' % (name, phase, seconds * 1e3, least_calls * 1e3, calls * 1e3,
                   reorders * 1e3, least * 1e3, seconds / least, ', '.join(wrong)), flush=True)
         print('%-9s  %.1f %% of MACs are priced' % (name, model['goal']['priced_macs'] * 100), flush=True)
+        if follows:
+            follow(benanza, name, rule, folder, small)
 
 
 if __name__ == '__main__':

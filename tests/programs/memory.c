@@ -1,4 +1,5 @@
-/* Takes memory as a training run does, in sizes that a test knows: weights, then iterations of three passes. */
+/* Takes memory as a training run does, in sizes that a test knows: weights, then iterations of three passes. With a number: a block of so many
+ * bytes in each iteration, and nothing else. */
 #include "profile/marker/benanza.h"
 
 #include <stdlib.h>
@@ -22,8 +23,26 @@ static void *take(size_t bytes)
     return block;
 }
 
-int main(void)
+/* A block that is written and given back in every iteration: above 32 MB the C library takes it from the system each time. */
+static int take_anew(size_t bytes)
 {
+    for (int i = 0; i < 3 * ITERATIONS; i++) {
+        benanza_iteration_begin();
+        char *block = malloc(bytes);
+        if (!block)
+            abort();
+        for (size_t at = 0; at < bytes; at += 512)
+            ((volatile char *)block)[at] = 1;
+        free(block);
+        benanza_iteration_end();
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1)
+        return take_anew((size_t)atol(argv[1]));
     void *weights = take(WEIGHTS), *state = NULL, *gradient = NULL;
     benanza_fact("batch", "3");
     for (int i = 0; i < ITERATIONS; i++) {

@@ -204,8 +204,9 @@ static void test_units_of_the_typical_iteration(void **state)
 
 static void test_table_of_advice(void **state)
 {
-    static const char *const WHAT[] = {"cause",    "kernels", "calls", "algorithms", "fusion", "elsewhere",
-                                       "parallel", "way",     "idle",  "channels",   "work",   "simulated"};
+    static const char *const WHAT[] = {"cause",     "kernels",   "calls", "algorithms", "fusion",
+                                       "elsewhere", "parallel",  "way",   "idle",       "channels",
+                                       "work",      "simulated", "anew"};
     static const char *const NAMES[] = {"PyTorch", "ONNX Runtime", "MXNet", "TensorFlow", "JAX"};
     bz_arena arena = {0};
     advice_table t;
@@ -441,6 +442,15 @@ static void test_elsewhere(void **state)
     l.on_device = false;
     n = advise(&a, &l, t, &arena, &list);
     assert_non_null(find(list, n, "best-implementations"));
+    assert_null(find(list, n, "keep-heap"));
+    bz_trace_fact(t, "fresh memory", "1000 pages in each second of the iterations, 250 us a page");
+    n = advise(&a, &l, t, &arena, &list);
+    const bz_advice *heap = find(list, n, "keep-heap");
+    assert_true(heap && fabs(heap->gain - l.latency / 4) < 1e-12 && heap->low > 0 && heap->high < l.latency / 2);
+    l.on_device = true;
+    n = advise(&a, &l, t, &arena, &list);
+    assert_null(find(list, n, "keep-heap"));
+    l.on_device = false;
     alignment.timeline = false;
     n = advise(&a, &l, t, &arena, &list);
     assert_null(find(list, n, "best-implementations"));
