@@ -238,7 +238,9 @@ static bz_advice make(advice_making *m, const advice_rule *rule, const char *ste
     simulate(m, rule, known, &f, open, &new);
     if (strcmp(new.by, "simulation") != 0) { /* whose interval has the noise already */
         new.low -= noise(m, &new);
-        new.high = fmin(new.high + noise(m, &new), fmax(new.of, new.gain));
+        new.high += noise(m, &new);
+        if (new.high > new.of) /* more than all there is */
+            new.high = fmax(new.of, new.gain);
     }
     new.unsure = why_unsure(m, &new, f.priced);
     if (unsure)

@@ -301,8 +301,8 @@ int bz_profile_capture(bz_trace *t, char *const argv[], const bz_capture_options
         goto out;
     }
     t->private->wall = (int64_t)((bz_now() - begin) * 1e9);
-    t->private->page_cost = bz_page_cost();
     rc = collect(t, folder, options, err);
+    t->private->page_cost = t->private->n_taken ? bz_page_cost() : 0;
     if (rc)
         bz_fail_in(err, "%s", argv[0]);
     else
