@@ -1,0 +1,76 @@
+/* Which model a recording may be of, where calls tell the sizes of their products. */
+#include "analysis/analysis.h"
+#include "analysis/recording.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+enum { PRODUCTS = 24 };
+
+/* A network of products alone: two in three of one size, one in three four times as large, as a transformer has them. */
+static int64_t size_of(int i)
+{
+    return i % 3 ? 1000000 : 4000000;
+}
+
+/* Three iterations; each product takes `batch` times what the model's does, or all of them the same. */
+static bz_trace *record(int64_t batch, bool equal)
+{
+    bz_error err;
+    bz_trace *t = bz_trace_new();
+    uint32_t lane = bz_trace_thread(t, bz_trace_source(t, "made", "made"), 1, 1);
+    for (int i = 0; i < 3 * PRODUCTS; i++) {
+        char text[160];
+        int64_t at = (int64_t)i * 1000 + (int64_t)(i / PRODUCTS) * 100000;
+        if (i % PRODUCTS == 0)
+            bz_trace_add(t, BZ_EVENT_RANGE, at, at + PRODUCTS * 1000, bz_trace_text(t, "benanza_iteration"), lane);
+        int64_t rows = 10 * batch, k = (equal ? 1000000 : size_of(i % PRODUCTS)) / 1000;
+        snprintf(text, sizeof text, "transa=T transb=N m=100 n=%lld k=%lld lda=%lld ldb=%lld ldc=100", (long long)rows,
+                 (long long)k, (long long)k, (long long)k);
+        size_t c = bz_trace_add(t, BZ_EVENT_CALL, at + 10, at + 900, bz_trace_text(t, "sgemm"), lane);
+        bz_events *e = &t->event[BZ_EVENT_CALL];
+        e->library[c] = BZ_LIBRARY_BLAS;
+        e->flags[c] = BZ_CALL_EXECUTES;
+        e->detail[c] = bz_trace_text(t, text);
+    }
+    assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
+    return t;
+}
+
+static void sizes_tell_more_than_an_order_of_products(void **state)
+{
+    bz_layer *layer = bz_zeroed(PRODUCTS, sizeof *layer);
+    (void)state;
+    for (int i = 0; i < PRODUCTS; i++)
+        layer[i] = (bz_layer){.index = i, .kind = "gemm", .class = BZ_COMPUTE, .name = "product", .macs = size_of(i)};
+    bz_layers layers = {.layer = layer, .n = PRODUCTS};
+    bz_candidate candidate = {"made.onnx", "given", &layers};
+    static const struct {
+        int64_t batch;
+        bool equal;
+        int fits;
+    } CASES[] = {{1, false, 1}, {7, false, 1}, {1, true, 0}, {16, true, 0}};
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        bz_arena arena = {0};
+        bz_fit fit;
+        bz_trace *t = record(CASES[i].batch, CASES[i].equal);
+        if (recording_recognize(t, &candidate, 1, &arena, &fit) != CASES[i].fits)
+            fail_msg("batch %lld, %s sizes: %g alike", (long long)CASES[i].batch, CASES[i].equal ? "equal" : "its own",
+                     fit.likeness);
+        bz_trace_free(t);
+        bz_arena_free(&arena);
+    }
+    free(layer);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest TESTS[] = {cmocka_unit_test(sizes_tell_more_than_an_order_of_products)};
+    return cmocka_run_group_tests(TESTS, NULL, NULL);
+}
