@@ -19,39 +19,25 @@ typedef struct sizes {
     int n;
 } sizes;
 
-static void add_size(sizes *s, double macs)
-{
-    BZ_ROOM(s->v, s->n);
-    s->v[s->n++] = macs;
-}
-
-/* Of the typical iteration's calls, as far as they tell. */
-static sizes sizes_of_calls(const bz_trace *t)
-{
-    sizes s = {0};
-    const uint32_t typical = bz_typical_iteration(t);
-    for (size_t i = 0; i < t->event[BZ_EVENT_CALL].n; i++) {
-        if (bz_event_iteration(t, BZ_EVENT_CALL, i) != typical || !bz_call_works(t, i))
-            continue;
-        const bz_problem *p = bz_call_of(t, i)->problem;
-        if (!p || !bz_problem_has(p, BZ_TRAIT_PRODUCT))
-            continue;
-        bz_problem core = *p;
-        core.post[0].fn = BZ_FN_NONE;
-        add_size(&s, bz_problem_flops(&core) / 2);
-    }
-    bz_sort_numbers(s.v, (size_t)s.n);
-    return s;
-}
-
 static sizes sizes_of_layers(const bz_layers *layers)
 {
     sizes s = {0};
     for (int i = 0; i < layers->n; i++)
-        if (layers->layer[i].macs > 0 && !layers->layer[i].n_bodies)
-            add_size(&s, (double)layers->layer[i].macs);
+        if (layers->layer[i].macs > 0 && !layers->layer[i].n_bodies) {
+            BZ_ROOM(s.v, s.n);
+            s.v[s.n++] = (double)layers->layer[i].macs;
+        }
     bz_sort_numbers(s.v, (size_t)s.n);
     return s;
+}
+
+/* Of the typical iteration's calls, as far as they tell. */
+static sizes sizes_of_calls(const bz_trace *t, bz_arena *arena)
+{
+    bz_rebuilt ran = {0};
+    if (t->event[BZ_EVENT_CALL].n)
+        bz_rebuild(t, arena, &ran);
+    return ran.layers ? sizes_of_layers(ran.layers) : (sizes){0};
 }
 
 /* How many of the model's have one of the recording's, times this factor. */
@@ -95,7 +81,7 @@ int recording_recognize(const bz_trace *trace, const bz_candidate *candidate, in
     if (!n)
         return 0;
     bz_align_work_take(trace, arena, &ran);
-    sizes told = sizes_of_calls(trace);
+    sizes told = sizes_of_calls(trace, arena);
     for (int i = 0; i < n; i++) {
         bz_align_work model = {0};
         for (int k = 0; k < candidate[i].layers->n; k++)
