@@ -22,14 +22,6 @@ typedef struct making {
 
 /* ---- one layer ------------------------------------------------------------------------------ */
 
-static void put_variant(const bz_record *r, bz_buf *out)
-{
-    bz_buf_puts(out, out->len ? " + " : "");
-    bz_record_variant(r, out);
-    if (strcmp(r->variant.math, "default") != 0)
-        bz_buf_printf(out, " %s", r->variant.math);
-}
-
 /* What an alternative costs with its cheapest variants, but the next best one for step `second` (-1: for
  * none). NAN where a step has no record. */
 static double cost(const bz_prices *prices, const bz_alternative *a, int second)
@@ -45,12 +37,29 @@ static double cost(const bz_prices *prices, const bz_alternative *a, int second)
     return sum;
 }
 
+static const char *variant_of_step(const making *m, const bz_alternative *a, int i, int second)
+{
+    bz_buf text = {0};
+    const bz_problem_price *p = bz_prices_call(m->in->prices, a, i);
+    const bz_record *r = i == second ? p->second : p->record;
+    bz_record_variant(r, &text);
+    if (strcmp(r->variant.math, "default") != 0)
+        bz_buf_printf(&text, " %s", r->variant.math);
+    return bz_buf_keep(&text, m->arena);
+}
+
+/* "32 × onednn brg any + loops avx512": step by step, equal ones together. */
 static const char *variant(const making *m, const bz_alternative *a, int second)
 {
     bz_buf text = {0};
-    for (int i = 0; i < a->n; i++) {
-        const bz_problem_price *p = bz_prices_call(m->in->prices, a, i);
-        put_variant(i == second ? p->second : p->record, &text);
+    for (int i = 0, end = 1; i < a->n; i = end++) {
+        const char *this = variant_of_step(m, a, i, second);
+        while (end < a->n && !strcmp(variant_of_step(m, a, end, second), this))
+            end++;
+        bz_buf_puts(&text, i ? " + " : "");
+        if (end - i > 1)
+            bz_buf_printf(&text, "%d × ", end - i);
+        bz_buf_puts(&text, this);
     }
     return bz_buf_keep(&text, m->arena);
 }

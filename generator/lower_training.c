@@ -263,9 +263,9 @@ static void gate_slopes(lowering *l, bz_fn fn, int64_t rows, int64_t width)
     memcpy(p->activation.x, (bz_extent){rows, width}, sizeof(bz_extent));
 }
 
-/* One call. Where no library has that, step by step backwards through the recurrent weights, where an alternative has room for so
- * many calls; else as one product, which no sequence of steps undercuts. Then all steps at once: gates, the gradients of x, W, R
- * and the bias. */
+/* One call. Or, as frameworks do, step by step backwards through the recurrent weights, where an alternative has room for so many
+ * calls; else as one product, which no sequence of steps undercuts. Then all steps at once: gates, the gradients of x, W, R and
+ * the bias. */
 static int lower_recurrent_grad(lowering *l)
 {
     enum { REST = 6 };
@@ -295,10 +295,7 @@ static int lower_recurrent_grad(lowering *l)
         if (lower_has_result(l, 3))
             lower_sum(l, (bz_extent){rows, width}, (bz_extent){1, width});
     }
-    if (lower_done(l))
-        return -1;
-    l->alternative[l->n - 1].fallback = true;
-    return 0;
+    return lower_done(l);
 }
 
 /* ---- rows ----------------------------------------------------------------------------------- */

@@ -182,9 +182,24 @@ static void test_copy_and_arithmetic(void **state)
     assert_true(fabs(price_of_copy(1e6) - 4e-6) < 1e-12);
 }
 
+/* A sum of four tensors is three additions, each with the same record. */
+static void test_steps(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"fn=add", NULL};
+    static const double us[] = {2};
+    world w = {.peaks = {.why = "none"}};
+    bz_buf g = {0}, node = a_node("Sum", "four", "x x x x", "y");
+    put_message(&g, GRAPH_NODE, node);
+    make(&w, inputs(g), names, us, false);
+    assert_string_equal(w.b.layer[0].variant, "3 × onednn a");
+    assert_true(fabs(w.b.sequential - 3 * 2e-6) < 1e-12);
+    end(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_branches), cmocka_unit_test(test_brief),
-                                       cmocka_unit_test(test_copy_and_arithmetic)};
+                                       cmocka_unit_test(test_copy_and_arithmetic), cmocka_unit_test(test_steps)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -312,7 +312,8 @@ static void test_recurrent_training(void **state)
     bz_arena arena = {0};
     bz_lowering low;
     bz_lower(&l, BZ_UNDEFINED, &arena, &low);
-    assert_true(low.n == 2 && !low.alternative[0].fallback && low.alternative[1].fallback);
+    assert_true(low.n == 2 && !low.alternative[0].fallback &&
+                !low.alternative[1].fallback); /* either may be the faster one */
     bz_arena_free(&arena);
 }
 
