@@ -10,6 +10,7 @@
 typedef struct ask {
     int layer, first, n; /* of the bound; its atoms */
     int steps;           /* that did something of it */
+    bool by_parts;       /* a recurrent layer that the framework computed by products */
     int next;            /* another one of the same signature that is missing, or -1 */
 } ask;
 
@@ -286,6 +287,60 @@ static void find_written_out(making *m)
     free(next);
 }
 
+static int chain_length(int at, const int *next)
+{
+    int n = 0;
+    for (; at >= 0; at = next[at])
+        n++;
+    return n;
+}
+
+/* The first steps of a chain did the layer; how many. */
+static int64_t take_part(making *m, const ask *layer, int *head, const int *next, int64_t most)
+{
+    int64_t n = 0;
+    for (; *head >= 0 && n < most; *head = next[*head], n++) {
+        int first = m->steps.step[*head].first;
+        m->to[first] = layer->first;
+        m->from[layer->first] = m->from[layer->first] < 0 ? first : m->from[layer->first];
+    }
+    return n;
+}
+
+/* Recurrent layers that the framework computed step by step, in many products. Of the states' products layers of one size have equally many. */
+static void find_recurrent(making *m)
+{
+    bz_align_part part[BZ_ALIGN_PARTS];
+    uint32_t words = m->words.n; /* no step has a word that is new from here on */
+    int *head = bz_alloc((size_t)words + 1, sizeof *head), *next = bz_alloc((size_t)m->steps.n + 1, sizeof *next);
+    int *waiting = BZ_NEW(m->arena, int, words + 1);
+    memset(head, 0xff, ((size_t)words + 1) * sizeof *head);
+    bool extra = extra_steps(m, head, next) > 0;
+    for (int round = 0; round < 2 && extra; round++)
+        for (int i = 0; i < m->n_asks; i++) {
+            ask *layer = &m->ask[i];
+            int n = layer->steps ? 0 : bz_align_recurrent_parts(&m->words, &m->bound->layer[layer->layer], part);
+            uint32_t states = n ? part[0].id : words + 1;
+            if (states > words)
+                continue;
+            if (!round) {
+                waiting[states]++;
+                continue;
+            }
+            int64_t length = chain_length(head[states], next), each = length / waiting[states]--, before = 0;
+            if (length < part[0].least)
+                continue;
+            part[0].most = each < part[0].least ? part[0].least : each < part[0].most ? each : part[0].most;
+            for (int k = 0; k < n; k++)
+                before = part[k].id <= words && !(part[k].instead && before)
+                             ? take_part(m, layer, &head[part[k].id], next, part[k].most)
+                             : 0;
+            layer->by_parts = true;
+        }
+    free(head);
+    free(next);
+}
+
 /* One layer may be several equal calls: a product for each image or group of a convolution, or kernels of one kind whose
  * sizes are not known. */
 static bool repeats(const making *m, const bz_align_step *last, const bz_align_step *step)
@@ -331,6 +386,7 @@ static void align(making *m)
     find_moved(m);
     count_steps(m);
     find_written_out(m);
+    find_recurrent(m);
     count_steps(m);
     pair_leftovers(m);
     count_steps(m);
@@ -375,12 +431,12 @@ static void set_call(making *m, bz_aligned *row, const bz_align_step *step)
     row->seconds = m->steps.timeline ? bz_tick(1e-9 * (double)step->time) : NAN;
 }
 
-/* Does the call's own work differ from that of the layer beside it? */
+/* Does the call's own work differ from that of the layer beside it? One of several calls that did a layer differs anyway. */
 static void set_changes(making *m, bz_aligned *row, const bz_align_step *step)
 {
     const bz_align_atom *found = &m->steps.atom[step->first];
     int to = m->to[step->first];
-    if (to < 0 || !found->id || !m->atom[to].id ||
+    if (to < 0 || !found->id || !m->atom[to].id || row->kind == BZ_ALIGNED_SPLIT ||
         (m->atom[to].kind == found->kind && bz_align_same(&m->atom[to], found)))
         return;
     if (step->problem && m->atom[to].kind != m->words.batchnorm)
@@ -430,6 +486,12 @@ static void put_missing(making *m, int *next, int until)
             set_layers(m, add_row(m, BZ_ALIGNED_MISSING), next, 1);
 }
 
+static bool in_recurrent(const making *m, int step)
+{
+    const bz_align_step *s = &m->steps.step[step];
+    return s->n && m->to[s->first] >= 0 && m->ask[m->atom[m->to[s->first]].owner].by_parts;
+}
+
 /* The calls in their order; what is missing comes before the next call of a layer behind it. */
 static void put_rows(making *m, bool *between)
 {
@@ -447,6 +509,7 @@ static void put_rows(making *m, bool *between)
                 between[at] = true;
             from = i + 1;
         }
+        between[i] |= in_recurrent(m, i) && i && in_recurrent(m, i - 1);
         put_step(m, i);
     }
     int rows = m->out->n;
@@ -455,15 +518,16 @@ static void put_rows(making *m, bool *between)
         between[at] = true;
 }
 
-/* "53 batchnorm, 49 relu": what is missing, by kind in the order of the model. */
+/* "53 batchnorm, 49 relu": what is missing, by kind in the order of the model; and what recurrent layers have besides products. */
 static const char *missing_kinds(const making *m)
 {
     enum { KINDS = 6 };
     const char *kind[KINDS];
-    int count[KINDS], n = 0;
+    int count[KINDS], n = 0, recurrent = 0;
     bool more = false;
     bz_buf text = {0};
     for (int i = 0; i < m->n_asks; i++) {
+        recurrent += m->ask[i].by_parts;
         const char *mine = m->bound->layer[m->ask[i].layer].layer->kind;
         int k = 0;
         if (m->ask[i].steps)
@@ -479,6 +543,8 @@ static const char *missing_kinds(const making *m)
     for (int k = 0; k < n; k++)
         bz_buf_printf(&text, "%s%d %s", k ? ", " : "", count[k], kind[k]);
     bz_buf_puts(&text, more ? ", …" : "");
+    if (recurrent)
+        bz_buf_printf(&text, "%sgates of %d recurrent layers", n ? ", and " : "", recurrent);
     return bz_buf_keep(&text, m->arena);
 }
 

@@ -52,6 +52,15 @@ int bz_align_layer_atoms(bz_align_words *w, const bz_bound_layer *l, bz_align_at
 /* The signature of the one call that a group of layers can be; 0 where it takes several, or the call does several things. */
 uint32_t bz_align_group_id(bz_align_words *w, const bz_lowering *low);
 bz_align_atom bz_align_named_atom(bz_align_words *w, const char *kind);
+/* The products by which a framework computes a recurrent layer itself, in sorts; how many, at most BZ_ALIGN_PARTS. The first sort is that of the states,
+ * one product for each step and direction, without which the others say nothing. 0: the layer is not recurrent. */
+enum { BZ_ALIGN_PARTS = 7 };
+typedef struct bz_align_part {
+    uint32_t id;
+    int64_t least, most; /* products of the sort that the layer has */
+    bool instead;        /* only where there is none of the sort before */
+} bz_align_part;
+int bz_align_recurrent_parts(bz_align_words *w, const bz_bound_layer *l, bz_align_part *out);
 /* An operator by the kinds of the layers that it does, with blanks between, and what its shapes tell: "inputs=[[1,3,224,224],[64,3,7,7],[64],…" and the
  * like. */
 int bz_align_operator_atoms(bz_align_words *w, const char *kind, const char *detail, bz_align_atom *out);

@@ -103,18 +103,25 @@ static uint32_t element_id(bz_align_words *w, bz_fn fn, float alpha, float beta,
     return close_text(w);
 }
 
-/* A convolution is a product of its weights and its input, unfolded: of one image and group at a time, or of all. */
+/* A convolution is a product of its weights and its input, unfolded: of one image and group at a time, or of all. So are its gradients, of two of the
+ * three. */
 static void conv_also(bz_align_words *w, const bz_problem *p, bz_align_atom *atom)
 {
     bz_extent y;
-    result_of(p, y);
-    int64_t places = 1, taps = p->conv.w[1], group = p->conv.group > 0 ? p->conv.group : 1;
+    bz_problem forward = *p;
+    forward.kind = BZ_PROBLEM_CONV;
+    result_of(&forward, y);
+    int64_t places = 1, taps = p->conv.w[1], group = p->conv.group > 0 ? p->conv.group : 1, out = p->conv.w[0] / group;
     for (int i = 2; y[i]; i++) {
         places *= y[i];
         taps *= p->conv.w[i];
     }
-    atom->also[0] = product_id(w, p->conv.w[0] / group, places, taps, 1, p->dtype);
-    atom->also[1] = product_id(w, p->conv.w[0] / group, places, taps, p->conv.x[0] * group, p->dtype);
+    int64_t m = p->kind == BZ_PROBLEM_CONV_DATA ? taps : out, n = p->kind == BZ_PROBLEM_CONV_WEIGHTS ? taps : places,
+            k = p->kind == BZ_PROBLEM_CONV_DATA      ? out
+                : p->kind == BZ_PROBLEM_CONV_WEIGHTS ? places
+                                                     : taps;
+    atom->also[0] = product_id(w, m, n, k, 1, p->dtype);
+    atom->also[1] = product_id(w, m, n, k, p->conv.x[0] * group, p->dtype);
 }
 
 static uint32_t near_id(bz_align_words *w, const bz_problem *p)
@@ -275,13 +282,46 @@ int bz_align_layer_atoms(bz_align_words *w, const bz_bound_layer *l, bz_align_at
             out[n++] = part[k];
     }
     out[0].optional = false; /* a layer that is nothing but a bias is one all the same */
-    if (a->problem[0].kind == BZ_PROBLEM_CONV)
+    if (a->problem[0].kind == BZ_PROBLEM_CONV || a->problem[0].kind == BZ_PROBLEM_CONV_DATA ||
+        a->problem[0].kind == BZ_PROBLEM_CONV_WEIGHTS)
         conv_also(w, &a->problem[0], &out[0]);
     if (a->problem[0].kind == BZ_PROBLEM_MATMUL)
         add_also(&out[0], matmul_id(w, &a->problem[0], true));
-    for (int i = 0; i < low->n; i++)
+    for (int i = 0; i < low->n && !bz_problem_has(a->problem, BZ_TRAIT_RECURRENT); i++)
         if (&low->alternative[i] != a && low->alternative[i].problem[0].kind != BZ_PROBLEM_COPY)
             add_also(&out[0], core_atom(w, low->alternative[i].problem[0]).id);
+    return n;
+}
+
+/* Of states each step waits for the one before, and in the first one there is none to go back to. Operands and weights are multiplied all steps at
+ * once, or step by step. */
+int bz_align_recurrent_parts(bz_align_words *w, const bz_bound_layer *l, bz_align_part *out)
+{
+    const bz_alternative *a = l->lowering ? first_real(l->lowering) : NULL;
+    const bz_problem *p = a ? a->problem : NULL;
+    if (!p || !bz_problem_has(p, BZ_TRAIT_RECURRENT))
+        return 0;
+    bz_operand list[BZ_PROBLEM_OPERANDS];
+    bool back = bz_problem_has(p, BZ_TRAIT_GRADIENT);
+    int64_t steps = p->rnn.seq, rows = p->rnn.batch, all = steps * rows, in = p->rnn.input, h = p->rnn.hidden, dirs = 1,
+            width = h;
+    for (int i = bz_problem_operands(p, list); i--;)
+        if (list[i].role == BZ_ROLE_R)
+            dirs = list[i].dim[0], width = list[i].dim[2] * h;
+    const int64_t FORWARD[][3] = {{rows, width, h}, {all, width, in}, {rows, width, in}},
+                  BACK[][3] = {{rows, h, width}, {all, in, width}, {rows, in, width}, {width, h, all},
+                               {width, h, rows}, {width, in, all}, {width, in, rows}};
+    int n = back ? (int)(sizeof BACK / sizeof *BACK) : (int)(sizeof FORWARD / sizeof *FORWARD);
+    for (int i = 0; i < n; i++) {
+        const int64_t *v = back ? BACK[i] : FORWARD[i];
+        bool instead = i && i % 2 == 0;
+        out[i] = (bz_align_part){.id = product_id(w, v[0], v[1], v[2], 1, p->dtype),
+                                 .least = i              ? 0
+                                          : steps > back ? (steps - back) * dirs
+                                                         : 1,
+                                 .most = dirs * (i && !instead ? 1 : steps),
+                                 .instead = instead};
+    }
     return n;
 }
 

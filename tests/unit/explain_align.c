@@ -755,14 +755,102 @@ static void test_batched(void **state)
     bz_arena_free(&arena);
 }
 
+/* Rows of the layer, which are all of one kind; how many. */
+static int rows_of(const bz_alignment *a, int layer, bz_aligned_kind kind)
+{
+    int n = 0;
+    for (int i = 0; i < a->n; i++)
+        if (a->row[i].n_layers == 1 && a->row[i].layer[0] == layer) {
+            assert_int_equal(a->row[i].kind, kind);
+            n++;
+        }
+    return n;
+}
+
+/* Recurrent layers that a framework computes by products: of all steps at once where it can, and step by step. Of three steps, two rows, 5 values and 6
+ * hidden ones, in both directions; the second one is as the first but for its operand. What is between two products of one layer is its own, too. */
+static void test_recurrent(void **state)
+{
+    static const char *const network[] = {
+        "lstm seq=3 batch=2 input=5 hidden=6 dir=bidirectional training=1 dtype=f32",
+        "lstm seq=3 batch=2 input=12 hidden=6 dir=bidirectional training=1 dtype=f32",
+        "gemm m=2 n=7 k=12 dtype=f32",
+        "lstm_grad seq=3 batch=2 input=12 hidden=6 dir=bidirectional dtype=f32",
+        "lstm_grad seq=3 batch=2 input=5 hidden=6 dir=bidirectional dtype=f32",
+    };
+    enum { FIRST, SECOND, HEAD, SECOND_BACK, FIRST_BACK, MOST = 80 };
+    static const call in5 = {"sgemm", "transa=T transb=N m=24 n=6 k=5"},
+                      in12 = {"sgemm", "transa=T transb=N m=24 n=6 k=12"},
+                      step = {"sgemm", "transa=T transb=N m=24 n=2 k=6"},
+                      head = {"sgemm", "transa=T transb=N m=7 n=2 k=12"},
+                      back = {"sgemm", "transa=N transb=N m=6 n=2 k=24"},
+                      r = {"sgemm", "transa=N transb=T m=6 n=24 k=2"},
+                      dx12 = {"sgemm", "transa=N transb=N m=12 n=6 k=24"},
+                      w12 = {"sgemm", "transa=N transb=T m=12 n=24 k=6"},
+                      dx5 = {"sgemm", "transa=N transb=N m=5 n=6 k=24"},
+                      w5 = {"sgemm", "transa=N transb=T m=5 n=24 k=6"};
+    call calls[MOST];
+    bz_arena arena = {0};
+    bz_alignment a;
+    int n = 0;
+    (void)state;
+    for (int layer = 0; layer < 2; layer++)
+        for (int dir = 0; dir < 2; dir++) {
+            calls[n++] = layer ? in12 : in5;
+            for (int t = 0; t < 3; t++)
+                calls[n++] = step;
+        }
+    calls[n++] = head;
+    for (int layer = 0; layer < 2; layer++)
+        for (int dir = 0; dir < 2; dir++) {
+            for (int t = 0; t < 3; t++) { /* to no state before the first one */
+                calls[n++] = r;
+                if (t < 2)
+                    calls[n++] = back;
+            }
+            calls[n++] = layer ? dx5 : dx12;
+            calls[n++] = layer ? w5 : w12;
+        }
+    align_calls(network, 5, calls, n, &arena, &a);
+    assert_int_equal(a.count[BZ_ALIGNED_EXTRA] + a.count[BZ_ALIGNED_MISSING], 0);
+    assert_int_equal(rows_of(&a, FIRST, BZ_ALIGNED_SPLIT), 8);
+    assert_int_equal(rows_of(&a, SECOND, BZ_ALIGNED_SPLIT), 8);
+    assert_int_equal(rows_of(&a, HEAD, BZ_ALIGNED_SAME), 1);
+    assert_int_equal(rows_of(&a, SECOND_BACK, BZ_ALIGNED_SPLIT), 14);
+    assert_int_equal(rows_of(&a, FIRST_BACK, BZ_ALIGNED_SPLIT), 14);
+    assert_true(cause(&a, "layers-outside") > 0);
+    align_calls(network, 2, (const call[]){in5, step, step, head}, 4, &arena,
+                &a); /* too few steps: another network's */
+    assert_int_equal(a.count[BZ_ALIGNED_EXTRA], 4);
+    bz_arena_free(&arena);
+}
+
+/* Gradients of a convolution by products, of each image, in the order of a framework that goes back. */
+static void test_convolution_back(void **state)
+{
+    static const char *const network[] = {
+        "conv_data x=3x8x8x8 w=16x8x1x1 stride=1x1 pad=0x0x0x0 dilation=1x1 group=1 dtype=f32",
+        "conv_weights x=3x8x8x8 w=16x8x1x1 stride=1x1 pad=0x0x0x0 dilation=1x1 group=1 dtype=f32"};
+    const call data = {"sgemm", "transa=N transb=T m=64 n=8 k=16"},
+               weights = {"sgemm", "transa=T transb=N m=8 n=16 k=64"};
+    bz_arena arena = {0};
+    bz_alignment a;
+    (void)state;
+    align_calls(network, 2, (const call[]){data, data, data, weights, weights, weights}, 6, &arena, &a);
+    assert_int_equal(rows_of(&a, 0, BZ_ALIGNED_SPLIT) + rows_of(&a, 1, BZ_ALIGNED_SPLIT), 6);
+    assert_int_equal(a.n_faster, 0); /* a third of a layer is not held against all of it */
+    bz_arena_free(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_brute_force), cmocka_unit_test(test_pieces),    cmocka_unit_test(test_whose_bias),
-        cmocka_unit_test(test_kinds),       cmocka_unit_test(test_lengths),   cmocka_unit_test(test_folded),
-        cmocka_unit_test(test_repeated),    cmocka_unit_test(test_reorders),  cmocka_unit_test(test_permutations),
-        cmocka_unit_test(test_device),      cmocka_unit_test(test_operators), cmocka_unit_test(test_backward),
-        cmocka_unit_test(test_profiler),    cmocka_unit_test(test_named),     cmocka_unit_test(test_batched),
+        cmocka_unit_test(test_recurrent), cmocka_unit_test(test_convolution_back), cmocka_unit_test(test_brute_force),
+        cmocka_unit_test(test_pieces),    cmocka_unit_test(test_whose_bias),       cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_lengths),   cmocka_unit_test(test_folded),           cmocka_unit_test(test_repeated),
+        cmocka_unit_test(test_reorders),  cmocka_unit_test(test_permutations),     cmocka_unit_test(test_device),
+        cmocka_unit_test(test_operators), cmocka_unit_test(test_backward),         cmocka_unit_test(test_profiler),
+        cmocka_unit_test(test_named),     cmocka_unit_test(test_batched),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
