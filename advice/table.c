@@ -66,11 +66,15 @@ static bool is_path(const bz_trace *trace, uint32_t string)
     return false;
 }
 
-/* Names of operators, kernels and frames: each string once. */
+/* The library that the capture saw; else names of operators, kernels and frames: each string once. */
 const char *advice_framework_of(const advice_table *table, const bz_trace *trace)
 {
     enum { STRINGS = 20000 };
     uint32_t n = bz_strings(trace);
+    const char *told = bz_trace_told(trace, "framework");
+    for (int i = 0; told && i < table->n_frameworks; i++)
+        if (bz_name_matches_any(table->framework[i].words, told))
+            return table->framework[i].name;
     for (int i = 0; i < table->n_frameworks; i++)
         for (uint32_t k = 1; k < n && k < STRINGS; k++)
             if (bz_name_matches_any(table->framework[i].words, bz_string(trace, k)) && !is_path(trace, k))

@@ -279,6 +279,16 @@ static void test_framework(void **state)
             fail_msg("%s: %s", CASES[i].e.name, found ? found : "none");
         bz_trace_free(t);
     }
+    static const event unknown = {BZ_EVENT_CALL, "sgemm", 1, 2}; /* many names hide no library that the capture saw */
+    bz_trace *t = trace_of(&unknown, 1);
+    char name[16];
+    for (int i = 0; i < 30000; i++) {
+        snprintf(name, sizeof name, "a=0x%x", i);
+        bz_trace_text(t, name);
+    }
+    bz_trace_fact(t, "framework", "libtorch_cpu.so.1.13");
+    assert_string_equal(advice_framework_of(&table, t), "PyTorch");
+    bz_trace_free(t);
     bz_arena_free(&arena);
 }
 
