@@ -34,6 +34,7 @@ static const struct {
     unsigned traits;
 } KINDS[] = {
     {"conv deconv qconv causalconv deformconv", BZ_LAYER_CONVOLUTION},
+    {"conv_data conv_weights", BZ_LAYER_CONVOLUTION_GRADIENT},
     /* pool: of a recording's calls */
     {"pool maxpool avgpool lppool globalmaxpool globalavgpool globallppool", BZ_LAYER_POOL},
     {"batchnorm instancenorm groupnorm layernorm rmsnorm lpnorm skiplayernorm skiprmsnorm skipgroupnorm embedlayernorm",

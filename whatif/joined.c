@@ -93,9 +93,9 @@ static bool computes_weights(const change *c, const bz_layer *l)
  * the weights' share; but never longer than with nothing near, where that is measured, nor than what it replaces. */
 static void change_layout(change *c, const bz_layer_place *place, int at, const bz_pick *to, double most)
 {
-    double seen = 1e-9 * (double)place->time, now = seen / c->own->plain[at].seconds;
-    double after = bz_way_price(c->asked, to, false) * bz_way_slower(c->asked, to, fmax(c->asked->busy, now));
-    after = fmin(after, most > 0 ? most : INFINITY);
+    double seen = 1e-9 * (double)place->time, now = seen / (place->share * c->own->plain[at].seconds);
+    double after = bz_way_price(c->asked, place, to, false) * bz_way_slower(c->asked, to, fmax(c->asked->busy, now));
+    after = fmin(after, most > 0 ? place->share * most : INFINITY);
     if (c->asked->side == 2)
         after = seen;
     if (!(after < seen))

@@ -77,7 +77,7 @@ static void add_places(const bz_flow *flow, const bz_whatif_asked *asked, bz_lay
                                                             : BZ_NONE;
         if (!row->n_layers || (row->kind != BZ_ALIGNED_MISSING && task == BZ_NONE))
             continue;
-        map->place[map->n++] = (bz_layer_place){row->layer, row->n_layers, row, task, last, 0};
+        map->place[map->n++] = (bz_layer_place){row->layer, row->n_layers, row, task, last, 0, 1};
         if (task != BZ_NONE) {
             last = task;
             map->works[task] = true;
@@ -209,6 +209,23 @@ static void share_time(const bz_flow *flow, const bz_bound *b, bz_layer_map *map
     }
 }
 
+/* Of a product of each step of a recurrent layer, as of that of each image of a convolution. */
+static void find_shares(const bz_bound *b, bz_layer_map *map, bz_arena *arena)
+{
+    int64_t *sum = BZ_NEW(arena, int64_t, b->n + 1);
+    for (int round = 0; round < 2; round++)
+        for (int i = 0; i < map->n; i++) {
+            bz_layer_place *place = &map->place[i];
+            int64_t *all = &sum[place->layer[0]];
+            if (place->row->kind != BZ_ALIGNED_SPLIT)
+                continue;
+            if (!round)
+                *all = bz_flow_sum(*all, place->time);
+            else if (*all > 0)
+                place->share = (double)place->time / (double)*all;
+        }
+}
+
 static const bz_regret_row *find_record(const bz_whatif_asked *asked, const bz_aligned *row)
 {
     const bz_regret *r = asked->model->regret;
@@ -288,6 +305,7 @@ bool bz_layer_map_make(const bz_flow *flow, bz_whatif_asked *asked, bz_layer_map
     add_places(flow, asked, out);
     find_call(flow, asked, out);
     share_time(flow, m->bound, out, asked->arena);
+    find_shares(m->bound, out, asked->arena);
     find_slower(asked, out);
     if (!out->n)
         bz_whatif_because(asked, "no task of the recording did a layer of the model");

@@ -12,6 +12,7 @@ typedef struct bz_layer_place {
     uint32_t task;   /* BZ_NONE: between tasks */
     uint32_t behind; /* the last task before it that does layers; BZ_NONE: there is none */
     int64_t time;    /* that it took */
+    double share;    /* of its layers' work that it did, by time: 1, or less where several calls did a layer */
 } bz_layer_place;
 
 typedef struct bz_layer_map {

@@ -182,10 +182,10 @@ static void change_place(change *c, int at)
         bz_layer_set(c->flow, &c->map, place, 0);
         return;
     }
-    double now =
-        bz_way_price(c->asked, pick, false) * bz_way_slower(c->asked, pick, bz_layer_slower(c->asked, &c->map, place));
-    int64_t after =
-        bz_layer_ns(fmax(bz_way_price(c->asked, pick, product), now)); /* both may be weights from memory: once */
+    double now = bz_way_price(c->asked, place, pick, false) *
+                 bz_way_slower(c->asked, pick, bz_layer_slower(c->asked, &c->map, place));
+    int64_t after = bz_layer_ns(
+        fmax(bz_way_price(c->asked, place, pick, product), now)); /* both may be weights from memory: once */
     c->after = bz_flow_sum(c->after, after);
     if (place->task == BZ_NONE)
         bz_layer_set(c->flow, &c->map, place, 0);

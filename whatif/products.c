@@ -16,14 +16,20 @@ typedef struct {
     double ratio;      /* bytes */
     double below;      /* rate_below */
     bool brought_near; /* the program reorders around convolutions */
-    int products, unknown, reorders, added, others, copied;
-    int64_t before[3], after[3], copies; /* of the three; of what is copied */
+    int products, unknown, reorders, added, others, copied, weights, steps;
+    int64_t before[3], after[3], copies, converting,
+        stepping; /* of the three; of what is copied; of weights; of steps */
 } change;
 
 static void count(change *c, int part, int64_t before, int64_t after)
 {
     c->before[part] = bz_flow_sum(c->before[part], before);
     c->after[part] = bz_flow_sum(c->after[part], after);
+}
+
+static bool is_convolution(const bz_layer *l)
+{
+    return bz_layer_has(l, BZ_LAYER_CONVOLUTION | BZ_LAYER_CONVOLUTION_GRADIENT);
 }
 
 /* What a call takes longer than its record is operands that come from far: of half the bytes, half of that. Those of a convolution have just
@@ -34,7 +40,7 @@ static void change_product(change *c, const bz_layer_place *place)
     for (int k = 1; k < place->n && !l->layer->macs; k++)
         l = bz_way_layer(c->asked, place, k);
     int at = (int)(l - c->asked->model->bound->layer);
-    bool conv = bz_layer_has(l->layer, BZ_LAYER_CONVOLUTION);
+    bool conv = is_convolution(l->layer);
     const bz_pick *to = conv ? &c->picks->free[at] : &c->picks->plain[at];
     c->products++;
     if (!isfinite(to->seconds)) {
@@ -45,7 +51,7 @@ static void change_product(change *c, const bz_layer_place *place)
     double slower = bz_layer_slower(c->asked, &c->map, place) / c->asked->busy, took = 1e-9 * (double)place->time;
     double far = slower > 1 && !(conv && c->brought_near) ? took * (1 - 1 / slower) * c->ratio : 0,
            near = slower > 1 ? 1 : slower;
-    int64_t after = bz_layer_ns(bz_way_price(c->asked, to, !conv) * near + far);
+    int64_t after = bz_layer_ns(bz_way_price(c->asked, place, to, !conv) * near + far);
     bz_layer_set(c->flow, &c->map, place, after);
     count(c, 0, place->time, after);
 }
@@ -107,7 +113,7 @@ static bool reordered(const change *c, uint32_t task, bool previous)
 static bool add_reorders(change *c, const bz_layer_place *place, bool previous)
 {
     const bz_layer *l = bz_way_layer(c->asked, place, 0)->layer;
-    if (!bz_layer_has(l, BZ_LAYER_CONVOLUTION) || place->task == BZ_NONE || l->n_in < 2 || !l->n_out)
+    if (!is_convolution(l) || place->task == BZ_NONE || l->n_in < 2 || !l->n_out)
         return false;
     if (reordered(c, place->task, previous))
         return true;
@@ -134,7 +140,7 @@ static void add_copy(change *c, const bz_layer_place *place)
     const bz_layer *l = b->layer;
     const bz_peaks *peaks = c->asked->model->bound->peaks;
     const char *variant = c->picks->free[place->layer[0]].variant;
-    if (!bz_layer_has(l, BZ_LAYER_CONVOLUTION) || place->task == BZ_NONE || !l->n_out || !variant ||
+    if (!is_convolution(l) || !strcmp(l->kind, "conv_weights") || place->task == BZ_NONE || !l->n_out || !variant ||
         !(strstr(variant, "amx") || strstr(variant, "brgconv")) || !peaks || peaks->why)
         return;
     double elements = bz_peaks_bytes(l, &l->out[0], BZ_F32) / sizeof(float),
@@ -143,6 +149,61 @@ static void add_copy(change *c, const bz_layer_place *place)
     bz_flow_insert(c->flow, BZ_TASK_CALL, "copy", place->task, time, 0);
     c->copies = bz_flow_sum(c->copies, time);
     c->copied++;
+}
+
+/* The products of a recurrent layer that the framework computes step by step: gates lie between them in f32 or not, so that none, one or two operators
+ * convert for each. */
+static void convert_steps(change *c, const bz_layer_place *place)
+{
+    const bz_bound_layer *b = bz_way_layer(c->asked, place, 0);
+    if (place->row->kind != BZ_ALIGNED_SPLIT || place->task == BZ_NONE || !b->lowering || !b->lowering->n ||
+        !bz_problem_has(b->lowering->alternative[0].problem, BZ_TRAIT_RECURRENT))
+        return;
+    int64_t time = bz_layer_ns(1e-6 * c->asked->side * OPERATOR_TAKES[c->asked->side]);
+    bz_flow_insert(c->flow, BZ_TASK_CALL, "convert", place->task, time, 0);
+    c->stepping = bz_flow_sum(c->stepping, time);
+    c->steps++;
+}
+
+/* A program that trains keeps its weights in f32: in each iteration those of products are converted, and their gradients back, each in an operator of
+ * the framework's own. Tables that are looked up stay, and vectors that no product reads. */
+static void convert_weights(change *c)
+{
+    const bz_layers *layers = c->asked->model->bound->layers;
+    uint32_t first = BZ_NONE, last = BZ_NONE;
+    for (int i = 0; i < c->map.n; i++)
+        if (c->map.place[i].task != BZ_NONE && bz_way_is_product(c->asked, &c->map.place[i])) {
+            last = c->map.place[i].task;
+            first = first == BZ_NONE ? last : first;
+        }
+    if (!layers->phase || first == BZ_NONE)
+        return;
+    enum { TABLE = 1, PRODUCT = 2 };
+    unsigned char *read = BZ_NEW(c->asked->arena, unsigned char, layers->model->n_values + 1);
+    for (int i = 0; i < layers->n; i++) {
+        const bz_layer *l = &layers->layer[i];
+        for (int k = 0; k < l->node->n_in; k++)
+            if (l->node->in[k] >= 0)
+                read[l->node->in[k]] |= l->macs > 0 ? PRODUCT : !strcmp(l->kind, "gather") ? TABLE : 0;
+    }
+    double seconds = 0;
+    for (int i = 0; i < layers->n; i++) {
+        const bz_node *node = layers->layer[i].node;
+        if (layers->phase[i] != BZ_TRAIN_UPDATE || node->n_in < 4)
+            continue;
+        const bz_type *t = &layers->types[node->in[2]]; /* behind the rate and the step */
+        if (read[node->in[2]] & PRODUCT || (t->rank > 1 && !(read[node->in[2]] & TABLE))) {
+            seconds += 1e-6 * OPERATOR_TAKES[c->asked->side] +
+                       bz_peaks_convert(c->asked->model->bound->peaks, (double)bz_type_elements(t), c->type);
+            c->weights++;
+        }
+    }
+    if (!c->weights)
+        return;
+    int64_t time = bz_layer_ns(seconds);
+    bz_flow_insert_before(c->flow, BZ_TASK_CALL, "convert", first, time, 0);
+    bz_flow_insert(c->flow, BZ_TASK_CALL, "convert", last, time, 0);
+    c->converting = bz_flow_sum(time, time);
 }
 
 /* Half of what moves its bytes goes; what computes on each element converts it. */
@@ -230,6 +291,15 @@ static void tell(change *c)
         bz_whatif_assume(c->asked, BZ_ASSUMED_MODELLED, "what 'benanza system --measure' has of memory",
                          "%d results that the library leaves channels last are copied into row-major order in %s",
                          c->copied, bz_units_time(x, 1e-9 * (double)c->copies));
+    if (c->steps)
+        bz_whatif_assume(c->asked, BZ_ASSUMED_GUESSED, "what a short operator of a framework takes",
+                         "around %d products in steps of recurrent layers operands are converted: %s", c->steps,
+                         bz_units_time(x, 1e-9 * (double)c->stepping));
+    if (c->weights)
+        bz_whatif_assume(c->asked, BZ_ASSUMED_GUESSED,
+                         "what 'benanza system --measure' has, and what an operator takes",
+                         "%d weights are converted in each iteration, and their gradients back: %s", c->weights,
+                         bz_units_time(x, 1e-9 * (double)c->converting));
     if (c->others)
         bz_whatif_assume(c->asked, b->peaks && !b->peaks->why ? BZ_ASSUMED_MODELLED : BZ_ASSUMED_GUESSED,
                          "the recording", "%d other layers compute in f32 and convert: %s become %s", c->others,
@@ -254,9 +324,9 @@ int bz_whatif_products(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
     for (uint32_t i = 0; i < c.map.n_tasks; i++)
         c.brought_near |= !flow->task[i].removed && bz_layer_is_reorder(&flow->task[i]);
     for (int i = 0; i < c.map.n; i++)
-        if (bz_way_is_product(asked, &c.map.place[i]))
+        if (bz_way_is_product(asked, &c.map.place[i]) && c.map.place[i].task != BZ_NONE)
             change_product(&c, &c.map.place[i]);
-        else
+        else /* a product without a call is the framework's own, too */
             change_other(&c, &c.map.place[i]);
     if (c.unknown == c.products)
         return bz_whatif_because(asked, "none of %d products has a record in %s", c.products, name);
@@ -264,11 +334,17 @@ int bz_whatif_products(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
         if (!flow->task[i].removed && bz_layer_is_reorder(&flow->task[i]))
             change_reorder(&c, i);
     bool previous = false; /* did the last task with layers have reorders of its own? */
-    for (int i = 0; i < c.map.n && c.reorders; i++)
-        if (c.map.place[i].task != BZ_NONE)
+    int last = -1;         /* the layer before: several calls that did one become one */
+    for (int i = 0; i < c.map.n; last = c.map.place[i++].layer[0]) {
+        if (c.map.place[i].task == BZ_NONE || c.map.place[i].layer[0] == last)
+            continue;
+        if (c.reorders)
             previous = add_reorders(&c, &c.map.place[i], previous);
-    for (int i = 0; i < c.map.n; i++)
         add_copy(&c, &c.map.place[i]);
+    }
+    for (int i = 0; i < c.map.n; i++)
+        convert_steps(&c, &c.map.place[i]);
+    convert_weights(&c);
     tell(&c);
     return c.products + c.reorders + c.added + c.others;
 }

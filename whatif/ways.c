@@ -83,19 +83,19 @@ static double from_memory(const bz_whatif_asked *asked, double weights)
 
 /* Records are hot, and a program's weights come from memory in every iteration. What that takes a record with cold caches says, as far as
  * its bytes are weights; else the memory's bandwidth does, and nobody knows how much of it the arithmetic hides: half in the middle. */
-double bz_way_price(const bz_whatif_asked *asked, const bz_pick *pick, bool cold)
+double bz_way_price(const bz_whatif_asked *asked, const bz_layer_place *place, const bz_pick *pick, bool cold)
 {
     bool known = cold && pick->cold > 0;
-    double bytes = pick->weights + pick->data, more = 0;
+    double bytes = pick->weights + pick->data, more = 0, scale = asked->busy * place->share;
     if (known && bytes > 0)
         more = fmax(0, pick->cold - pick->seconds) * pick->weights / bytes;
     else if (cold)
         more = from_memory(asked, pick->weights) / 2;
     if (asked->side == 0)
-        return pick->low * asked->busy;
+        return pick->low * scale;
     if (asked->side == 2)
-        return (known ? fmax(pick->high, pick->cold) : pick->high + 2 * more) * asked->busy;
-    return (pick->seconds + more) * asked->busy;
+        return (known ? fmax(pick->high, pick->cold) : pick->high + 2 * more) * scale;
+    return (pick->seconds + more) * scale;
 }
 
 /* What calls take longer than their records now is operands that come from far. Weights do then, too; data lie where the call before has just

@@ -24,8 +24,8 @@ void bz_way_groups(const bz_whatif_asked *asked, const bz_way *way, const bz_pic
 /* The library's picks in a type; NULL where nobody asked for them. */
 const bz_picks *bz_way_picks(const bz_whatif_model *m, bz_dtype dtype, bool training);
 
-/* A price on the side that is asked for: the record's interval at its ends, and with weights from memory where `cold`. */
-double bz_way_price(const bz_whatif_asked *asked, const bz_pick *pick, bool cold);
+/* The price of a place's share on the side that is asked for: the record's interval at its ends, and with weights from memory where `cold`. */
+double bz_way_price(const bz_whatif_asked *asked, const bz_layer_place *place, const bz_pick *pick, bool cold);
 /* How many times as long as its record a call takes once its data is near, where it takes `now` times as long. */
 double bz_way_slower(const bz_whatif_asked *asked, const bz_pick *pick, double now);
 

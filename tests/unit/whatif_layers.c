@@ -300,6 +300,76 @@ static void products(void **state)
     is_us(q->low, LEAST * (0.9 * (1000 + 350) + 2 * 500 + 10 + 20 + 3020 / 2. + 450));
 }
 
+/* The library's pick in a layout of its choice is for gradients of convolutions, too; a product that no call did stays the framework's. */
+static void gradients(void **state)
+{
+    program *p = *state;
+    bz_pick plain[LAYERS];
+    memcpy(plain, p->other, sizeof plain);
+    plain[CONV].seconds *= 3;
+    p->picks[1].plain = plain;
+    int64_t whole = predict(p, "products=bf16")->time;
+    p->layer[CONV].kind = "conv_weights";
+    is_us(predict(p, "products=bf16")->time, (double)whole / US);
+    p->layer[CONV].kind =
+        "matmul"; /* its data comes from far, of half the bytes: 2 of the 4 ms; its record is thrice as long */
+    is_us(predict(p, "products=bf16")->time, (double)whole / US + 3000 - 1000);
+    p->layer[CONV].kind = "conv";
+    p->layer[ADD].macs = 1000;
+    is_us(predict(p, "products=bf16")->time, (double)whole / US);
+}
+
+/* Two calls did the convolution: each takes its share of the record, by what it took; reorders come around the layer once. */
+static void shares(void **state)
+{
+    program *p = *state;
+    int64_t whole = predict(p, "products=bf16")->time;
+    bz_aligned row[LAYERS + 1];
+    memcpy(row, p->row, sizeof p->row);
+    row[LAYERS] = row[GEMM];
+    row[GEMM].layer = row[CONV].layer;
+    row[CONV].kind = row[GEMM].kind = BZ_ALIGNED_SPLIT;
+    p->alignment.row = row;
+    p->alignment.n = GEMM + 1;
+    is_us(predict(p, "products=bf16")->time, (double)whole / US - 350);
+}
+
+/* Weights of a program that trains are converted in each iteration, and their gradients back: an operator of 5 us each, of those that products read. */
+static void weights(void **state)
+{
+    enum { RATE, STEP, GRADIENT, W, B, TABLE, SCALE, VALUES, UPDATES = 4 };
+    program *p = *state;
+    int64_t whole = predict(p, "products=bf16")->time;
+    static const bz_value_id READS[LAYERS][2] = {{W, B}, {SCALE, SCALE}, {SCALE, SCALE}, {W, B}},
+                             LOOKED_UP[] = {TABLE, RATE};
+    static const bz_value_id CHANGES[UPDATES][4] = {{RATE, STEP, W, GRADIENT},
+                                                    {RATE, STEP, B, GRADIENT},
+                                                    {RATE, STEP, TABLE, GRADIENT},
+                                                    {RATE, STEP, SCALE, GRADIENT}};
+    static const bz_dim DIMS[] = {2, 2};
+    bz_type type[VALUES];
+    bz_layer layer[LAYERS + 1 + UPDATES] = {0};
+    bz_node node[LAYERS + 1 + UPDATES] = {0};
+    bz_train_phase phase[LAYERS + 1 + UPDATES] = {0};
+    bz_model model = {.n_values = VALUES};
+    memcpy(layer, p->layer, sizeof p->layer);
+    for (int v = 0; v < VALUES; v++)
+        type[v] =
+            (bz_type){.kind = BZ_TYPE_TENSOR, .dtype = BZ_F32, .rank = v == W || v == TABLE ? 2 : 1, .dims = DIMS};
+    for (int i = 0; i < LAYERS + 1 + UPDATES; i++) {
+        bool update = i > LAYERS;
+        node[i] = (bz_node){.n_in = update ? 4 : 2,
+                            .in = update       ? CHANGES[i - LAYERS - 1]
+                                  : i < LAYERS ? READS[i]
+                                               : LOOKED_UP};
+        phase[i] = update ? BZ_TRAIN_UPDATE : BZ_TRAIN_FORWARD;
+        layer[i].node = &node[i];
+        layer[i].kind = i < LAYERS ? layer[i].kind : update ? "sgd" : "gather";
+    }
+    p->layers = (bz_layers){.model = &model, .layer = layer, .n = LAYERS + 1 + UPDATES, .types = type, .phase = phase};
+    is_us(predict(p, "products=bf16")->time, (double)whole / US + 2 * 2 * 5);
+}
+
 /* A result that lies channels last is copied, a line of 64 bytes for each of its elements; the half of what moves bytes that goes is that of its traffic. */
 static void copied(void **state)
 {
@@ -442,8 +512,9 @@ static void farther(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(library),  TEST(operators), TEST(slower), TEST(left),    TEST(blocks),
-                                       TEST(products), TEST(copied),    TEST(mixed),  TEST(kinds),   TEST(framework),
-                                       TEST(ideal),    TEST(joined),    TEST(words),  TEST(farther), TEST(busy)};
+    const struct CMUnitTest tests[] = {TEST(library),  TEST(operators), TEST(slower),    TEST(left),    TEST(blocks),
+                                       TEST(products), TEST(gradients), TEST(shares),    TEST(weights), TEST(copied),
+                                       TEST(mixed),    TEST(kinds),     TEST(framework), TEST(ideal),   TEST(joined),
+                                       TEST(words),    TEST(farther),   TEST(busy)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
