@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""Holds the bound of a training iteration against PyTorch's: tests/bench/training.py BENANZA [--small] [--follow] [NETWORK...]
+"""Holds the bound of a training iteration against PyTorch's: tests/bench/training.py BENANZA [--small] [--follow] [--bf16] [NETWORK...]
 
 Each network is exported, `benanza bound --train` prices its iteration (forward, loss, backward, update) by what the libraries of this
 machine do with each layer, and PyTorch runs the same iteration in one thread, recorded by `benanza profile`. For each phase it prints the bound, the
 fastest of PyTorch's iterations, and how much of that was in library calls and in their reorders; `calls' bound` is the bound of the layers that PyTorch gives to
 libraries. In each phase calls' bound <= in calls <= PyTorch must hold, and bound <= PyTorch. About four minutes for all six on an idle machine; --small takes the least batches,
 which shows that the script works and nothing else. --follow takes the first advice of `benanza analyze` where that is an environment, and holds what it promised against what three
-processes with and without it, in turns, take."""
+processes with and without it, in turns, take. --bf16 does so with `torch.autocast`, in both with the heap kept; 'judges' are networks that nobody looked at while its rules were made."""
 import json
 import os
 import re
@@ -132,12 +132,63 @@ NETWORKS = {
 }
 
 
+class Gru(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.head = nn.GRU(96, 192, 2, bidirectional=True), nn.Linear(384, 12)
+
+    def forward(self, x):
+        return self.head(self.body(x)[0].mean(0))
+
+
+class Rnn(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.head = nn.RNN(64, 256), nn.Linear(256, 20)
+
+    def forward(self, x):
+        return self.head(self.body(x)[0][-1])
+
+
+def vision(name, **options):
+    def make():
+        import torchvision
+        return getattr(torchvision.models, name)(num_classes=10, **options)
+    return make
+
+
+def images(size):
+    return lambda n: torch.randn(n, 3, size, size)
+
+
+def classes(n):
+    return torch.randint(10, (n,))
+
+
+NETWORKS.update({
+    'resnet18': (vision('resnet18'), 4, images(96), classes, 'momentum'),
+    'vit': (vision('vit_b_16', image_size=64), 2, images(64), classes, 'adamw'),
+    'gru': (Gru, 24, lambda n: torch.randn(20, n, 96), classes, 'adam'),
+    'mlp': (lambda: nn.Sequential(nn.Linear(784, 1024), nn.ReLU(), nn.Linear(1024, 1024), nn.ReLU(), nn.Linear(1024, 10)), 64,
+            lambda n: torch.randn(n, 784), classes, 'sgd'),
+    'densenet121': (vision('densenet121'), 2, images(64), classes, 'momentum'),
+    'squeezenet': (vision('squeezenet1_1'), 8, images(96), classes, 'sgd'),
+    'resnet50': (vision('resnet50'), 2, images(96), classes, 'momentum'),
+    'regnet': (vision('regnet_y_400mf'), 4, images(96), classes, 'momentum'),
+    'convnext': (vision('convnext_tiny', stochastic_depth_prob=0.0), 2, images(64), classes, 'adamw'),
+    'alexnet': (vision('alexnet'), 4, images(224), classes, 'sgd'),
+    'rnn': (Rnn, 16, lambda n: torch.randn(24, n, 64), classes, 'adam'),
+})
+JUDGES = ('resnet18', 'vit', 'gru', 'mlp', 'densenet121', 'squeezenet', 'resnet50', 'regnet', 'convnext', 'alexnet', 'rnn')
+SIX = ('cnn', 'mobilenet', 'lstm', 'encoder', 'gpt', 'unet')
+
+
 def optimizer_of(name, net):
     return {'sgd': lambda p: torch.optim.SGD(p, 1e-3), 'momentum': lambda p: torch.optim.SGD(p, 1e-3, momentum=0.9),
             'adam': lambda p: torch.optim.Adam(p, 1e-3), 'adamw': lambda p: torch.optim.AdamW(p, 1e-3)}[name](net.parameters())
 
 
-def measure(name, small):
+def measure(name, small, bf16):
     """The program that is recorded: its iterations and their phases are marked."""
     sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'suite'))
     import train
@@ -145,8 +196,15 @@ def measure(name, small):
     batch = SMALL if small else batch
     net, x, labels = make().train(), data(batch), targets(batch)
     optimizer = optimizer_of(rule, net)
+
+    def loss():
+        if not bf16:
+            return F.cross_entropy(net(x), labels)
+        with torch.autocast('cpu', dtype=torch.bfloat16):
+            y = net(x)
+        return F.cross_entropy(y.float(), labels)
     for _ in range(12 if small else 40):
-        train.step(lambda: F.cross_entropy(net(x), labels), optimizer)
+        train.step(loss, optimizer)
 
 
 def phases_of(recording):
@@ -162,33 +220,58 @@ def phases_of(recording):
     return found
 
 
-def record(benanza, recording, name, small, environment):
+def record(benanza, recording, name, small, environment, bf16=False):
     """The median iteration, in seconds."""
-    program = [sys.executable, '-W', 'ignore', __file__, '--measure', name] + ['--small'] * small
+    program = [sys.executable, '-W', 'ignore', __file__, '--measure', name] + ['--small'] * small + ['--bf16'] * bf16
     subprocess.run([benanza, 'profile', '--force', '-o', recording, '--'] + program, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True,
                    env=dict(os.environ, **environment))
     shown = subprocess.run([benanza, 'profile', 'show', '--json', recording], stdout=subprocess.PIPE, check=True)
     return json.loads(shown.stdout)['iterations']['steady']['latency']['p50']
 
 
+def advised(benanza, name, rule, folder, recording):
+    run = subprocess.run([benanza, 'analyze', os.path.join(folder, name + '.onnx'), '--train=' + rule, '--db', os.path.join(folder, 'db'), '--json',
+                          '--profile', recording], stdout=subprocess.PIPE, check=False)
+    return json.loads(run.stdout)['models'][0]['profiles'][0]['advice']
+
+
+def tell(name, what, told, took):
+    before, after = (statistics.median(t) for t in took)
+    gain, low, high = (statistics.median(t[k] for t in told) for k in range(3))
+    print('%-9s  %s: predicted %.0f %% (%.0f to %.0f), achieved %.0f %%: from %.1f to %.1f ms' % (
+          name, what, 100 * gain, 100 * low, 100 * high, 100 * (1 - after / before), before * 1e3, after * 1e3), flush=True)
+
+
 def follow(benanza, name, rule, folder, small):
     took, told = ([], []), []
-    environment = None
     for _ in range(3):
         recording = os.path.join(folder, name + '-follow.bz')
         took[0].append(record(benanza, recording, name, small, {}))
-        run = subprocess.run([benanza, 'analyze', os.path.join(folder, name + '.onnx'), '--train=' + rule, '--db', os.path.join(folder, 'db'), '--json',
-                              '--profile', recording], stdout=subprocess.PIPE, check=False)
-        advice = (json.loads(run.stdout)['models'][0]['profiles'][0]['advice'] or [{'id': 'none', 'step': ''}])[0]
+        advice = (advised(benanza, name, rule, folder, recording) or [{'id': 'none', 'step': ''}])[0]
         environment = dict(re.findall(r'\b([A-Z_]+_)=(-?\d+)', advice['step']))
         if not environment:
             return print('%-9s  first advice: %s: no environment, not followed' % (name, advice['id']), flush=True)
         told.append([advice[k] / took[0][-1] for k in ('gain', 'low', 'high')])
         took[1].append(record(benanza, recording, name, small, environment))
-    before, after = (statistics.median(t) for t in took)
-    gain, low, high = (statistics.median(t[k] for t in told) for k in range(3))
-    print('%-9s  first advice: %s: predicted %.0f %% (%.0f to %.0f), achieved %.0f %%: from %.1f to %.1f ms' % (
-          name, advice['id'], 100 * gain, 100 * low, 100 * high, 100 * (1 - after / before), before * 1e3, after * 1e3), flush=True)
+    tell(name, 'first advice: ' + advice['id'], told, took)
+
+
+def narrow(benanza, name, rule, folder, small):
+    """bf16, promised and achieved; what is not advised is promised nothing."""
+    took, told = ([], []), []
+    keep = {'MALLOC_MMAP_MAX_': '0', 'MALLOC_TRIM_THRESHOLD_': '-1'}
+    subprocess.run([benanza, 'bound', os.path.join(folder, name + '.onnx'), '--train=' + rule, '--dtype', 'bf16', '--time-limit', '0.01' if small else '0.03',
+                    '--db', os.path.join(folder, 'db')], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    for _ in range(3):
+        recording = os.path.join(folder, name + '-f32.bz')
+        took[0].append(record(benanza, recording, name, small, keep))
+        step = [a for a in advised(benanza, name, rule, folder, recording) if 'autocast' in a['step']]
+        told.append([(step[0][k] or 0) / took[0][-1] if step else 0 for k in ('gain', 'low', 'high')])
+        try:
+            took[1].append(record(benanza, os.path.join(folder, name + '-bf16.bz'), name, small, keep, True))
+        except subprocess.CalledProcessError:
+            return print('%-9s  bf16: the framework ends with an error' % name, flush=True)
+    tell(name, 'bf16', told, took)
 
 
 def main():
@@ -196,10 +279,12 @@ def main():
         sys.exit(__doc__)
     torch.set_num_threads(1)
     torch.manual_seed(1)
-    small, follows = '--small' in sys.argv, '--follow' in sys.argv
+    small, follows, bf16 = ('--' + o in sys.argv for o in ('small', 'follow', 'bf16'))
     if sys.argv[1] == '--measure':
-        return measure(sys.argv[2], small)
-    benanza, names = os.path.abspath(sys.argv[1]), [n for n in sys.argv[2:] if not n.startswith('--')] or list(NETWORKS)
+        return measure(sys.argv[2], small, bf16)
+    benanza, names = os.path.abspath(sys.argv[1]), [n for n in sys.argv[2:] if not n.startswith('--')] or SIX
+    if 'judges' in names:
+        names = JUDGES
     folder = os.environ.get('BENANZA_TRAINING') or tempfile.mkdtemp(prefix='benanza-training-')
     print("network    phase        bound  calls' bound  in calls  reorders     PyTorch  bound / PyTorch", flush=True)
     for name in names:
@@ -234,6 +319,8 @@ def main():
         print('%-9s  %.1f %% of MACs are priced' % (name, model['goal']['priced_macs'] * 100), flush=True)
         if follows:
             follow(benanza, name, rule, folder, small)
+        if bf16:
+            narrow(benanza, name, rule, folder, small)
 
 
 if __name__ == '__main__':
