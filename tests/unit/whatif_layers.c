@@ -337,7 +337,7 @@ static void shares(void **state)
 /* Weights of a program that trains are converted in each iteration, and their gradients back: an operator of 5 us each, of those that products read. */
 static void weights(void **state)
 {
-    enum { RATE, STEP, GRADIENT, W, B, TABLE, SCALE, VALUES, UPDATES = 4 };
+    enum { RATE, STEP, GRADIENT, W, B, TABLE, SCALE, VALUES, UPDATES = 4, ALL = LAYERS + 1 + UPDATES };
     program *p = *state;
     int64_t whole = predict(p, "products=bf16")->time;
     static const bz_value_id READS[LAYERS][2] = {{W, B}, {SCALE, SCALE}, {SCALE, SCALE}, {W, B}},
@@ -348,15 +348,15 @@ static void weights(void **state)
                                                     {RATE, STEP, SCALE, GRADIENT}};
     static const bz_dim DIMS[] = {2, 2};
     bz_type type[VALUES];
-    bz_layer layer[LAYERS + 1 + UPDATES] = {0};
-    bz_node node[LAYERS + 1 + UPDATES] = {0};
-    bz_train_phase phase[LAYERS + 1 + UPDATES] = {0};
+    bz_layer *layer = BZ_NEW(&p->arena, bz_layer, ALL);
+    bz_node *node = BZ_NEW(&p->arena, bz_node, ALL);
+    bz_train_phase phase[ALL];
     bz_model model = {.n_values = VALUES};
     memcpy(layer, p->layer, sizeof p->layer);
     for (int v = 0; v < VALUES; v++)
         type[v] =
             (bz_type){.kind = BZ_TYPE_TENSOR, .dtype = BZ_F32, .rank = v == W || v == TABLE ? 2 : 1, .dims = DIMS};
-    for (int i = 0; i < LAYERS + 1 + UPDATES; i++) {
+    for (int i = 0; i < ALL; i++) {
         bool update = i > LAYERS;
         node[i] = (bz_node){.n_in = update ? 4 : 2,
                             .in = update       ? CHANGES[i - LAYERS - 1]
@@ -366,7 +366,7 @@ static void weights(void **state)
         layer[i].node = &node[i];
         layer[i].kind = i < LAYERS ? layer[i].kind : update ? "sgd" : "gather";
     }
-    p->layers = (bz_layers){.model = &model, .layer = layer, .n = LAYERS + 1 + UPDATES, .types = type, .phase = phase};
+    p->layers = (bz_layers){.model = &model, .layer = layer, .n = ALL, .types = type, .phase = phase};
     is_us(predict(p, "products=bf16")->time, (double)whole / US + 2 * 2 * 5);
 }
 
