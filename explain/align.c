@@ -287,14 +287,6 @@ static void find_written_out(making *m)
     free(next);
 }
 
-static int chain_length(int at, const int *next)
-{
-    int n = 0;
-    for (; at >= 0; at = next[at])
-        n++;
-    return n;
-}
-
 /* The first steps of a chain did the layer; how many. */
 static int64_t take_part(making *m, const ask *layer, int *head, const int *next, int64_t most)
 {
@@ -313,9 +305,12 @@ static void find_recurrent(making *m)
     bz_align_part part[BZ_ALIGN_PARTS];
     uint32_t words = m->words.n; /* no step has a word that is new from here on */
     int *head = bz_alloc((size_t)words + 1, sizeof *head), *next = bz_alloc((size_t)m->steps.n + 1, sizeof *next);
-    int *waiting = BZ_NEW(m->arena, int, words + 1);
+    int *waiting = BZ_NEW(m->arena, int, words + 1), *left = BZ_NEW(m->arena, int, words + 1);
     memset(head, 0xff, ((size_t)words + 1) * sizeof *head);
     bool extra = extra_steps(m, head, next) > 0;
+    for (uint32_t id = 0; id <= words && extra; id++)
+        for (int at = head[id]; at >= 0; at = next[at])
+            left[id]++;
     for (int round = 0; round < 2 && extra; round++)
         for (int i = 0; i < m->n_asks; i++) {
             ask *layer = &m->ask[i];
@@ -327,14 +322,17 @@ static void find_recurrent(making *m)
                 waiting[states]++;
                 continue;
             }
-            int64_t length = chain_length(head[states], next), each = length / waiting[states]--, before = 0;
-            if (length < part[0].least)
+            int64_t each = left[states] / waiting[states]--, before = 0;
+            if (left[states] < part[0].least)
                 continue;
             part[0].most = each < part[0].least ? part[0].least : each < part[0].most ? each : part[0].most;
-            for (int k = 0; k < n; k++)
-                before = part[k].id <= words && !(part[k].instead && before)
-                             ? take_part(m, layer, &head[part[k].id], next, part[k].most)
+            for (int k = 0; k < n; k++) {
+                uint32_t id = part[k].id;
+                before = id <= words && !(part[k].instead && before)
+                             ? take_part(m, layer, &head[id], next, part[k].most)
                              : 0;
+                left[id <= words ? id : 0] -= (int)before;
+            }
             layer->by_parts = true;
         }
     free(head);

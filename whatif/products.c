@@ -3,6 +3,7 @@
  * converts what it reads and writes. */
 #include "whatif/ways.h"
 
+#include "training/training.h"
 #include "whatif/constants.h"
 
 #include <math.h>
@@ -176,7 +177,7 @@ static void convert_weights(change *c)
             last = c->map.place[i].task;
             first = first == BZ_NONE ? last : first;
         }
-    if (!layers->phase || first == BZ_NONE)
+    if (!layers->training || first == BZ_NONE)
         return;
     enum { TABLE = 1, PRODUCT = 2 };
     unsigned char *read = BZ_NEW(c->asked->arena, unsigned char, layers->model->n_values + 1);
@@ -187,16 +188,13 @@ static void convert_weights(change *c)
                 read[l->node->in[k]] |= l->macs > 0 ? PRODUCT : !strcmp(l->kind, "gather") ? TABLE : 0;
     }
     double seconds = 0;
-    for (int i = 0; i < layers->n; i++) {
-        const bz_node *node = layers->layer[i].node;
-        if (layers->phase[i] != BZ_TRAIN_UPDATE || node->n_in < 4)
+    for (int i = 0; i < layers->training->n_weights; i++) {
+        const bz_weight *w = &layers->training->weight[i];
+        if (w->gradient < 0 || !(read[w->value] & PRODUCT || (w->type.rank > 1 && !(read[w->value] & TABLE))))
             continue;
-        const bz_type *t = &layers->types[node->in[2]]; /* behind the rate and the step */
-        if (read[node->in[2]] & PRODUCT || (t->rank > 1 && !(read[node->in[2]] & TABLE))) {
-            seconds += 1e-6 * OPERATOR_TAKES[c->asked->side] +
-                       bz_peaks_convert(c->asked->model->bound->peaks, (double)bz_type_elements(t), c->type);
-            c->weights++;
-        }
+        seconds += 1e-6 * OPERATOR_TAKES[c->asked->side] +
+                   bz_peaks_convert(c->asked->model->bound->peaks, (double)w->elements, c->type);
+        c->weights++;
     }
     if (!c->weights)
         return;

@@ -1,5 +1,6 @@
 /* Layers of a model in the graph of a processor's recording, on a program made by hand: a convolution with a reorder on either side, a
  * normalization and an addition that no call did, and a product. */
+#include "training/training.h"
 #include "whatif/whatif.h"
 
 #include <math.h>
@@ -337,37 +338,27 @@ static void shares(void **state)
 /* Weights of a program that trains are converted in each iteration, and their gradients back: an operator of 5 us each, of those that products read. */
 static void weights(void **state)
 {
-    enum { RATE, STEP, GRADIENT, W, B, TABLE, SCALE, VALUES, UPDATES = 4, ALL = LAYERS + 1 + UPDATES };
+    enum { W, B, TABLE, SCALE, TURNED, NONE, VALUES, ALL = LAYERS + 1 };
     program *p = *state;
     int64_t whole = predict(p, "products=bf16")->time;
-    static const bz_value_id READS[LAYERS][2] = {{W, B}, {SCALE, SCALE}, {SCALE, SCALE}, {W, B}},
-                             LOOKED_UP[] = {TABLE, RATE};
-    static const bz_value_id CHANGES[UPDATES][4] = {{RATE, STEP, W, GRADIENT},
-                                                    {RATE, STEP, B, GRADIENT},
-                                                    {RATE, STEP, TABLE, GRADIENT},
-                                                    {RATE, STEP, SCALE, GRADIENT}};
-    static const bz_dim DIMS[] = {2, 2};
-    bz_type type[VALUES];
+    static const bz_value_id READS[ALL][2] = {{W, B}, {SCALE, SCALE}, {SCALE, TURNED}, {W, NONE}, {TABLE, TABLE}};
     bz_layer *layer = BZ_NEW(&p->arena, bz_layer, ALL);
     bz_node *node = BZ_NEW(&p->arena, bz_node, ALL);
-    bz_train_phase phase[ALL];
+    bz_weight *weight = BZ_NEW(&p->arena, bz_weight, VALUES);
     bz_model model = {.n_values = VALUES};
+    bz_training training = {.weight = weight, .n_weights = VALUES};
     memcpy(layer, p->layer, sizeof p->layer);
-    for (int v = 0; v < VALUES; v++)
-        type[v] =
-            (bz_type){.kind = BZ_TYPE_TENSOR, .dtype = BZ_F32, .rank = v == W || v == TABLE ? 2 : 1, .dims = DIMS};
+    layer[LAYERS].kind = "gather";
     for (int i = 0; i < ALL; i++) {
-        bool update = i > LAYERS;
-        node[i] = (bz_node){.n_in = update ? 4 : 2,
-                            .in = update       ? CHANGES[i - LAYERS - 1]
-                                  : i < LAYERS ? READS[i]
-                                               : LOOKED_UP};
-        phase[i] = update ? BZ_TRAIN_UPDATE : BZ_TRAIN_FORWARD;
+        node[i] = (bz_node){.n_in = 2, .in = READS[i]};
         layer[i].node = &node[i];
-        layer[i].kind = i < LAYERS ? layer[i].kind : update ? "sgd" : "gather";
     }
-    p->layers = (bz_layers){.model = &model, .layer = layer, .n = ALL, .types = type, .phase = phase};
-    is_us(predict(p, "products=bf16")->time, (double)whole / US + 2 * 2 * 5);
+    for (int v = 0; v < VALUES; v++) /* vectors; no gradient reaches the last one */
+        weight[v] = (bz_weight){.value = v,
+                                .gradient = v == NONE ? BZ_NO_VALUE : v,
+                                .type.rank = v == W || v == TABLE || v == TURNED ? 2 : 1};
+    p->layers = (bz_layers){.model = &model, .layer = layer, .n = ALL, .training = &training};
+    is_us(predict(p, "products=bf16")->time, (double)whole / US + 3 * 2 * 5);
 }
 
 /* A result that lies channels last is copied, a line of 64 bytes for each of its elements; the half of what moves bytes that goes is that of its traffic. */
