@@ -192,19 +192,31 @@ static double inside(const bz_layer *layer, int axis, int64_t n, int64_t size, i
     return (double)met / ((double)n * (double)r);
 }
 
+/* A convolution's tensors, and those of its gradients, by operand; a negative one is a result. */
+static const struct {
+    const char *kind;
+    int x, w, y;
+} CONVOLUTIONS[] = {{"conv", 0, 1, -1}, {"deconv", -1, 1, 0}, {"conv_data", -1, 1, 0}, {"conv_weights", 0, -1, 1}};
+
 /* The share of a convolution's multiplications that its best algorithm has to do, axis by axis: those that meet no padding;
  * or, where the kernel of r steps by one, the (4 + r - 1) / 4r that Winograd's F(4) leaves. Libraries use no larger tiles:
- * their rounding would show. */
+ * their rounding would show. The gradients' multiplications are the same ones. */
 static double least_products(const bz_layer *layer)
 {
-    bool conv = !strcmp(layer->kind, "conv"), deconv = !strcmp(layer->kind, "deconv");
+    size_t k = 0;
     double left = 1;
-    if ((!conv && !deconv) || layer->n_in < 2 || !layer->n_out)
+    while (k < sizeof CONVOLUTIONS / sizeof *CONVOLUTIONS && strcmp(layer->kind, CONVOLUTIONS[k].kind) != 0)
+        k++;
+    if (k == sizeof CONVOLUTIONS / sizeof *CONVOLUTIONS || layer->n_in < 2 || !layer->n_out)
         return 1;
-    for (int a = 2; a < layer->in[1].rank && a < layer->in[0].rank && a < layer->out[0].rank; a++) {
-        bz_dim r = layer->in[1].dims[a], x = layer->in[0].dims[a], y = layer->out[0].dims[a];
-        double share = conv ? inside(layer, a - 2, y, x, r) : inside(layer, a - 2, x, y, r);
-        if (conv && r > 1 && along(layer, "stride", a - 2, 1) == 1 && along(layer, "dilation", a - 2, 1) == 1)
+    const bz_type *tensor[3];
+    const int at[] = {CONVOLUTIONS[k].x, CONVOLUTIONS[k].w, CONVOLUTIONS[k].y};
+    for (int i = 0; i < 3; i++)
+        tensor[i] = at[i] < 0 ? &layer->out[0] : &layer->in[at[i]];
+    for (int a = 2; a < tensor[1]->rank && a < tensor[0]->rank && a < tensor[2]->rank; a++) {
+        bz_dim x = tensor[0]->dims[a], r = tensor[1]->dims[a], y = tensor[2]->dims[a];
+        double share = inside(layer, a - 2, y, x, r);
+        if (r > 1 && along(layer, "stride", a - 2, 1) == 1 && along(layer, "dilation", a - 2, 1) == 1)
             share = fmin(share, (WINOGRAD_TILE + (double)r - 1) / (WINOGRAD_TILE * (double)r));
         left *= share;
     }
@@ -236,13 +248,24 @@ double bz_peaks_traffic(const bz_peaks *peaks, double bytes)
     return bytes / bandwidth(peaks, bytes);
 }
 
+/* An optimizer's step writes over what it has read: caches take that back while others are read. */
+static double least_bytes(const bz_layer *layer, bz_dtype dtype)
+{
+    double sum = 0;
+    if (!bz_layer_has(layer, BZ_LAYER_UPDATE))
+        return bz_peaks_bytes(layer, NULL, dtype);
+    for (int k = 0; k < layer->n_in; k++)
+        sum += bz_peaks_bytes(layer, &layer->in[k], dtype);
+    return sum;
+}
+
 double bz_peaks_roofline(const bz_peaks *peaks, const bz_layer *layer, bz_dtype dtype, bool *memory)
 {
     *memory = false;
     if (peaks->why || !layer->priced)
         return NAN;
     double arithmetic = bz_peaks_arithmetic(peaks, layer, dtype);
-    double traffic = bz_peaks_traffic(peaks, bz_peaks_bytes(layer, NULL, dtype));
+    double traffic = bz_peaks_traffic(peaks, least_bytes(layer, dtype));
     *memory = traffic > arithmetic;
     return bz_tick(fmax(arithmetic, traffic));
 }

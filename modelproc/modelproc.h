@@ -79,6 +79,7 @@ typedef enum {
     BZ_LAYER_POOL = 2,
     BZ_LAYER_NORMALIZATION = 4, /* operands: x, scale, shift, mean, variance */
     BZ_LAYER_CONVOLUTION_GRADIENT = 8,
+    BZ_LAYER_UPDATE = 16, /* an optimizer's step: its results lie where its operands did */
     BZ_LAYER_WINDOW = BZ_LAYER_CONVOLUTION | BZ_LAYER_POOL,
 } bz_layer_trait;
 bool bz_layer_has(const bz_layer *layer, unsigned traits); /* one of them */

@@ -129,11 +129,11 @@ static void test_least_products(void **state)
         int x[2], r, step[2], pad[2], far, y[2];
         double winograd;
     } CASES[] = {
-        {"conv", {14, 28}, 3, {2, 2}, {1, 1}, 1, {7, 14}, 1},    {"conv", {9, 5}, 5, {2, 3}, {2, 0}, 1, {5, 1}, 1},
-        {"conv", {12, 12}, 3, {1, 1}, {0, 1}, 1, {10, 12}, 0.5}, {"conv", {7, 9}, 3, {1, 2}, {4, 4}, 4, {7, 5}, 1},
-        {"conv", {2, 2}, 3, {1, 1}, {1, 1}, 1, {2, 2}, 0.5},     {"deconv", {4, 6}, 4, {2, 2}, {1, 1}, 1, {8, 12}, 1},
-        {"pool", {14, 14}, 3, {2, 2}, {1, 1}, 1, {7, 7}, 1},     {"conv", {2, 14}, 3, {3, 2}, {1, 1}, 1, {1, 7}, 1},
-        {"conv", {4, 6}, 1, {2, 2}, {1, 1}, 1, {3, 4}, 1},
+        {"conv", {14, 28}, 3, {2, 2}, {1, 1}, 1, {7, 14}, 1},      {"conv", {9, 5}, 5, {2, 3}, {2, 0}, 1, {5, 1}, 1},
+        {"conv", {12, 12}, 3, {1, 1}, {0, 1}, 1, {10, 12}, 0.5},   {"conv", {7, 9}, 3, {1, 2}, {4, 4}, 4, {7, 5}, 1},
+        {"conv", {2, 2}, 3, {1, 1}, {1, 1}, 1, {2, 2}, 0.5},       {"deconv", {4, 6}, 4, {2, 2}, {1, 1}, 1, {8, 12}, 1},
+        {"deconv", {12, 12}, 3, {1, 1}, {0, 1}, 1, {14, 12}, 0.5}, {"pool", {14, 14}, 3, {2, 2}, {1, 1}, 1, {7, 7}, 1},
+        {"conv", {2, 14}, 3, {3, 2}, {1, 1}, 1, {1, 7}, 1},        {"conv", {4, 6}, 1, {2, 2}, {1, 1}, 1, {3, 4}, 1},
     };
     bz_peaks p = {.n_flops = 1, .flops = {{BZ_F32, 1e9}}};
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
@@ -162,7 +162,31 @@ static void test_least_products(void **state)
         }
         assert_true(fabs(bz_peaks_arithmetic(&p, &layer, BZ_UNDEFINED) - share) < 1e-9);
         assert_true(share <= 1 && (share < 1) == (strcmp(layer.kind, "pool") != 0));
+        if (strcmp(layer.kind, "conv") != 0)
+            continue;
+        bz_type y_w[] = {out, in[1]}, x_y[] = {in[0], out}; /* gradients have the same products */
+        layer.kind = "conv_data", layer.in = y_w, layer.out = &in[0];
+        assert_true(fabs(bz_peaks_arithmetic(&p, &layer, BZ_UNDEFINED) - share) < 1e-9);
+        layer.kind = "conv_weights", layer.in = x_y, layer.out = &in[1];
+        assert_true(fabs(bz_peaks_arithmetic(&p, &layer, BZ_UNDEFINED) - share) < 1e-9);
     }
+}
+
+/* An optimizer's step writes where it has read: 12 kB of weights, gradients and moments lie in a cache of 16 kB, and it takes no less than to read them. */
+static void test_in_place(void **state)
+{
+    (void)state;
+    bz_dim dims[] = {1000};
+    bz_type in[3], out[2];
+    bool memory;
+    for (int i = 0; i < 3; i++)
+        in[i] = (bz_type){.kind = BZ_TYPE_TENSOR, .dtype = BZ_F32, .rank = 1, .dims = dims};
+    memcpy(out, in, sizeof out);
+    bz_peaks p = {.n_flops = 1, .flops = {{BZ_F32, 1e18}}, .n_bandwidth = 2, .bandwidth = {{0, 4e9}, {16000, 1e9}}};
+    bz_layer layer = {.kind = "momentum", .in = in, .n_in = 3, .out = out, .n_out = 2, .bytes = 20000, .priced = true};
+    assert_true(fabs(bz_peaks_roofline(&p, &layer, BZ_UNDEFINED, &memory) - 3e-6) < 1e-12 && memory);
+    layer.kind = "add";
+    assert_true(fabs(bz_peaks_roofline(&p, &layer, BZ_UNDEFINED, &memory) - 20e-6) < 1e-12);
 }
 
 /* Peaks belong to a thread count: a new measurement takes the place of the last one with as many, and no other's. */
@@ -223,13 +247,9 @@ static void test_types_of_a_sheet(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ticks),
-        cmocka_unit_test(test_slow_phase),
-        cmocka_unit_test(test_contradiction),
-        cmocka_unit_test(test_roofline),
-        cmocka_unit_test(test_types_of_a_sheet),
-        cmocka_unit_test(test_least_products),
-        cmocka_unit_test(test_peaks_by_threads),
+        cmocka_unit_test(test_ticks),    cmocka_unit_test(test_slow_phase),       cmocka_unit_test(test_contradiction),
+        cmocka_unit_test(test_roofline), cmocka_unit_test(test_types_of_a_sheet), cmocka_unit_test(test_least_products),
+        cmocka_unit_test(test_in_place), cmocka_unit_test(test_peaks_by_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
