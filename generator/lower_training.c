@@ -264,8 +264,8 @@ static void gate_slopes(lowering *l, bz_fn fn, int64_t rows, int64_t width)
 }
 
 /* One call. Or, as frameworks do, step by step backwards through the recurrent weights, where an alternative has room for so many
- * calls; else as one product, which no sequence of steps undercuts. Then all steps at once: gates, the gradients of x, W, R and
- * the bias. */
+ * calls; where no library has the call, else as one product, which no sequence of steps undercuts. Then all steps at once: gates,
+ * the gradients of x, W, R and the bias. */
 static int lower_recurrent_grad(lowering *l)
 {
     enum { REST = 6 };
@@ -295,7 +295,10 @@ static int lower_recurrent_grad(lowering *l)
         if (lower_has_result(l, 3))
             lower_sum(l, (bz_extent){rows, width}, (bz_extent){1, width});
     }
-    return lower_done(l);
+    if (lower_done(l))
+        return -1;
+    l->alternative[l->n - 1].fallback = together > 1; /* faster than any program */
+    return 0;
 }
 
 /* ---- rows ----------------------------------------------------------------------------------- */

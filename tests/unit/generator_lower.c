@@ -314,6 +314,10 @@ static void test_recurrent_training(void **state)
     bz_lower(&l, BZ_UNDEFINED, &arena, &low);
     assert_true(low.n == 2 && !low.alternative[0].fallback &&
                 !low.alternative[1].fallback); /* either may be the faster one */
+    const bz_type longer[] = {TENSOR(3, 100, 5, 20), gru[1], gru[2], gru[3]};
+    l = a_layer("gru_grad", longer, 4, dx, back, 2);
+    bz_lower(&l, BZ_UNDEFINED, &arena, &low);
+    assert_true(low.n == 2 && low.alternative[1].fallback); /* too many steps: all at once, which no program does */
     bz_arena_free(&arena);
 }
 
