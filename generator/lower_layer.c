@@ -206,6 +206,52 @@ static int64_t least_length(const lowering *l, int64_t steps)
     return p->n ? steps : 0;
 }
 
+bz_problem *lower_multiply(lowering *l, int64_t m, int64_t k, int64_t n)
+{
+    bz_problem *p = lower_step(l, BZ_PROBLEM_MATMUL);
+    memcpy(p->matmul.a, (bz_extent){m, k}, sizeof(bz_extent));
+    memcpy(p->matmul.b, (bz_extent){k, n}, sizeof(bz_extent));
+    return p;
+}
+
+static void add_function(lowering *l, bz_fn fn, int64_t rows, int64_t width)
+{
+    bz_problem *p = lower_step(l, BZ_PROBLEM_ACTIVATION);
+    p->activation.fn = fn;
+    memcpy(p->activation.x, (bz_extent){rows, width}, sizeof(bz_extent));
+}
+
+static void add_binary(lowering *l, bz_fn fn, int64_t rows, int64_t width)
+{
+    bz_problem *p = lower_step(l, BZ_PROBLEM_BINARY);
+    p->binary.fn = fn;
+    memcpy(p->binary.a, (bz_extent){rows, width}, sizeof(bz_extent));
+    memcpy(p->binary.b, (bz_extent){rows, width}, sizeof(bz_extent));
+}
+
+/* The operand of all steps at once; then states, step by step; gates of all steps, which is no more than step by step. An LSTM's
+ * cell is f c + i g, and its state o tanh(c); a GRU's is (1 - z) n + z h behind r h. */
+int lower_by_steps(lowering *l, const lower_recurrent *r, bz_fn of_state, bool constant)
+{
+    enum { REST = 7 };
+    int64_t rows = r->seq * r->batch, width = r->gates * r->hidden;
+    if (r->dirs * (r->seq + REST) > MAX_STEPS)
+        return 0;
+    for (int64_t d = 0; d < r->dirs; d++) {
+        lower_multiply(l, rows, r->input, width)->matmul.constant = constant;
+        for (int64_t t = 0; t < r->seq; t++)
+            lower_multiply(l, r->batch, r->hidden, width)->matmul.constant = constant;
+        if (r->gates > 1)
+            add_function(l, BZ_FN_SIGMOID, rows, (r->gates == 4 ? 3 : 2) * r->hidden);
+        add_function(l, of_state, rows, (r->gates == 4 ? 2 : 1) * r->hidden);
+        for (int k = 0; k < 3 && r->gates > 1; k++)
+            add_binary(l, BZ_FN_MUL, rows, r->hidden);
+        if (r->gates > 1)
+            add_binary(l, BZ_FN_ADD, rows, r->hidden);
+    }
+    return lower_done(l);
+}
+
 static int lower_rnn(lowering *l)
 {
     const bz_type *x = lower_in(l, 0);
@@ -237,7 +283,11 @@ static int lower_rnn(lowering *l)
     p->rnn.lbr = l->arg == BZ_PROBLEM_GRU && lower_int(l, "linear_before_reset", 0);
     if (l->arg == BZ_PROBLEM_RNN)
         p->rnn.fn = *f == 'r' ? BZ_FN_RELU : *f == 's' ? BZ_FN_SIGMOID : BZ_FN_TANH;
-    return lower_done(l);
+    bool plain = !l->quantize && !p->rnn.peephole;
+    bz_fn of_state = l->arg == BZ_PROBLEM_RNN ? p->rnn.fn : BZ_FN_TANH;
+    int64_t gates = l->arg == BZ_PROBLEM_LSTM ? 4 : l->arg == BZ_PROBLEM_GRU ? 3 : 1;
+    lower_recurrent r = {steps, p->rnn.batch, p->rnn.input, p->rnn.hidden, gates, both ? 2 : 1};
+    return lower_done(l) || (plain && lower_by_steps(l, &r, of_state, true)) ? -1 : 0;
 }
 
 const lower_row lower_layer_rows[] = {

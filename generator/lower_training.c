@@ -209,12 +209,8 @@ static int lower_update(lowering *l)
 
 /* ---- recurrent layers ----------------------------------------------------------------------- */
 
-typedef struct recurrent {
-    int64_t seq, batch, input, hidden, gates, dirs;
-} recurrent;
-
 /* X [seq, batch, input], W [dirs, gates · hidden, input], R [dirs, gates · hidden, hidden] */
-static int read_recurrent(const lowering *l, int kind, recurrent *r)
+static int read_recurrent(const lowering *l, int kind, lower_recurrent *r)
 {
     const bz_type *x = lower_in(l, 0), *w = lower_in(l, 1), *h = lower_in(l, 2);
     r->gates = kind == BZ_PROBLEM_LSTM ? 4 : kind == BZ_PROBLEM_GRU ? 3 : 1;
@@ -228,7 +224,7 @@ static int read_recurrent(const lowering *l, int kind, recurrent *r)
                : 0;
 }
 
-static int recurrent_call(lowering *l, const recurrent *r, bz_problem_kind kind)
+static int recurrent_call(lowering *l, const lower_recurrent *r, bz_problem_kind kind)
 {
     const char *direction = lower_word(l, "direction", "forward"), *f = lower_word(l, "activations", "tanh");
     bz_problem *p = lower_step(l, kind);
@@ -241,18 +237,15 @@ static int recurrent_call(lowering *l, const recurrent *r, bz_problem_kind kind)
     return lower_done(l);
 }
 
-static int lower_recurrent(lowering *l)
+static int lower_recurrent_training(lowering *l)
 {
-    recurrent r;
-    return read_recurrent(l, l->arg, &r) ? lower_no(l, SHAPE) : recurrent_call(l, &r, (bz_problem_kind)l->arg);
-}
-
-static void product(lowering *l, int64_t m, int64_t k, int64_t n, bool transa)
-{
-    bz_problem *p = lower_step(l, BZ_PROBLEM_MATMUL);
-    memcpy(p->matmul.a, (bz_extent){m, k}, sizeof(bz_extent));
-    memcpy(p->matmul.b, (bz_extent){k, n}, sizeof(bz_extent));
-    p->matmul.transa = transa;
+    lower_recurrent r;
+    if (read_recurrent(l, l->arg, &r))
+        return lower_no(l, SHAPE);
+    if (recurrent_call(l, &r, (bz_problem_kind)l->arg))
+        return -1;
+    bz_fn of_state = r.gates == 1 ? l->alternative[l->n - 1].problem[0].rnn.fn : BZ_FN_TANH;
+    return lower_by_steps(l, &r, of_state, false);
 }
 
 static void gate_slopes(lowering *l, bz_fn fn, int64_t rows, int64_t width)
@@ -269,7 +262,7 @@ static void gate_slopes(lowering *l, bz_fn fn, int64_t rows, int64_t width)
 static int lower_recurrent_grad(lowering *l)
 {
     enum { REST = 6 };
-    recurrent r;
+    lower_recurrent r;
     if (read_recurrent(l, l->arg, &r))
         return lower_no(l, SHAPE);
     if (recurrent_call(l, &r,
@@ -282,16 +275,16 @@ static int lower_recurrent_grad(lowering *l)
             together = r.dirs * (r.seq + REST) > MAX_STEPS ? r.seq : 1;
     for (int64_t d = 0; d < r.dirs; d++) {
         for (int64_t t = 0; t < r.seq; t += together)
-            product(l, together * r.batch, width, r.hidden, false);
+            lower_multiply(l, together * r.batch, width, r.hidden);
         if (r.gates > 1)
             gate_slopes(l, BZ_FN_SIGMOID, rows, width - r.hidden);
         gate_slopes(l, of_state, rows, l->arg == BZ_PROBLEM_LSTM ? 2 * r.hidden : r.hidden);
         if (lower_has_result(l, 0))
-            product(l, rows, width, r.input, false);
+            lower_multiply(l, rows, width, r.input);
         if (lower_has_result(l, 1))
-            product(l, width, rows, r.input, true);
+            lower_multiply(l, width, rows, r.input)->matmul.transa = true;
         if (lower_has_result(l, 2))
-            product(l, width, rows, r.hidden, true);
+            lower_multiply(l, width, rows, r.hidden)->matmul.transa = true;
         if (lower_has_result(l, 3))
             lower_sum(l, (bz_extent){rows, width}, (bz_extent){1, width});
     }
@@ -320,9 +313,9 @@ const lower_row lower_training_rows[] = {
     {"crossentropy", lower_loss, BZ_PROBLEM_SOFTMAX_LOSS, .ours = FLOATS},
     {"crossentropy_grad", lower_loss, BZ_PROBLEM_SOFTMAX_LOSS_GRAD, .ours = FLOATS},
     {"gather_grad", lower_gather_grad, .types = LONGS | WORDS},
-    {"lstm_training", lower_recurrent, BZ_PROBLEM_LSTM, .types = FLOATS},
-    {"gru_training", lower_recurrent, BZ_PROBLEM_GRU, .types = FLOATS},
-    {"rnn_training", lower_recurrent, BZ_PROBLEM_RNN, .types = FLOATS},
+    {"lstm_training", lower_recurrent_training, BZ_PROBLEM_LSTM, .types = FLOATS},
+    {"gru_training", lower_recurrent_training, BZ_PROBLEM_GRU, .types = FLOATS},
+    {"rnn_training", lower_recurrent_training, BZ_PROBLEM_RNN, .types = FLOATS},
     {"lstm_grad", lower_recurrent_grad, BZ_PROBLEM_LSTM, .types = FLOATS},
     {"gru_grad", lower_recurrent_grad, BZ_PROBLEM_GRU, .types = FLOATS},
     {"rnn_grad", lower_recurrent_grad, BZ_PROBLEM_RNN, .types = FLOATS},

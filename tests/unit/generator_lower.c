@@ -294,7 +294,13 @@ static void test_recurrent_training(void **state)
     const bz_param both[] = {{.name = "direction", .text = "bidirectional"}},
                    back[] = {{.name = "direction", .text = "reverse"}, NUMBERS("linear_before_reset", 1)};
     bz_layer l = a_layer("lstm_training", in, 4, out, both, 1);
-    expect_count(&l, 1);
+    expect_count(&l, 2);
+    expect(&l, BZ_UNDEFINED, 1, 0, "matmul a=35x20 b=20x96 constant=0 dtype=f32"); /* by products: all steps at once, */
+    expect(&l, BZ_UNDEFINED, 1, 7, "matmul a=5x24 b=24x96 constant=0 dtype=f32");  /* then one after the other */
+    expect(&l, BZ_UNDEFINED, 1, 8, "activation fn=sigmoid x=35x72 dtype=f32");
+    expect(&l, BZ_UNDEFINED, 1, 9, "activation fn=tanh x=35x48 dtype=f32");
+    expect(&l, BZ_UNDEFINED, 1, 12, "binary fn=mul a=35x24 b=35x24 dtype=f32");
+    expect(&l, BZ_UNDEFINED, 1, 27, "binary fn=add a=35x24 b=35x24 dtype=f32"); /* of the other direction */
     expect(&l, BZ_UNDEFINED, 0, 0, "lstm seq=7 batch=5 input=20 hidden=24 dir=bidirectional training=1 dtype=f32");
     l = a_layer("lstm_grad", in, 4, dx, both, 1);
     expect(&l, BZ_UNDEFINED, 0, 0, "lstm_grad seq=7 batch=5 input=20 hidden=24 dir=bidirectional dtype=f32");
@@ -447,6 +453,7 @@ static void test_functions(void **state)
     l = a_layer("lstm", (const bz_type[]){TENSOR(3, 5, 2, 8)}, 1, (const bz_type[]){TENSOR(4, 5, 1, 2, 16)},
                 (const bz_param[]){NUMBERS("hidden", 16), {.name = "activations", .text = "sigmoid,tanh,tanh"}}, 2);
     expect(&l, BZ_U8, 0, 0, "lstm seq=5 batch=2 input=8 hidden=16 dir=forward dtype=u8:i8:u8");
+    expect(&l, BZ_UNDEFINED, 1, 5, "matmul a=2x16 b=16x64 constant=1 dtype=f32");
 }
 
 /* Of sequences with lengths of their own the shortest bounds from below; unknown lengths bound nothing. */
@@ -459,6 +466,8 @@ static void test_lengths(void **state)
     bz_param params[] = {NUMBERS("hidden", 16), {.name = "activations", .text = "tanh"}, NUMBERS("lengths", 4, 3)};
     bz_layer l = a_layer("rnn", in, 1, out, params, 3);
     expect(&l, BZ_UNDEFINED, 0, 0, "rnn seq=3 batch=2 input=8 hidden=16 dir=forward fn=tanh dtype=f32");
+    expect(&l, BZ_UNDEFINED, 1, 0, "matmul a=6x8 b=8x16 constant=1 dtype=f32");
+    expect(&l, BZ_UNDEFINED, 1, 4, "activation fn=tanh x=6x16 dtype=f32");
     l.macs = 1;
     params[2] = (bz_param){.name = "lengths", .text = "data"};
     bz_lower(&l, BZ_UNDEFINED, &arena, &low);
