@@ -4,6 +4,7 @@
 #include "tests/unit/explain_trace.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ---- matrix units --------------------------------------------------------------------------- */
