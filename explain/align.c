@@ -241,31 +241,54 @@ static bool all_missing(const making *m, const bz_match *match)
     return missing;
 }
 
-/* The steps that nothing asks for, by their signature, as chains in their order: head[id] and next[step], -1 at the end. */
-static int extra_steps(const making *m, int *head, int *next)
+/* The steps that nothing asks for, by their signature, as chains in their order. */
+typedef struct chains {
+    int *head, *next, *left; /* [words + 1]: the first, or -1; [steps.n]; [words + 1]: how many */
+    uint32_t words;          /* that were known: no step has one that is new since */
+    bool any;
+} chains;
+
+static chains extra_steps(const making *m)
 {
-    int n = 0;
+    chains c = {.words = m->words.n};
+    c.head = BZ_NEW(m->arena, int, c.words + 1);
+    c.left = BZ_NEW(m->arena, int, c.words + 1);
+    c.next = BZ_NEW(m->arena, int, m->steps.n + 1);
+    memset(c.head, 0xff, ((size_t)c.words + 1) * sizeof *c.head);
     for (int i = m->steps.n - 1; i >= 0; i--) {
         const bz_align_step *step = &m->steps.step[i];
         uint32_t id = step->n == 1 && !touched(m, step) ? m->steps.atom[step->first].id : 0;
-        if (id)
-            next[i] = head[id], head[id] = i, n++;
+        if (!id)
+            continue;
+        c.next[i] = c.head[id];
+        c.head[id] = i;
+        c.left[id]++;
+        c.any = true;
     }
-    return n;
+    return c;
+}
+
+/* The first step of a chain, which it leaves; -1: there is none. */
+static int take_extra(chains *c, uint32_t id)
+{
+    int at = id && id <= c->words ? c->head[id] : -1;
+    if (at >= 0) {
+        c->head[id] = c->next[at];
+        c->left[id]--;
+    }
+    return at;
 }
 
 /* Functions that the model writes out in several layers, as gelu by erf, and that the program computes by one call. */
 static void find_written_out(making *m)
 {
-    uint32_t words = m->words.n;
-    int *head = bz_alloc((size_t)words + 1, sizeof *head), *next = bz_alloc((size_t)m->steps.n + 1, sizeof *next);
     bz_layers *layers = m->bound->layers;
+    chains extra = extra_steps(m);
     const bz_match *match;
     bz_patterns *patterns = NULL;
     bz_error err;
-    memset(head, 0xff, ((size_t)words + 1) * sizeof *head);
     bool graph = layers && layers->model; /* what a recording's calls stand for has none */
-    if (graph && extra_steps(m, head, next) && !bz_patterns_load(NULL, &patterns, &err)) {
+    if (graph && extra.any && !bz_patterns_load(NULL, &patterns, &err)) {
         bz_lowered *lowered = bz_lowered_new(layers, m->bound->dtype, m->arena);
         int n = bz_patterns_find(patterns, layers, &match);
         for (int i = 0; i < n; i++) {
@@ -273,26 +296,23 @@ static void find_written_out(making *m)
             if (!all_missing(m, &match[i]))
                 continue;
             bz_lower_group(lowered, &match[i], m->arena, &low);
-            uint32_t id = bz_align_group_id(&m->words, &low);
-            if (!id || id > words || head[id] < 0)
+            int at = take_extra(&extra, bz_align_group_id(&m->words, &low));
+            if (at < 0)
                 continue;
-            m->written[head[id]] = &match[i];
-            head[id] = next[head[id]];
+            m->written[at] = &match[i];
             for (int k = 0; k < match[i].n; k++)
                 m->ask[m->named[match[i].layer[k]]].steps++;
         }
     }
     bz_patterns_free(patterns);
-    free(head);
-    free(next);
 }
 
 /* The first steps of a chain did the layer; how many. */
-static int64_t take_part(making *m, const ask *layer, int *head, const int *next, int64_t most)
+static int64_t take_part(making *m, const ask *layer, chains *extra, uint32_t id, int64_t most)
 {
     int64_t n = 0;
-    for (; *head >= 0 && n < most; *head = next[*head], n++) {
-        int first = m->steps.step[*head].first;
+    for (int at; n < most && (at = take_extra(extra, id)) >= 0; n++) {
+        int first = m->steps.step[at].first;
         m->to[first] = layer->first;
         m->from[layer->first] = m->from[layer->first] < 0 ? first : m->from[layer->first];
     }
@@ -303,40 +323,27 @@ static int64_t take_part(making *m, const ask *layer, int *head, const int *next
 static void find_recurrent(making *m)
 {
     bz_align_part part[BZ_ALIGN_PARTS];
-    uint32_t words = m->words.n; /* no step has a word that is new from here on */
-    int *head = bz_alloc((size_t)words + 1, sizeof *head), *next = bz_alloc((size_t)m->steps.n + 1, sizeof *next);
-    int *waiting = BZ_NEW(m->arena, int, words + 1), *left = BZ_NEW(m->arena, int, words + 1);
-    memset(head, 0xff, ((size_t)words + 1) * sizeof *head);
-    bool extra = extra_steps(m, head, next) > 0;
-    for (uint32_t id = 0; id <= words && extra; id++)
-        for (int at = head[id]; at >= 0; at = next[at])
-            left[id]++;
-    for (int round = 0; round < 2 && extra; round++)
+    chains extra = extra_steps(m);
+    int *waiting = BZ_NEW(m->arena, int, extra.words + 1);
+    for (int round = 0; round < 2 && extra.any; round++)
         for (int i = 0; i < m->n_asks; i++) {
             ask *layer = &m->ask[i];
             int n = layer->steps ? 0 : bz_align_recurrent_parts(&m->words, &m->bound->layer[layer->layer], part);
-            uint32_t states = n ? part[0].id : words + 1;
-            if (states > words)
+            uint32_t states = n ? part[0].id : 0;
+            if (!states || states > extra.words)
                 continue;
             if (!round) {
                 waiting[states]++;
                 continue;
             }
-            int64_t each = left[states] / waiting[states]--, before = 0;
-            if (left[states] < part[0].least)
+            int64_t each = extra.left[states] / waiting[states]--, before = 0;
+            if (extra.left[states] < part[0].least)
                 continue;
             part[0].most = each < part[0].least ? part[0].least : each < part[0].most ? each : part[0].most;
-            for (int k = 0; k < n; k++) {
-                uint32_t id = part[k].id;
-                before = id <= words && !(part[k].instead && before)
-                             ? take_part(m, layer, &head[id], next, part[k].most)
-                             : 0;
-                left[id <= words ? id : 0] -= (int)before;
-            }
+            for (int k = 0; k < n; k++)
+                before = part[k].instead && before ? 0 : take_part(m, layer, &extra, part[k].id, part[k].most);
             layer->by_parts = true;
         }
-    free(head);
-    free(next);
 }
 
 /* One layer may be several equal calls: a product for each image or group of a convolution, or kernels of one kind whose

@@ -301,13 +301,9 @@ int bz_align_recurrent_parts(bz_align_words *w, const bz_bound_layer *l, bz_alig
     const bz_problem *p = a ? a->problem : NULL;
     if (!p || !bz_problem_has(p, BZ_TRAIT_RECURRENT))
         return 0;
-    bz_operand list[BZ_PROBLEM_OPERANDS];
     bool back = bz_problem_has(p, BZ_TRAIT_GRADIENT);
-    int64_t steps = p->rnn.seq, rows = p->rnn.batch, all = steps * rows, in = p->rnn.input, h = p->rnn.hidden, dirs = 1,
-            width = h;
-    for (int i = bz_problem_operands(p, list); i--;)
-        if (list[i].role == BZ_ROLE_R)
-            dirs = list[i].dim[0], width = list[i].dim[2] * h;
+    int64_t steps = p->rnn.seq, rows = p->rnn.batch, all = steps * rows, in = p->rnn.input, h = p->rnn.hidden,
+            width = bz_rnn_gates(p->kind) * h, dirs = p->rnn.dir == BZ_BIDIRECTIONAL ? 2 : 1;
     const int64_t FORWARD[][3] = {{rows, width, h}, {all, width, in}, {rows, width, in}},
                   BACK[][3] = {{rows, h, width}, {all, in, width}, {rows, in, width}, {width, h, all},
                                {width, h, rows}, {width, in, all}, {width, in, rows}};

@@ -51,11 +51,8 @@ int lower_done_or_copy(lowering *l);
 
 bz_problem *lower_multiply(lowering *l, int64_t m, int64_t k, int64_t n); /* a step that multiplies [m,k] by [k,n] */
 
-typedef struct lower_recurrent {
-    int64_t seq, batch, input, hidden, gates, dirs;
-} lower_recurrent;
-/* An alternative of a recurrent layer forward: by products, as frameworks compute it, where there is room for so many. */
-int lower_by_steps(lowering *l, const lower_recurrent *r, bz_fn of_state, bool constant);
+/* Behind the alternative that is a recurrent layer's call, forward: another one by products, as frameworks compute it, where there is room for so many. */
+int lower_by_steps(lowering *l, bool constant);
 
 /* Quantized products take u8 and i8 to u8, or to what the layer's result is; those of 8-bit floats make f16. */
 void lower_product_types(const lowering *l, bz_problem *p);

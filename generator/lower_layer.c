@@ -231,23 +231,25 @@ static void add_binary(lowering *l, bz_fn fn, int64_t rows, int64_t width)
 
 /* The operand of all steps at once; then states, step by step; gates of all steps, which is no more than step by step. An LSTM's
  * cell is f c + i g, and its state o tanh(c); a GRU's is (1 - z) n + z h behind r h. */
-int lower_by_steps(lowering *l, const lower_recurrent *r, bz_fn of_state, bool constant)
+int lower_by_steps(lowering *l, bool constant)
 {
     enum { REST = 7 };
-    int64_t rows = r->seq * r->batch, width = r->gates * r->hidden;
-    if (r->dirs * (r->seq + REST) > MAX_STEPS)
+    const bz_problem *call = l->alternative[l->n - 1].problem;
+    int64_t rows = call->rnn.seq * call->rnn.batch, hidden = call->rnn.hidden, gates = bz_rnn_gates(call->kind),
+            dirs = call->rnn.dir == BZ_BIDIRECTIONAL ? 2 : 1;
+    if (dirs * (call->rnn.seq + REST) > MAX_STEPS)
         return 0;
-    for (int64_t d = 0; d < r->dirs; d++) {
-        lower_multiply(l, rows, r->input, width)->matmul.constant = constant;
-        for (int64_t t = 0; t < r->seq; t++)
-            lower_multiply(l, r->batch, r->hidden, width)->matmul.constant = constant;
-        if (r->gates > 1)
-            add_function(l, BZ_FN_SIGMOID, rows, (r->gates == 4 ? 3 : 2) * r->hidden);
-        add_function(l, of_state, rows, (r->gates == 4 ? 2 : 1) * r->hidden);
-        for (int k = 0; k < 3 && r->gates > 1; k++)
-            add_binary(l, BZ_FN_MUL, rows, r->hidden);
-        if (r->gates > 1)
-            add_binary(l, BZ_FN_ADD, rows, r->hidden);
+    for (int64_t d = 0; d < dirs; d++) {
+        lower_multiply(l, rows, call->rnn.input, gates * hidden)->matmul.constant = constant;
+        for (int64_t t = 0; t < call->rnn.seq; t++)
+            lower_multiply(l, call->rnn.batch, hidden, gates * hidden)->matmul.constant = constant;
+        if (gates > 1)
+            add_function(l, BZ_FN_SIGMOID, rows, (gates == 4 ? 3 : 2) * hidden);
+        add_function(l, gates == 1 ? call->rnn.fn : BZ_FN_TANH, rows, (gates == 4 ? 2 : 1) * hidden);
+        for (int k = 0; k < 3 && gates > 1; k++)
+            add_binary(l, BZ_FN_MUL, rows, hidden);
+        if (gates > 1)
+            add_binary(l, BZ_FN_ADD, rows, hidden);
     }
     return lower_done(l);
 }
@@ -284,10 +286,7 @@ static int lower_rnn(lowering *l)
     if (l->arg == BZ_PROBLEM_RNN)
         p->rnn.fn = *f == 'r' ? BZ_FN_RELU : *f == 's' ? BZ_FN_SIGMOID : BZ_FN_TANH;
     bool plain = !l->quantize && !p->rnn.peephole;
-    bz_fn of_state = l->arg == BZ_PROBLEM_RNN ? p->rnn.fn : BZ_FN_TANH;
-    int64_t gates = l->arg == BZ_PROBLEM_LSTM ? 4 : l->arg == BZ_PROBLEM_GRU ? 3 : 1;
-    lower_recurrent r = {steps, p->rnn.batch, p->rnn.input, p->rnn.hidden, gates, both ? 2 : 1};
-    return lower_done(l) || (plain && lower_by_steps(l, &r, of_state, true)) ? -1 : 0;
+    return lower_done(l) || (plain && lower_by_steps(l, true)) ? -1 : 0;
 }
 
 const lower_row lower_layer_rows[] = {

@@ -209,11 +209,15 @@ static int lower_update(lowering *l)
 
 /* ---- recurrent layers ----------------------------------------------------------------------- */
 
+typedef struct recurrent {
+    int64_t seq, batch, input, hidden, gates, dirs;
+} recurrent;
+
 /* X [seq, batch, input], W [dirs, gates · hidden, input], R [dirs, gates · hidden, hidden] */
-static int read_recurrent(const lowering *l, int kind, lower_recurrent *r)
+static int read_recurrent(const lowering *l, int kind, recurrent *r)
 {
     const bz_type *x = lower_in(l, 0), *w = lower_in(l, 1), *h = lower_in(l, 2);
-    r->gates = kind == BZ_PROBLEM_LSTM ? 4 : kind == BZ_PROBLEM_GRU ? 3 : 1;
+    r->gates = bz_rnn_gates((bz_problem_kind)kind);
     if (!x || !w || !h || x->rank != 3 || w->rank != 3 || h->rank != 3)
         return -1;
     r->seq = x->dims[0], r->batch = x->dims[1], r->input = x->dims[2];
@@ -224,7 +228,7 @@ static int read_recurrent(const lowering *l, int kind, lower_recurrent *r)
                : 0;
 }
 
-static int recurrent_call(lowering *l, const lower_recurrent *r, bz_problem_kind kind)
+static int recurrent_call(lowering *l, const recurrent *r, bz_problem_kind kind)
 {
     const char *direction = lower_word(l, "direction", "forward"), *f = lower_word(l, "activations", "tanh");
     bz_problem *p = lower_step(l, kind);
@@ -239,13 +243,10 @@ static int recurrent_call(lowering *l, const lower_recurrent *r, bz_problem_kind
 
 static int lower_recurrent_training(lowering *l)
 {
-    lower_recurrent r;
+    recurrent r;
     if (read_recurrent(l, l->arg, &r))
         return lower_no(l, SHAPE);
-    if (recurrent_call(l, &r, (bz_problem_kind)l->arg))
-        return -1;
-    bz_fn of_state = r.gates == 1 ? l->alternative[l->n - 1].problem[0].rnn.fn : BZ_FN_TANH;
-    return lower_by_steps(l, &r, of_state, false);
+    return recurrent_call(l, &r, (bz_problem_kind)l->arg) || lower_by_steps(l, false) ? -1 : 0;
 }
 
 static void gate_slopes(lowering *l, bz_fn fn, int64_t rows, int64_t width)
@@ -262,7 +263,7 @@ static void gate_slopes(lowering *l, bz_fn fn, int64_t rows, int64_t width)
 static int lower_recurrent_grad(lowering *l)
 {
     enum { REST = 6 };
-    lower_recurrent r;
+    recurrent r;
     if (read_recurrent(l, l->arg, &r))
         return lower_no(l, SHAPE);
     if (recurrent_call(l, &r,

@@ -28,10 +28,17 @@ void bz_rnn_add_kept(const bz_problem *p, bz_operand_list *l, bool results)
         l->item[i].result = results;
 }
 
+int bz_rnn_gates(bz_problem_kind kind)
+{
+    return kind == BZ_PROBLEM_LSTM || kind == BZ_PROBLEM_LSTM_GRAD ? 4
+           : kind == BZ_PROBLEM_GRU || kind == BZ_PROBLEM_GRU_GRAD ? 3
+                                                                   : 1;
+}
+
 static void rnn_operands(const bz_problem *p, bz_operand_list *l, int64_t *y)
 {
     int64_t dirs = p->rnn.dir == BZ_BIDIRECTIONAL ? 2 : 1, h = p->rnn.hidden;
-    int64_t gates = p->kind == BZ_PROBLEM_LSTM ? 4 : p->kind == BZ_PROBLEM_GRU ? 3 : 1;
+    int64_t gates = bz_rnn_gates(p->kind);
     int64_t biases = gates + (p->kind == BZ_PROBLEM_GRU && p->rnn.lbr);
     bz_operand_add(l, BZ_ROLE_X, p->dtype, 3, (int64_t[]){p->rnn.seq, p->rnn.batch, p->rnn.input});
     bz_operand_add(l, BZ_ROLE_W, p->dtype_w, 4, (int64_t[]){dirs, p->rnn.input, gates, h});
@@ -101,7 +108,7 @@ enum { SCRATCH = 10 };
 static void rnn_step(const bz_reference *r, int d, const double *x, double *state, double *cell, double *scratch)
 {
     const bz_problem *p = r->problem;
-    int gates = p->kind == BZ_PROBLEM_LSTM ? 4 : p->kind == BZ_PROBLEM_GRU ? 3 : 1;
+    int gates = bz_rnn_gates(p->kind);
     bool lbr = p->kind == BZ_PROBLEM_GRU && p->rnn.lbr;
     bool resets = p->kind == BZ_PROBLEM_GRU && !lbr; /* the last gate sees the state that is reset */
     int64_t h = p->rnn.hidden, in = p->rnn.input, width = gates * h;

@@ -541,6 +541,7 @@ typedef struct bz_rnn_scale {
     double data, shift, weights;
 } bz_rnn_scale;
 bz_rnn_scale bz_problem_rnn_scale(const bz_problem *p);
+int bz_rnn_gates(bz_problem_kind kind); /* of an lstm, gru or rnn, and of their gradients */
 
 /* Which matrix of a broadcast operand belongs to matrix i of the result, of n dimensions before the matrices' own. */
 static inline int64_t bz_broadcast_index(int64_t i, const int64_t *y, const int64_t *operand, int n)

@@ -332,16 +332,15 @@ int bz_whatif_products(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
         if (!flow->task[i].removed && bz_layer_is_reorder(&flow->task[i]))
             change_reorder(&c, i);
     bool previous = false; /* did the last task with layers have reorders of its own? */
-    int last = -1;         /* the layer before: several calls that did one become one */
-    for (int i = 0; i < c.map.n; last = c.map.place[i++].layer[0]) {
-        if (c.map.place[i].task == BZ_NONE || c.map.place[i].layer[0] == last)
+    for (int i = 0; i < c.map.n; i++) {
+        const bz_layer_place *place = &c.map.place[i];
+        convert_steps(&c, place);
+        if (place->task == BZ_NONE || (i && place->layer[0] == place[-1].layer[0])) /* one of several calls: one now */
             continue;
         if (c.reorders)
-            previous = add_reorders(&c, &c.map.place[i], previous);
-        add_copy(&c, &c.map.place[i]);
+            previous = add_reorders(&c, place, previous);
+        add_copy(&c, place);
     }
-    for (int i = 0; i < c.map.n; i++)
-        convert_steps(&c, &c.map.place[i]);
     convert_weights(&c);
     tell(&c);
     return c.products + c.reorders + c.added + c.others;

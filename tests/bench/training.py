@@ -109,10 +109,12 @@ class Unet(nn.Module):
         return self.head(self.join1(torch.cat([self.up1(d), a], 1)))
 
 
-class Lstm(nn.Module):
-    def __init__(self):
+class Last(nn.Module):
+    """A recurrent layer's last state."""
+
+    def __init__(self, body, head):
         super().__init__()
-        self.body, self.head = nn.LSTM(128, 256), nn.Linear(256, 10)
+        self.body, self.head = body, head
 
     def forward(self, x):
         return self.head(self.body(x)[0][-1])
@@ -125,7 +127,7 @@ CALLED = ('conv', 'conv_data', 'conv_weights', 'gemm', 'matmul', 'lstm_training'
 NETWORKS = {
     'cnn': (Cnn, 16, lambda n: torch.randn(n, 3, 32, 32), lambda n: torch.randint(10, (n,)), 'momentum'),
     'mobilenet': (MobileNet, 8, lambda n: torch.randn(n, 3, 96, 96), lambda n: torch.randint(10, (n,)), 'sgd'),
-    'lstm': (Lstm, 16, lambda n: torch.randn(32, n, 128), lambda n: torch.randint(10, (n,)), 'adam'),
+    'lstm': (lambda: Last(nn.LSTM(128, 256), nn.Linear(256, 10)), 16, lambda n: torch.randn(32, n, 128), lambda n: torch.randint(10, (n,)), 'adam'),
     'encoder': (Encoder, 4, lambda n: torch.randn(n, 128, 256), lambda n: torch.randint(10, (n,)), 'adamw'),
     'gpt': (Gpt, 4, lambda n: torch.randint(2000, (n, 64)), lambda n: torch.randint(2000, (64 * n,)), 'adam'),
     'unet': (Unet, 2, lambda n: torch.randn(n, 3, 64, 64), lambda n: torch.randint(4, (n, 64, 64)), 'sgd'),
@@ -139,15 +141,6 @@ class Gru(nn.Module):
 
     def forward(self, x):
         return self.head(self.body(x)[0].mean(0))
-
-
-class Rnn(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.body, self.head = nn.RNN(64, 256), nn.Linear(256, 20)
-
-    def forward(self, x):
-        return self.head(self.body(x)[0][-1])
 
 
 def vision(name, **options):
@@ -177,7 +170,7 @@ NETWORKS.update({
     'regnet': (vision('regnet_y_400mf'), 4, images(96), classes, 'momentum'),
     'convnext': (vision('convnext_tiny', stochastic_depth_prob=0.0), 2, images(64), classes, 'adamw'),
     'alexnet': (vision('alexnet'), 4, images(224), classes, 'sgd'),
-    'rnn': (Rnn, 16, lambda n: torch.randn(24, n, 64), classes, 'adam'),
+    'rnn': (lambda: Last(nn.RNN(64, 256), nn.Linear(256, 20)), 16, lambda n: torch.randn(24, n, 64), classes, 'adam'),
 })
 JUDGES = ('resnet18', 'vit', 'gru', 'mlp', 'densenet121', 'squeezenet', 'resnet50', 'regnet', 'convnext', 'alexnet', 'rnn')
 SIX = ('cnn', 'mobilenet', 'lstm', 'encoder', 'gpt', 'unet')
