@@ -195,6 +195,7 @@ static void second_lines_are_wrapped(void **state)
         {30,
          "   do:  model = torch.jit.optimize_for_inference(m)\n        x = x.to(memory_format=torch.channels_last)\n",
          "   do:  model = torch.jit.optimize_for_inference(m)\n        x = x.to(memory_format=torch.channels_last)\n"},
+        {20, "éééé éééé éééé éééé éééé", "éééé éééé éééé éééé\n  éééé"}, /* columns, not bytes */
     };
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
         bz_buf b = {0};

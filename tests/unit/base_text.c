@@ -181,10 +181,20 @@ static void dot_strings_are_quoted(void **state)
     bz_buf_free(&b);
 }
 
+static void lines_of_html_are_whole(void **state)
+{
+    (void)state;
+    bz_buf b = {0};
+    bz_buf_html_lines(&b, "a < b\n\nc\033d\n");
+    assert_string_equal(bz_buf_text(&b), "a &lt; b\n\nc\\x1bd\n");
+    bz_buf_free(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plain_text_passes),
+        cmocka_unit_test(lines_of_html_are_whole),
         cmocka_unit_test(control_characters_are_shown),
         cmocka_unit_test(invisible_characters_are_shown),
         cmocka_unit_test(malformed_utf8_is_shown),

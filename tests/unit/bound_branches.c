@@ -197,9 +197,30 @@ static void test_steps(void **state)
     end(&w);
 }
 
+/* Every layer counts once, in the phase that its node is in; one without a price leaves its phase without a sum. */
+static void test_phases(void **state)
+{
+    (void)state;
+    const bz_train_phase phase[] = {BZ_TRAIN_FORWARD, BZ_TRAIN_LOSS, BZ_TRAIN_LOSS, BZ_TRAIN_BACKWARD};
+    bz_layers layers = {.n = 4, .phase = phase};
+    bz_bound_layer list[] = {{.node = 0, .times = 3, .price.seconds = 1, .hardware = 0.5},
+                             {.node = 1, .times = 1, .price.seconds = 4, .hardware = 2},
+                             {.node = 2, .times = 2, .price.seconds = 8, .hardware = 4},
+                             {.node = 3, .times = 1, .price.seconds = NAN, .hardware = 1}};
+    bz_bound b = {.layers = &layers, .layer = list, .n = 4};
+    bz_bound_phase out[BZ_TRAIN_PHASES];
+    assert_int_equal(bz_bound_phases(&b, out), BZ_TRAIN_PHASES);
+    assert_true(out[0].layers == 1 && out[1].layers == 2 && out[2].layers == 1);
+    assert_true(out[0].sequential == 3 && out[1].sequential == 20 && isnan(out[2].sequential));
+    assert_true(out[0].hardware == 1.5 && out[1].hardware == 10 && out[2].hardware == 1);
+    layers.phase = NULL;
+    assert_int_equal(bz_bound_phases(&b, out), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_branches), cmocka_unit_test(test_brief),
-                                       cmocka_unit_test(test_copy_and_arithmetic), cmocka_unit_test(test_steps)};
+                                       cmocka_unit_test(test_copy_and_arithmetic), cmocka_unit_test(test_steps),
+                                       cmocka_unit_test(test_phases)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -623,6 +623,52 @@ static void test_derivatives(void **unused)
     }
 }
 
+/* Of two operands the types are those of a product; 64 quantized parts are a concat, 65 are none. */
+static void test_borders(void **state)
+{
+    (void)state;
+    const bz_type terms[] = {TENSOR(3, 2, 4, 8), TENSOR(3, 2, 8, 6)}, sum[] = {TENSOR(3, 2, 4, 6)};
+    const bz_param equation[] = {{.name = "equation", .text = "abc,acd->abd"}};
+    bz_layer l = a_layer("einsum", terms, 2, sum, equation, 1);
+    expect(&l, BZ_F8E4M3, 0, 0, "matmul a=2x4x8 b=2x8x6 constant=1 dtype=f8e4m3:f8e4m3:f16");
+
+    bz_type in[2 + 3 * 65];
+    bool constant[2 + 3 * 65] = {false};
+    for (int i = 0; i < 2 + 3 * 65; i++)
+        in[i] = (bz_type)TENSOR(1, 2);
+    const bz_param axis[] = {NUMBERS("axis", 0)};
+    const bz_type joined[] = {TENSOR(1, 128)};
+    l = a_layer("qconcat", in, 2 + 3 * 64, joined, axis, 1);
+    l.in_constant = constant;
+    bz_arena arena = {0};
+    bz_lowering low;
+    bz_lower(&l, BZ_UNDEFINED, &arena, &low);
+    assert_true(low.n && !strncmp(low.alternative[0].text[0], "concat ", 7));
+    l.n_in += 3;
+    bz_lower(&l, BZ_UNDEFINED, &arena, &low);
+    assert_true(!low.n || strncmp(low.alternative[0].text[0], "concat ", 7) != 0);
+    bz_arena_free(&arena);
+}
+
+/* Weights of u8 that are constant become i8 before the program runs; others nobody multiplies by. */
+static void test_unsigned_weights(void **state)
+{
+    (void)state;
+    bz_type in[] = {TENSOR(2, 4, 8), TENSOR(2, 8, 6)};
+    const bz_type out[] = {TENSOR(2, 4, 6)};
+    const bz_param params[] = {NUMBERS("transa", 0), NUMBERS("transb", 0)};
+    static const bool NEITHER[2] = {false, false};
+    in[0].dtype = in[1].dtype = BZ_U8;
+    bz_layer l = a_layer("gemm", in, 2, out, params, 2);
+    expect(&l, BZ_UNDEFINED, 0, 0, "gemm m=4 n=6 k=8 batch=1 transa=0 transb=0 dtype=u8:i8:f32");
+    l.in_constant = NEITHER;
+    bz_arena arena = {0};
+    bz_lowering low;
+    bz_lower(&l, BZ_UNDEFINED, &arena, &low);
+    assert_true(!low.n || strncmp(low.alternative[0].text[0], "gemm ", 5) != 0);
+    bz_arena_free(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -646,6 +692,8 @@ int main(void)
         cmocka_unit_test(test_hostile_source),
         cmocka_unit_test(test_training),
         cmocka_unit_test(test_derivatives),
+        cmocka_unit_test(test_borders),
+        cmocka_unit_test(test_unsigned_weights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

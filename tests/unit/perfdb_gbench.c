@@ -142,6 +142,7 @@ static void test_file(void **state)
         GOOD("1.0", V100 ", \"run_type\": \"aggregate\"") ",\n",
         "{\"name\": \"LAYER_CUDNN_ACTIVATION_FWD_FLOAT32__BatchSize_1__1<CUDNN_ACTIVATION_RELU>" X_PATH "\", "
         "\"error_occurred\": true, \"error_message\": \"device memory allocation failed\"},\n",
+        "{\"name\": \"LAYER_NOBODY_KNOWS\", \"cupti_enabled\": 1.0},\n",
         "{\"real_time\": 3}\n  ]\n}\n",
     };
     const char *path = below(state, "original.json");
@@ -153,8 +154,9 @@ static void test_file(void **state)
     bz_perfdb *db = open_new(state, "db");
     bz_perfdb_import_report report;
     assert_ok(bz_perfdb_import(db, path, NULL, &report, &err));
-    assert_int_equal(report.lines, 9);
-    assert_int_equal(report.bad, 3); /* of another system; without a name; counted where there is no time */
+    assert_int_equal(report.lines, 10);
+    assert_int_equal(report.bad,
+                     4); /* of another system; without a name; counted where there is no time, or by nobody's */
     assert_int_equal(report.uncounted, 1);
     assert_int_equal(report.counted, 1);
     assert_int_equal(report.count.added, 3);
