@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Told apart by content; the first that matches reads. */
@@ -101,15 +102,6 @@ int64_t bz_text_nanoseconds(const char *s, size_t n, int64_t unit_ns)
     return negative ? -whole : whole;
 }
 
-/* Days since 1970-01-01 of a civil date (proleptic Gregorian). */
-static int64_t days_from_civil(int64_t y, int64_t m, int64_t d)
-{
-    y -= m <= 2;
-    int64_t era = (y >= 0 ? y : y - 399) / 400, year = y - era * 400;
-    int64_t day = (153 * (m + (m > 2 ? -3 : 9)) + 2) / 5 + d - 1;
-    return era * 146097 + year * 365 + year / 4 - year / 100 + day - 719468;
-}
-
 int64_t bz_text_date(const char *s, size_t n)
 {
     if (n < 19 || s[4] != '-' || s[7] != '-' || s[13] != ':')
@@ -117,10 +109,13 @@ int64_t bz_text_date(const char *s, size_t n)
     int64_t year = bz_text_int(s, 4);
     if (year < 1970 || year > 2200) /* what nanoseconds reach */
         return 0;
-    int64_t days = days_from_civil(year, bz_text_int(s + 5, 2), bz_text_int(s + 8, 2));
-    int64_t minutes = days * 1440 + bz_text_int(s + 11, 2) * 60 + bz_text_int(s + 14, 2);
+    struct tm minute = {.tm_year = (int)year - 1900,
+                        .tm_mon = (int)bz_text_int(s + 5, 2) - 1,
+                        .tm_mday = (int)bz_text_int(s + 8, 2),
+                        .tm_hour = (int)bz_text_int(s + 11, 2),
+                        .tm_min = (int)bz_text_int(s + 14, 2)};
     int64_t rest = bz_text_nanoseconds(s + 17, n - 17, SECOND);
-    return rest < 0 || rest >= 61 * SECOND ? 0 : minutes * 60 * SECOND + rest; /* 61: a leap second */
+    return rest < 0 || rest >= 61 * SECOND ? 0 : timegm(&minute) * SECOND + rest; /* 61: a leap second */
 }
 
 static void count_events(const bz_trace *t, size_t n[BZ_EVENT_KINDS])

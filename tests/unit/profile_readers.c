@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include <zlib.h>
 // cmocka wants the headers above before itself
@@ -953,6 +954,13 @@ static void numbers_and_dates(void **state)
     assert_int_equal(bz_text_nanoseconds("99999999999999999999", 20, 1000), 0);
     assert_int_equal(bz_text_date("1970-01-02T00:00:01.5", 21), INT64_C(86401500000000));
     assert_int_equal(bz_text_date("junk", 4), 0);
+    for (int64_t second = 0; second < INT64_C(7000000000);
+         second += 1234567) { /* until 2191, all months and leap days */
+        char text[64];
+        time_t t = second;
+        strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S.25", gmtime(&t));
+        assert_int_equal(bz_text_date(text, strlen(text)), second * 1000000000 + 250000000);
+    }
     assert_int_equal(bz_text_date("2019-09-29T01:02:8888888888", 27), 0);
 }
 
