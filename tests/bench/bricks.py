@@ -1,15 +1,28 @@
 #!/usr/bin/python3
-"""bricks.py BENANZA [-G 1,3,10] [--time-limit S] [--busy] MODEL...: what models take by their sequences, held against the model as replayed.
+"""bricks.py BENANZA [-G 1,3,10] [--time-limit S] [--busy] [--joint] [--by torch|LIBRARY] MODEL...: what models take by their sequences, held against the model.
 
-Each model by itself, from an empty database: `bricks -G N --replay`. Prints a table in Markdown: the model by its sequences, as a whole, the quotient; how much longer the model takes than running each unique
+Each model by itself, from an empty database: `bricks -G N --replay`; with --joint all as one set, so that a sequence of several models runs once. --by: run by PyTorch, or by
+ONNX Runtime of that shared library (`bricks --exec`), in this process (runtimes.py), the median of as many runs as fit into the time, one behind the other. Prints a table in Markdown: the model by its sequences, as a whole, the quotient; how much longer the model takes than running each unique
 sequence once; and the same calls each by itself with all they need in the caches. The last lines are geometric means. On a machine that others use, --busy counts the time that a program has a processor and not the time on the
 wall: a library between the programs and the clock, built here from C."""
+import socket
+import sys
+if sys.argv[1:2] == ["--ask"]:  # what --exec runs: the other process has the runtime loaded
+    with socket.socket(socket.AF_UNIX) as line:
+        line.connect(sys.argv[2])
+        line.sendall(sys.argv[3].encode() + b"\n")
+        said = line.makefile().read()
+    print(said)
+    sys.exit(not said.strip())
 import argparse
 import json
 import math
 import os
+import statistics
 import subprocess
 import tempfile
+import threading
+import time
 
 CLOCK = r"""
 #define _GNU_SOURCE
@@ -37,7 +50,31 @@ parser.add_argument("models", nargs="+")
 parser.add_argument("-G", default="1,3,10")
 parser.add_argument("--time-limit", default="0.02")
 parser.add_argument("--busy", action="store_true")
+parser.add_argument("--joint", action="store_true")
+parser.add_argument("--by")
 asked = parser.parse_args()
+if asked.by and "MALLOC_TRIM_THRESHOLD_" not in os.environ:  # memory that is freed is kept: taking it anew takes as long as the layers
+    os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, "MALLOC_TRIM_THRESHOLD_": "4294967296", "MALLOC_MMAP_THRESHOLD_": "4294967296"})
+
+
+def serve(listening, load):
+    """A file's name comes, and its time goes back; nothing where it does not run."""
+    clock = time.thread_time if asked.busy else time.perf_counter
+    while True:
+        line, _ = listening.accept()
+        with line:
+            try:
+                once, taken = load(line.makefile().readline().strip()), []
+                once()
+                while len(taken) < 5 or sum(taken) < float(asked.time_limit):
+                    begin = clock()
+                    once()
+                    taken.append(clock() - begin)
+                line.sendall(f"{statistics.median(taken):.9f}".encode())
+            except SystemExit as why:
+                print(why, file=sys.stderr)
+
+
 print("| model | layers of a sequence, at most | by its sequences | as a whole | quotient | each once | by themselves, hot |")
 print("|---|---|---|---|---|---|---|")
 with tempfile.TemporaryDirectory() as work:
@@ -45,22 +82,31 @@ with tempfile.TemporaryDirectory() as work:
     if asked.busy:
         subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-x", "c", "-", "-o", f"{work}/clock.so"], input=CLOCK, text=True, check=True)
         environment["LD_PRELOAD"] = f"{work}/clock.so"
+    way = ["--replay", "--time-limit", asked.time_limit]
+    if asked.by:
+        from runtimes import loaded
+        listening = socket.socket(socket.AF_UNIX)
+        listening.bind(work + "/line")
+        listening.listen()
+        threading.Thread(target=serve, args=(listening, loaded(asked.by)), daemon=True).start()
+        way = ["--exec", f"{sys.executable} -S {os.path.abspath(__file__)} --ask {work}/line {{model}}"]
     for most in asked.G.split(","):
         quotients, once, whole = [], 0, 0
-        for model in asked.models:
-            database = f"{work}/{len(quotients)}.{most}"
-            done = subprocess.run([asked.benanza, "bricks", model, "-G", most, "--replay", "--time-limit", asked.time_limit, "--db", database, "--json"],
-                                  env=environment, capture_output=True, text=True)
+        for n, set_ in enumerate([asked.models] if asked.joint else [[m] for m in asked.models]):
+            at = f"{work}/{n}.{most}"
+            done = subprocess.run([asked.benanza, "bricks", *set_, "-G", most, *way, "--output" if asked.by else "--db", at, "--json"], env=environment, capture_output=True, text=True)
             assert done.returncode in (0, 4), done.stderr
             sheets = {s["id"]: s["rows"] for s in json.loads(done.stdout)["sheets"]}
-            row, sequences = sheets["models"][0], sheets["sequences"]
-            if not row["built"] or not row["measured"]:
-                print(f"| {row['model']} | {most} | not all of it ran | | | | |", flush=True)
-                continue
-            each = sum(s["time"] for s in sequences)
-            quotients.append(row["built"] / row["measured"])
-            once, whole = once + each, whole + row["measured"]
-            print(f"| {row['model']} | {most} | {row['built'] * 1e3:.2f} ms | {row['measured'] * 1e3:.2f} ms | {quotients[-1]:.1%} | {row['measured'] / each:.1f} × | "
-                  f"{sum((s['hot'] or 0) * s['times'] for s in sequences) * 1e3:.2f} ms |", flush=True)
+            each = sum(s["time"] or 0 for s in sheets["sequences"])
+            for row in sheets["models"]:
+                if not row["built"] or not row["measured"]:
+                    print(f"| {row['model']} | {most} | not all of it ran | | | | |", flush=True)
+                    continue
+                quotients.append(row["built"] / row["measured"])
+                whole += row["measured"]
+                hot = sum((s["hot"] or 0) * s["times"] for s in sheets["sequences"])
+                ends = ["" if asked.joint else f"{row['measured'] / each:.1f} ×", f"{hot * 1e3:.2f} ms" if hot and not asked.joint else ""]
+                print("|", " | ".join([row["model"], most, f"{row['built'] * 1e3:.2f} ms", f"{row['measured'] * 1e3:.2f} ms", f"{quotients[-1]:.1%}", *ends]), "|", flush=True)
+            once += each
         off = math.exp(sum(abs(math.log(q)) for q in quotients) / len(quotients)) - 1
         print(f"| {len(quotients)} models | {most} | | | off by {off:.1%} | {whole / once:.1f} × | |", flush=True)
