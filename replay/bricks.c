@@ -30,14 +30,17 @@ typedef struct replaying {
     bz_arena *arena;
     piece *piece;
     int n;
-    bz_plan *plan; /* of all pieces: what they are replayed by points into it */
+    bz_plan *plan;          /* of all pieces and their models: what they are replayed by points into it */
+    bz_replay_plan **whole; /* of each model that has a piece; NULL where none can be made */
+    double bandwidth;
 } replaying;
 
-/* Sequences run in turns and in the layout of the model's other layers (`brought`): those that were once measured did not. */
+/* Sequences run in turns and in the layout of the model's other layers (`brought`), and as its plan has them: those that were once measured did not. */
 static bz_variant variant_of(const replaying *w, int number)
 {
-    const char *name = number < w->b->n ? (w->r->options.patterns ? "fused plan in turns" : "plan in turns")
-                                        : (w->r->options.patterns ? "fused plan" : "plan");
+    const char *name = number < w->b->n
+                           ? (w->r->options.patterns ? "fused plan as in the model" : "plan as in the model")
+                           : (w->r->options.patterns ? "fused plan" : "plan");
     return (bz_variant){"replay", name, "any", "default"};
 }
 
@@ -147,40 +150,69 @@ static int load(replaying *w, piece *p, bz_error *err)
     return rc ? -1 : 0;
 }
 
-/* By the records of their calls, where there are any; else the library chooses. What cannot be run is a record that says so. */
-static int make_plans(replaying *w, bz_error *err)
+/* Number i of what is planned: a piece, or behind them a whole model that is none. */
+static int make_plan(const replaying *w, const bz_prices *prices, int i, const char *name, bz_layers *layers,
+                     bool within, bz_replay_plan **out, bz_error *err)
 {
-    const bz_plan_options *options = &w->r->options;
-    bz_layers **layers = BZ_NEW(w->arena, bz_layers *, w->n + 1);
-    const char **name = BZ_NEW(w->arena, const char *, w->n + 1);
+    const bz_brick_replays *r = w->r;
+    const bz_replay_input in = {.model = name,
+                                .layers = layers,
+                                .plan = w->plan,
+                                .number = i,
+                                .fuse = r->options.patterns != NULL,
+                                .dtype = r->options.dtype,
+                                .db = r->db,
+                                .system = r->system,
+                                .prices = prices,
+                                .within = within,
+                                .setting = r->setting,
+                                .bandwidth = w->bandwidth};
+    return bz_replay_make(&in, out, err);
+}
+
+/* By the records of their calls, where there are any, else as the library chooses; and those of a sequence as its whole model's plan has them: a
+ * concatenation alone would be in rows, and takes ten times as long there as between convolutions. What cannot be run is a record that says so. */
+static int make_plans(replaying *w, bz_layers *const *models, bz_error *err)
+{
+    const bz_bricks *b = w->b;
+    int most = w->n + b->n_models, n = w->n, kept = 0;
+    bz_layers **layers = BZ_NEW(w->arena, bz_layers *, most + 1);
+    const char **name = BZ_NEW(w->arena, const char *, most + 1);
+    int *number = BZ_NEW(w->arena, int, b->n_models + 1); /* 1 + that of the whole model */
     bz_prices *prices;
-    int rc = 0, n = 0;
-    for (int i = 0; i < w->n; i++)
+    for (int i = 0; i < w->n; i++) {
         layers[i] = w->piece[i].layers, name[i] = w->piece[i].problem;
-    bz_plan *plan = w->plan = bz_plan_of(options, layers, name, w->n);
-    double bandwidth = bz_replay_bandwidth(w->r->db, w->r->system, &w->r->setting);
-    rc = bz_prices_load(plan, w->r->db, w->r->system, &w->r->setting, w->arena, &prices, err);
+        if (w->piece[i].number >= b->n)
+            number[w->piece[i].of] = i + 1;
+    }
+    for (int i = 0, m; i < w->n; i++)
+        if (!number[m = w->piece[i].of]) {
+            layers[n] = models[m], name[n] = b->model[m].name;
+            number[m] = ++n;
+        }
+    w->plan = bz_plan_of(&w->r->options, layers, name, n);
+    w->bandwidth = bz_replay_bandwidth(w->r->db, w->r->system, &w->r->setting);
+    w->whole = BZ_NEW(w->arena, bz_replay_plan *, b->n_models + 1);
+    int rc = bz_prices_load(w->plan, w->r->db, w->r->system, &w->r->setting, w->arena, &prices, err);
+    for (int m = 0; m < b->n_models && !rc; m++) {
+        bz_error why;
+        if (number[m] && make_plan(w, prices, number[m] - 1, b->model[m].name, models[m], false, &w->whole[m], &why))
+            w->whole[m] = NULL;
+    }
     for (int i = 0; i < w->n && !rc; i++) {
         piece *p = &w->piece[i];
+        bool within = p->number < b->n;
+        const char *called = within ? "sequence" : b->model[p->of].name;
         bz_error why;
-        bz_replay_input in = {.model = p->number < w->b->n ? "sequence" : w->b->model[p->number - w->b->n].name,
-                              .layers = p->layers,
-                              .plan = plan,
-                              .number = i,
-                              .fuse = options->patterns != NULL,
-                              .dtype = w->r->options.dtype,
-                              .db = w->r->db,
-                              .system = w->r->system,
-                              .prices = prices,
-                              .within = p->number < w->b->n,
-                              .setting = w->r->setting,
-                              .bandwidth = bandwidth};
-        if (bz_replay_make(&in, &p->plan, &why))
+        if (make_plan(w, prices, i, called, p->layers, within, &p->plan, &why)) {
             rc = put(w, p, NULL, BZ_RECORD_UNSUPPORTED, why.text, err);
-        else
-            w->piece[n++] = *p;
+            continue;
+        }
+        if (within && w->whole[p->of])
+            bz_replay_follow_whole(p->plan, w->whole[p->of], &b->brick[p->number]);
+        w->piece[kept++] = *p;
     }
-    w->n = rc ? w->n : n;
+    w->n = rc ? w->n : kept;
     return rc;
 }
 
@@ -284,9 +316,11 @@ static int measure(replaying *w, bz_layers *const *models, bz_error *err)
     }
     int loaded = w->n;
     piece *all = bz_arena_dup(w->arena, w->piece, (size_t)loaded * sizeof *all);
-    rc = (w->n && (make_plans(w, err) || (w->n && run_all(w, err)))) ? -1 : 0;
+    rc = (w->n && (make_plans(w, models, err) || (w->n && run_all(w, err)))) ? -1 : 0;
     for (int i = 0; i < w->n; i++)
         bz_replay_free(w->piece[i].plan);
+    for (int m = 0; w->whole && m < w->b->n_models; m++)
+        bz_replay_free(w->whole[m]);
     bz_plan_free(w->plan);
     for (int i = 0; i < loaded; i++)
         if (all[i].model) {

@@ -352,6 +352,40 @@ void replay_take(bz_replay_plan *p)
     }
 }
 
+/* The layer of the whole model for each of a sequence's file; -1 of those that fill its constants. NULL where they are others. */
+static const int *layers_in_whole(bz_replay_plan *p, const bz_replay_plan *whole, const bz_brick *k)
+{
+    int *layer = BZ_NEW(&p->arena, int, p->layers->n + 1), n = 0;
+    for (int i = 0; i < p->layers->n; i++)
+        layer[i] = p->layers->layer[i].class == BZ_CONSTANT || n == k->n ? -1 : k->layer[n++];
+    return n == k->n && k->layers == whole->layers ? layer : NULL;
+}
+
+void bz_replay_follow_whole(bz_replay_plan *p, const bz_replay_plan *whole, const bz_brick *k)
+{
+    const int *layer = layers_in_whole(p, whole, k);
+    const bz_replay_unit **unit_of = BZ_NEW(&p->arena, const bz_replay_unit *, whole->layers->n + 1);
+    for (int u = 0; u < whole->n_units; u++)
+        for (int i = 0; i < whole->unit[u].n; i++)
+            unit_of[whole->unit[u].layer[i]] = &whole->unit[u];
+    for (int u = 0; u < p->n_units && layer; u++) {
+        const bz_replay_unit *own = &p->unit[u];
+        int first = own->n ? layer[own->layer[0]] : -1;
+        const bz_replay_unit *there = first < 0 ? NULL : unit_of[first];
+        if (!there || there->n != own->n || there->n_steps != own->n_steps)
+            continue;
+        for (int i = 0; i < own->n_steps; i++) {
+            bz_replay_choice *c = &p->choice[own->first + i];
+            const bz_replay_choice *taken = &whole->choice[there->first + i];
+            if (!c->n || !taken->n || strcmp(c->text, taken->text) != 0)
+                continue;
+            c->option[0] = taken->option[taken->taken];
+            c->n = 1, c->taken = 0;
+        }
+    }
+    replay_take(p);
+}
+
 int replay_choose(bz_replay_plan *p, const bz_replay_input *in, bz_error *err)
 {
     reorders all = {0};

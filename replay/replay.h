@@ -117,6 +117,10 @@ void bz_replay_json(const bz_replay_plan *p, bz_buf *out);
 /* Takes over the choices of a plan's text. Fails where it is none, or is one of another model. */
 int bz_replay_follow(bz_replay_plan *p, const char *text, size_t n, bz_error *err);
 
+/* The calls of a sequence as the plan of the whole model has them, of which it was cut. What is another call there keeps its own choice. The
+ * whole's plan must outlive the other. */
+void bz_replay_follow_whole(bz_replay_plan *p, const bz_replay_plan *whole, const bz_brick *k);
+
 int bz_replay_follow_file(bz_replay_plan *p, const char *path, bz_error *err);
 
 /* What conversions cost: bytes per second of the largest buffer that was measured, as those of what a model leaves in the caches cost

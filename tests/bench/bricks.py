@@ -7,6 +7,7 @@ sequence once; and the same calls each by itself with all they need in the cache
 wall: a library between the programs and the clock, built here from C."""
 import socket
 import sys
+sys.dont_write_bytecode = True
 if sys.argv[1:2] == ["--ask"]:  # what --exec runs: the other process has the runtime loaded
     with socket.socket(socket.AF_UNIX) as line:
         line.connect(sys.argv[2])

@@ -12,24 +12,36 @@
 
 static bz_error err;
 
-/* The layout of a sequence's one call. */
-static const char *layout_of(const bz_bricks *b, int brick, bool within)
+static bz_replay_plan *plan_of(const bz_plan *plan, bz_layers *layers, bool within)
+{
+    bz_replay_plan *replay = NULL;
+    bz_replay_input in = {
+        .model = "m", .layers = layers, .plan = plan, .setting = {1, BZ_CACHE_HOT, ""}, .within = within};
+    if (bz_replay_make(&in, &replay, &err))
+        fail_msg("%s", err.text);
+    return replay;
+}
+
+static bz_plan *planned(bz_layers *layers)
+{
+    const char *name = "m";
+    return bz_plan_of(&(bz_plan_options){0}, &layers, &name, 1);
+}
+
+/* The layout of a sequence's last call; as in its whole model where that is given. */
+static const char *layout_of(const bz_bricks *b, int brick, bool within, const bz_replay_plan *whole)
 {
     static char layout[16];
     bz_buf file = {0};
     bz_model *model = NULL;
     bz_layers *layers = NULL;
-    bz_replay_plan *replay = NULL;
-    bz_plan_options options = {0};
-    const char *name = "sequence";
     assert_int_equal(bz_bricks_save(b, brick, &file, &err), 0);
     assert_int_equal(bz_model_parse(file.data, file.len, "sequence", &model, &err), 0);
     assert_int_equal(bz_layers_infer(model, &(bz_infer_options){0}, &layers, &err), 0);
-    bz_plan *plan = bz_plan_of(&options, &layers, &name, 1);
-    bz_replay_input in = {
-        .model = name, .layers = layers, .plan = plan, .setting = {1, BZ_CACHE_HOT, ""}, .within = within};
-    if (bz_replay_make(&in, &replay, &err))
-        fail_msg("%s", err.text);
+    bz_plan *plan = planned(layers);
+    bz_replay_plan *replay = plan_of(plan, layers, within);
+    if (whole)
+        bz_replay_follow_whole(replay, whole, &b->brick[brick]);
     *layout = 0;
     for (int i = 0; i < replay->n_steps; i++)
         if (replay->step[i].kind == BZ_STEP_CALL)
@@ -60,17 +72,53 @@ static void test_layouts(void **state)
                                                   : -1;
         if (which < 0 || seen[which]++)
             continue;
-        assert_string_equal(layout_of(&b, i, true), which == 2 ? "packed" : which ? "nhwc" : "any");
+        assert_string_equal(layout_of(&b, i, true, NULL), which == 2 ? "packed" : which ? "nhwc" : "any");
         if (!which) /* with rows before and behind it converting there and back does not pay */
-            assert_string_equal(layout_of(&b, i, false), "plain");
+            assert_string_equal(layout_of(&b, i, false, NULL), "plain");
     }
     assert_true(seen[0] && seen[1] && seen[2]);
     bz_bricks_free(&b);
     bz_models_free(&models);
 }
 
+/* What stands alone would be in rows; in its model it takes the layout that convolutions leave. */
+static void test_as_in_the_model(void **state)
+{
+    (void)state;
+    static const char PATH[] = BENANZA_SOURCE "/models/squeezenet1_1.onnx";
+    const char *path = PATH;
+    bz_models models = {0};
+    assert_int_equal(bz_models_load(&path, 1, &(bz_infer_options){0}, &models, &err), 0);
+    bz_plan *plan = planned(models.layers[0]);
+    bz_replay_plan *whole = plan_of(plan, models.layers[0], false);
+    for (int most = 1; most <= 3; most++) {
+        bz_bricks b = {.most = most};
+        int seen = 0;
+        bz_bricks_add(&b, models.layers[0], "squeezenet1_1");
+        for (int i = 0; i < b.n; i++) {
+            const bz_brick *k = &b.brick[i];
+            int last = k->layer[k->n - 1];
+            for (int u = 0; u < whole->n_units; u++)
+                if (whole->unit[u].layer[0] == last && whole->unit[u].n_steps) {
+                    int step = whole->unit[u].first + whole->unit[u].n_steps - 1;
+                    if (whole->step[step].kind == BZ_STEP_CALL)
+                        assert_string_equal(layout_of(&b, i, true, whole), whole->step[step].layout);
+                }
+            if (!strcmp(k->layers->layer[k->layer[0]].kind, "concat") && most == 1 && !seen++) {
+                assert_string_equal(layout_of(&b, i, true, NULL), "plain");
+                assert_string_not_equal(layout_of(&b, i, true, whole), "plain");
+            }
+        }
+        assert_true(seen || most > 1);
+        bz_bricks_free(&b);
+    }
+    bz_replay_free(whole);
+    bz_plan_free(plan);
+    bz_models_free(&models);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_layouts)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_layouts), cmocka_unit_test(test_as_in_the_model)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
