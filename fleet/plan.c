@@ -39,21 +39,14 @@ static void keep_paths(bz_fleet_job *j, const bz_fleet_names *paths)
     }
 }
 
-/* Sizes of open dimensions stand in fleet.json, and not on the command line as for other commands, whose options the sentence names. */
-static const char *in_config(bz_fleet_job *j, const char *sentence)
-{
-    return strstr(sentence, "--dim ") || strstr(sentence, "--batch ")
-               ? bz_arena_printf(&j->arena,
-                                 "%s; in %s --dim is \"dims\": [\"NAME=SIZE\"], and --batch is \"batches\": [SIZE]",
-                                 sentence, j->config ? bz_file_name(j->config) : "fleet.json")
-               : sentence;
-}
-
 /* Every model at every batch; the name that the plan knows it by tells the batch. */
 static int load_models(bz_fleet_job *j, const bz_fleet_names *paths, bz_error *err)
 {
     int n = j->fleet.n_batches ? j->fleet.n_batches : 1;
     bz_infer_options options = {.n_binds = j->fleet.dims.n};
+    options.sizes_in =
+        bz_arena_printf(&j->arena, "in %s --dim is \"dims\": [\"NAME=SIZE\"], and --batch is \"batches\": [SIZE]",
+                        j->config ? bz_file_name(j->config) : "fleet.json");
     if (bz_binds_parse(j->fleet.dims.item, j->fleet.dims.n, &j->arena, &options.binds, err))
         return -1;
     for (int b = 0; b < n; b++) {
@@ -62,9 +55,9 @@ static int load_models(bz_fleet_job *j, const bz_fleet_names *paths, bz_error *e
         int rc = bz_models_load(paths->item, paths->n, &options, &j->models, err);
         for (int i = first; i < j->models.n; i++)
             for (int k = 0; k < j->models.layers[i]->n_warnings; k++)
-                bz_fleet_warn(j, "%s: %s", paths->item[i - first], in_config(j, j->models.layers[i]->warnings[k]));
+                bz_fleet_warn(j, "%s: %s", paths->item[i - first], j->models.layers[i]->warnings[k]);
         if (rc)
-            return bz_fail(err, err->code, "%s", in_config(j, bz_arena_str(&j->arena, err->text)));
+            return -1;
         for (int i = 0; i < paths->n; i++)
             bz_fleet_names_add(&j->paths,
                                n == 1 ? paths->item[i]

@@ -201,8 +201,8 @@ static bz_dim resolve(infer *inf, bz_dim d)
     for (size_t i = 0; i < sizeof USUAL / sizeof *USUAL; i++)
         if (!strcmp(name, USUAL[i].name) && dimension_compute(USUAL[i].means, tied_name, inf, &number, NULL)) {
             tie(inf, d, number);
-            infer_warn(inf, bz_arena_printf(inf->arena, "%s is taken as %s, %lld: --dim %s=SIZE says otherwise", name,
-                                            USUAL[i].means, (long long)number, name));
+            infer_warn_sizes(inf, bz_arena_printf(inf->arena, "%s is taken as %s, %lld: --dim %s=SIZE says otherwise",
+                                                  name, USUAL[i].means, (long long)number, name));
             return number;
         }
     return d;
@@ -310,6 +310,7 @@ static int unbound(infer *inf, const char *input, const bz_type *t, int d)
                 name ? bz_arena_printf(inf->arena, "'%s'", name) : bz_arena_printf(inf->arena, "%d", d), input, open,
                 d ? "" : ", or with --batch SIZE");
     name_others(inf);
+    inf->sizes_wrong = true;
     return -1;
 }
 
@@ -321,9 +322,11 @@ static int check_bound(infer *inf, bz_value_id v)
         return bz_fail_in(inf->err, "input '%s'", input);
     if (inf->options->open_inputs)
         return 0;
-    if (t->kind == BZ_TYPE_TENSOR && t->rank < 0)
+    if (t->kind == BZ_TYPE_TENSOR && t->rank < 0) {
+        inf->sizes_wrong = true;
         return bz_fail(inf->err, BZ_BAD_INPUT,
                        "the shape of input '%s' is not known: give it with --dim %s=1x3x224x224", input, input);
+    }
     for (int d = 0; d < t->rank && t->kind == BZ_TYPE_TENSOR; d++) {
         if (bz_is_symbol(t->dims[d]))
             return unbound(inf, input, t, d);
@@ -343,8 +346,10 @@ int bind_inputs(infer *inf)
     for (int i = 0; i < inf->n_tied; i++)
         inf->tied[i] = INT64_MIN;
     for (int i = 0; i < inf->options->n_binds; i++)
-        if (apply_bind(inf, &inf->options->binds[i]))
+        if (apply_bind(inf, &inf->options->binds[i])) {
+            inf->sizes_wrong = true;
             return -1;
+        }
     if (inf->options->batch)
         apply_batch(inf, inf->options->batch);
     for (int k = 0; k < g->n_inputs; k++)
@@ -372,19 +377,21 @@ void bind_check_batch(infer *inf)
     const bz_graph *g = inf->model->graph;
     const int64_t batch = inf->options->batch;
     if (batch && !inf->batched)
-        infer_warn(inf, bz_arena_printf(inf->arena, "--batch %lld changes nothing: no input has a first dimension",
-                                        (long long)batch));
+        infer_warn_sizes(inf,
+                         bz_arena_printf(inf->arena, "--batch %lld changes nothing: no input has a first dimension",
+                                         (long long)batch));
     for (int k = 0; k < g->n_outputs && batch && inf->rebound && inf->written_batch != batch; k++) {
         if (g->outputs[k] == BZ_NO_VALUE)
             continue;
         const bz_type *t = &inf->types[g->outputs[k]];
         if (t->kind != BZ_TYPE_TENSOR || t->rank < 2 || t->dims[0] != inf->written_batch || has_dim(t, batch))
             continue;
-        infer_warn(inf, bz_arena_printf(inf->arena,
-                                        "result '%s' begins with %lld although --batch is %lld: the graph itself seems "
-                                        "to contain its batch as a number",
-                                        inf->model->values[g->outputs[k]].name, (long long)inf->written_batch,
-                                        (long long)batch));
+        infer_warn_sizes(
+            inf,
+            bz_arena_printf(inf->arena,
+                            "result '%s' begins with %lld although --batch is %lld: the graph itself seems "
+                            "to contain its batch as a number",
+                            inf->model->values[g->outputs[k]].name, (long long)inf->written_batch, (long long)batch));
         return;
     }
 }

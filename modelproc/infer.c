@@ -42,6 +42,12 @@ void infer_warn(infer *inf, const char *text)
     l->warnings[l->n_warnings++] = bz_arena_str(inf->arena, text);
 }
 
+void infer_warn_sizes(infer *inf, const char *text)
+{
+    const char *in = inf->options->sizes_in;
+    infer_warn(inf, in ? bz_arena_printf(inf->arena, "%s; %s", text, in) : text);
+}
+
 /* Initializers that the graph names; their types are plain. */
 static void type_constants(infer *inf)
 {
@@ -316,12 +322,16 @@ int bz_layers_infer(bz_model *model, const bz_infer_options *options, bz_layers 
     free(inf.stored);
     free(inf.values);
     bz_buf_free(&inf.key);
-    if (failed && options->batch && inf.rebound && !bz_is_symbol(inf.written_batch))
+    if (failed && options->batch && inf.rebound && !bz_is_symbol(inf.written_batch)) {
         bz_fail(err, err->code,
                 "%s. The graph itself contains its batch of %lld as a number, so --batch %lld cannot be",
                 bz_arena_str(&l->arena, err->text), (long long)inf.written_batch, (long long)options->batch);
+        inf.sizes_wrong = true;
+    }
     if (failed) {
         bz_fail_in(err, "%s", model->path);
+        if (inf.sizes_wrong && options->sizes_in)
+            bz_fail(err, err->code, "%s; %s", bz_arena_str(&l->arena, err->text), options->sizes_in);
         bz_layers_free(l);
         l = NULL;
     }

@@ -32,6 +32,7 @@ struct infer {
     bz_dim written_batch; /* what the file says before --batch */
     bool batched;         /* --batch found an input that has one */
     bool rebound;         /* the command line changed a dimension: what the file declares may be stale */
+    bool sizes_wrong;     /* the error names --dim or --batch */
     bz_type *types;       /* [cap] by value */
     const data **values;  /* [cap] known values; &NO_DATA: tried and not to be had */
     bz_dim *tied;         /* [n_tied] by named symbol of the file: its number, or INT64_MIN where nobody gave one */
@@ -57,5 +58,6 @@ void bind_check_batch(infer *inf);
 int declared_fill(infer *inf, const bz_node *node, bz_value_id v, bz_type *t); /* bind.c */
 void layer_finish(infer *inf, call *c, bz_layer *layer);                       /* layer.c */
 void infer_warn(infer *inf, const char *text);
+void infer_warn_sizes(infer *inf, const char *text); /* that names --dim or --batch */
 
 #endif

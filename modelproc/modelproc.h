@@ -107,6 +107,8 @@ typedef struct bz_infer_options {
     bool open_inputs;     /* leave dynamic dimensions of inputs open instead of failing */
     bool as_written;      /* fail where the graph contains its batch as a number, and `batch` is another */
     bool without_keys;    /* shapes and costs alone: keys are empty, params_count is 0 */
+    /* Where sizes stand if not in --dim and --batch: said behind each sentence that names one of these. NULL: nowhere else */
+    const char *sizes_in;
 } bz_infer_options;
 
 /* What a layer of an iteration of training is for. */

@@ -51,10 +51,11 @@ static int fill_reshape(call *c, const bz_type *x, const int64_t *want, int n, b
     if (holds_batch(c, x, want, n, all, rest, open)) {
         dims[0] = want[0] / c->inf->written_batch * c->inf->options->batch;
         rest = rest / want[0] * dims[0];
-        infer_warn(c->inf,
-                   bz_arena_printf(c->inf->arena,
-                                   "the graph contains its batch of %lld as a number, in a %s: --batch takes its place",
-                                   (long long)c->inf->written_batch, c->node->op));
+        infer_warn_sizes(
+            c->inf,
+            bz_arena_printf(c->inf->arena,
+                            "the graph contains its batch of %lld as a number, in a %s: --batch takes its place",
+                            (long long)c->inf->written_batch, c->node->op));
     }
     if (open >= 0) {
         if (!bz_is_symbol(all) && !bz_is_symbol(rest) && (rest == 0 ? all != 0 : all % rest))
