@@ -1,11 +1,8 @@
 /* benanza db export, db import and db merge. */
-#include "base/member.h"
-#include "base/whole.h"
 #include "cli/db.h"
 #include "predict/published.h"
+#include "report/report.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,23 +10,6 @@
 #include <unistd.h>
 
 /* export */
-
-static bool ends_in_zst(const char *path)
-{
-    size_t n = strlen(path);
-    return n >= 4 && !strcmp(path + n - 4, ".zst");
-}
-
-static int export_file(bz_perfdb *db, const bz_perfdb_filter *filter, const char *path, size_t *n, bz_error *err)
-{
-    bz_whole file;
-    if (bz_whole_open(&file, path, err))
-        return -1;
-    int rc = bz_perfdb_export(db, filter, file.fd, ends_in_zst(path), n, err);
-    if (rc)
-        bz_fail_in(err, "%s", path);
-    return bz_whole_close(&file, !rc, err);
-}
 
 typedef struct export_job {
     bz_job job;
@@ -66,7 +46,7 @@ static int export(void *job, bz_buf *out, bz_error *err)
         return -1;
     j->filter.history = !j->newest;
     hold_progress(j->path);
-    int rc = j->path ? export_file(db, &j->filter, j->path, &n, err)
+    int rc = j->path ? bz_perfdb_export_file(db, &j->filter, j->path, &n, err)
                      : bz_perfdb_export(db, &j->filter, STDOUT_FILENO, false, &n, err);
     bz_progress_hold(true);
     if (!rc && j->path)
@@ -78,36 +58,6 @@ const bz_command bz_command_db_export =
     BZ_COMMAND("db export", "[OPTIONS]", "write systems and records as JSON lines", EXPORT, export_job, export);
 
 /* salvage */
-
-/* Whether all of it came out. */
-static bool print_salvage(const bz_perfdb_salvage_report *r)
-{
-    const struct {
-        size_t n;
-        const char *what;
-    } lost[] = {
-        {r->damaged, "damaged: left out"},
-        {r->newer, "written by a newer benanza: left out, salvage them with that one"},
-        {r->nameless, "intact, but the text of their problem is lost: left out"},
-        {r->lost_systems, "intact, but the name of their system is lost: written as of 'lost-NUMBER'"},
-    };
-    bool all = !r->old && !r->pages;
-    bz_progress_hold(true);
-    fprintf(stderr, "%zu system%s and %zu record%s written\n", r->systems, r->systems == 1 ? "" : "s", r->records,
-            r->records == 1 ? "" : "s");
-    for (size_t i = 0; i < sizeof lost / sizeof *lost; i++) {
-        if (lost[i].n)
-            fprintf(stderr, "%zu record%s %s\n", lost[i].n, lost[i].n == 1 ? "" : "s", lost[i].what);
-        all &= !lost[i].n;
-    }
-    if (r->pages)
-        fprintf(stderr, "%zu page%s of the file %s damaged: what was on %s cannot be told\n", r->pages,
-                r->pages == 1 ? "" : "s", r->pages == 1 ? "is" : "are", r->pages == 1 ? "it" : "them");
-    if (r->old)
-        fputs("the list of free pages cannot be read: records that were replaced or deleted may be among them\n",
-              stderr);
-    return all;
-}
 
 typedef struct salvage_job {
     bz_job job;
@@ -123,19 +73,24 @@ static const bz_option SALVAGE[] = {
 static int salvage(void *job, bz_buf *out, bz_error *err)
 {
     salvage_job *j = job;
-    bz_whole file = {.fd = STDOUT_FILENO};
     bz_perfdb_salvage_report report;
+    bz_buf told = {0};
     (void)out;
-    if (bz_job_takes(&j->job, 0, 0, err) || (j->path && bz_whole_open(&file, j->path, err)))
+    if (bz_job_takes(&j->job, 0, 0, err))
         return -1;
     char *where = bz_perfdb_where(j->job.db);
     hold_progress(j->path);
-    int rc = bz_perfdb_salvage(where, file.fd, j->path && ends_in_zst(j->path), &report, err);
-    rc = j->path ? bz_whole_close(&file, !rc, err) : rc;
+    int rc = j->path ? bz_perfdb_salvage_file(where, j->path, &report, err)
+                     : bz_perfdb_salvage(where, STDOUT_FILENO, false, &report, err);
     free(where);
-    if (!rc)
-        j->job.status = print_salvage(&report) ? BZ_OK : BZ_INCOMPLETE;
-    return rc;
+    if (rc)
+        return -1;
+    bz_progress_hold(true);
+    bz_report_salvage(&report, &told);
+    fputs(bz_buf_text(&told), stderr);
+    bz_buf_free(&told);
+    j->job.status = bz_perfdb_salvaged_all(&report) ? BZ_OK : BZ_INCOMPLETE;
+    return 0;
 }
 
 const bz_command bz_command_db_salvage = BZ_COMMAND(
@@ -145,70 +100,6 @@ const bz_command bz_command_db_salvage = BZ_COMMAND(
     SALVAGE, salvage_job, salvage);
 
 /* import and merge */
-
-static const bz_member COUNTS[] = {
-    BZ_FIELDS(bz_perfdb_import_report, lines, records, systems),
-    BZ_MEMBER_AS(bz_perfdb_import_report, count.added, "added"),
-    BZ_MEMBER_AS(bz_perfdb_import_report, count.replaced, "replaced"),
-    BZ_MEMBER_AS(bz_perfdb_import_report, count.kept, "kept"),
-    BZ_FIELDS(bz_perfdb_import_report, counted, uncounted, bad, unknown),
-};
-
-static void print_count(bz_json *j, bz_buf *out, const char *from, const bz_perfdb_import_report *r, bool json)
-{
-    if (json) {
-        bz_json_object(j);
-        bz_json_key_str(j, "from", from);
-        bz_members_json(BZ_MEMBERS(COUNTS), r, j);
-        bz_json_object_end(j);
-        return;
-    }
-    bz_buf_say(out, "%s: %zu records: %zu added, %zu replaced, %zu known already", from, r->records, r->count.added,
-               r->count.replaced, r->count.kept);
-    if (r->counted)
-        bz_buf_printf(out, "; %zu with CUPTI's counters", r->counted);
-    if (r->bad)
-        bz_buf_printf(out, "; %zu of %zu lines left out", r->bad, r->lines);
-    if (r->uncounted)
-        bz_buf_printf(out, ", %zu of them counters of calls that have no record here", r->uncounted);
-    if (r->unknown)
-        bz_buf_printf(out, "; %zu unknown members passed over", r->unknown);
-    bz_buf_putc(out, '\n');
-}
-
-static bool same_file(const char *a, const char *b)
-{
-    struct stat x, y;
-    return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
-/* A folder is another database, whoever made it; everything else is text. */
-static int merge_one(const bz_job *job, bz_perfdb *db, const char *path, bz_perfdb_import_report *r, bz_error *err)
-{
-    bz_job other = {.command = job->command, .db = path};
-    struct stat st;
-    *r = (bz_perfdb_import_report){0};
-    if (!strcmp(path, "-") || stat(path, &st) || !S_ISDIR(st.st_mode))
-        return bz_perfdb_import(db, path, NULL, r, err);
-    if (same_file(path, bz_perfdb_dir(db)))
-        return bz_fail(err, BZ_USAGE, "%s: is the database that is merged into", path);
-    char file[4096];
-    snprintf(file, sizeof file, "%s/data.mdb", path);
-    if (access(file, F_OK))
-        return bz_fail(err, BZ_BAD_INPUT, "%s: is a folder that holds no database: name the files in it instead", path);
-    bz_perfdb *from;
-    int rc = bz_db_open(&other, true, &from, err) || bz_perfdb_merge(db, from, &r->count, err) ? -1 : 0;
-    r->records = r->lines = r->count.added + r->count.replaced + r->count.kept;
-    bz_arena_free(&other.arena);
-    return rc;
-}
-
-static int published(bz_perfdb *db, const char *path, const char *models, const char *system,
-                     bz_perfdb_import_report *r, bz_error *err)
-{
-    *r = (bz_perfdb_import_report){0};
-    return bz_published_import(db, path, models, system, r, err);
-}
 
 typedef struct import_job {
     bz_job job;
@@ -236,8 +127,8 @@ static bool can_return(const char *path)
 static int take_source(import_job *job, bz_perfdb *db, const char *from, bz_perfdb_import_report *r, bz_error *err)
 {
     if (job->models && bz_published_is(from))
-        return published(db, from, job->models, job->system, r, err);
-    int rc = job->system ? bz_perfdb_import(db, from, job->system, r, err) : merge_one(&job->job, db, from, r, err);
+        return bz_published_import(db, from, job->models, job->system, r, err);
+    int rc = job->system ? bz_perfdb_import(db, from, job->system, r, err) : bz_perfdb_take(db, from, r, err);
     if (rc && can_return(from) && bz_published_is(from))
         return bz_fail(err, BZ_USAGE, "%s: is a table of times per layer: name the folder of its models with --models",
                        from);
@@ -263,15 +154,17 @@ static int take_in(import_job *job, const bz_list *from, bz_error *err)
     for (int i = 0; i < from->n; i++)
         bz_list_add(&job->job.arena, &all, from->item[i]);
     for (int i = 0; i < all.n && !rc; i++) {
-        bz_perfdb_import_report r;
+        bz_perfdb_import_report r = {0};
         const char *path = all.item[i];
         rc = take_source(job, db, path, &r, err);
         if (!rc && r.uncounted && i + 1 < from->n && can_return(path)) {
             bz_list_add(&job->job.arena, &all, path);
             continue;
         }
-        if (!rc || r.count.added)
-            print_count(&j, &out, path, &r, job->job.json);
+        if (job->job.json && (!rc || r.count.added))
+            bz_report_import_json(path, &r, &j);
+        else if (!rc || r.count.added)
+            bz_report_import_text(path, &r, &out);
         rc = job->job.json ? rc : put_out(&out, rc, err);
         bad += r.bad;
     }

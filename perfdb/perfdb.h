@@ -412,9 +412,15 @@ int bz_perfdb_bulk_end(bz_perfdb_bulk *bulk, bz_perfdb_count *count, bz_error *e
 /* Writes systems, then records, one JSON object a line, with zstd if asked. Two databases with the
  * same content give the same bytes. */
 int bz_perfdb_export(bz_perfdb *db, const bz_perfdb_filter *filter, int fd, bool zstd, size_t *records, bz_error *err);
+/* Into a file, whole or not at all; with zstd where its name ends in .zst. */
+int bz_perfdb_export_file(bz_perfdb *db, const bz_perfdb_filter *filter, const char *path, size_t *records,
+                          bz_error *err);
 
 /* Adds what another database has. */
 int bz_perfdb_merge(bz_perfdb *db, bz_perfdb *from, bz_perfdb_count *count, bz_error *err);
+
+/* Adds what a file or another database holds: a folder is another database, whoever made it; everything else is text. */
+int bz_perfdb_take(bz_perfdb *db, const char *path, bz_perfdb_import_report *report, bz_error *err);
 
 /* Care */
 
@@ -443,6 +449,8 @@ typedef struct bz_perfdb_salvage_report {
 /* Writes every intact system and record of the database in `dir`, however broken it is, in the text form. Reads the file
  * alone, without LMDB: nobody should write meanwhile. */
 int bz_perfdb_salvage(const char *dir, int fd, bool zstd, bz_perfdb_salvage_report *report, bz_error *err);
+int bz_perfdb_salvage_file(const char *dir, const char *path, bz_perfdb_salvage_report *report, bz_error *err);
+bool bz_perfdb_salvaged_all(const bz_perfdb_salvage_report *report);
 
 /* Rewrites the file in `dir` without free pages; no process may have it open, this one included. */
 int bz_perfdb_compact(const char *dir, const bz_perfdb_options *options, uint64_t *before, uint64_t *after,

@@ -232,3 +232,8 @@ int bz_perfdb_salvage(const char *dir, int fd, bool zstd, bz_perfdb_salvage_repo
     free(s.system);
     return s.rc;
 }
+
+bool bz_perfdb_salvaged_all(const bz_perfdb_salvage_report *r)
+{
+    return !r->old && !(r->pages + r->damaged + r->newer + r->nameless + r->lost_systems);
+}

@@ -201,3 +201,60 @@ void bz_report_check(const bz_perfdb_check_report *r, const char *dir, bool json
     if (defects)
         bz_buf_puts(out, "save what is left: 'benanza db salvage -o FILE', then 'benanza db import --db NEW FILE'\n");
 }
+
+void bz_report_salvage(const bz_perfdb_salvage_report *r, bz_buf *out)
+{
+    const struct {
+        size_t n;
+        const char *what;
+    } lost[] = {
+        {r->damaged, "damaged: left out"},
+        {r->newer, "written by a newer benanza: left out, salvage them with that one"},
+        {r->nameless, "intact, but the text of their problem is lost: left out"},
+        {r->lost_systems, "intact, but the name of their system is lost: written as of 'lost-NUMBER'"},
+    };
+    bz_buf_printf(out, "%zu system%s and %zu record%s written\n", r->systems, r->systems == 1 ? "" : "s", r->records,
+                  r->records == 1 ? "" : "s");
+    for (size_t i = 0; i < sizeof lost / sizeof *lost; i++)
+        if (lost[i].n)
+            bz_buf_printf(out, "%zu record%s %s\n", lost[i].n, lost[i].n == 1 ? "" : "s", lost[i].what);
+    if (r->pages)
+        bz_buf_printf(out, "%zu page%s of the file %s damaged: what was on %s cannot be told\n", r->pages,
+                      r->pages == 1 ? "" : "s", r->pages == 1 ? "is" : "are", r->pages == 1 ? "it" : "them");
+    if (r->old)
+        bz_buf_puts(out, "the list of free pages cannot be read: records that were replaced or deleted may be among "
+                         "them\n");
+}
+
+/* ---- import ----------------------------------------------------------------------------------- */
+
+void bz_report_import_text(const char *from, const bz_perfdb_import_report *r, bz_buf *out)
+{
+    bz_buf_say(out, "%s: %zu records: %zu added, %zu replaced, %zu known already", from, r->records, r->count.added,
+               r->count.replaced, r->count.kept);
+    if (r->counted)
+        bz_buf_printf(out, "; %zu with CUPTI's counters", r->counted);
+    if (r->bad)
+        bz_buf_printf(out, "; %zu of %zu lines left out", r->bad, r->lines);
+    if (r->uncounted)
+        bz_buf_printf(out, ", %zu of them counters of calls that have no record here", r->uncounted);
+    if (r->unknown)
+        bz_buf_printf(out, "; %zu unknown members passed over", r->unknown);
+    bz_buf_putc(out, '\n');
+}
+
+static const bz_member IMPORTED[] = {
+    BZ_FIELDS(bz_perfdb_import_report, lines, records, systems),
+    BZ_MEMBER_AS(bz_perfdb_import_report, count.added, "added"),
+    BZ_MEMBER_AS(bz_perfdb_import_report, count.replaced, "replaced"),
+    BZ_MEMBER_AS(bz_perfdb_import_report, count.kept, "kept"),
+    BZ_FIELDS(bz_perfdb_import_report, counted, uncounted, bad, unknown),
+};
+
+void bz_report_import_json(const char *from, const bz_perfdb_import_report *r, bz_json *j)
+{
+    bz_json_object(j);
+    bz_json_key_str(j, "from", from);
+    bz_members_json(BZ_MEMBERS(IMPORTED), r, j);
+    bz_json_object_end(j);
+}

@@ -127,8 +127,11 @@ typedef struct bz_gen_report {
 void bz_report_gen(const bz_plan *plan, const bz_gen_report *g, bool json, bz_buf *out);
 void bz_report_run(const bz_bench *run, bool json, bz_buf *out);
 
-/* What a check of a database found. */
+/* What a check of a database found; what came out of a damaged one; what went in from `from`, as an object or a line. */
 void bz_report_check(const bz_perfdb_check_report *r, const char *dir, bool json, bz_buf *out);
+void bz_report_salvage(const bz_perfdb_salvage_report *r, bz_buf *out);
+void bz_report_import_text(const char *from, const bz_perfdb_import_report *r, bz_buf *out);
+void bz_report_import_json(const char *from, const bz_perfdb_import_report *r, bz_json *j);
 
 /* What is wrong with a machine for measuring. */
 void bz_report_doctor_text(const bz_doctor *d, bz_buf *out);
