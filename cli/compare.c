@@ -1,8 +1,6 @@
 /* benanza compare: two systems, stacks, dates, exports, profiles or reports. */
-#include "base/open.h"
 #include "cli/db.h"
 #include "cli/planning.h"
-
 #include "report/report.h"
 
 #include <math.h>
@@ -10,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 typedef struct compare_job {
@@ -42,22 +39,10 @@ static const bz_option OPTIONS[] = {
     {0},
 };
 
-/* The end of the day that stands behind the last colon; INT64_MAX where no day does. */
-static int64_t split_date(char *name)
-{
-    char *colon = strrchr(name, ':');
-    struct tm tm = {0};
-    char *end = colon ? strptime(colon + 1, "%Y-%m-%d", &tm) : NULL;
-    if (!end || *end)
-        return INT64_MAX;
-    *colon = 0;
-    return (int64_t)timegm(&tm) + 86399;
-}
-
 static int read_side(compare_job *c, int which, const char *name, bz_error *err)
 {
     char *text = bz_arena_str(&c->job.arena, name);
-    int64_t until = split_date(text);
+    int64_t until = bz_side_until(text);
     const bz_system *system = NULL;
     bz_perfdb *db;
     if (!access(text, R_OK)) {
@@ -109,6 +94,11 @@ static int judge(const void *job)
     return c->incomplete ? BZ_INCOMPLETE : BZ_OK;
 }
 
+static int rows_of(const compare_job *c)
+{
+    return c->top > 1000000 ? 1000000 : (int)c->top;
+}
+
 /* Both sides are profiles, or both are reports. */
 static int compare_files(compare_job *c, const bz_list *arguments, bz_buf *out, bz_error *err)
 {
@@ -124,12 +114,7 @@ static int compare_files(compare_job *c, const bz_list *arguments, bz_buf *out, 
     const bz_compare_row *answer = bz_compare_answer(&set);
     c->slower = answer ? answer->b.seconds / answer->a.seconds - 1 : NAN;
     c->sure = answer && answer->verdict == BZ_SLOWER;
-    if (c->job.json)
-        bz_report_set_json(&set, out);
-    else if (c->job.csv)
-        bz_report_set_csv(&set, out);
-    else
-        bz_report_set_text(&set, c->top > 1000000 ? 1000000 : (int)c->top, out);
+    bz_report_set(&set, rows_of(c), bz_form_of(c->job.json, c->job.csv), out);
     return 0;
 }
 
@@ -141,17 +126,6 @@ static void free_sides(void *job)
         bz_side_free(c->side[i]);
         bz_perfdb_close(c->file_db[i]);
     }
-}
-
-/* A name with a point or a slash is that of a file, but for a system with its stack: v100@cudnn7.6.3. */
-static bool is_missing_file(const char *name, bz_error *err)
-{
-    if (!strpbrk(name, "./") || strchr(name, '@') || !access(name, F_OK))
-        return false;
-    int file = bz_open_input(name, err);
-    if (file >= 0)
-        close(file);
-    return file < 0;
 }
 
 static int compare(void *job, bz_buf *out, bz_error *err)
@@ -166,23 +140,12 @@ static int compare(void *job, bz_buf *out, bz_error *err)
         return -1;
     if (arguments->n < 2)
         return bz_fail(err, BZ_USAGE, "name two systems or files: benanza compare A B [MODEL...]");
-    bz_error why[2];
-    bz_side_kind first = bz_side_kind_of(arguments->item[0], &c->trace[0], &why[0]);
-    bz_side_kind second = bz_side_kind_of(arguments->item[1], &c->trace[1], &why[1]);
-    if (first != second) {
-        static const char *const KINDS[] = {"records", "a profile", "a report"};
-        for (int i = 0; i < 2; i++)
-            if (*why[i].text)
-                return bz_fail(err, BZ_BAD_INPUT, "%s", why[i].text);
-        for (int i = 0; i < 2; i++)
-            if (is_missing_file(arguments->item[i], err))
-                return -1;
-        return bz_fail(err, BZ_USAGE, "%s is %s and %s is %s: compare like with like", arguments->item[0], KINDS[first],
-                       arguments->item[1], KINDS[second]);
-    }
+    bz_side_kind kind;
+    if (bz_sides_kind(arguments->item, c->trace, &kind, err))
+        return -1;
     if ((c->job.json || c->job.csv) && bz_job_reads_no(&c->job, "--json and --csv, which have all rows", "top", err))
         return -1;
-    if (first != BZ_SIDE_RECORDS)
+    if (kind != BZ_SIDE_RECORDS)
         return compare_files(c, arguments, out, err);
     if (models.n ? bz_job_reads_no(&c->job, "a comparison of records", "iterations", err)
                  : bz_job_reads(&c->job, "a comparison without models", "json csv fail-if-slower top db", err))
@@ -203,12 +166,7 @@ static int compare(void *job, bz_buf *out, bz_error *err)
     c->slower = bz_compare_slower(&result, &c->sure);
     result.name_a = arguments->item[0];
     result.name_b = arguments->item[1];
-    if (c->job.json)
-        bz_report_compare_json(&result, out);
-    else if (c->job.csv)
-        bz_report_compare_csv(&result, out);
-    else
-        bz_report_compare_text(&result, c->top > 1000000 ? 1000000 : (int)c->top, out);
+    bz_report_compare(&result, rows_of(c), bz_form_of(c->job.json, c->job.csv), out);
     return 0;
 }
 

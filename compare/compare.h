@@ -101,6 +101,11 @@ int bz_compare_reports(const bz_report_file *a, const bz_report_file *b, bz_aren
  * without text. */
 typedef enum { BZ_SIDE_RECORDS, BZ_SIDE_PROFILE, BZ_SIDE_REPORT } bz_side_kind;
 bz_side_kind bz_side_kind_of(const char *name, bz_trace **trace, bz_error *why);
+/* What both sides are. Fails where they are not alike; profiles are to be freed then, too. */
+int bz_sides_kind(const char *const name[2], bz_trace *trace[2], bz_side_kind *kind, bz_error *err);
+
+/* "v100:2026-11-22": the end of the day behind the last colon, which is cut off; INT64_MAX where no day stands there. */
+int64_t bz_side_until(char *name);
 
 /* Two profiles, as they were told apart (`iterations` may be NULL); or two reports, where `trace` has NULL. */
 int bz_compare_files(const char *const path[2], bz_trace *const trace[2], const char *iterations, bz_arena *arena,

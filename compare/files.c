@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { HEAD = 4096, LIMIT = 1 << 28 };
@@ -52,6 +53,48 @@ bz_side_kind bz_side_kind_of(const char *name, bz_trace **trace, bz_error *why)
     bz_trace_free(*trace);
     *trace = NULL;
     return BZ_SIDE_RECORDS;
+}
+
+/* A name with a point or a slash is that of a file, but for a system with its stack: v100@cudnn7.6.3. */
+static bool is_missing_file(const char *name, bz_error *err)
+{
+    if (!strpbrk(name, "./") || strchr(name, '@') || !access(name, F_OK))
+        return false;
+    int file = bz_open_input(name, err);
+    if (file >= 0)
+        close(file);
+    return file < 0;
+}
+
+int bz_sides_kind(const char *const name[2], bz_trace *trace[2], bz_side_kind *kind, bz_error *err)
+{
+    static const char *const KINDS[] = {"records", "a profile", "a report"};
+    bz_side_kind is[2];
+    bz_error why[2];
+    for (int i = 0; i < 2; i++)
+        is[i] = bz_side_kind_of(name[i], &trace[i], &why[i]);
+    *kind = is[0];
+    if (is[0] == is[1])
+        return 0;
+    for (int i = 0; i < 2; i++)
+        if (*why[i].text)
+            return bz_fail(err, BZ_BAD_INPUT, "%s", why[i].text);
+    for (int i = 0; i < 2; i++)
+        if (is_missing_file(name[i], err))
+            return -1;
+    return bz_fail(err, BZ_USAGE, "%s is %s and %s is %s: compare like with like", name[0], KINDS[is[0]], name[1],
+                   KINDS[is[1]]);
+}
+
+int64_t bz_side_until(char *name)
+{
+    char *colon = strrchr(name, ':');
+    struct tm tm = {0};
+    char *end = colon ? strptime(colon + 1, "%Y-%m-%d", &tm) : NULL;
+    if (!end || *end)
+        return INT64_MAX;
+    *colon = 0;
+    return (int64_t)timegm(&tm) + 86399;
 }
 
 static int compare_profiles(bz_trace *const trace[2], const char *iterations, bz_arena *arena, bz_compare_set *out,

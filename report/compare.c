@@ -59,7 +59,7 @@ static void put_rows(const bz_compare *c, int rows, bz_buf *out)
     bz_arena_free(&arena);
 }
 
-void bz_report_compare_text(const bz_compare *c, int rows, bz_buf *out)
+static void compare_text(const bz_compare *c, int rows, bz_buf *out)
 {
     put_answer(c, out);
     put_rows(c, rows, out);
@@ -114,7 +114,7 @@ static void put_only(const bz_compare_part *p, int which, int rows, bz_buf *out)
     bz_arena_free(&arena);
 }
 
-void bz_report_set_text(const bz_compare_set *s, int rows, bz_buf *out)
+static void set_text(const bz_compare_set *s, int rows, bz_buf *out)
 {
     put_set_answer(s, out);
     put_differences(s, out);
@@ -172,7 +172,7 @@ static void put_verdicts(const bz_compare *c, bz_json *j)
         bz_json_key_int(j, bz_verdict_name((bz_verdict)v), c->count[v]);
 }
 
-void bz_report_compare_json(const bz_compare *c, bz_buf *out)
+static void compare_json(const bz_compare *c, bz_buf *out)
 {
     bz_json j = bz_json_document_to(out, 3, "comparison", 1);
     bz_members_json(BZ_MEMBERS(COMPARISON), c, &j);
@@ -183,7 +183,7 @@ void bz_report_compare_json(const bz_compare *c, bz_buf *out)
     bz_json_document_end(&j);
 }
 
-void bz_report_compare_csv(const bz_compare *c, bz_buf *out)
+static void compare_csv(const bz_compare *c, bz_buf *out)
 {
     bz_arena arena = {0};
     bz_table *t = bz_table_new(&arena);
@@ -219,7 +219,7 @@ static const bz_member PART[] = {
     BZ_MEMBER_AS(bz_compare_part, compare.neither, "neither"),
 };
 
-void bz_report_set_json(const bz_compare_set *s, bz_buf *out)
+static void set_json(const bz_compare_set *s, bz_buf *out)
 {
     bz_json j = bz_json_document_to(out, 5, "comparison", 1);
     bz_members_json(BZ_MEMBERS(SET), s, &j);
@@ -235,7 +235,7 @@ void bz_report_set_json(const bz_compare_set *s, bz_buf *out)
     bz_json_document_end(&j);
 }
 
-void bz_report_set_csv(const bz_compare_set *s, bz_buf *out)
+static void set_csv(const bz_compare_set *s, bz_buf *out)
 {
     /* The verdict of what one side has alone. */
     static const char *const ALONE[] = {"ONLY FIRST", "ONLY SECOND"};
@@ -256,4 +256,20 @@ void bz_report_set_csv(const bz_compare_set *s, bz_buf *out)
     }
     bz_table_csv(t, out);
     bz_arena_free(&arena);
+}
+
+void bz_report_compare(const bz_compare *c, int rows, bz_form form, bz_buf *out)
+{
+    if (form == BZ_FORM_TEXT)
+        compare_text(c, rows, out);
+    else
+        (form == BZ_FORM_JSON ? compare_json : compare_csv)(c, out);
+}
+
+void bz_report_set(const bz_compare_set *s, int rows, bz_form form, bz_buf *out)
+{
+    if (form == BZ_FORM_TEXT)
+        set_text(s, rows, out);
+    else
+        (form == BZ_FORM_JSON ? set_json : set_csv)(s, out);
 }

@@ -11,6 +11,13 @@
 #include "transfer/transfer.h"
 #include "whatif/whatif.h"
 
+typedef enum { BZ_FORM_TEXT, BZ_FORM_JSON, BZ_FORM_CSV } bz_form;
+
+static inline bz_form bz_form_of(bool json, bool csv)
+{
+    return json ? BZ_FORM_JSON : csv ? BZ_FORM_CSV : BZ_FORM_TEXT;
+}
+
 /* Each appends to `out`. The JSON and the CSV are described in docs/formats.md. Where an evaluation may
  * be NULL, it is left out. */
 void bz_report_evaluation_text(const bz_analysis *analysis, const bz_evaluation *e, bz_buf *out);
@@ -34,12 +41,9 @@ void bz_report_document_page(const char *title, const char *json, const char *te
  * that is opened. At most *budget nodes are drawn; what was drawn is taken off it. */
 void bz_report_graph(const bz_analysis *analysis, int number, int *budget, bz_buf *out);
 
-void bz_report_compare_text(const bz_compare *c, int rows, bz_buf *out);
-void bz_report_compare_json(const bz_compare *c, bz_buf *out);
-void bz_report_compare_csv(const bz_compare *c, bz_buf *out);
-void bz_report_set_text(const bz_compare_set *s, int rows, bz_buf *out);
-void bz_report_set_json(const bz_compare_set *s, bz_buf *out);
-void bz_report_set_csv(const bz_compare_set *s, bz_buf *out);
+/* The text has at most so many rows. */
+void bz_report_compare(const bz_compare *c, int rows, bz_form form, bz_buf *out);
+void bz_report_set(const bz_compare_set *s, int rows, bz_form form, bz_buf *out);
 
 /* Its text: the answer, the facts, the advice, the tables. */
 void bz_report_recording_text(const bz_recording *r, bz_buf *out);
@@ -68,13 +72,6 @@ void bz_report_layers_sizes(bz_layers *const *layers, int n, bool fold,
                             bz_buf *out); /* a row each: what changes with sizes */
 void bz_report_layers(bz_layers *const *layers, int n, const bz_layers_view *s, bz_buf *out);
 void bz_report_unique_layers(bz_layers *const *layers, int n, const bz_layers_view *s, bz_buf *out);
-
-typedef enum { BZ_FORM_TEXT, BZ_FORM_JSON, BZ_FORM_CSV } bz_form;
-
-static inline bz_form bz_form_of(bool json, bool csv)
-{
-    return json ? BZ_FORM_JSON : csv ? BZ_FORM_CSV : BZ_FORM_TEXT;
-}
 
 /* The systems that a database in the folder `dir` knows; records of it, in the order of bz_perfdb_pick. */
 void bz_report_database(const char *dir, const bz_stock *list, size_t n, bz_form form, bz_buf *out);

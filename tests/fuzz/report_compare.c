@@ -19,9 +19,8 @@ static void print(const bz_report_file *a, const bz_report_file *b, bz_arena *ar
     set.name_b = "b";
     for (int i = 0; i < set.n_parts && same; i++)
         PROMISE(!set.part[i].compare.count[BZ_FASTER] && !set.part[i].compare.count[BZ_SLOWER]);
-    bz_report_set_text(&set, 20, &out);
-    bz_report_set_json(&set, &out);
-    bz_report_set_csv(&set, &out);
+    for (int form = BZ_FORM_TEXT; form <= BZ_FORM_CSV; form++)
+        bz_report_set(&set, 20, (bz_form)form, &out);
     bz_buf_free(&out);
 }
 
