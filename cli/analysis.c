@@ -41,18 +41,14 @@ static int draw(const bz_analysis *a, const analysis_output *o, bz_error *err)
 {
     bz_buf dot = {0};
     bz_report_dot(a, &dot);
-    int rc = models_draw(&dot, o->dot, o->svg, err);
-    bz_buf_free(&dot);
-    return rc;
+    return models_draw(&dot, o->dot, o->svg, err);
 }
 
 static int write_page(const bz_findings *r, const char *path, bz_error *err)
 {
     bz_buf page = {0};
     bz_report_html(r, &page);
-    int failed = bz_output(path, &page, err);
-    bz_buf_free(&page);
-    return failed;
+    return bz_output_end(path, &page, err);
 }
 
 /* Do recordings say more by themselves than what they are held against? Their layers stand in the place of a model then, and too few

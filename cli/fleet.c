@@ -178,9 +178,7 @@ static int report(void *job, bz_buf *out, bz_error *err)
     if (c->html) {
         bz_buf page = {0};
         bz_fleet_report_html(&r, 1000, &page);
-        int rc = bz_output(c->html, &page, err);
-        bz_buf_free(&page);
-        if (rc)
+        if (bz_output_end(c->html, &page, err))
             return -1;
     }
     print_report(c, &r, c->top > 1000000 ? 1000000 : (int)c->top, out);

@@ -34,9 +34,7 @@ static int draw(const layers_job *s, bz_layers *l, bz_error *err)
 {
     bz_buf dot = {0};
     bz_dot_layers(l, bz_dag_build(l), NULL, &dot);
-    int rc = models_draw(&dot, s->dot, s->svg, err);
-    bz_buf_free(&dot);
-    return rc;
+    return models_draw(&dot, s->dot, s->svg, err);
 }
 
 /* How much memory an iteration needs by the number of parts of which only the borders are kept, and which batch fits. */

@@ -26,9 +26,7 @@ static int print_version(void)
     bz_buf out = {0};
     bz_error err;
     bz_buf_puts(&out, "benanza " BENANZA_VERSION "\n");
-    int status = bz_output(NULL, &out, &err) ? bz_report_as(NULL, &err) : BZ_OK;
-    bz_buf_free(&out);
-    return status;
+    return bz_output_end(NULL, &out, &err) ? bz_report_as(NULL, &err) : BZ_OK;
 }
 
 int bz_main(int argc, char **argv)

@@ -136,7 +136,7 @@ int models_load(bz_job *job, const bz_list *paths, const model_settings *s, bz_m
     return rc ? -1 : 0;
 }
 
-int models_draw(const bz_buf *dot, const char *dot_path, const char *svg_path, bz_error *err)
+int models_draw(bz_buf *dot, const char *dot_path, const char *svg_path, bz_error *err)
 {
     bz_buf svg = {0};
     int rc = (dot_path && bz_output(dot_path, dot, err)) ||
@@ -144,5 +144,6 @@ int models_draw(const bz_buf *dot, const char *dot_path, const char *svg_path, b
                  ? -1
                  : 0;
     bz_buf_free(&svg);
+    bz_buf_free(dot);
     return rc;
 }

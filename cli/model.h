@@ -55,7 +55,7 @@ int models_training(const model_settings *s, bz_training_options *options, bz_er
 /* Loads and infers all, each for all combinations of sizes, until the call ends; warnings go to stderr. */
 int models_load(bz_job *job, const bz_list *paths, const model_settings *s, bz_models *m, bz_error *err);
 
-/* A graph into files: in the DOT language, and drawn. NULL: not asked for. */
-int models_draw(const bz_buf *dot, const char *dot_path, const char *svg_path, bz_error *err);
+/* A graph into files: in the DOT language, and drawn. NULL: not asked for. Frees the graph. */
+int models_draw(bz_buf *dot, const char *dot_path, const char *svg_path, bz_error *err);
 
 #endif

@@ -92,9 +92,7 @@ static int make_plan(replay_job *r, const bz_list *paths, bz_error *err)
         return 0;
     bz_buf text = {0};
     bz_replay_json(r->replay, &text);
-    int rc = bz_output(r->plan_path, &text, err);
-    bz_buf_free(&text);
-    return rc;
+    return bz_output_end(r->plan_path, &text, err);
 }
 
 /* ---- the report ----------------------------------------------------------------------------- */

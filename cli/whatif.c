@@ -59,9 +59,7 @@ static int write_page(const whatif_job *s, const bz_whatif_shown *shown, bz_erro
 {
     bz_buf page = {0};
     bz_report_whatif_page(shown, bz_file_name(s->job.arguments.item[0]), !shown->changed.n, &page);
-    int failed = bz_output(s->html, &page, err);
-    bz_buf_free(&page);
-    return failed;
+    return bz_output_end(s->html, &page, err);
 }
 
 /* A script is a change, too. */

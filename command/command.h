@@ -124,6 +124,7 @@ void bz_warn(const bz_command *command, const char *fmt, ...) __attribute__((for
 
 /* Writes a result to stdout, or to `path` when it is not NULL; a full disk or closed pipe is an error. */
 int bz_output(const char *path, const bz_buf *text, bz_error *err);
+int bz_output_end(const char *path, bz_buf *text, bz_error *err); /* the same, and frees the text */
 /* Writes text for people to stdout; on a terminal, lines that are wider than it are broken between words. */
 int bz_output_sentences(const bz_buf *text, bz_error *err);
 

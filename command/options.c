@@ -377,6 +377,13 @@ int bz_output(const char *path, const bz_buf *text, bz_error *err)
     return 0;
 }
 
+int bz_output_end(const char *path, bz_buf *text, bz_error *err)
+{
+    int rc = bz_output(path, text, err);
+    bz_buf_free(text);
+    return rc;
+}
+
 int bz_output_sentences(const bz_buf *text, bz_error *err)
 {
     int columns = bz_screen_now().columns;
