@@ -51,42 +51,6 @@ static int write_page(const bz_findings *r, const char *path, bz_error *err)
     return bz_output_end(path, &page, err);
 }
 
-/* Do recordings say more by themselves than what they are held against? Their layers stand in the place of a model then, and too few
- * of them are priced. */
-static bool recordings_first(const bz_findings *r)
-{
-    bool first = r->n_recordings > 0;
-    for (int i = 0; i < r->n; i++)
-        first &= r->analysis[i].bound.rebuilt && !bz_bound_goal(&r->analysis[i].bound).enough;
-    return first;
-}
-
-static void put_recordings(const bz_findings *r, bz_buf *out)
-{
-    for (int i = 0; i < r->n_recordings; i++) {
-        bz_buf_puts(out, out->len ? "\n" : "");
-        bz_report_recording_text(&r->recording[i], out);
-    }
-}
-
-static void put_text(const bz_findings *r, bz_buf *out)
-{
-    const bz_evaluation *e = r->evaluation;
-    bool first = recordings_first(r);
-    if (first)
-        put_recordings(r, out);
-    if (e) {
-        bz_report_sweep(r->analysis, r->n, out);
-        bz_report_evaluation_text(r->analysis, e, out);
-    }
-    for (int i = 0; i < r->n; i++) {
-        bz_buf_puts(out, out->len ? "\n" : "");
-        bz_report_text(&r->analysis[i], out);
-    }
-    if (!first)
-        put_recordings(r, out);
-}
-
 int analyses_print(bz_job *job, analyses *a, const analysis_output *o, bz_buf *out, bz_error *err)
 {
     bz_findings *f = &a->found;
@@ -103,13 +67,6 @@ int analyses_print(bz_job *job, analyses *a, const analysis_output *o, bz_buf *o
     }
     if (((o->dot || o->svg) && draw(f->analysis, o, err)) || (o->html && write_page(f, o->html, err)))
         return -1;
-    if (job->json)
-        bz_report_json(f, out);
-    else if (job->csv && o->models)
-        bz_report_evaluation_csv(f->analysis, f->evaluation, out);
-    else if (job->csv)
-        bz_report_csv(f->analysis, f->n, out);
-    else
-        put_text(f, out);
+    bz_report_findings(f, o->models, bz_form_of(job->json, job->csv), out);
     return 0;
 }

@@ -27,6 +27,8 @@ void bz_report_text(const bz_analysis *analysis, bz_buf *out);
 void bz_report_sweep(const bz_analysis *analysis, int n, bz_buf *out); /* a row each: models, batches, systems */
 void bz_report_json(const bz_findings *r, bz_buf *out);
 void bz_report_csv(const bz_analysis *analysis, int n, bz_buf *out);
+/* All of it. The CSV has a row for each layer, or for each of the `models`. */
+void bz_report_findings(const bz_findings *r, bool models, bz_form form, bz_buf *out);
 
 /* The graph in the DOT language with the critical path in red. */
 void bz_report_dot(const bz_analysis *analysis, bz_buf *out);
