@@ -90,37 +90,13 @@ static int predict_batch(predict_job *job, int64_t batch, const bz_target *t, in
     return bz_targets_forecast(t, n, job->db, &job->setting, dtype, m, plan, out, err);
 }
 
-/* Either rounds of judgements or forecasts, in a form. */
-typedef struct found {
-    const bz_judgement *round;
-    const bz_forecast *forecast;
-    const bz_price_list *prices;
-    int n;
-} found;
-
-static void put(const found *f, bz_form form, bz_buf *out)
+static int print(const predict_job *job, const bz_predictions *found, bz_buf *out, bz_error *err)
 {
-    if (f->round)
-        bz_report_judgements(f->round, f->n, form, out);
-    else
-        bz_report_forecasts(f->forecast, f->n, f->prices, form, out);
-}
-
-static int print(const predict_job *job, const found *f, bz_buf *out, bz_error *err)
-{
-    int rc = 0;
-    if (job->html) {
-        bz_buf text = {0}, json = {0}, page = {0};
-        put(f, BZ_FORM_TEXT, &text);
-        put(f, BZ_FORM_JSON, &json);
-        bz_report_document_page(f->round ? "How far off predictions are" : "Predictions", bz_buf_text(&json),
-                                bz_buf_text(&text), &page);
-        rc = bz_output(job->html, &page, err);
-        bz_buf_free(&text);
-        bz_buf_free(&json);
-        bz_buf_free(&page);
-    }
-    put(f, bz_form_of(job->job.json, job->job.csv), out);
+    bz_buf page = {0};
+    if (job->html)
+        bz_report_predictions_page(found, &page);
+    int rc = job->html ? bz_output_end(job->html, &page, err) : 0;
+    bz_report_predictions(found, bz_form_of(job->job.json, job->job.csv), out);
     return rc;
 }
 
@@ -132,7 +108,7 @@ static int evaluate(predict_job *job, bz_buf *out, bz_error *err)
     if (bz_judge_all(&job->samples, paths->item, paths->n, job->batch, job->n_batches, job->dense, &job->job.arena,
                      &round, &n, err))
         return -1;
-    return print(job, &(found){.round = round, .n = n}, out, err);
+    return print(job, &(bz_predictions){.round = round, .n = n}, out, err);
 }
 
 /* Whatever stands there already must be such a set: 'predict --train model.onnx' names the model as the file to write. */
@@ -223,7 +199,7 @@ static int predict(predict_job *job, bz_buf *out, bz_error *err)
     for (int b = 0; b < batches; b++)
         if (predict_batch(job, job->n_batches ? job->batch[b] : 0, t, n, f + (size_t)(b * n) * models, err))
             return -1;
-    const found all = {.forecast = f, .prices = &prices, .n = batches * n * (int)models};
+    const bz_predictions all = {.forecast = f, .prices = &prices, .n = batches * n * (int)models};
     for (int i = 0; i < all.n; i++)
         job->job.status = f[i].enough ? job->job.status : BZ_INCOMPLETE;
     return print(job, &all, out, err);

@@ -114,15 +114,9 @@ static void list_problems(transfer_job *t, bz_buf *out)
 
 static int write_page(transfer_job *t, bz_error *err)
 {
-    bz_buf text = {0}, json = {0}, page = {0};
-    bz_report_transfers_text(&t->found, t->points, (double)t->bytes, &t->job.arena, &text);
-    bz_report_transfers_json(&t->found, (double)t->bytes, &t->job.arena, &json);
-    bz_report_document_page("What moving data costs", bz_buf_text(&json), bz_buf_text(&text), &page);
-    int rc = bz_output(t->html, &page, err);
-    bz_buf_free(&text);
-    bz_buf_free(&json);
-    bz_buf_free(&page);
-    return rc;
+    bz_buf page = {0};
+    bz_report_transfers_page(&t->found, t->points, (double)t->bytes, &t->job.arena, &page);
+    return bz_output_end(t->html, &page, err);
 }
 
 static int check_given(const transfer_job *t, bz_error *err)

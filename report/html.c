@@ -161,6 +161,13 @@ void bz_report_document_page(const char *title, const char *json, const char *te
     put_page(&p, out);
 }
 
+void report_page_end(const char *title, bz_buf *json, bz_buf *text, bz_buf *out)
+{
+    bz_report_document_page(title, bz_buf_text(json), bz_buf_text(text), out);
+    bz_buf_free(json);
+    bz_buf_free(text);
+}
+
 void bz_report_whatif_page(const bz_whatif_shown *shown, const char *recording, bool all, bz_buf *out)
 {
     bz_buf json = {0}, text = {0}, title = {0};

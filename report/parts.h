@@ -23,6 +23,9 @@ void report_sheets_text(const bz_sheet *const *sheet, int n, bz_buf *out);
 void report_tables_page(bz_tables *m, const char *file, bz_json *j);
 void report_sheets_json(const bz_sheet *const *sheet, int n, bz_json *j); /* "tables": [] of an open object */
 
+/* bz_report_document_page, and frees both. */
+void report_page_end(const char *title, bz_buf *json, bz_buf *text, bz_buf *out);
+
 /* What --json prints, with a line per member or on one line. */
 void report_document(const bz_findings *r, bool indent, bz_buf *out);
 

@@ -1,8 +1,7 @@
 /* Predictions, and how far off they are. */
-#include "base/member.h"
 #include "base/open.h"
 #include "base/sort.h"
-#include "report/report.h"
+#include "report/parts.h"
 #include "runtime/gpus.h"
 
 #include <math.h>
@@ -503,7 +502,7 @@ static void judgements_json(const bz_judgement *g, int n, bz_buf *out)
     bz_json_document_end(&j);
 }
 
-void bz_report_judgements(const bz_judgement *g, int n, bz_form form, bz_buf *out)
+static void judgements(const bz_judgement *g, int n, bz_form form, bz_buf *out)
 {
     bz_arena arena = {0};
     if (form == BZ_FORM_JSON)
@@ -517,4 +516,22 @@ void bz_report_judgements(const bz_judgement *g, int n, bz_form form, bz_buf *ou
             bz_buf_putc(out, '\n');
     }
     bz_arena_free(&arena);
+}
+
+/* ---- both ----------------------------------------------------------------------------------- */
+
+void bz_report_predictions(const bz_predictions *p, bz_form form, bz_buf *out)
+{
+    if (p->round)
+        judgements(p->round, p->n, form, out);
+    else
+        bz_report_forecasts(p->forecast, p->n, p->prices, form, out);
+}
+
+void bz_report_predictions_page(const bz_predictions *p, bz_buf *out)
+{
+    bz_buf text = {0}, json = {0};
+    bz_report_predictions(p, BZ_FORM_TEXT, &text);
+    bz_report_predictions(p, BZ_FORM_JSON, &json);
+    report_page_end(p->round ? "How far off predictions are" : "Predictions", &json, &text, out);
 }

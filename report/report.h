@@ -115,7 +115,15 @@ void bz_report_moved(const bz_whatif *w, const char *from, const bz_price_list *
 /* Dollars of an hour on a system, also by what stands before its @; NAN: no price. */
 double bz_price_of(const bz_price_list *prices, const char *machine);
 void bz_report_forecasts(const bz_forecast *f, int n, const bz_price_list *prices, bz_form form, bz_buf *out);
-void bz_report_judgements(const bz_judgement *g, int n, bz_form form, bz_buf *out);
+/* Either rounds of judgements, or forecasts. */
+typedef struct bz_predictions {
+    const bz_judgement *round; /* NULL: forecasts */
+    const bz_forecast *forecast;
+    const bz_price_list *prices;
+    int n;
+} bz_predictions;
+void bz_report_predictions(const bz_predictions *p, bz_form form, bz_buf *out);
+void bz_report_predictions_page(const bz_predictions *p, bz_buf *out);
 
 /* Benchmarks that were written into a folder; what became of those that ran. */
 typedef struct bz_gen_report {
@@ -160,5 +168,6 @@ void bz_report_bricks_json(const bz_bricks_report *r, bz_buf *out);
  * lives in the arena. */
 void bz_report_transfers_text(const bz_transfers *t, bool points, double bytes, bz_arena *arena, bz_buf *out);
 void bz_report_transfers_json(const bz_transfers *t, double bytes, bz_arena *arena, bz_buf *out);
+void bz_report_transfers_page(const bz_transfers *t, bool points, double bytes, bz_arena *arena, bz_buf *out);
 
 #endif

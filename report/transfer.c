@@ -1,7 +1,6 @@
 /* What moving data costs. */
-#include "report/report.h"
+#include "report/parts.h"
 
-#include "base/member.h"
 #include "base/units.h"
 
 #include <math.h>
@@ -81,4 +80,12 @@ void bz_report_transfers_json(const bz_transfers *t, double bytes, bz_arena *are
         bz_sheet_json(t->threads, &j);
     bz_json_array_end(&j);
     bz_json_document_end(&j);
+}
+
+void bz_report_transfers_page(const bz_transfers *t, bool points, double bytes, bz_arena *arena, bz_buf *out)
+{
+    bz_buf text = {0}, json = {0};
+    bz_report_transfers_text(t, points, bytes, arena, &text);
+    bz_report_transfers_json(t, bytes, arena, &json);
+    report_page_end("What moving data costs", &json, &text, out);
 }
