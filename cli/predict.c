@@ -5,9 +5,7 @@
 #include "report/report.h"
 #include "runtime/gpus.h"
 
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum { MOST = 64, BATCHES = 32 };
 
@@ -111,29 +109,13 @@ static int evaluate(predict_job *job, bz_buf *out, bz_error *err)
     return print(job, &(bz_predictions){.round = round, .n = n}, out, err);
 }
 
-/* Whatever stands there already must be such a set: 'predict --train model.onnx' names the model as the file to write. */
-static int check_train_file(const char *path, bz_error *err)
-{
-    char begins[sizeof BZ_TRAINED_MARK] = "";
-    struct stat st;
-    FILE *f = !stat(path, &st) && S_ISREG(st.st_mode) ? fopen(path, "rb") : NULL;
-    size_t n = f ? fread(begins, 1, sizeof begins - 1, f) : 0;
-    if (f)
-        fclose(f);
-    return n && strcmp(begins, BZ_TRAINED_MARK) != 0
-               ? bz_fail(err, BZ_USAGE, "%s: is no set of 'benanza predict --train': it would be overwritten", path)
-               : 0;
-}
-
 static int train(const predict_job *job, bz_error *err)
 {
     bz_buf text = {0};
-    int rc = check_train_file(job->train, err) || bz_predictor_train(&job->samples, &text, err) ||
-                     bz_output(job->train, &text, err)
-                 ? -1
-                 : 0;
+    int rc = bz_predictor_check_file(job->train, err) || bz_predictor_train(&job->samples, &text, err) ||
+             bz_output(job->train, &text, err);
     bz_buf_free(&text);
-    return rc;
+    return rc ? -1 : 0;
 }
 
 /* The iteration of a recording on systems that it did not run on. */
@@ -162,10 +144,6 @@ static int predict_profiled(predict_job *job, bz_buf *out, bz_error *err)
     return 0;
 }
 
-BZ_ENDS(free_predictor, bz_predictor_free)
-
-BZ_ENDS(free_aim, bz_aim_free)
-
 static int predict(predict_job *job, bz_buf *out, bz_error *err)
 {
     bz_arena *arena = &job->job.arena;
@@ -174,27 +152,12 @@ static int predict(predict_job *job, bz_buf *out, bz_error *err)
     int n, names, batches = job->n_batches ? job->n_batches : 1;
     size_t models = (size_t)models_count(&job->job.arguments, &job->p.models);
     bz_price_list prices = {0};
-    bz_predictor *p;
     target_names(job, to, &n);
     split(&job->from, arena, from, &names);
-    if (job->prices && bz_price_list_read(job->prices, arena, &prices, err))
+    if ((job->prices && bz_price_list_read(job->prices, arena, &prices, err)) ||
+        bz_targets_find(job->db, &job->samples, &job->setting, to, n, arena, t, err) ||
+        bz_targets_aim(t, n, job->trained, &job->samples, from, names, arena, err))
         return -1;
-    for (int i = 0; i < n; i++)
-        if (bz_target_find(job->db, &job->samples, &job->setting, to[i], arena, &t[i], err))
-            return -1;
-    for (int i = 1; i < n; i++)
-        if (t[i].machine.gpu != t->machine.gpu)
-            return bz_fail(err, BZ_USAGE, "name either GPUs or processors: '%s' and '%s' run other libraries",
-                           t->machine.name, t[i].machine.name);
-    if (bz_predictor_load(job->trained, &job->samples, t->machine.gpu, &p, err))
-        return -1;
-    bz_arena_keep(arena, p, free_predictor);
-    if (bz_targets_only(p, t, n, from, names, err))
-        return -1;
-    for (int i = 0; i < n; i++) {
-        t[i].aim = bz_predictor_aim(p, &t[i].machine, &job->samples, t[i].own, NULL);
-        bz_arena_keep(arena, t[i].aim, free_aim);
-    }
     bz_forecast *f = BZ_NEW(arena, bz_forecast, (size_t)batches * (size_t)n * models);
     for (int b = 0; b < batches; b++)
         if (predict_batch(job, job->n_batches ? job->batch[b] : 0, t, n, f + (size_t)(b * n) * models, err))

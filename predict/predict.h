@@ -275,21 +275,23 @@ typedef struct bz_target {
     const bz_system *system; /* NULL: the database has none such */
     const bz_system_facts *facts;
     int own;     /* in the table; -1: no records */
-    bz_aim *aim; /* whoever predicts for it makes that */
+    bz_aim *aim; /* bz_targets_aim */
 } bz_target;
-int bz_target_find(bz_perfdb *db, const bz_samples *s, const bz_setting *setting, const char *name, bz_arena *arena,
-                   bz_target *out, bz_error *err);
+/* Those named: either GPUs or processors. */
+int bz_targets_find(bz_perfdb *db, const bz_samples *s, const bz_setting *setting, const char *const *name, int n,
+                    bz_arena *arena, bz_target *out, bz_error *err);
+/* What predicts for them: the file `trained`, NULL: the table, or what ships. Records of other systems than `from` (`n_from` 0: all) teach nothing;
+ * a target's own neither. */
+int bz_targets_aim(bz_target *t, int n, const char *trained, const bz_samples *s, const char *const *from, int n_from,
+                   bz_arena *arena, bz_error *err);
 /* The models of a plan on each of these: out[i * m->n] and on is what target i makes of them. What lacks records is predicted. */
 int bz_targets_forecast(const bz_target *t, int n, bz_perfdb *db, const bz_setting *setting, bz_dtype dtype,
                         const bz_models *m, const bz_plan *plan, bz_forecast *out, bz_error *err);
-/* Records of other systems than those named (`names` 0: all) teach nothing; a target's own neither. */
-int bz_targets_only(bz_predictor *p, bz_target *t, int n, const char *const *name, int names, bz_error *err);
 
-/* From the file that is named, else from the table, or from what ships. */
-int bz_predictor_load(const char *path, const bz_samples *s, bool gpu, bz_predictor **out, bz_error *err);
-/* The text of such a file, by all that the table has. It begins with this. */
-#define BZ_TRAINED_MARK "benanza-trained "
+/* The text of a file that bz_targets_aim takes, by all that the table has. */
 int bz_predictor_train(const bz_samples *s, bz_buf *out, bz_error *err);
+/* Whatever stands there already must be such a file: 'predict --train model.onnx' names the model as the file to write. */
+int bz_predictor_check_file(const char *path, bz_error *err);
 
 /* ---- published ways -------------------------------------------------------------------------- */
 

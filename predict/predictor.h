@@ -5,7 +5,8 @@
 #include "predict/evaluate.h"
 #include "predict/learned.h"
 
-extern const char bz_trained_text[]; /* of what ships, as trained.c reads it */
+#define BZ_TRAINED_MARK "benanza-trained " /* a trained set begins with it */
+extern const char bz_trained_text[];       /* of what ships, as trained.c reads it */
 
 /* Ways to tell a time: the rule, a scaling from one machine (its bz_scaling follows), and what was learned over problems alone. Each is told without the
  * machine that it is for, so that they can be held against each other there. */

@@ -1,12 +1,14 @@
 /* Machines to predict for, what predicts them, and models on them. */
-#include "predict/evaluate.h"
+#include "predict/predictor.h"
 #include "runtime/gpus.h"
 #include "transfer/transfer.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
-int bz_target_find(bz_perfdb *db, const bz_samples *s, const bz_setting *setting, const char *name, bz_arena *arena,
-                   bz_target *out, bz_error *err)
+static int target_find(bz_perfdb *db, const bz_samples *s, const bz_setting *setting, const char *name, bz_arena *arena,
+                       bz_target *out, bz_error *err)
 {
     bz_gpu row;
     *out = (bz_target){.own = -1};
@@ -33,6 +35,19 @@ int bz_target_find(bz_perfdb *db, const bz_samples *s, const bz_setting *setting
     return 0;
 }
 
+int bz_targets_find(bz_perfdb *db, const bz_samples *s, const bz_setting *setting, const char *const *name, int n,
+                    bz_arena *arena, bz_target *t, bz_error *err)
+{
+    for (int i = 0; i < n; i++)
+        if (target_find(db, s, setting, name[i], arena, &t[i], err))
+            return -1;
+    for (int i = 1; i < n; i++)
+        if (t[i].machine.gpu != t->machine.gpu)
+            return bz_fail(err, BZ_USAGE, "name either GPUs or processors: '%s' and '%s' run other libraries",
+                           t->machine.name, t[i].machine.name);
+    return 0;
+}
+
 static int add_line(void *user, size_t number, const char *text, size_t len)
 {
     (void)number;
@@ -41,7 +56,7 @@ static int add_line(void *user, size_t number, const char *text, size_t len)
     return 0;
 }
 
-int bz_predictor_load(const char *path, const bz_samples *s, bool gpu, bz_predictor **out, bz_error *err)
+static int predictor_load(const char *path, const bz_samples *s, bool gpu, bz_predictor **out, bz_error *err)
 {
     if (path) {
         bz_buf text = {0};
@@ -54,6 +69,19 @@ int bz_predictor_load(const char *path, const bz_samples *s, bool gpu, bz_predic
                 : bz_fail(err, BZ_BAD_INPUT,
                           "processors are predicted from others: the database needs the records of at least one more "
                           "('benanza db import --reference' names some)");
+}
+
+int bz_predictor_check_file(const char *path, bz_error *err)
+{
+    char begins[sizeof BZ_TRAINED_MARK] = "";
+    struct stat st;
+    FILE *f = !stat(path, &st) && S_ISREG(st.st_mode) ? fopen(path, "rb") : NULL;
+    size_t n = f ? fread(begins, 1, sizeof begins - 1, f) : 0;
+    if (f)
+        fclose(f);
+    return n && strcmp(begins, BZ_TRAINED_MARK) != 0
+               ? bz_fail(err, BZ_USAGE, "%s: is no set of 'benanza predict --train': it would be overwritten", path)
+               : 0;
 }
 
 int bz_predictor_train(const bz_samples *s, bz_buf *out, bz_error *err)
@@ -69,7 +97,8 @@ int bz_predictor_train(const bz_samples *s, bz_buf *out, bz_error *err)
     return 0;
 }
 
-int bz_targets_only(bz_predictor *p, bz_target *t, int n, const char *const *name, int names, bz_error *err)
+/* Records of other systems than those named (`names` 0: all) teach nothing; a target's own neither. */
+static int targets_only(bz_predictor *p, bz_target *t, int n, const char *const *name, int names, bz_error *err)
 {
     for (int i = 0; i < n && names; i++) {
         bool is = false;
@@ -79,4 +108,24 @@ int bz_targets_only(bz_predictor *p, bz_target *t, int n, const char *const *nam
             t[i].own = -1, t[i].system = NULL;
     }
     return names && n ? bz_predictor_only(p, t->machine.gpu, name, names, err) : 0;
+}
+
+BZ_ENDS(free_predictor, bz_predictor_free)
+
+BZ_ENDS(free_aim, bz_aim_free)
+
+int bz_targets_aim(bz_target *t, int n, const char *trained, const bz_samples *s, const char *const *from, int n_from,
+                   bz_arena *arena, bz_error *err)
+{
+    bz_predictor *p;
+    if (predictor_load(trained, s, t->machine.gpu, &p, err))
+        return -1;
+    bz_arena_keep(arena, p, free_predictor);
+    if (targets_only(p, t, n, from, n_from, err))
+        return -1;
+    for (int i = 0; i < n; i++) {
+        t[i].aim = bz_predictor_aim(p, &t[i].machine, s, t[i].own, NULL);
+        bz_arena_keep(arena, t[i].aim, free_aim);
+    }
+    return 0;
 }
