@@ -84,6 +84,10 @@ int bz_bench_folder(const char *folder, bz_bench *run, bz_error *err);
 /* As bz_bench_run for problems that belong to no layer, by their texts, in row-major order: benanza-bench runs them, so nothing is built. */
 int bz_bench_texts(const char *const *text, int n, const char *backend, bz_bench *run, bz_error *err);
 
+/* What moving data costs, with setting.threads and, where `together`, with each number of threads up to all cores. *facts: of the system;
+ * afterwards its last cache is as large as loads find it. */
+int bz_bench_transfers(bz_bench *run, bool together, bz_arena *arena, const bz_system_facts **facts, bz_error *err);
+
 /* All of it for what a plan wants: generates, builds and runs in a folder that goes away, unless the build fails: then its log
  * is wanted. `peaks`: as bz_bench_peaks, too; it may find run->system anew. */
 int bz_bench_plan(const bz_plan *plan, bz_bench *run, bool peaks, bz_error *err);

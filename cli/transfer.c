@@ -47,7 +47,7 @@ static int find_facts(transfer_job *t, bz_error *err)
     return bz_transfers_caches(t->db, t->system, shown, &t->job.arena, &t->facts, err);
 }
 
-static int measure(const transfer_job *t, const char *const *text, int n, bz_error *err)
+static int measure(transfer_job *t, bz_error *err)
 {
     bz_bench run = {.db = t->db,
                     .system = t->system,
@@ -55,50 +55,21 @@ static int measure(const transfer_job *t, const char *const *text, int n, bz_err
                     .time_limit = t->time_limit ? t->time_limit : "0.02",
                     .wait = t->wait,
                     .again = &t->again};
-    int rc = n ? bz_bench_texts(text, n, t->facts->gpu ? "cudart" : "memory", &run, err) : 0;
+    int rc = bz_bench_transfers(&run, t->by_threads, &t->job.arena, &t->facts, err);
     bz_end_by(run.stopped_by);
     return rc;
 }
 
-static int read_all(transfer_job *t, bz_error *err)
+/* Another system's records can only be looked up. */
+static int find(transfer_job *t, bz_error *err)
 {
-    return bz_transfers_read(t->db, t->system, t->facts, &t->setting, &t->job.arena, &t->found, err);
-}
-
-enum { ROUNDS = 3 }; /* of sizes between: the middle, quarters, eighths */
-
-/* Loads that wait for each other tell how large the caches are, these at which sizes the others are measured, and their curves where
- * more are needed. Another system's records can only be looked up. */
-static int measure_all(transfer_job *t, bz_error *err)
-{
-    const char *const *text;
-    if (t->no_run || t->p.system)
-        return 0;
-    int n = bz_transfers_list(t->facts, t->setting.threads, true, &t->job.arena, &text);
-    if (measure(t, text, n, err) || find_facts(t, err))
+    bool look = t->no_run || t->p.system;
+    if ((!look && measure(t, err)) ||
+        bz_transfers_read(t->db, t->system, t->facts, &t->setting, &t->job.arena, &t->found, err))
         return -1;
-    n = bz_transfers_list(t->facts, t->setting.threads, false, &t->job.arena, &text);
-    if (measure(t, text, n, err) || read_all(t, err))
-        return -1;
-    for (int round = 0; round < ROUNDS && (n = bz_transfers_finer(&t->found, t->facts, &t->job.arena, &text)); round++)
-        if (measure(t, text, n, err) || read_all(t, err))
-            return -1;
-    return 0;
-}
-
-/* The texts are the same for each count. */
-static int measure_together(transfer_job *t, bz_error *err)
-{
-    const char *const *text;
-    int count[BZ_TRANSFER_COUNTS], counts = bz_transfers_counts(t->facts, count);
-    int n = bz_transfers_together(t->facts, &t->job.arena, &text);
-    for (int i = 0; i < counts && !t->no_run && !t->p.system; i++) {
-        transfer_job of = *t;
-        of.setting.threads = count[i];
-        if (measure(&of, text, n, err))
-            return -1;
-    }
-    return bz_transfers_by_threads(t->db, t->system, t->facts, &t->setting, &t->job.arena, &t->found.threads, err);
+    return t->by_threads
+               ? bz_transfers_by_threads(t->db, t->system, t->facts, &t->setting, &t->job.arena, &t->found.threads, err)
+               : 0;
 }
 
 /* For another machine, which has benanza-bench alone. */
@@ -148,8 +119,7 @@ static int transfer(void *job, bz_buf *out, bz_error *err)
         list_problems(t, out);
         return 0;
     }
-    if (measure_all(t, err) || read_all(t, err) || (t->by_threads && measure_together(t, err)) ||
-        (t->html && write_page(t, err)))
+    if (find(t, err) || (t->html && write_page(t, err)))
         return -1;
     if (t->job.json)
         bz_report_transfers_json(&t->found, (double)t->bytes, &t->job.arena, out);
