@@ -115,23 +115,12 @@ static int show(void *job, bz_buf *out, bz_error *err)
     return failed ? -1 : 0;
 }
 
-static bool has_opaque(const bz_layer *layer, int n)
-{
-    bool found = false;
-    for (int i = 0; i < n && !found; i++) {
-        found = layer[i].opaque;
-        for (int b = 0; b < layer[i].n_bodies && !found; b++)
-            found = has_opaque(layer[i].bodies[b].layers, layer[i].bodies[b].n);
-    }
-    return found;
-}
-
 /* What an operator does that nobody knows lacks in the totals. */
 static int judge(const void *job)
 {
     const bz_models *m = &((const layers_job *)job)->loaded;
     for (int i = 0; i < m->n; i++)
-        if (has_opaque(m->layers[i]->layer, m->layers[i]->n))
+        if (bz_layers_opaque(m->layers[i]->layer, m->layers[i]->n))
             return BZ_INCOMPLETE;
     return BZ_OK;
 }

@@ -5,46 +5,9 @@
 
 enum { POINTS = 64 }; /* of a sweep */
 
-/* Its k-th value of "0,1024,4096"; false behind the last. */
-static bool value_at(const char *list, int k, bz_arena *arena, const char **value)
-{
-    for (; k > 0; k--) {
-        list = strchr(list, ',');
-        if (!list++)
-            return false;
-    }
-    *value = bz_arena_strn(arena, list, strcspn(list, ","));
-    return true;
-}
-
-static int count_values(const char *list)
-{
-    int n = 1;
-    for (; (list = strchr(list, ',')); list++)
-        n++;
-    return n;
-}
-
 int models_count(const bz_list *paths, const model_settings *s)
 {
-    int points = 1;
-    for (int i = 0; i < s->dims.n && points <= POINTS; i++)
-        points *= count_values(strrchr(s->dims.item[i], '=') ? strrchr(s->dims.item[i], '=') : "");
-    return paths->n * (points <= POINTS ? points : 0);
-}
-
-/* The values of point `number`, the last option's first; what distinguishes it behind the model's name. */
-static void choose(const bz_bind *list, int n, int number, bz_arena *arena, bz_bind *point, bz_buf *name)
-{
-    for (int i = n; i-- > 0;) {
-        int values = count_values(list[i].value);
-        point[i] = list[i];
-        value_at(list[i].value, number % values, arena, &point[i].value);
-        number /= values;
-    }
-    for (int i = 0; i < n; i++)
-        if (count_values(list[i].value) > 1)
-            bz_buf_printf(name, ", %s=%s", list[i].name, point[i].value);
+    return paths->n * bz_binds_points(s->dims.item, s->dims.n, POINTS);
 }
 
 int models_training(const model_settings *s, bz_training_options *options, bz_error *err)
@@ -63,25 +26,11 @@ int models_training(const model_settings *s, bz_training_options *options, bz_er
 
 BZ_ENDS(end_models, bz_models_free)
 
-BZ_ENDS(end_model, bz_model_free)
-
 /* The last model becomes its iteration of training. */
 static int train(const model_settings *s, bz_models *m, bz_error *err)
 {
     bz_training_options options;
-    bz_training *t;
-    int last = m->n - 1;
-    if (models_training(s, &options, err))
-        return -1;
-    if (bz_training_derive(m->layers[last], &options, &t, err))
-        return -1;
-    bz_layers_free(m->layers[last]);
-    bz_arena_keep(&m->arena, m->model[last], end_model); /* the first values of weights */
-    m->layers[last] = t->layers;
-    m->model[last] = t->model;
-    m->layers[last]->name = m->name[last];
-    bz_arena_keep(&m->arena, t, bz_training_release);
-    return 0;
+    return models_training(s, &options, err) || bz_training_replace(m, m->n - 1, &options, err) ? -1 : 0;
 }
 
 static int load_point(const bz_list *paths, int model, const bz_infer_options *options, const char *what, bz_models *m,
@@ -123,7 +72,7 @@ int models_load(bz_job *job, const bz_list *paths, const model_settings *s, bz_m
     bz_arena_keep(&job->arena, m, end_models);
     for (int i = 0; i < n && !rc; i++) {
         bz_buf what = {0};
-        choose(list, s->dims.n, i % points, &arena, point, &what);
+        bz_binds_choose(list, s->dims.n, i % points, &arena, point, &what);
         rc = load_point(paths, i / points, &options, bz_buf_text(&what), m, err);
         if (!rc && s->train)
             rc = train(s, m, err);

@@ -339,6 +339,17 @@ int bz_layers_infer(bz_model *model, const bz_infer_options *options, bz_layers 
     return failed ? -1 : 0;
 }
 
+bool bz_layers_opaque(const bz_layer *layer, int n)
+{
+    bool found = false;
+    for (int i = 0; i < n && !found; i++) {
+        found = layer[i].opaque;
+        for (int b = 0; b < layer[i].n_bodies && !found; b++)
+            found = bz_layers_opaque(layer[i].bodies[b].layers, layer[i].bodies[b].n);
+    }
+    return found;
+}
+
 void bz_layers_free(bz_layers *l)
 {
     if (!l)

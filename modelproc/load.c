@@ -20,6 +20,51 @@ int bz_binds_parse(const char *const *dims, int n, bz_arena *arena, const bz_bin
     return 0;
 }
 
+/* ---- sweeps ---------------------------------------------------------------------------------- */
+
+/* Its k-th value of "0,1024,4096"; false behind the last. */
+static bool value_at(const char *list, int k, bz_arena *arena, const char **value)
+{
+    for (; k > 0; k--) {
+        list = strchr(list, ',');
+        if (!list++)
+            return false;
+    }
+    *value = bz_arena_strn(arena, list, strcspn(list, ","));
+    return true;
+}
+
+static int count_values(const char *list)
+{
+    int n = 1;
+    for (; (list = strchr(list, ',')); list++)
+        n++;
+    return n;
+}
+
+int bz_binds_points(const char *const *dims, int n, int most)
+{
+    int points = 1;
+    for (int i = 0; i < n && points <= most; i++)
+        points *= count_values(strrchr(dims[i], '=') ? strrchr(dims[i], '=') : "");
+    return points <= most ? points : 0;
+}
+
+void bz_binds_choose(const bz_bind *list, int n, int number, bz_arena *arena, bz_bind *point, bz_buf *name)
+{
+    for (int i = n; i-- > 0;) {
+        int values = count_values(list[i].value);
+        point[i] = list[i];
+        value_at(list[i].value, number % values, arena, &point[i].value);
+        number /= values;
+    }
+    for (int i = 0; i < n; i++)
+        if (count_values(list[i].value) > 1)
+            bz_buf_printf(name, ", %s=%s", list[i].name, point[i].value);
+}
+
+/* ---- loading --------------------------------------------------------------------------------- */
+
 /* Models with weights stay open, each of them; the usual limit is 1,024. */
 static void allow_many_files(void)
 {

@@ -136,9 +136,15 @@ typedef struct bz_layers {
  * that binds it. On failure *layers is NULL. */
 int bz_layers_infer(bz_model *model, const bz_infer_options *options, bz_layers **layers, bz_error *err);
 void bz_layers_free(bz_layers *layers);
+/* Whether one of these layers is opaque, or one inside of them. */
+bool bz_layers_opaque(const bz_layer *layer, int n);
 
 /* Binds by their texts, "N=8". */
 int bz_binds_parse(const char *const *dims, int n, bz_arena *arena, const bz_bind **binds, bz_error *err);
+/* "N=1,8,64" and others like it are a sweep: how many points it has, all combinations counted; 0: more than `most`. */
+int bz_binds_points(const char *const *dims, int n, int most);
+/* The values of one of them, the last bind's first. `name` gets what distinguishes it: ", N=8". */
+void bz_binds_choose(const bz_bind *list, int n, int number, bz_arena *arena, bz_bind *point, bz_buf *name);
 
 /* Loads and infers all, and adds them to those that are there; a zeroed one is empty. What was loaded is freed with
  * bz_models_free, also after a failure. */

@@ -395,9 +395,26 @@ void bz_training_free(bz_training *t)
     free(t);
 }
 
-void bz_training_release(void *training)
+/* Without its model and layers, which belong to somebody else. */
+static void release(void *training)
 {
     bz_training *t = training;
     bz_arena_free(&t->arena);
     free(t);
+}
+
+BZ_ENDS(end_model, bz_model_free)
+
+int bz_training_replace(bz_models *m, int i, const bz_training_options *options, bz_error *err)
+{
+    bz_training *t;
+    if (bz_training_derive(m->layers[i], options, &t, err))
+        return -1;
+    bz_layers_free(m->layers[i]);
+    bz_arena_keep(&m->arena, m->model[i], end_model); /* the first values of weights */
+    m->layers[i] = t->layers;
+    m->model[i] = t->model;
+    m->layers[i]->name = m->name[i];
+    bz_arena_keep(&m->arena, t, release);
+    return 0;
 }

@@ -69,7 +69,8 @@ typedef struct bz_training {
 int bz_training_derive(const bz_layers *forward, const bz_training_options *options, bz_training **training,
                        bz_error *err);
 void bz_training_free(bz_training *t);
-void bz_training_release(void *t); /* the same without its model and layers, which belong to somebody else */
+/* Model i becomes its iteration. */
+int bz_training_replace(bz_models *m, int i, const bz_training_options *options, bz_error *err);
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
