@@ -10,15 +10,9 @@ typedef struct sizes {
     int64_t seq, batch, input, hidden, dirs, gates, biases;
 } sizes;
 
-static bool is_lstm(const bz_problem *p)
-{
-    return p->kind == BZ_PROBLEM_LSTM || p->kind == BZ_PROBLEM_LSTM_GRAD;
-}
-
 static sizes sizes_of(const bz_problem *p)
 {
-    bool simple = p->kind == BZ_PROBLEM_RNN || p->kind == BZ_PROBLEM_RNN_GRAD;
-    int64_t gates = is_lstm(p) ? 4 : simple ? 1 : 3;
+    int64_t gates = bz_rnn_gates(p->kind);
     return (sizes){p->rnn.seq, p->rnn.batch,      p->rnn.input, p->rnn.hidden, p->rnn.dir == BZ_BIDIRECTIONAL ? 2 : 1,
                    gates,      gates + p->rnn.lbr};
 }
@@ -27,7 +21,7 @@ static sizes sizes_of(const bz_problem *p)
 static int64_t onnx_gate(const bz_problem *p, int64_t gate)
 {
     static const int LSTM[] = {0, 2, 3, 1};
-    return is_lstm(p) ? LSTM[gate] : gate;
+    return bz_problem_is_lstm(p) ? LSTM[gate] : gate;
 }
 
 /* A copy between the place in ONNX's tensor (`at` and strides) and that in ours; `back`: into ONNX's. */
@@ -165,7 +159,7 @@ static int bind_forward(binder *b, const bz_layer *l, const bz_problem *p, bz_er
 {
     bz_operand list[BZ_PROBLEM_OPERANDS];
     int n = bz_problem_operands(p, list), n_in = 0, in[MAX_IN], more[3], n_more = 0;
-    bool lstm = is_lstm(p), both = p->rnn.dir == BZ_BIDIRECTIONAL;
+    bool lstm = bz_problem_is_lstm(p), both = p->rnn.dir == BZ_BIDIRECTIONAL;
     bz_value_id kept = lstm ? l->n_out > 4 ? l->node->out[4] : -1 : l->n_out > 2 ? l->node->out[2] : -1;
     while (!list[n_in].result)
         n_in++;
@@ -225,7 +219,7 @@ static int give_results(binder *b, const bz_layer *l, const bz_problem *p, const
 static int bind_backward(binder *b, const bz_layer *l, const bz_problem *p, bz_error *err)
 {
     bz_operand list[BZ_PROBLEM_OPERANDS];
-    bool lstm = is_lstm(p);
+    bool lstm = bz_problem_is_lstm(p);
     int n = bz_problem_operands(p, list), n_in = 0, in[MAX_IN], made[BZ_PROBLEM_OPERANDS], first = lstm ? 9 : 8;
     int kept = operand(b, l, first - 1, err);
     const bz_replay_step *f = kept < 0 ? NULL : forward_call(b, kept);

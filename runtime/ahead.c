@@ -1,15 +1,13 @@
 #include "runtime/ahead.h"
 
 #include "base/progress.h"
-#include "runtime/backend.h"
+#include "runtime/measure.h"
 
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -45,13 +43,7 @@ static void build(const bz_family *f, const bz_run_options *options)
 static _Noreturn void run_builder(bz_ahead *a, int number, const bz_run_options *options, pid_t parent)
 {
     int at = a->pending->item[0].n;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent)
-        _exit(1);
-    for (int s = 1; s < 32; s++)
-        signal(s, SIG_DFL);
-    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
-    dup2(STDERR_FILENO, STDOUT_FILENO); /* what a library prints must not get between the parent's lines */
+    bz_child_begin(parent);
     if (nice(5) < 0)
         errno = 0;
     for (int i = 1; i < a->pending->n; i++)

@@ -1,16 +1,10 @@
 /* Functions of one or two values: a row each. */
-#include "runtime/problem.h"
+#include "runtime/kind.h"
 
-#include <math.h>
 #include <string.h>
 
 enum { POST = 1, ACTIVATION = 2, BINARY = 4, REDUCTION = 8 };
 #define PI 3.14159265358979323846
-
-static double sigmoid(double x)
-{
-    return 1 / (1 + exp(-x));
-}
 
 static double softplus(double x)
 {
@@ -29,11 +23,11 @@ ONE(relu_of, x > 0 ? x : 0)
 ONE(leaky_of, x > 0 ? x : alpha * x)
 ONE(elu_of, x > 0 ? x : alpha * expm1(x))
 ONE(clip_of, clip(x, alpha, beta))
-ONE(sigmoid_of, sigmoid(x))
+ONE(sigmoid_of, bz_sigmoid(x))
 ONE(tanh_of, tanh(x))
 ONE(gelu_erf_of, 0.5 * x * (1 + erf(x / sqrt(2))))
 ONE(gelu_tanh_of, 0.5 * x * (1 + tanh(sqrt(2 / PI) * (x + 0.044715 * x * x * x))))
-ONE(swish_of, x * sigmoid(alpha * x))
+ONE(swish_of, x * bz_sigmoid(alpha * x))
 ONE(hardswish_of, x * clip(x + 3, 0, 6) / 6)
 ONE(hardsigmoid_of, clip(alpha * x + beta, 0, 1))
 ONE(mish_of, x * tanh(softplus(x)))

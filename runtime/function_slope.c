@@ -1,14 +1,7 @@
 /* Derivatives of functions of one value: a row each. */
-#include "runtime/problem.h"
-
-#include <math.h>
+#include "runtime/kind.h"
 
 #define PI 3.14159265358979323846
-
-static double sigmoid(double x)
-{
-    return 1 / (1 + exp(-x));
-}
 
 /* d/dx ½ x (1 + tanh(u)), u = √(2/π) (x + 0.044715 x³) */
 static double gelu_tanh_slope(double x)
@@ -21,7 +14,7 @@ static double gelu_tanh_slope(double x)
 static double mish_slope(double x)
 {
     double t = tanh(x > 30 ? x : log1p(exp(x)));
-    return t + x * (1 - t * t) * sigmoid(x);
+    return t + x * (1 - t * t) * bz_sigmoid(x);
 }
 
 /* clang-format off */
@@ -31,17 +24,17 @@ SLOPE(leaky, x > 0 ? 1 : alpha)
 SLOPE(elu, x > 0 ? 1 : alpha * exp(x))
 SLOPE(elu_of_y, x > 0 ? 1 : x + alpha)
 SLOPE(clip, x > alpha && x < beta)
-SLOPE(sigmoid_slope, sigmoid(x) * (1 - sigmoid(x)))
+SLOPE(sigmoid_slope, bz_sigmoid(x) * (1 - bz_sigmoid(x)))
 SLOPE(sigmoid_of_y, x * (1 - x))
 SLOPE(tanh_slope, 1 - tanh(x) * tanh(x))
 SLOPE(tanh_of_y, 1 - x * x)
 SLOPE(gelu_erf, 0.5 * (1 + erf(x / sqrt(2))) + x * exp(-0.5 * x * x) / sqrt(2 * PI))
 SLOPE(gelu_tanh, gelu_tanh_slope(x))
-SLOPE(swish, sigmoid(alpha * x) * (1 + alpha * x * (1 - sigmoid(alpha * x))))
+SLOPE(swish, bz_sigmoid(alpha * x) * (1 + alpha * x * (1 - bz_sigmoid(alpha * x))))
 SLOPE(hardswish, x <= -3 ? 0 : x >= 3 ? 1 : (2 * x + 3) / 6)
 SLOPE(hardsigmoid, alpha * x + beta > 0 && alpha * x + beta < 1 ? alpha : 0)
 SLOPE(mish, mish_slope(x))
-SLOPE(softplus, sigmoid(x))
+SLOPE(softplus, bz_sigmoid(x))
 SLOPE(exp_slope, exp(x))
 SLOPE(same, x)
 SLOPE(log_slope, 1 / x)

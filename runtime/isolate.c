@@ -110,7 +110,7 @@ static void do_order(const order *o, const watch *w, bz_blame *blame, int pipe)
         _exit(1); /* the parent is gone */
 }
 
-static _Noreturn void run_child(const watch *w, int orders, int pipe, pid_t parent)
+void bz_child_begin(pid_t parent)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
@@ -118,12 +118,16 @@ static _Noreturn void run_child(const watch *w, int orders, int pipe, pid_t pare
     for (int s = 1; s < 32; s++)
         signal(s, SIG_DFL);
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+    dup2(STDERR_FILENO, STDOUT_FILENO); /* what a library prints must not get between our lines */
+}
+
+static _Noreturn void run_child(const watch *w, int orders, int pipe, pid_t parent)
+{
+    bz_child_begin(parent);
     if (!is_sanitized() && !has_device(w)) {
         rlim_t limit = (rlim_t)w->options.memory_limit;
         setrlimit(RLIMIT_DATA, &(struct rlimit){limit, limit});
     }
-    /* Records go through the pipe; what a library prints must not get between the parent's lines. */
-    dup2(STDERR_FILENO, STDOUT_FILENO);
     order o = {w->options, w->families, w->n};
     do_order(&o, w, w->worker->blame, pipe);
     while (read(orders, &o, sizeof o) == (ssize_t)sizeof o)

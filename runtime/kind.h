@@ -9,6 +9,11 @@
 
 #include <math.h>
 
+static inline double bz_sigmoid(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+
 typedef enum {
     BZ_FORM_END,
     BZ_FORM_EXTENT,  /* shape, ends with 0 */

@@ -96,11 +96,6 @@ void bz_rnn_add_product(const float *w, int64_t width, const double *x, const fl
     }
 }
 
-static double sigmoid(double x)
-{
-    return 1 / (1 + exp(-x));
-}
-
 /* Numbers of scratch memory for each of a step's hidden ones: the next state, the reset one, and the sums of up to four gates twice. */
 enum { SCRATCH = 10 };
 
@@ -125,17 +120,17 @@ static void rnn_step(const bz_reference *r, int d, const double *x, double *stat
     bz_rnn_add_product(w, width, x, NULL, in, 0, width, of_x);
     bz_rnn_add_product(u, width, state, NULL, h, 0, resets ? 2 * h : width, of_state);
     for (int64_t j = 0; resets && j < h; j++)
-        reset[j] = state[j] * sigmoid(SUM(1, j) + OF(1, j));
+        reset[j] = state[j] * bz_sigmoid(SUM(1, j) + OF(1, j));
     if (resets)
         bz_rnn_add_product(u, width, reset, NULL, h, 2 * h, width, of_state);
     for (int64_t j = 0; j < h; j++) {
         if (p->kind == BZ_PROBLEM_LSTM) {
-            cell[j] = sigmoid(SUM(1, j) + OF(1, j) + SEEN(1, j)) * cell[j] +
-                      sigmoid(SUM(0, j) + OF(0, j) + SEEN(0, j)) * tanh(SUM(2, j) + OF(2, j));
-            next[j] = sigmoid(SUM(3, j) + OF(3, j) + SEEN(2, j)) * tanh(cell[j]);
+            cell[j] = bz_sigmoid(SUM(1, j) + OF(1, j) + SEEN(1, j)) * cell[j] +
+                      bz_sigmoid(SUM(0, j) + OF(0, j) + SEEN(0, j)) * tanh(SUM(2, j) + OF(2, j));
+            next[j] = bz_sigmoid(SUM(3, j) + OF(3, j) + SEEN(2, j)) * tanh(cell[j]);
         } else if (p->kind == BZ_PROBLEM_GRU) {
-            double keep = sigmoid(SUM(0, j) + OF(0, j));
-            double fresh = lbr ? sigmoid(SUM(1, j) + OF(1, j)) * (OF(2, j) + bias[3 * h + j]) : OF(2, j);
+            double keep = bz_sigmoid(SUM(0, j) + OF(0, j));
+            double fresh = lbr ? bz_sigmoid(SUM(1, j) + OF(1, j)) * (OF(2, j) + bias[3 * h + j]) : OF(2, j);
             next[j] = keep * state[j] + (1 - keep) * tanh(SUM(2, j) + fresh);
         } else {
             next[j] = bz_fn_value(p->rnn.fn, SUM(0, j) + OF(0, j), 0, 0);

@@ -13,27 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_lstm(const bz_problem *p)
-{
-    return p->kind == BZ_PROBLEM_LSTM_GRAD;
-}
-
-static bool is_gru(const bz_problem *p)
-{
-    return p->kind == BZ_PROBLEM_GRU_GRAD;
-}
-
-static int gates_of(const bz_problem *p)
-{
-    return is_lstm(p) ? 4 : is_gru(p) ? 3 : 1;
-}
-
 static void rnn_grad_operands(const bz_problem *p, bz_operand_list *l, int64_t *y)
 {
-    int64_t h = p->rnn.hidden, gates = gates_of(p),
+    int64_t h = p->rnn.hidden, gates = bz_rnn_gates(p->kind),
             state[3] = {p->rnn.dir == BZ_BIDIRECTIONAL ? 2 : 1, p->rnn.batch, h};
     int64_t w[4] = {state[0], p->rnn.input, gates, h}, r[4] = {state[0], h, gates, h},
-            bias[3] = {state[0], gates + (is_gru(p) && p->rnn.lbr), h};
+            bias[3] = {state[0], gates + (bz_problem_is_gru(p) && p->rnn.lbr), h};
     int64_t states[3] = {p->rnn.seq, p->rnn.batch, state[0] * h}, x[3] = {p->rnn.seq, p->rnn.batch, p->rnn.input};
     bz_dtype wide = bz_parameter_dtype(p);
     bz_operand_add(l, BZ_ROLE_X, p->dtype, 3, x);
@@ -41,19 +26,19 @@ static void rnn_grad_operands(const bz_problem *p, bz_operand_list *l, int64_t *
     bz_operand_add(l, BZ_ROLE_R, p->dtype_w, 4, r);
     bz_operand_add(l, BZ_ROLE_BIAS, wide, 3, bias);
     bz_operand_add(l, BZ_ROLE_H, p->dtype, 3, state);
-    if (is_lstm(p))
+    if (bz_problem_is_lstm(p))
         bz_operand_add(l, BZ_ROLE_C, wide, 3, state);
     bz_operand_add(l, BZ_ROLE_O, p->dtype, 3, states);
     bz_rnn_add_kept(p, l, false);
     bz_operand_add(l, BZ_ROLE_DY, p->dtype, 3, states);
     bz_operand_add(l, BZ_ROLE_DH, p->dtype, 3, state);
-    if (is_lstm(p))
+    if (bz_problem_is_lstm(p))
         bz_operand_add(l, BZ_ROLE_DC, wide, 3, state);
     bz_operand_add_result(l, BZ_ROLE_W, p->dtype_w, 4, w, -1);
     bz_operand_add_result(l, BZ_ROLE_R, p->dtype_w, 4, r, -1);
     bz_operand_add_result(l, BZ_ROLE_BIAS, wide, 3, bias, -1);
     bz_operand_add_result(l, BZ_ROLE_H, p->dtype_y, 3, state, -1);
-    if (is_lstm(p))
+    if (bz_problem_is_lstm(p))
         bz_operand_add_result(l, BZ_ROLE_C, wide, 3, state, -1);
     memcpy(y, x, sizeof x);
 }
@@ -90,7 +75,7 @@ typedef struct back {
 static back back_of(const bz_reference *r, int64_t rows)
 {
     const bz_problem *p = r->problem;
-    int64_t h = p->rnn.hidden, gates = gates_of(p), record = (2 + 2 * gates) * h,
+    int64_t h = p->rnn.hidden, gates = bz_rnn_gates(p->kind), record = (2 + 2 * gates) * h,
             dirs = p->rnn.dir == BZ_BIDIRECTIONAL ? 2 : 1;
     double *at = r->sequence[0];
     double *first = at ? at + dirs * rows * p->rnn.seq * record : NULL;
@@ -103,18 +88,13 @@ static step step_of(const back *b, int64_t d, int64_t row, int64_t t)
     return (step){at, at + b->h, at + 2 * b->h, at + (2 + b->gates) * b->h};
 }
 
-static double sigmoid(double x)
-{
-    return 1 / (1 + exp(-x));
-}
-
 /* One step forward: gates into by_w; of a gru with lbr what r multiplies into the last gate of by_r. */
 static void forward(const bz_reference *r, const back *b, int64_t d, const float *x, step s, double *state,
                     double *cell)
 {
     const bz_problem *p = b->p;
     int64_t h = b->h, n = b->gates;
-    bool lbr = is_gru(p) && p->rnn.lbr;
+    bool lbr = bz_problem_is_gru(p) && p->rnn.lbr;
     const float *w = bz_reference_values(r, BZ_ROLE_W) + d * p->rnn.input * n * h,
                 *u = bz_reference_values(r, BZ_ROLE_R) + d * h * n * h,
                 *bias = bz_reference_values(r, BZ_ROLE_BIAS) + d * (n + lbr) * h;
@@ -123,22 +103,22 @@ static void forward(const bz_reference *r, const back *b, int64_t d, const float
         g[j] = bias[j], s.by_r[j] = lbr && j >= 2 * h ? (double)bias[h + j] : 0;
     memcpy(s.before, state, (size_t)h * sizeof *state);
     bz_rnn_add_product(w, n * h, NULL, x, p->rnn.input, 0, n * h, g);
-    bz_rnn_add_product(u, n * h, state, NULL, h, 0, is_gru(p) ? 2 * h : n * h, g);
-    for (int64_t j = 0; is_gru(p) && j < 2 * h; j++)
-        g[j] = sigmoid(g[j]);
+    bz_rnn_add_product(u, n * h, state, NULL, h, 0, bz_problem_is_gru(p) ? 2 * h : n * h, g);
+    for (int64_t j = 0; bz_problem_is_gru(p) && j < 2 * h; j++)
+        g[j] = bz_sigmoid(g[j]);
     for (int64_t j = 0; j < h; j++)
-        s.reset[j] = is_gru(p) ? g[h + j] * state[j] : state[j];
-    if (is_gru(p))
+        s.reset[j] = bz_problem_is_gru(p) ? g[h + j] * state[j] : state[j];
+    if (bz_problem_is_gru(p))
         bz_rnn_add_product(u, n * h, lbr ? state : s.reset, NULL, h, 2 * h, 3 * h, lbr ? s.by_r : g);
     for (int64_t j = 0; j < h; j++) {
-        if (is_lstm(p)) {
-            double in = g[j] = sigmoid(g[j]), keep = g[h + j] = sigmoid(g[h + j]),
+        if (bz_problem_is_lstm(p)) {
+            double in = g[j] = bz_sigmoid(g[j]), keep = g[h + j] = bz_sigmoid(g[h + j]),
                    new = g[2 * h + j] = tanh(g[2 * h + j]);
             s.reset[j] = cell[j]; /* an lstm resets nothing: the cell before lies there */
             cell[j] = keep * cell[j] + in * new;
-            state[j] = (g[3 * h + j] = sigmoid(g[3 * h + j])) * tanh(cell[j]);
+            state[j] = (g[3 * h + j] = bz_sigmoid(g[3 * h + j])) * tanh(cell[j]);
             s.by_r[j] = tanh(cell[j]);
-        } else if (is_gru(p)) {
+        } else if (bz_problem_is_gru(p)) {
             double new = g[2 * h + j] = tanh(g[2 * h + j] + (lbr ? g[h + j] * s.by_r[2 * h + j] : 0));
             state[j] = g[j] * state[j] + (1 - g[j]) * new;
         } else {
@@ -164,7 +144,7 @@ static void backward(const back *b, const float *u, step s, double *dh, double *
     double *g = s.by_w;
     memset(room, 0, (size_t)h * sizeof *room);
     for (int64_t j = 0; j < h; j++) {
-        if (is_lstm(p)) {
+        if (bz_problem_is_lstm(p)) {
             double in = g[j], keep = g[h + j], new = g[2 * h + j], out = g[3 * h + j], of_cell = s.by_r[j];
             double d = dc[j] + dh[j] * out * (1 - of_cell * of_cell);
             g[j] = d * new *in *(1 - in);
@@ -172,7 +152,7 @@ static void backward(const back *b, const float *u, step s, double *dh, double *
             g[2 * h + j] = d * in * (1 - new *new);
             g[3 * h + j] = dh[j] * of_cell * out * (1 - out);
             dc[j] = d * keep;
-        } else if (is_gru(p)) {
+        } else if (bz_problem_is_gru(p)) {
             double keep = g[j], r = g[h + j], new = g[2 * h + j], d = dh[j] * (1 - keep) * (1 - new *new);
             g[j] = dh[j] * (s.before[j] - new) * keep * (1 - keep);
             g[2 * h + j] = d;
@@ -184,7 +164,7 @@ static void backward(const back *b, const float *u, step s, double *dh, double *
             g[j] = dh[j] * bz_fn_slope_of_y(p->rnn.fn, g[j], 0, 0);
         }
     }
-    if (is_gru(p) && !p->rnn.lbr) {
+    if (bz_problem_is_gru(p) && !p->rnn.lbr) {
         memset(dh, 0, (size_t)h * sizeof *dh);
         add_turned(b, u, g, 2, 3, dh);
         for (int64_t j = 0; j < h; j++) {
@@ -193,8 +173,8 @@ static void backward(const back *b, const float *u, step s, double *dh, double *
             g[h + j] = dh[j] * s.before[j] * r * (1 - r);
         }
     }
-    memcpy(s.by_r, g, (size_t)((is_gru(p) ? 2 : b->gates) * h) * sizeof *g);
-    add_turned(b, u, s.by_r, 0, is_gru(p) && !p->rnn.lbr ? 2 : b->gates, room);
+    memcpy(s.by_r, g, (size_t)((bz_problem_is_gru(p) ? 2 : b->gates) * h) * sizeof *g);
+    add_turned(b, u, s.by_r, 0, bz_problem_is_gru(p) && !p->rnn.lbr ? 2 : b->gates, room);
     memcpy(dh, room, (size_t)h * sizeof *dh);
 }
 
@@ -284,7 +264,7 @@ static bz_expected weight_at(const bz_reference *r, const back *b, bz_role role)
     const int64_t *y = r->y;
     int64_t h = b->h, gate = y[role == BZ_ROLE_BIAS ? 1 : 2], j = y[role == BZ_ROLE_BIAS ? 2 : 3];
     bool behind = role == BZ_ROLE_BIAS && gate == b->gates; /* the gru's bias that r multiplies */
-    bool reset = is_gru(p) && !p->rnn.lbr && gate == 2;
+    bool reset = bz_problem_is_gru(p) && !p->rnn.lbr && gate == 2;
     const float *x = bz_reference_values(r, BZ_ROLE_X);
     bz_expected sum = {0};
     for (int64_t row = 0; row < p->rnn.batch; row++)

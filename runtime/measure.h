@@ -28,6 +28,9 @@ void bz_measure(const bz_measure_task *task);
 
 double bz_last_level_cache(void); /* bytes */
 
+/* The first that a child does whose output is its parent's: it ends with the parent, by the signals' own ways, and leaves no core behind. */
+void bz_child_begin(pid_t parent);
+
 /* Begins the program anew with addresses that are the same every time, where it has not been done. */
 void bz_fix_addresses(char **argv);
 

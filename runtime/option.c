@@ -1,6 +1,7 @@
 #include "runtime/option.h"
 
 #include "base/choice.h"
+#include "runtime/gpus.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -84,6 +85,12 @@ int bz_options_read(const bz_run_option *table, int argc, char **argv, void *pro
             break;
     }
     return optind;
+}
+
+int bz_option_device(void *program, const char *text, bz_error *err)
+{
+    (void)program;
+    return bz_gpu_choose(text, err);
 }
 
 void bz_end_with_parent(void)

@@ -28,6 +28,9 @@ int bz_options_read(const bz_run_option *table, int argc, char **argv, void *pro
 /* A number that `set` reads. */
 int bz_option_number(const char *name, bz_option_takes takes, const char *text, double *out, bz_error *err);
 
+/* --device, for `set`. */
+int bz_option_device(void *program, const char *text, bz_error *err);
+
 /* Where benanza has started us, it says so: then we end when it is gone, however that came. */
 void bz_end_with_parent(void);
 

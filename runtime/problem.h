@@ -542,6 +542,14 @@ typedef struct bz_rnn_scale {
 } bz_rnn_scale;
 bz_rnn_scale bz_problem_rnn_scale(const bz_problem *p);
 int bz_rnn_gates(bz_problem_kind kind); /* of an lstm, gru or rnn, and of their gradients */
+static inline bool bz_problem_is_lstm(const bz_problem *p)
+{
+    return bz_rnn_gates(p->kind) == 4;
+}
+static inline bool bz_problem_is_gru(const bz_problem *p)
+{
+    return bz_rnn_gates(p->kind) == 3;
+}
 
 /* Which matrix of a broadcast operand belongs to matrix i of the result, of n dimensions before the matrices' own. */
 static inline int64_t bz_broadcast_index(int64_t i, const int64_t *y, const int64_t *operand, int n)

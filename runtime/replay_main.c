@@ -1,6 +1,5 @@
 /* What a generated replay does: options, the measured runs, one JSON object. */
 #include "runtime/counters.h"
-#include "runtime/gpus.h"
 #include "runtime/measure.h"
 #include "runtime/option.h"
 #include "runtime/replay_open.h"
@@ -354,12 +353,6 @@ static int set_steps(void *of, const char *text, bz_error *err)
     return 0;
 }
 
-static int set_device(void *of, const char *text, bz_error *err)
-{
-    (void)of;
-    return bz_gpu_choose(text, err);
-}
-
 #define AT(field) offsetof(program, field)
 static const bz_run_option OPTIONS[] = {
     {"threads", BZ_TAKES_OWN, .set = set_threads},       {"time-limit", BZ_TAKES_AMOUNT, .at = AT(time_limit)},
@@ -368,7 +361,7 @@ static const bz_run_option OPTIONS[] = {
     {"weights", BZ_TAKES_TEXT, .at = AT(weights)},       {"inputs", BZ_TAKES_TEXT, .at = AT(inputs)},
     {"outputs", BZ_TAKES_TEXT, .at = AT(outputs)},       {"graph", BZ_TAKES_NOTHING, .at = AT(graph)},
     {"check", BZ_TAKES_NOTHING, .at = AT(check)},        {"hot", BZ_TAKES_NOTHING, .at = AT(hot)},
-    {"plans", BZ_TAKES_TEXT, .at = AT(setting.plans)},   {"device", BZ_TAKES_OWN, .set = set_device},
+    {"plans", BZ_TAKES_TEXT, .at = AT(setting.plans)},   {"device", BZ_TAKES_OWN, .set = bz_option_device},
     {"help", BZ_TAKES_NOTHING, .at = AT(help)},          {0},
 };
 

@@ -8,7 +8,6 @@
 #include "runtime/ahead.h"
 #include "runtime/counters.h"
 #include "runtime/gbench.h"
-#include "runtime/gpus.h"
 #include "runtime/measure.h"
 #include "runtime/metrics.h"
 #include "runtime/option.h"
@@ -440,12 +439,6 @@ static int set_wait(void *of, const char *text, bz_error *err)
     return strcmp(text, "0") ? bz_option_number("wait", BZ_TAKES_NUMBER, text, &p->wait, err) : 0;
 }
 
-static int set_device(void *of, const char *text, bz_error *err)
-{
-    (void)of;
-    return bz_gpu_choose(text, err);
-}
-
 #define AT(field) offsetof(program, field)
 static const bz_run_option OPTIONS[] = {
     {"output", BZ_TAKES_OWN, .set = open_output, .letter = 'o'},
@@ -464,7 +457,7 @@ static const bz_run_option OPTIONS[] = {
     {"hang-limit", BZ_TAKES_NUMBER, .at = AT(options.hang_limit)},
     {"memory-limit", BZ_TAKES_NUMBER, .at = AT(options.memory_limit), .unit = 1e9},
     {"wait", BZ_TAKES_OWN, .set = set_wait},
-    {"device", BZ_TAKES_OWN, .set = set_device},
+    {"device", BZ_TAKES_OWN, .set = bz_option_device},
     {"yardstick", BZ_TAKES_NUMBER, .at = AT(options.yardstick)},
     {"workspace", BZ_TAKES_NUMBER, .at = AT(options.setting.workspace), .unit = 1e9},
     {"plans", BZ_TAKES_TEXT, .at = AT(options.setting.plans)},

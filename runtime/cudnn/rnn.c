@@ -30,21 +30,6 @@ static bool is_grad(const bz_problem *p)
     return bz_problem_has(p, BZ_TRAIT_GRADIENT);
 }
 
-static bool is_lstm(const bz_problem *p)
-{
-    return p->kind == BZ_PROBLEM_LSTM || p->kind == BZ_PROBLEM_LSTM_GRAD;
-}
-
-static bool is_gru(const bz_problem *p)
-{
-    return p->kind == BZ_PROBLEM_GRU || p->kind == BZ_PROBLEM_GRU_GRAD;
-}
-
-static int gates_of(const bz_problem *p)
-{
-    return is_lstm(p) ? 4 : is_gru(p) ? 3 : 1;
-}
-
 static int directions_of(const bz_problem *p)
 {
     return p->rnn.dir == BZ_BIDIRECTIONAL ? 2 : 1;
@@ -69,7 +54,10 @@ const char *cudnn_rnn_algorithm(const call *c, int i, char *out, size_t size)
 
 static cudnnRNNMode_t mode_of(const bz_problem *p)
 {
-    return is_lstm(p) ? CUDNN_LSTM : is_gru(p) ? CUDNN_GRU : p->rnn.fn == BZ_FN_RELU ? CUDNN_RNN_RELU : CUDNN_RNN_TANH;
+    return bz_problem_is_lstm(p)     ? CUDNN_LSTM
+           : bz_problem_is_gru(p)    ? CUDNN_GRU
+           : p->rnn.fn == BZ_FN_RELU ? CUDNN_RNN_RELU
+                                     : CUDNN_RNN_TANH;
 }
 
 /* A GRU with the reset behind the product has a second bias there; all others have one. */
@@ -82,11 +70,12 @@ static cudnnStatus_t set_rnn(const call *c, struct rnn_call *r)
     TRY(cudnnCreateDropoutDescriptor(&r->dropout));
     TRY(cudnnSetDropoutDescriptor(r->dropout, c->handle, 0, NULL, 0, 0));
     TRY(cudnnCreateRNNDescriptor(&r->rnn));
-    return cudnnSetRNNDescriptor_v8(
-        r->rnn, (cudnnRNNAlgo_t)c->algorithm, mode_of(p), is_gru(p) ? CUDNN_RNN_DOUBLE_BIAS : CUDNN_RNN_SINGLE_INP_BIAS,
-        p->rnn.dir == BZ_BIDIRECTIONAL ? CUDNN_BIDIRECTIONAL : CUDNN_UNIDIRECTIONAL, CUDNN_LINEAR_INPUT, type,
-        cudnn_compute(c), c->math, (int32_t)p->rnn.input, (int32_t)p->rnn.hidden, (int32_t)p->rnn.hidden, 1, r->dropout,
-        CUDNN_RNN_PADDED_IO_DISABLED);
+    return cudnnSetRNNDescriptor_v8(r->rnn, (cudnnRNNAlgo_t)c->algorithm, mode_of(p),
+                                    bz_problem_is_gru(p) ? CUDNN_RNN_DOUBLE_BIAS : CUDNN_RNN_SINGLE_INP_BIAS,
+                                    p->rnn.dir == BZ_BIDIRECTIONAL ? CUDNN_BIDIRECTIONAL : CUDNN_UNIDIRECTIONAL,
+                                    CUDNN_LINEAR_INPUT, type, cudnn_compute(c), c->math, (int32_t)p->rnn.input,
+                                    (int32_t)p->rnn.hidden, (int32_t)p->rnn.hidden, 1, r->dropout,
+                                    CUDNN_RNN_PADDED_IO_DISABLED);
 }
 
 static cudnnStatus_t set_data(const call *c, cudnnRNNDataDescriptor_t *out, int64_t width)
@@ -161,11 +150,12 @@ int cudnn_describe_rnn(call *c, bz_error *why)
         return bz_fail(why, BZ_INCOMPLETE, "sequences have no channels (layout plain)");
     if (p->rnn.dir == BZ_REVERSE)
         return bz_fail(why, BZ_INCOMPLETE, "cuDNN runs sequences forwards or both ways");
-    if (is_gru(p) && !p->rnn.lbr)
+    if (bz_problem_is_gru(p) && !p->rnn.lbr)
         return bz_fail(why, BZ_INCOMPLETE, "cuDNN's GRU resets behind the product (lbr=1)");
     if (p->rnn.peephole)
         return bz_fail(why, BZ_INCOMPLETE, "cuDNN's LSTM has no peepholes: its gates do not see the cell");
-    if (!is_lstm(p) && !is_gru(p) && p->rnn.fn && p->rnn.fn != BZ_FN_TANH && p->rnn.fn != BZ_FN_RELU)
+    if (!bz_problem_is_lstm(p) && !bz_problem_is_gru(p) && p->rnn.fn && p->rnn.fn != BZ_FN_TANH &&
+        p->rnn.fn != BZ_FN_RELU)
         return bz_fail(why, BZ_INCOMPLETE, "cuDNN's plain RNN has tanh and relu, not %s", bz_fn_name(p->rnn.fn));
     if (p->dtype_w != p->dtype || p->dtype_y != p->dtype || !bz_dtype_is_float(p->dtype))
         return bz_fail(why, BZ_INCOMPLETE, "cuDNN wants one floating-point type for data and weights");
@@ -186,7 +176,7 @@ int cudnn_describe_rnn(call *c, bz_error *why)
 static int matrix_of(const bz_problem *p, int gate, int gates, bool recurrent)
 {
     static const int GRU[] = {1, 0, 2};
-    return (is_gru(p) ? GRU[gate] : gate) + (recurrent ? gates : 0);
+    return (bz_problem_is_gru(p) ? GRU[gate] : gate) + (recurrent ? gates : 0);
 }
 
 /* Values in the type of the data; NULL stands for zeros. */
@@ -222,7 +212,7 @@ static int put_gate(const call *c, const session *s, int direction, int gate, in
                     cudnnTensorDescriptor_t m_desc, cudnnTensorDescriptor_t b_desc, bz_error *err)
 {
     const bz_problem *p = c->problem;
-    bool gru = is_gru(p);
+    bool gru = bz_problem_is_gru(p);
     int64_t h = p->rnn.hidden, n = recurrent ? h : p->rnn.input;
     void *matrix = NULL, *bias = NULL;
     const float *w = s->job->value[cudnn_find(c, recurrent ? BZ_ROLE_R : BZ_ROLE_W)] + direction * n * gates * h;
@@ -241,7 +231,7 @@ static int put_gate(const call *c, const session *s, int direction, int gate, in
 static int put_weights(const call *c, const session *s, bz_error *err)
 {
     const bz_problem *p = c->problem;
-    int gates = gates_of(p), result = 0;
+    int gates = bz_rnn_gates(p->kind), result = 0;
     cudnnTensorDescriptor_t m = NULL, b = NULL;
     if (cudnnCreateTensorDescriptor(&m) != CUDNN_STATUS_SUCCESS ||
         cudnnCreateTensorDescriptor(&b) != CUDNN_STATUS_SUCCESS)
@@ -390,7 +380,7 @@ static int take(const call *c, const void *from, float *to, int64_t n, bz_error 
 static int read_gate(const call *c, const bz_operand *o, int d, int gate, bool recurrent, float *values, bz_error *err)
 {
     const bz_problem *p = c->problem;
-    int gates = gates_of(p);
+    int gates = bz_rnn_gates(p->kind);
     int64_t h = p->rnn.hidden, n = o->role == BZ_ROLE_BIAS ? 1 : o->dim[1];
     void *matrix = NULL, *bias = NULL;
     cudnnTensorDescriptor_t m = NULL, b = NULL;
@@ -420,7 +410,7 @@ static int read_gate(const call *c, const bz_operand *o, int d, int gate, bool r
 int cudnn_read_rnn_weight(const call *c, int operand, float *values, bz_error *err)
 {
     const bz_operand *o = &c->operand[operand];
-    int gates = gates_of(c->problem);
+    int gates = bz_rnn_gates(c->problem->kind);
     cudaError_t settled = cudaStreamSynchronize(c->cuda->stream);
     if (settled != cudaSuccess)
         return bz_cuda_failed(err, "waiting for gradients", settled);
