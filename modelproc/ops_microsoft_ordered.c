@@ -37,12 +37,6 @@ static int ordered_product_shape(call *c)
     return 0;
 }
 
-static int product_cost(call *c)
-{
-    c->macs = matmul_macs(&c->in[0], &c->out[0]);
-    return 0;
-}
-
 /* ---- recurrent ------------------------------------------------------------------------------------------ */
 
 /* x [steps, batch, in], weights [directions, …]. arg: where the rows of weights say how wide the state is. */
@@ -245,7 +239,7 @@ static int quantized_embed_shape(call *c)
 static const op ROWS[] = {
     {"QuantizeWithOrder", MICROSOFT, "quantizeorder", BZ_COMPUTE, to_order, .flops = 2, .labels = "x -"},
     {"DequantizeWithOrder", MICROSOFT, "dequantizeorder", BZ_COMPUTE, from_order, .flops = 1, .labels = "x -"},
-    {"QOrderedMatMul", MICROSOFT, "orderedmatmul", BZ_COMPUTE, ordered_product_shape, .cost = product_cost,
+    {"QOrderedMatMul", MICROSOFT, "orderedmatmul", BZ_COMPUTE, ordered_product_shape, .cost = cost_matmul,
      .labels = "a - b - - bias c -"},
     {"QOrderedGelu", MICROSOFT, "qgelu", BZ_COMPUTE, rule_same, .flops = 8, .labels = "x - -"},
     {"QOrderedLayerNormalization", MICROSOFT, "qlayernorm", BZ_COMPUTE, rule_same, .flops = 10,

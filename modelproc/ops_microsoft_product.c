@@ -183,11 +183,8 @@ static void channels_last(bz_dim *dims, int rank)
 
 int ms_conv_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1), *w = need(c, 1, -1);
-    bz_dim dims[BZ_MAX_RANK];
-    if (same_dtype(c, x, w) || conv_shape(c, x, w, dims))
+    if (shape_conv(c))
         return -1;
-    set_out(c, 0, x->dtype, x->rank, dims);
     ms_note_activation(c);
     return 0;
 }

@@ -104,12 +104,6 @@ static int conv_cost(call *c)
     return 0;
 }
 
-static int matmul_cost(call *c)
-{
-    c->macs = matmul_macs(&c->in[0], &c->out[0]);
-    return 0;
-}
-
 static const op ROWS[] = {
     {"QuantizeLinear", NULL, "quantize", BZ_COMPUTE, quantize_shape, .flops = 3, .labels = "x - -"},
     {"DequantizeLinear", NULL, "dequantize", BZ_COMPUTE, dequantize_shape, .flops = 2, .labels = "x - -"},
@@ -117,12 +111,12 @@ static const op ROWS[] = {
     {"QLinearConv", NULL, "qconv", BZ_COMPUTE, integer_conv_shape, .cost = conv_cost, .labels = "x - - w - - - - b",
      .arg = 3},
     {"ConvInteger", NULL, "conv", BZ_COMPUTE, integer_conv_shape, .cost = conv_cost, .labels = "x w", .arg = 1},
-    {"QLinearMatMul", NULL, "qmatmul", BZ_COMPUTE, integer_matmul_shape, .cost = matmul_cost, .labels = "a - - b",
+    {"QLinearMatMul", NULL, "qmatmul", BZ_COMPUTE, integer_matmul_shape, .cost = cost_matmul, .labels = "a - - b",
      .arg = 3},
-    {"MatMulInteger", NULL, "matmul", BZ_COMPUTE, integer_matmul_shape, .cost = matmul_cost, .labels = "a b", .arg = 1},
+    {"MatMulInteger", NULL, "matmul", BZ_COMPUTE, integer_matmul_shape, .cost = cost_matmul, .labels = "a b", .arg = 1},
     {"QuantizeLinear", "com.microsoft", "quantize", BZ_COMPUTE, quantize_shape, .flops = 3, .labels = "x - -"},
     {"DequantizeLinear", "com.microsoft", "dequantize", BZ_COMPUTE, dequantize_shape, .flops = 2, .labels = "x - -"},
-    {"MatMulInteger16", "com.microsoft", "matmul", BZ_COMPUTE, integer_matmul_shape, .cost = matmul_cost, .arg = 1,
+    {"MatMulInteger16", "com.microsoft", "matmul", BZ_COMPUTE, integer_matmul_shape, .cost = cost_matmul, .arg = 1,
      .labels = "a b"},
 };
 const op_table ops_quant = OP_TABLE(ROWS);
