@@ -61,6 +61,7 @@ static bool read_follower(const fusion *u, uint32_t first, follower *f)
 {
     const bz_trace *t = u->asked->trace;
     const bz_task *task = &u->flow->task[first];
+    const bz_kernel *k = task->kind == BZ_TASK_KERNEL ? bz_whatif_kernel(u->asked, task) : NULL;
     char name[32];
     bool known = false;
     *f = (follower){.first = first, .last = first};
@@ -71,9 +72,8 @@ static bool read_follower(const fusion *u, uint32_t first, follower *f)
             f->last = u->flow->task[f->last].next;
         const bz_call *c = bz_call_of(t, task->call);
         known = c->problem && by_problem(c->problem, f);
-    } else if (task->kind == BZ_TASK_KERNEL && task->event_kind == BZ_EVENT_KERNEL && task->event != BZ_NONE) {
-        const char *layer = bz_kernel_of(t, task->event)->layer;
-        known = layer && by_name(layer, f);
+    } else if (k) {
+        known = k->layer && by_name(k->layer, f);
     } else if (task->event_kind == BZ_EVENT_OP) {
         plain_name(task->name, name);
         known = by_name(name, f);

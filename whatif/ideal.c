@@ -10,9 +10,8 @@
 /* What no layer asks for: kernels that pad or convert, reorders of a processor's library. */
 static bool extra(const bz_whatif_asked *asked, const bz_task *t)
 {
-    if (t->kind == BZ_TASK_KERNEL && t->event_kind == BZ_EVENT_KERNEL && t->event != BZ_NONE)
-        return bz_kernel_of(asked->trace, t->event)->cause != BZ_CAUSE_NONE;
-    return bz_layer_is_reorder(t);
+    const bz_kernel *k = t->kind == BZ_TASK_KERNEL ? bz_whatif_kernel(asked, t) : NULL;
+    return k ? k->cause != BZ_CAUSE_NONE : bz_layer_is_reorder(t);
 }
 
 static void drop_framework(bz_flow *flow, bz_whatif_asked *asked)

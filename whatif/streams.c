@@ -128,13 +128,11 @@ static void match(streams *s)
 /* What runs behind a call belongs to it, up to what joins the ways again. */
 static void spread(streams *s)
 {
-    const bz_trace *t = s->asked->trace;
     int now = NO_LAYER;
     for (uint32_t i = s->flow->lane[s->lane].first; i != BZ_NONE; i = s->flow->task[i].next) {
         const bz_task *task = &s->flow->task[i];
-        const char *does = task->kind == BZ_TASK_KERNEL && task->event_kind == BZ_EVENT_KERNEL && task->event != BZ_NONE
-                               ? bz_kernel_of(t, task->event)->layer
-                               : NULL;
+        const bz_kernel *k = task->kind == BZ_TASK_KERNEL ? bz_whatif_kernel(s->asked, task) : NULL;
+        const char *does = k ? k->layer : NULL;
         if (s->layer[i] != NO_LAYER)
             now = s->layer[i];
         else if (does && (!strcmp(does, "concat") || !strcmp(does, "add")))
