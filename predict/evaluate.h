@@ -114,8 +114,6 @@ typedef struct bz_without {
     bz_predictor *predictor;
     double *dense; /* [n * machines]: logarithms of seconds by the network of dense layers; NULL: it was not trained */
 } bz_without;
-/* [machines], in the arena. */
-bz_without *bz_without_each(const bz_samples *s, bool dense, bz_arena *arena);
 
 /* By how much the time of a problem changes from one machine to another, by a rule but ours; `without`: of the second. NAN: by a network that was
  * not trained. */
@@ -145,8 +143,6 @@ typedef struct bz_benchmark_times {
     double kind[BZ_SHAPE_KINDS], all; /* means; NAN: no records */
 } bz_benchmark_times;
 void bz_benchmark_times_of(const bz_samples *s, const bool *use, bz_benchmark_times *out);
-/* Of a problem: by its own records, else by those of its kind, else by all. */
-double bz_benchmark_seconds(const bz_benchmark_times *t, const char *text, const bz_shape *shape);
 
 /* Problems in the order in which they tell most: `cost` is what each counts (its predicted share of the work), `seconds` what measuring it
  * takes (NULL: alike). At most `wanted` of them, and no more than `budget` seconds. `out` has room for n. Returns how many. */

@@ -28,7 +28,8 @@ void bz_benchmark_times_of(const bz_samples *s, const bool *use, bz_benchmark_ti
     out->all = n ? all / n : NAN;
 }
 
-double bz_benchmark_seconds(const bz_benchmark_times *t, const char *text, const bz_shape *shape)
+/* Of a problem: by its own records, else by those of its kind, else by all. */
+static double benchmark_seconds(const bz_benchmark_times *t, const char *text, const bz_shape *shape)
 {
     const bz_samples *s = t->samples;
     uint32_t at = s && s->spent ? bz_map_get(&s->map, text, strlen(text)) : BZ_MAP_NONE;
@@ -122,7 +123,7 @@ double bz_plan_most_informative(bz_plan *plan, const bz_samples *records, bz_per
         bz_shape_of(problem[i].problem, s);
         shape[n] = s;
         cost[n] = uses[i] * (known ? bz_shape_roofline(s, &machine, 0, 1) : s->flops + 10 * s->bytes);
-        seconds[n] = bz_benchmark_seconds(&times, problem[i].text, s);
+        seconds[n] = benchmark_seconds(&times, problem[i].text, s);
         at[n++] = i;
     }
     int most = wanted && wanted < n ? (int)wanted : n;
@@ -156,7 +157,7 @@ bool *bz_first_measured(const bz_samples *s, const bz_workload *work, int n_work
         if (!isnan(bz_samples_log(s, i, machine))) {
             shape[n] = &s->shape[i];
             cost[n] = often[i] * bz_predict(a, s->text[i], &s->shape[i]).seconds;
-            seconds[n] = bz_benchmark_seconds(&expected, s->text[i], &s->shape[i]);
+            seconds[n] = benchmark_seconds(&expected, s->text[i], &s->shape[i]);
             row[n++] = i;
         }
     int wanted = few.seconds > 0 ? bz_most_informative(shape, cost, seconds, n, n, few.seconds, order)
@@ -164,7 +165,7 @@ bool *bz_first_measured(const bz_samples *s, const bz_workload *work, int n_work
     *spent = isnan(took.all) ? NAN : 0;
     for (int i = 0; i < wanted; i++) {
         measured[row[order[i]]] = true;
-        *spent += bz_benchmark_seconds(&took, s->text[row[order[i]]], shape[order[i]]);
+        *spent += benchmark_seconds(&took, s->text[row[order[i]]], shape[order[i]]);
     }
     free(shape), free(cost), free(seconds), free(row), free(order), free(often), free(itself);
     return measured;

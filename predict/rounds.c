@@ -11,7 +11,8 @@ enum { ROUNDS = sizeof FEW / sizeof *FEW };
 
 BZ_ENDS(free_predictor, bz_predictor_free)
 
-bz_without *bz_without_each(const bz_samples *s, bool dense, bz_arena *arena)
+/* [machines], in the arena. */
+static bz_without *without_each(const bz_samples *s, bool dense, bz_arena *arena)
 {
     bz_without *without = BZ_NEW(arena, bz_without, s->machines);
     for (int d = 0; d < s->machines; d++) {
@@ -117,7 +118,7 @@ static int make_rounds(const bz_samples *s, const bz_workload *work, int n, bool
 {
     bz_judgement missing[ROUNDS + BZ_LEAVE_N], made;
     int rounds = 0, lacking = 0;
-    const bz_without *without = bz_without_each(s, dense, arena);
+    const bz_without *without = without_each(s, dense, arena);
     bz_benchmark_times took;
     bz_benchmark_times_of(s, NULL, &took);
     for (int i = 0; i < ROUNDS + BZ_LEAVE_N; i++) {

@@ -11,12 +11,12 @@
 
 extern const char bz_gpus_text[];
 
-const char *const bz_gpu_rate_names[BZ_GPU_RATES] = {"f64", "f32", "tf32", "f16", "bf16", "i8", "f8"};
+static const char *const RATES[BZ_GPU_RATES] = {"f64", "f32", "tf32", "f16", "bf16", "i8", "f8"};
 
 double bz_gpu_rate(const bz_gpu *gpu, const char *name)
 {
     int i = 0;
-    while (i < BZ_GPU_RATES && strcmp(bz_gpu_rate_names[i], name) != 0)
+    while (i < BZ_GPU_RATES && strcmp(RATES[i], name) != 0)
         i++;
     return i < BZ_GPU_RATES ? gpu->rate[i] : 0;
 }

@@ -17,10 +17,8 @@ typedef struct bz_gpu {
     double memory, bandwidth;  /* bytes, bytes per second */
     char ram[8];               /* sort of memory: "hbm", "gddr6"; a + behind it: correcting errors costs bandwidth */
     double l2;                 /* bytes of its last cache; 0 where nobody looked */
-    double rate[BZ_GPU_RATES]; /* operations per second by bz_gpu_rate_names; 0 where it has no such unit */
+    double rate[BZ_GPU_RATES]; /* operations per second in f64, f32, tf32, f16, bf16, i8, f8; 0: none */
 } bz_gpu;
-
-extern const char *const bz_gpu_rate_names[BZ_GPU_RATES]; /* "f64", "f32", "tf32", "f16", "bf16", "i8", "f8" */
 
 /* Of its rates the one of that name. */
 double bz_gpu_rate(const bz_gpu *gpu, const char *name);

@@ -198,7 +198,14 @@ static void broadcast(const int64_t *dim, int64_t *stride)
         stride[i] = dim[i] == 1 ? 0 : stride[i];
 }
 
-static int concat_loops(const bz_problem *p, bz_problem_loop *list)
+/* What a problem is as loops of walk.c: one, or a concat's one for each part. */
+enum { LOOPS_MOST = BZ_PROBLEM_PARTS };
+typedef struct problem_loop {
+    bz_replay_loop loop;
+    int operand[3], n; /* inputs by their number in the problem; the result is the problem's */
+} problem_loop;
+
+static int concat_loops(const bz_problem *p, problem_loop *list)
 {
     int n = 0;
     int64_t at = 0;
@@ -206,7 +213,7 @@ static int concat_loops(const bz_problem *p, bz_problem_loop *list)
         bz_extent x;
         memcpy(x, p->concat.y, sizeof x);
         x[p->concat.axis] = p->concat.sizes[n];
-        list[n] = (bz_problem_loop){over(BZ_LOOP_COPY, x), {n}, 1};
+        list[n] = (problem_loop){over(BZ_LOOP_COPY, x), {n}, 1};
         row_major(x, list[n].loop.stride[0]);
         row_major(p->concat.y, list[n].loop.stride[1]);
         list[n].loop.to = at * list[n].loop.stride[1][p->concat.axis];
@@ -222,13 +229,14 @@ static void gather_loop(const bz_problem *p, bz_replay_loop *l)
         l->dim[i < p->gather.axis ? 0 : i == p->gather.axis ? 1 : 3] *= p->gather.x[i];
 }
 
-int bz_problem_loops(const bz_problem *p, bz_problem_loop *list)
+/* Fills `list` (room for LOOPS_MOST); returns how many, 0 where the problem is none. */
+static int problem_loops(const bz_problem *p, problem_loop *list)
 {
     bz_operand operand[BZ_PROBLEM_OPERANDS];
     int64_t stride[BZ_PROBLEM_RANK];
     const int64_t *y = operand[bz_problem_operands(p, operand) - 1].dim;
     bz_replay_loop *l = &list[0].loop;
-    *list = (bz_problem_loop){.operand = {0, 1, 2}, .n = 1};
+    *list = (problem_loop){.operand = {0, 1, 2}, .n = 1};
     switch (p->kind) {
     case BZ_PROBLEM_ACTIVATION:
         *l = over(BZ_LOOP_UNARY, y);
@@ -288,7 +296,7 @@ typedef struct session {
     bz_plain plain;
     bz_rows *rows;         /* or */
     bz_training *training; /* or */
-    bz_problem_loop *loop;
+    problem_loop *loop;
     int n;
 } session;
 
@@ -299,8 +307,8 @@ static void version(bz_buf *out)
 
 static int open_session(const bz_job *job, void **of, bz_error *err)
 {
-    bz_problem_loop list[BZ_LOOPS_MOST];
-    int n = bz_posts_known(job->problem) ? bz_problem_loops(job->problem, list) : 0;
+    problem_loop list[LOOPS_MOST];
+    int n = bz_posts_known(job->problem) ? problem_loops(job->problem, list) : 0;
     bz_rows *rows = n ? NULL : bz_rows_open(job);
     const char *why = "we have no loop for this, or not in these types";
     bz_training *training = n || rows ? NULL : bz_training_open(job, &why);
@@ -356,7 +364,7 @@ static int execute(bz_variant *v, int copy)
         return 0;
     }
     for (int i = 0; i < s->n; i++) {
-        const bz_problem_loop *l = &s->loop[i];
+        const problem_loop *l = &s->loop[i];
         void *operand[4];
         bz_dtype dtype[4];
         int64_t count[4];

@@ -11,16 +11,6 @@ int bz_loop_run(const bz_replay_loop *loop, void *const *operand, const bz_dtype
                 int threads);
 bool bz_loop_knows(const bz_replay_loop *loop);
 
-/* What a problem is as loops of walk.c: one, or a concat's one for each part. */
-enum { BZ_LOOPS_MOST = BZ_PROBLEM_PARTS };
-typedef struct bz_problem_loop {
-    bz_replay_loop loop;
-    int operand[3], n; /* inputs by their number in the problem; the result is the problem's */
-} bz_problem_loop;
-
-/* Fills `list` (room for BZ_LOOPS_MOST); returns how many, 0 where the problem is none. */
-int bz_problem_loops(const bz_problem *p, bz_problem_loop *list);
-
 /* Problems whose results are made row by row: normalizations, softmax, reductions, casts, padding. NULL where the problem
  * is none, or not in these types. The job outlives it. */
 typedef struct bz_rows bz_rows;
