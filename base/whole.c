@@ -167,6 +167,12 @@ int bz_whole_read(const char *path, size_t limit, const char *too_long, bz_buf *
     return out->len - before > limit ? bz_fail(err, BZ_BAD_INPUT, "%s: %s", path, too_long) : 0;
 }
 
+bool bz_same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
 bool bz_unpacks_to_bomb(int64_t unpacked, int64_t packed, const char *path, bz_error *err)
 {
     enum { FREE = 64 << 20, MOST_TIMES = 500 };

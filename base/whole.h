@@ -36,6 +36,9 @@ bool bz_write_all(int fd, const void *data, size_t n);
 /* Appends what a small file holds. One that is longer than `limit` is the wrong one: "PATH: TOO_LONG". */
 int bz_whole_read(const char *path, size_t limit, const char *too_long, bz_buf *out, bz_error *err);
 
+/* Whether two names, which may be links, are of one file that is there. */
+bool bz_same_file(const char *a, const char *b);
+
 /* A small file that fills the memory or the disk is an attack, or no recording: those unpack to some ten times their size, and a log
  * whose lines differ in nothing but their times, of two bytes each where 200 are written, to a hundred times. Fills *err where it is true. */
 bool bz_unpacks_to_bomb(int64_t unpacked, int64_t packed, const char *path, bz_error *err);

@@ -254,12 +254,6 @@ int strip_model(bz_model *model, uint64_t keep, bz_buf *out, bz_strip_result *re
     return 0;
 }
 
-static bool is_same_file(const char *a, const char *b)
-{
-    struct stat x, y;
-    return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
 /* What is no regular file (/dev/stdout) is left alone. */
 static int write_whole(const char *path, const bz_buf *data, bz_error *err)
 {
@@ -278,7 +272,7 @@ static int write_whole(const char *path, const bz_buf *data, bz_error *err)
 int bz_model_strip(const char *in, const char *out, uint64_t keep, bz_strip_result *result, bz_error *err)
 {
     bz_model *model;
-    if (is_same_file(in, out))
+    if (bz_same_file(in, out))
         return bz_fail(err, BZ_USAGE, "%s: is the model itself, whose weights would be gone: name another file", out);
     if (bz_model_load(in, &model, err))
         return -1;

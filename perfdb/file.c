@@ -34,12 +34,6 @@ int bz_perfdb_salvage_file(const char *dir, const char *path, bz_perfdb_salvage_
     return bz_whole_close(&file, !rc, err);
 }
 
-static bool same_file(const char *a, const char *b)
-{
-    struct stat x, y;
-    return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
 int bz_perfdb_take(bz_perfdb *db, const char *path, bz_perfdb_import_report *report, bz_error *err)
 {
     const bz_perfdb_options options = {.read_only = true, .warn = db->warn, .user = db->user};
@@ -49,7 +43,7 @@ int bz_perfdb_take(bz_perfdb *db, const char *path, bz_perfdb_import_report *rep
     *report = (bz_perfdb_import_report){0};
     if (!strcmp(path, "-") || stat(path, &st) || !S_ISDIR(st.st_mode))
         return bz_perfdb_import(db, path, NULL, report, err);
-    if (same_file(path, db->dir))
+    if (bz_same_file(path, db->dir))
         return bz_fail(err, BZ_USAGE, "%s: is the database that is merged into", path);
     bz_buf_printf(&file, "%s/data.mdb", path);
     bool none = access(bz_buf_text(&file), F_OK) != 0;
