@@ -125,9 +125,8 @@ static int plan_models(bound_job *b, bz_error *err)
 
 static int read_limit(bound_job *b, bz_error *err)
 {
-    char *end;
-    double v = b->max ? strtod(b->max, &end) : INFINITY;
-    if (b->max && (end == b->max || *end || !(v > 0 && isfinite(v))))
+    double v = b->max ? planning_number(b->max) : INFINITY;
+    if (b->max && !(v > 0 && isfinite(v)))
         return bz_fail(err, BZ_USAGE, "--max takes milliseconds, a number above 0, not '%s'", b->max);
     b->limit = v / 1e3;
     return 0;

@@ -64,14 +64,13 @@ static const bz_option OPTIONS[] = {
 /* "conv=1.1": sequences that begin with a convolution take 1.1 times as long. */
 static int read_rules(bricks_job *j, bz_error *err)
 {
-    char *end;
-    j->rule.each = j->each ? strtod(j->each, &end) : 0;
-    if (j->each && (end == j->each || *end || !isfinite(j->rule.each)))
+    j->rule.each = j->each ? planning_number(j->each) : 0;
+    if (!isfinite(j->rule.each))
         return bz_fail(err, BZ_USAGE, "--each takes seconds, not '%s'", j->each);
     for (int i = 0; i < j->rules.n; i++) {
         const char *text = j->rules.item[i], *at = strchr(text, '=');
-        double factor = at ? strtod(at + 1, &end) : -1;
-        if (!at || at == text || end == at + 1 || *end || !(factor >= 0) || !isfinite(factor))
+        double factor = at && at != text ? planning_number(at + 1) : NAN;
+        if (!(factor >= 0 && isfinite(factor)))
             return bz_fail(err, BZ_USAGE, "--rule takes KIND=FACTOR such as conv=1.1, not '%s'", text);
         if (j->rule.n_kinds == (int)(sizeof j->rule.kind / sizeof *j->rule.kind))
             return bz_fail(err, BZ_USAGE, "--rule takes up to %d kinds", j->rule.n_kinds);
@@ -88,9 +87,8 @@ static int read_prices(bricks_job *j, bz_error *err)
     double *dollars = BZ_NEW(&j->job.arena, double, j->prices.n);
     for (int i = 0; i < j->prices.n; i++) {
         const char *text = j->prices.item[i], *at = strrchr(text, '=');
-        char *end = NULL;
-        double v = at ? strtod(at + 1, &end) : -1;
-        if (!at || at == text || end == at + 1 || *end || !(v >= 0) || !isfinite(v))
+        double v = at && at != text ? planning_number(at + 1) : NAN;
+        if (!(v >= 0 && isfinite(v)))
             return bz_fail(err, BZ_USAGE, "--price takes SYSTEM=DOLLARS for an hour, not '%s'", text);
         machine[i] = bz_arena_strn(&j->job.arena, text, (size_t)(at - text));
         dollars[i] = v;

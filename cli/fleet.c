@@ -1,5 +1,6 @@
 /* benanza fleet …: the database kept fresh by a Slurm cluster. */
 #include "cli/db.h"
+#include "cli/planning.h"
 #include "fleet/job.h"
 
 #include <signal.h>
@@ -167,11 +168,10 @@ static int report(void *job, bz_buf *out, bz_error *err)
 {
     fleet_job *c = begin(job);
     bz_fleet_report r;
-    char *end = NULL;
     if (check_top(c, err) || bz_fleet_open(&c->fleet, true, err) || bz_fleet_night_load(&c->fleet, err))
         return -1;
-    double tolerance = c->tolerance ? strtod(c->tolerance, &end) / 100 : c->fleet.fleet.tolerance;
-    if (c->tolerance && (end == c->tolerance || *end || !(tolerance >= 0 && tolerance < 100)))
+    double tolerance = c->tolerance ? planning_number(c->tolerance) / 100 : c->fleet.fleet.tolerance;
+    if (c->tolerance && !(tolerance >= 0 && tolerance < 100))
         return bz_fail(err, BZ_USAGE, "--tolerance takes per cent, not '%s'", c->tolerance);
     if (bz_fleet_load(&c->fleet, &c->fleet.night.models, err) || bz_fleet_report_make(&c->fleet, tolerance, &r, err))
         return -1;

@@ -5,6 +5,7 @@
 #include "runtime/gpus.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,14 +30,19 @@ int planning_duration(const char *option, const char *text, double *out, bz_erro
                : 0;
 }
 
-int planning_seconds(const char *option, const char *text, bool zero, bz_error *err)
+double planning_number(const char *text)
 {
     char *end;
-    double v = text ? strtod(text, &end) : 1;
-    return text && (end == text || *end || !(zero ? v >= 0 : v > 0) || v > 1e6)
-               ? bz_fail(err, BZ_USAGE, "--%s takes seconds, a number %s, not '%s'", option,
-                         zero ? "from 0 on" : "above 0", text)
-               : 0;
+    double v = strtod(text, &end);
+    return end == text || *end ? NAN : v;
+}
+
+int planning_seconds(const char *option, const char *text, bool zero, bz_error *err)
+{
+    double v = text ? planning_number(text) : 1;
+    return !(zero ? v >= 0 : v > 0) || v > 1e6 ? bz_fail(err, BZ_USAGE, "--%s takes seconds, a number %s, not '%s'",
+                                                         option, zero ? "from 0 on" : "above 0", text)
+                                               : 0;
 }
 
 int planning_batches(const char *text, int64_t *out, int most, int *n, bz_error *err)

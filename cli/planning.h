@@ -66,6 +66,8 @@ int planning_batches(const char *text, int64_t *out, int most, int *n, bz_error 
 /* "60s", "5min", "1h" or "60" as seconds; NULL leaves *out as it is. */
 int planning_duration(const char *option, const char *text, double *out, bz_error *err);
 
+double planning_number(const char *text); /* NAN: it is none */
+
 /* Checks that the text of an option is a number of seconds (NULL: not given); 0 is one where `zero`. It is checked before anything is built. */
 int planning_seconds(const char *option, const char *text, bool zero, bz_error *err);
 #define PLANNING_WAIT_OPTION(job, field)                                                                               \

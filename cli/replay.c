@@ -148,10 +148,9 @@ static int replay_model(void *job, bz_buf *out, bz_error *err)
                                      err)) /* of training, outputs make the program keep the gradients */
         return -1;
     r->steps = r->steps ? r->steps : 10;
-    char *end = NULL;
     if (r->rate_text)
-        r->rate = strtod(r->rate_text, &end);
-    if (end && (*end || end == r->rate_text || !(r->rate > 0 && r->rate < 1e6)))
+        r->rate = planning_number(r->rate_text);
+    if (!(r->rate > 0 && r->rate < 1e6))
         return bz_fail(err, BZ_USAGE, "--rate takes a number above 0, not '%s'", r->rate_text);
     if (planning_seconds("time-limit", r->time_limit, true, err) || planning_setting(&r->p, &r->setting, err) ||
         planning_dtype(&r->p, &r->dtype, err) || models_load(&r->job, paths, &r->p.models, &r->models, err))
