@@ -43,16 +43,11 @@ int bz_db_look(bz_job *job, bz_perfdb **db, bz_error *err)
 static const bz_command *const SUBCOMMANDS[] = {&bz_command_db_ls,      &bz_command_db_show,  &bz_command_db_export,
                                                 &bz_command_db_import,  &bz_command_db_merge, &bz_command_db_check,
                                                 &bz_command_db_compact, &bz_command_db_gc,    &bz_command_db_salvage};
-enum { N_SUBCOMMANDS = sizeof SUBCOMMANDS / sizeof(void *) };
-
-static int run_db(int argc, char **argv)
-{
-    return bz_subcommands_run("db", "Keeps the database of measurements: which variant took how long on which system.",
-                              SUBCOMMANDS, N_SUBCOMMANDS, argc, argv);
-}
 
 const bz_command bz_command_db = {
     .name = "db",
     .arguments = "COMMAND [OPTIONS] ARGUMENTS",
     .summary = "keep the database of measurements: ls, show, export, import, merge, check, compact, gc",
-    .run = run_db};
+    .commands = SUBCOMMANDS,
+    .n_commands = sizeof SUBCOMMANDS / sizeof *SUBCOMMANDS,
+    .about = "Keeps the database of measurements: which variant took how long on which system."};

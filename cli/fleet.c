@@ -237,17 +237,11 @@ static const bz_command command_work =
 
 static const bz_command *const SUBCOMMANDS[] = {&command_plan,   &command_submit,  &command_status, &command_collect,
                                                 &command_report, &command_nightly, &command_work};
-enum { N_SUBCOMMANDS = sizeof SUBCOMMANDS / sizeof(void *) };
 
-static int run_fleet(int argc, char **argv)
-{
-    return bz_subcommands_run(
-        "fleet", "Keeps the database fresh: the machines of a Slurm cluster measure what is missing or old.",
-        SUBCOMMANDS, N_SUBCOMMANDS, argc, argv);
-}
-
-const bz_command bz_command_fleet = {.name = "fleet",
-                                     .arguments = "COMMAND [OPTIONS] ARGUMENTS",
-                                     .summary =
-                                         "keep the database fresh on the machines of a cluster: plan, nightly, report",
-                                     .run = run_fleet};
+const bz_command bz_command_fleet = {
+    .name = "fleet",
+    .arguments = "COMMAND [OPTIONS] ARGUMENTS",
+    .summary = "keep the database fresh on the machines of a cluster: plan, nightly, report",
+    .commands = SUBCOMMANDS,
+    .n_commands = sizeof SUBCOMMANDS / sizeof *SUBCOMMANDS,
+    .about = "Keeps the database fresh: the machines of a Slurm cluster measure what is missing or old."};

@@ -201,15 +201,12 @@ static int report(void *job, bz_buf *out, bz_error *err)
 static const bz_command REPORT = BZ_COMMAND("suite report", "[OPTIONS] DIR|RECORDING...",
                                             "show recorded training runs side by side", REPORT_OPTIONS, bz_job, report);
 
-static int run_suite(int argc, char **argv)
-{
-    static const bz_command *const COMMANDS[] = {&LIST, &RUN, &REPORT};
-    return bz_subcommands_run(
-        "suite", "Training runs that many people know: small ones for seconds, and those that were published.",
-        COMMANDS, 3, argc, argv);
-}
+static const bz_command *const SUBCOMMANDS[] = {&LIST, &RUN, &REPORT};
 
-const bz_command bz_command_suite = {.name = "suite",
-                                     .arguments = "COMMAND [OPTIONS] ARGUMENTS",
-                                     .summary = "run well-known training runs, record them, and hold them side by side",
-                                     .run = run_suite};
+const bz_command bz_command_suite = {
+    .name = "suite",
+    .arguments = "COMMAND [OPTIONS] ARGUMENTS",
+    .summary = "run well-known training runs, record them, and hold them side by side",
+    .commands = SUBCOMMANDS,
+    .n_commands = sizeof SUBCOMMANDS / sizeof *SUBCOMMANDS,
+    .about = "Training runs that many people know: small ones for seconds, and those that were published."};

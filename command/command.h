@@ -41,6 +41,10 @@ typedef struct bz_command {
     const void *usual;
     int (*judge)(const void *job);
     int (*run)(int argc, char **argv); /* argv[0] is the command's name */
+    /* One that has commands: nothing of the above but name, arguments and summary. */
+    const struct bz_command *const *commands;
+    int n_commands;
+    const char *about; /* what all of them are for */
 } bz_command;
 
 typedef struct bz_job {

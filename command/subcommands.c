@@ -29,6 +29,13 @@ static int print_help(const char *name, const char *about, const bz_command *con
     return status;
 }
 
+static int run(const bz_command *c, int argc, char **argv)
+{
+    if (c->commands)
+        return bz_subcommands_run(c->name, c->about, c->commands, c->n_commands, argc, argv);
+    return c->run ? c->run(argc, argv) : bz_run_command(c, argc, argv);
+}
+
 int bz_subcommands_run(const char *name, const char *about, const bz_command *const *commands, int n, int argc,
                        char **argv)
 {
@@ -42,8 +49,7 @@ int bz_subcommands_run(const char *name, const char *about, const bz_command *co
         return print_help(name, about, commands, n, argc < 2 ? NULL : argv[1]);
     for (int i = 0; i < n; i++)
         if (!strcmp(argv[1], names[i]))
-            return (commands[i]->run ? commands[i]->run(argc - 1, argv + 1)
-                                     : bz_run_command(commands[i], argc - 1, argv + 1));
+            return run(commands[i], argc - 1, argv + 1);
     const char *meant = bz_choice_meant(argv[1], names, n);
     if (meant)
         bz_fail(&err, BZ_USAGE, "there is no command '%s%s%s': did you mean %s%s%s?", of, space, argv[1], of, space,
