@@ -52,8 +52,11 @@ static int generate(void *job, bz_buf *out, bz_error *err)
         return -1;
     if (g->all && bz_job_reads_no(&g->job, "--all, which looks at no records", "remeasure", err))
         return -1;
-    if (planning_setting(&g->p, &setting, err) || planning_duration("budget", g->budget_text, &g->budget, err) ||
-        bz_remeasure_parse(g->remeasure, &again, err) || models_load(&g->job, paths, &g->p.models, m, err) ||
+    if (planning_setting(&g->p, &setting, err))
+        return -1;
+    if (g->budget_text && bz_units_parse_time(g->budget_text, &g->budget))
+        return bz_fail(err, BZ_USAGE, "--budget takes a time such as 60s, 5min or 1h, not '%s'", g->budget_text);
+    if (bz_remeasure_parse(g->remeasure, &again, err) || models_load(&g->job, paths, &g->p.models, m, err) ||
         (g->p.system && planning_system(&g->job, &g->p, true, &db, &system, err)))
         return -1;
     if (planning_backends(&g->job, &g->p, system, err) || planning_plan(&g->job, &g->p, m, &plan, err))

@@ -9,11 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-int planning_dtype(const planning *p, bz_dtype *out, bz_error *err)
-{
-    return bz_plan_dtype(p->dtype, out, err);
-}
-
 int planning_setting(const planning *p, bz_setting *setting, bz_error *err)
 {
     bool cold = p->cache && !strcmp(p->cache, "cold");
@@ -21,13 +16,6 @@ int planning_setting(const planning *p, bz_setting *setting, bz_error *err)
         return bz_fail(err, BZ_USAGE, "--threads takes a number up to 4096, not %lld", (long long)p->threads);
     *setting = (bz_setting){p->threads ? (int)p->threads : 1, cold ? BZ_CACHE_COLD : BZ_CACHE_HOT, ""};
     return 0;
-}
-
-int planning_duration(const char *option, const char *text, double *out, bz_error *err)
-{
-    return text && bz_units_parse_time(text, out)
-               ? bz_fail(err, BZ_USAGE, "--%s takes a time such as 60s, 5min or 1h, not '%s'", option, text)
-               : 0;
 }
 
 double planning_number(const char *text)
@@ -133,7 +121,7 @@ int planning_options(const planning *p, bz_plan_options *o, bz_patterns **patter
     } LISTS[] = {{"backend", &p->backends}, {"layout", &p->layouts}, {"math", &p->maths}};
     *o = (bz_plan_options){0};
     *patterns = NULL;
-    if (planning_dtype(p, &o->dtype, err))
+    if (bz_plan_dtype(p->dtype, &o->dtype, err))
         return -1;
     for (size_t k = 0; k < sizeof LISTS / sizeof *LISTS; k++)
         for (int i = 0; i < LISTS[k].list->n; i++)

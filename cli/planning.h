@@ -46,7 +46,6 @@ typedef struct planning {
 #define PLANNING_SYSTEM_OPTION(job, p)                                                                                 \
     BZ_VALUE("system", job, p.system, "NAME", "the system whose records count (this machine's)")
 
-int planning_dtype(const planning *p, bz_dtype *out, bz_error *err);
 int planning_setting(const planning *p, bz_setting *setting, bz_error *err);
 /* The backend named that has a device of its own; NULL where all run on the processor. */
 const char *planning_device(const planning *p);
@@ -62,9 +61,6 @@ void planning_backends_of_gpus(bz_job *job, planning *p); /* named besides those
 
 /* "1,4,16", at most so many; NULL: none. */
 int planning_batches(const char *text, int64_t *out, int most, int *n, bz_error *err);
-
-/* "60s", "5min", "1h" or "60" as seconds; NULL leaves *out as it is. */
-int planning_duration(const char *option, const char *text, double *out, bz_error *err);
 
 double planning_number(const char *text); /* NAN: it is none */
 

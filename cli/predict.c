@@ -82,7 +82,7 @@ static int predict_batch(predict_job *job, int64_t batch, const bz_target *t, in
     p.fuse = true;
     if (t->machine.gpu && !p.backends.n)
         planning_backends_of_gpus(&job->job, &p);
-    if (planning_dtype(&p, &dtype, err) || models_load(&job->job, &job->job.arguments, &p.models, m, err) ||
+    if (bz_plan_dtype(p.dtype, &dtype, err) || models_load(&job->job, &job->job.arguments, &p.models, m, err) ||
         planning_plan(&job->job, &p, m, &plan, err))
         return -1;
     return bz_targets_forecast(t, n, job->db, &job->setting, dtype, m, plan, out, err);

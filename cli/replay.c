@@ -153,7 +153,7 @@ static int replay_model(void *job, bz_buf *out, bz_error *err)
     if (!(r->rate > 0 && r->rate < 1e6))
         return bz_fail(err, BZ_USAGE, "--rate takes a number above 0, not '%s'", r->rate_text);
     if (planning_seconds("time-limit", r->time_limit, true, err) || planning_setting(&r->p, &r->setting, err) ||
-        planning_dtype(&r->p, &r->dtype, err) || models_load(&r->job, paths, &r->p.models, &r->models, err))
+        bz_plan_dtype(r->p.dtype, &r->dtype, err) || models_load(&r->job, paths, &r->p.models, &r->models, err))
         return -1;
     if (r->models.n != 1)
         return bz_fail(err, BZ_USAGE, "--dim takes one size here: a replay is one program");
