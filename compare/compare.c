@@ -266,14 +266,12 @@ double bz_compare_slower(const bz_compare *c, bool *sure)
     return c->n ? c->total_b / c->total_a - 1 : (double)NAN;
 }
 
-/* Rows are by weight, and a part may have several: what is asked for first stands first in this list. */
 const bz_compare_row *bz_compare_answer(const bz_compare_set *set)
 {
-    static const char *const ASKED[] = {"latency", "sequential"};
     const bz_compare *c = set->n_parts ? &set->part->compare : NULL;
-    for (int k = 0; c && k < 2; k++)
-        for (int i = 0; i < c->n; i++)
-            if (!strcmp(c->row[i].what, ASKED[k]))
-                return &c->row[i];
-    return c && c->n ? c->row : NULL;
+    const bz_compare_row *best = c && c->n ? c->row : NULL;
+    for (int i = 1; best && i < c->n; i++)
+        if (c->row[i].answers > best->answers)
+            best = &c->row[i];
+    return best;
 }

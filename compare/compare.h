@@ -31,6 +31,9 @@ typedef struct bz_span {
 
 bz_verdict bz_verdict_of(const bz_span *a, const bz_span *b);
 
+/* How well a row answers the question by itself. */
+typedef enum { BZ_ANSWERS_NOT, BZ_ANSWERS_BOUND, BZ_ANSWERS_LATENCY } bz_answers;
+
 typedef struct bz_compare_row {
     const char *what;    /* layer key, or problem */
     const char *setting; /* "2 threads, cold", and the clock; NULL where there is one in all */
@@ -39,6 +42,7 @@ typedef struct bz_compare_row {
     bz_span a, b;
     const char *variant_a, *variant_b;
     bz_verdict verdict;
+    bz_answers answers;
 } bz_compare_row;
 
 typedef struct bz_compare {

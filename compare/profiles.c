@@ -233,6 +233,7 @@ static void compare_iterations(const side *a, const side *b, bz_compare_set *out
                                       : a->device ? "device busy"
                                                   : "in library calls",
                               .times = 1,
+                              .answers = !k ? BZ_ANSWERS_LATENCY : BZ_ANSWERS_NOT,
                               .variant_a = "",
                               .variant_b = "",
                               .a = iterations_span(a, !k),

@@ -5,7 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-enum { VERSION = 1, SETTINGS = 6, TOTALS = 5 };
+enum { VERSION = 1, SETTINGS = 6 };
+enum { SEQUENTIAL, PARALLEL, FUSED, HARDWARE, LATENCY, TOTALS };
 
 /* A layer by its key: how often the model has it, and what one costs. */
 typedef struct item {
@@ -31,6 +32,7 @@ struct bz_report_file {
 
 static const char *const SETTING_NAMES[SETTINGS] = {"system", "batch", "threads", "cache", "peaks", "unpriced"};
 static const char *const TOTAL_NAMES[TOTALS] = {"sequential", "parallel", "fused", "hardware", "latency"};
+static const bz_answers ANSWERS[TOTALS] = {[SEQUENTIAL] = BZ_ANSWERS_BOUND, [LATENCY] = BZ_ANSWERS_LATENCY};
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
@@ -90,8 +92,8 @@ static int read_analysis(const cJSON *model, const char *name, bz_arena *arena, 
         a->setting[i] = text(model, SETTING_NAMES[i], arena);
     const cJSON *profile = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(model, "profiles"), 0);
     for (int i = 0; i < TOTALS; i++)
-        a->total[i] = number(i == 4 ? profile : model, TOTAL_NAMES[i]);
-    a->total[2] = number(cJSON_GetObjectItemCaseSensitive(model, "fused"), "sequential");
+        a->total[i] = number(i == LATENCY ? profile : model, TOTAL_NAMES[i]);
+    a->total[FUSED] = number(cJSON_GetObjectItemCaseSensitive(model, "fused"), "sequential");
     a->item = BZ_NEW(arena, item, cJSON_GetArraySize(layers));
     cJSON_ArrayForEach(layer, layers) read_layer(layer, arena, a);
     bz_map_free(&a->map);
@@ -182,7 +184,7 @@ static void add_layers(const analysis *a, const analysis *b, bz_arena *arena, bz
  * without some layers is a lower end. */
 static bz_span total_span(const analysis *a, int total)
 {
-    bool open = total < 3 && *a->setting[5] && strcmp(a->setting[5], "0") != 0;
+    bool open = total <= FUSED && *a->setting[5] && strcmp(a->setting[5], "0") != 0;
     double s = a->total[total];
     return (bz_span){bz_tick(s), s * (1 - BZ_COMPARE_GUESS), open ? INFINITY : s * (1 + BZ_COMPARE_GUESS), true};
 }
@@ -194,7 +196,8 @@ static void add_totals(const analysis *a, const analysis *b, bz_arena *arena, bz
     for (int i = 0; i < TOTALS; i++) {
         if (!(a->total[i] > 0) || !(b->total[i] > 0))
             continue;
-        bz_compare_row row = {.what = TOTAL_NAMES[i], .times = 1, .variant_a = "", .variant_b = ""};
+        bz_compare_row row = {
+            .what = TOTAL_NAMES[i], .times = 1, .variant_a = "", .variant_b = "", .answers = ANSWERS[i]};
         row.a = total_span(a, i);
         row.b = total_span(b, i);
         bz_compare_add(&part->compare, &row);
