@@ -526,7 +526,8 @@ void bz_judge(const bz_samples *s, const bz_workload *work, int n, bz_leave leav
 {
     int planes = leave == BZ_LEAVE_BOTH ? THIRDS : 1;
     size_t room = (size_t)planes * (size_t)s->n * (size_t)s->machines + 1, totals = (size_t)n * (size_t)s->machines + 1;
-    *out = (bz_judgement){.left_out = LEFT[leave],
+    *out = (bz_judgement){.leave = leave,
+                          .left_out = LEFT[leave],
                           .samples = s,
                           .few = few,
                           .spent = NAN,

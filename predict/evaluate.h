@@ -76,7 +76,19 @@ typedef struct bz_choice_made {
     const char *system, *kind, *way;
 } bz_choice_made;
 
+/* TRAINED: a system, and whatever its prediction does not find in a set of --train. BOTH: a system and a third of the networks together, as
+ * somebody meets it who has neither. Nothing that predicts what is left out was chosen or learned by it. */
+typedef enum {
+    BZ_LEAVE_SYSTEM,
+    BZ_LEAVE_NETWORK,
+    BZ_LEAVE_BATCH,
+    BZ_LEAVE_BOTH,
+    BZ_LEAVE_TRAINED,
+    BZ_LEAVE_N
+} bz_leave;
+
 typedef struct bz_judgement {
+    bz_leave leave;
     const char *left_out; /* "system", "network", "batch", "system and a third of the networks" … */
     const char *missing;  /* why there is no such round, and nothing below; NULL: there is one */
     const bz_samples *samples;
@@ -95,16 +107,6 @@ typedef struct bz_judgement {
     int points;
 } bz_judgement;
 
-/* TRAINED: a system, and whatever its prediction does not find in a set of --train. BOTH: a system and a third of the networks together, as
- * somebody meets it who has neither. Nothing that predicts what is left out was chosen or learned by it. */
-typedef enum {
-    BZ_LEAVE_SYSTEM,
-    BZ_LEAVE_NETWORK,
-    BZ_LEAVE_BATCH,
-    BZ_LEAVE_BOTH,
-    BZ_LEAVE_TRAINED,
-    BZ_LEAVE_N
-} bz_leave;
 /* Why this cannot be left out: what would remain teaches nothing. NULL: it can. */
 const char *bz_judge_missing(const bz_samples *s, const bz_workload *work, int n, bz_leave leave);
 

@@ -132,7 +132,7 @@ static int make_rounds(const bz_samples *s, const bz_workload *work, int n, bool
         else if (!(few.share > 0 || few.seconds > 0)) /* once is enough */
             missing[lacking++] = made;
     }
-    if (rounds && !strcmp(round->left_out, "system")) {
+    if (rounds && round->leave == BZ_LEAVE_SYSTEM) {
         round->pairs = judge_pairs(s, work, n, without, arena, &round->pair);
         round->choices = choices(s, without, arena, &round->choice);
     }

@@ -341,7 +341,7 @@ static void error_row(bz_table *t, const bz_error_sum *e, const char *what, int 
 static bz_table *judgement_table(const bz_judgement *g, bz_arena *arena)
 {
     bz_table *t = bz_table_of(arena, "of|name|>n|>error|>bias|>of calls|>median|>inside");
-    int scalings = !strncmp(g->left_out, "system", 6) ? rules_of(&g->all) : 0;
+    int scalings = g->leave != BZ_LEAVE_NETWORK && g->leave != BZ_LEAVE_BATCH ? rules_of(&g->all) : 0;
     for (int i = 1; i < scalings; i++)
         bz_table_column(t, bz_rule_names[i], BZ_RIGHT);
     error_row(t, &g->all, "all", scalings);
