@@ -221,24 +221,29 @@ const bz_table_kind bz_table_list[] = {
 };
 const int bz_n_tables = sizeof bz_table_list / sizeof *bz_table_list;
 
-/* "XSP: A2, A3, A4" has the number 3. */
-static bool has_analysis(const char *like, long number)
+/* XSP's analyses: 2 of A2. */
+static const struct {
+    const char *name;
+    int number[4];
+} XSP[] = {{"model", {1, 15}},      {"layers", {2, 3, 4}},  {"layer-types", {5, 6, 7}},
+           {"kernel-list", {8, 9}}, {"kernel-names", {10}}, {"layer-kernels", {11, 12, 13, 14}}};
+
+static const char *name_of(long number)
 {
-    for (const char *p = like ? strstr(like, "XSP: A") : NULL; p && (p = strchr(p, 'A')) != NULL; p++)
-        if (strtol(p + 1, NULL, 10) == number)
-            return true;
-    return false;
+    for (size_t i = 0; i < sizeof XSP / sizeof *XSP; i++)
+        for (int k = 0; k < 4; k++)
+            if (XSP[i].number[k] == number)
+                return XSP[i].name;
+    return NULL;
 }
 
 const bz_table_kind *bz_table_find(const char *name)
 {
     char *end;
     long number = *name == 'a' || *name == 'A' ? strtol(name + 1, &end, 10) : 0;
+    const char *meant = number > 0 && !*end ? name_of(number) : NULL;
     for (int i = 0; i < bz_n_tables; i++)
-        if (!strcmp(bz_table_list[i].name, name))
-            return &bz_table_list[i];
-    for (int i = 0; i < bz_n_tables && number > 0 && !*end; i++)
-        if (has_analysis(bz_table_list[i].like, number))
+        if (!strcmp(bz_table_list[i].name, meant ? meant : name))
             return &bz_table_list[i];
     return NULL;
 }
