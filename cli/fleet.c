@@ -4,7 +4,6 @@
 #include "fleet/job.h"
 
 #include <signal.h>
-#include <stdlib.h>
 #include <time.h>
 
 typedef struct fleet_job {

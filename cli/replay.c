@@ -4,7 +4,6 @@
 #include "cli/analysis.h"
 #include "cli/db.h"
 
-#include <stdlib.h>
 #include <unistd.h>
 
 typedef struct replay_job {

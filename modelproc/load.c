@@ -22,16 +22,12 @@ int bz_binds_parse(const char *const *dims, int n, bz_arena *arena, const bz_bin
 
 /* ---- sweeps ---------------------------------------------------------------------------------- */
 
-/* Its k-th value of "0,1024,4096"; false behind the last. */
-static bool value_at(const char *list, int k, bz_arena *arena, const char **value)
+/* The k-th value of "0,1024,4096". */
+static const char *value_at(const char *list, int k, bz_arena *arena)
 {
-    for (; k > 0; k--) {
-        list = strchr(list, ',');
-        if (!list++)
-            return false;
-    }
-    *value = bz_arena_strn(arena, list, strcspn(list, ","));
-    return true;
+    for (; k > 0; k--)
+        list = strchr(list, ',') + 1;
+    return bz_arena_strn(arena, list, strcspn(list, ","));
 }
 
 static int count_values(const char *list)
@@ -55,7 +51,7 @@ void bz_binds_choose(const bz_bind *list, int n, int number, bz_arena *arena, bz
     for (int i = n; i-- > 0;) {
         int values = count_values(list[i].value);
         point[i] = list[i];
-        value_at(list[i].value, number % values, arena, &point[i].value);
+        point[i].value = value_at(list[i].value, number % values, arena);
         number /= values;
     }
     for (int i = 0; i < n; i++)
