@@ -115,19 +115,13 @@ int planning_system(bz_job *job, const planning *p, bool look, bz_perfdb **db, c
 
 int planning_options(const planning *p, bz_plan_options *o, bz_patterns **patterns, bz_error *err)
 {
-    const struct {
-        const char *option;
-        const bz_list *list;
-    } LISTS[] = {{"backend", &p->backends}, {"layout", &p->layouts}, {"math", &p->maths}};
     *o = (bz_plan_options){0};
     *patterns = NULL;
-    if (bz_plan_dtype(p->dtype, &o->dtype, err))
-        return -1;
-    for (size_t k = 0; k < sizeof LISTS / sizeof *LISTS; k++)
-        for (int i = 0; i < LISTS[k].list->n; i++)
-            if (bz_plan_option(o, LISTS[k].option, LISTS[k].list->item[i], err))
-                return -1;
-    if ((p->fuse || p->patterns) && bz_patterns_load(p->patterns, patterns, err))
+    if (bz_plan_dtype(p->dtype, &o->dtype, err) ||
+        bz_plan_option(o, BZ_PLAN_BACKENDS, p->backends.item, p->backends.n, err) ||
+        bz_plan_option(o, BZ_PLAN_LAYOUTS, p->layouts.item, p->layouts.n, err) ||
+        bz_plan_option(o, BZ_PLAN_MATHS, p->maths.item, p->maths.n, err) ||
+        ((p->fuse || p->patterns) && bz_patterns_load(p->patterns, patterns, err)))
         return -1;
     o->patterns = *patterns;
     return 0;

@@ -78,19 +78,13 @@ static void put_names(bz_buf *key, const bz_fleet_names *names)
 
 static int make_plan(bz_fleet_job *j, const bz_fleet_system *s, bz_fleet_plan *out, bz_error *err)
 {
-    const struct {
-        const char *option;
-        const bz_fleet_names *names;
-    } LISTS[] = {{"backend", &s->backends}, {"layout", &s->layouts}, {"math", &s->maths}};
     bz_plan_options o = {0};
     bz_patterns *patterns = NULL;
-    if (bz_plan_dtype(s->dtype, &o.dtype, err))
-        return -1;
-    for (size_t k = 0; k < sizeof LISTS / sizeof *LISTS; k++)
-        for (int i = 0; i < LISTS[k].names->n; i++)
-            if (bz_plan_option(&o, LISTS[k].option, LISTS[k].names->item[i], err))
-                return -1;
-    if (s->fuse && bz_patterns_load(NULL, &patterns, err))
+    if (bz_plan_dtype(s->dtype, &o.dtype, err) ||
+        bz_plan_option(&o, BZ_PLAN_BACKENDS, s->backends.item, s->backends.n, err) ||
+        bz_plan_option(&o, BZ_PLAN_LAYOUTS, s->layouts.item, s->layouts.n, err) ||
+        bz_plan_option(&o, BZ_PLAN_MATHS, s->maths.item, s->maths.n, err) ||
+        (s->fuse && bz_patterns_load(NULL, &patterns, err)))
         return -1;
     o.patterns = patterns;
     out->device = bz_plan_device(&o);

@@ -99,9 +99,11 @@ typedef struct bz_plan_options {
     const bz_patterns *patterns; /* the groups of layers that they find are planned too; NULL: none */
 } bz_plan_options;
 
-/* By the names that people give: of a data type ("s8" too; NULL: the model's own); a "backend", "layout" or "math" more. */
+/* By the names that people give: of a data type ("s8" too; NULL: the model's own); of backends, layouts or math modes, which come behind those that
+ * are there. */
+typedef enum { BZ_PLAN_BACKENDS, BZ_PLAN_LAYOUTS, BZ_PLAN_MATHS } bz_plan_list;
 int bz_plan_dtype(const char *name, bz_dtype *out, bz_error *err);
-int bz_plan_option(bz_plan_options *o, const char *option, const char *name, bz_error *err);
+int bz_plan_option(bz_plan_options *o, bz_plan_list which, const char *const *given, int n_given, bz_error *err);
 const char *
 bz_plan_device(const bz_plan_options *o); /* the backend with a device of its own; NULL: all on the processor */
 

@@ -40,28 +40,29 @@ static const char *math(int i)
     return MODES[i];
 }
 
-int bz_plan_option(bz_plan_options *o, const char *option, const char *name, bz_error *err)
+int bz_plan_option(bz_plan_options *o, bz_plan_list which, const char *const *given, int n_given, bz_error *err)
 {
     const struct {
         const char *option, *(*name)(int i), **list; /* name: of each value there is, and NULL behind the last */
         int *n;
-    } LISTS[] = {{"--backend", backend, o->backend, &o->n_backends},
-                 {"--layout", layout, o->layout, &o->n_layouts},
-                 {"--math", math, o->math, &o->n_maths}};
-    const char *names[BZ_PLAN_NAMES], *known = NULL;
-    size_t i = 0;
+    } LISTS[] = {[BZ_PLAN_BACKENDS] = {"--backend", backend, o->backend, &o->n_backends},
+                 [BZ_PLAN_LAYOUTS] = {"--layout", layout, o->layout, &o->n_layouts},
+                 [BZ_PLAN_MATHS] = {"--math", math, o->math, &o->n_maths}},
+      *l = &LISTS[which];
+    const char *names[BZ_PLAN_NAMES];
     int n = 0;
-    while (strcmp(LISTS[i].option + 2, option) != 0)
-        i++;
-    for (; n < BZ_PLAN_NAMES && LISTS[i].name(n); n++) {
-        names[n] = LISTS[i].name(n);
-        known = strcmp(name, names[n]) ? known : names[n];
+    for (; n < BZ_PLAN_NAMES && l->name(n); n++)
+        names[n] = l->name(n);
+    for (int i = 0; i < n_given; i++) {
+        int k = 0;
+        while (k < n && strcmp(given[i], names[k]) != 0)
+            k++;
+        if (k == n)
+            return bz_choice_fail(err, l->option, given[i], names, n);
+        if (*l->n == BZ_PLAN_NAMES)
+            return bz_fail(err, BZ_USAGE, "%s may be given at most %d times", l->option, BZ_PLAN_NAMES);
+        l->list[(*l->n)++] = names[k];
     }
-    if (!known)
-        return bz_choice_fail(err, LISTS[i].option, name, names, n);
-    if (*LISTS[i].n == BZ_PLAN_NAMES)
-        return bz_fail(err, BZ_USAGE, "%s may be given at most %d times", LISTS[i].option, BZ_PLAN_NAMES);
-    LISTS[i].list[(*LISTS[i].n)++] = known;
     return 0;
 }
 
