@@ -193,6 +193,9 @@ int bz_tensor_reals(const bz_model *model, const bz_tensor *t, double *out, bz_e
 /* Bytes of a tensor of any type of whole bytes, as its elements lie in memory, however large it is. A sparse tensor is an error. */
 int bz_tensor_bytes(const bz_model *model, const bz_tensor *t, void *out, bz_error *err);
 
+/* Whether its payload is in a file that is not there: models are handed on without their weights. */
+bool bz_tensor_is_away(const bz_model *model, const bz_tensor *t);
+
 /* ---- from nothing -------------------------------------------------------------------------- */
 
 /* A model of nodes that stand by themselves, operator set 20: operands are made first, and are then named by their numbers; -1 is
@@ -255,8 +258,8 @@ int bz_model_strip(const char *in, const char *out, uint64_t keep, bz_strip_resu
 
 /* Some nodes of the main graph as a model of their own, packed into `out`: with what constants they need, and nothing that tells
  * where they are from. Names are numbers, so that the same nodes of two models give the same bytes. What they read of others is its input, what
- * others read of them its output; both have the types given. Constants above `keep` bytes are filled with one number, by the operator
- * ConstantOfShape, so that any runtime takes the file. Fails with BZ_INCOMPLETE where a node runs a graph of its own, where a type is
+ * others read of them its output; both have the types given. Constants above `keep` bytes, and unless that is all, weights whose file is not there, are filled with one number, by the
+ * operator ConstantOfShape, so that any runtime takes the file. Fails with BZ_INCOMPLETE where a node runs a graph of its own, where a type is
  * open, or where the model is older than that operator (set 9). */
 typedef struct bz_slice {
     const int *node; /* [n], ascending */

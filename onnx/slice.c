@@ -273,7 +273,8 @@ static int put_constant(slicer *s, bz_value_id v)
     int bits = bz_dtype_bits(t->dtype);
     if (bits < 8)
         return bz_fail(s->err, BZ_INCOMPLETE, "a constant has no elements of whole bytes");
-    if (t->values || (uint64_t)t->n > s->slice->keep / ((uint64_t)bits / 8))
+    bool away = s->slice->keep < UINT64_MAX && bz_dtype_is_float(t->dtype) && bz_tensor_is_away(s->model, t);
+    if (t->values || away || (uint64_t)t->n > s->slice->keep / ((uint64_t)bits / 8))
         return put_filled(s, v, t);
     size_t size = (size_t)t->n * (size_t)bits / 8;
     void *data = bz_arena_alloc(s->arena, size + 1);

@@ -153,13 +153,18 @@ static int read_inline(const bz_model *model, const bz_tensor *t, sink *s, bz_er
     return failed ? bz_fail_in(err, "tensor '%s'", t->name) : 0;
 }
 
+bool bz_tensor_is_away(const bz_model *model, const bz_tensor *t)
+{
+    return t->external && file_external(model->file, t->external, NULL) < -1;
+}
+
 static int read_external(const bz_model *model, const bz_tensor *t, sink *s, bz_error *err)
 {
     int fd = file_external(model->file, t->external, err);
     if (fd == -1)
         return -1;
     if (fd < 0)
-        return bz_fail(err, BZ_BAD_INPUT, "tensor '%s' is needed to know a shape, but its file '%s' is not there",
+        return bz_fail(err, BZ_BAD_INPUT, "the values of tensor '%s' are needed, but its file '%s' is not there",
                        t->name, t->external);
     size_t size = (size_t)t->n * (size_t)bz_dtype_bits(t->dtype) / 8;
     uint8_t *data = bz_alloc(size, 1);

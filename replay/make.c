@@ -123,7 +123,7 @@ static int add_initializer(binder *b, bz_value_id id, const bz_tensor *t, bz_err
     bz_replay_value *v = &b->plan->value[k];
     v->source = BZ_VALUE_STORED;
     b->plan->source[k].tensor = t;
-    bool empty = t->values && t->values->n == 0;
+    bool empty = (t->values && t->values->n == 0) || bz_tensor_is_away(b->layers->model, t);
     if (empty && bz_dtype_is_float(t->dtype))
         bind_seed(b, id, v);
     else if (empty) {
