@@ -32,6 +32,7 @@ void bz_candidates_remember(const char *const *model, int n_models, const char *
 typedef struct bz_fit {
     const bz_candidate *candidate;
     double likeness;      /* 0 … 1: twice what both have in this order, over what both have */
+    double sizes;         /* 0 … 1: multiplications in products of equal sizes; 1 where calls tell none */
     bool equal;           /* to the best one */
     const char *evidence; /* "recorded / in the model: convolutions 53 / 53, pools 2 / 2; …" */
 } bz_fit;

@@ -13,19 +13,16 @@ static double likeness(const bz_align_work *all, const bz_trace *t, bz_arena *ar
 {
     bz_align_work ran, model = *all;
     bz_align_work_take(t, arena, &ran);
-    model.symbol = bz_alloc((size_t)all->n + 1, 1);
-    model.n = 0;
-    for (int i = 0; i < all->n; i++)
-        if (ran.count[all->symbol[i]])
-            model.symbol[model.n++] = all->symbol[i];
+    model.symbol = bz_arena_dup(arena, all->symbol, (size_t)all->n);
+    model.again = bz_arena_dup(arena, all->again, (size_t)all->n * sizeof *all->again);
+    bz_align_work_leave_out(&model, &ran);
     double common = bz_align_work_common(&model, &ran);
     *part = true;
     for (int s = 0; s < BZ_WORK_SORTS; s++)
         *part &= !all->count[s] || ran.count[s] < all->count[s];
     *work = ran.n;
     *wanted = model.n;
-    free(ran.symbol);
-    free(model.symbol);
+    bz_align_work_free(&ran);
     return *wanted + *work ? 2 * common / (*wanted + *work) : 0;
 }
 
@@ -40,7 +37,7 @@ static bool may_be_part(const bz_trace *t, const bz_layers *layers, int all, bz_
         others -= bz_align_unlogged(&layers->layer[i]);
     bz_align_work_take(t, arena, &ran);
     int seen = ran.count[BZ_WORK_CONV];
-    free(ran.symbol);
+    bz_align_work_free(&ran);
     return others > 0 && seen >= FITS * others && seen <= all;
 }
 
@@ -112,7 +109,7 @@ bool bz_recording_refit(bz_trace *t, const bz_layers *layers)
                        "by what repeats there were %u iterations; the model does %.3g times the work of one of these, "
                        "so %u were taken",
                        r.before, (double)r.before / t->n_iterations, t->n_iterations);
-    free(model.symbol);
+    bz_align_work_free(&model);
     bz_arena_free(&arena);
     return changed;
 }

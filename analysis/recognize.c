@@ -10,23 +10,32 @@
 #include <string.h>
 
 BZ_SORTS(most_alike, bz_fit,
-         p->likeness != q->likeness ? (p->likeness > q->likeness ? -1 : 1)
-                                    : strcmp(p->candidate->name, q->candidate->name));
+         BZ_THEN(BZ_ORDER(q->likeness, p->likeness),
+                 BZ_THEN(BZ_ORDER(q->sizes, p->sizes), strcmp(p->candidate->name, q->candidate->name))));
 
-/* Multiply-accumulates of products, ascending. */
+/* Multiply-accumulates of products, ascending; of equal ones in a row, as images and heads have them, the sum. */
 typedef struct sizes {
-    double *v;
-    int n;
+    double *v, sum;
+    int n, all; /* all: those in a row, each */
 } sizes;
 
 static sizes sizes_of_layers(const bz_layers *layers)
 {
     sizes s = {0};
-    for (int i = 0; i < layers->n; i++)
-        if (layers->layer[i].macs > 0 && !layers->layer[i].n_bodies) {
+    const char *last = NULL;
+    for (int i = 0; i < layers->n; i++) {
+        const bz_layer *l = &layers->layer[i];
+        if (l->macs <= 0 || l->n_bodies)
+            continue;
+        if (!last || strcmp(last, l->key) != 0) {
             BZ_ROOM(s.v, s.n);
-            s.v[s.n++] = (double)layers->layer[i].macs;
+            s.v[s.n++] = 0;
         }
+        s.v[s.n - 1] += (double)l->macs;
+        s.sum += (double)l->macs;
+        s.all++;
+        last = l->key;
+    }
     bz_sort_numbers(s.v, (size_t)s.n);
     return s;
 }
@@ -40,15 +49,14 @@ static sizes sizes_of_calls(const bz_trace *t, bz_arena *arena)
     return ran.layers ? sizes_of_layers(ran.layers) : (sizes){0};
 }
 
-/* How many of the model's have one of the recording's, times this factor. */
-static int in_common(const sizes *ran, const sizes *model, double factor)
+/* Multiplications of products of the recording that the model has one for, times this factor; of the larger sum. */
+static double in_common(const sizes *ran, const sizes *model, double factor)
 {
-    int n = 0;
+    double both = 0;
     for (int i = 0, k = 0; i < ran->n && k < model->n;) {
         const double wanted = factor * model->v[k];
         if (fabs(ran->v[i] - wanted) <= SIZE_OFF * wanted) {
-            n++;
-            i++;
+            both += fmin(ran->v[i++], wanted);
             k++;
         } else if (ran->v[i] < wanted) {
             i++;
@@ -56,22 +64,20 @@ static int in_common(const sizes *ran, const sizes *model, double factor)
             k++;
         }
     }
-    return n;
+    return both / fmax(ran->sum, factor * model->sum);
 }
 
 /* A sequence of nothing but products is any network's that has as many: their sizes tell more. The batch is a factor to all of them, such that the
- * model's largest is one of the recording's. True where calls tell too few. */
-static bool sizes_fit(const sizes *ran, const sizes *model)
+ * model's largest is one of the recording's. 1 where calls tell too few. */
+static double sizes_alike(const sizes *ran, const sizes *model)
 {
-    int most = 0;
+    double most = 0;
     if (ran->n < LEAST_TOLD || model->n < LEAST_TOLD)
-        return true;
+        return 1;
     for (int i = 0; i < ran->n; i++)
-        if (!i || ran->v[i] > ran->v[i - 1]) {
-            int n = in_common(ran, model, ran->v[i] / model->v[model->n - 1]);
-            most = n > most ? n : most;
-        }
-    return most >= SIZES_ALIKE * (ran->n < model->n ? ran->n : model->n);
+        if (!i || ran->v[i] > ran->v[i - 1])
+            most = fmax(most, in_common(ran, model, ran->v[i] / model->v[model->n - 1]));
+    return most;
 }
 
 int recording_recognize(const bz_trace *trace, const bz_candidate *candidate, int n, bz_arena *arena, bz_fit *fit)
@@ -82,23 +88,33 @@ int recording_recognize(const bz_trace *trace, const bz_candidate *candidate, in
         return 0;
     bz_align_work_take(trace, arena, &ran);
     sizes told = sizes_of_calls(trace, arena);
+    bool calls_alone = !trace->event[BZ_EVENT_KERNEL].n && !trace->event[BZ_EVENT_OP].n, sized = told.all >= LEAST_TOLD;
+    if (sized)
+        bz_align_work_fold(&ran);
     for (int i = 0; i < n; i++) {
         bz_align_work model = {0};
         for (int k = 0; k < candidate[i].layers->n; k++)
             bz_align_work_add(&model, &candidate[i].layers->layer[k]);
+        if (calls_alone)
+            bz_align_work_leave_out(&model, &ran);
+        if (sized)
+            bz_align_work_fold(&model);
         sizes wanted = sizes_of_layers(candidate[i].layers);
-        int alike = model.n >= LEAST_TOLD && sizes_fit(&told, &wanted) ? bz_align_work_common(&model, &ran) : 0;
+        double sizes_told = sizes_alike(&told, &wanted);
+        int alike = model.n >= LEAST_TOLD && sizes_told >= SIZES_ALIKE ? bz_align_work_common(&model, &ran) : 0;
         free(wanted.v);
         fit[i] = (bz_fit){.candidate = &candidate[i],
+                          .sizes = sizes_told,
                           .likeness = alike ? 2.0 * alike / (double)(model.n + ran.n) : 0,
                           .evidence = bz_align_work_evidence(&model, &ran, alike, arena)};
-        free(model.symbol);
+        bz_align_work_free(&model);
     }
-    free(ran.symbol);
+    bz_align_work_free(&ran);
     free(told.v);
     qsort(fit, (size_t)n, sizeof *fit, most_alike);
     while (fits < n && fit[fits].likeness >= FITS) {
-        fit[fits].equal = fit[0].likeness - fit[fits].likeness < EQUALLY;
+        fit[fits].equal =
+            fit[0].likeness - fit[fits].likeness < EQUALLY && fabs(fit[0].sizes - fit[fits].sizes) < EQUALLY;
         fits++;
     }
     return fits;

@@ -167,12 +167,16 @@ typedef enum {
     BZ_WORK_POOL,
     BZ_WORK_SOFTMAX,
     BZ_WORK_RECURRENT,
+    BZ_WORK_SORTS,
+    BZ_WORK_CONV_OR_PRODUCT =
+        BZ_WORK_SORTS /* a symbol alone: a layer that counts as a convolution, and may run as either */
 } bz_align_sort;
-enum { BZ_WORK_SORTS = BZ_WORK_RECURRENT + 1 };
 
-/* The heavy work of a model or of an iteration, in its order. `symbol` is freed by who asked for it. */
+/* The heavy work of a model or of an iteration, in its order, freed by who asked for it. */
 typedef struct bz_align_work {
     unsigned char *symbol; /* [n]: bz_align_sort */
+    bool *again;           /* [n]: the same, with the same parameters, as the one before it */
+    const char *last;      /* the parameters of the last one; NULL: not known */
     int n, count[BZ_WORK_SORTS];
     int backward; /* steps of a recording besides, that belong to the way back of training, or to an optimizer */
     const char *backward_name; /* of the first one */
@@ -182,6 +186,12 @@ typedef struct bz_align_work {
 
 void bz_align_work_take(const bz_trace *t, bz_arena *arena, bz_align_work *s); /* of its typical iteration */
 void bz_align_work_add(bz_align_work *s, const bz_layer *layer);
+void bz_align_work_free(bz_align_work *s);
+/* What is again what came before it counts once from here on: a product for each image or head is one layer's, as are equal products in a row.
+ * For two that both know their parameters. */
+void bz_align_work_fold(bz_align_work *s);
+/* Without what another work has none of: the log of one library does not tell what others did. */
+void bz_align_work_leave_out(bz_align_work *s, const bz_align_work *other);
 int bz_align_work_common(const bz_align_work *a, const bz_align_work *b); /* length of the longest common subsequence */
 /* "recorded / in the model: convolutions 53 / 53, pools 2 / 2; all in the model's order" */
 const char *bz_align_work_evidence(const bz_align_work *model, const bz_align_work *ran, int alike, bz_arena *arena);

@@ -188,19 +188,6 @@ static bool tells(making *m, const bz_layers *layers, const bz_align_work *ran, 
     return !m->unseen[conv];
 }
 
-/* Logs of one library do not tell what others did. */
-static void leave_out(bz_align_work *model, const bz_align_work *ran, bz_align_sort sort)
-{
-    int n = 0;
-    if (ran->count[sort] || !model->count[sort])
-        return;
-    for (int i = 0; i < model->n; i++)
-        if (model->symbol[i] != sort)
-            model->symbol[n++] = model->symbol[i];
-    model->n = n;
-    model->count[sort] = 0;
-}
-
 /* cuBLAS does products for cuDNN, too: its log alone tells nothing of the layers. */
 static bool products_alone(const bz_trace *t)
 {
@@ -228,7 +215,8 @@ static bz_align_work roughly(const bz_align_work *w, bool merge_rows)
     rough.symbol = bz_alloc((size_t)w->n + 1, 1);
     rough.n = 0;
     for (int i = 0; i < w->n; i++) {
-        bool product = w->symbol[i] == BZ_WORK_PRODUCT || (w->symbol[i] == BZ_WORK_CONV && !merge_rows);
+        bool conv = w->symbol[i] == BZ_WORK_CONV || w->symbol[i] == BZ_WORK_CONV_OR_PRODUCT;
+        bool product = w->symbol[i] == BZ_WORK_PRODUCT || (conv && !merge_rows);
         if (!merge_rows || !product || !i || w->symbol[i - 1] != BZ_WORK_PRODUCT)
             rough.symbol[rough.n++] = product ? BZ_WORK_PRODUCT : w->symbol[i];
     }
@@ -296,8 +284,7 @@ static const char *compare_sequences(making *m, bz_align_work *model, const bz_a
     if (!device && !m->trace->event[BZ_EVENT_OP].n) {
         if (products_alone(m->trace))
             return NULL;
-        for (int sort = 0; sort < BZ_WORK_SORTS; sort++)
-            leave_out(model, ran, (bz_align_sort)sort);
+        bz_align_work_leave_out(model, ran);
     }
     bool recurrent = model->count[BZ_WORK_RECURRENT] && ran->count[BZ_WORK_RECURRENT]; /* any number of kernels each */
     if ((model->n < LEAST_SEQUENCE && ran->n < LEAST_SEQUENCE) || recurrent || alike(model, ran) ||
@@ -419,7 +406,7 @@ const char *bz_align_foreign(const bz_bound *bound, const bz_trace *trace, bz_ar
         text = text ? text : compare_copies(&m, batch_open);
     }
     bz_map_free(&m.known);
-    free(ran.symbol);
-    free(model.symbol);
+    bz_align_work_free(&ran);
+    bz_align_work_free(&model);
     return text;
 }

@@ -20,13 +20,27 @@ static const char *const NAMES[SYMBOLS] = {"convolutions", "matrix products", "p
 
 typedef bz_align_work sequence;
 
-static void add(sequence *s, symbol v)
+static bz_align_sort sort_of(int v)
+{
+    return v == BZ_WORK_CONV_OR_PRODUCT ? BZ_WORK_CONV : (bz_align_sort)v;
+}
+
+/* `parameters`: NULL where they are not known. */
+static void add_known(sequence *s, int v, const char *parameters)
 {
     if (s->n == LONGEST_SEQUENCE)
         return;
+    BZ_ROOM(s->again, s->n);
     BZ_ROOM(s->symbol, s->n);
+    s->again[s->n] = s->n && s->symbol[s->n - 1] == v && s->last && parameters && !strcmp(s->last, parameters);
     s->symbol[s->n++] = (unsigned char)v;
-    s->count[v]++;
+    s->last = parameters;
+    s->count[sort_of(v)]++;
+}
+
+static void add(sequence *s, symbol v)
+{
+    add_known(s, (int)v, NULL);
 }
 
 /* ---- by name -------------------------------------------------------------------------------- */
@@ -139,7 +153,7 @@ static void add_step(sequence *s, const bz_trace *t, const bz_align_step *step, 
     int v = symbol_of_kind(step->kind == BZ_ALIGN_CALL ? bz_align_call_rule(step->name).kind
                                                        : bz_align_operator_rule(step->name).kind);
     if (v >= 0)
-        add(s, (symbol)v);
+        add_known(s, v, step->text);
     else if (strstr(step->name, "attention") || strstr(step->name, "Attention"))
         add_attention(s);
 }
@@ -177,14 +191,50 @@ void bz_align_work_add(bz_align_work *s, const bz_layer *layer)
 {
     int v = layer->class == BZ_COMPUTE || layer->class == BZ_MEMORY ? symbol_of_kind(layer->kind) : -1;
     if (v >= 0)
-        add(s, (symbol)v);
+        add_known(s, v == CONV && bz_align_unlogged(layer) ? BZ_WORK_CONV_OR_PRODUCT : v, layer->key);
     else if (layer->macs && !layer->n_bodies && strstr(layer->kind, "attention"))
         add_attention(s);
     else if (layer->macs && !layer->n_bodies)
         add(s, strstr(layer->kind, "conv") ? CONV : PRODUCT);
 }
 
+void bz_align_work_free(bz_align_work *s)
+{
+    free(s->symbol);
+    free(s->again);
+}
+
+void bz_align_work_fold(bz_align_work *s)
+{
+    int n = 0;
+    for (int i = 0; i < s->n; i++)
+        if (!s->again[i])
+            s->symbol[n++] = s->symbol[i];
+    memset(s->again, 0, (size_t)n * sizeof *s->again);
+    s->n = n;
+}
+
+void bz_align_work_leave_out(bz_align_work *s, const bz_align_work *other)
+{
+    int n = 0;
+    for (int i = 0; i < s->n; i++) {
+        bz_align_sort sort = sort_of(s->symbol[i]);
+        bool either = s->symbol[i] == BZ_WORK_CONV_OR_PRODUCT && other->count[BZ_WORK_PRODUCT];
+        s->again[n] = s->again[i];
+        s->symbol[n] = s->symbol[i];
+        n += other->count[sort] || either;
+        s->count[sort] -= !other->count[sort] && !either;
+    }
+    s->n = n;
+}
+
 /* ---- likeness ------------------------------------------------------------------------------- */
+
+static bool same_symbol(int a, int b)
+{
+    return a == b || (a == BZ_WORK_CONV_OR_PRODUCT && (b == CONV || b == PRODUCT)) ||
+           (b == BZ_WORK_CONV_OR_PRODUCT && (a == CONV || a == PRODUCT));
+}
 
 /* Length of the longest common subsequence. row[j]: of what was seen of a, and the first j of b. */
 int bz_align_work_common(const bz_align_work *a, const bz_align_work *b)
@@ -194,7 +244,9 @@ int bz_align_work_common(const bz_align_work *a, const bz_align_work *b)
         int diagonal = 0; /* row[j - 1] before this i */
         for (int j = 1; j <= b->n; j++) {
             int above = row[j];
-            row[j] = a->symbol[i] == b->symbol[j - 1] ? diagonal + 1 : row[j - 1] > above ? row[j - 1] : above;
+            row[j] = same_symbol(a->symbol[i], b->symbol[j - 1]) ? diagonal + 1
+                     : row[j - 1] > above                        ? row[j - 1]
+                                                                 : above;
             diagonal = above;
         }
     }

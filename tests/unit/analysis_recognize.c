@@ -48,7 +48,12 @@ static void sizes_tell_more_than_an_order_of_products(void **state)
     bz_layer *layer = bz_zeroed(PRODUCTS, sizeof *layer);
     (void)state;
     for (int i = 0; i < PRODUCTS; i++)
-        layer[i] = (bz_layer){.index = i, .kind = "gemm", .class = BZ_COMPUTE, .name = "product", .macs = size_of(i)};
+        layer[i] = (bz_layer){.index = i,
+                              .kind = "gemm",
+                              .key = size_of(i) > 1000000 ? "large" : "small",
+                              .class = BZ_COMPUTE,
+                              .name = "product",
+                              .macs = size_of(i)};
     bz_layers layers = {.layer = layer, .n = PRODUCTS};
     bz_candidate candidate = {"made.onnx", "given", &layers};
     static const struct {
@@ -69,8 +74,46 @@ static void sizes_tell_more_than_an_order_of_products(void **state)
     free(layer);
 }
 
+/* Of the sizes that `record` makes. A framework computes pointwise convolutions by products, one for each image; and it has pools of its own, which
+ * no library knows. */
+static void products_may_be_convolutions(void **state)
+{
+    enum { LAYERS = PRODUCTS / 3 * 2 };
+    bz_layer *layer = bz_zeroed(LAYERS + 1, sizeof *layer);
+    const bz_dim x[] = {2, 100, 100, 50};
+    (void)state;
+    for (bz_dim kernel = 1; kernel <= 3; kernel += 2) {
+        const bz_dim w[] = {100, 100, kernel, kernel};
+        const bz_type in[] = {{.rank = 4, .dims = x}, {.rank = 4, .dims = w}};
+        for (int i = 0; i < LAYERS; i++)
+            layer[i] = (bz_layer){.index = i,
+                                  .kind = "conv",
+                                  .key = i % 2 ? "small" : "large",
+                                  .class = BZ_COMPUTE,
+                                  .name = "conv",
+                                  .in = in,
+                                  .n_in = 2,
+                                  .macs = i % 2 ? 2000000 : 4000000};
+        layer[LAYERS] = (bz_layer){.index = LAYERS, .kind = "maxpool", .class = BZ_COMPUTE, .name = "pool"};
+        bz_layers layers = {.layer = layer, .n = LAYERS + 1};
+        bz_candidate candidate = {"made.onnx", "given", &layers};
+        bz_arena arena = {0};
+        bz_fit fit;
+        bz_trace *t = record(1, false);
+        assert_int_equal(recording_recognize(t, &candidate, 1, &arena, &fit), kernel == 1);
+        if (kernel == 1)
+            assert_string_equal(fit.evidence,
+                                "recorded / in the model: convolutions 0 / 16, matrix products 24 / 0; all in "
+                                "the model's order");
+        bz_trace_free(t);
+        bz_arena_free(&arena);
+    }
+    free(layer);
+}
+
 int main(void)
 {
-    static const struct CMUnitTest TESTS[] = {cmocka_unit_test(sizes_tell_more_than_an_order_of_products)};
+    static const struct CMUnitTest TESTS[] = {cmocka_unit_test(sizes_tell_more_than_an_order_of_products),
+                                              cmocka_unit_test(products_may_be_convolutions)};
     return cmocka_run_group_tests(TESTS, NULL, NULL);
 }
