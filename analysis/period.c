@@ -16,6 +16,7 @@ static double likeness(const bz_align_work *all, const bz_trace *t, bz_arena *ar
     model.symbol = bz_arena_dup(arena, all->symbol, (size_t)all->n);
     model.again = bz_arena_dup(arena, all->again, (size_t)all->n * sizeof *all->again);
     bz_align_work_leave_out(&model, &ran);
+    bz_align_work_fold(&model, &ran);
     double common = bz_align_work_common(&model, &ran);
     *part = true;
     for (int s = 0; s < BZ_WORK_SORTS; s++)

@@ -16,7 +16,7 @@ BZ_SORTS(most_alike, bz_fit,
 /* Multiply-accumulates of products, ascending; of equal ones in a row, as images and heads have them, the sum. */
 typedef struct sizes {
     double *v, sum;
-    int n, all; /* all: those in a row, each */
+    int n;
 } sizes;
 
 static sizes sizes_of_layers(const bz_layers *layers)
@@ -33,7 +33,6 @@ static sizes sizes_of_layers(const bz_layers *layers)
         }
         s.v[s.n - 1] += (double)l->macs;
         s.sum += (double)l->macs;
-        s.all++;
         last = l->key;
     }
     bz_sort_numbers(s.v, (size_t)s.n);
@@ -88,17 +87,14 @@ int recording_recognize(const bz_trace *trace, const bz_candidate *candidate, in
         return 0;
     bz_align_work_take(trace, arena, &ran);
     sizes told = sizes_of_calls(trace, arena);
-    bool calls_alone = !trace->event[BZ_EVENT_KERNEL].n && !trace->event[BZ_EVENT_OP].n, sized = told.all >= LEAST_TOLD;
-    if (sized)
-        bz_align_work_fold(&ran);
+    bool calls_alone = !trace->event[BZ_EVENT_KERNEL].n && !trace->event[BZ_EVENT_OP].n;
     for (int i = 0; i < n; i++) {
         bz_align_work model = {0};
         for (int k = 0; k < candidate[i].layers->n; k++)
             bz_align_work_add(&model, &candidate[i].layers->layer[k]);
         if (calls_alone)
             bz_align_work_leave_out(&model, &ran);
-        if (sized)
-            bz_align_work_fold(&model);
+        bz_align_work_fold(&model, &ran);
         sizes wanted = sizes_of_layers(candidate[i].layers);
         double sizes_told = sizes_alike(&told, &wanted);
         int alike = model.n >= LEAST_TOLD && sizes_told >= SIZES_ALIKE ? bz_align_work_common(&model, &ran) : 0;

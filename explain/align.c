@@ -1,5 +1,6 @@
 /* What the layers ask for beside what a typical iteration did. */
 #include "explain/align.h"
+#include "base/sort.h"
 #include "explain/constants.h"
 
 #include <math.h>
@@ -8,11 +9,18 @@
 
 /* A layer, each time that it runs. */
 typedef struct ask {
-    int layer, first, n; /* of the bound; its atoms */
-    int steps;           /* that did something of it */
-    bool by_parts;       /* a recurrent layer that the framework computed by products */
-    int next;            /* another one of the same signature that is missing, or -1 */
+    int layer, first, n;      /* of the bound; its atoms */
+    int steps;                /* that did something of it */
+    bool by_parts;            /* a recurrent layer that the framework computed by products */
+    const bz_match *function; /* that the model writes out in this layer and others; NULL */
+    int next;                 /* another one of the same signature that is missing, or -1 */
 } ask;
+
+/* A function that the model writes out in several layers, as gelu by erf, and that a program may compute by one call. */
+typedef struct written_out {
+    const bz_match *match;
+    bz_align_atom atom; /* of the one call */
+} written_out;
 
 typedef struct making {
     const bz_bound *bound;
@@ -27,9 +35,11 @@ typedef struct making {
     int n_asks;
     bz_align_atom *atom; /* of all asks */
     int n_atoms;
-    int *to;                  /* [steps.n_atoms]: atom of `atom`, or -1 */
-    int *from;                /* [n_atoms]: the other way round */
-    bool *moved;              /* [steps.n] */
+    int *to;               /* [steps.n_atoms]: atom of `atom`, or -1 */
+    int *from;             /* [n_atoms]: the other way round */
+    bool *moved;           /* [steps.n] */
+    written_out *function; /* those of the model, the ones of more layers first */
+    int n_functions;
     const bz_match **written; /* [steps.n]: the layers in which the model writes out what this step did; or NULL */
 } making;
 
@@ -106,7 +116,7 @@ static int *asks_by_layer(const making *m)
 static void sign_named(making *m)
 {
     bz_buf text = {0};
-    m->named = asks_by_layer(m);
+    m->named = asks_by_layer(m); /* by then, names are read where the recording has some */
     for (int i = 0; i < m->steps.n_atoms; i++) {
         bz_align_atom *found = &m->steps.atom[i];
         int layer = found->node - 1, by = layer < 0 ? -1 : m->named[layer];
@@ -121,6 +131,95 @@ static void sign_named(making *m)
         asked->node = found->node;
     }
     bz_buf_free(&text);
+}
+
+/* ---- functions that are written out --------------------------------------------------------- */
+
+/* Of the group's kind is none of its layers: a product behind a transpose is its own. */
+static bool is_function(const making *m, const bz_match *match, const bz_align_atom *atom)
+{
+    bool new = match->n <= BZ_ALIGN_ATOMS;
+    for (int i = 0; i < match->n && new; i++) {
+        int by = m->named[match->layer[i]];
+        new = by >= 0 && m->atom[m->ask[by].first].kind != atom->kind;
+    }
+    return new;
+}
+
+BZ_SORTS(most_layers, written_out,
+         BZ_THEN(BZ_ORDER(q->match->n, p->match->n), BZ_ORDER(p->match->layer[0], q->match->layer[0])));
+
+static void list_functions(making *m)
+{
+    bz_layers *layers = m->bound->layers;
+    const bz_match *match;
+    bz_patterns *patterns = NULL;
+    bz_error err;
+    m->named = asks_by_layer(m);
+    bool graph = layers && layers->model && layers->model->graph; /* what a recording's calls stand for has none */
+    if (!graph || bz_patterns_load(NULL, &patterns, &err))
+        return;
+    bz_lowered *lowered = bz_lowered_new(layers, m->bound->dtype, m->arena);
+    int n = bz_patterns_find(patterns, layers, &match);
+    for (int i = 0; i < n; i++) {
+        bz_lowering low;
+        bz_align_atom atom;
+        bz_lower_group(lowered, &match[i], m->arena, &low);
+        if (!bz_align_group_atom(&m->words, &low, &atom) || !is_function(m, &match[i], &atom))
+            continue;
+        BZ_ARENA_ROOM(m->arena, m->function, m->n_functions);
+        m->function[m->n_functions++] = (written_out){&match[i], atom};
+    }
+    if (m->n_functions)
+        qsort(m->function, (size_t)m->n_functions, sizeof *m->function, most_layers);
+    bz_patterns_free(patterns);
+}
+
+/* No layer of the group belongs to another function, or to a step by its name. */
+static bool is_free(const making *m, const bz_match *match)
+{
+    bool free = true;
+    for (int i = 0; i < match->n && free; i++) {
+        const ask *layer = &m->ask[m->named[match->layer[i]]];
+        free = !layer->function && !m->atom[layer->first].node;
+    }
+    return free;
+}
+
+/* Where steps are of a function's kind its layers are one: the last has the function's atom, and the others none that anything stands for. */
+static void fold_functions(making *m)
+{
+    int *steps = BZ_NEW(m->arena, int, m->words.n + 1);
+    for (int i = 0; i < m->steps.n_atoms; i++)
+        steps[m->steps.atom[i].kind]++;
+    for (int i = 0; i < m->n_functions; i++) {
+        const bz_match *match = m->function[i].match;
+        if (!steps[m->function[i].atom.kind] || !is_free(m, match))
+            continue;
+        for (int k = 0; k < match->n; k++) {
+            int by = m->named[match->layer[k]], first = m->ask[by].first;
+            m->ask[by].function = match;
+            for (int a = first; a < first + m->ask[by].n; a++)
+                m->atom[a] = (bz_align_atom){.owner = by};
+            if (k == match->n - 1)
+                m->atom[first] = m->function[i].atom;
+            m->atom[first].owner = by;
+        }
+    }
+}
+
+/* What stands for the last layer of a function did all of them. */
+static void find_functions(making *m)
+{
+    for (int i = 0; i < m->steps.n; i++)
+        for (int k = m->steps.step[i].first; k < m->steps.step[i].first + m->steps.step[i].n; k++) {
+            const bz_match *match = m->to[k] < 0 ? NULL : m->ask[m->atom[m->to[k]].owner].function;
+            if (!match)
+                continue;
+            m->from[m->to[k]] = -1;
+            m->to[k] = -1;
+            m->written[i] = match;
+        }
 }
 
 /* ---- who did it ----------------------------------------------------------------------------- */
@@ -230,17 +329,6 @@ static void pair_leftovers(making *m)
     free(to);
 }
 
-/* No call did any of these layers. */
-static bool all_missing(const making *m, const bz_match *match)
-{
-    bool missing = match->n <= BZ_ALIGN_ATOMS;
-    for (int i = 0; i < match->n && missing; i++) {
-        int by = m->named[match->layer[i]];
-        missing = by >= 0 && !m->ask[by].steps;
-    }
-    return missing;
-}
-
 /* The steps that nothing asks for, by their signature, as chains in their order. */
 typedef struct chains {
     int *head, *next, *left; /* [words + 1]: the first, or -1; [steps.n]; [words + 1]: how many */
@@ -277,34 +365,6 @@ static int take_extra(chains *c, uint32_t id)
         c->left[id]--;
     }
     return at;
-}
-
-/* Functions that the model writes out in several layers, as gelu by erf, and that the program computes by one call. */
-static void find_written_out(making *m)
-{
-    bz_layers *layers = m->bound->layers;
-    chains extra = extra_steps(m);
-    const bz_match *match;
-    bz_patterns *patterns = NULL;
-    bz_error err;
-    bool graph = layers && layers->model; /* what a recording's calls stand for has none */
-    if (graph && extra.any && !bz_patterns_load(NULL, &patterns, &err)) {
-        bz_lowered *lowered = bz_lowered_new(layers, m->bound->dtype, m->arena);
-        int n = bz_patterns_find(patterns, layers, &match);
-        for (int i = 0; i < n; i++) {
-            bz_lowering low;
-            if (!all_missing(m, &match[i]))
-                continue;
-            bz_lower_group(lowered, &match[i], m->arena, &low);
-            int at = take_extra(&extra, bz_align_group_id(&m->words, &low));
-            if (at < 0)
-                continue;
-            m->written[at] = &match[i];
-            for (int k = 0; k < match[i].n; k++)
-                m->ask[m->named[match[i].layer[k]]].steps++;
-        }
-    }
-    bz_patterns_free(patterns);
 }
 
 /* The first steps of a chain did the layer; how many. */
@@ -390,10 +450,10 @@ static void align(making *m)
     find_repeated(m, m->steps.n - 1, -1, -1);
     find_moved(m);
     count_steps(m);
-    find_written_out(m);
     find_recurrent(m);
     count_steps(m);
     pair_leftovers(m);
+    find_functions(m);
     count_steps(m);
 }
 
@@ -593,8 +653,10 @@ void bz_align_make(const bz_bound *bound, const bz_trace *trace, bz_arena *arena
     *out = (bz_alignment){0};
     bz_align_words_begin(&m.words, arena);
     ask_for(&m);
+    list_functions(&m);
     bz_align_steps_take(&m.steps, trace, &m.names, &m.words, arena);
     sign_named(&m);
+    fold_functions(&m);
     out->timeline = m.steps.timeline = m.steps.end > m.steps.begin && bz_trace_has_lengths(trace);
     bool *between = BZ_NEW(arena, bool, m.steps.n + 1);
     align(&m);

@@ -22,9 +22,11 @@
  * and calls that one layer needed are then atoms in another grouping, and nothing special. */
 enum { BZ_ALIGN_ALSO = 6, BZ_ALIGN_ATOMS = 16 };
 typedef struct bz_align_atom {
-    uint32_t kind;                /* "conv", "relu", "bias": number of a word */
-    uint32_t id;                  /* kind and all parameters; 0: the parameters are not known */
-    uint32_t near;                /* kind and weights; 0: has none */
+    uint32_t kind; /* "conv", "relu", "bias": number of a word */
+    uint32_t id;   /* kind and all parameters; 0: the parameters are not known */
+    uint32_t near; /* kind and weights; 0: has none */
+    uint32_t
+        sort; /* of two that are told, the one never stands for the other: the largest, and the mean, of a window */
     uint32_t also[BZ_ALIGN_ALSO]; /* of a layer: ids that do the same another way; ends with the first 0 */
     bool post;                    /* comes behind another in one call */
     bool optional;                /* missing or in excess it is no deviation: a bias may be folded away */
@@ -49,8 +51,8 @@ bool bz_align_knows(const bz_align_words *w, const char *s); /* whether it was a
 int bz_align_problem_atoms(bz_align_words *w, const bz_problem *p, bz_align_atom *out);
 /* Atoms of a layer; the atom of a call, kernel or operator of which only the name is known. */
 int bz_align_layer_atoms(bz_align_words *w, const bz_bound_layer *l, bz_align_atom *out);
-/* The signature of the one call that a group of layers can be; 0 where it takes several, or the call does several things. */
-uint32_t bz_align_group_id(bz_align_words *w, const bz_lowering *low);
+/* The atom of the one call that a group of layers can be; false where it takes several, or the call does several things. */
+bool bz_align_group_atom(bz_align_words *w, const bz_lowering *low, bz_align_atom *out);
 bz_align_atom bz_align_named_atom(bz_align_words *w, const char *kind);
 /* The products by which a framework computes a recurrent layer itself, in sorts; how many, at most BZ_ALIGN_PARTS. The first sort is that of the states,
  * one product for each step and direction, without which the others say nothing. 0: the layer is not recurrent. */
@@ -174,10 +176,10 @@ typedef enum {
 
 /* The heavy work of a model or of an iteration, in its order, freed by who asked for it. */
 typedef struct bz_align_work {
-    unsigned char *symbol; /* [n]: bz_align_sort */
-    bool *again;           /* [n]: the same, with the same parameters, as the one before it */
-    const char *last;      /* the parameters of the last one; NULL: not known */
-    int n, count[BZ_WORK_SORTS];
+    unsigned char *symbol;             /* [n]: bz_align_sort */
+    bool *again;                       /* [n]: the same, with the same parameters, as the one before it */
+    const char *last;                  /* the parameters of the last one; NULL: not known */
+    int n, told, count[BZ_WORK_SORTS]; /* told: how many with parameters */
     int backward; /* steps of a recording besides, that belong to the way back of training, or to an optimizer */
     const char *backward_name; /* of the first one */
     int unknown;               /* kernels of a recording whose names tell nothing */
@@ -187,9 +189,9 @@ typedef struct bz_align_work {
 void bz_align_work_take(const bz_trace *t, bz_arena *arena, bz_align_work *s); /* of its typical iteration */
 void bz_align_work_add(bz_align_work *s, const bz_layer *layer);
 void bz_align_work_free(bz_align_work *s);
-/* What is again what came before it counts once from here on: a product for each image or head is one layer's, as are equal products in a row.
- * For two that both know their parameters. */
-void bz_align_work_fold(bz_align_work *s);
+/* What is again what came before it counts once from here on: a product for each image or head is one layer's, as are equal products in a row. False,
+ * and nothing changes, where the recording tells few parameters. */
+bool bz_align_work_fold(bz_align_work *model, bz_align_work *ran);
 /* Without what another work has none of: the log of one library does not tell what others did. */
 void bz_align_work_leave_out(bz_align_work *s, const bz_align_work *other);
 int bz_align_work_common(const bz_align_work *a, const bz_align_work *b); /* length of the longest common subsequence */

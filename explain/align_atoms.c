@@ -144,6 +144,23 @@ static bool by_channel(const bz_problem *p)
            bz_extent_count(b) < bz_extent_count(a);
 }
 
+/* Kinds of layers that are sorts of one kind. Windows as large as x are windows. */
+static const struct {
+    const char *kinds, *kind, *sort;
+} SORTS[] = {{"maxpool globalmaxpool", "pool", "maxpool"}, {"avgpool globalavgpool", "pool", "avgpool"}};
+
+bz_align_atom bz_align_named_atom(bz_align_words *w, const char *kind)
+{
+    const char *sort = NULL;
+    for (size_t i = 0; i < sizeof SORTS / sizeof *SORTS && !sort; i++)
+        if (bz_has_word(SORTS[i].kinds, kind)) {
+            sort = SORTS[i].sort;
+            kind = SORTS[i].kind;
+        }
+    uint32_t word = bz_align_word(w, kind);
+    return (bz_align_atom){.kind = word, .sort = sort ? bz_align_word(w, sort) : 0, .optional = word == w->bias};
+}
+
 static bz_align_atom core_atom(bz_align_words *w, bz_problem p)
 {
     bz_align_atom atom = {0};
@@ -174,7 +191,9 @@ static bz_align_atom core_atom(bz_align_words *w, bz_problem p)
         atom.id = element_id(w, atom.optional ? BZ_FN_BIAS : p.binary.fn, 0, 0, y, p.dtype);
         break;
     default:
-        atom.kind = bz_align_word(w, bz_problem_kind_name(p.kind));
+        atom = bz_align_named_atom(w, p.kind != BZ_PROBLEM_POOL    ? bz_problem_kind_name(p.kind)
+                                      : p.pool.mode == BZ_POOL_MAX ? "maxpool"
+                                                                   : "avgpool");
         bz_problem_print(&p, &w->text);
         atom.id = close_text(w);
         atom.near = near_id(w, &p);
@@ -196,12 +215,6 @@ int bz_align_problem_atoms(bz_align_words *w, const bz_problem *p, bz_align_atom
                                    .post = true};
     }
     return n;
-}
-
-bz_align_atom bz_align_named_atom(bz_align_words *w, const char *kind)
-{
-    uint32_t word = bz_align_word(w, kind);
-    return (bz_align_atom){.kind = word, .optional = word == w->bias};
 }
 
 /* The next "[64,3,7,7]" in the text that is nothing but numbers; where it ends, or NULL. */
@@ -231,8 +244,11 @@ int bz_align_operator_atoms(bz_align_words *w, const char *kind, const char *det
     const char *p = strstr(detail, "inputs=");
     char word[64];
     int kinds = 0;
-    for (const char *rest = kind; kinds < BZ_ALIGN_ATOMS && bz_word_next(&rest, word, sizeof word);)
-        out[kinds++] = bz_align_named_atom(w, word);
+    for (const char *rest = kind; kinds < BZ_ALIGN_ATOMS && bz_word_next(&rest, word, sizeof word);) {
+        out[kinds] = bz_align_named_atom(w, word);
+        out[kinds].post = out[kinds].optional && kinds;
+        kinds++;
+    }
     if (strcmp(kind, "conv") != 0 || !p || !(p = next_shape(p, x, &rank)) || !(p = next_shape(p, weights, &n)) ||
         n < 3 || rank < 2)
         return kinds;
@@ -321,12 +337,18 @@ int bz_align_recurrent_parts(bz_align_words *w, const bz_bound_layer *l, bz_alig
     return n;
 }
 
-uint32_t bz_align_group_id(bz_align_words *w, const bz_lowering *low)
+bool bz_align_group_atom(bz_align_words *w, const bz_lowering *low, bz_align_atom *out)
 {
-    const bz_alternative *a = first_real(low);
     bz_align_atom part[BZ_ALIGN_ATOMS];
-    bool one = a && a->n == 1 && !a->modelled && a->problem[0].kind != BZ_PROBLEM_COPY;
-    return one && bz_align_problem_atoms(w, &a->problem[0], part) == 1 ? part[0].id : 0;
+    for (int i = 0; i < low->n; i++) {
+        const bz_alternative *a = &low->alternative[i];
+        if (a->n == 1 && a->problem[0].kind != BZ_PROBLEM_COPY &&
+            bz_align_problem_atoms(w, &a->problem[0], part) == 1) {
+            *out = part[0];
+            return true;
+        }
+    }
+    return false;
 }
 
 /* ---- changes -------------------------------------------------------------------------------- */

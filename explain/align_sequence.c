@@ -27,7 +27,7 @@ int bz_align_pair_cost(const bz_align_words *w, const bz_align_atom *a, const bz
         return PAIR_FOREIGN_BIAS;
     if (a->id && a->id == b->id)
         return PAIR_SAME;
-    if (a->node && b->node)
+    if ((a->node && b->node) || (a->sort && b->sort && a->sort != b->sort))
         return -1;
     if (a->kind == b->kind && (!a->id || !b->id))
         return a->near && b->near && a->near != b->near ? PAIR_CHANGED : PAIR_UNKNOWN;
@@ -35,8 +35,10 @@ int bz_align_pair_cost(const bz_align_words *w, const bz_align_atom *a, const bz
         return PAIR_SAME;
     if (a->kind == b->kind)
         return a->near && a->near == b->near ? PAIR_NEAR : PAIR_CHANGED;
-    /* batch normalization that was folded leaves a bias behind */
-    return a->kind == w->batchnorm && b->kind == w->bias ? PAIR_FOLDED : -1;
+    /* batch normalization that was folded leaves a bias behind: the program's, or the model's in its product */
+    bool folded = (a->kind == w->batchnorm && b->kind == w->bias) ||
+                  (a->kind == w->bias && a->post && b->kind == w->batchnorm && !b->post);
+    return folded ? PAIR_FOLDED : -1;
 }
 
 int bz_align_gap_cost(const bz_align_atom *a)

@@ -153,11 +153,12 @@ static bz_align_rule rule_of(const bz_align_steps *s, const bz_align_step *step)
     return (bz_align_rule){k->layer, k->cause};
 }
 
-/* One kernel does several kinds of layers: of these it is the one that the model has, whose words are known by now. PyTorch's ReLU is a clamp; a
- * convolution's gradient of its data is a transposed one. */
+/* One name stands for several kinds of layers: of these it is the one that the model has, whose words are known by now. PyTorch's ReLU is a clamp,
+ * and its mean a pooling of all there is; a convolution's gradient of its data is a transposed one; cuDNN has one call for recurrent layers. */
 static const char *kind_in_model(const bz_align_words *w, const char *kind)
 {
-    static const char *const ALSO[][2] = {{"clip", "relu"}, {"conv_data", "deconv"}};
+    static const char *const ALSO[][2] = {{"clip", "relu"},      {"conv_data", "deconv"}, {"gelu_erf", "gelu_tanh"},
+                                          {"reduce", "avgpool"}, {"lstm", "gru"},         {"lstm", "rnn"}};
     for (size_t i = 0; kind && i < sizeof ALSO / sizeof *ALSO; i++)
         if (!strcmp(kind, ALSO[i][0]) && !bz_align_knows(w, kind) && bz_align_knows(w, ALSO[i][1]))
             return ALSO[i][1];
@@ -169,8 +170,7 @@ static void take_atoms(bz_align_steps *s, bz_align_words *w)
     for (int i = 0; i < s->n; i++) {
         bz_align_step *step = &s->step[i];
         bz_align_rule rule = rule_of(s, step);
-        if (step->kind == BZ_ALIGN_KERNEL)
-            rule.kind = kind_in_model(w, rule.kind);
+        rule.kind = kind_in_model(w, rule.kind);
         bz_align_atom atom[BZ_ALIGN_ATOMS];
         int n = 0;
         const bz_layer *node = layer_of(s, &step->node);

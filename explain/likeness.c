@@ -36,6 +36,7 @@ static void add_known(sequence *s, int v, const char *parameters)
     s->symbol[s->n++] = (unsigned char)v;
     s->last = parameters;
     s->count[sort_of(v)]++;
+    s->told += parameters != NULL;
 }
 
 static void add(sequence *s, symbol v)
@@ -59,8 +60,11 @@ static const struct {
 
 static int symbol_of_kind(const char *kind)
 {
-    for (size_t i = 0; kind && i < sizeof KINDS / sizeof *KINDS; i++)
-        if (bz_has_word(KINDS[i].kinds, kind))
+    char first[32];
+    if (!kind || !bz_word_next(&kind, first, sizeof first)) /* "product bias": what comes behind it comes with it */
+        return -1;
+    for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS; i++)
+        if (bz_has_word(KINDS[i].kinds, first))
             return (int)KINDS[i].symbol;
     return -1;
 }
@@ -204,14 +208,24 @@ void bz_align_work_free(bz_align_work *s)
     free(s->again);
 }
 
-void bz_align_work_fold(bz_align_work *s)
+static void fold(sequence *s)
 {
     int n = 0;
     for (int i = 0; i < s->n; i++)
         if (!s->again[i])
             s->symbol[n++] = s->symbol[i];
-    memset(s->again, 0, (size_t)n * sizeof *s->again);
+    if (n)
+        memset(s->again, 0, (size_t)n * sizeof *s->again);
     s->n = n;
+}
+
+bool bz_align_work_fold(bz_align_work *model, bz_align_work *ran)
+{
+    if (!ran->told || ran->told < TYPED_LEAST * ran->n)
+        return false;
+    fold(model);
+    fold(ran);
+    return true;
 }
 
 void bz_align_work_leave_out(bz_align_work *s, const bz_align_work *other)

@@ -111,9 +111,47 @@ static void products_may_be_convolutions(void **state)
     free(layer);
 }
 
+/* Attention is a product for each head: a layer of the model, and many calls. A model of another length, that multiplies twice as much, finds no more
+ * iterations than there were. */
+static void heads_are_no_iterations(void **state)
+{
+    enum { BLOCKS = 4, HEADS = 10, ITERATIONS = 6 };
+    static const char *const KEYS[] = {"wide", "narrow", "heads"};
+    static const int CALLS[] = {1, 1, HEADS}, K[] = {400, 100, 10};
+    bz_layer layer[BLOCKS * 3];
+    bz_error err;
+    bz_trace *t = bz_trace_new();
+    uint32_t lane = bz_trace_thread(t, bz_trace_source(t, "made", "made"), 1, 1);
+    int64_t at = 0;
+    (void)state;
+    for (int i = 0; i < ITERATIONS * BLOCKS * 3; i++, at += i % (BLOCKS * 3) ? 0 : 20000)
+        for (int c = 0; c < CALLS[i % 3]; c++, at += 1000) {
+            char text[160];
+            snprintf(text, sizeof text, "transa=N transb=N m=100 n=100 k=%d", K[i % 3]);
+            size_t e = bz_trace_add(t, BZ_EVENT_CALL, at, at + 900, bz_trace_text(t, "sgemm"), lane);
+            t->event[BZ_EVENT_CALL].library[e] = BZ_LIBRARY_BLAS;
+            t->event[BZ_EVENT_CALL].flags[e] = BZ_CALL_EXECUTES;
+            t->event[BZ_EVENT_CALL].detail[e] = bz_trace_text(t, text);
+        }
+    assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
+    assert_int_equal(t->n_iterations, ITERATIONS);
+    for (int i = 0; i < BLOCKS * 3; i++)
+        layer[i] = (bz_layer){.index = i,
+                              .kind = "matmul",
+                              .key = KEYS[i % 3],
+                              .class = BZ_COMPUTE,
+                              .name = "product",
+                              .macs = (int64_t)20000 * CALLS[i % 3] * K[i % 3]};
+    bz_layers layers = {.layer = layer, .n = BLOCKS * 3};
+    assert_false(bz_recording_refit(t, &layers));
+    assert_int_equal(t->n_iterations, ITERATIONS);
+    bz_trace_free(t);
+}
+
 int main(void)
 {
     static const struct CMUnitTest TESTS[] = {cmocka_unit_test(sizes_tell_more_than_an_order_of_products),
-                                              cmocka_unit_test(products_may_be_convolutions)};
+                                              cmocka_unit_test(products_may_be_convolutions),
+                                              cmocka_unit_test(heads_are_no_iterations)};
     return cmocka_run_group_tests(TESTS, NULL, NULL);
 }
