@@ -111,17 +111,31 @@ static void conv_also(bz_align_words *w, const bz_problem *p, bz_align_atom *ato
     bz_problem forward = *p;
     forward.kind = BZ_PROBLEM_CONV;
     result_of(&forward, y);
+    if (p->kind == BZ_PROBLEM_DECONV) /* each of x is multiplied, and what is unfolded is the result */
+        memcpy(y, p->conv.x, sizeof y);
     int64_t places = 1, taps = p->conv.w[1], group = p->conv.group > 0 ? p->conv.group : 1, out = p->conv.w[0] / group;
     for (int i = 2; y[i]; i++) {
         places *= y[i];
         taps *= p->conv.w[i];
     }
-    int64_t m = p->kind == BZ_PROBLEM_CONV_DATA ? taps : out, n = p->kind == BZ_PROBLEM_CONV_WEIGHTS ? taps : places,
-            k = p->kind == BZ_PROBLEM_CONV_DATA      ? out
+    bool unfolds_result = p->kind == BZ_PROBLEM_CONV_DATA || p->kind == BZ_PROBLEM_DECONV;
+    int64_t m = unfolds_result ? taps : out, n = p->kind == BZ_PROBLEM_CONV_WEIGHTS ? taps : places,
+            k = unfolds_result                       ? out
                 : p->kind == BZ_PROBLEM_CONV_WEIGHTS ? places
                                                      : taps;
     atom->also[0] = product_id(w, m, n, k, 1, p->dtype);
     atom->also[1] = product_id(w, m, n, k, p->conv.x[0] * group, p->dtype);
+}
+
+/* The bias of an image as a product: of the channels' values and of ones. */
+static uint32_t bias_id(bz_align_words *w, const bz_problem *p)
+{
+    bz_extent y;
+    int64_t places = 1;
+    result_of(p, y);
+    for (int i = 2; y[i]; i++)
+        places *= y[i];
+    return product_id(w, y[1], places, 1, 1, p->dtype);
 }
 
 static uint32_t near_id(bz_align_words *w, const bz_problem *p)
@@ -298,9 +312,14 @@ int bz_align_layer_atoms(bz_align_words *w, const bz_bound_layer *l, bz_align_at
             out[n++] = part[k];
     }
     out[0].optional = false; /* a layer that is nothing but a bias is one all the same */
-    if (a->problem[0].kind == BZ_PROBLEM_CONV || a->problem[0].kind == BZ_PROBLEM_CONV_DATA ||
-        a->problem[0].kind == BZ_PROBLEM_CONV_WEIGHTS)
-        conv_also(w, &a->problem[0], &out[0]);
+    const bz_problem *p = &a->problem[0];
+    if (p->kind == BZ_PROBLEM_CONV || p->kind == BZ_PROBLEM_DECONV || p->kind == BZ_PROBLEM_CONV_DATA ||
+        p->kind == BZ_PROBLEM_CONV_WEIGHTS) {
+        conv_also(w, p, &out[0]);
+        for (int k = 1; k < n; k++)
+            if (out[k].kind == w->bias)
+                add_also(&out[k], bias_id(w, p));
+    }
     if (a->problem[0].kind == BZ_PROBLEM_MATMUL)
         add_also(&out[0], matmul_id(w, &a->problem[0], true));
     for (int i = 0; i < low->n && !bz_problem_has(a->problem, BZ_TRAIT_RECURRENT); i++)

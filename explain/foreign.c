@@ -102,17 +102,34 @@ static void leave_out_unlogged(making *m)
     }
 }
 
+static void add_share(making *m, int64_t weights, double macs, double unlogged)
+{
+    share *s = share_of(m, weights, true);
+    s->model += macs;
+    s->unlogged += unlogged;
+    m->model += macs;
+}
+
+/* A framework may compute a recurrent layer by products, of its operand and of its states: their weights are the layer's. False: it is none. */
+static bool add_recurrent(making *m, const bz_bound_layer *l)
+{
+    const bz_problem *p = l->lowering && l->lowering->n ? l->lowering->alternative[0].problem : NULL;
+    if (!p || !bz_problem_has(p, BZ_TRAIT_RECURRENT))
+        return false;
+    const int64_t width = bz_rnn_gates(p->kind) * p->rnn.hidden;
+    const double each = (double)l->layer->macs * l->times / (double)(p->rnn.input + p->rnn.hidden);
+    add_share(m, width * p->rnn.input, each * (double)p->rnn.input, 0);
+    add_share(m, width * p->rnn.hidden, each * (double)p->rnn.hidden, 0);
+    return true;
+}
+
 static void add_model(making *m)
 {
     for (int i = 0; i < m->bound->n; i++) {
         const bz_layer *l = m->bound->layer[i].layer;
         double macs = (double)l->macs * m->bound->layer[i].times;
-        if (!l->macs || l->n_bodies || m->unseen[is_conv(l)])
-            continue;
-        share *s = share_of(m, weights_of(l, 0), true);
-        s->model += macs;
-        s->unlogged += bz_align_unlogged(l) ? macs : 0;
-        m->model += macs;
+        if (l->macs && !l->n_bodies && !m->unseen[is_conv(l)] && !add_recurrent(m, &m->bound->layer[i]))
+            add_share(m, weights_of(l, 0), macs, bz_align_unlogged(l) ? macs : 0);
     }
 }
 
@@ -123,8 +140,10 @@ static void add_seen(making *m, const bz_layers *layers)
         share *s = NULL;
         if (!l->macs || l->n_bodies || m->unseen[is_conv(l)])
             continue;
-        for (int way = 0; way < 2 && !s; way++)
-            s = share_of(m, weights_of(l, way), false);
+        for (int way = 0; way < 2; way++) { /* where both fit, the one of which more is to come */
+            share *fits = share_of(m, weights_of(l, way), false);
+            s = !s || (fits && fits->seen * s->model < s->seen * fits->model) ? fits : s;
+        }
         s = s ? s : share_of(m, weights_of(l, 0), true);
         s->seen += (double)l->macs;
         m->seen += (double)l->macs;

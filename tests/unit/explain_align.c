@@ -876,18 +876,82 @@ static void test_convolution_back(void **state)
     align_calls(network, 2, (const call[]){data, data, data, weights, weights, weights}, 6, &arena, &a);
     assert_int_equal(rows_of(&a, 0, BZ_ALIGNED_SPLIT) + rows_of(&a, 1, BZ_ALIGNED_SPLIT), 6);
     assert_int_equal(a.n_faster, 0); /* a third of a layer is not held against all of it */
+
+    static const char *const transposed[] = {"deconv x=1x8x4x4 w=8x16x2x2 stride=2x2 pad=0x0x0x0 dilation=1x1 group=1 "
+                                             "post=bias dtype=f32"};
+    const call unfolded = {"sgemm", "transa=N transb=T m=16 n=64 k=8"},
+               ones = {"sgemm", "transa=T transb=N m=64 n=16 k=1"};
+    align_calls(transposed, 1, (const call[]){unfolded, ones}, 2, &arena, &a);
+    assert_int_equal(rows_of(&a, 0, BZ_ALIGNED_SPLIT), 2);
+    bz_arena_free(&arena);
+}
+
+static const char *foreign_to(model *m, const call *calls, int n, bz_arena *arena)
+{
+    bool open;
+    bz_trace *t = make_trace(calls, n);
+    const char *text = bz_align_foreign(&m->bound, t, arena, &open);
+    bz_trace_free(t);
+    return text;
+}
+
+/* Weights tell a model, also those that a framework multiplies within a recurrent layer, and where rows and columns of a product both fit. */
+static void test_foreign(void **state)
+{
+    static model m;
+    static const char *const recurrent[] = {"lstm seq=3 batch=2 input=5 hidden=6 dir=forward dtype=f32",
+                                            "gemm m=2 n=7 k=6 dtype=f32"};
+    static const call steps[] = {{"sgemm", "transa=T transb=N m=24 n=6 k=5"},
+                                 {"sgemm", "transa=T transb=N m=24 n=2 k=6"},
+                                 {"sgemm", "transa=T transb=N m=24 n=2 k=6"},
+                                 {"sgemm", "transa=T transb=N m=24 n=2 k=6"},
+                                 {"sgemm", "transa=T transb=N m=7 n=2 k=6"}};
+    static const char *const convolutions[] = {
+        CONV_16, "conv x=1x64x16x16 w=64x64x1x1 stride=1x1 pad=0x0x0x0 dilation=1x1 group=1 dtype=f32",
+        "conv x=1x128x4x8 w=256x128x1x1 stride=1x1 pad=0x0x0x0 dilation=1x1 group=1 dtype=f32"};
+    static const call products[] = {{"convolution", CONV(16)},
+                                    {"sgemm", "transa=N transb=N m=256 n=64 k=64"},
+                                    {"sgemm", "transa=N transb=N m=32 n=256 k=128"}};
+    static const bz_dim Y[][4] = {{2, 7}, {1, 16, 8, 8}, {1, 64, 16, 16}, {1, 256, 4, 8}};
+    bz_type y[4];
+    bz_arena arena = {0};
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        y[i] = (bz_type){.kind = BZ_TYPE_TENSOR, .dtype = BZ_F32, .rank = i ? 4 : 2, .dims = Y[i]};
+    make_model(&m, recurrent, 2);
+    m.layer[0].kind = "lstm";
+    m.layer[0].macs = 3 * 2 * 24 * (5 + 6);
+    m.layer[1].macs = 2 * 7 * 6;
+    m.layer[1].out = y;
+    m.layer[1].n_out = 1;
+    assert_null(foreign_to(&m, steps, 5, &arena));
+    m.problem[0][0].rnn.hidden = 60;
+    assert_non_null(foreign_to(&m, steps, 5, &arena));
+
+    make_model(&m, convolutions, 3);
+    for (int i = 0; i < 3; i++) {
+        m.layer[i].kind = "conv";
+        m.layer[i].macs = i ? 1 << 20 : 16 * 8 * 9 * 64;
+        m.layer[i].out = &y[1 + i];
+        m.layer[i].n_out = 1;
+    }
+    assert_null(foreign_to(&m, products, 3, &arena));
     bz_arena_free(&arena);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sorts),       cmocka_unit_test(test_recurrent), cmocka_unit_test(test_convolution_back),
-        cmocka_unit_test(test_brute_force), cmocka_unit_test(test_pieces),    cmocka_unit_test(test_whose_bias),
-        cmocka_unit_test(test_kinds),       cmocka_unit_test(test_lengths),   cmocka_unit_test(test_folded),
-        cmocka_unit_test(test_repeated),    cmocka_unit_test(test_reorders),  cmocka_unit_test(test_permutations),
-        cmocka_unit_test(test_device),      cmocka_unit_test(test_operators), cmocka_unit_test(test_backward),
-        cmocka_unit_test(test_profiler),    cmocka_unit_test(test_named),     cmocka_unit_test(test_batched),
+        cmocka_unit_test(test_sorts),        cmocka_unit_test(test_foreign),
+        cmocka_unit_test(test_recurrent),    cmocka_unit_test(test_convolution_back),
+        cmocka_unit_test(test_brute_force),  cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_whose_bias),   cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_lengths),      cmocka_unit_test(test_folded),
+        cmocka_unit_test(test_repeated),     cmocka_unit_test(test_reorders),
+        cmocka_unit_test(test_permutations), cmocka_unit_test(test_device),
+        cmocka_unit_test(test_operators),    cmocka_unit_test(test_backward),
+        cmocka_unit_test(test_profiler),     cmocka_unit_test(test_named),
+        cmocka_unit_test(test_batched),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
