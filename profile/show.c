@@ -14,9 +14,20 @@ static const char *level_name(const bz_trace *t, uint32_t level)
     return level == BZ_NONE ? "" : bz_string(t, t->level[level].name);
 }
 
+/* How long iterations took that ranges marked is known, whatever was recorded within them. */
+static bool has_latency(const bz_trace *t)
+{
+    bool known = bz_trace_has_lengths(t);
+    for (uint32_t i = 0; i < t->n_iterations && !known && t->origin != BZ_ITERATION_DETECTED; i++)
+        known = t->iteration[i].end > bz_iteration_begin(t, i);
+    return known;
+}
+
 /* Logs tell what was called and not how long it took; and what was not recorded took a time that is not 0. */
 static bool is_known(const bz_trace *t, int quantity)
 {
+    if (!quantity) /* the latency */
+        return has_latency(t);
     bz_event_kind of = (bz_event_kind)bz_quantities[quantity].of;
     return bz_trace_has_lengths(t) && (bz_quantities[quantity].of == BZ_EVENT_KINDS || t->event[of].n);
 }
@@ -47,6 +58,8 @@ static void print_answer(const bz_trace *t, const bz_summary *s, bz_arena *arena
         warm += t->iteration[i].warm_up;
     bz_buf_printf(out, "%u iteration%s (%s), %u of them warm-up", t->n_iterations, t->n_iterations == 1 ? "" : "s",
                   ORIGINS[t->origin], warm);
+    if (!bz_trace_has_lengths(t) && has_latency(t))
+        bz_buf_printf(out, ": %s each (median)", bz_units_time(a, latency->p50 / 1e9));
     if (!bz_trace_has_lengths(t))
         bz_buf_puts(out, t->source[0].log ? "; a log tells no times"
                                           : "; ranges alone were recorded: no operator, library call or kernel");
