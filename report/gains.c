@@ -42,15 +42,29 @@ static void put_step(const char *step, bz_buf *out)
 }
 
 /* What is not advised, because it is done; and what is left without an advice. */
+/* From `from` on the first part of the time whose answer is that there is no advice, for this reason. */
+static int find_answer(const bz_ladder *l, int from, const char *why)
+{
+    while (from < l->n_answers && (l->answer[from].advice || strcmp(l->answer[from].why, why) != 0))
+        from++;
+    return from;
+}
+
+/* What has one reason has it said once. */
 static void put_answers(const bz_ladder *l, bz_buf *out)
 {
     bz_unit_text time, share;
     for (int i = 0; i < l->n_answers; i++) {
-        const bz_answer *a = &l->answer[i];
-        if (a->advice)
+        const char *why = l->answer[i].why, *before = "-  ";
+        if (l->answer[i].advice || find_answer(l, 0, why) < i)
             continue;
-        bz_buf_say(out, "-  %s, %s (%s): %s\n", a->item, bz_units_time(time, a->seconds),
-                   bz_units_percent(share, a->seconds / l->latency), a->why);
+        for (int k = i; k < l->n_answers; k = find_answer(l, k + 1, why)) {
+            const bz_answer *a = &l->answer[k];
+            bz_buf_say(out, "%s%s, %s (%s)", before, a->item, bz_units_time(time, a->seconds),
+                       bz_units_percent(share, a->seconds / l->latency));
+            before = "; ";
+        }
+        bz_buf_say(out, ": %s\n", why);
     }
 }
 

@@ -256,13 +256,14 @@ function gain(x) {
 }
 
 function advice(l) {
-  const none = l ? l.answers.filter((x) => x.why) : [];
+  const none = l ? l.answers.filter((x) => x.why) : [], reasons = [...new Set(none.map((x) => x.why))]; // each is said once
   if (!l || (!l.advice.length && !none.length)) return null;
   return section("advice", "What to do", el("p", { class: "note" }, l.advice.length ? "The greatest gain comes first, changes that may also be a loss come last. Gains of several changes do not add up." : "No advice is known."),
     el("ol", { class: "advice" }, l.advice.map((x) => el("li", {}, el("strong", {}, x.what), " ",
       el("span", { class: x.gain === null || x.unsure ? "note" : "gain" }, gain(x)),
       x.evidence ? el("p", {}, x.evidence) : null, x.step ? el("pre", {}, x.step) : null))),
-    none.length ? el("ul", { class: "none" }, none.map((x) => el("li", {}, `${x.item}, ${time(x.seconds)}: ${x.why}`))) : null);
+    none.length ? el("ul", { class: "none" }, reasons.map((why) =>
+      el("li", {}, `${none.filter((x) => x.why === why).map((x) => `${x.item}, ${time(x.seconds)}`).join("; ")}: ${why}`))) : null);
 }
 
 /* ---- layers ---- */
