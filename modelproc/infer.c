@@ -324,8 +324,11 @@ int bz_layers_infer(bz_model *model, const bz_infer_options *options, bz_layers 
     bz_buf_free(&inf.key);
     if (failed && options->batch && inf.rebound && !bz_is_symbol(inf.written_batch)) {
         bz_fail(err, err->code,
-                "%s. The graph itself contains its batch of %lld as a number, so --batch %lld cannot be",
-                bz_arena_str(&l->arena, err->text), (long long)inf.written_batch, (long long)options->batch);
+                "%s. For --batch %lld the first dimension of an input became %lld, where it was %lld: that is no "
+                "batch, or the "
+                "graph contains it as a number elsewhere, too",
+                bz_arena_str(&l->arena, err->text), (long long)options->batch, (long long)options->batch,
+                (long long)inf.written_batch);
         inf.sizes_wrong = true;
     }
     if (failed) {
