@@ -309,23 +309,43 @@ static void find_moved(making *m)
     free(list);
 }
 
+/* Of a step's atoms those that are layers of their own: an operator does both gradients of a convolution. */
+static bool is_layer(const bz_align_atom *atom)
+{
+    return !atom->post && !atom->optional;
+}
+
 /* What is left on both sides then, once more. */
 static void pair_leftovers(making *m)
 {
-    bz_align_atom *a = bz_alloc((size_t)m->n_asks + 1, sizeof *a), *b = bz_alloc((size_t)m->steps.n + 1, sizeof *b);
-    int *to = bz_alloc((size_t)m->steps.n + 1, sizeof *to), n = 0, k = 0;
+    bz_align_atom *a = bz_alloc((size_t)m->n_asks + 1, sizeof *a),
+                  *b = bz_alloc((size_t)m->steps.n_atoms + 1, sizeof *b);
+    int *to = bz_alloc((size_t)m->steps.n_atoms + 1, sizeof *to),
+        *atom = bz_alloc((size_t)m->steps.n_atoms + 1, sizeof *atom);
+    int n = 0, k = 0;
     for (int i = 0; i < m->n_asks; i++)
         if (!m->ask[i].steps)
             a[n++] = m->atom[m->ask[i].first];
-    for (int i = 0; i < m->steps.n; i++)
-        if (m->steps.step[i].n && !touched(m, &m->steps.step[i]))
-            b[k++] = m->steps.atom[m->steps.step[i].first];
+    for (int i = 0; i < m->steps.n_atoms; i++) {
+        const bz_align_step *step = &m->steps.step[m->steps.atom[i].owner];
+        if (touched(m, step) ? m->to[i] < 0 && is_layer(&m->steps.atom[i]) : i == step->first) {
+            atom[k] = i;
+            b[k++] = m->steps.atom[i];
+        }
+    }
     bz_align_sequences(&m->words, a, n, b, k, BZ_ALIGN_CELLS, to);
-    for (int i = 0; i < k; i++)
-        if (to[i] >= 0)
+    for (int i = 0; i < k; i++) {
+        int with = to[i] < 0 ? -1 : m->ask[a[to[i]].owner].first;
+        if (with >= 0 && atom[i] == m->steps.step[b[i].owner].first) {
             pair(m, b[i].owner, a[to[i]].owner);
+        } else if (with >= 0) {
+            m->to[atom[i]] = with;
+            m->from[with] = atom[i];
+        }
+    }
     free(a);
     free(b);
+    free(atom);
     free(to);
 }
 
@@ -406,6 +426,54 @@ static void find_recurrent(making *m)
         }
 }
 
+/* Kinds of which one step does several layers: a recurrent network's, and an optimizer's of all weights. */
+static bool is_stacked(making *m, uint32_t kind)
+{
+    static const char *const KINDS[] = {"update", "lstm", "gru", "rnn"};
+    bool is = false;
+    for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS; i++)
+        is |= kind == bz_align_word(&m->words, KINDS[i]);
+    return is;
+}
+
+/* The next ask of the same kind in a direction, if no step did it; -1. */
+static int next_stacked(const making *m, int from, int way)
+{
+    for (int i = from + way; i >= 0 && i < m->n_asks; i += way)
+        if (m->atom[m->ask[i].first].kind == m->atom[m->ask[from].first].kind &&
+            m->named[m->bound->layer[m->ask[i].layer].node] == i)
+            return m->ask[i].steps ? -1 : i;
+    return -1;
+}
+
+/* One operator, or one kernel, for several layers of its kind: nothing tells where the one ends, and the next begins. */
+static void find_stacked(making *m)
+{
+    for (int i = 0; i < m->steps.n; i++) {
+        const bz_align_step *step = &m->steps.step[i];
+        const bz_align_atom *atom = step->n == 1 ? &m->steps.atom[step->first] : NULL;
+        int at = atom && !atom->id && is_stacked(m, atom->kind) ? m->to[step->first] : -1, *layer = NULL, n = 0;
+        if (at < 0)
+            continue;
+        int by = m->atom[at].owner, begin = by;
+        for (int k = by; (k = next_stacked(m, k, -1)) >= 0;)
+            begin = k;
+        m->ask[by].steps = 0; /* to be met between the others */
+        for (int k = begin; k >= 0; k = next_stacked(m, k, 1)) {
+            BZ_ARENA_ROOM(m->arena, layer, n);
+            layer[n++] = m->bound->layer[m->ask[k].layer].node;
+        }
+        for (int k = 0; k < n; k++)
+            m->ask[m->named[layer[k]]].steps++;
+        if (n == 1)
+            continue;
+        bz_match match = {.layer = layer, .n = n};
+        m->from[at] = -1;
+        m->to[step->first] = -1;
+        m->written[i] = bz_arena_dup(m->arena, &match, sizeof match);
+    }
+}
+
 /* One layer may be several equal calls: a product for each image or group of a convolution, or kernels of one kind whose
  * sizes are not known. */
 static bool repeats(const making *m, const bz_align_step *last, const bz_align_step *step)
@@ -454,6 +522,8 @@ static void align(making *m)
     count_steps(m);
     pair_leftovers(m);
     find_functions(m);
+    count_steps(m);
+    find_stacked(m);
     count_steps(m);
 }
 
@@ -523,9 +593,10 @@ static bool is_doubtful(const making *m, const bz_aligned *row)
 static void put_step(making *m, int i)
 {
     bz_align_step *step = &m->steps.step[i];
-    int asks[BZ_ALIGN_ATOMS], n = 0;
+    int n = 0;
     if (!step->n)
         return;
+    int *asks = BZ_NEW(m->arena, int, step->n + (m->written[i] ? m->written[i]->n : 0));
     for (int k = step->first; k < step->first + step->n; k++) {
         int owner = m->to[k] >= 0 ? m->atom[m->to[k]].owner : -1;
         if (owner >= 0 && (!n || asks[n - 1] != owner))

@@ -33,9 +33,13 @@ static const row CALLS[] = {
 /* Operators of PyTorch and of ONNX Runtime that compute, where neither calls nor kernels were recorded. The outermost one
  * that is known counts. */
 static const row OPERATORS[] = {
+    {"^Optimizer.zero_grad#", {NULL, BZ_CAUSE_FILLED}}, /* PyTorch's, with whatever they do inside */
+    {"^Optimizer.step#", {"update", BZ_CAUSE_NONE}},
     {"ReorderInput ReorderOutput", {NULL, BZ_CAUSE_ACTIVATIONS_REORDERED}},
     /* of a backward pass; one operator does both gradients of a convolution */
-    {"^aten::convolution_backward ^aten::mkldnn_convolution_backward", {"conv_data conv_weights", BZ_CAUSE_NONE}},
+    {"^aten::*convolution_backward_input", {"conv_data", BZ_CAUSE_NONE}},
+    {"^aten::*convolution_backward_weight", {"conv_weights", BZ_CAUSE_NONE}},
+    {"^aten::*convolution_backward ^aten::*conv2d_backward", {"conv_data conv_weights", BZ_CAUSE_NONE}},
     {"^aten::*batch_norm_backward", {"batchnorm_grad", BZ_CAUSE_NONE}},
     {"^aten::*layer_norm_backward", {"layernorm_grad", BZ_CAUSE_NONE}},
     {"^aten::*group_norm_backward", {"groupnorm_grad", BZ_CAUSE_NONE}},

@@ -157,8 +157,9 @@ static bz_align_rule rule_of(const bz_align_steps *s, const bz_align_step *step)
  * and its mean a pooling of all there is; a convolution's gradient of its data is a transposed one; cuDNN has one call for recurrent layers. */
 static const char *kind_in_model(const bz_align_words *w, const char *kind)
 {
-    static const char *const ALSO[][2] = {{"clip", "relu"},      {"conv_data", "deconv"}, {"gelu_erf", "gelu_tanh"},
-                                          {"reduce", "avgpool"}, {"lstm", "gru"},         {"lstm", "rnn"}};
+    static const char *const ALSO[][2] = {
+        {"clip", "relu"}, {"conv_data", "deconv"}, {"gelu_erf", "gelu_tanh"},     {"reduce", "avgpool"},
+        {"lstm", "gru"},  {"lstm", "rnn"},         {"logsoftmax", "softmax_loss"}};
     for (size_t i = 0; kind && i < sizeof ALSO / sizeof *ALSO; i++)
         if (!strcmp(kind, ALSO[i][0]) && !bz_align_knows(w, kind) && bz_align_knows(w, ALSO[i][1]))
             return ALSO[i][1];

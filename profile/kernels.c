@@ -34,7 +34,7 @@ static const struct {
     [BZ_KERNEL_RANDOM] = {"random numbers", BZ_LIMIT_MEMORY, NULL},
     [BZ_KERNEL_RESIZE] = {"resize", BZ_LIMIT_MEMORY, NULL},
     [BZ_KERNEL_LOSS] = {"loss", BZ_LIMIT_MEMORY, NULL},
-    [BZ_KERNEL_OPTIMIZER] = {"optimizer", BZ_LIMIT_MEMORY, NULL},
+    [BZ_KERNEL_OPTIMIZER] = {"optimizer", BZ_LIMIT_MEMORY, "update"},
     [BZ_KERNEL_QUANTIZE] = {"quantization", BZ_LIMIT_MEMORY, NULL},
     [BZ_KERNEL_COMMUNICATION] = {"communication", BZ_LIMIT_NETWORK, NULL},
 };

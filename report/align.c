@@ -56,12 +56,15 @@ static const char *what_of(const bz_bound *b, const bz_aligned *row, bz_arena *a
     const char *text = changes(row, arena);
     if (row->kind != BZ_ALIGNED_FUSED)
         return bz_arena_printf(arena, "%s%s%s", row->call, *text ? ": " : "", text);
-    for (int i = 0; i < row->n_layers; i++)
-        text = bz_arena_printf(arena, "%s%s%s", text,
-                               i       ? " + "
-                               : *text ? "; "
-                                       : "",
-                               b->layer[row->layer[i]].layer->kind);
+    for (int i = 0, times; i < row->n_layers; i += times) {
+        const char *kind = b->layer[row->layer[i]].layer->kind, *before = i ? " + " : *text ? "; " : "";
+        for (times = 1; i + times < row->n_layers && !strcmp(kind, b->layer[row->layer[i + times]].layer->kind);
+             times++)
+            ;
+        text = times > 2 ? bz_arena_printf(arena, "%s%s%d × %s", text, before, times, kind)
+                         : bz_arena_printf(arena, "%s%s%s%s%s", text, before, kind, times > 1 ? " + " : "",
+                                           times > 1 ? kind : "");
+    }
     return bz_arena_printf(arena, "%s: %s", row->call, text);
 }
 

@@ -775,6 +775,38 @@ static void test_sorts(void **state)
     bz_arena_free(&arena);
 }
 
+/* One operator for several layers: both of a recurrent network, all updates of an optimizer, and both gradients of a convolution in either order. */
+static void test_stacked(void **state)
+{
+    static model m;
+    const char *const network[] = {
+        "lstm seq=3 batch=2 input=5 hidden=6 dir=forward dtype=f32",
+        "softmax x=2x6 axis=1 dtype=f32",
+        "lstm seq=3 batch=2 input=6 hidden=6 dir=forward dtype=f32",
+        "conv_weights x=1x8x8x8 w=16x8x3x3 stride=1x1 pad=1x1x1x1 dilation=1x1 group=1 dtype=f32",
+        "conv_data x=1x8x8x8 w=16x8x3x3 stride=1x1 pad=1x1x1x1 dilation=1x1 group=1 dtype=f32",
+        "update rule=sgd x=1152 dtype=f32",
+        "update rule=sgd x=16 dtype=f32",
+        "update rule=sgd x=48 dtype=f32"};
+    static const char *const OPS[][2] = {{"aten::lstm", ""},
+                                         {"aten::softmax", ""},
+                                         {"aten::cudnn_convolution_backward", ""},
+                                         {"Optimizer.zero_grad#SGD.zero_grad", ""},
+                                         {"Optimizer.step#SGD.step", ""}};
+    bz_arena arena = {0};
+    bz_alignment a;
+    (void)state;
+    make_model(&m, network, 8);
+    bz_trace *t = named_trace(OPS, 5);
+    bz_align_make(&m.bound, t, &arena, &a);
+    check_sum(&m.bound, t, &a, &arena);
+    expect(&a, "fused same fused fused");
+    assert_true(a.row[0].n_layers == 2 && a.row[0].layer[0] == 0 && a.row[0].layer[1] == 2);
+    assert_true(a.row[2].n_layers == 2 && a.row[3].n_layers == 3 && cause(&a, "filled") == 1);
+    bz_trace_free(t);
+    bz_arena_free(&arena);
+}
+
 /* A product of many as one call for each of them, between others that are alike. */
 static void test_batched(void **state)
 {
@@ -942,16 +974,13 @@ static void test_foreign(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sorts),        cmocka_unit_test(test_foreign),
-        cmocka_unit_test(test_recurrent),    cmocka_unit_test(test_convolution_back),
-        cmocka_unit_test(test_brute_force),  cmocka_unit_test(test_pieces),
-        cmocka_unit_test(test_whose_bias),   cmocka_unit_test(test_kinds),
-        cmocka_unit_test(test_lengths),      cmocka_unit_test(test_folded),
-        cmocka_unit_test(test_repeated),     cmocka_unit_test(test_reorders),
-        cmocka_unit_test(test_permutations), cmocka_unit_test(test_device),
-        cmocka_unit_test(test_operators),    cmocka_unit_test(test_backward),
-        cmocka_unit_test(test_profiler),     cmocka_unit_test(test_named),
-        cmocka_unit_test(test_batched),
+        cmocka_unit_test(test_sorts),     cmocka_unit_test(test_stacked),          cmocka_unit_test(test_foreign),
+        cmocka_unit_test(test_recurrent), cmocka_unit_test(test_convolution_back), cmocka_unit_test(test_brute_force),
+        cmocka_unit_test(test_pieces),    cmocka_unit_test(test_whose_bias),       cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_lengths),   cmocka_unit_test(test_folded),           cmocka_unit_test(test_repeated),
+        cmocka_unit_test(test_reorders),  cmocka_unit_test(test_permutations),     cmocka_unit_test(test_device),
+        cmocka_unit_test(test_operators), cmocka_unit_test(test_backward),         cmocka_unit_test(test_profiler),
+        cmocka_unit_test(test_named),     cmocka_unit_test(test_batched),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
