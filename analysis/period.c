@@ -69,18 +69,23 @@ typedef struct refit {
     uint32_t before;
 } refit;
 
-/* So many iterations, where each then does the model's work. */
+/* So many iterations, or one less or more, where each then does the model's work: what was taken for one of many may be the one that has a model's
+ * last product, too. */
 static bool try_count(const refit *r, double wanted, bool by_products)
 {
     int work, of_model;
     bool part;
-    if (!(wanted >= WHOLE && wanted < r->before * (double)MOST_TIMES) ||
-        !bz_trace_recount(r->t, (uint32_t)(wanted + 0.5)))
-        return false;
-    if (by_products ? is_one(multiplied(r->t, r->layers, r->arena))
-                    : likeness(r->model, r->t, r->arena, &work, &of_model, &part) >= FITS)
-        return true;
-    bz_trace_recount(r->t, r->before);
+    static const double OTHERS[] = {0, -1, 1};
+    for (size_t i = 0; i < sizeof OTHERS / sizeof *OTHERS; i++) {
+        double count = wanted + OTHERS[i];
+        if (!(count >= WHOLE && count < r->before * (double)MOST_TIMES) ||
+            !bz_trace_recount(r->t, (uint32_t)(count + 0.5)))
+            continue;
+        if (by_products ? is_one(multiplied(r->t, r->layers, r->arena))
+                        : likeness(r->model, r->t, r->arena, &work, &of_model, &part) >= FITS)
+            return true;
+        bz_trace_recount(r->t, r->before);
+    }
     return false;
 }
 

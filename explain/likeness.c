@@ -212,7 +212,9 @@ static void fold(sequence *s)
 {
     int n = 0;
     for (int i = 0; i < s->n; i++)
-        if (!s->again[i])
+        if (s->again[i])
+            s->count[sort_of(s->symbol[i])]--;
+        else
             s->symbol[n++] = s->symbol[i];
     if (n)
         memset(s->again, 0, (size_t)n * sizeof *s->again);
