@@ -76,7 +76,7 @@ static bool try_count(const refit *r, double wanted, bool by_products)
     int work, of_model;
     bool part;
     static const double OTHERS[] = {0, -1, 1};
-    for (size_t i = 0; i < sizeof OTHERS / sizeof *OTHERS; i++) {
+    for (size_t i = 0; i < sizeof OTHERS / sizeof *OTHERS && wanted >= WHOLE; i++) {
         double count = wanted + OTHERS[i];
         if (!(count >= WHOLE && count < r->before * (double)MOST_TIMES) ||
             !bz_trace_recount(r->t, (uint32_t)(count + 0.5)))

@@ -156,7 +156,8 @@ static const rule RULES[] = {
     {GROUP, BZ_KERNEL_ELEMENTWISE, NULL,
      "and_mul elementwise lementWise Elementwise ltwise op_generic_tensor_kernel op_tensor_kernel OpTensor "
      "TensorOpWith TensorGeneric TensorLite add_tensor scalePackedTensor epilogue:: broadcast bin_bcast unary_op "
-     "mshadow:: mxnet_generic_kernel EigenMetaKernel activation Relu relu Gelu gelu silu Silu sigmoid axpy scal_kernel "
+     "mshadow:: mxnet_generic_kernel EigenMetaKernel _GPU_DT_ activation Relu relu Gelu gelu silu Silu sigmoid axpy "
+     "scal_kernel "
      "cuScale Bias bias caffe2::math ointwise triton_ wrapped_ loop_*fusion ^fusion"},
 
     /* ---- makers. A framework's own comes before the library that it is built with, but after what it took from another project */
@@ -274,8 +275,8 @@ static const rule RULES[] = {
     {LAYER, 0, "mul", "MulFunctor OP_Mul"},
     {LAYER, 0, "sub", "SubFunctor"},
     {LAYER, 0, "div", "DivFunctor"},
-    {LAYER, 0, "maxpool", "axPool max_pool"},
-    {LAYER, 0, "avgpool", "avg_pool average_pool AveragePool"},
+    {LAYER, 0, "maxpool", "axPool max_pool pool_max pooling_fw*maxpooling"},
+    {LAYER, 0, "avgpool", "avg_pool average_pool AveragePool pool_avg pool_sum pooling_fw*averpooling"},
     {LAYER, 0, "pool", "pooling_fw"},
     {LAYER, 0, "logsoftmax", "LogSoftMaxForward"},
     {LAYER, 0, "softmax", "oftmax"},
@@ -285,8 +286,11 @@ static const rule RULES[] = {
     {LAYER, 0, "gather", "mbeddingGather gather indexSelect"},
     {LAYER, 0, "where", "where_kernel masked_fill_kernel"},
     {LAYER, 0, "reduce", "MeanOps sum_functor ReduceMean ReduceSum"},
-    {LAYER, 0, "bias", "(cudnnGenericOp_t)0"},
-    {LAYER, 0, "relu", "(cudnnGenericOp_t)8"},
+    {LAYER, 0, "bias", "(cudnnGenericOp_t)0 BiasNHWCKernel BiasNCHWKernel"},
+    {LAYER, 0, "relu", "(cudnnGenericOp_t)8 EigenMetaKernel*scalar_max_op Relu_GPU_DT"},
+    {LAYER, 0, "add", "EigenMetaKernel*scalar_sum_op AddV2_GPU_DT"},
+    {LAYER, 0, "mul", "EigenMetaKernel*scalar_product_op Mul_GPU_DT"},
+    {LAYER, 0, "sub", "EigenMetaKernel*scalar_difference_op Sub_GPU_DT"},
 };
 
 /* Without its parameters, whose types say nothing about what it does; what stands behind them stays: " [clone .kd]". */

@@ -143,6 +143,7 @@ static bz_trace *record_blocks(bool last)
                 add_product(t, lane, &at, took, 90);
         }
     assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
+    assert_true(bz_trace_recount(t, ITERATIONS * BLOCKS));
     bz_trace_recount(t, ITERATIONS);
     assert_int_equal(t->n_iterations, ITERATIONS);
     return t;

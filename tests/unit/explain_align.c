@@ -755,7 +755,16 @@ static void test_sorts(void **state)
     } KERNELS[] = {
         {"void at::native::(anonymous namespace)::max_pool_forward_nchw<float, float>(int, float const*)", "maxpool"},
         {"void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, at::native::MeanOps<float, float>>>(int)",
-         "reduce"}};
+         "reduce"},
+        {"void cudnn::detail::pooling_fw_4d_kernel<float, float, cudnn::detail::averpooling_func<float>, 2, "
+         "false>(int)",
+         "avgpool"},
+        {"void cudnn::detail::pooling_fw_4d_kernel<float, float, cudnn::detail::maxpooling_func<float, 0>, 0, "
+         "false>(int)",
+         "maxpool"},
+        {"AddV2_GPU_DT_FLOAT_DT_FLOAT_kernel", "add"},
+        {"void tensorflow::BiasNHWCKernel<float>(int, float const*, float const*, float*, int)", "bias"},
+        {"void tensorflow::functor::ApplyAdamKernel<float>(int, float*, float*, float*, float const*)", "update"}};
     bz_arena arena = {0};
     bz_alignment a;
     (void)state;
