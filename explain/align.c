@@ -1,47 +1,10 @@
 /* What the layers ask for beside what a typical iteration did. */
-#include "explain/align.h"
-#include "base/sort.h"
+#include "explain/align_making.h"
 #include "explain/constants.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* A layer, each time that it runs. */
-typedef struct ask {
-    int layer, first, n;      /* of the bound; its atoms */
-    int steps;                /* that did something of it */
-    bool by_parts;            /* a recurrent layer that the framework computed by products */
-    const bz_match *function; /* that the model writes out in this layer and others; NULL */
-    int next;                 /* another one of the same signature that is missing, or -1 */
-} ask;
-
-/* A function that the model writes out in several layers, as gelu by erf, and that a program may compute by one call. */
-typedef struct written_out {
-    const bz_match *match;
-    bz_align_atom atom; /* of the one call */
-} written_out;
-
-typedef struct making {
-    const bz_bound *bound;
-    const bz_trace *trace;
-    bz_arena *arena;
-    bz_alignment *out;
-    bz_align_words words;
-    bz_align_names names;
-    bz_align_steps steps;
-    ask *ask;
-    int *named; /* [layers of the main graph, then the names' others]: ask, or -1 */
-    int n_asks;
-    bz_align_atom *atom; /* of all asks */
-    int n_atoms;
-    int *to;               /* [steps.n_atoms]: atom of `atom`, or -1 */
-    int *from;             /* [n_atoms]: the other way round */
-    bool *moved;           /* [steps.n] */
-    written_out *function; /* those of the model, the ones of more layers first */
-    int n_functions;
-    const bz_match **written; /* [steps.n]: the layers in which the model writes out what this step did; or NULL */
-} making;
 
 /* ---- what is asked for ---------------------------------------------------------------------- */
 
@@ -50,10 +13,10 @@ typedef struct layer_atoms {
     int n;
 } layer_atoms;
 
-static void add_ask(making *m, int layer, const layer_atoms *of)
+static void add_ask(bz_align_making *m, int layer, const layer_atoms *of)
 {
     BZ_ROOM(m->ask, m->n_asks);
-    m->ask[m->n_asks] = (ask){.layer = layer, .first = m->n_atoms, .n = of->n, .next = -1};
+    m->ask[m->n_asks] = (bz_align_ask){.layer = layer, .first = m->n_atoms, .n = of->n, .next = -1};
     for (int i = 0; i < of->n; i++) {
         BZ_ROOM(m->atom, m->n_atoms);
         m->atom[m->n_atoms] = of->atom[i];
@@ -65,7 +28,7 @@ static void add_ask(making *m, int layer, const layer_atoms *of)
 }
 
 /* Layers of one plan item have the same atoms. */
-static void ask_for(making *m)
+static void ask_for(bz_align_making *m)
 {
     const bz_bound *b = m->bound;
     bz_map known = {0};
@@ -93,8 +56,7 @@ static void ask_for(making *m)
     free(of);
 }
 
-/* The ask of each layer of the main graph, and of those besides that have names; or -1. */
-static int *asks_by_layer(const making *m)
+int *bz_align_asks_by_layer(const bz_align_making *m)
 {
     int main = m->bound->layers->n, n = m->names.read ? m->names.n : main, *of = BZ_NEW(m->arena, int, n);
     bz_map at = {0};
@@ -113,10 +75,10 @@ static int *asks_by_layer(const making *m)
 }
 
 /* Where a recording names the node that an atom is, the two have a signature that nothing else has. */
-static void sign_named(making *m)
+static void sign_named(bz_align_making *m)
 {
     bz_buf text = {0};
-    m->named = asks_by_layer(m); /* by then, names are read where the recording has some */
+    m->named = bz_align_asks_by_layer(m); /* by then, names are read where the recording has some */
     for (int i = 0; i < m->steps.n_atoms; i++) {
         bz_align_atom *found = &m->steps.atom[i];
         int layer = found->node - 1, by = layer < 0 ? -1 : m->named[layer];
@@ -133,98 +95,9 @@ static void sign_named(making *m)
     bz_buf_free(&text);
 }
 
-/* ---- functions that are written out --------------------------------------------------------- */
-
-/* Of the group's kind is none of its layers: a product behind a transpose is its own. */
-static bool is_function(const making *m, const bz_match *match, const bz_align_atom *atom)
-{
-    bool new = match->n <= BZ_ALIGN_ATOMS;
-    for (int i = 0; i < match->n && new; i++) {
-        int by = m->named[match->layer[i]];
-        new = by >= 0 && m->atom[m->ask[by].first].kind != atom->kind;
-    }
-    return new;
-}
-
-BZ_SORTS(most_layers, written_out,
-         BZ_THEN(BZ_ORDER(q->match->n, p->match->n), BZ_ORDER(p->match->layer[0], q->match->layer[0])));
-
-static void list_functions(making *m)
-{
-    bz_layers *layers = m->bound->layers;
-    const bz_match *match;
-    bz_patterns *patterns = NULL;
-    bz_error err;
-    m->named = asks_by_layer(m);
-    bool graph = layers && layers->model && layers->model->graph; /* what a recording's calls stand for has none */
-    if (!graph || bz_patterns_load(NULL, &patterns, &err))
-        return;
-    bz_lowered *lowered = bz_lowered_new(layers, m->bound->dtype, m->arena);
-    int n = bz_patterns_find(patterns, layers, &match);
-    for (int i = 0; i < n; i++) {
-        bz_lowering low;
-        bz_align_atom atom;
-        bz_lower_group(lowered, &match[i], m->arena, &low);
-        if (!bz_align_group_atom(&m->words, &low, &atom) || !is_function(m, &match[i], &atom))
-            continue;
-        BZ_ARENA_ROOM(m->arena, m->function, m->n_functions);
-        m->function[m->n_functions++] = (written_out){&match[i], atom};
-    }
-    if (m->n_functions)
-        qsort(m->function, (size_t)m->n_functions, sizeof *m->function, most_layers);
-    bz_patterns_free(patterns);
-}
-
-/* No layer of the group belongs to another function, or to a step by its name. */
-static bool is_free(const making *m, const bz_match *match)
-{
-    bool free = true;
-    for (int i = 0; i < match->n && free; i++) {
-        const ask *layer = &m->ask[m->named[match->layer[i]]];
-        free = !layer->function && !m->atom[layer->first].node;
-    }
-    return free;
-}
-
-/* Where steps are of a function's kind its layers are one: the last has the function's atom, and the others none that anything stands for. */
-static void fold_functions(making *m)
-{
-    int *steps = BZ_NEW(m->arena, int, m->words.n + 1);
-    for (int i = 0; i < m->steps.n_atoms; i++)
-        steps[m->steps.atom[i].kind]++;
-    for (int i = 0; i < m->n_functions; i++) {
-        const bz_match *match = m->function[i].match;
-        if (!steps[m->function[i].atom.kind] || !is_free(m, match))
-            continue;
-        for (int k = 0; k < match->n; k++) {
-            int by = m->named[match->layer[k]], first = m->ask[by].first;
-            m->ask[by].function = match;
-            for (int a = first; a < first + m->ask[by].n; a++)
-                m->atom[a] = (bz_align_atom){.owner = by};
-            if (k == match->n - 1)
-                m->atom[first] = m->function[i].atom;
-            m->atom[first].owner = by;
-        }
-    }
-}
-
-/* What stands for the last layer of a function did all of them. */
-static void find_functions(making *m)
-{
-    for (int i = 0; i < m->steps.n; i++)
-        for (int k = m->steps.step[i].first; k < m->steps.step[i].first + m->steps.step[i].n; k++) {
-            const bz_match *match = m->to[k] < 0 ? NULL : m->ask[m->atom[m->to[k]].owner].function;
-            if (!match)
-                continue;
-            m->from[m->to[k]] = -1;
-            m->to[k] = -1;
-            m->written[i] = match;
-        }
-}
-
 /* ---- who did it ----------------------------------------------------------------------------- */
 
-static bool touched(const making *m, const bz_align_step *step)
+bool bz_align_touched(const bz_align_making *m, const bz_align_step *step)
 {
     if (m->written[step - m->steps.step])
         return true;
@@ -234,7 +107,7 @@ static bool touched(const making *m, const bz_align_step *step)
     return false;
 }
 
-static void count_steps(making *m)
+static void count_steps(bz_align_making *m)
 {
     for (int i = 0; i < m->n_asks; i++)
         m->ask[i].steps = 0;
@@ -257,7 +130,7 @@ static bool differs(const bz_align_atom *a, const bz_align_atom *b)
     return a->id && b->id && a->kind == b->kind && !bz_align_same(a, b);
 }
 
-static void pair(making *m, int step, int layer)
+static void pair(bz_align_making *m, int step, int layer)
 {
     int b = m->steps.step[step].first, a = m->ask[layer].first;
     if (m->from[a] >= 0)
@@ -278,7 +151,7 @@ static void pair(making *m, int step, int layer)
 
 /* What is missing in one place and extra in another was moved. Those of one signature in their order; a call that stands
  * for a layer with other parameters is free to stand for one with its own. */
-static void find_moved(making *m)
+static void find_moved(bz_align_making *m)
 {
     enum { HEAD, TAIL };
     int(*list)[2] = bz_alloc((size_t)m->words.n + 1, sizeof *list);
@@ -300,7 +173,7 @@ static void find_moved(making *m)
         if (!mine || !mine->id || list[mine->id][HEAD] < 0)
             continue;
         int to = m->to[step->first];
-        if (to >= 0 ? !differs(&m->atom[to], mine) : !mine->node && touched(m, step))
+        if (to >= 0 ? !differs(&m->atom[to], mine) : !mine->node && bz_align_touched(m, step))
             continue;
         int at = list[mine->id][HEAD];
         list[mine->id][HEAD] = m->ask[at].next;
@@ -316,7 +189,7 @@ static bool is_layer(const bz_align_atom *atom)
 }
 
 /* What is left on both sides then, once more. */
-static void pair_leftovers(making *m)
+static void pair_leftovers(bz_align_making *m)
 {
     bz_align_atom *a = bz_alloc((size_t)m->n_asks + 1, sizeof *a),
                   *b = bz_alloc((size_t)m->steps.n_atoms + 1, sizeof *b);
@@ -328,7 +201,7 @@ static void pair_leftovers(making *m)
             a[n++] = m->atom[m->ask[i].first];
     for (int i = 0; i < m->steps.n_atoms; i++) {
         const bz_align_step *step = &m->steps.step[m->steps.atom[i].owner];
-        if (touched(m, step) ? m->to[i] < 0 && is_layer(&m->steps.atom[i]) : i == step->first) {
+        if (bz_align_touched(m, step) ? m->to[i] < 0 && is_layer(&m->steps.atom[i]) : i == step->first) {
             atom[k] = i;
             b[k++] = m->steps.atom[i];
         }
@@ -349,160 +222,7 @@ static void pair_leftovers(making *m)
     free(to);
 }
 
-/* The steps that nothing asks for, by their signature, as chains in their order. */
-typedef struct chains {
-    int *head, *next, *left; /* [words + 1]: the first, or -1; [steps.n]; [words + 1]: how many */
-    uint32_t words;          /* that were known: no step has one that is new since */
-    bool any;
-} chains;
-
-static chains extra_steps(const making *m)
-{
-    chains c = {.words = m->words.n};
-    c.head = BZ_NEW(m->arena, int, c.words + 1);
-    c.left = BZ_NEW(m->arena, int, c.words + 1);
-    c.next = BZ_NEW(m->arena, int, m->steps.n + 1);
-    memset(c.head, 0xff, ((size_t)c.words + 1) * sizeof *c.head);
-    for (int i = m->steps.n - 1; i >= 0; i--) {
-        const bz_align_step *step = &m->steps.step[i];
-        uint32_t id = step->n == 1 && !touched(m, step) ? m->steps.atom[step->first].id : 0;
-        if (!id)
-            continue;
-        c.next[i] = c.head[id];
-        c.head[id] = i;
-        c.left[id]++;
-        c.any = true;
-    }
-    return c;
-}
-
-/* The first step of a chain, which it leaves; -1: there is none. */
-static int take_extra(chains *c, uint32_t id)
-{
-    int at = id && id <= c->words ? c->head[id] : -1;
-    if (at >= 0) {
-        c->head[id] = c->next[at];
-        c->left[id]--;
-    }
-    return at;
-}
-
-/* The first steps of a chain did the layer; how many. */
-static int64_t take_part(making *m, const ask *layer, chains *extra, uint32_t id, int64_t most)
-{
-    int64_t n = 0;
-    for (int at; n < most && (at = take_extra(extra, id)) >= 0; n++) {
-        int first = m->steps.step[at].first;
-        m->to[first] = layer->first;
-        m->from[layer->first] = m->from[layer->first] < 0 ? first : m->from[layer->first];
-    }
-    return n;
-}
-
-/* Recurrent layers that the framework computed step by step, in many products. Of the states' products layers of one size have equally many. */
-static void find_recurrent(making *m)
-{
-    bz_align_part part[BZ_ALIGN_PARTS];
-    chains extra = extra_steps(m);
-    int *waiting = BZ_NEW(m->arena, int, extra.words + 1);
-    for (int round = 0; round < 2 && extra.any; round++)
-        for (int i = 0; i < m->n_asks; i++) {
-            ask *layer = &m->ask[i];
-            int n = layer->steps ? 0 : bz_align_recurrent_parts(&m->words, &m->bound->layer[layer->layer], part);
-            uint32_t states = n ? part[0].id : 0;
-            if (!states || states > extra.words)
-                continue;
-            if (!round) {
-                waiting[states]++;
-                continue;
-            }
-            int64_t each = extra.left[states] / waiting[states]--, before = 0;
-            if (extra.left[states] < part[0].least)
-                continue;
-            part[0].most = each < part[0].least ? part[0].least : each < part[0].most ? each : part[0].most;
-            for (int k = 0; k < n; k++)
-                before = part[k].instead && before ? 0 : take_part(m, layer, &extra, part[k].id, part[k].most);
-            layer->by_parts = true;
-        }
-}
-
-/* Kinds of which one step does several layers: a recurrent network's, and an optimizer's of all weights. */
-static bool is_stacked(making *m, uint32_t kind)
-{
-    static const char *const KINDS[] = {"update", "lstm", "gru", "rnn"};
-    bool is = false;
-    for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS; i++)
-        is |= kind == bz_align_word(&m->words, KINDS[i]);
-    return is;
-}
-
-/* The next ask of the same kind in a direction, if no step did it; -1. */
-static int next_stacked(const making *m, int from, int way)
-{
-    for (int i = from + way; i >= 0 && i < m->n_asks; i += way)
-        if (m->atom[m->ask[i].first].kind == m->atom[m->ask[from].first].kind &&
-            m->named[m->bound->layer[m->ask[i].layer].node] == i)
-            return m->ask[i].steps ? -1 : i;
-    return -1;
-}
-
-/* One operator, or one kernel, for several layers of its kind: nothing tells where the one ends, and the next begins. */
-static void find_stacked(making *m)
-{
-    for (int i = 0; i < m->steps.n; i++) {
-        const bz_align_step *step = &m->steps.step[i];
-        const bz_align_atom *atom = step->n == 1 ? &m->steps.atom[step->first] : NULL;
-        int at = atom && !atom->id && is_stacked(m, atom->kind) ? m->to[step->first] : -1, *layer = NULL, n = 0;
-        if (at < 0)
-            continue;
-        int by = m->atom[at].owner, begin = by;
-        for (int k = by; (k = next_stacked(m, k, -1)) >= 0;)
-            begin = k;
-        m->ask[by].steps = 0; /* to be met between the others */
-        for (int k = begin; k >= 0; k = next_stacked(m, k, 1)) {
-            BZ_ARENA_ROOM(m->arena, layer, n);
-            layer[n++] = m->bound->layer[m->ask[k].layer].node;
-        }
-        for (int k = 0; k < n; k++)
-            m->ask[m->named[layer[k]]].steps++;
-        if (n == 1)
-            continue;
-        bz_match match = {.layer = layer, .n = n};
-        m->from[at] = -1;
-        m->to[step->first] = -1;
-        m->written[i] = bz_arena_dup(m->arena, &match, sizeof match);
-    }
-}
-
-/* One layer may be several equal calls: a product for each image or group of a convolution, or kernels of one kind whose
- * sizes are not known. */
-static bool repeats(const making *m, const bz_align_step *last, const bz_align_step *step)
-{
-    const bz_align_atom *a = &m->steps.atom[last->first], *b = &m->steps.atom[step->first];
-    int to = m->to[last->first];
-    if (to < 0 || a->id != b->id)
-        return false;
-    return b->id ? m->atom[to].id != b->id
-                 : a->kind == b->kind && last->kind == BZ_ALIGN_KERNEL && step->kind == BZ_ALIGN_KERNEL;
-}
-
-static void find_repeated(making *m, int begin, int end, int way)
-{
-    const bz_align_step *last = NULL;
-    for (int i = begin; i != end; i += way) {
-        const bz_align_step *step = &m->steps.step[i];
-        if (!step->n)
-            continue;
-        if (touched(m, step))
-            last = step;
-        else if (last && repeats(m, last, step))
-            m->to[step->first] = m->to[last->first];
-        else
-            last = NULL;
-    }
-}
-
-static void align(making *m)
+static void align(bz_align_making *m)
 {
     int n = m->steps.n_atoms;
     m->to = BZ_NEW(m->arena, int, n);
@@ -514,22 +234,22 @@ static void align(making *m)
     for (int i = 0; i < n; i++)
         if (m->to[i] >= 0)
             m->from[m->to[i]] = i;
-    find_repeated(m, 0, m->steps.n, 1);
-    find_repeated(m, m->steps.n - 1, -1, -1);
+    bz_align_find_repeated(m, 0, m->steps.n, 1);
+    bz_align_find_repeated(m, m->steps.n - 1, -1, -1);
     find_moved(m);
     count_steps(m);
-    find_recurrent(m);
+    bz_align_find_recurrent(m);
     count_steps(m);
     pair_leftovers(m);
-    find_functions(m);
+    bz_align_functions_find(m);
     count_steps(m);
-    find_stacked(m);
+    bz_align_find_stacked(m);
     count_steps(m);
 }
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
-static bz_aligned *add_row(making *m, bz_aligned_kind kind)
+static bz_aligned *add_row(bz_align_making *m, bz_aligned_kind kind)
 {
     bz_alignment *out = m->out;
     BZ_ARENA_ROOM(m->arena, out->row, out->n);
@@ -538,7 +258,7 @@ static bz_aligned *add_row(making *m, bz_aligned_kind kind)
     return row;
 }
 
-static void set_layers(making *m, bz_aligned *row, const int *asks, int n)
+static void set_layers(bz_align_making *m, bz_aligned *row, const int *asks, int n)
 {
     int *layer = BZ_NEW(m->arena, int, n);
     row->bound = n ? 0 : NAN;
@@ -550,7 +270,7 @@ static void set_layers(making *m, bz_aligned *row, const int *asks, int n)
     row->n_layers = n;
 }
 
-static void set_call(making *m, bz_aligned *row, const bz_align_step *step)
+static void set_call(bz_align_making *m, bz_aligned *row, const bz_align_step *step)
 {
     const bz_events *c = &m->trace->event[BZ_EVENT_CALL];
     row->call = step->name;
@@ -567,7 +287,7 @@ static void set_call(making *m, bz_aligned *row, const bz_align_step *step)
 }
 
 /* Does the call's own work differ from that of the layer beside it? One of several calls that did a layer differs anyway. */
-static void set_changes(making *m, bz_aligned *row, const bz_align_step *step)
+static void set_changes(bz_align_making *m, bz_aligned *row, const bz_align_step *step)
 {
     const bz_align_atom *found = &m->steps.atom[step->first];
     int to = m->to[step->first];
@@ -583,14 +303,14 @@ static void set_changes(making *m, bz_aligned *row, const bz_align_step *step)
 
 /* A normalization that was folded into a convolution leaves a bias behind. Where the convolution has one of its own, a call with a bias and
  * nothing behind it is both: the folded one, and the convolution alone whose normalization the framework computes unseen. */
-static bool is_doubtful(const making *m, const bz_aligned *row)
+static bool is_doubtful(const bz_align_making *m, const bz_aligned *row)
 {
     const bz_layer *first = row->n_layers ? m->bound->layer[row->layer[0]].layer : NULL;
     return row->kind == BZ_ALIGNED_FUSED && row->n_layers == 2 && first->n_in > 2 && first->in[2].rank == 1 &&
            !strcmp(m->bound->layer[row->layer[1]].layer->kind, "batchnorm");
 }
 
-static void put_step(making *m, int i)
+static void put_step(bz_align_making *m, int i)
 {
     bz_align_step *step = &m->steps.step[i];
     int n = 0;
@@ -615,21 +335,21 @@ static void put_step(making *m, int i)
     set_changes(m, row, step);
 }
 
-static void put_missing(making *m, int *next, int until)
+static void put_missing(bz_align_making *m, int *next, int until)
 {
     for (; *next < until; ++*next)
         if (!m->ask[*next].steps)
             set_layers(m, add_row(m, BZ_ALIGNED_MISSING), next, 1);
 }
 
-static bool in_recurrent(const making *m, int step)
+static bool in_recurrent(const bz_align_making *m, int step)
 {
     const bz_align_step *s = &m->steps.step[step];
     return s->n && m->to[s->first] >= 0 && m->ask[m->atom[m->to[s->first]].owner].by_parts;
 }
 
 /* The calls in their order; what is missing comes before the next call of a layer behind it. */
-static void put_rows(making *m, bool *between)
+static void put_rows(bz_align_making *m, bool *between)
 {
     int next = 0, from = 0;
     for (int i = 0; i < m->steps.n; i++) {
@@ -655,7 +375,7 @@ static void put_rows(making *m, bool *between)
 }
 
 /* "53 batchnorm, 49 relu": what is missing, by kind in the order of the model; and what recurrent layers have besides products. */
-static const char *missing_kinds(const making *m)
+static const char *missing_kinds(const bz_align_making *m)
 {
     enum { KINDS = 6 };
     const char *kind[KINDS];
@@ -692,7 +412,7 @@ const char *bz_aligned_name(bz_aligned_kind kind)
     return NAMES[kind];
 }
 
-static void finish_rows(making *m)
+static void finish_rows(bz_align_making *m)
 {
     int row = 0;
     for (int i = 0; i < m->steps.n; i++) {
@@ -709,7 +429,7 @@ static void finish_rows(making *m)
     }
 }
 
-static void list_constants(making *m)
+static void list_constants(bz_align_making *m)
 {
     uint32_t *list = BZ_NEW(m->arena, uint32_t, m->steps.n);
     for (int i = 0; i < m->steps.n; i++)
@@ -720,14 +440,14 @@ static void list_constants(making *m)
 
 void bz_align_make(const bz_bound *bound, const bz_trace *trace, bz_arena *arena, bz_alignment *out)
 {
-    making m = {.bound = bound, .trace = trace, .arena = arena, .out = out, .names = {.bound = bound}};
+    bz_align_making m = {.bound = bound, .trace = trace, .arena = arena, .out = out, .names = {.bound = bound}};
     *out = (bz_alignment){0};
     bz_align_words_begin(&m.words, arena);
     ask_for(&m);
-    list_functions(&m);
+    bz_align_functions_list(&m);
     bz_align_steps_take(&m.steps, trace, &m.names, &m.words, arena);
     sign_named(&m);
-    fold_functions(&m);
+    bz_align_functions_fold(&m);
     out->timeline = m.steps.timeline = m.steps.end > m.steps.begin && bz_trace_has_lengths(trace);
     bool *between = BZ_NEW(arena, bool, m.steps.n + 1);
     align(&m);
