@@ -222,6 +222,19 @@ static void pair_leftovers(bz_align_making *m)
     free(to);
 }
 
+/* A batch normalization that is the bias of the layer's product in the model is work that the model does not ask for. */
+static void find_normalized(bz_align_making *m)
+{
+    for (int i = 0; i < m->steps.n_atoms; i++) {
+        int to = m->to[i];
+        if (to < 0 || m->steps.atom[i].kind != m->words.batchnorm || m->atom[to].kind != m->words.bias)
+            continue;
+        m->steps.step[m->steps.atom[i].owner].cause = BZ_CAUSE_NORMALIZED;
+        m->from[to] = -1;
+        m->to[i] = -1;
+    }
+}
+
 static void align(bz_align_making *m)
 {
     int n = m->steps.n_atoms;
@@ -242,6 +255,7 @@ static void align(bz_align_making *m)
     count_steps(m);
     pair_leftovers(m);
     bz_align_functions_find(m);
+    find_normalized(m);
     count_steps(m);
     bz_align_find_stacked(m);
     count_steps(m);

@@ -119,6 +119,7 @@ static const struct {
     [BZ_CAUSE_LAYOUT_CHANGED] = {"layout-changed", "data brought into another layout"},
     [BZ_CAUSE_INPUT_PADDED] = {"input-padded", "inputs padded by the program"},
     [BZ_CAUSE_EDGES_REPEATED] = {"edges-repeated", "inputs padded by the program with their edges"},
+    [BZ_CAUSE_NORMALIZED] = {"normalized", "batch normalization that the model has in its weights"},
     [BZ_CAUSE_CONSTANTS_COMPUTED] = {"constants-computed", "work on constants alone"},
     [BZ_CAUSE_CONVERTED] = {"converted", "data converted to another type"},
     [BZ_CAUSE_FILLED] = {"filled", "buffers filled"},

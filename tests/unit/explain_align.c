@@ -773,7 +773,8 @@ static void test_sorts(void **state)
         bz_trace *t = named_trace(OPS + (round ? 2 : 0), round ? 3 : 2);
         bz_align_make(&m.bound, t, &arena, &a);
         check_sum(&m.bound, t, &a, &arena);
-        expect(&a, round ? "split split same" : "missing same same");
+        expect(&a, round ? "same extra same" : "missing same same");
+        assert_true(cause(&a, "normalized") == round);
         bz_trace_free(t);
     }
     for (size_t i = 0; i < sizeof KERNELS / sizeof *KERNELS; i++) {
