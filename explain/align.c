@@ -235,6 +235,48 @@ static void find_normalized(bz_align_making *m)
     }
 }
 
+/* How many layers in a row can be the call of each signature, of the kinds that were recorded. */
+static int *longest_runs(const bz_align_making *m)
+{
+    size_t n = (size_t)m->words.n + 1;
+    bool *recorded = BZ_NEW(m->arena, bool, n);
+    int *longest = BZ_NEW(m->arena, int, n), *run = BZ_NEW(m->arena, int, n), *last = BZ_NEW(m->arena, int, n), at = 0;
+    for (int i = 0; i < m->steps.n_atoms; i++)
+        recorded[m->steps.atom[i].kind] = true;
+    for (int i = 0; i < m->n_atoms; i++) {
+        const bz_align_atom *atom = &m->atom[i];
+        if (!recorded[atom->kind])
+            continue;
+        at++;
+        for (int k = -1; k < BZ_ALIGN_ALSO && (k < 0 || atom->also[k]); k++) {
+            uint32_t id = k < 0 ? atom->id : atom->also[k];
+            run[id] = last[id] == at - 1 ? run[id] + 1 : 1;
+            last[id] = at;
+            longest[id] = run[id] > longest[id] ? run[id] : longest[id];
+        }
+    }
+    return longest;
+}
+
+/* The atoms of steps, but for what is more of a run of equal calls than there are layers in a row that can be such a call: an attention of windows is
+ * thousands of equal products, and few layers. How many; `at` says which. */
+static int without_runs(const bz_align_making *m, bz_align_atom *atom, int *at)
+{
+    const int *longest = longest_runs(m);
+    int n = 0, run = 0;
+    for (int i = 0; i < m->steps.n_atoms; i++) {
+        const bz_align_atom *mine = &m->steps.atom[i];
+        bool again =
+            i && mine->id && !mine->node && mine->id == m->steps.atom[i - 1].id && m->steps.step[mine->owner].n == 1;
+        run = again ? run + 1 : 1;
+        if (longest[mine->id] && run > longest[mine->id])
+            continue;
+        at[n] = i;
+        atom[n++] = *mine;
+    }
+    return n;
+}
+
 static void align(bz_align_making *m)
 {
     int n = m->steps.n_atoms;
@@ -242,7 +284,16 @@ static void align(bz_align_making *m)
     m->from = BZ_NEW(m->arena, int, m->n_atoms);
     m->moved = BZ_NEW(m->arena, bool, m->steps.n);
     m->written = BZ_NEW(m->arena, const bz_match *, m->steps.n);
-    bz_align_sequences(&m->words, m->atom, m->n_atoms, m->steps.atom, n, BZ_ALIGN_CELLS, m->to);
+    bz_align_atom *atom = bz_alloc((size_t)n + 1, sizeof *atom);
+    int *at = bz_alloc((size_t)n + 1, sizeof *at), *to = bz_alloc((size_t)n + 1, sizeof *to),
+        kept = without_runs(m, atom, at);
+    bz_align_sequences(&m->words, m->atom, m->n_atoms, atom, kept, BZ_ALIGN_CELLS, to);
+    memset(m->to, 0xff, (size_t)n * sizeof *m->to);
+    for (int i = 0; i < kept; i++)
+        m->to[at[i]] = to[i];
+    free(atom);
+    free(at);
+    free(to);
     memset(m->from, 0xff, (size_t)m->n_atoms * sizeof *m->from);
     for (int i = 0; i < n; i++)
         if (m->to[i] >= 0)

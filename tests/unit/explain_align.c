@@ -157,7 +157,7 @@ static void test_pieces(void **state)
 
 /* ---- a model and a program made up ---------------------------------------------------------- */
 
-enum { LAYERS = 24, MICROSECOND = 1000 };
+enum { LAYERS = 400, MICROSECOND = 1000 };
 
 typedef struct model {
     bz_layer layer[LAYERS];
@@ -831,6 +831,19 @@ static void test_batched(void **state)
     for (int i = 0, k = 0; i < a.n; i++)
         if (a.row[i].kind == BZ_ALIGNED_SPLIT)
             assert_int_equal(a.row[i].layer[0], k++ < 3 ? 0 : 2);
+
+    /* and of a network with more of them than are looked at together */
+    enum { BLOCKS = 130, HEADS = 12, OF_BLOCK = 3 };
+    static const char *deep[BLOCKS * OF_BLOCK];
+    static call calls[BLOCKS * 2 * HEADS];
+    const char *const block[] = {"matmul a=1x12x8x4 b=1x12x4x8 dtype=f32", "softmax x=1x12x8x8 axis=3 dtype=f32",
+                                 "matmul a=1x12x8x8 b=1x12x8x4 dtype=f32"};
+    for (int i = 0; i < BLOCKS * OF_BLOCK; i++)
+        deep[i] = block[i % OF_BLOCK];
+    for (int i = 0; i < BLOCKS * 2 * HEADS; i++)
+        calls[i] = i / HEADS % 2 ? values : scores;
+    align_calls(deep, BLOCKS * OF_BLOCK, calls, BLOCKS * 2 * HEADS, &arena, &a);
+    assert_true(a.count[BZ_ALIGNED_SPLIT] == BLOCKS * 2 * HEADS && a.count[BZ_ALIGNED_MISSING] == BLOCKS);
     bz_arena_free(&arena);
 }
 
