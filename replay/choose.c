@@ -361,6 +361,19 @@ static const int *layers_in_whole(bz_replay_plan *p, const bz_replay_plan *whole
     return n == k->n && k->layers == whole->layers ? layer : NULL;
 }
 
+/* The next call of a unit that computes the same: constants may take other steps. */
+static const bz_replay_choice *next_same(const bz_replay_plan *p, const bz_replay_unit *u, const char *text, int *at)
+{
+    for (int k = *at; k < u->n_steps; k++) {
+        const bz_replay_choice *c = &p->choice[u->first + k];
+        if (c->n && !strcmp(c->text, text)) {
+            *at = k + 1;
+            return c;
+        }
+    }
+    return NULL;
+}
+
 void bz_replay_follow_whole(bz_replay_plan *p, const bz_replay_plan *whole, const bz_brick *k)
 {
     const int *layer = layers_in_whole(p, whole, k);
@@ -372,12 +385,11 @@ void bz_replay_follow_whole(bz_replay_plan *p, const bz_replay_plan *whole, cons
         const bz_replay_unit *own = &p->unit[u];
         int first = own->n ? layer[own->layer[0]] : -1;
         const bz_replay_unit *there = first < 0 ? NULL : unit_of[first];
-        if (!there || there->n != own->n || there->n_steps != own->n_steps)
-            continue;
-        for (int i = 0; i < own->n_steps; i++) {
+        int at = 0;
+        for (int i = 0; there && there->n == own->n && i < own->n_steps; i++) {
             bz_replay_choice *c = &p->choice[own->first + i];
-            const bz_replay_choice *taken = &whole->choice[there->first + i];
-            if (!c->n || !taken->n || strcmp(c->text, taken->text) != 0)
+            const bz_replay_choice *taken = c->n ? next_same(whole, there, c->text, &at) : NULL;
+            if (!taken)
                 continue;
             c->option[0] = taken->option[taken->taken];
             c->n = 1, c->taken = 0;

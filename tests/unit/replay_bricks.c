@@ -1,5 +1,6 @@
 /* Sequences of layers as replays: what stands between convolutions in its model runs in the layout that these leave. */
 #include "replay/replay.h"
+#include "tests/unit/writer.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -117,8 +118,48 @@ static void test_as_in_the_model(void **state)
     bz_models_free(&models);
 }
 
+/* The same where the sequence's constants are made in other steps than the model's: a slope that its file has in another shape. */
+static void test_constants_of_its_own(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *dims;
+    } WEIGHTS[] = {{"w", "64x64x3x3"}, {"slope", "64x1x1"}, {"v", "64x64x3x3"}};
+    bz_buf g = {0};
+    bz_model *model = NULL;
+    bz_layers *layers = NULL;
+    put_message(&g, GRAPH_INPUT, a_value("x", BZ_F32, "1x64x56x56"));
+    for (size_t i = 0; i < sizeof WEIGHTS / sizeof *WEIGHTS; i++) {
+        bz_buf t = a_tensor(WEIGHTS[i].name, BZ_F32, WEIGHTS[i].dims);
+        put_external(&t, "location", "nowhere.bin");
+        put_int(&t, TENSOR_LOCATION, 1);
+        put_message(&g, GRAPH_INIT, t);
+    }
+    put_message(&g, GRAPH_OUTPUT, a_value("y", BZ_F32, "1x64x52x52"));
+    put_plain_nodes(&g, "Conv x,w c; PRelu c,slope p; Conv p,v y");
+    bz_buf bytes = a_model(8, 17, g);
+    assert_int_equal(bz_model_parse(bytes.data, bytes.len, "m", &model, &err), 0);
+    assert_int_equal(bz_layers_infer(model, &(bz_infer_options){0}, &layers, &err), 0);
+    bz_plan *plan = planned(layers);
+    bz_replay_plan *whole = plan_of(plan, layers, false);
+    bz_bricks b = {.most = 1};
+    int seen = 0;
+    bz_bricks_add(&b, layers, "m");
+    for (int i = 0; i < b.n; i++)
+        if (!strcmp(layers->layer[b.brick[i].layer[0]].kind, "prelu") && !seen++)
+            assert_string_equal(layout_of(&b, i, true, whole), "nhwc");
+    assert_int_equal(seen, 1);
+    bz_bricks_free(&b);
+    bz_replay_free(whole);
+    bz_plan_free(plan);
+    bz_layers_free(layers);
+    bz_model_free(model);
+    bz_buf_free(&bytes);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_layouts), cmocka_unit_test(test_as_in_the_model)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_layouts), cmocka_unit_test(test_as_in_the_model),
+                                       cmocka_unit_test(test_constants_of_its_own)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
