@@ -1,6 +1,7 @@
 /* Curves and lines from records whose truth is known. */
 #include "transfer/transfer.h"
 
+#include "chance.h"
 #include "perfdb_test.h"
 #include "runtime/problem.h"
 #include "transfer/ways.h"
@@ -20,21 +21,32 @@ static double truth(const transfer_way *w, double size, const way_level *level, 
     return w->sizes == WAY_ARRAYS ? 20e-9 + size / (400e9 / pow(3, at)) : 5e-6 + size / 10e9;
 }
 
-static void store(bz_perfdb *db, const char *problem, double seconds, const char *algorithm, bz_record_status status,
-                  int threads)
+static bz_record record_of(const char *system, const char *problem, double seconds, const char *algorithm)
 {
     bz_record r = bz_record_blank();
-    r.system = "here@onednn1";
+    r.system = system;
     r.problem = problem;
     r.variant = (bz_variant){"memory", algorithm, "plain", "default"};
-    r.setting = (bz_setting){threads, BZ_CACHE_HOT, ""};
-    r.status = status;
-    r.reason = status == BZ_RECORD_OK ? "" : "no such thing here";
-    if (status == BZ_RECORD_OK)
-        r.median = r.q25 = r.q75 = r.min = r.max = r.low = r.high = seconds;
+    r.setting = (bz_setting){1, BZ_CACHE_HOT, ""};
+    r.status = BZ_RECORD_OK;
+    r.reason = "";
+    r.median = r.q25 = r.q75 = r.min = r.max = r.low = r.high = seconds;
     r.n = r.iterations = 10;
     r.timing = BZ_TIMING_WALL;
     r.date = 1700000000;
+    return r;
+}
+
+static void store(bz_perfdb *db, const char *problem, double seconds, const char *algorithm, bz_record_status status,
+                  int threads)
+{
+    bz_record r = record_of("here@onednn1", problem, seconds, algorithm);
+    r.setting.threads = threads;
+    r.status = status;
+    if (status != BZ_RECORD_OK) {
+        r.reason = "no such thing here";
+        r.median = r.q25 = r.q75 = r.min = r.max = r.low = r.high = bz_record_blank().median;
+    }
     assert_ok(bz_perfdb_put(db, &r, 1, NULL, &err));
 }
 
@@ -75,6 +87,52 @@ static void close_to(double a, double b)
         fail_msg("%g is not %g", a, b);
 }
 
+/* Rows of the sheets are what was read: a point, a line, and for a size asked what the curve says. */
+static void check_sheets(const bz_transfers *t, bz_arena *arena)
+{
+    const bz_sheet *points = bz_transfers_points(t, arena), *fits = bz_transfers_fits(t, arena),
+                   *asked = bz_transfers_asked(t, 1 << 20, arena);
+    int n_points = 0, n_fits = 0;
+    for (int i = 0; i < t->n; i++) {
+        const bz_transfer_curve *c = &t->curve[i];
+        for (int k = 0; k < c->n; k++) {
+            assert_true(n_points < points->n);
+            const bz_sheet_cell *cell = &points->cell[points->n_columns * n_points++];
+            assert_string_equal(cell[0].text, c->way);
+            assert_true(cell[1].number == c->point[k].size && cell[2].number == c->point[k].seconds);
+            if (c->point[k].bytes > 0)
+                close_to(cell[3].number, c->point[k].bytes / c->point[k].seconds);
+            else
+                assert_true(isnan(cell[3].number));
+            assert_string_equal(cell[4].text, c->point[k].variant);
+            assert_string_equal(cell[5].text, c->point[k].marked ? "noisy" : "");
+        }
+        for (int k = 0; k < c->n_fits; k++) {
+            assert_true(n_fits < fits->n);
+            const bz_sheet_cell *cell = &fits->cell[fits->n_columns * n_fits++];
+            assert_string_equal(cell[0].text, c->way);
+            assert_string_equal(cell[1].text, c->fit[k].level);
+            assert_true(cell[2].number == c->fit[k].start && cell[8].number == c->fit[k].n);
+            assert_true(cell[3].number == c->fit[k].rate || (isnan(cell[3].number) && isnan(c->fit[k].rate)));
+            assert_string_equal(cell[7].text, c->fit[k].variant);
+            assert_string_equal(cell[9].text, c->tells);
+        }
+        assert_true(i < asked->n);
+        const bz_sheet_cell *cell = &asked->cell[asked->n_columns * i];
+        double seconds = bz_transfer_seconds(c, 1 << 20);
+        assert_string_equal(cell[0].text, c->way);
+        assert_true(cell[1].number == seconds || (isnan(cell[1].number) && isnan(seconds)));
+        if (c->point->bytes > 0 && seconds > 0)
+            close_to(cell[2].number, (1 << 20) / seconds);
+        else
+            assert_true(isnan(cell[2].number));
+    }
+    assert_int_equal(points->n, n_points);
+    assert_int_equal(points->n, t->points);
+    assert_int_equal(fits->n, n_fits);
+    assert_int_equal(asked->n, t->n);
+}
+
 static void test_lines(void **state)
 {
     bz_perfdb *db;
@@ -97,6 +155,7 @@ static void test_lines(void **state)
     assert_int_equal(t.missing, 1);
     assert_true(t.failed > 3);
     assert_string_equal(t.why, "no such thing here");
+    check_sheets(&t, &arena);
     for (int i = 0; i < n; i++) {
         const bz_transfer_fit *read = bz_transfer_level(bz_transfer_find(&t, "read"), level[i].name);
         const bz_transfer_fit *chase = bz_transfer_level(bz_transfer_find(&t, "chase"), level[i].name);
@@ -277,20 +336,172 @@ static void test_share(void **state)
     bz_arena_free(&arena);
 }
 
+/* The size of the last cache, by the definition: where the latency crosses the middle between the least one from four times the second
+ * cache to what is shown of the last, and that of the largest ring. The crossing lies on a straight line over the sizes' logarithms,
+ * and is looked for by halving; half the size there is the cache's. `shown`: nothing else is known. */
+static double last_cache(const double *size, const double *seconds, int n, double second, double shown)
+{
+    double least = INFINITY, memory = seconds[n - 1];
+    int k = 0;
+    for (int i = 0; i < n; i++)
+        if (!(size[i] < 4 * second) && !(size[i] > shown) && seconds[i] < least)
+            least = seconds[i];
+    if (size[n - 1] < 2 * shown || isinf(least) || memory <= 1.5 * least)
+        return shown;
+    double middle = (least + memory) / 2;
+    for (k = 0; size[k] < 4 * second || seconds[k] < middle;)
+        k++;
+    if (!k)
+        return shown;
+    double low = log(size[k - 1]), high = log(size[k]), from = low, to = high;
+    for (int i = 0; i < 100 && seconds[k - 1] < middle; i++) {
+        double at = (from + to) / 2, there = seconds[k - 1] + (seconds[k] - seconds[k - 1]) * (at - low) / (high - low);
+        *(there < middle ? &from : &to) = at;
+    }
+    double found = exp(from) / 2;
+    for (int i = 0; i < n; i++) /* halving ends beside it */
+        found = fabs(found / size[i] - 1) < 1e-9 ? size[i] : found;
+    return found < shown && found >= second ? found : shown;
+}
+
+/* Latencies by chance, few of them, so that they are often the same, and caches whose borders are sizes that are measured. */
+static void test_chance(void **state)
+{
+    enum { SIZES = 18, TIMES = 200 };
+    bz_perfdb *db;
+    bz_record r[SIZES];
+    double size[SIZES], seconds[SIZES];
+    char text[SIZES][64];
+    int found_one = 0;
+    assert_ok(bz_perfdb_open(&db, *state, &(bz_perfdb_options){0}, &err));
+    for (int i = 0; i < SIZES; i++) {
+        size[i] = pow(2, i + 1 < SIZES ? 12 + i : 30);
+        snprintf(text[i], sizeof text[i], "transfer way=chase_huge x=%.0f dtype=u8", size[i]);
+    }
+    for (int time = 0; time < TIMES; time++) {
+        bz_arena arena = {0};
+        const bz_system *system;
+        const bz_system_facts *found;
+        char name[32], details[300];
+        double second = pow(2, 12 + chance(16)), times = pow(2, chance(10)), odd = chance(4) ? 1 : 1.1,
+               shown = second * times * odd;
+        snprintf(name, sizeof name, "of%d@onednn1", time);
+        snprintf(details, sizeof details,
+                 "{\"device\":\"cpu\",\"caches\":[{\"level\":1,\"count\":1,\"bytes\":4096},{\"level\":2,\"count\":1,"
+                 "\"bytes\":%.0f},{\"level\":3,\"count\":1,\"bytes\":%.0f}]}",
+                 second, shown);
+        for (int i = 0; i < SIZES; i++) {
+            seconds[i] = 1e-9 * (1 + chance(i > SIZES / 2 ? 8 : 3));
+            r[i] = record_of(name, text[i], seconds[i] * fmin(size[i] / 64, 32768), "pages");
+        }
+        assert_ok(bz_perfdb_put_system(db, name, details, 1700000000, &err));
+        assert_ok(bz_perfdb_put(db, r, SIZES, NULL, &err));
+        const bz_system_facts *facts = bz_system_facts_read(details, &arena);
+        assert_ok(bz_perfdb_known(db, bz_arena_printf(&arena, "of%d", time), &system, &err));
+        assert_ok(bz_transfers_caches(db, system, facts, &arena, &found, &err));
+        close_to(found->cache[2].bytes, last_cache(size, seconds, SIZES, second, facts->cache[2].bytes));
+        assert_true(found->cache[1].bytes == facts->cache[1].bytes);
+        found_one += found != facts;
+        bz_arena_free(&arena);
+    }
+    assert_in_range(found_one, TIMES / 10, TIMES - TIMES / 10);
+    bz_perfdb_close(db);
+}
+
+static const char *const CACHES[] = {
+    "{}",
+    "{\"caches\":[]}",
+    "{\"caches\":[{\"level\":1,\"count\":1,\"bytes\":1}]}",
+    "{\"caches\":[{\"level\":1,\"count\":64,\"bytes\":49152},{\"level\":2,\"count\":64,\"bytes\":2097152},{"
+    "\"level\":3,"
+    "\"count\":1,\"bytes\":1207959552}]}",
+    "{\"caches\":[{\"level\":2,\"count\":1e300,\"bytes\":1e29},{\"level\":-1,\"bytes\":5}, 7, {\"bytes\":null}]}",
+    "{\"caches\":{\"level\":1}}",
+    "{\"device\":\"gpu\"}",
+    "{\"caches\":[{\"level\":1,\"count\":6,\"bytes\":32768},{\"level\":2,\"count\":6,\"bytes\":1048576},{\"level\":3,"
+    "\"count\":2,\"bytes\":16777216}]}",
+};
+
+/* What threads move together is of each way the smallest size of those always measured that no cache of all cores holds half of; they
+ * are counted in powers of two and all cores, and each count has its row and its rate. */
+static void test_together(void **state)
+{
+    static const char *const WAYS[] = {"read", "write", "copy", "scale", "add", "triad", "strided", "scattered"};
+    static const int ARRAYS[] = {1, 1, 2, 2, 3, 3, 1, 2};
+    bz_perfdb *db;
+    const bz_setting setting = {1, BZ_CACHE_HOT, ""};
+    assert_ok(bz_perfdb_open(&db, *state, &(bz_perfdb_options){0}, &err));
+    for (size_t c = 0; c < sizeof CACHES / sizeof *CACHES; c++) {
+        bz_arena arena = {0};
+        const char *const *together, *const *list;
+        const bz_system *system;
+        const bz_sheet *sheet;
+        char name[32];
+        const bz_system_facts *facts = bz_system_facts_read(CACHES[c], &arena);
+        int count[BZ_TRANSFER_COUNTS], counts = bz_transfers_counts(facts, count), cores = count[counts - 1], n = 0,
+                                       rows = 0;
+        assert_int_equal(cores, facts->n_caches ? facts->cache[0].count : 1);
+        for (int i = 0; i + 1 < counts; i++)
+            assert_true(count[i] == 1 << i && count[i] < cores);
+        assert_true(counts == BZ_TRANSFER_COUNTS || 1 << (counts - 1) >= cores);
+        double bytes = 32 << 20;
+        if (facts->n_caches) {
+            int last = facts->n_caches - 1;
+            bytes = facts->cache[last].bytes * fmin(facts->cache[last].count, cores);
+        }
+        int n_together = bz_transfers_together(facts, &arena, &together),
+            n_list = bz_transfers_list(facts, cores, false, &arena, &list);
+        snprintf(name, sizeof name, "of%zu@onednn1", c);
+        assert_ok(bz_perfdb_put_system(db, name, CACHES[c], 1700000000, &err));
+        for (size_t w = 0; w < sizeof WAYS / sizeof *WAYS && !facts->gpu; w++) {
+            const char *wanted = NULL;
+            long long least = INT64_MAX;
+            for (int i = 0; i < n_list; i++) {
+                char way[32];
+                long long x;
+                assert_int_equal(sscanf(list[i], "transfer way=%31s x=%lld", way, &x), 2);
+                if (!strcmp(way, WAYS[w]) && (double)x * 8 * ARRAYS[w] >= 2 * bytes && x < least)
+                    least = x, wanted = list[i];
+            }
+            if (!wanted)
+                continue;
+            assert_true(n < n_together);
+            assert_string_equal(together[n++], wanted);
+            for (int i = 0; i < counts; i++) {
+                bz_record r = record_of(name, wanted, 1e-3 * (double)(1 + w), "fast");
+                r.setting.threads = count[i];
+                assert_ok(bz_perfdb_put(db, &r, 1, NULL, &err));
+            }
+        }
+        assert_int_equal(n, n_together);
+        assert_ok(bz_perfdb_known(db, bz_arena_printf(&arena, "of%zu", c), &system, &err));
+        assert_ok(bz_transfers_by_threads(db, system, facts, &setting, &arena, &sheet, &err));
+        for (int i = 0; i < n; i++)
+            for (int k = 0; k < counts; k++, rows++) {
+                char way[32];
+                long long x;
+                int w = 0;
+                assert_true(rows < sheet->n);
+                const bz_sheet_cell *cell = &sheet->cell[sheet->n_columns * rows];
+                sscanf(together[i], "transfer way=%31s x=%lld", way, &x);
+                while (strcmp(WAYS[w], way) != 0)
+                    w++;
+                double size = (double)x * 8 * ARRAYS[w], seconds = 1e-3 * (1 + w);
+                assert_string_equal(cell[0].text, way);
+                assert_true(cell[1].number == count[k] && cell[2].number == size && cell[3].number == seconds);
+                close_to(cell[4].number, size / seconds);
+                close_to(cell[5].number, size / seconds / count[k]);
+                assert_string_equal(cell[6].text, "fast");
+            }
+        assert_int_equal(sheet->n, rows);
+        bz_arena_free(&arena);
+    }
+    bz_perfdb_close(db);
+}
+
 /* Caches of all shapes, and none: sizes ascend, and are sizes that the problems take. */
 static void test_sizes(void **unused)
 {
-    static const char *const CACHES[] = {
-        "{}",
-        "{\"caches\":[]}",
-        "{\"caches\":[{\"level\":1,\"count\":1,\"bytes\":1}]}",
-        "{\"caches\":[{\"level\":1,\"count\":64,\"bytes\":49152},{\"level\":2,\"count\":64,\"bytes\":2097152},{"
-        "\"level\":3,"
-        "\"count\":1,\"bytes\":1207959552}]}",
-        "{\"caches\":[{\"level\":2,\"count\":1e300,\"bytes\":1e29},{\"level\":-1,\"bytes\":5}, 7, {\"bytes\":null}]}",
-        "{\"caches\":{\"level\":1}}",
-        "{\"device\":\"gpu\"}",
-    };
     (void)unused;
     for (size_t c = 0; c < sizeof CACHES / sizeof *CACHES; c++)
         for (int threads = 1; threads < 300; threads *= 7) {
@@ -327,6 +538,8 @@ int main(void)
                                        cmocka_unit_test_setup_teardown(test_facts, make_folder, remove_folder),
                                        cmocka_unit_test_setup_teardown(test_bends, make_folder, remove_folder),
                                        cmocka_unit_test_setup_teardown(test_share, make_folder, remove_folder),
+                                       cmocka_unit_test_setup_teardown(test_chance, make_folder, remove_folder),
+                                       cmocka_unit_test_setup_teardown(test_together, make_folder, remove_folder),
                                        cmocka_unit_test(test_sizes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
