@@ -4,7 +4,18 @@
 
 #include <stdlib.h>
 
-enum { FILL = 11, DIRECTIONS = 12 }; /* behind CUPTI's directions of copies, of which 0 is not known */
+uint32_t tables_direction(const bz_tables *m, bz_event_kind kind, size_t i)
+{
+    if (kind == BZ_EVENT_MEMSET)
+        return FILL;
+    uint32_t value = m->t->event[kind].value[i];
+    return value < FILL ? value : 0;
+}
+
+const char *tables_direction_name(uint32_t direction)
+{
+    return direction == FILL ? "fill" : bz_copy_direction(direction);
+}
 
 typedef struct copy {
     int64_t start, end;
@@ -22,15 +33,10 @@ static copy *copies(const bz_tables *m, size_t *n)
         if (w.kind == BZ_EVENT_KERNEL || e->bytes[w.i] <= 0)
             continue;
         int64_t end = w.end > w.start ? w.end : w.start + 1;
-        uint32_t direction = w.kind == BZ_EVENT_MEMSET ? FILL : e->value[w.i] < FILL ? e->value[w.i] : 0;
-        list[(*n)++] = (copy){w.start, end, (double)e->bytes[w.i] * 1e9 / (double)(end - w.start), direction};
+        list[(*n)++] = (copy){w.start, end, (double)e->bytes[w.i] * 1e9 / (double)(end - w.start),
+                              tables_direction(m, w.kind, w.i)};
     }
     return list;
-}
-
-static const char *direction_name(uint32_t direction)
-{
-    return direction == FILL ? "fill" : bz_copy_direction(direction);
 }
 
 typedef struct change {
@@ -68,7 +74,7 @@ void fill_bandwidth(bz_tables *m, bz_sheet *s)
                 value[values++] = rate;
         }
         figures f = figures_of(value, values);
-        BZ_SHEET_ADD(s, BZ_TEXT(direction_name(direction)), BZ_NUMBER(count[direction]), BZ_NUMBER(f.count),
+        BZ_SHEET_ADD(s, BZ_TEXT(tables_direction_name(direction)), BZ_NUMBER(count[direction]), BZ_NUMBER(f.count),
                      BZ_NUMBER(f.mean), BZ_NUMBER(f.deviation), BZ_NUMBER(f.min), BZ_NUMBER(f.quarter),
                      BZ_NUMBER(f.median), BZ_NUMBER(f.three_quarters), BZ_NUMBER(f.max));
     }
@@ -101,7 +107,7 @@ void fill_bandwidth_series(bz_tables *m, bz_sheet *s)
     }
     for (uint32_t d = 0; d < DIRECTIONS; d++)
         for (int p = 0; p < PARTS && seen[d]; p++)
-            BZ_SHEET_ADD(s, BZ_TEXT(direction_name(d)), BZ_NUMBER(width * p / 1e9), BZ_NUMBER(bytes[d][p]),
+            BZ_SHEET_ADD(s, BZ_TEXT(tables_direction_name(d)), BZ_NUMBER(width * p / 1e9), BZ_NUMBER(bytes[d][p]),
                          BZ_NUMBER(bytes[d][p] / width * 1e9));
     free(bytes);
     free(list);

@@ -71,8 +71,6 @@ void fill_calls(bz_tables *m, bz_sheet *s)
 
 /* ---- copies and fills by direction ---------------------------------------------------------- */
 
-enum { FILL = 255 }; /* behind all directions of copies */
-
 static void group_copies(bz_tables *m, groups *g, double (*value)(const bz_events *e, size_t i))
 {
     static const bz_event_kind KINDS[] = {BZ_EVENT_COPY, BZ_EVENT_MEMSET};
@@ -82,14 +80,9 @@ static void group_copies(bz_tables *m, groups *g, double (*value)(const bz_event
         for (size_t i = 0; i < e->n; i++) {
             double v = tables_in(m, KINDS[k], i) ? value(e, i) : NAN;
             if (!isnan(v))
-                groups_add(g, KINDS[k] == BZ_EVENT_MEMSET ? FILL : e->value[i] < FILL ? e->value[i] : 0, v);
+                groups_add(g, tables_direction(m, KINDS[k], i), v);
         }
     }
-}
-
-static const char *direction_of(uint64_t key)
-{
-    return key == FILL ? "fill" : bz_copy_direction((uint32_t)key);
 }
 
 static double length(const bz_events *e, size_t i)
@@ -110,7 +103,7 @@ static void fill_directions(bz_tables *m, bz_sheet *s, double (*value)(const bz_
     const figures *f = groups_end(&g, &n);
     double all = sum_of(f, n);
     for (uint32_t i = 0; i < n; i++)
-        add_figures(s, direction_of(f[i].key), NULL, &f[i], all, unit);
+        add_figures(s, tables_direction_name((uint32_t)f[i].key), NULL, &f[i], all, unit);
 }
 
 void fill_copies(bz_tables *m, bz_sheet *s)

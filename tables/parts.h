@@ -68,6 +68,12 @@ static inline double tables_share(double part, double all)
     return all > 0 ? part / all : 0;
 }
 
+/* ---- directions of copies and fills: bandwidth.c ---- */
+
+enum { FILL = 11, DIRECTIONS = 12 }; /* behind CUPTI's directions of copies, of which 0 is not known */
+uint32_t tables_direction(const bz_tables *m, bz_event_kind kind, size_t i);
+const char *tables_direction_name(uint32_t direction);
+
 /* ---- figures: figures.c ---- */
 
 /* Of the values of one group. The deviation is that of a sample (divided by n - 1; 0 of one value), quartiles lie between
