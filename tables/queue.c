@@ -103,11 +103,12 @@ typedef struct walk {
 
 static bool step(const queue *q, walk *w)
 {
-    if (w->j == q->n)
+    bool launch = w->i < q->n, start = w->j < q->n;
+    if (!launch && !start)
         return false;
-    int64_t start = start_at(q, w->j), asked = w->i < q->n ? launch_at(q, w->i) : INT64_MAX;
-    bool launch = w->i < q->n && asked <= start;
-    w->at = launch ? asked : start;
+    launch =
+        launch && (!start || launch_at(q, w->i) <= start_at(q, w->j)); /* clocks that differ: launches may come last */
+    w->at = launch ? launch_at(q, w->i) : start_at(q, w->j);
     w->i += launch;
     w->j += !launch;
     w->length += launch ? 1 : -1;
