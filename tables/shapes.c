@@ -70,10 +70,11 @@ static double elements(const shape *s)
     return s->n ? n : 0;
 }
 
-/* Stride, padding and dilation are the values 3 to 5: ",,,[2,_2],[3,_3],[1,_1],…". The output's elements for each channel. */
-static double conv_outputs(const char *values, const shape *x, const shape *w)
+/* Stride, padding and dilation are the values 3 to 5: ",,,[2,_2],[3,_3],[1,_1],…". Those of aten::convolution go on with whether it is
+ * transposed, and then how much longer the result is, and the number of groups: "True,[1,_1],2,…". */
+static double conv_outputs(const char *values, const shape *x, const shape *w, double *products)
 {
-    shape of[3];
+    shape of[3], longer = {0};
     const char *p = values && *values == '[' ? values + 1 : NULL;
     for (int skip = 0; p && skip < 3; skip++) {
         if (*p == '[') {
@@ -89,12 +90,32 @@ static double conv_outputs(const char *values, const shape *x, const shape *w)
             return NAN;
         p += *p == ',';
     }
-    double n = x->d[0];
-    for (int i = 0; i < x->n - 2; i++) {
-        double kernel = of[2].d[i] * (w->d[i + 2] - 1) + 1;
-        if (of[0].d[i] < 1)
+    bool transposed = !strncmp(p, "True,", 5);
+    double n = x->d[0] * w->d[0];
+    if (transposed) { /* weights: [channels read, channels made / groups, …] */
+        p = read_list(p + 5, &longer);
+        if (!p || longer.n != x->n - 2)
             return NAN;
-        n *= floor((x->d[i + 2] + 2 * of[1].d[i] - kernel) / of[0].d[i]) + 1;
+        n = x->d[0] * w->d[1] * strtod(p + (*p == ','), NULL);
+    }
+    for (int i = 0; i < x->n - 2; i++) {
+        double stride = of[0].d[i], padding = 2 * of[1].d[i], kernel = of[2].d[i] * (w->d[i + 2] - 1) + 1;
+        if (stride < 1)
+            return NAN;
+        n *= transposed ? (x->d[i + 2] - 1) * stride - padding + kernel + longer.d[i]
+                        : floor((x->d[i + 2] + padding - kernel) / stride) + 1;
+    }
+    *products = (transposed ? elements(x) : n) * elements(w) / w->d[0];
+    return n;
+}
+
+/* Of a of […, M, K] and b of […, K, N]: what stands before M and K is repeated where it is 1. A list of one is a vector. */
+static double product_outputs(const shape *a, const shape *b)
+{
+    double n = (a->n > 1 ? a->d[a->n - 2] : 1) * (b->n > 1 ? b->d[b->n - 1] : 1);
+    for (int i = 3; i <= a->n || i <= b->n; i++) {
+        double p = i <= a->n ? a->d[a->n - i] : 1, q = i <= b->n ? b->d[b->n - i] : 1;
+        n *= p == 1 ? q : p;
     }
     return n;
 }
@@ -128,17 +149,17 @@ bool layer_work_of(const bz_trace *t, size_t op, layer_work *w, int *element_byt
     if (n < k + 2 || s[k].n < 1 || s[k + 1].n < 1)
         return false;
     const shape *a = &s[k], *b = &s[k + 1];
-    double outputs, deep = a->d[a->n - 1];
+    double outputs, products = NAN;
     if (RULES[r].rule == RULE_CONV) {
         if (a->n < 3 || b->n != a->n)
             return false;
-        outputs = b->d[0] * conv_outputs(member(detail, "values"), a, b);
-        deep = elements(b) / (b->d[0] > 0 ? b->d[0] : 1);
+        outputs = conv_outputs(member(detail, "values"), a, b, &products);
     } else {
-        outputs = deep > 0 ? elements(a) / deep : 0;
-        outputs *= RULES[r].rule == RULE_LINEAR ? b->d[0] : b->n > 1 ? b->d[b->n - 1] : 1;
+        double deep = a->d[a->n - 1];
+        outputs = RULES[r].rule == RULE_PRODUCT ? product_outputs(a, b) : deep > 0 ? elements(a) / deep * b->d[0] : 0;
+        products = outputs * deep;
     }
     *element_bytes = bytes_of(member(detail, "types"));
-    *w = (layer_work){2 * outputs * deep, (elements(a) + elements(b)) * *element_bytes, outputs * *element_bytes};
+    *w = (layer_work){2 * products, (elements(a) + elements(b)) * *element_bytes, outputs * *element_bytes};
     return isfinite(w->flops) && w->flops > 0;
 }
