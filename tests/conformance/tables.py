@@ -1,8 +1,10 @@
 #!/usr/bin/python3
 """tables.py BENANZA SHARED: `benanza profile tables` against what sqlite3 and Python compute from the same files.
 
-A recording made here, and, where SHARED is, all recordings there: counts and sums of each table by name, direction and stream;
-idle and busy time by the union of intervals; HTA's own tables by its definitions; the critical path that HTA marked in a trace."""
+Recordings made here, and, where SHARED is, all recordings there: counts and sums of each table by name, direction and stream;
+idle and busy time by the union of intervals; lengths of queues over the time; what convolutions and products of chance shapes compute;
+HTA's own tables by its definitions; the critical path that HTA marked in a trace."""
+import bisect
 import collections
 import decimal
 import glob
@@ -10,6 +12,7 @@ import gzip
 import json
 import math
 import os
+import random
 import sqlite3
 import statistics
 import subprocess
@@ -20,7 +23,8 @@ benanza, shared = sys.argv[1:3]
 work = tempfile.mkdtemp()
 failures = checks = 0
 LAUNCH = ("cudaLaunchKernel", "cuLaunchKernel", "cudaMemcpyAsync", "cudaMemsetAsync")
-DIRECTIONS = {1: "host to device", 2: "device to host", 8: "on the device", 9: "on the host", 10: "device to device"}
+DIRECTIONS = {1: "host to device", 2: "device to host", 3: "host to array", 4: "array to host", 5: "array to array", 6: "array to device",
+              7: "device to array", 8: "on the device", 9: "on the host", 10: "device to device"}
 
 
 def check(what, got, wanted):
@@ -198,6 +202,69 @@ def check_streams(path, t, found):
     check(f"{path}: queue", +got, +queue)
 
 
+def quantile(values, q):
+    at = (len(values) - 1) * q
+    low = math.floor(at)
+    return values[low] + (values[min(low + 1, len(values) - 1)] - values[low]) * (at - low)
+
+
+def queue_changes(mine):
+    """When a stream's queue changes, a launch before a start of the same time, and its length behind that."""
+    launched = [w for w in mine if w.cause is not None and w.cause.name.startswith(LAUNCH)]
+    changes = sorted([(w.cause.start, 0) for w in launched] + [(w.start, 1) for w in launched])
+    length, out = 0, []
+    for at, begins in changes:
+        length += -1 if begins else 1
+        out.append((at, length))
+    return out
+
+
+def check_queues(path, t, found):
+    """Figures over the lengths, their mean over the time, and both in equal parts of it."""
+    lanes = by(lambda w: (w.device, w.context, w.stream), lambda w: w, found)
+    queues = {key: changes for key, mine in lanes.items() if (changes := queue_changes(mine))}
+    names = collections.Counter((str(d), str(s)) for d, _, s in queues)
+    rows = {(r["device"], r["stream"]): r for r in t.get("queue", [])}
+    series = by(lambda r: (r["device"], r["stream"]), lambda r: r, t.get("queue-series", []))
+    if not queues:
+        return
+    first = min(c[0][0] for c in queues.values())
+    last = max(max(w.start for w in lanes[key] if w.cause and w.cause.name.startswith(LAUNCH)) for key in queues)
+    parts = min(100, max(1, 4000 // len(queues)))
+    width = (last - first) / parts if last > first else 1
+    for (device, _, stream), changes in queues.items():
+        key = str(device), str(stream)
+        if names[key] > 1:
+            continue
+        lengths = sorted(length for _, length in changes)
+        area = [0]
+        for (at, length), (behind, _) in zip(changes, changes[1:]):
+            area.append(area[-1] + length * (behind - at))
+        span = changes[-1][0] - changes[0][0]
+        wanted = {"min": lengths[0], "max": lengths[-1], "mean": statistics.mean(lengths), "quarter": quantile(lengths, 0.25),
+                  "median": quantile(lengths, 0.5), "three_quarters": quantile(lengths, 0.75), "deviation": statistics.stdev(lengths),
+                  "over_time": area[-1] / span if span else None}
+        for name, value in wanted.items():
+            got = rows[key][name]
+            check(f"{path}: queue of {key}: {name}", got, value if value is None else type(got)(value))
+        check(f"{path}: parts of {key}", len(series[key]), parts)
+        times = [at - first for at, _ in changes] # as floats, nanoseconds since 1970 are 256 apart
+
+        def until(at):
+            k = bisect.bisect_right(times, at) - 1
+            return area[k] + changes[k][1] * (at - times[k]) if k >= 0 else 0
+
+        for p, r in enumerate(series[key]):
+            low, high = width * p, width * (p + 1)
+            check(f"{path}: part {p} of {key} begins", r["from"], width * p / 1e9)
+            check(f"{path}: part {p} of {key}", abs(r["mean"] - (until(high) - until(low)) / width) < 1e-6 * max(1, lengths[-1]), True)
+            a, b = bisect.bisect_left(times, low), bisect.bisect_left(times, high)
+            near = any(0 < abs(x - y) < 1e-3 for x in times[max(0, a - 1):b + 1] for y in (low, high))
+            if not near and p + 1 < parts:
+                before = changes[a - 1][1] if a else 0
+                check(f"{path}: most in part {p} of {key}", r["max"], type(r["max"])(max([0, before] + [c[1] for c in changes[a:b]])))
+
+
 def check_operators(path, t, events):
     """Operators by name, and what their names' time is without what lies in them."""
     operators = [e for e in events if e.get("ph") == "X" and e.get("cat") in ("cpu_op", "Operator")]
@@ -251,6 +318,7 @@ def check_recording(path, found, calls):
     check_figures(name + ": sizes", t.get("sizes", []), "direction", by(direction, lambda w: w.size, [w for w in moved if w.size > 0]), 1)
     check_devices(name, t, found)
     check_streams(name, t, found)
+    check_queues(name, t, found)
     check_launches(name, t, found)
     if path.endswith(".json.gz"):
         with gzip.open(path, "rt") as f:
@@ -295,10 +363,153 @@ def check_critical():
     check(path + ": events on the path", got, marked)
 
 
+# ---- recordings made here ----------------------------------------------------------------------------------------------
+
+def make_sqlite(path, chance):
+    """As nsys writes it: launches, some at the same time as others, work that begins before its launch, directions that CUPTI has no
+    name for, and calls that launch nothing."""
+    plain = path[:-3]
+    db = sqlite3.connect(plain)
+    db.executescript("""
+        CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);
+        CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INT, end INT, nameId INT, correlationId INT, globalTid INT, returnValue INT);
+        CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INT, end INT, deviceId INT, contextId INT, streamId INT, correlationId INT,
+            globalPid INT, demangledName INT, shortName INT);
+        CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INT, end INT, deviceId INT, contextId INT, streamId INT, correlationId INT,
+            globalPid INT, bytes INT, copyKind INT);
+        CREATE TABLE CUPTI_ACTIVITY_KIND_MEMSET (start INT, end INT, deviceId INT, contextId INT, streamId INT, correlationId INT,
+            globalPid INT, bytes INT);""")
+    names = ["cudaLaunchKernel", "cudaMemcpyAsync", "cudaMemsetAsync", "cudaStreamSynchronize", "cudaGraphLaunch", "gemm", "ncclDevKernel", "add"]
+    db.executemany("INSERT INTO StringIds VALUES (?, ?)", enumerate(names))
+    now = 1000
+    free = collections.defaultdict(int)
+    for n in range(1, 400):
+        kind = chance.choice(["kernel", "kernel", "copy", "fill", "none"])
+        stream, call, took = chance.choice([7, 7, 13, 14]), now, chance.randint(1, 80) * 1000
+        name = {"kernel": chance.choice([0, 0, 0, 4]), "copy": 1, "fill": 2, "none": 3}[kind]
+        db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (?, ?, ?, ?, ?, 0)", (call, call + took, name, n, 5 << 24 | 6))
+        start = max(free[stream], call + chance.choice([-500, 0, 3000, 40000, 200000]))
+        end = start + chance.randint(0, 90) * 1000
+        where = start, end, 0, 1, stream, n if chance.random() < 0.95 else 0, 5 << 24
+        if kind != "none":
+            free[stream] = end
+        if kind == "kernel":
+            db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", (*where, *[chance.randint(5, 7)] * 2))
+        elif kind == "copy":
+            db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                       (*where, chance.randint(0, 1 << 20), chance.choice([*range(13), 42, 254, 255, 256, 300])))
+        elif kind == "fill":
+            db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_MEMSET VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*where, chance.randint(0, 1 << 20)))
+        now += chance.choice([took, took, took + 5000, took + 300000])
+    db.commit()
+    db.close()
+    with open(plain, "rb") as f, gzip.open(path, "wb") as out:
+        out.write(f.read())
+
+
+def windows(x, stride, padding, dilation, kernel):
+    """In how many places a kernel lies within a padded row, by trying each."""
+    places = 0
+    while places * stride + dilation * (kernel - 1) < x + 2 * padding:
+        places += 1
+    return places
+
+
+def chance_convolution(chance):
+    """Its operator, and its multiplications (each with its addition), elements read and elements written by their definition."""
+    rank, groups = chance.randint(1, 3), chance.choice([1, 1, 2, 3])
+    images, inside, outside = chance.randint(1, 4), groups * chance.randint(1, 5), groups * chance.randint(1, 5)
+    kernel, stride, padding, dilation = ([chance.randint(low, 3) for _ in range(rank)] for low in (1, 1, 0, 1))
+    size = [chance.randint(dilation[i] * (kernel[i] - 1) + 1, 20) for i in range(rank)]
+    turned = chance.random() < 0.3
+    if turned:
+        more = [chance.randint(0, stride[i] - 1) for i in range(rank)]
+        made = [(size[i] - 1) * stride[i] - 2 * padding[i] + dilation[i] * (kernel[i] - 1) + more[i] + 1 for i in range(rank)]
+        if min(made) < 1:
+            return chance_convolution(chance)
+        weights = [inside, outside // groups, *kernel]
+        products = images * math.prod(size) * inside * outside // groups * math.prod(kernel)
+    else:
+        more = [0] * rank
+        made = [windows(*of) for of in zip(size, stride, padding, dilation, kernel)]
+        weights = [outside, inside // groups, *kernel]
+        products = images * math.prod(made) * outside * inside // groups * math.prod(kernel)
+    general = ["aten::convolution", "aten::_convolution"]
+    name = chance.choice(general if turned else general + [f"aten::conv{rank}d"])
+    values = ["", "", "", str(stride), str(padding), str(dilation)] + ([str(turned), str(more)] if name in general else []) + [str(groups)]
+    shape = [images, inside, *size]
+    return (name, [shape, weights, [outside] if chance.random() < 0.5 else [], [], [], []], values, 2 * products,
+            math.prod(shape) + math.prod(weights), images * outside * math.prod(made))
+
+
+def chance_product(chance):
+    rows, deep, columns = (chance.randint(1, 40) for _ in range(3))
+    name = chance.choice(["mm", "bmm", "addmm", "baddbmm", "linear", "matmul"])
+    a, b, batch = [rows, deep], [deep, columns], []
+    if name in ("bmm", "baddbmm"):
+        batch = [chance.randint(1, 9)]
+        a, b = batch + a, batch + b
+    elif name == "linear":
+        batch = [chance.randint(1, 9) for _ in range(chance.randint(0, 2))]
+        a, b = batch + a, [columns, deep]
+    elif name == "matmul":
+        batch = [chance.randint(2, 9) for _ in range(chance.randint(0, 3))]
+        own, other = ([d if chance.random() < 0.7 else 1 for d in batch[chance.randint(0, len(batch)):]] for _ in range(2))
+        long = max(len(own), len(other))
+        batch = [max(p, q) for p, q in zip([1] * (long - len(own)) + own, [1] * (long - len(other)) + other)]
+        a, b = own + a, other + b
+        if chance.random() < 0.2:
+            b, columns, batch = [deep], 1, own
+        elif chance.random() < 0.2:
+            a, rows, batch = [deep], 1, other
+    shapes = [[columns], a, b] if name in ("addmm", "baddbmm") else [a, b]
+    made = math.prod(batch) * rows * columns
+    return f"aten::{name}", shapes, [], 2 * made * deep, math.prod(a) + math.prod(b), made
+
+
+TYPES = {"float": 4, "double": 8, "c10::Half": 2, "c10::BFloat16": 2, "long int": 8, "int": 4, "signed char": 1}
+
+
+def check_work(chance):
+    """Operators one after the other, each with its kernel: the table of layers tells what each computes, reads and writes."""
+    events, wanted, now = [], [], 1000
+    for n in range(1, 250):
+        name, shapes, values, flops, reads, writes = chance.choice([chance_convolution, chance_product])(chance)
+        kind = chance.choice(list(TYPES))
+        took = chance.randint(50, 900)
+        wanted.append((name, float(flops), float(reads * TYPES[kind]), float(writes * TYPES[kind])))
+        events += [
+            {"ph": "X", "cat": "cpu_op", "name": name, "pid": 5, "tid": 6, "ts": now, "dur": took,
+             "args": {"External id": n, "Input Dims": shapes, "Input type": [kind] * len(shapes), "Concrete Inputs": values}},
+            {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 5, "tid": 6, "ts": now + 10, "dur": 5,
+             "args": {"cbid": 211, "correlation": n}},
+            {"ph": "X", "cat": "kernel", "name": f"kernel_{n}", "pid": 0, "tid": 7, "ts": now + 20, "dur": chance.randint(1, 20),
+             "args": {"External id": n, "device": 0, "context": 1, "stream": 7, "correlation": n}}]
+        now += took + chance.randint(1, 500)
+    path = os.path.join(work, "work.json.gz")
+    with gzip.open(path, "wt") as f:
+        json.dump({"schemaVersion": 1, "traceEvents": events}, f)
+    rows = tables(path).get("layer-kernels", [])
+    check("layers that compute", len(rows), len(wanted))
+    for n, (r, w) in enumerate(zip(rows, wanted)):
+        got = r["name"], *(r[k] if r[k] is None else float(r[k]) for k in ("flops", "reads", "writes"))
+        check(f"layer {n}: {events[3 * n]['args']}", got, w)
+    check_recording(path, *of_kineto(path))
+
+
+def check_made():
+    for seed in range(3):
+        path = os.path.join(work, f"made-{seed}.sqlite.gz")
+        make_sqlite(path, random.Random(seed))
+        check_recording(path, *of_sqlite(path))
+    check_work(random.Random(3))
+
+
 def main():
+    check_made()
     if not os.path.isdir(shared):
-        print(shared + ": is not there")
-        return 77
+        print(f"{checks} comparisons of recordings made here, {failures} failed; {shared}: is not there")
+        return 1 if failures else 77
     recordings = sorted(glob.glob(shared + "/kineto/**/*.json.gz", recursive=True))
     for path in recordings:
         check_recording(path, *of_kineto(path))
