@@ -81,6 +81,99 @@ static void test_coverage(void **unused)
     }
 }
 
+/* Whether a layer goes on with the n layers before it: it reads what one of them makes and, but for constants, nothing else. */
+static bool goes_on(const bz_layers *l, const int *layer, int n)
+{
+    const bz_layer *next = &l->layer[layer[n]];
+    bool reads = false;
+    if (next->n_bodies || next->node->function >= 0 || l->layer[layer[0]].n_bodies ||
+        l->layer[layer[0]].node->function >= 0)
+        return false;
+    for (int k = 0; k < next->node->n_in; k++) {
+        bz_value_id v = next->node->in[k];
+        bool inside = false;
+        if (v == BZ_NO_VALUE || l->constant[v])
+            continue;
+        for (int i = 0; i < n && !inside; i++)
+            for (int out = 0; out < l->layer[layer[i]].node->n_out; out++)
+                inside = inside || l->layer[layer[i]].node->out[out] == v;
+        if (!inside)
+            return false;
+        reads = true;
+    }
+    return reads;
+}
+
+/* The next one of the model's sequences. */
+static void check_next(const bz_bricks *b, int *i, const int *layer, int begin, int n)
+{
+    const bz_brick_model *m = &b->model[0];
+    if (*i >= m->n)
+        fail_msg("%d sequences, and no %d + %d", m->n, begin, n);
+    const bz_brick *k = &b->brick[m->brick[*i]];
+    assert_int_equal(m->at[*i], begin);
+    assert_int_equal(k->n, n);
+    for (int l = b->overlap ? n - 1 : 0; l < n; l++) /* of those that overlap, the one before had the others */
+        assert_string_equal(m->layers->layer[layer[begin + l]].key, k->layers->layer[k->layer[l]].key);
+    ++*i;
+}
+
+/* Which layers read which: all pairs are tried. */
+static void check_reads(const bz_brick_model *m, const int *layer)
+{
+    int next = 0;
+    for (int i = 0; i < m->covered; i++) {
+        const bz_node *node = m->layers->layer[layer[i]].node;
+        assert_int_equal(m->first[i], next);
+        for (int k = 0; k < node->n_in; k++)
+            for (int from = 0; from < m->covered; from++) {
+                const bz_node *made = m->layers->layer[layer[from]].node;
+                for (int out = 0; out < made->n_out; out++)
+                    if (node->in[k] != BZ_NO_VALUE && node->in[k] == made->out[out])
+                        assert_int_equal(m->read[next++], from);
+            }
+    }
+    assert_int_equal(m->first[m->covered], next);
+}
+
+/* Sequences are those that the header defines: all of up to so many layers, or, one after the other, as many layers as that where they go
+ * on with each other, else one. Of the last layers of a model there are fewer. */
+static void test_definition(void **unused)
+{
+    static const int MOST[] = {1, 2, 3, 5, 8, 100};
+    (void)unused;
+    for (int m = 0; m < N; m++) {
+        const bz_layers *l = models.layers[m];
+        int *layer = calloc((size_t)l->n, sizeof *layer), n = 0;
+        for (int i = 0; i < l->n; i++)
+            if (l->layer[i].class != BZ_CONSTANT)
+                layer[n++] = i;
+        for (size_t k = 0; k < sizeof MOST / sizeof *MOST; k++)
+            for (int overlap = 0; overlap < 2; overlap++) {
+                bz_bricks b = {.most = MOST[k], .overlap = overlap};
+                int met = 0;
+                bz_bricks_add(&b, l, MODELS[m]);
+                for (int begin = 0; begin < n;) {
+                    int longest = 1, wanted = MOST[k] < n - begin ? MOST[k] : n - begin;
+                    while (longest < wanted && goes_on(l, &layer[begin], longest))
+                        longest++;
+                    for (int i = 1; i <= longest && overlap; i++)
+                        check_next(&b, &met, layer, begin, i);
+                    if (!overlap) {
+                        longest = longest == wanted ? wanted : 1;
+                        check_next(&b, &met, layer, begin, longest);
+                    }
+                    begin += overlap ? 1 : longest;
+                }
+                assert_int_equal(met, b.model[0].n);
+                if (!k && !overlap)
+                    check_reads(&b.model[0], layer);
+                bz_bricks_free(&b);
+            }
+        free(layer);
+    }
+}
+
 static int compare(const void *x, const void *y)
 {
     return strcmp(*(const char *const *)x, *(const char *const *)y);
@@ -215,8 +308,8 @@ static void test_files(void **unused)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_coverage), cmocka_unit_test(test_decoys),
-                                       cmocka_unit_test(test_sums), cmocka_unit_test(test_covers),
-                                       cmocka_unit_test(test_files)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_coverage), cmocka_unit_test(test_definition),
+                                       cmocka_unit_test(test_decoys),   cmocka_unit_test(test_sums),
+                                       cmocka_unit_test(test_covers),   cmocka_unit_test(test_files)};
     return cmocka_run_group_tests(tests, load, unload);
 }
