@@ -321,6 +321,36 @@ static void the_host_has_no_name(void **state)
     bz_trace_free(t);
 }
 
+/* Of what lies in the folder, libraries' logs among it, plain files that hold something are read, however little it is: what cannot be is
+ * told by its name, and takes the recording along only where there is no other. */
+static void files_beside(void **state)
+{
+    (void)state;
+    enum { MOST = 3 };
+    bz_error err;
+    int status;
+    for (int bytes = 0; bytes <= MOST; bytes++)
+        for (int alone = 0; alone < 2; alone++) {
+            char script[300];
+            snprintf(script, sizeof script,
+                     "cd \"$BENANZA_CAPTURE_DIR\"; mkdir some.folder; printf %%.%ds xyz >odd.log; cd /; %s exec \"$0\" "
+                     "\"$@\"",
+                     bytes, alone ? "unset LD_PRELOAD; rm -f \"$BENANZA_CAPTURE_DIR\"/[!os]*; exec true;" : "");
+            char *argv[] = {"sh", "-c", script, CALLS, PLUGIN, "6", "ok", NULL};
+            bz_trace *t = bz_trace_new();
+            int failed = bz_profile_capture(t, argv, &PLAIN, &status, &err);
+            assert_int_equal(failed, alone ? -1 : 0);
+            if (alone)
+                assert_non_null(strstr(err.text, bytes ? "odd.log" : "the program left no recording"));
+            else
+                assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
+            assert_int_equal(covers(t, "odd.log"), bytes > 0);
+            assert_false(covers(t, "some.folder"));
+            assert_int_equal(executions(t, "eltwise"), alone ? 0 : 6);
+            bz_trace_free(t);
+        }
+}
+
 static void what_cannot_be_started(void **state)
 {
     (void)state;
@@ -349,6 +379,7 @@ int main(void)
         cmocka_unit_test(levels),
         cmocka_unit_test(levels_without_marks),
         cmocka_unit_test(the_host_has_no_name),
+        cmocka_unit_test(files_beside),
         cmocka_unit_test(what_cannot_be_started),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
