@@ -245,8 +245,8 @@ def check_queues(path, t, found):
                   "median": quantile(lengths, 0.5), "three_quarters": quantile(lengths, 0.75), "deviation": statistics.stdev(lengths),
                   "over_time": area[-1] / span if span else None}
         for name, value in wanted.items():
-            got = rows[key][name]
-            check(f"{path}: queue of {key}: {name}", got, value if value is None else type(got)(value))
+            got = rows.get(key, {}).get(name)
+            check(f"{path}: queue of {key}: {name}", got, value if value is None or got is None else type(got)(value))
         check(f"{path}: parts of {key}", len(series[key]), parts)
         times = [at - first for at, _ in changes] # as floats, nanoseconds since 1970 are 256 apart
 
@@ -497,7 +497,78 @@ def check_work(chance):
     check_recording(path, *of_kineto(path))
 
 
+LONGEST_DELAY = 1500  # microseconds: a longer gap between two works of a stream is no delay, as HTA has it
+
+
+def make_waits(chance):
+    """One operator that launches kernels onto three streams, some behind an event of another stream. Their times are a device's, which
+    starts work when it was asked for, the work before is over, and the event came; now and then later."""
+    now, kernels, waits, events, free = chance.randint(1, 50), [], {}, [], collections.defaultdict(int)
+    begin = now
+
+    def call(name, correlation):
+        nonlocal now
+        now += chance.choice([1, 2, 10, 300])
+        events.append({"ph": "X", "cat": "cuda_runtime", "name": name, "pid": 5, "tid": 6, "ts": now, "dur": 2, "args": {"correlation": correlation}})
+        now += 2
+        return now - 2
+
+    for n in range(chance.randint(2, 14)):
+        stream, ready = chance.choice([7, 7, 13, 20]), 0
+        others = [i for i, k in enumerate(kernels) if k["stream"] != stream]
+        if others and chance.random() < 0.5:
+            on = kernels[chance.choice(others)]["stream"]
+            waits[n] = max(i for i in others if kernels[i]["stream"] == on)
+            ready = kernels[waits[n]]["end"] + 1
+            call("cudaEventRecord", 3 * n + 1000)
+            at = call("cudaStreamWaitEvent", 3 * n + 1001)
+            events.append({"ph": "X", "cat": "cuda_sync", "name": "Stream Wait Event", "pid": 0, "tid": stream, "ts": at, "dur": 1,
+                           "args": {"cuda_sync_kind": "Stream Wait Event", "wait_on_stream": on, "stream": stream, "device": 0, "context": 1,
+                                    "wait_on_cuda_event_record_corr_id": 3 * n + 1000, "correlation": 3 * n + 1001}})
+        launch = call("cudaLaunchKernel", 3 * n + 1002)
+        start = max(launch + 3, free[stream] + chance.choice([1, 40]), ready) + chance.choice([0, 0, 0, 25, 2000])
+        end = start + chance.choice([5, 60, 200, 900])
+        free[stream] = end
+        kernels.append({"stream": stream, "launch": launch, "start": start, "end": end})
+        events.append({"ph": "X", "cat": "kernel", "name": f"kernel_{n}", "pid": 0, "tid": stream, "ts": start, "dur": end - start,
+                       "args": {"device": 0, "context": 1, "stream": stream, "correlation": 3 * n + 1002}})
+    now += 1
+    events.append({"ph": "X", "cat": "cpu_op", "name": "aten::linear", "pid": 5, "tid": 6, "ts": begin, "dur": now - begin, "args": {}})
+    return begin, now, kernels, waits, events
+
+
+def longest_way(begin, end, kernels, waits):
+    """To each kernel lead its launch, where nothing else was on the stream or came to it until the start, or the end of the kernel before,
+    and, at no cost, the end of what it waits for, which hides what was over before it."""
+    length = {}
+    for n in sorted(range(len(kernels)), key=lambda n: kernels[n]["start"]):
+        k, after = kernels[n], kernels[waits[n]]["end"] if n in waits else -1
+        same = [o for o in kernels if o["stream"] == k["stream"]]
+        before = [o for o in same if o["start"] < k["start"]]
+        ways = [length[waits[n]]] if n in waits else []
+        alone = len([o for o in same if o["launch"] <= k["start"]]) == len(before) + 1
+        if alone and after < k["launch"] and all(o["end"] < k["launch"] for o in before):
+            ways.append(k["start"] - begin)
+        elif before and k["start"] - before[-1]["end"] < LONGEST_DELAY and after < before[-1]["end"]:
+            ways.append(length[kernels.index(before[-1])] + k["start"] - before[-1]["end"])
+        length[n] = max(ways, default=0) + k["end"] - k["start"]
+    return max(end - begin, *length.values())
+
+
+def check_waits():
+    for seed in range(60):
+        begin, end, kernels, waits, events = make_waits(random.Random(seed))
+        path = os.path.join(work, f"waits-{seed}.json")
+        with open(path, "w") as f:
+            json.dump({"schemaVersion": 1, "traceEvents": events}, f)
+        t = tables(path)
+        wanted = longest_way(begin, end, kernels, waits) * 1000
+        check(f"path {seed}", sum(ns(r["time"]) for r in t["critical"]), wanted)
+        check(f"path {seed}: its steps", sum(ns(r["time"]) for r in t["critical-steps"]), wanted)
+
+
 def check_made():
+    check_waits()
     for seed in range(3):
         path = os.path.join(work, f"made-{seed}.sqlite.gz")
         make_sqlite(path, random.Random(seed))
