@@ -12,8 +12,15 @@
 
 #include <cmocka.h>
 
-static const char *const MODELS[] = {"resnet18", "mobilenet_v3_large", "inception_v3", "bert_base", "lstm",
-                                     "swin_t",   "densenet121"};
+static const char *const MODELS[] = {"resnet18",
+                                     "mobilenet_v3_large",
+                                     "inception_v3",
+                                     "bert_base",
+                                     "lstm",
+                                     "swin_t",
+                                     "densenet121",
+                                     "../tests/cases/bound-text/m", /* Loop, If */
+                                     "../tests/cases/layers-bodies/m"};
 enum { N = sizeof MODELS / sizeof *MODELS };
 static bz_error err;
 static bz_models models;
