@@ -2,6 +2,7 @@
 #include "onnx/structure.h"
 #include "writer.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,10 +17,18 @@
 /* What was read by pread, as the room reads models, in bytes. */
 static size_t read_bytes;
 
+/* How pread behaves: it gives no more than so many bytes at once, is interrupted so many times, and then fails for good. */
+static size_t most_bytes = SIZE_MAX;
+static int interruptions, failure;
+
 /* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): the C library's are reserved */
 ssize_t pread(int fd, void *out, size_t n, off_t from)
 {
-    ssize_t got = syscall(SYS_pread64, fd, out, n, from);
+    if (interruptions > 0 || failure) {
+        errno = interruptions-- > 0 ? EINTR : failure;
+        return -1;
+    }
+    ssize_t got = syscall(SYS_pread64, fd, out, n < most_bytes ? n : most_bytes, from);
     read_bytes += got > 0 ? (size_t)got : 0;
     return got;
 }
@@ -56,8 +65,42 @@ static void layers_that_repeat_are_read_once(void **state)
     }
 }
 
+/* A read is whole however the system cuts it up, and fails where the file ends or the system says so. */
+static void reads_are_whole(void **state)
+{
+    (void)state;
+    enum { SIZE = 40 };
+    uint8_t bytes[SIZE], got[SIZE + 1];
+    for (int i = 0; i < SIZE; i++)
+        bytes[i] = (uint8_t)(i + 1);
+    FILE *f = tmpfile();
+    assert_true(f && fwrite(bytes, 1, SIZE, f) == SIZE && !fflush(f));
+    bz_error err = {0};
+    for (most_bytes = 1; most_bytes <= SIZE; most_bytes += 3)
+        for (size_t from = 0; from <= SIZE; from += 5)
+            for (size_t n = 0; n <= SIZE - from; n += 7) {
+                memset(got, 0, sizeof got);
+                interruptions = (int)(n % 3);
+                assert_int_equal(wire_read(fileno(f), from, got, n, &err), 0);
+                assert_memory_equal(got, bytes + from, n);
+                assert_int_equal(got[n], 0);
+                interruptions = 0;
+                assert_int_equal(wire_read(fileno(f), from, got, SIZE - from + 1, &err), -1);
+                assert_string_equal(err.text, "byte 40: the file was cut short meanwhile");
+            }
+    most_bytes = SIZE_MAX;
+    interruptions = 2;
+    failure = EIO;
+    assert_int_equal(wire_read(fileno(f), 7, got, 9, &err), -1);
+    assert_string_equal(err.text, "byte 7 cannot be read: Input/output error");
+    assert_int_equal(err.code, BZ_BAD_INPUT);
+    interruptions = failure = 0;
+    fclose(f);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(layers_that_repeat_are_read_once)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(layers_that_repeat_are_read_once),
+                                       cmocka_unit_test(reads_are_whole)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
