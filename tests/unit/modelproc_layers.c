@@ -382,6 +382,80 @@ static void declared_shapes_fill_gaps(void **state)
     }
 }
 
+typedef enum { UNDECLARED, TENSOR, TENSOR_OF_I64, SEQUENCE, OPTIONAL } declared;
+
+/* As ValueInfoProto "y". */
+static bz_buf a_declared_value(declared kind)
+{
+    enum { TYPE_SEQUENCE = 4, TYPE_OPTIONAL = 9 };
+    bz_buf value = {0}, type = {0}, of = {0};
+    put_text(&value, 1, "y");
+    if (kind == TENSOR || kind == TENSOR_OF_I64) {
+        type = a_type(kind == TENSOR ? BZ_F32 : BZ_I64, "4x9");
+    } else if (kind != UNDECLARED) {
+        put_message(&of, 1, a_type(BZ_F32, "4x9"));
+        put_message(&type, kind == SEQUENCE ? TYPE_SEQUENCE : TYPE_OPTIONAL, of);
+    }
+    if (type.len)
+        put_message(&value, 2, type);
+    return value;
+}
+
+/* A result of an operator that nobody knows is what the file declares, of whatever kind that is. What is known must be of the declared kind and type;
+ * a tensor may stand for an optional one. */
+static void declared_kinds_fill_gaps(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *op;
+        declared kind;
+        bool ignore;
+        const char *error;
+        bz_type_kind is;
+        int rank;
+        bz_dtype dtype;
+    } CASES[] = {
+        {"FooBar", UNDECLARED, false, NULL, BZ_TYPE_TENSOR, -1, BZ_UNDEFINED},
+        {"FooBar", TENSOR, false, NULL, BZ_TYPE_TENSOR, 2, BZ_F32},
+        {"FooBar", SEQUENCE, false, NULL, BZ_TYPE_SEQUENCE, 0, BZ_UNDEFINED},
+        {"FooBar", OPTIONAL, false, NULL, BZ_TYPE_TENSOR, -1, BZ_UNDEFINED},
+        {"FooBar", TENSOR, true, NULL, BZ_TYPE_TENSOR, -1, BZ_UNDEFINED},
+        {"FooBar", SEQUENCE, true, NULL, BZ_TYPE_TENSOR, -1, BZ_UNDEFINED},
+        {"FooBar", OPTIONAL, true, NULL, BZ_TYPE_TENSOR, -1, BZ_UNDEFINED},
+        {"Relu", UNDECLARED, false, NULL, BZ_TYPE_TENSOR, 2, BZ_F32},
+        {"Relu", TENSOR, false, NULL, BZ_TYPE_TENSOR, 2, BZ_F32},
+        {"Relu", TENSOR, true, NULL, BZ_TYPE_TENSOR, 2, BZ_F32},
+        {"Relu", OPTIONAL, false, NULL, BZ_TYPE_TENSOR, 2, BZ_F32},
+        {"Relu", TENSOR_OF_I64, false, .error = "'y' as f32, but the file declares i64"},
+        {"Relu", TENSOR_OF_I64, true, .error = "'y' as f32, but the file declares i64"},
+        {"Relu", SEQUENCE, false, .error = "'y' as what it is, but the file declares another kind of value"},
+        {"Relu", SEQUENCE, true, .error = "'y' as what it is, but the file declares another kind of value"},
+        {"SequenceConstruct", SEQUENCE, false, NULL, BZ_TYPE_SEQUENCE, 0, BZ_UNDEFINED},
+        {"SequenceConstruct", OPTIONAL, false,
+         .error = "'y' as what it is, but the file declares another kind of value"},
+        {"SequenceConstruct", TENSOR, false, .error = "'y' as what it is, but the file declares another kind of value"},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        bz_buf g = {0};
+        put_message(&g, GRAPH_INPUT, a_value("x", BZ_F32, "4x9"));
+        put_message(&g, GRAPH_NODE, a_node(CASES[i].op, "f", "x", "y"));
+        put_message(&g, GRAPH_VALUE, a_declared_value(CASES[i].kind));
+        bz_infer_options o = {.ignore_declared = CASES[i].ignore};
+        if (CASES[i].error) {
+            expect_error(g, &o, BZ_BAD_INPUT, CASES[i].error);
+            continue;
+        }
+        subject s;
+        if (infer(&s, g, &o))
+            fail_msg("case %zu: %s", i, s.err.text);
+        const bz_type *t = &s.layers->layer[0].out[0];
+        if (t->kind != CASES[i].is ||
+            (t->kind == BZ_TYPE_TENSOR && (t->rank != CASES[i].rank || t->dtype != CASES[i].dtype)))
+            fail_msg("case %zu: kind %d, rank %d", i, (int)t->kind, t->rank);
+        end(&s);
+    }
+}
+
 static bz_buf nested_optionals(int depth)
 {
     bz_buf g = {0};
@@ -450,6 +524,7 @@ int main(void)
         cmocka_unit_test(data_dependent_sizes_stay_open),
         cmocka_unit_test(unknown_operators_are_not_free),
         cmocka_unit_test(declared_shapes_fill_gaps),
+        cmocka_unit_test(declared_kinds_fill_gaps),
         cmocka_unit_test(types_are_nested_so_deep),
         cmocka_unit_test(unique_layers_are_counted),
     };

@@ -42,6 +42,13 @@ static const op_case hostile[] = {
     {"STFT", 17, "f32:1x8x1 i64:=0 - i64:=4", "", "!apart", -1},
     {"STFT", 17, "f32:1x8x1 i64:=2 - i64:=40", "", "!in a signal", -1},
     {"HannWindow", 17, "i64:=-3", "", "!window", -1},
+    {"MelWeightMatrix", 17, "i64:=8 i64:=-2 i64: f32: f32:", "", "!sizes are negative", -1},
+    {"MelWeightMatrix", 17, "i64: i64:=-2 i64: f32: f32:", "", "!sizes are negative", -1},
+    {"MelWeightMatrix", 17, "i64:=-1 i64:=16 i64: f32: f32:", "", "!sizes are negative", -1},
+    {"MelWeightMatrix", 17, "i64:=-1 i64: i64: f32: f32:", "", "!sizes are negative", -1},
+    {"Range", 11, "i64:=1 i64:=5 i64:=0", "", "!step is 0", -1},
+    {"Range", 11, "i64:=-9000000000000000000 i64:=9000000000000000000 i64:=1", "", "!memory", -1},
+    {"Range", 11, "f32:=0 f32:=1e20 f32:=1", "", "!memory", -1},
     {"SequenceConstruct", 11, "f32:2 i64:2", "", "!different types", -1},
     {"SplitToSequence", 11, "f32:7x4 i64=2,6", "", "!add up", -1},
     {"SplitToSequence", 11, "f32:7x4 i64:=0", "", "!pieces of 0", -1},
@@ -141,11 +148,49 @@ CHECK(hostile)
 CHECK(gradients)
 CHECK(transforms)
 
+/* Range(start, limit, step) is start, start + step, … as long as these lie before the limit. */
+static void ranges_are_counted(void **state)
+{
+    (void)state;
+    static const char *const TYPES[] = {"i64", "i32", "f32"};
+    int wrong = 0;
+    for (int start = -4; start <= 4; start += 2)
+        for (int limit = -5; limit <= 5; limit++)
+            for (int step = -4; step <= 4; step += step == -1 ? 2 : 1)
+                for (int type = 0; type < 3; type++) {
+                    double by = type == 2 ? .25 * step : step;
+                    const char *t = TYPES[type];
+                    char in[96], out[32], in_two[96];
+                    int n = 0;
+                    while (by > 0 ? start + n * by < limit : start + n * by > limit)
+                        n++;
+                    snprintf(in, sizeof in, "%s:=%d %s:=%d %s:=%g", t, start, t, limit, t, by);
+                    snprintf(in_two, sizeof in_two, "%s:=%d %s:=%d", t, start, t, limit);
+                    snprintf(out, sizeof out, "%s:%d", t, n);
+                    wrong += !check_case(&(op_case){"Range", 11, in, "", out, -1}, false);
+                    wrong += !check_case(&(op_case){MS "Range", 1, in, "", out, -1}, false);
+                    if (by == 1) /* what is left out */
+                        wrong += !check_case(&(op_case){MS "Range", 1, in_two, "", out, -1}, false);
+                }
+    static const op_case OTHERS[] = {
+        {"Range", 11, "i64:=2 i64:=9 i64:=3 > ConstantOfShape", "", "f32:2x5x8", -1},
+        {"Range", 11, "i64:=7 i64:=0 i64:=-2 > ConstantOfShape", "", "f32:7x5x3x1", -1},
+        {"Range", 11, "i64:=2 i64:=2 i64:=1 > ConstantOfShape", "", "f32:scalar", -1},
+        {"Range", 11, "i64: i64:=9 i64:=3", "", "i64:?", -1},
+        {"Range", 11, "i64:=2 i64: i64:=3", "", "i64:?", -1},
+        {"Range", 11, "i64:=2 i64:=9 i64:", "", "i64:?", -1},
+        {MS "Range", 1, "i64:=2 i64:=9 i64:", "", "i64:?", -1},
+    };
+    assert_int_equal(wrong, 0);
+    check_all(OTHERS, sizeof OTHERS / sizeof *OTHERS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_standard), cmocka_unit_test(test_microsoft), cmocka_unit_test(test_classical),
-        cmocka_unit_test(test_hostile),  cmocka_unit_test(test_gradients), cmocka_unit_test(test_transforms),
+        cmocka_unit_test(ranges_are_counted), cmocka_unit_test(test_standard), cmocka_unit_test(test_microsoft),
+        cmocka_unit_test(test_classical),     cmocka_unit_test(test_hostile),  cmocka_unit_test(test_gradients),
+        cmocka_unit_test(test_transforms),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
