@@ -1,6 +1,8 @@
 /* The text form, import and export, merging. */
 #include "tests/unit/perfdb_test.h"
 
+#include "perfdb/stream.h"
+
 #include <fcntl.h>
 #include <zlib.h>
 
@@ -172,6 +174,35 @@ static void test_lines(void **state)
     bz_arena_free(&arena);
 }
 
+/* A name that no member has may be as long as it likes: it counts as unknown, and hides no mistake in front of it. A system keeps it whole. */
+static void test_names_of_all_lengths(void **state)
+{
+    (void)state;
+    bz_arena arena = {0};
+    bz_line line;
+    for (int n = 1; n < 80; n++) {
+        char name[80];
+        memset(name, 'x', (size_t)n);
+        name[n] = 0;
+        const char *good = bz_arena_printf(&arena, LINE(",\"n\":12,\"%s\":7,\"threads%s\":\"a\",\"chosen\":true"), name,
+                                           name),
+                   *bad = bz_arena_printf(&arena, LINE(",\"n\":1.5,\"%s\":7,\"chosen\":true"), name),
+                   *details = bz_arena_printf(&arena, "{\"%s\":7,\"cores\":2}", name),
+                   *box = bz_arena_printf(&arena, "{\"v\":1,\"record\":\"system\",\"slug\":\"box\",\"date\":3,%s",
+                                          details + 1);
+        assert_ok(bz_line_parse(good, strlen(good), &arena, &line, &err));
+        assert_int_equal(line.unknown, 2);
+        assert_int_equal(line.record.n, 12);
+        assert_int_equal(line.record.setting.threads, 1);
+        assert_true(line.record.chosen);
+        assert_fails(bz_line_parse(bad, strlen(bad), &arena, &line, &err), BZ_BAD_INPUT, "'n' wants a whole number");
+        assert_ok(bz_line_parse(box, strlen(box), &arena, &line, &err));
+        assert_true(line.is_system);
+        assert_string_equal(line.details, details);
+    }
+    bz_arena_free(&arena);
+}
+
 /* A system's members may have names that mean something else in a record. */
 static void test_system_line(void **state)
 {
@@ -186,6 +217,95 @@ static void test_system_line(void **state)
     assert_string_equal(line.details, "{\"cache\":{\"L1\":32768,\"L2\":[1,2]},\"n\":\"x\",\"threads\":\"two\"}");
     assert_int_equal(line.date, 12);
     bz_arena_free(&arena);
+}
+
+/* Lines of many lengths, some longer than LIMIT; the last has no end. */
+enum { LIMIT = 100 };
+
+static void make_lines(bz_buf *text)
+{
+    uint32_t seed = 5;
+    for (int i = 0; i < 6000; i++) {
+        seed = seed * 1664525 + 1013904223;
+        for (uint32_t n = seed >> 25; n; n--) {
+            seed = seed * 1664525 + 1013904223;
+            bz_buf_putc(text, (char)('a' + (seed >> 28)));
+        }
+        bz_buf_putc(text, '\n');
+    }
+    bz_buf_puts(text, "the last");
+}
+
+static void write_packed(const char *path, const bz_buf *text, bool gzip, bool zstd)
+{
+    if (gzip) {
+        for (int part = 0; part < 2; part++) { /* a gzip file may be several */
+            size_t from = part ? 1000 : 0, n = part ? text->len - 1000 : 1000;
+            gzFile z = gzopen(path, part ? "ab" : "wb");
+            assert_int_equal(gzwrite(z, text->data + from, (unsigned)n), n);
+            assert_int_equal(gzclose(z), Z_OK);
+        }
+        return;
+    }
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    bz_sink *sink = bz_sink_open(fd, zstd);
+    assert_ok(bz_sink_write(sink, text->data, text->len, &err));
+    assert_ok(bz_sink_close(sink, &err));
+    close(fd);
+}
+
+/* The lines of a file are those of its text, however it is packed. Its end stays its end, though the file grows meanwhile. */
+static void test_lines_of_sources(void **state)
+{
+    static const char *const NAMES[] = {"plain", "gzip", "zstd"};
+    bz_buf text = {0};
+    make_lines(&text);
+    for (int packing = 0; packing < 3; packing++) {
+        const char *path = below(state, NAMES[packing]), *line, *first = text.data;
+        write_packed(path, &text, packing == 1, packing == 2);
+        bz_source *s;
+        size_t n, room;
+        bool too_long;
+        char bytes[777];
+        assert_ok(bz_source_open(&s, path, &err));
+        for (size_t want = 1; want <= text.len; want += text.len / 3) {
+            assert_ok(bz_source_peek(s, want, &line, &n, &err));
+            assert_true(n >= want && n <= text.len);
+            assert_memory_equal(line, text.data, n);
+        }
+        while (first < text.data + text.len) {
+            size_t len = strcspn(first, "\n");
+            assert_ok(bz_source_line(s, LIMIT, &line, &n, &too_long, &err));
+            assert_int_equal(too_long, len > LIMIT);
+            if (!too_long) {
+                assert_int_equal(n, len);
+                assert_memory_equal(line, first, len);
+            }
+            first += len + 1;
+        }
+        int fd = open(path, O_WRONLY | O_APPEND);
+        assert_int_equal(write(fd, "more\n", 5), 5);
+        close(fd);
+        assert_ok(bz_source_line(s, LIMIT, &line, &n, &too_long, &err));
+        assert_null(line);
+        assert_ok(bz_source_read(s, bytes, sizeof bytes, &n, &err));
+        assert_int_equal(n, 0);
+        bz_source_close(s);
+
+        write_packed(path, &text, packing == 1, packing == 2);
+        assert_ok(bz_source_open(&s, path, &err));
+        assert_ok(bz_source_line(s, LIMIT, &line, &n, &too_long, &err));
+        room = strcspn(text.data, "\n") + 1;
+        do {
+            assert_ok(bz_source_read(s, bytes, sizeof bytes, &n, &err));
+            assert_true(n <= text.len - room);
+            assert_memory_equal(bytes, text.data + room, n);
+            room += n;
+        } while (n);
+        assert_int_equal(room, text.len);
+        bz_source_close(s);
+    }
+    bz_buf_free(&text);
 }
 
 static void test_bad_lines(void **state)
@@ -394,6 +514,8 @@ int main(void)
         TEST(test_remeasure),
         TEST(test_complete),
         TEST(test_lines),
+        TEST(test_names_of_all_lengths),
+        TEST(test_lines_of_sources),
         TEST(test_system_line),
         TEST(test_bad_lines),
         TEST(test_export),
