@@ -1,5 +1,5 @@
 /* Layers become problems: kinds with their traps, what cannot be lowered, and what a source may not do. */
-#include "generator/generator.h"
+#include "generator/plan.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -669,6 +669,30 @@ static void test_unsigned_weights(void **state)
     bz_arena_free(&arena);
 }
 
+/* [batch, channels, space], of one to three dimensions in space: layouts with the channels last are of these. */
+static void test_space(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        bool space;
+    } CASES[] = {
+        {"softmax x=8 axis=0 dtype=f32", false},          {"softmax x=8x8 axis=0 dtype=f32", false},
+        {"softmax x=8x8x4 axis=0 dtype=f32", true},       {"softmax x=8x8x4x4 axis=0 dtype=f32", true},
+        {"softmax x=8x8x4x4x4 axis=0 dtype=f32", true},   {"softmax x=8x8x4x4x4x2 axis=0 dtype=f32", false},
+        {"conv x=1x8x9 w=8x8x3 dtype=f32", true},         {"conv x=1x8x9x9 w=8x8x3x3 dtype=f32", true},
+        {"conv x=1x8x9x9x9 w=8x8x3x3x3 dtype=f32", true}, {"matmul a=4x8 b=8x4 dtype=f32", false},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        bz_problem p;
+        bz_error err;
+        if (bz_problem_parse(CASES[i].text, &p, &err))
+            fail_msg("%s", err.text);
+        if (plan_has_space(&p) != CASES[i].space)
+            fail_msg("%s", CASES[i].text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -694,6 +718,7 @@ int main(void)
         cmocka_unit_test(test_derivatives),
         cmocka_unit_test(test_borders),
         cmocka_unit_test(test_unsigned_weights),
+        cmocka_unit_test(test_space),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
