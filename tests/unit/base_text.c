@@ -156,6 +156,29 @@ static void long_errors_are_cut_between_characters(void **state)
     }
 }
 
+/* "place: what", cut as every text of an error, also where there is no place to tell. */
+static void places_stand_before_what_happened(void **state)
+{
+    (void)state;
+    for (int n = 0; n<2500; n += n> 590 && n < 610 ? 1 : 1 + n / 4)
+        for (int w = 0; w < 1100; w = 2 * w + 1) {
+            char place[2500], what[1200];
+            memset(place, 'p', sizeof place);
+            memset(what, 'w', sizeof what);
+            place[n] = what[w] = 0;
+            bz_error err;
+            bz_fail(&err, BZ_BAD_INPUT, "%s", what);
+            bz_buf whole = {0};
+            bz_buf_printf(&whole, "%s: %s", place, err.text);
+            assert_int_equal(bz_fail_in(&err, "%s", place), -1);
+            size_t room = sizeof err.text - 1;
+            if (whole.len > room)
+                strcpy(whole.data + room - strlen("…"), "…");
+            assert_string_equal(err.text, whole.data);
+            bz_buf_free(&whole);
+        }
+}
+
 static void errors_that_just_fit_are_whole(void **state)
 {
     (void)state;
@@ -203,6 +226,7 @@ int main(void)
         cmocka_unit_test(errors_carry_code_and_text),
         cmocka_unit_test(long_errors_are_cut_between_characters),
         cmocka_unit_test(errors_that_just_fit_are_whole),
+        cmocka_unit_test(places_stand_before_what_happened),
         cmocka_unit_test(dot_strings_are_quoted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
