@@ -27,7 +27,7 @@ static double share(double part, double whole)
 /* An unpriced layer counts as priced where a group with a price stands for it. */
 static void sum_work(const bz_bound *b, int groups, work *all, work *priced)
 {
-    bool *covered = bz_zeroed((size_t)b->layers->n + 1, sizeof *covered);
+    bool *covered = bz_zeroed((size_t)b->layers->n, sizeof *covered);
     for (int g = 0; g < groups; g++)
         for (int i = 0; i < b->fused.group[g].n; i++)
             covered[b->fused.group[g].layer[i]] = true;
