@@ -51,6 +51,105 @@ static uint32_t find(const bz_flow *f, const char *name)
     return BZ_NONE;
 }
 
+static uint32_t seed;
+
+static int64_t draw(uint32_t n)
+{
+    seed = seed * 1664525 + 1013904223;
+    return (seed >> 8) % n;
+}
+
+/* An event of PyTorch's profiler, whose times are whole numbers of ns. */
+static void put_call(bz_buf *text, const char *name, int correlation, int64_t at)
+{
+    bz_buf_printf(text,
+                  "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"%s\",\"pid\":5,\"tid\":5,\"ts\":%.3f,\"dur\":2,"
+                  "\"args\":{\"correlation\":%d}},",
+                  name, 1e-3 * (double)at, correlation);
+}
+
+static void put_work(bz_buf *text, int correlation, int stream, int64_t at, int64_t length)
+{
+    bz_buf_printf(text,
+                  "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":0,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,"
+                  "\"args\":{\"correlation\":%d,\"stream\":%d,\"device\":0}},",
+                  stream, 1e-3 * (double)at, 1e-3 * (double)length, correlation, stream);
+}
+
+static void put_wait(bz_buf *text, int correlation, int record, int stream, int64_t at)
+{
+    put_call(text, "cudaStreamWaitEvent", correlation, at);
+    bz_buf_printf(text,
+                  "{\"ph\":\"X\",\"cat\":\"cuda_sync\",\"name\":\"Stream Wait Event\",\"pid\":0,\"tid\":9,\"ts\":%.3f,"
+                  "\"dur\":1,\"args\":{\"correlation\":%d,\"stream\":9,\"device\":0,\"wait_on_stream\":%d,"
+                  "\"wait_on_cuda_event_record_corr_id\":%d}},",
+                  1e-3 * (double)at, correlation, stream, record);
+}
+
+/* Streams 7 and 8 work; stream 9 waits for both, again and again. By the clock it may go on up to 1 µs before they are done, and kernels may
+ * begin before what launches them does. */
+static bz_buf random_streams(void)
+{
+    enum { ROUNDS = 8, US = 1000 };
+    bz_buf text = {0};
+    int64_t call = 1000 * US, end[3] = {0};
+    bool early = draw(2);
+    bz_buf_puts(&text, "{\"schemaVersion\":1,\"traceEvents\":[");
+    for (int round = 0, c = 1; round < ROUNDS; round++, c += 7) {
+        for (int s = 0; s < 2; s++) {
+            put_call(&text, "cudaLaunchKernel", c + 2 * s, call);
+            int64_t at = call + (early ? -2 : 3) * US + draw(30 * US), length = 5 * US + draw(60 * US);
+            at = at < end[s] ? end[s] + draw(2 * US) : at;
+            put_work(&text, c + 2 * s, 7 + s, at, length);
+            end[s] = at + length;
+            put_call(&text, "cudaEventRecord", c + 2 * s + 1, call + 3 * US);
+            call += 6 * US;
+        }
+        for (int s = 0; s < 2; s++, call += 3 * US)
+            put_wait(&text, c + 4 + s, c + 2 * s + 1, 7 + s, call);
+        int64_t ready = end[0] > end[1] ? end[0] : end[1];
+        put_call(&text, "cudaLaunchKernel", c + 6, call);
+        ready = ready < call ? call : ready;
+        ready = ready - 900 + draw(2000) * (1 + draw(4));
+        ready = ready < end[2] ? end[2] : ready;
+        end[2] = ready + draw(50 * US);
+        put_work(&text, c + 6, 9, ready, end[2] - ready);
+        call += draw(120 * US);
+    }
+    bz_buf_puts(&text, "{\"ph\":\"i\",\"name\":\"end\",\"pid\":5,\"tid\":5,\"ts\":4000}]}");
+    return text;
+}
+
+/* Whatever a kernel waited for, in the unchanged graph it starts when it did. */
+static void kernels_start_when_they_did(void **state)
+{
+    (void)state;
+    for (uint32_t round = 0; round < 300; round++) {
+        seed = round;
+        bz_buf text = random_streams();
+        bz_trace *t = read_text(text.data);
+        bz_flow f;
+        bz_error err;
+        bz_arena arena = {0};
+        bz_simulated s;
+        int kernels = 0;
+        if (bz_flow_make(t, BZ_NONE, &f, &err) || bz_flow_simulate(&f, NULL, &arena, &s, &err))
+            fail_msg("%s", err.text);
+        for (uint32_t i = 0; i < f.n; i++)
+            if (f.task[i].kind == BZ_TASK_KERNEL) {
+                if (s.start[i] != f.task[i].at)
+                    fail_msg("round %u: %s starts at %lld, not at %lld", round, f.task[i].name, (long long)s.start[i],
+                             (long long)f.task[i].at);
+                kernels++;
+            }
+        assert_int_equal(kernels, t->event[BZ_EVENT_KERNEL].n);
+        bz_arena_free(&arena);
+        bz_flow_free(&f);
+        bz_trace_free(t);
+        bz_buf_free(&text);
+    }
+}
+
 /* When a task starts after another took half as long. */
 static int64_t start_after(const char *text, const char *changed, const char *asked, int64_t *before)
 {
@@ -213,7 +312,8 @@ static void update(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(update), cmocka_unit_test(streams), cmocka_unit_test(host),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(update),    cmocka_unit_test(kernels_start_when_they_did),
+                                       cmocka_unit_test(streams),   cmocka_unit_test(host),
                                        cmocka_unit_test(operators), cmocka_unit_test(exchange)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -282,6 +282,42 @@ static void gradients(void **state)
     bz_flow_free(&f);
 }
 
+/* The kernels of the update become the first of them, whose time is a share of all of theirs. Several may begin at once, on streams of their own. */
+static void fused_updates(void **state)
+{
+    (void)state;
+    for (seed = 1; seed < 200; seed++) {
+        bz_flow f;
+        bz_arena arena = {0};
+        make_chain(&f, 2 + draw(10), true);
+        int64_t sum = 0;
+        int updates = 0;
+        uint32_t first = BZ_NONE, behind = f.n;
+        for (uint32_t i = 0; i < f.n; i++) {
+            bz_task *t = &f.task[i];
+            if (t->kind != BZ_TASK_KERNEL || t->phase != BZ_PHASE_UPDATE)
+                continue;
+            t->at = behind + draw(5);
+            first = first == BZ_NONE || t->at < f.task[first].at ? i : first;
+            sum += t->duration;
+            updates++;
+        }
+        assert_int_equal(apply(&f, &arena, "fused-optimizer:time=0.5"), updates);
+        for (uint32_t i = 0; i < f.n; i++) {
+            const bz_task *t = &f.task[i];
+            if (t->kind == BZ_TASK_KERNEL && t->phase == BZ_PHASE_UPDATE)
+                assert_int_equal(t->removed, i != first);
+            else if (t->kind == BZ_TASK_HOST && t->phase == BZ_PHASE_UPDATE)
+                assert_int_equal(t->removed, i + 1 != first); /* its launch */
+            else
+                assert_false(t->removed);
+        }
+        assert_int_equal(f.task[first].duration, sum / 2);
+        bz_flow_free(&f);
+        bz_arena_free(&arena);
+    }
+}
+
 /* An iteration that sets its gradients to zero before the way back, as PyTorch's optimizers do: this waits for no gradient, and no fused
  * update takes it along. Without an update behind, the next iteration waits. */
 static void zeroed(void **state)
@@ -310,9 +346,10 @@ static void zeroed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_reduce), cmocka_unit_test(workers_and_links), cmocka_unit_test(priorities),
-        cmocka_unit_test(levels),     cmocka_unit_test(compression),       cmocka_unit_test(memory),
-        cmocka_unit_test(policies),   cmocka_unit_test(gradients),         cmocka_unit_test(zeroed),
+        cmocka_unit_test(all_reduce),    cmocka_unit_test(workers_and_links), cmocka_unit_test(priorities),
+        cmocka_unit_test(levels),        cmocka_unit_test(compression),       cmocka_unit_test(memory),
+        cmocka_unit_test(policies),      cmocka_unit_test(gradients),         cmocka_unit_test(zeroed),
+        cmocka_unit_test(fused_updates),
     };
     trace = bz_trace_new();
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* Layers of a model in the graph of a processor's recording, on a program made by hand: a convolution with a reorder on either side, a
  * normalization and an addition that no call did, and a product. */
 #include "training/training.h"
-#include "whatif/whatif.h"
+#include "whatif/ways.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -499,13 +499,47 @@ static void farther(void **state)
     bz_trace_free(t);
 }
 
+/* Tensors of as many dimensions, each as long: of one, and of several. */
+static void same_shapes(void **state)
+{
+    (void)state;
+    static const bz_dim SHAPE[] = {3, 5, 7, 9};
+    for (int rank = 1; rank <= 4; rank++)
+        for (int other = 1; other <= 4; other++)
+            for (int change = -1; change < other; change++) {
+                bz_dim dims[] = {3, 5, 7, 9};
+                if (change >= 0)
+                    dims[change]++;
+                bz_type a = {.kind = BZ_TYPE_TENSOR, .rank = rank, .dims = SHAPE},
+                        b = {.kind = BZ_TYPE_TENSOR, .rank = other, .dims = dims};
+                assert_int_equal(bz_way_same_shape(&a, &b), rank == other && change < 0);
+            }
+    bz_type unknown = {.kind = BZ_TYPE_TENSOR, .rank = -1};
+    assert_false(bz_way_same_shape(&unknown, &unknown));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make, drop)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(library),  TEST(operators), TEST(slower),    TEST(left),    TEST(blocks),
-                                       TEST(products), TEST(gradients), TEST(shares),    TEST(weights), TEST(copied),
-                                       TEST(mixed),    TEST(kinds),     TEST(framework), TEST(ideal),   TEST(joined),
-                                       TEST(words),    TEST(farther),   TEST(busy)};
+    const struct CMUnitTest tests[] = {TEST(library),
+                                       TEST(operators),
+                                       TEST(slower),
+                                       TEST(left),
+                                       TEST(blocks),
+                                       TEST(products),
+                                       TEST(gradients),
+                                       TEST(shares),
+                                       TEST(weights),
+                                       TEST(copied),
+                                       TEST(mixed),
+                                       TEST(kinds),
+                                       TEST(framework),
+                                       TEST(ideal),
+                                       TEST(joined),
+                                       TEST(words),
+                                       TEST(farther),
+                                       TEST(busy),
+                                       cmocka_unit_test(same_shapes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -197,6 +197,49 @@ static int64_t brute(const bz_flow *f)
     return total;
 }
 
+/* Tasks that come to one channel at random times, of random priorities: whenever it is free it takes, of those that have come, the one of the
+ * greatest priority, of these the one that came first, and of these the one of the smallest number. */
+static void busy_channels(void **state)
+{
+    (void)state;
+    enum { MOST = 150 };
+    for (seed = 1; seed < 60; seed++) {
+        bz_flow f = {.main = BZ_NONE};
+        bool done[MOST] = {false};
+        uint32_t n = 2 + draw(MOST - 1), link = bz_flow_add_lane(&f, "link", false, true), to[MOST];
+        int64_t came[MOST], free_at = 0;
+        for (uint32_t i = 0; i < n; i++) {
+            came[i] = draw(n * 10) * 10;
+            uint32_t from =
+                bz_flow_add(&f, BZ_TASK_CALL, "work", bz_flow_add_lane(&f, "host", false, false), came[i], 0);
+            to[i] = bz_flow_add(&f, BZ_TASK_COMMUNICATION, "push", link, draw(200), draw(20));
+            f.task[to[i]].priority = (int32_t)draw(3);
+            bz_flow_depend(&f, from, to[i], BZ_DEPENDS_COMMUNICATION, 0);
+        }
+        bz_arena arena = {0};
+        bz_simulated s;
+        bz_error err;
+        assert_int_equal(bz_flow_simulate(&f, NULL, &arena, &s, &err), 0);
+        for (uint32_t k = 0; k < n; k++) {
+            int64_t now = INT64_MAX;
+            uint32_t best = BZ_NONE;
+            for (uint32_t i = 0; i < n; i++)
+                now = !done[i] && came[i] < now ? came[i] : now;
+            now = now < free_at ? free_at : now;
+            for (uint32_t i = 0; i < n; i++)
+                if (!done[i] && came[i] <= now &&
+                    (best == BZ_NONE || f.task[to[i]].priority > f.task[to[best]].priority ||
+                     (f.task[to[i]].priority == f.task[to[best]].priority && came[i] < came[best])))
+                    best = i;
+            assert_int_equal(s.start[to[best]], now);
+            done[best] = true;
+            free_at = now + f.task[to[best]].duration + f.task[to[best]].gap;
+        }
+        bz_arena_free(&arena);
+        bz_flow_free(&f);
+    }
+}
+
 static void properties(void **state)
 {
     (void)state;
@@ -235,7 +278,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(first_vector), cmocka_unit_test(second_vector), cmocka_unit_test(channels),
-        cmocka_unit_test(circles),      cmocka_unit_test(properties),
+        cmocka_unit_test(circles),      cmocka_unit_test(properties),    cmocka_unit_test(busy_channels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
