@@ -522,6 +522,101 @@ static void test_prepared_without_model(void **state)
     }
 }
 
+/* Patterns gain what their records say as long as the program fuses none of their places, not even a part of one. The first three that gain are named,
+ * with what was not counted. */
+static void test_fusion(void **state)
+{
+    enum { PATTERNS = 5, PLACES = 2 * PATTERNS, NODES = 2 * PLACES };
+    static const event EVENTS[] = {{BZ_EVENT_OP, "aten::batch_norm", 10, 400},
+                                   {BZ_EVENT_OP, "aten::batch_norm", 500, 900}}; /* nothing was folded or compiled */
+    static const char *const NAMES[PATTERNS] = {"a+b", "a+b+c", "b+c", "c+d", "d+e"};
+    bz_trace *t = trace_of(EVENTS, 2);
+    uint32_t seed = 1;
+    (void)state;
+    for (int round = 0; round < 300; round++) {
+        bz_arena arena = {0};
+        bz_layer layer[NODES];
+        bz_bound_layer bound[NODES];
+        bz_bound_place place[PLACES];
+        bz_fusion_row row[PATTERNS];
+        bz_aligned aligned[NODES / 2];
+        int node[NODES], first[NODES + 1] = {0}, fused[PATTERNS] = {0}, told = 0;
+        double gain = 0;
+        bz_buf expected = {0};
+        for (int i = 0; i < NODES; i++) {
+            node[i] = i;
+            layer[i] = (bz_layer){.name = "l", .kind = "add"};
+            bound[i] = (bz_bound_layer){.layer = &layer[i], .node = i, .times = 1};
+        }
+        for (int i = 0; i < NODES / 2; i++) { /* a call does a place, or its first layer alone */
+            seed = seed * 1664525 + 1013904223;
+            bool is_fused = seed >> 30 == 1, doubtful = is_fused && (seed >> 20 & 3) == 1, all = seed >> 24 & 1;
+            aligned[i] = (bz_aligned){.kind = is_fused ? BZ_ALIGNED_FUSED : BZ_ALIGNED_SAME,
+                                      .layer = &node[2 * i],
+                                      .n_layers = all ? 2 : 1,
+                                      .doubtful = doubtful,
+                                      .problem = "p",
+                                      .seconds = 1e-5,
+                                      .bound = 1e-5};
+            place[i] = (bz_bound_place){.pattern = NAMES[i % PATTERNS], .layer = &node[2 * i], .n = 2};
+            fused[i % PATTERNS] += is_fused && !doubtful;
+        }
+        for (int i = 0; i < PATTERNS; i++) {
+            seed = seed * 1664525 + 1013904223;
+            bool gains = seed >> 30 != 0;
+            row[i] = (bz_fusion_row){.pattern = NAMES[i],
+                                     .places = 2,
+                                     .covered = 1 + (int)(seed >> 20 & 1),
+                                     .written = 3e-4,
+                                     .gain = gains ? 1e-4 * (1 + (seed >> 24 & 3)) : 0,
+                                     .fused = -1};
+            row[i].together = row[i].written - row[i].gain;
+            bz_unit_text time;
+            if (!gains)
+                continue;
+            gain += fused[i] ? 0 : row[i].gain;
+            if (told++ >= 3)
+                continue;
+            bz_buf_printf(&expected, "%s%s in %d place%s, %s", told > 1 ? "; " : "", NAMES[i], row[i].covered,
+                          row[i].covered == 1 ? "" : "s", bz_units_time(time, row[i].gain));
+            if (fused[i])
+                bz_buf_printf(&expected, " (not counted: the program fuses %d of them, or parts of them)", fused[i]);
+        }
+        if (told > 3)
+            bz_buf_printf(&expected, "; and %d more patterns", told - 3);
+        bz_dag dag = {.n = NODES, .first = first};
+        bz_layers layers = {.layer = layer, .n = NODES};
+        bz_fusion fusion = {.row = row, .n = PATTERNS, .sequential = 1e-3};
+        bz_alignment alignment = {.timeline = true, .row = aligned, .n = NODES / 2};
+        bz_analysis a = {.bound = {.system = "",
+                                   .facts = &bz_system_unknown,
+                                   .layers = &layers,
+                                   .dag = &dag,
+                                   .layer = bound,
+                                   .n = NODES,
+                                   .fused = {.wanted = true, .place = place, .n_places = PLACES},
+                                   .sequential = 2e-3,
+                                   .path.seconds = 2e-3},
+                         .fusion = &fusion};
+        bz_ladder l;
+        const bz_advice *list;
+        bz_ladder_make(&a.bound, t, "made up", &arena, &l);
+        l.alignment = &alignment;
+        l.framework = "JAX"; /* for which no other state counts */
+        int n = advise(&a, &l, t, &arena, &list);
+        const bz_advice *found = find(list, n, "fusion");
+        if (!found != !told)
+            fail_msg("round %d: %d patterns gain", round, told);
+        if (found && !strstr(found->evidence, bz_buf_text(&expected)))
+            fail_msg("round %d: '%s', not '%s'", round, found->evidence, bz_buf_text(&expected));
+        if (found && (gain > 0 ? !(fabs(found->gain / gain - 1) < 1e-9) : isfinite(found->gain)))
+            fail_msg("round %d: %g s, not %g", round, found->gain, gain);
+        bz_buf_free(&expected);
+        bz_arena_free(&arena);
+    }
+    bz_trace_free(t);
+}
+
 /* What is to be done besides, for models that have such a layer; not on a device. */
 static void test_besides(void **state)
 {
@@ -578,6 +673,7 @@ int main(void)
         cmocka_unit_test(test_elsewhere),
         cmocka_unit_test(test_prepared_without_model),
         cmocka_unit_test(test_besides),
+        cmocka_unit_test(test_fusion),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
