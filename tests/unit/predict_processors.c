@@ -153,10 +153,46 @@ static void what_nobody_has_met(void **state)
     bz_samples_free(&s);
 }
 
+/* Something is left out where as much as predicts it stays: of networks or batches one more, of systems one more of the sort and 20 records of
+ * this one, of both three networks. */
+static void what_can_be_left_out(void **state)
+{
+    (void)state;
+    static const char *const NAMES[] = {"a", "b", "c", "d"};
+    double log[2 * 2 * PROBLEMS];
+    for (int networks = 1; networks <= 4; networks++)
+        for (int batches = 1; batches <= 3; batches++) {
+            bz_samples none = {.log = log};
+            bz_workload work[12];
+            int n = 0;
+            for (int b = 0; b < batches; b++)
+                for (int k = 0; k < networks; k++)
+                    work[n++] = (bz_workload){.name = NAMES[k], .batch = 1 << b};
+            const char *why = bz_judge_missing(&none, work, n, BZ_LEAVE_NETWORK);
+            assert_true(networks > 1 ? !why : strstr(why, "one network") != NULL);
+            why = bz_judge_missing(&none, work, n, BZ_LEAVE_BATCH);
+            assert_true(batches > 1 ? !why : strstr(why, "one batch") != NULL);
+            for (int machines = 1; machines <= 2; machines++)
+                for (int records = 19; records <= 20; records++)
+                    for (int others = 0; others <= 1; others++)
+                        for (int gpu = 0; gpu < 2; gpu++) {
+                            bz_machine machine[2] = {{.gpu = gpu > 0}, {.gpu = false}};
+                            bz_samples s = {.n = 20, .machine = machine, .machines = machines, .log = log};
+                            for (int i = 0; i < s.n; i++)
+                                for (int m = 0; m < machines; m++)
+                                    log[i * machines + m] = i < (m ? others : records) ? -9 : NAN;
+                            bool can = machines == 2 && records == 20 && others && !gpu;
+                            assert_int_equal(!bz_judge_missing(&s, work, n, BZ_LEAVE_SYSTEM), can);
+                            assert_int_equal(!bz_judge_missing(&s, work, n, BZ_LEAVE_TRAINED), can);
+                            assert_int_equal(!bz_judge_missing(&s, work, n, BZ_LEAVE_BOTH), can && networks >= 3);
+                        }
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(algorithms_that_some_have),
                                        cmocka_unit_test(functions_that_are_arithmetic),
-                                       cmocka_unit_test(what_nobody_has_met)};
+                                       cmocka_unit_test(what_nobody_has_met), cmocka_unit_test(what_can_be_left_out)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
