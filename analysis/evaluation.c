@@ -111,15 +111,20 @@ static void fill_row(bz_evaluation_row *row, const bz_analysis *a)
         row->ratio[BZ_RATIO_JOINT] = ratio(l->latency, lowest_joint(l->waterfall));
 }
 
-/* Geometric mean over the analyses of a system and batch, or of all (system NULL). */
-static double mean_ratio(const bz_evaluation *e, const bz_analysis *a, bz_ratio which, const char *system,
-                         int64_t batch, int *known)
+static bool is_of(const bz_analysis *a, const bz_evaluation_group *g)
+{
+    return !strcmp(a->bound.system, g->system) && a->bound.layers->batch == g->batch;
+}
+
+/* Geometric mean over the analyses of a group, or of all (NULL). */
+static double mean_ratio(const bz_evaluation *e, const bz_analysis *a, bz_ratio which, const bz_evaluation_group *g,
+                         int *known)
 {
     double sum = 0;
     int n = 0;
     for (int i = 0; i < e->n; i++) {
         double r = e->row[i].ratio[which];
-        if (!(r > 0) || (system && (strcmp(a[i].bound.system, system) != 0 || a[i].bound.layers->batch != batch)))
+        if (!(r > 0) || (g && !is_of(&a[i], g)))
             continue;
         sum += log(r);
         n++;
@@ -169,7 +174,7 @@ static void fill_group(const bz_evaluation *e, const bz_analysis *a, bz_evaluati
         g->models++;
     }
     for (int i = 0; i < e->n; i++)
-        g->rows += !strcmp(a[i].bound.system, g->system) && a[i].bound.layers->batch == g->batch;
+        g->rows += is_of(&a[i], g);
     g->sequential = g->models ? exp(sum / g->models) : NAN;
     int64_t first = g->batch;
     for (int i = e->n - 1; i >= 0; i--) /* the first batch that this system has */
@@ -178,7 +183,7 @@ static void fill_group(const bz_evaluation *e, const bz_analysis *a, bz_evaluati
     g->by_batch = against(e, a, g, g->system, first, true, &g->by_batch_known);
     g->by_system = against(e, a, g, a[0].bound.system, g->batch, false, &g->by_system_known);
     for (int r = 0; r < BZ_RATIOS; r++)
-        g->ratio[r] = mean_ratio(e, a, (bz_ratio)r, g->system, g->batch, &g->known[r]);
+        g->ratio[r] = mean_ratio(e, a, (bz_ratio)r, g, &g->known[r]);
 }
 
 static void make_groups(bz_evaluation *e, const bz_analysis *a)
@@ -255,7 +260,7 @@ void bz_evaluation_make(const bz_analysis *a, int n, bz_arena *arena, bz_evaluat
     out->unique = all.n;
     bz_unique_free(&all);
     for (int r = 0; r < BZ_RATIOS; r++)
-        out->mean[r] = mean_ratio(out, a, (bz_ratio)r, NULL, 0, &out->known[r]);
+        out->mean[r] = mean_ratio(out, a, (bz_ratio)r, NULL, &out->known[r]);
     make_groups(out, a);
     make_libraries(out, a, arena);
 }
