@@ -3,6 +3,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -137,6 +138,56 @@ static void operators(void **state)
     assert_int_equal(wrong, 0);
 }
 
+/* "1x2x3" of a number of base 4: its digits are sizes, 0 begins the shape. Returns whether it is one. */
+static bool shape_of(int number, char text[16], char list[16], int dim[3])
+{
+    int rank = 0, used = 0, digit[3] = {number / 16, number / 4 % 4, number % 4};
+    strcpy(list, "[");
+    for (int k = 0; k < 3; k++) {
+        if (!digit[k] && rank)
+            return false;
+        dim[k] = digit[k] ? digit[k] : 1;
+        if (!digit[k])
+            continue;
+        snprintf(list + strlen(list), 4, rank ? ",%d" : "%d", digit[k]);
+        used += snprintf(text + used, 4, rank ? "x%d" : "%d", digit[k]);
+        rank++;
+    }
+    strcat(list, "]");
+    return rank > 0;
+}
+
+/* Operators of two tensors are layers where each dimension, from the last one on, is the same in both or 1 in one of them. Where they
+ * do not fit, the operators around them stay. */
+static void broadcasts(void **state)
+{
+    (void)state;
+    static const char *const NAMES[][2] = {
+        {"aten::add", "add"}, {"aten::sub", "sub"}, {"aten::mul", "mul"}, {"aten::div", "div"}};
+    for (int a = 1; a < 64; a++)
+        for (int b = 1; b < 64; b++) {
+            char text[2][16], list[2][16], expected[64] = "relu x=5x7";
+            int dim[2][3];
+            if (!shape_of(a, text[0], list[0], dim[0]) || !shape_of(b, text[1], list[1], dim[1]))
+                continue;
+            bool fits = true;
+            for (int k = 0; k < 3; k++)
+                fits &= dim[0][k] == dim[1][k] || dim[0][k] == 1 || dim[1][k] == 1;
+            const char *const *name = NAMES[(a + b) % 4];
+            if (fits)
+                snprintf(expected, sizeof expected, "relu x=5x7 + %s a=%s b=%s", name[1], text[0], text[1]);
+            bz_arena arena = {0};
+            bz_rebuilt r;
+            made_up m = begin();
+            add(&m, "aten::relu", "inputs=[[5,7]]", 10, false);
+            add(&m, name[0], bz_arena_printf(&arena, "inputs=[%s,%s,[]]", list[0], list[1]), 10, false);
+            rebuild(&m, &arena, &r);
+            assert_string_equal(keys_of(&r, &arena), expected);
+            bz_arena_free(&arena);
+            bz_trace_free(m.t);
+        }
+}
+
 /* Of operators within each other one counts: the outermost that is known. */
 static void nested(void **state)
 {
@@ -200,7 +251,7 @@ static void device(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(operators), cmocka_unit_test(nested),
-                                       cmocka_unit_test(training), cmocka_unit_test(device)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(operators), cmocka_unit_test(broadcasts),
+                                       cmocka_unit_test(nested), cmocka_unit_test(training), cmocka_unit_test(device)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
