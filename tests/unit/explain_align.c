@@ -417,6 +417,47 @@ static void test_reorders(void **state)
     bz_arena_free(&arena);
 }
 
+/* A reorder makes weights where the next call takes weights of as many numbers in the layout that it writes. */
+static void test_reordered_weights(void **state)
+{
+    (void)state;
+#define REORDER(to, sizes) "src=f32::blocked:a:f0 dst=f32::blocked:" to ":f0 problem=" sizes
+    static const char GEMM[] = "gemm m=4 n=10 k=48 dtype=f32", MATMUL[] = "matmul a=2x4x48 b=2x48x10 dtype=f32";
+    static const call conv = {"convolution", CONV(16)},
+                      product = {"inner_product",
+                                 "src=f32::blocked:ab:f0 wei=f32::blocked:AB16b64a:f0 bia=undef::undef::f0 "
+                                 "dst=f32::blocked:ab:f0 problem=mb4ic48oc10"},
+                      products = {"matmul",
+                                  "src=f32::blocked:abc:f0 wei=f32::blocked:aCB16b:f0 dst=f32::blocked:abc:f0 "
+                                  "problem=2x4x48:2x48x10:2x4x10"};
+    static const struct {
+        const char *layer, *reorder;
+        const call *call;
+        bool weights;
+    } CASES[] = {
+        {CONV_16, REORDER("Acdb16a", "16x8x3x3"), &conv, true},
+        {CONV_16, REORDER("Acdb8a", "16x8x3x3"), &conv, false},
+        {CONV_16, REORDER("Acdb16a", "16x8x3x4"), &conv, false},
+        {CONV_16, REORDER("Acdb16a", "1x8x8x8"), &conv, false},
+        {GEMM, REORDER("AB16b64a", "10x48"), &product, true},
+        {GEMM, REORDER("AB16b32a", "10x48"), &product, false},
+        {GEMM, REORDER("AB16b64a", "4x48"), &product, false},
+        {GEMM, REORDER("AB16b64a", "4x10"), &product, false},
+        {MATMUL, REORDER("aCB16b", "2x48x10"), &products, false}, /* of which nobody knows that it is constant */
+    };
+#undef REORDER
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        bz_arena arena = {0};
+        bz_alignment a;
+        align_calls(&CASES[i].layer, 1, (const call[]){{"reorder", CASES[i].reorder}, *CASES[i].call}, 2, &arena, &a);
+        if (cause(&a, "weights-reordered") != CASES[i].weights ||
+            cause(&a, "activations-reordered") == CASES[i].weights)
+            fail_msg("case %zu: %g of weights, %g of activations", i, cause(&a, "weights-reordered"),
+                     cause(&a, "activations-reordered"));
+        bz_arena_free(&arena);
+    }
+}
+
 /* However the calls are permuted, none is missing or extra. */
 static void test_permutations(void **state)
 {
@@ -994,16 +1035,114 @@ static void test_foreign(void **state)
     bz_arena_free(&arena);
 }
 
+static bz_trace *trace_of_kernels(int depthwise, int winograd)
+{
+    bz_error err = {0};
+    bz_trace *t = bz_trace_new();
+    uint32_t source = bz_trace_source(t, "made up", "test"), lane = bz_trace_thread(t, source, 1, 1),
+             stream = bz_trace_stream(t, source, 1, 0, 1, 7);
+    for (int64_t i = 0; i < 3; i++) {
+        int64_t at = i * 2000 * MICROSECOND;
+        bz_trace_add(t, BZ_EVENT_RANGE, at, at + 1000 * MICROSECOND, bz_trace_text(t, "benanza_iteration"), lane);
+        for (int k = 0; k < depthwise + winograd; k++, at += 20 * MICROSECOND) {
+            const char *name = k < depthwise ? "conv_depthwise2d_forward_kernel" : "volta_scudnn_winograd_128x128_relu";
+            bz_trace_add(t, BZ_EVENT_KERNEL, at + 1, at + 10 * MICROSECOND, bz_trace_text(t, name), stream);
+        }
+    }
+    if (bz_trace_finish(t, NULL, &err))
+        fail_msg("%s", err.text);
+    return t;
+}
+
+/* Kernels that convolve channel by channel are of a model with grouped convolutions. Winograd's algorithm wants kernels wider than 1 in each
+ * dimension, stride 1, and more than one channel at once; each group may be a kernel. */
+static void test_foreign_kernels(void **state)
+{
+    enum { CONVS = 3 };
+    static model m;
+    static const char *const PROBLEMS[CONVS] = {CONV_16, CONV_16, CONV_16};
+    (void)state;
+    for (int round = 0; round < 600; round++) {
+        bz_dim x[CONVS][5], w[CONVS][5], bias = 16;
+        int64_t strides[CONVS][3];
+        bz_type in[CONVS][3];
+        bz_param stride[CONVS];
+        int grouped = 0, can = 0, depthwise = (int)below(3), winograd = (int)below(4);
+        make_model(&m, PROBLEMS, CONVS);
+        for (int i = 0; i < CONVS; i++) {
+            int rank = 3 + (int)below(3);
+            int64_t channels = below(2) ? 8 : 2, of_group = below(3) ? channels : below(2) ? channels / 2 : 1;
+            bool wide = of_group > 1 || channels == 1, ones = below(2);
+            x[i][0] = 1;
+            x[i][1] = channels;
+            w[i][0] = 16;
+            w[i][1] = of_group;
+            for (int k = 2; k < rank; k++) {
+                x[i][k] = 20;
+                w[i][k] = below(5) ? 3 : 1;
+                strides[i][k - 2] = below(8) ? 1 : 2;
+                wide &= w[i][k] == 3 && (ones || strides[i][k - 2] == 1);
+            }
+            stride[i] = (bz_param){.name = "stride", .v = strides[i], .n = rank - 2};
+            in[i][0] = (bz_type){.kind = BZ_TYPE_TENSOR, .dtype = BZ_F32, .rank = rank, .dims = x[i]};
+            in[i][1] = (bz_type){.kind = BZ_TYPE_TENSOR, .dtype = BZ_F32, .rank = rank, .dims = w[i]};
+            in[i][2] = (bz_type){.kind = BZ_TYPE_TENSOR, .dtype = BZ_F32, .rank = 1, .dims = &bias};
+            bz_layer *l = &m.layer[i];
+            l->kind = below(6) ? "conv" : "pool";
+            l->macs = 1000;
+            l->in = in[i];
+            l->n_in = 2 + (int)below(2);
+            l->params = &stride[i];
+            l->n_params = !ones;
+            if (strcmp(l->kind, "conv") != 0)
+                continue;
+            grouped += of_group < channels;
+            can += wide ? (int)(channels / of_group) : 0;
+        }
+        bz_arena arena = {0};
+        bool open;
+        bz_trace *t = trace_of_kernels(depthwise, winograd);
+        const char *text = bz_align_foreign(&m.bound, t, &arena, &open),
+                   *expected = depthwise && !grouped
+                                   ? bz_arena_printf(&arena, "%d of its kernels convolve each", depthwise)
+                               : winograd > can ? bz_arena_printf(&arena,
+                                                                  "%d of its convolutions ran by Winograd's algorithm, "
+                                                                  "and %d of the model's layers can",
+                                                                  winograd, can)
+                                                : NULL;
+        bool told = text && (strstr(text, "of its kernels convolve") || strstr(text, "Winograd"));
+        if (told != (expected != NULL) || (expected && !strstr(text, expected)))
+            fail_msg("round %d: '%s' instead of '%s'", round, text ? text : "", expected ? expected : "");
+        bz_trace_free(t);
+        bz_arena_free(&arena);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sorts),     cmocka_unit_test(test_stacked),          cmocka_unit_test(test_foreign),
-        cmocka_unit_test(test_recurrent), cmocka_unit_test(test_convolution_back), cmocka_unit_test(test_brute_force),
-        cmocka_unit_test(test_pieces),    cmocka_unit_test(test_whose_bias),       cmocka_unit_test(test_kinds),
-        cmocka_unit_test(test_lengths),   cmocka_unit_test(test_folded),           cmocka_unit_test(test_repeated),
-        cmocka_unit_test(test_reorders),  cmocka_unit_test(test_permutations),     cmocka_unit_test(test_device),
-        cmocka_unit_test(test_operators), cmocka_unit_test(test_backward),         cmocka_unit_test(test_profiler),
-        cmocka_unit_test(test_named),     cmocka_unit_test(test_batched),
+        cmocka_unit_test(test_sorts),
+        cmocka_unit_test(test_stacked),
+        cmocka_unit_test(test_foreign),
+        cmocka_unit_test(test_recurrent),
+        cmocka_unit_test(test_convolution_back),
+        cmocka_unit_test(test_brute_force),
+        cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_whose_bias),
+        cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_lengths),
+        cmocka_unit_test(test_folded),
+        cmocka_unit_test(test_repeated),
+        cmocka_unit_test(test_reorders),
+        cmocka_unit_test(test_reordered_weights),
+        cmocka_unit_test(test_foreign_kernels),
+        cmocka_unit_test(test_permutations),
+        cmocka_unit_test(test_device),
+        cmocka_unit_test(test_operators),
+        cmocka_unit_test(test_backward),
+        cmocka_unit_test(test_profiler),
+        cmocka_unit_test(test_named),
+        cmocka_unit_test(test_batched),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
