@@ -304,6 +304,31 @@ static void test_conversions(void **state)
     tear_down(&w);
 }
 
+/* A layer may have no result, of which nothing is converted. */
+static void test_no_results(void **state)
+{
+    world w;
+    bz_error err = {0};
+    bz_units before, after;
+    (void)state;
+    set_up(&w, 1);
+    fill(&w, 0, 1e-3, false, 0);
+    fill(&w, 1, 1e-5, false, 0);
+    bz_bound b = bound(&w, 0), other = bound(&w, 1);
+    bz_unit_try way = {"bf16", &other, NULL, BZ_BF16, false};
+    assert_int_equal(bz_units_make(&b, &way, 1, w.db, w.system, &w.arena, &before, &err), 0);
+    for (int i = 0; i < w.layers->n; i++) {
+        bz_layer *l = &w.layers->layer[i];
+        if (l->class != BZ_CONSTANT) {
+            l->n_out = 0;
+            l->out = NULL;
+        }
+    }
+    assert_int_equal(bz_units_make(&b, &way, 1, w.db, w.system, &w.arena, &after, &err), 0);
+    assert_true(before.way[0].converted > after.way[0].converted);
+    tear_down(&w);
+}
+
 /* One layout is priced by its records alone, as far as data have space. */
 static void test_views(void **state)
 {
@@ -445,8 +470,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fusion),        cmocka_unit_test(test_fusion_by_records_only),
         cmocka_unit_test(test_fused_already), cmocka_unit_test(test_ways),
-        cmocka_unit_test(test_conversions),   cmocka_unit_test(test_views),
-        cmocka_unit_test(test_waterfall),     cmocka_unit_test(test_no_times),
+        cmocka_unit_test(test_conversions),   cmocka_unit_test(test_no_results),
+        cmocka_unit_test(test_views),         cmocka_unit_test(test_waterfall),
+        cmocka_unit_test(test_no_times),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
