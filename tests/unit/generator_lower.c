@@ -634,8 +634,9 @@ static void test_borders(void **state)
 
     bz_type in[2 + 3 * 65];
     bool constant[2 + 3 * 65] = {false};
+    const bz_type pair = TENSOR(1, 2); /* its dimensions live as long */
     for (int i = 0; i < 2 + 3 * 65; i++)
-        in[i] = (bz_type)TENSOR(1, 2);
+        in[i] = pair;
     const bz_param axis[] = {NUMBERS("axis", 0)};
     const bz_type joined[] = {TENSOR(1, 128)};
     l = a_layer("qconcat", in, 2 + 3 * 64, joined, axis, 1);
