@@ -153,15 +153,16 @@ const char *excess_name(excess e)
 /* The largest of what it takes too long for. */
 const char *row_reason(const table *t, const row *w)
 {
-    double bound = isfinite(w->unit->bound) && w->unit->bound > 0 ? w->unit->bound : w->record,
-           over = row_total(w) - bound;
+    bool bounded = isfinite(w->unit->bound) && w->unit->bound > 0;
+    double bound = bounded ? w->unit->bound : w->record, over = row_total(w) - bound;
     int most = 0;
     if (w->calls_run && !isfinite(w->record))
         return excess_name(EXCESS_GUESS);
     if (over <= ON_BOUND * bound)
         return over < -ON_BOUND * bound ? "faster than its record" : "";
     for (int e = 1; e < N_EXCESS; e++)
-        most = w->excess[e] > w->excess[most] ? e : most;
+        if (e != EXCESS_CHOICE || bounded)
+            most = w->excess[e] > w->excess[most] ? e : most;
     if (most != EXCESS_HOT && most != EXCESS_RECORD)
         return excess_name((excess)most);
     if (w->launch > 0 && over <= w->launch * LAUNCHES_OVER)
