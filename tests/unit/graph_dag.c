@@ -129,14 +129,32 @@ static int depth(const graph *g, const unsigned char *role, int fork, int i)
     return behind ? (most ? most : 1) + (role[i] == BZ_NODE_WORK) : 0;
 }
 
+/* Does it stand behind the fork; behind none (-1): it waits for nothing, and does not run ahead? */
+static bool begins(const graph *g, const unsigned char *role, int fork, int i)
+{
+    return fork < 0 ? g->first[i] == g->first[i + 1] && role[i] != BZ_NODE_AHEAD : g->edge[fork][i];
+}
+
 /* Does every way from the fork (-1: from all that waits for nothing) to the end pass x? */
-static bool passes(const graph *g, int fork, int x)
+static bool passes(const graph *g, const unsigned char *role, int fork, int x)
 {
     bool all = true;
     for (int i = 0; i < g->n; i++)
-        if (fork < 0 ? g->first[i] == g->first[i + 1] : i == fork)
+        if (fork < 0 ? begins(g, role, fork, i) : i == fork)
             all &= i == x || !leads(g, i, g->n, x);
     return all;
+}
+
+/* What runs ahead waits for nothing but what runs ahead, too. */
+static void random_roles(const graph *g, unsigned char *role)
+{
+    unsigned ahead = dice(4);
+    for (int i = 0; i < g->n; i++) {
+        bool can = dice(4) < ahead;
+        for (int p = g->first[i]; p < g->first[i + 1]; p++)
+            can &= role[g->pred[p]] == BZ_NODE_AHEAD;
+        role[i] = can ? BZ_NODE_AHEAD : dice(5) ? BZ_NODE_WORK : BZ_NODE_WAY;
+    }
 }
 
 /* A module's join is the first node that all ways from its fork pass, and its width counts work at one depth. */
@@ -150,17 +168,16 @@ static void test_modules(void **state)
         bz_arena arena = {0};
         bool joined[MOST + 1] = {false};
         random_graph(&g, true);
-        for (int i = 0; i < g.n; i++)
-            role[i] = dice(5) ? BZ_NODE_WORK : BZ_NODE_WAY;
+        random_roles(&g, role);
         bz_dag dag = {.n = g.n, .first = g.first, .pred = g.pred};
         bz_dag_find_modules(&dag, role, &arena);
         int m = 0;
         for (int fork = -1; fork < g.n; fork++) {
             int ways = 0, join = g.n, width = 0, at_depth[MOST + 2] = {0};
             for (int j = 0; j < g.n; j++)
-                ways += fork < 0 ? g.first[j] == g.first[j + 1] : g.edge[fork][j];
+                ways += begins(&g, role, fork, j);
             for (int x = g.n - 1; x > fork; x--)
-                join = passes(&g, fork, x) ? x : join;
+                join = passes(&g, role, fork, x) ? x : join;
             for (int i = fork + 1; i < join; i++) {
                 int d = depth(&g, role, fork, i);
                 if (d && role[i] == BZ_NODE_WORK && ++at_depth[d - 1] > width)

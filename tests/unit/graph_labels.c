@@ -18,7 +18,9 @@ typedef struct {
     unsigned plain[MOST][2];
     double seconds[MOST][BZ_LABELS];
     bz_label_step step[MOST];
-    bz_label_value tensor[MOST + 1]; /* number 0 comes from outside; step i makes i + 1 */
+    bz_label_value tensor[MOST + 1];
+    bool turned; /* tensor number 0 comes from outside, step i makes i + 1; turned: the other way around, from n to 0 */
+    bool made[MOST + 1];
     int taken[MOST];
 } graph;
 
@@ -30,6 +32,21 @@ static unsigned draw(unsigned n)
     return (unsigned)(state_of_random >> 33) % n;
 }
 
+static int number(const graph *g, int k)
+{
+    return g->turned ? g->n - k : k;
+}
+
+/* A tensor that is there before step i. */
+static int earlier(const graph *g, int i)
+{
+    int k = (int)draw((unsigned)i + 1);
+    while (!g->made[number(g, k)])
+        k = (int)draw((unsigned)i + 1);
+    return number(g, k);
+}
+
+/* Some steps have no choice, and some make nothing. */
 static void make_graph(graph *g, int n, bool chain)
 {
     memset(g, 0, sizeof *g);
@@ -38,27 +55,37 @@ static void make_graph(graph *g, int n, bool chain)
         for (int a = 0; a < BZ_LABELS; a++)
             for (int b = 0; b < BZ_LABELS; b++)
                 g->tensor[t].convert[a][b] = a == b ? 0 : 1 + draw(8);
-    g->tensor[0].outside = g->tensor[n].outside = true;
+    g->turned = draw(2);
+    g->tensor[0].outside = g->tensor[n].outside = g->made[number(g, 0)] = true;
     for (int i = 0; i < n; i++) {
-        int options = 1 + (int)draw(BZ_LABELS);
+        int options = chain || draw(9) ? 1 + (int)draw(BZ_LABELS) : 0;
+        bool nothing = !chain && !draw(9) && i < n - 1;
         for (int o = 0; o < options; o++)
             g->laid[i][o] = ((o + i) % BZ_LABELS), g->seconds[i][o] = 1 + draw(12);
         for (int k = 0; k < 2; k++)
             g->plain[i][k] = draw(3) ? 0 : draw(1U << BZ_LABELS);
-        g->in[i][0] = chain ? i : (int)draw((unsigned)i + 1);
-        g->in[i][1] = (int)draw((unsigned)i + 1);
+        g->in[i][0] = chain ? number(g, i) : earlier(g, i);
+        g->in[i][1] = earlier(g, i);
+        g->made[number(g, i + 1)] = !nothing;
         bool two = !chain && g->in[i][1] != g->in[i][0];
-        g->step[i] = (bz_label_step){g->in[i], 1 + two, i + 1, options, g->laid[i], g->seconds[i], g->plain[i]};
+        g->step[i] = (bz_label_step){.in = g->in[i],
+                                     .n_in = 1 + two,
+                                     .out = nothing ? -1 : number(g, i + 1),
+                                     .n = options,
+                                     .label = options ? g->laid[i] : NULL,
+                                     .seconds = options ? g->seconds[i] : NULL,
+                                     .plain = g->plain[i]};
     }
 }
 
 /* What a choice costs: each tensor is converted once into each layout that somebody wants, from the cheapest there is. */
 static double cost_of(const graph *g, const int *taken)
 {
-    unsigned have[MOST + 1] = {1U << 0};
+    unsigned have[MOST + 1] = {0};
     double sum = 0;
+    have[number(g, 0)] = 1U << 0;
     for (int i = 0; i < g->n; i++) {
-        int laid = g->laid[i][taken[i]];
+        int laid = g->laid[i][taken[i]], out = g->step[i].out; /* without a choice label 0, for nothing */
         sum += g->seconds[i][taken[i]];
         for (int k = 0; k < g->step[i].n_in; k++) {
             int t = g->in[i][k], reads = g->plain[i][k] & 1U << laid ? 0 : laid;
@@ -70,10 +97,12 @@ static double cost_of(const graph *g, const int *taken)
             sum += best;
             have[t] |= 1U << reads;
         }
-        have[i + 1] = 1U << laid;
-        if (g->tensor[i + 1].outside && laid != 0) {
-            sum += g->tensor[i + 1].convert[laid][0];
-            have[i + 1] |= 1U << 0;
+        if (out < 0)
+            continue;
+        have[out] = 1U << laid;
+        if (g->tensor[out].outside && laid != 0) {
+            sum += g->tensor[out].convert[laid][0];
+            have[out] |= 1U << 0;
         }
     }
     return sum;
@@ -84,7 +113,7 @@ static double try_all(const graph *g, int *taken, int at)
     double best = INFINITY;
     if (at == g->n)
         return cost_of(g, taken);
-    for (taken[at] = 0; taken[at] < g->step[at].n; taken[at]++)
+    for (taken[at] = 0; taken[at] < g->step[at].n || !taken[at]; taken[at]++)
         best = fmin(best, try_all(g, taken, at + 1));
     return best;
 }
