@@ -1,5 +1,6 @@
 /* Slow nodes, changes between stacks, and that nothing from outside reaches a page or a script unescaped. */
 #include "fleet/fleet.h"
+#include "tests/unit/chance.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -37,6 +38,65 @@ static void slow_nodes(void **state)
     assert_int_equal(d[2].throttled, 5);
     bz_deviations_make("v100", attempts, 1, 0.1, &arena, &d, &n);
     assert_int_equal(n, 0); /* no peers */
+    bz_arena_free(&arena);
+}
+
+/* A node's best time of a yardstick is held against the middle node's, of an even number the faster one of the two, where there are two. */
+static void random_nodes(void **state)
+{
+    (void)state;
+    static const char *const NODE[] = {"a", "b", "c", "d", "e"};
+    enum { NODES = 5, MOST = 9 };
+    bz_arena arena = {0};
+    for (int round = 0; round < 2000; round++) {
+        bz_attempt list[MOST];
+        const bz_attempt *attempts[MOST];
+        bz_deviation *d;
+        int n = (int)chance(MOST + 1), n_found, expected = 0;
+        unsigned nodes = 1 + chance(NODES);
+        for (int i = 0; i < n; i++) {
+            list[i] = attempt(NODE[chance(nodes)], chance(4) ? 1 + 0.0625 * chance(5) : (double)NAN,
+                              chance(4) ? 1 + 0.0625 * chance(5) : (double)NAN, (int)chance(2) * (int)chance(9));
+            attempts[i] = &list[i];
+        }
+        bz_deviations_make("v100", attempts, n, 0.125, &arena, &d, &n_found);
+        for (int y = 0; y < 2; y++) {
+            double best[NODES], sorted[NODES];
+            int there = 0;
+            for (int k = 0; k < NODES; k++) {
+                best[k] = INFINITY;
+                for (int i = 0; i < n; i++)
+                    if (list[i].node == NODE[k])
+                        best[k] = fmin(best[k], list[i].yardstick[y]);
+                int at = there;
+                for (; isfinite(best[k]) && at > 0 && sorted[at - 1] > best[k]; at--)
+                    sorted[at] = sorted[at - 1];
+                if (isfinite(best[k]))
+                    sorted[at] = best[k], there++;
+            }
+            for (int k = 0; k < NODES && there > 1; k++) {
+                double peers = sorted[(there - 1) / 2];
+                int found = 0;
+                if (!isfinite(best[k]) || best[k] <= 1.125 * peers)
+                    continue;
+                expected++;
+                for (int i = 0; i < n_found; i++)
+                    found += !strcmp(d[i].node, NODE[k]) && !strcmp(d[i].what, bz_yardsticks[y].problem) &&
+                             d[i].seconds == best[k] && d[i].peers == peers;
+                assert_int_equal(found, 1);
+            }
+        }
+        for (int k = 0; k < NODES; k++) {
+            int throttled = 0, found = 0;
+            for (int i = 0; i < n; i++)
+                throttled += list[i].node == NODE[k] ? list[i].throttled : 0;
+            for (int i = 0; i < n_found; i++)
+                found += !strcmp(d[i].node, NODE[k]) && !strcmp(d[i].what, "throttled") && d[i].throttled == throttled;
+            assert_int_equal(found, throttled > 0);
+            expected += throttled > 0;
+        }
+        assert_int_equal(n_found, expected);
+    }
     bz_arena_free(&arena);
 }
 
@@ -160,8 +220,8 @@ static void configurations(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(slow_nodes), cmocka_unit_test(regressions),
-                                       cmocka_unit_test(pages), cmocka_unit_test(scripts),
-                                       cmocka_unit_test(configurations)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(slow_nodes),  cmocka_unit_test(random_nodes),
+                                       cmocka_unit_test(regressions), cmocka_unit_test(pages),
+                                       cmocka_unit_test(scripts),     cmocka_unit_test(configurations)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -455,7 +455,10 @@ static bz_attempt draw_attempt(const char *id)
     return a;
 }
 
-/* Folders and status files of all attempts; `line` writes what each measured. */
+static void draw_lines(void **state, const char *path);
+static list notes; /* what cannot be used, in the order in which it is met: folders of a kind, then files */
+
+/* Folders and status files of all attempts; `line` writes what each measured. Where lines are collected, some folders are none. */
 static void draw_attempts(void **state, const bz_night *night, attempts of[2],
                           void (*line)(void **state, const char *path))
 {
@@ -463,11 +466,21 @@ static void draw_attempts(void **state, const bz_night *night, attempts of[2],
     for (int i = 0; i < 2; i++) {
         const bz_night_system *s = &night->system[i];
         of[i] = (attempts){0};
+        bool closed[4] = {false};
         assert_ok(mkdir(below(state, bz_arena_printf(&texts, "nights/%s/%s", night->id, s->name)), 0777));
+        for (int k = 0; k < s->n_shards && line == draw_lines; k++) {
+            const char *folder =
+                bz_arena_printf(&texts, "%s/%s/%d-%03d", night->id, s->name, s->shard[k].round, s->shard[k].index);
+            if (!(closed[k] = !chance(9)))
+                continue;
+            assert_ok(mkdir(below(state, bz_arena_printf(&texts, "nights/%s", folder)), 0777));
+            write_file(state, bz_arena_printf(&texts, "nights/%s/attempts", folder), "", false);
+            add_text(&notes, bz_arena_printf(&texts, "%s/attempts: cannot be opened: Not a directory", folder));
+        }
         for (int k = 0; k < s->n_shards; k++) {
             const char *folder = bz_arena_printf(&texts, "nights/%s/%s/%d-%03d", night->id, s->name, s->shard[k].round,
                                                  s->shard[k].index);
-            if (!chance(5))
+            if (closed[k] || !chance(5))
                 continue; /* nobody came so far */
             assert_ok(mkdir(below(state, folder), 0777));
             assert_ok(mkdir(below(state, bz_arena_printf(&texts, "%s/attempts", folder)), 0777));
@@ -495,7 +508,6 @@ static void draw_attempts(void **state, const bz_night *night, attempts of[2],
 /* ---- collecting ----------------------------------------------------------------------------- */
 
 static bz_merged merged; /* what is to come of the lines */
-static list notes;
 static bool known_line[10][3], known_ahead;
 static int64_t now;
 
@@ -507,6 +519,12 @@ static void draw_lines(void **state, const char *path)
     if (!chance(9)) {
         assert_ok(symlink("/nowhere/at-all", below(state, path)));
         add_text(&notes, bz_arena_printf(&texts, "%s: cannot be read", name));
+        return;
+    }
+    if (!chance(9)) {
+        assert_ok(mkdir(below(state, path), 0777));
+        add_text(&notes, bz_arena_printf(&texts, "%s: cannot be read: Is a directory", below(state, path)));
+        merged.files++;
         return;
     }
     for (int i = 0; i < n; i++) {
@@ -1303,9 +1321,13 @@ static void test_work_on_a_node(void **state)
     close(held);
 
     write_file(state, "status", "3", false);
+    setenv("SLURMD_NODENAME", "amzAMZ059`{@[/:._ é", 1); /* letters and digits stay in a file's name */
     assert_fails(bz_fleet_work(below(state, "shard"), below(state, "scratch"), NULL, NULL, &by, &err), BZ_FAILED,
                  "ended early");
     a = last_attempt(state, &lines);
+    assert_string_equal(a.node, "amzAMZ059`{@[/:._ é");
+    assert_non_null(strstr(a.id, "-42-1-amzAMZ059-----------"));
+    setenv("SLURMD_NODENAME", "n17", 1);
     assert_true(a.state == BZ_ATTEMPT_FAILED && strstr(a.reason, "ended early") && a.records == 3);
     assert_int_equal(count_files(state, "scratch"), 1);
     write_file(state, "broken", "", false);
