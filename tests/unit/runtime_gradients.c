@@ -167,6 +167,22 @@ static void take_operands(side *gradient, const side *forward, char x)
     }
 }
 
+/* Gradients by one operand of the forward pass; by all of them where none is named. */
+static void compare(size_t c, side *forward, const side *gradient, bz_role role)
+{
+    for (int k = 0; k < gradient->n; k++) {
+        const bz_operand *o = &gradient->operand[k];
+        int by = o->result ? find(forward, o->role == BZ_ROLE_Y ? CASES[c].by : o->role, false) : -1;
+        for (int64_t i = 0; by >= 0 && i < o->count && (role == BZ_ROLE_OTHER || o->role == role); i++) {
+            double want = difference(forward, by, i, gradient), got = element(gradient, k, i);
+            if (!(fabs(got - want) <= 2e-3 * (1 + fabs(want))))
+                fail_msg("%s: %s %d is %g, by differences %g", CASES[c].gradient, bz_role_name(o->role), (int)i, got,
+                         want);
+        }
+        assert_true(!o->result || by >= 0);
+    }
+}
+
 static void test_differences(void **unused)
 {
     (void)unused;
@@ -174,16 +190,34 @@ static void test_differences(void **unused)
         side forward = open_side(CASES[c].forward), gradient = open_side(CASES[c].gradient);
         compute(&forward);
         take_operands(&gradient, &forward, CASES[c].x);
-        for (int k = 0; k < gradient.n; k++) {
-            const bz_operand *o = &gradient.operand[k];
-            int by = o->result ? find(&forward, o->role == BZ_ROLE_Y ? CASES[c].by : o->role, false) : -1;
-            for (int64_t i = 0; by >= 0 && i < o->count; i++) {
-                double want = difference(&forward, by, i, &gradient), got = element(&gradient, k, i);
-                if (!(fabs(got - want) <= 2e-3 * (1 + fabs(want))))
-                    fail_msg("%s: %s %d is %g, by differences %g", CASES[c].gradient, bz_role_name(o->role), (int)i,
-                             got, want);
+        compare(c, &forward, &gradient, BZ_ROLE_OTHER);
+        close_side(&forward);
+        close_side(&gradient);
+    }
+}
+
+/* Of recurrent layers, where only one row of the batch has a gradient given, of all states, the last state or the last cell: it goes to that
+ * row's first state and into the bias. */
+static void test_single_rows(void **unused)
+{
+    (void)unused;
+    for (size_t c = 0; c < sizeof CASES / sizeof *CASES; c++) {
+        side forward = open_side(CASES[c].forward), gradient = open_side(CASES[c].gradient);
+        if (bz_problem_has(&forward.p, BZ_TRAIT_RECURRENT)) {
+            compute(&forward);
+            take_operands(&gradient, &forward, CASES[c].x);
+        }
+        for (int64_t n = 0; bz_problem_has(&forward.p, BZ_TRAIT_RECURRENT) && n < 3 * forward.p.rnn.batch; n++) {
+            for (int g = 0; g < 3; g++) {
+                int k = find(&gradient, GRADIENTS[g][1], false);
+                for (int64_t i = 0; k >= 0 && i < gradient.operand[k].count; i++) { /* the rows are dimension 1 of 3 */
+                    int64_t row = i / gradient.operand[k].dim[2] % gradient.operand[k].dim[1];
+                    bool given = g == n % 3 && row == n / 3;
+                    gradient.value[k][i] = given ? (float)(1 + i % 3) / 2 : 0;
+                }
             }
-            assert_true(!o->result || by >= 0);
+            compare(c, &forward, &gradient, BZ_ROLE_H);
+            compare(c, &forward, &gradient, BZ_ROLE_BIAS);
         }
         close_side(&forward);
         close_side(&gradient);
@@ -300,10 +334,8 @@ static void test_texts(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_differences),
-        cmocka_unit_test(test_slopes),
-        cmocka_unit_test(test_first_steps),
-        cmocka_unit_test(test_texts),
+        cmocka_unit_test(test_differences), cmocka_unit_test(test_single_rows), cmocka_unit_test(test_slopes),
+        cmocka_unit_test(test_first_steps), cmocka_unit_test(test_texts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
