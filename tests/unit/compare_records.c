@@ -153,9 +153,37 @@ static void test_verdicts(void **state)
     assert_true(bz_verdict_of(&one, &more) == BZ_SAME && bz_verdict_of(&one, &less) == BZ_SAME);
 }
 
+/* All rows count, each as often as it occurs, and no other. */
+static void test_slower(void **state)
+{
+    (void)state;
+    enum { ROWS = 6 };
+    int sure_ones = 0;
+    for (int i = 0; i < 5000; i++) {
+        bz_compare_row row[ROWS + 1];
+        bz_compare c = {.row = row, .n = (int)chance(ROWS + 1)};
+        double high = 0, low = 0;
+        bool sure;
+        for (int k = 0; k <= ROWS; k++) {
+            double a = 10 + chance(10), b = a + chance(5);
+            row[k] = (bz_compare_row){
+                .times = 1 + chance(3), .a = {a, a - 1, a + chance(2), false}, .b = {b, b - chance(3), b + 1, false}};
+            if (k >= c.n)
+                continue;
+            high += row[k].times * row[k].a.high, low += row[k].times * row[k].b.low;
+            c.total_a += row[k].times * a, c.total_b += row[k].times * b;
+        }
+        double slower = bz_compare_slower(&c, &sure);
+        assert_true(c.n ? fabs(slower - (c.total_b / c.total_a - 1)) < 1e-12 : isnan(slower));
+        assert_true(sure == (low > high));
+        sure_ones += sure;
+    }
+    assert_true(sure_ones > 500 && sure_ones < 4500);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(test_side_by_side, make_folder, remove_folder),
-                                       cmocka_unit_test(test_verdicts)};
+                                       cmocka_unit_test(test_verdicts), cmocka_unit_test(test_slower)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

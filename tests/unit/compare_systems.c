@@ -163,13 +163,13 @@ static void a_profile_without_iterations_is_refused(void **state)
 
 /* ---- random profiles against definitions ---------------------------------------------------- */
 
-enum { KEYS = 6, MOST_ITERATIONS = 40 };
+enum { KEYS = 6, LIBRARY = KEYS, LATENCY, SUMS, MOST_ITERATIONS = 40 };
 static const char *const CALLS[KEYS] = {"a", "b", "c", "d", "e", "f"};
 
-/* What each key took in each steady iteration, in ns, and how often it was called there. */
+/* What each key took in each steady iteration, in ns, and how often it was called there; then all calls, and the whole iteration. */
 typedef struct {
     int iterations, times[KEYS];
-    double sum[KEYS][MOST_ITERATIONS];
+    double sum[SUMS][MOST_ITERATIONS];
 } drawn;
 
 static bz_trace *draw_run(drawn *d)
@@ -190,16 +190,18 @@ static bz_trace *draw_run(drawn *d)
                 size_t c = bz_trace_add(t, BZ_EVENT_CALL, at, at + length, bz_trace_text(t, CALLS[k]), lane);
                 t->event[BZ_EVENT_CALL].flags[c] = BZ_CALL_EXECUTES;
                 d->sum[k][i] += (double)length;
+                d->sum[LIBRARY][i] += (double)length;
                 at += length + 30;
             }
         bz_trace_add(t, BZ_EVENT_RANGE, begin, at, bz_trace_text(t, "step"), lane);
+        d->sum[LATENCY][i] = (double)(at - begin);
         at += 500;
     }
     if (bz_trace_finish(t, &(bz_finish_options){.iterations = "step"}, &err))
         fail_msg("%s", err.text);
     int n = 0;
     for (int i = 0; i < d->iterations; i++) {
-        for (int k = 0; k < KEYS; k++)
+        for (int k = 0; k < SUMS; k++)
             d->sum[k][n] = d->sum[k][i];
         n += bz_iteration_is_steady(t, (uint32_t)i);
     }
@@ -292,6 +294,13 @@ static void random_profiles(void **state)
             only[which]++;
         }
         assert_int_equal(part->compare.n, both);
+        for (int k = LIBRARY; k <= LATENCY; k++) {
+            const bz_compare_row *row =
+                row_of(part_of(&set, "iteration"), k == LATENCY ? "latency" : "in library calls");
+            bz_span a = expected_span(&d[0], k, 1), b = expected_span(&d[1], k, 1);
+            same_span(&row->a, &a);
+            same_span(&row->b, &b);
+        }
         for (int w = 0; w < 2; w++) {
             assert_true(part->n_only[w] == only[w] && (w ? part->compare.only_b : part->compare.only_a) == only[w]);
             for (int k = 1; k < only[w]; k++)
