@@ -2,6 +2,7 @@
 #include "replay/replay.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,13 +40,23 @@ static void put_dtype(bz_buf *out, bz_dtype t)
         bz_buf_putc(out, *s >= 'a' && *s <= 'z' ? (char)(*s - 'a' + 'A') : *s);
 }
 
-/* A float as C reads it back. */
-static void put_float(bz_buf *out, float v)
+/* A number with so many digits as C reads it back. Masks are filled with minus infinity. */
+static void put_real(bz_buf *out, double v, int digits, const char *suffix)
 {
     char text[32];
-    snprintf(text, sizeof text, "%.9g", (double)v);
+    if (!isfinite(v)) {
+        bz_buf_puts(out, isnan(v) ? "NAN" : v < 0 ? "-INFINITY" : "INFINITY");
+        return;
+    }
+    snprintf(text, sizeof text, "%.*g", digits, v);
     bz_buf_puts(out, text);
-    bz_buf_puts(out, strpbrk(text, ".e") ? "f" : ".0f");
+    bz_buf_puts(out, strpbrk(text, ".e") ? "" : ".0");
+    bz_buf_puts(out, suffix);
+}
+
+static void put_float(bz_buf *out, float v)
+{
+    put_real(out, (double)v, 9, "f");
 }
 
 /* ---- tables --------------------------------------------------------------------------------- */
@@ -100,8 +111,10 @@ static void put_loop(const bz_replay_loop *l, int number, bz_buf *out)
         bz_buf_puts(out, ", .beta = ");
         put_float(out, l->beta);
     }
-    if (l->value != 0)
-        bz_buf_printf(out, ", .value = %.17g", l->value);
+    if (l->value != 0) {
+        bz_buf_puts(out, ", .value = ");
+        put_real(out, l->value, 17, "");
+    }
     bz_buf_printf(out, ", .rank = %d, .dim = ", l->rank);
     put_numbers(out, l->dim, l->rank);
     for (int k = 0; k < OPERANDS[l->kind]; k++) {
@@ -250,7 +263,8 @@ static int64_t put_program(const bz_replay_plan *p, const char *name, int64_t we
         bz_buf_printf(out, "on %d streams", p->streams);
     else
         bz_buf_puts(out, "one after the other");
-    bz_buf_puts(out, ", each by the variant that the plan names. */\n#include \"runtime/replay.h\"\n\n");
+    bz_buf_puts(out, ", each by the variant that the plan names. */\n#include \"runtime/replay.h\"\n\n"
+                     "#include <math.h>\n\n");
     put_problems(p, problem, out);
     weights = place_weights(p, weights, at);
     bz_buf_puts(out, "static const bz_replay_value values[] = {\n");
