@@ -278,6 +278,24 @@ static void draw_gather(task *t)
     }
 }
 
+/* What lies on the diagonal number k and above it, or below it, of the last two dimensions; else 0. */
+static void draw_trilu(task *t)
+{
+    shape x = draw_shape(2);
+    int64_t upper = chance(2), k = (int64_t)chance(5) - 2, at[MOST];
+    bool moved = chance(2);
+    put_input(t, BZ_I64, x);
+    if (moved)
+        put_constant(t, "value", &k, 1);
+    put_layer(t, "Trilu", moved ? "0 value" : "0", "y", "upper", &upper, 1);
+    t->out = x;
+    for (int64_t i = 0; i < count(&x); i++) {
+        coordinates(&x, i, at);
+        int64_t off = at[x.rank - 1] - at[x.rank - 2] - (moved ? k : 0);
+        t->want[i] = (upper ? off >= 0 : off <= 0) ? given(0, i) : 0;
+    }
+}
+
 /* ---- doing a plan's steps --------------------------------------------------------------------- */
 
 typedef struct {
@@ -354,19 +372,20 @@ static void do_steps(const bz_replay_plan *p, tensor *t)
 static void test_moves(void **state)
 {
     (void)state;
-    static void (*const DRAW[])(task * t) = {draw_transpose, draw_slice,  draw_concat, draw_split,
-                                             draw_pad,       draw_expand, draw_where,  draw_gather};
+    static void (*const DRAW[])(task * t) = {draw_transpose, draw_slice, draw_concat, draw_split, draw_pad,
+                                             draw_expand,    draw_where, draw_gather, draw_trilu};
+    enum { KINDS = sizeof DRAW / sizeof *DRAW };
     static task t;
     static tensor done[30];
     const char *name = "m";
-    for (int round = 0; round < 8 * 100; round++) {
+    for (int round = 0; round < KINDS * 100; round++) {
         bz_model *model;
         bz_layers *layers;
         bz_replay_plan *p;
         int y = -1;
         t = (task){0};
         put_text(&t.graph, GRAPH_NAME, "g");
-        DRAW[round % 8](&t);
+        DRAW[round % KINDS](&t);
         put_message(&t.graph, GRAPH_OUTPUT, a_value("y", BZ_I64, dims_text(&t.out)));
         bz_buf bytes = a_model(8, 17, t.graph);
         assert_ok(bz_model_parse(bytes.data, bytes.len, "m", &model, &err));
