@@ -1,17 +1,8 @@
 /* Sequences of layers as replays: what stands between convolutions in its model runs in the layout that these leave. */
 #include "replay/replay.h"
+#include "tests/unit/perfdb_test.h"
+#include "tests/unit/programs.h"
 #include "tests/unit/writer.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-static bz_error err;
 
 static bz_replay_plan *plan_of(const bz_plan *plan, bz_layers *layers, bool within)
 {
@@ -157,9 +148,111 @@ static void test_constants_of_its_own(void **state)
     bz_buf_free(&bytes);
 }
 
+/* ---- running sequences ------------------------------------------------------------------------ */
+
+enum { IN_TURN = 16, SYSTEM_BRICKS = 200 };
+
+/* In place of what is built: a program that notes which replays it was to run, and says that replay n took n + 1 ms. */
+static void make_programs(void **state)
+{
+    look_here_first(state, "bin");
+    write_file(
+        state, "program",
+        bz_arena_printf(&texts,
+                        "#!/bin/sh\necho $1 >>%s\nfor n in $(seq ${1%%-*} ${1#*-}); do s=$((n + 1))e-3; echo "
+                        "'{\"record\":\"replay\",\"latency\":{\"median\":'$s',\"low\":'$s',\"high\":'$s',\"min\":'$s',"
+                        "\"samples\":3,\"runs\":2},\"actions\":[],\"passes\":[]}'; done\n",
+                        below(state, "asked")),
+        true);
+    write_file(state, "bin/cmake",
+               bz_arena_printf(&texts, "#!/bin/sh\n[ \"$1\" = --build ] && exec cp %s \"$2/replay\"\nmkdir -p \"$4\"\n",
+                               below(state, "program")),
+               true);
+}
+
+/* The records of a database but for some that are left out. */
+typedef struct {
+    bz_perfdb *to;
+    const char *const *left_out;
+    int n;
+} copying;
+
+static int copy_record(void *user, const bz_record *r)
+{
+    const copying *c = user;
+    for (int i = 0; i < c->n; i++)
+        if (!strcmp(r->problem, c->left_out[i]))
+            return 0;
+    assert_ok(bz_perfdb_put(c->to, r, 1, NULL, &err));
+    return 0;
+}
+
+static const bz_system *with_system(bz_perfdb *db)
+{
+    const bz_system *system;
+    assert_ok(bz_perfdb_put_system(db, "epyc@onednn2.6.3", "{}", 1, &err));
+    assert_ok(bz_perfdb_system(db, "epyc@onednn2.6.3", &system, &err));
+    return system;
+}
+
+/* What lacks is run in one turn, in the model's order, with others of the model up to 16 in all, and with the model where that lacks. Only what
+ * lacked has new times. */
+static void test_turns(void **state)
+{
+    static const char PATH[] = BENANZA_SOURCE "/models/squeezenet1_1.onnx";
+    const char *path = PATH;
+    bz_models models = {0};
+    bz_bricks b = {.most = 1};
+    bz_arena arena = {0};
+    make_programs(state);
+    assert_ok(bz_models_load(&path, 1, &(bz_infer_options){0}, &models, &err));
+    bz_bricks_add(&b, models.layers[0], "squeezenet1_1");
+    assert_in_range(b.n, IN_TURN + 2, SYSTEM_BRICKS);
+    const char **why = BZ_NEW(&arena, const char *, b.n), **left_out = BZ_NEW(&arena, const char *, b.n + 1);
+    bz_perfdb *all = open_new(state, "all");
+    const int LACKING[] = {b.n, 1, 3, IN_TURN - 1, IN_TURN, IN_TURN + 1};
+    for (size_t i = 0; i < sizeof LACKING / sizeof *LACKING; i++) {
+        int lacking = LACKING[i], first = (int)i % 3; /* those from here on */
+        bool whole = i % 2 == 0;
+        bz_perfdb *db = i ? open_new(state, bz_arena_printf(&arena, "db%zu", i)) : all;
+        bz_brick_replays r = {.db = db, .system = with_system(db), .setting = {1, BZ_CACHE_HOT, ""}};
+        for (int k = 0; k < lacking; k++)
+            left_out[k] = bz_brick_problem(b.brick[(first + k) % b.n].key, &arena);
+        left_out[lacking] = bz_brick_problem(b.model[0].key, &arena);
+        if (i)
+            assert_ok(bz_perfdb_scan(all, &(bz_perfdb_filter){0}, copy_record,
+                                     &(copying){db, left_out, lacking + whole}, &err));
+        unlink(below(state, "asked"));
+        assert_ok(bz_bricks_replay(&r, &b, models.layers, why, &arena, &err));
+        assert_true(r.measured == lacking + whole && r.failed == 0);
+        int pieces = (lacking < IN_TURN ? IN_TURN : lacking) + whole, at = 0;
+        assert_string_equal(read_file(state, "asked"), bz_arena_printf(&arena, "0-%d\n", pieces - 1));
+        for (int k = 0; k < b.model[0].n; k++) {
+            int brick = b.model[0].brick[k], from = (brick + b.n - first) % b.n;
+            bool again = false;
+            for (int before = 0; before < k; before++)
+                again |= b.model[0].brick[before] == brick;
+            if (from < lacking && !again)
+                assert_true(fabs(b.brick[brick].seconds - 1e-3 * ++at) < 1e-9);
+            assert_null(why[brick]);
+        }
+        assert_int_equal(at, lacking);
+        if (whole)
+            assert_true(fabs(b.model[0].measured - 1e-3 * pieces) < 1e-9);
+        if (i)
+            bz_perfdb_close(db);
+    }
+    bz_perfdb_close(all);
+    bz_bricks_free(&b);
+    bz_models_free(&models);
+    bz_arena_free(&arena);
+    bz_arena_free(&texts);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_layouts), cmocka_unit_test(test_as_in_the_model),
-                                       cmocka_unit_test(test_constants_of_its_own)};
+                                       cmocka_unit_test(test_constants_of_its_own),
+                                       cmocka_unit_test_setup_teardown(test_turns, make_folder, remove_folder)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
