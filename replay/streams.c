@@ -9,7 +9,7 @@
 
 typedef struct graph {
     const bz_replay_plan *p;
-    int *producer; /* of a value: the unit whose step makes it; of a view's, whoever makes what it shows; -1 */
+    int *producer; /* of a value: the unit whose step makes it; -1: it comes from outside, or is a constant */
     bz_dag dag;
     double *seconds, *start;
     int *stream;
@@ -37,7 +37,9 @@ static void find_predecessors(graph *g)
                 if (from >= 0 && from != u)
                     pred[n++] = from;
             }
-            g->producer[s->out] = s->once ? -1 : s->kind == BZ_STEP_VIEW ? producer_of(g, s->in[0]) : u;
+            g->producer[s->out] = s->once ? -1 : u;
+            for (int k = 0; k < s->n_more; k++)
+                g->producer[s->more[k]] = g->producer[s->out];
         }
         first[u + 1] = n;
     }

@@ -58,26 +58,24 @@ static const char *name_of(const iteration *t, bz_value_id v)
     return v < 0 ? "" : t->training->model->values[v].name;
 }
 
-static bool makes(const bz_replay_step *s, int value)
+/* A value is there before a step reads it, in this order: it comes from outside, or an earlier step makes it. */
+static void values_are_made_before_they_are_read(bz_replay_plan *p, int streams)
 {
-    bool found = s->out == value;
-    for (int k = 0; k < s->n_more; k++)
-        found |= s->more[k] == value;
-    return found;
-}
-
-/* A value is there before a step reads it: it comes from outside, or an earlier step makes it. */
-static void values_are_made_before_they_are_read(const bz_replay_plan *p)
-{
-    for (int i = 0; i < p->n_steps; i++)
-        for (int k = 0; k < p->step[i].n_in; k++) {
-            int v = p->step[i].in[k];
-            bool made = v < 0 || p->value[v].source != BZ_VALUE_COMPUTED;
-            for (int s = 0; s < i; s++)
-                made |= makes(&p->step[s], v);
-            if (!made)
-                fail_msg("step %d '%s' reads %d '%s', which nothing makes", i, p->step[i].name, v, p->value[v].name);
-        }
+    bool *made = bz_zeroed((size_t)p->n_values + 1, sizeof *made);
+    bz_replay_schedule(p, streams);
+    for (int v = 0; v < p->n_values; v++)
+        made[v] = p->value[v].source != BZ_VALUE_COMPUTED;
+    for (int i = 0; i < p->n_steps; i++) {
+        const bz_replay_step *s = &p->step[p->order[i]];
+        for (int k = 0; k < s->n_in; k++)
+            if (s->in[k] >= 0 && !made[s->in[k]])
+                fail_msg("on %d streams step %d '%s' reads %d '%s', which nothing makes", streams, i, s->name, s->in[k],
+                         p->value[s->in[k]].name);
+        made[s->out] = true;
+        for (int k = 0; k < s->n_more; k++)
+            made[s->more[k]] = true;
+    }
+    free(made);
 }
 
 /* The iteration's number becomes itself and 1. */
@@ -145,7 +143,8 @@ static void test_iterations(void **state)
         for (int o = 0; o < BZ_OPTIMIZERS; o++) {
             iteration t;
             make(&t, MODELS[i].path, MODELS[i].batch, (bz_optimizer)o, o % 2);
-            values_are_made_before_they_are_read(t.replay);
+            for (int streams = 4; streams > 0; streams--)
+                values_are_made_before_they_are_read(t.replay, streams);
             kept_values_go_on(&t);
             end(&t);
         }
@@ -365,7 +364,7 @@ static void test_recurrent(void **state)
         write_recurrent(path, KINDS[i / 2].op, gates, i % 2, KINDS[i / 2].lbr);
         make(&t, path, 0, BZ_SGD, true);
         const bz_replay_plan *p = t.replay;
-        values_are_made_before_they_are_read(p);
+        values_are_made_before_they_are_read(t.replay, 1);
         kept_values_go_on(&t);
         for (int k = 0; k < p->n_steps; k++) {
             const bz_replay_step *s = &p->step[k];
