@@ -297,6 +297,7 @@ static void large_constants_are_filled(void **state)
               {BZ_BF16, "\x23\x3c", 2},
               {BZ_I32, "\x01\0\0", 4}};
     static const char WEIGHTS[32] = "weights that are none of these";
+    static const bz_dim FOUR[] = {4};
     for (size_t i = 0; i < sizeof OF / sizeof *OF; i++) {
         bz_model *m, *again;
         bz_error err;
@@ -312,7 +313,7 @@ static void large_constants_are_filled(void **state)
         bool constant[3];
         assert_int_equal(m->n_values, 3);
         for (int v = 0; v < 3; v++) {
-            types[v] = (bz_type){.kind = BZ_TYPE_TENSOR, .dtype = OF[i].type, .rank = 1, .dims = (const bz_dim[]){4}};
+            types[v] = (bz_type){.kind = BZ_TYPE_TENSOR, .dtype = OF[i].type, .rank = 1, .dims = FOUR};
             constant[v] = m->values[v].init != NULL;
         }
         const int node = 0;
