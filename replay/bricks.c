@@ -35,7 +35,7 @@ typedef struct replaying {
     double bandwidth;
 } replaying;
 
-/* Sequences run in turns and in the layout of the model's other layers (`brought`), and as its plan has them: those that were once measured did not. */
+/* Sequences run in turns and in the layout of the model's other layers (`brings`), and as its plan has them: those that were once measured did not. */
 static bz_variant variant_of(const replaying *w, int number)
 {
     const char *name = number < w->b->n
@@ -85,29 +85,23 @@ static int look_up(replaying *w, int number, bool *lacks, bz_error *err)
     return 0;
 }
 
-/* Seconds of bringing inputs from rows into the layout that calls want, and outputs back: the model's other layers leave and take them as they
+/* Whether an action brings inputs from rows into the layout that calls want, or outputs back: the model's other layers leave and take them as they
  * are. */
-static double brought(const piece *p, const bz_replay_result *result)
+static bool brings(const piece *p, const bz_replay_action *a)
 {
-    double sum = 0;
-    for (int i = 0; i < result->n; i++) {
-        const bz_replay_action *a = &result->action[i];
-        bool outside = a->step < 0;
-        for (int k = 0; a->step >= 0 && k < p->plan->step[a->step].n_in; k++) {
-            int v = p->plan->step[a->step].in[k];
-            outside |= v >= 0 && p->plan->value[v].source == BZ_VALUE_INPUT;
-        }
-        if (outside && (a->kind == BZ_REPLAY_CONVERT || a->kind == BZ_REPLAY_COPY) && a->seconds > 0)
-            sum += a->seconds;
+    bool outside = a->step < 0;
+    for (int k = 0; a->step >= 0 && k < p->plan->step[a->step].n_in; k++) {
+        int v = p->plan->step[a->step].in[k];
+        outside |= v >= 0 && p->plan->value[v].source == BZ_VALUE_INPUT;
     }
-    return sum;
+    return outside && (a->kind == BZ_REPLAY_CONVERT || a->kind == BZ_REPLAY_COPY);
 }
 
 static int put(replaying *w, const piece *p, const bz_replay_result *result, bz_record_status status,
                const char *reason, bz_error *err)
 {
     bz_record r = bz_record_blank();
-    double hot = 0;
+    double hot = 0, brought = 0;
     if (p->known)
         return 0;
     r.system = w->r->system->name;
@@ -121,13 +115,16 @@ static int put(replaying *w, const piece *p, const bz_replay_result *result, bz_
     r.timing = BZ_TIMING_WALL;
     r.date = time(NULL);
     if (status == BZ_RECORD_OK) {
-        double rest = fmax(1e-9, 1 - (p->number < w->b->n ? brought(p, result) / result->median : 0));
+        for (int i = 0; i < result->n; i++)
+            if (p->number < w->b->n && brings(p, &result->action[i]))
+                brought += fmax(0, result->action[i].seconds);
+            else
+                hot += result->action[i].hot;
+        double rest = fmax(1e-9, 1 - brought / result->median);
         r.median = rest * result->median, r.low = rest * result->low, r.high = rest * result->high;
         r.min = rest * result->min;
         r.n = result->samples, r.iterations = (int64_t)result->samples * result->runs;
         r.throttled = result->throttled;
-        for (int i = 0; i < result->n; i++)
-            hot += result->action[i].hot;
         if (hot > 0)
             r.meta = bz_arena_printf(w->arena, "{\"hot\":%.9g}", hot);
     }

@@ -152,18 +152,20 @@ static void test_constants_of_its_own(void **state)
 
 enum { IN_TURN = 16, SYSTEM_BRICKS = 200 };
 
-/* In place of what is built: a program that notes which replays it was to run, and says that replay n took n + 1 ms. */
+/* In place of what is built: a program that notes which replays it was to run, and says that replay n took n + 1 ms, of which 0.2 brought outputs
+ * back, and 0.7 by itself. */
 static void make_programs(void **state)
 {
     look_here_first(state, "bin");
-    write_file(
-        state, "program",
-        bz_arena_printf(&texts,
-                        "#!/bin/sh\necho $1 >>%s\nfor n in $(seq ${1%%-*} ${1#*-}); do s=$((n + 1))e-3; echo "
-                        "'{\"record\":\"replay\",\"latency\":{\"median\":'$s',\"low\":'$s',\"high\":'$s',\"min\":'$s',"
-                        "\"samples\":3,\"runs\":2},\"actions\":[],\"passes\":[]}'; done\n",
-                        below(state, "asked")),
-        true);
+    write_file(state, "program",
+               bz_arena_printf(
+                   &texts,
+                   "#!/bin/sh\necho $1 >>%s\nfor n in $(seq ${1%%-*} ${1#*-}); do s=$((n + 1))e-3; echo "
+                   "'{\"record\":\"replay\",\"latency\":{\"median\":'$s',\"low\":'$s',\"high\":'$s',\"min\":'$s',"
+                   "\"samples\":3,\"runs\":2},\"actions\":[{\"kind\":\"call\",\"step\":-1,\"median\":1,\"hot\":7e-4},"
+                   "{\"kind\":\"convert\",\"step\":-1,\"median\":2e-4,\"hot\":9}],\"passes\":[]}'; done\n",
+                   below(state, "asked")),
+               true);
     write_file(state, "bin/cmake",
                bz_arena_printf(&texts, "#!/bin/sh\n[ \"$1\" = --build ] && exec cp %s \"$2/replay\"\nmkdir -p \"$4\"\n",
                                below(state, "program")),
@@ -233,7 +235,8 @@ static void test_turns(void **state)
             for (int before = 0; before < k; before++)
                 again |= b.model[0].brick[before] == brick;
             if (from < lacking && !again)
-                assert_true(fabs(b.brick[brick].seconds - 1e-3 * ++at) < 1e-9);
+                assert_true(fabs(b.brick[brick].seconds - (1e-3 * ++at - 2e-4)) < 1e-9 &&
+                            fabs(r.hot[brick] - 7e-4) < 1e-9);
             assert_null(why[brick]);
         }
         assert_int_equal(at, lacking);
