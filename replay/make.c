@@ -123,7 +123,8 @@ static int add_initializer(binder *b, bz_value_id id, const bz_tensor *t, bz_err
     bz_replay_value *v = &b->plan->value[k];
     v->source = BZ_VALUE_STORED;
     b->plan->source[k].tensor = t;
-    bool empty = (t->values && t->values->n == 0) || bz_tensor_is_away(b->layers->model, t);
+    bool away = bz_tensor_is_away(b->layers->model, t), empty = away || (t->values && t->values->n == 0);
+    b->plan->away = away ? t->external : b->plan->away;
     if (empty && bz_dtype_is_float(t->dtype))
         bind_seed(b, id, v);
     else if (empty) {

@@ -75,7 +75,8 @@ typedef struct bz_replay_plan {
     bz_replay_value *value;
     bz_replay_source *source;
     int n_values;
-    int loss; /* 1 + the value of an iteration of training's loss; 0: none */
+    const char *away; /* the file of weights that is not there: they are made up; NULL */
+    int loss;         /* 1 + the value of an iteration of training's loss; 0: none */
     int streams;
     int *order;         /* [n_steps]: in which the program has the steps */
     const char *device; /* the backend on whose device it runs; NULL: the processor */
