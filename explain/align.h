@@ -189,9 +189,9 @@ typedef struct bz_align_work {
 void bz_align_work_take(const bz_trace *t, bz_arena *arena, bz_align_work *s); /* of its typical iteration */
 void bz_align_work_add(bz_align_work *s, const bz_layer *layer);
 void bz_align_work_free(bz_align_work *s);
-/* What is again what came before it counts once from here on: a product for each image or head is one layer's, as are equal products in a row. False,
- * and nothing changes, where the recording tells few parameters. */
-bool bz_align_work_fold(bz_align_work *model, bz_align_work *ran);
+/* What is again what came before it counts once from here on: a product for each image or head is one layer's, as are equal products in a row. Nothing
+ * changes where the recording tells few parameters. */
+void bz_align_work_fold(bz_align_work *model, bz_align_work *ran);
 /* Without what another work has none of: the log of one library does not tell what others did. */
 void bz_align_work_leave_out(bz_align_work *s, const bz_align_work *other);
 int bz_align_work_common(const bz_align_work *a, const bz_align_work *b); /* length of the longest common subsequence */

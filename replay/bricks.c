@@ -190,26 +190,33 @@ static int make_plans(replaying *w, bz_layers *const *models, bz_error *err)
     w->plan = bz_plan_of(&w->r->options, layers, name, n);
     w->bandwidth = bz_replay_bandwidth(w->r->db, w->r->system, &w->r->setting);
     w->whole = BZ_NEW(w->arena, bz_replay_plan *, b->n_models + 1);
+    const char **lacks = BZ_NEW(w->arena, const char *, b->n_models + 1); /* why there is none */
     int rc = bz_prices_load(w->plan, w->r->db, w->r->system, &w->r->setting, w->arena, &prices, err);
     for (int m = 0; m < b->n_models && !rc; m++) {
         bz_error why;
-        if (number[m] && make_plan(w, prices, number[m] - 1, b->model[m].name, models[m], false, &w->whole[m], &why))
+        if (number[m] && make_plan(w, prices, number[m] - 1, b->model[m].name, models[m], false, &w->whole[m], &why)) {
             w->whole[m] = NULL;
+            lacks[m] = bz_arena_str(w->arena, why.text);
+        }
     }
     for (int i = 0; i < w->n && !rc; i++) {
         piece *p = &w->piece[i];
         bool within = p->number < b->n;
-        const char *called = within ? "sequence" : b->model[p->of].name;
+        const char *no = within ? NULL : lacks[p->of];
         bz_error why;
-        if (make_plan(w, prices, i, called, p->layers, within, &p->plan, &why)) {
-            rc = put(w, p, NULL, BZ_RECORD_UNSUPPORTED, why.text, err);
+        if (within && make_plan(w, prices, i, "sequence", p->layers, true, &p->plan, &why))
+            no = why.text;
+        if (no) {
+            rc = put(w, p, NULL, BZ_RECORD_UNSUPPORTED, no, err);
             continue;
         }
-        if (within && w->whole[p->of])
+        if (!within)
+            p->plan = w->whole[p->of];
+        else if (w->whole[p->of])
             bz_replay_follow_whole(p->plan, w->whole[p->of], &b->brick[p->number]);
         w->piece[kept++] = *p;
     }
-    w->n = rc ? w->n : kept;
+    w->n = kept; /* also behind an error: the others have no plan, or moved */
     return rc;
 }
 
@@ -315,7 +322,8 @@ static int measure(replaying *w, bz_layers *const *models, bz_error *err)
     piece *all = bz_arena_dup(w->arena, w->piece, (size_t)loaded * sizeof *all);
     rc = (w->n && (make_plans(w, models, err) || (w->n && run_all(w, err)))) ? -1 : 0;
     for (int i = 0; i < w->n; i++)
-        bz_replay_free(w->piece[i].plan);
+        if (w->piece[i].number < w->b->n)
+            bz_replay_free(w->piece[i].plan);
     for (int m = 0; w->whole && m < w->b->n_models; m++)
         bz_replay_free(w->whole[m]);
     bz_plan_free(w->plan);
