@@ -162,7 +162,7 @@ static void gather_assumed(const bz_whatif_asked *asked, int n, bz_arena *arena,
 static void widen(const bz_whatif *w, int64_t least, int64_t most, bz_prediction *p)
 {
     double part = w->error + w->spread + (p->changed ? w->noise : 0);
-    p->low = (int64_t)((double)least * (1 - part));
+    p->low = (int64_t)((double)least * (1 - fmin(part, 1))); /* iterations may differ by more than they take */
     p->high = (int64_t)((double)most * (1 + part));
 }
 

@@ -41,12 +41,13 @@ BZ_SORTS(by_lane_and_start, item,
                                  BZ_THEN(BZ_ORDER(p->event_kind, q->event_kind), BZ_ORDER(p->row, q->row))))));
 
 /* Operators that are a task each: those with no call recorded inside that take most of their time themselves, as addmm does with an expand in
- * it, and not linear, which is an addmm. What is inside of them is no task then. */
+ * it, and not linear, which is an addmm, nor an optimizer's step, in which Python calls others. What is inside of them is no task then. */
 static bool *find_workers(const bz_trace *t)
 {
     const bz_events *op = &t->event[BZ_EVENT_OP], *call = &t->event[BZ_EVENT_CALL], *api = &t->event[BZ_EVENT_API];
     bool *calls = bz_zeroed(op->n + 1, sizeof *calls), *worker = bz_zeroed(op->n + 1, sizeof *worker);
     int64_t *inside = bz_zeroed(op->n + 1, sizeof *inside);
+    bz_name_answers ranges = {.ask = bz_build_range};
     for (size_t i = 0; i < call->n && op->n; i++)
         for (uint32_t o = bz_call_works(t, i) ? call->op[i] : BZ_NONE; o < op->n && !calls[o]; o = op->op[o])
             calls[o] = true;
@@ -60,7 +61,8 @@ static bool *find_workers(const bz_trace *t)
         uint32_t o = op->op[i];
         while (o < op->n && !worker[o])
             o = op->op[o];
-        worker[i] = o >= op->n && !calls[i] && (double)inside[i] <= WORKER_INSIDE * (double)(op->end[i] - op->start[i]);
+        worker[i] = o >= op->n && !calls[i] && !bz_name_answer(&ranges, bz_string(t, op->name[i])) &&
+                    (double)inside[i] <= WORKER_INSIDE * (double)(op->end[i] - op->start[i]);
     }
     free(inside);
     free(calls);

@@ -17,9 +17,13 @@ static const struct {
     {"^forward", BZ_PHASE_FORWARD},          {"^Forward", BZ_PHASE_FORWARD},
 };
 
-/* Operators that only hold others: no layers. */
-static const char *const WRAPPERS[] = {"autograd::engine",      "ProfilerStep#", "Optimizer.",           "nn.Module: ",
-                                       "enumerate(DataLoader)", "## ",           "Torch-Compiled Region"};
+/* Ranges around what Python does, which some recordings have among the operators: what is in them works, they do not. */
+int bz_build_range(const char *name)
+{
+    return bz_name_matches("ProfilerStep#", name) || bz_name_matches("Optimizer.", name) ||
+           bz_name_matches("nn.Module: ", name) || bz_name_matches("enumerate(DataLoader)", name) ||
+           bz_name_matches("## ", name);
+}
 
 static int phase_of(const char *name)
 {
@@ -29,12 +33,11 @@ static int phase_of(const char *name)
     return BZ_PHASE_NONE;
 }
 
+/* Operators that only hold others: no layers. */
 static int wraps(const char *name)
 {
-    for (size_t i = 0; i < sizeof WRAPPERS / sizeof *WRAPPERS; i++)
-        if (bz_name_matches(WRAPPERS[i], name))
-            return true;
-    return false;
+    return bz_build_range(name) || bz_name_matches("autograd::engine", name) ||
+           bz_name_matches("Torch-Compiled Region", name);
 }
 
 typedef struct {

@@ -14,6 +14,8 @@
 
 #include <cmocka.h>
 
+#include "whatif_ask.h"
+
 enum { CONV, NORM, ADD, GEMM, LAYERS, CALLS = 4 };
 enum { US = 1000, END = 10500 }; /* of an iteration, in µs */
 static const double MS = 1e-3;
@@ -520,6 +522,68 @@ static void same_shapes(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make, drop)
 
+/* An optimizer's step on a processor, as a recording without kinds of events has it: Python takes most of the range, the operators in it are the
+ * update. Behind the way back, which they wait for. */
+static void steps_of_optimizers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        int64_t from, to;
+    } OPS[] = {{"autograd::engine::evaluate_function: MulBackward0", 0, 900},
+               {"MulBackward0", 10, 890},
+               {"Optimizer.step#Adam.step", 1000, 2000},
+               {"aten::mul_", 1100, 1150},
+               {"aten::add_", 1400, 1450},
+               {"aten::addcdiv_", 1800, 1850}};
+    bz_error err = {0};
+    bz_trace *t = bz_trace_new();
+    uint32_t source = bz_trace_source(t, "made up", "test"), host = bz_trace_thread(t, source, 1, 1);
+    for (int64_t at = 0; at < 4 * 3000 * US; at += 3000 * US) {
+        bz_trace_add(t, BZ_EVENT_RANGE, at, at + 2500 * US, bz_trace_text(t, "benanza_iteration"), host);
+        for (size_t k = 0; k < sizeof OPS / sizeof *OPS; k++)
+            bz_trace_add(t, BZ_EVENT_OP, at + OPS[k].from * US, at + OPS[k].to * US, bz_trace_text(t, OPS[k].name),
+                         host);
+    }
+    bz_flow f;
+    if (bz_trace_finish(t, NULL, &err) || bz_flow_make(t, 1, &f, &err))
+        fail_msg("%s", err.text);
+    int updates = 0;
+    for (uint32_t i = 0; i < f.n; i++)
+        updates += f.task[i].phase == BZ_PHASE_UPDATE;
+    assert_int_equal(updates, 3);
+    bz_flow_free(&f);
+    bz_whatif w;
+    bz_arena arena = {0};
+    assert_int_equal(whatif_ask(t, 1, "fused-optimizer", &arena, &w).changed, 3);
+    bz_arena_free(&arena);
+    bz_trace_free(t);
+}
+
+/* Iterations that differ by more than the typical one takes tell next to nothing, but none takes less than no time. */
+static void wide_apart(void **state)
+{
+    (void)state;
+    static const int64_t MS_EACH[] = {1, 1, 2, 2, 9, 9, 9};
+    bz_trace *t = bz_trace_new();
+    bz_error err = {0};
+    uint32_t source = bz_trace_source(t, "made up", "test"), host = bz_trace_thread(t, source, 1, 1);
+    int64_t at = 0;
+    for (size_t i = 0; i < sizeof MS_EACH / sizeof *MS_EACH; at += (MS_EACH[i++] + 1) * 1000 * US) {
+        bz_trace_add(t, BZ_EVENT_RANGE, at, at + MS_EACH[i] * 1000 * US, bz_trace_text(t, "benanza_iteration"), host);
+        bz_trace_add(t, BZ_EVENT_OP, at, at + MS_EACH[i] * 900 * US, bz_trace_text(t, "aten::mm"), host);
+    }
+    if (bz_trace_finish(t, NULL, &err))
+        fail_msg("%s", err.text);
+    bz_whatif w;
+    bz_arena arena = {0};
+    bz_prediction p = whatif_ask(t, 2, "host:times=2", &arena, &w);
+    assert_int_equal(p.low, 0);
+    assert_true(p.time > 0 && p.high > p.time);
+    bz_arena_free(&arena);
+    bz_trace_free(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {TEST(library),
@@ -540,6 +604,8 @@ int main(void)
                                        TEST(words),
                                        TEST(farther),
                                        TEST(busy),
-                                       cmocka_unit_test(same_shapes)};
+                                       cmocka_unit_test(same_shapes),
+                                       cmocka_unit_test(steps_of_optimizers),
+                                       cmocka_unit_test(wide_apart)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
