@@ -4,15 +4,28 @@
 
 #include <stdlib.h>
 
-/* Of the group's kind is none of its layers: a product behind a transpose is its own. */
-static bool is_function(const bz_align_making *m, const bz_match *match, const bz_align_atom *atom)
+/* Of the group's kind is none of its layers: a product behind a transpose is its own. A normalization may stand in the middle of another one. */
+static bool is_function(const bz_align_making *m, const bz_match *match, const bz_align_atom *atom, bool norm)
 {
-    bool new = match->n <= BZ_ALIGN_ATOMS;
+    bool new = match->n > 0 && match->n <= BZ_ALIGN_ATOMS;
     for (int i = 0; i < match->n && new; i++) {
-        int by = m->named[match->layer[i]];
-        new = by >= 0 && m->atom[m->ask[by].first].kind != atom->kind;
+        const bz_align_atom *own = &m->atom[m->ask[m->named[match->layer[i]]].first];
+        new = own->kind != atom->kind || (norm && own->id != atom->id);
     }
     return new;
+}
+
+/* Views ask for nothing: the group without them. */
+static const bz_match *asking(const bz_align_making *m, const bz_match *match)
+{
+    bz_match *out = bz_arena_dup(m->arena, match, sizeof *match);
+    int *layer = BZ_NEW(m->arena, int, match->n);
+    out->n = 0;
+    for (int i = 0; i < match->n; i++)
+        if (m->named[match->layer[i]] >= 0)
+            layer[out->n++] = match->layer[i];
+    out->layer = layer;
+    return out;
 }
 
 BZ_SORTS(most_layers, bz_align_function,
@@ -34,10 +47,12 @@ void bz_align_functions_list(bz_align_making *m)
         bz_lowering low;
         bz_align_atom atom;
         bz_lower_group(lowered, &match[i], m->arena, &low);
-        if (!bz_align_group_atom(&m->words, &low, &atom) || !is_function(m, &match[i], &atom))
+        const bz_match *asks = asking(m, &match[i]);
+        if (!bz_align_group_atom(&m->words, &low, &atom) ||
+            !is_function(m, asks, &atom, bz_problem_has(low.alternative[0].problem, BZ_TRAIT_NORMALIZATION)))
             continue;
         BZ_ARENA_ROOM(m->arena, m->function, m->n_functions);
-        m->function[m->n_functions++] = (bz_align_function){&match[i], atom};
+        m->function[m->n_functions++] = (bz_align_function){asks, atom};
     }
     if (m->n_functions)
         qsort(m->function, (size_t)m->n_functions, sizeof *m->function, most_layers);

@@ -277,9 +277,10 @@ static int call_written(walk *w, bz_value_id v, const written *f)
         return call_activation(w, x, f->fn, (double)f->alpha, (double)f->beta);
     if (f->kind == WRITTEN_RMSNORM)
         return call_rmsnorm(w, x, f);
-    bz_problem *p = lower_step(&w->l, BZ_PROBLEM_LAYERNORM);
-    p->layernorm.axis = f->axis;
-    return lower_extent(x, 0, p->layernorm.x);
+    bool grouped = f->kind == WRITTEN_GROUPNORM;
+    bz_problem *p = lower_step(&w->l, grouped ? BZ_PROBLEM_GROUPNORM : BZ_PROBLEM_LAYERNORM);
+    *(grouped ? &p->groupnorm.group : &p->layernorm.axis) = f->axis;
+    return lower_extent(x, 0, grouped ? p->groupnorm.x : p->layernorm.x);
 }
 
 /* The longest run of layers from i on that computes a known function. Returns how many, 0 for none. */

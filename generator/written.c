@@ -8,7 +8,7 @@
 
 /* x is a few rows; a reduction goes over a row. Constants of a row's shape are weights: their values do
  * not matter, so that some are made up. */
-enum { ROWS = 6, COLUMNS = 8, MAX_VALUES = 64, MAX_WEIGHTS = 2, MAX_SCALARS = 16 };
+enum { ROWS = 6, COLUMNS = 8, MAX_VALUES = 64, MAX_WEIGHTS = 2, MAX_SCALARS = 16, MAX_GROUPS = 1 << 10 };
 
 typedef struct {
     bz_lowered *lowered;
@@ -338,6 +338,72 @@ static bool find_norm(const table *t, written *out)
     return false;
 }
 
+/* Are all elements of a constant this number? */
+static bool is_all(const bz_layers *layers, bz_value_id v, int before, double number)
+{
+    const bz_tensor *t = v < 0 ? NULL : layers->model->values[v].init;
+    double value[MAX_GROUPS];
+    bz_error err;
+    while (v >= 0 && !t && before-- > 0) {
+        const bz_layer *l = &layers->layer[before];
+        const bz_attr *a = l->n_out && l->node->out[0] == v ? bz_node_attr(l->node, "value") : NULL;
+        t = a && a->kind == BZ_ATTR_TENSOR ? a->tensor : NULL;
+    }
+    if (!t || t->n < 1 || t->n > MAX_GROUPS || !bz_dtype_is_float(t->dtype) ||
+        bz_tensor_reals(layers->model, t, value, &err))
+        return false;
+    for (int64_t i = 0; i < t->n; i++)
+        if (value[i] != number)
+            return false;
+    return true;
+}
+
+/* The layer's constant operand with a value for each channel, beside what the layer before it made; BZ_NO_VALUE. */
+static bz_value_id by_channel(const bz_layer *l, const bz_layer *before)
+{
+    const bz_type *y = &l->out[0];
+    for (int k = 0; k < 2 && l->n_in == 2; k++) {
+        const bz_type *t = &l->in[k];
+        int axis = t->kind == BZ_TYPE_TENSOR ? t->rank - y->rank + 1 : -1;
+        if (l->in_constant[k] && l->node->in[1 - k] == before->node->out[0] && axis >= 0 && axis < t->rank &&
+            t->dims[axis] == y->dims[1] && bz_type_elements(t) == y->dims[1])
+            return l->node->in[k];
+    }
+    return BZ_NO_VALUE;
+}
+
+/* By groups of channels: a view brings each group together as one channel, of which the scale is 1 and the shift 0; each of the real channels is
+ * scaled and shifted behind it. */
+static bool find_groupnorm(const bz_layers *layers, const int *layer, int n, bz_value_id x, written *out)
+{
+    static const char *const KINDS[] = {"reshape", "instancenorm", "reshape", "mul", "add"};
+    enum { GROUPED, NORM, BACK, SCALE, SHIFT, STEPS };
+    const bz_layer *l[STEPS];
+    const bz_type *type = &layers->types[x];
+    for (int i = 0; i < STEPS; i++) {
+        l[i] = n == STEPS ? &layers->layer[layer[i]] : NULL;
+        if (!l[i] || strcmp(l[i]->kind, KINDS[i]) != 0 || l[i]->n_out != 1 ||
+            (i && i < SCALE && l[i]->node->in[0] != l[i - 1]->node->out[0]))
+            return false;
+    }
+    const bz_type *grouped = &l[NORM]->in[0], *y = &l[SHIFT]->out[0];
+    bool fits = l[NORM]->n_in == 3 && type->rank >= 3 && y->rank == type->rank && l[BACK]->out[0].rank == type->rank &&
+                grouped->rank >= 3 && grouped->dims[0] == type->dims[0] && grouped->dims[1] > 0 &&
+                type->dims[1] % grouped->dims[1] == 0;
+    for (int i = 0; fits && i < type->rank; i++)
+        fits = y->dims[i] == type->dims[i] && l[BACK]->out[0].dims[i] == type->dims[i];
+    if (!fits || !is_all(layers, l[NORM]->node->in[1], l[NORM]->index, 1) ||
+        !is_all(layers, l[NORM]->node->in[2], l[NORM]->index, 0))
+        return false;
+    const bz_attr *epsilon = bz_node_attr(l[NORM]->node, "epsilon");
+    out->kind = WRITTEN_GROUPNORM;
+    out->axis = (int)grouped->dims[1];
+    out->added = epsilon ? epsilon->f : 1e-5f;
+    out->scale = by_channel(l[SCALE], l[BACK]);
+    out->shift = by_channel(l[SHIFT], l[SCALE]);
+    return out->scale >= 0 && out->shift >= 0;
+}
+
 bool written_identify(bz_lowered *lowered, const int *layer, int n, bz_value_id x, written *out)
 {
     const bz_layers *layers = lowered->layers;
@@ -345,6 +411,8 @@ bool written_identify(bz_lowered *lowered, const int *layer, int n, bz_value_id 
     const bz_type *type = &layers->types[x];
     bool good = type->kind == BZ_TYPE_TENSOR && type->rank > 0 && bz_dtype_is_float(type->dtype);
     *out = (written){0};
+    if (good && find_groupnorm(layers, layer, n, x, out))
+        return true;
     for (int r = 0; r < ROWS && good; r++) {
         t.e = (evaluation){.lowered = lowered, .layers = layers, .x = type, .axis = -1};
         double *row = add_value(&t.e, x);

@@ -4,13 +4,13 @@
 
 #include "generator/generator.h"
 
-typedef enum { WRITTEN_ACTIVATION, WRITTEN_LAYERNORM, WRITTEN_RMSNORM } written_kind;
+typedef enum { WRITTEN_ACTIVATION, WRITTEN_LAYERNORM, WRITTEN_RMSNORM, WRITTEN_GROUPNORM } written_kind;
 
 typedef struct written {
     written_kind kind;
     bz_fn fn; /* of an activation */
     float alpha, beta;
-    int axis;    /* normalizations: over the dimensions from here on */
+    int axis;    /* normalizations: over the dimensions from here on; by groups of channels: how many groups */
     float added; /* what keeps the root from zero */
     bz_value_id scale, shift;
 } written;

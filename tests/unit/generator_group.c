@@ -60,6 +60,26 @@ static void put_nodes(bz_buf *g, const char *text)
     }
 }
 
+/* "1.0,2.0" or "3,-1": a list. */
+static bz_buf a_list(const char *name, const char *text)
+{
+    float real[8] = {0};
+    int64_t whole[8] = {0};
+    char dims[8];
+    bool reals = strchr(text, '.') != NULL;
+    int n = 0;
+    for (char *end; n < 8; text = end + 1) {
+        real[n] = strtof(text, &end);
+        whole[n] = (int64_t)real[n];
+        n++;
+        if (*end != ',')
+            break;
+    }
+    snprintf(dims, sizeof dims, "%d", n);
+    return reals ? a_raw_tensor(name, BZ_F32, dims, real, (size_t)n * sizeof *real)
+                 : a_raw_tensor(name, BZ_I64, dims, whole, (size_t)n * sizeof *whole);
+}
+
 /* "x=1x8x6x6 w=16x8x3x3": upper-case names are inputs, others weights without a payload. A value with a
  * point is a number: "h=0.5". */
 static void put_values(bz_buf *g, const char *text)
@@ -68,7 +88,9 @@ static void put_values(bz_buf *g, const char *text)
     int used;
     while (sscanf(text, " %15[^=]=%47s%n", name, value, &used) == 2) {
         float f = strtof(value, NULL);
-        if (strchr(value, '.'))
+        if (strchr(value, ','))
+            put_message(g, GRAPH_INIT, a_list(name, value));
+        else if (strchr(value, '.'))
             put_message(g, GRAPH_INIT, a_raw_tensor(name, BZ_F32, "", &f, sizeof f));
         else if (*name >= 'A' && *name <= 'Z')
             put_message(g, GRAPH_INPUT, a_value(name, BZ_F32, value));
@@ -274,6 +296,10 @@ static void attention(void **state)
     CHECK(ROWS, NULL);
 }
 
+/* Six channels in three groups. */
+#define IN_GROUPS "X=2x6x5x4 s=6x1x1 b=1x6x1x1 r=0,3,-1 q=2,6,5,4 "
+#define GROUPS    "Reshape X,r a; InstanceNormalization{epsilon=0.001} a,o,z c; Reshape c,q d; Mul d,s e; Add b,e y"
+
 #define IN_NORM "X=2x3x8 s=8 b=8 p=2.0 e=0.00001 "
 
 static void written_out(void **state)
@@ -294,6 +320,7 @@ static void written_out(void **state)
          "layernorm x=2x3x8 axis=2 dtype=f32"},
         {"rmsnorm", IN_NORM,
          "Pow X,p c; ReduceMean{axes=-1} c f; Add f,e g; Sqrt g h; Reciprocal h i; Mul X,i j; Mul j,s y", RMS},
+        {"groupnorm", IN_GROUPS "o=1.0,1.0,1.0 z=0.0,0.0,0.0", GROUPS, "groupnorm x=2x6x5x4 group=3 dtype=f32"},
         {"silu", "X=2x8", "Sigmoid X a; Mul X,a y", "activation fn=swish x=2x8 alpha=1 dtype=f32"},
         {"hardswish", "X=2x8", "HardSigmoid{alpha=0.16666667} X a; Mul a,X y",
          "activation fn=hardswish x=2x8 dtype=f32"},
@@ -326,6 +353,11 @@ static void impostors(void **state)
          "ReduceMean{axes=1} X a; Sub X,a d; Pow d,p c; ReduceMean{axes=1} c f; Add f,e g; Sqrt g h; Div d,h i; "
          "Mul i,s j; Add j,b y",
          "layernorm"},
+        /* each group has a scale or a shift of its own; weights along another dimension, or of which nothing is known */
+        {"groupnorm", IN_GROUPS "o=1.0,2.0,1.0 z=0.0,0.0,0.0", GROUPS, "groupnorm"},
+        {"groupnorm", IN_GROUPS "o=1.0,1.0,1.0 z=0.0,0.5,0.0", GROUPS, "groupnorm"},
+        {"groupnorm", "X=2x6x6x4 s=6x1 b=6x1 r=0,3,-1 q=2,6,6,4 o=1.0,1.0,1.0 z=0.0,0.0,0.0", GROUPS, "groupnorm"},
+        {"groupnorm", IN_GROUPS "o=3 z=3", GROUPS, "groupnorm"},
     };
     for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
         subject s = infer(ROWS[i].values, ROWS[i].nodes);
