@@ -259,7 +259,11 @@ int bz_align_operator_atoms(bz_align_words *w, const char *kind, const char *det
     char word[64];
     int kinds = 0;
     for (const char *rest = kind; kinds < BZ_ALIGN_ATOMS && bz_word_next(&rest, word, sizeof word);) {
+        size_t last = strlen(word) - 1;
+        bool maybe = word[last] == '?';
+        word[maybe ? last : last + 1] = 0;
         out[kinds] = bz_align_named_atom(w, word);
+        out[kinds].optional |= maybe;
         out[kinds].post = out[kinds].optional && kinds;
         kinds++;
     }

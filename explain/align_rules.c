@@ -56,7 +56,9 @@ static const row OPERATORS[] = {
     {"^aten::cross_entropy_loss$", {"softmax_loss", BZ_CAUSE_NONE}},
     {"^aten::conv_transpose ^ConvTranspose$", {"deconv", BZ_CAUSE_NONE}},
     {"^aten::conv ^aten::_convolution ^FusedConv$ ^Conv$", {"conv", BZ_CAUSE_NONE}},
-    {"^aten::linear$ ^aten::addmm$ ^aten::_addmm_activation$", {"product bias", BZ_CAUSE_NONE}}, /* where it has one */
+    {"^aten::linear$ ^aten::addmm$", {"product bias", BZ_CAUSE_NONE}}, /* where it has one */
+    {"^aten::_addmm_activation$", {"product bias relu? gelu_erf?", BZ_CAUSE_NONE}},
+    {"^aten::_transform_bias_rescale_qkv$", {"bias div? mul?", BZ_CAUSE_NONE}}, /* of attention, before its products */
     {"^aten::matmul$ ^aten::mm$ ^aten::bmm$ ^aten::baddbmm$ ^FusedGemm$ ^Gemm$ ^FusedMatMul$ ^MatMul$",
      {"product", BZ_CAUSE_NONE}},
     {"^aten::scaled_dot_product_attention$ ^aten::_scaled_dot_product", {"attention", BZ_CAUSE_NONE}},
