@@ -28,52 +28,96 @@ static void index_places(search *s, bz_arena *arena)
 
 /* ---- the least that records allow ----------------------------------------------------------- */
 
-/* Bits of the row's layers that the place has; 0 where it has others, too. */
-static unsigned layers_of(const bz_bound *b, const bz_aligned *row, const bz_bound_place *p)
+/* Which of the row's layers each of the place's is; false where the place has others, too. */
+static bool within(const bz_bound *b, const bz_aligned *row, const bz_bound_place *p, int *at)
 {
-    unsigned mask = 0;
     for (int i = 0; i < p->n; i++) {
-        int k = 0;
-        while (k < row->n_layers && b->layer[row->layer[k]].node != p->layer[i])
-            k++;
-        if (k == row->n_layers)
-            return 0;
-        mask |= 1U << k;
+        at[i] = 0;
+        while (at[i] < row->n_layers && b->layer[row->layer[at[i]]].node != p->layer[i])
+            at[i]++;
+        if (at[i] == row->n_layers)
+            return false;
     }
-    return mask;
+    return p->price.alternative != NULL;
+}
+
+/* The places that end with the layer, one behind the other: number + 1; 0 ends them. */
+static int first_place(const search *s, const bz_aligned *row, int layer)
+{
+    return s->first && row->n_layers > 1 ? s->first[s->b->layer[layer].node] : 0;
+}
+
+static double price_of(const bz_bound_layer *l)
+{
+    return l->price.alternative ? l->price.low : l->price.seconds;
 }
 
 /* least[set of layers that are done]: on to those with layer k, by itself or in a place that ends with it. */
 static void take_layer(const search *s, const bz_aligned *row, int k, double *least)
 {
     const bz_bound *b = s->b;
-    const bz_bound_layer *l = &b->layer[row->layer[k]];
     unsigned all = 1U << row->n_layers;
-    double own = l->price.alternative ? l->price.low : l->price.seconds;
+    double own = price_of(&b->layer[row->layer[k]]);
     for (unsigned done = 0; done < all && isfinite(own); done++)
         if (!(done >> k & 1))
             least[done | 1U << k] = fmin(least[done | 1U << k], least[done] + own);
-    for (int g = s->first && row->n_layers > 1 ? s->first[l->node] : 0; g; g = s->next[g - 1]) {
+    for (int g = first_place(s, row, row->layer[k]); g; g = s->next[g - 1]) {
         const bz_bound_place *p = &b->fused.place[g - 1];
-        unsigned mask = p->price.alternative ? layers_of(b, row, p) : 0;
+        int *at = bz_alloc((size_t)p->n, sizeof *at);
+        unsigned mask = 0;
+        for (int i = 0, inside = within(b, row, p, at); i < p->n && inside; i++)
+            mask |= 1U << at[i];
+        free(at);
         for (unsigned done = 0; done < all && mask; done++)
             if (!(done & mask))
                 least[done | mask] = fmin(least[done | mask], least[done] + p->price.low);
     }
 }
 
+/* The layers of the row that a place may take together, those alone. Returns what the others take by themselves. */
+static double leave_single(const search *s, const bz_aligned *row, bz_aligned *together, int *layer)
+{
+    double sum = 0;
+    bool *inside = bz_zeroed((size_t)row->n_layers, sizeof *inside);
+    for (int k = 0; k < row->n_layers; k++)
+        for (int g = first_place(s, row, row->layer[k]); g; g = s->next[g - 1]) {
+            const bz_bound_place *p = &s->b->fused.place[g - 1];
+            int *at = bz_alloc((size_t)p->n, sizeof *at);
+            for (int i = 0, all = within(s->b, row, p, at); i < p->n && all; i++)
+                inside[at[i]] = true;
+            free(at);
+        }
+    *together = (bz_aligned){.layer = layer};
+    for (int k = 0; k < row->n_layers; k++)
+        if (inside[k])
+            layer[together->n_layers++] = row->layer[k];
+        else
+            sum += price_of(&s->b->layer[row->layer[k]]);
+    free(inside);
+    return sum;
+}
+
 /* The lowest price of the row's layers, single or in places of patterns that contain no other layer; NAN where a layer has no
- * price in either way. A row has at most BZ_ALIGN_ATOMS layers, and mostly one. */
+ * price in either way, or where places take so many that their ways are not counted. A row has mostly one layer; an optimizer's step has as many
+ * as the model has weights. */
 static double lowest(const search *s, const bz_aligned *row)
 {
-    unsigned all = 1U << row->n_layers;
-    double *least = bz_alloc(all, sizeof *least);
-    for (unsigned done = 0; done < all; done++)
-        least[done] = done ? INFINITY : 0;
-    for (int k = 0; k < row->n_layers; k++)
-        take_layer(s, row, k, least);
-    double sum = least[all - 1];
-    free(least);
+    int *layer = bz_alloc((size_t)row->n_layers, sizeof *layer);
+    bz_aligned together;
+    double sum = leave_single(s, row, &together, layer);
+    if (together.n_layers <= BZ_ALIGN_ATOMS) {
+        unsigned all = 1U << together.n_layers;
+        double *least = bz_alloc(all, sizeof *least);
+        for (unsigned done = 0; done < all; done++)
+            least[done] = done ? INFINITY : 0;
+        for (int k = 0; k < together.n_layers; k++)
+            take_layer(s, &together, k, least);
+        sum += least[all - 1];
+        free(least);
+    } else {
+        sum = NAN;
+    }
+    free(layer);
     return isfinite(sum) ? sum : NAN;
 }
 
