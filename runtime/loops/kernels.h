@@ -23,7 +23,9 @@ typedef struct bz_training_kernels {
                      int64_t n);
     void (*softmax_grad)(const float *y, const float *dy, float sum, float *dx, int64_t n);    /* y (dy - sum) */
     void (*logsoftmax_grad)(const float *y, const float *dy, float sum, float *dx, int64_t n); /* dy - e^y sum */
-    void (*mask)(const float *x, const uint8_t *mask, float factor, float *y, int64_t n);      /* mask ? factor x : 0 */
+    /* loss = -y where the label is of this class */
+    void (*loss)(const int32_t *label, int32_t class, const float *y, float *loss, int64_t n);
+    void (*mask)(const float *x, const uint8_t *mask, float factor, float *y, int64_t n); /* mask ? factor x : 0 */
     /* mask[i] is 0 with probability `drop` / 2^32, by the seed and the element's number at + i */
     void (*chance)(uint32_t drop, uint32_t seed, int64_t at, uint8_t *mask, int64_t n);
     /* An optimizer's step; adam's average squares lie in v. */

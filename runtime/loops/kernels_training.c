@@ -224,6 +224,13 @@ static void adam(const bz_update *u, float *w, const float *g, float *m, float *
     }
 }
 
+static void loss_of(const int32_t *label, int32_t class, const float *y, float *loss, int64_t n)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++)
+        loss[i] = label[i] == class ? -y[i] : loss[i];
+}
+
 static void update(const bz_update *u, float *w, const float *g, float *m, float *v, int64_t n)
 {
     float rate = u->rate, decay = u->decay, a = u->alpha;
@@ -259,6 +266,7 @@ const bz_training_kernels JOIN(bz_training_kernels_, BZ_ISA) = {
     .norm_add = norm_add,
     .softmax_grad = softmax_grad,
     .logsoftmax_grad = logsoftmax_grad,
+    .loss = loss_of,
     .mask = mask_row,
     .chance = chance,
     .update = update,

@@ -64,39 +64,57 @@ static void open_softmax_grad(bz_training *t)
 
 /* ---- loss ----------------------------------------------------------------------------------- */
 
-/* A label that is no class, or the one that is ignored, counts for nothing. */
-static bool counts(const bz_training *t, int64_t label)
+/* Labels from one on as classes; -1 for what counts for nothing: a label that is no class, or the one that is ignored. */
+static void read_classes(const bz_training *t, int operand, int64_t label, int64_t n, int32_t *class)
 {
-    return label >= 0 && label < t->problem->softmax_loss.x[1] && label != t->problem->softmax_loss.ignore;
+    const void *labels = bz_plain_at(t->plain, operand, t->copy);
+    int64_t classes = t->problem->softmax_loss.x[1], ignore = t->problem->softmax_loss.ignore;
+    bool narrow = t->problem->dtype_w == BZ_I32;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t c = narrow ? ((const int32_t *)labels)[label + i] : ((const int64_t *)labels)[label + i];
+        class[i] = c >= 0 && c < classes && c != ignore ? (int32_t)c : -1;
+    }
 }
 
 /* What a label's loss is multiplied by. */
 static void find_share(bz_training *t)
 {
-    int64_t n = 0;
     int labels = operand_of(t, BZ_ROLE_INDEX, false);
-    for (int64_t i = 0; i < t->job->operand[labels].count; i++)
-        n += counts(t, label_at(t, labels, i));
-    t->share = t->problem->softmax_loss.reduction == BZ_LOSS_MEAN ? 1 / (double)n : 1;
+    int64_t all = t->job->operand[labels].count, counted = 0;
+    int32_t class[COLUMNS];
+    for (int64_t at = 0; at < all; at += COLUMNS) {
+        int64_t n = all - at < COLUMNS ? all - at : COLUMNS;
+        read_classes(t, labels, at, n, class);
+        for (int64_t i = 0; i < n; i++)
+            counted += class[i] >= 0;
+    }
+    t->share = t->problem->softmax_loss.reduction == BZ_LOSS_MEAN ? 1 / (double)counted : 1;
 }
 
-static void take_loss(bz_training *t, int thread, int64_t label, float loss)
+/* Losses of n labels from one on. */
+static void take_losses(bz_training *t, int thread, int64_t label, const float *loss, int64_t n)
 {
-    if (t->problem->softmax_loss.reduction == BZ_LOSS_NONE)
-        parameter(t, BZ_ROLE_Y, true)[label] = loss;
-    else
-        t->sums[2 * thread] += loss;
+    double sum = 0;
+    float *each = t->problem->softmax_loss.reduction == BZ_LOSS_NONE ? parameter(t, BZ_ROLE_Y, true) + label : NULL;
+    for (int64_t i = 0; i < n; i++)
+        if (each)
+            each[i] = loss[i];
+        else
+            sum += (double)loss[i];
+    t->sums[2 * thread] += (float)sum;
 }
 
 /* The classes of one label, one behind the other. */
 static void loss_row(bz_training *t, int64_t row, int thread)
 {
-    int64_t n = t->length, class = label_at(t, 1, row);
+    int64_t n = t->length;
+    int32_t class;
     const float *x = from(t, 0, row * n, n, thread, 0);
     float *y = to(t, 2, row * n, thread, 1), most = t->kernels->reduce(BZ_FN_MAX, x, n);
     double sum = bz_kernels_exponentials(t->kernels, x, most, NULL, n);
     t->kernels->unary(BZ_FN_LINEAR, 1, -most - (float)log(sum), x, y, n);
-    take_loss(t, thread, row, counts(t, class) ? -y[class] : 0);
+    read_classes(t, 1, row, 1, &class);
+    take_losses(t, thread, row, &(float){class >= 0 ? -y[class] : 0}, 1);
     done(t, 2, row * n, n, y);
 }
 
@@ -107,11 +125,12 @@ static void loss_columns(bz_training *t, int64_t part, int thread)
     int64_t inner = bz_extent_count(x + 2), in_row = pieces(inner, COLUMNS), column = part % in_row * COLUMNS;
     int64_t n = inner - column < COLUMNS ? inner - column : COLUMNS, batch = part / in_row;
     int64_t at = batch * x[1] * inner + column;
-    float most[COLUMNS], sum[COLUMNS] = {0}, value[COLUMNS];
-    for (int64_t i = 0; i < n; i++) {
+    int64_t label = batch * inner + column;
+    int32_t class[COLUMNS];
+    float most[COLUMNS], sum[COLUMNS] = {0}, value[COLUMNS], loss[COLUMNS] = {0};
+    read_classes(t, 1, label, n, class);
+    for (int64_t i = 0; i < n; i++)
         most[i] = -INFINITY;
-        take_loss(t, thread, batch * inner + column + i, 0); /* of what is no class */
-    }
     for (int64_t c = 0; c < x[1]; c++)
         t->kernels->reduce_into(BZ_FN_MAX, from(t, 0, at + c * inner, n, thread, 0), most, n);
     for (int64_t c = 0; c < x[1]; c++) {
@@ -121,14 +140,13 @@ static void loss_columns(bz_training *t, int64_t part, int thread)
     }
     t->kernels->unary(BZ_FN_LOG, 0, 0, sum, sum, n);
     t->kernels->binary(BZ_FN_ADD, sum, 1, most, 1, sum, n);
-    for (int64_t c = 0; c < x[1]; c++) {
+    for (int32_t c = 0; c < x[1]; c++) {
         float *y = to(t, 2, at + c * inner, thread, 1);
         t->kernels->binary(BZ_FN_SUB, from(t, 0, at + c * inner, n, thread, 0), 1, sum, 1, y, n);
-        for (int64_t i = 0; i < n; i++)
-            if (c != t->problem->softmax_loss.ignore && label_at(t, 1, batch * inner + column + i) == c)
-                take_loss(t, thread, batch * inner + column + i, -y[i]);
+        t->own->loss(class, c, y, loss, n);
         done(t, 2, at + c * inner, n, y);
     }
+    take_losses(t, thread, label, loss, n);
 }
 
 static void finish_loss(bz_training *t)
@@ -165,8 +183,9 @@ static void loss_grad_entry(bz_training *t, int64_t batch, int thread)
     else
         t->kernels->unary(BZ_FN_LINEAR, one, 0, dx, dx, n);
     for (int64_t i = 0; i < inner; i++) {
-        int64_t c = label_at(t, 2, batch * inner + i);
-        if (counts(t, c))
+        int32_t c;
+        read_classes(t, 2, batch * inner + i, 1, &c);
+        if (c >= 0)
             dx[c * inner + i] -= each ? dy[i] : one;
         else
             for (int64_t k = 0; k < x[1]; k++)
