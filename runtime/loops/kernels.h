@@ -21,8 +21,10 @@ typedef struct bz_training_kernels {
     /* dscale += dy x̂, dshift += dy (NULL: there is none) */
     void (*norm_add)(const float *x, float mean, float factor, const float *dy, float *dscale, float *dshift,
                      int64_t n);
-    void (*softmax_grad)(const float *y, const float *dy, float sum, float *dx, int64_t n);    /* y (dy - sum) */
-    void (*logsoftmax_grad)(const float *y, const float *dy, float sum, float *dx, int64_t n); /* dy - e^y sum */
+    /* y (dy - sum) and dy - e^y sum; sum: one for all, or one for each */
+    void (*softmax_grad)(const float *y, const float *dy, const float *sum, bool each, float *dx, int64_t n);
+    void (*logsoftmax_grad)(const float *y, const float *dy, const float *sum, bool each, float *dx, int64_t n);
+    void (*add_product)(const float *a, const float *b, float *sum, int64_t n); /* sum += a b */
     /* loss = -y where the label is of this class */
     void (*loss)(const int32_t *label, int32_t class, const float *y, float *loss, int64_t n);
     void (*mask)(const float *x, const uint8_t *mask, float factor, float *y, int64_t n); /* mask ? factor x : 0 */

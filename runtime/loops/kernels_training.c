@@ -171,18 +171,37 @@ static void norm_add(const float *x, float mean, float factor, const float *dy, 
     }
 }
 
-static void softmax_grad(const float *y, const float *dy, float sum, float *dx, int64_t n)
+static void softmax_grad(const float *y, const float *dy, const float *sum, bool each, float *dx, int64_t n)
 {
+    float all = *sum;
+    if (each)
 #pragma omp simd
-    for (int64_t i = 0; i < n; i++)
-        dx[i] = y[i] * (dy[i] - sum);
+        for (int64_t i = 0; i < n; i++)
+            dx[i] = y[i] * (dy[i] - sum[i]);
+    else
+#pragma omp simd
+        for (int64_t i = 0; i < n; i++)
+            dx[i] = y[i] * (dy[i] - all);
 }
 
-static void logsoftmax_grad(const float *y, const float *dy, float sum, float *dx, int64_t n)
+static void logsoftmax_grad(const float *y, const float *dy, const float *sum, bool each, float *dx, int64_t n)
+{
+    float all = *sum;
+    if (each)
+#pragma omp simd
+        for (int64_t i = 0; i < n; i++)
+            dx[i] = dy[i] - exp_of(y[i]) * sum[i];
+    else
+#pragma omp simd
+        for (int64_t i = 0; i < n; i++)
+            dx[i] = dy[i] - exp_of(y[i]) * all;
+}
+
+static void add_product(const float *a, const float *b, float *sum, int64_t n)
 {
 #pragma omp simd
     for (int64_t i = 0; i < n; i++)
-        dx[i] = dy[i] - exp_of(y[i]) * sum;
+        sum[i] += a[i] * b[i];
 }
 
 /* ---- dropout -------------------------------------------------------------------------------- */
@@ -266,6 +285,7 @@ const bz_training_kernels JOIN(bz_training_kernels_, BZ_ISA) = {
     .norm_add = norm_add,
     .softmax_grad = softmax_grad,
     .logsoftmax_grad = logsoftmax_grad,
+    .add_product = add_product,
     .loss = loss_of,
     .mask = mask_row,
     .chance = chance,

@@ -14,7 +14,8 @@ static void softmax_grad_row(bz_training *t, int64_t row, int thread)
     double sum = log_of ? bz_kernels_sum(t->kernels, BZ_FN_SUM, dy, n) : 0;
     for (int64_t i = 0; i < n && !log_of; i += BLOCK)
         sum += (double)t->own->dot(y + i, dy + i, n - i < BLOCK ? n - i : BLOCK);
-    (log_of ? t->own->logsoftmax_grad : t->own->softmax_grad)(y, dy, (float)sum, dx, n);
+    float all = (float)sum;
+    (log_of ? t->own->logsoftmax_grad : t->own->softmax_grad)(y, dy, &all, false, dx, n);
     done(t, t->y, row * n, n, dx);
 }
 
@@ -25,25 +26,19 @@ static void softmax_grad_columns(bz_training *t, int64_t part, int thread)
     int64_t inner = bz_extent_count(x + axis + 1), in_row = pieces(inner, COLUMNS), at = part % in_row * COLUMNS;
     int64_t n = inner - at < COLUMNS ? inner - at : COLUMNS;
     bool log_of = t->problem->kind == BZ_PROBLEM_LOGSOFTMAX_GRAD;
-    float sum[COLUMNS] = {0}, value[COLUMNS];
+    float sum[COLUMNS] = {0};
     at += part / in_row * x[axis] * inner;
     for (int64_t i = 0; i < x[axis]; i++) {
         const float *y = from(t, 0, at + i * inner, n, thread, 0), *dy = from(t, 1, at + i * inner, n, thread, 1);
-        if (!log_of)
-            t->kernels->binary(BZ_FN_MUL, y, 1, dy, 1, value, n);
-        t->kernels->reduce_into(BZ_FN_SUM, log_of ? dy : value, sum, n);
+        if (log_of)
+            t->kernels->reduce_into(BZ_FN_SUM, dy, sum, n);
+        else
+            t->own->add_product(y, dy, sum, n);
     }
     for (int64_t i = 0; i < x[axis]; i++) {
         const float *y = from(t, 0, at + i * inner, n, thread, 0), *dy = from(t, 1, at + i * inner, n, thread, 1);
         float *dx = to(t, t->y, at + i * inner, thread, 2);
-        if (log_of) {
-            t->kernels->unary(BZ_FN_EXP, 0, 0, y, value, n);
-            t->kernels->binary(BZ_FN_MUL, value, 1, sum, 1, value, n);
-            t->kernels->binary(BZ_FN_SUB, dy, 1, value, 1, dx, n);
-        } else {
-            t->kernels->binary(BZ_FN_SUB, dy, 1, sum, 1, value, n);
-            t->kernels->binary(BZ_FN_MUL, y, 1, value, 1, dx, n);
-        }
+        (log_of ? t->own->logsoftmax_grad : t->own->softmax_grad)(y, dy, sum, true, dx, n);
         done(t, t->y, at + i * inner, n, dx);
     }
 }
@@ -112,7 +107,7 @@ static void loss_row(bz_training *t, int64_t row, int thread)
     const float *x = from(t, 0, row * n, n, thread, 0);
     float *y = to(t, 2, row * n, thread, 1), most = t->kernels->reduce(BZ_FN_MAX, x, n);
     double sum = bz_kernels_exponentials(t->kernels, x, most, NULL, n);
-    t->kernels->unary(BZ_FN_LINEAR, 1, -most - (float)log(sum), x, y, n);
+    t->kernels->unary(BZ_FN_LINEAR, 1, -most - logf((float)sum), x, y, n);
     read_classes(t, 1, row, 1, &class);
     take_losses(t, thread, row, &(float){class >= 0 ? -y[class] : 0}, 1);
     done(t, 2, row * n, n, y);

@@ -254,29 +254,35 @@ static void finish_reduction(const bz_rows *r, float *y, int64_t n)
         r->kernels->unary(BZ_FN_SQRT, 0, 0, y, y, n);
 }
 
-/* One result, whose values end with a row of neighbours. */
-static float reduce_one(const bz_rows *r, bz_fn fn, int64_t result, float *room)
-{
-    int64_t n = r->length, rows = r->count / n, from = offset_of(result, r->kept, r->kept_step, r->n_kept);
-    double sum = fn == BZ_FN_MAX ? -INFINITY : fn == BZ_FN_MIN ? INFINITY : fn == BZ_FN_PROD;
-    for (int64_t k = 0; k < rows; k++) {
-        const float *x = row_in(r, 0, from + offset_of(k, r->gone, r->gone_step, r->n_gone - 1), n, room);
-        double v = is_sum(fn) ? bz_kernels_sum(r->kernels, fn, x, n) : (double)r->kernels->reduce(fn, x, n);
-        sum = is_sum(fn) ? sum + v : fn == BZ_FN_PROD ? sum * v : (fn == BZ_FN_MAX) == (v > sum) ? v : sum;
-    }
-    return (float)sum;
-}
-
-/* Some results that lie one behind the other: finishing each by itself took as long as a row of 100 values. */
+/* Some results, each of rows of neighbours. Their first rows are read before their second ones, as they lie in memory. */
 static void reduce_rows(bz_rows *r, int64_t block, float *room)
 {
+    bz_fn fn = r->job->problem->reduce.fn;
+    double sum[RESULTS];
     float own[RESULTS];
+    int64_t from[RESULTS];
     int64_t first = block * r->pieces, results = r->job->operand[r->job->n_operands - 1].count,
             n = results - first < r->pieces ? results - first : r->pieces;
+    for (int64_t i = 0; i < n; i++) {
+        sum[i] = fn == BZ_FN_MAX ? -INFINITY : fn == BZ_FN_MIN ? INFINITY : fn == BZ_FN_PROD;
+        from[i] = offset_of(first + i, r->kept, r->kept_step, r->n_kept);
+    }
+    for (int64_t k = 0; k < r->count / r->length; k++) {
+        int64_t at = offset_of(k, r->gone, r->gone_step, r->n_gone - 1);
+        for (int64_t i = 0; i < n; i++) {
+            const float *x = row_in(r, 0, from[i] + at, r->length, room);
+            double v = is_sum(fn) ? bz_kernels_sum(r->kernels, fn, x, r->length)
+                                  : (double)r->kernels->reduce(fn, x, r->length);
+            sum[i] = is_sum(fn)                          ? sum[i] + v
+                     : fn == BZ_FN_PROD                  ? sum[i] * v
+                     : (fn == BZ_FN_MAX) == (v > sum[i]) ? v
+                                                         : sum[i];
+        }
+    }
     float *y = row_out(r, first, own);
     for (int64_t i = 0; i < n; i++)
-        y[i] = reduce_one(r, r->job->problem->reduce.fn, first + i, room);
-    finish_reduction(r, y, n);
+        y[i] = (float)sum[i];
+    finish_reduction(r, y, n); /* of each by itself it took as long as a row of 100 values */
     row_done(r, first, y, n);
 }
 
@@ -325,26 +331,28 @@ static void reorder_row(bz_rows *r, int64_t row, float *room)
     row_done(r, at, y, n);
 }
 
-static void pad_row(bz_rows *r, int64_t row, float *room)
+/* The rows behind one another of the last two dimensions: zeros up to each row of x, and behind the last one. */
+static void pad_rows(bz_rows *r, int64_t plane, float *room)
 {
     int last = r->rank - 1, size = size_of(r->job->problem->dtype);
-    int64_t from = 0, step = r->x[last], number = row;
+    int64_t rows = last ? r->y[last - 1] : 1, taken = last ? r->x[last - 1] : 1,
+            skipped = last ? r->before[last - 1] : 0;
+    int64_t from = 0, step = taken * r->x[last], number = plane, n = r->x[last] * size, width = r->y[last] * size;
     bool inside = true;
-    char *y = (char *)bz_plain_at(r->plain, 1, r->copy) + row * r->y[last] * size;
+    char *y = (char *)bz_plain_at(r->plain, 1, r->copy) + plane * rows * width, *zero = y;
     (void)room;
-    for (int i = last - 1; i >= 0; step *= r->x[i], number /= r->y[i--]) {
+    for (int i = last - 2; i >= 0; step *= r->x[i], number /= r->y[i--]) {
         int64_t at = number % r->y[i] - r->before[i];
         inside &= at >= 0 && at < r->x[i];
         from += at * step;
     }
-    if (!inside) {
-        memset(y, 0, (size_t)(r->y[last] * size));
-        return;
+    for (int64_t i = 0; i < taken && inside; i++) {
+        char *to = y + (skipped + i) * width + r->before[last] * size;
+        memset(zero, 0, (size_t)(to - zero));
+        memcpy(to, (const char *)bz_plain_at(r->plain, 0, r->copy) + from * size + i * n, (size_t)n);
+        zero = to + n;
     }
-    int64_t before = r->before[last] * size, n = r->x[last] * size;
-    memset(y, 0, (size_t)before);
-    memcpy(y + before, (const char *)bz_plain_at(r->plain, 0, r->copy) + from * size, (size_t)n);
-    memset(y + before + n, 0, (size_t)(r->y[last] * size - before - n));
+    memset(zero, 0, (size_t)(y + rows * width - zero));
 }
 
 /* ---- kinds ---------------------------------------------------------------------------------- */
@@ -433,7 +441,7 @@ static void open_pad(bz_rows *r, const bz_problem *p)
     }
     r->length = r->y[r->rank - 1];
     r->n = 1;
-    for (int i = 0; i < r->rank - 1; i++)
+    for (int i = 0; i < r->rank - 2; i++)
         r->n *= r->y[i];
 }
 
@@ -453,7 +461,7 @@ static const struct {
     {open_channels, prelu_row, BZ_PROBLEM_PRELU, false},
     {open_reduce, reduce_rows, BZ_PROBLEM_REDUCE, false},
     {open_reorder, reorder_row, BZ_PROBLEM_REORDER, false},
-    {open_pad, pad_row, BZ_PROBLEM_PAD, true},
+    {open_pad, pad_rows, BZ_PROBLEM_PAD, true},
 };
 
 /* ---- all ------------------------------------------------------------------------------------ */
