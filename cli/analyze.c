@@ -149,6 +149,8 @@ static void refit(analyze_job *a, const bz_models *m)
         if ((m->n == 1 || m->n == a->profiles.n) && bz_recording_refit(a->trace[i], m->layers[m->n == 1 ? 0 : i]))
             bz_warn(&bz_command_analyze, "%s",
                     bz_string(a->trace[i], a->trace[i]->coverage[a->trace[i]->n_coverage - 1].text));
+    for (int i = 0; i < a->profiles.n; i++)
+        bz_trace_leave_disturbed(a->trace[i]);
 }
 
 static int analyze_models(analyze_job *a, const bz_list *paths, bz_error *err)

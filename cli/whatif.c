@@ -99,6 +99,8 @@ static int answer(whatif_job *s, bz_buf *out, bz_error *err)
     const char *busy = bz_trace_lacks(t, BZ_LACKS_QUIET);
     if (busy)
         bz_warn(&bz_command_whatif, "%s", busy);
+    if (bz_trace_leave_disturbed(t))
+        bz_warn(&bz_command_whatif, "%s", bz_trace_lacks(t, BZ_LACKS_UNDISTURBED));
     if (!q.n || s->sweep)
         reuse_memory();
     int failed = bz_whatif_ask(t, &q, &s->job.arena, shown, err);

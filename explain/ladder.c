@@ -131,9 +131,10 @@ static void measure(making *m)
     const char *rest = m->bound->n && !m->bound->rebuilt ? bz_trace_lacks(t, BZ_LACKS_ITERATIONS_REST) : NULL;
     if (rest)
         warn(m, bz_arena_str(m->arena, rest));
-    const char *busy = bz_trace_lacks(t, BZ_LACKS_QUIET);
-    if (busy)
-        warn(m, bz_arena_printf(m->arena, "was %s", busy));
+    static const bz_lack OTHERS[] = {BZ_LACKS_QUIET, BZ_LACKS_UNDISTURBED};
+    for (size_t i = 0; i < sizeof OTHERS / sizeof *OTHERS; i++)
+        if (bz_trace_lacks(t, OTHERS[i]))
+            warn(m, bz_arena_printf(m->arena, "was %s", bz_trace_lacks(t, OTHERS[i])));
     m->l->slowed = isfinite(alone) ? NULL : bz_recorder_slows(t, typical, &s, m->arena);
     if (m->l->slowed)
         warn(m, bz_arena_printf(m->arena, "was %s", m->l->slowed));

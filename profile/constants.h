@@ -14,6 +14,12 @@ static const double FIRST_IS_WARM_UP = 1.15, NEXT_IS_WARM_UP = 1.3;
 static const double WAITED = 0.05;
 
 enum {
+    /* ns by which a stretch of an iteration must be longer than in most iterations, and as long again, to be taken for a neighbour's. Reasoned: a
+     * scheduler gives a neighbour a millisecond and more, an interrupt takes some microseconds. Half: caches that are cold now and then are none of
+     * the program's. Iterations that must be alike, to tell what is usual: of fewer half may be disturbed at the same place. */
+    DISTURBED_LEAST = 100000,
+    DISTURBED_OF = 5,
+
     /* ns by which a device's clock must be late of the host's to be taken for that. Measured: of 16 recordings of a V100 and of Kineto two are late
      * by 17000, the others by -9000 to 6000, in which launches differ. Twice: work of those two seems queued where it waits for the host. */
     CLOCK_LATE = 10000,

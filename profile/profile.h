@@ -157,6 +157,7 @@ typedef enum {
     BZ_LACKS_ITERATIONS_REST, /* work behind the last of so many iterations as were asked for */
     BZ_LACKS_ITERATIONS_OPEN, /* the iterations may be parts of iterations, or several of them */
     BZ_LACKS_QUIET,           /* others kept the program from running */
+    BZ_LACKS_UNDISTURBED,     /* some stretches took far longer than in other iterations: that time was taken out */
     BZ_LACKS_STAMPS,          /* a log without times: its calls have lengths, the time between them is unknown */
     BZ_LACKS_END,             /* a file is cut off: the text has what was read of it */
     BZ_LACKS
@@ -224,6 +225,10 @@ bool bz_trace_is_truncated(const bz_trace *t); /* is a file of it cut off? */
 bool bz_trace_recount(bz_trace *t, uint32_t count);
 /* The iterations are right, as what was asked for tells: whatever left that open is forgotten. */
 void bz_trace_settle(bz_trace *t);
+
+/* Takes time out of a processor's recording in which something else had the processor, by what most iterations that do the same took; its coverage
+ * says how much (BZ_LACKS_UNDISTURBED). False: there is none, or too few iterations are alike to tell. */
+bool bz_trace_leave_disturbed(bz_trace *t);
 /* The coverage's first text of that; NULL. */
 const char *bz_trace_lacks(const bz_trace *t, bz_lack lack);
 /* Share of the iterations' time that the system took to hand out memory anew, by pages counted and by what one takes on that machine;

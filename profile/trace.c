@@ -247,6 +247,7 @@ static const char *const LEVELS[] = {"note", "missing", "broken"};
 static const char *const LACKS[BZ_LACKS] = {[BZ_LACKS_ITERATIONS_REST] = "iterations_rest",
                                             [BZ_LACKS_ITERATIONS_OPEN] = "iterations_open",
                                             [BZ_LACKS_QUIET] = "quiet",
+                                            [BZ_LACKS_UNDISTURBED] = "undisturbed",
                                             [BZ_LACKS_STAMPS] = "stamps",
                                             [BZ_LACKS_END] = "end"};
 

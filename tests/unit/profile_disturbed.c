@@ -1,0 +1,95 @@
+/* Time of other programs in a processor's recording: of operators one behind the other, of which some took longer in some iterations. */
+#include "profile/profile.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { US = 1000, OPS = 3, TOOK = 50, BETWEEN = 10, APART = 100 };
+
+/* `late` µs more in operator or pause `where` of iteration i, i % every == 0; an operator lies in each. */
+static bz_trace *record(int iterations, int every, int64_t late, int where, bool pause)
+{
+    static const char *const NAMES[OPS] = {"aten::conv2d", "aten::relu", "aten::linear"};
+    bz_error err = {0};
+    bz_trace *t = bz_trace_new();
+    uint32_t source = bz_trace_source(t, "made up", "test"), host = bz_trace_thread(t, source, 1, 1);
+    int64_t at = 0;
+    for (int i = 0; i < iterations; i++) {
+        int64_t begin = at;
+        for (int k = 0; k < OPS; k++) {
+            int64_t more = i % every == 0 && k == where ? late : 0, own = (TOOK + (pause ? 0 : more)) * US;
+            bz_trace_add(t, BZ_EVENT_OP, at, at + own, bz_trace_text(t, NAMES[k]), host);
+            bz_trace_add(t, BZ_EVENT_OP, at + US, at + 2 * US, bz_trace_text(t, "aten::empty"), host);
+            at += own + (BETWEEN + (pause ? more : 0)) * US;
+        }
+        bz_trace_add(t, BZ_EVENT_RANGE, begin, at, bz_trace_text(t, "benanza_iteration"), host);
+        at += APART * US;
+    }
+    if (bz_trace_finish(t, NULL, &err))
+        fail_msg("%s", err.text);
+    return t;
+}
+
+static void check_order(const bz_trace *t)
+{
+    for (int k = 0; k < BZ_EVENT_KINDS; k++)
+        for (size_t i = 0; i < t->event[k].n; i++) {
+            assert_true(t->event[k].end[i] >= t->event[k].start[i]);
+            assert_true(!i || t->event[k].start[i] >= t->event[k].start[i - 1]);
+        }
+}
+
+/* One in three iterations was disturbed, in an operator or between two: all take what the others took. */
+static void left_out(void **state)
+{
+    (void)state;
+    for (int where = 0; where < OPS; where++)
+        for (int pause = 0; pause < 2; pause++) {
+            bz_trace *t = record(9, 3, 4000, where, pause);
+            assert_true(bz_trace_leave_disturbed(t));
+            for (uint32_t i = 0; i < t->n_iterations; i++)
+                if (bz_iteration_is_steady(t, i))
+                    assert_int_equal(bz_iteration_latency(t, i), OPS * (TOOK + BETWEEN) * US);
+            const bz_events *op = &t->event[BZ_EVENT_OP];
+            for (size_t i = 0; i < op->n; i++)
+                if (bz_event_is_steady(t, BZ_EVENT_OP, i))
+                    assert_in_range(op->end[i] - op->start[i], US, TOOK * US);
+            check_order(t);
+            const char *told = bz_trace_lacks(t, BZ_LACKS_UNDISTURBED);
+            assert_non_null(strstr(told, "in 2 of 8 iterations")); /* the first one is warm-up */
+            assert_non_null(strstr(told, where == 0   ? "aten::conv2d: 4.06 ms instead of 60.0 µs"
+                                         : where == 1 ? "aten::relu: 4.06 ms"
+                                                      : "aten::linear: 4.06 ms"));
+            assert_false(bz_trace_leave_disturbed(t)); /* nothing is left */
+            bz_trace_free(t);
+        }
+}
+
+/* What takes longer by little, or in most iterations, is the program's own; of few iterations nobody knows what is usual. */
+static void stays(void **state)
+{
+    (void)state;
+    static const struct {
+        int iterations, every;
+        int64_t late;
+    } ROWS[] = {{9, 3, 90}, {9, 1, 4000}, {5, 3, 4000}, {9, 3, 0}};
+    for (size_t r = 0; r < sizeof ROWS / sizeof *ROWS; r++) {
+        bz_trace *t = record(ROWS[r].iterations, ROWS[r].every, ROWS[r].late, 1, false);
+        int64_t before = bz_iteration_latency(t, bz_typical_iteration(t));
+        assert_false(bz_trace_leave_disturbed(t));
+        assert_int_equal(bz_iteration_latency(t, bz_typical_iteration(t)), before);
+        assert_null(bz_trace_lacks(t, BZ_LACKS_UNDISTURBED));
+        bz_trace_free(t);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(left_out), cmocka_unit_test(stays)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
