@@ -42,8 +42,6 @@ static int lower_clip(lowering *l)
     bool lower = lower_real(l, "min", &low), upper = lower_real(l, "max", &high);
     if (!x || (bz_layer_param(l->layer, "min") && !lower) || (bz_layer_param(l->layer, "max") && !upper))
         return lower_no(l, "its limits are operands; libraries take numbers");
-    if (!lower && !upper)
-        return lower_no(l, "it has no limits: there is nothing to compute");
     if (low == 0 && high == 0) /* a problem takes two zeros for the usual parameters */
         return lower_no(l, "its limits are degenerate");
     bool relu = lower && !upper && low == 0;

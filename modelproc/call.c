@@ -252,6 +252,13 @@ bz_dim new_symbol(call *c)
     return bz_model_symbol(c->inf->model);
 }
 
+void view_if_whole(call *c)
+{
+    const bz_type *x = in_type(c, 0);
+    int64_t n = x ? bz_type_elements(x) : -1;
+    c->view = n > 0 && c->node->n_out == 1 && c->out[0].dtype == x->dtype && bz_type_elements(&c->out[0]) == n;
+}
+
 int rule_same(call *c)
 {
     const bz_type *t = in_type(c, 0);

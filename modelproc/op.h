@@ -127,6 +127,9 @@ void set_reals(call *c, int k, const double *v, int64_t n);
 bz_dim new_symbol(call *c);
 bz_dim *new_dims(call *c, int rank);
 
+/* For rules that take elements of operand 0 in its order: a result with as many has all of them, and nothing moves. */
+void view_if_whole(call *c);
+
 int rule_same(call *c); /* result 0 is like operand 0, further results too */
 int rule_none(call *c); /* results unknown but for what the file declares */
 

@@ -318,6 +318,8 @@ static int shape_variadic(call *c)
         all.dims = bz_arena_dup(c->arena, dims, (size_t)all.rank * sizeof *dims);
     }
     set_out(c, 0, all.dtype, all.rank, all.dims);
+    if (c->node->n_in == 1)
+        view_if_whole(c);
     return 0;
 }
 
@@ -414,7 +416,11 @@ static int shape_clip(call *c)
 {
     clip_limit(c, "min", 1);
     clip_limit(c, "max", 2);
-    return rule_same(c);
+    if (rule_same(c))
+        return -1;
+    if (!c->n_params)
+        view_if_whole(c);
+    return 0;
 }
 
 static int cast_to(call *c, bz_dtype to)
@@ -426,7 +432,9 @@ static int cast_to(call *c, bz_dtype to)
         return call_fail(c, "it casts to a type that does not exist");
     param_text(c, "from", bz_dtype_name(x->dtype));
     param_text(c, "to", bz_dtype_name(to));
-    return set_as(c, x, to);
+    set_as(c, x, to);
+    view_if_whole(c);
+    return 0;
 }
 
 /* Operator set 1 wrote the type as a word. */

@@ -91,16 +91,20 @@ static int shape_slice(call *c)
     cut cuts[BZ_MAX_RANK];
     bz_dim dims[BZ_MAX_RANK];
     int64_t starts[BZ_MAX_RANK], steps[BZ_MAX_RANK];
+    bool turned = false;
     if (read_slice(c, x, cuts))
         return -1;
     for (int i = 0; i < x->rank; i++) {
         dims[i] = cuts[i].size;
         starts[i] = cuts[i].start;
         steps[i] = cuts[i].step;
+        turned |= steps[i] < 0 && dims[i] != 1;
     }
     param_ints(c, "start", starts, x->rank);
     param_ints(c, "step", steps, x->rank);
     set_out(c, 0, x->dtype, x->rank, dims);
+    if (!turned)
+        view_if_whole(c);
     return 0;
 }
 

@@ -40,6 +40,8 @@ static int shape_reduce(call *c)
     param_axes(c, "axes", list, n);
     param_int(c, "keep", keep);
     set_out(c, 0, x->dtype, rank, dims);
+    if (bz_has_word("reducemax reducemean reducemin reduceprod reducesum", c->op->kind)) /* of one element it is that */
+        view_if_whole(c);
     return 0;
 }
 

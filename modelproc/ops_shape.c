@@ -231,11 +231,17 @@ static int shape_transpose(call *c)
 {
     const bz_type *x = need(c, 0, -1);
     bz_dim dims[BZ_MAX_RANK];
-    int perm[BZ_MAX_RANK];
+    int perm[BZ_MAX_RANK], last = -1;
     if (read_perm(c, x, perm))
         return -1;
-    for (int i = 0; i < x->rank; i++)
+    c->view = true; /* where only dimensions of 1 change places */
+    for (int i = 0; i < x->rank; i++) {
         dims[i] = x->dims[perm[i]];
+        if (dims[i] == 1)
+            continue;
+        c->view &= perm[i] > last;
+        last = perm[i];
+    }
     param_axes(c, "perm", perm, x->rank);
     set_out(c, 0, x->dtype, x->rank, dims);
     return 0;
@@ -279,6 +285,7 @@ static int shape_expand(call *c)
     for (int i = 0; i < rank && !v; i++) /* unknown sizes may be larger than the input's */
         dims[i] = i < rank - (int)n || dims[i] > 1 ? dims[i] : new_symbol(c);
     set_out(c, 0, x->dtype, rank, dims);
+    view_if_whole(c);
     return 0;
 }
 
@@ -314,6 +321,7 @@ static int shape_tile(call *c)
         dims[i] = dim_mul(c, x->dims[i], times);
     }
     set_out(c, 0, x->dtype, x->rank, dims);
+    view_if_whole(c);
     return 0;
 }
 
@@ -366,6 +374,7 @@ static int shape_concat(call *c)
     }
     param_int(c, "axis", axis);
     set_out(c, 0, first->dtype, first->rank, dims);
+    view_if_whole(c);
     return 0;
 }
 
@@ -458,6 +467,7 @@ static int shape_split(call *c)
         dims[axis] = sizes[k];
         set_out(c, k, x->dtype, x->rank, dims);
     }
+    view_if_whole(c);
     param_int(c, "axis", axis);
     return 0;
 }
