@@ -3,15 +3,26 @@
 
 /* ---- pooling -------------------------------------------------------------------------------- */
 
-/* ceil_mode slides once more than the padding allows: the problem gets the padding that this takes. */
-static void pad_to(const bz_type *y, bz_problem *p, int n)
+/* ceil_mode slides once more than the padding allows: the problem gets the padding that this takes. Returns whether it does. */
+static bool pad_to(const bz_type *y, bz_problem *p, int n)
 {
+    bool beyond = false;
     for (int i = 0; i < n; i++) {
         int64_t reach = (y->dims[2 + i] - 1) * p->pool.stride[i] + (p->pool.kernel[i] - 1) * p->pool.dilation[i] + 1;
         int64_t missing = reach - (p->pool.x[2 + i] + p->pool.pad[i] + p->pool.pad[n + i]);
         if (missing > 0)
             p->pool.pad[n + i] += missing;
+        beyond |= missing > 0;
     }
+    return beyond;
+}
+
+static bool has_padding(const bz_problem *p, int n)
+{
+    bool any = false;
+    for (int i = 0; i < 2 * n; i++)
+        any |= p->pool.pad[i] > 0;
+    return any;
 }
 
 int lower_pool_step(lowering *l, bz_problem_kind kind, bz_pool_mode mode, const bz_type *x, const bz_type *y)
@@ -23,7 +34,12 @@ int lower_pool_step(lowering *l, bz_problem_kind kind, bz_pool_mode mode, const 
         lower_ints(l, "kernel", p->pool.kernel, n) || lower_ints(l, "stride", p->pool.stride, n) ||
         lower_ints(l, "pad", p->pool.pad, 2 * n) || lower_ints(l, "dilation", p->pool.dilation, n))
         return lower_no(l, "its geometry has no benchmark");
-    pad_to(y, p, n);
+    bool padded = has_padding(p, n), beyond = pad_to(y, p, n);
+    if (beyond && p->pool.mode == BZ_POOL_AVG_PAD) { /* a mean counts the file's padding, but not what lies beyond it */
+        if (padded)
+            return lower_no(l, "its mean counts padding, but not what lies beyond it: libraries count both or none");
+        p->pool.mode = BZ_POOL_AVG;
+    }
     p->pool.training = kind == BZ_PROBLEM_POOL && mode == BZ_POOL_MAX && lower_has_result(l, 1);
     return 0;
 }
