@@ -87,6 +87,11 @@ static int make_plan(replay_job *r, const bz_list *paths, bz_error *err)
             r->replay->modelled, r->p.models.train ? " --train=" : "",
             r->p.models.train ? *r->p.models.train ? r->p.models.train : "sgd" : "", in.fuse ? " --fuse" : "",
             r->p.dtype ? " --dtype " : "", r->p.dtype ? r->p.dtype : "", r->device ? PLANNING_GPU : "", paths->item[0]);
+    if (r->replay->rescaled && r->outputs)
+        bz_warn(&bz_command_replay,
+                "%d quantized layers scale by powers of two in place of the file's scales, which takes as long: the "
+                "outputs are not the model's",
+                r->replay->rescaled);
     if (r->replay->away)
         bz_warn(&bz_command_replay, "the weights' file '%s' is not there: numbers are made up in their place",
                 r->replay->away);

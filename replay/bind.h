@@ -35,7 +35,8 @@ int bind_constant(binder *b, const bz_layer *l, bz_value_id v, bz_error *err);
 void bind_row_major(const bz_type *t, int64_t *stride);
 int bind_over(const bz_type *t, bz_replay_loop *loop); /* a loop over the tensor's shape; -1: too many dimensions */
 
-/* loops_training.c: rows of the table of loops. */
+/* loops_training.c: an operand of a narrow type made f32: the new value's number, or -1 with a sentence; rows of the table of loops. */
+int bind_widened(binder *b, const bz_layer *l, int operand, bz_error *err);
 int bind_slice_grad(binder *b, const bz_layer *l, bz_error *err);
 int bind_resize_grad(binder *b, const bz_layer *l, bz_error *err);
 int bind_scale(binder *b, const bz_layer *l, bz_error *err);

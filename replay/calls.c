@@ -13,6 +13,23 @@ static const struct {
     {BZ_ROLE_R, 2},     {BZ_ROLE_H, 5},     {BZ_ROLE_C, 6},    {BZ_ROLE_PEEPHOLE, 7},
 };
 
+/* Behind each operand of a quantized layer stand its scale and its zero point; where the first is, and where the bias. */
+static const struct {
+    const char *kind;
+    int first, bias;
+} QUANTIZED[] = {
+    {"qconv", 0, 8}, {"qmatmul", 0, -1}, {"qgemm", 0, 6}, {"qadd", 0, -1}, {"qmul", 0, -1}, {"qconcat", 2, -1},
+};
+
+/* Where operand k of the layer's kind stands among its inputs. */
+static int place_of(const bz_layer *l, int k)
+{
+    for (size_t i = 0; i < sizeof QUANTIZED / sizeof *QUANTIZED; i++)
+        if (!strcmp(QUANTIZED[i].kind, l->kind))
+            return k == 2 && QUANTIZED[i].bias >= 0 ? QUANTIZED[i].bias : QUANTIZED[i].first + 3 * k;
+    return k;
+}
+
 static bool is_rnn(const bz_problem *p)
 {
     return bz_problem_has(p, BZ_TRAIT_RECURRENT);
@@ -31,10 +48,11 @@ static int input_of(const bz_problem *p, bz_role role)
 /* Libraries broadcast the second operand: the lowering turned them round where the first has fewer elements. */
 static bool is_turned(const bz_layer *l, const bz_problem *p)
 {
-    if (p->kind != BZ_PROBLEM_BINARY || l->n_in < 2 || l->in[1].kind != BZ_TYPE_TENSOR)
+    int second = place_of(l, 1);
+    if (p->kind != BZ_PROBLEM_BINARY || l->n_in <= second || l->in[second].kind != BZ_TYPE_TENSOR)
         return false;
-    return bz_type_elements(&l->in[1]) > bz_type_elements(&l->in[0]) &&
-           bz_extent_count(p->binary.a) == bz_type_elements(&l->in[1]);
+    return bz_type_elements(&l->in[second]) > bz_type_elements(&l->in[0]) &&
+           bz_extent_count(p->binary.a) == bz_type_elements(&l->in[second]);
 }
 
 float bind_real(const bz_layer *l, const char *name, float otherwise)
@@ -63,6 +81,11 @@ static void add_fold(call *c, bz_fold_kind kind, float factor, int value)
         c->fold[c->n_folds++] = (bz_replay_fold){kind, {value, -1, -1, -1}, factor};
 }
 
+static bool is_factor(bz_role role)
+{
+    return role == BZ_ROLE_B || role == BZ_ROLE_W;
+}
+
 /* Operands of the call that layer l begins. Those of posts that other layers brought stay -2. */
 static int find_operands(binder *b, const bz_layer *l, call *c, bz_error *err)
 {
@@ -73,7 +96,7 @@ static int find_operands(binder *b, const bz_layer *l, call *c, bz_error *err)
     for (int i = 0; i < n - 1; i++) {
         int k = input_of(c->problem, operand[i].role);
         if (c->problem->kind == BZ_PROBLEM_CONCAT) {
-            while (part < l->n_in && bz_type_elements(&l->in[part]) == 0)
+            while (place_of(l, part) < l->n_in && bz_type_elements(&l->in[place_of(l, part)]) == 0)
                 part++;
             k = part++;
         } else if (c->problem->kind == BZ_PROBLEM_BINARY && operand[i].role != BZ_ROLE_OTHER) {
@@ -82,6 +105,9 @@ static int find_operands(binder *b, const bz_layer *l, call *c, bz_error *err)
         c->in[i] = operand[i].role == BZ_ROLE_OTHER ? -2 : -1;
         if (operand[i].role == BZ_ROLE_INDEX)
             return bind_no(l, err, "its call wants places or indices that are made before it");
+        k = k < 0 || operand[i].role == BZ_ROLE_OTHER ? k : place_of(l, k);
+        if (is_factor(operand[i].role) && (k < 0 || k >= l->n_in))
+            return bind_no(l, err, "what its call multiplies by is an attribute");
         if (k < 0 || k >= l->n_in || l->in[k].kind == BZ_TYPE_NONE || l->node->in[k] < 0)
             continue;
         if (operand[i].role == BZ_ROLE_OTHER && k != 3)

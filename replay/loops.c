@@ -300,6 +300,44 @@ static int loop_unary(binder *b, const bz_layer *l, bz_error *err)
     return emit(b, l, FIRST, 1, 0, &loop, err);
 }
 
+/* Scales and zero points: one for all, or one for each index of an axis. */
+static int spread(const bz_layer *l, int operand, int64_t *stride)
+{
+    const bz_type *t = &l->in[operand];
+    int64_t axis = bz_layer_int(l, "axis", -1);
+    memset(stride, 0, BZ_PROBLEM_RANK * sizeof *stride);
+    if (t->kind != BZ_TYPE_TENSOR || bz_type_elements(t) == 1)
+        return t->kind == BZ_TYPE_TENSOR ? 0 : -1;
+    if (t->rank != 1 || axis < 0 || axis >= l->out[0].rank || t->dims[0] != l->out[0].dims[axis])
+        return -1;
+    stride[axis] = 1;
+    return 0;
+}
+
+/* (x - zero point) * scale, as weights of quantized models are made floating-point numbers before anything runs. */
+static int loop_dequantize(binder *b, const bz_layer *l, bz_error *err)
+{
+    bz_replay_loop less = {.kind = BZ_LOOP_BINARY, .function = "sub"}, times;
+    bool zero = l->n_in > 2 && l->node->in[2] >= 0;
+    if (bind_over(&l->out[0], &less) || l->n_in < 2 || l->in[1].dtype != BZ_F32 || l->out[0].dtype != BZ_F32)
+        return bind_no(l, err, "only f32 is made of quantized numbers");
+    bind_row_major(&l->out[0], less.stride[0]);
+    times = less;
+    times.function = "mul";
+    if (spread(l, 1, times.stride[1]) || (zero && spread(l, 2, less.stride[1])))
+        return bind_no(l, err, "its scales are those of blocks");
+    int in[2] = {bind_widened(b, l, 0, err)};
+    if (in[0] >= 0 && zero) {
+        int from[2] = {in[0], bind_widened(b, l, 2, err)};
+        in[0] = from[1] < 0 ? -1 : bind_new_value(b, "", BZ_F32, l->out[0].rank, l->out[0].dims);
+        if (in[0] < 0 || bind_loop(b, l, &less, from, 2, in[0], err))
+            return -1;
+    }
+    in[1] = in[0] < 0 ? -1 : bind_value(b, l->node->in[1], err);
+    int out = in[1] < 0 ? -1 : bind_result(b, l, 0, err);
+    return out < 0 ? -1 : bind_loop(b, l, &times, in, 2, out, err);
+}
+
 /* ---- the table ------------------------------------------------------------------------------ */
 
 static const struct {
@@ -317,6 +355,7 @@ static const struct {
     {" gather ", loop_gather},
     {" where ", loop_where},
     {" scatternd ", loop_scatter},
+    {" dequantize ", loop_dequantize},
     {" slice_grad ", bind_slice_grad},
     {" resize_grad ", bind_resize_grad},
     {" scale ", bind_scale},

@@ -93,8 +93,7 @@ static int constant(binder *b, bz_dtype dtype, int rank, const int64_t *dims, co
     return k;
 }
 
-/* Gradients in a narrow type, made wide; the new value's number, or -1 with a sentence. */
-static int widened(binder *b, const bz_layer *l, int operand, bz_error *err)
+int bind_widened(binder *b, const bz_layer *l, int operand, bz_error *err)
 {
     bz_replay_loop loop = {.kind = BZ_LOOP_COPY};
     const bz_type *t = &l->in[operand];
@@ -115,7 +114,7 @@ int bind_scale(binder *b, const bz_layer *l, bz_error *err)
         if (k + 1 >= l->n_in || bind_over(&l->out[k], &loop) || bz_type_elements(&l->in[0]) != 1 ||
             l->in[0].dtype != BZ_F32 || l->out[k].dtype != BZ_F32)
             return bind_no(l, err, "only numbers that become f32 are scaled");
-        int in[2] = {widened(b, l, k + 1, err), bind_value(b, l->node->in[0], err)};
+        int in[2] = {bind_widened(b, l, k + 1, err), bind_value(b, l->node->in[0], err)};
         int out = in[0] < 0 || in[1] < 0 ? -1 : bind_result(b, l, k, err);
         bind_row_major(&l->out[k], loop.stride[0]);
         if (out < 0 || bind_loop(b, l, &loop, in, 2, out, err))
@@ -158,7 +157,7 @@ int bind_finite(binder *b, const bz_layer *l, bz_error *err)
         int64_t n = bz_type_elements(&l->in[k]);
         if (n < 1)
             continue;
-        int wide = widened(b, l, k, err), none = wide < 0 ? -1 : bind_new_value(b, "", BZ_F32, 1, &n);
+        int wide = bind_widened(b, l, k, err), none = wide < 0 ? -1 : bind_new_value(b, "", BZ_F32, 1, &n);
         if (none < 0 || both(b, l, "sub", n, wide, wide, none, err))
             return -1;
         int own = n > 1 ? summed(b, l, none, n, err) : none;

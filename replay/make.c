@@ -445,6 +445,19 @@ static void add_units(maker *m)
     }
 }
 
+/* Calls of quantized layers have powers of two in place of the file's scales, and no zero points. */
+static int count_rescaled(const bz_layers *layers)
+{
+    int n = 0;
+    for (int i = 0; i < layers->n; i++) {
+        const char *op = layers->layer[i].node->op;
+        bool scales = !strncmp(op, "QLinear", 7) || !strcmp(op, "QGemm") || strstr(op, "QuantizeLinear") ||
+                      strstr(op, "DequantizeLinear");
+        n += scales && layers->layer[i].class != BZ_CONSTANT;
+    }
+    return n;
+}
+
 static int make(maker *m, bz_error *err)
 {
     bz_replay_plan *p = m->b.plan;
@@ -456,6 +469,7 @@ static int make(maker *m, bz_error *err)
                        m->n_refused == 1 ? "" : "s", bz_buf_text(&m->refused), m->n_refused > 4 ? "; …" : "");
     if (add_outputs(&m->b, m->in->gradients, err) || bind_next(&m->b, err))
         return bz_fail_in(err, "%s", m->in->model);
+    p->rescaled = count_rescaled(m->in->layers);
     return replay_choose(p, m->in, err);
 }
 

@@ -75,6 +75,7 @@ typedef struct bz_replay_plan {
     bz_replay_value *value;
     bz_replay_source *source;
     int n_values;
+    int rescaled;     /* layers whose calls scale by other numbers than the file's: the outputs are not the model's */
     const char *away; /* the file of weights that is not there: they are made up; NULL */
     int loss;         /* 1 + the value of an iteration of training's loss; 0: none */
     int streams;

@@ -1,4 +1,4 @@
-/* Layers that move whole numbers, as our loops: random layers become plans, whose steps are done here, one element after the other and inside their
+/* Layers that move whole numbers or make them floating-point numbers, as our loops: random layers become plans, whose steps are done here, one element after the other and inside their
  * tensors, and give what ONNX says. */
 #include "replay/replay.h"
 #include "tests/unit/chance.h"
@@ -16,6 +16,7 @@ typedef struct {
 typedef struct {
     bz_buf graph;
     shape in[INPUTS], out;
+    bz_dtype made; /* BZ_UNDEFINED: i64 */
     int n_in;
     double want[ROOM];
 } task;
@@ -296,6 +297,27 @@ static void draw_trilu(task *t)
     }
 }
 
+/* One scale and one zero point, or one for each index of an axis; zero points may lack. */
+static void draw_dequantize(task *t)
+{
+    shape x = draw_shape(1), spread_over = {0};
+    int64_t axis = chance((unsigned)x.rank), at[MOST];
+    bool zero = chance(2), each = chance(2);
+    if (each)
+        spread_over.rank = 1, spread_over.dim[0] = x.dim[axis];
+    put_input(t, BZ_U16, x); /* no library takes this type */
+    put_input(t, BZ_F32, spread_over);
+    if (zero)
+        put_input(t, BZ_U16, spread_over);
+    put_layer(t, "DequantizeLinear", zero ? "0 1 2" : "0 1", "y", "axis", &axis, 1);
+    t->out = x, t->made = BZ_F32;
+    for (int64_t i = 0; i < count(&x); i++) {
+        coordinates(&x, i, at);
+        int64_t k = each ? at[axis] : 0;
+        t->want[i] = (given(0, i) - (zero ? given(2, k) : 0)) * given(1, k);
+    }
+}
+
 /* ---- doing a plan's steps --------------------------------------------------------------------- */
 
 typedef struct {
@@ -307,6 +329,11 @@ static double *within(tensor *t, int64_t i)
 {
     assert_in_range(i, 0, t->n - 1);
     return &t->v[i];
+}
+
+static double two(const char *function, double a, double b)
+{
+    return !strcmp(function, "mul") ? a * b : !strcmp(function, "sub") ? a - b : (double)NAN;
 }
 
 static void do_loop(const bz_replay_step *s, tensor *t, tensor *y)
@@ -324,15 +351,16 @@ static void do_loop(const bz_replay_step *s, tensor *t, tensor *y)
                 for (int64_t k = 0; k < l->dim[3]; k++)
                     *within(y, (o * l->dim[2] + i) * l->dim[3] + k) =
                         *within(&t[s->in[0]], (o * l->dim[1] + (int64_t)*within(&t[s->in[1]], i)) * l->dim[3] + k);
-    else if (l->kind == BZ_LOOP_COPY || l->kind == BZ_LOOP_SELECT)
+    else if (l->kind == BZ_LOOP_COPY || l->kind == BZ_LOOP_SELECT || l->kind == BZ_LOOP_BINARY)
         for (int64_t i = 0; i < n; i++) {
             int64_t at[3] = {l->from, l->to, 0}, rest = i;
-            bool copies = l->kind == BZ_LOOP_COPY;
             for (int d = l->rank; d--; rest /= l->dim[d])
                 for (int k = 0; k < 3; k++)
                     at[k] += rest % l->dim[d] * l->stride[k][d];
-            if (copies)
+            if (l->kind == BZ_LOOP_COPY)
                 *within(y, at[1]) = *within(&t[s->in[0]], at[0]);
+            else if (l->kind == BZ_LOOP_BINARY)
+                *within(y, i) = two(l->function, *within(&t[s->in[0]], at[0]), *within(&t[s->in[1]], at[1]));
             else
                 *within(y, i) =
                     *within(&t[s->in[0]], at[0]) > 0 ? *within(&t[s->in[1]], at[1]) : *within(&t[s->in[2]], at[2]);
@@ -373,7 +401,7 @@ static void test_moves(void **state)
 {
     (void)state;
     static void (*const DRAW[])(task * t) = {draw_transpose, draw_slice, draw_concat, draw_split, draw_pad,
-                                             draw_expand,    draw_where, draw_gather, draw_trilu};
+                                             draw_expand,    draw_where, draw_gather, draw_trilu, draw_dequantize};
     enum { KINDS = sizeof DRAW / sizeof *DRAW };
     static task t;
     static tensor done[30];
@@ -386,7 +414,7 @@ static void test_moves(void **state)
         t = (task){0};
         put_text(&t.graph, GRAPH_NAME, "g");
         DRAW[round % KINDS](&t);
-        put_message(&t.graph, GRAPH_OUTPUT, a_value("y", BZ_I64, dims_text(&t.out)));
+        put_message(&t.graph, GRAPH_OUTPUT, a_value("y", t.made ? t.made : BZ_I64, dims_text(&t.out)));
         bz_buf bytes = a_model(8, 17, t.graph);
         assert_ok(bz_model_parse(bytes.data, bytes.len, "m", &model, &err));
         assert_ok(bz_layers_infer(model, &(bz_infer_options){0}, &layers, &err));
