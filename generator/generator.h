@@ -82,6 +82,13 @@ bz_lowered *bz_lowered_new(const bz_layers *layers, bz_dtype dtype, bz_arena *ar
  * not save a single call. Parameters of functions are those of the layers, exactly. */
 void bz_lower_group(bz_lowered *lowered, const bz_match *match, bz_arena *arena, bz_lowering *out);
 
+/* How the operands and the result of an einsum lie in its call: the axis of the layer's tensor that comes first, second, … there. Batch, rows and
+ * columns of a product; what stays of a reduction, where the second operand is none. False for three operands and more. */
+typedef struct bz_einsum_order {
+    int axis[3][BZ_PROBLEM_RANK]; /* of operand 0, of operand 1, of the result */
+} bz_einsum_order;
+bool bz_lower_einsum_order(const bz_layer *layer, bz_einsum_order *out);
+
 /* A constant's only element; false where it has several or is not to be had. `before` is a layer that stands
  * behind the one that computes it. */
 bool bz_lower_scalar(const bz_layers *layers, bz_value_id v, int before, double *out);

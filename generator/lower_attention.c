@@ -360,6 +360,14 @@ static int one_operand(lowering *l, const equation *e)
     return lower_done(l);
 }
 
+static uint64_t letters_of(const char *term)
+{
+    uint64_t letters = 0;
+    for (; *term; term++)
+        letters |= bz_einsum_letter(*term);
+    return letters;
+}
+
 /* Letters of both operands and the result are a batch; those of both alone are summed over; those of one
  * are rows or columns. */
 static int two_operands(lowering *l, const bz_einsum_pair *e, const int64_t *size, bool constant)
@@ -395,16 +403,13 @@ static int two_operands(lowering *l, const bz_einsum_pair *e, const int64_t *siz
 static int several_operands(lowering *l, const equation *e)
 {
     bz_einsum_pair pair[MAX_TERMS];
-    uint64_t term[MAX_TERMS] = {0}, result = 0;
+    uint64_t term[MAX_TERMS] = {0}, result = letters_of(e->result);
     int64_t size[64];
     for (int c = 0; c < LETTERS; c++)
         if (bz_einsum_letter((char)c))
             size[__builtin_ctzll(bz_einsum_letter((char)c))] = e->size[c];
     for (int k = 0; k < e->n_terms; k++)
-        for (const char *p = e->term[k]; *p; p++)
-            term[k] |= bz_einsum_letter(*p);
-    for (const char *p = e->result; *p; p++)
-        result |= bz_einsum_letter(*p);
+        term[k] = letters_of(e->term[k]);
     bz_einsum_pairs(term, e->n_terms, result, size, pair);
     for (int i = 0; i < e->n_terms - 1; i++)
         if (two_operands(l, &pair[i], size, e->n_terms == 2 && l->layer->in_constant[1]))
@@ -419,6 +424,41 @@ static int lower_einsum(lowering *l)
     if (read_equation(l, &e))
         return lower_no(l, "its equation is no product of matrices");
     return e.n_terms == 1 ? one_operand(l, &e) : several_operands(l, &e);
+}
+
+/* The axes of a term that have these letters, in the order of letters. */
+static int axes_of(const char *term, uint64_t letters, int *axis)
+{
+    int n = 0;
+    for (; letters; letters &= letters - 1)
+        for (int i = 0; term[i]; i++)
+            if (bz_einsum_letter(term[i]) == (letters & -letters))
+                axis[n++] = i;
+    return n;
+}
+
+bool bz_lower_einsum_order(const bz_layer *layer, bz_einsum_order *out)
+{
+    const lowering l = {.layer = layer};
+    equation e;
+    if (read_equation(&l, &e) || e.n_terms > 2)
+        return false;
+    for (int i = 0, n = 0; e.n_terms == 1 && e.term[0][i]; i++) { /* a reduction leaves dimensions as they come */
+        const char *at = strchr(e.result, e.term[0][i]);
+        out->axis[0][i] = i;
+        if (at)
+            out->axis[2][n++] = (int)(at - e.result);
+    }
+    if (e.n_terms == 1)
+        return true;
+    const char *term[] = {e.term[0], e.term[1], e.result};
+    uint64_t a = letters_of(term[0]), b = letters_of(term[1]), y = letters_of(term[2]);
+    const uint64_t batch = a & b & y, sum = a & b & ~y, rows = a & ~b, columns = b & ~a;
+    const uint64_t part[3][3] = {{batch, rows, sum}, {batch, sum, columns}, {batch, rows, columns}};
+    for (int t = 0; t < 3; t++)
+        for (int i = 0, n = 0; i < 3; i++)
+            n += axes_of(term[t], part[t][i], out->axis[t] + n);
+    return true;
 }
 
 const lower_row lower_attention_rows[] = {

@@ -54,6 +54,9 @@ bz_replay_step *bind_call(binder *b, const bz_problem *p, const int *in, int n_i
 
 float bind_real(const bz_layer *l, const char *name, float otherwise); /* an attribute */
 
+/* equation.c: an einsum by one call. */
+int bind_einsum(binder *b, const bz_layer *l, const bz_problem *p, bz_error *err);
+
 /* recurrent.c: recurrent layers, forward in training form and backward. */
 int bind_recurrent_training(binder *b, const bz_layer *l, const bz_problem *p, bz_error *err);
 

@@ -364,6 +364,8 @@ int bind_call_layer(binder *b, const bz_layer *l, const bz_alternative *a, bz_er
     for (int i = 0; i < a->n; i++)
         if (!is_offered(&a->problem[i]))
             return bind_no(l, err, "the libraries broadcast the second operand only");
+    if (!strcmp(l->kind, "einsum") && a->n == 1)
+        return bind_einsum(b, l, a->problem, err);
     if (a->n > 1 && !border)
         return bind_several(b, l, a, err);
     if (find_operands(b, l, &c, err) || fold_factors(l, &c, err) || (border && add_border(b, a->problem, &c, err)))
