@@ -72,7 +72,7 @@ static const op ROWS[] = {
 
     /* element-wise */
     {"Gelu", MICROSOFT, "gelu", BZ_COMPUTE, ms_bias_shape, .flops = 5, .labels = "x"},
-    {"QuickGelu", MICROSOFT, "quickgelu", BZ_COMPUTE, ms_bias_shape, .flops = 4, .labels = "x"},
+    {"QuickGelu", MICROSOFT, "quickgelu", BZ_COMPUTE, ms_quick_gelu_shape, .flops = 4, .labels = "x"},
     {"FastGelu", MICROSOFT, "fastgelu", BZ_COMPUTE, ms_bias_shape, .flops = 8, .labels = "x bias"},
     {"BiasGelu", MICROSOFT, "biasgelu", BZ_COMPUTE, ms_bias_shape, .flops = 6, .labels = "x bias"},
     {"BiasAdd", MICROSOFT, "biasadd", BZ_COMPUTE, ms_bias_shape, .flops = 2, .labels = "x bias skip"},

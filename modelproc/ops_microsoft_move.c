@@ -73,6 +73,12 @@ int ms_bias_shape(call *c)
     return 0;
 }
 
+int ms_quick_gelu_shape(call *c)
+{
+    param_real(c, "alpha", attr_float(c, "alpha", 1.702));
+    return ms_bias_shape(c);
+}
+
 int ms_split_gelu_shape(call *c)
 {
     const bz_type *x = need(c, 0, 3);

@@ -72,6 +72,7 @@ bool bind_is_wanted(const binder *b, bz_value_id v); /* by a layer, or as an out
 
 /* choose.c: seconds of a call without a record, good for comparing ways alone; a variant for each call; the variant taken, into the steps. */
 double replay_guess(const bz_problem *p);
+bool replay_runs_here(const bz_problem *p); /* whether any backend of the processor is asked for its kind */
 int replay_choose(bz_replay_plan *p, const bz_replay_input *in, bz_error *err);
 void replay_take(bz_replay_plan *p);
 

@@ -120,19 +120,36 @@ static int find_operands(binder *b, const bz_layer *l, call *c, bz_error *err)
     return 0;
 }
 
-/* gemm's factors go into constants. */
-static int fold_factors(const bz_layer *l, call *c, bz_error *err)
+/* The value times a factor, by a loop; -1 with a sentence. */
+static int scaled(binder *b, const bz_layer *l, int value, float factor, bz_error *err)
+{
+    const bz_replay_value v = b->plan->value[value];
+    const bz_replay_loop loop = {.kind = BZ_LOOP_UNARY,
+                                 .function = "linear",
+                                 .alpha = factor,
+                                 .rank = 1,
+                                 .dim = {bz_extent_count(v.dim)},
+                                 .stride = {{1}, {1}}};
+    int out = bind_new_value(b, "", v.dtype, v.rank, v.dim);
+    return out < 0 || bind_loop(b, l, &loop, &value, 1, out, err) ? -1 : out;
+}
+
+/* A product's factors go into constants; where there is none, the first operand is scaled before the call. */
+static int fold_factors(binder *b, const bz_layer *l, call *c, bz_error *err)
 {
     float alpha = bind_real(l, "alpha", 1), beta = bind_real(l, "beta", 1);
-    if (strcmp(l->kind, "gemm") != 0 || (alpha == 1 && beta == 1))
+    bool gemm = !strcmp(l->kind, "gemm"), bias = gemm && l->n_in > 2 && l->in[2].kind;
+    if (!gemm && strcmp(l->kind, "matmul") != 0)
         return 0;
-    if (l->n_in < 2 || !l->in_constant[1] || (l->n_in > 2 && l->in[2].kind && !l->in_constant[2]))
+    if (bias && beta != 1 && !l->in_constant[2])
         return bind_no(l, err, "its factors multiply what is not constant");
-    if (alpha != 1)
-        add_fold(c, BZ_FOLD_WEIGHTS, alpha, -1);
-    if (beta != 1)
+    if (bias && beta != 1)
         add_fold(c, BZ_FOLD_BIAS, beta, -1);
-    return 0;
+    if (alpha != 1 && l->in_constant[1])
+        add_fold(c, BZ_FOLD_WEIGHTS, alpha, -1);
+    else if (alpha != 1)
+        c->in[0] = scaled(b, l, c->in[0], alpha, err);
+    return c->in[0] < 0 ? -1 : 0;
 }
 
 /* The value in the other type, by a step of its own; the new value's number. */
@@ -301,7 +318,7 @@ static int bind_several(binder *b, const bz_layer *l, const bz_alternative *a, b
         call c = {.problem = p};
         if (i == 0 && find_operands(b, l, &c, err))
             return -1;
-        if (i == 0 && fold_factors(l, &c, err))
+        if (i == 0 && fold_factors(b, l, &c, err))
             return -1;
         if (i) {
             c.n_in = p->kind == BZ_PROBLEM_BINARY ? 2 : 1;
@@ -368,7 +385,7 @@ int bind_call_layer(binder *b, const bz_layer *l, const bz_alternative *a, bz_er
         return bind_einsum(b, l, a->problem, err);
     if (a->n > 1 && !border)
         return bind_several(b, l, a, err);
-    if (find_operands(b, l, &c, err) || fold_factors(l, &c, err) || (border && add_border(b, a->problem, &c, err)))
+    if (find_operands(b, l, &c, err) || fold_factors(b, l, &c, err) || (border && add_border(b, a->problem, &c, err)))
         return -1;
     int out = bind_result(b, l, 0, err);
     if (out < 0)
@@ -459,7 +476,7 @@ static int bind_taken(binder *b, const bz_plan_place *place, const bz_alternativ
         return bind_no(l, err, "it takes several calls");
     } else if (is_rnn(c.problem) || !only_first_output(b, l) || !is_offered(c.problem)) {
         return bind_no(l, err, "what follows it is not taken along");
-    } else if (find_operands(b, l, &c, err) || fold_factors(l, &c, err) ||
+    } else if (find_operands(b, l, &c, err) || fold_factors(b, l, &c, err) ||
                (border && add_border(b, problem, &c, err))) {
         return -1;
     }

@@ -55,16 +55,30 @@ static bool can_replay(const bz_record *r, const bz_replay_input *in)
            !strcmp(r->variant.math, "default") && bz_setting_same(&r->setting, &in->setting);
 }
 
+/* Who of the processor is asked for problems of this kind. */
+static void who_runs(const bz_problem *p, bool *ours, bool *library)
+{
+    *ours = *library = false;
+    for (const bz_backend_row *b = bz_backends; b->name; b++)
+        for (const bz_backend_family *f = b->family; f->kinds && !b->device; f++)
+            if (bz_has_word(f->kinds, bz_problem_kind_name(p->kind)))
+                *(strcmp(b->name, "loops") ? library : ours) = true;
+}
+
 /* What no library of the processor has, but our loops do; and of training all that they do, since a library may lack the
  * gradient of a function. */
 static bool is_ours(const bz_problem *p)
 {
-    bool ours = false, library = false;
-    for (const bz_backend_row *b = bz_backends; b->name; b++)
-        for (const bz_backend_family *f = b->family; f->kinds && !b->device; f++)
-            if (bz_has_word(f->kinds, bz_problem_kind_name(p->kind)))
-                *(strcmp(b->name, "loops") ? &library : &ours) = true;
+    bool ours, library;
+    who_runs(p, &ours, &library);
     return ours && (!library || bind_is_training(p));
+}
+
+bool replay_runs_here(const bz_problem *p)
+{
+    bool ours, library;
+    who_runs(p, &ours, &library);
+    return ours || library;
 }
 
 /* Values for each channel, or one for all: what oneDNN computes quickly whatever the shape. Others it may leave to its reference code: 26 ms for

@@ -363,7 +363,7 @@ static const struct {
     {" trilu ", bind_trilu},
     {" add sub mul div max min pow equal greater greaterequal less lessequal and or xor ", loop_binary},
     {" erf not sign neg reciprocal sin cos floor ceil round relu leakyrelu elu sigmoid tanh swish hardswish "
-     "hardsigmoid mish softplus exp log sqrt abs clip gelu ",
+     "hardsigmoid mish softplus softsign exp log sqrt abs clip gelu ",
      loop_unary},
 };
 

@@ -237,13 +237,13 @@ static double price(const maker *m, const bz_alternative *a)
     return seconds;
 }
 
-/* There are records of one of its problems in this setting, and none is good; or none of the device's libraries has such
- * a call. */
+/* There are records of one of its problems in this setting, and none is good; or no library, of the device or of the
+ * processor, has such a call. */
 static bool is_hopeless(const maker *m, const bz_alternative *a)
 {
-    for (int i = 0; i < a->n && m->in->device; i++) {
-        const bz_plan_problem *p = bz_plan_find_problem(m->in->plan, a->text[i]);
-        if (!p || !p->n_families)
+    for (int i = 0; i < a->n; i++) {
+        const bz_plan_problem *p = m->in->device ? bz_plan_find_problem(m->in->plan, a->text[i]) : NULL;
+        if (m->in->device ? !p || !p->n_families : !replay_runs_here(&a->problem[i]))
             return true;
     }
     for (int i = 0; i < a->n && m->in->prices; i++) {
