@@ -195,11 +195,8 @@ static int find_records(bz_replay_plan *p, const bz_replay_input *in, const char
 static int find_options(bz_replay_plan *p, const bz_replay_input *in, const bz_problem *problem, bz_replay_choice *c,
                         bz_error *err)
 {
-    bz_buf text = {0};
     const bz_record *records;
     size_t n;
-    bz_problem_print(problem, &text);
-    c->text = bz_buf_keep(&text, &p->arena);
     if (find_records(p, in, c->text, &records, &n, err))
         return -1;
     for (size_t i = 0; i < n; i++) {
@@ -358,7 +355,7 @@ void replay_take(bz_replay_plan *p)
 {
     for (int i = 0; i < p->n_steps; i++) {
         const bz_replay_choice *c = &p->choice[i];
-        if (p->step[i].kind != BZ_STEP_CALL)
+        if (p->step[i].kind != BZ_STEP_CALL || p->step[i].once)
             continue;
         const bz_replay_option *o = &c->option[c->taken];
         p->step[i].backend = o->backend, p->step[i].algorithm = o->algorithm;
@@ -424,8 +421,12 @@ int replay_choose(bz_replay_plan *p, const bz_replay_input *in, bz_error *err)
         if (p->step[i].once)
             once[p->step[i].out] = true;
     for (int i = 0; i < p->n_steps && !rc; i++) {
-        if (p->step[i].kind == BZ_STEP_CALL)
-            rc = find_options(p, in, p->step[i].problem, &p->choice[i], err);
+        if (p->step[i].kind == BZ_STEP_CALL) {
+            bz_buf text = {0};
+            bz_problem_print(p->step[i].problem, &text);
+            p->choice[i].text = bz_buf_keep(&text, &p->arena);
+            rc = p->step[i].once ? 0 : find_options(p, in, p->step[i].problem, &p->choice[i], err);
+        }
         describe_step(p, once, i, &step[i]);
     }
     for (int i = 0; i < p->n_values && !rc; i++) {

@@ -87,6 +87,10 @@ bz_replay_step *bind_step(binder *b, bz_step_kind kind, const int *in, int n_in,
         .in = n_in ? bz_arena_dup(b->arena, in, (size_t)n_in * sizeof *in) : NULL,
         .n_in = n_in,
         .out = out,
+        .backend = "",
+        .algorithm = "",
+        .layout = "",
+        .math = "",
     };
     return s;
 }
@@ -134,6 +138,40 @@ static int add_initializer(binder *b, bz_value_id id, const bz_tensor *t, bz_err
     return k;
 }
 
+typedef struct mark {
+    int n_steps, n_values;
+} mark;
+
+/* What a failed attempt added goes away again. */
+static void take_back(binder *b, mark at)
+{
+    for (int i = 0; i < b->layers->model->n_values; i++)
+        if (b->number[i] >= at.n_values)
+            b->number[i] = -1;
+    b->plan->n_steps = at.n_steps;
+    b->plan->n_values = at.n_values;
+}
+
+/* What no loop computes is a call, whose definition computes it once, before anything runs. */
+static int constant_by_call(binder *b, const bz_layer *l, bz_error *err)
+{
+    bz_lowering low;
+    bz_layer layer = *l;
+    layer.class = BZ_COMPUTE;
+    bz_lower(&layer, BZ_UNDEFINED, b->arena, &low);
+    return low.n ? bind_call_layer(b, &layer, &low.alternative[0], err)
+                 : bind_no(l, err, "no call and no loop computes it");
+}
+
+static int make_constant(binder *b, const bz_layer *l, bz_value_id v, bz_error *err)
+{
+    const mark before = {b->plan->n_steps, b->plan->n_values};
+    if (!bind_constant(b, l, v, err))
+        return 0;
+    take_back(b, before);
+    return constant_by_call(b, l, err);
+}
+
 int bind_value(binder *b, bz_value_id v, bz_error *err)
 {
     const bz_tensor *init = v >= 0 ? b->layers->model->values[v].init : NULL;
@@ -150,7 +188,7 @@ int bind_value(binder *b, bz_value_id v, bz_error *err)
     bool once = b->once;
     const char *name = b->name;
     b->once = true, b->name = l->name;
-    int rc = bind_constant(b, l, v, err);
+    int rc = make_constant(b, l, v, err);
     b->once = once, b->name = name;
     if (rc || b->number[v] < 0)
         return rc ? -1 : bind_no(l, err, "it does not make this constant");
@@ -254,20 +292,6 @@ static bool is_hopeless(const maker *m, const bz_alternative *a)
     return false;
 }
 
-typedef struct mark {
-    int n_steps, n_values;
-} mark;
-
-/* What a failed attempt added goes away again. */
-static void take_back(maker *m, mark at)
-{
-    for (int i = 0; i < m->b.layers->model->n_values; i++)
-        if (m->b.number[i] >= at.n_values)
-            m->b.number[i] = -1;
-    m->b.plan->n_steps = at.n_steps;
-    m->b.plan->n_values = at.n_values;
-}
-
 /* Tries the alternatives, the cheapest first. */
 static int bind_cheapest(maker *m, const bz_lowering *low, const bz_layer *l, const bz_plan_place *place, bz_error *err)
 {
@@ -287,7 +311,7 @@ static int bind_cheapest(maker *m, const bz_lowering *low, const bz_layer *l, co
         m->b.unmade = false;
         if (!(place ? bind_call_group(&m->b, place, a, err) : bind_call_layer(&m->b, l, a, err)))
             return 0;
-        take_back(m, before);
+        take_back(&m->b, before);
     }
     return -1;
 }
@@ -321,15 +345,15 @@ static int bind_layer(maker *m, const bz_layer *l, bz_error *err)
     if (is_loop(&item->lowering)) {
         if (!bind_loops(&m->b, l, err))
             return 0;
-        take_back(m, before);
+        take_back(&m->b, before);
     }
     if (!bind_cheapest(m, &item->lowering, l, NULL, &first))
         return 0;
-    take_back(m, before);
+    take_back(&m->b, before);
     bool unmade = m->b.unmade;
     if (!bind_loops(&m->b, l, err))
         return 0;
-    take_back(m, before);
+    take_back(&m->b, before);
     m->b.unmade |= unmade; /* a loop would do, but for what it waits for: the layer itself stands in nobody's way */
     *err = first;
     return -1;
@@ -414,7 +438,7 @@ static void add_group(maker *m, const bz_plan_place *place)
         p->unit[p->n_units - 1].n_steps = p->n_steps - before.n_steps;
         return;
     }
-    take_back(m, before);
+    take_back(&m->b, before);
     p->n_units--;
     for (int i = 0; i < place->n; i++)
         if (layers->layer[place->layer[i]].class != BZ_CONSTANT)

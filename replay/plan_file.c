@@ -19,7 +19,7 @@ static void put_step(const bz_replay_plan *p, int i, bz_json *j)
     const bz_replay_step *s = &p->step[i];
     const bz_replay_choice *c = &p->choice[i];
     bz_json_key_str(j, "step", s->once ? "constant" : STEPS[s->kind]);
-    if (s->kind == BZ_STEP_CALL) {
+    if (s->kind == BZ_STEP_CALL && !s->once) {
         const bz_replay_option *o = &c->option[c->taken];
         bz_json_key_str(j, "problem", c->text);
         BZ_PUT(j, bz_replay_option, o, backend, algorithm, layout, math);
@@ -111,7 +111,7 @@ static int follow_unit(bz_replay_plan *p, const bz_replay_unit *u, const cJSON *
         const char *kind = word(step, "step", 16);
         if (!kind || strcmp(kind, p->step[i].once ? "constant" : STEPS[p->step[i].kind]) != 0)
             return bz_fail(err, BZ_BAD_INPUT, "the plan has another step at '%s' than the model", u->name);
-        if (p->step[i].kind == BZ_STEP_CALL && follow_call(p, i, step, err))
+        if (p->step[i].kind == BZ_STEP_CALL && !p->step[i].once && follow_call(p, i, step, err))
             return -1;
     }
     return step ? bz_fail(err, BZ_BAD_INPUT, "the plan has more steps at '%s' than the model", u->name) : 0;

@@ -70,4 +70,10 @@ static const double SAMPLE_TIME = 0.001, DEVICE_SAMPLE_TIME = 0.002;
  * memory; half: a sample empties the caches twice. */
 static const double COLD_COPIES = 64e6;
 
+/* ---- replays ------------------------------------------------------------------------------------ */
+
+/* Multiplications of a constant up to which a replay computes it by its definition before it runs. Reasoned: the definition does some 10^8 a
+ * second, so that is a minute or two. Twice: as much longer to wait for. */
+static const double MOST_CONSTANT = 1e10;
+
 #endif

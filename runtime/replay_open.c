@@ -1,5 +1,6 @@
 /* From tables to actions: every call made ready, every tensor in the format that its reader wants, memory shared. */
 #include "runtime/replay_open.h"
+#include "runtime/constants.h"
 
 #include "base/arena.h"
 
@@ -187,18 +188,47 @@ static int add_view(bz_replay *r, int number, bz_error *err)
     return 0;
 }
 
+/* A library's call on constants: what it gives by its definition, in double precision. */
+static int call_once(bz_replay *r, const bz_replay_step *step, bz_error *err)
+{
+    const bz_replay_value *v = &r->model->value[step->out];
+    replay_call c = {.problem = *step->problem, .n_in = step->n_in};
+    if (bz_problem_normalize(&c.problem, err))
+        return -1;
+    c.n = bz_problem_operands(&c.problem, c.operand);
+    int64_t n = replay_count(v);
+    if (c.n != c.n_in + 1 || c.operand[c.n - 1].count != n || !bz_reference_exists(&c.problem))
+        return bz_fail(err, BZ_INCOMPLETE, "%s: its call does not fit its operands", step->name);
+    if (bz_reference_cost(&c.problem) * (double)n > MOST_CONSTANT)
+        return bz_fail(err, BZ_INCOMPLETE, "%s: this constant takes too long to compute: fold it into the model",
+                       step->name);
+    float *made = bz_alloc((size_t)n + 16, sizeof *made);
+    int rc = replay_operands(r, step, &c, err);
+    bz_reference ref = bz_reference_of(&c.problem, c.n, c.operand, (const float *const *)c.value);
+    ref.epsilon = step->epsilon;
+    for (int64_t i = 0; i < n && !rc; i++)
+        made[i] = (float)bz_reference_at(&ref, i).value;
+    bz_reference_free(&ref);
+    if (!rc)
+        replay_cast(made, BZ_F32, r->state[step->out].owned, v->dtype, n);
+    for (int i = 0; i < c.n_in; i++)
+        free(c.value[i]);
+    free(made);
+    return rc;
+}
+
 /* A step on constants alone: it runs here. */
 static int run_once(bz_replay *r, int number, bz_error *err)
 {
     const bz_replay_step *step = &r->model->step[number];
     replay_state *y = &r->state[step->out];
-    void *operand[4];
-    bz_dtype dtype[4];
-    int64_t count[4];
-    if (step->kind == BZ_STEP_CALL || step->n_in > 3)
-        return bz_fail(err, BZ_INCOMPLETE, "%s: constants are not computed by library calls", step->name);
+    void *operand[BZ_PROBLEM_OPERANDS];
+    bz_dtype dtype[BZ_PROBLEM_OPERANDS];
+    int64_t count[BZ_PROBLEM_OPERANDS];
     for (int i = 0; i <= step->n_in; i++) {
         int value = i < step->n_in ? step->in[i] : step->out;
+        if (value < 0) /* a call's operand that was left out */
+            continue;
         if (i < step->n_in && !r->state[value].constant)
             return bz_fail(err, BZ_FAILED, "%s: its operand is not constant", step->name);
         memcpy(&operand[i], &r->state[value].constant, sizeof operand[i]);
@@ -212,6 +242,8 @@ static int run_once(bz_replay *r, int number, bz_error *err)
     if (!y->owned)
         y->owned = bz_zeroed(1, replay_bytes(&r->model->value[step->out]) + 64);
     y->constant = operand[step->n_in] = y->owned;
+    if (step->kind == BZ_STEP_CALL)
+        return call_once(r, step, err);
     if (bz_loop_run(step->loop, operand, dtype, count, step->n_in + 1, 1))
         return bz_fail(err, BZ_INCOMPLETE, "%s: there is no such loop", step->name);
     return 0;
@@ -343,7 +375,7 @@ static int open_device(bz_replay *r, bz_error *err)
     r->n_streams = 1;
     for (int i = 0; i < m->n_steps; i++) {
         r->n_streams = m->step[i].stream >= r->n_streams ? m->step[i].stream + 1 : r->n_streams;
-        if (m->step[i].kind != BZ_STEP_CALL || backend)
+        if (m->step[i].kind != BZ_STEP_CALL || m->step[i].once || backend)
             continue;
         backend = bz_backend_find(NULL, m->step[i].backend, err);
         if (!backend)
