@@ -54,6 +54,9 @@ bz_replay_step *bind_call(binder *b, const bz_problem *p, const int *in, int n_i
 
 float bind_real(const bz_layer *l, const char *name, float otherwise); /* an attribute */
 
+int bind_numbers(binder *b, bz_dtype dtype, int rank, const int64_t *dims,
+                 const double *number); /* a stored constant; -1: too many dims */
+
 /* equation.c: an einsum by one call. */
 int bind_einsum(binder *b, const bz_layer *l, const bz_problem *p, bz_error *err);
 

@@ -86,6 +86,17 @@ static bool is_factor(bz_role role)
     return role == BZ_ROLE_B || role == BZ_ROLE_W;
 }
 
+/* The number that a scaled elu is multiplied or divided by before its function: a call's operand, but an attribute of the layer. */
+static int elu_factor(binder *b, const bz_layer *l)
+{
+    static const int64_t ONE[] = {1};
+    bool celu = !strcmp(l->kind, "celu");
+    double number = celu ? (double)bind_real(l, "alpha", 1) : 1;
+    return celu || !strcmp(l->kind, "selu")
+               ? bind_numbers(b, BZ_F32, 1, ONE, bz_arena_dup(b->arena, &number, sizeof number))
+               : -1;
+}
+
 /* Operands of the call that layer l begins. Those of posts that other layers brought stay -2. */
 static int find_operands(binder *b, const bz_layer *l, call *c, bz_error *err)
 {
@@ -106,8 +117,11 @@ static int find_operands(binder *b, const bz_layer *l, call *c, bz_error *err)
         if (operand[i].role == BZ_ROLE_INDEX)
             return bind_no(l, err, "its call wants places or indices that are made before it");
         k = k < 0 || operand[i].role == BZ_ROLE_OTHER ? k : place_of(l, k);
-        if (is_factor(operand[i].role) && (k < 0 || k >= l->n_in))
-            return bind_no(l, err, "what its call multiplies by is an attribute");
+        if (is_factor(operand[i].role) && (k < 0 || k >= l->n_in)) {
+            if ((c->in[i] = elu_factor(b, l)) < 0)
+                return bind_no(l, err, "what its call multiplies by is an attribute");
+            continue;
+        }
         if (k < 0 || k >= l->n_in || l->in[k].kind == BZ_TYPE_NONE || l->node->in[k] < 0)
             continue;
         if (operand[i].role == BZ_ROLE_OTHER && k != 3)

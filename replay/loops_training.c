@@ -82,8 +82,7 @@ int bind_resize_grad(binder *b, const bz_layer *l, bz_error *err)
     return 0;
 }
 
-/* A stored constant of these numbers. */
-static int constant(binder *b, bz_dtype dtype, int rank, const int64_t *dims, const double *number)
+int bind_numbers(binder *b, bz_dtype dtype, int rank, const int64_t *dims, const double *number)
 {
     int k = bind_new_value(b, "", dtype, rank, dims);
     if (k < 0)
@@ -169,7 +168,7 @@ int bind_finite(binder *b, const bz_layer *l, bz_error *err)
     int out = l->out[0].dtype != BZ_BOOL ? -1 : bind_result(b, l, 0, err);
     if (all < 0 || out < 0)
         return bind_no(l, err, "only whether all are finite is replayed");
-    return both(b, l, "eq", 1, all, constant(b, BZ_F32, 1, scalar, &ZERO), out, err);
+    return both(b, l, "eq", 1, all, bind_numbers(b, BZ_F32, 1, scalar, &ZERO), out, err);
 }
 
 /* What a mask of the last two dimensions keeps; else 0. */
@@ -195,8 +194,8 @@ int bind_trilu(binder *b, const bz_layer *l, bz_error *err)
     int x = bind_value(b, l->node->in[0], err), y = x < 0 ? -1 : bind_result(b, l, 0, err);
     if (y < 0)
         return -1;
-    int mask = constant(b, BZ_BOOL, 2, loop.dim + rank - 2, keep),
-        none = constant(b, b->plan->value[x].dtype, 0, NULL, zero);
+    int mask = bind_numbers(b, BZ_BOOL, 2, loop.dim + rank - 2, keep),
+        none = bind_numbers(b, b->plan->value[x].dtype, 0, NULL, zero);
     loop.stride[0][rank - 2] = columns, loop.stride[0][rank - 1] = 1;
     bind_row_major(&l->in[0], loop.stride[1]);
     return bind_loop(b, l, &loop, (int[]){mask, x, none}, 3, y, err);
