@@ -13,6 +13,8 @@ static int lower_resize(lowering *l)
     bz_problem *p = lower_step(l, BZ_PROBLEM_RESAMPLE);
     if (!nearest && strcmp(mode, "linear") != 0)
         return lower_no(l, "libraries resize by the nearest pixel and linearly only");
+    if (bz_layer_param(l->layer, "scales"))
+        return lower_no(l, "libraries resize by the ratio of sizes, and its scales are others");
     if (bz_layer_param(l->layer, "antialias") || bz_layer_param(l->layer, "exclude_outside"))
         return lower_no(l, "no library resizes with antialiasing or without what lies outside");
     if (!x || lower_extent(x, 0, p->resample.x) || lower_extent(y, 0, p->resample.y))

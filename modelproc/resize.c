@@ -20,14 +20,28 @@ static int scaled(call *c, bz_dim dim, double scale, bz_dim *out)
     return 0;
 }
 
+static void note_scales(call *c, const double *scales, int n)
+{
+    bz_buf text = {0};
+    for (int i = 0; i < n; i++)
+        bz_buf_printf(&text, "%s%g", i ? "x" : "", scales[i]);
+    param_text(c, "scales", bz_buf_keep(&text, c->arena));
+}
+
 static int by_scales(call *c, const bz_type *x, const double *scales, int64_t n, const int *axes, int n_axes,
                      bz_dim *dims)
 {
     if (n != n_axes)
         return call_fail(c, "it has %lld scales for %d axes", (long long)n, n_axes);
-    for (int i = 0; i < n_axes; i++)
+    bool exact = true;
+    for (int i = 0; i < n_axes; i++) {
         if (scaled(c, x->dims[axes[i]], scales[i], &dims[axes[i]]))
             return -1;
+        exact &=
+            bz_is_symbol(dims[axes[i]]) || fabs((double)x->dims[axes[i]] * scales[i] - (double)dims[axes[i]]) < 1e-3;
+    }
+    if (!exact) /* the result was cut: pixels are taken by the scales, not by the ratio of sizes */
+        note_scales(c, scales, n_axes);
     return 0;
 }
 

@@ -145,7 +145,9 @@ static int scaled(binder *b, const bz_layer *l, int value, float factor, bz_erro
                                  .dim = {bz_extent_count(v.dim)},
                                  .stride = {{1}, {1}}};
     int out = bind_new_value(b, "", v.dtype, v.rank, v.dim);
-    return out < 0 || bind_loop(b, l, &loop, &value, 1, out, err) ? -1 : out;
+    if (out < 0)
+        return bind_no(l, err, "it has too many dimensions");
+    return bind_loop(b, l, &loop, &value, 1, out, err) ? -1 : out;
 }
 
 /* A product's factors go into constants; where there is none, the first operand is scaled before the call. */
@@ -161,9 +163,9 @@ static int fold_factors(binder *b, const bz_layer *l, call *c, bz_error *err)
         add_fold(c, BZ_FOLD_BIAS, beta, -1);
     if (alpha != 1 && l->in_constant[1])
         add_fold(c, BZ_FOLD_WEIGHTS, alpha, -1);
-    else if (alpha != 1)
-        c->in[0] = scaled(b, l, c->in[0], alpha, err);
-    return c->in[0] < 0 ? -1 : 0;
+    else if (alpha != 1 && (c->in[0] = scaled(b, l, c->in[0], alpha, err)) < 0)
+        return -1;
+    return 0;
 }
 
 /* The value in the other type, by a step of its own; the new value's number. */

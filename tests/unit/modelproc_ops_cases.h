@@ -71,6 +71,8 @@ static const op_case standard[] = {
     {"Einsum", 12, "f32:2x3x4", "equation=s:bij->jb", "f32:4x2", 0},
     {"Einsum", 12, "f32:2x3x4", "equation=s:...ij->...ji", "f32:2x4x3", 0},
     /* vision */
+    {"Resize", 13, "f32:1x2x5x5 - f32=1,1,1.7,2.3", "mode=s:linear", "f32:1x2x8x11", -1},
+    {"Resize", 13, "f32:1x2x5x5 - f32=1,1,1.6,2.2", "mode=s:linear", "f32:1x2x8x11", -1},
     {"Resize", 18, "f32:1x3x8x8 - - i64=16,12", "axes=I:2,3", "f32:1x3x16x12", 0},
     {"Resize", 19, "f32:1x3x8x8 - f32=2,0.5", "axes=I:3,2 mode=s:linear antialias=i:1", "f32:1x3x4x16", 0},
     {"Resize", 18, "f32:1x1x2x4 - - i64=7,8", "axes=I:2,3 keep_aspect_ratio_policy=s:not_larger", "f32:1x1x4x8", 0},
