@@ -71,7 +71,7 @@ double bz_load_stolen(const bz_load *before, const bz_load *now)
 
 bool bz_load_has_room(const bz_load *l, int threads)
 {
-    return l->runnable < 0 || l->runnable == 0 || l->runnable + threads <= l->processors;
+    return l->runnable <= 0 || l->runnable + threads <= l->processors;
 }
 
 void bz_processor_name(const char *root, char *out, size_t size)

@@ -9,9 +9,11 @@
 
 #include <cmocka.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -44,6 +46,9 @@ static void own_and_wait(int out, bool subreaper)
     bz_error err;
     prctl(PR_SET_CHILD_SUBREAPER, subreaper);
     if (bz_folder_make(t.gone, &err) || bz_folder_make(t.stays, &err))
+        _exit(1);
+    int still = -1;
+    if (prctl(PR_GET_CHILD_SUBREAPER, &still) || still != subreaper) /* as it was before a keeper was started */
         _exit(1);
     bz_keeper_forget_path(t.stays);
     t.program = sleeper(false);
@@ -115,8 +120,81 @@ static void nothing_is_left(void **state)
     }
 }
 
+/* The keeper of this process: it runs the same program under a name of its own. */
+static pid_t our_keeper(void)
+{
+    char path[300], own[300] = "", exe[300], name[64];
+    assert_true(readlink("/proc/self/exe", own, sizeof own - 1) > 0);
+    struct dirent *e;
+    pid_t found = 0;
+    DIR *all = opendir("/proc");
+    while (!found && (e = readdir(all))) {
+        snprintf(path, sizeof path, "/proc/%.20s/exe", e->d_name);
+        ssize_t n = readlink(path, exe, sizeof exe - 1);
+        snprintf(path, sizeof path, "/proc/%.20s/comm", e->d_name);
+        FILE *f = n > 0 && n == (ssize_t)strlen(own) && !memcmp(exe, own, strlen(own)) ? fopen(path, "r") : NULL;
+        if (f && fgets(name, sizeof name, f) && !strcmp(name, "benanza-keeper\n"))
+            found = atoi(e->d_name);
+        if (f)
+            fclose(f);
+    }
+    closedir(all);
+    return found;
+}
+
+/* A keeper keeps nothing busy: no folder, no terminal, no file or pipe of its process; one is enough; it ends with its process. */
+static void a_keeper_holds_nothing(void **state)
+{
+    (void)state;
+    int line[2], ask[2];
+    char answer[2] = "";
+    assert_int_equal(pipe(line), 0);
+    assert_int_equal(pipe(ask), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        bz_keeper_path("/nowhere/at/all");
+        bz_keeper_start();
+        bz_keeper_forget_path("/nowhere/at/all");
+        _exit(write(line[1], "x", 1) != 1 || read(ask[0], answer, 1) != 1);
+    }
+    close(line[1]);
+    assert_int_equal(read(line[0], answer, 1), 1);
+    pid_t keeper = 0;
+    for (int i = 0; i < 500 && !(keeper = our_keeper()); i++)
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    assert_true(keeper > 0);
+    char path[300], at[300], text[300];
+    bool away = false;
+    for (int i = 0; i < 500 && !away; i++) { /* it goes there behind its name */
+        snprintf(path, sizeof path, "/proc/%d/cwd", keeper);
+        away = readlink(path, at, sizeof at) == 1 && *at == '/';
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    }
+    assert_true(away);
+    assert_int_equal(getsid(keeper), keeper);
+    for (int fd = 0; fd < 64; fd++) {
+        snprintf(path, sizeof path, "/proc/%d/fd/%d", keeper, fd);
+        ssize_t n = readlink(path, at, sizeof at - 1);
+        snprintf(text, sizeof text, "%.*s", (int)(n > 0 ? n : 0), at);
+        if (fd < 3)
+            assert_string_equal(text, "/dev/null");
+        else
+            assert_true(fd == 3 ? !strncmp(text, "socket:", 7) : fd == 4 || n < 0);
+    }
+    close(line[0]);
+    assert_int_equal(write(ask[1], "x", 1), 1);
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    for (int i = 0; i < 500 && our_keeper(); i++)
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    assert_int_equal(our_keeper(), 0);
+    close(ask[0]);
+    close(ask[1]);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_is_left)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_is_left), cmocka_unit_test(a_keeper_holds_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

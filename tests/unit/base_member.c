@@ -116,6 +116,38 @@ static void members_have_members(void **state)
     bz_arena_free(&arena);
 }
 
+/* Nine digits, and all of a whole number that a double tells from its neighbours: 1e15 is the first that CSV writes as a power. */
+static void cells_have_nine_digits(void **state)
+{
+    (void)state;
+    static const struct {
+        double number;
+        const char *cell;
+    } CASES[] = {{0, "0"},
+                 {-1234567890123, "-1234567890123"},
+                 {999999999999999, "999999999999999"},
+                 {1e15, "1e+15"},
+                 {-1e15, "-1e+15"},
+                 {0.1234567894, "0.123456789"},
+                 {1.5e-300, "1.5e-300"},
+                 {INFINITY, ""},
+                 {NAN, ""}};
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        bz_buf out = {0}, want = {0};
+        bz_arena arena = {0};
+        bz_table *t = bz_table_new(&arena);
+        const whole one = {.name = "n", .from = CASES[i].number};
+        bz_members_columns("name|from=span.from", t);
+        bz_members_cells(BZ_MEMBERS(WHOLE), &one, "name|from=span.from", t);
+        bz_table_csv(t, &out);
+        bz_buf_printf(&want, "name,from\nn,%s\n", CASES[i].cell);
+        assert_string_equal(bz_buf_text(&out), bz_buf_text(&want));
+        bz_buf_free(&out);
+        bz_buf_free(&want);
+        bz_arena_free(&arena);
+    }
+}
+
 typedef struct outer {
     thing inner;
     const thing *other;
@@ -197,8 +229,8 @@ static void values_tell_their_types(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_type_comes_out), cmocka_unit_test(fields_come_out_by_their_names),
-        cmocka_unit_test(members_have_members), cmocka_unit_test(members_of_other_structs),
-        cmocka_unit_test(values_tell_their_types)};
+        cmocka_unit_test(every_type_comes_out),     cmocka_unit_test(fields_come_out_by_their_names),
+        cmocka_unit_test(members_have_members),     cmocka_unit_test(cells_have_nine_digits),
+        cmocka_unit_test(members_of_other_structs), cmocka_unit_test(values_tell_their_types)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* What may be opened to be read, and what that says of the rest. */
 #include "base/base.h"
+#include "base/mapped.h"
 #include "base/open.h"
 #include "base/whole.h"
 
@@ -7,12 +8,15 @@
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -155,12 +159,61 @@ static int remove_pipe(void **state)
     return 0;
 }
 
+/* A process that reads behind the end of a mapped file says which one it was, with nothing in the name that a terminal obeys, and not the
+ * one that is mapped beside it; a signal that somebody sent ends it as ever. */
+static void what_becomes_shorter_is_named(void **state)
+{
+    (void)state;
+    static const char *const NAMES[][2] = {{"plain ~", "plain ~"},
+                                           {"\x01 \x1f\x7f~", "? ??~"},
+                                           {"a\xc2\x9b"
+                                            "b",
+                                            "a?\x9b"
+                                            "b"},
+                                           {"\xc3\xa9\xc1", "\xc3\xa9\xc1"},
+                                           {NULL, NULL}};
+    for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
+        char path[2][BZ_FOLDER_MAX + 20], said[BZ_FOLDER_MAX + 200] = "", want[BZ_FOLDER_MAX + 200] = "";
+        int line[2], status;
+        snprintf(path[0], sizeof path[0], "%s/%s", folder, NAMES[i][0] ? NAMES[i][0] : "sent");
+        snprintf(path[1], sizeof path[1], "%s/beside", folder);
+        if (NAMES[i][0])
+            snprintf(want, sizeof want,
+                     "benanza: %s/%s: became shorter while it was read, or its disk cannot be read: try again\n",
+                     folder, NAMES[i][1]);
+        assert_int_equal(pipe(line), 0);
+        pid_t child = fork();
+        if (child == 0) {
+            const volatile char *at[2] = {NULL, NULL};
+            dup2(line[1], STDERR_FILENO);
+            bz_mapped_watch();
+            for (int k = 0; k < 2; k++) {
+                int fd = open(path[k], O_RDWR | O_CREAT, 0600);
+                at[k] = ftruncate(fd, 8192) ? NULL : mmap(NULL, 8192, PROT_READ, MAP_SHARED, fd, 0);
+                (void)!ftruncate(fd, 4096);
+            }
+            if (!NAMES[i][0])
+                raise(SIGBUS);
+            _exit(at[0][4095] + at[0][4096]);
+        }
+        close(line[1]);
+        for (ssize_t n = 0, some; (some = read(line[0], said + n, sizeof said - 1 - (size_t)n)) > 0; n += some)
+            ;
+        close(line[0]);
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_string_equal(said, want);
+        assert_true(NAMES[i][0] ? WIFEXITED(status) && WEXITSTATUS(status) == BZ_BAD_INPUT
+                                : WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_never_ends_is_refused),
         cmocka_unit_test(a_pipe_has_time_to_find_its_writer),
         cmocka_unit_test(what_is_written_waits_for_its_reader),
+        cmocka_unit_test(what_becomes_shorter_is_named),
     };
     return cmocka_run_group_tests(tests, make_pipe, remove_pipe);
 }
