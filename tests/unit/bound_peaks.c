@@ -134,6 +134,7 @@ static void test_least_products(void **state)
         {"conv", {2, 2}, 3, {1, 1}, {1, 1}, 1, {2, 2}, 0.5},       {"deconv", {4, 6}, 4, {2, 2}, {1, 1}, 1, {8, 12}, 1},
         {"deconv", {12, 12}, 3, {1, 1}, {0, 1}, 1, {14, 12}, 0.5}, {"pool", {14, 14}, 3, {2, 2}, {1, 1}, 1, {7, 7}, 1},
         {"conv", {2, 14}, 3, {3, 2}, {1, 1}, 1, {1, 7}, 1},        {"conv", {4, 6}, 1, {2, 2}, {1, 1}, 1, {3, 4}, 1},
+        {"conv", {12, 9}, 3, {1, 1}, {0, 0}, 1, {10, 7}, 0.5},     {"conv", {12, 9}, 3, {2, 2}, {0, 0}, 1, {7, 4}, 1},
     };
     bz_peaks p = {.n_flops = 1, .flops = {{BZ_F32, 1e9}}};
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
@@ -162,6 +163,12 @@ static void test_least_products(void **state)
         }
         assert_true(fabs(bz_peaks_arithmetic(&p, &layer, BZ_UNDEFINED) - share) < 1e-9);
         assert_true(share <= 1 && (share < 1) == (strcmp(layer.kind, "pool") != 0));
+        bool plain = !CASES[i].pad[0] && !CASES[i].pad[1] && CASES[i].far == 1;
+        for (int n = CASES[i].step[0] == 1 ? 0 : 1; n < 3 && plain; n++) { /* a layer without them has these */
+            layer.n_params = n;
+            assert_true(fabs(bz_peaks_arithmetic(&p, &layer, BZ_UNDEFINED) - share) < 1e-9);
+        }
+        layer.n_params = 3;
         if (strcmp(layer.kind, "conv") != 0)
             continue;
         bz_type y_w[] = {out, in[1]}, x_y[] = {in[0], out}; /* gradients have the same products */

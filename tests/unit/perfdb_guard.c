@@ -372,12 +372,26 @@ static void test_salvage(void **state)
     bz_buf_free(&file);
 }
 
+/* Only what was written may be counted where all came out. */
+static void test_salvaged_all(void **state)
+{
+    (void)state;
+    bz_perfdb_salvage_report report = {.systems = 3, .records = 5};
+    size_t *const lost[] = {&report.pages, &report.damaged, &report.newer, &report.nameless, &report.lost_systems};
+    assert_true(bz_perfdb_salvaged_all(&report));
+    for (size_t i = 0; i < sizeof lost / sizeof *lost; i++)
+        for (*lost[i] = 3; *lost[i]; --*lost[i])
+            assert_false(bz_perfdb_salvaged_all(&report));
+    report.old = true;
+    assert_false(bz_perfdb_salvaged_all(&report));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {TEST(test_good_file), TEST(test_second_reading), TEST(test_damaged_files),
-                                       TEST(test_salvage)};
+                                       TEST(test_salvage), TEST(test_salvaged_all)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     bz_buf_free(&warnings);
     return failed;

@@ -642,6 +642,61 @@ static void test_compact(void **state)
     bz_arena_free(&arena);
 }
 
+/* A database merges into another; from itself and from a folder without one nothing is taken, and from a file what it holds. */
+static void test_take(void **state)
+{
+    bz_perfdb *from = open_new(state, "from"), *db = open_new(state, "db");
+    bz_perfdb_import_report report;
+    bz_record r = sample_record();
+    size_t n;
+    put(from, r);
+    r.date++;
+    r.setting.threads = 2;
+    put(from, r);
+    put(db, sample_record());
+    bz_error e = {0};
+    assert_ok(bz_perfdb_export_file(from, &(bz_perfdb_filter){0}, below(state, "text.zst"), &n, &err));
+    bz_perfdb_close(from);
+    for (int again = 0; again < 2; again++) {
+        memset(&report, 9, sizeof report);
+        assert_ok(bz_perfdb_take(db, below(state, "from"), &report, &err));
+        assert_true(report.records == 2 && report.lines == 2 && report.count.added == (again ? 0 : 1) &&
+                    report.count.kept == (again ? 2 : 1));
+        assert_true(!report.systems && !report.bad && !report.unknown && !report.newer && !report.counted &&
+                    !report.uncounted && !report.count.replaced);
+    }
+    memset(&report, 9, sizeof report);
+    assert_int_equal(bz_perfdb_take(db, below(state, "."), &report, &e), -1);
+    assert_true(e.code == BZ_BAD_INPUT && strstr(e.text, "holds no database"));
+    assert_int_equal(bz_perfdb_take(db, below(state, "./db"), &report, &e), -1);
+    assert_true(e.code == BZ_USAGE && strstr(e.text, "is the database that is merged into"));
+    assert_true(!report.records && !report.lines && !report.count.kept);
+    assert_ok(bz_perfdb_take(db, below(state, "text.zst"), &report, &err));
+    assert_true(report.records == 2 && report.lines == 3 && report.systems == 1 && report.count.kept == 2);
+    assert_int_equal(count_records(db), 2);
+    bz_perfdb_close(db);
+}
+
+/* Each mark of a record comes back, and brings no other one with it. */
+static void test_marks(void **state)
+{
+    bz_perfdb *db = open_new(state, "db");
+    bz_arena arena = {0};
+    for (int marks = 0; marks < 32; marks++) {
+        bz_record r = sample_record();
+        bool *const mark[] = {&r.chosen, &r.chosen_training, &r.noisy, &r.throttled, &r.busy};
+        r.setting.threads = marks + 1;
+        for (int i = 0; i < 5; i++)
+            *mark[i] = marks >> i & 1;
+        put(db, r);
+        const bz_record *f = find(db, r, &arena);
+        assert_non_null(f);
+        assert_int_equal(f->chosen | f->chosen_training << 1 | f->noisy << 2 | f->throttled << 3 | f->busy << 4, marks);
+    }
+    bz_arena_free(&arena);
+    bz_perfdb_close(db);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
 
 int main(void)
@@ -665,6 +720,8 @@ int main(void)
         TEST(test_where),
         TEST(test_hidden),
         TEST(test_compact),
+        TEST(test_take),
+        TEST(test_marks),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     bz_buf_free(&warnings);
