@@ -98,6 +98,109 @@ static void test_names(void **state)
     bz_arena_free(&arena);
 }
 
+/* Names with another number for each argument; with one left out, or below its least value or above 2^30, they are none. `least` has a letter for each
+ * argument: 1, 0, or - where a number below 0 is a dimension that is not there, which reads 1; . where the call does not ask. */
+static void test_every_argument(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *call, *arguments, *least, *problem;
+        double flops;
+    } CASES[] = {
+        {"CUDNN_CONV_FWD_0_FLOAT64",
+         "<CUDNN_CONVOLUTION_FWD_ALGO_FFT>/input[0]:2/input[1]:12/input[2]:31/input[3]:41/filter_count:8/"
+         "filter_height:3/filter_width:5/pad_height:1/pad_width:2/stride_height:3/stride_width:2/dilation_height:4/"
+         "dilation_width:6/group:4",
+         "11111110011111", "conv x=2x12x31x41 w=8x3x3x5 stride=3x2 pad=1x2x1x2 dilation=4x6 group=4 dtype=f64",
+         2.0 * 2 * 8 * 9 * 11 * 3 * 15},
+        {"CUDNN_CONV_FWD_0_FLOAT16",
+         "<CUDNN_CONVOLUTION_FWD_ALGO_FFT>/input[0]:1/input[1]:1/input[2]:5/input[3]:5/filter_count:1/filter_height:3/"
+         "filter_width:3/pad_height:0/pad_width:0/stride_height:1/stride_width:1/dilation_height:2/dilation_width:2/"
+         "group:1",
+         "11111110011111", "conv x=1x1x5x5 w=1x1x3x3 stride=1x1 pad=0x0x0x0 dilation=2x2 group=1 dtype=f16", 2.0 * 9},
+        {"CUDNN_POOLING_FWD_FLOAT32",
+         "<CUDNN_POOLING_AVERAGE_COUNT_EXCLUDE_PADDING>/input[0]:2/input[1]:3/input[2]:4/input[3]:5/filter_height:6/"
+         "filter_width:9/pad_height:1/pad_width:2/stride_height:7/stride_width:8",
+         "1111110011", "pool mode=avg x=2x3x4x5 kernel=6x9 stride=7x8 pad=1x2x1x2 dilation=1x1 dtype=f32", NAN},
+        {"CUDNN_ACTIVATION_FWD_FLOAT32", "<CUDNN_ACTIVATION_ELU>/input[0]:2/input[1]:3/input[2]:4/input[3]:5", "1111",
+         "activation fn=elu x=2x3x4x5 alpha=? dtype=f32", NAN},
+        {"CUDNN_BATCHNORM_FWD_TRAINING_FLOAT32",
+         "<CUDNN_BATCHNORM_SPATIAL>/input[0]:2/input[1]:3/input[2]:4/input[3]:5", "1111",
+         "batchnorm_training x=2x3x4x5 dtype=f32", NAN},
+        {"CUDNN_OP_TENSOR_MUL_FWD_FLOAT32", "/input[0]:2/input[1]:3/input[2]:4/input[3]:5", "1111",
+         "binary fn=mul a=2x3x4x5 b=2x3x4x5 dtype=f32", NAN},
+        {"CUDNN_ADD_TENSOR_FLOAT32",
+         "/input[0]:2/input[1]:3/input[2]:4/input[3]:5/bias[0]:6/bias[1]:7/bias[2]:8/bias[3]:9", "11111111",
+         "expand x=6x7x8x9 y=2x3x4x5 dtype=f32", NAN},
+        {"CUDNN_DROPOUT_FWD_FLOAT32", "/input[0]:2/input[1]:3/input[2]:4/input[3]:5", "11--",
+         "dropout x=2x3x4x5 dtype=f32", NAN},
+        {"CUDNN_SOFTMAX_FWD_FLOAT32",
+         "<CUDNN_SOFTMAX_MODE_CHANNEL, CUDNN_SOFTMAX_ACCURATE>/input[0]:2/input[1]:3/input[2]:4/input[3]:5", "11--",
+         "softmax x=2x3x4x5 axis=1 dtype=f32", NAN},
+        {"CUDNN_SOFTMAX_FWD_FLOAT32", "<CUDNN_SOFTMAX_MODE_INSTANCE>/input[0]:2/input[1]:3/input[2]:4/input[3]:5",
+         "11--", "softmax x=2x60 axis=1 dtype=f32", NAN},
+        {"CUDNN_DROPOUT_FWD_FLOAT32", "/input[0]:2/input[1]:3/input[2]:-1/input[3]:5", "11--",
+         "dropout x=2x3x1x5 dtype=f32", NAN},
+        {"CUDNN_SOFTMAX_FWD_FLOAT32", "<CUDNN_SOFTMAX_MODE_INSTANCE>/input[0]:2/input[1]:3/input[2]:4/input[3]:-1",
+         "11--", "softmax x=2x12 axis=1 dtype=f32", NAN},
+        {"CUBLAS_GEMV_FWD_FLOAT32", "/input[0]:2/input[1]:3/input[2]:1", "11.",
+         "gemm m=1 n=2 k=3 batch=1 transa=0 transb=0 post=bias dtype=f32", 12},
+        {"CUBLAS_GEMM_FWD_FLOAT32", "/input[0]:2/input[1]:3/input[2]:4/input[3]:1/input[4]:0/input[5]:1/input[6]:0",
+         "11100.0", "gemm m=3 n=2 k=4 batch=1 transa=0 transb=1 dtype=f32", 48},
+    };
+    bz_arena arena = {0};
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        const char *mode = CASES[i].arguments, *first = strchr(mode, '/'), *least = CASES[i].least;
+        for (const char *at = first; at; at = strchr(at + 1, '/'), least++) {
+            static const long VALUES[] = {-2, -1, 0, 1, 1 << 30, (1 << 30) + 1};
+            int length = (int)strcspn(at + 1, ":"), whole = (int)strcspn(at + 1, "/");
+            for (size_t k = 0; k < 2 + sizeof VALUES / sizeof *VALUES && *least != '.';
+                 k++) { /* as it is, without, with another number */
+                bz_record r = {0};
+                const char *with = k == 0   ? bz_arena_printf(&arena, "%.*s", whole + 1, at)
+                                   : k == 1 ? ""
+                                            : bz_arena_printf(&arena, "%.*s:%ld", length + 1, at, VALUES[k - 2]);
+                const char *name = bz_arena_printf(&arena, "LAYER_%s__BatchSize_1__1%.*s%s%s/manual_time",
+                                                   CASES[i].call, (int)(at - mode), mode, with, at + 1 + whole);
+                err.text[0] = 0;
+                int rc = bz_gbench_name(name, &arena, &r, &err);
+                if (k == 0) {
+                    assert_int_equal(rc, 0);
+                    assert_string_equal(r.problem, CASES[i].problem);
+                    assert_true(isnan(CASES[i].flops) ? isnan(r.flops) : r.flops == CASES[i].flops);
+                } else if (k == 1) {
+                    assert_true(rc &&
+                                strstr(err.text, bz_arena_printf(&arena, "the name has no '%.*s'", length, at + 1)));
+                } else {
+                    long v = VALUES[k - 2];
+                    bool bad = v > 1 << 30 || v < (*least == '-' ? -1 : *least - '0');
+                    if (!!strstr(err.text, "is out of range") != bad ||
+                        (*least == '-' && !v && !strstr(err.text, "a dimension is 0")) || (bad && !rc))
+                        fail_msg("%s: '%s'", name, err.text);
+                }
+            }
+        }
+        assert_int_equal(*least, 0);
+    }
+    static const struct {
+        const char *from, *to, *why; /* of the first case */
+    } WRONG[] = {{"input[2]:31", "input[2]:6", "the filter is larger"},
+                 {"input[3]:41", "input[3]:20", "the filter is larger"},
+                 {"input[1]:12", "input[1]:13", "do not divide"},
+                 {"group:4", "group:x", "is no number"},
+                 {"group:4", "group:", "is no number"},
+                 {"<CUDNN_CONVOLUTION_FWD_ALGO_FFT>", "<CUDNN_CONVOLUTION_FWD_ALGO_>", "a mode in the name"}};
+    for (size_t i = 0; i < sizeof WRONG / sizeof *WRONG; i++) {
+        bz_record r = {0};
+        const char *was = CASES[0].arguments, *at = strstr(was, WRONG[i].from);
+        assert_fails(bz_gbench_name(bz_arena_printf(&arena, "LAYER_%s__BatchSize_1__1%.*s%s%s", CASES[0].call,
+                                                    (int)(at - was), was, WRONG[i].to, at + strlen(WRONG[i].from)),
+                                    &arena, &r, &err),
+                     BZ_BAD_INPUT, WRONG[i].why);
+    }
+    bz_arena_free(&arena);
+}
+
 #define GOOD(time, extra)                                                                                              \
     "{\"name\": \"LAYER_CUDNN_CONV_FWD_0_FLOAT32__BatchSize_1__1<CUDNN_CONVOLUTION_FWD_ALGO_FFT>" CONV_PATH "\", "     \
     "\"iterations\": 10, \"real_time\": " time ", \"time_unit\": \"us\", \"workspace_bytes\": 4096.0, "                \
@@ -275,7 +378,8 @@ static void test_published(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(test_names), TEST(test_file), TEST(test_published)};
+    const struct CMUnitTest tests[] = {TEST(test_names), TEST(test_every_argument), TEST(test_file),
+                                       TEST(test_published)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     bz_buf_free(&warnings);
     return failed;
