@@ -296,6 +296,29 @@ static void colours_stand_around_what_has_them(void **state)
     bz_arena_free(&arena);
 }
 
+static void table_as_html(void **state)
+{
+    (void)state;
+    bz_arena arena = {0};
+    bz_buf out = {0};
+    bz_table *t = bz_table_new(&arena);
+    bz_table_column(t, "a<b", BZ_LEFT);
+    bz_table_column(t, "n", BZ_RIGHT);
+    static const bz_style STYLES[] = {BZ_STYLE_NONE, BZ_STYLE_GOOD, BZ_STYLE_BAD};
+    for (int i = 0; i < 3; i++) {
+        bz_table_cell(t, "x & y", NULL);
+        bz_table_style(t, STYLES[i]);
+        bz_table_int(t, i);
+    }
+    bz_table_html(t, &out);
+    assert_string_equal(bz_buf_text(&out), "<table><tr><th>a&lt;b</th><th>n</th></tr>\n"
+                                           "<tr><td>x &amp; y</td><td class=n>0</td></tr>\n"
+                                           "<tr class=good><td>x &amp; y</td><td class=n>1</td></tr>\n"
+                                           "<tr class=bad><td>x &amp; y</td><td class=n>2</td></tr>\n</table>\n");
+    bz_buf_free(&out);
+    bz_arena_free(&arena);
+}
+
 /* Names from files that a spreadsheet would run become text; numbers stay numbers. */
 static void no_formulas_in_csv(void **state)
 {
@@ -383,6 +406,7 @@ int main(void)
         cmocka_unit_test(table_fits_the_screen),
         cmocka_unit_test(a_text_keeps_twelve_columns),
         cmocka_unit_test(colours_stand_around_what_has_them),
+        cmocka_unit_test(table_as_html),
         cmocka_unit_test(no_formulas_in_csv),
         cmocka_unit_test(table_as_csv),
         cmocka_unit_test(big_table_keeps_its_cells),

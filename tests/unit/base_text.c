@@ -204,6 +204,65 @@ static void dot_strings_are_quoted(void **state)
     bz_buf_free(&b);
 }
 
+/* A string has 4000 bytes behind its quotes, or fewer where a character would end behind them, and then "…". */
+static void dot_strings_have_4000_bytes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *first, *unit; /* once, and then so many */
+        size_t fits;
+    } CASES[] = {{"", "x", 4000},  {"", "\xc3\xa4", 2000}, {"a", "\xc3\xa4", 1999}, {"ab", "\xe2\x82\xac", 1332},
+                 {"", "\"", 2000}, {"", "\\", 2000}};
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++)
+        for (size_t more = 0; more < 3; more++) {
+            bz_buf text = {0}, dot = {0}, want = {0};
+            bz_buf_puts(&text, CASES[i].first);
+            bz_buf_printf(&want, "\"%s", CASES[i].first);
+            for (size_t k = 0; k < CASES[i].fits + more; k++)
+                bz_buf_puts(&text, CASES[i].unit);
+            for (size_t k = 0; k < CASES[i].fits; k++)
+                bz_buf_printf(&want, "%s%s", strchr("\"\\", *CASES[i].unit) ? "\\" : "", CASES[i].unit);
+            bz_buf_puts(&want, more ? "…\"" : "\"");
+            bz_graphviz_quote(&dot, bz_buf_text(&text));
+            assert_string_equal(bz_buf_text(&dot), bz_buf_text(&want));
+            bz_buf_free(&text);
+            bz_buf_free(&dot);
+            bz_buf_free(&want);
+        }
+}
+
+/* A shell reads back what it is given as a word; words of letters stay as they are. */
+static void words_are_what_a_shell_reads(void **state)
+{
+    (void)state;
+    static const char *const PLAIN[] = {"a", "Zz_0-9./=,:@+", "--model=/a/b.onnx"};
+    bz_buf all = {0}, command = {0}, got = {0};
+    for (size_t i = 0; i < sizeof PLAIN / sizeof *PLAIN; i++) {
+        bz_buf_clear(&command);
+        bz_buf_word(&command, PLAIN[i]);
+        assert_string_equal(bz_buf_text(&command), PLAIN[i]);
+    }
+    bz_buf_clear(&command);
+    bz_buf_puts(&command, "printf '%s|' ");
+    for (int c = 1; c < 128; c++) {
+        char word[4] = {(char)c, c % 2 ? 'x' : '\'', 0};
+        bz_buf_word(&command, word);
+        bz_buf_putc(&command, ' ');
+        bz_buf_printf(&all, "%s|", word);
+    }
+    bz_buf_word(&command, "");
+    bz_buf_putc(&all, '|');
+    FILE *shell = popen(bz_buf_text(&command), "r");
+    assert_non_null(shell);
+    for (int c; (c = fgetc(shell)) != EOF;)
+        bz_buf_putc(&got, (char)c);
+    assert_int_equal(pclose(shell), 0);
+    assert_string_equal(bz_buf_text(&got), bz_buf_text(&all));
+    bz_buf_free(&all);
+    bz_buf_free(&command);
+    bz_buf_free(&got);
+}
+
 static void lines_of_html_are_whole(void **state)
 {
     (void)state;
@@ -228,6 +287,8 @@ int main(void)
         cmocka_unit_test(errors_that_just_fit_are_whole),
         cmocka_unit_test(places_stand_before_what_happened),
         cmocka_unit_test(dot_strings_are_quoted),
+        cmocka_unit_test(dot_strings_have_4000_bytes),
+        cmocka_unit_test(words_are_what_a_shell_reads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -53,6 +53,30 @@ static void test_slow_phase(void **state)
     bz_arena_free(&arena);
 }
 
+/* Elements are moved and made another type at the rate of theirs; where nobody measured that, in no time. Buffers may come in any order. */
+static void test_moves(void **state)
+{
+    (void)state;
+    bz_arena arena = {0};
+    bz_peaks p = peaks_of("\"reorder\":{\"f16\":2e9,\"f32\":1e9},\"convert\":{\"f16\":4e9},\"bandwidth\":[" BUFFER(
+                              4194304, 4e10) "," BUFFER(8192, 9e10) "," BUFFER(65536, 8e10) "]",
+                          &arena);
+    static const struct {
+        bz_dtype dtype;
+        double reorder, convert;
+    } CASES[] = {{BZ_F32, 1e-9, 0}, {BZ_F16, 0.5e-9, 0.25e-9}, {BZ_BF16, 0, 0}};
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        assert_true(fabs(bz_peaks_reorder(&p, 3, CASES[i].dtype) - 3 * CASES[i].reorder) < 1e-15);
+        assert_true(fabs(bz_peaks_convert(&p, 3, CASES[i].dtype) - 3 * CASES[i].convert) < 1e-15);
+        assert_true(bz_peaks_reorder(NULL, 3, CASES[i].dtype) == 0 && bz_peaks_convert(NULL, 3, CASES[i].dtype) == 0);
+    }
+    static const double BYTES[] = {1, 8192, 65535, 65536, 4194303, 4194304, 1e12},
+                        RATE[] = {9e10, 9e10, 9e10, 8e10, 8e10, 4e10, 4e10};
+    for (int i = 0; i < 7; i++)
+        assert_true(bz_peaks_traffic(&p, BYTES[i]) == BYTES[i] / RATE[i]);
+    bz_arena_free(&arena);
+}
+
 /* A record's interval and 2.5 % for the peaks: within them nothing is contradicted. */
 static void test_contradiction(void **state)
 {
@@ -254,9 +278,15 @@ static void test_types_of_a_sheet(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ticks),    cmocka_unit_test(test_slow_phase),       cmocka_unit_test(test_contradiction),
-        cmocka_unit_test(test_roofline), cmocka_unit_test(test_types_of_a_sheet), cmocka_unit_test(test_least_products),
-        cmocka_unit_test(test_in_place), cmocka_unit_test(test_peaks_by_threads),
+        cmocka_unit_test(test_ticks),
+        cmocka_unit_test(test_slow_phase),
+        cmocka_unit_test(test_moves),
+        cmocka_unit_test(test_contradiction),
+        cmocka_unit_test(test_roofline),
+        cmocka_unit_test(test_types_of_a_sheet),
+        cmocka_unit_test(test_least_products),
+        cmocka_unit_test(test_in_place),
+        cmocka_unit_test(test_peaks_by_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

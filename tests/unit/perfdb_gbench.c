@@ -294,6 +294,44 @@ static void test_file(void **state)
     bz_arena_free(&arena);
 }
 
+/* A GPU that nobody knows keeps its letters and digits; a file without a result names no system; and what is no such file. */
+static void test_odd_files(void **state)
+{
+#define RELU          "\"name\": \"LAYER_CUDNN_ACTIVATION_FWD_FLOAT32__BatchSize_1__1<CUDNN_ACTIVATION_RELU>" X_PATH "\""
+#define FILE_OF(rows) "{\"context\": {\"date\": \"2019-09-30 09:14:11\"}, \"benchmarks\": [" rows "]}"
+    static const struct {
+        const char *text, *system, *error; /* the system, or why there is none */
+        size_t bad;
+    } CASES[] = {
+        {FILE_OF("{" RELU ", \"real_time\": 5, \"gpu_name:G@AZ[ `az{ /09:_\": 1, \"cudnn_version:8\": 1}"),
+         "g-az---az---09--@cudnn8", NULL, 0},
+        {FILE_OF("{" RELU ", \"real_time\": 5, \"gpu_name:Odd\": 1}, {" RELU ", \"real_time\": 0}, {" RELU "}"), "odd",
+         NULL, 2},
+        {FILE_OF("{" RELU ", \"error_occurred\": true}"), NULL, "no benchmark in it worked", 0},
+        {FILE_OF("{" RELU ", \"real_time\": 5},, {}"), NULL, "not JSON behind benchmark 1", 0},
+        {FILE_OF("{" RELU ", \"real_time\": 5}, {" RELU ", oops}"), NULL, "not JSON behind benchmark 1", 0},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        bz_perfdb_import_report report;
+        bz_arena arena = {0};
+        bz_perfdb *db = open_new(state, bz_arena_printf(&arena, "db%zu", i));
+        const char *path = below(state, "odd.json");
+        const bz_system *s;
+        FILE *f = fopen(path, "w");
+        assert_true(f && fputs(CASES[i].text, f) >= 0 && !fclose(f));
+        if (CASES[i].error) {
+            assert_fails(bz_perfdb_import(db, path, NULL, &report, &err), BZ_BAD_INPUT, CASES[i].error);
+        } else {
+            assert_ok(bz_perfdb_import(db, path, NULL, &report, &err));
+            assert_int_equal(report.bad, CASES[i].bad);
+            assert_ok(bz_perfdb_system(db, CASES[i].system, &s, &err));
+            assert_non_null(s);
+        }
+        bz_perfdb_close(db);
+        bz_arena_free(&arena);
+    }
+}
+
 static const char *published(const char *name)
 {
     static bz_arena paths;
@@ -379,7 +417,7 @@ static void test_published(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {TEST(test_names), TEST(test_every_argument), TEST(test_file),
-                                       TEST(test_published)};
+                                       TEST(test_odd_files), TEST(test_published)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     bz_buf_free(&warnings);
     return failed;

@@ -697,6 +697,71 @@ static void test_marks(void **state)
     bz_perfdb_close(db);
 }
 
+/* Slugs as bytes, versions behind them with their digits as numbers; zeros before those tell apart what is equal else. */
+static void test_order_of_systems(void **state)
+{
+    (void)state;
+    static const char *const ORDER[] = {"a",       "a@",       "a@007",  "a@07",       "a@7",   "a@7.6.3", "a@7.6.3x",
+                                        "a@7.6.4", "a@7.6.10", "a@7.10", "a@10",       "a@10-", "a@B1",    "a@b",
+                                        "a@b1.02", "a@b1.2",   "a@b2",   "a@\xc3\xa4", "a-b@1", "ab@0",    "b"};
+    int n = sizeof ORDER / sizeof *ORDER;
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < n; k++) {
+            int order = bz_system_compare(ORDER[i], ORDER[k]);
+            if ((order > 0) - (order < 0) != (i > k) - (i < k))
+                fail_msg("%s and %s: %d", ORDER[i], ORDER[k], order);
+        }
+}
+
+/* What a system has, by threads: sixteen counts at most, fewest first; and a setting in words. */
+static void test_stocks(void **state)
+{
+    bz_perfdb *db = open_new(state, "db");
+    bz_arena arena = {0};
+    bz_stock *stock;
+    size_t n;
+    for (int i = 1; i <= 20; i++) {
+        bz_record r = sample_record();
+        r.setting.threads = 1 + i * 7 % 23;
+        r.status = i % 4 ? BZ_RECORD_OK : BZ_RECORD_DROPPED;
+        r.reason = i % 4 ? "" : "slow";
+        r.problem = i % 5 ? PROBLEM : "relu x=1 dtype=f32";
+        r.date += 100 - i;
+        put(db, r);
+        r.date -= 1000;
+        r.provenance = BZ_PROVENANCE_MODELLED; /* was before */
+        put(db, r);
+        assert_ok(bz_perfdb_stocks(db, &arena, &stock, &n, &err));
+        assert_int_equal(n, 1);
+        assert_true(stock->records == 2U * (unsigned)i && stock->variants == (size_t)i &&
+                    stock->ok == (size_t)(i - i / 4) && stock->problems == (i < 5 ? 1 : 2));
+        assert_true(stock->newest == 1790000099 && stock->from[BZ_PROVENANCE_MEASURED] &&
+                    !stock->from[BZ_PROVENANCE_MODELLED]);
+        assert_int_equal(stock->n_threads, i < BZ_STOCK_THREADS ? i : BZ_STOCK_THREADS);
+        for (int k = 0; k < stock->n_threads; k++) {
+            bool stored = false;
+            for (int j = 1; j <= i; j++)
+                stored |= stock->threads[k] == 1 + j * 7 % 23;
+            assert_true(stored && (!k || stock->threads[k - 1] < stock->threads[k]));
+        }
+    }
+    static const struct {
+        bz_setting setting;
+        const char *text;
+    } CASES[] = {{{1, BZ_CACHE_HOT, NULL}, "threads=1 cache=hot"},
+                 {{8, BZ_CACHE_COLD, "locked at 2 GHz"}, "threads=8 cache=cold clock=locked at 2 GHz"}};
+    for (int i = 0; i < 2; i++) {
+        bz_buf text = {0};
+        bz_setting_print(&CASES[i].setting, &text);
+        assert_string_equal(bz_buf_text(&text), CASES[i].text);
+        bz_buf_free(&text);
+        for (int k = 0; k < 2; k++)
+            assert_int_equal(bz_setting_same(&CASES[i].setting, &CASES[k].setting), i == k);
+    }
+    bz_arena_free(&arena);
+    bz_perfdb_close(db);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
 
 int main(void)
@@ -722,6 +787,8 @@ int main(void)
         TEST(test_compact),
         TEST(test_take),
         TEST(test_marks),
+        TEST(test_order_of_systems),
+        TEST(test_stocks),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     bz_buf_free(&warnings);
