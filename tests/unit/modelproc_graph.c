@@ -100,6 +100,64 @@ static void a_branch_that_cannot_be_run_is_not_taken(void **state)
 }
 
 /* Carries x, which Concat makes longer every trip; collects x's size before. */
+/* A function is run as a body of its call, with the call's shapes, constants and known values; with more operands or results than it has, it is none. */
+static void a_function_is_a_body(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *nodes, *in, *out, *error; /* of F(a, b) -> r, and of its call */
+        int layers;
+        bz_dim dims[2];
+    } CASES[] = {{"Add a,b t; Relu t r", "x w", "y", NULL, 2, {2, 6}},
+                 {"Reshape a,b r", "x s", "y", NULL, 1, {3, 4}},
+                 {"Relu a r", "x", "y", NULL, 1, {2, 6}},
+                 {"Relu a r", "x w x", "y", "more operands or results than the function", 0, {0}},
+                 {"Relu a r", "x", "y z", "more operands or results than the function", 0, {0}}};
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        static const int64_t SHAPE[] = {3, 4};
+        static const float WEIGHTS[12] = {0};
+        bz_buf g = {0}, f = {0}, call = a_node("F", "f", CASES[i].in, CASES[i].out);
+        put_text(&call, NODE_DOMAIN, "local");
+        put_message(&g, GRAPH_INPUT, a_value("x", BZ_F32, "2x6"));
+        put_message(&g, GRAPH_INIT, a_raw_tensor("w", BZ_F32, "2x6", WEIGHTS, sizeof WEIGHTS));
+        put_message(&g, GRAPH_INIT, a_raw_tensor("s", BZ_I64, "2", SHAPE, sizeof SHAPE));
+        put_message(&g, GRAPH_NODE, call);
+        put_text(&f, FUNCTION_NAME, "F");
+        put_text(&f, FUNCTION_DOMAIN, "local");
+        put_names(&f, FUNCTION_INPUT, "a b");
+        put_names(&f, FUNCTION_OUTPUT, "r");
+        put_opset(&f, FUNCTION_OPSET, "", 17);
+        char op[32], in[64], out[32];
+        int used;
+        for (const char *at = CASES[i].nodes; sscanf(at, " %31s %63s %31[^; ]%n", op, in, out, &used) == 3;
+             at += used + (at[used] == ';')) {
+            for (char *p = in; *p; p++)
+                *p = *p == ',' ? ' ' : *p;
+            put_message(&f, FUNCTION_NODE, a_node(op, out, in, out));
+        }
+        subject s = {.bytes = a_model(8, 17, g)};
+        put_opset(&s.bytes, MODEL_OPSET, "local", 1);
+        put_message(&s.bytes, MODEL_FUNCTION, f);
+        bz_error err = {0};
+        assert_int_equal(bz_model_parse(s.bytes.data, s.bytes.len, "test", &s.model, &err), 0);
+        int rc = bz_layers_infer(s.model, &(bz_infer_options){0}, &s.layers, &err);
+        assert_int_equal(rc, CASES[i].error ? -1 : 0);
+        if (rc) {
+            assert_non_null(strstr(err.text, CASES[i].error));
+        } else {
+            const bz_layer *l = &s.layers->layer[0];
+            assert_true(l->n_bodies == 1 && l->bodies->trips == 1 && l->bodies->trips_known &&
+                        l->bodies->n == CASES[i].layers);
+            assert_string_equal(l->bodies->name, "F");
+            assert_true(l->out[0].rank == 2 && !memcmp(l->out[0].dims, CASES[i].dims, sizeof CASES[i].dims));
+            const bz_layer *first = &l->bodies->layers[0];
+            assert_false(first->in_constant[0]);
+            assert_true(first->n_in == 1 || first->in_constant[1]);
+        }
+        end(&s);
+    }
+}
+
 static bz_buf loop_graph(int64_t trips, bool known)
 {
     bz_buf g = {0}, body = {0}, node = a_node("Loop", "loop", "trips _ x", "last all");
@@ -474,6 +532,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(if_counts_its_cheaper_branch),
         cmocka_unit_test(a_branch_that_cannot_be_run_is_not_taken),
+        cmocka_unit_test(a_function_is_a_body),
         cmocka_unit_test(short_loops_are_run_trip_by_trip),
         cmocka_unit_test(loops_without_a_count_are_open),
         cmocka_unit_test(long_loops_know_their_condition),

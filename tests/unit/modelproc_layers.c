@@ -382,6 +382,49 @@ static void declared_shapes_fill_gaps(void **state)
     }
 }
 
+/* Where a file says another shape than its nodes make, theirs stands and a warning says so: each once, and not more than anybody reads. */
+static void declared_shapes_that_are_wrong_are_told(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *declared, *warning; /* of the Relu of 2x3; NULL: none */
+    } CASES[] = {{"2x3", NULL},
+                 {"2x4", "'y': the file declares dimension 1 as 4, but it is 3"},
+                 {"9x3", "'y': the file declares dimension 0 as 9, but it is 2"},
+                 {"2x3x1", "'y': the file declares 3 dimensions, but it has 2"},
+                 {"2", "'y': the file declares 1 dimensions, but it has 2"}};
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        bz_buf g = {0};
+        put_message(&g, GRAPH_INPUT, a_value("x", BZ_F32, "2x3"));
+        put_message(&g, GRAPH_NODE, a_node("Relu", "f", "x", "y"));
+        put_message(&g, GRAPH_VALUE, a_value("y", BZ_F32, CASES[i].declared));
+        subject s;
+        assert_int_equal(infer(&s, g, NULL), 0);
+        assert_int_equal(s.layers->n_warnings, CASES[i].warning != NULL);
+        if (CASES[i].warning)
+            assert_string_equal(s.layers->warnings[0], CASES[i].warning);
+        const bz_type *y = &s.layers->layer[0].out[0];
+        assert_true(y->rank == 2 && y->dims[0] == 2 && y->dims[1] == 3);
+        end(&s);
+    }
+    for (int n = 1; n <= 60; n += n < 25 ? 1 : 35) {
+        bz_buf g = {0};
+        put_message(&g, GRAPH_INPUT, a_value("x", BZ_F32, "2x3"));
+        for (int i = 0; i < n; i++) {
+            char name[8];
+            snprintf(name, sizeof name, "y%d", i);
+            put_message(&g, GRAPH_NODE, a_node("Relu", name, "x", name));
+            put_message(&g, GRAPH_VALUE, a_value(name, BZ_F32, "4x4"));
+        }
+        subject s;
+        assert_int_equal(infer(&s, g, NULL), 0);
+        assert_int_equal(s.layers->n_warnings, 2 * n <= 32 ? 2 * n : 33); /* of both dimensions */
+        assert_int_equal(!strcmp(s.layers->warnings[s.layers->n_warnings - 1], "there are more warnings of this kind"),
+                         2 * n > 32);
+        end(&s);
+    }
+}
+
 typedef enum { UNDECLARED, TENSOR, TENSOR_OF_I64, SEQUENCE, OPTIONAL } declared;
 
 /* As ValueInfoProto "y". */
@@ -524,6 +567,7 @@ int main(void)
         cmocka_unit_test(data_dependent_sizes_stay_open),
         cmocka_unit_test(unknown_operators_are_not_free),
         cmocka_unit_test(declared_shapes_fill_gaps),
+        cmocka_unit_test(declared_shapes_that_are_wrong_are_told),
         cmocka_unit_test(declared_kinds_fill_gaps),
         cmocka_unit_test(types_are_nested_so_deep),
         cmocka_unit_test(unique_layers_are_counted),
