@@ -23,6 +23,8 @@
 
 #include "../unit/modelproc_ops_model.h"
 
+#include "../unit/modelproc_gradient_cases.h"
+
 enum { LIBRARY, COPY, UNPRICED, N_PRICES };
 
 typedef struct row {
@@ -245,6 +247,7 @@ int main(int argc, char **argv)
     read_cases(&s, standard, sizeof standard / sizeof *standard);
     read_cases(&s, microsoft, sizeof microsoft / sizeof *microsoft);
     read_cases(&s, classical, sizeof classical / sizeof *classical);
+    read_cases(&s, gradients, sizeof gradients / sizeof *gradients);
     for (int i = 2; i < argc; i++) {
         glob_t g = {0};
         if (!strcmp(argv[i], "--")) {
