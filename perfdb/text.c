@@ -67,15 +67,12 @@ int bz_import_record(bz_import *in, size_t number, bz_record *r, bz_error *err)
 }
 
 /* A file of which no line is JSON is another file: one sentence instead of one for each line. */
-static int end_waiting(bz_import *in, bz_error *err)
+static int end_lines(const bz_import *in, bz_error *err)
 {
-    if (in->waits && in->report->lines && in->not_json == in->report->lines) {
-        bz_buf_free(&in->waiting);
+    if (in->report->lines && in->not_json == in->report->lines)
         return bz_fail(err, BZ_BAD_INPUT,
                        "%s: holds no records: they are JSON lines, or Google Benchmark's JSON; plain, zstd or gzip",
                        in->path);
-    }
-    tell_waiting(in);
     return 0;
 }
 
@@ -110,7 +107,7 @@ static int import_lines(bz_import *in, bz_source *source, bz_error *err)
         if (bz_source_line(source, LONGEST_LINE, &text, &len, &too_long, err))
             return -1;
         if (!text)
-            return end_waiting(in, err);
+            return end_lines(in, err);
         if (!too_long && strspn(text, " \t\r") >= len)
             continue;
         in->report->lines++;

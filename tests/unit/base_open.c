@@ -3,6 +3,7 @@
 #include "base/mapped.h"
 #include "base/open.h"
 #include "base/whole.h"
+#include "tests/unit/open_files.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -215,5 +216,6 @@ int main(void)
         cmocka_unit_test(what_is_written_waits_for_its_reader),
         cmocka_unit_test(what_becomes_shorter_is_named),
     };
-    return cmocka_run_group_tests(tests, make_pipe, remove_pipe);
+    int before = open_files(), failed = cmocka_run_group_tests(tests, make_pipe, remove_pipe);
+    return failed || open_files() != before;
 }

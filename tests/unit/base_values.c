@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "base/whole.h"
 #include "tests/unit/chance.h"
+#include "tests/unit/open_files.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -424,5 +425,6 @@ int main(void)
         cmocka_unit_test(load_is_what_the_kernel_says),
         cmocka_unit_test(files_are_whole_or_not_there),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int before = open_files(), failed = cmocka_run_group_tests(tests, NULL, NULL);
+    return failed || open_files() != before;
 }

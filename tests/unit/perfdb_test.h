@@ -11,6 +11,7 @@
 
 #include "base/base.h"
 #include "perfdb/perfdb.h"
+#include "tests/unit/open_files.h"
 
 #include <ftw.h>
 #include <math.h>
@@ -43,8 +44,11 @@ static inline int remove_entry(const char *path, const struct stat *st, int type
     return remove(path);
 }
 
+static int files_before;
+
 static inline int make_folder(void **state)
 {
+    files_before = open_files();
     const char *tmp = getenv("TMPDIR");
     char *path = bz_alloc(4096, 1);
     snprintf(path, 4096, "%s/perfdb_test.XXXXXX", tmp ? tmp : "/tmp");
@@ -56,7 +60,10 @@ static inline int remove_folder(void **state)
 {
     nftw(*state, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
     free(*state);
-    return 0;
+    if (open_files() == files_before)
+        return 0;
+    print_error("%d files were open before the test, %d are behind it\n", files_before, open_files());
+    return -1;
 }
 
 /* A path below the test's folder; the arena of paths lives as long as the program. */
