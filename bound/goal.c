@@ -54,7 +54,7 @@ static bz_goal judge(const bz_bound *b, int groups, bz_goal goal)
     goal.modelled = all.time > 0;
     goal.macs = share(priced.macs, all.macs);
     goal.time = goal.modelled ? share(priced.time, all.time) : share(priced.bytes, all.bytes);
-    goal.products = goal.macs >= LEAST_MACS;
+    goal.products = bz_goal_enough(goal.macs, 1);
     goal.enough = bz_goal_enough(goal.macs, goal.time) && !b->partial;
     return goal;
 }

@@ -94,6 +94,19 @@ static void width_counts_columns(void **state)
     assert_int_equal(bz_text_width("14.3 µs"), 7);
     assert_int_equal(bz_text_width("日本"), 4);
     assert_int_equal(bz_text_width("e\xcc\x81"), 1);
+    /* marks on letters have none, the letters of East Asia and pictures two; each at its first and last character */
+    static const struct {
+        const char *first, *last, *before, *behind;
+        int width;
+    } RANGES[] = {{"\xcc\x80", "\xcd\xaf", "\xcb\xbf", "\xcd\xb0", 0},
+                  {"\xe3\x80\x80", "\xed\x9f\xbf", "\xe2\xbf\xbf", "\xee\x80\x80", 2},
+                  {"\xf0\x90\x80\x80", "\xf0\xbf\xbf\xbf", "\xef\xbf\xbd", "\xf1\x80\x80\x80", 2}};
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(bz_text_width(RANGES[i].first), RANGES[i].width);
+        assert_int_equal(bz_text_width(RANGES[i].last), RANGES[i].width);
+        assert_int_equal(bz_text_width(RANGES[i].before), 1);
+        assert_int_equal(bz_text_width(RANGES[i].behind), 1);
+    }
 }
 
 static bz_table *example(bz_arena *arena)

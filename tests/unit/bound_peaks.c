@@ -94,6 +94,15 @@ static void test_contradiction(void **state)
     assert_false(bz_bound_contradicts(&l));
 }
 
+/* 99 % of the multiplications and 95 % of the time, and not less. */
+static void test_enough(void **state)
+{
+    (void)state;
+    assert_true(bz_goal_enough(0.99, 0.95) && bz_goal_enough(1, 1));
+    assert_false(bz_goal_enough(nextafter(0.99, 0), 1) || bz_goal_enough(1, nextafter(0.95, 0)) ||
+                 bz_goal_enough(NAN, 1));
+}
+
 static void read_peaks(const char *details, const bz_setting *setting, bz_arena *arena, bz_peaks *out)
 {
     bz_peaks_read(bz_system_facts_read(details, arena), setting, arena, out);
@@ -281,6 +290,7 @@ int main(void)
         cmocka_unit_test(test_ticks),
         cmocka_unit_test(test_slow_phase),
         cmocka_unit_test(test_moves),
+        cmocka_unit_test(test_enough),
         cmocka_unit_test(test_contradiction),
         cmocka_unit_test(test_roofline),
         cmocka_unit_test(test_types_of_a_sheet),

@@ -1,4 +1,5 @@
 /* Records in and out again: history, systems, conflicts, and files that are not as they should be. */
+#include "tests/unit/chance.h"
 #include "tests/unit/perfdb_test.h"
 
 #include "perfdb/entry.h"
@@ -713,6 +714,66 @@ static void test_order_of_systems(void **state)
         }
 }
 
+/* What is picked is what the choice says, each once; by problem, then system, those that worked before others and the fastest first, then by name and the newest first. */
+static void test_picks(void **state)
+{
+    static const char *const PROBLEM_OF[] = {"relu x=1 dtype=f32", "relu x=2 dtype=f32", "copy x=1 dtype=f32"},
+                             *const SYSTEM_OF[] = {"a@1.9", "a@1.10", "b@1"}, *const WORD[] = {"relu", "x=1"};
+    enum { N = 200 };
+    bz_perfdb *db = open_new(state, "db");
+    bz_arena arena = {0};
+    bz_record all[N];
+    for (int i = 0; i < N; i++) {
+        bz_record *r = &all[i];
+        *r = sample_record();
+        r->problem = PROBLEM_OF[chance(3)];
+        r->system = SYSTEM_OF[chance(3)];
+        r->variant.algorithm = chance(2) ? "x" : "y";
+        r->variant.backend = chance(2) ? "onednn" : "loops";
+        r->setting.threads = (int)chance(3) + 1;
+        r->median = r->q25 = r->q75 = r->min = r->max = r->low = r->high = 1e-3 * (1 + chance(3));
+        r->status = chance(4) ? BZ_RECORD_OK : BZ_RECORD_DROPPED;
+        r->reason = r->status == BZ_RECORD_OK ? "" : "slow";
+        r->date += i;
+        put(db, *r);
+    }
+    for (int which = 0; which < 24; which++) {
+        const bz_perfdb_choice choice = {.filter = {.history = true},
+                                         .backend = which & 1 ? "loops" : NULL,
+                                         .word = WORD,
+                                         .n_words = which / 4 % 3,
+                                         .failed = which & 2};
+        size_t n, wanted = 0;
+        bz_record *found;
+        assert_ok(bz_perfdb_pick(db, &choice, &arena, &found, &n, &err));
+        for (int i = 0; i < N; i++) {
+            bool is = (choice.failed || all[i].status == BZ_RECORD_OK) &&
+                      (!choice.backend || !strcmp(all[i].variant.backend, "loops"));
+            for (int w = 0; w < choice.n_words; w++)
+                is &= strstr(all[i].problem, WORD[w]) != NULL;
+            wanted += is;
+        }
+        assert_int_equal(n, wanted);
+        for (size_t i = 1; i < n; i++) {
+            const bz_record *a = &found[i - 1], *b = &found[i];
+            bool bad_a = a->status != BZ_RECORD_OK, bad_b = b->status != BZ_RECORD_OK;
+            double time_a = bad_a ? 0 : a->median, time_b = bad_b ? 0 : b->median;
+            const double order[] = {strcmp(a->problem, b->problem),
+                                    bz_system_compare(a->system, b->system),
+                                    bad_a - bad_b,
+                                    time_a - time_b,
+                                    strcmp(a->variant.algorithm, b->variant.algorithm),
+                                    (double)(b->date - a->date)};
+            int k = 0;
+            while (k < 5 && order[k] == 0)
+                k++;
+            assert_true(order[k] < 0);
+        }
+    }
+    bz_arena_free(&arena);
+    bz_perfdb_close(db);
+}
+
 /* What a system has, by threads: sixteen counts at most, fewest first; and a setting in words. */
 static void test_stocks(void **state)
 {
@@ -789,6 +850,7 @@ int main(void)
         TEST(test_marks),
         TEST(test_order_of_systems),
         TEST(test_stocks),
+        TEST(test_picks),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     bz_buf_free(&warnings);
