@@ -678,6 +678,26 @@ static void test_take(void **state)
     bz_perfdb_close(db);
 }
 
+/* Who may read a new database is what the umask says. */
+static void test_modes(void **state)
+{
+    static const mode_t MASKS[] = {022, 002, 077};
+    static const char *const FILES[] = {"data.mdb", "lock.mdb"};
+    bz_arena arena = {0};
+    for (size_t i = 0; i < sizeof MASKS / sizeof *MASKS; i++) {
+        const char *name = bz_arena_printf(&arena, "db%zu", i);
+        mode_t before = umask(MASKS[i]);
+        bz_perfdb_close(open_new(state, name));
+        umask(before);
+        for (int k = 0; k < 2; k++) {
+            struct stat st;
+            assert_int_equal(stat(below(state, bz_arena_printf(&arena, "%s/%s", name, FILES[k])), &st), 0);
+            assert_int_equal(st.st_mode & 0777, 0666 & ~MASKS[i]);
+        }
+    }
+    bz_arena_free(&arena);
+}
+
 /* Each mark of a record comes back, and brings no other one with it. */
 static void test_marks(void **state)
 {
@@ -848,6 +868,7 @@ int main(void)
         TEST(test_compact),
         TEST(test_take),
         TEST(test_marks),
+        TEST(test_modes),
         TEST(test_order_of_systems),
         TEST(test_stocks),
         TEST(test_picks),
