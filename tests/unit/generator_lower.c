@@ -381,6 +381,24 @@ static void test_masks(void **state)
     l = a_layer("attention", far, 4, y, NULL, 0); /* a mask that does not fit is left out, as in the steps */
     l.macs = 2 * 8 * 5 * 7 * 32;
     expect(&l, BZ_UNDEFINED, 1, 0, "attention q=2x8x5x16 k=2x8x7x16 v=2x8x7x16 dtype=f32");
+    static const bz_dim SCORES[] = {2, 8, 5, 5};
+    for (int which = 0; which < 81; which++) { /* every dimension of the mask may be 1, or the scores' own */
+        bz_dim dims[4];
+        bool fits = true;
+        for (int i = 0, rest = which; i < 4; i++, rest /= 3) {
+            dims[i] = rest % 3 == 0 ? 1 : SCORES[i] + rest % 3 - 1;
+            fits &= rest % 3 < 2;
+        }
+        const bz_type masked[] = {
+            in[0], in[1], in[2], {.kind = BZ_TYPE_TENSOR, .dtype = BZ_F32, .rank = 4, .dims = dims}};
+        char mask[60] = "", text[200];
+        if (fits)
+            snprintf(mask, sizeof mask, " mask=%dx%dx%dx%d", (int)dims[0], (int)dims[1], (int)dims[2], (int)dims[3]);
+        snprintf(text, sizeof text, "attention q=2x8x5x16 k=2x8x5x16 v=2x8x5x16%s dtype=f32", mask);
+        l = a_layer("attention", masked, 4, y, NULL, 0);
+        l.macs = 2 * 8 * 5 * 5 * 32;
+        expect(&l, BZ_UNDEFINED, 1, 0, text);
+    }
     const bz_type flat[] = {TENSOR(3, 2, 5, 128), TENSOR(3, 2, 5, 32), TENSOR(3, 2, 5, 32)},
                   one[] = {TENSOR(3, 2, 1, 128), TENSOR(3, 2, 1, 32), TENSOR(3, 2, 1, 32)},
                   out[] = {TENSOR(3, 2, 5, 128)}, out_one[] = {TENSOR(3, 2, 1, 128)};
