@@ -362,6 +362,7 @@ static void unknown_operators_are_not_free(void **state)
     assert_false(s.layers->layer[0].priced);
     assert_int_equal(s.layers->n_warnings, 1);
     assert_non_null(strstr(s.layers->warnings[0], "FooBar"));
+    assert_string_equal(s.layers->layer[0].key, "unknown op=.FooBar x=4 y=?");
     end(&s);
 }
 

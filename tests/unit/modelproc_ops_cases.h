@@ -119,6 +119,7 @@ static const op_case standard[] = {
     {"MelWeightMatrix", 17, "i64:=0 i64:=1 i64: f32: f32:", "output_datatype=i:11", "f64:1x0", -1},
     {"MelWeightMatrix", 17, "i64: i64:=5 i64: f32: f32:", "", "f32:3x?", -1},
     {"MelWeightMatrix", 17, "i64:=8 i64: i64: f32: f32:", "", "f32:?x8", -1},
+    {"HannWindow", 17, "i64:=0", "", "f32:0", -1},
     {"HannWindow", 17, "i64:=10", "output_datatype=i:11", "f64:10", -1},
     {"Det", 22, "f32:3x4x4", "", "f32:3", 0},
     /* sequences */
