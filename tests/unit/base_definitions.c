@@ -187,6 +187,9 @@ static void second_lines_are_wrapped(void **state)
          "or stop them\n",
          "bad      load             5 other tasks\n         want the processor\n         wait until they end, or stop\n"
          "         them\n"},
+        {40,
+         "\033[0mbad      load             5 other tasks want the processor\n", /* the colour of the line above ends here */
+         "\033[0mbad      load             5 other tasks\n         want the processor\n"},
         {60, "bad      load             busy\n                          wait until they end, or stop them now\n",
          "bad      load             busy\n                          wait until they end, or stop them\n"
          "                            now\n"},

@@ -1,5 +1,6 @@
 /* What the JSON writer writes, cJSON must read back the same. */
 #include "base/base.h"
+#include "base/perfetto.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cjson/cJSON.h>
 #include <cmocka.h>
@@ -264,9 +266,54 @@ static void forms_agree(void **state)
     cJSON_Delete(first);
 }
 
+/* Member by member what a Chrome trace is, also where it is written in several pieces. */
+static void traces_are_chromes(void **state)
+{
+    (void)state;
+    static const char HEAD[] =
+        "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n"
+        "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":7,\"tid\":3,\"args\":{\"name\":\"a \\\"b\\\"\"}}",
+                      EVENT[] = ",\n{\"name\":\"sgemm\",\"cat\":\"kernel\",\"ph\":\"X\",\"pid\":0,\"tid\":4294967295,"
+                                "\"ts\":-1.002,\"dur\":1234.500,"
+                                "\"args\":{\"bytes\":4096,\"of\":\"x\",\"less\":-1}}",
+                      BARE[] = ",\n{\"name\":\"bare\"}", TAIL[] = "\n]}\n";
+    char path[BZ_FOLDER_MAX];
+    int file = bz_folder_file(path, NULL);
+    assert_true(file >= 0);
+    close(file);
+    for (int n = 0; n < 20000; n = 3 * n + 1) {
+        bz_perfetto p;
+        bz_error err;
+        bz_buf got = {0}, want = {0};
+        assert_int_equal(bz_perfetto_open(&p, path, &err), 0);
+        bz_perfetto_name(&p, "process_name", 7, 3, "a \"b\"");
+        bz_buf_puts(&want, HEAD);
+        for (int i = 0; i < n; i++) {
+            bz_perfetto_slice(&p, "sgemm", "kernel", 0, UINT32_MAX, -1002, 1234500);
+            bz_perfetto_args(&p);
+            bz_perfetto_int(&p, "bytes", 4096);
+            bz_perfetto_str(&p, "of", "x");
+            bz_perfetto_int(&p, "less", -1);
+            bz_perfetto_end(&p);
+            bz_buf_puts(&want, EVENT);
+        }
+        bz_perfetto_begin(&p, "bare");
+        bz_perfetto_end(&p);
+        bz_buf_puts(&want, BARE);
+        assert_int_equal(bz_perfetto_close(&p, &err), 0);
+        bz_buf_puts(&want, TAIL);
+        assert_int_equal(bz_whole_read(path, want.len, "is too long", &got, &err), 0);
+        assert_string_equal(bz_buf_text(&got), bz_buf_text(&want));
+        bz_buf_free(&got);
+        bz_buf_free(&want);
+    }
+    unlink(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(traces_are_chromes),
         cmocka_unit_test(strings_come_back),
         cmocka_unit_test(what_is_not_utf8_is_replaced),
         cmocka_unit_test(dangerous_characters_are_escaped),
