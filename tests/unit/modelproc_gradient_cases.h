@@ -17,6 +17,8 @@ static const op_case gradients[] = {
     {OWN "GroupNormalizationGrad", 1, "f32:2x4x5 f32:2x4x5 f32:4", "num_groups=i:2", "f32:2x4x5 f32:4 f32:4", 0},
     {MS "SoftmaxCrossEntropyLossInternal", 1, "f32:2x5 i64:2", "", "f32:scalar f32:2x5", -1},
     {MS "SoftmaxCrossEntropyLossGrad", 1, "f32: f32:2x5 i64:2", "", "f32:2x5", 0},
+    {MS "SoftmaxCrossEntropyLossInternalGrad", 1, "f32: f32:2x5 i64:2", "", "f32:2x5", 0},
+    {OWN "NegativeLogLikelihoodLossGrad", 1, "f32: f32:2x5 i64:2", "", "f32:2x5", 0},
     {OWN "ConvData", 1, "f32:2x8x4x4 f32:8x3x3x3",
      "input_shape=I:2,3,8,8 kernel_shape=I:3,3 strides=I:2,2 pads=I:1,1,1,1", "f32:2x3x8x8", 2 * 8 * 16 * 27},
     {OWN "ConvData", 1, "f32:2x8x4x4 f32:8x3x3x3", "input_shape=I:2,3,9,9", "!has not the shape", -1},

@@ -225,6 +225,41 @@ static void batches_that_cannot_be_are_told(void **state)
     end(&s);
 }
 
+/* A result that a number in the graph makes as long as the batch was is told, once; not where it has the new batch as well, or there is none. */
+static void results_that_keep_a_batch_are_told(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t size[2], batch;
+        const char *warning;
+    } CASES[] = {
+        {{2, 5},
+         4,
+         "result 'y' begins with 2 although --batch is 4: the graph itself seems to contain its batch as a number"},
+        {{2, 4}, 4, NULL},
+        {{3, 5}, 4, NULL},
+        {{2, 5}, 2, NULL},
+        {{2, 5}, 0, NULL}};
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        bz_buf g = {0};
+        put_message(&g, GRAPH_INPUT, a_value("x", BZ_F32, "2x6"));
+        put_ints(&g, "s", "2", CASES[i].size, 2);
+        put_message(&g, GRAPH_NODE, a_node("Relu", "r", "x", "z"));
+        put_message(&g, GRAPH_NODE, a_node("ConstantOfShape", "c", "s", "y"));
+        for (int k = 0; k < 2; k++) {
+            bz_buf out = {0};
+            put_text(&out, 1, k ? "y" : "z");
+            put_message(&g, GRAPH_OUTPUT, out);
+        }
+        subject s;
+        assert_int_equal(infer(&s, g, &(bz_infer_options){.batch = CASES[i].batch}), 0);
+        assert_int_equal(s.layers->n_warnings, CASES[i].warning != NULL);
+        if (CASES[i].warning)
+            assert_string_equal(s.layers->warnings[0], CASES[i].warning);
+        end(&s);
+    }
+}
+
 static void open_inputs_stay_symbols(void **state)
 {
     (void)state;
@@ -560,6 +595,7 @@ int main(void)
         cmocka_unit_test(names_that_runtimes_use_are_taken_for_what_they_mean),
         cmocka_unit_test(unbound_dimensions_name_the_option),
         cmocka_unit_test(batches_that_cannot_be_are_told),
+        cmocka_unit_test(results_that_keep_a_batch_are_told),
         cmocka_unit_test(open_inputs_stay_symbols),
         cmocka_unit_test(convolution_is_keyed_and_priced),
         cmocka_unit_test(keys_tell_integers_apart),

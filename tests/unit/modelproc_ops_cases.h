@@ -408,6 +408,7 @@ static const op_case microsoft[] = {
     {NCHWC "ReorderOutput", 1, "f32:1x16x8x9", "channels=i:16", "f32:1x16x8x9", 0},
     {NCHWC "ReorderOutput", 1, "f32:1x16x8x9", "channels=i:1", "f32:1x1x8x9", 0},
     {NCHWC "ReorderOutput", 1, "f32:1x16x8x9", "", "!0 of 16 channels", -1},
+    {MS "ExpandDims", 1, "f32:2x3 i32:", "", "f32:?", -1},
     {NCHWC "GlobalAveragePool", 1, "f32:1x16x8x8", "", "f32:1x16x1x1", 0},
     {NCHWC "Upsample", 1, "f32:1x16x8x8", "scales=I:1,1,2,3", "f32:1x16x16x24", 0},
     {NCHWC "Upsample", 1, "f32:1x16x8x8", "scales=I:1,1,0,3", "!impossible value 0", -1},
