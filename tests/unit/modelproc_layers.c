@@ -401,6 +401,30 @@ static void unknown_operators_are_not_free(void **state)
     end(&s);
 }
 
+/* Operators of one name are told apart by their domains, also where they take turns. */
+static void domains_tell_operators_apart(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *domain, *kind;
+    } NODES[] = {{"", "relu"},         {"my.own", "unknown"}, {"", "relu"},
+                 {"other", "unknown"}, {"my.own", "unknown"}, {"ai.onnx", "relu"}};
+    enum { N = sizeof NODES / sizeof *NODES };
+    bz_buf g = {0};
+    put_message(&g, GRAPH_INPUT, a_value("x", BZ_F32, "4"));
+    for (int i = 0; i < N; i++) {
+        char result[2] = {(char)('a' + i), 0};
+        bz_buf node = a_node("Relu", result, "x", result);
+        put_text(&node, NODE_DOMAIN, NODES[i].domain);
+        put_message(&g, GRAPH_NODE, node);
+    }
+    subject s;
+    assert_int_equal(infer(&s, g, NULL), 0);
+    for (int i = 0; i < N; i++)
+        assert_string_equal(s.layers->layer[i].kind, NODES[i].kind);
+    end(&s);
+}
+
 /* What the file declares fills gaps, unless the command line made it stale. */
 static void declared_shapes_fill_gaps(void **state)
 {
@@ -603,6 +627,7 @@ int main(void)
         cmocka_unit_test(shapes_that_are_computed_are_followed),
         cmocka_unit_test(data_dependent_sizes_stay_open),
         cmocka_unit_test(unknown_operators_are_not_free),
+        cmocka_unit_test(domains_tell_operators_apart),
         cmocka_unit_test(declared_shapes_fill_gaps),
         cmocka_unit_test(declared_shapes_that_are_wrong_are_told),
         cmocka_unit_test(declared_kinds_fill_gaps),
