@@ -7,12 +7,12 @@
 #include <math.h>
 #include <string.h>
 
-enum { USUAL = 1 };
+enum { USUAL = 1, MOST_JOINTS = 1000 };
 
 typedef struct bricks_job {
     bz_job job;
     planning p;
-    int64_t most;
+    int64_t most, cuts;
     bool replay, no_run, advise;
     bz_list rules, prices;
     const char *each, *remeasure;
@@ -31,11 +31,22 @@ static const bz_option OPTIONS[] = {
              "write each unique sequence into this folder as an ONNX file"),
     BZ_FLAG("weights", bricks_job, b.weights, "keep the weights in these files: they compute what the model does",
             .with = "output"),
-    BZ_VALUE("exec", bricks_job, files.command, "CMD",
-             "run CMD for each of these files, and for the models; {model} in it is the file's name, "
-             "and the last word "
-             "that it prints is the time in seconds. What was measured stays in DIR/times.tsv",
-             .with = "output"),
+    BZ_VALUE(
+        "exec", bricks_job, files.command, "CMD",
+        "run CMD for each of these files, and for the models; {model} in it is the file's name, "
+        "and the last word "
+        "that it prints is the time in seconds. {list} is a file that names some of them, a line each, so that they "
+        "can take turns, and the last words are their times. What was measured stays in DIR/times.tsv",
+        .with = "output"),
+    BZ_COUNT(
+        "cuts", bricks_job, cuts, "N",
+        "run also N joints, each two sequences that follow each other as one file: what the two take longer is what a "
+        "cut adds, and is taken off for each cut",
+        .with = "exec"),
+    BZ_FLAG(
+        "fusions", bricks_job, b.fusions,
+        "begin a sequence at each convolution and each other product, so that what runtimes fuse behind these stays "
+        "together"),
     BZ_FLAG("replay", bricks_job, replay,
             "run each sequence and each model here as 'benanza replay' does, and store their times as records"),
     BZ_FLAG("no-run", bricks_job, no_run, "run nothing, use what the database has", .with = "replay"),
@@ -96,7 +107,7 @@ static int read_prices(bricks_job *j, bz_error *err)
     return 0;
 }
 
-#define CUT "layers output weights overlap each rule json " MODEL_READS
+#define CUT "layers output weights overlap fusions each rule json " MODEL_READS
 
 /* Only what looks at records looks at what chooses them. */
 static int check_given(const bricks_job *j, bz_error *err)
@@ -104,7 +115,7 @@ static int check_given(const bricks_job *j, bz_error *err)
     if (j->advise)
         return bz_job_reads(&j->job, "--advise, which runs nothing", CUT "advise price system " PLANNING_READS, err);
     if (!j->replay)
-        return bz_job_reads(&j->job, "sequences without --replay or --advise", CUT "exec", err);
+        return bz_job_reads(&j->job, "sequences without --replay or --advise", CUT "exec cuts", err);
     return j->no_run || j->p.system
                ? bz_job_reads_no(&j->job, "records that are looked up", "device time-limit remeasure", err)
                : 0;
@@ -118,8 +129,12 @@ static int check(bricks_job *j, const bz_list *paths, bz_error *err)
         return bz_fail(err, BZ_USAGE, "--advise only looks up: it goes without --exec and --replay");
     if (j->files.command && j->replay)
         return bz_fail(err, BZ_USAGE, "--exec and --replay are two ways to run the sequences: name one");
-    if (j->files.command && (!strstr(j->files.command, "{model}") || strpbrk(j->files.command, "\t\n")))
-        return bz_fail(err, BZ_USAGE, "--exec takes a command of one line with {model} where the file's name belongs");
+    if (j->files.command &&
+        ((!strstr(j->files.command, "{model}") && !j->files.in_turns) || strpbrk(j->files.command, "\t\n")))
+        return bz_fail(err, BZ_USAGE,
+                       "--exec takes a command of one line with {model} or {list} where the file's name belongs");
+    if (j->b.overlap && (j->b.fusions || j->cuts))
+        return bz_fail(err, BZ_USAGE, "--overlap takes all sequences: it goes without --fusions and --cuts");
     return check_given(j, err) || read_prices(j, err) || read_rules(j, err) ? -1 : 0;
 }
 
@@ -152,6 +167,7 @@ static int bricks(void *job, bz_buf *out, bz_error *err)
     const bz_list *paths = &j->job.arguments;
     const bz_models *m = &j->models;
     j->p.models.as_written = true;
+    j->files.in_turns = j->files.command && strstr(j->files.command, "{list}");
     if (planning_gpu(&j->job, err) || check(j, paths, err) ||
         models_load(&j->job, paths, &j->p.models, &j->models, err))
         return -1;
@@ -159,6 +175,7 @@ static int bricks(void *job, bz_buf *out, bz_error *err)
     j->b.most = j->most ? (int)(j->most < 1 << 20 ? j->most : 1 << 20) : USUAL;
     for (int i = 0; i < m->n; i++)
         bz_bricks_add(&j->b, m->layers[i], bz_file_name(paths->item[i]));
+    bz_bricks_join(&j->b, (int)(j->cuts < MOST_JOINTS ? j->cuts : MOST_JOINTS));
     j->files.why = BZ_NEW(arena, const char *, j->b.n);
     if ((j->files.folder && bz_bricks_write(&j->files, &j->b, arena, err)) ||
         ((j->replay || j->advise) && open_records(j, err)) ||
@@ -168,6 +185,7 @@ static int bricks(void *job, bz_buf *out, bz_error *err)
         return -1;
     if (j->files.command)
         bz_bricks_time(&j->files, &j->b, paths->item, paths->n, arena, bz_db_warn, (void *)j->job.command);
+    bz_bricks_price_cuts(&j->b, &j->rule.cuts);
     for (int i = 0; i < j->b.n; i++)
         j->job.status = j->files.why[i] ? BZ_INCOMPLETE : j->job.status;
     const bz_bricks_report report = {&j->b, j->files.why, j->replays.hot, &j->rule, j->advice};

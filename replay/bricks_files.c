@@ -2,6 +2,7 @@
 #include "base/progress.h"
 #include "base/whole.h"
 #include "bench/bench.h"
+#include "replay/constants.h"
 #include "replay/replay.h"
 
 #include <errno.h>
@@ -81,74 +82,173 @@ static void read_times(timing *j)
     }
 }
 
-/* The last number that the command prints for the file. */
-static int measure(timing *j, const char *path, double *out, bz_error *err)
+/* A file that the command is asked for. */
+typedef struct asked {
+    const char *what, *path;
+    double *seconds; /* NAN until it is known */
+    const char **why;
+    bool known; /* it takes its turn for the others' sake */
+} asked;
+
+static void look_up(timing *j, asked *a)
 {
-    bz_buf line = {0}, said = {0};
+    uint32_t known = bz_map_get(&j->times, a->what, strlen(a->what));
+    a->known = known != BZ_MAP_NONE;
+    if (a->known)
+        *a->seconds = j->seconds[known];
+}
+
+static void write_command(const timing *j, const char *hole, const char *path, bz_buf *line)
+{
     const char *rest = j->f->command, *at;
-    for (; (at = strstr(rest, "{model}")); rest = at + strlen("{model}")) {
-        bz_buf_put(&line, rest, (size_t)(at - rest));
-        bz_buf_word(&line, path);
+    for (; (at = strstr(rest, hole)); rest = at + strlen(hole)) {
+        bz_buf_put(line, rest, (size_t)(at - rest));
+        bz_buf_word(line, path);
     }
-    bz_buf_puts(&line, rest);
-    int rc = bz_bench_output((char *[]){(char *)"sh", (char *)"-c", (char *)bz_buf_text(&line), NULL}, &said, err);
-    while (!rc && said.len && strchr(" \t\r\n", said.data[said.len - 1]))
-        said.len--;
-    size_t begin = said.len;
-    while (begin && !strchr(" \t\r\n", said.data[begin - 1]))
-        begin--;
-    char word[64], *end = word;
-    snprintf(word, sizeof word, "%.*s", (int)(said.len - begin < 63 ? said.len - begin : 63),
-             rc || !said.len ? "" : (const char *)said.data + begin);
-    *out = strtod(word, &end);
-    if (!rc && (end == word || *end || !(*out > 0) || !isfinite(*out)))
-        rc = bz_fail(err, BZ_FAILED, "the command's last word is no number of seconds");
+    bz_buf_puts(line, rest);
+}
+
+/* The last words of what was said are seconds, one for each file. */
+static int read_said(bz_buf *said, asked *list, int n, bz_error *err)
+{
+    char *text = (char *)bz_buf_text(said);
+    size_t at = said->len;
+    for (int i = n - 1; i >= 0; i--) {
+        while (at && strchr(" \t\r\n", text[at - 1]))
+            text[--at] = 0;
+        while (at && !strchr(" \t\r\n", text[at - 1]))
+            at--;
+        char *end;
+        double v = strtod(&text[at], &end);
+        if (end == &text[at] || *end || !(v > 0) || !isfinite(v))
+            return n == 1 ? bz_fail(err, BZ_FAILED, "the command's last word is no number of seconds")
+                          : bz_fail(err, BZ_FAILED, "the command's last %d words are no numbers of seconds", n);
+        if (!list[i].known)
+            *list[i].seconds = v;
+    }
+    return 0;
+}
+
+/* One file by its name, or several by a list, and each time is written down at once. */
+static int measure(timing *j, asked *list, int n, bz_error *err)
+{
+    bz_buf line = {0}, said = {0}, names = {0};
+    const char *path = list->path;
+    int rc = 0;
+    if (j->f->in_turns) {
+        for (int i = 0; i < n; i++)
+            bz_buf_printf(&names, "%s\n", list[i].path);
+        path = path_of(j, "list.txt");
+        rc = bz_whole_write(path, &names, err);
+    }
+    write_command(j, j->f->in_turns ? "{list}" : "{model}", path, &line);
+    rc = rc || bz_bench_output((char *[]){(char *)"sh", (char *)"-c", (char *)bz_buf_text(&line), NULL}, &said, err) ||
+                 read_said(&said, list, n, err)
+             ? -1
+             : 0;
+    for (int i = 0; i < n && !rc; i++)
+        if (!list[i].known)
+            bz_buf_printf(&j->log, "%.9g\t%s\t%s\n", *list[i].seconds, list[i].what, j->f->command);
+    rc = rc || bz_whole_write(path_of(j, "times.tsv"), &j->log, err) ? -1 : 0;
+    bz_buf_free(&names);
     bz_buf_free(&line);
     bz_buf_free(&said);
     return rc;
 }
 
-/* What this command was asked before is not asked again. Each time is written down at once. */
-static int time_of(timing *j, const char *what, const char *path, double *out, bz_error *err)
+/* What the folder lacks. One file may end the command for all: each is asked for by itself then. */
+static void ask(timing *j, asked *list, int n)
 {
-    uint32_t known = bz_map_get(&j->times, what, strlen(what));
-    if (known != BZ_MAP_NONE) {
-        *out = j->seconds[known];
-        return 0;
+    bool lacks = false;
+    bz_error why;
+    for (int i = 0; i < n; i++)
+        lacks |= !list[i].known;
+    if (!lacks || bz_bench_stopped() || !measure(j, list, n, &why))
+        return;
+    for (int i = 0; i < n && n > 1; i++)
+        if (!list[i].known)
+            ask(j, &list[i], 1);
+    if (n == 1) {
+        *list->seconds = NAN;
+        *list->why = bz_arena_str(j->arena, why.text);
     }
-    if (measure(j, path, out, err)) {
-        *out = NAN;
-        return -1;
+}
+
+static void add_asked(const timing *j, int brick, const asked *all, asked *list, int *n, int *lacking)
+{
+    if (j->f->why[brick])
+        return;
+    *lacking += !all[brick].known;
+    list[(*n)++] = all[brick];
+}
+
+static bool is_asked(const asked *a, const asked *list, int n)
+{
+    while (n && list[n - 1].what != a->what)
+        n--;
+    return n;
+}
+
+/* Sequences that the model is the first to have, joints behind their first one, which leaves the caches as that one finds them, and the model. Where
+ * few of them lack, others of the model take turns with them. */
+static int gather(timing *j, int m, const asked *all, asked *list)
+{
+    const bz_bricks *b = j->b;
+    const bz_brick_model *model = &b->model[m];
+    int n = 0, lacking = !all[b->n + m].known;
+    for (int i = 0; i < b->n; i++) {
+        if (b->brick[i].layers == model->layers && b->brick[i].count)
+            add_asked(j, i, all, list, &n, &lacking);
+        for (int k = 0; k < b->n_joints; k++)
+            if (b->joint[k].first == i && b->brick[i].layers == model->layers && !b->brick[b->joint[k].both].count)
+                add_asked(j, b->joint[k].both, all, list, &n, &lacking);
     }
-    bz_buf_printf(&j->log, "%.9g\t%s\t%s\n", *out, what, j->f->command);
-    return bz_whole_write(path_of(j, "times.tsv"), &j->log, err);
+    for (int i = 0; i < model->n && lacking && n < FEWEST_IN_TURN; i++)
+        if (!j->f->why[model->brick[i]] && !is_asked(&all[model->brick[i]], list, n)) {
+            list[n] = all[model->brick[i]];
+            list[n++].known = true;
+        }
+    list[n++] = all[b->n + m];
+    return n;
 }
 
 void bz_bricks_time(bz_brick_files *f, bz_bricks *b, const char *const *path, int n, bz_arena *arena,
                     void (*warn)(void *user, const char *text), void *user)
 {
     timing timed = {.f = f, .b = b, .arena = arena}, *j = &timed;
-    bz_progress progress = bz_progress_start("measuring", b->n + n);
-    int done = 0;
+    asked *all = BZ_NEW(arena, asked, b->n + n), *list = BZ_NEW(arena, asked, b->n + FEWEST_IN_TURN + 1);
+    const char **why = BZ_NEW(arena, const char *, n + 1);
     read_times(j);
-    bz_bench_hold(); /* what the command started ends with it */
-    for (int i = 0; i < b->n && !bz_bench_stopped(); i++) {
-        const char *id = id_of(j, i);
-        bz_error why;
-        if (!f->why[i] && time_of(j, id, path_of(j, bz_arena_printf(arena, "%s.onnx", id)), &b->brick[i].seconds, &why))
-            f->why[i] = bz_arena_str(arena, why.text);
-        bz_progress_at(&progress, ++done, NULL);
+    for (int i = 0; i < b->n + n; i++) {
+        all[i] = i < b->n ? (asked){.what = id_of(j, i),
+                                    .path = path_of(j, bz_arena_printf(arena, "%s.onnx", id_of(j, i))),
+                                    .seconds = &b->brick[i].seconds,
+                                    .why = &f->why[i]}
+                          : (asked){.what = path[i - b->n],
+                                    .path = path[i - b->n],
+                                    .seconds = &b->model[i - b->n].measured,
+                                    .why = &why[i - b->n]};
+        look_up(j, &all[i]);
     }
-    for (int i = 0; i < n && !bz_bench_stopped(); i++) {
-        bz_error why;
-        if (time_of(j, path[i], path[i], &b->model[i].measured, &why)) {
-            bz_fail_in(&why, "%s", path[i]);
-            warn(user, why.text);
-        }
-        bz_progress_at(&progress, ++done, path[i]);
+    bz_progress progress = bz_progress_start("measuring", f->in_turns ? n : b->n + n);
+    bz_bench_hold(); /* what the command started ends with it */
+    for (int m = 0; m < n && f->in_turns; m++) {
+        ask(j, list, gather(j, m, all, list));
+        bz_progress_at(&progress, m + 1, path[m]);
+    }
+    for (int i = 0; i < b->n + n && !f->in_turns; i++) {
+        if (!*all[i].why)
+            ask(j, &all[i], 1);
+        bz_progress_at(&progress, i + 1, i < b->n ? NULL : path[i - b->n]);
     }
     bz_progress_end(&progress);
     bz_bench_release();
+    for (int i = 0; i < n; i++)
+        if (why[i]) {
+            bz_error said;
+            bz_fail(&said, BZ_FAILED, "%s: %s", path[i], why[i]);
+            warn(user, said.text);
+        }
     bz_map_free(&timed.times);
     bz_buf_free(&timed.log);
 }

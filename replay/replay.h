@@ -230,6 +230,7 @@ int bz_bricks_advise(const bz_brick_replays *r, const char *system, const struct
 typedef struct bz_brick_files {
     const char *folder;  /* a file for each sequence, and times.tsv */
     const char *command; /* "run {model}": the last word that it prints are seconds */
+    bool in_turns;       /* "run {list}": a file that names some; as many words */
     const char **why;    /* [b->n]: reasons of sequences that are no files or have no time */
 } bz_brick_files;
 int bz_bricks_write(bz_brick_files *f, bz_bricks *b, bz_arena *arena, bz_error *err);

@@ -24,6 +24,15 @@ static int64_t sequences_of(const bz_bricks *b)
     return sum;
 }
 
+/* Joints are not of the models. */
+static int count_unique(const bz_bricks *b)
+{
+    int n = 0;
+    for (int i = 0; i < b->n; i++)
+        n += b->brick[i].count > 0;
+    return n;
+}
+
 static double whole(const bz_bricks *b)
 {
     double sum = 0;
@@ -60,7 +69,15 @@ static void answer(const bz_bricks_report *r, bz_buf *out)
     bz_style_begin(out, BZ_STYLE_STRONG);
     bz_buf_printf(out, "%d model%s, %lld layers in %lld sequences of at most %d: %d of them unique (%.1f %%).",
                   b->n_models, b->n_models == 1 ? "" : "s", (long long)layers_of(b), (long long)sequences, b->most,
-                  b->n, sequences ? 100.0 * b->n / (double)sequences : 0);
+                  count_unique(b), sequences ? 100.0 * count_unique(b) / (double)sequences : 0);
+    if (r->rules && r->rules->cuts.n) {
+        const bz_brick_cuts *cuts = &r->rules->cuts;
+        bz_unit_text each, byte, spread;
+        bz_buf_printf(out,
+                      " A cut adds %s, and %s for each MB (by %d joints, half of them within %s of that): taken off.",
+                      bz_units_time(each, cuts->each), bz_units_time(byte, cuts->byte * 1e6), cuts->n,
+                      bz_units_time(spread, cuts->spread));
+    }
     if (errors(r, &ratio, &off))
         bz_buf_printf(out, " Built of them, models take %.1f %% of what was measured (geometric mean), %.1f %% off.",
                       100 * ratio, 100 * off);
@@ -85,10 +102,14 @@ static int unique_in(const bz_bricks *b, const bz_brick_model *m, bz_arena *aren
 static const bz_sheet *models(const bz_bricks_report *r, bz_arena *arena)
 {
     const bz_bricks *b = r->b;
-    static const char COLUMNS[] =
-        "model|layers:n|sequences:n|unique:n|built:s=by its sequences|path:s=longest path|measured:s"
-        "|ratio:%=of measured";
-    bz_sheet *s = bz_sheet_new(arena, "models", "Models", COLUMNS);
+    static const char COLUMNS[] = "model|layers:n|sequences:n|unique:n|built:s=by its sequences|path:s=longest path"
+                                  "|measured:s|ratio:%=of measured";
+    static const char WITH_CUTS[] = "model|layers:n|sequences:n|unique:n|built:s=by its sequences|path:s=longest path"
+                                    "|measured:s|ratio:%=of measured|cuts:s=cuts taken off";
+    bool cuts = r->rules && r->rules->cuts.n;
+    bz_brick_rules uncut = r->rules ? *r->rules : (bz_brick_rules){0};
+    uncut.cuts.n = 0;
+    bz_sheet *s = bz_sheet_new(arena, "models", "Models", cuts ? WITH_CUTS : COLUMNS);
     for (int i = 0; i < b->n_models; i++) {
         const bz_brick_model *m = &b->model[i];
         bz_sheet_cell *row = bz_sheet_row(s);
@@ -100,6 +121,8 @@ static const bz_sheet *models(const bz_bricks_report *r, bz_arena *arena)
         row[5].number = bz_bricks_path(b, i, r->rules);
         row[6].number = m->measured;
         row[7].number = row[4].number / m->measured;
+        if (cuts)
+            row[8].number = bz_bricks_build(b, i, &uncut) - row[4].number;
     }
     return s;
 }
@@ -135,6 +158,26 @@ static const bz_sheet *pairs(const bz_bricks *b, bz_arena *arena)
     for (int i = 0; i < b->n_models; i++)
         for (int k = i + 1; k < b->n_models; k++)
             BZ_SHEET_ADD(s, BZ_TEXT(b->model[i].name), BZ_TEXT(b->model[k].name), BZ_NUMBER(bz_bricks_alike(b, i, k)));
+    return s;
+}
+
+/* What cutting adds, by two sequences and by the one of both. */
+static const bz_sheet *joints(const bz_bricks_report *r, bz_arena *arena)
+{
+    static const char COLUMNS[] = "first|second|both|bytes:B=read over the cut|price:s=of the cut|line:s=by the line";
+    bz_sheet *s = bz_sheet_new(arena, "joints", "Joints, and what cutting them adds", COLUMNS);
+    for (int i = 0; i < r->b->n_joints; i++) {
+        const bz_brick_joint *j = &r->b->joint[i];
+        const char *id[3];
+        for (int k = 0; k < 3; k++) {
+            char hex[33];
+            bz_hash_hex(r->b->brick[(int[]){j->first, j->second, j->both}[k]].hash, hex);
+            id[k] = bz_arena_str(arena, hex);
+        }
+        BZ_SHEET_ADD(s, BZ_TEXT(id[0]), BZ_TEXT(id[1]), BZ_TEXT(id[2]), BZ_NUMBER(j->bytes),
+                     BZ_NUMBER(bz_bricks_price_joint(r->b, j)),
+                     BZ_NUMBER(r->rules->cuts.each + r->rules->cuts.byte * j->bytes));
+    }
     return s;
 }
 
@@ -188,12 +231,14 @@ void bz_report_bricks_json(const bz_bricks_report *r, bz_buf *out)
     bz_arena arena = {0};
     bz_json j = bz_json_document_to(out, -1, "bricks", 1);
     BZ_JSON(&j, BZ_TELL("most", b->most), BZ_TELL("layers", layers_of(b)), BZ_TELL("sequences", sequences_of(b)),
-            BZ_TELL("unique", b->n), BZ_TELL("cost", bz_bricks_cost(b)), BZ_TELL("whole", whole(b)));
+            BZ_TELL("unique", count_unique(b)), BZ_TELL("cost", bz_bricks_cost(b)), BZ_TELL("whole", whole(b)));
     bz_json_key_array(&j, "sheets");
     bz_sheet_json(models(r, &arena), &j);
     bz_sheet_json(bricks(r, &arena), &j);
     bz_sheet_json(pairs(b, &arena), &j);
     bz_sheet_json(order(b, &arena), &j);
+    if (b->n_joints)
+        bz_sheet_json(joints(r, &arena), &j);
     if (r->advice)
         bz_sheet_json(r->advice, &j);
     bz_json_array_end(&j);

@@ -313,10 +313,119 @@ static void test_files(void **unused)
     bz_bricks_free(&b);
 }
 
+/* The sequence of the model that has a layer. */
+static const bz_brick *that_has(const bz_bricks *b, const bz_brick_model *m, int place)
+{
+    for (int i = 0; i < m->n; i++)
+        if (place >= m->at[i] && place < m->at[i] + b->brick[m->brick[i]].n)
+            return &b->brick[m->brick[i]];
+    return NULL;
+}
+
+static bool convolves(const bz_brick *k)
+{
+    for (int i = 0; i < k->n; i++)
+        if (!strcmp(k->layers->layer[k->layer[i]].kind, "conv"))
+            return true;
+    return false;
+}
+
+/* Bytes that the layer at a place reads of others, half of them for a side without a convolution; NAN where it reads none. */
+static double bytes_before(const bz_bricks *b, const bz_brick_model *m, const int *layer, int place)
+{
+    const bz_layers *l = m->layers;
+    const bz_node *node = l->layer[layer[place]].node;
+    double bytes = NAN;
+    for (int k = 0; k < node->n_in; k++)
+        for (int from = 0; from < m->covered; from++) {
+            const bz_node *made = l->layer[layer[from]].node;
+            for (int out = 0; out < made->n_out; out++)
+                if (node->in[k] != BZ_NO_VALUE && node->in[k] == made->out[out]) {
+                    int sides = convolves(that_has(b, m, from)) + convolves(that_has(b, m, place));
+                    bytes = (isnan(bytes) ? 0 : bytes) + 0.5 * sides * (double)bz_type_bytes(&l->types[node->in[k]]);
+                }
+        }
+    return bytes;
+}
+
+/* Sequences behind products: only their first layer multiplies, and they end where the next one does, or is none that goes on. */
+static void test_fusions(void **unused)
+{
+    (void)unused;
+    for (int m = 0; m < N; m++) {
+        const bz_layers *l = models.layers[m];
+        int *layer = calloc((size_t)l->n, sizeof *layer), n = 0;
+        for (int i = 0; i < l->n; i++)
+            if (l->layer[i].class != BZ_CONSTANT)
+                layer[n++] = i;
+        bz_bricks b = {.most = 7, .fusions = true};
+        bz_bricks_add(&b, l, MODELS[m]);
+        const bz_brick_model *parts = &b.model[0];
+        for (int i = 0, place = 0; i < parts->n; place += b.brick[parts->brick[i++]].n) {
+            int length = 1;
+            while (length < 7 && place + length < n && !l->layer[layer[place + length]].macs &&
+                   goes_on(l, &layer[place], length))
+                length++;
+            assert_int_equal(parts->at[i], place);
+            assert_int_equal(b.brick[parts->brick[i]].n, length);
+            double found = parts->cut[i], wanted = n < 1000 ? bytes_before(&b, parts, layer, place) : found;
+            assert_true(wanted == found || (isnan(wanted) && isnan(found)));
+        }
+        free(layer);
+        bz_bricks_free(&b);
+    }
+}
+
+/* Joints are two sequences that follow each other, and both as one; the line through what they take less as one is taken off for each cut. */
+static void test_cuts(void **unused)
+{
+    (void)unused;
+    static const double EACH = 0.125, BYTE = 1e-7;
+    bz_bricks b = {.most = 7, .fusions = true};
+    for (int m = 0; m < 2; m++)
+        bz_bricks_add(&b, models.layers[m], MODELS[m]);
+    int unique = b.n;
+    double sum = 0, off = 0, path = 0;
+    bz_brick_rules rules = {0};
+    bz_bricks_join(&b, 8);
+    assert_in_range(b.n_joints, 4, 8);
+    for (int i = 0; i < b.n; i++)
+        b.brick[i].seconds = i < unique ? 1.0 + i % 3 : (double)NAN;
+    bz_bricks_price_cuts(&b, &rules.cuts);
+    assert_int_equal(rules.cuts.n, 0);
+    for (int i = 0; i < b.n_joints; i++) {
+        const bz_brick_joint *j = &b.joint[i];
+        const bz_brick *first = &b.brick[j->first], *second = &b.brick[j->second], *both = &b.brick[j->both];
+        assert_true(convolves(first) && convolves(second));
+        assert_true(first->count > 0 && second->count > 0 && both->count == 0);
+        assert_int_equal(both->n, first->n + second->n);
+        for (int k = 0; k < both->n; k++)
+            assert_string_equal(both->layers->layer[both->layer[k]].key,
+                                k < first->n ? first->layers->layer[first->layer[k]].key
+                                             : second->layers->layer[second->layer[k - first->n]].key);
+        assert_true(i == 0 || j->bytes >= j[-1].bytes);
+        b.brick[j->both].seconds = first->seconds + second->seconds - EACH - BYTE * j->bytes;
+    }
+    bz_bricks_price_cuts(&b, &rules.cuts);
+    assert_int_equal(rules.cuts.n, b.n_joints);
+    assert_true(fabs(rules.cuts.each - EACH) < 1e-9 && fabs(rules.cuts.byte - BYTE) < 1e-15);
+    assert_true(rules.cuts.spread < 1e-9);
+    for (int i = 0; i < b.model[0].n; i++) {
+        double taken_off = isnan(b.model[0].cut[i]) ? 0 : EACH + BYTE * b.model[0].cut[i];
+        sum += b.brick[b.model[0].brick[i]].seconds;
+        off += fmin(taken_off, b.brick[b.model[0].brick[i]].seconds);
+    }
+    assert_true(fabs(bz_bricks_build(&b, 0, &rules) - (sum - off)) < 1e-9 && off > 1);
+    path = bz_bricks_path(&b, 0, &rules);
+    assert_true(path > 0 && path < bz_bricks_path(&b, 0, NULL));
+    bz_bricks_free(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_coverage), cmocka_unit_test(test_definition),
                                        cmocka_unit_test(test_decoys),   cmocka_unit_test(test_sums),
-                                       cmocka_unit_test(test_covers),   cmocka_unit_test(test_files)};
+                                       cmocka_unit_test(test_covers),   cmocka_unit_test(test_files),
+                                       cmocka_unit_test(test_fusions),  cmocka_unit_test(test_cuts)};
     return cmocka_run_group_tests(tests, load, unload);
 }
