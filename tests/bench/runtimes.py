@@ -1,6 +1,6 @@
 """Runtimes that run an ONNX file in this process, on one thread: PyTorch, node by node, and ONNX Runtime, from its shared library.
 
-loaded("torch" or LIBRARY)(FILE) is a function that runs it once. Inputs, and weights that the file does not hold or has a node fill, are small random numbers. Of PyTorch
+loaded("torch" or LIBRARY)(FILE) is a function that runs it once; `written` are its inputs. These, and weights that the file does not hold or has a node fill, are small random numbers. Of PyTorch
 those operators that convolutional networks of torchvision have; another one ends with its name."""
 import ctypes
 
@@ -16,9 +16,12 @@ def some(dims, dtype):
     return draw.uniform(0.01, 0.03, dims).astype(dtype) if numpy.issubdtype(dtype, numpy.floating) else numpy.ones(dims, dtype)
 
 
+def dtype_of(element):
+    return onnx.helper.tensor_dtype_to_np_dtype(element) if hasattr(onnx.helper, "tensor_dtype_to_np_dtype") else onnx.mapping.TENSOR_TYPE_TO_NP_TYPE[element]
+
+
 def shape_of(value):
-    return [d.dim_value or 1 for d in value.type.tensor_type.shape.dim], onnx.helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type) \
-        if hasattr(onnx.helper, "tensor_dtype_to_np_dtype") else onnx.mapping.TENSOR_TYPE_TO_NP_TYPE[value.type.tensor_type.elem_type]
+    return [d.dim_value or 1 for d in value.type.tensor_type.shape.dim], dtype_of(value.type.tensor_type.elem_type)
 
 
 def filled(path):
@@ -31,7 +34,28 @@ def filled(path):
         known[node.output[0]] = some(known[node.input[0]], value.dtype)
         graph.initializer.append(numpy_helper.from_array(known[node.output[0]], node.output[0]))
         graph.node.remove(node)
-    return model, known, {i.name: some(*shape_of(i)) for i in graph.input if i.name not in known}
+    for tensor in graph.sparse_initializer:
+        known[tensor.values.name] = some(tensor.dims, dtype_of(tensor.values.data_type))
+        graph.initializer.append(numpy_helper.from_array(known[tensor.values.name], tensor.values.name))
+    del graph.sparse_initializer[:]
+    at = {}
+    return model, known, {i.name: shared(*shape_of(i), at) for i in graph.input if i.name not in known}
+
+
+MOST = 1 << 23  # elements
+POOL = {}
+
+
+def shared(dims, dtype, at):
+    """All models' inputs of a type lie in the same memory, behind one another, as a model's tensors take each other's place."""
+    n, dtype = int(numpy.prod(dims)), numpy.dtype(dtype)
+    begin = at.get(dtype, 0)
+    at[dtype] = begin + (n + 15) // 16 * 16
+    if begin + n > MOST:
+        return some(dims, dtype)
+    if dtype not in POOL:
+        POOL[dtype] = some([MOST], dtype)
+    return POOL[dtype][begin:begin + n].reshape(dims)
 
 
 # ---- PyTorch ----------------------------------------------------------------------------------------------------------
@@ -147,6 +171,7 @@ def of_torch():
                     for name in dead:
                         del values[name]
             return [values[o.name] for o in model.graph.output]
+        once.written = list(inputs.values())
         return once
     return load
 
@@ -154,7 +179,7 @@ def of_torch():
 # ---- ONNX Runtime -----------------------------------------------------------------------------------------------------
 
 # where these functions stand in the table of its C interface, which only grows at its end
-MESSAGE, ENVIRONMENT, SESSION, RUN, OPTIONS, THREADS, TENSOR, CPU, END_SESSION, END_VALUE = 2, 3, 8, 9, 10, 24, 49, 69, 95, 96
+MESSAGE, ENVIRONMENT, SESSION, RUN, OPTIONS, NO_ARENA, THREADS, TENSOR, CPU, END_SESSION, END_VALUE = 2, 3, 8, 9, 10, 19, 24, 49, 69, 95, 96
 
 
 def of_ort(library):
@@ -177,6 +202,7 @@ def of_ort(library):
     call(ENVIRONMENT, (ctypes.c_int, ctypes.c_char_p, P), 3, b"benanza", ctypes.byref(env))
     call(OPTIONS, (P,), ctypes.byref(options))
     call(THREADS, (P, ctypes.c_int), options, 1)
+    call(NO_ARENA, (P,), options)  # what a sequence leaves is the next one's memory, as in a model
     call(CPU, (ctypes.c_int, ctypes.c_int, P), 0, 0, ctypes.byref(cpu))
     end_session, end_value = function(END_SESSION, P, result=None), function(END_VALUE, P, result=None)
 
@@ -196,7 +222,7 @@ def of_ort(library):
         run = function(RUN, P, P, P, P, ctypes.c_size_t, P, ctypes.c_size_t, P)
 
         class Loaded:
-            keep = inputs
+            written = list(inputs.values())
 
             def __call__(self):
                 why = run(session, None, names, values, len(values), results, len(results), made)
