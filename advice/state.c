@@ -246,6 +246,25 @@ static evidence see_cause(const looking *l, const char *words)
     return (evidence){0};
 }
 
+/* One of one: none of the typical iteration's work is a convolution, or is named so. */
+static evidence see_lacks(const looking *l, const char *words)
+{
+    static const bz_event_kind WORK[] = {BZ_EVENT_OP, BZ_EVENT_CALL, BZ_EVENT_KERNEL};
+    int all = 0;
+    for (size_t k = 0; k < sizeof WORK / sizeof *WORK; k++)
+        for (size_t i = 0; i < l->t->event[WORK[k]].n; i++) {
+            if (!is_typical(l, WORK[k], i))
+                continue;
+            const bz_kernel *is = WORK[k] == BZ_EVENT_KERNEL ? bz_kernel_of(l->t, i) : NULL;
+            const char *name = bz_string(l->t, l->t->event[WORK[k]].name[i]);
+            if ((is && is->does >= BZ_KERNEL_CONV && is->does <= BZ_KERNEL_CONV_DEPTHWISE) ||
+                bz_name_matches_any(words, name))
+                return (evidence){0, 1, bz_arena_printf(l->arena, "%.60s", name)};
+            all++;
+        }
+    return (evidence){all > 0, all > 0, bz_arena_printf(l->arena, "none of the %d parts of its work is one", all)};
+}
+
 /* By time, in thousandths. */
 static evidence see_products(const looking *l, const char *words)
 {
@@ -282,9 +301,9 @@ static evidence see_backward(const looking *l, const char *words)
 static const struct {
     const char *name;
     evidence (*see)(const looking *l, const char *words);
-} EVIDENCE[] = {{"weights", see_weights}, {"layers", see_layers},     {"apart", see_apart},
-                {"type", see_type},       {"streams", see_streams},   {"threads", see_threads},
-                {"cause", see_cause},     {"backward", see_backward}, {"products", see_products}};
+} EVIDENCE[] = {{"weights", see_weights},   {"layers", see_layers},   {"apart", see_apart}, {"type", see_type},
+                {"streams", see_streams},   {"threads", see_threads}, {"cause", see_cause}, {"backward", see_backward},
+                {"products", see_products}, {"lacks", see_lacks}};
 
 /* ---- all ------------------------------------------------------------------------------------ */
 

@@ -8,8 +8,9 @@
 /* Every line of the table of states names evidence that there is, and every advice names states that there are. */
 static void test_table_of_states(void **state)
 {
-    static const char *const EVIDENCE[] = {"op",    "made", "api",   "kernel",  "call",    "weights",  "layers",
-                                           "apart", "type", "cause", "threads", "streams", "backward", "products"};
+    static const char *const EVIDENCE[] = {"op",      "made",    "api",      "kernel",   "call",
+                                           "weights", "layers",  "apart",    "type",     "cause",
+                                           "threads", "streams", "backward", "products", "lacks"};
     bz_arena arena = {0};
     advice_table states, advice;
     (void)state;
@@ -144,6 +145,12 @@ static void test_states(void **state)
          {{BZ_EVENT_CALL, "cudnnGetConvolutionForwardAlgorithm_v7", 10, 20},
           {BZ_EVENT_CALL, "cudnnConvolutionForward", 30, 40}}},
         {"graphs", 0, {{BZ_EVENT_KERNEL, "relu", 10, 20}, {BZ_EVENT_KERNEL, "relu", 30, 40}}},
+        /* other runtimes name their calls alike */
+        {"graphs", 1, {{BZ_EVENT_API, "hipGraphLaunch", 10, 20}, {BZ_EVENT_API, "hipLaunchKernel", 30, 40}}},
+        {"graphs", 0, {{BZ_EVENT_API, "hipExtModuleLaunchKernel", 10, 20}, {BZ_EVENT_API, "hipMemcpyAsync", 30, 40}}},
+        {"no-channels", 1, {{BZ_EVENT_OP, "aten::contiguous", 10, 20}, {BZ_EVENT_OP, "aten::mm", 30, 40}}},
+        {"no-channels", 0, {{BZ_EVENT_OP, "aten::contiguous", 10, 20}, {BZ_EVENT_OP, "aten::conv2d", 30, 40}}},
+        {"no-channels", 0, {{BZ_EVENT_KERNEL, "volta_scudnn_128x64", 10, 20}, {BZ_EVENT_KERNEL, "relu", 30, 40}}},
         {"streams", 0, {{BZ_EVENT_KERNEL, "relu", 10, 20}, {BZ_EVENT_KERNEL, "relu", 30, 40}}},
     };
     (void)state;
