@@ -20,6 +20,7 @@ int bz_trace_finish(bz_trace *t, const bz_finish_options *options, bz_error *err
     bz_trace_find_iterations(t, options ? options->iterations : NULL);
     bz_trace_find_phases(t);
     bz_trace_find_busy(t);
+    bz_trace_end_with_work(t);
     bz_trace_tell_pages(t);
     t->private->concluded_end = t->n_coverage;
     return 0;

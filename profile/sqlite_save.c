@@ -221,7 +221,8 @@ static int save_rest(saver *s)
     sqlite3_stmt *facts = prepare(s, "INSERT INTO BENANZA_FACTS VALUES (?, ?)");
     int rc = iterations && coverage && facts ? 0 : -1;
     for (uint32_t i = 0; !rc && i < t->n_iterations; i++)
-        rc = PUT(s, iterations, N(t->iteration[i].start), N(t->iteration[i].end), N(t->iteration[i].warm_up),
+        rc = PUT(s, iterations, N(t->private->marked_end ? t->private->marked_start : t->iteration[i].start),
+                 N(t->private->marked_end ? t->private->marked_end : t->iteration[i].end), N(t->iteration[i].warm_up),
                  N((int)t->origin));
     for (uint32_t i = 0; !rc && i < t->n_coverage; i++) {
         if (i >= t->private->concluded && i < t->private->concluded_end)

@@ -256,6 +256,32 @@ void bz_iteration_measure(const bz_trace *t, uint32_t iteration, bz_iteration_st
                                       : s->operators - operators_behind);
 }
 
+/* Between the marks of an iteration a device that is behind the host works for the iteration before. The only one on record has none before
+ * it: the device would seem to be idle. Where it takes longer than the host, its own step is the iteration, by when it worked. */
+void bz_trace_end_with_work(bz_trace *t)
+{
+    struct bz_trace_private *p = t->private;
+    bz_iteration_stats s;
+    bz_unit_text marked;
+    if (t->n_iterations != 1 || t->origin == BZ_ITERATION_DETECTED || p->ran_decides)
+        return;
+    bz_iteration *it = t->iteration;
+    bz_iteration_measure(t, 0, &s);
+    int64_t begin = s.device_begin > it->start ? s.device_begin : it->start;
+    if (s.device_end <= it->end || s.device_end - begin <= s.latency)
+        return;
+    bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_NOTE,
+                   "the only iteration is marked on the host, which was done with it in %s and did not wait for the "
+                   "device: it is the device's own step, from its first work to its last, and what the host does "
+                   "meanwhile is for later ones",
+                   bz_units_time(marked, 1e-9 * (double)s.latency));
+    p->marked_start = it->start;
+    p->marked_end = it->end;
+    p->ran_decides = true;
+    it->start = begin;
+    it->end = s.device_end;
+}
+
 int64_t bz_trace_kernel_time(const bz_trace *t)
 {
     const bz_events *k = &t->event[BZ_EVENT_KERNEL];

@@ -37,11 +37,10 @@ uint32_t bz_quantity_run(const bz_trace *t, int q)
 }
 
 /* The device's own view: where the host does not wait, its iterations are as long as asking takes, not as the work. A step lasts from the
- * end of the one before; the only one that was recorded, from its first work. */
+ * end of the one before. */
 static void measure_steps(const bz_trace *t, double *values, bz_summary *s)
 {
     size_t n = 0;
-    double alone = 0;
     uint32_t behind = 0;
     for (uint32_t i = 0; i < t->n_iterations; i++) {
         int64_t end = s->each[i].device_end, before = i ? s->each[i - 1].device_end : INT64_MIN;
@@ -50,10 +49,7 @@ static void measure_steps(const bz_trace *t, double *values, bz_summary *s)
         behind += end > t->iteration[i].end;
         if (before != INT64_MIN && end > before)
             values[n++] = (double)(end - before);
-        alone = (double)(end - s->each[i].device_begin);
     }
-    if (!n && alone > 0)
-        values[n++] = alone;
     s->behind = 2 * behind > s->steady;
     s->device_step = bz_quantiles_of(values, n);
 }

@@ -37,9 +37,10 @@ struct bz_trace_private {
 
     uint32_t near;      /* the iteration that was found last: the next event mostly lies in it, too */
     int64_t lag, early; /* at most so long behind, before its launch did a device's work begin; early: clocks differ */
-    int64_t ahead;      /* how long before its work the host launched it, the median, where `ran_decides` */
-    bool ran_decides;   /* launches of much work are not on record, and the host ran far ahead with the others */
-    bz_busy *busy;      /* [n_busy], of its own memory, ascending */
+    int64_t marked_start, marked_end; /* of the only iteration, where it is the device's own step; else 0 */
+    int64_t ahead;    /* how long before its work the host launched it, the median, where `ran_decides` */
+    bool ran_decides; /* launches of much work are not on record, and the host ran far ahead with the others */
+    bz_busy *busy;    /* [n_busy], of its own memory, ascending */
     size_t n_busy;
     uint32_t (*grid)[3]; /* [n_grids], of its own memory: by number - 1 */
     uint32_t n_grids;
@@ -131,6 +132,7 @@ void bz_trace_find_order(bz_trace *t);  /* link.c: whether launches decide to wh
 bool bz_trace_tie_log(bz_trace *t, bz_library library);             /* tie.c */
 void bz_trace_find_iterations(bz_trace *t, const char *range_name); /* iterations.c */
 void bz_trace_find_phases(bz_trace *t);                             /* phases.c: prompts and tokens */
+void bz_trace_end_with_work(bz_trace *t); /* stats.c: the only iteration, where a device is behind */
 /* The calls that decide to which iteration work of a device belongs, rows of those of the runtime; NULL: when it ran does. */
 static inline const uint32_t *bz_causes(const bz_trace *t, const bz_events *e)
 {

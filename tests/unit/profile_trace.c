@@ -422,12 +422,52 @@ static void a_single_step_has_a_device(void **state)
         assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
         bz_summary_make(t, &arena, &s);
         assert_int_equal(s.steady, 1); /* prompts alone are all that there is */
-        assert_true(s.behind);
-        assert_int_equal(s.device_step.p50, 15000);
+        assert_false(s.behind);
+        assert_int_equal(s.each[0].latency, 15000);
+        assert_int_equal(s.each[0].device_busy, 15000);
+        assert_int_equal(s.each[0].gap, 0);
+        assert_int_equal(s.each[0].kernels, 1);
+        assert_int_equal(s.each[0].launches, 0); /* the host is at a later one by then */
         assert_int_equal(bz_trace_phases(t, &p), i);
         if (i)
             assert_int_equal(llround(1e9 * p.decode), 15000);
         bz_arena_free(&arena);
+        bz_trace_free(t);
+    }
+}
+
+/* A step of which the device is done sooner than the host is as long as its mark, also where the last of its work comes behind that; what works
+ * behind a longer one is not of it. */
+static void a_single_step_ends_with_its_work(void **state)
+{
+    (void)state;
+    static const char *const MARK[] = {"step[DECODE bs=2]"};
+    for (int longer = 0; longer < 2; longer++) {
+        bz_error err;
+        bz_iteration_stats s;
+        bz_trace *t = server(MARK, 1, 3000); /* until 11.3 us, of a mark of 9 us */
+        uint32_t host = t->event[BZ_EVENT_API].lane[0], stream = t->event[BZ_EVENT_KERNEL].lane[0];
+        t->event[BZ_EVENT_KERNEL].end[0] += longer ? 7000 : 0;
+        tie(t, BZ_EVENT_API, add(t, BZ_EVENT_API, 9500, 9600, "cudaLaunchKernel", host), 9);
+        tie(t, BZ_EVENT_KERNEL, add(t, BZ_EVENT_KERNEL, 18300, 18400, "relu", stream), 9);
+        assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
+        bz_iteration_measure(t, 0, &s);
+        assert_int_equal(s.latency, longer ? 15000 : 9000);
+        assert_int_equal(s.kernels, 1);
+        assert_int_equal(s.device_busy, longer ? 15000 : 5700);
+        assert_int_equal(s.device_busy + s.gap, s.latency);
+        assert_int_equal(bz_event_iteration(t, BZ_EVENT_KERNEL, 1), BZ_NONE);
+        char path[] = "/tmp/benanza-test-XXXXXX";
+        bz_trace *again = bz_trace_new();
+        close(mkstemp(path));
+        assert_int_equal(bz_trace_save(t, path, &err), 0);
+        assert_int_equal(bz_profile_read(again, path, &err), 0);
+        assert_int_equal(bz_trace_finish(again, NULL, &err), 0);
+        assert_int_equal(bz_iteration_begin(again, 0), bz_iteration_begin(t, 0));
+        assert_int_equal(again->iteration[0].end, t->iteration[0].end);
+        assert_int_equal(again->n_coverage, t->n_coverage);
+        unlink(path);
+        bz_trace_free(again);
         bz_trace_free(t);
     }
 }
@@ -1107,6 +1147,7 @@ int main(void)
         cmocka_unit_test(functions_mark_no_iterations),
         cmocka_unit_test(marks_hold_work),
         cmocka_unit_test(servers_name_phases),
+        cmocka_unit_test(a_single_step_ends_with_its_work),
         cmocka_unit_test(shares_are_of_a_whole),
         cmocka_unit_test(a_single_step_has_a_device),
         cmocka_unit_test(names_match_patterns),
