@@ -492,12 +492,13 @@ static void tell_ahead(bz_trace *t)
 
 void bz_trace_find_iterations(bz_trace *t, const char *range_name)
 {
+    bz_trace_find_order(t);
     if (t->n_iterations && !range_name) {                  /* a file of ours brought them along */
         t->iteration[t->n_iterations - 1].warm_up = false; /* warm-up of what? */
+        tell_ahead(t);
         return;
     }
     t->n_iterations = 0;
-    bz_trace_find_order(t);
     if (range_name)
         find_wanted(t, range_name);
     else if (!bz_iterations_marked(t) && !detect_any(t, 0))

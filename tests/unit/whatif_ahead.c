@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <unistd.h>
 // cmocka wants the headers above before itself
 #include <cmocka.h>
 
@@ -43,6 +44,22 @@ static bz_trace *program(int ahead, bool at_once)
     return t;
 }
 
+/* What was saved is read as it was: the same work in each iteration. */
+static void check_saved(const bz_trace *t)
+{
+    char path[] = "/tmp/benanza-test-XXXXXX";
+    bz_error err;
+    bz_trace *again = bz_trace_new();
+    close(mkstemp(path));
+    if (bz_trace_save(t, path, &err) || bz_profile_read(again, path, &err) || bz_trace_finish(again, NULL, &err))
+        fail_msg("%s", err.text);
+    unlink(path);
+    assert_int_equal(bz_trace_ahead(again), bz_trace_ahead(t));
+    for (size_t i = 0; i < t->event[BZ_EVENT_KERNEL].n; i++)
+        assert_int_equal(bz_event_iteration(again, BZ_EVENT_KERNEL, i), bz_event_iteration(t, BZ_EVENT_KERNEL, i));
+    bz_trace_free(again);
+}
+
 static void step_is_the_devices(void **state)
 {
     (void)state;
@@ -61,6 +78,7 @@ static void step_is_the_devices(void **state)
             assert_in_range(f.measured, STEP_US * 990, STEP_US * 1010);
             assert_int_equal(f.counts.tasks[BZ_TASK_KERNEL], KERNELS);
             assert_in_range(bz_trace_ahead(t), 5000LL * STEP_US, 1000LL * STEPS * STEP_US);
+            check_saved(t);
             bz_flow_free(&f);
             bz_trace_free(t);
         }
