@@ -145,23 +145,25 @@ static int64_t clamp(int64_t v, int64_t low, int64_t high)
     return v < low ? low : v > high ? high : v;
 }
 
-/* By how much a device's clock is late of the host's: what lies between the start of a launch and its work at the least, above what a launch
- * takes in the median. What is later still is a device that lies far behind, and no clock. */
+/* By how much a device's clock is late of the host's: what lies between the start of a launch and its work at the least, above what that
+ * launch takes, or a launch in the median. What is later still is a device that lies far behind, and no clock. */
 static int64_t clock_late(const bz_trace *t)
 {
     const bz_events *kernel = &t->event[BZ_EVENT_KERNEL], *api = &t->event[BZ_EVENT_API];
-    int64_t least = INT64_MAX, *launch = bz_alloc(kernel->n + 1, sizeof *launch);
+    int64_t least = INT64_MAX, own = 0, *launch = bz_alloc(kernel->n + 1, sizeof *launch);
     size_t n = 0;
     for (size_t i = 0; i < kernel->n; i++) {
         uint32_t cause = kernel->cause ? kernel->cause[i] : BZ_NONE;
         int64_t after = cause < api->n ? kernel->start[i] - api->start[cause] : -1;
         if (after < 0)
             continue;
+        launch[n] = api->end[cause] - api->start[cause];
+        own = after < least ? launch[n] : own;
         least = after < least ? after : least;
-        launch[n++] = api->end[cause] - api->start[cause];
+        n++;
     }
     bz_sort_times(launch, n);
-    int64_t late = n ? least - launch[(n - 1) / 2] : 0;
+    int64_t usual = n ? launch[(n - 1) / 2] : 0, late = n ? least - (own > usual ? own : usual) : 0;
     free(launch);
     return late >= CLOCK_LATE && late <= CLOCK_LATE_MOST ? late : 0;
 }

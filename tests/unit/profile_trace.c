@@ -472,6 +472,31 @@ static void a_single_step_ends_with_its_work(void **state)
     }
 }
 
+/* A device's clock is late where all work begins late behind its launch. A launch that took as long says nothing of clocks: the first ones of a
+ * program load its code. */
+static void long_launches_are_no_clock(void **state)
+{
+    (void)state;
+    for (int slow = 0; slow < 2; slow++) {
+        bz_error err;
+        bz_idle idle;
+        bz_trace *t = bz_trace_new();
+        uint32_t source = bz_trace_source(t, "x", "test"), host = bz_trace_thread(t, source, 7, 8),
+                 stream = bz_trace_stream(t, source, 7, 0, 1, 3);
+        for (uint32_t i = 0; i < 5; i++) {
+            tie(t, BZ_EVENT_API,
+                add(t, BZ_EVENT_API, 100000 * i, 100000 * i + (slow && !i ? 65000 : 8000), "cudaLaunchKernel", host),
+                i + 1);
+            tie(t, BZ_EVENT_KERNEL, add(t, BZ_EVENT_KERNEL, 63000 + 200000 * i, 263000 + 200000 * i, "gemm", stream),
+                i + 1);
+        }
+        assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
+        bz_trace_idle(t, &(bz_iteration){.start = 0, .end = 1063000}, &idle);
+        assert_int_equal(idle.late, slow ? 0 : 55000);
+        bz_trace_free(t);
+    }
+}
+
 /* Streams that work at the same time may take longer than the latency: no share of it is above one. */
 static void shares_are_of_a_whole(void **state)
 {
@@ -1148,6 +1173,7 @@ int main(void)
         cmocka_unit_test(marks_hold_work),
         cmocka_unit_test(servers_name_phases),
         cmocka_unit_test(a_single_step_ends_with_its_work),
+        cmocka_unit_test(long_launches_are_no_clock),
         cmocka_unit_test(shares_are_of_a_whole),
         cmocka_unit_test(a_single_step_has_a_device),
         cmocka_unit_test(names_match_patterns),
