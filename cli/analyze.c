@@ -189,6 +189,16 @@ static void put_fitting(const analyze_job *a, const char *gpu, bz_buf *out)
     bz_arena_free(&arena);
 }
 
+/* Was it recorded with another runtime than CUDA, as on AMD's GPUs? Nothing that comes along measures those. */
+static bool without_cuda(const bz_trace *t)
+{
+    const bz_events *api = &t->event[BZ_EVENT_API];
+    for (size_t i = 0; i < api->n; i++)
+        if (bz_name_matches("^cu", bz_string(t, api->name[i])))
+            return false;
+    return api->n > 0;
+}
+
 /* Records of a processor say nothing about calls that ran on a GPU: those are priced where a system is named. */
 static void leave_unpriced(analyze_job *a, int i)
 {
@@ -201,8 +211,10 @@ static void leave_unpriced(analyze_job *a, int i)
     else
         bz_warn(&bz_command_analyze,
                 "%s ran on %s: records of this machine's processor do not price its calls, and the database knows no "
-                "system of that GPU. On a machine that has it, 'benanza bound MODEL" PLANNING_GPU "' measures",
-                name, gpu ? gpu : "a GPU");
+                "system of that GPU. %s",
+                name, gpu ? gpu : "a GPU",
+                without_cuda(a->trace[i]) ? "benanza measures GPUs by CUDA alone"
+                                          : "On a machine that has it, 'benanza bound MODEL" PLANNING_GPU "' measures");
     bz_buf_free(&fitting);
     a->analyses.found.recording[i].layers = NULL;
 }
