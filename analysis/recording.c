@@ -42,6 +42,7 @@ static void sum_kernels(recording_making *m)
         m->limit_time[bz_kernel_limit_of(n->does)] += seconds;
         m->unit_time += n->unit ? seconds : 0;
         m->product_time += n->unit || multiplies(n->does) ? seconds : 0;
+        m->silent_time += !n->tells_unit && multiplies(n->does) ? seconds : 0;
         m->unit = n->unit ? n->unit : m->unit;
     }
 }
@@ -71,11 +72,19 @@ static void tell_kernels(recording_making *m)
                     bz_units_percent(memory, share_of(time[BZ_LIMIT_MEMORY], all)), others));
     if (!(m->product_time > 0))
         return;
-    add_fact(
-        m, m->unit ? bz_arena_printf(m->arena,
-                                     "by their names, %s of the time of convolutions, products and attention ran on %s",
-                                     bz_units_percent(unit, share_of(m->unit_time, m->product_time)), m->unit)
-                   : "by their names, no convolution, product or attention ran on a matrix unit (Tensor Cores)");
+    const char *silent = m->silent_time > 0
+                             ? bz_arena_printf(m->arena, "; %s is of kernels whose names do not tell",
+                                               bz_units_percent(unknown, share_of(m->silent_time, m->product_time)))
+                             : "";
+    if (m->unit)
+        add_fact(m, bz_arena_printf(
+                        m->arena, "by their names, %s of the time of convolutions, products and attention ran on %s%s",
+                        bz_units_percent(unit, share_of(m->unit_time, m->product_time)), m->unit, silent));
+    else if (m->silent_time < m->product_time)
+        add_fact(m, bz_arena_printf(m->arena,
+                                    "by their names, no convolution, product or attention ran on a matrix unit "
+                                    "(Tensor Cores)%s",
+                                    silent));
 }
 
 /* ---- the answer ----------------------------------------------------------------------------- */

@@ -17,7 +17,8 @@ typedef struct recording_making {
     bz_arena *arena;
     const bz_alignment *alignment;                        /* of no layers: who had the host while no device worked */
     double kernel_time, limit_time[BZ_LIMIT_NETWORK + 1]; /* seconds per iteration */
-    double unit_time, product_time; /* of kernels on a matrix unit; of all that could be products */
+    double unit_time, silent_time,
+        product_time; /* of kernels on a matrix unit; whose names do not tell; of all that could be products */
     const char *unit;
     const bz_rank_profile *rank; /* [n_ranks] recordings of one program; at least this one */
     int n_ranks;

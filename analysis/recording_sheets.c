@@ -80,7 +80,7 @@ static bz_sheet *host_sheet(recording_making *m)
 /* ---- kernels -------------------------------------------------------------------------------- */
 
 typedef struct tally {
-    double count, time, unit;
+    double count, time, unit, silent;
 } tally;
 
 static void add_kernel(tally *t, const recording_making *m, size_t kernel)
@@ -89,6 +89,7 @@ static void add_kernel(tally *t, const recording_making *m, size_t kernel)
     t->count++;
     t->time += s;
     t->unit += bz_kernel_of(m->trace, kernel)->unit ? s : 0;
+    t->silent += bz_kernel_of(m->trace, kernel)->tells_unit ? 0 : s;
 }
 
 static bz_sheet *group_sheet(recording_making *m)
@@ -106,12 +107,15 @@ static bz_sheet *group_sheet(recording_making *m)
         if (!(of[d].count > 0))
             continue;
         bz_kernel_limit limit = bz_kernel_limit_of((bz_kernel_does)d);
-        BZ_SHEET_ADD(sheet, BZ_TEXT(bz_kernel_does_name((bz_kernel_does)d)), BZ_NUMBER(of[d].count / m->steady),
-                     BZ_NUMBER(of[d].time), BZ_NUMBER(share_of(of[d].time, m->kernel_time)),
-                     BZ_TEXT(bz_kernel_limit_name(limit)),
-                     BZ_NUMBER(limit == BZ_LIMIT_COMPUTE || of[d].unit > 0 ? share_of(of[d].unit, of[d].time) : NAN));
+        double told = of[d].time - of[d].silent;
+        BZ_SHEET_ADD(
+            sheet, BZ_TEXT(bz_kernel_does_name((bz_kernel_does)d)), BZ_NUMBER(of[d].count / m->steady),
+            BZ_NUMBER(of[d].time), BZ_NUMBER(share_of(of[d].time, m->kernel_time)),
+            BZ_TEXT(bz_kernel_limit_name(limit)),
+            BZ_NUMBER((limit == BZ_LIMIT_COMPUTE || of[d].unit > 0) && told > 0 ? share_of(of[d].unit, told) : NAN));
     }
-    sheet->note = "Groups, limits and units are told by the kernels' names.";
+    sheet->note = "Groups, limits and units are told by the kernels' names; shares on units are of the time of kernels "
+                  "whose names tell.";
     bz_sheet_sort(sheet, 2);
     return sheet;
 }

@@ -82,6 +82,7 @@ typedef struct bz_kernel {
     bz_kernel_part begins;
     const char *maker;     /* "cuDNN", "Triton" */
     const char *unit;      /* the matrix unit that it runs on: "Tensor Cores" */
+    bool tells_unit;       /* NULL says that it runs on none; else its name does not tell */
     const char *type;      /* in which it multiplies, or of what it moves: "f16" */
     const char *algorithm; /* of a convolution, in cuDNN's spelling: CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD */
     const char *layer;     /* the kind of layer that it does where no library call asked for it: "relu"; */

@@ -88,6 +88,7 @@ static const char *const TEMPLATES[] = {
     "multi_tensor_apply_kernel",
     "distribution_elementwise_grid_stride_kernel",
     "_kernel_agent",
+    "kentry",
     "Kernel",
     "Kernel2",
     "device_kernel",
@@ -195,11 +196,56 @@ static size_t telling(const char *from, const char *end, const char **word)
     return 0;
 }
 
+/* The next name that somebody wrote, in one as the linker knows it: its length stands before it. Literals, types of 16 bits and what stands for
+ * something before have digits, too. Returns its length, 0 at the end. */
+static size_t next_written(const char **p, const char **word)
+{
+    while (**p) {
+        size_t digits = strspn(*p, "0123456789"), n = digits && digits < 4 ? strtoul(*p, NULL, 10) : 0;
+        *word = *p + digits;
+        if (n && strnlen(*word, n) == n) {
+            *p = *word + n;
+            return n;
+        }
+        *p += digits                    ? digits
+              : **p == 'L'              ? 1 + strcspn(*p + 1, "E")
+              : **p == 'S'              ? 1 + strcspn(*p + 1, "_")
+              : !strncmp(*p, "DF16", 4) ? 4
+                                        : 1;
+    }
+    return 0;
+}
+
+/* Of a name that no demangler here can read, as its types are newer: "_ZN7ck_tile6kentryILi1ENS_12Rmsnorm2dFwdI…" is kentry<Rmsnorm2dFwd>. */
+static uint32_t short_mangled(bz_trace *t, uint32_t name)
+{
+    enum { LONGEST = 96 };
+    const char *p = bz_string(t, name) + strcspn(bz_string(t, name), "0123456789"), *word = NULL, *of = NULL;
+    size_t n = 0, m = 0;
+    while (*p >= '0' && *p <= '9' && (m = next_written(&p, &of))) {
+        word = of;
+        n = m;
+    }
+    if (!word || n > LONGEST)
+        return name;
+    if (!ends_like(TEMPLATES, sizeof TEMPLATES / sizeof *TEMPLATES, word, n))
+        return bz_trace_intern(t, word, n);
+    do
+        m = next_written(&p, &of);
+    while (m && is_one_of(SILENT, sizeof SILENT / sizeof *SILENT, of, m));
+    char text[2 * LONGEST];
+    int length =
+        m ? snprintf(text, sizeof text, "%.*s<%.*s>", (int)n, word, (int)(m < LONGEST - 3 ? m : LONGEST - 3), of) : 0;
+    return m ? bz_trace_intern(t, text, (size_t)length) : bz_trace_intern(t, word, n);
+}
+
 uint32_t bz_trace_short_name(bz_trace *t, uint32_t name)
 {
     enum { LONGEST = 96 };
     const char *s = bz_string(t, name), *start = s, *end = s + bz_kernel_head(s), *open = NULL, *word;
     int depth = 0;
+    if (!strncmp(s, "_ZN", 3))
+        return short_mangled(t, name);
     if (!*end && !strchr(s, '<'))
         return name; /* no signature: "CUDA graph 5" */
     for (const char *p = s; p < end; p += argument(p, depth)) {
@@ -227,6 +273,7 @@ uint32_t bz_trace_short_name(bz_trace *t, uint32_t name)
 
 void bz_trace_name_kernels(bz_trace *t)
 {
+
     bz_events *k = &t->event[BZ_EVENT_KERNEL];
     struct bz_trace_private *p = t->private;
     uint32_t n = k->n ? bz_strings(t) : 0; /* new names have higher numbers */

@@ -170,7 +170,7 @@ static const rule RULES[] = {
     {MAKER, BZ_KERNEL_OF_FRAMEWORK, "xFormers", "fmha_cutlass MemEffAttention"},
     {MAKER, BZ_KERNEL_OF_FRAMEWORK, "Triton", "triton_"},
     {MAKER, BZ_KERNEL_OF_LIBRARY, "ROCm (rocBLAS, hipBLASLt)", "Cijk_ rocblas"},
-    {MAKER, BZ_KERNEL_OF_LIBRARY, "ROCm (Composable Kernel)", "ck:: ck_tile::"},
+    {MAKER, BZ_KERNEL_OF_LIBRARY, "ROCm (Composable Kernel)", "ck:: ck_tile _ZN2ck"},
     {MAKER, BZ_KERNEL_OF_LIBRARY, "ROCm (MIOpen)",
      "iopen MIOpen igemm_fwd igemm_bwd igemm_wrw gridwise_convolution ^mlo"},
     {MAKER, BZ_KERNEL_OF_LIBRARY, "ROCm", "rocclr rocprim hipcub"},
@@ -207,7 +207,7 @@ static const rule RULES[] = {
      "_h884 _s884 _i884 _h1688 _s1688 _h16816 _s16816 _i8816 _i16832 _i8832 tensorop tensor16x8x hmma imma xmma gmma "
      "wgmma wmma nvjet_ m16n8k16 deep_gemm:: marlin Marlin pytorch_flash:: flash_fwd flash_bwd flash:: "
      "fmha_cutlass*_sm70 fmha_cutlass*_sm75 fmha_cutlass*_sm80 fmhaSm ^bmm_*_sm100"},
-    {UNIT, 0, "Matrix Cores", "Cijk_*_MI16x Cijk_*_MI32x Cijk_*_MI4x xdl mfma igemm_*_gtc"},
+    {UNIT, 0, "Matrix Cores", "Cijk_*_MI16x Cijk_*_MI32x Cijk_*_MI4x xdl mfma igemm_*_gtc ck_tile*Fmha aiter::fmha_"},
 
     /* ---- types. CUTLASS's s1688 multiplies in TF32 unless it says f16; nvjet says its operands, its sums and its results by a letter each: h is
      * f16, t bf16, q f8. */
@@ -215,7 +215,7 @@ static const rule RULES[] = {
     {TYPE, 0, "f64", "dgemm _d884 f64f64"},
     {TYPE, 0, "f8", "e4m3 e5m2 fp8 float8 nvjet*_qq"},
     {TYPE, 0, "i8", "_i884 _i8816 _i8832 _i16832 imma int8"},
-    {TYPE, 0, "bf16", "bf16 BFloat16 nvjet*_ts"},
+    {TYPE, 0, "bf16", "bf16 BFloat16 DF16b nvjet*_ts"},
     {TYPE, 0, "f16",
      "h884 s884 h1688 h16816 s16816 hgemm f16f16 fp16_s _f16 _half half_ __half Half _hcudnn_ nvjet*_hs nvjet*_hh"},
     {TYPE, 0, "tf32", "_s1688"},
@@ -336,8 +336,10 @@ void bz_kernel_read(const char *full, bz_kernel *out)
     bool product = computes(out->does);
     unit = product || !out->does ? find(UNIT, head) : NULL;
     out->unit = unit ? unit->text : NULL;
+    /* libraries name what they multiply with; Triton and others name a kernel as the function that a person wrote */
+    out->tells_unit = unit && (unit->of == UNIT || (maker->of == MAKER && maker->value == BZ_KERNEL_OF_LIBRARY));
     out->type = find(TYPE, full)->text;
-    if (product && !out->unit && !out->type) /* plain arithmetic tells other types, and no f32 */
+    if (product && out->tells_unit && !out->unit && !out->type) /* plain arithmetic tells other types, and no f32 */
         out->type = "f32";
     out->owner = out->maker ? (bz_kernel_owner)maker->value : product ? BZ_KERNEL_OF_LIBRARY : BZ_KERNEL_OF_ANYONE;
     out->algorithm = find(ALGORITHM, full)->text;

@@ -293,7 +293,7 @@ static const struct {
            "void ck::kernel_grouped_conv_fwd_multiple_abd_xdl_cshuffle<ck::GridwiseGemmMultipleD_xdl_cshuffle>(Args)"),
     KERNEL(PRODUCT, "ROCm (Composable Kernel)", "Matrix Cores",
            "void ck::kernel_gemm_xdl_cshuffle_v1<ck::GridwiseGemm_xdl_cshuffle_v1>(Args)"),
-    KERNEL(ATTENTION, "ROCm (Composable Kernel)", NULL,
+    KERNEL(ATTENTION, "ROCm (Composable Kernel)", "Matrix Cores",
            "void ck_tile::kentry<256, 2, ck_tile::FmhaFwdKernel<ck_tile::BlockFmhaPipelineQRKSVSAsync>>(Kargs)"),
     KERNEL(MOVE, "ROCm", NULL, "__amd_rocclr_copyBuffer"),
     KERNEL(MOVE, "ROCm", NULL, "__amd_rocclr_fillBufferAligned"),

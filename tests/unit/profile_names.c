@@ -44,6 +44,17 @@ static void short_names(void **state)
         {"void cutlass::Kernel2<cutlass_80_tensorop_s16816gemm_f16_128x128_32x5_nn_align8>(Params)",
          "Kernel2<cutlass_80_tensorop_s16816gemm_f16_128x128_32x5_nn_align8>"},
         {"void reduce_kernel<4, 5>(int)", "reduce_kernel"},
+        {"void ck_tile::kentry<2, ck_tile::FmhaFwdKernel<ck_tile::Pipeline<float> > >(int)", "kentry<FmhaFwdKernel>"},
+        /* as the linker knows them */
+        {"_ZN7ck_tile6kentryILi1ENS_12Rmsnorm2dFwdINS_27Rmsnorm2dFwdPipelineOnePassIDF16bEEEEEvT_",
+         "kentry<Rmsnorm2dFwd>"},
+        {"_ZN5aiter24add_rmsnorm_quant_kernelIDF16bDF16bLi64ELi8EEEvPT0_PT_", "add_rmsnorm_quant_kernel"},
+        {"_ZN2ck16tensor_operation6device12_GLOBAL__N_139kernel_grouped_conv_fwd_xdl_cshuffle_v3INS_7_",
+         "kernel_grouped_conv_fwd_xdl_cshuffle_v3"},
+        {"_ZN7ck_tile6kentryILi1EDF16bS0_", "kentry"},
+        {"_ZN99short", "_ZN99short"},
+        {"_ZN", "_ZN"},
+        {"_ZN999999999999999999999x", "_ZN999999999999999999999x"},
         {"void (", "void "},
         {"<<<<(((", "<<<<((("},
         {">>>>))", ">>>>))"},
@@ -110,6 +121,31 @@ static void types_of_kernels(void **state)
     }
 }
 
+/* A name that does not tell whether its kernel runs on a matrix unit is no sign that it does not, nor of 32 bits. */
+static void silent_kernels(void **state)
+{
+    static const struct {
+        const char *name, *unit, *type;
+        bool tells;
+    } CASES[] = {
+        {"_matmul_ogs_NNT_bf16xbf16xmxfp4_16x128x256x1", NULL, "bf16", false},
+        {"attn_fwd", NULL, NULL, false},
+        {"triton_tem_fused_mm_0", NULL, NULL, false},
+        {"volta_sgemm_128x64_nn", NULL, "f32", true},
+        {"void cutlass::Kernel2<cutlass_80_simt_sgemm_256x128_8x4_nt_align1>(Params)", NULL, "f32", true},
+        {"volta_h884gemm_64x64_ldg8_nn", "Tensor Cores", "f16", true},
+        {"_ZN7ck_tile6kentryILi2ENS_13FmhaFwdKernelINS_8PipelineIDF16bEEEEEvT_", "Matrix Cores", "bf16", true},
+        {"aiter::fmha_fwd_hd128_bf16_rtz", "Matrix Cores", "bf16", true},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        bz_kernel k;
+        bz_kernel_read(CASES[i].name, &k);
+        if (k.tells_unit != CASES[i].tells || !same(k.unit, CASES[i].unit) || !same(k.type, CASES[i].type))
+            fail_msg("%s: %s, %s", CASES[i].name, k.unit ? k.unit : "no unit", k.type ? k.type : "no type");
+    }
+}
+
 /* A name is read once, and stays what it was when more names come. */
 static void kept(void **state)
 {
@@ -128,6 +164,7 @@ static void kept(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(short_names), cmocka_unit_test(kernels),
-                                       cmocka_unit_test(types_of_kernels), cmocka_unit_test(kept)};
+                                       cmocka_unit_test(types_of_kernels), cmocka_unit_test(silent_kernels),
+                                       cmocka_unit_test(kept)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
