@@ -9,6 +9,11 @@
  * use. Twice as much above 1 (1.3, 1.6): first iterations of programs that compile little count as steady. */
 static const double FIRST_IS_WARM_UP = 1.15, NEXT_IS_WARM_UP = 1.3;
 
+/* Share of a training's updates that stand behind the same operators as the one before, or as the one so many before, from which on so many make an
+ * iteration. Nine of ten: a validation now and then adds some. Half as many exceptions: such trainings have epochs for iterations. Twice: two
+ * networks of which one trains nine times as often have one update. */
+static const double UPDATES_ALIKE = 0.9;
+
 /* Share of the time in which a program wanted a processor and had none, from which on its recording is told to be of a busy machine. Twice:
  * times that are a tenth too long are told as they are. */
 static const double WAITED = 0.05;

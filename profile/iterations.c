@@ -501,10 +501,14 @@ void bz_trace_find_iterations(bz_trace *t, const char *range_name)
     t->n_iterations = 0;
     if (range_name)
         find_wanted(t, range_name);
-    else if (!bz_iterations_marked(t) && !detect_any(t, 0))
-        bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_NOTE,
-                       "no iteration was found: mark them with benanza_iteration_begin and benanza_iteration_end, or "
-                       "name a range with --iterations");
+    else if (!bz_iterations_marked(t)) {
+        bool found = detect_any(t, 0);
+        if (!bz_iterations_by_updates(t) && !found)
+            bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_NOTE,
+                           "no iteration was found: mark them with benanza_iteration_begin and "
+                           "benanza_iteration_end, or "
+                           "name a range with --iterations");
+    }
     if (t->origin == BZ_ITERATION_RANGE)
         bz_iterations_leave_rest(t);
     tell_warm_up(t);

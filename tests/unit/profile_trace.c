@@ -472,6 +472,64 @@ static void a_single_step_ends_with_its_work(void **state)
     }
 }
 
+/* A training as a text: letters are operators, digits the steps of optimizers, each with weights of its own, where `shapes`. */
+static bz_trace *training(const char *text, bool shapes)
+{
+    bz_error err;
+    bz_trace *t = bz_trace_new();
+    uint32_t lane = bz_trace_thread(t, bz_trace_source(t, "x", "test"), 7, 8);
+    int64_t at = 0;
+    for (; *text; text++, at += 100) {
+        bool update = *text >= '0' && *text <= '9';
+        const char name[2] = {*text, 0};
+        add(t, BZ_EVENT_OP, at, at + 90, update ? "Optimizer.step#SGD.step" : name, lane);
+        if (!update)
+            continue;
+        uint32_t row = add(t, BZ_EVENT_OP, at + 10, at + 80, "aten::add_", lane);
+        char inputs[] = "inputs=[[?],[?]] values=[,,0.1]";
+        inputs[9] = inputs[13] = *text;
+        if (shapes)
+            t->event[BZ_EVENT_OP].detail[row] = bz_trace_text(t, inputs);
+    }
+    assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
+    return t;
+}
+
+/* What repeats in a training may be no iteration of it. */
+static void iterations_end_with_updates(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        bool shapes;
+        uint32_t iterations;
+        int64_t last; /* how long that one takes */
+        const char *told;
+    } CASES[] = {
+        /* episodes of any length */
+        {"abbc1abbbbbbc1abc1abbbc1abbbbbbbbc1abbbbc1", false, 6, 700, "has 1 step of the optimizer: what repeats"},
+        /* cut off within the last one, and a validation now and then, of which operators without shapes say that it is a part */
+        {"abc1abc1abc1abc1abc1abc1xyabc1abc1abc1abc1abc1xyabc1ab", true, 12, 600,
+         "has 1 step of the optimizer: what repeats"},
+        {"abc1abc1xyabc1abc1xyabc1abc1xyabc1abc1xyabc1abc1xy", false, 5, 990, "has 2 steps of the optimizer"},
+        /* two networks, one trained three times as often: by the shapes of their weights, or by what is done before */
+        {"ab1ab1ab1ab2ab1ab1ab1ab2ab1ab1ab1ab2ab1ab1ab1ab2", true, 4, 1200, "has 4 steps of the optimizer"},
+        {"ab1ab1ab1ac2ab1ab1ab1ac2ab1ab1ab1ac2ab1ab1ab1ac2", false, 4, 1190, "has 4 steps of the optimizer"},
+        /* too few to tell */
+        {"abc1abc1", false, 2, 390, NULL},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        bz_trace *t = training(CASES[i].text, CASES[i].shapes);
+        bool told = false;
+        for (uint32_t k = 0; k < t->n_coverage; k++)
+            told |= CASES[i].told && strstr(bz_string(t, t->coverage[k].text), CASES[i].told);
+        if (t->n_iterations != CASES[i].iterations || told != (CASES[i].told != NULL))
+            fail_msg("%s: %u iterations, %stold", CASES[i].text, t->n_iterations, told ? "" : "not ");
+        assert_int_equal(bz_iteration_latency(t, t->n_iterations - 1), CASES[i].last);
+        bz_trace_free(t);
+    }
+}
+
 /* A device's clock is late where all work begins late behind its launch. A launch that took as long says nothing of clocks: the first ones of a
  * program load its code. */
 static void long_launches_are_no_clock(void **state)
@@ -1173,6 +1231,7 @@ int main(void)
         cmocka_unit_test(marks_hold_work),
         cmocka_unit_test(servers_name_phases),
         cmocka_unit_test(a_single_step_ends_with_its_work),
+        cmocka_unit_test(iterations_end_with_updates),
         cmocka_unit_test(long_launches_are_no_clock),
         cmocka_unit_test(shares_are_of_a_whole),
         cmocka_unit_test(a_single_step_has_a_device),

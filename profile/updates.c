@@ -1,0 +1,152 @@
+/* Iterations of a training by the updates of its weights: PyTorch tells each step of an optimizer. What a program does in one may differ
+ * from the next, as in reinforcement learning, or be cut off at both ends of a short recording: then what repeats is no iteration. */
+#include "profile/constants.h"
+#include "profile/sequence.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The steps of optimizers on the thread that makes most of them, those that another one makes left out: rows of events. */
+typedef struct {
+    const bz_events *event;
+    bz_event_kind kind;
+    uint32_t *row;
+    size_t n;
+} updates;
+
+static bool is_update(const bz_trace *t, const bz_events *e, size_t i)
+{
+    static const char NAME[] = "Optimizer.step#";
+    return !t->lane[e->lane[i]].device && !strncmp(bz_string(t, e->name[i]), NAME, sizeof NAME - 1);
+}
+
+static updates find_updates(const bz_trace *t, bz_event_kind kind, bz_arena *arena)
+{
+    const bz_events *e = &t->event[kind];
+    size_t *count = BZ_NEW(arena, size_t, t->n_lanes + 1), most = 0;
+    updates u = {.event = e, .kind = kind};
+    int64_t end = INT64_MIN;
+    for (size_t i = 0; i < e->n; i++)
+        count[e->lane[i]] += is_update(t, e, i);
+    for (uint32_t k = 1; k < t->n_lanes; k++)
+        most = count[k] > count[most] ? k : most;
+    u.row = BZ_NEW(arena, uint32_t, (t->n_lanes ? count[most] : 0) + 1);
+    for (size_t i = 0; i < e->n; i++)
+        if (e->lane[i] == most && is_update(t, e, i) && e->start[i] >= end) {
+            u.row[u.n++] = (uint32_t)i;
+            end = e->end[i];
+        }
+    return u;
+}
+
+/* What tells one optimizer from another: a number for the operators within each update, and the shapes that they read, which are those of its
+ * weights; and one for the set of operators that came before on its thread. How often one of those ran may differ. */
+typedef struct {
+    uint64_t *weights, *before;
+    bool shapes; /* are on record */
+} kinds;
+
+static uint64_t mixed(uint64_t number)
+{
+    number = (number + 1) * UINT64_C(0x9e3779b97f4a7c15);
+    return number ^ number >> 32;
+}
+
+static kinds kinds_of(const bz_trace *t, const updates *u, bz_arena *arena)
+{
+    const bz_events *op = &t->event[BZ_EVENT_OP], *e = u->event;
+    kinds of = {.weights = BZ_NEW(arena, uint64_t, u->n), .before = BZ_NEW(arena, uint64_t, u->n)};
+    size_t *seen = BZ_NEW(arena, size_t, bz_strings(t) + 1), k = 0; /* 1 + the last update that it stands before */
+    for (size_t i = 0; i < u->n; i++)
+        of.weights[i] = mixed(e->name[u->row[i]]);
+    for (size_t i = 0; i < op->n && k < u->n; i++) {
+        while (k < u->n && op->start[i] >= e->end[u->row[k]])
+            k++;
+        if (k == u->n || op->lane[i] != e->lane[u->row[k]])
+            continue;
+        if (op->start[i] >= e->start[u->row[k]]) {
+            const char *inputs = bz_string(t, op->detail[i]);
+            of.weights[k] += mixed(op->name[i] ^ bz_hash_bytes(inputs, strcspn(inputs, " ")).low);
+            of.shapes |= !strncmp(inputs, "inputs=[[", 9);
+        } else if (seen[op->name[i]] != k + 1) {
+            seen[op->name[i]] = k + 1;
+            of.before[k] += mixed(op->name[i]);
+        }
+    }
+    return of;
+}
+
+/* After how many the kinds repeat; 0: they do not. The first half is not compared: there memory is made, and gradients are put in order. */
+static size_t repeat(const uint64_t *kind, size_t n)
+{
+    for (size_t each = 1; 3 * each <= n; each++) {
+        size_t same = 0, from = n / 2 > 2 * each ? n / 2 : 2 * each;
+        for (size_t i = from; i < n; i++)
+            same += kind[i] == kind[i - each];
+        if ((double)same >= UPDATES_ALIKE * (double)(n - from))
+            return each;
+    }
+    return 0;
+}
+
+/* How many updates an iteration has: one, or as many as come until their weights repeat, as where two networks train in turns. Where nothing tells
+ * the weights apart, what is done before them has to. 0: nothing tells. */
+static size_t each_has(const kinds *of, size_t n)
+{
+    size_t each = repeat(of->weights, n);
+    return each > 1 || (each && of->shapes) ? each : repeat(of->before, n);
+}
+
+/* Do the iterations that were found have so many updates, each of them? */
+static bool hold(const bz_trace *t, const updates *u, size_t each, bz_arena *arena)
+{
+    size_t *count = BZ_NEW(arena, size_t, t->n_iterations + 1);
+    for (size_t i = 0; i < u->n; i++) {
+        uint32_t in = bz_event_iteration(t, u->kind, u->row[i]);
+        count[in < t->n_iterations ? in : t->n_iterations]++;
+    }
+    for (uint32_t i = 0; i < t->n_iterations; i++)
+        if (count[i] != each)
+            return false;
+    return t->n_iterations > 0;
+}
+
+static bool take(bz_trace *t, const updates *u, bz_arena *arena)
+{
+    enum { LEAST = 3 };
+    const bz_events *op = &t->event[BZ_EVENT_OP];
+    if (u->n < LEAST || !op->n)
+        return false;
+    kinds of = kinds_of(t, u, arena);
+    size_t n = each_has(&of, u->n);
+    if (!n)
+        return false;
+    bz_trace_settle(t);
+    bool good = hold(t, u, n, arena);
+    if (!good || n > 1)
+        bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_NOTE, "an iteration of this training has %zu step%s of the optimizer%s",
+                       n, n > 1 ? "s" : "",
+                       good ? "" : ": what repeats in the recording has other numbers of them, and is none");
+    if (good)
+        return false;
+    t->n_iterations = 0;
+    t->origin = BZ_ITERATION_RANGE;
+    int64_t from = op->start[0] < u->event->start[u->row[0]] ? op->start[0] : u->event->start[u->row[0]];
+    for (size_t i = n; i <= u->n; i += n) {
+        bz_trace_add_iteration(t, from, u->event->end[u->row[i - 1]]);
+        from = u->event->end[u->row[i - 1]];
+    }
+    return true;
+}
+
+bool bz_iterations_by_updates(bz_trace *t)
+{
+    bz_arena arena = {0};
+    bool found = false;
+    for (int k = 0; k < 2 && !found; k++) { /* older versions tell them as operators */
+        updates u = find_updates(t, k ? BZ_EVENT_OP : BZ_EVENT_RANGE, &arena);
+        found = take(t, &u, &arena);
+    }
+    bz_arena_free(&arena);
+    return found;
+}
