@@ -37,22 +37,21 @@ static void add_work(layer_work *to, const layer_work *w)
     to->flops = isnan(to->flops) ? w->flops : to->flops + w->flops;
     to->reads = isnan(to->reads) ? w->reads : to->reads + w->reads;
     to->writes = isnan(to->writes) ? w->writes : to->writes + w->writes;
+    to->bytes = w->bytes > to->bytes ? w->bytes : to->bytes;
 }
 
 /* The work of operators that compute, the outermost that tell; it is their longest kernel's. */
-static int find_work(layers *l)
+static void find_work(layers *l)
 {
     const bz_trace *t = l->m->t;
     const bz_events *op = &t->event[BZ_EVENT_OP], *k = &t->event[BZ_EVENT_KERNEL];
-    int bytes = 4, widest = 0;
     layer_work w;
     l->told = bz_alloc(op->n + 1, sizeof *l->told);
     for (size_t i = 0; i < op->n; i++) {
         uint32_t around = op->op[i];
         l->told[i] = around < i ? l->told[around] : BZ_NONE;
-        if (l->told[i] != BZ_NONE || l->of_op[i] == BZ_NONE || !layer_work_of(t, i, &w, &bytes))
+        if (l->told[i] != BZ_NONE || l->of_op[i] == BZ_NONE || !layer_work_of(t, i, &w))
             continue;
-        widest = bytes > widest ? bytes : widest;
         BZ_ROOM(l->work, l->n_work);
         l->work[l->n_work] = (struct layer_told){w, BZ_NONE};
         l->told[i] = l->n_work++;
@@ -66,7 +65,6 @@ static int find_work(layers *l)
         if (*longest == BZ_NONE || k->end[i] - k->start[i] > k->end[*longest] - k->start[*longest])
             *longest = (uint32_t)i;
     }
-    return widest;
 }
 
 uint32_t layers_of_kernel(const layers *l, size_t kernel)
@@ -79,7 +77,7 @@ layer_work layers_work(const layers *l, size_t kernel)
 {
     uint32_t o = tables_op(l->m, BZ_EVENT_KERNEL, kernel),
              told = o < l->m->t->event[BZ_EVENT_OP].n ? l->told[o] : BZ_NONE;
-    return told != BZ_NONE && l->work[told].kernel == kernel ? l->work[told].work : (layer_work){NAN, NAN, NAN};
+    return told != BZ_NONE && l->work[told].kernel == kernel ? l->work[told].work : (layer_work){NAN, NAN, NAN, 0};
 }
 
 static void find_kernels(layers *l)
@@ -115,25 +113,24 @@ static void find_memory(layers *l)
     free(at);
 }
 
-static void find_peaks(layers *l, int bytes)
+double layer_peak(const bz_gpu *gpu, const char *type, int bytes)
 {
-    enum { F64, F32, TF32, F16 };
-    const char *name = bz_trace_told(l->m->t, "gpu");
-    bz_gpu gpu;
-    if (!name || !bz_gpu_find(name, &gpu))
-        return;
-    l->peak = gpu.rate[bytes == 8 ? F64 : bytes == 2 ? F16 : F32];
-    l->bandwidth = gpu.bandwidth;
+    double rate = type ? bz_gpu_rate(gpu, type) : 0;
+    if (!(rate > 0))
+        rate = bz_gpu_rate(gpu, bytes == 8 ? "f64" : bytes == 4 ? "f32" : bytes == 2 ? "f16" : "i8");
+    return rate > 0 ? rate : (double)NAN;
 }
 
 void layers_find(bz_tables *m, layers *l)
 {
     *l = (layers){.m = m};
     find_layers(l);
-    int bytes = find_work(l);
+    find_work(l);
     find_kernels(l);
     find_memory(l);
-    find_peaks(l, bytes);
+    const char *gpu = bz_trace_told(m->t, "gpu");
+    if (!gpu || !bz_gpu_find(gpu, &l->gpu))
+        l->gpu = (bz_gpu){0};
 }
 
 void layers_free(layers *l)

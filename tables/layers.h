@@ -2,11 +2,13 @@
 #ifndef BZ_TABLES_LAYERS_H
 #define BZ_TABLES_LAYERS_H
 
+#include "runtime/gpus.h"
 #include "tables/parts.h"
 
 /* What operators compute by their shapes. Not told: NAN. */
 typedef struct layer_work {
     double flops, reads, writes; /* operations, bytes */
+    int bytes;                   /* of the widest number that is multiplied */
 } layer_work;
 
 typedef struct layer {
@@ -29,8 +31,8 @@ typedef struct layers {
         uint32_t kernel; /* the longest, which does the work alone or mostly; BZ_NONE */
     } * work;
     uint32_t n_work;
-    bool memory;            /* allocations were recorded */
-    double peak, bandwidth; /* of the GPU, operations and bytes per second; 0: not known */
+    bool memory; /* allocations were recorded */
+    bz_gpu gpu;  /* its bandwidth is 0 where it is not known */
 } layers;
 
 /* Of the typical iteration; of the range that was asked for, or where no iterations were found, all. The caller frees it. */
@@ -41,6 +43,9 @@ uint32_t layers_of_kernel(const layers *l, size_t kernel); /* the layer that lau
 layer_work layers_work(const layers *l, size_t kernel);    /* of an operator, where this kernel does it */
 
 /* An operator's work by its name and its shapes: shapes.c. False where nothing tells. */
-bool layer_work_of(const bz_trace *t, size_t op, layer_work *w, int *element_bytes);
+bool layer_work_of(const bz_trace *t, size_t op, layer_work *w);
+
+/* Operations per second of a GPU in a type that a kernel's name tells, else (NULL) in numbers of so many bytes. NAN: not known. */
+double layer_peak(const bz_gpu *gpu, const char *type, int bytes);
 
 #endif

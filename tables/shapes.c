@@ -133,7 +133,7 @@ static int bytes_of(const char *types)
     return 4;
 }
 
-bool layer_work_of(const bz_trace *t, size_t op, layer_work *w, int *element_bytes)
+bool layer_work_of(const bz_trace *t, size_t op, layer_work *w)
 {
     const bz_events *e = &t->event[BZ_EVENT_OP];
     const char *name = bz_string(t, e->name[op]), *detail = e->detail[op] ? bz_string(t, e->detail[op]) : "";
@@ -159,7 +159,7 @@ bool layer_work_of(const bz_trace *t, size_t op, layer_work *w, int *element_byt
         outputs = RULES[r].rule == RULE_PRODUCT ? product_outputs(a, b) : deep > 0 ? elements(a) / deep * b->d[0] : 0;
         products = outputs * deep;
     }
-    *element_bytes = bytes_of(member(detail, "types"));
-    *w = (layer_work){2 * products, (elements(a) + elements(b)) * *element_bytes, outputs * *element_bytes};
+    int bytes = bytes_of(member(detail, "types"));
+    *w = (layer_work){2 * products, (elements(a) + elements(b)) * bytes, outputs * bytes, bytes};
     return isfinite(w->flops) && w->flops > 0;
 }

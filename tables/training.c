@@ -3,7 +3,6 @@
 #include "tables/training.h"
 #include "base/sort.h"
 
-#include "runtime/gpus.h"
 #include "tables/constants.h"
 
 #include <math.h>
@@ -102,12 +101,14 @@ static bool in_sample(const training_run *r, int64_t start)
 static void find_kernels(training_run *r)
 {
     bz_tables *m = r->m;
-    r->flops = training_flops(m, &r->bytes, &r->batch);
+    r->flops = training_flops(m, &r->at_peak, &r->batch);
     for (work w = {0}; tables_next(m, &w);)
         if (w.kind == BZ_EVENT_KERNEL && in_sample(r, w.start)) {
             BZ_ROOM(r->row, r->n);
-            if (r->flops)
-                r->flops[r->n] = r->flops[w.i]; /* as many kernels lie before it, or more */
+            if (r->flops) { /* as many kernels lie before it, or more */
+                r->flops[r->n] = r->flops[w.i];
+                r->at_peak[r->n] = r->at_peak[w.i];
+            }
             r->row[r->n++] = (uint32_t)w.i;
         }
 }
@@ -117,7 +118,13 @@ static training_unit training_unit_of(const training_run *r, size_t i)
     const bz_trace *t = r->m->t;
     const bz_events *e = &t->event[r->label_of ? BZ_EVENT_CALL : BZ_EVENT_KERNEL];
     uint32_t row = r->row[i];
-    training_unit u = {BZ_NONE, 0, e->start[row], e->end[row], r->flops ? r->flops[i] : (double)NAN, BZ_KERNEL_OTHER};
+    training_unit u = {BZ_NONE,
+                       0,
+                       e->start[row],
+                       e->end[row],
+                       r->flops ? r->flops[i] : (double)NAN,
+                       r->flops ? r->at_peak[i] : (double)NAN,
+                       BZ_KERNEL_OTHER};
     if (r->label_of) {
         u.name = r->label_of[i];
         return u;
@@ -152,7 +159,7 @@ static void find_calls(training_run *r)
 {
     const bz_trace *t = r->m->t;
     const bz_events *c = &t->event[BZ_EVENT_CALL];
-    double batch = NAN;
+    double batch = NAN, peak = told_number(t, "peak operations per second");
     for (size_t i = 0; i < c->n; i++) {
         const bz_call *call = bz_call_of(t, i);
         if (!bz_call_works(t, i) || !tables_in(r->m, BZ_EVENT_CALL, i) || !in_sample(r, c->start[i]))
@@ -161,10 +168,13 @@ static void find_calls(training_run *r)
             r->row = bz_realloc(r->row, bz_room(r->n), sizeof *r->row);
             r->label_of = bz_realloc(r->label_of, bz_room(r->n), sizeof *r->label_of);
             r->flops = bz_realloc(r->flops, bz_room(r->n), sizeof *r->flops);
+            r->at_peak = bz_realloc(r->at_peak, bz_room(r->n), sizeof *r->at_peak);
         }
         r->row[r->n] = (uint32_t)i;
         r->label_of[r->n] = label_of(r, i);
-        r->flops[r->n++] = call->problem ? bz_problem_flops(call->problem) : NAN;
+        r->flops[r->n] = call->problem ? bz_problem_flops(call->problem) : NAN;
+        r->at_peak[r->n] = r->flops[r->n] / peak;
+        r->n++;
         if (call->problem && bz_problem_has(call->problem, BZ_TRAIT_CONVOLUTION) && call->batch)
             batch = (double)call->batch;
     }
@@ -173,19 +183,12 @@ static void find_calls(training_run *r)
 
 static void training_run_find(bz_tables *m, training_run *r)
 {
-    enum { F64, F32, TF32, F16 };
-    const char *name = bz_trace_told(m->t, "gpu");
-    bz_gpu gpu;
-    *r = (training_run){.m = m, .batch = NAN, .peak = NAN};
+    *r = (training_run){.m = m, .batch = NAN};
     find_sample(r);
     if (m->n_devices)
         find_kernels(r);
     else
         find_calls(r);
-    if (name && r->bytes && bz_gpu_find(name, &gpu))
-        r->peak = gpu.rate[r->bytes == 8 ? F64 : r->bytes == 2 ? F16 : F32];
-    if (!m->n_devices)
-        r->peak = told_number(m->t, "peak operations per second");
     double batch = told_number(m->t, "batch");
     r->batch = isnan(batch) ? r->batch : batch;
     for (size_t i = 0; i < r->n && !r->iterations; i++) {
@@ -200,6 +203,7 @@ static void training_run_free(training_run *r)
     free(r->row);
     free(r->label_of);
     free(r->flops);
+    free(r->at_peak);
     free(r->label);
     bz_map_free(&r->labels);
 }
@@ -211,7 +215,7 @@ typedef struct device_sums {
     int64_t busy, computing,
         known;       /* unions of all kernels, and of those that do not communicate; time of known work */
     int64_t kernels; /* sum of their times */
-    double flops;
+    double flops, at_peak;
 } device_sums;
 
 static void add_to_union(int64_t *sum, int64_t *end, int64_t from, int64_t to)
@@ -237,6 +241,7 @@ static device_sums sums_of(const training_run *r, uint32_t device)
         if (!isnan(u->flops)) {
             s.known += u->end - u->start;
             s.flops += u->flops;
+            s.at_peak += u->at_peak;
         }
     }
     return s;
@@ -315,8 +320,8 @@ static void add_run(const training_run *r, const char *which, bz_sheet *s)
                      BZ_NUMBER(tables_share((double)(sum.busy - sum.computing), (double)(r->to - r->from))),
                      BZ_NUMBER(sum.flops > 0 ? sum.flops / n : NAN),
                      BZ_NUMBER(tables_share((double)sum.known, (double)sum.kernels)), BZ_NUMBER(rate_of(&sum)),
-                     BZ_NUMBER(rate_of(&sum) / r->peak), BZ_NUMBER(threads),
-                     BZ_NUMBER(told_number(r->m->t, "processors used")), BZ_NUMBER(memory));
+                     BZ_NUMBER(sum.flops > 0 && sum.busy ? sum.at_peak / tables_seconds(sum.busy) : NAN),
+                     BZ_NUMBER(threads), BZ_NUMBER(told_number(r->m->t, "processors used")), BZ_NUMBER(memory));
     }
 }
 
@@ -342,7 +347,7 @@ void fill_training(bz_tables *m, bz_sheet *s)
 typedef struct candidate {
     uint32_t name;
     bz_kernel_does does;
-    double count, seconds, known, flops;
+    double count, seconds, known, flops, at_peak;
 } candidate;
 
 BZ_SORTS(by_seconds, candidate, BZ_THEN(BZ_ORDER(q->seconds, p->seconds), BZ_ORDER(p->name, q->name)));
@@ -360,6 +365,7 @@ static candidate *names_of(const training_run *r, size_t *n)
         c->seconds += tables_seconds(u->end - u->start);
         c->known += isnan(u->flops) ? 0 : tables_seconds(u->end - u->start);
         c->flops += isnan(u->flops) ? 0 : u->flops;
+        c->at_peak += isnan(u->flops) ? 0 : u->at_peak;
     }
     *n = 0;
     for (uint32_t i = 0; i < names; i++)
@@ -392,7 +398,7 @@ static void add_candidates(const training_run *r, const char *which, bz_sheet *s
                      BZ_TEXT(r->label ? r->label[c->name] : tables_shown(r->m, BZ_EVENT_KERNEL, c->name)),
                      BZ_TEXT(r->m->n_devices ? bz_kernel_does_name(c->does) : NULL), BZ_NUMBER(c->count / each),
                      BZ_NUMBER(c->seconds / each), BZ_NUMBER(c->seconds / seconds),
-                     BZ_NUMBER(c->known > 0 ? rate : NAN), BZ_NUMBER(c->known > 0 ? rate / r->peak : NAN));
+                     BZ_NUMBER(c->known > 0 ? rate : NAN), BZ_NUMBER(c->known > 0 ? c->at_peak / c->seconds : NAN));
     }
     free(list);
 }
@@ -415,19 +421,19 @@ typedef struct seen {
 
 static void look(const training_run *r, seen *o)
 {
-    double norm = 0, norm_flops = 0, rnn = 0, all = 0, flops = 0;
+    double norm = 0, norm_at_peak = 0, rnn = 0, all = 0, at_peak = 0;
     device_sums sum = sums_of(r, r->m->n_devices ? 0 : BZ_NONE);
     for (size_t i = 0; i < r->n; i++) {
         const training_unit unit = training_unit_of(r, i), *u = &unit;
-        double seconds = tables_seconds(u->end - u->start), known = isnan(u->flops) ? 0 : u->flops;
-        all += seconds, flops += known;
-        norm += u->does == BZ_KERNEL_NORM ? seconds : 0, norm_flops += u->does == BZ_KERNEL_NORM ? known : 0;
+        double seconds = tables_seconds(u->end - u->start), known = isnan(u->flops) ? 0 : u->at_peak;
+        all += seconds, at_peak += known;
+        norm += u->does == BZ_KERNEL_NORM ? seconds : 0, norm_at_peak += u->does == BZ_KERNEL_NORM ? known : 0;
         rnn += u->does == BZ_KERNEL_RNN ? seconds : 0;
     }
     *o = (seen){.variation = r->variation, .batch = r->batch, .recurrent = all > 0 ? rnn / all : NAN};
     o->busy = r->to > r->from ? (double)sum.busy / (double)(r->to - r->from) : NAN;
     o->exposed = r->to > r->from ? (double)(sum.busy - sum.computing) / (double)(r->to - r->from) : NAN;
-    o->norms = norm > 0 ? (flops / all - norm_flops / norm) / r->peak : NAN;
+    o->norms = norm > 0 ? at_peak / all - norm_at_peak / norm : NAN;
     o->rate = r->rate;
     o->samples = o->rate * r->batch;
 }

@@ -10,7 +10,7 @@ typedef struct training_unit {
     uint32_t device; /* BZ_NONE: the processor */
     uint32_t name;   /* string; of a call, index of its label */
     int64_t start, end;
-    double flops; /* NAN: not told */
+    double flops, at_peak; /* NAN: not told; seconds that they take at the peak in their type */
     bz_kernel_does does;
 } training_unit;
 
@@ -24,19 +24,19 @@ typedef struct training_run {
     uint32_t *row;      /* kernels or calls in the sample, by start: for training_unit_of */
     uint32_t *label_of; /* [n] of calls; NULL: they are kernels */
     double *flops;      /* [n]; NULL: no operator tells */
+    double *at_peak;    /* [n], with `flops` */
     size_t n;
     const char **label; /* of calls */
     uint32_t n_labels;
     bz_map labels;
-    int bytes;   /* of the widest number that an operator multiplies; 0: not told */
-    double peak; /* of the device, operations per second; of the processor, where the recording says it; NAN */
 } training_run;
 
 /* memory.c: a row for each class of memory, and one of all; none where no allocations were recorded. */
 void training_add_memory(const training_run *sample, const char *which, bz_sheet *s);
 
 /* training_work.c: operations of each kernel of the trace, [kernels]; NAN where no operator around it tells, NULL where there
- * is no operator. The caller frees them. `batch` is the first extent of most convolutions' operands. */
-double *training_flops(const bz_tables *m, int *bytes, double *batch);
+ * is no operator; and the seconds that they take at the GPU's peak in the type that a kernel multiplies in. The caller frees both. `batch` is the first
+ * extent of most convolutions' operands. */
+double *training_flops(const bz_tables *m, double **at_peak, double *batch);
 
 #endif

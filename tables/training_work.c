@@ -78,7 +78,7 @@ static void note_backward(finder *f, size_t op)
 }
 
 /* Operations of an operator, and how many kernels share them; NAN where it is none that multiplies. */
-static double operator_flops(const finder *f, size_t op, int *parts, int *bytes)
+static double operator_flops(const finder *f, size_t op, int *parts)
 {
     const bz_events *e = &f->t->event[BZ_EVENT_OP];
     const char *name = bz_string(f->t, e->name[op]);
@@ -96,7 +96,7 @@ static double operator_flops(const finder *f, size_t op, int *parts, int *bytes)
         *parts = BACKWARD[i].parts;
         return dy && weights ? *parts * conv_flops(dy, weights) : NAN;
     }
-    if (layer_work_of(f->t, op, &w, bytes))
+    if (layer_work_of(f->t, op, &w))
         return w.flops;
     const bz_operand_seen *x = argument(o, 0), *weights = argument(o, 1);
     if (!strstr(name, "conv") || !x || !weights)
@@ -123,25 +123,36 @@ static double find_batch(const bz_trace *t)
     return best ? (double)best : (double)NAN;
 }
 
-double *training_flops(const bz_tables *m, int *bytes, double *batch)
+/* Of the first operand, in whatever number that is multiplied. */
+static int bytes_of(const bz_trace *t, size_t op)
+{
+    const bz_operator *o = bz_operator_of(t, op);
+    int bytes = o->n_in ? (int)bz_dtype_bits(o->in[0].dtype) / 8 : 0;
+    return bytes ? bytes : 4;
+}
+
+double *training_flops(const bz_tables *m, double **at_peak, double *batch)
 {
     const bz_trace *t = m->t;
     const bz_events *op = &t->event[BZ_EVENT_OP], *k = &t->event[BZ_EVENT_KERNEL];
     bz_arena arena = {0};
     finder f = {.t = t, .arena = &arena};
-    *bytes = 0;
+    const char *name = bz_trace_told(t, "gpu");
+    bz_gpu gpu;
+    if (!name || !bz_gpu_find(name, &gpu))
+        gpu = (bz_gpu){0};
+    *at_peak = NULL;
     *batch = NAN;
     if (!op->n)
         return NULL;
     double *flops = bz_alloc(k->n + 1, sizeof *flops), *of_op = bz_alloc(op->n + 1, sizeof *of_op);
     uint32_t *longest = bz_alloc(2 * op->n + 2, sizeof *longest);
-    int *parts = bz_alloc(op->n + 1, sizeof *parts), wide = 4;
+    int *parts = bz_alloc(op->n + 1, sizeof *parts);
     for (size_t i = 0; i < op->n; i++)
         if (bz_name_matches("convolution_backward$", bz_string(t, op->name[i])))
             note_backward(&f, i);
     for (size_t i = 0; i < op->n; i++) {
-        of_op[i] = operator_flops(&f, i, &parts[i], &wide);
-        *bytes = !isnan(of_op[i]) && wide > *bytes ? wide : *bytes;
+        of_op[i] = operator_flops(&f, i, &parts[i]);
         longest[2 * i] = longest[2 * i + 1] = BZ_NONE;
     }
     for (size_t i = 0; i < k->n; i++) {
@@ -160,10 +171,19 @@ double *training_flops(const bz_tables *m, int *bytes, double *batch)
             break;
         }
     }
+    *at_peak = bz_alloc(k->n + 1, sizeof **at_peak);
+    for (size_t i = 0; i < k->n; i++)
+        (*at_peak)[i] = NAN;
     for (size_t i = 0; i < op->n; i++)
-        for (int p = 0; p < parts[i]; p++)
-            if (longest[2 * i + (size_t)p] != BZ_NONE)
-                flops[longest[2 * i + (size_t)p]] = of_op[i] / (parts[i] == 2 && longest[2 * i + 1] != BZ_NONE ? 2 : 1);
+        for (int p = 0; p < parts[i]; p++) {
+            uint32_t of = longest[2 * i + (size_t)p];
+            if (of == BZ_NONE)
+                continue;
+            const bz_kernel *is = bz_kernel_of(t, of);
+            const char *type = bz_kernel_limit_of(is->does) == BZ_LIMIT_COMPUTE ? is->type : NULL;
+            flops[of] = of_op[i] / (parts[i] == 2 && longest[2 * i + 1] != BZ_NONE ? 2 : 1);
+            (*at_peak)[of] = flops[of] / layer_peak(&gpu, type, bytes_of(t, i));
+        }
     *batch = find_batch(t);
     bz_map_free(&f.seen);
     free(f.flops);

@@ -53,9 +53,10 @@ void fill_layers(bz_tables *m, bz_sheet *s)
 /* Memory-bound is what does fewer operations per byte than the GPU could. */
 static const char *limit(const layers *l, const layer_work *w)
 {
-    if (isnan(w->flops) || !(l->peak > 0) || !(l->bandwidth > 0))
+    double peak = layer_peak(&l->gpu, NULL, w->bytes);
+    if (isnan(w->flops) || isnan(peak) || !(l->gpu.bandwidth > 0))
         return NULL;
-    return w->flops / (w->reads + w->writes) < l->peak / l->bandwidth ? "memory" : "arithmetic";
+    return w->flops / (w->reads + w->writes) < peak / l->gpu.bandwidth ? "memory" : "arithmetic";
 }
 
 static double rate(const layer_work *w, int64_t time)
@@ -200,7 +201,7 @@ static void add_sums(kernel_sums *to, const bz_events *k, size_t i, layer_work w
 
 static layer_work told(const kernel_sums *k)
 {
-    return k->work.flops > 0 ? k->work : (layer_work){NAN, NAN, NAN};
+    return k->work.flops > 0 ? k->work : (layer_work){NAN, NAN, NAN, 0};
 }
 
 void fill_kernel_names(bz_tables *m, bz_sheet *s)
