@@ -446,12 +446,12 @@ static void find_wanted(bz_trace *t, const char *wanted)
                    wanted);
 }
 
-/* What was said of levels is about iterations that are none. */
+/* What was said is about iterations that are none. */
 void bz_trace_settle(bz_trace *t)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < t->n_coverage; i++)
-        if (t->coverage[i].lack != BZ_LACKS_ITERATIONS_OPEN && t->coverage[i].lack != BZ_LACKS_ITERATIONS_REST)
+        if (!bz_tells_iterations(t->coverage[i].lack))
             t->coverage[n++] = t->coverage[i];
     t->n_coverage = n;
 }
@@ -493,12 +493,13 @@ static void tell_ahead(bz_trace *t)
 void bz_trace_find_iterations(bz_trace *t, const char *range_name)
 {
     bz_trace_find_order(t);
-    if (t->n_iterations && !range_name) {                  /* a file of ours brought them along */
+    if (t->n_iterations && !range_name) { /* a file of ours brought them along, and what was told of them */
         t->iteration[t->n_iterations - 1].warm_up = false; /* warm-up of what? */
-        tell_ahead(t);
         return;
     }
+    bz_trace_settle(t);
     t->n_iterations = 0;
+    uint32_t told = t->n_coverage;
     if (range_name)
         find_wanted(t, range_name);
     else if (!bz_iterations_marked(t)) {
@@ -513,4 +514,7 @@ void bz_trace_find_iterations(bz_trace *t, const char *range_name)
         bz_iterations_leave_rest(t);
     tell_warm_up(t);
     tell_ahead(t);
+    for (uint32_t i = told; i < t->n_coverage; i++)
+        if (t->coverage[i].lack == BZ_LACKS_OTHER)
+            t->coverage[i].lack = BZ_LACKS_ITERATIONS;
 }

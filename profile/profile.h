@@ -156,6 +156,7 @@ typedef enum {
     BZ_LACKS_OTHER,           /* only for people: no analysis asks for it */
     BZ_LACKS_ITERATIONS_REST, /* work behind the last of so many iterations as were asked for */
     BZ_LACKS_ITERATIONS_OPEN, /* the iterations may be parts of iterations, or several of them */
+    BZ_LACKS_ITERATIONS,      /* what else is told of how the iterations were found */
     BZ_LACKS_QUIET,           /* others kept the program from running */
     BZ_LACKS_UNDISTURBED,     /* some stretches took far longer than in other iterations: that time was taken out */
     BZ_LACKS_STAMPS,          /* a log without times: its calls have lengths, the time between them is unknown */

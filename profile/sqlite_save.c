@@ -225,7 +225,8 @@ static int save_rest(saver *s)
                  N(t->private->marked_end ? t->private->marked_end : t->iteration[i].end), N(t->iteration[i].warm_up),
                  N((int)t->origin));
     for (uint32_t i = 0; !rc && i < t->n_coverage; i++) {
-        if (i >= t->private->concluded && i < t->private->concluded_end)
+        bool kept = t->n_iterations && bz_tells_iterations(t->coverage[i].lack);
+        if (i >= t->private->concluded && i < t->private->concluded_end && !kept)
             continue;
         sqlite3_bind_text(coverage, 3, bz_lack_name(t->coverage[i].lack), -1, SQLITE_STATIC);
         rc = PUT(s, coverage, N((int)t->coverage[i].level), T(bz_string(t, t->coverage[i].text)));

@@ -246,6 +246,7 @@ const char *bz_trace_told(const bz_trace *t, const char *key)
 static const char *const LEVELS[] = {"note", "missing", "broken"};
 static const char *const LACKS[BZ_LACKS] = {[BZ_LACKS_ITERATIONS_REST] = "iterations_rest",
                                             [BZ_LACKS_ITERATIONS_OPEN] = "iterations_open",
+                                            [BZ_LACKS_ITERATIONS] = "iterations",
                                             [BZ_LACKS_QUIET] = "quiet",
                                             [BZ_LACKS_UNDISTURBED] = "undisturbed",
                                             [BZ_LACKS_STAMPS] = "stamps",

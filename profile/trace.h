@@ -122,6 +122,12 @@ double bz_page_cost(void);
 void bz_trace_taken(bz_trace *t, int64_t process, int64_t at, int64_t taken);
 void bz_trace_tell_pages(bz_trace *t); /* as a fact, which bz_trace_anew reads */
 
+/* Is it told with the iterations, and saved with them? */
+static inline bool bz_tells_iterations(bz_lack lack)
+{
+    return lack == BZ_LACKS_ITERATIONS || lack == BZ_LACKS_ITERATIONS_OPEN || lack == BZ_LACKS_ITERATIONS_REST;
+}
+
 /* The passes of bz_trace_finish, in their order. */
 void bz_trace_merge_logs(bz_trace *t); /* merge.c */
 void bz_trace_link(bz_trace *t);       /* link.c */

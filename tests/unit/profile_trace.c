@@ -530,6 +530,30 @@ static void iterations_end_with_updates(void **state)
     }
 }
 
+/* Doubts about iterations are saved with them, and are of no others. */
+static void doubts_are_saved(void **state)
+{
+    (void)state;
+    bz_error err;
+    char path[] = "/tmp/benanza-test-XXXXXX";
+    close(mkstemp(path));
+    bz_trace *t = training("abababababababab", false), *same = bz_trace_new(), *other = bz_trace_new();
+    assert_non_null(bz_trace_lacks(t, BZ_LACKS_ITERATIONS_OPEN));
+    assert_int_equal(bz_trace_save(t, path, &err), 0);
+    assert_int_equal(bz_profile_read(same, path, &err), 0);
+    assert_int_equal(bz_trace_finish(same, NULL, &err), 0);
+    assert_int_equal(same->n_iterations, t->n_iterations);
+    assert_int_equal(same->n_coverage, t->n_coverage);
+    assert_string_equal(bz_trace_lacks(same, BZ_LACKS_ITERATIONS_OPEN), bz_trace_lacks(t, BZ_LACKS_ITERATIONS_OPEN));
+    assert_int_equal(bz_profile_read(other, path, &err), 0);
+    assert_int_equal(bz_trace_finish(other, &(bz_finish_options){.iterations = "a"}, &err), 0);
+    assert_null(bz_trace_lacks(other, BZ_LACKS_ITERATIONS_OPEN));
+    unlink(path);
+    bz_trace_free(t);
+    bz_trace_free(same);
+    bz_trace_free(other);
+}
+
 /* A device's clock is late where all work begins late behind its launch. A launch that took as long says nothing of clocks: the first ones of a
  * program load its code. */
 static void long_launches_are_no_clock(void **state)
@@ -1232,6 +1256,7 @@ int main(void)
         cmocka_unit_test(servers_name_phases),
         cmocka_unit_test(a_single_step_ends_with_its_work),
         cmocka_unit_test(iterations_end_with_updates),
+        cmocka_unit_test(doubts_are_saved),
         cmocka_unit_test(long_launches_are_no_clock),
         cmocka_unit_test(shares_are_of_a_whole),
         cmocka_unit_test(a_single_step_has_a_device),

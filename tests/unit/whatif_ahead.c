@@ -55,6 +55,7 @@ static void check_saved(const bz_trace *t)
         fail_msg("%s", err.text);
     unlink(path);
     assert_int_equal(bz_trace_ahead(again), bz_trace_ahead(t));
+    assert_int_equal(again->n_coverage, t->n_coverage);
     for (size_t i = 0; i < t->event[BZ_EVENT_KERNEL].n; i++)
         assert_int_equal(bz_event_iteration(again, BZ_EVENT_KERNEL, i), bz_event_iteration(t, BZ_EVENT_KERNEL, i));
     bz_trace_free(again);
