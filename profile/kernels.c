@@ -210,14 +210,17 @@ static const rule RULES[] = {
     {UNIT, 0, "Matrix Cores", "Cijk_*_MI16x Cijk_*_MI32x Cijk_*_MI4x xdl mfma igemm_*_gtc ck_tile*Fmha aiter::fmha_"},
 
     /* ---- types. CUTLASS's s1688 multiplies in TF32 unless it says f16; nvjet says its operands, its sums and its results by a letter each: h is
-     * f16, t bf16, q f8. */
+     * f16, t bf16, q f8. Tensile's Cijk says operands, results and sums: B is bf16, H f16, S f32. */
     {TYPE, 0, "tf32", "tf32"},
-    {TYPE, 0, "f64", "dgemm _d884 f64f64"},
-    {TYPE, 0, "f8", "e4m3 e5m2 fp8 float8 nvjet*_qq"},
-    {TYPE, 0, "i8", "_i884 _i8816 _i8832 _i16832 imma int8"},
-    {TYPE, 0, "bf16", "bf16 BFloat16 DF16b nvjet*_ts"},
+    {TYPE, 0, "f64", "dgemm _d884 f64f64 Cijk_*_DB_"},
+    {TYPE, 0, "f8", "e4m3 e5m2 fp8 float8 nvjet*_qq Cijk_*_F8"},
+    {TYPE, 0, "i8", "_i884 _i8816 _i8832 _i16832 imma int8 Cijk_*_I8 Cijk_*_4xi8"},
+    {TYPE, 0, "bf16", "bf16 BFloat16 DF16b nvjet*_ts Cijk_*_BBS_ Cijk_*_BSS_ Cijk_*_B_BS_ Cijk_*_B_SS_"},
     {TYPE, 0, "f16",
-     "h884 s884 h1688 h16816 s16816 hgemm f16f16 fp16_s _f16 _half half_ __half Half _hcudnn_ nvjet*_hs nvjet*_hh"},
+     "h884 s884 h1688 h16816 s16816 hgemm f16f16 fp16_s _f16 _half half_ __half Half _hcudnn_ nvjet*_hs nvjet*_hh "
+     "Cijk_*_HHS_ "
+     "Cijk_*_HSS_ Cijk_*_H_HS_ Cijk_*_H_SS_ Cijk_*_HB_"},
+    {TYPE, 0, "f32", "Cijk_*_SB_ Cijk_*_S_B_"},
     {TYPE, 0, "tf32", "_s1688"},
 
     /* ---- algorithms of cuDNN, Volta to Hopper. Winograd comes first: its kernels carry scudnn in their names as well. Backward
