@@ -97,7 +97,9 @@ int recording_recognize(const bz_trace *trace, const bz_candidate *candidate, in
         bz_align_work_fold(&model, &ran);
         sizes wanted = sizes_of_layers(candidate[i].layers);
         double sizes_told = sizes_alike(&told, &wanted);
-        int alike = model.n >= LEAST_TOLD && sizes_told >= SIZES_ALIKE ? bz_align_work_common(&model, &ran) : 0;
+        bool conv = ran.count[BZ_WORK_CONV] && !model.count[BZ_WORK_CONV]; /* one, as before a ViT, is no detail */
+        int alike =
+            model.n >= LEAST_TOLD && sizes_told >= SIZES_ALIKE && !conv ? bz_align_work_common(&model, &ran) : 0;
         free(wanted.v);
         fit[i] = (bz_fit){.candidate = &candidate[i],
                           .sizes = sizes_told,

@@ -111,6 +111,40 @@ static void products_may_be_convolutions(void **state)
     free(layer);
 }
 
+/* A network of products behind a single convolution is an image's, and none of products alone. */
+static void a_convolution_is_none_of_a_model_without(void **state)
+{
+    enum { N = 40 };
+    bz_layer layer[N];
+    (void)state;
+    for (int i = 0; i < N; i++)
+        layer[i] =
+            (bz_layer){.index = i, .kind = "gemm", .key = "g", .class = BZ_COMPUTE, .name = "product", .macs = 9};
+    bz_layers layers = {.layer = layer, .n = N};
+    bz_candidate candidate = {"made.onnx", "given", &layers};
+    for (int conv = 0; conv < 2; conv++) {
+        bz_error err;
+        bz_arena arena = {0};
+        bz_fit fit;
+        bz_trace *t = bz_trace_new();
+        uint32_t lane = bz_trace_thread(t, bz_trace_source(t, "made", "made"), 1, 1);
+        for (int i = 0; i < 3 * (N + 1); i++) {
+            int64_t at = (int64_t)i * 1000;
+            if (i % (N + 1) == 0)
+                bz_trace_add(t, BZ_EVENT_RANGE, at, at + 1000 * (N + 1), bz_trace_text(t, "benanza_iteration"), lane);
+            bz_trace_add(t, BZ_EVENT_OP, at + 10, at + 900,
+                         bz_trace_text(t, i % (N + 1) ? "aten::addmm"
+                                          : conv      ? "aten::conv2d"
+                                                      : "aten::relu"),
+                         lane);
+        }
+        assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
+        assert_int_equal(recording_recognize(t, &candidate, 1, &arena, &fit), !conv);
+        bz_trace_free(t);
+        bz_arena_free(&arena);
+    }
+}
+
 /* Six iterations of four blocks, each two products and ten heads, which are a layer of the model and many calls; and `last`, at the end of the fourth
  * block. That one is the typical one: others take less, or more. */
 enum { BLOCKS = 4, HEADS = 10, ITERATIONS = 6, OF_BLOCK = 3 };
@@ -178,8 +212,8 @@ static void heads_are_no_iterations(void **state)
 
 int main(void)
 {
-    static const struct CMUnitTest TESTS[] = {cmocka_unit_test(sizes_tell_more_than_an_order_of_products),
-                                              cmocka_unit_test(products_may_be_convolutions),
-                                              cmocka_unit_test(heads_are_no_iterations)};
+    static const struct CMUnitTest TESTS[] = {
+        cmocka_unit_test(sizes_tell_more_than_an_order_of_products), cmocka_unit_test(products_may_be_convolutions),
+        cmocka_unit_test(a_convolution_is_none_of_a_model_without), cmocka_unit_test(heads_are_no_iterations)};
     return cmocka_run_group_tests(TESTS, NULL, NULL);
 }
