@@ -14,10 +14,15 @@ typedef struct {
     size_t n;
 } updates;
 
-static bool is_update(const bz_trace *t, const bz_events *e, size_t i)
+static bool names_update(const char *name)
 {
     static const char NAME[] = "Optimizer.step#";
-    return !t->lane[e->lane[i]].device && !strncmp(bz_string(t, e->name[i]), NAME, sizeof NAME - 1);
+    return !strncmp(name, NAME, sizeof NAME - 1);
+}
+
+static bool is_update(const bz_trace *t, const bz_events *e, size_t i)
+{
+    return !t->lane[e->lane[i]].device && names_update(bz_string(t, e->name[i]));
 }
 
 static updates find_updates(const bz_trace *t, bz_event_kind kind, bz_arena *arena)
@@ -67,7 +72,7 @@ static kinds kinds_of(const bz_trace *t, const updates *u, bz_arena *arena)
         if (op->start[i] >= e->start[u->row[k]]) {
             const char *inputs = bz_string(t, op->detail[i]);
             of.weights[k] += mixed(op->name[i] ^ bz_hash_bytes(inputs, strcspn(inputs, " ")).low);
-            of.shapes |= !strncmp(inputs, "inputs=[[", 9);
+            of.shapes |= !strncmp(inputs, "inputs=[[", 9) && inputs[9] != ']';
         } else if (seen[op->name[i]] != k + 1) {
             seen[op->name[i]] = k + 1;
             of.before[k] += mixed(op->name[i]);
@@ -79,7 +84,8 @@ static kinds kinds_of(const bz_trace *t, const updates *u, bz_arena *arena)
 /* After how many the kinds repeat; 0: they do not. The first half is not compared: there memory is made, and gradients are put in order. */
 static size_t repeat(const uint64_t *kind, size_t n)
 {
-    for (size_t each = 1; 3 * each <= n; each++) {
+    enum { MOST = 64 };
+    for (size_t each = 1; 3 * each <= n && each <= MOST; each++) {
         size_t same = 0, from = n / 2 > 2 * each ? n / 2 : 2 * each;
         for (size_t i = from; i < n; i++)
             same += kind[i] == kind[i - each];
@@ -89,50 +95,50 @@ static size_t repeat(const uint64_t *kind, size_t n)
     return 0;
 }
 
-/* How many updates an iteration has: one, or as many as come until their weights repeat, as where two networks train in turns. Where nothing tells
- * the weights apart, what is done before them has to. 0: nothing tells. */
-static size_t each_has(const kinds *of, size_t n)
+/* How many updates the iterations that were found have; `all`: each of them but one, as the recording may begin or end in that. */
+static size_t held_by(const bz_trace *t, const updates *u, bool *all, bz_arena *arena)
 {
-    size_t each = repeat(of->weights, n);
-    return each > 1 || (each && of->shapes) ? each : repeat(of->before, n);
-}
-
-/* Do the iterations that were found have so many updates, each of them? */
-static bool hold(const bz_trace *t, const updates *u, size_t each, bz_arena *arena)
-{
-    size_t *count = BZ_NEW(arena, size_t, t->n_iterations + 1);
+    int64_t *count = BZ_NEW(arena, int64_t, t->n_iterations + 1), usual;
+    size_t other = 0;
     for (size_t i = 0; i < u->n; i++) {
         uint32_t in = bz_event_iteration(t, u->kind, u->row[i]);
         count[in < t->n_iterations ? in : t->n_iterations]++;
     }
+    usual = bz_median(count, t->n_iterations); /* sorts them */
     for (uint32_t i = 0; i < t->n_iterations; i++)
-        if (count[i] != each)
-            return false;
-    return t->n_iterations > 0;
+        other += count[i] != usual;
+    *all = other <= (t->n_iterations > 2);
+    return (size_t)usual;
 }
 
+/* An iteration has one update, or as many as come until their weights repeat, as where two networks train in turns. Where nothing tells weights
+ * apart, what repeats may tell it, if that many updates have the same operators before them; a validation, or one of several
+ * loaders, may come as regularly. */
 static bool take(bz_trace *t, const updates *u, bz_arena *arena)
 {
     enum { LEAST = 3 };
     const bz_events *op = &t->event[BZ_EVENT_OP];
     if (u->n < LEAST || !op->n)
         return false;
+    bool all;
     kinds of = kinds_of(t, u, arena);
-    size_t n = each_has(&of, u->n);
-    if (!n)
+    size_t each = repeat(of.weights, u->n), found = held_by(t, u, &all, arena);
+    if (!each)
         return false;
+    if (each == 1 && !of.shapes && found > 1 && repeat(of.before, u->n) == found)
+        each = found;
+    bool good = all && each == found;
     bz_trace_settle(t);
-    bool good = hold(t, u, n, arena);
-    if (!good || n > 1)
+    if (!good || each > 1)
         bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_NOTE, "an iteration of this training has %zu step%s of the optimizer%s",
-                       n, n > 1 ? "s" : "",
+                       each, each > 1 ? "s" : "",
                        good ? "" : ": what repeats in the recording has other numbers of them, and is none");
     if (good)
         return false;
     t->n_iterations = 0;
     t->origin = BZ_ITERATION_RANGE;
     int64_t from = op->start[0] < u->event->start[u->row[0]] ? op->start[0] : u->event->start[u->row[0]];
-    for (size_t i = n; i <= u->n; i += n) {
+    for (size_t i = each; i <= u->n; i += each) {
         bz_trace_add_iteration(t, from, u->event->end[u->row[i - 1]]);
         from = u->event->end[u->row[i - 1]];
     }
@@ -142,8 +148,10 @@ static bool take(bz_trace *t, const updates *u, bz_arena *arena)
 bool bz_iterations_by_updates(bz_trace *t)
 {
     bz_arena arena = {0};
-    bool found = false;
-    for (int k = 0; k < 2 && !found; k++) { /* older versions tell them as operators */
+    bool any = false, found = false;
+    for (uint32_t i = 0; i < bz_strings(t) && !any; i++)
+        any = names_update(bz_string(t, i));
+    for (int k = 0; k < 2 && any && !found; k++) { /* older versions tell them as operators */
         updates u = find_updates(t, k ? BZ_EVENT_OP : BZ_EVENT_RANGE, &arena);
         found = take(t, &u, &arena);
     }
