@@ -222,6 +222,9 @@ static void test_table_of_advice(void **state)
             (!advice_line(r, "PyTorch", 0) && !advice_line(r, "any", 0)))
             fail_msg("[%s] lacks a line", r->id);
         assert_true(!on || !strcmp(on, "device") || !strcmp(on, "cpu"));
+        for (int k = 0; k < r->n; k++) /* nobody reads a second line of the same name */
+            if (strcmp(r->key[k], "gain") != 0 && advice_line(r, r->key[k], 1))
+                fail_msg("[%s] has two lines %s", r->id, r->key[k]);
         for (int k = 0; (gain = advice_line(r, "gain", k)); k++) {
             char word[64];
             bool known = false;
