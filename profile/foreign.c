@@ -23,6 +23,8 @@ static const struct {
     {ENDING, ".perfetto-trace", "a Perfetto trace", "convert it: traceconv json FILE trace.json"},
     {ENDING, ".qdstrm", "what Nsight Systems recorded and did not import",
      "import it with its QdstrmImporter, then export with nsys export --type=sqlite"},
+    {FRONT, "[]", "an empty list of events",
+     "record while the program works, on the thread that does: older versions of torch.profiler see no other"},
     {FRONT, "BZh", "compressed by bzip2", UNPACKED},
     {FRONT, "\3757zXZ", "compressed by xz", UNPACKED},
     {FRONT, "PK\x03\x04", "a zip archive", UNPACKED},
