@@ -57,6 +57,11 @@ const char *grad_x(grad *g, int k)
     return grad_name(g->b, operand(g, k));
 }
 
+const char *grad_last(grad *g, int k)
+{
+    return grad_has(g, k) ? grad_x(g, k) : NULL;
+}
+
 const char *grad_y(grad *g, int k)
 {
     return k < g->l->n_out ? grad_name(g->b, g->l->node->out[k]) : "";
@@ -128,10 +133,14 @@ const char *grad_node(build *b, const char *op, ...)
     return out;
 }
 
-const char *grad_layer_name(const grad *g)
+/* A layer that is computed again has another name. */
+void grad_layer(const grad *g, const char *op, const char *domain, const char *const *in, int n_in,
+                const char *const *out, int n_out)
 {
     const char *name = g->l->node->name;
-    return g->b->again && *name ? bz_arena_printf(g->b->arena, "%s/again", name) : name;
+    name = g->b->again && *name ? bz_arena_printf(g->b->arena, "%s/again", name) : name;
+    bz_draft_node(&g->b->draft, op, domain, name, in, n_in, out, n_out);
+    bz_buf_putc(&g->b->phases, (char)g->b->phase);
 }
 
 void grad_copy_attrs(grad *g, const char *without)
@@ -160,8 +169,7 @@ int grad_copy(grad *g, const char *op, const char *domain, const char *const *ex
         out[k] = grad_y(g, k);
     for (int k = 0; k < n_extra; k++)
         out[node->n_out + k] = extra[k];
-    bz_draft_node(&b->draft, op, domain, grad_layer_name(g), in, node->n_in, out, node->n_out + n_extra);
-    bz_buf_putc(&b->phases, (char)b->phase);
+    grad_layer(g, op, domain, in, node->n_in, out, node->n_out + n_extra);
     for (int i = 0; i < node->n_attrs; i++)
         if (bz_draft_attr(&b->draft, b->from->model, &node->attrs[i], b->err))
             return bz_fail_in(b->err, "layer '%s' (%s)", g->l->name, node->op);
@@ -225,10 +233,15 @@ static uint16_t to_f16(double d)
     return (uint16_t)(sign | (bits < LARGEST ? bits : LARGEST));
 }
 
+bz_dtype grad_narrow(const build *b, bz_dtype t)
+{
+    return t == BZ_F32 && b->options->dtype ? b->options->dtype : t;
+}
+
 /* The type that work is done in. */
 static bz_dtype narrowed(const build *b, bz_dtype t)
 {
-    return t == BZ_F32 && b->options->dtype && !b->wide ? b->options->dtype : t;
+    return b->wide ? t : grad_narrow(b, t);
 }
 
 const char *grad_scalar(build *b, bz_dtype dtype, double v)

@@ -99,6 +99,7 @@ static inline bool grad_has(const grad *g, int k)
     return k < g->l->n_in && g->l->node->in[k] >= 0;
 }
 const char *grad_x(grad *g, int k);
+const char *grad_last(grad *g, int k); /* the same, as the last of a node's operands: NULL where it is not there */
 const char *grad_y(grad *g, int k);
 const char *grad_dy(grad *g, int k); /* NULL: none */
 bool grad_wants(grad *g, int k);
@@ -120,6 +121,9 @@ void grad_nodes(build *b, const char *op, const char *const *in, int n_in, const
 #define GRAD_REAL(b, name, v)    bz_draft_attr_real(&(b)->draft, name, v)
 #define GRAD_TEXT(b, name, v)    bz_draft_attr_text(&(b)->draft, name, v)
 
+/* The forward layer in its place, under its name. */
+void grad_layer(const grad *g, const char *op, const char *domain, const char *const *in, int n_in,
+                const char *const *out, int n_out);
 /* The forward layer as it is, with results of these names (NULL: its own), `extra` of them behind. */
 int grad_copy(grad *g, const char *op, const char *domain, const char *const *extra, int n_extra);
 void grad_copy_attrs(grad *g, const char *without);
@@ -129,6 +133,7 @@ void grad_copy_attr(grad *g, const char *name); /* where it is there */
 
 const char *grad_ints(build *b, const int64_t *v, int n);
 const char *grad_scalar(build *b, bz_dtype dtype, double v);
+bz_dtype grad_narrow(const build *b, bz_dtype t); /* the type of activations where the model has this one */
 
 /* ---- what many rules need -------------------------------------------------------------------------- */
 
@@ -151,8 +156,6 @@ const char *grad_param_text(const grad *g, const char *name, const char *otherwi
 int grad_fail(const grad *g, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- the parts of an iteration, in order ------------------------------------------------------------- */
-
-const char *grad_layer_name(const grad *g); /* the node's; another one where it is computed again */
 
 int weights_find(build *b); /* weights.c: what is trained */
 const derivative *derivative_find(const bz_node *node);

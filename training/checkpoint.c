@@ -7,8 +7,7 @@
 /* Chance is not asked twice: what it made is kept. */
 static bool is_random(const bz_node *node)
 {
-    return !strcmp(node->op, "Dropout") || !strncmp(node->op, "Random", 6) || !strcmp(node->op, "Bernoulli") ||
-           !strcmp(node->op, "Multinomial");
+    return bz_has_word("Dropout Bernoulli Multinomial", node->op) || !strncmp(node->op, "Random", 6);
 }
 
 static bool is_forward(const build *b, const step *s)

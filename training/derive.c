@@ -129,8 +129,7 @@ static int put_input(build *b, bz_value_id v, const char *name, bool narrow)
     if (t->kind != BZ_TYPE_TENSOR || !bz_type_is_static(t) || t->rank < 0)
         return bz_fail(b->err, BZ_INCOMPLETE, "input '%s' is no tensor of known shape: it cannot be trained with",
                        name);
-    bz_draft_input(&b->draft, name, narrow && b->options->dtype && t->dtype == BZ_F32 ? b->options->dtype : t->dtype,
-                   t->rank, t->dims);
+    bz_draft_input(&b->draft, name, narrow ? grad_narrow(b, t->dtype) : t->dtype, t->rank, t->dims);
     return 0;
 }
 
@@ -187,17 +186,8 @@ static void put_results(build *b)
     for (int v = 0; v < b->from->model->n_values; v++)
         if (b->state[v] && b->updated[v]) {
             const bz_type *t = &b->from->types[v];
-            bz_dtype narrow = b->options->dtype && t->dtype == BZ_F32 ? b->options->dtype : t->dtype;
-            bz_draft_output(&b->draft, b->updated[v], narrow, t->rank, t->dims);
+            bz_draft_output(&b->draft, b->updated[v], grad_narrow(b, t->dtype), t->rank, t->dims);
         }
-}
-
-static void put_opsets(build *b)
-{
-    bz_draft_opset(&b->draft, "", b->opset);
-    bz_draft_opset(&b->draft, "com.microsoft", 1);
-    bz_draft_opset(&b->draft, "ai.onnx.preview.training", 1);
-    bz_draft_opset(&b->draft, "benanza.training", 1);
 }
 
 static bool is_training(const bz_layer *l)
@@ -238,7 +228,10 @@ static int draft_all(build *b)
         b->weight_grad[b->order[i]] = b->grad[b->order[i]];
     update_build(b);
     put_results(b);
-    put_opsets(b);
+    bz_draft_opset(&b->draft, "", b->opset);
+    bz_draft_opset(&b->draft, "com.microsoft", 1);
+    bz_draft_opset(&b->draft, "ai.onnx.preview.training", 1);
+    bz_draft_opset(&b->draft, "benanza.training", 1);
     return 0;
 }
 

@@ -35,9 +35,7 @@ static bool scores_classes(const build *b, const bz_type *t, bz_loss wanted)
 static bz_value_id before_softmax(build *b, bz_value_id v)
 {
     const step *s = maker_of(b, v);
-    for (; s && (!strcmp(s->layer->node->op, "Softmax") || !strcmp(s->layer->node->op, "LogSoftmax"));)
-        return grad_id(b, s->layer->node->in[0]);
-    return v;
+    return s && bz_has_word("Softmax LogSoftmax", s->layer->node->op) ? grad_id(b, s->layer->node->in[0]) : v;
 }
 
 static const char *targets(build *b, bz_dtype dtype, int rank, const int64_t *dims)
@@ -45,11 +43,6 @@ static const char *targets(build *b, bz_dtype dtype, int rank, const int64_t *di
     const char *name = grad_fresh(b, "targets");
     bz_draft_input(&b->draft, name, dtype, rank, dims);
     return name;
-}
-
-static bz_dtype work_type(const build *b, bz_dtype t)
-{
-    return b->options->dtype && t == BZ_F32 ? b->options->dtype : t;
 }
 
 /* The gradient of the loss itself: 1, or what keeps small gradients from vanishing in a narrow type. */
@@ -64,7 +57,7 @@ static void classes(build *b, bz_value_id v, const bz_type *t)
     const char *scores = grad_name(b, v), *out[2];
     bz_type flat = *t;
     int64_t rows[2] = {t->rank == 3 ? t->dims[0] * t->dims[1] : 0, t->rank == 3 ? t->dims[2] : 0};
-    bool narrow = work_type(b, t->dtype) != t->dtype, words = t->rank == 3;
+    bool narrow = grad_narrow(b, t->dtype) != t->dtype, words = t->rank == 3;
     if (narrow)
         scores = grad_cast(b, scores, BZ_F32);
     if (words) { /* [batch, words, vocabulary]: each word counts as a sample */
@@ -90,7 +83,7 @@ static void classes(build *b, bz_value_id v, const bz_type *t)
 static void squares(build *b, bz_value_id v, const bz_type *t)
 {
     int64_t n = bz_type_elements(t), axes[BZ_MAX_RANK];
-    bool narrow = work_type(b, t->dtype) != t->dtype;
+    bool narrow = grad_narrow(b, t->dtype) != t->dtype;
     const char *y = narrow ? grad_cast(b, grad_name(b, v), BZ_F32) : grad_name(b, v);
     const char *difference = grad_node(b, "Sub", y, targets(b, t->dtype, t->rank, t->dims), NULL);
     const char *square = grad_node(b, "Mul", difference, difference, NULL);
@@ -103,12 +96,6 @@ static void squares(build *b, bz_value_id v, const bz_type *t)
     b->grad[v] = narrow ? grad_cast(b, dx, b->options->dtype) : dx;
 }
 
-/* A model that ends in its own loss keeps it. */
-static bool is_loss(const step *s)
-{
-    return s && (!strcmp(s->layer->kind, "crossentropy") || !strcmp(s->layer->kind, "nllloss"));
-}
-
 /* The result that is trained: the loss if there is one, else the first result of reals that weights reach. */
 static bz_value_id trained_result(build *b)
 {
@@ -118,7 +105,8 @@ static bz_value_id trained_result(build *b)
         bz_value_id v = grad_id(b, g->outputs[i]);
         if (v < 0 || !b->needs[v])
             continue;
-        if (is_loss(maker_of(b, v)))
+        const step *s = maker_of(b, v);
+        if (s && bz_has_word("crossentropy nllloss", s->layer->kind)) /* a model that ends in its own loss keeps it */
             return v;
         if (first < 0)
             first = v;
@@ -145,15 +133,12 @@ int loss_build(build *b)
         b->wide = false;
         return 0;
     }
-    bool score = scores_classes(b, t, b->options->loss);
-    if (score) {
+    if (scores_classes(b, t, b->options->loss)) {
         v = before_softmax(b, v);
-        t = &b->from->types[v];
-    }
-    if (score)
-        classes(b, v, t);
-    else
+        classes(b, v, &b->from->types[v]);
+    } else {
         squares(b, v, t);
+    }
     b->wide = false;
     return 0;
 }

@@ -62,6 +62,14 @@ static void keep_pooled(liveness *m, const bz_layer *l)
             m->last[x] = m->last[root_of(m, l->node->out[k])];
 }
 
+static void note_readings(liveness *m, int layer)
+{
+    const bz_layer *l = &m->t->layers->layer[layer];
+    for (int k = 0; k < l->n_in; k++)
+        if (l->node->in[k] >= 0 && m->last[root_of(m, l->node->in[k])] < layer)
+            m->last[root_of(m, l->node->in[k])] = layer;
+}
+
 /* A normalization of groups that the file writes out, with scale and shift behind it, is one layer in frameworks: that keeps its operand, and
  * computes again what the scale is multiplied by. */
 static void forget_normalized(liveness *m)
@@ -76,11 +84,7 @@ static void forget_normalized(liveness *m)
                 m->last[root_of(m, node->in[k])] = i;
     }
     for (int i = 0; i < l->n && l->phase[i] == BZ_TRAIN_FORWARD; i++) /* where others read it, too */
-        for (int k = 0; k < l->layer[i].n_in; k++) {
-            bz_value_id v = l->layer[i].node->in[k];
-            if (v >= 0 && m->last[root_of(m, v)] < i)
-                m->last[root_of(m, v)] = i;
-        }
+        note_readings(m, i);
     memset(m->there, 0, (size_t)l->model->n_values * sizeof *m->there);
 }
 
@@ -88,11 +92,7 @@ static void find_last(liveness *m)
 {
     const bz_layers *l = m->t->layers;
     for (int i = 0; i < l->n; i++)
-        for (int k = 0; k < l->layer[i].n_in; k++) {
-            bz_value_id v = l->layer[i].node->in[k];
-            if (v >= 0 && m->last[root_of(m, v)] < i)
-                m->last[root_of(m, v)] = i;
-        }
+        note_readings(m, i);
     forget_normalized(m);
     for (int i = 0; i < l->n; i++)
         if (l->phase[i] == BZ_TRAIN_FORWARD && held_pools(l->layer[i].node) && l->layer[i].node->in[0] >= 0)
@@ -307,9 +307,8 @@ static void run(liveness *m, bz_memory *out)
         held[BZ_HELD_REST] = rest;
         for (int c = 0; c < BZ_HELD_CLASSES; c++)
             held[c] -= left[c];
-        for (int k = 0; k < layer->n_in + layer->n_out; k++) {
+        for (int k = 0; k < layer->n_in + layer->n_out; k++)
             drop(m, k < layer->n_in ? layer->node->in[k] : layer->node->out[k - layer->n_in], i, held);
-        }
         if (l->phase[i] == BZ_TRAIN_FORWARD)
             out->kept = held[BZ_HELD_ACTIVATION];
     }

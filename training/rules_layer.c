@@ -33,38 +33,23 @@ static void bias(grad *g)
         grad_give(g, 2, grad_sum_axes(g->b, grad_dy(g, 0), axes, g->l->out[0].rank - 1, false));
 }
 
+/* A transposed convolution is the data gradient of a convolution, so its own is that convolution. */
 static int conv(grad *g)
 {
     build *b = g->b;
     const bz_type *x = grad_type(g, 0);
     const char *dy = grad_dy(g, 0);
+    bool transposed = !strcmp(g->l->node->op, "ConvTranspose");
     if (grad_wants(g, 0)) {
-        const char *dx = grad_node(b, "own:ConvData", dy, grad_x(g, 1), NULL);
+        const char *dx = grad_node(b, transposed ? "Conv" : "own:ConvData", dy, grad_x(g, 1), NULL);
         conv_attrs(g);
-        GRAD_INTS(b, "input_shape", x->dims, x->rank);
+        if (!transposed)
+            GRAD_INTS(b, "input_shape", x->dims, x->rank);
         grad_give(g, 0, dx);
     }
     if (grad_wants(g, 1)) {
-        const char *dw = grad_node(b, "own:ConvWeights", grad_x(g, 0), dy, NULL);
-        conv_attrs(g);
-        grad_give(g, 1, dw);
-    }
-    bias(g);
-    return 0;
-}
-
-/* A transposed convolution is the data gradient of a convolution, so its own is that convolution. */
-static int deconv(grad *g)
-{
-    build *b = g->b;
-    const char *dy = grad_dy(g, 0);
-    if (grad_wants(g, 0)) {
-        const char *dx = grad_node(b, "Conv", dy, grad_x(g, 1), NULL);
-        conv_attrs(g);
-        grad_give(g, 0, dx);
-    }
-    if (grad_wants(g, 1)) {
-        const char *dw = grad_node(b, "own:ConvWeights", dy, grad_x(g, 0), NULL);
+        const char *data = grad_x(g, 0);
+        const char *dw = grad_node(b, "own:ConvWeights", transposed ? dy : data, transposed ? data : dy, NULL);
         conv_attrs(g);
         grad_give(g, 1, dw);
     }
@@ -188,8 +173,7 @@ static int dropout_forward(grad *g)
         return grad_copy(g, node->op, node->domain, NULL, 0);
     if (drops_nothing(g)) {
         const char *x = grad_x(g, 0), *y = grad_y(g, 0);
-        bz_draft_node(&b->draft, "Identity", "", grad_layer_name(g), &x, 1, &y, 1);
-        bz_buf_putc(&b->phases, (char)b->phase);
+        grad_layer(g, "Identity", "", &x, 1, &y, 1);
         return 0;
     }
     static const char YES = 1;
@@ -197,8 +181,7 @@ static int dropout_forward(grad *g)
     bz_draft_tensor(&b->draft, mode, BZ_BOOL, 0, NULL, &YES, 1);
     const char *in[3] = {grad_x(g, 0), grad_has(g, 1) ? grad_x(g, 1) : "", mode}, *out[2] = {grad_y(g, 0)};
     out[1] = node->n_out > 1 && node->out[1] >= 0 ? g->s->kept[0] = grad_y(g, 1) : grad_keep(g, 0, "mask");
-    bz_draft_node(&b->draft, "Dropout", "", grad_layer_name(g), in, 3, out, 2);
-    bz_buf_putc(&b->phases, (char)b->phase);
+    grad_layer(g, "Dropout", "", in, 3, out, 2);
     return 0;
 }
 
@@ -206,8 +189,7 @@ static int dropout(grad *g)
 {
     const char *dy = grad_dy(g, 0);
     if (g->b->opset >= 12 && !drops_nothing(g))
-        dy = grad_has(g, 1) ? grad_node(g->b, "ms:DropoutGrad", dy, g->s->kept[0], grad_x(g, 1), NULL)
-                            : grad_node(g->b, "ms:DropoutGrad", dy, g->s->kept[0], NULL);
+        dy = grad_node(g->b, "ms:DropoutGrad", dy, g->s->kept[0], grad_last(g, 1), NULL);
     grad_give(g, 0, dy);
     return 0;
 }
@@ -221,9 +203,7 @@ static int rotary(grad *g)
     const char *back = grad_node(b, "Neg", grad_x(g, 2), NULL);
     if (grad_wants(g, 1) || grad_wants(g, 2))
         return grad_fail(g, "its angles are to be trained: there is no derivative for that");
-    grad_give(g, 0,
-              grad_has(g, 3) ? grad_node(b, "RotaryEmbedding", grad_dy(g, 0), grad_x(g, 1), back, grad_x(g, 3), NULL)
-                             : grad_node(b, "RotaryEmbedding", grad_dy(g, 0), grad_x(g, 1), back, NULL));
+    grad_give(g, 0, grad_node(b, "RotaryEmbedding", grad_dy(g, 0), grad_x(g, 1), back, grad_last(g, 3), NULL));
     grad_copy_attrs(g, "");
     return 0;
 }
@@ -250,7 +230,6 @@ static void attention_attrs(grad *g)
 
 static int attention_forward(grad *g)
 {
-    build *b = g->b;
     const bz_node *node = g->l->node;
     const char *in[4] = {grad_x(g, 0), grad_x(g, 1), grad_x(g, 2), grad_x(g, mask_of(g))}, *out[2] = {grad_y(g, 0)};
     for (int k = 3; k < node->n_in; k++)
@@ -262,8 +241,7 @@ static int attention_forward(grad *g)
     if (grad_type(g, 0)->rank != grad_type(g, 1)->rank || grad_type(g, 0)->rank > 4)
         return grad_fail(g, "packed operands have no derivative");
     out[1] = grad_keep(g, 0, "statistics");
-    bz_draft_node(&b->draft, "AttentionTraining", "benanza.training", grad_layer_name(g), in, *in[3] ? 4 : 3, out, 2);
-    bz_buf_putc(&b->phases, (char)b->phase);
+    grad_layer(g, "AttentionTraining", "benanza.training", in, *in[3] ? 4 : 3, out, 2);
     attention_attrs(g);
     return 0;
 }
@@ -283,10 +261,12 @@ static int attention(grad *g)
 
 /* ---- a loss of the model's own ------------------------------------------------------------------------ */
 
-static void loss_attrs(grad *g)
+static void give_loss(grad *g, const char *op, const char *x)
 {
+    const char *dx = grad_node(g->b, op, grad_dy(g, 0), x, grad_x(g, 1), grad_last(g, 2), NULL);
     grad_copy_attr(g, "reduction");
     grad_copy_attr(g, "ignore_index");
+    grad_give(g, 0, dx);
 }
 
 /* The logarithms of the softmax are kept, whether the model asks for them or not. */
@@ -305,24 +285,14 @@ static int loss(grad *g)
 {
     if (!grad_dy(g, 0) || (g->l->n_out > 1 && grad_dy(g, 1)))
         return grad_fail(g, "its second result, the logarithms, has no derivative");
-    const char *dx = grad_has(g, 2) ? grad_node(g->b, "ms:SoftmaxCrossEntropyLossGrad", grad_dy(g, 0), g->s->kept[0],
-                                                grad_x(g, 1), grad_x(g, 2), NULL)
-                                    : grad_node(g->b, "ms:SoftmaxCrossEntropyLossGrad", grad_dy(g, 0), g->s->kept[0],
-                                                grad_x(g, 1), NULL);
-    loss_attrs(g);
-    grad_give(g, 0, dx);
+    give_loss(g, "ms:SoftmaxCrossEntropyLossGrad", g->s->kept[0]);
     return 0;
 }
 
 /* Of logarithms, which a layer of its own made. */
 static int nll(grad *g)
 {
-    const char *dx = grad_has(g, 2) ? grad_node(g->b, "own:NegativeLogLikelihoodLossGrad", grad_dy(g, 0), grad_x(g, 0),
-                                                grad_x(g, 1), grad_x(g, 2), NULL)
-                                    : grad_node(g->b, "own:NegativeLogLikelihoodLossGrad", grad_dy(g, 0), grad_x(g, 0),
-                                                grad_x(g, 1), NULL);
-    loss_attrs(g);
-    grad_give(g, 0, dx);
+    give_loss(g, "own:NegativeLogLikelihoodLossGrad", grad_x(g, 0));
     return 0;
 }
 
@@ -356,7 +326,6 @@ static const char *function_of(const grad *g)
 
 static int rnn_forward(grad *g)
 {
-    build *b = g->b;
     const bz_node *node = g->l->node;
     bool lstm = is_lstm(g);
     int n_in = node->n_in < 8 ? node->n_in : 8, n_out = lstm ? 5 : 3;
@@ -374,9 +343,8 @@ static int rnn_forward(grad *g)
     if (lstm)
         out[3] = grad_keep(g, CELLS, "cells");
     out[n_out - 1] = grad_keep(g, GATES, "gates");
-    bz_draft_node(&b->draft, bz_arena_printf(b->arena, "%sTraining", node->op),
-                  is_simple(g) ? "benanza.training" : "com.microsoft", grad_layer_name(g), in, n_in, out, n_out);
-    bz_buf_putc(&b->phases, (char)b->phase);
+    grad_layer(g, bz_arena_printf(g->b->arena, "%sTraining", node->op),
+               is_simple(g) ? "benanza.training" : "com.microsoft", in, n_in, out, n_out);
     grad_copy_attrs(g, "layout");
     return 0;
 }
@@ -411,8 +379,7 @@ static int rnn(grad *g)
 
 #define MS "com.microsoft"
 static const derivative ROWS[] = {
-    {.ops = "Conv", .back = conv},
-    {.ops = "ConvTranspose", .back = deconv},
+    {.ops = "Conv ConvTranspose", .back = conv},
     {.ops = "MaxPool", .back = pool, .forward = maxpool_forward},
     {.ops = "AveragePool GlobalAveragePool GlobalMaxPool", .back = pool},
     {.ops = "LpPool GlobalLpPool", .back = lppool},

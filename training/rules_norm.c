@@ -22,10 +22,9 @@ static int batchnorm_forward(grad *g)
     }
     out[3] = grad_keep(g, 0, "mean");
     out[4] = grad_keep(g, 1, "deviation");
-    bz_draft_node(&b->draft, "BatchNormInternal", "com.microsoft", grad_layer_name(g), in, 5, out, 5);
-    bz_buf_putc(&b->phases, (char)b->phase);
+    grad_layer(g, "BatchNormInternal", "com.microsoft", in, 5, out, 5);
     for (int i = 0; i < node->n_attrs; i++)
-        if (!strcmp(node->attrs[i].name, "epsilon") || !strcmp(node->attrs[i].name, "momentum"))
+        if (bz_has_word("epsilon momentum", node->attrs[i].name))
             bz_draft_attr(&b->draft, b->from->model, &node->attrs[i], NULL);
     return 0;
 }
@@ -102,9 +101,8 @@ static int skipnorm_forward(grad *g)
     out[0] = grad_y(g, 0);
     for (int k = is_rms(g); k < 2; k++)
         out[1 + k - is_rms(g)] = named(g, 1 + k, k - is_rms(g), k ? "deviation" : "mean");
-    bz_draft_node(&b->draft, is_rms(g) ? "SimplifiedLayerNormalization" : "LayerNormalization", "com.microsoft",
-                  grad_layer_name(g), in, n, out, is_rms(g) ? 2 : 3);
-    bz_buf_putc(&b->phases, (char)b->phase);
+    grad_layer(g, is_rms(g) ? "SimplifiedLayerNormalization" : "LayerNormalization", "com.microsoft", in, n, out,
+               is_rms(g) ? 2 : 3);
     grad_copy_attrs(g, "");
     return 0;
 }

@@ -73,8 +73,7 @@ static int matmul_forward(grad *g)
     if (v < 0 || g->b->turned[v] < 0)
         return grad_copy(g, g->l->node->op, g->l->node->domain, NULL, 0);
     const char *in[2] = {grad_x(g, 0), grad_x(g, 1)}, *out = grad_y(g, 0);
-    bz_draft_node(&g->b->draft, "FusedMatMul", "com.microsoft", grad_layer_name(g), in, 2, &out, 1);
-    bz_buf_putc(&g->b->phases, (char)g->b->phase);
+    grad_layer(g, "FusedMatMul", "com.microsoft", in, 2, &out, 1);
     GRAD_INT(g->b, "transB", 1);
     return 0;
 }
@@ -167,8 +166,7 @@ static int einsum(grad *g)
                     g, "'%s' sums or repeats a dimension of one operand alone: there is no derivative for that",
                     equation);
         }
-        const char *value = g->l->n_in == 2 ? grad_node(b, "Einsum", grad_dy(g, 0), grad_x(g, 1 - k), NULL)
-                                            : grad_node(b, "Einsum", grad_dy(g, 0), NULL);
+        const char *value = grad_node(b, "Einsum", grad_dy(g, 0), g->l->n_in == 2 ? grad_x(g, 1 - k) : NULL, NULL);
         const char *text = g->l->n_in == 2 ? bz_arena_printf(b->arena, "%s,%.*s->%.*s", out, length[1 - k], term[1 - k],
                                                              length[k], term[k])
                                            : bz_arena_printf(b->arena, "%s->%.*s", out, length[k], term[k]);

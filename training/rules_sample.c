@@ -104,20 +104,18 @@ static const char *transform(build *b, const char *x, int64_t axis, int64_t n, b
     return grad_scaled(b, y, dtype, inverse ? (double)n : 1);
 }
 
-/* The transform padded its signal of n elements to `length`, or cut it: what it never read has no gradient. */
-static const char *fitted(build *b, const char *dx, int rank, int64_t axis, int64_t n, int64_t length)
+/* `length` elements along the axis become n: zeros behind them, or fewer. */
+static const char *fitted(build *b, const char *x, int rank, int64_t axis, int64_t length, int64_t n)
 {
     int64_t pads[2 * BZ_MAX_RANK] = {0};
     pads[rank + axis] = n - length;
-    return n == length ? dx : grad_node(b, "Pad", dx, grad_ints(b, pads, 2 * rank), NULL);
+    return n == length ? x : grad_node(b, "Pad", x, grad_ints(b, pads, 2 * rank), NULL);
 }
-
 /* Bins that a signal of real numbers does not need, as zeros. */
-static const char *with_all_bins(build *b, const char *dy, const bz_type *y, int64_t axis, int64_t n)
+static const char *with_all_bins(grad *g, int64_t axis, int64_t n)
 {
-    int64_t pads[2 * BZ_MAX_RANK] = {0};
-    pads[y->rank + axis] = n - y->dims[axis];
-    return n == y->dims[axis] ? dy : grad_node(b, "Pad", dy, grad_ints(b, pads, 2 * y->rank), NULL);
+    const bz_type *y = &g->l->out[0];
+    return fitted(g->b, grad_dy(g, 0), y->rank, axis, y->dims[axis], n);
 }
 
 static const char *real_part(build *b, const char *x, int rank)
@@ -137,10 +135,10 @@ static int dft(grad *g)
         return grad_fail(g, "it makes real numbers of half a spectrum, or its axis depends on data: there is no "
                             "derivative for that");
     int64_t length = grad_param_int(g, "length", x->dims[axis]);
-    const char *dy = onesided ? with_all_bins(b, grad_dy(g, 0), &g->l->out[0], axis, length) : grad_dy(g, 0);
+    const char *dy = onesided ? with_all_bins(g, axis, length) : grad_dy(g, 0);
     const char *dx = transform(b, dy, axis, length, !inverse, x->dtype);
     dx = grad_scaled(b, dx, x->dtype, inverse ? 1 / (double)length : 1);
-    dx = fitted(b, dx, x->rank, axis, x->dims[axis], length);
+    dx = fitted(b, dx, x->rank, axis, length, x->dims[axis]); /* what the transform never read has no gradient */
     grad_give(g, 0, x->dims[x->rank - 1] == 1 ? real_part(b, dx, x->rank) : dx);
     return 0;
 }
@@ -154,7 +152,7 @@ static int stft(grad *g)
     bool complex = x->rank == 3 && x->dims[2] == 2;
     if (hop < 1 || n < 1)
         return grad_fail(g, "its frames depend on data: there is no derivative for that");
-    const char *dx = with_all_bins(b, grad_dy(g, 0), y, 2, n); /* [batch, frames, n, 2] */
+    const char *dx = with_all_bins(g, 2, n); /* [batch, frames, n, 2] */
     dx = transform(b, dx, 2, n, true, x->dtype);
     dx = complex ? dx : real_part(b, dx, 4);
     const char *place = grad_node(b, "Add", count_up(b, frames, hop, true), count_up(b, n, 1, false), NULL);

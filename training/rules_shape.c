@@ -43,9 +43,7 @@ static int concat(grad *g)
     for (int k = 0; k < n; k++)
         size[k] = grad_type(g, k)->dims[axis];
     split(g->b, grad_dy(g, 0), axis, size, n, piece);
-    for (int k = 0; k < n; k++)
-        if (grad_wants(g, k))
-            grad_give(g, k, piece[k]);
+    grad_give_results(g, piece, n);
     return 0;
 }
 
@@ -214,23 +212,18 @@ static int blocks(grad *g)
     const bz_type *deep = to_space ? x : y; /* [n, c s s, h, w] */
     int64_t c = deep->dims[1] / (s * s), h = deep->dims[2], w = deep->dims[3];
     int64_t flat[6] = {deep->dims[0], c, h, s, w, s}, dcr[6] = {deep->dims[0], s, s, c, h, w};
-    if (to_space) {
-        const char *v = grad_reshape_dims(b, grad_dy(g, 0), flat, 6);
-        v = grad_transpose(b, v, crd ? (int64_t[]){0, 1, 3, 5, 2, 4} : (int64_t[]){0, 3, 5, 1, 2, 4}, 6);
-        grad_give(g, 0, grad_reshape(b, v, x));
-    } else {
-        const char *v =
-            grad_transpose(b, grad_reshape_dims(b, grad_dy(g, 0), dcr, 6), (int64_t[]){0, 3, 4, 1, 5, 2}, 6);
-        grad_give(g, 0, grad_reshape(b, v, x));
-    }
+    const int64_t *perm = !to_space ? (int64_t[]){0, 3, 4, 1, 5, 2}
+                          : crd     ? (int64_t[]){0, 1, 3, 5, 2, 4}
+                                    : (int64_t[]){0, 3, 5, 1, 2, 4};
+    const char *v = grad_reshape_dims(b, grad_dy(g, 0), to_space ? flat : dcr, 6);
+    grad_give(g, 0, grad_reshape(b, grad_transpose(b, v, perm, 6), x));
     return 0;
 }
 
 static int trilu(grad *g)
 {
     build *b = g->b;
-    const char *k = grad_has(g, 1) ? grad_x(g, 1) : "", *dx;
-    dx = *k ? grad_node(b, "Trilu", grad_dy(g, 0), k, NULL) : grad_node(b, "Trilu", grad_dy(g, 0), NULL);
+    const char *dx = grad_node(b, "Trilu", grad_dy(g, 0), grad_last(g, 1), NULL);
     GRAD_INT(b, "upper", grad_param_int(g, "upper", 1));
     grad_give(g, 0, dx);
     return 0;
@@ -260,13 +253,12 @@ static int reduce(grad *g)
     const char *op = g->l->node->op + 6, *dy = unreduced(g, grad_dy(g, 0)); /* behind "Reduce" */
     bz_dtype t = x->dtype;
     int64_t all = bz_type_elements(x), kept = bz_type_elements(y);
-    if (!strcmp(op, "Sum") || !strcmp(op, "Mean")) {
+    const char *slope = NULL; /* the same everywhere, and in dy already */
+    if (!strcmp(op, "Sum") || !strcmp(op, "Mean"))
         dy = grad_scaled(b, dy, t, *op == 'M' && all > 0 ? (double)kept / (double)all : 1);
-        grad_give(g, 0, grad_node(b, "Expand", dy, grad_ints(b, x->dims, x->rank), NULL));
-        return 0;
-    }
-    const char *slope;
-    if (!strcmp(op, "Max") || !strcmp(op, "Min"))
+    else if (!strcmp(op, "LogSum")) /* dy / the sum */
+        dy = grad_node(b, "Div", dy, grad_node(b, "Exp", unreduced(g, grad_y(g, 0)), NULL), NULL);
+    else if (!strcmp(op, "Max") || !strcmp(op, "Min"))
         slope = grad_cast(b, grad_node(b, "Equal", grad_x(g, 0), unreduced(g, grad_y(g, 0)), NULL), t);
     else if (!strcmp(op, "L1"))
         slope = grad_node(b, "Sign", grad_x(g, 0), NULL);
@@ -276,13 +268,11 @@ static int reduce(grad *g)
         slope = grad_scaled(b, grad_x(g, 0), t, 2);
     else if (!strcmp(op, "LogSumExp"))
         slope = grad_node(b, "Exp", grad_node(b, "Sub", grad_x(g, 0), unreduced(g, grad_y(g, 0)), NULL), NULL);
-    else if (!strcmp(op, "LogSum")) { /* dy / the sum, everywhere */
-        dy = grad_node(b, "Div", dy, grad_node(b, "Exp", unreduced(g, grad_y(g, 0)), NULL), NULL);
-        grad_give(g, 0, grad_node(b, "Expand", dy, grad_ints(b, x->dims, x->rank), NULL));
-        return 0;
-    } else /* Prod */
+    else /* Prod */
         slope = grad_node(b, "Div", unreduced(g, grad_y(g, 0)), grad_x(g, 0), NULL);
-    grad_give(g, 0, grad_node(b, "Mul", slope, dy, NULL));
+    grad_give(g, 0,
+              slope ? grad_node(b, "Mul", slope, dy, NULL)
+                    : grad_node(b, "Expand", dy, grad_ints(b, x->dims, x->rank), NULL));
     return 0;
 }
 

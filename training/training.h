@@ -1,7 +1,7 @@
 /* training: one iteration of training as a model: forward layers in their training form, a loss, the layers of the backward pass,
  * and the update of the weights.
  *
- *   bz_training_derive    from an inference model; a model that has gradients already is taken as it is
+ *   bz_training_derive    from an inference model
  *   bz_memory_predict     how much memory it needs, by class
  *
  * The result is a model like any other, written in ONNX: its layers have keys, costs and a graph. A forward operator that ONNX
@@ -53,15 +53,14 @@ typedef struct bz_training {
     const bz_held *held; /* [model->n_values] */
     const bz_weight *weight;
     int n_weights;
-    bz_value_id loss;       /* BZ_NO_VALUE: a model that had its gradients, and whose loss is not known */
+    bz_value_id loss;
     bz_value_id rate, step; /* inputs of the update: learning rate, and the iteration's number from 1 */
     const bz_model *from;   /* the model that `first` is of */
     const bz_tensor *const
         *first; /* [model->n_values] what an input is in the file: weights, running means. NULL: it is not there */
     const bz_value_id
         *next;          /* [model->n_values] what an input is in the next iteration: new weights, states. BZ_NO_VALUE */
-    bool given;         /* the file had gradients */
-    const bz_buf *file; /* the model as ONNX; NULL: it was given */
+    const bz_buf *file; /* the model as ONNX */
     bz_arena arena;
 } bz_training;
 

@@ -31,25 +31,18 @@ int bz_optimizer_parse(const char *name, bz_optimizer *o)
 /* What papers and frameworks take where nobody says otherwise. */
 static void put_settings(build *b)
 {
-    switch (b->options->optimizer) {
-    case BZ_MOMENTUM:
-        GRAD_REAL(b, "alpha", 0.9);
-        GRAD_REAL(b, "beta", 1);
-        GRAD_REAL(b, "norm_coefficient", 0);
-        GRAD_TEXT(b, "mode", "standard");
-        break;
-    case BZ_ADAM:
-    case BZ_ADAMW:
-        GRAD_REAL(b, "alpha", 0.9);
-        GRAD_REAL(b, "beta", 0.999);
+    bz_optimizer o = b->options->optimizer;
+    if (o == BZ_SGD)
+        return;
+    GRAD_REAL(b, "alpha", 0.9);
+    GRAD_REAL(b, "beta", o == BZ_MOMENTUM ? 1 : 0.999);
+    if (o != BZ_MOMENTUM)
         GRAD_REAL(b, "epsilon", 1e-8);
-        GRAD_REAL(b, "norm_coefficient", 0);
-        if (b->options->optimizer == BZ_ADAMW)
-            GRAD_REAL(b, "weight_decay", 0.01);
-        break;
-    default:
-        break;
-    }
+    GRAD_REAL(b, "norm_coefficient", 0);
+    if (o == BZ_MOMENTUM)
+        GRAD_TEXT(b, "mode", "standard");
+    if (o == BZ_ADAMW)
+        GRAD_REAL(b, "weight_decay", 0.01);
 }
 
 /* Groups of tensors: weights, gradients, states; results are new weights and new states. */
