@@ -134,7 +134,7 @@ struct bz_backend {
     void (*close)(void *session);
     /* For jobs that are `placed`; NULL: the backend replays nothing. Formats are compared by `same`; a converter
      * brings a tensor from one to the other, either of which may be NULL, on a stream of the replay's device. `residual` is
-     * the operand that the result's memory must hold before the call, -1 for none. */
+     * the operand that the result's memory must hold before the call, -1 for none; NULL: never one. */
     int (*wants)(bz_variant *v, int operand, bz_place_wanted *out, bz_error *err);
     int (*bind)(bz_variant *v, int operand, void *at);
     int (*residual)(const bz_variant *v);

@@ -105,9 +105,3 @@ int bz_plain_bind(bz_variant *v, int operand, void *at)
         p->data[operand] = at;
     return 0;
 }
-
-int bz_plain_residual(const bz_variant *v)
-{
-    (void)v;
-    return -1;
-}

@@ -25,12 +25,10 @@ int bz_plain_read_operand(bz_variant *v, int operand, float *values, bz_error *e
 void bz_plain_release(bz_variant *v);
 int bz_plain_wants(bz_variant *v, int operand, bz_place_wanted *out, bz_error *err);
 int bz_plain_bind(bz_variant *v, int operand, void *at);
-int bz_plain_residual(const bz_variant *v);
 
 /* All of them, as members of a bz_backend. */
 #define BZ_PLAIN_OPERANDS                                                                                              \
     .prepare = bz_plain_prepare, .poison = bz_plain_poison, .read = bz_plain_read,                                     \
-    .read_operand = bz_plain_read_operand, .release = bz_plain_release, .wants = bz_plain_wants,                       \
-    .bind = bz_plain_bind, .residual = bz_plain_residual
+    .read_operand = bz_plain_read_operand, .release = bz_plain_release, .wants = bz_plain_wants, .bind = bz_plain_bind
 
 #endif

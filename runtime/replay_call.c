@@ -198,7 +198,7 @@ static int open_call(bz_replay *r, int number, replay_call *c, bz_error *err)
     if (check_types(r, step, c, err) || replay_operands(r, step, c, err) || open_variant(r, number, c, err))
         return -1;
     const bz_backend *backend = c->variant.backend;
-    c->residual = backend->residual(&c->variant);
+    c->residual = backend->residual ? backend->residual(&c->variant) : -1;
     for (int i = 0; i < c->n_in; i++) {
         bz_place_wanted wanted;
         const replay_copy *copy;

@@ -186,15 +186,6 @@ int cublas_upload(session *s, matrix *m, bz_error *err)
     return m->operand < 0 || bound ? 0 : bz_cuda_operand_get(&s->operands, m->operand, &m->layout, &m->data, err);
 }
 
-static int upload_all(session *s, product *p, bz_error *err)
-{
-    matrix *const all[] = {&p->left, &p->right, &p->other, &p->bias, &p->result};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (cublas_upload(s, all[i], err))
-            return -1;
-    return 0;
-}
-
 static cublasStatus_t run(call *c)
 {
     cublasStatus_t status = c->lt ? CUBLAS_STATUS_SUCCESS : give_workspace(c->s);
@@ -214,10 +205,13 @@ static int prepare(bz_variant *v, bz_error *err)
 {
     session *s = v->session;
     call *c = s->calls[v->index];
+    matrix *all[CUBLAS_MATRICES];
     if (c->refused)
         return cublas_failed(err, "asking for algorithms", c->refused);
-    if (upload_all(s, (product *)c->p, err))
-        return -1;
+    cublas_matrices(c, all);
+    for (int i = 0; i < CUBLAS_MATRICES; i++)
+        if (cublas_upload(s, all[i], err))
+            return -1;
     c->run = (bz_cuda_run){&s->cuda,           run_call, &s->job->operand[c->p->result.operand], &c->p->result.layout,
                            &c->p->result.data, {0}};
     v->workspace = (double)c->workspace;
@@ -258,7 +252,5 @@ const bz_backend bz_backend_module = {
     .close = close_session,
     .wants = cublas_wants,
     .bind = cublas_bind,
-    .residual = cublas_residual,
-    .same = cublas_same,
     .ops = &bz_cuda_ops,
 };

@@ -84,13 +84,17 @@ typedef struct call {
 } call;
 
 /* A way to compute products. */
+struct way;
+typedef bool fits(const product *p, const types *t);
+typedef void enumerates(const struct way *way, struct session *s, const product *p, const types *t, const char *layout,
+                        const char *math, bz_variant_list *list);
+typedef cublasStatus_t runs(call *c);
 typedef struct way {
     const char *name;
-    bool (*fits)(const product *p, const types *t);
-    void (*enumerate)(const struct way *way, struct session *s, const product *p, const types *t, const char *layout,
-                      const char *math, bz_variant_list *list);
+    fits *fits;
+    enumerates *enumerate;
     int (*prepare)(call *c, bz_error *err); /* besides operands and workspace; may be NULL */
-    cublasStatus_t (*execute)(call *c);
+    runs *execute;
 } way;
 
 typedef struct session {
@@ -125,10 +129,11 @@ int cublas_upload(session *s, matrix *m, bz_error *err);
 
 /* ---- place.c -------------------------------------------------------------------------------- */
 
+/* All that may be operands of the call. */
+enum { CUBLAS_MATRICES = 5 };
+void cublas_matrices(const call *c, matrix *out[CUBLAS_MATRICES]);
 int cublas_wants(bz_variant *v, int operand, bz_place_wanted *out, bz_error *err);
 int cublas_bind(bz_variant *v, int operand, void *at);
-int cublas_residual(const bz_variant *v);
-bool cublas_same(const void *format, const void *other);
 
 /* ---- product.c ------------------------------------------------------------------------------ */
 
@@ -150,23 +155,10 @@ bool cublas_epilogue(const bz_problem *p, cublasLtEpilogue_t *out, bool *other);
 
 /* ---- gemm.c --------------------------------------------------------------------------------- */
 
-bool cublas_fits_gemm(const product *p, const types *t);
-bool cublas_fits_strided(const product *p, const types *t);
-bool cublas_fits_pointers(const product *p, const types *t);
-bool cublas_fits_grouped(const product *p, const types *t);
-bool cublas_fits_gemv(const product *p, const types *t);
-void cublas_enumerate_gemm(const way *w, session *s, const product *p, const types *t, const char *layout,
-                           const char *math, bz_variant_list *list);
-void cublas_enumerate_grouped(const way *w, session *s, const product *p, const types *t, const char *layout,
-                              const char *math, bz_variant_list *list);
-void cublas_enumerate_gemv(const way *w, session *s, const product *p, const types *t, const char *layout,
-                           const char *math, bz_variant_list *list);
+fits cublas_fits_gemm, cublas_fits_strided, cublas_fits_pointers, cublas_fits_grouped, cublas_fits_gemv;
+enumerates cublas_enumerate_gemm, cublas_enumerate_grouped, cublas_enumerate_gemv;
+runs cublas_run_gemm, cublas_run_strided, cublas_run_pointers, cublas_run_grouped, cublas_run_gemv;
 int cublas_prepare_pointers(call *c, bz_error *err);
-cublasStatus_t cublas_run_gemm(call *c);
-cublasStatus_t cublas_run_strided(call *c);
-cublasStatus_t cublas_run_pointers(call *c);
-cublasStatus_t cublas_run_grouped(call *c);
-cublasStatus_t cublas_run_gemv(call *c);
 
 /* ---- lt.c ----------------------------------------------------------------------------------- */
 
@@ -183,10 +175,9 @@ typedef struct lt_plan {
     int n;
 } lt_plan;
 
-bool cublas_fits_lt(const product *p, const types *t);
-void cublas_enumerate_lt(const way *w, session *s, const product *p, const types *t, const char *layout,
-                         const char *math, bz_variant_list *list);
-cublasStatus_t cublas_run_lt(call *c);
+fits cublas_fits_lt;
+enumerates cublas_enumerate_lt;
+runs cublas_run_lt;
 /* What descriptors point to in the device's memory. */
 typedef struct lt_memory {
     const void *bias;

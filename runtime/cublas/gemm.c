@@ -98,15 +98,11 @@ int cublas_prepare_pointers(call *c, bz_error *err)
             int64_t number = all[k]->at ? all[k]->at[i] : (int64_t)i;
             list[i] = (char *)all[k]->data + (size_t)(number * all[k]->apart) * bytes;
         }
-        cudaError_t status = cudaSuccess;
-        int bad = bz_cuda_alloc(n * sizeof *list, (void **)&c->pointer[k], err);
-        if (!bad)
-            status = cudaMemcpy(c->pointer[k], list, n * sizeof *list, cudaMemcpyHostToDevice);
+        int bad = bz_cuda_alloc(n * sizeof *list, (void **)&c->pointer[k], err) ||
+                  bz_cuda_put(c->pointer[k], list, n * sizeof *list, "bringing pointers to the device", err);
         free(list);
         if (bad)
             return -1;
-        if (status != cudaSuccess)
-            return bz_cuda_failed(err, "bringing pointers to the device", status);
     }
     return 0;
 }

@@ -211,9 +211,8 @@ static int schedule(counting *c, bz_error *err)
 /* Cold calls are counted cold: the flush is before the mark. */
 static int run_call(counting *c, bz_error *err)
 {
-    if (c->cuda->cold && cudaMemsetAsync(c->cuda->flush, 0, c->cuda->flush_size, c->cuda->stream) != cudaSuccess)
-        return bz_fail(err, BZ_FAILED, "the cache was not flushed");
-    if (c->cuda->cold && bz_cuda_wait(c->cuda))
+    bz_cuda *d = c->cuda;
+    if (d->cold && (cudaMemsetAsync(d->flush, 0, d->flush_size, d->stream) != cudaSuccess || bz_cuda_wait(d)))
         return bz_fail(err, BZ_FAILED, "the cache was not flushed");
     PARAMS(CUpti_RangeProfiler_Start_Params, start, .pRangeProfilerObject = c->profiler);
     PARAMS(CUpti_RangeProfiler_PushRange_Params, push, .pRangeProfilerObject = c->profiler, .pRangeName = "call");
@@ -293,10 +292,10 @@ static int run_round(counting *c, int round, bz_error *err)
 
 static int run_rounds(counting *c, bz_error *err)
 {
-    for (int i = 0; i < WARM; i++)
-        if (c->variant->backend->execute(c->variant, 0))
-            return bz_fail(err, BZ_FAILED, "the library failed before it was counted");
-    if (c->variant->backend->wait && c->variant->backend->wait(c->variant))
+    int bad = 0;
+    for (int i = 0; i < WARM && !bad; i++)
+        bad = c->variant->backend->execute(c->variant, 0);
+    if (bad || (c->variant->backend->wait && c->variant->backend->wait(c->variant)))
         return bz_fail(err, BZ_FAILED, "the library failed before it was counted");
     for (int i = 0; i < ROUNDS; i++)
         if (run_round(c, i, err))

@@ -64,6 +64,8 @@ void bz_cuda_free(void *memory);
 /* Makes the shared workspace at least this large. -1 where it goes beyond the limit or the memory. */
 int bz_cuda_workspace(bz_cuda *c, size_t size, bz_error *err);
 
+/* From the host's memory to the device's. */
+int bz_cuda_put(void *to, const void *from, size_t size, const char *what, bz_error *err);
 int bz_cuda_wait(bz_cuda *c);
 
 /* ---- clock.c -------------------------------------------------------------------------------- */

@@ -38,7 +38,7 @@ typedef struct seen {
 static struct {
     pthread_mutex_t lock; /* CUPTI has a thread of its own */
     seen *item;
-    size_t n, cap, untimed; /* untimed: of the n */
+    size_t n, untimed; /* untimed: of the n */
     bool failed;
 } collected = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -177,9 +177,7 @@ static void give_buffer(uint8_t **buffer, size_t *size, size_t *most)
 
 static void keep(seen s)
 {
-    if (collected.n == collected.cap)
-        collected.item =
-            bz_realloc(collected.item, collected.cap = collected.cap ? 2 * collected.cap : 64, sizeof *collected.item);
+    BZ_ROOM(collected.item, collected.n);
     collected.item[collected.n++] = s;
     collected.untimed += !s.start || s.end < s.start; /* CUPTI writes 0 where it could not take the time */
 }
@@ -326,7 +324,7 @@ static int trace(const traced *t, bz_trace *out, bz_error *err)
         sum_up(out);
     free(collected.item);
     collected.item = NULL;
-    collected.n = collected.cap = 0;
+    collected.n = 0;
     return bad;
 }
 

@@ -185,6 +185,12 @@ void bz_cuda_free(void *memory)
         cudaFree(memory);
 }
 
+int bz_cuda_put(void *to, const void *from, size_t size, const char *what, bz_error *err)
+{
+    cudaError_t status = cudaMemcpy(to, from, size, cudaMemcpyHostToDevice);
+    return status == cudaSuccess ? 0 : bz_cuda_failed(err, what, status);
+}
+
 int bz_cuda_workspace(bz_cuda *c, size_t size, bz_error *err)
 {
     if (size <= c->workspace_size)

@@ -7,19 +7,25 @@
 
 #include <stdio.h>
 
-static const char *const FORWARD[] = {
-    "implicit_gemm", "implicit_precomp_gemm", "gemm", "direct", "fft", "fft_tiling", "winograd", "winograd_nonfused",
+enum { MOST = 8 }; /* algorithms */
+static const struct {
+    int n;
+    const char *name[MOST];
+} ALGORITHMS[] = {
+    [CUDNN_CONV_FORWARD] = {8,
+                            {"implicit_gemm", "implicit_precomp_gemm", "gemm", "direct", "fft", "fft_tiling",
+                             "winograd", "winograd_nonfused"}},
+    [CUDNN_CONV_DATA] = {6, {"algo_0", "algo_1", "fft", "fft_tiling", "winograd", "winograd_nonfused"}},
+    [CUDNN_CONV_WEIGHTS] = {7, {"algo_0", "algo_1", "fft", "algo_3", "winograd", "winograd_nonfused", "fft_tiling"}},
 };
-static const char *const BACKWARD[] = {"algo_0", "algo_1", "fft", "fft_tiling", "winograd", "winograd_nonfused"};
 
-static const char *const WEIGHTS[] = {"algo_0",    "algo_1", "fft", "algo_3", "winograd", "winograd_nonfused",
-                                      "fft_tiling"};
-
-enum {
-    N_FORWARD = sizeof FORWARD / sizeof *FORWARD,
-    N_BACKWARD = sizeof BACKWARD / sizeof *BACKWARD,
-    N_WEIGHTS = sizeof WEIGHTS / sizeof *WEIGHTS,
-};
+cudnn_conv cudnn_conv_of(const call *c)
+{
+    bz_problem_kind kind = c->problem->kind;
+    return kind == BZ_PROBLEM_CONV_WEIGHTS                           ? CUDNN_CONV_WEIGHTS
+           : kind == BZ_PROBLEM_CONV || kind == BZ_PROBLEM_CONV_NORM ? CUDNN_CONV_FORWARD
+                                                                     : CUDNN_CONV_DATA;
+}
 
 /* ---- algorithms ----------------------------------------------------------------------------- */
 
@@ -30,54 +36,43 @@ static bool has_both(const call *c)
     return bz_dtype_bits(c->problem->dtype) <= 16;
 }
 
-static const char *algorithm(const call *c, int i, const char *const *names, int n, char *out, size_t size)
+const char *cudnn_conv_algorithm(const call *c, int i, char *out, size_t size)
 {
+    cudnn_conv way = cudnn_conv_of(c);
+    int n = ALGORITHMS[way].n;
     if (i >= (has_both(c) ? 2 * n : n))
         return NULL;
     bool steps = c->problem->post[0].fn && !c->fused;
-    snprintf(out, size, "%s%s%s", names[i % n], i >= n ? "+tensor" : "", c->fused ? "+fused" : steps ? "+steps" : "");
+    snprintf(out, size, "%s%s%s", ALGORITHMS[way].name[i % n], i >= n ? "+tensor" : "",
+             c->fused ? "+fused"
+             : steps  ? "+steps"
+                      : "");
     return out;
 }
-
-const char *cudnn_conv_algorithm(const call *c, int i, char *out, size_t size)
+static int number_of(const call *c, int algo, cudnnMathType_t math)
 {
-    return algorithm(c, i, FORWARD, N_FORWARD, out, size);
-}
-
-const char *cudnn_deconv_algorithm(const call *c, int i, char *out, size_t size)
-{
-    return algorithm(c, i, BACKWARD, N_BACKWARD, out, size);
-}
-
-const char *cudnn_weights_algorithm(const call *c, int i, char *out, size_t size)
-{
-    return algorithm(c, i, WEIGHTS, N_WEIGHTS, out, size);
-}
-
-static int number_of(const call *c, int algo, int n, cudnnMathType_t math)
-{
-    return algo + (has_both(c) && math != CUDNN_FMA_MATH && math != CUDNN_DEFAULT_MATH ? n : 0);
+    bool units = has_both(c) && math != CUDNN_FMA_MATH && math != CUDNN_DEFAULT_MATH;
+    return algo + (units ? ALGORITHMS[cudnn_conv_of(c)].n : 0);
 }
 
 /* The first that the library names and does not refuse. The types of its answers differ by name only. */
-#define CHOICE(what, perf_type, ask, n, from, to, result)                                                              \
+#define CHOICE(what, perf_type, ask, from, to, result)                                                                 \
     int cudnn_##what##_choice(call *c)                                                                                 \
     {                                                                                                                  \
-        perf_type perf[(n)*2];                                                                                         \
-        int found = 0;                                                                                                 \
-        if (ask(c->handle, from, to, c->conv, result, (n)*2, &found, perf) != CUDNN_STATUS_SUCCESS)                    \
+        perf_type perf[MOST * 2];                                                                                      \
+        int found = 0, most = 2 * ALGORITHMS[cudnn_conv_of(c)].n;                                                      \
+        if (ask(c->handle, from, to, c->conv, result, most, &found, perf) != CUDNN_STATUS_SUCCESS)                     \
             return -1;                                                                                                 \
         for (int i = 0; i < found; i++)                                                                                \
             if (perf[i].status == CUDNN_STATUS_SUCCESS)                                                                \
-                return number_of(c, (int)perf[i].algo, n, perf[i].mathType);                                           \
+                return number_of(c, (int)perf[i].algo, perf[i].mathType);                                              \
         return -1;                                                                                                     \
     }
-CHOICE(conv, cudnnConvolutionFwdAlgoPerf_t, cudnnGetConvolutionForwardAlgorithm_v7, N_FORWARD, c->x.desc, c->filter,
+CHOICE(conv, cudnnConvolutionFwdAlgoPerf_t, cudnnGetConvolutionForwardAlgorithm_v7, c->x.desc, c->filter, c->y.desc)
+CHOICE(deconv, cudnnConvolutionBwdDataAlgoPerf_t, cudnnGetConvolutionBackwardDataAlgorithm_v7, c->filter, c->x.desc,
        c->y.desc)
-CHOICE(deconv, cudnnConvolutionBwdDataAlgoPerf_t, cudnnGetConvolutionBackwardDataAlgorithm_v7, N_BACKWARD, c->filter,
-       c->x.desc, c->y.desc)
-CHOICE(weights, cudnnConvolutionBwdFilterAlgoPerf_t, cudnnGetConvolutionBackwardFilterAlgorithm_v7, N_WEIGHTS,
-       c->x.desc, c->b.desc, c->filter)
+CHOICE(weights, cudnnConvolutionBwdFilterAlgoPerf_t, cudnnGetConvolutionBackwardFilterAlgorithm_v7, c->x.desc,
+       c->b.desc, c->filter)
 
 /* ---- descriptors ---------------------------------------------------------------------------- */
 
@@ -185,46 +180,35 @@ int cudnn_describe_conv_fused(call *c, bz_error *why)
 
 /* ---- running -------------------------------------------------------------------------------- */
 
-static int prepare(call *c, bz_error *err, int n)
+static cudnnStatus_t find_workspace(call *c)
 {
+    switch (cudnn_conv_of(c)) {
+    case CUDNN_CONV_FORWARD:
+        return cudnnGetConvolutionForwardWorkspaceSize(c->handle, c->x.desc, c->filter, c->conv, c->y.desc,
+                                                       (cudnnConvolutionFwdAlgo_t)c->algorithm, &c->workspace);
+    case CUDNN_CONV_DATA:
+        return cudnnGetConvolutionBackwardDataWorkspaceSize(c->handle, c->filter, c->x.desc, c->conv, c->y.desc,
+                                                            (cudnnConvolutionBwdDataAlgo_t)c->algorithm, &c->workspace);
+    default:
+        return cudnnGetConvolutionBackwardFilterWorkspaceSize(c->handle, c->x.desc, c->b.desc, c->conv, c->filter,
+                                                              (cudnnConvolutionBwdFilterAlgo_t)c->algorithm,
+                                                              &c->workspace);
+    }
+}
+int cudnn_prepare_conv(call *c, session *s, bz_error *err)
+{
+    int n = ALGORITHMS[cudnn_conv_of(c)].n;
+    (void)s;
+    if (cudnn_conv_of(c) == CUDNN_CONV_FORWARD && c->problem->dtype_y == BZ_I32)
+        /* cuDNN 9.19 takes it, and writes -2³¹ everywhere */
+        return bz_fail(err, BZ_INCOMPLETE, "cuDNN's convolution calls have no result of 32-bit integers");
     if (has_both(c))
         c->math = c->algorithm >= n ? CUDNN_TENSOR_OP_MATH : CUDNN_FMA_MATH;
     c->algorithm %= n;
     cudnnStatus_t status = cudnnSetConvolutionMathType(c->conv, c->math);
-    return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(err, "setting the math type", status);
-}
-
-int cudnn_prepare_conv(call *c, session *s, bz_error *err)
-{
-    (void)s;
-    if (c->problem->dtype_y == BZ_I32) /* cuDNN 9.19 takes it, and writes -2³¹ everywhere */
-        return bz_fail(err, BZ_INCOMPLETE, "cuDNN's convolution calls have no result of 32-bit integers");
-    if (prepare(c, err, N_FORWARD))
-        return -1;
-    cudnnStatus_t status = cudnnGetConvolutionForwardWorkspaceSize(
-        c->handle, c->x.desc, c->filter, c->conv, c->y.desc, (cudnnConvolutionFwdAlgo_t)c->algorithm, &c->workspace);
-    return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(err, "asking for the workspace", status);
-}
-
-int cudnn_prepare_deconv(call *c, session *s, bz_error *err)
-{
-    (void)s;
-    if (prepare(c, err, N_BACKWARD))
-        return -1;
-    cudnnStatus_t status =
-        cudnnGetConvolutionBackwardDataWorkspaceSize(c->handle, c->filter, c->x.desc, c->conv, c->y.desc,
-                                                     (cudnnConvolutionBwdDataAlgo_t)c->algorithm, &c->workspace);
-    return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(err, "asking for the workspace", status);
-}
-
-int cudnn_prepare_weights(call *c, session *s, bz_error *err)
-{
-    (void)s;
-    if (prepare(c, err, N_WEIGHTS))
-        return -1;
-    cudnnStatus_t status =
-        cudnnGetConvolutionBackwardFilterWorkspaceSize(c->handle, c->x.desc, c->b.desc, c->conv, c->filter,
-                                                       (cudnnConvolutionBwdFilterAlgo_t)c->algorithm, &c->workspace);
+    if (status != CUDNN_STATUS_SUCCESS)
+        return bz_cudnn_failed(err, "setting the math type", status);
+    status = find_workspace(c);
     return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(err, "asking for the workspace", status);
 }
 

@@ -11,65 +11,66 @@ extern __attribute__((visibility("default"))) const bz_backend bz_backend_module
 
 /* A table is read by its columns. */
 /* clang-format off */
-#define GRAPH(kind, name, describe) CHOSEN_BY(cudnn_graph_choice, kind, name, describe)
-#define CHOSEN_BY(choice, kind, name, describe) \
-    {kind, name, describe, cudnn_graph_algorithm, choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph}
+#define CALL(...) {__VA_ARGS__, NULL, NULL}
+#define GRAPH(kind, name, check, build) CHOSEN_BY(cudnn_graph_choice, kind, name, check, build)
+#define CHOSEN_BY(choice, kind, name, check, build) \
+    {kind, name, cudnn_describe_graph, cudnn_graph_algorithm, choice, cudnn_prepare_graph, cudnn_run_graph, cudnn_release_graph, check, build}
 const cudnn_kind bz_cudnn_kinds[] = {
-    {BZ_PROBLEM_CONV, NULL, cudnn_describe_conv, cudnn_conv_algorithm, cudnn_conv_choice, cudnn_prepare_conv, cudnn_run_conv, NULL},
-    {BZ_PROBLEM_CONV, NULL, cudnn_describe_conv_fused, cudnn_conv_algorithm, cudnn_conv_choice, cudnn_prepare_conv, cudnn_run_conv, NULL},
-    {BZ_PROBLEM_DECONV, NULL, cudnn_describe_conv, cudnn_deconv_algorithm, cudnn_deconv_choice, cudnn_prepare_deconv, cudnn_run_deconv, NULL},
-    {BZ_PROBLEM_POOL, "pooling", cudnn_describe_pool, NULL, NULL, NULL, cudnn_run_pool, NULL},
-    {BZ_PROBLEM_BATCHNORM, NULL, cudnn_describe_batchnorm, cudnn_batchnorm_algorithm, cudnn_batchnorm_choice, NULL, cudnn_run_batchnorm, NULL},
-    {BZ_PROBLEM_SOFTMAX, "softmax_accurate", cudnn_describe_softmax, NULL, NULL, NULL, cudnn_run_softmax, NULL},
-    {BZ_PROBLEM_LOGSOFTMAX, "softmax_log", cudnn_describe_softmax, NULL, NULL, NULL, cudnn_run_softmax, NULL},
-    {BZ_PROBLEM_LRN, "lrn_cross_channel", cudnn_describe_lrn, NULL, NULL, NULL, cudnn_run_lrn, NULL},
-    {BZ_PROBLEM_ACTIVATION, "activation", cudnn_describe_activation, NULL, NULL, NULL, cudnn_run_activation, NULL},
-    {BZ_PROBLEM_ACTIVATION, "transform_tensor", cudnn_describe_scale, NULL, NULL, NULL, cudnn_run_transform, NULL},
-    {BZ_PROBLEM_DROPOUT, "dropout", cudnn_describe_dropout, NULL, NULL, cudnn_prepare_dropout, cudnn_run_dropout, cudnn_release_dropout},
-    {BZ_PROBLEM_BINARY, "op_tensor", cudnn_describe_binary, NULL, NULL, NULL, cudnn_run_binary, NULL},
-    {BZ_PROBLEM_REDUCE, "reduce_tensor", cudnn_describe_reduce, NULL, NULL, cudnn_prepare_reduce, cudnn_run_reduce, NULL},
-    {BZ_PROBLEM_TRANSPOSE, "transform_tensor", cudnn_describe_transpose, NULL, NULL, NULL, cudnn_run_transform, NULL},
-    {BZ_PROBLEM_REORDER, "transform_tensor", cudnn_describe_reorder, NULL, NULL, NULL, cudnn_run_transform, NULL},
-    {BZ_PROBLEM_CONCAT, "transform_tensors", cudnn_describe_concat, NULL, NULL, NULL, cudnn_run_concat, NULL},
-    {BZ_PROBLEM_PAD, "transform_tensor", cudnn_describe_pad, NULL, NULL, NULL, cudnn_run_pad, NULL},
-    {BZ_PROBLEM_PAD, "memcpy3d", cudnn_describe_pad_copy, NULL, NULL, NULL, cudnn_run_pad_copy, NULL},
-    {BZ_PROBLEM_COPY, "memcpy", cudnn_describe_copy, NULL, NULL, NULL, cudnn_run_copy, NULL},
-    {BZ_PROBLEM_LSTM, NULL, cudnn_describe_rnn, cudnn_rnn_algorithm, NULL, cudnn_prepare_rnn, cudnn_run_rnn, cudnn_release_rnn},
-    {BZ_PROBLEM_GRU, NULL, cudnn_describe_rnn, cudnn_rnn_algorithm, NULL, cudnn_prepare_rnn, cudnn_run_rnn, cudnn_release_rnn},
-    {BZ_PROBLEM_RNN, NULL, cudnn_describe_rnn, cudnn_rnn_algorithm, NULL, cudnn_prepare_rnn, cudnn_run_rnn, cudnn_release_rnn},
-    {BZ_PROBLEM_LSTM_GRAD, NULL, cudnn_describe_rnn, cudnn_rnn_algorithm, NULL, cudnn_prepare_rnn, cudnn_run_rnn_grad, cudnn_release_rnn},
-    {BZ_PROBLEM_GRU_GRAD, NULL, cudnn_describe_rnn, cudnn_rnn_algorithm, NULL, cudnn_prepare_rnn, cudnn_run_rnn_grad, cudnn_release_rnn},
-    {BZ_PROBLEM_RNN_GRAD, NULL, cudnn_describe_rnn, cudnn_rnn_algorithm, NULL, cudnn_prepare_rnn, cudnn_run_rnn_grad, cudnn_release_rnn},
-    {BZ_PROBLEM_CONV_DATA, NULL, cudnn_describe_conv, cudnn_deconv_algorithm, cudnn_deconv_choice, cudnn_prepare_deconv, cudnn_run_deconv, NULL},
-    {BZ_PROBLEM_CONV_WEIGHTS, NULL, cudnn_describe_conv, cudnn_weights_algorithm, cudnn_weights_choice, cudnn_prepare_weights, cudnn_run_weights, NULL},
-    {BZ_PROBLEM_REDUCE, "backward_bias", cudnn_describe_bias_grad, NULL, NULL, NULL, cudnn_run_bias_grad, NULL},
-    {BZ_PROBLEM_POOL_GRAD, "pooling_backward", cudnn_describe_pool, NULL, NULL, NULL, cudnn_run_pool_grad, NULL},
-    {BZ_PROBLEM_BATCHNORM_GRAD, NULL, cudnn_describe_batchnorm, cudnn_batchnorm_algorithm, cudnn_batchnorm_choice, NULL, cudnn_run_batchnorm, NULL},
-    {BZ_PROBLEM_ACTIVATION_GRAD, "activation_backward", cudnn_describe_activation_grad, NULL, NULL, NULL, cudnn_run_activation_grad, NULL},
-    {BZ_PROBLEM_SOFTMAX_GRAD, "softmax_backward", cudnn_describe_softmax, NULL, NULL, NULL, cudnn_run_softmax_grad, NULL},
-    {BZ_PROBLEM_LOGSOFTMAX_GRAD, "softmax_log_backward", cudnn_describe_softmax, NULL, NULL, NULL, cudnn_run_softmax_grad, NULL},
-    GRAPH(BZ_PROBLEM_CONV, NULL, cudnn_describe_conv_graph),
-    GRAPH(BZ_PROBLEM_DECONV, NULL, cudnn_describe_deconv_graph),
-    GRAPH(BZ_PROBLEM_POOL, NULL, cudnn_describe_pool_graph),
-    GRAPH(BZ_PROBLEM_GEMM, NULL, cudnn_describe_product_graph),
-    CHOSEN_BY(NULL, BZ_PROBLEM_GEMM, "blocks", cudnn_describe_blocks_graph), /* no program gets it unasked */
-    GRAPH(BZ_PROBLEM_MATMUL, NULL, cudnn_describe_product_graph),
-    GRAPH(BZ_PROBLEM_LAYERNORM, NULL, cudnn_describe_norm_graph),
-    GRAPH(BZ_PROBLEM_RMSNORM, NULL, cudnn_describe_norm_graph),
-    GRAPH(BZ_PROBLEM_ATTENTION, "sdpa", cudnn_describe_sdpa_graph),
-    GRAPH(BZ_PROBLEM_ATTENTION, NULL, cudnn_describe_attention_graph),
-    GRAPH(BZ_PROBLEM_ATTENTION_GRAD, NULL, cudnn_describe_attention_grad_graph),
-    GRAPH(BZ_PROBLEM_ACTIVATION, NULL, cudnn_describe_elementwise_graph),
-    GRAPH(BZ_PROBLEM_BINARY, NULL, cudnn_describe_elementwise_graph),
-    GRAPH(BZ_PROBLEM_CONV_NORM, NULL, cudnn_describe_conv_norm_graph),
-    GRAPH(BZ_PROBLEM_CONV_DATA, NULL, cudnn_describe_deconv_graph),
-    GRAPH(BZ_PROBLEM_CONV_WEIGHTS, NULL, cudnn_describe_weights_graph),
-    GRAPH(BZ_PROBLEM_POOL_GRAD, NULL, cudnn_describe_pool_graph),
-    GRAPH(BZ_PROBLEM_ACTIVATION_GRAD, NULL, cudnn_describe_slope_graph),
-    GRAPH(BZ_PROBLEM_BATCHNORM, NULL, cudnn_describe_norm_graph),
-    GRAPH(BZ_PROBLEM_BATCHNORM_GRAD, NULL, cudnn_describe_norm_graph),
-    GRAPH(BZ_PROBLEM_LAYERNORM_GRAD, NULL, cudnn_describe_norm_graph),
-    GRAPH(BZ_PROBLEM_RMSNORM_GRAD, NULL, cudnn_describe_norm_graph),
+    CALL(BZ_PROBLEM_CONV, NULL, cudnn_describe_conv, cudnn_conv_algorithm, cudnn_conv_choice, cudnn_prepare_conv, cudnn_run_conv, NULL),
+    CALL(BZ_PROBLEM_CONV, NULL, cudnn_describe_conv_fused, cudnn_conv_algorithm, cudnn_conv_choice, cudnn_prepare_conv, cudnn_run_conv, NULL),
+    CALL(BZ_PROBLEM_DECONV, NULL, cudnn_describe_conv, cudnn_conv_algorithm, cudnn_deconv_choice, cudnn_prepare_conv, cudnn_run_deconv, NULL),
+    CALL(BZ_PROBLEM_POOL, "pooling", cudnn_describe_pool, NULL, NULL, NULL, cudnn_run_pool, NULL),
+    CALL(BZ_PROBLEM_BATCHNORM, NULL, cudnn_describe_batchnorm, cudnn_batchnorm_algorithm, cudnn_batchnorm_choice, NULL, cudnn_run_batchnorm, NULL),
+    CALL(BZ_PROBLEM_SOFTMAX, "softmax_accurate", cudnn_describe_softmax, NULL, NULL, NULL, cudnn_run_softmax, NULL),
+    CALL(BZ_PROBLEM_LOGSOFTMAX, "softmax_log", cudnn_describe_softmax, NULL, NULL, NULL, cudnn_run_softmax, NULL),
+    CALL(BZ_PROBLEM_LRN, "lrn_cross_channel", cudnn_describe_lrn, NULL, NULL, NULL, cudnn_run_lrn, NULL),
+    CALL(BZ_PROBLEM_ACTIVATION, "activation", cudnn_describe_activation, NULL, NULL, NULL, cudnn_run_activation, NULL),
+    CALL(BZ_PROBLEM_ACTIVATION, "transform_tensor", cudnn_describe_scale, NULL, NULL, NULL, cudnn_run_transform, NULL),
+    CALL(BZ_PROBLEM_DROPOUT, "dropout", cudnn_describe_dropout, NULL, NULL, cudnn_prepare_dropout, cudnn_run_dropout, cudnn_release_dropout),
+    CALL(BZ_PROBLEM_BINARY, "op_tensor", cudnn_describe_binary, NULL, NULL, NULL, cudnn_run_binary, NULL),
+    CALL(BZ_PROBLEM_REDUCE, "reduce_tensor", cudnn_describe_reduce, NULL, NULL, cudnn_prepare_reduce, cudnn_run_reduce, NULL),
+    CALL(BZ_PROBLEM_TRANSPOSE, "transform_tensor", cudnn_describe_transpose, NULL, NULL, NULL, cudnn_run_transform, NULL),
+    CALL(BZ_PROBLEM_REORDER, "transform_tensor", cudnn_describe_reorder, NULL, NULL, NULL, cudnn_run_transform, NULL),
+    CALL(BZ_PROBLEM_CONCAT, "transform_tensors", cudnn_describe_concat, NULL, NULL, NULL, cudnn_run_concat, NULL),
+    CALL(BZ_PROBLEM_PAD, "transform_tensor", cudnn_describe_pad, NULL, NULL, NULL, cudnn_run_pad, NULL),
+    CALL(BZ_PROBLEM_PAD, "memcpy3d", cudnn_describe_pad_copy, NULL, NULL, NULL, cudnn_run_pad_copy, NULL),
+    CALL(BZ_PROBLEM_COPY, "memcpy", cudnn_describe_copy, NULL, NULL, NULL, cudnn_run_copy, NULL),
+    CALL(BZ_PROBLEM_LSTM, NULL, cudnn_describe_rnn, cudnn_rnn_algorithm, NULL, cudnn_prepare_rnn, cudnn_run_rnn, cudnn_release_rnn),
+    CALL(BZ_PROBLEM_GRU, NULL, cudnn_describe_rnn, cudnn_rnn_algorithm, NULL, cudnn_prepare_rnn, cudnn_run_rnn, cudnn_release_rnn),
+    CALL(BZ_PROBLEM_RNN, NULL, cudnn_describe_rnn, cudnn_rnn_algorithm, NULL, cudnn_prepare_rnn, cudnn_run_rnn, cudnn_release_rnn),
+    CALL(BZ_PROBLEM_LSTM_GRAD, NULL, cudnn_describe_rnn, cudnn_rnn_algorithm, NULL, cudnn_prepare_rnn, cudnn_run_rnn_grad, cudnn_release_rnn),
+    CALL(BZ_PROBLEM_GRU_GRAD, NULL, cudnn_describe_rnn, cudnn_rnn_algorithm, NULL, cudnn_prepare_rnn, cudnn_run_rnn_grad, cudnn_release_rnn),
+    CALL(BZ_PROBLEM_RNN_GRAD, NULL, cudnn_describe_rnn, cudnn_rnn_algorithm, NULL, cudnn_prepare_rnn, cudnn_run_rnn_grad, cudnn_release_rnn),
+    CALL(BZ_PROBLEM_CONV_DATA, NULL, cudnn_describe_conv, cudnn_conv_algorithm, cudnn_deconv_choice, cudnn_prepare_conv, cudnn_run_deconv, NULL),
+    CALL(BZ_PROBLEM_CONV_WEIGHTS, NULL, cudnn_describe_conv, cudnn_conv_algorithm, cudnn_weights_choice, cudnn_prepare_conv, cudnn_run_weights, NULL),
+    CALL(BZ_PROBLEM_REDUCE, "backward_bias", cudnn_describe_bias_grad, NULL, NULL, NULL, cudnn_run_bias_grad, NULL),
+    CALL(BZ_PROBLEM_POOL_GRAD, "pooling_backward", cudnn_describe_pool, NULL, NULL, NULL, cudnn_run_pool_grad, NULL),
+    CALL(BZ_PROBLEM_BATCHNORM_GRAD, NULL, cudnn_describe_batchnorm, cudnn_batchnorm_algorithm, cudnn_batchnorm_choice, NULL, cudnn_run_batchnorm, NULL),
+    CALL(BZ_PROBLEM_ACTIVATION_GRAD, "activation_backward", cudnn_describe_activation_grad, NULL, NULL, NULL, cudnn_run_activation_grad, NULL),
+    CALL(BZ_PROBLEM_SOFTMAX_GRAD, "softmax_backward", cudnn_describe_softmax, NULL, NULL, NULL, cudnn_run_softmax_grad, NULL),
+    CALL(BZ_PROBLEM_LOGSOFTMAX_GRAD, "softmax_log_backward", cudnn_describe_softmax, NULL, NULL, NULL, cudnn_run_softmax_grad, NULL),
+    GRAPH(BZ_PROBLEM_CONV, NULL, NULL, cudnn_build_conv),
+    GRAPH(BZ_PROBLEM_DECONV, NULL, NULL, cudnn_build_conv),
+    GRAPH(BZ_PROBLEM_POOL, NULL, cudnn_check_pool, cudnn_build_pool),
+    GRAPH(BZ_PROBLEM_GEMM, NULL, cudnn_check_product, cudnn_build_product),
+    CHOSEN_BY(NULL, BZ_PROBLEM_GEMM, "blocks", cudnn_check_blocks, cudnn_build_blocks), /* no program gets it unasked */
+    GRAPH(BZ_PROBLEM_MATMUL, NULL, cudnn_check_product, cudnn_build_product),
+    GRAPH(BZ_PROBLEM_LAYERNORM, NULL, cudnn_check_norm, cudnn_build_norm),
+    GRAPH(BZ_PROBLEM_RMSNORM, NULL, cudnn_check_norm, cudnn_build_norm),
+    GRAPH(BZ_PROBLEM_ATTENTION, "sdpa", cudnn_check_sdpa, cudnn_build_sdpa),
+    GRAPH(BZ_PROBLEM_ATTENTION, NULL, cudnn_check_attention, cudnn_build_attention),
+    GRAPH(BZ_PROBLEM_ATTENTION_GRAD, NULL, cudnn_check_attention_grad, cudnn_build_attention_grad),
+    GRAPH(BZ_PROBLEM_ACTIVATION, NULL, NULL, cudnn_build_elementwise),
+    GRAPH(BZ_PROBLEM_BINARY, NULL, NULL, cudnn_build_elementwise),
+    GRAPH(BZ_PROBLEM_CONV_NORM, NULL, NULL, cudnn_build_conv_norm),
+    GRAPH(BZ_PROBLEM_CONV_DATA, NULL, NULL, cudnn_build_conv),
+    GRAPH(BZ_PROBLEM_CONV_WEIGHTS, NULL, NULL, cudnn_build_weights),
+    GRAPH(BZ_PROBLEM_POOL_GRAD, NULL, cudnn_check_pool, cudnn_build_pool),
+    GRAPH(BZ_PROBLEM_ACTIVATION_GRAD, NULL, cudnn_check_slope, cudnn_build_slope),
+    GRAPH(BZ_PROBLEM_BATCHNORM, NULL, cudnn_check_norm, cudnn_build_norm),
+    GRAPH(BZ_PROBLEM_BATCHNORM_GRAD, NULL, cudnn_check_norm, cudnn_build_norm),
+    GRAPH(BZ_PROBLEM_LAYERNORM_GRAD, NULL, cudnn_check_norm, cudnn_build_norm),
+    GRAPH(BZ_PROBLEM_RMSNORM_GRAD, NULL, cudnn_check_norm, cudnn_build_norm),
     {.kind = BZ_PROBLEM_NONE},
 };
 /* clang-format on */
@@ -153,13 +154,13 @@ static void free_tensor(tensor *t)
 
 void bz_cudnn_free(call *c)
 {
-    tensor *own[] = {&c->x, &c->b, &c->w, &c->bias, &c->other, &c->y, &c->scale};
+    tensor *own[CUDNN_MOST_TENSORS];
     if (c->kind->release)
         c->kind->release(c);
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+    for (int i = cudnn_own_tensors(c, own); i--;)
         free_tensor(own[i]);
-    for (int i = 0; i < 2 * c->n_parts; i++)
-        free_tensor(&c->part[i]);
+    for (int i = 0; i < c->n_parts; i++)
+        free_tensor(&c->part[2 * i + 1]);
     for (int i = 0; i < BZ_PROBLEM_POST; i++)
         if (c->activation[i])
             cudnnDestroyActivationDescriptor(c->activation[i]);
@@ -186,13 +187,9 @@ int bz_cudnn_upload(session *s, tensor *t, bz_error *err)
 
 static int upload_all(session *s, call *c, bz_error *err)
 {
-    tensor *own[] = {&c->x,     &c->b,    &c->w,        &c->bias,    &c->other,   &c->scale,
-                     &c->shift, &c->mean, &c->variance, &c->more[0], &c->more[1], &c->y};
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+    tensor *own[CUDNN_MOST_TENSORS];
+    for (int i = 0, n = cudnn_own_tensors(c, own); i < n; i++)
         if (bz_cudnn_upload(s, own[i], err))
-            return -1;
-    for (int i = 0; i < c->n_parts; i++)
-        if (bz_cudnn_upload(s, &c->part[2 * i], err))
             return -1;
     return 0;
 }
@@ -413,7 +410,6 @@ const bz_backend bz_backend_module = {
     .close = close_session,
     .wants = cudnn_wants,
     .bind = cudnn_bind,
-    .residual = cudnn_residual,
     .same = cudnn_same,
     .converter = cudnn_converter,
     .convert = cudnn_convert,

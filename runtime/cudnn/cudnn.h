@@ -120,6 +120,8 @@ typedef struct cudnn_kind {
     int (*prepare)(call *c, session *s, bz_error *err); /* data besides the tensors'; the size of the workspace */
     cudnnStatus_t (*execute)(call *c);
     void (*release)(call *c);
+    int (*check)(call *c, bz_error *why); /* of a graph: NULL: nothing is refused */
+    cudnnStatus_t (*build)(call *c);
 } cudnn_kind;
 
 extern const cudnn_kind bz_cudnn_kinds[]; /* ends with BZ_PROBLEM_NONE */
@@ -149,13 +151,14 @@ void cudnn_ahead(const bz_job *job, const char *layout, const char *math);
 
 /* ---- place.c -------------------------------------------------------------------------------- */
 
-/* All that may be an operand of the call: how many. */
+/* All that may be an operand of the call: how many; and those of them that are no recurrent layer's or graph's. */
 enum { CUDNN_MOST_TENSORS = 128 };
 int cudnn_tensors_of(call *c, tensor **out);
+int cudnn_own_tensors(call *c, tensor **out);
 
 int cudnn_wants(bz_variant *v, int operand, bz_place_wanted *out, bz_error *err);
 int cudnn_bind(bz_variant *v, int operand, void *at);
-int cudnn_residual(const bz_variant *v);
+
 bool cudnn_same(const void *format, const void *other);
 int cudnn_converter(const void *from, const void *to, void *stream, bz_converter **out, bz_error *err);
 int cudnn_convert(bz_converter *c, void *from, void *to);
@@ -192,26 +195,31 @@ cudnnStatus_t cudnn_run_posts(call *c);
 
 /* ---- kinds ---------------------------------------------------------------------------------- */
 
+/* What is convolved: x with w; dy with w, for dx, which is a transposed convolution, too; x with dy, for dw. */
+typedef enum { CUDNN_CONV_FORWARD, CUDNN_CONV_DATA, CUDNN_CONV_WEIGHTS } cudnn_conv;
+cudnn_conv cudnn_conv_of(const call *c);
+
 typedef int describes(call *c, bz_error *why);
 describes cudnn_describe_both; /* x, dy where there is one, and y, as they are */
 describes cudnn_describe_conv, cudnn_describe_conv_fused, cudnn_describe_pool, cudnn_describe_batchnorm,
     cudnn_describe_softmax, cudnn_describe_lrn, cudnn_describe_activation, cudnn_describe_activation_grad,
     cudnn_describe_dropout, cudnn_describe_scale, cudnn_describe_binary, cudnn_describe_reduce,
     cudnn_describe_bias_grad, cudnn_describe_transpose, cudnn_describe_reorder, cudnn_describe_concat,
-    cudnn_describe_pad, cudnn_describe_pad_copy, cudnn_describe_copy, cudnn_describe_rnn, cudnn_describe_conv_graph,
-    cudnn_describe_deconv_graph, cudnn_describe_pool_graph, cudnn_describe_weights_graph, cudnn_describe_slope_graph,
-    cudnn_describe_conv_norm_graph, cudnn_describe_product_graph, cudnn_describe_blocks_graph,
-    cudnn_describe_norm_graph, cudnn_describe_elementwise_graph, cudnn_describe_sdpa_graph,
-    cudnn_describe_attention_grad_graph, cudnn_describe_attention_graph;
+    cudnn_describe_pad, cudnn_describe_pad_copy, cudnn_describe_copy, cudnn_describe_rnn;
+/* Graphs: what they are not built for, and the graph. */
+describes cudnn_describe_graph, cudnn_check_pool, cudnn_check_slope, cudnn_check_product, cudnn_check_blocks,
+    cudnn_check_norm, cudnn_check_sdpa, cudnn_check_attention_grad, cudnn_check_attention;
+typedef cudnnStatus_t runs(call *c);
+runs cudnn_build_conv, cudnn_build_weights, cudnn_build_conv_norm, cudnn_build_pool, cudnn_build_slope,
+    cudnn_build_product, cudnn_build_blocks, cudnn_build_norm, cudnn_build_elementwise, cudnn_build_sdpa,
+    cudnn_build_attention, cudnn_build_attention_grad;
 typedef const char *names_algorithm(const call *c, int i, char *out, size_t size);
-names_algorithm cudnn_conv_algorithm, cudnn_deconv_algorithm, cudnn_weights_algorithm, cudnn_batchnorm_algorithm,
-    cudnn_rnn_algorithm, cudnn_graph_algorithm;
+names_algorithm cudnn_conv_algorithm, cudnn_batchnorm_algorithm, cudnn_rnn_algorithm, cudnn_graph_algorithm;
 typedef int chooses(call *c);
 chooses cudnn_conv_choice, cudnn_deconv_choice, cudnn_weights_choice, cudnn_batchnorm_choice, cudnn_graph_choice;
 typedef int prepares(call *c, session *s, bz_error *err);
-prepares cudnn_prepare_conv, cudnn_prepare_deconv, cudnn_prepare_weights, cudnn_prepare_dropout, cudnn_prepare_reduce,
-    cudnn_prepare_rnn, cudnn_prepare_graph;
-typedef cudnnStatus_t runs(call *c);
+prepares cudnn_prepare_conv, cudnn_prepare_dropout, cudnn_prepare_reduce, cudnn_prepare_rnn, cudnn_prepare_graph;
+
 runs cudnn_run_conv, cudnn_run_deconv, cudnn_run_weights, cudnn_run_pool, cudnn_run_batchnorm, cudnn_run_softmax,
     cudnn_run_lrn, cudnn_run_activation, cudnn_run_pool_grad, cudnn_run_softmax_grad, cudnn_run_activation_grad,
     cudnn_run_dropout, cudnn_run_binary, cudnn_run_reduce, cudnn_run_bias_grad, cudnn_run_transform, cudnn_run_concat,

@@ -89,9 +89,8 @@ cudnnStatus_t graph_dequantize_add(call *c, int x, int scales, int32_t block, in
 cudnnStatus_t graph_function_add(call *c, bz_fn fn, float alpha, float beta, int x, int b, int y);
 /* dx = fn'(x) dy. */
 cudnnStatus_t graph_slope_add(call *c, bz_fn fn, float alpha, float beta, int x, int dy, int dx);
-/* A convolution of x with w; of dy with w, for dx, which is a transposed convolution, too; and of x with dy, for dw. */
-typedef enum { GRAPH_CONV_FORWARD, GRAPH_CONV_DATA, GRAPH_CONV_WEIGHTS } graph_conv;
-cudnnStatus_t graph_conv_add(call *c, graph_conv way, int first, int second, int result);
+/* The problem's convolution. */
+cudnnStatus_t graph_conv_add(call *c, int first, int second, int result);
 /* Sums of x, and of its squares, to their shape. */
 cudnnStatus_t graph_sums_add(call *c, int x, int sums, int squares);
 /* `index`: which element of its window each result is; -1. */
@@ -135,8 +134,7 @@ bool graph_is_f8(bz_dtype t);
 /* A tensor between two operations, of the operand's type, which lies as that does. */
 cudnnStatus_t graph_like_add(call *c, int operand, int least, graph_place at, int *out);
 
-/* Begins a graph; -1 where none is built of such types. Ends describing it. */
-int graph_begin(call *c, bz_error *why);
-int graph_finish(const call *c, cudnnStatus_t status, bz_error *why);
+/* -1 where no graph is built of such types. */
+int graph_check_types(const call *c, bz_error *why);
 
 #endif

@@ -42,7 +42,7 @@ static cudnnStatus_t add_lengths(call *c, int64_t length, int *out)
 }
 
 /* One operation since cuDNN 9.13. */
-static cudnnStatus_t build_sdpa(call *c)
+cudnnStatus_t cudnn_build_sdpa(call *c)
 {
     graph_sdpa t = {.table_k = -1, .table_v = -1, .length_q = -1, .length_k = -1};
     bool paged = c->problem->attention.page;
@@ -167,7 +167,7 @@ static cudnnStatus_t add_values_f8(call *c, const scores *s, int weights, int v)
 }
 
 /* Product, scale, mask, softmax, product: the library's fused engines take these chains whole. */
-static cudnnStatus_t build_attention(call *c)
+cudnnStatus_t cudnn_build_attention(call *c)
 {
     const int64_t *q = c->problem->attention.q;
     scores s = rows_of(c->problem, c->problem->attention.k[2]);
@@ -249,7 +249,7 @@ static cudnnStatus_t add_weights(call *c, const scores *s, int q, int keys, int 
 }
 
 /* Five products; the library's fused engines take the chain whole. */
-static cudnnStatus_t build_attention_grad(call *c)
+cudnnStatus_t cudnn_build_attention_grad(call *c)
 {
     const int64_t *q = c->problem->attention.q, *k = c->problem->attention.k;
     int64_t keys_dim[] = {k[0], k[1], k[3], k[2]}, keys_stride[] = {k[1] * k[2] * k[3], k[2] * k[3], 1, k[3]};
@@ -284,42 +284,39 @@ static cudnnStatus_t build_attention_grad(call *c)
     return graph_matmul_add(c, by_key, keys, c->graph->y);
 }
 
-static int begin_attention(call *c, bz_error *why)
+static int check_all(call *c, bz_error *why)
 {
     if (c->nhwc)
         return bz_fail(why, BZ_INCOMPLETE, "heads have no channels (layout plain)");
     if (c->problem->dtype == BZ_F32)
         return bz_fail(why, BZ_INCOMPLETE, "cuDNN's fused attention is for f16, bf16 and f8");
-    return graph_begin(c, why);
+    return graph_check_types(c, why);
 }
-
-int cudnn_describe_sdpa_graph(call *c, bz_error *why)
+int cudnn_check_sdpa(call *c, bz_error *why)
 {
-    if (begin_attention(c, why))
+    if (check_all(c, why))
         return -1;
     if (c->problem->attention.causal || c->problem->attention.mask[0])
         return bz_fail(why, BZ_INCOMPLETE, "attention as one operation knows no mask");
     if (graph_is_f8(c->problem->dtype))
         return bz_fail(why, BZ_INCOMPLETE, "attention as one operation knows no scales of 8-bit floats");
-    return graph_finish(c, build_sdpa(c), why);
+    return 0;
 }
-
-int cudnn_describe_attention_grad_graph(call *c, bz_error *why)
+int cudnn_check_attention_grad(call *c, bz_error *why)
 {
-    if (begin_attention(c, why))
+    if (check_all(c, why))
         return -1;
     if (c->problem->attention.q[1] != c->problem->attention.k[1])
         return bz_fail(why, BZ_INCOMPLETE, "gradients of keys that heads share are sums, which no graph here makes");
     if (graph_is_f8(c->problem->dtype))
         return bz_fail(why, BZ_INCOMPLETE, "gradients of attention are for f16 and bf16");
-    return graph_finish(c, build_attention_grad(c), why);
+    return 0;
 }
-
-int cudnn_describe_attention_graph(call *c, bz_error *why)
+int cudnn_check_attention(call *c, bz_error *why)
 {
-    if (begin_attention(c, why))
+    if (check_all(c, why))
         return -1;
     if (c->problem->attention.page)
         return bz_fail(why, BZ_INCOMPLETE, "pages of keys are read by attention as one operation");
-    return graph_finish(c, build_attention(c), why);
+    return 0;
 }

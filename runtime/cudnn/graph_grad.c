@@ -12,18 +12,13 @@ static int find(const call *c, bz_role role, bool result)
 
 /* ---- convolutions --------------------------------------------------------------------------- */
 
-static cudnnStatus_t build_weights(call *c)
+cudnnStatus_t cudnn_build_weights(call *c)
 {
     int x, dy;
     TRY(graph_operand_add(c, 0, 4, ONES_BEHIND, &x));
     TRY(graph_operand_add(c, 1, 4, ONES_BEHIND, &dy));
     TRY(graph_operand_add(c, 2, 4, ONES_BEHIND, &c->graph->y));
-    return graph_conv_add(c, GRAPH_CONV_WEIGHTS, x, dy, c->graph->y);
-}
-
-int cudnn_describe_weights_graph(call *c, bz_error *why)
-{
-    return graph_begin(c, why) ? -1 : graph_finish(c, build_weights(c), why);
+    return graph_conv_add(c, x, dy, c->graph->y);
 }
 
 /* A value for each of the tensor's channels. */
@@ -59,7 +54,7 @@ static cudnnStatus_t add_before(call *c, int *x)
     return CUDNN_STATUS_SUCCESS;
 }
 
-static cudnnStatus_t build_conv_norm(call *c)
+cudnnStatus_t cudnn_build_conv_norm(call *c)
 {
     const bz_operand *y = &c->operand[c->n_operands - 1];
     int x, w, sums, squares, rank = y->rank < 4 ? 4 : y->rank;
@@ -68,7 +63,7 @@ static cudnnStatus_t build_conv_norm(call *c)
     if (c->problem->conv.before)
         TRY(add_before(c, &x));
     TRY(graph_operand_add(c, c->n_operands - 1, 4, ONES_BEHIND, &c->graph->y));
-    TRY(graph_conv_add(c, GRAPH_CONV_FORWARD, x, w, c->graph->y));
+    TRY(graph_conv_add(c, x, w, c->graph->y));
     if (!c->problem->conv.behind)
         return CUDNN_STATUS_SUCCESS;
     TRY(add_channels(c, BZ_ROLE_M, rank, y->dim[1], &sums));
@@ -76,14 +71,9 @@ static cudnnStatus_t build_conv_norm(call *c)
     return graph_sums_add(c, c->graph->y, sums, squares);
 }
 
-int cudnn_describe_conv_norm_graph(call *c, bz_error *why)
-{
-    return graph_begin(c, why) ? -1 : graph_finish(c, build_conv_norm(c), why);
-}
-
 /* ---- poolings ------------------------------------------------------------------------------- */
 
-static cudnnStatus_t build_pool(call *c)
+cudnnStatus_t cudnn_build_pool(call *c)
 {
     int from, index = cudnn_find(c, BZ_ROLE_INDEX);
     TRY(graph_operand_add(c, 0, 4, ONES_BEHIND, &from));
@@ -94,18 +84,18 @@ static cudnnStatus_t build_pool(call *c)
                                                : graph_pool_grad_add(c, from, index, c->graph->y);
 }
 
-int cudnn_describe_pool_graph(call *c, bz_error *why)
+int cudnn_check_pool(call *c, bz_error *why)
 {
     int n = bz_extent_rank(c->problem->pool.x) - 2; /* the gradient has the same members */
     for (int i = 0; i < n; i++)
         if (c->problem->pool.dilation[i] != 1)
             return bz_fail(why, BZ_INCOMPLETE, "cuDNN has no dilated pooling");
-    return graph_begin(c, why) ? -1 : graph_finish(c, build_pool(c), why);
+    return 0;
 }
 
 /* ---- functions ------------------------------------------------------------------------------ */
 
-static cudnnStatus_t build_slope(call *c)
+cudnnStatus_t cudnn_build_slope(call *c)
 {
     const bz_problem *p = c->problem;
     int x, dy;
@@ -116,12 +106,12 @@ static cudnnStatus_t build_slope(call *c)
 }
 
 /* A ReLU's slope is the same whether x is asked or y. */
-int cudnn_describe_slope_graph(call *c, bz_error *why)
+int cudnn_check_slope(call *c, bz_error *why)
 {
     bz_fn fn = c->problem->activation.fn;
     if (c->problem->activation.of_y && fn != BZ_FN_RELU && fn != BZ_FN_LEAKY && fn != BZ_FN_CLIP)
         return bz_fail(why, BZ_INCOMPLETE, "cuDNN's graphs tell the slope of %s from x", bz_fn_name(fn));
-    return graph_begin(c, why) ? -1 : graph_finish(c, build_slope(c), why);
+    return 0;
 }
 
 /* ---- normalizations ------------------------------------------------------------------------- */
@@ -170,7 +160,7 @@ static cudnnStatus_t add_data(call *c, int operand, const extents *e, int *out)
     return graph_tensor_add(c, operand, &t.layout, 4, e->x, e->step, out);
 }
 
-static cudnnStatus_t build_norm(call *c)
+cudnnStatus_t cudnn_build_norm(call *c)
 {
     bz_problem_kind kind = c->problem->kind;
     bool gradient = bz_problem_has(c->problem, BZ_TRAIT_GRADIENT);
@@ -195,7 +185,7 @@ static cudnnStatus_t build_norm(call *c)
     return graph_norm_add(c, mode, &t);
 }
 
-int cudnn_describe_norm_graph(call *c, bz_error *why)
+int cudnn_check_norm(call *c, bz_error *why)
 {
     const bz_problem *p = c->problem;
     bool batch = p->kind == BZ_PROBLEM_BATCHNORM || p->kind == BZ_PROBLEM_BATCHNORM_GRAD;
@@ -203,5 +193,5 @@ int cudnn_describe_norm_graph(call *c, bz_error *why)
         return bz_fail(why, BZ_INCOMPLETE, "rows have no channels (layout plain)");
     if (p->kind == BZ_PROBLEM_BATCHNORM && !p->batchnorm.training)
         return bz_fail(why, BZ_INCOMPLETE, "a batchnorm for inference is one call");
-    return graph_begin(c, why) ? -1 : graph_finish(c, build_norm(c), why);
+    return 0;
 }

@@ -36,20 +36,21 @@ static bool has_types(const bz_problem *p)
                       (eight && (product || p->kind == BZ_PROBLEM_ATTENTION)));
 }
 
-int graph_begin(call *c, bz_error *why)
+int graph_check_types(const call *c, bz_error *why)
 {
-    if (!has_types(c->problem))
-        return bz_fail(why, BZ_INCOMPLETE,
-                       "graphs are built here for one type of f32, f16 and bf16, for products and attention of f8, "
-                       "for convolutions of i8, and for products of 16 bits with weights of i8");
-    c->graph = bz_alloc(1, sizeof *c->graph);
-    *c->graph = (struct graph_call){0};
-    return 0;
+    return has_types(c->problem)
+               ? 0
+               : bz_fail(why, BZ_INCOMPLETE,
+                         "graphs are built here for one type of f32, f16 and bf16, for products and attention of f8, "
+                         "for convolutions of i8, and for products of 16 bits with weights of i8");
 }
 
-int graph_finish(const call *c, cudnnStatus_t status, bz_error *why)
+int cudnn_describe_graph(call *c, bz_error *why)
 {
-    (void)c;
+    if ((c->kind->check && c->kind->check(c, why)) || graph_check_types(c, why))
+        return -1;
+    c->graph = bz_zeroed(1, sizeof *c->graph);
+    cudnnStatus_t status = c->kind->build(c);
     return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(why, "building the graph", status);
 }
 
@@ -267,26 +268,15 @@ static cudnnStatus_t add_results(call *c, const shape *s, graph_place at, int *y
     return list_steps(c->problem, list) ? add_between(c, s->rank, s->dim, s->stride, first) : CUDNN_STATUS_SUCCESS;
 }
 
-static cudnnStatus_t build_conv(call *c, graph_conv direction)
+cudnnStatus_t cudnn_build_conv(call *c)
 {
     int x, w, y, first;
     shape s = shape_of_result(c, 4, ONES_BEHIND);
     TRY(graph_operand_add(c, 0, 4, ONES_BEHIND, &x));
     TRY(graph_operand_add(c, 1, 4, ONES_BEHIND, &w));
     TRY(add_results(c, &s, ONES_BEHIND, &y, &first));
-    TRY(graph_conv_add(c, direction, x, w, first));
+    TRY(graph_conv_add(c, x, w, first));
     return add_steps(c, &s, 1, ONES_BEHIND, first, y);
-}
-
-int cudnn_describe_conv_graph(call *c, bz_error *why)
-{
-    return graph_begin(c, why) ? -1 : graph_finish(c, build_conv(c, GRAPH_CONV_FORWARD), why);
-}
-
-/* The convolution's gradient by its data: what it makes is what a convolution would have read. */
-int cudnn_describe_deconv_graph(call *c, bz_error *why)
-{
-    return graph_begin(c, why) ? -1 : graph_finish(c, build_conv(c, GRAPH_CONV_DATA), why);
 }
 
 /* Where a product's operand lies, its last two dimensions exchanged where it is transposed. */
@@ -384,25 +374,33 @@ static cudnnStatus_t build_product(call *c, bool blocks)
     return add_steps(c, &s, s.rank - 1, at, first, y);
 }
 
-int cudnn_describe_product_graph(call *c, bz_error *why)
+int cudnn_check_product(call *c, bz_error *why)
 {
-    if (c->nhwc)
-        return bz_fail(why, BZ_INCOMPLETE, "matrices have no channels (layout plain)");
-    return graph_begin(c, why) ? -1 : graph_finish(c, build_product(c, false), why);
+    return c->nhwc ? bz_fail(why, BZ_INCOMPLETE, "matrices have no channels (layout plain)") : 0;
+}
+
+cudnnStatus_t cudnn_build_product(call *c)
+{
+    return build_product(c, false);
 }
 
 /* The microscaling formats' way to multiply 8-bit floats (MXFP8), by scales of 1: the same product, by other kernels. */
-int cudnn_describe_blocks_graph(call *c, bz_error *why)
+int cudnn_check_blocks(call *c, bz_error *why)
 {
     const bz_problem *p = c->problem;
     if (!graph_is_f8(p->dtype) || !graph_is_f8(p->dtype_w))
         return bz_fail(why, BZ_INCOMPLETE, "blocks with a scale are for 8-bit floats");
     if (p->gemm.transa || !p->gemm.transb)
         return bz_fail(why, BZ_INCOMPLETE, "blocks with a scale lie along the product's depth (transb=1)");
-    return graph_begin(c, why) ? -1 : graph_finish(c, build_product(c, true), why);
+    return 0;
 }
 
-static cudnnStatus_t build_elementwise(call *c)
+cudnnStatus_t cudnn_build_blocks(call *c)
+{
+    return build_product(c, true);
+}
+
+cudnnStatus_t cudnn_build_elementwise(call *c)
 {
     const bz_problem *p = c->problem;
     int a, b = -1, y, first;
@@ -416,9 +414,4 @@ static cudnnStatus_t build_elementwise(call *c)
         own = (bz_post){p->activation.fn, p->activation.alpha, p->activation.beta};
     TRY(add_function(c, &s, &own, a, b, first));
     return add_steps(c, &s, s.rank - 1, ROWS, first, y);
-}
-
-int cudnn_describe_elementwise_graph(call *c, bz_error *why)
-{
-    return graph_begin(c, why) ? -1 : graph_finish(c, build_elementwise(c), why);
 }

@@ -9,7 +9,7 @@
 
 _Static_assert(CUDNN_MOST_TENSORS >= 24 + BZ_PROBLEM_PARTS + GRAPH_TENSORS, "all tensors of a call");
 
-int cudnn_tensors_of(call *c, tensor **out)
+int cudnn_own_tensors(call *c, tensor **out)
 {
     tensor *const own[] = {&c->x,     &c->b,    &c->w,        &c->bias,    &c->other,   &c->scale,
                            &c->shift, &c->mean, &c->variance, &c->more[0], &c->more[1], &c->y};
@@ -17,6 +17,12 @@ int cudnn_tensors_of(call *c, tensor **out)
     memcpy(out, own, sizeof own);
     for (int i = 0; i < c->n_parts; i++)
         out[n++] = &c->part[2 * i];
+    return n;
+}
+
+int cudnn_tensors_of(call *c, tensor **out)
+{
+    int n = cudnn_own_tensors(c, out);
     n += cudnn_rnn_states(c, out + n);
     for (int i = 0; c->graph && i < c->graph->n_tensors; i++)
         if (!c->graph->tensor[i].number)
@@ -75,13 +81,6 @@ int cudnn_bind(bz_variant *v, int operand, void *at)
         if (all[i]->operand == operand)
             all[i]->data = at;
     return 0;
-}
-
-/* Nothing is added in place: the calls that add a tensor read it where it is. */
-int cudnn_residual(const bz_variant *v)
-{
-    (void)v;
-    return -1;
 }
 
 static bool same_dims(const bz_operand *a, const bz_operand *b)

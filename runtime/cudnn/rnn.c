@@ -173,78 +173,80 @@ int cudnn_describe_rnn(call *c, bz_error *why)
 
 /* Numbers of cuDNN's matrices by our gates. Theirs of the LSTM are input, forget, new, output like ours; of
  * the GRU reset, update, new, and we have update first. The recurrent ones follow behind. */
-static int matrix_of(const bz_problem *p, int gate, int gates, bool recurrent)
+static int matrix_of(const bz_problem *p, int gate, bool recurrent)
 {
     static const int GRU[] = {1, 0, 2};
-    return (bz_problem_is_gru(p) ? GRU[gate] : gate) + (recurrent ? gates : 0);
+    return (bz_problem_is_gru(p) ? GRU[gate] : gate) + (recurrent ? bz_rnn_gates(p->kind) : 0);
 }
 
 /* Values in the type of the data; NULL stands for zeros. */
-static cudaError_t put(const call *c, void *to, const float *from, int64_t n)
+static int put(const call *c, void *to, const float *from, int64_t n, bz_error *err)
 {
     bz_dtype t = c->problem->dtype;
     size_t size = (size_t)bz_dtype_bits(t) / 8;
-    char *encoded = bz_alloc((size_t)n, size);
-    memset(encoded, 0, (size_t)n * size);
+    char *encoded = bz_zeroed((size_t)n, size);
     if (from)
         bz_values_encode(t, from, encoded, n);
-    cudaError_t status = cudaMemcpy(to, encoded, (size_t)n * size, cudaMemcpyHostToDevice);
+    int bad = bz_cuda_put(to, encoded, (size_t)n * size, "bringing the weights to the device", err);
     free(encoded);
-    return status;
+    return bad;
 }
-
 /* The matrix of one gate. Ours are [inputs, gates, hidden], theirs [hidden, inputs]. */
-static cudaError_t put_matrix(const call *c, void *to, const float *w, int64_t inputs, int gate, int gates)
+static int put_matrix(const call *c, void *to, const float *w, int64_t inputs, int gate, int gates, bz_error *err)
 {
     int64_t h = c->problem->rnn.hidden;
     float *turned = bz_alloc((size_t)(h * inputs), sizeof *turned);
     for (int64_t j = 0; j < h; j++)
         for (int64_t i = 0; i < inputs; i++)
             turned[j * inputs + i] = w[(i * gates + gate) * h + j];
-    cudaError_t status = put(c, to, turned, h * inputs);
+    int bad = put(c, to, turned, h * inputs, err);
     free(turned);
-    return status;
+    return bad;
 }
 
-/* Matrix and bias of one gate in one direction. The second bias of the GRU is that of the new state, behind the
- * product; the other gates, and the other kinds, have none there. */
-static int put_gate(const call *c, const session *s, int direction, int gate, int gates, bool recurrent,
-                    cudnnTensorDescriptor_t m_desc, cudnnTensorDescriptor_t b_desc, bz_error *err)
+/* Where the matrix and the bias of one gate in one direction lie in a space of weights; NULL: there is none. Descriptors
+ * of them are asked for, too, and not needed. */
+static int find_gate(const call *c, void *space, int direction, int gate, bool recurrent, void **matrix, void **bias,
+                     const char *what, bz_error *err)
 {
-    const bz_problem *p = c->problem;
-    bool gru = bz_problem_is_gru(p);
-    int64_t h = p->rnn.hidden, n = recurrent ? h : p->rnn.input;
-    void *matrix = NULL, *bias = NULL;
-    const float *w = s->job->value[cudnn_find(c, recurrent ? BZ_ROLE_R : BZ_ROLE_W)] + direction * n * gates * h;
-    const float *b = s->job->value[cudnn_find(c, BZ_ROLE_BIAS)] + direction * (gates + gru) * h;
-    cudnnStatus_t status =
-        cudnnGetRNNWeightParams(c->handle, c->rnn->rnn, direction, c->rnn->weights_size, c->rnn->weights,
-                                matrix_of(p, gate, gates, recurrent), m_desc, &matrix, b_desc, &bias);
-    if (status != CUDNN_STATUS_SUCCESS)
-        return bz_cudnn_failed(err, "asking where the weights go", status);
-    cudaError_t copied = matrix ? put_matrix(c, matrix, w, n, gate, gates) : cudaSuccess;
-    if (bias && copied == cudaSuccess)
-        copied = put(c, bias, !recurrent ? b + gate * h : gru && gate == 2 ? b + 3 * h : NULL, h);
-    return copied == cudaSuccess ? 0 : bz_cuda_failed(err, "bringing the weights to the device", copied);
-}
-
-static int put_weights(const call *c, const session *s, bz_error *err)
-{
-    const bz_problem *p = c->problem;
-    int gates = bz_rnn_gates(p->kind), result = 0;
     cudnnTensorDescriptor_t m = NULL, b = NULL;
-    if (cudnnCreateTensorDescriptor(&m) != CUDNN_STATUS_SUCCESS ||
-        cudnnCreateTensorDescriptor(&b) != CUDNN_STATUS_SUCCESS)
-        result = bz_fail(err, BZ_FAILED, "no descriptor for the weights");
-    for (int d = 0; d < directions_of(p); d++)
-        for (int g = 0; g < gates; g++)
-            for (int recurrent = 0; recurrent < 2 && !result; recurrent++)
-                result = put_gate(c, s, d, g, gates, recurrent, m, b, err);
+    cudnnStatus_t status = cudnnCreateTensorDescriptor(&m);
+    status = status ? status : cudnnCreateTensorDescriptor(&b);
+    if (status == CUDNN_STATUS_SUCCESS)
+        status = cudnnGetRNNWeightParams(c->handle, c->rnn->rnn, direction, c->rnn->weights_size, space,
+                                         matrix_of(c->problem, gate, recurrent), m, matrix, b, bias);
+    int bad = status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(err, what, status);
     if (m)
         cudnnDestroyTensorDescriptor(m);
     if (b)
         cudnnDestroyTensorDescriptor(b);
-    return result;
+    return bad;
+}
+
+/* Matrix and bias of one gate in one direction. The second bias of the GRU is that of the new state, behind the
+ * product; the other gates, and the other kinds, have none there. */
+static int put_gate(const call *c, const session *s, int direction, int gate, bool recurrent, bz_error *err)
+{
+    const bz_problem *p = c->problem;
+    bool gru = bz_problem_is_gru(p);
+    int gates = bz_rnn_gates(p->kind);
+    int64_t h = p->rnn.hidden, n = recurrent ? h : p->rnn.input;
+    void *matrix = NULL, *bias = NULL;
+    const float *w = s->job->value[cudnn_find(c, recurrent ? BZ_ROLE_R : BZ_ROLE_W)] + direction * n * gates * h;
+    const float *b = s->job->value[cudnn_find(c, BZ_ROLE_BIAS)] + direction * (gates + gru) * h;
+    if (find_gate(c, c->rnn->weights, direction, gate, recurrent, &matrix, &bias, "asking where the weights go", err) ||
+        (matrix && put_matrix(c, matrix, w, n, gate, gates, err)))
+        return -1;
+    return bias ? put(c, bias, !recurrent ? b + gate * h : gru && gate == 2 ? b + 3 * h : NULL, h, err) : 0;
+}
+static int put_weights(const call *c, const session *s, bz_error *err)
+{
+    const bz_problem *p = c->problem;
+    for (int d = 0; d < directions_of(p); d++)
+        for (int g = 0; g < bz_rnn_gates(p->kind); g++)
+            if (put_gate(c, s, d, g, false, err) || put_gate(c, s, d, g, true, err))
+                return -1;
+    return 0;
 }
 
 static int put_lengths(const call *c, bz_error *err)
@@ -252,14 +254,12 @@ static int put_lengths(const call *c, bz_error *err)
     const bz_problem *p = c->problem;
     size_t size = (size_t)p->rnn.batch * sizeof(int32_t);
     int32_t *length = bz_alloc((size_t)p->rnn.batch, sizeof *length);
-    void *data = NULL;
     for (int64_t i = 0; i < p->rnn.batch; i++)
         length[i] = (int32_t)p->rnn.seq;
-    int result = bz_cuda_alloc(size, &data, err);
-    cudaError_t status = result ? cudaSuccess : cudaMemcpy(data, length, size, cudaMemcpyHostToDevice);
+    int bad = bz_cuda_alloc(size, (void **)&c->rnn->lengths, err) ||
+              bz_cuda_put(c->rnn->lengths, length, size, "bringing the lengths to the device", err);
     free(length);
-    c->rnn->lengths = data;
-    return result ? -1 : status == cudaSuccess ? 0 : bz_cuda_failed(err, "bringing the lengths to the device", status);
+    return bad ? -1 : 0;
 }
 
 /* ---- calls ---------------------------------------------------------------------------------- */
@@ -383,26 +383,18 @@ static int read_gate(const call *c, const bz_operand *o, int d, int gate, bool r
     int gates = bz_rnn_gates(p->kind);
     int64_t h = p->rnn.hidden, n = o->role == BZ_ROLE_BIAS ? 1 : o->dim[1];
     void *matrix = NULL, *bias = NULL;
-    cudnnTensorDescriptor_t m = NULL, b = NULL;
-    float *turned = bz_alloc((size_t)(h * n), sizeof *turned);
-    cudnnStatus_t status = cudnnCreateTensorDescriptor(&m);
-    status = status ? status : cudnnCreateTensorDescriptor(&b);
-    if (status == CUDNN_STATUS_SUCCESS)
-        status = cudnnGetRNNWeightParams(c->handle, c->rnn->rnn, d, c->rnn->weights_size, c->rnn->gradients,
-                                         matrix_of(p, gate, gates, recurrent), m, &matrix, b, &bias);
+    const char *what = "asking where gradients lie";
+    if (find_gate(c, c->rnn->gradients, d, gate, recurrent, &matrix, &bias, what, err))
+        return -1;
     const void *from = o->role == BZ_ROLE_BIAS ? bias : matrix;
-    int rc = status != CUDNN_STATUS_SUCCESS || !from ? bz_cudnn_failed(err, "asking where gradients lie", status)
-                                                     : take(c, from, turned, h * n, err);
+    float *turned = bz_alloc((size_t)(h * n), sizeof *turned);
+    int rc = from ? take(c, from, turned, h * n, err) : bz_cudnn_failed(err, what, CUDNN_STATUS_SUCCESS);
     for (int64_t j = 0; !rc && j < h; j++)
         for (int64_t i = 0; i < n; i++)
             if (o->role == BZ_ROLE_BIAS)
                 values[(d * o->dim[1] + (recurrent ? gates : gate)) * h + j] = turned[j];
             else
                 values[((d * n + i) * gates + gate) * h + j] = turned[j * n + i];
-    if (m)
-        cudnnDestroyTensorDescriptor(m);
-    if (b)
-        cudnnDestroyTensorDescriptor(b);
     free(turned);
     return rc;
 }

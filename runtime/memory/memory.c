@@ -227,5 +227,4 @@ const bz_backend bz_backend_memory = {
     .close = close_session,
     .wants = bz_plain_wants,
     .bind = bz_plain_bind,
-    .residual = bz_plain_residual,
 };
