@@ -10,10 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Latencies of the steady iterations, sorted; freed by the caller. */
-static int64_t *steady_latencies(const bz_trace *t, uint32_t *n)
+const int64_t *bz_whatif_steady(const bz_trace *t, bz_arena *arena, uint32_t *n)
 {
-    int64_t *v = bz_zeroed(t->n_iterations + 1, sizeof *v);
+    int64_t *v = BZ_NEW(arena, int64_t, t->n_iterations + 1);
     *n = 0;
     for (uint32_t i = 0; i < t->n_iterations; i++)
         if (bz_iteration_is_steady(t, i))
@@ -23,28 +22,28 @@ static int64_t *steady_latencies(const bz_trace *t, uint32_t *n)
 }
 
 /* Half of what the middle half of the steady iterations spans, relative to the median. */
-static void find_spread(const bz_trace *t, bz_whatif *out)
+static void find_spread(const bz_trace *t, bz_arena *arena, bz_whatif *out)
 {
     uint32_t n;
-    int64_t *v = steady_latencies(t, &n);
+    const int64_t *v = bz_whatif_steady(t, arena, &n);
     out->steady = n;
     if (n >= 2) {
         uint32_t quarter = (n - 1) / 4, three = 3 * (n - 1) / 4;
         int64_t middle = v[(n - 1) / 2];
         out->spread = middle > 0 ? 0.5 * (double)(v[three] - v[quarter]) / (double)middle : 0;
     }
-    free(v);
 }
 
 double bz_whatif_interval(const bz_trace *t, int64_t *steady)
 {
     uint32_t n;
-    int64_t *v = steady_latencies(t, &n);
+    bz_arena arena = {0};
+    const int64_t *v = bz_whatif_steady(t, &arena, &n);
     uint32_t below = n ? (n - 1) / 2 : 0, above = n / 2, quarter = n / 4, three = 3 * n / 4;
     double median = ((double)v[below] + (double)v[above]) / 2;
     double half = n >= 2 && median > 0 ? 1.57 * (double)(v[three] - v[quarter]) / sqrt(n) / median : ONE_ITERATION;
     *steady = n ? n : 1;
-    free(v);
+    bz_arena_free(&arena);
     return half;
 }
 
@@ -74,7 +73,7 @@ static int begin_unrecorded(const bz_trace *trace, bz_whatif *w, bz_arena *work,
         w->adds[k] = (int64_t)(1000 * adds[k]);
         bz_flow_copy(w->flow, &flow);
         bz_flow_without_recorder(&flow, w->adds[k], w->adds[k]);
-        failed = bz_flow_time(&flow, NULL, work, NULL, &w->unrecorded[k], err);
+        failed = bz_flow_time(&flow, work, NULL, &w->unrecorded[k], err);
     }
     bz_flow_free(&flow);
     return failed;
@@ -85,10 +84,10 @@ int bz_whatif_begin(const bz_trace *trace, const bz_flow *flow, bz_arena *arena,
     bz_simulated s;
     bz_arena work = {0};
     *out = (bz_whatif){.flow = flow, .measured = flow->measured};
-    int failed = bz_flow_time(flow, NULL, &work, &s, &out->simulated, err);
+    int failed = bz_flow_time(flow, &work, &s, &out->simulated, err);
     if (!failed) {
         out->error = fabs((double)(out->simulated - out->measured)) / (double)out->measured;
-        find_spread(trace, out);
+        find_spread(trace, &work, out);
         out->noise = bz_whatif_noise(trace);
         bz_flow_split_make(flow, &s, &out->split);
         bz_flow_critical(flow, &s, arena, &out->critical);
@@ -197,23 +196,29 @@ bool bz_whatif_differs_unrecorded(const bz_whatif *w, const bz_prediction *p)
             fabs(simulated - (double)(p->time + p->unrecorded)) > least);
 }
 
+/* What all of `asked` gain by their values of one side; without `adds` ns of the recorder. */
+static int try_side(const bz_trace *trace, const bz_whatif *w, bz_whatif_asked *asked, int n, int side, int64_t adds,
+                    bz_flow *work, int64_t *gain, bz_error *err)
+{
+    bz_arena memory = {0};
+    const bz_whatif_asked *none = NULL;
+    int64_t time = 0;
+    int failed = apply_all(work, trace, w, asked, n, side, adds, &memory, &none, err) < 0 ||
+                 bz_flow_time(work, &memory, NULL, &time, err);
+    *gain = (adds ? w->unrecorded[side] : w->simulated) - time;
+    bz_arena_free(&memory);
+    return failed;
+}
+
 /* What is gained where nobody records: of the three sides, each with what the recorder may add. */
 static int gain_unrecorded(const bz_trace *trace, bz_whatif_asked *asked, int n, const bz_whatif *w, bz_flow *work,
                            bz_prediction *p, bz_error *err)
 {
-    const bz_whatif_asked *none = NULL;
     int64_t gain[BZ_WHATIF_SIDES];
     double noise = (w->error + w->spread + w->noise) * (double)w->unrecorded[1];
-    for (int k = 0; k < BZ_WHATIF_SIDES; k++) {
-        bz_arena memory = {0};
-        int64_t time = 0;
-        int failed = apply_all(work, trace, w, asked, n, k, w->adds[k], &memory, &none, err) < 0 ||
-                     bz_flow_time(work, NULL, &memory, NULL, &time, err);
-        bz_arena_free(&memory);
-        if (failed)
+    for (int k = 0; k < BZ_WHATIF_SIDES; k++)
+        if (try_side(trace, w, asked, n, k, w->adds[k], work, &gain[k], err))
             return -1;
-        gain[k] = w->unrecorded[k] - time;
-    }
     p->unrecorded = gain[1];
     bz_sort_times(gain, BZ_WHATIF_SIDES);
     p->unrecorded_low = gain[0] - (int64_t)noise;
@@ -238,7 +243,7 @@ static int predict(const bz_trace *trace, bz_whatif_asked *asked, int n, bz_aren
         int64_t time = 0;
         int changed = apply_all(flow, trace, w, asked, n, SIDES[k], 0, &memory, &none, err);
         bool same = !changed && !after; /* the recording's own flow, which was simulated */
-        int failed = changed < 0 || (!same && bz_flow_time(flow, NULL, after && !k ? arena : &memory, &s, &time, err));
+        int failed = changed < 0 || (!same && bz_flow_time(flow, after && !k ? arena : &memory, &s, &time, err));
         time = same ? w->simulated : time;
         least = time < least ? time : least;
         most = time > most ? time : most;
@@ -318,20 +323,6 @@ static candidate *find_best(candidate *list, int n, int64_t now)
     return best;
 }
 
-/* What all of `asked` gain, by their usual values alone; without `adds` of the recorder. */
-static int try_usual(const bz_trace *trace, const bz_whatif *w, bz_whatif_asked *asked, int n, int64_t adds,
-                     bz_flow *work, int64_t *gain, bz_error *err)
-{
-    bz_arena memory = {0};
-    const bz_whatif_asked *none = NULL;
-    int64_t time = 0;
-    int failed = apply_all(work, trace, w, asked, n, 1, adds, &memory, &none, err) < 0 ||
-                 bz_flow_time(work, NULL, &memory, NULL, &time, err);
-    *gain = (adds ? w->unrecorded[1] : w->simulated) - time;
-    bz_arena_free(&memory);
-    return failed;
-}
-
 /* Adds, as long as something gains at least TOGETHER_LEAST more, the transformation that gains most with those before it. Those are applied
  * anew each time: a flow that keeps them would be as large as the recording's. */
 static int try_together(const bz_trace *trace, candidate *list, int n, bz_arena *arena, bz_flow *work, bz_whatif *out,
@@ -345,7 +336,7 @@ static int try_together(const bz_trace *trace, candidate *list, int n, bz_arena 
     for (int k = 0; k < n; k++) {
         for (int i = 0; i < n && k; i++) {
             chosen[k] = list[i].asked;
-            if (!list[i].used && try_usual(trace, out, chosen, k + 1, adds, work, &list[i].gain, err))
+            if (!list[i].used && try_side(trace, out, chosen, k + 1, 1, adds, work, &list[i].gain, err))
                 return -1;
         }
         candidate *best = find_best(list, n, now);
@@ -505,7 +496,7 @@ int bz_whatif_ask(const bz_trace *trace, const bz_whatif_question *q, bz_arena *
     int failed = q->sweep || q->n_systems ? ask_each(trace, q, asked, q->n + 1, arena, w, err)
                  : q->n ? bz_whatif_predict(trace, asked, q->n, arena, w, &out->changed, &out->after, err)
                         : bz_whatif_try_all(trace, arena, w, err);
-    return failed || (q->shown && bz_flow_simulate(&out->flow, NULL, arena, &out->before, err)) ? -1 : 0;
+    return failed || (q->shown && bz_flow_simulate(&out->flow, arena, &out->before, err)) ? -1 : 0;
 }
 
 /* ---- to be shown ---------------------------------------------------------------------------- */
@@ -526,7 +517,7 @@ const bz_whatif_shown *bz_whatif_show(const bz_trace *trace, const bz_whatif_rec
             s->flow.n, BZ_WHATIF_SHOWN);
         return s;
     }
-    if (bz_whatif_begin(trace, &s->flow, arena, w, &err) || bz_flow_simulate(&s->flow, NULL, arena, &s->before, &err))
+    if (bz_whatif_begin(trace, &s->flow, arena, w, &err) || bz_flow_simulate(&s->flow, arena, &s->before, &err))
         return NULL;
     if (w->error > BZ_WHATIF_REFUSE) {
         s->why = bz_arena_printf(arena,

@@ -60,16 +60,10 @@ void bz_build_records(bz_build *b)
 
 static const bz_build_record *find_record(const bz_build *b, uint32_t source, uint32_t correlation)
 {
+    const bz_build_record *r = b->record;
     size_t low = 0, high = b->n_records;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const bz_build_record *r = &b->record[middle];
-        if (r->source < source || (r->source == source && r->correlation < correlation))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    const bz_build_record *r = &b->record[low];
+    BZ_FIND_FIRST(low, high, k, r[k].source < source || (r[k].source == source && r[k].correlation < correlation));
+    r += low;
     return low < b->n_records && r->source == source && r->correlation == correlation ? r : NULL;
 }
 

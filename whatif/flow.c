@@ -51,6 +51,13 @@ uint32_t bz_flow_add_lane(bz_flow *flow, const char *name, bool device, bool cha
     return flow->n_lanes++;
 }
 
+uint32_t bz_flow_add_layer(bz_flow *flow, const char *name)
+{
+    flow->layer = grown(flow->layer, flow->n_layers, &flow->cap_layers, sizeof *flow->layer);
+    flow->layer[flow->n_layers] = name;
+    return flow->n_layers++;
+}
+
 uint32_t bz_flow_find_lane(const bz_flow *flow, const char *name)
 {
     for (uint32_t i = 0; i < flow->n_lanes; i++)

@@ -275,16 +275,11 @@ static void find_slower(const bz_whatif_asked *asked, bz_layer_map *map)
  * iteration, what they say takes as much longer. */
 static double find_busy(const bz_trace *t, const bz_flow *flow, bz_arena *arena)
 {
-    int64_t *v = BZ_NEW(arena, int64_t, t->n_iterations + 1);
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < t->n_iterations; i++)
-        if (bz_iteration_is_steady(t, i))
-            v[n++] = bz_iteration_latency(t, i);
+    uint32_t n;
+    const int64_t *v = bz_whatif_steady(t, arena, &n);
     if (!n || flow->iteration >= t->n_iterations)
         return 1;
-    bz_sort_times(v, n);
-    uint32_t quarter = (n - 1) / 4;
-    double quick = (double)v[quarter];
+    double quick = (double)v[(n - 1) / 4];
     return quick > 0 ? fmax(1, (double)bz_iteration_latency(t, flow->iteration) / quick) : 1;
 }
 

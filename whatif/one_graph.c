@@ -93,10 +93,10 @@ static int without_recorder(bz_flow *flow, bz_whatif_asked *asked, int64_t *adde
     *added = 0;
     if (recorder <= 0)
         return 0;
-    if (bz_flow_time(flow, NULL, asked->arena, NULL, &before, err))
+    if (bz_flow_time(flow, asked->arena, NULL, &before, err))
         return -1;
     int64_t sum = bz_flow_without_recorder(flow, recorder, 0);
-    if (bz_flow_time(flow, NULL, asked->arena, NULL, &after, err))
+    if (bz_flow_time(flow, asked->arena, NULL, &after, err))
         return -1;
     *added = before > after ? before - after : 0;
     bz_unit_text all, time;
@@ -116,7 +116,7 @@ static int add_back(bz_flow *flow, bz_whatif_asked *asked, int64_t added, bz_err
         flow->lane[l].wrap = bz_flow_sum(flow->lane[l].wrap, added);
     if (flow->overlaps || !added || flow->main == BZ_NONE || flow->lane[flow->main].last == BZ_NONE)
         return 0;
-    if (bz_flow_simulate(flow, NULL, asked->arena, &s, err))
+    if (bz_flow_simulate(flow, asked->arena, &s, err))
         return -1;
     uint32_t task = bz_flow_insert(flow, BZ_TASK_HOST, "what recording adds", flow->lane[flow->main].last, added, 0);
     if (s.last != BZ_NONE)

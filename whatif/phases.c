@@ -84,16 +84,6 @@ static void find_op_phases(mapping *m)
     free(program);
 }
 
-static uint32_t new_layer(bz_flow *f, const char *name)
-{
-    if (f->n_layers == f->cap_layers) {
-        f->cap_layers = f->cap_layers ? 2 * f->cap_layers : 64;
-        f->layer = bz_realloc(f->layer, f->cap_layers, sizeof *f->layer);
-    }
-    f->layer[f->n_layers] = name;
-    return f->n_layers++;
-}
-
 static uint32_t layer_of(mapping *m, uint32_t call, uint32_t op)
 {
     const bz_trace *t = m->b->trace;
@@ -104,8 +94,8 @@ static uint32_t layer_of(mapping *m, uint32_t call, uint32_t op)
     if (!known)
         return BZ_NONE;
     if (*known == BZ_NONE)
-        *known = new_layer(m->b->flow, bz_string(t, outer != BZ_NONE ? t->event[BZ_EVENT_OP].name[outer]
-                                                                     : t->event[BZ_EVENT_CALL].name[call]));
+        *known = bz_flow_add_layer(m->b->flow, bz_string(t, outer != BZ_NONE ? t->event[BZ_EVENT_OP].name[outer]
+                                                                             : t->event[BZ_EVENT_CALL].name[call]));
     return *known;
 }
 

@@ -1,5 +1,6 @@
 /* What recording adds to a program is no part of it: it is taken out of the calls of the device's runtime, of the operators around them, and of what
  * libraries do in front of them. */
+#include "base/sort.h"
 #include "whatif/build.h"
 #include "whatif/constants.h"
 
@@ -82,13 +83,7 @@ static thread_tasks tasks_of(const bz_flow *flow, uint32_t lane)
 static void count(const bz_flow *flow, thread_tasks *list, int64_t start)
 {
     uint32_t low = 0, high = list->n; /* so many tasks begin no later */
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (start_of(flow, list->task[middle]) <= start)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    BZ_FIND_FIRST(low, high, at, start_of(flow, list->task[at]) <= start);
     bool inside = low && start < end_of(flow, list->task[low - 1]);
     (inside ? list->inside : list->ops)[low]++;
 }

@@ -23,7 +23,6 @@ typedef struct {
 
 typedef struct {
     const bz_flow *flow;
-    const bz_simulate_options *options;
     entry *heap;
     uint32_t n_heap;
     uint32_t *waits; /* [n]: for how many tasks still */
@@ -105,13 +104,13 @@ static void run_task(simulator *s, uint32_t id)
         reach(s, t->next, behind, id);
 }
 
-static uint32_t first_come(const bz_flow *flow, const uint32_t *ready, uint32_t n, const int64_t *start)
+static uint32_t first_come(const simulator *s, const channel *c)
 {
     uint32_t best = 0;
-    for (uint32_t i = 1; i < n; i++) {
-        int32_t p = flow->task[ready[i]].priority, q = flow->task[ready[best]].priority;
-        int64_t a = start[ready[i]], b = start[ready[best]];
-        if (p != q ? p > q : a != b ? a < b : ready[i] < ready[best])
+    for (uint32_t i = 1; i < c->n; i++) {
+        uint32_t x = c->task[i], y = c->task[best];
+        int32_t p = s->flow->task[x].priority, q = s->flow->task[y].priority;
+        if (p != q ? p > q : s->start[x] != s->start[y] ? s->start[x] < s->start[y] : x < y)
             best = i;
     }
     return best;
@@ -121,13 +120,7 @@ static void serve(simulator *s, uint32_t lane, int64_t time)
 {
     channel *c = &s->channels[lane];
     c->asked = false;
-    uint32_t best = 0;
-    if (c->n > 1 && s->options && s->options->choose)
-        best = s->options->choose(s->flow, c->task, c->n, s->options->context);
-    else if (c->n > 1)
-        best = first_come(s->flow, c->task, c->n, s->start);
-    best = best < c->n ? best : 0;
-    uint32_t task = c->task[best];
+    uint32_t best = first_come(s, c), task = c->task[best];
     memmove(&c->task[best], &c->task[best + 1], (--c->n - best) * sizeof *c->task);
     if (time > s->start[task]) {
         s->start[task] = time;
@@ -185,10 +178,9 @@ static int circle(const simulator *s, bz_error *err)
     return bz_fail(err, BZ_BAD_INPUT, "tasks wait for each other in a circle");
 }
 
-int bz_flow_simulate(const bz_flow *flow, const bz_simulate_options *options, bz_arena *arena, bz_simulated *out,
-                     bz_error *err)
+int bz_flow_simulate(const bz_flow *flow, bz_arena *arena, bz_simulated *out, bz_error *err)
 {
-    simulator s = {.flow = flow, .options = options, .last = BZ_NONE};
+    simulator s = {.flow = flow, .last = BZ_NONE};
     *out = (bz_simulated){.start = bz_arena_take(arena, flow->n * sizeof(int64_t)),
                           .because = bz_arena_take(arena, flow->n * sizeof(uint32_t))};
     s.start = out->start;
@@ -263,7 +255,7 @@ static void chain(const bz_flow *flow, bz_flow *out)
 
 /* Edges of removed tasks are in no list, but in the array: those are skipped by their ends. An edge whose ends both live may
  * have been dropped nowhere else. */
-int bz_flow_steady(const bz_flow *flow, const bz_simulate_options *options, int64_t *step, bz_error *err)
+int bz_flow_steady(const bz_flow *flow, int64_t *step, bz_error *err)
 {
     bz_flow chained;
     bz_simulated s;
@@ -272,7 +264,7 @@ int bz_flow_steady(const bz_flow *flow, const bz_simulate_options *options, int6
     if (flow->n > BZ_NONE / CHAIN - 1 || flow->n_edges > BZ_NONE / CHAIN - 1)
         return bz_fail(err, BZ_FAILED, "the iteration has too many tasks for three of them: %u", flow->n);
     chain(flow, &chained);
-    int failed = bz_flow_simulate(&chained, options, &arena, &s, err);
+    int failed = bz_flow_simulate(&chained, &arena, &s, err);
     for (uint32_t i = 0; i < chained.n && !failed; i++) {
         int64_t *e = &end[i / flow->n], at = bz_flow_sum(s.start[i], chained.task[i].duration);
         if (!chained.task[i].removed && at > *e)
@@ -284,14 +276,13 @@ int bz_flow_steady(const bz_flow *flow, const bz_simulate_options *options, int6
     return failed;
 }
 
-int bz_flow_time(const bz_flow *flow, const bz_simulate_options *options, bz_arena *arena, bz_simulated *one,
-                 int64_t *time, bz_error *err)
+int bz_flow_time(const bz_flow *flow, bz_arena *arena, bz_simulated *one, int64_t *time, bz_error *err)
 {
     bz_simulated s;
-    if (bz_flow_simulate(flow, options, arena, &s, err))
+    if (bz_flow_simulate(flow, arena, &s, err))
         return -1;
     if (one)
         *one = s;
     *time = s.total;
-    return flow->overlaps ? bz_flow_steady(flow, options, time, err) : 0;
+    return flow->overlaps ? bz_flow_steady(flow, time, err) : 0;
 }

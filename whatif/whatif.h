@@ -12,7 +12,7 @@
  *         if (flow.task[i].kind == BZ_TASK_KERNEL)
  *             bz_flow_scale(&flow, i, 0.5);
  *     bz_simulated after;
- *     if (bz_flow_simulate(&flow, NULL, &arena, &after, err))
+ *     if (bz_flow_simulate(&flow, &arena, &after, err))
  *         goto out;
  *   out:
  *     bz_flow_free(&flow);
@@ -158,6 +158,7 @@ const char *bz_task_op(const bz_flow *flow, const bz_task *task);
 
 uint32_t bz_flow_add_lane(bz_flow *flow, const char *name, bool device, bool channel); /* `name` is copied */
 uint32_t bz_flow_find_lane(const bz_flow *flow, const char *name);                     /* BZ_NONE */
+uint32_t bz_flow_add_layer(bz_flow *flow, const char *name);                           /* `name` is not copied */
 
 /* At the end of its lane. `name` is copied. */
 uint32_t bz_flow_add(bz_flow *flow, bz_task_kind kind, const char *name, uint32_t lane, int64_t duration, int64_t gap);
@@ -197,15 +198,6 @@ static inline int64_t bz_flow_sum(int64_t a, int64_t b)
 
 /* ---- simulation ----------------------------------------------------------------------------- */
 
-/* Of the tasks that could start now on a channel, the one to start; called with at least two. NULL: the greatest priority,
- * then the one that waits longest, then the one that was added first. */
-typedef uint32_t bz_flow_choose(const bz_flow *flow, const uint32_t *ready, uint32_t n, void *context);
-
-typedef struct bz_simulate_options {
-    bz_flow_choose *choose;
-    void *context;
-} bz_simulate_options;
-
 /* Why a task did not start earlier. */
 typedef struct bz_simulated {
     int64_t total;     /* when the last task ends, less the flow's offset */
@@ -214,20 +206,20 @@ typedef struct bz_simulated {
     uint32_t last;     /* the task that ends last; BZ_NONE where there is none */
 } bz_simulated;
 
-/* Earliest start. `options` may be NULL. -1 where tasks wait for each other in a circle. O((tasks + edges) log tasks). */
-int bz_flow_simulate(const bz_flow *flow, const bz_simulate_options *options, bz_arena *arena, bz_simulated *out,
-                     bz_error *err);
+/* Earliest start. Of the tasks that could start now on a channel, the one of the greatest priority starts, then the one that
+ * waits longest, then the one that was added first. -1 where tasks wait for each other in a circle. O((tasks + edges) log
+ * tasks). */
+int bz_flow_simulate(const bz_flow *flow, bz_arena *arena, bz_simulated *out, bz_error *err);
 
 /* Three iterations behind one another: each lane goes on where it ended. *step: from the end of the second to that of the
  * third. */
-int bz_flow_steady(const bz_flow *flow, const bz_simulate_options *options, int64_t *step, bz_error *err);
+int bz_flow_steady(const bz_flow *flow, int64_t *step, bz_error *err);
 
 /* Takes out what a recorder adds to each call of the device's runtime, and to each operator. Returns the sum of what went. */
 int64_t bz_flow_without_recorder(bz_flow *flow, int64_t call, int64_t op);
 
 /* What the iteration takes: the step where iterations overlap, else the total. `one` (may be NULL) gets the single one. */
-int bz_flow_time(const bz_flow *flow, const bz_simulate_options *options, bz_arena *arena, bz_simulated *one,
-                 int64_t *time, bz_error *err);
+int bz_flow_time(const bz_flow *flow, bz_arena *arena, bz_simulated *one, int64_t *time, bz_error *err);
 
 /* Every nanosecond of the total has one owner: only the host worked, only a device, both, or neither did. A host that waits
  * in a sync does not work; the gaps of a thread are its work. */
@@ -391,6 +383,7 @@ typedef struct bz_whatif {
 /* Half the 95 % interval of the steady iterations' median, as boxplots draw it, as a share; a tenth where there is one iteration only. `steady`
  * gets how many there are, at least 1. */
 double bz_whatif_interval(const bz_trace *trace, int64_t *steady);
+const int64_t *bz_whatif_steady(const bz_trace *trace, bz_arena *arena, uint32_t *n); /* their latencies, sorted */
 /* How far the latency of one process is from that of the next, as a share: that interval, or what processes were measured to differ by, the larger
  * one. The changed program is another process. */
 double bz_whatif_noise(const bz_trace *trace);

@@ -48,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     asked.trace = bz_trace_new();
     if (asked.row->apply(&f, &asked, &err) >= 0) {
         bz_simulated s;
-        if (bz_flow_simulate(&f, NULL, &arena, &s, &err) || s.total < 0)
+        if (bz_flow_simulate(&f, &arena, &s, &err) || s.total < 0)
             abort();
         for (uint32_t i = 0; i < f.n; i++)
             if (!f.task[i].removed && f.task[i].duration < 0)

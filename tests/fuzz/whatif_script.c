@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int changed = bz_whatif_run_script(&flow, (const char *)data, size, &err);
     if (changed < 0) {
         PROMISE(err.code == BZ_USAGE && !strncmp(err.text, "line ", 5));
-    } else if (!bz_flow_simulate(&flow, NULL, &arena, &s, &err)) {
+    } else if (!bz_flow_simulate(&flow, &arena, &s, &err)) {
         bz_flow_split split;
         bz_critical critical;
         bz_flow_split_make(&flow, &s, &split);
@@ -41,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         PROMISE(split.host + split.device + split.both + split.neither == s.total && critical.time == s.total);
         for (uint32_t i = 0; i < flow.n; i++)
             PROMISE(flow.task[i].removed || s.start[i] >= 0);
-        (void)bz_flow_steady(&flow, NULL, &step, &err);
+        (void)bz_flow_steady(&flow, &step, &err);
     } else {
         PROMISE(err.code == BZ_BAD_INPUT && strstr(err.text, "circle"));
     }

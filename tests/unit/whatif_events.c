@@ -133,7 +133,7 @@ static void kernels_start_when_they_did(void **state)
         bz_arena arena = {0};
         bz_simulated s;
         int kernels = 0;
-        if (bz_flow_make(t, BZ_NONE, &f, &err) || bz_flow_simulate(&f, NULL, &arena, &s, &err))
+        if (bz_flow_make(t, BZ_NONE, &f, &err) || bz_flow_simulate(&f, &arena, &s, &err))
             fail_msg("%s", err.text);
         for (uint32_t i = 0; i < f.n; i++)
             if (f.task[i].kind == BZ_TASK_KERNEL) {
@@ -158,12 +158,12 @@ static int64_t start_after(const char *text, const char *changed, const char *as
     bz_error err;
     bz_arena arena = {0};
     bz_simulated s;
-    if (bz_flow_make(t, bz_typical_iteration(t), &f, &err) || bz_flow_simulate(&f, NULL, &arena, &s, &err))
+    if (bz_flow_make(t, bz_typical_iteration(t), &f, &err) || bz_flow_simulate(&f, &arena, &s, &err))
         fail_msg("%s", err.text);
     uint32_t task = find(&f, asked);
     *before = s.start[task];
     bz_flow_scale(&f, find(&f, changed), 0.5);
-    if (bz_flow_simulate(&f, NULL, &arena, &s, &err))
+    if (bz_flow_simulate(&f, &arena, &s, &err))
         fail_msg("%s", err.text);
     int64_t start = s.start[task];
     bz_arena_free(&arena);
@@ -196,12 +196,12 @@ static void host(void **state)
         bz_error err;
         bz_arena arena = {0};
         bz_simulated s;
-        if (bz_flow_make(t, bz_typical_iteration(t), &f, &err) || bz_flow_simulate(&f, NULL, &arena, &s, &err))
+        if (bz_flow_make(t, bz_typical_iteration(t), &f, &err) || bz_flow_simulate(&f, &arena, &s, &err))
             fail_msg("%s", err.text);
         uint32_t wait = find(&f, k ? "cudaEventSynchronize" : "cudaDeviceSynchronize");
         before[k] = s.start[wait];
         bz_flow_scale(&f, find(&f, k ? "a" : "b"), 0.5);
-        if (bz_flow_simulate(&f, NULL, &arena, &s, &err))
+        if (bz_flow_simulate(&f, &arena, &s, &err))
             fail_msg("%s", err.text);
         after[k] = s.start[wait];
         bz_arena_free(&arena);

@@ -81,7 +81,7 @@ static int64_t time_of(const bz_flow *f, const char *first, const char *second)
         apply(&g, &arena, first);
     if (second)
         assert_true(apply(&g, &arena, second) > 0);
-    if (bz_flow_time(&g, NULL, &arena, NULL, &time, &err))
+    if (bz_flow_time(&g, &arena, NULL, &time, &err))
         fail_msg("%s", err.text);
     bz_flow_free(&g);
     bz_arena_free(&arena);

@@ -56,7 +56,7 @@ static double error_of(const bz_trace *t, uint32_t iteration, const char *name)
     bz_arena arena = {0};
     bz_error err;
     int64_t time = 0;
-    if (bz_flow_make(t, iteration, &flow, &err) || bz_flow_time(&flow, NULL, &arena, NULL, &time, &err))
+    if (bz_flow_make(t, iteration, &flow, &err) || bz_flow_time(&flow, &arena, NULL, &time, &err))
         fail_msg("%s: iteration %u: %s", name, iteration, err.text);
     double error = fabs((double)(time - flow.measured)) / (double)flow.measured;
     if (error > 0.03)

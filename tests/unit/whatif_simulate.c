@@ -28,7 +28,7 @@ static void check(const bz_flow *f, const int64_t *starts, int64_t total)
     bz_simulated s;
     bz_error err;
     int n = 0;
-    if (bz_flow_simulate(f, NULL, &arena, &s, &err))
+    if (bz_flow_simulate(f, &arena, &s, &err))
         fail_msg("%s", err.text);
     for (uint32_t i = 0; i < f->n; i++)
         if (f->task[i].kind != BZ_TASK_HOST)
@@ -92,12 +92,12 @@ static void channels(void **state)
     bz_arena arena = {0};
     bz_simulated s;
     bz_error err;
-    assert_int_equal(bz_flow_simulate(&f, NULL, &arena, &s, &err), 0);
+    assert_int_equal(bz_flow_simulate(&f, &arena, &s, &err), 0);
     assert_int_equal(s.start[push[0]], 100);
     assert_int_equal(s.start[push[1]], 1100);
     assert_int_equal(s.start[push[2]], 2100);
     f.task[push[2]].priority = 1;
-    assert_int_equal(bz_flow_simulate(&f, NULL, &arena, &s, &err), 0);
+    assert_int_equal(bz_flow_simulate(&f, &arena, &s, &err), 0);
     assert_int_equal(s.start[push[2]], 1100);
     assert_int_equal(s.start[push[1]], 2100);
     assert_int_equal(s.because[push[1]], push[2]);
@@ -114,7 +114,7 @@ static void circles(void **state)
     bz_error err;
     make(&f, 2, (int64_t[]){2, 2}, (int64_t[]){1, 1}, (int64_t[]){10, 5}, 1);
     bz_flow_depend(&f, 4, 0, BZ_DEPENDS_SYNC, 0);
-    assert_int_equal(bz_flow_simulate(&f, NULL, &arena, &s, &err), -1);
+    assert_int_equal(bz_flow_simulate(&f, &arena, &s, &err), -1);
     assert_int_equal(err.code, BZ_BAD_INPUT);
     assert_non_null(strstr(err.text, "circle"));
     bz_arena_free(&arena);
@@ -149,7 +149,7 @@ static int64_t time_of(const bz_flow *f)
     bz_arena arena = {0};
     bz_simulated s;
     bz_error err;
-    if (bz_flow_simulate(f, NULL, &arena, &s, &err))
+    if (bz_flow_simulate(f, &arena, &s, &err))
         fail_msg("%s", err.text);
     for (uint32_t e = 0; e < f->n_edges; e++) { /* nobody starts before what he waits for has ended */
         const bz_flow_edge *edge = &f->edge[e];
@@ -219,7 +219,7 @@ static void busy_channels(void **state)
         bz_arena arena = {0};
         bz_simulated s;
         bz_error err;
-        assert_int_equal(bz_flow_simulate(&f, NULL, &arena, &s, &err), 0);
+        assert_int_equal(bz_flow_simulate(&f, &arena, &s, &err), 0);
         for (uint32_t k = 0; k < n; k++) {
             int64_t now = INT64_MAX;
             uint32_t best = BZ_NONE;
