@@ -16,7 +16,7 @@
  * A machine with a few records of its own corrects the second by the first: its residual against its neighbours is learned
  * over problems.
  *
- * The published ways stand beside it, to be compared: ratios of peaks and rooflines (scaling.c), wave scaling (wave.c) with
+ * The published ways stand beside it, to be compared: ratios of peaks and rooflines, wave scaling (scaling.c) with
  * occupancies (occupancy.c), and a network of dense layers (dense.c). A scaling takes the rule's place for a kind of problem where
  * leaving out one machine after the other tells that it is surely nearer (ways.c).
  *
@@ -118,7 +118,7 @@ typedef struct bz_samples {
     bz_arena arena;
     const char **text; /* [n]: problems */
     bz_shape *shape;
-    int n, cap;
+    int n;
     bz_machine *machine;
     int machines;
     double *log; /* [n * machines]: of seconds; NAN where there is no record */
@@ -308,13 +308,11 @@ double bz_scaling_of(bz_scaling which, const bz_shape *s, double intensity, cons
                      const bz_machine *to);
 
 /* Wave scaling: `gamma` is the memory's share, from arithmetic intensity and the ridge of the destination. */
-typedef enum { BZ_WAVE_PAPER, BZ_WAVE_EXACT, BZ_WAVE_CODE } bz_wave_variant;
 typedef struct bz_wave_machine {
-    double bandwidth, clock, multiprocessors, wave; /* wave: blocks that run at once */
+    double bandwidth, clock, wave; /* wave: blocks that run at once */
 } bz_wave_machine;
 double bz_wave_gamma(double intensity, double ridge);
-double bz_wave_scale(bz_wave_variant variant, const bz_wave_machine *o, const bz_wave_machine *d, double blocks,
-                     double gamma);
+double bz_wave_scale(const bz_wave_machine *o, const bz_wave_machine *d, double gamma);
 
 /* Thread blocks that one multiprocessor holds at once; 0: such a kernel cannot be launched. `capability` as 75 for 7.5. */
 typedef struct bz_launch {

@@ -28,19 +28,17 @@ static int row_of(bz_samples *s, const char *text)
         return known;
     if (bz_problem_parse(text, &problem, NULL) || problem.kind == BZ_PROBLEM_TRANSFER) /* it tells rates, not layers */
         return -1;
-    if (s->n == s->cap) {
-        int cap = s->cap ? 2 * s->cap : 1024;
-        size_t row = (size_t)s->machines * sizeof(double);
-        s->text = bz_realloc(s->text, (size_t)cap, sizeof *s->text);
-        s->shape = bz_realloc(s->shape, (size_t)cap, sizeof *s->shape);
-        s->log = bz_realloc(s->log, (size_t)cap, row);
-        s->direct = bz_realloc(s->direct, (size_t)cap, row);
-        s->intensity = bz_realloc(s->intensity, (size_t)cap, row);
-        s->spent = bz_realloc(s->spent, (size_t)cap, row);
-        s->family = bz_realloc(s->family, (size_t)cap, sizeof *s->family);
-        s->next = bz_realloc(s->next, (size_t)cap, sizeof *s->next);
-        s->items = bz_realloc(s->items, (size_t)cap, sizeof *s->items);
-        s->cap = cap;
+    if (bz_is_full((size_t)s->n)) {
+        size_t room = bz_room((size_t)s->n), row = (size_t)s->machines * sizeof(double);
+        s->text = bz_realloc(s->text, room, sizeof *s->text);
+        s->shape = bz_realloc(s->shape, room, sizeof *s->shape);
+        s->log = bz_realloc(s->log, room, row);
+        s->direct = bz_realloc(s->direct, room, row);
+        s->intensity = bz_realloc(s->intensity, room, row);
+        s->spent = bz_realloc(s->spent, room, row);
+        s->family = bz_realloc(s->family, room, sizeof *s->family);
+        s->next = bz_realloc(s->next, room, sizeof *s->next);
+        s->items = bz_realloc(s->items, room, sizeof *s->items);
     }
     s->text[s->n] = bz_arena_str(&s->arena, text);
     bz_shape_of(&problem, &s->shape[s->n]);

@@ -618,7 +618,7 @@ static void batches_that_do_not_fit(void **state)
 {
     (void)state;
     enum { SIZES = 4, BATCHES = 8 };
-    bz_samples s = {.machines = 3, .cap = SIZES * BATCHES};
+    bz_samples s = {.machines = 3};
     double truth[SIZES * BATCHES];
     s.machine = BZ_NEW(&s.arena, bz_machine, 3);
     s.text = bz_alloc(SIZES * BATCHES, sizeof *s.text);
