@@ -21,9 +21,10 @@ static void load_attempt(bz_fleet_job *j, const char *folder, const char *name, 
 {
     size_t stem = strlen(name) - strlen(".jsonl");
     const char *status = bz_arena_printf(&j->arena, "%s/%.*s.json", folder, (int)stem, name);
-    bz_attempt *a = &out->attempt[out->n];
     bz_buf text = {0};
     bz_error err;
+    BZ_ARENA_ROOM(&j->arena, out->attempt, out->n);
+    bz_attempt *a = &out->attempt[out->n++];
     if (bz_whole_read(status, 1 << 20, BZ_FLEET_TOO_LONG, &text, &err) ||
         bz_attempt_parse(bz_buf_text(&text), status, &j->arena, a, &err)) {
         *a = (bz_attempt){.node = "?", .system = "", .program = "", .state = BZ_ATTEMPT_FAILED};
@@ -32,8 +33,8 @@ static void load_attempt(bz_fleet_job *j, const char *folder, const char *name, 
             a->yardstick[i] = NAN;
     }
     a->id = bz_arena_strn(&j->arena, name, stem);
-    out->lines[out->n] = bz_arena_printf(&j->arena, "%s/%s", folder, name);
-    out->shard[out->n++] = shard;
+    a->lines = bz_arena_printf(&j->arena, "%s/%s", folder, name);
+    a->shard = shard;
     bz_buf_free(&text);
 }
 
@@ -49,7 +50,6 @@ static void add_note(bz_fleet_job *j, const char *text)
 
 void bz_fleet_attempts_load(bz_fleet_job *j, const bz_night_system *s, bz_fleet_attempts *out)
 {
-    int cap = 0;
     *out = (bz_fleet_attempts){0};
     for (int i = 0; i < s->n_shards; i++) {
         const char *folder =
@@ -61,13 +61,6 @@ void bz_fleet_attempts_load(bz_fleet_job *j, const bz_night_system *s, bz_fleet_
                 add_note(j, bz_arena_printf(&j->arena, "%s: cannot be opened: %s", folder + strlen(j->fleet.folder) + 1,
                                             strerror(errno)));
             continue;
-        }
-        if (out->n + n > cap) {
-            int more = 2 * (out->n + n);
-            out->attempt = bz_arena_grow(&j->arena, out->attempt, (size_t)out->n, (size_t)more, sizeof *out->attempt);
-            out->lines = bz_arena_grow(&j->arena, out->lines, (size_t)out->n, (size_t)more, sizeof *out->lines);
-            out->shard = bz_arena_grow(&j->arena, out->shard, (size_t)out->n, (size_t)more, sizeof *out->shard);
-            cap = more;
         }
         for (int k = 0; k < n; k++) {
             load_attempt(j, folder, list[k]->d_name, i, out);
@@ -116,9 +109,9 @@ static void learn(bz_fleet_job *j, const bz_night_system *s, const bz_fleet_atte
         const bz_attempt *x = &a->attempt[i];
         if (*x->system && (!newest || x->begin - x->skew > newest->begin - newest->skew))
             newest = x;
-        bool alone = x->state == BZ_ATTEMPT_DONE && (i == 0 || a->shard[i - 1] != a->shard[i]) &&
-                     (i + 1 == a->n || a->shard[i + 1] != a->shard[i]);
-        estimate += alone ? s->shard[a->shard[i]].estimate : 0;
+        bool alone = x->state == BZ_ATTEMPT_DONE && (i == 0 || x[-1].shard != x->shard) &&
+                     (i + 1 == a->n || x[1].shard != x->shard);
+        estimate += alone ? s->shard[x->shard].estimate : 0;
         seconds += alone ? x->seconds : 0;
     }
     /* An earlier night may be collected when the machines have since been asked again; clocks may differ a little. */
@@ -146,8 +139,8 @@ int bz_fleet_collect(bz_fleet_job *j, bz_error *err)
         bz_fleet_attempts a;
         bz_fleet_attempts_load(j, &n->system[i], &a);
         for (int k = 0; k < a.n && !rc; k++)
-            if (collect_file(j, bulk, a.lines[k], err))
-                rc = bz_fail_in(err, "merging %s", a.lines[k]);
+            if (collect_file(j, bulk, a.attempt[k].lines, err))
+                rc = bz_fail_in(err, "merging %s", a.attempt[k].lines);
         if (a.n && !rc)
             learn(j, &n->system[i], &a);
     }

@@ -6,7 +6,7 @@
  *   bz_night_*          what was submitted, as a file
  *   bz_attempt_*        what one run of a shard came to, as a file
  *   bz_slurm_*          batch scripts, the queue
- *   bz_deviations_make  nodes that are slower than their peers
+ *   bz_deviations_add   nodes that are slower than their peers
  *   bz_fleet_report_*   a night for people, as JSON, as HTML
  *
  * A night is a folder on a file system that all machines share:
@@ -227,11 +227,10 @@ typedef struct bz_yardstick {
     const char *backend, *problem;
     bool device;
 } bz_yardstick;
-extern const bz_yardstick bz_yardsticks[];
-extern const int bz_n_yardsticks;
+enum { BZ_YARDSTICKS = 4 };
+extern const bz_yardstick bz_yardsticks[BZ_YARDSTICKS];
 
 typedef enum { BZ_ATTEMPT_RUNNING, BZ_ATTEMPT_DONE, BZ_ATTEMPT_FAILED } bz_attempt_state;
-enum { BZ_YARDSTICKS = 4 };
 
 typedef struct bz_attempt {
     const char *id, *node, *system, *program; /* system: that it really is; "" not known yet */
@@ -242,6 +241,8 @@ typedef struct bz_attempt {
     int records, failed, bad, throttled, noisy;
     double seconds;                  /* on the monotonic clock */
     double yardstick[BZ_YARDSTICKS]; /* seconds; NAN: not run */
+    const char *lines;               /* path of the result file, of one that was loaded for a night */
+    int shard;                       /* likewise: into the system's shards */
 } bz_attempt;
 
 void bz_attempt_print(const bz_attempt *a, bz_buf *out);
@@ -320,13 +321,13 @@ typedef struct bz_fleet_report {
     int left;        /* families planned and not measured */
 } bz_fleet_report;
 
-void bz_deviations_make(const char *kind, const bz_attempt *const *attempt, int n, double least, bz_arena *arena,
-                        bz_deviation **out, int *n_out);
+void bz_deviations_add(const char *kind, const bz_attempt *attempt, int n, double least, bz_arena *arena,
+                       bz_fleet_report *out);
 
-/* What changed from one side to the other: rows of layers, and of models' bounds as written. */
-void bz_changes_make(const char *kind, const bz_side *before, const bz_side *after, const bz_plan *plan,
-                     const bz_setting *setting, bz_arena *arena, bz_change_row **out, int *n_out,
-                     bz_night_result *counts);
+/* What changed from one side to the other: rows of layers, and of models' bounds as written. Then, once, the order. */
+void bz_changes_add(const char *kind, const bz_side *before, const bz_side *after, const bz_plan *plan,
+                    const bz_setting *setting, bz_arena *arena, bz_fleet_report *out, bz_night_result *counts);
+void bz_changes_sort(bz_fleet_report *out);
 bool bz_change_regressed(const bz_change_row *row, double tolerance);
 bool bz_change_improved(const bz_change_row *row, double tolerance);
 

@@ -181,13 +181,12 @@ bz_fleet_stack *bz_fleet_stacks_add(bz_fleet_stacks *stacks, const char *name, b
 
 /* ---- shards --------------------------------------------------------------------------------- */
 
-const bz_yardstick bz_yardsticks[] = {
+const bz_yardstick bz_yardsticks[BZ_YARDSTICKS] = {
     {"onednn", "gemm m=256 n=256 k=256 dtype=f32", false},
     {"memory", "copy read=33554432 write=33554432 dtype=u8", false},
     {"cublas", "gemm m=2048 n=2048 k=2048 dtype=f32", true},
     {"cudnn", "copy read=268435456 write=268435456 dtype=u8", true},
 };
-const int bz_n_yardsticks = BZ_YARDSTICKS;
 
 static const bz_member WORK[] = {
     BZ_MEMBER_WITHIN(bz_work, threads, 1, 4096, 1),

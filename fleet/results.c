@@ -35,7 +35,7 @@ static void count_shard(making *m, const bz_fleet_attempts *a, const bz_night_sy
 {
     bool done = false, failed = false, any = false;
     for (int i = 0; i < a->n; i++) {
-        if (a->shard[i] != shard)
+        if (a->attempt[i].shard != shard)
             continue;
         any = true;
         done |= a->attempt[i].state == BZ_ATTEMPT_DONE;
@@ -104,17 +104,6 @@ static int see_failure(void *user, const bz_record *r)
     return 0;
 }
 
-static void add_changes(making *m, const bz_change_row *rows, int n)
-{
-    bz_fleet_report *out = m->out;
-    out->change = bz_arena_grow(&m->j->arena, out->change, (size_t)out->n_changes, (size_t)out->n_changes + (size_t)n,
-                                sizeof *out->change);
-    for (int i = 0; i < n; i++) {
-        out->change[out->n_changes++] = rows[i];
-        out->regressions += bz_change_regressed(&rows[i], out->tolerance);
-    }
-}
-
 static int compare(making *m, int kind, const bz_system *now, bz_night_result *x, bz_error *err)
 {
     bz_fleet_job *j = m->j;
@@ -126,8 +115,6 @@ static int compare(making *m, int kind, const bz_system *now, bz_night_result *x
     const bz_system *before = NULL;
     const bz_plan *plan = bz_fleet_plan_of(j, kind)->plan;
     bz_side *a = NULL, *b = NULL;
-    bz_change_row *rows;
-    int n;
     if (*name && bz_perfdb_system(j->db, name, &before, err))
         return -1;
     if (!before)
@@ -136,8 +123,7 @@ static int compare(making *m, int kind, const bz_system *now, bz_night_result *x
              bz_side_read(j->db, now, INT64_MAX, plan, &j->arena, &b, err);
     if (!rc) {
         x->before = before == now ? "itself before tonight" : before->name;
-        bz_changes_make(s->name, a, b, plan, &setting, &j->arena, &rows, &n, x);
-        add_changes(m, rows, n);
+        bz_changes_add(s->name, a, b, plan, &setting, &j->arena, m->out, x);
     }
     bz_side_free(a);
     bz_side_free(b);
@@ -198,23 +184,16 @@ static int make_kind(making *m, const bz_night_system *s, bool records, bz_night
         x->wanted += s->families[w];
     for (int i = 0; i < s->n_shards; i++)
         count_shard(m, &a, s, i, x);
-    const bz_attempt **list = BZ_NEW(&j->arena, const bz_attempt *, a.n);
     for (int i = 0; i < a.n; i++) {
-        list[i] = &a.attempt[i];
-        look_at_attempt(m, s, list[i], x);
-        if (*list[i]->system && (!newest || list[i]->begin - list[i]->skew >= newest->begin - newest->skew))
-            newest = list[i];
+        const bz_attempt *is = &a.attempt[i];
+        look_at_attempt(m, s, is, x);
+        if (*is->system && (!newest || is->begin - is->skew >= newest->begin - newest->skew))
+            newest = is;
     }
     x->system = newest ? newest->system : s->system;
     if (*s->note && x->wanted)
         warn(m, bz_arena_printf(&j->arena, "%s: not submitted: %s", s->name, s->note));
-    bz_deviation *more;
-    int n;
-    bz_deviations_make(s->name, list, a.n, j->fleet.deviation, &j->arena, &more, &n);
-    m->out->deviation = bz_arena_grow(&j->arena, m->out->deviation, (size_t)m->out->n_deviations,
-                                      (size_t)m->out->n_deviations + (size_t)n, sizeof *more);
-    memcpy(m->out->deviation + m->out->n_deviations, more, (size_t)n * sizeof *more);
-    m->out->n_deviations += n;
+    bz_deviations_add(s->name, a.attempt, a.n, j->fleet.deviation, &j->arena, m->out);
     if (!records)
         return 0;
     if (kind < 0) {
@@ -222,15 +201,6 @@ static int make_kind(making *m, const bz_night_system *s, bool records, bz_night
         return 0;
     }
     return make_records(m, kind, x, err);
-}
-
-static int by_ratio(const void *x, const void *y)
-{
-    const bz_change_row *a = x, *b = y;
-    if (!a->model != !b->model)
-        return a->model ? -1 : 1;
-    double s = a->after.seconds / a->before.seconds, t = b->after.seconds / b->before.seconds;
-    return BZ_THEN(BZ_ORDER(t, s), strcmp(a->kind, b->kind));
 }
 
 static void load_merged(making *m)
@@ -263,7 +233,6 @@ int bz_fleet_report_make(bz_fleet_job *j, double tolerance, bz_fleet_report *out
     for (int i = 0; i < j->night.n_systems; i++)
         if (make_kind(&m, &j->night.system[i], tolerance >= 0, &out->result[i], err))
             return -1;
-    if (out->n_changes)
-        qsort(out->change, (size_t)out->n_changes, sizeof *out->change, by_ratio);
+    bz_changes_sort(out);
     return 0;
 }

@@ -24,8 +24,6 @@ void bz_fleet_names_add(bz_fleet_names *names, const char *text, bz_arena *arena
 /* All attempts at the shards of a system in a night, in the order of their names, with their result files. */
 typedef struct bz_fleet_attempts {
     bz_attempt *attempt;
-    const char **lines; /* path of the result file */
-    int *shard;         /* into the system's shards */
     int n;
 } bz_fleet_attempts;
 void bz_fleet_attempts_load(bz_fleet_job *j, const bz_night_system *s, bz_fleet_attempts *out);

@@ -331,7 +331,7 @@ static int work(work_job *w, const char *scratch, bz_error *err)
     if (bz_perfdb_export(w->db, &(bz_perfdb_filter){.system = w->system}, w->lines, false, NULL, err) ||
         write_attempt(w, err) || take_earlier(w, err))
         return -1;
-    for (int i = 0; i < bz_n_yardsticks; i++)
+    for (int i = 0; i < BZ_YARDSTICKS; i++)
         run_yardstick(w, i);
     return write_attempt(w, err) || measure(w, folder, err) ? -1 : 0;
 }

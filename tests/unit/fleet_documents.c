@@ -150,7 +150,8 @@ static void test_documents_read_back(void **state)
         bz_work work = {1 + count(), chance(2), chance(2), 0.5 * count(), chance(2) ? "cudnn" : "", word()};
         bz_attempt attempt = {word(),  word(),  word(),  word(),        word(),  (bz_attempt_state)chance(3),
                               count(), count(), count(), count() - 40,  count(), count(),
-                              count(), count(), count(), 0.5 * count(), {0}};
+                              count(), count(), count(), 0.5 * count(), {0},     NULL,
+                              0};
         bz_fleet_stacks stacks = {0};
         for (int k = 0; k < BZ_YARDSTICKS; k++)
             attempt.yardstick[k] = chance(2) ? 0.25 * (1 + count()) : (double)NAN;

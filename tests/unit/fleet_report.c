@@ -21,23 +21,20 @@ static void slow_nodes(void **state)
 {
     (void)state;
     bz_arena arena = {0};
-    bz_deviation *d;
-    int n;
+    bz_fleet_report r = {0};
     const bz_attempt list[] = {attempt("n1", 1.00, 2.0, 0), attempt("n2", 1.02, 2.5, 0), attempt("n3", 1.50, 2.0, 3),
                                attempt("n4", 0.99, 2.0, 0), attempt("n3", 1.30, 2.0, 2), attempt("n2", 1.5, NAN, 0)};
-    const bz_attempt *attempts[6];
-    for (int i = 0; i < 6; i++)
-        attempts[i] = &list[i];
-    bz_deviations_make("v100", attempts, 6, 0.1, &arena, &d, &n);
-    assert_int_equal(n, 3);
+    bz_deviations_add("v100", list, 6, 0.1, &arena, &r);
+    const bz_deviation *d = r.deviation;
+    assert_int_equal(r.n_deviations, 3);
     assert_string_equal(d[0].node, "n3"); /* at its best */
     assert_true(d[0].seconds == 1.30 && d[0].peers == 1.00);
     assert_string_equal(d[1].node, "n2");
     assert_true(d[1].seconds == 2.5);
     assert_string_equal(d[2].node, "n3");
     assert_int_equal(d[2].throttled, 5);
-    bz_deviations_make("v100", attempts, 1, 0.1, &arena, &d, &n);
-    assert_int_equal(n, 0); /* no peers */
+    bz_deviations_add("v100", list, 1, 0.1, &arena, &r);
+    assert_int_equal(r.n_deviations, 3); /* no peers */
     bz_arena_free(&arena);
 }
 
@@ -50,16 +47,14 @@ static void random_nodes(void **state)
     bz_arena arena = {0};
     for (int round = 0; round < 2000; round++) {
         bz_attempt list[MOST];
-        const bz_attempt *attempts[MOST];
-        bz_deviation *d;
-        int n = (int)chance(MOST + 1), n_found, expected = 0;
+        bz_fleet_report r = {0};
+        int n = (int)chance(MOST + 1), expected = 0;
         unsigned nodes = 1 + chance(NODES);
-        for (int i = 0; i < n; i++) {
+        for (int i = 0; i < n; i++)
             list[i] = attempt(NODE[chance(nodes)], chance(4) ? 1 + 0.0625 * chance(5) : (double)NAN,
                               chance(4) ? 1 + 0.0625 * chance(5) : (double)NAN, (int)chance(2) * (int)chance(9));
-            attempts[i] = &list[i];
-        }
-        bz_deviations_make("v100", attempts, n, 0.125, &arena, &d, &n_found);
+        bz_deviations_add("v100", list, n, 0.125, &arena, &r);
+        const bz_deviation *d = r.deviation;
         for (int y = 0; y < 2; y++) {
             double best[NODES], sorted[NODES];
             int there = 0;
@@ -80,7 +75,7 @@ static void random_nodes(void **state)
                 if (!isfinite(best[k]) || best[k] <= 1.125 * peers)
                     continue;
                 expected++;
-                for (int i = 0; i < n_found; i++)
+                for (int i = 0; i < r.n_deviations; i++)
                     found += !strcmp(d[i].node, NODE[k]) && !strcmp(d[i].what, bz_yardsticks[y].problem) &&
                              d[i].seconds == best[k] && d[i].peers == peers;
                 assert_int_equal(found, 1);
@@ -90,12 +85,12 @@ static void random_nodes(void **state)
             int throttled = 0, found = 0;
             for (int i = 0; i < n; i++)
                 throttled += list[i].node == NODE[k] ? list[i].throttled : 0;
-            for (int i = 0; i < n_found; i++)
+            for (int i = 0; i < r.n_deviations; i++)
                 found += !strcmp(d[i].node, NODE[k]) && !strcmp(d[i].what, "throttled") && d[i].throttled == throttled;
             assert_int_equal(found, throttled > 0);
             expected += throttled > 0;
         }
-        assert_int_equal(n_found, expected);
+        assert_int_equal(r.n_deviations, expected);
     }
     bz_arena_free(&arena);
 }
