@@ -30,12 +30,18 @@ static bool has_kind(const advice_making *m, const char *kind)
     return false;
 }
 
-/* "PyTorch does: …" of the framework at hand; NULL where there is none. */
-static const char *own_line(const advice_making *m, const advice_rule *rule, const char *what)
+/* "PyTorch does: …"; NULL where there is none. */
+static const char *framework_line(const advice_rule *rule, const char *framework, const char *what)
 {
     char key[80];
-    snprintf(key, sizeof key, "%s %s", m->l->framework ? m->l->framework : "", what);
+    snprintf(key, sizeof key, "%s %s", framework, what);
     return advice_line(rule, key, 0);
+}
+
+/* Of the framework at hand. */
+static const char *own_line(const advice_making *m, const advice_rule *rule, const char *what)
+{
+    return framework_line(rule, m->l->framework ? m->l->framework : "", what);
 }
 
 /* With "PyTorch besides KIND: …" where that holds. */
@@ -52,19 +58,15 @@ static const char *own_step(advice_making *m, const advice_rule *rule, const cha
 /* Has the program done already what the step in this framework does? */
 static bool is_moot(const advice_making *m, const advice_rule *rule, const char *framework)
 {
-    char key[80];
     bool open;
-    snprintf(key, sizeof key, "%s moot", framework);
-    return advice_moot(m->state, m->n_states, advice_line(rule, key, 0), &open) != NULL;
+    return advice_moot(m->state, m->n_states, framework_line(rule, framework, "moot"), &open) != NULL;
 }
 
 /* "PyTorch: …", or "PyTorch training: …" where the program trains. */
 static const char *line_of(const advice_making *m, const advice_rule *rule, const char *framework)
 {
-    char key[80];
-    bool open;
-    snprintf(key, sizeof key, "%s training", framework);
-    const char *line = advice_moot(m->state, m->n_states, "trains", &open) ? advice_line(rule, key, 0) : NULL;
+    bool open, trains = advice_moot(m->state, m->n_states, "trains", &open);
+    const char *line = trains ? framework_line(rule, framework, "training") : NULL;
     return line ? line : advice_line(rule, framework, 0);
 }
 
@@ -287,8 +289,8 @@ int bz_advice_make(const bz_analysis *analysis, bz_ladder *ladder, const bz_trac
     bz_advice *list = BZ_NEW(arena, bz_advice, table.n);
     if (!ladder->framework)
         ladder->framework = advice_framework_of(&table, trace);
-    m.simulation = advice_simulation_make(analysis, ladder, trace, records, arena);
-    ladder->n_states = m.n_states = advice_states(analysis, ladder, trace, advice_flow(m.simulation), arena, &m.state);
+    advice_simulation_make(analysis, ladder, trace, records, arena, &m.simulation);
+    ladder->n_states = m.n_states = advice_states(m.b, ladder, trace, &m.simulation.flow, arena, &m.state);
     ladder->state = m.state;
     m.iterations = bz_whatif_interval(trace, &m.steady);
     m.noise = bz_whatif_noise(trace);
@@ -301,7 +303,7 @@ int bz_advice_make(const bz_analysis *analysis, bz_ladder *ladder, const bz_trac
         qsort(list, (size_t)n, sizeof *list, more_gain);
     ladder->n_answers = advice_answers(&m, list, n, &ladder->answer);
     bz_buf_free(&m.evidence);
-    advice_simulation_free(m.simulation);
+    bz_flow_free(&m.simulation.flow);
     ladder->advice = list;
     return ladder->n_advices = n;
 }

@@ -328,7 +328,7 @@ static advice_finding find_calls(advice_making *m, const char *words)
  * simulation tells. */
 static advice_finding find_work(advice_making *m, const char *what)
 {
-    const bz_flow *f = advice_flow(m->simulation);
+    const bz_flow *f = &m->simulation.flow;
     const bool load = !strcmp(what, "load");
     const bz_alignment *a = m->l->alignment;
     const char *first = NULL;

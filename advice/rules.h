@@ -34,7 +34,7 @@ const char *advice_framework_of(const advice_table *table, const bz_trace *trace
 
 /* What the program of a profile does already, by the evidence of the profile: all states of state.txt, in its order. `flow`: its
  * typical iteration, with no tasks where nothing has a time. */
-int advice_states(const bz_analysis *a, const bz_ladder *l, const bz_trace *trace, const bz_flow *flow, bz_arena *arena,
+int advice_states(const bz_bound *b, const bz_ladder *l, const bz_trace *trace, const bz_flow *flow, bz_arena *arena,
                   const bz_state **out);
 
 /* The states named in `words`: one that holds makes an advice moot and is returned. *open: nothing tells of any of them. */
@@ -53,6 +53,14 @@ typedef struct advice_item {
     const char *why;       /* no advice: what the program does already, by what evidence; NULL */
 } advice_item;
 
+/* Of the typical iteration. The flow is to be freed. */
+typedef struct advice_simulation {
+    bz_flow flow;
+    bz_whatif whatif; /* points to the flow and the model */
+    bz_whatif_model model;
+    bool usable; /* it repeats what was recorded */
+} advice_simulation;
+
 typedef struct advice_making {
     const bz_analysis *a;
     const bz_bound *b;
@@ -70,7 +78,7 @@ typedef struct advice_making {
     int n_items;
     int found; /* the line "gain" that found something */
     bz_buf evidence;
-    struct advice_simulation *simulation;
+    advice_simulation simulation;
 } advice_making;
 
 /* What a line of the table found: a gain and how far it may be off. */
@@ -89,13 +97,8 @@ void advice_mark(advice_making *m, bz_rung_kind step);
 
 /* ---- simulation ----------------------------------------------------------------------------- */
 
-typedef struct advice_simulation advice_simulation;
-
-/* Of the typical iteration. It lives in the arena, and has memory of its own besides. */
-advice_simulation *advice_simulation_make(const bz_analysis *analysis, const bz_ladder *ladder, const bz_trace *trace,
-                                          const bz_whatif_records *records, bz_arena *arena);
-const bz_flow *advice_flow(const advice_simulation *s);
-void advice_simulation_free(advice_simulation *s);
+void advice_simulation_make(const bz_analysis *analysis, const bz_ladder *ladder, const bz_trace *trace,
+                            const bz_whatif_records *records, bz_arena *arena, advice_simulation *out);
 
 /* The gain by the change that the line "whatif" names, with what it assumes as further evidence, and the steps of the waterfall that get
  * smaller. False where it does not apply to this recording. */

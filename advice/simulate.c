@@ -7,21 +7,13 @@
 #include <math.h>
 #include <string.h>
 
-struct advice_simulation {
-    bz_flow flow;
-    bz_whatif whatif;
-    bz_whatif_model model;
-    bool usable; /* it repeats what was recorded */
-};
-
-advice_simulation *advice_simulation_make(const bz_analysis *analysis, const bz_ladder *ladder, const bz_trace *trace,
-                                          const bz_whatif_records *records, bz_arena *arena)
+void advice_simulation_make(const bz_analysis *analysis, const bz_ladder *ladder, const bz_trace *trace,
+                            const bz_whatif_records *records, bz_arena *arena, advice_simulation *s)
 {
-    advice_simulation *s = BZ_NEW(arena, advice_simulation, 1);
     bz_error none;
     uint32_t typical = bz_typical_iteration(trace);
     if (typical == BZ_NONE || bz_flow_make(trace, typical, &s->flow, &none))
-        return s;
+        return;
     s->usable = !bz_whatif_begin(trace, &s->flow, arena, &s->whatif, &none) && s->whatif.error <= BZ_WHATIF_REFUSE;
     s->model =
         (bz_whatif_model){&analysis->bound, ladder->alignment, ladder->regret, analysis->picks, analysis->n_picks};
@@ -29,17 +21,6 @@ advice_simulation *advice_simulation_make(const bz_analysis *analysis, const bz_
     s->whatif.model = bz_bound_goal(&analysis->bound).enough && bz_ladder_compares(ladder)
                           ? &s->model
                           : NULL; /* else too little has a price, or one of another machine */
-    return s;
-}
-
-const bz_flow *advice_flow(const advice_simulation *s)
-{
-    return &s->flow;
-}
-
-void advice_simulation_free(advice_simulation *s)
-{
-    bz_flow_free(&s->flow);
 }
 
 /* Without work by its name, or for its reason: "kernels WORD…", "calls WORD…", "cause ID…", as a line "gain" has it. */
@@ -96,10 +77,10 @@ static void tell(advice_making *m, const bz_prediction *p)
  * made the host slower, they are those without that. */
 bool advice_simulate(advice_making *m, const advice_rule *rule, const char *line, bz_advice *out)
 {
-    bz_whatif *w = &m->simulation->whatif;
+    bz_whatif *w = &m->simulation.whatif;
     bz_whatif_asked asked;
     bz_error none;
-    if (!m->simulation->usable || !ask(m, rule, line, &asked) ||
+    if (!m->simulation.usable || !ask(m, rule, line, &asked) ||
         bz_whatif_predict(m->trace, &asked, 1, m->arena, w, NULL, NULL, &none))
         return false;
     const bz_prediction *p = &w->prediction[w->n - 1];
@@ -136,7 +117,7 @@ bool advice_simulate(advice_making *m, const advice_rule *rule, const char *line
 
 bool advice_turns_products(const advice_making *m, const char *line)
 {
-    const bz_flow *f = &m->simulation->flow;
+    const bz_flow *f = &m->simulation.flow;
     int64_t time = 0;
     for (uint32_t i = 0; i < f->n; i++) {
         const bz_task *t = &f->task[i];

@@ -6,7 +6,6 @@
 #include <string.h>
 
 typedef struct looking {
-    const bz_analysis *a;
     const bz_bound *b;
     const bz_alignment *align; /* NULL where nobody looked */
     const bz_trace *t;
@@ -200,12 +199,7 @@ static evidence see_layers(const looking *l, const char *words)
     row = rows(l);
     for (int i = 0; i < l->b->n; i++) {
         int node = l->b->layer[i].node;
-        const char *kind = l->b->layer[i].layer->kind, *rest = words;
-        char word[64];
-        bool wanted = false;
-        while (bz_word_next(&rest, word, sizeof word))
-            wanted |= !strcmp(word, kind);
-        if (!wanted)
+        if (!bz_has_word(words, l->b->layer[i].layer->kind))
             continue;
         if (row[node] >= 0 && l->align->row[row[node]].doubtful)
             continue; /* it tells neither */
@@ -226,11 +220,7 @@ static evidence see_apart(const looking *l, const char *words)
         return (evidence){0};
     row = rows(l);
     for (int g = 0; g < f->n_places; g++) {
-        const char *rest = words;
-        char word[64];
-        bool apart = false;
-        while (bz_word_next(&rest, word, sizeof word))
-            apart |= !strcmp(word, f->place[g].pattern);
+        bool apart = bz_has_word(words, f->place[g].pattern);
         for (int k = 0; k < f->place[g].n; k++)
             apart &= is_own(l, row[f->place[g].layer[k]]);
         n += apart;
@@ -339,10 +329,10 @@ static bz_state look(const looking *l, const advice_rule *rule)
     return state;
 }
 
-int advice_states(const bz_analysis *a, const bz_ladder *ladder, const bz_trace *trace, const bz_flow *flow,
+int advice_states(const bz_bound *bound, const bz_ladder *ladder, const bz_trace *trace, const bz_flow *flow,
                   bz_arena *arena, const bz_state **out)
 {
-    looking l = {.a = a, .b = &a->bound, .align = ladder->alignment, .t = trace, .flow = flow, .arena = arena};
+    looking l = {.b = bound, .align = ladder->alignment, .t = trace, .flow = flow, .arena = arena};
     advice_table table;
     advice_read(bz_state_text, arena, &table);
     bz_state *state = BZ_NEW(arena, bz_state, table.n);

@@ -3,14 +3,6 @@
 
 #include <string.h>
 
-static int count(const char *text, const char *mark)
-{
-    int n = 0;
-    for (const char *p = text; (p = strstr(p, mark)); p++)
-        n++;
-    return n;
-}
-
 static void add_line(advice_rule *r, char *line, bz_arena *arena)
 {
     char *colon = strstr(line, ": ");
@@ -26,7 +18,9 @@ static void add_line(advice_rule *r, char *line, bz_arena *arena)
 void advice_read(const char *text, bz_arena *arena, advice_table *out)
 {
     char *copy = bz_arena_str(arena, text), *save = NULL;
-    int lines = count(text, "\n") + 1;
+    int lines = 1;
+    for (const char *p = text; (p = strchr(p, '\n')); p++)
+        lines++;
     *out =
         (advice_table){.rule = BZ_NEW(arena, advice_rule, lines), .framework = BZ_NEW(arena, advice_framework, lines)};
     for (char *line = strtok_r(copy, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {

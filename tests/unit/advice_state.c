@@ -66,7 +66,7 @@ static int holds(const event *events, size_t n, const char *fact, const char *id
     int answer = -2;
     if (fact)
         bz_trace_fact(t, "threads", fact);
-    for (int i = 0, count = advice_states(&a, &l, t, &(const bz_flow){0}, &arena, &list); i < count; i++)
+    for (int i = 0, count = advice_states(&a.bound, &l, t, &(const bz_flow){0}, &arena, &list); i < count; i++)
         if (!strcmp(list[i].id, id)) {
             answer = list[i].known ? list[i].holds : -1;
             assert_true(!list[i].known || *list[i].evidence);
