@@ -9,13 +9,11 @@ typedef struct analyses {
     bz_request request;
     bz_plan *plan; /* of the models asked for last */
     bz_findings found;
-    bool predict; /* what no record prices */
+    struct {
+        bool models, predict; /* predict: what no record prices */
+        const char *dot, *svg, *html;
+    } output;
 } analyses;
-
-typedef struct analysis_output {
-    bool models, predict;
-    const char *dot, *svg, *html;
-} analysis_output;
 
 #define ANALYSIS_OPTIONS(job, o)                                                                                       \
     BZ_FLAG("predict", job, o.predict, "predict what no record prices, as 'benanza predict' does"), BZ_JSON_OPTION,    \
@@ -30,6 +28,6 @@ typedef struct analysis_output {
 int analyses_ask(bz_job *job, analyses *a, const planning *p, const bz_models *m, bz_error *err);
 int analyses_make(bz_job *job, analyses *a, bz_perfdb *db, const bz_system *const *system, int n_systems,
                   unsigned parts, bz_error *err);
-int analyses_print(bz_job *job, analyses *a, const analysis_output *o, bz_buf *out, bz_error *err);
+int analyses_print(bz_job *job, analyses *a, bz_buf *out, bz_error *err);
 
 #endif

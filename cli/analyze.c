@@ -11,7 +11,6 @@ enum { POINTS = 32 }; /* of a sweep, along each axis */
 typedef struct analyze_job {
     bz_job job;
     planning p;
-    analysis_output output;
     const char *batches, *systems, *iterations;
     bz_list profiles;
     int64_t batch[POINTS];
@@ -113,7 +112,7 @@ static void name_misses(analyze_job *a, bz_analysis *item, int n, const bz_syste
     if (item->bound.rebuilt)
         bz_buf_printf(&whom, " of %s. No command measures calls by themselves, but with the model that made them",
                       item->bound.model);
-    bool text = !a->job.json && !a->job.csv && !a->output.html; /* its answer has the command */
+    bool text = !a->job.json && !a->job.csv && !a->analyses.output.html; /* its answer has the command */
     for (int i = 0; i < n && item->lacking; i++)
         item[i].bound.measures = bz_arena_str(&a->job.arena, bz_buf_text(&measures));
     if (item->lacking && !(text && item->bound.rebuilt && !bz_bound_goal(&item->bound).enough))
@@ -133,9 +132,8 @@ static int make(analyze_job *a, int n, int64_t batch, bz_error *err)
 {
     bz_findings *found = &a->analyses.found;
     int first = found->n;
-    a->analyses.predict = a->output.predict;
     if (analyses_make(&a->job, &a->analyses, a->db, a->system, a->n_systems,
-                      BZ_PARTS | (a->output.html ? BZ_PART_TIMELINE : 0), err))
+                      BZ_PARTS | (a->analyses.output.html ? BZ_PART_TIMELINE : 0), err))
         return -1;
     for (int i = first; i < found->n; i += n)
         name_misses(a, &found->analysis[i], n, a->system[(i - first) / n % a->n_systems], batch);
@@ -268,7 +266,7 @@ static const bz_option OPTIONS[] = {
              .with = "profile"),
     BZ_LIST("candidate", analyze_job, candidates, "FILE",
             "without a model: a model that the profile may be of, besides those known; may be repeated"),
-    ANALYSIS_OPTIONS(analyze_job, output),
+    ANALYSIS_OPTIONS(analyze_job, analyses.output),
     PLANNING_SWEEP_OPTIONS(analyze_job, p),
     TRAINING_OPTIONS(analyze_job, p.models),
     {0},
@@ -295,11 +293,11 @@ static int analyze(void *job, bz_buf *out, bz_error *err)
         return -1;
     a->job.status = a->analyses.found.incomplete ? BZ_INCOMPLETE : BZ_OK;
     for (int i = 0; i < a->profiles.n; i++)
-        if (a->job.json || a->job.csv || a->output.html || a->output.dot || a->output.svg)
+        if (a->job.json || a->job.csv || a->analyses.output.html || a->analyses.output.dot || a->analyses.output.svg)
             bz_job_cut(&a->job, a->trace[i]);
         else if (bz_trace_is_truncated(a->trace[i])) /* the text says it */
             a->job.status = BZ_INCOMPLETE;
-    return analyses_print(&a->job, &a->analyses, &a->output, out, err);
+    return analyses_print(&a->job, &a->analyses, out, err);
 }
 
 const bz_command bz_command_analyze =

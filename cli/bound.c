@@ -9,7 +9,6 @@
 typedef struct bound_job {
     bz_job job;
     planning p;
-    analysis_output output;
     bool no_run;
     int64_t in_sequence;
     const char *time_limit, *wait, *remeasure, *max;
@@ -27,7 +26,7 @@ typedef struct bound_job {
 } bound_job;
 
 static const bz_option OPTIONS[] = {
-    ANALYSIS_OPTIONS(bound_job, output),
+    ANALYSIS_OPTIONS(bound_job, analyses.output),
     BZ_FLAG("no-run", bound_job, no_run, "measure nothing: use what the database has"),
     PLANNING_DEVICE_OPTION,
     BZ_VALUE("max", bound_job, max, "MS", "end with status 5 where a bound is above MS milliseconds"),
@@ -86,7 +85,6 @@ static int fill(bound_job *b, bz_error *err)
 static int analyze(bound_job *b, bz_buf *out, bz_error *err)
 {
     bz_findings *found = &b->analyses.found;
-    b->analyses.predict = b->output.predict;
     if (analyses_make(&b->job, &b->analyses, b->db, &b->system, 1, BZ_PARTS, err))
         return -1;
     for (int i = 0; i < found->n; i++) {
@@ -96,7 +94,7 @@ static int analyze(bound_job *b, bz_buf *out, bz_error *err)
         bound->known = b->known;
         bound->measures = b->looked ? b->again : NULL;
     }
-    return analyses_print(&b->job, &b->analyses, &b->output, out, err);
+    return analyses_print(&b->job, &b->analyses, out, err);
 }
 
 static int find_system(bound_job *b, bz_error *err)

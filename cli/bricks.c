@@ -140,16 +140,12 @@ static int check(bricks_job *j, const bz_list *paths, bz_error *err)
 
 BZ_ENDS(end_bricks, bz_bricks_free)
 
-BZ_ENDS(end_patterns, bz_patterns_free)
-
 /* The records that --replay and --advise look at. */
 static int open_records(bricks_job *j, bz_error *err)
 {
     bz_brick_replays *r = &j->replays;
-    bz_patterns *patterns = NULL;
-    if (planning_setting(&j->p, &r->setting, err) || planning_options(&j->p, &r->options, &patterns, err))
+    if (planning_setting(&j->p, &r->setting, err) || planning_options(&j->job, &j->p, &r->options, err))
         return -1;
-    bz_arena_keep(&j->job.arena, patterns, end_patterns);
     if (j->advise)
         return bz_db_open(&j->job, true, &r->db, err);
     r->look = j->no_run || j->p.system;

@@ -113,29 +113,29 @@ int planning_system(bz_job *job, const planning *p, bool look, bz_perfdb **db, c
     return bz_bench_system(*db, p->system, planning_device(p), system, err);
 }
 
-int planning_options(const planning *p, bz_plan_options *o, bz_patterns **patterns, bz_error *err)
+BZ_ENDS(end_patterns, bz_patterns_free)
+
+int planning_options(bz_job *job, const planning *p, bz_plan_options *o, bz_error *err)
 {
+    bz_patterns *patterns = NULL;
     *o = (bz_plan_options){0};
-    *patterns = NULL;
     if (bz_plan_dtype(p->dtype, &o->dtype, err) ||
         bz_plan_option(o, BZ_PLAN_BACKENDS, p->backends.item, p->backends.n, err) ||
         bz_plan_option(o, BZ_PLAN_LAYOUTS, p->layouts.item, p->layouts.n, err) ||
         bz_plan_option(o, BZ_PLAN_MATHS, p->maths.item, p->maths.n, err) ||
-        ((p->fuse || p->patterns) && bz_patterns_load(p->patterns, patterns, err)))
+        ((p->fuse || p->patterns) && bz_patterns_load(p->patterns, &patterns, err)))
         return -1;
-    o->patterns = *patterns;
+    bz_arena_keep(&job->arena, patterns, end_patterns);
+    o->patterns = patterns;
     return 0;
 }
 
 int planning_plan(bz_job *job, const planning *p, const bz_models *m, bz_plan **plan, bz_error *err)
 {
     bz_plan_options o;
-    bz_patterns *patterns;
-    if (planning_options(p, &o, &patterns, err))
+    if (planning_options(job, p, &o, err))
         return -1;
-    *plan = bz_plan_of(&o, m->layers, m->name, m->n);
-    bz_plan_keep(*plan, &job->arena);
-    bz_patterns_free(patterns);
+    *plan = bz_plan_keep(bz_plan_of(&o, m->layers, m->name, m->n), &job->arena);
     return 0;
 }
 

@@ -84,8 +84,8 @@ bool planning_word(const char **list, char out[256]); /* the next of "a,b,c"; fa
 int planning_look(bz_job *job, const char *systems, bz_perfdb **db, bz_error *err);
 /* Opens the database and finds the system: the one that is named, or this machine. look: nothing will be stored, so that no database is made. */
 int planning_system(bz_job *job, const planning *p, bool look, bz_perfdb **db, const bz_system **system, bz_error *err);
-/* The same for plans; *patterns, which may be NULL, must outlive their making. A plan is there until the call ends. */
-int planning_options(const planning *p, bz_plan_options *o, bz_patterns **patterns, bz_error *err);
+/* The same for plans. Both are there until the call ends. */
+int planning_options(bz_job *job, const planning *p, bz_plan_options *o, bz_error *err);
 int planning_plan(bz_job *job, const planning *p, const bz_models *m, bz_plan **plan, bz_error *err);
 /* Says on stderr how many problems the database lacks, for whom ("" or " for the V100"), and the command that measures them,
  * there where `elsewhere` says so. */

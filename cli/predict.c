@@ -188,12 +188,11 @@ static int check_given(const predict_job *job, bz_error *err)
 static int load_samples(predict_job *job, bz_error *err)
 {
     bz_plan_options only;
-    bz_patterns *patterns;
     bz_arena_keep(&job->job.arena, &job->samples, free_samples);
-    if (planning_options(&job->p, &only, &patterns, err))
-        return -1;
-    bz_patterns_free(patterns);
-    return bz_samples_load(job->db, &job->setting, &only, &job->samples, err);
+    return planning_options(&job->job, &job->p, &only, err) ||
+                   bz_samples_load(job->db, &job->setting, &only, &job->samples, err)
+               ? -1
+               : 0;
 }
 
 static int start(void *of, bz_buf *out, bz_error *err)
