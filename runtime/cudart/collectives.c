@@ -60,11 +60,6 @@ static int load(nccl *c, bz_error *err)
     return 0;
 }
 
-static int fail(const nccl *c, const char *what, ncclResult_t status, bz_error *err)
-{
-    return bz_fail(err, BZ_FAILED, "%s: %s", what, c->says(status));
-}
-
 /* Streams and memory of the other devices, with the same x. */
 static int open_others(move *m, nccl *c, bz_error *err)
 {
@@ -103,7 +98,7 @@ int move_open_collective(move *m, bz_error *err)
         return -1;
     ncclResult_t status = c->init(c->comm, n, list);
     if (status != ncclSuccess)
-        return fail(c, "ncclCommInitAll", status, err);
+        return bz_fail(err, BZ_FAILED, "ncclCommInitAll: %s", c->says(status));
     c->n = n;
     return open_others(m, c, err);
 }

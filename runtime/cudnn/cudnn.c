@@ -233,8 +233,7 @@ static void open_shelf(session *s)
     const char *folder = s->job->setting->plans;
     if (folder && cudnn_device_find(s->cuda.device, &device) == CUDNN_STATUS_SUCCESS)
         cudnn_shelf_open(&s->shelf, folder, device);
-    if (device)
-        cudnnBackendDestroyDescriptor(device);
+    graph_forget(&device);
 }
 
 static int open_session(const bz_job *job, void **of, bz_error *err)

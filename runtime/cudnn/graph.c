@@ -26,12 +26,6 @@ static cudnnStatus_t make_graph(call *c)
 
 enum { KNOBS = CUDNN_KNOB_TYPE_COUNTS };
 
-static void destroy(cudnnBackendDescriptor_t d)
-{
-    if (d)
-        cudnnBackendDestroyDescriptor(d);
-}
-
 /* What a descriptor knows of knobs: [KNOBS], which begin as NULL, and how many of them. The caller destroys all. */
 static cudnnStatus_t list_knobs(cudnnBackendDescriptor_t of, cudnnBackendAttributeName_t attribute,
                                 cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t *list, int64_t *n)
@@ -72,7 +66,7 @@ static cudnnStatus_t name_knobs(cudnnBackendDescriptor_t config, char *out, size
             at += (size_t)snprintf(out + at, size - at, " k%d=%lld", type, (long long)value);
     }
     for (int i = 0; i < KNOBS; i++)
-        destroy(knob[i]);
+        graph_forget(&knob[i]);
     return status;
 }
 
@@ -88,10 +82,8 @@ static cudnnStatus_t engine_of(cudnnBackendDescriptor_t config, cudnnBackendDesc
     TRY(graph_make(CUDNN_BACKEND_ENGINE_DESCRIPTOR, out));
     cudnnStatus_t status =
         cudnnBackendGetAttribute(config, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &n, out);
-    if (status == CUDNN_STATUS_SUCCESS)
-        return status;
-    cudnnBackendDestroyDescriptor(*out);
-    *out = NULL;
+    if (status != CUDNN_STATUS_SUCCESS)
+        graph_forget(out);
     return status;
 }
 
@@ -201,8 +193,8 @@ static cudnnStatus_t ask_mode(call *c, cudnnBackendHeurMode_t mode)
     for (int64_t i = 0; i < made; i++)
         if (i < n && status == CUDNN_STATUS_SUCCESS && taken < most_of(c))
             taken += keep_config(c, result[i]);
-        else if (result[i])
-            cudnnBackendDestroyDescriptor(result[i]);
+        else
+            graph_forget(&result[i]);
     cudnnBackendDestroyDescriptor(heuristic);
     return status;
 }
@@ -246,8 +238,8 @@ static int find_knobs(cudnnBackendDescriptor_t config, knob *out)
         found += known && k->step > 0 && k->least >= INT32_MIN && k->most <= INT32_MAX && k->most > k->least;
     }
     for (int i = 0; i < KNOBS; i++)
-        destroy(info[i]);
-    destroy(engine);
+        graph_forget(&info[i]);
+    graph_forget(&engine);
     return found;
 }
 
@@ -398,9 +390,7 @@ static cudnnStatus_t make_pack(call *c)
         number[n] = i + 1;
         data[n++] = g->tensor[i].number ? &g->tensor[i].value : g->tensor[i].memory.data;
     }
-    if (g->pack)
-        cudnnBackendDestroyDescriptor(g->pack);
-    g->pack = NULL;
+    graph_forget(&g->pack);
     TRY(graph_make(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, &g->pack));
     TRY(graph_set(g->pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, n, data));
     TRY(graph_set(g->pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, n, number));
@@ -483,20 +473,20 @@ void cudnn_release_graph(call *c)
     forget_exec(g);
     if (g->cuda_graph)
         cudaGraphDestroy(g->cuda_graph);
-    destroy(g->pack);
+    graph_forget(&g->pack);
     if (!is_plan_shared(c))
-        destroy(g->plan);
+        graph_forget(&g->plan);
     for (int i = 0; i < g->n_configs; i++) {
-        destroy(g->config[i].plan);
-        destroy(g->config[i].desc);
+        graph_forget(&g->config[i].plan);
+        graph_forget(&g->config[i].desc);
     }
-    destroy(g->graph);
+    graph_forget(&g->graph);
     for (int i = 0; i < g->n_ops; i++)
-        destroy(g->op[i]);
+        graph_forget(&g->op[i]);
     for (int i = 0; i < g->n_parts; i++)
-        destroy(g->part[i]);
+        graph_forget(&g->part[i]);
     for (int i = 0; i < g->n_tensors; i++) {
-        destroy(g->tensor[i].desc);
+        graph_forget(&g->tensor[i].desc);
         if (g->tensor[i].cell)
             bz_cuda_free(g->tensor[i].memory.data);
         free(g->tensor[i].whole);

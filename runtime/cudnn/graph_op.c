@@ -5,6 +5,13 @@
 
 /* ---- attributes ----------------------------------------------------------------------------- */
 
+void graph_forget(cudnnBackendDescriptor_t *d)
+{
+    if (*d)
+        cudnnBackendDestroyDescriptor(*d);
+    *d = NULL;
+}
+
 cudnnStatus_t graph_make(cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t *out)
 {
     return cudnnBackendCreateDescriptor(type, out);
@@ -177,6 +184,13 @@ static cudnnStatus_t set_tensors(call *c, cudnnBackendDescriptor_t op, const nam
     return CUDNN_STATUS_SUCCESS;
 }
 
+/* With its tensors an operation is complete. */
+#define FINISH(c, op, ...) finish((op), SET_TENSORS(c, op, __VA_ARGS__))
+static cudnnStatus_t finish(cudnnBackendDescriptor_t op, cudnnStatus_t status)
+{
+    return status ? status : cudnnBackendFinalize(op);
+}
+
 static const struct {
     bz_fn fn;
     cudnnPointwiseMode_t mode, slope;        /* slope: of the gradient; 0: there is none */
@@ -221,9 +235,8 @@ static cudnnStatus_t add_pointwise(call *c, cudnnBackendDescriptor_t pointwise, 
     cudnnBackendDescriptor_t op;
     TRY(new_op_of(c, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR,
                   pointwise, &op));
-    TRY(SET_TENSORS(c, op, {CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x}, {CUDNN_ATTR_OPERATION_POINTWISE_BDESC, b},
-                    {CUDNN_ATTR_OPERATION_POINTWISE_TDESC, t}, {CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y}));
-    return cudnnBackendFinalize(op);
+    return FINISH(c, op, {CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x}, {CUDNN_ATTR_OPERATION_POINTWISE_BDESC, b},
+                  {CUDNN_ATTR_OPERATION_POINTWISE_TDESC, t}, {CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y});
 }
 
 /* The row of a function; -1. */
@@ -265,9 +278,8 @@ cudnnStatus_t graph_slope_add(call *c, bz_fn fn, float alpha, float beta, int x,
     TRY(new_function(c, row, FUNCTIONS[row].slope, alpha, beta, &pointwise));
     TRY(new_op_of(c, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR,
                   pointwise, &op));
-    TRY(SET_TENSORS(c, op, {CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x}, {CUDNN_ATTR_OPERATION_POINTWISE_DYDESC, dy},
-                    {CUDNN_ATTR_OPERATION_POINTWISE_DXDESC, dx}));
-    return cudnnBackendFinalize(op);
+    return FINISH(c, op, {CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x}, {CUDNN_ATTR_OPERATION_POINTWISE_DYDESC, dy},
+                  {CUDNN_ATTR_OPERATION_POINTWISE_DXDESC, dx});
 }
 
 cudnnStatus_t graph_index_add(call *c, int64_t axis, int x, int y)
@@ -300,8 +312,7 @@ cudnnStatus_t graph_reduction_add(call *c, cudnnReduceTensorOp_t what, int x, in
     TRY(graph_set(reduction, CUDNN_ATTR_REDUCTION_OPERATOR, CUDNN_TYPE_REDUCTION_OPERATOR_TYPE, 1, &what));
     TRY(new_op_of(c, CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR, CUDNN_ATTR_OPERATION_REDUCTION_DESC, reduction,
                   &op));
-    TRY(SET_TENSORS(c, op, {CUDNN_ATTR_OPERATION_REDUCTION_XDESC, x}, {CUDNN_ATTR_OPERATION_REDUCTION_YDESC, y}));
-    return cudnnBackendFinalize(op);
+    return FINISH(c, op, {CUDNN_ATTR_OPERATION_REDUCTION_XDESC, x}, {CUDNN_ATTR_OPERATION_REDUCTION_YDESC, y});
 }
 
 /* Here padding may differ between the ends. conv and deconv have the same members. */
@@ -371,9 +382,8 @@ cudnnStatus_t graph_sums_add(call *c, int x, int sums, int squares)
     TRY(new_op(c, CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR, &op));
     TRY(graph_set(op, CUDNN_ATTR_OPERATION_GENSTATS_MODE, CUDNN_TYPE_GENSTATS_MODE, 1, &mode));
     TRY(set_type(op, CUDNN_ATTR_OPERATION_GENSTATS_MATH_PREC, CUDNN_DATA_FLOAT));
-    TRY(SET_TENSORS(c, op, {CUDNN_ATTR_OPERATION_GENSTATS_XDESC, x}, {CUDNN_ATTR_OPERATION_GENSTATS_SUMDESC, sums},
-                    {CUDNN_ATTR_OPERATION_GENSTATS_SQSUMDESC, squares}));
-    return cudnnBackendFinalize(op);
+    return FINISH(c, op, {CUDNN_ATTR_OPERATION_GENSTATS_XDESC, x}, {CUDNN_ATTR_OPERATION_GENSTATS_SUMDESC, sums},
+                  {CUDNN_ATTR_OPERATION_GENSTATS_SQSUMDESC, squares});
 }
 
 /* The library resamples by fractions; all of ours are whole. */
@@ -416,9 +426,8 @@ cudnnStatus_t graph_pool_add(call *c, int x, int index, int y)
     TRY(new_pool(c, &pool));
     TRY(new_op_of(c, CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_DESC, pool,
                   &op));
-    TRY(SET_TENSORS(c, op, {CUDNN_ATTR_OPERATION_RESAMPLE_FWD_XDESC, x}, {CUDNN_ATTR_OPERATION_RESAMPLE_FWD_YDESC, y},
-                    {CUDNN_ATTR_OPERATION_RESAMPLE_FWD_IDXDESC, index}));
-    return cudnnBackendFinalize(op);
+    return FINISH(c, op, {CUDNN_ATTR_OPERATION_RESAMPLE_FWD_XDESC, x}, {CUDNN_ATTR_OPERATION_RESAMPLE_FWD_YDESC, y},
+                  {CUDNN_ATTR_OPERATION_RESAMPLE_FWD_IDXDESC, index});
 }
 
 cudnnStatus_t graph_pool_grad_add(call *c, int dy, int index, int dx)
@@ -427,10 +436,8 @@ cudnnStatus_t graph_pool_grad_add(call *c, int dy, int index, int dx)
     TRY(new_pool(c, &pool));
     TRY(new_op_of(c, CUDNN_BACKEND_OPERATION_RESAMPLE_BWD_DESCRIPTOR, CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DESC, pool,
                   &op));
-    TRY(SET_TENSORS(c, op, {CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DYDESC, dy},
-                    {CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DXDESC, dx},
-                    {CUDNN_ATTR_OPERATION_RESAMPLE_BWD_IDXDESC, index}));
-    return cudnnBackendFinalize(op);
+    return FINISH(c, op, {CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DYDESC, dy}, {CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DXDESC, dx},
+                  {CUDNN_ATTR_OPERATION_RESAMPLE_BWD_IDXDESC, index});
 }
 
 cudnnStatus_t graph_matmul_add(call *c, int a, int b, int y)
@@ -439,9 +446,8 @@ cudnnStatus_t graph_matmul_add(call *c, int a, int b, int y)
     TRY(new_part(c, CUDNN_BACKEND_MATMUL_DESCRIPTOR, &product));
     TRY(set_type(product, CUDNN_ATTR_MATMUL_COMP_TYPE, cudnn_compute(c)));
     TRY(new_op_of(c, CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR, CUDNN_ATTR_OPERATION_MATMUL_DESC, product, &op));
-    TRY(SET_TENSORS(c, op, {CUDNN_ATTR_OPERATION_MATMUL_ADESC, a}, {CUDNN_ATTR_OPERATION_MATMUL_BDESC, b},
-                    {CUDNN_ATTR_OPERATION_MATMUL_CDESC, y}));
-    return cudnnBackendFinalize(op);
+    return FINISH(c, op, {CUDNN_ATTR_OPERATION_MATMUL_ADESC, a}, {CUDNN_ATTR_OPERATION_MATMUL_BDESC, b},
+                  {CUDNN_ATTR_OPERATION_MATMUL_CDESC, y});
 }
 
 cudnnStatus_t graph_norm_add(call *c, cudnnBackendNormMode_t mode, const graph_norm *t)
@@ -451,12 +457,11 @@ cudnnStatus_t graph_norm_add(call *c, cudnnBackendNormMode_t mode, const graph_n
     TRY(new_op(c, CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR, &op));
     TRY(graph_set(op, CUDNN_ATTR_OPERATION_NORM_FWD_MODE, CUDNN_TYPE_NORM_MODE, 1, &mode));
     TRY(graph_set(op, CUDNN_ATTR_OPERATION_NORM_FWD_PHASE, CUDNN_TYPE_NORM_FWD_PHASE, 1, &phase));
-    TRY(SET_TENSORS(
+    return FINISH(
         c, op, {CUDNN_ATTR_OPERATION_NORM_FWD_XDESC, t->x}, {CUDNN_ATTR_OPERATION_NORM_FWD_MEAN_DESC, t->mean},
         {CUDNN_ATTR_OPERATION_NORM_FWD_INV_VARIANCE_DESC, t->root},
         {CUDNN_ATTR_OPERATION_NORM_FWD_SCALE_DESC, t->scale}, {CUDNN_ATTR_OPERATION_NORM_FWD_BIAS_DESC, t->shift},
-        {CUDNN_ATTR_OPERATION_NORM_FWD_EPSILON_DESC, t->epsilon}, {CUDNN_ATTR_OPERATION_NORM_FWD_YDESC, t->y}));
-    return cudnnBackendFinalize(op);
+        {CUDNN_ATTR_OPERATION_NORM_FWD_EPSILON_DESC, t->epsilon}, {CUDNN_ATTR_OPERATION_NORM_FWD_YDESC, t->y});
 }
 
 cudnnStatus_t graph_norm_grad_add(call *c, cudnnBackendNormMode_t mode, const graph_norm *t)
@@ -464,12 +469,11 @@ cudnnStatus_t graph_norm_grad_add(call *c, cudnnBackendNormMode_t mode, const gr
     cudnnBackendDescriptor_t op;
     TRY(new_op(c, CUDNN_BACKEND_OPERATION_NORM_BACKWARD_DESCRIPTOR, &op));
     TRY(graph_set(op, CUDNN_ATTR_OPERATION_NORM_BWD_MODE, CUDNN_TYPE_NORM_MODE, 1, &mode));
-    TRY(SET_TENSORS(
+    return FINISH(
         c, op, {CUDNN_ATTR_OPERATION_NORM_BWD_XDESC, t->x}, {CUDNN_ATTR_OPERATION_NORM_BWD_MEAN_DESC, t->mean},
         {CUDNN_ATTR_OPERATION_NORM_BWD_INV_VARIANCE_DESC, t->root}, {CUDNN_ATTR_OPERATION_NORM_BWD_DYDESC, t->dy},
         {CUDNN_ATTR_OPERATION_NORM_BWD_SCALE_DESC, t->scale}, {CUDNN_ATTR_OPERATION_NORM_BWD_DSCALE_DESC, t->dscale},
-        {CUDNN_ATTR_OPERATION_NORM_BWD_DBIAS_DESC, t->shift}, {CUDNN_ATTR_OPERATION_NORM_BWD_DXDESC, t->y}));
-    return cudnnBackendFinalize(op);
+        {CUDNN_ATTR_OPERATION_NORM_BWD_DBIAS_DESC, t->shift}, {CUDNN_ATTR_OPERATION_NORM_BWD_DXDESC, t->y});
 }
 
 /* Since cuDNN 9.13: attention as one operation. Up to 9.19 it knows neither a mask nor numbers to scale 8-bit floats by. */
@@ -477,22 +481,20 @@ cudnnStatus_t graph_sdpa_add(call *c, const graph_sdpa *t)
 {
     cudnnBackendDescriptor_t op;
     TRY(new_op(c, CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR, &op));
-    TRY(SET_TENSORS(c, op, {CUDNN_ATTR_OPERATION_SDPA_FWD_QDESC, t->q}, {CUDNN_ATTR_OPERATION_SDPA_FWD_KDESC, t->k},
-                    {CUDNN_ATTR_OPERATION_SDPA_FWD_VDESC, t->v}, {CUDNN_ATTR_OPERATION_SDPA_FWD_ODESC, t->y},
-                    {CUDNN_ATTR_OPERATION_SDPA_FWD_SCALEDESC, t->scale},
-                    {CUDNN_ATTR_OPERATION_SDPA_FWD_PAGE_TABLE_KDESC, t->table_k},
-                    {CUDNN_ATTR_OPERATION_SDPA_FWD_PAGE_TABLE_VDESC, t->table_v},
-                    {CUDNN_ATTR_OPERATION_SDPA_FWD_SEQ_LEN_QDESC, t->length_q},
-                    {CUDNN_ATTR_OPERATION_SDPA_FWD_SEQ_LEN_KVDESC, t->length_k}));
-    return cudnnBackendFinalize(op);
+    return FINISH(c, op, {CUDNN_ATTR_OPERATION_SDPA_FWD_QDESC, t->q}, {CUDNN_ATTR_OPERATION_SDPA_FWD_KDESC, t->k},
+                  {CUDNN_ATTR_OPERATION_SDPA_FWD_VDESC, t->v}, {CUDNN_ATTR_OPERATION_SDPA_FWD_ODESC, t->y},
+                  {CUDNN_ATTR_OPERATION_SDPA_FWD_SCALEDESC, t->scale},
+                  {CUDNN_ATTR_OPERATION_SDPA_FWD_PAGE_TABLE_KDESC, t->table_k},
+                  {CUDNN_ATTR_OPERATION_SDPA_FWD_PAGE_TABLE_VDESC, t->table_v},
+                  {CUDNN_ATTR_OPERATION_SDPA_FWD_SEQ_LEN_QDESC, t->length_q},
+                  {CUDNN_ATTR_OPERATION_SDPA_FWD_SEQ_LEN_KVDESC, t->length_k});
 }
 
 cudnnStatus_t graph_reshape_add(call *c, int x, int y)
 {
     cudnnBackendDescriptor_t op;
     TRY(new_op(c, CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR, &op));
-    TRY(SET_TENSORS(c, op, {CUDNN_ATTR_OPERATION_RESHAPE_XDESC, x}, {CUDNN_ATTR_OPERATION_RESHAPE_YDESC, y}));
-    return cudnnBackendFinalize(op);
+    return FINISH(c, op, {CUDNN_ATTR_OPERATION_RESHAPE_XDESC, x}, {CUDNN_ATTR_OPERATION_RESHAPE_YDESC, y});
 }
 
 cudnnStatus_t graph_dequantize_add(call *c, int x, int scales, int32_t block, int y)

@@ -133,15 +133,11 @@ cudnnStatus_t cudnn_config_named(const call *c, const char *name, cudnnBackendDe
     }
     if (status == CUDNN_STATUS_SUCCESS)
         status = name[at] ? CUDNN_STATUS_BAD_PARAM : make_config(engine, n, choice, out);
-    if (status != CUDNN_STATUS_SUCCESS && *out) {
-        cudnnBackendDestroyDescriptor(*out);
-        *out = NULL;
-    }
+    if (status != CUDNN_STATUS_SUCCESS)
+        graph_forget(out);
     while (n--)
-        if (choice[n])
-            cudnnBackendDestroyDescriptor(choice[n]);
-    if (engine)
-        cudnnBackendDestroyDescriptor(engine);
+        graph_forget(&choice[n]);
+    graph_forget(&engine);
     return status;
 }
 
@@ -196,20 +192,16 @@ void cudnn_configs_keep(const call *c)
 
 /* ---- plans ---------------------------------------------------------------------------------- */
 
-static void forget(cudnnBackendDescriptor_t *d)
+static cudnnStatus_t set_device(const call *c, cudnnBackendDescriptor_t plan)
 {
-    if (*d)
-        cudnnBackendDestroyDescriptor(*d);
-    *d = NULL;
+    return c->device ? graph_set_desc(plan, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, c->device)
+                     : graph_set(plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &c->handle);
 }
 
 static cudnnStatus_t build_plan(const call *c, cudnnBackendDescriptor_t config, cudnnBackendDescriptor_t *out)
 {
     TRY(graph_make(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, out));
-    if (c->device)
-        TRY(graph_set_desc(*out, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, c->device));
-    else
-        TRY(graph_set(*out, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &c->handle));
+    TRY(set_device(c, *out));
     TRY(graph_set_desc(*out, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config));
     return cudnnBackendFinalize(*out);
 }
@@ -221,7 +213,7 @@ static cudnnStatus_t build(const call *c, const graph_config *config, cudnnBacke
     if (!config->desc)
         TRY(cudnn_config_named(c->first ? c->first : c, config->name, &made));
     cudnnStatus_t status = build_plan(c, made ? made : config->desc, out);
-    forget(&made);
+    graph_forget(&made);
     return status;
 }
 
@@ -230,10 +222,7 @@ static cudnnStatus_t load(const call *c, const bz_buf *json, cudnnBackendDescrip
     TRY(graph_make(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, out));
     TRY(graph_set(*out, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, (int64_t)json->len,
                   json->data));
-    if (c->device)
-        TRY(graph_set_desc(*out, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, c->device));
-    else
-        TRY(graph_set(*out, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &c->handle));
+    TRY(set_device(c, *out));
     return cudnnBackendFinalize(*out);
 }
 
@@ -259,7 +248,7 @@ cudnnStatus_t cudnn_plan_get(const call *c, const graph_config *config, cudnnBac
     if (bz_kept_take(c->shelf->folder, bz_buf_text(&key), &json))
         status = load(c, &json, out);
     if (status != CUDNN_STATUS_SUCCESS) {
-        forget(out);
+        graph_forget(out);
         double from = bz_now();
         status = build(c, config, out);
         if (status == CUDNN_STATUS_SUCCESS && bz_now() - from > WORTH_KEEPING)
@@ -286,7 +275,7 @@ static void build_row(const bz_job *job, const cudnn_kind *kind, const char *lay
     for (int i = 0; cudnn_graph_algorithm(c, i, name, sizeof name) && i < c->graph->n_configs; i++) {
         cudnnBackendDescriptor_t plan;
         cudnn_plan_get(c, &c->graph->config[i], &plan);
-        forget(&plan);
+        graph_forget(&plan);
     }
     bz_cudnn_free(c);
 }
@@ -307,5 +296,5 @@ void cudnn_ahead(const bz_job *job, const char *layout, const char *math)
     cudnnBackendDescriptor_t device = NULL;
     if (job->setting->plans && cudnn_device_find(0, &device) == CUDNN_STATUS_SUCCESS)
         cudnn_build_for(job, layout, math, device);
-    forget(&device);
+    graph_forget(&device);
 }
