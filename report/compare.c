@@ -59,12 +59,6 @@ static void put_rows(const bz_compare *c, int rows, bz_buf *out)
     bz_arena_free(&arena);
 }
 
-static void compare_text(const bz_compare *c, int rows, bz_buf *out)
-{
-    put_answer(c, out);
-    put_rows(c, rows, out);
-}
-
 /* ---- two files ------------------------------------------------------------------------------ */
 
 static void put_set_answer(const bz_compare_set *s, bz_buf *out)
@@ -260,10 +254,12 @@ static void set_csv(const bz_compare_set *s, bz_buf *out)
 
 void bz_report_compare(const bz_compare *c, int rows, bz_form form, bz_buf *out)
 {
-    if (form == BZ_FORM_TEXT)
-        compare_text(c, rows, out);
-    else
+    if (form == BZ_FORM_TEXT) {
+        put_answer(c, out);
+        put_rows(c, rows, out);
+    } else {
         (form == BZ_FORM_JSON ? compare_json : compare_csv)(c, out);
+    }
 }
 
 void bz_report_set(const bz_compare_set *s, int rows, bz_form form, bz_buf *out)

@@ -152,11 +152,6 @@ static const bz_member MODEL[] = {
     BZ_FIELDS(bz_evaluation_model, task, macs, layers, unique),
 };
 
-static void json_models(const bz_evaluation *e, bz_json *j)
-{
-    bz_members_rows("models", BZ_MEMBERS(MODEL), e->model, sizeof *e->model, e->n_models, j);
-}
-
 static const bz_member LIBRARY[] = {
     BZ_FIELDS(bz_evaluation_library, name, layers, macs, seconds),
 };
@@ -181,7 +176,7 @@ void bz_report_evaluation_json(const bz_analysis *a, const bz_evaluation *e, bz_
 {
     bz_json_object(j);
     BZ_JSON(j, BZ_TELL("layers", e->layers), BZ_TELL("unique", e->unique));
-    json_models(e, j);
+    bz_members_rows("models", BZ_MEMBERS(MODEL), e->model, sizeof *e->model, e->n_models, j);
     BZ_JSON_EACH (j, "rows", i, e->n) {
         const bz_bound *b = &a[i].bound;
         BZ_JSON(j, BZ_TELL("model", b->model), BZ_TELL("system", b->system), BZ_TELL("batch", b->layers->batch),

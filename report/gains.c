@@ -41,7 +41,6 @@ static void put_step(const char *step, bz_buf *out)
     }
 }
 
-/* What is not advised, because it is done; and what is left without an advice. */
 /* From `from` on the first part of the time whose answer is that there is no advice, for this reason. */
 static int find_answer(const bz_ladder *l, int from, const char *why)
 {

@@ -22,17 +22,12 @@ static void put_json(const char *text, size_t n, bz_buf *out)
     }
 }
 
-static void put_name(const char *path, bz_buf *out)
-{
-    bz_buf_html(out, bz_file_name(path));
-}
-
 static void put_title(const bz_findings *r, bz_buf *out)
 {
     if (r->n + r->n_recordings != 1)
         bz_buf_printf(out, "%d analyses", r->n + r->n_recordings);
     else
-        put_name(r->n ? r->analysis->bound.model : r->recording->profile, out);
+        bz_buf_html(out, bz_file_name(r->n ? r->analysis->bound.model : r->recording->profile));
 }
 
 /* For those who read without scripts: what the terminal would show. */

@@ -186,11 +186,8 @@ bz_sheet *bz_suite_list(const bz_suite *suite, bz_suite_size size, bz_arena *are
         for (int k = 0; k < e->n_words; k++)
             bz_buf_printf(&command, "%s%s", k ? " " : "", bz_file_name(e->word[k]));
         BZ_SHEET_ADD(s, BZ_TEXT(e->name), BZ_TEXT(e->application), BZ_TEXT(e->model), BZ_TEXT(e->layers),
-                     BZ_TEXT(e->dominant), BZ_TEXT(e->data), BZ_TEXT(e->unit),
-                     BZ_TEXT(bz_arena_str(arena, bz_buf_text(&batches))),
-                     BZ_TEXT(bz_arena_str(arena, bz_buf_text(&command))));
-        bz_buf_free(&batches);
-        bz_buf_free(&command);
+                     BZ_TEXT(e->dominant), BZ_TEXT(e->data), BZ_TEXT(e->unit), BZ_TEXT(bz_buf_keep(&batches, arena)),
+                     BZ_TEXT(bz_buf_keep(&command, arena)));
     }
     return s;
 }

@@ -184,17 +184,12 @@ static const char *known_constant(build *b, const char *kind, const void *data, 
     bz_buf key = {0};
     bz_buf_puts(&key, kind);
     bz_buf_put(&key, data, size);
-    if (b->n_constants == b->constants_cap) {
-        int cap = b->constants_cap ? 2 * b->constants_cap : 64;
-        b->constant_name =
-            bz_arena_grow(b->arena, b->constant_name, (size_t)b->n_constants, (size_t)cap, sizeof *b->constant_name);
-        b->constants_cap = cap;
-    }
     const char *kept = bz_arena_dup(b->arena, bz_buf_text(&key), key.len + 1); /* the table does not copy it */
     uint32_t k = bz_map_add(&b->constants, kept, key.len, (uint32_t)b->n_constants);
     bz_buf_free(&key);
     if ((int)k < b->n_constants)
         return b->constant_name[k];
+    BZ_ARENA_ROOM(b->arena, b->constant_name, b->n_constants);
     *name = b->constant_name[b->n_constants++] = grad_fresh(b, bz_arena_printf(b->arena, "constant_%d", (int)k));
     return NULL;
 }

@@ -56,12 +56,12 @@ struct build {
     bz_draft draft;
     bz_map names, constants; /* names in use; constants by their values -> index */
     const char **constant_name;
-    int n_constants, constants_cap;
+    int n_constants;
     bz_train_phase phase;
     bz_buf phases;     /* a byte for each node */
     const char *layer; /* whose nodes are made: begins their names */
     step *steps;
-    int n_steps, steps_cap;
+    int n_steps;
     bz_value_id *same; /* [n_values] the value that it is: through calls of functions, and shared weights */
     const char **name; /* [n_values] in the iteration, NULL until it is needed */
     const char **grad; /* [n_values] what its gradient has come to */

@@ -8,11 +8,7 @@
 
 static void add_step(build *b, const bz_layer *l)
 {
-    if (b->n_steps == b->steps_cap) {
-        int cap = b->steps_cap ? 2 * b->steps_cap : 256;
-        b->steps = bz_arena_grow(b->arena, b->steps, (size_t)b->n_steps, (size_t)cap, sizeof *b->steps);
-        b->steps_cap = cap;
-    }
+    BZ_ARENA_ROOM(b->arena, b->steps, b->n_steps);
     b->steps[b->n_steps++] = (step){.layer = l, .row = derivative_find(l->node)};
 }
 
