@@ -297,13 +297,8 @@ int bz_whatif_predict(const bz_trace *trace, bz_whatif_asked *asked, int n, bz_a
     return failed;
 }
 
-static int by_gain(const void *a, const void *b)
-{
-    const bz_prediction *p = a, *q = b;
-    if (!p->changed != !q->changed)
-        return p->changed ? -1 : 1;
-    return BZ_THEN(BZ_ORDER(q->gain, p->gain), strcmp(p->name, q->name));
-}
+BZ_SORTS(by_gain, bz_prediction,
+         BZ_THEN(!p->changed - !q->changed, BZ_THEN(BZ_ORDER(q->gain, p->gain), strcmp(p->name, q->name))));
 
 /* A transformation that gains something by itself, and what is tried of it behind others. */
 typedef struct {

@@ -129,11 +129,11 @@ static void compress(bz_flow *flow, uint32_t task, const packing *p)
         next = flow->edge[e].next_out;
         if (!bz_task_on_device((bz_task_kind)flow->task[to].kind))
             continue;
-        uint32_t unpack =
-            flow->task[to].prev == BZ_NONE
-                ? bz_flow_insert_before(flow, BZ_TASK_KERNEL, "decompress", to, pass_time(p, bytes, p->decompress), 0)
-                : bz_flow_insert_launched(flow, BZ_TASK_KERNEL, "decompress", flow->task[to].prev,
-                                          pass_time(p, bytes, p->decompress));
+        uint32_t unpack = flow->task[to].prev == BZ_NONE
+                              ? bz_flow_insert(flow, BZ_TASK_KERNEL, "decompress", to, BZ_BEFORE,
+                                               pass_time(p, bytes, p->decompress), 0)
+                              : bz_flow_insert_launched(flow, BZ_TASK_KERNEL, "decompress", flow->task[to].prev,
+                                                        pass_time(p, bytes, p->decompress));
         bz_gradients_hand_over(flow, task, unpack, flow->edge[e].wraps);
     }
     bz_flow_scale(flow, task, p->ratio);

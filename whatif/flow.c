@@ -128,38 +128,29 @@ uint32_t bz_flow_add(bz_flow *flow, bz_task_kind kind, const char *name, uint32_
     return task;
 }
 
-/* Behind `like` on its lane, or before it; of its layer and phase. */
-static uint32_t insert(bz_flow *flow, bz_task_kind kind, const char *name, uint32_t like, bool before, int64_t duration,
-                       int64_t gap)
+uint32_t bz_flow_insert(bz_flow *flow, bz_task_kind kind, const char *name, uint32_t like, bz_insert where,
+                        int64_t duration, int64_t gap)
 {
     uint32_t task = new_task(flow, kind, bz_arena_str(&flow->arena, name), duration, gap);
     const bz_task *t = &flow->task[like];
     flow->task[task].layer = t->layer;
     flow->task[task].phase = t->phase;
-    link_task(flow, task, t->lane, before ? t->prev : like);
+    link_task(flow, task, t->lane, where == BZ_BEFORE ? t->prev : like);
     return task;
 }
 
-uint32_t bz_flow_insert(bz_flow *flow, bz_task_kind kind, const char *name, uint32_t after, int64_t duration,
-                        int64_t gap)
+void bz_flow_launch(bz_flow *flow, const char *name, uint32_t behind, uint32_t task)
 {
-    return insert(flow, kind, name, after, false, duration, gap);
-}
-
-uint32_t bz_flow_insert_before(bz_flow *flow, bz_task_kind kind, const char *name, uint32_t before, int64_t duration,
-                               int64_t gap)
-{
-    return insert(flow, kind, name, before, true, duration, gap);
+    if (behind == BZ_NONE)
+        return;
+    uint32_t call = bz_flow_insert(flow, BZ_TASK_HOST, name, behind, BZ_BEHIND, flow->launch_cost, flow->launch_gap);
+    bz_flow_depend(flow, call, task, BZ_DEPENDS_LAUNCH, flow->launch_lag);
 }
 
 uint32_t bz_flow_insert_launched(bz_flow *flow, bz_task_kind kind, const char *name, uint32_t after, int64_t duration)
 {
-    uint32_t launch = bz_flow_launch_of(flow, after),
-             task = bz_flow_insert(flow, kind, name, after, duration, flow->task[after].gap);
-    if (launch == BZ_NONE)
-        return task;
-    uint32_t call = bz_flow_insert(flow, BZ_TASK_HOST, "launch", launch, flow->launch_cost, flow->launch_gap);
-    bz_flow_depend(flow, call, task, BZ_DEPENDS_LAUNCH, flow->launch_lag);
+    uint32_t task = bz_flow_insert(flow, kind, name, after, BZ_BEHIND, duration, flow->task[after].gap);
+    bz_flow_launch(flow, "launch", bz_flow_launch_of(flow, after), task);
     return task;
 }
 

@@ -141,12 +141,7 @@ typedef struct {
     double rate;
 } kind_rate;
 
-static int by_kind_and_rate(const void *x, const void *y)
-{
-    const kind_rate *a = x, *b = y;
-    int order = strcmp(a->kind, b->kind);
-    return order ? order : BZ_ORDER(a->rate, b->rate);
-}
+BZ_SORTS(by_kind_and_rate, kind_rate, BZ_THEN(strcmp(p->kind, q->kind), BZ_ORDER(p->rate, q->rate)));
 
 /* The median of the kind's; the list is sorted. */
 static double rate_of(const kind_rate *list, size_t n, const char *kind)
@@ -326,19 +321,17 @@ void bz_layer_set(bz_flow *flow, const bz_layer_map *map, const bz_layer_place *
         shrink(flow, map, place->behind, place->time - time);
 }
 
-uint32_t bz_layer_call(bz_flow *flow, const bz_layer_map *map, bz_layer_place *place, const char *name, int64_t time,
-                       int64_t gap)
+void bz_layer_call(bz_flow *flow, const bz_layer_map *map, bz_layer_place *place, const char *name, int64_t time,
+                   int64_t gap)
 {
     if (place->task != BZ_NONE) {
         bz_flow_set(flow, place->task, time);
-        return place->task;
+        return;
     }
-    uint32_t before = BZ_NONE;
-    for (int i = 0; i < map->n && before == BZ_NONE; i++)
-        before = map->place[i].task;
-    if (place->behind == BZ_NONE && before == BZ_NONE)
-        return BZ_NONE;
-    place->task = place->behind == BZ_NONE ? bz_flow_insert_before(flow, BZ_TASK_CALL, name, before, time, gap)
-                                           : bz_flow_insert(flow, BZ_TASK_CALL, name, place->behind, time, gap);
-    return place->task;
+    uint32_t at = place->behind; /* where there is none, before the first */
+    bz_insert where = at == BZ_NONE ? BZ_BEFORE : BZ_BEHIND;
+    for (int i = 0; i < map->n && at == BZ_NONE; i++)
+        at = map->place[i].task;
+    if (at != BZ_NONE)
+        place->task = bz_flow_insert(flow, BZ_TASK_CALL, name, at, where, time, gap);
 }

@@ -33,8 +33,8 @@ bool bz_layer_map_make(const bz_flow *flow, bz_whatif_asked *asked, bz_layer_map
 void bz_layer_set(bz_flow *flow, const bz_layer_map *map, const bz_layer_place *place, int64_t time);
 
 /* The call of a place: its task, or one that is inserted where the work was done that nobody recorded. It takes `time`. */
-uint32_t bz_layer_call(bz_flow *flow, const bz_layer_map *map, bz_layer_place *place, const char *name, int64_t time,
-                       int64_t gap);
+void bz_layer_call(bz_flow *flow, const bz_layer_map *map, bz_layer_place *place, const char *name, int64_t time,
+                   int64_t gap);
 
 bool bz_layer_is_reorder(const bz_task *t);
 static inline double bz_call_bytes(const bz_call *call) /* that a reorder reads; 0: not told */

@@ -231,7 +231,7 @@ static void add_written_out(change *c)
             smaller |= !l->in_constant[k] && l->in[k].rank > 0 && !bz_way_same_shape(&l->in[k], &l->out[0]);
         for (int k = 0; k < 2 && smaller; k++) {
             int64_t time = bz_layer_reorder(c->flow, c->asked, &c->map, bz_peaks_bytes(l, &l->out[0], BZ_UNDEFINED));
-            bz_flow_insert_before(c->flow, BZ_TASK_CALL, "reorder", place->task, time, c->map.call[c->asked->side]);
+            bz_flow_insert(c->flow, BZ_TASK_CALL, "reorder", place->task, BZ_BEFORE, time, c->map.call[c->asked->side]);
             c->within = bz_flow_sum(c->within, time);
             c->inside++;
         }

@@ -36,15 +36,6 @@ static int find_stored(const bz_flow *flow, bz_whatif_asked *asked, stored **lis
 
 /* ---- vDNN: inputs of convolutions on the host ----------------------------------------------- */
 
-/* Behind the launch of other work, if that is on record. */
-static void launch_copy(bz_flow *flow, const char *name, uint32_t launch, uint32_t copy)
-{
-    if (launch == BZ_NONE)
-        return;
-    uint32_t call = bz_flow_insert(flow, BZ_TASK_HOST, name, launch, flow->launch_cost, flow->launch_gap);
-    bz_flow_depend(flow, call, copy, BZ_DEPENDS_LAUNCH, flow->launch_lag);
-}
-
 int bz_whatif_offload(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
 {
     (void)err;
@@ -65,7 +56,7 @@ int bz_whatif_offload(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
         uint32_t launch = bz_flow_launch_of(flow, list[i].last),
                  copy = bz_flow_add(flow, BZ_TASK_COPY, "offload", out, time, 0);
         bz_flow_depend(flow, list[i].last, copy, BZ_DEPENDS_STREAM, 0);
-        launch_copy(flow, "launch of an offload", launch, copy);
+        bz_flow_launch(flow, "launch of an offload", launch, copy);
         if (i + 1 < n) /* the memory is free when both are done: the layer behind it waits */
             bz_flow_depend(flow, copy, list[i + 1].first, BZ_DEPENDS_STREAM, 0);
     }
@@ -77,7 +68,7 @@ int bz_whatif_offload(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
                  from = trigger == BZ_NONE ? list[n - 1].back : trigger, launch = bz_flow_launch_of(flow, from);
         if (from != list[i].back && flow->task[from].prev != BZ_NONE)
             bz_flow_depend(flow, flow->task[from].prev, copy, BZ_DEPENDS_STREAM, 0);
-        launch_copy(flow, "launch of a prefetch", launch, copy);
+        bz_flow_launch(flow, "launch of a prefetch", launch, copy);
         bz_flow_depend(flow, copy, list[i].back, BZ_DEPENDS_STREAM, 0);
         trigger = list[i].back;
     }
@@ -151,7 +142,7 @@ int bz_whatif_encoding(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
             if (before != BZ_NONE)
                 bz_flow_insert_launched(flow, BZ_TASK_KERNEL, "decode", before, time);
             else
-                bz_flow_insert_before(flow, BZ_TASK_KERNEL, "decode", list[i].back, time, 0);
+                bz_flow_insert(flow, BZ_TASK_KERNEL, "decode", list[i].back, BZ_BEFORE, time, 0);
             coded++;
         }
     if (!coded)
@@ -193,7 +184,7 @@ int bz_whatif_checkpoints(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
                 bool kernel = flow->task[t].kind == BZ_TASK_KERNEL;
                 uint32_t layer = flow->task[t].layer;
                 at = kernel ? bz_flow_insert_launched(flow, BZ_TASK_KERNEL, name, at, time)
-                            : bz_flow_insert(flow, BZ_TASK_CALL, name, at, time, flow->task[t].gap);
+                            : bz_flow_insert(flow, BZ_TASK_CALL, name, at, BZ_BEHIND, time, flow->task[t].gap);
                 flow->task[at].layer = layer;
                 flow->task[at].phase = BZ_PHASE_BACKWARD;
                 again += time;

@@ -118,7 +118,8 @@ static int add_back(bz_flow *flow, bz_whatif_asked *asked, int64_t added, bz_err
         return 0;
     if (bz_flow_simulate(flow, asked->arena, &s, err))
         return -1;
-    uint32_t task = bz_flow_insert(flow, BZ_TASK_HOST, "what recording adds", flow->lane[flow->main].last, added, 0);
+    uint32_t task =
+        bz_flow_insert(flow, BZ_TASK_HOST, "what recording adds", flow->lane[flow->main].last, BZ_BEHIND, added, 0);
     if (s.last != BZ_NONE)
         bz_flow_depend(flow, s.last, task, BZ_DEPENDS_SYNC, 0);
     return 0;

@@ -122,11 +122,8 @@ static bool add_reorders(change *c, const bz_layer_place *place, bool previous)
     for (int k = 0; k < 3; k++) {
         double bytes = bz_peaks_bytes(l, type[k], BZ_UNDEFINED);
         int64_t time = reorder_time(c, bz_layer_reorder(c->flow, c->asked, &c->map, bytes), bytes / sizeof(float));
-        int64_t own = c->map.call[c->asked->side];
-        if (k < 2)
-            bz_flow_insert_before(c->flow, BZ_TASK_CALL, "reorder", place->task, time, own);
-        else
-            bz_flow_insert(c->flow, BZ_TASK_CALL, "reorder", place->task, time, own);
+        bz_flow_insert(c->flow, BZ_TASK_CALL, "reorder", place->task, k < 2 ? BZ_BEFORE : BZ_BEHIND, time,
+                       c->map.call[c->asked->side]);
         c->after[1] = bz_flow_sum(c->after[1], time);
         c->added++;
     }
@@ -147,7 +144,7 @@ static void add_copy(change *c, const bz_layer_place *place)
     double elements = bz_peaks_bytes(l, &l->out[0], BZ_F32) / sizeof(float),
            bytes = elements * bz_dtype_bits(c->type) / 8;
     int64_t time = bz_layer_ns(bz_peaks_traffic(peaks, 2 * bytes) * LINE * elements / (2 * bytes));
-    bz_flow_insert(c->flow, BZ_TASK_CALL, "copy", place->task, time, 0);
+    bz_flow_insert(c->flow, BZ_TASK_CALL, "copy", place->task, BZ_BEHIND, time, 0);
     c->copies = bz_flow_sum(c->copies, time);
     c->copied++;
 }
@@ -161,7 +158,7 @@ static void convert_steps(change *c, const bz_layer_place *place)
         !bz_problem_has(b->lowering->alternative[0].problem, BZ_TRAIT_RECURRENT))
         return;
     int64_t time = bz_layer_ns(1e-6 * c->asked->side * OPERATOR_TAKES[c->asked->side]);
-    bz_flow_insert(c->flow, BZ_TASK_CALL, "convert", place->task, time, 0);
+    bz_flow_insert(c->flow, BZ_TASK_CALL, "convert", place->task, BZ_BEHIND, time, 0);
     c->stepping = bz_flow_sum(c->stepping, time);
     c->steps++;
 }
@@ -199,8 +196,8 @@ static void convert_weights(change *c)
     if (!c->weights)
         return;
     int64_t time = bz_layer_ns(seconds);
-    bz_flow_insert_before(c->flow, BZ_TASK_CALL, "convert", first, time, 0);
-    bz_flow_insert(c->flow, BZ_TASK_CALL, "convert", last, time, 0);
+    bz_flow_insert(c->flow, BZ_TASK_CALL, "convert", first, BZ_BEFORE, time, 0);
+    bz_flow_insert(c->flow, BZ_TASK_CALL, "convert", last, BZ_BEHIND, time, 0);
     c->converting = bz_flow_sum(time, time);
 }
 

@@ -270,9 +270,9 @@ static int do_insert(script *s, bz_error *err)
         uint32_t at = s->chosen[i];
         if (gone(s, i) || (launched && !s->flow->lane[s->flow->task[at].lane].device))
             continue;
-        s->chosen[i] = launched ? bz_flow_insert_launched(s->flow, kind, s->word[name], at, time)
-                       : before ? bz_flow_insert_before(s->flow, kind, s->word[name], at, time, 0)
-                                : bz_flow_insert(s->flow, kind, s->word[name], at, time, 0);
+        s->chosen[i] = launched
+                           ? bz_flow_insert_launched(s->flow, kind, s->word[name], at, time)
+                           : bz_flow_insert(s->flow, kind, s->word[name], at, before ? BZ_BEFORE : BZ_BEHIND, time, 0);
         s->flow->task[s->chosen[i]].at = s->flow->task[at].at; /* its place among those that are chosen */
         s->changed++;
     }

@@ -213,8 +213,8 @@ static void tell_host(streams *s, uint32_t before)
 {
     uint32_t launch = bz_flow_launch_of(s->flow, before);
     if (launch != BZ_NONE)
-        bz_flow_insert_before(s->flow, BZ_TASK_HOST, "event", launch,
-                              (int64_t)(2000 * bz_whatif_number(s->asked, "event")), 0);
+        bz_flow_insert(s->flow, BZ_TASK_HOST, "event", launch, BZ_BEFORE,
+                       (int64_t)(2000 * bz_whatif_number(s->asked, "event")), 0);
 }
 
 static void part(streams *s, uint32_t first, uint32_t join, const bz_module *m, const shares *h)

@@ -1,6 +1,7 @@
 /* Words, groups and prices of the steps that frameworks offer. */
 #include "whatif/ways.h"
 
+#include "base/sort.h"
 #include "whatif/constants.h"
 
 #include <math.h>
@@ -35,11 +36,7 @@ int bz_way_read(const char *words, bz_whatif_asked *asked, bz_way *out, bz_error
     return 0;
 }
 
-static int larger(const void *x, const void *y)
-{
-    const bz_bound_place *const *a = x, *const *b = y;
-    return (*a)->n != (*b)->n ? (*b)->n - (*a)->n : (*a)->layer[0] - (*b)->layer[0];
-}
+BZ_SORTS(larger, bz_bound_place *const, BZ_THEN((*q)->n - (*p)->n, (*p)->layer[0] - (*q)->layer[0]));
 
 void bz_way_groups(const bz_whatif_asked *asked, const bz_way *way, const bz_picks *picks, int *of_node)
 {
@@ -170,7 +167,8 @@ void bz_way_add_borders(bz_way_borders *b)
             bool copies = b->how == BZ_BORDER_COPY && b->side[from], each = copies || b->how == BZ_BORDER_EACH;
             int64_t time = b->took(b, l);
             for (int n = (each || !passed[from]) + (copies && !passed[from]); n > 0; n--) {
-                bz_flow_insert(b->flow, BZ_TASK_CALL, "reorder", task[i], time, b->map->call[b->asked->side]);
+                bz_flow_insert(b->flow, BZ_TASK_CALL, "reorder", task[i], BZ_BEHIND, time,
+                               b->map->call[b->asked->side]);
                 b->time = bz_flow_sum(b->time, time);
                 b->n++;
             }

@@ -162,12 +162,13 @@ uint32_t bz_flow_add_layer(bz_flow *flow, const char *name);                    
 
 /* At the end of its lane. `name` is copied. */
 uint32_t bz_flow_add(bz_flow *flow, bz_task_kind kind, const char *name, uint32_t lane, int64_t duration, int64_t gap);
-/* Behind `after` on its lane (`before`: in front of it), whose layer and phase it takes. */
-uint32_t bz_flow_insert(bz_flow *flow, bz_task_kind kind, const char *name, uint32_t after, int64_t duration,
-                        int64_t gap);
-uint32_t bz_flow_insert_before(bz_flow *flow, bz_task_kind kind, const char *name, uint32_t before, int64_t duration,
-                               int64_t gap);
-/* Work for a device behind `after` on its stream, with its launch behind that of `after`, as dear as the recording's median. */
+/* On the lane of `like`, whose layer and phase it takes. */
+typedef enum { BZ_BEHIND, BZ_BEFORE } bz_insert;
+uint32_t bz_flow_insert(bz_flow *flow, bz_task_kind kind, const char *name, uint32_t like, bz_insert where,
+                        int64_t duration, int64_t gap);
+/* A call that launches the task, behind another launch, as dear as the recording's median; none where that is BZ_NONE. */
+void bz_flow_launch(bz_flow *flow, const char *name, uint32_t behind, uint32_t task);
+/* Work for a device behind `after` on its stream, with its launch behind that of `after`. */
 uint32_t bz_flow_insert_launched(bz_flow *flow, bz_task_kind kind, const char *name, uint32_t after, int64_t duration);
 
 /* The edge's number; what depends on itself is no edge, BZ_NONE. */

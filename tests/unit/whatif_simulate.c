@@ -252,7 +252,7 @@ static void properties(void **state)
         for (uint32_t i = 0; i < g.n; i++)
             bz_flow_scale(&g, i, 1);
         assert_int_equal(time_of(&g), before);
-        uint32_t at = draw(g.n), inserted = bz_flow_insert(&g, BZ_TASK_HOST, "more", at, 500, 10);
+        uint32_t at = draw(g.n), inserted = bz_flow_insert(&g, BZ_TASK_HOST, "more", at, BZ_BEHIND, 500, 10);
         assert_true(time_of(&g) >= before);
         bz_flow_remove(&g, inserted, false);
         assert_int_equal(time_of(&g), before);
