@@ -1,6 +1,7 @@
 /* What to change in a program, by what an analysis found: greatest gain first. */
 #include "advice/constants.h"
 #include "advice/rules.h"
+#include "base/sort.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -88,15 +89,9 @@ static const char *step_of(advice_making *m, const advice_table *table, const ad
 }
 
 /* What may as well be a loss is no reason to change a program first. */
-static int more_gain(const void *x, const void *y)
-{
-    const bz_advice *a = x, *b = y;
-    if (isfinite(a->gain) && isfinite(b->gain) && !a->unsure != !b->unsure)
-        return a->unsure ? 1 : -1;
-    if (isfinite(a->gain) != isfinite(b->gain))
-        return isfinite(a->gain) ? -1 : 1;
-    return a->gain > b->gain ? -1 : a->gain < b->gain ? 1 : strcmp(a->id, b->id);
-}
+BZ_SORTS(more_gain, bz_advice,
+         BZ_THEN(BZ_THEN(!isfinite(p->gain) - !isfinite(q->gain), isfinite(p->gain) ? !q->unsure - !p->unsure : 0),
+                 BZ_THEN(BZ_ORDER(q->gain, p->gain), strcmp(p->id, q->id))));
 
 /* One step brings all that comes with it, so the advices with the same step are one. */
 static bz_advice *known_step(bz_advice *list, int n, const char *step)

@@ -1,6 +1,7 @@
 /* What the latency is above the bound by, and the advice for each part of that; where there is none, a sentence says so. */
 #include "advice/constants.h"
 #include "advice/rules.h"
+#include "base/sort.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -91,11 +92,7 @@ static bool is_given(const bz_advice *list, int n, const char *id)
     return false;
 }
 
-static int more_time(const void *x, const void *y)
-{
-    const bz_answer *a = x, *b = y;
-    return a->seconds != b->seconds ? (a->seconds > b->seconds ? -1 : 1) : strcmp(a->item, b->item);
-}
+BZ_SORTS(more_time, bz_answer, BZ_THEN(BZ_ORDER(q->seconds, p->seconds), strcmp(p->item, q->item)));
 
 int advice_answers(const advice_making *m, const bz_advice *list, int n, const bz_answer **out)
 {

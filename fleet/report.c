@@ -99,14 +99,9 @@ bool bz_change_improved(const bz_change_row *row, double tolerance)
 }
 
 /* Models before layers; then what became slower first. */
-static int worst_first(const void *x, const void *y)
-{
-    const bz_change_row *a = x, *b = y;
-    if (!a->model != !b->model)
-        return a->model ? -1 : 1;
-    return BZ_THEN(BZ_ORDER(ratio(b), ratio(a)),
-                   BZ_THEN(strcmp(a->kind, b->kind), a->model ? strcmp(a->model, b->model) : strcmp(a->what, b->what)));
-}
+BZ_SORTS(worst_first, bz_change_row,
+         BZ_THEN(BZ_THEN(!p->model - !q->model, BZ_ORDER(ratio(q), ratio(p))),
+                 BZ_THEN(strcmp(p->kind, q->kind), p->model ? strcmp(p->model, q->model) : strcmp(p->what, q->what))));
 
 void bz_changes_sort(bz_fleet_report *out)
 {

@@ -8,6 +8,7 @@
  *   cannot do what the layer does are left out. */
 #include "predict/published.h"
 
+#include "base/sort.h"
 #include "predict/network.h"
 #include "predict/predict.h"
 #include "runtime/gpus.h"
@@ -61,22 +62,17 @@ static bool is_name(const char *s)
 
 static bool read_row(char *text, row *out)
 {
-    char *field[5], *end, *at = text;
-    for (int i = 0; i < 5; i++) {
-        field[i] = at;
-        at = at ? strchr(at, '\t') : NULL;
-        if (at)
-            *at++ = 0;
-        else if (i < 4)
+    char *field[5], *end;
+    for (int i = 0; i < 5; i++)
+        if (!(field[i] = strsep(&text, "\t")))
             return false;
-    }
     out->batch = strtoll(field[0], &end, 10);
     bool good = end != field[0] && !*end && out->batch >= 1 && out->batch <= BATCH_MOST && is_name(field[1]) &&
                 strlen(field[2]) < NAME;
     out->seconds = strtod(field[4], &end) / 1e3;
     out->model = field[1];
     out->layer = field[2];
-    return good && end != field[4] && !*end && !at && out->seconds > 0 && out->seconds < 1e5;
+    return good && end != field[4] && !*end && !text && out->seconds > 0 && out->seconds < 1e5;
 }
 
 static int take_line(void *user, size_t number, const char *text, size_t len)
@@ -97,17 +93,10 @@ static int take_line(void *user, size_t number, const char *text, size_t len)
 }
 
 /* Rows of one layer at one batch stand together, the longest first. */
-static int by_layer(const void *a, const void *b)
-{
-    const row *x = a, *y = b;
-    int model = strcmp(x->model, y->model);
-    if (model || x->batch != y->batch)
-        return model ? model : x->batch < y->batch ? -1 : 1;
-    int layer = strcmp(x->layer, y->layer);
-    if (layer || x->seconds == y->seconds)
-        return layer ? layer : x->number < y->number ? -1 : 1;
-    return x->seconds > y->seconds ? -1 : 1;
-}
+BZ_SORTS(by_layer, row,
+         BZ_THEN(BZ_THEN(strcmp(p->model, q->model), BZ_ORDER(p->batch, q->batch)),
+                 BZ_THEN(strcmp(p->layer, q->layer),
+                         BZ_THEN(BZ_ORDER(q->seconds, p->seconds), BZ_ORDER(p->number, q->number)))));
 
 /* ---- records --------------------------------------------------------------------------------- */
 

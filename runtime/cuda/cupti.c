@@ -243,11 +243,7 @@ static int run_traced(const traced *t, int n)
 
 /* ---- what a call runs ----------------------------------------------------------------------- */
 
-static int by_start(const void *a, const void *b)
-{
-    uint64_t x = ((const seen *)a)->start, y = ((const seen *)b)->start;
-    return (x > y) - (x < y);
-}
+BZ_SORTS(by_start, seen, BZ_ORDER(p->start, q->start));
 
 static double median(double *values, int n)
 {
