@@ -258,8 +258,8 @@ static void compare_facts(const side *a, const side *b, bz_compare_set *out)
         for (uint32_t i = 0; i < of[w]->n_facts; i++) {
             const char *key = bz_string(of[w], of[w]->fact[i].key), *x = bz_trace_told(of[0], key),
                        *y = bz_trace_told(of[1], key);
-            bool skip =
-                (w && x) || !strcmp(key, "capture overhead"); /* told already; is measured, and differs each time */
+            /* told already, or a measurement of the capture, which differs every time */
+            bool skip = (w && x) || !strcmp(key, "capture overhead");
             for (int k = 0; k < out->n_differences; k++)
                 skip |= !strcmp(key, out->difference[k].what);
             if (!skip && (!x || !y || strcmp(x, y) != 0))

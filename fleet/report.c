@@ -156,9 +156,10 @@ void bz_changes_add(const char *kind, const bz_side *before, const bz_side *afte
         if (!layer[i].lowering.free && !layer[i].pattern)
             add_to_models(&layer[i], row_of[i], models);
     for (int m = 0; m < n_models; m++) {
+        if (!models[m].layers)
+            continue;
         models[m].verdict = bz_verdict_of(&models[m].before, &models[m].after);
-        if (models[m].layers)
-            add_change(arena, out, &models[m]);
+        add_change(arena, out, &models[m]);
     }
     for (int i = 0; i < c.n; i++) {
         const bz_compare_row *r = &c.row[i];

@@ -55,14 +55,6 @@ static void predict(evaluating *e, bz_aim *a, int machine, const bool *which, in
         }
 }
 
-static int records(const bz_samples *s, int machine)
-{
-    int n = 0;
-    for (int i = 0; i < s->n; i++)
-        n += !isnan(bz_samples_log(s, i, machine));
-    return n;
-}
-
 /* Machines of the same sort, without this one. Returns how many. */
 static int others_of(const bz_samples *s, int machine, bool *use)
 {
@@ -82,7 +74,7 @@ static void leave_systems(evaluating *e, bool trained)
     double spent = 0;
     int left = 0;
     for (int d = 0; d < s->machines; d++) {
-        if (!others_of(s, d, use) || records(s, d) < FEW_RECORDS)
+        if (!others_of(s, d, use) || bz_samples_of(s, d) < FEW_RECORDS)
             continue;
         bz_predictor *own = trained ? bz_predictor_new(s, use, NULL, e->without[d].kinship) : NULL,
                      *p = trained ? own : e->without[d].predictor;
@@ -129,8 +121,8 @@ static int number_folds(const bz_workload *work, int n, bz_leave leave, int *num
 static bool can_leave_system(const bz_samples *s)
 {
     for (int d = 0; d < s->machines; d++)
-        for (int m = 0; m < s->machines && records(s, d) >= FEW_RECORDS; m++)
-            if (m != d && s->machine[m].gpu == s->machine[d].gpu && records(s, m))
+        for (int m = 0; m < s->machines && bz_samples_of(s, d) >= FEW_RECORDS; m++)
+            if (m != d && s->machine[m].gpu == s->machine[d].gpu && bz_samples_of(s, m))
                 return true;
     return false;
 }
@@ -189,7 +181,7 @@ static void leave_both(evaluating *e, const int *number, bool *known, bool *in)
         split(e, number, THIRDS, third, known, in);
         for (int d = 0; d < s->machines; d++) {
             bz_kinship kinship[BZ_GROUPS];
-            if (!others_of(s, d, use) || records(s, d) < FEW_RECORDS)
+            if (!others_of(s, d, use) || bz_samples_of(s, d) < FEW_RECORDS)
                 continue;
             bz_kinship_choose(s, use, known, kinship);
             bz_predictor *p = bz_predictor_new(s, use, known, kinship);

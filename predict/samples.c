@@ -109,6 +109,14 @@ static int take(void *user, const bz_record *r)
     return 0;
 }
 
+int bz_samples_of(const bz_samples *s, int machine)
+{
+    int n = 0;
+    for (int i = 0; i < s->n; i++)
+        n += !isnan(bz_samples_log(s, i, machine));
+    return n;
+}
+
 /* What a call takes at the least: the hundredth part of its records is not longer. */
 static double floor_of(const bz_samples *s, int machine)
 {

@@ -299,12 +299,8 @@ bz_predictor *bz_predictor_shipped(void)
 static bool teaches(const bz_samples *s, bool gpu)
 {
     int machines = 0;
-    for (int m = 0; m < s->machines; m++) {
-        int n = 0;
-        for (int i = 0; i < s->n; i++)
-            n += !isnan(bz_samples_log(s, i, m));
-        machines += s->machine[m].gpu == gpu && n >= (gpu ? ENOUGH : OF_PROCESSORS);
-    }
+    for (int m = 0; m < s->machines; m++)
+        machines += s->machine[m].gpu == gpu && bz_samples_of(s, m) >= (gpu ? ENOUGH : OF_PROCESSORS);
     return machines >= (gpu ? 2 : 1);
 }
 
