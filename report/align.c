@@ -90,32 +90,29 @@ static int gather(const bz_bound *b, const bz_alignment *a, bz_arena *arena, dev
     return n;
 }
 
-static void put_deviations(const bz_bound *b, const bz_alignment *a, bz_buf *out)
+static void put_deviations(const bz_bound *b, const bz_alignment *a, bz_arena *arena, bz_buf *out)
 {
-    bz_arena arena = {0};
-    bz_table *t = bz_table_of(&arena, "deviation|>calls|>time|what|first layer|where");
-    deviation *list = BZ_NEW(&arena, deviation, a->n);
-    int n = gather(b, a, &arena, list);
+    bz_table *t = bz_table_of(arena, "deviation|>calls|>time|what|first layer|where");
+    deviation *list = BZ_NEW(arena, deviation, a->n);
+    int n = gather(b, a, arena, list);
     for (int i = 0; i < n && i < DEVIATIONS; i++) {
         const bz_aligned *row = list[i].first;
         BZ_ROW(t, BZ_SHOW(bz_aligned_name(row->kind)), BZ_SHOW_INT(list[i].count),
                BZ_SHOW_TIME(list[i].seconds > 0 ? list[i].seconds : NAN), BZ_SHOW(list[i].what),
-               BZ_SHOW(layer_names(b, row, &arena)), BZ_SHOW(row->where ? row->where : ""));
+               BZ_SHOW(layer_names(b, row, arena)), BZ_SHOW(row->where ? row->where : ""));
     }
     if (n)
         bz_table_print(t, out);
     if (n > DEVIATIONS)
         bz_buf_printf(out, "and %d more deviations: --json has them\n", n - DEVIATIONS);
-    bz_arena_free(&arena);
 }
 
-static void put_causes(const bz_ladder *l, const bz_alignment *a, bz_buf *out)
+static void put_causes(const bz_ladder *l, const bz_alignment *a, bz_arena *arena, bz_buf *out)
 {
-    bz_arena arena = {0};
-    bz_table *t = bz_table_of(&arena, "time that belongs to no layer|>times|>time|>of latency|example|where");
+    bz_table *t = bz_table_of(arena, "time that belongs to no layer|>times|>time|>of latency|example|where");
     for (int i = 0; i < a->n_causes && i < CAUSES; i++) {
         const bz_cause *c = &a->cause[i];
-        BZ_ROW(t, BZ_SHOW(c->name), BZ_SHOW(bz_arena_printf(&arena, "%g", c->count)),
+        BZ_ROW(t, BZ_SHOW(c->name), BZ_SHOW(bz_arena_printf(arena, "%g", c->count)),
                BZ_SHOW_TIME(a->timeline ? c->seconds : NAN), BZ_SHOW_SHARE(a->timeline ? c->seconds / l->latency : NAN),
                BZ_SHOW(c->example ? c->example : ""), BZ_SHOW(c->where ? c->where : ""));
     }
@@ -123,26 +120,24 @@ static void put_causes(const bz_ladder *l, const bz_alignment *a, bz_buf *out)
         bz_table_print(t, out);
     if (a->n_causes > CAUSES)
         bz_buf_printf(out, "and %d more causes: --json has them\n", a->n_causes - CAUSES);
-    bz_arena_free(&arena);
 }
 
-static void put_faster(const bz_bound *b, const bz_alignment *a, bz_buf *out)
+static void put_faster(const bz_bound *b, const bz_alignment *a, bz_arena *arena, bz_buf *out)
 {
-    bz_arena arena = {0};
-    bz_table *t = bz_table_of(&arena, "faster than its records|>took|>records|why");
+    bz_table *t = bz_table_of(arena, "faster than its records|>took|>records|why");
     for (int i = 0; i < a->n_faster && i < FASTER; i++) {
-        BZ_ROW(t, BZ_SHOW(layer_names(b, a->faster[i].row, &arena)), BZ_SHOW_TIME(a->faster[i].row->seconds),
+        BZ_ROW(t, BZ_SHOW(layer_names(b, a->faster[i].row, arena)), BZ_SHOW_TIME(a->faster[i].row->seconds),
                BZ_SHOW_TIME(a->faster[i].lowest), BZ_SHOW(a->faster[i].why));
     }
     if (a->n_faster)
         bz_table_print(t, out);
     if (a->n_faster > FASTER)
         bz_buf_printf(out, "and %d more that are faster: --json has them\n", a->n_faster - FASTER);
-    bz_arena_free(&arena);
 }
 
 void report_align_text(const bz_bound *b, const bz_ladder *l, bz_buf *out)
 {
+    bz_arena arena = {0};
     const bz_alignment *a = l->alignment;
     if (!a || !a->made)
         return;
@@ -160,10 +155,11 @@ void report_align_text(const bz_bound *b, const bz_ladder *l, bz_buf *out)
                       bz_units_time(asked, a->asked), bz_units_time(rest, l->recorded - a->asked),
                       bz_units_time(latency, l->recorded));
     }
-    put_causes(l, a, out);
-    put_deviations(b, a, out);
+    put_causes(l, a, &arena, out);
+    put_deviations(b, a, &arena, out);
     if (bz_ladder_compares(l))
-        put_faster(b, a, out);
+        put_faster(b, a, &arena, out);
+    bz_arena_free(&arena);
 }
 
 /* ---- JSON ----------------------------------------------------------------------------------- */

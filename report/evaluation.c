@@ -33,10 +33,9 @@ static double sequential_of(const bz_bound *b)
 
 /* ---- text ----------------------------------------------------------------------------------- */
 
-static void put_models(const bz_evaluation *e, bz_buf *out)
+static void put_models(const bz_evaluation *e, bz_arena *arena, bz_buf *out)
 {
-    bz_arena arena = {0};
-    bz_table *t = bz_table_of(&arena, "model|task|>MACs|>layers|>unique|>share");
+    bz_table *t = bz_table_of(arena, "model|task|>MACs|>layers|>unique|>share");
     bz_unit_text share;
     for (int i = 0; i < e->n_models; i++) {
         const bz_evaluation_model *m = &e->model[i];
@@ -48,13 +47,11 @@ static void put_models(const bz_evaluation *e, bz_buf *out)
         bz_buf_printf(out, "together %lld layers, %lld of them unique (%s)\n", (long long)e->layers,
                       (long long)e->unique,
                       bz_units_percent(share, e->layers ? (double)e->unique / (double)e->layers : 0));
-    bz_arena_free(&arena);
 }
 
-static void put_libraries(const bz_evaluation *e, bz_buf *out)
+static void put_libraries(const bz_evaluation *e, bz_arena *arena, bz_buf *out)
 {
-    bz_arena arena = {0};
-    bz_table *t = bz_table_of(&arena, "computed by|>layers|>of layers|>of MACs|>of time");
+    bz_table *t = bz_table_of(arena, "computed by|>layers|>of layers|>of MACs|>of time");
     double macs = 0, seconds = 0;
     int layers = 0;
     for (int i = 0; i < e->n_libraries; i++) {
@@ -69,7 +66,6 @@ static void put_libraries(const bz_evaluation *e, bz_buf *out)
                BZ_SHOW_SHARE(l->seconds > 0 ? l->seconds / seconds : NAN));
     }
     bz_table_below(t, out);
-    bz_arena_free(&arena);
 }
 
 /* As bz_ratio. */
@@ -97,50 +93,48 @@ static void mean_cells(bz_table *t, const bz_evaluation *e, const double *ratio,
             bz_table_cell(t, mean(factor(ratio[r], arena), known[r], n, arena), NULL);
 }
 
-static void put_ratios(const bz_analysis *a, const bz_evaluation *e, bz_buf *out)
+static void put_ratios(const bz_analysis *a, const bz_evaluation *e, bz_arena *arena, bz_buf *out)
 {
-    bz_arena arena = {0};
-    bz_table *t = bz_table_of(&arena, "speed-up by|system|>batch|>measured");
+    bz_table *t = bz_table_of(arena, "speed-up by|system|>batch|>measured");
     ratio_columns(t, e);
     for (int i = 0; i < e->n; i++) {
         BZ_ROW(t, BZ_SHOW(a[i].bound.model), BZ_SHOW(a[i].bound.system), BZ_SHOW_INT(a[i].bound.layers->batch),
                BZ_SHOW_TIME(e->row[i].measured));
-        ratio_cells(t, e, e->row[i].ratio, &arena);
+        ratio_cells(t, e, e->row[i].ratio, arena);
     }
     bz_table_cell(t, "geometric mean", NULL);
     for (int i = 0; i < 3; i++)
         bz_table_cell(t, "", NULL);
-    mean_cells(t, e, e->mean, e->known, e->n, &arena);
+    mean_cells(t, e, e->mean, e->known, e->n, arena);
     bz_table_below(t, out);
-    bz_arena_free(&arena);
 }
 
-static void put_groups(const bz_evaluation *e, bz_buf *out)
+static void put_groups(const bz_evaluation *e, bz_arena *arena, bz_buf *out)
 {
-    bz_arena arena = {0};
     bz_table *t =
-        bz_table_of(&arena, "geometric means|>batch|>models|>bound|>per item, of first batch|>of first system");
+        bz_table_of(arena, "geometric means|>batch|>models|>bound|>per item, of first batch|>of first system");
     ratio_columns(t, e);
     for (int i = 0; i < e->n_groups && e->n_groups > 1; i++) {
         const bz_evaluation_group *g = &e->group[i];
         bz_unit_text share;
         BZ_ROW(t, BZ_SHOW(g->system), BZ_SHOW_INT(g->batch),
-               BZ_SHOW(bz_arena_printf(&arena, "%d of %d", g->models, g->rows)),
+               BZ_SHOW(bz_arena_printf(arena, "%d of %d", g->models, g->rows)),
                BZ_SHOW_TIME(g->models ? g->sequential : NAN),
-               BZ_SHOW(mean(bz_units_percent(share, g->by_batch), g->by_batch_known, g->rows, &arena)),
-               BZ_SHOW(mean(bz_units_percent(share, g->by_system), g->by_system_known, g->rows, &arena)));
-        mean_cells(t, e, g->ratio, g->known, g->rows, &arena);
+               BZ_SHOW(mean(bz_units_percent(share, g->by_batch), g->by_batch_known, g->rows, arena)),
+               BZ_SHOW(mean(bz_units_percent(share, g->by_system), g->by_system_known, g->rows, arena)));
+        mean_cells(t, e, g->ratio, g->known, g->rows, arena);
     }
     bz_table_below(t, out);
-    bz_arena_free(&arena);
 }
 
 void bz_report_evaluation_text(const bz_analysis *a, const bz_evaluation *e, bz_buf *out)
 {
-    put_models(e, out);
-    put_libraries(e, out);
-    put_ratios(a, e, out);
-    put_groups(e, out);
+    bz_arena arena = {0};
+    put_models(e, &arena, out);
+    put_libraries(e, &arena, out);
+    put_ratios(a, e, &arena, out);
+    put_groups(e, &arena, out);
+    bz_arena_free(&arena);
 }
 
 /* ---- JSON ----------------------------------------------------------------------------------- */

@@ -196,12 +196,11 @@ static void rung(bz_table *t, const bz_goal *goal, const char *name, double seco
 }
 
 /* Of an iteration of training. */
-static void put_phases(const bz_bound *b, bz_buf *out)
+static void put_phases(const bz_bound *b, bz_arena *arena, bz_buf *out)
 {
     bz_bound_phase phase[BZ_TRAIN_PHASES];
     int n = bz_bound_phases(b, phase);
-    bz_arena arena = {0};
-    bz_table *t = bz_table_of(&arena, "phase|>layers|>sequential|>share|>hardware");
+    bz_table *t = bz_table_of(arena, "phase|>layers|>sequential|>share|>hardware");
     for (int i = 0; i < n; i++) {
         const bz_bound_phase *p = &phase[i];
         BZ_ROW(t, BZ_SHOW(p->phase), BZ_SHOW_INT(p->layers), BZ_SHOW_TIME(p->sequential),
@@ -211,40 +210,37 @@ static void put_phases(const bz_bound *b, bz_buf *out)
         bz_table_print(t, out);
         bz_buf_putc(out, '\n');
     }
-    bz_arena_free(&arena);
 }
 
-static void put_bounds(const bz_bound *b, const bz_goal *goal, bz_buf *out)
+static void put_bounds(const bz_bound *b, const bz_goal *goal, bz_arena *arena, bz_buf *out)
 {
     const bz_bound_fused *f = &b->fused;
-    bz_arena arena = {0};
     if (!goal->enough)
         return;
-    bz_table *t = bz_table_of(&arena, "bound|>time");
+    bz_table *t = bz_table_of(arena, "bound|>time");
     bz_table_column(t, f->wanted ? "of fused" : "of sequential", BZ_RIGHT);
     bz_table_column(t, "how", BZ_LEFT);
     if (isfinite(goal->hardware))
         rung(t, goal, "hardware", goal->hardware,
-             bz_arena_printf(&arena, "modelled: every %s at the peaks %s", f->wanted ? "group and layer" : "layer",
+             bz_arena_printf(arena, "modelled: every %s at the peaks %s", f->wanted ? "group and layer" : "layer",
                              strcmp(b->peaks->source, "measured") ? "of the data sheet" : "measured on the system"));
     if (f->wanted) {
-        const char *groups = bz_arena_printf(&arena, "%d fused calls replace %d layers", f->n, f->covered);
+        const char *groups = bz_arena_printf(arena, "%d fused calls replace %d layers", f->n, f->covered);
         rung(t, goal, "fused, parallel", f->parallel, groups);
         rung(t, goal, "fused", f->sequential,
-             f->missing ? bz_arena_printf(&arena, "%s; %d more have no record", groups, f->missing) : groups);
+             f->missing ? bz_arena_printf(arena, "%s; %d more have no record", groups, f->missing) : groups);
     }
     rung(t, goal, "parallel", b->path.seconds,
-         bz_arena_printf(&arena, "independent layers at the same time: the longest path has %d of %d layers", b->path.n,
+         bz_arena_printf(arena, "independent layers at the same time: the longest path has %d of %d layers", b->path.n,
                          b->dag->n));
     for (int i = b->streams.n - 1; i > 0; i--)
-        rung(t, goal, bz_arena_printf(&arena, "%d streams", b->streams.at[i].k), b->streams.at[i].seconds,
+        rung(t, goal, bz_arena_printf(arena, "%d streams", b->streams.at[i].k), b->streams.at[i].seconds,
              "the layers on so many streams, by list scheduling");
     rung(t, goal, "sequential", b->sequential, "one layer after the other, each in its fastest way");
     if (b->launch > 0)
         rung(t, goal, "launch overhead", b->launch, "time to start the calls; the bounds above do not contain it");
     bz_buf_putc(out, '\n');
     bz_table_print(t, out);
-    bz_arena_free(&arena);
 }
 
 /* ---- the ladder ----------------------------------------------------------------------------- */
@@ -298,10 +294,9 @@ static const char *bounded(const char *side, const bz_goal *goal, const char *va
     return known ? bz_arena_printf(arena, "%s%s%s", goal->unpriced ? side : "", goal->unpriced ? " " : "", value) : "-";
 }
 
-static void put_ladders(const bz_analysis *a, bz_buf *out)
+static void put_ladders(const bz_analysis *a, bz_arena *arena, bz_buf *out)
 {
-    bz_arena arena = {0};
-    bz_table *t = bz_table_new(&arena);
+    bz_table *t = bz_table_new(arena);
     bz_table_columns(t, a->bound.fused.wanted ? "profile|>fused bound" : "profile|>bound");
     bz_table_columns(t, ">device busy|>measured|>bound/measured|>speed-up|>parallel");
     for (int i = 0; i < a->n_ladders; i++) {
@@ -310,39 +305,36 @@ static void put_ladders(const bz_analysis *a, bz_buf *out)
         bz_unit_text bound, ratio;
         bool known = isfinite(l->speedup);
         BZ_ROW(t, BZ_SHOW(l->profile),
-               BZ_SHOW(bounded("≥", goal, bz_units_time(bound, goal->sequential), goal->enough, &arena)),
+               BZ_SHOW(bounded("≥", goal, bz_units_time(bound, goal->sequential), goal->enough, arena)),
                BZ_SHOW_TIME(l->busy), BZ_SHOW_TIME(l->latency),
-               BZ_SHOW(bounded("≥", goal, bz_units_percent(ratio, l->ratio), known, &arena)),
-               BZ_SHOW(bounded("≤", goal, bz_arena_printf(&arena, "%.2f ×", l->speedup), known, &arena)),
-               BZ_SHOW(bounded("≤", goal, bz_arena_printf(&arena, "%.2f ×", l->speedup_parallel), known, &arena)));
+               BZ_SHOW(bounded("≥", goal, bz_units_percent(ratio, l->ratio), known, arena)),
+               BZ_SHOW(bounded("≤", goal, bz_arena_printf(arena, "%.2f ×", l->speedup), known, arena)),
+               BZ_SHOW(bounded("≤", goal, bz_arena_printf(arena, "%.2f ×", l->speedup_parallel), known, arena)));
     }
     bz_table_below(t, out);
     put_runs(a, out);
     put_ideal(a, out);
-    bz_arena_free(&arena);
 }
 
 /* ---- algorithms ----------------------------------------------------------------------------- */
 
-static void regret_rows(const bz_regret *r, bz_buf *out)
+static void regret_rows(const bz_regret *r, bz_arena *arena, bz_buf *out)
 {
-    bz_arena arena = {0};
-    bz_table *t = bz_table_of(&arena, "used|>calls|>seen|>by record|>best|>loss|best variant|problem");
+    bz_table *t = bz_table_of(arena, "used|>calls|>seen|>by record|>best|>loss|best variant|problem");
     for (int i = 0; i < r->n && i < 12; i++) {
         const bz_regret_row *row = &r->row[i];
         BZ_ROW(t, BZ_SHOW(*row->variant ? bz_variant_name(row->variant) : "?"),
-               BZ_SHOW(bz_arena_printf(&arena, "%g", row->calls)), BZ_SHOW_TIME(row->seen), BZ_SHOW_TIME(row->used),
+               BZ_SHOW(bz_arena_printf(arena, "%g", row->calls)), BZ_SHOW_TIME(row->seen), BZ_SHOW_TIME(row->used),
                BZ_SHOW_TIME(row->best), BZ_SHOW_TIME(row->loss > 0 ? row->loss : NAN),
                BZ_SHOW(row->best_variant ? row->best_variant : "no record"),
-               BZ_SHOW(bz_arena_printf(&arena, "%s%s", row->problem, row->padded ? " (padded by the program)" : "")));
+               BZ_SHOW(bz_arena_printf(arena, "%s%s", row->problem, row->padded ? " (padded by the program)" : "")));
     }
     bz_table_print(t, out);
     if (r->n > 12)
         bz_buf_printf(out, "and %d more: --json has them\n", r->n - 12);
-    bz_arena_free(&arena);
 }
 
-static void put_regret(const bz_ladder *l, bz_buf *out)
+static void put_regret(const bz_ladder *l, bz_arena *arena, bz_buf *out)
 {
     const bz_regret *r = l->regret;
     bz_unit_text loss, used, best, chosen, faster;
@@ -369,7 +361,7 @@ static void put_regret(const bz_ladder *l, bz_buf *out)
         bz_buf_printf(out,
                       "  some calls were faster than their best record, by %s in all: those records are too slow\n",
                       bz_units_time(faster, r->faster));
-    regret_rows(r, out);
+    regret_rows(r, arena, out);
 }
 
 /* ---- where the time is ---------------------------------------------------------------------- */
@@ -428,16 +420,14 @@ static void slow_row(bz_table *t, const bz_bound *b, const alike *group, bool en
            BZ_SHOW(l->layer->key));
 }
 
-static void put_slowest(const bz_bound *b, bz_buf *out)
+static void put_slowest(const bz_bound *b, bz_arena *arena, bz_buf *out)
 {
-    bz_arena arena = {0};
-    alike *group = BZ_NEW(&arena, alike, b->n);
-    bz_table *t = bz_table_of(&arena, "slowest|>time|>share|>roofline|how|variant|>next best|layer");
+    alike *group = BZ_NEW(arena, alike, b->n);
+    bz_table *t = bz_table_of(arena, "slowest|>time|>share|>roofline|how|variant|>next best|layer");
     int n = b->n ? join_alike(b, group) : 0;
     for (int i = 0; i < n && i < 6 && group[i].first->price.alternative; i++)
-        slow_row(t, b, &group[i], bz_bound_written(b).enough, &arena);
+        slow_row(t, b, &group[i], bz_bound_written(b).enough, arena);
     bz_table_below(t, out);
-    bz_arena_free(&arena);
 }
 
 BZ_SORTS(more_gain, bz_bound_module *const,
@@ -445,11 +435,10 @@ BZ_SORTS(more_gain, bz_bound_module *const,
                  BZ_ORDER(*p, *q)));
 
 /* The outermost modules: what lies within them gains nothing on its own. */
-static void put_modules(const bz_bound *b, bz_buf *out)
+static void put_modules(const bz_bound *b, bz_arena *arena, bz_buf *out)
 {
-    bz_arena arena = {0};
-    const bz_bound_module **order = BZ_NEW(&arena, const bz_bound_module *, b->n_modules);
-    bz_table *t = bz_table_of(&arena, "parallel layers from|to|>layers|>at once|>sequential|>parallel|>gain");
+    const bz_bound_module **order = BZ_NEW(arena, const bz_bound_module *, b->n_modules);
+    bz_table *t = bz_table_of(arena, "parallel layers from|to|>layers|>at once|>sequential|>parallel|>gain");
     int n = 0;
     for (int i = 0; i < b->n_modules; i++)
         if (b->module[i].within < 0)
@@ -465,11 +454,11 @@ static void put_modules(const bz_bound *b, bz_buf *out)
     bz_table_below(t, out);
     if (n > 6)
         bz_buf_printf(out, "and %d more modules\n", n - 6);
-    bz_arena_free(&arena);
 }
 
 void bz_report_text(const bz_analysis *a, bz_buf *out)
 {
+    bz_arena arena = {0};
     const bz_bound *b = &a->bound;
     const bz_goal goal = bz_bound_goal(b);
     report_answer_text(a, out);
@@ -480,20 +469,21 @@ void bz_report_text(const bz_analysis *a, bz_buf *out)
     put_unpriced(b, out);
     put_warnings(a, out);
     report_advice_text(a, out);
-    put_ladders(a, out);
+    put_ladders(a, &arena, out);
     report_steps_text(a, out);
     for (int i = 0; i < a->n_ladders; i++)
         report_align_text(b, &a->ladder[i], out);
     for (int i = 0; i < a->n_ladders; i++)
-        put_regret(&a->ladder[i], out);
-    put_bounds(b, &goal, out);
-    put_slowest(b, out);
+        put_regret(&a->ladder[i], &arena, out);
+    put_bounds(b, &goal, &arena, out);
+    put_slowest(b, &arena, out);
     if (goal.enough) {
-        put_phases(b, out);
-        put_modules(b, out);
+        put_phases(b, &arena, out);
+        put_modules(b, &arena, out);
     }
     report_gains_text(a, out);
     report_sheets_text(a->sheet, a->n_sheets, out);
+    bz_arena_free(&arena);
 }
 
 /* ---- many ----------------------------------------------------------------------------------- */
