@@ -83,9 +83,7 @@ static const char *step_of(advice_making *m, const advice_table *table, const ad
         if (line && !is_moot(m, rule, table->framework[i].name))
             bz_buf_printf(&text, "%s%s: %s", text.len ? "\n" : "", table->framework[i].name, line);
     }
-    const char *copy = text.len ? bz_arena_str(m->arena, bz_buf_text(&text)) : advice_line(rule, "any", 0);
-    bz_buf_free(&text);
-    return copy;
+    return text.len ? bz_buf_keep(&text, m->arena) : advice_line(rule, "any", 0);
 }
 
 /* What may as well be a loss is no reason to change a program first. */

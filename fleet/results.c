@@ -1,5 +1,4 @@
 /* What a night brought: shards, attempts, records held against those before. */
-#include "base/sort.h"
 #include "fleet/steps.h"
 
 #include <math.h>

@@ -49,9 +49,7 @@ const char *bz_network_text(const bz_network *net, int layer, const bz_problem *
         (net->batch % own || !bz_problem_batched(problem, (double)net->batch / (double)own, &p)))
         return NULL;
     bz_problem_print(&p, &text);
-    const char *copy = bz_arena_str(arena, text.data);
-    bz_buf_free(&text);
-    return copy;
+    return bz_buf_keep(&text, arena);
 }
 
 /* What a layer does by this way counts for the whole network. */

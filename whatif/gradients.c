@@ -1,6 +1,5 @@
 /* Which layers of the way back have gradients, and how large they are. */
 #include "whatif/gradients.h"
-#include "base/sort.h"
 
 #include "base/whole.h"
 #include "transfer/transfer.h"
