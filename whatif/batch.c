@@ -6,7 +6,6 @@
 #include "whatif/room.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* ---- prices --------------------------------------------------------------------------------- */
 
@@ -36,19 +35,21 @@ static double line_through(const known_batch *b, int n, double times)
 }
 
 typedef struct {
-    int calls, priced, fitted, grown, filled;
+    const bz_whatif_asked *asked;
+    double times;
+    bz_call_factors calls;
+    int priced, fitted, grown, filled;
     bool between;
     double farther; /* what larger tensors take by the byte, relative to these */
-    int64_t before, after;
 } tally;
 
 /* Of a call: time with so many items by time as it is; 0: no records tell. */
-static int factor_of(const bz_whatif_asked *asked, const bz_problem *p, double times, tally *sum, double *factor,
-                     bz_error *err)
+static int factor_of(tally *sum, const bz_problem *p, double *factor, bz_error *err)
 {
+    const bz_whatif_asked *asked = sum->asked;
+    double times = sum->times;
     known_batch now, then, list[2 * PROBES];
     int n = 0;
-    *factor = 0;
     if (probe(asked, p, 1, &now, err) || probe(asked, p, times, &then, err))
         return -1;
     if (isfinite(now.seconds) && isfinite(then.seconds) && now.seconds > 0) {
@@ -69,28 +70,13 @@ static int factor_of(const bz_whatif_asked *asked, const bz_problem *p, double t
     return 0;
 }
 
-static int find_factors(const bz_flow *flow, const bz_whatif_asked *asked, double times, double *factor, tally *sum,
-                        bz_error *err)
+static int find_factor(void *sum, size_t call, const bz_problem *p, int64_t time, double *factor, bz_error *err)
 {
-    const bz_trace *t = asked->trace;
-    int64_t *time = bz_whatif_call_times(flow, asked);
-    int failed = 0;
-    for (size_t i = 0; i < t->event[BZ_EVENT_CALL].n && !failed; i++) {
-        const bz_call *c = time[i] ? bz_call_of(t, i) : NULL;
-        bz_problem inside;
-        if (!c || !c->problem)
-            continue;
-        sum->calls++;
-        failed = factor_of(asked, c->problem, times, sum, &factor[i], err);
-        if (!failed && factor[i] <= 0 && bz_call_unpad(c->problem, &inside))
-            failed = factor_of(asked, &inside, times, sum, &factor[i], err);
-        if (factor[i] > 0) {
-            sum->before = bz_flow_sum(sum->before, time[i]);
-            sum->after = bz_flow_sum(sum->after, (int64_t)(factor[i] * (double)time[i]));
-        }
-    }
-    free(time);
-    return failed;
+    bz_problem inside;
+    (void)call, (void)time;
+    if (factor_of(sum, p, factor, err))
+        return -1;
+    return *factor <= 0 && bz_call_unpad(p, &inside) ? factor_of(sum, &inside, factor, err) : 0;
 }
 
 /* ---- the iteration -------------------------------------------------------------------------- */
@@ -169,14 +155,15 @@ static void grow_between(bz_flow *flow, const bz_whatif_asked *asked, double tim
     }
 }
 
-static void tell(bz_whatif_asked *asked, const tally *sum, double times)
+static void tell(bz_whatif_asked *asked, const tally *sum)
 {
+    double times = sum->times;
     bz_unit_text a, b;
     if (sum->priced + sum->fitted)
         bz_whatif_assume(asked, sum->fitted ? BZ_ASSUMED_MODELLED : BZ_ASSUMED_MEASURED, asked->records->name,
                          "%d of %d calls have records of both batches, %d lie on a line through others: %s become %s",
-                         sum->priced, sum->calls, sum->fitted, bz_units_time(a, 1e-9 * (double)sum->before),
-                         bz_units_time(b, 1e-9 * (double)sum->after));
+                         sum->priced, sum->calls.calls, sum->fitted, bz_units_time(a, 1e-9 * (double)sum->calls.before),
+                         bz_units_time(b, 1e-9 * (double)sum->calls.after));
     if (sum->grown)
         bz_whatif_assume_parameter(
             asked, "floor", "%d other tasks: what they take above %.3g times the shortest of their sort, times %.4g",
@@ -203,21 +190,18 @@ int bz_whatif_batch(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
 {
     double times = bz_whatif_number(asked, "times"), floor_of = bz_whatif_number(asked, "floor");
     size_t calls = asked->trace->event[BZ_EVENT_CALL].n;
-    double *factor = bz_zeroed(calls + 1, sizeof *factor);
     int64_t shortest[BZ_TASK_KINDS];
     bz_whatif_room room;
-    tally sum = {0};
-    if (asked->records && find_factors(flow, asked, times, factor, &sum, err)) {
-        free(factor);
+    tally sum = {.asked = asked, .times = times, .calls = {.factor = BZ_NEW(asked->arena, double, calls + 1)}};
+    if (asked->records && bz_whatif_factors(flow, asked, find_factor, &sum, &sum.calls, err))
         return -1;
-    }
     sum.farther = find_farther(flow, asked, times);
     double farther = pow(sum.farther, bz_whatif_number(asked, "caches"));
     bz_whatif_room_make(asked->trace, asked->arena, &room);
     bz_whatif_shortest(flow, shortest);
     for (uint32_t i = 0; i < flow->n; i++) {
         const bz_task *t = &flow->task[i];
-        if (!grows(t) || (bz_whatif_works(flow, i) && t->call < calls && factor[t->call] > 0))
+        if (!grows(t) || (bz_whatif_works(flow, i) && t->call < calls && sum.calls.factor[t->call] > 0))
             continue;
         double full = filled(asked, &room, t);
         bool roomy = isfinite(full);
@@ -230,12 +214,11 @@ int bz_whatif_batch(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
         sum.filled += roomy;
         sum.grown++;
     }
-    bz_whatif_scale_calls(flow, asked, factor);
-    free(factor);
+    bz_whatif_scale_calls(flow, asked, sum.calls.factor);
     if ((sum.between = works_between(flow, asked->trace)))
         grow_between(flow, asked, times, farther);
     if (!sum.grown && !sum.priced && !sum.fitted)
         return bz_whatif_because(asked, "nothing that works on items is on record");
-    tell(asked, &sum, times);
+    tell(asked, &sum);
     return sum.grown + sum.priced + sum.fitted;
 }

@@ -3,7 +3,6 @@
 #include "whatif/records.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* Nobody knows which part of a longer time a program is spared: at the dear end it keeps all. */
 int bz_whatif_framework(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
@@ -43,52 +42,45 @@ int bz_whatif_framework(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
     return n;
 }
 
-/* factor[call]: records with as many threads by those with the recording's. */
-static int find_factors(const bz_whatif_asked *now, const bz_whatif_asked *then, const int64_t *time, double *factor,
-                        int *calls, int *priced, bz_error *err)
+typedef struct {
+    const bz_whatif_asked *now;
+    bz_whatif_asked then;
+    int priced;
+} pricing;
+
+/* Records with as many threads by those with the recording's. */
+static int by_threads(void *user, size_t call, const bz_problem *p, int64_t time, double *factor, bz_error *err)
 {
-    const bz_trace *t = now->trace;
-    for (size_t i = 0; i < t->event[BZ_EVENT_CALL].n; i++) {
-        double used, was, is;
-        const bz_call *c = time[i] ? bz_call_of(t, i) : NULL;
-        if (!c || !c->problem)
-            continue;
-        ++*calls;
-        if (bz_whatif_price(now, c->problem, NULL, &used, &was, err) ||
-            bz_whatif_price(then, c->problem, NULL, &used, &is, err))
-            return -1;
-        if (!isfinite(was) || !isfinite(is) || was <= 0)
-            continue;
-        factor[i] = is / was;
-        ++*priced;
+    pricing *of = user;
+    double used, was, is;
+    (void)call, (void)time;
+    if (bz_whatif_price(of->now, p, NULL, &used, &was, err) || bz_whatif_price(&of->then, p, NULL, &used, &is, err))
+        return -1;
+    if (isfinite(was) && isfinite(is) && was > 0) {
+        *factor = is / was;
+        of->priced++;
     }
     return 0;
 }
 
 int bz_whatif_threads(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
 {
-    int calls = 0, priced = 0;
+    bz_call_factors calls;
     if (!asked->records)
         return bz_whatif_without_records(asked);
     bz_whatif_records others = *asked->records;
-    bz_whatif_asked then = *asked;
+    pricing of = {asked, *asked, 0};
     others.setting.threads = (int)bz_whatif_number(asked, "n");
-    then.records = &others;
-    int64_t *time = bz_whatif_call_times(flow, asked);
-    double *factor = bz_zeroed(asked->trace->event[BZ_EVENT_CALL].n + 1, sizeof *factor);
-    int failed = find_factors(asked, &then, time, factor, &calls, &priced, err);
-    if (!failed)
-        bz_whatif_scale_calls(flow, asked, factor);
-    free(factor);
-    free(time);
-    if (failed)
+    of.then.records = &others;
+    if (bz_whatif_factors(flow, asked, by_threads, &of, &calls, err))
         return -1;
-    if (!priced)
+    bz_whatif_scale_calls(flow, asked, calls.factor);
+    if (!of.priced)
         return bz_whatif_because(asked,
                                  "none of %d calls whose problem is known has records with %d threads and with %d",
-                                 calls, asked->records->setting.threads, others.setting.threads);
+                                 calls.calls, asked->records->setting.threads, others.setting.threads);
     bz_whatif_assume(asked, BZ_ASSUMED_MEASURED, asked->records->name,
-                     "%d of %d calls have records with %d threads and with %d; the others take what they took", priced,
-                     calls, asked->records->setting.threads, others.setting.threads);
-    return priced;
+                     "%d of %d calls have records with %d threads and with %d; the others take what they took",
+                     of.priced, calls.calls, asked->records->setting.threads, others.setting.threads);
+    return of.priced;
 }

@@ -36,45 +36,43 @@ static int converts(const bz_whatif_asked *asked, const bz_problem *low, bool *o
     return failed;
 }
 
-/* factor[call]: the best record in 16 bits by the best in 32, of calls whose records tell both; 0: they do not. Returns how
- * many. Of a call that converts it is below 0. */
-static int find_factors(const bz_flow *flow, const bz_whatif_asked *asked, double *factor, bz_error *err)
-{
-    static const bz_dtype LOW[] = {BZ_F16, BZ_BF16};
-    int64_t *time = bz_whatif_call_times(flow, asked);
-    int n = 0, failed = 0;
-    for (size_t i = 0; i < asked->trace->event[BZ_EVENT_CALL].n && !failed; i++) {
-        const bz_call *c = time[i] ? bz_call_of(asked->trace, i) : NULL;
-        double used, now, best = NAN;
-        bool conversion = false;
-        if (!c || !c->problem || c->problem->dtype != BZ_F32)
-            continue;
-        failed = bz_whatif_price(asked, c->problem, NULL, &used, &now, err);
-        for (int k = 0; k < 2 && !failed; k++) {
-            bz_problem low = *c->problem;
-            double s;
-            low.dtype = LOW[k];
-            low.dtype_w = low.dtype_w == BZ_F32 ? LOW[k] : low.dtype_w;
-            low.dtype_y = low.dtype_y == BZ_F32 ? LOW[k] : low.dtype_y;
-            failed = bz_whatif_price(asked, &low, NULL, &used, &s, err);
-            if (isfinite(s) && !(best <= s)) {
-                best = s;
-                failed = failed || converts(asked, &low, &conversion, err);
-            }
-        }
-        if (isfinite(now) && isfinite(best) && now > 0) {
-            factor[i] = (conversion ? -1 : 1) * best / now;
-            n++;
-        }
-    }
-    free(time);
-    return failed ? -1 : n;
-}
-
 typedef struct {
+    const bz_whatif_asked *asked;
     int computing, moving, already, calls, by_records, conversions;
     int64_t before, after;
 } tally;
+
+/* The best record in 16 bits by the best in 32, where the records tell both. Of a call that converts it is below 0. */
+static int find_factor(void *user, size_t call, const bz_problem *p, int64_t time, double *factor, bz_error *err)
+{
+    static const bz_dtype LOW[] = {BZ_F16, BZ_BF16};
+    tally *sum = user;
+    double used, now, best = NAN, s;
+    bool conversion = false;
+    (void)call, (void)time;
+    if (p->dtype != BZ_F32)
+        return 0;
+    if (bz_whatif_price(sum->asked, p, NULL, &used, &now, err))
+        return -1;
+    for (int k = 0; k < 2; k++) {
+        bz_problem low = *p;
+        low.dtype = LOW[k];
+        low.dtype_w = low.dtype_w == BZ_F32 ? LOW[k] : low.dtype_w;
+        low.dtype_y = low.dtype_y == BZ_F32 ? LOW[k] : low.dtype_y;
+        if (bz_whatif_price(sum->asked, &low, NULL, &used, &s, err))
+            return -1;
+        if (!isfinite(s) || best <= s)
+            continue;
+        best = s;
+        if (converts(sum->asked, &low, &conversion, err))
+            return -1;
+    }
+    if (isfinite(now) && isfinite(best) && now > 0) {
+        *factor = (conversion ? -1 : 1) * best / now;
+        sum->calls++;
+    }
+    return 0;
+}
 
 /* A task of a call whose records tell both types takes their ratio; on a processor nothing else is changed. */
 static bool scale_by_records(bz_flow *flow, const bz_whatif_asked *asked, uint32_t i, double *factor, tally *sum)
@@ -164,21 +162,18 @@ static int because_of(bz_whatif_asked *asked, const bz_flow *flow)
 
 int bz_whatif_precision(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
 {
-    tally sum = {0};
+    tally sum = {.asked = asked};
+    bz_call_factors calls = {0};
     if (flow->computes)
         return because_of(asked, flow);
     if (is_done(flow, asked))
         return bz_whatif_because(asked, "products and convolutions compute in 16 bits already");
-    double *factor = asked->records ? bz_zeroed(asked->trace->event[BZ_EVENT_CALL].n + 1, sizeof *factor) : NULL;
-    if (factor && (sum.calls = find_factors(flow, asked, factor, err)) < 0) {
-        free(factor);
+    if (asked->records && bz_whatif_factors(flow, asked, find_factor, &sum, &calls, err))
         return -1;
-    }
     for (uint32_t i = 0, n = flow->n; i < n; i++)
-        if (!flow->task[i].removed && !scale_by_records(flow, asked, i, factor, &sum) &&
+        if (!flow->task[i].removed && !scale_by_records(flow, asked, i, calls.factor, &sum) &&
             bz_task_on_device((bz_task_kind)flow->task[i].kind))
             scale_task(flow, asked, i, &sum);
-    free(factor);
     if (sum.computing + sum.moving + sum.by_records == 0)
         return sum.already
                    ? bz_whatif_because(asked, "its %d kernels compute in 16 bits or fewer already", sum.already)

@@ -77,15 +77,28 @@ bool bz_whatif_works(const bz_flow *flow, uint32_t task)
     return !t->removed && t->call != BZ_NONE && (t->kind == BZ_TASK_KERNEL || t->kind == BZ_TASK_CALL);
 }
 
-/* Per call of the trace the time of its tasks in the flow. */
-int64_t *bz_whatif_call_times(const bz_flow *flow, const bz_whatif_asked *asked)
+int bz_whatif_factors(const bz_flow *flow, const bz_whatif_asked *asked, bz_call_factor *of, void *user,
+                      bz_call_factors *out, bz_error *err)
 {
     size_t n = asked->trace->event[BZ_EVENT_CALL].n;
-    int64_t *time = bz_zeroed(n + 1, sizeof *time);
+    int64_t *time = BZ_NEW(asked->arena, int64_t, n + 1);
+    *out = (bz_call_factors){.factor = BZ_NEW(asked->arena, double, n + 1)};
     for (uint32_t i = 0; i < flow->n; i++)
         if (bz_whatif_works(flow, i) && flow->task[i].call < n)
             time[flow->task[i].call] = bz_flow_sum(time[flow->task[i].call], flow->task[i].duration);
-    return time;
+    for (size_t i = 0; i < n; i++) {
+        const bz_call *c = time[i] ? bz_call_of(asked->trace, i) : NULL;
+        if (!c || !c->problem)
+            continue;
+        out->calls++;
+        if (of(user, i, c->problem, time[i], &out->factor[i], err))
+            return -1;
+        if (out->factor[i] > 0) {
+            out->before = bz_flow_sum(out->before, time[i]);
+            out->after = bz_flow_sum(out->after, (int64_t)(out->factor[i] * (double)time[i]));
+        }
+    }
+    return 0;
 }
 
 void bz_whatif_scale_calls(bz_flow *flow, const bz_whatif_asked *asked, const double *factor)
@@ -99,82 +112,72 @@ void bz_whatif_scale_calls(bz_flow *flow, const bz_whatif_asked *asked, const do
 /* ---- best algorithms ------------------------------------------------------------------------ */
 
 typedef struct {
-    int calls, priced, faster;
-    int64_t before, after;
+    const bz_whatif_asked *asked;
+    bz_call_factors of;
+    int priced, faster;
 } tally;
 
-/* factor[call]: best record by the record of what was used, or by what the call took; never above 1. 0: nothing is known. */
-static int find_best(const bz_whatif_asked *asked, const int64_t *time, double *factor, tally *sum, bz_error *err)
+/* Best record by the record of what was used, or by what the call took; never above 1. */
+static int best_of(void *user, size_t call, const bz_problem *p, int64_t time, double *factor, bz_error *err)
 {
-    const bz_trace *t = asked->trace;
-    const bz_events *call = &t->event[BZ_EVENT_CALL];
-    for (size_t i = 0; i < call->n; i++) {
-        double used, best;
-        const bz_call *c = time[i] ? bz_call_of(t, i) : NULL;
-        if (!c || !c->problem)
-            continue;
-        sum->calls++;
-        if (bz_whatif_price(asked, c->problem, call->variant[i] ? bz_string(t, call->variant[i]) : NULL, &used, &best,
-                            err))
-            return -1;
-        if (!isfinite(best))
-            continue;
-        double took = 1e-9 * (double)time[i], reference = isfinite(used) ? used : took;
-        factor[i] = best < reference && reference > 0 ? best / reference : 1;
-        sum->priced++;
-        sum->faster += factor[i] < FASTER;
-        sum->before = bz_flow_sum(sum->before, time[i]);
-        sum->after = bz_flow_sum(sum->after, (int64_t)(factor[i] * (double)time[i]));
-    }
+    tally *sum = user;
+    const bz_trace *t = sum->asked->trace;
+    uint32_t variant = t->event[BZ_EVENT_CALL].variant[call];
+    double used, best;
+    if (bz_whatif_price(sum->asked, p, variant ? bz_string(t, variant) : NULL, &used, &best, err))
+        return -1;
+    if (!isfinite(best))
+        return 0;
+    double took = 1e-9 * (double)time, reference = isfinite(used) ? used : took;
+    *factor = best < reference && reference > 0 ? best / reference : 1;
+    sum->priced++;
+    sum->faster += *factor < FASTER;
     return 0;
 }
 
 static int scale_to_best(bz_flow *flow, bz_whatif_asked *asked, tally *sum, bz_error *err)
 {
-    int64_t *time = bz_whatif_call_times(flow, asked);
-    double *factor = bz_zeroed(asked->trace->event[BZ_EVENT_CALL].n + 1, sizeof *factor);
-    int failed = find_best(asked, time, factor, sum, err);
-    if (!failed)
-        bz_whatif_scale_calls(flow, asked, factor);
-    free(factor);
-    free(time);
-    return failed;
+    *sum = (tally){.asked = asked};
+    if (bz_whatif_factors(flow, asked, best_of, sum, &sum->of, err))
+        return -1;
+    bz_whatif_scale_calls(flow, asked, sum->of.factor);
+    return 0;
 }
 
 static void tell(bz_whatif_asked *asked, const tally *sum)
 {
     bz_unit_text a, b;
     bz_whatif_assume(asked, BZ_ASSUMED_MEASURED, asked->records->name,
-                     "%d of %d calls have records: %s of them become %s, %d get faster", sum->priced, sum->calls,
-                     bz_units_time(a, 1e-9 * (double)sum->before), bz_units_time(b, 1e-9 * (double)sum->after),
+                     "%d of %d calls have records: %s of them become %s, %d get faster", sum->priced, sum->of.calls,
+                     bz_units_time(a, 1e-9 * (double)sum->of.before), bz_units_time(b, 1e-9 * (double)sum->of.after),
                      sum->faster);
-    if (sum->priced < sum->calls)
+    if (sum->priced < sum->of.calls)
         bz_whatif_assume(asked, BZ_ASSUMED_MEASURED, "the recording", "%d calls without a record take what they took",
-                         sum->calls - sum->priced);
+                         sum->of.calls - sum->priced);
 }
 
 int bz_whatif_best(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
 {
-    tally sum = {0};
+    tally sum;
     if (!asked->records)
         return bz_whatif_without_records(asked);
     if (scale_to_best(flow, asked, &sum, err))
         return -1;
     if (!sum.faster)
         return bz_whatif_because(
-            asked, "of %d calls whose problem is known %d have records, and none of them a faster variant", sum.calls,
-            sum.priced);
+            asked, "of %d calls whose problem is known %d have records, and none of them a faster variant",
+            sum.of.calls, sum.priced);
     tell(asked, &sum);
     return sum.faster;
 }
 
 int bz_whatif_scale_to_best(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
 {
-    tally sum = {0};
+    tally sum;
     if (scale_to_best(flow, asked, &sum, err))
         return -1;
     if (!sum.priced)
-        return bz_whatif_because(asked, "none of the %d calls whose problem is known has a record", sum.calls);
+        return bz_whatif_because(asked, "none of the %d calls whose problem is known has a record", sum.of.calls);
     tell(asked, &sum);
     return sum.priced;
 }

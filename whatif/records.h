@@ -21,8 +21,16 @@ void bz_whatif_grow(bz_flow *flow, uint32_t task, double factor, double above);
 int bz_whatif_scale_to_best(bz_flow *flow, bz_whatif_asked *asked, bz_error *err);
 
 bool bz_whatif_works(const bz_flow *flow, uint32_t task); /* a kernel or a call of the processor, of a library call */
-/* [calls of the trace]: what their tasks take together; free() it. */
-int64_t *bz_whatif_call_times(const bz_flow *flow, const bz_whatif_asked *asked);
+
+/* Library calls that have work in the flow and whose problem is known, each with a factor; 0: nothing is known. */
+typedef struct bz_call_factors {
+    double *factor; /* [calls of the trace] */
+    int calls;
+    int64_t before, after; /* of those with a factor: what their tasks take together, and what that becomes */
+} bz_call_factors;
+typedef int bz_call_factor(void *user, size_t call, const bz_problem *p, int64_t time, double *factor, bz_error *err);
+int bz_whatif_factors(const bz_flow *flow, const bz_whatif_asked *asked, bz_call_factor *of, void *user,
+                      bz_call_factors *out, bz_error *err);
 /* factor[calls of the trace]: their tasks' durations; 0: they stay. */
 void bz_whatif_scale_calls(bz_flow *flow, const bz_whatif_asked *asked, const double *factor);
 

@@ -25,8 +25,9 @@ typedef struct {
     bz_predictor *predictor;
     bool tried;    /* to predict */
     double spread; /* of logarithms of what was predicted, the sum of their squares */
-    int calls, priced, predicted;
-    int64_t before, after, guessed;
+    int priced, predicted;
+    int64_t guessed;
+    bz_call_factors calls;
 } move;
 
 static void find_rates(move *m, side *s)
@@ -89,7 +90,7 @@ static double side_of(const move *m, double spread)
     return exp(BZ_NINE_OF_TEN * spread * (m->asked->side - 1));
 }
 
-static int predict_factor(move *m, const bz_problem *p, double *factor, bz_error *err)
+static int predict_factor(move *m, const bz_problem *p, int64_t time, double *factor, bz_error *err)
 {
     bz_shape shape;
     if (start_predicting(m, err))
@@ -107,14 +108,17 @@ static int predict_factor(move *m, const bz_problem *p, double *factor, bz_error
     if (a.seconds > 0 && b.seconds > 0) {
         *factor = b.seconds / a.seconds * side_of(m, sqrt(a.spread * a.spread + b.spread * b.spread));
         m->predicted++;
+        m->guessed = bz_flow_sum(m->guessed, time);
     }
     return 0;
 }
 
 /* Best by best: what the program lost by its choice of variants it loses there, too. */
-static int find_factor(move *m, const bz_problem *p, double *factor, bz_error *err)
+static int find_factor(void *user, size_t call, const bz_problem *p, int64_t time, double *factor, bz_error *err)
 {
+    move *m = user;
     double used, from = NAN, to = NAN;
+    (void)call;
     if ((m->from.system && bz_whatif_price(m->asked, p, NULL, &used, &from, err)) ||
         (m->to.system && bz_whatif_price_on(m->asked, m->to.system, p, NULL, &used, &to, err)))
         return -1;
@@ -123,29 +127,7 @@ static int find_factor(move *m, const bz_problem *p, double *factor, bz_error *e
         m->priced++;
         return 0;
     }
-    return predict_factor(m, p, factor, err);
-}
-
-static int find_factors(move *m, const bz_flow *flow, double *factor, bz_error *err)
-{
-    const bz_trace *t = m->asked->trace;
-    int64_t *time = bz_whatif_call_times(flow, m->asked);
-    int failed = 0;
-    for (size_t i = 0; i < t->event[BZ_EVENT_CALL].n && !failed; i++) {
-        const bz_call *c = time[i] ? bz_call_of(t, i) : NULL;
-        int guesses = m->predicted;
-        if (!c || !c->problem)
-            continue;
-        m->calls++;
-        failed = find_factor(m, c->problem, &factor[i], err);
-        if (factor[i] > 0) {
-            m->before = bz_flow_sum(m->before, time[i]);
-            m->after = bz_flow_sum(m->after, (int64_t)(factor[i] * (double)time[i]));
-        }
-        m->guessed = bz_flow_sum(m->guessed, m->predicted > guesses ? time[i] : 0);
-    }
-    free(time);
-    return failed;
+    return predict_factor(m, p, time, factor, err);
 }
 
 static double computing(const move *m)
@@ -162,7 +144,7 @@ static double guess(const move *m, double ratio)
 }
 
 /* Kernels of no known problem, by the rates of both: arithmetic or memory, above what the shortest kernel takes. */
-static int scale_others(move *m, bz_flow *flow, const double *factor)
+static int scale_others(move *m, bz_flow *flow)
 {
     int64_t shortest[BZ_TASK_KINDS];
     size_t calls = m->asked->trace->event[BZ_EVENT_CALL].n;
@@ -171,7 +153,7 @@ static int scale_others(move *m, bz_flow *flow, const double *factor)
     bz_whatif_shortest(flow, shortest);
     for (uint32_t i = 0; i < flow->n; i++) {
         const bz_task *t = &flow->task[i];
-        if (t->removed || t->kind != BZ_TASK_KERNEL || (t->call < calls && factor[t->call] > 0))
+        if (t->removed || t->kind != BZ_TASK_KERNEL || (t->call < calls && m->calls.factor[t->call] > 0))
             continue;
         bool computes = bz_kernel_limit_of(bz_whatif_does(m->asked, t)) == BZ_LIMIT_COMPUTE;
         bz_whatif_grow(flow, i, guess(m, computes ? compute : memory),
@@ -189,15 +171,15 @@ static void tell(move *m, int others)
     if (m->priced)
         bz_whatif_assume(asked, BZ_ASSUMED_MEASURED,
                          bz_arena_printf(asked->arena, "%s and of %s", asked->records->name, name),
-                         "%d of %d calls have records of both systems", m->priced, m->calls);
+                         "%d of %d calls have records of both systems", m->priced, m->calls.calls);
     if (m->predicted)
         bz_whatif_assume(asked, BZ_ASSUMED_MODELLED, "predicted from records of other problems and machines",
                          "%d calls, %s of the recording, lack a record on one of both systems", m->predicted,
                          bz_units_time(a, 1e-9 * (double)m->guessed));
     if (m->priced + m->predicted)
         bz_whatif_assume(asked, m->predicted ? BZ_ASSUMED_MODELLED : BZ_ASSUMED_MEASURED, "the ratios of both",
-                         "%s of calls become %s", bz_units_time(a, 1e-9 * (double)m->before),
-                         bz_units_time(b, 1e-9 * (double)m->after));
+                         "%s of calls become %s", bz_units_time(a, 1e-9 * (double)m->calls.before),
+                         bz_units_time(b, 1e-9 * (double)m->calls.after));
     if (others)
         bz_whatif_assume_parameter(asked, "floor",
                                    "%d kernels of no known problem: what they take above %.3g times the shortest, by "
@@ -224,14 +206,12 @@ int bz_whatif_system(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
         return bz_whatif_because(asked, "it needs a system: %s=NAME", asked->row->name);
     if (!asked->records)
         return bz_whatif_because(asked, "name the system that the recording is of with --system");
-    double *factor = bz_zeroed(asked->trace->event[BZ_EVENT_CALL].n + 1, sizeof *factor);
-    int failed = find_sides(&m, err) || find_factors(&m, flow, factor, err);
+    int failed = find_sides(&m, err) || bz_whatif_factors(flow, asked, find_factor, &m, &m.calls, err);
     if (!failed) {
-        bz_whatif_scale_calls(flow, asked, factor);
+        bz_whatif_scale_calls(flow, asked, m.calls.factor);
         if (m.from.rates && m.to.rates && m.from.machine.gpu && m.to.machine.gpu)
-            others = scale_others(&m, flow, factor);
+            others = scale_others(&m, flow);
     }
-    free(factor);
     end(&m);
     if (failed)
         return -1;
@@ -239,7 +219,7 @@ int bz_whatif_system(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
         return bz_whatif_because(
             asked,
             "of %d calls whose problem is known none has a record on both systems, and nothing is known to predict by",
-            m.calls);
+            m.calls.calls);
     tell(&m, others);
     return m.priced + m.predicted + others;
 }
