@@ -334,6 +334,7 @@ typedef struct bz_recorder_cost {
     int operators, calls;
     bool matters; /* together it may come to a share of the iteration that changes what is said of it */
 } bz_recorder_cost;
+bool bz_recorder_is_pytorch(const bz_trace *t);
 bz_recorder_cost bz_recorder_adds(const bz_trace *t, uint32_t iteration);
 /* What PyTorch's profiler adds to an iteration whose device waits for its host, in a sentence that goes on behind "was"; NULL: nothing that would change
  * what is said of it. */

@@ -67,13 +67,18 @@ static int in_iteration(const bz_trace *t, bz_event_kind kind, uint32_t iteratio
     return n;
 }
 
+bool bz_recorder_is_pytorch(const bz_trace *t)
+{
+    bool is = false;
+    for (uint32_t i = 0; i < t->n_sources; i++)
+        is |= !strcmp(bz_string(t, t->source[i].format), "PyTorch trace");
+    return is;
+}
+
 bz_recorder_cost bz_recorder_adds(const bz_trace *t, uint32_t iteration)
 {
     bz_recorder_cost cost = {.least = TORCH_ADDS[0], .most = TORCH_ADDS[1]};
-    bool pytorch = false;
-    for (uint32_t i = 0; i < t->n_sources; i++)
-        pytorch |= !strcmp(bz_string(t, t->source[i].format), "PyTorch trace");
-    if (!pytorch || iteration == BZ_NONE || !t->event[BZ_EVENT_KERNEL].n)
+    if (!bz_recorder_is_pytorch(t) || iteration == BZ_NONE || !t->event[BZ_EVENT_KERNEL].n)
         return cost;
     cost.operators = in_iteration(t, BZ_EVENT_OP, iteration);
     cost.calls = in_iteration(t, BZ_EVENT_API, iteration);

@@ -173,7 +173,8 @@ static void sum(const making *m, bz_regret *out)
     double flops[3] = {0, 0, 0};
     for (int i = 0; i < m->n; i++)
         flops[m->group[i].call->purpose] += (double)m->group[i].calls * bz_problem_flops(m->group[i].call->problem);
-    out->training = flops[BZ_FOR_TRAINING] > flops[BZ_FOR_INFERENCE];
+    /* PyTorch's operators ask the library as for training, whatever they are used for; where its calls were recorded, these tell */
+    out->training = flops[BZ_FOR_TRAINING] > flops[BZ_FOR_INFERENCE] || (!m->n && bz_recorder_is_pytorch(m->trace));
     for (int i = 0; i < out->n; i++) {
         const bz_regret_row *r = &out->row[i];
         out->calls += r->calls;

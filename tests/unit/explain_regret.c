@@ -295,9 +295,32 @@ static void test_no_measurement(void **state)
     }
 }
 
+/* Where no library call is on record the framework tells how it asks: PyTorch does as for training. */
+static void test_asked_as(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *format;
+        bool training;
+    } FORMATS[] = {{"PyTorch trace", true}, {"ONNX Runtime profile", false}};
+    for (size_t i = 0; i < sizeof FORMATS / sizeof *FORMATS; i++) {
+        bz_trace *t = bz_trace_new();
+        bz_arena arena = {0};
+        bz_error err = {0};
+        bz_regret r;
+        uint32_t source = bz_trace_source(t, "made up", FORMATS[i].format), host = bz_trace_thread(t, source, 1, 1);
+        bz_trace_add(t, BZ_EVENT_OP, 0, 1000, bz_trace_text(t, "aten::conv2d"), host);
+        assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
+        assert_int_equal(bz_regret_make(t, NULL, NULL, &(bz_setting){1, BZ_CACHE_HOT, ""}, &arena, &r, &err), 0);
+        assert_int_equal(r.training, FORMATS[i].training);
+        bz_arena_free(&arena);
+        bz_trace_free(t);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_problems), cmocka_unit_test(test_regret),
-                                       cmocka_unit_test(test_no_measurement)};
+                                       cmocka_unit_test(test_no_measurement), cmocka_unit_test(test_asked_as)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
