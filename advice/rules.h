@@ -98,7 +98,7 @@ void advice_mark(advice_making *m, bz_rung_kind step);
 /* ---- simulation ----------------------------------------------------------------------------- */
 
 void advice_simulation_make(const bz_analysis *analysis, const bz_ladder *ladder, const bz_trace *trace,
-                            const bz_whatif_records *records, bz_arena *arena, advice_simulation *out);
+                            const bz_whatif_records *records, bz_arena *arena, advice_simulation *s);
 
 /* The gain by the change that the line "whatif" names, with what it assumes as further evidence, and the steps of the waterfall that get
  * smaller. False where it does not apply to this recording. */

@@ -35,7 +35,7 @@ void bz_build_waits(bz_build *b);  /* build_waits.c: who waits for the device, h
 void bz_build_phases(bz_build *b); /* phases.c: operators, layers, phases */
 
 int bz_build_waiting(const char *api); /* does such a call wait for a device? */
-int bz_build_range(const char *op);    /* is such an operator a range around what Python does? */
+int bz_build_range(const char *name);  /* is such an operator a range around what Python does? */
 
 /* The event that a wait, a row of sync, is for: its stream, a lane of the flow (BZ_NONE: without work in this iteration), and when
  * it was recorded. False where the recording does not say. */

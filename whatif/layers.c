@@ -276,8 +276,8 @@ static double find_busy(const bz_trace *t, const bz_flow *flow, bz_arena *arena)
     const int64_t *v = bz_whatif_steady(t, arena, &n);
     if (!n || flow->iteration >= t->n_iterations)
         return 1;
-    double quick = (double)v[(n - 1) / 4];
-    return quick > 0 ? fmax(1, (double)bz_iteration_latency(t, flow->iteration) / quick) : 1;
+    int64_t quick = v[(n - 1) / 4];
+    return quick > 0 ? fmax(1, (double)bz_iteration_latency(t, flow->iteration) / (double)quick) : 1;
 }
 
 bool bz_layer_map_make(const bz_flow *flow, bz_whatif_asked *asked, bz_layer_map *out)
