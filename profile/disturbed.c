@@ -13,11 +13,16 @@ typedef struct event {
     uint32_t name;
 } event;
 
+/* What is taken out of an iteration. */
+typedef struct piece {
+    int64_t from, length, before; /* before: of the pieces before it */
+} piece;
+
 /* An iteration that does the same as the typical one. */
 typedef struct member {
     const event *first; /* as many as the typical one has */
     int64_t begin, end, next;
-    int64_t *from, *length; /* what is taken out, ascending */
+    piece *cut; /* ascending */
     size_t n_cuts;
 } member;
 
@@ -140,12 +145,10 @@ static void cut(disturbed *d, member *m, size_t k, int64_t excess)
     int64_t end = begin_of(d, m, k + 1);
     if (e && e->end < end && e->end - e->start >= excess)
         end = e->end;
-    size_t n = m->n_cuts;
-    BZ_ARENA_ROOM(&d->arena, m->from, n);
-    n = m->n_cuts;
-    BZ_ARENA_ROOM(&d->arena, m->length, n);
-    m->from[m->n_cuts] = end - excess;
-    m->length[m->n_cuts++] = excess;
+    const piece *last = m->n_cuts ? &m->cut[m->n_cuts - 1] : NULL;
+    int64_t before = last ? last->before + last->length : 0;
+    BZ_ARENA_ROOM(&d->arena, m->cut, m->n_cuts);
+    m->cut[m->n_cuts++] = (piece){end - excess, excess, before};
 }
 
 static void find_cuts(disturbed *d)
@@ -177,10 +180,10 @@ static void find_cuts(disturbed *d)
 /* What is taken out before that time. */
 static int64_t taken_before(const member *m, int64_t time)
 {
-    int64_t sum = 0;
-    for (size_t i = 0; i < m->n_cuts && m->from[i] < time; i++)
-        sum += time - m->from[i] < m->length[i] ? time - m->from[i] : m->length[i];
-    return sum;
+    size_t low = 0, high = m->n_cuts;
+    BZ_FIND_FIRST(low, high, middle, m->cut[middle].from < time);
+    const piece *last = low ? &m->cut[low - 1] : NULL;
+    return !last ? 0 : last->before + (time - last->from < last->length ? time - last->from : last->length);
 }
 
 static int64_t moved(const disturbed *d, int64_t time)
