@@ -27,7 +27,7 @@ static void find_layers(layers *l)
             tables_is_numbered(bz_string(t, op->name[i])))
             continue;
         BZ_ROOM(l->layer, l->n);
-        l->layer[l->n] = (layer){.op = i, .work = {NAN, NAN, NAN}};
+        l->layer[l->n] = (layer){.op = i, .work = {.flops = NAN, .reads = NAN, .writes = NAN}};
         l->of_op[i] = l->n++;
     }
 }
