@@ -31,7 +31,8 @@ struct bz_rows {
     /* reduce: dimensions of x that are kept and those that are not, neighbours made one */
     int n_kept, n_gone;
     int64_t kept[BZ_PROBLEM_RANK], kept_step[BZ_PROBLEM_RANK], gone[BZ_PROBLEM_RANK], gone_step[BZ_PROBLEM_RANK];
-    int64_t count, pieces; /* of values for each result; of a row of results, or results in a piece */
+    int64_t count,
+        pieces; /* of values for each result; of a row of results, results in a piece, or rows in a part of a pad */
     bool last_kept;
     /* pad: x and y without the dimensions that nothing is added to at the end; in elements */
     int rank;
@@ -331,17 +332,16 @@ static void reorder_row(bz_rows *r, int64_t row, float *room)
     row_done(r, at, y, n);
 }
 
-/* The rows behind one another of the last two dimensions: zeros up to each row of x, and behind the last one. */
-static void pad_rows(bz_rows *r, int64_t plane, float *room)
+/* A row, or all rows of the last two dimensions: zeros up to each row of x, and behind the last one. */
+static void pad_rows(bz_rows *r, int64_t part, float *room)
 {
-    int last = r->rank - 1, size = size_of(r->job->problem->dtype);
-    int64_t rows = last ? r->y[last - 1] : 1, taken = last ? r->x[last - 1] : 1,
-            skipped = last ? r->before[last - 1] : 0;
-    int64_t from = 0, step = taken * r->x[last], number = plane, n = r->x[last] * size, width = r->y[last] * size;
+    int last = r->rank - 1, outer = last - (r->pieces > 1), size = size_of(r->job->problem->dtype);
+    int64_t taken = outer < last ? r->x[outer] : 1, skipped = outer < last ? r->before[outer] : 0;
+    int64_t from = 0, step = taken * r->x[last], number = part, n = r->x[last] * size, width = r->y[last] * size;
     bool inside = true;
-    char *y = (char *)bz_plain_at(r->plain, 1, r->copy) + plane * rows * width, *zero = y;
+    char *y = (char *)bz_plain_at(r->plain, 1, r->copy) + part * r->pieces * width, *zero = y;
     (void)room;
-    for (int i = last - 2; i >= 0; step *= r->x[i], number /= r->y[i--]) {
+    for (int i = outer - 1; i >= 0; step *= r->x[i], number /= r->y[i--]) {
         int64_t at = number % r->y[i] - r->before[i];
         inside &= at >= 0 && at < r->x[i];
         from += at * step;
@@ -352,7 +352,7 @@ static void pad_rows(bz_rows *r, int64_t plane, float *room)
         memcpy(to, (const char *)bz_plain_at(r->plain, 0, r->copy) + from * size + i * n, (size_t)n);
         zero = to + n;
     }
-    memset(zero, 0, (size_t)(y + rows * width - zero));
+    memset(zero, 0, (size_t)(y + r->pieces * width - zero));
 }
 
 /* ---- kinds ---------------------------------------------------------------------------------- */
@@ -440,9 +440,12 @@ static void open_pad(bz_rows *r, const bz_problem *p)
         behind = 1;
     }
     r->length = r->y[r->rank - 1];
-    r->n = 1;
+    r->n = r->pieces = 1;
     for (int i = 0; i < r->rank - 2; i++)
         r->n *= r->y[i];
+    int threads = r->job->setting->threads;
+    if (r->rank > 1) /* few planes are shared out by rows */
+        *(threads > 1 && r->n < 4 * threads ? &r->n : &r->pieces) *= r->y[r->rank - 2];
 }
 
 static const struct {
