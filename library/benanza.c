@@ -75,7 +75,10 @@ static int read_recording(benanza_analysis *a, const char *path, bz_error *err)
 {
     a->trace = bz_trace_new();
     a->recorded = (bz_recorded){bz_arena_str(&a->arena, bz_file_name(path)), a->trace};
-    return bz_profile_read(a->trace, path, err) || bz_trace_finish(a->trace, &(bz_finish_options){0}, err) ? -1 : 0;
+    if (bz_profile_read(a->trace, path, err) || bz_trace_finish(a->trace, &(bz_finish_options){0}, err))
+        return -1;
+    bz_trace_leave_disturbed(a->trace);
+    return 0;
 }
 
 static int analyze(benanza_analysis *a, bz_perfdb *db, const benanza_request *r, bz_error *err)
