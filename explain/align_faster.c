@@ -28,17 +28,22 @@ static void index_places(search *s, bz_arena *arena)
 
 /* ---- the least that records allow ----------------------------------------------------------- */
 
-/* Which of the row's layers each of the place's is; false where the place has others, too. */
-static bool within(const bz_bound *b, const bz_aligned *row, const bz_bound_place *p, int *at)
+/* Which of the row's layers the node is; n_layers where it is none. */
+static int index_of(const bz_bound *b, const bz_aligned *row, int node)
 {
-    for (int i = 0; i < p->n; i++) {
-        at[i] = 0;
-        while (at[i] < row->n_layers && b->layer[row->layer[at[i]]].node != p->layer[i])
-            at[i]++;
-        if (at[i] == row->n_layers)
-            return false;
-    }
-    return p->price.alternative != NULL;
+    int k = 0;
+    while (k < row->n_layers && b->layer[row->layer[k]].node != node)
+        k++;
+    return k;
+}
+
+/* Has the place a price, and no layer that the row has not? */
+static bool is_within(const bz_bound *b, const bz_aligned *row, const bz_bound_place *p)
+{
+    int i = 0;
+    while (p->price.alternative && i < p->n && index_of(b, row, p->layer[i]) < row->n_layers)
+        i++;
+    return p->price.alternative && i == p->n;
 }
 
 /* The places that end with the layer, one behind the other: number + 1; 0 ends them. */
@@ -63,11 +68,9 @@ static void take_layer(const search *s, const bz_aligned *row, int k, double *le
             least[done | 1U << k] = fmin(least[done | 1U << k], least[done] + own);
     for (int g = first_place(s, row, row->layer[k]); g; g = s->next[g - 1]) {
         const bz_bound_place *p = &b->fused.place[g - 1];
-        int *at = bz_alloc((size_t)p->n, sizeof *at);
         unsigned mask = 0;
-        for (int i = 0, inside = within(b, row, p, at); i < p->n && inside; i++)
-            mask |= 1U << at[i];
-        free(at);
+        for (int i = 0, inside = is_within(b, row, p); i < p->n && inside; i++)
+            mask |= 1U << index_of(b, row, p->layer[i]);
         for (unsigned done = 0; done < all && mask; done++)
             if (!(done & mask))
                 least[done | mask] = fmin(least[done | mask], least[done] + p->price.low);
@@ -82,10 +85,8 @@ static double leave_single(const search *s, const bz_aligned *row, bz_aligned *t
     for (int k = 0; k < row->n_layers; k++)
         for (int g = first_place(s, row, row->layer[k]); g; g = s->next[g - 1]) {
             const bz_bound_place *p = &s->b->fused.place[g - 1];
-            int *at = bz_alloc((size_t)p->n, sizeof *at);
-            for (int i = 0, all = within(s->b, row, p, at); i < p->n && all; i++)
-                inside[at[i]] = true;
-            free(at);
+            for (int i = 0, all = is_within(s->b, row, p); i < p->n && all; i++)
+                inside[index_of(s->b, row, p->layer[i])] = true;
         }
     *together = (bz_aligned){.layer = layer};
     for (int k = 0; k < row->n_layers; k++)

@@ -83,32 +83,37 @@ static bool attribute_scalar(const bz_layers *layers, const bz_node *node, doubl
     return !isnan(*out);
 }
 
+/* The layer before that one which makes the value; NULL. */
+static const bz_layer *maker_of(const bz_layers *layers, bz_value_id v, int before)
+{
+    while (before-- > 0)
+        if (layers->layer[before].n_out && layers->layer[before].node->out[0] == v)
+            return &layers->layer[before];
+    return NULL;
+}
+
 static bool scalar_at(const bz_layers *layers, bz_value_id v, int before, int depth, double *out)
 {
+    double a, b;
     if (v < 0 || bz_type_elements(&layers->types[v]) != 1 || depth > 8)
         return false;
     if (layers->model->values[v].init)
         return tensor_scalar(layers, layers->model->values[v].init, out);
-    while (before-- > 0) {
-        const bz_layer *l = &layers->layer[before];
-        double a, b;
-        if (!l->n_out || l->node->out[0] != v)
-            continue;
-        if (!strcmp(l->node->op, "Constant"))
-            return attribute_scalar(layers, l->node, out);
-        if (!l->n_in || !scalar_at(layers, l->node->in[0], before, depth + 1, &a))
-            return false;
-        *out = a;
-        if (!strcmp(l->kind, "cast"))
-            return l->out[0].dtype == BZ_F32 || l->out[0].dtype == BZ_F64;
-        for (size_t i = 0; i < sizeof UNARY / sizeof *UNARY; i++)
-            if (!strcmp(l->kind, UNARY[i].kind)) {
-                *out = UNARY[i].f(a);
-                return true;
-            }
-        return l->n_in == 2 && scalar_at(layers, l->node->in[1], before, depth + 1, &b) && binary(l->kind, a, b, out);
-    }
-    return false;
+    const bz_layer *l = maker_of(layers, v, before);
+    if (l && !strcmp(l->node->op, "Constant"))
+        return attribute_scalar(layers, l->node, out);
+    before = l ? (int)(l - layers->layer) : 0;
+    if (!l || !l->n_in || !scalar_at(layers, l->node->in[0], before, depth + 1, &a))
+        return false;
+    *out = a;
+    if (!strcmp(l->kind, "cast"))
+        return l->out[0].dtype == BZ_F32 || l->out[0].dtype == BZ_F64;
+    for (size_t i = 0; i < sizeof UNARY / sizeof *UNARY; i++)
+        if (!strcmp(l->kind, UNARY[i].kind)) {
+            *out = UNARY[i].f(a);
+            return true;
+        }
+    return l->n_in == 2 && scalar_at(layers, l->node->in[1], before, depth + 1, &b) && binary(l->kind, a, b, out);
 }
 
 bool written_scalar(const bz_layers *layers, bz_value_id v, int before, double *out)
@@ -342,13 +347,12 @@ static bool find_norm(const table *t, written *out)
 static bool is_all(const bz_layers *layers, bz_value_id v, int before, double number)
 {
     const bz_tensor *t = v < 0 ? NULL : layers->model->values[v].init;
+    const bz_layer *l = v < 0 || t ? NULL : maker_of(layers, v, before);
+    const bz_attr *a = l ? bz_node_attr(l->node, "value") : NULL;
     double value[MAX_GROUPS];
     bz_error err;
-    while (v >= 0 && !t && before-- > 0) {
-        const bz_layer *l = &layers->layer[before];
-        const bz_attr *a = l->n_out && l->node->out[0] == v ? bz_node_attr(l->node, "value") : NULL;
-        t = a && a->kind == BZ_ATTR_TENSOR ? a->tensor : NULL;
-    }
+    if (a && a->kind == BZ_ATTR_TENSOR)
+        t = a->tensor;
     if (!t || t->n < 1 || t->n > MAX_GROUPS || !bz_dtype_is_float(t->dtype) ||
         bz_tensor_reals(layers->model, t, value, &err))
         return false;

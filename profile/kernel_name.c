@@ -273,7 +273,6 @@ uint32_t bz_trace_short_name(bz_trace *t, uint32_t name)
 
 void bz_trace_name_kernels(bz_trace *t)
 {
-
     bz_events *k = &t->event[BZ_EVENT_KERNEL];
     struct bz_trace_private *p = t->private;
     uint32_t n = k->n ? bz_strings(t) : 0; /* new names have higher numbers */

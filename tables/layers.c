@@ -27,7 +27,7 @@ static void find_layers(layers *l)
             tables_is_numbered(bz_string(t, op->name[i])))
             continue;
         BZ_ROOM(l->layer, l->n);
-        l->layer[l->n] = (layer){.op = i, .work = {.flops = NAN, .reads = NAN, .writes = NAN}};
+        l->layer[l->n] = (layer){.op = i, .work = NOT_TOLD};
         l->of_op[i] = l->n++;
     }
 }
@@ -77,7 +77,7 @@ layer_work layers_work(const layers *l, size_t kernel)
 {
     uint32_t o = tables_op(l->m, BZ_EVENT_KERNEL, kernel),
              told = o < l->m->t->event[BZ_EVENT_OP].n ? l->told[o] : BZ_NONE;
-    return told != BZ_NONE && l->work[told].kernel == kernel ? l->work[told].work : (layer_work){NAN, NAN, NAN, 0};
+    return told != BZ_NONE && l->work[told].kernel == kernel ? l->work[told].work : NOT_TOLD;
 }
 
 static void find_kernels(layers *l)
@@ -113,6 +113,13 @@ static void find_memory(layers *l)
     free(at);
 }
 
+bz_gpu layer_gpu(const bz_trace *t)
+{
+    const char *name = bz_trace_told(t, "gpu");
+    bz_gpu gpu;
+    return name && bz_gpu_find(name, &gpu) ? gpu : (bz_gpu){0};
+}
+
 double layer_peak(const bz_gpu *gpu, const char *type, int bytes)
 {
     double rate = type ? bz_gpu_rate(gpu, type) : 0;
@@ -128,9 +135,7 @@ void layers_find(bz_tables *m, layers *l)
     find_work(l);
     find_kernels(l);
     find_memory(l);
-    const char *gpu = bz_trace_told(m->t, "gpu");
-    if (!gpu || !bz_gpu_find(gpu, &l->gpu))
-        l->gpu = (bz_gpu){0};
+    l->gpu = layer_gpu(m->t);
 }
 
 void layers_free(layers *l)

@@ -5,11 +5,15 @@
 #include "runtime/gpus.h"
 #include "tables/parts.h"
 
+#include <math.h>
+
 /* What operators compute by their shapes. Not told: NAN. */
 typedef struct layer_work {
     double flops, reads, writes; /* operations, bytes */
     int bytes;                   /* of the widest number that is multiplied */
 } layer_work;
+
+static const layer_work NOT_TOLD = {.flops = NAN, .reads = NAN, .writes = NAN};
 
 typedef struct layer {
     size_t op;                   /* event */
@@ -44,6 +48,9 @@ layer_work layers_work(const layers *l, size_t kernel);    /* of an operator, wh
 
 /* An operator's work by its name and its shapes: shapes.c. False where nothing tells. */
 bool layer_work_of(const bz_trace *t, size_t op, layer_work *w);
+
+/* The GPU that the recording names; all of it 0 where nobody knows that. */
+bz_gpu layer_gpu(const bz_trace *t);
 
 /* Operations per second of a GPU in a type that a kernel's name tells, else (NULL) in numbers of so many bytes. NAN: not known. */
 double layer_peak(const bz_gpu *gpu, const char *type, int bytes);

@@ -137,10 +137,7 @@ double *training_flops(const bz_tables *m, double **at_peak, double *batch)
     const bz_events *op = &t->event[BZ_EVENT_OP], *k = &t->event[BZ_EVENT_KERNEL];
     bz_arena arena = {0};
     finder f = {.t = t, .arena = &arena};
-    const char *name = bz_trace_told(t, "gpu");
-    bz_gpu gpu;
-    if (!name || !bz_gpu_find(name, &gpu))
-        gpu = (bz_gpu){0};
+    const bz_gpu gpu = layer_gpu(t);
     *at_peak = NULL;
     *batch = NAN;
     if (!op->n)

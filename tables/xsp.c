@@ -201,7 +201,7 @@ static void add_sums(kernel_sums *to, const bz_events *k, size_t i, layer_work w
 
 static layer_work told(const kernel_sums *k)
 {
-    return k->work.flops > 0 ? k->work : (layer_work){NAN, NAN, NAN, 0};
+    return k->work.flops > 0 ? k->work : NOT_TOLD;
 }
 
 void fill_kernel_names(bz_tables *m, bz_sheet *s)

@@ -64,9 +64,8 @@ static void read_classes(const bz_training *t, int operand, int64_t label, int64
 {
     const void *labels = bz_plain_at(t->plain, operand, t->copy);
     int64_t classes = t->problem->softmax_loss.x[1], ignore = t->problem->softmax_loss.ignore;
-    bool narrow = t->problem->dtype_w == BZ_I32;
     for (int64_t i = 0; i < n; i++) {
-        int64_t c = narrow ? ((const int32_t *)labels)[label + i] : ((const int64_t *)labels)[label + i];
+        int64_t c = label_of(t, labels, label + i);
         class[i] = c >= 0 && c < classes && c != ignore ? (int32_t)c : -1;
     }
 }

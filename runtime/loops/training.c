@@ -187,8 +187,9 @@ static void scatter_columns(bz_training *t, int64_t part, int thread)
     float *y = (float *)bz_plain_at(t->plain, t->y, t->copy) + outer * x[axis] * inner + at;
     for (int64_t i = 0; i < x[axis]; i++)
         memset(y + i * inner, 0, (size_t)width * sizeof *y);
+    const void *rows = bz_plain_at(t->plain, 1, t->copy);
     for (int64_t i = 0; i < n; i++) {
-        int64_t row = label_at(t, 1, i);
+        int64_t row = label_of(t, rows, i);
         row += row < 0 ? x[axis] : 0;
         if (row < 0 || row >= x[axis])
             continue;

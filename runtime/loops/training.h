@@ -94,9 +94,8 @@ static inline void clear_sums(bz_training *t)
     memset(t->sums, 0, (size_t)t->job->setting->threads * 2 * (size_t)t->n_sums * sizeof *t->sums);
 }
 
-static inline int64_t label_at(const bz_training *t, int operand, int64_t i)
+static inline int64_t label_of(const bz_training *t, const void *labels, int64_t i)
 {
-    const void *labels = bz_plain_at(t->plain, operand, t->copy);
     return t->problem->dtype_w == BZ_I32 ? ((const int32_t *)labels)[i] : ((const int64_t *)labels)[i];
 }
 

@@ -143,6 +143,17 @@ static void check_reads(const bz_brick_model *m, const int *layer)
     assert_int_equal(m->first[m->covered], next);
 }
 
+/* The layers that are cut: all but constants. To be freed. */
+static int *layers_to_cut(const bz_layers *l, int *n)
+{
+    int *layer = calloc((size_t)l->n, sizeof *layer);
+    *n = 0;
+    for (int i = 0; i < l->n; i++)
+        if (l->layer[i].class != BZ_CONSTANT)
+            layer[(*n)++] = i;
+    return layer;
+}
+
 /* Sequences are those that the header defines: all of up to so many layers, or, one after the other, as many layers as that where they go
  * on with each other, else one. Of the last layers of a model there are fewer. */
 static void test_definition(void **unused)
@@ -151,10 +162,7 @@ static void test_definition(void **unused)
     (void)unused;
     for (int m = 0; m < N; m++) {
         const bz_layers *l = models.layers[m];
-        int *layer = calloc((size_t)l->n, sizeof *layer), n = 0;
-        for (int i = 0; i < l->n; i++)
-            if (l->layer[i].class != BZ_CONSTANT)
-                layer[n++] = i;
+        int n, *layer = layers_to_cut(l, &n);
         for (size_t k = 0; k < sizeof MOST / sizeof *MOST; k++)
             for (int overlap = 0; overlap < 2; overlap++) {
                 bz_bricks b = {.most = MOST[k], .overlap = overlap};
@@ -354,10 +362,7 @@ static void test_fusions(void **unused)
     (void)unused;
     for (int m = 0; m < N; m++) {
         const bz_layers *l = models.layers[m];
-        int *layer = calloc((size_t)l->n, sizeof *layer), n = 0;
-        for (int i = 0; i < l->n; i++)
-            if (l->layer[i].class != BZ_CONSTANT)
-                layer[n++] = i;
+        int n, *layer = layers_to_cut(l, &n);
         bz_bricks b = {.most = 7, .fusions = true};
         bz_bricks_add(&b, l, MODELS[m]);
         const bz_brick_model *parts = &b.model[0];
