@@ -60,6 +60,8 @@ static void price_places(const covering *c)
     const bz_plan_layer *items;
     f->n_places = bz_plan_places(c->in->plan, c->in->number, &place);
     f->place = BZ_NEW(c->arena, bz_bound_place, f->n_places);
+    const char **spare = BZ_NEW(c->arena, const char *, c->b->dag->n);
+    f->spare = spare;
     bz_plan_layers(c->in->plan, &items);
     for (int g = 0; g < f->n_places; g++) {
         const bz_plan_layer *item = &items[place[g].group];
@@ -68,6 +70,12 @@ static void price_places(const covering *c)
         bz_prices_layer(c->in->prices, item, &p->price);
         p->price.seconds = bz_tick(p->price.seconds);
         bz_bound_raise(c->in, group_arithmetic(c, p), &p->price);
+        p->spare = item->lowering.free;
+        if (p->spare) {
+            spare[p->layer[0]] = p->pattern;
+            f->spares++;
+            continue;
+        }
         p->refused = !item->lowering.n || p->price.refused;
         f->refused += p->refused;
         f->missing += !p->refused && !p->price.alternative && p->price.missing;
@@ -90,16 +98,23 @@ static void cover_records(const covering *c)
         const bz_bound_place *p = &f->place[g];
         if (!taken[g])
             continue;
+        for (int i = 0; i < p->n; i++)
+            covered[p->layer[i]] = true;
+        if (p->spare)
+            continue;
         f->group[f->n++] = (bz_bound_group){p->pattern, p->layer, p->n, p->price};
         f->covered += p->n;
         f->modelled += p->price.provenance == BZ_PROVENANCE_MODELLED;
-        for (int i = 0; i < p->n; i++)
-            covered[p->layer[i]] = true;
     }
     for (int i = 0; i < dag->n; i++)
         f->unpriced += c->b->unpriced[i] && !covered[i];
     bz_schedule_parallel(dag, at, c->arena, &path);
     f->parallel = path.seconds;
+}
+
+const char *bz_bound_spared(const bz_bound *b, const bz_bound_layer *l)
+{
+    return b->fused.spare && l->layer == &b->layers->layer[l->node] ? b->fused.spare[l->node] : NULL;
 }
 
 /* ---- by rooflines --------------------------------------------------------------------------- */
@@ -146,7 +161,7 @@ static void cover_rooflines(const covering *c)
             rest -= b->layer[i].hardware * b->layer[i].times;
         }
     for (int g = 0; g < b->fused.n_places; g++)
-        place[g] = group_roofline(c, &b->fused.place[g]);
+        place[g] = b->fused.place[g].spare ? 0 : group_roofline(c, &b->fused.place[g]);
     b->fused.hardware = rest + bz_bound_cover(b, seconds, place, taken, NULL);
 }
 

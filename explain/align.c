@@ -400,11 +400,16 @@ static void put_step(bz_align_making *m, int i)
     set_changes(m, row, step);
 }
 
+static bool is_spared(const bz_align_making *m, int ask)
+{
+    return bz_bound_spared(m->bound, &m->bound->layer[m->ask[ask].layer]);
+}
+
 static void put_missing(bz_align_making *m, int *next, int until)
 {
     for (; *next < until; ++*next)
         if (!m->ask[*next].steps)
-            set_layers(m, add_row(m, BZ_ALIGNED_MISSING), next, 1);
+            set_layers(m, add_row(m, is_spared(m, *next) ? BZ_ALIGNED_SPARED : BZ_ALIGNED_MISSING), next, 1);
 }
 
 static bool in_recurrent(const bz_align_making *m, int step)
@@ -451,7 +456,7 @@ static const char *missing_kinds(const bz_align_making *m)
         recurrent += m->ask[i].by_parts;
         const char *mine = m->bound->layer[m->ask[i].layer].layer->kind;
         int k = 0;
-        if (m->ask[i].steps)
+        if (m->ask[i].steps || is_spared(m, i))
             continue;
         while (k < n && strcmp(kind[k], mine) != 0)
             k++;
@@ -473,7 +478,7 @@ static const char *missing_kinds(const bz_align_making *m)
 
 const char *bz_aligned_name(bz_aligned_kind kind)
 {
-    static const char *const NAMES[] = {"same", "changed", "fused", "split", "missing", "extra"};
+    static const char *const NAMES[] = {"same", "changed", "fused", "split", "missing", "spared", "extra"};
     return NAMES[kind];
 }
 
@@ -483,7 +488,7 @@ static void finish_rows(bz_align_making *m)
     for (int i = 0; i < m->steps.n; i++) {
         if (!m->steps.step[i].n)
             continue;
-        while (m->out->row[row].kind == BZ_ALIGNED_MISSING)
+        while (m->out->row[row].kind == BZ_ALIGNED_MISSING || m->out->row[row].kind == BZ_ALIGNED_SPARED)
             row++;
         set_call(m, &m->out->row[row++], &m->steps.step[i]);
         m->out->made++;

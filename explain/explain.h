@@ -66,6 +66,7 @@ typedef enum {
     BZ_ALIGNED_FUSED,   /* one call that did several layers */
     BZ_ALIGNED_SPLIT,   /* one of several calls that did one layer */
     BZ_ALIGNED_MISSING, /* a layer that no call did */
+    BZ_ALIGNED_SPARED,  /* a layer that no call did, and that need not run */
     BZ_ALIGNED_EXTRA,   /* a call that no layer asks for */
 } bz_aligned_kind;
 enum { BZ_ALIGNED_KINDS = BZ_ALIGNED_EXTRA + 1 };

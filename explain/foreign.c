@@ -24,6 +24,7 @@ typedef struct making {
     int n;
     double model, seen; /* sums */
     bool unseen[2];     /* products, convolutions: the recording cannot tell them, or their parameters */
+    bool lean;          /* layers that need not run are taken to be left out by the program */
 } making;
 
 static share *share_of(making *m, int64_t weights, bool add)
@@ -123,12 +124,17 @@ static bool add_recurrent(making *m, const bz_bound_layer *l)
     return true;
 }
 
+static bool is_run(const making *m, int i)
+{
+    return !m->lean || !bz_bound_spared(m->bound, &m->bound->layer[i]);
+}
+
 static void add_model(making *m)
 {
     for (int i = 0; i < m->bound->n; i++) {
         const bz_layer *l = m->bound->layer[i].layer;
         double macs = (double)l->macs * m->bound->layer[i].times;
-        if (l->macs && !l->n_bodies && !m->unseen[is_conv(l)] && !add_recurrent(m, &m->bound->layer[i]))
+        if (is_run(m, i) && l->macs && !l->n_bodies && !m->unseen[is_conv(l)] && !add_recurrent(m, &m->bound->layer[i]))
             add_share(m, weights_of(l, 0), macs, bz_align_unlogged(l) ? macs : 0);
     }
 }
@@ -401,31 +407,43 @@ static const char *compare_purpose(making *m, const bz_align_work *ran)
                            ran->backward, ran->backward_name);
 }
 
+static const char *compare(making *m, const bz_rebuilt *rebuilt, bz_align_work *ran, bool *batch_open)
+{
+    bz_align_work model = {0};
+    for (int i = 0; i < m->bound->n; i++)
+        if (is_run(m, i))
+            bz_align_work_add(&model, m->bound->layer[i].layer);
+    const char *text = compare_purpose(m, ran);
+    if (!text && tells(m, rebuilt->layers, ran, &model)) {
+        add_model(m);
+        add_seen(m, rebuilt->layers);
+        leave_out_unlogged(m);
+        text = m->model > 0 ? compare_products(m) : NULL;
+    } else if (!text) {
+        text = compare_kernels(m, ran);
+        text = text ? text : compare_sequences(m, &model, ran);
+        text = text ? text : compare_copies(m, batch_open);
+    }
+    bz_map_free(&m->known);
+    bz_align_work_free(&model);
+    return text;
+}
+
 const char *bz_align_foreign(const bz_bound *bound, const bz_trace *trace, bz_arena *arena, bool *batch_open)
 {
-    making m = {.bound = bound, .trace = trace, .arena = arena};
-    bz_align_work ran, model = {0};
-    bz_rebuilt rebuilt;
+    const char *text = NULL;
     *batch_open = false;
     if (trains(bound))
         return NULL;
-    bz_align_work_take(trace, arena, &ran);
-    bz_rebuild(trace, arena, &rebuilt);
-    for (int i = 0; i < bound->n; i++)
-        bz_align_work_add(&model, bound->layer[i].layer);
-    const char *text = compare_purpose(&m, &ran);
-    if (!text && tells(&m, rebuilt.layers, &ran, &model)) {
-        add_model(&m);
-        add_seen(&m, rebuilt.layers);
-        leave_out_unlogged(&m);
-        text = m.model > 0 ? compare_products(&m) : NULL;
-    } else if (!text) {
-        text = compare_kernels(&m, &ran);
-        text = text ? text : compare_sequences(&m, &model, &ran);
-        text = text ? text : compare_copies(&m, batch_open);
+    for (int lean = 0; lean < 2 && (!lean || (text && bound->fused.spares)); lean++) {
+        making m = {.bound = bound, .trace = trace, .arena = arena, .lean = lean};
+        bz_align_work ran;
+        bz_rebuilt rebuilt;
+        bz_align_work_take(trace, arena, &ran);
+        bz_rebuild(trace, arena, &rebuilt);
+        const char *other = compare(&m, &rebuilt, &ran, batch_open);
+        text = !lean || !other ? other : text;
+        bz_align_work_free(&ran);
     }
-    bz_map_free(&m.known);
-    bz_align_work_free(&ran);
-    bz_align_work_free(&model);
     return text;
 }

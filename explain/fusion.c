@@ -33,7 +33,8 @@ static void sort_places(making *m)
     const bz_bound_fused *fused = &m->b->fused;
     for (int g = 0; g < fused->n_places; g++) {
         const bz_bound_place *p = &fused->place[g];
-        bool priced = p->price.alternative, modelled = priced && p->price.provenance == BZ_PROVENANCE_MODELLED;
+        bool priced = p->price.alternative || p->spare;
+        bool modelled = !p->spare && priced && p->price.provenance == BZ_PROVENANCE_MODELLED;
         bz_fusion_row *row = &m->f->row[m->row[g] = find_row(m, p->pattern)];
         row->places++;
         row->refused += p->refused;
@@ -102,13 +103,16 @@ static void forget_gains(bz_fusion *f)
         f->row[r].gain = f->row[r].alone = f->row[r].alone_parallel = NAN;
 }
 
-/* A place is fused where one call did all of its layers that cost anything. */
+/* A place is fused where one call did all of its layers that cost anything; a layer that need not run, where no call did it. */
 static void look(making *m, const bz_alignment *a)
 {
     int *call = BZ_NEW(m->arena, int, m->b->dag->n), *seen = BZ_NEW(m->arena, int, m->f->n);
-    for (int i = 0; i < a->n; i++)
-        for (int k = 0; k < a->row[i].n_layers && a->row[i].kind == BZ_ALIGNED_FUSED && !a->row[i].doubtful; k++)
-            call[m->b->layer[a->row[i].layer[k]].node] = i + 1;
+    for (int i = 0; i < a->n; i++) {
+        const bz_aligned *row = &a->row[i];
+        bool counts = row->kind == BZ_ALIGNED_SPARED || (row->kind == BZ_ALIGNED_FUSED && !row->doubtful);
+        for (int k = 0; k < row->n_layers && counts; k++)
+            call[m->b->layer[row->layer[k]].node] = i + 1;
+    }
     for (int g = 0; g < m->b->fused.n_places; g++) {
         const bz_bound_place *p = &m->b->fused.place[g];
         int by = 0;

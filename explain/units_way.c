@@ -266,7 +266,7 @@ static void cover(const labelling *l, const double *seconds, const double *extra
             if (!(l->cost[0][p->layer[i]] == 0 && l->cost[1][p->layer[i]] == 0))
                 some[l->label[p->layer[i]]] = true;
         const bz_layer_price *price = &f[some[OTHER]]->place[g].price;
-        place[g] = price->alternative && !(some[ASKED] && some[OTHER]) ? price->seconds : NAN;
+        place[g] = (price->alternative || p->spare) && !(some[ASKED] && some[OTHER]) ? price->seconds : NAN;
     }
     w->fused = bz_bound_cover(l->b, seconds, place, taken, at) + w->conversions;
     for (int i = 0; i < l->n; i++)

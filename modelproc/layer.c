@@ -36,6 +36,7 @@ static const struct {
     {"conv deconv qconv causalconv deformconv", BZ_LAYER_CONVOLUTION},
     {"conv_data conv_weights", BZ_LAYER_CONVOLUTION_GRADIENT},
     {"sgd momentum adam adamw", BZ_LAYER_UPDATE},
+    {"dropout bernoulli multinomial randomnormal randomuniform", BZ_LAYER_RANDOM},
     /* pool: of a recording's calls */
     {"pool maxpool avgpool lppool globalmaxpool globalavgpool globallppool", BZ_LAYER_POOL},
     {"batchnorm instancenorm groupnorm layernorm rmsnorm lpnorm skiplayernorm skiprmsnorm skipgroupnorm embedlayernorm",

@@ -7,6 +7,7 @@
  *   bz_totals_make      what a model costs as a whole
  *   bz_dag_build        predecessors, parallel modules
  *   bz_patterns_*       which layers could run as one
+ *   bz_spares_find      which need not run
  *   bz_dot_*            the graph as a picture
  *
  * What is made for a model lives as long as its bz_layers and is freed with it; the bz_model must
@@ -80,6 +81,7 @@ typedef enum {
     BZ_LAYER_NORMALIZATION = 4, /* operands: x, scale, shift, mean, variance */
     BZ_LAYER_CONVOLUTION_GRADIENT = 8,
     BZ_LAYER_UPDATE = 16, /* an optimizer's step: its results lie where its operands did */
+    BZ_LAYER_RANDOM = 32, /* the same operands give another result each time */
     BZ_LAYER_WINDOW = BZ_LAYER_CONVOLUTION | BZ_LAYER_POOL,
 } bz_layer_trait;
 bool bz_layer_has(const bz_layer *layer, unsigned traits); /* one of them */
@@ -253,6 +255,12 @@ void bz_patterns_free(bz_patterns *patterns);
 /* All places where any of the patterns fits, by pattern and then by layer; they may overlap.
  * Lives in layers->arena. */
 int bz_patterns_find(const bz_patterns *patterns, bz_layers *layers, const bz_match **matches);
+
+/* Layers of the main graph that a compiler leaves out, and no result changes: one layer each, by layer. What the pattern is called
+ * is the reason: "unread", nothing reads what it makes; "repeated", a layer before it makes the same of the same; "transpose", the calls
+ * around it read or write in the other order. A product takes a stride for each axis, a convolution takes images with the channels last,
+ * and what works by element takes any order, so that two transposes around it cancel. Lives in layers->arena. */
+int bz_spares_find(bz_layers *layers, const bz_match **matches);
 
 /* ---- products of several operands ----------------------------------------------------------- */
 

@@ -166,7 +166,7 @@ static bool all_priced(const void *fused)
 static const bz_member FUSED[] = {
     BZ_FIELDS(bz_bound_fused, sequential, parallel, hardware),
     BZ_MEMBER_HOLDS("complete", all_priced),
-    BZ_FIELDS(bz_bound_fused, missing, refused, failed),
+    BZ_FIELDS(bz_bound_fused, missing, refused, failed, spares),
 };
 
 static void put_fused(const bz_bound *b, bz_json *j)

@@ -119,10 +119,23 @@ static const bz_member MODULE[] = {
     BZ_FIELDS(bz_module, begin, end, width),
 };
 
+/* What one call could run, and what need not run. */
+static int find_fusions(const bz_layers_view *s, bz_layers *l, const bz_match **matches, int *spares)
+{
+    const bz_match *found, *spare;
+    int n = bz_patterns_find(s->patterns, l, &found);
+    *spares = bz_spares_find(l, &spare);
+    bz_match *all = BZ_NEW(&l->arena, bz_match, n + *spares);
+    for (int i = 0; i < n + *spares; i++)
+        all[i] = i < n ? found[i] : spare[i - n];
+    *matches = all;
+    return n + *spares;
+}
+
 static void put_fusions(bz_json *j, const bz_layers_view *s, bz_layers *l)
 {
     const bz_match *matches;
-    int n = bz_patterns_find(s->patterns, l, &matches);
+    int spares, n = find_fusions(s, l, &matches, &spares);
     const bz_dag *dag = bz_dag_build(l);
     BZ_JSON_EACH (j, "fusions", i, n) {
         bz_json_key_str(j, "pattern", matches[i].pattern);
@@ -239,7 +252,7 @@ static void put_summary(bz_buf *out, const bz_layers_view *s, const bz_layers *l
 static void put_fusion_rows(bz_buf *out, bz_arena *arena, const bz_layers_view *s, bz_layers *l)
 {
     const bz_match *matches;
-    int n = bz_patterns_find(s->patterns, l, &matches);
+    int spares, n = find_fusions(s, l, &matches, &spares);
     bz_table *t = bz_table_of(arena, "pattern|layers");
     for (int i = 0; i < n; i++) {
         bz_buf names = {0};
@@ -249,7 +262,10 @@ static void put_fusion_rows(bz_buf *out, bz_arena *arena, const bz_layers_view *
         bz_buf_free(&names);
     }
     const bz_dag *dag = bz_dag_build(l);
-    bz_buf_printf(out, "\n%d places where a fusion pattern fits, %d parallel modules\n", n, dag->n_modules);
+    bz_buf_printf(out, "\n%d places where a fusion pattern fits, ", n - spares);
+    if (spares)
+        bz_buf_printf(out, "%d layers that need not run, ", spares);
+    bz_buf_printf(out, "%d parallel modules\n", dag->n_modules);
     if (n)
         bz_table_print(t, out);
 }

@@ -323,7 +323,7 @@ function algorithms(l) {
 function deviations(l) {
   const d = l && l.alignment;
   if (!d) return null;
-  const s = section("deviations", "What the program did besides", el("p", {}, `The layers ask for ${d.expected} calls, the program made ${d.made}: ` + ["same", "changed", "fused", "split", "missing", "extra"].filter((k) => d[k]).map((k) => `${d[k]} ${k}`).join(", ") + (d.moved ? `, ${d.moved} in another order` : "") + "."));
+  const s = section("deviations", "What the program did besides", el("p", {}, `The layers ask for ${d.expected} calls, the program made ${d.made}: ` + ["same", "changed", "fused", "split", "missing", "spared", "extra"].filter((k) => d[k]).map((k) => `${d[k]} ${k}`).join(", ") + (d.moved ? `, ${d.moved} in another order` : "") + "."));
   if (d.causes.length)
     s.append(table("Time that no layer asks for, per iteration", [text("Cause", (x) => x.name), number("Count", (x) => x.count, count), number("Time", (x) => x.seconds, time),
       number("Share of the latency", (x) => x.seconds / l.latency, percent), text("When", (x) => (x.busy ? "busy" : "in between")), text("Example", (x) => x.example, "cut"), text("Where", (x) => x.where, "wrap mono")], d.causes, { sort: 2 }));

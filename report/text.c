@@ -226,6 +226,8 @@ static void put_bounds(const bz_bound *b, const bz_goal *goal, bz_arena *arena, 
                              strcmp(b->peaks->source, "measured") ? "of the data sheet" : "measured on the system"));
     if (f->wanted) {
         const char *groups = bz_arena_printf(arena, "%d fused calls replace %d layers", f->n, f->covered);
+        if (f->spares)
+            groups = bz_arena_printf(arena, "%s, %d need not run", groups, f->spares);
         rung(t, goal, "fused, parallel", f->parallel, groups);
         rung(t, goal, "fused", f->sequential,
              f->missing ? bz_arena_printf(arena, "%s; %d more have no record", groups, f->missing) : groups);

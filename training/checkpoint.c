@@ -5,17 +5,12 @@
 #include <string.h>
 
 /* Chance is not asked twice: what it made is kept. */
-static bool is_random(const bz_node *node)
-{
-    return bz_has_word("Dropout Bernoulli Multinomial", node->op) || !strncmp(node->op, "Random", 6);
-}
-
 static bool is_forward(const build *b, const step *s)
 {
     const bz_node *node = s->layer->node;
     bz_value_id made = node->n_out == 1 ? grad_id(b, node->out[0]) : BZ_NO_VALUE;
     bool elsewhere = made >= 0 && (b->turned[made] >= 0 || b->trained[made]);
-    return s->layer->class != BZ_CONSTANT && !elsewhere && !is_random(node);
+    return s->layer->class != BZ_CONSTANT && !elsewhere && !bz_layer_has(s->layer, BZ_LAYER_RANDOM);
 }
 
 /* Parts of about as many bytes of results each; the last one is never computed again, since its backward pass follows at once. */

@@ -77,7 +77,7 @@ static void add_places(const bz_flow *flow, const bz_whatif_asked *asked, bz_lay
         uint32_t task = row->at < t->event[BZ_EVENT_CALL].n ? call[row->at]
                         : row->op < t->event[BZ_EVENT_OP].n ? op[row->op]
                                                             : BZ_NONE;
-        if (!row->n_layers || (row->kind != BZ_ALIGNED_MISSING && task == BZ_NONE))
+        if (!row->n_layers || (row->kind != BZ_ALIGNED_MISSING && row->kind != BZ_ALIGNED_SPARED && task == BZ_NONE))
             continue;
         map->place[map->n++] = (bz_layer_place){row->layer, row->n_layers, row, task, last, 0, 1};
         if (task != BZ_NONE) {
