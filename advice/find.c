@@ -189,9 +189,9 @@ static advice_finding find_fusion(advice_making *m, const char *words)
     bool *fused = fused_nodes(m);
     for (int i = 0; i < f->n; i++) {
         const bz_fusion_row *row = &f->row[i];
-        int done = row->gain > 0 ? fused_places(m, row->pattern, fused) : 0;
-        if (!(row->gain > 0))
+        if (!(row->gain > 0) || row->spare) /* what need not run no option of a framework fuses */
             continue;
+        int done = fused_places(m, row->pattern, fused);
         gain += done ? 0 : row->gain;
         sums += done ? 0 : row->written + row->together;
         if (shown++ < 3)

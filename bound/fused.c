@@ -64,18 +64,19 @@ static void price_places(const covering *c)
     f->spare = spare;
     bz_plan_layers(c->in->plan, &items);
     for (int g = 0; g < f->n_places; g++) {
-        const bz_plan_layer *item = &items[place[g].group];
         bz_bound_place *p = &f->place[g];
-        *p = (bz_bound_place){.pattern = item->pattern, .layer = place[g].layer, .n = place[g].n};
-        bz_prices_layer(c->in->prices, item, &p->price);
-        p->price.seconds = bz_tick(p->price.seconds);
-        bz_bound_raise(c->in, group_arithmetic(c, p), &p->price);
-        p->spare = item->lowering.free;
+        *p = (bz_bound_place){
+            .pattern = place[g].spare, .layer = place[g].layer, .n = place[g].n, .spare = place[g].spare};
         if (p->spare) {
             spare[p->layer[0]] = p->pattern;
             f->spares++;
             continue;
         }
+        const bz_plan_layer *item = &items[place[g].group];
+        p->pattern = item->pattern;
+        bz_prices_layer(c->in->prices, item, &p->price);
+        p->price.seconds = bz_tick(p->price.seconds);
+        bz_bound_raise(c->in, group_arithmetic(c, p), &p->price);
         p->refused = !item->lowering.n || p->price.refused;
         f->refused += p->refused;
         f->missing += !p->refused && !p->price.alternative && p->price.missing;

@@ -140,6 +140,7 @@ void bz_align_make(const bz_bound *bound, const bz_trace *trace, bz_arena *arena
 /* A fusion pattern by measured records: what its places cost as written and fused. */
 typedef struct bz_fusion_row {
     const char *pattern;
+    bool spare;          /* its places are layers that need not run */
     int places, covered; /* in the model; of the cheapest cover */
     int modelled, missing, refused,
         failed;                     /* places that gain nothing: modelled; without a record; no fewer calls; failed */

@@ -37,6 +37,7 @@ static void sort_places(making *m)
         bool modelled = !p->spare && priced && p->price.provenance == BZ_PROVENANCE_MODELLED;
         bz_fusion_row *row = &m->f->row[m->row[g] = find_row(m, p->pattern)];
         row->places++;
+        row->spare |= p->spare;
         row->refused += p->refused;
         row->modelled += modelled;
         row->missing += !p->refused && !priced && p->price.missing;

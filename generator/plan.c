@@ -308,36 +308,30 @@ static const char *member_keys(bz_plan *plan, const bz_layers *layers, const bz_
     return bz_arena_strn(&plan->arena, plan->key.data, plan->key.len);
 }
 
-static bz_plan_place add_group(bz_plan *plan, bz_layers *layers, int model, const bz_match *match,
-                               const bz_lowering *low)
-{
-    bool made;
-    group_key(match, low, &plan->key);
-    uint32_t k = add_item(plan, &layers->layer[match->layer[match->n - 1]], match->pattern, &made);
-    if (made) {
-        plan->layer[k].pattern = bz_arena_str(&plan->arena, match->pattern);
-        plan->layer[k].key = member_keys(plan, layers, match);
-        plan->layer[k].lowering = *low;
-        add_problems(plan, &plan->layer[k], (int)k);
-    }
-    count_use(plan, &plan->layer[k], model);
-    return (bz_plan_place){match->layer, match->n, (int)k, match->shared};
-}
-
 /* What patterns find, and layers that need not run at all. */
 static void add_groups(bz_plan *plan, bz_layers *layers, int model)
 {
-    static const bz_lowering NOTHING = {.free = true};
     const bz_match *match, *spare;
     int n = bz_patterns_find(plan->options.patterns, layers, &match), spares = bz_spares_find(layers, &spare);
     bz_plan_place *place = BZ_NEW(&plan->arena, bz_plan_place, n + spares);
     for (int i = 0; i < n; i++) {
+        const bz_layer *result = &layers->layer[match[i].layer[match[i].n - 1]];
         bz_lowering low;
+        bool made;
         bz_lower_group(plan->places[model].lowered, &match[i], &plan->arena, &low);
-        place[i] = add_group(plan, layers, model, &match[i], &low);
+        group_key(&match[i], &low, &plan->key);
+        uint32_t k = add_item(plan, result, match[i].pattern, &made);
+        if (made) {
+            plan->layer[k].pattern = bz_arena_str(&plan->arena, match[i].pattern);
+            plan->layer[k].key = member_keys(plan, layers, &match[i]);
+            plan->layer[k].lowering = low;
+            add_problems(plan, &plan->layer[k], (int)k);
+        }
+        count_use(plan, &plan->layer[k], model);
+        place[i] = (bz_plan_place){match[i].layer, match[i].n, (int)k, NULL, match[i].shared};
     }
     for (int i = 0; i < spares; i++)
-        place[n + i] = add_group(plan, layers, model, &spare[i], &NOTHING);
+        place[n + i] = (bz_plan_place){spare[i].layer, spare[i].n, -1, spare[i].pattern, false};
     plan->places[model].place = place, plan->places[model].n_places = n + spares;
 }
 

@@ -7,6 +7,7 @@
 
 enum {
     FEW = 64,       /* elements of constants that are compared by value: axes, sizes, scales */
+    ALIKE = 64,     /* layers of one text that are compared */
     AXES = 8,       /* a transpose of more is none that a call takes along */
     ROUNDS = 4,     /* in which each region looks for a better order */
     CANDIDATES = 8, /* transposes around a region whose orders it tries */
@@ -162,15 +163,56 @@ static void put_work(const search *s, const bz_layer *layer, bz_buf *text)
             bz_buf_printf(text, " %d", s->same[layer->node->in[k]]);
 }
 
+/* Whether it is a step between regions; *out is then what it does. */
+static bool is_turn(const bz_layer *layer, turn *out)
+{
+    const bz_param *perm = bz_layer_param(layer, "perm");
+    bool good = layer->class == BZ_MEMORY && !strcmp(layer->kind, "transpose") && layer->priced && perm &&
+                perm->n == layer->in[0].rank && perm->n <= AXES;
+    if (!good)
+        return false;
+    *out = (turn){.layer = layer->index,
+                  .rank = perm->n,
+                  .x = &layer->in[0],
+                  .elements = (double)bz_type_elements(&layer->in[0])};
+    for (int k = 0; k < perm->n; k++)
+        out->perm[k] = (int)perm->v[k];
+    return true;
+}
+
+/* The operand of the transpose that makes what this one reads and turns back; BZ_NO_VALUE. */
+static bz_value_id turned_back(const search *s, const int *maker, const bz_layer *layer)
+{
+    turn second, first;
+    int by = layer->n_in ? layer->node->in[0] : -1;
+    by = by >= 0 ? maker[s->same[by]] - 1 : -1;
+    if (by < 0 || !is_turn(layer, &second) || !is_turn(&s->l->layer[by], &first) || first.rank != second.rank)
+        return BZ_NO_VALUE;
+    for (int k = 0; k < first.rank; k++)
+        if (first.perm[second.perm[k]] != k)
+            return BZ_NO_VALUE;
+    return s->same[s->l->layer[by].node->in[0]];
+}
+
 static void find_repeated(search *s)
 {
     bz_map map = {0};
     bz_buf text = {0};
     int *before = BZ_NEW(&s->work, int, s->l->n); /* the layer before it whose work has the same text, or -1 */
+    int *maker = BZ_NEW(&s->work, int, s->l->model->n_values); /* number + 1 of the layer that makes a value first */
     for (int v = 0; v < s->l->model->n_values; v++)
         s->same[v] = v;
     for (int i = 0; i < s->l->n; i++) {
         const bz_layer *layer = &s->l->layer[i];
+        bz_value_id back = s->why[i] ? BZ_NO_VALUE : turned_back(s, maker, layer);
+        for (int k = 0; k < layer->n_out; k++)
+            if (layer->node->out[k] >= 0)
+                maker[layer->node->out[k]] = i + 1;
+        if (back >= 0) {
+            s->same[layer->node->out[0]] = back;
+            s->why[i] = TURNED;
+            continue;
+        }
         if (s->why[i] || layer->n_bodies || layer->opaque || (!layer->n_in && layer->class != BZ_CONSTANT) ||
             bz_layer_has(layer, BZ_LAYER_UPDATE | BZ_LAYER_RANDOM))
             continue;
@@ -178,8 +220,8 @@ static void find_repeated(search *s)
         uint32_t found = bz_map_get(&map, text.data, text.len);
         int other = found == BZ_MAP_NONE ? -1 : (int)found;
         before[i] = other;
-        while (other >= 0 && !same_layer(s, layer, &s->l->layer[other]))
-            other = before[other];
+        for (int k = 0; other >= 0 && !same_layer(s, layer, &s->l->layer[other]); k++)
+            other = k < ALIKE ? before[other] : -1;
         for (int k = 0; k < layer->n_out && other >= 0; k++)
             if (layer->node->out[k] >= 0)
                 s->same[layer->node->out[k]] = s->same[s->l->layer[other].node->out[k]];
@@ -263,23 +305,6 @@ static void place_layer(search *s, const bz_layer *layer)
         if (how == ONE_ORDER && s->l->types[v].rank == s->l->types[y].rank)
             unite(s, v, y);
     }
-}
-
-/* Whether it is a step between regions; *out is then what it does. */
-static bool is_turn(const bz_layer *layer, turn *out)
-{
-    const bz_param *perm = bz_layer_param(layer, "perm");
-    bool good = layer->class == BZ_MEMORY && !strcmp(layer->kind, "transpose") && layer->priced && perm &&
-                perm->n == layer->in[0].rank && perm->n <= AXES;
-    if (!good)
-        return false;
-    *out = (turn){.layer = layer->index,
-                  .rank = perm->n,
-                  .x = &layer->in[0],
-                  .elements = (double)bz_type_elements(&layer->in[0])};
-    for (int k = 0; k < perm->n; k++)
-        out->perm[k] = (int)perm->v[k];
-    return true;
 }
 
 static void find_regions(search *s)

@@ -377,8 +377,17 @@ static double bound_of(const maker *m, const bz_plan_layer *item)
     return p.seconds;
 }
 
+/* [layers]: nothing reads what it makes. */
+static bool *find_unread(maker *m, const bz_plan_place *place, int n)
+{
+    bool *unread = BZ_NEW(m->b.arena, bool, m->b.layers->n + 1);
+    for (int g = 0; g < n; g++)
+        unread[place[g].layer[0]] |= place[g].spare && !strcmp(place[g].spare, "unread");
+    return unread;
+}
+
 /* The groups that are taken: false where one of them cannot be bound, which is then never tried again. */
-static bool *choose_groups(maker *m, const bz_plan_place *place, int n)
+static bool *choose_groups(maker *m, const bz_plan_place *place, int n, const bool *unread)
 {
     const bz_layers *layers = m->b.layers;
     double *seconds = BZ_NEW(m->b.arena, double, layers->n);
@@ -386,7 +395,8 @@ static bool *choose_groups(maker *m, const bz_plan_place *place, int n)
     bool *taken = BZ_NEW(m->b.arena, bool, n);
     for (int i = 0; i < layers->n; i++) {
         const bz_plan_layer *item = bz_plan_find(m->in->plan, &layers->layer[i]);
-        bool costs = item && layers->layer[i].class != BZ_VIEW && layers->layer[i].class != BZ_CONSTANT, call = false;
+        bool runs = layers->layer[i].class != BZ_VIEW && layers->layer[i].class != BZ_CONSTANT && !unread[i];
+        bool costs = item && runs, call = false;
         seconds[i] = costs ? INFINITY : 0;
         for (int a = 0; costs && a < item->lowering.n; a++) {
             seconds[i] = fmin(seconds[i], price(m, &item->lowering.alternative[a]));
@@ -397,9 +407,9 @@ static bool *choose_groups(maker *m, const bz_plan_place *place, int n)
             seconds[i] += LOOP_ELEMENT * (double)bz_type_elements(&layers->layer[i].out[0]);
     }
     for (int g = 0; g < n; g++) {
-        const bz_lowering *low = &m->item[place[g].group].lowering;
+        const bz_lowering *low = place[g].spare ? NULL : &m->item[place[g].group].lowering;
         double best = NAN;
-        for (int a = 0; a < low->n; a++)
+        for (int a = 0; low && a < low->n; a++)
             if (!low->alternative[a].modelled && !is_hopeless(m, &low->alternative[a]))
                 best = fmin(best, price(m, &low->alternative[a]));
         group[g] = (bz_cover_group){place[g].layer, place[g].n, best};
@@ -451,7 +461,7 @@ static void add_units(maker *m)
     const bz_layers *layers = m->b.layers;
     const bz_plan_place *place = NULL;
     int n = m->in->fuse ? bz_plan_places(m->in->plan, m->in->number, &place) : 0;
-    bool *taken = n ? choose_groups(m, place, n) : NULL;
+    const bool *unread = find_unread(m, place, n), *taken = n ? choose_groups(m, place, n, unread) : NULL;
     int *group = BZ_NEW(m->b.arena, int, layers->n + 1); /* number + 1 of the group that has the layer */
     for (int g = 0; g < n; g++)
         for (int i = 0; taken[g] && i < place[g].n; i++)
@@ -464,7 +474,7 @@ static void add_units(maker *m)
         const bz_plan_place *own = group[i] ? &place[group[i] - 1] : NULL;
         if (own && own->layer[own->n - 1] == i)
             add_group(m, own);
-        if (!own && l->class != BZ_CONSTANT && l->n_out)
+        if (!own && l->class != BZ_CONSTANT && l->n_out && !unread[i])
             add_layer(m, &index[i]);
     }
 }

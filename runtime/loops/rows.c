@@ -26,6 +26,7 @@ struct bz_rows {
     float epsilon;
     bool statistics;
     float *room; /* [threads][2 · length]; NULL where all is f32 */
+    float *by;   /* batchnorm, planes of one element: [channels] factors, [channels] what is added; by each run anew */
     const bz_plain *plain;
     int copy;
     /* reduce: dimensions of x that are kept and those that are not, neighbours made one */
@@ -131,20 +132,25 @@ static void lpnorm_row(bz_rows *r, int64_t row, float *room)
     row_done(r, row * n, y, n);
 }
 
+/* What batch normalization does to a channel: a factor, and what is added. */
+static float channel_factor(const bz_rows *r, int64_t c, float *plus)
+{
+    float by = parameter(r, BZ_ROLE_SCALE)[c] / sqrtf(parameter(r, BZ_ROLE_VARIANCE)[c] + r->epsilon);
+    *plus = parameter(r, BZ_ROLE_SHIFT)[c] - parameter(r, BZ_ROLE_MEAN)[c] * by;
+    return by;
+}
+
 /* A row is a channel's plane; where planes have one element, all channels of one of the batch. */
 static void batchnorm_row(bz_rows *r, int64_t row, float *room)
 {
-    int64_t n = r->length, channels = r->job->problem->batchnorm.x[1], c = r->inner == 1 ? 0 : row % channels;
-    const float *x = row_in(r, 0, row * n, n, room), *mean = parameter(r, BZ_ROLE_MEAN) + c,
-                *variance = parameter(r, BZ_ROLE_VARIANCE) + c, *scale = parameter(r, BZ_ROLE_SCALE) + c,
-                *shift = parameter(r, BZ_ROLE_SHIFT) + c;
-    float *y = row_out(r, row * n, room);
-    if (r->inner == 1) {
-        for (int64_t i = 0; i < n; i++)
-            y[i] = (x[i] - mean[i]) / sqrtf(variance[i] + r->epsilon) * scale[i] + shift[i];
+    int64_t n = r->length;
+    const float *x = row_in(r, 0, row * n, n, room);
+    float *y = row_out(r, row * n, room), plus;
+    if (r->by) {
+        r->kernels->normalize(x, 0, 1, r->by, r->by + n, y, n);
     } else {
-        float by = *scale / sqrtf(*variance + r->epsilon);
-        r->kernels->unary(BZ_FN_LINEAR, by, *shift - *mean * by, x, y, n);
+        float by = channel_factor(r, row % r->job->problem->batchnorm.x[1], &plus);
+        r->kernels->unary(BZ_FN_LINEAR, by, plus, x, y, n);
     }
     row_done(r, row * n, y, n);
 }
@@ -497,6 +503,8 @@ bz_rows *bz_rows_open(const bz_job *job)
         return NULL;
     if (room)
         r.room = bz_alloc((size_t)job->setting->threads * (size_t)r.length, 2 * sizeof *r.room);
+    if (job->problem->kind == BZ_PROBLEM_BATCHNORM && r.inner == 1)
+        r.by = bz_alloc((size_t)r.length, 2 * sizeof *r.by);
     return memcpy(bz_alloc(1, sizeof r), &r, sizeof r);
 }
 
@@ -511,6 +519,8 @@ static void run_rows(void *of, int64_t first, int64_t end, int thread)
 void bz_rows_run(bz_rows *r, const bz_plain *plain, int copy)
 {
     r->plain = plain, r->copy = copy;
+    for (int64_t c = 0; r->by && c < r->length; c++)
+        r->by[c] = channel_factor(r, c, &r->by[r->length + c]);
     bz_share_out(run_rows, r, r->n, r->job->operand[0].count, r->job->setting->threads);
     if (r->job->problem->post[0].fn)
         bz_posts_run(plain, copy);
@@ -518,7 +528,9 @@ void bz_rows_run(bz_rows *r, const bz_plain *plain, int copy)
 
 void bz_rows_close(bz_rows *r)
 {
-    if (r)
+    if (r) {
+        free(r->by);
         free(r->room);
+    }
     free(r);
 }

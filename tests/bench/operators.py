@@ -64,6 +64,7 @@ for groups in (1, 8, 32, 64):
     CASES[f"groupnorm_grad x=1x64x56x56 group={groups} dtype=f32"] = back(lambda v, a, b, g=groups: F.group_norm(v, g, a, b), R(*X), R(64), R(64))
 stats = (torch.zeros(64), torch.ones(64), R(64), R(64))
 CASES["batchnorm x=1x64x56x56 dtype=f32"] = lambda: F.batch_norm(x, *stats)
+CASES["batchnorm x=196x512 dtype=f32"] = lambda v=R(196, 512), s=(torch.zeros(512), torch.ones(512), R(512), R(512)): F.batch_norm(v, *s)
 CASES["batchnorm x=8x64x28x28 training=1 dtype=f32"] = lambda v=R(8, 64, 28, 28): F.batch_norm(v, *stats, training=True)
 CASES["batchnorm_grad x=8x64x28x28 dtype=f32"] = back(lambda v, a, b: F.batch_norm(v, stats[0], stats[1], a, b, training=True), R(8, 64, 28, 28), R(64), R(64))
 CASES["transpose x=1x197x12x64 perm=0x2x1x3 dtype=f32"] = lambda v=R(1, 197, 12, 64): v.permute(0, 2, 1, 3).contiguous()
@@ -110,7 +111,7 @@ def main():
     benanza, words = sys.argv[1], sys.argv[2:]
     cases = {p: c for p, c in CASES.items() if not words or any(w in p for w in words)}
     with tempfile.TemporaryDirectory() as work:
-        subprocess.run([benanza, "gen", "-o", work + "/g", *[w for p in cases for w in ("--problem", p)]], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([benanza, "gen", "--all", "-o", work + "/g", *[w for p in cases for w in ("--problem", p)]], check=True, stdout=subprocess.DEVNULL)
         subprocess.run([benanza, "run", work + "/g", "--db", work + "/db", "--time-limit", "0.02"], check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         best = {}
         lines = subprocess.run([benanza, "db", "export", "--db", work + "/db"], check=True, capture_output=True, text=True).stdout.splitlines()

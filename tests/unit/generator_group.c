@@ -1,127 +1,7 @@
 /* What matches of fusion patterns become: every pattern of the built-in table, parameters that must be
  * kept, patterns of one's own, and what must not be fused. */
 #include "generator/generator.h"
-#include "writer.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include <cmocka.h>
-
-/* ---- models in a line each ---------------------------------------------------------------------- */
-
-typedef struct {
-    bz_buf bytes;
-    bz_model *model;
-    bz_layers *layers;
-} subject;
-
-/* "alpha=0.3", "axes=-1", "approximate=tanh": a real number has a point, axes are a list. */
-static bz_buf an_attribute(const char *text)
-{
-    char name[24];
-    size_t n = strcspn(text, "=");
-    snprintf(name, sizeof name, "%.*s", (int)n, text);
-    const char *value = text + n + 1;
-    bool number = *value == '-' || (*value >= '0' && *value <= '9');
-    bz_buf attr = an_attr(name, !number ? 3 : strchr(value, '.') ? 1 : !strcmp(name, "axes") ? 7 : 2);
-    if (!number) {
-        put_text(&attr, ATTR_S, value);
-    } else if (strchr(value, '.')) {
-        float f = strtof(value, NULL);
-        put_varint(&attr, 2 * 8 + 5);
-        bz_buf_put(&attr, &f, sizeof f);
-    } else {
-        put_int(&attr, !strcmp(name, "axes") ? ATTR_INTS : ATTR_I, strtoll(value, NULL, 10));
-    }
-    return attr;
-}
-
-/* "Conv x,w c; LeakyRelu{alpha=0.3} c y": operator, operands, result. */
-static void put_nodes(bz_buf *g, const char *text)
-{
-    char op[80], in[80], out[32];
-    int used;
-    while (sscanf(text, " %79s %79s %31[^; ]%n", op, in, out, &used) == 3) {
-        char *brace = strchr(op, '{'), *end = brace ? strchr(op, '}') : NULL;
-        if (brace)
-            *brace = *end = 0;
-        for (char *p = in; *p; p++)
-            *p = *p == ',' ? ' ' : *p;
-        bz_buf node = a_node(op, out, in, out);
-        if (brace)
-            put_message(&node, NODE_ATTR, an_attribute(brace + 1));
-        put_message(g, GRAPH_NODE, node);
-        text += used;
-        text += strspn(text, "; ");
-    }
-}
-
-/* "1.0,2.0" or "3,-1": a list. */
-static bz_buf a_list(const char *name, const char *text)
-{
-    float real[8] = {0};
-    int64_t whole[8] = {0};
-    char dims[8];
-    bool reals = strchr(text, '.') != NULL;
-    int n = 0;
-    for (char *end; n < 8; text = end + 1) {
-        real[n] = strtof(text, &end);
-        whole[n] = (int64_t)real[n];
-        n++;
-        if (*end != ',')
-            break;
-    }
-    snprintf(dims, sizeof dims, "%d", n);
-    return reals ? a_raw_tensor(name, BZ_F32, dims, real, (size_t)n * sizeof *real)
-                 : a_raw_tensor(name, BZ_I64, dims, whole, (size_t)n * sizeof *whole);
-}
-
-/* "x=1x8x6x6 w=16x8x3x3": upper-case names are inputs, others weights without a payload. A value with a
- * point is a number: "h=0.5". */
-static void put_values(bz_buf *g, const char *text)
-{
-    char name[16], value[48];
-    int used;
-    while (sscanf(text, " %15[^=]=%47s%n", name, value, &used) == 2) {
-        float f = strtof(value, NULL);
-        if (strchr(value, ','))
-            put_message(g, GRAPH_INIT, a_list(name, value));
-        else if (strchr(value, '.'))
-            put_message(g, GRAPH_INIT, a_raw_tensor(name, BZ_F32, "", &f, sizeof f));
-        else if (*name >= 'A' && *name <= 'Z')
-            put_message(g, GRAPH_INPUT, a_value(name, BZ_F32, value));
-        else
-            put_message(g, GRAPH_INIT, a_tensor(name, BZ_F32, value));
-        text += used;
-    }
-}
-
-static subject infer(const char *values, const char *nodes)
-{
-    subject s = {0};
-    bz_error err = {0};
-    bz_buf g = {0}, result = {0};
-    put_values(&g, values);
-    put_nodes(&g, nodes);
-    put_text(&result, 1, "y");
-    put_message(&g, GRAPH_OUTPUT, result);
-    s.bytes = a_model(9, 20, g);
-    if (bz_model_parse(s.bytes.data, s.bytes.len, "test", &s.model, &err) ||
-        bz_layers_infer(s.model, &(bz_infer_options){0}, &s.layers, &err))
-        fail_msg("%s: %s", nodes, err.text);
-    return s;
-}
-
-static void end(subject *s)
-{
-    bz_layers_free(s->layers);
-    bz_model_free(s->model);
-    bz_buf_free(&s->bytes);
-}
+#include "model_lines.h"
 
 static bz_patterns *table(const char *more)
 {
@@ -230,8 +110,9 @@ static void convolutions(void **state)
     CHECK(ROWS, NULL);
 }
 
-#define GEMM   "gemm m=6 n=8 k=4 batch=1 transa=0 transb=0 post="
-#define IN_MAT "X=2x3x4 w=4x8 b=8 Z=2x3x8 h=0.5 r=1.4142135 o=1.0 p=3.0 q=0.044715 k=0.7978846 "
+#define GEMM         "gemm m=6 n=8 k=4 batch=1 transa=0 transb=0 post="
+#define IN_BATCHNORM "X=6x4 w=4x8 b=8 v=8 "
+#define IN_MAT       "X=2x3x4 w=4x8 b=8 Z=2x3x8 h=0.5 r=1.4142135 o=1.0 p=3.0 q=0.044715 k=0.7978846 "
 
 static void products(void **state)
 {
@@ -243,6 +124,12 @@ static void products(void **state)
         {"gemm+act", "X=1x4 w=4x8 b=8", "Gemm X,w,b a; Tanh a y",
          "gemm m=1 n=8 k=4 batch=1 transa=0 transb=0 post=bias,tanh dtype=f32 | "
          "gemv m=8 k=4 trans=1 post=bias,tanh dtype=f32"},
+        {"gemm+batchnorm", IN_BATCHNORM, "Gemm X,w,b a; BatchNormalization a,b,b,b,v y", GEMM "bias dtype=f32"},
+        {"gemm+batchnorm+act", IN_BATCHNORM, "Gemm X,w a; BatchNormalization a,b,b,b,v n; Relu n y",
+         GEMM "bias,relu dtype=f32"},
+        {"matmul+batchnorm", IN_BATCHNORM, "MatMul X,w a; BatchNormalization a,b,b,b,v y", GEMM "bias dtype=f32"},
+        {"matmul+batchnorm+act", IN_BATCHNORM, "MatMul X,w a; BatchNormalization a,b,b,b,v n; Tanh n y",
+         GEMM "bias,tanh dtype=f32"},
         {"matmul+bias", IN_MAT, "MatMul X,w a; Add b,a y", GEMM "bias dtype=f32"},
         {"matmul+bias+act", IN_MAT, "MatMul X,w a; Add a,b d; Gelu d y", GEMM "bias,gelu_erf dtype=f32"},
         {"matmul+bias+act", IN_MAT, "MatMul X,w a; Add a,b d; Gelu{approximate=tanh} d y",
@@ -400,6 +287,9 @@ static void by_structure(void **state)
          "matmul a=2x3x4 b=2x4x5 constant=0 post=linear:0.5:0,linear:1:3,relu dtype=f32"},
         /* weights that come in while running cannot be scaled before */
         {"dynamic", "X=1x4x6x6 W=8x4x1x1 s=8 t=8 m=8 v=8", "Conv X,W a; BatchNormalization a,s,t,m,v y",
+         "no: no call takes batchnorm along"},
+        /* of a batch of matrices the channels are the rows */
+        {"matmul+batchnorm", "X=2x8x4 w=4x8 b=8 v=8", "MatMul X,w a; BatchNormalization a,b,b,b,v y",
          "no: no call takes batchnorm along"},
         {"conv+mul", IN_CONV "B=8", "Conv X,w,B a; Mul a,c y", "no: no call takes mul along"},
         {"add+relu", "X=2x8 Z=2x8", "Add X,Z a; Relu a y", "binary fn=add a=2x8 b=2x8 post=relu dtype=f32"},

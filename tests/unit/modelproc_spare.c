@@ -1,0 +1,133 @@
+/* Layers that need not run: what nothing reads, what another layer makes, transposes that the calls around them take along. */
+#include "model_lines.h"
+
+typedef struct {
+    const char *values, *nodes, *spares; /* "a unread, b repeated" */
+} example;
+
+static void check(const example *rows, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        subject s = infer(rows[i].values, rows[i].nodes);
+        const bz_match *match;
+        bz_buf out = {0};
+        int spares = bz_spares_find(s.layers, &match);
+        for (int k = 0; k < spares; k++) {
+            assert_int_equal(match[k].n, 1);
+            bz_buf_printf(&out, "%s%s %s", k ? ", " : "", s.layers->layer[match[k].layer[0]].name, match[k].pattern);
+        }
+        if (strcmp(bz_buf_text(&out), rows[i].spares) != 0)
+            fail_msg("%s\ngives    %s\nexpected %s", rows[i].nodes, bz_buf_text(&out), rows[i].spares);
+        bz_buf_free(&out);
+        end(&s);
+    }
+}
+
+#define CHECK(rows) check(rows, sizeof(rows) / sizeof *(rows))
+
+static void what_no_result_needs_is_unread(void **state)
+{
+    (void)state;
+    static const example ROWS[] = {
+        {"X=2x3", "Relu X y", ""},
+        {"X=2x3", "Tanh X a; Exp a b; Relu X y", "a unread, b unread"},
+        {"X=2x3", "Tanh X a; Exp a b; Relu a y", "b unread"},
+        {"X=2x3 s=3,2", "Reshape X,s a; Relu X y", ""}, /* a view costs nothing */
+    };
+    CHECK(ROWS);
+}
+
+static void what_another_layer_makes_is_repeated(void **state)
+{
+    (void)state;
+    static const example ROWS[] = {
+        {"X=2x3", "Tanh X a; Tanh X b; Add a,b y", "b repeated"},
+        {"X=2x3", "Tanh X a; Exp X b; Add a,b y", ""},
+        {"X=2x3 Z=2x3", "Tanh X a; Tanh Z b; Add a,b y", ""},
+        /* what is made of it, too, through views, and whatever of the same is made later */
+        {"X=2x3 s=3,2", "Tanh X a; Tanh X b; Reshape a,s c; Reshape b,s d; Exp c e; Exp d f; Sub e,f y",
+         "b repeated, f repeated"},
+        {"X=2x3", "Tanh X a; Tanh X b; Tanh X c; Sum a,b,c y", "b repeated, c repeated"},
+        /* attributes and constants count, by their values where they are few */
+        {"X=2x3", "Elu{alpha=0.5} X a; Elu{alpha=0.25} X b; Add a,b y", ""},
+        {"X=2x3", "Elu{alpha=0.5} X a; Elu{alpha=0.5} X b; Add a,b y", "b repeated"},
+        {"X=2x3 p=2.0 q=2.0 r=3.0", "Pow X,p a; Pow X,q b; Pow X,r c; Sum a,b,c y", "b repeated"},
+        {"X=2x3 p=1.0,2.0,3.0 q=1.0,2.0,3.0 r=1.0,2.0,4.0", "Mul X,p a; Mul X,q b; Mul X,r c; Sum a,b,c y",
+         "b repeated"},
+        /* weights count by what they are: the file may not have them */
+        {"X=2x3 w=3x4 v=3x4", "MatMul X,w a; MatMul X,v b; Add a,b y", ""},
+        {"X=2x3 w=3x4", "MatMul X,w a; MatMul X,w b; Add a,b y", "b repeated"},
+        /* chance makes another result each time */
+        {"X=2x3", "Bernoulli X a; Bernoulli X b; Add a,b y", ""},
+        /* operands in another order are others */
+        {"X=2x3 Z=2x3", "Sub X,Z a; Sub Z,X b; Mul a,b y", ""},
+        /* the first one is not read by itself, but the repeated one is */
+        {"X=2x3", "Tanh X a; Exp a c; Tanh X b; Relu b y", "a unread, c unread"},
+    };
+    CHECK(ROWS);
+}
+
+#define IMAGE "X=1x4x5x6 w=4x4x1x1 "
+#define LAST  "perm=0x2x3x1"
+#define FIRST "perm=0x3x1x2"
+
+static void transposes_cancel(void **state)
+{
+    (void)state;
+    static const example ROWS[] = {
+        /* between what has to be as written nothing goes */
+        {"X=1x4x5x6", "Transpose{" LAST "} X y", ""},
+        {"X=1x4x5x6 s=4,30", "Transpose{" LAST "} X a; Reshape a,s y", ""},
+        /* a pair, whatever works by element between them */
+        {"X=1x4x5x6", "Transpose{" LAST "} X a; Transpose{" FIRST "} a y", "a transpose, y transpose"},
+        {"X=1x4x5x6", "Transpose{" LAST "} X a; Relu a b; Tanh b c; Transpose{" FIRST "} c y",
+         "a transpose, y transpose"},
+        {"X=1x4x5x6", "Transpose{" LAST "} X a; Relu a b; Softmax b c; Transpose{" FIRST "} c y",
+         "a transpose, y transpose"},
+        {"X=1x4x5x6 b=4", "Transpose{" LAST "} X a; Add a,b c; Transpose{" FIRST "} c y", "a transpose, y transpose"},
+        {"X=1x4x5x6 Z=1x5x6x4", "Transpose{" LAST "} X a; Add a,Z c; Transpose{" FIRST "} c d; Relu d y", ""},
+        /* two that are one */
+        {"X=1x4x5x6", "Transpose{" LAST "} X a; Transpose{" LAST "} a y", "a transpose"},
+        /* a branch that wants it turned: the one turn is needed, and the way back not */
+        {"X=1x4x5x6 s=4,30",
+         "Transpose{" LAST "} X a; Reshape a,s b; Transpose{" FIRST "} a c; Reshape c,s d; Add b,d y", "c transpose"},
+    };
+    CHECK(ROWS);
+}
+
+static void calls_take_transposes_along(void **state)
+{
+    (void)state;
+    static const example ROWS[] = {
+        /* images with the channels last are as good for convolutions and pools; other orders are not */
+        {"X=1x5x6x4 w=4x4x1x1", "Transpose{" FIRST "} X a; Conv a,w b; Transpose{" LAST "} b y",
+         "a transpose, y transpose"},
+        {"X=1x5x4x6 w=4x4x1x1", "Transpose{perm=0x2x1x3} X a; Conv a,w y", ""},
+        {"X=1x5x6x4", "Transpose{" FIRST "} X a; GlobalAveragePool a y", "a transpose"},
+        /* a product reads what has one of its last two axes without gaps */
+        {"X=2x5x3x4 Z=2x5x3x4", "Transpose{perm=0x1x3x2} Z a; MatMul X,a y", "a transpose"},
+        {"X=2x5x3x4 w=4x7", "Transpose{perm=0x2x1x3} X a; MatMul a,w y", "a transpose"},
+        {"X=2x5x3x4 w=2x7", "Transpose{perm=3x1x2x0} X a; MatMul a,w y", ""},
+        {"X=4x2x3x5 w=4x7", "Transpose{perm=1x2x3x0} X a; MatMul a,w y", "a transpose"},
+        /* heads of attention: the result of the second product goes back */
+        {"X=2x5x3x4 w=4x4", "Transpose{perm=0x2x1x3} X a; MatMul a,w b; Transpose{perm=0x2x1x3} b y",
+         "a transpose, y transpose"},
+        /* and is read by something that wants it as it is written */
+        {"X=2x5x3x4 w=4x4 s=10,12",
+         "Transpose{perm=0x2x1x3} X a; MatMul a,w b; Reshape a,s c; Reshape b,s d; Add c,d y", ""},
+        /* axes of length 1 lie anywhere */
+        {"X=4x1x3x5 w=3x7", "Transpose{perm=1x0x3x2} X a; MatMul a,w y", "a transpose"},
+    };
+    CHECK(ROWS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_no_result_needs_is_unread),
+        cmocka_unit_test(what_another_layer_makes_is_repeated),
+        cmocka_unit_test(transposes_cancel),
+        cmocka_unit_test(calls_take_transposes_along),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
