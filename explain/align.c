@@ -400,16 +400,33 @@ static void put_step(bz_align_making *m, int i)
     set_changes(m, row, step);
 }
 
-static bool is_spared(const bz_align_making *m, int ask)
+/* What no step did, and need not run; or what an equal layer, which need not run, was done in place of. */
+static void find_spared(bz_align_making *m)
 {
-    return bz_bound_spared(m->bound, &m->bound->layer[m->ask[ask].layer]);
+    int *missing = BZ_NEW(m->arena, int, m->n_asks), n = 0;
+    m->spared = BZ_NEW(m->arena, bool, m->n_asks);
+    for (int i = 0; i < m->n_asks; i++) {
+        m->spared[i] = !m->ask[i].steps && bz_bound_spared(m->bound, &m->bound->layer[m->ask[i].layer]);
+        if (!m->ask[i].steps && !m->spared[i])
+            missing[n++] = i;
+    }
+    for (int i = 0; i < m->n_asks && n; i++) {
+        const bz_bound_layer *l = &m->bound->layer[m->ask[i].layer];
+        const char *why = m->ask[i].steps ? bz_bound_spared(m->bound, l) : NULL;
+        for (int k = 0; why && !strcmp(why, "repeated") && k < n; k++)
+            if (!strcmp(m->bound->layer[m->ask[missing[k]].layer].layer->key, l->layer->key)) {
+                m->spared[missing[k]] = true;
+                missing[k] = missing[--n];
+                break;
+            }
+    }
 }
 
 static void put_missing(bz_align_making *m, int *next, int until)
 {
     for (; *next < until; ++*next)
         if (!m->ask[*next].steps)
-            set_layers(m, add_row(m, is_spared(m, *next) ? BZ_ALIGNED_SPARED : BZ_ALIGNED_MISSING), next, 1);
+            set_layers(m, add_row(m, m->spared[*next] ? BZ_ALIGNED_SPARED : BZ_ALIGNED_MISSING), next, 1);
 }
 
 static bool in_recurrent(const bz_align_making *m, int step)
@@ -456,7 +473,7 @@ static const char *missing_kinds(const bz_align_making *m)
         recurrent += m->ask[i].by_parts;
         const char *mine = m->bound->layer[m->ask[i].layer].layer->kind;
         int k = 0;
-        if (m->ask[i].steps || is_spared(m, i))
+        if (m->ask[i].steps || m->spared[i])
             continue;
         while (k < n && strcmp(kind[k], mine) != 0)
             k++;
@@ -521,6 +538,7 @@ void bz_align_make(const bz_bound *bound, const bz_trace *trace, bz_arena *arena
     out->timeline = m.steps.timeline = m.steps.end > m.steps.begin && bz_trace_has_lengths(trace);
     bool *between = BZ_NEW(arena, bool, m.steps.n + 1);
     align(&m);
+    find_spared(&m);
     put_rows(&m, between);
     bz_align_time(&m.steps, between, missing_kinds(&m), arena, out);
     finish_rows(&m);

@@ -34,6 +34,7 @@ typedef struct bz_align_making {
     bz_align_ask *ask;
     int *named; /* [layers of the main graph, then the names' others]: ask, or -1 */
     int n_asks;
+    bool *spared;        /* [n_asks]: no step did it, and none had to */
     bz_align_atom *atom; /* of all asks */
     int n_atoms;
     int *to;                     /* [steps.n_atoms]: atom of `atom`, or -1 */
