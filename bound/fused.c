@@ -97,18 +97,16 @@ static void cover_records(const covering *c)
     f->group = BZ_NEW(c->arena, bz_bound_group, f->n_places);
     for (int g = 0; g < f->n_places; g++) {
         const bz_bound_place *p = &f->place[g];
-        if (!taken[g])
-            continue;
-        for (int i = 0; i < p->n; i++)
-            covered[p->layer[i]] = true;
-        if (p->spare)
+        if (!taken[g] || p->spare)
             continue;
         f->group[f->n++] = (bz_bound_group){p->pattern, p->layer, p->n, p->price};
         f->covered += p->n;
         f->modelled += p->price.provenance == BZ_PROVENANCE_MODELLED;
+        for (int i = 0; i < p->n; i++)
+            covered[p->layer[i]] = true;
     }
     for (int i = 0; i < dag->n; i++)
-        f->unpriced += c->b->unpriced[i] && !covered[i];
+        f->unpriced += c->b->unpriced[i] && !covered[i] && !f->spare[i];
     bz_schedule_parallel(dag, at, c->arena, &path);
     f->parallel = path.seconds;
 }

@@ -24,15 +24,17 @@ static double share(double part, double whole)
     return whole > 0 ? part / whole : 1;
 }
 
-/* An unpriced layer counts as priced where a group with a price stands for it. */
-static void sum_work(const bz_bound *b, int groups, work *all, work *priced)
+/* An unpriced layer counts as priced where a group with a price stands for it, and one that need not run counts for nothing. */
+static void sum_work(const bz_bound *b, bool fused, work *all, work *priced)
 {
     bool *covered = bz_zeroed((size_t)b->layers->n, sizeof *covered);
-    for (int g = 0; g < groups; g++)
+    for (int g = 0; fused && g < b->fused.n; g++)
         for (int i = 0; i < b->fused.group[g].n; i++)
             covered[b->fused.group[g].layer[i]] = true;
     for (int i = 0; i < b->n; i++) {
         const bz_bound_layer *l = &b->layer[i];
+        if (fused && bz_bound_spared(b, l))
+            continue;
         add(all, l, b->dtype);
         if (l->price.alternative || covered[l->node])
             add(priced, l, b->dtype);
@@ -45,11 +47,11 @@ bool bz_goal_enough(double macs, double time)
     return macs >= LEAST_MACS && time >= LEAST_TIME;
 }
 
-static bz_goal judge(const bz_bound *b, int groups, bz_goal goal)
+static bz_goal judge(const bz_bound *b, bool fused, bz_goal goal)
 {
     work all = {0}, priced = {0};
     if (b->n)
-        sum_work(b, groups, &all, &priced);
+        sum_work(b, fused, &all, &priced);
     goal.layers = b->coverage.layers;
     goal.modelled = all.time > 0;
     goal.macs = share(priced.macs, all.macs);
@@ -61,7 +63,7 @@ static bz_goal judge(const bz_bound *b, int groups, bz_goal goal)
 
 bz_goal bz_bound_written(const bz_bound *b)
 {
-    return judge(b, 0,
+    return judge(b, false,
                  (bz_goal){.name = "as written",
                            .sequential = b->sequential,
                            .parallel = b->path.seconds,
@@ -74,7 +76,7 @@ bz_goal bz_bound_goal(const bz_bound *b)
     const bz_bound_fused *f = &b->fused;
     if (!f->wanted)
         return bz_bound_written(b);
-    return judge(b, f->n,
+    return judge(b, true,
                  (bz_goal){.name = "fused",
                            .sequential = f->sequential,
                            .parallel = f->parallel,

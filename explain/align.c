@@ -422,11 +422,16 @@ static void find_spared(bz_align_making *m)
     }
 }
 
-static void put_missing(bz_align_making *m, int *next, int until)
+/* Whether one of them is really missing, and not spared. */
+static bool put_missing(bz_align_making *m, int *next, int until)
 {
+    bool missing = false;
     for (; *next < until; ++*next)
-        if (!m->ask[*next].steps)
+        if (!m->ask[*next].steps) {
             set_layers(m, add_row(m, m->spared[*next] ? BZ_ALIGNED_SPARED : BZ_ALIGNED_MISSING), next, 1);
+            missing |= !m->spared[*next];
+        }
+    return missing;
 }
 
 static bool in_recurrent(const bz_align_making *m, int step)
@@ -441,23 +446,22 @@ static void put_rows(bz_align_making *m, bool *between)
     int next = 0, from = 0;
     for (int i = 0; i < m->steps.n; i++) {
         const bz_align_step *step = &m->steps.step[i];
-        int first = -1, rows = m->out->n;
+        int first = -1;
         for (int k = step->first; k < step->first + step->n && first < 0 && !m->moved[i]; k++)
             first = m->to[k] >= 0 ? m->atom[m->to[k]].owner : -1;
         if (m->written[i])
             first = m->named[m->written[i]->layer[0]];
         if (first >= 0) {
-            put_missing(m, &next, first);
-            for (int at = from; at <= i && m->out->n > rows; at++)
+            bool missing = put_missing(m, &next, first);
+            for (int at = from; at <= i && missing; at++)
                 between[at] = true;
             from = i + 1;
         }
         between[i] |= in_recurrent(m, i) && i && in_recurrent(m, i - 1);
         put_step(m, i);
     }
-    int rows = m->out->n;
-    put_missing(m, &next, m->n_asks);
-    for (int at = from; at <= m->steps.n && m->out->n > rows; at++)
+    bool missing = put_missing(m, &next, m->n_asks);
+    for (int at = from; at <= m->steps.n && missing; at++)
         between[at] = true;
 }
 
