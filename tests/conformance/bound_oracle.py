@@ -125,6 +125,17 @@ def best_cover(alone, groups):
     return min(without, (within[0], within[1] + [(group, together)]), key=lambda w: w[0])
 
 
+def repeated(layers):
+    """Those that do the same as one before them, to the same."""
+    value, seen, found = {}, set(), []
+    for l in layers:
+        made = (l["key"], *(value.get(t["name"], t["name"]) for t in l["inputs"]))
+        found += [l["index"]] if made in seen else []
+        seen.add(made)
+        value[l["outputs"][0]["name"]] = made
+    return found
+
+
 def same(name, got, want):
     assert abs(got - want) <= 1e-6 * want + 1e-11, f"seed {seed}, network {number}: {name} is {got}, not {want}"
 
@@ -187,6 +198,9 @@ def judge(chance, work):
         assert low * (1 - 1e-6) <= s["seconds"] <= (total / s["k"] + longest(layers, alone) * (s["k"] - 1) / s["k"]) * (1 + 1e-6), said["streams"]
     same("parallel", said["parallel"], longest(layers, alone))
     same("hardware", said["hardware"], sum(roof))
+    spare = repeated(layers)
+    assert said["fused"]["spares"] == len(spare), (seed, number, spare)
+    alone, roof = ([0 if i in spare else t for i, t in enumerate(some)] for some in (alone, roof))
     fused, taken = best_cover(alone, groups)
     same("fused", said["fused"]["sequential"], fused)
     assert len(said["fused"]["groups"]) == len(taken), (seed, number, said["fused"]["groups"], taken)
