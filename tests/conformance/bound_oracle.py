@@ -52,7 +52,7 @@ def network(chance, path):
             after = (size + 2 * pad - dilation * (k - 1) - 1) // stride + 1
             if size + 2 * pad <= dilation * (k - 1) or after < 2 or c % group:
                 k, group, pad, stride, dilation, after = 1, 1, 0, 1, 1, size
-            weights.append(helper.make_tensor(f"w{i}", 1, (out, c // group, k, k), [0.5] * (out * c // group * k * k)))
+            weights.append(helper.make_tensor(f"w{i}", 1, (out, c // group, k, k), [0.5 + i / 64] * (out * c // group * k * k)))
             nodes.append(helper.make_node("Conv", [name, f"w{i}"], [y], name=y, kernel_shape=[k, k], pads=[pad] * 4, strides=[stride] * 2,
                                           dilations=[dilation] * 2, group=group))
             tensors.append((y, out, after))
