@@ -3,10 +3,10 @@
 
 /* ---- attention ------------------------------------------------------------------------------ */
 
-/* `rows` queries and `keys` keys for each of so many heads. Heads of queries that share keys and values are
- * rows of one product. */
+/* `rows` queries and `keys` keys for each of so many heads; of a sliding window, so many of `all` for each query. Heads of
+ * queries that share keys and values are rows of one product. */
 typedef struct heads {
-    int64_t batch, heads, kv_heads, rows, keys, size, v_size;
+    int64_t batch, heads, kv_heads, rows, keys, size, v_size, all;
 } heads;
 
 static void batched(lowering *l, int64_t batch, int64_t m, int64_t k, int64_t n)
@@ -51,6 +51,12 @@ static int attention_grad_steps(lowering *l, const heads *h)
     return lower_done(l);
 }
 
+/* The keys that a call is given: those of the window where it has a single query, which then sees all of them. */
+static int64_t keys_of(const heads *h, bool causal)
+{
+    return causal && h->all ? h->all : h->keys;
+}
+
 /* All of it in one call, which never writes the scores: forward, or the gradients of q, k and v; `eight`: of 8-bit floats. */
 static int attention_call(lowering *l, bz_problem_kind kind, const heads *h, bool causal, const bz_type *mask,
                           bool eight)
@@ -58,11 +64,13 @@ static int attention_call(lowering *l, bz_problem_kind kind, const heads *h, boo
     bz_problem *p = lower_step(l, kind);
     if (eight) /* the result, too: the product that reads it is one of 8-bit floats, and not every GPU writes it wider */
         p->dtype = BZ_F8E4M3;
-    const int64_t scores[] = {h->batch, h->heads, h->rows, h->keys};
+    int64_t keys = keys_of(h, causal);
+    const int64_t scores[] = {h->batch, h->heads, h->rows, keys};
     memcpy(p->attention.q, (bz_extent){h->batch, h->heads, h->rows, h->size}, sizeof(bz_extent));
-    memcpy(p->attention.k, (bz_extent){h->batch, h->kv_heads, h->keys, h->size}, sizeof(bz_extent));
-    memcpy(p->attention.v, (bz_extent){h->batch, h->kv_heads, h->keys, h->v_size}, sizeof(bz_extent));
+    memcpy(p->attention.k, (bz_extent){h->batch, h->kv_heads, keys, h->size}, sizeof(bz_extent));
+    memcpy(p->attention.v, (bz_extent){h->batch, h->kv_heads, keys, h->v_size}, sizeof(bz_extent));
     p->attention.causal = causal;
+    p->attention.window = keys != h->keys ? h->keys : 0;
     bool fits = mask && mask->rank <= 4 && !lower_extent(mask, 4, p->attention.mask);
     for (int i = 0; i < 4 && fits; i++)
         fits = p->attention.mask[i] == 1 || p->attention.mask[i] == scores[i];
@@ -97,6 +105,7 @@ static int read_runtime(lowering *l, heads *h)
     h->heads = lower_int(l, "heads", 0);
     h->kv_heads = lower_int(l, "kv_heads", h->heads);
     h->keys = lower_int(l, "kv", 0);
+    h->all = lower_int(l, "keys", 0);
     if (h->heads < 1 || h->kv_heads < 1 || h->keys < 1 || y->kind != BZ_TYPE_TENSOR || y->rank < 2 || y->rank > 3)
         return -1;
     h->size = lower_int(l, "qk", 0) / h->heads;
@@ -143,7 +152,7 @@ static int fused_alternative(lowering *l, const heads *h, bool runtime, bool eig
         return 0;
     if (causal && runtime && h->rows == 1)
         causal = false;
-    return causal && h->rows != h->keys
+    return causal && h->rows != keys_of(h, causal)
                ? 0
                : attention_call(l, BZ_PROBLEM_ATTENTION, h, causal, mask_of(l, runtime), eight);
 }
@@ -242,7 +251,7 @@ static int read_written(const bz_type *q, const bz_type *k, const bz_type *v, he
 {
     if (q->rank != 4 || k->rank != 4 || v->rank != 4)
         return -1;
-    *h = (heads){q->dims[0], q->dims[1], k->dims[1], q->dims[2], k->dims[3], q->dims[3], v->dims[3]};
+    *h = (heads){q->dims[0], q->dims[1], k->dims[1], q->dims[2], k->dims[3], q->dims[3], v->dims[3], 0};
     bool shared = h->kv_heads == h->heads || h->kv_heads == 1; /* what broadcasting can say */
     return shared && k->dims[0] == h->batch && v->dims[0] == h->batch && v->dims[1] == h->kv_heads ? 0 : -1;
 }

@@ -34,8 +34,10 @@ int ms_cached_cost(call *c, int past, int n, int table)
 {
     const bz_type *q = &c->in[0];
     ms_attention_cost(c);
-    bz_dim fresh = q->rank > 1 ? q->dims[1] : 0;
-    cache_bytes(c, &(cache_use){past, n, noted(c, "kv"), fresh, table, table ? 2 : 0, count_mul(q->dims[0], fresh)});
+    bz_dim fresh = q->rank > 1 ? q->dims[1] : 0, keys = noted(c, "keys"), read = noted(c, "kv");
+    if (keys) /* windows of one query after the other */
+        read = read + fresh - 1 < keys ? read + fresh - 1 : keys;
+    cache_bytes(c, &(cache_use){past, n, read, fresh, table, table ? 2 : 0, count_mul(q->dims[0], fresh)});
     return 0;
 }
 
@@ -250,7 +252,10 @@ int ms_group_query_shape(call *c)
         set_out(c, i, past ? past->dtype : q->dtype, 4, dims);
     set_out(c, 3, q->dtype, 4, (bz_dim[]){q->dims[0], heads, q->dims[1], used});
     int64_t window = attr_int(c, "local_window_size", -1);
-    ms_note_attention(c, heads, window > 0 && !bz_is_symbol(used) && window < used ? window : used, width, width);
+    bool sliding = window > 0 && !bz_is_symbol(used) && window < used;
+    ms_note_attention(c, heads, sliding ? window : used, width, width);
+    if (sliding) /* a query sees `kv` of these */
+        param_int(c, "keys", used);
     param_int(c, "kv_heads", kv_heads);
     param_int(c, "rotary", attr_int(c, "do_rotary", 0) != 0);
     take_rows(c, 7, used);

@@ -196,6 +196,8 @@ static int check_attention(const bz_problem *p, bz_error *err)
         return bz_problem_refuse(p, "q, k and v do not fit each other", err);
     if (p->attention.causal && q[2] != k[2]) /* which end of the keys the queries stand at would be open */
         return bz_problem_refuse(p, "causal, there are as many keys as queries", err);
+    if (p->attention.window && (!p->attention.causal || p->attention.window < 1 || p->attention.window >= k[2]))
+        return bz_problem_refuse(p, "a window is of causal attention, and of fewer keys than there are", err);
     if (p->attention.page && (p->attention.page < 0 || k[2] % p->attention.page))
         return bz_problem_refuse(p, "there are whole pages of keys", err);
     if ((double)q[0] * (double)q[1] * (double)q[2] * (double)k[2] > 0x1p40)
@@ -207,12 +209,13 @@ static int check_attention(const bz_problem *p, bz_error *err)
     return 0;
 }
 
-/* Two products and five operations of softmax for each score; half of the scores are never seen where it is
- * causal. */
+/* Two products and five operations of softmax for each score that is seen. Where it is causal, the i-th query sees i keys, and
+ * no more than its window has. */
 static double attention_flops(const bz_problem *p, const bz_operand *list, double y)
 {
     const int64_t *q = p->attention.q, *k = p->attention.k;
-    double row = p->attention.causal ? ((double)k[2] + 1) / 2 : (double)k[2];
+    double keys = (double)k[2], most = p->attention.window ? (double)p->attention.window : keys;
+    double row = p->attention.causal ? most - most * (most - 1) / (2 * keys) : keys;
     (void)list, (void)y;
     return (double)(q[0] * q[1]) * (double)q[2] * row * (2 * (double)(q[3] + p->attention.v[3]) + 5);
 }
@@ -233,14 +236,15 @@ static bz_expected attention_at(bz_reference *r)
     const bz_problem *p = r->problem;
     const int64_t *q = p->attention.q, *k = p->attention.k, *v = p->attention.v;
     int64_t head = y[0] * k[1] + y[1] / (q[1] / k[1]), seen = p->attention.causal ? y[2] + 1 : k[2];
+    int64_t first = p->attention.window && seen > p->attention.window ? seen - p->attention.window : 0;
     const float *query = bz_reference_values(r, BZ_ROLE_X) + ((y[0] * q[1] + y[1]) * q[2] + y[2]) * q[3];
     const float *key = bz_reference_values(r, BZ_ROLE_B) + head * k[2] * k[3],
                 *value = bz_reference_values(r, BZ_ROLE_V) + head * v[2] * v[3];
     double most = -INFINITY, sum = 0;
     bz_expected e = {0};
-    for (int64_t i = 0; i < seen; i++)
+    for (int64_t i = first; i < seen; i++)
         most = fmax(most, score_at(r, query, key, y, i));
-    for (int64_t i = 0; i < seen; i++) {
+    for (int64_t i = first; i < seen; i++) {
         double weight = exp(score_at(r, query, key, y, i) - most);
         sum += weight;
         bz_expected_add(&e, weight * value[i * v[3] + y[3]]);
@@ -371,7 +375,8 @@ const bz_kind bz_kind_attention = {.name = "attention", .traits = BZ_TRAIT_ROUND
     .cost = attention_cost, .member = {
     BZ_REQUIRED("q", EXTENT, attention.q), BZ_REQUIRED("k", EXTENT, attention.k),
     BZ_REQUIRED("v", EXTENT, attention.v), BZ_OPTIONAL("mask", EXTENT, attention.mask, 0),
-    BZ_OPTIONAL("causal", FLAG, attention.causal, 0), BZ_OPTIONAL("page", INT, attention.page, 0)}};
+    BZ_OPTIONAL("causal", FLAG, attention.causal, 0), BZ_OPTIONAL("window", INT, attention.window, 0),
+    BZ_OPTIONAL("page", INT, attention.page, 0)}};
 
 const bz_kind bz_kind_attention_grad = {.name = "attention_grad", .field = "attention",
     .traits = BZ_TRAIT_ROUNDED_BETWEEN | BZ_TRAIT_GRADIENT, .operands = attention_grad_operands,

@@ -396,7 +396,8 @@ typedef struct bz_problem {
              * [batch, heads, rows, keys]; without dimensions there is none. */
             bz_extent q, k, v, mask;
             bool causal;
-            int64_t page; /* keys and values lie in pages of so many, in an order that a table tells; 0: row by row */
+            int64_t window; /* causal: each query sees the last so many keys alone; 0: all of those */
+            int64_t page;   /* keys and values lie in pages of so many, in an order that a table tells; 0: row by row */
         } attention, attention_grad;
         struct {
             int64_t seq, batch, input, hidden;

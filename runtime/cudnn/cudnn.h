@@ -152,7 +152,7 @@ void cudnn_ahead(const bz_job *job, const char *layout, const char *math);
 /* ---- place.c -------------------------------------------------------------------------------- */
 
 /* All that may be an operand of the call: how many; and those of them that are no recurrent layer's or graph's. */
-enum { CUDNN_MOST_TENSORS = 128 };
+enum { CUDNN_MOST_TENSORS = 144 };
 int cudnn_tensors_of(call *c, tensor **out);
 int cudnn_own_tensors(call *c, tensor **out);
 

@@ -4,16 +4,17 @@
 
 #include "runtime/cudnn/cudnn.h"
 
-enum { GRAPH_TENSORS = 40, GRAPH_OPS = 24, GRAPH_CONFIGS = 128 };
+enum { GRAPH_TENSORS = 48, GRAPH_OPS = 32, GRAPH_CONFIGS = 128 };
 
 /* An edge of the graph. Its number is its identity in the library's eyes. */
 typedef struct graph_tensor {
     cudnnBackendDescriptor_t desc;
     tensor memory; /* operand -1: it passes from one operation to the next, or is a number */
     bool number;   /* passed by value */
-    bool cell;     /* in the device's memory, of the call's own: one number, or scales of blocks */
+    bool cell;     /* in the device's memory, of the call's own: one number, or one of these */
     float value;
-    size_t scales;  /* how many: each is one byte, an exponent, all of them 2⁰ */
+    size_t bytes; /* so many, each of them `byte` at first, */
+    int byte;
     int32_t *whole; /* or whole numbers, */
     size_t wholes;  /* so many */
 } graph_tensor;
@@ -81,6 +82,8 @@ cudnnStatus_t graph_number_add(call *c, float value, int rank, int *out);
 /* Whole numbers in the device's memory, which the graph keeps; in this shape, row by row. */
 cudnnStatus_t graph_wholes_add(call *c, int32_t *numbers, int rank, const int64_t *dim, int *out);
 cudnnStatus_t graph_cell_add(call *c, float value, int rank, int *out);
+/* A tensor of f32 in the device's memory: between operations, where an engine sums up what several of its blocks made. */
+cudnnStatus_t graph_room_add(call *c, int rank, const int64_t *dim, const int64_t *stride, int *out);
 /* Scales of blocks, in the device's memory, in the order that engines want; and x times those of its blocks, `block` numbers along its
  * innermost dimension each, into y. */
 cudnnStatus_t graph_scales_add(call *c, int rank, const int64_t *dim, const int64_t *stride, int *out);
@@ -107,9 +110,9 @@ typedef struct graph_norm {
 cudnnStatus_t graph_norm_add(call *c, cudnnBackendNormMode_t mode, const graph_norm *tensors);
 cudnnStatus_t graph_norm_grad_add(call *c, cudnnBackendNormMode_t mode, const graph_norm *tensors);
 
-/* For each element of x: its coordinate along the axis. For each element: whether a ≥ b; x where `where` holds, else `otherwise`. */
+/* For each element of x: its coordinate along the axis. For each element: how a compares to b; x where `where` holds, else `otherwise`. */
 cudnnStatus_t graph_index_add(call *c, int64_t axis, int x, int y);
-cudnnStatus_t graph_compare_add(call *c, int a, int b, int y);
+cudnnStatus_t graph_compare_add(call *c, cudnnPointwiseMode_t how, int a, int b, int y);
 cudnnStatus_t graph_select_add(call *c, int x, int otherwise, int where, int y);
 /* To the shape of y. */
 cudnnStatus_t graph_reduction_add(call *c, cudnnReduceTensorOp_t what, int x, int y);

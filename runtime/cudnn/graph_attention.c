@@ -89,21 +89,44 @@ static cudnnStatus_t map_scores(call *c, const scores *s, bz_fn fn, int other, i
     return CUDNN_STATUS_SUCCESS;
 }
 
-/* Minus infinity where a key comes behind its query. The library's engines know this chain of operations. */
-static cudnnStatus_t hide_later(call *c, const scores *s, int *from)
+/* Minus infinity where `how` does not hold between a and b. */
+static cudnnStatus_t hide_unless(call *c, const scores *s, cudnnPointwiseMode_t how, int a, int b, int *from)
 {
-    int row, column, seen, hidden, to;
-    TRY(add_scores(c, s, CUDNN_DATA_INT32, &row));
-    TRY(graph_index_add(c, 2, *from, row));
-    TRY(add_scores(c, s, CUDNN_DATA_INT32, &column));
-    TRY(graph_index_add(c, 3, *from, column));
+    int seen, hidden, to;
     TRY(add_scores(c, s, CUDNN_DATA_BOOLEAN, &seen));
-    TRY(graph_compare_add(c, row, column, seen));
+    TRY(graph_compare_add(c, how, a, b, seen));
     TRY(graph_number_add(c, -INFINITY, 4, &hidden));
     TRY(add_scores(c, s, CUDNN_DATA_FLOAT, &to));
     TRY(graph_select_add(c, *from, hidden, seen, to));
     *from = to;
     return CUDNN_STATUS_SUCCESS;
+}
+
+/* For each score: which query, and which key. */
+static cudnnStatus_t add_indices(call *c, const scores *s, int from, int *row, int *column)
+{
+    TRY(add_scores(c, s, CUDNN_DATA_INT32, row));
+    TRY(graph_index_add(c, 2, from, *row));
+    TRY(add_scores(c, s, CUDNN_DATA_INT32, column));
+    return graph_index_add(c, 3, from, *column);
+}
+
+/* Hides keys that come behind their query, and those that come before its window. The library's engines know these chains
+ * of operations, the window's length as a float, and each with indices of its own. */
+static cudnnStatus_t hide_unseen(call *c, const scores *s, int *from)
+{
+    int row, column, length, end;
+    if (!c->problem->attention.causal)
+        return CUDNN_STATUS_SUCCESS;
+    TRY(add_indices(c, s, *from, &row, &column));
+    TRY(hide_unless(c, s, CUDNN_POINTWISE_CMP_GE, row, column, from));
+    if (!c->problem->attention.window)
+        return CUDNN_STATUS_SUCCESS;
+    TRY(add_indices(c, s, *from, &row, &column));
+    TRY(graph_number_add(c, (float)c->problem->attention.window, 4, &length));
+    TRY(add_scores(c, s, CUDNN_DATA_FLOAT, &end));
+    TRY(graph_function_add(c, BZ_FN_ADD, 0, 0, column, length, end));
+    return hide_unless(c, s, CUDNN_POINTWISE_CMP_GT, end, row, from);
 }
 
 /* exp(x - max) / sum, the last in the type that is asked for. What training keeps of the
@@ -184,8 +207,7 @@ cudnnStatus_t cudnn_build_attention(call *c)
         TRY(add_heads(c, BZ_ROLE_MASK, false, &mask));
         TRY(map_scores(c, &s, BZ_FN_ADD, mask, &at));
     }
-    if (c->problem->attention.causal)
-        TRY(hide_later(c, &s, &at));
+    TRY(hide_unseen(c, &s, &at));
     bool eight = graph_is_f8(c->problem->dtype);
     cudnnDataType_t type = CUDNN_DATA_FLOAT;
     if (!eight && !cudnn_dtype(c->problem->dtype, &type))
@@ -208,32 +230,33 @@ static cudnnStatus_t add_side(call *c, bz_role role, bool result, bool turned, i
 }
 
 /* The tensor, of these dimensions, with the last two exchanged, in the type of the problem. */
-static cudnnStatus_t turn(call *c, const int64_t *dim, const int64_t *stride, int *from)
+static cudnnStatus_t turn(call *c, const int64_t *dim, const int64_t *stride, int from, int *out)
 {
     int64_t d[] = {dim[0], dim[1], dim[3], dim[2]}, s[] = {stride[0], stride[1], stride[3], stride[2]};
     cudnnDataType_t type;
-    int to;
     if (!cudnn_dtype(c->problem->dtype, &type))
         return CUDNN_STATUS_NOT_SUPPORTED;
-    TRY(graph_between_add(c, type, 4, d, s, &to));
-    TRY(graph_reshape_add(c, *from, to));
-    *from = to;
-    return CUDNN_STATUS_SUCCESS;
+    TRY(graph_between_add(c, type, 4, d, s, out));
+    return graph_reshape_add(c, from, *out);
 }
 
-/* How the loss changes with a row's scores by way of their sum: Σ dy · o. */
+/* How the loss changes with a row's scores by way of their sum: Σ dy · o. Engines want it in memory, where one kernel
+ * leaves it to the next, and behind a product, by which programs undo a dropout. */
 static cudnnStatus_t add_row_sums(call *c, const scores *s, int dy, int *out)
 {
     scores y = rows_of(c->problem, c->problem->attention.v[3]);
-    int o, products;
+    int o, products, sums, one;
     TRY(add_side(c, BZ_ROLE_O, false, false, &o));
     TRY(add_scores(c, &y, CUDNN_DATA_FLOAT, &products));
     TRY(graph_function_add(c, BZ_FN_MUL, 0, 0, dy, o, products));
-    TRY(graph_between_add(c, CUDNN_DATA_FLOAT, 4, s->row_dim, s->row_stride, out));
-    return graph_reduction_add(c, CUDNN_REDUCE_TENSOR_ADD, products, *out);
+    TRY(graph_between_add(c, CUDNN_DATA_FLOAT, 4, s->row_dim, s->row_stride, &sums));
+    TRY(graph_reduction_add(c, CUDNN_REDUCE_TENSOR_ADD, products, sums));
+    TRY(graph_number_add(c, 1, 4, &one));
+    TRY(graph_room_add(c, 4, s->row_dim, s->row_stride, out));
+    return graph_function_add(c, BZ_FN_MUL, 0, 0, sums, one, *out);
 }
 
-/* The weights again, from the scores and the logarithms of their sums. */
+/* The weights again, from the scores and the logarithms of their sums; engines know the chain that hides behind these. */
 static cudnnStatus_t add_weights(call *c, const scores *s, int q, int keys, int scale, int *at)
 {
     int logsum = cudnn_find(c, BZ_ROLE_LOGSUM), kept;
@@ -241,21 +264,48 @@ static cudnnStatus_t add_weights(call *c, const scores *s, int q, int keys, int 
     TRY(add_scores(c, s, CUDNN_DATA_FLOAT, at));
     TRY(graph_matmul_add(c, q, keys, *at));
     TRY(map_scores(c, s, BZ_FN_MUL, scale, at));
-    if (c->problem->attention.causal)
-        TRY(hide_later(c, s, at));
     TRY(graph_tensor_add(c, logsum, &layout, 4, s->row_dim, s->row_stride, &kept));
     TRY(map_scores(c, s, BZ_FN_SUB, kept, at));
+    TRY(hide_unseen(c, s, at));
     return map_scores(c, s, BZ_FN_EXP, -1, at);
 }
 
-/* Five products; the library's fused engines take the chain whole. */
-cudnnStatus_t cudnn_build_attention_grad(call *c)
+/* The gradient of keys or values, [keys, size] for each head: by a product, and where heads of queries share them, the sum of
+ * their gradients. */
+static cudnnStatus_t add_shared(call *c, bz_role role, int by_query, int rows, int64_t size)
 {
     const int64_t *q = c->problem->attention.q, *k = c->problem->attention.k;
-    int64_t keys_dim[] = {k[0], k[1], k[3], k[2]}, keys_stride[] = {k[1] * k[2] * k[3], k[2] * k[3], 1, k[3]};
-    scores s = rows_of(c->problem, c->problem->attention.k[2]);
-    int queries, keys, values, dy, sums, scale, weights, turned, slope, by_key, dk, dv;
+    int64_t dim[] = {q[0], q[1], k[2], size}, stride[] = {q[1] * k[2] * size, k[2] * size, size, 1};
     cudnnDataType_t type;
+    int each, result;
+    TRY(add_side(c, role, true, false, &result));
+    if (q[1] == k[1])
+        return graph_matmul_add(c, by_query, rows, result);
+    if (!cudnn_dtype(c->problem->dtype, &type))
+        return CUDNN_STATUS_NOT_SUPPORTED;
+    TRY(graph_between_add(c, type, 4, dim, stride, &each));
+    TRY(graph_matmul_add(c, by_query, rows, each));
+    return graph_reduction_add(c, CUDNN_REDUCE_TENSOR_ADD, each, result);
+}
+
+/* That of the queries is summed up in f32, in memory, by kernels that have some of the keys each. */
+static cudnnStatus_t add_queries(call *c, int slope, int keys)
+{
+    scores q = rows_of(c->problem, c->problem->attention.q[3]);
+    int sum;
+    TRY(graph_room_add(c, 4, q.dim, q.stride, &sum));
+    TRY(graph_matmul_add(c, slope, keys, sum));
+    TRY(add_side(c, BZ_ROLE_Y, true, false, &c->graph->y));
+    return graph_function_add(c, BZ_FN_NONE, 0, 0, sum, -1, c->graph->y);
+}
+
+/* Five products; the library's fused engines take the chain whole, in this order and with these tensors in memory. */
+cudnnStatus_t cudnn_build_attention_grad(call *c)
+{
+    const int64_t *q = c->problem->attention.q, *k = c->problem->attention.k, *v = c->problem->attention.v;
+    int64_t keys_dim[] = {k[0], k[1], k[3], k[2]}, keys_stride[] = {k[1] * k[2] * k[3], k[2] * k[3], 1, k[3]};
+    scores s = rows_of(c->problem, k[2]);
+    int queries, keys, values, dy, sums, scale, weights, turned, slope;
     TRY(add_side(c, BZ_ROLE_X, false, false, &queries));
     TRY(add_side(c, BZ_ROLE_B, false, true, &keys));
     TRY(add_side(c, BZ_ROLE_V, false, true, &values));
@@ -263,25 +313,17 @@ cudnnStatus_t cudnn_build_attention_grad(call *c)
     TRY(graph_number_add(c, 1 / sqrtf((float)q[3]), 4, &scale));
     TRY(add_row_sums(c, &s, dy, &sums));
     TRY(add_weights(c, &s, queries, keys, scale, &weights));
-    turned = weights;
-    TRY(turn(c, s.dim, s.stride, &turned));
-    TRY(add_side(c, BZ_ROLE_V, true, false, &dv));
-    TRY(graph_matmul_add(c, turned, dy, dv));
+    TRY(turn(c, s.dim, s.stride, weights, &turned));
+    TRY(add_shared(c, BZ_ROLE_V, turned, dy, v[3]));
     TRY(add_scores(c, &s, CUDNN_DATA_FLOAT, &slope));
     TRY(graph_matmul_add(c, dy, values, slope));
     TRY(map_scores(c, &s, BZ_FN_SUB, sums, &slope));
     TRY(map_scores(c, &s, BZ_FN_MUL, weights, &slope));
-    if (!cudnn_dtype(c->problem->dtype, &type))
-        return CUDNN_STATUS_NOT_SUPPORTED;
-    TRY(add_scores(c, &s, type, &by_key));
-    TRY(graph_function_add(c, BZ_FN_MUL, 0, 0, slope, scale, by_key));
-    turned = by_key;
-    TRY(turn(c, s.dim, s.stride, &turned));
-    TRY(add_side(c, BZ_ROLE_B, true, false, &dk));
-    TRY(graph_matmul_add(c, turned, queries, dk));
-    TRY(turn(c, keys_dim, keys_stride, &keys));
-    TRY(add_side(c, BZ_ROLE_Y, true, false, &c->graph->y));
-    return graph_matmul_add(c, by_key, keys, c->graph->y);
+    TRY(map_scores(c, &s, BZ_FN_MUL, scale, &slope));
+    TRY(turn(c, s.dim, s.stride, slope, &turned));
+    TRY(add_shared(c, BZ_ROLE_B, turned, queries, k[3]));
+    TRY(turn(c, keys_dim, keys_stride, keys, &turned));
+    return add_queries(c, slope, turned);
 }
 
 static int check_all(call *c, bz_error *why)
@@ -306,8 +348,9 @@ int cudnn_check_attention_grad(call *c, bz_error *why)
 {
     if (check_all(c, why))
         return -1;
-    if (c->problem->attention.q[1] != c->problem->attention.k[1])
-        return bz_fail(why, BZ_INCOMPLETE, "gradients of keys that heads share are sums, which no graph here makes");
+    if (cudnnGetVersion() < 90600)
+        return bz_fail(why, BZ_INCOMPLETE,
+                       "cuDNN before 9.6 sums up gradients of attention in memory that it does not clear");
     if (graph_is_f8(c->problem->dtype))
         return bz_fail(why, BZ_INCOMPLETE, "gradients of attention are for f16 and bf16");
     return 0;

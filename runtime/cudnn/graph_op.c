@@ -60,7 +60,7 @@ static cudnnStatus_t describe_tensor(graph_tensor *t, int64_t number, cudnnDataT
     TRY(graph_set(t->desc, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, rank, stride));
     TRY(set_int(t->desc, CUDNN_ATTR_TENSOR_UNIQUE_ID, number));
     TRY(set_int(t->desc, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, 16));
-    if (t->scales)
+    if (type == CUDNN_DATA_FP8_E8M0)
         TRY(graph_set(t->desc, CUDNN_ATTR_TENSOR_REORDERING_MODE, CUDNN_TYPE_TENSOR_REORDERING_MODE, 1,
                       &(cudnnBackendTensorReordering_t){CUDNN_TENSOR_REORDERING_F8_128x4}));
     if (t->number)
@@ -105,13 +105,26 @@ static cudnnStatus_t add_one(call *c, const graph_tensor *kept, int rank, int *o
     return add_tensor(c, kept, CUDNN_DATA_FLOAT, rank, ONES, ONES, out);
 }
 
-cudnnStatus_t graph_scales_add(call *c, int rank, const int64_t *dim, const int64_t *stride, int *out)
+static size_t elements_of(int rank, const int64_t *dim)
 {
     size_t n = 1;
     for (int i = 0; i < rank; i++)
         n *= (size_t)dim[i];
-    return add_tensor(c, &(graph_tensor){.memory = {.operand = -1}, .cell = true, .scales = n}, CUDNN_DATA_FP8_E8M0,
-                      rank, dim, stride, out);
+    return n;
+}
+
+cudnnStatus_t graph_scales_add(call *c, int rank, const int64_t *dim, const int64_t *stride, int *out)
+{
+    enum { NO_EXPONENT = 127 }; /* 2⁰ */
+    graph_tensor kept = {.memory = {.operand = -1}, .cell = true, .bytes = elements_of(rank, dim), .byte = NO_EXPONENT};
+    return add_tensor(c, &kept, CUDNN_DATA_FP8_E8M0, rank, dim, stride, out);
+}
+
+cudnnStatus_t graph_room_add(call *c, int rank, const int64_t *dim, const int64_t *stride, int *out)
+{
+    graph_tensor kept = {
+        .memory = {.operand = -1}, .cell = true, .bytes = elements_of(rank, dim) * sizeof(float), .byte = 0};
+    return add_tensor(c, &kept, CUDNN_DATA_FLOAT, rank, dim, stride, out);
 }
 
 cudnnStatus_t graph_wholes_add(call *c, int32_t *numbers, int rank, const int64_t *dim, int *out)
@@ -196,6 +209,7 @@ static const struct {
     cudnnPointwiseMode_t mode, slope;        /* slope: of the gradient; 0: there is none */
     cudnnBackendAttributeName_t alpha, beta; /* where the parameters go; 0: nowhere */
 } FUNCTIONS[] = {
+    {BZ_FN_NONE, CUDNN_POINTWISE_IDENTITY, 0, 0, 0},
     {BZ_FN_BIAS, CUDNN_POINTWISE_ADD, 0, 0, 0},
     {BZ_FN_ADD, CUDNN_POINTWISE_ADD, 0, 0, 0},
     {BZ_FN_SUB, CUDNN_POINTWISE_SUB, 0, 0, 0},
@@ -290,10 +304,10 @@ cudnnStatus_t graph_index_add(call *c, int64_t axis, int x, int y)
     return add_pointwise(c, pointwise, x, -1, -1, y);
 }
 
-cudnnStatus_t graph_compare_add(call *c, int a, int b, int y)
+cudnnStatus_t graph_compare_add(call *c, cudnnPointwiseMode_t how, int a, int b, int y)
 {
     cudnnBackendDescriptor_t pointwise;
-    TRY(new_pointwise(c, CUDNN_POINTWISE_CMP_GE, CUDNN_DATA_BOOLEAN, &pointwise));
+    TRY(new_pointwise(c, how, CUDNN_DATA_BOOLEAN, &pointwise));
     return add_pointwise(c, pointwise, a, b, -1, y);
 }
 

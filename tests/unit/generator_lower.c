@@ -408,6 +408,16 @@ static void test_masks(void **state)
     l = a_layer("attention", one, 3, out_one, grouped, 5); /* behind a past: a single query sees all */
     l.macs = 2 * 8 * 1 * 5 * 32;
     expect(&l, BZ_UNDEFINED, 1, 0, "attention q=2x8x1x16 k=2x2x5x16 v=2x2x5x16 dtype=f32");
+    /* a window of three: of all keys where every query has one, of its own where there is a single query */
+    const bz_param sliding[] = {NUMBERS("heads", 8), NUMBERS("kv", 3),       NUMBERS("qk", 128),
+                                NUMBERS("v", 128),   NUMBERS("kv_heads", 2), NUMBERS("keys", 5)};
+    l = a_layer("attention", flat, 3, out, sliding, 6);
+    l.macs = 2 * 8 * 5 * 3 * 32;
+    expect(&l, BZ_UNDEFINED, 0, 0, "matmul a=4x20x16 b=4x16x3 constant=0 dtype=f32");
+    expect(&l, BZ_UNDEFINED, 1, 0, "attention q=2x8x5x16 k=2x2x5x16 v=2x2x5x16 causal=1 window=3 dtype=f32");
+    l = a_layer("attention", one, 3, out_one, sliding, 6);
+    l.macs = 2 * 8 * 1 * 3 * 32;
+    expect(&l, BZ_UNDEFINED, 1, 0, "attention q=2x8x1x16 k=2x2x3x16 v=2x2x3x16 dtype=f32");
 }
 
 static void expect_equation(const char *equation, const bz_type *in, int n_in, const bz_type *out, int step,

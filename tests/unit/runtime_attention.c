@@ -74,13 +74,13 @@ static void spread_values(const float *v, int keys, float *out)
     }
 }
 
-/* `row` and `keys` of the mask: 1 where it is broadcast; it has one head for all. */
-static void compare(int rows, int keys, const char *mask, bool causal)
+/* `row` and `keys` of the mask: 1 where it is broadcast; it has one head for all. `window`: keys that a query sees, 0: all. */
+static void compare_window(int rows, int keys, const char *mask, bool causal, int window)
 {
     char text[200];
     subject whole, scores, rest, last;
-    snprintf(text, sizeof text, "attention q=2x6x%dx16 k=2x2x%dx16 v=2x2x%dx3%s causal=%d dtype=f32", rows, keys, keys,
-             mask, causal);
+    snprintf(text, sizeof text, "attention q=2x6x%dx16 k=2x2x%dx16 v=2x2x%dx3%s causal=%d window=%d dtype=f32", rows,
+             keys, keys, mask, causal, window);
     set_up(&whole, text);
     snprintf(text, sizeof text, "matmul a=2x6x%dx16 b=2x6x16x%d post=linear:0.25:0 dtype=f32", rows, keys);
     set_up(&scores, text);
@@ -97,7 +97,7 @@ static void compare(int rows, int keys, const char *mask, bool causal)
             for (int j = 0; j < keys; j++) {
                 int64_t b = m && d[0] > 1 ? h / HEADS : 0, r = m && d[2] > 1 ? i : 0, at = (h * rows + i) * keys + j;
                 rest.value[0][at] = s[at] + (m ? m[(b * d[2] + r) * d[3] + j] : 0);
-                if (causal && j > i)
+                if ((causal && j > i) || (window && j <= i - window))
                     rest.value[0][at] = -INFINITY;
             }
     memcpy(last.value[0], compute(&rest), (size_t)rest.operand[0].count * sizeof(float));
@@ -114,6 +114,11 @@ static void compare(int rows, int keys, const char *mask, bool causal)
     tear_down(&last);
 }
 
+static void compare(int rows, int keys, const char *mask, bool causal)
+{
+    compare_window(rows, keys, mask, causal, 0);
+}
+
 static void test_composed(void **unused)
 {
     (void)unused;
@@ -123,6 +128,8 @@ static void test_composed(void **unused)
     compare(5, 7, " mask=2x1x5x7", false);
     compare(5, 7, " mask=1x1x1x7", false);
     compare(6, 6, " mask=2x1x1x6", true);
+    for (int window = 1; window < 7; window++)
+        compare_window(7, 7, window % 2 ? "" : " mask=2x1x7x7", true, window);
 }
 
 /* What can be told without computing. */
@@ -165,6 +172,15 @@ static void test_cost(void **unused)
     assert_true(bz_problem_bytes(&p) == 2 * (2 * 6 * 10 * 16 + 2 * 2 * 20 * (16 + 3) + 10 * 20 + 2 * 6 * 10 * 3));
     assert_int_equal(bz_problem_parse("attention q=1x1x3x4 k=1x1x3x4 v=1x1x3x4 causal=1 dtype=f16", &p, &err), 0);
     assert_true(bz_problem_flops(&p) == (1 + 2 + 3) * (2 * 8 + 5)); /* scores that are seen */
+    for (int window = 1; window < 9; window++) {
+        char text[200];
+        double seen = 0;
+        for (int i = 0; i < 9; i++)
+            seen += i < window ? i + 1 : window;
+        snprintf(text, sizeof text, "attention q=2x6x9x4 k=2x2x9x4 v=2x2x9x4 causal=1 window=%d dtype=f16", window);
+        assert_int_equal(bz_problem_parse(text, &p, &err), 0);
+        assert_true(fabs(bz_problem_flops(&p) - 2 * 6 * seen * (2 * 8 + 5)) < 1e-6);
+    }
 }
 
 int main(void)
