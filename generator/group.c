@@ -15,6 +15,7 @@ typedef struct {
     const bz_layer *head; /* began the last call; NULL where that is no layer of the model's */
     bz_value_id current;  /* made by the last call */
     bool modelled, fallback;
+    bool before;     /* a call does to its operand what layers before it do, which no replay binds */
     const char *why; /* the first step that nothing took along */
     bz_taken *taken; /* [n] */
 } walk;
@@ -135,17 +136,23 @@ static bool is_by_channel(const walk *w, const bz_type *t, const bz_type *y)
 
 /* ---- steps ------------------------------------------------------------------------------------ */
 
+/* Whether all of the layer's operands behind its first are known ahead of time. */
+static bool is_known(const bz_layer *l)
+{
+    for (int k = 1; k < l->n_in; k++)
+        if (!l->in_constant[k])
+            return false;
+    return true;
+}
+
 /* Scale and shift by channel: the weights are scaled and the bias shifted before anything runs. */
 static bool take_batchnorm(walk *w, const bz_layer *l)
 {
     const bz_type *y = &l->out[0];
     bz_problem *call = last_call(w);
     int axis = bz_problem_bias_axis(call, y->rank);
-    for (int k = 1; k < 5; k++)
-        if (k >= l->n_in || !l->in_constant[k])
-            return false;
-    return axis == 1 && l->node->in[0] == w->current && is_bare(w) && has_constant_weights(w) &&
-           !bz_layer_int(l, "training", 0) && take_bias(w);
+    return l->n_in == 5 && is_known(l) && axis == 1 && l->node->in[0] == w->current && is_bare(w) &&
+           has_constant_weights(w) && !bz_layer_int(l, "training", 0) && take_bias(w);
 }
 
 /* A number: added or multiplied in passing. */
@@ -191,6 +198,29 @@ static bool take_activation(walk *w, const bz_layer *l)
     return take_along(w, p->activation.fn, p->activation.alpha, p->activation.beta);
 }
 
+/* A convolution that scales, shifts and cuts off what it reads, in place of a batchnorm with a ReLU behind it: what these make
+ * is never written. */
+static bool take_before(walk *w, int i)
+{
+    const bz_layer *l = &w->layers->layer[w->layer[i]];
+    const bz_lowering *low = lowered_layer(w->lowered, l->index);
+    bz_problem *norm = last_call(w), trial;
+    bz_error err;
+    if (norm->kind != BZ_PROBLEM_BATCHNORM || norm->batchnorm.training || norm->post[0].fn != BZ_FN_RELU ||
+        norm->post[1].fn || !w->head || !is_known(w->head))
+        return false;
+    if (!low->n || low->alternative[0].n != 1 || low->alternative[0].problem->kind != BZ_PROBLEM_CONV ||
+        l->node->in[0] != w->current)
+        return false;
+    trial = *low->alternative[0].problem;
+    trial.kind = BZ_PROBLEM_CONV_NORM, trial.conv.before = true;
+    if (trial.dtype != norm->dtype || trial.dtype_y != norm->dtype || bz_problem_normalize(&trial, &err))
+        return false;
+    *norm = trial;
+    w->head = l;
+    return w->before = true;
+}
+
 /* Whether the last call takes layer i along. What it made until now must be wanted by nobody else: it
  * is never written. */
 static bool take_step(walk *w, int i)
@@ -200,6 +230,8 @@ static bool take_step(walk *w, int i)
         return false;
     if (!strcmp(l->kind, "batchnorm"))
         return take_batchnorm(w, l) && take(w, i, BZ_TAKEN_BATCHNORM, -1);
+    if (take_before(w, i))
+        return true;
     for (size_t row = 0; row < sizeof STEPS / sizeof *STEPS; row++)
         if (!strcmp(l->kind, STEPS[row].kind))
             return take_operand(w, l, row, i);
@@ -399,12 +431,14 @@ void bz_lower_group(bz_lowered *lowered, const bz_match *match, bz_arena *arena,
         const bz_alternative *a = choice ? &first->alternative[choice] : NULL;
         if (a && a->n > 1 && a->problem[0].kind != BZ_PROBLEM_PAD)
             continue; /* begins with what another alternative takes along */
-        w.l.n_steps = 0, w.current = BZ_NO_VALUE, w.head = NULL, w.modelled = w.fallback = false;
+        w.l.n_steps = 0, w.current = BZ_NO_VALUE, w.head = NULL;
+        w.modelled = w.fallback = w.before = false;
         if (walk_on(&w, choice) || w.l.n_steps - (a ? a->n - 1 : 0) >= alone || lower_done(&w.l))
             continue;
         w.l.alternative[w.l.n - 1].modelled = w.modelled;
         w.l.alternative[w.l.n - 1].fallback = w.fallback;
-        w.l.alternative[w.l.n - 1].taken = bz_arena_dup(arena, w.taken, (size_t)w.n * sizeof *w.taken);
+        w.l.alternative[w.l.n - 1].taken =
+            w.before ? NULL : bz_arena_dup(arena, w.taken, (size_t)w.n * sizeof *w.taken);
     }
     w.l.n_steps = 0;
     if (w.l.n < MAX_ALTERNATIVES && !match->shared)

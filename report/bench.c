@@ -4,6 +4,22 @@
 
 #include <math.h>
 
+/* Whether a backend of the plan has the calls of one of the group's ways. */
+static bool has_calls(const bz_plan *plan, const bz_plan_layer *group)
+{
+    const bz_plan_problem *problem;
+    bz_plan_problems(plan, &problem);
+    for (int a = 0; a < group->lowering.n; a++) {
+        const bz_alternative *way = &group->lowering.alternative[a];
+        int i = 0;
+        while (i < way->n && problem[way->number[i]].n_families)
+            i++;
+        if (i == way->n)
+            return true;
+    }
+    return false;
+}
+
 /* How many groups of layers the plan has, and why others are none; nothing without patterns. */
 static void put_groups(const bz_plan *plan, bz_buf *out)
 {
@@ -11,7 +27,7 @@ static void put_groups(const bz_plan *plan, bz_buf *out)
     int n = bz_plan_layers(plan, &item), groups = 0;
     int64_t places = 0;
     for (int i = 0; i < n; i++)
-        if (item[i].pattern && item[i].lowering.n)
+        if (item[i].pattern && has_calls(plan, &item[i]))
             groups++, places += item[i].count;
     if (places)
         bz_buf_printf(out, "  fused: %d unique group%s of layers in %lld place%s\n", groups, groups == 1 ? "" : "s",

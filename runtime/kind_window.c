@@ -131,6 +131,8 @@ static int check_conv_norm(const bz_problem *p, bz_error *err)
 {
     if (!p->conv.before && !p->conv.behind)
         return bz_problem_refuse(p, "before or behind is 1: without both it is a conv", err);
+    if (p->conv.behind && p->post[0].fn)
+        return bz_problem_refuse(p, "sums are of the product alone", err);
     return check_conv(p, err);
 }
 
@@ -420,7 +422,7 @@ const bz_kind bz_kind_pool_grad = {.name = "pool_grad", .field = "pool", .traits
     .cost = pool_grad_cost, .index = pool_index, .member = {POOL_MEMBERS}};
 
 const bz_kind bz_kind_conv_norm = {.name = "conv_norm", .field = "conv",
-    .traits = BZ_TRAIT_PRODUCT | BZ_TRAIT_WINDOW | BZ_TRAIT_CONVOLUTION,
+    .traits = BZ_TRAIT_PRODUCT | BZ_TRAIT_POST | BZ_TRAIT_WINDOW | BZ_TRAIT_CONVOLUTION,
     .operands = conv_norm_operands, .check = check_conv_norm, .depth = conv_depth, .at = conv_norm_at,
     .cost = conv_norm_cost, .member = {CONV_MEMBERS, BZ_USUAL("before", FLAG, conv.before, 0),
     BZ_USUAL("behind", FLAG, conv.behind, 0)}};

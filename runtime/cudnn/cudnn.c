@@ -62,7 +62,7 @@ const cudnn_kind bz_cudnn_kinds[] = {
     GRAPH(BZ_PROBLEM_ATTENTION_GRAD, NULL, cudnn_check_attention_grad, cudnn_build_attention_grad),
     GRAPH(BZ_PROBLEM_ACTIVATION, NULL, NULL, cudnn_build_elementwise),
     GRAPH(BZ_PROBLEM_BINARY, NULL, NULL, cudnn_build_elementwise),
-    GRAPH(BZ_PROBLEM_CONV_NORM, NULL, NULL, cudnn_build_conv_norm),
+    GRAPH(BZ_PROBLEM_CONV_NORM, NULL, NULL, cudnn_build_conv),
     GRAPH(BZ_PROBLEM_CONV_DATA, NULL, NULL, cudnn_build_conv),
     GRAPH(BZ_PROBLEM_CONV_WEIGHTS, NULL, NULL, cudnn_build_weights),
     GRAPH(BZ_PROBLEM_POOL_GRAD, NULL, cudnn_check_pool, cudnn_build_pool),

@@ -210,9 +210,9 @@ describes cudnn_describe_conv, cudnn_describe_conv_fused, cudnn_describe_pool, c
 describes cudnn_describe_graph, cudnn_check_pool, cudnn_check_slope, cudnn_check_product, cudnn_check_blocks,
     cudnn_check_norm, cudnn_check_sdpa, cudnn_check_attention_grad, cudnn_check_attention;
 typedef cudnnStatus_t runs(call *c);
-runs cudnn_build_conv, cudnn_build_weights, cudnn_build_conv_norm, cudnn_build_pool, cudnn_build_slope,
-    cudnn_build_product, cudnn_build_blocks, cudnn_build_norm, cudnn_build_elementwise, cudnn_build_sdpa,
-    cudnn_build_attention, cudnn_build_attention_grad;
+runs cudnn_build_conv, cudnn_build_weights, cudnn_build_pool, cudnn_build_slope, cudnn_build_product,
+    cudnn_build_blocks, cudnn_build_norm, cudnn_build_elementwise, cudnn_build_sdpa, cudnn_build_attention,
+    cudnn_build_attention_grad;
 typedef const char *names_algorithm(const call *c, int i, char *out, size_t size);
 names_algorithm cudnn_conv_algorithm, cudnn_batchnorm_algorithm, cudnn_rnn_algorithm, cudnn_graph_algorithm;
 typedef int chooses(call *c);

@@ -21,56 +21,6 @@ cudnnStatus_t cudnn_build_weights(call *c)
     return graph_conv_add(c, x, dy, c->graph->y);
 }
 
-/* A value for each of the tensor's channels. */
-static cudnnStatus_t add_channels(call *c, bz_role role, int rank, int64_t channels, int *out)
-{
-    int operand = cudnn_find(c, role);
-    int64_t dim[CUDNN_MAX_RANK], stride[CUDNN_MAX_RANK];
-    bz_cuda_layout layout = bz_cuda_plain(&c->operand[operand]);
-    for (int i = 0; i < rank; i++) {
-        dim[i] = i == 1 ? channels : 1;
-        stride[i] = i == 1 ? 1 : channels;
-    }
-    return graph_tensor_add(c, operand, &layout, rank, dim, stride, out);
-}
-
-/* relu(x · scale + shift), as x lies and of its type. */
-static cudnnStatus_t add_before(call *c, int *x)
-{
-    static const struct {
-        bz_fn fn;
-        bz_role with;
-    } STEPS[] = {{BZ_FN_MUL, BZ_ROLE_SCALE}, {BZ_FN_ADD, BZ_ROLE_SHIFT}, {BZ_FN_RELU, BZ_ROLE_X}};
-    const bz_operand *o = &c->operand[0];
-    int rank = o->rank < 4 ? 4 : o->rank;
-    for (size_t i = 0; i < sizeof STEPS / sizeof *STEPS; i++) {
-        int other = -1, to;
-        if (STEPS[i].with != BZ_ROLE_X)
-            TRY(add_channels(c, STEPS[i].with, rank, o->dim[1], &other));
-        TRY(graph_like_add(c, 0, 4, ONES_BEHIND, &to));
-        TRY(graph_function_add(c, STEPS[i].fn, 0, 0, *x, other, to));
-        *x = to;
-    }
-    return CUDNN_STATUS_SUCCESS;
-}
-
-cudnnStatus_t cudnn_build_conv_norm(call *c)
-{
-    const bz_operand *y = &c->operand[c->n_operands - 1];
-    int x, w, sums, squares, rank = y->rank < 4 ? 4 : y->rank;
-    TRY(graph_operand_add(c, 0, 4, ONES_BEHIND, &x));
-    TRY(graph_operand_add(c, 1, 4, ONES_BEHIND, &w));
-    if (c->problem->conv.before)
-        TRY(add_before(c, &x));
-    TRY(graph_operand_add(c, c->n_operands - 1, 4, ONES_BEHIND, &c->graph->y));
-    TRY(graph_conv_add(c, x, w, c->graph->y));
-    if (!c->problem->conv.behind)
-        return CUDNN_STATUS_SUCCESS;
-    TRY(add_channels(c, BZ_ROLE_M, rank, y->dim[1], &sums));
-    TRY(add_channels(c, BZ_ROLE_N, rank, y->dim[1], &squares));
-    return graph_sums_add(c, c->graph->y, sums, squares);
-}
-
 /* ---- poolings ------------------------------------------------------------------------------- */
 
 cudnnStatus_t cudnn_build_pool(call *c)

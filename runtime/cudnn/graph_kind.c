@@ -268,15 +268,60 @@ static cudnnStatus_t add_results(call *c, const shape *s, graph_place at, int *y
     return list_steps(c->problem, list) ? add_between(c, s->rank, s->dim, s->stride, first) : CUDNN_STATUS_SUCCESS;
 }
 
+/* A value for each of the tensor's channels. */
+static cudnnStatus_t add_channels(call *c, bz_role role, int rank, int64_t channels, int *out)
+{
+    int operand = cudnn_find(c, role);
+    int64_t dim[CUDNN_MAX_RANK], stride[CUDNN_MAX_RANK];
+    bz_cuda_layout layout = bz_cuda_plain(&c->operand[operand]);
+    for (int i = 0; i < rank; i++) {
+        dim[i] = i == 1 ? channels : 1;
+        stride[i] = i == 1 ? 1 : channels;
+    }
+    return graph_tensor_add(c, operand, &layout, rank, dim, stride, out);
+}
+
+/* relu(x · scale + shift), as x lies and of its type. */
+static cudnnStatus_t add_before(call *c, int *x)
+{
+    static const struct {
+        bz_fn fn;
+        bz_role with;
+    } STEPS[] = {{BZ_FN_MUL, BZ_ROLE_SCALE}, {BZ_FN_ADD, BZ_ROLE_SHIFT}, {BZ_FN_RELU, BZ_ROLE_X}};
+    const bz_operand *o = &c->operand[0];
+    int rank = o->rank < 4 ? 4 : o->rank;
+    for (size_t i = 0; i < sizeof STEPS / sizeof *STEPS; i++) {
+        int other = -1, to;
+        if (STEPS[i].with != BZ_ROLE_X)
+            TRY(add_channels(c, STEPS[i].with, rank, o->dim[1], &other));
+        TRY(graph_like_add(c, 0, 4, ONES_BEHIND, &to));
+        TRY(graph_function_add(c, STEPS[i].fn, 0, 0, *x, other, to));
+        *x = to;
+    }
+    return CUDNN_STATUS_SUCCESS;
+}
+
+/* Sums of the result, and of its squares, by channel. */
+static cudnnStatus_t add_sums(call *c, int rank, int64_t channels)
+{
+    int sums, squares;
+    TRY(add_channels(c, BZ_ROLE_M, rank, channels, &sums));
+    TRY(add_channels(c, BZ_ROLE_N, rank, channels, &squares));
+    return graph_sums_add(c, c->graph->y, sums, squares);
+}
+
 cudnnStatus_t cudnn_build_conv(call *c)
 {
     int x, w, y, first;
     shape s = shape_of_result(c, 4, ONES_BEHIND);
+    bool norm = c->problem->kind == BZ_PROBLEM_CONV_NORM;
     TRY(graph_operand_add(c, 0, 4, ONES_BEHIND, &x));
     TRY(graph_operand_add(c, 1, 4, ONES_BEHIND, &w));
+    if (norm && c->problem->conv.before)
+        TRY(add_before(c, &x));
     TRY(add_results(c, &s, ONES_BEHIND, &y, &first));
     TRY(graph_conv_add(c, x, w, first));
-    return add_steps(c, &s, 1, ONES_BEHIND, first, y);
+    return norm && c->problem->conv.behind ? add_sums(c, s.rank, s.dim[1]) : add_steps(c, &s, 1, ONES_BEHIND, first, y);
 }
 
 /* Where a product's operand lies, its last two dimensions exchanged where it is transposed. */

@@ -63,6 +63,9 @@ static void check(const lowered *rows, size_t n, const char *more)
 
 #define CONV      "conv x=1x4x6x6 w=8x4x1x1 stride=1x1 pad=0x0x0x0 dilation=1x1 group=1 post="
 #define IN_CONV   "X=1x4x6x6 w=8x4x1x1 b=8 c=8x1x1 Z=1x8x6x6 s=8 t=8 m=8 v=8 "
+#define IN_NORMED "f=4 g=4 h=4 i=4 "
+#define NORMED    "BatchNormalization X,f,g,h,i p; Relu p q; "
+#define NORM_CONV "conv_norm x=1x4x6x6 w=8x4x1x1 stride=1x1 pad=0x0x0x0 dilation=1x1 group=1 before=1 behind=0"
 #define BATCHNORM "Conv X,w a; BatchNormalization a,s,t,m,v n; "
 
 static void convolutions(void **state)
@@ -97,6 +100,19 @@ static void convolutions(void **state)
         {"conv+statistics", IN_CONV, "Conv X,w a; Relu a r; BatchNormalization{training_mode=1} a,s,t,m,v y",
          "no match"},
         {"conv+statistics", IN_CONV, "Conv X,w a; BatchNormalization a,s,t,m,v y", "no match"},
+        /* a convolution scales, shifts and cuts off what it reads, where nobody else reads that, and another function is another thing */
+        {"batchnorm+relu+conv", IN_CONV IN_NORMED, NORMED "Conv q,w y", NORM_CONV " dtype=f32"},
+        {"batchnorm+relu+conv", IN_CONV IN_NORMED, NORMED "Conv q,w,b y", NORM_CONV " post=bias dtype=f32"},
+        {"batchnorm+relu+conv+act", IN_CONV IN_NORMED, NORMED "Conv q,w,b a; LeakyRelu{alpha=0.3} a y",
+         NORM_CONV " post=bias,leaky:0.3 dtype=f32"},
+        {"batchnorm+relu+conv+batchnorm+act", IN_CONV IN_NORMED,
+         NORMED "Conv q,w a; BatchNormalization a,s,t,m,v n; Relu n y", NORM_CONV " post=bias,relu dtype=f32"},
+        {"batchnorm+relu+conv+add", IN_CONV IN_NORMED, NORMED "Conv q,w a; Add Z,a y", NORM_CONV " post=add dtype=f32"},
+        {"batchnorm+relu+conv", IN_CONV IN_NORMED, NORMED "Conv q,w y; Sigmoid q z", "no match"},
+        {"batchnorm+relu+conv", IN_CONV IN_NORMED,
+         "BatchNormalization{training_mode=1} X,f,g,h,i p; Relu p q; Conv q,w y", "no: no call takes relu along"},
+        {"batchnorm+relu+conv", "X=1x4x6x6 w=8x4x2x2 f=4 g=4 h=4 i=4", NORMED "Conv{auto_pad=SAME_UPPER} q,w y",
+         "conv_norm x=1x4x6x6 w=8x4x2x2 stride=1x1 pad=0x0x1x1 dilation=1x1 group=1 before=1 behind=0 dtype=f32"},
         /* padding that differs between the ends: what follows goes along either way */
         {"conv+bias+act", "X=1x4x6x6 w=8x4x2x2 c=8x1x1", "Conv{auto_pad=SAME_UPPER} X,w a; Add a,c d; Relu d y",
          "conv x=1x4x6x6 w=8x4x2x2 stride=1x1 pad=0x0x1x1 dilation=1x1 group=1 post=bias,relu dtype=f32 | "

@@ -76,10 +76,15 @@ static void sums_and_normalizes(void **state)
         char text[200];
         subject whole, conv;
         bool before = c / 2 != 1, behind = c / 2 != 0;
-        snprintf(text, sizeof text, "conv_norm %s before=%d behind=%d dtype=f32", SHAPES[c % 2], before, behind);
+        const char *post = c == 1 ? " post=bias,relu" : "";
+        snprintf(text, sizeof text, "conv_norm %s before=%d behind=%d%s dtype=f32", SHAPES[c % 2], before, behind,
+                 post);
         set_up(&whole, text);
-        snprintf(text, sizeof text, "conv %s dtype=f32", SHAPES[c % 2]);
+        snprintf(text, sizeof text, "conv %s%s dtype=f32", SHAPES[c % 2], post);
         set_up(&conv, text);
+        if (*post)
+            memcpy(conv.value[find(&conv, BZ_ROLE_BIAS, false)], whole.value[find(&whole, BZ_ROLE_BIAS, false)],
+                   (size_t)conv.operand[find(&conv, BZ_ROLE_BIAS, false)].count * sizeof(float));
         const bz_operand *x = &whole.operand[0], *y = &conv.operand[conv.n - 1];
         int64_t plane = bz_extent_count(x->dim + 2), inner = bz_extent_count(y->dim + 2);
         memcpy(conv.value[1], whole.value[1], (size_t)conv.operand[1].count * sizeof(float));
@@ -217,7 +222,7 @@ static void refuses(void **state)
     static const char *const BAD[] = {
         "conv_norm x=1x3x8x8 w=4x3x3x3 dtype=f16",
         "conv_norm x=1x3x8x8 w=4x2x3x3 before=1 dtype=f16",
-        "conv_norm x=1x3x8x8 w=4x3x3x3 before=1 post=relu dtype=f16",
+        "conv_norm x=1x3x8x8 w=4x3x3x3 before=1 behind=1 post=relu dtype=f16",
         "grouped n=4 k=8 dtype=f32",
         "grouped n=4 k=8 sizes=0 dtype=f32",
         "grouped n=0 k=8 sizes=3 dtype=f32",
