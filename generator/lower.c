@@ -3,9 +3,9 @@
 
 #include <stdlib.h>
 
-static const lower_row *const ROWS[] = {lower_product_rows, lower_attention_rows, lower_elementwise_rows,
-                                        lower_layer_rows,   lower_move_rows,      lower_training_rows,
-                                        lower_sample_rows};
+static const lower_row *const ROWS[] = {lower_product_rows,     lower_experts_rows, lower_attention_rows,
+                                        lower_elementwise_rows, lower_layer_rows,   lower_move_rows,
+                                        lower_training_rows,    lower_sample_rows};
 
 /* ---- what the functions are made of --------------------------------------------------------- */
 

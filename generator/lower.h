@@ -49,6 +49,9 @@ int lower_copy(lowering *l); /* a copy of the layer's bytes, modelled */
 int lower_or_copy(lowering *l);
 int lower_done_or_copy(lowering *l);
 
+/* Whether the first operand has so few rows that reading the weights is all of a product's time. */
+bool lower_has_few_rows(const lowering *l);
+
 bz_problem *lower_multiply(lowering *l, int64_t m, int64_t k, int64_t n); /* a step that multiplies [m,k] by [k,n] */
 
 /* Behind the alternative that is a recurrent layer's call, forward: another one by products, as frameworks compute it, where there is room for so many. */
@@ -100,8 +103,8 @@ typedef struct lower_row {
 } lower_row;
 
 /* Each at the end of its file, and ends with a row without kind. */
-extern const lower_row lower_product_rows[], lower_attention_rows[], lower_elementwise_rows[], lower_layer_rows[],
-    lower_move_rows[], lower_training_rows[], lower_sample_rows[];
+extern const lower_row lower_product_rows[], lower_experts_rows[], lower_attention_rows[], lower_elementwise_rows[],
+    lower_layer_rows[], lower_move_rows[], lower_training_rows[], lower_sample_rows[];
 
 /* The function that a kind of layer computes, where it has a derivative; else BZ_FN_NONE. */
 bz_fn lower_function_named(const char *kind);

@@ -406,7 +406,7 @@ static int lower_dynamic_matmul(lowering *l)
 /* One token, or a few: every weight is read for so few operations that reading is all of the time. */
 #define NARROW "no library multiplies by weights of a few bits"
 
-static bool has_few_rows(const lowering *l)
+bool lower_has_few_rows(const lowering *l)
 {
     const bz_type *x = lower_in(l, 0);
     int64_t n = x ? bz_type_elements(x) : 0, width = x && x->rank > 0 ? x->dims[x->rank - 1] : 0;
@@ -416,10 +416,10 @@ static bool has_few_rows(const lowering *l)
 /* Where tokens are few its bytes, modelled; else no price. */
 static int lower_streamed(lowering *l)
 {
-    static const char *const WHY[] = {NARROW, "which experts run depends on data",
-                                      "how long its sequences are depends on data", "no library call computes it"};
+    static const char *const WHY[] = {NARROW, "how long its sequences are depends on data",
+                                      "no library call computes it"};
     l->why = WHY[l->arg];
-    return has_few_rows(l) ? lower_copy(l) : lower_no(l, l->why);
+    return lower_has_few_rows(l) ? lower_copy(l) : lower_no(l, l->why);
 }
 
 /* Weights [n, k] of a few bits. What a library can do is to multiply by them as floating-point numbers, made before anything
@@ -437,7 +437,7 @@ static int lower_narrow(lowering *l)
             lower_post(p, BZ_FN_BIAS, 0, 0);
         lower_done(l);
     }
-    if (has_few_rows(l))
+    if (lower_has_few_rows(l))
         return lower_copy(l);
     return l->n ? 0 : lower_no(l, l->why ? l->why : NARROW);
 }
@@ -462,9 +462,7 @@ const lower_row lower_product_rows[] = {
     {"matmulnbitsmlp", lower_streamed, 0, .types = FLOATS},
     {"matmulnbitsqkv", lower_streamed, 0, .types = FLOATS},
     {"matmulfpq4", lower_streamed, 0, .types = FLOATS},
-    {"moe", lower_streamed, 1, .types = FLOATS},
-    {"qmoe", lower_streamed, 1, .types = FLOATS},
-    {"pagedattention", lower_streamed, 2, .types = FLOATS},
-    {"sparseattention", lower_streamed, 3, .types = FLOATS},
+    {"pagedattention", lower_streamed, 1, .types = FLOATS},
+    {"sparseattention", lower_streamed, 2, .types = FLOATS},
     {0},
 };

@@ -14,7 +14,7 @@ import tempfile
 
 MOST = 1e6
 RARE_TYPES = ("f16", "bf16")
-ON_DEVICES = ("attention ", "attention_grad ")
+ON_DEVICES = ("attention ", "attention_grad ", "grouped ")
 
 
 def size(problem):

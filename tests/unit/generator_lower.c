@@ -195,9 +195,52 @@ static void test_narrow_products(void **state)
     expect_count(&l, 1);
     l.kind = "matmulnbitsmlp";
     expect_count(&l, 0);
-    l.kind = "moe";
-    l.in = few;
-    expect_count(&l, 1);
+}
+
+/* Experts: all tokens by each of the k that one token has. Weights lie either way round, gates are among the first ones' columns or
+ * weights of their own, and few tokens read those of a few bits. */
+static void test_experts(void **state)
+{
+    (void)state;
+    enum { TOKENS = 10, K = 2, H = 16, I = 24 };
+    const bz_type none = {.kind = BZ_TYPE_NONE}, x = TENSOR(3, 2, 5, H), router = TENSOR(2, 10, 4);
+    const bz_type tall[] = {x, router, TENSOR(3, 4, H, I), TENSOR(2, 4, I), TENSOR(3, 4, I, H), none},
+                  turned[] = {x, router, TENSOR(3, 4, I, H), none, TENSOR(3, 4, H, I), none, TENSOR(3, 4, I, H)},
+                  gates[] = {x, router, TENSOR(3, 4, 2 * I, H), none, TENSOR(3, 4, H, I), none},
+                  packed[] = {TENSOR(2, 1, H),   TENSOR(2, 1, 4), TENSOR(3, 4, I, H), TENSOR(2, 4, I), none,
+                              TENSOR(3, 4, H, I)},
+                  y[] = {TENSOR(3, 2, 5, H)}, token[] = {TENSOR(2, 1, H)};
+    const bz_param silu[] = {NUMBERS("k", K), {.name = "activation", .text = "silu"}},
+                   gelu[] = {NUMBERS("k", 1), {.name = "activation", .text = "gelu"}},
+                   swiglu[] = {NUMBERS("k", K), {.name = "activation", .text = "swiglu"}};
+    bz_layer l = a_layer("moe", tall, 6, y, silu, 2);
+    l.macs = (int64_t)TOKENS * K * 2 * H * I;
+    expect_count(&l, 3);
+    expect(&l, BZ_F16, 0, 0, "matmul a=2x10x16 b=2x16x24 constant=1 dtype=f16");
+    expect(&l, BZ_F16, 0, 1, "activation fn=swish x=20x24 alpha=1 dtype=f16");
+    expect(&l, BZ_F16, 0, 2, "matmul a=2x10x24 b=2x24x16 constant=1 dtype=f16");
+    expect(&l, BZ_F16, 1, 0, "matmul a=2x10x16 b=2x16x24 constant=1 post=swish:1 dtype=f16");
+    expect(&l, BZ_F16, 2, 0, "grouped n=24 k=16 transb=0 sizes=10x10 dtype=f16");
+    l = a_layer("moe", turned, 7, y, silu, 2);
+    l.macs = (int64_t)TOKENS * K * 3 * H * I;
+    expect(&l, BZ_UNDEFINED, 0, 2, "matmul a=2x10x16 b=2x16x24 constant=1 transb=1 dtype=f32");
+    expect(&l, BZ_UNDEFINED, 0, 3, "binary fn=mul a=20x24 b=20x24 dtype=f32");
+    expect(&l, BZ_UNDEFINED, 1, 1, "matmul a=2x10x16 b=2x16x24 constant=1 transb=1 post=mul dtype=f32");
+    expect(&l, BZ_UNDEFINED, 2, 4, "grouped n=16 k=24 transb=1 sizes=10x10 dtype=f32");
+    l = a_layer("moe", gates, 6, y, swiglu, 2);
+    l.macs = (int64_t)TOKENS * K * 3 * H * I;
+    expect_count(&l, 3);
+    expect(&l, BZ_UNDEFINED, 0, 0, "matmul a=2x10x16 b=2x16x48 constant=1 transb=1 dtype=f32");
+    expect(&l, BZ_UNDEFINED, 0, 2, "binary fn=mul a=20x24 b=20x24 dtype=f32");
+    expect(&l, BZ_UNDEFINED, 1, 1, "matmul a=2x10x24 b=2x24x16 constant=1 transb=1 dtype=f32");
+    l.macs++;
+    expect_count(&l, 0);
+    l = a_layer("qmoe", packed, 6, token, gelu, 2);
+    l.macs = 2 * H * I;
+    expect_count(&l, 3);
+    expect(&l, BZ_BF16, 0, 0, "gemm m=1 n=24 k=16 batch=1 transa=0 transb=1 dtype=bf16");
+    expect(&l, BZ_BF16, 1, 0, "gemm m=1 n=24 k=16 batch=1 transa=0 transb=1 post=gelu_tanh dtype=bf16");
+    expect(&l, BZ_BF16, 2, 0, "copy read=468 write=32 dtype=u8");
 }
 
 /* What a layer takes along is part of the call: functions, sums, layouts, turned operands. */
@@ -731,6 +774,7 @@ int main(void)
         cmocka_unit_test(test_products),
         cmocka_unit_test(test_narrow_products),
         cmocka_unit_test(test_fused_products),
+        cmocka_unit_test(test_experts),
         cmocka_unit_test(test_attention),
         cmocka_unit_test(test_attention_grad),
         cmocka_unit_test(test_recurrent_training),
