@@ -143,8 +143,8 @@ static bool may_be_eight(const lowering *l)
     return l->wanted == BZ_F8E4M3 && l->dtype == BZ_F16;
 }
 
-/* The one call, where it is known which keys a query sees: as many as there are queries, or, of a single query
- * behind a past, all. ONNX Runtime's grouped queries are always causal. */
+/* The one call, where it is known which keys a query sees: as many as there are queries, or, of ONNX Runtime's, also those of a past,
+ * which its queries stand behind; its grouped ones are always causal. A single one sees all. */
 static int fused_alternative(lowering *l, const heads *h, bool runtime, bool eight)
 {
     bool causal = lower_int(l, "causal", runtime && bz_layer_param(l->layer, "kv_heads"));
@@ -152,9 +152,8 @@ static int fused_alternative(lowering *l, const heads *h, bool runtime, bool eig
         return 0;
     if (causal && runtime && h->rows == 1)
         causal = false;
-    return causal && h->rows != keys_of(h, causal)
-               ? 0
-               : attention_call(l, BZ_PROBLEM_ATTENTION, h, causal, mask_of(l, runtime), eight);
+    bool open = runtime ? h->rows > keys_of(h, causal) : h->rows != keys_of(h, causal);
+    return causal && open ? 0 : attention_call(l, BZ_PROBLEM_ATTENTION, h, causal, mask_of(l, runtime), eight);
 }
 
 /* Where the shape rule counted other products than these, the layer is something else and stays unpriced. */

@@ -194,8 +194,8 @@ static int check_attention(const bz_problem *p, bz_error *err)
         return bz_problem_refuse(p, "q, k and v have batch, heads, length and size", err);
     if (q[0] != k[0] || k[0] != v[0] || q[3] != k[3] || k[1] != v[1] || k[2] != v[2] || q[1] % k[1])
         return bz_problem_refuse(p, "q, k and v do not fit each other", err);
-    if (p->attention.causal && q[2] != k[2]) /* which end of the keys the queries stand at would be open */
-        return bz_problem_refuse(p, "causal, there are as many keys as queries", err);
+    if (p->attention.causal && q[2] > k[2])
+        return bz_problem_refuse(p, "causal, each query has a key", err);
     if (p->attention.window && (!p->attention.causal || p->attention.window < 1 || p->attention.window >= k[2]))
         return bz_problem_refuse(p, "a window is of causal attention, and of fewer keys than there are", err);
     if (p->attention.page && (p->attention.page < 0 || k[2] % p->attention.page))
@@ -209,15 +209,23 @@ static int check_attention(const bz_problem *p, bz_error *err)
     return 0;
 }
 
-/* Two products and five operations of softmax for each score that is seen. Where it is causal, the i-th query sees i keys, and
- * no more than its window has. */
+/* The keys that a query sees are the last ones of so many. */
+static int64_t seen_by(const bz_problem *p, int64_t query)
+{
+    const int64_t *q = p->attention.q, *k = p->attention.k;
+    return p->attention.causal ? k[2] - q[2] + query + 1 : k[2];
+}
+
+/* Two products and five operations of softmax for each score that is seen. Causal, each query sees one key more than the one before
+ * it, up to what its window has. */
 static double attention_flops(const bz_problem *p, const bz_operand *list, double y)
 {
     const int64_t *q = p->attention.q, *k = p->attention.k;
-    double keys = (double)k[2], most = p->attention.window ? (double)p->attention.window : keys;
-    double row = p->attention.causal ? most - most * (most - 1) / (2 * keys) : keys;
+    double most = p->attention.window ? (double)p->attention.window : (double)k[2], first = (double)seen_by(p, 0);
+    double growing = fmin(fmax(most - first, 0), (double)q[2]); /* queries that see less than that */
+    double seen = growing * first + growing * (growing - 1) / 2 + ((double)q[2] - growing) * most;
     (void)list, (void)y;
-    return (double)(q[0] * q[1]) * (double)q[2] * row * (2 * (double)(q[3] + p->attention.v[3]) + 5);
+    return (double)(q[0] * q[1]) * seen * (2 * (double)(q[3] + p->attention.v[3]) + 5);
 }
 
 /* The score of one key for the query at `q`. */
@@ -235,7 +243,7 @@ static bz_expected attention_at(bz_reference *r)
     const int64_t *y = r->y;
     const bz_problem *p = r->problem;
     const int64_t *q = p->attention.q, *k = p->attention.k, *v = p->attention.v;
-    int64_t head = y[0] * k[1] + y[1] / (q[1] / k[1]), seen = p->attention.causal ? y[2] + 1 : k[2];
+    int64_t head = y[0] * k[1] + y[1] / (q[1] / k[1]), seen = seen_by(p, y[2]);
     int64_t first = p->attention.window && seen > p->attention.window ? seen - p->attention.window : 0;
     const float *query = bz_reference_values(r, BZ_ROLE_X) + ((y[0] * q[1] + y[1]) * q[2] + y[2]) * q[3];
     const float *key = bz_reference_values(r, BZ_ROLE_B) + head * k[2] * k[3],
@@ -287,7 +295,7 @@ static pair pair_at(const bz_reference *r, int64_t batch, int64_t head, int64_t 
     const int64_t *q = p->attention.q, *k = p->attention.k, *v = p->attention.v;
     int64_t own = batch * k[1] + head / (q[1] / k[1]), at = (batch * q[1] + head) * q[2] + row;
     const float *dy = bz_reference_values(r, BZ_ROLE_DY) + at * v[3];
-    if (p->attention.causal && key > row)
+    if (key >= seen_by(p, row))
         return (pair){0};
     double score = bz_expected_dot(bz_reference_values(r, BZ_ROLE_X) + at * q[3], 1,
                                    bz_reference_values(r, BZ_ROLE_B) + (own * k[2] + key) * k[3], 1, q[3])

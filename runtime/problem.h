@@ -65,7 +65,7 @@ typedef int64_t bz_extent[BZ_PROBLEM_RANK + 1];
     KIND(REORDER, reorder)     /* same values in another layout or data type; scale for quantization */                \
     KIND(COPY, copy)           /* so many bytes read, so many written; prices what only moves data */                  \
     KIND(TRANSFER, transfer) /* bytes brought from one place to another in a way that is named; belongs to no layer */ \
-    KIND(ATTENTION, attention) /* softmax(q kᵀ / √size + mask) v; `causal`: query i sees keys 0 to i */            \
+    KIND(ATTENTION, attention) /* softmax(q kᵀ / √size + mask) v; `causal` hides keys behind their query */        \
     KIND(LSTM, lstm)           /* lstm, gru, rnn: one layer over a sequence */                                         \
     KIND(GRU, gru)                                                                                                     \
     KIND(RNN, rnn)                                                                                                     \
@@ -395,7 +395,8 @@ typedef struct bz_problem {
              * that share keys lie one behind the other. The mask is added, and broadcast to
              * [batch, heads, rows, keys]; without dimensions there is none. */
             bz_extent q, k, v, mask;
-            bool causal;
+            bool
+                causal; /* queries stand at the end of the keys: the last one sees all, the one before it not the last */
             int64_t window; /* causal: each query sees the last so many keys alone; 0: all of those */
             int64_t page;   /* keys and values lie in pages of so many, in an order that a table tells; 0: row by row */
         } attention, attention_grad;

@@ -262,7 +262,7 @@ static void set_epsilon(call *c, float epsilon)
     for (int i = cudnn_tensors_of(c, own); i--;)
         own[i]->layout.root = own[i]->layout.root > 0 ? epsilon : 0;
     if (c->graph && c->graph->epsilon)
-        c->graph->tensor[c->graph->epsilon].value = epsilon;
+        c->graph->tensor[c->graph->epsilon].value.real = epsilon;
 }
 
 static call *new_call(session *s, const cudnn_kind *kind, const char *layout, const char *math, bz_error *why)

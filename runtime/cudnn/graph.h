@@ -12,7 +12,10 @@ typedef struct graph_tensor {
     tensor memory; /* operand -1: it passes from one operation to the next, or is a number */
     bool number;   /* passed by value */
     bool cell;     /* in the device's memory, of the call's own: one number, or one of these */
-    float value;
+    union {
+        float real;
+        int32_t whole;
+    } value;
     size_t bytes; /* so many, each of them `byte` at first, */
     int byte;
     int32_t *whole; /* or whole numbers, */
@@ -79,6 +82,7 @@ cudnnStatus_t graph_tensor_add(call *c, int operand, const bz_cuda_layout *layou
 cudnnStatus_t graph_between_add(call *c, cudnnDataType_t type, int rank, const int64_t *dim, const int64_t *stride,
                                 int *out);
 cudnnStatus_t graph_number_add(call *c, float value, int rank, int *out);
+cudnnStatus_t graph_count_add(call *c, int32_t value, int rank, int *out); /* a whole number, by value */
 /* Whole numbers in the device's memory, which the graph keeps; in this shape, row by row. */
 cudnnStatus_t graph_wholes_add(call *c, int32_t *numbers, int rank, const int64_t *dim, int *out);
 cudnnStatus_t graph_cell_add(call *c, float value, int rank, int *out);
@@ -113,6 +117,8 @@ cudnnStatus_t graph_norm_grad_add(call *c, cudnnBackendNormMode_t mode, const gr
 /* For each element of x: its coordinate along the axis. For each element: how a compares to b; x where `where` holds, else `otherwise`. */
 cudnnStatus_t graph_index_add(call *c, int64_t axis, int x, int y);
 cudnnStatus_t graph_compare_add(call *c, cudnnPointwiseMode_t how, int a, int b, int y);
+/* a and b, which are whole numbers, as y is. */
+cudnnStatus_t graph_whole_add(call *c, cudnnPointwiseMode_t how, int a, int b, int y);
 cudnnStatus_t graph_select_add(call *c, int x, int otherwise, int where, int y);
 /* To the shape of y. */
 cudnnStatus_t graph_reduction_add(call *c, cudnnReduceTensorOp_t what, int x, int y);

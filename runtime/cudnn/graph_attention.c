@@ -111,19 +111,37 @@ static cudnnStatus_t add_indices(call *c, const scores *s, int from, int *row, i
     return graph_index_add(c, 3, from, *column);
 }
 
+/* So many queries' numbers as there are keys before the first of them: queries stand at the end of the keys. */
+static cudnnStatus_t count_past(call *c, const scores *s, int *row)
+{
+    int keys, queries, sum, to;
+    if (s->dim[3] == s->dim[2])
+        return CUDNN_STATUS_SUCCESS;
+    TRY(graph_count_add(c, (int32_t)s->dim[3], 4, &keys));
+    TRY(add_scores(c, s, CUDNN_DATA_INT32, &sum));
+    TRY(graph_whole_add(c, CUDNN_POINTWISE_ADD, *row, keys, sum));
+    TRY(graph_count_add(c, (int32_t)s->dim[2], 4, &queries));
+    TRY(add_scores(c, s, CUDNN_DATA_INT32, &to));
+    TRY(graph_whole_add(c, CUDNN_POINTWISE_SUB, sum, queries, to));
+    *row = to;
+    return CUDNN_STATUS_SUCCESS;
+}
+
 /* Hides keys that come behind their query, and those that come before its window. The library's engines know these chains
- * of operations, the window's length as a float, and each with indices of its own. */
+ * of operations, the window's length less the past as a float, and each with indices of its own. */
 static cudnnStatus_t hide_unseen(call *c, const scores *s, int *from)
 {
     int row, column, length, end;
+    int64_t window = c->problem->attention.window, past = s->dim[3] - s->dim[2];
     if (!c->problem->attention.causal)
         return CUDNN_STATUS_SUCCESS;
     TRY(add_indices(c, s, *from, &row, &column));
+    TRY(count_past(c, s, &row));
     TRY(hide_unless(c, s, CUDNN_POINTWISE_CMP_GE, row, column, from));
-    if (!c->problem->attention.window)
+    if (!window)
         return CUDNN_STATUS_SUCCESS;
     TRY(add_indices(c, s, *from, &row, &column));
-    TRY(graph_number_add(c, (float)c->problem->attention.window, 4, &length));
+    TRY(graph_number_add(c, (float)(window - past), 4, &length));
     TRY(add_scores(c, s, CUDNN_DATA_FLOAT, &end));
     TRY(graph_function_add(c, BZ_FN_ADD, 0, 0, column, length, end));
     return hide_unless(c, s, CUDNN_POINTWISE_CMP_GT, end, row, from);

@@ -99,10 +99,10 @@ cudnnStatus_t graph_between_add(call *c, cudnnDataType_t type, int rank, const i
 }
 
 /* One number, wherever it is kept. */
-static cudnnStatus_t add_one(call *c, const graph_tensor *kept, int rank, int *out)
+static cudnnStatus_t add_one(call *c, const graph_tensor *kept, cudnnDataType_t type, int rank, int *out)
 {
     static const int64_t ONES[CUDNN_MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1};
-    return add_tensor(c, kept, CUDNN_DATA_FLOAT, rank, ONES, ONES, out);
+    return add_tensor(c, kept, type, rank, ONES, ONES, out);
 }
 
 static size_t elements_of(int rank, const int64_t *dim)
@@ -142,12 +142,20 @@ cudnnStatus_t graph_wholes_add(call *c, int32_t *numbers, int rank, const int64_
 
 cudnnStatus_t graph_number_add(call *c, float value, int rank, int *out)
 {
-    return add_one(c, &(graph_tensor){.memory = {.operand = -1}, .number = true, .value = value}, rank, out);
+    graph_tensor kept = {.memory = {.operand = -1}, .number = true, .value = {.real = value}};
+    return add_one(c, &kept, CUDNN_DATA_FLOAT, rank, out);
+}
+
+cudnnStatus_t graph_count_add(call *c, int32_t value, int rank, int *out)
+{
+    graph_tensor kept = {.memory = {.operand = -1}, .number = true, .value = {.whole = value}};
+    return add_one(c, &kept, CUDNN_DATA_INT32, rank, out);
 }
 
 cudnnStatus_t graph_cell_add(call *c, float value, int rank, int *out)
 {
-    return add_one(c, &(graph_tensor){.memory = {.operand = -1}, .cell = true, .value = value}, rank, out);
+    graph_tensor kept = {.memory = {.operand = -1}, .cell = true, .value = {.real = value}};
+    return add_one(c, &kept, CUDNN_DATA_FLOAT, rank, out);
 }
 
 /* ---- operations ----------------------------------------------------------------------------- */
@@ -308,6 +316,13 @@ cudnnStatus_t graph_compare_add(call *c, cudnnPointwiseMode_t how, int a, int b,
 {
     cudnnBackendDescriptor_t pointwise;
     TRY(new_pointwise(c, how, CUDNN_DATA_BOOLEAN, &pointwise));
+    return add_pointwise(c, pointwise, a, b, -1, y);
+}
+
+cudnnStatus_t graph_whole_add(call *c, cudnnPointwiseMode_t how, int a, int b, int y)
+{
+    cudnnBackendDescriptor_t pointwise;
+    TRY(new_pointwise(c, how, CUDNN_DATA_INT32, &pointwise));
     return add_pointwise(c, pointwise, a, b, -1, y);
 }
 

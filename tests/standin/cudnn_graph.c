@@ -3,6 +3,8 @@
 #include "tests/standin/record.h"
 
 #include <cudnn.h>
+#include <float.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -260,6 +262,17 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t d)
     return CUDNN_STATUS_SUCCESS;
 }
 
+/* A number by value; whole ones would be denormal as floats, which none is. */
+static size_t put_number(const void *at, char *out, size_t size)
+{
+    float real;
+    int whole;
+    memcpy(&real, at, sizeof real);
+    memcpy(&whole, at, sizeof whole);
+    bool is_whole = whole && fabsf(real) < FLT_MIN;
+    return (size_t)(is_whole ? snprintf(out, size, "#%d", whole) : snprintf(out, size, "%g", (double)real));
+}
+
 cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t attribute,
                                        cudnnBackendAttributeType_t type, int64_t n, const void *v)
 {
@@ -285,8 +298,8 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t d, cudnnBackendA
                                    (long long)((const cudnnFraction_t *)v)[i].denominator);
         else if (type == CUDNN_TYPE_BOOLEAN)
             at += (size_t)snprintf(text + at, sizeof text - at, "%d", (int)((const bool *)v)[i]);
-        else if (type == CUDNN_TYPE_VOID_PTR && !strcmp(standin_name(((void *const *)v)[i]), "host")) /* a number */
-            at += (size_t)snprintf(text + at, sizeof text - at, "%g", (double)*((float *const *)v)[i]);
+        else if (type == CUDNN_TYPE_VOID_PTR && !strcmp(standin_name(((void *const *)v)[i]), "host"))
+            at += put_number(((void *const *)v)[i], text + at, sizeof text - at);
         else if (type == CUDNN_TYPE_BACKEND_DESCRIPTOR || type == CUDNN_TYPE_VOID_PTR || type == CUDNN_TYPE_HANDLE)
             at += (size_t)snprintf(text + at, sizeof text - at, "%s", standin_name(((void *const *)v)[i]));
         else

@@ -461,6 +461,17 @@ static void test_masks(void **state)
     l = a_layer("attention", one, 3, out_one, sliding, 6);
     l.macs = 2 * 8 * 1 * 3 * 32;
     expect(&l, BZ_UNDEFINED, 1, 0, "attention q=2x8x1x16 k=2x2x3x16 v=2x2x3x16 dtype=f32");
+    /* behind a past of four keys */
+    const bz_param behind[] = {NUMBERS("heads", 8), NUMBERS("kv", 9), NUMBERS("qk", 128), NUMBERS("v", 128),
+                               NUMBERS("kv_heads", 2)},
+                   slid[] = {NUMBERS("heads", 8), NUMBERS("kv", 3),       NUMBERS("qk", 128),
+                             NUMBERS("v", 128),   NUMBERS("kv_heads", 2), NUMBERS("keys", 9)};
+    l = a_layer("attention", flat, 3, out, behind, 5);
+    l.macs = 2 * 8 * 5 * 9 * 32;
+    expect(&l, BZ_UNDEFINED, 1, 0, "attention q=2x8x5x16 k=2x2x9x16 v=2x2x9x16 causal=1 dtype=f32");
+    l = a_layer("attention", flat, 3, out, slid, 6);
+    l.macs = 2 * 8 * 5 * 3 * 32;
+    expect(&l, BZ_UNDEFINED, 1, 0, "attention q=2x8x5x16 k=2x2x9x16 v=2x2x9x16 causal=1 window=3 dtype=f32");
 }
 
 static void expect_equation(const char *equation, const bz_type *in, int n_in, const bz_type *out, int step,

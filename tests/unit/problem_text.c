@@ -207,7 +207,7 @@ static void test_refused(void **unused)
         "attention q=1x4x5x8 k=1x3x7x8 v=1x3x7x8 dtype=f16",
         "attention q=1x4x5x8 k=1x2x7x9 v=1x2x7x8 dtype=f16",
         "attention q=4x5x8 k=4x7x8 v=4x7x8 dtype=f16",
-        "attention q=1x4x5x8 k=1x2x7x8 v=1x2x7x8 causal=1 dtype=f16",
+        "attention q=1x4x7x8 k=1x2x5x8 v=1x2x5x8 causal=1 dtype=f16",
         "attention q=1x4x5x8 k=1x2x7x8 v=1x2x7x8 mask=1x1x5x6 dtype=f16",
         "attention q=1x4x5x8 k=1x2x5x8 v=1x2x5x8 window=3 dtype=f16",
         "attention q=1x4x5x8 k=1x2x5x8 v=1x2x5x8 causal=1 window=5 dtype=f16",

@@ -97,7 +97,8 @@ static void compare_window(int rows, int keys, const char *mask, bool causal, in
             for (int j = 0; j < keys; j++) {
                 int64_t b = m && d[0] > 1 ? h / HEADS : 0, r = m && d[2] > 1 ? i : 0, at = (h * rows + i) * keys + j;
                 rest.value[0][at] = s[at] + (m ? m[(b * d[2] + r) * d[3] + j] : 0);
-                if ((causal && j > i) || (window && j <= i - window))
+                int own = i + keys - rows; /* queries stand at the end of the keys */
+                if ((causal && j > own) || (window && j <= own - window))
                     rest.value[0][at] = -INFINITY;
             }
     memcpy(last.value[0], compute(&rest), (size_t)rest.operand[0].count * sizeof(float));
@@ -128,8 +129,12 @@ static void test_composed(void **unused)
     compare(5, 7, " mask=2x1x5x7", false);
     compare(5, 7, " mask=1x1x1x7", false);
     compare(6, 6, " mask=2x1x1x6", true);
-    for (int window = 1; window < 7; window++)
+    compare(3, 8, "", true);
+    compare(1, 8, "", true);
+    for (int window = 1; window < 7; window++) {
         compare_window(7, 7, window % 2 ? "" : " mask=2x1x7x7", true, window);
+        compare_window(window % 3 + 1, 7, "", true, window);
+    }
 }
 
 /* What can be told without computing. */
@@ -172,12 +177,14 @@ static void test_cost(void **unused)
     assert_true(bz_problem_bytes(&p) == 2 * (2 * 6 * 10 * 16 + 2 * 2 * 20 * (16 + 3) + 10 * 20 + 2 * 6 * 10 * 3));
     assert_int_equal(bz_problem_parse("attention q=1x1x3x4 k=1x1x3x4 v=1x1x3x4 causal=1 dtype=f16", &p, &err), 0);
     assert_true(bz_problem_flops(&p) == (1 + 2 + 3) * (2 * 8 + 5)); /* scores that are seen */
-    for (int window = 1; window < 9; window++) {
+    for (int which = 0; which < 81; which++) { /* of nine keys: so many queries, and a window or none */
         char text[200];
+        int rows = which / 9 + 1, window = which % 9;
         double seen = 0;
-        for (int i = 0; i < 9; i++)
-            seen += i < window ? i + 1 : window;
-        snprintf(text, sizeof text, "attention q=2x6x9x4 k=2x2x9x4 v=2x2x9x4 causal=1 window=%d dtype=f16", window);
+        for (int i = 10 - rows; i <= 9; i++)
+            seen += window && window < i ? window : i;
+        snprintf(text, sizeof text, "attention q=2x6x%dx4 k=2x2x9x4 v=2x2x9x4 causal=1 window=%d dtype=f16", rows,
+                 window);
         assert_int_equal(bz_problem_parse(text, &p, &err), 0);
         assert_true(fabs(bz_problem_flops(&p) - 2 * 6 * seen * (2 * 8 + 5)) < 1e-6);
     }

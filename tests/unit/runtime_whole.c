@@ -158,7 +158,7 @@ static void put_logsums(const subject *f, float *out)
     for (int64_t row = 0; row < q[0] * q[1] * q[2]; row++) {
         int64_t batch = row / q[2] / q[1], head = row / q[2] % q[1], own = batch * k[1] + head / (q[1] / k[1]);
         double sum = 0;
-        for (int64_t key = 0; key < (f->p.attention.causal ? row % q[2] + 1 : k[2]); key++) {
+        for (int64_t key = 0; key < (f->p.attention.causal ? k[2] - q[2] + row % q[2] + 1 : k[2]); key++) {
             double score = 0;
             for (int64_t i = 0; i < q[3]; i++)
                 score += (double)f->value[0][row * q[3] + i] * (double)f->value[1][(own * k[2] + key) * k[3] + i];
@@ -170,9 +170,10 @@ static void put_logsums(const subject *f, float *out)
 
 static void differentiates_attention(void **state)
 {
-    static const char *const SHAPES[] = {"q=2x4x3x5 k=2x2x6x5 v=2x2x6x4", "q=1x2x5x3 k=1x2x5x3 v=1x2x5x3 causal=1"};
+    static const char *const SHAPES[] = {"q=2x4x3x5 k=2x2x6x5 v=2x2x6x4", "q=1x2x5x3 k=1x2x5x3 v=1x2x5x3 causal=1",
+                                         "q=1x4x3x3 k=1x2x7x3 v=1x2x7x5 causal=1"};
     (void)state;
-    for (int c = 0; c < 2; c++) {
+    for (int c = 0; c < 3; c++) {
         char text[200];
         subject f, g;
         snprintf(text, sizeof text, "attention %s dtype=f32", SHAPES[c]);
@@ -227,7 +228,7 @@ static void refuses(void **state)
         "grouped n=4 k=8 sizes=0 dtype=f32",
         "grouped n=0 k=8 sizes=3 dtype=f32",
         "attention q=1x4x5x8 k=1x2x8x8 v=1x2x8x8 page=3 dtype=f16",
-        "attention_grad q=1x4x5x8 k=1x2x7x8 v=1x2x7x8 causal=1 dtype=f16",
+        "attention_grad q=1x4x7x8 k=1x2x5x8 v=1x2x5x8 causal=1 dtype=f16",
         "attention_grad q=1x4x5x8 k=1x2x7x8 v=1x2x7x8 mask=1x1x5x7 dtype=f16",
     };
     (void)state;
