@@ -7,6 +7,7 @@
  * queries that share keys and values are rows of one product. */
 typedef struct heads {
     int64_t batch, heads, kv_heads, rows, keys, size, v_size, all;
+    float softcap;
 } heads;
 
 static void batched(lowering *l, int64_t batch, int64_t m, int64_t k, int64_t n)
@@ -70,6 +71,7 @@ static int attention_call(lowering *l, bz_problem_kind kind, const heads *h, boo
     memcpy(p->attention.k, (bz_extent){h->batch, h->kv_heads, keys, h->size}, sizeof(bz_extent));
     memcpy(p->attention.v, (bz_extent){h->batch, h->kv_heads, keys, h->v_size}, sizeof(bz_extent));
     p->attention.causal = causal;
+    p->attention.softcap = h->softcap;
     p->attention.window = keys != h->keys ? h->keys : 0;
     bool fits = mask && mask->rank <= 4 && !lower_extent(mask, 4, p->attention.mask);
     for (int i = 0; i < 4 && fits; i++)
@@ -148,12 +150,14 @@ static bool may_be_eight(const lowering *l)
 static int fused_alternative(lowering *l, const heads *h, bool runtime, bool eight)
 {
     bool causal = lower_int(l, "causal", runtime && bz_layer_param(l->layer, "kv_heads"));
-    if (bz_layer_param(l->layer, "softcap"))
+    const bz_type *mask = mask_of(l, runtime);
+    bool alike = runtime || !(causal || mask); /* the standard caps what is hidden, too */
+    if (bz_layer_param(l->layer, "softcap") && (h->softcap <= 0 || !alike))
         return 0;
     if (causal && runtime && h->rows == 1)
         causal = false;
     bool open = runtime ? h->rows > keys_of(h, causal) : h->rows != keys_of(h, causal);
-    return causal && open ? 0 : attention_call(l, BZ_PROBLEM_ATTENTION, h, causal, mask_of(l, runtime), eight);
+    return causal && open ? 0 : attention_call(l, BZ_PROBLEM_ATTENTION, h, causal, mask, eight);
 }
 
 /* Where the shape rule counted other products than these, the layer is something else and stays unpriced. */
@@ -164,6 +168,7 @@ static int lower_attention(lowering *l)
     if ((runtime ? read_runtime(l, &h) : read_standard(l, &h)) || h.batch < 1 || h.rows < 1 || h.keys < 1 ||
         h.size < 1 || h.v_size < 1 || h.heads % h.kv_heads)
         return lower_no(l, "this form of attention has no benchmark");
+    lower_real(l, "softcap", &h.softcap);
     double macs =
         (double)h.batch * (double)h.heads * (double)h.rows * (double)h.keys * ((double)h.size + (double)h.v_size);
     bz_dtype given = l->dtype;
@@ -250,7 +255,13 @@ static int read_written(const bz_type *q, const bz_type *k, const bz_type *v, he
 {
     if (q->rank != 4 || k->rank != 4 || v->rank != 4)
         return -1;
-    *h = (heads){q->dims[0], q->dims[1], k->dims[1], q->dims[2], k->dims[3], q->dims[3], v->dims[3], 0};
+    *h = (heads){.batch = q->dims[0],
+                 .heads = q->dims[1],
+                 .kv_heads = k->dims[1],
+                 .rows = q->dims[2],
+                 .keys = k->dims[3],
+                 .size = q->dims[3],
+                 .v_size = v->dims[3]};
     bool shared = h->kv_heads == h->heads || h->kv_heads == 1; /* what broadcasting can say */
     return shared && k->dims[0] == h->batch && v->dims[0] == h->batch && v->dims[1] == h->kv_heads ? 0 : -1;
 }

@@ -256,6 +256,8 @@ int ms_group_query_shape(call *c)
     ms_note_attention(c, heads, sliding ? window : used, width, width);
     if (sliding) /* a query sees `kv` of these */
         param_int(c, "keys", used);
+    if (attr_float(c, "softcap", 0) > 0)
+        param_real(c, "softcap", attr_float(c, "softcap", 0));
     param_int(c, "kv_heads", kv_heads);
     param_int(c, "rotary", attr_int(c, "do_rotary", 0) != 0);
     take_rows(c, 7, used);

@@ -200,6 +200,8 @@ static int check_attention(const bz_problem *p, bz_error *err)
         return bz_problem_refuse(p, "a window is of causal attention, and of fewer keys than there are", err);
     if (p->attention.page && (p->attention.page < 0 || k[2] % p->attention.page))
         return bz_problem_refuse(p, "there are whole pages of keys", err);
+    if (p->attention.softcap < 0)
+        return bz_problem_refuse(p, "scores are capped by a number above 0", err);
     if ((double)q[0] * (double)q[1] * (double)q[2] * (double)k[2] > 0x1p40)
         return bz_problem_refuse(p, "there are too many scores", err);
     const int64_t scores[] = {q[0], q[1], q[2], k[2]};
@@ -216,7 +218,7 @@ static int64_t seen_by(const bz_problem *p, int64_t query)
     return p->attention.causal ? k[2] - q[2] + query + 1 : k[2];
 }
 
-/* Two products and five operations of softmax for each score that is seen. Causal, each query sees one key more than the one before
+/* Two products, five operations of softmax and three of a cap for each score that is seen. Causal, each query sees one key more than the one before
  * it, up to what its window has. */
 static double attention_flops(const bz_problem *p, const bz_operand *list, double y)
 {
@@ -225,7 +227,7 @@ static double attention_flops(const bz_problem *p, const bz_operand *list, doubl
     double growing = fmin(fmax(most - first, 0), (double)q[2]); /* queries that see less than that */
     double seen = growing * first + growing * (growing - 1) / 2 + ((double)q[2] - growing) * most;
     (void)list, (void)y;
-    return (double)(q[0] * q[1]) * seen * (2 * (double)(q[3] + p->attention.v[3]) + 5);
+    return (double)(q[0] * q[1]) * seen * (2 * (double)(q[3] + p->attention.v[3]) + (p->attention.softcap > 0 ? 8 : 5));
 }
 
 /* The score of one key for the query at `q`. */
@@ -234,7 +236,9 @@ static double score_at(const bz_reference *r, const float *q, const float *k, co
     const bz_problem *p = r->problem;
     int64_t size = p->attention.q[3];
     const float *mask = bz_reference_values(r, BZ_ROLE_MASK);
-    double score = bz_expected_dot(q, 1, k + key * size, 1, size).value / sqrt((double)size);
+    double score = bz_expected_dot(q, 1, k + key * size, 1, size).value / sqrt((double)size),
+           cap = (double)p->attention.softcap;
+    score = cap > 0 ? cap * tanh(score / cap) : score;
     return mask ? score + mask[bz_ravel((int64_t[]){y[0], y[1], y[2], key}, p->attention.mask, 4)] : score;
 }
 
@@ -384,6 +388,7 @@ const bz_kind bz_kind_attention = {.name = "attention", .traits = BZ_TRAIT_ROUND
     BZ_REQUIRED("q", EXTENT, attention.q), BZ_REQUIRED("k", EXTENT, attention.k),
     BZ_REQUIRED("v", EXTENT, attention.v), BZ_OPTIONAL("mask", EXTENT, attention.mask, 0),
     BZ_OPTIONAL("causal", FLAG, attention.causal, 0), BZ_OPTIONAL("window", INT, attention.window, 0),
+    BZ_OPTIONAL("softcap", REAL, attention.softcap, 0),
     BZ_OPTIONAL("page", INT, attention.page, 0)}};
 
 const bz_kind bz_kind_attention_grad = {.name = "attention_grad", .field = "attention",

@@ -395,8 +395,8 @@ typedef struct bz_problem {
              * that share keys lie one behind the other. The mask is added, and broadcast to
              * [batch, heads, rows, keys]; without dimensions there is none. */
             bz_extent q, k, v, mask;
-            bool
-                causal; /* queries stand at the end of the keys: the last one sees all, the one before it not the last */
+            bool causal;    /* queries stand at the end of the keys, and none sees what comes behind it */
+            float softcap;  /* scores become softcap · tanh(score / softcap) before a mask is added; 0: they stay */
             int64_t window; /* causal: each query sees the last so many keys alone; 0: all of those */
             int64_t page;   /* keys and values lie in pages of so many, in an order that a table tells; 0: row by row */
         } attention, attention_grad;

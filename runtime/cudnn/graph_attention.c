@@ -147,6 +147,17 @@ static cudnnStatus_t hide_unseen(call *c, const scores *s, int *from)
     return hide_unless(c, s, CUDNN_POINTWISE_CMP_GT, end, row, from);
 }
 
+static cudnnStatus_t cap_scores(call *c, const scores *s, int *from)
+{
+    int cap;
+    if (c->problem->attention.softcap <= 0)
+        return CUDNN_STATUS_SUCCESS;
+    TRY(graph_number_add(c, c->problem->attention.softcap, 4, &cap));
+    TRY(map_scores(c, s, BZ_FN_DIV, cap, from));
+    TRY(map_scores(c, s, BZ_FN_TANH, -1, from));
+    return map_scores(c, s, BZ_FN_MUL, cap, from);
+}
+
 /* exp(x - max) / sum, the last in the type that is asked for. What training keeps of the
  * rows, max + log sum, nobody reads here; engines know the chain by it. */
 static cudnnStatus_t add_softmax(call *c, const scores *s, cudnnDataType_t type, int *from)
@@ -221,6 +232,7 @@ cudnnStatus_t cudnn_build_attention(call *c)
     TRY(map_scores(c, &s, BZ_FN_MUL, scale, &at));
     for (int i = 0; i < 2 && graph_is_f8(c->problem->dtype); i++) /* of queries and of keys */
         TRY(scale_by(c, &s, 1, &at));
+    TRY(cap_scores(c, &s, &at));
     if (mask >= 0) {
         TRY(add_heads(c, BZ_ROLE_MASK, false, &mask));
         TRY(map_scores(c, &s, BZ_FN_ADD, mask, &at));
@@ -356,8 +368,8 @@ int cudnn_check_sdpa(call *c, bz_error *why)
 {
     if (check_all(c, why))
         return -1;
-    if (c->problem->attention.causal || c->problem->attention.mask[0])
-        return bz_fail(why, BZ_INCOMPLETE, "attention as one operation knows no mask");
+    if (c->problem->attention.causal || c->problem->attention.mask[0] || c->problem->attention.softcap > 0)
+        return bz_fail(why, BZ_INCOMPLETE, "attention as one operation knows no mask and no cap");
     if (graph_is_f8(c->problem->dtype))
         return bz_fail(why, BZ_INCOMPLETE, "attention as one operation knows no scales of 8-bit floats");
     return 0;

@@ -406,7 +406,8 @@ static void test_masks(void **state)
     const bz_type in[] = {TENSOR(4, 2, 8, 5, 16), TENSOR(4, 2, 8, 5, 16), TENSOR(4, 2, 8, 5, 16), TENSOR(2, 5, 5)},
                   far[] = {TENSOR(4, 2, 8, 5, 16), TENSOR(4, 2, 8, 7, 16), TENSOR(4, 2, 8, 7, 16), TENSOR(2, 5, 5)},
                   y[] = {TENSOR(4, 2, 8, 5, 16)};
-    const bz_param causal[] = {NUMBERS("causal", 1)}, capped[] = {{.name = "softcap", .text = "50"}},
+    const bz_param causal[] = {NUMBERS("causal", 1)},
+                   capped[] = {{.name = "softcap", .text = "50"}, NUMBERS("causal", 1)},
                    grouped[] = {NUMBERS("heads", 8), NUMBERS("kv_heads", 2), NUMBERS("kv", 5), NUMBERS("qk", 128),
                                 NUMBERS("v", 128)};
     bz_layer l = a_layer("attention", in, 4, y, NULL, 0);
@@ -416,6 +417,12 @@ static void test_masks(void **state)
     l.macs = 2 * 8 * 5 * 5 * 32;
     expect(&l, BZ_UNDEFINED, 1, 0, "attention q=2x8x5x16 k=2x8x5x16 v=2x8x5x16 causal=1 dtype=f32");
     l = a_layer("attention", in, 3, y, capped, 1);
+    l.macs = 2 * 8 * 5 * 5 * 32;
+    expect(&l, BZ_UNDEFINED, 1, 0, "attention q=2x8x5x16 k=2x8x5x16 v=2x8x5x16 softcap=50 dtype=f32");
+    l = a_layer("attention", in, 4, y, capped, 1); /* caps what the mask hides, too: no call does */
+    l.macs = 2 * 8 * 5 * 5 * 32;
+    expect_count(&l, 1);
+    l = a_layer("attention", in, 3, y, capped, 2);
     l.macs = 2 * 8 * 5 * 5 * 32;
     expect_count(&l, 1);
     l = a_layer("attention", far, 3, y, causal, 1); /* the queries' place among the keys is open */
@@ -461,6 +468,16 @@ static void test_masks(void **state)
     l = a_layer("attention", one, 3, out_one, sliding, 6);
     l.macs = 2 * 8 * 1 * 3 * 32;
     expect(&l, BZ_UNDEFINED, 1, 0, "attention q=2x8x1x16 k=2x2x3x16 v=2x2x3x16 dtype=f32");
+    const bz_param both[] = {NUMBERS("heads", 8),
+                             NUMBERS("kv", 3),
+                             NUMBERS("qk", 128),
+                             NUMBERS("v", 128),
+                             NUMBERS("kv_heads", 2),
+                             NUMBERS("keys", 5),
+                             {.name = "softcap", .text = "30"}};
+    l = a_layer("attention", flat, 3, out, both, 7);
+    l.macs = 2 * 8 * 5 * 3 * 32;
+    expect(&l, BZ_UNDEFINED, 1, 0, "attention q=2x8x5x16 k=2x2x5x16 v=2x2x5x16 causal=1 window=3 softcap=30 dtype=f32");
     /* behind a past of four keys */
     const bz_param behind[] = {NUMBERS("heads", 8), NUMBERS("kv", 9), NUMBERS("qk", 128), NUMBERS("v", 128),
                                NUMBERS("kv_heads", 2)},

@@ -151,6 +151,8 @@ static void test_canonical(void **unused)
          "attention q=1x4x5x8 k=1x2x7x8 v=1x2x7x3 dtype=f16"},
         {"attention causal=1 mask=1x1x5x5 q=2x4x5x8 k=2x4x5x8 v=2x4x5x8 dtype=bf16",
          "attention q=2x4x5x8 k=2x4x5x8 v=2x4x5x8 mask=1x1x5x5 causal=1 dtype=bf16"},
+        {"attention softcap=30 q=2x4x5x8 k=2x4x5x8 v=2x4x5x8 dtype=bf16",
+         "attention q=2x4x5x8 k=2x4x5x8 v=2x4x5x8 softcap=30 dtype=bf16"},
         {"attention window=4 causal=1 q=2x4x5x8 k=2x4x5x8 v=2x4x5x8 dtype=bf16",
          "attention q=2x4x5x8 k=2x4x5x8 v=2x4x5x8 causal=1 window=4 dtype=bf16"},
     };
@@ -210,6 +212,8 @@ static void test_refused(void **unused)
         "attention q=1x4x7x8 k=1x2x5x8 v=1x2x5x8 causal=1 dtype=f16",
         "attention q=1x4x5x8 k=1x2x7x8 v=1x2x7x8 mask=1x1x5x6 dtype=f16",
         "attention q=1x4x5x8 k=1x2x5x8 v=1x2x5x8 window=3 dtype=f16",
+        "attention q=1x4x5x8 k=1x2x5x8 v=1x2x5x8 softcap=-1 dtype=f16",
+        "attention_grad q=1x4x5x8 k=1x4x5x8 v=1x4x5x8 softcap=3 dtype=f16",
         "attention q=1x4x5x8 k=1x2x5x8 v=1x2x5x8 causal=1 window=5 dtype=f16",
         "attention q=1x4x5x8 k=1x2x5x8 v=1x2x5x8 causal=1 window=-1 dtype=f16",
         "attention_grad q=1x4x5x8 k=1x4x5x8 v=1x4x5x8 causal=1 window=3 dtype=f16",

@@ -163,6 +163,27 @@ static void test_obvious(void **unused)
     tear_down(&s);
 }
 
+/* Capped, all scores are at most the cap: of two values, that whose key is nearer counts e^(2 cap) times as much at most. A high cap
+ * changes nothing. */
+static void test_capped(void **unused)
+{
+    (void)unused;
+    subject plain, high, low;
+    set_up(&plain, "attention q=2x4x3x8 k=2x2x7x8 v=2x2x7x5 causal=1 dtype=f32");
+    set_up(&high, "attention q=2x4x3x8 k=2x2x7x8 v=2x2x7x5 causal=1 softcap=30000 dtype=f32");
+    const float *a = compute(&plain), *b = compute(&high);
+    for (int64_t i = 0; i < plain.operand[plain.n - 1].count; i++)
+        assert_true(fabs((double)a[i] - (double)b[i]) < 1e-5);
+    tear_down(&plain);
+    tear_down(&high);
+    set_up(&low, "attention q=1x1x1x1 k=1x1x2x1 v=1x1x2x1 softcap=2 dtype=f32");
+    low.value[0][0] = 3, low.value[1][0] = 1, low.value[1][1] = -4, low.value[2][0] = 0, low.value[2][1] = 1;
+    double one = exp(2 * tanh(1.5)), other = exp(2 * tanh(-6.0));
+    assert_true(fabs((double)compute(&low)[0] - other / (one + other)) < 1e-6);
+    assert_true(bz_problem_flops(&low.p) == 2 * (2 * 2 + 8));
+    tear_down(&low);
+}
+
 static void test_cost(void **unused)
 {
     (void)unused;
@@ -195,6 +216,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_composed),
         cmocka_unit_test(test_obvious),
+        cmocka_unit_test(test_capped),
         cmocka_unit_test(test_cost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
