@@ -4,19 +4,19 @@
 
 #include "runtime/cudnn/cudnn.h"
 
-enum { GRAPH_TENSORS = 48, GRAPH_OPS = 32, GRAPH_CONFIGS = 128 };
+enum { GRAPH_TENSORS = 52, GRAPH_OPS = 36, GRAPH_CONFIGS = 128 };
 
 /* An edge of the graph. Its number is its identity in the library's eyes. */
 typedef struct graph_tensor {
     cudnnBackendDescriptor_t desc;
     tensor memory; /* operand -1: it passes from one operation to the next, or is a number */
     bool number;   /* passed by value */
-    bool cell;     /* in the device's memory, of the call's own: one number, or one of these */
+    bool cell;     /* in the device's memory, of the call's own: one number, or, */
     union {
         float real;
         int32_t whole;
     } value;
-    size_t bytes; /* so many, each of them `byte` at first, */
+    size_t bytes; /* so many bytes, each of them `byte` before the first call, */
     int byte;
     int32_t *whole; /* or whole numbers, */
     size_t wholes;  /* so many */
