@@ -2,6 +2,7 @@
 #include "bound/bound.h"
 #include "bound/constants.h"
 #include "runtime/gpus.h"
+#include "runtime/problem.h"
 
 #include <math.h>
 #include <string.h>
@@ -198,13 +199,48 @@ static const struct {
     int x, w, y;
 } CONVOLUTIONS[] = {{"conv", 0, 1, -1}, {"deconv", -1, 1, 0}, {"conv_data", -1, 1, 0}, {"conv_weights", 0, -1, 1}};
 
+/* So many queries by all keys: what of that the last `seen` keys of each cost, causal. */
+static double causal_share(int64_t queries, int64_t keys, int64_t seen)
+{
+    bz_problem all = {.kind = BZ_PROBLEM_ATTENTION,
+                      .dtype = BZ_F32,
+                      .attention = {.q = {1, 1, queries, 1}, .k = {1, 1, keys, 1}, .v = {1, 1, keys, 1}}},
+               some = all;
+    some.attention.causal = true;
+    some.attention.window = seen < keys ? seen : 0;
+    return bz_problem_flops(&some) / bz_problem_flops(&all);
+}
+
+/* The share of attention's multiplications whose query sees the key: no kernel has to do the others. A layer of ONNX Runtime's counts
+ * the keys of a window for each query, and may count a projection, too. */
+static double least_scores(const bz_layer *layer)
+{
+    bool runtime = bz_layer_param(layer, "qk"), grouped = runtime && bz_layer_param(layer, "kv_heads");
+    const bz_type *q = &layer->in[0], *k = &layer->in[1], *y = &layer->out[0];
+    if (!bz_layer_int(layer, "causal", grouped) || q->rank < 3 || y->rank < 3 || (!runtime && k->rank != q->rank))
+        return 1;
+    int64_t rows = runtime ? y->dims[1] : q->dims[q->rank - 2],
+            counted = runtime ? along(layer, "kv", 0, 0) : k->dims[k->rank - 2],
+            keys = runtime ? along(layer, "keys", 0, counted) : counted;
+    if (rows < 1 || counted < 1 || rows > keys || (!runtime && rows != keys))
+        return 1;
+    double share = causal_share(rows, keys, counted) * (double)keys / (double)counted, part = 1;
+    if (runtime) {
+        double width = (double)along(layer, "v", 0, 0), tokens = (double)bz_type_elements(y) / width;
+        part = tokens * (double)counted * ((double)along(layer, "qk", 0, 0) + width) / (double)layer->macs;
+    }
+    return part > 0 && part <= 1 ? 1 - part * (1 - share) : 1;
+}
+
 /* The share of a convolution's multiplications that its best algorithm has to do, axis by axis: those that meet no padding;
  * or, where the kernel of r steps by one, the (4 + r - 1) / 4r that Winograd's F(4) leaves. Libraries use no larger tiles:
- * their rounding would show. The gradients' multiplications are the same ones. */
+ * their rounding would show. The gradients' multiplications are the same ones. Of attention: of scores that are seen. */
 static double least_products(const bz_layer *layer)
 {
     size_t k = 0;
     double left = 1;
+    if (!strncmp(layer->kind, "attention", 9) && layer->n_in > 1 && layer->n_out)
+        return least_scores(layer);
     while (k < sizeof CONVOLUTIONS / sizeof *CONVOLUTIONS && strcmp(layer->kind, CONVOLUTIONS[k].kind) != 0)
         k++;
     if (k == sizeof CONVOLUTIONS / sizeof *CONVOLUTIONS || layer->n_in < 2 || !layer->n_out)

@@ -212,6 +212,40 @@ static void test_least_products(void **state)
     }
 }
 
+/* Of causal attention half of the scores are seen, and one diagonal; of a window of 3 over 5 keys all but 3 of the 15 that are
+ * counted; behind a past of 4, all of the first 5 keys. A projection is done whole. */
+static void test_attention(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t rows, kv, keys, projected;
+        double share;
+    } CASES[] = {{5, 5, 0, 0, 15.0 / 25}, {5, 3, 5, 0, 12.0 / 15}, {5, 9, 0, 0, 35.0 / 45},
+                 {1, 9, 0, 0, 1},         {1, 3, 9, 0, 1},         {5, 5, 0, 1, (15.0 + 25) / 50}};
+    bz_peaks p = {.n_flops = 1, .flops = {{BZ_F32, 1}}};
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        bz_dim dims[] = {2, CASES[i].rows, 32}, kv = CASES[i].kv, keys = CASES[i].keys, size = 32, causal = 1;
+        bz_type in[2], out = {.kind = BZ_TYPE_TENSOR, .dtype = BZ_F32, .rank = 3, .dims = dims};
+        in[0] = in[1] = out;
+        bz_param params[] = {{.name = "kv", .v = &kv, .n = 1},
+                             {.name = "qk", .v = &size, .n = 1},
+                             {.name = "v", .v = &size, .n = 1},
+                             {.name = "causal", .v = &causal, .n = 1},
+                             {.name = "keys", .v = &keys, .n = keys ? 1 : 0}};
+        bz_layer layer = {.kind = "attention",
+                          .in = in,
+                          .n_in = 2,
+                          .out = &out,
+                          .n_out = 1,
+                          .params = params,
+                          .n_params = keys ? 5 : 4,
+                          .priced = true,
+                          .flops = 1000,
+                          .macs = 2 * CASES[i].rows * kv * 64 * (1 + CASES[i].projected)};
+        assert_true(fabs(bz_peaks_arithmetic(&p, &layer, BZ_UNDEFINED) - 1000 * CASES[i].share) < 1e-9);
+    }
+}
+
 /* An optimizer's step writes where it has read: 12 kB of weights, gradients and moments lie in a cache of 16 kB, and it takes no less than to read them. */
 static void test_in_place(void **state)
 {
@@ -295,6 +329,7 @@ int main(void)
         cmocka_unit_test(test_roofline),
         cmocka_unit_test(test_types_of_a_sheet),
         cmocka_unit_test(test_least_products),
+        cmocka_unit_test(test_attention),
         cmocka_unit_test(test_in_place),
         cmocka_unit_test(test_peaks_by_threads),
     };
