@@ -360,6 +360,9 @@ int cudnn_graph_choice(call *c)
 
 /* ---- running -------------------------------------------------------------------------------- */
 
+/* Engines may want more than the 16 bytes that tensors are said to be aligned to. */
+enum { ALIGNED = 256 };
+
 static cudnnStatus_t make_plan(call *c)
 {
     struct graph_call *g = c->graph;
@@ -374,6 +377,13 @@ static cudnnStatus_t make_plan(call *c)
     g->native = c->algorithm >= asked->n_configs;
     TRY(cudnnBackendGetAttribute(g->plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &n, &size));
     c->workspace = size > 0 ? (size_t)size : 0;
+    for (int k = 0; k < g->n_tensors; k++) {
+        graph_tensor *t = &g->tensor[k];
+        if (!t->room)
+            continue;
+        t->at = (c->workspace + ALIGNED - 1) / ALIGNED * ALIGNED;
+        c->workspace = t->at + t->room;
+    }
     return CUDNN_STATUS_SUCCESS;
 }
 
@@ -385,10 +395,11 @@ static cudnnStatus_t make_pack(call *c)
     void *data[GRAPH_TENSORS];
     int n = 0;
     for (int i = 0; i < g->n_tensors; i++) {
-        if (g->tensor[i].memory.operand < 0 && !g->tensor[i].number && !g->tensor[i].cell)
+        graph_tensor *t = &g->tensor[i];
+        if (t->memory.operand < 0 && !t->number && !t->cell && !t->room)
             continue;
         number[n] = i + 1;
-        data[n++] = g->tensor[i].number ? &g->tensor[i].value : g->tensor[i].memory.data;
+        data[n++] = t->number ? (void *)&t->value : t->room ? (char *)c->cuda->workspace + t->at : t->memory.data;
     }
     graph_forget(&g->pack);
     TRY(graph_make(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, &g->pack));
@@ -401,12 +412,13 @@ static cudnnStatus_t make_pack(call *c)
 
 static int put_cell(graph_tensor *t, bz_error *err)
 {
-    size_t size = t->bytes ? t->bytes : t->whole ? t->wholes * sizeof *t->whole : sizeof t->value;
+    enum { NO_EXPONENT = 127 };
+    size_t size = t->scales ? t->scales : t->whole ? t->wholes * sizeof *t->whole : sizeof t->value;
     const void *from = t->whole ? (const void *)t->whole : (const void *)&t->value;
     if (!t->memory.data && bz_cuda_alloc(size, &t->memory.data, err))
         return -1;
-    cudaError_t status = t->bytes ? cudaMemset(t->memory.data, t->byte, size)
-                                  : cudaMemcpy(t->memory.data, from, size, cudaMemcpyHostToDevice);
+    cudaError_t status = t->scales ? cudaMemset(t->memory.data, NO_EXPONENT, size)
+                                   : cudaMemcpy(t->memory.data, from, size, cudaMemcpyHostToDevice);
     return status == cudaSuccess ? 0 : bz_cuda_failed(err, "bringing a number to the device", status);
 }
 

@@ -11,15 +11,15 @@ typedef struct graph_tensor {
     cudnnBackendDescriptor_t desc;
     tensor memory; /* operand -1: it passes from one operation to the next, or is a number */
     bool number;   /* passed by value */
-    bool cell;     /* in the device's memory, of the call's own: one number, or, */
+    bool cell;     /* in the device's memory, of the call's own: one number, or what follows */
     union {
         float real;
         int32_t whole;
     } value;
-    size_t bytes; /* so many bytes, each of them `byte` before the first call, */
-    int byte;
-    int32_t *whole; /* or whole numbers, */
-    size_t wholes;  /* so many */
+    size_t scales;   /* how many: each is one byte, an exponent, all of them 2⁰ */
+    int32_t *whole;  /* or whole numbers, */
+    size_t wholes;   /* so many */
+    size_t room, at; /* so many bytes of the workspace behind the plan's, from there; 0: none */
 } graph_tensor;
 
 /* An engine configuration that the library proposed. */
@@ -86,7 +86,7 @@ cudnnStatus_t graph_count_add(call *c, int32_t value, int rank, int *out); /* a 
 /* Whole numbers in the device's memory, which the graph keeps; in this shape, row by row. */
 cudnnStatus_t graph_wholes_add(call *c, int32_t *numbers, int rank, const int64_t *dim, int *out);
 cudnnStatus_t graph_cell_add(call *c, float value, int rank, int *out);
-/* A tensor of f32 in the device's memory: between operations, where an engine sums up what several of its blocks made. */
+/* A tensor of f32 in the workspace: between operations, where an engine sums up what several of its blocks made. */
 cudnnStatus_t graph_room_add(call *c, int rank, const int64_t *dim, const int64_t *stride, int *out);
 /* Scales of blocks, in the device's memory, in the order that engines want; and x times those of its blocks, `block` numbers along its
  * innermost dimension each, into y. */

@@ -65,7 +65,7 @@ static cudnnStatus_t describe_tensor(graph_tensor *t, int64_t number, cudnnDataT
                       &(cudnnBackendTensorReordering_t){CUDNN_TENSOR_REORDERING_F8_128x4}));
     if (t->number)
         TRY(set_bool(t->desc, CUDNN_ATTR_TENSOR_IS_BY_VALUE, true));
-    else if (t->memory.operand < 0 && !t->cell)
+    else if (t->memory.operand < 0 && !t->cell && !t->room)
         TRY(set_bool(t->desc, CUDNN_ATTR_TENSOR_IS_VIRTUAL, true));
     return cudnnBackendFinalize(t->desc);
 }
@@ -115,15 +115,13 @@ static size_t elements_of(int rank, const int64_t *dim)
 
 cudnnStatus_t graph_scales_add(call *c, int rank, const int64_t *dim, const int64_t *stride, int *out)
 {
-    enum { NO_EXPONENT = 127 }; /* 2⁰ */
-    graph_tensor kept = {.memory = {.operand = -1}, .cell = true, .bytes = elements_of(rank, dim), .byte = NO_EXPONENT};
+    graph_tensor kept = {.memory = {.operand = -1}, .cell = true, .scales = elements_of(rank, dim)};
     return add_tensor(c, &kept, CUDNN_DATA_FP8_E8M0, rank, dim, stride, out);
 }
 
 cudnnStatus_t graph_room_add(call *c, int rank, const int64_t *dim, const int64_t *stride, int *out)
 {
-    graph_tensor kept = {
-        .memory = {.operand = -1}, .cell = true, .bytes = elements_of(rank, dim) * sizeof(float), .byte = 0};
+    graph_tensor kept = {.memory = {.operand = -1}, .room = elements_of(rank, dim) * sizeof(float)};
     return add_tensor(c, &kept, CUDNN_DATA_FLOAT, rank, dim, stride, out);
 }
 
