@@ -135,7 +135,7 @@ static double add_projection(lowering *l)
 /* What is added to the scores. Masks of bools and lengths of sequences are left out, here as in the steps. */
 static const bz_type *mask_of(const lowering *l, bool runtime)
 {
-    const bz_type *mask = lower_in(l, runtime ? 5 : 3);
+    const bz_type *mask = lower_in(l, !runtime ? 3 : bz_layer_param(l->layer, "kv_heads") ? 10 : 5);
     return mask && bz_dtype_is_float(mask->dtype) ? mask : NULL;
 }
 

@@ -478,6 +478,12 @@ static void test_masks(void **state)
     l = a_layer("attention", flat, 3, out, both, 7);
     l.macs = 2 * 8 * 5 * 3 * 32;
     expect(&l, BZ_UNDEFINED, 1, 0, "attention q=2x8x5x16 k=2x2x5x16 v=2x2x5x16 causal=1 window=3 softcap=30 dtype=f32");
+    bz_type biased[11] = {flat[0], flat[1], flat[2]};
+    biased[10] =
+        (bz_type)TENSOR(4, 1, 8, 5, 5); /* what is added to the scores of grouped queries is their eleventh operand */
+    l = a_layer("attention", biased, 11, out, grouped, 5);
+    l.macs = 2 * 8 * 5 * 5 * 32;
+    expect(&l, BZ_UNDEFINED, 1, 0, "attention q=2x8x5x16 k=2x2x5x16 v=2x2x5x16 mask=1x8x5x5 causal=1 dtype=f32");
     /* behind a past of four keys */
     const bz_param behind[] = {NUMBERS("heads", 8), NUMBERS("kv", 9), NUMBERS("qk", 128), NUMBERS("v", 128),
                                NUMBERS("kv_heads", 2)},
