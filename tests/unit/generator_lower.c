@@ -21,7 +21,7 @@
     }
 
 static const bz_node NODE = {.name = "", .op = "", .domain = ""};
-static const bool ALL[8] = {false, true, true, true, true, true, true, true};
+static const bool ALL[11] = {false, true, true, true, true, true, true, true, true, true, true};
 
 static bz_layer a_layer(const char *kind, const bz_type *in, int n_in, const bz_type *out, const bz_param *params,
                         int n)
