@@ -137,6 +137,16 @@ static int add_row(binder *b, const bz_layer *l, const char *function, float alp
     return bind_loop(b, l, &loop, in, n_in, out, err);
 }
 
+/* The batch's mean (1) or variance (2): a result of the call, which has a name only where the model keeps it for its gradient. */
+static int statistics_of(const binder *b, const bz_layer *l, int k)
+{
+    const bz_replay_step *s = &b->plan->step[b->plan->n_steps - 1];
+    bz_value_id v = k + 2 < l->n_out ? l->node->out[k + 2] : BZ_NO_VALUE;
+    while (s->kind != BZ_STEP_CALL)
+        s--;
+    return v >= 0 && b->number[v] >= 0 ? b->number[v] : s->more[k - 1];
+}
+
 /* Running means and variances: momentum of the old, the rest of the batch's. */
 static int add_running(binder *b, const bz_layer *l, int k, bz_error *err)
 {
@@ -148,13 +158,39 @@ static int add_running(binder *b, const bz_layer *l, int k, bz_error *err)
     if (made < 0)
         return -1;
     const bz_replay_value like = b->plan->value[made];
-    int scaled[2], from[2] = {old, b->number[l->node->out[k + 2]]};
+    int scaled[2], from[2] = {old, statistics_of(b, l, k)};
     for (int i = 0; i < 2; i++) {
         scaled[i] = bind_new_value(b, "", like.dtype, like.rank, like.dim);
         if (scaled[i] < 0 || add_row(b, l, "linear", i ? 1 - momentum : momentum, &from[i], 1, scaled[i], err))
             return -1;
     }
     return add_row(b, l, "add", 0, scaled, 2, made, err);
+}
+
+/* The model's inverse deviation, 1 / √(variance + epsilon), of the variance that the call gave; the gradient's call reads the variance itself. */
+static int invert_variance(binder *b, const bz_layer *l, int k, float epsilon, bz_error *err)
+{
+    static const double POWER = -0.5;
+    bz_value_id v = k < l->n_out ? l->node->out[k] : BZ_NO_VALUE;
+    double *added = BZ_NEW(b->arena, double, 1);
+    if (v < 0 || b->layers->training || !bind_is_wanted(b, v))
+        return 0;
+    const bz_replay_value like = b->plan->value[b->number[v]];
+    int from[2] = {b->number[v], bind_numbers(b, like.dtype, 0, NULL, added)};
+    *added = (double)epsilon;
+    for (int i = 0; i < 2; i++) {
+        const bz_replay_loop loop = {.kind = BZ_LOOP_BINARY,
+                                     .function = i ? "pow" : "add",
+                                     .rank = 1,
+                                     .dim = {bz_extent_count(like.dim)},
+                                     .stride = {{1}, {0}}};
+        int made = bind_new_value(b, i ? like.name : "", like.dtype, like.rank, like.dim);
+        if (from[1] < 0 || made < 0 || bind_loop(b, l, &loop, from, 2, made, err))
+            return -1;
+        from[0] = made, from[1] = bind_numbers(b, like.dtype, 0, NULL, &POWER);
+    }
+    b->number[v] = from[0];
+    return 0;
 }
 
 /* Our gradient of a group's normalization asks for its mean and variance, which no ONNX operator gives: they are computed again. */
@@ -222,6 +258,9 @@ static int add_updates(binder *b, const bz_layer *l, const bz_problem *p, bz_err
 int bind_training(binder *b, const bz_layer *l, const bz_alternative *a, bz_error *err)
 {
     const bz_problem *p = a->problem;
+    if (p->kind == BZ_PROBLEM_POOL && !b->layers->training)
+        return bind_no(l, err,
+                       "its indices are wanted, and libraries give numbers of their own, for the gradient alone");
     if (a->n != 1)
         return bind_no(l, err, "it takes several calls, which are not replayed");
     if (p->kind == BZ_PROBLEM_UPDATE)
@@ -237,7 +276,8 @@ int bind_training(binder *b, const bz_layer *l, const bz_alternative *a, bz_erro
     for (int k = 1; k < 3 && p->kind == BZ_PROBLEM_BATCHNORM; k++)
         if (add_running(b, l, k, err))
             return -1;
-    return 0;
+    bool inverts = p->kind == BZ_PROBLEM_LAYERNORM || p->kind == BZ_PROBLEM_RMSNORM;
+    return inverts ? invert_variance(b, l, p->kind == BZ_PROBLEM_LAYERNORM ? 2 : 1, epsilon_of(b, l, p), err) : 0;
 }
 
 /* ---- what is kept from one iteration to the next ---------------------------------------------------- */
