@@ -28,9 +28,18 @@ int bind_loop(binder *b, const bz_layer *l, const bz_replay_loop *loop, const in
               bz_error *err);
 int bind_no(const bz_layer *l, bz_error *err, const char *why);
 
+#define BIND_SIZED_BY_DATA "how large its result is depends on data, and a replay has fixed sizes"
+
 /* loops.c: by loops of the runtime's and views. Fails where there is none for the layer. */
 int bind_loops(binder *b, const bz_layer *l, bz_error *err);
+bool bind_has_loop(const bz_layer *l); /* of its kind: whether it computes this layer, bind_loops tells */
 int bind_constant(binder *b, const bz_layer *l, bz_value_id v, bz_error *err);
+
+/* A loop over the layer's operands that these numbers name, into its output k. */
+int bind_emit(binder *b, const bz_layer *l, const int *operand, int n, int k, const bz_replay_loop *loop,
+              bz_error *err);
+int bind_cast(binder *b, const bz_layer *l, bz_error *err); /* the first operand as the result */
+int bind_unary(binder *b, const bz_layer *l, bz_error *err);
 
 void bind_row_major(const bz_type *t, int64_t *stride);
 int bind_over(const bz_type *t, bz_replay_loop *loop); /* a loop over the tensor's shape; -1: too many dimensions */
@@ -41,7 +50,38 @@ int bind_slice_grad(binder *b, const bz_layer *l, bz_error *err);
 int bind_resize_grad(binder *b, const bz_layer *l, bz_error *err);
 int bind_scale(binder *b, const bz_layer *l, bz_error *err);
 int bind_finite(binder *b, const bz_layer *l, bz_error *err);
+int bind_sum(binder *b, const bz_layer *l, int of, int64_t n,
+             bz_error *err); /* of n elements in f32: a new value, by a call */
 int bind_trilu(binder *b, const bz_layer *l, bz_error *err);
+
+/* loops_index.c: where indices say, and along an axis; rows of the table of loops. */
+int bind_gather(binder *b, const bz_layer *l, bz_error *err);
+int bind_gathernd(binder *b, const bz_layer *l, bz_error *err);
+int bind_gatherelements(binder *b, const bz_layer *l, bz_error *err);
+int bind_scatternd(binder *b, const bz_layer *l, bz_error *err);
+int bind_scatterelements(binder *b, const bz_layer *l, bz_error *err);
+int bind_unpool(binder *b, const bz_layer *l, bz_error *err);
+int bind_onehot(binder *b, const bz_layer *l, bz_error *err);
+int bind_argmax(binder *b, const bz_layer *l, bz_error *err);
+int bind_lanes(binder *b, const bz_layer *l, bz_error *err);
+int bind_topk(binder *b, const bz_layer *l, bz_error *err);
+int bind_reversal(binder *b, const bz_layer *l, bz_error *err);
+int bind_tile(binder *b, const bz_layer *l, bz_error *err);
+
+/* loops_resize.c: rows of the table of loops; padding by what the operand has, its begins and then its ends; whether a library's call resizes by the
+ * layer's rule: -1 with a sentence where it does not. */
+int bind_resize(binder *b, const bz_layer *l, bz_error *err);
+int bind_pad_by_rule(binder *b, const bz_layer *l, const int64_t *pad, bz_error *err);
+int bind_resize_as_libraries(binder *b, const bz_layer *l, bz_error *err);
+
+/* loops_functions.c: functions with parameters, and layers that are several functions; rows of the table of loops. */
+int bind_clip(binder *b, const bz_layer *l, bz_error *err);
+int bind_parametric(binder *b, const bz_layer *l, bz_error *err);
+int bind_complement(binder *b, const bz_layer *l, bz_error *err);
+int bind_logsumexp(binder *b, const bz_layer *l, bz_error *err);
+int bind_likelihood(binder *b, const bz_layer *l, bz_error *err);
+int bind_eye(binder *b, const bz_layer *l, bz_error *err);
+int bind_sized_by_data(binder *b, const bz_layer *l, bz_error *err);
 
 /* calls.c: by the calls of an alternative. Fails where it cannot be told what the operands are; what was added to the
  * plan then is to be taken back by the caller. */

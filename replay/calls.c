@@ -385,6 +385,8 @@ int bind_call_layer(binder *b, const bz_layer *l, const bz_alternative *a, bz_er
         return bind_no(l, err, "no library call computes it");
     if (has_training(a))
         return bind_training(b, l, a, err);
+    if (!strcmp(l->kind, "resize") && bind_resize_as_libraries(b, l, err))
+        return -1;
     if (has_narrow_weights(l))
         return bind_no(l, err, "its weights of a few bits are no operand of a library call");
     for (int i = 0; i < a->n; i++)

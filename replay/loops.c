@@ -41,10 +41,13 @@ int bind_over(const bz_type *t, bz_replay_loop *loop)
     return 0;
 }
 
-/* Whether all that a loop reaches by these strides, from an element on, are elements of the value. */
-static bool is_inside(const bz_replay_value *v, const bz_replay_loop *loop, const int64_t *stride, int64_t from)
+/* Whether all that a loop reaches by these strides, from an element on and `more` of them behind each, are elements of the value. */
+static bool is_inside(const bz_replay_value *v, const bz_replay_loop *loop, const int64_t *stride, int64_t from,
+                      int64_t more)
 {
-    int64_t first = from, last = from, way;
+    int64_t first = from, last, way;
+    if (__builtin_add_overflow(from, more, &last))
+        return false;
     for (int i = 0; i < loop->rank; i++) {
         int64_t *end = stride[i] < 0 ? &first : &last;
         if (__builtin_mul_overflow(loop->dim[i] - 1, stride[i], &way) || __builtin_add_overflow(*end, way, end))
@@ -53,21 +56,57 @@ static bool is_inside(const bz_replay_value *v, const bz_replay_loop *loop, cons
     return first >= 0 && last < bz_extent_count(v->dim);
 }
 
-/* A file may declare any shape. Gathers and scatters go where indices say: they compare sizes themselves. */
+/* How far indices lead at the most; -1: nobody can tell. */
+static int64_t farthest(const bz_replay_loop *l)
+{
+    int64_t all = 0, way;
+    for (int j = 0; j < l->length; j++)
+        if (l->extent[j] < 1 || l->step[j] < 0 || __builtin_mul_overflow(l->extent[j] - 1, l->step[j], &way) ||
+            __builtin_add_overflow(all, way, &all))
+            return -1;
+    return all;
+}
+
+static bool holds_product(const bz_replay_value *v, int64_t a, int64_t b, int64_t c)
+{
+    int64_t all;
+    return a > 0 && b > 0 && c > 0 && !__builtin_mul_overflow(a, b, &all) && !__builtin_mul_overflow(all, c, &all) &&
+           all <= bz_extent_count(v->dim);
+}
+
+static bool lanes_fit(const bz_replay_value *v, const bz_replay_loop *l, const int *in, int n_in, int out)
+{
+    const int64_t *d = l->dim;
+    return holds_product(&v[in[0]], d[0], d[1], d[2]) && holds_product(&v[out], d[0], d[3], d[2]) &&
+           (n_in < 2 || (v[in[1]].dtype == BZ_F64 && holds_product(&v[in[1]], d[3], l->length, 2)));
+}
+
+/* Whether a loop stays in its operands and its result: a file may declare any shape. */
+static bool loop_fits(const bz_replay_value *v, const bz_replay_loop *l, const int *in, int n_in, int out)
+{
+    int64_t far = farthest(l);
+    int indices = l->kind == BZ_LOOP_GATHER ? 1 : l->kind == BZ_LOOP_SCATTER ? 0 : -1;
+    if (l->kind == BZ_LOOP_LANES)
+        return lanes_fit(v, l, in, n_in, out);
+    bool inside = far >= 0 && (l->kind != BZ_LOOP_COPY || is_inside(&v[out], l, l->stride[1], l->to, 0)) &&
+                  (l->kind != BZ_LOOP_SCATTER || is_inside(&v[out], l, l->stride[2], 0, far));
+    for (int k = 0; k < n_in; k++)
+        inside = inside && is_inside(&v[in[k]], l, l->stride[k], k ? (l->kind == BZ_LOOP_SCATTER ? l->to : 0) : l->from,
+                                     k == indices                ? l->length - 1
+                                     : l->kind == BZ_LOOP_GATHER ? far
+                                                                 : 0);
+    return inside;
+}
+
 int bind_loop(binder *b, const bz_layer *l, const bz_replay_loop *loop, const int *in, int n_in, int out, bz_error *err)
 {
-    const bz_replay_value *v = b->plan->value;
-    bool inside = loop->kind != BZ_LOOP_COPY || is_inside(&v[out], loop, loop->stride[1], loop->to);
-    for (int k = 0; k < n_in && loop->kind != BZ_LOOP_SCATTER; k++)
-        inside = inside && is_inside(&v[in[k]], loop, loop->stride[k], k ? 0 : loop->from);
-    if (!inside)
+    if (!loop_fits(b->plan->value, loop, in, n_in, out))
         return bind_no(l, err, "its shapes do not fit each other");
     bind_step(b, BZ_STEP_LOOP, in, n_in, out)->loop = bz_arena_dup(b->arena, loop, sizeof *loop);
     return 0;
 }
 
-static int emit(binder *b, const bz_layer *l, const int *operand, int n, int k, const bz_replay_loop *loop,
-                bz_error *err)
+int bind_emit(binder *b, const bz_layer *l, const int *operand, int n, int k, const bz_replay_loop *loop, bz_error *err)
 {
     int in[BZ_PROBLEM_OPERANDS];
     for (int i = 0; i < n; i++)
@@ -91,17 +130,21 @@ static int loop_view(binder *b, const bz_layer *l, bz_error *err)
     if (b->plan->value[in].dtype != b->plan->value[out].dtype)
         return bind_no(l, err, "it is no view of its operand");
     bind_step(b, BZ_STEP_VIEW, &in, 1, out);
-    return 0;
+    const bz_replay_loop all = {
+        .kind = BZ_LOOP_FILL, .value = 1, .rank = 1, .dim = {1}}; /* a dropout that drops nothing */
+    bool mask =
+        !strcmp(l->kind, "dropout") && l->n_out > 1 && l->node->out[1] >= 0 && bind_is_wanted(b, l->node->out[1]);
+    return mask ? bind_emit(b, l, NULL, 0, 1, &all, err) : 0;
 }
 
-static int loop_cast(binder *b, const bz_layer *l, bz_error *err)
+int bind_cast(binder *b, const bz_layer *l, bz_error *err)
 {
     bz_replay_loop loop = {.kind = BZ_LOOP_COPY};
     if (bind_over(&l->out[0], &loop))
         return bind_no(l, err, "it has too many dimensions");
     bind_row_major(&l->out[0], loop.stride[0]);
     bind_row_major(&l->out[0], loop.stride[1]);
-    return emit(b, l, FIRST, 1, 0, &loop, err);
+    return bind_emit(b, l, FIRST, 1, 0, &loop, err);
 }
 
 static int loop_transpose(binder *b, const bz_layer *l, bz_error *err)
@@ -118,7 +161,7 @@ static int loop_transpose(binder *b, const bz_layer *l, bz_error *err)
             return bind_no(l, err, "its order is not known");
         loop.stride[0][i] = stride[perm->v[i]];
     }
-    return emit(b, l, FIRST, 1, 0, &loop, err);
+    return bind_emit(b, l, FIRST, 1, 0, &loop, err);
 }
 
 static int loop_slice(binder *b, const bz_layer *l, bz_error *err)
@@ -127,17 +170,17 @@ static int loop_slice(binder *b, const bz_layer *l, bz_error *err)
     bz_replay_loop loop = {.kind = BZ_LOOP_COPY};
     int rank = l->out[0].rank;
     if (bind_over(&l->out[0], &loop) || !start || start->n != rank || !step || step->n != rank)
-        return bind_no(l, err, "where it begins is not known");
+        return bind_no(l, err, "what it takes depends on data");
     bind_row_major(&l->in[0], loop.stride[0]);
     bind_row_major(&l->out[0], loop.stride[1]);
     for (int i = 0; i < rank; i++) {
         if (bz_is_symbol(start->v[i]) || bz_is_symbol(step->v[i]))
-            return bind_no(l, err, "what it takes is not known");
+            return bind_no(l, err, "what it takes depends on data");
         loop.from += start->v[i] * loop.stride[0][i];
         if (__builtin_mul_overflow(loop.stride[0][i], loop.dim[i] > 1 ? step->v[i] : 1, &loop.stride[0][i]))
             return bind_no(l, err, "its steps are too long");
     }
-    return emit(b, l, FIRST, 1, 0, &loop, err);
+    return bind_emit(b, l, FIRST, 1, 0, &loop, err);
 }
 
 static int loop_expand(binder *b, const bz_layer *l, bz_error *err)
@@ -146,7 +189,7 @@ static int loop_expand(binder *b, const bz_layer *l, bz_error *err)
     if (bind_over(&l->out[0], &loop) || broadcast(&l->in[0], &l->out[0], loop.stride[0]))
         return bind_no(l, err, "it has too many dimensions");
     bind_row_major(&l->out[0], loop.stride[1]);
-    return emit(b, l, FIRST, 1, 0, &loop, err);
+    return bind_emit(b, l, FIRST, 1, 0, &loop, err);
 }
 
 /* Parts one behind the other along an axis: of the result, or of the operand. */
@@ -169,7 +212,7 @@ static int loop_parts(binder *b, const bz_layer *l, bool splits, bz_error *err)
         *(splits ? &loop.from : &loop.to) = at * loop.stride[!splits][axis];
         at += part->dims[axis];
         if ((!splits || bind_is_wanted(b, l->node->out[k])) &&
-            emit(b, l, splits ? FIRST : &k, 1, splits ? k : 0, &loop, err))
+            bind_emit(b, l, splits ? FIRST : &k, 1, splits ? k : 0, &loop, err))
             return -1;
     }
     return 0;
@@ -194,11 +237,15 @@ static int loop_pad(binder *b, const bz_layer *l, bz_error *err)
     const int third[] = {2};
     int rank = l->in[0].rank;
     bool given = l->n_in > 2 && l->in[2].kind == BZ_TYPE_TENSOR && l->node->in[2] >= 0;
-    if (bind_over(&l->in[0], &copy) || !pad || pad->n != 2 * rank ||
-        (mode && strcmp(mode->text ? mode->text : "", "constant") != 0))
-        return bind_no(l, err, "only constants are padded with");
+    if (bind_over(&l->in[0], &copy) || !pad || pad->n != 2 * rank || l->out[0].rank != rank)
+        return bind_no(l, err, "it has too many dimensions");
+    for (int i = 0; i < rank; i++)
+        if (l->in[0].dims[i] + pad->v[i] + pad->v[rank + i] != l->out[0].dims[i])
+            return bind_no(l, err, "where it pads depends on data");
+    if (mode && strcmp(mode->text ? mode->text : "", "constant") != 0)
+        return bind_pad_by_rule(b, l, pad->v, err);
     fill.value = value && value->kind == BZ_ATTR_FLOAT ? (double)value->f : 0;
-    if (emit(b, l, third, given, 0, &fill, err))
+    if (bind_emit(b, l, third, given, 0, &fill, err))
         return -1;
     bind_row_major(&l->in[0], copy.stride[0]);
     bind_row_major(&l->out[0], copy.stride[1]);
@@ -212,47 +259,7 @@ static int loop_pad(binder *b, const bz_layer *l, bz_error *err)
         if (copy.dim[i] < 1)
             return 0;
     }
-    return emit(b, l, FIRST, 1, 0, &copy, err);
-}
-
-static int loop_gather(binder *b, const bz_layer *l, bz_error *err)
-{
-    const bz_type *x = &l->in[0];
-    int64_t axis = bz_layer_int(l, "axis", 0), n = bz_type_elements(&l->in[1]), made;
-    bz_replay_loop loop = {.kind = BZ_LOOP_GATHER, .rank = 4, .dim = {1, 1, n, 1}};
-    if (bz_type_elements(x) < 1 || axis < 0 || axis >= x->rank || n < 0)
-        return bind_no(l, err, "its table is empty, or its axis not known");
-    for (int i = 0; i < x->rank; i++)
-        loop.dim[i < axis ? 0 : i == axis ? 1 : 3] *= x->dims[i];
-    if (__builtin_mul_overflow(loop.dim[0] * loop.dim[3], n, &made) || made != bz_type_elements(&l->out[0]))
-        return bind_no(l, err, "its indices do not fit its result");
-    return emit(b, l, FIRST, 2, 0, &loop, err);
-}
-
-/* The data copied, then the updates put where the tuples of indices say. */
-static int loop_scatter(binder *b, const bz_layer *l, bz_error *err)
-{
-    static const int REST[] = {1, 2};
-    const bz_type *x = &l->in[0], *index = &l->in[1];
-    const bz_attr *reduction = bz_node_attr(l->node, "reduction");
-    bz_replay_loop loop = {.kind = BZ_LOOP_SCATTER, .rank = BZ_PROBLEM_RANK};
-    int64_t stride[BZ_MAX_RANK], n = 1, all = bz_type_elements(x), updates;
-    if (l->n_in != 3 || reduction || index->rank < 1)
-        return bind_no(l, err, "its updates are added up");
-    if (all < 1 || all != bz_type_elements(&l->out[0]))
-        return bind_no(l, err, "its data is empty, or of another size than its result");
-    int64_t length = index->dims[index->rank - 1];
-    if (length < 1 || length > x->rank || length > BZ_PROBLEM_RANK - 3)
-        return bind_no(l, err, "its indices are too long");
-    bind_row_major(x, stride);
-    for (int64_t i = length; i < x->rank; i++)
-        n *= x->dims[i];
-    loop.dim[0] = bz_type_elements(index) / length, loop.dim[1] = length, loop.dim[2] = n;
-    for (int64_t i = 0; i < length; i++)
-        loop.dim[3 + i] = x->dims[i], loop.stride[0][i] = stride[i];
-    if (__builtin_mul_overflow(loop.dim[0], n, &updates) || updates != bz_type_elements(&l->in[2]))
-        return bind_no(l, err, "its updates do not fit");
-    return loop_cast(b, l, err) || emit(b, l, REST, 2, 0, &loop, err) ? -1 : 0;
+    return bind_emit(b, l, FIRST, 1, 0, &copy, err);
 }
 
 static int loop_where(binder *b, const bz_layer *l, bz_error *err)
@@ -263,7 +270,7 @@ static int loop_where(binder *b, const bz_layer *l, bz_error *err)
     for (int k = 0; k < 3; k++)
         if (broadcast(&l->in[k], &l->out[0], loop.stride[k]))
             return bind_no(l, err, "its operands do not fit");
-    return emit(b, l, FIRST, 3, 0, &loop, err);
+    return bind_emit(b, l, FIRST, 3, 0, &loop, err);
 }
 
 /* ---- computing ------------------------------------------------------------------------------ */
@@ -272,19 +279,25 @@ static int loop_binary(binder *b, const bz_layer *l, bz_error *err)
 {
     static const struct {
         const char *kind, *function;
-    } NAMES[] = {{"equal", "eq"}, {"greater", "gt"}, {"greaterequal", "ge"}, {"less", "lt"}, {"lessequal", "le"}};
+    } NAMES[] = {{"equal", "eq"},     {"greater", "gt"},        {"greaterequal", "ge"}, {"less", "lt"},
+                 {"lessequal", "le"}, {"bitwiseand", "bitand"}, {"bitwiseor", "bitor"}, {"bitwisexor", "bitxor"}};
+    const bz_attr *fmod = bz_node_attr(l->node, "fmod"), *to = bz_node_attr(l->node, "direction");
     bz_replay_loop loop = {.kind = BZ_LOOP_BINARY, .function = l->kind};
     for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++)
         if (!strcmp(l->kind, NAMES[i].kind))
             loop.function = NAMES[i].function;
+    if (!strcmp(l->kind, "mod") && fmod && fmod->kind == BZ_ATTR_INT && fmod->i)
+        loop.function = "fmod";
+    if (!strcmp(l->kind, "bitshift"))
+        loop.function = to && to->kind == BZ_ATTR_STRING && !strcmp(to->s.data, "LEFT") ? "left" : "right";
     if (l->n_in != 2 || bz_layer_param(l, "axis") || bind_over(&l->out[0], &loop) ||
         broadcast(&l->in[0], &l->out[0], loop.stride[0]) || broadcast(&l->in[1], &l->out[0], loop.stride[1]))
         return bind_no(l, err, "its operands do not fit");
-    return emit(b, l, FIRST, 2, 0, &loop, err);
+    return bind_emit(b, l, FIRST, 2, 0, &loop, err);
 }
 
 /* Functions with parameters are those of the layer's problem. */
-static int loop_unary(binder *b, const bz_layer *l, bz_error *err)
+int bind_unary(binder *b, const bz_layer *l, bz_error *err)
 {
     bz_replay_loop loop = {.kind = BZ_LOOP_UNARY, .function = l->kind};
     bz_lowering low;
@@ -297,7 +310,7 @@ static int loop_unary(binder *b, const bz_layer *l, bz_error *err)
         loop.function = bz_fn_name(p->activation.fn);
         loop.alpha = p->activation.alpha, loop.beta = p->activation.beta;
     }
-    return emit(b, l, FIRST, 1, 0, &loop, err);
+    return bind_emit(b, l, FIRST, 1, 0, &loop, err);
 }
 
 /* Scales and zero points: one for all, or one for each index of an axis. */
@@ -345,26 +358,48 @@ static const struct {
     int (*bind)(binder *b, const bz_layer *l, bz_error *err);
 } LOOPS[] = {
     {" reshape flatten squeeze unsqueeze identity dropout ", loop_view},
-    {" cast ", loop_cast},
+    {" cast ", bind_cast},
     {" transpose ", loop_transpose},
     {" slice ", loop_slice},
     {" expand ", loop_expand},
     {" concat ", loop_concat},
     {" split ", loop_split},
     {" pad ", loop_pad},
-    {" gather ", loop_gather},
+    {" gather ", bind_gather},
     {" where ", loop_where},
-    {" scatternd ", loop_scatter},
+    {" gathernd ", bind_gathernd},
+    {" gatherelements ", bind_gatherelements},
+    {" scatternd ", bind_scatternd},
+    {" scatterelements scatter ", bind_scatterelements},
+    {" maxunpool ", bind_unpool},
+    {" onehot ", bind_onehot},
+    {" argmax argmin ", bind_argmax},
+    {" cumsum cumprod hardmax ", bind_lanes},
+    {" topk ", bind_topk},
+    {" reversesequence ", bind_reversal},
+    {" tile ", bind_tile},
     {" dequantize ", loop_dequantize},
+    {" resize ", bind_resize},
+    {" clip ", bind_clip},
+    {" isinf shrink thresholdedrelu ", bind_parametric},
+    {" bitwisenot ", bind_complement},
+    {" reducelogsumexp ", bind_logsumexp},
+    {" nllloss crossentropy ", bind_likelihood},
+    {" eye ", bind_eye},
+    {" nonzero unique nms compress ", bind_sized_by_data},
     {" slice_grad ", bind_slice_grad},
     {" resize_grad ", bind_resize_grad},
     {" scale ", bind_scale},
     {" isallfinite ", bind_finite},
     {" trilu ", bind_trilu},
-    {" add sub mul div max min pow equal greater greaterequal less lessequal and or xor ", loop_binary},
-    {" erf not sign neg reciprocal sin cos floor ceil round relu leakyrelu elu sigmoid tanh swish hardswish "
-     "hardsigmoid mish softplus softsign exp log sqrt abs clip gelu ",
-     loop_unary},
+    {" add sub mul div max min pow equal greater greaterequal less lessequal and or xor mod bitwiseand bitwiseor "
+     "bitwisexor "
+     "bitshift prelu ",
+     loop_binary},
+    {" tan asin acos atan sinh cosh asinh acosh atanh isnan erf not sign neg reciprocal sin cos floor ceil round relu "
+     "leakyrelu elu sigmoid tanh swish hardswish "
+     "hardsigmoid mish softplus softsign exp log sqrt abs gelu ",
+     bind_unary},
 };
 
 /* What a layer makes of anything but tensors of known sizes is only what the file declares. */
@@ -376,18 +411,36 @@ static bool is_known(const bz_type *t, int n)
     return true;
 }
 
-int bind_loops(binder *b, const bz_layer *l, bz_error *err)
+static int find_row(const bz_layer *l)
 {
     size_t n = strlen(l->kind);
-    if (!is_known(l->in, l->n_in) || !is_known(l->out, l->n_out))
-        return bind_no(l, err, "an operand or its result is no tensor of a known size");
-    if (l->class == BZ_VIEW && l->n_in && l->n_out)
-        return loop_view(b, l, err);
     for (size_t i = 0; i < sizeof LOOPS / sizeof *LOOPS; i++)
         for (const char *at = LOOPS[i].kinds; (at = strstr(at, l->kind)); at += n)
             if (at[-1] == ' ' && at[n] == ' ')
-                return l->n_out && l->n_in ? LOOPS[i].bind(b, l, err) : bind_no(l, err, "it has no operand");
-    return bind_no(l, err, "no call and no loop computes it");
+                return (int)i;
+    return -1;
+}
+
+bool bind_has_loop(const bz_layer *l)
+{
+    return find_row(l) >= 0;
+}
+
+int bind_loops(binder *b, const bz_layer *l, bz_error *err)
+{
+    int row = find_row(l);
+    if (!is_known(l->in, l->n_in)) {
+        b->unmade = true; /* what makes them stands in the way, and is named */
+        return bind_no(l, err, "an operand is no tensor of a known size");
+    }
+    if (!is_known(l->out, l->n_out))
+        return bind_no(l, err,
+                       l->n_out && l->out[0].kind == BZ_TYPE_TENSOR ? BIND_SIZED_BY_DATA : "its result is no tensor");
+    if (l->class == BZ_VIEW && l->n_in && l->n_out)
+        return loop_view(b, l, err);
+    if (row < 0)
+        return bind_no(l, err, "no call and no loop computes it");
+    return l->n_out && l->n_in ? LOOPS[row].bind(b, l, err) : bind_no(l, err, "it has no operand");
 }
 
 /* ---- constants ------------------------------------------------------------------------------ */
@@ -479,7 +532,7 @@ static int constant_fill(binder *b, const bz_layer *l, bz_error *err)
             return -1;
         loop.value = real ? v : (double)whole;
     }
-    return emit(b, l, FIRST, 0, 0, &loop, err);
+    return bind_emit(b, l, FIRST, 0, 0, &loop, err);
 }
 
 int bind_constant(binder *b, const bz_layer *l, bz_value_id v, bz_error *err)

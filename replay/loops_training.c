@@ -123,7 +123,7 @@ int bind_scale(binder *b, const bz_layer *l, bz_error *err)
 }
 
 /* The sum of all elements of a tensor in f32: a call. */
-static int summed(binder *b, const bz_layer *l, int of, int64_t n, bz_error *err)
+int bind_sum(binder *b, const bz_layer *l, int of, int64_t n, bz_error *err)
 {
     bz_problem *p = BZ_NEW(b->arena, bz_problem, 1);
     *p = (bz_problem){.kind = BZ_PROBLEM_REDUCE,
@@ -159,7 +159,7 @@ int bind_finite(binder *b, const bz_layer *l, bz_error *err)
         int wide = bind_widened(b, l, k, err), none = wide < 0 ? -1 : bind_new_value(b, "", BZ_F32, 1, &n);
         if (none < 0 || both(b, l, "sub", n, wide, wide, none, err))
             return -1;
-        int own = n > 1 ? summed(b, l, none, n, err) : none;
+        int own = n > 1 ? bind_sum(b, l, none, n, err) : none;
         int sum = own >= 0 && all >= 0 ? bind_new_value(b, "", BZ_F32, 1, scalar) : own;
         if (sum < 0 || (all >= 0 && both(b, l, "add", 1, all, own, sum, err)))
             return -1;
@@ -171,32 +171,35 @@ int bind_finite(binder *b, const bz_layer *l, bz_error *err)
     return both(b, l, "eq", 1, all, bind_numbers(b, BZ_F32, 1, scalar, &ZERO), out, err);
 }
 
-/* What a mask of the last two dimensions keeps; else 0. */
+/* What a mask of the last two dimensions keeps; else 0. The mask is a constant where the number of the diagonal is. */
 int bind_trilu(binder *b, const bz_layer *l, bz_error *err)
 {
-    enum { MOST = 1 << 24 };
+    static const double ZERO = 0;
     const bz_attr *upper = bz_node_attr(l->node, "upper");
-    bool above = !upper || upper->kind != BZ_ATTR_INT || upper->i;
+    bool above = !upper || upper->kind != BZ_ATTR_INT || upper->i, given = l->n_in > 1 && l->node->in[1] >= 0,
+         once = b->once;
     bz_replay_loop loop = {.kind = BZ_LOOP_SELECT};
     int rank = l->out[0].rank;
-    double k = 0;
     if (rank < 2 || bz_type_elements(&l->out[0]) < 1 || bind_over(&l->out[0], &loop) ||
-        loop.dim[rank - 2] * loop.dim[rank - 1] > MOST ||
-        (l->n_in > 1 && l->node->in[1] >= 0 && !bz_lower_scalar(b->layers, l->node->in[1], l->index, &k)))
+        (given && bz_type_elements(&l->in[1]) != 1))
         return bind_no(l, err, "what it keeps is not known");
     int64_t rows = loop.dim[rank - 2], columns = loop.dim[rank - 1];
-    double *keep = BZ_NEW(b->arena, double, rows *columns + 1), *zero = BZ_NEW(b->arena, double, 1);
-    for (int64_t i = 0; i < rows * columns; i++) {
-        int64_t row = i / columns;
-        double off = (double)(i % columns - row);
-        keep[i] = above ? off >= k : off <= k;
-    }
+    const bz_replay_loop cut = {.kind = BZ_LOOP_LANES,
+                                .function = "triangle",
+                                .alpha = above ? 1 : -1,
+                                .rank = 4,
+                                .dim = {1, 1, 1, rows * columns},
+                                .extent = {columns}};
     int x = bind_value(b, l->node->in[0], err), y = x < 0 ? -1 : bind_result(b, l, 0, err);
-    if (y < 0)
+    int k = y < 0 ? -1 : given ? bind_value(b, l->node->in[1], err) : bind_numbers(b, BZ_I64, 0, NULL, &ZERO);
+    if (k < 0)
         return -1;
-    int mask = bind_numbers(b, BZ_BOOL, 2, loop.dim + rank - 2, keep),
-        none = bind_numbers(b, b->plan->value[x].dtype, 0, NULL, zero);
+    int mask = bind_new_value(b, "", BZ_BOOL, 2, loop.dim + rank - 2),
+        none = bind_numbers(b, b->plan->value[x].dtype, 0, NULL, &ZERO);
+    b->once |= !given || l->in_constant[1];
+    int bad = bind_loop(b, l, &cut, &k, 1, mask, err);
+    b->once = once;
     loop.stride[0][rank - 2] = columns, loop.stride[0][rank - 1] = 1;
     bind_row_major(&l->in[0], loop.stride[1]);
-    return bind_loop(b, l, &loop, (int[]){mask, x, none}, 3, y, err);
+    return bad || bind_loop(b, l, &loop, (int[]){mask, x, none}, 3, y, err) ? -1 : 0;
 }

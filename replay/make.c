@@ -195,6 +195,22 @@ int bind_value(binder *b, bz_value_id v, bz_error *err)
     return b->number[v];
 }
 
+/* The extent that operand k of a layer indexes; 0: it is no index. */
+static int64_t indexed_extent(const bz_layer *l, int k)
+{
+    bool tuples = bz_has_word(" gathernd scatternd ", l->kind), onehot = !strcmp(l->kind, "onehot") && k == 0,
+         classes = bz_has_word(" nllloss crossentropy ", l->kind) && k == 1;
+    const bz_type *t = onehot ? &l->out[0] : &l->in[0];
+    int64_t axis = bz_layer_int(l, "axis", onehot ? -1 : 0), least = 0;
+    axis = classes ? 1 : axis < 0 ? axis + t->rank : axis;
+    for (int i = 0; i < t->rank && tuples && k == 1; i++)
+        least = least && least < t->dims[i] ? least : t->dims[i];
+    if (tuples)
+        return least;
+    bool along = bz_has_word(" gather gatherelements scatterelements ", l->kind) && k == 1;
+    return (along || onehot || classes) && axis >= 0 && axis < t->rank ? t->dims[axis] : 0;
+}
+
 /* Integers that index a table stay inside of it. */
 static int64_t least_table(const binder *b, bz_value_id id, int depth)
 {
@@ -204,13 +220,10 @@ static int64_t least_table(const binder *b, bz_value_id id, int depth)
         for (int k = 0; k < l->n_in; k++) {
             if (l->node->in[k] != id)
                 continue;
-            int64_t n = 0;
-            const bz_param *axis = bz_layer_param(l, "axis");
-            if (!strcmp(l->kind, "gather") && k == 1 && axis && axis->n == 1 && axis->v[0] < l->in[0].rank)
-                n = l->in[0].dims[axis->v[0]];
-            else if (l->n_out && (l->class == BZ_VIEW || !strcmp(l->kind, "cast")))
+            int64_t n = indexed_extent(l, k);
+            if (!n && l->n_out && (l->class == BZ_VIEW || !strcmp(l->kind, "cast")))
                 n = least_table(b, l->node->out[0], depth + 1);
-            least = n && (!least || n < least) ? n : least;
+            least = n > 0 && (!least || n < least) ? n : least;
         }
     }
     return least;
@@ -325,11 +338,20 @@ static void refuse(maker *m, const bz_error *err)
         bz_buf_printf(&m->refused, "%s%s", m->refused.len ? "; " : "", err->text);
 }
 
-/* Only our loops have a copy that replaces them on devices. Such a loop takes as a step as long as it takes as a call. */
+/* Only our loops have a copy that replaces them on devices. Such a loop takes as a step as long as it takes as a call; those of training are
+ * calls alone. */
 static bool is_loop(const bz_lowering *low)
 {
     const bz_alternative *last = low->n ? &low->alternative[low->n - 1] : NULL;
-    return last && last->modelled && last->fallback && low->alternative[0].problem[0].kind != BZ_PROBLEM_DROPOUT;
+    return last && last->modelled && last->fallback && !bind_is_training(&low->alternative[0].problem[0]);
+}
+
+static bool has_call(const bz_lowering *low)
+{
+    for (int i = 0; i < low->n; i++)
+        if (!low->alternative[i].modelled)
+            return true;
+    return false;
 }
 
 static int bind_layer(maker *m, const bz_layer *l, bz_error *err)
@@ -355,7 +377,8 @@ static int bind_layer(maker *m, const bz_layer *l, bz_error *err)
         return 0;
     take_back(&m->b, before);
     m->b.unmade |= unmade; /* a loop would do, but for what it waits for: the layer itself stands in nobody's way */
-    *err = first;
+    if (has_call(&item->lowering) || !bind_has_loop(l)) /* else there is but a loop, and it said what it lacks */
+        *err = first;
     return -1;
 }
 

@@ -98,8 +98,8 @@ static void put_value(const bz_replay_value *v, int64_t at, int number, bz_buf *
 
 static void put_loop(const bz_replay_loop *l, int number, bz_buf *out)
 {
-    static const char *const KINDS[] = {"COPY", "FILL", "GATHER", "SELECT", "UNARY", "BINARY", "SCATTER"};
-    static const int OPERANDS[] = {2, 0, 0, 3, 1, 2, 1};
+    static const char *const KINDS[] = {"COPY", "FILL", "GATHER", "SELECT", "UNARY", "BINARY", "SCATTER", "LANES"};
+    static const int OPERANDS[] = {2, 0, 2, 3, 1, 2, 3, 0};
     bz_buf_printf(out, "static const bz_replay_loop loop_%d = {.kind = BZ_LOOP_%s", number, KINDS[l->kind]);
     if (l->function) {
         bz_buf_puts(out, ", .function = ");
@@ -127,6 +127,14 @@ static void put_loop(const bz_replay_loop *l, int number, bz_buf *out)
         bz_buf_printf(out, ", .from = %lld", (long long)l->from);
     if (l->to)
         bz_buf_printf(out, ", .to = %lld", (long long)l->to);
+    if (l->length)
+        bz_buf_printf(out, ", .length = %d", l->length);
+    if (l->extent[0]) {
+        bz_buf_puts(out, ", .extent = ");
+        put_numbers(out, l->extent, l->length ? l->length : 1);
+        bz_buf_puts(out, ", .step = ");
+        put_numbers(out, l->step, l->length ? l->length : 1);
+    }
     bz_buf_puts(out, "};\n");
 }
 

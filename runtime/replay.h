@@ -85,12 +85,12 @@ enum { BZ_REPLAY_STREAMS = 8 };
 typedef enum {
     BZ_LOOP_COPY,   /* result[to + Σ i·stride[1]] = x[from + Σ i·stride[0]] */
     BZ_LOOP_FILL,   /* the whole result = value; or, where there is an operand, its first element */
-    BZ_LOOP_GATHER, /* result[o, i, n] = x[o, index[i], n]; dim: outer, extent of the axis, indices, inner */
+    BZ_LOOP_GATHER, /* result[i] = x[Σ i·stride[0] + place]: where indices say, see below */
     BZ_LOOP_SELECT, /* result[i] = c ? a : b, each by its strides */
     BZ_LOOP_UNARY,  /* result = function(x) */
     BZ_LOOP_BINARY, /* result[i] = function(a, b), each by its strides */
-    BZ_LOOP_SCATTER, /* result[Σ index[t, j]·stride[0][j] + i] = updates[t, i]; dim: tuples, length of a tuple, updates of each;
-                        dim[3 + j]: extent that index j goes up to */
+    BZ_LOOP_SCATTER, /* result[Σ i·stride[2] + place] = updates[to + Σ i·stride[1]], or a function of that and what is there */
+    BZ_LOOP_LANES, /* result[o, ·, n] = function(x[o, ·, n]), along an axis; dim: outer, extent of the axis, inner, its extent in the result */
 } bz_loop_kind;
 
 typedef struct bz_replay_loop {
@@ -101,6 +101,10 @@ typedef struct bz_replay_loop {
     double value;
     int rank;
     int64_t dim[BZ_PROBLEM_RANK], stride[3][BZ_PROBLEM_RANK], from, to; /* in elements */
+    /* place = Σ step[j] · k[j], where the tuple k lies one behind the other in the indices, from Σ i·stride[1] on (of a scatter: stride[0]); below 0
+     * it counts from the end of extent[j]. A tuple that leaves its extents leaves zeros, or scatters nothing: it would be an error of the model's. */
+    int length;
+    int64_t extent[BZ_PROBLEM_RANK], step[BZ_PROBLEM_RANK];
 } bz_replay_loop;
 
 typedef struct bz_replay_step {

@@ -27,6 +27,12 @@ void bz_elements_read(bz_dtype t, const void *from, int64_t at, int64_t stride, 
         EACH(int16_t);
     case BZ_I8:
         EACH(int8_t);
+    case BZ_U64:
+        EACH(uint64_t);
+    case BZ_U32:
+        EACH(uint32_t);
+    case BZ_U16:
+        EACH(uint16_t);
     case BZ_U8:
     case BZ_BOOL:
         EACH(uint8_t);
@@ -61,6 +67,16 @@ void bz_elements_write(bz_dtype t, void *to, int64_t at, int64_t stride, int64_t
         EACH(double, v[i]);
     case BZ_I64:
         EACH(int64_t, whole(v[i]));
+    case BZ_U64:
+        EACH(uint64_t, v[i] >= 0x1p63 && v[i] < 0x1p64 ? (uint64_t)v[i] : (uint64_t)whole(v[i]));
+    case BZ_I32: /* f32 would round it */
+        EACH(int32_t, whole(v[i]));
+    case BZ_I16:
+        EACH(int16_t, whole(v[i]));
+    case BZ_U16:
+        EACH(uint16_t, whole(v[i]));
+    case BZ_U32:
+        EACH(uint32_t, whole(v[i]));
     case BZ_BOOL:
         EACH(uint8_t, v[i] != 0);
     default:

@@ -224,9 +224,13 @@ static int concat_loops(const bz_problem *p, problem_loop *list)
 
 static void gather_loop(const bz_problem *p, bz_replay_loop *l)
 {
-    *l = (bz_replay_loop){.kind = BZ_LOOP_GATHER, .rank = 4, .dim = {1, 1, p->gather.n, 1}};
+    int64_t extent = p->gather.x[p->gather.axis], inner = 1;
+    *l = (bz_replay_loop){.kind = BZ_LOOP_GATHER, .rank = 3, .dim = {1, p->gather.n, 1}, .length = 1};
     for (int i = 0; p->gather.x[i]; i++)
-        l->dim[i < p->gather.axis ? 0 : i == p->gather.axis ? 1 : 3] *= p->gather.x[i];
+        *(i < p->gather.axis ? &l->dim[0] : &inner) *= i == p->gather.axis ? 1 : p->gather.x[i];
+    l->dim[2] = inner;
+    l->stride[0][0] = extent * inner, l->stride[0][2] = 1, l->stride[1][1] = 1;
+    l->extent[0] = extent, l->step[0] = inner;
 }
 
 /* Fills `list` (room for LOOPS_MOST); returns how many, 0 where the problem is none. */

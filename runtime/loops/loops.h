@@ -11,6 +11,10 @@ int bz_loop_run(const bz_replay_loop *loop, void *const *operand, const bz_dtype
                 int threads);
 bool bz_loop_knows(const bz_replay_loop *loop);
 
+/* Loops along an axis, as bz_loop_run calls them. */
+bool bz_lanes_know(const bz_replay_loop *loop);
+void bz_lanes_run(const bz_replay_loop *loop, void *const *operand, const bz_dtype *dtype, int n, int threads);
+
 /* Problems whose results are made row by row: normalizations, softmax, reductions, casts, padding. NULL where the problem
  * is none, or not in these types. The job outlives it. */
 typedef struct bz_rows bz_rows;

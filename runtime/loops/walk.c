@@ -25,16 +25,44 @@ static double reciprocal(double v)
     return 1 / v;
 }
 
+static double is_nan(double v)
+{
+    return isnan(v);
+}
+
 /* Those that problems do not have. */
 static const struct {
     const char *name;
     double (*of)(double v);
 } UNARY[] = {
-    {"not", not_of}, {"neg", negative}, {"reciprocal", reciprocal},
-    {"sin", sin},    {"cos", cos},      {"tan", tan},
-    {"asin", asin},  {"acos", acos},    {"atan", atan},
-    {"sinh", sinh},  {"cosh", cosh},
+    {"not", not_of},   {"neg", negative}, {"reciprocal", reciprocal},
+    {"isnan", is_nan}, {"sin", sin},      {"cos", cos},
+    {"tan", tan},      {"asin", asin},    {"acos", acos},
+    {"atan", atan},    {"sinh", sinh},    {"cosh", cosh},
+    {"asinh", asinh},  {"acosh", acosh},  {"atanh", atanh},
 };
+
+/* Infinities: above, where alpha is not 0; below, where beta is not 0. */
+static double is_infinite(double v, double alpha, double beta)
+{
+    return isinf(v) && (v > 0 ? alpha : beta) != 0;
+}
+
+static double shrunk(double v, double alpha, double beta)
+{
+    return v < -alpha ? v + beta : v > alpha ? v - beta : 0;
+}
+
+static double above_threshold(double v, double alpha, double beta)
+{
+    (void)beta;
+    return v > alpha ? v : 0;
+}
+
+static const struct {
+    const char *name;
+    double (*of)(double v, double alpha, double beta);
+} PARAMETRIC[] = {{"isinf", is_infinite}, {"shrink", shrunk}, {"thresholdedrelu", above_threshold}};
 
 static double power(double a, double b)
 {
@@ -56,14 +84,44 @@ static double xor_of(double a, double b)
     return (a != 0) != (b != 0);
 }
 
+/* With the sign of b, as of integers; fmod has that of a. */
+static double modulo(double a, double b)
+{
+    double r = fmod(a, b);
+    return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+
+static double sloped(double a, double b)
+{
+    return a < 0 ? a * b : a;
+}
+
+/* Bits of whole numbers that double precision holds. */
+#define BITS(name, expression)                                                                                         \
+    static double name(double a, double b)                                                                             \
+    {                                                                                                                  \
+        int64_t x = fabs(a) < 0x1p63 ? (int64_t)a : 0, y = fabs(b) < 0x1p63 ? (int64_t)b : 0;                          \
+        return (double)(expression);                                                                                   \
+    }
+BITS(bits_and, x &y)
+BITS(bits_or, x | y)
+BITS(bits_xor, x ^ y)
+BITS(shifted_left, y >= 0 && y < 64 ? (int64_t)((uint64_t)x << y) : 0)
+BITS(shifted_right, y >= 0 && y < 64 ? (int64_t)((uint64_t)x >> y) : 0)
+
 static const struct {
     const char *name;
     double (*of)(double a, double b);
-} BINARY[] = {{"pow", power}, {"and", and_of}, {"or", or_of}, {"xor", xor_of}};
+} BINARY[] = {
+    {"pow", power},     {"and", and_of},      {"or", or_of},          {"xor", xor_of},
+    {"mod", modulo},    {"fmod", fmod},       {"prelu", sloped},      {"bitand", bits_and},
+    {"bitor", bits_or}, {"bitxor", bits_xor}, {"left", shifted_left}, {"right", shifted_right},
+};
 
 typedef struct function {
     double (*one)(double);
     double (*two)(double, double);
+    double (*with)(double, double, double); /* one, and alpha and beta */
     bz_fn fn;
     double alpha, beta;
 } function;
@@ -75,10 +133,13 @@ static function function_of(const bz_replay_loop *l)
     for (size_t i = 0; l->kind == BZ_LOOP_UNARY && i < sizeof UNARY / sizeof *UNARY; i++)
         if (!strcmp(UNARY[i].name, name))
             f.one = UNARY[i].of;
+    for (size_t i = 0; l->kind == BZ_LOOP_UNARY && i < sizeof PARAMETRIC / sizeof *PARAMETRIC; i++)
+        if (!strcmp(PARAMETRIC[i].name, name))
+            f.with = PARAMETRIC[i].of;
     for (size_t i = 0; l->kind == BZ_LOOP_BINARY && i < sizeof BINARY / sizeof *BINARY; i++)
         if (!strcmp(BINARY[i].name, name))
             f.two = BINARY[i].of;
-    if (!f.one && !f.two)
+    if (!f.one && !f.two && !f.with)
         f.fn = l->fn ? l->fn : bz_fn_find(name, strlen(name));
     return f;
 }
@@ -87,17 +148,21 @@ bool bz_loop_knows(const bz_replay_loop *l)
 {
     function f = function_of(l);
     if (l->kind == BZ_LOOP_UNARY)
-        return f.one || (f.fn && bz_fn_is_activation(f.fn));
+        return f.one || f.with || (f.fn && bz_fn_is_activation(f.fn));
     if (l->kind == BZ_LOOP_BINARY)
         return f.two || (f.fn && (bz_fn_is_binary(f.fn) || bz_fn_is_comparison(f.fn)));
-    return true;
+    if (l->kind == BZ_LOOP_SCATTER)
+        return !l->function || bz_fn_is_binary(f.fn);
+    return l->kind != BZ_LOOP_LANES || bz_lanes_know(l);
 }
 
 /* y = f(x), in place. */
 static void apply_one(const function *f, double *v, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
-        v[i] = f->one ? f->one(v[i]) : bz_fn_value(f->fn, v[i], f->alpha, f->beta);
+        v[i] = f->one    ? f->one(v[i])
+               : f->with ? f->with(v[i], f->alpha, f->beta)
+                         : bz_fn_value(f->fn, v[i], f->alpha, f->beta);
 }
 
 static void apply_two(const function *f, const double *a, const double *b, double *y, int64_t n)
@@ -276,6 +341,61 @@ static void unary_span(const walk *w, const span *s)
     }
 }
 
+/* ---- where indices say ----------------------------------------------------------------------- */
+
+/* Where the tuple at an element of the indices leads; -1: out of its extents. */
+static int64_t place_of(const walk *w, int indices, int64_t at)
+{
+    int64_t place = 0;
+    for (int j = 0; j < w->l.length; j++) {
+        int64_t extent = w->l.extent[j], k = (int64_t)bz_element_load(w->dtype[indices], w->operand[indices], at + j);
+        k += k < 0 ? extent : 0;
+        if (k < 0 || k >= extent)
+            return -1;
+        place += k * w->l.step[j];
+    }
+    return place;
+}
+
+static void gather_span(const walk *w, const span *s)
+{
+    int64_t run = s->stride[1] ? 1 : s->n, size = bz_dtype_bits(w->dtype[2]) / 8;
+    bool bytes = w->dtype[0] == w->dtype[2];
+    for (int64_t i = 0; i < s->n; i += run) {
+        int64_t place = place_of(w, 1, s->at[1] + i * s->stride[1]), from = s->at[0] + i * s->stride[0] + place;
+        char *y = (char *)w->operand[2] + (s->y + i) * size;
+        const char *x = (const char *)w->operand[0] + (place < 0 ? 0 : from) * size;
+        if (place < 0)
+            memset(y, 0, (size_t)(run * size));
+        else if (bytes && (run == 1 || s->stride[0] == 1))
+            memcpy(y, x, (size_t)(run * size));
+        else if (bytes)
+            bz_elements_copy(x, s->stride[0], y, 1, run, size);
+        else
+            bz_elements_convert(w->kernels, w->dtype[0], w->operand[0], from, s->stride[0], w->dtype[2], w->operand[2],
+                                s->y + i, 1, run);
+    }
+}
+
+static void scatter_span(const walk *w, const span *s)
+{
+    int64_t run = s->stride[0] ? 1 : s->n, size = bz_dtype_bits(w->dtype[2]) / 8;
+    bool bytes = w->dtype[1] == w->dtype[2] && !w->f.fn;
+    for (int64_t i = 0; i < s->n; i += run) {
+        int64_t place = place_of(w, 0, s->at[0] + i * s->stride[0]), to = s->at[2] + i * s->stride[2] + place,
+                from = s->at[1] + i * s->stride[1];
+        for (int64_t k = 0; k < run && place >= 0; k++, from += s->stride[1], to += s->stride[2]) {
+            if (bytes) {
+                memcpy((char *)w->operand[2] + to * size, (const char *)w->operand[1] + from * size, (size_t)size);
+                continue;
+            }
+            double v = bz_element_load(w->dtype[1], w->operand[1], from);
+            v = w->f.fn ? bz_fn_binary(w->f.fn, bz_element_load(w->dtype[2], w->operand[2], to), v) : v;
+            bz_element_store(w->dtype[2], w->operand[2], to, v);
+        }
+    }
+}
+
 /* ---- walking -------------------------------------------------------------------------------- */
 
 enum { PIECE = 16384 };
@@ -303,7 +423,7 @@ static void merge(bz_replay_loop *l)
 /* Where the row begins, and its number in each dimension. */
 static void place_row(const bz_replay_loop *l, int64_t row, int64_t at[3], int64_t *number)
 {
-    at[0] = l->from, at[1] = l->kind == BZ_LOOP_COPY ? l->to : 0, at[2] = 0;
+    at[0] = l->from, at[1] = l->to, at[2] = 0;
     for (int i = l->rank - 1; i-- > 0; row /= l->dim[i]) {
         number[i] = row % l->dim[i];
         for (int k = 0; k < 3; k++)
@@ -335,6 +455,12 @@ static void run_span(const walk *w, const span *s)
         break;
     case BZ_LOOP_SELECT:
         select_span(w, s);
+        break;
+    case BZ_LOOP_GATHER:
+        gather_span(w, s);
+        break;
+    case BZ_LOOP_SCATTER:
+        scatter_span(w, s);
         break;
     default:
         unary_span(w, s);
@@ -378,35 +504,6 @@ static void fill(const bz_replay_loop *l, void *const *operand, const bz_dtype *
     for (size_t done = size, more; done < all; done += more) {
         more = done < all - done ? done : all - done;
         memcpy(y + done, y, more);
-    }
-}
-
-typedef struct gathering {
-    const bz_replay_loop *l;
-    void *const *operand;
-    const bz_dtype *dtype;
-} gathering;
-
-/* Rows first to end of the result, counted over outer and indices. An index out of range leaves zeros: it would be an
- * error of the model's. */
-static void gather_rows(void *of, int64_t first, int64_t end, int thread)
-{
-    const gathering *g = of;
-    const bz_dtype *dtype = g->dtype;
-    int64_t extent = g->l->dim[1], indices = g->l->dim[2], inner = g->l->dim[3];
-    size_t from_size = (size_t)bz_dtype_bits(dtype[0]) / 8, bytes = (size_t)inner * (size_t)bz_dtype_bits(dtype[2]) / 8;
-    (void)thread;
-    for (int64_t r = first; r < end; r++) {
-        int64_t k = (int64_t)bz_element_load(dtype[1], g->operand[1], r % indices);
-        char *y = (char *)g->operand[2] + (size_t)r * bytes;
-        k += k < 0 ? extent : 0;
-        const char *row = (const char *)g->operand[0] + (size_t)((r / indices * extent + k) * inner) * from_size;
-        if (k < 0 || k >= extent)
-            memset(y, 0, bytes);
-        else if (dtype[0] == dtype[2])
-            memcpy(y, row, bytes);
-        else
-            bz_elements_convert(bz_kernels_best(), dtype[0], row, 0, 1, dtype[2], y, 0, 1, inner);
     }
 }
 
@@ -459,24 +556,6 @@ static void run_bands(void *of, int64_t first, int64_t end, int thread)
 
 /* ---- all ------------------------------------------------------------------------------------ */
 
-/* Operands are the indices and the updates; what is not hit stays. A tuple that leaves the result is left out. */
-static void scatter(const bz_replay_loop *l, void *const *operand, const bz_dtype *dtype)
-{
-    int64_t length = l->dim[1], n = l->dim[2];
-    for (int64_t t = 0; t < l->dim[0]; t++) {
-        int64_t to = 0;
-        bool inside = true;
-        for (int64_t j = 0; j < length; j++) {
-            int64_t k = (int64_t)bz_element_load(dtype[0], operand[0], t * length + j), extent = l->dim[3 + j];
-            k += k < 0 ? extent : 0;
-            inside &= k >= 0 && k < extent;
-            to += k * l->stride[0][j];
-        }
-        for (int64_t i = 0; i < n && inside; i++)
-            bz_element_store(dtype[2], operand[2], to + i, bz_element_load(dtype[1], operand[1], t * n + i));
-    }
-}
-
 int bz_loop_run(const bz_replay_loop *l, void *const *operand, const bz_dtype *dtype, const int64_t *count, int n,
                 int threads)
 {
@@ -489,13 +568,8 @@ int bz_loop_run(const bz_replay_loop *l, void *const *operand, const bz_dtype *d
         fill(l, operand, dtype, count[n - 1], n);
         return 0;
     }
-    if (l->kind == BZ_LOOP_GATHER) {
-        int64_t rows = l->dim[0] * l->dim[2];
-        bz_share_out(gather_rows, &(gathering){l, operand, dtype}, rows, rows * l->dim[3], threads);
-        return 0;
-    }
-    if (l->kind == BZ_LOOP_SCATTER) {
-        scatter(l, operand, dtype);
+    if (l->kind == BZ_LOOP_LANES) {
+        bz_lanes_run(l, operand, dtype, n, threads);
         return 0;
     }
     merge(&w.l);
@@ -507,6 +581,7 @@ int bz_loop_run(const bz_replay_loop *l, void *const *operand, const bz_dtype *d
         w.rows *= w.l.dim[i];
     w.n = w.l.dim[w.l.rank - 1];
     w.pieces = (w.n + PIECE - 1) / PIECE;
-    bz_share_out(run_pieces, &w, w.rows * w.pieces, w.rows * w.n, threads);
+    bz_share_out(run_pieces, &w, w.rows * w.pieces, w.rows * w.n,
+                 l->kind == BZ_LOOP_SCATTER ? 1 : threads); /* places may be the same: the last one counts */
     return 0;
 }

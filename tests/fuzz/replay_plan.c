@@ -26,24 +26,29 @@ static void check_reach(const bz_replay_plan *p, int value, const bz_replay_loop
     PROMISE(first >= 0 && last < count_of(p, value));
 }
 
-static void check_gather(const bz_replay_plan *p, const bz_replay_step *s)
-{
-    long double outer = (long double)s->loop->dim[0], extent = (long double)s->loop->dim[1],
-                n = (long double)s->loop->dim[2], inner = (long double)s->loop->dim[3];
-    PROMISE(outer * extent * inner <= count_of(p, s->in[0]));
-    PROMISE(n <= count_of(p, s->in[1]));
-    PROMISE(outer * n * inner <= count_of(p, s->out));
-}
-
-static void check_scatter(const bz_replay_plan *p, const bz_replay_step *s)
+/* Indices lead up to `far` elements behind where the loop is. */
+static void check_places(const bz_replay_plan *p, const bz_replay_step *s)
 {
     const bz_replay_loop *l = s->loop;
-    long double end = (long double)l->dim[2];
-    for (int64_t j = 0; j < l->dim[1]; j++)
-        end += (long double)(l->dim[3 + j] - 1) * (long double)l->stride[0][j];
-    PROMISE((long double)l->dim[0] * (long double)l->dim[1] <= count_of(p, s->in[0]));
-    PROMISE((long double)l->dim[0] * (long double)l->dim[2] <= count_of(p, s->in[1]));
-    PROMISE(end <= count_of(p, s->out));
+    bool gathers = l->kind == BZ_LOOP_GATHER;
+    int64_t far = 0;
+    PROMISE(l->length > 0 && l->length <= BZ_PROBLEM_RANK && s->n_in == 2);
+    for (int j = 0; j < l->length; j++)
+        far += (l->extent[j] - 1) * l->step[j];
+    check_reach(p, s->in[!gathers ? 0 : 1], l, l->stride[gathers], l->length - 1);
+    check_reach(p, gathers ? s->in[0] : s->out, l, l->stride[gathers ? 0 : 2], far);
+    if (!gathers)
+        check_reach(p, s->in[1], l, l->stride[1], l->to);
+}
+
+static void check_lanes(const bz_replay_plan *p, const bz_replay_step *s)
+{
+    const bz_replay_loop *l = s->loop;
+    long double lanes = (long double)l->dim[0] * (long double)l->dim[2];
+    PROMISE(l->rank == 4 && lanes > 0 && l->dim[1] > 0 && l->dim[3] > 0);
+    PROMISE(lanes * (long double)l->dim[1] <= count_of(p, s->in[0]) &&
+            lanes * (long double)l->dim[3] <= count_of(p, s->out));
+    PROMISE(s->n_in < 2 || 2 * (long double)l->length * (long double)l->dim[3] <= count_of(p, s->in[1]));
 }
 
 static void check_loop(const bz_replay_plan *p, const bz_replay_step *s)
@@ -51,12 +56,17 @@ static void check_loop(const bz_replay_plan *p, const bz_replay_step *s)
     const bz_replay_loop *l = s->loop;
     long double all = 1;
     PROMISE(l && l->rank > 0 && l->rank <= BZ_PROBLEM_RANK);
-    if (l->kind == BZ_LOOP_GATHER || l->kind == BZ_LOOP_SCATTER) {
-        (l->kind == BZ_LOOP_GATHER ? check_gather : check_scatter)(p, s);
+    if (l->kind == BZ_LOOP_LANES) {
+        check_lanes(p, s);
         return;
     }
     for (int i = 0; i < l->rank; i++)
         all *= (long double)l->dim[i];
+    if (l->kind == BZ_LOOP_GATHER || l->kind == BZ_LOOP_SCATTER) {
+        check_places(p, s);
+        PROMISE(l->kind == BZ_LOOP_SCATTER || all <= count_of(p, s->out));
+        return;
+    }
     if (l->kind == BZ_LOOP_COPY)
         check_reach(p, s->out, l, l->stride[1], l->to);
     else

@@ -279,6 +279,62 @@ static void draw_gather(task *t)
     }
 }
 
+/* Indices of the operand's rank: along the axis they say where, in the other dimensions they are where they lie. */
+static void draw_along(task *t, bool scatters)
+{
+    shape x = draw_shape(1), part = x;
+    int64_t axis = chance((unsigned)x.rank), index[256], at[MOST];
+    for (int d = 0; d < x.rank; d++)
+        part.dim[d] = 1 + chance((unsigned)x.dim[d]);
+    put_input(t, BZ_I64, x);
+    for (int64_t i = 0; i < count(&part); i++) { /* of a scatter no two are the same */
+        coordinates(&part, i, at);
+        index[i] = scatters ? x.dim[axis] - 1 - at[axis] : (int64_t)chance((unsigned)x.dim[axis]);
+    }
+    bz_buf tensor = a_raw_tensor("index", BZ_I64, dims_text(&part), index, (size_t)count(&part) * sizeof *index);
+    put_message(&t->graph, GRAPH_INIT, tensor);
+    if (scatters)
+        put_input(t, BZ_I64, part);
+    put_layer(t, scatters ? "ScatterElements" : "GatherElements", scatters ? "0 index 1" : "0 index", "y", "axis",
+              &axis, 1);
+    t->out = scatters ? x : part;
+    for (int64_t i = 0; i < count(&x) && scatters; i++)
+        t->want[i] = given(0, i);
+    for (int64_t i = 0; i < count(&part); i++) {
+        coordinates(&part, i, at);
+        at[axis] = index[i];
+        t->want[scatters ? element(&x, at) : i] = scatters ? given(1, i) : given(0, element(&x, at));
+    }
+}
+
+static void draw_gather_elements(task *t)
+{
+    draw_along(t, false);
+}
+
+static void draw_scatter_elements(task *t)
+{
+    draw_along(t, true);
+}
+
+static void draw_tile(task *t)
+{
+    shape x = draw_shape(1);
+    int64_t times[MOST], at[MOST];
+    t->out = x;
+    for (int d = 0; d < x.rank; d++)
+        times[d] = 1 + chance(2), t->out.dim[d] *= times[d];
+    put_input(t, BZ_I64, x);
+    put_constant(t, "times", times, x.rank);
+    put_layer(t, "Tile", "0 times", "y", "", NULL, 0);
+    for (int64_t i = 0; i < count(&t->out); i++) {
+        coordinates(&t->out, i, at);
+        for (int d = 0; d < x.rank; d++)
+            at[d] %= x.dim[d];
+        t->want[i] = given(0, element(&x, at));
+    }
+}
+
 /* What lies on the diagonal number k and above it, or below it, of the last two dimensions; else 0. */
 static void draw_trilu(task *t)
 {
@@ -336,6 +392,24 @@ static double two(const char *function, double a, double b)
     return !strcmp(function, "mul") ? a * b : !strcmp(function, "sub") ? a - b : (double)NAN;
 }
 
+/* Where the tuple at an element of the indices leads. */
+static int64_t place_of(const bz_replay_loop *l, tensor *index, int64_t at)
+{
+    int64_t place = 0;
+    for (int j = 0; j < l->length; j++)
+        place += (int64_t)*within(index, at + j) * l->step[j];
+    return place;
+}
+
+/* Lanes of one element, whose number is that of a diagonal. */
+static void do_triangle(const bz_replay_loop *l, double k, tensor *y)
+{
+    for (int64_t i = 0; i < l->dim[3]; i++) {
+        double off = (double)(i % l->extent[0] - i / l->extent[0]) - k;
+        *within(y, i) = l->alpha > 0 ? off >= 0 : off <= 0;
+    }
+}
+
 static void do_loop(const bz_replay_step *s, tensor *t, tensor *y)
 {
     const bz_replay_loop *l = s->loop;
@@ -345,13 +419,8 @@ static void do_loop(const bz_replay_step *s, tensor *t, tensor *y)
     if (l->kind == BZ_LOOP_FILL)
         for (int64_t i = 0; i < y->n; i++)
             y->v[i] = s->n_in ? *within(&t[s->in[0]], 0) : l->value;
-    else if (l->kind == BZ_LOOP_GATHER) /* outer, extent of the axis, indices, inner */
-        for (int64_t o = 0; o < l->dim[0]; o++)
-            for (int64_t i = 0; i < l->dim[2]; i++)
-                for (int64_t k = 0; k < l->dim[3]; k++)
-                    *within(y, (o * l->dim[2] + i) * l->dim[3] + k) =
-                        *within(&t[s->in[0]], (o * l->dim[1] + (int64_t)*within(&t[s->in[1]], i)) * l->dim[3] + k);
-    else if (l->kind == BZ_LOOP_COPY || l->kind == BZ_LOOP_SELECT || l->kind == BZ_LOOP_BINARY)
+    else if (l->kind == BZ_LOOP_COPY || l->kind == BZ_LOOP_SELECT || l->kind == BZ_LOOP_BINARY ||
+             l->kind == BZ_LOOP_GATHER || l->kind == BZ_LOOP_SCATTER)
         for (int64_t i = 0; i < n; i++) {
             int64_t at[3] = {l->from, l->to, 0}, rest = i;
             for (int d = l->rank; d--; rest /= l->dim[d])
@@ -359,12 +428,18 @@ static void do_loop(const bz_replay_step *s, tensor *t, tensor *y)
                     at[k] += rest % l->dim[d] * l->stride[k][d];
             if (l->kind == BZ_LOOP_COPY)
                 *within(y, at[1]) = *within(&t[s->in[0]], at[0]);
+            else if (l->kind == BZ_LOOP_GATHER)
+                *within(y, i) = *within(&t[s->in[0]], at[0] + place_of(l, &t[s->in[1]], at[1]));
+            else if (l->kind == BZ_LOOP_SCATTER)
+                *within(y, at[2] + place_of(l, &t[s->in[0]], at[0])) = *within(&t[s->in[1]], at[1]);
             else if (l->kind == BZ_LOOP_BINARY)
                 *within(y, i) = two(l->function, *within(&t[s->in[0]], at[0]), *within(&t[s->in[1]], at[1]));
             else
                 *within(y, i) =
                     *within(&t[s->in[0]], at[0]) > 0 ? *within(&t[s->in[1]], at[1]) : *within(&t[s->in[2]], at[2]);
         }
+    else if (l->kind == BZ_LOOP_LANES && !strcmp(l->function, "triangle"))
+        do_triangle(l, *within(&t[s->in[0]], 0), y);
     else
         fail_msg("loop %d", l->kind);
 }
@@ -400,8 +475,11 @@ static void do_steps(const bz_replay_plan *p, tensor *t)
 static void test_moves(void **state)
 {
     (void)state;
-    static void (*const DRAW[])(task * t) = {draw_transpose, draw_slice, draw_concat, draw_split, draw_pad,
-                                             draw_expand,    draw_where, draw_gather, draw_trilu, draw_dequantize};
+    static void (*const DRAW[])(task *
+                                t) = {draw_transpose, draw_slice,      draw_concat,          draw_split,
+                                      draw_pad,       draw_expand,     draw_where,           draw_gather,
+                                      draw_trilu,     draw_dequantize, draw_gather_elements, draw_scatter_elements,
+                                      draw_tile};
     enum { KINDS = sizeof DRAW / sizeof *DRAW };
     static task t;
     static tensor done[30];

@@ -175,7 +175,13 @@ static void test_index(void **unused)
     float x[8] = {0, 1, 2, 3, 4, 5, 6, 7}, y[8];
     int64_t index[] = {3, -4, 1, 9};
     (void)unused;
-    const bz_replay_loop gather = {.kind = BZ_LOOP_GATHER, .rank = 4, .dim = {1, 4, 4, 2}};
+    const bz_replay_loop gather = {.kind = BZ_LOOP_GATHER,
+                                   .rank = 2,
+                                   .dim = {4, 2},
+                                   .stride = {{0, 1}, {1, 0}},
+                                   .length = 1,
+                                   .extent = {4},
+                                   .step = {2}};
     run(&gather, x, BZ_F32, index, BZ_I64, y, BZ_F32, 8);
     assert_memory_equal(y, ((float[]){6, 7, 0, 1, 2, 3, 0, 0}), sizeof y);
     uint8_t c[] = {1, 0};
@@ -193,9 +199,73 @@ static void test_scatter(void **unused)
     float y[8] = {0}, updates[6] = {1, 2, 3, 4, 5, 6};
     int64_t index[6] = {0, 1, -1, 0, 2, 0};
     (void)unused;
-    const bz_replay_loop scatter = {.kind = BZ_LOOP_SCATTER, .rank = 5, .dim = {3, 2, 2, 2, 2}, .stride = {{4, 2}}};
+    bz_replay_loop scatter = {.kind = BZ_LOOP_SCATTER,
+                              .rank = 2,
+                              .dim = {3, 2},
+                              .stride = {{2, 0}, {2, 1}, {0, 1}},
+                              .length = 2,
+                              .extent = {2, 2},
+                              .step = {4, 2}};
     run(&scatter, index, BZ_I64, updates, BZ_F32, y, BZ_F32, 8);
     assert_memory_equal(y, ((float[]){0, 0, 1, 2, 3, 4, 0, 0}), sizeof y);
+    index[2] = 0, index[3] = 1; /* both to the same place */
+    scatter.function = "add";
+    run(&scatter, index, BZ_I64, updates, BZ_F32, y, BZ_F32, 8);
+    assert_memory_equal(y, ((float[]){0, 0, 5, 8, 3, 4, 0, 0}), sizeof y);
+}
+
+/* The k best of a lane in the order of their numbers among equals, by sorting all of them. */
+static void test_topk(void **unused)
+{
+    enum { MOST = 40, INNER = 19 };
+    static double x[MOST * INNER];
+    static int64_t y[MOST * INNER];
+    (void)unused;
+    for (int round = 0; round < 200; round++) {
+        int n = 1 + (int)draw(MOST), k = 1 + (int)draw((unsigned)n), inner = round % 2 ? 1 : INNER;
+        double sign = draw(2) ? 1 : -1;
+        for (int i = 0; i < n * inner; i++)
+            x[i] = draw(8);
+        const bz_replay_loop loop = {
+            .kind = BZ_LOOP_LANES, .function = "topk", .alpha = (float)sign, .rank = 4, .dim = {1, n, inner, k}};
+        run(&loop, x, BZ_F64, NULL, BZ_F32, y, BZ_I64, k * inner);
+        for (int j = 0; j < inner; j++)
+            for (int i = 0; i < k; i++) {
+                int64_t own = y[i * inner + j];
+                int before = 0;
+                for (int o = 0; o < n; o++) {
+                    double d = sign * (x[o * inner + j] - x[own * inner + j]);
+                    before += d > 0 || (d == 0 && o < own);
+                }
+                assert_int_equal(before, i);
+            }
+    }
+}
+
+static void test_lanes(void **unused)
+{
+    float x[6] = {1, 5, 3, 2, 5, -1}, y[6];
+    int64_t at[3];
+    (void)unused;
+    bz_replay_loop l = {.kind = BZ_LOOP_LANES, .function = "argmax", .rank = 4, .dim = {2, 3, 1, 1}};
+    run(&l, x, BZ_F32, NULL, BZ_F32, at, BZ_I64, 2);
+    assert_memory_equal(at, ((int64_t[]){1, 1}), 2 * sizeof *at);
+    l = (bz_replay_loop){.kind = BZ_LOOP_LANES, .function = "argmax", .alpha = 1, .rank = 4, .dim = {1, 2, 3, 1}};
+    run(&l, x, BZ_F32, NULL, BZ_F32, at, BZ_I64, 3);
+    assert_memory_equal(at, ((int64_t[]){1, 1, 0}), sizeof at);
+    l = (bz_replay_loop){.kind = BZ_LOOP_LANES, .function = "cumsum", .rank = 4, .dim = {2, 3, 1, 3}};
+    run(&l, x, BZ_F32, NULL, BZ_F32, y, BZ_F32, 6);
+    assert_memory_equal(y, ((float[]){1, 6, 9, 2, 7, 6}), sizeof y);
+    l.alpha = l.beta = 1;
+    run(&l, x, BZ_F32, NULL, BZ_F32, y, BZ_F32, 6);
+    assert_memory_equal(y, ((float[]){8, 3, 0, 4, -1, 0}), sizeof y);
+    double taps[] = {0, 0.5, 1, 0.5, -1, 2, 2, 1}; /* 0.5 x0 + 0.5 x1, and twice what lies outside + x2 */
+    l = (bz_replay_loop){
+        .kind = BZ_LOOP_LANES, .function = "taps", .value = 7, .rank = 4, .dim = {2, 3, 1, 2}, .length = 2};
+    run(&l, x, BZ_F32, taps, BZ_F64, y, BZ_F32, 4);
+    assert_memory_equal(y, ((float[]){3, 17, 3.5f, 13}), 4 * sizeof *y);
+    l.function = "no such";
+    assert_false(bz_loop_knows(&l));
 }
 
 static void test_functions(void **unused)
@@ -329,9 +399,10 @@ static void test_shapes(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lifetimes), cmocka_unit_test(test_chain),  cmocka_unit_test(test_streams),
-        cmocka_unit_test(test_copy),      cmocka_unit_test(test_index),  cmocka_unit_test(test_scatter),
-        cmocka_unit_test(test_functions), cmocka_unit_test(test_shapes), cmocka_unit_test(test_fill),
+        cmocka_unit_test(test_lifetimes), cmocka_unit_test(test_chain), cmocka_unit_test(test_streams),
+        cmocka_unit_test(test_copy),      cmocka_unit_test(test_index), cmocka_unit_test(test_scatter),
+        cmocka_unit_test(test_topk),      cmocka_unit_test(test_lanes), cmocka_unit_test(test_functions),
+        cmocka_unit_test(test_shapes),    cmocka_unit_test(test_fill),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

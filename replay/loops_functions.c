@@ -1,0 +1,223 @@
+/* Functions with parameters, and layers that are several functions one after the other, as loops. */
+#include "replay/bind.h"
+
+#include <string.h>
+
+/* Its limits may be operands. */
+int bind_clip(binder *b, const bz_layer *l, bz_error *err)
+{
+    bz_replay_loop loop = {.kind = BZ_LOOP_BINARY};
+    int at = bind_value(b, l->node->in[0], err), out = at < 0 ? -1 : bind_result(b, l, 0, err), left = 0;
+    for (int k = 1; k < l->n_in && k < 3; k++)
+        left += l->node->in[k] >= 0;
+    if (out < 0 || !left)
+        return out < 0 ? -1 : bind_unary(b, l, err);
+    if (bind_over(&l->out[0], &loop))
+        return bind_no(l, err, "it has too many dimensions");
+    bind_row_major(&l->out[0], loop.stride[0]);
+    for (int k = 1; k < 3 && k < l->n_in; k++) {
+        int limit = l->node->in[k] < 0 ? -1 : bind_value(b, l->node->in[k], err);
+        if (l->node->in[k] < 0)
+            continue;
+        int to = --left ? bind_new_value(b, "", b->plan->value[out].dtype, l->out[0].rank, l->out[0].dims) : out;
+        loop.function = k == 1 ? "max" : "min";
+        if (limit < 0 || to < 0 || bind_loop(b, l, &loop, (int[]){at, limit}, 2, to, err))
+            return -1;
+        at = to;
+    }
+    return 0;
+}
+
+static float either(const bz_layer *l, const char *name, float otherwise)
+{
+    const bz_attr *a = bz_node_attr(l->node, name);
+    return a && a->kind == BZ_ATTR_INT ? (float)a->i : bind_real(l, name, otherwise);
+}
+
+int bind_parametric(binder *b, const bz_layer *l, bz_error *err)
+{
+    static const struct {
+        const char *kind, *alpha, *beta;
+        float usual[2];
+    } ROWS[] = {{"isinf", "detect_positive", "detect_negative", {1, 1}},
+                {"shrink", "lambd", "bias", {0.5f, 0}},
+                {"thresholdedrelu", "alpha", "", {1, 0}}};
+    bz_replay_loop loop = {.kind = BZ_LOOP_UNARY, .function = l->kind};
+    if (bind_over(&l->out[0], &loop) || bz_type_elements(&l->in[0]) != bz_type_elements(&l->out[0]))
+        return bind_no(l, err, "it has too many dimensions");
+    bind_row_major(&l->out[0], loop.stride[0]);
+    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++)
+        if (!strcmp(ROWS[i].kind, l->kind))
+            loop.alpha = either(l, ROWS[i].alpha, ROWS[i].usual[0]),
+            loop.beta = either(l, ROWS[i].beta, ROWS[i].usual[1]);
+    return bind_emit(b, l, (int[]){0}, 1, 0, &loop, err);
+}
+
+/* All bits turned round: what is left to the largest number without a sign, or to -1. */
+int bind_complement(binder *b, const bz_layer *l, bz_error *err)
+{
+    bz_replay_loop loop = {.kind = BZ_LOOP_BINARY, .function = "sub"};
+    double *all = BZ_NEW(b->arena, double, 1);
+    bz_dtype t = l->in[0].dtype;
+    bool no_sign = t == BZ_U8 || t == BZ_U16 || t == BZ_U32;
+    if (bind_over(&l->out[0], &loop) || t == BZ_U64)
+        return bind_no(l, err, "double precision does not hold its numbers");
+    *all = no_sign ? (double)(((int64_t)1 << bz_dtype_bits(t)) - 1) : -1;
+    bind_row_major(&l->out[0], loop.stride[1]);
+    int in[2] = {bind_numbers(b, t, 0, NULL, all), bind_value(b, l->node->in[0], err)};
+    int out = in[0] < 0 || in[1] < 0 ? -1 : bind_result(b, l, 0, err);
+    return out < 0 ? -1 : bind_loop(b, l, &loop, in, 2, out, err);
+}
+
+/* What is reduced is brought behind all other axes first. */
+int bind_logsumexp(binder *b, const bz_layer *l, bz_error *err)
+{
+    const bz_type *x = &l->in[0];
+    const bz_param *axes = bz_layer_param(l, "axes");
+    int64_t stride[BZ_MAX_RANK], all = bz_type_elements(x), n = 1;
+    bool reduced[BZ_MAX_RANK] = {false};
+    bz_replay_loop copy = {.kind = BZ_LOOP_COPY}, lanes;
+    for (int i = 0; axes && i < axes->n; i++)
+        if (axes->v[i] >= 0 && axes->v[i] < x->rank)
+            reduced[axes->v[i]] = true;
+    if (!axes || bind_over(x, &copy) || all < 1 || x->rank < 1)
+        return bind_no(l, err, "which axes it reduces depends on data");
+    bind_row_major(x, stride);
+    int rank = 0;
+    for (int last = 0; last < 2; last++)
+        for (int i = 0; i < x->rank; i++)
+            if (reduced[i] == last) {
+                n *= last ? x->dims[i] : 1;
+                copy.dim[rank] = x->dims[i], copy.stride[0][rank++] = stride[i];
+            }
+    for (int64_t i = rank, step = 1; i-- > 0; step *= copy.dim[i])
+        copy.stride[1][i] = step;
+    lanes = (bz_replay_loop){.kind = BZ_LOOP_LANES, .function = "logsumexp", .rank = 4, .dim = {all / n, n, 1, 1}};
+    int in = bind_value(b, l->node->in[0], err),
+        turned = in < 0 ? -1 : bind_new_value(b, "", b->plan->value[in].dtype, rank, copy.dim);
+    int out = turned < 0 || bind_loop(b, l, &copy, &in, 1, turned, err) ? -1 : bind_result(b, l, 0, err);
+    return out < 0 ? -1 : bind_loop(b, l, &lanes, &turned, 1, out, err);
+}
+
+/* Zeros, and ones along a diagonal. */
+int bind_eye(binder *b, const bz_layer *l, bz_error *err)
+{
+    static const double ONE = 1;
+    const bz_attr *k = bz_node_attr(l->node, "k");
+    int64_t at = k && k->kind == BZ_ATTR_INT ? k->i : 0;
+    const bz_replay_loop fill = {.kind = BZ_LOOP_FILL, .rank = 1, .dim = {1}};
+    if (l->out[0].rank != 2 || bz_type_elements(&l->out[0]) < 1)
+        return bind_no(l, err, "it is no matrix");
+    int64_t rows = l->out[0].dims[0], columns = l->out[0].dims[1], row = at < 0 ? -at : 0, column = at > 0 ? at : 0;
+    int64_t n = rows - row < columns - column ? rows - row : columns - column;
+    const bz_replay_loop copy = {
+        .kind = BZ_LOOP_COPY, .rank = 1, .dim = {n}, .stride = {{0}, {columns + 1}}, .to = row * columns + column};
+    int one = bind_numbers(b, l->out[0].dtype, 0, NULL, &ONE), out = bind_result(b, l, 0, err);
+    if (out < 0 || bind_loop(b, l, &fill, NULL, 0, out, err))
+        return -1;
+    return n < 1 ? 0 : bind_loop(b, l, &copy, &one, 1, out, err);
+}
+
+/* A model may say how large its result was once. */
+int bind_sized_by_data(binder *b, const bz_layer *l, bz_error *err)
+{
+    (void)b;
+    return bind_no(l, err, BIND_SIZED_BY_DATA);
+}
+
+/* ---- losses ----------------------------------------------------------------------------------- */
+
+/* A loop over the classes' numbers: operands lie as they do. */
+static bz_replay_loop over_targets(const bz_type *target, bz_loop_kind kind, const char *function)
+{
+    int64_t n = bz_type_elements(target);
+    return (bz_replay_loop){.kind = kind, .function = function, .rank = 1, .dim = {n}, .stride = {{1}, {1}, {1}}};
+}
+
+/* What each element's class weighs: 1, or its weight; 0 of the class that is ignored. */
+static int weigh(binder *b, const bz_layer *l, int target, int64_t classes, bz_error *err)
+{
+    static const double ONE = 1, ZERO = 0;
+    const bz_type *t = &l->in[1];
+    const bz_attr *ignored = bz_node_attr(l->node, "ignore_index");
+    bz_replay_loop loop = over_targets(t, BZ_LOOP_GATHER, NULL);
+    bool weighted = l->n_in > 2 && l->node->in[2] >= 0;
+    int weights = weighted ? bind_value(b, l->node->in[2], err) : bind_numbers(b, l->in[0].dtype, 0, NULL, &ONE);
+    int all = weights < 0 ? -1 : bind_new_value(b, "", l->in[0].dtype, t->rank, t->dims);
+    loop.stride[0][0] = 0, loop.length = 1, loop.extent[0] = classes, loop.step[0] = 1;
+    if (!weighted) {
+        loop = over_targets(t, BZ_LOOP_COPY, NULL);
+        loop.stride[0][0] = 0;
+    }
+    if (all < 0 || bind_loop(b, l, &loop, (int[]){weights, target}, 1 + weighted, all, err))
+        return -1;
+    if (!ignored || ignored->kind != BZ_ATTR_INT)
+        return all;
+    double *number = BZ_NEW(b->arena, double, 1);
+    *number = (double)ignored->i;
+    int which = bind_numbers(b, l->in[1].dtype, 0, NULL, number),
+        none = bind_numbers(b, l->in[0].dtype, 0, NULL, &ZERO);
+    int same = bind_new_value(b, "", BZ_BOOL, t->rank, t->dims),
+        rest = bind_new_value(b, "", l->in[0].dtype, t->rank, t->dims);
+    bz_replay_loop equal = over_targets(t, BZ_LOOP_BINARY, "eq"), choose = over_targets(t, BZ_LOOP_SELECT, NULL);
+    equal.stride[1][0] = choose.stride[1][0] = 0;
+    if (bind_loop(b, l, &equal, (int[]){target, which}, 2, same, err) ||
+        bind_loop(b, l, &choose, (int[]){same, none, all}, 3, rest, err))
+        return -1;
+    return rest;
+}
+
+/* Logarithms of probabilities, as operand or by the layer itself. */
+static int find_logarithms(binder *b, const bz_layer *l, const bz_replay_loop *lanes, bz_error *err)
+{
+    int x = bind_value(b, l->node->in[0], err);
+    if (x < 0 || strcmp(l->kind, "crossentropy") != 0)
+        return x;
+    bool named = l->n_out > 1 && l->node->out[1] >= 0;
+    int made = named ? bind_result(b, l, 1, err) : bind_new_value(b, "", l->in[0].dtype, l->in[0].rank, l->in[0].dims);
+    return made < 0 || bind_loop(b, l, lanes, &x, 1, made, err) ? -1 : made;
+}
+
+/* -weight · logarithm of each element's class; summed up, and over the sum of weights, as the layer says. */
+int bind_likelihood(binder *b, const bz_layer *l, bz_error *err)
+{
+    const bz_type *x = &l->in[0], *t = &l->in[1];
+    const bz_attr *a = bz_node_attr(l->node, "reduction");
+    const char *reduction = a && a->kind == BZ_ATTR_STRING ? a->s.data : "mean";
+    int64_t n = bz_type_elements(t);
+    if (x->dtype != BZ_F32 || x->rank < 2 || n < 1 || bz_type_elements(x) != n * x->dims[1] || x->dims[0] != t->dims[0])
+        return bind_no(l, err, "its classes do not fit its targets");
+    int64_t classes = x->dims[1], inner = n / x->dims[0];
+    const bz_replay_loop lanes = {
+        .kind = BZ_LOOP_LANES, .function = "logsoftmax", .rank = 4, .dim = {x->dims[0], classes, inner, classes}};
+    const bz_replay_loop pick = {.kind = BZ_LOOP_GATHER,
+                                 .rank = 2,
+                                 .dim = {x->dims[0], inner},
+                                 .stride = {{classes * inner, 1}, {inner, 1}},
+                                 .length = 1,
+                                 .extent = {classes},
+                                 .step = {inner}};
+    const bz_replay_loop negate = over_targets(t, BZ_LOOP_UNARY, "neg"), times = over_targets(t, BZ_LOOP_BINARY, "mul"),
+                         one = {.kind = BZ_LOOP_COPY, .rank = 1, .dim = {1}, .stride = {{1}, {1}}},
+                         ratio = {
+                             .kind = BZ_LOOP_BINARY, .function = "div", .rank = 1, .dim = {1}, .stride = {{1}, {1}}};
+    int from = find_logarithms(b, l, &lanes, err), target = from < 0 ? -1 : bind_value(b, l->node->in[1], err);
+    int weight = target < 0 ? -1 : weigh(b, l, target, classes, err), out = weight < 0 ? -1 : bind_result(b, l, 0, err);
+    bool each = !strcmp(reduction, "none");
+    if (out < 0)
+        return -1;
+    int picked = bind_new_value(b, "", BZ_F32, t->rank, t->dims),
+        turned = bind_new_value(b, "", BZ_F32, t->rank, t->dims),
+        loss = each ? out : bind_new_value(b, "", BZ_F32, t->rank, t->dims);
+    if (bind_loop(b, l, &pick, (int[]){from, target}, 2, picked, err) ||
+        bind_loop(b, l, &negate, &picked, 1, turned, err) ||
+        bind_loop(b, l, &times, (int[]){turned, weight}, 2, loss, err))
+        return -1;
+    int sum[2] = {each ? 0 : bind_sum(b, l, loss, n, err)};
+    if (each || sum[0] < 0)
+        return each ? 0 : -1;
+    if (strcmp(reduction, "mean") != 0)
+        return bind_loop(b, l, &one, sum, 1, out, err);
+    sum[1] = bind_sum(b, l, weight, n, err);
+    return sum[1] < 0 ? -1 : bind_loop(b, l, &ratio, sum, 2, out, err);
+}
