@@ -44,6 +44,9 @@ int bind_unary(binder *b, const bz_layer *l, bz_error *err);
 void bind_row_major(const bz_type *t, int64_t *stride);
 int bind_over(const bz_type *t, bz_replay_loop *loop); /* a loop over the tensor's shape; -1: too many dimensions */
 
+int bind_grid(binder *b, const bz_layer *l, const bz_problem *p,
+              bz_error *err); /* loops_index.c: a call that samples where a grid says */
+
 /* loops_training.c: an operand of a narrow type made f32: the new value's number, or -1 with a sentence; rows of the table of loops. */
 int bind_widened(binder *b, const bz_layer *l, int operand, bz_error *err);
 int bind_slice_grad(binder *b, const bz_layer *l, bz_error *err);
@@ -78,7 +81,7 @@ int bind_resize_as_libraries(binder *b, const bz_layer *l, bz_error *err);
 int bind_clip(binder *b, const bz_layer *l, bz_error *err);
 int bind_parametric(binder *b, const bz_layer *l, bz_error *err);
 int bind_complement(binder *b, const bz_layer *l, bz_error *err);
-int bind_logsumexp(binder *b, const bz_layer *l, bz_error *err);
+int bind_reduction(binder *b, const bz_layer *l, bz_error *err);
 int bind_likelihood(binder *b, const bz_layer *l, bz_error *err);
 int bind_eye(binder *b, const bz_layer *l, bz_error *err);
 int bind_sized_by_data(binder *b, const bz_layer *l, bz_error *err);

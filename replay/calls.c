@@ -399,6 +399,8 @@ int bind_call_layer(binder *b, const bz_layer *l, const bz_alternative *a, bz_er
     for (int i = 0; i < a->n; i++)
         if (!is_offered(&a->problem[i]))
             return bind_no(l, err, "the libraries broadcast the second operand only");
+    if (!strcmp(l->kind, "gridsample") && a->n == 1)
+        return bind_grid(b, l, a->problem, err);
     if (!strcmp(l->kind, "einsum") && a->n == 1)
         return bind_einsum(b, l, a->problem, err);
     if (a->n > 1 && !border)

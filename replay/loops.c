@@ -383,7 +383,9 @@ static const struct {
     {" clip ", bind_clip},
     {" isinf shrink thresholdedrelu ", bind_parametric},
     {" bitwisenot ", bind_complement},
-    {" reducelogsumexp ", bind_logsumexp},
+    {" reducesum reducemean reduceprod reducemax reducemin reducel1 reducel2 reducesumsquare reducelogsum "
+     "reducelogsumexp ",
+     bind_reduction},
     {" nllloss crossentropy ", bind_likelihood},
     {" eye ", bind_eye},
     {" nonzero unique nms compress ", bind_sized_by_data},

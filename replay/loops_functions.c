@@ -69,34 +69,48 @@ int bind_complement(binder *b, const bz_layer *l, bz_error *err)
     return out < 0 ? -1 : bind_loop(b, l, &loop, in, 2, out, err);
 }
 
-/* What is reduced is brought behind all other axes first. */
-int bind_logsumexp(binder *b, const bz_layer *l, bz_error *err)
+/* Axes that are no neighbours are brought behind all others first: the new value, and its lanes. */
+static int turn_axes(binder *b, const bz_layer *l, int in, const bool *reduced, bz_replay_loop *lanes, bz_error *err)
+{
+    const bz_type *x = &l->in[0];
+    int64_t stride[BZ_MAX_RANK];
+    bz_replay_loop copy = {.kind = BZ_LOOP_COPY, .rank = x->rank};
+    int at = 0;
+    bind_row_major(x, stride);
+    for (int last = 0; last < 2; last++)
+        for (int i = 0; i < x->rank; i++)
+            if (reduced[i] == last)
+                copy.dim[at] = x->dims[i], copy.stride[0][at++] = stride[i];
+    for (int64_t i = at, step = 1; i-- > 0; step *= copy.dim[i])
+        copy.stride[1][i] = step;
+    lanes->dim[0] *= lanes->dim[2], lanes->dim[2] = 1;
+    int turned = bind_new_value(b, "", b->plan->value[in].dtype, at, copy.dim);
+    return turned < 0 || bind_loop(b, l, &copy, &in, 1, turned, err) ? -1 : turned;
+}
+
+/* In types that no library reduces, or by functions that none has. */
+int bind_reduction(binder *b, const bz_layer *l, bz_error *err)
 {
     const bz_type *x = &l->in[0];
     const bz_param *axes = bz_layer_param(l, "axes");
-    int64_t stride[BZ_MAX_RANK], all = bz_type_elements(x), n = 1;
     bool reduced[BZ_MAX_RANK] = {false};
-    bz_replay_loop copy = {.kind = BZ_LOOP_COPY}, lanes;
+    int first = -1, last = -1, n = 0;
+    bz_replay_loop lanes = {.kind = BZ_LOOP_LANES, .function = l->kind, .rank = 4, .dim = {1, 1, 1, 1}};
     for (int i = 0; axes && i < axes->n; i++)
         if (axes->v[i] >= 0 && axes->v[i] < x->rank)
             reduced[axes->v[i]] = true;
-    if (!axes || bind_over(x, &copy) || all < 1 || x->rank < 1)
+    for (int i = 0; i < x->rank; i++)
+        if (reduced[i])
+            first = first < 0 ? i : first, last = i, n++;
+    for (int i = 0; i < x->rank; i++)
+        lanes.dim[reduced[i] ? 1 : i < first ? 0 : 2] *= x->dims[i];
+    if (!n || x->rank > BZ_PROBLEM_RANK || lanes.dim[0] * lanes.dim[2] != bz_type_elements(&l->out[0]))
         return bind_no(l, err, "which axes it reduces depends on data");
-    bind_row_major(x, stride);
-    int rank = 0;
-    for (int last = 0; last < 2; last++)
-        for (int i = 0; i < x->rank; i++)
-            if (reduced[i] == last) {
-                n *= last ? x->dims[i] : 1;
-                copy.dim[rank] = x->dims[i], copy.stride[0][rank++] = stride[i];
-            }
-    for (int64_t i = rank, step = 1; i-- > 0; step *= copy.dim[i])
-        copy.stride[1][i] = step;
-    lanes = (bz_replay_loop){.kind = BZ_LOOP_LANES, .function = "logsumexp", .rank = 4, .dim = {all / n, n, 1, 1}};
-    int in = bind_value(b, l->node->in[0], err),
-        turned = in < 0 ? -1 : bind_new_value(b, "", b->plan->value[in].dtype, rank, copy.dim);
-    int out = turned < 0 || bind_loop(b, l, &copy, &in, 1, turned, err) ? -1 : bind_result(b, l, 0, err);
-    return out < 0 ? -1 : bind_loop(b, l, &lanes, &turned, 1, out, err);
+    int in = bind_value(b, l->node->in[0], err);
+    if (in >= 0 && last - first + 1 != n)
+        in = turn_axes(b, l, in, reduced, &lanes, err);
+    int out = in < 0 ? -1 : bind_result(b, l, 0, err);
+    return out < 0 ? -1 : bind_loop(b, l, &lanes, &in, 1, out, err);
 }
 
 /* Zeros, and ones along a diagonal. */

@@ -288,3 +288,44 @@ int bind_tile(binder *b, const bz_layer *l, bz_error *err)
     loop.rank = rank ? rank : 1;
     return bind_emit(b, l, (int[]){0}, 1, 0, &loop, err);
 }
+
+/* ---- between pixels --------------------------------------------------------------------------- */
+
+/* A grid has x and y, from -1 to 1 over the image; the call wants y and x in pixels. */
+int bind_grid(binder *b, const bz_layer *l, const bz_problem *p, bz_error *err)
+{
+    const bz_type *x = &l->in[0], *grid = &l->in[1];
+    bool corners = whole(l, "align_corners", 0);
+    double *number = BZ_NEW(b->arena, double, 4);
+    const int64_t n = bz_type_elements(grid), two[1] = {2};
+    for (int i = 0; i < 2; i++) { /* ((g + 1) · size - 1) / 2, or (g + 1) · (size - 1) / 2 */
+        double size = (double)x->dims[3 - i];
+        number[i] = corners ? (size - 1) / 2 : size / 2;
+        number[2 + i] = (size - 1) / 2;
+    }
+    int from = bind_value(b, l->node->in[0], err), at = from < 0 ? -1 : bind_value(b, l->node->in[1], err),
+        out = at < 0 ? -1 : bind_result(b, l, 0, err);
+    if (out < 0)
+        return -1;
+    for (int i = 0; i < 2; i++) {
+        const bz_replay_loop loop = {.kind = BZ_LOOP_BINARY,
+                                     .function = i ? "add" : "mul",
+                                     .rank = 2,
+                                     .dim = {n / 2, 2},
+                                     .stride = {{2, 1}, {0, 1}}};
+        int made = bind_new_value(b, "", grid->dtype, grid->rank, grid->dims),
+            by = bind_numbers(b, BZ_F32, 1, two, number + 2 * i);
+        if (made < 0 || by < 0 || bind_loop(b, l, &loop, (int[]){at, by}, 2, made, err))
+            return -1;
+        at = made;
+    }
+    const bz_replay_loop turn = {
+        .kind = BZ_LOOP_COPY, .rank = 2, .dim = {n / 2, 2}, .stride = {{2, -1}, {2, 1}}, .from = 1};
+    bz_operand operand[BZ_PROBLEM_OPERANDS];
+    bz_problem_operands(p, operand);
+    int places = bind_new_value(b, "", operand[1].dtype, operand[1].rank, operand[1].dim);
+    if (places < 0 || bind_loop(b, l, &turn, &at, 1, places, err))
+        return bind_no(l, err, NO_FIT);
+    bind_call(b, p, (int[]){from, places}, 2, NULL, 0, out);
+    return 0;
+}

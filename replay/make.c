@@ -259,11 +259,13 @@ static int add_outputs(binder *b, bool gradients, bz_error *err)
         int k = bind_value(b, g->outputs[i], err);
         if (k < 0)
             return -1;
-        b->plan->value[k].output = true;
+        b->plan->value[k].output = b->plan->value[k].output ? b->plan->value[k].output : i + 1;
     }
-    for (int i = 0; t && gradients && i < t->n_weights; i++)
-        if (t->weight[i].gradient >= 0 && b->number[t->weight[i].gradient] >= 0)
-            b->plan->value[b->number[t->weight[i].gradient]].output = true;
+    for (int i = 0; t && gradients && i < t->n_weights; i++) {
+        int k = t->weight[i].gradient < 0 ? -1 : b->number[t->weight[i].gradient];
+        if (k >= 0 && !b->plan->value[k].output)
+            b->plan->value[k].output = g->n_outputs + i + 1;
+    }
     return 0;
 }
 

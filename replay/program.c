@@ -92,7 +92,7 @@ static void put_value(const bz_replay_value *v, int64_t at, int number, bz_buf *
     if (v->below)
         bz_buf_printf(out, ", .below = %lld", (long long)v->below);
     if (v->output)
-        bz_buf_puts(out, ", .output = true");
+        bz_buf_printf(out, ", .output = %d", v->output);
     bz_buf_puts(out, "},\n");
 }
 

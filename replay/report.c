@@ -254,10 +254,8 @@ static void put_purpose(const bz_replay_plan *p, int i, bz_json *j)
 static void put_ends(const bz_replay_plan *p, const char *key, bool inputs, bz_json *j)
 {
     bz_json_key_array(j, key);
-    for (int i = 0; i < p->n_values; i++) {
+    for (int i = -1; (i = bz_replay_next_end(p->value, p->n_values, inputs, i)) >= 0;) {
         const bz_replay_value *v = &p->value[i];
-        if (inputs ? v->source != BZ_VALUE_INPUT : !v->output)
-            continue;
         bz_json_object(j);
         BZ_JSON(j, BZ_TELL("name", v->name), BZ_TELL("dtype", bz_dtype_name(v->given)));
         BZ_JSON_LIST(j, "shape", int, k, v->rank, v->dim[k]);

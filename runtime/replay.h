@@ -59,8 +59,21 @@ typedef struct bz_replay_value {
     float offset;   /* added to it */
     bool positive;  /* their magnitude */
     int64_t below;  /* integers: uniform below this; 0: all 1 */
-    bool output;
+    int output;     /* 1 + its number among the model's outputs; 0: it is none */
 } bz_replay_value;
+
+/* The value behind `last` (-1: the first) in the order in which the model has its inputs, or its outputs; -1: there is none. */
+static inline int bz_replay_next_end(const bz_replay_value *value, int n, bool inputs, int last)
+{
+    int next = -1, done = inputs || last < 0 ? 0 : value[last].output;
+    for (int i = inputs ? last + 1 : 0; i < n; i++) {
+        if (inputs && value[i].source == BZ_VALUE_INPUT)
+            return i;
+        if (!inputs && value[i].output > done && (next < 0 || value[i].output < value[next].output))
+            next = i;
+    }
+    return next;
+}
 
 /* What constant weights and biases take along before anything runs, in the order given. */
 typedef enum {

@@ -55,19 +55,12 @@ static const char USAGE[] =
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
-static bool is_end(const bz_replay_value *v, bool inputs)
-{
-    return inputs ? v->source == BZ_VALUE_INPUT : v->output;
-}
-
 /* Reads all inputs, or writes all outputs. */
 static int pass_file(const program *p, const char *path, bool inputs, bz_error *err)
 {
     FILE *f = fopen(path, inputs ? "rb" : "wb");
     bool good = f != NULL;
-    for (int i = 0; i < p->model->n_values && good; i++) {
-        if (!is_end(&p->model->value[i], inputs))
-            continue;
+    for (int i = -1; good && (i = bz_replay_next_end(p->model->value, p->model->n_values, inputs, i)) >= 0;) {
         size_t size = bz_replay_size(p->replay, i);
         char *bytes = bz_alloc(size + 1, 1);
         if (inputs)

@@ -77,6 +77,27 @@ static double log_of_sum(const lane *a)
     return isfinite(most) ? most + log(sum) : most;
 }
 
+/* One number for the lane: `start`, made `next` by each element v. */
+#define REDUCTION(name, start, next, result)                                                                           \
+    static void name(const lane *a)                                                                                    \
+    {                                                                                                                  \
+        double s = start;                                                                                              \
+        for (int64_t i = 0; i < a->n; i++) {                                                                           \
+            double v = a->x[i];                                                                                        \
+            s = next;                                                                                                  \
+        }                                                                                                              \
+        a->y[0] = result;                                                                                              \
+    }
+REDUCTION(sum, 0, s + v, s)
+REDUCTION(mean, 0, s + v, s / (double)a->n)
+REDUCTION(product, 1, s *v, s)
+REDUCTION(largest, -INFINITY, v > s || v != v ? v : s, s)
+REDUCTION(smallest, INFINITY, v < s || v != v ? v : s, s)
+REDUCTION(magnitudes, 0, s + fabs(v), s)
+REDUCTION(length, 0, s + v * v, sqrt(s))
+REDUCTION(squares, 0, s + v * v, s)
+REDUCTION(logarithm, 0, s + v, log(s))
+
 static void logsumexp(const lane *a)
 {
     a->y[0] = log_of_sum(a);
@@ -168,9 +189,26 @@ static const struct {
     const char *name;
     void (*run)(const lane *a);
 } LANES[] = {
-    {"argmax", argmax},   {"argmin", argmin},       {"hardmax", hardmax},       {"cumsum", cumsum},
-    {"cumprod", cumprod}, {"logsumexp", logsumexp}, {"logsoftmax", logsoftmax}, {"topk", topk},
-    {"taps", taps},       {"reversal", reversal},   {"triangle", triangle},
+    {"argmax", argmax},
+    {"argmin", argmin},
+    {"hardmax", hardmax},
+    {"cumsum", cumsum},
+    {"cumprod", cumprod},
+    {"reducesum", sum},
+    {"reducemean", mean},
+    {"reduceprod", product},
+    {"reducemax", largest},
+    {"reducemin", smallest},
+    {"reducel1", magnitudes},
+    {"reducel2", length},
+    {"reducesumsquare", squares},
+    {"reducelogsum", logarithm},
+    {"reducelogsumexp", logsumexp},
+    {"logsoftmax", logsoftmax},
+    {"topk", topk},
+    {"taps", taps},
+    {"reversal", reversal},
+    {"triangle", triangle},
 };
 
 static int find_lane(const bz_replay_loop *l)

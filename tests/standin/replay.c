@@ -45,7 +45,7 @@ static const bz_replay_value SUMS[] = {
     VALUE("b", BZ_VALUE_COMPUTED, .rank = 2, .dim = {4, 8}),
     VALUE("c", BZ_VALUE_COMPUTED, .rank = 2, .dim = {4, 8}),
     VALUE("d", BZ_VALUE_COMPUTED, .rank = 2, .dim = {4, 8}),
-    VALUE("y", BZ_VALUE_COMPUTED, .rank = 2, .dim = {8, 8}, .output = true),
+    VALUE("y", BZ_VALUE_COMPUTED, .rank = 2, .dim = {8, 8}, .output = 1),
 };
 static const bz_replay_loop ADD = {
     .kind = BZ_LOOP_BINARY, .function = "add", .rank = 1, .dim = {32}, .stride = {{1}, {1}}};
@@ -64,7 +64,7 @@ static const bz_replay_step SUM_STEPS[] = {
 static const bz_replay_value BATCH[] = {
     VALUE("a", BZ_VALUE_INPUT, .rank = 4, .dim = {2, 1, 2, 4}),
     VALUE("b", BZ_VALUE_INPUT, .rank = 4, .dim = {1, 3, 4, 2}),
-    VALUE("y", BZ_VALUE_COMPUTED, .rank = 4, .dim = {2, 3, 2, 2}, .output = true),
+    VALUE("y", BZ_VALUE_COMPUTED, .rank = 4, .dim = {2, 3, 2, 2}, .output = 1),
 };
 static const bz_replay_step BATCH_STEPS[] = {
     {.name = "product", CALL("cublas", "plain", "gemm_batched_ex"), IN(0, 1), .out = 2},
@@ -79,7 +79,7 @@ static const bz_replay_value IMAGE[] = {
     VALUE("a", BZ_VALUE_COMPUTED, .rank = 4, .dim = {1, 4, 6, 6}),
     VALUE("b", BZ_VALUE_COMPUTED, .rank = 4, .dim = {1, 4, 6, 6}),
     VALUE("c", BZ_VALUE_COMPUTED, .rank = 4, .dim = {1, 4, 6, 6}),
-    VALUE("y", BZ_VALUE_COMPUTED, .rank = 4, .dim = {1, 4, 6, 6}, .output = true),
+    VALUE("y", BZ_VALUE_COMPUTED, .rank = 4, .dim = {1, 4, 6, 6}, .output = 1),
 };
 static const bz_replay_step IMAGE_STEPS[] = {
     {.name = "conv", CALL("cudnn", "nhwc", "implicit_gemm"), IN(0, 1), .out = 3},
@@ -96,7 +96,7 @@ static const bz_replay_value BORDER[] = {
     VALUE("rows", BZ_VALUE_COMPUTED, .rank = 2, .dim = {4, 8}),
     VALUE("a", BZ_VALUE_COMPUTED, .rank = 2, .dim = {4, 8}),
     VALUE("b", BZ_VALUE_COMPUTED, .rank = 2, .dim = {4, 8}),
-    VALUE("y", BZ_VALUE_COMPUTED, .rank = 2, .dim = {4, 8}, .output = true),
+    VALUE("y", BZ_VALUE_COMPUTED, .rank = 2, .dim = {4, 8}, .output = 1),
 };
 static const bz_replay_step BORDER_STEPS[] = {
     {.name = "border", CALL("cudnn", "plain", "memcpy3d"), IN(0), .out = 2},

@@ -518,8 +518,47 @@ static void test_moves(void **state)
     }
 }
 
+/* Inputs and outputs pass in the model's order, whichever is made first. */
+static void test_order(void **state)
+{
+    (void)state;
+    bz_buf graph = {0};
+    bz_model *model;
+    bz_layers *layers;
+    bz_replay_plan *p;
+    const char *name = "m", *const WANT[] = {"last", "first", "middle"};
+    put_text(&graph, GRAPH_NAME, "g");
+    put_message(&graph, GRAPH_INPUT, a_value("x", BZ_F32, "4"));
+    put_message(&graph, GRAPH_NODE, a_node("Neg", "a", "x", "first"));
+    put_message(&graph, GRAPH_NODE, a_node("Sign", "b", "first", "middle"));
+    put_message(&graph, GRAPH_NODE, a_node("Cos", "c", "middle", "last"));
+    for (int i = 0; i < 3; i++)
+        put_message(&graph, GRAPH_OUTPUT, a_value(WANT[i], BZ_F32, "4"));
+    bz_buf bytes = a_model(8, 17, graph);
+    assert_ok(bz_model_parse(bytes.data, bytes.len, "m", &model, &err));
+    assert_ok(bz_layers_infer(model, &(bz_infer_options){0}, &layers, &err));
+    bz_plan *plan = bz_plan_of(&(bz_plan_options){0}, &layers, &name, 1);
+    assert_ok(bz_replay_make(
+        &(bz_replay_input){.model = name, .layers = layers, .plan = plan, .setting = {1, BZ_CACHE_HOT, ""}}, &p, &err));
+    int at = -1;
+    for (int i = 0; i < 3; i++) {
+        at = bz_replay_next_end(p->value, p->n_values, false, at);
+        assert_true(at >= 0);
+        assert_string_equal(p->value[at].name, WANT[i]);
+    }
+    assert_int_equal(bz_replay_next_end(p->value, p->n_values, false, at), -1);
+    at = bz_replay_next_end(p->value, p->n_values, true, -1);
+    assert_string_equal(p->value[at].name, "x");
+    assert_int_equal(bz_replay_next_end(p->value, p->n_values, true, at), -1);
+    bz_replay_free(p);
+    bz_plan_free(plan);
+    bz_layers_free(layers);
+    bz_model_free(model);
+    bz_buf_free(&bytes);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_moves)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_moves), cmocka_unit_test(test_order)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
