@@ -16,7 +16,7 @@ typedef struct lane {
     double *x, *y;
     int64_t n, m;       /* elements of x and of y */
     const double *taps; /* [m][length][2]; NULL: there are none */
-    int64_t *room;      /* [m] */
+    void *room;         /* for two numbers for each of y */
 } lane;
 
 /* The first of the largest; the last, where alpha says so. */
@@ -112,57 +112,64 @@ static void logsoftmax(const lane *a)
 
 /* ---- the largest ------------------------------------------------------------------------------ */
 
-/* Whether element i comes before k: it is larger, or as large and earlier. */
-static bool comes_before(const double *x, int64_t i, int64_t k)
+/* An element: what it is worth, and its number. */
+typedef struct candidate {
+    double worth, number;
+} candidate;
+
+/* It is larger, or as large and earlier. */
+static bool comes_before(candidate a, candidate b)
 {
-    return x[i] > x[k] || (x[i] == x[k] && i < k);
+    return a.worth > b.worth || (a.worth == b.worth && a.number < b.number);
 }
 
-/* A heap of elements whose last one, in that order, is at the top. Puts i where the top was. */
-static void sink(const double *x, int64_t *heap, int64_t n, int64_t i)
+/* A heap of candidates whose last one, in that order, is at the top. Puts one where the top was. */
+static void sink(candidate *heap, int64_t n, candidate c)
 {
     int64_t at = 0;
     for (int64_t child = 1; child < n; child = 2 * at + 1) {
-        child += child + 1 < n && comes_before(x, heap[child], heap[child + 1]);
-        if (comes_before(x, heap[child], i))
+        child += child + 1 < n && comes_before(heap[child], heap[child + 1]);
+        if (comes_before(heap[child], c))
             break;
         heap[at] = heap[child];
         at = child;
     }
-    heap[at] = i;
+    heap[at] = c;
 }
 
 /* Numbers of the m largest in order, or of the smallest, where alpha is below 0. */
 static void topk(const lane *a)
 {
-    int64_t *heap = a->room, m = a->m < a->n ? a->m : a->n, n = 0;
-    for (int64_t i = 0; i < a->n && a->l->alpha < 0; i++)
-        a->x[i] = -a->x[i];
+    candidate *heap = a->room;
+    double sign = a->l->alpha < 0 ? -1 : 1;
+    int64_t m = a->m < a->n ? a->m : a->n, n = 0;
     for (; n < m; n++) { /* one more: it rises to where it belongs */
+        const candidate c = {sign * a->x[n], (double)n};
         int64_t at = n;
-        for (; at > 0 && comes_before(a->x, heap[(at - 1) / 2], n); at = (at - 1) / 2)
+        for (; at > 0 && comes_before(heap[(at - 1) / 2], c); at = (at - 1) / 2)
             heap[at] = heap[(at - 1) / 2];
-        heap[at] = n;
+        heap[at] = c;
     }
     for (int64_t i = m; i < a->n && m; i++)
-        if (a->x[i] > a->x[heap[0]])
-            sink(a->x, heap, m, i);
+        if (sign * a->x[i] > heap[0].worth)
+            sink(heap, m, (candidate){sign * a->x[i], (double)i});
     while (n) {
-        a->y[--n] = (double)heap[0];
-        sink(a->x, heap, n, heap[n]);
+        a->y[--n] = heap[0].number;
+        sink(heap, n, heap[n]);
     }
 }
 
 /* ---- by numbers -------------------------------------------------------------------------------- */
 
-/* y[j] = Σ weight · x[number] over the taps of j; a number below 0 stands for `value`. */
+/* y[j] = Σ weight · x[number] over the taps of j. */
 static void taps(const lane *a)
 {
     const double *t = a->taps;
+    int n = a->l->length;
     for (int64_t j = 0; j < a->m; j++) {
         double sum = 0;
-        for (int k = 0; k < a->l->length; k++, t += 2)
-            sum += t[1] != 0 ? t[1] * (t[0] < 0 ? a->l->value : a->x[(int64_t)t[0]]) : 0;
+        for (int k = 0; k < n; k++, t += 2)
+            sum += t[1] * a->x[(int64_t)t[0]];
         a->y[j] = sum;
     }
 }
@@ -260,9 +267,8 @@ static void run_tiles(void *of, int64_t first, int64_t end, int thread)
 {
     const lanes *w = of;
     int64_t n = w->l->dim[1], inner = w->l->dim[2], m = w->l->dim[3], most = inner == 1 ? 1 : TOGETHER;
-    double *x = bz_alloc((size_t)((n + m) * most + m) + 1, sizeof *x), *y = x + n * most;
-    lane a = {
-        .l = w->l, .n = n, .m = m, .taps = w->n > 2 ? w->operand[1] : NULL, .room = (int64_t *)(void *)(y + m * most)};
+    double *x = bz_alloc((size_t)((n + m) * most + 2 * m) + 1, sizeof *x), *y = x + n * most;
+    lane a = {.l = w->l, .n = n, .m = m, .taps = w->n > 2 ? w->operand[1] : NULL, .room = y + m * most};
     (void)thread;
     for (int64_t i = first; i < end; i++) {
         int64_t outer = i / w->tiles, from = i % w->tiles * TOGETHER, wide = inner - from < most ? inner - from : most;

@@ -4,187 +4,10 @@
 #include "runtime/loops/elements.h"
 #include "runtime/loops/kernels.h"
 #include "runtime/loops/loops.h"
+#include "runtime/loops/scalar.h"
 
 #include <math.h>
 #include <string.h>
-
-/* ---- functions ------------------------------------------------------------------------------ */
-
-static double not_of(double v)
-{
-    return v == 0;
-}
-
-static double negative(double v)
-{
-    return -v;
-}
-
-static double reciprocal(double v)
-{
-    return 1 / v;
-}
-
-static double is_nan(double v)
-{
-    return isnan(v);
-}
-
-/* Those that problems do not have. */
-static const struct {
-    const char *name;
-    double (*of)(double v);
-} UNARY[] = {
-    {"not", not_of},   {"neg", negative}, {"reciprocal", reciprocal},
-    {"isnan", is_nan}, {"sin", sin},      {"cos", cos},
-    {"tan", tan},      {"asin", asin},    {"acos", acos},
-    {"atan", atan},    {"sinh", sinh},    {"cosh", cosh},
-    {"asinh", asinh},  {"acosh", acosh},  {"atanh", atanh},
-};
-
-/* Infinities: above, where alpha is not 0; below, where beta is not 0. */
-static double is_infinite(double v, double alpha, double beta)
-{
-    return isinf(v) && (v > 0 ? alpha : beta) != 0;
-}
-
-static double shrunk(double v, double alpha, double beta)
-{
-    return v < -alpha ? v + beta : v > alpha ? v - beta : 0;
-}
-
-static double above_threshold(double v, double alpha, double beta)
-{
-    (void)beta;
-    return v > alpha ? v : 0;
-}
-
-static const struct {
-    const char *name;
-    double (*of)(double v, double alpha, double beta);
-} PARAMETRIC[] = {{"isinf", is_infinite}, {"shrink", shrunk}, {"thresholdedrelu", above_threshold}};
-
-static double power(double a, double b)
-{
-    return pow(a, b);
-}
-
-static double and_of(double a, double b)
-{
-    return a != 0 && b != 0;
-}
-
-static double or_of(double a, double b)
-{
-    return a != 0 || b != 0;
-}
-
-static double xor_of(double a, double b)
-{
-    return (a != 0) != (b != 0);
-}
-
-/* With the sign of b, as of integers; fmod has that of a. */
-static double modulo(double a, double b)
-{
-    double r = fmod(a, b);
-    return r != 0 && (r < 0) != (b < 0) ? r + b : r;
-}
-
-static double sloped(double a, double b)
-{
-    return a < 0 ? a * b : a;
-}
-
-/* Bits of whole numbers that double precision holds. */
-#define BITS(name, expression)                                                                                         \
-    static double name(double a, double b)                                                                             \
-    {                                                                                                                  \
-        int64_t x = fabs(a) < 0x1p63 ? (int64_t)a : 0, y = fabs(b) < 0x1p63 ? (int64_t)b : 0;                          \
-        return (double)(expression);                                                                                   \
-    }
-BITS(bits_and, x &y)
-BITS(bits_or, x | y)
-BITS(bits_xor, x ^ y)
-BITS(shifted_left, y >= 0 && y < 64 ? (int64_t)((uint64_t)x << y) : 0)
-BITS(shifted_right, y >= 0 && y < 64 ? (int64_t)((uint64_t)x >> y) : 0)
-
-static const struct {
-    const char *name;
-    double (*of)(double a, double b);
-} BINARY[] = {
-    {"pow", power},     {"and", and_of},      {"or", or_of},          {"xor", xor_of},
-    {"mod", modulo},    {"fmod", fmod},       {"prelu", sloped},      {"bitand", bits_and},
-    {"bitor", bits_or}, {"bitxor", bits_xor}, {"left", shifted_left}, {"right", shifted_right},
-};
-
-typedef struct function {
-    double (*one)(double);
-    double (*two)(double, double);
-    double (*with)(double, double, double); /* one, and alpha and beta */
-    bz_fn fn;
-    double alpha, beta;
-} function;
-
-static function function_of(const bz_replay_loop *l)
-{
-    const char *name = l->function && !l->fn ? l->function : "";
-    function f = {.alpha = (double)l->alpha, .beta = (double)l->beta};
-    for (size_t i = 0; l->kind == BZ_LOOP_UNARY && i < sizeof UNARY / sizeof *UNARY; i++)
-        if (!strcmp(UNARY[i].name, name))
-            f.one = UNARY[i].of;
-    for (size_t i = 0; l->kind == BZ_LOOP_UNARY && i < sizeof PARAMETRIC / sizeof *PARAMETRIC; i++)
-        if (!strcmp(PARAMETRIC[i].name, name))
-            f.with = PARAMETRIC[i].of;
-    for (size_t i = 0; l->kind == BZ_LOOP_BINARY && i < sizeof BINARY / sizeof *BINARY; i++)
-        if (!strcmp(BINARY[i].name, name))
-            f.two = BINARY[i].of;
-    if (!f.one && !f.two && !f.with)
-        f.fn = l->fn ? l->fn : bz_fn_find(name, strlen(name));
-    return f;
-}
-
-bool bz_loop_knows(const bz_replay_loop *l)
-{
-    function f = function_of(l);
-    if (l->kind == BZ_LOOP_UNARY)
-        return f.one || f.with || (f.fn && bz_fn_is_activation(f.fn));
-    if (l->kind == BZ_LOOP_BINARY)
-        return f.two || (f.fn && (bz_fn_is_binary(f.fn) || bz_fn_is_comparison(f.fn)));
-    if (l->kind == BZ_LOOP_SCATTER)
-        return !l->function || bz_fn_is_binary(f.fn);
-    return l->kind != BZ_LOOP_LANES || bz_lanes_know(l);
-}
-
-/* y = f(x), in place. */
-static void apply_one(const function *f, double *v, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++)
-        v[i] = f->one    ? f->one(v[i])
-               : f->with ? f->with(v[i], f->alpha, f->beta)
-                         : bz_fn_value(f->fn, v[i], f->alpha, f->beta);
-}
-
-static void apply_two(const function *f, const double *a, const double *b, double *y, int64_t n)
-{
-#define EACH(value)                                                                                                    \
-    for (int64_t i = 0; i < n; i++)                                                                                    \
-        y[i] = value;                                                                                                  \
-    break
-    switch (f->fn) {
-    case BZ_FN_ADD:
-        EACH(a[i] + b[i]);
-    case BZ_FN_SUB:
-        EACH(a[i] - b[i]);
-    case BZ_FN_MUL:
-        EACH(a[i] * b[i]);
-    case BZ_FN_DIV:
-        EACH(a[i] / b[i]);
-    default:
-        EACH(f->two ? f->two(a[i], b[i]) : bz_fn_binary(f->fn, a[i], b[i]));
-    }
-#undef EACH
-}
 
 /* ---- spans ---------------------------------------------------------------------------------- */
 
@@ -192,7 +15,7 @@ typedef struct walk {
     bz_replay_loop l; /* with as few dimensions as there can be */
     void *const *operand;
     const bz_dtype *dtype;
-    function f;
+    bz_scalar f;
     const bz_kernels *kernels;
     int64_t rows, n, pieces; /* n: of the last dimension, which is worked off in `pieces` */
 } walk;
@@ -286,7 +109,7 @@ static void binary_span(const walk *w, const span *s)
         int64_t n = s->n - i < BZ_ELEMENTS_BLOCK ? s->n - i : BZ_ELEMENTS_BLOCK;
         bz_elements_read(w->dtype[0], w->operand[0], s->at[0] + i * s->stride[0], s->stride[0], n, a);
         bz_elements_read(w->dtype[1], w->operand[1], s->at[1] + i * s->stride[1], s->stride[1], n, b);
-        apply_two(&w->f, a, b, a, n);
+        bz_scalar_two(&w->f, a, b, a, n);
         bz_elements_write(w->dtype[2], w->operand[2], s->y + i, 1, n, a);
     }
 }
@@ -336,57 +159,121 @@ static void unary_span(const walk *w, const span *s)
     for (int64_t i = 0; i < s->n; i += BZ_ELEMENTS_BLOCK) {
         int64_t n = s->n - i < BZ_ELEMENTS_BLOCK ? s->n - i : BZ_ELEMENTS_BLOCK;
         bz_elements_read(w->dtype[0], w->operand[0], s->y + i, 1, n, v);
-        apply_one(&w->f, v, n);
+        bz_scalar_one(&w->f, v, n);
         bz_elements_write(w->dtype[1], w->operand[1], s->y + i, 1, n, v);
     }
 }
 
 /* ---- where indices say ----------------------------------------------------------------------- */
 
-/* Where the tuple at an element of the indices leads; -1: out of its extents. */
-static int64_t place_of(const walk *w, int indices, int64_t at)
+static void read_indices(const walk *w, int k, int64_t at, int64_t stride, int64_t n, int64_t *index)
 {
-    int64_t place = 0;
-    for (int j = 0; j < w->l.length; j++) {
-        int64_t extent = w->l.extent[j], k = (int64_t)bz_element_load(w->dtype[indices], w->operand[indices], at + j);
-        k += k < 0 ? extent : 0;
-        if (k < 0 || k >= extent)
-            return -1;
-        place += k * w->l.step[j];
+    double number[BZ_ELEMENTS_BLOCK];
+    if (w->dtype[k] == BZ_I64) {
+        for (int64_t i = 0; i < n; i++)
+            index[i] = ((const int64_t *)w->operand[k])[at + i * stride];
+        return;
     }
-    return place;
+    bz_elements_read(w->dtype[k], w->operand[k], at, stride, n, number);
+    for (int64_t i = 0; i < n; i++)
+        index[i] = (int64_t)number[i];
+}
+
+/* Where tuples of operand k lead, from an element of it on, at most a block of them; -1: out of their extents. */
+static void places_of(const walk *w, int k, int64_t at, int64_t stride, int64_t n, int64_t *place)
+{
+    int64_t index[BZ_ELEMENTS_BLOCK];
+    for (int j = 0; j < w->l.length; j++) {
+        int64_t extent = w->l.extent[j], step = w->l.step[j];
+        read_indices(w, k, at + j, stride, n, index);
+        for (int64_t i = 0; i < n; i++) {
+            int64_t own = index[i] + (index[i] < 0 ? extent : 0), before = j ? place[i] : 0;
+            place[i] = (uint64_t)own >= (uint64_t)extent || before < 0 ? -1 : before + own * step;
+        }
+    }
+}
+
+/* As the compiler copies a number of bytes that it knows. */
+static void copy_one(char *y, const char *x, int64_t size)
+{
+    if (size == 4)
+        memcpy(y, x, 4);
+    else if (size == 8)
+        memcpy(y, x, 8);
+    else
+        memcpy(y, x, (size_t)size);
+}
+
+/* n elements, each at a place of its own from where it is on. */
+static void gather_each(const char *x, int64_t from, int64_t stride, const int64_t *place, char *y, int64_t n,
+                        int64_t size)
+{
+#define EACH(type)                                                                                                     \
+    for (int64_t i = 0; i < n; i++)                                                                                    \
+        ((type *)(void *)y)[i] = place[i] < 0 ? 0 : ((const type *)(const void *)x)[from + i * stride + place[i]];     \
+    break
+    switch (size) {
+    case 1:
+        EACH(uint8_t);
+    case 2:
+        EACH(uint16_t);
+    case 4:
+        EACH(uint32_t);
+    default:
+        EACH(uint64_t);
+    }
+#undef EACH
+}
+
+/* n elements from number `from` on, all at one place. */
+static void gather_run(const walk *w, int64_t from, int64_t stride, int64_t y, int64_t n)
+{
+    int64_t size = bz_dtype_bits(w->dtype[2]) / 8;
+    const char *x = (const char *)w->operand[0] + from * size;
+    char *to = (char *)w->operand[2] + y * size;
+    if (w->dtype[0] != w->dtype[2])
+        bz_elements_convert(w->kernels, w->dtype[0], w->operand[0], from, stride, w->dtype[2], w->operand[2], y, 1, n);
+    else if (stride == 1)
+        memcpy(to, x, (size_t)(n * size));
+    else
+        bz_elements_copy(x, stride, to, 1, n, size);
 }
 
 static void gather_span(const walk *w, const span *s)
 {
-    int64_t run = s->stride[1] ? 1 : s->n, size = bz_dtype_bits(w->dtype[2]) / 8;
-    bool bytes = w->dtype[0] == w->dtype[2];
-    for (int64_t i = 0; i < s->n; i += run) {
-        int64_t place = place_of(w, 1, s->at[1] + i * s->stride[1]), from = s->at[0] + i * s->stride[0] + place;
+    int64_t place[BZ_ELEMENTS_BLOCK], run = s->stride[1] ? 1 : s->n, size = bz_dtype_bits(w->dtype[2]) / 8, n;
+    for (int64_t i = 0; i < s->n; i += n * run) {
         char *y = (char *)w->operand[2] + (s->y + i) * size;
-        const char *x = (const char *)w->operand[0] + (place < 0 ? 0 : from) * size;
-        if (place < 0)
-            memset(y, 0, (size_t)(run * size));
-        else if (bytes && (run == 1 || s->stride[0] == 1))
-            memcpy(y, x, (size_t)(run * size));
-        else if (bytes)
-            bz_elements_copy(x, s->stride[0], y, 1, run, size);
-        else
-            bz_elements_convert(w->kernels, w->dtype[0], w->operand[0], from, s->stride[0], w->dtype[2], w->operand[2],
-                                s->y + i, 1, run);
+        int64_t from = s->at[0] + i * s->stride[0];
+        n = run > 1 ? 1 : s->n - i < BZ_ELEMENTS_BLOCK ? s->n - i : BZ_ELEMENTS_BLOCK;
+        places_of(w, 1, s->at[1] + i * s->stride[1], s->stride[1], n, place);
+        if (run == 1 && w->dtype[0] == w->dtype[2]) {
+            gather_each(w->operand[0], from, s->stride[0], place, y, n, size);
+            continue;
+        }
+        for (int64_t k = 0; k < n; k++) {
+            if (place[k] < 0)
+                memset(y + k * size, 0, (size_t)(run * size));
+            else
+                gather_run(w, from + k * s->stride[0] + place[k], s->stride[0], s->y + i + k, run);
+        }
     }
 }
 
 static void scatter_span(const walk *w, const span *s)
 {
-    int64_t run = s->stride[0] ? 1 : s->n, size = bz_dtype_bits(w->dtype[2]) / 8;
+    int64_t place[BZ_ELEMENTS_BLOCK], run = s->stride[0] ? 1 : s->n, size = bz_dtype_bits(w->dtype[2]) / 8, n;
     bool bytes = w->dtype[1] == w->dtype[2] && !w->f.fn;
-    for (int64_t i = 0; i < s->n; i += run) {
-        int64_t place = place_of(w, 0, s->at[0] + i * s->stride[0]), to = s->at[2] + i * s->stride[2] + place,
-                from = s->at[1] + i * s->stride[1];
-        for (int64_t k = 0; k < run && place >= 0; k++, from += s->stride[1], to += s->stride[2]) {
+    for (int64_t i = 0; i < s->n; i += n * run) {
+        n = run > 1 ? 1 : s->n - i < BZ_ELEMENTS_BLOCK ? s->n - i : BZ_ELEMENTS_BLOCK;
+        places_of(w, 0, s->at[0] + i * s->stride[0], s->stride[0], n, place);
+        for (int64_t k = 0; k < n * run; k++) {
+            int64_t own = place[run > 1 ? 0 : k], to = s->at[2] + (i + k) * s->stride[2] + own,
+                    from = s->at[1] + (i + k) * s->stride[1];
+            if (own < 0)
+                continue;
             if (bytes) {
-                memcpy((char *)w->operand[2] + to * size, (const char *)w->operand[1] + from * size, (size_t)size);
+                copy_one((char *)w->operand[2] + to * size, (const char *)w->operand[1] + from * size, size);
                 continue;
             }
             double v = bz_element_load(w->dtype[1], w->operand[1], from);
@@ -559,7 +446,7 @@ static void run_bands(void *of, int64_t first, int64_t end, int thread)
 int bz_loop_run(const bz_replay_loop *l, void *const *operand, const bz_dtype *dtype, const int64_t *count, int n,
                 int threads)
 {
-    walk w = {.l = *l, .operand = operand, .dtype = dtype, .f = function_of(l), .rows = 1};
+    walk w = {.l = *l, .operand = operand, .dtype = dtype, .f = bz_scalar_of(l), .rows = 1};
     planes p;
     w.kernels = bz_kernels_best();
     if (!bz_loop_knows(l))
