@@ -73,6 +73,7 @@ static int make_plan(replay_job *r, const bz_list *paths, bz_error *err)
         .bandwidth = bz_replay_bandwidth(r->db, r->system, &r->setting),
         .rate = r->rate,
         .gradients = r->outputs != NULL,
+        .part = true,
     };
     if (bz_replay_make(&in, &r->replay, err))
         return -1;
@@ -92,6 +93,9 @@ static int make_plan(replay_job *r, const bz_list *paths, bz_error *err)
                 "%d quantized layers scale by powers of two in place of the file's scales, which takes as long: the "
                 "outputs are not the model's",
                 r->replay->rescaled);
+    if (r->replay->n_left)
+        bz_warn(&bz_command_replay, "%d of %d layers %s left out, and what they would read is given as outputs: %s",
+                r->replay->n_left, r->replay->layers->n, r->replay->n_left == 1 ? "is" : "are", r->replay->left);
     if (r->replay->away)
         bz_warn(&bz_command_replay, "the weights' file '%s' is not there: numbers are made up in their place",
                 r->replay->away);
@@ -179,7 +183,7 @@ static int replay_model(void *job, bz_buf *out, bz_error *err)
                                .db = r->db};
     if ((!r->no_run || r->folder) && bz_replay_run_here(r->replay, &run, &r->result, err))
         return -1;
-    r->job.status = r->result.wrong ? BZ_FAILED : BZ_OK;
+    r->job.status = r->result.wrong ? BZ_FAILED : r->replay->n_left ? BZ_INCOMPLETE : BZ_OK;
     return report(r, out, err);
 }
 

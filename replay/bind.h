@@ -14,6 +14,7 @@ typedef struct binder {
     const bz_layer **producer;
     bool once;   /* steps that are added are of constants */
     bool unmade; /* why binding failed: an operand is the result of a layer that nothing computes */
+    bool sized;  /* how large the result is depends on data */
     int unit;    /* whose steps are added */
     const char *name;
 } binder;
@@ -27,8 +28,6 @@ bz_replay_step *bind_step(binder *b, bz_step_kind kind, const int *in, int n_in,
 int bind_loop(binder *b, const bz_layer *l, const bz_replay_loop *loop, const int *in, int n_in, int out,
               bz_error *err);
 int bind_no(const bz_layer *l, bz_error *err, const char *why);
-
-#define BIND_SIZED_BY_DATA "how large its result is depends on data, and a replay has fixed sizes"
 
 /* loops.c: by loops of the runtime's and views. Fails where there is none for the layer. */
 int bind_loops(binder *b, const bz_layer *l, bz_error *err);
@@ -57,7 +56,8 @@ int bind_sum(binder *b, const bz_layer *l, int of, int64_t n,
              bz_error *err); /* of n elements in f32: a new value, by a call */
 int bind_trilu(binder *b, const bz_layer *l, bz_error *err);
 
-/* loops_index.c: where indices say, and along an axis; rows of the table of loops. */
+/* loops_index.c: the extent that operand k of a layer indexes, 0 where it is no index; where indices say, and along an axis: rows of the table of loops. */
+int64_t bind_indexed_extent(const bz_layer *l, int k);
 int bind_gather(binder *b, const bz_layer *l, bz_error *err);
 int bind_gathernd(binder *b, const bz_layer *l, bz_error *err);
 int bind_gatherelements(binder *b, const bz_layer *l, bz_error *err);
@@ -84,7 +84,7 @@ int bind_complement(binder *b, const bz_layer *l, bz_error *err);
 int bind_reduction(binder *b, const bz_layer *l, bz_error *err);
 int bind_likelihood(binder *b, const bz_layer *l, bz_error *err);
 int bind_eye(binder *b, const bz_layer *l, bz_error *err);
-int bind_sized_by_data(binder *b, const bz_layer *l, bz_error *err);
+int bind_sized_by_data(binder *b, const bz_layer *l, bz_error *err); /* fails, and says why */
 
 /* calls.c: by the calls of an alternative. Fails where it cannot be told what the operands are; what was added to the
  * plan then is to be taken back by the caller. */

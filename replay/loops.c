@@ -435,9 +435,10 @@ int bind_loops(binder *b, const bz_layer *l, bz_error *err)
         b->unmade = true; /* what makes them stands in the way, and is named */
         return bind_no(l, err, "an operand is no tensor of a known size");
     }
+    if (!is_known(l->out, l->n_out) && l->n_out && l->out[0].kind == BZ_TYPE_TENSOR)
+        return bind_sized_by_data(b, l, err);
     if (!is_known(l->out, l->n_out))
-        return bind_no(l, err,
-                       l->n_out && l->out[0].kind == BZ_TYPE_TENSOR ? BIND_SIZED_BY_DATA : "its result is no tensor");
+        return bind_no(l, err, "its result is no tensor");
     if (l->class == BZ_VIEW && l->n_in && l->n_out)
         return loop_view(b, l, err);
     if (row < 0)

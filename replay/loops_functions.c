@@ -135,8 +135,8 @@ int bind_eye(binder *b, const bz_layer *l, bz_error *err)
 /* A model may say how large its result was once. */
 int bind_sized_by_data(binder *b, const bz_layer *l, bz_error *err)
 {
-    (void)b;
-    return bind_no(l, err, BIND_SIZED_BY_DATA);
+    b->sized = true;
+    return bind_no(l, err, "how large its result is depends on data, and a replay has fixed sizes");
 }
 
 /* ---- losses ----------------------------------------------------------------------------------- */

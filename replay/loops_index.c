@@ -186,6 +186,21 @@ int bind_onehot(binder *b, const bz_layer *l, bz_error *err)
     return bind_emit(b, l, (int[]){2}, 1, 0, &fill, err) || bind_emit(b, l, (int[]){0, 2}, 2, 0, &loop, err) ? -1 : 0;
 }
 
+int64_t bind_indexed_extent(const bz_layer *l, int k)
+{
+    bool tuples = bz_has_word(" gathernd scatternd ", l->kind), onehot = !strcmp(l->kind, "onehot") && k == 0,
+         classes = bz_has_word(" nllloss crossentropy ", l->kind) && k == 1;
+    const bz_type *t = onehot ? &l->out[0] : &l->in[0];
+    int64_t axis = bz_layer_int(l, "axis", onehot ? -1 : 0), least = 0;
+    axis = classes ? 1 : axis < 0 ? axis + t->rank : axis;
+    for (int i = 0; i < t->rank && tuples && k == 1; i++)
+        least = least && least < t->dims[i] ? least : t->dims[i];
+    if (tuples)
+        return least;
+    bool along = bz_has_word(" gather gatherelements scatterelements ", l->kind) && k == 1;
+    return (along || onehot || classes) && axis >= 0 && axis < t->rank ? t->dims[axis] : 0;
+}
+
 /* ---- along an axis ---------------------------------------------------------------------------- */
 
 /* -1 where there is no such axis, or another dimension of the result differs. */

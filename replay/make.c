@@ -195,22 +195,6 @@ int bind_value(binder *b, bz_value_id v, bz_error *err)
     return b->number[v];
 }
 
-/* The extent that operand k of a layer indexes; 0: it is no index. */
-static int64_t indexed_extent(const bz_layer *l, int k)
-{
-    bool tuples = bz_has_word(" gathernd scatternd ", l->kind), onehot = !strcmp(l->kind, "onehot") && k == 0,
-         classes = bz_has_word(" nllloss crossentropy ", l->kind) && k == 1;
-    const bz_type *t = onehot ? &l->out[0] : &l->in[0];
-    int64_t axis = bz_layer_int(l, "axis", onehot ? -1 : 0), least = 0;
-    axis = classes ? 1 : axis < 0 ? axis + t->rank : axis;
-    for (int i = 0; i < t->rank && tuples && k == 1; i++)
-        least = least && least < t->dims[i] ? least : t->dims[i];
-    if (tuples)
-        return least;
-    bool along = bz_has_word(" gather gatherelements scatterelements ", l->kind) && k == 1;
-    return (along || onehot || classes) && axis >= 0 && axis < t->rank ? t->dims[axis] : 0;
-}
-
 /* Integers that index a table stay inside of it. */
 static int64_t least_table(const binder *b, bz_value_id id, int depth)
 {
@@ -220,7 +204,7 @@ static int64_t least_table(const binder *b, bz_value_id id, int depth)
         for (int k = 0; k < l->n_in; k++) {
             if (l->node->in[k] != id)
                 continue;
-            int64_t n = indexed_extent(l, k);
+            int64_t n = bind_indexed_extent(l, k);
             if (!n && l->n_out && (l->class == BZ_VIEW || !strcmp(l->kind, "cast")))
                 n = least_table(b, l->node->out[0], depth + 1);
             least = n > 0 && (!least || n < least) ? n : least;
@@ -251,15 +235,24 @@ static int add_inputs(binder *b, double rate, bz_error *err)
     return 0;
 }
 
+/* Whether nobody has made the value, though a layer is there to do so while the model runs. */
+static bool waits_for(const binder *b, bz_value_id v)
+{
+    return v >= 0 && b->number[v] < 0 && b->producer[v] && b->producer[v]->class != BZ_CONSTANT;
+}
+
 static int add_outputs(binder *b, bool gradients, bz_error *err)
 {
     const bz_training *t = b->layers->training;
     const bz_graph *g = b->layers->model->graph;
     for (int i = 0; i < g->n_outputs; i++) {
+        if (b->plan->n_left && waits_for(b, g->outputs[i]))
+            continue;
         int k = bind_value(b, g->outputs[i], err);
         if (k < 0)
             return -1;
-        b->plan->value[k].output = b->plan->value[k].output ? b->plan->value[k].output : i + 1;
+        if (!b->plan->value[k].output || b->plan->value[k].output > g->n_outputs)
+            b->plan->value[k].output = i + 1;
     }
     for (int i = 0; t && gradients && i < t->n_weights; i++) {
         int k = t->weight[i].gradient < 0 ? -1 : b->number[t->weight[i].gradient];
@@ -275,8 +268,8 @@ typedef struct maker {
     const bz_replay_input *in;
     binder b;
     const bz_plan_layer *item;
-    bz_buf refused;
-    int n_refused;
+    bz_buf refused, left;
+    int n_refused, n_sized;
 } maker;
 
 /* By the records; else a guess that is only good for comparing: what must be moved and computed. */
@@ -331,9 +324,30 @@ static int bind_cheapest(maker *m, const bz_lowering *low, const bz_layer *l, co
     return -1;
 }
 
-/* Layers that only lack the result of a refused one are not worth a word. */
-static void refuse(maker *m, const bz_error *err)
+/* What the layers that are left out would read is given out: the last one's numbers come behind the model's outputs. */
+static void leave_out(maker *m, const bz_layer *l, const bz_error *err)
 {
+    bz_replay_plan *p = m->b.plan;
+    p->n_left++;
+    if (m->b.sized && m->n_sized++ < 4)
+        bz_buf_printf(&m->left, "%s%s", m->left.len ? "; " : "", err->text);
+    for (int k = 0; k < l->n_in; k++) {
+        int v = l->node->in[k] < 0 ? -1 : m->b.number[l->node->in[k]];
+        if (v >= 0 && !l->in_constant[k] && p->value[v].source == BZ_VALUE_COMPUTED && !p->value[v].output)
+            p->value[v].output = m->b.layers->model->graph->n_outputs + v + 1;
+    }
+}
+
+/* Layers that only lack the result of a refused one are not worth a word. */
+static void refuse(maker *m, const bz_layer *l, const bz_error *err)
+{
+    bool waits = false;
+    for (int k = 0; k < l->n_in && m->b.plan->n_left; k++)
+        waits |= waits_for(&m->b, l->node->in[k]);
+    if (m->in->part && (m->b.sized || waits)) {
+        leave_out(m, l, err);
+        return;
+    }
     if (m->n_refused && m->b.unmade)
         return;
     if (m->n_refused++ < 4)
@@ -447,11 +461,15 @@ static void add_layer(maker *m, const int *index)
 {
     bz_replay_plan *p = m->b.plan;
     const bz_layer *l = &m->b.layers->layer[*index];
+    const mark before = {p->n_steps, p->n_values};
     bz_error err;
     begin_unit(m, index, 1, NULL);
     p->unit[p->n_units - 1].bound = bound_of(m, bz_plan_find(m->in->plan, l));
-    if (bind_layer(m, l, &err))
-        refuse(m, &err);
+    m->b.sized = false;
+    if (bind_layer(m, l, &err)) {
+        take_back(&m->b, before);
+        refuse(m, l, &err);
+    }
     p->unit[p->n_units - 1].n_steps = p->n_steps - p->unit[p->n_units - 1].first;
 }
 
@@ -526,6 +544,10 @@ static int make(maker *m, bz_error *err)
     if (m->n_refused)
         return bz_fail(err, BZ_INCOMPLETE, "%s: %d layer%s cannot be executed: %s%s", m->in->model, m->n_refused,
                        m->n_refused == 1 ? "" : "s", bz_buf_text(&m->refused), m->n_refused > 4 ? "; …" : "");
+    bz_buf_puts(&m->left, m->n_sized > 4 ? "; …" : "");
+    p->left = p->n_left ? bz_buf_keep(&m->left, m->b.arena) : NULL;
+    if (p->n_left && !p->n_steps)
+        return bz_fail(err, BZ_INCOMPLETE, "%s: nothing is left to be executed: %s", m->in->model, p->left);
     if (add_outputs(&m->b, m->in->gradients, err) || bind_next(&m->b, err))
         return bz_fail_in(err, "%s", m->in->model);
     p->rescaled = count_rescaled(m->in->layers);
@@ -568,6 +590,7 @@ int bz_replay_make(const bz_replay_input *in, bz_replay_plan **out, bz_error *er
     if (!rc)
         bz_replay_schedule(p, 1);
     bz_buf_free(&m.refused);
+    bz_buf_free(&m.left);
     if (rc)
         bz_replay_free(p);
     else

@@ -75,6 +75,8 @@ typedef struct bz_replay_plan {
     bz_replay_value *value;
     bz_replay_source *source;
     int n_values;
+    int n_left;       /* layers that are left out, as how large one result is depends on data, or they wait for it */
+    const char *left; /* why, a sentence for each that does not just wait; NULL */
     int rescaled;     /* layers whose calls scale by other numbers than the file's: the outputs are not the model's */
     const char *away; /* the file of weights that is not there: they are made up; NULL */
     int loss;         /* 1 + the value of an iteration of training's loss; 0: none */
@@ -107,10 +109,11 @@ typedef struct bz_replay_input {
     double bandwidth;   /* bytes per second of a copy, both ways counted; 0: 10 GB/s */
     double rate;        /* of learning, where the model is an iteration of training */
     bool gradients;     /* those of its weights are outputs, too */
-    bool within;        /* a piece of a model: inputs come as its calls want them, outputs stay as they leave them */
+    bool part; /* where how large a result is depends on data, what does not wait for it is replayed; else nothing is */
+    bool within; /* a piece of a model: inputs come as its calls want them, outputs stay as they leave them */
 } bz_replay_input;
 
-/* Fails with BZ_INCOMPLETE and the layers' names where some cannot be executed: nothing is left out. The plan keeps
+/* Fails with BZ_INCOMPLETE and the layers' names where some cannot be executed: nothing is left out but by `part`. The plan keeps
  * pointers into the layers. */
 int bz_replay_make(const bz_replay_input *in, bz_replay_plan **out, bz_error *err);
 void bz_replay_free(bz_replay_plan *p);

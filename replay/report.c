@@ -11,8 +11,9 @@
 
 static bool is_complete(const bz_replay_report *r)
 {
-    return r->bound && (r->bound->fused.wanted ? !r->bound->fused.unpriced && !r->bound->fused.missing
-                                               : !r->bound->coverage.unpriced);
+    return r->bound && !r->plan->n_left &&
+           (r->bound->fused.wanted ? !r->bound->fused.unpriced && !r->bound->fused.missing
+                                   : !r->bound->coverage.unpriced);
 }
 
 static double cold_sum(const table *t)
@@ -72,6 +73,8 @@ static void put_headline(const table *t, bz_buf *out)
     else if (isfinite(bound))
         bz_buf_printf(out, "; the %sbound is %s%s: %.3g × as long", t->r->bound->fused.wanted ? "fused " : "",
                       bz_bound_goal(t->r->bound).unpriced ? "≥ " : "", bz_units_time(a, bound), m->median / bound);
+    else if (p->n_left)
+        bz_buf_printf(out, "; without %d layer%s, so no bound is held against it", p->n_left, plural(p->n_left));
     else if (t->r->bound)
         bz_buf_puts(out, "; the bound is not known, because too many layers have no record");
     bz_buf_printf(out, "\n  95 %% interval %s … %s, fastest %s, %d samples%s%s\n", bz_units_time(a, m->low),
@@ -317,6 +320,9 @@ void bz_replay_print_json(const bz_replay_report *r, bz_buf *out)
             BZ_TELL("complete", is_complete(r)), BZ_TELL("planned", r->plan->seconds),
             BZ_TELL("guessed", r->plan->modelled),
             BZ_TELL("foreseen", r->plan->device ? (double)NAN : r->plan->n_conversions));
+    if (r->plan->n_left) {
+        BZ_JSON(&j, BZ_TELL("left_out", r->plan->n_left), BZ_TELL("why_left_out", r->plan->left));
+    }
     if (r->result)
         put_result_json(&t, &j);
     put_ends(r->plan, "inputs", true, &j);

@@ -124,7 +124,7 @@ void table_make(const bz_replay_report *r, table *t)
 
 double table_bound(const bz_replay_report *r)
 {
-    if (!r->bound)
+    if (!r->bound || r->plan->n_left) /* the bound is that of all layers */
         return NAN;
     bz_goal goal = bz_bound_goal(r->bound);
     return goal.enough && goal.sequential > 0 ? goal.sequential : (double)NAN;
