@@ -90,6 +90,10 @@ static bool loop_fits(const bz_replay_value *v, const bz_replay_loop *l, const i
         return lanes_fit(v, l, in, n_in, out);
     bool inside = far >= 0 && (l->kind != BZ_LOOP_COPY || is_inside(&v[out], l, l->stride[1], l->to, 0)) &&
                   (l->kind != BZ_LOOP_SCATTER || is_inside(&v[out], l, l->stride[2], 0, far));
+    int64_t all = 1; /* results lie one behind the other, but for these */
+    bool rows = l->kind != BZ_LOOP_COPY && l->kind != BZ_LOOP_FILL && l->kind != BZ_LOOP_SCATTER;
+    for (int i = 0; i < l->rank && rows && inside; i++)
+        inside = !__builtin_mul_overflow(all, l->dim[i], &all) && all <= bz_extent_count(v[out].dim);
     for (int k = 0; k < n_in; k++)
         inside = inside && is_inside(&v[in[k]], l, l->stride[k], k ? (l->kind == BZ_LOOP_SCATTER ? l->to : 0) : l->from,
                                      k == indices                ? l->length - 1

@@ -102,9 +102,10 @@ int bind_reduction(binder *b, const bz_layer *l, bz_error *err)
     for (int i = 0; i < x->rank; i++)
         if (reduced[i])
             first = first < 0 ? i : first, last = i, n++;
-    for (int i = 0; i < x->rank; i++)
+    for (int i = 0; i < x->rank && bz_type_elements(x) > 0; i++)
         lanes.dim[reduced[i] ? 1 : i < first ? 0 : 2] *= x->dims[i];
-    if (!n || x->rank > BZ_PROBLEM_RANK || lanes.dim[0] * lanes.dim[2] != bz_type_elements(&l->out[0]))
+    if (!n || x->rank > BZ_PROBLEM_RANK || bz_type_elements(x) < 1 ||
+        lanes.dim[0] * lanes.dim[2] != bz_type_elements(&l->out[0]))
         return bind_no(l, err, "which axes it reduces depends on data");
     int in = bind_value(b, l->node->in[0], err);
     if (in >= 0 && last - first + 1 != n)
@@ -122,8 +123,10 @@ int bind_eye(binder *b, const bz_layer *l, bz_error *err)
     const bz_replay_loop fill = {.kind = BZ_LOOP_FILL, .rank = 1, .dim = {1}};
     if (l->out[0].rank != 2 || bz_type_elements(&l->out[0]) < 1)
         return bind_no(l, err, "it is no matrix");
-    int64_t rows = l->out[0].dims[0], columns = l->out[0].dims[1], row = at < 0 ? -at : 0, column = at > 0 ? at : 0;
-    int64_t n = rows - row < columns - column ? rows - row : columns - column;
+    int64_t rows = l->out[0].dims[0], columns = l->out[0].dims[1], n;
+    at = at < -rows ? -rows : at > columns ? columns : at; /* beyond, there is no diagonal */
+    int64_t row = at < 0 ? -at : 0, column = at > 0 ? at : 0;
+    n = rows - row < columns - column ? rows - row : columns - column;
     const bz_replay_loop copy = {
         .kind = BZ_LOOP_COPY, .rank = 1, .dim = {n}, .stride = {{0}, {columns + 1}}, .to = row * columns + column};
     int one = bind_numbers(b, l->out[0].dtype, 0, NULL, &ONE), out = bind_result(b, l, 0, err);

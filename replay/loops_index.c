@@ -171,7 +171,7 @@ int bind_onehot(binder *b, const bz_layer *l, bz_error *err)
 {
     const bz_replay_loop fill = {.kind = BZ_LOOP_FILL, .rank = 1, .dim = {1}};
     int64_t axis = axis_of(l, -1, l->out[0].rank), outer = 1, inner = 1;
-    if (l->n_in != 3 || bz_type_elements(&l->in[2]) != 2 || axis < 0)
+    if (l->n_in != 3 || bz_type_elements(&l->in[2]) != 2 || axis < 0 || bz_type_elements(&l->out[0]) < 1)
         return bind_no(l, err, NO_FIT);
     for (int i = 0; i < l->out[0].rank; i++)
         *(i < axis ? &outer : &inner) *= i == axis ? 1 : l->out[0].dims[i];
@@ -188,7 +188,8 @@ int bind_onehot(binder *b, const bz_layer *l, bz_error *err)
 
 int64_t bind_indexed_extent(const bz_layer *l, int k)
 {
-    bool tuples = bz_has_word(" gathernd scatternd ", l->kind), onehot = !strcmp(l->kind, "onehot") && k == 0,
+    bool tuples = bz_has_word(" gathernd scatternd ", l->kind),
+         onehot = !strcmp(l->kind, "onehot") && k == 0 && l->n_out,
          classes = bz_has_word(" nllloss crossentropy ", l->kind) && k == 1;
     const bz_type *t = onehot ? &l->out[0] : &l->in[0];
     int64_t axis = bz_layer_int(l, "axis", onehot ? -1 : 0), least = 0;
@@ -289,7 +290,7 @@ int bind_tile(binder *b, const bz_layer *l, bz_error *err)
     bz_replay_loop loop = {.kind = BZ_LOOP_COPY, .dim = {1}};
     int64_t from[BZ_MAX_RANK], to[BZ_MAX_RANK];
     int rank = 0;
-    if (x->rank != y->rank || bz_type_elements(y) < 1)
+    if (x->rank != y->rank || bz_type_elements(x) < 1 || bz_type_elements(y) < 1)
         return bind_no(l, err, NO_FIT);
     bind_row_major(x, from);
     bind_row_major(y, to);

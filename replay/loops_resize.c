@@ -13,7 +13,10 @@ static const char *word(const bz_layer *l, const char *name, const char *otherwi
 
 /* ---- one axis --------------------------------------------------------------------------------- */
 
-enum { MOST_TAPS = 4 };
+enum {
+    MOST_TAPS = 4,
+    MOST_ALONG = 1 << 22
+}; /* elements of an axis: the table of a longer one is larger than what it makes */
 
 /* Elements of an axis, [m][taps] numbers and weights. */
 typedef struct axis_rule {
@@ -97,6 +100,8 @@ int bind_pad_by_rule(binder *b, const bz_layer *l, const int64_t *pad, bz_error 
     for (int i = 0; i < rank; i++) {
         if (!pad[i] && !pad[rank + i])
             continue;
+        if (bz_type_elements(&l->in[0]) < 1 || l->out[0].dims[i] > MOST_ALONG)
+            return bind_no(l, err, "it is empty, or too long");
         rule[n] = new_rule(b, i, 1, l->in[0].dims[i], l->out[0].dims[i]);
         for (int64_t k = 0; k < rule[n].m; k++)
             rule[n].number[k] = (double)beyond(mode, k - pad[i], rule[n].n);
@@ -190,6 +195,8 @@ static int find_rules(binder *b, const bz_layer *l, axis_rule *rule, bz_error *e
         int64_t from = l->in[0].dims[i], to = l->out[0].dims[i];
         if (from == to && scale_of(l, i) == 1)
             continue;
+        if (to > MOST_ALONG)
+            return bind_no(l, err, "it is too long");
         rule[n] = new_rule(b, i, taps, from, to);
         if (fill_rule(l, &rule[n++]))
             return bind_no(l, err, "where it samples is not known, or depends on data");
