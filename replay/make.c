@@ -342,8 +342,8 @@ static void leave_out(maker *m, const bz_layer *l, const bz_error *err)
 static void refuse(maker *m, const bz_layer *l, const bz_error *err)
 {
     bool waits = false;
-    for (int k = 0; k < l->n_in && m->b.plan->n_left; k++)
-        waits |= waits_for(&m->b, l->node->in[k]);
+    for (int k = 0; m->b.plan->n_left && bz_node_reads(l->node, k) != BZ_READS_END; k++)
+        waits |= waits_for(&m->b, bz_node_reads(l->node, k));
     if (m->in->part && (m->b.sized || waits)) {
         leave_out(m, l, err);
         return;
