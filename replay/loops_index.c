@@ -329,7 +329,7 @@ int bind_grid(binder *b, const bz_layer *l, const bz_problem *p, bz_error *err)
                                      .rank = 2,
                                      .dim = {n / 2, 2},
                                      .stride = {{2, 1}, {0, 1}}};
-        int made = bind_new_value(b, "", grid->dtype, grid->rank, grid->dims),
+        int made = bind_new_value(b, "", BZ_F32, grid->rank, grid->dims),
             by = bind_numbers(b, BZ_F32, 1, two, number + 2 * i);
         if (made < 0 || by < 0 || bind_loop(b, l, &loop, (int[]){at, by}, 2, made, err))
             return -1;
@@ -338,10 +338,13 @@ int bind_grid(binder *b, const bz_layer *l, const bz_problem *p, bz_error *err)
     const bz_replay_loop turn = {
         .kind = BZ_LOOP_COPY, .rank = 2, .dim = {n / 2, 2}, .stride = {{2, -1}, {2, 1}}, .from = 1};
     bz_operand operand[BZ_PROBLEM_OPERANDS];
-    bz_problem_operands(p, operand);
+    bz_problem *own = bz_arena_dup(
+        b->arena, p, sizeof *p); /* in f32, whatever the model is computed in: no loop of ours samples in others */
+    own->dtype = own->dtype_w = own->dtype_y = BZ_F32;
+    bz_problem_operands(own, operand);
     int places = bind_new_value(b, "", operand[1].dtype, operand[1].rank, operand[1].dim);
     if (places < 0 || bind_loop(b, l, &turn, &at, 1, places, err))
         return bind_no(l, err, NO_FIT);
-    bind_call(b, p, (int[]){from, places}, 2, NULL, 0, out);
+    bind_call(b, own, (int[]){from, places}, 2, NULL, 0, out);
     return 0;
 }

@@ -124,8 +124,13 @@ static void replay_it(bz_layers *l, bz_dtype dtype, const char *text, size_t n)
     PROMISE(patterns || !bz_patterns_parse(bz_patterns_text, "patterns", &patterns, &err));
     bz_plan *plan = bz_plan_new(&(bz_plan_options){.dtype = dtype, .patterns = patterns});
     bz_plan_add(plan, l, "fuzz");
-    const bz_replay_input in = {
-        .model = "fuzz", .layers = l, .plan = plan, .fuse = n % 2, .dtype = dtype, .setting = {.threads = 1}};
+    const bz_replay_input in = {.model = "fuzz",
+                                .layers = l,
+                                .plan = plan,
+                                .fuse = n % 2,
+                                .dtype = dtype,
+                                .setting = {.threads = 1},
+                                .part = n % 4 > 1};
     if (!bz_replay_make(&in, &p, &err)) {
         check_steps(p);
         follow(p, text, n);
