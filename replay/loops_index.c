@@ -307,7 +307,8 @@ int bind_tile(binder *b, const bz_layer *l, bz_error *err)
 
 /* ---- between pixels --------------------------------------------------------------------------- */
 
-/* A grid has x and y, from -1 to 1 over the image; the call wants y and x in pixels. */
+/* A grid has x and y, from -1 to 1 over the image; the call wants y and x in pixels. All is f32, whatever the model is computed in: in other types no
+ * loop of ours samples. */
 int bind_grid(binder *b, const bz_layer *l, const bz_problem *p, bz_error *err)
 {
     const bz_type *x = &l->in[0], *grid = &l->in[1];
@@ -338,13 +339,20 @@ int bind_grid(binder *b, const bz_layer *l, const bz_problem *p, bz_error *err)
     const bz_replay_loop turn = {
         .kind = BZ_LOOP_COPY, .rank = 2, .dim = {n / 2, 2}, .stride = {{2, -1}, {2, 1}}, .from = 1};
     bz_operand operand[BZ_PROBLEM_OPERANDS];
-    bz_problem *own = bz_arena_dup(
-        b->arena, p, sizeof *p); /* in f32, whatever the model is computed in: no loop of ours samples in others */
+    bz_problem *own = bz_arena_dup(b->arena, p, sizeof *p);
     own->dtype = own->dtype_w = own->dtype_y = BZ_F32;
     bz_problem_operands(own, operand);
     int places = bind_new_value(b, "", operand[1].dtype, operand[1].rank, operand[1].dim);
     if (places < 0 || bind_loop(b, l, &turn, &at, 1, places, err))
         return bind_no(l, err, NO_FIT);
-    bind_call(b, own, (int[]){from, places}, 2, NULL, 0, out);
-    return 0;
+    from = b->plan->value[from].dtype == BZ_F32 ? from : bind_widened(b, l, 0, err);
+    int n_y = bz_problem_operands(own, operand), made = out;
+    if (b->plan->value[out].dtype != BZ_F32)
+        made = bind_new_value(b, "", BZ_F32, operand[n_y - 1].rank, operand[n_y - 1].dim);
+    if (from < 0 || made < 0)
+        return -1;
+    bind_call(b, own, (int[]){from, places}, 2, NULL, 0, made);
+    const bz_replay_loop narrow = {
+        .kind = BZ_LOOP_COPY, .rank = 1, .dim = {operand[n_y - 1].count}, .stride = {{1}, {1}}};
+    return made == out ? 0 : bind_loop(b, l, &narrow, &made, 1, out, err);
 }
