@@ -26,7 +26,7 @@ static double interval(const bz_bound *b)
 static bool has_kind(const advice_making *m, const char *kind)
 {
     for (int i = 0; i < m->b->layers->n; i++)
-        if (!strcmp(m->b->layers->layer[i].kind, kind))
+        if (!strcmp(bz_layer_step_kind(&m->b->layers->layer[i]), kind))
             return true;
     return false;
 }

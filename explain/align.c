@@ -520,13 +520,13 @@ static void finish_rows(bz_align_making *m)
     }
 }
 
-static void list_constants(bz_align_making *m)
+static const uint32_t *list_operators(const bz_align_making *m, bz_cause_kind cause, int *n)
 {
     uint32_t *list = BZ_NEW(m->arena, uint32_t, m->steps.n);
     for (int i = 0; i < m->steps.n; i++)
-        if (m->steps.step[i].kind == BZ_ALIGN_OPERATOR && m->steps.step[i].cause == BZ_CAUSE_CONSTANTS_COMPUTED)
-            list[m->out->n_constants++] = (uint32_t)m->steps.step[i].at;
-    m->out->constant = list;
+        if (m->steps.step[i].kind == BZ_ALIGN_OPERATOR && m->steps.step[i].cause == cause)
+            list[(*n)++] = (uint32_t)m->steps.step[i].at;
+    return list;
 }
 
 void bz_align_make(const bz_bound *bound, const bz_trace *trace, bz_arena *arena, bz_alignment *out)
@@ -546,7 +546,8 @@ void bz_align_make(const bz_bound *bound, const bz_trace *trace, bz_arena *arena
     put_rows(&m, between);
     bz_align_time(&m.steps, between, missing_kinds(&m), arena, out);
     finish_rows(&m);
-    list_constants(&m);
+    out->constant = list_operators(&m, BZ_CAUSE_CONSTANTS_COMPUTED, &out->n_constants);
+    out->normalized = list_operators(&m, BZ_CAUSE_NORMALIZED, &out->n_normalized);
     bz_align_faster(bound, arena, out);
     if (!out->timeline)
         out->asked = NAN;

@@ -127,6 +127,8 @@ typedef struct bz_alignment {
     int n_faster;
     const uint32_t *constant; /* operators that compute on constants alone */
     int n_constants;
+    const uint32_t *normalized; /* operators whose batch normalization the model has in its weights */
+    int n_normalized;
 } bz_alignment;
 
 /* What the bound has for layers that no call did. */

@@ -51,6 +51,11 @@ bool bz_layer_has(const bz_layer *layer, unsigned traits)
     return false;
 }
 
+const char *bz_layer_step_kind(const bz_layer *layer)
+{
+    return !strcmp(layer->kind, "conv") && layer->n_in && layer->in[0].rank == 3 ? "conv1d" : layer->kind;
+}
+
 /* ---- types ---------------------------------------------------------------------------------- */
 
 int64_t bz_type_elements(const bz_type *t)

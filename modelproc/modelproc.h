@@ -85,6 +85,8 @@ typedef enum {
     BZ_LAYER_WINDOW = BZ_LAYER_CONVOLUTION | BZ_LAYER_POOL,
 } bz_layer_trait;
 bool bz_layer_has(const bz_layer *layer, unsigned traits); /* one of them */
+/* Its kind as steps of frameworks tell kinds apart: "conv1d" of a convolution along one axis, which they may leave as it is. */
+const char *bz_layer_step_kind(const bz_layer *layer);
 
 /* Adds a count, at least 0. The counts of a model that lies may sum up to more than there is: they stay there. */
 static inline void bz_count_add(int64_t *sum, int64_t count)

@@ -1,8 +1,8 @@
 /* Which task of a processor's recording did which layers of the model, and what was done between tasks. The alignment says which call
  * or operator did a layer. Layers that none did lie between the two tasks around them; that time, less what the framework takes between any
  * two calls, is shared by them in the ratio of the bytes that they move, since what a framework does itself is what moves bytes. */
-#include "whatif/layers.h"
 #include "base/sort.h"
+#include "whatif/ways.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,6 +11,40 @@ bool bz_layer_is_reorder(const bz_task *t)
 {
     return t->kind == BZ_TASK_CALL && t->event_kind == BZ_EVENT_CALL && t->event != BZ_NONE &&
            !strcmp(t->name, "reorder");
+}
+
+/* Bytes that the operator of a place writes besides its input, and *seconds that it takes above the library's record: PyTorch's convolutions by oneDNN
+ * bring input and weights into blocks at each call, compute a result in blocks, and bring that back. Memory that the system hands out anew for these is
+ * part of the time. 0: it tells nothing; code for products of matrices reads what lies in rows. */
+static double hidden_bytes(const bz_flow *flow, const bz_whatif_asked *asked, const bz_layer_place *place,
+                           const bz_picks *picks, double *seconds)
+{
+    const bz_pick *pick = &picks->free[place->layer[0]];
+    const bz_layer *l = bz_way_layer(asked, place, 0)->layer;
+    const bz_task *t = place->task == BZ_NONE ? NULL : &flow->task[place->task];
+    if (!t || t->event_kind != BZ_EVENT_OP || !bz_name_matches("mkldnn_convolution", t->name) || !(pick->seconds > 0) ||
+        !pick->variant || strstr(pick->variant, "gemm") || !l->n_out)
+        return 0;
+    *seconds = 1e-9 * (double)place->time - pick->seconds * asked->busy;
+    return pick->weights + pick->data + bz_peaks_bytes(l, &l->out[0], BZ_UNDEFINED);
+}
+
+/* In seconds; nearest in size is the operator whose input and result are, half of its data in the mean. */
+static double hidden_reorder(const bz_flow *flow, const bz_whatif_asked *asked, const bz_layer_map *map, double bytes)
+{
+    const bz_regret *r = asked->model->regret;
+    const bz_picks *picks = bz_way_picks(asked->model, BZ_UNDEFINED, r && r->training);
+    double nearest = INFINITY, time = 0,
+           machine = bz_peaks_reorder(asked->model->bound->peaks, bytes / sizeof(float), BZ_F32);
+    for (int i = 0; i < map->n && picks && asked->side; i++) {
+        double seconds = 0, own = hidden_bytes(flow, asked, &map->place[i], picks, &seconds),
+               far = own > 0 ? fabs(log(picks->free[map->place[i].layer[0]].data / 2 / bytes)) : INFINITY;
+        if (far < nearest) {
+            nearest = far;
+            time = seconds * bytes / own;
+        }
+    }
+    return fmax(machine, time);
 }
 
 int64_t bz_layer_reorder(const bz_flow *flow, const bz_whatif_asked *asked, const bz_layer_map *map, double bytes)
@@ -26,9 +60,7 @@ int64_t bz_layer_reorder(const bz_flow *flow, const bz_whatif_asked *asked, cons
             time = (double)flow->task[i].was * bytes / own;
         }
     }
-    if (!isfinite(nearest)) /* operators hide theirs: what the machine takes for one */
-        return bz_layer_ns(bz_peaks_reorder(asked->model->bound->peaks, bytes / sizeof(float), BZ_F32));
-    return bz_layer_ns(1e-9 * time);
+    return bz_layer_ns(isfinite(nearest) ? 1e-9 * time : hidden_reorder(flow, asked, map, bytes));
 }
 
 /* [events of the kind]: the task. */
@@ -63,6 +95,17 @@ static uint32_t *tasks_of_operators(const bz_flow *flow, const bz_trace *t, bz_a
     return of;
 }
 
+/* The tasks of these operators, as far as they are some. */
+static uint32_t *tasks_among(const bz_whatif_asked *asked, const uint32_t *of_op, const uint32_t *list, int n,
+                             uint32_t *found)
+{
+    uint32_t *task = BZ_NEW(asked->arena, uint32_t, n + 1);
+    for (int i = 0; i < n; i++)
+        if (list[i] < asked->trace->event[BZ_EVENT_OP].n && of_op[list[i]] != BZ_NONE)
+            task[(*found)++] = of_op[list[i]];
+    return task;
+}
+
 static void add_places(const bz_flow *flow, const bz_whatif_asked *asked, bz_layer_map *map)
 {
     const bz_alignment *a = asked->model->alignment;
@@ -85,10 +128,8 @@ static void add_places(const bz_flow *flow, const bz_whatif_asked *asked, bz_lay
             map->works[task] = true;
         }
     }
-    map->constant = BZ_NEW(asked->arena, uint32_t, a->n_constants + 1);
-    for (int i = 0; i < a->n_constants; i++)
-        if (a->constant[i] < t->event[BZ_EVENT_OP].n && op[a->constant[i]] != BZ_NONE)
-            map->constant[map->n_constants++] = op[a->constant[i]];
+    map->constant = tasks_among(asked, op, a->constant, a->n_constants, &map->n_constants);
+    map->normalized = tasks_among(asked, op, a->normalized, a->n_normalized, &map->n_normalized);
 }
 
 static bool works(const bz_layer_map *map, uint32_t task)

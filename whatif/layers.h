@@ -23,7 +23,8 @@ typedef struct bz_layer_map {
     int64_t call[BZ_WHATIF_SIDES]; /* the framework's own time behind a call: shortest, lower quartile, median */
     double
         slower; /* the recording's calls against their records: so many times as long; unknown: as the machine is busy */
-    uint32_t *constant, n_constants; /* tasks that compute on constants alone */
+    uint32_t *constant, n_constants;    /* tasks that compute on constants alone */
+    uint32_t *normalized, n_normalized; /* tasks whose batch normalization the model has in its weights */
 } bz_layer_map;
 
 /* False where there is no model, or the recording did not run on a processor; `asked` says why then. */
@@ -41,7 +42,8 @@ static inline double bz_call_bytes(const bz_call *call) /* that a reorder reads;
 {
     return call->elements > 0 ? (double)call->elements * bz_dtype_bits(call->x.dtype) / 8 : 0;
 }
-/* What a reorder of so many bytes takes: as those of the recording whose size is nearest; 0 where it has none. */
+/* What a reorder of so many bytes takes: as those of the recording whose size is nearest. Where operators hide theirs, what these take, and no less than
+ * the machine's rate says; at the short end of the interval as that says. */
 int64_t bz_layer_reorder(const bz_flow *flow, const bz_whatif_asked *asked, const bz_layer_map *map, double bytes);
 /* How many times as long as its record a call took; the map's where no record of it is known. */
 double bz_layer_slower(const bz_whatif_asked *asked, const bz_layer_map *map, const bz_layer_place *place);

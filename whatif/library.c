@@ -17,8 +17,8 @@ typedef struct {
     bool *left;   /* [nodes]: stays the framework's */
     bool *narrow; /* [nodes]: of the library's; its result lies in narrower blocks than others */
     bool *gone;   /* [places of the map]: another one does it */
-    int products, unknown, joined, kept, reorders, borders, turned, inside;
-    int64_t before, after, reordered, bordered, was_turned, is_turned, not_known, within;
+    int products, unknown, joined, kept, reorders, borders, turned, inside, normalized;
+    int64_t before, after, reordered, bordered, was_turned, is_turned, not_known, within, was_normalized;
     const char *unmeasured; /* a problem that no record tells */
 } change;
 
@@ -47,13 +47,16 @@ static void find_left(change *c)
     c->left = BZ_NEW(c->asked->arena, bool, dag->n + 1);
     for (int i = 0; i < dag->n; i++) {
         const bz_layer *l = &b->layers->layer[i];
-        int from = dag->first[i], to = dag->first[i + 1];
-        if (c->group[i] >= 0)
+        int from = dag->first[i], to = dag->first[i + 1], g = c->group[i];
+        if (g >= 0 && b->fused.place[g].layer[0] != i) {
+            c->left[i] = c->left[b->fused.place[g].layer[0]];
             continue;
+        }
         for (int k = from; k < to && !l->macs; k++)
             c->left[i] |= c->left[dag->pred[k]];
-        c->left[i] |= bz_has_word(c->way.leaves, l->kind);
-        c->left[i] |= *c->way.only && to > from && l->class != BZ_VIEW && !bz_has_word(c->way.only, l->kind);
+        const char *kind = bz_layer_step_kind(l);
+        c->left[i] |= bz_has_word(c->way.leaves, kind);
+        c->left[i] |= *c->way.only && (to > from || l->macs) && l->class != BZ_VIEW && !bz_has_word(c->way.only, kind);
     }
     for (int i = 0, sigmoid; i < dag->n && *c->way.only; i++)
         if (is_silu(b, i, &sigmoid) && !bz_has_word(c->way.only, "silu"))
@@ -91,8 +94,8 @@ static const bz_pick *price_of_group(const change *c, int g)
     return own;
 }
 
-/* What the place becomes: a price, and whether a group before it has it. NULL: nobody knows. */
-static const bz_pick *price_of(change *c, const bz_layer_place *place, bool *joined)
+/* The group of the place, or -1; and whether another place, which has the group's first layer, does the work. */
+static int group_of(const change *c, const bz_layer_place *place, bool *joined)
 {
     const bz_bound *b = c->asked->model->bound;
     *joined = false;
@@ -103,8 +106,16 @@ static const bz_pick *price_of(change *c, const bz_layer_place *place, bool *joi
         *joined = node != b->fused.place[g].layer[0];
         for (int j = 0; j < place->n && *joined; j++)
             *joined = bz_way_layer(c->asked, place, j)->node != b->fused.place[g].layer[0];
-        return price_of_group(c, g);
+        return g;
     }
+    return -1;
+}
+
+/* What the place becomes. NULL: nobody knows. */
+static const bz_pick *price_of(const change *c, const bz_layer_place *place, int group)
+{
+    if (group >= 0)
+        return price_of_group(c, group);
     const bz_pick *pick = &c->picks->free[place->layer[0]];
     return isfinite(pick->seconds) ? pick : NULL;
 }
@@ -166,11 +177,12 @@ static void change_place(change *c, int at)
     bz_layer_place *place = &c->map.place[at];
     bool joined, product = bz_way_is_product(c->asked, place);
     c->products += product;
-    if (stays(c, place)) {
+    int group = group_of(c, place, &joined);
+    if (stays(c, place) && !joined) { /* what another layer's weights take along goes there, too */
         c->kept++;
         return;
     }
-    const bz_pick *pick = price_of(c, place, &joined);
+    const bz_pick *pick = price_of(c, place, group);
     if (!pick) {
         c->unknown += product;
         return;
@@ -190,6 +202,17 @@ static void change_place(change *c, int at)
     if (place->task == BZ_NONE)
         bz_layer_set(c->flow, &c->map, place, 0);
     bz_layer_call(c->flow, &c->map, place, bz_layer_name(c->asked, place), after, between_calls(c));
+}
+
+/* The innermost operator around a library's call; BZ_NONE. */
+static uint32_t operator_of(const change *c, uint32_t task)
+{
+    const bz_trace *t = c->asked->trace;
+    const bz_task *of = &c->flow->task[task];
+    if (of->event_kind != BZ_EVENT_CALL || of->event >= t->event[BZ_EVENT_CALL].n)
+        return BZ_NONE;
+    uint32_t op = t->event[BZ_EVENT_CALL].op[of->event];
+    return op < t->event[BZ_EVENT_OP].n ? op : BZ_NONE;
 }
 
 /* ---- reorders and the time between ---------------------------------------------------------- */
@@ -276,20 +299,46 @@ static void shorten_between(change *c)
     }
 }
 
+/* [operators of the trace]: those that stay the framework's, with the reorders that they call. */
+static bool *find_kept(const change *c)
+{
+    const bz_trace *t = c->asked->trace;
+    bool *kept = BZ_NEW(c->asked->arena, bool, t->event[BZ_EVENT_OP].n + 1);
+    for (int i = 0; i < c->map.n; i++) {
+        uint32_t op = c->map.place[i].task == BZ_NONE || !stays(c, &c->map.place[i])
+                          ? BZ_NONE
+                          : operator_of(c, c->map.place[i].task);
+        if (op != BZ_NONE)
+            kept[op] = true;
+    }
+    return kept;
+}
+
+/* Behind it the framework may have done layers of its own, which stay. */
+static void remove_task(change *c, uint32_t i, int *n, int64_t *time)
+{
+    bz_task *t = &c->flow->task[i];
+    int64_t more = t->gap - c->map.call[1];
+    *time = bz_flow_sum(*time, t->duration);
+    ++*n;
+    t->gap = more > 0 ? more : 0;
+    bz_flow_remove(c->flow, i, more > 0);
+}
+
 static void remove_tasks(change *c)
 {
-    for (uint32_t i = 0; i < c->map.n_tasks; i++)
-        if (!c->flow->task[i].removed && bz_layer_is_reorder(&c->flow->task[i])) {
-            c->reordered = bz_flow_sum(c->reordered, c->flow->task[i].duration);
-            c->reorders++;
-            /* behind it the framework may have done layers of its own, which stay */
-            int64_t more = c->flow->task[i].gap - c->map.call[1];
-            c->flow->task[i].gap = more > 0 ? more : 0;
-            bz_flow_remove(c->flow, i, more > 0);
-        }
+    const bool *kept = find_kept(c);
+    for (uint32_t i = 0; i < c->map.n_tasks; i++) {
+        bool reorder = !c->flow->task[i].removed && bz_layer_is_reorder(&c->flow->task[i]);
+        uint32_t op = reorder ? operator_of(c, i) : BZ_NONE;
+        if (reorder && (op == BZ_NONE || !kept[op]))
+            remove_task(c, i, &c->reorders, &c->reordered);
+    }
     for (int i = 0; i < c->map.n; i++)
         if (c->gone[i] && c->map.place[i].task != BZ_NONE)
             bz_flow_remove(c->flow, c->map.place[i].task, false);
+    for (uint32_t i = 0; i < c->map.n_normalized && bz_has_word(c->way.patterns, "conv+batchnorm"); i++)
+        remove_task(c, c->map.normalized[i], &c->normalized, &c->was_normalized);
 }
 
 static void tell(change *c)
@@ -302,6 +351,10 @@ static void tell(change *c)
         c->unknown ? bz_arena_printf(c->asked->arena, "; %d of %d products without a record take what they took",
                                      c->unknown, c->products)
                    : "");
+    if (c->normalized)
+        bz_whatif_assume(c->asked, BZ_ASSUMED_MEASURED, "the recording",
+                         "%d batch normalizations of %s, which the model has in its weights, go", c->normalized,
+                         bz_units_time(x, 1e-9 * (double)c->was_normalized));
     if (c->inside)
         bz_whatif_assume(c->asked, BZ_ASSUMED_MODELLED, "the recording's reorders, by bytes",
                          "%d reorders of %s come where groups of channels fill no block, and where a smaller operand "
