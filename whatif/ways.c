@@ -68,8 +68,7 @@ const bz_picks *bz_way_picks(const bz_whatif_model *m, bz_dtype dtype, bool trai
     return NULL;
 }
 
-/* What weights take from memory, if nothing of it is hidden. */
-static double from_memory(const bz_whatif_asked *asked, double weights)
+double bz_way_from_memory(const bz_whatif_asked *asked, double weights)
 {
     const bz_peaks *peaks = asked->model->bound->peaks;
     if (!peaks || peaks->why || !peaks->n_bandwidth || !(weights > 0))
@@ -79,7 +78,7 @@ static double from_memory(const bz_whatif_asked *asked, double weights)
 }
 
 /* Records are hot, and a program's weights come from memory in every iteration. What that takes a record with cold caches says, as far as
- * its bytes are weights; else the memory's bandwidth does, and nobody knows how much of it the arithmetic hides: half in the middle. */
+ * its bytes are weights; else the memory's bandwidth does, and nobody knows how much of it the arithmetic hides. */
 double bz_way_price(const bz_whatif_asked *asked, const bz_layer_place *place, const bz_pick *pick, bool cold)
 {
     bool known = cold && pick->cold > 0;
@@ -87,11 +86,11 @@ double bz_way_price(const bz_whatif_asked *asked, const bz_layer_place *place, c
     if (known && bytes > 0)
         more = fmax(0, pick->cold - pick->seconds) * pick->weights / bytes;
     else if (cold)
-        more = from_memory(asked, pick->weights) / 2;
+        more = FAR_TAKES[asked->side] * bz_way_from_memory(asked, pick->weights);
     if (asked->side == 0)
         return pick->low * scale;
     if (asked->side == 2)
-        return (known ? fmax(pick->high, pick->cold) : pick->high + 2 * more) * scale;
+        return (known ? fmax(pick->high, pick->cold) : pick->high + more) * scale;
     return (pick->seconds + more) * scale;
 }
 

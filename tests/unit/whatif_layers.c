@@ -204,6 +204,24 @@ static void library(void **state)
     assert_string_equal(q->because, "none of 2 products has a record");
 }
 
+/* Two products with 1 MB of weights each, which a copy would bring from memory in 16 us: half of that, or three times as much at the dear end. Records with
+ * cold caches tell better; where nobody made any and it may be much, that is said. */
+static void from_memory(void **state)
+{
+    program *p = *state;
+    double whole = 1500 + 20 + 250 + 20 + 700 + 450, far = 1e6 / 64e3;
+    p->peaks = (bz_peaks){.n_bandwidth = 1, .bandwidth = {{0, 64e9}}};
+    const bz_prediction *q = predict(p, "library=conv+batchnorm");
+    is_us(q->time, whole + 2 * far / 2);
+    is_us(q->high, MOST * (1.1 * (1500 + 250 + 700) + 20 + 20 + 450 + 2 * 3 * far));
+    assert_int_equal(q->n_assumed, 2);
+    p->own[GEMM].weights = 1e7;
+    q = predict(p, "library=conv+batchnorm");
+    assert_non_null(strstr(q->assumed[1].what, "no record tells what 11.0 MB of weights take from memory"));
+    p->own[GEMM].cold = p->together.cold = 3 * MS;
+    assert_int_equal(predict(p, "library=conv+batchnorm")->n_assumed, 2);
+}
+
 /* A layer is the outermost operator that is known, its task the one inside that works. The batch normalization is the model's, or in its weights: then
  * *normalized is it. */
 static void record_operators(program *p, uint32_t *normalized)
@@ -635,6 +653,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {TEST(library),
                                        TEST(operators),
+                                       TEST(from_memory),
                                        TEST(hidden),
                                        TEST(one_axis),
                                        TEST(slower),
