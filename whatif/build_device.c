@@ -125,12 +125,13 @@ static void find_latencies(bz_build *b)
 }
 
 /* A task starts when the last of what it waits for lets it. Each gets its usual latency, or less where the task began
- * earlier; what then lacks to the start is the last one's: so the unchanged graph starts each task when it did. */
+ * earlier; what then lacks to the start is the last one's where that is short, or as long as the launch took, and else the task's own: so the unchanged
+ * graph starts each task when it did. */
 static void attribute(bz_build *b, uint32_t i, int64_t before)
 {
     bz_flow *f = b->flow;
     bz_task *t = &f->task[i];
-    int64_t latest = INT64_MIN, *owner = NULL, base = 0;
+    int64_t latest = INT64_MIN, *owner = NULL, base = 0, most = 0;
     for (uint32_t e = t->in; e != BZ_NONE; e = f->edge[e].next_in) {
         const bz_task *from = &f->task[f->edge[e].from];
         bool launch = f->edge[e].kind == BZ_DEPENDS_LAUNCH;
@@ -141,6 +142,7 @@ static void attribute(bz_build *b, uint32_t i, int64_t before)
             latest = at + lag;
             owner = &f->edge[e].lag;
             base = at;
+            most = launch ? from->duration : 0;
         }
     }
     if (t->prev != BZ_NONE) {
@@ -151,15 +153,17 @@ static void attribute(bz_build *b, uint32_t i, int64_t before)
             latest = bz_build_end(p) + p->gap;
             owner = &p->gap;
             base = bz_build_end(p);
+            most = 0;
         }
     }
     if (t->prev == BZ_NONE && (!owner || (before > latest && before <= t->at + CLOCK_ROUNDS))) {
         t->not_before = t->at > 0 ? t->at : 0; /* the stream had other work until then, or nothing tells */
         return;
     }
-    if (t->at - latest > NOTICED)
-        f->counts.unexplained = bz_flow_sum(f->counts.unexplained, t->at - latest);
-    *owner = t->at - base;
+    most = t->at - latest > NOTICED ? most : t->at - base;
+    *owner = most > *owner ? most < t->at - base ? most : t->at - base : *owner;
+    t->late = t->at - base - *owner;
+    f->counts.unexplained = bz_flow_sum(f->counts.unexplained, t->late);
 }
 
 /* [trace lanes]: end of the last work of other iterations that had begun on the lane before `from`, on the flow's clock. */

@@ -255,9 +255,10 @@ void bz_flow_remove(bz_flow *flow, uint32_t task, bool keep_gap)
     bridge(flow, task);
     cut_edges(flow, task);
     t = &flow->task[task];
-    if (t->prev != BZ_NONE && keep_gap)
-        flow->task[t->prev].gap = length(bz_flow_sum(flow->task[t->prev].gap, t->gap));
-    int64_t before = bz_flow_sum(t->not_before, keep_gap ? t->gap : 0);
+    int64_t stays = bz_flow_sum(t->late, keep_gap ? t->gap : 0); /* nobody knows that the lane was late for this one */
+    if (t->prev != BZ_NONE && stays)
+        flow->task[t->prev].gap = length(bz_flow_sum(flow->task[t->prev].gap, stays));
+    int64_t before = bz_flow_sum(t->not_before, stays);
     if (t->next != BZ_NONE && t->prev == BZ_NONE && before > flow->task[t->next].not_before)
         flow->task[t->next].not_before = before; /* what the lane did before its first task it does still */
     unlink_task(flow, task);

@@ -16,10 +16,13 @@ static bool extra(const bz_whatif_asked *asked, const bz_task *t)
 
 static void drop_framework(bz_flow *flow, bz_whatif_asked *asked)
 {
+    int64_t late = 0;
+    bz_unit_text text;
     for (uint32_t i = 0; i < flow->n; i++) {
         bz_task *t = &flow->task[i];
+        late = bz_flow_sum(late, t->removed ? 0 : t->late);
         t->gap = 0;
-        t->not_before = 0;
+        t->not_before = t->late = 0;
         if (t->kind == BZ_TASK_HOST || t->kind == BZ_TASK_SYNC || t->kind == BZ_TASK_LOAD)
             bz_flow_set(flow, i, 0);
     }
@@ -27,7 +30,10 @@ static void drop_framework(bz_flow *flow, bz_whatif_asked *asked)
         flow->edge[e].lag = 0;
     flow->offset = 0;
     bz_whatif_assume(asked, BZ_ASSUMED_MODELLED, "the recording",
-                     "the host, its launches and all latencies take no time");
+                     "the host, its launches and all latencies take no time%s",
+                     late ? bz_arena_printf(asked->arena, ", nor %s before work of the device that nothing explains",
+                                            bz_units_time(text, 1e-9 * (double)late))
+                          : "");
 }
 
 /* ---- by the model --------------------------------------------------------------------------- */

@@ -71,6 +71,13 @@ static int64_t launched_after(const bz_task *launch, int64_t lag)
     return (int64_t)((double)lag * (double)launch->duration / (double)launch->was);
 }
 
+/* All that it waits for is done. */
+static void make_ready(simulator *s, uint32_t task)
+{
+    s->start[task] = bz_flow_sum(s->start[task], s->flow->task[task].late);
+    push(s, s->start[task], task);
+}
+
 static void reach(simulator *s, uint32_t task, int64_t time, uint32_t from)
 {
     if (time > s->start[task] || (time == s->start[task] && s->because[task] == BZ_NONE)) {
@@ -78,7 +85,7 @@ static void reach(simulator *s, uint32_t task, int64_t time, uint32_t from)
         s->because[task] = from;
     }
     if (!--s->waits[task])
-        push(s, s->start[task], task);
+        make_ready(s, task);
 }
 
 static void run_task(simulator *s, uint32_t id)
@@ -163,7 +170,7 @@ static void begin(simulator *s)
             s->waits[i] += !s->flow->edge[e].wraps;
         s->waits[i] += t->prev != BZ_NONE;
         if (!s->waits[i])
-            push(s, s->start[i], i);
+            make_ready(s, i);
     }
 }
 

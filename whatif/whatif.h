@@ -78,10 +78,11 @@ const char *bz_depends_name(bz_depends kind); /* "launch" */
 typedef struct bz_task {
     const char *name; /* as recorded; lives as long as the trace */
     int64_t duration, gap;
-    int64_t was;               /* duration in the recording; of an inserted one what it was inserted with */
-    int64_t at;                /* start in the recording; -1: inserted; a sync's is behind its wait */
-    int64_t not_before;        /* nothing in the graph explains an earlier start: other work of before the iteration */
-    int64_t bytes;             /* copied or exchanged; 0 unknown */
+    int64_t was;        /* duration in the recording; of an inserted one what it was inserted with */
+    int64_t at;         /* start in the recording; -1: inserted; a sync's is behind its wait */
+    int64_t not_before; /* nothing in the graph explains an earlier start: other work of before the iteration */
+    int64_t late;       /* it begins so long after the last that it waits for, and nothing tells why: that stays */
+    int64_t bytes;      /* copied or exchanged; 0 unknown */
     uint32_t lane, prev, next; /* next and prev on the lane; BZ_NONE at its ends, and on channels */
     uint32_t in, out;          /* first edges; BZ_NONE */
     uint32_t event;            /* row among the trace's events of `event_kind`; BZ_NONE: inserted */
