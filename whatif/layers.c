@@ -29,7 +29,8 @@ static double hidden_bytes(const bz_flow *flow, const bz_whatif_asked *asked, co
     return pick->weights + pick->data + bz_peaks_bytes(l, &l->out[0], BZ_UNDEFINED);
 }
 
-/* In seconds; nearest in size is the operator whose input and result are, half of its data in the mean. */
+/* In seconds; nearest in size is the operator whose input and result are, half of its data in the mean. How much of the memory will be handed out anew, once
+ * other tensors are left out, nobody knows: between none, as the machine was measured, and as much as now. */
 static double hidden_reorder(const bz_flow *flow, const bz_whatif_asked *asked, const bz_layer_map *map, double bytes)
 {
     const bz_regret *r = asked->model->regret;
@@ -44,7 +45,7 @@ static double hidden_reorder(const bz_flow *flow, const bz_whatif_asked *asked, 
             time = seconds * bytes / own;
         }
     }
-    return fmax(machine, time);
+    return asked->side == 1 ? (machine + fmax(machine, time)) / 2 : fmax(machine, time);
 }
 
 int64_t bz_layer_reorder(const bz_flow *flow, const bz_whatif_asked *asked, const bz_layer_map *map, double bytes)
