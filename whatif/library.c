@@ -121,17 +121,30 @@ static const bz_pick *price_of(const change *c, const bz_layer_place *place, int
     return isfinite(pick->seconds) ? pick : NULL;
 }
 
+/* What the place multiplies, and by which code; NULL: no matrices. Of an operator the model tells it, and PyTorch's call BLAS in f32. */
+static const bz_problem *product_of(const change *c, const bz_layer_place *place, const char **variant)
+{
+    const bz_task *t = place->task == BZ_NONE ? NULL : &c->flow->task[place->task];
+    const bz_call *call = t && t->event_kind == BZ_EVENT_CALL ? bz_call_of(c->asked->trace, t->event) : NULL;
+    const bz_bound_layer *b = bz_way_layer(c->asked, place, 0);
+    const bz_problem *problem = call ? call->problem : NULL;
+    bool weights = t && t->event_kind == BZ_EVENT_OP && b->layer->n_in > 1 && b->layer->in_constant[1];
+    for (int i = 0; weights && b->lowering && i < b->lowering->n; i++)
+        if (!problem || problem->post[0].fn != BZ_FN_NONE) /* BLAS adds no bias */
+            problem = b->lowering->alternative[i].problem;
+    *variant = !call ? "sgemm" : place->row->variant ? place->row->variant : t->name; /* BLAS has one of each name */
+    return problem && problem->kind == BZ_PROBLEM_GEMM ? problem : NULL;
+}
+
 /* A product of weights that the framework keeps, with the weights the other way round: as many times what it took as the records of the code that it
  * calls say. Seconds; NAN where no record tells. */
-static int price_turned(change *c, const bz_layer_place *place, double *out, bz_error *err)
+static int price_turned(change *c, const bz_layer_place *place, const bz_problem *problem, const char *variant,
+                        double *out, bz_error *err)
 {
-    const bz_task *t = &c->flow->task[place->task];
-    const bz_call *call = bz_call_of(c->asked->trace, t->event);
     double was, is, best;
-    bz_problem turned = *call->problem;
+    bz_problem turned = *problem;
     turned.gemm.transb = !turned.gemm.transb;
-    const char *variant = place->row->variant ? place->row->variant : t->name; /* BLAS has one of each name */
-    if (bz_whatif_price(c->asked, call->problem, variant, &was, &best, err) ||
+    if (bz_whatif_price(c->asked, problem, variant, &was, &best, err) ||
         bz_whatif_price(c->asked, &turned, variant, &is, &best, err))
         return -1;
     *out = 1e-9 * (double)place->time * is / was;
@@ -147,12 +160,12 @@ static int turn_weights(change *c, bz_error *err)
 {
     for (int i = 0; i < c->map.n; i++) {
         const bz_layer_place *place = &c->map.place[i];
-        const bz_task *t = place->task == BZ_NONE ? NULL : &c->flow->task[place->task];
-        const bz_call *call = t && t->event_kind == BZ_EVENT_CALL ? bz_call_of(c->asked->trace, t->event) : NULL;
+        const char *variant;
+        const bz_problem *problem = product_of(c, place, &variant);
         double after;
-        if (!stays(c, place) || !call || !call->problem || call->problem->kind != BZ_PROBLEM_GEMM)
+        if (!stays(c, place) || !problem)
             continue;
-        if (price_turned(c, place, &after, err))
+        if (price_turned(c, place, problem, variant, &after, err))
             return -1;
         if (!isfinite(after)) {
             c->not_known = bz_flow_sum(c->not_known, place->time);
