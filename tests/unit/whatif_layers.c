@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "perfdb_test.h"
 #include "whatif_ask.h"
 
 enum { CONV, NORM, ADD, GEMM, LAYERS, CALLS = 4 };
@@ -47,7 +48,6 @@ static bz_trace *trace_of(void)
 {
     static const char *const NAMES[] = {"reorder", "convolution", "reorder", "inner_product"};
     static const int64_t AT[] = {0, 1010, 5030, 9050}, TOOK[] = {1000, 4000, 1000, 1000};
-    bz_error err = {0};
     bz_trace *t = bz_trace_new();
     uint32_t source = bz_trace_source(t, "made up", "test"), host = bz_trace_thread(t, source, 1, 1);
     for (int64_t i = 0; i < 4; i++) {
@@ -70,7 +70,6 @@ static bz_trace *operators_of(void)
     static const char *const NAMES[] = {"aten::conv2d", "aten::mkldnn_convolution", "aten::batch_norm", "aten::linear",
                                         "aten::addmm"};
     static const int64_t AT[] = {1000, 1005, 6000, 9050, 9055}, TOOK[] = {4010, 4000, 500, 1010, 1000};
-    bz_error err = {0};
     bz_trace *t = bz_trace_new();
     uint32_t source = bz_trace_source(t, "made up", "test"), host = bz_trace_thread(t, source, 1, 1);
     for (int64_t i = 0; i < 4; i++) {
@@ -99,7 +98,6 @@ static int make(void **state)
     static const bz_dim DIMS[] = {1, 64, 128, 128};
     static const double PRICE[] = {2, 0.5, 0.25, 0.7};
     program *p = calloc(1, sizeof *p);
-    bz_error err;
     for (int i = 0; i < 2; i++)
         p->type[i] = (bz_type){.kind = BZ_TYPE_TENSOR, .dtype = BZ_F32, .rank = 4, .dims = DIMS};
     p->trace = trace_of();
@@ -169,7 +167,6 @@ static int drop(void **state)
 static const bz_prediction *predict(program *p, const char *change)
 {
     bz_whatif_asked asked;
-    bz_error err;
     if (bz_whatif_parse(change, &p->arena, &asked, &err) ||
         bz_whatif_predict(p->trace, &asked, 1, &p->arena, &p->whatif, NULL, NULL, &err))
         fail_msg("%s", err.text);
@@ -226,7 +223,6 @@ static void from_memory(void **state)
  * *normalized is it. */
 static void record_operators(program *p, uint32_t *normalized)
 {
-    bz_error err;
     int n = 0;
     bz_flow_free(&p->flow);
     bz_trace_free(p->trace);
@@ -279,6 +275,60 @@ static void hidden(void **state)
     int64_t with = predict(p, change)->time;
     p->own[CONV].variant = "x64:gemm:jit";
     is_us(with - predict(p, change)->time, 3 * 2000 * bytes / (1e6 + 1e6 + bytes) / 2);
+}
+
+static void store(bz_perfdb *db, const char *problem, double ms)
+{
+    bz_record r = bz_record_blank();
+    r.system = "here@blas1";
+    r.problem = problem;
+    r.variant = (bz_variant){"cblas", "sgemm", "plain", "default"};
+    r.setting = (bz_setting){1, BZ_CACHE_HOT, ""};
+    r.median = r.q25 = r.q75 = r.min = r.max = r.low = r.high = ms * MS;
+    r.n = r.iterations = 10;
+    r.timing = BZ_TIMING_WALL;
+    r.date = 1700000000;
+    assert_ok(bz_perfdb_put(db, &r, 1, NULL, &err));
+}
+
+/* The linear layer that the framework keeps gets its weights the other way round. Where no record of BLAS tells what it takes so, no number stands. */
+static void turned(void **state)
+{
+    static const char BOTH[] = "gemm m=1 n=64 k=128 batch=1 transa=0 transb=1 dtype=f32",
+                      OTHER[] = "gemm m=1 n=64 k=128 batch=1 transa=0 transb=0 dtype=f32",
+                      CHANGE[] = "library=turned conv+batchnorm only conv batchnorm add";
+    static const bool CONSTANT[] = {false, true};
+    program *p = *state;
+    uint32_t normalized;
+    void *folder;
+    bz_perfdb *db;
+    bz_problem with_bias, plain;
+    bz_alternative ways[] = {{.n = 1, .problem = &with_bias}, {.n = 1, .problem = &plain}};
+    bz_lowering lowering = {.alternative = ways, .n = 2};
+    bz_whatif_records r = {.name = "records of here", .setting = {1, BZ_CACHE_HOT, ""}};
+    record_operators(p, &normalized);
+    assert_int_equal(make_folder(&folder), 0);
+    assert_ok(bz_perfdb_open(&db, folder, &(bz_perfdb_options){0}, &err));
+    assert_ok(bz_perfdb_put_system(db, "here@blas1", "{\"device\":\"cpu\"}", 1700000000, &err));
+    assert_ok(bz_perfdb_known(db, "here", &r.system, &err));
+    assert_ok(bz_problem_parse(BOTH, &plain, &err));
+    with_bias = plain;
+    with_bias.post[0].fn = BZ_FN_BIAS;
+    p->of[GEMM].lowering = &lowering;
+    p->layer[GEMM].n_in = 2;
+    p->layer[GEMM].in_constant = CONSTANT;
+    r.db = db;
+    p->whatif.records = &r;
+    store(db, BOTH, 2);
+    const bz_prediction *q = predict(p, CHANGE);
+    assert_non_null(strstr(q->unsure, OTHER));
+    int64_t before = q->time;
+    store(db, OTHER, 1);
+    q = predict(p, CHANGE);
+    assert_null(q->unsure);
+    is_us(before - q->time, 1000 / 2);
+    bz_perfdb_close(db);
+    assert_int_equal(remove_folder(&folder), 0);
 }
 
 /* A convolution along one axis stays as it is where the step takes none, with the reorders that its operator calls; a normalization goes into its
@@ -516,7 +566,6 @@ static void words(void **state)
 {
     program *p = *state;
     bz_whatif_asked asked;
-    bz_error err;
     assert_int_equal(bz_whatif_parse("library=miracles", &p->arena, &asked, &err), 0);
     assert_int_equal(bz_whatif_predict(p->trace, &asked, 1, &p->arena, &p->whatif, NULL, NULL, &err), -1);
     assert_non_null(strstr(err.text, "'miracles' is no word"));
@@ -535,7 +584,6 @@ static void farther(void **state)
                                           "src=f32::blocked:abcd:f0 dst=f32::blocked:aBcd16b:f0 problem=1x64x128x128"};
     program *p = *state;
     bz_trace *t = bz_trace_new();
-    bz_error err = {0};
     uint32_t source = bz_trace_source(t, "made up", "test"), host = bz_trace_thread(t, source, 1, 1);
     for (int64_t i = 0; i < 4; i++) {
         int64_t at = i * 10000 * US;
@@ -602,7 +650,6 @@ static void steps_of_optimizers(void **state)
                {"aten::mul_", 1100, 1150},
                {"aten::add_", 1400, 1450},
                {"aten::addcdiv_", 1800, 1850}};
-    bz_error err = {0};
     bz_trace *t = bz_trace_new();
     uint32_t source = bz_trace_source(t, "made up", "test"), host = bz_trace_thread(t, source, 1, 1);
     for (int64_t at = 0; at < 4 * 3000 * US; at += 3000 * US) {
@@ -632,7 +679,6 @@ static void wide_apart(void **state)
     (void)state;
     static const int64_t MS_EACH[] = {1, 1, 2, 2, 9, 9, 9};
     bz_trace *t = bz_trace_new();
-    bz_error err = {0};
     uint32_t source = bz_trace_source(t, "made up", "test"), host = bz_trace_thread(t, source, 1, 1);
     int64_t at = 0;
     for (size_t i = 0; i < sizeof MS_EACH / sizeof *MS_EACH; at += (MS_EACH[i++] + 1) * 1000 * US) {
@@ -656,6 +702,7 @@ int main(void)
                                        TEST(operators),
                                        TEST(from_memory),
                                        TEST(hidden),
+                                       TEST(turned),
                                        TEST(one_axis),
                                        TEST(slower),
                                        TEST(left),
