@@ -31,12 +31,12 @@ static double hidden_bytes(const bz_flow *flow, const bz_whatif_asked *asked, co
 
 /* In seconds; nearest in size is the operator whose input and result are, half of its data in the mean. How much of the memory will be handed out anew, once
  * other tensors are left out, nobody knows: between none, as the machine was measured, and as much as now. */
-static double hidden_reorder(const bz_flow *flow, const bz_whatif_asked *asked, const bz_layer_map *map, double bytes)
+static double hidden_reorder(const bz_flow *flow, const bz_whatif_asked *asked, const bz_layer_map *map, double bytes,
+                             double machine)
 {
     const bz_regret *r = asked->model->regret;
     const bz_picks *picks = bz_way_picks(asked->model, BZ_UNDEFINED, r && r->training);
-    double nearest = INFINITY, time = 0,
-           machine = bz_peaks_reorder(asked->model->bound->peaks, bytes / sizeof(float), BZ_F32);
+    double nearest = INFINITY, time = 0;
     for (int i = 0; i < map->n && picks && asked->side; i++) {
         double seconds = 0, own = hidden_bytes(flow, asked, &map->place[i], picks, &seconds),
                far = own > 0 ? fabs(log(picks->free[map->place[i].layer[0]].data / 2 / bytes)) : INFINITY;
@@ -50,7 +50,8 @@ static double hidden_reorder(const bz_flow *flow, const bz_whatif_asked *asked, 
 
 int64_t bz_layer_reorder(const bz_flow *flow, const bz_whatif_asked *asked, const bz_layer_map *map, double bytes)
 {
-    double nearest = INFINITY, time = 0;
+    double nearest = INFINITY, time = 0,
+           machine = bz_peaks_reorder(asked->model->bound->peaks, bytes / sizeof(float), BZ_F32);
     for (uint32_t i = 0; i < map->n_tasks; i++) {
         if (!bz_layer_is_reorder(&flow->task[i]))
             continue;
@@ -61,7 +62,9 @@ int64_t bz_layer_reorder(const bz_flow *flow, const bz_whatif_asked *asked, cons
             time = (double)flow->task[i].was * bytes / own;
         }
     }
-    return bz_layer_ns(isfinite(nearest) ? 1e-9 * time : hidden_reorder(flow, asked, map, bytes));
+    if (!isfinite(nearest))
+        return bz_layer_ns(hidden_reorder(flow, asked, map, bytes, machine));
+    return bz_layer_ns(asked->side == 0 && machine > 0 ? fmin(machine, 1e-9 * time) : 1e-9 * time);
 }
 
 /* [events of the kind]: the task. */

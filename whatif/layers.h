@@ -42,7 +42,8 @@ static inline double bz_call_bytes(const bz_call *call) /* that a reorder reads;
 {
     return call->elements > 0 ? (double)call->elements * bz_dtype_bits(call->x.dtype) / 8 : 0;
 }
-/* What a reorder of so many bytes takes: as those of the recording whose size is nearest. Where operators hide theirs, between what the machine's
+/* What a reorder of so many bytes takes: as those of the recording whose size is nearest, and at the short end of the
+ * interval as the machine was measured, with memory that is not handed out anew. Where operators hide theirs, between what the machine's
  * rate says and what these take. */
 int64_t bz_layer_reorder(const bz_flow *flow, const bz_whatif_asked *asked, const bz_layer_map *map, double bytes);
 /* How many times as long as its record a call took; the map's where no record of it is known. */
