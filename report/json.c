@@ -166,7 +166,7 @@ static bool all_priced(const void *fused)
 static const bz_member FUSED[] = {
     BZ_FIELDS(bz_bound_fused, sequential, parallel, hardware),
     BZ_MEMBER_HOLDS("complete", all_priced),
-    BZ_FIELDS(bz_bound_fused, missing, refused, failed, spares),
+    BZ_FIELDS(bz_bound_fused, missing, refused, failed),
 };
 
 static void put_fused(const bz_bound *b, bz_json *j)
@@ -175,6 +175,16 @@ static void put_fused(const bz_bound *b, bz_json *j)
     bz_members_json(BZ_MEMBERS(FUSED), &b->fused, j);
     BZ_JSON_EACH (j, "groups", g, b->fused.n)
         put_group(b, &b->fused.group[g], j);
+    bz_json_key_array(j, "spared");
+    for (int g = 0; g < b->fused.n_places; g++) {
+        const bz_bound_place *p = &b->fused.place[g];
+        if (!p->spare)
+            continue;
+        bz_json_object(j);
+        BZ_JSON(j, BZ_TELL("layer", b->layers->layer[p->layer[0]].name), BZ_TELL("why", p->pattern));
+        bz_json_object_end(j);
+    }
+    bz_json_array_end(j);
     bz_json_object_end(j);
 }
 

@@ -199,7 +199,7 @@ def judge(chance, work):
     same("parallel", said["parallel"], longest(layers, alone))
     same("hardware", said["hardware"], sum(roof))
     spare = repeated(layers)
-    assert said["fused"]["spares"] == len(spare), (seed, number, spare)
+    assert {s["layer"] for s in said["fused"]["spared"]} == {layers[i]["name"] for i in spare}, (seed, number, spare)
     alone, roof = ([0 if i in spare else t for i, t in enumerate(some)] for some in (alone, roof))
     fused, taken = best_cover(alone, groups)
     same("fused", said["fused"]["sequential"], fused)

@@ -67,7 +67,10 @@ static void plan_it(bz_layers *l, bz_dtype dtype)
         bz_buf_free(&text);
     }
     for (int i = 0; i < places; i++) {
-        PROMISE(place[i].group >= 0 && place[i].group < n && item[place[i].group].pattern);
+        if (place[i].spare)
+            PROMISE(place[i].group < 0 && place[i].n == 1);
+        else
+            PROMISE(place[i].group >= 0 && place[i].group < n && item[place[i].group].pattern);
         for (int k = 0; k < place[i].n; k++)
             PROMISE(place[i].layer[k] >= 0 && place[i].layer[k] < l->n &&
                     (!k || place[i].layer[k - 1] < place[i].layer[k]));
