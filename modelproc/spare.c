@@ -263,6 +263,7 @@ typedef enum {
     ONE_ORDER, /* all in one, whichever */
     IMAGES,    /* each as written or with the channels last */
     PRODUCTS,  /* each in one that a product can read */
+    LETTERS,   /* each in whichever: another order is another equation */
     AS_WRITTEN
 } order_rule;
 
@@ -275,6 +276,8 @@ static order_rule rule_of(const bz_layer *layer)
         return ONE_ORDER;
     if (bz_layer_has(layer, BZ_LAYER_WINDOW))
         return IMAGES;
+    if (!strcmp(layer->kind, "einsum"))
+        return LETTERS;
     return bz_has_word("matmul gemm", layer->kind) ? PRODUCTS : AS_WRITTEN;
 }
 

@@ -115,6 +115,8 @@ static void calls_take_transposes_along(void **state)
         /* and is read by something that wants it as it is written */
         {"X=2x5x3x4 w=4x4 s=10,12",
          "Transpose{perm=0x2x1x3} X a; MatMul a,w b; Reshape a,s c; Reshape b,s d; Add c,d y", ""},
+        /* an equation has letters for whatever order */
+        {"X=2x5x3x4 Z=3x2x4x5", "Transpose{perm=2x0x3x1} X a; Einsum{equation=abcd,abcd->abc} a,Z y", "a transpose"},
         /* axes of length 1 lie anywhere */
         {"X=4x1x3x5 w=3x7", "Transpose{perm=1x0x3x2} X a; MatMul a,w y", "a transpose"},
     };
