@@ -78,11 +78,14 @@ bool grad_wants(grad *g, int k)
     return grad_has(g, k) && g->b->needs[grad_id(g->b, g->l->node->in[k])];
 }
 
-/* Gradients of several uses are added as they come, as frameworks do. */
+void grad_add(build *b, bz_value_id v, const char *value)
+{
+    b->grad[v] = b->grad[v] ? grad_node(b, "Add", b->grad[v], value, NULL) : value;
+}
+
 void grad_give(grad *g, int k, const char *value)
 {
-    bz_value_id v = operand(g, k);
-    g->b->grad[v] = g->b->grad[v] ? grad_node(g->b, "Add", g->b->grad[v], value, NULL) : value;
+    grad_add(g->b, operand(g, k), value);
 }
 
 void grad_give_results(grad *g, const char **out, int n_out)

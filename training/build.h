@@ -45,6 +45,10 @@ typedef struct written {
     const char *function; /* NULL: it is none */
     bz_value_id x;        /* the function's operand */
     bool last, by_tanh;   /* makes the result */
+    /* of a layer normalization */
+    bz_value_id scale, shift;
+    int64_t axis;
+    double epsilon;
 } written;
 
 struct build {
@@ -103,6 +107,8 @@ const char *grad_last(grad *g, int k); /* the same, as the last of a node's oper
 const char *grad_y(grad *g, int k);
 const char *grad_dy(grad *g, int k); /* NULL: none */
 bool grad_wants(grad *g, int k);
+void grad_add(build *b, bz_value_id v,
+              const char *value); /* gradients of several uses are added as they come, as frameworks do */
 void grad_give(grad *g, int k, const char *value);
 void grad_give_results(grad *g, const char **out, int n_out); /* out[k] is the gradient of operand k */
 const char *grad_keep(grad *g, int slot, const char *what);   /* names a result that the forward node does not name */
@@ -161,6 +167,8 @@ int weights_find(build *b); /* weights.c: what is trained */
 const derivative *derivative_find(const bz_node *node);
 int written_find(build *b);                                   /* written.c: functions that several layers write out */
 const written *written_at(const build *b, const bz_layer *l); /* NULL: the layer is in none */
+bool written_is_norm(const written *w);                       /* runs as one layer when it is trained */
+void written_forward(grad *g, const written *w);
 void written_back(grad *g, const written *w);
 int forward_put(build *b, step *s); /* derive.c: the layer in its training form */
 void checkpoint_cut(build *b);

@@ -80,6 +80,12 @@ int forward_put(build *b, step *s)
         differentiated |= grad_wants(&g, k);
     if (s->layer->n_bodies)
         return grad_fail(&g, "it runs a graph of its own: there is no derivative for that");
+    const written *w = written_at(b, s->layer);
+    if (w && written_is_norm(w)) {
+        if (w->last)
+            written_forward(&g, w);
+        return 0;
+    }
     int rc = differentiated && s->row && s->row->forward ? s->row->forward(&g)
                                                          : grad_copy(&g, node->op, node->domain, NULL, 0);
     for (int k = 0; k < node->n_out && !rc && makes_reals(s->layer); k++)

@@ -1,12 +1,14 @@
-/* Functions of one value that exporters write out as several layers (GELU, SiLU): a framework has one layer for them, and keeps the operand alone. So
- * has their gradient here. */
+/* Functions of one value that exporters write out as several layers: a framework has one layer for them. It keeps the operand of GELU and SiLU
+ * alone, and so does their gradient here. Of a layer normalization it keeps mean and deviation, which no layer of the written form makes: that
+ * one is a single layer here, too. */
 #include "training/build.h"
 
 #include <string.h>
 
+static const char LAYERNORM[] = "layernorm";
 static const struct {
     const char *pattern, *function;
-} FUNCTIONS[] = {{"gelu", "gelu"}, {"silu", "swish"}};
+} FUNCTIONS[] = {{"gelu", "gelu"}, {"silu", "swish"}, {LAYERNORM, LAYERNORM}};
 
 static const char *function_of(const char *pattern)
 {
@@ -52,6 +54,64 @@ static bool by_tanh(const build *b, const bz_match *m)
     return false;
 }
 
+/* Means are over all axes from one on. */
+static bool is_mean(const bz_layer *l, written *w)
+{
+    const bz_param *axes = bz_layer_param(l, "axes");
+    int rank = l->in[0].rank, n = axes ? axes->n : 0;
+    bool last = n > 0 && n < rank && l->out[0].rank == rank;
+    for (int i = 0; i < n && last; i++)
+        last = axes->v[i] == rank - n + i;
+    bool same = w->x < 0 || w->axis == rank - n;
+    w->axis = rank - n;
+    return last && same;
+}
+
+static bool is_along(const build *b, const written *w, bz_value_id v)
+{
+    const bz_type *x = &b->from->types[w->x], *t = v < 0 ? NULL : &b->from->types[v];
+    bool fits = t && t->rank == x->rank - w->axis;
+    for (int i = 0; fits && i < t->rank; i++)
+        fits = t->dims[i] == x->dims[w->axis + i];
+    return fits;
+}
+
+/* What the layers read besides one another and x: an exponent of 2, what keeps the root from zero, scale and shift. */
+static bool find_layernorm(build *b, const bz_match *m, written *w)
+{
+    *w = (written){.function = LAYERNORM, .x = BZ_NO_VALUE, .scale = BZ_NO_VALUE, .shift = BZ_NO_VALUE, .epsilon = -1};
+    for (int i = 0; i < m->n; i++) {
+        const bz_layer *l = &b->from->layer[m->layer[i]];
+        grad g = {b, NULL, l};
+        bool mean = !strcmp(l->kind, "reducemean"), add = !strcmp(l->kind, "add");
+        if (mean && !is_mean(l, w))
+            return false;
+        w->x = mean && w->x < 0 ? l->node->in[0] : w->x;
+        for (int k = 0; k < l->n_in && !mean; k++) {
+            bz_value_id v = l->node->in[k];
+            double number;
+            if (v < 0 || v == w->x || makes(b->from->layer, m, v))
+                continue;
+            bool known = !b->needs[grad_id(b, v)] && grad_number(&g, k, &number);
+            if (known && add)
+                w->epsilon = number;
+            else if (!known && (add || !strcmp(l->kind, "mul")))
+                *(add ? &w->shift : &w->scale) = v;
+            else if (!known || number != 2)
+                return false;
+        }
+    }
+    return w->epsilon >= 0 && is_along(b, w, w->scale) && is_along(b, w, w->shift);
+}
+
+static bool find_function(build *b, const bz_match *m, const char *function, written *w)
+{
+    if (function == LAYERNORM)
+        return find_layernorm(b, m, w);
+    *w = (written){.function = function, .x = operand_of(b, m), .by_tanh = by_tanh(b, m)};
+    return w->x >= 0;
+}
+
 int written_find(build *b)
 {
     bz_patterns *patterns;
@@ -65,10 +125,12 @@ int written_find(build *b)
         bool taken = false;
         for (int k = 0; k < match[i].n; k++)
             taken |= b->written[match[i].layer[k]].function != NULL;
-        bz_value_id x = function && !taken ? operand_of(b, &match[i]) : BZ_NO_VALUE;
-        for (int k = 0; k < match[i].n && x >= 0; k++)
-            b->written[match[i].layer[k]] =
-                (written){.function = function, .x = x, .last = k == match[i].n - 1, .by_tanh = by_tanh(b, &match[i])};
+        written w;
+        bool is = function && !taken && find_function(b, &match[i], function, &w);
+        for (int k = 0; k < match[i].n && is; k++) {
+            w.last = k == match[i].n - 1;
+            b->written[match[i].layer[k]] = w;
+        }
     }
     bz_patterns_free(patterns);
     return 0;
@@ -81,14 +143,45 @@ const written *written_at(const build *b, const bz_layer *l)
     return w && w->function ? w : NULL;
 }
 
+bool written_is_norm(const written *w)
+{
+    return w->function == LAYERNORM;
+}
+
+void written_forward(grad *g, const written *w)
+{
+    build *b = g->b;
+    const char *in[] = {grad_name(b, w->x), grad_name(b, w->scale), grad_name(b, w->shift)},
+               *out[] = {grad_y(g, 0), grad_keep(g, 0, "mean"), grad_keep(g, 1, "deviation")};
+    grad_layer(g, "LayerNormalization", b->opset < 17 ? "com.microsoft" : "", in, 3, out, 3);
+    GRAD_INT(b, "axis", w->axis);
+    GRAD_REAL(b, "epsilon", w->epsilon);
+}
+
+static void give(build *b, bz_value_id v, const char *value)
+{
+    v = grad_id(b, v);
+    if (b->needs[v])
+        grad_add(b, v, value);
+}
+
 void written_back(grad *g, const written *w)
 {
     build *b = g->b;
-    bz_value_id x = grad_id(b, w->x);
-    const char *dx = grad_node(b, "own:EltwiseGrad", grad_dy(g, 0), grad_name(b, x), NULL);
+    if (written_is_norm(w)) {
+        const char *out[3],
+            *in[] = {grad_dy(g, 0), grad_name(b, w->x), grad_name(b, w->scale), g->s->kept[0], g->s->kept[1]};
+        grad_nodes(b, "ms:LayerNormalizationGrad", in, 5, out, 3);
+        GRAD_INT(b, "axis", w->axis);
+        give(b, w->x, out[0]);
+        give(b, w->scale, out[1]);
+        give(b, w->shift, out[2]);
+        return;
+    }
+    const char *dx = grad_node(b, "own:EltwiseGrad", grad_dy(g, 0), grad_name(b, grad_id(b, w->x)), NULL);
     GRAD_TEXT(b, "function", w->function);
     GRAD_TEXT(b, "uses", "x");
     if (w->by_tanh)
         GRAD_TEXT(b, "approximate", "tanh");
-    b->grad[x] = b->grad[x] ? grad_node(b, "Add", b->grad[x], dx, NULL) : dx;
+    give(b, w->x, dx);
 }

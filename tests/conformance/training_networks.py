@@ -155,6 +155,6 @@ def loss(y, targets):
     return nn.functional.cross_entropy(y.flatten(0, 1) if y.dim() == targets.dim() + 1 and y.dim() == 3 else y, targets.flatten() if y.dim() == 3 else targets)
 
 
-def export(module, x, path):
-    torch.onnx.export(module, x, path, opset_version=17, input_names=["input"], do_constant_folding=False,
+def export(module, x, path, opset=17):
+    torch.onnx.export(module, x, path, opset_version=opset, input_names=["input"], do_constant_folding=False,
                       training=torch.onnx.TrainingMode.TRAINING)

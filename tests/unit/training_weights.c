@@ -24,10 +24,10 @@ static void put_weight(bz_buf *g, const char *name, const char *dims, int n)
     put_message(g, GRAPH_INIT, a_raw_tensor(name, BZ_F32, dims, v, (size_t)n * sizeof *v));
 }
 
-static void put_transpose(bz_buf *g, const char *in, const char *out, const char *perm)
+static void put_along(bz_buf *g, const char *op, const char *in, const char *out, const char *name, const char *axes)
 {
-    bz_buf node = a_node("Transpose", out, in, out), attr = an_attr("perm", 7);
-    put_dims(&attr, ATTR_INTS, perm);
+    bz_buf node = a_node(op, out, in, out), attr = an_attr(name, 7);
+    put_dims(&attr, ATTR_INTS, axes);
     put_message(&node, NODE_ATTR, attr);
     put_message(g, GRAPH_NODE, node);
 }
@@ -95,7 +95,7 @@ static void test_turned_weights(void **state)
         bz_buf g = started();
         put_weight(&g, "w", "3x5", 15);
         put_weight(&g, "u", "3x2", 6);
-        put_transpose(&g, "w", "t", "1x0");
+        put_along(&g, "Transpose", "w", "t", "perm", "1x0");
         put_plain_nodes(&g, CASES[i].nodes);
         put_message(&g, GRAPH_INPUT, a_value("x", BZ_F32, "4x5"));
         put_message(&g, GRAPH_INPUT, a_value("z", BZ_F32, "4x5"));
@@ -148,8 +148,55 @@ static void test_shapes_of_data(void **state)
     }
 }
 
+/* A layer normalization that is written out runs as one layer in training, and so does its derivative. What only looks like one does not: a cube, a
+ * scale that lies along another axis, a mean over another one, and a difference that somebody else reads. */
+static void test_written_norm(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *axes, *power, *scale, *behind;
+        bool norm;
+    } CASES[] = {{"1", "two", "s", "Identity h y", true},
+                 {"1", "three", "s", "Identity h y", false},
+                 {"1", "two", "r", "Identity h y", false},
+                 {"0", "two", "s", "Identity h y", false},
+                 {"1", "two", "s", "Add h,d y", false}};
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        iteration t;
+        bz_buf g = started();
+        char text[200];
+        put_weight(&g, "w", "4x4", 16);
+        put_weight(&g, "s", "4", 4);
+        put_weight(&g, "r", "4x1", 4);
+        put_weight(&g, "b", "4", 4);
+        put_message(&g, GRAPH_INIT, a_raw_tensor("two", BZ_F32, "", &(float){2}, sizeof(float)));
+        put_message(&g, GRAPH_INIT, a_raw_tensor("three", BZ_F32, "", &(float){3}, sizeof(float)));
+        put_message(&g, GRAPH_INIT, a_raw_tensor("e", BZ_F32, "", &(float){1e-3F}, sizeof(float)));
+        put_plain_nodes(&g, "MatMul x,w a");
+        put_along(&g, "ReduceMean", "a", "m", "axes", CASES[i].axes);
+        snprintf(text, sizeof text, "Sub a,m d; Pow d,%s q", CASES[i].power);
+        put_plain_nodes(&g, text);
+        put_along(&g, "ReduceMean", "q", "v", "axes", CASES[i].axes);
+        snprintf(text, sizeof text, "Add v,e f; Sqrt f k; Div d,k n; Mul %s,n o; Add o,b h; %s", CASES[i].scale,
+                 CASES[i].behind);
+        put_plain_nodes(&g, text);
+        put_message(&g, GRAPH_INPUT, a_value("x", BZ_F32, "4x4"));
+        put_message(&g, GRAPH_OUTPUT, a_value("y", BZ_F32, "4x4"));
+        if (derive(&t, g))
+            fail_msg("case %zu: %s", i, err.text);
+        int norm = CASES[i].norm;
+        if (count_layers(&t, "LayerNormalization", "a", 0) != norm ||
+            count_layers(&t, "LayerNormalizationGrad", "a", 1) != norm || count_layers(&t, "Sqrt", NULL, -1) != !norm)
+            fail_msg("case %zu: %s", i, norm ? "written out" : "one layer");
+        for (const char *const *w = (const char *const[]){"w", CASES[i].scale, "b", NULL}; *w; w++)
+            assert_true(weight_of(&t, *w) && weight_of(&t, *w)->gradient >= 0);
+        end(&t);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_turned_weights), cmocka_unit_test(test_shapes_of_data)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_turned_weights), cmocka_unit_test(test_shapes_of_data),
+                                       cmocka_unit_test(test_written_norm)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
