@@ -308,6 +308,8 @@ static void align(bz_align_making *m)
     bz_align_functions_find(m);
     find_normalized(m);
     count_steps(m);
+    bz_align_find_written(m);
+    count_steps(m);
     bz_align_find_stacked(m);
     count_steps(m);
 }

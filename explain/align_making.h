@@ -60,6 +60,8 @@ void bz_align_functions_find(bz_align_making *m);
 void bz_align_find_repeated(bz_align_making *m, int begin, int end, int way);
 /* Recurrent layers that the framework computed step by step, in many products. Of the states' products layers of one size have equally many. */
 void bz_align_find_recurrent(bz_align_making *m);
+/* Normalizations that the program writes out in several operators, where the model has one layer. */
+void bz_align_find_written(bz_align_making *m);
 /* One operator, or one kernel, for several layers of its kind: nothing tells where the one ends, and the next begins. */
 void bz_align_find_stacked(bz_align_making *m);
 

@@ -35,6 +35,7 @@ static const row CALLS[] = {
 static const row OPERATORS[] = {
     {"^Optimizer.zero_grad#", {NULL, BZ_CAUSE_FILLED}}, /* PyTorch's, with whatever they do inside */
     {"^Optimizer.step#", {"update", BZ_CAUSE_NONE}},
+    {"^torch::autograd::AccumulateGrad$", {NULL, BZ_CAUSE_GRADIENTS_ADDED}},
     {"ReorderInput ReorderOutput", {NULL, BZ_CAUSE_ACTIVATIONS_REORDERED}},
     /* of a backward pass; one operator does both gradients of a convolution */
     {"^aten::*convolution_backward_input", {"conv_data", BZ_CAUSE_NONE}},
@@ -53,6 +54,9 @@ static const row OPERATORS[] = {
      "^aten::gelu_backward ^aten::silu_backward ^aten::sigmoid_backward ^aten::tanh_backward ^aten::hardswish_backward "
      "^aten::hardsigmoid_backward ^aten::softplus_backward ^aten::log_sigmoid_backward",
      {"activation_grad", BZ_CAUSE_NONE}},
+    {"^MeanBackward", {"pool_grad? mul? expand?", BZ_CAUSE_NONE}}, /* also of a pooling of all there is */
+    {"^aten::mse_loss_backward$", {"mul", BZ_CAUSE_NONE}},
+    {"^aten::mse_loss$", {"sub mul reduce mul", BZ_CAUSE_NONE}},
     {"^aten::cross_entropy_loss$", {"softmax_loss", BZ_CAUSE_NONE}},
     {"^aten::conv_transpose ^ConvTranspose$", {"deconv", BZ_CAUSE_NONE}},
     {"^aten::conv ^aten::_convolution ^FusedConv$ ^Conv$", {"conv", BZ_CAUSE_NONE}},
@@ -125,6 +129,7 @@ static const struct {
     [BZ_CAUSE_CONSTANTS_COMPUTED] = {"constants-computed", "work on constants alone"},
     [BZ_CAUSE_CONVERTED] = {"converted", "data converted to another type"},
     [BZ_CAUSE_FILLED] = {"filled", "buffers filled"},
+    [BZ_CAUSE_GRADIENTS_ADDED] = {"gradients-added", "gradients kept, or added to those that are there"},
     [BZ_CAUSE_COPIED] = {"copied", "copies"},
     [BZ_CAUSE_COPIED_TO_DEVICE] = {"copied-to-device", "copies to the device"},
     [BZ_CAUSE_COPIED_FROM_DEVICE] = {"copied-from-device", "copies from the device"},

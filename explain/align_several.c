@@ -127,6 +127,67 @@ void bz_align_find_stacked(bz_align_making *m)
     }
 }
 
+/* Normalizations that a program writes out, operator by operator: what it needs for them, and of that how many sums. */
+static const struct {
+    const char *layers, *parts;
+    int least, sums;
+} WRITTEN[] = {
+    {"layernorm", "reduce sub pow mul add sqrt div bias", 5, 2},
+    {"rmsnorm", "reduce pow mul add sqrt div", 4, 1},
+    {"layernorm_grad", "reduce sub pow mul add sqrt div bias expand pool_grad", 3, 2},
+    {"rmsnorm_grad", "reduce sub pow mul add sqrt div bias expand pool_grad", 3, 1},
+};
+
+static int written_row(const bz_align_making *m, const bz_align_ask *layer)
+{
+    const char *kind = m->bound->layer[layer->layer].layer->kind;
+    int n = (int)(sizeof WRITTEN / sizeof *WRITTEN), row = 0;
+    while (row < n && !bz_has_word(WRITTEN[row].layers, kind))
+        row++;
+    return layer->steps || row == n ? -1 : row;
+}
+
+static bool is_part(bz_align_making *m, const bz_align_step *step, int row)
+{
+    char word[32];
+    uint32_t kind = step->n ? m->steps.atom[step->first].kind : 0;
+    for (const char *rest = WRITTEN[row].parts; kind && bz_word_next(&rest, word, sizeof word);)
+        if (kind == bz_align_word(&m->words, word))
+            return true;
+    return false;
+}
+
+/* The step of the nearest ask in a direction that was met by one, of another kind than the parts; -1 or steps.n. */
+static int step_beside(bz_align_making *m, int ask, int way, int row)
+{
+    for (int i = ask + way; i >= 0 && i < m->n_asks; i += way) {
+        int by = m->from[m->ask[i].first], step = by < 0 ? -1 : m->steps.atom[by].owner;
+        if (step >= 0 && !m->moved[step] && !is_part(m, &m->steps.step[step], row))
+            return step;
+        if (written_row(m, &m->ask[i]) >= 0) /* which of the two a step belongs to is not told */
+            break;
+    }
+    return way < 0 ? -1 : m->steps.n;
+}
+
+void bz_align_find_written(bz_align_making *m)
+{
+    for (int i = 0; i < m->n_asks; i++) {
+        int row = written_row(m, &m->ask[i]), n = 0, sums = 0;
+        int begin = row < 0 ? 0 : step_beside(m, i, -1, row) + 1, end = row < 0 ? 0 : step_beside(m, i, 1, row);
+        for (int pass = 0; pass < 2; pass++)
+            for (int k = begin; k < end; k++) {
+                const bz_align_step *step = &m->steps.step[k];
+                if (bz_align_touched(m, step) || !is_part(m, step, row))
+                    continue;
+                n += !pass;
+                sums += !pass && m->steps.atom[step->first].kind == bz_align_word(&m->words, "reduce");
+                if (pass && n >= WRITTEN[row].least && sums >= WRITTEN[row].sums)
+                    m->to[step->first] = m->ask[i].first;
+            }
+    }
+}
+
 static bool repeats(const bz_align_making *m, const bz_align_step *last, const bz_align_step *step)
 {
     const bz_align_atom *a = &m->steps.atom[last->first], *b = &m->steps.atom[step->first];

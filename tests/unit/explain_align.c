@@ -682,11 +682,12 @@ static bz_trace *named_trace(const char *const (*op)[2], int n)
     bz_error err = {0};
     bz_trace *t = bz_trace_new();
     uint32_t lane = bz_trace_thread(t, bz_trace_source(t, "made up", "test"), 1, 1);
+    int64_t slot = 1000 * MICROSECOND / (n > 10 ? n : 10);
     for (int64_t i = 0; i < 3; i++) {
         int64_t at = i * 2000 * MICROSECOND;
         bz_trace_add(t, BZ_EVENT_RANGE, at, at + 1000 * MICROSECOND, bz_trace_text(t, "benanza_iteration"), lane);
         for (int k = 0; k < n; k++) {
-            size_t e = bz_trace_add(t, BZ_EVENT_OP, at + k * 100 * MICROSECOND, at + (k * 100 + 90) * MICROSECOND,
+            size_t e = bz_trace_add(t, BZ_EVENT_OP, at + k * slot, at + k * slot + slot / 10 * 9,
                                     bz_trace_text(t, op[k][0]), lane);
             t->event[BZ_EVENT_OP].detail[e] = bz_trace_text(t, op[k][1]);
         }
@@ -855,6 +856,68 @@ static void test_stacked(void **state)
     assert_true(a.row[0].n_layers == 2 && a.row[0].layer[0] == 0 && a.row[0].layer[1] == 2);
     assert_true(a.row[2].n_layers == 2 && a.row[3].n_layers == 3 && cause(&a, "filled") == 1);
     bz_trace_free(t);
+    bz_arena_free(&arena);
+}
+
+/* Around what autograd does there are nodes of its own: the gradient of a mean is one step, whatever the model has for it, and what keeps gradients
+ * is no layer's. The loss of squares is four layers. */
+static void test_autograd(void **state)
+{
+    static model m;
+    const char *const network[] = {
+        "binary fn=sub a=4x8 b=4x8 dtype=f32",
+        "binary fn=mul a=4x8 b=4x8 dtype=f32",
+        "reduce fn=sum x=4x8 y=1x1 dtype=f32",
+        "binary fn=mul a=1x1 b=1x1 dtype=f32",
+        "binary fn=mul a=4x8 b=1x1 dtype=f32",
+        "pool_grad mode=avg x=1x16x8x8 kernel=8x8 stride=1x1 pad=0x0x0x0 dilation=1x1 dtype=f32",
+        "update rule=sgd x=1152 dtype=f32"};
+    static const char *const OPS[][2] = {{"aten::mse_loss", ""},
+                                         {"aten::mse_loss_backward", ""},
+                                         {"MeanBackward1", ""},
+                                         {"torch::autograd::AccumulateGrad", ""},
+                                         {"Optimizer.step#SGD.step", ""}};
+    bz_arena arena = {0};
+    bz_alignment a;
+    (void)state;
+    make_model(&m, network, 7);
+    bz_trace *t = named_trace(OPS, 5);
+    bz_align_make(&m.bound, t, &arena, &a);
+    check_sum(&m.bound, t, &a, &arena);
+    expect(&a, "fused same same same");
+    assert_true(a.row[0].n_layers == 4 && a.row[2].layer[0] == 5 && cause(&a, "gradients-added") == 1);
+    bz_trace_free(t);
+    bz_arena_free(&arena);
+}
+
+/* Operators of a normalization that the program writes out, forward and backward: each did a part of the layer. Too few of them did none. */
+static void test_written_out(void **state)
+{
+    static model m;
+    const char *const network[] = {"matmul a=4x8 b=8x8 dtype=f32", "layernorm x=4x8 axis=1 dtype=f32",
+                                   "softmax x=4x8 axis=1 dtype=f32", "layernorm_grad x=4x8 axis=1 dtype=f32",
+                                   "update rule=sgd x=1152 dtype=f32"};
+    static const char *const OPS[][2] = {
+        {"aten::mm", ""},   {"aten::mean", ""}, {"aten::sub", ""}, {"aten::pow", ""}, {"aten::mean", ""},
+        {"aten::sqrt", ""}, {"aten::div", ""},  {"aten::mul", ""}, {"aten::add", ""}, {"aten::softmax", ""},
+        {"aten::sum", ""},  {"aten::mul", ""},  {"aten::sum", ""}, {"aten::div", ""}, {"Optimizer.step#SGD.step", ""}};
+    static const struct {
+        int first, n;
+        const char *rows;
+    } CASES[] = {{0, 15, "same split split split split split split split split same split split split split same"},
+                 {7, 8, "extra extra missing missing same split split split split same"}};
+    bz_arena arena = {0};
+    (void)state;
+    make_model(&m, network, 5);
+    m.layer[1].kind = "layernorm", m.layer[3].kind = "layernorm_grad";
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        bz_alignment a;
+        bz_trace *t = named_trace(OPS + CASES[i].first, CASES[i].n);
+        bz_align_make(&m.bound, t, &arena, &a);
+        check_sum(&m.bound, t, &a, &arena);
+        expect(&a, CASES[i].rows);
+        bz_trace_free(t);
+    }
     bz_arena_free(&arena);
 }
 
@@ -1123,6 +1186,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sorts),
         cmocka_unit_test(test_stacked),
+        cmocka_unit_test(test_autograd),
+        cmocka_unit_test(test_written_out),
         cmocka_unit_test(test_foreign),
         cmocka_unit_test(test_recurrent),
         cmocka_unit_test(test_convolution_back),
