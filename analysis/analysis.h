@@ -31,9 +31,10 @@ void bz_candidates_remember(const char *const *model, int n_models, const char *
 /* How well a candidate's layers fit the sequence of what the typical iteration computed. */
 typedef struct bz_fit {
     const bz_candidate *candidate;
-    double likeness;      /* 0 … 1: twice what both have in this order, over what both have */
-    double sizes;         /* 0 … 1: multiplications in products of equal sizes; 1 where calls tell none */
-    bool equal;           /* to the best one */
+    double likeness; /* 0 … 1: twice what both have in this order, over what both have */
+    double sizes;    /* 0 … 1: multiplications in products of equal sizes; 1 where calls tell none */
+    bool sized; /* the recording tells sizes, and they are the candidate's; else networks of other widths fit as well */
+    bool equal; /* to the best one */
     const char *evidence; /* "recorded / in the model: convolutions 53 / 53, pools 2 / 2; …" */
 } bz_fit;
 

@@ -39,13 +39,72 @@ static sizes sizes_of_layers(const bz_layers *layers)
     return s;
 }
 
-/* Of the typical iteration's calls, as far as they tell. */
-static sizes sizes_of_calls(const bz_trace *t, bz_arena *arena)
+static bool has_text(const bz_map *map, const char *text)
 {
-    bz_rebuilt ran = {0};
-    if (t->event[BZ_EVENT_CALL].n)
-        bz_rebuild(t, arena, &ran);
-    return ran.layers ? sizes_of_layers(ran.layers) : (sizes){0};
+    return bz_map_get(map, text, strlen(text)) != BZ_MAP_NONE;
+}
+
+static const char *product_text(int64_t a, int64_t b, bz_arena *arena)
+{
+    return bz_arena_printf(arena, "product %lld %lld", (long long)(a < b ? a : b), (long long)(a < b ? b : a));
+}
+
+/* ---- weights ---------------------------------------------------------------------------------- */
+
+/* "conv 256 256x8x3x3", "product 64 1000": of a matrix the shorter side first, since libraries turn it round. NULL: the layer has none. */
+static const char *weights_of(const bz_layer *l, bz_arena *arena)
+{
+    const bz_type *w = l->n_in > 1 ? &l->in[1] : NULL;
+    bool conv = bz_layer_has(l, BZ_LAYER_CONVOLUTION);
+    bz_buf text = {0};
+    if (l->macs <= 0 || l->n_bodies || !w ||
+        !(conv ? w->rank > 2 : w->rank == 2 && l->in_constant && l->in_constant[1]))
+        return NULL;
+    if (conv)
+        bz_buf_printf(&text, "conv %lld", (long long)l->in[0].dims[1]);
+    for (int i = 0; i < w->rank && conv; i++)
+        bz_buf_printf(&text, " %lld", (long long)w->dims[i]);
+    return conv ? bz_buf_keep(&text, arena) : product_text(w->dims[0], w->dims[1], arena);
+}
+
+/* Weights that runtimes join, those of query, key and value, are wider by as much. */
+static bool has_joined(const bz_map *known, const char *weights, bz_arena *arena)
+{
+    long long a, b;
+    if (sscanf(weights, "product %lld %lld", &a, &b) != 2)
+        return false;
+    for (long long k = 2; k <= 3; k++) {
+        const long long SIDES[][2] = {{a * k, b}, {a, b * k}, {a % k ? 0 : a / k, b}, {a, b % k ? 0 : b / k}};
+        for (size_t i = 0; i < sizeof SIDES / sizeof *SIDES; i++)
+            if (has_text(known, product_text(SIDES[i][0], SIDES[i][1], arena)))
+                return true;
+    }
+    return false;
+}
+
+/* The first weights of the recording that the model has none of; NULL: it has all. */
+static const char *strange_weights(const bz_layers *ran, const bz_layers *model, bz_arena *arena)
+{
+    bz_map known = {0};
+    const char *strange = NULL, *weights;
+    for (int i = 0; i < model->n; i++)
+        if ((weights = weights_of(&model->layer[i], arena)))
+            bz_map_add(&known, weights, strlen(weights), 1);
+    for (int i = 0; i < ran->n && !strange; i++)
+        if ((weights = weights_of(&ran->layer[i], arena)) && !has_text(&known, weights) &&
+            !has_joined(&known, weights, arena))
+            strange = weights;
+    bz_map_free(&known);
+    return strange;
+}
+
+/* ---- all -------------------------------------------------------------------------------------- */
+
+/* Recorded operator by operator, all of a model's activations are there. */
+static bool activations_alike(const bz_align_work *ran, const bz_align_work *model)
+{
+    int more = ran->relu > model->relu ? ran->relu : model->relu, less = ran->relu + model->relu - more;
+    return !ran->by_layer || more < LEAST_TOLD || less >= FITS * more;
 }
 
 /* Multiplications of products of the recording that the model has one for, times this factor; of the larger sum. */
@@ -86,7 +145,11 @@ int recording_recognize(const bz_trace *trace, const bz_candidate *candidate, in
     if (!n)
         return 0;
     bz_align_work_take(trace, arena, &ran);
-    sizes told = sizes_of_calls(trace, arena);
+    bz_rebuilt told_layers = {0};
+    bz_rebuild(trace, arena, &told_layers);
+    bool by_calls = told_layers.layers && trace->event[BZ_EVENT_CALL].n,
+         by_operators = told_layers.layers && !strcmp(told_layers.of, "operators");
+    sizes told = by_calls ? sizes_of_layers(told_layers.layers) : (sizes){0};
     bool calls_alone = !trace->event[BZ_EVENT_KERNEL].n && !trace->event[BZ_EVENT_OP].n;
     for (int i = 0; i < n; i++) {
         bz_align_work model = {0};
@@ -94,23 +157,30 @@ int recording_recognize(const bz_trace *trace, const bz_candidate *candidate, in
             bz_align_work_add(&model, &candidate[i].layers->layer[k]);
         if (calls_alone)
             bz_align_work_leave_out(&model, &ran);
+        if (ran.by_layer)
+            bz_align_work_convs(&model);
         bz_align_work_fold(&model, &ran);
         sizes wanted = sizes_of_layers(candidate[i].layers);
         double sizes_told = sizes_alike(&told, &wanted);
         bool conv = ran.count[BZ_WORK_CONV] && !model.count[BZ_WORK_CONV]; /* one, as before a ViT, is no detail */
+        bool strange = by_operators && strange_weights(told_layers.layers, candidate[i].layers, arena);
         int alike =
-            model.n >= LEAST_TOLD && sizes_told >= SIZES_ALIKE && !conv ? bz_align_work_common(&model, &ran) : 0;
+            model.n >= LEAST_TOLD && sizes_told >= SIZES_ALIKE && !conv && !strange && activations_alike(&ran, &model)
+                ? bz_align_work_common(&model, &ran)
+                : 0;
         free(wanted.v);
         fit[i] = (bz_fit){.candidate = &candidate[i],
                           .sizes = sizes_told,
+                          .sized = by_operators || told.n >= LEAST_TOLD,
                           .likeness = alike ? 2.0 * alike / (double)(model.n + ran.n) : 0,
                           .evidence = bz_align_work_evidence(&model, &ran, alike, arena)};
         bz_align_work_free(&model);
     }
+    const bool by_layer = ran.by_layer;
     bz_align_work_free(&ran);
     free(told.v);
     qsort(fit, (size_t)n, sizeof *fit, most_alike);
-    while (fits < n && fit[fits].likeness >= FITS) {
+    while (fits < n && fit[fits].likeness >= (by_layer ? FITS_BY_LAYER : FITS)) {
         fit[fits].equal =
             fit[0].likeness - fit[fits].likeness < EQUALLY && fabs(fit[0].sizes - fit[fits].sizes) < EQUALLY;
         fits++;

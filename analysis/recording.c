@@ -296,9 +296,11 @@ static void tell_fits(recording_making *m)
     if (!equal)
         add_fact(m, "none of the models that are known fits the sequence of its work: --candidate names others");
     else
-        add_fact(m, bz_arena_printf(m->arena, "a guess, by the sequence of its work: %s%s: %s",
-                                    equal > 1 ? "one of these, which fit equally: " : "the model may be ",
-                                    bz_buf_text(&names), r->fit[0].evidence));
+        add_fact(m,
+                 bz_arena_printf(m->arena, "a guess, by the sequence of its work%s: %s%s: %s",
+                                 r->fit[0].sized ? "" : ", without sizes, so that networks of other widths fit as well",
+                                 equal > 1 ? "one of these, which fit equally: " : "the model may be ",
+                                 bz_buf_text(&names), r->fit[0].evidence));
     bz_buf_free(&names);
 }
 

@@ -184,6 +184,8 @@ typedef struct bz_align_work {
     const char *backward_name; /* of the first one */
     int unknown;               /* kernels of a recording whose names tell nothing */
     int depthwise, winograd;   /* convolutions of single channels; by an algorithm for wide kernels of stride 1 */
+    bool by_layer;             /* told by PyTorch's operators: each layer is one, and nothing is fused */
+    int relu;
 } bz_align_work;
 
 void bz_align_work_take(const bz_trace *t, bz_arena *arena, bz_align_work *s); /* of its typical iteration */
@@ -192,6 +194,8 @@ void bz_align_work_free(bz_align_work *s);
 /* What is again what came before it counts once from here on: a product for each image or head is one layer's, as are equal products in a row. Nothing
  * changes where the recording tells few parameters. */
 void bz_align_work_fold(bz_align_work *model, bz_align_work *ran);
+/* A convolution is one: no product of what runs by layers stands for it. */
+void bz_align_work_convs(bz_align_work *s);
 /* Without what another work has none of: the log of one library does not tell what others did. */
 void bz_align_work_leave_out(bz_align_work *s, const bz_align_work *other);
 int bz_align_work_common(const bz_align_work *a, const bz_align_work *b); /* length of the longest common subsequence */

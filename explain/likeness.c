@@ -154,8 +154,11 @@ static void add_step(sequence *s, const bz_trace *t, const bz_align_step *step, 
         add_kernel(s, bz_kernel_of(t, step->at), state);
         return;
     }
-    int v = symbol_of_kind(step->kind == BZ_ALIGN_CALL ? bz_align_call_rule(step->name).kind
-                                                       : bz_align_operator_rule(step->name).kind);
+    const char *kind =
+        step->kind == BZ_ALIGN_CALL ? bz_align_call_rule(step->name).kind : bz_align_operator_rule(step->name).kind;
+    int v = symbol_of_kind(kind);
+    s->relu += kind && !strcmp(kind, "relu");
+    s->by_layer &= !strncmp(step->name, "aten::", strlen("aten::"));
     if (v >= 0)
         add_known(s, v, step->text);
     else if (strstr(step->name, "attention") || strstr(step->name, "Attention"))
@@ -184,6 +187,7 @@ void bz_align_work_take(const bz_trace *t, bz_arena *arena, bz_align_work *s)
     *s = (bz_align_work){0};
     bz_align_words_begin(&words, arena);
     bz_align_steps_take(&steps, t, NULL, &words, arena);
+    s->by_layer = steps.operators;
     for (int i = 0; i < steps.n; i++)
         add_step(s, t, &steps.step[i], &state);
     count_kernels(s, &steps);
@@ -193,6 +197,7 @@ void bz_align_work_take(const bz_trace *t, bz_arena *arena, bz_align_work *s)
 
 void bz_align_work_add(bz_align_work *s, const bz_layer *layer)
 {
+    s->relu += !strcmp(layer->kind, "relu");
     int v = layer->class == BZ_COMPUTE || layer->class == BZ_MEMORY ? symbol_of_kind(layer->kind) : -1;
     if (v >= 0)
         add_known(s, v == CONV && bz_align_unlogged(layer) ? BZ_WORK_CONV_OR_PRODUCT : v, layer->key);
@@ -227,6 +232,12 @@ void bz_align_work_fold(bz_align_work *model, bz_align_work *ran)
         return;
     fold(model);
     fold(ran);
+}
+
+void bz_align_work_convs(bz_align_work *s)
+{
+    for (int i = 0; i < s->n; i++)
+        s->symbol[i] = (unsigned char)sort_of(s->symbol[i]);
 }
 
 void bz_align_work_leave_out(bz_align_work *s, const bz_align_work *other)

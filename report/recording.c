@@ -40,7 +40,7 @@ static void put_fits(const bz_recording *r, bz_json *j)
     BZ_JSON_EACH (j, "fits", i, r->n_fits) {
         BZ_JSON(j, BZ_TELL("model", r->fit[i].candidate->name), BZ_TELL("from", r->fit[i].candidate->from),
                 BZ_TELL("likeness", r->fit[i].likeness), BZ_TELL("equal", r->fit[i].equal),
-                BZ_TELL("evidence", r->fit[i].evidence));
+                BZ_TELL("sized", r->fit[i].sized), BZ_TELL("evidence", r->fit[i].evidence));
     }
 }
 

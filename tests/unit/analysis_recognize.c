@@ -145,6 +145,69 @@ static void a_convolution_is_none_of_a_model_without(void **state)
     }
 }
 
+/* Three iterations of pairs: an operator on such operands, and another one behind it. */
+enum { PAIRS = 10 };
+static bz_trace *record_pairs(const char *op, const char *operands, const char *behind)
+{
+    bz_error err;
+    bz_trace *t = bz_trace_new();
+    uint32_t lane = bz_trace_thread(t, bz_trace_source(t, "made", "PyTorch trace"), 1, 1);
+    for (int i = 0; i < 3 * 2 * PAIRS; i++) {
+        int64_t at = (int64_t)i * 10000;
+        if (i % (2 * PAIRS) == 0)
+            bz_trace_add(t, BZ_EVENT_RANGE, at, at + 20000 * PAIRS, bz_trace_text(t, "benanza_iteration"), lane);
+        size_t e = bz_trace_add(t, BZ_EVENT_OP, at + 10, at + 9000, bz_trace_text(t, i % 2 ? behind : op), lane);
+        t->event[BZ_EVENT_OP].detail[e] = bz_trace_text(t, i % 2 ? "" : operands);
+    }
+    assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
+    return t;
+}
+
+/* Networks of one sequence differ by the widths of their weights, by groups, and by their activations; where no sizes were recorded, what is told is
+ * a guess of any width. PyTorch runs no convolution as a product of its own. */
+static void weights_tell_networks_of_one_sequence(void **state)
+{
+    static const struct {
+        const char *op, *operands, *behind;
+        int fits;
+        bool sized;
+    } CASES[] = {{"aten::conv2d", "inputs=[[2,8,9,9],[8,8,1,1],[],[],[],[],[]]", "aten::relu", 1, true},
+                 {"aten::conv2d", "inputs=[[2,16,9,9],[16,16,1,1],[],[],[],[],[]]", "aten::relu", 0, true},
+                 {"aten::conv2d", "inputs=[[2,8,9,9],[8,4,1,1],[],[],[],[],[]]", "aten::relu", 0, true},
+                 {"aten::conv2d", "", "aten::relu", 1, false},
+                 {"aten::conv2d", "", "aten::hardtanh", 0, false},
+                 {"aten::linear", "", "aten::relu", 0, false}};
+    enum { N = 2 * PAIRS };
+    bz_layer layer[N];
+    bz_type in[] = {{.rank = 4, .dims = (bz_dim[]){1, 8, 9, 9}}, {.rank = 4, .dims = (bz_dim[]){8, 8, 1, 1}}};
+    bool constant[] = {false, true};
+    (void)state;
+    for (int i = 0; i < N; i += 2) {
+        layer[i] = (bz_layer){.index = i,
+                              .kind = "conv",
+                              .key = "c",
+                              .class = BZ_COMPUTE,
+                              .name = "conv",
+                              .in = in,
+                              .in_constant = constant,
+                              .n_in = 2,
+                              .macs = 9};
+        layer[i + 1] = (bz_layer){.index = i + 1, .kind = "relu", .key = "r", .class = BZ_COMPUTE, .name = "relu"};
+    }
+    bz_layers layers = {.layer = layer, .n = N};
+    bz_candidate candidate = {"made.onnx", "given", &layers};
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        bz_arena arena = {0};
+        bz_fit fit;
+        bz_trace *t = record_pairs(CASES[i].op, CASES[i].operands, CASES[i].behind);
+        int fits = recording_recognize(t, &candidate, 1, &arena, &fit);
+        if (fits != CASES[i].fits || fit.sized != CASES[i].sized)
+            fail_msg("case %zu: %d fit, %s sizes", i, fits, fit.sized ? "by" : "without");
+        bz_trace_free(t);
+        bz_arena_free(&arena);
+    }
+}
+
 /* Six iterations of four blocks, each two products and ten heads, which are a layer of the model and many calls; and `last`, at the end of the fourth
  * block. That one is the typical one: others take less, or more. */
 enum { BLOCKS = 4, HEADS = 10, ITERATIONS = 6, OF_BLOCK = 3 };
@@ -214,6 +277,7 @@ int main(void)
 {
     static const struct CMUnitTest TESTS[] = {
         cmocka_unit_test(sizes_tell_more_than_an_order_of_products), cmocka_unit_test(products_may_be_convolutions),
-        cmocka_unit_test(a_convolution_is_none_of_a_model_without), cmocka_unit_test(heads_are_no_iterations)};
+        cmocka_unit_test(a_convolution_is_none_of_a_model_without),
+        cmocka_unit_test(weights_tell_networks_of_one_sequence), cmocka_unit_test(heads_are_no_iterations)};
     return cmocka_run_group_tests(TESTS, NULL, NULL);
 }
