@@ -61,25 +61,37 @@ static void sort_by_host(bz_sequence *s)
         qsort_r(s->row, s->n, sizeof *s->row, by_host_start, s);
 }
 
-/* Views and the like, by the mean of their name: a trace that rounds to microseconds tells them now as a part of the operator around
- * them, now behind it. Where nothing else is left they stay. */
-static void leave_views(const bz_trace *t, bz_sequence *s)
+bool *bz_long_names(const bz_trace *t, bz_arena *arena)
 {
-    const bz_events *e = s->event;
+    static const bz_event_kind KINDS[] = {BZ_EVENT_OP, BZ_EVENT_CALL};
     uint32_t n = bz_strings(t);
-    int64_t(*sum)[2] = bz_zeroed(n, sizeof *sum);
-    size_t kept = 0;
-    for (size_t i = 0; i < s->n; i++) {
-        sum[e->name[s->row[i]]][0] += (e->end[s->row[i]] - e->start[s->row[i]]) / SHORTEST_OPERATOR;
-        sum[e->name[s->row[i]]][1]++;
+    size_t *longer = BZ_NEW(arena, size_t, n), *count = BZ_NEW(arena, size_t, n);
+    bool *is_long = BZ_NEW(arena, bool, n);
+    for (size_t k = 0; k < sizeof KINDS / sizeof *KINDS; k++) {
+        const bz_events *e = &t->event[KINDS[k]];
+        for (size_t i = 0; i < e->n; i++) {
+            longer[e->name[i]] += e->end[i] - e->start[i] >= SHORTEST_OPERATOR;
+            count[e->name[i]]++;
+        }
     }
+    for (uint32_t i = 0; i < n; i++)
+        is_long[i] = 2 * longer[i] > count[i];
+    return is_long;
+}
+
+/* Views and the like. Where nothing else is left they stay. */
+static void leave_views(const bz_trace *t, bz_sequence *s, bz_arena *arena)
+{
+    const bool *is_long = bz_long_names(t, arena);
+    size_t kept = 0;
     for (size_t i = 0; i < s->n; i++)
-        kept += sum[e->name[s->row[i]]][0] >= sum[e->name[s->row[i]]][1];
-    for (size_t i = 0, k = 0; i < s->n && 8 * kept > s->n; i++)
-        if (sum[e->name[s->row[i]]][0] >= sum[e->name[s->row[i]]][1])
+        kept += is_long[s->event->name[s->row[i]]];
+    if (8 * kept <= s->n)
+        return;
+    for (size_t i = 0, k = 0; i < s->n; i++)
+        if (is_long[s->event->name[s->row[i]]])
             s->row[k++] = s->row[i];
-    s->n = 8 * kept > s->n ? kept : s->n;
-    free(sum);
+    s->n = kept;
 }
 
 /* How long `thread` was in an operator, or in a launch, before each of its own, and in all: ascending and apart from one another. */
@@ -188,6 +200,6 @@ bz_sequence bz_sequence_collect(const bz_trace *t, bz_event_kind kind, bz_arena 
     if (kind == BZ_EVENT_OP || (kind == BZ_EVENT_KERNEL && s.cause))
         leave_others(t, &s);
     if (kind == BZ_EVENT_OP)
-        leave_views(t, &s);
+        leave_views(t, &s, arena);
     return s;
 }

@@ -77,7 +77,7 @@ enum {
      * reads all before them (12 channels more in each) are taken for a loop. Half: steps of several tokens are not seen. */
     TOKENS_OF_A_STEP = 8,
 
-    /* Operators that take less than so many nanoseconds on average compute nothing: views. Twice: short real ones get lost, and
+    /* Operators most of which, by their name, take less than so many nanoseconds compute nothing: views. Twice: short real ones get lost, and
      * steps that differ in them alone. Half: traces that round to microseconds tell a view now as a part of another, now not. */
     SHORTEST_OPERATOR = 5000,
 

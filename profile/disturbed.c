@@ -52,31 +52,11 @@ static uint32_t busiest_lane(disturbed *d)
     return most;
 }
 
-/* Of which names operators and calls are long enough: short ones begin now within another one, now behind it, as clocks are read. [strings] */
-static bool *long_names(disturbed *d, uint32_t lane)
-{
-    static const bz_event_kind KINDS[] = {BZ_EVENT_OP, BZ_EVENT_CALL};
-    uint32_t n = bz_strings(d->t);
-    size_t *longer = BZ_NEW(&d->arena, size_t, n), *count = BZ_NEW(&d->arena, size_t, n);
-    bool *is_long = BZ_NEW(&d->arena, bool, n);
-    for (size_t k = 0; k < sizeof KINDS / sizeof *KINDS; k++) {
-        const bz_events *e = &d->t->event[KINDS[k]];
-        for (size_t i = 0; i < e->n; i++)
-            if (e->lane[i] == lane) {
-                longer[e->name[i]] += e->end[i] - e->start[i] >= SHORTEST_OPERATOR;
-                count[e->name[i]]++;
-            }
-    }
-    for (uint32_t i = 0; i < n; i++)
-        is_long[i] = 2 * longer[i] > count[i];
-    return is_long;
-}
-
 /* Operators and calls that lie in no other one, in their order. */
 static void gather(disturbed *d)
 {
     uint32_t lane = busiest_lane(d);
-    const bool *is_long = long_names(d, lane);
+    const bool *is_long = bz_long_names(d->t, &d->arena);
     const bz_events *op = &d->t->event[BZ_EVENT_OP], *call = &d->t->event[BZ_EVENT_CALL];
     d->event = BZ_NEW(&d->arena, event, d->n + 1);
     size_t all = d->n, i = 0, k = 0;
