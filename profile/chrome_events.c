@@ -344,6 +344,14 @@ static bool is_fence(const char *name)
     return (n > 13 && !strcmp(name + n - 13, "_fence_before")) || (n > 12 && !strcmp(name + n - 12, "_fence_after"));
 }
 
+/* What PyTorch's optimizers do: some versions write it among the operators, others among what people annotate. */
+static bool of_optimizer(const bz_chrome_events *r)
+{
+    int c = r->e.category;
+    return c >= 0 && !strcmp(CATEGORIES[c].name, "user_annotation") &&
+           !strncmp(bz_string(r->t, r->e.name), "Optimizer.", strlen("Optimizer."));
+}
+
 static void event_complete(bz_chrome_events *r)
 {
     bz_chrome_event *e = &r->e;
@@ -355,6 +363,7 @@ static void event_complete(bz_chrome_events *r)
     bz_event_kind kind = e->category < 0 ? kind_by_line(r) : CATEGORIES[e->category].kind;
     if (kind == BZ_EVENT_KERNEL && !strncmp(bz_string(r->t, e->name), "dma_", 4))
         kind = BZ_EVENT_COPY;
+    kind = of_optimizer(r) ? BZ_EVENT_OP : kind;
     r->unknown += e->unknown;
     if (e->category >= 0 && CATEGORIES[e->category].format)
         r->format = CATEGORIES[e->category].format;

@@ -56,12 +56,16 @@ static void find_passes(memory_run *r)
         const char *name = bz_string(t, range->name[i]);
         if (!strcmp(name, "backward"))
             note(t, r->backward, range->start[i]);
-        else if (!strcmp(name, "update") || !strncmp(name, "Optimizer.step", strlen("Optimizer.step")))
+        else if (!strcmp(name, "update") || bz_name_matches("^Optimizer.step", name))
             note(t, r->update, range->start[i]);
     }
-    for (size_t i = 0; i < op->n; i++)
-        if (bz_name_matches("^autograd::engine", bz_string(t, op->name[i])))
+    for (size_t i = 0; i < op->n; i++) {
+        const char *name = bz_string(t, op->name[i]);
+        if (bz_name_matches("^autograd::engine", name))
             note(t, r->backward, op->start[i]);
+        else if (bz_name_matches("^Optimizer.step", name))
+            note(t, r->update, op->start[i]);
+    }
     for (size_t i = 0; i < call->n; i++) {
         char prop[32];
         if (bz_call_parameter(t, i, "prop", prop, sizeof prop) && !strncmp(prop, "backward", 8))
