@@ -209,7 +209,7 @@ static void pair_leftovers(bz_align_making *m)
     bz_align_sequences(&m->words, a, n, b, k, BZ_ALIGN_CELLS, to);
     for (int i = 0; i < k; i++) {
         int with = to[i] < 0 ? -1 : m->ask[a[to[i]].owner].first;
-        if (with >= 0 && atom[i] == m->steps.step[b[i].owner].first) {
+        if (with >= 0 && !bz_align_touched(m, &m->steps.step[b[i].owner])) {
             pair(m, b[i].owner, a[to[i]].owner);
         } else if (with >= 0) {
             m->to[atom[i]] = with;
