@@ -42,6 +42,12 @@ static bool may_be_part(const bz_trace *t, const bz_layers *layers, int all, bz_
     return others > 0 && seen >= FITS * others && seen <= all;
 }
 
+/* Of an iteration of training, what a recording is held against by its sequence: its way back is told by another one. */
+static bool is_forward(const bz_layers *layers, int i)
+{
+    return !layers->phase || layers->phase[i] == BZ_TRAIN_FORWARD;
+}
+
 /* Multiplications of an iteration over those of the model. A batch of products may be one layer and many calls, which their numbers do not
  * tell. 0: one of both does not tell them. */
 static double multiplied(const bz_trace *t, const bz_layers *layers, bz_arena *arena)
@@ -50,7 +56,8 @@ static double multiplied(const bz_trace *t, const bz_layers *layers, bz_arena *a
     double wanted = 0, seen = 0;
     bz_rebuild(t, arena, &ran);
     for (int i = 0; i < layers->n; i++)
-        wanted += layers->layer[i].n_bodies ? 0 : (double)layers->layer[i].macs;
+        if (!layers->layer[i].n_bodies && (!ran.partial || is_forward(layers, i)))
+            wanted += (double)layers->layer[i].macs;
     for (int i = 0; ran.layers && i < ran.layers->n; i++)
         seen += (double)ran.layers->layer[i].macs;
     return wanted > 0 ? seen / wanted : 0;
@@ -97,7 +104,8 @@ bool bz_recording_refit(bz_trace *t, const bz_layers *layers)
     bool changed = false, part = false;
     int work = 0, of_model = 0;
     for (int i = 0; i < layers->n; i++)
-        bz_align_work_add(&model, &layers->layer[i]);
+        if (is_forward(layers, i))
+            bz_align_work_add(&model, &layers->layer[i]);
     if (r.before && t->origin == BZ_ITERATION_DETECTED && model.n >= LEAST_RECOUNTED) {
         double alike = likeness(&model, t, &arena, &work, &of_model, &part),
                wanted = work && of_model ? (double)r.before * work / of_model : 0;

@@ -458,7 +458,7 @@ void bz_trace_settle(bz_trace *t)
 
 bool bz_trace_recount(bz_trace *t, uint32_t count)
 {
-    if (!count || t->origin != BZ_ITERATION_DETECTED || t->n_levels || count == t->n_iterations)
+    if (!count || t->origin != BZ_ITERATION_DETECTED || t->by_updates || t->n_levels || count == t->n_iterations)
         return false;
     uint32_t before = t->n_iterations;
     bz_iteration *kept = bz_alloc((size_t)before + 1, sizeof *kept);
@@ -499,6 +499,7 @@ void bz_trace_find_iterations(bz_trace *t, const char *range_name)
     }
     bz_trace_settle(t);
     t->n_iterations = 0;
+    t->by_updates = false;
     uint32_t told = t->n_coverage;
     if (range_name)
         find_wanted(t, range_name);

@@ -188,6 +188,7 @@ typedef struct bz_trace {
     bz_iteration *iteration;
     uint32_t n_iterations;
     bz_iteration_origin origin;   /* where the iterations come from */
+    bool by_updates;              /* steps of an optimizer tell that they are iterations of a training */
     bz_level *level;              /* the shallowest first; none where the program ran once */
     uint32_t n_levels, own_level; /* own: the run that the events and iterations here are of */
     bz_coverage *coverage;
@@ -222,7 +223,8 @@ int bz_trace_read(bz_trace *t, const char *const *path, int n, const char *itera
 bool bz_trace_is_truncated(const bz_trace *t); /* is a file of it cut off? */
 
 /* So many iterations instead of those that were found in what repeats: those of a level that repeats so often, or as many neighbours of a
- * finer one as are needed. False, and nothing is changed, where there are none, or where somebody marked or measured iterations. */
+ * finer one as are needed. False, and nothing is changed, where there are none, or where somebody marked or measured iterations, or an optimizer's steps
+ * tell them: a training may run its model several times for one of these. */
 bool bz_trace_recount(bz_trace *t, uint32_t count);
 /* The iterations are right, as what was asked for tells: whatever left that open is forgotten. */
 void bz_trace_settle(bz_trace *t);

@@ -123,6 +123,7 @@ static bool take(bz_trace *t, const updates *u, bz_arena *arena)
     bool all;
     kinds of = kinds_of(t, u, arena);
     size_t each = repeat(of.weights, u->n), found = held_by(t, u, &all, arena);
+    each = !each && all && found == 1 ? 1 : each; /* rounded times put what an update does now into it, now behind it */
     if (!each)
         return false;
     if (each == 1 && !of.shapes && found > 1 && repeat(of.before, u->n) == found)
@@ -133,6 +134,7 @@ static bool take(bz_trace *t, const updates *u, bz_arena *arena)
         bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_NOTE, "an iteration of this training has %zu step%s of the optimizer%s",
                        each, each > 1 ? "s" : "",
                        good ? "" : ": what repeats in the recording has other numbers of them, and is none");
+    t->by_updates = true;
     if (good)
         return false;
     t->n_iterations = 0;

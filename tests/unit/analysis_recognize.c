@@ -208,6 +208,68 @@ static void weights_tell_networks_of_one_sequence(void **state)
     }
 }
 
+/* Steps of a training: so many passes through five convolutions and back, and an update of their weights where `updates`. */
+enum { CONVS = 5, STEPS = 9 };
+static bz_trace *record_training(int passes, bool updates)
+{
+    static const char *const BEHIND[CONVS] = {"aten::relu", "aten::gelu", "aten::batch_norm", "aten::mul", "aten::add"};
+    bz_error err;
+    bz_trace *t = bz_trace_new();
+    uint32_t lane = bz_trace_thread(t, bz_trace_source(t, "made", "PyTorch trace"), 1, 1);
+    int64_t at = 0;
+    for (int i = 0; i < STEPS; i++) {
+        for (int k = 0; k < passes * 2 * CONVS; k++, at += 60000) {
+            bool back = k / CONVS % 2;
+            bz_trace_add(
+                t, BZ_EVENT_OP, at, at + 20000,
+                bz_trace_text(t, back ? "autograd::engine::evaluate_function: ConvolutionBackward0" : "aten::conv2d"),
+                lane);
+            if (back)
+                bz_trace_add(t, BZ_EVENT_OP, at + 10, at + 19000, bz_trace_text(t, "aten::convolution_backward"), lane);
+            else
+                bz_trace_add(t, BZ_EVENT_OP, at + 30000, at + 50000, bz_trace_text(t, BEHIND[k % CONVS]), lane);
+        }
+        if (updates)
+            bz_trace_add(t, BZ_EVENT_OP, at, at + 20000, bz_trace_text(t, "Optimizer.step#SGD.step"), lane);
+        at += 30000;
+    }
+    assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
+    return t;
+}
+
+/* The way back of a recording is told apart from what the model runs forward, and so is the model's; and an optimizer's steps tell iterations, however
+ * often the model runs for one. */
+static void a_training_is_counted_by_what_runs_forward(void **state)
+{
+    static const struct {
+        int passes;
+        bool updates;
+    } CASES[] = {{1, false}, {1, true}, {2, true}};
+    enum { N = 3 * CONVS };
+    bz_layer layer[N];
+    bz_train_phase phase[N];
+    (void)state;
+    for (int i = 0; i < N; i++) {
+        phase[i] = i < CONVS ? BZ_TRAIN_FORWARD : BZ_TRAIN_BACKWARD;
+        layer[i] = (bz_layer){.index = i,
+                              .kind = i < CONVS ? "conv" : "conv_grad",
+                              .key = "c",
+                              .class = BZ_COMPUTE,
+                              .name = "conv",
+                              .macs = 9};
+    }
+    bz_layers layers = {.layer = layer, .n = N, .phase = phase};
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        bz_trace *t = record_training(CASES[i].passes, CASES[i].updates);
+        uint32_t before = t->n_iterations;
+        assert_true(!CASES[i].updates || (before == STEPS && !bz_trace_recount(t, STEPS / 3)));
+        bz_recording_refit(t, &layers);
+        if (t->n_iterations != before)
+            fail_msg("case %zu: %u iterations were %u", i, t->n_iterations, before);
+        bz_trace_free(t);
+    }
+}
+
 /* Six iterations of four blocks, each two products and ten heads, which are a layer of the model and many calls; and `last`, at the end of the fourth
  * block. That one is the typical one: others take less, or more. */
 enum { BLOCKS = 4, HEADS = 10, ITERATIONS = 6, OF_BLOCK = 3 };
@@ -275,9 +337,11 @@ static void heads_are_no_iterations(void **state)
 
 int main(void)
 {
-    static const struct CMUnitTest TESTS[] = {
-        cmocka_unit_test(sizes_tell_more_than_an_order_of_products), cmocka_unit_test(products_may_be_convolutions),
-        cmocka_unit_test(a_convolution_is_none_of_a_model_without),
-        cmocka_unit_test(weights_tell_networks_of_one_sequence), cmocka_unit_test(heads_are_no_iterations)};
+    static const struct CMUnitTest TESTS[] = {cmocka_unit_test(sizes_tell_more_than_an_order_of_products),
+                                              cmocka_unit_test(products_may_be_convolutions),
+                                              cmocka_unit_test(a_convolution_is_none_of_a_model_without),
+                                              cmocka_unit_test(weights_tell_networks_of_one_sequence),
+                                              cmocka_unit_test(a_training_is_counted_by_what_runs_forward),
+                                              cmocka_unit_test(heads_are_no_iterations)};
     return cmocka_run_group_tests(TESTS, NULL, NULL);
 }
