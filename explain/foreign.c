@@ -407,6 +407,31 @@ static const char *compare_purpose(making *m, const bz_align_work *ran)
                            ran->backward, ran->backward_name);
 }
 
+/* A training that adds up the gradients of several passes runs its model so often in an iteration. */
+static const char *compare_passes(const bz_bound *b, const bz_trace *t, bz_arena *arena)
+{
+    bz_align_work ran, model = {0};
+    int common = 0, passes;
+    if (!b->layers->phase)
+        return NULL;
+    bz_align_work_take(t, arena, &ran);
+    for (int i = 0; i < b->layers->n; i++)
+        if (b->layers->phase[i] == BZ_TRAIN_FORWARD)
+            bz_align_work_add(&model, &b->layers->layer[i]);
+    passes = model.n >= LEAST_SEQUENCE ? (ran.n + model.n / 2) / model.n : 0;
+    for (int s = 0; s < BZ_WORK_SORTS; s++)
+        common += ran.count[s] < passes * model.count[s] ? ran.count[s] : passes * model.count[s];
+    bool alike = passes > 1 && 2 * common >= SAME_SEQUENCE * (ran.n + passes * model.n);
+    bz_align_work_free(&ran);
+    bz_align_work_free(&model);
+    return !alike ? NULL
+                  : bz_arena_printf(
+                        arena,
+                        "ran the model %d times in each iteration, as where gradients of several passes are added "
+                        "up; the bound is of one pass: --batch with the samples of all %d is that of all",
+                        passes, passes);
+}
+
 static const char *compare(making *m, const bz_rebuilt *rebuilt, bz_align_work *ran, bool *batch_open)
 {
     bz_align_work model = {0};
@@ -434,7 +459,7 @@ const char *bz_align_foreign(const bz_bound *bound, const bz_trace *trace, bz_ar
     const char *text = NULL;
     *batch_open = false;
     if (trains(bound))
-        return NULL;
+        return compare_passes(bound, trace, arena);
     for (int lean = 0; lean < 2 && (!lean || (text && bound->fused.spares)); lean++) {
         making m = {.bound = bound, .trace = trace, .arena = arena, .lean = lean};
         bz_align_work ran;
