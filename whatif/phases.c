@@ -168,16 +168,21 @@ static int names_way_back(const char *name)
 const char *bz_flow_trains(const bz_flow *flow)
 {
     bz_name_answers back = {.ask = names_way_back};
+    const char *first = NULL; /* of those that say nothing by their name, as a division */
     for (uint32_t i = 0; i < flow->n; i++) {
         const bz_task *k = &flow->task[i];
         const bz_call *call =
             k->event_kind == BZ_EVENT_CALL && k->event != BZ_NONE ? bz_call_of(flow->trace, k->event) : NULL;
         const char *op = bz_task_op(flow, k);
         if (k->phase == BZ_PHASE_BACKWARD || bz_name_answer(&back, k->name) ||
-            (call && call->problem && bz_problem_has(call->problem, BZ_TRAIT_GRADIENT)))
-            return op ? op : k->name;
+            (call && call->problem && bz_problem_has(call->problem, BZ_TRAIT_GRADIENT))) {
+            const char *name = op ? op : k->name;
+            if (bz_name_matches("ackward", name))
+                return name;
+            first = first ? first : name;
+        }
     }
-    return NULL;
+    return first;
 }
 
 void bz_build_phases(bz_build *b)
