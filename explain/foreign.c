@@ -407,29 +407,43 @@ static const char *compare_purpose(making *m, const bz_align_work *ran)
                            ran->backward, ran->backward_name);
 }
 
-/* A training that adds up the gradients of several passes runs its model so often in an iteration. */
-static const char *compare_passes(const bz_bound *b, const bz_trace *t, bz_arena *arena)
+/* A training that adds up the gradients of several passes runs its model so often in an iteration: 0, where it does not run it once or more. */
+static int passes_of(const bz_align_work *model, const bz_align_work *ran)
 {
-    bz_align_work ran, model = {0};
-    int common = 0, passes;
-    if (!b->layers->phase)
-        return NULL;
-    bz_align_work_take(t, arena, &ran);
-    for (int i = 0; i < b->layers->n; i++)
-        if (b->layers->phase[i] == BZ_TRAIN_FORWARD)
-            bz_align_work_add(&model, &b->layers->layer[i]);
-    passes = model.n >= LEAST_SEQUENCE ? (ran.n + model.n / 2) / model.n : 0;
+    int common = 0, passes = model->n >= LEAST_SEQUENCE ? (ran->n + model->n / 2) / model->n : 0;
     for (int s = 0; s < BZ_WORK_SORTS; s++)
-        common += ran.count[s] < passes * model.count[s] ? ran.count[s] : passes * model.count[s];
-    bool alike = passes > 1 && 2 * common >= SAME_SEQUENCE * (ran.n + passes * model.n);
+        common += ran->count[s] < passes * model->count[s] ? ran->count[s] : passes * model->count[s];
+    return 2 * common >= SAME_SEQUENCE * (ran->n + passes * model->n) ? passes : 0;
+}
+
+/* Of an iteration of training its forward pass is held against that of the recording. Where each layer was recorded as an operator, a way back is
+ * there if anything trains, and another sequence is another network. */
+static const char *compare_training(making *m)
+{
+    const bz_layers *layers = m->bound->layers;
+    bz_align_work ran, model = {0};
+    const char *text = NULL;
+    if (!layers->phase)
+        return NULL;
+    bz_align_work_take(m->trace, m->arena, &ran);
+    for (int i = 0; i < layers->n; i++)
+        if (layers->phase[i] == BZ_TRAIN_FORWARD)
+            bz_align_work_add(&model, &layers->layer[i]);
+    int passes = passes_of(&model, &ran);
+    if (ran.by_layer && !ran.backward && ran.n >= LEAST_SEQUENCE)
+        text = "is of a program that only infers: none of its steps is of a way back; the model is taken as an "
+               "iteration of "
+               "training: leave out --train";
+    else if (passes > 1)
+        text = bz_arena_printf(m->arena,
+                               "ran the model %d times in each iteration, as where gradients of several passes are "
+                               "added up; the bound is of one pass: --batch with the samples of all %d is that of all",
+                               passes, passes);
+    else if (ran.by_layer && !passes)
+        text = compare_sequences(m, &model, &ran);
     bz_align_work_free(&ran);
     bz_align_work_free(&model);
-    return !alike ? NULL
-                  : bz_arena_printf(
-                        arena,
-                        "ran the model %d times in each iteration, as where gradients of several passes are added "
-                        "up; the bound is of one pass: --batch with the samples of all %d is that of all",
-                        passes, passes);
+    return text;
 }
 
 static const char *compare(making *m, const bz_rebuilt *rebuilt, bz_align_work *ran, bool *batch_open)
@@ -459,7 +473,7 @@ const char *bz_align_foreign(const bz_bound *bound, const bz_trace *trace, bz_ar
     const char *text = NULL;
     *batch_open = false;
     if (trains(bound))
-        return compare_passes(bound, trace, arena);
+        return compare_training(&(making){.bound = bound, .trace = trace, .arena = arena});
     for (int lean = 0; lean < 2 && (!lean || (text && bound->fused.spares)); lean++) {
         making m = {.bound = bound, .trace = trace, .arena = arena, .lean = lean};
         bz_align_work ran;

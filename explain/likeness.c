@@ -158,7 +158,7 @@ static void add_step(sequence *s, const bz_trace *t, const bz_align_step *step, 
         step->kind == BZ_ALIGN_CALL ? bz_align_call_rule(step->name).kind : bz_align_operator_rule(step->name).kind;
     int v = symbol_of_kind(kind);
     s->relu += kind && !strcmp(kind, "relu");
-    s->by_layer &= !strncmp(step->name, "aten::", strlen("aten::"));
+    s->by_layer &= v < 0 || !strncmp(step->name, "aten::", strlen("aten::"));
     if (v >= 0)
         add_known(s, v, step->text);
     else if (strstr(step->name, "attention") || strstr(step->name, "Attention"))
