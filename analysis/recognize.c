@@ -57,7 +57,7 @@ static const char *weights_of(const bz_layer *l, bz_arena *arena)
     const bz_type *w = l->n_in > 1 ? &l->in[1] : NULL;
     bool conv = bz_layer_has(l, BZ_LAYER_CONVOLUTION);
     bz_buf text = {0};
-    if (l->macs <= 0 || l->n_bodies || !w ||
+    if (l->macs <= 0 || l->n_bodies || !w || l->in[0].rank < 2 ||
         !(conv ? w->rank > 2 : w->rank == 2 && l->in_constant && l->in_constant[1]))
         return NULL;
     if (conv)
