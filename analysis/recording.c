@@ -100,6 +100,8 @@ static const char *main_reason(const recording_making *m)
         {{BZ_IDLE_SUBMITTED, BZ_IDLE_SUBMITTED}, "launched work on its way to the device"},
         {{BZ_IDLE_QUEUED, BZ_IDLE_QUEUED}, "between kernels that were queued"},
         {{BZ_IDLE_END, BZ_IDLE_END}, "behind the last work of the device"},
+        {{BZ_IDLE_UNKNOWN, BZ_IDLE_UNKNOWN},
+         "before work of which the recording lacks the launch, or what it waited for"},
     };
     for (size_t i = 0; i < sizeof REASONS / sizeof *REASONS; i++) {
         bz_idle_reason a = REASONS[i].reason[0], b = REASONS[i].reason[1];

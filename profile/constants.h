@@ -29,8 +29,8 @@ enum {
      * by 17000, the others by -9000 to 6000, in which launches differ. Twice: work of those two seems queued where it waits for the host. */
     CLOCK_LATE = 10000,
 
-    /* ns from which on all work lies so far behind its launch because it is queued. Reasoned: fifty short kernels. Half: clocks that are later are told as
-     * a queue. */
+    /* ns from which on all work, or the first of a recording, lies so far behind its launch because it is queued. Reasoned: fifty short kernels. Half:
+     * clocks that are later are told as a queue. */
     CLOCK_LATE_MOST = 500000,
 
     /* One event in so many may differ between two iterations; and where no period is found so, in a second try for a

@@ -481,7 +481,7 @@ typedef enum {
     BZ_IDLE_LAUNCH,    /* the launch call ran */
     BZ_IDLE_SUBMITTED, /* the launch call was over, the work had not begun, and nothing was before it */
     BZ_IDLE_QUEUED,    /* it had been launched before the gap began */
-    BZ_IDLE_UNKNOWN,   /* no launch is on record */
+    BZ_IDLE_UNKNOWN,   /* no launch is on record, or nothing of the work that it waited for */
     BZ_IDLE_END,       /* behind the last work */
 } bz_idle_reason;
 enum { BZ_IDLE_REASONS = BZ_IDLE_END + 1 };

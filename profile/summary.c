@@ -129,6 +129,16 @@ static work *work_within(const bz_trace *t, const bz_iteration *span, size_t *n)
     return w;
 }
 
+/* Of all work of devices on record. */
+static int64_t first_start(const bz_trace *t)
+{
+    int64_t first = INT64_MAX;
+    for (int k = BZ_EVENT_KERNEL; k <= BZ_EVENT_MEMSET; k++) /* each sorted by start */
+        if (t->event[k].n && t->event[k].start[0] < first)
+            first = t->event[k].start[0];
+    return first;
+}
+
 static void add_idle(bz_idle *out, bz_idle_reason reason, int64_t from, int64_t to)
 {
     if (to <= from)
@@ -168,8 +178,9 @@ static int64_t clock_late(const bz_trace *t)
     return late >= CLOCK_LATE && late <= CLOCK_LATE_MOST ? late : 0;
 }
 
-/* [from, to): nothing runs, then the work does that `cause` asked for. */
-static void split_gap(const bz_trace *t, int64_t from, int64_t to, uint32_t cause, bz_idle *out)
+/* [from, to): nothing runs, then the work does that `cause` asked for. The first work of a recording that begins long after its launch waits for
+ * work from before: a server's trace of a single step holds the launches of that step, and lacks what the device still did. */
+static void split_gap(const bz_trace *t, int64_t from, int64_t to, uint32_t cause, bool first, bz_idle *out)
 {
     const bz_events *api = &t->event[BZ_EVENT_API];
     if (cause >= api->n) {
@@ -183,7 +194,8 @@ static void split_gap(const bz_trace *t, int64_t from, int64_t to, uint32_t caus
     }
     add_idle(out, BZ_IDLE_HOST, from, clamp(asked, from, to));
     add_idle(out, BZ_IDLE_LAUNCH, clamp(asked, from, to), clamp(returned, from, to));
-    add_idle(out, BZ_IDLE_SUBMITTED, clamp(returned, from, to), to);
+    bool waits = first && to - clamp(returned, from, to) > CLOCK_LATE_MOST;
+    add_idle(out, waits ? BZ_IDLE_UNKNOWN : BZ_IDLE_SUBMITTED, clamp(returned, from, to), to);
 }
 
 void bz_trace_idle(const bz_trace *t, const bz_iteration *span, bz_idle *out)
@@ -194,7 +206,7 @@ void bz_trace_idle(const bz_trace *t, const bz_iteration *span, bz_idle *out)
     *out = (bz_idle){.late = clock_late(t)};
     for (size_t i = 0; i < n; i++) {
         if (w[i].start > at)
-            split_gap(t, at, w[i].start, w[i].cause, out);
+            split_gap(t, at, w[i].start, w[i].cause, !i && w[i].start == first_start(t), out);
         at = w[i].end > at ? w[i].end : at;
     }
     add_idle(out, BZ_IDLE_END, at, span->end);
@@ -209,7 +221,7 @@ const char *bz_idle_name(bz_idle_reason reason)
         [BZ_IDLE_LAUNCH] = "the host was in the launch call",
         [BZ_IDLE_SUBMITTED] = "launched, on its way to the device",
         [BZ_IDLE_QUEUED] = "queued on the device",
-        [BZ_IDLE_UNKNOWN] = "not known: no launch on record",
+        [BZ_IDLE_UNKNOWN] = "not known: no launch on record, or nothing of what ran before",
         [BZ_IDLE_END] = "behind the last work",
     };
     return NAMES[reason];

@@ -579,6 +579,36 @@ static void long_launches_are_no_clock(void **state)
     }
 }
 
+/* A step cut out of a server's work: its launches are on record, and not what the device did until their work began. Where work from before is there,
+ * or the first begins soon, it is on its way. */
+static void work_from_before_is_not_on_its_way(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t begins;
+        bool before, unknown;
+    } CASES[] = {{3000000, false, true}, {3000000, true, false}, {300000, false, false}};
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        bz_error err;
+        bz_idle idle;
+        bz_trace *t = bz_trace_new();
+        uint32_t source = bz_trace_source(t, "x", "test"), host = bz_trace_thread(t, source, 7, 8),
+                 stream = bz_trace_stream(t, source, 7, 0, 1, 3);
+        if (CASES[i].before)
+            add(t, BZ_EVENT_KERNEL, -5000, -1000, "gemm", stream);
+        for (uint32_t k = 0; k < 5; k++) {
+            int64_t at = CASES[i].begins + 10000 * k;
+            tie(t, BZ_EVENT_API, add(t, BZ_EVENT_API, 10000 * k, 10000 * k + 8000, "cudaLaunchKernel", host), k + 1);
+            tie(t, BZ_EVENT_KERNEL, add(t, BZ_EVENT_KERNEL, at, at + 10000, "gemm", stream), k + 1);
+        }
+        assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
+        bz_trace_idle(t, &(bz_iteration){.start = 0, .end = CASES[i].begins + 50000}, &idle);
+        assert_int_equal(idle.of[BZ_IDLE_UNKNOWN].count, CASES[i].unknown);
+        assert_int_equal(idle.of[BZ_IDLE_UNKNOWN].time, CASES[i].unknown ? CASES[i].begins - 8000 : 0);
+        bz_trace_free(t);
+    }
+}
+
 /* Streams that work at the same time may take longer than the latency: no share of it is above one. */
 static void shares_are_of_a_whole(void **state)
 {
@@ -1258,6 +1288,7 @@ int main(void)
         cmocka_unit_test(iterations_end_with_updates),
         cmocka_unit_test(doubts_are_saved),
         cmocka_unit_test(long_launches_are_no_clock),
+        cmocka_unit_test(work_from_before_is_not_on_its_way),
         cmocka_unit_test(shares_are_of_a_whole),
         cmocka_unit_test(a_single_step_has_a_device),
         cmocka_unit_test(names_match_patterns),
