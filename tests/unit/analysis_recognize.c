@@ -179,8 +179,9 @@ static void weights_tell_networks_of_one_sequence(void **state)
                  {"aten::linear", "", "aten::relu", 0, false}};
     enum { N = 2 * PAIRS };
     bz_layer layer[N];
-    bz_type in[] = {{.rank = 4, .dims = (bz_dim[]){1, 8, 9, 9}}, {.rank = 4, .dims = (bz_dim[]){8, 8, 1, 1}}};
-    bool constant[] = {false, true};
+    const bz_dim x[] = {1, 8, 9, 9}, w[] = {8, 8, 1, 1};
+    const bz_type in[] = {{.rank = 4, .dims = x}, {.rank = 4, .dims = w}};
+    const bool constant[] = {false, true};
     (void)state;
     for (int i = 0; i < N; i += 2) {
         layer[i] = (bz_layer){.index = i,

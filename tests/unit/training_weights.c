@@ -188,8 +188,9 @@ static void test_written_norm(void **state)
         if (count_layers(&t, "LayerNormalization", "a", 0) != norm ||
             count_layers(&t, "LayerNormalizationGrad", "a", 1) != norm || count_layers(&t, "Sqrt", NULL, -1) != !norm)
             fail_msg("case %zu: %s", i, norm ? "written out" : "one layer");
-        for (const char *const *w = (const char *const[]){"w", CASES[i].scale, "b", NULL}; *w; w++)
-            assert_true(weight_of(&t, *w) && weight_of(&t, *w)->gradient >= 0);
+        const char *const weights[] = {"w", CASES[i].scale, "b"};
+        for (size_t k = 0; k < sizeof weights / sizeof *weights; k++)
+            assert_true(weight_of(&t, weights[k]) && weight_of(&t, weights[k])->gradient >= 0);
         end(&t);
     }
 }
