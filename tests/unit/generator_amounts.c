@@ -153,6 +153,26 @@ static int check_alternative(const bz_layer *l, const bz_alternative *a, bz_dtyp
     return wrong;
 }
 
+/* Layers that multiply, and that no library of ours computes; of the last four only some forms. */
+static const char *const WITHOUT_CALL =
+    "affinegrid attentionlstm causalconv decoderattention distance flexattention "
+    "linearattention longformerattention matmulfpq4 matmulnbitsmlp matmulnbitsqkv "
+    "moe qmoe orderedmatmul pagedattention qlstm sparseattention svmregressor wordconv "
+    "packedattention qattention matmulnbits rnn";
+
+static int check_call(const bz_layer *l, const bz_lowering *low, bz_dtype wanted)
+{
+    bool call = false, unsigned_weights = false;
+    for (int a = 0; a < low->n; a++)
+        call |= low->alternative[a].problem[0].kind != BZ_PROBLEM_COPY;
+    for (int k = 1; k < l->n_in; k++)
+        unsigned_weights |= l->in[k].rank > 2 && l->in[k].dtype == BZ_U8;
+    bool none = bz_has_word(WITHOUT_CALL, l->kind) || unsigned_weights || l->macs == INT64_MAX / 4;
+    if (wanted || !l->macs || none || call)
+        return 0;
+    return say(l, NULL, low->why ? low->why : "no call computes it");
+}
+
 static int check_layer(const bz_layer *l, bz_dtype wanted)
 {
     bz_arena arena = {0};
@@ -161,6 +181,7 @@ static int check_layer(const bz_layer *l, bz_dtype wanted)
     bz_lower(l, wanted, &arena, &low);
     if (low.free ? low.n != 0 : !low.n != (low.why && !low.n))
         wrong += say(l, NULL, "neither free nor lowered, and without a reason");
+    wrong += check_call(l, &low, wanted);
     for (int a = 0; a < low.n; a++)
         wrong += check_alternative(l, &low.alternative[a], wanted);
     bz_arena_free(&arena);
