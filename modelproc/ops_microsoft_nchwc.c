@@ -81,16 +81,19 @@ static int conv(call *c)
     bz_dim *of = new_dims(c, 4), filling = w->dims[1] - x->dims[1];
     copy_dims(of, w);
     real.dims = of;
-    if (group > 1 && w->dims[0] == group && w->dims[1] == 1 && !bz_is_symbol(x->dims[1]) && x->dims[1] > 0 &&
-        group >= x->dims[1] && group - x->dims[1] < BLOCK) { /* each channel by itself */
+    bool alone = group > 1 && w->dims[0] == group && w->dims[1] == 1, open = bz_is_symbol(x->dims[1]);
+    if (alone && !open && x->dims[1] > 0 && group >= x->dims[1] &&
+        group - x->dims[1] < BLOCK) { /* each channel by itself */
         of[0] = group = x->dims[1];
     } else {
         of[0] = real_channels(c, w->dims[0]);
-        if (group == 1 && !bz_is_symbol(x->dims[1]) && !bz_is_symbol(w->dims[1]) && filling > 0 && filling < BLOCK)
+        if (group == 1 && !open && !bz_is_symbol(w->dims[1]) && filling > 0 && filling < BLOCK)
             of[1] = x->dims[1];
     }
     if (conv_grouped(c, x, &real, group, dims))
         return -1;
+    if (alone && open)
+        dims[1] = x->dims[1]; /* how many of the weights' channels are filling, the input would tell */
     c->in[1] = real;
     if (in_type(c, 2) && c->in[2].rank == 1) {
         c->in[2].dims = new_dims(c, 1);

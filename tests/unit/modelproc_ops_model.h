@@ -4,7 +4,7 @@
 #define BZ_MODELPROC_OPS_MODEL_H
 
 /* Operands, blank-separated: "f32:2x3" an input, "f32:" a scalar, "i64=1,2" a constant vector,
- * "i64:=5" a constant scalar, "seq:f32:2x3" a sequence, "-" left out. Behind " > " a second node takes
+ * "i64:=5" a constant scalar, "seq:f32:2x3" a sequence, "-" left out; "f32:2x?7" has a dimension of which a name is known. Behind " > " a second node takes
  * the first one's result, and operands of its own: "f32:7x4 > SequenceAt i64:=2".
  * Attributes: "axis=i:1 mode=s:cubic sizes=I:1,2 scales=F:1,2 labels=S:a,b values=t:f32:3".
  * Results: "f32:2x3 seq(2x3)", ? for what depends on data; "!text" a failure that says so. */
@@ -122,8 +122,13 @@ static void put_type(bz_buf *out, int field, const char *text)
     put_int(&tensor, 1, (int64_t)read_dtype(&text));
     for (text++; *text;) {
         bz_buf dim = {0};
-        char *end;
-        put_int(&dim, 1, strtoll(text, &end, 10));
+        char *end, name[16];
+        if (*text == '?') { /* "?7": a dimension that is called 7 */
+            strtol(text + 1, &end, 10);
+            snprintf(name, sizeof name, "d%.*s", (int)(end - text - 1), text + 1);
+            put_text(&dim, 2, name);
+        } else
+            put_int(&dim, 1, strtoll(text, &end, 10));
         put_part(&shape, 1, &dim);
         text = *end == 'x' ? end + 1 : end;
     }
