@@ -29,8 +29,8 @@ rule ms_matmul_shape, ms_gemm_shape, ms_qgemm_shape, ms_nbits_shape, ms_integer_
 rule ms_layernorm_shape, ms_skip_norm_shape, ms_embed_norm_shape, ms_groupnorm_shape, ms_bias_shape,
     ms_quick_gelu_shape, ms_split_gelu_shape, ms_softmax_shape, ms_dropout_shape, ms_binary_shape, ms_where_shape,
     ms_reduce_mean_shape, ms_concat_shape, ms_second_shape, ms_unique_shape, ms_rfft_shape, ms_irfft_shape,
-    ms_rfft_cost, ms_pad_shape, ms_expand_dims_shape, ms_gather_nd_shape, ms_crop_resize_shape, ms_hash_shape,
-    ms_inverse_shape, ms_inverse_cost;
+    ms_rfft_cost, ms_pad_shape, ms_expand_dims_shape, ms_crop_resize_shape, ms_hash_shape, ms_inverse_shape,
+    ms_inverse_cost;
 
 /* ops_microsoft_search.c */
 rule ms_search_shape;

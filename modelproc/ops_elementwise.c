@@ -558,6 +558,7 @@ static const op ROWS[] = {
     ACTIVATION_ROW("Shrink", "shrink", 2, shape_activation),
     ACTIVATION_ROW("Swish", "swish", 5, shape_activation),
     ACTIVATION_ROW("Gelu", "gelu", 5, shape_gelu),
+    {"Gelu", "com.microsoft", "gelu", BZ_COMPUTE, shape_gelu, NULL, NULL, 5, 0, "x", 0, NULL, NULL},
     {"Clip", NULL, "clip", BZ_COMPUTE, shape_clip, NULL, NULL, 2, OP_RANKLESS, "x - -", 0, NULL, NULL},
     {"PRelu", NULL, "prelu", BZ_COMPUTE, shape_prelu, NULL, NULL, 2, OP_KEEPS, "x slope", 0, NULL, NULL},
     {"IsInf", NULL, "isinf", BZ_COMPUTE, shape_bool, NULL, NULL, 1, OP_RANKLESS, "x", 0, NULL, NULL},

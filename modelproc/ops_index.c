@@ -407,6 +407,7 @@ static const op ROWS[] = {
      .labels = "x indices"},
     {"GatherND", NULL, "gathernd", BZ_MEMORY, shape_gathernd, .cost = cost_gather, .flags = OP_KEEPS,
      .labels = "x indices"},
+    {"GatherND", "com.microsoft", "gathernd", BZ_MEMORY, shape_gathernd, .cost = cost_gather, .labels = "x indices"},
     {"Scatter", NULL, "scatterelements", BZ_MEMORY, shape_scatter, .flags = OP_KEEPS, .labels = "x indices updates"},
     {"ScatterElements", NULL, "scatterelements", BZ_MEMORY, shape_scatter, .eval = eval_scatter, .flags = OP_KEEPS,
      .labels = "x indices updates"},

@@ -56,22 +56,21 @@ static const op ROWS[] = {
      .labels = "x"},
 
     /* normalizations */
-    {"LayerNormalization", MICROSOFT, "layernorm", BZ_COMPUTE, ms_layernorm_shape, .flops = 8, .labels = "x scale b"},
-    {"SimplifiedLayerNormalization", MICROSOFT, "rmsnorm", BZ_COMPUTE, ms_layernorm_shape, .flops = 5,
+    {"LayerNormalization", MICROSOFT, "layernorm", BZ_COMPUTE, ms_layernorm_shape, .flops = 7, .labels = "x scale b"},
+    {"SimplifiedLayerNormalization", MICROSOFT, "rmsnorm", BZ_COMPUTE, ms_layernorm_shape, .flops = 4,
      .labels = "x scale"},
-    {"SimplifiedLayerNormalization", NULL, "rmsnorm", BZ_COMPUTE, ms_layernorm_shape, .flops = 5, .labels = "x scale"},
-    {"SkipLayerNormalization", MICROSOFT, "skiplayernorm", BZ_COMPUTE, ms_skip_norm_shape, .flops = 9,
+    {"SimplifiedLayerNormalization", NULL, "rmsnorm", BZ_COMPUTE, ms_layernorm_shape, .flops = 4, .labels = "x scale"},
+    {"SkipLayerNormalization", MICROSOFT, "skiplayernorm", BZ_COMPUTE, ms_skip_norm_shape, .flops = 8,
      .labels = "x skip scale b bias"},
-    {"SkipSimplifiedLayerNormalization", MICROSOFT, "skiprmsnorm", BZ_COMPUTE, ms_skip_norm_shape, .flops = 6,
+    {"SkipSimplifiedLayerNormalization", MICROSOFT, "skiprmsnorm", BZ_COMPUTE, ms_skip_norm_shape, .flops = 5,
      .labels = "x skip scale bias"},
-    {"EmbedLayerNormalization", MICROSOFT, "embedlayernorm", BZ_COMPUTE, ms_embed_norm_shape, .flops = 10,
+    {"EmbedLayerNormalization", MICROSOFT, "embedlayernorm", BZ_COMPUTE, ms_embed_norm_shape, .flops = 9,
      .labels = "ids segments w position segment scale b"},
     {"GroupNorm", MICROSOFT, "groupnorm", BZ_COMPUTE, ms_groupnorm_shape, .flops = 8, .labels = "x scale b"},
     {"SkipGroupNorm", MICROSOFT, "skipgroupnorm", BZ_COMPUTE, ms_groupnorm_shape, .flops = 9,
      .labels = "x scale b skip bias"},
 
     /* element-wise */
-    {"Gelu", MICROSOFT, "gelu", BZ_COMPUTE, ms_bias_shape, .flops = 5, .labels = "x"},
     {"QuickGelu", MICROSOFT, "quickgelu", BZ_COMPUTE, ms_quick_gelu_shape, .flops = 4, .labels = "x"},
     {"FastGelu", MICROSOFT, "fastgelu", BZ_COMPUTE, ms_bias_shape, .flops = 8, .labels = "x bias"},
     {"BiasGelu", MICROSOFT, "biasgelu", BZ_COMPUTE, ms_bias_shape, .flops = 6, .labels = "x bias"},
@@ -96,11 +95,9 @@ static const op ROWS[] = {
 
     /* moving bytes */
     {"QLinearConcat", MICROSOFT, "qconcat", BZ_COMPUTE, ms_concat_shape, .flops = 4, .labels = "- - x... > y"},
-    {"Trilu", MICROSOFT, "trilu", BZ_MEMORY, rule_same, .labels = "x"},
     {"Unique", MICROSOFT, "unique", BZ_COMPUTE, ms_unique_shape, .labels = "x"},
     {"Pad", MICROSOFT, "pad", BZ_MEMORY, ms_pad_shape, .labels = "x > y"},
     {"ExpandDims", MICROSOFT, "expanddims", BZ_VIEW, ms_expand_dims_shape, .labels = "x > y"},
-    {"GatherND", MICROSOFT, "gathernd", BZ_MEMORY, ms_gather_nd_shape, .labels = "x index"},
     {"NGramRepeatBlock", MICROSOFT, "ngramrepeatblock", BZ_MEMORY, ms_second_shape, .labels = "ids x"},
 };
 const op_table ops_microsoft = OP_TABLE(ROWS);

@@ -275,26 +275,6 @@ int ms_expand_dims_shape(call *c)
     return 0;
 }
 
-int ms_gather_nd_shape(call *c)
-{
-    const bz_type *x = need(c, 0, -1), *index = need(c, 1, -1);
-    bz_dim depth = last_dim(index, 1);
-    if (bz_is_symbol(depth)) {
-        set_unknown(c, 0, x->dtype);
-        return 0;
-    }
-    if (index->rank == 0 || depth < 0 || depth > x->rank || index->rank - 1 + x->rank - depth > BZ_MAX_RANK)
-        return call_fail(c, "indices of %lld numbers into %d dimensions", (long long)depth, x->rank);
-    bz_dim dims[BZ_MAX_RANK];
-    int rank = 0;
-    for (int i = 0; i < index->rank - 1; i++)
-        dims[rank++] = index->dims[i];
-    for (int i = (int)depth; i < x->rank; i++)
-        dims[rank++] = x->dims[i];
-    set_out(c, 0, x->dtype, rank, dims);
-    return 0;
-}
-
 int ms_crop_resize_shape(call *c)
 {
     const bz_type *x = need(c, 0, 4), *rois = need(c, 1, 2);

@@ -189,10 +189,18 @@ int ms_conv_shape(call *c)
     return 0;
 }
 
+/* The bias, and what is added to the result. */
+static int cost_additions(call *c)
+{
+    for (int k = 2; k < 4; k++)
+        c->flops = count_add(c->flops, in_type(c, k) ? elements(&c->out[0]) : 0);
+    return 0;
+}
+
 int ms_conv_cost(call *c)
 {
     c->macs = conv_macs(&c->in[1], &c->out[0]);
-    return 0;
+    return cost_additions(c);
 }
 
 /* Weights are written both as [m, spatial..., c] and as [m, c, spatial...]; the channels tell which. */
@@ -222,7 +230,7 @@ int ms_nhwc_conv_cost(call *c)
 {
     bz_type w = nhwc_weights(c, &c->in[0], &c->in[1]), y = channels_first(c, &c->out[0]);
     c->macs = conv_macs(&w, &y);
-    return 0;
+    return cost_additions(c);
 }
 
 static int pool(call *c, bool last)

@@ -584,6 +584,7 @@ static const op ROWS[] = {
     {"DepthToSpace", NULL, "depthtospace", BZ_MEMORY, shape_depth, .flags = OP_KEEPS, .labels = "x"},
     {"SpaceToDepth", NULL, "spacetodepth", BZ_MEMORY, shape_depth, .flags = OP_KEEPS, .labels = "x"},
     {"Trilu", NULL, "trilu", BZ_MEMORY, shape_trilu, .flags = OP_KEEPS, .labels = "x -"},
+    {"Trilu", "com.microsoft", "trilu", BZ_MEMORY, shape_trilu, .labels = "x -"},
 };
 
 const op_table ops_shape = OP_TABLE(ROWS);

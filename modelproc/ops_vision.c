@@ -65,6 +65,13 @@ static int nms_shape(call *c)
     return 0;
 }
 
+/* From operator set 20 on names are those of any number of dimensions. */
+static const char *sample_mode(const call *c)
+{
+    const char *mode = attr_text(c, "mode", "linear");
+    return !strcmp(mode, "bilinear") ? "linear" : !strcmp(mode, "bicubic") ? "cubic" : mode;
+}
+
 static int grid_sample_shape(call *c)
 {
     const bz_type *x = need(c, 0, -1), *grid = need(c, 1, -1);
@@ -77,7 +84,7 @@ static int grid_sample_shape(call *c)
     dims[1] = x->dims[1];
     memcpy(dims + 2, grid->dims + 1, (size_t)(rank - 2) * sizeof *dims);
     set_out(c, 0, x->dtype, rank, dims);
-    param_text(c, "mode", attr_text(c, "mode", c->node->opset < 20 ? "bilinear" : "linear"));
+    param_text(c, "mode", sample_mode(c));
     param_text(c, "padding_mode", attr_text(c, "padding_mode", "zeros"));
     param_int(c, "align_corners", attr_int(c, "align_corners", 0) != 0);
     return 0;
@@ -85,8 +92,8 @@ static int grid_sample_shape(call *c)
 
 static int grid_sample_cost(call *c)
 {
-    const char *mode = attr_text(c, "mode", "linear");
-    int taps = strstr(mode, "nearest") ? 0 : strstr(mode, "cubic") ? 4 : 2;
+    const char *mode = sample_mode(c);
+    int taps = !strcmp(mode, "nearest") ? 0 : !strcmp(mode, "cubic") ? 4 : 2;
     int64_t per_element = taps ? 2 : 0;
     for (int i = 2; i < c->in[0].rank; i++)
         per_element = count_mul(per_element, taps);

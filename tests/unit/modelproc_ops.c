@@ -73,7 +73,7 @@ static const op_case hostile[] = {
     {MS "FusedMatMul", 1, "f32:3x4 f32:3x5", "transA=i:0", "!", -1},
     {MS "MoE", 1, "f32:6x16 f32:6x5 f32:4x64x16 - f32:4x16x64", "k=i:2", "!experts", -1},
     {MS "BiasSplitGelu", 1, "f16:2x8x63 f16:63", "", "!halved", -1},
-    {MS "GatherND", 1, "f32:2x3x4 i64:5x4", "", "!indices of 4", -1},
+    {MS "GatherND", 1, "f32:2x3x4 i64:5x4", "", "!indexes 4 of 3 dimensions", -1},
     {MS "Pad", 1, "f32:2x3 i64=0,-9,2,3", "", "!nothing remains", -1},
     {ML "LabelEncoder", 2, "string:2x3", "keys_strings=S:a,b", "!no values", -1},
     {ML "LinearRegressor", 1, "f32:5x4x3", "", "!samples, features", -1},
