@@ -32,6 +32,23 @@ static int say(const by_letters *row, const tried *t, const char *what)
     return 1;
 }
 
+static int check_costs(const by_letters *row, const tried *t, const int64_t *v)
+{
+    const bz_layer *l = last_of(t);
+    const int64_t found[] = {l->macs, l->flops, l->bytes};
+    static const char *const WHAT[] = {"products", "operations", "bytes"};
+    char copy[400], text[100], *save = NULL;
+    int wrong = 0, k = 0;
+    snprintf(copy, sizeof copy, "%s", row->macs ? row->macs : "");
+    for (char *told = strtok_r(copy, "; ", &save); told; told = strtok_r(NULL, "; ", &save), k++)
+        if (found[k] != value_of(told, v)) {
+            snprintf(text, sizeof text, "%lld %s, not %lld", (long long)found[k], WHAT[k],
+                     (long long)value_of(told, v));
+            wrong += say(row, t, text);
+        }
+    return wrong;
+}
+
 static int check_result(const by_letters *row, const tried *t, const int64_t *v)
 {
     if (!t->layers)
@@ -50,10 +67,7 @@ static int check_result(const by_letters *row, const tried *t, const int64_t *v)
         wrong += say(row, t, text);
     }
     bz_buf_free(&found);
-    if (row->macs && l->macs != value_of(row->macs, v)) {
-        snprintf(text, sizeof text, "%lld products, not %lld", (long long)l->macs, (long long)value_of(row->macs, v));
-        wrong += say(row, t, text);
-    }
+    wrong += check_costs(row, t, v);
     if (*row->out != '~' && l->class != BZ_VIEW && l->bytes != bytes_of(l)) {
         snprintf(text, sizeof text, "%lld bytes, not %lld", (long long)l->bytes, (long long)bytes_of(l));
         wrong += say(row, t, text);

@@ -19,7 +19,7 @@
 typedef struct {
     const char *op;
     int opset;
-    const char *in, *attrs, *out, *macs;
+    const char *in, *attrs, *out, *macs; /* products; "products; operations; bytes" where they are told, too */
 } by_letters;
 
 #include "modelproc_letters_rows.h"
