@@ -113,6 +113,8 @@ static int projected_attention(call *c, int past_at, bz_dtype to)
         return -1;
     ms_note_attention(c, heads, kv, qk, v);
     param_int(c, "causal", attr_int(c, "unidirectional", 0) != 0);
+    if (attr_int(c, "do_rotary", 0))
+        param_int(c, "rotary", 1);
     return 0;
 }
 

@@ -5,11 +5,18 @@
 
 /* ---- int8 in cuBLASLt's orders ------------------------------------------------------------------------ */
 
+/* Of operands and of the result. */
+static void note_orders(call *c, const char *one, const char *two, const char *three)
+{
+    const int64_t orders[] = {attr_int(c, one, 1), attr_int(c, two, 1), three ? attr_int(c, three, 1) : 0};
+    param_ints(c, "order", orders, three ? 3 : 2);
+}
+
 static int to_order(call *c)
 {
     const bz_type *x = need(c, 0, -1);
     set_out(c, 0, BZ_I8, x->rank, x->dims);
-    param_int(c, "order", attr_int(c, "order_output", 1));
+    note_orders(c, "order_input", "order_output", NULL);
     return 0;
 }
 
@@ -20,7 +27,7 @@ static int from_order(call *c)
     if (attr_dtype(c, "to", BZ_F32, &to))
         return -1;
     set_out(c, 0, to, x->rank, x->dims);
-    param_int(c, "order", attr_int(c, "order_input", 1));
+    note_orders(c, "order_input", "order_output", NULL);
     param_text(c, "to", bz_dtype_name(to));
     return 0;
 }
@@ -33,7 +40,7 @@ static int ordered_product_shape(call *c)
     if (matmul_shape(c, a, b, &rank, dims))
         return -1;
     set_out(c, 0, a->dtype, rank, dims);
-    param_ints(c, "order", (int64_t[]){attr_int(c, "order_A", 1), attr_int(c, "order_B", 1)}, 2);
+    note_orders(c, "order_A", "order_B", "order_Y");
     return 0;
 }
 

@@ -1,0 +1,216 @@
+/* Equal key = same layer: an attribute that changes the work is in the key. Each attribute of the tables of operators is set to other
+ * values; where the operator takes them, one must give another key or other results, unless OF_NO_WORK says why none does. */
+#include "modelproc/modelproc.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "modelproc_ops_model.h"
+
+#include "modelproc_gradient_cases.h"
+
+static const char *const OF_NO_WORK =
+    /* numbers that the same operations compute with, and what is compared with */
+    "ImageScaler.scale Affine.alpha ai.onnx.ml.Binarizer.threshold com.microsoft.RelativePositionBias.max_distance "
+    "com.microsoft.NGramHashMapping.pad_id com.microsoft.VarlenNGramHashMapping.pad_id "
+    "com.microsoft.NGramRepeatBlock.ngram_size com.microsoft.Tokenizer.mark com.microsoft.Tokenizer.mincharnum "
+    "com.microsoft.MatMulBnb4.quant_type ai.onnx.ml.CategoryMapper.cats_int64s ai.onnx.ml.LabelEncoder.values_int64s "
+    "ai.onnx.ml.LinearClassifier.classlabels_ints ai.onnx.ml.OneHotEncoder.cats_int64s "
+    "ai.onnx.ml.ZipMap.classlabels_ints "
+    /* said by shapes, too */
+    "LSTM.hidden_size GRU.hidden_size com.microsoft.LSTMTraining.hidden_size com.microsoft.LSTMGrad.hidden_size "
+    "com.microsoft.GRUTraining.hidden_size benanza.training.RNNTraining.hidden_size "
+    "benanza.training.RNNGrad.hidden_size "
+    "com.microsoft.BiasSoftmax.is_inner_broadcast com.microsoft.CausalConvWithState.state_window "
+    "com.microsoft.CausalConvWithState.channels_last ai.onnx.ml.SVMClassifier.vectors_per_class "
+    "ai.onnx.ml.SVMRegressor.n_supports "
+    /* along which dimension numbers have a scale: one pass, whichever it is */
+    "DequantizeLinear.axis com.microsoft.GatherBlockQuantized.quantize_axis "
+    /* a dropout that is none */
+    "Dropout.is_test";
+
+/* Shapes that fit whatever the attribute says. */
+static const op_case SQUARE[] = {
+    {"Concat", 13, "f32:3x3 f32:3x3", "axis=i:0", "f32:6x3", -1},
+    {"ReduceMax", 13, "f32:3x3", "axes=I:0", "f32:1x3", -1},
+    {"Gemm", 13, "f32:4x4 f32:4x4", "transA=i:0 transB=i:0", "f32:4x4", -1},
+    {MS "FusedMatMul", 1, "f32:4x4x4 f32:4x4x4", "transA=i:0 transB=i:0 transBatchA=i:0 transBatchB=i:0", "f32:4x4x4",
+     -1},
+    {MS "TransposeMatMul", 1, "f32:4x4 f32:4x4", "transA=i:0 transB=i:0", "f32:4x4", -1},
+    {MS "FusedGemm", 1, "f32:4x4 f32:4x4", "transA=i:0 transB=i:0", "f32:4x4", -1},
+    {MS "QGemm", 1, "u8:4x4 f32: u8: i8:4x4 f32: i8:", "transA=i:0 transB=i:0", "f32:4x4", -1},
+    {MS "QLinearConv", 1, "u8:1x3x3x3 f32: u8: i8:3x3x3x3 f32: i8: f32: u8:", "channels_last=i:0 group=i:1",
+     "u8:1x3x1x1", -1},
+    {MS "QLinearConcat", 1, "f32: u8: u8:3x3 f32: u8: u8:3x3 f32: u8:", "axis=i:0", "u8:6x3", -1},
+    {MS "UnfoldTensor", 1, "f32:9x9", "dim=i:0 size=i:3 step=i:2", "f32:4x9x3", -1},
+    {MS "QOrderedMatMul", 1, "i8:4x4 f32: i8:4x4 f32: f32: f32:4", "order_A=i:1 order_B=i:1 order_Y=i:1", "i8:4x4", -1},
+    {MS "QuantizeWithOrder", 1, "f16:32x32 f32:", "order_input=i:1 order_output=i:2", "i8:32x32", -1},
+    {MS "DequantizeWithOrder", 1, "i8:32x32 f32:", "order_input=i:2 order_output=i:1 to=i:10", "f16:32x32", -1},
+    {MS "NhwcConv", 1, "f16:1x5x5x5 f16:5x3x3x5", "pads=I:1,1,1,1 strides=I:1,1 dilations=I:1,1", "f16:1x5x5x5", -1},
+    {MS "MultiHeadAttention", 1, "f32:2x8x32 f32:2x8x32 f32:2x8x32", "num_heads=i:4 unidirectional=i:0", "f32:2x8x32",
+     -1},
+    {MS "Attention", 1, "f32:2x8x32 f32:32x96 f32:96", "num_heads=i:4 unidirectional=i:0 do_rotary=i:0", "f32:2x8x32",
+     -1},
+    {MS "GroupQueryAttention", 1, "f16:2x8x64 f16:2x8x64 f16:2x8x64 - - i32:2 i32:=8",
+     "num_heads=i:8 kv_num_heads=i:8 local_window_size=i:-1 do_rotary=i:0", "f16:2x8x64 f16:2x8x8x8 f16:2x8x8x8", -1},
+    {"Attention", 23, "f32:2x4x6x8 f32:2x4x6x8 f32:2x4x6x8", "is_causal=i:0", "f32:2x4x6x8", -1},
+    {"Trilu", 14, "f32:3x3", "upper=i:1", "f32:3x3", -1},
+    {MS "Trilu", 1, "f32:3x3", "upper=i:1", "f32:3x3", -1},
+    {"Softmax", 13, "f32:3x3", "axis=i:0", "f32:3x3", -1},
+    {"CumSum", 14, "f32:3x3 i64:=0", "exclusive=i:0 reverse=i:0", "f32:3x3", -1},
+    {"LpNormalization", 22, "f32:3x3", "axis=i:0 p=i:2", "f32:3x3", -1},
+    {"GatherElements", 13, "f32:3x3 i64:3x3", "axis=i:0", "f32:3x3", -1},
+    {"ScatterElements", 16, "f32:3x3 i64:3x3 f32:3x3", "axis=i:0", "f32:3x3", -1},
+    {"ReverseSequence", 10, "f32:3x3 i64:3", "time_axis=i:0 batch_axis=i:1", "f32:3x3", -1},
+    {"AveragePool", 19, "f32:1x3x5x5", "kernel_shape=I:3,3 pads=I:1,1,1,1 count_include_pad=i:0 ceil_mode=i:0",
+     "f32:1x3x5x5", -1},
+    {"LpPool", 18, "f32:1x3x5x5", "kernel_shape=I:3,3 p=i:2", "f32:1x3x3x3", -1},
+    {"GRU", 22, "f32:1x3x4 f32:1x15x4 f32:1x15x5", "linear_before_reset=i:0 layout=i:0", "f32:1x1x3x5", -1},
+    {"Resize", 13, "f32:1x1x4x4 - - i64=1,1,8,8", "exclude_outside=i:0", "f32:1x1x8x8", -1},
+    {"GridSample", 20, "f32:2x3x4x5 f32:2x7x8x2", "align_corners=i:0", "f32:2x3x7x8", -1},
+};
+
+enum { MAX_ATTRIBUTES = 1000 };
+
+typedef struct {
+    char name[96]; /* "Conv.group" */
+    bool tried, told;
+} attribute;
+
+static attribute attributes[MAX_ATTRIBUTES];
+static int n_attributes;
+
+static attribute *find(const char *name)
+{
+    for (int i = 0; i < n_attributes; i++)
+        if (!strcmp(attributes[i].name, name))
+            return &attributes[i];
+    assert_true(n_attributes < MAX_ATTRIBUTES);
+    snprintf(attributes[n_attributes].name, sizeof attributes->name, "%s", name);
+    return &attributes[n_attributes++];
+}
+
+/* Keys and results of all layers; nothing where the model is refused. */
+static bool describe(const op_case *c, const char *attrs, bz_buf *out)
+{
+    op_case other = *c;
+    other.attrs = attrs;
+    bz_buf bytes = write_model(&other);
+    bz_error err = {0};
+    bz_model *m = NULL;
+    bz_layers *l = NULL;
+    bool fine = !bz_model_parse(bytes.data, bytes.len, c->op, &m, &err) &&
+                !bz_layers_infer(m, &(bz_infer_options){0}, &l, &err);
+    for (int i = 0; fine && i < l->n; i++) {
+        bz_buf_printf(out, "%s ->", l->layer[i].key);
+        for (int k = 0; k < l->layer[i].n_out; k++) {
+            bz_buf_printf(out, " %s:", bz_dtype_name(l->layer[i].out[k].dtype));
+            bz_type_text(NULL, &l->layer[i].out[k], out);
+        }
+    }
+    bz_layers_free(l);
+    bz_model_free(m);
+    bz_buf_free(&bytes);
+    return fine;
+}
+
+/* Writes value number `which` that an attribute "i:3", "f:0.5" or "I:1,2" may have besides; false: there are no more. */
+static bool other_value(const char *value, int which, bz_buf *out)
+{
+    static const int INTS[] = {0, 1, 2, 3, 6, 10, -1};
+    switch (*value) {
+    case 'i':
+        if (which < 7)
+            bz_buf_printf(out, "i:%d", INTS[which]);
+        return which < 7;
+    case 'f':
+        if (which < 2)
+            bz_buf_printf(out, "f:%g", strtod(value + 2, NULL) * (which + 2) + .25);
+        return which < 2;
+    case 'I': /* all one more, or the last */
+        bz_buf_puts(out, "I:");
+        for (const char *at = value + 2, *end; *at; at = *end ? end + 1 : end) {
+            end = at + strcspn(at, ",");
+            bz_buf_printf(out, "%lld%s", atoll(at) + (!which || !*end), *end ? "," : "");
+        }
+        return which < 2;
+    default:
+        return false;
+    }
+}
+
+static void try_attribute(const op_case *c, const char *word, size_t length, const char *as_is)
+{
+    char name[96];
+    size_t n = strcspn(word, "=");
+    snprintf(name, sizeof name, "%s.%.*s", c->op, (int)n, word);
+    attribute *a = find(name);
+    bz_buf value = {0}, attrs = {0}, found = {0};
+    for (int which = 0; !a->told; which++) {
+        bz_buf_clear(&value);
+        bz_buf_clear(&attrs);
+        bz_buf_clear(&found);
+        if (!other_value(word + n + 1, which, &value))
+            break;
+        if (strlen(bz_buf_text(&value)) == length - n - 1 && !memcmp(value.data, word + n + 1, value.len))
+            continue; /* the one that it has */
+        bz_buf_put(&attrs, c->attrs, (size_t)(word - c->attrs) + n + 1);
+        bz_buf_puts(&attrs, bz_buf_text(&value));
+        bz_buf_puts(&attrs, word + length);
+        if (!describe(c, bz_buf_text(&attrs), &found))
+            continue;
+        a->tried = true;
+        a->told |= strcmp(bz_buf_text(&found), as_is) != 0;
+    }
+    bz_buf_free(&value);
+    bz_buf_free(&attrs);
+    bz_buf_free(&found);
+}
+
+static void try_case(const op_case *c)
+{
+    bz_buf as_is = {0};
+    if (c->attrs && *c->attrs && describe(c, c->attrs, &as_is))
+        for (const char *word = c->attrs; *word; word += strcspn(word, " "), word += *word == ' ')
+            try_attribute(c, word, strcspn(word, " "), bz_buf_text(&as_is));
+    bz_buf_free(&as_is);
+}
+
+static void attributes_are_in_keys(void **state)
+{
+    (void)state;
+    static const struct {
+        const op_case *c;
+        size_t n;
+    } TABLES[] = {{standard, sizeof standard / sizeof *standard},
+                  {microsoft, sizeof microsoft / sizeof *microsoft},
+                  {classical, sizeof classical / sizeof *classical},
+                  {gradients, sizeof gradients / sizeof *gradients},
+                  {SQUARE, sizeof SQUARE / sizeof *SQUARE}};
+    int wrong = 0;
+    for (size_t t = 0; t < sizeof TABLES / sizeof *TABLES; t++)
+        for (size_t i = 0; i < TABLES[t].n; i++)
+            try_case(&TABLES[t].c[i]);
+    for (int i = 0; i < n_attributes; i++) {
+        const attribute *a = &attributes[i];
+        bool excused = bz_has_word(OF_NO_WORK, a->name);
+        if (a->tried && a->told == excused) {
+            print_error("%s: %s\n", a->name,
+                        excused ? "it is in the key: it needs no reason" : "no value gives another key");
+            wrong++;
+        }
+    }
+    assert_int_equal(wrong, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(attributes_are_in_keys)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
