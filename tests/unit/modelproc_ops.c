@@ -15,6 +15,7 @@
 #include "modelproc_ops_model.h"
 
 #include "modelproc_gradient_cases.h"
+#include "modelproc_limits_cases.h"
 
 /* What must be refused with a sentence, and must not crash. */
 static const op_case hostile[] = {
@@ -188,6 +189,7 @@ CHECK(standard)
 CHECK(microsoft)
 CHECK(classical)
 CHECK(hostile)
+CHECK(limits)
 CHECK(gradients)
 CHECK(transforms)
 CHECK(wholes)
@@ -232,9 +234,9 @@ static void ranges_are_counted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ranges_are_counted), cmocka_unit_test(test_standard), cmocka_unit_test(test_microsoft),
-        cmocka_unit_test(test_classical),     cmocka_unit_test(test_hostile),  cmocka_unit_test(test_gradients),
-        cmocka_unit_test(test_transforms),    cmocka_unit_test(test_wholes),
+        cmocka_unit_test(ranges_are_counted), cmocka_unit_test(test_standard),   cmocka_unit_test(test_microsoft),
+        cmocka_unit_test(test_classical),     cmocka_unit_test(test_hostile),    cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_gradients),     cmocka_unit_test(test_transforms), cmocka_unit_test(test_wholes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
