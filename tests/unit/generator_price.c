@@ -1,6 +1,8 @@
 /* Prices: a copy that stands in for a layer counts only where no library call for it can run. */
+#include "chance.h"
 #include "generator/generator.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -347,6 +349,134 @@ static void pads_have_a_price(void **state)
     close_db(folder);
 }
 
+/* ---- the definition ------------------------------------------------------------------------------ */
+
+enum { CALLS = 3, VARIANTS = 5 };
+static const char *const CALL[CALLS] = {"gemm m=2 n=4 k=8 batch=1 transa=0 transb=0 post=bias dtype=f32",
+                                        "gemm m=2 n=4 k=8 batch=1 transa=0 transb=0 dtype=f32",
+                                        "binary fn=add a=2x4 b=1x4 dtype=f32"};
+
+/* What a layer costs: seconds, where they may lie, launches, and marks. 0: nothing. */
+typedef struct {
+    double seconds, low, high, launch;
+    bool noisy, reference;
+    bz_record_provenance provenance;
+} cost;
+
+static bz_record random_record(int call, int variant)
+{
+    static const char *const ALGORITHMS[VARIANTS] = {"a", "b", "c", "ref:any", "sum_ref:any"};
+    static const bz_record_status STATUS[] = {BZ_RECORD_OK,          BZ_RECORD_OK,      BZ_RECORD_OK,
+                                              BZ_RECORD_UNSUPPORTED, BZ_RECORD_CRASHED, BZ_RECORD_DROPPED};
+    bz_record r = bz_record_blank();
+    r.problem = CALL[call];
+    r.variant = (bz_variant){"cudnn", ALGORITHMS[variant], "plain", "default"};
+    r.setting = SETTING;
+    r.status = STATUS[chance(6)];
+    r.reason = r.status == BZ_RECORD_OK ? "" : "not here";
+    r.provenance = chance(2) ? BZ_PROVENANCE_MEASURED : BZ_PROVENANCE_IMPORTED;
+    r.median = r.min = r.max = r.q25 = r.q75 = 1 + chance(64) + variant / 8.0 + call / 64.0; /* no two alike */
+    r.low = chance(3) ? r.median - .25 : 0;
+    r.high = r.low > 0 ? r.median + .5 : 0;
+    r.launch = chance(2) ? (double)chance(4) : NAN;
+    r.noisy = !chance(3);
+    r.n = r.iterations = 10;
+    r.date = date++;
+    return r;
+}
+
+/* The fastest that ran; by the definition only where nothing else did. NULL: none. */
+static const bz_record *cheapest_record(const bz_record *r, const bool *there)
+{
+    const bz_record *best = NULL;
+    for (int pass = 0; pass < 2 && !best; pass++)
+        for (int v = 0; v < VARIANTS; v++)
+            if (there[v] && r[v].status == BZ_RECORD_OK && (v >= 3) == pass && (!best || r[v].median < best->median))
+                best = &r[v];
+    return best;
+}
+
+static cost sum_of(const bz_record *const *of, int from, int to)
+{
+    cost sum = {0};
+    for (int k = from; k < to; k++) {
+        if (!of[k])
+            return (cost){0};
+        sum.seconds += of[k]->median;
+        sum.low += of[k]->low > 0 ? of[k]->low : of[k]->median * .975; /* generator.h: 2.5 % off */
+        sum.high += of[k]->low > 0 ? of[k]->high : of[k]->median * 1.025;
+        sum.launch += isnan(of[k]->launch) ? 0 : of[k]->launch;
+        sum.noisy |= of[k]->noisy;
+        sum.reference |= strstr(of[k]->variant.algorithm, "ref") != NULL;
+        sum.provenance = of[k]->provenance > sum.provenance ? of[k]->provenance : sum.provenance;
+    }
+    return sum;
+}
+
+/* A product with its bias, in one call or in two, by random records: the cheaper way, each call by its fastest record. */
+static void price_is_the_cheapest_way(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/benanza_price_XXXXXX", system[16];
+    const bz_type in[] = {{.kind = BZ_TYPE_TENSOR, .dtype = BZ_F32, .rank = 2, .dims = (const bz_dim[]){2, 8}},
+                          {.kind = BZ_TYPE_TENSOR, .dtype = BZ_F32, .rank = 2, .dims = (const bz_dim[]){8, 4}},
+                          {.kind = BZ_TYPE_TENSOR, .dtype = BZ_F32, .rank = 1, .dims = (const bz_dim[]){4}}},
+                  out[] = {{.kind = BZ_TYPE_TENSOR, .dtype = BZ_F32, .rank = 2, .dims = (const bz_dim[]){2, 4}}};
+    const bz_node node = {.name = "", .op = "", .domain = ""};
+    const bool constant[3] = {false, true, true};
+    bz_layer layer = {.name = "l",
+                      .node = &node,
+                      .kind = "gemm",
+                      .class = BZ_COMPUTE,
+                      .n_in = 3,
+                      .n_out = 1,
+                      .in = in,
+                      .out = out,
+                      .in_constant = constant,
+                      .key = "gemm",
+                      .macs = 64,
+                      .bytes = 256,
+                      .priced = true};
+    open_db(folder);
+    int priced = 0;
+    for (int trial = 0; trial < 60; trial++) {
+        bz_record r[CALLS][VARIANTS];
+        bool there[CALLS][VARIANTS];
+        const bz_record *best[CALLS];
+        bz_error err = {0};
+        int records = 0;
+        snprintf(system, sizeof system, "s%d", trial);
+        for (int c = 0; c < CALLS; c++) {
+            for (int v = 0; v < VARIANTS; v++) {
+                r[c][v] = random_record(c, v);
+                r[c][v].system = system;
+                there[c][v] = !chance(2);
+                records += there[c][v];
+                assert_int_equal(there[c][v] ? bz_perfdb_put(db, &r[c][v], 1, NULL, &err) : 0, 0);
+            }
+            best[c] = cheapest_record(r[c], there[c]);
+        }
+        if (!records)
+            continue;
+        cost one = sum_of(best, 0, 1), two = sum_of(best, 1, 3), *want = &one;
+        if (!one.seconds ||
+            (two.seconds && (one.reference != two.reference ? one.reference : two.seconds < one.seconds)))
+            want = &two;
+        bz_layer_price p = price_of(&layer, system, NULL, false);
+        assert_string_equal(p.why, want->seconds ? "priced" : "unpriced");
+        if (!want->seconds)
+            continue;
+        if (p.seconds != want->seconds || p.launch != want->launch)
+            fail_msg("%g s, launches %g, not %g and %g; in one call %g, in two %g", p.seconds, p.launch, want->seconds,
+                     want->launch, one.seconds, two.seconds);
+        assert_true(fabs(p.low - want->low) < 1e-9 && fabs(p.high - want->high) < 1e-9);
+        assert_true(p.noisy == want->noisy && p.reference == want->reference && p.provenance == want->provenance);
+        priced++;
+    }
+    assert_in_range(priced, 30, 60);
+    close_db(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(copy_stands_in),
@@ -354,6 +484,7 @@ int main(void)
                                        cmocka_unit_test(says_where_pauses_are_in_it),
                                        cmocka_unit_test(pads_have_a_price),
                                        cmocka_unit_test(definition_comes_last),
-                                       cmocka_unit_test(nobody_misses_it)};
+                                       cmocka_unit_test(nobody_misses_it),
+                                       cmocka_unit_test(price_is_the_cheapest_way)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
