@@ -240,8 +240,8 @@ static int scatter_shape(call *c)
         if (known && fix_axis(c, attr_int(c, "axis", 0), (int)n, &axis))
             return -1;
         param_int(c, "axis", known ? axis : attr_int(c, "axis", 0));
-    } else {
-        NOTE(c, "batch_dims");
+    } else if (!strncmp(c->op->kind, "gather", 6)) {
+        param_int(c, "batch_dims", attr_int(c, "batch_dims", 0));
     }
     if (!known) {
         set_unknown(c, 0, dy->dtype);

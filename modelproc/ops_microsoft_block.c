@@ -109,8 +109,10 @@ static int real_blocks_shape(call *c)
         ms_unpack(c, 1, 4, 2, dims);
         c->in[1].dtype = BZ_F4E2M1;
     }
-    if (bz_is_symbol(dims[0]) || bz_is_symbol(dims[1]))
-        return rule_none(c);
+    if (bz_is_symbol(dims[0]) || bz_is_symbol(dims[1])) {
+        set_unknown(c, 0, a->dtype);
+        return 0;
+    }
     param_int(c, "block", attr_int(c, "block_size", c->op->arg == 2 ? 16 : 128));
     return block_product(c, a, 0, dims[1], dims[0]);
 }

@@ -61,6 +61,37 @@ static const op_case SQUARE[] = {
      "num_heads=i:8 kv_num_heads=i:8 local_window_size=i:-1 do_rotary=i:0", "f16:2x8x64 f16:2x8x8x8 f16:2x8x8x8", -1},
     {"Attention", 23, "f32:2x4x6x8 f32:2x4x6x8 f32:2x4x6x8", "is_causal=i:0", "f32:2x4x6x8", -1},
     {"Trilu", 14, "f32:3x3", "upper=i:1", "f32:3x3", -1},
+    {"Trilu", 14, "f32:3x3", "", "f32:3x3", -1},
+    {"CumSum", 14, "f32:3x3 i64:=0", "", "f32:3x3", -1},
+    {"Gemm", 13, "f32:4x4 f32:4x4", "", "f32:4x4", -1},
+    {"AveragePool", 19, "f32:1x3x5x5", "kernel_shape=I:3,3 pads=I:1,1,1,1 strides=I:2,2", "f32:1x3x3x3", -1},
+    {"DepthToSpace", 13, "f32:1x4x3x3", "blocksize=i:2", "f32:1x1x6x6", -1},
+    {"LeakyRelu", 16, "f32:3", "", "f32:3", -1},
+    {"Elu", 6, "f32:3", "", "f32:3", -1},
+    {"Celu", 12, "f32:3", "", "f32:3", -1},
+    {"Selu", 6, "f32:3", "", "f32:3", -1},
+    {"HardSigmoid", 6, "f32:3", "", "f32:3", -1},
+    {"Shrink", 9, "f32:3", "", "f32:3", -1},
+    {"ThresholdedRelu", 10, "f32:3", "", "f32:3", -1},
+    {"Softmax", 13, "f32:3x4", "", "f32:3x4", -1},
+    {"LogSoftmax", 13, "f32:3x4", "", "f32:3x4", -1},
+    {"Hardmax", 13, "f32:3x4", "", "f32:3x4", -1},
+    {"TopK", 11, "f32:3x4 i64=2", "", "f32:3x2 i64:3x2", -1},
+    {"Gather", 13, "f32:3x4 i64:2", "", "f32:2x4", -1},
+    {"GatherElements", 13, "f32:3x3 i64:3x3", "", "f32:3x3", -1},
+    {"Flatten", 13, "f32:2x3x4", "", "f32:2x12", -1},
+    {"Split", 13, "f32:4x4", "", "f32:2x4 f32:2x4", -1},
+    {"ReverseSequence", 10, "f32:3x3 i64:3", "", "f32:3x3", -1},
+    {"ScatterElements", 16, "f32:3x3 i64:3x3 f32:3x3", "", "f32:3x3", -1},
+    {"ArgMax", 13, "f32:3x4", "", "i64:1x4", -1},
+    {"Mod", 13, "i32:3 i32:3", "", "i32:3", -1},
+    {"QuantizeLinear", 13, "f32:3x4 f32:4", "", "u8:3x4", -1},
+    {"DequantizeLinear", 13, "u8:3x4 f32:4", "", "f32:3x4", -1},
+    {MS "GatherGrad", 1, "i64=10,4 i64:3 f32:3x4", "", "f32:10x4", -1},
+    {MS "GatherNDGrad", 1, "i64=10,4 i64:3x1 f32:3x4", "", "f32:10x4", -1},
+    {MS "GatherNDGrad", 1, "i64=3,4 i64:3x1 f32:3", "batch_dims=i:1", "f32:3x4", -1},
+    {MS "RotaryEmbedding", 1, "f32:2x8x64 i64:2x8 f32:50x4 f32:50x4", "interleaved=i:1", "f32:2x8x64", -1},
+    {MS "QuickGelu", 1, "f32:3", "", "f32:3", -1},
     {MS "Trilu", 1, "f32:3x3", "upper=i:1", "f32:3x3", -1},
     {"Softmax", 13, "f32:3x3", "axis=i:0", "f32:3x3", -1},
     {"CumSum", 14, "f32:3x3 i64:=0", "exclusive=i:0 reverse=i:0", "f32:3x3", -1},
@@ -182,17 +213,18 @@ static void try_case(const op_case *c)
     bz_buf_free(&as_is);
 }
 
+static const struct {
+    const op_case *c;
+    size_t n;
+} TABLES[] = {{standard, sizeof standard / sizeof *standard},
+              {microsoft, sizeof microsoft / sizeof *microsoft},
+              {classical, sizeof classical / sizeof *classical},
+              {gradients, sizeof gradients / sizeof *gradients},
+              {SQUARE, sizeof SQUARE / sizeof *SQUARE}};
+
 static void attributes_are_in_keys(void **state)
 {
     (void)state;
-    static const struct {
-        const op_case *c;
-        size_t n;
-    } TABLES[] = {{standard, sizeof standard / sizeof *standard},
-                  {microsoft, sizeof microsoft / sizeof *microsoft},
-                  {classical, sizeof classical / sizeof *classical},
-                  {gradients, sizeof gradients / sizeof *gradients},
-                  {SQUARE, sizeof SQUARE / sizeof *SQUARE}};
     int wrong = 0;
     for (size_t t = 0; t < sizeof TABLES / sizeof *TABLES; t++)
         for (size_t i = 0; i < TABLES[t].n; i++)
@@ -209,8 +241,134 @@ static void attributes_are_in_keys(void **state)
     assert_int_equal(wrong, 0);
 }
 
+/* What the specifications (ONNX's, ONNX Runtime's) say that an attribute is where it is left out. */
+static const struct {
+    const char *op, *attrs;
+} DEFAULTS[] = {
+    {"ArgMax", "axis=i:0 keepdims=i:1 select_last_index=i:0"},
+    {"Attention", "is_causal=i:0 softcap=f:0"},
+    {"AveragePool", "ceil_mode=i:0 count_include_pad=i:0 auto_pad=s:NOTSET"},
+    {"BatchNormalization", "training_mode=i:0 epsilon=f:0.00001"},
+    {"Celu", "alpha=f:1"},
+    {"Conv", "group=i:1 auto_pad=s:NOTSET"},
+    {"ConvTranspose", "group=i:1 auto_pad=s:NOTSET"},
+    {"CumSum", "exclusive=i:0 reverse=i:0"},
+    {"DepthToSpace", "mode=s:DCR"},
+    {"DFT", "inverse=i:0 onesided=i:0"},
+    {"Elu", "alpha=f:1"},
+    {"Flatten", "axis=i:1"},
+    {"Gather", "axis=i:0"},
+    {"GatherElements", "axis=i:0"},
+    {"GatherND", "batch_dims=i:0"},
+    {"Gelu", "approximate=s:none"},
+    {"Gemm", "transA=i:0 transB=i:0 alpha=f:1 beta=f:1"},
+    {"GridSample", "align_corners=i:0 mode=s:linear padding_mode=s:zeros"},
+    {"GRU", "linear_before_reset=i:0 layout=i:0 direction=s:forward"},
+    {"HardSigmoid", "alpha=f:0.2 beta=f:0.5"},
+    {"Hardmax", "axis=i:-1"},
+    {"InstanceNormalization", "epsilon=f:0.00001"},
+    {"LayerNormalization", "axis=i:-1"},
+    {"LeakyRelu", "alpha=f:0.01"},
+    {"LogSoftmax", "axis=i:-1"},
+    {"LpNormalization", "axis=i:-1 p=i:2"},
+    {"LpPool", "p=i:2 ceil_mode=i:0"},
+    {"GlobalLpPool", "p=i:2"},
+    {"LSTM", "layout=i:0 direction=s:forward input_forget=i:0"},
+    {"MaxPool", "ceil_mode=i:0 storage_order=i:0 auto_pad=s:NOTSET"},
+    {"Mod", "fmod=i:0"},
+    {"Multinomial", "sample_size=i:1"},
+    {"OneHot", "axis=i:-1"},
+    {"Pad", "mode=s:constant"},
+    {"QuantizeLinear", "axis=i:1 block_size=i:0"},
+    {"DequantizeLinear", "axis=i:1 block_size=i:0"},
+    {"ReduceSum", "keepdims=i:1 noop_with_empty_axes=i:0"},
+    {"ReduceMax", "keepdims=i:1"},
+    {"Resize", "mode=s:nearest antialias=i:0 exclude_outside=i:0 coordinate_transformation_mode=s:half_pixel"},
+    {"ReverseSequence", "batch_axis=i:1 time_axis=i:0"},
+    {"RMSNormalization", "axis=i:-1"},
+    {"RNN", "layout=i:0 direction=s:forward"},
+    {"RoiAlign", "mode=s:avg output_height=i:1 output_width=i:1 sampling_ratio=i:0"},
+    {"ScatterElements", "axis=i:0 reduction=s:none"},
+    {"ScatterND", "reduction=s:none"},
+    {"Selu", "alpha=f:1.67326319217681884765625 gamma=f:1.05070102214813232421875"},
+    {"Shrink", "bias=f:0 lambd=f:0.5"},
+    {"Softmax", "axis=i:-1"},
+    {"SoftmaxCrossEntropyLoss", "reduction=s:mean"},
+    {"NegativeLogLikelihoodLoss", "reduction=s:mean"},
+    {"Split", "axis=i:0"},
+    {"SplitToSequence", "axis=i:0 keepdims=i:1"},
+    {"STFT", "onesided=i:1"},
+    {"Swish", "alpha=f:1"},
+    {"ThresholdedRelu", "alpha=f:1"},
+    {"TopK", "axis=i:-1 largest=i:1 sorted=i:1"},
+    {"Trilu", "upper=i:1"},
+    {MS "Attention", "unidirectional=i:0 do_rotary=i:0"},
+    {MS "CausalConvWithState", "dilation=i:1"},
+    {MS "FusedMatMul", "transA=i:0 transB=i:0 transBatchA=i:0 transBatchB=i:0 alpha=f:1"},
+    {MS "FusedGemm", "transA=i:0 transB=i:0"},
+    {MS "QGemm", "transA=i:0 transB=i:0"},
+    {MS "GroupQueryAttention", "do_rotary=i:0 local_window_size=i:-1"},
+    {MS "MatMulNBits", "bits=i:4"},
+    {MS "MatMulBnb4", "transB=i:1"},
+    {MS "MultiHeadAttention", "unidirectional=i:0"},
+    {MS "QuickGelu", "alpha=f:1.702"},
+    {MS "QLinearConv", "channels_last=i:0 group=i:1"},
+    {MS "QLinearAveragePool", "channels_last=i:0 count_include_pad=i:0"},
+    {MS "QLinearGlobalAveragePool", "channels_last=i:0"},
+    {MS "QLinearReduceMean", "keepdims=i:1"},
+    {MS "QuantizeBFP", "block_dim=i:-1"},
+    {MS "RotaryEmbedding", "interleaved=i:0"},
+    {MS "Trilu", "upper=i:1"},
+    {MS "UnfoldTensor", "dim=i:-1 step=i:1"},
+    {MS "MurmurHash3", "positive=i:1 seed=i:0"},
+    {MS "GatherGrad", "axis=i:0"},
+    {MS "GatherNDGrad", "batch_dims=i:0"},
+    {ML "Binarizer", "threshold=f:0"},
+};
+
+/* Each case, with each default that it does not set, says the same. */
+static int check_defaults(const op_case *c, const char *defaults)
+{
+    char copy[256], *save = NULL;
+    bz_buf as_is = {0}, attrs = {0}, found = {0};
+    int wrong = 0;
+    snprintf(copy, sizeof copy, "%s", defaults);
+    bool fine = describe(c, c->attrs, &as_is);
+    for (char *word = strtok_r(copy, " ", &save); fine && word; word = strtok_r(NULL, " ", &save)) {
+        char name[64];
+        snprintf(name, sizeof name, "%.*s=", (int)strcspn(word, "="), word);
+        if (c->attrs && strstr(c->attrs, name))
+            continue;
+        bz_buf_clear(&attrs);
+        bz_buf_clear(&found);
+        bz_buf_printf(&attrs, "%s%s%s", c->attrs ? c->attrs : "", c->attrs && *c->attrs ? " " : "", word);
+        if (!describe(c, bz_buf_text(&attrs), &found) || strcmp(bz_buf_text(&found), bz_buf_text(&as_is)) != 0) {
+            print_error("%s-%d(%s) {%s}: %s, not %s\n", c->op, c->opset, c->in, bz_buf_text(&attrs),
+                        bz_buf_text(&found), bz_buf_text(&as_is));
+            wrong++;
+        }
+    }
+    bz_buf_free(&as_is);
+    bz_buf_free(&attrs);
+    bz_buf_free(&found);
+    return wrong;
+}
+
+static void what_is_left_out_is_the_default(void **state)
+{
+    (void)state;
+    int wrong = 0;
+    for (size_t d = 0; d < sizeof DEFAULTS / sizeof *DEFAULTS; d++)
+        for (size_t t = 0; t < sizeof TABLES / sizeof *TABLES; t++)
+            for (size_t i = 0; i < TABLES[t].n; i++)
+                if (!strcmp(TABLES[t].c[i].op, DEFAULTS[d].op))
+                    wrong += check_defaults(&TABLES[t].c[i], DEFAULTS[d].attrs);
+    assert_int_equal(wrong, 0);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(attributes_are_in_keys)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(attributes_are_in_keys),
+                                       cmocka_unit_test(what_is_left_out_is_the_default)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -191,9 +191,13 @@ static int put_open(bz_buf *out, const char *in, int open)
 /* What is said of a type although sizes are open must hold with them. */
 static bool agrees(const bz_type *with_open, const bz_type *whole)
 {
-    if (with_open->kind != BZ_TYPE_TENSOR || whole->kind != BZ_TYPE_TENSOR || with_open->rank < 0 || whole->rank < 0)
+    if (whole->kind != BZ_TYPE_TENSOR)
         return true;
-    bool same = with_open->rank == whole->rank && with_open->dtype == whole->dtype;
+    if (with_open->kind != BZ_TYPE_TENSOR || with_open->dtype != whole->dtype)
+        return false;
+    if (with_open->rank < 0 || whole->rank < 0)
+        return true;
+    bool same = with_open->rank == whole->rank;
     for (int i = 0; same && i < whole->rank; i++)
         same = bz_is_symbol(with_open->dims[i]) || bz_is_symbol(whole->dims[i]) || with_open->dims[i] == whole->dims[i];
     return same;
