@@ -1,6 +1,7 @@
 /* What the room's small functions promise, by its definition, over random inputs: the definitions are written here once more, slowly and
  * another way, or are somebody else's (wcwidth, the encoding of UTF-8, strtod). */
 #include "base/choice.h"
+#include "base/dtype.h"
 #include "base/screen.h"
 #include "base/table.h"
 #include "tests/unit/chance.h"
@@ -272,13 +273,37 @@ static void lists_of_words_are_split_at_blanks(void **state)
     }
 }
 
+/* A type's name says its bits and what it is: "bf16", "f8e4m3fnuz", "u4". */
+static void names_of_types_say_their_bits(void **state)
+{
+    (void)state;
+    for (int t = 1; t < BZ_N_DTYPES; t++) {
+        const char *name = bz_dtype_name((bz_dtype)t);
+        size_t letters = strcspn(name, "0123456789");
+        int bits = !strcmp(name, "bool") ? 8 : atoi(name + letters);
+        if (bz_dtype_bits((bz_dtype)t) != bits)
+            fail_msg("%s: %d bits", name, bz_dtype_bits((bz_dtype)t));
+        assert_int_equal(bz_dtype_is_float((bz_dtype)t), name[letters - 1] == 'f');
+        assert_int_equal(bz_dtype_is_int((bz_dtype)t), letters == 1 && strchr("iu", *name) != NULL);
+        for (int other = 1; other < t; other++)
+            assert_string_not_equal(name, bz_dtype_name((bz_dtype)other));
+    }
+    assert_int_equal(bz_dtype_bits(BZ_N_DTYPES), 0);
+    assert_string_equal(bz_dtype_name(BZ_N_DTYPES), "?");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_character_is_clean_or_spelled), cmocka_unit_test(all_else_is_spelled),
-        cmocka_unit_test(widths_are_those_of_the_terminal),    cmocka_unit_test(cut_texts_keep_both_ends),
-        cmocka_unit_test(wrapped_texts_fill_their_lines),      cmocka_unit_test(second_lines_are_wrapped),
-        cmocka_unit_test(typos_mean_the_nearest_name),         cmocka_unit_test(lists_of_words_are_split_at_blanks),
+        cmocka_unit_test(names_of_types_say_their_bits),
+        cmocka_unit_test(every_character_is_clean_or_spelled),
+        cmocka_unit_test(all_else_is_spelled),
+        cmocka_unit_test(widths_are_those_of_the_terminal),
+        cmocka_unit_test(cut_texts_keep_both_ends),
+        cmocka_unit_test(wrapped_texts_fill_their_lines),
+        cmocka_unit_test(second_lines_are_wrapped),
+        cmocka_unit_test(typos_mean_the_nearest_name),
+        cmocka_unit_test(lists_of_words_are_split_at_blanks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -135,6 +135,8 @@ static const calls ROWS[] = {
     {MS "BiasAdd", 1, "f16:2x8x4 f16:4 f16:2x8x4", "", "f16:2x8x4", 0, false,
      "binary fn=add a=2x8x4 b=1x1x4 post=add dtype=f16"},
     {"PRelu", 16, "f32:2x3x4 f32:3x1", "", "f32:2x3x4", 0, false, "prelu x=2x3x4 dtype=f32"},
+    {"PRelu", 16, "f32:2x3 f32:3", "", "f32:2x3", 0, false, "prelu x=2x3 dtype=f32"},
+    {"PRelu", 16, "f32:3 f32:3", "", "f32:3", 0, false, "copy"},
     {"PRelu", 16, "f32:2x3x4 f32:4", "", "f32:2x3x4", 0, false, "copy"},
     {"Relu", 14, "f32:1x2x3x4x5x6x7x8", "", "f32:1x2x3x4x5x6x7x8", 0, false,
      "activation fn=relu x=1x2x3x4x5x6x7x8 dtype=f32"},
