@@ -1,5 +1,6 @@
 /* Peaks, and ticks of the clock that bounds are counted in. */
 #include "bound/bound.h"
+#include "chance.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -101,6 +102,58 @@ static void test_enough(void **state)
     assert_true(bz_goal_enough(0.99, 0.95) && bz_goal_enough(1, 1));
     assert_false(bz_goal_enough(nextafter(0.99, 0), 1) || bz_goal_enough(1, nextafter(0.95, 0)) ||
                  bz_goal_enough(NAN, 1));
+}
+
+/* Shares by their definition, over random bounds: a layer counts as often as it runs, and as priced where it has a price, or, in the fused
+ * bound, where a group stands for it. Without peaks bytes stand for the time. */
+static void test_shares(void **state)
+{
+    (void)state;
+    enum { LAYERS = 7 };
+    static const bz_alternative PRICED;
+    const bz_type x = {.kind = BZ_TYPE_TENSOR, .dtype = BZ_F32};
+    for (int trial = 0; trial < 200; trial++) {
+        bz_layer layer[LAYERS] = {0};
+        bz_bound_layer of[LAYERS] = {0};
+        bz_layers layers = {.layer = layer, .n = LAYERS};
+        int grouped[] = {(int)chance(LAYERS), (int)chance(LAYERS)};
+        bz_bound_group group = {.layer = grouped, .n = 2};
+        bool peaks = chance(3) != 0, half = !chance(2), wanted = !chance(2);
+        bz_bound b = {.layers = &layers,
+                      .layer = of,
+                      .n = LAYERS,
+                      .dtype = half ? BZ_F16 : BZ_UNDEFINED,
+                      .partial = !chance(4),
+                      .sequential = 7,
+                      .coverage = {.layers = 9, .unpriced = 2},
+                      .fused = {.wanted = wanted, .group = &group, .n = 1, .sequential = 5, .unpriced = 1}};
+        double all[2] = {0}, priced[2][2] = {{0}};
+        for (int i = 0; i < LAYERS; i++) {
+            layer[i] = (bz_layer){.macs = chance(1000), .bytes = 1 + chance(1000), .kind = "conv", .in = &x, .n_in = 1};
+            of[i] = (bz_bound_layer){.layer = &layer[i],
+                                     .node = i,
+                                     .times = 1 + chance(3),
+                                     .hardware = peaks ? (double)(1 + chance(50)) : (double)NAN};
+            of[i].price.alternative = chance(8) ? &PRICED : NULL;
+            double macs = of[i].times * (double)layer[i].macs,
+                   time = of[i].times * (peaks ? of[i].hardware : (double)layer[i].bytes * (half ? .5 : 1));
+            all[0] += macs;
+            all[1] += time;
+            for (int fused = 0; fused < 2; fused++)
+                if (of[i].price.alternative || (fused && (i == grouped[0] || i == grouped[1])))
+                    priced[fused][0] += macs, priced[fused][1] += time;
+        }
+        for (int fused = 0; fused < 2; fused++) {
+            bz_goal g = fused ? bz_bound_goal(&b) : bz_bound_written(&b);
+            bool groups = fused && wanted;
+            double macs = all[0] > 0 ? priced[groups][0] / all[0] : 1, time = priced[groups][1] / all[1];
+            assert_true(fabs(g.macs - macs) < 1e-12 && fabs(g.time - time) < 1e-12);
+            assert_int_equal(g.enough, macs >= .99 && time >= .95 && !b.partial);
+            assert_int_equal(g.products, macs >= .99);
+            assert_int_equal(g.modelled, peaks);
+            assert_true(g.sequential == (groups ? 5 : 7) && g.unpriced == (groups ? 1 : 2) && g.layers == 9);
+        }
+    }
 }
 
 static void read_peaks(const char *details, const bz_setting *setting, bz_arena *arena, bz_peaks *out)
@@ -321,17 +374,12 @@ static void test_types_of_a_sheet(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ticks),
-        cmocka_unit_test(test_slow_phase),
-        cmocka_unit_test(test_moves),
-        cmocka_unit_test(test_enough),
-        cmocka_unit_test(test_contradiction),
-        cmocka_unit_test(test_roofline),
-        cmocka_unit_test(test_types_of_a_sheet),
-        cmocka_unit_test(test_least_products),
-        cmocka_unit_test(test_attention),
-        cmocka_unit_test(test_in_place),
-        cmocka_unit_test(test_peaks_by_threads),
+        cmocka_unit_test(test_ticks),          cmocka_unit_test(test_slow_phase),
+        cmocka_unit_test(test_moves),          cmocka_unit_test(test_enough),
+        cmocka_unit_test(test_shares),         cmocka_unit_test(test_contradiction),
+        cmocka_unit_test(test_roofline),       cmocka_unit_test(test_types_of_a_sheet),
+        cmocka_unit_test(test_least_products), cmocka_unit_test(test_attention),
+        cmocka_unit_test(test_in_place),       cmocka_unit_test(test_peaks_by_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
