@@ -459,12 +459,12 @@ static void price_is_the_cheapest_way(void **state)
         if (!records)
             continue;
         cost one = sum_of(best, 0, 1), two = sum_of(best, 1, 3), *want = &one;
-        if (!one.seconds ||
-            (two.seconds && (one.reference != two.reference ? one.reference : two.seconds < one.seconds)))
+        if (one.seconds == 0 ||
+            (two.seconds > 0 && (one.reference != two.reference ? one.reference : two.seconds < one.seconds)))
             want = &two;
         bz_layer_price p = price_of(&layer, system, NULL, false);
-        assert_string_equal(p.why, want->seconds ? "priced" : "unpriced");
-        if (!want->seconds)
+        assert_string_equal(p.why, want->seconds > 0 ? "priced" : "unpriced");
+        if (want->seconds == 0)
             continue;
         if (p.seconds != want->seconds || p.launch != want->launch)
             fail_msg("%g s, launches %g, not %g and %g; in one call %g, in two %g", p.seconds, p.launch, want->seconds,
