@@ -441,6 +441,8 @@ static int split_sizes(call *c, const bz_type *x, int axis, bz_dim *sizes)
     int64_t num = attr_int(c, "num_outputs", parts);
     if (num != parts)
         return call_fail(c, "num_outputs is %lld, but it has %d results", (long long)num, parts);
+    if (c->node->opset > 0 && c->node->opset < 18 && !bz_is_symbol(whole) && parts > 0 && whole % parts)
+        return call_fail(c, "%lld elements cannot be split into %d equal parts", (long long)whole, parts);
     for (int k = 0; k < parts; k++) {
         if (bz_is_symbol(whole)) {
             sizes[k] = new_symbol(c);
@@ -539,6 +541,10 @@ static int shape_depth(call *c)
     if (block < 1 || block > 1 << 15)
         return call_fail(c, "blocksize is %lld", (long long)block);
     bz_dim area = block * block;
+    for (int i = to_space ? 1 : 2; i < (to_space ? 2 : 4); i++)
+        if (!bz_is_symbol(x->dims[i]) && x->dims[i] % (to_space ? area : block))
+            return call_fail(c, "dimension %d is %lld, which blocks of %lld do not divide", i, (long long)x->dims[i],
+                             (long long)block);
     bz_dim dims[4] = {x->dims[0], to_space ? dim_div(c, x->dims[1], area) : dim_mul(c, x->dims[1], area)};
     for (int i = 2; i < 4; i++)
         dims[i] = to_space ? dim_mul(c, x->dims[i], block) : dim_div(c, x->dims[i], block);
