@@ -25,7 +25,7 @@ static const char *const OF_NO_WORK =
     "ai.onnx.ml.ZipMap.classlabels_ints "
     /* said by shapes, too */
     "LSTM.hidden_size GRU.hidden_size com.microsoft.LSTMTraining.hidden_size com.microsoft.LSTMGrad.hidden_size "
-    "com.microsoft.GRUTraining.hidden_size benanza.training.RNNTraining.hidden_size "
+    "com.microsoft.GRUTraining.hidden_size com.microsoft.GRUGrad.hidden_size benanza.training.RNNTraining.hidden_size "
     "benanza.training.RNNGrad.hidden_size "
     "com.microsoft.BiasSoftmax.is_inner_broadcast com.microsoft.CausalConvWithState.state_window "
     "com.microsoft.CausalConvWithState.channels_last ai.onnx.ml.SVMClassifier.vectors_per_class "
@@ -103,6 +103,10 @@ static const op_case SQUARE[] = {
      "f32:1x3x5x5", -1},
     {"LpPool", 18, "f32:1x3x5x5", "kernel_shape=I:3,3 p=i:2", "f32:1x3x3x3", -1},
     {"GRU", 22, "f32:1x3x4 f32:1x15x4 f32:1x15x5", "linear_before_reset=i:0 layout=i:0", "f32:1x1x3x5", -1},
+    {MS "GRUTraining", 1, "f32:5x2x8 f32:1x48x8 f32:1x48x16", "hidden_size=i:16 linear_before_reset=i:0",
+     "f32:5x1x2x16 f32:1x2x16 f32:5x1x2x48", -1},
+    {MS "GRUGrad", 1, "f32:5x2x8 f32:1x48x8 f32:1x48x16 - - f32:5x1x2x16 f32:5x1x2x48 f32:5x1x2x16 -",
+     "hidden_size=i:16 linear_before_reset=i:0", "f32:5x2x8 f32:1x48x8 f32:1x48x16 f32:1x96", -1},
     {"Resize", 13, "f32:1x1x4x4 - - i64=1,1,8,8", "exclude_outside=i:0", "f32:1x1x8x8", -1},
     {"GridSample", 20, "f32:2x3x4x5 f32:2x7x8x2", "align_corners=i:0", "f32:2x3x7x8", -1},
 };
