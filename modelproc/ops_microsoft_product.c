@@ -74,9 +74,9 @@ int ms_matmul_shape(call *c)
     return 0;
 }
 
-static int gemm(call *c, int b_at, bz_dtype to)
+static int gemm(call *c, int b_at, int bias_at, bz_dtype to)
 {
-    const bz_type *a = need(c, 0, -1), *b = need(c, b_at, 2);
+    const bz_type *a = need(c, 0, -1), *b = need(c, b_at, 2), *bias = in_type(c, bias_at);
     bool trans_a = attr_int(c, "transA", 0) != 0, trans_b = attr_int(c, "transB", 0) != 0;
     bz_type left = bz_type_turned(c->arena, a, false, trans_a), right = bz_type_turned(c->arena, b, false, trans_b);
     if (product(c, &left, &right, to ? to : a->dtype))
@@ -85,8 +85,9 @@ static int gemm(call *c, int b_at, bz_dtype to)
     param_int(c, "transb", trans_b);
     if (attr_float(c, "alpha", 1) != 1)
         param_real(c, "alpha", attr_float(c, "alpha", 1));
-    if (attr_float(c, "beta", 1) != 1)
+    if (bias && attr_float(c, "beta", 1) != 1)
         param_real(c, "beta", attr_float(c, "beta", 1));
+    c->flops = bias ? count_mul(elements(&c->out[0]), 1) : 0;
     ms_note_activation(c);
     return 0;
 }
@@ -96,14 +97,16 @@ int ms_gemm_shape(call *c)
     bz_dtype to = BZ_UNDEFINED;
     if (!strcmp(c->node->op, "GemmFloat8") && attr_dtype(c, "dtype", BZ_F32, &to))
         return -1;
-    return gemm(c, 1, to);
+    if (strcmp(c->node->op, "GemmFloat8") != 0)
+        same_dtype(c, need(c, 0, -1), need(c, 1, 2));
+    return gemm(c, 1, 2, to);
 }
 
 /* Without a zero point for the result, that is real. */
 int ms_qgemm_shape(call *c)
 {
     const bz_type *zero = in_type(c, 8);
-    return gemm(c, 3, zero ? zero->dtype : BZ_F32);
+    return gemm(c, 3, 6, zero ? zero->dtype : BZ_F32);
 }
 
 /* What bytes of packed weights hold is told as it is, so that its elements are the weights: [n, k] of u4, not [n, k / 32, 16]

@@ -147,6 +147,7 @@ static const op_case limits[] = {
     {"DeformConv", 22, "f32:1x4x8x8 f16:6x4x3x3 f32:1x18x6x6", "", "!different types", -1},
     {"Einsum", 12, "f32:3x4 f16:4x5", "equation=s:ij,jk->ik", "!different types", -1},
     {MS "FusedMatMul", 1, "f32:3x4 f16:4x5", "", "!different types", -1},
+    {MS "FusedGemm", 1, "f32:3x4 f16:4x5", "", "!different types", -1},
     {MS "NhwcConv", 1, "f16:1x8x9x4 f32:6x3x3x4", "", "!different types", -1},
     {MS "BiasGelu", 1, "f32:2x3 f16:3", "", "!different types", -1},
     {MS "ConvTransposeWithDynamicPads", 1, "f32:1x4x8 f16:4x6x3 i64:2", "", "!different types", -1},
