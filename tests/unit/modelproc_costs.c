@@ -55,83 +55,84 @@ static int operations_in(const char *formula)
     return n;
 }
 
+static const struct {
+    const char *op;
+    int opset;
+    const char *in, *attrs, *out, *formula;
+    int64_t elements;
+} FORMULAS[] = {
+    {"Relu", 14, "f32:3x5", "", "f32:3x5", "max(x, 0)", 15},
+    {"Sigmoid", 13, "f32:3x5", "", "f32:3x5", "1 / (1 + exp(0 - x))", 15},
+    {"Tanh", 13, "f32:3x5", "", "f32:3x5", "tanh(x)", 15},
+    {"Softplus", 1, "f32:3x5", "", "f32:3x5", "log(1 + exp(x))", 15},
+    {"Softsign", 1, "f32:3x5", "", "f32:3x5", "x / (1 + abs(x))", 15},
+    {"HardSwish", 14, "f32:3x5", "", "f32:3x5", "x * clip(x / 6 + 0.5)", 15},
+    {"Mish", 18, "f32:3x5", "", "f32:3x5", "x * tanh(log(1 + exp(x)))", 15},
+    {"LeakyRelu", 16, "f32:3x5", "", "f32:3x5", "max(x, a * x)", 15},
+    {"Elu", 6, "f32:3x5", "", "f32:3x5", "max(x, a * (exp(x) - 1))", 15},
+    {"Celu", 12, "f32:3x5", "", "f32:3x5", "max(x, a * (exp(x / a) - 1))", 15},
+    {"Selu", 6, "f32:3x5", "", "f32:3x5", "c * max(x, a * (exp(x) - 1))", 15},
+    {"HardSigmoid", 6, "f32:3x5", "", "f32:3x5", "max(0, min(1, a * x + b))", 15},
+    {"ThresholdedRelu", 10, "f32:3x5", "", "f32:3x5", "x > a", 15},
+    {"Swish", 24, "f32:3x5", "", "f32:3x5", "x / (1 + exp(0 - a * x))", 15},
+    {"Gelu", 20, "f32:3x5", "", "f32:3x5", "x * h * (1 + erf(x / s))", 15},
+    {MS "Gelu", 1, "f32:3x5", "", "f32:3x5", "x * h * (1 + erf(x / s))", 15},
+    {MS "FastGelu", 1, "f32:3x5", "", "f32:3x5", "x * h * (1 + tanh(c * (x + d * x * x)))", 15},
+    {MS "BiasGelu", 1, "f32:3x5 f32:5", "", "f32:3x5", "(x + b) * h * (1 + erf(x / s))", 15},
+    {"Clip", 13, "f32:3x5 f32:=0 f32:=6", "", "f32:3x5", "min(max(x, 0), 6)", 15},
+    {"PRelu", 16, "f32:3x5 f32:5", "", "f32:3x5", "max(x, a * x)", 15},
+    {"SwiGLU", 28, "f32:3x5 f32:3x5", "", "f32:3x5", "b * x / (1 + exp(0 - a * x))", 15},
+    {"Add", 14, "f32:3x5 f32:3x5", "", "f32:3x5", "a + b", 15},
+    {"Mul", 14, "f32:3x5 f32:5", "", "f32:3x5", "a * b", 15},
+    {"Sub", 14, "f32:5 f32:3x5", "", "f32:3x5", "a - b", 15},
+    {"Less", 13, "f32:3x5 f32:3x5", "", "bool:3x5", "a < b", 15},
+    {"Sum", 13, "f32:3x5 f32:3x5 f32:5", "", "f32:3x5", "a + b + c", 15},
+    {"Max", 13, "f32:3x5 f32:3x5 f32:3x5", "", "f32:3x5", "max(max(a, b), c)", 15},
+    {"Max", 13, "f32:3x5 f32:3x5", "", "f32:3x5", "max(a, b)", 15},
+    {"Sqrt", 13, "f32:3x5", "", "f32:3x5", "sqrt(x)", 15},
+    {"Exp", 13, "f32:3x5", "", "f32:3x5", "exp(x)", 15},
+    {"Erf", 13, "f32:3x5", "", "f32:3x5", "erf(x)", 15},
+    {"Neg", 13, "f32:3x5", "", "f32:3x5", "0 - x", 15},
+    {"Where", 16, "bool:3x5 f32:3x5 f32:3x5", "", "f32:3x5", "choose(c, a, b)", 15},
+    {"Identity", 16, "f32:3x5", "", "f32:3x5", "", 15},
+    {"Transpose", 13, "f32:3x5", "", "f32:5x3", "", 15},
+    {"QuantizeLinear", 13, "f32:3x5 f32:", "", "u8:3x5", "round(x / s) + z", 15},
+    {"DequantizeLinear", 13, "u8:3x5 f32:", "", "f32:3x5", "(x - z) * s", 15},
+    {MS "DequantizeLinear", 1, "u8:3x5 f32:", "", "f32:3x5", "(x - z) * s", 15},
+    {"BatchNormalization", 9, "f32:3x5 f32:5 f32:5 f32:5 f32:5", "", "f32:3x5", "a * x + b", 15},
+    {"LayerNormalization", 17, "f32:3x5 f32:5 f32:5", "", "f32:3x5", "sum(x), d: x - m, sum(d * d), d / s * a + b", 15},
+    {"RMSNormalization", 23, "f32:3x5 f32:5", "", "f32:3x5", "sum(x * x), x / s * a", 15},
+    {MS "SkipLayerNormalization", 1, "f32:1x3x5 f32:1x3x5 f32:5 f32:5", "", "f32:1x3x5",
+     "x: y + z, sum(x), d: x - m, sum(d * d), d / s * a + b", 15},
+    {MS "SkipSimplifiedLayerNormalization", 1, "f32:1x3x5 f32:1x3x5 f32:5", "", "f32:1x3x5",
+     "x: y + z, sum(x * x), x / s * a", 15},
+    {MS "FusedConv", 1, "f32:1x2x6x1 f32:3x2x2x1 f32:3 f32:1x3x5x1", "", "f32:1x3x5x1",
+     "a * b + a * b + a * b + a * b + 0 + c + z", 15},
+    {"ReduceSum", 13, "f32:3x5 i64=1", "", "f32:3x1", "sum(x)", 15},
+    {"ReduceMax", 20, "f32:3x5 i64=1", "", "f32:3x1", "max(x)", 15},
+    {"ReduceSumSquare", 18, "f32:3x5 i64=1", "", "f32:3x1", "sum(x * x)", 15},
+    {"ReduceL1", 18, "f32:3x5 i64=1", "", "f32:3x1", "sum(abs(x))", 15},
+    {"CumSum", 14, "f32:3x5 i64:=1", "", "f32:3x5", "s + x", 15},
+    {"ArgMax", 13, "f32:3x5", "axis=i:1", "i64:3x1", "x > m", 15},
+    {"GlobalAveragePool", 1, "f32:1x3x5", "", "f32:1x3x1", "sum(x)", 15},
+    {"AveragePool", 19, "f32:1x3x6", "kernel_shape=I:2 strides=I:1", "f32:1x3x5", "sum(x) + y", 15},
+    {"Gemm", 13, "f32:3x7 f32:7x5 f32:5", "", "f32:3x5",
+     "a * b + a * b + a * b + a * b + a * b + a * b + a * b + 0 + c", 15},
+    {"Conv", 11, "f32:1x2x6 f32:3x2x2 f32:3", "", "f32:1x3x5", "a * b + a * b + a * b + a * b + 0 + c", 15},
+    {"Conv", 11, "f32:1x2x6 f32:3x2x2", "", "f32:1x3x5", "a * b + a * b + a * b + a * b + 0", 15},
+};
+
 static void operations_are_those_of_the_formula(void **state)
 {
     (void)state;
-    static const struct {
-        const char *op;
-        int opset;
-        const char *in, *attrs, *out, *formula;
-        int64_t elements;
-    } ROWS[] = {
-        {"Relu", 14, "f32:3x5", "", "f32:3x5", "max(x, 0)", 15},
-        {"Sigmoid", 13, "f32:3x5", "", "f32:3x5", "1 / (1 + exp(0 - x))", 15},
-        {"Tanh", 13, "f32:3x5", "", "f32:3x5", "tanh(x)", 15},
-        {"Softplus", 1, "f32:3x5", "", "f32:3x5", "log(1 + exp(x))", 15},
-        {"Softsign", 1, "f32:3x5", "", "f32:3x5", "x / (1 + abs(x))", 15},
-        {"HardSwish", 14, "f32:3x5", "", "f32:3x5", "x * clip(x / 6 + 0.5)", 15},
-        {"Mish", 18, "f32:3x5", "", "f32:3x5", "x * tanh(log(1 + exp(x)))", 15},
-        {"LeakyRelu", 16, "f32:3x5", "", "f32:3x5", "max(x, a * x)", 15},
-        {"Elu", 6, "f32:3x5", "", "f32:3x5", "max(x, a * (exp(x) - 1))", 15},
-        {"Celu", 12, "f32:3x5", "", "f32:3x5", "max(x, a * (exp(x / a) - 1))", 15},
-        {"Selu", 6, "f32:3x5", "", "f32:3x5", "c * max(x, a * (exp(x) - 1))", 15},
-        {"HardSigmoid", 6, "f32:3x5", "", "f32:3x5", "max(0, min(1, a * x + b))", 15},
-        {"ThresholdedRelu", 10, "f32:3x5", "", "f32:3x5", "x > a", 15},
-        {"Swish", 24, "f32:3x5", "", "f32:3x5", "x / (1 + exp(0 - a * x))", 15},
-        {"Gelu", 20, "f32:3x5", "", "f32:3x5", "x * h * (1 + erf(x / s))", 15},
-        {MS "Gelu", 1, "f32:3x5", "", "f32:3x5", "x * h * (1 + erf(x / s))", 15},
-        {MS "FastGelu", 1, "f32:3x5", "", "f32:3x5", "x * h * (1 + tanh(c * (x + d * x * x)))", 15},
-        {MS "BiasGelu", 1, "f32:3x5 f32:5", "", "f32:3x5", "(x + b) * h * (1 + erf(x / s))", 15},
-        {"Clip", 13, "f32:3x5 f32:=0 f32:=6", "", "f32:3x5", "min(max(x, 0), 6)", 15},
-        {"PRelu", 16, "f32:3x5 f32:5", "", "f32:3x5", "max(x, a * x)", 15},
-        {"SwiGLU", 28, "f32:3x5 f32:3x5", "", "f32:3x5", "b * x / (1 + exp(0 - a * x))", 15},
-        {"Add", 14, "f32:3x5 f32:3x5", "", "f32:3x5", "a + b", 15},
-        {"Mul", 14, "f32:3x5 f32:5", "", "f32:3x5", "a * b", 15},
-        {"Sub", 14, "f32:5 f32:3x5", "", "f32:3x5", "a - b", 15},
-        {"Less", 13, "f32:3x5 f32:3x5", "", "bool:3x5", "a < b", 15},
-        {"Sum", 13, "f32:3x5 f32:3x5 f32:5", "", "f32:3x5", "a + b + c", 15},
-        {"Max", 13, "f32:3x5 f32:3x5 f32:3x5", "", "f32:3x5", "max(max(a, b), c)", 15},
-        {"Max", 13, "f32:3x5 f32:3x5", "", "f32:3x5", "max(a, b)", 15},
-        {"Sqrt", 13, "f32:3x5", "", "f32:3x5", "sqrt(x)", 15},
-        {"Exp", 13, "f32:3x5", "", "f32:3x5", "exp(x)", 15},
-        {"Erf", 13, "f32:3x5", "", "f32:3x5", "erf(x)", 15},
-        {"Neg", 13, "f32:3x5", "", "f32:3x5", "0 - x", 15},
-        {"Where", 16, "bool:3x5 f32:3x5 f32:3x5", "", "f32:3x5", "choose(c, a, b)", 15},
-        {"Identity", 16, "f32:3x5", "", "f32:3x5", "", 15},
-        {"Transpose", 13, "f32:3x5", "", "f32:5x3", "", 15},
-        {"QuantizeLinear", 13, "f32:3x5 f32:", "", "u8:3x5", "round(x / s) + z", 15},
-        {"DequantizeLinear", 13, "u8:3x5 f32:", "", "f32:3x5", "(x - z) * s", 15},
-        {MS "DequantizeLinear", 1, "u8:3x5 f32:", "", "f32:3x5", "(x - z) * s", 15},
-        {"BatchNormalization", 9, "f32:3x5 f32:5 f32:5 f32:5 f32:5", "", "f32:3x5", "a * x + b", 15},
-        {"LayerNormalization", 17, "f32:3x5 f32:5 f32:5", "", "f32:3x5", "sum(x), d: x - m, sum(d * d), d / s * a + b",
-         15},
-        {"RMSNormalization", 23, "f32:3x5 f32:5", "", "f32:3x5", "sum(x * x), x / s * a", 15},
-        {MS "SkipLayerNormalization", 1, "f32:1x3x5 f32:1x3x5 f32:5 f32:5", "", "f32:1x3x5",
-         "x: y + z, sum(x), d: x - m, sum(d * d), d / s * a + b", 15},
-        {MS "SkipSimplifiedLayerNormalization", 1, "f32:1x3x5 f32:1x3x5 f32:5", "", "f32:1x3x5",
-         "x: y + z, sum(x * x), x / s * a", 15},
-        {MS "FusedConv", 1, "f32:1x2x6x1 f32:3x2x2x1 f32:3 f32:1x3x5x1", "", "f32:1x3x5x1",
-         "a * b + a * b + a * b + a * b + 0 + c + z", 15},
-        {"ReduceSum", 13, "f32:3x5 i64=1", "", "f32:3x1", "sum(x)", 15},
-        {"ReduceMax", 20, "f32:3x5 i64=1", "", "f32:3x1", "max(x)", 15},
-        {"ReduceSumSquare", 18, "f32:3x5 i64=1", "", "f32:3x1", "sum(x * x)", 15},
-        {"ReduceL1", 18, "f32:3x5 i64=1", "", "f32:3x1", "sum(abs(x))", 15},
-        {"CumSum", 14, "f32:3x5 i64:=1", "", "f32:3x5", "s + x", 15},
-        {"ArgMax", 13, "f32:3x5", "axis=i:1", "i64:3x1", "x > m", 15},
-        {"GlobalAveragePool", 1, "f32:1x3x5", "", "f32:1x3x1", "sum(x)", 15},
-        {"AveragePool", 19, "f32:1x3x6", "kernel_shape=I:2 strides=I:1", "f32:1x3x5", "sum(x) + y", 15},
-        {"Gemm", 13, "f32:3x7 f32:7x5 f32:5", "", "f32:3x5",
-         "a * b + a * b + a * b + a * b + a * b + a * b + a * b + 0 + c", 15},
-        {"Conv", 11, "f32:1x2x6 f32:3x2x2 f32:3", "", "f32:1x3x5", "a * b + a * b + a * b + a * b + 0 + c", 15},
-        {"Conv", 11, "f32:1x2x6 f32:3x2x2", "", "f32:1x3x5", "a * b + a * b + a * b + a * b + 0", 15},
-    };
     int wrong = 0;
-    for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
+    for (size_t i = 0; i < sizeof FORMULAS / sizeof *FORMULAS; i++) {
         subject s;
-        const bz_layer *l = infer(&s, ROWS[i].op, ROWS[i].opset, ROWS[i].in, ROWS[i].attrs, ROWS[i].out);
-        int64_t flops = operations_in(ROWS[i].formula) * ROWS[i].elements;
+        const bz_layer *l =
+            infer(&s, FORMULAS[i].op, FORMULAS[i].opset, FORMULAS[i].in, FORMULAS[i].attrs, FORMULAS[i].out);
+        int64_t flops = operations_in(FORMULAS[i].formula) * FORMULAS[i].elements;
         if (l->flops != flops) {
-            print_error("%s(%s): %lld operations, not %lld\n", ROWS[i].op, ROWS[i].in, (long long)l->flops,
+            print_error("%s(%s): %lld operations, not %lld\n", FORMULAS[i].op, FORMULAS[i].in, (long long)l->flops,
                         (long long)flops);
             wrong++;
         }
