@@ -50,7 +50,8 @@ static int64_t products_of(const bz_problem *p)
         rank = bz_extent_rank(p->matmul.a);
         return y->count * p->matmul.a[rank - 1];
     case BZ_PROBLEM_ATTENTION:
-        return product(p->attention.q, 0, 3) * p->attention.k[2] * (p->attention.q[3] + p->attention.v[3]);
+        n = p->attention.window ? p->attention.window : p->attention.k[2]; /* keys of a query, whichever are hidden */
+        return product(p->attention.q, 0, 3) * n * (p->attention.q[3] + p->attention.v[3]);
     case BZ_PROBLEM_ATTENTION_GRAD:
         return product(p->attention.q, 0, 3) * p->attention.k[2] * (3 * p->attention.q[3] + 2 * p->attention.v[3]);
     case BZ_PROBLEM_LSTM:
@@ -141,9 +142,10 @@ static int check_alternative(const bz_layer *l, const bz_alternative *a, bz_dtyp
     if (lengths ? products > l->macs : products != l->macs)
         wrong += say(l, a, "other products than the layer's");
     if (lengths ||
-        bz_has_word(
-            "lstm gru rnn lstm_training gru_training rnn_training lstm_grad gru_grad rnn_grad sgd momentum adam adamw",
-            l->kind)) /* in steps, or of all tensors at once */
+        bz_has_word("lstm gru rnn lstm_training gru_training rnn_training lstm_grad gru_grad rnn_grad sgd momentum "
+                    "adam adamw moe "
+                    "qmoe",
+                    l->kind)) /* in steps, of all tensors at once, or of each expert that a token goes through */
         return wrong;
     if (!has_elements(l->out, l->n_out, y->count))
         wrong += say(l, a, "its result has not as many elements as the layer's");
