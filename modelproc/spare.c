@@ -24,6 +24,7 @@ typedef struct region {
     bool product;            /* a product reads or writes it: one of the last two axes lies in memory without gaps */
     signed char order[AXES]; /* axes from the outermost to the innermost */
     int first, n;            /* of `around` */
+    int round;               /* in which it was looked at last */
 } region;
 
 /* A Transpose: a step from region to region. */
@@ -426,9 +427,13 @@ static double cost_of(const search *s, int number, const signed char *order)
     return sum;
 }
 
-static bool improve(search *s, int number)
+/* Each region once in a round: a value that a thousand transposes read is one region. */
+static bool improve(search *s, int number, int round)
 {
     region *r = &s->region[number];
+    if (r->fixed || r->round == round)
+        return false;
+    r->round = round;
     double least = cost_of(s, number, r->order);
     bool better = false;
     for (int i = 0; i < r->n && i < CANDIDATES && least > 0; i++) {
@@ -452,11 +457,11 @@ static void find_turned(search *s)
     bool better = true;
     find_regions(s);
     list_turns(s);
-    for (int round = 0; round < ROUNDS && better; round++) {
+    for (int round = 1; round <= ROUNDS && better; round++) {
         better = false;
         for (int i = 0; i < s->n_turns; i++) {
-            better |= !s->region[s->turn[i].from].fixed && improve(s, s->turn[i].from);
-            better |= !s->region[s->turn[i].to].fixed && improve(s, s->turn[i].to);
+            better |= improve(s, s->turn[i].from, round);
+            better |= improve(s, s->turn[i].to, round);
         }
     }
     for (int i = 0; i < s->n_turns; i++) {
