@@ -94,7 +94,7 @@ static bool same_attr(const bz_model *model, const bz_attr *a, const bz_attr *b)
         return false;
     switch (a->kind) {
     case BZ_ATTR_FLOAT:
-        return !memcmp(&a->f, &b->f, sizeof a->f);
+        return a->f == b->f;
     case BZ_ATTR_INT:
         return a->i == b->i;
     case BZ_ATTR_STRING:

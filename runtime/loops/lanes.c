@@ -187,7 +187,8 @@ static void triangle(const lane *a)
 {
     int64_t columns = a->l->extent[0];
     for (int64_t i = 0; i < a->m; i++) {
-        double off = (double)(i % columns - i / columns) - a->x[0];
+        int64_t row = i / columns;
+        double off = (double)(i - row * columns - row) - a->x[0];
         a->y[i] = a->l->alpha < 0 ? off <= 0 : off >= 0;
     }
 }
