@@ -140,8 +140,17 @@ static bool same_operand(const search *s, const bz_layer *a, const bz_layer *b, 
     return a->in_constant[k] ? same_constant(s, v, w) : s->same[v] == s->same[w];
 }
 
+/* A tensor as it lies: the key has its shape, however that was computed. */
+static bool is_view(const bz_layer *l)
+{
+    return l->class == BZ_VIEW && l->n_in && l->n_out && l->in[0].kind == BZ_TYPE_TENSOR &&
+           l->out[0].kind == BZ_TYPE_TENSOR;
+}
+
 static bool same_layer(const search *s, const bz_layer *a, const bz_layer *b)
 {
+    if (is_view(a) && is_view(b) && !strcmp(a->node->op, b->node->op))
+        return a->out[0].dtype == b->out[0].dtype && same_operand(s, a, b, 0);
     if (strcmp(a->node->op, b->node->op) != 0 || strcmp(a->node->domain, b->node->domain) != 0 || a->n_in != b->n_in ||
         a->n_out != b->n_out || !same_attrs(s->l->model, a->node, b->node))
         return false;
@@ -214,7 +223,8 @@ static void find_repeated(search *s)
             s->why[i] = TURNED;
             continue;
         }
-        if (s->why[i] || layer->n_bodies || layer->opaque || (!layer->n_in && layer->class != BZ_CONSTANT) ||
+        bool constant = layer->class == BZ_CONSTANT; /* of these only numbers that the file holds are compared */
+        if (s->why[i] || layer->n_bodies || layer->opaque || !layer->n_in != constant ||
             bz_layer_has(layer, BZ_LAYER_UPDATE | BZ_LAYER_RANDOM))
             continue;
         put_work(s, layer, &text);
