@@ -115,8 +115,8 @@ typedef struct bz_bound_place {
     const char *pattern;
     const int *layer; /* [n], as in a group */
     int n;
-    bool refused; /* cannot be fewer calls, or no backend supports the one */
-    bool spare;   /* one layer that need not run (bz_spares_find): it costs nothing, and has no alternative */
+    bool refused;   /* cannot be fewer calls, or no backend supports the one */
+    bz_spare spare; /* else than BZ_RUNS: one layer that need not run, which costs nothing and has no alternative */
     bz_layer_price price;
 } bz_bound_place;
 
@@ -126,11 +126,11 @@ typedef struct bz_bound_fused {
     double sequential, parallel;
     double hardware; /* the cover by rooflines: what stays inside of a group need not move. NAN: peaks not known */
     bz_bound_group *group;
-    int n, covered;           /* groups; layers that they stand for */
-    int spares;               /* layers that need not run; they are no groups */
-    const char *const *spare; /* [dag->n]: why a layer need not run; NULL where it must */
-    int modelled;             /* of these groups */
-    int unpriced;             /* layers without a price that no group covers either */
+    int n, covered;        /* groups; layers that they stand for */
+    int spares;            /* layers that need not run; they are no groups */
+    const bz_spare *spare; /* [dag->n]: why a layer need not run */
+    int modelled;          /* of these groups */
+    int unpriced;          /* layers without a price that no group covers either */
     int refused, missing,
         failed; /* places that cannot be fewer calls; without a record; with records of failures only */
     bz_bound_place *place;
@@ -180,8 +180,8 @@ typedef struct bz_bound {
     int above_roofline; /* layers whose record contradicts their roofline, by more than both are certain */
 } bz_bound;
 
-/* Why it need not run, "repeated"; NULL where it must, or nobody looked. */
-const char *bz_bound_spared(const bz_bound *b, const bz_bound_layer *l);
+/* Why it need not run; BZ_RUNS where it must, or nobody looked. */
+bz_spare bz_bound_spared(const bz_bound *b, const bz_bound_layer *l);
 
 int bz_bound_phases(const bz_bound *b,
                     bz_bound_phase out[BZ_TRAIN_PHASES]); /* how many; 0 where the model is no iteration */

@@ -60,15 +60,17 @@ static void price_places(const covering *c)
     const bz_plan_layer *items;
     f->n_places = bz_plan_places(c->in->plan, c->in->number, &place);
     f->place = BZ_NEW(c->arena, bz_bound_place, f->n_places);
-    const char **spare = BZ_NEW(c->arena, const char *, c->b->dag->n);
+    bz_spare *spare = BZ_NEW(c->arena, bz_spare, c->b->dag->n);
     f->spare = spare;
     bz_plan_layers(c->in->plan, &items);
     for (int g = 0; g < f->n_places; g++) {
         bz_bound_place *p = &f->place[g];
-        *p = (bz_bound_place){
-            .pattern = place[g].spare, .layer = place[g].layer, .n = place[g].n, .spare = place[g].spare};
+        *p = (bz_bound_place){.pattern = bz_spare_name(place[g].spare),
+                              .layer = place[g].layer,
+                              .n = place[g].n,
+                              .spare = place[g].spare};
         if (p->spare) {
-            spare[p->layer[0]] = p->pattern;
+            spare[p->layer[0]] = p->spare;
             f->spares++;
             continue;
         }
@@ -111,9 +113,9 @@ static void cover_records(const covering *c)
     f->parallel = path.seconds;
 }
 
-const char *bz_bound_spared(const bz_bound *b, const bz_bound_layer *l)
+bz_spare bz_bound_spared(const bz_bound *b, const bz_bound_layer *l)
 {
-    return b->fused.spare && l->layer == &b->layers->layer[l->node] ? b->fused.spare[l->node] : NULL;
+    return b->fused.spare && l->layer == &b->layers->layer[l->node] ? b->fused.spare[l->node] : BZ_RUNS;
 }
 
 /* ---- by rooflines --------------------------------------------------------------------------- */

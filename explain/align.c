@@ -414,8 +414,8 @@ static void find_spared(bz_align_making *m)
     }
     for (int i = 0; i < m->n_asks && n; i++) {
         const bz_bound_layer *l = &m->bound->layer[m->ask[i].layer];
-        const char *why = m->ask[i].steps ? bz_bound_spared(m->bound, l) : NULL;
-        for (int k = 0; why && !strcmp(why, "repeated") && k < n; k++)
+        bool stands_for = m->ask[i].steps && bz_bound_spared(m->bound, l) == BZ_REPEATED;
+        for (int k = 0; stands_for && k < n; k++)
             if (!strcmp(m->bound->layer[m->ask[missing[k]].layer].layer->key, l->layer->key)) {
                 m->spared[missing[k]] = true;
                 missing[k] = missing[--n];

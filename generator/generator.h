@@ -150,9 +150,9 @@ typedef struct bz_plan_layer {
 typedef struct bz_plan_place {
     const int *layer;
     int n;
-    int group;         /* of the plan's layers; -1: it is one layer that need not run, */
-    const char *spare; /* and why (bz_spares_find); else NULL */
-    bool shared;       /* as bz_match has it */
+    int group;      /* of the plan's layers; -1: it is one layer that need not run, */
+    bz_spare spare; /* and why */
+    bool shared;    /* as bz_match has it */
 } bz_plan_place;
 
 typedef struct bz_plan bz_plan;

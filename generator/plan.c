@@ -328,10 +328,10 @@ static void add_groups(bz_plan *plan, bz_layers *layers, int model)
             add_problems(plan, &plan->layer[k], (int)k);
         }
         count_use(plan, &plan->layer[k], model);
-        place[i] = (bz_plan_place){match[i].layer, match[i].n, (int)k, NULL, match[i].shared};
+        place[i] = (bz_plan_place){match[i].layer, match[i].n, (int)k, BZ_RUNS, match[i].shared};
     }
     for (int i = 0; i < spares; i++)
-        place[n + i] = (bz_plan_place){spare[i].layer, spare[i].n, -1, spare[i].pattern, false};
+        place[n + i] = (bz_plan_place){spare[i].layer, spare[i].n, -1, spare[i].spare, false};
     plan->places[model].place = place, plan->places[model].n_places = n + spares;
 }
 

@@ -235,13 +235,19 @@ const bz_dag *bz_dag_build(bz_layers *layers);
 
 typedef struct bz_patterns bz_patterns;
 
+/* Why a layer of the main graph need not run, and no result changes: nothing reads what it makes; a layer before it makes the same of the same;
+ * the calls around a transpose read or write in the other order. */
+typedef enum { BZ_RUNS, BZ_UNREAD, BZ_REPEATED, BZ_TURNED } bz_spare;
+const char *bz_spare_name(bz_spare s); /* "unread", "repeated", "transpose"; NULL of one that runs */
+
 /* One place where a pattern fits. `layer` are all layers inside, topologically; the last one makes
  * the result, everything else is used inside only. */
 typedef struct bz_match {
     const char *pattern;
     const int *layer;
     int n;
-    bool shared; /* something that is made inside is read elsewhere, too: it must be written */
+    bool shared;    /* something that is made inside is read elsewhere, too: it must be written */
+    bz_spare spare; /* of bz_spares_find */
 } bz_match;
 
 extern const char bz_patterns_text[]; /* the table that comes with the program: patterns.txt */
@@ -258,10 +264,9 @@ void bz_patterns_free(bz_patterns *patterns);
  * Lives in layers->arena. */
 int bz_patterns_find(const bz_patterns *patterns, bz_layers *layers, const bz_match **matches);
 
-/* Layers of the main graph that a compiler leaves out, and no result changes: one layer each, by layer. What the pattern is called
- * is the reason: "unread", nothing reads what it makes; "repeated", a layer before it makes the same of the same; "transpose", the calls
- * around it read or write in the other order. A product takes a stride for each axis, a convolution takes images with the channels last,
- * and what works by element takes any order, so that two transposes around it cancel. Lives in layers->arena. */
+/* Layers of the main graph that a compiler leaves out: one layer each, by layer, with why as the pattern.
+ * A product takes a stride for each axis, a convolution takes images with the channels last, and what works by element takes any order,
+ * so that two transposes around it cancel. Lives in layers->arena. */
 int bz_spares_find(bz_layers *layers, const bz_match **matches);
 
 /* ---- products of several operands ----------------------------------------------------------- */

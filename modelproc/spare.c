@@ -13,9 +13,11 @@ enum {
     CANDIDATES = 8, /* transposes around a region whose orders it tries */
 };
 
-typedef enum { RUNS, UNREAD, REPEATED, TURNED } reason;
-
-static const char *const NAMES[] = {[UNREAD] = "unread", [REPEATED] = "repeated", [TURNED] = "transpose"};
+const char *bz_spare_name(bz_spare s)
+{
+    static const char *const NAMES[] = {NULL, "unread", "repeated", "transpose"};
+    return NAMES[s];
+}
 
 /* A set of values that lie in one order of their axes, since the layers between them keep it. */
 typedef struct region {
@@ -37,7 +39,7 @@ typedef struct turn {
 
 typedef struct {
     bz_layers *l;
-    reason *why;       /* [l->n] */
+    bz_spare *why;     /* [l->n] */
     bz_value_id *same; /* [values]: the first value that holds the same */
     int *root;         /* [values]: union of values to regions */
     region *region;    /* [values]: of roots */
@@ -61,7 +63,7 @@ static void find_unread(search *s)
         bool wanted = !layer->n_out || bz_layer_has(layer, BZ_LAYER_UPDATE);
         for (int k = 0; k < layer->n_out; k++)
             wanted |= layer->node->out[k] >= 0 && read[layer->node->out[k]];
-        s->why[i] = wanted ? RUNS : UNREAD;
+        s->why[i] = wanted ? BZ_RUNS : BZ_UNREAD;
         for (int k = 0; wanted && (v = bz_node_reads(layer->node, k)) != BZ_READS_END; k++)
             if (v >= 0)
                 read[v] = true;
@@ -204,44 +206,54 @@ static bz_value_id turned_back(const search *s, const int *maker, const bz_layer
     return s->same[s->l->layer[by].node->in[0]];
 }
 
+/* Layers by their work. */
+typedef struct {
+    bz_map first; /* text of the work -> the layer that had it last */
+    int *before;  /* [layers]: the one that had the same text before it, or -1 */
+    bz_buf text;
+} by_work;
+
+/* The layer before it that does the same to the same; -1, and it is listed itself. */
+static int find_twin(search *s, by_work *w, const bz_layer *layer)
+{
+    put_work(s, layer, &w->text);
+    uint32_t found = bz_map_get(&w->first, w->text.data, w->text.len);
+    int twin = w->before[layer->index] = found == BZ_MAP_NONE ? -1 : (int)found;
+    for (int k = 0; twin >= 0 && !same_layer(s, layer, &s->l->layer[twin]); k++)
+        twin = k < ALIKE ? w->before[twin] : -1;
+    if (twin < 0)
+        bz_map_set(&w->first, bz_arena_strn(&s->work, w->text.data, w->text.len), w->text.len, (uint32_t)layer->index);
+    return twin;
+}
+
+/* Of constants only numbers that the file holds are compared. */
+static bool may_repeat(const bz_layer *l)
+{
+    bool constant = l->class == BZ_CONSTANT;
+    return !l->n_bodies && !l->opaque && !l->n_in == constant && !bz_layer_has(l, BZ_LAYER_UPDATE | BZ_LAYER_RANDOM);
+}
+
 static void find_repeated(search *s)
 {
-    bz_map map = {0};
-    bz_buf text = {0};
-    int *before = BZ_NEW(&s->work, int, s->l->n); /* the layer before it whose work has the same text, or -1 */
+    by_work w = {.before = BZ_NEW(&s->work, int, s->l->n)};
     int *maker = BZ_NEW(&s->work, int, s->l->model->n_values); /* number + 1 of the layer that makes a value first */
     for (int v = 0; v < s->l->model->n_values; v++)
         s->same[v] = v;
     for (int i = 0; i < s->l->n; i++) {
         const bz_layer *layer = &s->l->layer[i];
         bz_value_id back = s->why[i] ? BZ_NO_VALUE : turned_back(s, maker, layer);
-        for (int k = 0; k < layer->n_out; k++)
-            if (layer->node->out[k] >= 0)
-                maker[layer->node->out[k]] = i + 1;
-        if (back >= 0) {
-            s->same[layer->node->out[0]] = back;
-            s->why[i] = TURNED;
-            continue;
+        int twin = s->why[i] || back >= 0 || !may_repeat(layer) ? -1 : find_twin(s, &w, layer);
+        for (int k = 0; k < layer->n_out; k++) {
+            bz_value_id v = layer->node->out[k];
+            if (v < 0)
+                continue;
+            maker[v] = i + 1;
+            s->same[v] = back >= 0 ? back : twin >= 0 ? s->same[s->l->layer[twin].node->out[k]] : v;
         }
-        bool constant = layer->class == BZ_CONSTANT; /* of these only numbers that the file holds are compared */
-        if (s->why[i] || layer->n_bodies || layer->opaque || !layer->n_in != constant ||
-            bz_layer_has(layer, BZ_LAYER_UPDATE | BZ_LAYER_RANDOM))
-            continue;
-        put_work(s, layer, &text);
-        uint32_t found = bz_map_get(&map, text.data, text.len);
-        int other = found == BZ_MAP_NONE ? -1 : (int)found;
-        before[i] = other;
-        for (int k = 0; other >= 0 && !same_layer(s, layer, &s->l->layer[other]); k++)
-            other = k < ALIKE ? before[other] : -1;
-        for (int k = 0; k < layer->n_out && other >= 0; k++)
-            if (layer->node->out[k] >= 0)
-                s->same[layer->node->out[k]] = s->same[s->l->layer[other].node->out[k]];
-        s->why[i] = other >= 0 ? REPEATED : RUNS;
-        if (other < 0)
-            bz_map_set(&map, bz_arena_strn(&s->work, text.data, text.len), text.len, (uint32_t)i);
+        s->why[i] = back >= 0 ? BZ_TURNED : twin >= 0 ? BZ_REPEATED : s->why[i];
     }
-    bz_map_free(&map);
-    bz_buf_free(&text);
+    bz_map_free(&w.first);
+    bz_buf_free(&w.text);
 }
 
 /* ---- regions ---------------------------------------------------------------------------------------------- */
@@ -476,7 +488,7 @@ static void find_turned(search *s)
     }
     for (int i = 0; i < s->n_turns; i++) {
         const turn *t = &s->turn[i];
-        s->why[t->layer] = stays(t, s->region[t->from].order, s->region[t->to].order) ? TURNED : RUNS;
+        s->why[t->layer] = stays(t, s->region[t->from].order, s->region[t->to].order) ? BZ_TURNED : BZ_RUNS;
     }
 }
 
@@ -489,7 +501,7 @@ int bz_spares_find(bz_layers *l, const bz_match **matches)
     int n = 0;
     if (!l->model || !l->model->graph->n_outputs)
         return 0;
-    s.why = BZ_NEW(&s.work, reason, l->n);
+    s.why = BZ_NEW(&s.work, bz_spare, l->n);
     s.same = BZ_NEW(&s.work, bz_value_id, l->model->n_values);
     find_unread(&s);
     find_repeated(&s);
@@ -499,7 +511,10 @@ int bz_spares_find(bz_layers *l, const bz_match **matches)
         if (!s.why[i] || !runs)
             continue;
         BZ_ARENA_ROOM(&l->arena, list, n);
-        list[n++] = (bz_match){.pattern = NAMES[s.why[i]], .layer = bz_arena_dup(&l->arena, &i, sizeof i), .n = 1};
+        list[n++] = (bz_match){.pattern = bz_spare_name(s.why[i]),
+                               .layer = bz_arena_dup(&l->arena, &i, sizeof i),
+                               .n = 1,
+                               .spare = s.why[i]};
     }
     bz_arena_free(&s.work);
     *matches = list;

@@ -421,7 +421,7 @@ static bool *find_unread(maker *m, const bz_plan_place *place, int n)
 {
     bool *unread = BZ_NEW(m->b.arena, bool, m->b.layers->n + 1);
     for (int g = 0; g < n; g++)
-        unread[place[g].layer[0]] |= place[g].spare && !strcmp(place[g].spare, "unread");
+        unread[place[g].layer[0]] |= place[g].spare == BZ_UNREAD;
     return unread;
 }
 
@@ -479,7 +479,7 @@ static void add_group(maker *m, const bz_plan_place *place)
     bz_replay_plan *p = m->b.plan;
     const bz_layers *layers = m->b.layers;
     const bz_plan_layer *item = &m->item[place->group];
-    const bz_match match = {item->pattern, place->layer, place->n, place->shared};
+    const bz_match match = {.pattern = item->pattern, .layer = place->layer, .n = place->n, .shared = place->shared};
     const bz_layer *last = &layers->layer[place->layer[place->n - 1]];
     mark before = {p->n_steps, p->n_values};
     bz_lowering low;
