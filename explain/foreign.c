@@ -446,9 +446,10 @@ static const char *compare_training(making *m)
     return text;
 }
 
-static const char *compare(making *m, const bz_rebuilt *rebuilt, bz_align_work *ran, bool *batch_open)
+static const char *compare(making *m, const bz_rebuilt *rebuilt, const bz_align_work *ran, bool *batch_open)
 {
     bz_align_work model = {0};
+    *batch_open = false;
     for (int i = 0; i < m->bound->n; i++)
         if (is_run(m, i))
             bz_align_work_add(&model, m->bound->layer[i].layer);
@@ -470,19 +471,21 @@ static const char *compare(making *m, const bz_rebuilt *rebuilt, bz_align_work *
 
 const char *bz_align_foreign(const bz_bound *bound, const bz_trace *trace, bz_arena *arena, bool *batch_open)
 {
-    const char *text = NULL;
+    making m = {.bound = bound, .trace = trace, .arena = arena}, lean = m;
+    bz_align_work ran;
+    bz_rebuilt rebuilt;
+    bool open;
     *batch_open = false;
     if (trains(bound))
-        return compare_training(&(making){.bound = bound, .trace = trace, .arena = arena});
-    for (int lean = 0; lean < 2 && (!lean || (text && bound->fused.spares)); lean++) {
-        making m = {.bound = bound, .trace = trace, .arena = arena, .lean = lean};
-        bz_align_work ran;
-        bz_rebuilt rebuilt;
-        bz_align_work_take(trace, arena, &ran);
-        bz_rebuild(trace, arena, &rebuilt);
-        const char *other = compare(&m, &rebuilt, &ran, batch_open);
-        text = !lean || !other ? other : text;
-        bz_align_work_free(&ran);
+        return compare_training(&m);
+    bz_align_work_take(trace, arena, &ran);
+    bz_rebuild(trace, arena, &rebuilt);
+    const char *text = compare(&m, &rebuilt, &ran, batch_open);
+    lean.lean = true;
+    if (text && bound->fused.spares && !compare(&lean, &rebuilt, &ran, &open)) {
+        text = NULL;
+        *batch_open = open;
     }
+    bz_align_work_free(&ran);
     return text;
 }
