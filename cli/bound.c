@@ -33,7 +33,8 @@ static const bz_option OPTIONS[] = {
     BZ_COUNT("in-sequence", bound_job, in_sequence, "N",
              "beside the sum, show what the model takes by sequences of at most N layers, which 'benanza bricks "
              "--replay' measured"),
-    BZ_VALUE("time-limit", bound_job, time_limit, "S", "measure each variant for at most S seconds (0.1)"),
+    BZ_VALUE("time-limit", bound_job, time_limit, "S", "measure each variant for at most S seconds (0.1)",
+             .use = bz_option_seconds),
     PLANNING_WAIT_OPTION(bound_job, wait),
     PLANNING_REMEASURE_OPTION(bound_job, remeasure),
     PLANNING_OPTIONS(bound_job, p),
@@ -122,7 +123,7 @@ static int plan_models(bound_job *b, bz_error *err)
 
 static int read_limit(bound_job *b, bz_error *err)
 {
-    double v = b->max ? planning_number(b->max) : INFINITY;
+    double v = b->max ? bz_option_number(b->max) : INFINITY;
     if (b->max && !(v > 0 && isfinite(v)))
         return bz_fail(err, BZ_USAGE, "--max takes milliseconds, a number above 0, not '%s'", b->max);
     b->limit = v / 1e3;
@@ -153,8 +154,7 @@ static int bound_models(void *job, bz_buf *out, bz_error *err)
     bound_job *b = job;
     const bz_list *paths = &b->job.arguments;
     b->again = bz_arena_printf(&b->job.arena, "benanza bound%s", bz_job_again(&b->job, LOOKING));
-    if (planning_gpu(&b->job, err) ||
-        (b->p.system && bz_job_reads_no(&b->job, "a system that is named", "device time-limit wait", err)) ||
+    if ((b->p.system && bz_job_reads_no(&b->job, "a system that is named", "device time-limit wait", err)) ||
         (b->no_run && !can_ask() && bz_job_reads_no(&b->job, "--no-run", "time-limit wait", err)))
         return -1;
     if (!paths->n)
@@ -163,8 +163,7 @@ static int bound_models(void *job, bz_buf *out, bz_error *err)
         return bz_fail(err, BZ_USAGE, "--in-sequence takes a number of layers from 2 on: one layer is no sequence");
     if (b->remeasure && (b->no_run || b->p.system))
         return bz_fail(err, BZ_USAGE, "--remeasure measures on this machine: it does not go with --no-run or --system");
-    if (planning_seconds("time-limit", b->time_limit, false, err) || planning_seconds("wait", b->wait, true, err) ||
-        planning_setting(&b->p, &b->setting, err) || read_limit(b, err) ||
+    if (planning_setting(&b->p, &b->setting, err) || read_limit(b, err) ||
         bz_remeasure_parse(b->remeasure, &b->again_records, err) ||
         models_load(&b->job, paths, &b->p.models, &b->models, err) || plan_models(b, err))
         return -1;

@@ -63,7 +63,8 @@ static const bz_option OPTIONS[] = {
             .with = "advise"),
     PLANNING_DEVICE_OPTION,
     BZ_JSON_OPTION,
-    BZ_VALUE("time-limit", bricks_job, replays.time_limit, "S", "measure each for S seconds (0.2)"),
+    BZ_VALUE("time-limit", bricks_job, replays.time_limit, "S", "measure each for S seconds (0.2)",
+             .use = bz_option_seconds),
     PLANNING_REMEASURE_OPTION(bricks_job, remeasure),
     MODEL_BATCH_OPTION(bricks_job, p.models),
     PLANNING_SWEEP_OPTIONS(bricks_job, p),
@@ -74,12 +75,12 @@ static const bz_option OPTIONS[] = {
 /* "conv=1.1": sequences that begin with a convolution take 1.1 times as long. */
 static int read_rules(bricks_job *j, bz_error *err)
 {
-    j->rule.each = j->each ? planning_number(j->each) : 0;
+    j->rule.each = j->each ? bz_option_number(j->each) : 0;
     if (!isfinite(j->rule.each))
         return bz_fail(err, BZ_USAGE, "--each takes seconds, not '%s'", j->each);
     for (int i = 0; i < j->rules.n; i++) {
         const char *text = j->rules.item[i], *at = strchr(text, '=');
-        double factor = at && at != text ? planning_number(at + 1) : NAN;
+        double factor = at && at != text ? bz_option_number(at + 1) : NAN;
         if (!(factor >= 0 && isfinite(factor)))
             return bz_fail(err, BZ_USAGE, "--rule takes KIND=FACTOR such as conv=1.1, not '%s'", text);
         if (j->rule.n_kinds == (int)(sizeof j->rule.kind / sizeof *j->rule.kind))
@@ -97,7 +98,7 @@ static int read_prices(bricks_job *j, bz_error *err)
     double *dollars = BZ_NEW(&j->job.arena, double, j->prices.n);
     for (int i = 0; i < j->prices.n; i++) {
         const char *text = j->prices.item[i], *at = strrchr(text, '=');
-        double v = at && at != text ? planning_number(at + 1) : NAN;
+        double v = at && at != text ? bz_option_number(at + 1) : NAN;
         if (!(v >= 0 && isfinite(v)))
             return bz_fail(err, BZ_USAGE, "--price takes SYSTEM=DOLLARS for an hour, not '%s'", text);
         machine[i] = bz_arena_strn(&j->job.arena, text, (size_t)(at - text));
@@ -150,7 +151,6 @@ static int open_records(bricks_job *j, bz_error *err)
         return bz_db_open(&j->job, true, &r->db, err);
     r->look = j->no_run || j->p.system;
     return bz_remeasure_parse(j->remeasure, &r->again, err) ||
-                   planning_seconds("time-limit", r->time_limit, false, err) ||
                    planning_system(&j->job, &j->p, r->look, &r->db, &r->system, err)
                ? -1
                : 0;
@@ -164,8 +164,7 @@ static int bricks(void *job, bz_buf *out, bz_error *err)
     const bz_models *m = &j->models;
     j->p.models.as_written = true;
     j->files.in_turns = j->files.command && strstr(j->files.command, "{list}");
-    if (planning_gpu(&j->job, err) || check(j, paths, err) ||
-        models_load(&j->job, paths, &j->p.models, &j->models, err))
+    if (check(j, paths, err) || models_load(&j->job, paths, &j->p.models, &j->models, err))
         return -1;
     bz_arena_keep(arena, &j->b, end_bricks);
     j->b.most = j->most ? (int)(j->most < 1 << 20 ? j->most : 1 << 20) : USUAL;

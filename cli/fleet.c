@@ -169,7 +169,7 @@ static int report(void *job, bz_buf *out, bz_error *err)
     bz_fleet_report r;
     if (check_top(c, err) || bz_fleet_open(&c->fleet, true, err) || bz_fleet_night_load(&c->fleet, err))
         return -1;
-    double tolerance = c->tolerance ? planning_number(c->tolerance) / 100 : c->fleet.fleet.tolerance;
+    double tolerance = c->tolerance ? bz_option_number(c->tolerance) / 100 : c->fleet.fleet.tolerance;
     if (c->tolerance && !(tolerance >= 0 && tolerance < 100))
         return bz_fail(err, BZ_USAGE, "--tolerance takes per cent, not '%s'", c->tolerance);
     if (bz_fleet_load(&c->fleet, &c->fleet.night.models, err) || bz_fleet_report_make(&c->fleet, tolerance, &r, err))

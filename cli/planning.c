@@ -18,21 +18,6 @@ int planning_setting(const planning *p, bz_setting *setting, bz_error *err)
     return 0;
 }
 
-double planning_number(const char *text)
-{
-    char *end;
-    double v = strtod(text, &end);
-    return end == text || *end ? NAN : v;
-}
-
-int planning_seconds(const char *option, const char *text, bool zero, bz_error *err)
-{
-    double v = text ? planning_number(text) : 1;
-    return !(zero ? v >= 0 : v > 0) || v > 1e6 ? bz_fail(err, BZ_USAGE, "--%s takes seconds, a number %s, not '%s'",
-                                                         option, zero ? "from 0 on" : "above 0", text)
-                                               : 0;
-}
-
 int planning_batches(const char *text, int64_t *out, int most, int *n, bz_error *err)
 {
     for (const char *at = text; at && (*at || !*n);) {
@@ -47,9 +32,10 @@ int planning_batches(const char *text, int64_t *out, int most, int *n, bz_error 
     return 0;
 }
 
-int planning_gpu(const bz_job *job, bz_error *err)
+int planning_choose_gpu(const char *name, const char *number, bz_error *err)
 {
-    return job->device ? bz_gpu_choose(job->device, err) : 0;
+    (void)name;
+    return bz_gpu_choose(number, err);
 }
 
 const char *planning_device(const planning *p)

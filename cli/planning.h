@@ -62,20 +62,18 @@ void planning_backends_of_gpus(bz_job *job, planning *p); /* named besides those
 /* "1,4,16", at most so many; NULL: none. */
 int planning_batches(const char *text, int64_t *out, int most, int *n, bz_error *err);
 
-double planning_number(const char *text); /* NAN: it is none */
-
-/* Checks that the text of an option is a number of seconds (NULL: not given); 0 is one where `zero`. It is checked before anything is built. */
-int planning_seconds(const char *option, const char *text, bool zero, bz_error *err);
 #define PLANNING_WAIT_OPTION(job, field)                                                                               \
     BZ_VALUE("wait", job, field, "S",                                                                                  \
-             "wait at most S seconds for a quiet machine before a problem, twice that in all (30)")
+             "wait at most S seconds for a quiet machine before a problem, twice that in all (30)",                    \
+             .use = bz_option_seconds_or_none)
 
-/* --device: calls planning_gpu before anything asks what this machine is. */
+/* The GPU is chosen before anything asks what this machine is. */
 #define PLANNING_DEVICE_OPTION                                                                                         \
     BZ_VALUE("device", bz_job, device, "N",                                                                            \
              "on a machine with several GPUs, use number N, as nvidia-smi -L or CUDA_VISIBLE_DEVICES lists them, "     \
-             "from 0 on (0)")
-int planning_gpu(const bz_job *job, bz_error *err);
+             "from 0 on (0)",                                                                                          \
+             .use = planning_choose_gpu)
+int planning_choose_gpu(const char *name, const char *number, bz_error *err);
 
 #define PLANNING_GPU " --backend cudnn --backend cublas"
 bool planning_word(const char **list, char out[256]); /* the next of "a,b,c"; false behind the last */

@@ -41,7 +41,8 @@ static const bz_option OPTIONS[] = {
     BZ_COUNT("steps", replay_job, steps, "N", "run N iterations before measuring, and print the loss of each (10)",
              .with = "train"),
     BZ_VALUE("rate", replay_job, rate_text, "R", "learning rate (0.01)", .with = "train"),
-    BZ_VALUE("time-limit", replay_job, time_limit, "S", "measure for S seconds (5); 0: run once"),
+    BZ_VALUE("time-limit", replay_job, time_limit, "S", "measure for S seconds (5); 0: run once",
+             .use = bz_option_seconds_or_none),
     BZ_COUNT("streams", replay_job, streams, "K", "on a GPU: run layers on K streams (1)"),
     BZ_FLAG("graph", replay_job, graph, "on a GPU: capture the run once as a graph, then launch the graph"),
     PLANNING_OPTIONS(replay_job, p),
@@ -149,8 +150,6 @@ static int replay_model(void *job, bz_buf *out, bz_error *err)
 {
     replay_job *r = job;
     const bz_list *paths = &r->job.arguments;
-    if (planning_gpu(&r->job, err))
-        return -1;
     if (paths->n != 1)
         return bz_fail(err, BZ_USAGE, "name one model: benanza replay MODEL");
     if (r->no_run && bz_job_reads_no(&r->job, "--no-run",
@@ -160,11 +159,11 @@ static int replay_model(void *job, bz_buf *out, bz_error *err)
         return -1;
     r->steps = r->steps ? r->steps : 10;
     if (r->rate_text)
-        r->rate = planning_number(r->rate_text);
+        r->rate = bz_option_number(r->rate_text);
     if (!(r->rate > 0 && r->rate < 1e6))
         return bz_fail(err, BZ_USAGE, "--rate takes a number above 0, not '%s'", r->rate_text);
-    if (planning_seconds("time-limit", r->time_limit, true, err) || planning_setting(&r->p, &r->setting, err) ||
-        bz_plan_dtype(r->p.dtype, &r->dtype, err) || models_load(&r->job, paths, &r->p.models, &r->models, err))
+    if (planning_setting(&r->p, &r->setting, err) || bz_plan_dtype(r->p.dtype, &r->dtype, err) ||
+        models_load(&r->job, paths, &r->p.models, &r->models, err))
         return -1;
     if (r->models.n != 1)
         return bz_fail(err, BZ_USAGE, "--dim takes one size here: a replay is one program");

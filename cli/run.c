@@ -12,7 +12,8 @@ typedef struct run_job {
 
 static const bz_option OPTIONS[] = {
     BZ_VALUE("filter", run_job, bench.filter, "TEXT", "run only problems with TEXT in their text"),
-    BZ_VALUE("time-limit", run_job, bench.time_limit, "S", "measure each variant for at most S seconds (0.1)"),
+    BZ_VALUE("time-limit", run_job, bench.time_limit, "S", "measure each variant for at most S seconds (0.1)",
+             .use = bz_option_seconds),
     PLANNING_WAIT_OPTION(run_job, bench.wait),
     PLANNING_DEVICE_OPTION,
     PLANNING_REMEASURE_OPTION(run_job, remeasure),
@@ -45,9 +46,8 @@ static int run_folder(void *job, bz_buf *out, bz_error *err)
         return -1;
     if (bz_remeasure_parse(j->remeasure, &again, err))
         return -1;
-    int rc = planning_gpu(&j->job, err) || planning_seconds("time-limit", r->time_limit, false, err) ||
-             planning_seconds("wait", r->wait, true, err) || planning_setting(p, &r->setting, err) ||
-             bz_db_open(&j->job, false, &r->db, err) || bz_bench_folder(folder, r, err);
+    int rc = planning_setting(p, &r->setting, err) || bz_db_open(&j->job, false, &r->db, err) ||
+             bz_bench_folder(folder, r, err);
     bz_end_by(r->stopped_by);
     if (!rc && r->filter && !r->listed)
         rc = bz_fail(err, BZ_USAGE, "--filter: no problem's text holds '%s'; '%s/build/benchmarks --list' prints them",

@@ -64,8 +64,7 @@ static int report(void *job, bz_buf *out, bz_error *err)
         return bz_fail(err, BZ_USAGE, "--threads takes a number up to 4096, not %lld", (long long)s->threads);
     if (!s->measure && bz_job_reads_no(&s->job, "a machine that is only looked at, without --measure", "wait", err))
         return -1;
-    if (planning_gpu(&s->job, err) || planning_seconds("wait", s->wait, true, err) || open_db(s, err) ||
-        (s->measure && bz_bench_measure(s->db, (int)s->threads, s->wait, &system, err)) ||
+    if (open_db(s, err) || (s->measure && bz_bench_measure(s->db, (int)s->threads, s->wait, &system, err)) ||
         look_here(s, here, &found.n_here, err) ||
         (s->db && bz_perfdb_stocks(s->db, &s->job.arena, &stock, &found.n, err)) ||
         (!s->job.json && bz_bench_text(out, err)))

@@ -32,7 +32,8 @@ static const bz_option OPTIONS[] = {
             "cudart: measure this machine's GPU; memory: the processor (memory)"),
     BZ_FLAG("no-run", transfer_job, no_run, "measure nothing: use only what the database has"),
     BZ_COUNT("threads", transfer_job, p.threads, "N", "let N threads share the work of those that can be shared (1)"),
-    BZ_VALUE("time-limit", transfer_job, time_limit, "S", "seconds of measuring per variant (0.02)"),
+    BZ_VALUE("time-limit", transfer_job, time_limit, "S", "seconds of measuring per variant (0.02)",
+             .use = bz_option_seconds),
     PLANNING_WAIT_OPTION(transfer_job, wait),
     PLANNING_REMEASURE_OPTION(transfer_job, remeasure),
     PLANNING_SYSTEM_OPTION(transfer_job, p),
@@ -110,9 +111,7 @@ static int transfer(void *job, bz_buf *out, bz_error *err)
         return bz_fail(err, BZ_USAGE, "takes no arguments, not '%s'", t->job.arguments.item[0]);
     if (check_given(t, err))
         return -1;
-    if (planning_gpu(&t->job, err) || planning_setting(&t->p, &t->setting, err) ||
-        bz_remeasure_parse(t->remeasure, &t->again, err) || planning_seconds("wait", t->wait, true, err) ||
-        planning_seconds("time-limit", t->time_limit, false, err) ||
+    if (planning_setting(&t->p, &t->setting, err) || bz_remeasure_parse(t->remeasure, &t->again, err) ||
         planning_system(&t->job, &t->p, t->p.system || t->no_run, &t->db, &t->system, err) || find_facts(t, err))
         return -1;
     if (t->problems) {

@@ -23,7 +23,9 @@ typedef struct bz_option {
     size_t at;                /* where in the command's job its value belongs: offsetof(job, batch) */
     const char *value, *help; /* value: what to call it in --help; NULL for flags */
     const char *with;         /* "train": it is refused without --train; NULL: it stands alone */
-} bz_option;                  /* a table of them ends with a row of zeros */
+    /* Of one that is text: what is done with it when all options are read, before the command works. It may refuse it. */
+    int (*use)(const char *name, const char *value, bz_error *err);
+} bz_option; /* a table of them ends with a row of zeros */
 
 typedef struct bz_list {
     const char **item;
@@ -62,7 +64,7 @@ typedef struct bz_job {
 } bz_job;
 
 /* Rows of a table of options: a name, the job's struct, its member that takes the value, and the help; behind that may stand
- * what else a bz_option has, `.with = "train"`. */
+ * what else a bz_option has, `.with = "train"` or `.use = bz_option_seconds`. */
 #define BZ_FLAG(name, job, field, ...)          BZ_OPTION(name, FLAG, bool, job, field, NULL, __VA_ARGS__)
 #define BZ_VALUE(name, job, field, value, ...)  BZ_OPTION(name, TEXT, const char *, job, field, value, __VA_ARGS__)
 #define BZ_CHOICE(name, job, field, value, ...) BZ_OPTION(name, CHOICE, const char *, job, field, value, __VA_ARGS__)
@@ -92,6 +94,11 @@ int bz_run_command(const bz_command *command, int argc, char **argv);
 /* Options that every command has: a table that ends with a row of zeros. */
 extern const bz_option bz_common_options[];
 const char *bz_option_long(const bz_option *o); /* "output" of "o|output" */
+
+/* What an option's `use` may be: its text is a number of seconds, above 0 or from 0 on. */
+int bz_option_seconds(const char *name, const char *value, bz_error *err);
+int bz_option_seconds_or_none(const char *name, const char *value, bz_error *err);
+double bz_option_number(const char *text); /* NAN: it is none */
 
 /* ---- help.c --------------------------------------------------------------------------------- */
 

@@ -6,6 +6,7 @@
 #include "base/whole.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -206,14 +207,45 @@ static bool is_given(const bz_job *job, const char *name)
     return false;
 }
 
+double bz_option_number(const char *text)
+{
+    char *end;
+    double v = strtod(text, &end);
+    return end == text || *end ? NAN : v;
+}
+
+static int check_seconds(const char *name, const char *value, bool none, bz_error *err)
+{
+    double v = bz_option_number(value);
+    return !(none ? v >= 0 : v > 0) || v > 1e6 ? bz_fail(err, BZ_USAGE, "--%s takes seconds, a number %s, not '%s'",
+                                                         name, none ? "from 0 on" : "above 0", value)
+                                               : 0;
+}
+
+int bz_option_seconds(const char *name, const char *value, bz_error *err)
+{
+    return check_seconds(name, value, false, err);
+}
+
+int bz_option_seconds_or_none(const char *name, const char *value, bz_error *err)
+{
+    return check_seconds(name, value, true, err);
+}
+
 /* What holds for every command once all its options are read. */
 static int check_given(const bz_job *job, bz_error *err)
 {
     if (job->json && job->csv)
         return bz_fail(err, BZ_USAGE, "--json and --csv exclude one another");
-    for (const bz_option *o = job->command->options; o->name; o++)
-        if (o->with && is_given(job, bz_option_long(o)) && !is_given(job, o->with))
-            return bz_fail(err, BZ_USAGE, "--%s has no effect without --%s", bz_option_long(o), o->with);
+    for (const bz_option *o = job->command->options; o->name; o++) {
+        const char *name = bz_option_long(o);
+        if ((o->with || o->use) && !is_given(job, name))
+            continue;
+        if (o->with && !is_given(job, o->with))
+            return bz_fail(err, BZ_USAGE, "--%s has no effect without --%s", name, o->with);
+        if (o->use && o->use(name, *(const char *const *)((const char *)job + o->at), err))
+            return -1;
+    }
     return 0;
 }
 
