@@ -307,51 +307,51 @@ int bind_tile(binder *b, const bz_layer *l, bz_error *err)
 
 /* ---- between pixels --------------------------------------------------------------------------- */
 
-/* A grid has x and y, from -1 to 1 over the image; the call wants y and x in pixels. All is f32, whatever the model is computed in: in other types no
- * loop of ours samples. */
+/* A grid has x and y, from -1 to 1 over the image; the call wants y and x in pixels. In between all y lie behind each other, and all x: a loop
+ * over pairs takes ten times as long. All is f32, whatever the model is computed in: in other types no loop of ours samples. */
 int bind_grid(binder *b, const bz_layer *l, const bz_problem *p, bz_error *err)
 {
     const bz_type *x = &l->in[0], *grid = &l->in[1];
     bool corners = whole(l, "align_corners", 0);
+    const int64_t n = bz_type_elements(grid) / 2, planes[2] = {2, n}, two[1] = {2};
     double *number = BZ_NEW(b->arena, double, 4);
-    const int64_t n = bz_type_elements(grid), two[1] = {2};
     for (int i = 0; i < 2; i++) { /* ((g + 1) · size - 1) / 2, or (g + 1) · (size - 1) / 2 */
-        double size = (double)x->dims[3 - i];
+        double size = (double)x->dims[2 + i];
         number[i] = corners ? (size - 1) / 2 : size / 2;
         number[2 + i] = (size - 1) / 2;
     }
+    const bz_replay_loop loop[] = {
+        {.kind = BZ_LOOP_COPY, .rank = 2, .dim = {2, n}, .stride = {{-1, 2}, {n, 1}}, .from = 1},
+        {.kind = BZ_LOOP_BINARY, .function = "mul", .rank = 2, .dim = {2, n}, .stride = {{n, 1}, {1, 0}}},
+        {.kind = BZ_LOOP_BINARY, .function = "add", .rank = 2, .dim = {2, n}, .stride = {{n, 1}, {1, 0}}},
+        {.kind = BZ_LOOP_COPY, .rank = 2, .dim = {2, n}, .stride = {{n, 1}, {1, 2}}},
+    };
+    bz_operand operand[BZ_PROBLEM_OPERANDS];
+    bz_problem *own = bz_arena_dup(b->arena, p, sizeof *p);
+    own->dtype = own->dtype_w = own->dtype_y = BZ_F32;
+    int n_y = bz_problem_operands(own, operand);
     int from = bind_value(b, l->node->in[0], err), at = from < 0 ? -1 : bind_value(b, l->node->in[1], err),
         out = at < 0 ? -1 : bind_result(b, l, 0, err);
     if (out < 0)
         return -1;
-    for (int i = 0; i < 2; i++) {
-        const bz_replay_loop loop = {.kind = BZ_LOOP_BINARY,
-                                     .function = i ? "add" : "mul",
-                                     .rank = 2,
-                                     .dim = {n / 2, 2},
-                                     .stride = {{2, 1}, {0, 1}}};
-        int made = bind_new_value(b, "", BZ_F32, grid->rank, grid->dims),
-            by = bind_numbers(b, BZ_F32, 1, two, number + 2 * i);
-        if (made < 0 || by < 0 || bind_loop(b, l, &loop, (int[]){at, by}, 2, made, err))
+    for (int i = 0; i < 4; i++) {
+        bool plain = loop[i].kind == BZ_LOOP_COPY;
+        int made = i < 3 ? bind_new_value(b, "", BZ_F32, 2, planes)
+                         : bind_new_value(b, "", BZ_F32, operand[1].rank, operand[1].dim),
+            by = plain ? 0 : bind_numbers(b, BZ_F32, 1, two, number + 2 * (i - 1));
+        if (made < 0 || by < 0)
+            return bind_no(l, err, NO_FIT);
+        if (bind_loop(b, l, &loop[i], (int[]){at, by}, plain ? 1 : 2, made, err))
             return -1;
         at = made;
     }
-    const bz_replay_loop turn = {
-        .kind = BZ_LOOP_COPY, .rank = 2, .dim = {n / 2, 2}, .stride = {{2, -1}, {2, 1}}, .from = 1};
-    bz_operand operand[BZ_PROBLEM_OPERANDS];
-    bz_problem *own = bz_arena_dup(b->arena, p, sizeof *p);
-    own->dtype = own->dtype_w = own->dtype_y = BZ_F32;
-    bz_problem_operands(own, operand);
-    int places = bind_new_value(b, "", operand[1].dtype, operand[1].rank, operand[1].dim);
-    if (places < 0 || bind_loop(b, l, &turn, &at, 1, places, err))
-        return bind_no(l, err, NO_FIT);
     from = b->plan->value[from].dtype == BZ_F32 ? from : bind_widened(b, l, 0, err);
-    int n_y = bz_problem_operands(own, operand), made = out;
+    int made = out;
     if (b->plan->value[out].dtype != BZ_F32)
         made = bind_new_value(b, "", BZ_F32, operand[n_y - 1].rank, operand[n_y - 1].dim);
     if (from < 0 || made < 0)
         return -1;
-    bind_call(b, own, (int[]){from, places}, 2, NULL, 0, made);
+    bind_call(b, own, (int[]){from, at}, 2, NULL, 0, made);
     const bz_replay_loop narrow = {
         .kind = BZ_LOOP_COPY, .rank = 1, .dim = {operand[n_y - 1].count}, .stride = {{1}, {1}}};
     return made == out ? 0 : bind_loop(b, l, &narrow, &made, 1, out, err);
