@@ -90,9 +90,9 @@ static void moved(const bz_problem *p, const bz_operand *x, const bz_operand *y,
 /* Functions that processors do not have as an instruction or a few: what they take is arithmetic, not memory. */
 static bool is_series(bz_fn fn)
 {
-    static const bz_fn FUNCTIONS[] = {BZ_FN_ELU,       BZ_FN_SIGMOID, BZ_FN_TANH, BZ_FN_GELU_ERF,
-                                      BZ_FN_GELU_TANH, BZ_FN_SWISH,   BZ_FN_MISH, BZ_FN_SOFTPLUS,
-                                      BZ_FN_EXP,       BZ_FN_LOG,     BZ_FN_ERF,  BZ_FN_POW};
+    static const bz_fn FUNCTIONS[] = {BZ_FN_ELU,   BZ_FN_SIGMOID, BZ_FN_TANH,     BZ_FN_GELU_ERF, BZ_FN_GELU_TANH,
+                                      BZ_FN_SWISH, BZ_FN_MISH,    BZ_FN_SOFTPLUS, BZ_FN_EXP,      BZ_FN_LOG,
+                                      BZ_FN_ERF,   BZ_FN_POW,     BZ_FN_SIN,      BZ_FN_COS};
     for (size_t i = 0; i < sizeof FUNCTIONS / sizeof *FUNCTIONS; i++)
         if (fn == FUNCTIONS[i])
             return true;

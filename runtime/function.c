@@ -43,6 +43,8 @@ ONE(ceil_of, ceil(x))
 ONE(sign_of, (x > 0) - (x < 0))
 ONE(erf_of, erf(x))
 ONE(softsign_of, x / (1 + fabs(x)))
+ONE(sin_of, sin(x))
+ONE(cos_of, cos(x))
 ONE(linear_of, alpha * x + beta)
 ONE(pow_of, alpha * pow(x, beta))
 TWO(add_of, a + b)
@@ -103,6 +105,8 @@ static const struct {
     [BZ_FN_SIGN] = {"sign", 0, ACTIVATION, .one = sign_of},
     [BZ_FN_ERF] = {"erf", 0, ACTIVATION, .one = erf_of},
     [BZ_FN_SOFTSIGN] = {"softsign", 0, ACTIVATION, .one = softsign_of},
+    [BZ_FN_SIN] = {"sin", 0, ACTIVATION, .one = sin_of},
+    [BZ_FN_COS] = {"cos", 0, ACTIVATION, .one = cos_of},
     [BZ_FN_LINEAR] = {"linear", 2, POST | ACTIVATION, {1, 0}, .one = linear_of},
     [BZ_FN_POW] = {"pow", 2, ACTIVATION, {1, 2}, .one = pow_of},
     [BZ_FN_SUM] = {"sum", .where = REDUCTION},

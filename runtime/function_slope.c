@@ -44,6 +44,8 @@ SLOPE(abs_slope, (x > 0) - (x < 0))
 SLOPE(square, 2 * x)
 SLOPE(erf_slope, 2 / sqrt(PI) * exp(-x * x))
 SLOPE(softsign, 1 / ((1 + fabs(x)) * (1 + fabs(x))))
+SLOPE(sin_slope, cos(x))
+SLOPE(cos_slope, -sin(x))
 SLOPE(linear, alpha)
 SLOPE(power, alpha * beta * pow(x, beta - 1))
 
@@ -71,6 +73,8 @@ static const struct {
     [BZ_FN_SQUARE] = {square, NULL},
     [BZ_FN_ERF] = {erf_slope, NULL},
     [BZ_FN_SOFTSIGN] = {softsign, NULL},
+    [BZ_FN_SIN] = {sin_slope, NULL},
+    [BZ_FN_COS] = {cos_slope, NULL},
     [BZ_FN_LINEAR] = {linear, NULL},
     [BZ_FN_POW] = {power, NULL},
 };

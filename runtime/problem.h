@@ -160,6 +160,8 @@ typedef enum {
     BZ_FN_SIGN,
     BZ_FN_ERF,
     BZ_FN_SOFTSIGN,
+    BZ_FN_SIN,
+    BZ_FN_COS,
     BZ_FN_LINEAR, /* alpha, beta: alpha x + beta */
     BZ_FN_POW,    /* alpha, beta: alpha x^beta */
     BZ_FN_SUM,    /* reduce only, from here on */

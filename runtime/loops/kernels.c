@@ -90,6 +90,14 @@ static bool unary(bz_fn fn, float alpha, float beta, const float *x, float *y, i
         EACH((v > 0.0f ? 1.0f : 0.0f) - (v < 0.0f ? 1.0f : 0.0f))
     case BZ_FN_SOFTSIGN:
         EACH(v / (1.0f + fabsf(v)))
+    case BZ_FN_SIN:
+        if (is_far(x, n))
+            EACH(sinf(v))
+        EACH(sine_of(v, 0))
+    case BZ_FN_COS:
+        if (is_far(x, n))
+            EACH(cosf(v))
+        EACH(sine_of(v, 1))
     case BZ_FN_LINEAR:
         EACH(alpha * v + beta)
     case BZ_FN_POW:

@@ -122,6 +122,35 @@ static inline float mish_of(float x)
     return x * (n / (n + 2.0f));
 }
 
+/* sin(x + quarter · π/2). x = n · π/2 + r in double precision, which leaves r exact for f32 as long as n has some 30 bits. */
+static inline float sine_of(float x, uint32_t quarter)
+{
+    const double whole = 6755399441055744.0; /* 1.5 · 2^52, as in exp_of */
+    double t = (double)x * 0.63661977236758134 + whole, n = t - whole;
+    uint64_t bits;
+    memcpy(&bits, &t, sizeof bits);
+    uint32_t k = (uint32_t)bits + quarter;
+    float r = (float)((double)x - n * 1.5707963267948966), z = r * r, s = -1.9515295891e-4f, c = 2.443315711809948e-5f;
+    s = s * z + 8.3321608736e-3f;
+    s = s * z - 1.6666654611e-1f;
+    s = s * z * r + r;
+    c = c * z - 1.388731625493765e-3f;
+    c = c * z + 4.166664568298827e-2f;
+    c = c * z * z - 0.5f * z + 1.0f;
+    float v = k & 1 ? c : s;
+    return k & 2 ? -v : v;
+}
+
+/* Arguments so far from 0 that sine_of has no digits left are the C library's. */
+static inline bool is_far(const float *x, int64_t n)
+{
+    bool far = false;
+#pragma omp simd reduction(| : far)
+    for (int64_t i = 0; i < n; i++)
+        far |= !(fabsf(x[i]) < 1e9f);
+    return far;
+}
+
 static inline float clip_of(float x, float low, float high)
 {
     x = x < low ? low : x;

@@ -102,6 +102,14 @@ static bool slope(bz_fn fn, bool of_y, float alpha, float beta, const float *x, 
         EACH(1.12837917f * exp_of(-v * v))
     case BZ_FN_SOFTSIGN:
         EACH(1.0f / ((1.0f + fabsf(v)) * (1.0f + fabsf(v))))
+    case BZ_FN_SIN:
+        if (is_far(x, n))
+            EACH(cosf(v))
+        EACH(sine_of(v, 1))
+    case BZ_FN_COS:
+        if (is_far(x, n))
+            EACH(-sinf(v))
+        EACH(sine_of(v, 2))
     case BZ_FN_LINEAR:
         EACH(alpha)
     default:

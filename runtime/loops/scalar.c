@@ -31,10 +31,10 @@ static const struct {
     double (*of)(double v);
 } UNARY[] = {
     {"not", not_of},   {"neg", negative}, {"reciprocal", reciprocal},
-    {"isnan", is_nan}, {"sin", sin},      {"cos", cos},
-    {"tan", tan},      {"asin", asin},    {"acos", acos},
-    {"atan", atan},    {"sinh", sinh},    {"cosh", cosh},
-    {"asinh", asinh},  {"acosh", acosh},  {"atanh", atanh},
+    {"isnan", is_nan}, {"tan", tan},      {"asin", asin},
+    {"acos", acos},    {"atan", atan},    {"sinh", sinh},
+    {"cosh", cosh},    {"asinh", asinh},  {"acosh", acosh},
+    {"atanh", atanh},
 };
 
 /* Infinities: above, where alpha is not 0; below, where beta is not 0. */

@@ -29,7 +29,8 @@ x, rows = R(*X), R(*ROWS)
 FUNCTIONS = {"relu": F.relu, "leaky": F.leaky_relu, "elu": F.elu, "sigmoid": torch.sigmoid, "tanh": torch.tanh, "gelu_erf": F.gelu,
              "gelu_tanh": lambda v: F.gelu(v, approximate="tanh"), "swish": F.silu, "hardswish": F.hardswish, "hardsigmoid": F.hardsigmoid, "mish": F.mish,
              "softplus": F.softplus, "exp": torch.exp, "log": torch.log, "sqrt": torch.sqrt, "abs": torch.abs, "square": torch.square,
-             "round": torch.round, "floor": torch.floor, "ceil": torch.ceil, "sign": torch.sign, "erf": torch.erf, "softsign": F.softsign}
+             "round": torch.round, "floor": torch.floor, "ceil": torch.ceil, "sign": torch.sign, "erf": torch.erf, "softsign": F.softsign,
+             "sin": torch.sin, "cos": torch.cos}
 CASES = {f"activation fn={n} x=1x64x56x56 dtype=f32": (lambda f=f: f(x)) for n, f in FUNCTIONS.items()}
 for name in ("relu", "sigmoid", "tanh", "gelu_erf", "swish", "hardswish", "elu", "leaky"):
     CASES[f"activation_grad fn={name}{' of_y=1' if name in ('sigmoid', 'tanh') else ''} x=1x64x56x56 dtype=f32"] = back(FUNCTIONS[name], R(*X))

@@ -347,6 +347,16 @@ static double f_softplus(double x)
 {
     return log(1 + exp(x));
 }
+static double f_sin(double x)
+{
+    return sin(x);
+}
+
+static double f_cos(double x)
+{
+    return cos(x);
+}
+
 static double f_softsign(double x)
 {
     return x / (1 + fabs(x));
@@ -423,6 +433,8 @@ static void functions_have_the_operators_values(void **state)
         {"Mish", 18, "f32:9", "", f_mish, 1},
         {"Softplus", 1, "f32:9", "", f_softplus, 1},
         {"Softsign", 1, "f32:9", "", f_softsign, 1},
+        {"Sin", 1, "f32:9", "", f_sin, 1},
+        {"Cos", 1, "f32:9", "", f_cos, 1},
         {"Gelu", 20, "f32:9", "", f_gelu, 1},
         {"Gelu", 20, "f32:9", "approximate=s:tanh", f_gelu_tanh, 1},
         {MS "Gelu", 1, "f32:9", "", f_gelu, 1},
