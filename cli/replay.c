@@ -71,7 +71,7 @@ static int make_plan(replay_job *r, const bz_list *paths, bz_error *err)
         .prices = r->analyses.found.analysis->prices,
         .setting = r->setting,
         .device = r->device,
-        .bandwidth = bz_replay_bandwidth(r->db, r->system, &r->setting),
+        .peaks = bz_replay_peaks(r->db, r->system, &r->setting, &r->job.arena),
         .rate = r->rate,
         .gradients = r->outputs != NULL,
         .part = true,

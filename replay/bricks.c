@@ -32,7 +32,7 @@ typedef struct replaying {
     int n;
     bz_plan *plan;          /* of all pieces and their models: what they are replayed by points into it */
     bz_replay_plan **whole; /* of each model that has a piece; NULL where none can be made */
-    double bandwidth;
+    const bz_peaks *peaks;
 } replaying;
 
 /* Sequences run in turns and in the layout of the model's other layers (`brings`), and as its plan has them: those that were once measured did not. */
@@ -163,7 +163,7 @@ static int make_plan(const replaying *w, const bz_prices *prices, int i, const c
                                 .prices = prices,
                                 .within = within,
                                 .setting = r->setting,
-                                .bandwidth = w->bandwidth};
+                                .peaks = w->peaks};
     return bz_replay_make(&in, out, err);
 }
 
@@ -188,7 +188,7 @@ static int make_plans(replaying *w, bz_layers *const *models, bz_error *err)
             number[m] = ++n;
         }
     w->plan = bz_plan_of(&w->r->options, layers, name, n);
-    w->bandwidth = bz_replay_bandwidth(w->r->db, w->r->system, &w->r->setting);
+    w->peaks = bz_replay_peaks(w->r->db, w->r->system, &w->r->setting, w->arena);
     w->whole = BZ_NEW(w->arena, bz_replay_plan *, b->n_models + 1);
     const char **lacks = BZ_NEW(w->arena, const char *, b->n_models + 1); /* why there is none */
     int rc = bz_prices_load(w->plan, w->r->db, w->r->system, &w->r->setting, w->arena, &prices, err);

@@ -221,7 +221,7 @@ static int find_options(bz_replay_plan *p, const bz_replay_input *in, const bz_p
 
 /* ---- conversions ---------------------------------------------------------------------------- */
 
-/* By the record of the reorder where there is one, else by the bytes that it moves over the bandwidth. */
+/* By the record of the reorder where there is one, else by a copy of as many bytes. */
 static double price_reorder(bz_replay_plan *p, const bz_replay_input *in, const bz_replay_value *v, int from, int to)
 {
     static const bz_layout LAYOUTS[] = {BZ_LAYOUT_PLAIN, BZ_LAYOUT_NHWC, BZ_LAYOUT_BLOCKED};
@@ -229,7 +229,7 @@ static double price_reorder(bz_replay_plan *p, const bz_replay_input *in, const 
                     .reorder = {.from = LAYOUTS[from], .to = LAYOUTS[to], .scale = 1},
                     .dtype = v->dtype};
     bz_error err;
-    double best = NAN, bandwidth = in->bandwidth > 0 ? in->bandwidth : in->device ? DEVICE_BYTES : CORE_BYTES;
+    double best = NAN, bytes = 2 * (double)bz_extent_count(v->dim) * bz_dtype_bits(v->dtype) / 8;
     memcpy(r.reorder.x, v->dim, (size_t)v->rank * sizeof *v->dim);
     if (in->db && in->system && !bz_problem_normalize(&r, &err)) {
         bz_buf text = {0};
@@ -242,8 +242,9 @@ static double price_reorder(bz_replay_plan *p, const bz_replay_input *in, const 
                     best = fmin(best, records[i].median);
         bz_buf_free(&text);
     }
-    double bytes = 2 * (double)bz_extent_count(v->dim) * bz_dtype_bits(v->dtype) / 8;
-    return isnan(best) ? GUESS_LAUNCH + bytes / bandwidth : best;
+    double copied = in->peaks && in->peaks->n_bandwidth ? bz_peaks_traffic(in->peaks, bytes)
+                                                        : bytes / (in->device ? DEVICE_BYTES : CORE_BYTES);
+    return isnan(best) ? GUESS_LAUNCH + copied / CONVERTS : best;
 }
 
 /* Rows and channels last are one where there is one channel, or one place. */

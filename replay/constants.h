@@ -9,6 +9,11 @@
  * half as long. */
 static const double GUESS_LAUNCH = 1e-6, CORE_BYTES = 1e10, CORE_FLOPS = 5e10, DEVICE_BYTES = 1e12, DEVICE_FLOPS = 1e13;
 
+/* Share of a copy's bandwidth that a conversion between layouts reaches. Measured: transpositions of 0.4 to 17 MB 0.23, 0.27, 0.35, 0.36, 0.37 and 0.65
+ * (64x56x56, 64x2048, 512x512, 4x1000x1000, 4x1024x1024; `benanza-bench 'transpose x=4x1024x1024 perm=0x2x1'` beside `benanza system`), blocks 0.4
+ * (Zen 5, 2026-11-28). Twice: conversions are planned that take longer than the calls that they shorten. */
+static const double CONVERTS = 0.35;
+
 /* How many times as long in another layout than the library's own: channels last, rows. The first measured: replays without records of ten bundled
  * networks take 0.61 to 1.03 of the time by it with AVX-512, of four 0.79 to 1.08 with AVX2 alone (Zen 5, oneDNN 2.6, `benanza replay MODEL --db none`
  * before and after, 2026-11-27). The second chosen. Twice: the library's choice is taken, and conversions come that nobody foresaw; rows are never

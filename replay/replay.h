@@ -105,10 +105,10 @@ typedef struct bz_replay_input {
     const bz_system *system; /* NULL: no records */
     const bz_prices *prices; /* of the plan, there and in this setting; NULL likewise */
     bz_setting setting;
-    const char *device; /* the backend on whose device it is to run; NULL: the processor */
-    double bandwidth;   /* bytes per second of a copy, both ways counted; 0: 10 GB/s */
-    double rate;        /* of learning, where the model is an iteration of training */
-    bool gradients;     /* those of its weights are outputs, too */
+    const char *device;    /* the backend on whose device it is to run; NULL: the processor */
+    const bz_peaks *peaks; /* there and in this setting, for conversions without a record; may be NULL */
+    double rate;           /* of learning, where the model is an iteration of training */
+    bool gradients;        /* those of its weights are outputs, too */
     bool part; /* where how large a result is depends on data, what does not wait for it is replayed; else nothing is */
     bool within; /* a piece of a model: inputs come as its calls want them, outputs stay as they leave them */
 } bz_replay_input;
@@ -128,9 +128,8 @@ void bz_replay_follow_whole(bz_replay_plan *p, const bz_replay_plan *whole, cons
 
 int bz_replay_follow_file(bz_replay_plan *p, const char *path, bz_error *err);
 
-/* What conversions cost: bytes per second of the largest buffer that was measured, as those of what a model leaves in the caches cost
- * less; 0 where nobody knows. `system` may be NULL. */
-double bz_replay_bandwidth(bz_perfdb *db, const bz_system *system, const bz_setting *setting);
+/* What conversions cost. `system` may be NULL: nobody knows. */
+const bz_peaks *bz_replay_peaks(bz_perfdb *db, const bz_system *system, const bz_setting *setting, bz_arena *arena);
 
 /* The steps on so many streams: by the list schedule of the bound on k streams, with the plan's times. */
 void bz_replay_schedule(bz_replay_plan *p, int streams);

@@ -17,17 +17,14 @@ int bz_replay_follow_file(bz_replay_plan *p, const char *path, bz_error *err)
     return rc;
 }
 
-double bz_replay_bandwidth(bz_perfdb *db, const bz_system *system, const bz_setting *setting)
+const bz_peaks *bz_replay_peaks(bz_perfdb *db, const bz_system *system, const bz_setting *setting, bz_arena *arena)
 {
-    bz_arena arena = {0};
-    bz_peaks peaks = {0};
+    bz_peaks *peaks = BZ_NEW(arena, bz_peaks, 1);
     const bz_system_facts *facts;
     bz_error none;
-    if (system && !bz_transfers_facts(db, system, &arena, &facts, &none))
-        bz_peaks_read(facts, setting, &arena, &peaks);
-    double rate = peaks.n_bandwidth ? peaks.bandwidth[peaks.n_bandwidth / 2].rate : 0;
-    bz_arena_free(&arena);
-    return rate;
+    if (system && !bz_transfers_facts(db, system, arena, &facts, &none))
+        bz_peaks_read(facts, setting, arena, peaks);
+    return peaks;
 }
 
 static int run_program(const bz_replay_plan *p, const bz_replay_run *r, const char *folder, bz_replay_result *out,

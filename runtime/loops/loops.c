@@ -73,6 +73,9 @@ enum { WORTH_A_TEAM = 16384 }; /* elements: starting threads takes as long as so
 void bz_share_out(void (*share)(void *context, int64_t first, int64_t end, int thread), void *context, int64_t n,
                   int64_t work, int threads)
 {
+#ifdef _OPENMP
+    threads = threads ? threads : omp_get_max_threads();
+#endif
     if (threads <= 1 || work < WORTH_A_TEAM || n < 2) {
         share(context, 0, n, 0);
         return;

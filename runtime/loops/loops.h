@@ -6,7 +6,7 @@
 #include "runtime/plain.h"
 #include "runtime/replay.h"
 
-/* Runs a loop on row-major operands. `dtype` are their types, the result's last. -1 where there is no such function. */
+/* Runs a loop on row-major operands, of a copy as its strides say. `dtype` are their types, the result's last. -1 where there is no such function. */
 int bz_loop_run(const bz_replay_loop *loop, void *const *operand, const bz_dtype *dtype, const int64_t *count, int n,
                 int threads);
 bool bz_loop_knows(const bz_replay_loop *loop);
@@ -38,7 +38,8 @@ void bz_training_close(bz_training *t); /* NULL is fine */
 bool bz_posts_known(const bz_problem *p);
 void bz_posts_run(const bz_plain *plain, int copy);
 
-/* Calls `share` for each of `threads` parts of n, in as many threads where that pays: `work` elements are computed. */
+/* Calls `share` for each of `threads` parts of n, in as many threads where that pays: `work` elements are computed. 0 threads: as many as
+ * libraries use. */
 void bz_share_out(void (*share)(void *context, int64_t first, int64_t end, int thread), void *context, int64_t n,
                   int64_t work, int threads);
 

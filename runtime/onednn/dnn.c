@@ -103,6 +103,17 @@ dnnl_data_type_t dnn_md_type(dnn_md md)
     return type;
 }
 
+const int64_t *dnn_md_strides(dnn_md md)
+{
+    dnnl_format_kind_t kind;
+    const dnnl_dims_t *strides;
+    int blocks = 0;
+    bool told = dnnl_memory_desc_query(md, dnnl_query_format_kind, &kind) == dnnl_success && kind == dnnl_blocked &&
+                dnnl_memory_desc_query(md, dnnl_query_inner_nblks_s32, &blocks) == dnnl_success && !blocks &&
+                dnnl_memory_desc_query(md, dnnl_query_strides, &strides) == dnnl_success;
+    return told ? *strides : NULL;
+}
+
 dnnl_status_t dnn_post_eltwise(dnnl_post_ops_t ops, dnnl_alg_kind_t alg, float alpha, float beta)
 {
     return dnnl_post_ops_append_eltwise(ops, alg, alpha, beta);
@@ -161,6 +172,12 @@ static int rank_of(dnn_md md)
 dnnl_data_type_t dnn_md_type(dnn_md md)
 {
     return md->data_type;
+}
+
+const int64_t *dnn_md_strides(dnn_md md)
+{
+    bool plain = md->format_kind == dnnl_blocked && !md->format_desc.blocking.inner_nblks;
+    return plain ? md->format_desc.blocking.strides : NULL;
 }
 
 dnnl_status_t dnn_post_eltwise(dnnl_post_ops_t ops, dnnl_alg_kind_t alg, float alpha, float beta)

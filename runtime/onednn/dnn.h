@@ -66,6 +66,8 @@ dnnl_status_t dnn_md_reshaped(dnn_heap *h, dnn_md md, int rank, const int64_t *d
 /* What the primitive wants for an argument; NULL where it has no such argument. */
 dnn_md dnn_md_of(dnn_heap *h, const_dnnl_primitive_desc_t pd, int arg);
 dnnl_data_type_t dnn_md_type(dnn_md md);
+/* Where it has no blocks: elements from one to the next of each dimension. NULL: it has. */
+const int64_t *dnn_md_strides(dnn_md md);
 void dnn_heap_free(dnn_heap *h);
 
 /* ---- attributes ----------------------------------------------------------------------------- */

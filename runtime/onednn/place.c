@@ -4,6 +4,7 @@
 #include "runtime/onednn/onednn.h"
 
 #include "base/arena.h"
+#include "runtime/loops/loops.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,8 @@ struct bz_converter {
     dnn_impls impls;
     dnnl_primitive_t primitive;
     dnnl_memory_t from, to;
+    bz_replay_loop loop; /* where `width`, bytes of an element, is above 0: instead of the primitive */
+    size_t width;
 };
 
 static bool is_row_major(session *s, const buffer *b)
@@ -114,6 +117,52 @@ static dnnl_status_t end_of(bz_converter *c, const buffer *own, const buffer *se
                : dnn_md_strided(&c->heap, a->rank, a->dims, dnn_md_type(seen->md), a->strides, out);
 }
 
+/* Without blocks elements only change places. A loop of ours then takes a third to a half of the library's time, as it writes whole lines.
+ * Elements of any type are copied by their width. */
+static bool make_loop(bz_converter *c, const argument *seen, dnn_md from, dnn_md to)
+{
+    const int64_t *x = dnn_md_strides(from), *y = dnn_md_strides(to);
+    size_t n = 1, width, bytes = dnnl_memory_desc_get_size(to);
+    if (!x || !y || dnn_md_type(from) != dnn_md_type(to) || dnnl_memory_desc_get_size(from) != bytes)
+        return false;
+    c->loop = (bz_replay_loop){.kind = BZ_LOOP_COPY};
+    for (int i = 0; i < seen->rank; i++) { /* in the order in which the result is written */
+        int k = c->loop.rank++;
+        for (; k && c->loop.stride[1][k - 1] < y[i]; k--) {
+            c->loop.dim[k] = c->loop.dim[k - 1];
+            c->loop.stride[0][k] = c->loop.stride[0][k - 1], c->loop.stride[1][k] = c->loop.stride[1][k - 1];
+        }
+        c->loop.dim[k] = seen->dims[i], c->loop.stride[0][k] = x[i], c->loop.stride[1][k] = y[i];
+        n *= (size_t)seen->dims[i];
+    }
+    width = bytes % n ? 0 : bytes / n; /* what lies behind the elements, or between them, only the library knows */
+    c->width = width == 1 || width == 2 || width == 4 || width == 8 ? width : 0;
+    return c->width > 0;
+}
+
+static int run_loop(const bz_converter *c, void *from, void *to)
+{
+    static const bz_dtype BY_WIDTH[] = {[1] = BZ_I8, [2] = BZ_I16, [4] = BZ_I32, [8] = BZ_I64};
+    bz_dtype dtype = BY_WIDTH[c->width];
+    return bz_loop_run(&c->loop, (void *[]){from, to}, (bz_dtype[]){dtype, dtype}, NULL, 2, 0);
+}
+
+static dnnl_status_t make_reorder(bz_converter *c, dnn_md from, dnn_md to)
+{
+    dnnl_status_t status = dnnl_engine_create(&c->impls.engine, dnnl_cpu, 0);
+    if (status == dnnl_success)
+        status = dnnl_stream_create(&c->stream, c->impls.engine, dnnl_stream_default_flags);
+    if (status == dnnl_success)
+        status = dnn_reorder(&c->impls, from, to);
+    if (status == dnnl_success)
+        status = dnnl_primitive_create(&c->primitive, c->impls.pd[0]);
+    if (status == dnnl_success)
+        status = dnnl_memory_create(&c->from, from, c->impls.engine, DNNL_MEMORY_NONE);
+    if (status == dnnl_success)
+        status = dnnl_memory_create(&c->to, to, c->impls.engine, DNNL_MEMORY_NONE);
+    return status;
+}
+
 int bz_onednn_converter(const void *from, const void *to, void *stream, bz_converter **out, bz_error *err)
 {
     const buffer *a = from, *b = to;
@@ -121,23 +170,13 @@ int bz_onednn_converter(const void *from, const void *to, void *stream, bz_conve
     (void)stream;
     if ((!a && !b) || (a && b && !same_view(&a->seen, &b->seen)))
         return bz_fail(err, BZ_INCOMPLETE, "the formats see the tensor in other dimensions");
-    bz_converter *c = bz_alloc(1, sizeof *c);
-    *c = (bz_converter){0};
-    dnnl_status_t status = dnnl_engine_create(&c->impls.engine, dnnl_cpu, 0);
+    const buffer *seen = b ? b : a;
+    bz_converter *c = bz_zeroed(1, sizeof *c);
+    dnnl_status_t status = end_of(c, a, seen, &md[0]);
     if (status == dnnl_success)
-        status = dnnl_stream_create(&c->stream, c->impls.engine, dnnl_stream_default_flags);
-    if (status == dnnl_success)
-        status = end_of(c, a, b ? b : a, &md[0]);
-    if (status == dnnl_success)
-        status = end_of(c, b, b ? b : a, &md[1]);
-    if (status == dnnl_success)
-        status = dnn_reorder(&c->impls, md[0], md[1]);
-    if (status == dnnl_success)
-        status = dnnl_primitive_create(&c->primitive, c->impls.pd[0]);
-    if (status == dnnl_success)
-        status = dnnl_memory_create(&c->from, md[0], c->impls.engine, DNNL_MEMORY_NONE);
-    if (status == dnnl_success)
-        status = dnnl_memory_create(&c->to, md[1], c->impls.engine, DNNL_MEMORY_NONE);
+        status = end_of(c, b, seen, &md[1]);
+    if (status == dnnl_success && !make_loop(c, &seen->seen, md[0], md[1]))
+        status = make_reorder(c, md[0], md[1]);
     *out = c;
     if (status == dnnl_success)
         return 0;
@@ -148,6 +187,8 @@ int bz_onednn_converter(const void *from, const void *to, void *stream, bz_conve
 
 int bz_onednn_convert(bz_converter *c, void *from, void *to)
 {
+    if (c->width)
+        return run_loop(c, from, to);
     dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, c->from}, {DNNL_ARG_TO, c->to}};
     return dnnl_memory_set_data_handle(c->from, from) != dnnl_success ||
                    dnnl_memory_set_data_handle(c->to, to) != dnnl_success ||
