@@ -39,7 +39,7 @@ static int converts(const bz_whatif_asked *asked, const bz_problem *low, bool *o
 typedef struct {
     const bz_whatif_asked *asked;
     int computing, moving, already, calls, by_records, conversions;
-    int64_t before, after;
+    int64_t before, after, computed[2]; /* by records; by a factor */
 } tally;
 
 /* The best record in 16 bits by the best in 32, where the records tell both. Of a call that converts it is below 0. */
@@ -92,6 +92,35 @@ static bool scale_by_records(bz_flow *flow, const bz_whatif_asked *asked, uint32
     return true;
 }
 
+/* How many times as much a GPU does in the type as in f32, by its data sheet. 0: no unit of it makes the type faster; NAN: nobody knows. */
+static double by_sheet(const bz_whatif_asked *asked, const char *type)
+{
+    const char *name = bz_trace_told(asked->trace, "gpu");
+    bz_gpu gpu;
+    bool known = name && bz_gpu_find(name, &gpu);
+    double f32 = known ? bz_gpu_rate(&gpu, "f32") : 0;
+    return f32 > 0 ? bz_gpu_rate(&gpu, type) / f32 : NAN;
+}
+
+/* How many times as fast products of f32 become in the type: as given; else the share of the data sheet that programs reach. 0: neither tells it. */
+static double speed_in(const bz_whatif_asked *asked, const char *type, const double *reaches)
+{
+    double sheet = by_sheet(asked, type);
+    if (bz_whatif_given(asked, "compute"))
+        return bz_whatif_number(asked, "compute");
+    return sheet > 0 ? fmax(1, sheet * reaches[asked->side]) : 0;
+}
+
+/* Of a kernel that computes in TF32 it is less. Without a data sheet it is what was published. */
+static double speed_in_half(const bz_whatif_asked *asked, const bz_kernel *k)
+{
+    double speed = speed_in(asked, "f16", HALF_REACHES);
+    if (!(speed > 0))
+        return bz_whatif_number(asked, "compute");
+    bool tf32 = k && k->type && !strcmp(k->type, "tf32") && !bz_whatif_given(asked, "compute");
+    return tf32 ? fmax(1, speed / speed_in(asked, "tf32", TF32_REACHES)) : speed;
+}
+
 static bool is_low(const bz_flow *flow, const bz_whatif_asked *asked, uint32_t i)
 {
     const bz_kernel *k = bz_whatif_kernel(asked, &flow->task[i]);
@@ -106,7 +135,10 @@ static void scale_task(bz_flow *flow, const bz_whatif_asked *asked, uint32_t i, 
     } else if (is_low(flow, asked, i)) {
         sum->already++;
     } else if (bz_kernel_limit_of(bz_whatif_does(asked, t)) == BZ_LIMIT_COMPUTE) {
-        bz_flow_scale(flow, i, 1 / bz_whatif_number(asked, "compute"));
+        int64_t was = t->duration;
+        bz_flow_scale(flow, i, 1 / speed_in_half(asked, bz_whatif_kernel(asked, t)));
+        sum->computed[0] = bz_flow_sum(sum->computed[0], was);
+        sum->computed[1] = bz_flow_sum(sum->computed[1], flow->task[i].duration);
         sum->computing++;
     } else {
         bz_flow_scale(flow, i, 1 / bz_whatif_number(asked, "memory"));
@@ -129,7 +161,15 @@ static void tell(bz_whatif_asked *asked, const tally *s)
             "%d launches of kernels that bring tensors into the layout of matrix units; what these "
             "take is in the records",
             s->conversions);
-    if (s->computing)
+    if (s->computing && !bz_whatif_given(asked, "compute") && by_sheet(asked, "f16") > 0)
+        bz_whatif_assume(
+            asked, BZ_ASSUMED_GUESSED, "its data sheet",
+            "%d kernels of products and convolutions: %s become %s, where %s does %.3g times as much in 16 "
+            "bits as in f32 at its peak",
+            s->computing, bz_units_time(a, 1e-9 * (double)s->computed[0]),
+            bz_units_time(b, 1e-9 * (double)s->computed[1]), bz_trace_told(asked->trace, "gpu"),
+            by_sheet(asked, "f16"));
+    else if (s->computing)
         bz_whatif_assume_parameter(asked, "compute", "%d kernels of products and convolutions: time divided by %.3g",
                                    s->computing, bz_whatif_number(asked, "compute"));
     if (s->moving)
@@ -185,27 +225,11 @@ int bz_whatif_precision(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
 
 /* ---- TF32 ------------------------------------------------------------------------------------ */
 
-/* How many times as much a GPU does in TF32 as in f32, by its data sheet. 0: it has no TF32; NAN: nobody knows. */
-static double tf32_by_sheet(const char *name)
-{
-    bz_gpu gpu;
-    bool known = name && bz_gpu_find(name, &gpu);
-    double f32 = known ? bz_gpu_rate(&gpu, "f32") : 0;
-    return f32 > 0 ? bz_gpu_rate(&gpu, "tf32") / f32 : NAN;
-}
-
-static double tf32_speed(const bz_whatif_asked *asked, double by_sheet)
-{
-    if (bz_whatif_given(asked, "compute"))
-        return bz_whatif_number(asked, "compute");
-    return fmax(1, by_sheet * TF32_REACHES[asked->side]);
-}
-
 int bz_whatif_tf32(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
 {
     const char *gpu = bz_trace_told(asked->trace, "gpu");
     bool given = bz_whatif_given(asked, "compute");
-    double by_sheet = tf32_by_sheet(gpu), speed = tf32_speed(asked, by_sheet);
+    double sheet = by_sheet(asked, "tf32"), speed = speed_in(asked, "tf32", TF32_REACHES);
     int n = 0, done = 0;
     (void)err;
     if (flow->computes)
@@ -217,17 +241,16 @@ int bz_whatif_tf32(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
         done += !strcmp(k->type, "tf32");
         if (strcmp(k->type, "f32") != 0)
             continue;
-        if (given || by_sheet > 0)
+        if (speed > 0)
             bz_flow_scale(flow, i, 1 / speed);
         n++;
     }
     if (!n)
         return done ? bz_whatif_because(asked, "its %d products of f32 multiply in TF32 already", done)
                     : bz_whatif_because(asked, "no kernel of a device multiplies in f32");
-    if (!given && !(by_sheet > 0))
-        return by_sheet == 0
-                   ? bz_whatif_because(asked, "%s has no TF32", gpu)
-                   : bz_whatif_because(asked, "no data sheet tells what its GPU does in TF32: compute=N does");
+    if (!(speed > 0))
+        return sheet == 0 ? bz_whatif_because(asked, "%s has no TF32", gpu)
+                          : bz_whatif_because(asked, "no data sheet tells what its GPU does in TF32: compute=N does");
     flow->computes = "TF32";
     if (given)
         bz_whatif_assume_parameter(asked, "compute",
@@ -236,6 +259,6 @@ int bz_whatif_tf32(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
         bz_whatif_assume(asked, BZ_ASSUMED_GUESSED, "its data sheet",
                          "%d kernels of products and convolutions in f32: time divided by %.3g, where %s does %.3g "
                          "times as much in TF32 at its peak",
-                         n, speed, gpu, by_sheet);
+                         n, speed, gpu, sheet);
     return n;
 }

@@ -16,7 +16,10 @@ static const bz_transformation TRANSFORMATIONS[] = {
                 "host works as before",
      .apply = bz_whatif_precision,
      .alone = true,
-     .parameter = {{"compute", "speed of products and convolutions", 1, 3, 4, 1, 64,
+     .parameter = {{"compute",
+                    "speed of products and convolutions; not given: none, 0.3 and 0.8 of what the GPU's data sheet "
+                    "says; without one",
+                    1, 3, 4, 1, 64,
                     "published for matrix units of Volta and Turing: up to 3; at batch 1 kernels may be too short to "
                     "gain anything"},
                    {"memory", "speed of what moves bytes", 1, 2, 2, 1, 64,
