@@ -279,7 +279,8 @@ static advice_finding find_idle(advice_making *m, const char *words)
 static advice_finding find_anew(advice_making *m, const char *words)
 {
     char text[64];
-    double pages, taken = fmin(bz_trace_anew(m->trace, &pages), 1), gain = bz_tick(taken * m->l->latency);
+    double pages, taken = fmin(bz_trace_anew(m->trace, &pages), 1), all = bz_tick(taken * m->l->latency),
+                  gain = all * (1 + ANEW_ROBS * (1 - taken));
     const bz_alignment *a = m->l->alignment;
     (void)words;
     if (!(gain > 0))
@@ -289,8 +290,8 @@ static advice_finding find_anew(advice_making *m, const char *words)
             mark_cause(m, &a->cause[i]);
     advice_mark(m, BZ_RUNG_SLOWER);
     bz_buf_printf(&m->evidence, "the system hands out %.0f pages of memory in every iteration, %s",
-                  pages * m->l->latency, share(m, gain, text));
-    return (advice_finding){true, gain, .half = ANEW_OFF * gain, .alone = true};
+                  pages * m->l->latency, share(m, all, text));
+    return (advice_finding){true, gain, .half = ANEW_OFF * all, .alone = true};
 }
 
 static advice_finding find_channels(advice_making *m, const char *words)
