@@ -39,8 +39,8 @@ typedef struct bz_peaks {
     bz_peak_rate reorder[BZ_PEAKS]; /* of elements: what the library brings from row-major order into blocks, */
     bz_peak_rate convert[BZ_PEAKS]; /* and from f32 into the type or back */
     struct {
-        double bytes, rate; /* of the buffer; bytes per second */
-    } bandwidth[BZ_PEAKS];  /* ascending */
+        double bytes, rate, read; /* of the buffer; bytes per second at best, and where it is read alone */
+    } bandwidth[BZ_PEAKS];        /* ascending */
 } bz_peaks;
 
 /* Rates that were measured with other threads are not used. */
@@ -52,6 +52,9 @@ void bz_peaks_read(const bz_system_facts *facts, const bz_setting *setting, bz_a
  * *memory: traffic is the longer. */
 double bz_peaks_arithmetic(const bz_peaks *peaks, const bz_layer *layer, bz_dtype dtype);
 double bz_peaks_traffic(const bz_peaks *peaks, double bytes);
+/* Seconds in which a program reads `bytes` again that goes over `among` bytes between: as a loop over the smallest buffer measured that holds those does. The
+ * caches keep as much of either. 0 where nobody measured it; peaks may be NULL. */
+double bz_peaks_again(const bz_peaks *peaks, double bytes, double among);
 /* Seconds for so many elements; 0 where nobody measured it. peaks may be NULL. */
 double bz_peaks_reorder(const bz_peaks *peaks, double elements, bz_dtype dtype);
 double bz_peaks_convert(const bz_peaks *peaks, double elements, bz_dtype dtype);

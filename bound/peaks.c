@@ -26,7 +26,7 @@ static void read_rates(const bz_rates *rates, bz_peak_rate *list, int *n)
                 add_rate(list, n, (bz_dtype)t, rates->at[i].rate);
 }
 
-static void add_bandwidth(bz_peaks *p, double bytes, double rate)
+static void add_bandwidth(bz_peaks *p, double bytes, double rate, double read)
 {
     if (p->n_bandwidth == BZ_PEAKS || !(bytes >= 0) || !(rate > 0))
         return;
@@ -35,14 +35,17 @@ static void add_bandwidth(bz_peaks *p, double bytes, double rate)
         p->bandwidth[at] = p->bandwidth[at - 1];
     p->bandwidth[at].bytes = bytes;
     p->bandwidth[at].rate = rate;
+    p->bandwidth[at].read = read > 0 ? read : rate;
 }
 
 /* Who moves a large buffer at a rate moves a part of it at that rate or faster. A small buffer that was slower than a larger
  * one was measured while something else took the machine's time: 8 of 32 kB tell too little then, and the larger one counts. */
 static void lift_slow(bz_peaks *p)
 {
-    for (int at = p->n_bandwidth - 2; at >= 0; at--)
+    for (int at = p->n_bandwidth - 2; at >= 0; at--) {
         p->bandwidth[at].rate = fmax(p->bandwidth[at].rate, p->bandwidth[at + 1].rate);
+        p->bandwidth[at].read = fmax(p->bandwidth[at].read, p->bandwidth[at + 1].read);
+    }
 }
 
 /* Operands in the caches may be read at the rate of a buffer of their size, which reading or copying
@@ -59,10 +62,11 @@ static void read_bandwidth(const bz_measured *m, bool cold, bz_peaks *p)
     for (int i = 0; i < m->n_buffers; i++) {
         const bz_buffer_rates *b = &m->buffer[i];
         if (!cold || b->copy_cold > 0)
-            add_bandwidth(p, b->bytes, cold ? fmax(b->copy_cold, memory) : fmax(b->read, b->copy));
+            add_bandwidth(p, b->bytes, cold ? fmax(b->copy_cold, memory) : fmax(b->read, b->copy),
+                          cold ? memory : b->read);
     }
     if (cold && !p->n_bandwidth)
-        add_bandwidth(p, 0, memory);
+        add_bandwidth(p, 0, memory, memory);
 }
 
 static void read_measured(const bz_system_facts *facts, const bz_setting *setting, bz_arena *arena, bz_peaks *p)
@@ -116,8 +120,9 @@ static void read_sheet(const bz_system_facts *facts, const bz_setting *setting, 
         add_flops(p, TYPES[i].dtype, faster * (rate > 0 || i > 2 ? rate : p->flops[0].rate));
     }
     if (setting->cache == BZ_CACHE_HOT)
-        add_bandwidth(p, 0, INFINITY);
-    add_bandwidth(p, setting->cache == BZ_CACHE_HOT ? cache_of(facts, &row) : 0, fmax(facts->bandwidth, row.bandwidth));
+        add_bandwidth(p, 0, INFINITY, INFINITY);
+    add_bandwidth(p, setting->cache == BZ_CACHE_HOT ? cache_of(facts, &row) : 0, fmax(facts->bandwidth, row.bandwidth),
+                  fmax(facts->bandwidth, row.bandwidth));
     p->source = "data sheet";
     p->why = NULL;
 }
@@ -282,6 +287,16 @@ double bz_peaks_bytes(const bz_layer *layer, const bz_type *type, bz_dtype dtype
 double bz_peaks_traffic(const bz_peaks *peaks, double bytes)
 {
     return bytes / bandwidth(peaks, bytes);
+}
+
+double bz_peaks_again(const bz_peaks *peaks, double bytes, double among)
+{
+    int at = 0;
+    if (!peaks || peaks->why || !peaks->n_bandwidth)
+        return 0;
+    while (at + 1 < peaks->n_bandwidth && peaks->bandwidth[at].bytes < among)
+        at++;
+    return bytes / peaks->bandwidth[at].read;
 }
 
 /* An optimizer's step writes over what it has read: caches take that back while others are read. */

@@ -325,6 +325,19 @@ static double find_busy(const bz_trace *t, const bz_flow *flow, bz_arena *arena)
     return quick > 0 ? fmax(1, (double)bz_iteration_latency(t, flow->iteration) / (double)quick) : 1;
 }
 
+/* All weights, and what the largest layer moves: a framework takes the memory of one layer's data for the next. */
+static double bytes_between(const bz_layers *layers)
+{
+    double weights = 0, most = 0;
+    for (int i = 0; i < layers->n; i++) {
+        const bz_layer *l = &layers->layer[i];
+        for (int k = 0; k < l->n_in; k++)
+            weights += l->in_constant[k] ? bz_peaks_bytes(l, &l->in[k], BZ_UNDEFINED) : 0;
+        most = fmax(most, bz_peaks_bytes(l, NULL, BZ_UNDEFINED));
+    }
+    return weights + most;
+}
+
 bool bz_layer_map_make(const bz_flow *flow, bz_whatif_asked *asked, bz_layer_map *out)
 {
     const bz_whatif_model *m = asked->model;
@@ -339,6 +352,7 @@ bool bz_layer_map_make(const bz_flow *flow, bz_whatif_asked *asked, bz_layer_map
         bz_whatif_because(asked, "it needs the model: 'benanza analyze MODEL --profile RECORDING' asks with it");
         return false;
     }
+    asked->between = bytes_between(m->bound->layers);
     add_places(flow, asked, out);
     find_call(flow, asked, out);
     share_time(flow, m->bound, out, asked->arena);

@@ -366,7 +366,7 @@ static void tell(change *c)
         c->unknown ? bz_arena_printf(c->asked->arena, "; %d of %d products without a record take what they took",
                                      c->unknown, c->products)
                    : "");
-    if (bz_way_from_memory(c->asked, c->far) > 1e-9 * PROCESSES * (double)c->flow->measured)
+    if (bz_way_again(c->asked, c->far) > 1e-9 * PROCESSES * (double)c->flow->measured)
         bz_whatif_assume(c->asked, BZ_ASSUMED_MODELLED, "the memory's bandwidth",
                          "no record tells what %s of weights take from memory: benanza bound --cache cold measures it",
                          bz_units_bytes(x, c->far));

@@ -68,17 +68,13 @@ const bz_picks *bz_way_picks(const bz_whatif_model *m, bz_dtype dtype, bool trai
     return NULL;
 }
 
-double bz_way_from_memory(const bz_whatif_asked *asked, double weights)
+double bz_way_again(const bz_whatif_asked *asked, double weights)
 {
-    const bz_peaks *peaks = asked->model->bound->peaks;
-    if (!peaks || peaks->why || !peaks->n_bandwidth || !(weights > 0))
-        return 0;
-    double far = bz_peaks_traffic(peaks, FAR) * weights / FAR;
-    return isfinite(far) ? far : 0;
+    return bz_peaks_again(asked->model->bound->peaks, weights, asked->between);
 }
 
-/* Records are hot, and a program's weights come from memory in every iteration. What that takes a record with cold caches says, as far as
- * its bytes are weights; else the memory's bandwidth does, and nobody knows how much of it the arithmetic hides. */
+/* Records are hot, and between two uses of a program's weights it goes over all that an iteration has. What that takes a record with cold caches says,
+ * as far as its bytes are weights; else a loop over as many bytes does. */
 double bz_way_price(const bz_whatif_asked *asked, const bz_layer_place *place, const bz_pick *pick, bool cold)
 {
     bool known = cold && pick->cold > 0;
@@ -86,7 +82,7 @@ double bz_way_price(const bz_whatif_asked *asked, const bz_layer_place *place, c
     if (known && bytes > 0)
         more = fmax(0, pick->cold - pick->seconds) * pick->weights / bytes;
     else if (cold)
-        more = FAR_TAKES[asked->side] * bz_way_from_memory(asked, pick->weights);
+        more = AGAIN_TAKES[asked->side] * bz_way_again(asked, pick->weights);
     if (asked->side == 0)
         return pick->low * scale;
     if (asked->side == 2)

@@ -307,6 +307,7 @@ typedef struct bz_whatif_asked {
     bz_assumed *assumed;
     int n_assumed;
     double busy; /* by which others who used the machine made the iteration longer; of recordings of layers, else 0 */
+    double between;      /* bytes that it goes over between two uses of a weight; likewise */
     const char *because; /* why it does not apply */
     const char *unsure;  /* why nobody knows what it comes to, beyond its assumptions; NULL */
 } bz_whatif_asked;
