@@ -13,17 +13,16 @@ bool bz_layer_is_reorder(const bz_task *t)
            !strcmp(t->name, "reorder");
 }
 
-/* Bytes that the operator of a place writes besides its input, and *seconds that it takes above the library's record: PyTorch's convolutions by oneDNN
- * bring input and weights into blocks at each call, compute a result in blocks, and bring that back. Memory that the system hands out anew for these is
- * part of the time. 0: it tells nothing; code for products of matrices reads what lies in rows. */
-static double hidden_bytes(const bz_flow *flow, const bz_whatif_asked *asked, const bz_layer_place *place,
-                           const bz_picks *picks, double *seconds)
+double bz_layer_hidden(const bz_flow *flow, const bz_whatif_asked *asked, const bz_layer_place *place, double *seconds)
 {
-    const bz_pick *pick = &picks->free[place->layer[0]];
+    const bz_regret *r = asked->model->regret;
+    const bz_picks *picks = bz_way_picks(asked->model, BZ_UNDEFINED, r && r->training);
+    const bz_pick *pick = picks ? &picks->free[place->layer[0]] : NULL;
     const bz_layer *l = bz_way_layer(asked, place, 0)->layer;
     const bz_task *t = place->task == BZ_NONE ? NULL : &flow->task[place->task];
-    if (!t || t->event_kind != BZ_EVENT_OP || !bz_name_matches("mkldnn_convolution", t->name) || !(pick->seconds > 0) ||
-        !pick->variant || strstr(pick->variant, "gemm") || !l->n_out)
+    *seconds = 0;
+    if (!t || t->event_kind != BZ_EVENT_OP || !bz_name_matches("mkldnn_convolution", t->name) || !pick || !l->n_in ||
+        !(pick->seconds > 0) || !pick->variant || strstr(pick->variant, "gemm") || !l->n_out)
         return 0;
     *seconds = 1e-9 * (double)place->time - pick->seconds * asked->busy;
     return pick->weights + pick->data + bz_peaks_bytes(l, &l->out[0], BZ_UNDEFINED);
@@ -34,18 +33,21 @@ static double hidden_bytes(const bz_flow *flow, const bz_whatif_asked *asked, co
 static double hidden_reorder(const bz_flow *flow, const bz_whatif_asked *asked, const bz_layer_map *map, double bytes,
                              double machine)
 {
-    const bz_regret *r = asked->model->regret;
-    const bz_picks *picks = bz_way_picks(asked->model, BZ_UNDEFINED, r && r->training);
     double nearest = INFINITY, time = 0;
-    for (int i = 0; i < map->n && picks && asked->side; i++) {
-        double seconds = 0, own = hidden_bytes(flow, asked, &map->place[i], picks, &seconds),
-               far = own > 0 ? fabs(log(picks->free[map->place[i].layer[0]].data / 2 / bytes)) : INFINITY;
+    for (int i = 0; i < map->n && asked->side; i++) {
+        const bz_layer *l = bz_way_layer(asked, &map->place[i], 0)->layer;
+        double seconds,
+            own = bz_layer_hidden(flow, asked, &map->place[i], &seconds),
+            result = l->n_out ? bz_peaks_bytes(l, &l->out[0], BZ_UNDEFINED) : 0,
+            far = own > 0 ? fabs(log((bz_peaks_bytes(l, &l->in[0], BZ_UNDEFINED) + result) / 2 / bytes)) : INFINITY;
         if (far < nearest) {
             nearest = far;
             time = seconds * bytes / own;
         }
     }
-    return asked->side == 1 ? (machine + fmax(machine, time)) / 2 : fmax(machine, time);
+    if (asked->side == 1)
+        return map->keeps_memory && machine > 0 ? machine : (machine + fmax(machine, time)) / 2;
+    return fmax(machine, time);
 }
 
 int64_t bz_layer_reorder(const bz_flow *flow, const bz_whatif_asked *asked, const bz_layer_map *map, double bytes)
@@ -64,7 +66,8 @@ int64_t bz_layer_reorder(const bz_flow *flow, const bz_whatif_asked *asked, cons
     }
     if (!isfinite(nearest))
         return bz_layer_ns(hidden_reorder(flow, asked, map, bytes, machine));
-    return bz_layer_ns(asked->side == 0 && machine > 0 ? fmin(machine, 1e-9 * time) : 1e-9 * time);
+    bool kept = asked->side == 0 || (asked->side == 1 && map->keeps_memory);
+    return bz_layer_ns(kept && machine > 0 ? fmin(machine, 1e-9 * time) : 1e-9 * time);
 }
 
 /* [events of the kind]: the task. */
@@ -338,6 +341,33 @@ static double bytes_between(const bz_layers *layers)
     return weights + most;
 }
 
+static double written(const bz_layer *l)
+{
+    double sum = 0;
+    for (int k = 0; k < l->n_out; k++)
+        sum += bz_peaks_bytes(l, &l->out[k], BZ_UNDEFINED);
+    return sum;
+}
+
+/* Layers write their results, and reorders as much as they read. */
+static double find_anew(const bz_trace *t, const bz_flow *flow, const bz_layers *layers)
+{
+    double pages, sum = 0;
+    for (int i = 0; i < layers->n; i++)
+        sum += written(&layers->layer[i]);
+    for (uint32_t i = 0; i < flow->n; i++)
+        sum += bz_layer_is_reorder(&flow->task[i]) ? bz_call_bytes(bz_call_of(t, flow->task[i].event)) : 0;
+    return sum > 0 ? fmin(1, bz_trace_anew(t, &pages)) * (double)flow->measured / sum : 0;
+}
+
+int64_t bz_layer_anew(const bz_whatif_asked *asked, const bz_layer_map *map, const bz_layer_place *place)
+{
+    double bytes = 0;
+    for (int k = 0; k < place->n; k++)
+        bytes += written(bz_way_layer(asked, place, k)->layer);
+    return (int64_t)fmin(map->anew * bytes, (double)place->time);
+}
+
 bool bz_layer_map_make(const bz_flow *flow, bz_whatif_asked *asked, bz_layer_map *out)
 {
     const bz_whatif_model *m = asked->model;
@@ -358,6 +388,7 @@ bool bz_layer_map_make(const bz_flow *flow, bz_whatif_asked *asked, bz_layer_map
     share_time(flow, m->bound, out, asked->arena);
     find_shares(m->bound, out, asked->arena);
     find_slower(asked, out);
+    out->anew = find_anew(asked->trace, flow, m->bound->layers);
     if (!out->n)
         bz_whatif_because(asked, "no task of the recording did a layer of the model");
     return out->n > 0;

@@ -23,7 +23,9 @@ typedef struct bz_layer_map {
     int64_t call[BZ_WHATIF_SIDES]; /* the framework's own time behind a call: shortest, lower quartile, median */
     double
         slower; /* the recording's calls against their records: so many times as long; unknown: as the machine is busy */
-    uint32_t *constant, n_constants;    /* tasks that compute on constants alone */
+    double anew;                     /* ns that the recording took to get memory anew for a byte that a layer writes */
+    bool keeps_memory;               /* no memory is handed out anew in an iteration of the changed program */
+    uint32_t *constant, n_constants; /* tasks that compute on constants alone */
     uint32_t *normalized, n_normalized; /* tasks whose batch normalization the model has in its weights */
 } bz_layer_map;
 
@@ -43,9 +45,15 @@ static inline double bz_call_bytes(const bz_call *call) /* that a reorder reads;
     return call->elements > 0 ? (double)call->elements * bz_dtype_bits(call->x.dtype) / 8 : 0;
 }
 /* What a reorder of so many bytes takes: as those of the recording whose size is nearest, and at the short end of the
- * interval as the machine was measured, with memory that is not handed out anew. Where operators hide theirs, between what the machine's
- * rate says and what these take. */
+ * interval, and where the changed program keeps its memory, as the machine was measured, with memory that is not handed out anew. Where operators hide theirs,
+ * between what the machine's rate says and what these take. */
 int64_t bz_layer_reorder(const bz_flow *flow, const bz_whatif_asked *asked, const bz_layer_map *map, double bytes);
+/* Bytes that the operator of a place writes besides its input, and *seconds that it takes above the library's record: PyTorch's convolutions by oneDNN
+ * bring input and weights into blocks at each call, compute a result in blocks, and bring that back. Memory that the system hands out anew for these is
+ * part of the time. 0: it tells nothing; code for products of matrices reads what lies in rows. */
+double bz_layer_hidden(const bz_flow *flow, const bz_whatif_asked *asked, const bz_layer_place *place, double *seconds);
+/* Nanoseconds of a place that went to memory that the system handed out anew. What it was for nobody counted: as much for each byte that a layer or a reorder writes. */
+int64_t bz_layer_anew(const bz_whatif_asked *asked, const bz_layer_map *map, const bz_layer_place *place);
 /* How many times as long as its record a call took; the map's where no record of it is known. */
 double bz_layer_slower(const bz_whatif_asked *asked, const bz_layer_map *map, const bz_layer_place *place);
 

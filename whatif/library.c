@@ -18,27 +18,11 @@ typedef struct {
     bool *narrow; /* [nodes]: of the library's; its result lies in narrower blocks than others */
     bool *gone;   /* [places of the map]: another one does it */
     int products, unknown, joined, kept, reorders, borders, turned, inside, normalized;
-    int64_t before, after, reordered, bordered, was_turned, is_turned, not_known, within, was_normalized;
-    double far;             /* bytes of weights of which no record tells what they take from memory */
+    int64_t before, after, reordered, bordered, was_turned, is_turned, not_known, within, was_normalized, kept_memory;
+    double anew; /* ns of memory handed out anew for a byte that a layer writes, which the changed program keeps */
+    double far;  /* bytes of weights of which no record tells what they take from memory */
     const char *unmeasured; /* a problem that no record tells */
 } change;
-
-/* x × sigmoid(x), which PyTorch's networks call as one operator: the product, and the sigmoid in *sigmoid. */
-static bool is_silu(const bz_bound *b, int mul, int *sigmoid)
-{
-    const bz_dag *dag = b->dag;
-    int from = dag->first[mul];
-    if (strcmp(b->layers->layer[mul].kind, "mul") != 0 || dag->first[mul + 1] - from != 2)
-        return false;
-    for (int k = 0; k < 2; k++) {
-        int s = dag->pred[from + k], x = dag->pred[from + 1 - k];
-        *sigmoid = s;
-        if (!strcmp(b->layers->layer[s].kind, "sigmoid") && dag->first[s + 1] - dag->first[s] == 1 &&
-            dag->pred[dag->first[s]] == x)
-            return true;
-    }
-    return false;
-}
 
 /* Layers that the step leaves to the framework, and what reads one of their results: that passes to the library at the next product alone. */
 static void find_left(change *c)
@@ -60,8 +44,61 @@ static void find_left(change *c)
         c->left[i] |= *c->way.only && (to > from || l->macs) && l->class != BZ_VIEW && !bz_has_word(c->way.only, kind);
     }
     for (int i = 0, sigmoid; i < dag->n && *c->way.only; i++)
-        if (is_silu(b, i, &sigmoid) && !bz_has_word(c->way.only, "silu"))
+        if (bz_way_is_silu(b, i, &sigmoid) && !bz_has_word(c->way.only, "silu"))
             c->left[i] = c->left[sigmoid] = true;
+}
+
+/* Bytes that the largest layer holds at once: what it reads, of what passes between the library and the framework a copy, and its result where that
+ * needs memory of its own. */
+static double held_at_once(const change *c)
+{
+    const bz_bound *b = c->asked->model->bound;
+    const bz_dag *dag = b->dag;
+    double most = 0;
+    for (int i = 0, sigmoid; i < dag->n; i++) {
+        const bz_layer *l = &b->layers->layer[i];
+        bool own = l->macs || c->left[i];
+        double sum = 0;
+        if (!bz_way_is_silu(b, i, &sigmoid))
+            sigmoid = -1;
+        for (int k = dag->first[i]; k < dag->first[i + 1]; k++) {
+            const bz_layer *from = &b->layers->layer[dag->pred[k]];
+            if (dag->pred[k] == sigmoid || !from->n_out || !l->n_out)
+                continue;
+            own |= !bz_way_same_shape(&from->out[0], &l->out[0]);
+            sum += bz_peaks_bytes(from, &from->out[0], BZ_UNDEFINED) * (c->left[i] == c->left[dag->pred[k]] ? 1 : 2);
+        }
+        most = fmax(most, sum + (own && l->n_out ? bz_peaks_bytes(l, &l->out[0], BZ_UNDEFINED) : 0));
+    }
+    return most;
+}
+
+/* The C library of GNU maps a block that is larger than any it has mapped and got back, up to MAPPED; it gives the heap's end back to the system where more than
+ * twice the largest of those is free (mallopt(3): M_MMAP_THRESHOLD). Blocks of weights that are prepared come back, too. So memory is handed out anew in each
+ * iteration where its tensors take more than that at once. */
+static bool keeps_memory(const change *c)
+{
+    const bz_layers *layers = c->asked->model->bound->layers;
+    double largest = 0;
+    for (int i = 0; i < layers->n; i++) {
+        const bz_layer *l = &layers->layer[i];
+        for (int k = 0; k < l->n_in; k++)
+            largest = fmax(largest, bz_peaks_bytes(l, &l->in[k], BZ_UNDEFINED));
+        for (int k = 0; k < l->n_out; k++)
+            largest = fmax(largest, bz_peaks_bytes(l, &l->out[k], BZ_UNDEFINED));
+    }
+    return held_at_once(c) <= 2 * fmin(largest, MAPPED);
+}
+
+/* A layer of the framework's own, in memory that is kept now. */
+static void keep(change *c, const bz_layer_place *place)
+{
+    int64_t anew = bz_layer_anew(c->asked, &c->map, place);
+    c->kept++;
+    if (c->map.keeps_memory && c->asked->side < 2 && anew > 0) {
+        bz_layer_set(c->flow, &c->map, place, place->time - anew);
+        c->kept_memory = bz_flow_sum(c->kept_memory, anew);
+    }
 }
 
 static bool stays(const change *c, const bz_layer_place *place)
@@ -193,7 +230,7 @@ static void change_place(change *c, int at)
     c->products += product;
     int group = group_of(c, place, &joined);
     if (stays(c, place) && !joined) { /* what another layer's weights take along goes there, too */
-        c->kept++;
+        keep(c, place);
         return;
     }
     const bz_pick *pick = price_of(c, place, group);
@@ -374,6 +411,11 @@ static void tell(change *c)
         bz_whatif_assume(c->asked, BZ_ASSUMED_MEASURED, "the recording",
                          "%d batch normalizations of %s, which the model has in its weights, go", c->normalized,
                          bz_units_time(x, 1e-9 * (double)c->was_normalized));
+    if (c->kept_memory)
+        bz_whatif_assume(
+            c->asked, BZ_ASSUMED_MODELLED, "the recording's pages, by the bytes that layers write",
+            "memory that is handed out anew for layers that stay, %s, is kept: an iteration holds less at once",
+            bz_units_time(x, 1e-9 * (double)c->kept_memory));
     if (c->inside)
         bz_whatif_assume(c->asked, BZ_ASSUMED_MODELLED, "the recording's reorders, by bytes",
                          "%d reorders of %s come where groups of channels fill no block, and where a smaller operand "
@@ -414,6 +456,7 @@ int bz_whatif_library(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
     bz_way_groups(asked, &c.way, c.picks, c.group);
     find_left(&c);
     find_narrow(&c);
+    c.map.keeps_memory = keeps_memory(&c);
     for (int i = 0; i < c.map.n; i++)
         change_place(&c, i);
     if (c.way.turned && asked->records && turn_weights(&c, err))

@@ -134,6 +134,22 @@ bool bz_way_same_shape(const bz_type *a, const bz_type *b)
     return a->rank == b->rank && a->rank > 0 && !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims);
 }
 
+bool bz_way_is_silu(const bz_bound *b, int mul, int *sigmoid)
+{
+    const bz_dag *dag = b->dag;
+    int from = dag->first[mul];
+    if (strcmp(b->layers->layer[mul].kind, "mul") != 0 || dag->first[mul + 1] - from != 2)
+        return false;
+    for (int k = 0; k < 2; k++) {
+        int s = dag->pred[from + k], x = dag->pred[from + 1 - k];
+        *sigmoid = s;
+        if (!strcmp(b->layers->layer[s].kind, "sigmoid") && dag->first[s + 1] - dag->first[s] == 1 &&
+            dag->pred[dag->first[s]] == x)
+            return true;
+    }
+    return false;
+}
+
 /* The task behind which each layer of the main graph is done. */
 static uint32_t *tasks_of_nodes(const bz_way_borders *b)
 {

@@ -42,6 +42,8 @@ int64_t bz_way_block(const bz_picks *direct, int n);
 /* Do the channels of each group of a convolution fill blocks? Where not, oneDNN takes narrower blocks, so that the tensors before and behind it are
  * reordered, and ONNX Runtime's NCHWc code has nothing for it. A channel by itself lies in a lane: *whole, do such channels fill all blocks? */
 bool bz_way_fills(const bz_layer *l, int64_t block, bool *whole);
+/* x × sigmoid(x), which PyTorch's networks call as one operator: is node `mul` the product? *sigmoid is the sigmoid then. */
+bool bz_way_is_silu(const bz_bound *b, int mul, int *sigmoid);
 bool bz_way_same_shape(const bz_type *a, const bz_type *b);
 
 /* Where a tensor passes between layers of two sides, as a library's and a framework's, it is reordered: once; for each layer that reads it; or, as it leaves
