@@ -17,6 +17,7 @@ typedef struct {
     double ratio;      /* bytes */
     double below;      /* rate_below */
     bool brought_near; /* the program reorders around convolutions */
+    bool hides;        /* its operators do, and no call of theirs is on record */
     int products, unknown, reorders, added, others, copied, weights, steps;
     int64_t before[3], after[3], copies, converting,
         stepping; /* of the three; of what is copied; of weights; of steps */
@@ -33,8 +34,17 @@ static bool is_convolution(const bz_layer *l)
     return bz_layer_has(l, BZ_LAYER_CONVOLUTION | BZ_LAYER_CONVOLUTION_GRADIENT);
 }
 
+/* Half the bytes take half the time where memory is what limits a reorder, and as long as before where its elements do; but no less than the
+ * library's code for that type takes, which may go element by element. */
+static int64_t reorder_time(const change *c, int64_t was, double elements)
+{
+    const double share[BZ_WHATIF_SIDES] = {c->ratio, (1 + c->ratio) / 2, 1};
+    double least = 1e9 * bz_peaks_reorder(c->asked->model->bound->peaks, elements, c->type);
+    return (int64_t)(fmax(least, (double)was * share[c->asked->side]) + 0.5);
+}
+
 /* What a call takes longer than its record is operands that come from far: of half the bytes, half of that. Those of a convolution have just
- * been reordered, which brought them near. */
+ * been reordered, which brought them near. An operator that hides its reorders keeps them. */
 static void change_product(change *c, const bz_layer_place *place)
 {
     const bz_bound_layer *l = bz_way_layer(c->asked, place, 0);
@@ -52,18 +62,13 @@ static void change_product(change *c, const bz_layer_place *place)
     double slower = bz_layer_slower(c->asked, &c->map, place) / c->asked->busy, took = 1e-9 * (double)place->time;
     double far = slower > 1 && !(conv && c->brought_near) ? took * (1 - 1 / slower) * c->ratio : 0,
            near = slower > 1 ? 1 : slower;
+    double seconds, bytes = bz_layer_hidden(c->flow, c->asked, place, &seconds);
     int64_t after = bz_layer_ns(bz_way_price(c->asked, place, to, !conv) * near + far);
+    if (bytes > 0)
+        after = bz_flow_sum(after, reorder_time(c, bz_layer_ns(fmax(0, seconds)), bytes / sizeof(float)));
+    c->hides |= bytes > 0;
     bz_layer_set(c->flow, &c->map, place, after);
     count(c, 0, place->time, after);
-}
-
-/* Half the bytes take half the time where memory is what limits a reorder, and as long as before where its elements do; but no less than the
- * library's code for that type takes, which may go element by element. */
-static int64_t reorder_time(const change *c, int64_t was, double elements)
-{
-    const double share[BZ_WHATIF_SIDES] = {c->ratio, (1 + c->ratio) / 2, 1};
-    double least = 1e9 * bz_peaks_reorder(c->asked->model->bound->peaks, elements, c->type);
-    return (int64_t)(fmax(least, (double)was * share[c->asked->side]) + 0.5);
 }
 
 /* What a byte takes in the largest reorder whose block the C library has already: it hands out one above MAPPED anew each time. 0: there is none. */
@@ -114,7 +119,9 @@ static bool reordered(const change *c, uint32_t task, bool previous)
 static bool add_reorders(change *c, const bz_layer_place *place, bool previous)
 {
     const bz_layer *l = bz_way_layer(c->asked, place, 0)->layer;
-    if (!is_convolution(l) || place->task == BZ_NONE || l->n_in < 2 || !l->n_out)
+    double seconds;
+    if (!is_convolution(l) || place->task == BZ_NONE || l->n_in < 2 || !l->n_out ||
+        bz_layer_hidden(c->flow, c->asked, place, &seconds) > 0)
         return false;
     if (reordered(c, place->task, previous))
         return true;
@@ -201,7 +208,25 @@ static void convert_weights(change *c)
     c->converting = bz_flow_sum(time, time);
 }
 
-/* Half of what moves its bytes goes; what computes on each element converts it. */
+/* How often a layer that the framework does itself converts an element. Each operand and result once; a pool what each window holds; and the SiLU of PyTorch 1.13
+ * the operands and results of four steps (-x, exp, 1 +, x /: aten/src/ATen/native/cpu/Activation.cpp), ten where its two layers have five. */
+static double conversions(const change *c, const bz_bound_layer *b)
+{
+    const bz_layer *l = b->layer;
+    const bz_param *window = bz_layer_param(l, "kernel");
+    double all = bz_peaks_bytes(l, NULL, BZ_F32) / sizeof(float),
+           result = bz_peaks_bytes(l, &l->out[0], BZ_F32) / sizeof(float);
+    int sigmoid;
+    if (bz_way_is_silu(c->asked->model->bound, b->node, &sigmoid))
+        return all + 5 * result;
+    if (!bz_layer_has(l, BZ_LAYER_POOL) || !window)
+        return all;
+    for (int k = 0; k < window->n && k < 3; k++)
+        result *= (double)window->v[k];
+    return fmax(all, result);
+}
+
+/* Half of what moves its bytes goes, and half of the memory that is handed out anew; what computes on each element converts it. */
 static void change_other(change *c, const bz_layer_place *place)
 {
     double convert = 0, traffic = 0, was = (double)place->time;
@@ -209,14 +234,17 @@ static void change_other(change *c, const bz_layer_place *place)
     for (int k = 0; k < place->n; k++) {
         const bz_layer *l = bz_way_layer(c->asked, place, k)->layer;
         double bytes = bz_peaks_bytes(l, NULL, BZ_F32);
-        convert += 1e9 * bz_peaks_convert(peaks, bytes / sizeof(float), c->type);
+        if (l->n_out)
+            convert += 1e9 * bz_peaks_convert(peaks, conversions(c, bz_way_layer(c->asked, place, k)), c->type);
         traffic += peaks && !peaks->why ? 1e9 * bz_peaks_traffic(peaks, bytes) : 0;
     }
-    double half = fmin(was, traffic) * (1 - c->ratio), after = c->asked->side == 0   ? was * c->ratio
-                                                               : c->asked->side == 1 ? was - half + convert
-                                                                                     : was + convert;
-    count(c, 2, place->time, (int64_t)after);
-    bz_layer_set(c->flow, &c->map, place, (int64_t)after);
+    double half = fmin(was, traffic + (double)bz_layer_anew(c->asked, &c->map, place)) * (1 - c->ratio),
+           after = c->asked->side == 0   ? was * c->ratio
+                   : c->asked->side == 1 ? was - half + convert
+                                         : was + convert;
+    int64_t time = bz_layer_ns(1e-9 * after);
+    count(c, 2, place->time, time);
+    bz_layer_set(c->flow, &c->map, place, time);
     c->others++;
 }
 
@@ -276,7 +304,7 @@ static void tell(change *c)
         c->products - c->unknown, bz_units_time(x, 1e-9 * (double)c->before[0]),
         bz_units_time(y, 1e-9 * (double)c->after[0]), bz_dtype_name(c->type),
         c->unknown ? bz_arena_printf(c->asked->arena, "; %d without a record take what they took", c->unknown) : "");
-    if (c->reorders)
+    if (c->reorders || c->added)
         bz_whatif_assume(
             c->asked, BZ_ASSUMED_MODELLED, "the recording, and what 'benanza system --measure' has",
             "%d reorders move %g times the bytes, and %d come around convolutions that had none: %s become %s",
@@ -334,7 +362,7 @@ int bz_whatif_products(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
         convert_steps(&c, place);
         if (place->task == BZ_NONE || (i && place->layer[0] == place[-1].layer[0])) /* one of several calls: one now */
             continue;
-        if (c.reorders)
+        if (c.reorders || c.hides)
             previous = add_reorders(&c, place, previous);
         add_copy(&c, place);
     }

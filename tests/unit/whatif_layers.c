@@ -531,6 +531,41 @@ static void copied(void **state)
     is_us(predict(p, "products=bf16")->time, without + cold + elements / 1e3);
 }
 
+/* What the framework does itself converts operands and results, a pool what each window holds, and x × sigmoid(x) twice as often as its two layers say. */
+static void converted(void **state)
+{
+    static const int64_t THREE[] = {3, 3};
+    static const bz_param WINDOW = {.name = "kernel", .n = 2, .v = THREE};
+    static const int FIRST[] = {0, 0, 1, 3, 4}, PRED[] = {CONV, CONV, NORM, ADD};
+    program *p = *state;
+    double without = (double)predict(p, "products=bf16")->time / US, each = 64 * 128 * 128 / 1e3, nine = 9 * each;
+    p->peaks.convert[0] = (bz_peak_rate){BZ_BF16, 1e9};
+    p->peaks.n_convert = 1;
+    is_us(predict(p, "products=bf16")->time, without + 5 * each);
+    p->layer[NORM].kind = "maxpool";
+    p->layer[NORM].params = &WINDOW;
+    p->layer[NORM].n_params = 1;
+    is_us(predict(p, "products=bf16")->time, without + 3 * each + nine);
+    p->layer[NORM].kind = "sigmoid";
+    p->layer[ADD].kind = "mul";
+    p->dag.first = FIRST;
+    p->dag.pred = PRED;
+    is_us(predict(p, "products=bf16")->time, without + 10 * each);
+    bz_trace_fact(p->trace, "fresh memory", "1000 pages in each second of the iterations, 100 us a page");
+    is_us(predict(p, "products=bf16")->time, without + 10 * each - 0.1 * (double)p->flow.measured / US * 2 / 4 / 2);
+}
+
+/* Reorders that an operator hides stay, of half the bytes. */
+static void within_operators(void **state)
+{
+    program *p = *state;
+    uint32_t normalized;
+    record_operators(p, &normalized);
+    int64_t with = predict(p, "products=bf16")->time;
+    p->own[CONV].variant = "x64:gemm:jit";
+    is_us(with - predict(p, "products=bf16")->time, 0.75 * 2000);
+}
+
 /* A normalization that reads nothing but results in 16 bits has no number; behind an operand in f32 it has. */
 static void mixed(void **state)
 {
@@ -741,6 +776,8 @@ int main(void)
                                        TEST(from_memory),
                                        TEST(hidden),
                                        TEST(kept),
+                                       TEST(converted),
+                                       TEST(within_operators),
                                        TEST(turned),
                                        TEST(one_axis),
                                        TEST(slower),
