@@ -19,9 +19,8 @@ typedef struct {
     bool *gone;   /* [places of the map]: another one does it */
     int products, unknown, joined, kept, reorders, borders, turned, inside, normalized;
     int64_t before, after, reordered, bordered, was_turned, is_turned, not_known, within, was_normalized, kept_memory;
-    double anew; /* ns of memory handed out anew for a byte that a layer writes, which the changed program keeps */
-    double far;  /* bytes of weights of which no record tells what they take from memory */
-    const char *unmeasured; /* a problem that no record tells */
+    double far;             /* bytes of weights of which no record tells what they take from memory */
+    const char *unmeasured; /* problems that no record tells, as options of 'benanza gen' */
 } change;
 
 /* Layers that the step leaves to the framework, and what reads one of their results: that passes to the library at the next product alone. */
@@ -188,7 +187,12 @@ static int price_turned(change *c, const bz_layer_place *place, const bz_problem
     if (!isfinite(*out)) {
         bz_buf text = {0};
         bz_problem_print(&turned, &text);
-        c->unmeasured = bz_buf_keep(&text, c->asked->arena);
+        const char *option = bz_arena_printf(c->asked->arena, " --problem '%s'", bz_buf_text(&text));
+        if (!c->unmeasured)
+            c->unmeasured = option;
+        else if (!strstr(c->unmeasured, option))
+            c->unmeasured = bz_arena_printf(c->asked->arena, "%s%s", c->unmeasured, option);
+        bz_buf_free(&text);
     }
     return 0;
 }
@@ -427,11 +431,11 @@ static void tell(change *c)
                          c->turned, bz_units_time(x, 1e-9 * (double)c->was_turned),
                          bz_units_time(y, 1e-9 * (double)c->is_turned));
     if (c->not_known > (int64_t)(UNPRICED_MOST * (double)c->flow->measured))
-        c->asked->unsure = bz_arena_printf(
-            c->asked->arena,
-            "products of %s get their weights the other way round, and no record tells what they take so: "
-            "benanza bench '%s' measures one",
-            bz_units_time(x, 1e-9 * (double)c->not_known), c->unmeasured);
+        c->asked->unsure = bz_arena_printf(c->asked->arena,
+                                           "products of %s get their weights the other way round, and no record tells "
+                                           "what they take so: a number stands "
+                                           "once benanza gen -o DIR%s, and benanza run DIR, have measured it",
+                                           bz_units_time(x, 1e-9 * (double)c->not_known), c->unmeasured);
     bz_whatif_assume(
         c->asked, BZ_ASSUMED_MEASURED, "the recording",
         "%d reorders of %s go, %d of %s come where a tensor passes between the library and the framework, which "

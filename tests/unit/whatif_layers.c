@@ -358,6 +358,7 @@ static void turned(void **state)
     store(db, BOTH, 2);
     const bz_prediction *q = predict(p, CHANGE);
     assert_non_null(strstr(q->unsure, OTHER));
+    assert_non_null(strstr(q->unsure, "a number stands once benanza gen -o DIR --problem 'gemm"));
     int64_t before = q->time;
     store(db, OTHER, 1);
     q = predict(p, CHANGE);
