@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """Whether the analyzer's advice is worth taking: predicted and achieved gain side by side, on real programs.
 
-    tests/bench/advice.py measure --out DIR [--rounds N] [--seconds S] [--models DIR] [--networks NAME,…] [--quiet COMMAND] BENANZA
-    tests/bench/advice.py judge --out DIR [--db DIR] [--networks NAME,…] BENANZA
+    tests/bench/advice.py measure --out DIR [--rounds N] [--seconds S] [--models DIR] [--networks NAME,…] [--operators] [--quiet COMMAND] BENANZA
+    tests/bench/advice.py judge --out DIR [--db DIR] [--networks NAME,…] [--operators] BENANZA
 
 The networks are bundled ones, run on one thread: in PyTorch (Debian's), eager; and, of what --models has with weights
 (scripts/export-models --with-weights --out DIR), in ONNX Runtime (onnxruntime-node by NODE_PATH) as a careless program runs it, with the
@@ -103,6 +103,17 @@ class PyTorch:
         return next((v for v in self.variants if set(v.split()) == words), None)
 
 
+class Operators(PyTorch):
+    """The same, recorded by PyTorch's own profiler, which knows no library calls."""
+    name = "PyTorch operators"
+
+    def path(self, variant, k):
+        return super().path(variant, k) + ".json"
+
+    def record(self, variant, k):
+        run(self.started(variant), OPERATORS=self.path(variant, k))
+
+
 class OnnxRuntime(PyTorch):
     """tests/programs/ort.js, which knows the optimizer's levels. A transformer's advice leaves an optimizer out."""
     name = "ONNX Runtime"
@@ -134,6 +145,8 @@ class OnnxRuntime(PyTorch):
 def programs(arguments):
     for network in arguments.networks.split(","):
         yield PyTorch(network, arguments)
+        if arguments.operators:
+            yield Operators(network, arguments)
         if arguments.command == "judge" or arguments.models and os.path.exists(os.path.join(arguments.models, network + ".onnx")):
             yield OnnxRuntime(network, arguments)
 
@@ -259,7 +272,8 @@ def judge(program, tally, arguments):
         times = Times(json.load(f))
     recordings = [r for r in (program.recording("", k) for k in range(arguments.rounds)) if r]
     for variant in judge_round(program, "", recordings, times, tally, 2, arguments):
-        judge_round(program, variant, [program.recording(variant, 0)], times, tally, 1, arguments)
+        if program.recording(variant, 0):
+            judge_round(program, variant, [program.recording(variant, 0)], times, tally, 1, arguments)
 
 
 def main():
@@ -272,6 +286,7 @@ def main():
     parser.add_argument("--db", default=os.path.join(TESTS, "..", "build", "advice-db"), metavar="DIR")
     parser.add_argument("--networks", default=NETWORKS, metavar="NAME,NAME…")
     parser.add_argument("--models", metavar="DIR", help="models with weights, for ONNX Runtime")
+    parser.add_argument("--operators", action="store_true", help="PyTorch's programs also by recordings of operators alone")
     parser.add_argument("--quiet", default="", metavar="COMMAND")
     parser.add_argument("--changes", default="freeze,bf16,trace,trace bf16,heap,all", metavar="NAME,…", help="that are measured, of those there are")
     parser.add_argument("--why", action="store_true", help="print the evidence of each advice")

@@ -2,7 +2,8 @@
 
 CHANGE: freeze, trace, channels-last, bf16. Prints the latency of every iteration in milliseconds, one a line, on stderr. In the
 environment: THREADS, how many (1); CLOCK=cpu: the processor's time instead of the clock's, where others run, too; NEIGHBOUR: behind each latency the milliseconds that copying within the first-level cache
-took around it, which is longer while somebody else works on the same core."""
+took around it, which is longer while somebody else works on the same core; OPERATORS: the file that PyTorch's
+own profiler writes its operators to, and no latencies then."""
 
 import contextlib
 import importlib.machinery
@@ -65,6 +66,13 @@ def main():
             clock = time.process_time if os.environ.get("CLOCK") == "cpu" else time.perf_counter
             look = neighbour if "NEIGHBOUR" in os.environ else lambda: 0
             before = look()
+            if "OPERATORS" in os.environ:
+                with torch.autograd.profiler.profile() as recorded:
+                    for _ in range(iterations):
+                        with torch.autograd.profiler.record_function("benanza_iteration"):
+                            network(*inputs)
+                recorded.export_chrome_trace(os.environ["OPERATORS"])
+                return
             for _ in range(iterations):
                 benanza.iteration_begin()
                 t = clock()
