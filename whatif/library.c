@@ -19,7 +19,7 @@ typedef struct {
     bool *gone;   /* [places of the map]: another one does it */
     int products, unknown, joined, kept, reorders, borders, turned, inside, normalized;
     int64_t before, after, reordered, bordered, was_turned, is_turned, not_known, within, was_normalized, kept_memory;
-    double far;             /* bytes of weights of which no record tells what they take from memory */
+    double far, later;      /* bytes of weights of which no record tells what they take from memory; seconds by loops */
     const char *unmeasured; /* problems that no record tells, as options of 'benanza gen' */
 } change;
 
@@ -251,7 +251,10 @@ static void change_place(change *c, int at)
     }
     double now = bz_way_price(c->asked, place, pick, false) *
                  bz_way_slower(c->asked, pick, bz_layer_slower(c->asked, &c->map, place));
-    c->far += product && !(pick->cold > 0) ? pick->weights : 0;
+    if (product && !(pick->cold > 0)) {
+        c->far += pick->weights;
+        c->later += bz_way_again(c->asked, pick);
+    }
     int64_t after = bz_layer_ns(
         fmax(bz_way_price(c->asked, place, pick, product), now)); /* both may be weights from memory: once */
     c->after = bz_flow_sum(c->after, after);
@@ -407,7 +410,7 @@ static void tell(change *c)
         c->unknown ? bz_arena_printf(c->asked->arena, "; %d of %d products without a record take what they took",
                                      c->unknown, c->products)
                    : "");
-    if (bz_way_again(c->asked, c->far) > 1e-9 * PROCESSES * (double)c->flow->measured)
+    if (c->later > 1e-9 * PROCESSES * (double)c->flow->measured)
         bz_whatif_assume(c->asked, BZ_ASSUMED_MODELLED, "the memory's bandwidth",
                          "no record tells what %s of weights take from memory: benanza bound --cache cold measures it",
                          bz_units_bytes(x, c->far));
@@ -415,7 +418,7 @@ static void tell(change *c)
         bz_whatif_assume(c->asked, BZ_ASSUMED_MEASURED, "the recording",
                          "%d batch normalizations of %s, which the model has in its weights, go", c->normalized,
                          bz_units_time(x, 1e-9 * (double)c->was_normalized));
-    if (c->kept_memory)
+    if ((double)c->kept_memory > PROCESSES * (double)c->flow->measured)
         bz_whatif_assume(
             c->asked, BZ_ASSUMED_MODELLED, "the recording's pages, by the bytes that layers write",
             "memory that is handed out anew for layers that stay, %s, is kept: an iteration holds less at once",

@@ -68,13 +68,15 @@ const bz_picks *bz_way_picks(const bz_whatif_model *m, bz_dtype dtype, bool trai
     return NULL;
 }
 
-double bz_way_again(const bz_whatif_asked *asked, double weights)
+double bz_way_again(const bz_whatif_asked *asked, const bz_pick *pick)
 {
-    return bz_peaks_again(asked->model->bound->peaks, weights, asked->between);
+    const bz_peaks *peaks = asked->model->bound->peaks;
+    return fmax(0, bz_peaks_again(peaks, pick->weights, asked->between) -
+                       bz_peaks_again(peaks, pick->weights, pick->weights + pick->data));
 }
 
 /* Records are hot, and between two uses of a program's weights it goes over all that an iteration has. What that takes a record with cold caches says,
- * as far as its bytes are weights; else a loop over as many bytes does. */
+ * as far as its bytes are weights; else two loops do, one over as many bytes, and one over those of the call, which is what the record has gone over. */
 double bz_way_price(const bz_whatif_asked *asked, const bz_layer_place *place, const bz_pick *pick, bool cold)
 {
     bool known = cold && pick->cold > 0;
@@ -82,7 +84,7 @@ double bz_way_price(const bz_whatif_asked *asked, const bz_layer_place *place, c
     if (known && bytes > 0)
         more = fmax(0, pick->cold - pick->seconds) * pick->weights / bytes;
     else if (cold)
-        more = AGAIN_TAKES[asked->side] * bz_way_again(asked, pick->weights);
+        more = AGAIN_TAKES[asked->side] * bz_way_again(asked, pick);
     if (asked->side == 0)
         return pick->low * scale;
     if (asked->side == 2)

@@ -26,8 +26,9 @@ const bz_picks *bz_way_picks(const bz_whatif_model *m, bz_dtype dtype, bool trai
 
 /* The price of a place's share on the side that is asked for: the record's interval at its ends, and with weights from memory where `cold`. */
 double bz_way_price(const bz_whatif_asked *asked, const bz_layer_place *place, const bz_pick *pick, bool cold);
-/* Seconds in which weights are read again by a loop over all bytes of an iteration; 0: nobody measured that. */
-double bz_way_again(const bz_whatif_asked *asked, double weights);
+/* Seconds that a call's weights take longer where a loop reads them that goes over all bytes of an iteration, and not over the call's alone; 0: nobody
+ * measured that. */
+double bz_way_again(const bz_whatif_asked *asked, const bz_pick *pick);
 /* How many times as long as its record a call takes once its data is near, where it takes `now` times as long. */
 double bz_way_slower(const bz_whatif_asked *asked, const bz_pick *pick, double now);
 
