@@ -23,9 +23,9 @@ typedef struct {
     uint32_t label, operator; /* args.name, args.op_name */
     int threads;              /* that ONNX Runtime had for the node; 0 unknown */
     bool has_start;
-    bool timed;   /* how long it took stood behind its name */
-    bool unknown; /* it names a category, and none that is known */
-    bool echo;    /* the device's side of something else, no work of its own */
+    bool timed;       /* how long it took stood behind its name */
+    uint32_t unknown; /* the category that it names, where that is none that is known */
+    bool echo;        /* the device's side of something else, no work of its own */
 } bz_chrome_event;
 
 /* An open "B" event, or "b", which has an id. */
@@ -57,7 +57,10 @@ typedef struct bz_chrome_events {
     uint32_t n_processes;
     int *line; /* [n_lines] by lane of the host: 1 + the row of what its events are; 0 not looked at yet */
     uint32_t n_lines;
-    int64_t unknown;  /* complete events of a category that is not known, as of PyTorch's profiler for other devices */
+    bz_chrome_event
+        *waiting; /* of a category that is not known, with numbers of others: what they are is told when all is read */
+    size_t n_waiting;
+    int64_t unknown;  /* events of such a category that nothing tells of */
     uint32_t example; /* such a category */
     int threads;      /* the most of any event; 0 unknown */
     bz_names categories;

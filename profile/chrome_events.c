@@ -91,9 +91,8 @@ void bz_chrome_categorize(bz_chrome_events *r, const char *s, size_t n)
 {
     uint8_t row = bz_names_row(&r->categories, s, n);
     r->e.category = row ? row - 1 : of_a_runtime(s, n) ? RUNTIME : -1;
-    r->e.unknown = r->e.category < 0 && n && !bz_chrome_same("Trace", s, n) && !bz_chrome_same("python_function", s, n);
-    if (r->e.unknown && !r->unknown)
-        r->example = bz_trace_intern(r->t, s, n);
+    bool told = r->e.category >= 0 || bz_chrome_same("Trace", s, n) || bz_chrome_same("python_function", s, n);
+    r->e.unknown = told ? 0 : bz_trace_intern(r->t, s, n);
 }
 
 void bz_chrome_categorize_process(bz_chrome_events *r, const char *s, size_t n)
@@ -263,6 +262,14 @@ static int line_of(bz_chrome_events *r, uint32_t lane, const bz_chrome_process *
     return r->line[lane] < 0 ? -1 : r->line[lane] - 1;
 }
 
+/* What work of a device is. Meta's accelerator copies by "dma_request". */
+static bz_event_kind work_by_name(const char *name)
+{
+    return !strncasecmp(name, "memcpy", 6) || !strncmp(name, "dma_", 4) ? BZ_EVENT_COPY
+           : !strncasecmp(name, "memset", 6)                            ? BZ_EVENT_MEMSET
+                                                                        : BZ_EVENT_KERNEL;
+}
+
 /* What an event without a category is. */
 static bz_event_kind kind_by_line(bz_chrome_events *r)
 {
@@ -278,9 +285,7 @@ static bz_event_kind kind_by_line(bz_chrome_events *r)
         e->device = of->device;
     switch (LINES[line].meaning) {
     case AS_DEVICE:
-        return !strncasecmp(name, "memcpy", 6)   ? BZ_EVENT_COPY
-               : !strncasecmp(name, "memset", 6) ? BZ_EVENT_MEMSET
-                                                 : BZ_EVENT_KERNEL;
+        return work_by_name(name);
     case AS_COPY:
         return BZ_EVENT_COPY;
     case AS_API:
@@ -352,6 +357,12 @@ static bool of_optimizer(const bz_chrome_events *r)
            !strncmp(bz_string(r->t, r->e.name), "Optimizer.", strlen("Optimizer."));
 }
 
+static void count_unknown(bz_chrome_events *r, const bz_chrome_event *e)
+{
+    if (e->unknown && !r->unknown++)
+        r->example = e->unknown;
+}
+
 static void event_complete(bz_chrome_events *r)
 {
     bz_chrome_event *e = &r->e;
@@ -361,10 +372,9 @@ static void event_complete(bz_chrome_events *r)
         return;
     }
     bz_event_kind kind = e->category < 0 ? kind_by_line(r) : CATEGORIES[e->category].kind;
-    if (kind == BZ_EVENT_KERNEL && !strncmp(bz_string(r->t, e->name), "dma_", 4))
-        kind = BZ_EVENT_COPY;
+    if (kind == BZ_EVENT_KERNEL)
+        kind = work_by_name(bz_string(r->t, e->name));
     kind = of_optimizer(r) ? BZ_EVENT_OP : kind;
-    r->unknown += e->unknown;
     if (e->category >= 0 && CATEGORIES[e->category].format)
         r->format = CATEGORIES[e->category].format;
     if (e->timed)
@@ -385,7 +395,66 @@ static void event_complete(bz_chrome_events *r)
         snprintf(step, sizeof step, "%.80s step %lld", bz_string(r->t, name), (long long)e->step);
         name = bz_trace_text(r->t, step);
     }
+    if (kind == BZ_EVENT_RANGE && e->unknown && (bz_chrome_id(e->correlation) || bz_chrome_id(e->external))) {
+        e->duration = end - e->start;
+        BZ_ROOM(r->waiting, r->n_waiting);
+        r->waiting[r->n_waiting++] = *e;
+        return;
+    }
+    count_unknown(r, e);
     add_complete(r, kind, name, e->start, end);
+}
+
+/* ---- categories that are not known ---- */
+
+/* Threads of the host have operators or calls of a runtime. [n_lanes] */
+static bool *host_lanes(const bz_trace *t)
+{
+    bool *host = bz_zeroed((size_t)t->n_lanes + 1, sizeof *host);
+    for (int k = BZ_EVENT_OP; k <= BZ_EVENT_API; k++)
+        for (size_t i = 0; i < t->event[k].n; i++)
+            host[t->event[k].lane[i]] = true;
+    return host;
+}
+
+/* The numbers by which calls, or operators, are tied to what a device did for them. */
+static bz_map correlations(const bz_events *e)
+{
+    bz_map known = {0};
+    for (size_t i = 0; i < e->n; i++)
+        if (e->correlation[i])
+            bz_map_add(&known, &e->correlation[i], sizeof e->correlation[i], 0);
+    return known;
+}
+
+static bool is_among(const bz_map *known, int64_t number)
+{
+    uint32_t id = bz_chrome_id(number);
+    return id && bz_map_get(known, &id, sizeof id) != BZ_MAP_NONE;
+}
+
+/* PyTorch's profiler has a category for each sort of device that it learns of. Work of a device is what a call or an operator asked for, and does not
+ * lie on a thread of the host. */
+static void add_waiting(bz_chrome_events *r)
+{
+    bool pytorch = !strcmp(r->format, "PyTorch trace"), *host = pytorch ? host_lanes(r->t) : NULL;
+    uint32_t lanes = r->t->n_lanes;
+    bz_map call = pytorch ? correlations(&r->t->event[BZ_EVENT_API]) : (bz_map){0},
+           op = pytorch ? correlations(&r->t->event[BZ_EVENT_OP]) : (bz_map){0};
+    for (size_t i = 0; i < r->n_waiting; i++) {
+        const bz_chrome_event *e = &r->waiting[i];
+        uint32_t lane = bz_trace_known_thread(r->t, r->source, e->process, e->thread);
+        bool on_host = pytorch && lane < lanes && host[lane],
+             work = !on_host && (is_among(&call, e->correlation) || is_among(&op, e->external));
+        if (!on_host && !work)
+            count_unknown(r, e);
+        r->e = *e;
+        add_complete(r, work ? work_by_name(bz_string(r->t, e->name)) : BZ_EVENT_RANGE, e->name, e->start,
+                     e->start + e->duration);
+    }
+    bz_map_free(&call);
+    bz_map_free(&op);
+    free(host);
 }
 
 static void event_opens(bz_chrome_events *r, uint64_t id)
@@ -472,6 +541,8 @@ void bz_chrome_event_end(bz_chrome_events *r)
 void bz_chrome_events_end(bz_chrome_events *r)
 {
     char threads[16];
+    if (r->n_waiting)
+        add_waiting(r);
     snprintf(threads, sizeof threads, "%d", r->threads);
     if (r->threads)
         bz_trace_fact(r->t, "threads", threads);
@@ -492,6 +563,7 @@ void bz_chrome_events_end(bz_chrome_events *r)
             "of a device, so that a device may be busy where none is shown",
             (long long)r->unknown, bz_string(r->t, r->example));
     bz_trace_source_format(r->t, r->source, r->format);
+    free(r->waiting);
     free(r->process);
     free(r->line);
     bz_buf_free(&r->detail);

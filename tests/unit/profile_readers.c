@@ -428,6 +428,37 @@ static void chrome_of_mtia(void **state)
     bz_trace_free(t);
 }
 
+/* Of a device whose categories nobody knows, as PyTorch's profiler writes them: what a call or an operator asked for, and lies on no thread of the
+ * host, is the device's work, whether it comes before or behind what tells so. Else it stays a range, and of what lies elsewhere the coverage tells. */
+static void chrome_of_any_device(void **state)
+{
+#define EVENT(cat, name, pid, tid, ts, args)                                                                           \
+    ",{\"ph\":\"X\",\"cat\":\"" cat "\",\"name\":\"" name "\",\"pid\":" #pid ",\"tid\":" #tid ",\"ts\":" #ts           \
+    ",\"dur\":1,\"args\":{" args "}}"
+    (void)state;
+    bz_trace *t = read_text("{\"schemaVersion\":1,\"traceEvents\":[{}" EVENT(
+        "zpu_work", "gemm", 0, 3, 10, "\"External id\":5,\"correlation\":7,\"stream\":3")
+                                EVENT("zpu_work", "Memcpy HtoD", 0, 4, 20, "\"External id\":5")
+                                    EVENT("cpu_op", "aten::mm", 90, 90, 1, "\"External id\":5")
+                                        EVENT("zpu_runtime", "zpuLaunch", 90, 91, 2, "\"correlation\":7")
+                                            EVENT("zpu_op", "prepare", 90, 90, 3, "\"External id\":5")
+                                                EVENT("zpu_work", "other", 0, 3, 30, "\"correlation\":8") "]}");
+    assert_int_equal(t->event[BZ_EVENT_KERNEL].n, 1);
+    assert_int_equal(t->event[BZ_EVENT_COPY].n, 1);
+    assert_int_equal(t->event[BZ_EVENT_RANGE].n, 2);
+    const bz_events *k = &t->event[BZ_EVENT_KERNEL];
+    assert_true(t->lane[k->lane[0]].device && t->lane[k->lane[0]].stream == 3 && k->correlation[0] == 7);
+    assert_int_equal(t->n_coverage, 1);
+    assert_non_null(strstr(bz_string(t, t->coverage[0].text), "1 events are of categories that are not known"));
+    bz_trace_free(t);
+    /* a trace of another program tells nothing by such numbers */
+    t = read_text("[{}" EVENT("work", "a", 0, 3, 10, "\"correlation\":7")
+                      EVENT("cuda_run", "b", 1, 1, 1, "\"correlation\":7") "]");
+    assert_int_equal(t->event[BZ_EVENT_RANGE].n, 2);
+    bz_trace_free(t);
+#undef EVENT
+}
+
 /* "kernel", a zero and more is no kernel. */
 static void chrome_names_with_a_zero(void **state)
 {
@@ -984,6 +1015,7 @@ int main(void)
         cmocka_unit_test(chrome_spans_by_id),
         cmocka_unit_test(chrome_lines),
         cmocka_unit_test(chrome_of_mtia),
+        cmocka_unit_test(chrome_of_any_device),
         cmocka_unit_test(chrome_names_with_a_zero),
         cmocka_unit_test(chrome_cut_off),
         cmocka_unit_test(chrome_text_without_end),
