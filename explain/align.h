@@ -4,6 +4,7 @@
  *   align_rules.c     what names of kernels, calls and operators mean
  *   align_sequence.c  two sequences of atoms beside each other
  *   align_names.c     layers by the nodes that a recording names
+ *   align_back.c      operators that are the gradient of a recurrent one
  *   align_steps.c     what an iteration did, step by step
  *   rebuild_operators.c  layers by operators and their shapes
  *   likeness.c        what a recording multiplies, pools …, and what a model does, as two sequences
@@ -149,11 +150,16 @@ typedef struct bz_align_steps {
     uint32_t *of_call;   /* [calls]: step + 1 */
     uint32_t *of_kernel; /* [kernels]: likewise */
     uint32_t *of_op;     /* [operators]: likewise, where steps are */
+    uint32_t *
+        whole; /* [operators]: the first of those that are one gradient together, which is the step; BZ_NONE: it is none of them. NULL: all are */
+    uint32_t *gradient; /* [operators]: of such a first one the operator whose gradient they are */
 } bz_align_steps;
 
 void bz_align_steps_take(bz_align_steps *s, const bz_trace *trace, bz_align_names *names, bz_align_words *w,
                          bz_arena *arena);
 void bz_align_steps_free(bz_align_steps *s);
+/* Finds what is the gradient of a recurrent operator: `whole` and `gradient`. */
+void bz_align_find_back(bz_align_steps *s, bz_arena *arena);
 bool bz_align_in(const bz_align_steps *s, bz_event_kind kind, size_t event); /* belongs to the iteration */
 
 /* ---- operators ------------------------------------------------------------------------------ */

@@ -72,6 +72,9 @@ static const row OPERATORS[] = {
     {"^aten::lstm$", {"lstm", BZ_CAUSE_NONE}},
     {"^aten::gru$", {"gru", BZ_CAUSE_NONE}},
     {"^aten::rnn_tanh$ ^aten::rnn_relu$", {"rnn", BZ_CAUSE_NONE}},
+    {"^aten::lstm.backward$", {"lstm_grad", BZ_CAUSE_NONE}}, /* made of many: align_back.c */
+    {"^aten::gru.backward$", {"gru_grad", BZ_CAUSE_NONE}},
+    {"^aten::rnn_*.backward$", {"rnn_grad", BZ_CAUSE_NONE}},
     {"^aten::batch_norm ^BatchNormalization$", {"batchnorm", BZ_CAUSE_NONE}},
     {"^aten::layer_norm ^aten::native_layer_norm$ ^LayerNormalization$", {"layernorm", BZ_CAUSE_NONE}},
     {"^aten::group_norm ^aten::instance_norm", {"groupnorm", BZ_CAUSE_NONE}},

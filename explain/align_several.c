@@ -83,7 +83,7 @@ void bz_align_find_recurrent(bz_align_making *m)
 /* Kinds of which one step does several layers: a recurrent network's, and an optimizer's of all weights. */
 static bool is_stacked(bz_align_making *m, uint32_t kind)
 {
-    static const char *const KINDS[] = {"update", "lstm", "gru", "rnn"};
+    static const char *const KINDS[] = {"update", "lstm", "gru", "rnn", "lstm_grad", "gru_grad", "rnn_grad"};
     bool is = false;
     for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS; i++)
         is |= kind == bz_align_word(&m->words, KINDS[i]);

@@ -46,22 +46,26 @@ static bool known_operator(const bz_trace *t, size_t op)
     return rule.kind || rule.cause;
 }
 
-/* The outermost operator around this one, itself counted, that the rules know; BZ_NONE. */
-static uint32_t operator_around(const bz_trace *t, uint32_t op)
+/* The outermost operator around this one, itself counted, that the rules know, or that is part of a gradient; BZ_NONE. */
+static uint32_t operator_around(const bz_align_steps *s, uint32_t op)
 {
-    const bz_events *o = &t->event[BZ_EVENT_OP];
+    const bz_events *o = &s->trace->event[BZ_EVENT_OP];
     uint32_t found = BZ_NONE;
     for (size_t steps = 0; op < o->n && steps < o->n; op = o->op[op], steps++)
-        if (known_operator(t, op))
+        if (s->whole && s->whole[op] != BZ_NONE)
+            found = s->whole[op];
+        else if (known_operator(s->trace, op))
             found = op;
     return found;
 }
 
-static void take_operator(bz_align_steps *s, uint32_t op)
+static void take_operator(bz_align_steps *s, uint32_t op, bz_arena *arena)
 {
     const bz_events *o = &s->trace->event[BZ_EVENT_OP];
     bz_align_step *step = add_step(s, BZ_ALIGN_OPERATOR, op, o->start[op]);
     step->name = bz_string(s->trace, o->name[op]);
+    if (s->whole && s->whole[op] == op)
+        step->name = bz_arena_printf(arena, "%s.backward", bz_string(s->trace, o->name[s->gradient[op]]));
     step->node = bz_align_name_of(s->names, bz_string(s->trace, o->detail[op]));
 }
 
@@ -75,10 +79,10 @@ static void take_kernels(bz_align_steps *s, bz_arena *arena)
     for (size_t i = 0; i < k->n; i++) {
         if (k->call[i] < c->n || !bz_align_in(s, BZ_EVENT_KERNEL, i))
             continue;
-        uint32_t by = k->cause[i], op = operator_around(s->trace, k->op[i]);
+        uint32_t by = k->cause[i], op = operator_around(s, k->op[i]);
         if (op != BZ_NONE) {
             if (!s->of_op[op]++)
-                take_operator(s, op);
+                take_operator(s, op, arena);
             continue;
         }
         bz_align_step *step = add_step(s, BZ_ALIGN_KERNEL, i, by < api->n ? api->start[by] : k->start[i]);
@@ -100,15 +104,15 @@ static bool known_node(const bz_align_steps *s, size_t op)
     return l && l->class != BZ_VIEW && !l->n_bodies;
 }
 
-static void take_operators(bz_align_steps *s)
+static void take_operators(bz_align_steps *s, bz_arena *arena)
 {
     const bz_events *o = &s->trace->event[BZ_EVENT_OP];
     for (uint32_t i = 0; i < o->n; i++) {
         if (!bz_align_in(s, BZ_EVENT_OP, i))
             continue;
-        uint32_t known = operator_around(s->trace, i);
+        uint32_t known = operator_around(s, i);
         if (known == i || (known == BZ_NONE && known_node(s, i)))
-            take_operator(s, i);
+            take_operator(s, i, arena);
     }
 }
 
@@ -219,7 +223,7 @@ static void number_events(bz_align_steps *s, bz_arena *arena)
     }
     const bz_events *k = &s->trace->event[BZ_EVENT_KERNEL];
     for (size_t i = 0; i < k->n; i++) {
-        uint32_t op = s->of_kernel[i] || k->call[i] < c->n ? BZ_NONE : operator_around(s->trace, k->op[i]);
+        uint32_t op = s->of_kernel[i] || k->call[i] < c->n ? BZ_NONE : operator_around(s, k->op[i]);
         if (op != BZ_NONE)
             s->of_kernel[i] = s->of_op[op];
     }
@@ -238,11 +242,12 @@ void bz_align_steps_take(bz_align_steps *s, const bz_trace *trace, bz_align_name
         s->end = trace->iteration[iteration].end;
     }
     take_calls(s);
+    bz_align_find_back(s, arena);
     take_kernels(s, arena);
     s->device |= trace->event[BZ_EVENT_KERNEL].n > 0;
     s->operators = !s->n;
     if (s->operators)
-        take_operators(s);
+        take_operators(s, arena);
     if (s->n)
         qsort(s->step, (size_t)s->n, sizeof *s->step, by_start);
     take_atoms(s, w);

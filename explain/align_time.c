@@ -186,6 +186,9 @@ static void claim_steps(ledger *l)
     const bz_events *e = &s->trace->event[s->operators ? BZ_EVENT_OP : BZ_EVENT_CALL];
     for (int i = 0; i < s->n; i++)
         add_claim(l, (claim){e->start[s->step[i].at], e->end[s->step[i].at], i, true, BZ_CAUSE_NONE, NULL, 0});
+    for (size_t i = 0; s->operators && s->whole && i < e->n; i++)
+        if (s->whole[i] < i)
+            add_claim(l, (claim){e->start[i], e->end[i], (int)s->of_op[s->whole[i]] - 1, true, BZ_CAUSE_NONE, NULL, 0});
     settle(l);
 }
 

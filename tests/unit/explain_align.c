@@ -1,17 +1,10 @@
 /* Alignments: the sequences against brute force, whole ones on traces made up for the purpose, and that no nanosecond of
  * an iteration is lost or counted twice. */
 #include "explain/align.h"
+#include "explain_trace.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static uint32_t state_of_random = 1;
 
@@ -859,6 +852,57 @@ static void test_stacked(void **state)
     bz_arena_free(&arena);
 }
 
+/* The gradient of a recurrent operator is a node of autograd for each small operator in it, and one step: also a node whose operator was not recorded
+ * by its name, between two others. What stands before and behind is not of it, though it has the same names. */
+static void test_recurrent_back(void **state)
+{
+#define NODE(name, inner, from)                                                                                        \
+    {BZ_EVENT_OP, "autograd::engine::evaluate_function: " name, from, (from) + 40},                                    \
+        {BZ_EVENT_OP, name, (from) + 2, (from) + 38},                                                                  \
+    {                                                                                                                  \
+        BZ_EVENT_OP, inner, (from) + 4, (from) + 30                                                                    \
+    }
+    static const event OPS[] = {{BZ_EVENT_OP, "aten::mul", 10, 30},
+                                {BZ_EVENT_OP, "aten::lstm", 40, 140},
+                                {BZ_EVENT_OP, "aten::mul", 50, 60},
+                                {BZ_EVENT_OP, "aten::sigmoid_", 60, 70},
+                                {BZ_EVENT_OP, "aten::tanh", 70, 80},
+                                {BZ_EVENT_OP, "aten::mul", 80, 90},
+                                {BZ_EVENT_OP, "aten::mul", 150, 170},
+                                NODE("MulBackward0", "aten::mul", 200),
+                                NODE("MulBackward0", "aten::mul", 300),
+                                NODE("TanhBackward0", "aten::tanh_backward", 350),
+                                NODE("UnheardBackward0", "aten::mul", 400),
+                                NODE("SigmoidBackward0", "aten::sigmoid_backward", 450),
+                                NODE("torch::autograd::AccumulateGrad", "aten::add_", 500),
+                                NODE("MulBackward0", "aten::mul", 550),
+                                NODE("MulBackward0", "aten::mul", 600)};
+#undef NODE
+    static model m;
+    static const char MUL[] = "binary fn=mul a=4x8 b=4x8 dtype=f32";
+    const char *const network[] = {MUL,
+                                   "lstm seq=3 batch=2 input=5 hidden=6 dir=forward training=1 dtype=f32",
+                                   "lstm seq=3 batch=2 input=6 hidden=6 dir=forward training=1 dtype=f32",
+                                   MUL,
+                                   MUL,
+                                   "lstm_grad seq=3 batch=2 input=6 hidden=6 dir=forward dtype=f32",
+                                   "lstm_grad seq=3 batch=2 input=5 hidden=6 dir=forward dtype=f32",
+                                   MUL};
+    bz_arena arena = {0};
+    bz_alignment a;
+    (void)state;
+    make_model(&m, network, 8);
+    bz_trace *t = trace_of(OPS, sizeof OPS / sizeof *OPS);
+    bz_align_make(&m.bound, t, &arena, &a);
+    check_sum(&m.bound, t, &a, &arena);
+    expect(&a, "same fused same same fused same");
+    assert_true(a.row[4].n_layers == 2 && a.row[4].layer[0] == 5 && a.row[4].layer[1] == 6);
+    assert_string_equal(a.row[4].call, "aten::lstm.backward");
+    assert_true(a.row[4].seconds > 199e-6 && a.row[4].seconds < 201e-6);
+    bz_trace_free(t);
+    bz_arena_free(&arena);
+}
+
 /* Around what autograd does there are nodes of its own: the gradient of a mean is one step, whatever the model has for it, and what keeps gradients
  * is no layer's. The loss of squares is four layers, and the gradients of a convolution are three where it has a bias. */
 static void test_autograd(void **state)
@@ -1241,6 +1285,7 @@ int main(void)
         cmocka_unit_test(test_written_out),
         cmocka_unit_test(test_foreign),
         cmocka_unit_test(test_recurrent),
+        cmocka_unit_test(test_recurrent_back),
         cmocka_unit_test(test_convolution_back),
         cmocka_unit_test(test_brute_force),
         cmocka_unit_test(test_pieces),
