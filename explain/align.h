@@ -27,6 +27,8 @@ typedef struct bz_align_atom {
     uint32_t id;   /* kind and all parameters; 0: the parameters are not known */
     uint32_t near; /* kind and weights; 0: has none */
     uint32_t
+        own; /* of a layer: its kind in the model, by which an operator of which the name alone is known may do it */
+    uint32_t
         sort; /* of two that are told, the one never stands for the other: the largest, and the mean, of a window */
     uint32_t also[BZ_ALIGN_ALSO]; /* of a layer: ids that do the same another way; ends with the first 0 */
     bool post;                    /* comes behind another in one call */

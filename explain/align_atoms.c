@@ -316,6 +316,7 @@ int bz_align_layer_atoms(bz_align_words *w, const bz_bound_layer *l, bz_align_at
             out[n++] = part[k];
     }
     out[0].optional = false; /* a layer that is nothing but a bias is one all the same */
+    out[0].own = bz_align_word(w, l->layer->kind);
     const bz_problem *p = &a->problem[0];
     if (p->kind == BZ_PROBLEM_CONV || p->kind == BZ_PROBLEM_DECONV || p->kind == BZ_PROBLEM_CONV_DATA ||
         p->kind == BZ_PROBLEM_CONV_WEIGHTS) {

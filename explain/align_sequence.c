@@ -20,6 +20,12 @@ bool bz_align_same(const bz_align_atom *a, const bz_align_atom *b)
     return false;
 }
 
+/* A layer may be computed as another kind than it is in the model: an addition of a bias, a power as a square. */
+static bool same_kind(const bz_align_atom *a, const bz_align_atom *b)
+{
+    return a->kind == b->kind || (a->own && !b->id && a->own == b->kind);
+}
+
 int bz_align_pair_cost(const bz_align_words *w, const bz_align_atom *a, const bz_align_atom *b)
 {
     /* the bias that a call adds is its own layer's where that has one: a layer of its own that adds as many numbers may come later */
@@ -29,7 +35,7 @@ int bz_align_pair_cost(const bz_align_words *w, const bz_align_atom *a, const bz
         return PAIR_SAME;
     if ((a->node && b->node) || (a->sort && b->sort && a->sort != b->sort))
         return -1;
-    if (a->kind == b->kind && (!a->id || !b->id))
+    if (same_kind(a, b) && (!a->id || !b->id))
         return a->near && b->near && a->near != b->near ? PAIR_CHANGED : PAIR_UNKNOWN;
     if (bz_align_same(a, b))
         return PAIR_SAME;

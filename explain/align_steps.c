@@ -158,12 +158,20 @@ static bz_align_rule rule_of(const bz_align_steps *s, const bz_align_step *step)
 }
 
 /* One name stands for several kinds of layers: of these it is the one that the model has, whose words are known by now. PyTorch's ReLU is a clamp,
- * and its mean a pooling of all there is; a convolution's gradient of its data is a transposed one; cuDNN has one call for recurrent layers. */
+ * and its mean a pooling of all there is; a convolution's gradient of its data is a transposed one; cuDNN has one call for recurrent layers. Images
+ * normalized one by one go back as a batch does. */
 static const char *kind_in_model(const bz_align_words *w, const char *kind)
 {
-    static const char *const ALSO[][2] = {
-        {"clip", "relu"}, {"conv_data", "deconv"}, {"gelu_erf", "gelu_tanh"},     {"reduce", "avgpool"},
-        {"lstm", "gru"},  {"lstm", "rnn"},         {"logsoftmax", "softmax_loss"}};
+    static const char *const ALSO[][2] = {{"clip", "relu"},
+                                          {"conv_data", "deconv"},
+                                          {"gelu_erf", "gelu_tanh"},
+                                          {"reduce", "avgpool"},
+                                          {"lstm", "gru"},
+                                          {"lstm", "rnn"},
+                                          {"batchnorm_grad", "groupnorm_grad"},
+                                          {"gather", "gathernd"},
+                                          {"scatterelements", "scatternd"},
+                                          {"logsoftmax", "softmax_loss"}};
     for (size_t i = 0; kind && i < sizeof ALSO / sizeof *ALSO; i++)
         if (!strcmp(kind, ALSO[i][0]) && !bz_align_knows(w, kind) && bz_align_knows(w, ALSO[i][1]))
             return ALSO[i][1];

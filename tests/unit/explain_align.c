@@ -852,6 +852,46 @@ static void test_stacked(void **state)
     bz_arena_free(&arena);
 }
 
+/* Operators of which the names alone are known: layers that are computed as another kind are theirs by the kind that they have in the model. */
+static void test_own_kinds(void **state)
+{
+    static const char *const OPS[][2] = {{"aten::pow", ""},
+                                         {"aten::rsqrt", ""},
+                                         {"aten::add", ""},
+                                         {"aten::scatter_add_", ""},
+                                         {"aten::neg", ""},
+                                         {"aten::index", ""},
+                                         {"aten::native_batch_norm_backward", ""}};
+    static const char *const KINDS[] = {"pow", "sqrt", "div", "add", "scatternd", "neg", "gathernd", "groupnorm_grad"};
+    static model m;
+    const char *const network[] = {"activation fn=square x=4x8x8x8 dtype=f32",
+                                   "activation fn=sqrt x=4x8x1x1 dtype=f32",
+                                   "activation fn=pow alpha=1 beta=-1 x=4x8x1x1 dtype=f32",
+                                   "binary fn=add a=4x8x8x8 b=1x8x1x1 dtype=f32",
+                                   "copy read=64 write=64 dtype=u8",
+                                   "activation fn=linear alpha=-1 beta=0 x=4x8x8x8 dtype=f32",
+                                   "copy read=64 write=64 dtype=u8",
+                                   "groupnorm_grad x=2x6x3x2 group=3 dtype=f32"};
+    bz_arena arena = {0};
+    bz_alignment a;
+    (void)state;
+    make_model(&m, network, 8);
+    for (int i = 0; i < 8; i++)
+        m.layer[i].kind = KINDS[i];
+    bz_trace *t = named_trace(OPS, 7);
+    bz_align_make(&m.bound, t, &arena, &a);
+    check_sum(&m.bound, t, &a, &arena);
+    expect(&a, "same fused same same same same same");
+    bz_trace_free(t);
+    /* a call whose operands are known is none of a layer with others */
+    align_calls(
+        (const char *const[]){network[3]}, 1,
+        (const call[]){{"binary", "src=f32::blocked:abcd:f0 dst=f32::blocked:abcd:f0 alg:binary_add 2x4x4x4:2x4x4x4"}},
+        1, &arena, &a);
+    assert_int_equal(a.count[BZ_ALIGNED_SAME], 0);
+    bz_arena_free(&arena);
+}
+
 /* The gradient of a recurrent operator is a node of autograd for each small operator in it, and one step: also a node whose operator was not recorded
  * by its name, between two others. What stands before and behind is not of it, though it has the same names. */
 static void test_recurrent_back(void **state)
@@ -1286,6 +1326,7 @@ int main(void)
         cmocka_unit_test(test_foreign),
         cmocka_unit_test(test_recurrent),
         cmocka_unit_test(test_recurrent_back),
+        cmocka_unit_test(test_own_kinds),
         cmocka_unit_test(test_convolution_back),
         cmocka_unit_test(test_brute_force),
         cmocka_unit_test(test_pieces),
