@@ -416,6 +416,15 @@ static int passes_of(const bz_align_work *model, const bz_align_work *ran)
     return 2 * common >= SAME_SEQUENCE * (ran->n + passes * model->n) ? passes : 0;
 }
 
+/* What a recording has of an iteration of training besides its way back. A product of the way back is like any other where no operator is around it. */
+static bool is_seen_forward(const making *m, int layer)
+{
+    const bz_layers *l = m->bound->layers;
+    bool told = m->trace->event[BZ_EVENT_OP].n > 0;
+    return l->phase[layer] == BZ_TRAIN_FORWARD ||
+           (l->phase[layer] == BZ_TRAIN_BACKWARD && !told && bz_has_word("gemm matmul", l->layer[layer].kind));
+}
+
 /* Of an iteration of training its forward pass is held against that of the recording. Where each layer was recorded as an operator, a way back is
  * there if anything trains, and another sequence is another network. */
 static const char *compare_training(making *m)
@@ -427,7 +436,7 @@ static const char *compare_training(making *m)
         return NULL;
     bz_align_work_take(m->trace, m->arena, &ran);
     for (int i = 0; i < layers->n; i++)
-        if (layers->phase[i] == BZ_TRAIN_FORWARD)
+        if (is_seen_forward(m, i))
             bz_align_work_add(&model, &layers->layer[i]);
     int passes = passes_of(&model, &ran);
     if (ran.by_layer && !ran.backward && ran.n >= LEAST_SEQUENCE)

@@ -1024,6 +1024,41 @@ static void test_passes(void **state)
     }
 }
 
+/* Products of the way back are as those of the way there where no operator tells them apart. */
+static void test_passes_of_products(void **state)
+{
+    static model m;
+    enum { PRODUCTS = 6, N = 3 * PRODUCTS, PASSES = 2 };
+    static const call product = {"sgemm", "transa=N transb=N m=8 n=8 k=4"};
+    const char *network[N];
+    bz_train_phase phase[N];
+    call calls[PASSES * N];
+    (void)state;
+    for (int i = 0; i < N; i++) {
+        network[i] = "gemm m=8 n=8 k=4 dtype=f32";
+        phase[i] = i < PRODUCTS ? BZ_TRAIN_FORWARD : BZ_TRAIN_BACKWARD;
+    }
+    for (int i = 0; i < PASSES * N; i++)
+        calls[i] = product;
+    make_model(&m, network, N);
+    m.layers.phase = phase;
+    for (int i = 0; i < N; i++) {
+        m.layer[i].kind = "gemm";
+        m.layer[i].class = BZ_COMPUTE;
+    }
+    m.layer[N - 1].kind = "gemm_grad"; /* tells that the model trains */
+    for (int passes = 1; passes <= PASSES; passes++) {
+        bz_arena arena = {0};
+        bool open;
+        bz_trace *t = make_trace(calls, passes * N);
+        const char *told = bz_align_foreign(&m.bound, t, &arena, &open);
+        if (passes == 1 ? told != NULL : !told || !strstr(told, "ran the model 2 times"))
+            fail_msg("%d passes: %s", passes, told ? told : "nothing");
+        bz_trace_free(t);
+        bz_arena_free(&arena);
+    }
+}
+
 /* Operators of a normalization that the program writes out, forward and backward: each did a part of the layer. Too few of them did none. */
 static void test_written_out(void **state)
 {
@@ -1322,6 +1357,7 @@ int main(void)
         cmocka_unit_test(test_stacked),
         cmocka_unit_test(test_autograd),
         cmocka_unit_test(test_passes),
+        cmocka_unit_test(test_passes_of_products),
         cmocka_unit_test(test_written_out),
         cmocka_unit_test(test_foreign),
         cmocka_unit_test(test_recurrent),
