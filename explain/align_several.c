@@ -134,8 +134,8 @@ static const struct {
 } WRITTEN[] = {
     {"layernorm", "reduce sub pow mul add sqrt div bias", 5, 2},
     {"rmsnorm", "reduce pow mul add sqrt div", 4, 1},
-    {"layernorm_grad", "reduce sub pow mul add sqrt div bias expand pool_grad", 3, 2},
-    {"rmsnorm_grad", "reduce sub pow mul add sqrt div bias expand pool_grad", 3, 1},
+    {"layernorm_grad", "reduce sub pow mul add sqrt div bias expand pool_grad neg", 3, 2},
+    {"rmsnorm_grad", "reduce sub pow mul add sqrt div bias expand pool_grad neg", 3, 1},
 };
 
 static int written_row(const bz_align_making *m, const bz_align_ask *layer)

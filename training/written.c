@@ -1,14 +1,14 @@
 /* Functions of one value that exporters write out as several layers: a framework has one layer for them. It keeps the operand of GELU and SiLU
- * alone, and so does their gradient here. Of a layer normalization it keeps mean and deviation, which no layer of the written form makes: that
+ * alone, and so does their gradient here. Of a normalization of layers it keeps mean and deviation, which no layer of the written form makes: that
  * one is a single layer here, too. */
 #include "training/build.h"
 
 #include <string.h>
 
-static const char LAYERNORM[] = "layernorm";
+static const char LAYERNORM[] = "layernorm", RMSNORM[] = "rmsnorm";
 static const struct {
     const char *pattern, *function;
-} FUNCTIONS[] = {{"gelu", "gelu"}, {"silu", "swish"}, {LAYERNORM, LAYERNORM}};
+} FUNCTIONS[] = {{"gelu", "gelu"}, {"silu", "swish"}, {LAYERNORM, LAYERNORM}, {RMSNORM, RMSNORM}};
 
 static const char *function_of(const char *pattern)
 {
@@ -62,7 +62,7 @@ static bool is_mean(const bz_layer *l, written *w)
     bool last = n > 0 && n < rank && l->out[0].rank == rank;
     for (int i = 0; i < n && last; i++)
         last = axes->v[i] == rank - n + i;
-    bool same = w->x < 0 || w->axis == rank - n;
+    bool same = w->axis < 0 || w->axis == rank - n;
     w->axis = rank - n;
     return last && same;
 }
@@ -76,17 +76,22 @@ static bool is_along(const build *b, const written *w, bz_value_id v)
     return fits;
 }
 
-/* What the layers read besides one another and x: an exponent of 2, what keeps the root from zero, scale and shift. */
-static bool find_layernorm(build *b, const bz_match *m, written *w)
+/* What the layers read besides one another and x: an exponent of 2, what keeps the root from zero, the 1 that is divided by it, scale and shift. The
+ * first layer reads x. */
+static bool find_norm(build *b, const bz_match *m, const char *function, written *w)
 {
-    *w = (written){.function = LAYERNORM, .x = BZ_NO_VALUE, .scale = BZ_NO_VALUE, .shift = BZ_NO_VALUE, .epsilon = -1};
+    *w = (written){.function = function,
+                   .x = b->from->layer[m->layer[0]].node->in[0],
+                   .scale = BZ_NO_VALUE,
+                   .shift = BZ_NO_VALUE,
+                   .axis = -1,
+                   .epsilon = -1};
     for (int i = 0; i < m->n; i++) {
         const bz_layer *l = &b->from->layer[m->layer[i]];
         grad g = {b, NULL, l};
         bool mean = !strcmp(l->kind, "reducemean"), add = !strcmp(l->kind, "add");
         if (mean && !is_mean(l, w))
             return false;
-        w->x = mean && w->x < 0 ? l->node->in[0] : w->x;
         for (int k = 0; k < l->n_in && !mean; k++) {
             bz_value_id v = l->node->in[k];
             double number;
@@ -97,17 +102,17 @@ static bool find_layernorm(build *b, const bz_match *m, written *w)
                 w->epsilon = number;
             else if (!known && (add || !strcmp(l->kind, "mul")))
                 *(add ? &w->shift : &w->scale) = v;
-            else if (!known || number != 2)
+            else if (!known || number != (strcmp(l->kind, "div") != 0 ? 2 : 1))
                 return false;
         }
     }
-    return w->epsilon >= 0 && is_along(b, w, w->scale) && is_along(b, w, w->shift);
+    return w->epsilon >= 0 && is_along(b, w, w->scale) && (function == RMSNORM || is_along(b, w, w->shift));
 }
 
 static bool find_function(build *b, const bz_match *m, const char *function, written *w)
 {
-    if (function == LAYERNORM)
-        return find_layernorm(b, m, w);
+    if (function == LAYERNORM || function == RMSNORM)
+        return find_norm(b, m, function, w);
     *w = (written){.function = function, .x = operand_of(b, m), .by_tanh = by_tanh(b, m)};
     return w->x >= 0;
 }
@@ -145,15 +150,22 @@ const written *written_at(const build *b, const bz_layer *l)
 
 bool written_is_norm(const written *w)
 {
-    return w->function == LAYERNORM;
+    return w->function == LAYERNORM || w->function == RMSNORM;
 }
 
 void written_forward(grad *g, const written *w)
 {
     build *b = g->b;
-    const char *in[] = {grad_name(b, w->x), grad_name(b, w->scale), grad_name(b, w->shift)},
-               *out[] = {grad_y(g, 0), grad_keep(g, 0, "mean"), grad_keep(g, 1, "deviation")};
-    grad_layer(g, "LayerNormalization", b->opset < 17 ? "com.microsoft" : "", in, 3, out, 3);
+    bool rms = w->function == RMSNORM;
+    const char *in[] = {grad_name(b, w->x), grad_name(b, w->scale), rms ? NULL : grad_name(b, w->shift)}, *out[3];
+    int n = 1 + !rms;
+    out[0] = grad_y(g, 0);
+    if (!rms)
+        out[1] = grad_keep(g, 0, "mean");
+    out[n] = grad_keep(g, n - 1, "deviation");
+    n++;
+    grad_layer(g, rms ? "SimplifiedLayerNormalization" : "LayerNormalization",
+               rms || b->opset < 17 ? "com.microsoft" : "", in, n, out, n);
     GRAD_INT(b, "axis", w->axis);
     GRAD_REAL(b, "epsilon", w->epsilon);
 }
@@ -169,13 +181,16 @@ void written_back(grad *g, const written *w)
 {
     build *b = g->b;
     if (written_is_norm(w)) {
+        bool rms = w->function == RMSNORM;
         const char *out[3],
             *in[] = {grad_dy(g, 0), grad_name(b, w->x), grad_name(b, w->scale), g->s->kept[0], g->s->kept[1]};
-        grad_nodes(b, "ms:LayerNormalizationGrad", in, 5, out, 3);
+        grad_nodes(b, rms ? "ms:SimplifiedLayerNormalizationGrad" : "ms:LayerNormalizationGrad", in, rms ? 4 : 5, out,
+                   rms ? 2 : 3);
         GRAD_INT(b, "axis", w->axis);
         give(b, w->x, out[0]);
         give(b, w->scale, out[1]);
-        give(b, w->shift, out[2]);
+        if (!rms)
+            give(b, w->shift, out[2]);
         return;
     }
     const char *dx = grad_node(b, "own:EltwiseGrad", grad_dy(g, 0), grad_name(b, grad_id(b, w->x)), NULL);

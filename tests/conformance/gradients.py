@@ -333,7 +333,7 @@ for op in sorted(missing):
     print(f"{op} has a derivative, and no case")
 print(f"{right} of {len(cases)} cases right, {len(rows)} operators")
 wrong = 0
-for name in networks.NAMES:
+for name in (*networks.NAMES, "norms"):
     try:
         print(f"{name}: gradients of {check_network(name)} tensors are PyTorch's")
     except Exception as e:

@@ -110,6 +110,23 @@ class Gpt(nn.Module):
         return self.head(self.body(self.words(x) + self.places))
 
 
+class Norms(nn.Module):
+    """Not among the six: root mean squares and a layer normalization written by hand, in the forms that programs have."""
+    def __init__(self, width=24):
+        super().__init__()
+        self.body = nn.ModuleList(nn.Linear(width, width) for _ in range(3))
+        self.scale = nn.ParameterList(nn.Parameter(torch.rand(width)) for _ in range(3))
+        self.shift = nn.Parameter(torch.rand(width))
+        self.head = nn.Linear(width, 10)
+
+    def forward(self, x):
+        x = self.body[0](x)
+        x = self.body[1](self.scale[0] * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-5)))
+        x = self.body[2](x / torch.sqrt((x * x).mean(-1, keepdim=True) + 1e-5) * self.scale[1])
+        d = x - x.mean(-1, keepdim=True)
+        return self.head(d / torch.sqrt((d * d).mean(-1, keepdim=True) + 1e-5) * self.scale[2] + self.shift)
+
+
 class Unet(nn.Module):
     def __init__(self, width=16):
         super().__init__()
@@ -144,6 +161,8 @@ def make(name, batch, scale=1):
         return Gru(64 * s), torch.randint(100, (batch, 24)), torch.randint(10, (batch,))
     if name == "rnn":
         return Gru(64 * s, nn.RNN), torch.randint(100, (batch, 24)), torch.randint(10, (batch,))
+    if name == "norms":
+        return Norms(24 * s), torch.randn(batch, 24 * s), torch.randint(10, (batch,))
     assert name == "unet", name
     return Unet(16 * s), torch.randn(batch, 3, 32, 32), torch.randint(2, (batch, 32, 32))
 
