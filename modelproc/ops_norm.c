@@ -139,6 +139,8 @@ static const op ROWS[] = {
     {"InstanceNormalization", NULL, "instancenorm", BZ_COMPUTE, shape_instancenorm, .flops = 7, .flags = OP_KEEPS,
      .labels = "x scale b"},
     {"GroupNormalization", NULL, "groupnorm", BZ_COMPUTE, shape_groupnorm, .flops = 7, .labels = "x scale b"},
+    {"GroupNormalization", "benanza.training", "groupnorm", BZ_COMPUTE, shape_groupnorm, .flops = 7,
+     .labels = "x scale b"}, /* in operator sets that have none */
     {"LayerNormalization", NULL, "layernorm", BZ_COMPUTE, shape_layernorm, .flops = 7, .flags = OP_KEEPS,
      .labels = "x scale b"},
     {"RMSNormalization", NULL, "rmsnorm", BZ_COMPUTE, shape_rmsnorm, .flops = 4, .labels = "x scale"},

@@ -344,7 +344,8 @@ double grad_param_real(const grad *g, const char *name, double otherwise)
 }
 
 /* The only element of a constant operand. */
-bool grad_number(const grad *g, int k, double *out)
+/* An operand of which the file has the value; NULL. */
+static const bz_tensor *constant_of(const grad *g, int k)
 {
     const build *b = g->b;
     bz_value_id v = grad_id(b, g->l->node->in[k]);
@@ -356,8 +357,29 @@ bool grad_number(const grad *g, int k, double *out)
                                : NULL;
         t = a && a->kind == BZ_ATTR_TENSOR ? a->tensor : NULL;
     }
+    return t;
+}
+
+bool grad_number(const grad *g, int k, double *out)
+{
+    const bz_tensor *t = constant_of(g, k);
     bz_error ignored;
-    return t && t->n == 1 && !bz_tensor_reals(b->from->model, t, out, &ignored);
+    return t && t->n == 1 && !bz_tensor_reals(g->b->from->model, t, out, &ignored);
+}
+
+bool grad_is_all(const grad *g, int k, double number)
+{
+    enum { MOST = 1 << 16 };
+    const bz_tensor *t = g->b->needs[grad_id(g->b, g->l->node->in[k])] ? NULL : constant_of(g, k);
+    bz_error ignored;
+    if (!t || t->n < 1 || t->n > MOST || !bz_dtype_is_float(t->dtype))
+        return false;
+    double *value = bz_alloc((size_t)t->n, sizeof *value);
+    bool all = !bz_tensor_reals(g->b->from->model, t, value, &ignored);
+    for (int64_t i = 0; i < t->n && all; i++)
+        all = !(value[i] < number) && !(value[i] > number);
+    free(value);
+    return all;
 }
 
 const char *grad_param_text(const grad *g, const char *name, const char *otherwise)

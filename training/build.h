@@ -45,9 +45,9 @@ typedef struct written {
     const char *function; /* NULL: it is none */
     bz_value_id x;        /* the function's operand */
     bool last, by_tanh;   /* makes the result */
-    /* of a layer normalization */
+    /* of a normalization */
     bz_value_id scale, shift;
-    int64_t axis;
+    int64_t axis, groups;
     double epsilon;
 } written;
 
@@ -156,7 +156,8 @@ const char *grad_zeros(build *b, const bz_type *like);
 const int64_t *grad_param(const grad *g, const char *name, int *n); /* of the layer's key; NULL */
 int64_t grad_param_int(const grad *g, const char *name, int64_t otherwise);
 double grad_param_real(const grad *g, const char *name, double otherwise);
-bool grad_number(const grad *g, int k, double *out); /* of an operand that is there; false: it is not known ahead */
+bool grad_number(const grad *g, int k, double *out);   /* of an operand that is there; false: it is not known ahead */
+bool grad_is_all(const grad *g, int k, double number); /* all elements of it; false also where it is trained */
 const char *grad_param_text(const grad *g, const char *name, const char *otherwise);
 
 int grad_fail(const grad *g, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

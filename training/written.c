@@ -5,10 +5,11 @@
 
 #include <string.h>
 
-static const char LAYERNORM[] = "layernorm", RMSNORM[] = "rmsnorm";
+static const char LAYERNORM[] = "layernorm", RMSNORM[] = "rmsnorm", GROUPNORM[] = "groupnorm";
 static const struct {
     const char *pattern, *function;
-} FUNCTIONS[] = {{"gelu", "gelu"}, {"silu", "swish"}, {LAYERNORM, LAYERNORM}, {RMSNORM, RMSNORM}};
+} FUNCTIONS[] = {
+    {"gelu", "gelu"}, {"silu", "swish"}, {LAYERNORM, LAYERNORM}, {RMSNORM, RMSNORM}, {GROUPNORM, GROUPNORM}};
 
 static const char *function_of(const char *pattern)
 {
@@ -109,10 +110,48 @@ static bool find_norm(build *b, const bz_match *m, const char *function, written
     return w->epsilon >= 0 && is_along(b, w, w->scale) && (function == RMSNORM || is_along(b, w, w->shift));
 }
 
+/* One value for each channel, as large as `y` else. */
+static bool is_by_channel(const build *b, const bz_type *y, bz_value_id v)
+{
+    const bz_type *t = v < 0 ? NULL : &b->from->types[v];
+    int axis = t ? t->rank - y->rank + 1 : -1;
+    return axis >= 0 && t->dims[axis] == y->dims[1] && bz_type_elements(t) == y->dims[1];
+}
+
+/* By groups of channels: a view brings each together as one channel, whose scale is 1 and whose shift is 0; the real channels are scaled and shifted
+ * behind the view back. */
+static bool find_groupnorm(build *b, const bz_match *m, written *w)
+{
+    enum { GROUPED, NORM, BACK, SCALE, SHIFT, STEPS };
+    const bz_layer *l[STEPS];
+    for (int i = 0; i < STEPS && m->n == STEPS; i++)
+        l[i] = &b->from->layer[m->layer[i]];
+    if (m->n != STEPS || strcmp(l[NORM]->kind, "instancenorm") != 0 || strcmp(l[SHIFT]->kind, "add") != 0)
+        return false;
+    const bz_type *x = &l[GROUPED]->in[0], *grouped = &l[NORM]->in[0], *y = &l[SHIFT]->out[0];
+    grad norm = {b, NULL, l[NORM]};
+    bool scaled_last = l[SCALE]->node->in[1] != l[BACK]->node->out[0],
+         shifted_last = l[SHIFT]->node->in[1] != l[SCALE]->node->out[0];
+    bool fits = x->rank >= 3 && y->rank == x->rank && grouped->rank >= 3 && grouped->dims[0] == x->dims[0] &&
+                grouped->dims[1] > 0 && x->dims[1] % grouped->dims[1] == 0;
+    for (int i = 0; fits && i < x->rank; i++)
+        fits = y->dims[i] == x->dims[i] && l[BACK]->out[0].dims[i] == x->dims[i];
+    *w = (written){.function = GROUPNORM,
+                   .x = l[GROUPED]->node->in[0],
+                   .scale = l[SCALE]->node->in[scaled_last],
+                   .shift = l[SHIFT]->node->in[shifted_last],
+                   .groups = fits ? grouped->dims[1] : 0,
+                   .epsilon = grad_param_real(&norm, "epsilon", 1e-5)};
+    return fits && is_by_channel(b, y, w->scale) && is_by_channel(b, y, w->shift) && grad_is_all(&norm, 1, 1) &&
+           grad_is_all(&norm, 2, 0);
+}
+
 static bool find_function(build *b, const bz_match *m, const char *function, written *w)
 {
     if (function == LAYERNORM || function == RMSNORM)
         return find_norm(b, m, function, w);
+    if (function == GROUPNORM)
+        return find_groupnorm(b, m, w);
     *w = (written){.function = function, .x = operand_of(b, m), .by_tanh = by_tanh(b, m)};
     return w->x >= 0;
 }
@@ -150,12 +189,32 @@ const written *written_at(const build *b, const bz_layer *l)
 
 bool written_is_norm(const written *w)
 {
-    return w->function == LAYERNORM || w->function == RMSNORM;
+    return w->function == LAYERNORM || w->function == RMSNORM || w->function == GROUPNORM;
+}
+
+/* The values by channel that the file has with dimensions of 1 beside them. */
+static const char *by_channel(build *b, bz_value_id v)
+{
+    int64_t channels = bz_type_elements(&b->from->types[v]);
+    return grad_reshape_dims(b, grad_name(b, v), &channels, 1);
+}
+
+static void groupnorm_forward(grad *g, const written *w)
+{
+    build *b = g->b;
+    const char *out[] = {grad_y(g, 0)}, *in[] = {grad_name(b, w->x), by_channel(b, w->scale), by_channel(b, w->shift)};
+    grad_layer(g, "GroupNormalization", b->opset < 21 ? "benanza.training" : "", in, 3, out, 1);
+    GRAD_INT(b, "num_groups", w->groups);
+    GRAD_REAL(b, "epsilon", w->epsilon);
 }
 
 void written_forward(grad *g, const written *w)
 {
     build *b = g->b;
+    if (w->function == GROUPNORM) {
+        groupnorm_forward(g, w);
+        return;
+    }
     bool rms = w->function == RMSNORM;
     const char *in[] = {grad_name(b, w->x), grad_name(b, w->scale), rms ? NULL : grad_name(b, w->shift)}, *out[3];
     int n = 1 + !rms;
@@ -177,9 +236,30 @@ static void give(build *b, bz_value_id v, const char *value)
         grad_add(b, v, value);
 }
 
+static void give_by_channel(build *b, bz_value_id v, const char *value)
+{
+    give(b, v, grad_reshape(b, value, &b->from->types[v]));
+}
+
+static void groupnorm_back(grad *g, const written *w)
+{
+    build *b = g->b;
+    const char *out[3], *in[] = {grad_dy(g, 0), grad_name(b, w->x), by_channel(b, w->scale)};
+    grad_nodes(b, "own:GroupNormalizationGrad", in, 3, out, 3);
+    GRAD_INT(b, "num_groups", w->groups);
+    GRAD_REAL(b, "epsilon", w->epsilon);
+    give(b, w->x, out[0]);
+    give_by_channel(b, w->scale, out[1]);
+    give_by_channel(b, w->shift, out[2]);
+}
+
 void written_back(grad *g, const written *w)
 {
     build *b = g->b;
+    if (w->function == GROUPNORM) {
+        groupnorm_back(g, w);
+        return;
+    }
     if (written_is_norm(w)) {
         bool rms = w->function == RMSNORM;
         const char *out[3],

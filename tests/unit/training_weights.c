@@ -149,18 +149,19 @@ static void test_shapes_of_data(void **state)
 }
 
 /* A layer normalization that is written out runs as one layer in training, and so does its derivative. What only looks like one does not: a cube, a
- * scale that lies along another axis, a mean over another one, and a difference that somebody else reads. */
+ * scale that lies along another axis, a mean over another one. A difference that somebody else reads is divided by its root mean square, which is one
+ * layer, too. */
 static void test_written_norm(void **state)
 {
     (void)state;
     static const struct {
         const char *axes, *power, *scale, *behind;
-        bool norm;
-    } CASES[] = {{"1", "two", "s", "Identity h y", true},
-                 {"1", "three", "s", "Identity h y", false},
-                 {"1", "two", "r", "Identity h y", false},
-                 {"0", "two", "s", "Identity h y", false},
-                 {"1", "two", "s", "Add h,d y", false}};
+        bool norm, rms;
+    } CASES[] = {{"1", "two", "s", "Identity h y", true, false},
+                 {"1", "three", "s", "Identity h y", false, false},
+                 {"1", "two", "r", "Identity h y", false, false},
+                 {"0", "two", "s", "Identity h y", false, false},
+                 {"1", "two", "s", "Add h,d y", false, true}};
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
         iteration t;
         bz_buf g = started();
@@ -184,10 +185,13 @@ static void test_written_norm(void **state)
         put_message(&g, GRAPH_OUTPUT, a_value("y", BZ_F32, "4x4"));
         if (derive(&t, g))
             fail_msg("case %zu: %s", i, err.text);
-        int norm = CASES[i].norm;
+        int norm = CASES[i].norm, rms = CASES[i].rms;
         if (count_layers(&t, "LayerNormalization", "a", 0) != norm ||
-            count_layers(&t, "LayerNormalizationGrad", "a", 1) != norm || count_layers(&t, "Sqrt", NULL, -1) != !norm)
-            fail_msg("case %zu: %s", i, norm ? "written out" : "one layer");
+            count_layers(&t, "LayerNormalizationGrad", "a", 1) != norm ||
+            count_layers(&t, "SimplifiedLayerNormalization", "d", 0) != rms ||
+            count_layers(&t, "SimplifiedLayerNormalizationGrad", "d", 1) != rms ||
+            count_layers(&t, "Sqrt", NULL, -1) != !(norm || rms))
+            fail_msg("case %zu: %s", i, norm || rms ? "written out" : "one layer");
         const char *const weights[] = {"w", CASES[i].scale, "b"};
         for (size_t k = 0; k < sizeof weights / sizeof *weights; k++)
             assert_true(weight_of(&t, weights[k]) && weight_of(&t, weights[k])->gradient >= 0);
