@@ -138,18 +138,17 @@ static double sizes_alike(const sizes *ran, const sizes *model)
     return most;
 }
 
-int recording_recognize(const bz_trace *trace, const bz_candidate *candidate, int n, bz_arena *arena, bz_fit *fit)
+int recording_recognize(const bz_trace *trace, const bz_rebuilt *rebuilt, const bz_candidate *candidate, int n,
+                        bz_arena *arena, bz_fit *fit)
 {
     bz_align_work ran;
     int fits = 0;
     if (!n)
         return 0;
     bz_align_work_take(trace, arena, &ran);
-    bz_rebuilt told_layers = {0};
-    bz_rebuild(trace, arena, &told_layers);
-    bool by_calls = told_layers.layers && trace->event[BZ_EVENT_CALL].n,
-         by_operators = told_layers.layers && !strcmp(told_layers.of, "operators");
-    sizes told = by_calls ? sizes_of_layers(told_layers.layers) : (sizes){0};
+    bool by_calls = rebuilt->layers && trace->event[BZ_EVENT_CALL].n,
+         by_operators = rebuilt->layers && !strcmp(rebuilt->of, "operators");
+    sizes told = by_calls ? sizes_of_layers(rebuilt->layers) : (sizes){0};
     bool calls_alone = !trace->event[BZ_EVENT_KERNEL].n && !trace->event[BZ_EVENT_OP].n;
     for (int i = 0; i < n; i++) {
         bz_align_work model = {0};
@@ -163,7 +162,7 @@ int recording_recognize(const bz_trace *trace, const bz_candidate *candidate, in
         sizes wanted = sizes_of_layers(candidate[i].layers);
         double sizes_told = sizes_alike(&told, &wanted);
         bool conv = ran.count[BZ_WORK_CONV] && !model.count[BZ_WORK_CONV]; /* one, as before a ViT, is no detail */
-        bool strange = by_operators && strange_weights(told_layers.layers, candidate[i].layers, arena);
+        bool strange = by_operators && strange_weights(rebuilt->layers, candidate[i].layers, arena);
         int alike =
             model.n >= LEAST_TOLD && sizes_told >= SIZES_ALIKE && !conv && !strange && activations_alike(&ran, &model)
                 ? bz_align_work_common(&model, &ran)

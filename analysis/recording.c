@@ -306,11 +306,11 @@ static void tell_fits(recording_making *m)
     bz_buf_free(&names);
 }
 
-static void recognize(recording_making *m, const bz_recording_input *in)
+static void recognize(recording_making *m, const bz_recording_input *in, const bz_rebuilt *layers)
 {
     bz_fit *fit = BZ_NEW(m->arena, bz_fit, in->n_candidates);
     m->out->candidates = in->n_candidates;
-    m->out->n_fits = recording_recognize(m->trace, in->candidate, in->n_candidates, m->arena, fit);
+    m->out->n_fits = recording_recognize(m->trace, layers, in->candidate, in->n_candidates, m->arena, fit);
     m->out->fit = fit;
 }
 
@@ -380,7 +380,8 @@ void bz_recording_make(const bz_recording_input *in, bz_arena *arena, bz_recordi
         bz_trace_idle(m.trace, m.one, &m.idle);
     }
     sum_kernels(&m);
-    recognize(&m, in);
+    bz_rebuild(t, arena, layers);
+    recognize(&m, in, layers);
     answer(&m);
     if (out->truncated)
         out->answer = bz_arena_printf(arena, "%s The recording is cut off: more may have happened.", out->answer);
@@ -392,7 +393,6 @@ void bz_recording_make(const bz_recording_input *in, bz_arena *arena, bz_recordi
     advise(&m, in->profile, in->timeline ? BZ_PART_TIMELINE : 0);
     tell_coverage(&m, t);
     recording_sheets(&m);
-    bz_rebuild(t, arena, layers);
     out->layers = layers->layers ? layers : NULL;
     if (in->timeline)
         out->tables = bz_tables_new(t, NULL, NULL, arena, &(bz_error){0});

@@ -29,6 +29,7 @@ typedef struct recording_making {
 void recording_sheets(recording_making *m);
 
 /* Which of the candidates fit the typical iteration. Returns how many of them do; they come first in `fit`, which has all. */
-int recording_recognize(const bz_trace *trace, const bz_candidate *candidate, int n, bz_arena *arena, bz_fit *fit);
+int recording_recognize(const bz_trace *trace, const bz_rebuilt *rebuilt, const bz_candidate *candidate, int n,
+                        bz_arena *arena, bz_fit *fit);
 
 #endif

@@ -13,6 +13,13 @@
 
 enum { PRODUCTS = 24 };
 
+static int recognize(const bz_trace *t, const bz_candidate *candidate, bz_arena *arena, bz_fit *fit)
+{
+    bz_rebuilt rebuilt;
+    bz_rebuild(t, arena, &rebuilt);
+    return recording_recognize(t, &rebuilt, candidate, 1, arena, fit);
+}
+
 /* A network of products alone: two in three of one size, one in three four times as large, as a transformer has them. */
 static int64_t size_of(int i)
 {
@@ -65,7 +72,7 @@ static void sizes_tell_more_than_an_order_of_products(void **state)
         bz_arena arena = {0};
         bz_fit fit;
         bz_trace *t = record(CASES[i].batch, CASES[i].equal);
-        if (recording_recognize(t, &candidate, 1, &arena, &fit) != CASES[i].fits)
+        if (recognize(t, &candidate, &arena, &fit) != CASES[i].fits)
             fail_msg("batch %lld, %s sizes: %g alike", (long long)CASES[i].batch, CASES[i].equal ? "equal" : "its own",
                      fit.likeness);
         bz_trace_free(t);
@@ -100,7 +107,7 @@ static void products_may_be_convolutions(void **state)
         bz_arena arena = {0};
         bz_fit fit;
         bz_trace *t = record(1, false);
-        assert_int_equal(recording_recognize(t, &candidate, 1, &arena, &fit), kernel == 1);
+        assert_int_equal(recognize(t, &candidate, &arena, &fit), kernel == 1);
         if (kernel == 1)
             assert_string_equal(fit.evidence,
                                 "recorded / in the model: convolutions 0 / 16, matrix products 16 / 0; all in "
@@ -139,7 +146,7 @@ static void a_convolution_is_none_of_a_model_without(void **state)
                          lane);
         }
         assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
-        assert_int_equal(recording_recognize(t, &candidate, 1, &arena, &fit), !conv);
+        assert_int_equal(recognize(t, &candidate, &arena, &fit), !conv);
         bz_trace_free(t);
         bz_arena_free(&arena);
     }
@@ -201,7 +208,7 @@ static void weights_tell_networks_of_one_sequence(void **state)
         bz_arena arena = {0};
         bz_fit fit;
         bz_trace *t = record_pairs(CASES[i].op, CASES[i].operands, CASES[i].behind);
-        int fits = recording_recognize(t, &candidate, 1, &arena, &fit);
+        int fits = recognize(t, &candidate, &arena, &fit);
         if (fits != CASES[i].fits || fit.sized != CASES[i].sized)
             fail_msg("case %zu: %d fit, %s sizes", i, fits, fit.sized ? "by" : "without");
         bz_trace_free(t);
