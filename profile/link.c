@@ -25,6 +25,92 @@ static uint32_t around(const bz_events *e, const uint32_t *parent, uint32_t *inn
     return i;
 }
 
+/* Operators of a recording in whole microseconds: both ends are up to two of them too early, and what begins where another one begins or ends lies in
+ * it or stands beside it. Names tell: what lies in the other one elsewhere, where times leave no doubt, does so here; else what stands behind it
+ * elsewhere does. */
+enum { INSIDE = 1, BEHIND = 2 };
+typedef struct {
+    const bz_events *e;
+    bool whole;
+    bz_map pairs; /* names of an operator and of one that surely lies in it, or behind it: which of the two */
+} nesting;
+
+static uint32_t pair_of(const nesting *n, uint32_t outer, size_t inner)
+{
+    const uint32_t key[] = {n->e->name[outer], n->e->name[inner]};
+    return bz_map_get(&n->pairs, key, sizeof key);
+}
+
+static void note_pair(nesting *n, uint32_t outer, size_t inner, uint32_t what, bz_arena *arena)
+{
+    const uint32_t key[] = {n->e->name[outer], n->e->name[inner]}, known = pair_of(n, outer, inner);
+    if (known == BZ_MAP_NONE)
+        bz_map_add(&n->pairs, bz_arena_dup(arena, key, sizeof key), sizeof key, what);
+    else if (known == BEHIND && what == INSIDE)
+        bz_map_set(&n->pairs, key, sizeof key, what);
+}
+
+static void note_pairs(nesting *n, uint32_t n_lanes, bz_arena *arena)
+{
+    const bz_events *e = n->e;
+    uint32_t *open = bz_alloc((size_t)n_lanes + 1, sizeof *open), *parent = bz_alloc(e->n + 1, sizeof *parent);
+    memset(open, 0xff, n_lanes * sizeof *open);
+    for (size_t i = 0; i < e->n; i++) {
+        uint32_t *top = &open[e->lane[i]];
+        for (; *top != BZ_NONE && e->end[*top] <= e->start[i]; *top = parent[*top])
+            if (e->start[i] - e->end[*top] >= 2 * ROUNDING)
+                note_pair(n, *top, i, BEHIND, arena);
+        parent[i] = *top;
+        if (*top != BZ_NONE && e->start[i] > e->start[*top])
+            note_pair(n, *top, i, INSIDE, arena);
+        *top = (uint32_t)i;
+    }
+    free(parent);
+    free(open);
+}
+
+static nesting nesting_of(const bz_events *op, uint32_t n_lanes, bz_arena *arena)
+{
+    nesting n = {.e = op, .whole = op->n > 0};
+    for (size_t i = 0; i < op->n && n.whole; i++)
+        n.whole = op->start[i] % ROUNDING == 0 && op->end[i] % ROUNDING == 0;
+    if (n.whole)
+        note_pairs(&n, n_lanes, arena);
+    return n;
+}
+
+static bool lies_in(const nesting *n, uint32_t outer, size_t i)
+{
+    const bz_events *e = n->e;
+    bool within = e->start[i] < e->end[outer], empty = e->start[i] == e->end[i];
+    if (within && !(empty && e->start[i] == e->start[outer]))
+        return true;
+    if (e->start[i] - e->end[outer] >= 2 * ROUNDING)
+        return false;
+    uint32_t pair = pair_of(n, outer, i);
+    return pair == INSIDE || (pair != BEHIND && (within || (empty && e->start[i] == e->end[outer])));
+}
+
+/* The innermost operator around operator i, which is the innermost one from then on; but one of no length beside the one that is open. */
+static uint32_t around_operator(const nesting *n, uint32_t *innermost, size_t i)
+{
+    const bz_events *e = n->e;
+    uint32_t found;
+    int steps = 0;
+    if (!n->whole) {
+        found = around(e, e->op, innermost, e->start[i], e->end[i]);
+        *innermost = (uint32_t)i;
+        return found;
+    }
+    while (*innermost != BZ_NONE && e->end[*innermost] <= e->start[i] && !lies_in(n, *innermost, i))
+        *innermost = e->op[*innermost];
+    for (found = *innermost; found != BZ_NONE && (!lies_in(n, found, i) || e->end[found] + 2 * ROUNDING < e->end[i]);)
+        found = ++steps < DEEPEST ? e->op[found] : BZ_NONE;
+    if (found == *innermost || e->start[i] < e->end[i])
+        *innermost = (uint32_t)i;
+    return found;
+}
+
 /* Where there are no operators, or no calls, no event lies in one: a single column says so for all kinds; in a summary, none does. */
 static void share_absent(bz_trace *t)
 {
@@ -56,6 +142,8 @@ static void link_host(bz_trace *t)
     bz_events *op = &t->event[BZ_EVENT_OP], *call = &t->event[BZ_EVENT_CALL], *api = &t->event[BZ_EVENT_API];
     if (!op->n && !call->n)
         return;
+    bz_arena arena = {0};
+    nesting nested = nesting_of(op, t->n_lanes, &arena);
     uint32_t *open_op = bz_alloc(t->n_lanes + 1, sizeof *open_op),
              *open_call = bz_alloc(t->n_lanes + 1, sizeof *open_call);
     memset(open_op, 0xff, t->n_lanes * sizeof *open_op);
@@ -66,8 +154,8 @@ static void link_host(bz_trace *t)
                 c = k < api->n ? api->start[k] : INT64_MAX;
         if (i < op->n && a <= b && a <= c) {
             uint32_t *open = &open_op[op->lane[i]];
-            op->op[i] = around(op, op->op, open, op->start[i], op->end[i]);
-            *open = (uint32_t)i++;
+            op->op[i] = around_operator(&nested, open, i);
+            i++;
         } else if (j < call->n && b <= c) {
             uint32_t lane = call->lane[j], *open = &open_call[lane];
             set(call->op, j, around(op, op->op, &open_op[lane], call->start[j], call->end[j]));
@@ -86,6 +174,8 @@ static void link_host(bz_trace *t)
     }
     free(open_op);
     free(open_call);
+    bz_map_free(&nested.pairs);
+    bz_arena_free(&arena);
 }
 
 /* ---- correlation ---- */

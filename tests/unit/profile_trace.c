@@ -184,6 +184,40 @@ static void busy_time_is_that_of_all_spans(void **state)
     bz_trace_free(t);
 }
 
+/* In whole microseconds an operator of no length, or one that begins where another one ends, lies in it where others of these names surely do, and
+ * stands beside it where others surely stand behind it. A nanosecond that anything tells, and times are taken as they are. */
+static void whole_microseconds_leave_doubt(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        int64_t start, end;
+        int around; /* the row that it lies in; -1: none */
+    } OPS[] = {{"relu", 10, 15, -1},      {"clamp_min", 12, 14, 0},   {"sigmoid", 20, 22, -1},
+               {"mul", 30, 31, -1},       {"relu", 40, 41, -1},       {"clamp_min", 41, 42, 4},
+               {"sigmoid", 50, 51, -1},   {"mul", 51, 51, -1},        {"linear", 60, 70, -1},
+               {"mul", 60, 60, -1},       {"addmm", 61, 69, 8},       {"addmm", 66, 66, 10},
+               {"unheard", 80, 81, -1},   {"unheard of", 81, 81, 12}, {"relu", 90, 90, -1},
+               {"clamp_min", 91, 91, 14}, {"sigmoid", 100, 101, -1},  {"mul", 103, 103, -1},
+               {"mul", 110, 120, -1},     {"linear", 130, 131, -1},   {"mul", 133, 134, -1}};
+    enum { N = sizeof OPS / sizeof *OPS };
+    for (int64_t late = 0; late < 2; late++) {
+        bz_error err;
+        bz_trace *t = bz_trace_new();
+        uint32_t lane = bz_trace_thread(t, bz_trace_source(t, "made up", "test"), 1, 1);
+        for (size_t i = 0; i < N; i++)
+            add(t, BZ_EVENT_OP, 1000 * OPS[i].start + late, 1000 * OPS[i].end + late, OPS[i].name, lane);
+        assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
+        const bz_events *o = &t->event[BZ_EVENT_OP];
+        for (size_t i = 0; i < N; i++)
+            if (!late && o->op[i] != (OPS[i].around < 0 ? BZ_NONE : (uint32_t)OPS[i].around))
+                fail_msg("%zu, %s: %d", i, OPS[i].name, (int)o->op[i]);
+        if (late)
+            assert_true(o->op[5] == BZ_NONE && o->op[7] == 6);
+        bz_trace_free(t);
+    }
+}
+
 static void kernels_find_their_calls(void **state)
 {
     (void)state;
@@ -1267,6 +1301,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(columns_grow_with_what_is_in_them),
+        cmocka_unit_test(whole_microseconds_leave_doubt),
         cmocka_unit_test(strings_are_kept_once),
         cmocka_unit_test(rows_are_sorted_outer_first),
         cmocka_unit_test(summaries_tell_the_same),
