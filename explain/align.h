@@ -26,8 +26,7 @@ typedef struct bz_align_atom {
     uint32_t kind; /* "conv", "relu", "bias": number of a word */
     uint32_t id;   /* kind and all parameters; 0: the parameters are not known */
     uint32_t near; /* kind and weights; 0: has none */
-    uint32_t
-        own; /* of a layer: its kind in the model, by which an operator of which the name alone is known may do it */
+    uint32_t own; /* of a layer: its kind in the model; an operator of which only the name is known may do it by that */
     uint32_t
         sort; /* of two that are told, the one never stands for the other: the largest, and the mean, of a window */
     uint32_t also[BZ_ALIGN_ALSO]; /* of a layer: ids that do the same another way; ends with the first 0 */
@@ -152,8 +151,8 @@ typedef struct bz_align_steps {
     uint32_t *of_call;   /* [calls]: step + 1 */
     uint32_t *of_kernel; /* [kernels]: likewise */
     uint32_t *of_op;     /* [operators]: likewise, where steps are */
-    uint32_t *
-        whole; /* [operators]: the first of those that are one gradient together, which is the step; BZ_NONE: it is none of them. NULL: all are */
+    /* [operators]: the first of those that are one gradient together, at which the step is; BZ_NONE: part of none. NULL: there is none */
+    uint32_t *whole;
     uint32_t *gradient; /* [operators]: of such a first one the operator whose gradient they are */
 } bz_align_steps;
 

@@ -60,12 +60,13 @@ static void take_nodes(walk *w)
             add(w, i);
 }
 
-/* What may have such a node, the last one first. `recurrent`: the operator around each that is, or BZ_NONE. False: there is none. */
-static bool take_forward(walk *w, uint32_t *recurrent)
+/* What may have such a node, the last one first. `*recurrent_of`: the operator around each that is recurrent, or BZ_NONE. False: there is none. */
+static bool take_forward(walk *w, uint32_t **recurrent_of)
 {
     const bz_events *o = &w->s->trace->event[BZ_EVENT_OP];
     char word[64];
     bool any = false, *back = BZ_NEW(w->words->arena, bool, o->n);
+    uint32_t *recurrent = *recurrent_of = BZ_NEW(w->words->arena, uint32_t, o->n);
     for (size_t i = 0; i < o->n; i++) {
         uint32_t around = o->op[i];
         recurrent[i] = around < i ? recurrent[around] : BZ_NONE;
@@ -100,12 +101,12 @@ static void mark_parts(const walk *back, const uint32_t *of, uint32_t *whole, ui
 void bz_align_find_back(bz_align_steps *s, bz_arena *arena)
 {
     size_t n = s->trace->event[BZ_EVENT_OP].n;
-    uint32_t *recurrent = BZ_NEW(arena, uint32_t, n);
+    uint32_t *recurrent;
     bz_align_words words;
     walk back = {.s = s, .words = &words}, forward = back;
     bz_align_words_begin(&words, arena);
     take_nodes(&back);
-    if (back.n && take_forward(&forward, recurrent)) {
+    if (back.n && take_forward(&forward, &recurrent)) {
         int *to = BZ_NEW(arena, int, back.n);
         uint32_t *of = BZ_NEW(arena, uint32_t, back.n);
         s->whole = BZ_NEW(arena, uint32_t, n);

@@ -262,12 +262,18 @@ static int line_of(bz_chrome_events *r, uint32_t lane, const bz_chrome_process *
     return r->line[lane] < 0 ? -1 : r->line[lane] - 1;
 }
 
-/* What work of a device is. Meta's accelerator copies by "dma_request". */
+/* Meta's accelerator copies by "dma_request". */
+static bool is_dma(const char *name)
+{
+    return !strncmp(name, "dma_", 4);
+}
+
+/* What work of a device is where no category tells: there are kernels with the name of a copy. */
 static bz_event_kind work_by_name(const char *name)
 {
-    return !strncasecmp(name, "memcpy", 6) || !strncmp(name, "dma_", 4) ? BZ_EVENT_COPY
-           : !strncasecmp(name, "memset", 6)                            ? BZ_EVENT_MEMSET
-                                                                        : BZ_EVENT_KERNEL;
+    return !strncasecmp(name, "memcpy", 6) || is_dma(name) ? BZ_EVENT_COPY
+           : !strncasecmp(name, "memset", 6)               ? BZ_EVENT_MEMSET
+                                                           : BZ_EVENT_KERNEL;
 }
 
 /* What an event without a category is. */
@@ -372,8 +378,8 @@ static void event_complete(bz_chrome_events *r)
         return;
     }
     bz_event_kind kind = e->category < 0 ? kind_by_line(r) : CATEGORIES[e->category].kind;
-    if (kind == BZ_EVENT_KERNEL)
-        kind = work_by_name(bz_string(r->t, e->name));
+    if (kind == BZ_EVENT_KERNEL && is_dma(bz_string(r->t, e->name)))
+        kind = BZ_EVENT_COPY;
     kind = of_optimizer(r) ? BZ_EVENT_OP : kind;
     if (e->category >= 0 && CATEGORIES[e->category].format)
         r->format = CATEGORIES[e->category].format;
@@ -417,7 +423,7 @@ static bool *host_lanes(const bz_trace *t)
     return host;
 }
 
-/* The numbers by which calls, or operators, are tied to what a device did for them. */
+/* The numbers by which calls, or operators, are tied to what a device did for them; they lie in the column. */
 static bz_map correlations(const bz_events *e)
 {
     bz_map known = {0};
