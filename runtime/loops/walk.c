@@ -263,7 +263,8 @@ static void gather_span(const walk *w, const span *s)
 static void scatter_span(const walk *w, const span *s)
 {
     int64_t place[BZ_ELEMENTS_BLOCK], run = s->stride[0] ? 1 : s->n, size = bz_dtype_bits(w->dtype[2]) / 8, n;
-    bool bytes = w->dtype[1] == w->dtype[2] && !w->f.fn;
+    bool bytes = w->dtype[1] == w->dtype[2] && !w->f.fn,
+         sums = w->f.fn == BZ_FN_ADD && w->dtype[1] == BZ_F32 && w->dtype[2] == BZ_F32;
     for (int64_t i = 0; i < s->n; i += n * run) {
         n = run > 1 ? 1 : s->n - i < BZ_ELEMENTS_BLOCK ? s->n - i : BZ_ELEMENTS_BLOCK;
         places_of(w, 0, s->at[0] + i * s->stride[0], s->stride[0], n, place);
@@ -272,6 +273,10 @@ static void scatter_span(const walk *w, const span *s)
                     from = s->at[1] + (i + k) * s->stride[1];
             if (own < 0)
                 continue;
+            if (sums) {
+                ((float *)w->operand[2])[to] += ((const float *)w->operand[1])[from];
+                continue;
+            }
             if (bytes) {
                 copy_one((char *)w->operand[2] + to * size, (const char *)w->operand[1] + from * size, size);
                 continue;
