@@ -197,6 +197,7 @@ static void add_sums(kernel_sums *to, const bz_events *k, size_t i, layer_work w
     to->work.flops += isnan(w.flops) ? 0 : w.flops;
     to->work.reads += isnan(w.flops) ? 0 : w.reads;
     to->work.writes += isnan(w.flops) ? 0 : w.writes;
+    to->work.bytes = w.bytes > to->work.bytes ? w.bytes : to->work.bytes;
 }
 
 static layer_work told(const kernel_sums *k)
