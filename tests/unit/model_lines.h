@@ -19,15 +19,15 @@ typedef struct {
     bz_layers *layers;
 } subject;
 
-/* "alpha=0.3", "axes=-1", "perm=0x2x1", "approximate=tanh": a real number has a point, axes and perm are lists. */
+/* "alpha=0.3", "axes=-1", "perm=0x2x1", "approximate=tanh": a real number has a point, axes, perm and what windows have are lists. */
 static inline bz_buf an_attribute(const char *text)
 {
-    char name[24];
+    char name[40];
     size_t n = strcspn(text, "=");
     snprintf(name, sizeof name, "%.*s", (int)n, text);
     const char *value = text + n + 1;
     bool number = *value == '-' || (*value >= '0' && *value <= '9');
-    bool list = !strcmp(name, "axes") || !strcmp(name, "perm");
+    bool list = bz_has_word("axes perm pads strides dilations kernel_shape", name);
     bz_buf attr = an_attr(name, !number ? 3 : strchr(value, '.') ? 1 : list ? 7 : 2);
     if (!number) {
         put_text(&attr, ATTR_S, value);
@@ -41,27 +41,30 @@ static inline bz_buf an_attribute(const char *text)
     return attr;
 }
 
-/* "Conv x,w c; LeakyRelu{alpha=0.3} c y": operator, operands, result. */
+/* "Conv x,w c; LeakyRelu{alpha=0.3} c y", or "Conv{group=2;strides=2x2} x,w y": operator, operands, results. */
 static inline void put_nodes(bz_buf *g, const char *text)
 {
-    char op[80], in[80], out[32];
+    char op[120], in[80], out[32];
     int used;
-    while (sscanf(text, " %79s %79s %31[^; ]%n", op, in, out, &used) == 3) {
+    while (sscanf(text, " %119s %79s %31[^; ]%n", op, in, out, &used) == 3) {
         char *brace = strchr(op, '{'), *end = brace ? strchr(op, '}') : NULL;
         if (brace)
             *brace = *end = 0;
         for (char *p = in; *p; p++)
             *p = *p == ',' ? ' ' : *p;
+        for (char *p = out; *p; p++)
+            *p = *p == ',' ? ' ' : *p;
         bz_buf node = a_node(op, out, in, out);
-        if (brace)
-            put_message(&node, NODE_ATTR, an_attribute(brace + 1));
+        for (char *rest = NULL, *one = brace ? strtok_r(brace + 1, ";", &rest) : NULL; one;
+             one = strtok_r(NULL, ";", &rest))
+            put_message(&node, NODE_ATTR, an_attribute(one));
         put_message(g, GRAPH_NODE, node);
         text += used;
         text += strspn(text, "; ");
     }
 }
 
-/* "1.0,2.0" or "3,-1": a list. */
+/* "1.0,2.0", "3,-1" or, of one, "3,": a list. */
 static inline bz_buf a_list(const char *name, const char *text)
 {
     float real[8] = {0};
@@ -69,12 +72,9 @@ static inline bz_buf a_list(const char *name, const char *text)
     char dims[8];
     bool reals = strchr(text, '.') != NULL;
     int n = 0;
-    for (char *end; n < 8; text = end + 1) {
+    for (char *end; n < 8 && *text; n++, text = end + (*end == ',')) {
         real[n] = strtof(text, &end);
         whole[n] = (int64_t)real[n];
-        n++;
-        if (*end != ',')
-            break;
     }
     snprintf(dims, sizeof dims, "%d", n);
     return reals ? a_raw_tensor(name, BZ_F32, dims, real, (size_t)n * sizeof *real)
