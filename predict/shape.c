@@ -53,8 +53,8 @@ static void conv(const bz_problem *p, const bz_operand *y, bz_shape *s)
     s->uneven = fmod(in / group, 8) > 0 || fmod(out / group, 8) > 0;
     bool small = p->kind == BZ_PROBLEM_CONV && p->conv.w[2] == 3 && p->conv.w[3] == 3 && !p->conv.w[4] &&
                  p->conv.stride[0] == 1 && p->conv.stride[1] == 1 && group == 1;
-    s->transformable = small && p->conv.dilation[0] == 1;
-    s->holes = small && p->conv.dilation[0] > 1;
+    s->holes = small && (p->conv.dilation[0] > 1 || p->conv.dilation[1] > 1);
+    s->transformable = small && !s->holes;
     s->blocks = (double)y->count / 4096; /* tiles of 64 by 64 */
     s->depth = in / group * window;
 }
