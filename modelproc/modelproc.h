@@ -236,9 +236,9 @@ const bz_dag *bz_dag_build(bz_layers *layers);
 typedef struct bz_patterns bz_patterns;
 
 /* Why a layer of the main graph need not run, and no result changes: nothing reads what it makes; a layer before it makes the same of the same;
- * the calls around a transpose read or write in the other order. */
-typedef enum { BZ_RUNS, BZ_UNREAD, BZ_REPEATED, BZ_TURNED } bz_spare;
-const char *bz_spare_name(bz_spare s); /* "unread", "repeated", "transpose"; NULL of one that runs */
+ * the calls around a transpose read or write in the other order; it gives back a value that is there already, or only such layers read it. */
+typedef enum { BZ_RUNS, BZ_UNREAD, BZ_REPEATED, BZ_TURNED, BZ_UNCHANGED } bz_spare;
+const char *bz_spare_name(bz_spare s); /* "unread", "repeated", "transpose", "unchanged"; NULL of one that runs */
 
 /* One place where a pattern fits. `layer` are all layers inside, topologically; the last one makes
  * the result, everything else is used inside only. */

@@ -6,6 +6,7 @@ database, stand beside what ONNX Runtime (onnxruntime-node by NODE_PATH) takes f
 a bound that is above is none."""
 import json
 import os
+import random
 import statistics
 import subprocess
 import sys
@@ -332,17 +333,227 @@ def gather_of_one_row():
     return g, g.node("Gather", g.node("Tanh", "x"), g.weight(value=numpy.array(0)), axis=1)
 
 
+def repeated(steps, count=3, shape=IMAGE):
+    """A model of steps that each keep the shape, several times in a row."""
+    def make():
+        g = Graph(*shape)
+        y = "x"
+        for _ in range(count):
+            for step in steps:
+                y = step(g, y)
+        return g, y
+    return make
+
+
+def op(name, *numbers, **attributes):
+    """A step by an operator: behind its operand these constants."""
+    return lambda g, x: g.node(name, x, *(g.weight(value=numpy.asarray(n, None if isinstance(n, (numpy.ndarray, numpy.generic)) else "f")) for n in numbers), **attributes)
+
+
+def ints(*values):
+    return numpy.array(values, "i8")
+
+
+def per_channel(value=None):
+    """A constant for each channel of an image; without a value, a weight."""
+    return lambda: numpy.full((64, 1, 1), value, "f") if value is not None else (1 + RANDOM.random((64, 1, 1)) * 0.1).astype("f")
+
+
+def by_channel(name, value=None):
+    return lambda g, x: g.node(name, x, g.weight(value=per_channel(value)()))
+
+
+def two(name):
+    """Of the same value twice."""
+    return lambda g, x: g.node(name, x, x)
+
+
+def twice(*steps):
+    return lambda g, x: twice_of(g, x, steps)
+
+
+def twice_of(g, x, steps):
+    for _ in range(2):
+        for step in steps:
+            x = step(g, x)
+    return x
+
+
+def chain(*steps):
+    def step(g, x):
+        for s in steps:
+            x = s(g, x)
+        return x
+    return step
+
+
+def conv1(g, x):
+    return g.conv(x, 64, 64, 1)
+
+
+def conv3(g, x):
+    return g.conv(x, 64, 64, 3)
+
+
+def bare(g, x):
+    return g.node("Conv", x, g.weight(64, 64, 1, 1))
+
+
+def depthwise(g, x):
+    return g.node("Conv", x, g.weight(64, 1, 3, 3), g.weight(64), group=64, pads=[1] * 4)
+
+
+def linear(g, x):
+    return g.node("Add", g.matmul(x, 512, 512), g.weight(512))
+
+
+def gemm(g, x):
+    return g.node("Gemm", x, g.weight(512, 512), g.weight(512))
+
+
+def batchnorm(g, x):
+    return g.node("BatchNormalization", x, g.weight(64), g.weight(64), g.weight(64), g.weight(value=numpy.ones(64, "f")))
+
+
+def parts(g, x):
+    """Cuts it in two and puts it together again."""
+    return g.node("Concat", *g.node("Split", x, outputs=2, axis=1), axis=1)
+
+
+def other_way(g, x):
+    """Puts it together with another and takes that off again."""
+    return g.node("Split", g.node("Concat", x, g.node("Sigmoid", x), axis=1), outputs=2, axis=1)[0]
+
+
+def dead(g, x):
+    g.node("Tanh", x)
+    return x
+
+
+def equal_relus(g, x):
+    return g.node("Add", g.node("Relu", x), g.node("Relu", x))
+
+
+def transposed(*steps):
+    return chain(op("Transpose", perm=[0, 2, 3, 1]), *steps, op("Transpose", perm=[0, 3, 1, 2]))
+
+
+def through_rows(*steps):
+    return chain(op("Reshape", ints(1, 64, 3136)), *steps, op("Reshape", ints(*IMAGE)))
+
+
+def mask(*steps):
+    def step(g, x):
+        c = g.node("Greater", x, g.number(0))
+        for s in steps:
+            c = s(g, c)
+        return g.node("Where", c, x, g.number(0.5))
+    return step
+
+
+relu, sigmoid, tanh = op("Relu"), op("Sigmoid"), op("Tanh")
+whole = op("Slice", ints(0, 0), ints(64, 56), ints(1, 2))
+NOTHING = {  # steps that leave an image as it is
+    "times one": op("Mul", 1), "by one": op("Div", 1), "plus zero": op("Add", 0), "minus zero": op("Sub", 0), "to the first": op("Pow", 1),
+    "zeros by channel": by_channel("Add", 0.0), "ones by channel": by_channel("Mul", 1.0),
+    "negated twice": twice(op("Neg")), "greater of the same": two("Max"), "smaller of the same": two("Min"),
+    "clip of no limits": op("Clip"), "clip to all": op("Clip", -3e38, 3e38),
+    "double and back": chain(op("Cast", to=TensorProto.DOUBLE), op("Cast", to=TensorProto.FLOAT)), "cast to itself": op("Cast", to=TensorProto.FLOAT),
+    "identity": op("Identity"), "dropout": op("Dropout"), "expand to itself": op("Expand", ints(*IMAGE)), "expand by ones": op("Expand", ints(1)),
+    "whole slice": whole, "pad of none": op("Pad", ints(*[0] * 8)), "tile of one": op("Tile", ints(1, 1, 1, 1)), "concat of one": op("Concat", axis=1),
+    "split of one": op("Split", axis=1), "sum of one": op("Sum"), "reshape to itself": op("Reshape", ints(*IMAGE)), "rows and back": through_rows(),
+    "maxpool of one": op("MaxPool", kernel_shape=[1, 1]), "avgpool of one": op("AveragePool", kernel_shape=[1, 1]),
+    "mean of one": chain(op("Unsqueeze", ints(1)), op("ReduceMean", axes=[1], keepdims=0)),
+    "parts": parts, "other way": other_way, "gather of all": op("Gather", numpy.arange(64), axis=1), "depth to space by one": op("DepthToSpace", blocksize=1),
+    "transposed and back": transposed(), "rows turned and back": twice(op("Transpose", perm=[0, 1, 3, 2])), "dead": dead,
+    "sum along one": chain(op("Unsqueeze", ints(1)), op("CumSum", numpy.array(1)), op("Squeeze", ints(1))),
+}
+REAL = {"conv1": conv1, "conv3": conv3, "bare": bare, "depthwise": depthwise, "relu": relu, "sigmoid": sigmoid, "softmax": op("Softmax", axis=1),
+        "maxpool": op("MaxPool", kernel_shape=[3, 3], pads=[1] * 4), "batchnorm": batchnorm, "scale": by_channel("Mul"), "shift": by_channel("Add"), "half": op("Mul", 0.5),
+        "transposed relu": transposed(relu), "transposed shift": transposed(op("Add", numpy.ones(64, "f")))}
+ROWS2 = (196, 512)
+columns = {"Mul": op("Mul", numpy.full(512, 1.1, "f")), "Add": op("Add", numpy.full(512, 0.1, "f"))}
+MODELS |= {f"only {name}": repeated([step], 24) for name, step in NOTHING.items()}
+MODELS |= {f"{name} between convolution and relu": repeated([bare, step, relu]) for name, step in NOTHING.items()}
+MODELS |= {
+    "relu of what is not negative": repeated([sigmoid, relu, op("Exp"), relu, op("Abs"), relu, op("Softmax", axis=1), relu]),
+    "clips of what lies within": repeated([sigmoid, op("Clip", 0, 1), tanh, op("Clip", -1, 1), op("Clip", 0, 6), op("Clip", 0, 6)]),
+    "absolute values of absolute values": repeated([op("Abs"), op("Abs"), relu, op("Abs")]),
+    "relu of pools of relu": repeated([relu, REAL["maxpool"], relu, op("AveragePool", kernel_shape=[3, 3], pads=[1] * 4), relu]),
+    "relu of turned and cut relu": repeated([relu, op("Transpose", perm=[0, 1, 3, 2]), relu, whole, relu]),
+    "relu of relus side by side": repeated([relu, parts, relu]),
+    "whole numbers rounded": repeated([op("Floor"), op("Ceil"), op("Round"), op("Floor")]),
+    "not of not": repeated([mask(op("Not"), op("Not"))]),
+    "mask as numbers and back": repeated([mask(op("Cast", to=TensorProto.FLOAT), op("Cast", to=TensorProto.BOOL))]),
+    "scale behind bare convolution": repeated([bare, REAL["scale"], relu]),
+    "shift, scale and shift behind convolution": repeated([bare, REAL["shift"], REAL["scale"], REAL["shift"], relu]),
+    "two batch normalizations behind convolution": repeated([bare, batchnorm, batchnorm, relu]),
+    "scale before convolution": repeated([REAL["scale"], conv1, relu]),
+    "shift before convolution without pads": repeated([REAL["shift"], conv1, relu]),
+    "scales and shifts in a row": repeated([REAL["scale"], REAL["shift"], REAL["scale"], REAL["shift"]]),
+    "numbers in a row": repeated([op("Mul", 2), op("Mul", 0.5), op("Div", 3), op("Add", 1), op("Sub", 0.5)]),
+    "scale in the channels' order": repeated([bare, transposed(op("Mul", numpy.full(64, 1.1, "f")), op("Add", numpy.ones(64, "f"))), relu]),
+    "columns scaled behind gemm": repeated([gemm, columns["Mul"], columns["Add"]], 3, ROWS2),
+    "columns scaled behind matmul": repeated([linear, columns["Mul"], relu], 3, ROWS),
+    "columns scaled before matmul": repeated([columns["Mul"], linear, relu], 3, ROWS),
+    "number behind bias": repeated([linear, op("Mul", 0.5), op("Div", 0.7)], 3, ROWS),
+    "number before gemm": repeated([op("Mul", 0.5), gemm, relu], 3, ROWS2),
+    "negated behind gemm": repeated([gemm, op("Neg")], 3, ROWS2),
+    "number through transposes": repeated([op("Mul", 0.5), op("Transpose", perm=[0, 2, 1]), lambda g, x: g.node("MatMul", g.weight(512, 512), x), op("Transpose", perm=[0, 2, 1])], 3, ROWS),
+    "relu between transposes behind convolution": repeated([bare, transposed(relu)]),
+    "relu as rows behind convolution": repeated([bare, through_rows(relu)]),
+    "residual between transposes": repeated([lambda g, x: transposed_residual(g, x)]),
+    "equal relus behind convolution": repeated([bare, equal_relus]),
+    "dead reader of a convolution": repeated([lambda g, x: relu(g, dead(g, bare(g, x)))]),
+    "pad before depthwise": repeated([op("Pad", ints(0, 0, 1, 1, 0, 0, 1, 1)), lambda g, x: g.node("Conv", x, g.weight(64, 1, 3, 3), group=64)], 6),
+    "uneven pad before convolution": repeated([op("Pad", ints(0, 0, 0, 0, 0, 0, 2, 2)), lambda g, x: g.node("Conv", x, g.weight(64, 64, 3, 3))]),
+    "pad before average": repeated([op("Pad", ints(0, 0, 1, 1, 0, 0, 1, 1)), op("AveragePool", kernel_shape=[3, 3])], 6),
+    "pad of pad": repeated([op("Pad", ints(0, 0, 1, 0, 0, 0, 1, 0)), op("Pad", ints(0, 0, 0, 1, 0, 0, 0, 1)), lambda g, x: g.node("Conv", x, g.weight(64, 64, 3, 3))]),
+    "shuffle of one group": repeated([conv1, op("Reshape", ints(1, 1, 64, 56, 56)), op("Transpose", perm=[0, 2, 1, 3, 4]), op("Reshape", ints(*IMAGE))]),
+    "larger zeros": lambda: larger_zeros(),
+    "gelu behind identity": repeated([linear, op("Identity"), lambda g, x: gelu(g, x), op("Dropout")], 3, ROWS),
+}
+
+
+def larger_zeros():
+    g = Graph(1, 1, 56, 56)
+    return g, g.node("Relu", g.node("Add", "x", g.weight(value=numpy.zeros((64, 1, 1), "f"))))
+
+
+def transposed_residual(g, x):
+    c, y = (op("Transpose", perm=[0, 2, 3, 1])(g, v) for v in (bare(g, x), x))
+    return op("Transpose", perm=[0, 3, 1, 2])(g, relu(g, g.node("Add", c, y)))
+
+
+def gelu(g, x):
+    e = g.node("Add", g.node("Erf", g.node("Div", x, g.number(2 ** 0.5))), g.number(1))
+    return g.node("Mul", g.node("Mul", x, g.number(0.5)), e)
+
+
+def by_chance(seed):
+    """Steps that change nothing among real ones."""
+    def make():
+        chance = random.Random(seed)
+        steps = [chance.choice([*NOTHING.values(), *REAL.values()]) for _ in range(chance.randint(6, 20))]
+        return repeated(steps, 1)()
+    return make
+
+
 def main():
     program, words = sys.argv[1], sys.argv[2:]
-    above, rows = 0, []
+    if words[:1] == ["--chance"]:
+        first, count, *words = map(int, words[1:3])
+        models = {f"by chance {seed}": by_chance(seed) for seed in range(first, first + count)}
+    else:
+        models = {name: make for name, make in MODELS.items() if not words or any(w in name for w in words)}
+    above = 0
     with tempfile.TemporaryDirectory() as folder:
         files = {}
-        for name, make in MODELS.items():
-            if not words or any(w in name for w in words):
-                graph, *outputs = make()
-                files[name] = f"{folder}/{name.replace(' ', '_')}.onnx"
-                graph.save(files[name], *outputs)
-        done = subprocess.run([program, "bound", *files.values(), "--fuse", "--threads", "1", "--db", f"{folder}/db", "--json", "--time-limit", "1"],
+        for name, make in models.items():
+            graph, *outputs = make()
+            files[name] = f"{folder}/{name.replace(' ', '_')}.onnx"
+            graph.save(files[name], *outputs)
+        done = subprocess.run([program, "bound", *files.values(), "--fuse", "--threads", "1", "--db", os.environ.get("DB", f"{folder}/db"), "--json", "--time-limit", "1"],
                               capture_output=True, text=True)
         if done.returncode not in (0, 4):
             sys.exit(done.stderr)
@@ -353,7 +564,7 @@ def main():
             times = sorted(float(t) for t in ran.stderr.split()[20:]) or [float("nan")]
             fused, theirs = b["fused"]["sequential"] * 1e3, statistics.quantiles(times)[0] if len(times) > 1 else times[0]
             above += fused > theirs
-            print(f"{name:42} {fused:8.3f} {theirs:8.3f} {fused / theirs:6.2f} {'ABOVE' if fused > theirs else ''}", flush=True)
+            print(f"{name:50} {fused:8.3f} {theirs:8.3f} {fused / theirs:6.2f} {'ABOVE' if fused > theirs else ''}", flush=True)
     print(f"{len(files)} models, {above} bounds above ONNX Runtime")
 
 

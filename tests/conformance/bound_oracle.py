@@ -125,14 +125,16 @@ def best_cover(alone, groups):
     return min(without, (within[0], within[1] + [(group, together)]), key=lambda w: w[0])
 
 
-def repeated(layers):
-    """Those that do the same as one before them, to the same."""
-    value, seen, found = {}, set(), []
+def spared(layers):
+    """Those that do the same as one before them, to the same, and ReLUs of what is not negative."""
+    value, positive, found = {}, set(), []
     for l in layers:
-        made = (l["key"], *(value.get(t["name"], t["name"]) for t in l["inputs"]))
-        found += [l["index"]] if made in seen else []
-        seen.add(made)
+        reads = [value.get(t["name"], t["name"]) for t in l["inputs"]]
+        made = reads[0] if l["op"] == "Relu" and reads[0] in positive else (l["key"], *reads)
+        found += [l["index"]] if made in value.values() else []
         value[l["outputs"][0]["name"]] = made
+        if l["op"] == "Relu" or (l["op"] != "Conv" and positive.issuperset(reads)):
+            positive.add(made)
     return found
 
 
@@ -198,7 +200,7 @@ def judge(chance, work):
         assert low * (1 - 1e-6) <= s["seconds"] <= (total / s["k"] + longest(layers, alone) * (s["k"] - 1) / s["k"]) * (1 + 1e-6), said["streams"]
     same("parallel", said["parallel"], longest(layers, alone))
     same("hardware", said["hardware"], sum(roof))
-    spare = repeated(layers)
+    spare = spared(layers)
     assert {s["layer"] for s in said["fused"]["spared"]} == {layers[i]["name"] for i in spare}, (seed, number, spare)
     alone, roof = ([0 if i in spare else t for i, t in enumerate(some)] for some in (alone, roof))
     fused, taken = best_cover(alone, groups)

@@ -1,4 +1,4 @@
-/* Layers that need not run: what nothing reads, what another layer makes, transposes that the calls around them take along. */
+/* Layers that need not run: what nothing reads, what another layer makes, what changes nothing, transposes that the calls around them take along. */
 #include "model_lines.h"
 
 typedef struct {
@@ -67,6 +67,50 @@ static void what_another_layer_makes_is_repeated(void **state)
     CHECK(ROWS);
 }
 
+static void what_gives_back_a_value_is_unchanged(void **state)
+{
+    (void)state;
+    static const example ROWS[] = {
+        /* numbers that change nothing, on the side where they do */
+        {"X=2x3 n=0.0", "Add X,n a; Add n,a b; Sub b,n y", "a unchanged, b unchanged, y unchanged"},
+        {"X=2x3 n=0.0", "Sub n,X y", ""},
+        {"X=2x3 n=1.0", "Mul X,n a; Mul n,a b; Div b,n c; Pow c,n y",
+         "a unchanged, b unchanged, c unchanged, y unchanged"},
+        {"X=2x3 n=1.0", "Div n,X a; Pow n,a b; Add b,n y", ""},
+        {"X=2x3 n=0.0,0.0,0.0 m=0.0,0.0,1.0", "Add X,n a; Add a,m y", "a unchanged"},
+        /* weights that the file may not have */
+        {"X=2x3 n=3", "Add X,n y", ""},
+        /* zeros that make it larger */
+        {"X=2x1 n=0.0,0.0", "Add X,n y", ""},
+        /* steps that undo each other, and choices between equals */
+        {"X=2x3", "Neg X a; Neg a b; Exp b y", "a unchanged, b unchanged"},
+        {"X=2x3", "Neg X a; Neg a b; Add a,b y", "b unchanged"},
+        {"X=2x3", "Exp X a; Exp a y", ""},
+        {"X=2x3 Z=2x3", "Max X,X a; Min Z,Z b; Max a,b y", "a unchanged, b unchanged"},
+        /* types that hold every number of the first, and others: 11 is double, 10 half, 1 single precision */
+        {"X=2x3", "Cast{to=11} X a; Cast{to=1} a b; Exp b y", "a unchanged, b unchanged"},
+        {"X=2x3", "Cast{to=10} X a; Cast{to=1} a y", ""},
+        /* limits that values keep by themselves */
+        {"X=2x3", "Relu X a; Relu a b; Abs b c; Elu c y", "b unchanged, c unchanged, y unchanged"},
+        {"X=2x3", "Sigmoid X a; Relu a b; LeakyRelu X c; Relu c d; Add b,d y", "b unchanged"},
+        {"X=2x3 n=0.0 o=1.0 h=0.5", "Sigmoid X a; Clip a,n,o b; Clip b,n,h c; Clip c,n,o y",
+         "b unchanged, y unchanged"},
+        {"X=2x3 o=1.0 t=2.0", "Sigmoid X a; Clip a,o,t b; Clip b,o,o y", "y unchanged"},
+        {"X=2x3 h=0.5 o=1.0", "Tanh X a; Relu a b; Clip b,h,o c; Clip b,o,o d; Add c,d y", ""},
+        {"X=2x3 Z=2x3", "Relu X a; Relu Z b; Add a,b c; Relu c d; Sub a,b e; Relu e f; Add d,f y", "d unchanged"},
+        {"X=2x3 Z=2x3", "Relu X a; Relu Z b; Concat{axis=0} a,b c; Transpose{perm=1x0} c d; Relu d y", "y unchanged"},
+        {"X=2x3 Z=2x3", "Relu X a; Concat{axis=0} a,Z c; Relu c y", ""},
+        {"X=2x3", "Floor X a; Round a b; Ceil b y", "b unchanged, y unchanged"},
+        {"X=2x3 h=0.5", "Floor X a; Mul a,h b; Floor b y", ""},
+        /* shapes that stay */
+        {"X=1x2x1x1", "GlobalAveragePool X y", "y unchanged"},
+        {"X=1x2x3x3", "GlobalAveragePool X y", ""},
+        /* through views of the same shape */
+        {"X=2x3 s=2,3", "Relu X a; Reshape a,s b; Identity b c; Relu c y", "y unchanged"},
+    };
+    CHECK(ROWS);
+}
+
 #define IMAGE "X=1x4x5x6 w=4x4x1x1 "
 #define LAST  "perm=0x2x3x1"
 #define FIRST "perm=0x3x1x2"
@@ -126,9 +170,8 @@ static void calls_take_transposes_along(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_no_result_needs_is_unread),
-        cmocka_unit_test(what_another_layer_makes_is_repeated),
-        cmocka_unit_test(transposes_cancel),
+        cmocka_unit_test(what_no_result_needs_is_unread),       cmocka_unit_test(what_another_layer_makes_is_repeated),
+        cmocka_unit_test(what_gives_back_a_value_is_unchanged), cmocka_unit_test(transposes_cancel),
         cmocka_unit_test(calls_take_transposes_along),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
