@@ -42,7 +42,7 @@ void bz_align_functions_list(bz_align_making *m)
     if (!graph || bz_patterns_load(NULL, &patterns, &err))
         return;
     bz_lowered *lowered = bz_lowered_new(layers, m->bound->dtype, m->arena);
-    int n = bz_patterns_find(patterns, layers, &match);
+    int n = bz_patterns_find(patterns, layers, NULL, &match);
     for (int i = 0; i < n; i++) {
         bz_lowering low;
         bz_align_atom atom;

@@ -153,6 +153,7 @@ typedef struct bz_plan_place {
     int group;      /* of the plan's layers; -1: it is one layer that need not run, */
     bz_spare spare; /* and why */
     bool shared;    /* as bz_match has it */
+    bool past;      /* layers that need not run lie in between */
 } bz_plan_place;
 
 typedef struct bz_plan bz_plan;

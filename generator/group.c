@@ -9,7 +9,8 @@
 typedef struct {
     lowering l; /* its steps are the calls */
     bz_lowered *lowered;
-    const bz_layers *layers; /* its */
+    const bz_layers *layers;   /* its */
+    const bz_value_id *stands; /* of the match, or NULL */
     const int *layer;
     int n;
     const bz_layer *head; /* began the last call; NULL where that is no layer of the model's */
@@ -99,13 +100,24 @@ static bz_value_id result_of(const bz_layer *l)
     return l->n_out ? l->node->out[0] : BZ_NO_VALUE;
 }
 
+/* What a layer reads: where layers that need not run lie between two of the group, what the first one makes. */
+static bz_value_id read_by(const walk *w, const bz_layer *l, int k)
+{
+    bz_value_id v = l->node->in[k];
+    for (int i = 0; w->stands && v >= 0 && i < BZ_STANDS; i++, v = w->stands[v])
+        for (int m = 0; m < w->n; m++)
+            if (result_of(&w->layers->layer[w->layer[m]]) == v)
+                return v;
+    return l->node->in[k];
+}
+
 /* Whether a layer of the group from this one on reads the value. */
 static bool is_read(const walk *w, bz_value_id v, int from)
 {
     for (int i = from; i < w->n; i++) {
         const bz_layer *l = &w->layers->layer[w->layer[i]];
         for (int k = 0; k < l->n_in; k++)
-            if (l->node->in[k] == v)
+            if (read_by(w, l, k) == v)
                 return true;
     }
     return false;
@@ -121,10 +133,30 @@ static bool same_shape(const bz_type *a, const bz_type *b)
     return true;
 }
 
+/* Whether the call's result goes into a layer with a result like that, if in another order: transposes that need not run may lie in between. */
+static bool passes_whole(const walk *w, const bz_type *y)
+{
+    const bz_type *x = &w->layers->types[w->current];
+    return same_shape(x, y) ||
+           (w->stands && x->dtype == y->dtype && x->rank == y->rank && bz_type_elements(x) == bz_type_elements(y));
+}
+
+/* The axis of y that has the channels: of those that are as long, the first. */
+static int channels_of(const walk *w, const bz_type *y)
+{
+    const bz_type *x = &w->layers->types[w->current];
+    int axis = bz_problem_bias_axis(&w->l.step[w->l.n_steps - 1], y->rank), turned = 0;
+    if (same_shape(x, y) || axis < 0 || axis >= x->rank)
+        return axis;
+    while (turned < y->rank - 1 && y->dims[turned] != x->dims[axis])
+        turned++;
+    return turned;
+}
+
 /* A value for each channel of y, or one for all. */
 static bool is_by_channel(const walk *w, const bz_type *t, const bz_type *y)
 {
-    int axis = bz_problem_bias_axis(&w->l.step[w->l.n_steps - 1], y->rank);
+    int axis = channels_of(w, y);
     if (t->kind != BZ_TYPE_TENSOR || t->rank < 0 || t->rank > y->rank)
         return false;
     bool one = bz_type_elements(t) == 1;
@@ -151,7 +183,7 @@ static bool take_batchnorm(walk *w, const bz_layer *l)
     const bz_type *y = &l->out[0];
     bz_problem *call = last_call(w);
     int axis = bz_problem_bias_axis(call, y->rank);
-    return l->n_in == 5 && is_known(l) && axis == 1 && l->node->in[0] == w->current && is_bare(w) &&
+    return l->n_in == 5 && is_known(l) && axis == 1 && read_by(w, l, 0) == w->current && is_bare(w) &&
            has_constant_weights(w) && !bz_layer_int(l, "training", 0) && take_bias(w);
 }
 
@@ -172,9 +204,9 @@ static bool take_scalar(walk *w, const bz_layer *l, int other)
 
 static bool take_operand(walk *w, const bz_layer *l, size_t row, int i)
 {
-    int k = l->node->in[0] == w->current ? 0 : 1, other = 1 - k;
-    if (l->n_in != 2 || (k && !STEPS[row].commutes) || l->node->in[other] == w->current || bz_layer_param(l, "axis") ||
-        !same_shape(&w->layers->types[w->current], &l->out[0]))
+    int k = read_by(w, l, 0) == w->current ? 0 : 1, other = 1 - k;
+    if (l->n_in != 2 || (k && !STEPS[row].commutes) || read_by(w, l, other) == w->current ||
+        bz_layer_param(l, "axis") || !passes_whole(w, &l->out[0]))
         return false;
     if (l->in_constant[other] && is_by_channel(w, &l->in[other], &l->out[0]) && is_bare(w)) {
         if (STEPS[row].constant == INTO_BIAS)
@@ -191,7 +223,7 @@ static bool take_operand(walk *w, const bz_layer *l, size_t row, int i)
 static bool take_activation(walk *w, const bz_layer *l)
 {
     const bz_lowering *low = lowered_layer(w->lowered, l->index);
-    if (l->node->in[0] != w->current || !low->n || low->alternative[0].n != 1 ||
+    if (read_by(w, l, 0) != w->current || !low->n || low->alternative[0].n != 1 ||
         low->alternative[0].problem->kind != BZ_PROBLEM_ACTIVATION)
         return false;
     const bz_problem *p = low->alternative[0].problem;
@@ -210,7 +242,7 @@ static bool take_before(walk *w, int i)
         norm->post[1].fn || !w->head || !is_known(w->head))
         return false;
     if (!low->n || low->alternative[0].n != 1 || low->alternative[0].problem->kind != BZ_PROBLEM_CONV ||
-        l->node->in[0] != w->current)
+        read_by(w, l, 0) != w->current)
         return false;
     trial = *low->alternative[0].problem;
     trial.kind = BZ_PROBLEM_CONV_NORM, trial.conv.before = true;
@@ -248,7 +280,7 @@ static bz_value_id only_input(const walk *w, int i, int j)
     for (int s = i; s <= j; s++) {
         const bz_layer *l = &w->layers->layer[w->layer[s]];
         for (int k = 0; k < l->n_in; k++) {
-            bz_value_id v = l->node->in[k];
+            bz_value_id v = read_by(w, l, k);
             bool inside = v < 0 || l->in_constant[k];
             for (int t = i; t < s && !inside; t++)
                 inside = result_of(&w->layers->layer[w->layer[t]]) == v;
@@ -419,6 +451,7 @@ void bz_lower_group(bz_lowered *lowered, const bz_match *match, bz_arena *arena,
     walk w = {.l = {.wanted = lowered->dtype, .arena = arena, .step = steps},
               .lowered = lowered,
               .layers = layers,
+              .stands = match->stands,
               .layer = match->layer,
               .n = match->n};
     *out = (bz_lowering){0};

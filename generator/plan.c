@@ -311,9 +311,11 @@ static const char *member_keys(bz_plan *plan, const bz_layers *layers, const bz_
 /* What patterns find, and layers that need not run at all. */
 static void add_groups(bz_plan *plan, bz_layers *layers, int model)
 {
-    const bz_match *match, *spare;
-    int n = bz_patterns_find(plan->options.patterns, layers, &match), spares = bz_spares_find(layers, &spare);
-    bz_plan_place *place = BZ_NEW(&plan->arena, bz_plan_place, n + spares);
+    const bz_match *match;
+    bz_spares spare;
+    bz_spares_find(layers, &spare);
+    int n = bz_patterns_find(plan->options.patterns, layers, &spare, &match);
+    bz_plan_place *place = BZ_NEW(&plan->arena, bz_plan_place, n + spare.n);
     for (int i = 0; i < n; i++) {
         const bz_layer *result = &layers->layer[match[i].layer[match[i].n - 1]];
         bz_lowering low;
@@ -328,11 +330,13 @@ static void add_groups(bz_plan *plan, bz_layers *layers, int model)
             add_problems(plan, &plan->layer[k], (int)k);
         }
         count_use(plan, &plan->layer[k], model);
-        place[i] = (bz_plan_place){match[i].layer, match[i].n, (int)k, BZ_RUNS, match[i].shared};
+        place[i] =
+            (bz_plan_place){match[i].layer, match[i].n, (int)k, BZ_RUNS, match[i].shared, match[i].stands != NULL};
     }
-    for (int i = 0; i < spares; i++)
-        place[n + i] = (bz_plan_place){spare[i].layer, spare[i].n, -1, spare[i].spare, false};
-    plan->places[model].place = place, plan->places[model].n_places = n + spares;
+    for (int i = 0; i < spare.n; i++)
+        place[n + i] =
+            (bz_plan_place){.layer = spare.match[i].layer, .n = 1, .group = -1, .spare = spare.match[i].spare};
+    plan->places[model].place = place, plan->places[model].n_places = n + spare.n;
 }
 
 /* Layers of one key are lowered once; `lowered`, of the main graph where groups are looked for, gets that. */

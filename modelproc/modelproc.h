@@ -236,9 +236,11 @@ const bz_dag *bz_dag_build(bz_layers *layers);
 typedef struct bz_patterns bz_patterns;
 
 /* Why a layer of the main graph need not run, and no result changes: nothing reads what it makes; a layer before it makes the same of the same;
- * the calls around a transpose read or write in the other order; it gives back a value that is there already, or only such layers read it. */
-typedef enum { BZ_RUNS, BZ_UNREAD, BZ_REPEATED, BZ_TURNED, BZ_UNCHANGED } bz_spare;
-const char *bz_spare_name(bz_spare s); /* "unread", "repeated", "transpose", "unchanged"; NULL of one that runs */
+ * the calls around a transpose read or write in the other order; it gives back a value that is there already, or only such layers read it;
+ * its constants are part of those of a layer before or behind it. */
+typedef enum { BZ_RUNS, BZ_UNREAD, BZ_REPEATED, BZ_TURNED, BZ_UNCHANGED, BZ_FOLDED } bz_spare;
+const char *
+bz_spare_name(bz_spare s); /* "unread", "repeated", "transpose", "unchanged", "folded"; NULL of one that runs */
 
 /* One place where a pattern fits. `layer` are all layers inside, topologically; the last one makes
  * the result, everything else is used inside only. */
@@ -248,7 +250,20 @@ typedef struct bz_match {
     int n;
     bool shared;    /* something that is made inside is read elsewhere, too: it must be written */
     bz_spare spare; /* of bz_spares_find */
+    const bz_value_id
+        *stands; /* not NULL: layers that need not run lie in between; bz_spares has what their results stand for */
 } bz_match;
+
+/* Layers of the main graph that a compiler leaves out. */
+typedef struct bz_spares {
+    const bz_match *match; /* [n]: one layer each, by layer, with why as the pattern */
+    int n;
+    const bz_spare *why; /* [layers]: of all, also of views; NULL where the graph is none */
+    const bz_value_id *
+        stands; /* [values]: the value that the result of such a layer stands for, which may stand for another; else itself */
+} bz_spares;
+
+enum { BZ_STANDS = 8 }; /* such layers in a row that a pattern looks past */
 
 extern const char bz_patterns_text[]; /* the table that comes with the program: patterns.txt */
 
@@ -260,14 +275,13 @@ int bz_patterns_parse(const char *text, const char *name, bz_patterns **patterns
 int bz_patterns_load(const char *path, bz_patterns **patterns, bz_error *err);
 void bz_patterns_free(bz_patterns *patterns);
 
-/* All places where any of the patterns fits, by pattern and then by layer; they may overlap.
- * Lives in layers->arena. */
-int bz_patterns_find(const bz_patterns *patterns, bz_layers *layers, const bz_match **matches);
+/* All places where any of the patterns fits, by pattern and then by layer; they may overlap. With `past`, also those between whose layers
+ * lie some that need not run. Lives in layers->arena. */
+int bz_patterns_find(const bz_patterns *patterns, bz_layers *layers, const bz_spares *past, const bz_match **matches);
 
-/* Layers of the main graph that a compiler leaves out: one layer each, by layer, with why as the pattern.
- * A product takes a stride for each axis, a convolution takes images with the channels last, and what works by element takes any order,
+/* A product takes a stride for each axis, a convolution takes images with the channels last, and what works by element takes any order,
  * so that two transposes around it cancel. Lives in layers->arena. */
-int bz_spares_find(bz_layers *layers, const bz_match **matches);
+void bz_spares_find(bz_layers *layers, bz_spares *out);
 
 /* ---- products of several operands ----------------------------------------------------------- */
 

@@ -2,21 +2,27 @@
 #include "base/sort.h"
 #include "modelproc/pattern.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { OUTPUT = INT_MAX }; /* a use of a value: a result of the graph */
 
 typedef struct {
     const bz_layers *layers;
     const int *producer; /* layer that makes a value, or -1 */
-    const int *readers;  /* operands, bodies and graph outputs that read a value */
     const pattern *pattern;
-    bool turned; /* operands of a sum are tried the other way round first */
+    bool turned;           /* operands of a sum are tried the other way round first */
+    const bz_spares *past; /* NULL: every layer counts */
+    const int *first,
+        *use; /* use[first[v]] … use[first[v + 1] - 1]: layers that read v and run, and for ~w values w that stand for v */
 } matcher;
 
 /* What is known so far; small, so that trying the other order is a copy away. */
 typedef struct {
     int layer[MAX_STEPS];         /* of each step, or -1 */
     bz_value_id value[MAX_NAMES]; /* of each free name, or BZ_NO_VALUE */
+    bool past;                    /* a step is behind layers that need not run */
 } state;
 
 /* Relu, relu; `batchnorm.training` wants that number of the layer's key to be other than 0: `key` says whether that counts. */
@@ -44,6 +50,23 @@ static bool commutes(const bz_layer *l)
 
 static bool match_step(const matcher *m, int s, int layer, state *st);
 
+/* The step that makes the operand, or the one behind layers that need not run. */
+static bool match_made(const matcher *m, int s, bz_value_id v, state *st)
+{
+    state before = *st;
+    for (int i = 0; i < BZ_STANDS && v >= 0; i++) {
+        int by = m->producer[v];
+        if (by >= 0 && m->layers->layer[by].node->out[0] == v && match_step(m, s, by, st))
+            return true;
+        if (!m->past || m->past->stands[v] == v)
+            return false;
+        *st = before;
+        st->past = true;
+        v = m->past->stands[v];
+    }
+    return false;
+}
+
 static bool match_operand(const matcher *m, const operand *o, const bz_layer *l, int k, state *st)
 {
     bz_value_id v = k < l->n_in ? l->node->in[k] : BZ_NO_VALUE;
@@ -60,8 +83,7 @@ static bool match_operand(const matcher *m, const operand *o, const bz_layer *l,
         st->value[o->index] = v;
         return true;
     case OPERAND_STEP:
-        return v != BZ_NO_VALUE && m->producer[v] >= 0 && m->layers->layer[m->producer[v]].node->out[0] == v &&
-               match_step(m, o->index, m->producer[v], st);
+        return match_made(m, o->index, v, st);
     }
     return false;
 }
@@ -102,15 +124,33 @@ static bool reads(const bz_layer *l, const bz_layer *from)
     return false;
 }
 
+static bool is_inside(const matcher *m, const state *st, int layer)
+{
+    for (int s = 0; s < m->pattern->n_steps; s++)
+        if (st->layer[s] == layer)
+            return true;
+    return false;
+}
+
 /* Whether all others that read what a step makes come behind the match: none of them can be waited for by it. */
 static bool is_read_later(const matcher *m, const state *st, int s)
 {
-    int n = m->pattern->n_steps, root = st->layer[n - 1];
-    for (int i = st->layer[s] + 1; i < root; i++) {
-        bool inside = false;
-        for (int t = 0; t < n; t++)
-            inside |= st->layer[t] == i;
-        if (!inside && reads(&m->layers->layer[i], &m->layers->layer[st->layer[s]]))
+    int root = st->layer[m->pattern->n_steps - 1];
+    for (int i = st->layer[s] + 1; i < root; i++)
+        if (!is_inside(m, st, i) && reads(&m->layers->layer[i], &m->layers->layer[st->layer[s]]))
+            return false;
+    return true;
+}
+
+/* Whether all that read a value that is made inside are inside, too, past layers that need not run. */
+static bool stays_inside(const matcher *m, const state *st, bz_value_id v, int depth)
+{
+    for (int i = m->first[v]; i < m->first[v + 1]; i++) {
+        int use = m->use[i];
+        bool inside = use >= 0 ? is_inside(m, st, use)
+                               : is_inside(m, st, m->producer[~use]) ||
+                                     (depth < BZ_STANDS && stays_inside(m, st, ~use, depth + 1));
+        if (!inside)
             return false;
     }
     return true;
@@ -128,13 +168,7 @@ static bool is_closed(const matcher *m, const state *st)
             continue;
         for (int k = 0; k < l->n_out; k++) {
             bz_value_id v = l->node->out[k];
-            int inside = 0;
-            for (int t = 0; t < n && v >= 0; t++) {
-                const bz_layer *reader = &m->layers->layer[st->layer[t]];
-                for (int i = 0; i < reader->n_in; i++)
-                    inside += reader->node->in[i] == v;
-            }
-            if (v >= 0 && inside != m->readers[v])
+            if (v >= 0 && !stays_inside(m, st, v, 0))
                 return false;
         }
     }
@@ -149,6 +183,7 @@ static bool match_at(const matcher *m, int root, state *st)
         st->layer[s] = -1;
     for (int v = 0; v < MAX_NAMES; v++)
         st->value[v] = BZ_NO_VALUE;
+    st->past = false;
     if (!match_step(m, m->pattern->n_steps - 1, root, st))
         return false;
     for (int s = 0; s < m->pattern->n_steps; s++) /* two steps must not be one layer, none may be left over */
@@ -160,21 +195,49 @@ static bool match_at(const matcher *m, int root, state *st)
 
 /* ---- all places --------------------------------------------------------------------------------------- */
 
-static void index_values(bz_layers *l, int *producer, int *readers)
+static void count_use(int *first, int *use, bz_value_id v, int by)
 {
+    if (v >= 0 && use)
+        use[first[v]++] = by;
+    else if (v >= 0)
+        first[v]++;
+}
+
+/* Counts uses of values, and lists them where `use` is not NULL. */
+static void walk_uses(const bz_layers *l, const bz_spares *past, int *first, int *use)
+{
+    const bz_graph *g = l->model->graph;
     bz_value_id v;
-    memset(producer, 0xff, (size_t)l->model->n_values * sizeof *producer);
-    for (int i = 0; i < l->n; i++) {
+    for (int i = 0; i < l->n; i++)
+        for (int k = 0; !(past && past->why[i]) && (v = bz_node_reads(l->layer[i].node, k)) != BZ_READS_END; k++)
+            count_use(first, use, v, i);
+    for (v = 0; past && v < l->model->n_values; v++)
+        if (past->stands[v] != v)
+            count_use(first, use, past->stands[v], ~v);
+    for (int k = 0; k < g->n_outputs; k++)
+        count_use(first, use, g->outputs[k], OUTPUT);
+}
+
+static void index_values(bz_layers *l, matcher *m)
+{
+    int n = l->model->n_values, at = 0;
+    int *producer = BZ_NEW(&l->arena, int, n), *first = BZ_NEW(&l->arena, int, n + 1), *use;
+    memset(producer, 0xff, (size_t)n * sizeof *producer);
+    for (int i = 0; i < l->n; i++)
         for (int k = 0; k < l->layer[i].n_out; k++)
             if (l->layer[i].node->out[k] >= 0)
                 producer[l->layer[i].node->out[k]] = i;
-        for (int k = 0; (v = bz_node_reads(l->layer[i].node, k)) != BZ_READS_END; k++)
-            if (v >= 0)
-                readers[v]++;
+    walk_uses(l, m->past, first, NULL);
+    for (int v = 0; v <= n; v++) {
+        int uses = first[v];
+        first[v] = at;
+        at += uses;
     }
-    for (int k = 0; k < l->model->graph->n_outputs; k++)
-        if (l->model->graph->outputs[k] >= 0)
-            readers[l->model->graph->outputs[k]]++;
+    use = BZ_NEW(&l->arena, int, at + 1);
+    walk_uses(l, m->past, first, use);
+    memmove(first + 1, first, (size_t)n * sizeof *first);
+    first[0] = 0;
+    m->producer = producer, m->first = first, m->use = use;
 }
 
 /* Layers of the same operator and kind are roots of the same patterns: there are few such sorts. */
@@ -222,9 +285,11 @@ typedef struct {
 } match_list;
 
 /* Patterns of one name that end in the same layer are one place: the largest counts. */
-static void add_match(bz_layers *l, match_list *list, int first, const pattern *t, const state *st)
+static void add_match(bz_layers *l, match_list *list, int first, const matcher *m, const state *st)
 {
-    bz_match match = {.pattern = bz_arena_str(&l->arena, t->name), .n = t->n_steps};
+    const pattern *t = m->pattern;
+    bz_match match = {
+        .pattern = bz_arena_str(&l->arena, t->name), .n = t->n_steps, .stands = st->past ? m->past->stands : NULL};
     for (int s = 0; s < t->n_steps; s++)
         match.shared |= t->steps[s].shared;
     int *layers = bz_arena_dup(&l->arena, st->layer, (size_t)t->n_steps * sizeof *layers);
@@ -242,10 +307,10 @@ static void add_match(bz_layers *l, match_list *list, int first, const pattern *
 }
 
 /* By pattern as the table names them first, then by the layer that makes the result. */
-int bz_patterns_find(const bz_patterns *patterns, bz_layers *l, const bz_match **matches)
+int bz_patterns_find(const bz_patterns *patterns, bz_layers *l, const bz_spares *past, const bz_match **matches)
 {
-    int *producer = BZ_NEW(&l->arena, int, l->model->n_values), *readers = BZ_NEW(&l->arena, int, l->model->n_values);
-    index_values(l, producer, readers);
+    matcher m = {.layers = l, .past = past && past->why ? past : NULL};
+    index_values(l, &m);
     layer_sorts sorts;
     sort_layers(l, &sorts);
     const bool *fits = find_roots(patterns, &sorts, &l->arena);
@@ -262,7 +327,7 @@ int bz_patterns_find(const bz_patterns *patterns, bz_layers *l, const bz_match *
             for (int q = p; q < patterns->n; q++) {
                 if (first[q] != p || !fits[q * sorts.n + sorts.of[root]])
                     continue;
-                matcher m = {l, producer, readers, &patterns->item[q], false};
+                m.pattern = &patterns->item[q], m.turned = false;
                 state st;
                 bool found = match_at(&m, root, &st);
                 if (!found) { /* x + conv(x): of two convolutions, only one may be read by nobody else */
@@ -270,7 +335,7 @@ int bz_patterns_find(const bz_patterns *patterns, bz_layers *l, const bz_match *
                     found = match_at(&m, root, &st);
                 }
                 if (found)
-                    add_match(l, &list, first_at_root, &patterns->item[q], &st);
+                    add_match(l, &list, first_at_root, &m, &st);
             }
         }
     }

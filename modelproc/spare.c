@@ -1,15 +1,14 @@
 /* Layers that a compiler leaves out, and no result changes: what nothing reads, what another layer makes as well, what changes nothing,
- * and transposes that the calls around them take along. */
+ * what another layer takes along, and transposes that the calls around them take along. */
 #include "modelproc/spare.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { ALIKE = 64 }; /* layers of one text that are compared */
 
 const char *bz_spare_name(bz_spare s)
 {
-    static const char *const NAMES[] = {NULL, "unread", "repeated", "transpose", "unchanged"};
+    static const char *const NAMES[] = {NULL, "unread", "repeated", "transpose", "unchanged", "folded"};
     return NAMES[s];
 }
 /* ---- what nothing reads ------------------------------------------------------------------------------ */
@@ -201,29 +200,43 @@ static void find_repeated(spare_search *s)
 
 /* ---- all ---------------------------------------------------------------------------------------------- */
 
-int bz_spares_find(bz_layers *l, const bz_match **matches)
+/* What the result of a layer stands for that changes its operand and need not run: that operand. */
+static void stand_for(const spare_search *s, const bz_layer *l, bz_value_id *stands)
+{
+    bz_value_id x = l->n_in ? l->node->in[l->n_in > 1 && l->in_constant[0]] : BZ_NO_VALUE;
+    if ((s->why[l->index] == BZ_FOLDED || s->why[l->index] == BZ_TURNED) && x >= 0 &&
+        stands[l->node->out[0]] == l->node->out[0])
+        stands[l->node->out[0]] = s->same[x];
+}
+
+void bz_spares_find(bz_layers *l, bz_spares *out)
 {
     spare_search s = {.l = l};
-    bz_match *list = NULL;
-    int n = 0;
+    *out = (bz_spares){0};
     if (!l->model || !l->model->graph->n_outputs)
-        return 0;
-    s.why = BZ_NEW(&s.work, bz_spare, l->n);
+        return;
+    bz_value_id *stands = BZ_NEW(&l->arena, bz_value_id, l->model->n_values);
+    bz_match *list = NULL;
+    out->why = s.why = BZ_NEW(&l->arena, bz_spare, l->n);
+    out->stands = stands;
     find_unread(&s);
     find_repeated(&s);
     find_unread(&s);
+    spare_find_folded(&s);
     spare_find_turned(&s);
+    memcpy(stands, s.same, (size_t)l->model->n_values * sizeof *stands);
     for (int i = 0; i < l->n; i++) {
         bool runs = l->layer[i].n_bodies || l->layer[i].class == BZ_COMPUTE || l->layer[i].class == BZ_MEMORY;
+        if (s.why[i])
+            stand_for(&s, &l->layer[i], stands);
         if (!s.why[i] || !runs)
             continue;
-        BZ_ARENA_ROOM(&l->arena, list, n);
-        list[n++] = (bz_match){.pattern = bz_spare_name(s.why[i]),
-                               .layer = bz_arena_dup(&l->arena, &i, sizeof i),
-                               .n = 1,
-                               .spare = s.why[i]};
+        BZ_ARENA_ROOM(&l->arena, list, out->n);
+        list[out->n++] = (bz_match){.pattern = bz_spare_name(s.why[i]),
+                                    .layer = bz_arena_dup(&l->arena, &i, sizeof i),
+                                    .n = 1,
+                                    .spare = s.why[i]};
     }
     bz_arena_free(&s.work);
-    *matches = list;
-    return n;
+    out->match = list;
 }

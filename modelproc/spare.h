@@ -20,6 +20,13 @@ enum { SPARE_FEW = 64 };
 /* Whether all results of a layer are values that are there before it runs: BZ_RUNS, or why; result[k] of SPARE_FEW is then what result k is. */
 bz_spare spare_unchanged(const spare_search *s, const bz_layer *layer, bz_value_id *result);
 
+/* The number that all elements of operand k are, a constant of few; false where they differ or nobody knows. */
+bool spare_number(const spare_search *s, const bz_layer *l, int k, double *number);
+
+/* ---- spare_folded.c ---------------------------------------------------------------------------- */
+
+void spare_find_folded(spare_search *s);
+
 /* ---- spare_turned.c ---------------------------------------------------------------------------- */
 
 void spare_find_turned(spare_search *s);

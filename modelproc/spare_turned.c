@@ -148,7 +148,8 @@ static void find_regions(search *s)
             region_of(s, g->outputs[k])->fixed = true;
     for (int i = 0; i < s->l->n; i++) {
         turn found;
-        if (s->all->why[i] || s->l->layer[i].class == BZ_CONSTANT)
+        bool runs = !s->all->why[i] || s->all->why[i] == BZ_FOLDED; /* the axes stay where they are */
+        if (!runs || s->l->layer[i].class == BZ_CONSTANT)
             continue;
         if (!is_turn(&s->l->layer[i], &found)) {
             place_layer(s, &s->l->layer[i]);

@@ -41,8 +41,7 @@ static const bz_layer *maker(const spare_search *s, const bz_layer *l, int k, co
     return by && !strcmp(by->kind, kind) ? by : NULL;
 }
 
-/* The number that all elements of a constant are. */
-static bool is_number(const spare_search *s, const bz_layer *l, int k, double *number)
+bool spare_number(const spare_search *s, const bz_layer *l, int k, double *number)
 {
     double x[SPARE_FEW];
     int64_t i[SPARE_FEW];
@@ -102,8 +101,8 @@ static range range_of_operands(const spare_search *s, const bz_layer *l, int *bu
     range r = {INFINITY, -INFINITY, true};
     for (int k = !strcmp(l->kind, "where"); k < l->n_in && (all || !k); k++) {
         double number;
-        range o = is_number(s, l, k, &number) ? (range){number, number, floor(number) >= number}
-                                              : range_of(s, operand(s, l, k), budget);
+        range o = spare_number(s, l, k, &number) ? (range){number, number, floor(number) >= number}
+                                                 : range_of(s, operand(s, l, k), budget);
         r = (range){fmin(r.low, o.low), fmax(r.high, o.high), r.whole && o.whole};
     }
     return r;
@@ -168,7 +167,7 @@ static bz_value_id by_neutral(const spare_search *s, const bz_layer *l, int k)
     double number;
     for (size_t i = 0; i < sizeof NEUTRAL / sizeof *NEUTRAL; i++)
         for (int j = 0; j < 1 + NEUTRAL[i].commutes && !strcmp(l->kind, NEUTRAL[i].kind); j++)
-            if (is_number(s, l, 1 - j, &number) && number >= NEUTRAL[i].number && number <= NEUTRAL[i].number)
+            if (spare_number(s, l, 1 - j, &number) && number >= NEUTRAL[i].number && number <= NEUTRAL[i].number)
                 return whole_operand(s, l, j, k);
     return BZ_NO_VALUE;
 }

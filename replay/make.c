@@ -446,7 +446,8 @@ static bool *choose_groups(maker *m, const bz_plan_place *place, int n, const bo
             seconds[i] += LOOP_ELEMENT * (double)bz_type_elements(&layers->layer[i].out[0]);
     }
     for (int g = 0; g < n; g++) {
-        const bz_lowering *low = place[g].spare ? NULL : &m->item[place[g].group].lowering;
+        bool whole = !place[g].spare && !place[g].past; /* a replay runs what lies in between */
+        const bz_lowering *low = whole ? &m->item[place[g].group].lowering : NULL;
         double best = NAN;
         for (int a = 0; low && a < low->n; a++)
             if (!low->alternative[a].modelled && !is_hopeless(m, &low->alternative[a]))

@@ -122,14 +122,16 @@ static const bz_member MODULE[] = {
 /* What one call could run, and what need not run. */
 static int find_fusions(const bz_layers_view *s, bz_layers *l, const bz_match **matches, int *spares)
 {
-    const bz_match *found, *spare;
-    int n = bz_patterns_find(s->patterns, l, &found);
-    *spares = bz_spares_find(l, &spare);
-    bz_match *all = BZ_NEW(&l->arena, bz_match, n + *spares);
-    for (int i = 0; i < n + *spares; i++)
-        all[i] = i < n ? found[i] : spare[i - n];
+    const bz_match *found;
+    bz_spares spare;
+    bz_spares_find(l, &spare);
+    int n = bz_patterns_find(s->patterns, l, &spare, &found);
+    bz_match *all = BZ_NEW(&l->arena, bz_match, n + spare.n);
+    for (int i = 0; i < n + spare.n; i++)
+        all[i] = i < n ? found[i] : spare.match[i - n];
     *matches = all;
-    return n + *spares;
+    *spares = spare.n;
+    return n + spare.n;
 }
 
 static void put_fusions(bz_json *j, const bz_layers_view *s, bz_layers *l)

@@ -162,7 +162,7 @@ int written_find(build *b)
     const bz_match *match;
     if (bz_patterns_load(NULL, &patterns, b->err))
         return -1;
-    int n = bz_patterns_find(patterns, (bz_layers *)b->from, &match);
+    int n = bz_patterns_find(patterns, (bz_layers *)b->from, NULL, &match);
     b->written = BZ_NEW(b->arena, written, b->from->n);
     for (int i = 0; i < n; i++) {
         const char *function = function_of(match[i].pattern);

@@ -126,16 +126,18 @@ def best_cover(alone, groups):
 
 
 def spared(layers):
-    """Those that do the same as one before them, to the same, and ReLUs of what is not negative."""
-    value, positive, found = {}, set(), []
+    """Those that do the same as one before them, to the same, and ReLUs of what is not negative; {what such a layer makes: the value that is the same}."""
+    value, positive, found, stands, first = {}, set(), [], {}, {}
     for l in layers:
-        reads = [value.get(t["name"], t["name"]) for t in l["inputs"]]
-        made = reads[0] if l["op"] == "Relu" and reads[0] in positive else (l["key"], *reads)
-        found += [l["index"]] if made in value.values() else []
-        value[l["outputs"][0]["name"]] = made
+        reads, y = [value.get(t["name"], t["name"]) for t in l["inputs"]], l["outputs"][0]["name"]
+        value[y] = made = reads[0] if l["op"] == "Relu" and reads[0] in positive else (l["key"], *reads)
+        if made in first:
+            found.append(l["index"])
+            stands[y] = first[made]
+        first.setdefault(made, y)
         if l["op"] == "Relu" or (l["op"] != "Conv" and positive.issuperset(reads)):
             positive.add(made)
-    return found
+    return found, stands
 
 
 def same(name, got, want):
@@ -165,26 +167,40 @@ def judge(chance, work):
         products[l["index"]] = work_of.get(l["op"], values) / flops
         roof.append(max(products[l["index"]], size / RATE))
         same(f"the roofline of {l['key']}", p["hardware"], roof[-1])
-    reads = [t["name"] for l in layers for t in l["inputs"]]
+    spare, stands = spared(layers)
+    read = {t["name"] for l in layers for t in l["inputs"]}
 
-    def reader_of(l, op):
-        """The one layer that reads its result, if it does that operation."""
+    def stays_inside(name, members):
+        """Whether only members read a value, by whichever layers that need not run."""
+        makers = {l["outputs"][0]["name"]: l["index"] for l in layers}
+        outside = any(name in [t["name"] for t in l["inputs"]] for l in layers if l["index"] not in [*spare, *members])
+        return name in read and not outside and all(makers[w] in members or stays_inside(w, members) for w in stands if stands[w] == name)
+
+    def past(name, members):
+        while name in stands and name not in members:
+            name = stands[name]
+        return name
+
+    def readers_of(l, op):
+        """Layers of that operator that read its result once."""
         name = l["outputs"][0]["name"]
-        found = [r for r in layers if name in [t["name"] for t in r["inputs"]]]
-        return found[0] if reads.count(name) == 1 and name in reads and found[0]["op"] == op else None
+        return [r for r in layers if r["op"] == op and [past(t["name"], [name]) for t in r["inputs"]].count(name) == 1]
 
     groups, roofs = [], []
     for first in [l for l in layers if l["op"] in ("Conv", "Add")]:
-        act, add = reader_of(first, "Relu"), first["op"] == "Conv" and reader_of(first, "Add")
-        for post, group in ("relu", [act]), ("add", [add]), ("add,relu", [add, add and reader_of(add, "Relu")]):
-            if not all(group):
-                continue
+        adds = readers_of(first, "Add") if first["op"] == "Conv" else []
+        chains = [("relu", [act]) for act in readers_of(first, "Relu")] + [("add", [add]) for add in adds]
+        chains += [("add,relu", [add, act]) for add in adds for act in readers_of(add, "Relu")]
+        for post, group in chains:
             members = [first, *group]
+            numbers = [l["index"] for l in members]
+            if not all(stays_inside(l["outputs"][0]["name"], numbers) for l in members[:-1]):
+                continue
             inside = {l["outputs"][0]["name"] for l in members[:-1]}
-            outside = [t for l in members for t in l["inputs"] if t["name"] not in inside] + members[-1]["outputs"]
+            outside = [t for l in members for t in l["inputs"] if past(t["name"], inside) not in inside] + members[-1]["outputs"]
             problem = price[first["index"]]["problems"][0].replace(" dtype=", f" post={post} dtype=")
-            groups.append(([l["index"] for l in members], least.get(problem)))
-            roofs.append((groups[-1][0], max(sum(products[l["index"]] for l in (members if first["op"] == "Add" else [first])), sum(map(bytes_of, outside)) / RATE)))
+            groups.append((numbers, least.get(problem)))
+            roofs.append((numbers, max(sum(products[l["index"]] for l in (members if first["op"] == "Add" else [first])), sum(map(bytes_of, outside)) / RATE)))
     same("sequential", said["sequential"], sum(alone))
     whence = [price[l["index"]]["provenance"] for l in layers]
     counts = dict(n_layers=len(layers), measured=whence.count("measured"), imported=whence.count("imported"), modelled=0, unpriced=0, free=0,
@@ -200,7 +216,6 @@ def judge(chance, work):
         assert low * (1 - 1e-6) <= s["seconds"] <= (total / s["k"] + longest(layers, alone) * (s["k"] - 1) / s["k"]) * (1 + 1e-6), said["streams"]
     same("parallel", said["parallel"], longest(layers, alone))
     same("hardware", said["hardware"], sum(roof))
-    spare = spared(layers)
     assert {s["layer"] for s in said["fused"]["spared"]} == {layers[i]["name"] for i in spare}, (seed, number, spare)
     alone, roof = ([0 if i in spare else t for i, t in enumerate(some)] for some in (alone, roof))
     fused, taken = best_cover(alone, groups)

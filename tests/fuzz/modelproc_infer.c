@@ -61,8 +61,10 @@ static void infer(bz_model *m, const bz_infer_options *options, bz_buf *text)
         PROMISE(dag->modules[i].begin < dag->modules[i].end && dag->modules[i].end <= dag->n);
     static bz_patterns *patterns; /* parsed once */
     const bz_match *match;
+    bz_spares spares;
     PROMISE(patterns || !bz_patterns_parse(bz_patterns_text, "patterns", &patterns, &err));
-    int n = bz_patterns_find(patterns, l, &match);
+    bz_spares_find(l, &spares);
+    int n = bz_patterns_find(patterns, l, &spares, &match);
     for (int i = 0; i < n; i++)
         for (int k = 0; k < match[i].n; k++)
             PROMISE(match[i].layer[k] >= 0 && match[i].layer[k] < l->n &&

@@ -407,7 +407,7 @@ static void expect_matches(const char *table, const char *nodes, const char *wan
         fail_msg("%s", err.text);
     subject s = infer(plain_graph(nodes), 0);
     const bz_match *matches;
-    int n = bz_patterns_find(patterns, s.layers, &matches);
+    int n = bz_patterns_find(patterns, s.layers, NULL, &matches);
     bz_buf text = {0};
     for (int i = 0; i < n; i++) {
         bz_buf_printf(&text, "%s%s:", i ? "; " : "", matches[i].pattern);
@@ -440,7 +440,7 @@ static void a_result_that_the_graph_returns_is_read(void **state)
     put_message(&g, GRAPH_OUTPUT, a_value("a", BZ_F32, "4x4"));
     subject s = infer(g, 0);
     const bz_match *matches;
-    assert_int_equal(bz_patterns_find(patterns, s.layers, &matches), 0);
+    assert_int_equal(bz_patterns_find(patterns, s.layers, NULL, &matches), 0);
     end(&s);
     bz_patterns_free(patterns);
 }

@@ -1,4 +1,4 @@
-/* Layers that need not run: what nothing reads, what another layer makes, what changes nothing, transposes that the calls around them take along. */
+/* Layers that need not run: what nothing reads, what another layer makes, what changes nothing, what another takes along, transposes that the calls around them take along. */
 #include "model_lines.h"
 
 typedef struct {
@@ -9,12 +9,13 @@ static void check(const example *rows, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         subject s = infer(rows[i].values, rows[i].nodes);
-        const bz_match *match;
+        bz_spares found;
         bz_buf out = {0};
-        int spares = bz_spares_find(s.layers, &match);
-        for (int k = 0; k < spares; k++) {
-            assert_int_equal(match[k].n, 1);
-            bz_buf_printf(&out, "%s%s %s", k ? ", " : "", s.layers->layer[match[k].layer[0]].name, match[k].pattern);
+        bz_spares_find(s.layers, &found);
+        for (int k = 0; k < found.n; k++) {
+            assert_int_equal(found.match[k].n, 1);
+            bz_buf_printf(&out, "%s%s %s", k ? ", " : "", s.layers->layer[found.match[k].layer[0]].name,
+                          found.match[k].pattern);
         }
         if (strcmp(bz_buf_text(&out), rows[i].spares) != 0)
             fail_msg("%s\ngives    %s\nexpected %s", rows[i].nodes, bz_buf_text(&out), rows[i].spares);
@@ -111,6 +112,72 @@ static void what_gives_back_a_value_is_unchanged(void **state)
     CHECK(ROWS);
 }
 
+#define CHANNELS "X=1x4x5x6 w=4x4x1x1 b=4 s=4x1x1 t=4x1x1 r=5x1 h=0.5 "
+#define ROWS_OF  "X=2x3 w=3x3 b=3 s=3 t=3 c=2x1 h=0.5 "
+
+static void what_another_layer_takes_along_is_folded(void **state)
+{
+    (void)state;
+    static const example ROWS[] = {
+        /* into the weights; into the bias where there is one, of the call or of a sum */
+        {CHANNELS, "Conv X,w c; Mul c,s y", "y folded"},
+        {CHANNELS, "Conv X,w c; Div c,s d; Mul h,d e; Neg e y", "d folded, e folded, y folded"},
+        {CHANNELS, "Conv X,w c; Div s,c y", ""},
+        {CHANNELS, "Conv X,w c; Add c,s y", ""},
+        {CHANNELS, "Conv X,w,b c; Add c,s d; Sub d,h y", "d folded, y folded"},
+        {CHANNELS, "Conv X,w c; Add c,s d; Mul d,t e; Add e,s y", "e folded, y folded"},
+        {CHANNELS, "Conv X,w,b c; BatchNormalization c,b,b,b,b d; Relu d y", "d folded"},
+        {CHANNELS, "Conv X,w c; BatchNormalization c,b,b,b,b d; BatchNormalization d,b,b,b,b y", "y folded"},
+        {ROWS_OF, "Gemm X,w,b g; Mul g,s d; Add d,t y", "d folded, y folded"},
+        {ROWS_OF, "MatMul X,w g; Mul g,s d; Add d,t e; Add e,t y", "d folded, y folded"},
+        /* not by another axis, nor where somebody else reads it, or it is no longer a factor */
+        {CHANNELS, "Conv X,w c; Mul c,r y", ""},
+        {ROWS_OF, "MatMul X,w g; Mul g,c y", ""},
+        {CHANNELS, "Conv X,w c; Mul c,s d; Add c,d y", ""},
+        {ROWS_OF, "MatMul X,w g; Relu g d; Mul d,s y", ""},
+        /* into a product that has no weights goes a number */
+        {"X=2x3 Z=3x3 s=3 h=0.5", "MatMul X,Z g; Mul g,h d; Mul d,s y", "d folded"},
+        {"X=2x3 Z=3x3 s=3 h=0.5", "Mul X,h a; Mul Z,s b; MatMul a,b y", "a folded"},
+        /* into the product behind it, if every reader is one */
+        {ROWS_OF, "Mul X,s a; MatMul a,w y", "a folded"},
+        {ROWS_OF, "Mul X,c a; MatMul a,w y", ""},
+        {ROWS_OF, "Add X,s a; MatMul a,w y", ""},
+        {ROWS_OF "v=3x3", "Mul X,s a; MatMul a,w d; MatMul a,v e; Add d,e y", "a folded"},
+        {ROWS_OF, "Mul X,s a; MatMul a,w d; Add a,d y", ""},
+        {CHANNELS, "Mul X,s a; Conv a,w y", "a folded"},
+        {CHANNELS, "Mul X,r a; Conv a,w y", ""},
+        /* past transposes, by the axis that moves along */
+        {"X=1x4x5x6 w=4x4x1x1 s=4", "Conv X,w c; Transpose{perm=0x2x3x1} c d; Mul d,s y", "d transpose, y folded"},
+        {"X=1x4x5x6 w=4x4x1x1 s=5", "Conv X,w c; Transpose{perm=0x1x3x2} c d; Mul d,s y", ""},
+        {"X=3x2 w=3x3 s=3x1 t=2", "Mul X,s a; Transpose{perm=1x0} a b; MatMul b,w y", "a folded, b transpose"},
+        {"X=3x2 w=3x3 s=3x1 t=2", "Mul X,t a; Transpose{perm=1x0} a b; MatMul b,w y", "b transpose"},
+        /* numbers also past other views */
+        {"X=4x3 w=3x3 v=2,2,3 h=0.5 s=3", "MatMul X,w a; Reshape a,v b; Mul b,h c; Mul c,s y", "c folded"},
+        /* in a row: one factor and one summand remain */
+        {ROWS_OF, "Mul X,s a; Add a,t p; Mul p,s q; Add q,h y", "q folded, y folded"},
+        {ROWS_OF, "Mul X,s a; Mul a,c y", ""},
+        /* limits */
+        {"X=2x3 n=0.0 o=6.0", "LeakyRelu X a; Relu a b; Clip b,n,o y", "y folded"},
+        {"X=2x3 n=0.0", "Relu X b; Clip b,n y", "y unchanged"},
+    };
+    CHECK(ROWS);
+}
+
+static void padding_goes_into_windows(void **state)
+{
+    (void)state;
+    static const example ROWS[] = {
+        {"X=1x4x5x6 w=4x4x3x3 p=0,0,1,1,0,0,1,1", "Pad X,p a; Conv a,w y", "a folded"},
+        {"X=1x4x5x6 w=4x4x3x3 p=0,0,1,0,0,0,1,0 q=0,0,0,1,0,0,0,1", "Pad X,p a; Pad a,q b; Conv b,w y",
+         "a folded, b folded"},
+        {"X=1x4x5x6 w=4x4x3x3 p=0,0,1,1,0,0,1,1 h=0.5", "Pad X,p,h a; Conv a,w y", ""},
+        {"X=1x3x5x6 w=4x4x3x3 p=0,1,0,0,0,0,0,0", "Pad X,p a; Conv a,w y", ""},
+        {"X=1x4x5x6 w=4x4x3x3 p=0,0,1,1,0,0,1,1", "Pad{mode=reflect} X,p a; Conv a,w y", ""},
+        {"X=1x4x5x6 w=4x4x3x3 p=0,0,1,1,0,0,1,1", "Pad X,p a; Conv a,w b; GlobalMaxPool a c; Add b,c y", ""},
+    };
+    CHECK(ROWS);
+}
+
 #define IMAGE "X=1x4x5x6 w=4x4x1x1 "
 #define LAST  "perm=0x2x3x1"
 #define FIRST "perm=0x3x1x2"
@@ -170,8 +237,12 @@ static void calls_take_transposes_along(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_no_result_needs_is_unread),       cmocka_unit_test(what_another_layer_makes_is_repeated),
-        cmocka_unit_test(what_gives_back_a_value_is_unchanged), cmocka_unit_test(transposes_cancel),
+        cmocka_unit_test(what_no_result_needs_is_unread),
+        cmocka_unit_test(what_another_layer_makes_is_repeated),
+        cmocka_unit_test(what_gives_back_a_value_is_unchanged),
+        cmocka_unit_test(what_another_layer_takes_along_is_folded),
+        cmocka_unit_test(padding_goes_into_windows),
+        cmocka_unit_test(transposes_cancel),
         cmocka_unit_test(calls_take_transposes_along),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
