@@ -50,21 +50,25 @@ static bool commutes(const bz_layer *l)
 
 static bool match_step(const matcher *m, int s, int layer, state *st);
 
-/* The step that makes the operand, or the one behind layers that need not run. */
+/* The step that makes the operand. */
+static bool match_maker(const matcher *m, int s, bz_value_id v, state *st)
+{
+    int by = m->producer[v];
+    return by >= 0 && m->layers->layer[by].node->out[0] == v && match_step(m, s, by, st);
+}
+
+/* Likewise, or the one behind layers that need not run. */
 static bool match_made(const matcher *m, int s, bz_value_id v, state *st)
 {
-    state before = *st;
-    for (int i = 0; i < BZ_STANDS && v >= 0; i++) {
-        int by = m->producer[v];
-        if (by >= 0 && m->layers->layer[by].node->out[0] == v && match_step(m, s, by, st))
+    for (int i = 1; i < BZ_STANDS && m->past && m->past->stands[v] != v; i++) {
+        state before = *st;
+        if (match_maker(m, s, v, st))
             return true;
-        if (!m->past || m->past->stands[v] == v)
-            return false;
         *st = before;
         st->past = true;
         v = m->past->stands[v];
     }
-    return false;
+    return match_maker(m, s, v, st);
 }
 
 static bool match_operand(const matcher *m, const operand *o, const bz_layer *l, int k, state *st)
@@ -83,7 +87,7 @@ static bool match_operand(const matcher *m, const operand *o, const bz_layer *l,
         st->value[o->index] = v;
         return true;
     case OPERAND_STEP:
-        return match_made(m, o->index, v, st);
+        return v != BZ_NO_VALUE && match_made(m, o->index, v, st);
     }
     return false;
 }

@@ -11,6 +11,24 @@ const char *bz_spare_name(bz_spare s)
     static const char *const NAMES[] = {NULL, "unread", "repeated", "transpose", "unchanged", "folded"};
     return NAMES[s];
 }
+const spare_kind *spare_kind_of(const spare_search *s, const bz_layer *l)
+{
+    const char *kind = l->kind;
+    spare_kind *k = &s->kinds[((uintptr_t)kind * 0x9E3779B97F4A7C15u >> 48) % SPARE_KINDS];
+    if (k->kind != kind)
+        *k = (spare_kind){.kind = kind,
+                          .product = bz_has_word("conv deconv gemm matmul", kind),
+                          .scales = bz_has_word("mul div neg batchnorm", kind),
+                          .shifts = bz_has_word("add sum sub batchnorm", kind),
+                          .limits = bz_has_word("relu clip", kind),
+                          .turns = !strcmp(kind, "transpose"),
+                          .pads = !strcmp(kind, "pad"),
+                          .once = bz_layer_has(l, BZ_LAYER_UPDATE | BZ_LAYER_RANDOM),
+                          .order = spare_order_of(l),
+                          .gives = spare_rule_of(kind)};
+    return k;
+}
+
 /* ---- what nothing reads ------------------------------------------------------------------------------ */
 
 /* What only layers that need not run read is not needed, either: of two transposes that cancel, the first. */
@@ -30,10 +48,10 @@ static void find_unread(spare_search *s)
             read[s->same ? s->same[g->outputs[k]] : g->outputs[k]] = true;
     for (int i = s->l->n; i-- > 0;) {
         const bz_layer *layer = &s->l->layer[i];
-        bool wanted = !layer->n_out || bz_layer_has(layer, BZ_LAYER_UPDATE);
+        bool wanted = !layer->n_out;
         for (int k = 0; k < layer->n_out; k++)
             wanted |= layer->node->out[k] >= 0 && read[layer->node->out[k]];
-        if (!s->why[i] && !wanted)
+        if (!s->why[i] && !wanted && !bz_layer_has(layer, BZ_LAYER_UPDATE))
             s->why[i] = why_unread(s, layer);
         for (int k = 0; !s->why[i] && (v = bz_node_reads(layer->node, k)) != BZ_READS_END; k++)
             if (v >= 0)
@@ -167,10 +185,10 @@ static int find_twin(spare_search *s, by_work *w, const bz_layer *layer)
 }
 
 /* Of constants only numbers that the file holds are compared. */
-static bool may_repeat(const bz_layer *l)
+static bool may_repeat(const spare_search *s, const bz_layer *l)
 {
     bool constant = l->class == BZ_CONSTANT;
-    return !l->n_bodies && !l->opaque && !l->n_in == constant && !bz_layer_has(l, BZ_LAYER_UPDATE | BZ_LAYER_RANDOM);
+    return !l->n_bodies && !l->opaque && !l->n_in == constant && !spare_kind_of(s, l)->once;
 }
 
 static void find_repeated(spare_search *s)
@@ -184,7 +202,7 @@ static void find_repeated(spare_search *s)
         const bz_layer *layer = &s->l->layer[i];
         bz_value_id given[SPARE_FEW];
         bz_spare unchanged = s->why[i] ? BZ_RUNS : spare_unchanged(s, layer, given);
-        int twin = s->why[i] || unchanged || !may_repeat(layer) ? -1 : find_twin(s, &w, layer);
+        int twin = s->why[i] || unchanged || !may_repeat(s, layer) ? -1 : find_twin(s, &w, layer);
         for (int k = 0; k < layer->n_out; k++) {
             bz_value_id v = layer->node->out[k];
             if (v < 0)
@@ -217,6 +235,7 @@ void bz_spares_find(bz_layers *l, bz_spares *out)
         return;
     bz_value_id *stands = BZ_NEW(&l->arena, bz_value_id, l->model->n_values);
     bz_match *list = NULL;
+    s.kinds = BZ_NEW(&s.work, spare_kind, SPARE_KINDS);
     out->why = s.why = BZ_NEW(&l->arena, bz_spare, l->n);
     out->stands = stands;
     find_unread(&s);

@@ -64,33 +64,33 @@ static int axis_of(const bz_type *constant, const bz_type *y)
     return axis;
 }
 
-static bool is_step(const bz_layer *l, step *out)
+static bool is_step(const search *f, const bz_layer *l, step *out)
 {
+    const spare_kind *kind = spare_kind_of(f->s, l);
     const bz_type *y = &l->out[0];
     int other = is_known(l, 0) ? 0 : 1;
-    bool scales = bz_has_word("mul div neg", l->kind), shifts = bz_has_word("add sum sub", l->kind);
-    *out = (step){scales, shifts, 1 - other, NUMBERS};
-    if (l->n_out != 1 || !bz_dtype_is_float(y->dtype) || y->rank < 0 || y->rank > INT8_MAX)
+    *out = (step){kind->scales, kind->shifts, 1 - other, NUMBERS};
+    if ((!kind->scales && !kind->shifts) || l->n_out != 1 || !bz_dtype_is_float(y->dtype) || y->rank < 0 ||
+        y->rank > INT8_MAX)
         return false;
-    if (!strcmp(l->kind, "batchnorm")) {
+    if (kind->scales && kind->shifts) { /* a batch normalization */
         *out = (step){true, true, 0, 1};
         return l->n_in == 5 && is_known(l, 1) && is_known(l, 2) && is_known(l, 3) && is_known(l, 4) &&
                !bz_layer_int(l, "training", 0);
     }
     if (!strcmp(l->kind, "neg"))
         return true;
-    if ((!scales && !shifts) || l->n_in != 2 || !is_known(l, other) || is_known(l, 1 - other) ||
-        bz_layer_param(l, "axis") || (!other && bz_has_word("sub div", l->kind)) ||
-        bz_type_elements(&l->in[1 - other]) != bz_type_elements(y))
+    if (l->n_in != 2 || !is_known(l, other) || is_known(l, 1 - other) || bz_layer_param(l, "axis") ||
+        (!other && bz_has_word("sub div", l->kind)) || bz_type_elements(&l->in[1 - other]) != bz_type_elements(y))
         return false;
     out->axis = axis_of(&l->in[other], y);
     return out->axis != NO_CONSTANT;
 }
 
 /* One to whose result nothing else is done. */
-static bool is_product(const bz_layer *l)
+static bool is_product(const search *f, const bz_layer *l)
 {
-    return bz_has_word("conv deconv gemm matmul", l->kind) && !*l->node->domain && bz_dtype_is_float(l->out[0].dtype) &&
+    return spare_kind_of(f->s, l)->product && !*l->node->domain && bz_dtype_is_float(l->out[0].dtype) &&
            l->out[0].rank >= 0 && l->out[0].rank <= INT8_MAX;
 }
 
@@ -105,9 +105,9 @@ static int scaled_axis(const bz_layer *l, int k)
     return !strcmp(l->kind, "matmul") ? l->in[0].rank - 1 : 1;
 }
 
-static const bz_param *perm_of(const bz_layer *l)
+static const bz_param *perm_of(const search *f, const bz_layer *l)
 {
-    return !strcmp(l->kind, "transpose") ? bz_layer_param(l, "perm") : NULL;
+    return spare_kind_of(f->s, l)->turns ? bz_layer_param(l, "perm") : NULL;
 }
 
 /* Where an axis is on the other side of a transpose. */
@@ -140,33 +140,32 @@ static before join(before b, const step *t)
     return (before){b.scale || t->scales, b.shift || t->shifts, false, b.axis};
 }
 
-static bool is_limit(const bz_layer *l)
+static bool is_limit(const search *f, const bz_layer *l)
 {
-    return !strcmp(l->kind, "relu") ||
-           (!strcmp(l->kind, "clip") && (l->n_in < 2 || l->node->in[1] < 0 || is_known(l, 1)) &&
-            (l->n_in < 3 || l->node->in[2] < 0 || is_known(l, 2)));
+    return spare_kind_of(f->s, l)->limits && (l->n_in < 2 || l->node->in[1] < 0 || is_known(l, 1)) &&
+           (l->n_in < 3 || l->node->in[2] < 0 || is_known(l, 2));
 }
 
 static before look_back(search *f, const bz_layer *l)
 {
     step t;
-    const bz_param *perm = perm_of(l);
+    const bz_param *perm = perm_of(f, l);
     before b = before_of(f, operand(f, l, 0));
     bool view = l->class == BZ_VIEW && l->n_out == 1;
     if (perm || view) {
         b.axis = (signed char)(perm ? turned(perm, b.axis, true) : NUMBERS);
         return b;
     }
-    if (is_limit(l)) {
+    if (is_limit(f, l)) {
         f->s->why[l->index] = b.limit ? BZ_FOLDED : BZ_RUNS;
         return (before){.limit = true, .axis = ANY_AXIS};
     }
-    if (is_product(l)) {
+    if (is_product(f, l)) {
         int last = !strcmp(l->kind, "matmul") ? l->out[0].rank - 1 : 1;
         bool known = is_known(l, 1) && (strcmp(l->kind, "matmul") != 0 || l->in[1].rank == 2);
         return (before){true, known && is_known(l, 2), false, (signed char)(known ? last : NUMBERS)};
     }
-    if (!is_step(l, &t))
+    if (!is_step(f, l, &t))
         return (before){.axis = ANY_AXIS};
     b = before_of(f, operand(f, l, t.x));
     if ((b.scale || !t.scales) && (b.shift || !t.shifts) && goes(t.axis, b.axis))
@@ -179,10 +178,11 @@ static before look_back(search *f, const bz_layer *l)
 /* What a Pad puts around an image: zeros, or what no maximum takes; false where it is something else. */
 static bool is_padding(const search *f, const bz_layer *l, behind *out)
 {
+    if (!spare_kind_of(f->s, l)->pads)
+        return false;
     const bz_param *pad = bz_layer_param(l, "pad"), *mode = bz_layer_param(l, "mode");
     double number = 0;
-    if (strcmp(l->kind, "pad") != 0 || !pad || !mode || !mode->text || strcmp(mode->text, "constant") != 0 ||
-        pad->n < 6)
+    if (!pad || !mode || !mode->text || strcmp(mode->text, "constant") != 0 || pad->n < 6)
         return false;
     for (int k = 0; k < pad->n; k++)
         if (pad->v[k] < 0 || (pad->v[k] && k % (pad->n / 2) < 2))
@@ -208,10 +208,10 @@ static bool counts_padding(const bz_layer *l)
 static behind taken_along(const search *f, const bz_layer *l, int k)
 {
     static const behind NOTHING = {.scale = NO_CONSTANT};
-    const bz_param *perm = perm_of(l);
+    const bz_param *perm = perm_of(f, l);
     behind y = l->n_out == 1 && l->node->out[0] >= 0 ? f->behind[l->node->out[0]] : NOTHING, padding;
     step t;
-    if (is_product(l) && k < 2)
+    if (is_product(f, l) && k < 2)
         return (behind){(signed char)scaled_axis(l, k), !k && !strcmp(l->kind, "conv"), false};
     if (!k && !strcmp(l->kind, "maxpool"))
         return (behind){NO_CONSTANT, false, true};
@@ -223,7 +223,8 @@ static behind taken_along(const search *f, const bz_layer *l, int k)
         return (behind){(signed char)turned(perm, y.scale, false), false, false};
     if (l->class == BZ_VIEW && !k)
         return (behind){(signed char)(y.scale >= 0 ? NUMBERS : y.scale), false, false};
-    return f->s->why[l->index] == BZ_FOLDED && is_step(l, &t) && !t.shifts ? (behind){y.scale, false, false} : NOTHING;
+    return f->s->why[l->index] == BZ_FOLDED && is_step(f, l, &t) && !t.shifts ? (behind){y.scale, false, false}
+                                                                              : NOTHING;
 }
 
 static behind both(behind a, behind b)
@@ -241,7 +242,7 @@ static void look_ahead(search *f, const bz_layer *l)
            p;
     step t;
     bz_value_id v;
-    bool read = y.scale != NOT_YET, scaled = read && is_step(l, &t) && !t.shifts;
+    bool read = y.scale != NOT_YET, scaled = read && is_step(f, l, &t) && !t.shifts;
     if (scaled && (t.axis == NUMBERS ? y.scale >= NUMBERS : t.axis == y.scale))
         f->s->why[l->index] = BZ_FOLDED;
     if (read && is_padding(f, l, &p) && ((p.zeros && y.zeros) || (p.lowest && y.lowest)))

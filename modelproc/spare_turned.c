@@ -69,21 +69,29 @@ typedef enum {
     IMAGES,    /* each as written or with the channels last */
     PRODUCTS,  /* each in one that a product can read */
     LETTERS,   /* each in whichever: another order is another equation */
+    BY_ELEMENT,
     AS_WRITTEN
 } order_rule;
 
-static order_rule rule_of(const bz_layer *layer)
+int spare_order_of(const bz_layer *l)
 {
-    for (int i = 0; i < ops_elementwise.n && layer->class != BZ_VIEW; i++)
-        if (ops_elementwise.rows[i].kind == layer->kind)
-            return strcmp(layer->kind, "swiglu") != 0 ? ONE_ORDER : AS_WRITTEN;
-    if (bz_has_word("identity dropout concat split slice pad softmax logsoftmax batchnorm", layer->kind))
+    for (int i = 0; i < ops_elementwise.n; i++)
+        if (ops_elementwise.rows[i].kind == l->kind)
+            return strcmp(l->kind, "swiglu") != 0 ? BY_ELEMENT : AS_WRITTEN;
+    if (bz_has_word("identity dropout concat split slice pad softmax logsoftmax batchnorm", l->kind))
         return ONE_ORDER;
-    if (bz_layer_has(layer, BZ_LAYER_WINDOW))
+    if (bz_layer_has(l, BZ_LAYER_WINDOW))
         return IMAGES;
-    if (!strcmp(layer->kind, "einsum"))
+    if (!strcmp(l->kind, "einsum"))
         return LETTERS;
-    return bz_has_word("matmul gemm", layer->kind) ? PRODUCTS : AS_WRITTEN;
+    return bz_has_word("matmul gemm", l->kind) ? PRODUCTS : AS_WRITTEN;
+}
+
+/* What works by element and is a view changes the shape. */
+static order_rule rule_of(const search *s, const bz_layer *l)
+{
+    int order = spare_kind_of(s->all, l)->order;
+    return order != BY_ELEMENT ? (order_rule)order : l->class == BZ_VIEW ? AS_WRITTEN : ONE_ORDER;
 }
 
 static void restrict_region(search *s, bz_value_id v, order_rule how)
@@ -96,7 +104,7 @@ static void restrict_region(search *s, bz_value_id v, order_rule how)
 
 static void place_layer(search *s, const bz_layer *layer)
 {
-    order_rule how = rule_of(layer);
+    order_rule how = rule_of(s, layer);
     bz_value_id y = layer->n_out ? layer->node->out[0] : BZ_NO_VALUE, v;
     for (int k = 0; (v = bz_node_reads(layer->node, k)) != BZ_READS_END; k++) {
         if (v < 0 || (k < layer->n_in && layer->in_constant[k]))

@@ -127,12 +127,12 @@ static range limits_of(const bz_layer *l)
 static range range_of(const spare_search *s, bz_value_id v, int *budget)
 {
     const bz_layer *l = v >= 0 && s->maker[v] ? &s->l->layer[s->maker[v] - 1] : NULL;
-    for (size_t i = 0; i < sizeof MAKES / sizeof *MAKES && l; i++)
+    if (!l || spare_kind_of(s, l)->product || --*budget < 0)
+        return ANY;
+    for (size_t i = 0; i < sizeof MAKES / sizeof *MAKES; i++)
         if (bz_has_word(MAKES[i].kinds, l->kind))
             return MAKES[i].range;
-    if (!l || --*budget < 0)
-        return ANY;
-    if (bz_has_word("relu clip", l->kind)) {
+    if (spare_kind_of(s, l)->limits) {
         range r = range_of_operands(s, l, budget), cut = limits_of(l);
         bool known = cut.low <= cut.high;
         return known ? (range){fmin(fmax(r.low, cut.low), cut.high), fmin(fmax(r.high, cut.low), cut.high), false}
@@ -311,6 +311,16 @@ static const struct {
     {"split", taken_apart, BZ_UNCHANGED},
 };
 
+enum { RULES = sizeof GIVES / sizeof *GIVES };
+
+int spare_rule_of(const char *kind)
+{
+    int i = 0;
+    while (i < RULES && !bz_has_word(GIVES[i].kinds, kind))
+        i++;
+    return i;
+}
+
 bz_spare spare_unchanged(const spare_search *s, const bz_layer *l, bz_value_id *result)
 {
     if (!l->n_in || !l->n_out || l->n_out > SPARE_FEW || l->class == BZ_CONSTANT)
@@ -319,9 +329,10 @@ bz_spare spare_unchanged(const spare_search *s, const bz_layer *l, bz_value_id *
         result[0] = l->n_out == 1 ? whole_operand(s, l, 0, 0) : BZ_NO_VALUE;
         return result[0] >= 0 ? BZ_UNCHANGED : BZ_RUNS;
     }
-    for (size_t i = 0; i < sizeof GIVES / sizeof *GIVES; i++) {
+    int first = spare_kind_of(s, l)->gives;
+    for (int i = first; i < RULES; i++) {
         int k = 0;
-        if (!bz_has_word(GIVES[i].kinds, l->kind))
+        if (i > first && !bz_has_word(GIVES[i].kinds, l->kind))
             continue;
         while (k < l->n_out && (l->node->out[k] < 0 || (result[k] = GIVES[i].rule(s, l, k)) >= 0))
             k++;
