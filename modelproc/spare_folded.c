@@ -213,7 +213,7 @@ static behind taken_along(const search *f, const bz_layer *l, int k)
     step t;
     if (is_product(f, l) && k < 2)
         return (behind){(signed char)scaled_axis(l, k), !k && !strcmp(l->kind, "conv"), false};
-    if (!k && !strcmp(l->kind, "maxpool"))
+    if (!k && !strcmp(l->kind, "maxpool") && l->n_out == 1) /* places would count the padding */
         return (behind){NO_CONSTANT, false, true};
     if (!k && !strcmp(l->kind, "avgpool"))
         return (behind){NO_CONSTANT, counts_padding(l), false};

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RANGE_LAYERS = 64 }; /* that are looked at before a limit, to know that values keep it by themselves */
+enum { RANGE_OPERANDS = 64 }; /* that are looked at before a limit, to know that values keep it by themselves */
 
 /* What result k of a layer is; BZ_NO_VALUE where it is a value of its own. */
 typedef bz_value_id gives(const spare_search *s, const bz_layer *l, int k);
@@ -94,18 +94,20 @@ static const char
 
 static range range_of(const spare_search *s, bz_value_id v, int *budget);
 
-/* What holds of all elements of all operands. */
+/* What holds of all elements of all operands. Each takes one of the budget: concatenations may have many, and read each other. */
 static range range_of_operands(const spare_search *s, const bz_layer *l, int *budget)
 {
     bool all = bz_has_word("concat max min where add sum mul mean", l->kind);
     range r = {INFINITY, -INFINITY, true};
     for (int k = !strcmp(l->kind, "where"); k < l->n_in && (all || !k); k++) {
         double number;
+        if (--*budget < 0)
+            return ANY;
         range o = spare_number(s, l, k, &number) ? (range){number, number, floor(number) >= number}
                                                  : range_of(s, operand(s, l, k), budget);
         r = (range){fmin(r.low, o.low), fmax(r.high, o.high), r.whole && o.whole};
     }
-    return r;
+    return r.low <= r.high ? r : ANY;
 }
 
 static double limit(const bz_layer *l, const char *name, double otherwise)
@@ -127,7 +129,7 @@ static range limits_of(const bz_layer *l)
 static range range_of(const spare_search *s, bz_value_id v, int *budget)
 {
     const bz_layer *l = v >= 0 && s->maker[v] ? &s->l->layer[s->maker[v] - 1] : NULL;
-    if (!l || spare_kind_of(s, l)->product || --*budget < 0)
+    if (!l || spare_kind_of(s, l)->product)
         return ANY;
     for (size_t i = 0; i < sizeof MAKES / sizeof *MAKES; i++)
         if (bz_has_word(MAKES[i].kinds, l->kind))
@@ -149,7 +151,7 @@ static range range_of(const spare_search *s, bz_value_id v, int *budget)
 
 static range range_of_operand(const spare_search *s, const bz_layer *l)
 {
-    int budget = RANGE_LAYERS;
+    int budget = RANGE_OPERANDS;
     return range_of(s, operand(s, l, 0), &budget);
 }
 

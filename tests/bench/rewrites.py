@@ -1,8 +1,9 @@
 #!/usr/bin/python3
-"""rewrites.py BENANZA [WORD...]: graphs that a runtime changes before it runs them: layers that nothing needs, equal ones, transposes that cancel.
+"""rewrites.py BENANZA [WORD...]: graphs that a runtime changes before it runs them: layers that nothing needs, equal ones, steps that change nothing,
+constants that a product takes along, transposes that cancel. With --chance FIRST COUNT in place of words: such layers and real ones, mixed by seed.
 
 Each model is small, written here, and has something that a compiler of graphs leaves out or takes along. Fused bounds, by records of an empty
-database, stand beside what ONNX Runtime (onnxruntime-node by NODE_PATH) takes for the same file on one thread, as the lower quartile of its runs:
+database (DB: one that stays), stand beside what ONNX Runtime (onnxruntime-node by NODE_PATH) takes for the same file on one thread, as the lower quartile of its runs:
 a bound that is above is none."""
 import json
 import os
@@ -345,38 +346,27 @@ def repeated(steps, count=3, shape=IMAGE):
     return make
 
 
-def op(name, *numbers, **attributes):
-    """A step by an operator: behind its operand these constants."""
-    return lambda g, x: g.node(name, x, *(g.weight(value=numpy.asarray(n, None if isinstance(n, (numpy.ndarray, numpy.generic)) else "f")) for n in numbers), **attributes)
+def op(name, *constants, **attributes):
+    """A step by an operator: behind its operand these constants, arrays or numbers."""
+    arrays = [c if isinstance(c, numpy.ndarray) else numpy.array(c, "f") for c in constants]
+    return lambda g, x: g.node(name, x, *(g.weight(value=a) for a in arrays), **attributes)
 
 
 def ints(*values):
     return numpy.array(values, "i8")
 
 
-def per_channel(value=None):
-    """A constant for each channel of an image; without a value, a weight."""
-    return lambda: numpy.full((64, 1, 1), value, "f") if value is not None else (1 + RANDOM.random((64, 1, 1)) * 0.1).astype("f")
-
-
 def by_channel(name, value=None):
-    return lambda g, x: g.node(name, x, g.weight(value=per_channel(value)()))
+    """With a constant for each channel of an image; without a value, a weight."""
+    def step(g, x):
+        numbers = 1 + RANDOM.random((64, 1, 1)) * 0.1 if value is None else numpy.full((64, 1, 1), value)
+        return g.node(name, x, g.weight(value=numbers.astype("f")))
+    return step
 
 
 def two(name):
     """Of the same value twice."""
     return lambda g, x: g.node(name, x, x)
-
-
-def twice(*steps):
-    return lambda g, x: twice_of(g, x, steps)
-
-
-def twice_of(g, x, steps):
-    for _ in range(2):
-        for step in steps:
-            x = step(g, x)
-    return x
 
 
 def chain(*steps):
@@ -385,6 +375,10 @@ def chain(*steps):
             x = s(g, x)
         return x
     return step
+
+
+def twice(*steps):
+    return chain(*steps, *steps)
 
 
 def conv1(g, x):
@@ -451,6 +445,21 @@ def mask(*steps):
     return step
 
 
+def larger_zeros():
+    g = Graph(1, 1, 56, 56)
+    return g, g.node("Relu", g.node("Add", "x", g.weight(value=numpy.zeros((64, 1, 1), "f"))))
+
+
+def transposed_residual(g, x):
+    c, y = (op("Transpose", perm=[0, 2, 3, 1])(g, v) for v in (bare(g, x), x))
+    return op("Transpose", perm=[0, 3, 1, 2])(g, relu(g, g.node("Add", c, y)))
+
+
+def gelu(g, x):
+    e = g.node("Add", g.node("Erf", g.node("Div", x, g.number(2 ** 0.5))), g.number(1))
+    return g.node("Mul", g.node("Mul", x, g.number(0.5)), e)
+
+
 relu, sigmoid, tanh = op("Relu"), op("Sigmoid"), op("Tanh")
 whole = op("Slice", ints(0, 0), ints(64, 56), ints(1, 2))
 NOTHING = {  # steps that leave an image as it is
@@ -471,7 +480,7 @@ NOTHING = {  # steps that leave an image as it is
 REAL = {"conv1": conv1, "conv3": conv3, "bare": bare, "depthwise": depthwise, "relu": relu, "sigmoid": sigmoid, "softmax": op("Softmax", axis=1),
         "maxpool": op("MaxPool", kernel_shape=[3, 3], pads=[1] * 4), "batchnorm": batchnorm, "scale": by_channel("Mul"), "shift": by_channel("Add"), "half": op("Mul", 0.5),
         "transposed relu": transposed(relu), "transposed shift": transposed(op("Add", numpy.ones(64, "f")))}
-ROWS2 = (196, 512)
+MATRIX = (196, 512)
 columns = {"Mul": op("Mul", numpy.full(512, 1.1, "f")), "Add": op("Add", numpy.full(512, 0.1, "f"))}
 MODELS |= {f"only {name}": repeated([step], 24) for name, step in NOTHING.items()}
 MODELS |= {f"{name} between convolution and relu": repeated([bare, step, relu]) for name, step in NOTHING.items()}
@@ -493,16 +502,16 @@ MODELS |= {
     "scales and shifts in a row": repeated([REAL["scale"], REAL["shift"], REAL["scale"], REAL["shift"]]),
     "numbers in a row": repeated([op("Mul", 2), op("Mul", 0.5), op("Div", 3), op("Add", 1), op("Sub", 0.5)]),
     "scale in the channels' order": repeated([bare, transposed(op("Mul", numpy.full(64, 1.1, "f")), op("Add", numpy.ones(64, "f"))), relu]),
-    "columns scaled behind gemm": repeated([gemm, columns["Mul"], columns["Add"]], 3, ROWS2),
+    "columns scaled behind gemm": repeated([gemm, columns["Mul"], columns["Add"]], 3, MATRIX),
     "columns scaled behind matmul": repeated([linear, columns["Mul"], relu], 3, ROWS),
     "columns scaled before matmul": repeated([columns["Mul"], linear, relu], 3, ROWS),
     "number behind bias": repeated([linear, op("Mul", 0.5), op("Div", 0.7)], 3, ROWS),
-    "number before gemm": repeated([op("Mul", 0.5), gemm, relu], 3, ROWS2),
-    "negated behind gemm": repeated([gemm, op("Neg")], 3, ROWS2),
+    "number before gemm": repeated([op("Mul", 0.5), gemm, relu], 3, MATRIX),
+    "negated behind gemm": repeated([gemm, op("Neg")], 3, MATRIX),
     "number through transposes": repeated([op("Mul", 0.5), op("Transpose", perm=[0, 2, 1]), lambda g, x: g.node("MatMul", g.weight(512, 512), x), op("Transpose", perm=[0, 2, 1])], 3, ROWS),
     "relu between transposes behind convolution": repeated([bare, transposed(relu)]),
     "relu as rows behind convolution": repeated([bare, through_rows(relu)]),
-    "residual between transposes": repeated([lambda g, x: transposed_residual(g, x)]),
+    "residual between transposes": repeated([transposed_residual]),
     "equal relus behind convolution": repeated([bare, equal_relus]),
     "dead reader of a convolution": repeated([lambda g, x: relu(g, dead(g, bare(g, x)))]),
     "pad before depthwise": repeated([op("Pad", ints(0, 0, 1, 1, 0, 0, 1, 1)), lambda g, x: g.node("Conv", x, g.weight(64, 1, 3, 3), group=64)], 6),
@@ -510,24 +519,9 @@ MODELS |= {
     "pad before average": repeated([op("Pad", ints(0, 0, 1, 1, 0, 0, 1, 1)), op("AveragePool", kernel_shape=[3, 3])], 6),
     "pad of pad": repeated([op("Pad", ints(0, 0, 1, 0, 0, 0, 1, 0)), op("Pad", ints(0, 0, 0, 1, 0, 0, 0, 1)), lambda g, x: g.node("Conv", x, g.weight(64, 64, 3, 3))]),
     "shuffle of one group": repeated([conv1, op("Reshape", ints(1, 1, 64, 56, 56)), op("Transpose", perm=[0, 2, 1, 3, 4]), op("Reshape", ints(*IMAGE))]),
-    "larger zeros": lambda: larger_zeros(),
-    "gelu behind identity": repeated([linear, op("Identity"), lambda g, x: gelu(g, x), op("Dropout")], 3, ROWS),
+    "larger zeros": larger_zeros,
+    "gelu behind identity": repeated([linear, op("Identity"), gelu, op("Dropout")], 3, ROWS),
 }
-
-
-def larger_zeros():
-    g = Graph(1, 1, 56, 56)
-    return g, g.node("Relu", g.node("Add", "x", g.weight(value=numpy.zeros((64, 1, 1), "f"))))
-
-
-def transposed_residual(g, x):
-    c, y = (op("Transpose", perm=[0, 2, 3, 1])(g, v) for v in (bare(g, x), x))
-    return op("Transpose", perm=[0, 3, 1, 2])(g, relu(g, g.node("Add", c, y)))
-
-
-def gelu(g, x):
-    e = g.node("Add", g.node("Erf", g.node("Div", x, g.number(2 ** 0.5))), g.number(1))
-    return g.node("Mul", g.node("Mul", x, g.number(0.5)), e)
 
 
 def by_chance(seed):
@@ -542,7 +536,7 @@ def by_chance(seed):
 def main():
     program, words = sys.argv[1], sys.argv[2:]
     if words[:1] == ["--chance"]:
-        first, count, *words = map(int, words[1:3])
+        first, count = map(int, words[1:3])
         models = {f"by chance {seed}": by_chance(seed) for seed in range(first, first + count)}
     else:
         models = {name: make for name, make in MODELS.items() if not words or any(w in name for w in words)}
