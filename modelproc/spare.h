@@ -45,6 +45,6 @@ void spare_find_folded(spare_search *s);
 /* ---- spare_turned.c ---------------------------------------------------------------------------- */
 
 int spare_order_of(const bz_layer *l);
-void spare_find_turned(spare_search *s);
+void spare_find_turned(spare_search *all);
 
 #endif
