@@ -108,7 +108,7 @@ static int read_memory(const char *path, bz_arena *arena, const char *list[REMEM
 
 void bz_candidates_remember(const char *const *model, int n_models, const char *db)
 {
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     const char *list[REMEMBERED], *file = memory_of(db, &arena);
     const char *fresh = bz_arena_printf(&arena, "%s.%ld", file, (long)getpid());
     int n = read_memory(file, &arena, list), before = n;
@@ -131,7 +131,6 @@ void bz_candidates_remember(const char *const *model, int n_models, const char *
         fprintf(f, "%s\n", list[i]);
     if (f && (fclose(f) || rename(fresh, file)))
         unlink(fresh);
-    bz_arena_free(&arena);
 }
 
 /* ---- all ------------------------------------------------------------------------------------ */

@@ -98,7 +98,7 @@ static bool try_count(const refit *r, double wanted, bool by_products)
 
 bool bz_recording_refit(bz_trace *t, const bz_layers *layers)
 {
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     bz_align_work model = {0};
     refit r = {t, layers, &model, &arena, t->n_iterations};
     bool changed = false, part = false;
@@ -124,6 +124,5 @@ bool bz_recording_refit(bz_trace *t, const bz_layers *layers)
                        "so %u were taken",
                        r.before, (double)r.before / t->n_iterations, t->n_iterations);
     bz_align_work_free(&model);
-    bz_arena_free(&arena);
     return changed;
 }

@@ -85,7 +85,7 @@ static bool has_joined(const bz_map *known, const char *weights, bz_arena *arena
 /* The first weights of the recording that the model has none of; NULL: it has all. */
 static const char *strange_weights(const bz_layers *ran, const bz_layers *model, bz_arena *arena)
 {
-    bz_map known = {0};
+    BZ_SCOPED(bz_map) known = {0};
     const char *strange = NULL, *weights;
     for (int i = 0; i < model->n; i++)
         if ((weights = weights_of(&model->layer[i], arena)))
@@ -94,7 +94,6 @@ static const char *strange_weights(const bz_layers *ran, const bz_layers *model,
         if ((weights = weights_of(&ran->layer[i], arena)) && !has_text(&known, weights) &&
             !has_joined(&known, weights, arena))
             strange = weights;
-    bz_map_free(&known);
     return strange;
 }
 

@@ -149,7 +149,7 @@ static void answer_untimed(recording_making *m)
     bz_top *top;
     bz_event_kind kind = m->trace->event[BZ_EVENT_CALL].n ? BZ_EVENT_CALL : BZ_EVENT_OP;
     size_t n = bz_trace_top(m->trace, m->arena, kind, &top), names = 0;
-    bz_buf text = {0};
+    BZ_SCOPED(bz_buf) text = {0};
     for (size_t i = 0; i < n; i++) { /* of one name there may be several variants */
         for (size_t k = i + 1; top[i].count && k < n; k++)
             if (top[k].name == top[i].name) {
@@ -165,7 +165,6 @@ static void answer_untimed(recording_making *m)
     m->out->answer = n ? bz_arena_printf(m->arena, "%s made %s; how long it took is not recorded.",
                                          m->out->found ? "One iteration" : "The program", bz_buf_text(&text))
                        : "The recording holds no work: no kernel, no library call that executes and no operator.";
-    bz_buf_free(&text);
 }
 
 /* Without a device the work is that of library calls, else that of operators. */
@@ -261,18 +260,17 @@ static void tell_iterations(recording_making *m, const bz_trace *t)
                      ? "; times are measured, of the iteration of median latency; tables are means over the steady ones"
                      : ""));
     bz_phases phases;
-    bz_buf text = {0};
+    BZ_SCOPED(bz_buf) text = {0};
     if (bz_trace_phases(t, &phases)) {
         bz_phases_print(&phases, &text);
         add_fact(m, bz_arena_printf(m->arena, "a language model: %s", bz_buf_text(&text)));
     }
-    bz_buf_free(&text);
 }
 
 static void tell_place(recording_making *m, const bz_trace *t)
 {
     static const char *const KEYS[] = {"gpu", "cpu", "nsys", "cudnn", "cublas", "onednn", "threads", "program"};
-    bz_buf text = {0};
+    BZ_SCOPED(bz_buf) text = {0};
     for (size_t k = 0; k < sizeof KEYS / sizeof *KEYS; k++)
         for (uint32_t i = 0; i < t->n_facts; i++)
             if (!strcmp(bz_string(t, t->fact[i].key), KEYS[k]))
@@ -281,7 +279,6 @@ static void tell_place(recording_making *m, const bz_trace *t)
         bz_buf_printf(&text, "%s%s, %lld events", text.len ? "; " : "", bz_string(t, t->source[i].format),
                       (long long)t->source[i].events);
     add_fact(m, bz_arena_printf(m->arena, "recorded: %s", bz_buf_text(&text)));
-    bz_buf_free(&text);
 }
 
 /* ---- the model ------------------------------------------------------------------------------ */
@@ -290,7 +287,7 @@ static void tell_fits(recording_making *m)
 {
     bz_recording *r = m->out;
     int equal = 0;
-    bz_buf names = {0};
+    BZ_SCOPED(bz_buf) names = {0};
     if (!r->candidates)
         return;
     for (int i = 0; i < r->n_fits && r->fit[i].equal; i++, equal++)
@@ -303,7 +300,6 @@ static void tell_fits(recording_making *m)
                                  r->fit[0].sized ? "" : ", without sizes, so that networks of other widths fit as well",
                                  equal > 1 ? "one of these, which fit equally: " : "the model may be ",
                                  bz_buf_text(&names), r->fit[0].evidence));
-    bz_buf_free(&names);
 }
 
 static void recognize(recording_making *m, const bz_recording_input *in, const bz_rebuilt *layers)

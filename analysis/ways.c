@@ -42,7 +42,7 @@ static int is_known(const bz_plan *plan, bz_dtype dtype, bz_perfdb *db, const bz
                     bz_error *err)
 {
     const bz_plan_layer *items, *heavy[PROBED];
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     int n = bz_plan_layers(plan, &items), found = 0, rc = 0;
     for (int i = 0; i < n; i++) {
         int64_t macs = items[i].layer->macs;
@@ -64,7 +64,6 @@ static int is_known(const bz_plan *plan, bz_dtype dtype, bz_perfdb *db, const bz
             *known = records > 0;
         }
     }
-    bz_arena_free(&arena);
     return rc;
 }
 
@@ -153,7 +152,7 @@ int analyze_units(analyze_work *w, const analyze_place *at, bz_error *err)
     bz_units *units = BZ_NEW(w->arena, bz_units, 1);
     bz_unit_try tries[ANALYZE_WAYS];
     bz_bound_input in;
-    bz_arena work = {0};
+    BZ_SCOPED(bz_arena) work = {0};
     int n = 0;
     analyze_bound_input(w, at->number, &in);
     in.brief = true;
@@ -169,7 +168,5 @@ int analyze_units(analyze_work *w, const analyze_place *at, bz_error *err)
             tries[n++] = (bz_unit_try){way->name, b, way->layout, way->data, way->calibrated};
     }
     at->item->units = units;
-    int rc = bz_units_make(bound, tries, n, w->request->db, w->system, w->arena, units, err);
-    bz_arena_free(&work);
-    return rc;
+    return bz_units_make(bound, tries, n, w->request->db, w->system, w->arena, units, err);
 }

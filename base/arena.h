@@ -101,6 +101,10 @@ void bz_arena_keep(bz_arena *a, void *thing, void (*end)(void *thing));
 /* Frees everything; the arena is empty again and may be used anew. */
 void bz_arena_free(bz_arena *a);
 
+/* A local that is freed where its block ends, however it is left; for each type that has such a function:
+ * BZ_SCOPED(bz_arena) a = {0}; */
+#define BZ_SCOPED(type) __attribute__((cleanup(type##_free))) type
+
 /* For programs that load one model after the other: what was freed is kept for the next one, and not
  * given back to the kernel, which takes a page fault for every 4 KB to get it again. For the whole
  * process. */

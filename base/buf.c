@@ -98,7 +98,7 @@ void bz_buf_say(bz_buf *b, const char *fmt, ...)
 void bz_buf_html(bz_buf *b, const char *s)
 {
     static const char SPECIAL[] = "&<>\"'", *const SPELLED[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
-    bz_buf clean = {0};
+    BZ_SCOPED(bz_buf) clean = {0};
     bz_buf_clean(&clean, s);
     for (const char *p = bz_buf_text(&clean); *p; p++) {
         const char *at = strchr(SPECIAL, *p);
@@ -107,12 +107,11 @@ void bz_buf_html(bz_buf *b, const char *s)
         else
             bz_buf_putc(b, *p);
     }
-    bz_buf_free(&clean);
 }
 
 void bz_buf_html_lines(bz_buf *b, const char *s)
 {
-    bz_buf line = {0};
+    BZ_SCOPED(bz_buf) line = {0};
     for (const char *p = s; *p;) {
         size_t n = strcspn(p, "\n");
         bz_buf_clear(&line);
@@ -121,7 +120,6 @@ void bz_buf_html_lines(bz_buf *b, const char *s)
         bz_buf_putc(b, '\n');
         p += n + (p[n] == '\n');
     }
-    bz_buf_free(&line);
 }
 
 const char *bz_buf_text(const bz_buf *b)

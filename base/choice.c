@@ -44,7 +44,7 @@ const char *bz_choice_meant(const char *typed, const char *const *names, int n)
 
 int bz_choice_fail(bz_error *err, const char *what, const char *typed, const char *const *names, int n)
 {
-    bz_buf text = {0};
+    BZ_SCOPED(bz_buf) text = {0};
     const char *meant = bz_choice_meant(typed, names, n);
     bz_buf_printf(&text, "%s takes ", what);
     for (int i = 0; i < n; i++)
@@ -52,9 +52,7 @@ int bz_choice_fail(bz_error *err, const char *what, const char *typed, const cha
     bz_buf_printf(&text, ", not '%.60s'", typed);
     if (meant)
         bz_buf_printf(&text, ": did you mean %s?", meant);
-    int rc = bz_fail(err, BZ_USAGE, "%s", bz_buf_text(&text));
-    bz_buf_free(&text);
-    return rc;
+    return bz_fail(err, BZ_USAGE, "%s", bz_buf_text(&text));
 }
 
 bool bz_word_next(const char **words, char *out, size_t size)

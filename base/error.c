@@ -9,7 +9,7 @@
 /* Copies text cleaned and cut; a cut is shown, and never splits a character. */
 static void set_text(bz_error *err, const char *text)
 {
-    bz_buf clean = {0};
+    BZ_SCOPED(bz_buf) clean = {0};
     bz_buf_clean(&clean, text);
     size_t n = clean.len, room = sizeof err->text - 1;
     if (n > room) {
@@ -21,7 +21,6 @@ static void set_text(bz_error *err, const char *text)
     err->text[n] = 0;
     if (n < clean.len)
         memcpy(err->text + n, "…", sizeof "…");
-    bz_buf_free(&clean);
 }
 
 int bz_fail(bz_error *err, bz_code code, const char *fmt, ...)

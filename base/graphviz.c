@@ -239,15 +239,13 @@ int bz_graphviz_svg(const char *dot, bz_buf *svg, bz_error *err)
                        "the graph is too big to be drawn: %.0f nodes and rows that edges cross, %d can be; 'benanza "
                        "analyze --html' draws it in parts, --dot writes it for other tools",
                        much, HASTY);
-    bz_buf text = {0};
+    BZ_SCOPED(bz_buf) text = {0};
     size_t head = much > WHOLE ? head_of(dot) : 0;
     bz_buf_put(&text, dot, head);
     bz_buf_puts(&text, head ? " graph [mclimit=0.1 nslimit=1 nslimit1=1 splines=line] "
                             : ""); /* fewer rounds, straight lines */
     bz_buf_puts(&text, dot + head);
-    int failed = ask_drawer(&text, svg, err);
-    bz_buf_free(&text);
-    return failed;
+    return ask_drawer(&text, svg, err);
 }
 
 enum { LONGEST_STRING = 4000 };
@@ -261,7 +259,7 @@ void bz_graphviz_quote(bz_buf *dot, const char *s)
         size_t whole = n < LONGEST_STRING ? n : LONGEST_STRING;
         while (whole && whole < n && ((unsigned char)s[whole] & 0xc0) == 0x80)
             whole--; /* not within a character */
-        bz_buf line = {0}, clean = {0};
+        BZ_SCOPED(bz_buf) line = {0}, clean = {0};
         bz_buf_put(&line, s, whole);
         bz_buf_clean(&clean, bz_buf_text(&line));
         const char *p = bz_buf_text(&clean);
@@ -274,8 +272,6 @@ void bz_graphviz_quote(bz_buf *dot, const char *s)
             bz_buf_putc(dot, *p);
         }
         bool cut = *p || n > LONGEST_STRING;
-        bz_buf_free(&clean);
-        bz_buf_free(&line);
         s += n;
         if (cut) {
             bz_buf_puts(dot, "…");

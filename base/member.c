@@ -234,7 +234,7 @@ static const bz_member *find(const bz_member *m, int n, const char *path, const 
 static void put_cell(const bz_member *m, const void *of, bz_table *t)
 {
     char digits[40] = "";
-    bz_buf text = {0};
+    BZ_SCOPED(bz_buf) text = {0};
     bz_json j = bz_json_to(&text, false);
     if (m->type == BZ_MEMBER_STRING || m->type == BZ_MEMBER_TOLD) {
         const char *s = m->told ? m->told(of) : *(const char *const *)at(of, m->offset);
@@ -248,7 +248,6 @@ static void put_cell(const bz_member *m, const void *of, bz_table *t)
         put_value(m, of, &j);
         bz_table_cell(t, bz_buf_text(&text), NULL);
     }
-    bz_buf_free(&text);
 }
 
 void bz_members_cells(const bz_member *m, int n, const void *of, const char *columns, bz_table *t)

@@ -37,7 +37,7 @@ static void wipe(void)
 void bz_progress_line(const char *what, int64_t done, int64_t total, const char *item, double passed, int columns,
                       bz_buf *out)
 {
-    bz_buf text = {0}, clean = {0};
+    BZ_SCOPED(bz_buf) text = {0}, clean = {0};
     bz_unit_text left;
     bz_buf_printf(&text, "benanza: %s", what);
     if (total > 1)
@@ -53,8 +53,6 @@ void bz_progress_line(const char *what, int64_t done, int64_t total, const char 
         bz_text_fit(&text, bz_buf_text(&clean), room);
     }
     bz_text_fit(out, bz_buf_text(&text), columns - 1);
-    bz_buf_free(&text);
-    bz_buf_free(&clean);
 }
 
 /* The innermost piece of work. */
@@ -62,7 +60,7 @@ static void draw(void)
 {
     int at = line.n - 1, columns = bz_screen_columns(STDERR_FILENO);
     double passed = at < 0 ? 0 : bz_now() - line.level[at].started;
-    bz_buf text = {0};
+    BZ_SCOPED(bz_buf) text = {0};
     if (line.held || at < 0 || at >= LEVELS || passed < SHOWN_AFTER)
         return;
     bz_progress_line(line.level[at].what, line.level[at].done, line.level[at].total, line.level[at].item, passed,
@@ -70,7 +68,6 @@ static void draw(void)
     fprintf(stderr, "\r\033[K%s", bz_buf_text(&text));
     fflush(stderr);
     line.shown = true;
-    bz_buf_free(&text);
 }
 
 static void *keep_drawing(void *unused)

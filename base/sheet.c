@@ -163,9 +163,9 @@ void bz_sheet_text(const bz_sheet *s, int top, bz_buf *out)
 
 void bz_sheet_csv(const bz_sheet *s, bz_buf *out)
 {
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     bz_table *table = bz_table_new(&arena);
-    bz_buf number = {0};
+    BZ_SCOPED(bz_buf) number = {0};
     for (int k = 0; k < s->n_columns; k++)
         bz_table_column(table, s->column[k].key, BZ_LEFT);
     for (int i = 0; i < s->n; i++)
@@ -178,8 +178,6 @@ void bz_sheet_csv(const bz_sheet *s, bz_buf *out)
             bz_table_cell(table, "", is_text(s, k) ? c->text ? c->text : "" : bz_buf_text(&number));
         }
     bz_table_csv(table, out);
-    bz_buf_free(&number);
-    bz_arena_free(&arena);
 }
 
 static void put_columns(const bz_sheet *s, bz_json *j)

@@ -103,11 +103,9 @@ void bz_table_column(bz_table *t, const char *title, bz_align align)
 
 static char *clean_copy(bz_arena *arena, const char *text)
 {
-    bz_buf clean = {0};
+    BZ_SCOPED(bz_buf) clean = {0};
     bz_buf_clean(&clean, text);
-    char *copy = bz_arena_strn(arena, bz_buf_text(&clean), clean.len);
-    bz_buf_free(&clean);
-    return copy;
+    return bz_arena_strn(arena, bz_buf_text(&clean), clean.len);
 }
 
 void bz_table_columns(bz_table *t, const char *titles)
@@ -303,7 +301,7 @@ void bz_table_print(const bz_table *t, bz_buf *out)
         put_padded(out, t, &l, (int)(i % (size_t)t->n_columns), t->cells[i].text, t->cells[i].style);
     if (!l.left_out)
         return;
-    bz_buf note = {0};
+    BZ_SCOPED(bz_buf) note = {0};
     bz_buf_puts(&note, "(--wide shows more columns:");
     for (int c = 0; c < t->n_columns; c++)
         if (!l.width[c])
@@ -311,7 +309,6 @@ void bz_table_print(const bz_table *t, bz_buf *out)
     bz_buf_putc(&note, ')');
     bz_text_fit(out, bz_buf_text(&note), columns);
     bz_buf_putc(out, '\n');
-    bz_buf_free(&note);
 }
 
 void bz_table_below(const bz_table *t, bz_buf *out)

@@ -6,15 +6,13 @@
 /* Colours take no column. */
 static int width_of(const char *s, size_t n)
 {
-    bz_buf plain = {0};
+    BZ_SCOPED(bz_buf) plain = {0};
     for (size_t i = 0; i < n; i++)
         if (s[i] == '\033')
             i += strcspn(s + i, "m");
         else
             bz_buf_putc(&plain, s[i]);
-    int width = bz_text_width(bz_buf_text(&plain));
-    bz_buf_free(&plain);
-    return width;
+    return bz_text_width(bz_buf_text(&plain));
 }
 
 /* A word ends at a blank; what stands in quotes is a command that somebody may copy, and stays together. */

@@ -135,14 +135,13 @@ int bz_bench_build(const char *folder, bz_error *err)
         return 0;
     if (!bz_bench_stopped())
         bz_keeper_forget_path(folder); /* the log is to be read */
-    bz_buf why = {0};
+    BZ_SCOPED(bz_buf) why = {0};
     if (configured == 127 || (configured < 0 && !bz_bench_stopped())) /* env's, or env itself is not there */
         bz_buf_puts(&why, "there is no cmake in $PATH, and it takes a C compiler, too: 'apt install cmake gcc'");
     else
         first_error(log_path, &why);
     bz_fail(err, BZ_FAILED, "the benchmarks cannot be built%s%s; %s says more", why.len ? ": " : "", bz_buf_text(&why),
             log_path);
-    bz_buf_free(&why);
     return -1;
 }
 

@@ -50,7 +50,7 @@ static const char *first_line(const doctor *d, const char *path, char *out, size
 static const char *version_of(doctor *d, const char *program)
 {
     char *argv[] = {(char *)program, "--version", NULL};
-    bz_buf out = {0};
+    BZ_SCOPED(bz_buf) out = {0};
     bz_error err;
     const char *version = NULL;
     if (!bz_bench_program(argv, true, &out, &err)) {
@@ -58,7 +58,6 @@ static const char *version_of(doctor *d, const char *program)
         text[strcspn(text, "\n")] = 0;
         version = text;
     }
-    bz_buf_free(&out);
     return version;
 }
 

@@ -39,11 +39,11 @@ static int device_output(char *const *argv, const char *advice, bz_buf *out, bz_
 int bz_bench_device(const char *backend, bz_error *err)
 {
     char path[3100], *argv[] = {path, "--system", "--backend", (char *)backend, NULL};
-    bz_buf text = {0};
-    int rc = bz_bench_find(path, sizeof path, err) ||
-             device_output(argv, "--no-run with --folder writes the program for another machine", &text, err);
-    bz_buf_free(&text);
-    return rc ? -1 : 0;
+    BZ_SCOPED(bz_buf) text = {0};
+    return bz_bench_find(path, sizeof path, err) ||
+                   device_output(argv, "--no-run with --folder writes the program for another machine", &text, err)
+               ? -1
+               : 0;
 }
 
 /* Runs benanza-bench for the line that says what the machine is, and hands on what it says behind that. `advice` is what to do without
@@ -52,7 +52,7 @@ static int ask_line(const char *const *options, const char *advice, bz_arena *ar
                     bz_error *err)
 {
     char path[3100], *argv[8] = {path, "--system"};
-    bz_buf text = {0};
+    BZ_SCOPED(bz_buf) text = {0};
     for (int i = 0; options[i]; i++)
         argv[2 + i] = (char *)options[i];
     int rc = bz_bench_find(path, sizeof path, err) ||
@@ -62,7 +62,6 @@ static int ask_line(const char *const *options, const char *advice, bz_arena *ar
     if (!rc && !line->is_system)
         rc = bz_fail(err, BZ_FAILED, "%s did not say what the machine is", path);
     *rest = bz_arena_str(arena, bz_buf_text(&text) + n + (n < text.len));
-    bz_buf_free(&text);
     return rc ? -1 : 0;
 }
 
@@ -86,7 +85,7 @@ static int keep_peaks(const bz_system *known, bz_line *line, bz_arena *arena, bz
 /* Records, a line each: what moving data costs. */
 static int store_records(bz_perfdb *db, const char *text, bz_error *err)
 {
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     int rc = 0;
     while (*text && !rc) {
         size_t n = strcspn(text, "\n");
@@ -96,7 +95,6 @@ static int store_records(bz_perfdb *db, const char *text, bz_error *err)
             rc = bz_perfdb_put(db, &line.record, 1, NULL, err);
         text += n + (text[n] == '\n');
     }
-    bz_arena_free(&arena);
     return rc ? -1 : 0;
 }
 
@@ -104,7 +102,7 @@ static int store_records(bz_perfdb *db, const char *text, bz_error *err)
 static int identify(bz_perfdb *db, const char *const *options, const char *backend, bool again,
                     const bz_system **system, bz_error *err)
 {
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     bz_line line;
     const char *rest;
     const char *advice = backend ? "--system NAME looks up the records of another machine" : NULL;
@@ -116,7 +114,6 @@ static int identify(bz_perfdb *db, const char *const *options, const char *backe
              (again || !*system || !(*system)->details || !strcmp((*system)->details, "{}")))
         rc = bz_perfdb_put_system(db, line.system, line.details, line.date, err) ||
              bz_perfdb_system(db, line.system, system, err) || store_records(db, rest, err);
-    bz_arena_free(&arena);
     return rc ? -1 : 0;
 }
 
@@ -133,10 +130,9 @@ int bz_bench_known(bz_perfdb *db, const char *name, const bz_system **system, bz
         return -1;
     if (*system || !bz_gpu_slug(name, &row))
         return *system ? 0 : bz_perfdb_known(db, name, system, err);
-    bz_buf details = {0};
+    BZ_SCOPED(bz_buf) details = {0};
     bz_buf_printf(&details, "{\"device\":\"gpu\",\"name\":\"%s\"}", row.name);
     *system = bz_perfdb_guest(db, row.slug, bz_buf_text(&details), 0);
-    bz_buf_free(&details);
     return 0;
 }
 
@@ -173,11 +169,10 @@ int bz_bench_measure(bz_perfdb *db, int threads, const char *wait, const bz_syst
 int bz_bench_peaks(bz_perfdb *db, int threads, const char *wait, const bz_remeasure *again, const bz_system **system,
                    bz_error *err)
 {
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     const bz_measured *known =
         bz_system_measured(bz_system_facts_read((*system)->details, &arena), threads ? threads : 1);
     bool busy = known && known->busy, measured = known;
     bool wanted = again && (again->all || (again->marked && busy) || (*system)->date < again->before);
-    bz_arena_free(&arena);
     return measured && !wanted ? 0 : bz_bench_measure(db, threads, wait, system, err);
 }

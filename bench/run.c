@@ -16,7 +16,7 @@
 /* One line of the program: what the machine is, or a record, stored before the next one is read. */
 static int store(bz_bench *run, const char *text, size_t n, bz_error *err)
 {
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     bz_line line;
     int rc = 0;
     if (bz_line_parse(text, n, &arena, &line, err)) {
@@ -29,7 +29,6 @@ static int store(bz_bench *run, const char *text, size_t n, bz_error *err)
         run->busy += !rc && line.record.busy;
         run->failed += !rc && bz_record_failed(&line.record);
     }
-    bz_arena_free(&arena);
     return rc < 0 ? -1 : 0;
 }
 
@@ -167,7 +166,7 @@ static char **with(char *const *program, char *const *more, bz_arena *arena)
 /* Goes through the problems and families of the program. */
 static int list_missing(bz_bench *run, char *const *program, bz_buf *only, int *n, bz_error *err)
 {
-    bz_buf list = {0};
+    BZ_SCOPED(bz_buf) list = {0};
     missing m = {.run = run, .only = only};
     bz_arena arena = {0};
     char *rest = NULL;
@@ -184,7 +183,6 @@ static int list_missing(bz_bench *run, char *const *program, bz_buf *only, int *
     *n = m.n;
     bz_arena_free(&m.arena);
     bz_buf_free(&m.known);
-    bz_buf_free(&list);
     return rc;
 }
 
@@ -226,7 +224,7 @@ static int supervise(bz_bench *run, char *const *argv, bz_error *err)
 static int run_program(char *const *program, const char *only_path, bz_bench *run, bz_error *err)
 {
     char plans[BZ_FOLDER_MAX + 8], threads[24], yardstick[32];
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     const bz_system_facts *facts = bz_system_facts_read(run->system->details, &arena);
     double known = facts->yardstick;
     bz_buf only = {0};
@@ -258,7 +256,6 @@ static int run_program(char *const *program, const char *only_path, bz_bench *ru
         }
     if (!rc && run->wanted)
         rc = supervise(run, with(program, more, &arena), err);
-    bz_arena_free(&arena);
     return rc ? -1 : 0;
 }
 
@@ -273,7 +270,7 @@ int bz_bench_run(const char *folder, bz_bench *run, bz_error *err)
 int bz_bench_texts(const char *const *text, int n, const char *backend, bz_bench *run, bz_error *err)
 {
     char path[3100], folder[BZ_FOLDER_MAX];
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     char *options[] = {path, "--layout", "plain", "--backend", (char *)backend, NULL};
     if (bz_bench_find(path, sizeof path, err))
         return -1;
@@ -289,7 +286,6 @@ int bz_bench_texts(const char *const *text, int n, const char *backend, bz_bench
     if (rc && bz_bench_stopped())
         rc = tell_stop(run, err);
     bz_bench_release();
-    bz_arena_free(&arena);
     return rc;
 }
 

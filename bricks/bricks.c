@@ -267,7 +267,7 @@ BZ_SORTS(by_bytes, joint_at, BZ_THEN(BZ_ORDER(p->bytes, q->bytes), BZ_THEN(p->mo
 /* Of sequences that the model is the first to have: all three are measured beside it. */
 static int find_joints(bz_bricks *b, bool convolutions, joint_at **list, int64_t *cuts)
 {
-    bz_map map = {0};
+    BZ_SCOPED(bz_map) map = {0};
     int n = 0;
     for (int m = 0; m < b->n_models; m++) {
         const bz_brick_model *model = &b->model[m];
@@ -292,7 +292,6 @@ static int find_joints(bz_bricks *b, bool convolutions, joint_at **list, int64_t
         }
         end_cutting(&c);
     }
-    bz_map_free(&map);
     return n;
 }
 
@@ -342,14 +341,12 @@ int bz_bricks_save(const bz_bricks *b, int brick, bz_buf *out, bz_error *err)
 {
     const bz_brick *k = &b->brick[brick];
     bz_model *model = k->layers->model;
-    bz_arena room = {0};
+    BZ_SCOPED(bz_arena) room = {0};
     int *node = BZ_NEW(&room, int, k->n);
     for (int i = 0; i < k->n; i++)
         node[i] = (int)(k->layers->layer[k->layer[i]].node - model->graph->nodes);
     const bz_slice slice = {node, k->n, k->layers->types, k->layers->constant, b->weights ? UINT64_MAX : KEEP};
-    int rc = bz_model_slice(model, &slice, out, err);
-    bz_arena_free(&room);
-    return rc;
+    return bz_model_slice(model, &slice, out, err);
 }
 
 static double seconds_of(const bz_brick *k, const bz_brick_rules *rules)
@@ -391,16 +388,14 @@ static double cover(const bz_bricks *b, const bz_brick_model *m, const bz_brick_
 
 double bz_bricks_build(const bz_bricks *b, int model, const bz_brick_rules *rules)
 {
-    bz_arena room = {0};
+    BZ_SCOPED(bz_arena) room = {0};
     const bz_brick_model *m = &b->model[model];
-    double sum = cover(b, m, rules, BZ_NEW(&room, int, m->covered + 1), &room);
-    bz_arena_free(&room);
-    return sum;
+    return cover(b, m, rules, BZ_NEW(&room, int, m->covered + 1), &room);
 }
 
 double bz_bricks_path(const bz_bricks *b, int model, const bz_brick_rules *rules)
 {
-    bz_arena room = {0};
+    BZ_SCOPED(bz_arena) room = {0};
     const bz_brick_model *m = &b->model[model];
     int *taken = BZ_NEW(&room, int, m->covered + 1), *begin = BZ_NEW(&room, int, m->covered);
     double *finish = BZ_NEW(&room, double, m->covered), longest = cover(b, m, rules, taken, &room);
@@ -418,7 +413,6 @@ double bz_bricks_path(const bz_bricks *b, int model, const bz_brick_rules *rules
             finish[i] = start + seconds;
         longest = fmax(longest, finish[i - 1]);
     }
-    bz_arena_free(&room);
     return longest;
 }
 
@@ -467,7 +461,7 @@ double bz_bricks_cost(const bz_bricks *b)
 
 double bz_bricks_alike(const bz_bricks *b, int one, int other)
 {
-    bz_arena room = {0};
+    BZ_SCOPED(bz_arena) room = {0};
     char *has = BZ_NEW(&room, char, b->n);
     int both = 0, either = 0;
     for (int i = 0; i < b->model[one].n; i++)
@@ -478,7 +472,6 @@ double bz_bricks_alike(const bz_bricks *b, int one, int other)
         both += has[i] == 3;
         either += has[i] != 0;
     }
-    bz_arena_free(&room);
     return either ? (double)both / either : (double)NAN;
 }
 

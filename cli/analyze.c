@@ -101,7 +101,7 @@ static void take_threads(analyze_job *a)
 /* A miss of `n` analyses is named with the command that fills it. `batch` 0: none was asked for. */
 static void name_misses(analyze_job *a, bz_analysis *item, int n, const bz_system *system, int64_t batch)
 {
-    bz_buf whom = {0}, measures = {0};
+    BZ_SCOPED(bz_buf) whom = {0}, measures = {0};
     bool gpu = planning_is_gpu(system) && !planning_device(&a->p);
     bz_buf_puts(&measures, item->bound.rebuilt ? "benanza bound MODEL" : "benanza bound");
     if (batch)
@@ -123,8 +123,6 @@ static void name_misses(analyze_job *a, bz_analysis *item, int n, const bz_syste
                 "%d layer%s without a record, and no benchmark of the backends and layouts named measures %s: others "
                 "may, without --backend and --layout",
                 item->unoffered, item->unoffered == 1 ? " is" : "s are", item->unoffered == 1 ? "it" : "them");
-    bz_buf_free(&whom);
-    bz_buf_free(&measures);
 }
 
 /* On all systems; `n` at a time share a plan. */
@@ -171,7 +169,7 @@ static int analyze_models(analyze_job *a, const bz_list *paths, bz_error *err)
 static void put_fitting(const analyze_job *a, const char *gpu, bz_buf *out)
 {
     bz_error none;
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     bz_perfdb *db = NULL;
     const bz_system **list;
     size_t n = 0;
@@ -184,7 +182,6 @@ static void put_fitting(const analyze_job *a, const char *gpu, bz_buf *out)
             bz_buf_printf(out, "%s --system %s", out->len ? ", or" : "", list[i]->name);
     }
     bz_arena_free(&look.arena);
-    bz_arena_free(&arena);
 }
 
 /* Was it recorded with another runtime than CUDA, as on AMD's GPUs? Nothing that comes along measures those. */
@@ -201,7 +198,7 @@ static bool without_cuda(const bz_trace *t)
 static void leave_unpriced(analyze_job *a, int i)
 {
     const char *gpu = bz_trace_told(a->trace[i], "gpu"), *name = a->analyses.found.recording[i].profile;
-    bz_buf fitting = {0};
+    BZ_SCOPED(bz_buf) fitting = {0};
     put_fitting(a, gpu, &fitting);
     if (fitting.len)
         bz_warn(&bz_command_analyze, "%s ran on %s: records of this machine's processor do not price its calls.%s does",
@@ -213,7 +210,6 @@ static void leave_unpriced(analyze_job *a, int i)
                 name, gpu ? gpu : "a GPU",
                 without_cuda(a->trace[i]) ? "benanza measures GPUs by CUDA alone"
                                           : "On a machine that has it, 'benanza bound MODEL" PLANNING_GPU "' measures");
-    bz_buf_free(&fitting);
     a->analyses.found.recording[i].layers = NULL;
 }
 

@@ -74,7 +74,7 @@ static int salvage(void *job, bz_buf *out, bz_error *err)
 {
     salvage_job *j = job;
     bz_perfdb_salvage_report report;
-    bz_buf told = {0};
+    BZ_SCOPED(bz_buf) told = {0};
     (void)out;
     if (bz_job_takes(&j->job, 0, 0, err))
         return -1;
@@ -88,7 +88,6 @@ static int salvage(void *job, bz_buf *out, bz_error *err)
     bz_progress_hold(true);
     bz_report_salvage(&report, &told);
     fputs(bz_buf_text(&told), stderr);
-    bz_buf_free(&told);
     j->job.status = bz_perfdb_salvaged_all(&report) ? BZ_OK : BZ_INCOMPLETE;
     return 0;
 }
@@ -141,7 +140,7 @@ static int take_source(import_job *job, bz_perfdb *db, const char *from, bz_perf
 static int take_in(import_job *job, const bz_list *from, bz_error *err)
 {
     bz_perfdb *db;
-    bz_buf out = {0};
+    BZ_SCOPED(bz_buf) out = {0};
     bz_json j = bz_json_to(&out, true);
     bz_list all = {0};
     size_t bad = 0;
@@ -173,7 +172,6 @@ static int take_in(import_job *job, const bz_list *from, bz_error *err)
         bz_json_document_end(&j);
     }
     rc = put_out(&out, rc, err);
-    bz_buf_free(&out);
     job->job.status = bad ? BZ_INCOMPLETE : BZ_OK;
     return rc;
 }

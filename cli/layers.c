@@ -43,7 +43,7 @@ static int fit(const layers_job *s, const char *path, bz_buf *out, bz_error *err
     bz_memory_fit row[] = {{.parts = 1}, {.parts = 2}, {.parts = 4}, {.parts = 8}, {.parts = 16}, {.parts = 32}};
     enum { ROWS = sizeof row / sizeof *row };
     const model_settings *models = &s->models;
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     bz_training_options options;
     bz_infer_options infer = {.batch = models->batch,
                               .n_binds = models->dims.n,
@@ -60,7 +60,6 @@ static int fit(const layers_job *s, const char *path, bz_buf *out, bz_error *err
              bz_training_fit(path, &infer, &options, (int64_t)memory, row, ROWS, err);
     if (!rc)
         bz_report_training_fit(&(bz_fit_report){path, s->memory, memory, row, ROWS, err->text}, s->job.json, out);
-    bz_arena_free(&arena);
     return rc ? -1 : 0;
 }
 

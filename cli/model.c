@@ -56,7 +56,7 @@ static void warn_once(bz_job *job, const char *sentence)
 
 int models_load(bz_job *job, const bz_list *paths, const model_settings *s, bz_models *m, bz_error *err)
 {
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     bz_infer_options options = {.batch = s->batch,
                                 .n_binds = s->dims.n,
                                 .trips = s->trips,
@@ -71,28 +71,25 @@ int models_load(bz_job *job, const bz_list *paths, const model_settings *s, bz_m
     options.binds = point;
     bz_arena_keep(&job->arena, m, end_models);
     for (int i = 0; i < n && !rc; i++) {
-        bz_buf what = {0};
+        BZ_SCOPED(bz_buf) what = {0};
         bz_binds_choose(list, s->dims.n, i % points, &arena, point, &what);
         rc = load_point(paths, i / points, &options, bz_buf_text(&what), m, err);
         if (!rc && s->train)
             rc = train(s, m, err);
-        bz_buf_free(&what);
     }
     for (int i = 0; i < m->n; i++)
         for (int k = 0; k < m->layers[i]->n_warnings; k++)
             warn_once(job, bz_arena_printf(&job->arena, "%s: %s", m->name[i], m->layers[i]->warnings[k]));
-    bz_arena_free(&arena);
     return rc ? -1 : 0;
 }
 
 int models_draw(bz_buf *dot, const char *dot_path, const char *svg_path, bz_error *err)
 {
-    bz_buf svg = {0};
+    BZ_SCOPED(bz_buf) svg = {0};
     int rc = (dot_path && bz_output(dot_path, dot, err)) ||
                      (svg_path && (bz_graphviz_svg(bz_buf_text(dot), &svg, err) || bz_output(svg_path, &svg, err)))
                  ? -1
                  : 0;
-    bz_buf_free(&svg);
     bz_buf_free(dot);
     return rc;
 }

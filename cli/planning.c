@@ -48,10 +48,8 @@ const char *planning_device(const planning *p)
 
 bool planning_is_gpu(const bz_system *system)
 {
-    bz_arena arena = {0};
-    bool gpu = bz_system_facts_read(system ? system->details : NULL, &arena)->gpu;
-    bz_arena_free(&arena);
-    return gpu;
+    BZ_SCOPED(bz_arena) arena = {0};
+    return bz_system_facts_read(system ? system->details : NULL, &arena)->gpu;
 }
 
 void planning_backends_of_gpus(bz_job *job, planning *p)

@@ -111,11 +111,11 @@ static int evaluate(predict_job *job, bz_buf *out, bz_error *err)
 
 static int train(const predict_job *job, bz_error *err)
 {
-    bz_buf text = {0};
-    int rc = bz_predictor_check_file(job->train, err) || bz_predictor_train(&job->samples, &text, err) ||
-             bz_output(job->train, &text, err);
-    bz_buf_free(&text);
-    return rc ? -1 : 0;
+    BZ_SCOPED(bz_buf) text = {0};
+    return bz_predictor_check_file(job->train, err) || bz_predictor_train(&job->samples, &text, err) ||
+                   bz_output(job->train, &text, err)
+               ? -1
+               : 0;
 }
 
 /* The iteration of a recording on systems that it did not run on. */

@@ -130,7 +130,7 @@ static int show(profile_job *s, bz_buf *out, bz_error *err)
 static int capture(profile_job *s, bz_error *err)
 {
     const bz_list *arguments = &s->job.arguments;
-    bz_buf out = {0};
+    BZ_SCOPED(bz_buf) out = {0};
     bz_trace *t = bz_job_trace(&s->job);
     int program = 0;
     char **argv = BZ_NEW(&s->job.arena, char *, arguments->n + 1);
@@ -157,7 +157,6 @@ static int capture(profile_job *s, bz_error *err)
     const char *end = strchr(bz_buf_text(&out), '\n');
     fprintf(stderr, "benanza profile: %.*s\nbenanza profile: %s is written: benanza profile show %s\n",
             (int)(end ? end - out.data : 0), bz_buf_text(&out), s->output, s->output);
-    bz_buf_free(&out);
     for (uint32_t i = 0; i < t->n_coverage; i++) /* notes are for who looks at the recording */
         if (t->coverage[i].level != BZ_COVERAGE_NOTE || t->coverage[i].lack == BZ_LACKS_QUIET)
             bz_warn(s->job.command, "%s", bz_string(t, t->coverage[i].text));

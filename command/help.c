@@ -53,7 +53,7 @@ static void put_help(const bz_option *o, bz_buf *out)
 static void put_options(const bz_option *options, int width, bz_buf *out)
 {
     for (const bz_option *o = options; o->name; o++) {
-        bz_buf left = {0};
+        BZ_SCOPED(bz_buf) left = {0};
         bool maybe = o->kind == BZ_OPTION_MAYBE;
         bz_buf_printf(&left, "--%s%s%s%s", bz_option_long(o),
                       maybe      ? "[="
@@ -62,11 +62,9 @@ static void put_options(const bz_option *options, int width, bz_buf *out)
                       o->value ? o->value : "", maybe ? "]" : "");
         bz_buf_printf(out, o->name[1] == '|' ? "  -%c, " : "      ", o->name[0]);
         bz_buf_printf(out, "%s%*s", bz_buf_text(&left), width + 2 - bz_text_width(bz_buf_text(&left)), "");
-        bz_buf right = {0};
+        BZ_SCOPED(bz_buf) right = {0};
         put_help(o, &right);
         put_filled(bz_buf_text(&right), width + 8, out);
-        bz_buf_free(&right);
-        bz_buf_free(&left);
     }
 }
 
@@ -80,14 +78,13 @@ static void put_offers(const bz_option *options, bz_buf *out)
 {
     for (const bz_option *o = options; o->name; o++) {
         char name[64];
-        bz_buf help = {0};
+        BZ_SCOPED(bz_buf) help = {0};
         put_help(o, &help);
         snprintf(name, sizeof name, "--%s", bz_option_long(o));
         put_offer(name, o->kind == BZ_OPTION_MAYBE ? NULL : o->value, bz_buf_text(&help), out);
         snprintf(name, sizeof name, "-%c", o->name[0]);
         if (o->name[1] == '|')
             put_offer(name, o->value, bz_buf_text(&help), out);
-        bz_buf_free(&help);
     }
 }
 

@@ -270,12 +270,11 @@ int bz_job_reads_no(const bz_job *job, const char *way, const char *options, bz_
 
 static int help(const bz_command *command, bool shells, bz_error *err)
 {
-    bz_buf out = {0};
+    BZ_SCOPED(bz_buf) out = {0};
     bz_help_options(command, shells, &out);
     if (!shells)
         set_screen();
     int rc = bz_output_sentences(&out, err);
-    bz_buf_free(&out);
     return rc ? -1 : 1;
 }
 
@@ -347,7 +346,7 @@ const char *bz_job_again(bz_job *job, const char *const *without)
 /* The label says in its colour whether something failed or is in doubt; the sentence stays plain, to be read. */
 static void put_message(const char *label, bz_style style, const char *text)
 {
-    bz_buf line = {0};
+    BZ_SCOPED(bz_buf) line = {0};
     bz_screen results = bz_screen_now();
     bz_screen_set((bz_screen){.colour = has_colours(STDERR_FILENO)});
     bz_style_begin(&line, style);
@@ -355,7 +354,6 @@ static void put_message(const char *label, bz_style style, const char *text)
     bz_style_end(&line, style);
     bz_screen_set(results);
     fprintf(stderr, "%s %s\n", bz_buf_text(&line), text);
-    bz_buf_free(&line);
 }
 
 int bz_report_as(const char *name, const bz_error *err)
@@ -386,7 +384,7 @@ int bz_ended_by(void)
 
 void bz_warn(const bz_command *command, const char *fmt, ...)
 {
-    bz_buf text = {0};
+    BZ_SCOPED(bz_buf) text = {0};
     char line[2048], label[64];
     va_list args;
     va_start(args, fmt);
@@ -396,7 +394,6 @@ void bz_warn(const bz_command *command, const char *fmt, ...)
     bz_progress_wipe();
     snprintf(label, sizeof label, "benanza %s: warning", command->name);
     put_message(label, BZ_STYLE_WARNING, bz_buf_text(&text));
-    bz_buf_free(&text);
 }
 
 int bz_output(const char *path, const bz_buf *text, bz_error *err)
@@ -419,19 +416,17 @@ int bz_output_end(const char *path, bz_buf *text, bz_error *err)
 int bz_output_sentences(const bz_buf *text, bz_error *err)
 {
     int columns = bz_screen_now().columns;
-    bz_buf wrapped = {0};
+    BZ_SCOPED(bz_buf) wrapped = {0};
     if (columns)
         bz_text_wrap(&wrapped, bz_buf_text(text), columns);
-    int rc = bz_output(NULL, columns ? &wrapped : text, err);
-    bz_buf_free(&wrapped);
-    return rc;
+    return bz_output(NULL, columns ? &wrapped : text, err);
 }
 
 int bz_run_command(const bz_command *command, int argc, char **argv)
 {
     bz_job *job = bz_zeroed(1, command->size);
     bz_error err = {0};
-    bz_buf out = {0};
+    BZ_SCOPED(bz_buf) out = {0};
     if (command->usual)
         memcpy(job, command->usual, command->size);
     job->command = command;
@@ -447,7 +442,6 @@ int bz_run_command(const bz_command *command, int argc, char **argv)
             job->status = command->judge(job);
     }
     int status = rc < 0 ? bz_report(command, &err) : job->status;
-    bz_buf_free(&out);
     bz_arena_free(&job->arena);
     free(job);
     return status;

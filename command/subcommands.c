@@ -15,7 +15,7 @@ static bool is_help(const char *arg)
 /* Without any argument, on stderr: nothing was asked for that could be a result. */
 static int print_help(const char *name, const char *about, const bz_command *const *commands, int n, const char *asked)
 {
-    bz_buf out = {0};
+    BZ_SCOPED(bz_buf) out = {0};
     bz_error err;
     int status = asked ? BZ_OK : BZ_USAGE;
     bool shells = asked && !strcmp(asked, BZ_HELP_FOR_SHELLS);
@@ -25,7 +25,6 @@ static int print_help(const char *name, const char *about, const bz_command *con
         fputs(bz_buf_text(&out), stderr);
     else if (bz_output_sentences(&out, &err))
         status = bz_report_as(name, &err);
-    bz_buf_free(&out);
     return status;
 }
 

@@ -205,7 +205,7 @@ void bz_compare_problems(const bz_side *a, const bz_side *b, bz_arena *arena, bz
 static bool price(const bz_side *side, const bz_lowering *low, const bz_setting *setting, bz_span *span,
                   const char **variant, bz_arena *arena)
 {
-    bz_buf key = {0}, text = {0};
+    BZ_SCOPED(bz_buf) key = {0}, text = {0};
     bool found = false;
     for (int i = 0; i < low->n; i++) {
         const bz_alternative *a = &low->alternative[i];
@@ -226,8 +226,6 @@ static bool price(const bz_side *side, const bz_lowering *low, const bz_setting 
         *span = s;
         *variant = bz_arena_str(arena, bz_buf_text(&text));
     }
-    bz_buf_free(&key);
-    bz_buf_free(&text);
     return found;
 }
 

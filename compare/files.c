@@ -111,10 +111,9 @@ static int compare_reports(const char *const path[2], bz_arena *arena, bz_compar
     bz_report_file *file[2] = {NULL, NULL};
     int failed = 0;
     for (int i = 0; i < 2 && !failed; i++) {
-        bz_buf text = {0};
+        BZ_SCOPED(bz_buf) text = {0};
         failed = bz_whole_read(path[i], LIMIT, "is longer than 256 MB: no report", &text, err) ||
                  bz_report_read(bz_buf_text(&text), text.len, path[i], arena, &file[i], err);
-        bz_buf_free(&text);
     }
     return failed ? -1 : bz_compare_reports(file[0], file[1], arena, out, err);
 }

@@ -80,7 +80,7 @@ static bool event_key(const side *s, bz_event_kind kind, size_t i, bz_buf *key)
 static void gather(side *s, bz_event_kind kind)
 {
     const bz_events *e = &s->trace->event[kind];
-    bz_buf key = {0};
+    BZ_SCOPED(bz_buf) key = {0};
     s->n = 0;
     bz_map_free(&s->map);
     for (size_t i = 0; i < e->n; i++) {
@@ -96,7 +96,6 @@ static void gather(side *s, bz_event_kind kind)
     }
     for (int i = 0; i < s->n; i++)
         s->item[i].count /= s->iterations;
-    bz_buf_free(&key);
 }
 
 /* ---- intervals ------------------------------------------------------------------------------ */

@@ -137,7 +137,7 @@ static const bz_span NONE = {NAN, NAN, NAN, false}; /* of a layer that the side 
 
 static void add_layers(const analysis *a, const analysis *b, bz_arena *arena, bz_compare_part *part)
 {
-    bz_map map = {0};
+    BZ_SCOPED(bz_map) map = {0};
     bool *met = BZ_NEW(arena, bool, b->n);
     for (int i = 0; i < b->n; i++)
         bz_map_add(&map, b->item[i].key, strlen(b->item[i].key), (uint32_t)i);
@@ -177,7 +177,6 @@ static void add_layers(const analysis *a, const analysis *b, bz_arena *arena, bz
     part->compare.only_a = part->n_only[0];
     part->compare.only_b = part->n_only[1];
     bz_compare_sort(&part->compare);
-    bz_map_free(&map);
 }
 
 /* Totals are sums of what has intervals or not: they are told, and not judged more sharply than 2.5 %; a bound

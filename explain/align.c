@@ -31,7 +31,7 @@ static void add_ask(bz_align_making *m, int layer, const layer_atoms *of)
 static void ask_for(bz_align_making *m)
 {
     const bz_bound *b = m->bound;
-    bz_map known = {0};
+    BZ_SCOPED(bz_map) known = {0};
     layer_atoms *of = NULL;
     uint32_t n = 0, *number = BZ_NEW(m->arena, uint32_t, b->n);
     for (int i = 0; i < b->n; i++) {
@@ -52,14 +52,13 @@ static void ask_for(bz_align_making *m)
                 if (b->layer[k].times > run)
                     add_ask(m, k, &of[number[k]]);
     }
-    bz_map_free(&known);
     free(of);
 }
 
 int *bz_align_asks_by_layer(const bz_align_making *m)
 {
     int main = m->bound->layers->n, n = m->names.read ? m->names.n : main, *of = BZ_NEW(m->arena, int, n);
-    bz_map at = {0};
+    BZ_SCOPED(bz_map) at = {0};
     memset(of, 0xff, (size_t)n * sizeof *of);
     for (int i = main; i < n; i++)
         bz_map_add(&at, &m->names.layer[i], sizeof m->names.layer[i], (uint32_t)i);
@@ -70,14 +69,13 @@ int *bz_align_asks_by_layer(const bz_align_making *m)
         if (layer != BZ_MAP_NONE && l->times == 1)
             of[layer] = i;
     }
-    bz_map_free(&at);
     return of;
 }
 
 /* Where a recording names the node that an atom is, the two have a signature that nothing else has. */
 static void sign_named(bz_align_making *m)
 {
-    bz_buf text = {0};
+    BZ_SCOPED(bz_buf) text = {0};
     m->named = bz_align_asks_by_layer(m); /* by then, names are read where the recording has some */
     for (int i = 0; i < m->steps.n_atoms; i++) {
         bz_align_atom *found = &m->steps.atom[i];
@@ -92,7 +90,6 @@ static void sign_named(bz_align_making *m)
         found->id = asked->id = bz_align_word(&m->words, bz_buf_text(&text));
         asked->node = found->node;
     }
-    bz_buf_free(&text);
 }
 
 /* ---- who did it ----------------------------------------------------------------------------- */

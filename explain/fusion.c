@@ -54,10 +54,9 @@ static void sort_places(making *m)
 static double cover(making *m, const double *place, double *parallel)
 {
     bz_path path;
-    bz_arena work = {0};
+    BZ_SCOPED(bz_arena) work = {0};
     double sum = bz_bound_cover(m->b, m->layer, place, m->taken, m->at);
     bz_schedule_parallel(m->b->dag, m->at, &work, &path);
-    bz_arena_free(&work);
     *parallel = path.seconds;
     return sum;
 }

@@ -34,7 +34,7 @@ static void set_params(bz_layer *layer, const bz_problem *p, bz_arena *arena)
 static void make_layer(bz_layer *layer, int index, const bz_problem *p, bz_arena *arena)
 {
     bz_operand list[BZ_PROBLEM_OPERANDS];
-    bz_buf key = {0};
+    BZ_SCOPED(bz_buf) key = {0};
     int n = bz_problem_operands(p, list);
     bz_type *types = BZ_NEW(arena, bz_type, n);
     bool *constant = BZ_NEW(arena, bool, n);
@@ -65,7 +65,6 @@ static void make_layer(bz_layer *layer, int index, const bz_problem *p, bz_arena
         layer->macs = (int64_t)(bz_problem_flops(&core) / 2);
     }
     set_params(layer, p, arena);
-    bz_buf_free(&key);
 }
 
 /* "40 reorder, 1 cudnnRNNForward", by first occurrence. */

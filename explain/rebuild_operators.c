@@ -137,7 +137,7 @@ BZ_ENDS(end_layers, bz_layers_free)
 void bz_rebuild_operators(const bz_trace *trace, bz_arena *arena, bz_rebuilt *out)
 {
     making m = {.t = trace, .e = &trace->event[BZ_EVENT_OP], .arena = arena};
-    bz_buf file = {0};
+    BZ_SCOPED(bz_buf) file = {0};
     bz_model *model;
     bz_layers *layers;
     bz_error err;
@@ -146,7 +146,6 @@ void bz_rebuild_operators(const bz_trace *trace, bz_arena *arena, bz_rebuilt *ou
     bz_compose_end(&m.c, &file);
     char *kept = bz_arena_strn(arena, file.data, file.len);
     size_t size = file.len;
-    bz_buf_free(&file);
     if (!m.c.n_nodes || bz_model_parse(kept, size, "recording", &model, &err))
         return;
     bz_arena_keep(arena, model, end_model);

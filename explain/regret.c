@@ -147,10 +147,9 @@ static int price_group(making *m, call_group *g, bz_regret_row *row, bz_error *e
         return -1;
     int pad = known ? 0 : bz_call_unpad(g->call->problem, &inside);
     if (pad) {
-        bz_buf text = {0};
+        BZ_SCOPED(bz_buf) text = {0};
         bz_problem_print(&inside, &text);
         int rc = look_up(m, bz_arena_str(m->arena, bz_buf_text(&text)), training, row, &known, err);
-        bz_buf_free(&text);
         if (rc)
             return -1;
         row->padded = known ? pad : 0;

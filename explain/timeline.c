@@ -98,7 +98,7 @@ static void thin_out(drawing *d)
 
 const bz_timeline *bz_timeline_make(const bz_trace *trace, bz_arena *arena)
 {
-    bz_arena scratch = {0};
+    BZ_SCOPED(bz_arena) scratch = {0};
     uint32_t iteration = bz_typical_iteration(trace), *index[N_KINDS];
     bz_timeline *out = BZ_NEW(arena, bz_timeline, 1);
     size_t n[N_KINDS] = {0}, total = 0;
@@ -124,6 +124,5 @@ const bz_timeline *bz_timeline_make(const bz_trace *trace, bz_arena *arena)
                 add_row(&d, k, lane, index[k], n[k]);
         thin_out(&d);
     }
-    bz_arena_free(&scratch);
     return out->n ? out : NULL;
 }

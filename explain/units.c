@@ -124,7 +124,7 @@ typedef struct alike {
 
 static void add_layers(making *m)
 {
-    bz_map known = {0};
+    BZ_SCOPED(bz_map) known = {0};
     for (int i = 0; i < m->b->n; i++) {
         const bz_bound_layer *l = &m->b->layer[i];
         if (!l->layer->macs)
@@ -143,7 +143,6 @@ static void add_layers(making *m)
         }
         find_best(m, m->u, row);
     }
-    bz_map_free(&known);
 }
 
 static int more_gain(const void *x, const void *y)

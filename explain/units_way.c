@@ -93,7 +93,7 @@ static int look_up(labelling *l, const char *text, const bz_problem *p, conversi
 static int convert(labelling *l, const bz_type *type, int from, conversion *out, bz_error *err)
 {
     bz_problem p;
-    bz_buf text = {0};
+    BZ_SCOPED(bz_buf) text = {0};
     *out = (conversion){0};
     if (!reorder(l, type, from, &p))
         return 0;
@@ -108,7 +108,6 @@ static int convert(labelling *l, const bz_type *type, int from, conversion *out,
         bz_map_add(&l->known, key, text.len, at);
     }
     *out = l->price[at];
-    bz_buf_free(&text);
     return rc;
 }
 
@@ -306,7 +305,7 @@ int bz_unit_way_make(const bz_bound *bound, const bz_unit_try *other, bz_perfdb 
                      bz_arena *arena, bz_unit_way *out, bz_error *err)
 {
     int n = bound->dag->n;
-    bz_arena work = {0};
+    BZ_SCOPED(bz_arena) work = {0};
     labelling l = {.b = bound, .other = other, .db = db, .system = system, .arena = &work, .n = n};
     *out = (bz_unit_way){.name = bz_arena_str(arena, other->name),
                          .layout = other->layout,
@@ -326,6 +325,5 @@ int bz_unit_way_make(const bz_bound *bound, const bz_unit_try *other, bz_perfdb 
         sum(&l, out);
     }
     bz_map_free(&l.known);
-    bz_arena_free(&work);
     return rc;
 }

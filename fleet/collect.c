@@ -21,7 +21,7 @@ static void load_attempt(bz_fleet_job *j, const char *folder, const char *name, 
 {
     size_t stem = strlen(name) - strlen(".jsonl");
     const char *status = bz_arena_printf(&j->arena, "%s/%.*s.json", folder, (int)stem, name);
-    bz_buf text = {0};
+    BZ_SCOPED(bz_buf) text = {0};
     bz_error err;
     BZ_ARENA_ROOM(&j->arena, out->attempt, out->n);
     bz_attempt *a = &out->attempt[out->n++];
@@ -35,7 +35,6 @@ static void load_attempt(bz_fleet_job *j, const char *folder, const char *name, 
     a->id = bz_arena_strn(&j->arena, name, stem);
     a->lines = bz_arena_printf(&j->arena, "%s/%s", folder, name);
     a->shard = shard;
-    bz_buf_free(&text);
 }
 
 static void add_note(bz_fleet_job *j, const char *text)
@@ -129,7 +128,7 @@ static void learn(bz_fleet_job *j, const bz_night_system *s, const bz_fleet_atte
 int bz_fleet_collect(bz_fleet_job *j, bz_error *err)
 {
     bz_night *n = &j->night;
-    bz_buf text = {0};
+    BZ_SCOPED(bz_buf) text = {0};
     j->merged = (bz_merged){0};
     bz_perfdb_bulk *bulk = bz_perfdb_bulk_new(j->db, (int64_t)time(NULL) + CLOCK_AHEAD);
     bz_perfdb_count rest = {0};
@@ -149,7 +148,5 @@ int bz_fleet_collect(bz_fleet_job *j, bz_error *err)
     j->merged.added += (int64_t)(rest.added + rest.replaced);
     j->merged.known += (int64_t)rest.kept;
     bz_merged_print(&j->merged, &text);
-    rc = bz_whole_write(bz_fleet_path(j, "%s/merge.json", n->id), &text, err) || bz_fleet_stacks_save(j, err);
-    bz_buf_free(&text);
-    return rc ? -1 : 0;
+    return bz_whole_write(bz_fleet_path(j, "%s/merge.json", n->id), &text, err) ? -1 : bz_fleet_stacks_save(j, err);
 }

@@ -268,12 +268,12 @@ int bz_fleet_parse(const char *text, const char *path, bz_fleet *out, bz_error *
 
 int bz_fleet_read(const char *path, bz_fleet *out, bz_error *err)
 {
-    bz_buf text = {0};
+    BZ_SCOPED(bz_buf) text = {0};
     bz_fleet_defaults(out);
-    int rc = bz_whole_read(path, 4 << 20, BZ_FLEET_TOO_LONG, &text, err) ||
-             bz_fleet_parse(bz_buf_text(&text), path, out, err);
-    bz_buf_free(&text);
-    return rc ? -1 : 0;
+    return bz_whole_read(path, 4 << 20, BZ_FLEET_TOO_LONG, &text, err) ||
+                   bz_fleet_parse(bz_buf_text(&text), path, out, err)
+               ? -1
+               : 0;
 }
 
 void bz_fleet_free(bz_fleet *fleet)

@@ -33,11 +33,9 @@ int document_open(const char *text, const char *path, const char *record, cJSON 
 
 bool document_is_line(const char *text)
 {
-    bz_buf clean = {0};
+    BZ_SCOPED(bz_buf) clean = {0};
     bz_buf_clean(&clean, text);
-    bool same = clean.len < LONGEST && !strcmp(bz_buf_text(&clean), text);
-    bz_buf_free(&clean);
-    return same;
+    return clean.len < LONGEST && !strcmp(bz_buf_text(&clean), text);
 }
 
 const char *document_text(const cJSON *object, const char *name, bz_arena *arena)

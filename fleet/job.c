@@ -54,14 +54,13 @@ static const char *config_path(const bz_fleet_job *j)
 static int load_stacks(bz_fleet_job *j, bz_error *err)
 {
     const char *path = bz_fleet_path(j, "stacks.json");
-    bz_buf text = {0};
+    BZ_SCOPED(bz_buf) text = {0};
     int rc = 0;
     if (access(path, F_OK))
         return 0;
     if (bz_whole_read(path, 4 << 20, BZ_FLEET_TOO_LONG, &text, err) ||
         bz_fleet_stacks_parse(bz_buf_text(&text), path, &j->arena, &j->stacks, err))
         rc = -1;
-    bz_buf_free(&text);
     return rc;
 }
 
@@ -161,11 +160,9 @@ int bz_fleet_make_folder(const char *path, bz_error *err)
 
 int bz_fleet_stacks_save(bz_fleet_job *j, bz_error *err)
 {
-    bz_buf text = {0};
+    BZ_SCOPED(bz_buf) text = {0};
     bz_fleet_stacks_print(&j->stacks, &text);
-    int rc = bz_whole_write(bz_fleet_path(j, "stacks.json"), &text, err);
-    bz_buf_free(&text);
-    return rc;
+    return bz_whole_write(bz_fleet_path(j, "stacks.json"), &text, err);
 }
 
 /* ---- nights --------------------------------------------------------------------------------- */
@@ -183,7 +180,7 @@ static int is_night(const struct dirent *e)
 int bz_fleet_night_load(bz_fleet_job *j, bz_error *err)
 {
     struct dirent **list;
-    bz_buf text = {0};
+    BZ_SCOPED(bz_buf) text = {0};
     const char *id = j->night_name;
     if (id && !bz_night_is_id(id))
         return bz_fail(err, BZ_USAGE, "'%s' is no night: 20261121T020000Z is", id);
@@ -205,15 +202,12 @@ int bz_fleet_night_load(bz_fleet_job *j, bz_error *err)
              bz_night_parse(bz_buf_text(&text), path, &j->arena, &j->night, err);
     if (!rc && strcmp(j->night.id, id) != 0)
         rc = bz_fail(err, BZ_BAD_INPUT, "%s: is of another night: %s", path, j->night.id);
-    bz_buf_free(&text);
     return rc ? -1 : 0;
 }
 
 int bz_fleet_night_save(bz_fleet_job *j, bz_error *err)
 {
-    bz_buf text = {0};
+    BZ_SCOPED(bz_buf) text = {0};
     bz_night_print(&j->night, &text);
-    int rc = bz_whole_write(bz_fleet_path(j, "%s/night.json", j->night.id), &text, err);
-    bz_buf_free(&text);
-    return rc;
+    return bz_whole_write(bz_fleet_path(j, "%s/night.json", j->night.id), &text, err);
 }

@@ -43,10 +43,9 @@ static int slurm(const char *const *argv, bz_buf *out, bz_error *err)
 int bz_fleet_queue(bz_fleet_job *j, const bz_queued **list, int *n, bz_error *err)
 {
     const char *const argv[] = {"squeue", "-h", "-r", "--me", "-o", "%F %K %t %N", NULL};
-    bz_buf out = {0};
+    BZ_SCOPED(bz_buf) out = {0};
     int rc = slurm(argv, &out, err);
     *n = rc ? 0 : bz_slurm_queue(bz_buf_text(&out), &j->arena, list);
-    bz_buf_free(&out);
     return rc;
 }
 
@@ -55,7 +54,7 @@ int bz_fleet_sbatch(bz_fleet_job *j, const bz_fleet_system *s, const bz_fleet_na
                     int64_t *id, bz_error *err)
 {
     bz_fleet_names argv = {BZ_NEW(&j->arena, const char *, more->n + s->options.n + 24), 0};
-    bz_buf out = {0};
+    BZ_SCOPED(bz_buf) out = {0};
     argv.item[argv.n++] = "sbatch";
     argv.item[argv.n++] = "--parsable";
     argv.item[argv.n++] = "--chdir=/";
@@ -71,7 +70,6 @@ int bz_fleet_sbatch(bz_fleet_job *j, const bz_fleet_system *s, const bz_fleet_na
     *id = rc ? 0 : bz_slurm_job(last ? last + 1 : bz_buf_text(&out));
     if (!rc && !*id)
         rc = bz_fail(err, BZ_FAILED, "sbatch did not tell the job's number but: %s", bz_buf_text(&out));
-    bz_buf_free(&out);
     return rc ? bz_fail_in(err, "system %s", s->name) : 0;
 }
 
@@ -89,10 +87,9 @@ void bz_fleet_cancel(const int64_t *id, int n)
     char text[24];
     bz_error ignored;
     for (int i = 0; i < n; i++) {
-        bz_buf out = {0};
+        BZ_SCOPED(bz_buf) out = {0};
         snprintf(text, sizeof text, "%lld", (long long)id[i]);
         slurm((const char *const[]){"scancel", text, NULL}, &out, &ignored);
-        bz_buf_free(&out);
     }
 }
 
@@ -140,15 +137,13 @@ static int send_probe(bz_fleet_job *j, int kind, int64_t *id, bz_error *err)
 static bool read_answer(bz_fleet_job *j, const bz_fleet_system *s, bz_line *line)
 {
     const char *file = bz_fleet_path(j, "probes/%s.json", s->name);
-    bz_buf text = {0};
+    BZ_SCOPED(bz_buf) text = {0};
     bz_error ignored;
     bool good = !bz_whole_read(file, 1 << 20, BZ_FLEET_TOO_LONG, &text, &ignored);
     size_t n = text.len;
     while (n && text.data[n - 1] == '\n')
         n--;
-    good = good && !bz_line_parse(bz_buf_text(&text), n, &j->arena, line, &ignored) && line->is_system;
-    bz_buf_free(&text);
-    return good;
+    return good && !bz_line_parse(bz_buf_text(&text), n, &j->arena, line, &ignored) && line->is_system;
 }
 
 static void take_answer(bz_fleet_job *j, int kind)

@@ -47,7 +47,7 @@ static int end_earlier(bz_fleet_job *j, bz_error *err)
 /* The lock lies beside the database, which is on a local disk: locks are reliable there. */
 static int take_lock(bz_fleet_job *j, bz_error *err)
 {
-    bz_buf path = {0};
+    BZ_SCOPED(bz_buf) path = {0};
     bz_buf_printf(&path, "%s/fleet.lock", bz_perfdb_dir(j->db));
     int rc = 0;
     int fd = open(path.data, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
@@ -57,7 +57,6 @@ static int take_lock(bz_fleet_job *j, bz_error *err)
     else if (flock(fd, LOCK_EX | LOCK_NB))
         rc = bz_fail(err, BZ_FAILED, "%s: another night is under way: 'benanza fleet status' tells how far it is",
                      path.data);
-    bz_buf_free(&path);
     return rc;
 }
 
@@ -107,7 +106,7 @@ static int write_reports(bz_fleet_job *j, const bz_fleet_report *report, bz_erro
     int rc = 0;
     bz_screen_set((bz_screen){0}); /* a file has room, and no colours */
     for (int i = 0; i < 3 && !rc; i++) {
-        bz_buf text = {0};
+        BZ_SCOPED(bz_buf) text = {0};
         if (i == 0)
             bz_fleet_report_text(report, 50, &text);
         else if (i == 1)
@@ -115,7 +114,6 @@ static int write_reports(bz_fleet_job *j, const bz_fleet_report *report, bz_erro
         else
             bz_fleet_report_json(report, &text); /* the last one: it tells that the night is over */
         rc = bz_whole_write(bz_fleet_path(j, "%s/%s", j->night.id, NAMES[i]), &text, err);
-        bz_buf_free(&text);
     }
     bz_screen_set(screen);
     return rc;

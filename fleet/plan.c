@@ -96,7 +96,7 @@ static int make_plan(bz_fleet_job *j, const bz_fleet_system *s, bz_fleet_plan *o
 static int plan_one(bz_fleet_job *j, int kind, bz_error *err)
 {
     const bz_fleet_system *s = &j->fleet.system[kind];
-    bz_buf key = {0};
+    BZ_SCOPED(bz_buf) key = {0};
     bz_buf_printf(&key, "%s|%d|%g|%g|%s|", s->dtype ? s->dtype : "", s->fuse, s->threads, s->time_limit,
                   s->cache ? s->cache : "");
     put_names(&key, &s->backends);
@@ -107,7 +107,6 @@ static int plan_one(bz_fleet_job *j, int kind, bz_error *err)
         i++;
     j->plan_of[kind] = i;
     if (i < j->n_plans) {
-        bz_buf_free(&key);
         return 0;
     }
     bz_fleet_plan *p = &j->plan[j->n_plans++];

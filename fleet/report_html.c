@@ -45,8 +45,8 @@ static void put_changes(const bz_fleet_report *r, int rows, bz_arena *arena, bz_
 
 void bz_fleet_report_html(const bz_fleet_report *r, int rows, bz_buf *out)
 {
-    bz_arena arena = {0};
-    bz_buf troubles = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
+    BZ_SCOPED(bz_buf) troubles = {0};
     bz_buf_puts(out, "<!doctype html>\n<html lang=en><meta charset=utf-8>\n<title>benanza: night ");
     bz_buf_html(out, r->night->id);
     bz_buf_puts(
@@ -63,6 +63,4 @@ void bz_fleet_report_html(const bz_fleet_report *r, int rows, bz_buf *out)
     bz_buf_puts(out, "<pre>");
     bz_buf_html_lines(out, bz_buf_text(&troubles));
     bz_buf_puts(out, "</pre>\n</html>\n");
-    bz_buf_free(&troubles);
-    bz_arena_free(&arena);
 }

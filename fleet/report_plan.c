@@ -20,7 +20,7 @@ static const char *name_of(const bz_fleet_job *j, int kind)
 
 void bz_fleet_plan_json(const bz_fleet_job *j, bz_buf *out)
 {
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     bz_json w = bz_json_document_to(out, 3, "fleet-plan", 1);
     bz_json_key_int(&w, "models", j->models.n);
     BZ_JSON_EACH (&w, "systems", i, j->fleet.n_systems) {
@@ -35,7 +35,6 @@ void bz_fleet_plan_json(const bz_fleet_job *j, bz_buf *out)
         BZ_JSON_LIST(&w, "shards", num, k, shards.n, shards.shard[k].seconds);
     }
     bz_json_document_end(&w);
-    bz_arena_free(&arena);
 }
 
 static void print_table(const bz_fleet_job *j, bz_arena *arena, bz_buf *out)
@@ -57,7 +56,7 @@ static void print_table(const bz_fleet_job *j, bz_arena *arena, bz_buf *out)
 
 void bz_fleet_plan_text(const bz_fleet_job *j, bz_buf *out)
 {
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     bz_unit_text text;
     int wanted = 0, guessed = 0;
     double total = 0;
@@ -78,5 +77,4 @@ void bz_fleet_plan_text(const bz_fleet_job *j, bz_buf *out)
             bz_buf_printf(out, "%s: %s\n", j->fleet.system[i].name, j->note[i]);
     if (guessed)
         bz_buf_printf(out, "%d families were measured nowhere yet: their time is guessed\n", guessed);
-    bz_arena_free(&arena);
 }

@@ -91,18 +91,17 @@ void fleet_troubles_text(const bz_fleet_report *r, bz_buf *out)
 
 void bz_fleet_report_text(const bz_fleet_report *r, int rows, bz_buf *out)
 {
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     put_answer(r, out);
     bz_buf_putc(out, '\n');
     bz_table_print(fleet_systems_table(r, &arena), out);
     put_changes(r, rows, &arena, out);
     fleet_troubles_text(r, out);
-    bz_arena_free(&arena);
 }
 
 void bz_fleet_status_text(const bz_fleet_report *r, bz_buf *out)
 {
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     bz_table *t = bz_table_of(&arena, "kind|system|>shards|>done|>running|>waiting|>died|>failed|>records");
     int shards = 0, done = 0;
     for (int i = 0; i < r->night->n_systems; i++) {
@@ -117,7 +116,6 @@ void bz_fleet_status_text(const bz_fleet_report *r, bz_buf *out)
     bz_table_print(t, out);
     for (int i = 0; i < r->warning.n; i++)
         bz_buf_say(out, "%s\n", r->warning.item[i]);
-    bz_arena_free(&arena);
 }
 
 void bz_merged_text(const bz_merged *m, const char *night, bz_buf *out)

@@ -206,12 +206,11 @@ static void load_merged(making *m)
 {
     bz_fleet_job *j = m->j;
     const char *path = bz_fleet_path(j, "%s/merge.json", j->night.id);
-    bz_buf text = {0};
+    BZ_SCOPED(bz_buf) text = {0};
     bz_error ignored;
     if (!access(path, F_OK) && (bz_whole_read(path, 1 << 22, BZ_FLEET_TOO_LONG, &text, &ignored) ||
                                 bz_merged_parse(bz_buf_text(&text), path, &j->arena, &j->merged, &ignored)))
         warn(m, bz_arena_str(&j->arena, ignored.text));
-    bz_buf_free(&text);
     for (int i = 0; i < j->merged.note.n; i++)
         warn(m, j->merged.note.item[i]);
 }

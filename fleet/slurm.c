@@ -38,7 +38,7 @@ static void put_head(const bz_fleet_system *s, bz_buf *out)
 
 void bz_slurm_script(const bz_fleet_system *s, const char *program, const char *folder, int round, bz_buf *out)
 {
-    bz_buf place = {0};
+    BZ_SCOPED(bz_buf) place = {0};
     put_head(s, out);
     bz_buf_printf(&place, "%s/%d-", folder, round);
     bz_buf_puts(out, "shard=$(printf %03d \"$SLURM_ARRAY_TASK_ID\")\n");
@@ -57,7 +57,6 @@ void bz_slurm_script(const bz_fleet_system *s, const char *program, const char *
                      "    scontrol requeue \"${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID\"\n"
                      "fi\n"
                      "exit $status\n");
-    bz_buf_free(&place);
 }
 
 void bz_slurm_probe(const bz_fleet_system *s, const char *program, const char *device, const char *file, bz_buf *out)

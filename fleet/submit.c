@@ -25,9 +25,8 @@ static bool chosen(void *user, int problem, int family)
 static bool knows_peaks(const bz_fleet_job *j, int kind)
 {
     const bz_system *system = j->want[kind].system;
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     bool measured = bz_system_facts_read(system ? system->details : NULL, &arena)->n_measured;
-    bz_arena_free(&arena);
     return !j->fleet.system[kind].peaks || bz_fleet_plan_of(j, kind)->device || measured;
 }
 
@@ -74,16 +73,15 @@ static int write_shard(bz_fleet_job *j, int kind, const bz_shards *shards, int i
                           .system = stack ? stack->system : ""};
     bz_plan *plan = bz_fleet_plan_of(j, kind)->plan;
     choice c = {&j->want[kind], shards, index};
-    bz_buf text = {0}, known = {0};
+    BZ_SCOPED(bz_buf) text = {0}, known = {0};
     bz_plan_choose(plan, chosen, &c);
     bz_work_print(&work, &text);
-    int rc = bz_generate(plan, folder, err) || put_known(j, kind, shards, index, &known, err) ||
-             bz_whole_write(bz_arena_printf(&j->arena, "%s/shard.json", folder), &text, err) ||
-             bz_whole_write(bz_arena_printf(&j->arena, "%s/known.jsonl", folder), &known, err) ||
-             bz_fleet_make_folder(bz_arena_printf(&j->arena, "%s/attempts", folder), err);
-    bz_buf_free(&text);
-    bz_buf_free(&known);
-    return rc ? -1 : 0;
+    return bz_generate(plan, folder, err) || put_known(j, kind, shards, index, &known, err) ||
+                   bz_whole_write(bz_arena_printf(&j->arena, "%s/shard.json", folder), &text, err) ||
+                   bz_whole_write(bz_arena_printf(&j->arena, "%s/known.jsonl", folder), &known, err) ||
+                   bz_fleet_make_folder(bz_arena_printf(&j->arena, "%s/attempts", folder), err)
+               ? -1
+               : 0;
 }
 
 /* Minutes that a shard may take: three times what is estimated, and some to start with. */

@@ -35,12 +35,10 @@ typedef struct work_job {
 
 static int write_attempt(work_job *w, bz_error *err)
 {
-    bz_buf text = {0};
+    BZ_SCOPED(bz_buf) text = {0};
     w->attempt.seconds = bz_now() - w->started;
     bz_attempt_print(&w->attempt, &text);
-    int rc = bz_whole_write(bz_arena_printf(&w->arena, "%s.json", w->stem), &text, err);
-    bz_buf_free(&text);
-    return rc;
+    return bz_whole_write(bz_arena_printf(&w->arena, "%s.json", w->stem), &text, err);
 }
 
 /* Letters that can stand in a file's name. */
@@ -211,10 +209,8 @@ static int make_scratch(work_job *w, const char *given, bz_error *err)
 
 static int copy_file(const char *from, const char *to, bz_error *err)
 {
-    bz_buf text = {0};
-    int rc = bz_whole_read(from, 256 << 20, BZ_FLEET_TOO_LONG, &text, err) || bz_whole_write(to, &text, err);
-    bz_buf_free(&text);
-    return rc ? -1 : 0;
+    BZ_SCOPED(bz_buf) text = {0};
+    return bz_whole_read(from, 256 << 20, BZ_FLEET_TOO_LONG, &text, err) || bz_whole_write(to, &text, err) ? -1 : 0;
 }
 
 static int is_source(const struct dirent *e)
@@ -270,7 +266,7 @@ static void run_yardstick(work_job *w, int i)
 {
     const bz_yardstick *y = &bz_yardsticks[i];
     char path[3100];
-    bz_buf out = {0};
+    BZ_SCOPED(bz_buf) out = {0};
     bz_error ignored;
     bz_line line;
     if (y->device != (*w->work.device != 0) || bz_bench_find(path, sizeof path, &ignored))
@@ -285,7 +281,6 @@ static void run_yardstick(work_job *w, int i)
                 w->attempt.yardstick[i] = line.record.min;
             p += n + (p[n] != 0);
         }
-    bz_buf_free(&out);
 }
 
 /* ---- the shard ------------------------------------------------------------------------------ */
@@ -293,11 +288,11 @@ static void run_yardstick(work_job *w, int i)
 static int read_work(work_job *w, bz_error *err)
 {
     const char *path = bz_arena_printf(&w->arena, "%s/shard.json", w->shard);
-    bz_buf text = {0};
-    int rc = bz_whole_read(path, 1 << 20, BZ_FLEET_TOO_LONG, &text, err) ||
-             bz_work_parse(bz_buf_text(&text), path, &w->arena, &w->work, err);
-    bz_buf_free(&text);
-    return rc ? -1 : 0;
+    BZ_SCOPED(bz_buf) text = {0};
+    return bz_whole_read(path, 1 << 20, BZ_FLEET_TOO_LONG, &text, err) ||
+                   bz_work_parse(bz_buf_text(&text), path, &w->arena, &w->work, err)
+               ? -1
+               : 0;
 }
 
 static int measure(work_job *w, const char *folder, bz_error *err)
@@ -368,9 +363,8 @@ int bz_fleet_tell(const char *file, const char *backend, bz_error *err)
 {
     char path[3100];
     char *argv[] = {path, "--system", backend ? "--backend" : NULL, (char *)backend, NULL};
-    bz_buf out = {0};
+    BZ_SCOPED(bz_buf) out = {0};
     int rc =
         bz_bench_find(path, sizeof path, err) || bz_bench_output(argv, &out, err) || bz_whole_write(file, &out, err);
-    bz_buf_free(&out);
     return rc ? -1 : 0;
 }

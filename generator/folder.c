@@ -67,7 +67,7 @@ static bool is_unchanged(int folder, const char *name, const char *hash, bz_buf 
 /* With `remove`, takes the files away; without, only looks whether all of them may be. */
 static int each_of_ours(int fd, const char *folder, const bz_buf *mark, bool remove, bz_error *err)
 {
-    bz_buf lines = {0}, text = {0};
+    BZ_SCOPED(bz_buf) lines = {0}, text = {0};
     bz_buf_puts(&lines, mark->data + strlen(HEAD));
     char *line = lines.data, hash[HASH + 1];
     const char *name;
@@ -83,8 +83,6 @@ static int each_of_ours(int fd, const char *folder, const bz_buf *mark, bool rem
                          "%s/%s: was changed after it was generated: name another folder, or remove the file", folder,
                          name);
     }
-    bz_buf_free(&lines);
-    bz_buf_free(&text);
     return rc;
 }
 
@@ -111,7 +109,7 @@ static int start_mark(int fd, const char *folder, bz_error *err)
 
 int bz_generate_folder(const char *folder, bz_error *err)
 {
-    bz_buf mark = {0};
+    BZ_SCOPED(bz_buf) mark = {0};
     if (mkdir(folder, 0777) && errno != EEXIST)
         return bz_fail(err, BZ_FAILED, "%s: cannot be made: %s", folder, strerror(errno));
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc;
@@ -127,7 +125,6 @@ int bz_generate_folder(const char *folder, bz_error *err)
     if (!rc)
         rc = start_mark(fd, folder, err);
     close(fd);
-    bz_buf_free(&mark);
     return rc;
 }
 
@@ -135,7 +132,7 @@ int bz_generate_folder(const char *folder, bz_error *err)
 static int add_to_mark(const char *folder, const char *name, const char *hash, bz_error *err)
 {
     char path[4200];
-    bz_buf line = {0};
+    BZ_SCOPED(bz_buf) line = {0};
     if (snprintf(path, sizeof path, "%s/%s", folder, MARK) >= (int)sizeof path)
         return bz_fail(err, BZ_FAILED, "%s: the path is too long", folder);
     bz_buf_printf(&line, "%s %s\n", hash, name);
@@ -143,7 +140,6 @@ static int add_to_mark(const char *folder, const char *name, const char *hash, b
     bool bad = fd < 0 || !bz_write_all(fd, line.data, line.len);
     if (fd >= 0)
         close(fd);
-    bz_buf_free(&line);
     return bad ? bz_fail(err, BZ_FAILED, "%s: cannot be written: %s", path, strerror(errno)) : 0;
 }
 

@@ -44,7 +44,7 @@ static bool has_file(const bz_plan *plan, int layer)
 /* The layers of a group, and what becomes of them. Keys and texts of problems hold no ';'. */
 static void put_group(const bz_plan_layer *l, bz_buf *out)
 {
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     char *rest, *key = bz_arena_str(&arena, l->key + strlen(l->pattern) + 1);
     bz_generate_comment(out, l->pattern);
     bz_buf_puts(out, ": the layers\n");
@@ -58,7 +58,6 @@ static void put_group(const bz_plan_layer *l, bz_buf *out)
         for (int i = 0; i < l->lowering.alternative[a].n; i++)
             bz_buf_printf(out, " *   %s\n", l->lowering.alternative[a].text[i]);
     }
-    bz_arena_free(&arena);
 }
 
 static void put_heading(const bz_plan *plan, const bz_plan_layer *l, bz_buf *out)
@@ -200,7 +199,7 @@ static void put_manifest(const bz_plan *plan, bz_buf *out)
 
 int bz_generate(const bz_plan *plan, const char *folder, bz_error *err)
 {
-    bz_buf text = {0};
+    BZ_SCOPED(bz_buf) text = {0};
     char name[72];
     int rc = bz_generate_folder(folder, err);
     for (int i = 0; i < plan->n_layers && !rc; i++) {
@@ -220,6 +219,5 @@ int bz_generate(const bz_plan *plan, const char *folder, bz_error *err)
         REST[i].put(plan, &text);
         rc = bz_generate_file(folder, REST[i].name, &text, err);
     }
-    bz_buf_free(&text);
     return rc;
 }

@@ -125,13 +125,12 @@ int lower_done(lowering *l)
         if (bz_problem_normalize(&l->step[i], &err))
             return lower_no(l, bz_arena_str(l->arena, err.text));
     const char **text = BZ_NEW(l->arena, const char *, n);
-    bz_buf line = {0};
+    BZ_SCOPED(bz_buf) line = {0};
     for (int i = 0; i < n; i++) {
         bz_buf_clear(&line);
         bz_problem_print(&l->step[i], &line);
         text[i] = bz_arena_strn(l->arena, line.data, line.len);
     }
-    bz_buf_free(&line);
     l->alternative[l->n++] =
         (bz_alternative){.n = n, .problem = bz_arena_dup(l->arena, l->step, (size_t)n * sizeof *l->step), .text = text};
     return 0;

@@ -464,17 +464,16 @@ int bz_plan_models(const bz_plan *plan, const char *const **name)
 
 const bz_plan_layer *bz_plan_find(const bz_plan *plan, const bz_layer *layer)
 {
-    bz_buf key = {0};
+    BZ_SCOPED(bz_buf) key = {0};
     layer_key(layer, &key);
     uint32_t k = bz_map_get(&plan->layer_map, key.data, key.len);
-    bz_buf_free(&key);
     return k == BZ_MAP_NONE ? NULL : &plan->layer[k];
 }
 
 int bz_plan_skip(bz_plan *plan, bz_perfdb *db, const bz_system *system, const bz_setting *setting,
                  const bz_remeasure *again, bz_error *err)
 {
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     int rc = 0;
     for (int i = 0; i < plan->n_problems && !rc; i++) {
         bz_plan_problem *p = &plan->problem[i];
@@ -487,7 +486,6 @@ int bz_plan_skip(bz_plan *plan, bz_perfdb *db, const bz_system *system, const bz
             p->family[f].wanted &= !bz_records_complete(records, n, &family, setting);
         }
     }
-    bz_arena_free(&arena);
     return rc;
 }
 

@@ -167,7 +167,7 @@ static int find_modules(const dominators *d, bz_module *modules)
 void bz_dag_find_modules(bz_dag *dag, const unsigned char *role, bz_arena *arena)
 {
     int n = dag->n + 1;
-    bz_arena work = {0};
+    BZ_SCOPED(bz_arena) work = {0};
     dominators d = {.dag = dag,
                     .role = role,
                     .next = bz_dag_successors(dag, &work),
@@ -178,5 +178,4 @@ void bz_dag_find_modules(bz_dag *dag, const unsigned char *role, bz_arena *arena
     bz_module *modules = BZ_NEW(arena, bz_module, n);
     dag->n_modules = find_modules(&d, modules);
     dag->modules = modules;
-    bz_arena_free(&work);
 }

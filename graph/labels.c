@@ -213,7 +213,7 @@ static void find_last(search *s, int n_values)
 double bz_labels_choose(const bz_label_step *step, int n, const bz_label_value *value, int n_values, int *taken,
                         int *states, bool *beam)
 {
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     search s = {.step = step, .value = value, .n = n, .arena = &arena};
     state begin = {.from = -1};
     bool dropped = false;
@@ -258,6 +258,5 @@ double bz_labels_choose(const bz_label_step *step, int n, const bz_label_value *
     free(s.open);
     free(s.next);
     free(s.table);
-    bz_arena_free(&arena);
     return cost;
 }

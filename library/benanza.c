@@ -55,7 +55,7 @@ void benanza_close(benanza_db *db)
 /* The one that is named, or the only one that there is. */
 static int find_system(bz_perfdb *db, const char *name, const bz_system **out, bz_error *err)
 {
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     const bz_system **list;
     size_t n;
     if (name)
@@ -65,7 +65,6 @@ static int find_system(bz_perfdb *db, const char *name, const bz_system **out, b
         rc = bz_fail(err, BZ_USAGE, "%s: the database has %zu systems: name one", bz_perfdb_dir(db), n);
     if (!rc)
         *out = list[0];
-    bz_arena_free(&arena);
     return rc;
 }
 

@@ -289,13 +289,12 @@ static void name_others(infer *inf)
             n += same == n;
         }
     }
-    bz_buf others = {0};
+    BZ_SCOPED(bz_buf) others = {0};
     for (int i = 1; i < n && i < MOST; i++) /* the error has the first */
         bz_buf_printf(&others, "%s%s", i > 1 ? ", " : "", named[i]);
     if (others.len)
         bz_fail(inf->err, BZ_BAD_INPUT, "%s; likewise %s%s", bz_arena_str(inf->arena, inf->err->text),
                 bz_buf_text(&others), n > MOST ? ", …" : "");
-    bz_buf_free(&others);
 }
 
 static int unbound(infer *inf, const char *input, const bz_type *t, int d)
@@ -418,11 +417,10 @@ static void fill_dims(infer *inf, bz_value_id v, const bz_type *declared, bz_typ
                 t->dims = dims = bz_arena_dup(inf->arena, t->dims, (size_t)t->rank * sizeof *dims);
             dims[d] = says;
         } else if (!bz_is_symbol(declared->dims[d]) && t->dims[d] != says) {
-            bz_buf text = {0};
+            BZ_SCOPED(bz_buf) text = {0};
             bz_buf_printf(&text, "'%s': the file declares dimension %d as %lld, but it is %lld",
                           inf->model->values[v].name, d, (long long)declared->dims[d], (long long)t->dims[d]);
             infer_warn(inf, bz_buf_text(&text));
-            bz_buf_free(&text);
         }
     }
 }
@@ -455,11 +453,10 @@ int declared_fill(infer *inf, const bz_node *node, bz_value_id v, bz_type *t)
         t->rank = declared->rank;
         t->dims = declared->dims;
     } else if (t->rank != declared->rank) {
-        bz_buf text = {0};
+        BZ_SCOPED(bz_buf) text = {0};
         bz_buf_printf(&text, "'%s': the file declares %d dimensions, but it has %d", inf->model->values[v].name,
                       declared->rank, t->rank);
         infer_warn(inf, bz_buf_text(&text));
-        bz_buf_free(&text);
     } else {
         fill_dims(inf, v, declared, t);
     }

@@ -20,7 +20,7 @@ static bool on_path(const bz_dot_marks *marks, int i, int *turn)
 static void put_node(const bz_layers *l, int i, const char *note, bool red, bz_buf *out)
 {
     const bz_layer *layer = &l->layer[i];
-    bz_buf label = {0};
+    BZ_SCOPED(bz_buf) label = {0};
     bz_buf_printf(&label, "%s\n%s", layer->name, layer->kind);
     if (layer->n_out) {
         bz_buf_puts(&label, " ");
@@ -36,7 +36,6 @@ static void put_node(const bz_layers *l, int i, const char *note, bool red, bz_b
                   red ? " color=\"#d62728\" penwidth=2" : "");
     bz_graphviz_quote(out, bz_buf_text(&label));
     bz_buf_puts(out, "]\n");
-    bz_buf_free(&label);
 }
 
 void bz_dot_layers(const bz_layers *l, const bz_dag *dag, const bz_dot_marks *marks, bz_buf *out)

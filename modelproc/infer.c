@@ -75,13 +75,12 @@ static const op *find_op(infer *inf, const bz_node *node)
 
 static void warn_of_opaque(infer *inf, const bz_node *node, bool known)
 {
-    bz_buf text = {0};
+    BZ_SCOPED(bz_buf) text = {0};
     bz_buf_printf(&text, "%s %s%s%s %s", known ? "how much operator" : "operator", node->domain,
                   *node->domain ? "." : "", node->op,
                   known ? "computes is not known: it has no price"
                         : "is not known: its results are only what the file declares, and it has no price");
     infer_warn(inf, bz_buf_text(&text));
-    bz_buf_free(&text);
 }
 
 /* A local function runs as a body of its caller. */

@@ -106,14 +106,13 @@ void bz_models_free(bz_models *m)
 
 int bz_patterns_load(const char *path, bz_patterns **patterns, bz_error *err)
 {
-    bz_buf text = {0};
+    BZ_SCOPED(bz_buf) text = {0};
     *patterns = NULL;
     if (bz_patterns_parse(bz_patterns_text, "the built-in patterns", patterns, err))
         return -1;
     int failed = path ? bz_whole_read(path, 1 << 20, "is too long for a table of patterns", &text, err) ||
                             bz_patterns_parse(bz_buf_text(&text), path, patterns, err)
                       : 0;
-    bz_buf_free(&text);
     if (failed) {
         bz_patterns_free(*patterns);
         *patterns = NULL;

@@ -8,7 +8,7 @@ static void note_activations(call *c, int directions)
 {
     const char *usual = ACTIVATIONS[c->op->arg];
     const bz_attr *a = bz_node_attr(c->node, "activations");
-    bz_buf text = {0};
+    BZ_SCOPED(bz_buf) text = {0};
     if (a && a->kind == BZ_ATTR_STRINGS && a->n <= 8) {
         for (int i = 0; i < a->n; i++) {
             if (i)
@@ -22,7 +22,6 @@ static void note_activations(call *c, int directions)
             bz_buf_printf(&text, ",%s", usual);
     }
     param_text(c, "activations", bz_buf_text(&text));
-    bz_buf_free(&text);
 }
 
 static int direction_count(call *c, const char *direction, int *directions)

@@ -253,8 +253,8 @@ typedef struct {
 
 static void sort_layers(bz_layers *l, layer_sorts *s)
 {
-    bz_map map = {0};
-    bz_buf key = {0};
+    BZ_SCOPED(bz_map) map = {0};
+    BZ_SCOPED(bz_buf) key = {0};
     *s = (layer_sorts){BZ_NEW(&l->arena, int, l->n), BZ_NEW(&l->arena, const bz_layer *, l->n), 0};
     for (int i = 0; i < l->n; i++) {
         bz_buf_clear(&key);
@@ -269,8 +269,6 @@ static void sort_layers(bz_layers *l, layer_sorts *s)
         }
         s->of[i] = (int)k;
     }
-    bz_map_free(&map);
-    bz_buf_free(&key);
 }
 
 /* fits[pattern][sort]: such a layer could make the pattern's result. */

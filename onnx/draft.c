@@ -110,7 +110,7 @@ static int put_tensor_attr(const bz_model *model, const bz_tensor *t, bz_buf *a,
 
 int bz_draft_attr(bz_draft *d, const bz_model *model, const bz_attr *attr, bz_error *err)
 {
-    bz_buf a = {0};
+    BZ_SCOPED(bz_buf) a = {0};
     int type = 0;
     switch (attr->kind) {
     case BZ_ATTR_FLOAT:
@@ -141,7 +141,6 @@ int bz_draft_attr(bz_draft *d, const bz_model *model, const bz_attr *attr, bz_er
         type = TYPE_ONE_TENSOR;
         if (!put_tensor_attr(model, attr->tensor, &a, err))
             break;
-        bz_buf_free(&a);
         return -1;
     default:
         return bz_fail(err, BZ_INCOMPLETE, "attribute %s is a graph or a type", attr->name);

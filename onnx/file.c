@@ -60,14 +60,12 @@ static int check_beginning(const uint8_t *data, size_t size, bz_error *err)
 static int open_folder(const char *path)
 {
     const char *slash = strrchr(path, '/');
-    bz_buf folder = {0};
+    BZ_SCOPED(bz_buf) folder = {0};
     if (slash)
         bz_buf_put(&folder, path, (size_t)(slash - path) + 1);
     else
         bz_buf_puts(&folder, ".");
-    int fd = open(bz_buf_text(&folder), O_PATH | O_DIRECTORY | O_CLOEXEC);
-    bz_buf_free(&folder);
-    return fd;
+    return open(bz_buf_text(&folder), O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
 /* Payloads of more than a kilobyte (WIRE_SMALL) are hardly ever looked at, and shorter ones cost less to read than to

@@ -162,10 +162,9 @@ static int find_function(const builder *b, const bz_node *node, const char *over
 {
     if (!b->model->file->function_names.n)
         return -1;
-    bz_buf key = {0};
+    BZ_SCOPED(bz_buf) key = {0};
     function_key(node->domain, node->op, overload, &key);
     uint32_t k = bz_map_get(&b->model->file->function_names, key.data, key.len);
-    bz_buf_free(&key);
     return k == BZ_MAP_NONE ? -1 : (int)k;
 }
 
@@ -260,7 +259,7 @@ static int sort_nodes(builder *b, bz_graph *g, bz_value_id first, bz_value_id la
 {
     if (is_sorted(g, first, last))
         return 0;
-    bz_arena work = {0};
+    BZ_SCOPED(bz_arena) work = {0};
     bz_value_id v;
     int n = g->n_nodes, edges = 0, *begin = BZ_NEW(&work, int, n + 1), *order = BZ_NEW(&work, int, n);
     int *producer = BZ_NEW(&work, int, last - first);
@@ -280,7 +279,6 @@ static int sort_nodes(builder *b, bz_graph *g, bz_value_id first, bz_value_id la
     bz_node *sorted = BZ_NEW(b->arena, bz_node, n);
     for (int i = 0; i < n && circle < 0; i++)
         sorted[i] = g->nodes[order[i]];
-    bz_arena_free(&work);
     if (circle >= 0)
         return bz_fail(b->err, BZ_BAD_INPUT, "node '%s' (%s) needs its own result: the graph has a cycle",
                        g->nodes[circle].name, g->nodes[circle].op);
@@ -392,11 +390,10 @@ int bz_model_inline(bz_model *model, const bz_node *call, bz_graph **body, bz_er
 int add_function(builder *b, const Onnx__FunctionProto *p, uint32_t index)
 {
     const char *name = text_of(p->name), *domain = domain_of(p->domain);
-    bz_buf key = {0};
+    BZ_SCOPED(bz_buf) key = {0};
     function_key(domain, name, text_of(p->overload), &key);
     const char *kept = bz_arena_dup(b->arena, key.data, key.len);
     uint32_t k = bz_map_add(&b->model->file->function_names, kept, key.len, index);
-    bz_buf_free(&key);
     if (k != index)
         return bz_fail(b->err, BZ_BAD_INPUT, "two functions are named '%s' (domain '%s')", name, domain);
     return 0;

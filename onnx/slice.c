@@ -364,7 +364,7 @@ static int make_graph(slicer *s)
 
 int bz_model_slice(bz_model *model, const bz_slice *slice, bz_buf *out, bz_error *err)
 {
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     Onnx__GraphProto graph;
     Onnx__ModelProto m;
     bz_model_file *file = model->file;
@@ -397,6 +397,5 @@ int bz_model_slice(bz_model *model, const bz_slice *slice, bz_buf *out, bz_error
         onnx__model_proto__pack(&m, (uint8_t *)bz_buf_extend(out, size));
     }
     put_back(&s);
-    bz_arena_free(&arena);
     return rc;
 }

@@ -276,13 +276,12 @@ int bz_model_strip(const char *in, const char *out, uint64_t keep, bz_strip_resu
         return bz_fail(err, BZ_USAGE, "%s: is the model itself, whose weights would be gone: name another file", out);
     if (bz_model_load(in, &model, err))
         return -1;
-    bz_buf stripped = {0};
+    BZ_SCOPED(bz_buf) stripped = {0};
     int failed = strip_model(model, keep, &stripped, result, err);
     if (failed)
         bz_fail_in(err, "%s", in);
     else
         failed = write_whole(out, &stripped, err);
-    bz_buf_free(&stripped);
     bz_model_free(model);
     return failed;
 }

@@ -140,7 +140,7 @@ static int read_inline(const bz_model *model, const bz_tensor *t, sink *s, bz_er
 {
     enum { LONGEST = 10 }; /* of an element, as a varint */
     const wire_cut *cut = wire_left_out(&model->file->bytes, t->proto, 0);
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     const Onnx__TensorProto *payload;
     if (cut && cut->size > (uint64_t)(s->n + 1) * LONGEST) {
         s->filled = s->n + 1;
@@ -149,7 +149,6 @@ static int read_inline(const bz_model *model, const bz_tensor *t, sink *s, bz_er
     int failed = unpack_payload(model->file, t->proto, &arena, &payload, err);
     if (!failed)
         put_payload(s, payload);
-    bz_arena_free(&arena);
     return failed ? bz_fail_in(err, "tensor '%s'", t->name) : 0;
 }
 

@@ -87,7 +87,7 @@ static int read_payload(const bz_model_file *file, const wire_cut *cut, bz_arena
                         const Onnx__TensorProto **payload, bz_error *err)
 {
     const wire_message kind = &onnx__tensor_proto__descriptor;
-    bz_buf field = {0};
+    BZ_SCOPED(bz_buf) field = {0};
     uint8_t *data;
     if (wire_known(kind, cut->field)->type == PROTOBUF_C_TYPE_BYTES) { /* may be large: not copied */
         Onnx__TensorProto *t = BZ_NEW(arena, Onnx__TensorProto, 1);
@@ -103,7 +103,6 @@ static int read_payload(const bz_model_file *file, const wire_cut *cut, bz_arena
     int failed = wire_read(file->bytes.fd, cut->from, data, (size_t)cut->size, err);
     unpack_memory memory = {.arena = arena};
     *payload = failed ? NULL : (Onnx__TensorProto *)unpack(&memory, kind, (uint8_t *)field.data, field.len);
-    bz_buf_free(&field);
     if (!failed && !*payload)
         return bz_fail(err, BZ_BAD_INPUT, "its data is damaged");
     return failed;

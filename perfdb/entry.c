@@ -264,12 +264,11 @@ typedef struct {
 void bz_system_encode(const char *name, uint32_t id, const char *details, int64_t date, bz_buf *out)
 {
     system_part f = {.date = date, .id = id};
-    bz_buf payload = {0};
+    BZ_SCOPED(bz_buf) payload = {0};
     bz_buf_put(&payload, &f, sizeof f);
     bz_buf_put(&payload, name, strlen(name) + 1);
     bz_buf_put(&payload, details, strlen(details) + 1);
     bz_entry_seal(out, name, strlen(name), ENTRY_VERSION, payload.data, payload.len, sizeof f);
-    bz_buf_free(&payload);
 }
 
 bz_entry_state bz_system_decode(const void *key, size_t key_len, const void *value, size_t len, bz_system *s)

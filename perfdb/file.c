@@ -38,7 +38,7 @@ int bz_perfdb_take(bz_perfdb *db, const char *path, bz_perfdb_import_report *rep
 {
     const bz_perfdb_options options = {.read_only = true, .warn = db->warn, .user = db->user};
     bz_perfdb *from;
-    bz_buf file = {0};
+    BZ_SCOPED(bz_buf) file = {0};
     struct stat st;
     *report = (bz_perfdb_import_report){0};
     if (!strcmp(path, "-") || stat(path, &st) || !S_ISDIR(st.st_mode))
@@ -47,7 +47,6 @@ int bz_perfdb_take(bz_perfdb *db, const char *path, bz_perfdb_import_report *rep
         return bz_fail(err, BZ_USAGE, "%s: is the database that is merged into", path);
     bz_buf_printf(&file, "%s/data.mdb", path);
     bool none = access(bz_buf_text(&file), F_OK) != 0;
-    bz_buf_free(&file);
     if (none)
         return bz_fail(err, BZ_BAD_INPUT, "%s: is a folder that holds no database: name the files in it instead", path);
     if (bz_perfdb_open(&from, path, &options, err))

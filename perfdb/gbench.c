@@ -333,14 +333,12 @@ static void finish_group(group *g)
 
 static const char *benchmark_meta(bz_arena *arena, const char *name)
 {
-    bz_buf text = {0};
+    BZ_SCOPED(bz_buf) text = {0};
     bz_json j = bz_json_to(&text, false);
     bz_json_object(&j);
     bz_json_key_str(&j, "benchmark", bz_arena_strn(arena, name, strcspn(name, "/")));
     bz_json_object_end(&j);
-    const char *meta = bz_arena_strn(arena, text.data, text.len);
-    bz_buf_free(&text);
-    return meta;
+    return bz_arena_strn(arena, text.data, text.len);
 }
 
 /* What a row alone says; -1 where nothing can be made of it. */
@@ -371,7 +369,7 @@ static int row_record(const row *w, bz_arena *arena, bz_record *r, bz_error *err
 static group *group_rows(bz_import *in, const file *f, size_t *n)
 {
     group *groups = BZ_NEW(f->arena, group, f->n);
-    bz_map map = {0};
+    BZ_SCOPED(bz_map) map = {0};
     *n = 0;
     for (size_t i = 0; i < f->n; i++) {
         const row *w = &f->rows[i];
@@ -391,7 +389,6 @@ static group *group_rows(bz_import *in, const file *f, size_t *n)
         if (!w->error)
             add_sample(&groups[at], w, w->time * unit_seconds(w->unit), f->arena);
     }
-    bz_map_free(&map);
     return groups;
 }
 
@@ -412,7 +409,7 @@ static int put_system(bz_import *in, const file *f, int64_t date, const char *na
             err, BZ_BAD_INPUT,
             "%s: no benchmark in it worked, so it does not say on which system it ran: name that with --system",
             in->path);
-    bz_buf details = {0};
+    BZ_SCOPED(bz_buf) details = {0};
     bz_json j = bz_json_to(&details, false);
     bz_json_object(&j);
     for (int i = 0; i < N_NAMED; i++)
@@ -420,7 +417,6 @@ static int put_system(bz_import *in, const file *f, int64_t date, const char *na
             bz_json_key_str(&j, NAMED[i].detail, f->named[i]);
     bz_json_object_end(&j);
     int rc = bz_perfdb_put_system(in->db, name, details.data, date, err);
-    bz_buf_free(&details);
     in->report->systems++;
     return rc ? bz_fail_in(err, "%s", in->path) : 0;
 }
@@ -428,7 +424,7 @@ static int put_system(bz_import *in, const file *f, int64_t date, const char *na
 /* The record's meta with what was counted in one call, the sum over its kernels. */
 static const char *counted_meta(bz_arena *arena, const char *meta, const row *w)
 {
-    bz_buf text = {0};
+    BZ_SCOPED(bz_buf) text = {0};
     bz_json j = bz_json_to(&text, false);
     bz_json_object(&j);
     bz_json_key_object(&j, "counted");
@@ -437,7 +433,6 @@ static const char *counted_meta(bz_arena *arena, const char *meta, const row *w)
     bz_json_object_end(&j);
     bz_json_object_end(&j);
     const char *own = bz_arena_strn(arena, text.data, text.len);
-    bz_buf_free(&text);
     size_t n = strlen(meta);
     return n > 2 ? bz_arena_printf(arena, "%.*s,%s", (int)n - 1, meta, own + 1) : own;
 }
@@ -479,7 +474,7 @@ static int put_all_counters(bz_import *in, const file *f, const char *name, bz_e
 
 int bz_gbench_import(bz_import *in, bz_source *source, bz_error *err)
 {
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     file f = {.arena = &arena};
     size_t n = 0;
     int rc = read_rows(&f, in->path, source, err);
@@ -499,7 +494,6 @@ int bz_gbench_import(bz_import *in, bz_source *source, bz_error *err)
     if (!rc)
         rc = put_all_counters(in, &f, system, err);
     free(f.rows);
-    bz_arena_free(&arena);
     return rc;
 }
 

@@ -424,7 +424,7 @@ static int parse_system(parse *p, const char *text, size_t len)
 int bz_line_parse(const char *text, size_t len, bz_arena *arena, bz_line *line, bz_error *err)
 {
     bz_error scratch;
-    bz_buf copy = {0};
+    BZ_SCOPED(bz_buf) copy = {0};
     parse p = {.line = line, .arena = arena, .err = err ? err : &scratch, .expected = MEMBERS};
     *line = (bz_line){.record = bz_record_blank()};
     p.copy = bz_json_to(&copy, false);
@@ -436,6 +436,5 @@ int bz_line_parse(const char *text, size_t len, bz_arena *arena, bz_line *line, 
                  : bz_fail(err, BZ_BAD_INPUT, "there is no version 'v'");
     if (!rc && line->is_system)
         rc = parse_system(&p, text, len);
-    bz_buf_free(&copy);
     return rc;
 }

@@ -402,15 +402,13 @@ int bz_record_prefer(const bz_record *a, const bz_record *b)
     if (counted_a != counted_b)
         return counted_a ? 1 : -1;
     bz_record_key no_key = {0};
-    bz_buf bytes_a = {0}, bytes_b = {0};
+    BZ_SCOPED(bz_buf) bytes_a = {0}, bytes_b = {0};
     bz_record_encode(&no_key, a, &bytes_a);
     bz_record_encode(&no_key, b, &bytes_b);
     size_t shorter = bytes_a.len < bytes_b.len ? bytes_a.len : bytes_b.len;
     int order = memcmp(bytes_a.data + ENTRY_HEADER, bytes_b.data + ENTRY_HEADER, shorter - ENTRY_HEADER);
     if (!order)
         order = bytes_a.len > bytes_b.len ? 1 : bytes_a.len < bytes_b.len ? -1 : 0;
-    bz_buf_free(&bytes_a);
-    bz_buf_free(&bytes_b);
     return order;
 }
 

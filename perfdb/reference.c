@@ -40,7 +40,7 @@ int bz_perfdb_reference(const char *name, char *path, size_t size, bz_error *err
     struct dirent **files;
     int n = list_references(folder, &files);
     bool found = false;
-    bz_buf known = {0};
+    BZ_SCOPED(bz_buf) known = {0};
     for (int i = 0; i < n; i++) {
         size_t length = name_length(files[i]->d_name);
         bz_buf_puts(&known, i ? ", " : "it comes with those of ");
@@ -55,6 +55,5 @@ int bz_perfdb_reference(const char *name, char *path, size_t size, bz_error *err
     if (!found)
         bz_fail(err, BZ_USAGE, "--reference: this benanza has no records of '%s': %s", name,
                 n ? bz_buf_text(&known) : "it comes with none yet");
-    bz_buf_free(&known);
     return found ? 0 : -1;
 }

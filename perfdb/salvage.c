@@ -203,13 +203,12 @@ static int open_file(const char *path, void **map, size_t *size, bz_error *err)
 
 int bz_perfdb_salvage(const char *dir, int fd, bool zstd, bz_perfdb_salvage_report *report, bz_error *err)
 {
-    bz_buf path = {0};
+    BZ_SCOPED(bz_buf) path = {0};
     void *map = NULL;
     size_t size = 0, n = 0;
     *report = (bz_perfdb_salvage_report){0};
     bz_buf_printf(&path, "%s/data.mdb", dir);
     int rc = open_file(path.data, &map, &size, err);
-    bz_buf_free(&path);
     if (rc)
         return rc;
     salvage s = {.file = map, .page_size = (size_t)sysconf(_SC_PAGESIZE), .report = report, .err = err};

@@ -444,7 +444,7 @@ static bool is_nothing(const char *file)
 /* A disk that filled up while LMDB made the file has left the first part of an empty database, which nobody can open. */
 static void remove_unfinished(const bz_perfdb *db, const char *file)
 {
-    bz_buf lock = {0};
+    BZ_SCOPED(bz_buf) lock = {0};
     bz_error err;
     int fd = -1;
     if (!bz_guard_unfinished(file))
@@ -454,7 +454,6 @@ static void remove_unfinished(const bz_perfdb *db, const char *file)
         unlink(file);
     if (fd >= 0)
         close(fd);
-    bz_buf_free(&lock);
 }
 
 int bz_perfdb_open(bz_perfdb **out, const char *dir, const bz_perfdb_options *options, bz_error *err)

@@ -46,7 +46,7 @@ static const char *meant(const bz_perfdb *db, const char *name, bz_arena *arena)
 
 int bz_perfdb_known(bz_perfdb *db, const char *name, const bz_system **system, bz_error *err)
 {
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     *system = NULL;
     if (!name || bz_perfdb_system(db, name, system, err))
         return name ? -1 : 0;
@@ -55,7 +55,6 @@ int bz_perfdb_known(bz_perfdb *db, const char *name, const bz_system **system, b
     const char *other = meant(db, name, &arena);
     bz_fail(err, BZ_BAD_INPUT, "%s: knows no system '%s': %s%s%s'benanza db ls' lists those it knows",
             bz_perfdb_dir(db), name, other ? "did you mean " : "", other ? other : "", other ? "? " : "");
-    bz_arena_free(&arena);
     return -1;
 }
 
@@ -108,12 +107,10 @@ static int find_system(bz_perfdb *db, MDB_txn *txn, const char *name, bz_system 
 
 static int store_system(bz_perfdb *db, MDB_txn *txn, const bz_system *s)
 {
-    bz_buf entry = {0};
+    BZ_SCOPED(bz_buf) entry = {0};
     bz_system_encode(s->name, s->id, s->details, s->date, &entry);
     MDB_val key = {strlen(s->name), (void *)s->name}, value = {entry.len, entry.data};
-    int code = mdb_put(txn, db->systems, &key, &value, 0);
-    bz_buf_free(&entry);
-    return code;
+    return mdb_put(txn, db->systems, &key, &value, 0);
 }
 
 int bz_store_system_id(bz_perfdb *db, MDB_txn *txn, const char *name, uint32_t *id)

@@ -173,7 +173,7 @@ static int delete_unused_problems(bz_perfdb *db, MDB_txn *txn)
 {
     MDB_cursor *c = NULL;
     MDB_val key, value;
-    bz_buf used = {0};
+    BZ_SCOPED(bz_buf) used = {0};
     int code = used_problems(db, txn, &used);
     if (!code)
         code = mdb_cursor_open(txn, db->problems, &c);
@@ -187,7 +187,6 @@ static int delete_unused_problems(bz_perfdb *db, MDB_txn *txn)
     }
     if (c)
         mdb_cursor_close(c);
-    bz_buf_free(&used);
     return code == MDB_NOTFOUND ? 0 : code;
 }
 

@@ -37,7 +37,7 @@ static bool counts_items(const bz_problem *p, const char *name, const char *valu
 
 bool bz_problem_batched(const bz_problem *p, double times, bz_problem *out)
 {
-    bz_buf text = {0}, grown = {0};
+    BZ_SCOPED(bz_buf) text = {0}, grown = {0};
     bz_problem whole = *p;
     char first[128] = "";
     bool good = true;
@@ -70,8 +70,6 @@ bool bz_problem_batched(const bz_problem *p, double times, bz_problem *out)
     }
     good = good && !bz_problem_parse(bz_buf_text(&grown), out, &err);
     double before = bz_problem_flops(&whole), after = good ? bz_problem_flops(out) : 0;
-    bz_buf_free(&text);
-    bz_buf_free(&grown);
     /* a problem whose items stand somewhere else has not become so many times the work */
     return good && fabs(after - times * before) <= 1e-3 * after;
 }
@@ -103,7 +101,7 @@ static bool family_text(const bz_problem *p, double *items, bz_buf *out)
 
 void bz_samples_join(bz_samples *s, int row, const bz_problem *p)
 {
-    bz_buf text = {0};
+    BZ_SCOPED(bz_buf) text = {0};
     s->family[row] = s->next[row] = -1;
     if (family_text(p, &s->items[row], &text)) {
         uint32_t at = bz_map_get(&s->families, bz_buf_text(&text), text.len);
@@ -115,17 +113,15 @@ void bz_samples_join(bz_samples *s, int row, const bz_problem *p)
             s->next[at] = row;
         }
     }
-    bz_buf_free(&text);
 }
 
 int bz_samples_family(const bz_samples *s, const char *problem, double *items)
 {
     bz_problem p;
-    bz_buf text = {0};
+    BZ_SCOPED(bz_buf) text = {0};
     uint32_t at = BZ_MAP_NONE;
     if (s->family && !bz_problem_parse(problem, &p, NULL) && family_text(&p, items, &text))
         at = bz_map_get(&s->families, bz_buf_text(&text), text.len);
-    bz_buf_free(&text);
     return at == BZ_MAP_NONE ? -1 : (int)at;
 }
 

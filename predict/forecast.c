@@ -136,7 +136,7 @@ void bz_forecast_fill(bz_aim *aim, const bz_plan *plan, const bz_setting *settin
 static int forecast(const bz_target *t, bz_perfdb *db, bz_bound_input *in, int n, const bz_shape *shape,
                     bz_forecast *out, bz_error *err)
 {
-    bz_arena arena = {0}; /* of prices and bounds: of fifty systems they take more than all the rest */
+    BZ_SCOPED(bz_arena) arena = {0}; /* of prices and bounds: of fifty systems they take more than all the rest */
     bz_peaks *peaks = BZ_NEW(&arena, bz_peaks, 1);
     bz_prices *prices;
     filling f = {.aim = t->aim, .shape = shape, .system = t->machine.name, .setting = &in->setting};
@@ -161,14 +161,13 @@ static int forecast(const bz_target *t, bz_perfdb *db, bz_bound_input *in, int n
                                .enough = bz_bound_written(&bound).enough};
         sum_up(&f, &bound, &out[i]);
     }
-    bz_arena_free(&arena);
     return rc;
 }
 
 int bz_targets_forecast(const bz_target *t, int n, bz_perfdb *db, const bz_setting *setting, bz_dtype dtype,
                         const bz_models *m, const bz_plan *plan, bz_forecast *out, bz_error *err)
 {
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     const bz_shape *shape = shapes_of(plan, &arena);
     bz_bound_input *in = BZ_NEW(&arena, bz_bound_input, m->n);
     int rc = 0;
@@ -184,6 +183,5 @@ int bz_targets_forecast(const bz_target *t, int n, bz_perfdb *db, const bz_setti
                                  .bare = true};
     for (int i = 0; i < n && m->n && !rc; i++)
         rc = forecast(&t[i], db, in, m->n, shape, out + (size_t)i * (size_t)m->n, err);
-    bz_arena_free(&arena);
     return rc;
 }

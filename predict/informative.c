@@ -97,7 +97,7 @@ static double *uses_of(const bz_plan *plan, int n, bz_arena *arena)
 double bz_plan_most_informative(bz_plan *plan, const bz_samples *records, bz_perfdb *db, const bz_system *system,
                                 const bz_setting *setting, int64_t wanted, double budget)
 {
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     double expected = 0;
     const bz_plan_problem *problem;
     int all = bz_plan_problems(plan, &problem), n = 0;
@@ -133,7 +133,6 @@ double bz_plan_most_informative(bz_plan *plan, const bz_samples *records, bz_per
         expected += seconds[order[i]];
     }
     bz_plan_choose(plan, is_chosen, chosen);
-    bz_arena_free(&arena);
     return expected;
 }
 

@@ -104,10 +104,9 @@ bool bz_machine_transforms(const bz_machine *m)
 static int from_measured(const bz_system_facts *facts, const bz_setting *setting, const bz_measured *m,
                          const char *name, bz_machine *out, bz_error *err)
 {
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     bz_peaks peaks;
     bz_peaks_read(facts, setting, &arena, &peaks);
-    bz_arena_free(&arena);
     *out = (bz_machine){.f32 = rate_of(&m->flops, "f32"),
                         .f64 = rate_of(&m->flops, "f64"),
                         .f16 = rate_of(&m->flops, "bf16"),
@@ -328,7 +327,7 @@ static const char *bare(const char *name, char out[64])
 static int unknown(const char *name, bz_error *err)
 {
     enum { MOST = 256 };
-    bz_buf alike = {0};
+    BZ_SCOPED(bz_buf) alike = {0};
     bz_gpu row;
     char typed[64], slug[64], slugs[MOST][sizeof row.slug];
     const char *names[MOST];
@@ -350,7 +349,6 @@ static int unknown(const char *name, bz_error *err)
                 "no system '%s' is known: name one of the database ('benanza db ls'), a GPU such as t4 or h100, or a "
                 "file that describes one",
                 name);
-    bz_buf_free(&alike);
     return -1;
 }
 

@@ -103,7 +103,7 @@ int bz_workload_make(const bz_samples *s, const char *path, int64_t batch, bz_ar
 {
     bz_network net;
     const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
-    bz_arena own = {0};
+    BZ_SCOPED(bz_arena) own = {0};
     *out = (bz_workload){.name = bz_arena_strn(arena, base, strcspn(base, ".")), .batch = batch};
     size_t len = strlen(base);
     if (len > 5 && !strcmp(base + len - 5, ".onnx"))
@@ -124,6 +124,5 @@ int bz_workload_make(const bz_samples *s, const char *path, int64_t batch, bz_ar
     out->problem = problem;
     out->times = often;
     bz_network_free(&net);
-    bz_arena_free(&own);
     return 0;
 }

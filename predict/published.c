@@ -194,13 +194,12 @@ static int put_system(bz_perfdb *db, import *in, const char *system, bz_error *e
     in->system = system ? bz_arena_str(in->arena, system) : bz_arena_printf(in->arena, "%s@published", gpu.slug);
     if (found && bz_machine_named(gpu.slug, in->arena, &in->machine, err))
         return -1;
-    bz_buf details = {0};
+    BZ_SCOPED(bz_buf) details = {0};
     bz_json j = bz_json_to(&details, false);
     bz_json_object(&j);
     bz_json_key_str(&j, "gpu", name);
     bz_json_object_end(&j);
     int rc = bz_perfdb_put_system(db, in->system, details.data, 0, err);
-    bz_buf_free(&details);
     in->report->systems++;
     return rc;
 }

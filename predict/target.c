@@ -59,10 +59,8 @@ static int add_line(void *user, size_t number, const char *text, size_t len)
 static int predictor_load(const char *path, const bz_samples *s, bool gpu, bz_predictor **out, bz_error *err)
 {
     if (path) {
-        bz_buf text = {0};
-        int rc = bz_text_lines(path, add_line, &text, err) || bz_predictor_read(bz_buf_text(&text), path, out, err);
-        bz_buf_free(&text);
-        return rc ? -1 : 0;
+        BZ_SCOPED(bz_buf) text = {0};
+        return bz_text_lines(path, add_line, &text, err) ? -1 : bz_predictor_read(bz_buf_text(&text), path, out, err);
     }
     *out = bz_predictor_best(s, gpu);
     return *out ? 0

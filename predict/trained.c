@@ -34,15 +34,13 @@ static void put(bz_buf *out, double v)
 /* Of the problems and times that it rests on, in the order of the table. */
 static bz_hash hash_of(const bz_predictor *p)
 {
-    bz_buf text = {0};
+    BZ_SCOPED(bz_buf) text = {0};
     for (int i = 0; p->samples && i < p->samples->n; i++) {
         bz_buf_puts(&text, p->samples->text[i]);
         for (int m = 0; m < p->machines; m++)
             put(&text, bz_samples_log(p->samples, i, m));
     }
-    bz_hash h = bz_hash_bytes(bz_buf_text(&text), text.len);
-    bz_buf_free(&text);
-    return h;
+    return bz_hash_bytes(bz_buf_text(&text), text.len);
 }
 
 /* Kinds by name: their numbers change with the next kind. A + behind it: with post-operations. */

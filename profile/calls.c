@@ -247,12 +247,11 @@ static void read_call(const bz_trace *t, size_t call, bz_arena *arena, bz_call *
         return; /* records are of oneDNN on processors */
     if (!read_problem(t, call, &p))
         return;
-    bz_buf canonical = {0};
+    BZ_SCOPED(bz_buf) canonical = {0};
     bz_problem_print(&p, &canonical);
     out->problem = bz_arena_dup(arena, &p, sizeof p);
     out->text = bz_arena_str(arena, bz_buf_text(&canonical));
     out->dtype = p.dtype;
-    bz_buf_free(&canonical);
 }
 
 const bz_call *bz_call_of(const bz_trace *t, size_t call)

@@ -253,11 +253,10 @@ static void describe_system(bz_trace *t, char *const argv[], int status)
         snprintf(text, sizeof text, "%.200s, %ld threads", name, sysconf(_SC_NPROCESSORS_ONLN));
         bz_trace_fact(t, "cpu", text);
     }
-    bz_buf command = {0};
+    BZ_SCOPED(bz_buf) command = {0};
     for (int i = 0; argv[i]; i++)
         bz_buf_printf(&command, "%s%s", i ? " " : "", argv[i]);
     bz_trace_fact(t, "command", bz_buf_text(&command));
-    bz_buf_free(&command);
     if (WIFSIGNALED(status)) {
         snprintf(text, sizeof text, "the program was ended by signal %d (%s)", WTERMSIG(status),
                  strsignal(WTERMSIG(status)));

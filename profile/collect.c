@@ -13,7 +13,7 @@ static uint32_t busiest(const bz_trace *t, bz_event_kind kind, uint32_t *first)
     size_t most = 0, *count = bz_alloc(t->n_lanes + 1, sizeof *count);
     int64_t(*key)[3] = bz_alloc(t->n_lanes + 1, sizeof *key);
     uint32_t best = BZ_NONE;
-    bz_map lanes = {0};
+    BZ_SCOPED(bz_map) lanes = {0};
     for (uint32_t i = 0; i < t->n_lanes; i++) {
         const bz_lane *l = &t->lane[i];
         key[i][0] = l->source;
@@ -29,7 +29,6 @@ static uint32_t busiest(const bz_trace *t, bz_event_kind kind, uint32_t *first)
             best = lane;
         }
     }
-    bz_map_free(&lanes);
     free(key);
     free(count);
     return best;

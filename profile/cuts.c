@@ -553,7 +553,7 @@ static void cut_varied(search *s, bool told)
 
 int bz_find_cuts(const bz_work *w, bz_cut **cuts, bz_arena *arena)
 {
-    bz_arena scratch = {0};
+    BZ_SCOPED(bz_arena) scratch = {0};
     search s = {.w = w, .end = w->n, .arena = arena, .tolerance = EVENTS_PER_DIFFERENCE};
     uint32_t most = w->n_exact > w->n_name ? w->n_exact : w->n_name;
     *cuts = NULL;
@@ -586,6 +586,5 @@ int bz_find_cuts(const bz_work *w, bz_cut **cuts, bz_arena *arena)
     *cuts = s.cuts;
     free(s.at);
     free(s.good);
-    bz_arena_free(&scratch);
     return s.n_cuts;
 }

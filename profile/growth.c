@@ -33,7 +33,7 @@ typedef struct {
 static void read_shape(const char *name, const char *detail, shape *s)
 {
     const char *text[] = {name, " ", detail};
-    bz_buf family = {0};
+    BZ_SCOPED(bz_buf) family = {0};
     s->n = 0;
     for (int i = 0; i < 3; i++)
         for (const char *p = text[i]; *p;) {
@@ -47,7 +47,6 @@ static void read_shape(const char *name, const char *detail, shape *s)
             p = end;
         }
     s->family = bz_hash_bytes(family.data, family.len).low;
-    bz_buf_free(&family);
 }
 
 /* The numbers in which b is greater, as bits, and by how much at least. 0 where it is less in one, greater in all, or more than twice
@@ -128,8 +127,8 @@ static bool holds(const chain *c)
 bool bz_sequence_merge_growing(const bz_trace *t, const bz_sequence *s, const uint32_t *exact, uint32_t count,
                                uint32_t *merged)
 {
-    bz_arena scratch = {0};
-    bz_map families = {0};
+    BZ_SCOPED(bz_arena) scratch = {0};
+    BZ_SCOPED(bz_map) families = {0};
     making m = {.shape = BZ_NEW(&scratch, shape, count),
                 .use = BZ_NEW(&scratch, use, count),
                 .chain = BZ_NEW(&scratch, chain, count)};
@@ -164,7 +163,5 @@ bool bz_sequence_merge_growing(const bz_trace *t, const bz_sequence *s, const ui
     }
     for (size_t i = 0; i < s->n; i++)
         merged[i] = number[exact[i]];
-    bz_map_free(&families);
-    bz_arena_free(&scratch);
     return any;
 }

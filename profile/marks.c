@@ -182,7 +182,7 @@ static families find_families(const bz_trace *t, bz_arena *arena)
     const bz_events *e = &t->event[BZ_EVENT_RANGE];
     families f = {.of = BZ_NEW(arena, uint32_t, bz_strings(t))};
     bool *known = BZ_NEW(arena, bool, bz_strings(t));
-    bz_map ids = {0};
+    BZ_SCOPED(bz_map) ids = {0};
     memset(f.of, 0xff, bz_strings(t) * sizeof *f.of);
     for (size_t i = 0; i < e->n; i++) {
         char template[LONGEST];
@@ -203,7 +203,6 @@ static families find_families(const bz_trace *t, bz_arena *arena)
         if (f.of[name] != BZ_NONE)
             f.family[f.of[name]].n++;
     }
-    bz_map_free(&ids);
     return f;
 }
 
@@ -265,7 +264,7 @@ void bz_iterations_leave_rest(bz_trace *t)
 /* Of the families whose words say that they are steps, the one that says so most surely and holds the work. */
 static bool by_number(bz_trace *t)
 {
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     families f = find_families(t, &arena);
     uint32_t best = BZ_NONE;
     double best_held = 0;
@@ -288,7 +287,6 @@ static bool by_number(bz_trace *t)
         from_matching(t, &t->event[BZ_EVENT_RANGE], match);
         free(match);
     }
-    bz_arena_free(&arena);
     return best != BZ_NONE;
 }
 

@@ -131,7 +131,7 @@ static bool both(const bz_trace *t, bz_library library, bool *timeline)
 static void merge(bz_trace *t, bz_library library)
 {
     bz_events *e = &t->event[BZ_EVENT_CALL];
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     sequence line = collect(t, library, false, NULL, &arena);
     bool *known = BZ_NEW(&arena, bool, bz_strings(t));
     for (size_t i = 0; i < line.n; i++)
@@ -148,7 +148,6 @@ static void merge(bz_trace *t, bz_library library)
             keep[i] = !(same_library(e->library[i], library) && t->source[t->lane[e->lane[i]].source].log);
         bz_events_filter(e, BZ_EVENT_CALL, keep);
     }
-    bz_arena_free(&arena);
 }
 
 /* The timeline has no call of the library. */

@@ -158,7 +158,7 @@ static uint32_t detail_of(bz_trace *t, const text *by)
         const char *name;
     } PARTS[] = {{C_ENGINE, "engine"},   {C_PROP, "prop"},     {C_MEMORY, NULL},
                  {C_ATTRIBUTES, "attr"}, {C_AUXILIARY, "aux"}, {C_PROBLEM, "problem"}};
-    bz_buf b = {0};
+    BZ_SCOPED(bz_buf) b = {0};
     for (size_t i = 0; i < sizeof PARTS / sizeof *PARTS; i++) {
         text f = by[PARTS[i].column];
         while (f.n && f.s[f.n - 1] == ' ')
@@ -184,9 +184,7 @@ static uint32_t detail_of(bz_trace *t, const text *by)
             k += m + 1;
         }
     }
-    uint32_t id = bz_trace_intern(t, bz_buf_text(&b), b.len);
-    bz_buf_free(&b);
-    return id;
+    return bz_trace_intern(t, bz_buf_text(&b), b.len);
 }
 
 /* Fields by their columns. Where no template came, the engine or the attributes may be missing: then the line is that much shorter. */

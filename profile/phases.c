@@ -68,7 +68,7 @@ static void count_kernels(const bz_trace *t, pass *p)
 static void count_strange(const bz_trace *t, pass *p, uint32_t typical, bz_arena *arena)
 {
     const bz_events *k = &t->event[BZ_EVENT_KERNEL];
-    bz_map known = {0};
+    BZ_SCOPED(bz_map) known = {0};
     uint64_t *shape = BZ_NEW(arena, uint64_t, k->n);
     for (size_t i = 0; i < k->n; i++) {
         shape[i] = shape_of(t, i);
@@ -80,7 +80,6 @@ static void count_strange(const bz_trace *t, pass *p, uint32_t typical, bz_arena
         if (it != BZ_NONE && bz_map_get(&known, &shape[i], sizeof shape[i]) == BZ_MAP_NONE)
             p[it].strange++;
     }
-    bz_map_free(&known);
 }
 
 /* The iteration of median kernel time. */
@@ -261,7 +260,7 @@ static void keep_prompts(bz_trace *t)
 
 void bz_trace_find_phases(bz_trace *t)
 {
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     if (by_names(t)) {
         keep_prompts(t);
         return;
@@ -276,7 +275,6 @@ void bz_trace_find_phases(bz_trace *t)
     for (uint32_t i = 0; i < t->n_iterations && !by_calls; i++)
         t->iteration[i].tokens = l[i].all;
     keep_prompts(t);
-    bz_arena_free(&arena);
 }
 
 /* ---- what they take ---- */

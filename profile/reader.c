@@ -131,7 +131,7 @@ static void cover_cut(bz_trace *t, uint32_t source, const size_t before[BZ_EVENT
         "range", "operator",   "library call", "call to the device", "kernel",
         "copy",  "memory set", "wait",         "profiler's overhead"};
     size_t n[BZ_EVENT_KINDS];
-    bz_buf kinds = {0};
+    BZ_SCOPED(bz_buf) kinds = {0};
     count_events(t, n);
     for (int k = 0; k < BZ_EVENT_KINDS; k++)
         if ((n[k] -= before[k]))
@@ -144,7 +144,6 @@ static void cover_cut(bz_trace *t, uint32_t source, const size_t before[BZ_EVENT
         (long long)t->source[source].events, t->source[source].events == 1 ? "" : "s",
         t->source[source].events == 1 ? "was" : "were", bz_buf_text(&kinds), kinds.len ? ")" : "",
         lost ? ", all kernels among it" : "");
-    bz_buf_free(&kinds);
 }
 
 int bz_profile_read_stream(bz_trace *t, bz_stream *in, const bz_reader *reader, bz_error *err)
@@ -219,7 +218,7 @@ static void put_word(bz_buf *out, const char *text)
 static int export_report(bz_trace *t, const char *path, bz_error *err)
 {
     char folder[BZ_FOLDER_MAX];
-    bz_buf file = {0}, word = {0};
+    BZ_SCOPED(bz_buf) file = {0}, word = {0};
     int rc = -1;
     if (bz_folder_make(folder, err))
         return bz_fail_in(err, "%s", path);
@@ -238,8 +237,6 @@ static int export_report(bz_trace *t, const char *path, bz_error *err)
             t->source[source].path = bz_trace_text(t, path);
     }
     bz_folder_remove(folder);
-    bz_buf_free(&file);
-    bz_buf_free(&word);
     return rc;
 }
 

@@ -29,7 +29,7 @@ static void map_file(bz_database *db, const char *path)
 
 bool bz_database_open(bz_database *db, const char *path)
 {
-    bz_buf uri = {0};
+    BZ_SCOPED(bz_buf) uri = {0};
     *db = (bz_database){0};
     bz_buf_puts(&uri, "file:");
     for (const char *p = path; *p; p++) /* '?', '#' and '%' mean something in a URI */
@@ -37,7 +37,6 @@ bool bz_database_open(bz_database *db, const char *path)
     bz_buf_puts(&uri, "?immutable=1");
     int rc = sqlite3_open_v2(bz_buf_text(&uri), &db->sql, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX,
                              NULL);
-    bz_buf_free(&uri);
     if (rc != SQLITE_OK)
         return false;
     sqlite3_db_config(db->sql, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
@@ -174,12 +173,11 @@ static void find_columns(bz_scan *s)
 /* libsqlite3 reads from here on: from the beginning, or behind the last row that came. */
 static bool hand_over(bz_scan *s)
 {
-    bz_buf sql = {0};
+    BZ_SCOPED(bz_buf) sql = {0};
     for (int i = 0; i < s->n; i++)
         bz_buf_printf(&sql, "%s\"%s\"", i ? ", " : "SELECT ", s->names[i]);
     bz_buf_printf(&sql, " FROM \"%s\"%s", s->table, s->own && s->pages.started ? " WHERE rowid > ?1" : "");
     s->statement = bz_database_prepare(s->db, bz_buf_text(&sql));
-    bz_buf_free(&sql);
     if (s->statement && s->own && s->pages.started)
         sqlite3_bind_int64(s->statement, 1, s->pages.rowid);
     s->own = false;

@@ -307,7 +307,7 @@ static void print_gaps(const bz_trace *t, const bz_summary *s, int top, bz_arena
 
 void bz_trace_print(const bz_trace *t, int top, bz_buf *out)
 {
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     bz_summary s;
     bz_summary_make(t, &arena, &s);
     print_answer(t, &s, &arena, out);
@@ -328,7 +328,6 @@ void bz_trace_print(const bz_trace *t, int top, bz_buf *out)
             bz_buf_say(out, "%s: ", bz_string(t, t->source[t->coverage[i].source].path));
         bz_buf_say(out, "%s\n", bz_string(t, t->coverage[i].text));
     }
-    bz_arena_free(&arena);
 }
 
 /* ---- JSON ---------------------------------------------------------------------------------------- */
@@ -466,7 +465,7 @@ static void json_tops(const char *key, const bz_member member[4], told_tops told
 
 void bz_trace_json(const bz_trace *t, int top, bz_buf *out)
 {
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     bz_summary s;
     bz_summary_make(t, &arena, &s);
     bz_json j = bz_json_document_to(out, 0, "profile", 1);
@@ -486,5 +485,4 @@ void bz_trace_json(const bz_trace *t, int top, bz_buf *out)
                 BZ_TELL("text", bz_string(t, t->coverage[i].text)));
     }
     bz_json_document_end(&j);
-    bz_arena_free(&arena);
 }

@@ -65,10 +65,9 @@ static uint32_t frame_of(reader *r, uint32_t id)
     if (r->kernel[id]) /* a kernel's name has no file behind it: no string is both */
         return r->kernel[id];
     uint32_t name = bz_trace_demangled(r->t, bz_trace_intern(r->t, s, (size_t)(file - s)));
-    bz_buf b = {0};
+    BZ_SCOPED(bz_buf) b = {0};
     bz_buf_printf(&b, "%s%s", bz_string(r->t, name), bz_string(r->t, text) + (file - s));
     r->kernel[id] = bz_trace_intern(r->t, b.data, b.len);
-    bz_buf_free(&b);
     return r->kernel[id];
 }
 
@@ -124,10 +123,9 @@ static void read_call(reader *r, const void *record)
     uint32_t name = string_of(r, c->name), lane = bz_trace_thread(t, r->source, r->h.process, c->thread);
     bool creates = c->head.flags & BZ_SPOOL_CREATES;
     if (creates) {
-        bz_buf b = {0};
+        BZ_SCOPED(bz_buf) b = {0};
         bz_buf_printf(&b, "create %s", bz_string(t, name));
         name = bz_trace_intern(t, b.data, b.len);
-        bz_buf_free(&b);
     }
     size_t i = bz_trace_add(t, BZ_EVENT_CALL, wall(r, c->start), wall(r, c->end), name, lane);
     bz_events *e = &t->event[BZ_EVENT_CALL];

@@ -315,13 +315,12 @@ static bool tie_by_order(tying *k, bz_arena *arena)
 bool bz_trace_tie_log(bz_trace *t, bz_library library)
 {
     static const char *const HOW[] = {"thread and time", "order"};
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     tying k = {.t = t, .library = library};
     bool order = library != BZ_LIBRARY_CUDNN;
     bz_trace_find_causes(t);
     collect_launches(&k, &arena);
     bool tied = order ? tie_by_order(&k, &arena) : tie_by_time(&k, &arena);
-    bz_arena_free(&arena);
     if (!tied)
         return false;
     bz_trace_cover(t, BZ_NONE, k.tied == k.working ? BZ_COVERAGE_NOTE : BZ_COVERAGE_MISSING,

@@ -149,7 +149,7 @@ static bool take(bz_trace *t, const updates *u, bz_arena *arena)
 
 bool bz_iterations_by_updates(bz_trace *t)
 {
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     bool any = false, found = false;
     for (uint32_t i = 0; i < bz_strings(t) && !any; i++)
         any = names_update(bz_string(t, i));
@@ -157,6 +157,5 @@ bool bz_iterations_by_updates(bz_trace *t)
         updates u = find_updates(t, k ? BZ_EVENT_OP : BZ_EVENT_RANGE, &arena);
         found = take(t, &u, &arena);
     }
-    bz_arena_free(&arena);
     return found;
 }

@@ -139,12 +139,12 @@ static int put(replaying *w, const piece *p, const bz_replay_result *result, bz_
 /* The sequence as a model of its own, without weights. */
 static int load(replaying *w, piece *p, bz_error *err)
 {
-    bz_buf file = {0};
-    int rc = bz_bricks_save(w->b, p->number, &file, err) ||
-             bz_model_parse(file.data, file.len, "sequence", &p->model, err) ||
-             bz_layers_infer(p->model, &(bz_infer_options){0}, &p->layers, err);
-    bz_buf_free(&file);
-    return rc ? -1 : 0;
+    BZ_SCOPED(bz_buf) file = {0};
+    return bz_bricks_save(w->b, p->number, &file, err) ||
+                   bz_model_parse(file.data, file.len, "sequence", &p->model, err) ||
+                   bz_layers_infer(p->model, &(bz_infer_options){0}, &p->layers, err)
+               ? -1
+               : 0;
 }
 
 /* Number i of what is planned: a piece, or behind them a whole model that is none. */
@@ -232,7 +232,7 @@ static int run_pieces(replaying *w, int first, int last, const char *program, bz
     char *argv[] = {
         (char *)program, numbers,         "--threads", threads, "--time-limit", (char *)limit, (char *)"--alone",
         (char *)limit,   (char *)"--hot", whole,       NULL};
-    bz_buf text = {0};
+    BZ_SCOPED(bz_buf) text = {0};
     bz_error why;
     snprintf(numbers, sizeof numbers, "%d-%d", first, last - 1);
     snprintf(threads, sizeof threads, "%d", w->r->setting.threads);
@@ -254,7 +254,6 @@ static int run_pieces(replaying *w, int first, int last, const char *program, bz
             rc = run_pieces(w, i, i + 1, program, err);
         bz_arena_free(&result.arena);
     }
-    bz_buf_free(&text);
     return rc;
 }
 

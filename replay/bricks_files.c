@@ -44,14 +44,13 @@ int bz_bricks_write(bz_brick_files *f, bz_bricks *b, bz_arena *arena, bz_error *
     if (mkdir(j->f->folder, 0777) && errno != EEXIST)
         return bz_fail(err, BZ_FAILED, "%s: cannot be made: %s", j->f->folder, strerror(errno));
     for (int i = 0; i < j->b->n; i++) {
-        bz_buf file = {0};
+        BZ_SCOPED(bz_buf) file = {0};
         bz_error why = {0};
         int rc = bz_bricks_save(j->b, i, &file, &why);
         if (rc)
             j->f->why[i] = bz_arena_str(j->arena, why.text);
         else
             rc = bz_whole_write(path_of(j, bz_arena_printf(j->arena, "%s.onnx", id_of(j, i))), &file, err);
-        bz_buf_free(&file);
         if (rc && !j->f->why[i])
             return -1;
     }
@@ -132,7 +131,7 @@ static int read_said(bz_buf *said, asked *list, int n, bz_error *err)
 /* One file by its name, or several by a list, and each time is written down at once. */
 static int measure(timing *j, asked *list, int n, bz_error *err)
 {
-    bz_buf line = {0}, said = {0}, names = {0};
+    BZ_SCOPED(bz_buf) line = {0}, said = {0}, names = {0};
     const char *path = list->path;
     int rc = 0;
     if (j->f->in_turns) {
@@ -149,11 +148,7 @@ static int measure(timing *j, asked *list, int n, bz_error *err)
     for (int i = 0; i < n && !rc; i++)
         if (!list[i].known)
             bz_buf_printf(&j->log, "%.9g\t%s\t%s\n", *list[i].seconds, list[i].what, j->f->command);
-    rc = rc || bz_whole_write(path_of(j, "times.tsv"), &j->log, err) ? -1 : 0;
-    bz_buf_free(&names);
-    bz_buf_free(&line);
-    bz_buf_free(&said);
-    return rc;
+    return rc || bz_whole_write(path_of(j, "times.tsv"), &j->log, err) ? -1 : 0;
 }
 
 /* What the folder lacks. One file may end the command for all: each is asked for by itself then. */

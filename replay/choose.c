@@ -232,7 +232,7 @@ static double price_reorder(bz_replay_plan *p, const bz_replay_input *in, const 
     double best = NAN, bytes = 2 * (double)bz_extent_count(v->dim) * bz_dtype_bits(v->dtype) / 8;
     memcpy(r.reorder.x, v->dim, (size_t)v->rank * sizeof *v->dim);
     if (in->db && in->system && !bz_problem_normalize(&r, &err)) {
-        bz_buf text = {0};
+        BZ_SCOPED(bz_buf) text = {0};
         bz_record *records;
         size_t n = 0;
         bz_problem_print(&r, &text);
@@ -240,7 +240,6 @@ static double price_reorder(bz_replay_plan *p, const bz_replay_input *in, const 
             for (size_t i = 0; i < n; i++)
                 if (can_replay(&records[i], in))
                     best = fmin(best, records[i].median);
-        bz_buf_free(&text);
     }
     double copied = in->peaks && in->peaks->n_bandwidth ? bz_peaks_traffic(in->peaks, bytes)
                                                         : bytes / (in->device ? DEVICE_BYTES : CORE_BYTES);

@@ -203,7 +203,7 @@ static const bz_replay_step *step_at(const bz_replay_plan *p, int at)
 /* Problems once each; number[i] is that of the step at place i. */
 static void put_problems(const bz_replay_plan *p, int *number, bz_buf *out)
 {
-    bz_map map = {0};
+    BZ_SCOPED(bz_map) map = {0};
     int n = 0;
     for (int i = 0; i < p->n_steps; i++) {
         if (step_at(p, i)->kind != BZ_STEP_CALL)
@@ -216,7 +216,6 @@ static void put_problems(const bz_replay_plan *p, int *number, bz_buf *out)
         bz_problem_print_c(step_at(p, i)->problem, 4, out);
         bz_buf_puts(out, "};\n\n");
     }
-    bz_map_free(&map);
 }
 
 static int64_t bytes_of(const bz_replay_value *v)
@@ -405,7 +404,7 @@ static void put_build(const char *sources, bz_buf *out)
 
 int bz_replay_generate(const bz_replay_plan *p, const char *folder, bz_error *err)
 {
-    bz_buf text = {0};
+    BZ_SCOPED(bz_buf) text = {0};
     int rc = bz_generate_folder(folder, err);
     if (!rc) {
         bz_replay_program(p, &text);
@@ -419,16 +418,14 @@ int bz_replay_generate(const bz_replay_plan *p, const char *folder, bz_error *er
     rc = rc || bz_generate_file(folder, "CMakeLists.txt", &text, err) || write_all_weights(&p, 1, folder, err) ? -1 : 0;
     bz_buf_clear(&text);
     bz_replay_json(p, &text);
-    rc = rc || bz_generate_file(folder, "manifest.json", &text, err) ? -1 : 0;
-    bz_buf_free(&text);
-    return rc;
+    return rc || bz_generate_file(folder, "manifest.json", &text, err) ? -1 : 0;
 }
 
 /* ---- many as one program ---------------------------------------------------------------------- */
 
 static int write_sources(const bz_replay_plan *const *p, int n, const char *folder, bz_buf *sources, bz_error *err)
 {
-    bz_buf text = {0};
+    BZ_SCOPED(bz_buf) text = {0};
     int64_t weights = 0;
     int rc = 0;
     for (int i = 0; i < n && !rc; i++) {
@@ -440,7 +437,6 @@ static int write_sources(const bz_replay_plan *const *p, int n, const char *fold
         rc = bz_generate_file(folder, file, &text, err);
         bz_buf_printf(sources, " %s", file);
     }
-    bz_buf_free(&text);
     return rc;
 }
 
@@ -460,7 +456,7 @@ static void put_main(int n, bz_buf *out)
 
 int bz_replay_generate_all(const bz_replay_plan *const *p, int n, const char *folder, bz_error *err)
 {
-    bz_buf text = {0}, sources = {0};
+    BZ_SCOPED(bz_buf) text = {0}, sources = {0};
     bz_buf_puts(&sources, "main.c");
     int rc = bz_generate_folder(folder, err) || write_sources(p, n, folder, &sources, err) ? -1 : 0;
     put_main(n, &text);
@@ -474,8 +470,5 @@ int bz_replay_generate_all(const bz_replay_plan *const *p, int n, const char *fo
     BZ_JSON_LIST(&j, "models", str, i, n, p[i]->model);
     bz_json_object_end(&j);
     bz_buf_putc(&text, '\n');
-    rc = rc || bz_generate_file(folder, "manifest.json", &text, err) ? -1 : 0;
-    bz_buf_free(&text);
-    bz_buf_free(&sources);
-    return rc;
+    return rc || bz_generate_file(folder, "manifest.json", &text, err) ? -1 : 0;
 }

@@ -9,11 +9,10 @@
 
 int bz_replay_follow_file(bz_replay_plan *p, const char *path, bz_error *err)
 {
-    bz_buf text = {0};
+    BZ_SCOPED(bz_buf) text = {0};
     int rc = bz_whole_read(path, 64 << 20, "is no plan", &text, err);
     if (!rc && bz_replay_follow(p, bz_buf_text(&text), text.len, err))
         rc = bz_fail_in(err, "%s", path);
-    bz_buf_free(&text);
     return rc;
 }
 
@@ -53,15 +52,13 @@ static int run_program(const bz_replay_plan *p, const bz_replay_run *r, const ch
         argv[n++] = (char *)"--check";
     if (r->graph)
         argv[n++] = (char *)"--graph";
-    bz_buf text = {0};
+    BZ_SCOPED(bz_buf) text = {0};
     bz_progress progress = bz_progress_start("running the replay", 0);
     int rc = bz_bench_output(argv, &text, err);
     bz_progress_end(&progress);
     if (rc)
         bz_fail(err, BZ_FAILED, "%s: did not end well", program);
-    rc = rc || bz_replay_read(p, bz_buf_text(&text), text.len, out, err) ? -1 : 0;
-    bz_buf_free(&text);
-    return rc;
+    return rc || bz_replay_read(p, bz_buf_text(&text), text.len, out, err) ? -1 : 0;
 }
 
 int bz_replay_run_here(const bz_replay_plan *p, const bz_replay_run *r, bz_replay_result *out, bz_error *err)

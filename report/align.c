@@ -70,7 +70,7 @@ static const char *what_of(const bz_bound *b, const bz_aligned *row, bz_arena *a
 
 static int gather(const bz_bound *b, const bz_alignment *a, bz_arena *arena, deviation *list)
 {
-    bz_map map = {0};
+    BZ_SCOPED(bz_map) map = {0};
     int n = 0;
     for (int i = 0; i < a->n; i++) {
         const bz_aligned *row = &a->row[i];
@@ -84,7 +84,6 @@ static int gather(const bz_bound *b, const bz_alignment *a, bz_arena *arena, dev
         list[at].count++;
         list[at].seconds += isfinite(row->seconds) ? row->seconds : 0;
     }
-    bz_map_free(&map);
     if (n)
         qsort(list, (size_t)n, sizeof *list, most);
     return n;
@@ -137,7 +136,7 @@ static void put_faster(const bz_bound *b, const bz_alignment *a, bz_arena *arena
 
 void report_align_text(const bz_bound *b, const bz_ladder *l, bz_buf *out)
 {
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     const bz_alignment *a = l->alignment;
     if (!a || !a->made)
         return;
@@ -159,7 +158,6 @@ void report_align_text(const bz_bound *b, const bz_ladder *l, bz_buf *out)
     put_deviations(b, a, &arena, out);
     if (bz_ladder_compares(l))
         put_faster(b, a, &arena, out);
-    bz_arena_free(&arena);
 }
 
 /* ---- JSON ----------------------------------------------------------------------------------- */

@@ -55,7 +55,7 @@ static void put_change(const bz_ladder *l, const bz_advice *a, bz_buf *out)
     bool line = l->framework && *a->step && !strchr(a->step, '\n');
     const char *text = line ? a->step : a->what;
     size_t n = strlen(text);
-    bz_buf clean = {0};
+    BZ_SCOPED(bz_buf) clean = {0};
     bz_buf_clean(&clean, text);
     bz_buf_printf(out, "; %s of it by one %s: ", bz_units_time(gain, a->gain), line ? "line" : "change");
     if (!line && clean.len) {
@@ -64,7 +64,6 @@ static void put_change(const bz_ladder *l, const bz_advice *a, bz_buf *out)
         clean.data[clean.len] = 0;
     }
     bz_buf_puts(out, bz_buf_text(&clean));
-    bz_buf_free(&clean);
 }
 
 /* What was measured, and no more than is known of it. */

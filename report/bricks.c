@@ -202,14 +202,13 @@ enum { TOP = 12 };
 void bz_report_bricks_text(const bz_bricks_report *r, bz_buf *out)
 {
     const bz_bricks *b = r->b;
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     int refused = 0;
     for (int i = 0; i < b->n; i++)
         refused += r->why[i] != NULL;
     answer(r, out);
     if (r->advice) {
         bz_sheet_text(r->advice, r->advice->n, out);
-        bz_arena_free(&arena);
         return;
     }
     bz_sheet_text(models(r, &arena), b->n_models, out);
@@ -222,13 +221,12 @@ void bz_report_bricks_text(const bz_bricks_report *r, bz_buf *out)
     if (refused)
         bz_buf_printf(out, "\n%d unique sequence%s cannot be written or measured: --json says why.\n", refused,
                       refused == 1 ? "" : "s");
-    bz_arena_free(&arena);
 }
 
 void bz_report_bricks_json(const bz_bricks_report *r, bz_buf *out)
 {
     const bz_bricks *b = r->b;
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     bz_json j = bz_json_document_to(out, -1, "bricks", 1);
     BZ_JSON(&j, BZ_TELL("most", b->most), BZ_TELL("layers", layers_of(b)), BZ_TELL("sequences", sequences_of(b)),
             BZ_TELL("unique", count_unique(b)), BZ_TELL("cost", bz_bricks_cost(b)), BZ_TELL("whole", whole(b)));
@@ -243,5 +241,4 @@ void bz_report_bricks_json(const bz_bricks_report *r, bz_buf *out)
         bz_sheet_json(r->advice, &j);
     bz_json_array_end(&j);
     bz_json_document_end(&j);
-    bz_arena_free(&arena);
 }

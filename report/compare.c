@@ -38,7 +38,7 @@ static void put_answer(const bz_compare *c, bz_buf *out)
 
 static void put_rows(const bz_compare *c, int rows, bz_buf *out)
 {
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     bz_table *t = bz_table_of(&arena, "verdict|>times|>first|>second|>ratio|variants|what");
     for (int i = 0; i < c->n && i < rows; i++) {
         const bz_compare_row *r = &c->row[i];
@@ -56,7 +56,6 @@ static void put_rows(const bz_compare *c, int rows, bz_buf *out)
     bz_table_below(t, out);
     if (c->n > rows)
         bz_buf_printf(out, "and %d more, which differ by less: --top %d\n", c->n - rows, c->n);
-    bz_arena_free(&arena);
 }
 
 /* ---- two files ------------------------------------------------------------------------------ */
@@ -80,19 +79,18 @@ static void put_set_answer(const bz_compare_set *s, bz_buf *out)
 
 static void put_differences(const bz_compare_set *s, bz_buf *out)
 {
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     bz_table *t = bz_table_of(&arena, "what changed|first|second");
     for (int i = 0; i < s->n_differences; i++) {
         BZ_ROW(t, BZ_SHOW(s->difference[i].what), BZ_SHOW(s->difference[i].a), BZ_SHOW(s->difference[i].b));
     }
     bz_table_below(t, out);
-    bz_arena_free(&arena);
 }
 
 /* What came and what went. */
 static void put_only(const bz_compare_part *p, int which, int rows, bz_buf *out)
 {
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     bz_table *t = bz_table_new(&arena);
     bz_table_column(t, which ? "only in the second" : "only in the first", BZ_LEFT);
     bz_table_columns(t, ">times|>time|variant");
@@ -105,7 +103,6 @@ static void put_only(const bz_compare_part *p, int which, int rows, bz_buf *out)
     bz_table_below(t, out);
     if (p->n_only[which] > rows)
         bz_buf_printf(out, "and %d more: --top %d\n", p->n_only[which] - rows, p->n_only[which]);
-    bz_arena_free(&arena);
 }
 
 static void set_text(const bz_compare_set *s, int rows, bz_buf *out)
@@ -179,13 +176,12 @@ static void compare_json(const bz_compare *c, bz_buf *out)
 
 static void compare_csv(const bz_compare *c, bz_buf *out)
 {
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     bz_table *t = bz_table_new(&arena);
     bz_members_columns(COLUMNS, t);
     for (int i = 0; i < c->n; i++)
         bz_members_cells(BZ_MEMBERS(ROW), &c->row[i], COLUMNS, t);
     bz_table_csv(t, out);
-    bz_arena_free(&arena);
 }
 
 /* What one side has alone. */
@@ -233,7 +229,7 @@ static void set_csv(const bz_compare_set *s, bz_buf *out)
 {
     /* The verdict of what one side has alone. */
     static const char *const ALONE[] = {"ONLY FIRST", "ONLY SECOND"};
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     bz_table *t = bz_table_of(&arena, "part");
     bz_members_columns(COLUMNS, t);
     for (int i = 0; i < s->n_parts; i++) {
@@ -249,7 +245,6 @@ static void set_csv(const bz_compare_set *s, bz_buf *out)
             }
     }
     bz_table_csv(t, out);
-    bz_arena_free(&arena);
 }
 
 void bz_report_compare(const bz_compare *c, int rows, bz_form form, bz_buf *out)

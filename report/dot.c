@@ -4,7 +4,7 @@
 void bz_report_dot(const bz_analysis *a, bz_buf *out)
 {
     const bz_bound *b = &a->bound;
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     bz_unit_text time;
     const char **note = BZ_NEW(&arena, const char *, b->dag->n);
     for (int i = 0; i < b->n; i++)
@@ -14,5 +14,4 @@ void bz_report_dot(const bz_analysis *a, bz_buf *out)
         if (b->seconds[i] > 0)
             note[i] = bz_arena_printf(&arena, "%s%s", note[i] ? "≥ " : "", bz_units_time(time, b->seconds[i]));
     bz_dot_layers(b->layers, b->dag, &(bz_dot_marks){.path = b->path.node, .n = b->path.n, .note = note}, out);
-    bz_arena_free(&arena);
 }

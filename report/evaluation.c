@@ -129,12 +129,11 @@ static void put_groups(const bz_evaluation *e, bz_arena *arena, bz_buf *out)
 
 void bz_report_evaluation_text(const bz_analysis *a, const bz_evaluation *e, bz_buf *out)
 {
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     put_models(e, &arena, out);
     put_libraries(e, &arena, out);
     put_ratios(a, e, &arena, out);
     put_groups(e, &arena, out);
-    bz_arena_free(&arena);
 }
 
 /* ---- JSON ----------------------------------------------------------------------------------- */
@@ -190,7 +189,7 @@ void bz_report_evaluation_json(const bz_analysis *a, const bz_evaluation *e, bz_
 
 void bz_report_evaluation_csv(const bz_analysis *a, const bz_evaluation *e, bz_buf *out)
 {
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     bz_table *t = bz_table_of(
         &arena, "model|task|system|batch|macs|layers|unique|unpriced|hardware|fused|parallel|sequential|"
                 "measured|ratio_measured|ratio_algorithms|ratio_fusion|ratio_units|ratio_parallel|ratio_joint");
@@ -208,5 +207,4 @@ void bz_report_evaluation_csv(const bz_analysis *a, const bz_evaluation *e, bz_b
             bz_table_cell(t, isfinite(r->ratio[k]) ? bz_arena_printf(&arena, "%.6g", r->ratio[k]) : "", NULL);
     }
     bz_table_csv(t, out);
-    bz_arena_free(&arena);
 }

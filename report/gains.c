@@ -10,7 +10,7 @@
 static void put_waterfall(const bz_ladder *l, bz_buf *out)
 {
     const bz_waterfall *w = l->waterfall;
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     bz_unit_text from, to;
     if (!w || !isfinite(w->from) || !w->n || !bz_ladder_holds(l))
         return;
@@ -26,7 +26,6 @@ static void put_waterfall(const bz_ladder *l, bz_buf *out)
                BZ_SHOW_SHARE(saves ? w->step[i].seconds / w->from : NAN), BZ_SHOW_TIME(rest));
     }
     bz_table_print(t, out);
-    bz_arena_free(&arena);
 }
 
 /* Further lines of a step stand under its first. */
@@ -151,7 +150,7 @@ static void put_fusion(const bz_analysis *a, bz_buf *out)
 {
     const bz_fusion *f = a->fusion;
     bz_unit_text gain, parallel, text;
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     int modelled = 0, missing = 0;
     bool recorded = false; /* a recording tells what its program fuses */
     if (!f) {
@@ -197,7 +196,6 @@ static void put_fusion(const bz_analysis *a, bz_buf *out)
     }
     if (bz_table_rows(t))
         bz_table_print(t, out);
-    bz_arena_free(&arena);
 }
 
 /* ---- matrix units --------------------------------------------------------------------------- */
@@ -248,7 +246,7 @@ static void put_use(const char *of, const bz_units *u, bz_buf *out)
 static void put_ways(const bz_analysis *a, bz_buf *out)
 {
     const bz_units *u = a->units;
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     bz_table *t = bz_table_of(
         &arena, "another way|>sequential|>parallel|>fused|>gain|>layers|>conversions|>take|>without a record");
     bz_unit_text text;
@@ -267,7 +265,6 @@ static void put_ways(const bz_analysis *a, bz_buf *out)
         bz_buf_putc(out, '\n');
         bz_table_print(t, out);
     }
-    bz_arena_free(&arena);
 }
 
 void report_gains_text(const bz_analysis *a, bz_buf *out)

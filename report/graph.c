@@ -48,7 +48,7 @@ static void put_svg(const char *svg, const char *label, bz_buf *out)
 
 static bool put_picture(graph *g, const bz_buf *dot, const char *label)
 {
-    bz_buf svg = {0};
+    BZ_SCOPED(bz_buf) svg = {0};
     bz_error err = {0};
     bool failed = bz_graphviz_svg(bz_buf_text(dot), &svg, &err) != 0;
     if (failed) {
@@ -62,7 +62,6 @@ static bool put_picture(graph *g, const bz_buf *dot, const char *label)
         put_svg(bz_buf_text(&svg), label, g->out);
         bz_buf_puts(g->out, "</div>");
     }
-    bz_buf_free(&svg);
     return !failed;
 }
 
@@ -161,7 +160,7 @@ static void draw(graph *g, int begin, int end, const char *id, const char *label
     for (int k = 0; k < n && whole; k++)
         list[k] = (part){.begin = begin + k, .end = begin + k + 1};
     bz_dot_piece *piece = BZ_NEW(&g->arena, bz_dot_piece, n);
-    bz_buf dot = {0};
+    BZ_SCOPED(bz_buf) dot = {0};
     if (n > *g->budget) {
         bz_buf_puts(g->out, "<p class=\"note\">Not drawn: the page would become too big. --svg draws it.</p>");
         return;
@@ -178,7 +177,6 @@ static void draw(graph *g, int begin, int end, const char *id, const char *label
     bz_dot_pieces(g->bound->layers, g->bound->dag, &g->marks, piece, n, bz_arena_printf(&g->arena, "%ss", id), g->place,
                   &dot);
     bool drawn = put_picture(g, &dot, label);
-    bz_buf_free(&dot);
     for (int k = 0; k < n && drawn; k++) {
         if (!list[k].id)
             continue;

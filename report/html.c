@@ -34,7 +34,7 @@ static void put_title(const bz_findings *r, bz_buf *out)
 static void put_plain(const bz_findings *r, bz_buf *out)
 {
     enum { MOST = 4 };
-    bz_buf text = {0};
+    BZ_SCOPED(bz_buf) text = {0};
     for (int i = 0; i < r->n_recordings && r->n_recordings <= MOST; i++) {
         bz_report_recording_text(&r->recording[i], &text);
         bz_buf_putc(&text, '\n');
@@ -46,7 +46,6 @@ static void put_plain(const bz_findings *r, bz_buf *out)
         bz_report_text(&r->analysis[i], &text);
     }
     bz_buf_html_lines(out, bz_buf_text(&text));
-    bz_buf_free(&text);
 }
 
 static void put_graphs(const bz_analysis *a, int n, bz_buf *out)
@@ -165,14 +164,11 @@ void report_page_end(const char *title, bz_buf *json, bz_buf *text, bz_buf *out)
 
 void bz_report_whatif_page(const bz_whatif_shown *shown, const char *recording, bool all, bz_buf *out)
 {
-    bz_buf json = {0}, text = {0}, title = {0};
+    BZ_SCOPED(bz_buf) json = {0}, text = {0}, title = {0};
     bz_buf_printf(&title, "What if: %s", recording);
     bz_report_whatif_json(&shown->whatif, &json);
     bz_report_whatif_text(&shown->whatif, all, &text);
     page p = begin_page(bz_buf_text(&title), bz_buf_text(&json), bz_buf_text(&text));
     bz_html_drawing_whatif(shown, all, &p.data);
     put_page(&p, out);
-    bz_buf_free(&json);
-    bz_buf_free(&title);
-    bz_buf_free(&text);
 }

@@ -173,7 +173,7 @@ static void put_flow(const char *key, const bz_flow *f, const bz_simulated *s, b
 {
     int left_out;
     int64_t least = shortest_shown(f, &left_out);
-    bz_map names = {0};
+    BZ_SCOPED(bz_map) names = {0};
     shown_tasks list = list_tasks(f, least);
     bz_json_key(j, key);
     bz_json_object(j);
@@ -187,16 +187,14 @@ static void put_flow(const char *key, const bz_flow *f, const bz_simulated *s, b
     bz_json_object_end(j);
     free(list.first);
     free(list.next);
-    bz_map_free(&names);
 }
 
 /* The answer in a sentence, and both time lines. */
 static void put_shown(const bz_whatif_shown *shown, bool all, bz_json *j)
 {
-    bz_buf text = {0};
+    BZ_SCOPED(bz_buf) text = {0};
     bz_report_whatif_answer(&shown->whatif, all, &text);
     bz_json_key_str(j, "answer", bz_buf_text(&text));
-    bz_buf_free(&text);
     put_flow("before", &shown->flow, &shown->before, j);
     if (shown->changed.n)
         put_flow("after", &shown->changed, &shown->after, j);
@@ -205,7 +203,7 @@ static void put_shown(const bz_whatif_shown *shown, bool all, bz_json *j)
 /* With what 'benanza whatif --json' prints; or why there is none of this. */
 static void put_whatif(const bz_whatif_shown *shown, bz_json *j)
 {
-    bz_buf text = {0};
+    BZ_SCOPED(bz_buf) text = {0};
     if (!shown) {
         bz_json_null(j);
         return;
@@ -219,7 +217,6 @@ static void put_whatif(const bz_whatif_shown *shown, bz_json *j)
     bz_report_whatif_json(&shown->whatif, &text);
     bz_json_key(j, "told");
     bz_json_raw(j, bz_buf_text(&text));
-    bz_buf_free(&text);
     put_shown(shown, true, j);
     bz_json_object_end(j);
 }

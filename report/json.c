@@ -57,7 +57,7 @@ void bz_report_csv(const bz_analysis *a, int n, bz_buf *out)
 {
     static const char COLUMNS[] =
         "layer=name|seconds|times|provenance|variant|runner_up|runner_up_variant|hardware|limit|key";
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     bz_table *t = bz_table_of(&arena, "model|system|batch");
     bz_members_columns(COLUMNS, t);
     for (int i = 0; i < n; i++)
@@ -68,7 +68,6 @@ void bz_report_csv(const bz_analysis *a, int n, bz_buf *out)
             bz_members_cells(BZ_MEMBERS(LAYER), &told, COLUMNS, t);
         }
     bz_table_csv(t, out);
-    bz_arena_free(&arena);
 }
 
 static const bz_member PHASE[] = {BZ_FIELDS(bz_bound_phase, phase, layers, sequential, hardware)};

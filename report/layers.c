@@ -38,10 +38,9 @@ static void put_value(bz_json *j, const bz_model *m, bz_value_id v, const bz_typ
     bool plain = t->kind == BZ_TYPE_TENSOR || t->kind == BZ_TYPE_SPARSE || t->kind == BZ_TYPE_NONE;
     bz_json_key_str(j, "dtype", plain && t->dtype ? bz_dtype_name(t->dtype) : NULL);
     if (!plain) {
-        bz_buf text = {0};
+        BZ_SCOPED(bz_buf) text = {0};
         bz_type_text(m, t, &text);
         bz_json_key_str(j, "type", bz_buf_text(&text));
-        bz_buf_free(&text);
     }
     bz_json_key(j, "shape");
     put_shape(j, m, t);
@@ -173,12 +172,11 @@ static void put_model(bz_json *j, const bz_layers_view *s, bz_layers *l)
 
 static void cell_type(bz_table *table, const bz_model *m, const bz_type *types, int n)
 {
-    bz_buf text = {0};
+    BZ_SCOPED(bz_buf) text = {0};
     for (int k = 0; k < n && !text.len; k++) /* the first operand that is there */
         if (types[k].kind != BZ_TYPE_NONE)
             bz_type_text(m, &types[k], &text);
     bz_table_cell(table, text.len ? bz_buf_text(&text) : "-", NULL);
-    bz_buf_free(&text);
 }
 
 static void add_rows(bz_table *table, const bz_layers_view *s, const bz_layers *all, const bz_layer *layers, int n,
@@ -190,7 +188,7 @@ static void add_rows(bz_table *table, const bz_layers_view *s, const bz_layers *
         if (!listed(s, l))
             continue;
         char indent[64];
-        bz_buf name = {0};
+        BZ_SCOPED(bz_buf) name = {0};
         snprintf(indent, sizeof indent, "%*s", depth * 2 < 60 ? depth * 2 : 60, "");
         bz_buf_printf(&name, "%s%s", indent, l->name);
         if (s->csv)
@@ -209,7 +207,6 @@ static void add_rows(bz_table *table, const bz_layers_view *s, const bz_layers *
         bz_table_cell(table, l->bytes ? bz_units_bytes(bytes, (double)l->bytes) : "-", digits);
         if (s->csv)
             bz_table_cell(table, l->key, NULL);
-        bz_buf_free(&name);
         for (int b = 0; b < l->n_bodies; b++)
             add_rows(table, s, all, l->bodies[b].layers, l->bodies[b].n, depth + 1);
     }
@@ -257,11 +254,10 @@ static void put_fusion_rows(bz_buf *out, bz_arena *arena, const bz_layers_view *
     int spares, n = find_fusions(s, l, &matches, &spares);
     bz_table *t = bz_table_of(arena, "pattern|layers");
     for (int i = 0; i < n; i++) {
-        bz_buf names = {0};
+        BZ_SCOPED(bz_buf) names = {0};
         for (int k = 0; k < matches[i].n; k++)
             bz_buf_printf(&names, "%s%d %s", k ? ", " : "", matches[i].layer[k], l->layer[matches[i].layer[k]].name);
         BZ_ROW(t, BZ_SHOW(matches[i].pattern), BZ_SHOW(bz_buf_text(&names)));
-        bz_buf_free(&names);
     }
     const bz_dag *dag = bz_dag_build(l);
     bz_buf_printf(out, "\n%d places where a fusion pattern fits, ", n - spares);
@@ -276,7 +272,7 @@ static void put_fusion_rows(bz_buf *out, bz_arena *arena, const bz_layers_view *
 
 void bz_report_layers_sizes(bz_layers *const *layers, int n, bool fold, bz_buf *out)
 {
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     bz_table *t = bz_table_of(&arena, "model|>layers|>params|>MACs|>bytes|>tokens");
     for (int i = 0; i < n; i++) {
         bz_totals totals;
@@ -288,7 +284,6 @@ void bz_report_layers_sizes(bz_layers *const *layers, int n, bool fold, bz_buf *
                BZ_SHOW_COUNT(step.sequences * step.tokens));
     }
     bz_table_print(t, out);
-    bz_arena_free(&arena);
 }
 
 /* ---- unique layers over all models --------------------------------------------------------------------- */
@@ -332,7 +327,7 @@ static void unique_table(bz_table *t, const bz_unique *u, bz_layers *const *laye
     bz_table_columns(t, "in|key");
     for (int i = 0; i < u->n; i++) {
         const bz_unique_layer *item = &u->item[i];
-        bz_buf in = {0};
+        BZ_SCOPED(bz_buf) in = {0};
         for (int k = 0; k < item->uses.n && (csv || k < 3); k++) {
             bz_buf_puts(&in, k ? " " : "");
             put_model_name(&in, layers[item->uses.model[k]]->name);
@@ -341,14 +336,13 @@ static void unique_table(bz_table *t, const bz_unique *u, bz_layers *const *laye
             bz_buf_printf(&in, " +%d", item->uses.n - 3);
         BZ_ROW(t, BZ_SHOW_INT(item->count), BZ_SHOW_INT(item->uses.n), BZ_SHOW_COUNT(item->layer->macs),
                BZ_SHOW(bz_buf_text(&in)), BZ_SHOW(item->layer->key));
-        bz_buf_free(&in);
     }
 }
 
 void bz_report_unique_layers(bz_layers *const *layers, int n, const bz_layers_view *s, bz_buf *out)
 {
     bz_unique u = {0};
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     for (int i = 0; i < n; i++)
         bz_unique_add(&u, layers[i], i, s->fold ? bz_layer_is_not_constant : NULL);
     if (u.n)
@@ -370,13 +364,12 @@ void bz_report_unique_layers(bz_layers *const *layers, int n, const bz_layers_vi
             bz_table_print(t, out);
         }
     }
-    bz_arena_free(&arena);
     bz_unique_free(&u);
 }
 
 void bz_report_layers(bz_layers *const *layers, int n, const bz_layers_view *s, bz_buf *out)
 {
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     bz_json j = bz_json_to(out, false);
     bz_table *all = s->csv ? layer_table(&arena, s) : NULL;
     if (s->json)
@@ -406,5 +399,4 @@ void bz_report_layers(bz_layers *const *layers, int n, const bz_layers_view *s, 
     }
     if (all)
         bz_table_csv(all, out);
-    bz_arena_free(&arena);
 }

@@ -131,7 +131,7 @@ static const bz_member TIMES[] = {
 
 void bz_report_moved(const bz_whatif *w, const char *from, const bz_price_list *prices, bz_form form, bz_buf *out)
 {
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     moved *r = BZ_NEW(&arena, moved, w->n + 1);
     for (int i = 0; i < w->n; i++)
         r[i] = tell(w, &w->prediction[i], prices);
@@ -152,5 +152,4 @@ void bz_report_moved(const bz_whatif *w, const char *from, const bz_price_list *
         bz_table_print(table(r, w->n, prices->n > 0, &arena), out);
         notes(w, r, out);
     }
-    bz_arena_free(&arena);
 }

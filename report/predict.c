@@ -303,7 +303,7 @@ static void forecast_notes(const ranked *r, int n, bz_buf *out)
 
 void bz_report_forecasts(const bz_forecast *f, int n, const bz_price_list *prices, bz_form form, bz_buf *out)
 {
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     ranked *r = BZ_NEW(&arena, ranked, n);
     int cases = rank(f, n, prices, r);
     if (form == BZ_FORM_JSON) {
@@ -317,7 +317,6 @@ void bz_report_forecasts(const bz_forecast *f, int n, const bz_price_list *price
         bz_table_print(forecast_table(r, n, prices->n > 0, &arena), out);
         forecast_notes(r, n, out);
     }
-    bz_arena_free(&arena);
 }
 
 /* ---- judgements ------------------------------------------------------------------------------ */
@@ -504,7 +503,7 @@ static void judgements_json(const bz_judgement *g, int n, bz_buf *out)
 
 static void judgements(const bz_judgement *g, int n, bz_form form, bz_buf *out)
 {
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     if (form == BZ_FORM_JSON)
         judgements_json(g, n, out);
     for (int i = 0; i < n && form != BZ_FORM_JSON; i++) {
@@ -515,7 +514,6 @@ static void judgements(const bz_judgement *g, int n, bz_form form, bz_buf *out)
         if (form == BZ_FORM_TEXT && i + 1 < n && !g[i].missing) /* those that are missing stand together */
             bz_buf_putc(out, '\n');
     }
-    bz_arena_free(&arena);
 }
 
 /* ---- both ----------------------------------------------------------------------------------- */

@@ -52,7 +52,7 @@ static void ls_row(bz_table *t, const bz_stock *c, bz_arena *arena)
 
 void bz_report_database(const char *dir, const bz_stock *list, size_t n, bz_form form, bz_buf *out)
 {
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     bz_table *t = bz_table_of(&arena, "system|>problems|>variants|>ok|>records|newest|provenance");
     for (size_t i = 0; i < n; i++)
         ls_row(t, &list[i], &arena);
@@ -69,7 +69,6 @@ void bz_report_database(const char *dir, const bz_stock *list, size_t n, bz_form
         if (n)
             bz_table_print(t, out);
     }
-    bz_arena_free(&arena);
 }
 
 /* ---- records -------------------------------------------------------------------------------- */
@@ -118,7 +117,7 @@ static bz_table *show_table(bz_arena *arena, bool csv)
 
 static void show_for_people(const char *dir, const bz_record *list, size_t n, bz_buf *out)
 {
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     size_t problems = 0;
     for (size_t i = 0; i < n; i++)
         problems += i == 0 || strcmp(list[i].problem, list[i - 1].problem) != 0;
@@ -133,7 +132,6 @@ static void show_for_people(const char *dir, const bz_record *list, size_t n, bz
         bz_buf_say(out, "\n%s\non %s\n", first->problem, first->system);
         bz_table_print(t, out);
     }
-    bz_arena_free(&arena);
 }
 
 static void show_for_programs(const bz_record *list, size_t n, bool json, bz_buf *out)
@@ -147,14 +145,13 @@ static void show_for_programs(const bz_record *list, size_t n, bool json, bz_buf
         bz_json_document_end(&j);
         return;
     }
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     bz_table *t = show_table(&arena, true);
     for (size_t i = 0; i < n; i++) {
         BZ_ROW(t, BZ_SHOW(list[i].system), BZ_SHOW(list[i].problem));
         show_row(t, &list[i]);
     }
     bz_table_csv(t, out);
-    bz_arena_free(&arena);
 }
 
 void bz_report_records(const char *dir, const bz_record *list, size_t n, bz_form form, bz_buf *out)

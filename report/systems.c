@@ -106,7 +106,7 @@ static known look_at(const bz_systems *s, size_t i, bz_arena *arena)
 
 void bz_report_systems_json(const bz_systems *s, bz_buf *out)
 {
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     bz_json j = bz_json_document_to(out, 3, "systems", 1);
     BZ_JSON_EACH (&j, "here", i, s->n_here) {
         bz_json_key_str(&j, "system", s->here[i].system);
@@ -119,12 +119,11 @@ void bz_report_systems_json(const bz_systems *s, bz_buf *out)
         known_json(&j, &k, &arena);
     }
     bz_json_document_end(&j);
-    bz_arena_free(&arena);
 }
 
 void bz_report_systems_text(const bz_systems *s, bz_buf *out)
 {
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     bz_table *t = bz_table_of(&arena, "system|here|device|>records|threads|newest|provenance|peaks");
     const bz_system_facts *facts =
         s->facts && s->facts->n_measured ? s->facts : bz_system_facts_read(details_here(s, s->here), &arena);
@@ -143,5 +142,4 @@ void bz_report_systems_text(const bz_systems *s, bz_buf *out)
     bz_buf_puts(out, s->database ? "\n" : " yet: 'benanza bound MODEL' and 'benanza db import FILE' make one\n");
     if (s->n)
         bz_table_print(t, out);
-    bz_arena_free(&arena);
 }

@@ -20,7 +20,7 @@ void bz_report_tables_text(bz_tables *m, const bz_table_kind *kind, int top, bz_
 
 void bz_report_tables_overview(bz_tables *m, int top, bz_buf *out)
 {
-    bz_buf others = {0}, empty = {0};
+    BZ_SCOPED(bz_buf) others = {0}, empty = {0};
     for (int i = 0; i < bz_n_tables; i++) {
         const bz_table_kind *kind = &bz_table_list[i];
         const bz_sheet *s = bz_tables_fill(m, kind);
@@ -37,26 +37,23 @@ void bz_report_tables_overview(bz_tables *m, int top, bz_buf *out)
         bz_buf_printf(out, "More tables: %s\n", bz_buf_text(&others));
     if (empty.len)
         bz_buf_printf(out, "Of these the recording has nothing: %s\n", bz_buf_text(&empty));
-    bz_buf_free(&others);
-    bz_buf_free(&empty);
 }
 
 void bz_report_tables_names(bz_buf *out)
 {
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     bz_table *t = bz_table_of(&arena, "table|what it tells|as");
     for (int i = 0; i < bz_n_tables; i++) {
         BZ_ROW(t, BZ_SHOW(bz_table_list[i].name), BZ_SHOW(bz_table_list[i].title),
                BZ_SHOW(bz_table_list[i].like ? bz_table_list[i].like : ""));
     }
     bz_table_print(t, out);
-    bz_arena_free(&arena);
 }
 
 void bz_report_tables_names_json(bz_buf *out)
 {
     bz_json j = bz_json_document_to(out, 0, "tables", 1);
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     const bz_sheet_column *column;
     BZ_JSON_EACH (&j, "kinds", i, bz_n_tables) {
         const bz_table_kind *kind = &bz_table_list[i];
@@ -68,7 +65,6 @@ void bz_report_tables_names_json(bz_buf *out)
         bz_json_array_end(&j);
     }
     bz_json_document_end(&j);
-    bz_arena_free(&arena);
 }
 
 /* `most`: rows of a table; 0: all. */

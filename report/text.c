@@ -460,7 +460,7 @@ static void put_modules(const bz_bound *b, bz_arena *arena, bz_buf *out)
 
 void bz_report_text(const bz_analysis *a, bz_buf *out)
 {
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     const bz_bound *b = &a->bound;
     const bz_goal goal = bz_bound_goal(b);
     report_answer_text(a, out);
@@ -485,7 +485,6 @@ void bz_report_text(const bz_analysis *a, bz_buf *out)
     }
     report_gains_text(a, out);
     report_sheets_text(a->sheet, a->n_sheets, out);
-    bz_arena_free(&arena);
 }
 
 /* ---- many ----------------------------------------------------------------------------------- */
@@ -504,7 +503,7 @@ static const char *token_rate(const bz_bound *b, const bz_goal *goal, bz_arena *
 
 void bz_report_sweep(const bz_analysis *a, int n, bz_buf *out)
 {
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     bz_table *t = bz_table_of(&arena, "model|system|>batch|>hardware");
     bool fused = n && a[0].bound.fused.wanted;
     if (fused)
@@ -531,5 +530,4 @@ void bz_report_sweep(const bz_analysis *a, int n, bz_buf *out)
             bz_table_cell(t, token_rate(b, &goal, &arena), NULL);
     }
     bz_table_print(t, out);
-    bz_arena_free(&arena);
 }

@@ -34,7 +34,7 @@ void bz_report_training_json(const bz_training *t, bz_json *j)
 
 void bz_report_training(const bz_training *t, bz_buf *out)
 {
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     bz_phase_cost cost[BZ_TRAIN_PHASES];
     bz_memory m;
     bz_unit_text text, other;
@@ -55,5 +55,4 @@ void bz_report_training(const bz_training *t, bz_buf *out)
             bz_buf_printf(out, " %s %s (%s)", bz_held_name((bz_held)c), bz_units_bytes(text, (double)m.at_peak[c]),
                           bz_units_percent(other, (double)m.at_peak[c] / (double)m.peak));
     bz_buf_puts(out, "\n\n");
-    bz_arena_free(&arena);
 }

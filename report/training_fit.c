@@ -9,7 +9,7 @@ void bz_report_training_fit(const bz_fit_report *f, bool json, bz_buf *out)
     static const char COLUMNS[] =
         "parts:n|peak:B=memory at most|flops_more:%=more operations|bytes_more:%=more bytes moved"
         "|batch:n=largest batch";
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     const bz_memory_fit *row = f->row;
     bz_sheet *sheet = bz_sheet_new(&arena, "memory", "Memory of an iteration, modelled", COLUMNS);
     for (int i = 0; i < f->n; i++)
@@ -31,5 +31,4 @@ void bz_report_training_fit(const bz_fit_report *f, bool json, bz_buf *out)
     } else {
         bz_sheet_text(sheet, f->n, out);
     }
-    bz_arena_free(&arena);
 }

@@ -250,7 +250,7 @@ static bool until_device(const bz_whatif *w)
 
 void bz_report_whatif_text(const bz_whatif *w, bool all, bz_buf *out)
 {
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     bz_unit_text a, b, c;
     const bz_flow *f = w->flow;
     bz_report_whatif_answer(w, all, out);
@@ -286,7 +286,6 @@ void bz_report_whatif_text(const bz_whatif *w, bool all, bz_buf *out)
     print_graph(f, out);
     print_split("before", &w->split, out);
     print_critical(all ? "critical path" : "critical path before", &w->critical, &arena, out);
-    bz_arena_free(&arena);
 }
 
 void bz_report_whatif_list(bz_buf *out)

@@ -30,7 +30,7 @@ typedef struct answer {
  * library alone would give the same device another name than the next does. */
 static void add_versions(const bz_backend *asked, bz_device *d)
 {
-    bz_buf stack = {0};
+    BZ_SCOPED(bz_buf) stack = {0};
     bz_buf_puts(&stack, d->stack);
     for (const bz_backend_row *row = bz_backends; row->name; row++) {
         if (!row->device || !row->library) /* what has no library of its own is in the stack already */
@@ -46,7 +46,6 @@ static void add_versions(const bz_backend *asked, bz_device *d)
             snprintf(d->absent + n, sizeof d->absent - n, "%s%s", n ? "; " : "", err.text);
     }
     snprintf(d->stack, sizeof d->stack, "%.*s", (int)sizeof d->stack - 1, bz_buf_text(&stack));
-    bz_buf_free(&stack);
 }
 
 const bz_backend *bz_device_backend(const char *name, bz_error *err)

@@ -149,7 +149,7 @@ int bz_gpu_choose(const char *number, bz_error *err)
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
     long n = strtol(number, &end, 10);
     const char *before = bz_gpu_chosen();
-    bz_buf list = {0};
+    BZ_SCOPED(bz_buf) list = {0};
     if (before && !strcmp(before, number)) /* a program that starts itself anew is told it again */
         return 0;
     if (!isdigit((unsigned char)*number) || *end || n >= MOST_GPUS)
@@ -165,7 +165,6 @@ int bz_gpu_choose(const char *number, bz_error *err)
         setenv("CUDA_VISIBLE_DEVICES", bz_buf_text(&list), 1);
         setenv(CHOSEN, number, 1);
     }
-    bz_buf_free(&list);
     return rc;
 }
 

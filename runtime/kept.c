@@ -73,19 +73,18 @@ bool bz_kept_take(const char *folder, const char *key, bz_buf *out)
     char path[PATH_MOST];
     const char *data;
     size_t size;
-    bz_buf text = {0};
+    BZ_SCOPED(bz_buf) text = {0};
     bool found = path_of(folder, key, path) && is_own_folder(folder) && read_own(path, &text) &&
                  bz_kept_read(&text, key, &data, &size);
     if (found)
         bz_buf_put(out, data, size);
-    bz_buf_free(&text);
     return found;
 }
 
 void bz_kept_put(const char *folder, const char *key, const void *data, size_t size)
 {
     char path[PATH_MOST], hex[33];
-    bz_buf text = {0};
+    BZ_SCOPED(bz_buf) text = {0};
     bz_error err;
     mkdir(folder, 0700);
     if (size > FILE_MOST - HEAD_MOST - strlen(key) || !path_of(folder, key, path) || !is_own_folder(folder))
@@ -96,7 +95,6 @@ void bz_kept_put(const char *folder, const char *key, const void *data, size_t s
     mode_t before = umask(077);
     bz_whole_write(path, &text, &err);
     umask(before);
-    bz_buf_free(&text);
 }
 
 typedef struct entry {

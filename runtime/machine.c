@@ -157,21 +157,19 @@ static void identify_processor(bz_machine *s)
 static void identify_software(bz_machine *s)
 {
     struct utsname u;
-    bz_buf stack = {0};
+    BZ_SCOPED(bz_buf) stack = {0};
     if (!uname(&u))
         snprintf(s->kernel, sizeof s->kernel, "%.20s %.40s %.20s", u.sysname, u.release, u.machine);
     for (const bz_backend *const *b = bz_builtin_backends; *b; b++) {
-        bz_buf one = {0};
+        BZ_SCOPED(bz_buf) one = {0};
         (*b)->version(&one);
         if (one.len && stack.len)
             bz_buf_putc(&stack, '+');
         bz_buf_puts(&stack, bz_buf_text(&one));
-        bz_buf_free(&one);
     }
     snprintf(s->stack, sizeof s->stack, "%s", bz_buf_text(&stack));
     bz_processor_versions(&stack);
     snprintf(s->versions, sizeof s->versions, "%s benanza%s", bz_buf_text(&stack), BENANZA_VERSION);
-    bz_buf_free(&stack);
     bz_counters_explain(s->counters);
 }
 

@@ -67,7 +67,7 @@ static void put_meta(bz_json *j, const bz_outcome *r, bool cold)
 
 void bz_outcome_json(const bz_outcome *r, const bz_run_setting *setting, const char *system, bz_buf *out)
 {
-    bz_buf problem = {0};
+    BZ_SCOPED(bz_buf) problem = {0};
     bz_json j = bz_json_to(out, false);
     bz_problem_print(r->problem, &problem);
     bz_json_object(&j);
@@ -85,5 +85,4 @@ void bz_outcome_json(const bz_outcome *r, const bz_run_setting *setting, const c
         bz_json_key_str(&j, "system", system);
     put_meta(&j, r, setting->cold);
     bz_json_document_end(&j);
-    bz_buf_free(&problem);
 }

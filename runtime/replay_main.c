@@ -403,12 +403,11 @@ static void close_program(program *p)
 
 static int print_result(program *p, bz_error *err)
 {
-    bz_buf out = {0};
+    BZ_SCOPED(bz_buf) out = {0};
     if (p->time_limit > 0 && p->alone_limit != 0 && measure_alone(p, err))
         return -1;
     put_result(p, &out);
     bool bad = fwrite(bz_buf_text(&out), 1, out.len, stdout) != out.len || fflush(stdout);
-    bz_buf_free(&out);
     return bad ? bz_fail(err, BZ_FAILED, "standard output cannot be written") : 0;
 }
 

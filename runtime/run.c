@@ -112,7 +112,7 @@ static void write_all(program *p, const char *data, size_t n)
 static void emit(void *context, const bz_outcome *r)
 {
     program *p = context;
-    bz_buf line = {0};
+    BZ_SCOPED(bz_buf) line = {0};
     const char *system = p->system;
     for (int i = 0; i < p->n_devices; i++)
         if (!strcmp(p->device[i].backend, r->backend))
@@ -131,7 +131,6 @@ static void emit(void *context, const bz_outcome *r)
     p->uncounted |= r->counted.reason[0];
     bz_outcome_json(r, &p->options.setting, system, &line);
     write_all(p, bz_buf_text(&line), line.len);
-    bz_buf_free(&line);
 }
 
 static void report_progress(const program *p, int done, const char *text)
@@ -225,7 +224,7 @@ static int measure_machine(program *p, bz_machine *s, bz_error *err)
 /* The result begins with what its records were measured on: where it is read, nobody may know that machine. */
 static int write_systems(program *p, bz_machine *s, bz_error *err)
 {
-    bz_buf lines = {0};
+    BZ_SCOPED(bz_buf) lines = {0};
     bool processor = runs_on_processor(p);
     if (processor && p->measure && measure_machine(p, s, err))
         return -1;
@@ -233,7 +232,6 @@ static int write_systems(program *p, bz_machine *s, bz_error *err)
         bz_machine_json(s, &lines);
     bz_buf_put(&lines, bz_buf_text(&p->systems), p->systems.len);
     write_all(p, bz_buf_text(&lines), lines.len);
-    bz_buf_free(&lines);
     return processor && p->measure ? bz_machine_transfers(s, &p->options, err) : 0;
 }
 
@@ -326,11 +324,10 @@ static int flush(bz_error *err)
 static int run_system(program *p, bz_error *err)
 {
     bz_machine s;
-    bz_buf out = {0};
+    BZ_SCOPED(bz_buf) out = {0};
     if (p->pending.n_backends) { /* the device of that backend is asked for */
         int result = add_device(p->pending.backend[0], p->table, &out, err);
         fputs(bz_buf_text(&out), stdout);
-        bz_buf_free(&out);
         return result;
     }
     bz_machine_identify(&s);
@@ -345,7 +342,6 @@ static int run_system(program *p, bz_error *err)
         bz_machine_json(&s, &out);
     }
     fputs(bz_buf_text(&out), stdout);
-    bz_buf_free(&out);
     if (!p->measure || p->table)
         return 0;
     snprintf(p->system, sizeof p->system, "%s@%s", s.slug, s.stack);

@@ -156,11 +156,10 @@ static bool find_bundled(const char *name, char path[PATH_MAX])
 int bz_suite_read(const char *name, bz_arena *arena, bz_suite *out, bz_error *err)
 {
     char path[PATH_MAX];
-    bz_buf text = {0};
+    BZ_SCOPED(bz_buf) text = {0};
     bool bundled = is_name(name) && access(name, R_OK) && find_bundled(name, path);
     int rc = bz_whole_read(bundled ? path : name, LONGEST, TOO_LONG, &text, err) ||
              bz_suite_parse(bz_buf_text(&text), bundled ? path : name, arena, out, err);
-    bz_buf_free(&text);
     return rc ? -1 : 0;
 }
 

@@ -61,7 +61,7 @@ static void tell(bz_trace *t, const bz_suite *suite, const bz_suite_entry *e, co
 int bz_suite_run(const bz_suite *suite, const bz_suite_entry *e, const bz_suite_options *o, int batch, int *stopped,
                  bz_error *err)
 {
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     bz_trace *t = bz_trace_new();
     int status = 0;
     limit_threads(o->threads);
@@ -78,6 +78,5 @@ int bz_suite_run(const bz_suite *suite, const bz_suite_entry *e, const bz_suite_
     bool told_to = status == 128 + SIGINT || status == 128 + SIGTERM || status == 128 + SIGHUP;
     *stopped = told_to ? status - 128 : 0;
     bz_trace_free(t);
-    bz_arena_free(&arena);
     return rc ? -1 : 0;
 }

@@ -69,7 +69,7 @@ static named *named_of(bz_tables *m, const critical *c, bz_map *map, named **lis
 
 static named *path_by_name(bz_tables *m, const critical *c, uint32_t *n, int64_t *all)
 {
-    bz_map map = {0};
+    BZ_SCOPED(bz_map) map = {0};
     named *list = NULL;
     uint8_t *seen = bz_zeroed((size_t)c->first[CRITICAL_KINDS] + 1, 1);
     for (size_t k = 0; k < c->n_path; k++) {
@@ -94,7 +94,6 @@ static named *path_by_name(bz_tables *m, const critical *c, uint32_t *n, int64_t
             list[at].all++;
     }
     free(seen);
-    bz_map_free(&map);
     return list;
 }
 

@@ -88,7 +88,7 @@ static phase phase_at(const memory_run *r, int64_t at)
 static void find_blocks(memory_run *r)
 {
     const bz_events *e = &r->t->event[BZ_EVENT_RANGE];
-    bz_map open = {0};
+    BZ_SCOPED(bz_map) open = {0};
     for (size_t i = 0; i < e->n; i++) {
         const int64_t *address = &e->address[i];
         uint32_t k = *address ? bz_map_get(&open, address, sizeof *address) : BZ_MAP_NONE;
@@ -102,7 +102,6 @@ static void find_blocks(memory_run *r)
         r->block[r->n] = (block){e->bytes[i], e->start[i], INT64_MAX};
         bz_map_set(&open, address, sizeof *address, r->n++);
     }
-    bz_map_free(&open);
 }
 
 static class class_of(const memory_run *r, const block *b, int64_t end)

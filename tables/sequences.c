@@ -86,7 +86,7 @@ void fill_sequences(bz_tables *m, bz_sheet *s)
     const bz_events *op = &m->t->event[BZ_EVENT_OP];
     sequence *of = sequences(m);
     pattern *list = NULL;
-    bz_map map = {0};
+    BZ_SCOPED(bz_map) map = {0};
     uint32_t n = 0;
     for (size_t i = 0; i < op->n; i++) {
         uint64_t key[2] = {of[i].hash, op->name[i]};
@@ -117,7 +117,6 @@ void fill_sequences(bz_tables *m, bz_sheet *s)
         s->note = bz_arena_printf(m->arena, "There are %u sequences; these are the %u most frequent ones.", n, shown);
     free(list);
     free(of);
-    bz_map_free(&map);
 }
 
 /* Of two works that follow each other on a stream: the time of both, or the time between. */
@@ -152,7 +151,7 @@ void fill_followers(bz_tables *m, bz_sheet *s)
 {
     uint32_t n;
     const figures *g = pairs(m, true, &n), *f = pairs(m, false, &n);
-    bz_map at = {0};
+    BZ_SCOPED(bz_map) at = {0};
     for (uint32_t i = 0; i < n; i++)
         bz_map_add(&at, &g[i].key, sizeof g[i].key, i);
     for (uint32_t i = 0; i < n; i++) {
@@ -162,5 +161,4 @@ void fill_followers(bz_tables *m, bz_sheet *s)
                      BZ_NUMBER(f[i].sum / 1e9), BZ_NUMBER(pause->sum / 1e9), BZ_NUMBER(pause->median / 1e9));
     }
     bz_sheet_sort(s, 2);
-    bz_map_free(&at);
 }

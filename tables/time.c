@@ -115,13 +115,12 @@ void fill_types(bz_tables *m, bz_sheet *s)
     for (unsigned mask = 1; mask < MASKS; mask++) {
         if (!time[mask])
             continue;
-        bz_buf name = {0};
+        BZ_SCOPED(bz_buf) name = {0};
         for (int c = 0; c < WORK_CLASSES; c++)
             if (mask & 1u << c)
                 bz_buf_printf(&name, "%s%s", name.len ? " with " : "", tables_class_name((work_class)c));
         BZ_SHEET_ADD(s, BZ_TEXT(bz_arena_str(m->arena, bz_buf_text(&name))), BZ_NUMBER(tables_seconds(time[mask])),
                      BZ_NUMBER(tables_share((double)time[mask], (double)busy)));
-        bz_buf_free(&name);
     }
     bz_sheet_sort(s, 1);
 }

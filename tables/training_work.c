@@ -135,7 +135,7 @@ double *training_flops(const bz_tables *m, double **at_peak, double *batch)
 {
     const bz_trace *t = m->t;
     const bz_events *op = &t->event[BZ_EVENT_OP], *k = &t->event[BZ_EVENT_KERNEL];
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     finder f = {.t = t, .arena = &arena};
     const bz_gpu gpu = layer_gpu(t);
     *at_peak = NULL;
@@ -187,6 +187,5 @@ double *training_flops(const bz_tables *m, double **at_peak, double *batch)
     free(of_op);
     free(longest);
     free(parts);
-    bz_arena_free(&arena);
     return flops;
 }

@@ -184,12 +184,11 @@ int grad_copy(grad *g, const char *op, const char *domain, const char *const *ex
 /* The constant of these bytes; NULL where it is to be made, under *name. */
 static const char *known_constant(build *b, const char *kind, const void *data, size_t size, const char **name)
 {
-    bz_buf key = {0};
+    BZ_SCOPED(bz_buf) key = {0};
     bz_buf_puts(&key, kind);
     bz_buf_put(&key, data, size);
     const char *kept = bz_arena_dup(b->arena, bz_buf_text(&key), key.len + 1); /* the table does not copy it */
     uint32_t k = bz_map_add(&b->constants, kept, key.len, (uint32_t)b->n_constants);
-    bz_buf_free(&key);
     if ((int)k < b->n_constants)
         return b->constant_name[k];
     BZ_ARENA_ROOM(b->arena, b->constant_name, b->n_constants);

@@ -323,13 +323,12 @@ static int read_back(build *b, bz_training *t)
 
 static void finish(build *b, bz_training *t)
 {
-    bz_map ids = {0};
+    BZ_SCOPED(bz_map) ids = {0};
     for (int v = 0; v < t->model->n_values; v++)
         bz_map_add(&ids, t->model->values[v].name, strlen(t->model->values[v].name), (uint32_t)v);
     note_weights(b, &ids, t);
     note_inputs(b, &ids, t);
     t->loss = value_by_name(&ids, b->loss);
-    bz_map_free(&ids);
     held_find(t);
 }
 
@@ -358,7 +357,7 @@ static build *new_build(const bz_layers *from, const bz_training_options *option
 int bz_training_derive(const bz_layers *forward, const bz_training_options *options, bz_training **training,
                        bz_error *err)
 {
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     bz_training *t = bz_alloc(1, sizeof *t);
     *t = (bz_training){.loss = BZ_NO_VALUE, .rate = BZ_NO_VALUE, .step = BZ_NO_VALUE};
     build *b = new_build(forward, options, &arena, err);
@@ -371,7 +370,6 @@ int bz_training_derive(const bz_layers *forward, const bz_training_options *opti
     bz_map_free(&b->names);
     bz_map_free(&b->constants);
     bz_buf_free(&b->phases);
-    bz_arena_free(&arena);
     if (rc) {
         bz_training_free(t);
         t = NULL;

@@ -322,7 +322,7 @@ const char *bz_held_name(bz_held h)
 
 void bz_memory_predict(const bz_training *t, bz_memory *out)
 {
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     int n = t->model->n_values > 0 ? t->model->n_values : 0;
     liveness m = {.t = t};
     m.root = BZ_NEW(&arena, bz_value_id, (size_t)n + 1);
@@ -343,5 +343,4 @@ void bz_memory_predict(const bz_training *t, bz_memory *out)
     }
     find_times(&m);
     run(&m, out);
-    bz_arena_free(&arena);
 }

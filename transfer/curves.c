@@ -15,14 +15,13 @@ typedef struct reading {
 /* `always`: it is one of those that are always measured. */
 static int read_point(reading *r, const transfer_way *w, int64_t x, bool always, bz_transfer_curve *c, bz_error *err)
 {
-    bz_buf text = {0};
+    BZ_SCOPED(bz_buf) text = {0};
     bz_problem p;
     const char *why;
     const bz_record *best;
     transfer_text(w, x, &text);
     int rc = bz_problem_parse(bz_buf_text(&text), &p, err) ||
              transfer_fastest(r->db, r->out->system, bz_buf_text(&text), &r->out->setting, r->arena, &best, &why, err);
-    bz_buf_free(&text);
     if (rc)
         return -1;
     if (!best && why) {

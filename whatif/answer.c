@@ -37,13 +37,12 @@ static void find_spread(const bz_trace *t, bz_arena *arena, bz_whatif *out)
 double bz_whatif_interval(const bz_trace *t, int64_t *steady)
 {
     uint32_t n;
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     const int64_t *v = bz_whatif_steady(t, &arena, &n);
     uint32_t below = n ? (n - 1) / 2 : 0, above = n / 2, quarter = n / 4, three = 3 * n / 4;
     double median = ((double)v[below] + (double)v[above]) / 2;
     double half = n >= 2 && median > 0 ? 1.57 * (double)(v[three] - v[quarter]) / sqrt(n) / median : ONE_ITERATION;
     *steady = n ? n : 1;
-    bz_arena_free(&arena);
     return half;
 }
 
@@ -82,7 +81,7 @@ static int begin_unrecorded(const bz_trace *trace, bz_whatif *w, bz_arena *work,
 int bz_whatif_begin(const bz_trace *trace, const bz_flow *flow, bz_arena *arena, bz_whatif *out, bz_error *err)
 {
     bz_simulated s;
-    bz_arena work = {0};
+    BZ_SCOPED(bz_arena) work = {0};
     *out = (bz_whatif){.flow = flow, .measured = flow->measured};
     int failed = bz_flow_time(flow, &work, &s, &out->simulated, err);
     if (!failed) {
@@ -93,7 +92,6 @@ int bz_whatif_begin(const bz_trace *trace, const bz_flow *flow, bz_arena *arena,
         bz_flow_critical(flow, &s, arena, &out->critical);
         failed = begin_unrecorded(trace, out, &work, err);
     }
-    bz_arena_free(&work);
     return failed;
 }
 
@@ -200,13 +198,12 @@ bool bz_whatif_differs_unrecorded(const bz_whatif *w, const bz_prediction *p)
 static int try_side(const bz_trace *trace, const bz_whatif *w, bz_whatif_asked *asked, int n, int side, int64_t adds,
                     bz_flow *work, int64_t *gain, bz_error *err)
 {
-    bz_arena memory = {0};
+    BZ_SCOPED(bz_arena) memory = {0};
     const bz_whatif_asked *none = NULL;
     int64_t time = 0;
     int failed = apply_all(work, trace, w, asked, n, side, adds, &memory, &none, err) < 0 ||
                  bz_flow_time(work, &memory, NULL, &time, err);
     *gain = (adds ? w->unrecorded[side] : w->simulated) - time;
-    bz_arena_free(&memory);
     return failed;
 }
 
@@ -237,7 +234,7 @@ static int predict(const bz_trace *trace, bz_whatif_asked *asked, int n, bz_aren
     bool range = has_range(asked, n);
     *p = (bz_prediction){.name = name_all(asked, n, arena)};
     for (int k = 0; k < BZ_WHATIF_SIDES && (!k || (range && p->changed)); k++) {
-        bz_arena memory = {0};
+        BZ_SCOPED(bz_arena) memory = {0};
         bz_flow *flow = after && !k ? after : work;
         bz_simulated s;
         int64_t time = 0;
@@ -260,7 +257,6 @@ static int predict(const bz_trace *trace, bz_whatif_asked *asked, int n, bz_aren
             if (after)
                 *simulated = s;
         }
-        bz_arena_free(&memory);
         if (failed)
             return -1;
     }

@@ -170,7 +170,7 @@ static double simulate(const bz_trace *trace, bz_whatif *w, const char *change, 
 
 void bz_whatif_ladder(const bz_trace *trace, const bz_whatif_model *model, double *with, double *without)
 {
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     bz_flow flow = {0};
     bz_whatif w;
     bz_error none;
@@ -183,5 +183,4 @@ void bz_whatif_ladder(const bz_trace *trace, const bz_whatif_model *model, doubl
         *without = simulate(trace, &w, "ideal:framework=0", &arena);
     }
     bz_flow_free(&flow);
-    bz_arena_free(&arena);
 }

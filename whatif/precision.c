@@ -19,8 +19,8 @@ static bool is_low_type(const char *type)
 static int converts(const bz_whatif_asked *asked, const bz_problem *low, bool *out, bz_error *err)
 {
     const bz_whatif_records *from = asked->records;
-    bz_arena arena = {0};
-    bz_buf text = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
+    BZ_SCOPED(bz_buf) text = {0};
     bz_record *r, *best = NULL;
     size_t n = 0;
     bz_problem_print(low, &text);
@@ -31,8 +31,6 @@ static int converts(const bz_whatif_asked *asked, const bz_problem *low, bool *o
             best = &r[i];
     *out = best && low->kind == BZ_PROBLEM_CONV && !strcmp(best->variant.math, "tensor") &&
            !strcmp(best->variant.layout, "plain");
-    bz_buf_free(&text);
-    bz_arena_free(&arena);
     return failed;
 }
 

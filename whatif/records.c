@@ -13,7 +13,7 @@ static int price_text(const bz_whatif_asked *asked, const bz_system *system, con
                       double *used, double *best, bz_error *err)
 {
     const bz_whatif_records *from = asked->records;
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     bz_record *r;
     size_t n = 0;
     *used = *best = NAN;
@@ -27,7 +27,6 @@ static int price_text(const bz_whatif_asked *asked, const bz_system *system, con
         if (variant && bz_variant_used(variant, r[i].variant.algorithm) && !(*used <= s))
             *used = s;
     }
-    bz_arena_free(&arena);
     return failed;
 }
 
@@ -36,7 +35,7 @@ int bz_whatif_price_on(const bz_whatif_asked *asked, const bz_system *system, co
                        const char *variant, double *used, double *best, bz_error *err)
 {
     bz_problem inside;
-    bz_buf text = {0};
+    BZ_SCOPED(bz_buf) text = {0};
     bz_problem_print(problem, &text);
     int failed = price_text(asked, system, bz_buf_text(&text), variant, used, best, err);
     if (!failed && !isfinite(*best) && bz_call_unpad(problem, &inside)) {
@@ -44,7 +43,6 @@ int bz_whatif_price_on(const bz_whatif_asked *asked, const bz_system *system, co
         bz_problem_print(&inside, &text);
         failed = price_text(asked, system, bz_buf_text(&text), variant, used, best, err);
     }
-    bz_buf_free(&text);
     return failed;
 }
 

@@ -266,7 +266,7 @@ int bz_flow_steady(const bz_flow *flow, int64_t *step, bz_error *err)
 {
     bz_flow chained;
     bz_simulated s;
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     int64_t end[CHAIN] = {0};
     if (flow->n > BZ_NONE / CHAIN - 1 || flow->n_edges > BZ_NONE / CHAIN - 1)
         return bz_fail(err, BZ_FAILED, "the iteration has too many tasks for three of them: %u", flow->n);
@@ -279,7 +279,6 @@ int bz_flow_steady(const bz_flow *flow, int64_t *step, bz_error *err)
     }
     *step = end[CHAIN - 1] - end[CHAIN - 2];
     bz_flow_free(&chained);
-    bz_arena_free(&arena);
     return failed;
 }
 

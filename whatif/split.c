@@ -123,7 +123,7 @@ typedef struct {
 
 static uint32_t find_row(summing *m, const char *name, const char *kind)
 {
-    bz_buf key = {0};
+    BZ_SCOPED(bz_buf) key = {0};
     bz_buf_printf(&key, "%s\n%s", kind, name);
     uint32_t row = bz_map_get(&m->rows, key.data, key.len);
     if (row == BZ_MAP_NONE) {
@@ -132,7 +132,6 @@ static uint32_t find_row(summing *m, const char *name, const char *kind)
         m->c->row[row] = (bz_critical_row){.name = bz_arena_str(m->arena, name), .kind = kind};
         bz_map_add(&m->rows, bz_arena_dup(m->arena, key.data, key.len), key.len, row);
     }
-    bz_buf_free(&key);
     return row;
 }
 

@@ -100,11 +100,10 @@ static int predict_factor(move *m, const bz_problem *p, int64_t time, double *fa
     bz_shape_of(p, &shape);
     if (!bz_predictor_met(m->predictor, &shape))
         return 0;
-    bz_buf text = {0};
+    BZ_SCOPED(bz_buf) text = {0};
     bz_problem_print(p, &text);
     bz_predicted_time a = bz_predict(m->from.aim, bz_buf_text(&text), &shape),
                       b = bz_predict(m->to.aim, bz_buf_text(&text), &shape);
-    bz_buf_free(&text);
     if (a.seconds > 0 && b.seconds > 0) {
         *factor = b.seconds / a.seconds * side_of(m, sqrt(a.spread * a.spread + b.spread * b.spread));
         m->predicted++;

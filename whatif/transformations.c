@@ -318,12 +318,11 @@ static int parameter(const bz_transformation *row, const char *name, size_t leng
 
 static int unknown_parameter(const bz_transformation *row, const char *name, int length, bz_error *err)
 {
-    bz_buf known = {0};
+    BZ_SCOPED(bz_buf) known = {0};
     for (int i = 0; i < BZ_WHATIF_PARAMETERS && row->parameter[i].name; i++)
         bz_buf_printf(&known, "%s%s", i ? ", " : "", row->parameter[i].name);
     bz_fail(err, BZ_USAGE, "%s: has no parameter '%.*s'; it has %s", row->name, length < 60 ? length : 60, name,
             known.len ? known.data : "none");
-    bz_buf_free(&known);
     return -1;
 }
 

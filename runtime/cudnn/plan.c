@@ -47,26 +47,24 @@ cudnnStatus_t cudnn_device_find(int number, cudnnBackendDescriptor_t *out)
 
 static bool hash_module(char out[33])
 {
-    bz_buf text = {0};
+    BZ_SCOPED(bz_buf) text = {0};
     Dl_info where;
     bool found = dladdr((const void *)bz_cudnn_kinds, &where) && where.dli_fname &&
                  !bz_whole_read(where.dli_fname, MODULE_MOST, "is no module", &text, NULL);
     bz_hash_hex(bz_hash_bytes(bz_buf_text(&text), text.len), out);
-    bz_buf_free(&text);
     return found;
 }
 
 bool cudnn_shelf_open(cudnn_shelf *s, const char *folder, void *device)
 {
     char module[33];
-    bz_buf json = {0};
+    BZ_SCOPED(bz_buf) json = {0};
     *s = (cudnn_shelf){0};
     if (hash_module(module) &&
         json_of(device, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, &json) == CUDNN_STATUS_SUCCESS) {
         s->folder = folder;
         bz_buf_printf(&s->about, "cudnn %zu\nmodule %s\ndevice %s\n", cudnnGetVersion(), module, bz_buf_text(&json));
     }
-    bz_buf_free(&json);
     return s->folder;
 }
 
@@ -151,7 +149,7 @@ static void configs_key(const call *c, bz_buf *out)
 bool cudnn_configs_take(call *c)
 {
     struct graph_call *g = c->graph;
-    bz_buf key = {0}, text = {0};
+    BZ_SCOPED(bz_buf) key = {0}, text = {0};
     char *rest = NULL;
     if (!c->shelf)
         return false;
@@ -170,15 +168,13 @@ bool cudnn_configs_take(call *c)
     }
     g->n_configs = good ? g->n_configs : 0; /* the library has to be asked */
     g->chosen = good && chosen >= 0 && chosen < g->n_configs ? (int)chosen : -1;
-    bz_buf_free(&key);
-    bz_buf_free(&text);
     return good;
 }
 
 void cudnn_configs_keep(const call *c)
 {
     const struct graph_call *g = c->graph;
-    bz_buf key = {0}, text = {0};
+    BZ_SCOPED(bz_buf) key = {0}, text = {0};
     if (!c->shelf)
         return;
     bz_buf_printf(&text, "%d\n", g->chosen);
@@ -186,8 +182,6 @@ void cudnn_configs_keep(const call *c)
         bz_buf_printf(&text, "%s%s\n", g->config[i].native ? "*" : "", g->config[i].name);
     configs_key(c, &key);
     bz_kept_put(c->shelf->folder, bz_buf_text(&key), text.data, text.len);
-    bz_buf_free(&key);
-    bz_buf_free(&text);
 }
 
 /* ---- plans ---------------------------------------------------------------------------------- */
@@ -229,17 +223,16 @@ static cudnnStatus_t load(const call *c, const bz_buf *json, cudnnBackendDescrip
 /* The library writes plans as text only where it compiled them; all others are built at once. */
 static void keep(const call *c, const bz_buf *key, cudnnBackendDescriptor_t plan)
 {
-    bz_buf json = {0};
+    BZ_SCOPED(bz_buf) json = {0};
     if (json_of(plan, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, &json) == CUDNN_STATUS_SUCCESS) {
         bz_kept_put(c->shelf->folder, bz_buf_text(key), json.data, json.len);
         bz_kept_trim(c->shelf->folder, KEPT_MOST);
     }
-    bz_buf_free(&json);
 }
 
 cudnnStatus_t cudnn_plan_get(const call *c, const graph_config *config, cudnnBackendDescriptor_t *out)
 {
-    bz_buf key = {0}, json = {0};
+    BZ_SCOPED(bz_buf) key = {0}, json = {0};
     cudnnStatus_t status = CUDNN_STATUS_NOT_SUPPORTED;
     *out = NULL;
     if (!c->shelf)
@@ -254,8 +247,6 @@ cudnnStatus_t cudnn_plan_get(const call *c, const graph_config *config, cudnnBac
         if (status == CUDNN_STATUS_SUCCESS && bz_now() - from > WORTH_KEEPING)
             keep(c, &key, *out);
     }
-    bz_buf_free(&key);
-    bz_buf_free(&json);
     return status;
 }
 
