@@ -68,7 +68,7 @@ static int is_model(const struct dirent *e)
 
 static void load_bundled(loading *l)
 {
-    struct dirent **files = NULL;
+    BZ_FREED struct dirent **files = NULL;
     char folder[BZ_FOLDER_MAX], path[PATH_MAX];
     int n = bz_folder_bundled("models", folder) ? scandir(folder, &files, is_model, alphasort) : 0;
     for (int k = 0; k < n; k++) {
@@ -76,17 +76,14 @@ static void load_bundled(loading *l)
             load(l, path, files[k]->d_name, "bundled", NULL);
         free(files[k]);
     }
-    free(files);
 }
 
 /* ---- that were analysed before -------------------------------------------------------------- */
 
 static const char *memory_of(const char *db, bz_arena *arena)
 {
-    char *where = bz_perfdb_where(db);
-    const char *path = bz_arena_printf(arena, "%s/models.txt", where);
-    free(where);
-    return path;
+    BZ_FREED char *where = bz_perfdb_where(db);
+    return bz_arena_printf(arena, "%s/models.txt", where);
 }
 
 /* The paths in the file, oldest first; at most REMEMBERED. */

@@ -50,7 +50,7 @@ static int model_of(bz_evaluation *e, const bz_analysis *a, int number)
     for (int i = 0; i < e->n_models; i++)
         if (!strcmp(e->model[i].path, b->model))
             return i;
-    bz_unique own = {0};
+    BZ_SCOPED(bz_unique) own = {0};
     bz_unique_add(&own, b->layers, 0, counts);
     e->model[e->n_models] = (bz_evaluation_model){.path = b->model,
                                                   .task = task_of(b->model),
@@ -58,7 +58,6 @@ static int model_of(bz_evaluation *e, const bz_analysis *a, int number)
                                                   .unique = own.n,
                                                   .macs = b->coverage.macs,
                                                   .first = number};
-    bz_unique_free(&own);
     return e->n_models++;
 }
 
@@ -245,7 +244,7 @@ static void make_libraries(bz_evaluation *e, const bz_analysis *a, bz_arena *are
 
 void bz_evaluation_make(const bz_analysis *a, int n, bz_arena *arena, bz_evaluation *out)
 {
-    bz_unique all = {0};
+    BZ_SCOPED(bz_unique) all = {0};
     *out = (bz_evaluation){.model = BZ_NEW(arena, bz_evaluation_model, n),
                            .row = BZ_NEW(arena, bz_evaluation_row, n),
                            .group = BZ_NEW(arena, bz_evaluation_group, n),
@@ -258,7 +257,6 @@ void bz_evaluation_make(const bz_analysis *a, int n, bz_arena *arena, bz_evaluat
         bz_unique_add(&all, a[out->model[m].first].bound.layers, m, counts);
     out->layers = all.n_layers;
     out->unique = all.n;
-    bz_unique_free(&all);
     for (int r = 0; r < BZ_RATIOS; r++)
         out->mean[r] = mean_ratio(out, a, (bz_ratio)r, NULL, &out->known[r]);
     make_groups(out, a);

@@ -99,7 +99,7 @@ static bool try_count(const refit *r, double wanted, bool by_products)
 bool bz_recording_refit(bz_trace *t, const bz_layers *layers)
 {
     BZ_SCOPED(bz_arena) arena = {0};
-    bz_align_work model = {0};
+    BZ_SCOPED(bz_align_work) model = {0};
     refit r = {t, layers, &model, &arena, t->n_iterations};
     bool changed = false, part = false;
     int work = 0, of_model = 0;
@@ -123,6 +123,5 @@ bool bz_recording_refit(bz_trace *t, const bz_layers *layers)
                        "by what repeats there were %u iterations; the model does %.3g times the work of one of these, "
                        "so %u were taken",
                        r.before, (double)r.before / t->n_iterations, t->n_iterations);
-    bz_align_work_free(&model);
     return changed;
 }

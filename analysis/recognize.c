@@ -150,7 +150,7 @@ int recording_recognize(const bz_trace *trace, const bz_rebuilt *rebuilt, const 
     sizes told = by_calls ? sizes_of_layers(rebuilt->layers) : (sizes){0};
     bool calls_alone = !trace->event[BZ_EVENT_KERNEL].n && !trace->event[BZ_EVENT_OP].n;
     for (int i = 0; i < n; i++) {
-        bz_align_work model = {0};
+        BZ_SCOPED(bz_align_work) model = {0};
         for (int k = 0; k < candidate[i].layers->n; k++)
             bz_align_work_add(&model, &candidate[i].layers->layer[k]);
         if (calls_alone)
@@ -172,7 +172,6 @@ int recording_recognize(const bz_trace *trace, const bz_rebuilt *rebuilt, const 
                           .sized = by_operators || told.n >= LEAST_TOLD,
                           .likeness = alike ? 2.0 * alike / (double)(model.n + ran.n) : 0,
                           .evidence = bz_align_work_evidence(&model, &ran, alike, arena)};
-        bz_align_work_free(&model);
     }
     const bool by_layer = ran.by_layer;
     bz_align_work_free(&ran);

@@ -222,7 +222,7 @@ static bz_sheet *launch_sheet(recording_making *m)
         BZ_SHEET_ADD(sheet, BZ_TEXT(bz_string(m->trace, top[i].name)), BZ_NUMBER((double)top[i].count / m->steady),
                      BZ_NUMBER(seconds(top[i].time) / m->steady),
                      BZ_NUMBER(seconds(top[i].time) / (double)top[i].count));
-    double *delay = bz_alloc(k->n + 1, sizeof *delay);
+    BZ_FREED double *delay = bz_alloc(k->n + 1, sizeof *delay);
     for (size_t i = 0; i < k->n; i++) {
         if (!bz_event_counts(m->trace, BZ_EVENT_KERNEL, i))
             continue;
@@ -239,7 +239,6 @@ static bz_sheet *launch_sheet(recording_making *m)
             "From its launch to its start a kernel took %s (median); %s of the kernels are shorter than 10 µs.",
             bz_units_time(median, delay[n_delays / 2]), bz_units_percent(share, (double)brief / (double)all));
     }
-    free(delay);
     return sheet;
 }
 
@@ -282,7 +281,7 @@ static bz_sheet *stream_sheet(recording_making *m)
     bz_sheet *sheet = bz_sheet_new(m->arena, "streams", "Streams", STREAMS);
     const bz_trace *t = m->trace;
     size_t most = t->event[BZ_EVENT_KERNEL].n + t->event[BZ_EVENT_COPY].n + t->event[BZ_EVENT_MEMSET].n;
-    span *list = bz_alloc(most + 1, sizeof *list);
+    BZ_FREED span *list = bz_alloc(most + 1, sizeof *list);
     for (uint32_t lane = 0; lane < t->n_lanes && m->one; lane++) {
         if (!t->lane[lane].device)
             continue;
@@ -299,7 +298,6 @@ static bz_sheet *stream_sheet(recording_making *m)
         row[4].number = union_of(list, n);
         row[5].number = share_of(row[4].number, m->out->span);
     }
-    free(list);
     bz_sheet_sort(sheet, 4);
     return sheet;
 }

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct bz_arena_block bz_arena_block;
@@ -117,6 +118,15 @@ void *bz_alloc(size_t n, size_t size);
 void *bz_realloc(void *p, size_t n, size_t size);
 void *bz_zeroed(size_t n, size_t size); /* calloc: large memory costs nothing before it is used */
 char *bz_copy(const char *s);
+
+/* A local pointer to such memory that is freed where its block ends: BZ_FREED char *name = bz_copy(from); */
+#define BZ_FREED __attribute__((cleanup(bz_free_at)))
+static inline void bz_free_at(void *pointer)
+{
+    void *p;
+    memcpy(&p, pointer, sizeof p);
+    free(p);
+}
 
 /* The same for libraries that do not look whether they got memory, or go on with half a result when they did not. free() frees it. */
 void *bz_memory_take(size_t size);

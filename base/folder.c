@@ -97,7 +97,7 @@ static int by_name(const void *a, const void *b)
 static bool entry_meant(const char *folder, const char *typed, char out[BZ_FOLDER_MAX])
 {
     enum { MOST = 10000 };
-    char **name = NULL;
+    BZ_FREED char **name = NULL;
     int n = 0;
     DIR *d = opendir(folder);
     for (struct dirent *e; d && n < MOST && (e = readdir(d));)
@@ -113,7 +113,6 @@ static bool entry_meant(const char *folder, const char *typed, char out[BZ_FOLDE
     bool found = meant && snprintf(out, BZ_FOLDER_MAX, "%s", meant) < BZ_FOLDER_MAX;
     for (int i = 0; i < n; i++)
         free(name[i]);
-    free(name);
     return found;
 }
 

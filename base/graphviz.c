@@ -168,13 +168,12 @@ static _Noreturn void keep_drawing(int channel)
     close_range(4, ~0U, 0);
     bool loaded = load(&lib) && (context = lib.context());
     while (take(3, &n, sizeof n)) {
-        char *dot = malloc(n + 1);
+        BZ_FREED char *dot = malloc(n + 1);
         if (!dot || !take(3, dot, n))
             _exit(1);
         dot[n] = 0;
         if (!(loaded ? draw(&lib, context, dot, 3) : give(3, &(answer){NO_LIBRARY, 0}, sizeof(answer))))
             _exit(1);
-        free(dot);
     }
     _exit(0);
 }

@@ -103,16 +103,14 @@ void bz_sheet_sort(bz_sheet *s, int column)
     if (s->n < 2)
         return;
     size_t width = (size_t)s->n_columns * sizeof *s->cell;
-    int *at = bz_alloc((size_t)s->n, sizeof *at);
-    bz_sheet_cell *old = bz_alloc((size_t)s->n, width);
+    BZ_FREED int *at = bz_alloc((size_t)s->n, sizeof *at);
+    BZ_FREED bz_sheet_cell *old = bz_alloc((size_t)s->n, width);
     for (int i = 0; i < s->n; i++)
         at[i] = i;
     qsort_r(at, (size_t)s->n, sizeof *at, by_column, &(order){s, column});
     memcpy(old, s->cell, (size_t)s->n * width);
     for (int i = 0; i < s->n; i++)
         memcpy(&s->cell[(size_t)i * (size_t)s->n_columns], &old[(size_t)at[i] * (size_t)s->n_columns], width);
-    free(old);
-    free(at);
 }
 
 /* For people. */

@@ -130,7 +130,7 @@ void bz_sort_groups(void *v, size_t n, size_t size, size_t offset, uint32_t grou
     char *old = v;
     bool sorted = true;
     uint32_t before = 0;
-    size_t *place = bz_zeroed((size_t)groups + 1, sizeof *place);
+    BZ_FREED size_t *place = bz_zeroed((size_t)groups + 1, sizeof *place);
     for (size_t i = 0; i < n; i++) {
         uint32_t group;
         memcpy(&group, old + i * size + offset, sizeof group);
@@ -150,7 +150,6 @@ void bz_sort_groups(void *v, size_t n, size_t size, size_t offset, uint32_t grou
         }
         free(old);
     }
-    free(place);
 }
 
 /* Ends of the runs that are in order already; 0 where there are more than `most`. */

@@ -46,7 +46,7 @@ static int run_logged(char *const *argv, int log)
 static void first_error(const char *path, bz_buf *out)
 {
     enum { LOOK = 100, LONGEST = 200 }; /* a compiler that complains of the first file complains of all */
-    char *line = NULL;
+    BZ_FREED char *line = NULL;
     size_t cap = 0;
     FILE *f = fopen(path, "r");
     bool cmake = false, full = false;
@@ -76,7 +76,6 @@ static void first_error(const char *path, bz_buf *out)
         if (!cmake || text[strlen(text) - 1] == '.') /* CMake's next sentence is that a log follows */
             break;
     }
-    free(line);
     if (f)
         fclose(f);
 }

@@ -478,7 +478,7 @@ static double free_bytes(const char *dir, const char **closed)
 
 static void check_database(doctor *d, bz_finding *f)
 {
-    char *where = bz_perfdb_where(d->dir);
+    BZ_FREED char *where = bz_perfdb_where(d->dir);
     const char *file = bz_arena_printf(&d->arena, "%s/data.mdb", where);
     const char *closed = NULL;
     double left = free_bytes(where, &closed);
@@ -500,7 +500,6 @@ static void check_database(doctor *d, bz_finding *f)
         say(f, BZ_HEALTH_GOOD, NULL, "%s%s%s", where, access(file, F_OK) ? " (made by the first bound)" : "",
             isnan(left) ? "" : ", room enough");
     bz_perfdb_close(db);
-    free(where);
 }
 
 /* Benchmarks are built in the folder for temporary files, and run there. */

@@ -27,7 +27,7 @@ static double share(double part, double whole)
 /* An unpriced layer counts as priced where a group with a price stands for it, and one that need not run counts for nothing. */
 static void sum_work(const bz_bound *b, bool fused, work *all, work *priced)
 {
-    bool *covered = bz_zeroed((size_t)b->layers->n, sizeof *covered);
+    BZ_FREED bool *covered = bz_zeroed((size_t)b->layers->n, sizeof *covered);
     for (int g = 0; fused && g < b->fused.n; g++)
         for (int i = 0; i < b->fused.group[g].n; i++)
             covered[b->fused.group[g].layer[i]] = true;
@@ -39,7 +39,6 @@ static void sum_work(const bz_bound *b, bool fused, work *all, work *priced)
         if (l->price.alternative || covered[l->node])
             add(priced, l, b->dtype);
     }
-    free(covered);
 }
 
 bool bz_goal_enough(double macs, double time)

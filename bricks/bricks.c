@@ -186,7 +186,7 @@ static void find_reads(cutter *c, int **first, int **read)
         most += c->layers->layer[c->layer[i]].node->n_in;
     *first = BZ_NEW(&c->b->arena, int, c->n + 1);
     *read = BZ_NEW(&c->b->arena, int, most);
-    int *place = bz_zeroed((size_t)c->layers->n + 1, sizeof *place);
+    BZ_FREED int *place = bz_zeroed((size_t)c->layers->n + 1, sizeof *place);
     for (int i = 0; i < c->n; i++) {
         const bz_layer *l = &c->layers->layer[c->layer[i]];
         place[c->layer[i]] = i;
@@ -198,7 +198,6 @@ static void find_reads(cutter *c, int **first, int **read)
         }
     }
     (*first)[c->n] = n;
-    free(place);
 }
 
 static cutter begin_cutting(bz_bricks *b, const bz_layers *layers)
@@ -308,7 +307,7 @@ static void add_joint(bz_bricks *b, const joint_at *j)
 /* What is longer is farther off, and differences of long times tell nothing: the shortest of each group stands for it. */
 void bz_bricks_join(bz_bricks *b, int most)
 {
-    joint_at *list = NULL;
+    BZ_FREED joint_at *list = NULL;
     int64_t cuts = 0;
     int n = find_joints(b, true, &list, &cuts);
     if (!n)
@@ -326,7 +325,6 @@ void bz_bricks_join(bz_bricks *b, int most)
         if (taken)
             add_joint(b, taken);
     }
-    free(list);
 }
 
 void bz_bricks_free(bz_bricks *b)

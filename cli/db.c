@@ -18,13 +18,12 @@ static int open_as(bz_job *job, bz_perfdb_options options, bz_perfdb **db, bz_er
     signal(SIGXFSZ, SIG_IGN); /* a file size limit is an error like a full disk */
     options.warn = bz_db_warn;
     options.user = (void *)job->command;
-    char *where = bz_perfdb_where(job->db);
+    BZ_FREED char *where = bz_perfdb_where(job->db);
     struct stat st;
     bool file = !stat(where, &st) && !S_ISDIR(st.st_mode);
     int rc = file ? bz_fail(err, BZ_BAD_INPUT,
                             "%s: is a file: a database is a folder: name one with --db, or BENANZA_DB", where)
                   : bz_perfdb_open(db, where, &options, err);
-    free(where);
     if (!rc)
         bz_arena_keep(&job->arena, *db, close_db);
     return rc;

@@ -32,12 +32,11 @@ static int compact(void *asked, bz_buf *out, bz_error *err)
     if (bz_job_takes(job, 0, 0, err))
         return -1;
     signal(SIGXFSZ, SIG_IGN); /* as in bz_db_open */
-    char *where = bz_perfdb_where(job->db);
+    BZ_FREED char *where = bz_perfdb_where(job->db);
     int rc = bz_perfdb_compact(where, &(bz_perfdb_options){0}, &before, &after, err);
     if (!rc)
         bz_buf_printf(out, "%s to %s in %s\n", bz_units_bytes(old, (double)before), bz_units_bytes(new, (double)after),
                       where);
-    free(where);
     return rc;
 }
 

@@ -78,11 +78,10 @@ static int salvage(void *job, bz_buf *out, bz_error *err)
     (void)out;
     if (bz_job_takes(&j->job, 0, 0, err))
         return -1;
-    char *where = bz_perfdb_where(j->job.db);
+    BZ_FREED char *where = bz_perfdb_where(j->job.db);
     hold_progress(j->path);
     int rc = j->path ? bz_perfdb_salvage_file(where, j->path, &report, err)
                      : bz_perfdb_salvage(where, STDOUT_FILENO, false, &report, err);
-    free(where);
     if (rc)
         return -1;
     bz_progress_hold(true);

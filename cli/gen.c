@@ -68,11 +68,10 @@ static int generate(void *job, bz_buf *out, bz_error *err)
                     bz_plan_skip(plan, db, system, &setting, &again, err)))
         return -1;
     if (g->most || g->budget > 0) {
-        bz_samples records = {0};
+        BZ_SCOPED(bz_samples) records = {0};
         int rc = db && g->budget > 0 ? bz_samples_load(db, &setting, bz_plan_asked(plan), &records, err) : 0;
         if (!rc)
             g->expected = bz_plan_most_informative(plan, &records, db, system, &setting, g->most, g->budget);
-        bz_samples_free(&records);
         if (rc)
             return -1;
     }

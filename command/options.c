@@ -424,7 +424,7 @@ int bz_output_sentences(const bz_buf *text, bz_error *err)
 
 int bz_run_command(const bz_command *command, int argc, char **argv)
 {
-    bz_job *job = bz_zeroed(1, command->size);
+    BZ_FREED bz_job *job = bz_zeroed(1, command->size);
     bz_error err = {0};
     BZ_SCOPED(bz_buf) out = {0};
     if (command->usual)
@@ -443,6 +443,5 @@ int bz_run_command(const bz_command *command, int argc, char **argv)
     }
     int status = rc < 0 ? bz_report(command, &err) : job->status;
     bz_arena_free(&job->arena);
-    free(job);
     return status;
 }

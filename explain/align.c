@@ -32,7 +32,7 @@ static void ask_for(bz_align_making *m)
 {
     const bz_bound *b = m->bound;
     BZ_SCOPED(bz_map) known = {0};
-    layer_atoms *of = NULL;
+    BZ_FREED layer_atoms *of = NULL;
     uint32_t n = 0, *number = BZ_NEW(m->arena, uint32_t, b->n);
     for (int i = 0; i < b->n; i++) {
         const bz_lowering *const *key = &b->layer[i].lowering;
@@ -52,7 +52,6 @@ static void ask_for(bz_align_making *m)
                 if (b->layer[k].times > run)
                     add_ask(m, k, &of[number[k]]);
     }
-    free(of);
 }
 
 int *bz_align_asks_by_layer(const bz_align_making *m)
@@ -188,10 +187,10 @@ static bool is_layer(const bz_align_atom *atom)
 /* What is left on both sides then, once more. */
 static void pair_leftovers(bz_align_making *m)
 {
-    bz_align_atom *a = bz_alloc((size_t)m->n_asks + 1, sizeof *a),
-                  *b = bz_alloc((size_t)m->steps.n_atoms + 1, sizeof *b);
-    int *to = bz_alloc((size_t)m->steps.n_atoms + 1, sizeof *to),
-        *atom = bz_alloc((size_t)m->steps.n_atoms + 1, sizeof *atom);
+    BZ_FREED bz_align_atom *a = bz_alloc((size_t)m->n_asks + 1, sizeof *a),
+                           *b = bz_alloc((size_t)m->steps.n_atoms + 1, sizeof *b);
+    BZ_FREED int *to = bz_alloc((size_t)m->steps.n_atoms + 1, sizeof *to),
+                 *atom = bz_alloc((size_t)m->steps.n_atoms + 1, sizeof *atom);
     int n = 0, k = 0;
     for (int i = 0; i < m->n_asks; i++)
         if (!m->ask[i].steps)
@@ -213,10 +212,6 @@ static void pair_leftovers(bz_align_making *m)
             m->from[with] = atom[i];
         }
     }
-    free(a);
-    free(b);
-    free(atom);
-    free(to);
 }
 
 /* A batch normalization that is the bias of the layer's product in the model is work that the model does not ask for. */
@@ -281,14 +276,13 @@ static void align(bz_align_making *m)
     m->from = BZ_NEW(m->arena, int, m->n_atoms);
     m->moved = BZ_NEW(m->arena, bool, m->steps.n);
     m->written = BZ_NEW(m->arena, const bz_match *, m->steps.n);
-    bz_align_atom *atom = bz_alloc((size_t)n + 1, sizeof *atom);
+    BZ_FREED bz_align_atom *atom = bz_alloc((size_t)n + 1, sizeof *atom);
     int *at = bz_alloc((size_t)n + 1, sizeof *at), *to = bz_alloc((size_t)n + 1, sizeof *to),
         kept = without_runs(m, atom, at);
     bz_align_sequences(&m->words, m->atom, m->n_atoms, atom, kept, BZ_ALIGN_CELLS, to);
     memset(m->to, 0xff, (size_t)n * sizeof *m->to);
     for (int i = 0; i < kept; i++)
         m->to[at[i]] = to[i];
-    free(atom);
     free(at);
     free(to);
     memset(m->from, 0xff, (size_t)m->n_atoms * sizeof *m->from);

@@ -81,7 +81,7 @@ static void take_layer(const search *s, const bz_aligned *row, int k, double *le
 static double leave_single(const search *s, const bz_aligned *row, bz_aligned *together, int *layer)
 {
     double sum = 0;
-    bool *inside = bz_zeroed((size_t)row->n_layers, sizeof *inside);
+    BZ_FREED bool *inside = bz_zeroed((size_t)row->n_layers, sizeof *inside);
     for (int k = 0; k < row->n_layers; k++)
         for (int g = first_place(s, row, row->layer[k]); g; g = s->next[g - 1]) {
             const bz_bound_place *p = &s->b->fused.place[g - 1];
@@ -94,7 +94,6 @@ static double leave_single(const search *s, const bz_aligned *row, bz_aligned *t
             layer[together->n_layers++] = row->layer[k];
         else
             sum += price_of(&s->b->layer[row->layer[k]]);
-    free(inside);
     return sum;
 }
 
@@ -103,22 +102,20 @@ static double leave_single(const search *s, const bz_aligned *row, bz_aligned *t
  * as the model has weights. */
 static double lowest(const search *s, const bz_aligned *row)
 {
-    int *layer = bz_alloc((size_t)row->n_layers, sizeof *layer);
+    BZ_FREED int *layer = bz_alloc((size_t)row->n_layers, sizeof *layer);
     bz_aligned together;
     double sum = leave_single(s, row, &together, layer);
     if (together.n_layers <= BZ_ALIGN_ATOMS) {
         unsigned all = 1U << together.n_layers;
-        double *least = bz_alloc(all, sizeof *least);
+        BZ_FREED double *least = bz_alloc(all, sizeof *least);
         for (unsigned done = 0; done < all; done++)
             least[done] = done ? INFINITY : 0;
         for (int k = 0; k < together.n_layers; k++)
             take_layer(s, &together, k, least);
         sum += least[all - 1];
-        free(least);
     } else {
         sum = NAN;
     }
-    free(layer);
     return isfinite(sum) ? sum : NAN;
 }
 

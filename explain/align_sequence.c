@@ -145,13 +145,14 @@ static int find_anchors(const piece *p, int a0, int a1, int b0, int b1, int (*an
         most = p->a[i].id > most ? p->a[i].id : most;
     for (int j = b0; j < b1; j++)
         most = p->b[j].id > most ? p->b[j].id : most;
-    seen *at = bz_alloc((size_t)most + 1, sizeof *at);
+    BZ_FREED seen *at = bz_alloc((size_t)most + 1, sizeof *at);
     memset(at, 0, ((size_t)most + 1) * sizeof *at);
     for (int i = a0; i < a1; i++)
         at[p->a[i].id].a = i, at[p->a[i].id].n_a++;
     for (int j = b0; j < b1; j++)
         at[p->b[j].id].b = j, at[p->b[j].id].n_b++;
-    int *tail = bz_alloc((size_t)(a1 - a0) + 1, sizeof *tail), *before = bz_alloc((size_t)(a1 - a0), sizeof *before);
+    BZ_FREED int *tail = bz_alloc((size_t)(a1 - a0) + 1, sizeof *tail),
+                 *before = bz_alloc((size_t)(a1 - a0), sizeof *before);
     int length = 0;
     for (int i = a0; i < a1; i++) { /* patience: piles of ascending b */
         const seen *s = &at[p->a[i].id];
@@ -167,9 +168,6 @@ static int find_anchors(const piece *p, int a0, int a1, int b0, int b1, int (*an
         anchor[k][0] = i;
         anchor[k][1] = at[p->a[i].id].b;
     }
-    free(at);
-    free(tail);
-    free(before);
     return length;
 }
 

@@ -457,7 +457,7 @@ static const char *compare_training(making *m)
 
 static const char *compare(making *m, const bz_rebuilt *rebuilt, const bz_align_work *ran, bool *batch_open)
 {
-    bz_align_work model = {0};
+    BZ_SCOPED(bz_align_work) model = {0};
     *batch_open = false;
     for (int i = 0; i < m->bound->n; i++)
         if (is_run(m, i))
@@ -474,7 +474,6 @@ static const char *compare(making *m, const bz_rebuilt *rebuilt, const bz_align_
         text = text ? text : compare_copies(m, batch_open);
     }
     bz_map_free(&m->known);
-    bz_align_work_free(&model);
     return text;
 }
 

@@ -265,7 +265,7 @@ static bool same_symbol(int a, int b)
 /* Length of the longest common subsequence. row[j]: of what was seen of a, and the first j of b. */
 int bz_align_work_common(const bz_align_work *a, const bz_align_work *b)
 {
-    int *row = bz_zeroed((size_t)b->n + 1, sizeof *row);
+    BZ_FREED int *row = bz_zeroed((size_t)b->n + 1, sizeof *row);
     for (int i = 0; i < a->n; i++) {
         int diagonal = 0; /* row[j - 1] before this i */
         for (int j = 1; j <= b->n; j++) {
@@ -276,9 +276,7 @@ int bz_align_work_common(const bz_align_work *a, const bz_align_work *b)
             diagonal = above;
         }
     }
-    int length = row[b->n];
-    free(row);
-    return length;
+    return row[b->n];
 }
 
 const char *bz_align_work_evidence(const bz_align_work *model, const bz_align_work *ran, int alike, bz_arena *arena)

@@ -66,11 +66,9 @@ static int load_stacks(bz_fleet_job *j, bz_error *err)
 
 static int open_db(bz_fleet_job *j, bool read_only, bz_error *err)
 {
-    char *where = bz_perfdb_where(j->db_dir);
+    BZ_FREED char *where = bz_perfdb_where(j->db_dir);
     const bz_perfdb_options options = {.read_only = read_only, .warn = j->warn, .user = j->user};
-    int rc = bz_perfdb_open(&j->db, where, &options, err);
-    free(where);
-    return rc;
+    return bz_perfdb_open(&j->db, where, &options, err);
 }
 
 int bz_fleet_open(bz_fleet_job *j, bool read_only, bz_error *err)
@@ -80,9 +78,8 @@ int bz_fleet_open(bz_fleet_job *j, bool read_only, bz_error *err)
         return -1;
     if (!j->fleet.folder)
         return bz_fail(err, BZ_BAD_INPUT, "%s: names no \"folder\" that all machines see", path);
-    char *whole = realpath(path, NULL);
+    BZ_FREED char *whole = realpath(path, NULL);
     j->config = bz_arena_str(&j->arena, whole ? whole : path);
-    free(whole);
     return open_db(j, read_only, err) || load_stacks(j, err) ? -1 : 0;
 }
 

@@ -33,9 +33,8 @@ static void keep_paths(bz_fleet_job *j, const bz_fleet_names *paths)
 {
     j->model_paths = (bz_fleet_names){BZ_NEW(&j->arena, const char *, paths->n), 0};
     for (int i = 0; i < paths->n; i++) {
-        char *whole = realpath(paths->item[i], NULL);
+        BZ_FREED char *whole = realpath(paths->item[i], NULL);
         j->model_paths.item[j->model_paths.n++] = bz_arena_str(&j->arena, whole ? whole : paths->item[i]);
-        free(whole);
     }
 }
 
@@ -96,7 +95,7 @@ static int make_plan(bz_fleet_job *j, const bz_fleet_system *s, bz_fleet_plan *o
 static int plan_one(bz_fleet_job *j, int kind, bz_error *err)
 {
     const bz_fleet_system *s = &j->fleet.system[kind];
-    BZ_SCOPED(bz_buf) key = {0};
+    bz_buf key = {0};
     bz_buf_printf(&key, "%s|%d|%g|%g|%s|", s->dtype ? s->dtype : "", s->fuse, s->threads, s->time_limit,
                   s->cache ? s->cache : "");
     put_names(&key, &s->backends);
@@ -107,6 +106,7 @@ static int plan_one(bz_fleet_job *j, int kind, bz_error *err)
         i++;
     j->plan_of[kind] = i;
     if (i < j->n_plans) {
+        bz_buf_free(&key);
         return 0;
     }
     bz_fleet_plan *p = &j->plan[j->n_plans++];

@@ -64,7 +64,7 @@ static void add_throttled(const char *kind, const bz_attempt *attempt, int n, bz
 void bz_deviations_add(const char *kind, const bz_attempt *attempt, int n, double least, bz_arena *arena,
                        bz_fleet_report *out)
 {
-    node_time *time = bz_alloc((size_t)n + 1, sizeof *time);
+    BZ_FREED node_time *time = bz_alloc((size_t)n + 1, sizeof *time);
     for (int y = 0; y < BZ_YARDSTICKS; y++) {
         int nodes = best_of_nodes(attempt, n, y, time);
         if (nodes < 2)
@@ -78,7 +78,6 @@ void bz_deviations_add(const char *kind, const bz_attempt *attempt, int n, doubl
             }
     }
     add_throttled(kind, attempt, n, arena, out);
-    free(time);
 }
 
 /* ---- changes -------------------------------------------------------------------------------- */

@@ -39,7 +39,7 @@ void bz_shards_make(const bz_plan *plan, const bz_want *want, double target, int
 {
     const bz_plan_problem *problem;
     int n = bz_plan_problems(plan, &problem), wanted = 0;
-    piece *list = bz_alloc((size_t)n + 1, sizeof *list);
+    BZ_FREED piece *list = bz_alloc((size_t)n + 1, sizeof *list);
     double total = 0;
     *out = (bz_shards){.of = BZ_NEW(arena, int, n)};
     for (int i = 0; i < n; i++) {
@@ -67,5 +67,4 @@ void bz_shards_make(const bz_plan *plan, const bz_want *want, double target, int
         s->seconds += list[i].seconds;
         sink(heap, out->n, out->shard);
     }
-    free(list);
 }

@@ -147,9 +147,8 @@ static int submit_merge(bz_fleet_job *j, int round, bz_error *err)
         bz_buf_free(&after);
         return 0;
     }
-    char *db = realpath(bz_perfdb_dir(j->db), NULL);
+    BZ_FREED char *db = realpath(bz_perfdb_dir(j->db), NULL);
     bz_slurm_merge(bz_fleet_program(j), j->config, db ? db : bz_perfdb_dir(j->db), j->night.id, &text);
-    free(db);
     const char *items[] = {
         "--job-name=benanza-merge", bz_arena_printf(&j->arena, "--dependency=afterany%s", after.data),
         bz_arena_printf(&j->arena, "--output=%s/slurm-merge.out", bz_fleet_path(j, "%s", j->night.id)),

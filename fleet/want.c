@@ -233,19 +233,18 @@ int bz_want_make(const bz_plan *plan, bz_perfdb *db, const bz_system *system, co
                  const bz_want_options *options, bz_arena *arena, bz_want *out, bz_error *err)
 {
     const bz_plan_problem *problem;
-    bz_arena scratch = {0};
-    int n = bz_plan_problems(plan, &problem), rc;
+    BZ_SCOPED(bz_arena) scratch = {0};
+    int n = bz_plan_problems(plan, &problem);
     wanting w = {.db = db, .o = options, .system = system, .scratch = &scratch, .err = err};
     *out = (bz_want){.system = system,
                      .n = n,
                      .why = BZ_NEW(arena, unsigned char, (size_t)n *BZ_PLAN_FAMILIES),
                      .seconds = BZ_NEW(arena, double, n)};
-    rc = find_others(&w, slug, arena);
+    int rc = find_others(&w, slug, arena);
     for (int i = 0; i < n && !rc; i++) {
         rc = want_problem(&w, &problem[i], i, out);
         if (scratch.used > 1 << 20)
             bz_arena_free(&scratch);
     }
-    bz_arena_free(&scratch);
     return rc;
 }

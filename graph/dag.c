@@ -22,7 +22,7 @@ int bz_dag_order(int n, const int *first, const int *pred, int *order)
 {
     enum { NEW, OPEN, PLACED };
     int *stack = bz_alloc((size_t)n, sizeof *stack), *next = bz_alloc((size_t)n, sizeof *next), placed = 0, circle = -1;
-    unsigned char *state = bz_zeroed((size_t)n, sizeof *state);
+    BZ_FREED unsigned char *state = bz_zeroed((size_t)n, sizeof *state);
     for (int root = 0; root < n && circle < 0; root++) {
         int depth = state[root] == NEW;
         stack[0] = root;
@@ -45,7 +45,6 @@ int bz_dag_order(int n, const int *first, const int *pred, int *order)
     }
     free(stack);
     free(next);
-    free(state);
     return circle;
 }
 
@@ -144,7 +143,7 @@ static int source_exit(const dominators *d, int *n_readers)
 static int find_modules(const dominators *d, bz_module *modules)
 {
     int n = 0, readers, exit = source_exit(d, &readers);
-    bool *joined = bz_alloc((size_t)d->dag->n + 1, sizeof *joined);
+    BZ_FREED bool *joined = bz_alloc((size_t)d->dag->n + 1, sizeof *joined);
     int *level = bz_alloc((size_t)d->dag->n + 1, sizeof *level), at_level[BZ_MODULE_MOST + 2];
     memset(joined, 0, ((size_t)d->dag->n + 1) * sizeof *joined);
     memset(level, 0, ((size_t)d->dag->n + 1) * sizeof *level);
@@ -159,7 +158,6 @@ static int find_modules(const dominators *d, bz_module *modules)
         joined[join] = true;
         modules[n++] = (bz_module){.begin = fork + 1, .end = join, .width = width};
     }
-    free(joined);
     free(level);
     return n;
 }

@@ -36,7 +36,7 @@ static int longest_path(const bz_dag *dag, const double *seconds, double *finish
 
 void bz_schedule_parallel(const bz_dag *dag, const double *seconds, bz_arena *arena, bz_path *out)
 {
-    double *finish = bz_alloc((size_t)dag->n, sizeof *finish);
+    BZ_FREED double *finish = bz_alloc((size_t)dag->n, sizeof *finish);
     int *wait = bz_alloc((size_t)dag->n, sizeof *wait), n = 0;
     int last = longest_path(dag, seconds, finish, wait);
     for (int i = last; i >= 0; i = wait[i])
@@ -45,7 +45,6 @@ void bz_schedule_parallel(const bz_dag *dag, const double *seconds, bz_arena *ar
     *out = (bz_path){.seconds = last >= 0 ? finish[last] : 0, .node = node, .n = n};
     for (int i = last; i >= 0; i = wait[i])
         node[--n] = i;
-    free(finish);
     free(wait);
 }
 
@@ -365,7 +364,7 @@ bz_module_cost bz_schedule_module(const bz_dag *dag, const double *seconds, cons
 {
     int begin = module->begin, n = module->end - begin;
     bz_module_cost c = {0};
-    double *finish = bz_alloc((size_t)n, sizeof *finish);
+    BZ_FREED double *finish = bz_alloc((size_t)n, sizeof *finish);
     for (int i = 0; i < n; i++) {
         const int *p = &dag->pred[dag->first[begin + i]], *end = &dag->pred[dag->first[begin + i + 1]];
         bool behind = !begin && p == end;
@@ -385,6 +384,5 @@ bz_module_cost bz_schedule_module(const bz_dag *dag, const double *seconds, cons
         c.sequential += seconds[begin + i];
         c.parallel = fmax(c.parallel, finish[i]);
     }
-    free(finish);
     return c;
 }

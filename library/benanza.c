@@ -35,9 +35,8 @@ benanza_db *benanza_open(const char *folder, benanza_error *error)
 {
     bz_error err = {0};
     benanza_db *out = bz_zeroed(1, sizeof *out);
-    char *where = bz_perfdb_where(folder);
+    BZ_FREED char *where = bz_perfdb_where(folder);
     int rc = bz_perfdb_open(&out->db, where, &(bz_perfdb_options){.read_only = true}, &err);
-    free(where);
     if (!rc)
         return out;
     tell(error, &err);

@@ -45,12 +45,11 @@ const bz_dag *bz_dag_build(bz_layers *l)
     }
     first[l->n] = n;
     *dag = (bz_dag){.n = l->n, .first = first, .pred = pred};
-    unsigned char *role = bz_zeroed((size_t)l->n, sizeof *role);
+    BZ_FREED unsigned char *role = bz_zeroed((size_t)l->n, sizeof *role);
     for (int i = 0; i < l->n; i++)
         role[i] = l->layer[i].class == BZ_CONSTANT ? BZ_NODE_AHEAD
                   : l->layer[i].class == BZ_VIEW   ? BZ_NODE_WAY
                                                    : BZ_NODE_WORK;
     bz_dag_find_modules(dag, role, &l->arena);
-    free(role);
     return dag;
 }

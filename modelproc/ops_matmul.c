@@ -311,7 +311,7 @@ static int cost_einsum(call *c)
     uint64_t all = 0, kept = 0;
     bz_einsum_pair pair[BZ_EINSUM_TERMS];
     if (read_einsum(c, &e, &result))
-        return 0;
+        return;
     for (int i = 0; i < 64; i++)
         size[i] = 1;
     for (int l = 'A'; l <= 'z'; l++)
@@ -406,7 +406,7 @@ int64_t attention_scores(call *c, int64_t *size, int64_t *v_size)
 {
     attention a = {0};
     if (read_attention(c, &a))
-        return 0;
+        return;
     *size = a.size;
     *v_size = a.v_size;
     return count_mul(count_mul(a.batch, a.q_heads), count_mul(a.q_length, a.kv_length));
@@ -417,7 +417,7 @@ int attention_cost(call *c)
     attention a;
     int64_t size = 0, v_size = 0, scores = attention_scores(c, &size, &v_size);
     if (read_attention(c, &a))
-        return 0;
+        return;
     c->macs = count_add(count_mul(scores, size), count_mul(scores, v_size));
     c->flops = count_mul(scores, 5);
     if (c->op->arg)

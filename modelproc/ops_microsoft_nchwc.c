@@ -52,13 +52,12 @@ static bz_dim biased_channels(call *c, bz_dim all)
     const bz_tensor *t = c->node->n_in > 2 && c->node->in[2] >= 0 ? c->inf->model->values[c->node->in[2]].init : NULL;
     if (!t || !bz_dtype_is_float(t->dtype) || t->n != all || all > LONGEST)
         return all;
-    double *bias = bz_zeroed((size_t)all + 1, sizeof *bias);
+    BZ_FREED double *bias = bz_zeroed((size_t)all + 1, sizeof *bias);
     bz_error unread = {0};
     bz_dim n = all;
     if (!bz_tensor_reals(c->inf->model, t, bias, &unread))
         while (n > 0 && bias[n - 1] == 0)
             n--;
-    free(bias);
     n = (n + ALIGNED - 1) / ALIGNED * ALIGNED;
     return n > 0 && all - n < BLOCK ? n : all;
 }

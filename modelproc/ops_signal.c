@@ -62,7 +62,7 @@ static int dft_cost(call *c)
     bool given;
     if (dft_axis(c, x->rank, &axis) || axis < 0 || dft_length(c, x->dims[axis], &length, &given) ||
         bz_is_symbol(length) || x->dims[axis] <= 0)
-        return 0;
+        return;
     int64_t n = elements(x), transforms = n > 0 ? n / x->dims[axis] / last_dim(x, 1) : 0;
     c->flops = fft_flops(length, transforms, last_dim(x, 1) == 1);
     return 0;
@@ -113,7 +113,7 @@ static int stft_cost(call *c)
 {
     bz_dim frame = 0;
     if (frame_length(c, &frame) || bz_is_symbol(frame))
-        return 0;
+        return;
     int64_t frames = count_mul(c->out[0].dims[0], c->out[0].dims[1]);
     c->flops = count_add(fft_flops(frame, frames, c->in[0].rank == 2 || last_dim(&c->in[0], 1) == 1),
                          count_mul(frame, in_type(c, 2) ? frames : 0));

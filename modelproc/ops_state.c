@@ -88,7 +88,7 @@ static int linear_attention_cost(call *c)
 {
     linear a;
     if (read_linear(c, &a))
-        return 0;
+        return;
     int64_t cell = count_mul(count_mul(a.batch, a.length), count_mul(a.size, a.v_size));
     bool delta = strstr(attr_text(c, "update_rule", "gated_delta"), "delta") != NULL;
     c->macs = count_mul(

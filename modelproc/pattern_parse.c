@@ -325,7 +325,7 @@ int bz_patterns_parse(const char *text, const char *name, bz_patterns **patterns
         all = bz_alloc(1, sizeof *all);
         *all = (bz_patterns){0};
     }
-    parser *p = bz_alloc(1, sizeof *p);
+    BZ_FREED parser *p = bz_alloc(1, sizeof *p);
     *p = (parser){.patterns = all, .file = name, .err = err};
     int failed = 0;
     while (*text && !failed) {
@@ -336,7 +336,6 @@ int bz_patterns_parse(const char *text, const char *name, bz_patterns **patterns
         text += n + (text[n] == '\n');
     }
     failed = failed || finish(p);
-    free(p);
     if (failed) {
         bz_patterns_free(all);
         all = NULL;

@@ -91,10 +91,9 @@ static void count_layers(const bz_layers *l, bool fold, const bz_layer *layers, 
 void bz_totals_make(const bz_layers *l, bool fold, bz_totals *out)
 {
     bz_totals t = {0};
-    bz_unique u = {0};
+    BZ_SCOPED(bz_unique) u = {0};
     bz_unique_add(&u, l, 0, fold ? bz_layer_is_not_constant : NULL);
     t.unique = u.n;
-    bz_unique_free(&u);
     size_t values = (size_t)l->model->n_values + 1;
     weights w = {bz_zeroed(values, sizeof *w.made), bz_zeroed(values, sizeof *w.seen)};
     find_made(l->layer, l->n, &w);

@@ -98,13 +98,12 @@ static int put_tensor_attr(const bz_model *model, const bz_tensor *t, bz_buf *a,
     if (bits < 8 || t->values)
         return bz_fail(err, BZ_INCOMPLETE, "a constant has no elements of whole bytes");
     size_t size = (size_t)t->n * ((size_t)bits / 8);
-    void *data = bz_alloc(size + 1, 1);
+    BZ_FREED void *data = bz_alloc(size + 1, 1);
     int rc = bz_tensor_bytes(model, t, data, err);
     if (!rc) {
         put_payload(&tensor, t->dtype, t->rank, t->dims, data, size);
         put_part(a, ATTRIBUTE_TENSOR, &tensor);
     }
-    free(data);
     return rc;
 }
 

@@ -166,19 +166,16 @@ static int read_external(const bz_model *model, const bz_tensor *t, sink *s, bz_
         return bz_fail(err, BZ_BAD_INPUT, "the values of tensor '%s' are needed, but its file '%s' is not there",
                        t->name, t->external);
     size_t size = (size_t)t->n * (size_t)bz_dtype_bits(t->dtype) / 8;
-    uint8_t *data = bz_alloc(size, 1);
+    BZ_FREED uint8_t *data = bz_alloc(size, 1);
     struct stat st;
     bool whole = !fstat(fd, &st) && t->external_offset >= 0 && st.st_size >= t->external_offset &&
                  (uint64_t)(st.st_size - t->external_offset) >= size;
-    if (whole && wire_read(fd, (uint64_t)t->external_offset, data, size, err)) {
-        free(data);
+    if (whole && wire_read(fd, (uint64_t)t->external_offset, data, size, err))
         return bz_fail_in(err, "tensor '%s', file '%s'", t->name, t->external);
-    }
     if (whole && (t->external_size < 0 || (size_t)t->external_size >= size))
         put_raw(s, data, size);
     if (t->external_size >= 0 && (size_t)t->external_size > size)
         s->filled = t->n + 1;
-    free(data);
     return 0;
 }
 
@@ -191,7 +188,7 @@ static int read_sparse(const bz_model *model, const bz_tensor *t, sink *s, bz_er
         return 0;
     if (!t->indices || nnz > t->n || (per != 1 && per != t->rank) || t->indices->dtype != BZ_I64)
         return bz_fail(err, BZ_BAD_INPUT, "sparse tensor '%s' has indices that do not fit its values", t->name);
-    int64_t *at = bz_alloc((size_t)t->indices->n, sizeof *at);
+    BZ_FREED int64_t *at = bz_alloc((size_t)t->indices->n, sizeof *at);
     int64_t *ints = s->ints ? bz_alloc((size_t)nnz, sizeof *ints) : NULL;
     double *reals = s->reals ? bz_alloc((size_t)nnz, sizeof *reals) : NULL;
     int failed = bz_tensor_ints(model, t->indices, at, err) ||
@@ -211,7 +208,6 @@ static int read_sparse(const bz_model *model, const bz_tensor *t, sink *s, bz_er
         else
             s->reals[flat] = reals[i];
     }
-    free(at);
     free(ints);
     free(reals);
     return failed ? -1 : 0;

@@ -259,7 +259,7 @@ static const yajl_callbacks CALLBACKS = {
 static int read_rows(file *f, const char *path, bz_source *source, bz_error *err)
 {
     enum { CHUNK = 1 << 16 };
-    unsigned char *chunk = bz_alloc(CHUNK, 1);
+    BZ_FREED unsigned char *chunk = bz_alloc(CHUNK, 1);
     yajl_handle h = yajl_alloc(&CALLBACKS, &bz_yajl_memory, f);
     yajl_status status = yajl_status_ok;
     size_t n = 1;
@@ -276,7 +276,6 @@ static int read_rows(file *f, const char *path, bz_source *source, bz_error *err
         yajl_free_error(h, why);
     }
     yajl_free(h);
-    free(chunk);
     return rc;
 }
 

@@ -239,7 +239,7 @@ int bz_store_write(bz_perfdb *db, int (*body)(bz_perfdb *db, MDB_txn *txn, void 
 /* The error is that of the first folder that cannot be made: those below it only say that it is not there. */
 static int make_dirs(const char *dir)
 {
-    char *path = bz_copy(dir);
+    BZ_FREED char *path = bz_copy(dir);
     int first = 0;
     for (char *p = path + 1; path[0] && *p; p++)
         if (*p == '/') {
@@ -248,7 +248,6 @@ static int make_dirs(const char *dir)
             *p = '/';
         }
     int failed = mkdir(path, 0777) && errno != EEXIST ? errno : 0;
-    free(path);
     return failed == ENOENT && first ? first : failed;
 }
 

@@ -83,11 +83,10 @@ static void leave_systems(evaluating *e, bool trained)
         bz_aim *a = bz_predictor_aim(p, &s->machine[d], NULL, -1, NULL);
         if (few) {
             double took;
-            bool *measured = bz_first_measured(s, e->work, e->n, e->out->few, a, d, use, &took);
+            BZ_FREED bool *measured = bz_first_measured(s, e->work, e->n, e->out->few, a, d, use, &took);
             bz_aim_free(a);
             a = bz_predictor_aim(p, &s->machine[d], s, d, measured);
             predict(e, a, d, NULL, 0);
-            free(measured);
             spent += took;
         } else {
             predict(e, a, d, NULL, 0);
@@ -394,7 +393,7 @@ static void widen(const bz_judgement *out, int machine, double spreads)
 static void intervals(const evaluating *e)
 {
     int machines = e->s->machines;
-    double *v = bz_alloc((size_t)e->n * (size_t)machines + 1, sizeof *v);
+    BZ_FREED double *v = bz_alloc((size_t)e->n * (size_t)machines + 1, sizeof *v);
     int inside = 0, all = 0, n = 0, printed = 0;
     for (int d = 0; d < machines; d++) {
         int own = 0, hit = 0;
@@ -423,7 +422,6 @@ static void intervals(const evaluating *e)
     e->out->printed = n ? (double)printed / n : NAN;
     e->out->quantile = quantile(v, n, 0.9);
     e->out->all.inside = all ? (double)inside / all : NAN;
-    free(v);
 }
 
 static const char *kind_name(int kind, bz_arena *arena)
@@ -475,7 +473,7 @@ static void sum_up(evaluating *e, bool scalings)
             e->judged[w * machines + d] = true;
             e->score[w * machines + d] = t.spread > 0 ? fabs(log(t.told / t.is)) / t.spread : 0;
         }
-    double *room = bz_alloc((size_t)e->planes * cells(e) + 1, sizeof *room);
+    BZ_FREED double *room = bz_alloc((size_t)e->planes * cells(e) + 1, sizeof *room);
     int count;
     for (int d = 0; d < machines; d++) {
         bz_error_sum *row = row_of(e, d);
@@ -498,7 +496,6 @@ static void sum_up(evaluating *e, bool scalings)
     for (int i = 0; i < out->networks; i++)
         finish(&out->network[i]);
     finish(&out->all);
-    free(room);
 }
 
 static const char *const LEFT[BZ_LEAVE_N] = {"system", "network", "batch", "system and a third of the networks",

@@ -47,7 +47,7 @@ static double benchmark_seconds(const bz_benchmark_times *t, const char *text, c
 int bz_most_informative(const bz_shape *const *shape, const double *cost, const double *seconds, int n, int wanted,
                         double budget, int *out)
 {
-    double *left = bz_alloc((size_t)n + 1, sizeof *left); /* variance that the chosen ones leave, roughly */
+    BZ_FREED double *left = bz_alloc((size_t)n + 1, sizeof *left); /* variance that the chosen ones leave, roughly */
     int chosen = 0;
     for (int i = 0; i < n; i++)
         left[i] = 1;
@@ -70,7 +70,6 @@ int bz_most_informative(const bz_shape *const *shape, const double *cost, const 
             }
         left[best] = -1;
     }
-    free(left);
     return chosen;
 }
 

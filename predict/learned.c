@@ -70,7 +70,7 @@ void bz_cholesky_solve(const double *f, int n, double *b)
 /* Picks points, and leaves in k[i * STRIDE + p] the kernel of shape i and point p. */
 static int pick(const bz_learned *l, const bz_shape *const *shape, int n, double *k, int *point)
 {
-    double *left = bz_alloc((size_t)n, sizeof *left), *g = bz_alloc((size_t)n * POINTS, sizeof *g);
+    BZ_FREED double *left = bz_alloc((size_t)n, sizeof *left), *g = bz_alloc((size_t)n * POINTS, sizeof *g);
     int m = 0;
     for (int i = 0; i < n; i++)
         left[i] = 1 + l->constant;
@@ -91,8 +91,6 @@ static int pick(const bz_learned *l, const bz_shape *const *shape, int n, double
         }
         left[best] = 0;
     }
-    free(left);
-    free(g);
     return m;
 }
 
@@ -123,7 +121,7 @@ static void normal(const double *k, const int *point, int n, int m, const double
                    double *a)
 {
     enum { NEAR = 64 }; /* rows that the second-level cache holds */
-    double *sum = bz_zeroed(STRIDE * STRIDE, sizeof *sum);
+    BZ_FREED double *sum = bz_zeroed(STRIDE * STRIDE, sizeof *sum);
     int row[NEAR], taken = 0;
     for (int i = 0; i < n; i++) {
         if (!isnan(y[(size_t)i * (size_t)stride]))
@@ -135,7 +133,6 @@ static void normal(const double *k, const int *point, int n, int m, const double
     }
     for (int p = 0; p < m; p++)
         memcpy(a + (size_t)p * (size_t)m, sum + (size_t)p * STRIDE, (size_t)(p + 1) * sizeof *a);
-    free(sum);
     double scale = 0;
     for (int p = 0; p < m; p++)
         scale = fmax(scale, a[(size_t)p * (size_t)m + (size_t)p]);
@@ -207,7 +204,7 @@ static void learn_common(const bz_learned *l, const double *k, const int *point,
 static void judge_alone(const double *a, const double *k, const double *b, int n, const double *y, bz_learned *out)
 {
     int m = out->n, apart = (n + SAMPLE - 1) / SAMPLE;
-    double *of = bz_alloc((size_t)m, sizeof *of);
+    BZ_FREED double *of = bz_alloc((size_t)m, sizeof *of);
     for (int i = 0; i < n; i += apart) {
         const double *row = k + (size_t)i * STRIDE;
         double off = y[i] - out->mean[0], weighs = 0;
@@ -219,7 +216,6 @@ static void judge_alone(const double *a, const double *k, const double *b, int n
         if (!isnan(off))
             out->squares += off * off, out->judged++;
     }
-    free(of);
 }
 
 /* First what machines have in common, then by what each differs from that: where a machine was never asked, it is like the others. */

@@ -265,7 +265,7 @@ int bz_predictor_read(const char *text, const char *name, bz_predictor **out, bz
     memcpy(r.p->kinship, bz_kinships, sizeof r.p->kinship);
     if (strncmp(text, FIRST, strlen(FIRST)) != 0)
         rc = bz_fail(err, BZ_BAD_INPUT, "%s: is no set of 'benanza predict --train' that this version reads", name);
-    char *line = NULL;
+    BZ_FREED char *line = NULL;
     for (; !rc && *at; number++) {
         size_t n = strcspn(at, "\n");
         line = bz_realloc(line, n + 1, 1);
@@ -276,7 +276,6 @@ int bz_predictor_read(const char *text, const char *name, bz_predictor **out, bz
                          name, number + 1);
         at += n + (at[n] == '\n');
     }
-    free(line);
     if (!rc && (r.points || !r.p->machines))
         rc = bz_fail(err, BZ_BAD_INPUT, "%s: ends too early", name);
     if (rc) {

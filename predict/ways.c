@@ -75,7 +75,7 @@ static void choose(bz_predictor *p, bool gpu)
 {
     const bz_samples *s = p->samples;
     int machines = 0;
-    off *of = bz_zeroed((size_t)p->machines * BZ_SHAPE_KINDS + 1, sizeof *of);
+    BZ_FREED off *of = bz_zeroed((size_t)p->machines * BZ_SHAPE_KINDS + 1, sizeof *of);
     for (int m = 0; m < p->machines; m++)
         machines += p->use[m] && p->machine[m].gpu == gpu;
     for (int m = 0; m < p->machines && machines >= JUDGES; m++) {
@@ -88,7 +88,6 @@ static void choose(bz_predictor *p, bool gpu)
     }
     for (int kind = 0; kind < BZ_SHAPE_KINDS; kind++)
         p->choice[gpu][kind] = surely(of + kind, p->machines);
-    free(of);
 }
 
 void bz_ways_choose(bz_predictor *p)

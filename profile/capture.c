@@ -202,7 +202,7 @@ static int collect(bz_trace *t, const char *folder, const bz_capture_options *o,
     struct statvfs disk;
     bool full = !statvfs(folder, &disk) && disk.f_bavail * disk.f_frsize < 1 << 20;
     DIR *d = opendir(folder);
-    char **names = NULL;
+    BZ_FREED char **names = NULL;
     size_t n = 0;
     for (struct dirent *entry; d && (entry = readdir(d));)
         if (entry->d_name[0] != '.') {
@@ -228,7 +228,6 @@ static int collect(bz_trace *t, const char *folder, const bz_capture_options *o,
         }
         free(names[i]);
     }
-    free(names);
     bz_folder_remove(folder);
     if (read)
         return 0;

@@ -25,8 +25,8 @@ static bool is_pass(const bz_work *w, const uint32_t *event, size_t n, const bz_
     const uint32_t from = level->first[level->typical];
     if (longer < (w->grows ? SHORTEST_PASS / 2 : SHORTEST_PASS) || 2 * n < length || n > 2 * length)
         return false;
-    uint32_t *left = bz_alloc((size_t)w->n_sort + 1, sizeof *left);
-    bool *has = bz_alloc((size_t)w->n_exact + 1, sizeof *has);
+    BZ_FREED uint32_t *left = bz_alloc((size_t)w->n_sort + 1, sizeof *left);
+    BZ_FREED bool *has = bz_alloc((size_t)w->n_exact + 1, sizeof *has);
     memset(left, 0, ((size_t)w->n_sort + 1) * sizeof *left);
     memset(has, 0, ((size_t)w->n_exact + 1) * sizeof *has);
     for (size_t i = from; i < from + length; i++) {
@@ -40,8 +40,6 @@ static bool is_pass(const bz_work *w, const uint32_t *event, size_t n, const bz_
             sorts++;
         }
     }
-    free(has);
-    free(left);
     return 10 * sorts >= 6 * longer && 2 * known < n;
 }
 
@@ -66,8 +64,8 @@ static frame frame_of(const bz_work *w, const bz_cut *coarse, const bz_cut *fine
             k = coarse->first[i] <= inside && inside < coarse->first[i + 1] ? i : k;
     uint32_t a = coarse->first[k], b = coarse->first[k + 1];
     const uint32_t t = fine->first[fine->typical];
-    int32_t *left = bz_alloc((size_t)w->n_name + 1, sizeof *left);
-    uint32_t *rest = bz_alloc((size_t)(b - a) + 1, sizeof *rest);
+    BZ_FREED int32_t *left = bz_alloc((size_t)w->n_name + 1, sizeof *left);
+    BZ_FREED uint32_t *rest = bz_alloc((size_t)(b - a) + 1, sizeof *rest);
     frame f = {0};
     memset(left, 0, ((size_t)w->n_name + 1) * sizeof *left);
     f.pieces = pieces_within(fine, a, b);
@@ -92,8 +90,6 @@ static frame frame_of(const bz_work *w, const bz_cut *coarse, const bz_cut *fine
             passes += is_pass(w, rest, n, fine);
         }
     f.pass |= passes && 2 * passes < f.pieces;
-    free(rest);
-    free(left);
     return f;
 }
 
@@ -262,12 +258,11 @@ static bool is_step(const bz_work *w, const bz_cut *c)
     uint32_t from = c->first[c->typical], different = 0;
     if (typical_does(w, c, BZ_DOES_LOOK_UP | BZ_DOES_OPTIMIZE | BZ_DOES_LOSS))
         return true;
-    bool *seen = bz_zeroed((size_t)w->n_exact + 1, sizeof *seen);
+    BZ_FREED bool *seen = bz_zeroed((size_t)w->n_exact + 1, sizeof *seen);
     for (uint32_t i = from; i < from + c->length; i++) {
         different += !seen[w->exact[i]];
         seen[w->exact[i]] = true;
     }
-    free(seen);
     return different >= DIFFERENT_IN_A_LAYER;
 }
 
@@ -402,13 +397,12 @@ static int add_single(bz_cut **cuts, int *n, const uint32_t span[2], bz_arena *a
 /* Is there an embedding that is looked up once for each of these pieces? Layers may look up other things, as which tokens an expert takes. */
 static bool looked_up_once(const bz_work *w, const bz_cut *c)
 {
-    uint32_t *count = bz_zeroed((size_t)w->n_name + 1, sizeof *count);
+    BZ_FREED uint32_t *count = bz_zeroed((size_t)w->n_name + 1, sizeof *count);
     bool once = false;
     for (uint32_t i = c->first[0]; i < c->end; i++)
         count[bz_work_name(w, i)] += (bz_work_does(w, i) & BZ_DOES_LOOK_UP) != 0;
     for (uint32_t id = 0; id < w->n_name; id++)
         once |= c->n > 2 && count[id] == c->n;
-    free(count);
     return once;
 }
 

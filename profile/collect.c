@@ -138,7 +138,7 @@ static bool leave_threads_beside(const bz_trace *t, const bz_sequence *s, bool *
         alone++;
     if (alone == s->n)
         return false;
-    int64_t *all = bz_zeroed(t->n_lanes, sizeof *all), *both = bz_zeroed(t->n_lanes, sizeof *both);
+    BZ_FREED int64_t *all = bz_zeroed(t->n_lanes, sizeof *all), *both = bz_zeroed(t->n_lanes, sizeof *both);
     bool launches = s->kind == BZ_EVENT_KERNEL;
     for (size_t i = 0; i < s->n; i++) {
         uint32_t lane = thread_of(s, i);
@@ -165,14 +165,12 @@ static bool leave_threads_beside(const bz_trace *t, const bz_sequence *s, bool *
     free(b.start);
     free(b.end);
     free(b.before);
-    free(all);
-    free(both);
     return true;
 }
 
 static void leave_others(const bz_trace *t, bz_sequence *s)
 {
-    bool *beside = bz_zeroed(t->n_lanes, sizeof *beside);
+    BZ_FREED bool *beside = bz_zeroed(t->n_lanes, sizeof *beside);
     bool several = s->n && leave_threads_beside(t, s, beside);
     size_t k = 0;
     for (size_t i = 0; i < s->n && several; i++)
@@ -181,7 +179,6 @@ static void leave_others(const bz_trace *t, bz_sequence *s)
     s->n = several ? k : s->n;
     for (uint32_t i = 0; i < t->n_lanes && s->kind == BZ_EVENT_KERNEL; i++)
         s->beside += beside[i];
-    free(beside);
 }
 
 bz_sequence bz_sequence_collect(const bz_trace *t, bz_event_kind kind, bz_arena *arena)

@@ -148,7 +148,7 @@ void bz_events_sort(bz_events *e, bz_event_kind kind, uint32_t **order)
     if (i >= e->n)
         return;
     uint32_t *from = sorted_order(e);
-    char *old = NULL;
+    BZ_FREED char *old = NULL;
     for (size_t c = 0; c < BZ_N_COLUMNS; c++) {
         if (!(BZ_COLUMNS[c].kinds & 1u << kind))
             continue;
@@ -161,7 +161,6 @@ void bz_events_sort(bz_events *e, bz_event_kind kind, uint32_t **order)
         for (i = 0; i < e->n; i++)
             memcpy(column + i * size, old + from[i] * size, size);
     }
-    free(old);
     if (order)
         *order = from;
     else

@@ -303,7 +303,7 @@ static bool cublas_matches(const char *text, size_t n)
 
 static int cublas_read(bz_trace *t, uint32_t source, bz_stream *in, bz_error *err)
 {
-    reader *r = bz_alloc(1, sizeof *r);
+    BZ_FREED reader *r = bz_alloc(1, sizeof *r);
     *r = (reader){.t = t, .source = source, .first_call = t->event[BZ_EVENT_CALL].n};
     const char *line;
     size_t n;
@@ -338,7 +338,6 @@ static int cublas_read(bz_trace *t, uint32_t source, bz_stream *in, bz_error *er
         bz_buf_free(&r->open[i].detail);
         bz_buf_free(&r->open[i].operands);
     }
-    free(r);
     (void)err;
     return 0;
 }

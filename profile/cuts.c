@@ -436,7 +436,7 @@ static void cut_at_symbols(search *s, const uint32_t *symbol, const uint32_t *ta
     const marks m = {symbol, table, n_symbols};
     uint32_t *number = bz_zeroed((size_t)n_symbols + 1, sizeof *number), place[MARKS_TRIED + 1] = {0},
              next[MARKS_TRIED + 1], n_tried = choose_marks(s, &m, number, place);
-    uint32_t *position = bz_alloc((size_t)place[n_tried] + 1, sizeof *position);
+    BZ_FREED uint32_t *position = bz_alloc((size_t)place[n_tried] + 1, sizeof *position);
     memcpy(next, place, sizeof next);
     for (size_t i = 0; i < s->w->n; i++)
         if (number[mark_of(&m, i)])
@@ -447,7 +447,6 @@ static void cut_at_symbols(search *s, const uint32_t *symbol, const uint32_t *ta
         rotate(s);
         try_cut(s, BZ_CUT_SYMBOLS);
     }
-    free(position);
     free(number);
 }
 
@@ -456,8 +455,8 @@ static void cut_at_symbols(search *s, const uint32_t *symbol, const uint32_t *ta
 /* Steps of equal layers, by the pauses between them. */
 static void cut_at_rests(search *s)
 {
-    int64_t *pause = bz_alloc(s->w->n, sizeof *pause);   /* one place for each piece is used */
-    for (int c = 0; s->w->pause && c < s->n_cuts; c++) { /* what is found is looked at as well */
+    BZ_FREED int64_t *pause = bz_alloc(s->w->n, sizeof *pause); /* one place for each piece is used */
+    for (int c = 0; s->w->pause && c < s->n_cuts; c++) {        /* what is found is looked at as well */
         bz_cut cut = s->cuts[c];
         size_t n = cut.n - 1, from = 0, turn;
         if (cut.origin > BZ_CUT_RESTS || n < 3 || cut.alike < cut.n)
@@ -471,7 +470,6 @@ static void cut_at_rests(search *s)
             s->at[s->k++] = cut.first[i];
         try_cut(s, BZ_CUT_RESTS);
     }
-    free(pause);
 }
 
 /* ---- all ---- */
@@ -507,12 +505,11 @@ static bool is_told(const search *s)
 static void cut_at_runs(search *s)
 {
     const bz_work *w = s->w;
-    uint32_t *gram = bz_alloc(w->n, sizeof *gram);
+    BZ_FREED uint32_t *gram = bz_alloc(w->n, sizeof *gram);
     for (size_t i = 0; i < w->n; i++)
         gram[i] = bz_work_name(w, i);
     for (size_t width = 4; width <= LONGEST_MARK && width <= w->n / 2; width *= 4)
         cut_at_symbols(s, gram, NULL, bz_widen_symbols(gram, w->n, width / 4));
-    free(gram);
 }
 
 /* Embeddings are the first layer of a step, each of those that it has. */

@@ -142,10 +142,10 @@ static void link_host(bz_trace *t)
     bz_events *op = &t->event[BZ_EVENT_OP], *call = &t->event[BZ_EVENT_CALL], *api = &t->event[BZ_EVENT_API];
     if (!op->n && !call->n)
         return;
-    bz_arena arena = {0};
+    BZ_SCOPED(bz_arena) arena = {0};
     nesting nested = nesting_of(op, t->n_lanes, &arena);
-    uint32_t *open_op = bz_alloc(t->n_lanes + 1, sizeof *open_op),
-             *open_call = bz_alloc(t->n_lanes + 1, sizeof *open_call);
+    BZ_FREED uint32_t *open_op = bz_alloc(t->n_lanes + 1, sizeof *open_op),
+                      *open_call = bz_alloc(t->n_lanes + 1, sizeof *open_call);
     memset(open_op, 0xff, t->n_lanes * sizeof *open_op);
     memset(open_call, 0xff, t->n_lanes * sizeof *open_call);
     size_t i = 0, j = 0, k = 0;
@@ -172,10 +172,7 @@ static void link_host(bz_trace *t)
             k++;
         }
     }
-    free(open_op);
-    free(open_call);
     bz_map_free(&nested.pairs);
-    bz_arena_free(&arena);
 }
 
 /* ---- correlation ---- */
@@ -244,7 +241,7 @@ static join join_api(const bz_trace *t, const uint64_t *scope)
  * device work have one space for all. */
 static uint64_t *scopes(const bz_trace *t)
 {
-    bool *shared = bz_alloc(t->n_sources + 1, sizeof *shared);
+    BZ_FREED bool *shared = bz_alloc(t->n_sources + 1, sizeof *shared);
     memset(shared, 0, t->n_sources + 1);
     for (uint32_t i = 0; i < t->n_lanes; i++)
         if (t->lane[i].device && !t->lane[i].process)
@@ -253,7 +250,6 @@ static uint64_t *scopes(const bz_trace *t)
     for (uint32_t i = 0; i < t->n_lanes; i++)
         scope[i] = (uint64_t)t->lane[i].source << 48 |
                    (shared[t->lane[i].source] ? 0 : (uint64_t)t->lane[i].process & 0xffffffffffff);
-    free(shared);
     return scope;
 }
 
@@ -262,7 +258,7 @@ enum { N_DEVICE_KINDS = sizeof DEVICE_KINDS / sizeof *DEVICE_KINDS };
 
 void bz_trace_find_causes(bz_trace *t)
 {
-    uint64_t *scope = scopes(t);
+    BZ_FREED uint64_t *scope = scopes(t);
     join j = join_api(t, scope);
     for (size_t k = 0; k < N_DEVICE_KINDS; k++) {
         bz_events *e = &t->event[DEVICE_KINDS[k]];
@@ -272,7 +268,6 @@ void bz_trace_find_causes(bz_trace *t)
         }
     }
     free(j.slot);
-    free(scope);
 }
 
 enum { BEGINS_CAPTURE = 1, ENDS_CAPTURE, LAUNCHES };

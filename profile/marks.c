@@ -72,7 +72,7 @@ static bool *matching(const bz_trace *t, const bz_events *e, const char *mark)
 {
     enum { UNKNOWN, NO, YES };
     uint32_t n = bz_strings(t);
-    unsigned char *known = bz_alloc(n, 1);
+    BZ_FREED unsigned char *known = bz_alloc(n, 1);
     bool *match = bz_alloc(n, sizeof *match);
     memset(known, UNKNOWN, n);
     memset(match, 0, n * sizeof *match);
@@ -81,7 +81,6 @@ static bool *matching(const bz_trace *t, const bz_events *e, const char *mark)
             match[e->name[i]] = named(bz_string(t, e->name[i]), mark);
             known[e->name[i]] = NO;
         }
-    free(known);
     return match;
 }
 
@@ -89,7 +88,7 @@ static bool *matching(const bz_trace *t, const bz_events *e, const char *mark)
  * they do not overlap. */
 static uint32_t only_lane(const bz_trace *t, const bz_events *e, const bool *match)
 {
-    size_t *count = bz_alloc(t->n_lanes + 1, sizeof *count);
+    BZ_FREED size_t *count = bz_alloc(t->n_lanes + 1, sizeof *count);
     int64_t end = INT64_MIN;
     uint32_t last = BZ_NONE, most = BZ_NONE;
     bool overlap = false;
@@ -107,7 +106,6 @@ static uint32_t only_lane(const bz_trace *t, const bz_events *e, const bool *mat
     for (uint32_t k = 0; k < t->n_lanes; k++)
         if (count[k] && (most == BZ_NONE || count[k] > count[most]))
             most = k;
-    free(count);
     return overlap ? most : BZ_NONE;
 }
 
@@ -272,10 +270,9 @@ static bool by_number(bz_trace *t)
         const family *k = &f.family[i], *b = best == BZ_NONE ? NULL : &f.family[best];
         if (!k->rank || k->n < 2 || (b && k->rank < b->rank))
             continue;
-        bool *match = members(t, &f, i);
+        BZ_FREED bool *match = members(t, &f, i);
         t->n_iterations = 0;
         double share = from_matching(t, &t->event[BZ_EVENT_RANGE], match) ? held(t) : 0;
-        free(match);
         if (t->n_iterations >= 2 && share >= 0.7 && (!b || k->rank > b->rank || share > best_held)) {
             best = i;
             best_held = share;
@@ -283,9 +280,8 @@ static bool by_number(bz_trace *t)
     }
     t->n_iterations = 0;
     if (best != BZ_NONE) {
-        bool *match = members(t, &f, best);
+        BZ_FREED bool *match = members(t, &f, best);
         from_matching(t, &t->event[BZ_EVENT_RANGE], match);
-        free(match);
     }
     return best != BZ_NONE;
 }
@@ -325,8 +321,8 @@ static double held_of_all(const bz_trace *t)
 static bool by_modules(bz_trace *t)
 {
     const bz_events *e = &t->event[BZ_EVENT_RANGE];
-    bool *module = matching(t, e, "nn.Module: *");
-    uint32_t *row = bz_alloc(e->n + 1, sizeof *row), *count = bz_zeroed(bz_strings(t), sizeof *count);
+    BZ_FREED bool *module = matching(t, e, "nn.Module: *");
+    BZ_FREED uint32_t *row = bz_alloc(e->n + 1, sizeof *row), *count = bz_zeroed(bz_strings(t), sizeof *count);
     size_t n = outer_modules(t, module, row);
     bool even = n > 0;
     for (size_t i = 0; i < n; i++)
@@ -339,9 +335,6 @@ static bool by_modules(bz_trace *t)
             i++;
         bz_trace_add_iteration(t, e->start[row[from]], e->end[row[i - 1]]);
     }
-    free(count);
-    free(row);
-    free(module);
     if (even && (t->n_iterations > 1 ? held(t) >= 0.7 : held_of_all(t) >= 0.5))
         return true;
     t->n_iterations = 0; /* a training: most of it is behind them */

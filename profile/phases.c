@@ -326,12 +326,10 @@ bool bz_trace_phases(const bz_trace *t, bz_phases *out)
         decode++;
     if (decode == t->n_iterations)
         return false;
-    double *values = bz_alloc((size_t)t->n_iterations + 1, sizeof *values);
-    int64_t *length = lengths(t);
+    BZ_FREED double *values = bz_alloc((size_t)t->n_iterations + 1, sizeof *values);
+    BZ_FREED int64_t *length = lengths(t);
     taken prompts = what_takes(t, BZ_STEP_PREFILL, length, values),
           steps = what_takes(t, BZ_STEP_DECODE, length, values);
-    free(values);
-    free(length);
     *out = (bz_phases){.prompts = prompts.n,
                        .steps = steps.n,
                        .prompt_tokens = prompts.most,

@@ -96,7 +96,7 @@ void bz_sequence_places(const bz_trace *t, const bz_sequence *s, bz_work *w, bz_
     if (2 * told < s->n || !told)
         return;
     uint64_t(*at)[ADDRESSES] = bz_alloc(s->n, sizeof *at), *symbol = bz_alloc(s->n, sizeof *symbol);
-    stretch *written = bz_alloc(s->n, sizeof *written);
+    BZ_FREED stretch *written = bz_alloc(s->n, sizeof *written);
     for (size_t i = 0; i < s->n; i++) {
         read_addresses(bz_string(t, operands[s->row[i]]), at[i]);
         if (at[i][WRITTEN])
@@ -115,7 +115,6 @@ void bz_sequence_places(const bz_trace *t, const bz_sequence *s, bz_work *w, bz_
         w->place[k] = place;
         w->no_place[k] = zero;
     }
-    free(written);
     free(symbol);
     free(at);
 }
@@ -132,7 +131,7 @@ typedef struct {
 static void count_groups(const bz_work *w, int k, group *g)
 {
     const uint32_t *place = w->place[k];
-    uint32_t *last = bz_zeroed((size_t)w->n_place[k] + 1, sizeof *last); /* events of its name up to it */
+    BZ_FREED uint32_t *last = bz_zeroed((size_t)w->n_place[k] + 1, sizeof *last); /* events of its name up to it */
     memset(g, 0, w->n_name * sizeof *g);
     for (uint32_t i = 0; i < w->n_name; i++)
         g[i].regular = true;
@@ -150,7 +149,6 @@ static void count_groups(const bz_work *w, int k, group *g)
         of->distinct += !*seen;
         *seen = of->events;
     }
-    free(last);
 }
 
 BZ_SORTS(by_number, uint32_t, BZ_ORDER(*p, *q));
@@ -181,8 +179,8 @@ static bool are_read_once(const uint8_t *mark, size_t n)
 uint32_t bz_turns_of_places(const bz_work *w)
 {
     enum { LEAST_PLACES = 2, VOICES = 4 };
-    group *g = bz_alloc((size_t)w->n_name + 1, sizeof *g);
-    uint8_t *mark = bz_zeroed(w->n + 1, sizeof *mark);
+    BZ_FREED group *g = bz_alloc((size_t)w->n_name + 1, sizeof *g);
+    BZ_FREED uint8_t *mark = bz_zeroed(w->n + 1, sizeof *mark);
     uint32_t *turns = bz_alloc((size_t)BZ_PLACES * w->n_name + 1, sizeof *turns), n = 0, found = 0;
     for (int k = 0; k < BZ_PLACES; k++) {
         if (!w->place[k])
@@ -204,7 +202,5 @@ uint32_t bz_turns_of_places(const bz_work *w)
         }
     }
     free(turns);
-    free(mark);
-    free(g);
     return found;
 }

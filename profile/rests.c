@@ -63,7 +63,7 @@ size_t bz_turn_of_rests(const int64_t *pause, size_t n, size_t *from)
     size_t most = n / 2 < STEPS / n ? n / 2 : STEPS / n, best = 0;
     double least = -log(TURNS_BY_CHANCE), tried = log((double)most * (double)most / 2 + 1);
     uint32_t *rank = bz_alloc(n, sizeof *rank), *place = bz_alloc(n, sizeof *place), below = UINT32_MAX;
-    int64_t *sorted = bz_alloc(n, sizeof *sorted);
+    BZ_FREED int64_t *sorted = bz_alloc(n, sizeof *sorted);
     size_t n_places = n; /* where a turn may begin: fewer and fewer, as the turn gets longer */
     rank_pauses(pause, n, rank, sorted);
     for (size_t i = 0; i < n; i++)
@@ -93,7 +93,6 @@ size_t bz_turn_of_rests(const int64_t *pause, size_t n, size_t *from)
             }
         }
     }
-    free(sorted);
     free(place);
     free(rank);
     return best;

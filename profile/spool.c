@@ -379,7 +379,7 @@ static int spool_read(bz_trace *t, uint32_t source, bz_stream *in, bz_error *err
     bz_stream_advance(in, (sizeof r.h + 7) & ~(size_t)7, 8);
     if (holds_anything(in)) /* a shell that starts the program, and all that it runs before, is not what was recorded */
         facts(&r);
-    char *aligned = bz_alloc(LARGEST, 1);
+    BZ_FREED char *aligned = bz_alloc(LARGEST, 1);
     while (r.h.overhead && in->len >= sizeof(bz_spool_record)) { /* a program may be killed before it begins */
         bz_spool_record head;
         memcpy(&head, in->data, sizeof head);
@@ -404,7 +404,6 @@ static int spool_read(bz_trace *t, uint32_t source, bz_stream *in, bz_error *err
         bz_stream_advance(in, size, sizeof head);
     }
     cover(&r);
-    free(aligned);
     free(r.string);
     free(r.kernel);
     free(r.stack);

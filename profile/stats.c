@@ -207,7 +207,7 @@ static int64_t gather_work(const bz_trace *t, bz_event_kind kind, uint32_t itera
 static int64_t gather_host(const bz_trace *t, bz_event_kind kind, uint32_t iteration, int64_t *n, int64_t *behind)
 {
     const bz_events *e = &t->event[kind];
-    interval *v = NULL;
+    BZ_FREED interval *v = NULL;
     size_t kept = 0;
     int64_t to = over_at(t, iteration);
     for (size_t i = bz_events_from(e, t->iteration[iteration].start); i < e->n && e->start[i] < to; i++) {
@@ -219,9 +219,7 @@ static int64_t gather_host(const bz_trace *t, bz_event_kind kind, uint32_t itera
         v[kept++] = (interval){e->start[i], e->end[i]};
     }
     *n = (int64_t)kept;
-    int64_t time = union_of(v, kept, t->iteration[iteration].end, behind);
-    free(v);
-    return time;
+    return union_of(v, kept, t->iteration[iteration].end, behind);
 }
 
 void bz_iteration_measure(const bz_trace *t, uint32_t iteration, bz_iteration_stats *s)
@@ -436,13 +434,12 @@ size_t bz_trace_callers(const bz_trace *t, bz_arena *arena, bz_top **callers)
 {
     const bz_events *call = &t->event[BZ_EVENT_CALL];
     tops found = tops_new(t, arena);
-    uint32_t *of = bz_alloc(bz_stacks(t) + 1, sizeof *of);
+    BZ_FREED uint32_t *of = bz_alloc(bz_stacks(t) + 1, sizeof *of);
     for (uint32_t i = 0; i < bz_stacks(t); i++)
         of[i] = bz_stack_caller(t, i);
     for (size_t i = 0; i < call->n; i++)
         if (call->stack[i] && bz_event_counts(t, BZ_EVENT_CALL, i))
             tops_add(&found, of[call->stack[i]], call->name[i], call->end[i] - call->start[i]);
-    free(of);
     return tops_end(&found, callers);
 }
 

@@ -37,7 +37,7 @@ BZ_SORTS(by_latency, timed, BZ_THEN(BZ_ORDER(p->latency, q->latency), BZ_ORDER(p
 
 uint32_t bz_typical_iteration(const bz_trace *t)
 {
-    timed *list = bz_alloc((size_t)t->n_iterations + 1, sizeof *list);
+    BZ_FREED timed *list = bz_alloc((size_t)t->n_iterations + 1, sizeof *list);
     size_t n = 0;
     for (uint32_t i = 0; i < t->n_iterations; i++)
         if (bz_iteration_is_steady(t, i))

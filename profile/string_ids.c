@@ -26,7 +26,7 @@ const char *bz_string_ids_read(bz_string_ids *ids, bz_trace *t, bz_database *db)
     if (!bz_scan_begin(&s, db, old ? "StringTable" : "StringIds", old ? OLD : COLUMNS, WANT, 2))
         return sqlite3_errmsg(db->sql);
     size_t n = 0;
-    pair *known = NULL;
+    BZ_FREED pair *known = NULL;
     bool sorted = true;
     for (int rows; (rows = bz_scan_next(&s));)
         for (int i = 0; i < rows; i++) {
@@ -49,7 +49,6 @@ const char *bz_string_ids_read(bz_string_ids *ids, bz_trace *t, bz_database *db)
         ids->file[i] = known[i].file;
         ids->ours[ids->span ? (uint64_t)known[i].file - (uint64_t)ids->first : i] = known[i].ours;
     }
-    free(known);
     return bz_scan_end(&s);
 }
 

@@ -201,7 +201,7 @@ static void split_gap(const bz_trace *t, int64_t from, int64_t to, uint32_t caus
 void bz_trace_idle(const bz_trace *t, const bz_iteration *span, bz_idle *out)
 {
     size_t n;
-    work *w = work_within(t, span, &n);
+    BZ_FREED work *w = work_within(t, span, &n);
     int64_t at = span->start;
     *out = (bz_idle){.late = clock_late(t)};
     for (size_t i = 0; i < n; i++) {
@@ -211,7 +211,6 @@ void bz_trace_idle(const bz_trace *t, const bz_iteration *span, bz_idle *out)
     }
     add_idle(out, BZ_IDLE_END, at, span->end);
     out->busy = span->end - span->start - out->idle;
-    free(w);
 }
 
 const char *bz_idle_name(bz_idle_reason reason)

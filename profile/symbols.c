@@ -51,12 +51,10 @@ void bz_numbers_free(bz_numbers *x)
 
 uint32_t bz_number_symbols(const uint64_t *symbol, size_t n, uint32_t *dense)
 {
-    bz_numbers x = {0};
+    BZ_SCOPED(bz_numbers) x = {0};
     for (size_t i = 0; i < n; i++)
         dense[i] = bz_numbers_add(&x, symbol[i]);
-    uint32_t count = x.n;
-    bz_numbers_free(&x);
-    return count;
+    return x.n;
 }
 
 /* A symbol, and what stands `width` behind it, and twice and three times as far: as numbers above 0, 0 behind the end. */
@@ -81,7 +79,7 @@ uint32_t bz_widen_symbols(uint32_t *gram, size_t n, size_t width)
         uint32_t number;
     } *known = bz_zeroed(PLACES, sizeof *known),
       *last; /* the last run that began with each symbol mostly comes again */
-    bz_numbers x = {0};
+    BZ_SCOPED(bz_numbers) x = {0};
     for (size_t i = 0; i < n; i++) {
         run r = run_at(gram, n, i, width);
         last = &known[gram[i] % PLACES];
@@ -96,9 +94,7 @@ uint32_t bz_widen_symbols(uint32_t *gram, size_t n, size_t width)
         gram[i] = last->number;
     }
     free(known);
-    uint32_t count = x.n;
-    bz_numbers_free(&x);
-    return count;
+    return x.n;
 }
 
 /* ---- pauses ---- */

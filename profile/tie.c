@@ -51,7 +51,7 @@ static bool logged_by(const tying *k, size_t call)
 static void collect_launches(tying *k, bz_arena *arena)
 {
     const bz_events *api = &k->t->event[BZ_EVENT_API], *kernel = &k->t->event[BZ_EVENT_KERNEL];
-    uint32_t *launched = bz_alloc(api->n + 1, sizeof *launched);
+    BZ_FREED uint32_t *launched = bz_alloc(api->n + 1, sizeof *launched);
     memset(launched, 0xff, api->n * sizeof *launched);
     for (size_t i = 0; i < kernel->n; i++) /* what a graph launches was asked for when it was made */
         if (kernel->cause[i] != BZ_NONE && !kernel->graph[i])
@@ -73,7 +73,6 @@ static void collect_launches(tying *k, bz_arena *arena)
             l->product[l->n] = (uint8_t)name->product;
             l->api[l->n++] = (uint32_t)i;
         }
-    free(launched);
 }
 
 /* False: none is the same. */
@@ -177,7 +176,7 @@ static bool tie_by_time(tying *k, bz_arena *arena)
     if (!match_threads(k, arena) || !find_offset(k))
         return false;
     /* from the last to the first, so that the next entry of each thread is known */
-    int64_t *next = bz_alloc(k->t->n_lanes + 1, sizeof *next);
+    BZ_FREED int64_t *next = bz_alloc(k->t->n_lanes + 1, sizeof *next);
     for (uint32_t i = 0; i < k->t->n_lanes; i++)
         next[i] = INT64_MAX;
     for (size_t i = call->n; i-- > 0;) {
@@ -193,7 +192,6 @@ static bool tie_by_time(tying *k, bz_arena *arena)
         next[lane] = at;
         place(k, i, lane, at, from, own_launches(l, from, to, bz_string(k->t, call->name[i])));
     }
-    free(next);
     return true;
 }
 

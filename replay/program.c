@@ -261,8 +261,8 @@ static void put_forward(const bz_replay_plan *p, bz_buf *out)
 /* `name` is that of its model, which other files see; NULL: none does. Its weights lie from `weights` on: where the next ones begin. */
 static int64_t put_program(const bz_replay_plan *p, const char *name, int64_t weights, bz_buf *out)
 {
-    int *problem = bz_zeroed((size_t)p->n_steps + 1, sizeof *problem);
-    int64_t *at = bz_zeroed((size_t)p->n_values + 1, sizeof *at);
+    BZ_FREED int *problem = bz_zeroed((size_t)p->n_steps + 1, sizeof *problem);
+    BZ_FREED int64_t *at = bz_zeroed((size_t)p->n_values + 1, sizeof *at);
     bz_buf_puts(out, "/* ");
     bz_generate_comment(out, p->model);
     bz_buf_puts(out, ", replayed: its layers ");
@@ -295,8 +295,6 @@ static int64_t put_program(const bz_replay_plan *p, const char *name, int64_t we
                   ",\n    .weights = \"weights.bin\",\n    .value = values,\n    .n_values = %d,\n    .step = steps,\n"
                   "    .n_steps = %d,\n    .loss = %d,\n    .forward = forward,\n};\n",
                   p->n_values, p->n_steps, p->loss);
-    free(problem);
-    free(at);
     return weights;
 }
 
@@ -330,7 +328,7 @@ static int read_constant(const bz_replay_plan *p, int i, char *to, bz_error *err
     if (s->tensor && !s->tensor->values)
         return bz_tensor_bytes(model, s->tensor, to, err);
     bool real = s->number || bz_dtype_is_float(t);
-    double *reals = bz_alloc((size_t)n + 1, sizeof *reals);
+    BZ_FREED double *reals = bz_alloc((size_t)n + 1, sizeof *reals);
     int rc = 0;
     if (s->number)
         memcpy(reals, s->number, (size_t)n * sizeof *reals);
@@ -346,7 +344,6 @@ static int read_constant(const bz_replay_plan *p, int i, char *to, bz_error *err
             put_number(t, reals[k], to + k * size);
         else
             memcpy(to + k * size, &reals[k], (size_t)size);
-    free(reals);
     return rc;
 }
 
@@ -357,7 +354,7 @@ static int write_weights(const bz_replay_plan *p, int fd, const char *folder, bz
         if (!is_stored(p, i))
             continue;
         size_t size = (size_t)(bytes_of(&p->value[i]) + 63) / 64 * 64;
-        char *bytes = bz_alloc(size, 1);
+        BZ_FREED char *bytes = bz_alloc(size, 1);
         memset(bytes + size - 64, 0, 64);
         rc = read_constant(p, i, bytes, err);
         for (size_t done = 0; done < size && !rc;) {
@@ -367,7 +364,6 @@ static int write_weights(const bz_replay_plan *p, int fd, const char *folder, bz
                              strerror(errno));
             done += k > 0 ? (size_t)k : 0;
         }
-        free(bytes);
     }
     return rc;
 }

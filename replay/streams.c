@@ -77,7 +77,7 @@ BZ_SORTS(earlier_first, entry, BZ_THEN(BZ_ORDER(p->start, q->start), BZ_ORDER(p-
 /* Constants first, wherever they are wanted; then the units as they start. */
 static void order_steps(bz_replay_plan *p, const graph *g)
 {
-    entry *all = bz_alloc((size_t)p->n_units + 1, sizeof *all);
+    BZ_FREED entry *all = bz_alloc((size_t)p->n_units + 1, sizeof *all);
     int n = 0;
     for (int u = 0; u < p->n_units; u++)
         all[u] = (entry){g->start[u], u};
@@ -94,7 +94,6 @@ static void order_steps(bz_replay_plan *p, const graph *g)
             p->order[n++] = i;
         }
     }
-    free(all);
 }
 
 void bz_replay_schedule(bz_replay_plan *p, int streams)

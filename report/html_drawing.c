@@ -97,7 +97,7 @@ BZ_SORTS(by_length, int64_t, BZ_ORDER(*q, *p));
 /* The shortest duration that is drawn. */
 static int64_t shortest_shown(const bz_flow *f, int *left_out)
 {
-    int64_t *length = bz_alloc((size_t)f->n + 1, sizeof *length);
+    BZ_FREED int64_t *length = bz_alloc((size_t)f->n + 1, sizeof *length);
     uint32_t n = 0;
     for (uint32_t i = 0; i < f->n; i++)
         if (!f->task[i].removed && f->task[i].duration > 0)
@@ -108,7 +108,6 @@ static int64_t shortest_shown(const bz_flow *f, int *left_out)
     *left_out = 0;
     for (uint32_t i = 0; i < n; i++)
         *left_out += length[i] < least;
-    free(length);
     return least;
 }
 

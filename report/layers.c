@@ -341,7 +341,7 @@ static void unique_table(bz_table *t, const bz_unique *u, bz_layers *const *laye
 
 void bz_report_unique_layers(bz_layers *const *layers, int n, const bz_layers_view *s, bz_buf *out)
 {
-    bz_unique u = {0};
+    BZ_SCOPED(bz_unique) u = {0};
     BZ_SCOPED(bz_arena) arena = {0};
     for (int i = 0; i < n; i++)
         bz_unique_add(&u, layers[i], i, s->fold ? bz_layer_is_not_constant : NULL);
@@ -364,7 +364,6 @@ void bz_report_unique_layers(bz_layers *const *layers, int n, const bz_layers_vi
             bz_table_print(t, out);
         }
     }
-    bz_unique_free(&u);
 }
 
 void bz_report_layers(bz_layers *const *layers, int n, const bz_layers_view *s, bz_buf *out)

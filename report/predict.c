@@ -112,7 +112,7 @@ BZ_SORTS(by_cost, ranked_at,
 /* Those that are equal have the same rank, and who has no price has none by cost. Returns how many cases there are. */
 static int rank(const bz_forecast *f, int n, const bz_price_list *prices, ranked *out)
 {
-    ranked **order = bz_alloc((size_t)n + 1, sizeof *order);
+    BZ_FREED ranked **order = bz_alloc((size_t)n + 1, sizeof *order);
     int cases = 0, first = 0;
     for (int i = 0; i < n; i++)
         out[i] = tell(&f[i], prices), order[i] = &out[i];
@@ -131,7 +131,6 @@ static int rank(const bz_forecast *f, int n, const bz_price_list *prices, ranked
         first = begins ? i : first;
         order[i]->rank_by_cost = isnan(order[i]->cost) ? NAN : same ? order[i - 1]->rank_by_cost : i - first + 1;
     }
-    free(order);
     return cases;
 }
 

@@ -108,7 +108,7 @@ BZ_SORTS(compare_age, entry,
 
 void bz_kept_trim(const char *folder, double most)
 {
-    entry *list = NULL;
+    BZ_FREED entry *list = NULL;
     int n = 0;
     double all = 0;
     struct stat s;
@@ -131,5 +131,4 @@ void bz_kept_trim(const char *folder, double most)
     }
     if (d)
         closedir(d);
-    free(list);
 }

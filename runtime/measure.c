@@ -254,7 +254,7 @@ static void drop_references(bz_trial *t)
 {
     int kept = 0;
     bz_variant *item = t->variants.item;
-    bool *skip = bz_alloc((size_t)t->variants.n + 1, sizeof *skip);
+    BZ_FREED bool *skip = bz_alloc((size_t)t->variants.n + 1, sizeof *skip);
     for (int i = 0; i < t->variants.n; i++)
         skip[i] = item[i].reference && has_other(t, &item[i], false);
     for (int i = 0; i < t->variants.n; i++) {
@@ -271,7 +271,6 @@ static void drop_references(bz_trial *t)
         if (!skip[i])
             item[kept++] = item[i];
     t->variants.n = kept;
-    free(skip);
 }
 
 /* Where one variant is asked for, the others are not looked at. */
@@ -428,7 +427,7 @@ int bz_trial_try(bz_trial *t, bz_variant *v, bz_outcome *record)
 
 void bz_measure(const bz_measure_task *task)
 {
-    bz_trial *t = bz_alloc(1, sizeof *t);
+    BZ_FREED bz_trial *t = bz_alloc(1, sizeof *t);
     *t = (bz_trial){.task = task};
     bz_error err = {0};
     blame(t, "", "", "", "", "setting up");
@@ -454,5 +453,4 @@ void bz_measure(const bz_measure_task *task)
         free(t->result[i].expected);
     }
     free(t->variants.item);
-    free(t);
 }

@@ -86,7 +86,7 @@ int bz_pending_add_text(bz_pending *p, const char *text, bz_error *err)
 
 int bz_pending_read(bz_pending *p, FILE *f, bz_error *err)
 {
-    char *line = NULL;
+    BZ_FREED char *line = NULL;
     size_t cap = 0;
     int result = 0;
     while (!result && getline(&line, &cap, f) > 0) {
@@ -94,7 +94,6 @@ int bz_pending_read(bz_pending *p, FILE *f, bz_error *err)
         if (line[0] && line[0] != '#')
             result = bz_pending_add_text(p, line, err);
     }
-    free(line);
     return result;
 }
 
@@ -116,7 +115,7 @@ static void add_known(bz_pending *p, bz_pending_item *w, const char *line)
 
 int bz_pending_keep(bz_pending *p, const char *path, bz_error *err)
 {
-    char *line = NULL;
+    BZ_FREED char *line = NULL;
     size_t cap = 0;
     bz_pending_item *w = NULL;
     FILE *f = fopen(path, "r");
@@ -136,7 +135,6 @@ int bz_pending_keep(bz_pending *p, const char *path, bz_error *err)
         if (w)
             w->wanted = true;
     }
-    free(line);
     fclose(f);
     int kept = 0;
     for (int i = 0; i < p->n; i++)

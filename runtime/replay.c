@@ -100,13 +100,11 @@ int bz_replay_forget(bz_replay *r)
         first += replay_is_source(&r->model->value[i]);
     for (int i = first; i < r->n_slots; i++)
         most = r->slot[i].bytes > most ? r->slot[i].bytes : most;
-    char *spoilt = bz_alloc(most + 1, 1);
+    BZ_FREED char *spoilt = bz_alloc(most + 1, 1);
     memset(spoilt, 0xff, most);
     for (int i = first; i < r->n_slots && !bad; i++)
         bad = r->ops->copy(r->device, 0, replay_at(r, i), spoilt, r->slot[i].bytes);
-    bad = r->ops->wait(r->device) || bad;
-    free(spoilt);
-    return bad ? -1 : 0;
+    return r->ops->wait(r->device) || bad ? -1 : 0;
 }
 
 void bz_replay_touch(bz_replay *r)
@@ -228,11 +226,9 @@ int bz_replay_set(bz_replay *r, int value, const void *bytes)
     char *at = row_major(r, value);
     if (!at || v->source != BZ_VALUE_INPUT)
         return -1;
-    void *cast = bz_alloc(replay_bytes(v) + 64, 1);
+    BZ_FREED void *cast = bz_alloc(replay_bytes(v) + 64, 1);
     replay_cast(bytes, v->given, cast, v->dtype, replay_count(v));
-    int bad = r->ops->copy(r->device, 0, at, cast, replay_bytes(v)) || r->ops->wait(r->device);
-    free(cast);
-    return bad ? -1 : 0;
+    return r->ops->copy(r->device, 0, at, cast, replay_bytes(v)) || r->ops->wait(r->device) ? -1 : 0;
 }
 
 int bz_replay_get(bz_replay *r, int value, void *bytes)
@@ -241,11 +237,10 @@ int bz_replay_get(bz_replay *r, int value, void *bytes)
     const char *at = row_major(r, value);
     if (!at)
         return -1;
-    void *cast = bz_alloc(replay_bytes(v) + 64, 1);
+    BZ_FREED void *cast = bz_alloc(replay_bytes(v) + 64, 1);
     int bad = r->ops->copy(r->device, 0, cast, at, replay_bytes(v)) || r->ops->wait(r->device);
     if (!bad)
         replay_cast(cast, v->dtype, bytes, v->given, replay_count(v));
-    free(cast);
     return bad ? -1 : 0;
 }
 
@@ -337,7 +332,7 @@ bool bz_replay_check_after(bz_replay *r, int action, bz_replay_check *out)
     *out = (bz_replay_check){0};
     if (r->action[action].kind != BZ_ACTION_CALL || !c->n_positions)
         return false;
-    float *y = read_operand(r, c, c->n - 1, &err);
+    BZ_FREED float *y = read_operand(r, c, c->n - 1, &err);
     for (int i = 0; y && i < c->n_positions; i++) {
         bz_expected e = c->expected[i];
         double v = (double)y[c->position[i]], off = fabs(v - e.value) / bz_tolerance(&c->problem, e, c->variant.math);
@@ -351,6 +346,5 @@ bool bz_replay_check_after(bz_replay *r, int action, bz_replay_check *out)
             out->expected = e.value;
         }
     }
-    free(y);
     return out->elements > 0;
 }

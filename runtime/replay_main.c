@@ -62,12 +62,11 @@ static int pass_file(const program *p, const char *path, bool inputs, bz_error *
     bool good = f != NULL;
     for (int i = -1; good && (i = bz_replay_next_end(p->model->value, p->model->n_values, inputs, i)) >= 0;) {
         size_t size = bz_replay_size(p->replay, i);
-        char *bytes = bz_alloc(size + 1, 1);
+        BZ_FREED char *bytes = bz_alloc(size + 1, 1);
         if (inputs)
             good = fread(bytes, 1, size, f) == size && !bz_replay_set(p->replay, i, bytes);
         else
             good = !bz_replay_get(p->replay, i, bytes) && fwrite(bytes, 1, size, f) == size;
-        free(bytes);
     }
     if (f && fclose(f) && !inputs)
         good = false;
@@ -429,7 +428,7 @@ static int run(program *p, bz_error *err)
 /* A report for each, in their order. */
 static int run_in_turns(const program *how, const bz_replay_model *const *models, int n, bz_error *err)
 {
-    program *all = bz_zeroed((size_t)n, sizeof *all);
+    BZ_FREED program *all = bz_zeroed((size_t)n, sizeof *all);
     int rc = 0;
     for (int i = 0; i < n && !rc; i++) {
         all[i] = *how;
@@ -446,7 +445,6 @@ static int run_in_turns(const program *how, const bz_replay_model *const *models
     }
     for (int i = 0; i < n; i++)
         close_program(&all[i]);
-    free(all);
     return rc;
 }
 

@@ -78,7 +78,8 @@ static size_t place_in_order(bz_lifetime **order, int n, bz_lifetime **at_once, 
 size_t bz_lifetimes_place(bz_lifetime *list, int n, size_t *least)
 {
     static int (*const ORDERS[])(const void *, const void *) = {larger_first, area_first, longer_first, earlier_first};
-    bz_lifetime **order = bz_alloc((size_t)n + 1, sizeof *order), **at_once = bz_alloc((size_t)n + 1, sizeof *at_once);
+    BZ_FREED bz_lifetime **order = bz_alloc((size_t)n + 1, sizeof *order),
+                         **at_once = bz_alloc((size_t)n + 1, sizeof *at_once);
     size_t *offset = bz_alloc((size_t)n + 1, sizeof *offset), best = SIZE_MAX, lower = live_at_once(list, n);
     int again = n < 500 ? 40 : 5;
     for (size_t o = 0; o < sizeof ORDERS / sizeof *ORDERS && best > lower; o++) {
@@ -99,8 +100,6 @@ size_t bz_lifetimes_place(bz_lifetime *list, int n, size_t *least)
         list[i].offset = offset[i];
     if (least)
         *least = lower;
-    free(order);
-    free(at_once);
     free(offset);
     return n ? best : 0;
 }

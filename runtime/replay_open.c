@@ -202,7 +202,7 @@ static int call_once(bz_replay *r, const bz_replay_step *step, bz_error *err)
     if (bz_reference_cost(&c.problem) * (double)n > MOST_CONSTANT)
         return bz_fail(err, BZ_INCOMPLETE, "%s: this constant takes too long to compute: fold it into the model",
                        step->name);
-    float *made = bz_alloc((size_t)n + 16, sizeof *made);
+    BZ_FREED float *made = bz_alloc((size_t)n + 16, sizeof *made);
     int rc = replay_operands(r, step, &c, err);
     bz_reference ref = bz_reference_of(&c.problem, c.n, c.operand, (const float *const *)c.value);
     ref.epsilon = step->epsilon;
@@ -213,7 +213,6 @@ static int call_once(bz_replay *r, const bz_replay_step *step, bz_error *err)
         replay_cast(made, BZ_F32, r->state[step->out].owned, v->dtype, n);
     for (int i = 0; i < c.n_in; i++)
         free(c.value[i]);
-    free(made);
     return rc;
 }
 
@@ -393,15 +392,12 @@ static int fill_inputs(bz_replay *r, bz_error *err)
         const bz_replay_value *v = &r->model->value[i];
         if (!replay_is_source(v))
             continue;
-        void *bytes = bz_alloc(replay_bytes(v) + 64, 1);
-        if (replay_first(r, i, bytes, err)) {
-            free(bytes);
+        BZ_FREED void *bytes = bz_alloc(replay_bytes(v) + 64, 1);
+        if (replay_first(r, i, bytes, err))
             return -1;
-        }
         bad = r->ops->copy(r->device, 0, replay_at(r, replay_find_copy(r, i, NULL, NULL)->slot), bytes,
                            replay_bytes(v)) ||
               r->ops->wait(r->device);
-        free(bytes);
     }
     return bad ? bz_fail(err, BZ_FAILED, "the inputs cannot be brought to the device") : 0;
 }

@@ -29,12 +29,11 @@ static void fill(const bz_replay_value *v, int index, bz_dtype dtype, void *out)
     int64_t n = replay_count(v);
     if (bz_dtype_is_float(v->dtype)) {
         const bz_operand o = {.role = BZ_ROLE_X, .dtype = BZ_F32, .count = n};
-        float *values = bz_alloc((size_t)n + 1, sizeof *values);
+        BZ_FREED float *values = bz_alloc((size_t)n + 1, sizeof *values);
         bz_values_fill(&none, &o, index, values);
         for (int64_t i = 0; i < n; i++)
             values[i] = (v->positive ? fabsf(values[i]) : values[i]) * v->scale + v->offset;
         replay_cast(values, BZ_F32, out, dtype, n);
-        free(values);
         return;
     }
     int64_t block[BLOCK];
@@ -205,7 +204,7 @@ static float *operand_values(const bz_replay *r, const bz_problem *p, const bz_o
     int64_t wanted = o->count;
     if (bias)
         wanted = p->kind == BZ_PROBLEM_GRU && p->rnn.lbr ? o->count / 4 * 6 : o->count * 2;
-    float *given = decode(r, value);
+    BZ_FREED float *given = decode(r, value);
     bool fits = has == wanted;
     if (fits && bias)
         add_biases(p, o, given, out);
@@ -222,7 +221,6 @@ static float *operand_values(const bz_replay *r, const bz_problem *p, const bz_o
         free(out);
         out = NULL;
     }
-    free(given);
     return out;
 }
 

@@ -398,7 +398,7 @@ static void all_rounds(runner *runners, int n)
 void bz_trial_run(bz_trial *t)
 {
     int n = 0;
-    runner *runners = bz_alloc((size_t)t->variants.n + 1, sizeof *runners);
+    BZ_FREED runner *runners = bz_alloc((size_t)t->variants.n + 1, sizeof *runners);
     for (int i = 0; i < t->variants.n; i++) {
         bz_variant *v = &t->variants.item[i];
         if (bz_trial_finished(t, v->backend->name, v->algorithm, v->layout, v->math))
@@ -425,5 +425,4 @@ void bz_trial_run(bz_trial *t)
     trace_all(runners, n);
     for (int i = 0; i < n; i++)
         free(runners[i].sample);
-    free(runners);
 }

@@ -54,8 +54,8 @@ BZ_SORTS(by_direction, change,
 void fill_bandwidth(bz_tables *m, bz_sheet *s)
 {
     size_t n;
-    copy *list = copies(m, &n);
-    change *c = bz_alloc(2 * n + 1, sizeof *c);
+    BZ_FREED copy *list = copies(m, &n);
+    BZ_FREED change *c = bz_alloc(2 * n + 1, sizeof *c);
     double *value = bz_alloc(2 * n + 1, sizeof *value), count[DIRECTIONS] = {0};
     for (size_t i = 0; i < n; i++) {
         c[2 * i] = (change){list[i].start, list[i].rate, list[i].direction};
@@ -79,8 +79,6 @@ void fill_bandwidth(bz_tables *m, bz_sheet *s)
                      BZ_NUMBER(f.median), BZ_NUMBER(f.three_quarters), BZ_NUMBER(f.max));
     }
     free(value);
-    free(c);
-    free(list);
 }
 
 /* Bytes that were moved in equal parts of the time, divided by that time. */
@@ -88,7 +86,7 @@ void fill_bandwidth_series(bz_tables *m, bz_sheet *s)
 {
     enum { PARTS = 100 };
     size_t n;
-    copy *list = copies(m, &n);
+    BZ_FREED copy *list = copies(m, &n);
     int64_t first = INT64_MAX, last = INT64_MIN;
     double(*bytes)[PARTS] = bz_zeroed(DIRECTIONS, sizeof *bytes);
     bool seen[DIRECTIONS] = {false};
@@ -110,5 +108,4 @@ void fill_bandwidth_series(bz_tables *m, bz_sheet *s)
             BZ_SHEET_ADD(s, BZ_TEXT(tables_direction_name(d)), BZ_NUMBER(width * p / 1e9), BZ_NUMBER(bytes[d][p]),
                          BZ_NUMBER(bytes[d][p] / width * 1e9));
     free(bytes);
-    free(list);
 }

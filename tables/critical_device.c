@@ -69,7 +69,7 @@ static void find_launches(critical *c)
 {
     const bz_trace *t = c->m->t;
     bz_tables all = *c->m;
-    uint8_t *known = bz_zeroed((size_t)bz_strings(t) + 1, 1);
+    BZ_FREED uint8_t *known = bz_zeroed((size_t)bz_strings(t) + 1, 1);
     all.from = INT64_MIN;
     all.to = INT64_MAX;
     c->launch_first = bz_zeroed((size_t)t->n_lanes + 2, sizeof *c->launch_first);
@@ -96,7 +96,6 @@ static void find_launches(critical *c)
     }
     for (uint32_t lane = 0; lane < t->n_lanes; lane++)
         sort_launches(c, c->launch + c->launch_first[lane], c->launch_first[lane + 1] - c->launch_first[lane]);
-    free(known);
 }
 
 /* How much was launched onto the stream by that time: the index of the first launch behind it. */
@@ -323,7 +322,7 @@ void critical_chain_device(critical *c)
     begin(&d);
     find_launches(c);
     find_records(&d);
-    wait *list = waits_by_end(c, &n);
+    BZ_FREED wait *list = waits_by_end(c, &n);
     for (work w = {0}; tables_next(&all, &w);) {
         for (; next < n && list[next].end <= w.start; next++)
             add_wait(&d, list[next].sync);
@@ -331,7 +330,6 @@ void critical_chain_device(critical *c)
     }
     for (; next < n; next++)
         add_wait(&d, list[next].sync);
-    free(list);
     free(d.last);
     free(d.started);
     free(d.last_started);

@@ -135,7 +135,7 @@ static void line_up(critical *c)
 static uint32_t thread_with(const bz_tables *m, const char *word)
 {
     static const bz_event_kind KINDS[] = {BZ_EVENT_OP, BZ_EVENT_RANGE};
-    uint8_t *known = bz_zeroed((size_t)bz_strings(m->t) + 1, 1);
+    BZ_FREED uint8_t *known = bz_zeroed((size_t)bz_strings(m->t) + 1, 1);
     uint32_t lane = BZ_NONE;
     bool several = false;
     for (int k = 0; k < 2; k++) {
@@ -149,7 +149,6 @@ static uint32_t thread_with(const bz_tables *m, const char *word)
             lane = e->lane[i];
         }
     }
-    free(known);
     return several ? BZ_NONE : lane;
 }
 
@@ -157,7 +156,7 @@ void critical_chain_host(critical *c)
 {
     const bz_trace *t = c->m->t;
     const bz_events *op = &t->event[BZ_EVENT_OP], *api = &t->event[BZ_EVENT_API];
-    thread *of = bz_zeroed((size_t)t->n_lanes + 1, sizeof *of);
+    BZ_FREED thread *of = bz_zeroed((size_t)t->n_lanes + 1, sizeof *of);
     uint32_t forward = thread_with(c->m, "forward"), backward = thread_with(c->m, "autograd");
     c->trait = bz_zeroed((size_t)bz_strings(t) + 1, sizeof *c->trait);
     for (size_t i = 0; i < api->n; i++)
@@ -176,6 +175,5 @@ void critical_chain_host(critical *c)
     for (uint32_t lane = 0; lane < t->n_lanes; lane++)
         while (of[lane].open)
             close_event(c, &of[lane]);
-    free(of);
     line_up(c);
 }

@@ -71,7 +71,7 @@ static named *path_by_name(bz_tables *m, const critical *c, uint32_t *n, int64_t
 {
     BZ_SCOPED(bz_map) map = {0};
     named *list = NULL;
-    uint8_t *seen = bz_zeroed((size_t)c->first[CRITICAL_KINDS] + 1, 1);
+    BZ_FREED uint8_t *seen = bz_zeroed((size_t)c->first[CRITICAL_KINDS] + 1, 1);
     for (size_t k = 0; k < c->n_path; k++) {
         uint32_t event = c->path[k] / 2;
         named_of(m, c, &map, &list, n, event)->on_path += !seen[event];
@@ -93,7 +93,6 @@ static named *path_by_name(bz_tables *m, const critical *c, uint32_t *n, int64_t
         if (at != BZ_MAP_NONE && tables_in(c->m, kind, i))
             list[at].all++;
     }
-    free(seen);
     return list;
 }
 
@@ -102,15 +101,13 @@ void fill_critical_events(bz_tables *m, bz_sheet *s)
     critical c;
     uint32_t n = 0;
     int64_t all = 0;
-    named *list = critical_find(m, &c) ? path_by_name(m, &c, &n, &all) : NULL;
-    if (n)
-        qsort(list, n, sizeof *list, by_time);
+    BZ_FREED named *list = critical_find(m, &c) ? path_by_name(m, &c, &n, &all) : NULL;
+    BZ_QSORT(list, n, by_time);
     for (uint32_t i = 0; i < n; i++)
         BZ_SHEET_ADD(s, BZ_TEXT(tables_shown(m, list[i].kind, list[i].name)), BZ_TEXT(bz_event_kind_name(list[i].kind)),
                      BZ_NUMBER(list[i].on_path), BZ_NUMBER(list[i].all), BZ_NUMBER(tables_seconds(list[i].time)),
                      BZ_NUMBER(tables_share((double)(list[i].time + list[i].delay), (double)all)),
                      BZ_NUMBER(tables_seconds(list[i].delay)), BZ_TEXT(bz_string(m->t, list[i].name)));
-    free(list);
     critical_end(&c);
 }
 

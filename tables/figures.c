@@ -101,7 +101,7 @@ BZ_SORTS(by_sum, figures, BZ_THEN(BZ_ORDER(q->sum, p->sum), BZ_ORDER(p->key, q->
 /* Brings the values of each group together: `first` [n + 1], where each begins. What is not in its place changes with what is there. */
 static void sort_by_group(groups *g, const size_t *first)
 {
-    size_t *next = bz_alloc((size_t)g->n + 1, sizeof *next);
+    BZ_FREED size_t *next = bz_alloc((size_t)g->n + 1, sizeof *next);
     memcpy(next, first, ((size_t)g->n + 1) * sizeof *next);
     for (uint32_t k = 0; k < g->n; k++)
         while (next[k] < first[k + 1]) {
@@ -113,12 +113,11 @@ static void sort_by_group(groups *g, const size_t *first)
             g->value[from] = value;
             g->of[from] = of;
         }
-    free(next);
 }
 
 figures *groups_end(groups *g, uint32_t *n)
 {
-    size_t *first = bz_zeroed((size_t)g->n + 1, sizeof *first);
+    BZ_FREED size_t *first = bz_zeroed((size_t)g->n + 1, sizeof *first);
     figures *list = BZ_NEW(g->arena, figures, (size_t)g->n + 1);
     for (size_t i = 0; i < g->n_values; i++)
         first[g->of[i] + 1]++;

@@ -100,7 +100,7 @@ static void find_memory(layers *l)
 {
     const bz_trace *t = l->m->t;
     const bz_events *r = &t->event[BZ_EVENT_RANGE], *op = &t->event[BZ_EVENT_OP];
-    uint32_t *at = bz_alloc((size_t)t->n_lanes + 1, sizeof *at);
+    BZ_FREED uint32_t *at = bz_alloc((size_t)t->n_lanes + 1, sizeof *at);
     memset(at, 0xff, ((size_t)t->n_lanes + 1) * sizeof *at);
     for (size_t i = 0, j = 0; i < r->n; i++) {
         for (; j < l->n && op->start[l->layer[j].op] <= r->start[i]; j++)
@@ -110,7 +110,6 @@ static void find_memory(layers *l)
         if (r->bytes[i] > 0 && of != BZ_NONE && r->start[i] <= op->end[l->layer[of].op])
             l->layer[of].memory += r->bytes[i];
     }
-    free(at);
 }
 
 bz_gpu layer_gpu(const bz_trace *t)

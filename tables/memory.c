@@ -144,7 +144,7 @@ static void sweep(const memory_run *r, const training_run *sample, held at_peak[
     held now[CLASSES] = {{0}};
     double peak = 0;
     size_t n = 0;
-    change *list = bz_alloc(2 * (size_t)r->n + 1, sizeof *list);
+    BZ_FREED change *list = bz_alloc(2 * (size_t)r->n + 1, sizeof *list);
     for (uint32_t i = 0; i < r->n; i++) {
         const block *b = &r->block[i];
         class of = class_of(r, b, sample->to);
@@ -168,7 +168,6 @@ static void sweep(const memory_run *r, const training_run *sample, held at_peak[
             memcpy(at_peak, now, sizeof now);
         }
     }
-    free(list);
 }
 
 static void add_row(bz_sheet *s, const char *which, const char *name, const held *at_peak, const held *most, double all)

@@ -70,7 +70,7 @@ static queue *queues(bz_tables *m)
 {
     const bz_trace *t = m->t;
     queue *q = BZ_NEW(m->arena, queue, (size_t)t->n_lanes + 1);
-    uint8_t *known = bz_zeroed((size_t)bz_strings(t) + 1, 1);
+    BZ_FREED uint8_t *known = bz_zeroed((size_t)bz_strings(t) + 1, 1);
     uint32_t first[3] = {0, (uint32_t)t->event[BZ_EVENT_KERNEL].n};
     first[2] = first[1] + (uint32_t)t->event[BZ_EVENT_COPY].n;
     for (work w = {0}; tables_next(m, &w);)
@@ -83,7 +83,6 @@ static queue *queues(bz_tables *m)
         q[lane].m = m;
         sort_launches(&q[lane]);
     }
-    free(known);
     return q;
 }
 
@@ -155,13 +154,12 @@ void fill_queue(bz_tables *m, bz_sheet *s)
         size_t n;
         if (!q[lane].n)
             continue;
-        uint64_t *count = count_lengths(&q[lane], &least, &n);
+        BZ_FREED uint64_t *count = count_lengths(&q[lane], &least, &n);
         figures f = figures_of_counts(count, n, least);
         BZ_SHEET_ADD(s, BZ_TEXT(tables_device(m, m->device[lane])), BZ_TEXT(tables_stream(m, lane)), BZ_NUMBER(f.count),
                      BZ_NUMBER(f.mean), BZ_NUMBER(f.deviation), BZ_NUMBER(f.min), BZ_NUMBER(f.quarter),
                      BZ_NUMBER(f.median), BZ_NUMBER(f.three_quarters), BZ_NUMBER(f.max),
                      BZ_NUMBER(mean_length(&q[lane])));
-        free(count);
     }
     free_queues(q, m->t->n_lanes);
     bz_sheet_sort(s, 2);
@@ -219,7 +217,7 @@ typedef struct launch_sums {
 void fill_launches(bz_tables *m, bz_sheet *s)
 {
     const bz_events *api = &m->t->event[BZ_EVENT_API];
-    launch_sums *of = bz_zeroed((size_t)bz_strings(m->t) + 1, sizeof *of);
+    BZ_FREED launch_sums *of = bz_zeroed((size_t)bz_strings(m->t) + 1, sizeof *of);
     groups g;
     uint32_t n;
     groups_begin(&g, m->arena);
@@ -245,6 +243,5 @@ void fill_launches(bz_tables *m, bz_sheet *s)
                      BZ_NUMBER(f[i].median / 1e9), BZ_NUMBER(f[i].three_quarters / 1e9), BZ_NUMBER(f[i].max / 1e9),
                      BZ_NUMBER(l->brief), BZ_NUMBER(l->slow), BZ_NUMBER(l->late));
     }
-    free(of);
     bz_sheet_sort(s, 1);
 }

@@ -39,7 +39,7 @@ static void nest_ranges(bz_tables *m, nesting *x, uint32_t *of_api)
 {
     const bz_trace *t = m->t;
     const bz_events *e = x->e, *api = &t->event[BZ_EVENT_API];
-    uint32_t *open = bz_alloc((size_t)t->n_lanes + 1, sizeof *open);
+    BZ_FREED uint32_t *open = bz_alloc((size_t)t->n_lanes + 1, sizeof *open);
     memset(open, 0xff, ((size_t)t->n_lanes + 1) * sizeof *open);
     for (size_t i = 0, j = 0; i < e->n || j < api->n;) {
         if (i < e->n && (j == api->n || e->start[i] <= api->start[j])) {
@@ -52,7 +52,6 @@ static void nest_ranges(bz_tables *m, nesting *x, uint32_t *of_api)
             j++;
         }
     }
-    free(open);
 }
 
 static void add_work(bz_tables *m, nesting *x, const uint32_t *of_api)
@@ -89,14 +88,13 @@ static nesting nest(bz_tables *m, bz_event_kind kind)
     nesting x = {e, kind, e->op, bz_alloc(e->n + 1, sizeof(host_time))};
     for (size_t i = 0; i < e->n; i++)
         x.time[i] = (host_time){.last = INT64_MIN};
-    uint32_t *of_api = NULL;
+    BZ_FREED uint32_t *of_api = NULL;
     if (kind == BZ_EVENT_RANGE) {
         x.parent = bz_alloc(e->n + 1, sizeof *x.parent);
         of_api = bz_alloc(api->n + 1, sizeof *of_api);
         nest_ranges(m, &x, of_api);
     }
     add_work(m, &x, of_api);
-    free(of_api);
     return x;
 }
 
@@ -135,7 +133,7 @@ static bool counts(const bz_tables *m, const nesting *x, size_t i)
 static void fill_by_name(bz_tables *m, bz_sheet *s, bz_event_kind kind)
 {
     nesting x = nest(m, kind);
-    sums *of = bz_zeroed((size_t)bz_strings(m->t) + 1, sizeof *of);
+    BZ_FREED sums *of = bz_zeroed((size_t)bz_strings(m->t) + 1, sizeof *of);
     double all = 0;
     groups g;
     uint32_t n;
@@ -156,7 +154,6 @@ static void fill_by_name(bz_tables *m, bz_sheet *s, bz_event_kind kind)
                      BZ_NUMBER(tables_seconds(a->projected)), BZ_NUMBER(f[i].mean / 1e9), BZ_NUMBER(f[i].median / 1e9),
                      BZ_NUMBER(f[i].min / 1e9), BZ_NUMBER(f[i].max / 1e9), BZ_NUMBER(f[i].deviation / 1e9));
     }
-    free(of);
     nesting_free(&x);
 }
 
@@ -241,7 +238,7 @@ void fill_range_tree(bz_tables *m, bz_sheet *s)
 {
     nesting x = nest(m, BZ_EVENT_RANGE);
     tree tr = {0};
-    uint32_t *place_at = bz_alloc(x.e->n + 1, sizeof *place_at);
+    BZ_FREED uint32_t *place_at = bz_alloc(x.e->n + 1, sizeof *place_at);
     for (size_t i = 0; i < x.e->n; i++) {
         uint32_t parent = x.parent[i] < i ? place_at[x.parent[i]] : BZ_NONE;
         place_at[i] = parent;
@@ -256,7 +253,6 @@ void fill_range_tree(bz_tables *m, bz_sheet *s)
         add_sums(&p->sums, &x, i);
     }
     put_places(m, s, &tr);
-    free(place_at);
     free(tr.place);
     bz_map_free(&tr.map);
     nesting_free(&x);

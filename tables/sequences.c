@@ -65,7 +65,7 @@ static void name_work(bz_tables *m, pattern *list, uint32_t n)
 {
     const bz_events *op = &m->t->event[BZ_EVENT_OP];
     enum { DEEPEST = 1024 };
-    uint32_t *row = bz_alloc(op->n + 1, sizeof *row);
+    BZ_FREED uint32_t *row = bz_alloc(op->n + 1, sizeof *row);
     memset(row, 0xff, (op->n + 1) * sizeof *row);
     for (uint32_t i = 0; i < n; i++)
         row[list[i].op] = i;
@@ -77,15 +77,14 @@ static void name_work(bz_tables *m, pattern *list, uint32_t n)
                 bz_buf_printf(text, "%s%s", text->len ? " | " : "", tables_shown(m, w.kind, name_of(m, &w)));
             }
     }
-    free(row);
 }
 
 void fill_sequences(bz_tables *m, bz_sheet *s)
 {
     enum { ROWS = 500 };
     const bz_events *op = &m->t->event[BZ_EVENT_OP];
-    sequence *of = sequences(m);
-    pattern *list = NULL;
+    BZ_FREED sequence *of = sequences(m);
+    BZ_FREED pattern *list = NULL;
     BZ_SCOPED(bz_map) map = {0};
     uint32_t n = 0;
     for (size_t i = 0; i < op->n; i++) {
@@ -115,17 +114,15 @@ void fill_sequences(bz_tables *m, bz_sheet *s)
     }
     if (n > shown)
         s->note = bz_arena_printf(m->arena, "There are %u sequences; these are the %u most frequent ones.", n, shown);
-    free(list);
-    free(of);
 }
 
 /* Of two works that follow each other on a stream: the time of both, or the time between. */
 static figures *pairs(bz_tables *m, bool between, uint32_t *n)
 {
     const bz_trace *t = m->t;
-    uint32_t *before = bz_alloc((size_t)t->n_lanes + 1, sizeof *before);
-    int64_t *end = bz_zeroed((size_t)t->n_lanes + 1, sizeof *end),
-            *length = bz_zeroed((size_t)t->n_lanes + 1, sizeof *length);
+    BZ_FREED uint32_t *before = bz_alloc((size_t)t->n_lanes + 1, sizeof *before);
+    BZ_FREED int64_t *end = bz_zeroed((size_t)t->n_lanes + 1, sizeof *end),
+                     *length = bz_zeroed((size_t)t->n_lanes + 1, sizeof *length);
     groups g;
     memset(before, 0xff, ((size_t)t->n_lanes + 1) * sizeof *before);
     groups_begin(&g, m->arena);
@@ -141,9 +138,6 @@ static figures *pairs(bz_tables *m, bool between, uint32_t *n)
         end[w.lane] = w.end;
         length[w.lane] = w.end - w.start;
     }
-    free(before);
-    free(end);
-    free(length);
     return groups_end(&g, n);
 }
 

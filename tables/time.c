@@ -134,7 +134,8 @@ void fill_idle(bz_tables *m, bz_sheet *s)
 {
     static const char *const NAMES[IDLE_CAUSES] = {"host wait", "kernel wait", "other"};
     const bz_trace *t = m->t;
-    int64_t *end = bz_alloc((size_t)t->n_lanes + 1, sizeof *end), *sum = bz_zeroed((size_t)t->n_lanes + 1, sizeof *sum);
+    BZ_FREED int64_t *end = bz_alloc((size_t)t->n_lanes + 1, sizeof *end),
+                     *sum = bz_zeroed((size_t)t->n_lanes + 1, sizeof *sum);
     groups g;
     uint32_t n;
     groups_begin(&g, m->arena);
@@ -160,6 +161,4 @@ void fill_idle(bz_tables *m, bz_sheet *s)
                      BZ_NUMBER(tables_share(f[i].sum, (double)sum[lane])), BZ_NUMBER(f[i].mean / 1e9),
                      BZ_NUMBER(f[i].median / 1e9), BZ_NUMBER(f[i].max / 1e9));
     }
-    free(end);
-    free(sum);
 }

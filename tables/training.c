@@ -13,10 +13,9 @@
 
 static double median_of(const double *v, uint32_t n)
 {
-    double *sorted = bz_alloc((size_t)n + 1, sizeof *sorted);
+    BZ_FREED double *sorted = bz_alloc((size_t)n + 1, sizeof *sorted);
     memcpy(sorted, v, n * sizeof *v);
     bz_quantiles q = bz_quantiles_of(sorted, n);
-    free(sorted);
     return q.p50;
 }
 
@@ -72,7 +71,7 @@ static double told_number(const bz_trace *t, const char *key)
 static void find_sample(training_run *r)
 {
     const bz_trace *t = r->m->t;
-    double *seconds = bz_alloc((size_t)t->n_iterations + 1, sizeof *seconds);
+    BZ_FREED double *seconds = bz_alloc((size_t)t->n_iterations + 1, sizeof *seconds);
     uint32_t *number = bz_alloc((size_t)t->n_iterations + 1, sizeof *number), n = 0;
     for (uint32_t i = 0; i < t->n_iterations; i++)
         if (bz_iteration_is_steady(t, i)) {
@@ -88,7 +87,6 @@ static void find_sample(training_run *r)
         find_pace(r, seconds + from, n - from);
         r->rate = r->iterations / tables_seconds(r->to - r->from);
     }
-    free(seconds);
     free(number);
     find_alone(r);
 }
@@ -380,7 +378,7 @@ static candidate *names_of(const training_run *r, size_t *n)
 static void add_candidates(const training_run *r, const char *which, bz_sheet *s)
 {
     size_t n;
-    candidate *list = names_of(r, &n);
+    BZ_FREED candidate *list = names_of(r, &n);
     double seconds = 0, flops = 0, each = r->iterations ? r->iterations : 1;
     for (size_t i = 0; i < n; i++)
         seconds += list[i].seconds, flops += list[i].flops;
@@ -400,7 +398,6 @@ static void add_candidates(const training_run *r, const char *which, bz_sheet *s
                      BZ_NUMBER(c->seconds / each), BZ_NUMBER(c->seconds / seconds),
                      BZ_NUMBER(c->known > 0 ? rate : NAN), BZ_NUMBER(c->known > 0 ? c->at_peak / c->seconds : NAN));
     }
-    free(list);
 }
 
 void fill_training_memory(bz_tables *m, bz_sheet *s)

@@ -110,7 +110,7 @@ static double operator_flops(const finder *f, size_t op, int *parts)
 static double find_batch(const bz_trace *t)
 {
     enum { MOST = 4096 };
-    int64_t *of = bz_zeroed(MOST, sizeof *of);
+    BZ_FREED int64_t *of = bz_zeroed(MOST, sizeof *of);
     int best = 0;
     for (size_t i = 0; i < t->event[BZ_EVENT_OP].n; i++) {
         const bz_operator *o = bz_operator_of(t, i);
@@ -119,7 +119,6 @@ static double find_batch(const bz_trace *t)
         if (x && x->dim[0] > 0 && x->dim[0] < MOST && ++of[x->dim[0]] > of[best])
             best = (int)x->dim[0];
     }
-    free(of);
     return best ? (double)best : (double)NAN;
 }
 
@@ -143,8 +142,8 @@ double *training_flops(const bz_tables *m, double **at_peak, double *batch)
     if (!op->n)
         return NULL;
     double *flops = bz_alloc(k->n + 1, sizeof *flops), *of_op = bz_alloc(op->n + 1, sizeof *of_op);
-    uint32_t *longest = bz_alloc(2 * op->n + 2, sizeof *longest);
-    int *parts = bz_alloc(op->n + 1, sizeof *parts);
+    BZ_FREED uint32_t *longest = bz_alloc(2 * op->n + 2, sizeof *longest);
+    BZ_FREED int *parts = bz_alloc(op->n + 1, sizeof *parts);
     for (size_t i = 0; i < op->n; i++)
         if (bz_name_matches("convolution_backward$", bz_string(t, op->name[i])))
             note_backward(&f, i);
@@ -185,7 +184,5 @@ double *training_flops(const bz_tables *m, double **at_peak, double *batch)
     bz_map_free(&f.seen);
     free(f.flops);
     free(of_op);
-    free(longest);
-    free(parts);
     return flops;
 }

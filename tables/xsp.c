@@ -209,7 +209,7 @@ void fill_kernel_names(bz_tables *m, bz_sheet *s)
 {
     const bz_events *k = &m->t->event[BZ_EVENT_KERNEL];
     uint32_t typical = bz_typical_iteration(m->t);
-    kernel_sums *of = bz_zeroed((size_t)bz_strings(m->t) + 1, sizeof *of);
+    BZ_FREED kernel_sums *of = bz_zeroed((size_t)bz_strings(m->t) + 1, sizeof *of);
     double latency = typical != BZ_NONE && m->from == INT64_MIN ? (double)bz_iteration_latency(m->t, typical) : NAN;
     layers l;
     layers_find(m, &l);
@@ -228,7 +228,6 @@ void fill_kernel_names(bz_tables *m, bz_sheet *s)
                          BZ_TEXT(limit(&l, &w)), BZ_TEXT(bz_string(m->t, n)));
     }
     bz_sheet_sort(s, 2);
-    free(of);
     layers_free(&l);
 }
 

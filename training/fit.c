@@ -9,7 +9,7 @@ typedef struct fit {
 
 static int predict(fit *f, int64_t batch, bz_memory_fit *out, bz_error *err)
 {
-    bz_models m = {0};
+    BZ_SCOPED(bz_models) m = {0};
     bz_training *t = NULL;
     bz_memory memory;
     bz_phase_cost cost[BZ_TRAIN_PHASES];
@@ -26,7 +26,6 @@ static int predict(fit *f, int64_t batch, bz_memory_fit *out, bz_error *err)
         }
     }
     bz_training_free(t);
-    bz_models_free(&m);
     return rc ? -1 : 0;
 }
 

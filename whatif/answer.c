@@ -66,7 +66,7 @@ static int begin_unrecorded(const bz_trace *trace, bz_whatif *w, bz_arena *work,
 {
     const bz_recorder_cost cost = bz_recorder_adds(trace, w->flow->iteration);
     const double adds[BZ_WHATIF_SIDES] = {cost.most, (cost.least + cost.most) / 2, cost.least};
-    bz_flow flow = {0};
+    BZ_SCOPED(bz_flow) flow = {0};
     int failed = 0;
     for (int k = 0; k < BZ_WHATIF_SIDES && cost.matters && !failed; k++) {
         w->adds[k] = (int64_t)(1000 * adds[k]);
@@ -74,7 +74,6 @@ static int begin_unrecorded(const bz_trace *trace, bz_whatif *w, bz_arena *work,
         bz_flow_without_recorder(&flow, w->adds[k], w->adds[k]);
         failed = bz_flow_time(&flow, work, NULL, &w->unrecorded[k], err);
     }
-    bz_flow_free(&flow);
     return failed;
 }
 
@@ -285,9 +284,8 @@ int bz_whatif_predict(const bz_trace *trace, bz_whatif_asked *asked, int n, bz_a
                       bz_flow *after, bz_simulated *simulated, bz_error *err)
 {
     bz_prediction p;
-    bz_flow work = {0};
+    BZ_SCOPED(bz_flow) work = {0};
     int failed = predict(trace, asked, n, arena, out, &work, after, simulated, &p, err);
-    bz_flow_free(&work);
     if (!failed)
         add_prediction(arena, &out->prediction, &out->n, &p);
     return failed;
@@ -368,15 +366,13 @@ static int try_alone(const bz_trace *trace, bz_arena *arena, bz_flow *work, bz_w
 int bz_whatif_try_all(const bz_trace *trace, bz_arena *arena, bz_whatif *out, bz_error *err)
 {
     int n, found = 0;
-    bz_flow work = {0};
+    BZ_SCOPED(bz_flow) work = {0};
     bz_transformations(&n);
     candidate *list = BZ_NEW(arena, candidate, n + 1);
     int failed = try_alone(trace, arena, &work, out, list, &found, err);
     if (out->n && !failed)
         qsort(out->prediction, (size_t)out->n, sizeof *out->prediction, by_gain);
-    failed = failed || try_together(trace, list, found, arena, &work, out, err);
-    bz_flow_free(&work);
-    return failed ? -1 : 0;
+    return failed || try_together(trace, list, found, arena, &work, out, err) ? -1 : 0;
 }
 
 /* ---- a question as one call ------------------------------------------------------------------ */
@@ -402,11 +398,10 @@ static int read_actual(const bz_whatif_question *q, int64_t *out, bz_error *err)
     if (end != q->actual && access(q->actual, F_OK))
         return bz_fail(err, BZ_USAGE, "--actual takes milliseconds, a number, or a recording, not '%s'", q->actual);
     bz_trace *t = bz_trace_new();
-    bz_flow flow = {0};
+    BZ_SCOPED(bz_flow) flow = {0};
     int failed =
         bz_trace_read(t, &q->actual, 1, q->iterations, err) || bz_flow_make(t, bz_typical_iteration(t), &flow, err);
     *out = flow.measured;
-    bz_flow_free(&flow);
     bz_trace_free(t);
     return failed ? -1 : 0;
 }
@@ -518,10 +513,9 @@ const bz_whatif_shown *bz_whatif_show(const bz_trace *trace, const bz_whatif_rec
         return s;
     }
     w->records = records;
-    bz_flow work = {0};
+    BZ_SCOPED(bz_flow) work = {0};
     int failed = bz_whatif_try_all(trace, arena, w, &err) ||
                  (w->n_greedy &&
                   predict(trace, w->together, w->n_greedy, arena, w, &work, &s->changed, &s->after, &again, &err));
-    bz_flow_free(&work);
     return failed ? NULL : s;
 }

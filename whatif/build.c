@@ -148,8 +148,8 @@ static void wrap_lanes(const bz_build *b)
 
 static void find_costs(bz_flow *f)
 {
-    int64_t *cost = bz_alloc((size_t)f->n_edges + 1, sizeof *cost),
-            *gap = bz_alloc((size_t)f->n_edges + 1, sizeof *gap);
+    BZ_FREED int64_t *cost = bz_alloc((size_t)f->n_edges + 1, sizeof *cost),
+                     *gap = bz_alloc((size_t)f->n_edges + 1, sizeof *gap);
     size_t n = 0;
     for (uint32_t e = 0; e < f->n_edges; e++)
         if (f->edge[e].kind == BZ_DEPENDS_LAUNCH && f->task[f->edge[e].to].kind == BZ_TASK_KERNEL) {
@@ -158,8 +158,6 @@ static void find_costs(bz_flow *f)
         }
     f->launch_cost = bz_build_median(cost, n);
     f->launch_gap = bz_build_median(gap, n);
-    free(cost);
-    free(gap);
 }
 
 static void none(uint32_t **column, size_t n)

@@ -102,7 +102,7 @@ static int64_t least_lag(const bz_flow *f)
 static void find_latencies(bz_build *b)
 {
     bz_flow *f = b->flow;
-    int64_t *lag = bz_alloc((size_t)f->n + 1, sizeof *lag), *gap = bz_alloc((size_t)f->n + 1, sizeof *gap);
+    BZ_FREED int64_t *lag = bz_alloc((size_t)f->n + 1, sizeof *lag), *gap = bz_alloc((size_t)f->n + 1, sizeof *gap);
     size_t n_lags = 0, n_gaps = 0;
     int64_t least = least_lag(f);
     for (uint32_t i = 0; i < f->n; i++) {
@@ -120,8 +120,6 @@ static void find_latencies(bz_build *b)
     b->idle_lag = n_lags ? bz_build_median(lag, n_lags) : least;
     f->stream_gap = bz_build_median(gap, n_gaps);
     f->launch_lag = b->idle_lag;
-    free(lag);
-    free(gap);
 }
 
 /* A task starts when the last of what it waits for lets it. Each gets its usual latency, or less where the task began
@@ -191,19 +189,17 @@ void bz_build_device(bz_build *b)
 {
     bz_flow *f = b->flow;
     size_t n;
-    work *list = collect(b, &n);
+    BZ_FREED work *list = collect(b, &n);
     int64_t end = INT64_MIN;
     for (size_t i = 0; i < n; i++) {
         if (i && list[i].lane != list[i - 1].lane)
             end = INT64_MIN;
         append(b, &list[i], &end);
     }
-    free(list);
     bz_build_events(b);
     find_latencies(b);
-    int64_t *before = work_before(b);
+    BZ_FREED int64_t *before = work_before(b);
     for (uint32_t i = 0; i < f->n; i++)
         if (f->lane[f->task[i].lane].device)
             attribute(b, i, before[f->lane[f->task[i].lane].lane]);
-    free(before);
 }

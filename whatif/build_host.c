@@ -46,7 +46,7 @@ static bool *find_workers(const bz_trace *t)
 {
     const bz_events *op = &t->event[BZ_EVENT_OP], *call = &t->event[BZ_EVENT_CALL], *api = &t->event[BZ_EVENT_API];
     bool *calls = bz_zeroed(op->n + 1, sizeof *calls), *worker = bz_zeroed(op->n + 1, sizeof *worker);
-    int64_t *inside = bz_zeroed(op->n + 1, sizeof *inside);
+    BZ_FREED int64_t *inside = bz_zeroed(op->n + 1, sizeof *inside);
     bz_name_answers ranges = {.ask = bz_build_range};
     for (size_t i = 0; i < call->n && op->n; i++)
         for (uint32_t o = bz_call_works(t, i) ? call->op[i] : BZ_NONE; o < op->n && !calls[o]; o = op->op[o])
@@ -64,7 +64,6 @@ static bool *find_workers(const bz_trace *t)
         worker[i] = o >= op->n && !calls[i] && !bz_name_answer(&ranges, bz_string(t, op->name[i])) &&
                     (double)inside[i] <= WORKER_INSIDE * (double)(op->end[i] - op->start[i]);
     }
-    free(inside);
     free(calls);
     return worker;
 }
@@ -73,7 +72,7 @@ static bool *find_workers(const bz_trace *t)
 static void add_loaders(bz_build *b, items *list)
 {
     const bz_events *op = &b->trace->event[BZ_EVENT_OP], *api = &b->trace->event[BZ_EVENT_API];
-    bool *busy = bz_zeroed(op->n + 1, sizeof *busy);
+    BZ_FREED bool *busy = bz_zeroed(op->n + 1, sizeof *busy);
     bz_name_answers loader = {.ask = loads};
     for (size_t i = 0; i < api->n && op->n; i++)
         for (uint32_t o = api->op[i]; o < op->n && !busy[o]; o = op->op[o])
@@ -81,7 +80,6 @@ static void add_loaders(bz_build *b, items *list)
     for (size_t i = 0; i < op->n; i++)
         if (!busy[i] && bz_name_answer(&loader, bz_string(b->trace, op->name[i])) && bz_build_member(b, BZ_EVENT_OP, i))
             add(b, list, BZ_EVENT_OP, i, BZ_TASK_LOAD);
-    free(busy);
 }
 
 /* Exchanges between processes, as PyTorch marks them on threads of their own: where no device's kernels do them, the range is all that tells. */
@@ -135,14 +133,12 @@ static items collect(bz_build *b)
 static int64_t usual_launch(const bz_build *b)
 {
     const bz_events *api = &b->trace->event[BZ_EVENT_API], *kernel = &b->trace->event[BZ_EVENT_KERNEL];
-    int64_t *times = bz_alloc(kernel->n + 1, sizeof *times);
+    BZ_FREED int64_t *times = bz_alloc(kernel->n + 1, sizeof *times);
     size_t n = 0;
     for (size_t i = 0; i < kernel->n; i++)
         if (kernel->cause[i] < api->n && api->end[kernel->cause[i]] > api->start[kernel->cause[i]])
             times[n++] = api->end[kernel->cause[i]] - api->start[kernel->cause[i]];
-    int64_t usual = n ? bz_build_median(times, n) : INT64_MAX;
-    free(times);
-    return usual;
+    return n ? bz_build_median(times, n) : INT64_MAX;
 }
 
 /* A call that copies and returns behind its copy's end has waited for it: it becomes two tasks, the launch and the wait. Where

@@ -81,7 +81,7 @@ static void device_waits(bz_build *b)
 {
     bz_flow *f = b->flow;
     const bz_trace *t = b->trace;
-    said_wait *said = said_waits(b);
+    BZ_FREED said_wait *said = said_waits(b);
     for (uint32_t i = 0; i < f->n; i++) {
         if (f->task[i].kind != BZ_TASK_SYNC)
             continue;
@@ -100,7 +100,6 @@ static void device_waits(bz_build *b)
         f->task[i].at = done < end ? done : end;
         f->task[i].duration = f->task[i].was = end - f->task[i].at;
     }
-    free(said);
 }
 
 /* ---- of one thread for another -------------------------------------------------------------- */

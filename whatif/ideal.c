@@ -171,7 +171,7 @@ static double simulate(const bz_trace *trace, bz_whatif *w, const char *change, 
 void bz_whatif_ladder(const bz_trace *trace, const bz_whatif_model *model, double *with, double *without)
 {
     BZ_SCOPED(bz_arena) arena = {0};
-    bz_flow flow = {0};
+    BZ_SCOPED(bz_flow) flow = {0};
     bz_whatif w;
     bz_error none;
     uint32_t typical = bz_typical_iteration(trace);
@@ -182,5 +182,4 @@ void bz_whatif_ladder(const bz_trace *trace, const bz_whatif_model *model, doubl
         *with = simulate(trace, &w, "ideal", &arena);
         *without = simulate(trace, &w, "ideal:framework=0", &arena);
     }
-    bz_flow_free(&flow);
 }

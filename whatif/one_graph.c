@@ -20,13 +20,12 @@ typedef struct {
 /* What the host does between two launches is up to `times` the median of it; what is longer is a pause. */
 static int64_t longest_usual(const bz_flow *flow, double times)
 {
-    int64_t *gap = bz_alloc((size_t)flow->n + 1, sizeof *gap);
+    BZ_FREED int64_t *gap = bz_alloc((size_t)flow->n + 1, sizeof *gap);
     size_t n = 0;
     for (uint32_t i = 0; i < flow->n; i++)
         if (!flow->task[i].removed && flow->task[i].next != BZ_NONE && bz_flow_launches(flow, i))
             gap[n++] = flow->task[i].gap + flow->task[i].duration;
     double usual = times * (double)bz_build_median(gap, n);
-    free(gap);
     return usual < (double)BZ_FLOW_LONGEST ? (int64_t)usual : BZ_FLOW_LONGEST;
 }
 

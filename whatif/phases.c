@@ -53,14 +53,13 @@ static bool *find_programs(const bz_trace *t)
 {
     const bz_events *op = &t->event[BZ_EVENT_OP];
     size_t of_iteration = op->n / (t->n_iterations ? t->n_iterations : 1);
-    size_t *inside = bz_zeroed(op->n + 1, sizeof *inside);
+    BZ_FREED size_t *inside = bz_zeroed(op->n + 1, sizeof *inside);
     bool *program = bz_zeroed(op->n + 1, sizeof *program);
     for (size_t i = op->n; i-- > 0;) {
         program[i] = inside[i] >= PROGRAM_LEAST && 2 * inside[i] > of_iteration;
         if (op->op[i] < i)
             inside[op->op[i]] += inside[i] + 1;
     }
-    free(inside);
     return program;
 }
 
@@ -70,7 +69,7 @@ static void find_op_phases(mapping *m)
     const bz_trace *t = m->b->trace;
     const bz_events *op = &t->event[BZ_EVENT_OP];
     bz_name_answers phases = {.ask = phase_of}, wrappers = {.ask = wraps};
-    bool *program = find_programs(t);
+    BZ_FREED bool *program = find_programs(t);
     for (size_t i = 0; i < op->n; i++) {
         uint32_t around = op->op[i] < i ? op->op[i] : BZ_NONE;
         const char *name = bz_string(t, op->name[i]);
@@ -81,7 +80,6 @@ static void find_op_phases(mapping *m)
         bool wrapper = program[i] || bz_name_answer(&wrappers, name);
         m->layer_op[i] = above != BZ_NONE ? above : wrapper ? BZ_NONE : (uint32_t)i;
     }
-    free(program);
 }
 
 static uint32_t layer_of(mapping *m, uint32_t call, uint32_t op)
@@ -198,7 +196,7 @@ void bz_build_phases(bz_build *b)
     memset(m.op_layer, 0xff, (ops + 1) * sizeof *m.op_layer);
     memset(m.call_layer, 0xff, (calls + 1) * sizeof *m.call_layer);
     find_op_phases(&m);
-    uint8_t *phase = host_range_phases(&m);
+    BZ_FREED uint8_t *phase = host_range_phases(&m);
     for (uint32_t i = 0; i < f->n; i++) {
         bz_task *k = &f->task[i];
         uint32_t op = op_of(t, k), launch = bz_flow_launch_of(f, i);
@@ -209,7 +207,6 @@ void bz_build_phases(bz_build *b)
         k->layer = layer_of(&m, k->call, op);
     }
     complete(f, t);
-    free(phase);
     free(m.call_layer);
     free(m.op_layer);
     free(m.layer_op);

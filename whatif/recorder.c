@@ -119,8 +119,8 @@ static int64_t shorten_operators(bz_flow *flow, int64_t adds)
 {
     const bz_trace *t = flow->trace;
     const bz_events *op = &t->event[BZ_EVENT_OP];
-    uint32_t *lane_of = bz_alloc(t->n_lanes + 1, sizeof *lane_of);
-    thread_tasks *list = bz_zeroed(flow->n_lanes + 1, sizeof *list);
+    BZ_FREED uint32_t *lane_of = bz_alloc(t->n_lanes + 1, sizeof *lane_of);
+    BZ_FREED thread_tasks *list = bz_zeroed(flow->n_lanes + 1, sizeof *list);
     int64_t sum = 0;
     memset(lane_of, 0xff, (t->n_lanes + 1) * sizeof *lane_of);
     for (uint32_t l = 0; l < flow->n_lanes; l++)
@@ -138,8 +138,6 @@ static int64_t shorten_operators(bz_flow *flow, int64_t adds)
         free(list[l].ops);
         free(list[l].inside);
     }
-    free(list);
-    free(lane_of);
     return sum;
 }
 

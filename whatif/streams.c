@@ -100,7 +100,7 @@ static void match(streams *s)
 {
     place *call, *layer;
     int n = call_places(s, &call), m = layer_places(s, &layer);
-    uint16_t *best = bz_zeroed(((size_t)n + 1) * ((size_t)m + 1), sizeof *best);
+    BZ_FREED uint16_t *best = bz_zeroed(((size_t)n + 1) * ((size_t)m + 1), sizeof *best);
     size_t row = (size_t)m + 1;
     for (int i = n - 1; i >= 0; i--)
         for (int k = m - 1; k >= 0; k--) {
@@ -122,7 +122,6 @@ static void match(streams *s)
             k++;
         }
     }
-    free(best);
 }
 
 /* What runs behind a call belongs to it, up to what joins the ways again. */

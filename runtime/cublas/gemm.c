@@ -93,14 +93,13 @@ int cublas_prepare_pointers(call *c, bz_error *err)
         size_t bytes = (size_t)bz_dtype_bits(all[k]->layout.dtype) / 8;
         if (c->pointer[k])
             continue;
-        char **list = bz_alloc(n, sizeof *list);
+        BZ_FREED char **list = bz_alloc(n, sizeof *list);
         for (size_t i = 0; i < n; i++) {
             int64_t number = all[k]->at ? all[k]->at[i] : (int64_t)i;
             list[i] = (char *)all[k]->data + (size_t)(number * all[k]->apart) * bytes;
         }
         int bad = bz_cuda_alloc(n * sizeof *list, (void **)&c->pointer[k], err) ||
                   bz_cuda_put(c->pointer[k], list, n * sizeof *list, "bringing pointers to the device", err);
-        free(list);
         if (bad)
             return -1;
     }

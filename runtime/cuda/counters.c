@@ -353,7 +353,7 @@ static void sum_up(const counting *c, bz_counted *out)
 
 int bz_cuda_count(bz_cuda *cuda, bz_variant *v, const char *list, bz_counted *out, bz_error *err)
 {
-    counting *c = bz_alloc(1, sizeof *c);
+    BZ_FREED counting *c = bz_alloc(1, sizeof *c);
     *c = (counting){.cuda = cuda, .variant = v, .list = list};
     *out = (bz_counted){0};
     int bad = bz_cupti_find(SYMBOLS, sizeof SYMBOLS / sizeof *SYMBOLS, err);
@@ -371,7 +371,6 @@ int bz_cuda_count(bz_cuda *cuda, bz_variant *v, const char *list, bz_counted *ou
     free(c->availability.data);
     free(c->config.data);
     free(c->data.data);
-    free(c);
     return bad ? -1 : 0;
 }
 

@@ -170,10 +170,9 @@ void move_put(move_place place, char *memory)
 
 static int fill_x(move *m, bz_error *err)
 {
-    char *plain = bz_alloc(m->size, 1);
+    BZ_FREED char *plain = bz_alloc(m->size, 1);
     bz_values_encode(BZ_U8, m->job->value[0], plain, (int64_t)m->size);
     cudaError_t status = cudaMemcpy(m->x, plain, m->size, cudaMemcpyDefault);
-    free(plain);
     return status == cudaSuccess ? 0 : bz_cuda_failed(err, "filling x", status);
 }
 
@@ -293,10 +292,9 @@ static int poison(bz_variant *v)
 static int read_result(bz_variant *v, float *values, bz_error *err)
 {
     const move *m = v->state;
-    char *plain = bz_alloc(m->y_size, 1);
+    BZ_FREED char *plain = bz_alloc(m->y_size, 1);
     cudaError_t status = cudaMemcpy(plain, m->y, m->y_size, cudaMemcpyDefault);
     bz_values_decode(BZ_U8, plain, values, (int64_t)m->y_size);
-    free(plain);
     return status == cudaSuccess ? 0 : bz_cuda_failed(err, "reading the result", status);
 }
 

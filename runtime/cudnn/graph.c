@@ -274,7 +274,7 @@ static void turn_knobs(call *c)
     struct graph_call *g = c->graph;
     int n = 0, tried = 0;
     bool any = true;
-    base *bases = bz_alloc(GRAPH_CONFIGS, sizeof *bases);
+    BZ_FREED base *bases = bz_alloc(GRAPH_CONFIGS, sizeof *bases);
     for (int i = 0; i < g->n_configs; i++) {
         size_t engine = strcspn(g->config[i].name + 7, " +") + 7; /* behind "engine " */
         int k = 0;
@@ -296,7 +296,6 @@ static void turn_knobs(call *c)
                 tried += within;
             }
     }
-    free(bases);
 }
 
 /* A mode that refuses proposes nothing; that all of them do is what the library has to say. */

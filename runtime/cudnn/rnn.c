@@ -82,7 +82,7 @@ static cudnnStatus_t set_data(const call *c, cudnnRNNDataDescriptor_t *out, int6
 {
     const bz_problem *p = c->problem;
     cudnnDataType_t type;
-    int *length = bz_alloc((size_t)p->rnn.batch, sizeof *length);
+    BZ_FREED int *length = bz_alloc((size_t)p->rnn.batch, sizeof *length);
     for (int64_t i = 0; i < p->rnn.batch; i++)
         length[i] = (int)p->rnn.seq;
     cudnn_dtype(p->dtype, &type);
@@ -90,7 +90,6 @@ static cudnnStatus_t set_data(const call *c, cudnnRNNDataDescriptor_t *out, int6
     if (status == CUDNN_STATUS_SUCCESS)
         status = cudnnSetRNNDataDescriptor(*out, type, CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_PACKED, (int)p->rnn.seq,
                                            (int)p->rnn.batch, (int)width, length, NULL);
-    free(length);
     return status;
 }
 
@@ -184,24 +183,20 @@ static int put(const call *c, void *to, const float *from, int64_t n, bz_error *
 {
     bz_dtype t = c->problem->dtype;
     size_t size = (size_t)bz_dtype_bits(t) / 8;
-    char *encoded = bz_zeroed((size_t)n, size);
+    BZ_FREED char *encoded = bz_zeroed((size_t)n, size);
     if (from)
         bz_values_encode(t, from, encoded, n);
-    int bad = bz_cuda_put(to, encoded, (size_t)n * size, "bringing the weights to the device", err);
-    free(encoded);
-    return bad;
+    return bz_cuda_put(to, encoded, (size_t)n * size, "bringing the weights to the device", err);
 }
 /* The matrix of one gate. Ours are [inputs, gates, hidden], theirs [hidden, inputs]. */
 static int put_matrix(const call *c, void *to, const float *w, int64_t inputs, int gate, int gates, bz_error *err)
 {
     int64_t h = c->problem->rnn.hidden;
-    float *turned = bz_alloc((size_t)(h * inputs), sizeof *turned);
+    BZ_FREED float *turned = bz_alloc((size_t)(h * inputs), sizeof *turned);
     for (int64_t j = 0; j < h; j++)
         for (int64_t i = 0; i < inputs; i++)
             turned[j * inputs + i] = w[(i * gates + gate) * h + j];
-    int bad = put(c, to, turned, h * inputs, err);
-    free(turned);
-    return bad;
+    return put(c, to, turned, h * inputs, err);
 }
 
 /* Where the matrix and the bias of one gate in one direction lie in a space of weights; NULL: there is none. Descriptors
@@ -253,13 +248,13 @@ static int put_lengths(const call *c, bz_error *err)
 {
     const bz_problem *p = c->problem;
     size_t size = (size_t)p->rnn.batch * sizeof(int32_t);
-    int32_t *length = bz_alloc((size_t)p->rnn.batch, sizeof *length);
+    BZ_FREED int32_t *length = bz_alloc((size_t)p->rnn.batch, sizeof *length);
     for (int64_t i = 0; i < p->rnn.batch; i++)
         length[i] = (int32_t)p->rnn.seq;
-    int bad = bz_cuda_alloc(size, (void **)&c->rnn->lengths, err) ||
-              bz_cuda_put(c->rnn->lengths, length, size, "bringing the lengths to the device", err);
-    free(length);
-    return bad ? -1 : 0;
+    return bz_cuda_alloc(size, (void **)&c->rnn->lengths, err) ||
+                   bz_cuda_put(c->rnn->lengths, length, size, "bringing the lengths to the device", err)
+               ? -1
+               : 0;
 }
 
 /* ---- calls ---------------------------------------------------------------------------------- */
@@ -369,10 +364,9 @@ static int take(const call *c, const void *from, float *to, int64_t n, bz_error 
 {
     bz_dtype t = c->problem->dtype;
     size_t size = (size_t)n * (size_t)bz_dtype_bits(t) / 8;
-    void *encoded = bz_alloc((size_t)n, sizeof(double));
+    BZ_FREED void *encoded = bz_alloc((size_t)n, sizeof(double));
     cudaError_t status = cudaMemcpy(encoded, from, size, cudaMemcpyDeviceToHost);
     bz_values_decode(t, encoded, to, n);
-    free(encoded);
     return status == cudaSuccess ? 0 : bz_cuda_failed(err, "reading gradients of weights", status);
 }
 
@@ -387,7 +381,7 @@ static int read_gate(const call *c, const bz_operand *o, int d, int gate, bool r
     if (find_gate(c, c->rnn->gradients, d, gate, recurrent, &matrix, &bias, what, err))
         return -1;
     const void *from = o->role == BZ_ROLE_BIAS ? bias : matrix;
-    float *turned = bz_alloc((size_t)(h * n), sizeof *turned);
+    BZ_FREED float *turned = bz_alloc((size_t)(h * n), sizeof *turned);
     int rc = from ? take(c, from, turned, h * n, err) : bz_cudnn_failed(err, what, CUDNN_STATUS_SUCCESS);
     for (int64_t j = 0; !rc && j < h; j++)
         for (int64_t i = 0; i < n; i++)
@@ -395,7 +389,6 @@ static int read_gate(const call *c, const bz_operand *o, int d, int gate, bool r
                 values[(d * o->dim[1] + (recurrent ? gates : gate)) * h + j] = turned[j];
             else
                 values[((d * n + i) * gates + gate) * h + j] = turned[j * n + i];
-    free(turned);
     return rc;
 }
 

@@ -249,7 +249,7 @@ static dnnl_status_t fill(session *s, const argument *a, buffer *b)
     const float *values = s->job->value[a->operand];
     if (o->role == BZ_ROLE_KEPT) /* by the forward pass */
         return dnnl_success;
-    float *scaled = NULL;
+    BZ_FREED float *scaled = NULL;
     if (o->role == BZ_ROLE_BIAS && dnn_bias_is_unscaled() && bz_problem_scale(s->job->problem) != 1) {
         scaled = bz_alloc((size_t)o->count, sizeof *scaled);
         for (int64_t i = 0; i < o->count; i++)
@@ -257,9 +257,7 @@ static dnnl_status_t fill(session *s, const argument *a, buffer *b)
     }
     float *given; /* the library only reads; that its memory objects know no const is a matter of C */
     memcpy(&given, scaled ? (void *)&scaled : (void *)&values, sizeof given);
-    dnnl_status_t status = move(s, a, given, b, true);
-    free(scaled);
-    return status;
+    return move(s, a, given, b, true);
 }
 
 static bool is_result(const session *s, int operand)
@@ -406,7 +404,7 @@ static dnnl_status_t run_first(bz_variant *v, prepared *p)
     session *s = v->session;
     const stage *first = &p->alternative->first;
     dnnl_primitive_t primitive = NULL;
-    dnnl_exec_arg_t *args = NULL;
+    BZ_FREED dnnl_exec_arg_t *args = NULL;
     double workspace = v->workspace;
     int n = 0;
     if (!first->n_args || s->job->placed)
@@ -418,7 +416,6 @@ static dnnl_status_t run_first(bz_variant *v, prepared *p)
         status = dnnl_stream_wait(s->stream);
     if (primitive)
         dnnl_primitive_destroy(primitive);
-    free(args);
     v->workspace = workspace;
     return status;
 }
