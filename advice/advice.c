@@ -292,8 +292,7 @@ int bz_advice_make(const bz_analysis *analysis, bz_ladder *ladder, const bz_trac
     advice_items(&m);
     for (int i = 0; i < table.n; i++)
         n = consider(&m, &table, &table.rule[i], list, n);
-    if (n)
-        qsort(list, (size_t)n, sizeof *list, more_gain);
+    BZ_QSORT(list, n, more_gain);
     ladder->n_answers = advice_answers(&m, list, n, &ladder->answer);
     bz_buf_free(&m.evidence);
     bz_flow_free(&m.simulation.flow);

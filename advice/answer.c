@@ -108,8 +108,7 @@ int advice_answers(const advice_making *m, const bz_advice *list, int n, const b
                                          .advice = given ? item.id : NULL,
                                          .why = given ? NULL : why_none(m, &item)};
     }
-    if (kept)
-        qsort(answer, (size_t)kept, sizeof *answer, more_time);
+    BZ_QSORT(answer, kept, more_time);
     *out = answer;
     return kept;
 }

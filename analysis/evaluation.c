@@ -238,8 +238,7 @@ static void make_libraries(bz_evaluation *e, const bz_analysis *a, bz_arena *are
             lib->macs += (double)l->layer->macs * l->times;
             lib->seconds += priced ? l->price.seconds * l->times : 0;
         }
-    if (e->n_libraries)
-        qsort(e->library, (size_t)e->n_libraries, sizeof *e->library, by_time);
+    BZ_QSORT(e->library, e->n_libraries, by_time);
 }
 
 void bz_evaluation_make(const bz_analysis *a, int n, bz_arena *arena, bz_evaluation *out)

@@ -27,10 +27,8 @@ static sizes sizes_of_layers(const bz_layers *layers)
         const bz_layer *l = &layers->layer[i];
         if (l->macs <= 0 || l->n_bodies)
             continue;
-        if (!last || strcmp(last, l->key) != 0) {
-            BZ_ROOM(s.v, s.n);
-            s.v[s.n++] = 0;
-        }
+        if (!last || strcmp(last, l->key) != 0)
+            BZ_ADD(s.v, s.n) = 0;
         s.v[s.n - 1] += (double)l->macs;
         s.sum += (double)l->macs;
         last = l->key;

@@ -9,8 +9,7 @@
 
 static void add_text(recording_making *m, const char ***list, int *n, const char *text)
 {
-    BZ_ARENA_ROOM(m->arena, *list, *n);
-    (*list)[(*n)++] = text;
+    BZ_ARENA_ADD(m->arena, *list, *n) = text;
 }
 
 static void add_fact(recording_making *m, const char *text)

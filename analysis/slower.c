@@ -118,8 +118,7 @@ static int find_groups(const slower_making *m, group *list)
         g->took += row->seconds;
         g->could += could;
     }
-    if (n)
-        qsort(list, (size_t)n, sizeof *list, most);
+    BZ_QSORT(list, n, most);
     return n;
 }
 

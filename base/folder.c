@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "base/choice.h"
 #include "base/keeper.h"
+#include "base/sort.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -101,14 +102,11 @@ static bool entry_meant(const char *folder, const char *typed, char out[BZ_FOLDE
     int n = 0;
     DIR *d = opendir(folder);
     for (struct dirent *e; d && n < MOST && (e = readdir(d));)
-        if (e->d_name[0] != '.') {
-            BZ_ROOM(name, n);
-            name[n++] = bz_copy(e->d_name);
-        }
+        if (e->d_name[0] != '.')
+            BZ_ADD(name, n) = bz_copy(e->d_name);
     if (d)
         closedir(d);
-    if (n)
-        qsort(name, (size_t)n, sizeof *name, by_name); /* of two that are as near the same one each time */
+    BZ_QSORT(name, n, by_name); /* of two that are as near the same one each time */
     const char *meant = bz_choice_meant(typed, (const char *const *)name, n);
     bool found = meant && snprintf(out, BZ_FOLDER_MAX, "%s", meant) < BZ_FOLDER_MAX;
     for (int i = 0; i < n; i++)

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 /* Ascending. */
 void bz_sort_numbers(double *v, size_t n);
@@ -11,6 +12,8 @@ void bz_sort_times(int64_t *v, size_t n);
 
 /* As qsort; of what is in order already, or of a few such pieces behind one another, in little more than one pass. */
 void bz_sort(void *v, size_t n, size_t size, int (*compare)(const void *, const void *));
+/* qsort for a list that may have none, NULL. */
+#define BZ_QSORT(list, n, compare) ((n) ? qsort((list), (size_t)(n), sizeof *(list), (compare)) : (void)0)
 /* By a uint32_t below `groups` at `offset` of each element; what is equal in it keeps its order. */
 void bz_sort_groups(void *v, size_t n, size_t size, size_t offset, uint32_t groups);
 

@@ -312,8 +312,7 @@ void bz_bricks_join(bz_bricks *b, int most)
     int n = find_joints(b, true, &list, &cuts);
     if (!n)
         n = find_joints(b, false, &list, &cuts);
-    if (n)
-        qsort(list, (size_t)n, sizeof *list, by_bytes);
+    BZ_QSORT(list, n, by_bytes);
     most = most < n ? most : n;
     b->joint = BZ_NEW(&b->arena, bz_brick_joint, most);
     int64_t passed = 0;

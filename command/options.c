@@ -34,8 +34,7 @@ static int unknown_option(const bz_option *options, const char *typed, bz_error 
 
 void bz_list_add(bz_arena *arena, bz_list *list, const char *item)
 {
-    BZ_ARENA_ROOM(arena, list->item, list->n);
-    list->item[list->n++] = item;
+    BZ_ARENA_ADD(arena, list->item, list->n) = item;
 }
 
 /* Whether the text is one of "sgd|momentum|adam". */

@@ -1,4 +1,5 @@
 /* Two sides, problem by problem or layer by layer. */
+#include "base/sort.h"
 #include "compare/rows.h"
 
 #include <math.h>
@@ -155,8 +156,7 @@ static int heavier(const void *x, const void *y)
 
 void bz_compare_sort(bz_compare *c)
 {
-    if (c->n)
-        qsort(c->row, (size_t)c->n, sizeof *c->row, heavier);
+    BZ_QSORT(c->row, c->n, heavier);
 }
 
 /* ---- problems ------------------------------------------------------------------------------- */

@@ -189,8 +189,7 @@ static void compare_kind(side *a, side *b, bz_event_kind kind, const char *what,
         if (bz_map_get(&a->map, b->item[i].key, strlen(b->item[i].key)) == BZ_MAP_NONE)
             add_only(part, 1, b, &b->item[i]);
     for (int w = 0; w < 2; w++)
-        if (part->n_only[w])
-            qsort(part->only[w], (size_t)part->n_only[w], sizeof *part->only[w], by_weight);
+        BZ_QSORT(part->only[w], part->n_only[w], by_weight);
     part->compare.only_a = part->n_only[0];
     part->compare.only_b = part->n_only[1];
     bz_compare_sort(&part->compare);

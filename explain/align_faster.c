@@ -177,7 +177,6 @@ void bz_align_faster(const bz_bound *bound, bz_arena *arena, bz_alignment *out)
         if (row->seconds < least)
             list[out->n_faster++] = (bz_faster){row, least, why(bound, row, arena)};
     }
-    if (out->n_faster)
-        qsort(list, (size_t)out->n_faster, sizeof *list, most);
+    BZ_QSORT(list, out->n_faster, most);
     out->faster = list;
 }

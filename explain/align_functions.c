@@ -51,11 +51,9 @@ void bz_align_functions_list(bz_align_making *m)
         if (!bz_align_group_atom(&m->words, &low, &atom) ||
             !is_function(m, asks, &atom, bz_problem_has(low.alternative[0].problem, BZ_TRAIT_NORMALIZATION)))
             continue;
-        BZ_ARENA_ROOM(m->arena, m->function, m->n_functions);
-        m->function[m->n_functions++] = (bz_align_function){asks, atom};
+        BZ_ARENA_ADD(m->arena, m->function, m->n_functions) = (bz_align_function){asks, atom};
     }
-    if (m->n_functions)
-        qsort(m->function, (size_t)m->n_functions, sizeof *m->function, most_layers);
+    BZ_QSORT(m->function, m->n_functions, most_layers);
     bz_patterns_free(patterns);
 }
 

@@ -112,10 +112,8 @@ void bz_align_find_stacked(bz_align_making *m)
         for (int k = by; (k = next_stacked(m, k, -1)) >= 0;)
             begin = k;
         m->ask[by].steps = 0; /* to be met between the others */
-        for (int k = begin; k >= 0; k = next_stacked(m, k, 1)) {
-            BZ_ARENA_ROOM(m->arena, layer, n);
-            layer[n++] = m->bound->layer[m->ask[k].layer].node;
-        }
+        for (int k = begin; k >= 0; k = next_stacked(m, k, 1))
+            BZ_ARENA_ADD(m->arena, layer, n) = m->bound->layer[m->ask[k].layer].node;
         for (int k = 0; k < n; k++)
             m->ask[m->named[layer[k]]].steps++;
         if (n == 1)

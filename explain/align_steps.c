@@ -21,8 +21,7 @@ static bz_align_step *add_step(bz_align_steps *s, bz_align_step_kind kind, size_
 
 static void add_atom(bz_align_steps *s, bz_align_atom atom)
 {
-    BZ_ROOM(s->atom, s->n_atoms);
-    s->atom[s->n_atoms++] = atom;
+    BZ_ADD(s->atom, s->n_atoms) = atom;
 }
 
 /* ---- calls ---------------------------------------------------------------------------------- */
@@ -256,8 +255,7 @@ void bz_align_steps_take(bz_align_steps *s, const bz_trace *trace, bz_align_name
     s->operators = !s->n;
     if (s->operators)
         take_operators(s, arena);
-    if (s->n)
-        qsort(s->step, (size_t)s->n, sizeof *s->step, by_start);
+    BZ_QSORT(s->step, s->n, by_start);
     take_atoms(s, w);
     number_events(s, arena);
 }

@@ -102,16 +102,14 @@ static void push(span **list, int *n, int64_t start, int64_t end)
 {
     if (start >= end)
         return;
-    BZ_ROOM(*list, *n);
-    (*list)[(*n)++] = (span){start, end};
+    BZ_ADD(*list, *n) = (span){start, end};
 }
 
 static void add_claim(ledger *l, claim c)
 {
     if (c.start >= c.end || c.end <= l->s->begin || c.start >= l->s->end)
         return;
-    BZ_ROOM(l->claim, l->n);
-    l->claim[l->n++] = c;
+    BZ_ADD(l->claim, l->n) = c;
 }
 
 BZ_SORTS(by_start, claim,
@@ -121,8 +119,7 @@ BZ_SORTS(by_start, claim,
 static void settle(ledger *l)
 {
     int i = 0;
-    if (l->n)
-        qsort(l->claim, (size_t)l->n, sizeof *l->claim, by_start);
+    BZ_QSORT(l->claim, l->n, by_start);
     l->n_left = 0;
     for (int f = 0; f < l->n_free; f++) {
         int64_t at = l->free[f].start, end = l->free[f].end;
@@ -303,8 +300,7 @@ void bz_align_time(bz_align_steps *s, const bool *between, const char *layers, b
     claim_operators(&l);
     charge_rest(&l, between, layers);
     charge_steps(&l);
-    if (l.n_tallies)
-        qsort(l.tally, (size_t)l.n_tallies, sizeof *l.tally, greatest);
+    BZ_QSORT(l.tally, l.n_tallies, greatest);
     out->cause = BZ_NEW(arena, bz_cause, l.n_tallies);
     out->n_causes = l.n_tallies;
     out->asked = bz_tick(1e-9 * (double)(s->end - s->begin));

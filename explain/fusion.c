@@ -153,6 +153,5 @@ void bz_fusion_make(const bz_bound *bound, const bz_ladder *ladder, int n, bz_ar
     for (int i = 0; i < n; i++)
         if (ladder[i].alignment)
             look(&m, ladder[i].alignment);
-    if (out->n)
-        qsort(out->row, (size_t)out->n, sizeof *out->row, more_gain);
+    BZ_QSORT(out->row, out->n, more_gain);
 }

@@ -1,4 +1,5 @@
 /* The bound against a profile: what the device did, what the user waited for, and what does not fit. */
+#include "base/sort.h"
 #include "explain/align.h"
 #include "explain/constants.h"
 #include "runtime/gpus.h"
@@ -16,8 +17,7 @@ typedef struct making {
 
 static void warn(making *m, const char *text)
 {
-    BZ_ARENA_ROOM(m->arena, m->l->warning, m->l->n_warnings);
-    m->l->warning[m->l->n_warnings++] = text;
+    BZ_ARENA_ADD(m->arena, m->l->warning, m->l->n_warnings) = text;
 }
 
 /* ---- times ---------------------------------------------------------------------------------- */
@@ -299,8 +299,7 @@ static const char *name_suspects(making *m)
     for (int i = 0; i < b->n; i++)
         if (b->layer[i].price.alternative)
             list[n++] = &b->layer[i];
-    if (n)
-        qsort(list, (size_t)n, sizeof *list, suspect);
+    BZ_QSORT(list, n, suspect);
     for (int i = 0; i < n && i < 5; i++) {
         bz_unit_text time;
         bz_buf_printf(&text, "%s%s (%s)", i ? ", " : "", list[i]->layer->name,

@@ -187,8 +187,7 @@ static void sum(const making *m, bz_regret *out)
         out->chosen += r->calls * (isfinite(r->chosen) ? r->chosen : r->used);
         out->loss += r->loss;
     }
-    if (out->n)
-        qsort(out->row, (size_t)out->n, sizeof *out->row, more_loss);
+    BZ_QSORT(out->row, out->n, more_loss);
 }
 
 int bz_regret_make(const bz_trace *trace, bz_perfdb *db, const bz_system *system, const bz_setting *setting,

@@ -1,6 +1,8 @@
 /* Matrix units: who used them, who could, and what they would gain. */
 #include "explain/units.h"
 
+#include "base/sort.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -161,8 +163,7 @@ int bz_units_make(const bz_bound *bound, const bz_unit_try *tries, int n, bz_per
     for (int i = 0; i < n; i++)
         if (bz_unit_way_make(bound, &tries[i], db, system, arena, &way[i], err))
             return -1;
-    if (n)
-        qsort(way, (size_t)n, sizeof *way, more_gain);
+    BZ_QSORT(way, n, more_gain);
     out->way = way;
     out->n_ways = n;
     add_layers(&m);

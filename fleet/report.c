@@ -31,8 +31,7 @@ static int best_of_nodes(const bz_attempt *attempt, int n, int yardstick, node_t
         else if (t < out[k].seconds)
             out[k].seconds = t;
     }
-    if (nodes)
-        qsort(out, (size_t)nodes, sizeof *out, by_time);
+    BZ_QSORT(out, nodes, by_time);
     return nodes;
 }
 
@@ -104,14 +103,12 @@ BZ_SORTS(worst_first, bz_change_row,
 
 void bz_changes_sort(bz_fleet_report *out)
 {
-    if (out->n_changes)
-        qsort(out->change, (size_t)out->n_changes, sizeof *out->change, worst_first);
+    BZ_QSORT(out->change, out->n_changes, worst_first);
 }
 
 static void add_change(bz_arena *arena, bz_fleet_report *out, const bz_change_row *row)
 {
-    BZ_ARENA_ROOM(arena, out->change, out->n_changes);
-    out->change[out->n_changes++] = *row;
+    BZ_ARENA_ADD(arena, out->change, out->n_changes) = *row;
     out->regressions += bz_change_regressed(row, out->tolerance);
 }
 

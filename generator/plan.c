@@ -148,10 +148,8 @@ static int add_problem(bz_plan *plan, const bz_problem *problem, const char *tex
 {
     uint32_t k = bz_map_add(&plan->problem_map, text, strlen(text), (uint32_t)plan->n_problems);
     bool made = k == (uint32_t)plan->n_problems;
-    if (made) {
-        BZ_ROOM(plan->problem, plan->n_problems);
-        plan->problem[plan->n_problems++] = (bz_plan_problem){.problem = problem, .text = text, .layer = layer};
-    }
+    if (made)
+        BZ_ADD(plan->problem, plan->n_problems) = (bz_plan_problem){.problem = problem, .text = text, .layer = layer};
     bz_plan_problem *p = &plan->problem[k];
     if (wanted && !p->n_families) {
         p->layer = layer;

@@ -304,8 +304,7 @@ static void add_match(bz_layers *l, match_list *list, int first, const matcher *
             list->item[i] = match;
         return;
     }
-    BZ_ARENA_ROOM(&l->arena, list->item, list->n);
-    list->item[list->n++] = match;
+    BZ_ARENA_ADD(&l->arena, list->item, list->n) = match;
 }
 
 /* By pattern as the table names them first, then by the layer that makes the result. */

@@ -141,10 +141,8 @@ static int read_set(parser *p)
         return bad(p, "there are too many sets");
     op_set *s = &p->patterns->sets[p->patterns->n_sets++];
     *s = (op_set){.name = name};
-    while ((op = word(p))) {
-        BZ_ARENA_ROOM(&p->patterns->arena, s->ops, s->n);
-        s->ops[s->n++] = op;
-    }
+    while ((op = word(p)))
+        BZ_ARENA_ADD(&p->patterns->arena, s->ops, s->n) = op;
     return s->n && line_ends(p) ? 0 : bad(p, "a set is written: set NAME = OP OP …");
 }
 

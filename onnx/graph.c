@@ -29,8 +29,7 @@ static void capture(builder *b, scope *s, bz_value_id id)
     for (int i = s->n_captures - 1; i >= 0 && i >= s->n_captures - 16; i--)
         if (s->captures[i] == id)
             return;
-    BZ_ARENA_ROOM(b->arena, s->captures, s->n_captures);
-    s->captures[s->n_captures++] = id;
+    BZ_ARENA_ADD(b->arena, s->captures, s->n_captures) = id;
 }
 
 /* Nodes mostly read results and initializers in the order in which these stand there: is it the one behind

@@ -131,8 +131,8 @@ static void leave_out(walker *w, uint32_t field, uint64_t n)
     const uint8_t mark[INSTEAD] = {(uint8_t)(tag | 0x80),  (uint8_t)(tag >> 7),     (uint8_t)number,
                                    (uint8_t)(number >> 8), (uint8_t)(number >> 16), (uint8_t)(number >> 24)};
     wire_set_varint((uint8_t *)w->read.data + here, 0);
-    BZ_ROOM(w->cuts, w->n_cuts);
-    w->cuts[w->n_cuts++] = (wire_cut){.at = here, .instead = INSTEAD, .from = position(w), .size = n, .field = field};
+    BZ_ADD(w->cuts, w->n_cuts) =
+        (wire_cut){.at = here, .instead = INSTEAD, .from = position(w), .size = n, .field = field};
     w->left_out += n - INSTEAD;
     if (n >= AHEAD)
         expect(w, n);

@@ -136,10 +136,8 @@ static void add_count(file *f, double v)
         i++;
     if (i == w->n_counters && i == MOST_COUNTERS)
         return;
-    if (i == w->n_counters) {
-        BZ_ARENA_ROOM(f->arena, w->counter, w->n_counters);
-        w->counter[w->n_counters++] = (counter){f->metric, 0};
-    }
+    if (i == w->n_counters)
+        BZ_ARENA_ADD(f->arena, w->counter, w->n_counters) = (counter){f->metric, 0};
     w->counter[i].sum += v;
 }
 
@@ -237,10 +235,8 @@ static int on_open(void *ctx)
 static int on_close(void *ctx)
 {
     file *f = ctx;
-    if (in_row(f)) {
-        BZ_ROOM(f->rows, f->n);
-        f->rows[f->n++] = f->now;
-    }
+    if (in_row(f))
+        BZ_ADD(f->rows, f->n) = f->now;
     f->depth--;
     return 1;
 }
@@ -304,8 +300,7 @@ typedef struct {
 
 static void add_sample(group *g, const row *w, double seconds, bz_arena *arena)
 {
-    BZ_ARENA_ROOM(arena, g->sample, g->n);
-    g->sample[g->n++] = seconds;
+    BZ_ARENA_ADD(arena, g->sample, g->n) = seconds;
     g->record.iterations += (int64_t)fmin(fmax(w->iterations, 0), 1e15);
     g->record.workspace = (int64_t)fmin(fmax(w->workspace, 0), 1e15);
     g->record.chosen = w->algorithm == w->advised;

@@ -1,4 +1,5 @@
 /* What a database has: of each system how much, and records picked and put in order for people. */
+#include "base/sort.h"
 #include "perfdb/perfdb.h"
 
 #include <stdlib.h>
@@ -85,8 +86,7 @@ static int pick_record(void *user, const bz_record *r)
     for (int i = 0; i < c->n_words; i++)
         if (!strstr(r->problem, c->word[i]))
             return 0;
-    BZ_ARENA_ROOM(p->arena, p->list, p->n);
-    p->list[p->n++] = bz_record_copy(r, p->arena);
+    BZ_ARENA_ADD(p->arena, p->list, p->n) = bz_record_copy(r, p->arena);
     return 0;
 }
 
@@ -113,8 +113,7 @@ int bz_perfdb_pick(bz_perfdb *db, const bz_perfdb_choice *choice, bz_arena *aren
     picking p = {.choice = choice, .arena = arena};
     if (bz_perfdb_scan(db, &choice->filter, pick_record, &p, err))
         return -1;
-    if (p.n)
-        qsort(p.list, p.n, sizeof *p.list, by_problem_and_time);
+    BZ_QSORT(p.list, p.n, by_problem_and_time);
     *list = p.list;
     *n = p.n;
     return 0;

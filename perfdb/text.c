@@ -60,8 +60,7 @@ int bz_import_record(bz_import *in, size_t number, bz_record *r, bz_error *err)
         bz_import_bad(in, number, "dated in the future: the clock of the machine it was measured on is ahead");
         return 0;
     }
-    BZ_ROOM(in->records, in->n);
-    in->records[in->n++] = *r;
+    BZ_ADD(in->records, in->n) = *r;
     in->report->records++;
     return in->n == BATCH || in->arena.used > BATCH_BYTES ? bz_import_flush(in, err) : 0;
 }
@@ -280,8 +279,7 @@ static int flush_merge(merge *m)
 static int merge_record(void *user, const bz_record *r)
 {
     merge *m = user;
-    BZ_ROOM(m->records, m->n);
-    m->records[m->n++] = bz_record_copy(r, &m->arena);
+    BZ_ADD(m->records, m->n) = bz_record_copy(r, &m->arena);
     return m->n == BATCH || m->arena.used > BATCH_BYTES ? flush_merge(m) : 0;
 }
 

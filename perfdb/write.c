@@ -1,4 +1,5 @@
 /* Writing: records in one transaction, and throwing old ones away. */
+#include "base/sort.h"
 #include "perfdb/store.h"
 
 #include <stdlib.h>
@@ -96,8 +97,7 @@ int bz_perfdb_put(bz_perfdb *db, const bz_record *records, size_t n, bz_perfdb_c
         bz_key_date(&k->key, records[i].date);
     }
     /* in the order of the keys, LMDB fills page after page */
-    if (n)
-        qsort(job.list, n, sizeof *job.list, by_system_and_key);
+    BZ_QSORT(job.list, n, by_system_and_key);
     int rc = n ? bz_store_write(db, put_all, &job, "cannot store records", err) : 0;
     if (!rc && count) {
         count->added += job.count.added;

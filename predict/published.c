@@ -113,8 +113,7 @@ static void add(import *in, const char *text, const bz_problem *p, double second
     r.checked = "skipped";
     r.timing = BZ_TIMING_EVENT_PAIR;
     r.provenance = BZ_PROVENANCE_IMPORTED;
-    BZ_ROOM(in->records, in->n_records);
-    in->records[in->n_records++] = r;
+    BZ_ADD(in->records, in->n_records) = r;
     in->report->records++;
 }
 
@@ -210,8 +209,7 @@ int bz_published_import(bz_perfdb *db, const char *path, const char *models, con
     bz_arena arena = {0};
 import in = {.arena = & arena, .path = path, .models = models, .report = report, .err = err };
     int rc = bz_text_lines(path, take_line, &in, err) || put_system(db, &in, system, err);
-    if (in.n)
-        qsort(in.rows, in.n, sizeof *in.rows, by_layer);
+    BZ_QSORT(in.rows, in.n, by_layer);
     for (size_t i = 0, k; i < in.n && !rc; i = k) {
         for (k = i + 1;
              k < in.n && !strcmp(in.rows[k].model, in.rows[i].model) && in.rows[k].batch == in.rows[i].batch;)

@@ -34,8 +34,7 @@ double bz_page_cost(void)
 void bz_trace_taken(bz_trace *t, int64_t process, int64_t at, int64_t taken)
 {
     struct bz_trace_private *p = t->private;
-    BZ_ROOM(p->taken, p->n_taken);
-    p->taken[p->n_taken++] = (bz_page_count){process, at, taken};
+    BZ_ADD(p->taken, p->n_taken) = (bz_page_count){process, at, taken};
 }
 
 /* Pages in a second between the steady iterations' begin and end, of the process that took most. */

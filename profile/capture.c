@@ -3,6 +3,7 @@
  * nothing but the folder. */
 #include "base/keeper.h"
 #include "base/load.h"
+#include "base/sort.h"
 #include "profile/constants.h"
 #include "profile/trace.h"
 
@@ -211,8 +212,7 @@ static int collect(bz_trace *t, const char *folder, const bz_capture_options *o,
         }
     if (d)
         closedir(d);
-    if (n)
-        qsort(names, n, sizeof *names, by_name);
+    BZ_QSORT(names, n, by_name);
     int rc = 0, read = 0;
     for (size_t i = 0; i < n; i++) {
         char path[PATH_MAX + 300];

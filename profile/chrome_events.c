@@ -250,10 +250,8 @@ static bz_chrome_process *process_of(const bz_chrome_events *r, int64_t process)
 /* The row of LINES for a thread of the host, -1: none fits. Each thread is looked at once. */
 static int line_of(bz_chrome_events *r, uint32_t lane, const bz_chrome_process *of)
 {
-    while (r->n_lines <= lane) {
-        BZ_ROOM(r->line, r->n_lines);
-        r->line[r->n_lines++] = 0;
-    }
+    while (r->n_lines <= lane)
+        BZ_ADD(r->line, r->n_lines) = 0;
     for (int i = 0; i < N_LINES && !r->line[lane]; i++)
         if (!fnmatch(LINES[i].process, bz_string(r->t, of->name), 0) &&
             !fnmatch(LINES[i].thread, bz_string(r->t, r->t->lane[lane].name), 0))
@@ -319,8 +317,7 @@ static void add_process(bz_chrome_events *r)
     else
         for (digits = end; digits > name && digits[-1] >= '0' && digits[-1] <= '9';)
             digits--;
-    BZ_ROOM(r->process, r->n_processes);
-    r->process[r->n_processes++] = (bz_chrome_process){
+    BZ_ADD(r->process, r->n_processes) = (bz_chrome_process){
         r->e.process, *digits ? bz_text_int(digits, (size_t)(end - digits)) : BZ_CHROME_ABSENT, r->e.label};
     if (r->n_lines)
         memset(r->line, 0, r->n_lines * sizeof *r->line);
@@ -467,8 +464,7 @@ static void event_opens(bz_chrome_events *r, uint64_t id)
 {
     if (r->n_open == OPEN_MAX)
         return;
-    BZ_ROOM(r->open, r->n_open);
-    r->open[r->n_open++] = (bz_chrome_open){lane_of(r, BZ_EVENT_RANGE), r->e.name, r->e.category, r->e.start, id};
+    BZ_ADD(r->open, r->n_open) = (bz_chrome_open){lane_of(r, BZ_EVENT_RANGE), r->e.name, r->e.category, r->e.start, id};
 }
 
 /* Of one lane, or, where it has an id, of any: such a span may end on another thread, and belongs to the one where it began. */

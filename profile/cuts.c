@@ -578,8 +578,7 @@ int bz_find_cuts(const bz_work *w, bz_cut **cuts, bz_arena *arena)
     }
     cut_varied(&s, is_told(&s));
     cut_at_rests(&s);
-    if (s.n_cuts)
-        qsort(s.cuts, (size_t)s.n_cuts, sizeof *s.cuts, by_count);
+    BZ_QSORT(s.cuts, s.n_cuts, by_count);
     *cuts = s.cuts;
     free(s.at);
     free(s.good);

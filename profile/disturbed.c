@@ -127,8 +127,7 @@ static void cut(disturbed *d, member *m, size_t k, int64_t excess)
         end = e->end;
     const piece *last = m->n_cuts ? &m->cut[m->n_cuts - 1] : NULL;
     int64_t before = last ? last->before + last->length : 0;
-    BZ_ARENA_ROOM(&d->arena, m->cut, m->n_cuts);
-    m->cut[m->n_cuts++] = (piece){end - excess, excess, before};
+    BZ_ARENA_ADD(&d->arena, m->cut, m->n_cuts) = (piece){end - excess, excess, before};
 }
 
 static void find_cuts(disturbed *d)

@@ -193,8 +193,7 @@ static families find_families(const bz_trace *t, bz_arena *arena)
             f.of[name] = bz_map_get(&ids, template, length);
             if (f.of[name] == BZ_MAP_NONE) {
                 f.of[name] = bz_map_add(&ids, bz_arena_dup(arena, template, length + 1), length, f.n);
-                BZ_ARENA_ROOM(arena, f.family, f.n);
-                f.family[f.n++] = (family){.name = name, .rank = rank_of(template)};
+                BZ_ARENA_ADD(arena, f.family, f.n) = (family){.name = name, .rank = rank_of(template)};
             }
         }
         known[name] = true;

@@ -160,8 +160,7 @@ bool bz_phases_by_calls(bz_trace *t, bz_arena *arena)
             continue;
         if (p[at].n && equal(&p[at].product[p[at].n - 1], &one))
             continue; /* heads of attention that are calls of their own */
-        BZ_ARENA_ROOM(arena, p[at].product, p[at].n);
-        p[at].product[p[at].n++] = one;
+        BZ_ARENA_ADD(arena, p[at].product, p[at].n) = one;
     }
     for (uint32_t i = 0; i < n; i++) {
         compare(&p[i], &p[typical]);

@@ -79,8 +79,7 @@ BZ_SORTS(by_start, interval, BZ_THEN(BZ_ORDER(p->start, q->start), BZ_ORDER(p->e
 static int64_t union_of(interval *v, size_t n)
 {
     int64_t sum = 0, end = INT64_MIN;
-    if (n)
-        qsort(v, n, sizeof *v, by_start);
+    BZ_QSORT(v, n, by_start);
     for (size_t i = 0; i < n; i++) {
         if (v[i].end <= end)
             continue;
@@ -97,8 +96,7 @@ typedef struct {
 
 static void add_interval(intervals *list, int64_t start, int64_t end)
 {
-    BZ_ROOM(list->v, list->n);
-    list->v[list->n++] = (interval){start, end};
+    BZ_ADD(list->v, list->n) = (interval){start, end};
 }
 
 /* The parts of [start, end) that lie in steady iterations. Those do not overlap and ascend. */
@@ -133,10 +131,8 @@ static void gather(rank *k, bz_event_kind kind, intervals *compute, intervals *c
         if (kind == BZ_EVENT_RANGE && !talks)
             continue;
         add_steady(t, talks ? communication : compute, e->start[i], e->end[i]);
-        if (talks && bz_event_is_steady(t, kind, i)) {
-            BZ_ARENA_ROOM(arena, k->list, k->n);
-            k->list[k->n++] = e->end[i] - e->start[i];
-        }
+        if (talks && bz_event_is_steady(t, kind, i))
+            BZ_ARENA_ADD(arena, k->list, k->n) = e->end[i] - e->start[i];
     }
 }
 

@@ -73,8 +73,7 @@ static uint32_t frame_of(reader *r, uint32_t id)
 
 static void add_stack(reader *r, uint32_t stack)
 {
-    BZ_ROOM(r->stack, r->n_stacks);
-    r->stack[r->n_stacks++] = stack;
+    BZ_ADD(r->stack, r->n_stacks) = stack;
 }
 
 static void read_stack(reader *r, const void *record)

@@ -158,8 +158,7 @@ static void find_busy(bz_trace *t)
     p->n_busy = 0;
     for (int k; (k = next_work(t, b.at)) >= 0; add_work(t, &b, INT64_MAX)) {
         b.start = t->event[BZ_EVENT_KERNEL + k].start[b.at[k]];
-        BZ_ROOM(p->busy, p->n_busy);
-        p->busy[p->n_busy++] = b;
+        BZ_ADD(p->busy, p->n_busy) = b;
     }
 }
 
@@ -215,8 +214,7 @@ static int64_t gather_host(const bz_trace *t, bz_event_kind kind, uint32_t itera
             continue;
         if (kind == BZ_EVENT_OP && bz_is_mark(bz_string(t, e->name[i])))
             continue; /* around all operators, and what lies between them is idle */
-        BZ_ROOM(v, kept);
-        v[kept++] = (interval){e->start[i], e->end[i]};
+        BZ_ADD(v, kept) = (interval){e->start[i], e->end[i]};
     }
     *n = (int64_t)kept;
     return union_of(v, kept, t->iteration[iteration].end, behind);
@@ -390,8 +388,7 @@ static void tops_add(tops *p, uint32_t name, uint32_t beside, int64_t time)
         uint32_t pair[2] = {name, beside}, id = bz_map_get(&p->ids, pair, sizeof pair);
         if (id == BZ_MAP_NONE) {
             id = bz_map_add(&p->ids, bz_arena_dup(p->arena, pair, sizeof pair), sizeof pair, (uint32_t)p->n);
-            BZ_ARENA_ROOM(p->arena, p->row, p->n);
-            p->row[p->n++] = (bz_top){.name = name, .beside = beside};
+            BZ_ARENA_ADD(p->arena, p->row, p->n) = (bz_top){.name = name, .beside = beside};
         }
         p->last[name].second = beside;
         p->last[name].id = id;
@@ -409,8 +406,7 @@ static size_t tops_end(tops *p, bz_top **rows)
 {
     bz_map_free(&p->ids);
     free(p->last);
-    if (p->n)
-        qsort(p->row, p->n, sizeof *p->row, by_time);
+    BZ_QSORT(p->row, p->n, by_time);
     *rows = p->row;
     return p->n;
 }

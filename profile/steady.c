@@ -42,11 +42,8 @@ uint32_t bz_typical_iteration(const bz_trace *t)
     for (uint32_t i = 0; i < t->n_iterations; i++)
         if (bz_iteration_is_steady(t, i))
             list[n++] = (timed){bz_iteration_latency(t, i), i};
-    if (n)
-        qsort(list, n, sizeof *list, by_latency);
-    uint32_t typical = n ? list[(n - 1) / 2].iteration : BZ_NONE;
-    free(list);
-    return typical;
+    BZ_QSORT(list, n, by_latency);
+    return n ? list[(n - 1) / 2].iteration : BZ_NONE;
 }
 
 bool bz_call_works(const bz_trace *t, size_t call)

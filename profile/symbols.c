@@ -112,8 +112,7 @@ void bz_work_add_pause(bz_work *w, size_t i, int64_t time, bz_arena *arena)
     w->pause[i] = is_short ? (uint32_t)time : UINT32_MAX;
     if (is_short)
         return;
-    BZ_ARENA_ROOM(arena, w->long_pause, w->n_long);
-    w->long_pause[w->n_long++] = (bz_long_pause){(uint32_t)i, time};
+    BZ_ARENA_ADD(arena, w->long_pause, w->n_long) = (bz_long_pause){(uint32_t)i, time};
 }
 
 /* ---- what the host did ---- */

@@ -53,16 +53,15 @@ static int add_system(advising *a, const bz_system *system, bz_error *err)
             known += isfinite(b->brick[b->model[m].brick[i]].seconds);
         if (!known && !isfinite(seconds))
             continue;
-        BZ_ARENA_ROOM(a->arena, a->row, a->n);
-        a->row[a->n++] = (advised){b->model[m].name,
-                                   system->name,
-                                   isfinite(whole) ? "measured"
-                                   : isfinite(built)
-                                       ? "by its sequences"
-                                       : bz_arena_printf(a->arena, "%d of %d sequences measured", known, b->model[m].n),
-                                   seconds,
-                                   bz_price_of(a->prices, system->name) / 3600 * seconds * 1000,
-                                   m};
+        BZ_ARENA_ADD(a->arena, a->row, a->n) = (advised){
+            b->model[m].name,
+            system->name,
+            isfinite(whole)   ? "measured"
+            : isfinite(built) ? "by its sequences"
+                              : bz_arena_printf(a->arena, "%d of %d sequences measured", known, b->model[m].n),
+            seconds,
+            bz_price_of(a->prices, system->name) / 3600 * seconds * 1000,
+            m};
     }
     return 0;
 }

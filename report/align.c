@@ -84,8 +84,7 @@ static int gather(const bz_bound *b, const bz_alignment *a, bz_arena *arena, dev
         list[at].count++;
         list[at].seconds += isfinite(row->seconds) ? row->seconds : 0;
     }
-    if (n)
-        qsort(list, (size_t)n, sizeof *list, most);
+    BZ_QSORT(list, n, most);
     return n;
 }
 

@@ -137,8 +137,7 @@ static const bz_sheet *bricks(const bz_bricks_report *r, bz_arena *arena)
     const bz_brick **list = BZ_NEW(arena, const bz_brick *, b->n);
     for (int i = 0; i < b->n; i++)
         list[i] = &b->brick[i];
-    if (b->n)
-        qsort(list, (size_t)b->n, sizeof *list, more_often);
+    BZ_QSORT(list, b->n, more_often);
     for (int i = 0; i < b->n; i++) {
         char id[33];
         bz_hash_hex(list[i]->hash, id);

@@ -102,8 +102,7 @@ static int64_t shortest_shown(const bz_flow *f, int *left_out)
     for (uint32_t i = 0; i < f->n; i++)
         if (!f->task[i].removed && f->task[i].duration > 0)
             length[n++] = f->task[i].duration;
-    if (n)
-        qsort(length, n, sizeof *length, by_length);
+    BZ_QSORT(length, n, by_length);
     int64_t least = n > SHOWN_TASKS ? length[SHOWN_TASKS - 1] + 1 : 1;
     *left_out = 0;
     for (uint32_t i = 0; i < n; i++)

@@ -345,8 +345,7 @@ void bz_report_unique_layers(bz_layers *const *layers, int n, const bz_layers_vi
     BZ_SCOPED(bz_arena) arena = {0};
     for (int i = 0; i < n; i++)
         bz_unique_add(&u, layers[i], i, s->fold ? bz_layer_is_not_constant : NULL);
-    if (u.n)
-        qsort(u.item, (size_t)u.n, sizeof *u.item, by_count);
+    BZ_QSORT(u.item, u.n, by_count);
     if (s->json) {
         bz_json j = bz_json_to(out, false);
         unique_json(&j, &u, layers, n);

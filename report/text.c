@@ -445,8 +445,7 @@ static void put_modules(const bz_bound *b, bz_arena *arena, bz_buf *out)
     for (int i = 0; i < b->n_modules; i++)
         if (b->module[i].within < 0)
             order[n++] = &b->module[i];
-    if (n)
-        qsort(order, (size_t)n, sizeof *order, more_gain);
+    BZ_QSORT(order, n, more_gain);
     for (int i = 0; i < n && i < 6; i++) {
         const bz_bound_module *m = order[i];
         BZ_ROW(t, BZ_SHOW(b->layers->layer[m->module->begin].name), BZ_SHOW(b->layers->layer[m->module->end - 1].name),

@@ -123,8 +123,7 @@ void bz_kept_trim(const char *folder, double most)
         memcpy(list[n].name, e->d_name, length + 1);
         all += list[n++].bytes;
     }
-    if (n)
-        qsort(list, (size_t)n, sizeof *list, compare_age);
+    BZ_QSORT(list, n, compare_age);
     for (int i = 0; i < n && all > most; i++) {
         unlinkat(dirfd(d), list[i].name, 0);
         all -= list[i].bytes;

@@ -104,8 +104,7 @@ static void add_known(bz_pending *p, bz_pending_item *w, const char *line)
     int at = 0;
     if (sscanf(line, " %15s %15s %15s %n", backend, layout, math, &at) != 3 || !at)
         return;
-    BZ_ARENA_ROOM(&p->arena, w->known, w->n_known);
-    w->known[w->n_known++] = (bz_known){
+    BZ_ARENA_ADD(&p->arena, w->known, w->n_known) = (bz_known){
         .backend = bz_arena_str(&p->arena, backend),
         .layout = bz_arena_str(&p->arena, layout),
         .math = bz_arena_str(&p->arena, math),

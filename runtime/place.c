@@ -50,8 +50,7 @@ void *bz_place(size_t size, int index)
     char *base = size > SIZE_MAX - offset ? NULL : huge(size + offset);
     if (!base)
         return NULL;
-    BZ_ROOM(places, n_places);
-    places[n_places++] = (place){base + offset, size};
+    BZ_ADD(places, n_places) = (place){base + offset, size};
     return base + offset;
 }
 

@@ -26,8 +26,7 @@ int64_t critical_time(const critical *c, uint32_t node)
 
 void critical_add(critical *c, uint32_t to, uint32_t from)
 {
-    BZ_ROOM(c->edge, c->n_edges);
-    c->edge[c->n_edges++] = (critical_edge){to, from};
+    BZ_ADD(c->edge, c->n_edges) = (critical_edge){to, from};
 }
 
 BZ_SORTS(by_to, critical_edge, BZ_THEN(BZ_ORDER(p->to, q->to), BZ_ORDER(p->from, q->from)));
@@ -91,8 +90,7 @@ static void find_length(critical *c, uint32_t node, uint32_t **stack)
     size_t n = 0;
     if (c->length[node])
         return;
-    BZ_ROOM(*stack, n);
-    (*stack)[n++] = node;
+    BZ_ADD(*stack, n) = node;
     while (n) {
         uint32_t at = (*stack)[n - 1];
         c->length[at] = -1;
@@ -102,8 +100,7 @@ static void find_length(critical *c, uint32_t node, uint32_t **stack)
             n--;
             continue;
         }
-        BZ_ROOM(*stack, n);
-        (*stack)[n++] = next;
+        BZ_ADD(*stack, n) = next;
     }
 }
 
@@ -160,8 +157,7 @@ bool critical_find(bz_tables *m, critical *c)
     c->present = bz_zeroed((size_t)events + 1, sizeof *c->present);
     critical_chain_host(c);
     critical_chain_device(c);
-    if (c->n_edges)
-        qsort(c->edge, c->n_edges, sizeof *c->edge, by_to);
+    BZ_QSORT(c->edge, c->n_edges, by_to);
     uint32_t last = find_lengths(c);
     if (last == CRITICAL_NONE)
         return false;

@@ -270,8 +270,7 @@ static wait *waits_by_end(const critical *c, size_t *n)
     for (size_t i = 0; i < s->n; i++)
         if (tables_in(c->m, BZ_EVENT_SYNC, i) || s->value[i] == STREAM_WAIT_EVENT)
             list[(*n)++] = (wait){s->end[i], (uint32_t)i};
-    if (*n)
-        qsort(list, *n, sizeof *list, by_end);
+    BZ_QSORT(list, *n, by_end);
     return list;
 }
 

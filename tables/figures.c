@@ -84,8 +84,7 @@ void groups_add(groups *g, uint64_t key, double value)
         uint64_t *kept = bz_arena_dup(g->arena, &key, sizeof key);
         at = g->n;
         bz_map_add(&g->map, kept, sizeof *kept, at);
-        BZ_ROOM(g->key, g->n);
-        g->key[g->n++] = key;
+        BZ_ADD(g->key, g->n) = key;
     }
     if (g->n_values == g->cap_values) {
         g->cap_values = g->cap_values ? g->cap_values + g->cap_values / 2 : 1024;
@@ -129,9 +128,7 @@ figures *groups_end(groups *g, uint32_t *n)
         list[k].key = g->key[k];
     }
     *n = g->n;
-    if (g->n)
-        qsort(list, g->n, sizeof *list, by_sum);
-    free(first);
+    BZ_QSORT(list, g->n, by_sum);
     free(g->key);
     free(g->of);
     free(g->value);

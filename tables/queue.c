@@ -76,8 +76,7 @@ static queue *queues(bz_tables *m)
     for (work w = {0}; tables_next(m, &w);)
         if (launched(m, known, &w)) {
             queue *of = &q[w.lane];
-            BZ_ROOM(of->event, of->n);
-            of->event[of->n++] = first[w.kind - BZ_EVENT_KERNEL] + (uint32_t)w.i;
+            BZ_ADD(of->event, of->n) = first[w.kind - BZ_EVENT_KERNEL] + (uint32_t)w.i;
         }
     for (uint32_t lane = 0; lane < t->n_lanes; lane++) {
         q[lane].m = m;

@@ -101,8 +101,7 @@ void fill_sequences(bz_tables *m, bz_sheet *s)
         list[at].time += of[i].time;
         list[at].host += op->end[i] - op->start[i];
     }
-    if (n)
-        qsort(list, n, sizeof *list, by_count);
+    BZ_QSORT(list, n, by_count);
     uint32_t shown = n < ROWS ? n : ROWS;
     name_work(m, list, shown);
     for (uint32_t i = 0; i < shown; i++) {

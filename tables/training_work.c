@@ -73,8 +73,7 @@ static void note_backward(finder *f, size_t op)
         return;
     kept = bz_arena_dup(f->arena, &g, sizeof g);
     bz_map_add(&f->seen, kept, sizeof *kept, f->n);
-    BZ_ROOM(f->flops, f->n);
-    f->flops[f->n++] = conv_flops(dy, w);
+    BZ_ADD(f->flops, f->n) = conv_flops(dy, w);
 }
 
 /* Operations of an operator, and how many kernels share them; NAN where it is none that multiplies. */

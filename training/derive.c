@@ -8,8 +8,7 @@
 
 static void add_step(build *b, const bz_layer *l)
 {
-    BZ_ARENA_ROOM(b->arena, b->steps, b->n_steps);
-    b->steps[b->n_steps++] = (step){.layer = l, .row = derivative_find(l->node)};
+    BZ_ARENA_ADD(b->arena, b->steps, b->n_steps) = (step){.layer = l, .row = derivative_find(l->node)};
 }
 
 /* The graph that a layer surely is, once: a function's, or the branch that is taken. NULL: it is none. */

@@ -206,8 +206,7 @@ int bz_transfers_finer(const bz_transfers *t, const bz_system_facts *facts, bz_a
                 middle = (from + to) / 2;
             if (from < 0 || to > from + WAY_PARTS || to < from + 2 || x[middle] == x[from] || bend(c, i) <= BENT)
                 continue;
-            BZ_ARENA_ROOM(arena, list, found);
-            list[found++] = transfer_problem(w, x[middle], arena);
+            BZ_ARENA_ADD(arena, list, found) = transfer_problem(w, x[middle], arena);
         }
     }
     *out = list;

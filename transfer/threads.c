@@ -30,10 +30,8 @@ int bz_transfers_together(const bz_system_facts *facts, bz_arena *arena, const c
     int n = 0;
     for (const transfer_way *w = transfer_ways; w->name; w++) {
         int64_t x = in_memory(w, facts);
-        if (x > 0) {
-            BZ_ARENA_ROOM(arena, list, n);
-            list[n++] = transfer_problem(w, x, arena);
-        }
+        if (x > 0)
+            BZ_ARENA_ADD(arena, list, n) = transfer_problem(w, x, arena);
     }
     *out = list;
     return n;

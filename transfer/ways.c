@@ -171,10 +171,8 @@ int bz_transfers_list(const bz_system_facts *facts, int threads, bool rings, bz_
         int sizes = transfer_asked(w, facts, threads) && rings == (w->sizes == WAY_RING)
                         ? transfer_sizes(w, facts, threads, x)
                         : 0;
-        for (int i = 0; i < sizes; i += WAY_PARTS) {
-            BZ_ARENA_ROOM(arena, list, n);
-            list[n++] = transfer_problem(w, x[i], arena);
-        }
+        for (int i = 0; i < sizes; i += WAY_PARTS)
+            BZ_ARENA_ADD(arena, list, n) = transfer_problem(w, x[i], arena);
     }
     *out = list;
     return n;

@@ -127,8 +127,7 @@ static int apply_all(bz_flow *flow, const bz_trace *trace, const bz_whatif *w, b
 
 static void add_prediction(bz_arena *arena, bz_prediction **list, int *n, const bz_prediction *p)
 {
-    BZ_ARENA_ROOM(arena, *list, *n);
-    (*list)[(*n)++] = *p;
+    BZ_ARENA_ADD(arena, *list, *n) = *p;
 }
 
 static const char *name_all(const bz_whatif_asked *asked, int n, bz_arena *arena)

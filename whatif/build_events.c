@@ -54,8 +54,7 @@ void bz_build_records(bz_build *b)
         if (api->correlation[i] && bz_name_matches("EventRecord", bz_string(t, api->name[i])))
             b->record[b->n_records++] =
                 (bz_build_record){source_of(t, BZ_EVENT_API, i), api->correlation[i], (uint32_t)i};
-    if (b->n_records)
-        qsort(b->record, b->n_records, sizeof *b->record, by_correlation);
+    BZ_QSORT(b->record, b->n_records, by_correlation);
 }
 
 static const bz_build_record *find_record(const bz_build *b, uint32_t source, uint32_t correlation)

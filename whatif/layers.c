@@ -231,8 +231,7 @@ static kind_rate *find_rates(const bz_flow *flow, const bz_bound *b, const bz_la
         for (int k = i; k < end && bytes > 0; k++)
             list[(*n)++] = (kind_rate){b->layer[map->place[k].layer[0]].layer->kind, work / bytes};
     }
-    if (*n)
-        qsort(list, *n, sizeof *list, by_kind_and_rate);
+    BZ_QSORT(list, *n, by_kind_and_rate);
     return list;
 }
 

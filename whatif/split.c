@@ -214,8 +214,7 @@ void bz_flow_critical(const bz_flow *flow, const bz_simulated *s, bz_arena *aren
     }
     for (uint32_t i = 0; i < out->n; i++)
         out->time = bz_flow_sum(out->time, out->row[i].time);
-    if (out->n)
-        qsort(out->row, out->n, sizeof *out->row, by_row_time);
+    BZ_QSORT(out->row, out->n, by_row_time);
     bz_map_free(&m.rows);
     bz_map_free(&m.pointers);
 }

@@ -49,8 +49,7 @@ void bz_way_groups(const bz_whatif_asked *asked, const bz_way *way, const bz_pic
         if (!b->fused.place[g].refused && bz_has_word(way->patterns, b->fused.place[g].pattern) &&
             (!picks || isfinite(picks->place[g].seconds)))
             list[n++] = &b->fused.place[g];
-    if (n)
-        qsort(list, (size_t)n, sizeof *list, larger);
+    BZ_QSORT(list, n, larger);
     for (int g = 0; g < n; g++) {
         bool free = true;
         for (int k = 0; k < list[g]->n; k++)

@@ -168,8 +168,7 @@ void cublas_lt_name(const cublasLtMatmulAlgo_t *algorithm, char *out, size_t siz
 
 static void keep(session *s, lt_plan *plan)
 {
-    BZ_ROOM(s->plans, s->n_plans);
-    s->plans[s->n_plans++] = plan;
+    BZ_ADD(s->plans, s->n_plans) = plan;
 }
 
 static void offer_all(const way *w, session *s, lt_plan *plan, const char *base, const product *p, const types *t,

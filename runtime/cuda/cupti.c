@@ -177,8 +177,7 @@ static void give_buffer(uint8_t **buffer, size_t *size, size_t *most)
 
 static void keep(seen s)
 {
-    BZ_ROOM(collected.item, collected.n);
-    collected.item[collected.n++] = s;
+    BZ_ADD(collected.item, collected.n) = s;
     collected.untimed += !s.start || s.end < s.start; /* CUPTI writes 0 where it could not take the time */
 }
 

@@ -125,8 +125,7 @@ int bz_cuda_operand_get(bz_cuda_operands *set, int operand, const bz_cuda_layout
         bz_cuda_free(own.data);
         return -1;
     }
-    BZ_ROOM(set->item, set->n);
-    set->item[set->n++] = own;
+    BZ_ADD(set->item, set->n) = own;
     *data = own.data;
     return 0;
 }
