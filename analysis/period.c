@@ -5,8 +5,6 @@
 #include "analysis/constants.h"
 #include "explain/align.h"
 
-#include <stdlib.h>
-
 /* `work`: pieces of an iteration; `wanted`: of the model. Recordings of one library do not tell what others did: sorts that none of them
  * has are left out. `part`: the model has more of each sort. Two ResNet-50 are no ResNet-101, which ends in one product. */
 static double likeness(const bz_align_work *all, const bz_trace *t, bz_arena *arena, int *work, int *wanted, bool *part)

@@ -1,7 +1,6 @@
 #include "base/whole.h"
 
 #include "base/arena.h"
-#include "base/folder.h"
 #include "base/open.h"
 
 #include <errno.h>

@@ -3,7 +3,6 @@
 #include "bench/child.h"
 
 #include "base/keeper.h"
-#include "generator/generator.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,7 +4,6 @@
 #include "bound/constants.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* What layers do, in all that counts. */
 typedef struct work {

@@ -3,7 +3,6 @@
 #include "cli/db.h"
 
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 
 void bz_db_warn(void *command, const char *text)

@@ -3,7 +3,6 @@
 #include "report/report.h"
 
 #include <signal.h>
-#include <stdlib.h>
 
 static const bz_option CHECK[] = {BZ_DB_OPTION, BZ_JSON_OPTION, {0}};
 

@@ -1,6 +1,5 @@
 #include "cli/planning.h"
 
-#include "bound/bound.h"
 #include "cli/db.h"
 #include "runtime/gpus.h"
 

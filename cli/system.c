@@ -6,7 +6,6 @@
 #include "report/report.h"
 #include "runtime/backends.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 

@@ -1,7 +1,6 @@
 /* Layers that several steps did, and steps that did several layers. */
 #include "explain/align_making.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* The steps that nothing asks for, by their signature, as chains in their order. */

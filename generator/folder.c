@@ -1,5 +1,6 @@
 /* The folder that sources go into. Its file .benanza lists what we wrote there, each with the hash of its content: that is
  * all that a later generation may remove. What is not on the list, or was changed since, is somebody else's. */
+
 #include "generator/plan.h"
 
 #include "base/map.h"

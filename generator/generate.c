@@ -4,7 +4,6 @@
 #include "base/member.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Text from a model inside a comment: one line, printable, and nothing that ends or nests a comment, or

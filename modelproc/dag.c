@@ -1,7 +1,6 @@
 /* Who waits for whom among layers. */
 #include "modelproc/modelproc.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Constants are there before anything runs: nobody waits for them. */

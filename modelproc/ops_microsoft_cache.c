@@ -1,7 +1,6 @@
 /* Attention of com.microsoft over packed, paged and sparse sequences, and what stands beside it in language models: states,
  * gates, rotary embeddings, hashes of n-grams. */
 #include "modelproc/cache.h"
-#include "modelproc/geometry.h"
 #include "modelproc/microsoft.h"
 
 /* ---- packed: all tokens of all sequences behind one another -------------------------------------- */

@@ -10,8 +10,6 @@
 #include "modelproc/microsoft.h"
 #include "modelproc/rule.h"
 
-#include <stdlib.h>
-
 #define NCHWC "com.microsoft.nchwc"
 
 enum {

@@ -1,8 +1,6 @@
 /* A model written node by node, with the names that its author chooses. */
 #include "onnx/put.h"
 
-#include <stdlib.h>
-
 static void close_node(bz_draft *d)
 {
     if (d->node.len)

@@ -1,6 +1,7 @@
 /* The text form: a record or a system as one line of JSON.
  *
  * The members of a record are one table, for writing and for reading. */
+
 #include "perfdb/entry.h"
 
 #include "base/member.h"

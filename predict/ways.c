@@ -4,7 +4,6 @@
 #include "predict/constants.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 const char *bz_way_name(int way)
 {

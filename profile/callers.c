@@ -1,4 +1,5 @@
 /* Who asked for the library calls: of each back-trace the one frame that a person can do something about. */
+
 #include "profile/trace.h"
 
 #include <string.h>

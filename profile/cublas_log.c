@@ -14,7 +14,6 @@
 #include "profile/reader.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { OPEN_MAX = 64, TYPES_MAX = 40 };

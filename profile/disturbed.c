@@ -1,11 +1,9 @@
 /* Where something else had the processor: stretches between two events that took far longer in one iteration than in most of those that did
  * the same. What a neighbour takes is nothing that the program loses: that time is taken out of the recording. */
 #include "base/sort.h"
-#include "profile/columns.h"
 #include "profile/constants.h"
 #include "profile/sequence.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct event {

@@ -1,6 +1,7 @@
 /* A program run three times, each time recorded more deeply: nothing but its own marks, library calls, everything.
  * Recording slows down what lies above it; so each figure is taken from the run in which it is the deepest one, and the
  * difference between the runs is what recording costs. */
+
 #include "profile/trace.h"
 
 #include <signal.h>

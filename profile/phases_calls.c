@@ -1,7 +1,6 @@
 /* Prompts and tokens of a language model, by its library calls. Both multiply with the same weights: a prompt has many rows where a token
  * has one for each sequence. And the cache that attention reads is one token longer at each step: a network that is asked for
  * batches of different sizes has nothing that grows so. */
-#include "profile/columns.h"
 #include "profile/constants.h"
 #include "profile/sequence.h"
 

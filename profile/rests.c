@@ -6,7 +6,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 BZ_SORTS(by_pause, int64_t *const, BZ_THEN(BZ_ORDER(**q, **p), BZ_ORDER(*p, *q)));
 

@@ -4,7 +4,6 @@
 #include "profile/profile.h"
 
 #include <math.h>
-#include <stdio.h>
 
 static const char *const ORIGINS[] = {"marked by the program", "marked by a range", "detected"};
 static const char *const ORIGIN_NAMES[] = {"marked", "range", "detected"};

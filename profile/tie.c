@@ -11,7 +11,6 @@
 #include "profile/columns.h"
 #include "profile/trace.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { ZONES = 4 * 14 }; /* quarters of an hour */

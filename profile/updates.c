@@ -3,7 +3,6 @@
 #include "profile/constants.h"
 #include "profile/sequence.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* The steps of optimizers on the thread that makes most of them, those that another one makes left out: rows of events. */

@@ -2,7 +2,6 @@
 #include "base/member.h"
 #include "base/sort.h"
 #include "report/report.h"
-#include "training/training.h"
 
 #include <stdio.h>
 #include <stdlib.h>

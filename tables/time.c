@@ -4,7 +4,6 @@
 #include "tables/constants.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 enum { MASKS = 1 << WORK_CLASSES };
 

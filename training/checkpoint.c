@@ -2,8 +2,6 @@
  * backward pass of a part its layers run once more, from what the part before it left. */
 #include "training/build.h"
 
-#include <string.h>
-
 /* Chance is not asked twice: what it made is kept. */
 static bool is_forward(const build *b, const step *s)
 {

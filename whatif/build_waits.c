@@ -3,8 +3,6 @@
 #include "whatif/build.h"
 #include "whatif/constants.h"
 
-#include <stdlib.h>
-
 /* Calls that return when the device is done. Freeing memory waits for it too, which no name says. */
 int bz_build_waiting(const char *api)
 {

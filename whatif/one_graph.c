@@ -8,9 +8,6 @@
  * after, and stands behind the iteration as one task. */
 #include "whatif/build.h"
 #include "whatif/constants.h"
-#include "whatif/transformations.h"
-
-#include <stdlib.h>
 
 typedef struct {
     int removed, graphs, pauses;

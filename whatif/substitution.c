@@ -7,6 +7,7 @@
  *     scale-call NAME FACTOR, time-call NAME US                            every call of the host of that name
  *
  * What is named ends with the line or, where a number follows, with the last space before it. */
+
 #include "whatif/transformations.h"
 
 #include "base/whole.h"

@@ -6,7 +6,6 @@
 #include "runtime/loops/loops.h"
 #include "runtime/loops/scalar.h"
 
-#include <math.h>
 #include <string.h>
 
 /* ---- spans ---------------------------------------------------------------------------------- */

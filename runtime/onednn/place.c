@@ -7,7 +7,6 @@
 #include "runtime/loops/loops.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 struct bz_converter {
     dnn_heap heap;
