@@ -207,23 +207,22 @@ bz_dim *new_dims(call *c, int rank)
     return BZ_NEW(c->arena, bz_dim, rank);
 }
 
-void set_out(call *c, int k, bz_dtype dtype, int rank, const bz_dim *dims)
+int set_type(call *c, int k, const bz_type *t)
 {
     if (k < c->node->n_out && t)
         c->out[k] = *t;
     return 0;
 }
 
-void set_type(call *c, int k, const bz_type *t)
+int set_out(call *c, int k, bz_dtype dtype, int rank, const bz_dim *dims)
 {
-    if (k < c->node->n_out && t)
-        c->out[k] = *t;
+    const bz_dim *copy = bz_arena_dup(c->arena, dims, (size_t)rank * sizeof *dims);
+    return set_type(c, k, &(bz_type){.kind = BZ_TYPE_TENSOR, .dtype = dtype, .rank = rank, .dims = copy});
 }
 
-void set_unknown(call *c, int k, bz_dtype dtype)
+int set_unknown(call *c, int k, bz_dtype dtype)
 {
-    if (k < c->node->n_out)
-        c->out[k] = (bz_type){.kind = BZ_TYPE_TENSOR, .dtype = dtype, .rank = -1};
+    return set_type(c, k, &(bz_type){.kind = BZ_TYPE_TENSOR, .dtype = dtype, .rank = -1});
 }
 
 void set_ints(call *c, int k, const int64_t *v, int64_t n)

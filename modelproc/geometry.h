@@ -14,16 +14,18 @@ int64_t conv_macs(const bz_type *w, const bz_type *y);
 
 /* Pooling of x: likewise; notes kernel, stride, pad, dilation, and what else matters. */
 int pool_shape(call *c, const bz_type *x, bz_dim *dims);
-rule shape_conv, cost_conv, shape_pool, cost_pool, shape_global_pool;
+rule shape_conv, shape_pool, shape_global_pool;
+costs cost_conv, cost_pool;
 
 /* Numpy's matmul. */
 int matmul_shape(call *c, const bz_type *a, const bz_type *b, int *rank, bz_dim *dims);
 int64_t matmul_macs(const bz_type *a, const bz_type *y);
-rule cost_matmul; /* of operand 0 */
+costs cost_matmul; /* of operand 0 */
 
 /* Attention of q, k, v (operands 0 to 2) as ai.onnx has it. A row whose arg is not 0 trains: its second result are
  * statistics, and operands behind the mask are no caches. */
-rule attention_shape, attention_cost;
+rule attention_shape;
+costs attention_cost;
 int64_t attention_scores(call *c, int64_t *size, int64_t *v_size); /* how many, and what makes one; 0: not known */
 
 #endif

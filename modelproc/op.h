@@ -21,6 +21,7 @@ typedef struct data {
 } data;
 
 typedef int rule(call *c);
+typedef void costs(call *c);
 
 enum {
     OP_RANKLESS = 1,    /* the rule copes with operands of unknown rank or that are no tensors */
@@ -36,10 +37,10 @@ struct op {
     const char *kind;
     bz_class class;
     rule *shape;
-    rule *eval; /* computes output values when the values of all operands are known; may be NULL */
-    rule *cost; /* adds to c->macs and c->flops what `flops` does not cover; may be NULL. Runs when all
-                   types are static and there is a first result; what operands tell alone, shape may add */
-    int flops;  /* operations per element of the larger of first operand and first result */
+    rule *eval;  /* computes output values when the values of all operands are known; may be NULL */
+    costs *cost; /* adds to c->macs and c->flops what `flops` does not cover; may be NULL. Runs when all
+                    types are static and there is a first result; what operands tell alone, shape may add */
+    int flops;   /* operations per element of the larger of first operand and first result */
     int flags;
     /* What the key says of operands: a label for each, "-" for one that is a parameter and not data,
      * "..." behind the last label repeats it. Behind ">" the results that operands and parameters
@@ -119,9 +120,10 @@ int axes_of(call *c, int k, const char *attr, int rank, int *axes);
 
 /* ---- results ------------------------------------------------------------------------------- */
 
-void set_out(call *c, int k, bz_dtype dtype, int rank, const bz_dim *dims); /* copies dims; k may be left out */
-void set_type(call *c, int k, const bz_type *t);
-void set_unknown(call *c, int k, bz_dtype dtype);           /* tensor of unknown rank */
+/* Results may be left out. These return 0, so that a rule can end with one. */
+int set_out(call *c, int k, bz_dtype dtype, int rank, const bz_dim *dims); /* copies dims */
+int set_type(call *c, int k, const bz_type *t);
+int set_unknown(call *c, int k, bz_dtype dtype);            /* tensor of unknown rank */
 void set_ints(call *c, int k, const int64_t *v, int64_t n); /* known values of result k */
 void set_reals(call *c, int k, const double *v, int64_t n);
 bz_dim new_symbol(call *c);

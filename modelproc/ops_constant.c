@@ -93,10 +93,8 @@ static int shape_fill(call *c)
         shape = dims;
         if (rank == -1)
             return -1;
-        if (rank == -2) {
-            set_unknown(c, 0, t);
-            return 0;
-        }
+        if (rank == -2)
+            return set_unknown(c, 0, t);
     } else if (c->node->n_in) {
         const bz_type *x = need(c, 0, -1);
         shape = x->dims;
@@ -109,8 +107,7 @@ static int shape_fill(call *c)
         if (!bz_is_symbol(dims[i]) && dims[i] < 0)
             return call_fail(c, "it asks for the negative dimension %lld", (long long)dims[i]);
     }
-    set_out(c, 0, t, rank + extra, dims);
-    return 0;
+    return set_out(c, 0, t, rank + extra, dims);
 }
 
 static int eval_constantofshape(call *c)
@@ -163,8 +160,7 @@ static int shape_range(call *c)
             return call_fail(c, "it makes more elements than any memory could hold");
         n = (span > 0) == (step > 0) && span ? (span - (step > 0 ? 1 : -1)) / step + 1 : 0;
     }
-    set_out(c, 0, start->dtype, 1, &n);
-    return 0;
+    return set_out(c, 0, start->dtype, 1, &n);
 }
 
 static int eval_range(call *c)
@@ -183,9 +179,8 @@ static int shape_eyelike(call *c)
 {
     const bz_type *x = need(c, 0, 2);
     int64_t t = attr_int(c, "dtype", 0);
-    set_out(c, 0, t > 0 && t < BZ_N_DTYPES ? (bz_dtype)t : x->dtype, 2, x->dims);
     param_int(c, "k", attr_int(c, "k", 0));
-    return 0;
+    return set_out(c, 0, t > 0 && t < BZ_N_DTYPES ? (bz_dtype)t : x->dtype, 2, x->dims);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------------------ */

@@ -512,10 +512,8 @@ static int scan_input(call *c, scan *s, int k, const bz_type *t, bz_type *out)
 static int scan_output(call *c, const scan *s, int k, const bz_type *t, bz_dim batch)
 {
     int axis = 0, at = 0, rank = t->rank + 1 + s->old;
-    if (t->kind != BZ_TYPE_TENSOR || t->rank < 0 || rank > BZ_MAX_RANK) {
-        set_unknown(c, s->states + k, t->dtype);
-        return 0;
-    }
+    if (t->kind != BZ_TYPE_TENSOR || t->rank < 0 || rank > BZ_MAX_RANK)
+        return set_unknown(c, s->states + k, t->dtype);
     if (!s->old && scan_axis(c, "scan_output_axes", k, rank, &axis))
         return -1;
     bz_dim dims[BZ_MAX_RANK];
@@ -523,8 +521,7 @@ static int scan_output(call *c, const scan *s, int k, const bz_type *t, bz_dim b
         dims[at++] = batch;
     for (int i = 0, from = 0; i <= t->rank; i++)
         dims[at++] = i == axis ? s->length : t->dims[from++];
-    set_out(c, s->states + k, t->dtype, rank, dims);
-    return 0;
+    return set_out(c, s->states + k, t->dtype, rank, dims);
 }
 
 static int shape_scan(call *c)

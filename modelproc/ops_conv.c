@@ -160,16 +160,14 @@ int shape_conv(call *c)
     bz_dim dims[BZ_MAX_RANK];
     if (same_dtype(c, x, w) || conv_shape(c, x, w, dims))
         return -1;
-    set_out(c, 0, x->dtype, x->rank, dims);
-    return 0;
+    return set_out(c, 0, x->dtype, x->rank, dims);
 }
 
-int cost_conv(call *c)
+void cost_conv(call *c)
 {
     c->macs = conv_macs(&c->in[1], &c->out[0]);
     if (in_type(c, 2))
         c->flops = bz_type_elements(&c->out[0]);
-    return 0;
 }
 
 /* Output size of the transpose: given, or what a convolution would need to be undone. */
@@ -225,17 +223,15 @@ static int shape_deconv(call *c)
     note_window(c, &win, false);
     param_ints(c, "extra", extra, win.n);
     param_int(c, "group", group);
-    set_out(c, 0, x->dtype, x->rank, dims);
-    return 0;
+    return set_out(c, 0, x->dtype, x->rank, dims);
 }
 
 /* Every input element meets every weight of its channel. */
-static int cost_deconv(call *c)
+static void cost_deconv(call *c)
 {
     c->macs = conv_macs(&c->in[1], &c->in[0]);
     if (in_type(c, 2))
         c->flops = bz_type_elements(&c->out[0]);
-    return 0;
 }
 
 /* ---- pooling --------------------------------------------------------------------------------- */
@@ -266,19 +262,17 @@ int shape_pool(call *c)
     if (!strcmp(c->op->kind, "lppool"))
         param_int(c, "p", attr_int(c, "p", 2));
     set_out(c, 0, x->dtype, x->rank, dims);
-    set_out(c, 1, BZ_I64, x->rank, dims);
-    return 0;
+    return set_out(c, 1, BZ_I64, x->rank, dims);
 }
 
 /* One operation for every element of every window. */
-int cost_pool(call *c)
+void cost_pool(call *c)
 {
     int64_t n = bz_type_elements(&c->out[0]);
     for (int i = 0; i < c->n_params; i++)
         for (int k = 0; !strcmp(c->params[i].name, "kernel") && k < c->params[i].n; k++)
             n = __builtin_mul_overflow(n, c->params[i].v[k], &n) ? 0 : n;
     c->flops = n;
-    return 0;
 }
 
 int shape_global_pool(call *c)
@@ -291,8 +285,7 @@ int shape_global_pool(call *c)
         dims[i] = i < 2 ? x->dims[i] : 1;
     if (!strcmp(c->op->kind, "globallppool"))
         param_int(c, "p", attr_int(c, "p", 2));
-    set_out(c, 0, x->dtype, x->rank, dims);
-    return 0;
+    return set_out(c, 0, x->dtype, x->rank, dims);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */

@@ -262,8 +262,7 @@ static int old_binary(call *c, const bz_type *a, const bz_type *b, bz_dtype resu
         return call_fail(c, "the second operand has more dimensions than the first");
     if (bz_node_attr(c->node, "axis"))
         param_int(c, "axis", attr_int(c, "axis", 0));
-    set_out(c, 0, result, a->rank, a->dims);
-    return 0;
+    return set_out(c, 0, result, a->rank, a->dims);
 }
 
 static int binary_shape(call *c, bz_dtype result, bool match)
@@ -278,8 +277,7 @@ static int binary_shape(call *c, bz_dtype result, bool match)
         return old_binary(c, a, b, dtype);
     if (broadcast(c, a, b, &rank, dims))
         return -1;
-    set_out(c, 0, dtype, rank, dims);
-    return 0;
+    return set_out(c, 0, dtype, rank, dims);
 }
 
 static int shape_binary(call *c)
@@ -323,10 +321,9 @@ static int shape_variadic(call *c)
     return 0;
 }
 
-static int cost_variadic(call *c)
+static void cost_variadic(call *c)
 {
     c->flops = count_mul(elements(&c->out[0]), c->node->n_in - 1);
-    return 0;
 }
 
 static int shape_where(call *c)
@@ -339,16 +336,14 @@ static int shape_where(call *c)
         return -1;
     if (cond->dtype && cond->dtype != BZ_BOOL)
         return call_fail(c, "its condition is %s, not bool", bz_dtype_name(cond->dtype));
-    set_out(c, 0, a->dtype ? a->dtype : b->dtype, rank, all);
-    return 0;
+    return set_out(c, 0, a->dtype ? a->dtype : b->dtype, rank, all);
 }
 
 static int shape_prelu(call *c)
 {
     const bz_type *x = need(c, 0, -1), *slope = need(c, 1, -1);
     same_dtype(c, x, slope);
-    set_out(c, 0, x->dtype, x->rank, x->dims);
-    return 0;
+    return set_out(c, 0, x->dtype, x->rank, x->dims);
 }
 
 /* As x, but of another type. */
@@ -358,8 +353,7 @@ static int set_as(call *c, const bz_type *x, bz_dtype dtype)
         return call_fail(c, "operand 0 is missing");
     bz_type t = *x;
     t.dtype = dtype;
-    set_type(c, 0, &t);
-    return 0;
+    return set_type(c, 0, &t);
 }
 
 static int shape_bool(call *c)
@@ -490,9 +484,8 @@ static int shape_swiglu(call *c)
         if (!dims_fit(a->dims[i], b->dims[i]))
             return call_fail(c, "its operands differ in dimension %d: %lld and %lld", i, (long long)a->dims[i],
                              (long long)b->dims[i]);
-    set_type(c, 0, a);
     param_real(c, "alpha", attr_float(c, "alpha", 1));
-    return 0;
+    return set_type(c, 0, a);
 }
 
 /* ---- rows ----------------------------------------------------------------------------------- */

@@ -88,8 +88,7 @@ static int eltwise_shape(call *c)
         param_text(c, "uses", attr_text(c, "uses", "x"));
         NOTE(c, "approximate", "alpha", "beta", "gamma", "lambd", "bias", "min", "max");
     }
-    set_out(c, 0, dy->dtype, rank, dims);
-    return 0;
+    return set_out(c, 0, dy->dtype, rank, dims);
 }
 
 /* ---- normalizations, softmax, loss ---------------------------------------------------------------- */
@@ -162,8 +161,7 @@ static int conv_data_shape(call *c)
     if (conv_shape(c, &x, w, dims) || fits_result(c, dy, x.rank, dims))
         return -1;
     c->macs = conv_macs(w, dy);
-    set_type(c, 0, &x);
-    return 0;
+    return set_type(c, 0, &x);
 }
 
 static int conv_weights_shape(call *c)
@@ -184,8 +182,7 @@ static int conv_weights_shape(call *c)
         fits_result(c, dy, x->rank, dims))
         return -1;
     c->macs = conv_macs(&w, dy);
-    set_out(c, 0, x->dtype, w.rank, kernel);
-    return 0;
+    return set_out(c, 0, x->dtype, w.rank, kernel);
 }
 
 /* ONNX Runtime's: dY, X, W; data, weights and bias at once. */
@@ -212,16 +209,13 @@ static int pool_grad_shape(call *c)
     int given = input_shape(c, dy->dtype, &x);
     if (given < 0)
         return -1;
-    if (given) {
-        set_unknown(c, 0, dy->dtype);
-        return 0;
-    }
+    if (given)
+        return set_unknown(c, 0, dy->dtype);
     if (pool_shape(c, &x, dims) || fits_result(c, dy, x.rank, dims))
         return -1;
     if (!strcmp(c->op->kind, "averagepool_grad"))
         param_int(c, "count_pad", attr_int(c, "count_include_pad", 0) != 0);
-    set_type(c, 0, &x);
-    return 0;
+    return set_type(c, 0, &x);
 }
 
 /* ---- what moved bytes ------------------------------------------------------------------------------ */
@@ -243,14 +237,11 @@ static int scatter_shape(call *c)
     } else if (!strncmp(c->op->kind, "gather", 6)) {
         param_int(c, "batch_dims", attr_int(c, "batch_dims", 0));
     }
-    if (!known) {
-        set_unknown(c, 0, dy->dtype);
-        return 0;
-    }
+    if (!known)
+        return set_unknown(c, 0, dy->dtype);
     if (c->failed || bz_dims_check(dims, (int)n, c->err))
         return -1;
-    set_out(c, 0, dy->dtype, (int)n, dims);
-    return 0;
+    return set_out(c, 0, dy->dtype, (int)n, dims);
 }
 
 /* Where the slice lay: starts, axes and steps, as far as they are known. */
@@ -277,8 +268,7 @@ static int placed_shape(call *c)
     if (x.rank != dy->rank)
         return call_fail(c, "input_shape has %d dimensions, the gradient has %d", x.rank, dy->rank);
     NOTE(c, "mode", "coordinate_transformation_mode", "nearest_mode", "pads");
-    set_type(c, 0, &x);
-    return 0;
+    return set_type(c, 0, &x);
 }
 
 /* Operands are dy and those of the forward layer, results their gradients. */
@@ -294,7 +284,7 @@ static int whole_shape(call *c)
 }
 
 /* Bilinear: each of the pixels around a point takes a product and a sum, for the gradient of the image. */
-static int sampled_grad_cost(call *c)
+static void sampled_grad_cost(call *c)
 {
     int64_t pixels = 1, ratio = attr_int(c, "sampling_ratio", 1);
     bool nearest = strstr(attr_text(c, "mode", ""), "nearest") != NULL;
@@ -302,14 +292,12 @@ static int sampled_grad_cost(call *c)
     for (int i = 2; i < c->in[0].rank && !nearest; i++)
         pixels = count_mul(pixels, 2);
     c->flops = count_mul(elements(&c->in[0]), count_mul(2 * pixels, c->op->arg ? count_mul(ratio, ratio) : 1));
-    return 0;
 }
 
 /* Products with the samples for the weights, and with the weights for the samples. */
-static int deform_grad_cost(call *c)
+static void deform_grad_cost(call *c)
 {
     c->macs = count_mul(2, conv_macs(&c->in[2], &c->in[0]));
-    return 0;
 }
 
 /* ---- attention, recurrent layers -------------------------------------------------------------------- */
@@ -328,12 +316,11 @@ static int attention_grad_shape(call *c)
     return 0;
 }
 
-static int attention_grad_cost(call *c)
+static void attention_grad_cost(call *c)
 {
     int64_t size = 0, v_size = 0, scores = attention_scores(c, &size, &v_size);
     c->macs = count_add(count_mul(scores, count_mul(3, size)), count_mul(scores, count_mul(2, v_size)));
     c->flops = count_mul(scores, 7);
-    return 0;
 }
 
 /* LSTMGrad: X, W, R, lengths, H0, C0, all states, all cells, gates, and gradients of the results. GRUGrad and RNNGrad have B behind R. */
@@ -374,16 +361,14 @@ static int accumulate_shape(call *c) /* V2: whether it did, and the sum */
 
 static int finite_shape(call *c)
 {
-    set_out(c, 0, c->op->arg ? BZ_F32 : BZ_BOOL, c->op->arg ? 0 : 1, (bz_dim[]){1});
-    return 0;
+    return set_out(c, 0, c->op->arg ? BZ_F32 : BZ_BOOL, c->op->arg ? 0 : 1, (bz_dim[]){1});
 }
 
 /* All operands are read. */
-static int all_cost(call *c)
+static void all_cost(call *c)
 {
     for (int k = 0; k < c->node->n_in; k++)
         c->flops = count_add(c->flops, in_type(c, k) ? elements(&c->in[k]) : 0);
-    return 0;
 }
 
 /* Operand 0 scales the others, each of which may change its type on the way. */

@@ -142,8 +142,7 @@ static int shape_gather(call *c)
     for (int i = axis + 1; i < x->rank; i++)
         dims[rank++] = x->dims[i];
     param_int(c, "axis", axis);
-    set_out(c, 0, x->dtype, rank, dims);
-    return 0;
+    return set_out(c, 0, x->dtype, rank, dims);
 }
 
 static int eval_gather(call *c)
@@ -176,11 +175,10 @@ static int eval_gather(call *c)
 }
 
 /* Reads what it picks, not the whole table. */
-static int cost_gather(call *c)
+static void cost_gather(call *c)
 {
     int64_t out = bz_type_bytes(&c->out[0]), at = bz_type_bytes(&c->in[1]);
     c->bytes = out > INT64_MAX / 4 || at > INT64_MAX / 4 ? INT64_MAX / 2 : 2 * out + at;
-    return 0;
 }
 
 static int shape_gatherelements(call *c)
@@ -190,8 +188,7 @@ static int shape_gatherelements(call *c)
     if (fix_axis(c, attr_int(c, "axis", 0), x->rank, &axis))
         return -1;
     param_int(c, "axis", axis);
-    set_out(c, 0, x->dtype, at->rank, at->dims);
-    return 0;
+    return set_out(c, 0, x->dtype, at->rank, at->dims);
 }
 
 static int shape_gathernd(call *c)
@@ -202,10 +199,8 @@ static int shape_gathernd(call *c)
     bz_dim last = at->rank ? at->dims[at->rank - 1] : 0;
     if (at->rank < 1 || batch < 0 || batch >= at->rank || batch >= x->rank)
         return call_fail(c, "batch_dims %lld does not fit its operands", (long long)batch);
-    if (bz_is_symbol(last)) {
-        set_unknown(c, 0, x->dtype);
-        return 0;
-    }
+    if (bz_is_symbol(last))
+        return set_unknown(c, 0, x->dtype);
     if (last < 1 || batch + last > x->rank || at->rank - 1 + x->rank > BZ_MAX_RANK)
         return call_fail(c, "it indexes %lld of %d dimensions", (long long)batch + last, x->rank);
     int rank = 0;
@@ -214,8 +209,7 @@ static int shape_gathernd(call *c)
     for (int i = (int)(batch + last); i < x->rank; i++)
         dims[rank++] = x->dims[i];
     param_int(c, "batch", batch);
-    set_out(c, 0, x->dtype, rank, dims);
-    return 0;
+    return set_out(c, 0, x->dtype, rank, dims);
 }
 
 /* ---- Scatter ------------------------------------------------------------------------------------- */
@@ -232,8 +226,7 @@ static int shape_scatter(call *c)
         param_int(c, "axis", axis);
     }
     param_text(c, "reduction", attr_text(c, "reduction", "none"));
-    set_out(c, 0, x->dtype, x->rank, x->dims);
-    return 0;
+    return set_out(c, 0, x->dtype, x->rank, x->dims);
 }
 
 /* The case that exporters make of assigning to a slice of a shape: one dimension, known indices. */
@@ -273,8 +266,7 @@ static int shape_nonzero(call *c)
     }
     if (!d)
         dims[1] = new_symbol(c);
-    set_out(c, 0, BZ_I64, 2, dims);
-    return 0;
+    return set_out(c, 0, BZ_I64, 2, dims);
 }
 
 static int eval_nonzero(call *c)
@@ -319,8 +311,7 @@ static int shape_unique(call *c)
         whole = x->dims[axis];
     set_out(c, 1, BZ_I64, 1, &n);
     set_out(c, 2, BZ_I64, 1, &whole);
-    set_out(c, 3, BZ_I64, 1, &n);
-    return 0;
+    return set_out(c, 3, BZ_I64, 1, &n);
 }
 
 static int shape_compress(call *c)
@@ -344,8 +335,7 @@ static int shape_compress(call *c)
     }
     if (!take)
         dims[flat ? 0 : axis] = new_symbol(c);
-    set_out(c, 0, x->dtype, rank, dims);
-    return 0;
+    return set_out(c, 0, x->dtype, rank, dims);
 }
 
 /* ---- TopK, OneHot, ReverseSequence ----------------------------------------------------------------- */
@@ -368,8 +358,7 @@ static int shape_topk(call *c)
     param_int(c, "largest", attr_int(c, "largest", 1) != 0);
     param_int(c, "sorted", attr_int(c, "sorted", 1) != 0);
     set_out(c, 0, x->dtype, x->rank, dims);
-    set_out(c, 1, BZ_I64, x->rank, dims);
-    return 0;
+    return set_out(c, 1, BZ_I64, x->rank, dims);
 }
 
 static int shape_onehot(call *c)
@@ -386,8 +375,7 @@ static int shape_onehot(call *c)
     for (int i = 0, from = 0; i <= x->rank; i++)
         dims[i] = i != axis ? x->dims[from++] : !known ? new_symbol(c) : depth->i ? depth->i[0] : (int64_t)depth->r[0];
     param_int(c, "axis", axis);
-    set_out(c, 0, on->dtype, x->rank + 1, dims);
-    return 0;
+    return set_out(c, 0, on->dtype, x->rank + 1, dims);
 }
 
 static int shape_reversesequence(call *c)

@@ -25,16 +25,14 @@ static int shape_gemm(call *c)
         param_real(c, "alpha", attr_float(c, "alpha", 1));
     if (bias && attr_float(c, "beta", 1) != 1)
         param_real(c, "beta", attr_float(c, "beta", 1));
-    set_out(c, 0, a->dtype, 2, dims);
-    return 0;
+    return set_out(c, 0, a->dtype, 2, dims);
 }
 
-static int cost_gemm(call *c)
+static void cost_gemm(call *c)
 {
     int ta = attr_int(c, "transA", 0) != 0;
     c->macs = count_mul(bz_type_elements(&c->out[0]), c->in[0].dims[!ta]);
     c->flops = in_type(c, 2) ? bz_type_elements(&c->out[0]) : 0;
-    return 0;
 }
 
 /* ---- MatMul ---------------------------------------------------------------------------------- */
@@ -71,14 +69,12 @@ static int shape_matmul(call *c)
     int rank;
     if (same_dtype(c, a, b) || matmul_shape(c, a, b, &rank, dims))
         return -1;
-    set_out(c, 0, a->dtype, rank, dims);
-    return 0;
+    return set_out(c, 0, a->dtype, rank, dims);
 }
 
-int cost_matmul(call *c)
+void cost_matmul(call *c)
 {
     c->macs = matmul_macs(&c->in[0], &c->out[0]);
-    return 0;
 }
 
 /* ---- Einsum ---------------------------------------------------------------------------------- */
@@ -250,8 +246,7 @@ static int shape_einsum(call *c)
     if (put_result(c, &e, result, dims, &rank))
         return -1;
     param_text(c, "equation", canonical(c, attr_text(c, "equation", ""), result));
-    set_out(c, 0, c->in[0].dtype, rank, dims);
-    return 0;
+    return set_out(c, 0, c->in[0].dtype, rank, dims);
 }
 
 uint64_t bz_einsum_letter(char letter)
@@ -303,7 +298,7 @@ int64_t bz_einsum_pairs(const uint64_t *term, int n, uint64_t result, const int6
 }
 
 /* Pair by pair, in the order that takes the fewest. One operand is summed and turned, not multiplied. */
-static int cost_einsum(call *c)
+static void cost_einsum(call *c)
 {
     einsum e = {0};
     const char *result;
@@ -332,7 +327,6 @@ static int cost_einsum(call *c)
         c->macs = size_of_letters(all, size);
     else
         c->macs = bz_einsum_pairs(e.term, c->node->n_in, kept, size, pair);
-    return 0;
 }
 
 /* ---- attention ------------------------------------------------------------------------------- */
@@ -406,13 +400,13 @@ int64_t attention_scores(call *c, int64_t *size, int64_t *v_size)
 {
     attention a = {0};
     if (read_attention(c, &a))
-        return;
+        return 0;
     *size = a.size;
     *v_size = a.v_size;
     return count_mul(count_mul(a.batch, a.q_heads), count_mul(a.q_length, a.kv_length));
 }
 
-int attention_cost(call *c)
+void attention_cost(call *c)
 {
     attention a;
     int64_t size = 0, v_size = 0, scores = attention_scores(c, &size, &v_size);
@@ -421,18 +415,16 @@ int attention_cost(call *c)
     c->macs = count_add(count_mul(scores, size), count_mul(scores, v_size));
     c->flops = count_mul(scores, 5);
     if (c->op->arg)
-        return 0;
+        return;
     bz_dim fresh = a.flat ? c->in[1].dims[1] : c->in[1].dims[2];
     cache_bytes(c, &(cache_use){.past = 4, .n = 2, .keys = a.kv_length, .fresh = fresh});
-    return 0;
 }
 
 /* Positions pick rows of both tables. */
-static int cost_rotary(call *c)
+static void cost_rotary(call *c)
 {
     if (in_type(c, 3))
         cache_bytes(c, &(cache_use){.table = 1, .tables = 2, .rows = token_rows(&c->in[0])});
-    return 0;
 }
 
 static int shape_rotary(call *c)
@@ -441,8 +433,7 @@ static int shape_rotary(call *c)
     param_int(c, "interleaved", attr_int(c, "interleaved", 0) != 0);
     param_int(c, "heads", attr_int(c, "num_heads", 0));
     param_int(c, "rotary", attr_int(c, "rotary_embedding_dim", 0));
-    set_out(c, 0, x->dtype, x->rank, x->dims);
-    return 0;
+    return set_out(c, 0, x->dtype, x->rank, x->dims);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */

@@ -18,7 +18,7 @@ void ms_note_attention(call *c, int64_t heads, bz_dim kv, bz_dim qk, bz_dim v)
 }
 
 /* QK^T and PV, five operations of softmax for each score, and the projection by operand arg where there is one. */
-int ms_attention_cost(call *c)
+void ms_attention_cost(call *c)
 {
     const bz_type *x = &c->in[0], *y = &c->out[0];
     int64_t tokens = y->rank > 0 ? elements(y) / (last_dim(y, 1) > 0 ? last_dim(y, 1) : 1) : 0;
@@ -27,10 +27,9 @@ int ms_attention_cost(call *c)
     c->flops = count_mul(5, count_mul(scores, noted(c, "heads")));
     if (c->op->arg)
         c->macs = count_add(c->macs, count_mul(elements(x), last_dim(&c->in[c->op->arg], 1)));
-    return 0;
 }
 
-int ms_cached_cost(call *c, int past, int n, int table)
+void ms_cached_cost(call *c, int past, int n, int table)
 {
     const bz_type *q = &c->in[0];
     ms_attention_cost(c);
@@ -38,32 +37,31 @@ int ms_cached_cost(call *c, int past, int n, int table)
     if (keys) /* windows of one query after the other */
         read = read + fresh - 1 < keys ? read + fresh - 1 : keys;
     cache_bytes(c, &(cache_use){past, n, read, fresh, table, table ? 2 : 0, count_mul(q->dims[0], fresh)});
-    return 0;
 }
 
-int ms_stacked_cost(call *c)
+void ms_stacked_cost(call *c)
 {
-    return ms_cached_cost(c, 4, 1, 0);
+    ms_cached_cost(c, 4, 1, 0);
 }
 
-int ms_qattention_cost(call *c)
+void ms_qattention_cost(call *c)
 {
-    return ms_cached_cost(c, 8, 1, 0);
+    ms_cached_cost(c, 8, 1, 0);
 }
 
-int ms_multihead_cost(call *c)
+void ms_multihead_cost(call *c)
 {
-    return ms_cached_cost(c, 6, 2, 0);
+    ms_cached_cost(c, 6, 2, 0);
 }
 
-int ms_decoder_multihead_cost(call *c)
+void ms_decoder_multihead_cost(call *c)
 {
-    return ms_cached_cost(c, 5, 2, 0);
+    ms_cached_cost(c, 5, 2, 0);
 }
 
-int ms_group_query_cost(call *c)
+void ms_group_query_cost(call *c)
 {
-    return ms_cached_cost(c, 3, 2, 7);
+    ms_cached_cost(c, 3, 2, 7);
 }
 
 /* Width of Q, K and V, from the attribute or a third of the projection's width each. */
@@ -95,8 +93,7 @@ static int stacked_cache(call *c, const bz_type *past, const bz_type *x, int64_t
         dims[3] = shared ? past->dims[3] : dim_add(c, past->dims[3], x->dims[1]);
     }
     *kv = dims[3];
-    set_out(c, 1, c->out[0].dtype, 5, dims);
-    return 0;
+    return set_out(c, 1, c->out[0].dtype, 5, dims);
 }
 
 static int projected_attention(call *c, int past_at, bz_dtype to)
@@ -278,10 +275,9 @@ int ms_rotary_shape(call *c)
     return 0;
 }
 
-int ms_rotary_cost(call *c)
+void ms_rotary_cost(call *c)
 {
     cache_bytes(c, &(cache_use){.table = 2, .tables = 2, .rows = token_rows(&c->in[0])});
-    return 0;
 }
 
 /* ---- position biases -------------------------------------------------------------------------- */
@@ -311,9 +307,8 @@ int ms_gated_bias_shape(call *c)
     const bz_type *grid = offset ? offset : q; /* without padding, the query has lost its batch */
     if (grid->rank < 2)
         return call_fail(c, "its query or token offset has %d dimensions", grid->rank);
-    set_out(c, 0, q->dtype, 4, (bz_dim[]){grid->dims[0], heads, grid->dims[1], grid->dims[1]});
     param_int(c, "heads", heads);
-    return 0;
+    return set_out(c, 0, q->dtype, 4, (bz_dim[]){grid->dims[0], heads, grid->dims[1], grid->dims[1]});
 }
 
 /* ---- padding ---------------------------------------------------------------------------------- */
@@ -324,15 +319,13 @@ int ms_remove_padding_shape(call *c)
     set_out(c, 0, x->dtype, 2, (bz_dim[]){new_symbol(c), x->dims[2]});
     set_out(c, 1, BZ_I32, 2, x->dims);
     set_out(c, 2, BZ_I32, 1, (bz_dim[]){dim_add(c, x->dims[0], 1)});
-    set_out(c, 3, BZ_I32, 1, (bz_dim[]){1});
-    return 0;
+    return set_out(c, 3, BZ_I32, 1, (bz_dim[]){1});
 }
 
 int ms_restore_padding_shape(call *c)
 {
     const bz_type *x = need(c, 0, 2), *offset = need(c, 1, 2);
-    set_out(c, 0, x->dtype, 3, (bz_dim[]){offset->dims[0], offset->dims[1], x->dims[1]});
-    return 0;
+    return set_out(c, 0, x->dtype, 3, (bz_dim[]){offset->dims[0], offset->dims[1], x->dims[1]});
 }
 
 /* ---- experts ---------------------------------------------------------------------------------- */
@@ -362,7 +355,7 @@ int ms_moe_shape(call *c)
 }
 
 /* Every token goes through k experts: all elements of their weights once. At the least all tokens choose the same. */
-int ms_moe_cost(call *c)
+void ms_moe_cost(call *c)
 {
     int64_t per_token = 0, k = attr_int(c, "k", 1), bytes = bz_type_bytes(&c->in[0]) + bz_type_bytes(&c->out[0]);
     for (int i = 1; i < c->node->n_in; i++) {
@@ -377,5 +370,4 @@ int ms_moe_cost(call *c)
     int64_t tokens = last_dim(x, 1) > 0 ? elements(x) / last_dim(x, 1) : 0;
     c->macs = count_mul(count_mul(tokens, k), per_token);
     c->bytes = bytes;
-    return 0;
 }

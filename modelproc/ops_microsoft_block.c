@@ -27,14 +27,13 @@ static int gather_blocks_shape(call *c)
         for (int k = 0; i == axis && k < at->rank; k++)
             dims[rank++] = at->dims[k];
     }
-    set_out(c, 0, scale->dtype, rank, dims);
     param_int(c, "axis", axis);
     param_int(c, "block", attr_int(c, "block_size", 128));
-    return 0;
+    return set_out(c, 0, scale->dtype, rank, dims);
 }
 
 /* Reads what it picks, as it is stored, and its scales. */
-static int gather_blocks_cost(call *c)
+static void gather_blocks_cost(call *c)
 {
     int64_t picked = elements(&c->out[0]), all = elements(&c->in[0]),
             bytes = bz_type_bytes(&c->out[0]) + bz_type_bytes(&c->in[1]);
@@ -44,7 +43,6 @@ static int gather_blocks_cost(call *c)
             bytes = count_add(bytes, (int64_t)(of * (share < 1 ? share : 1)));
         }
     c->bytes = bytes;
-    return 0;
 }
 
 /* ---- products ---------------------------------------------------------------------------------------- */
@@ -109,10 +107,8 @@ static int real_blocks_shape(call *c)
         ms_unpack(c, 1, 4, 2, dims);
         c->in[1].dtype = BZ_F4E2M1;
     }
-    if (bz_is_symbol(dims[0]) || bz_is_symbol(dims[1])) {
-        set_unknown(c, 0, a->dtype);
-        return 0;
-    }
+    if (bz_is_symbol(dims[0]) || bz_is_symbol(dims[1]))
+        return set_unknown(c, 0, a->dtype);
     param_int(c, "block", attr_int(c, "block_size", c->op->arg == 2 ? 16 : 128));
     return block_product(c, a, 0, dims[1], dims[0]);
 }

@@ -47,7 +47,7 @@ static int paged_shape(call *c)
     return 0;
 }
 
-static int paged_cost(call *c)
+static void paged_cost(call *c)
 {
     const bz_type *cache = &c->in[3], *table = &c->in[7];
     ms_attention_cost(c);
@@ -59,7 +59,6 @@ static int paged_cost(call *c)
     for (int k = 1; k < 3; k++)
         bytes = count_add(bytes, in_type(c, k) ? bz_type_bytes(&c->in[k]) : 0);
     c->bytes = count_add(bytes, count_mul(count_mul(caches, row), count_add(rows < all ? rows : all, tokens)));
-    return 0;
 }
 
 /* Keys of a query: so many blocks as a row of the mask has on average, and no more than there are tokens. */
@@ -90,9 +89,9 @@ static int sparse_shape(call *c)
     return 0;
 }
 
-static int sparse_cost(call *c)
+static void sparse_cost(call *c)
 {
-    return ms_cached_cost(c, 3, 2, 9);
+    ms_cached_cost(c, 3, 2, 9);
 }
 
 /* ---- with projections ------------------------------------------------------------------------------ */
@@ -120,13 +119,12 @@ static int decoder_shape(call *c)
     return 0;
 }
 
-static int decoder_cost(call *c)
+static void decoder_cost(call *c)
 {
     ms_attention_cost(c);
     int64_t of = noted(c, "project") ? elements(&c->in[noted(c, "kv") == c->in[1].dims[0] ? 1 : 0]) : 0;
     c->macs = count_add(c->macs, count_mul(elements(&c->in[0]), last_dim(&c->in[2], 1)));
     c->macs = count_add(c->macs, count_mul(of, last_dim(&c->in[3], 1)));
-    return 0;
 }
 
 /* arg: the operand with the weights of all three projections. Tokens look at `window` others on both sides; which ones look
@@ -160,12 +158,11 @@ static int ordered_attention_shape(call *c)
     return 0;
 }
 
-static int ordered_attention_cost(call *c)
+static void ordered_attention_cost(call *c)
 {
     ms_attention_cost(c);
     for (int i = 5; i < 8; i++)
         c->macs = count_add(c->macs, count_mul(elements(&c->in[0]), last_dim(&c->in[i], 1)));
-    return 0;
 }
 
 /* ---- states ------------------------------------------------------------------------------------------- */
@@ -198,11 +195,10 @@ static int delta_shape(call *c)
     return 0;
 }
 
-static int delta_cost(call *c)
+static void delta_cost(call *c)
 {
     bool delta = strstr(attr_text(c, "update_rule", "gated_delta"), "delta") != NULL;
     c->macs = count_mul(count_mul(elements(&c->in[2]), last_dim(&c->in[0], 1)), delta ? 3 : 2);
-    return 0;
 }
 
 /* Tokens first: x [tokens, channels], w [channels, 1, k], the state of each sequence [channels, (k - 1) · dilation]. */
@@ -215,16 +211,14 @@ static int varlen_conv_shape(call *c)
                          (long long)w->dims[0], (long long)capacity);
     set_type(c, 0, x);
     set_type(c, 1, state);
-    set_out(c, 2, x->dtype, 3, (bz_dim[]){state->dims[0], capacity, x->dims[1]});
     param_text(c, "activation", attr_text(c, "activation", "none"));
     param_int(c, "dilation", attr_int(c, "dilation", 1));
-    return 0;
+    return set_out(c, 2, x->dtype, 3, (bz_dim[]){state->dims[0], capacity, x->dims[1]});
 }
 
-static int varlen_conv_cost(call *c)
+static void varlen_conv_cost(call *c)
 {
     c->macs = count_mul(elements(&c->in[0]), c->in[1].dims[2]);
-    return 0;
 }
 
 /* ---- gates, rotations, hashes ---------------------------------------------------------------------------- */
@@ -234,8 +228,7 @@ static int attention_gate_shape(call *c)
 {
     const bz_type *a = need(c, 0, -1);
     set_type(c, 0, a);
-    set_type(c, 1, in_type(c, 3) ? in_type(c, 3) : a);
-    return 0;
+    return set_type(c, 1, in_type(c, 3) ? in_type(c, 3) : a);
 }
 
 /* q and k stand behind the angles, each with its half turned: q, k and their results. */
@@ -243,14 +236,12 @@ static int gemma_rotary_shape(call *c)
 {
     const bz_type *q = need(c, 1, 4), *k = need(c, 3, 4);
     set_type(c, 0, q);
-    set_type(c, 1, k);
-    return 0;
+    return set_type(c, 1, k);
 }
 
-static int gemma_rotary_cost(call *c)
+static void gemma_rotary_cost(call *c)
 {
     c->flops = count_mul(3, count_add(elements(&c->in[1]), elements(&c->in[3])));
-    return 0;
 }
 
 /* Three positions for each token, of time, height and width, pick rows of both tables. */
@@ -265,10 +256,9 @@ static int position_rotary_shape(call *c)
     return 0;
 }
 
-static int position_rotary_cost(call *c)
+static void position_rotary_cost(call *c)
 {
     cache_bytes(c, &(cache_use){.table = 2, .tables = 2, .rows = count_mul(3, token_rows(&c->in[0]))});
-    return 0;
 }
 
 /* arg: the operand with the ends of packed sequences, or 0: ids [batch, tokens]. */
@@ -283,10 +273,9 @@ static int hash_shape(call *c)
     bz_dim kept[2] = {packed ? dim_sub(c, ends->dims[0], 1) : ids->dims[0], order - 1};
     set_out(c, 0, ids->dtype, packed ? 2 : 3, dims);
     set_out(c, 1, ids->dtype, 2, kept);
-    set_out(c, 2, BZ_I32, 2, kept);
     param_int(c, "order", order);
     param_int(c, "heads", heads);
-    return 0;
+    return set_out(c, 2, BZ_I32, 2, kept);
 }
 
 #define KV "q k v past"

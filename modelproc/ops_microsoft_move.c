@@ -35,8 +35,7 @@ int ms_skip_norm_shape(call *c)
     set_type(c, 0, x);
     for (int k = 1; k < 3; k++)
         set_out(c, k, BZ_F32, x->rank, dims);
-    set_type(c, 3, x);
-    return 0;
+    return set_type(c, 3, x);
 }
 
 /* Token, position and segment embeddings, added and normalized. */
@@ -46,8 +45,7 @@ int ms_embed_norm_shape(call *c)
     bz_dim dims[3] = {ids->dims[0], ids->dims[1], table->dims[1]};
     set_out(c, 0, table->dtype, 3, dims);
     set_out(c, 1, BZ_I32, 1, dims);
-    set_out(c, 2, table->dtype, 3, dims);
-    return 0;
+    return set_out(c, 2, table->dtype, 3, dims);
 }
 
 int ms_groupnorm_shape(call *c)
@@ -69,8 +67,7 @@ int ms_bias_shape(call *c)
     same_dtype(c, x, bias);
     if (bias && bias->rank == 1 && !dims_fit(last_dim(x, 1), bias->dims[0]) && bias->dims[0] != 1)
         return call_fail(c, "a bias of %lld for rows of %lld", (long long)bias->dims[0], (long long)last_dim(x, 1));
-    set_type(c, 0, x);
-    return 0;
+    return set_type(c, 0, x);
 }
 
 int ms_quick_gelu_shape(call *c)
@@ -84,8 +81,7 @@ int ms_split_gelu_shape(call *c)
     const bz_type *x = need(c, 0, 3);
     if (!bz_is_symbol(x->dims[2]) && x->dims[2] % 2)
         return call_fail(c, "a width of %lld can't be halved", (long long)x->dims[2]);
-    set_out(c, 0, x->dtype, 3, (bz_dim[]){x->dims[0], x->dims[1], dim_div(c, x->dims[2], 2)});
-    return 0;
+    return set_out(c, 0, x->dtype, 3, (bz_dim[]){x->dims[0], x->dims[1], dim_div(c, x->dims[2], 2)});
 }
 
 int ms_softmax_shape(call *c)
@@ -95,10 +91,9 @@ int ms_softmax_shape(call *c)
     bool old = !strcmp(c->node->op, "BiasSoftmax") || attr_int(c, "opset", 13) < 13;
     if (fix_axis(c, attr_int(c, "axis", old ? 1 : -1), x->rank, &axis))
         return -1;
-    set_type(c, 0, x);
     param_int(c, "axis", axis);
     param_text(c, "over", old ? "rest" : "axis");
-    return 0;
+    return set_type(c, 0, x);
 }
 
 /* Adds the bias and a residual; drops nothing at inference. */
@@ -108,8 +103,7 @@ int ms_dropout_shape(call *c)
     if (same_dtype(c, x, in_type(c, 1)))
         return -1;
     set_type(c, 0, x);
-    set_out(c, 1, BZ_BOOL, x->rank, x->dims);
-    return 0;
+    return set_out(c, 1, BZ_BOOL, x->rank, x->dims);
 }
 
 /* arg: where the second operand stands; the first one's scale and zero point lie between. */
@@ -120,8 +114,7 @@ int ms_binary_shape(call *c)
     int rank;
     if (same_dtype(c, a, b) || broadcast(c, a, b, &rank, dims))
         return -1;
-    set_out(c, 0, !strcmp(c->node->op, "MulInteger") ? BZ_I32 : a->dtype, rank, dims);
-    return 0;
+    return set_out(c, 0, !strcmp(c->node->op, "MulInteger") ? BZ_I32 : a->dtype, rank, dims);
 }
 
 int ms_where_shape(call *c)
@@ -134,8 +127,7 @@ int ms_where_shape(call *c)
     bz_type both = {.kind = BZ_TYPE_TENSOR, .rank = rank, .dims = dims};
     if (broadcast(c, condition, &both, &rank, all))
         return -1;
-    set_out(c, 0, a->dtype, rank, all);
-    return 0;
+    return set_out(c, 0, a->dtype, rank, all);
 }
 
 int ms_reduce_mean_shape(call *c)
@@ -180,17 +172,15 @@ int ms_concat_shape(call *c)
             dims[i] = i == axis ? dim_add(c, dims[i], x->dims[i]) : dim_same(dims[i], x->dims[i]);
         }
     }
-    set_out(c, 0, first->dtype, first->rank, dims);
     param_int(c, "axis", axis);
-    return 0;
+    return set_out(c, 0, first->dtype, first->rank, dims);
 }
 
 /* The result is like operand 1: scores behind ids. */
 int ms_second_shape(call *c)
 {
     const bz_type *x = need(c, 1, -1);
-    set_type(c, 0, x);
-    return 0;
+    return set_type(c, 0, x);
 }
 
 int ms_unique_shape(call *c)
@@ -199,8 +189,7 @@ int ms_unique_shape(call *c)
     bz_dim n = new_symbol(c);
     set_out(c, 0, x->dtype, 1, &n);
     set_out(c, 1, BZ_I64, 1, x->dims);
-    set_out(c, 2, BZ_I64, 1, &n);
-    return 0;
+    return set_out(c, 2, BZ_I64, 1, &n);
 }
 
 int ms_rfft_shape(call *c)
@@ -212,9 +201,8 @@ int ms_rfft_shape(call *c)
     copy_dims(dims, x);
     dims[x->rank - 1] = dim_add(c, dim_div(c, last_dim(x, 1), 2), 1);
     dims[x->rank] = 2;
-    set_out(c, 0, x->dtype, x->rank + 1, dims);
     param_int(c, "signal_ndim", attr_int(c, "signal_ndim", 1));
-    return 0;
+    return set_out(c, 0, x->dtype, x->rank + 1, dims);
 }
 
 int ms_irfft_shape(call *c)
@@ -225,18 +213,16 @@ int ms_irfft_shape(call *c)
     bz_dim dims[BZ_MAX_RANK];
     copy_dims(dims, x);
     dims[x->rank - 2] = dim_mul(c, 2, dim_sub(c, last_dim(x, 2), 1));
-    set_out(c, 0, x->dtype, x->rank - 1, dims);
     param_int(c, "signal_ndim", attr_int(c, "signal_ndim", 1));
-    return 0;
+    return set_out(c, 0, x->dtype, x->rank - 1, dims);
 }
 
 /* Transforms along the last dimension of the real numbers, which are the operand of Rfft and the result of Irfft. */
-int ms_rfft_cost(call *c)
+void ms_rfft_cost(call *c)
 {
     const bz_type *real = c->in[0].rank < c->out[0].rank ? &c->in[0] : &c->out[0];
     int64_t n = last_dim(real, 1);
     c->flops = fft_flops(n, n > 0 ? elements(real) / n : 0, true);
-    return 0;
 }
 
 int ms_pad_shape(call *c)
@@ -252,9 +238,8 @@ int ms_pad_shape(call *c)
         if (dims[i] < 0 && !bz_is_symbol(dims[i]))
             return call_fail(c, "nothing remains of dimension %d", i);
     }
-    set_out(c, 0, x->dtype, x->rank, dims);
     param_text(c, "mode", attr_text(c, "mode", "constant"));
-    return 0;
+    return set_out(c, 0, x->dtype, x->rank, dims);
 }
 
 int ms_expand_dims_shape(call *c)
@@ -262,17 +247,14 @@ int ms_expand_dims_shape(call *c)
     const bz_type *x = need(c, 0, -1);
     int64_t v;
     int axis;
-    if (!in_number(c, 1, &v)) {
-        set_unknown(c, 0, x->dtype);
-        return 0;
-    }
+    if (!in_number(c, 1, &v))
+        return set_unknown(c, 0, x->dtype);
     if (x->rank == BZ_MAX_RANK || fix_axis(c, v, x->rank + 1, &axis))
         return x->rank == BZ_MAX_RANK ? call_fail(c, "its result has more than %d dimensions", BZ_MAX_RANK) : -1;
     bz_dim dims[BZ_MAX_RANK];
     for (int i = 0; i <= x->rank; i++)
         dims[i] = i == axis ? 1 : x->dims[i - (i > axis)];
-    set_out(c, 0, x->dtype, x->rank + 1, dims);
-    return 0;
+    return set_out(c, 0, x->dtype, x->rank + 1, dims);
 }
 
 int ms_crop_resize_shape(call *c)
@@ -286,16 +268,14 @@ int ms_crop_resize_shape(call *c)
         if (dims[2 + i] <= 0 && !bz_is_symbol(dims[2 + i]))
             return call_fail(c, "crop_size must be positive");
     }
-    set_out(c, 0, x->dtype, 4, dims);
     param_text(c, "mode", attr_text(c, "mode", "bilinear"));
-    return 0;
+    return set_out(c, 0, x->dtype, 4, dims);
 }
 
 int ms_hash_shape(call *c)
 {
     const bz_type *x = need(c, 0, -1);
-    set_out(c, 0, attr_int(c, "positive", 1) ? BZ_U32 : BZ_I32, x->rank, x->dims);
-    return 0;
+    return set_out(c, 0, attr_int(c, "positive", 1) ? BZ_U32 : BZ_I32, x->rank, x->dims);
 }
 
 int ms_inverse_shape(call *c)
@@ -303,13 +283,11 @@ int ms_inverse_shape(call *c)
     const bz_type *x = need(c, 0, -1);
     if (x->rank < 2 || !dims_fit(last_dim(x, 1), last_dim(x, 2)))
         return call_fail(c, "its operand holds no square matrices");
-    set_type(c, 0, x);
-    return 0;
+    return set_type(c, 0, x);
 }
 
 /* By elimination: 2·n³ for each matrix. */
-int ms_inverse_cost(call *c)
+void ms_inverse_cost(call *c)
 {
     c->flops = count_mul(2, count_mul(elements(&c->in[0]), last_dim(&c->in[0], 1)));
-    return 0;
 }

@@ -117,8 +117,7 @@ static int reorder(call *c)
         bz_dim a = dims[1], b = dims[2], d = dims[3];
         memcpy(dims + 1, out ? (bz_dim[]){b, d, a} : (bz_dim[]){d, a, b}, 3 * sizeof *dims);
     }
-    set_out(c, 0, x->dtype, 4, dims);
-    return 0;
+    return set_out(c, 0, x->dtype, 4, dims);
 }
 
 static int upsample(call *c)
@@ -135,8 +134,7 @@ static int upsample(call *c)
         dims[i] = scales ? dim_mul(c, x->dims[i], scales[i]) : x->dims[i];
     }
     param_text(c, "mode", attr_text(c, "mode", "nearest"));
-    set_out(c, 0, x->dtype, 4, dims);
-    return 0;
+    return set_out(c, 0, x->dtype, 4, dims);
 }
 
 static const op ROWS[] = {

@@ -62,7 +62,7 @@ static int lstm_shape(call *c)
 
 /* Every step multiplies by all weights once: of the gates, and of the query and the layer of attention where they are. What
  * is attended to is multiplied by its weights once for all. */
-static int lstm_cost(call *c)
+static void lstm_cost(call *c)
 {
     static const int EACH[] = {1, 2, 8, 13};
     const bz_type *x = &c->in[0], *memory = in_type(c, 11), *of_memory = in_type(c, 9);
@@ -75,7 +75,6 @@ static int lstm_cost(call *c)
     if (attends && memory && of_memory)
         c->macs = count_add(c->macs, count_mul(elements(memory), last_dim(of_memory, 1)));
     c->flops = count_mul(count_mul(rows, c->in[1].dims[0]), count_mul(17, noted(c, "hidden")));
-    return 0;
 }
 
 /* ---- numbers ---------------------------------------------------------------------------------------------- */
@@ -85,15 +84,13 @@ static int distance_shape(call *c)
 {
     const bz_type *a = need(c, 0, 2), *b = need(c, 1, 2);
     same_dtype(c, a, b);
-    set_out(c, 0, a->dtype, 2, (bz_dim[]){a->dims[0], b->dims[0]});
     param_text(c, "metric", attr_text(c, "metric", "sqeuclidean"));
-    return 0;
+    return set_out(c, 0, a->dtype, 2, (bz_dim[]){a->dims[0], b->dims[0]});
 }
 
-static int distance_cost(call *c)
+static void distance_cost(call *c)
 {
     c->macs = count_mul(elements(&c->out[0]), c->in[0].dims[1]);
-    return 0;
 }
 
 static int reduce_integer_shape(call *c)
@@ -116,14 +113,12 @@ static int sparse_product_shape(call *c)
     copy_dims(dims, b);
     dims[b->rank - 2] = a->dims[trans_a];
     dims[b->rank - 1] = b->dims[b->rank - 1 - trans_b];
-    set_out(c, 0, b->dtype, b->rank, dims);
-    return 0;
+    return set_out(c, 0, b->dtype, b->rank, dims);
 }
 
 static int finite_shape(call *c)
 {
-    set_out(c, 0, BZ_BOOL, 0, NULL);
-    return 0;
+    return set_out(c, 0, BZ_BOOL, 0, NULL);
 }
 
 /* A path through a matrix [m, n] or [1, m, n] has between max(m, n) and m + n - 1 points. */
@@ -132,8 +127,7 @@ static int warping_shape(call *c)
     const bz_type *x = need(c, 0, -1);
     if (x->rank != 2 && x->rank != 3)
         return call_fail(c, "its costs have %d dimensions", x->rank);
-    set_out(c, 0, BZ_I32, 2, (bz_dim[]){2, new_symbol(c)});
-    return 0;
+    return set_out(c, 0, BZ_I32, 2, (bz_dim[]){2, new_symbol(c)});
 }
 
 /* ---- moving bytes ------------------------------------------------------------------------------------------ */
@@ -159,14 +153,12 @@ static int embedding_shape(call *c)
         return call_fail(c, "its result has more than %d dimensions", BZ_MAX_RANK);
     copy_dims(dims, at);
     dims[at->rank] = w->dims[1];
-    set_out(c, 0, w->dtype, at->rank + 1, dims);
-    return 0;
+    return set_out(c, 0, w->dtype, at->rank + 1, dims);
 }
 
-static int embedding_cost(call *c)
+static void embedding_cost(call *c)
 {
     c->bytes = count_add(count_mul(2, bz_type_bytes(&c->out[0])), bz_type_bytes(&c->in[1]));
-    return 0;
 }
 
 static int unfold_shape(call *c)
@@ -184,11 +176,10 @@ static int unfold_shape(call *c)
     copy_dims(dims, x);
     dims[axis] = dim_add(c, dim_div(c, dim_sub(c, x->dims[axis], size), step), 1);
     dims[x->rank] = size;
-    set_out(c, 0, x->dtype, x->rank + 1, dims);
     param_int(c, "axis", axis);
     param_int(c, "size", size);
     param_int(c, "step", step);
-    return 0;
+    return set_out(c, 0, x->dtype, x->rank + 1, dims);
 }
 
 /* ---- words --------------------------------------------------------------------------------------------------- */
@@ -202,8 +193,7 @@ static int tokenizer_shape(call *c)
         return call_fail(c, "strings of %d dimensions", x->rank);
     copy_dims(dims, x);
     dims[x->rank] = new_symbol(c);
-    set_out(c, 0, BZ_STRING, x->rank + 1, dims);
-    return 0;
+    return set_out(c, 0, BZ_STRING, x->rank + 1, dims);
 }
 
 /* Characters of words are embedded, and a window slides over them: [..., characters] -> [..., filters]. */
@@ -215,32 +205,28 @@ static int words_shape(call *c)
         return call_fail(c, "words of %d dimensions, weights of %d", x->rank, w->rank);
     copy_dims(dims, x);
     dims[x->rank - 1] = w->dims[0];
-    set_out(c, 0, w->dtype, x->rank, dims);
-    return 0;
+    return set_out(c, 0, w->dtype, x->rank, dims);
 }
 
-static int words_cost(call *c)
+static void words_cost(call *c)
 {
     const bz_type *x = &c->in[0], *w = &c->in[1];
     int64_t length = last_dim(x, 1), window = last_dim(w, 2), words = length > 0 ? elements(x) / length : 0;
     c->macs = count_mul(count_mul(words, length - window + 1), elements(w));
-    return 0;
 }
 
 static int bifurcation_shape(call *c)
 {
     const bz_type *match = need(c, 2, -1);
     set_out(c, 0, BZ_I64, 1, (bz_dim[]){new_symbol(c)});
-    set_type(c, 1, match);
-    return 0;
+    return set_type(c, 1, match);
 }
 
 static int quantized_embed_shape(call *c)
 {
     const bz_type *ids = need(c, 0, 2), *table = need(c, 2, 2);
     set_out(c, 0, BZ_F32, 3, (bz_dim[]){ids->dims[0], ids->dims[1], table->dims[1]});
-    set_out(c, 1, BZ_I32, 1, ids->dims);
-    return 0;
+    return set_out(c, 1, BZ_I32, 1, ids->dims);
 }
 
 static const op ROWS[] = {

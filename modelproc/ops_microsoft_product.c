@@ -193,17 +193,16 @@ int ms_conv_shape(call *c)
 }
 
 /* The bias, and what is added to the result. */
-static int cost_additions(call *c)
+static void cost_additions(call *c)
 {
     for (int k = 2; k < 4; k++)
         c->flops = count_add(c->flops, in_type(c, k) ? elements(&c->out[0]) : 0);
-    return 0;
 }
 
-int ms_conv_cost(call *c)
+void ms_conv_cost(call *c)
 {
     c->macs = conv_macs(&c->in[1], &c->out[0]);
-    return cost_additions(c);
+    cost_additions(c);
 }
 
 /* Weights are written both as [m, spatial..., c] and as [m, c, spatial...]; the channels tell which. */
@@ -229,11 +228,11 @@ int ms_nhwc_conv_shape(call *c)
     return 0;
 }
 
-int ms_nhwc_conv_cost(call *c)
+void ms_nhwc_conv_cost(call *c)
 {
     bz_type w = nhwc_weights(c, &c->in[0], &c->in[1]), y = channels_first(c, &c->out[0]);
     c->macs = conv_macs(&w, &y);
-    return cost_additions(c);
+    cost_additions(c);
 }
 
 static int pool(call *c, bool last)
@@ -272,9 +271,8 @@ int ms_qlinear_global_pool_shape(call *c)
     bz_dim dims[BZ_MAX_RANK];
     for (int i = 0; i < x->rank; i++)
         dims[i] = i == 0 || i == (last ? x->rank - 1 : 1) ? x->dims[i] : 1;
-    set_out(c, 0, x->dtype, x->rank, dims);
     param_text(c, "layout", last ? "nhwc" : "nchw");
-    return 0;
+    return set_out(c, 0, x->dtype, x->rank, dims);
 }
 
 static bool conv_last(const call *c)
@@ -301,11 +299,10 @@ int ms_qlinear_conv_shape(call *c)
     return 0;
 }
 
-int ms_qlinear_conv_cost(call *c)
+void ms_qlinear_conv_cost(call *c)
 {
     bz_type y = conv_last(c) ? channels_first(c, &c->out[0]) : c->out[0];
     c->macs = conv_macs(&c->in[3], &y);
-    return 0;
 }
 
 /* Pads are an operand: what is known is the batch and the channels. */
@@ -319,6 +316,5 @@ int ms_dynamic_deconv_shape(call *c)
     bz_dim dims[BZ_MAX_RANK] = {x->dims[0], dim_mul(c, w->dims[1], group)};
     for (int i = 2; i < x->rank; i++)
         dims[i] = new_symbol(c);
-    set_out(c, 0, x->dtype, x->rank, dims);
-    return 0;
+    return set_out(c, 0, x->dtype, x->rank, dims);
 }

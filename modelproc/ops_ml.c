@@ -16,8 +16,7 @@ static int extractor_shape(call *c)
     if (x->rank > 1)
         copy_dims(dims, x);
     dims[rank - 1] = n;
-    set_out(c, 0, x->dtype, rank, dims);
-    return 0;
+    return set_out(c, 0, x->dtype, rank, dims);
 }
 
 /* arg: the type of the result, or 0 for that of the operand. */
@@ -34,8 +33,7 @@ static int same_shape(call *c)
 static int category_shape(call *c)
 {
     const bz_type *x = need(c, 0, -1);
-    set_out(c, 0, x->dtype == BZ_STRING ? BZ_I64 : x->dtype ? BZ_STRING : BZ_UNDEFINED, x->rank, x->dims);
-    return 0;
+    return set_out(c, 0, x->dtype == BZ_STRING ? BZ_I64 : x->dtype ? BZ_STRING : BZ_UNDEFINED, x->rank, x->dims);
 }
 
 /* From opset 2 on, the attribute that holds the values says what they are. */
@@ -54,8 +52,7 @@ static int label_encoder_shape(call *c)
         t = attr_length(c, VALUES[i].attr) ? VALUES[i].dtype : t;
     if (!t)
         return call_fail(c, "it has no values");
-    set_out(c, 0, t, x->rank, x->dims);
-    return 0;
+    return set_out(c, 0, t, x->rank, x->dims);
 }
 
 static int one_hot_shape(call *c)
@@ -67,8 +64,7 @@ static int one_hot_shape(call *c)
     bz_dim dims[BZ_MAX_RANK];
     copy_dims(dims, x);
     dims[x->rank] = strings > ints ? strings : ints;
-    set_out(c, 0, BZ_F32, x->rank + 1, dims);
-    return 0;
+    return set_out(c, 0, BZ_F32, x->rank + 1, dims);
 }
 
 static int vectorizer_shape(call *c)
@@ -91,8 +87,7 @@ static int vectorizer_shape(call *c)
             return call_fail(c, "inputdimensions holds %lld", (long long)sizes[i]);
         width = i ? dim_add(c, width, sizes[i]) : sizes[i];
     }
-    set_out(c, 0, BZ_F32, 2, (bz_dim[]){batch, width});
-    return 0;
+    return set_out(c, 0, BZ_F32, 2, (bz_dim[]){batch, width});
 }
 
 /* ---- maps ----------------------------------------------------------------------------------- */
@@ -105,8 +100,7 @@ static int cast_map_shape(call *c)
     int64_t most = attr_int(c, "max_map", 1);
     if (sparse && most < 0)
         return call_fail(c, "max_map is %lld", (long long)most);
-    set_out(c, 0, t, 2, (bz_dim[]){1, sparse ? most : new_symbol(c)});
-    return 0;
+    return set_out(c, 0, t, 2, (bz_dim[]){1, sparse ? most : new_symbol(c)});
 }
 
 static int dict_vectorizer_shape(call *c)
@@ -114,8 +108,7 @@ static int dict_vectorizer_shape(call *c)
     const bz_type *map = in_type(c, 0);
     int strings = attr_length(c, "string_vocabulary"), ints = attr_length(c, "int64_vocabulary");
     bz_dtype t = map && map->kind == BZ_TYPE_MAP && map->elem ? map->elem->dtype : BZ_UNDEFINED;
-    set_out(c, 0, t, 2, (bz_dim[]){1, strings > ints ? strings : ints});
-    return 0;
+    return set_out(c, 0, t, 2, (bz_dim[]){1, strings > ints ? strings : ints});
 }
 
 static int zip_map_shape(call *c)
@@ -126,8 +119,7 @@ static int zip_map_shape(call *c)
                      .dtype = attr_length(c, "classlabels_strings") ? BZ_STRING : BZ_I64,
                      .rank = -1,
                      .elem = &VALUE};
-    set_type(c, 0, &(bz_type){.kind = BZ_TYPE_SEQUENCE, .rank = -1, .elem = map});
-    return 0;
+    return set_type(c, 0, &(bz_type){.kind = BZ_TYPE_SEQUENCE, .rank = -1, .elem = map});
 }
 
 /* ---- classifiers and regressors ------------------------------------------------------------- */
@@ -169,8 +161,7 @@ static int classifier_shape(call *c)
     if (samples(c, &n))
         return -1;
     set_out(c, 0, attr_length(c, "classlabels_strings") ? BZ_STRING : BZ_I64, 1, &n);
-    set_out(c, 1, BZ_F32, 2, (bz_dim[]){n, score_count(c)});
-    return 0;
+    return set_out(c, 1, BZ_F32, 2, (bz_dim[]){n, score_count(c)});
 }
 
 static int regressor_shape(call *c)
@@ -181,17 +172,15 @@ static int regressor_shape(call *c)
         return -1;
     if (targets < 0 || bz_is_symbol(targets))
         return call_fail(c, "%lld targets", (long long)targets);
-    set_out(c, 0, c->op->arg ? BZ_F32 : c->in[0].dtype, 2, (bz_dim[]){n, targets});
-    return 0;
+    return set_out(c, 0, c->op->arg ? BZ_F32 : c->in[0].dtype, 2, (bz_dim[]){n, targets});
 }
 
 /* Every sample meets every coefficient, which are a row for each target, or the support vectors. */
-static int linear_cost(call *c)
+static void linear_cost(call *c)
 {
     const bz_type *x = &c->in[0];
     int coefficients = attr_length(c, "coefficients"), support = attr_length(c, "support_vectors");
     c->macs = count_mul(x->rank == 2 ? x->dims[0] : 1, support > coefficients ? support : coefficients);
-    return 0;
 }
 
 static void note_trees(call *c)

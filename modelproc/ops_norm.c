@@ -41,16 +41,14 @@ static int shape_instancenorm(call *c)
     const bz_type *x = need(c, 0, -1);
     if (check_channels(c, x, 1, 2))
         return -1;
-    set_out(c, 0, x->dtype, x->rank, x->dims);
-    return 0;
+    return set_out(c, 0, x->dtype, x->rank, x->dims);
 }
 
 static int shape_groupnorm(call *c)
 {
     const bz_type *x = need(c, 0, -1);
     param_int(c, "groups", attr_int(c, "num_groups", 1));
-    set_out(c, 0, x->dtype, x->rank, x->dims);
-    return 0;
+    return set_out(c, 0, x->dtype, x->rank, x->dims);
 }
 
 /* Further results are the mean and the inverse deviation: 1 in every dimension from `axis` on. */
@@ -78,8 +76,7 @@ static int shape_rmsnorm(call *c)
     if (fix_axis(c, attr_int(c, "axis", -1), x->rank, &axis))
         return -1;
     param_int(c, "axis", axis);
-    set_out(c, 0, scale->dtype ? scale->dtype : x->dtype, x->rank, x->dims);
-    return 0;
+    return set_out(c, 0, scale->dtype ? scale->dtype : x->dtype, x->rank, x->dims);
 }
 
 static int shape_lrn(call *c)
@@ -88,11 +85,10 @@ static int shape_lrn(call *c)
     return rule_same(c);
 }
 
-static int cost_lrn(call *c)
+static void cost_lrn(call *c)
 {
     int64_t size = attr_int(c, "size", 1);
     c->flops = size > 0 && size < 1 << 20 ? count_mul(elements(&c->out[0]), 2 * size + 3) : 0;
-    return 0;
 }
 
 static int shape_lpnorm(call *c)

@@ -59,9 +59,8 @@ static int dynamic_quantize_shape(call *c)
     const bz_type *x = need(c, 0, -1);
     set_out(c, 0, BZ_U8, x->rank, x->dims);
     set_out(c, 1, BZ_F32, 0, NULL);
-    set_out(c, 2, BZ_U8, 0, NULL);
     param_text(c, "to", "u8");
-    return 0;
+    return set_out(c, 2, BZ_U8, 0, NULL);
 }
 
 /* arg: the operand with the weights. Where scales stand before it, operand 7 has the result's type; else that is i32. */
@@ -79,10 +78,9 @@ static int integer_conv_shape(call *c)
     bz_dim dims[BZ_MAX_RANK];
     if (conv_shape(c, x, w, dims))
         return -1;
-    set_out(c, 0, result_of(c, x), x->rank, dims);
     param_text(c, "weights", bz_dtype_name(w->dtype));
     param_text(c, "to", bz_dtype_name(result_of(c, x)));
-    return 0;
+    return set_out(c, 0, result_of(c, x), x->rank, dims);
 }
 
 static int integer_matmul_shape(call *c)
@@ -92,16 +90,14 @@ static int integer_matmul_shape(call *c)
     int rank;
     if (matmul_shape(c, a, b, &rank, dims))
         return -1;
-    set_out(c, 0, result_of(c, a), rank, dims);
     param_text(c, "weights", bz_dtype_name(b->dtype));
     param_text(c, "to", bz_dtype_name(result_of(c, a)));
-    return 0;
+    return set_out(c, 0, result_of(c, a), rank, dims);
 }
 
-static int conv_cost(call *c)
+static void conv_cost(call *c)
 {
     c->macs = conv_macs(&c->in[c->op->arg], &c->out[0]);
-    return 0;
 }
 
 static const op ROWS[] = {

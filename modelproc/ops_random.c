@@ -50,8 +50,7 @@ static int multinomial_shape(call *c)
         return -1;
     if (samples < 0)
         return call_fail(c, "sample_size is %lld", (long long)samples);
-    set_out(c, 0, t, 2, (bz_dim[]){x->dims[0], samples});
-    return 0;
+    return set_out(c, 0, t, 2, (bz_dim[]){x->dims[0], samples});
 }
 
 static int dropout_shape(call *c);

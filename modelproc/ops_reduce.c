@@ -26,10 +26,8 @@ static int shape_reduce(call *c)
     int known = reduced_axes(c, x, &gone), rank = 0, list[BZ_MAX_RANK], n = 0;
     if (known == -1)
         return -1;
-    if (known == -2 && !keep) {
-        set_unknown(c, 0, x->dtype);
-        return 0;
-    }
+    if (known == -2 && !keep)
+        return set_unknown(c, 0, x->dtype);
     for (int i = 0; i < x->rank; i++) {
         bool goes = known == 0 && gone >> i & 1;
         if (goes)
@@ -120,8 +118,7 @@ static int shape_arg(call *c)
             dims[rank++] = i == axis ? 1 : x->dims[i];
     param_int(c, "axis", axis);
     param_int(c, "keep", keep);
-    set_out(c, 0, BZ_I64, rank, dims);
-    return 0;
+    return set_out(c, 0, BZ_I64, rank, dims);
 }
 
 /* ---- CumSum ------------------------------------------------------------------------------------ */
@@ -139,8 +136,7 @@ static int shape_cumsum(call *c)
     }
     param_int(c, "exclusive", attr_int(c, "exclusive", 0) != 0);
     param_int(c, "reverse", attr_int(c, "reverse", 0) != 0);
-    set_out(c, 0, x->dtype, x->rank, x->dims);
-    return 0;
+    return set_out(c, 0, x->dtype, x->rank, x->dims);
 }
 
 static int eval_cumsum(call *c)

@@ -31,8 +31,7 @@ static int shape_crop(call *c)
             return call_fail(c, "nothing is left of dimension %d, which has %lld", 2 + i, (long long)is);
     }
     param_ints(c, "border", border, 4);
-    set_out(c, 0, x->dtype, 4, dims);
-    return 0;
+    return set_out(c, 0, x->dtype, 4, dims);
 }
 
 static const op ROWS[] = {

@@ -231,8 +231,7 @@ static int at_shape(call *c)
     if (v && at >= 0) {
         while (at-- > 0)
             v += 1 + v[0];
-        set_out(c, 0, elem->dtype, (int)v[0], v + 1);
-        return 0;
+        return set_out(c, 0, elem->dtype, (int)v[0], v + 1);
     }
     bz_type t;
     if (v && merge_list(c, v, count, elem, &t))
@@ -240,8 +239,7 @@ static int at_shape(call *c)
     if (!v)
         t = fresh(c, elem);
     t.kind = t.kind == BZ_TYPE_NONE ? BZ_TYPE_TENSOR : t.kind;
-    set_type(c, 0, &t);
-    return 0;
+    return set_type(c, 0, &t);
 }
 
 static int length_shape(call *c)
@@ -326,10 +324,8 @@ static int concat_shape(call *c)
     if (need_sequence(c, 0, &elem))
         return -1;
     const int64_t *v = list_of(c, 0, &count);
-    if (elem->rank < 0) {
-        set_unknown(c, 0, elem->dtype);
-        return 0;
-    }
+    if (elem->rank < 0)
+        return set_unknown(c, 0, elem->dtype);
     bool stack = attr_int(c, "new_axis", 0) != 0;
     int rank = elem->rank + stack;
     if (rank > BZ_MAX_RANK || fix_axis(c, attr_int(c, "axis", 0), rank, &axis))
@@ -350,24 +346,21 @@ static int concat_shape(call *c)
         dims[d] = d == axis ? total : same[from];
         from += d != axis || !stack;
     }
-    set_out(c, 0, elem->dtype, rank, dims);
     param_int(c, "axis", axis);
     param_int(c, "new_axis", stack);
-    return 0;
+    return set_out(c, 0, elem->dtype, rank, dims);
 }
 
-static int concat_cost(call *c)
+static void concat_cost(call *c)
 {
     int64_t bytes = bz_type_bytes(&c->out[0]);
     c->bytes = count_mul(2, bytes);
-    return 0;
 }
 
-static int split_cost(call *c)
+static void split_cost(call *c)
 {
     int64_t bytes = bz_type_bytes(&c->in[0]);
     c->bytes = count_mul(2, bytes);
-    return 0;
 }
 
 /* ---- map ------------------------------------------------------------------------------------ */

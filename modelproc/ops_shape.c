@@ -82,19 +82,15 @@ static int shape_reshape(call *c)
         shape->dims[0] <= BZ_MAX_RANK) { /* so many dimensions, but which? */
         for (int i = 0; i < shape->dims[0]; i++)
             dims[i] = new_symbol(c);
-        set_out(c, 0, x->dtype, (int)shape->dims[0], dims);
-        return 0;
+        return set_out(c, 0, x->dtype, (int)shape->dims[0], dims);
     }
-    if (!want && shape) {
-        set_unknown(c, 0, x->dtype);
-        return 0;
-    }
+    if (!want && shape)
+        return set_unknown(c, 0, x->dtype);
     if (n > BZ_MAX_RANK)
         return call_fail(c, "its shape has %lld dimensions", (long long)n);
     if (fill_reshape(c, x, want, (int)n, dims))
         return -1;
-    set_out(c, 0, x->dtype, (int)n, dims);
-    return 0;
+    return set_out(c, 0, x->dtype, (int)n, dims);
 }
 
 static int shape_flatten(call *c)
@@ -107,8 +103,7 @@ static int shape_flatten(call *c)
     int at = (int)(axis < 0 ? axis + x->rank : axis);
     if (dim_product(c, x->dims, 0, at, &dims[0]) || dim_product(c, x->dims, at, x->rank, &dims[1]))
         return -1;
-    set_out(c, 0, x->dtype, 2, dims);
-    return 0;
+    return set_out(c, 0, x->dtype, 2, dims);
 }
 
 static int shape_squeeze(call *c)
@@ -146,27 +141,22 @@ static int shape_unsqueeze(call *c)
     int64_t n;
     if (in_ints(c, 1, &n) == NULL)
         n = attr_ints(c, "axes", &n_attr) ? n_attr : 0;
-    if (list && !in_ints(c, 1, &n)) {
-        set_unknown(c, 0, x->dtype);
-        return 0;
-    }
+    if (list && !in_ints(c, 1, &n))
+        return set_unknown(c, 0, x->dtype);
     if (n + x->rank > BZ_MAX_RANK)
         return call_fail(c, "its result has more than %d dimensions", BZ_MAX_RANK);
     int rank = x->rank + (int)n, known = axes_of(c, 1, "axes", rank, axes), from = 0;
     if (known == -1)
         return -1;
-    if (known == -2) {
-        set_unknown(c, 0, x->dtype);
-        return 0;
-    }
+    if (known == -2)
+        return set_unknown(c, 0, x->dtype);
     for (int i = 0; i < rank; i++) {
         bool added = false;
         for (int k = 0; k < known; k++)
             added |= axes[k] == i;
         dims[i] = added ? 1 : x->dims[from++];
     }
-    set_out(c, 0, x->dtype, rank, dims);
-    return 0;
+    return set_out(c, 0, x->dtype, rank, dims);
 }
 
 /* ---- Shape, Size ---------------------------------------------------------------------------------- */
@@ -183,8 +173,7 @@ static int shape_shape(call *c)
     bz_dim n;
     if (!x || x->kind != BZ_TYPE_TENSOR || x->rank < 0) {
         n = new_symbol(c);
-        set_out(c, 0, BZ_I64, 1, &n);
-        return 0;
+        return set_out(c, 0, BZ_I64, 1, &n);
     }
     int64_t rank = x->rank, start = attr_int(c, "start", 0), end = attr_int(c, "end", rank);
     start = clamp(start < 0 ? start + rank : start, 0, rank);
@@ -243,8 +232,7 @@ static int shape_transpose(call *c)
         last = perm[i];
     }
     param_axes(c, "perm", perm, x->rank);
-    set_out(c, 0, x->dtype, x->rank, dims);
-    return 0;
+    return set_out(c, 0, x->dtype, x->rank, dims);
 }
 
 static int eval_transpose(call *c)
@@ -268,10 +256,8 @@ static int shape_expand(call *c)
     const int64_t *v = in_ints(c, 1, &n);
     if (!v)
         n = shape->dims[0];
-    if (bz_is_symbol(n)) {
-        set_unknown(c, 0, x->dtype);
-        return 0;
-    }
+    if (bz_is_symbol(n))
+        return set_unknown(c, 0, x->dtype);
     if (n > BZ_MAX_RANK)
         return call_fail(c, "its shape has %lld dimensions", (long long)n);
     for (int i = 0; i < n; i++) {
@@ -529,8 +515,7 @@ static int shape_pad(call *c)
     }
     param_ints(c, "pad", pads, 2 * x->rank);
     param_text(c, "mode", attr_text(c, "mode", "constant"));
-    set_out(c, 0, x->dtype, x->rank, dims);
-    return 0;
+    return set_out(c, 0, x->dtype, x->rank, dims);
 }
 
 static int shape_depth(call *c)
@@ -551,8 +536,7 @@ static int shape_depth(call *c)
     param_int(c, "block", block);
     if (to_space)
         param_text(c, "mode", attr_text(c, "mode", "DCR"));
-    set_out(c, 0, x->dtype, 4, dims);
-    return 0;
+    return set_out(c, 0, x->dtype, 4, dims);
 }
 
 /* ---- Trilu ------------------------------------------------------------------------------------------- */

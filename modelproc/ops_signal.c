@@ -48,13 +48,12 @@ static int dft_shape(call *c)
         if (given)
             param_int(c, "length", length);
     }
-    set_out(c, 0, x->dtype, x->rank, dims);
     param_int(c, "inverse", inverse);
     param_int(c, "onesided", onesided);
-    return 0;
+    return set_out(c, 0, x->dtype, x->rank, dims);
 }
 
-static int dft_cost(call *c)
+static void dft_cost(call *c)
 {
     const bz_type *x = &c->in[0];
     int axis;
@@ -65,7 +64,6 @@ static int dft_cost(call *c)
         return;
     int64_t n = elements(x), transforms = n > 0 ? n / x->dims[axis] / last_dim(x, 1) : 0;
     c->flops = fft_flops(length, transforms, last_dim(x, 1) == 1);
-    return 0;
 }
 
 static int frame_length(call *c, bz_dim *frame)
@@ -103,13 +101,12 @@ static int stft_shape(call *c)
         param_int(c, "step", step);
     }
     bz_dim bins = onesided ? dim_add(c, dim_div(c, frame, 2), 1) : frame;
-    set_out(c, 0, x->dtype, 4, (bz_dim[]){x->dims[0], frames, bins, 2});
     param_int(c, "frame", frame);
     param_int(c, "onesided", onesided);
-    return 0;
+    return set_out(c, 0, x->dtype, 4, (bz_dim[]){x->dims[0], frames, bins, 2});
 }
 
-static int stft_cost(call *c)
+static void stft_cost(call *c)
 {
     bz_dim frame = 0;
     if (frame_length(c, &frame) || bz_is_symbol(frame))
@@ -117,7 +114,6 @@ static int stft_cost(call *c)
     int64_t frames = count_mul(c->out[0].dims[0], c->out[0].dims[1]);
     c->flops = count_add(fft_flops(frame, frames, c->in[0].rank == 2 || last_dim(&c->in[0], 1) == 1),
                          count_mul(frame, in_type(c, 2) ? frames : 0));
-    return 0;
 }
 
 static int mel_shape(call *c)
@@ -131,8 +127,7 @@ static int mel_shape(call *c)
     dims[1] = in_number(c, 0, &bins) ? bins : new_symbol(c);
     if ((!bz_is_symbol(dims[0]) && dims[0] <= 0) || (!bz_is_symbol(dims[1]) && dims[1] < 0))
         return call_fail(c, "its sizes are negative");
-    set_out(c, 0, t, 2, dims);
-    return 0;
+    return set_out(c, 0, t, 2, dims);
 }
 
 static int window_shape(call *c)
@@ -155,16 +150,14 @@ static int det_shape(call *c)
     const bz_type *x = need(c, 0, -1);
     if (x->rank < 2 || !dims_fit(last_dim(x, 1), last_dim(x, 2)))
         return call_fail(c, "its operand holds no square matrices");
-    set_out(c, 0, x->dtype, x->rank - 2, x->dims);
-    return 0;
+    return set_out(c, 0, x->dtype, x->rank - 2, x->dims);
 }
 
 /* By elimination: 2/3·n³. */
-static int det_cost(call *c)
+static void det_cost(call *c)
 {
     int64_t n = elements(&c->in[0]);
     c->flops = count_mul(n > INT64_MAX / 2 ? n : 2 * n, last_dim(&c->in[0], 1)) / 3;
-    return 0;
 }
 
 static const op ROWS[] = {

@@ -28,18 +28,16 @@ static int causal_conv_shape(call *c)
     bz_dim state[3] = {x->dims[0], dim_same(x->dims[1], w->dims[0]),
                        dim_mul(c, dim_sub(c, w->dims[2], 1), attr_int(c, "dilation", 1))};
     set_type(c, 0, x);
-    set_out(c, 1, x->dtype, 3, state);
     param_text(c, "activation", attr_text(c, "activation", "none"));
-    return 0;
+    return set_out(c, 1, x->dtype, 3, state);
 }
 
-static int causal_conv_cost(call *c)
+static void causal_conv_cost(call *c)
 {
     const bz_type *w = &c->in[1];
     c->macs = bz_type_elements(&c->in[0]);
     for (int i = 2; i < w->rank; i++)
         c->macs = count_mul(c->macs, w->dims[i]);
-    return 0;
 }
 
 /* ---- LinearAttention ----------------------------------------------------------------------------- */
@@ -84,7 +82,7 @@ static int linear_attention_shape(call *c)
 }
 
 /* For each position: the state takes k times v, and gives q times the state; a delta rule first asks it for k, too. */
-static int linear_attention_cost(call *c)
+static void linear_attention_cost(call *c)
 {
     linear a;
     if (read_linear(c, &a))
@@ -93,7 +91,6 @@ static int linear_attention_cost(call *c)
     bool delta = strstr(attr_text(c, "update_rule", "gated_delta"), "delta") != NULL;
     c->macs = count_mul(
         cell, count_add(a.q_heads > a.kv_heads ? a.q_heads : a.kv_heads, count_mul(a.kv_heads, delta ? 2 : 1)));
-    return 0;
 }
 
 /* ---- FlexAttention ------------------------------------------------------------------------------- */
@@ -104,18 +101,16 @@ static int flex_shape(call *c)
     const bz_type *q = need(c, 0, 4), *k = need(c, 1, 4), *v = need(c, 2, 4);
     same_dtype(c, q, k);
     bz_dim y[4] = {q->dims[0], q->dims[1], q->dims[2], v->dims[3]};
-    set_out(c, 0, q->dtype, 4, y);
     param_int(c, "modified", bz_node_attr(c->node, "score_mod") || bz_node_attr(c->node, "prob_mod"));
-    return 0;
+    return set_out(c, 0, q->dtype, 4, y);
 }
 
-static int flex_cost(call *c)
+static void flex_cost(call *c)
 {
     const bz_type *q = &c->in[0], *k = &c->in[1], *v = &c->in[2];
     int64_t scores = count_mul(count_mul(q->dims[0], q->dims[1]), count_mul(q->dims[2], k->dims[2]));
     c->macs = count_add(count_mul(scores, q->dims[3]), count_mul(scores, v->dims[3]));
     c->flops = count_mul(scores, 5);
-    return 0;
 }
 
 static const op ROWS[] = {

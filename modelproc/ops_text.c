@@ -8,8 +8,7 @@ static int normalizer_shape(call *c)
     if ((x->rank != 1 && x->rank != 2) || (x->rank == 2 && !dims_fit(x->dims[0], 1)))
         return call_fail(c, "it wants [words] or [1, words]");
     bz_dim remain = attr_length(c, "stopwords") ? new_symbol(c) : last_dim(x, 1);
-    set_out(c, 0, BZ_STRING, x->rank, x->rank == 1 ? &remain : (bz_dim[]){1, remain});
-    return 0;
+    return set_out(c, 0, BZ_STRING, x->rank, x->rank == 1 ? &remain : (bz_dim[]){1, remain});
 }
 
 /* One count for each number in ngram_indexes. */
@@ -29,12 +28,11 @@ static int tfidf_shape(call *c)
     if (n == 0)
         return call_fail(c, "ngram_indexes is missing");
     bz_dim dims[2] = {x->dims[0], most + 1};
-    set_out(c, 0, BZ_F32, x->rank, x->rank == 1 ? dims + 1 : dims);
     param_text(c, "mode", attr_text(c, "mode", "TF"));
     param_int(c, "min_length", attr_int(c, "min_gram_length", 1));
     param_int(c, "max_length", attr_int(c, "max_gram_length", 1));
     param_int(c, "skip", attr_int(c, "max_skip_count", 0));
-    return 0;
+    return set_out(c, 0, BZ_F32, x->rank, x->rank == 1 ? dims + 1 : dims);
 }
 
 static int concat_shape(call *c)
@@ -44,8 +42,7 @@ static int concat_shape(call *c)
     int rank;
     if (broadcast(c, a, b, &rank, dims))
         return -1;
-    set_out(c, 0, BZ_STRING, rank, dims);
-    return 0;
+    return set_out(c, 0, BZ_STRING, rank, dims);
 }
 
 static int split_shape(call *c)
@@ -57,15 +54,13 @@ static int split_shape(call *c)
     copy_dims(dims, x);
     dims[x->rank] = new_symbol(c); /* the most substrings of any */
     set_out(c, 0, BZ_STRING, x->rank + 1, dims);
-    set_out(c, 1, BZ_I64, x->rank, dims);
-    return 0;
+    return set_out(c, 1, BZ_I64, x->rank, dims);
 }
 
 static int match_shape(call *c)
 {
     const bz_type *x = need(c, 0, -1);
-    set_out(c, 0, BZ_BOOL, x->rank, x->dims);
-    return 0;
+    return set_out(c, 0, BZ_BOOL, x->rank, x->dims);
 }
 
 static const op ROWS[] = {

@@ -19,23 +19,21 @@ static int roi_align_shape(call *c)
     if (!dims_fit(rois->dims[1], 4) || !dims_fit(rois->dims[0], index->dims[0]))
         return call_fail(c, "regions must be four numbers each, with one batch index each");
     bz_dim n = dim_same(rois->dims[0], index->dims[0]);
-    set_out(c, 0, x->dtype, 4, (bz_dim[]){n, x->dims[1], height, width});
     param_text(c, "mode", attr_text(c, "mode", "avg"));
     param_int(c, "sampling_ratio", attr_int(c, "sampling_ratio", 0));
     param_text(
         c, "coordinates",
         attr_text(c, "coordinate_transformation_mode", c->node->opset < 16 ? "output_half_pixel" : "half_pixel"));
-    return 0;
+    return set_out(c, 0, x->dtype, 4, (bz_dim[]){n, x->dims[1], height, width});
 }
 
 /* Bilinear: four products and sums for each sample. How many samples an adaptive ratio takes depends on the
  * regions; one is the least. */
-static int roi_align_cost(call *c)
+static void roi_align_cost(call *c)
 {
     int64_t ratio = attr_int(c, "sampling_ratio", 0);
     ratio = ratio > 0 && ratio < 1 << 16 ? ratio : 1;
     c->flops = count_mul(elements(&c->out[0]), 8 * ratio * ratio);
-    return 0;
 }
 
 static int max_roi_pool_shape(call *c)
@@ -47,8 +45,7 @@ static int max_roi_pool_shape(call *c)
         return call_fail(c, "pooled_shape must be two positive numbers");
     if (!dims_fit(rois->dims[1], 5))
         return call_fail(c, "regions must be five numbers each");
-    set_out(c, 0, x->dtype, 4, (bz_dim[]){rois->dims[0], x->dims[1], pooled[0], pooled[1]});
-    return 0;
+    return set_out(c, 0, x->dtype, 4, (bz_dim[]){rois->dims[0], x->dims[1], pooled[0], pooled[1]});
 }
 
 static int nms_shape(call *c)
@@ -90,7 +87,7 @@ static int grid_sample_shape(call *c)
     return 0;
 }
 
-static int grid_sample_cost(call *c)
+static void grid_sample_cost(call *c)
 {
     const char *mode = sample_mode(c);
     int taps = !strcmp(mode, "nearest") ? 0 : !strcmp(mode, "cubic") ? 4 : 2;
@@ -98,7 +95,6 @@ static int grid_sample_cost(call *c)
     for (int i = 2; i < c->in[0].rank; i++)
         per_element = count_mul(per_element, taps);
     c->flops = count_mul(elements(&c->out[0]), per_element);
-    return 0;
 }
 
 static int affine_grid_shape(call *c)
@@ -107,10 +103,8 @@ static int affine_grid_shape(call *c)
     bz_dim axes = theta->dims[1];
     if (bz_is_symbol(axes))
         axes = bz_is_symbol(size->dims[0]) ? axes : size->dims[0] - 2;
-    if (bz_is_symbol(axes)) {
-        set_unknown(c, 0, theta->dtype);
-        return 0;
-    }
+    if (bz_is_symbol(axes))
+        return set_unknown(c, 0, theta->dtype);
     if ((axes != 2 && axes != 3) || !dims_fit(theta->dims[2], axes + 1) || !dims_fit(size->dims[0], axes + 2))
         return call_fail(c, "it wants matrices of 2x3 with four sizes, or of 3x4 with five");
     int64_t n;
@@ -128,10 +122,9 @@ static int affine_grid_shape(call *c)
     return 0;
 }
 
-static int affine_grid_cost(call *c)
+static void affine_grid_cost(call *c)
 {
     c->macs = count_mul(elements(&c->out[0]), last_dim(&c->in[0], 1));
-    return 0;
 }
 
 static int center_crop_pad_shape(call *c)
@@ -154,8 +147,7 @@ static int center_crop_pad_shape(call *c)
         if (dims[axes[i]] < 0 && !bz_is_symbol(dims[axes[i]]))
             return call_fail(c, "size %d is negative", i);
     }
-    set_out(c, 0, x->dtype, x->rank, dims);
-    return 0;
+    return set_out(c, 0, x->dtype, x->rank, dims);
 }
 
 /* The windows of a convolution put back: [n, channels·block, windows] -> [n, channels, image...]. */
@@ -165,10 +157,8 @@ static int col2im_shape(call *c)
     int64_t n_image, n_block;
     const int64_t *sizes = in_ints(c, 1, &n_image), *window = in_ints(c, 2, &n_block);
     bz_dim axes = dim_same(image->dims[0], block->dims[0]), per_channel = 1;
-    if (bz_is_symbol(axes)) {
-        set_unknown(c, 0, x->dtype);
-        return 0;
-    }
+    if (bz_is_symbol(axes))
+        return set_unknown(c, 0, x->dtype);
     if (axes < 1 || axes > BZ_MAX_RANK - 2 || !dims_fit(image->dims[0], block->dims[0]))
         return call_fail(c, "image_shape and block_shape must name the same number of axes");
     sizes = n_image == axes ? sizes : NULL; /* of a vector whose length is open, fewer may be known */
@@ -222,7 +212,7 @@ static int deform_conv_shape(call *c)
 
 /* The products of a convolution, and one bilinear sample (8 operations, a product with the mask)
  * for each input of a window. */
-static int deform_conv_cost(call *c)
+static void deform_conv_cost(call *c)
 {
     const bz_type *x = &c->in[0], *w = &c->in[1], *y = &c->out[0];
     c->macs = conv_macs(w, y);
@@ -230,7 +220,6 @@ static int deform_conv_cost(call *c)
     for (int i = 2; i < y->rank; i++)
         samples = count_mul(samples, count_mul(y->dims[i], w->dims[i]));
     c->flops = count_mul(samples, in_type(c, 4) ? 9 : 8);
-    return 0;
 }
 
 static int image_decoder_shape(call *c)
@@ -280,8 +269,7 @@ static int max_unpool_shape(call *c)
         if (dims[i] < 0 && !bz_is_symbol(dims[i]))
             return call_fail(c, "output_shape is negative");
     }
-    set_out(c, 0, x->dtype, x->rank, dims);
-    return 0;
+    return set_out(c, 0, x->dtype, x->rank, dims);
 }
 
 static const op ROWS[] = {

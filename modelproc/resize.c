@@ -185,7 +185,7 @@ int upsample_shape(call *c)
 }
 
 /* Separable: along each axis that changes, so many products and sums for each result. */
-int resize_cost(call *c)
+void resize_cost(call *c)
 {
     const char *mode = attr_text(c, "mode", "nearest");
     int taps = strstr(mode, "cubic") ? 4 : strstr(mode, "linear") ? 2 : 0;
@@ -193,5 +193,4 @@ int resize_cost(call *c)
     for (int i = 0; i < c->in[0].rank; i++)
         resized += c->in[0].dims[i] != c->out[0].dims[i];
     c->flops = count_mul(elements(&c->out[0]), 2 * taps * resized);
-    return 0;
 }

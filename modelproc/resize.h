@@ -6,6 +6,6 @@
 
 int resize_shape(call *c);   /* opset 10 on */
 int upsample_shape(call *c); /* opset 1: two scales; 7: an attribute; 9: an operand */
-int resize_cost(call *c);
+void resize_cost(call *c);
 
 #endif

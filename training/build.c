@@ -83,16 +83,18 @@ void grad_add(build *b, bz_value_id v, const char *value)
     b->grad[v] = b->grad[v] ? grad_node(b, "Add", b->grad[v], value, NULL) : value;
 }
 
-void grad_give(grad *g, int k, const char *value)
+int grad_give(grad *g, int k, const char *value)
 {
     grad_add(g->b, operand(g, k), value);
+    return 0;
 }
 
-void grad_give_results(grad *g, const char **out, int n_out)
+int grad_give_results(grad *g, const char **out, int n_out)
 {
     for (int k = 0; k < n_out; k++)
         if (grad_wants(g, k))
             grad_give(g, k, out[k]);
+    return 0;
 }
 
 const char *grad_keep(grad *g, int slot, const char *what)

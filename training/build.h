@@ -109,9 +109,10 @@ const char *grad_dy(grad *g, int k); /* NULL: none */
 bool grad_wants(grad *g, int k);
 void grad_add(build *b, bz_value_id v,
               const char *value); /* gradients of several uses are added as they come, as frameworks do */
-void grad_give(grad *g, int k, const char *value);
-void grad_give_results(grad *g, const char **out, int n_out); /* out[k] is the gradient of operand k */
-const char *grad_keep(grad *g, int slot, const char *what);   /* names a result that the forward node does not name */
+/* These return 0, so that a rule can end with one. */
+int grad_give(grad *g, int k, const char *value);
+int grad_give_results(grad *g, const char **out, int n_out); /* out[k] is the gradient of operand k */
+const char *grad_keep(grad *g, int slot, const char *what);  /* names a result that the forward node does not name */
 static inline const bz_type *grad_type(const grad *g, int k)
 {
     return &g->l->in[k];

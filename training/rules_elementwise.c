@@ -21,26 +21,22 @@ static int unary(grad *g)
     for (size_t i = 0; i < sizeof REAL / sizeof *REAL; i++)
         if (bz_layer_param(g->l, REAL[i]))
             GRAD_REAL(b, REAL[i], grad_param_real(g, REAL[i], 0));
-    grad_give(g, 0, dx);
-    return 0;
+    return grad_give(g, 0, dx);
 }
 
 static int same(grad *g)
 {
-    grad_give(g, 0, grad_dy(g, 0));
-    return 0;
+    return grad_give(g, 0, grad_dy(g, 0));
 }
 
 static int negated(grad *g)
 {
-    grad_give(g, 0, grad_node(g->b, "Neg", grad_dy(g, 0), NULL));
-    return 0;
+    return grad_give(g, 0, grad_node(g->b, "Neg", grad_dy(g, 0), NULL));
 }
 
 static int cast(grad *g)
 {
-    grad_give(g, 0, grad_cast(g->b, grad_dy(g, 0), grad_type(g, 0)->dtype));
-    return 0;
+    return grad_give(g, 0, grad_cast(g->b, grad_dy(g, 0), grad_type(g, 0)->dtype));
 }
 
 /* Gives operand k what has the result's shape. */
@@ -199,8 +195,7 @@ static int cumulated(grad *g)
     const char *dx = grad_node(g->b, "CumSum", dy, grad_x(g, 1), NULL);
     GRAD_INT(g->b, "exclusive", grad_param_int(g, "exclusive", 0));
     GRAD_INT(g->b, "reverse", !grad_param_int(g, "reverse", 0));
-    grad_give(g, 0, product ? grad_node(g->b, "Div", dx, grad_x(g, 0), NULL) : dx);
-    return 0;
+    return grad_give(g, 0, product ? grad_node(g->b, "Div", dx, grad_x(g, 0), NULL) : dx);
 }
 
 #define MS "com.microsoft"

@@ -96,8 +96,7 @@ static int pool(grad *g)
     else
         dx = grad_node(b, "own:MaxPoolGrad", grad_dy(g, 0), "", grad_x(g, 0), NULL);
     pool_attrs(g, grad_param_int(g, "count_pad", 0));
-    grad_give(g, 0, dx);
-    return 0;
+    return grad_give(g, 0, dx);
 }
 
 /* x to the power of p - 1, with its sign or as a magnitude. */
@@ -124,8 +123,7 @@ static int lppool(grad *g)
             elements *= kernel[i];
         dy = grad_scaled(b, dy, grad_type(g, 0)->dtype, (double)elements);
     }
-    grad_give(g, 0, grad_node(b, "Mul", slope, dy, NULL));
-    return 0;
+    return grad_give(g, 0, grad_node(b, "Mul", slope, dy, NULL));
 }
 
 static int resize(grad *g)
@@ -140,8 +138,7 @@ static int resize(grad *g)
         if (bz_layer_param(g->l, NAME[i][1]))
             GRAD_TEXT(g->b, NAME[i][0], grad_param_text(g, NAME[i][1], ""));
     GRAD_INTS(g->b, "input_shape", x->dims, x->rank);
-    grad_give(g, 0, dx);
-    return 0;
+    return grad_give(g, 0, dx);
 }
 
 /* ---- softmax, dropout ------------------------------------------------------------------------------- */
@@ -153,8 +150,7 @@ static int softmax(grad *g)
                                : (flat ? "ms:SoftmaxGrad" : "ms:SoftmaxGrad_13");
     const char *dx = grad_node(g->b, op, grad_dy(g, 0), grad_y(g, 0), NULL);
     GRAD_INT(g->b, "axis", grad_param_int(g, flat ? "from" : "axis", -1));
-    grad_give(g, 0, dx);
-    return 0;
+    return grad_give(g, 0, dx);
 }
 
 /* Whether it drops nothing, whatever its mode: PyTorch writes dropout=0 so. */
@@ -190,8 +186,7 @@ static int dropout(grad *g)
     const char *dy = grad_dy(g, 0);
     if (g->b->opset >= 12 && !drops_nothing(g))
         dy = grad_node(g->b, "ms:DropoutGrad", dy, g->s->kept[0], grad_last(g, 1), NULL);
-    grad_give(g, 0, dy);
-    return 0;
+    return grad_give(g, 0, dy);
 }
 
 /* ---- attention --------------------------------------------------------------------------------------- */
@@ -255,8 +250,7 @@ static int attention(grad *g)
         return grad_fail(g, "its mask is to be trained: there is no derivative for that");
     grad_nodes(g->b, "own:AttentionGrad", in, 7, out, 3);
     attention_attrs(g);
-    grad_give_results(g, out, 3);
-    return 0;
+    return grad_give_results(g, out, 3);
 }
 
 /* ---- a loss of the model's own ------------------------------------------------------------------------ */

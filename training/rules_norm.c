@@ -33,8 +33,7 @@ static int batchnorm(grad *g)
 {
     const char *out[3], *in[] = {grad_dy(g, 0), grad_x(g, 0), grad_x(g, 1), g->s->kept[0], g->s->kept[1]};
     grad_nodes(g->b, "ms:BatchNormalizationGrad", in, 5, out, 3);
-    grad_give_results(g, out, 3);
-    return 0;
+    return grad_give_results(g, out, 3);
 }
 
 static bool is_rms(const grad *g)
@@ -75,8 +74,7 @@ static int norm_grads(grad *g, const char *x, int scale, const char **out)
 static int layernorm(grad *g)
 {
     const char *out[3];
-    grad_give_results(g, out, norm_grads(g, grad_x(g, 0), 1, out));
-    return 0;
+    return grad_give_results(g, out, norm_grads(g, grad_x(g, 0), 1, out));
 }
 
 /* Result k under its own name, or kept under another. */
@@ -131,8 +129,7 @@ static int groupnorm(grad *g)
     grad_nodes(g->b, "own:GroupNormalizationGrad", in, 3, out, 3);
     GRAD_INT(g->b, "num_groups", grad_param_int(g, "groups", grad_type(g, 0)->dims[1]));
     grad_copy_attr(g, "epsilon");
-    grad_give_results(g, out, 3);
-    return 0;
+    return grad_give_results(g, out, 3);
 }
 
 static int lrn(grad *g)
@@ -141,8 +138,7 @@ static int lrn(grad *g)
     const char *dx = grad_node(g->b, "own:LRNGrad", grad_dy(g, 0), grad_x(g, 0), grad_y(g, 0), NULL);
     for (int i = 0; i < 4; i++)
         grad_copy_attr(g, NAME[i]);
-    grad_give(g, 0, dx);
-    return 0;
+    return grad_give(g, 0, dx);
 }
 
 /* y = x / n, n the sum of magnitudes or the root of the squares: dx = (dy - slope · Σ dy y) / n. */
@@ -158,8 +154,7 @@ static int lpnorm(grad *g)
     const char *along = grad_sum_axes(b, grad_node(b, "Mul", grad_dy(g, 0), grad_y(g, 0), NULL), &axis, 1, true);
     const char *slope = squares ? grad_y(g, 0) : grad_node(b, "Sign", grad_x(g, 0), NULL);
     const char *rest = grad_node(b, "Sub", grad_dy(g, 0), grad_node(b, "Mul", slope, along, NULL), NULL);
-    grad_give(g, 0, grad_node(b, "Div", rest, size, NULL));
-    return 0;
+    return grad_give(g, 0, grad_node(b, "Div", rest, size, NULL));
 }
 
 static const char *mean_of(grad *g, const char *x, const int64_t *axes, int n)
@@ -186,8 +181,7 @@ static int mvn(grad *g)
     const char *along = mean_of(g, grad_node(b, "Mul", dy, grad_y(g, 0), NULL), own, n);
     const char *rest = grad_node(b, "Sub", grad_node(b, "Sub", dy, mean_of(g, dy, own, n), NULL),
                                  grad_node(b, "Mul", grad_y(g, 0), along, NULL), NULL);
-    grad_give(g, 0, grad_node(b, "Div", rest, deviation, NULL));
-    return 0;
+    return grad_give(g, 0, grad_node(b, "Div", rest, deviation, NULL));
 }
 
 #define MS "com.microsoft"

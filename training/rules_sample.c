@@ -65,8 +65,7 @@ static int col2im(grad *g)
     dy = grad_reshape_dims(b, dy, (int64_t[]){y->dims[0], y->dims[1], pixels}, 3);
     const char *dx = grad_node(b, "Gather", dy, place, NULL);
     GRAD_INT(b, "axis", 2);
-    grad_give(g, 0, grad_reshape(b, dx, x));
-    return 0;
+    return grad_give(g, 0, grad_reshape(b, dx, x));
 }
 
 /* Elements that were put where a window had its largest one. */
@@ -76,16 +75,14 @@ static int max_unpool(grad *g)
     if (grad_has(g, 2))
         return grad_fail(g, "the shape of its result is an operand: there is no derivative for that");
     const char *dy = grad_reshape_dims(b, grad_dy(g, 0), (int64_t[]){-1}, 1);
-    grad_give(g, 0, grad_node(b, "Gather", dy, grad_x(g, 1), NULL));
-    return 0;
+    return grad_give(g, 0, grad_node(b, "Gather", dy, grad_x(g, 1), NULL));
 }
 
 /* Cut off comes back as zeros, and zeros are cut off: both keep the middle. */
 static int center_crop_pad(grad *g)
 {
     const bz_type *x = grad_type(g, 0);
-    grad_give(g, 0, grad_node(g->b, "CenterCropPad", grad_dy(g, 0), grad_ints(g->b, x->dims, x->rank), NULL));
-    return 0;
+    return grad_give(g, 0, grad_node(g->b, "CenterCropPad", grad_dy(g, 0), grad_ints(g->b, x->dims, x->rank), NULL));
 }
 
 /* ---- transforms ------------------------------------------------------------------------------------ */
@@ -139,8 +136,7 @@ static int dft(grad *g)
     const char *dx = transform(b, dy, axis, length, !inverse, x->dtype);
     dx = grad_scaled(b, dx, x->dtype, inverse ? 1 / (double)length : 1);
     dx = fitted(b, dx, x->rank, axis, length, x->dims[axis]); /* what the transform never read has no gradient */
-    grad_give(g, 0, x->dims[x->rank - 1] == 1 ? real_part(b, dx, x->rank) : dx);
-    return 0;
+    return grad_give(g, 0, x->dims[x->rank - 1] == 1 ? real_part(b, dx, x->rank) : dx);
 }
 
 /* Frames of a signal by a window, each transformed: frames overlap, their gradients are added up. */
@@ -168,8 +164,7 @@ static int stft(grad *g)
         dx = grad_node(b, "Mul", dx, grad_reshape_dims(b, grad_x(g, 2), (int64_t[]){n, 1}, 2), NULL);
     dx = grad_node(b, "ms:GatherGrad", grad_ints(b, dims, 3), place, dx, NULL);
     GRAD_INT(b, "axis", 1);
-    grad_give(g, 0, grad_reshape(b, dx, x));
-    return 0;
+    return grad_give(g, 0, grad_reshape(b, dx, x));
 }
 
 /* dA = dy · det A · (A^-1) turned */
@@ -184,8 +179,7 @@ static int det(grad *g)
     }
     const char *turned = grad_transpose(b, grad_node(b, "ms:Inverse", grad_x(g, 0), NULL), perm, x->rank);
     const char *share = grad_reshape_dims(b, grad_node(b, "Mul", grad_dy(g, 0), grad_y(g, 0), NULL), dims, x->rank);
-    grad_give(g, 0, grad_node(b, "Mul", turned, share, NULL));
-    return 0;
+    return grad_give(g, 0, grad_node(b, "Mul", turned, share, NULL));
 }
 
 /* ---- images ------------------------------------------------------------------------------------------ */
@@ -217,8 +211,7 @@ static int affine_grid(grad *g)
     part[1] = grad_reshape_dims(b, part[1], (int64_t[]){n, axes, 1}, 3);
     grad_nodes(b, "Concat", part, 2, &dx, 1);
     GRAD_INT(b, "axis", 2);
-    grad_give(g, 0, dx);
-    return 0;
+    return grad_give(g, 0, dx);
 }
 
 /* Layers that sample between pixels: one operator makes the gradients of all their operands. Where regions lie has none, as in PyTorch. */
@@ -230,8 +223,7 @@ static int whole(grad *g)
         in[k + 1] = grad_has(g, k) ? grad_x(g, k) : "";
     grad_nodes(g->b, bz_arena_printf(g->b->arena, "own:%sGrad", g->l->node->op), in, n + 1, out, n_out);
     grad_copy_attrs(g, "");
-    grad_give_results(g, out, n_out);
-    return 0;
+    return grad_give_results(g, out, n_out);
 }
 
 static const derivative ROWS[] = {

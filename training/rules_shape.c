@@ -6,8 +6,7 @@
 /* Reshape and its kin: the same elements under the operand's shape. */
 static int view(grad *g)
 {
-    grad_give(g, 0, grad_reshape(g->b, grad_dy(g, 0), grad_type(g, 0)));
-    return 0;
+    return grad_give(g, 0, grad_reshape(g->b, grad_dy(g, 0), grad_type(g, 0)));
 }
 
 static int transpose(grad *g)
@@ -16,11 +15,10 @@ static int transpose(grad *g)
     const int64_t *perm = grad_param(g, "perm", &n);
     int64_t inverse[BZ_MAX_RANK];
     if (n != rank)
-        return rank < 2 ? (grad_give(g, 0, grad_dy(g, 0)), 0) : grad_fail(g, "its order of dimensions is not known");
+        return rank < 2 ? grad_give(g, 0, grad_dy(g, 0)) : grad_fail(g, "its order of dimensions is not known");
     for (int i = 0; i < rank; i++)
         inverse[perm[i]] = i;
-    grad_give(g, 0, grad_transpose(g->b, grad_dy(g, 0), inverse, rank));
-    return 0;
+    return grad_give(g, 0, grad_transpose(g->b, grad_dy(g, 0), inverse, rank));
 }
 
 /* Cuts x along an axis into pieces; results are their names. */
@@ -43,8 +41,7 @@ static int concat(grad *g)
     for (int k = 0; k < n; k++)
         size[k] = grad_type(g, k)->dims[axis];
     split(g->b, grad_dy(g, 0), axis, size, n, piece);
-    grad_give_results(g, piece, n);
-    return 0;
+    return grad_give_results(g, piece, n);
 }
 
 static int split_back(grad *g)
@@ -56,8 +53,7 @@ static int split_back(grad *g)
         piece[k] = grad_dy(g, k) ? grad_dy(g, k) : grad_zeros(b, &g->l->out[k]);
     grad_nodes(b, "Concat", piece, n, &whole, 1);
     GRAD_INT(b, "axis", axis);
-    grad_give(g, 0, whole);
-    return 0;
+    return grad_give(g, 0, whole);
 }
 
 static int slice(grad *g)
@@ -79,14 +75,12 @@ static int slice(grad *g)
     }
     const char *dx = grad_node(b, "ms:SliceGrad", grad_dy(g, 0), grad_ints(b, x->dims, n), grad_ints(b, start, n),
                                grad_ints(b, end, n), grad_ints(b, axis, n), grad_ints(b, stride, n), NULL);
-    grad_give(g, 0, dx);
-    return 0;
+    return grad_give(g, 0, dx);
 }
 
 static int expand(grad *g)
 {
-    grad_give(g, 0, grad_reduce(g->b, grad_dy(g, 0), &g->l->out[0], grad_type(g, 0)));
-    return 0;
+    return grad_give(g, 0, grad_reduce(g->b, grad_dy(g, 0), &g->l->out[0], grad_type(g, 0)));
 }
 
 /* Each dimension becomes copies × its size; copies are summed. */
@@ -107,8 +101,7 @@ static int tile(grad *g)
     const char *dy = grad_dy(g, 0);
     if (m)
         dy = grad_sum_axes(g->b, grad_reshape_dims(g->b, dy, dims, n), axes, m, false);
-    grad_give(g, 0, dy);
-    return 0;
+    return grad_give(g, 0, dy);
 }
 
 static int pad(grad *g)
@@ -134,8 +127,7 @@ static int pad(grad *g)
         dx = grad_node(b, "Pad", grad_dy(g, 0), NULL);
         GRAD_INTS(b, "pads", less, n);
     }
-    grad_give(g, 0, dx);
-    return 0;
+    return grad_give(g, 0, dx);
 }
 
 static int gather(grad *g)
@@ -152,8 +144,7 @@ static int gather(grad *g)
         GRAD_INT(b, "batch_dims", grad_param_int(g, "batch", 0));
     else
         GRAD_INT(b, "axis", grad_param_int(g, "axis", 0));
-    grad_give(g, 0, dx);
-    return 0;
+    return grad_give(g, 0, dx);
 }
 
 /* Updates stand where elements stood, or are added to them: what they replace has no gradient. */
@@ -198,8 +189,7 @@ static int topk(grad *g)
     const char *dx =
         grad_node(b, "ms:GatherElementsGrad", grad_dy(g, 0), grad_ints(b, x->dims, x->rank), grad_y(g, 1), NULL);
     GRAD_INT(b, "axis", grad_param_int(g, "axis", x->rank - 1));
-    grad_give(g, 0, dx);
-    return 0;
+    return grad_give(g, 0, dx);
 }
 
 /* Blocks to pixels and back, by the operator's own definition as a turn of six dimensions. */
@@ -216,8 +206,7 @@ static int blocks(grad *g)
                           : crd     ? (int64_t[]){0, 1, 3, 5, 2, 4}
                                     : (int64_t[]){0, 3, 5, 1, 2, 4};
     const char *v = grad_reshape_dims(b, grad_dy(g, 0), to_space ? flat : dcr, 6);
-    grad_give(g, 0, grad_reshape(b, grad_transpose(b, v, perm, 6), x));
-    return 0;
+    return grad_give(g, 0, grad_reshape(b, grad_transpose(b, v, perm, 6), x));
 }
 
 static int trilu(grad *g)
@@ -225,8 +214,7 @@ static int trilu(grad *g)
     build *b = g->b;
     const char *dx = grad_node(b, "Trilu", grad_dy(g, 0), grad_last(g, 1), NULL);
     GRAD_INT(b, "upper", grad_param_int(g, "upper", 1));
-    grad_give(g, 0, dx);
-    return 0;
+    return grad_give(g, 0, dx);
 }
 
 /* ---- reductions --------------------------------------------------------------------------------- */
@@ -270,10 +258,9 @@ static int reduce(grad *g)
         slope = grad_node(b, "Exp", grad_node(b, "Sub", grad_x(g, 0), unreduced(g, grad_y(g, 0)), NULL), NULL);
     else /* Prod */
         slope = grad_node(b, "Div", unreduced(g, grad_y(g, 0)), grad_x(g, 0), NULL);
-    grad_give(g, 0,
-              slope ? grad_node(b, "Mul", slope, dy, NULL)
-                    : grad_node(b, "Expand", dy, grad_ints(b, x->dims, x->rank), NULL));
-    return 0;
+    return grad_give(g, 0,
+                     slope ? grad_node(b, "Mul", slope, dy, NULL)
+                           : grad_node(b, "Expand", dy, grad_ints(b, x->dims, x->rank), NULL));
 }
 
 static const derivative ROWS[] = {
