@@ -13,11 +13,6 @@ static void add_rate(bz_peak_rate *list, int *n, bz_dtype dtype, double rate)
         list[(*n)++] = (bz_peak_rate){dtype, rate};
 }
 
-static void add_flops(bz_peaks *p, bz_dtype dtype, double rate)
-{
-    add_rate(p->flops, &p->n_flops, dtype, rate);
-}
-
 static void read_rates(const bz_rates *rates, bz_peak_rate *list, int *n)
 {
     for (int t = BZ_F32; t < BZ_N_DTYPES; t++)
@@ -117,7 +112,7 @@ static void read_sheet(const bz_system_facts *facts, const bz_setting *setting, 
     double faster = facts->clock > row.clock && row.clock > 0 ? facts->clock / row.clock : 1;
     for (size_t i = 0; i < sizeof TYPES / sizeof *TYPES; i++) {
         double rate = bz_gpu_rate(&row, TYPES[i].rate);
-        add_flops(p, TYPES[i].dtype, faster * (rate > 0 || i > 2 ? rate : p->flops[0].rate));
+        add_rate(p->flops, &p->n_flops, TYPES[i].dtype, faster * (rate > 0 || i > 2 ? rate : p->flops[0].rate));
     }
     if (setting->cache == BZ_CACHE_HOT)
         add_bandwidth(p, 0, INFINITY, INFINITY);

@@ -19,11 +19,6 @@ static bz_align_step *add_step(bz_align_steps *s, bz_align_step_kind kind, size_
     return &s->step[s->n++];
 }
 
-static void add_atom(bz_align_steps *s, bz_align_atom atom)
-{
-    BZ_ADD(s->atom, s->n_atoms) = atom;
-}
-
 /* ---- calls ---------------------------------------------------------------------------------- */
 
 static void take_calls(bz_align_steps *s)
@@ -205,7 +200,7 @@ static void take_atoms(bz_align_steps *s, bz_align_words *w)
             n = bz_align_name_atoms(s->names, w, step->node, rule.kind ? rule.kind : "", atom, n);
         for (int k = 0; k < n; k++) {
             atom[k].owner = i;
-            add_atom(s, atom[k]);
+            BZ_ADD(s->atom, s->n_atoms) = atom[k];
         }
         step->n = n;
         if (!n && !step->cause)

@@ -48,11 +48,6 @@ static bz_problem *last_call(walk *w)
     return w->l.n_steps ? &w->l.step[w->l.n_steps - 1] : NULL;
 }
 
-static bool is_product(const bz_problem *p)
-{
-    return bz_problem_has(p, BZ_TRAIT_PRODUCT);
-}
-
 /* Adds a post-operation if the call takes it. */
 static bool take_along(walk *w, bz_fn fn, float alpha, float beta)
 {
@@ -79,7 +74,7 @@ static bool is_bare(walk *w)
     const bz_problem *call = last_call(w);
     const bz_layer *l = w->head;
     bool known = !l || l->n_in < 3 || l->in[2].kind == BZ_TYPE_NONE || l->in_constant[2];
-    return known && call && is_product(call) &&
+    return known && call && bz_problem_has(call, BZ_TRAIT_PRODUCT) &&
            (!call->post[0].fn || (call->post[0].fn == BZ_FN_BIAS && !call->post[1].fn));
 }
 

@@ -40,11 +40,6 @@ static bool communicates(const char *name)
     return false;
 }
 
-static bool on_device(const bz_trace *t)
-{
-    return t->event[BZ_EVENT_KERNEL].n > 0;
-}
-
 /* ---- which there are ---- */
 
 static rank *find_rank(ranks *r, const bz_trace *t, const char *profile, const bz_lane *l)
@@ -165,8 +160,8 @@ static void find_all(ranks *r, const bz_trace *t, const char *profile)
 {
     static const bz_event_kind HOST[] = {BZ_EVENT_CALL, BZ_EVENT_OP};
     int first = r->n;
-    if (on_device(t)) {
-        const bz_events *k = &t->event[BZ_EVENT_KERNEL];
+    const bz_events *k = &t->event[BZ_EVENT_KERNEL];
+    if (k->n) {
         for (size_t i = 0; i < k->n; i++)
             find_rank(r, t, profile, &t->lane[k->lane[i]]);
     } else {

@@ -6,11 +6,6 @@
 
 /* ---- the forward layers in one row --------------------------------------------------------------- */
 
-static void add_step(build *b, const bz_layer *l)
-{
-    BZ_ARENA_ADD(b->arena, b->steps, b->n_steps) = (step){.layer = l, .row = derivative_find(l->node)};
-}
-
 /* The graph that a layer surely is, once: a function's, or the branch that is taken. NULL: it is none. */
 static const bz_body *only_body(const bz_layer *l, const bz_value_id **outputs)
 {
@@ -34,7 +29,7 @@ static void flatten(build *b, const bz_layer *layers, int n)
         const bz_value_id *outputs;
         const bz_body *body = only_body(l, &outputs);
         if (!body) {
-            add_step(b, l);
+            BZ_ARENA_ADD(b->arena, b->steps, b->n_steps) = (step){.layer = l, .row = derivative_find(l->node)};
             continue;
         }
         for (int k = 0; k < l->n_in && body->inputs; k++)

@@ -166,11 +166,6 @@ void cublas_lt_name(const cublasLtMatmulAlgo_t *algorithm, char *out, size_t siz
     }
 }
 
-static void keep(session *s, lt_plan *plan)
-{
-    BZ_ADD(s->plans, s->n_plans) = plan;
-}
-
 static void offer_all(const way *w, session *s, lt_plan *plan, const char *base, const product *p, const types *t,
                       const char *layout, const char *math, bz_variant_list *list)
 {
@@ -230,7 +225,7 @@ void cublas_enumerate_lt(const way *w, session *s, const product *p, const types
         lt_memory memory = {bias.data, s->scale, s->blocks};
         lt_plan *plan = placed ? cublas_lt_plan(s->job->problem, p, t, memory, form, &status) : NULL;
         if (plan) {
-            keep(s, plan);
+            BZ_ADD(s->plans, s->n_plans) = plan;
             status = ask(s, plan);
         }
         if (plan && s->job->setting->engines < 0 && cublas_lt_walk(s->lt, plan, t, s->cuda.workspace_limit))
