@@ -80,7 +80,7 @@ void *bz_arena_grow(bz_arena *a, const void *old, size_t n, size_t n_new, size_t
 #define BZ_ROOM(list, n)                                                                                               \
     (bz_is_full((size_t)(n)) ? (void)((list) = bz_realloc((list), bz_room((size_t)(n)), sizeof *(list))) : (void)0)
 
-/* The same, and one more: BZ_ADD(list, n) = value; */
+/* The same, and one more: BZ_ADD(list, n) = value; the value does not read or change the list, as C leaves open which comes first. */
 #define BZ_ARENA_ADD(arena, list, n) (*(BZ_ARENA_ROOM(arena, list, n), &(list)[(n)++]))
 #define BZ_ADD(list, n)              (*(BZ_ROOM(list, n), &(list)[(n)++]))
 
