@@ -221,6 +221,15 @@ static int find_options(bz_replay_plan *p, const bz_replay_input *in, const bz_p
 
 /* ---- conversions ---------------------------------------------------------------------------- */
 
+/* What the caches of a device move nobody knows: there all goes through its memory. */
+static double copy_time(const bz_replay_input *in, double bytes)
+{
+    const bz_peaks *p = in->peaks;
+    if (!p || !p->n_bandwidth)
+        return bytes / (in->device ? DEVICE_BYTES : CORE_BYTES);
+    return in->device ? bytes / p->bandwidth[p->n_bandwidth - 1].rate : bz_peaks_traffic(p, bytes);
+}
+
 /* By the record of the reorder where there is one, else by a copy of as many bytes. */
 static double price_reorder(bz_replay_plan *p, const bz_replay_input *in, const bz_replay_value *v, int from, int to)
 {
@@ -241,9 +250,7 @@ static double price_reorder(bz_replay_plan *p, const bz_replay_input *in, const 
                 if (can_replay(&records[i], in))
                     best = fmin(best, records[i].median);
     }
-    double copied = in->peaks && in->peaks->n_bandwidth ? bz_peaks_traffic(in->peaks, bytes)
-                                                        : bytes / (in->device ? DEVICE_BYTES : CORE_BYTES);
-    return isnan(best) ? GUESS_LAUNCH + copied / CONVERTS : best;
+    return isnan(best) ? GUESS_LAUNCH + copy_time(in, bytes) / CONVERTS : best;
 }
 
 /* Rows and channels last are one where there is one channel, or one place. */
