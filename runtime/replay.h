@@ -108,15 +108,16 @@ typedef enum {
 
 typedef struct bz_replay_loop {
     bz_loop_kind kind;
+    bz_fn fn; /* the function, where it is a problem's; else it is looked up by its name */
     const char *function;
-    bz_fn fn; /* the same, where it is a problem's: it is looked up by its name else */
     float alpha, beta;
     double value;
     int rank;
-    int64_t dim[BZ_PROBLEM_RANK], stride[3][BZ_PROBLEM_RANK], from, to; /* in elements */
-    /* place = Σ step[j] · k[j], where the tuple k lies one behind the other in the indices, from Σ i·stride[1] on (of a scatter: stride[0]); below 0
-     * it counts from the end of extent[j]. A tuple that leaves its extents leaves zeros, or scatters nothing: it would be an error of the model's. */
+    /* place = Σ step[j] · k[j], where the tuple k has so many numbers, which lie one behind the other in the indices, from Σ i·stride[1] on (of a scatter:
+     * stride[0]); below 0 a number counts from the end of extent[j]. A tuple that leaves its extents leaves zeros, or scatters nothing: it would be an
+     * error of the model's. */
     int length;
+    int64_t dim[BZ_PROBLEM_RANK], stride[3][BZ_PROBLEM_RANK], from, to; /* in elements */
     int64_t extent[BZ_PROBLEM_RANK], step[BZ_PROBLEM_RANK];
 } bz_replay_loop;
 
