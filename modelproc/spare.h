@@ -25,6 +25,8 @@ typedef struct {
 } spare_search;
 
 const spare_kind *spare_kind_of(const spare_search *s, const bz_layer *l);
+/* The value that operand k is the same as; BZ_NO_VALUE where the layer has none. */
+bz_value_id spare_operand(const spare_search *s, const bz_layer *l, int k);
 
 /* Elements of constants that are compared by value: axes, sizes, scales. */
 enum { SPARE_FEW = 64 };

@@ -38,11 +38,6 @@ typedef struct {
 
 /* ---- layers ------------------------------------------------------------------------------------------ */
 
-static bz_value_id operand(const search *f, const bz_layer *l, int k)
-{
-    return k < l->n_in && l->node->in[k] >= 0 ? f->s->same[l->node->in[k]] : BZ_NO_VALUE;
-}
-
 static bool is_known(const bz_layer *l, int k)
 {
     return k < l->n_in && l->in_constant[k];
@@ -150,7 +145,7 @@ static before look_back(search *f, const bz_layer *l)
 {
     step t;
     const bz_param *perm = perm_of(f, l);
-    before b = before_of(f, operand(f, l, 0));
+    before b = before_of(f, spare_operand(f->s, l, 0));
     bool view = l->class == BZ_VIEW && l->n_out == 1;
     if (perm || view) {
         b.axis = (signed char)(perm ? turned(perm, b.axis, true) : NUMBERS);
@@ -167,7 +162,7 @@ static before look_back(search *f, const bz_layer *l)
     }
     if (!is_step(f, l, &t))
         return (before){.axis = ANY_AXIS};
-    b = before_of(f, operand(f, l, t.x));
+    b = before_of(f, spare_operand(f->s, l, t.x));
     if ((b.scale || !t.scales) && (b.shift || !t.shifts) && goes(t.axis, b.axis))
         f->s->why[l->index] = BZ_FOLDED;
     return join(b, &t);

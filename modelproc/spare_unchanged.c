@@ -16,7 +16,7 @@ typedef bz_value_id gives(const spare_search *s, const bz_layer *l, int k);
 
 /* ---- operands ----------------------------------------------------------------------------------------- */
 
-static bz_value_id operand(const spare_search *s, const bz_layer *l, int k)
+bz_value_id spare_operand(const spare_search *s, const bz_layer *l, int k)
 {
     return k < l->n_in && l->node->in[k] >= 0 ? s->same[l->node->in[k]] : BZ_NO_VALUE;
 }
@@ -30,13 +30,13 @@ static bool same_type(const bz_type *a, const bz_type *b)
 /* Operand j, if result k has its type. */
 static bz_value_id whole_operand(const spare_search *s, const bz_layer *l, int j, int k)
 {
-    return j < l->n_in && same_type(&l->in[j], &l->out[k]) ? operand(s, l, j) : BZ_NO_VALUE;
+    return j < l->n_in && same_type(&l->in[j], &l->out[k]) ? spare_operand(s, l, j) : BZ_NO_VALUE;
 }
 
 /* The layer that makes operand k, if it is of that kind; NULL. */
 static const bz_layer *maker(const spare_search *s, const bz_layer *l, int k, const char *kind)
 {
-    bz_value_id v = operand(s, l, k);
+    bz_value_id v = spare_operand(s, l, k);
     const bz_layer *by = v >= 0 && s->maker[v] ? &s->l->layer[s->maker[v] - 1] : NULL;
     return by && !strcmp(by->kind, kind) ? by : NULL;
 }
@@ -104,7 +104,7 @@ static range range_of_operands(const spare_search *s, const bz_layer *l, int *bu
         if (--*budget < 0)
             return ANY;
         range o = spare_number(s, l, k, &number) ? (range){number, number, floor(number) >= number}
-                                                 : range_of(s, operand(s, l, k), budget);
+                                                 : range_of(s, spare_operand(s, l, k), budget);
         r = (range){fmin(r.low, o.low), fmax(r.high, o.high), r.whole && o.whole};
     }
     return r.low <= r.high ? r : ANY;
@@ -152,7 +152,7 @@ static range range_of(const spare_search *s, bz_value_id v, int *budget)
 static range range_of_operand(const spare_search *s, const bz_layer *l)
 {
     int budget = RANGE_OPERANDS;
-    return range_of(s, operand(s, l, 0), &budget);
+    return range_of(s, spare_operand(s, l, 0), &budget);
 }
 
 /* ---- rules -------------------------------------------------------------------------------------------- */
@@ -179,7 +179,7 @@ static bz_value_id of_equals(const spare_search *s, const bz_layer *l, int k)
 {
     int first = !strcmp(l->kind, "where");
     for (int j = first + 1; j < l->n_in; j++)
-        if (operand(s, l, j) != operand(s, l, first))
+        if (spare_operand(s, l, j) != spare_operand(s, l, first))
             return BZ_NO_VALUE;
     return whole_operand(s, l, first, k);
 }
@@ -189,7 +189,7 @@ static bz_value_id of_inverse(const spare_search *s, const bz_layer *l, int k)
 {
     const bz_layer *by = maker(s, l, 0, l->kind);
     (void)k;
-    return by ? operand(s, by, 0) : BZ_NO_VALUE;
+    return by ? spare_operand(s, by, 0) : BZ_NO_VALUE;
 }
 
 /* Two transposes that together leave every axis where it was. */
@@ -203,7 +203,7 @@ static bz_value_id turned_back(const spare_search *s, const bz_layer *l, int k)
     for (int i = 0; i < first->n; i++)
         if (first->v[second->v[i]] != i)
             return BZ_NO_VALUE;
-    return operand(s, by, 0);
+    return spare_operand(s, by, 0);
 }
 
 /* To a type that holds every number of the first, and back. */
@@ -227,7 +227,7 @@ static bz_value_id cast_back(const spare_search *s, const bz_layer *l, int k)
         return BZ_NO_VALUE;
     for (size_t i = 0; i < sizeof HOLDS / sizeof *HOLDS; i++)
         if (HOLDS[i].narrow == l->out[k].dtype && bz_has_word(HOLDS[i].wide, bz_dtype_name(by->out[0].dtype)))
-            return operand(s, by, 0);
+            return spare_operand(s, by, 0);
     return BZ_NO_VALUE;
 }
 
@@ -277,9 +277,9 @@ static bz_value_id put_together(const spare_search *s, const bz_layer *l, int k)
         !same_type(&by->in[0], &l->out[k]))
         return BZ_NO_VALUE;
     for (int j = 0; j < l->n_in; j++)
-        if (operand(s, l, j) != by->node->out[j])
+        if (spare_operand(s, l, j) != by->node->out[j])
             return BZ_NO_VALUE;
-    return operand(s, by, 0);
+    return spare_operand(s, by, 0);
 }
 
 /* What a Concat has put together, at the same places. */
@@ -291,7 +291,7 @@ static bz_value_id taken_apart(const spare_search *s, const bz_layer *l, int k)
     for (int j = 0; j < l->n_out; j++)
         if (!same_type(&by->in[j], &l->out[j]))
             return BZ_NO_VALUE;
-    return operand(s, by, k);
+    return spare_operand(s, by, k);
 }
 
 static const struct {
