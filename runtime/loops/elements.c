@@ -105,8 +105,12 @@ void bz_element_store(bz_dtype t, void *to, int64_t i, double v)
 void bz_elements_copy(const char *x, int64_t sx, char *y, int64_t sy, int64_t n, int64_t size)
 {
 #define EACH(size)                                                                                                     \
-    for (int64_t i = 0; i < n; i++)                                                                                    \
-        memcpy(y + i * sy * (size), x + i * sx * (size), size);                                                        \
+    if (sx == 2 && sy == 1) /* becomes vectors, as every second pixel is common */                                     \
+        for (int64_t i = 0; i < n; i++)                                                                                \
+            memcpy(y + i * (size), x + 2 * i * (size), size);                                                          \
+    else                                                                                                               \
+        for (int64_t i = 0; i < n; i++)                                                                                \
+            memcpy(y + i * sy * (size), x + i * sx * (size), size);                                                    \
     break
     switch (size) {
     case 1:
