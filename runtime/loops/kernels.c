@@ -170,53 +170,66 @@ static void select_row(const uint8_t *c, const float *a, int64_t sa, const float
 
 /* ---- reductions and normalizations ---------------------------------------------------------- */
 
-/* Four sums side by side, of quarters: an addition waits four cycles for the one before, and a core can begin one or two in each. */
-/* NOLINTBEGIN(bugprone-macro-parentheses): a pragma takes none */
-#define ONE(sum, at, step)                                                                                             \
+typedef float row16 __attribute__((vector_size(64), aligned(4), may_alias));
+
+/* Four rows of sixteen side by side: an addition waits four cycles for the one before, and a core can begin one or two in each. What is left at
+ * the end is filled up with `empty`, which changes no result. `join` of two rows, `value` of v, a row of x. */
+#define LANES(v, from)                                                                                                 \
+    __builtin_shufflevector(v, v, from, 1 ^ (from), 2 ^ (from), 3 ^ (from), 4 ^ (from), 5 ^ (from), 6 ^ (from),        \
+                            7 ^ (from), 8 ^ (from), 9 ^ (from), 10 ^ (from), 11 ^ (from), 12 ^ (from), 13 ^ (from),    \
+                            14 ^ (from), 15 ^ (from))
+#define TAKE(sum, at, join, value)                                                                                     \
     {                                                                                                                  \
-        float v = x[at], s = sum;                                                                                      \
-        step;                                                                                                          \
-        sum = s;                                                                                                       \
+        row16 v = *(const row16 *)(const void *)(at);                                                                  \
+        sum = join(sum, value);                                                                                        \
     }
-#define TOGETHER(operation, ...) _Pragma(TEXT(omp simd reduction(operation : __VA_ARGS__)))
-#define SUM(operation, first, step, join)                                                                              \
+#define REDUCE(empty, join, first, value)                                                                              \
     {                                                                                                                  \
-        int64_t q = n / 64 * 16;                                                                                       \
-        float s0 = (first), s1 = s0, s2 = s0, s3 = s0;                                                                 \
-        TOGETHER(operation, s0, s1, s2, s3)                                                                            \
-        for (int64_t i = 0; i < q; i++) {                                                                              \
-            ONE(s0, i, step);                                                                                          \
-            ONE(s1, q + i, step);                                                                                      \
-            ONE(s2, 2 * q + i, step);                                                                                  \
-            ONE(s3, 3 * q + i, step);                                                                                  \
+        row16 s0 = (row16){0} + (first), s1 = s0, s2 = s0, s3 = s0;                                                    \
+        int64_t i = 0;                                                                                                 \
+        for (; i + 64 <= n; i += 64) {                                                                                 \
+            TAKE(s0, x + i, join, value)                                                                               \
+            TAKE(s1, x + i + 16, join, value)                                                                          \
+            TAKE(s2, x + i + 32, join, value)                                                                          \
+            TAKE(s3, x + i + 48, join, value)                                                                          \
         }                                                                                                              \
-        TOGETHER(operation, s0)                                                                                        \
-        for (int64_t i = 4 * q; i < n; i++)                                                                            \
-            ONE(s0, i, step);                                                                                          \
-        return join(join(s0, s1), join(s2, s3));                                                                       \
+        for (; i + 16 <= n; i += 16)                                                                                   \
+            TAKE(s0, x + i, join, value)                                                                               \
+        if (i < n) {                                                                                                   \
+            row16 rest = (row16){0} + (empty);                                                                         \
+            memcpy(&rest, x + i, (size_t)(n - i) * sizeof *x);                                                         \
+            TAKE(s1, &rest, join, value)                                                                               \
+        }                                                                                                              \
+        s0 = join(join(s0, s1), join(s2, s3));                                                                         \
+        s0 = join(s0, LANES(s0, 8));                                                                                   \
+        s0 = join(s0, LANES(s0, 4));                                                                                   \
+        s0 = join(s0, LANES(s0, 2));                                                                                   \
+        s0 = join(s0, LANES(s0, 1));                                                                                   \
+        return s0[0];                                                                                                  \
     }
-/* NOLINTEND(bugprone-macro-parentheses) */
-#define PLUS(a, b)  ((a) + (b))
-#define TIMES(a, b) ((a) * (b))
-#define MOST(a, b)  ((a) > (b) ? (a) : (b))
-#define LEAST(a, b) ((a) < (b) ? (a) : (b))
+typedef int32_t mask16 __attribute__((vector_size(64)));
+#define CHOOSE(mask, a, b) ((row16)(((mask) & (mask16)(a)) | (~(mask) & (mask16)(b))))
+#define PLUS(a, b)         ((a) + (b))
+#define TIMES(a, b)        ((a) * (b))
+#define MOST(a, b)         CHOOSE((b) > (a), b, a)
+#define LEAST(a, b)        CHOOSE((b) < (a), b, a)
 
 static float reduce(bz_fn fn, const float *x, int64_t n)
 {
     switch (fn) {
     case BZ_FN_L1:
-        SUM(+, 0, s += fabsf(v), PLUS)
+        REDUCE(0, PLUS, 0, (row16)((mask16)v & INT32_MAX))
     case BZ_FN_L2:
     case BZ_FN_SUMSQUARE:
-        SUM(+, 0, s += v * v, PLUS)
+        REDUCE(0, PLUS, 0, v * v)
     case BZ_FN_PROD:
-        SUM(*, 1, s *= v, TIMES)
+        REDUCE(1, TIMES, 1, v)
     case BZ_FN_MAX:
-        SUM(max, -INFINITY, s = v > s ? v : s, MOST)
+        REDUCE(-INFINITY, MOST, -INFINITY, v)
     case BZ_FN_MIN:
-        SUM(min, INFINITY, s = v < s ? v : s, LEAST)
+        REDUCE(INFINITY, LEAST, INFINITY, v)
     default:
-        SUM(+, 0, s += v, PLUS)
+        REDUCE(0, PLUS, 0, v)
     }
 }
 
@@ -250,7 +263,7 @@ static void reduce_into(bz_fn fn, const float *x, float *y, int64_t n)
 
 static float deviation(const float *x, float mean, int64_t n)
 {
-    SUM(+, 0, s += (v - mean) * (v - mean), PLUS)
+    REDUCE(mean, PLUS, 0, (v - mean) * (v - mean))
 }
 
 #define NORMALIZE(value)                                                                                               \
