@@ -196,9 +196,9 @@ typedef float row16 __attribute__((vector_size(64), aligned(4), may_alias));
         for (; i + 16 <= n; i += 16)                                                                                   \
             TAKE(s0, x + i, join, value)                                                                               \
         if (i < n) {                                                                                                   \
-            row16 rest = (row16){0} + (empty);                                                                         \
-            memcpy(&rest, x + i, (size_t)(n - i) * sizeof *x);                                                         \
-            TAKE(s1, &rest, join, value)                                                                               \
+            float rest[16];                                                                                            \
+            _Pragma("omp simd") for (int k = 0; k < 16; k++) rest[k] = k < n - i ? x[i + k] : (empty);                 \
+            TAKE(s1, rest, join, value)                                                                                \
         }                                                                                                              \
         s0 = join(join(s0, s1), join(s2, s3));                                                                         \
         s0 = join(s0, LANES(s0, 8));                                                                                   \
