@@ -89,13 +89,16 @@ static int begin_attempt(work_job *w, bz_error *err)
     return write_attempt(w, err);
 }
 
+/* A line is there whole or not at all. */
 static int append(work_job *w, const char *data, size_t n, bz_error *err)
 {
-    ssize_t done = write(w->lines, data, n);
-    if (done == (ssize_t)n && !fdatasync(w->lines))
+    off_t before = lseek(w->lines, 0, SEEK_END);
+    if (bz_write_all(w->lines, data, n) && !fdatasync(w->lines))
         return 0;
-    return bz_fail(err, BZ_FAILED, "%s.jsonl: cannot be written: %s", w->stem,
-                   done < 0 ? strerror(errno) : "it is full");
+    const char *why = strerror(errno);
+    if (before < 0 || ftruncate(w->lines, before))
+        why = bz_arena_printf(&w->arena, "%s; its last line is cut off", why);
+    return bz_fail(err, BZ_FAILED, "%s.jsonl: cannot be written: %s", w->stem, why);
 }
 
 /* A record on its way into the database of this node: it gets the node's name and the file server's time, and goes
