@@ -38,6 +38,7 @@ typedef struct {
     const bz_whatif_asked *asked;
     int computing, moving, already, calls, by_records, conversions;
     int64_t before, after, computed[2]; /* by records; by a factor */
+    double half, half_of_tf32;          /* how many times as fast products of f32 become, and those of TF32 */
 } tally;
 
 /* The best record in 16 bits by the best in 32, where the records tell both. Of a call that converts it is below 0. */
@@ -109,14 +110,14 @@ static double speed_in(const bz_whatif_asked *asked, const char *type, const dou
     return sheet > 0 ? fmax(1, sheet * reaches[asked->side]) : 0;
 }
 
-/* Of a kernel that computes in TF32 it is less. Without a data sheet it is what was published. */
-static double speed_in_half(const bz_whatif_asked *asked, const bz_kernel *k)
+/* Of kernels that compute in TF32 it is less. Without a data sheet it is what was published. */
+static void find_speeds(tally *sum)
 {
-    double speed = speed_in(asked, "f16", HALF_REACHES);
-    if (!(speed > 0))
-        return bz_whatif_number(asked, "compute");
-    bool tf32 = k && k->type && !strcmp(k->type, "tf32") && !bz_whatif_given(asked, "compute");
-    return tf32 ? fmax(1, speed / speed_in(asked, "tf32", TF32_REACHES)) : speed;
+    const bz_whatif_asked *asked = sum->asked;
+    double half = speed_in(asked, "f16", HALF_REACHES), tf32 = speed_in(asked, "tf32", TF32_REACHES);
+    bool less = half > 0 && tf32 > 0 && !bz_whatif_given(asked, "compute");
+    sum->half = half > 0 ? half : bz_whatif_number(asked, "compute");
+    sum->half_of_tf32 = less ? fmax(1, half / tf32) : sum->half;
 }
 
 static bool is_low(const bz_flow *flow, const bz_whatif_asked *asked, uint32_t i)
@@ -134,7 +135,9 @@ static void scale_task(bz_flow *flow, const bz_whatif_asked *asked, uint32_t i, 
         sum->already++;
     } else if (bz_kernel_limit_of(bz_whatif_does(asked, t)) == BZ_LIMIT_COMPUTE) {
         int64_t was = t->duration;
-        bz_flow_scale(flow, i, 1 / speed_in_half(asked, bz_whatif_kernel(asked, t)));
+        const bz_kernel *k = bz_whatif_kernel(asked, t);
+        bool tf32 = k && k->type && !strcmp(k->type, "tf32");
+        bz_flow_scale(flow, i, 1 / (tf32 ? sum->half_of_tf32 : sum->half));
         sum->computed[0] = bz_flow_sum(sum->computed[0], was);
         sum->computed[1] = bz_flow_sum(sum->computed[1], flow->task[i].duration);
         sum->computing++;
@@ -206,6 +209,7 @@ int bz_whatif_precision(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
         return because_of(asked, flow);
     if (is_done(flow, asked))
         return bz_whatif_because(asked, "products and convolutions compute in 16 bits already");
+    find_speeds(&sum);
     if (asked->records && bz_whatif_factors(flow, asked, find_factor, &sum, &calls, err))
         return -1;
     for (uint32_t i = 0, n = flow->n; i < n; i++)
