@@ -362,50 +362,21 @@ static bool is_all(const bz_layers *layers, bz_value_id v, int before, double nu
     return true;
 }
 
-/* The layer's constant operand with a value for each channel, beside what the layer before it made; BZ_NO_VALUE. */
-static bz_value_id by_channel(const bz_layer *l, const bz_layer *before)
-{
-    const bz_type *y = &l->out[0];
-    for (int k = 0; k < 2 && l->n_in == 2; k++) {
-        const bz_type *t = &l->in[k];
-        int axis = t->kind == BZ_TYPE_TENSOR ? t->rank - y->rank + 1 : -1;
-        if (l->in_constant[k] && l->node->in[1 - k] == before->node->out[0] && axis >= 0 && axis < t->rank &&
-            t->dims[axis] == y->dims[1] && bz_type_elements(t) == y->dims[1])
-            return l->node->in[k];
-    }
-    return BZ_NO_VALUE;
-}
-
-/* By groups of channels: a view brings each group together as one channel, of which the scale is 1 and the shift 0; each of the real channels is
- * scaled and shifted behind it. */
+/* A group normalization by an instance normalization whose scale is 1 and whose shift is 0; the real ones, for each channel, are constants behind it. */
 static bool find_groupnorm(const bz_layers *layers, const int *layer, int n, bz_value_id x, written *out)
 {
-    static const char *const KINDS[] = {"reshape", "instancenorm", "reshape", "mul", "add"};
-    enum { GROUPED, NORM, BACK, SCALE, SHIFT, STEPS };
-    const bz_layer *l[STEPS];
-    const bz_type *type = &layers->types[x];
-    for (int i = 0; i < STEPS; i++) {
-        l[i] = n == STEPS ? &layers->layer[layer[i]] : NULL;
-        if (!l[i] || strcmp(l[i]->kind, KINDS[i]) != 0 || l[i]->n_out != 1 ||
-            (i && i < SCALE && l[i]->node->in[0] != l[i - 1]->node->out[0]))
-            return false;
-    }
-    const bz_type *grouped = &l[NORM]->in[0], *y = &l[SHIFT]->out[0];
-    bool fits = l[NORM]->n_in == 3 && type->rank >= 3 && y->rank == type->rank && l[BACK]->out[0].rank == type->rank &&
-                grouped->rank >= 3 && grouped->dims[0] == type->dims[0] && grouped->dims[1] > 0 &&
-                type->dims[1] % grouped->dims[1] == 0;
-    for (int i = 0; fits && i < type->rank; i++)
-        fits = y->dims[i] == type->dims[i] && l[BACK]->out[0].dims[i] == type->dims[i];
-    if (!fits || !is_all(layers, l[NORM]->node->in[1], l[NORM]->index, 1) ||
-        !is_all(layers, l[NORM]->node->in[2], l[NORM]->index, 0))
+    bz_groupnorm g;
+    if (!bz_groupnorm_find(layers, layer, n, &g) || g.x != x || !layers->constant[g.scale] ||
+        !layers->constant[g.shift] || !is_all(layers, g.norm->node->in[1], g.norm->index, 1) ||
+        !is_all(layers, g.norm->node->in[2], g.norm->index, 0))
         return false;
-    const bz_attr *epsilon = bz_node_attr(l[NORM]->node, "epsilon");
+    const bz_attr *epsilon = bz_node_attr(g.norm->node, "epsilon");
     out->kind = WRITTEN_GROUPNORM;
-    out->axis = (int)grouped->dims[1];
+    out->axis = (int)g.groups;
     out->added = epsilon ? epsilon->f : 1e-5f;
-    out->scale = by_channel(l[SCALE], l[BACK]);
-    out->shift = by_channel(l[SHIFT], l[SCALE]);
-    return out->scale >= 0 && out->shift >= 0;
+    out->scale = g.scale;
+    out->shift = g.shift;
+    return true;
 }
 
 bool written_identify(bz_lowered *lowered, const int *layer, int n, bz_value_id x, written *out)

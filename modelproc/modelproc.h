@@ -8,6 +8,7 @@
  *   bz_dag_build        predecessors, parallel modules
  *   bz_patterns_*       which layers could run as one
  *   bz_spares_find      which need not run
+ *   bz_groupnorm_find   whether some are a group normalization
  *   bz_dot_*            the graph as a picture
  *
  * What is made for a model lives as long as its bz_layers and is freed with it; the bz_model must
@@ -282,6 +283,15 @@ int bz_patterns_find(const bz_patterns *patterns, bz_layers *layers, const bz_sp
 /* A product takes a stride for each axis, a convolution takes images with the channels last, and what works by element takes any order,
  * so that two transposes around it cancel. Lives in layers->arena. */
 void bz_spares_find(bz_layers *layers, bz_spares *out);
+
+/* A group normalization as exporters write it out: a view brings each group of channels together as one, which is normalized by `norm`; another
+ * view brings them back, and the real channels are scaled and shifted. Whether norm's own scale is 1 and its own shift 0 is the caller's to ask. */
+typedef struct bz_groupnorm {
+    const bz_layer *norm;
+    bz_value_id x, scale, shift;
+    int64_t groups;
+} bz_groupnorm;
+bool bz_groupnorm_find(const bz_layers *layers, const int *layer, int n, bz_groupnorm *out);
 
 /* ---- products of several operands ----------------------------------------------------------- */
 

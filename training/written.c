@@ -110,40 +110,20 @@ static bool find_norm(build *b, const bz_match *m, const char *function, written
     return w->epsilon >= 0 && is_along(b, w, w->scale) && (function == RMSNORM || is_along(b, w, w->shift));
 }
 
-/* One value for each channel, as large as `y` else. */
-static bool is_by_channel(const build *b, const bz_type *y, bz_value_id v)
-{
-    const bz_type *t = v < 0 ? NULL : &b->from->types[v];
-    int axis = t ? t->rank - y->rank + 1 : -1;
-    return axis >= 0 && t->dims[axis] == y->dims[1] && bz_type_elements(t) == y->dims[1];
-}
-
-/* By groups of channels: a view brings each together as one channel, whose scale is 1 and whose shift is 0; the real channels are scaled and shifted
- * behind the view back. */
+/* By an instance normalization whose scale is 1 and whose shift is 0. */
 static bool find_groupnorm(build *b, const bz_match *m, written *w)
 {
-    enum { GROUPED, NORM, BACK, SCALE, SHIFT, STEPS };
-    const bz_layer *l[STEPS];
-    for (int i = 0; i < STEPS && m->n == STEPS; i++)
-        l[i] = &b->from->layer[m->layer[i]];
-    if (m->n != STEPS || strcmp(l[NORM]->kind, "instancenorm") != 0 || strcmp(l[SHIFT]->kind, "add") != 0)
+    bz_groupnorm g;
+    if (!bz_groupnorm_find(b->from, m->layer, m->n, &g))
         return false;
-    const bz_type *x = &l[GROUPED]->in[0], *grouped = &l[NORM]->in[0], *y = &l[SHIFT]->out[0];
-    grad norm = {b, NULL, l[NORM]};
-    bool scaled_last = l[SCALE]->node->in[1] != l[BACK]->node->out[0],
-         shifted_last = l[SHIFT]->node->in[1] != l[SCALE]->node->out[0];
-    bool fits = x->rank >= 3 && y->rank == x->rank && grouped->rank >= 3 && grouped->dims[0] == x->dims[0] &&
-                grouped->dims[1] > 0 && x->dims[1] % grouped->dims[1] == 0;
-    for (int i = 0; fits && i < x->rank; i++)
-        fits = y->dims[i] == x->dims[i] && l[BACK]->out[0].dims[i] == x->dims[i];
+    grad norm = {b, NULL, g.norm};
     *w = (written){.function = GROUPNORM,
-                   .x = l[GROUPED]->node->in[0],
-                   .scale = l[SCALE]->node->in[scaled_last],
-                   .shift = l[SHIFT]->node->in[shifted_last],
-                   .groups = fits ? grouped->dims[1] : 0,
+                   .x = g.x,
+                   .scale = g.scale,
+                   .shift = g.shift,
+                   .groups = g.groups,
                    .epsilon = grad_param_real(&norm, "epsilon", 1e-5)};
-    return fits && is_by_channel(b, y, w->scale) && is_by_channel(b, y, w->shift) && grad_is_all(&norm, 1, 1) &&
-           grad_is_all(&norm, 2, 0);
+    return grad_is_all(&norm, 1, 1) && grad_is_all(&norm, 2, 0);
 }
 
 static bool find_function(build *b, const bz_match *m, const char *function, written *w)
