@@ -48,8 +48,7 @@ static void add(walk *w, uint32_t op)
 {
     char word[64];
     uint32_t id = bz_align_word(w->words, word_of(name_of(w->s, op), word));
-    BZ_ROOM(w->atom, w->n);
-    w->atom[w->n++] = (bz_align_atom){.kind = id, .id = id, .owner = (int)op};
+    BZ_ADD(w->atom, w->n) = (bz_align_atom){.kind = id, .id = id, .owner = (int)op};
 }
 
 /* The nodes of the way back, in their order. */

@@ -400,8 +400,7 @@ static void event_complete(bz_chrome_events *r)
     }
     if (kind == BZ_EVENT_RANGE && e->unknown && (bz_chrome_id(e->correlation) || bz_chrome_id(e->external))) {
         e->duration = end - e->start;
-        BZ_ROOM(r->waiting, r->n_waiting);
-        r->waiting[r->n_waiting++] = *e;
+        BZ_ADD(r->waiting, r->n_waiting) = *e;
         return;
     }
     count_unknown(r, e);

@@ -53,7 +53,7 @@ static void note_pair(nesting *n, uint32_t outer, size_t inner, uint32_t what, b
 static void note_pairs(nesting *n, uint32_t n_lanes, bz_arena *arena)
 {
     const bz_events *e = n->e;
-    uint32_t *open = bz_alloc((size_t)n_lanes + 1, sizeof *open), *parent = bz_alloc(e->n + 1, sizeof *parent);
+    BZ_FREED uint32_t *open = bz_alloc((size_t)n_lanes + 1, sizeof *open), *parent = bz_alloc(e->n + 1, sizeof *parent);
     memset(open, 0xff, n_lanes * sizeof *open);
     for (size_t i = 0; i < e->n; i++) {
         uint32_t *top = &open[e->lane[i]];
@@ -65,8 +65,6 @@ static void note_pairs(nesting *n, uint32_t n_lanes, bz_arena *arena)
             note_pair(n, *top, i, INSIDE, arena);
         *top = (uint32_t)i;
     }
-    free(parent);
-    free(open);
 }
 
 static nesting nesting_of(const bz_events *op, uint32_t n_lanes, bz_arena *arena)

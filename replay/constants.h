@@ -9,8 +9,8 @@
  * half as long. */
 static const double GUESS_LAUNCH = 1e-6, CORE_BYTES = 1e10, CORE_FLOPS = 5e10, DEVICE_BYTES = 1e12, DEVICE_FLOPS = 1e13;
 
-/* Share of a copy's bandwidth that a conversion between layouts reaches. Measured: transpositions of 0.4 to 17 MB 0.23, 0.27, 0.35, 0.36, 0.37 and 0.65
- * (64x56x56, 64x2048, 512x512, 4x1000x1000, 4x1024x1024; `benanza-bench 'transpose x=4x1024x1024 perm=0x2x1'` beside `benanza system`), blocks 0.4
+/* Share of a copy's bandwidth that a conversion between layouts reaches. Measured: transpositions of 64x2048 0.23, 4x1000x1000 0.27,
+ * 64x56x56 0.36, 4x1024x1024 0.37 and 512x512 0.65 (`benanza-bench 'transpose x=4x1024x1024 perm=0x2x1'` beside `benanza system`), blocks 0.4
  * (Zen 5, 2026-11-28). Twice: conversions are planned that take longer than the calls that they shorten. */
 static const double CONVERTS = 0.35;
 

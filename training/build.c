@@ -375,11 +375,10 @@ bool grad_is_all(const grad *g, int k, double number)
     bz_error ignored;
     if (!t || t->n < 1 || t->n > MOST || !bz_dtype_is_float(t->dtype))
         return false;
-    double *value = bz_alloc((size_t)t->n, sizeof *value);
+    BZ_FREED double *value = bz_alloc((size_t)t->n, sizeof *value);
     bool all = !bz_tensor_reals(g->b->from->model, t, value, &ignored);
     for (int64_t i = 0; i < t->n && all; i++)
         all = !(value[i] < number) && !(value[i] > number);
-    free(value);
     return all;
 }
 

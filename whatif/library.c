@@ -185,14 +185,13 @@ static int price_turned(change *c, const bz_layer_place *place, const bz_problem
         return -1;
     *out = 1e-9 * (double)place->time * is / was;
     if (!isfinite(*out)) {
-        bz_buf text = {0};
+        BZ_SCOPED(bz_buf) text = {0};
         bz_problem_print(&turned, &text);
         const char *option = bz_arena_printf(c->asked->arena, " --problem '%s'", bz_buf_text(&text));
         if (!c->unmeasured)
             c->unmeasured = option;
         else if (!strstr(c->unmeasured, option))
             c->unmeasured = bz_arena_printf(c->asked->arena, "%s%s", c->unmeasured, option);
-        bz_buf_free(&text);
     }
     return 0;
 }
