@@ -12,19 +12,47 @@ static int measure(bz_bench *run, int threads, const bz_system_facts *facts, con
     return rc;
 }
 
-enum { ROUNDS = 3 }; /* of sizes between: the middle, quarters, eighths */
+/* Leaves out what was slower than the record that there is. */
+static int keep_faster(void *user, bz_record *r, bz_error *err)
+{
+    bz_bench *run = user;
+    BZ_SCOPED(bz_arena) arena = {0};
+    bz_record *known;
+    if (bz_perfdb_find(run->db, run->system, r->problem, &r->variant, &r->setting, &arena, &known, err))
+        return -1;
+    return known && known->status == BZ_RECORD_OK && !(r->status == BZ_RECORD_OK && r->median < known->median);
+}
 
-/* The sizes of the list, and more of them where a curve bends. */
+/* Others' work makes a call slower, and never faster: of what is measured again the faster is kept. */
+static int measure_again(bz_bench *run, const bz_system_facts *facts, const char *const *text, int n, bz_error *err)
+{
+    bz_bench once = *run;
+    once.all = true;
+    once.each = keep_faster;
+    once.user = &once;
+    int rc = measure(&once, once.setting.threads, facts, text, n, err);
+    run->stopped_by = once.stopped_by;
+    return rc;
+}
+
+enum {
+    FINER_ROUNDS = 3, /* the middle, quarters, eighths */
+    ROUNDS = 7,       /* the others' bursts last a second or two, a round about as long */
+};
+
+/* The sizes of the list, and more of them where a curve bends. What a larger size contradicts is measured again. */
 static int measure_curves(bz_bench *run, const bz_system_facts *facts, bz_arena *arena, bz_error *err)
 {
-    const char *const *text;
-    bz_transfers found;
-    int n = bz_transfers_list(facts, run->setting.threads, false, arena, &text);
-    for (int round = 0; round <= ROUNDS && (!round || n); round++) {
-        if (measure(run, run->setting.threads, facts, text, n, err) ||
+    const char *const *finer, *const *disturbed = NULL;
+    int n = bz_transfers_list(facts, run->setting.threads, false, arena, &finer), n_disturbed = 0;
+    for (int round = 0; round <= ROUNDS && (!round || n || n_disturbed); round++) {
+        bz_transfers found;
+        if (measure(run, run->setting.threads, facts, finer, n, err) ||
+            measure_again(run, facts, disturbed, n_disturbed, err) ||
             bz_transfers_read(run->db, run->system, facts, &run->setting, arena, &found, err))
             return -1;
-        n = bz_transfers_finer(&found, facts, arena, &text);
+        n = round < FINER_ROUNDS ? bz_transfers_finer(&found, facts, arena, &finer) : 0;
+        n_disturbed = bz_transfers_disturbed(&found, facts, arena, &disturbed);
     }
     return 0;
 }

@@ -173,14 +173,15 @@ static double steepness(const bz_transfer_point *a, const bz_transfer_point *b)
     return log(b->seconds / a->seconds) / log(b->size / a->size);
 }
 
-/* By how much a straight line between point i and the next can be off in the middle, as a logarithm: as far as where one corner joins
- * the slope before to that behind. */
+/* By how much a straight line between point i and the next can be off in the middle, as a logarithm. Where the slopes before and behind join
+ * in one corner: as far as that is from the line. Where the line is steeper than both there is a jump: as far as the two slopes are from
+ * it when they are drawn on to the middle. */
 static double bend(const bz_transfer_curve *c, int i)
 {
     const bz_transfer_point *p = &c->point[i];
     double own = steepness(p, p + 1), before = i ? steepness(p - 1, p) : own,
            behind = i + 2 < c->n ? steepness(p + 1, p + 2) : own;
-    return fabs(behind - before) / 4 * log(p[1].size / p[0].size);
+    return (fabs(own - before) + fabs(own - behind)) / 4 * log(p[1].size / p[0].size);
 }
 
 /* The number of a size among those that there are; -1: it is none. */
@@ -194,7 +195,7 @@ static int number_of(const transfer_way *w, const int64_t *x, int n, double size
 
 int bz_transfers_finer(const bz_transfers *t, const bz_system_facts *facts, bz_arena *arena, const char *const **out)
 {
-    static const double BENT = 0.05;
+    static const double BENT = 0.08;
     const char **list = NULL;
     int found = 0;
     for (const transfer_way *w = transfer_ways; w->name; w++) {
@@ -207,6 +208,28 @@ int bz_transfers_finer(const bz_transfers *t, const bz_system_facts *facts, bz_a
             if (from < 0 || to > from + WAY_PARTS || to < from + 2 || x[middle] == x[from] || bend(c, i) <= BENT)
                 continue;
             BZ_ARENA_ADD(arena, list, found) = transfer_problem(w, x[middle], arena);
+        }
+    }
+    *out = list;
+    return found;
+}
+
+int bz_transfers_disturbed(const bz_transfers *t, const bz_system_facts *facts, bz_arena *arena,
+                           const char *const **out)
+{
+    static const double MORE = 1.05;
+    const char **list = NULL;
+    int found = 0;
+    for (const transfer_way *w = transfer_ways; w->name; w++) {
+        int64_t x[WAY_MOST_SIZES];
+        const bz_transfer_curve *c = bz_transfer_find(t, w->name);
+        int n = c ? transfer_sizes(w, facts, t->setting.threads, x) : 0;
+        double least = INFINITY; /* of larger ones */
+        for (int i = c ? c->n - 1 : -1; i >= 0; i--) {
+            int at = number_of(w, x, n, c->point[i].size);
+            if (at >= 0 && c->point[i].seconds > MORE * least)
+                BZ_ARENA_ADD(arena, list, found) = transfer_problem(w, x[at], arena);
+            least = fmin(least, c->point[i].seconds);
         }
     }
     *out = list;

@@ -56,8 +56,11 @@ typedef struct bz_transfers {
 /* Texts of the problems: how many. `threads`: ways that several threads share the work of; with one all of them. First come
  * `rings` of loads: they tell bz_transfers_caches at which sizes the others are measured. */
 int bz_transfers_list(const bz_system_facts *facts, int threads, bool rings, bz_arena *arena, const char *const **out);
-/* Problems between two sizes where the curve bends, so that a straight line between them may be off by more than 5 %. */
+/* Problems between two sizes where the curve bends, so that a straight line between them may be off by more than 8 %. */
 int bz_transfers_finer(const bz_transfers *t, const bz_system_facts *facts, bz_arena *arena, const char *const **out);
+/* Problems that took more than 5 % longer than a larger one of the same way: something else ran then. */
+int bz_transfers_disturbed(const bz_transfers *t, const bz_system_facts *facts, bz_arena *arena,
+                           const char *const **out);
 /* The facts with as much of the last cache as is ours by its latencies: of 480 MB that a virtual machine shows, others use most. Of a
  * ring twice as large as the cache half of the loads find it there, and half wait for memory. As they were where the latencies say
  * nothing. */

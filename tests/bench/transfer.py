@@ -5,9 +5,9 @@
    vectors of 256 and of 512 bits, of which the faster counts), in memory
    and in the second-level cache; beside it the same loop of benanza's (the faster of "wide" and "halves", for copy "memcpy") and benanza's best variant.
 2. likwid-bench, where it is installed (Debian: likwid): load, copy and stream in the same sizes.
-3. Sizes that were not measured: what the curve says, and what is then measured.
+3. Sizes that were not measured: what the line between their neighbours says, these measured in the same turns, and the curve as stored.
 Medians over the rounds. Wants a machine with nothing else to do."""
-import argparse, json, os, re, shutil, statistics, subprocess, tempfile
+import argparse, json, math, os, re, shutil, statistics, subprocess, tempfile
 
 STREAM = r"""
 #include <stdio.h>
@@ -44,7 +44,7 @@ LIKWID = {"read": ("load", 1), "copy": ("copy", 2), "triad": ("stream", 3)}
 
 def bench(a, problems):
     """{problem: {algorithm: (best, median)}}, seconds"""
-    out = subprocess.run([a.benanza, "bench", "--backend", "memory", "--layout", "plain", "--wait", "0", "--time-limit", "0.1", "-"],
+    out = subprocess.run([a.benanza, "bench", "--backend", "memory", "--layout", "plain", "--wait", "0", "--time-limit", str(a.time_limit), "-"],
                          input="\n".join(problems), capture_output=True, text=True, check=True).stdout
     found = {}
     for line in map(json.loads, out.splitlines()):
@@ -91,33 +91,43 @@ def against_stream(a, folder):
 
 
 def between(a, folder):
-    """Sizes in the middle between two that were measured."""
+    """Sizes in the middle between two that were measured. In each round they are measured together with these: what the line between the
+    two is off by then is the curve's own mistake, and what the two have moved by since they were stored is the machine's."""
     db = a.db or folder + "/db"
     if not a.db:
         subprocess.run([a.benanza, "transfer", "--db", db, "--wait", "0"], capture_output=True, check=False)
     sheets = json.loads(subprocess.run([a.benanza, "transfer", "--db", db, "--no-run", "--json"], capture_output=True, text=True).stdout)
-    points = {}
+    stored = {}
     for row in next(s for s in sheets["sheets"] if s["id"] == "points")["rows"]:
-        points.setdefault(row["way"], []).append(row["size"])
+        stored.setdefault(row["way"], {})[row["size"]] = row["time"]
     arrays = {"read": 1, "write": 1, "copy": 2, "scale": 2, "add": 3, "triad": 3, "strided": 1}
-    print("between the sizes measured: what the curve says against what is measured then, by way: median and worst")
-    for way, sizes in points.items():
+    show = lambda off: f"{100 * statistics.median(off):5.1f} {100 * max(off):6.1f} {sum(o > 0.1 for o in off):4d} of {len(off):2d}"
+    print("way         off by: median, worst, how many by more than 10 %; the line between neighbours, the curve as stored, the sizes themselves")
+    for way, times in stored.items():
         if way == "scattered" or (a.ways and way not in a.ways.split(",")):
             continue  # only powers of two, which are measured
-        doubles = arrays.get(way)
-        x = [int((lo * hi) ** 0.5) // (64 * (doubles or 1)) * 8 if doubles else max(2, int((lo * hi) ** 0.5)) for lo, hi in zip(sizes, sizes[1:])]
-        texts = [f"transfer way={way} x={v} dtype={'f64' if doubles else 'u8'}" for v in x]
-        found, off = bench(a, texts), []
-        for v, t in zip(x, texts):
-            size = v * 8 * doubles if doubles else v
-            asked = json.loads(subprocess.run([a.benanza, "transfer", "--db", db, "--no-run", "--json", "--bytes", str(size)], capture_output=True,
-                                              text=True).stdout)
-            says = next(r["time"] for r in asked["sheets"][2]["rows"] if r["way"] == way)
-            if t in found and says:
-                real = min(s[1] for s in found[t].values()) / (min(v // 64, 32768) if way.startswith("chase") else 1)
-                off.append(says / real - 1)
-        if off:
-            print(f"  {way:10} {100 * statistics.median(map(abs, off)):5.1f} %  {100 * max(off, key=abs):+6.1f} %   {' '.join(f'{100 * o:+.0f}' for o in off)}")
+        of = arrays.get(way)
+        x = [round(size / (8 * of if of else 1)) for size in times]
+        mid = [int((lo * hi) ** 0.5) // (8 if of else 64) * (8 if of else 64) if of or way.startswith("chase") else int((lo * hi) ** 0.5)
+               for lo, hi in zip(x, x[1:])]
+        mid = [m for m, lo, hi in zip(mid, x, x[1:]) if lo < m < hi]
+        text = {v: f"transfer way={way} x={v} dtype={'f64' if of else 'u8'}" for v in sorted(x + mid)}
+        rounds = [bench(a, text.values()) for _ in range(a.rounds)]
+        loads = lambda v: min(v // 64, 32768) if way.startswith("chase") else 1
+        now = {v: min(s[1] for r in rounds for s in r[t].values()) / loads(v) for v, t in text.items() if all(t in r for r in rounds)}
+        stores = dict(zip(x, times.values()))
+        off = {"line": [], "curve": [], "self": [abs(stores[v] / now[v] - 1) for v in x if v in now]}
+        if a.each:
+            print("  " + way + " " + " ".join(f"{v}{'' if v in stores else '*'}:{1e9 * t:.3g}" for v, t in now.items()))
+        for m in mid:
+            lo, hi = max(v for v in x if v < m), min(v for v in x if v > m)
+            if not all(v in now for v in (lo, m, hi)):
+                continue
+            share = math.log(m / lo) / math.log(hi / lo)
+            for name, t in (("line", now), ("curve", stores)):
+                off[name].append(abs(t[lo] * (t[hi] / t[lo]) ** share / now[m] - 1))
+        if off["line"]:
+            print(f"  {way:10}" + "   ".join(show(off[k]) for k in ("line", "curve", "self")), flush=True)
 
 
 def main():
@@ -125,8 +135,10 @@ def main():
     p.add_argument("--benanza", default="build/release/benanza")
     p.add_argument("--rounds", type=int, default=5)
     p.add_argument("--memory", type=int, default=128 << 20, help="bytes of each array in memory")
+    p.add_argument("--time-limit", type=float, default=0.1, help="seconds of each variant")
     p.add_argument("--db", help="for sizes between: where all others are measured")
     p.add_argument("--ways", help="for sizes between: these alone, with commas")
+    p.add_argument("--each", action="store_true", help="for sizes between: print what each took, in ns")
     p.add_argument("--only", choices=["memory", "L2", "between"])
     a = p.parse_args()
     with tempfile.TemporaryDirectory() as folder:

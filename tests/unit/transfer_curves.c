@@ -305,6 +305,40 @@ static void test_bends(void **state)
     bz_arena_free(&arena);
 }
 
+/* Between 4096 and 8192 elements the time grows eight times, behind them as the bytes: the jump lies somewhere between, whose middle is
+ * wanted, and that behind it, as the jump may be there. The two slopes join in no corner. What takes longer than a larger size is told: 2048 here, by 6 %. */
+static void test_jumps(void **state)
+{
+    bz_perfdb *db;
+    bz_arena arena = {0};
+    bz_transfers t;
+    const bz_system *system;
+    const char *const *text;
+    const bz_setting setting = {1, BZ_CACHE_HOT, ""};
+    const bz_system_facts *facts = bz_system_facts_read(DETAILS, &arena);
+    assert_ok(bz_perfdb_open(&db, *state, &(bz_perfdb_options){0}, &err));
+    assert_ok(bz_perfdb_put_system(db, "here@onednn1", DETAILS, 1700000000, &err));
+    assert_ok(bz_perfdb_known(db, "here", &system, &err));
+    for (int x = 4096; x <= 65536; x *= 2) {
+        char name[64];
+        snprintf(name, sizeof name, "transfer way=read x=%d dtype=f64", x);
+        store(db, name, 1e-9 * x * (x > 4096 ? 4 : 1), "wide", BZ_RECORD_OK, 1);
+    }
+    assert_ok(bz_transfers_read(db, system, facts, &setting, &arena, &t, &err));
+    assert_int_equal(bz_transfers_disturbed(&t, facts, &arena, &text), 0);
+    assert_int_equal(bz_transfers_finer(&t, facts, &arena, &text), 2);
+    assert_string_equal(text[0], "transfer way=read x=6144 dtype=f64");
+    store(db, "transfer way=read x=2048 dtype=f64", 1.06 * 4096e-9, "wide", BZ_RECORD_OK, 1);
+    assert_ok(bz_transfers_read(db, system, facts, &setting, &arena, &t, &err));
+    assert_int_equal(bz_transfers_disturbed(&t, facts, &arena, &text), 1);
+    assert_string_equal(text[0], "transfer way=read x=2048 dtype=f64");
+    store(db, "transfer way=read x=2048 dtype=f64", 1.04 * 4096e-9, "halves", BZ_RECORD_OK, 1);
+    assert_ok(bz_transfers_read(db, system, facts, &setting, &arena, &t, &err));
+    assert_int_equal(bz_transfers_disturbed(&t, facts, &arena, &text), 0);
+    bz_perfdb_close(db);
+    bz_arena_free(&arena);
+}
+
 /* A virtual machine shows 512 MiB and has 24 of them: a random load of a ring finds its line in the cache with the probability that
  * the line is in it. The last size measured must lie in memory; else what is shown holds. */
 static void test_share(void **state)
@@ -537,6 +571,7 @@ int main(void)
                                        cmocka_unit_test_setup_teardown(test_gpu, make_folder, remove_folder),
                                        cmocka_unit_test_setup_teardown(test_facts, make_folder, remove_folder),
                                        cmocka_unit_test_setup_teardown(test_bends, make_folder, remove_folder),
+                                       cmocka_unit_test_setup_teardown(test_jumps, make_folder, remove_folder),
                                        cmocka_unit_test_setup_teardown(test_share, make_folder, remove_folder),
                                        cmocka_unit_test_setup_teardown(test_chance, make_folder, remove_folder),
                                        cmocka_unit_test_setup_teardown(test_together, make_folder, remove_folder),
