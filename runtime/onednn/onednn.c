@@ -6,6 +6,9 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __aarch64__
+#include <sys/auxv.h>
+#endif
 
 extern const bz_backend bz_backend_onednn;
 
@@ -21,29 +24,45 @@ static void version(bz_buf *out)
     bz_buf_printf(out, "onednn%d.%d.%d", v->major, v->minor, v->patch);
 }
 
+/* oneDNN has names for those of x86 alone; on ARM its number says something else. */
 void bz_onednn_isa(char *out, size_t size)
 {
-    static const struct {
-        int isa;
+#ifdef __aarch64__
+    const unsigned long first = getauxval(AT_HWCAP), second = getauxval(AT_HWCAP2);
+#else
+    const int have = (int)dnnl_get_effective_cpu_isa();
+#define HAVE(set) ((have & dnnl_cpu_isa_##set) == dnnl_cpu_isa_##set)
+#endif
+    const struct {
+        bool there;
         const char *name;
     } SETS[] = {
-        {dnnl_cpu_isa_sse41, "SSE4.1"},
-        {dnnl_cpu_isa_avx, "AVX"},
-        {dnnl_cpu_isa_avx2, "AVX2"},
-        {dnnl_cpu_isa_avx2_vnni, "AVX2_VNNI"},
-        {dnnl_cpu_isa_avx512_core, "AVX512_CORE"},
-        {dnnl_cpu_isa_avx512_core_vnni, "AVX512_CORE_VNNI"},
-        {dnnl_cpu_isa_avx512_core_bf16, "AVX512_CORE_BF16"},
+#ifdef __aarch64__
+        {first & HWCAP_ASIMD, "ASIMD"},
+        {first & HWCAP_ASIMDHP, "FP16"},
+        {first & HWCAP_ASIMDDP, "DOTPROD"},
+        {first & HWCAP_SVE, "SVE"},
+        {second & HWCAP2_SVE2, "SVE2"},
+        {second & HWCAP2_I8MM, "I8MM"},
+        {second & HWCAP2_BF16, "BF16"},
+#else
+        {HAVE(sse41), "SSE4.1"},
+        {HAVE(avx), "AVX"},
+        {HAVE(avx2), "AVX2"},
+        {HAVE(avx2_vnni), "AVX2_VNNI"},
+        {HAVE(avx512_core), "AVX512_CORE"},
+        {HAVE(avx512_core_vnni), "AVX512_CORE_VNNI"},
+        {HAVE(avx512_core_bf16), "AVX512_CORE_BF16"},
 #if DNNL_VERSION_MAJOR >= 3
-        {dnnl_cpu_isa_avx512_core_fp16, "AVX512_CORE_FP16"},
+        {HAVE(avx512_core_fp16), "AVX512_CORE_FP16"},
 #endif
-        {dnnl_cpu_isa_avx512_core_amx, "AVX512_CORE_AMX"},
+        {HAVE(avx512_core_amx), "AVX512_CORE_AMX"},
+#endif
     };
-    int have = (int)dnnl_get_effective_cpu_isa();
     size_t n = 0;
     out[0] = 0;
     for (size_t i = 0; i < sizeof SETS / sizeof *SETS; i++)
-        if ((have & SETS[i].isa) == SETS[i].isa && n < size)
+        if (SETS[i].there && n < size)
             n += (size_t)snprintf(out + n, size - n, "%s%s", n ? " " : "", SETS[i].name);
 }
 

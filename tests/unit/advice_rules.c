@@ -505,7 +505,8 @@ static void test_prepared_without_model(void **state)
         bz_ladder_make(&a.bound, t, "made up", &arena, &l);
         l.alignment = &alignment;
         l.framework = "PyTorch";
-        const bz_advice *told = find(list, advise(&a, &l, t, &arena, &list), "prepack-weights");
+        const int n_told = advise(&a, &l, t, &arena, &list);
+        const bz_advice *told = find(list, n_told, "prepack-weights");
         assert_non_null(told);
         assert_true(fabs(told->gain - 2e-4) <
                     1e-9); /* once, though a call named reorder is also one of another advice */
