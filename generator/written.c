@@ -229,11 +229,6 @@ static bool compute(evaluation *e, const bz_layer *l)
     return has_shape(e, &l->out[0]);
 }
 
-static double sample(int row, int column)
-{
-    return -6 + 12.0 * (row + column * ROWS) / (ROWS * COLUMNS - 1);
-}
-
 /* ---- functions that have a problem ------------------------------------------------------------- */
 
 typedef struct {
@@ -392,7 +387,7 @@ bool written_identify(bz_lowered *lowered, const int *layer, int n, bz_value_id 
         t.e = (evaluation){.lowered = lowered, .layers = layers, .x = type, .axis = -1};
         double *row = add_value(&t.e, x);
         for (int c = 0; c < COLUMNS; c++)
-            row[c] = t.x[r][c] = sample(r, c);
+            row[c] = t.x[r][c] = -6 + 12.0 * (r + c * ROWS) / (ROWS * COLUMNS - 1);
         for (int i = 0; i < n && good; i++)
             good = compute(&t.e, &layers->layer[layer[i]]);
         if (good)

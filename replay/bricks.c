@@ -51,12 +51,6 @@ static const char *problem_of(const replaying *w, int number)
 
 /* ---- records -------------------------------------------------------------------------------- */
 
-static double hot_of(const bz_record *r)
-{
-    const char *at = r->meta ? strstr(r->meta, "\"hot\":") : NULL;
-    return at ? strtod(at + strlen("\"hot\":"), NULL) : (double)NAN;
-}
-
 static void keep(replaying *w, int number, const bz_record *r)
 {
     bool good = r->status == BZ_RECORD_OK;
@@ -65,7 +59,8 @@ static void keep(replaying *w, int number, const bz_record *r)
         return;
     }
     w->b->brick[number].seconds = good ? r->median : (double)NAN;
-    w->r->hot[number] = good ? hot_of(r) : (double)NAN;
+    const char *hot = good && r->meta ? strstr(r->meta, "\"hot\":") : NULL;
+    w->r->hot[number] = hot ? strtod(hot + strlen("\"hot\":"), NULL) : (double)NAN;
     w->why[number] = good ? NULL : bz_arena_str(w->arena, r->reason);
 }
 

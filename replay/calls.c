@@ -81,11 +81,6 @@ static void add_fold(call *c, bz_fold_kind kind, float factor, int value)
         c->fold[c->n_folds++] = (bz_replay_fold){kind, {value, -1, -1, -1}, factor};
 }
 
-static bool is_factor(bz_role role)
-{
-    return role == BZ_ROLE_B || role == BZ_ROLE_W;
-}
-
 /* The number that a scaled elu is multiplied or divided by before its function: a call's operand, but an attribute of the layer. */
 static int elu_factor(binder *b, const bz_layer *l)
 {
@@ -117,7 +112,7 @@ static int find_operands(binder *b, const bz_layer *l, call *c, bz_error *err)
         if (operand[i].role == BZ_ROLE_INDEX)
             return bind_no(l, err, "its call wants places or indices that are made before it");
         k = k < 0 || operand[i].role == BZ_ROLE_OTHER ? k : place_of(l, k);
-        if (is_factor(operand[i].role) && (k < 0 || k >= l->n_in)) {
+        if ((operand[i].role == BZ_ROLE_B || operand[i].role == BZ_ROLE_W) && (k < 0 || k >= l->n_in)) {
             if ((c->in[i] = elu_factor(b, l)) < 0)
                 return bind_no(l, err, "what its call multiplies by is an attribute");
             continue;
@@ -363,12 +358,6 @@ static bool is_offered(const bz_problem *p)
     return p->kind != BZ_PROBLEM_BINARY || list[0].count == list[n - 1].count;
 }
 
-/* The call multiplies by floating-point numbers that the file does not have. */
-static bool has_narrow_weights(const bz_layer *l)
-{
-    return bz_has_word("matmulnbits matmulbnb4 matmulfp4 matmulfp8", l->kind);
-}
-
 static bool has_training(const bz_alternative *a)
 {
     bool training = false;
@@ -387,7 +376,7 @@ int bind_call_layer(binder *b, const bz_layer *l, const bz_alternative *a, bz_er
         return bind_training(b, l, a, err);
     if (!strcmp(l->kind, "resize") && bind_resize_as_libraries(b, l, err))
         return -1;
-    if (has_narrow_weights(l))
+    if (bz_has_word("matmulnbits matmulbnb4 matmulfp4 matmulfp8", l->kind)) /* the file has no floating-point numbers */
         return bind_no(l, err, "its weights of a few bits are no operand of a library call");
     for (int i = 0; i < a->n; i++)
         if (is_loop(&a->problem[i]) && !border)

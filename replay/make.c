@@ -29,11 +29,6 @@ int bind_new_value(binder *b, const char *name, bz_dtype dtype, int rank, const 
     return p->n_values++;
 }
 
-static bz_dtype dtype_of(const binder *b, bz_dtype has)
-{
-    return b->dtype && bz_dtype_is_float(has) ? b->dtype : has;
-}
-
 /* A value of the model's. Constants stay in their own type until a call takes them: what is folded into weights would
  * be rounded twice. */
 static int add_value(binder *b, bz_value_id id, bz_error *err)
@@ -47,7 +42,8 @@ static int add_value(binder *b, bz_value_id id, bz_error *err)
         return bz_fail(err, BZ_INCOMPLETE, "'%s' is empty, of a type without bytes, or has more than %d dimensions",
                        name, BZ_PROBLEM_RANK);
     bool constant = b->once || b->layers->model->values[id].init;
-    int k = bind_new_value(b, name, constant ? t->dtype : dtype_of(b, t->dtype), t->rank, t->dims);
+    int k = bind_new_value(b, name, constant || !b->dtype || !bz_dtype_is_float(t->dtype) ? t->dtype : b->dtype,
+                           t->rank, t->dims);
     b->plan->value[k].given = t->dtype;
     b->number[id] = k;
     return k;

@@ -8,12 +8,6 @@
 
 static const char *const STEPS[] = {"call", "view", "loop"};
 
-static void put_seconds(bz_json *j, const char *key, double v)
-{
-    if (isfinite(v) && v > 0)
-        bz_json_key_num(j, key, v);
-}
-
 static void put_step(const bz_replay_plan *p, int i, bz_json *j)
 {
     const bz_replay_step *s = &p->step[i];
@@ -23,7 +17,8 @@ static void put_step(const bz_replay_plan *p, int i, bz_json *j)
         const bz_replay_option *o = &c->option[c->taken];
         bz_json_key_str(j, "problem", c->text);
         BZ_PUT(j, bz_replay_option, o, backend, algorithm, layout, math);
-        put_seconds(j, "seconds", o->seconds);
+        if (isfinite(o->seconds) && o->seconds > 0)
+            bz_json_key_num(j, "seconds", o->seconds);
         bz_json_key_str(j, "provenance", bz_record_provenance_name(o->provenance));
     }
 }

@@ -15,11 +15,6 @@ typedef struct graph {
     int *stream;
 } graph;
 
-static int producer_of(const graph *g, int value)
-{
-    return value < 0 ? -1 : g->producer[value];
-}
-
 /* Units are in topological order, and so are their predecessors. */
 static void find_predecessors(graph *g)
 {
@@ -33,7 +28,7 @@ static void find_predecessors(graph *g)
         for (int i = unit->first; i < unit->first + unit->n_steps; i++) {
             const bz_replay_step *s = &p->step[i];
             for (int k = 0; k < s->n_in && !s->once; k++) {
-                int from = producer_of(g, s->in[k]);
+                int from = s->in[k] < 0 ? -1 : g->producer[s->in[k]];
                 if (from >= 0 && from != u)
                     pred[n++] = from;
             }

@@ -32,17 +32,12 @@ static void plan_row(const bz_replay_report *r, row *w)
     }
 }
 
-static bool is_conversion(const bz_replay_action *a)
-{
-    return a->kind == BZ_REPLAY_CONVERT || a->kind == BZ_REPLAY_COPY;
-}
-
 static void add_action(table *t, const bz_replay_action *a)
 {
     int u = unit_of(t->r->plan, a->step);
     row *w = u < 0 ? &t->outputs : &t->row[u];
     double seconds = isfinite(a->seconds) ? a->seconds : 0;
-    bool converts = is_conversion(a), loops = a->kind == BZ_REPLAY_LOOP;
+    bool converts = a->kind == BZ_REPLAY_CONVERT || a->kind == BZ_REPLAY_COPY, loops = a->kind == BZ_REPLAY_LOOP;
     t->n_calls += a->kind == BZ_REPLAY_CALL, t->n_loops += loops, t->n_conversions += converts;
     *(converts ? &t->conversions : loops ? &t->loops : &t->calls) += seconds;
     *(converts ? &w->conversions : loops ? &w->loops : &w->calls) += seconds;

@@ -55,12 +55,6 @@ static int layer_operand(char digit, bool updates, part t)
     return updates && k >= 2 ? 2 + (k - 2) * t.of + t.number : k;
 }
 
-static int layer_result(char digit, bool updates, part t)
-{
-    int k = digit - '0';
-    return updates ? k * t.of + t.number : k;
-}
-
 /* What the layer leaves out is 1 of a scale, and 0 of a shift; nothing else may lack. */
 static int take_operand(binder *b, const bz_layer *l, int k, bz_role role, int *value, bz_error *err)
 {
@@ -113,7 +107,7 @@ static int add_call(binder *b, const bz_layer *l, const bz_problem *p, part t, b
         if (take_operand(b, l, layer_operand(from[i], updates, t), operand[i].role, &in[i], err))
             return -1;
     for (int i = n_in; i < n; i++) {
-        int k = layer_result(to[i - n_in], updates, t);
+        int k = (to[i - n_in] - '0') * (updates ? t.of : 1) + (updates ? t.number : 0);
         result[i - n_in] = i == n - 1 ? bind_result(b, l, k, err) : make_result(b, l, k, &operand[i], err);
         if (result[i - n_in] < 0)
             return -1;

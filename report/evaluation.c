@@ -78,13 +78,6 @@ static void ratio_columns(bz_table *t, const bz_evaluation *e)
             bz_table_column(t, GAINS[r], BZ_RIGHT);
 }
 
-static void ratio_cells(bz_table *t, const bz_evaluation *e, const double *ratio, bz_arena *arena)
-{
-    for (int r = 0; r < BZ_RATIOS; r++)
-        if (e->known[r])
-            bz_table_cell(t, factor(ratio[r], arena), NULL);
-}
-
 static void mean_cells(bz_table *t, const bz_evaluation *e, const double *ratio, const int *known, int n,
                        bz_arena *arena)
 {
@@ -100,7 +93,9 @@ static void put_ratios(const bz_analysis *a, const bz_evaluation *e, bz_arena *a
     for (int i = 0; i < e->n; i++) {
         BZ_ROW(t, BZ_SHOW(a[i].bound.model), BZ_SHOW(a[i].bound.system), BZ_SHOW_INT(a[i].bound.layers->batch),
                BZ_SHOW_TIME(e->row[i].measured));
-        ratio_cells(t, e, e->row[i].ratio, arena);
+        for (int r = 0; r < BZ_RATIOS; r++)
+            if (e->known[r])
+                bz_table_cell(t, factor(e->row[i].ratio[r], arena), NULL);
     }
     bz_table_cell(t, "geometric mean", NULL);
     for (int i = 0; i < 3; i++)

@@ -217,11 +217,6 @@ static double lpnorm_cost(const bz_problem *p)
 
 /* ---- groupnorm ------------------------------------------------------------------------------ */
 
-static int64_t group_of(const bz_problem *p)
-{
-    return bz_extent_count(p->groupnorm.x + 1) / p->groupnorm.group;
-}
-
 static void groupnorm_operands(const bz_problem *p, bz_operand_list *l, int64_t *y)
 {
     bz_operand_add_shape(l, BZ_ROLE_X, p->dtype, p->groupnorm.x);
@@ -240,7 +235,8 @@ static int check_groupnorm(const bz_problem *p, bz_error *err)
 
 static double groupnorm_cost(const bz_problem *p)
 {
-    return 2 * (double)group_of(p);
+    int64_t group = bz_extent_count(p->groupnorm.x + 1) / p->groupnorm.group;
+    return 2 * (double)group;
 }
 
 /* ---- softmax -------------------------------------------------------------------------------- */

@@ -163,11 +163,6 @@ static int place_result(bz_replay *r, int number, replay_call *c, bz_error *err)
     return 0;
 }
 
-static bool types_fit(const bz_replay_value *v, const bz_operand *o)
-{
-    return bz_dtype_bits(v->dtype) == bz_dtype_bits(o->dtype) && replay_count(v) == o->count;
-}
-
 static int check_types(const bz_replay *r, const bz_replay_step *step, const replay_call *c, bz_error *err)
 {
     if (step->n_in != c->n_in || c->n_in + step->n_more + 1 != c->n)
@@ -176,7 +171,9 @@ static int check_types(const bz_replay *r, const bz_replay_step *step, const rep
     for (int i = 0; i < c->n; i++) {
         int value = i < c->n_in ? step->in[i] : i < c->n - 1 ? step->more[i - c->n_in] : step->out;
         bool constant = i < c->n - 1 && (value < 0 || r->state[value].constant);
-        if (!constant && !types_fit(&r->model->value[value], &c->operand[i]))
+        const bz_replay_value *v = constant ? NULL : &r->model->value[value];
+        if (v &&
+            (bz_dtype_bits(v->dtype) != bz_dtype_bits(c->operand[i].dtype) || replay_count(v) != c->operand[i].count))
             return bz_fail(err, BZ_FAILED, "%s: '%s' has another size than the call's operand", step->name,
                            r->model->value[value].name);
     }

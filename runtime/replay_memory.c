@@ -7,11 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool meet(const bz_lifetime *a, const bz_lifetime *b)
-{
-    return a->first <= b->last && b->first <= a->last;
-}
-
 BZ_SORTS(larger_first, bz_lifetime *const,
          BZ_THEN(BZ_ORDER((*q)->bytes, (*p)->bytes), BZ_THEN(BZ_ORDER((*p)->first, (*q)->first), BZ_ORDER(*p, *q))));
 
@@ -35,7 +30,7 @@ static size_t find_gap(const bz_lifetime *l, bz_lifetime *const *placed, int n, 
     int k = 0;
     size_t end = 0, best = SIZE_MAX, smallest = SIZE_MAX;
     for (int i = 0; i < n; i++)
-        if (meet(placed[i], l))
+        if (placed[i]->first <= l->last && l->first <= placed[i]->last)
             at_once[k++] = placed[i];
     qsort(at_once, (size_t)k, sizeof(bz_lifetime *), lower_first);
     for (int i = 0; i < k; i++) {

@@ -38,12 +38,6 @@ static int slots_of(const bz_action *a, int slot[BZ_PROBLEM_OPERANDS])
     return n;
 }
 
-static void take_over(clock_row *to, const clock_row *from)
-{
-    for (int t = 0; t < BZ_REPLAY_STREAMS; t++)
-        to->done[t] = from->done[t] > to->done[t] ? from->done[t] : to->done[t];
-}
-
 /* The last action that made one of these slots and is not known to be over; -1 where there is none. */
 static int latest_unknown(const order *o, const clock_row *now, const int *slot, int n)
 {
@@ -66,7 +60,8 @@ static void order_action(order *o, int i)
         bz_action *other = &o->r->action[w];
         a->after[a->n_after++] = w;
         other->marked = true;
-        take_over(now, &o->before[w]);
+        for (int t = 0; t < BZ_REPLAY_STREAMS; t++)
+            now->done[t] = o->before[w].done[t] > now->done[t] ? o->before[w].done[t] : now->done[t];
         now->done[other->stream] = w;
     }
     o->before[i] = *now;

@@ -138,12 +138,6 @@ static bool was_interrupted(const runner *r, double seconds, long interruptions)
     return own_clock ? r->lost > LOST * seconds * (double)r->iterations : count_interruptions() > interruptions;
 }
 
-/* Lets others have the processor for a moment: who slept gets a whole slice of time when it wakes. */
-static void give_way(void)
-{
-    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-}
-
 /* On a busy machine samples in which somebody else ran are taken again; but where it never is quiet, as with
  * calls that take long, about every other one is kept, as long as its thread had a processor. A first sample was also to
  * tell how many calls make one: a scheduler's slice of 8 ms looks like a call of 8 ms, so that it is taken anew. */
@@ -167,7 +161,8 @@ static int take_sample(runner *r)
         if (r->discarded <= r->n + 4) {
             r->discarded++;
             r->iterations = r->n ? r->iterations : 0;
-            give_way();
+            /* others have the processor for a moment: who slept gets a whole slice of time when it wakes */
+            nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
             return r->n ? 0 : take_sample(r);
         }
         seconds -= r->lost / (double)r->iterations;

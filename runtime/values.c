@@ -331,12 +331,6 @@ static shape shape_of(const bz_problem *p, const bz_operand *o)
     return (shape){1, 0, false};
 }
 
-static void fill_indices(const bz_problem *p, int64_t n, uint64_t seed, float *out)
-{
-    for (int64_t i = 0; i < n; i++)
-        out[i] = (float)bz_kinds[p->kind]->index(p, i, next_random(&seed));
-}
-
 /* Of a recurrent layer's batch only the first and the last row are given gradients: the reference then computes two rows and not
  * all of them. */
 static void clear_rows(const bz_operand *o, float *out)
@@ -352,7 +346,8 @@ void bz_values_fill(const bz_problem *p, const bz_operand *o, int index, float *
     shape s = shape_of(p, o);
     uint64_t seed = (uint64_t)index + 1;
     if (o->role == BZ_ROLE_INDEX) {
-        fill_indices(p, o->count, seed, out);
+        for (int64_t i = 0; i < o->count; i++)
+            out[i] = (float)bz_kinds[p->kind]->index(p, i, next_random(&seed));
         return;
     }
     if (o->role == BZ_ROLE_RATE || o->role == BZ_ROLE_STEP) {

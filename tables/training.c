@@ -292,16 +292,6 @@ static double most_memory(const training_run *r)
 
 /* ---- the tables --------------------------------------------------------------------------------- */
 
-static const char *device_of(const training_run *r, uint32_t device)
-{
-    return device == BZ_NONE ? "processor" : tables_device(r->m, device);
-}
-
-static double rate_of(const device_sums *s)
-{
-    return s->flops > 0 && s->busy ? s->flops / tables_seconds(s->busy) : NAN;
-}
-
 static void add_run(const training_run *r, const char *which, bz_sheet *s)
 {
     double n = r->iterations ? (double)r->iterations : (double)NAN, units = told_number(r->m->t, "units of a sample"),
@@ -310,14 +300,15 @@ static void add_run(const training_run *r, const char *which, bz_sheet *s)
     for (uint32_t d = 0; d < devices && r->n; d++) {
         uint32_t device = r->m->n_devices ? d : BZ_NONE;
         device_sums sum = sums_of(r, device);
-        BZ_SHEET_ADD(s, BZ_TEXT(which), BZ_TEXT(device_of(r, device)), BZ_NUMBER(n),
-                     BZ_NUMBER(r->iterations ? (double)r->first : NAN), BZ_NUMBER(r->step), BZ_NUMBER(r->variation),
-                     BZ_NUMBER(r->rate), BZ_NUMBER(r->batch),
+        BZ_SHEET_ADD(s, BZ_TEXT(which), BZ_TEXT(r->m->n_devices ? tables_device(r->m, device) : "processor"),
+                     BZ_NUMBER(n), BZ_NUMBER(r->iterations ? (double)r->first : NAN), BZ_NUMBER(r->step),
+                     BZ_NUMBER(r->variation), BZ_NUMBER(r->rate), BZ_NUMBER(r->batch),
                      BZ_NUMBER(r->batch * r->rate * (isnan(units) ? 1 : units)),
                      BZ_NUMBER(tables_share((double)sum.busy, (double)(r->to - r->from))),
                      BZ_NUMBER(tables_share((double)(sum.busy - sum.computing), (double)(r->to - r->from))),
                      BZ_NUMBER(sum.flops > 0 ? sum.flops / n : NAN),
-                     BZ_NUMBER(tables_share((double)sum.known, (double)sum.kernels)), BZ_NUMBER(rate_of(&sum)),
+                     BZ_NUMBER(tables_share((double)sum.known, (double)sum.kernels)),
+                     BZ_NUMBER(sum.flops > 0 && sum.busy ? sum.flops / tables_seconds(sum.busy) : NAN),
                      BZ_NUMBER(sum.flops > 0 && sum.busy ? sum.at_peak / tables_seconds(sum.busy) : NAN),
                      BZ_NUMBER(threads), BZ_NUMBER(told_number(r->m->t, "processors used")), BZ_NUMBER(memory));
     }

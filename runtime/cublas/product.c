@@ -210,11 +210,6 @@ static void fold(product *p)
     p->strided = p->folded = true;
 }
 
-static bool is_foldable(const product *p)
-{
-    return p->batch > 1 && p->strided && !p->left.step && p->right.step && !p->right.trans;
-}
-
 int cublas_describe(const bz_problem *p, const bz_operand *operand, int n, bool packed, bool folded, product *out,
                     bz_error *why)
 {
@@ -243,7 +238,7 @@ int cublas_describe(const bz_problem *p, const bz_operand *operand, int n, bool 
     }
     if (out->sizes)
         place_groups(out);
-    out->foldable = is_foldable(out);
+    out->foldable = out->batch > 1 && out->strided && !out->left.step && out->right.step && !out->right.trans;
     if (folded && !out->foldable) {
         cublas_product_free(out);
         return bz_fail(why, BZ_INCOMPLETE, "it cannot be folded into one product");

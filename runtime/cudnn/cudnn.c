@@ -110,12 +110,6 @@ static int set_math(call *c, const char *math, bz_error *why)
     return 0;
 }
 
-/* Whether a math mode makes a difference: everything else would be measured twice. */
-static bool has_math(const bz_problem *p)
-{
-    return bz_problem_has(p, BZ_TRAIT_PRODUCT | BZ_TRAIT_RECURRENT);
-}
-
 static int set_layout(call *c, const char *layout, bz_error *why)
 {
     int rank = c->operand[0].rank;
@@ -138,7 +132,8 @@ call *bz_cudnn_describe(const cudnn_kind *kind, const bz_problem *p, const bz_op
     for (int i = cudnn_tensors_of(c, own); i--;)
         own[i]->operand = -1;
     bool bad = set_math(c, math, why) || set_layout(c, layout, why);
-    if (!bad && strcmp(math, "default") != 0 && !has_math(p))
+    if (!bad && strcmp(math, "default") != 0 &&
+        !bz_problem_has(p, BZ_TRAIT_PRODUCT | BZ_TRAIT_RECURRENT)) /* it would be measured twice */
         bad = bz_fail(why, BZ_INCOMPLETE, "a math mode makes no difference here");
     if (!bad && !kind->describe(c, why))
         return c;

@@ -42,11 +42,6 @@ struct bz_rows {
 
 /* ---- rows as f32 ---------------------------------------------------------------------------- */
 
-static int size_of(bz_dtype t)
-{
-    return bz_dtype_bits(t) / 8;
-}
-
 static const float *row_in(const bz_rows *r, int operand, int64_t at, int64_t n, float *room)
 {
     return bz_row_from(r->plain, operand, r->copy, at, n, room);
@@ -341,7 +336,7 @@ static void reorder_row(bz_rows *r, int64_t row, float *room)
 /* A row, or all rows of the last two dimensions: zeros up to each row of x, and behind the last one. */
 static void pad_rows(bz_rows *r, int64_t part, float *room)
 {
-    int last = r->rank - 1, outer = last - (r->pieces > 1), size = size_of(r->job->problem->dtype);
+    int last = r->rank - 1, outer = last - (r->pieces > 1), size = bz_dtype_bits(r->job->problem->dtype) / 8;
     int64_t taken = outer < last ? r->x[outer] : 1, skipped = outer < last ? r->before[outer] : 0;
     int64_t from = 0, step = taken * r->x[last], number = part, n = r->x[last] * size, width = r->y[last] * size;
     bool inside = true;

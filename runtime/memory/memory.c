@@ -58,17 +58,11 @@ static void version(bz_buf *out)
     (void)out; /* no library of its own */
 }
 
-/* Kinds whose result is made of the bytes of their inputs, in some order. */
-static bool moves_only(const bz_problem *p)
-{
-    return p->kind == BZ_PROBLEM_COPY || p->kind == BZ_PROBLEM_CONCAT;
-}
-
 static int open_session(const bz_job *job, void **of, bz_error *err)
 {
     const bz_problem *p = job->problem;
     bool outermost = true;
-    if (!moves_only(p) && p->kind != BZ_PROBLEM_TRANSFER)
+    if (p->kind != BZ_PROBLEM_COPY && p->kind != BZ_PROBLEM_CONCAT && p->kind != BZ_PROBLEM_TRANSFER)
         return bz_fail(err, BZ_INCOMPLETE, "memory copies bytes and computes nothing");
     if (p->kind == BZ_PROBLEM_CONCAT)
         for (int64_t i = 0; i < p->concat.axis; i++)

@@ -361,11 +361,6 @@ static dnnl_status_t view_buffer(session *s, const argument *a, dnn_md md, int *
 
 /* ---- life of a variant ---------------------------------------------------------------------- */
 
-static const_dnnl_primitive_desc_t pd_of(const alternative *a, int k, int index)
-{
-    return a->stages[k].impls.pd[a->n_stages == 1 ? index % INDEX_STEP : 0];
-}
-
 /* A later stage may write the same result again: then that counts. */
 static void keep_result(prepared *p, const argument *a, int at)
 {
@@ -413,8 +408,9 @@ static dnnl_status_t prepare_primitive(bz_variant *v, prepared *p, const stage *
 
 static dnnl_status_t prepare_stage(bz_variant *v, prepared *p, int k)
 {
-    return prepare_primitive(v, p, &p->alternative->stages[k], pd_of(p->alternative, k, v->index), &p->primitive[k],
-                             &p->args[k], &p->n_args[k]);
+    const alternative *a = p->alternative;
+    return prepare_primitive(v, p, &a->stages[k], a->stages[k].impls.pd[a->n_stages == 1 ? v->index % INDEX_STEP : 0],
+                             &p->primitive[k], &p->args[k], &p->n_args[k]);
 }
 
 /* Runs what comes before the stages, for each copy. In a replay a call of its own has done so. */
