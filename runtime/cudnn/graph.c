@@ -17,7 +17,7 @@
 static cudnnStatus_t make_graph(call *c)
 {
     struct graph_call *g = c->graph;
-    TRY(graph_make(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, &g->graph));
+    TRY(cudnnBackendCreateDescriptor(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, &g->graph));
     if (!c->device)
         TRY(graph_set(g->graph, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &c->handle));
     TRY(graph_set(g->graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, g->n_ops, g->op));
@@ -31,7 +31,7 @@ static cudnnStatus_t list_knobs(cudnnBackendDescriptor_t of, cudnnBackendAttribu
                                 cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t *list, int64_t *n)
 {
     for (int i = 0; i < KNOBS; i++)
-        TRY(graph_make(type, &list[i]));
+        TRY(cudnnBackendCreateDescriptor(type, &list[i]));
     return cudnnBackendGetAttribute(of, attribute, CUDNN_TYPE_BACKEND_DESCRIPTOR, KNOBS, n, list);
 }
 
@@ -79,7 +79,7 @@ typedef struct notes {
 static cudnnStatus_t engine_of(cudnnBackendDescriptor_t config, cudnnBackendDescriptor_t *out)
 {
     int64_t n = 0;
-    TRY(graph_make(CUDNN_BACKEND_ENGINE_DESCRIPTOR, out));
+    TRY(cudnnBackendCreateDescriptor(CUDNN_BACKEND_ENGINE_DESCRIPTOR, out));
     cudnnStatus_t status =
         cudnnBackendGetAttribute(config, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &n, out);
     if (status != CUDNN_STATUS_SUCCESS)
@@ -174,7 +174,7 @@ static cudnnStatus_t ask_mode(call *c, cudnnBackendHeurMode_t mode)
 {
     cudnnBackendDescriptor_t heuristic = NULL, result[GRAPH_CONFIGS] = {0};
     int64_t n = 0, made = 0;
-    TRY(graph_make(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, &heuristic));
+    TRY(cudnnBackendCreateDescriptor(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, &heuristic));
     cudnnStatus_t status = graph_set_desc(heuristic, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, c->graph->graph);
     status = status ? status : graph_set(heuristic, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
     if (status == CUDNN_STATUS_SUCCESS && c->device)
@@ -185,7 +185,7 @@ static cudnnStatus_t ask_mode(call *c, cudnnBackendHeurMode_t mode)
                                           &n, NULL);
     n = n > GRAPH_CONFIGS ? GRAPH_CONFIGS : n;
     for (; made < n && status == CUDNN_STATUS_SUCCESS; made++)
-        status = graph_make(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, &result[made]);
+        status = cudnnBackendCreateDescriptor(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, &result[made]);
     if (status == CUDNN_STATUS_SUCCESS && n)
         status = cudnnBackendGetAttribute(heuristic, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, n,
                                           &n, result);
@@ -401,7 +401,7 @@ static cudnnStatus_t make_pack(call *c)
         data[n++] = t->number ? (void *)&t->value : t->room ? (char *)c->cuda->workspace + t->at : t->memory.data;
     }
     graph_forget(&g->pack);
-    TRY(graph_make(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, &g->pack));
+    TRY(cudnnBackendCreateDescriptor(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, &g->pack));
     TRY(graph_set(g->pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, n, data));
     TRY(graph_set(g->pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, n, number));
     TRY(graph_set(g->pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &c->cuda->workspace));

@@ -70,7 +70,6 @@ void cudnn_build_for(const bz_job *job, const char *layout, const char *math, cu
 /* ---- graph_op.c ----------------------------------------------------------------------------- */
 
 void graph_forget(cudnnBackendDescriptor_t *d); /* destroys it; NULL is fine */
-cudnnStatus_t graph_make(cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t *out);
 cudnnStatus_t graph_set(cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
                         int64_t n, const void *v);
 cudnnStatus_t graph_set_desc(cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name, cudnnBackendDescriptor_t v);

@@ -12,11 +12,6 @@ void graph_forget(cudnnBackendDescriptor_t *d)
     *d = NULL;
 }
 
-cudnnStatus_t graph_make(cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t *out)
-{
-    return cudnnBackendCreateDescriptor(type, out);
-}
-
 cudnnStatus_t graph_set(cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
                         int64_t n, const void *v)
 {
@@ -54,7 +49,7 @@ static cudnnStatus_t set_type(cudnnBackendDescriptor_t d, cudnnBackendAttributeN
 static cudnnStatus_t describe_tensor(graph_tensor *t, int64_t number, cudnnDataType_t type, int rank,
                                      const int64_t *dim, const int64_t *stride)
 {
-    TRY(graph_make(CUDNN_BACKEND_TENSOR_DESCRIPTOR, &t->desc));
+    TRY(cudnnBackendCreateDescriptor(CUDNN_BACKEND_TENSOR_DESCRIPTOR, &t->desc));
     TRY(set_type(t->desc, CUDNN_ATTR_TENSOR_DATA_TYPE, type));
     TRY(graph_set(t->desc, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, rank, dim));
     TRY(graph_set(t->desc, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, rank, stride));
@@ -163,7 +158,7 @@ static cudnnStatus_t new_part(call *c, cudnnBackendDescriptorType_t type, cudnnB
     struct graph_call *g = c->graph;
     if (g->n_parts == GRAPH_OPS)
         return CUDNN_STATUS_NOT_SUPPORTED;
-    TRY(graph_make(type, &g->part[g->n_parts]));
+    TRY(cudnnBackendCreateDescriptor(type, &g->part[g->n_parts]));
     *out = g->part[g->n_parts++];
     return CUDNN_STATUS_SUCCESS;
 }
@@ -173,7 +168,7 @@ static cudnnStatus_t new_op(call *c, cudnnBackendDescriptorType_t type, cudnnBac
     struct graph_call *g = c->graph;
     if (g->n_ops == GRAPH_OPS)
         return CUDNN_STATUS_NOT_SUPPORTED;
-    TRY(graph_make(type, &g->op[g->n_ops]));
+    TRY(cudnnBackendCreateDescriptor(type, &g->op[g->n_ops]));
     *out = g->op[g->n_ops++];
     return CUDNN_STATUS_SUCCESS;
 }

@@ -40,7 +40,7 @@ static cudnnStatus_t json_of(cudnnBackendDescriptor_t d, cudnnBackendAttributeNa
 cudnnStatus_t cudnn_device_find(int number, cudnnBackendDescriptor_t *out)
 {
     int32_t id = number;
-    TRY(graph_make(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, out));
+    TRY(cudnnBackendCreateDescriptor(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, out));
     TRY(graph_set(*out, CUDNN_ATTR_DEVICEPROP_DEVICE_ID, CUDNN_TYPE_INT32, 1, &id));
     return cudnnBackendFinalize(*out);
 }
@@ -87,7 +87,7 @@ static void key_of(const call *c, const char *what, bz_buf *out)
 static cudnnStatus_t make_choice(int64_t type, int64_t value, cudnnBackendDescriptor_t *out)
 {
     cudnnBackendKnobType_t knob = (cudnnBackendKnobType_t)type;
-    TRY(graph_make(CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, out));
+    TRY(cudnnBackendCreateDescriptor(CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, out));
     TRY(graph_set(*out, CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE, 1, &knob));
     TRY(graph_set(*out, CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, CUDNN_TYPE_INT64, 1, &value));
     return cudnnBackendFinalize(*out);
@@ -95,7 +95,7 @@ static cudnnStatus_t make_choice(int64_t type, int64_t value, cudnnBackendDescri
 
 static cudnnStatus_t make_engine(const call *c, int64_t number, cudnnBackendDescriptor_t *out)
 {
-    TRY(graph_make(CUDNN_BACKEND_ENGINE_DESCRIPTOR, out));
+    TRY(cudnnBackendCreateDescriptor(CUDNN_BACKEND_ENGINE_DESCRIPTOR, out));
     TRY(graph_set_desc(*out, CUDNN_ATTR_ENGINE_OPERATION_GRAPH, c->graph->graph));
     TRY(graph_set(*out, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &number));
     if (c->device)
@@ -106,7 +106,7 @@ static cudnnStatus_t make_engine(const call *c, int64_t number, cudnnBackendDesc
 static cudnnStatus_t make_config(cudnnBackendDescriptor_t engine, int n, const cudnnBackendDescriptor_t *choice,
                                  cudnnBackendDescriptor_t *out)
 {
-    TRY(graph_make(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, out));
+    TRY(cudnnBackendCreateDescriptor(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, out));
     TRY(graph_set_desc(*out, CUDNN_ATTR_ENGINECFG_ENGINE, engine));
     if (n)
         TRY(graph_set(*out, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_TYPE_BACKEND_DESCRIPTOR, n, choice));
@@ -194,7 +194,7 @@ static cudnnStatus_t set_device(const call *c, cudnnBackendDescriptor_t plan)
 
 static cudnnStatus_t build_plan(const call *c, cudnnBackendDescriptor_t config, cudnnBackendDescriptor_t *out)
 {
-    TRY(graph_make(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, out));
+    TRY(cudnnBackendCreateDescriptor(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, out));
     TRY(set_device(c, *out));
     TRY(graph_set_desc(*out, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config));
     return cudnnBackendFinalize(*out);
@@ -213,7 +213,7 @@ static cudnnStatus_t build(const call *c, const graph_config *config, cudnnBacke
 
 static cudnnStatus_t load(const call *c, const bz_buf *json, cudnnBackendDescriptor_t *out)
 {
-    TRY(graph_make(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, out));
+    TRY(cudnnBackendCreateDescriptor(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, out));
     TRY(graph_set(*out, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, (int64_t)json->len,
                   json->data));
     TRY(set_device(c, *out));

@@ -28,7 +28,7 @@ cudnnBackendDescriptor_t device_describe(int i)
         "\"supportCoopLaunch\":1,\"totalGlobalMem\":80000000000,\"smClockRateKHz\":1700000,"
         "\"memClockRateKHz\":2600000,\"l2CacheSize\":52428800}",
         DEVICES[i].name, DEVICES[i].version, DEVICES[i].processors, DEVICES[i].shared);
-    if (graph_make(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, &device) != CUDNN_STATUS_SUCCESS ||
+    if (cudnnBackendCreateDescriptor(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, &device) != CUDNN_STATUS_SUCCESS ||
         graph_set(device, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, (int64_t)json.len, json.data) !=
             CUDNN_STATUS_SUCCESS ||
         cudnnBackendFinalize(device) != CUDNN_STATUS_SUCCESS) {
