@@ -69,8 +69,9 @@ static int open_both(move *m, bz_error *err)
 }
 
 /* Part i of n of x begins on its own stream when the first stream comes to it, which waits for all parts. */
-static cudaError_t on_streams(move *m, int n, bool both)
+static cudaError_t on_streams(move *m, int n)
 {
+    bool both = m->row->way == BZ_TRANSFER_BOTH_WAYS;
     cudaStream_t first = m->run.cuda->stream;
     cudaError_t status = cudaEventRecord(m->begun, first);
     for (int i = 0; i < n && status == cudaSuccess; i++) {
@@ -87,19 +88,14 @@ static cudaError_t on_streams(move *m, int n, bool both)
     return status;
 }
 
-static cudaError_t both_ways(move *m)
-{
-    return on_streams(m, 2, true);
-}
-
 static cudaError_t two_streams(move *m)
 {
-    return on_streams(m, 2, false);
+    return on_streams(m, 2);
 }
 
 static cudaError_t four_streams(move *m)
 {
-    return on_streams(m, MOVE_STREAMS, false);
+    return on_streams(m, MOVE_STREAMS);
 }
 
 /* ---- a second device -------------------------------------------------------------------------- */
@@ -327,7 +323,7 @@ const move_row move_rows[] = {
     {BZ_TRANSFER_TO_HOST, "memcpy", DEVICE, HOST, WHOLE, NULL, copy, NULL, NULL},
     {BZ_TRANSFER_TO_HOST_PINNED, "pinned", DEVICE, PLACE_PINNED, BY_DEVICE, NULL, copy, NULL, NULL},
     {BZ_TRANSFER_TO_HOST_PINNED, "registered", DEVICE, PLACE_REGISTERED, BY_DEVICE, NULL, copy, NULL, NULL},
-    {BZ_TRANSFER_BOTH_WAYS, "two streams", PLACE_PINNED, DEVICE, BY_DEVICE, open_both, both_ways, NULL, close_streams},
+    {BZ_TRANSFER_BOTH_WAYS, "two streams", PLACE_PINNED, DEVICE, BY_DEVICE, open_both, two_streams, NULL, close_streams},
     {BZ_TRANSFER_STREAMS, "two streams", PLACE_PINNED, DEVICE, BY_DEVICE, open_streams, two_streams, NULL, close_streams},
     {BZ_TRANSFER_STREAMS, "four streams", PLACE_PINNED, DEVICE, BY_DEVICE, open_streams, four_streams, NULL, close_streams},
     {BZ_TRANSFER_OVER_LINK, "kernel", PLACE_PINNED, DEVICE, BY_DEVICE, whole_pieces, copy_by_kernel, NULL, NULL},

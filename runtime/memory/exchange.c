@@ -127,14 +127,9 @@ static exchange *make(transfer *t, bool line, int turns)
     return e;
 }
 
-int transfer_spin_open(transfer *t, bz_error *err)
+int transfer_shared_open(transfer *t, bz_error *err)
 {
-    return start(t, make(t, false, PATIENT), err);
-}
-
-int transfer_sleep_open(transfer *t, bz_error *err)
-{
-    return start(t, make(t, false, 0), err);
+    return start(t, make(t, false, t->row->way == BZ_TRANSFER_WAKE ? 0 : PATIENT), err);
 }
 
 int transfer_pipe_open(transfer *t, bz_error *err)
@@ -157,9 +152,9 @@ int transfer_socket_open(transfer *t, bz_error *err)
 {
     exchange *e = make(t, true, 0);
     int pair[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair))
-        return fail("making a pair of sockets", err);
-    return both_ways(e, pair[0], pair[1]) ? fail("making a pair of sockets", err) : start(t, e, err);
+    return socketpair(AF_UNIX, SOCK_STREAM, 0, pair) || both_ways(e, pair[0], pair[1])
+               ? fail("making a pair of sockets", err)
+               : start(t, e, err);
 }
 
 /* Listens on a port that the kernel picks, of the loopback alone. */
@@ -188,9 +183,8 @@ int transfer_tcp_open(transfer *t, bz_error *err)
 {
     exchange *e = make(t, true, 0);
     int near, far;
-    if (connect_to_self(&near, &far))
-        return fail("connecting to this machine by TCP", err);
-    return both_ways(e, near, far) ? fail("connecting to this machine by TCP", err) : start(t, e, err);
+    return connect_to_self(&near, &far) || both_ways(e, near, far) ? fail("connecting to this machine by TCP", err)
+                                                                   : start(t, e, err);
 }
 
 int transfer_exchange(transfer *t, int copy)

@@ -50,8 +50,9 @@ typedef struct ring {
     void **at; /* calls go round a large ring in pieces */
 } ring;
 
-static int make_ring(transfer *t, bool huge, bz_error *err)
+int transfer_chase_open(transfer *t, bz_error *err)
 {
+    bool huge = t->row->way == BZ_TRANSFER_CHASE_HUGE;
     ring *r = bz_alloc(1, sizeof *r);
     *r = (ring){.size = (size_t)t->plain->job->problem->transfer.x[0]};
     t->own = r;
@@ -62,16 +63,6 @@ static int make_ring(transfer *t, bool huge, bz_error *err)
     transfer_ring(r->memory, r->size);
     r->at = (void **)(void *)r->memory;
     return 0;
-}
-
-int transfer_chase_open(transfer *t, bz_error *err)
-{
-    return make_ring(t, false, err);
-}
-
-int transfer_chase_open_huge(transfer *t, bz_error *err)
-{
-    return make_ring(t, true, err);
 }
 
 int transfer_chase(transfer *t, int copy)

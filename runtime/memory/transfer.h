@@ -51,7 +51,7 @@ int transfer_strided(transfer *t, int copy), transfer_scattered(transfer *t, int
 
 /* pages.c: loads that wait for each other, and memory asked for anew, on ordinary pages and on huge ones. */
 enum { TRANSFER_LINE = 64 };
-int transfer_chase_open(transfer *t, bz_error *err), transfer_chase_open_huge(transfer *t, bz_error *err);
+int transfer_chase_open(transfer *t, bz_error *err);
 int transfer_chase(transfer *t, int copy);
 void transfer_chase_close(transfer *t);
 int transfer_touch(transfer *t, int copy), transfer_touch_huge(transfer *t, int copy);
@@ -63,7 +63,7 @@ void transfer_ring(void *memory, size_t size);
 void **transfer_follow(void **at, int64_t hops);
 
 /* exchange.c: to another thread, and a byte back. */
-int transfer_spin_open(transfer *t, bz_error *err), transfer_sleep_open(transfer *t, bz_error *err);
+int transfer_shared_open(transfer *t, bz_error *err);
 int transfer_pipe_open(transfer *t, bz_error *err), transfer_socket_open(transfer *t, bz_error *err);
 int transfer_tcp_open(transfer *t, bz_error *err);
 int transfer_exchange(transfer *t, int copy);
