@@ -32,14 +32,10 @@ static int conv_gradient(lowering *l, bz_problem_kind kind, int x_at, int w_at)
     return lower_conv_geometry(l, lower_step(l, kind), x, w);
 }
 
-static int lower_conv_data(lowering *l)
+static int lower_conv_one_grad(lowering *l)
 {
-    return conv_gradient(l, BZ_PROBLEM_CONV_DATA, RESULT, 1) || lower_done(l) ? -1 : 0;
-}
-
-static int lower_conv_weights(lowering *l)
-{
-    return conv_gradient(l, BZ_PROBLEM_CONV_WEIGHTS, 0, RESULT) || lower_done(l) ? -1 : 0;
+    bool data = l->arg == BZ_PROBLEM_CONV_DATA;
+    return conv_gradient(l, (bz_problem_kind)l->arg, data ? RESULT : 0, data ? 1 : RESULT) || lower_done(l) ? -1 : 0;
 }
 
 /* ONNX Runtime's dY, X, W: libraries do it in a call for each result that is wanted. */
@@ -298,8 +294,8 @@ static int lower_recurrent_grad(lowering *l)
 /* ---- rows ----------------------------------------------------------------------------------- */
 
 const lower_row lower_training_rows[] = {
-    {"conv_data", lower_conv_data, .types = FLOATS},
-    {"conv_weights", lower_conv_weights, .types = FLOATS},
+    {"conv_data", lower_conv_one_grad, BZ_PROBLEM_CONV_DATA, .types = FLOATS},
+    {"conv_weights", lower_conv_one_grad, BZ_PROBLEM_CONV_WEIGHTS, .types = FLOATS},
     {"conv_grad", lower_conv_grad, .types = FLOATS},
     {"maxpool_grad", lower_pool_grad, BZ_POOL_MAX, .types = FLOATS},
     {"averagepool_grad", lower_pool_grad, BZ_POOL_AVG, .types = FLOATS},

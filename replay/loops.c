@@ -197,8 +197,9 @@ static int loop_expand(binder *b, const bz_layer *l, bz_error *err)
 }
 
 /* Parts one behind the other along an axis: of the result, or of the operand. */
-static int loop_parts(binder *b, const bz_layer *l, bool splits, bz_error *err)
+static int loop_parts(binder *b, const bz_layer *l, bz_error *err)
 {
+    bool splits = !strcmp(l->kind, "split");
     const bz_type *whole = splits ? &l->in[0] : &l->out[0];
     int64_t axis = bz_layer_int(l, "axis", 0), at = 0;
     int n = splits ? l->n_out : l->n_in;
@@ -220,16 +221,6 @@ static int loop_parts(binder *b, const bz_layer *l, bool splits, bz_error *err)
             return -1;
     }
     return 0;
-}
-
-static int loop_concat(binder *b, const bz_layer *l, bz_error *err)
-{
-    return loop_parts(b, l, false, err);
-}
-
-static int loop_split(binder *b, const bz_layer *l, bz_error *err)
-{
-    return loop_parts(b, l, true, err);
 }
 
 /* The result filled, then the operand (or what negative padding leaves of it) copied into it. */
@@ -366,8 +357,7 @@ static const struct {
     {" transpose ", loop_transpose},
     {" slice ", loop_slice},
     {" expand ", loop_expand},
-    {" concat ", loop_concat},
-    {" split ", loop_split},
+    {" concat split ", loop_parts},
     {" pad ", loop_pad},
     {" gather ", bind_gather},
     {" where ", loop_where},
