@@ -15,8 +15,6 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- being stopped -------------------------------------------------------------------------- */
-
 static const int STOPPING[BZ_CHILD_SIGNALS] = {SIGINT, SIGTERM, SIGHUP};
 static struct sigaction released[BZ_CHILD_SIGNALS];
 static bool held;
@@ -134,8 +132,6 @@ int bz_child_wait(pid_t child)
     running = 0;
     return status;
 }
-
-/* ---- output ------------------------------------------------------------------------------------ */
 
 static int read_all(int fd, bz_buf *out)
 {

@@ -44,8 +44,6 @@ static const char *first_line(const doctor *d, const char *path, char *out, size
     return out;
 }
 
-/* ---- programs ------------------------------------------------------------------------------- */
-
 /* The first line that `program --version` prints; NULL where it does not run. */
 static const char *version_of(doctor *d, const char *program)
 {
@@ -116,8 +114,6 @@ static void check_libraries(doctor *d, bz_finding *f)
     if (*facts->counters && strcmp(facts->counters, "ok") != 0 && !*d->root)
         d->no_counters = facts->counters;
 }
-
-/* ---- the processor -------------------------------------------------------------------------- */
 
 /* Names of programs whose tasks run or want to run, each once: ": cc1, python3". At most eight. */
 static void name_runners(const doctor *d, char *out, size_t size)
@@ -386,8 +382,6 @@ static void check_counters(doctor *d, bz_finding *f)
         say(f, BZ_HEALTH_GOOD, NULL, "perf_event_paranoid is %ld", level);
 }
 
-/* ---- the GPU -------------------------------------------------------------------------------- */
-
 /* Whether a card by NVIDIA sits in the machine, with a driver or without. */
 static bool has_card(const doctor *d)
 {
@@ -451,8 +445,6 @@ static void check_cupti(doctor *d, bz_finding *f)
     else
         say(f, BZ_HEALTH_GOOD, NULL, "the GPU's counters may be read");
 }
-
-/* ---- the database --------------------------------------------------------------------------- */
 
 /* Free bytes where the folder is, or will be: in the nearest folder above it that is there. `closed`: nothing can be written there, and why. */
 static double free_bytes(const char *dir, const char **closed)
@@ -528,8 +520,6 @@ static void check_temporary(doctor *d, bz_finding *f)
     else
         say(f, BZ_HEALTH_GOOD, NULL, "%s%s", where, isnan(left) ? "" : ", room enough");
 }
-
-/* ---- all of them ---------------------------------------------------------------------------- */
 
 static const struct {
     const char *name;

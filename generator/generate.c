@@ -194,8 +194,6 @@ static void put_manifest(const bz_plan *plan, bz_buf *out)
     bz_json_document_end(&j);
 }
 
-/* ---- the folder ----------------------------------------------------------------------------- */
-
 int bz_generate(const bz_plan *plan, const char *folder, bz_error *err)
 {
     BZ_SCOPED(bz_buf) text = {0};

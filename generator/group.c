@@ -41,8 +41,6 @@ static bool take(walk *w, int i, bz_taking how, int other)
     return true;
 }
 
-/* ---- the last call ---------------------------------------------------------------------------- */
-
 static bz_problem *last_call(walk *w)
 {
     return w->l.n_steps ? &w->l.step[w->l.n_steps - 1] : NULL;
@@ -87,8 +85,6 @@ static bool take_bias(walk *w)
 {
     return is_bare(w) && (last_call(w)->post[0].fn || take_along(w, BZ_FN_BIAS, 0, 0));
 }
-
-/* ---- values ----------------------------------------------------------------------------------- */
 
 static bz_value_id result_of(const bz_layer *l)
 {
@@ -160,8 +156,6 @@ static bool is_by_channel(const walk *w, const bz_type *t, const bz_type *y)
             return false;
     return one || y->rank - t->rank <= axis;
 }
-
-/* ---- steps ------------------------------------------------------------------------------------ */
 
 /* Whether all of the layer's operands behind its first are known ahead of time. */
 static bool is_known(const bz_layer *l)
@@ -265,8 +259,6 @@ static bool take_step(walk *w, int i)
     return take_activation(w, l) && take(w, i, BZ_TAKEN_POST, -1);
 }
 
-/* ---- written-out functions --------------------------------------------------------------------- */
-
 /* The one value from outside that layers i to j read, constants left out; BZ_NO_VALUE where there are
  * several, or where somebody behind reads what they make on the way. */
 static bz_value_id only_input(const walk *w, int i, int j)
@@ -369,8 +361,6 @@ static int take_written(walk *w, int i)
     }
     return 0;
 }
-
-/* ---- the walk --------------------------------------------------------------------------------- */
 
 /* The layer as a call of its own, or as several. What a view makes is for another call. */
 static int call_layer(walk *w, int i, int choice)

@@ -7,8 +7,6 @@ static const lower_row *const ROWS[] = {lower_product_rows,     lower_experts_ro
                                         lower_elementwise_rows, lower_layer_rows,   lower_move_rows,
                                         lower_training_rows,    lower_sample_rows};
 
-/* ---- what the functions are made of --------------------------------------------------------- */
-
 const bz_type *lower_in(const lowering *l, int k)
 {
     return k < l->layer->n_in && l->layer->in[k].kind == BZ_TYPE_TENSOR ? &l->layer->in[k] : NULL;
@@ -182,8 +180,6 @@ int lower_done_or_copy(lowering *l)
     return lower_done(l) || lower_or_copy(l) ? -1 : 0;
 }
 
-/* ---- a layer -------------------------------------------------------------------------------- */
-
 static bool is_empty(const bz_layer *layer)
 {
     for (int i = 0; i < layer->n_out; i++)
@@ -303,8 +299,6 @@ void bz_lower(const bz_layer *layer, bz_dtype dtype, bz_arena *arena, bz_lowerin
     out->alternative = bz_arena_dup(arena, l.alternative, (size_t)l.n * sizeof *l.alternative);
     out->n = l.n;
 }
-
-/* ---- layers of a model ---------------------------------------------------------------------- */
 
 bz_lowered *bz_lowered_new(const bz_layers *layers, bz_dtype dtype, bz_arena *arena)
 {

@@ -1,8 +1,6 @@
 /* Attention, and products that an equation describes. */
 #include "generator/lower.h"
 
-/* ---- attention ------------------------------------------------------------------------------ */
-
 /* `rows` queries and `keys` keys for each of so many heads; of a sliding window, so many of `all` for each query. Heads of
  * queries that share keys and values are rows of one product. */
 typedef struct heads {
@@ -203,8 +201,6 @@ static int lower_attention_grad(lowering *l)
     return fits ? attention_call(l, BZ_PROBLEM_ATTENTION_GRAD, &h, causal, NULL, false) : 0;
 }
 
-/* ---- attention that is written out ----------------------------------------------------------- */
-
 /* [batch, heads, …]: a batch alone stands before one head each. */
 static void with_heads(const bz_type *t, bz_dim dims[4], bz_type *out)
 {
@@ -300,8 +296,6 @@ int lower_attention_group(lowering *l, const bz_layers *layers, const int *layer
     return may_be_eight(l) && l->n < MAX_ALTERNATIVES ? attention_call(l, BZ_PROBLEM_ATTENTION, &h, false, mask, true)
                                                       : 0;
 }
-
-/* ---- equations ------------------------------------------------------------------------------ */
 
 enum { LETTERS = 128, MAX_TERMS = BZ_EINSUM_TERMS };
 

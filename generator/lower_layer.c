@@ -1,8 +1,6 @@
 /* Pooling, normalization, reduction; recurrent layers. */
 #include "generator/lower.h"
 
-/* ---- pooling -------------------------------------------------------------------------------- */
-
 /* ceil_mode slides once more than the padding allows: the problem gets the padding that this takes. Returns whether it does. */
 static bool pad_to(const bz_type *y, bz_problem *p, int n)
 {
@@ -91,8 +89,6 @@ static int lower_global_lppool(lowering *l)
         p->reduce.y[i] = i < 2 ? p->reduce.x[i] : 1;
     return lower_done(l);
 }
-
-/* ---- normalization -------------------------------------------------------------------------- */
 
 static int lower_batchnorm(lowering *l)
 {
@@ -208,8 +204,6 @@ static int lower_reduce(lowering *l)
         return lower_no(l, "it reduces dimensions of 1: there is nothing to sum up");
     return lower_done(l);
 }
-
-/* ---- recurrent layers ----------------------------------------------------------------------- */
 
 /* No sequence of the batch is shorter: what takes that many steps is a lower bound. 0 where lengths are not known. */
 static int64_t least_length(const lowering *l, int64_t steps)

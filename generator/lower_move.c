@@ -62,8 +62,6 @@ static int lower_transpose(lowering *l)
     return lower_done(l);
 }
 
-/* ---- parts ---------------------------------------------------------------------------------- */
-
 /* Moves take any type: what has no numbers of ours is moved as integers of its size. */
 static bz_dtype moved_as(bz_dtype t)
 {
@@ -173,8 +171,6 @@ static int lower_where(lowering *l)
                : lower_done(l);
 }
 
-/* ---- dimensions ----------------------------------------------------------------------------- */
-
 static int lower_expand(lowering *l)
 {
     const bz_type *x = lower_in(l, 0), *y = &l->layer->out[0];
@@ -229,8 +225,6 @@ static int lower_blocks(lowering *l)
             return lower_no(l, "it is empty");
     return lower_done(l);
 }
-
-/* ---- types ---------------------------------------------------------------------------------- */
 
 static int reorder(lowering *l, bz_dtype from, bz_dtype to, float scale)
 {

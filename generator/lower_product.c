@@ -208,8 +208,6 @@ static int lower_deconv(lowering *l)
     return conv_alternatives(l, BZ_PROBLEM_DECONV, 1, 2);
 }
 
-/* ---- matrices ------------------------------------------------------------------------------- */
-
 /* y = W x with W as it lies. */
 static int gemv_alternative(lowering *l, int64_t n, int64_t k, bool transb, bool bias)
 {
@@ -400,8 +398,6 @@ static int lower_dynamic_matmul(lowering *l)
     l->dtype = BZ_U8;
     return lower_matmul(l);
 }
-
-/* ---- what is read, for few tokens -------------------------------------------------------------- */
 
 /* One token, or a few: every weight is read for so few operations that reading is all of the time. */
 #define NARROW "no library multiplies by weights of a few bits"

@@ -64,8 +64,6 @@ static int lower_regions(lowering *l)
     return lower_done(l);
 }
 
-/* ---- deformed convolutions ------------------------------------------------------------------ */
-
 /* A column of samples for each element of the result: [N, group, channels · kernel, elements]. */
 typedef struct columns {
     int64_t batch, group, in, out, elements; /* of a group: channels · kernel, results */

@@ -18,8 +18,6 @@ static int shape_out(const lowering *l, int k, int64_t *extent)
     return there ? lower_extent(&l->layer->out[k], 0, extent) : -1;
 }
 
-/* ---- convolutions --------------------------------------------------------------------------- */
-
 /* One step; which operand or result has the shape of x, and which that of w: results are counted from RESULT on. */
 enum { RESULT = 16 };
 
@@ -56,8 +54,6 @@ static int lower_conv_grad(lowering *l)
     return lower_done(l);
 }
 
-/* ---- pooling -------------------------------------------------------------------------------- */
-
 static int lower_pool_grad(lowering *l)
 {
     const bz_type *dy = lower_in(l, 0);
@@ -66,8 +62,6 @@ static int lower_pool_grad(lowering *l)
     return lower_pool_step(l, BZ_PROBLEM_POOL_GRAD, (bz_pool_mode)l->arg, &l->layer->out[0], dy) || lower_done(l) ? -1
                                                                                                                   : 0;
 }
-
-/* ---- functions ------------------------------------------------------------------------------ */
 
 static bz_fn function_of(const lowering *l)
 {
@@ -96,8 +90,6 @@ static int lower_eltwise_grad(lowering *l)
         return lower_no(l, SHAPE);
     return lower_done(l);
 }
-
-/* ---- normalizations, softmax, dropout ------------------------------------------------------- */
 
 static int lower_norm_grad(lowering *l)
 {
@@ -136,8 +128,6 @@ static int lower_dropout_grad(lowering *l)
     return shape_in(l, 0, p->dropout.x) ? lower_no(l, SHAPE) : lower_done(l);
 }
 
-/* ---- losses --------------------------------------------------------------------------------- */
-
 static bool read_reduction(const lowering *l, bz_problem *p)
 {
     const char *how = lower_word(l, "reduction", "mean");
@@ -159,8 +149,6 @@ static int lower_loss(lowering *l)
     return lower_done(l);
 }
 
-/* ---- gradients of a gather ------------------------------------------------------------------ */
-
 /* Operands are a shape, indices and dy. */
 static int lower_gather_grad(lowering *l)
 {
@@ -174,8 +162,6 @@ static int lower_gather_grad(lowering *l)
     p->gather.n = bz_type_elements(ids);
     return lower_done_or_copy(l);
 }
-
-/* ---- the optimizer's step ------------------------------------------------------------------- */
 
 /* Rate, step, tensors, their gradients, states: the elements of all tensors are one problem. */
 static int lower_update(lowering *l)
@@ -202,8 +188,6 @@ static int lower_update(lowering *l)
     p->update.nesterov = mode && mode->kind == BZ_ATTR_STRING && !strcmp(mode->s.data, "nesterov");
     return lower_done(l);
 }
-
-/* ---- recurrent layers ----------------------------------------------------------------------- */
 
 typedef struct recurrent {
     int64_t seq, batch, input, hidden, gates, dirs;
@@ -290,8 +274,6 @@ static int lower_recurrent_grad(lowering *l)
     l->alternative[l->n - 1].fallback = together > 1; /* faster than any program */
     return 0;
 }
-
-/* ---- rows ----------------------------------------------------------------------------------- */
 
 const lower_row lower_training_rows[] = {
     {"conv_data", lower_conv_one_grad, BZ_PROBLEM_CONV_DATA, .types = FLOATS},

@@ -55,8 +55,6 @@ static bool binary(const char *kind, double a, double b, double *y)
     return true;
 }
 
-/* ---- constants -------------------------------------------------------------------------------- */
-
 static bool tensor_scalar(const bz_layers *layers, const bz_tensor *t, double *out)
 {
     bz_error err;
@@ -120,8 +118,6 @@ bool written_scalar(const bz_layers *layers, bz_value_id v, int before, double *
 {
     return scalar_at(layers, v, before, 0, out);
 }
-
-/* ---- values ----------------------------------------------------------------------------------- */
 
 static double *add_value(evaluation *e, bz_value_id id)
 {
@@ -228,8 +224,6 @@ static bool compute(evaluation *e, const bz_layer *l)
     }
     return has_shape(e, &l->out[0]);
 }
-
-/* ---- functions that have a problem ------------------------------------------------------------- */
 
 typedef struct {
     double x[ROWS][COLUMNS], y[ROWS][COLUMNS];

@@ -34,8 +34,6 @@ static double number(const cJSON *object, const char *name)
     return cJSON_IsNumber(v) && v->valuedouble > 0 && v->valuedouble < 1e30 ? v->valuedouble : (double)NAN;
 }
 
-/* ---- what was measured ------------------------------------------------------------------------ */
-
 static int threads_of(const cJSON *one)
 {
     double n = cJSON_IsObject(one) ? number(one, "threads") : (double)NAN;
@@ -141,8 +139,6 @@ const bz_system_facts *bz_system_facts_read(const char *details, bz_arena *arena
     cJSON_Delete(root);
     return f;
 }
-
-/* ---- written ---------------------------------------------------------------------------------- */
 
 /* Of two lists the measurement with the fewest threads above `least`; `own` before others of the same count. */
 static const cJSON *next_above(int least, const cJSON *own, const cJSON *const *others, int n)

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- of each system how much ---------------------------------------------------------------- */
-
 typedef struct counting {
     bz_stock *stock;
     char *problem; /* the last one seen, as its records come in a row */
@@ -67,8 +65,6 @@ int bz_perfdb_stocks(bz_perfdb *db, bz_arena *arena, bz_stock **list, size_t *n,
     }
     return rc ? -1 : 0;
 }
-
-/* ---- records -------------------------------------------------------------------------------- */
 
 typedef struct picking {
     const bz_perfdb_choice *choice;

@@ -49,8 +49,6 @@ static const char *problem_of(const replaying *w, int number)
     return bz_brick_problem(number < w->b->n ? w->b->brick[number].key : w->b->model[number - w->b->n].key, w->arena);
 }
 
-/* ---- records -------------------------------------------------------------------------------- */
-
 static void keep(replaying *w, int number, const bz_record *r)
 {
     bool good = r->status == BZ_RECORD_OK;
@@ -128,8 +126,6 @@ static int put(replaying *w, const piece *p, const bz_replay_result *result, bz_
     keep(w, p->number, &r);
     return bz_perfdb_put(w->r->db, &r, 1, NULL, err);
 }
-
-/* ---- plans ---------------------------------------------------------------------------------- */
 
 /* The sequence as a model of its own, without weights. */
 static int load(replaying *w, piece *p, bz_error *err)
@@ -214,8 +210,6 @@ static int make_plans(replaying *w, bz_layers *const *models, bz_error *err)
     w->n = kept; /* also behind an error: the others have no plan, or moved */
     return rc;
 }
-
-/* ---- running -------------------------------------------------------------------------------- */
 
 /* Pieces first … last - 1 in turns. */
 static int run_pieces(replaying *w, int first, int last, const char *program, bz_error *err)

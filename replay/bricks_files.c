@@ -35,8 +35,6 @@ static const char *id_of(timing *j, int brick)
     return bz_arena_str(j->arena, id);
 }
 
-/* ---- files ------------------------------------------------------------------------------------ */
-
 int bz_bricks_write(bz_brick_files *f, bz_bricks *b, bz_arena *arena, bz_error *err)
 {
     timing files = {.f = f, .b = b, .arena = arena}, *j = &files;
@@ -55,8 +53,6 @@ int bz_bricks_write(bz_brick_files *f, bz_bricks *b, bz_arena *arena, bz_error *
     }
     return 0;
 }
-
-/* ---- times ------------------------------------------------------------------------------------ */
 
 /* "SECONDS<TAB>WHAT<TAB>COMMAND" */
 static void read_times(timing *j)

@@ -255,8 +255,6 @@ static bool is_loop(const bz_problem *p)
     return bz_problem_has(p, BZ_TRAIT_MOVE);
 }
 
-/* ---- recurrent layers ----------------------------------------------------------------------- */
-
 /* ONNX has [seq, dirs, batch, hidden]; problems have directions side by side. The last states are those of the last
  * step, backwards the first. */
 static int finish_rnn(binder *b, const bz_layer *l, const bz_problem *p, int y, bz_error *err)
@@ -306,8 +304,6 @@ static int bind_rnn(binder *b, const bz_layer *l, const bz_problem *p, bz_error 
     add_call(b, &c, y);
     return finish_rnn(b, l, p, y, err);
 }
-
-/* ---- layers --------------------------------------------------------------------------------- */
 
 static bool only_first_output(const binder *b, const bz_layer *l)
 {
@@ -402,8 +398,6 @@ int bind_call_layer(binder *b, const bz_layer *l, const bz_alternative *a, bz_er
     add_call(b, &c, out);
     return 0;
 }
-
-/* ---- groups --------------------------------------------------------------------------------- */
 
 static int constant_operand(binder *b, const bz_layer *l, int k, bz_error *err)
 {

@@ -219,8 +219,6 @@ static int find_options(bz_replay_plan *p, const bz_replay_input *in, const bz_p
     return c->n ? 0 : bz_fail(err, BZ_INCOMPLETE, "no backend and layout of those that were named runs '%s'", c->text);
 }
 
-/* ---- conversions ---------------------------------------------------------------------------- */
-
 /* What the caches of a device move nobody knows: there all goes through its memory. */
 static double copy_time(const bz_replay_input *in, double bytes)
 {
@@ -285,8 +283,6 @@ static const bz_label_value *price_tensor(reorders *all, bz_replay_plan *p, cons
     bz_map_add(&all->map, bz_arena_dup(&all->arena, key, sizeof key), sizeof key, (uint32_t)all->n);
     return &all->row[all->n++];
 }
-
-/* ---- choosing ------------------------------------------------------------------------------- */
 
 static bool is_constant(const bz_replay_plan *p, const bool *once, int v)
 {

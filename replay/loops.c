@@ -122,8 +122,6 @@ int bind_emit(binder *b, const bz_layer *l, const int *operand, int n, int k, co
 
 static const int FIRST[] = {0, 1, 2, 3};
 
-/* ---- moving --------------------------------------------------------------------------------- */
-
 static int loop_view(binder *b, const bz_layer *l, bz_error *err)
 {
     if (l->n_in < 1 || bz_type_elements(&l->in[0]) != bz_type_elements(&l->out[0]))
@@ -268,8 +266,6 @@ static int loop_where(binder *b, const bz_layer *l, bz_error *err)
     return bind_emit(b, l, FIRST, 3, 0, &loop, err);
 }
 
-/* ---- computing ------------------------------------------------------------------------------ */
-
 static int loop_binary(binder *b, const bz_layer *l, bz_error *err)
 {
     static const struct {
@@ -345,8 +341,6 @@ static int loop_dequantize(binder *b, const bz_layer *l, bz_error *err)
     int out = in[1] < 0 ? -1 : bind_result(b, l, 0, err);
     return out < 0 ? -1 : bind_loop(b, l, &times, in, 2, out, err);
 }
-
-/* ---- the table ------------------------------------------------------------------------------ */
 
 static const struct {
     const char *kinds;
@@ -439,8 +433,6 @@ int bind_loops(binder *b, const bz_layer *l, bz_error *err)
         return bind_no(l, err, "no call and no loop computes it");
     return l->n_out && l->n_in ? LOOPS[row].bind(b, l, err) : bind_no(l, err, "it has no operand");
 }
-
-/* ---- constants ------------------------------------------------------------------------------ */
 
 static int add_numbers(binder *b, const bz_layer *l, const double *number, int64_t n, bz_error *err)
 {

@@ -142,8 +142,6 @@ int bind_sized_by_data(binder *b, const bz_layer *l, bz_error *err)
     return bind_no(l, err, "how large its result is depends on data, and a replay has fixed sizes");
 }
 
-/* ---- losses ----------------------------------------------------------------------------------- */
-
 /* A loop over the classes' numbers: operands lie as they do. */
 static bz_replay_loop over_targets(const bz_type *target, bz_loop_kind kind, const char *function)
 {

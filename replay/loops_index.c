@@ -20,8 +20,6 @@ static int64_t axis_of(const bz_layer *l, int64_t otherwise, int rank)
 static const char NO_AXIS[] = "its axis depends on data, or is none of its operand's",
                   NO_FIT[] = "its operands do not fit";
 
-/* ---- where indices say ------------------------------------------------------------------------ */
-
 /* Whole rows behind an axis, for each index. */
 int bind_gather(binder *b, const bz_layer *l, bz_error *err)
 {
@@ -202,8 +200,6 @@ int64_t bind_indexed_extent(const bz_layer *l, int k)
     return (along || onehot || classes) && axis >= 0 && axis < t->rank ? t->dims[axis] : 0;
 }
 
-/* ---- along an axis ---------------------------------------------------------------------------- */
-
 /* -1 where there is no such axis, or another dimension of the result differs. */
 static int over_lanes(const bz_type *x, int64_t axis, int64_t m, bz_replay_loop *loop)
 {
@@ -304,8 +300,6 @@ int bind_tile(binder *b, const bz_layer *l, bz_error *err)
     loop.rank = rank ? rank : 1;
     return bind_emit(b, l, (int[]){0}, 1, 0, &loop, err);
 }
-
-/* ---- between pixels --------------------------------------------------------------------------- */
 
 /* A grid has x and y, from -1 to 1 over the image; the call wants y and x in pixels. In between all y lie behind each other, and all x: a loop
  * over pairs takes ten times as long. All is f32, whatever the model is computed in: in other types no loop of ours samples. */

@@ -11,8 +11,6 @@ static const char *word(const bz_layer *l, const char *name, const char *otherwi
     return p && p->text ? p->text : otherwise;
 }
 
-/* ---- one axis --------------------------------------------------------------------------------- */
-
 enum {
     MOST_TAPS = 4,
     MOST_ALONG = 1 << 22
@@ -78,8 +76,6 @@ static int apply_all(binder *b, const bz_layer *l, const axis_rule *r, int n, bz
     return at < 0 || out < 0 ? -1 : 0;
 }
 
-/* ---- padding ---------------------------------------------------------------------------------- */
-
 /* What lies at place i, counted from where the operand begins: it goes on as at its edge, turned round, or from its other end. */
 static int64_t beyond(const char *mode, int64_t i, int64_t n)
 {
@@ -109,8 +105,6 @@ int bind_pad_by_rule(binder *b, const bz_layer *l, const int64_t *pad, bz_error 
     }
     return apply_all(b, l, rule, n, err);
 }
-
-/* ---- resizing --------------------------------------------------------------------------------- */
 
 /* Where in the operand element j lies; NAN: nobody can tell. */
 static double source(const char *mode, double j, double scale, double n, double m)

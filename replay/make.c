@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- values and steps ----------------------------------------------------------------------- */
-
 int bind_no(const bz_layer *l, bz_error *err, const char *why)
 {
     return bz_fail(err, BZ_INCOMPLETE, "%s (%s): %s", l->name, l->kind, why);
@@ -90,8 +88,6 @@ bz_replay_step *bind_step(binder *b, bz_step_kind kind, const int *in, int n_in,
     };
     return s;
 }
-
-/* ---- constants ------------------------------------------------------------------------------ */
 
 /* What a model without weights gets: numbers that keep the size of what flows through it. */
 void bind_seed(const binder *b, bz_value_id id, bz_replay_value *v)
@@ -257,8 +253,6 @@ static int add_outputs(binder *b, bool gradients, bz_error *err)
     }
     return 0;
 }
-
-/* ---- units ---------------------------------------------------------------------------------- */
 
 typedef struct maker {
     const bz_replay_input *in;

@@ -49,8 +49,6 @@ void bz_replay_json(const bz_replay_plan *p, bz_buf *out)
     bz_json_document_end(&j);
 }
 
-/* ---- and back ------------------------------------------------------------------------------- */
-
 /* A short word of printable characters; NULL where it is none. */
 static const char *word(const cJSON *object, const char *key, size_t most)
 {

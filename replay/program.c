@@ -7,8 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- C text --------------------------------------------------------------------------------- */
-
 /* A string of a stranger's as a C literal. */
 static void put_string(bz_buf *out, const char *s)
 {
@@ -57,8 +55,6 @@ static void put_float(bz_buf *out, float v)
 {
     put_real(out, (double)v, 9, "f");
 }
-
-/* ---- tables --------------------------------------------------------------------------------- */
 
 static void put_value(const bz_replay_value *v, int64_t at, int number, bz_buf *out)
 {
@@ -303,8 +299,6 @@ void bz_replay_program(const bz_replay_plan *p, bz_buf *out)
     bz_buf_puts(out, "\nint main(int argc, char **argv)\n{\n    return bz_replay_main(argc, argv, &model);\n}\n");
 }
 
-/* ---- weights -------------------------------------------------------------------------------- */
-
 static void put_number(bz_dtype t, double v, char *to)
 {
     int64_t whole = (int64_t)v;
@@ -415,8 +409,6 @@ int bz_replay_generate(const bz_replay_plan *p, const char *folder, bz_error *er
     bz_replay_json(p, &text);
     return rc || bz_generate_file(folder, "manifest.json", &text, err) ? -1 : 0;
 }
-
-/* ---- many as one program ---------------------------------------------------------------------- */
 
 static int write_sources(const bz_replay_plan *const *p, int n, const char *folder, bz_buf *sources, bz_error *err)
 {

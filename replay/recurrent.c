@@ -125,8 +125,6 @@ static int find(const bz_operand *list, int n, bz_role role, bool of_result)
     return i < n ? i : -1;
 }
 
-/* ---- forward -------------------------------------------------------------------------------- */
-
 /* X, W, R, B, lengths, H, C by the roles of the problem's operands. */
 static int take_inputs(binder *b, const bz_layer *l, const bz_problem *p, const bz_operand *list, int n_in, int *in,
                        bz_error *err)
@@ -180,8 +178,6 @@ static int bind_forward(binder *b, const bz_layer *l, const bz_problem *p, bz_er
     int all = both && wanted ? bind_result(b, l, 0, err) : -1;
     return both && wanted && (all < 0 || copy_states(b, l, p, true, y, all, err)) ? -1 : 0;
 }
-
-/* ---- backward ------------------------------------------------------------------------------- */
 
 /* The forward call, by what it kept. */
 static const bz_replay_step *forward_call(const binder *b, int kept)

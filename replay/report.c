@@ -25,8 +25,6 @@ static double cold_sum(const table *t)
     return t->r->cold ? sum : (double)NAN;
 }
 
-/* ---- for people ----------------------------------------------------------------------------- */
-
 static const char *plural(int n)
 {
     return n == 1 ? "" : "s";
@@ -239,8 +237,6 @@ void bz_replay_print(const bz_replay_report *r, bz_buf *out)
     }
     bz_arena_free(&t.arena);
 }
-
-/* ---- for programs --------------------------------------------------------------------------- */
 
 /* Of an iteration of training: which weight an output is the gradient of, or which value it replaces. */
 static void put_purpose(const bz_replay_plan *p, int i, bz_json *j)

@@ -116,8 +116,6 @@ static int add_call(binder *b, const bz_layer *l, const bz_problem *p, part t, b
     return 0;
 }
 
-/* ---- kinds with more than one call ---------------------------------------------------------------- */
-
 /* y = alpha x, or y = a + b, of a row of numbers. */
 static int add_row(binder *b, const bz_layer *l, const char *function, float alpha, const int *in, int n_in, int out,
                    bz_error *err)
@@ -273,8 +271,6 @@ int bind_training(binder *b, const bz_layer *l, const bz_alternative *a, bz_erro
     bool inverts = p->kind == BZ_PROBLEM_LAYERNORM || p->kind == BZ_PROBLEM_RMSNORM;
     return inverts ? invert_variance(b, l, p->kind == BZ_PROBLEM_LAYERNORM ? 2 : 1, epsilon_of(b, l, p), err) : 0;
 }
-
-/* ---- what is kept from one iteration to the next ---------------------------------------------------- */
 
 bool bind_kept(const bz_training *t, bz_value_id v)
 {

@@ -9,8 +9,6 @@
 
 enum { CAUSES = 10, DEVIATIONS = 10, FASTER = 5 };
 
-/* ---- text ----------------------------------------------------------------------------------- */
-
 static const char *layer_names(const bz_bound *b, const bz_aligned *row, bz_arena *arena)
 {
     if (!row->n_layers)
@@ -158,8 +156,6 @@ void report_align_text(const bz_bound *b, const bz_ladder *l, bz_buf *out)
     if (bz_ladder_compares(l))
         put_faster(b, a, &arena, out);
 }
-
-/* ---- JSON ----------------------------------------------------------------------------------- */
 
 static const bz_member CHANGE[] = {
     BZ_FIELDS(bz_change, parameter, expected, found),

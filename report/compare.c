@@ -58,8 +58,6 @@ static void put_rows(const bz_compare *c, int rows, bz_buf *out)
         bz_buf_printf(out, "and %d more, which differ by less: --top %d\n", c->n - rows, c->n);
 }
 
-/* ---- two files ------------------------------------------------------------------------------ */
-
 static void put_set_answer(const bz_compare_set *s, bz_buf *out)
 {
     const bz_compare_row *r = bz_compare_answer(s);
@@ -126,8 +124,6 @@ static void set_text(const bz_compare_set *s, int rows, bz_buf *out)
         put_only(&s->part[i], 1, rows, out);
     }
 }
-
-/* ---- JSON and CSV --------------------------------------------------------------------------- */
 
 static const char *verdict_of(const void *row)
 {

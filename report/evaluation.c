@@ -31,8 +31,6 @@ static double sequential_of(const bz_bound *b)
     return bz_bound_written(b).enough ? b->sequential : NAN;
 }
 
-/* ---- text ----------------------------------------------------------------------------------- */
-
 static void put_models(const bz_evaluation *e, bz_arena *arena, bz_buf *out)
 {
     bz_table *t = bz_table_of(arena, "model|task|>MACs|>layers|>unique|>share");
@@ -131,8 +129,6 @@ void bz_report_evaluation_text(const bz_analysis *a, const bz_evaluation *e, bz_
     put_groups(e, &arena, out);
 }
 
-/* ---- JSON ----------------------------------------------------------------------------------- */
-
 static const char *const KEYS[] = {"measured", "algorithms", "fusion", "units", "parallel", "joint"};
 
 static const bz_member MODEL[] = {
@@ -179,8 +175,6 @@ void bz_report_evaluation_json(const bz_analysis *a, const bz_evaluation *e, bz_
     BZ_JSON_NAMED(j, "means_known", int, r, BZ_RATIOS, KEYS[r], e->known[r]);
     bz_json_object_end(j);
 }
-
-/* ---- CSV ------------------------------------------------------------------------------------ */
 
 void bz_report_evaluation_csv(const bz_analysis *a, const bz_evaluation *e, bz_buf *out)
 {

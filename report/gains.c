@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- jointly -------------------------------------------------------------------------------- */
-
 static void put_waterfall(const bz_ladder *l, bz_buf *out)
 {
     const bz_waterfall *w = l->waterfall;
@@ -130,8 +128,6 @@ void report_advice_text(const bz_analysis *a, bz_buf *out)
         put_advice(&a->ladder[i], out);
 }
 
-/* ---- fusion --------------------------------------------------------------------------------- */
-
 /* What no library supports is missing from no bound. What failed is: the call may be faster than its layers. */
 static void put_not_fused(const bz_fusion_row *row, bz_buf *out)
 {
@@ -197,8 +193,6 @@ static void put_fusion(const bz_analysis *a, bz_buf *out)
     if (bz_table_rows(t))
         bz_table_print(t, out);
 }
-
-/* ---- matrix units --------------------------------------------------------------------------- */
 
 /* Why products could use units and did not, by reason. */
 static void put_reasons(const bz_units *u, bz_buf *out)

@@ -21,8 +21,6 @@ typedef struct part {
     const char *id; /* of the picture that it opens to */
 } part;
 
-/* ---- SVG ------------------------------------------------------------------------------------ */
-
 /* Graphviz's document without its head, comments and titles ("n12->n13"), which would be tool tips. */
 static void put_svg(const char *svg, const char *label, bz_buf *out)
 {
@@ -64,8 +62,6 @@ static bool put_picture(graph *g, const bz_buf *dot, const char *label)
     }
     return !failed;
 }
-
-/* ---- parts ---------------------------------------------------------------------------------- */
 
 /* The outermost module that begins at `at` and lies within the range without being it. */
 static int module_end(const bz_bound *b, int at, int begin, int end)

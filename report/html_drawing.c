@@ -88,8 +88,6 @@ static void put_timeline(const bz_timeline *t, bz_json *j)
     bz_json_object_end(j);
 }
 
-/* ---- what if -------------------------------------------------------------------------------- */
-
 enum { SHOWN_TASKS = 4000 }; /* of each of the two time lines; the shortest are left out */
 
 BZ_SORTS(by_length, int64_t, BZ_ORDER(*q, *p));
@@ -227,8 +225,6 @@ static void put_tables(const bz_recording *r, bz_json *j)
     else
         bz_json_null(j);
 }
-
-/* ---- all ------------------------------------------------------------------------------------ */
 
 static void put_analysis(const bz_analysis *a, bz_json *j)
 {

@@ -12,8 +12,6 @@ static bool listed(const bz_layers_view *s, const bz_layer *layer)
     return !s->fold || bz_layer_is_not_constant(layer);
 }
 
-/* ---- JSON -------------------------------------------------------------------------------------------- */
-
 static void put_shape(bz_json *j, const bz_model *m, const bz_type *t)
 {
     char name[64];
@@ -167,8 +165,6 @@ static void put_model(bz_json *j, const bz_layers_view *s, bz_layers *l)
     bz_json_object_end(j);
 }
 
-/* ---- tables ------------------------------------------------------------------------------------------ */
-
 static void cell_type(bz_table *table, const bz_model *m, const bz_type *types, int n)
 {
     BZ_SCOPED(bz_buf) text = {0};
@@ -267,8 +263,6 @@ static void put_fusion_rows(bz_buf *out, bz_arena *arena, const bz_layers_view *
         bz_table_print(t, out);
 }
 
-/* ---- one model in several sizes ------------------------------------------------------------------------ */
-
 void bz_report_layers_sizes(bz_layers *const *layers, int n, bool fold, bz_buf *out)
 {
     BZ_SCOPED(bz_arena) arena = {0};
@@ -284,8 +278,6 @@ void bz_report_layers_sizes(bz_layers *const *layers, int n, bool fold, bz_buf *
     }
     bz_table_print(t, out);
 }
-
-/* ---- unique layers over all models --------------------------------------------------------------------- */
 
 BZ_SORTS(by_count, bz_unique_layer, BZ_THEN(BZ_ORDER(q->count, p->count), strcmp(p->layer->key, q->layer->key)));
 

@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- forecasts ------------------------------------------------------------------------------- */
-
 double bz_price_of(const bz_price_list *p, const char *machine)
 {
     size_t len = strcspn(machine, "@");
@@ -318,8 +316,6 @@ void bz_report_forecasts(const bz_forecast *f, int n, const bz_price_list *price
     }
 }
 
-/* ---- judgements ------------------------------------------------------------------------------ */
-
 /* The network of dense layers stands beside the others where it was trained. */
 static int rules_of(const bz_error_sum *all)
 {
@@ -514,8 +510,6 @@ static void judgements(const bz_judgement *g, int n, bz_form form, bz_buf *out)
             bz_buf_putc(out, '\n');
     }
 }
-
-/* ---- both ----------------------------------------------------------------------------------- */
 
 void bz_report_predictions(const bz_predictions *p, bz_form form, bz_buf *out)
 {

@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- systems -------------------------------------------------------------------------------- */
-
 const char *report_provenance(const bz_stock *c, bz_arena *arena)
 {
     const char *text = "";
@@ -70,8 +68,6 @@ void bz_report_database(const char *dir, const bz_stock *list, size_t n, bz_form
             bz_table_print(t, out);
     }
 }
-
-/* ---- records -------------------------------------------------------------------------------- */
 
 static void time_cell(bz_table *t, double seconds)
 {
@@ -162,8 +158,6 @@ void bz_report_records(const char *dir, const bz_record *list, size_t n, bz_form
         show_for_programs(list, n, form == BZ_FORM_JSON, out);
 }
 
-/* ---- check ------------------------------------------------------------------------------------ */
-
 static bool is_clean(const void *check)
 {
     const bz_perfdb_check_report *r = check;
@@ -222,8 +216,6 @@ void bz_report_salvage(const bz_perfdb_salvage_report *r, bz_buf *out)
         bz_buf_puts(out, "the list of free pages cannot be read: records that were replaced or deleted may be among "
                          "them\n");
 }
-
-/* ---- import ----------------------------------------------------------------------------------- */
 
 void bz_report_import_text(const char *from, const bz_perfdb_import_report *r, bz_buf *out)
 {

@@ -17,8 +17,6 @@ static const char *reason(const bz_bound_layer *l)
     return l->price.why ? l->price.why : "?";
 }
 
-/* ---- the answer ----------------------------------------------------------------------------- */
-
 static void put_coverage(const bz_bound *b, bz_buf *out)
 {
     const bz_coverage_sum *c = &b->coverage;
@@ -186,8 +184,6 @@ static void put_setting(const bz_bound *b, bz_buf *out)
     bz_buf_puts(out, b->rebuilt ? "\n" : "");
 }
 
-/* ---- the bounds ----------------------------------------------------------------------------- */
-
 static void rung(bz_table *t, const bz_goal *goal, const char *name, double seconds, const char *how)
 {
     bz_unit_text share;
@@ -244,8 +240,6 @@ static void put_bounds(const bz_bound *b, const bz_goal *goal, bz_arena *arena, 
     bz_buf_putc(out, '\n');
     bz_table_print(t, out);
 }
-
-/* ---- the ladder ----------------------------------------------------------------------------- */
 
 static void put_warnings(const bz_analysis *a, bz_buf *out)
 {
@@ -318,8 +312,6 @@ static void put_ladders(const bz_analysis *a, bz_arena *arena, bz_buf *out)
     put_ideal(a, out);
 }
 
-/* ---- algorithms ----------------------------------------------------------------------------- */
-
 static void regret_rows(const bz_regret *r, bz_arena *arena, bz_buf *out)
 {
     bz_table *t = bz_table_of(arena, "used|>calls|>seen|>by record|>best|>loss|best variant|problem");
@@ -365,8 +357,6 @@ static void put_regret(const bz_ladder *l, bz_arena *arena, bz_buf *out)
                       bz_units_time(faster, r->faster));
     regret_rows(r, arena, out);
 }
-
-/* ---- where the time is ---------------------------------------------------------------------- */
 
 /* Layers with one key and one price: what stands in a network ten times is looked at once. */
 typedef struct alike {
@@ -485,8 +475,6 @@ void bz_report_text(const bz_analysis *a, bz_buf *out)
     report_gains_text(a, out);
     report_sheets_text(a->sheet, a->n_sheets, out);
 }
-
-/* ---- many ----------------------------------------------------------------------------------- */
 
 /* By the libraries, or at most by the peaks where too little is priced. */
 static const char *token_rate(const bz_bound *b, const bz_goal *goal, bz_arena *arena)

@@ -11,8 +11,6 @@ static const char *time_of(bz_unit_text out, int64_t ns)
     return bz_units_time(out, 1e-9 * (double)ns);
 }
 
-/* ---- text ----------------------------------------------------------------------------------- */
-
 static void print_graph(const bz_flow *f, bz_buf *out)
 {
     const bz_flow_counts *c = &f->counts;
@@ -136,8 +134,6 @@ static void print_rows(const bz_whatif *w, const bz_prediction *rows, int n, con
     }
     bz_table_below(t, out);
 }
-
-/* ---- the answer in a sentence --------------------------------------------------------------- */
 
 static void put_times(const bz_whatif *w, const bz_prediction *p, bz_buf *out)
 {
@@ -322,8 +318,6 @@ void bz_report_whatif_list_json(bz_buf *out)
     }
     bz_json_document_end(&j);
 }
-
-/* ---- JSON ----------------------------------------------------------------------------------- */
 
 static const char *source_of(const void *assumed)
 {

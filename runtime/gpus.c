@@ -111,8 +111,6 @@ bool bz_gpu_find(const char *name, bz_gpu *out)
     return longest;
 }
 
-/* ---- which of them is taken ------------------------------------------------------------------ */
-
 static const char CHOSEN[] = "BENANZA_DEVICE";
 enum { MOST_GPUS = 32 }; /* in one machine; CUDA passes over all numbers from the first on that it does not have */
 

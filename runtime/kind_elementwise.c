@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-/* ---- functions of one value ----------------------------------------------------------------- */
-
 static int check_activation(const bz_problem *p, bz_error *err)
 {
     return bz_fn_is_activation(p->activation.fn) ? 0 : bz_problem_refuse(p, "fn is no activation", err);
@@ -74,8 +72,6 @@ static bz_expected dropout_grad_at(bz_reference *r)
     return (bz_expected){.value = v, .magnitude = fabs(v)};
 }
 
-/* ---- gradients of functions ----------------------------------------------------------------- */
-
 static void activation_grad_operands(const bz_problem *p, bz_operand_list *l, int64_t *y)
 {
     bz_operand_add_shape(l, BZ_ROLE_X, p->dtype, p->activation.x);
@@ -101,8 +97,6 @@ static bz_expected activation_grad_at(bz_reference *r)
                                         : bz_fn_slope(p->activation.fn, x, alpha, beta));
     return (bz_expected){.value = v, .magnitude = fabs(v) + fabs(dy)};
 }
-
-/* ---- functions of two values, choices ------------------------------------------------------- */
 
 static void binary_operands(const bz_problem *p, bz_operand_list *l, int64_t *y)
 {
@@ -159,8 +153,6 @@ static bz_expected where_at(bz_reference *r)
     return (bz_expected){.value = v, .magnitude = fabs(v)};
 }
 
-/* ---- reductions ----------------------------------------------------------------------------- */
-
 static int check_reduce(const bz_problem *p, bz_error *err)
 {
     int n = bz_extent_rank(p->reduce.x);
@@ -211,8 +203,6 @@ static bz_expected reduce_at(bz_reference *r)
         return (bz_expected){.value = fn == BZ_FN_MAX ? most : least, .magnitude = 1};
     return e;
 }
-
-/* ---- rows ----------------------------------------------------------------------------------- */
 
 /* clang-format off */
 const bz_kind bz_kind_activation = {.name = "activation", .check = check_activation, .each = 1, .at = activation_at, .member = {

@@ -8,8 +8,6 @@ static bz_expected exactly(double v)
     return (bz_expected){.value = v, .magnitude = fabs(v)};
 }
 
-/* ---- resample ------------------------------------------------------------------------------- */
-
 static const char *const RESAMPLES[] = {"nearest", "linear", NULL};
 static const char *const COORDS[] = {"half_pixel", "asymmetric", "align_corners", NULL};
 
@@ -70,8 +68,6 @@ static bz_expected resample_at(bz_reference *r)
     return e;
 }
 
-/* ---- concat --------------------------------------------------------------------------------- */
-
 static void concat_operands(const bz_problem *p, bz_operand_list *l, int64_t *y)
 {
     memcpy(y, p->concat.y, sizeof p->concat.y);
@@ -107,8 +103,6 @@ static bz_expected concat_at(bz_reference *r)
     return exactly(r->value[i][at]);
 }
 
-/* ---- transpose ------------------------------------------------------------------------------ */
-
 static void transpose_operands(const bz_problem *p, bz_operand_list *l, int64_t *y)
 {
     bz_operand_add_shape(l, BZ_ROLE_X, p->dtype, p->transpose.x);
@@ -134,8 +128,6 @@ static bz_expected transpose_at(bz_reference *r)
         at[p->transpose.perm[d]] = r->y[d];
     return exactly(r->value[0][bz_ravel(at, p->transpose.x, rank)]);
 }
-
-/* ---- pad, slice, expand --------------------------------------------------------------------- */
 
 static void pad_operands(const bz_problem *p, bz_operand_list *l, int64_t *y)
 {
@@ -209,8 +201,6 @@ static bz_expected expand_at(bz_reference *r)
 {
     return exactly(r->value[0][bz_ravel(r->y, r->problem->expand.x, bz_extent_rank(r->problem->expand.x))]);
 }
-
-/* ---- gather --------------------------------------------------------------------------------- */
 
 static void gather_operands(const bz_problem *p, bz_operand_list *l, int64_t *y)
 {
@@ -289,8 +279,6 @@ static double scatter_add_cost(const bz_problem *p)
     return (double)p->gather.n;
 }
 
-/* ---- reorder, copy -------------------------------------------------------------------------- */
-
 static const char *const LAYOUTS[] = {"plain", "nhwc", "blocked", NULL};
 
 static bz_expected reorder_at(bz_reference *r)
@@ -308,8 +296,6 @@ static int check_copy(const bz_problem *p, bz_error *err)
 {
     return p->copy.read + p->copy.write < 1 ? bz_problem_refuse(p, "something is read or written", err) : 0;
 }
-
-/* ---- rows ----------------------------------------------------------------------------------- */
 
 /* clang-format off */
 const bz_kind bz_kind_resample = {.name = "resample", .check = check_resample, .flops = resample_flops,

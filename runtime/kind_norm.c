@@ -20,8 +20,6 @@ double bz_norm_epsilon(const bz_reference *r)
     return r->epsilon > 0 ? (double)r->epsilon : 1e-5; /* ONNX's default */
 }
 
-/* ---- which elements belong together --------------------------------------------------------- */
-
 bz_norm bz_norm_of(const bz_problem *p)
 {
     bz_norm n = {.x = p->batchnorm.x, .plane = 1};
@@ -122,8 +120,6 @@ static bz_expected normalized_by_itself(bz_reference *r)
     return normalized(r, rms ? 0 : mean, variance, bz_norm_parameter(&n, r->index));
 }
 
-/* ---- batchnorm ------------------------------------------------------------------------------ */
-
 static void batchnorm_operands(const bz_problem *p, bz_operand_list *l, int64_t *y)
 {
     const int64_t *x = p->batchnorm.x;
@@ -150,8 +146,6 @@ static bz_expected batchnorm_at(bz_reference *r)
         return normalized_by_itself(r);
     return normalized(r, bz_reference_values(r, BZ_ROLE_MEAN)[c], bz_reference_values(r, BZ_ROLE_VARIANCE)[c], c);
 }
-
-/* ---- layernorm, rmsnorm --------------------------------------------------------------------- */
 
 static int64_t row_of(const bz_problem *p)
 {
@@ -187,8 +181,6 @@ static void rmsnorm_operands(const bz_problem *p, bz_operand_list *l, int64_t *y
     memcpy(y, p->rmsnorm.x, sizeof(bz_extent));
 }
 
-/* ---- lpnorm --------------------------------------------------------------------------------- */
-
 static int64_t last_of(const bz_problem *p)
 {
     return p->lpnorm.x[bz_extent_rank(p->lpnorm.x) - 1];
@@ -215,8 +207,6 @@ static double lpnorm_cost(const bz_problem *p)
     return (double)last_of(p);
 }
 
-/* ---- groupnorm ------------------------------------------------------------------------------ */
-
 static void groupnorm_operands(const bz_problem *p, bz_operand_list *l, int64_t *y)
 {
     bz_operand_add_shape(l, BZ_ROLE_X, p->dtype, p->groupnorm.x);
@@ -239,8 +229,6 @@ static double groupnorm_cost(const bz_problem *p)
     return 2 * (double)group;
 }
 
-/* ---- softmax -------------------------------------------------------------------------------- */
-
 static bz_expected softmax_at(bz_reference *r)
 {
     const int64_t *x = r->problem->softmax.x;
@@ -261,8 +249,6 @@ static double softmax_cost(const bz_problem *p)
 {
     return 10 * (double)p->softmax.x[p->softmax.axis];
 }
-
-/* ---- lrn ------------------------------------------------------------------------------------ */
 
 static int check_lrn(const bz_problem *p, bz_error *err)
 {
@@ -290,8 +276,6 @@ static bz_expected lrn_at(bz_reference *r)
     double v = x[r->index] * pow(p->lrn.bias + (double)p->lrn.alpha / (double)p->lrn.size * sum, -(double)p->lrn.beta);
     return (bz_expected){.value = v, .magnitude = fabs(v)};
 }
-
-/* ---- rows ----------------------------------------------------------------------------------- */
 
 /* clang-format off */
 const bz_kind bz_kind_batchnorm = {.name = "batchnorm", .traits = BZ_TRAIT_NORMALIZATION | BZ_TRAIT_POST,

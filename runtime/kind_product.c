@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-/* ---- gemm ----------------------------------------------------------------------------------- */
-
 static void gemm_operands(const bz_problem *p, bz_operand_list *l, int64_t *y)
 {
     int64_t b = p->gemm.batch, m = p->gemm.m, n = p->gemm.n, k = p->gemm.k;
@@ -38,8 +36,6 @@ static bz_expected gemm_at(bz_reference *r)
                 *b = bz_reference_values(r, BZ_ROLE_B) + y[0] * k * n;
     return bz_expected_dot(a + (ta ? y[1] : y[1] * k), ta ? m : 1, b + (tb ? y[2] * k : y[2]), tb ? 1 : n, k);
 }
-
-/* ---- matmul --------------------------------------------------------------------------------- */
 
 static void lie_as(const int64_t *dim, int rank, bool transposed, int64_t *out)
 {
@@ -89,8 +85,6 @@ static bz_expected matmul_at(bz_reference *r)
     const float *bv = bz_reference_values(r, BZ_ROLE_B) + bz_ravel(y, b, n - 2) * k * w + y[n - 1] * (tb ? k : 1);
     return bz_expected_dot(av, ta ? m : 1, bv, tb ? 1 : w, k);
 }
-
-/* ---- groups --------------------------------------------------------------------------------- */
 
 static int64_t rows_of(const bz_problem *p, int *groups)
 {
@@ -143,8 +137,6 @@ static bz_expected grouped_at(bz_reference *r)
                            b + (p->grouped.transb ? r->y[1] * k : r->y[1]), p->grouped.transb ? 1 : n, k);
 }
 
-/* ---- gemv ----------------------------------------------------------------------------------- */
-
 static void gemv_operands(const bz_problem *p, bz_operand_list *l, int64_t *y)
 {
     int64_t m = p->gemv.m, k = p->gemv.k;
@@ -173,8 +165,6 @@ static bz_expected gemv_at(bz_reference *r)
     return bz_expected_dot(bz_reference_values(r, BZ_ROLE_W) + (trans ? y[0] : y[0] * k), trans ? m : 1,
                            bz_reference_values(r, BZ_ROLE_X), 1, k);
 }
-
-/* ---- attention ------------------------------------------------------------------------------ */
 
 static void attention_operands(const bz_problem *p, bz_operand_list *l, int64_t *y)
 {
@@ -269,8 +259,6 @@ static double attention_cost(const bz_problem *p)
     return 2 * (double)p->attention.k[2] * (double)(p->attention.k[3] + 10);
 }
 
-/* ---- its gradient --------------------------------------------------------------------------- */
-
 /* Keys and values lie in pages or not: they are the same. */
 static void attention_grad_operands(const bz_problem *p, bz_operand_list *l, int64_t *y)
 {
@@ -357,8 +345,6 @@ static double attention_grad_cost(const bz_problem *p)
     int64_t rows = q[1] / k[1] * q[2];
     return fmax((double)rows, (double)k[2]) * (3 * (double)q[3] + 20);
 }
-
-/* ---- rows ----------------------------------------------------------------------------------- */
 
 /* clang-format off */
 const bz_kind bz_kind_gemm = {.name = "gemm", .traits = BZ_TRAIT_PRODUCT | BZ_TRAIT_POST, .operands = gemm_operands,

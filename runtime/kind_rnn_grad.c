@@ -56,8 +56,6 @@ static double rnn_grad_flops(const bz_problem *p, const bz_operand *list, double
     return 4 * (double)(p->rnn.seq * p->rnn.batch) * (double)(list[1].count + list[2].count) + 10 * y;
 }
 
-/* ---- back through time ---------------------------------------------------------------------- */
-
 /* What is known of one step of a row, each [hidden] or [gates][hidden]. */
 typedef struct step {
     double *before, *reset; /* the state before, and that what R's last gate of a gru was multiplied with */
@@ -254,8 +252,6 @@ static void compute(bz_reference *r)
         at += active;
     }
 }
-
-/* ---- results -------------------------------------------------------------------------------- */
 
 /* Of an element of W, R or the bias: over all steps of all rows. */
 static bz_expected weight_at(const bz_reference *r, const back *b, bz_role role)

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-/* ---- softmax -------------------------------------------------------------------------------- */
-
 static void softmax_grad_operands(const bz_problem *p, bz_operand_list *l, int64_t *y)
 {
     bz_operand_add_shape(l, BZ_ROLE_X, p->dtype, p->softmax.x); /* what the softmax gave */
@@ -37,8 +35,6 @@ static double softmax_grad_cost(const bz_problem *p)
 {
     return 2 * (double)p->softmax.x[p->softmax.axis];
 }
-
-/* ---- loss ----------------------------------------------------------------------------------- */
 
 static const char *const REDUCTIONS[] = {"mean", "sum", "none", NULL};
 
@@ -185,8 +181,6 @@ static bz_expected loss_grad_at(bz_reference *r)
     return (bz_expected){.value = (e - one) * dy / by, .magnitude = (e + one) * fabs(dy) / by};
 }
 
-/* ---- the optimizer's step ------------------------------------------------------------------- */
-
 static const char *const RULES[] = {"sgd", "momentum", "adam", "adamw", NULL};
 
 static void update_operands(const bz_problem *p, bz_operand_list *l, int64_t *y)
@@ -249,8 +243,6 @@ static double update_flops(const bz_problem *p, const bz_operand *list, double y
     (void)list;
     return (EACH[p->update.rule] + (p->update.decay != 0 ? 2 : 0)) * y;
 }
-
-/* ---- rows ----------------------------------------------------------------------------------- */
 
 /* clang-format off */
 #define SOFTMAX_GRAD(text) { \

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-/* ---- convolutions --------------------------------------------------------------------------- */
-
 static void conv_operands(const bz_problem *p, bz_operand_list *l, int64_t *y)
 {
     int n = bz_extent_rank(p->conv.x) - 2;
@@ -116,8 +114,6 @@ static bz_expected deconv_at(bz_reference *r)
     return e;
 }
 
-/* ---- convolutions between normalizations ------------------------------------------------------ */
-
 static void conv_norm_operands(const bz_problem *p, bz_operand_list *l, int64_t *y)
 {
     conv_operands(p, l, y);
@@ -161,8 +157,6 @@ static double conv_norm_cost(const bz_problem *p)
     conv_operands(p, &none, y);
     return conv_depth(p) * (p->conv.behind ? (double)(y[0] * bz_extent_count(y + 2)) : 1);
 }
-
-/* ---- gradients of convolutions --------------------------------------------------------------- */
 
 static void conv_result(const bz_problem *p, int64_t *y)
 {
@@ -220,8 +214,6 @@ static bz_expected conv_weights_at(bz_reference *r)
     }
     return e;
 }
-
-/* ---- pooling -------------------------------------------------------------------------------- */
 
 static const char *const POOLS[] = {"max", "avg", "avg_pad", NULL};
 
@@ -388,8 +380,6 @@ static double pool_grad_cost(const bz_problem *p)
     double n = (double)pool_window(p);
     return p->pool.mode == BZ_POOL_AVG ? n * n : n;
 }
-
-/* ---- rows ----------------------------------------------------------------------------------- */
 
 /* clang-format off */
 #define CONV_MEMBERS \

@@ -15,8 +15,6 @@
 #include <cpuid.h>
 #endif
 
-/* ---- slug ----------------------------------------------------------------------------------- */
-
 /* Generations, for processors that do not tell their product: a virtual machine often shows no more, and those of ARM tell
  * who made them ("arm41": ARM itself) and a number (the model here). */
 static const struct {
@@ -106,8 +104,6 @@ void bz_machine_slug(const char *vendor, const char *brand, int family, int mode
     snprintf(out, 64, "%s-%d-%d-%d", name[0] ? name : "cpu", family, model, stepping);
 }
 
-/* ---- processor ------------------------------------------------------------------------------ */
-
 #ifdef __x86_64__
 static void identify_processor(bz_machine *s)
 {
@@ -152,8 +148,6 @@ static void identify_processor(bz_machine *s)
 }
 #endif
 
-/* ---- software ------------------------------------------------------------------------------- */
-
 static void identify_software(bz_machine *s)
 {
     struct utsname u;
@@ -182,8 +176,6 @@ void bz_machine_identify(bz_machine *s)
     identify_software(s);
     bz_machine_slug(s->vendor, s->model_name, s->family, s->model, s->stepping, s->slug);
 }
-
-/* ---- measuring ------------------------------------------------------------------------------ */
 
 typedef struct best_sample {
     double seconds;
@@ -325,8 +317,6 @@ int bz_machine_measure(bz_machine *s, const bz_run_options *options, bz_error *e
     s->measured_threads = threads;
     return measure_flops(s, &run, err) || measure_moves(s, &run, err) ? -1 : 0;
 }
-
-/* ---- output --------------------------------------------------------------------------------- */
 
 static void put_rates(bz_json *j, const char *key, const bz_rate *rate, int n)
 {

@@ -89,8 +89,6 @@ bool bz_trial_finished(const bz_trial *t, const char *backend, const char *algor
     return false;
 }
 
-/* ---- set-up --------------------------------------------------------------------------------- */
-
 /* Elements to check: all of a small result; of a large one as many as cost about a millisecond, the
  * first and the last among them. */
 static void choose_positions(const bz_trial *t, bz_reference *r, bz_trial_result *result)
@@ -286,8 +284,6 @@ static void keep_wanted(bz_trial *t)
     if (*wanted)
         t->variants.n = kept;
 }
-
-/* ---- checking ------------------------------------------------------------------------------- */
 
 /* What a dropout dropped is right as 0, so how much that is has to be looked at, too. */
 static bool is_dropped_by_chance(const bz_trial *t, const float *y, char *out, size_t size)

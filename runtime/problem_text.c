@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- printing ------------------------------------------------------------------------------- */
-
 static void put_numbers(bz_buf *out, const int64_t *v, int n, const char *between)
 {
     for (int i = 0; i < n; i++) {
@@ -170,8 +168,6 @@ void bz_problem_print_c(const bz_problem *p, int indent, bz_buf *out)
     }
     bz_buf_puts(out, ",\n");
 }
-
-/* ---- reading -------------------------------------------------------------------------------- */
 
 /* A piece of the text, not terminated. */
 typedef struct piece {

@@ -19,8 +19,6 @@ bz_replay_memory bz_replay_memory_of(const bz_replay *r)
     return r->sizes;
 }
 
-/* ---- running -------------------------------------------------------------------------------- */
-
 static void loop_now(void *context)
 {
     const replay_loop *l = context; /* that there is such a loop was seen when it was made ready */
@@ -199,8 +197,6 @@ int bz_replay_step_run(bz_replay *r, int step)
     return 0;
 }
 
-/* ---- inputs and outputs --------------------------------------------------------------------- */
-
 /* Where the value lies in row-major order; NULL where it does not. */
 static char *row_major(const bz_replay *r, int value)
 {
@@ -243,8 +239,6 @@ int bz_replay_get(bz_replay *r, int value, void *bytes)
         replay_cast(cast, v->dtype, bytes, v->given, replay_count(v));
     return bad ? -1 : 0;
 }
-
-/* ---- checking ------------------------------------------------------------------------------- */
 
 /* An operand as it lies now, as floats in row-major order. */
 static float *read_operand(const bz_replay *r, const replay_call *c, int k, bz_error *err)

@@ -53,8 +53,6 @@ static const char USAGE[] =
     "      --check            compare each call with the definition in double precision\n"
     "      --help             print this\n";
 
-/* ---- files ---------------------------------------------------------------------------------- */
-
 /* Reads all inputs, or writes all outputs. */
 static int pass_file(const program *p, const char *path, bool inputs, bz_error *err)
 {
@@ -75,8 +73,6 @@ static int pass_file(const program *p, const char *path, bool inputs, bz_error *
     return bz_fail(err, inputs ? BZ_BAD_INPUT : BZ_FAILED, "%s: the %s", path,
                    inputs ? "inputs are not all there" : "outputs cannot be written");
 }
-
-/* ---- running -------------------------------------------------------------------------------- */
 
 static int refused(const program *p, int action, bz_error *err)
 {
@@ -245,8 +241,6 @@ static int measure_alone(program *p, bz_error *err)
                : 0;
 }
 
-/* ---- the result ----------------------------------------------------------------------------- */
-
 static void put_stats(bz_json *j, const double *samples, int n)
 {
     double sorted[MAX_SAMPLES];
@@ -322,8 +316,6 @@ static void put_result(const program *p, bz_buf *out)
         put_passes(p, "starts", true, &j);
     bz_json_document_end(&j);
 }
-
-/* ---- options -------------------------------------------------------------------------------- */
 
 static int set_threads(void *of, const char *text, bz_error *err)
 {

@@ -8,8 +8,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* ---- actions and slots ---------------------------------------------------------------------- */
-
 /* Bringing outputs into order comes behind everything, on the first stream. */
 static int stream_of(const bz_replay *r, int step)
 {
@@ -65,8 +63,6 @@ const replay_copy *replay_find_copy(const bz_replay *r, int value, const bz_back
             return &s->copy[i];
     return NULL;
 }
-
-/* ---- conversions ---------------------------------------------------------------------------- */
 
 static size_t row_major_bytes(const bz_replay *r, int value)
 {
@@ -141,8 +137,6 @@ static int need_plain(bz_replay *r, int step, int value, int *slot, const void *
     *slot = copy->slot;
     return 0;
 }
-
-/* ---- loops and views ------------------------------------------------------------------------ */
 
 static int add_loop(bz_replay *r, int number, bz_error *err)
 {
@@ -247,8 +241,6 @@ static int run_once(bz_replay *r, int number, bz_error *err)
         return bz_fail(err, BZ_INCOMPLETE, "%s: there is no such loop", step->name);
     return 0;
 }
-
-/* ---- all of it ------------------------------------------------------------------------------ */
 
 static int check_model(const bz_replay_model *m, bz_error *err)
 {

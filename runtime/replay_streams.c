@@ -108,8 +108,6 @@ void replay_order(bz_replay *r)
     free(o.used);
 }
 
-/* ---- running -------------------------------------------------------------------------------- */
-
 /* Marks: one for each action, one behind them for the fork, and one for the end of each stream. */
 
 int replay_fork(bz_replay *r)

@@ -131,8 +131,6 @@ int replay_load(bz_replay *r, const char *path, bz_error *err)
     return 0;
 }
 
-/* ---- operands of a call --------------------------------------------------------------------- */
-
 static bool is_rnn(const bz_problem *p)
 {
     return p->kind == BZ_PROBLEM_LSTM || p->kind == BZ_PROBLEM_GRU || p->kind == BZ_PROBLEM_RNN;
@@ -223,8 +221,6 @@ static float *operand_values(const bz_replay *r, const bz_problem *p, const bz_o
     }
     return out;
 }
-
-/* ---- folding -------------------------------------------------------------------------------- */
 
 /* Element i of the weights belongs to channel i / inner % channels of the result. */
 typedef struct channels {

@@ -91,8 +91,6 @@ static const char USAGE[] =
     "      --help              print this\n\n"
     "A problem is a text as in a record; `-` reads them from standard input, a line each.\n";
 
-/* ---- output --------------------------------------------------------------------------------- */
-
 static void write_all(program *p, const char *data, size_t n)
 {
     while (n && !p->broken) {
@@ -138,8 +136,6 @@ static void report_progress(const program *p, int done, const char *text)
     if (p->progress >= 0)
         dprintf(p->progress, "%d %d %s\n", done, p->pending.n, text);
 }
-
-/* ---- running -------------------------------------------------------------------------------- */
 
 /* Looks at the device of a backend. One that is not there is no reason for a record in each problem: nothing
  * of it can run, so nothing does. */
@@ -347,8 +343,6 @@ static int run_system(program *p, bz_error *err)
     snprintf(p->system, sizeof p->system, "%s@%s", s.slug, s.stack);
     return flush(err) ? -1 : bz_machine_transfers(&s, &p->options, err);
 }
-
-/* ---- options -------------------------------------------------------------------------------- */
 
 static int set_cache(void *of, const char *text, bz_error *err)
 {

@@ -4,8 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- data types ----------------------------------------------------------------------------- */
-
 static uint16_t bf16_of(float v)
 {
     uint32_t bits;
@@ -253,8 +251,6 @@ bool bz_values_are_numbers(bz_dtype t, const void *from, int64_t n)
         return true;
     }
 }
-
-/* ---- random --------------------------------------------------------------------------------- */
 
 /* A block of normal numbers is made once and repeated: its length is a prime, so that no two rows of a
  * tensor line up with it. Making each number anew would cost more time than measuring. */

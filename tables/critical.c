@@ -184,8 +184,6 @@ void critical_end(critical *c)
     free(c->path);
 }
 
-/* ---- what it is bound by -------------------------------------------------------------------- */
-
 critical_bound critical_of(const critical *c, size_t step, uint32_t *event)
 {
     uint32_t from = c->path[step], to = c->path[step + 1];

@@ -38,8 +38,6 @@ static uint32_t cause_of(const critical *c, uint32_t event)
     return tables_cause(c->m, kind, i);
 }
 
-/* ---- launches ------------------------------------------------------------------------------- */
-
 /* When the host asked for work whose launch is on record. */
 static int64_t launch_time(const critical *c, uint32_t event)
 {
@@ -125,8 +123,6 @@ static uint32_t launched_after(const critical *c, uint32_t lane, uint32_t thread
     return CRITICAL_NONE;
 }
 
-/* ---- waits ---------------------------------------------------------------------------------- */
-
 static uint32_t *device_lanes(const device_chain *d, uint32_t device, uint32_t *n)
 {
     *n = d->lanes_from[device + 1] - d->lanes_from[device];
@@ -203,8 +199,6 @@ static void add_wait(device_chain *d, size_t sync)
     if (waits != CRITICAL_NONE && lane_of(c, source - 1) != lane)
         bz_map_set(&d->awaited, bz_arena_dup(c->m->arena, &waits, sizeof waits), sizeof waits, source - 1);
 }
-
-/* ---- work ----------------------------------------------------------------------------------- */
 
 /* Was the stream empty when this was launched, and nothing else launched until it started? Then its launch is what it waited
  * for. `before`: how much of the queue had started. */

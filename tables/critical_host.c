@@ -87,8 +87,6 @@ static void open_event(critical *c, thread *t, uint32_t event)
     c->present[event] = true;
 }
 
-/* ---- the line at the runtime's lock --------------------------------------------------------- */
-
 static int by_end(const void *a, const void *b, void *context)
 {
     const critical *c = context;
@@ -128,8 +126,6 @@ static void line_up(critical *c)
     free(start);
     free(end);
 }
-
-/* ---- threads -------------------------------------------------------------------------------- */
 
 /* The only thread with an operator or range whose name contains the word; BZ_NONE: none or several. */
 static uint32_t thread_with(const bz_tables *m, const char *word)

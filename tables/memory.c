@@ -30,8 +30,6 @@ typedef struct memory_run {
     uint32_t n;
 } memory_run;
 
-/* ---- where the passes of each iteration begin --------------------------------------------------- */
-
 static uint32_t iteration_at(const bz_trace *t, int64_t at)
 {
     uint32_t low = 0, high = t->n_iterations;
@@ -83,8 +81,6 @@ static phase phase_at(const memory_run *r, int64_t at)
                                          : FORWARD;
 }
 
-/* ---- blocks --------------------------------------------------------------------------------- */
-
 static void find_blocks(memory_run *r)
 {
     const bz_events *e = &r->t->event[BZ_EVENT_RANGE];
@@ -124,8 +120,6 @@ static int64_t to_pages(int64_t bytes)
     int64_t rest = bytes % PAGE;
     return rest && bytes < INT64_MAX - PAGE ? bytes + PAGE - rest : bytes;
 }
-
-/* ---- the table ------------------------------------------------------------------------------ */
 
 typedef struct held {
     double bytes, pages, blocks;

@@ -69,8 +69,6 @@ void fill_calls(bz_tables *m, bz_sheet *s)
     fill_named(m, s, BZ_EVENT_CALL);
 }
 
-/* ---- copies and fills by direction ---------------------------------------------------------- */
-
 static void group_copies(bz_tables *m, groups *g, double (*value)(const bz_events *e, size_t i))
 {
     static const bz_event_kind KINDS[] = {BZ_EVENT_COPY, BZ_EVENT_MEMSET};

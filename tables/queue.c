@@ -206,8 +206,6 @@ void fill_queue_series(bz_tables *m, bz_sheet *s)
     free_queues(q, m->t->n_lanes);
 }
 
-/* ---- launches ------------------------------------------------------------------------------- */
-
 typedef struct launch_sums {
     int64_t call, work, brief, slow, late;
 } launch_sums;

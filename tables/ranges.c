@@ -167,8 +167,6 @@ void fill_ranges(bz_tables *m, bz_sheet *s)
     fill_by_name(m, s, BZ_EVENT_RANGE);
 }
 
-/* ---- ranges by where they lie --------------------------------------------------------------- */
-
 typedef struct place {
     uint32_t parent, name; /* a place, or BZ_NONE; string */
     int depth;

@@ -124,8 +124,6 @@ void fill_types(bz_tables *m, bz_sheet *s)
     bz_sheet_sort(s, 1);
 }
 
-/* ---- idle time of streams ------------------------------------------------------------------- */
-
 typedef enum { IDLE_HOST_WAIT, IDLE_KERNEL_WAIT, IDLE_OTHER } idle_cause;
 enum { IDLE_CAUSES = IDLE_OTHER + 1 };
 

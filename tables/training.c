@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the sample --------------------------------------------------------------------------------- */
-
 static double median_of(const double *v, uint32_t n)
 {
     BZ_FREED double *sorted = bz_alloc((size_t)n + 1, sizeof *sorted);
@@ -206,8 +204,6 @@ static void training_run_free(training_run *r)
     bz_map_free(&r->labels);
 }
 
-/* ---- sums --------------------------------------------------------------------------------------- */
-
 /* Of a device within the sample. Units come by their start. */
 typedef struct device_sums {
     int64_t busy, computing,
@@ -289,8 +285,6 @@ static double most_memory(const training_run *r)
     }
     return any ? most : NAN;
 }
-
-/* ---- the tables --------------------------------------------------------------------------------- */
 
 static void add_run(const training_run *r, const char *which, bz_sheet *s)
 {
@@ -400,8 +394,6 @@ void fill_training_kernels(bz_tables *m, bz_sheet *s)
 {
     for_both(m, s, add_candidates);
 }
-
-/* ---- checks ------------------------------------------------------------------------------------- */
 
 typedef struct seen {
     double variation, busy, exposed, norms, recurrent, rate, batch, samples; /* NAN: not told */

@@ -125,8 +125,6 @@ bool tables_launches(const char *function)
                                function);
 }
 
-/* ---- making --------------------------------------------------------------------------------- */
-
 static int by_device(const void *a, const void *b, void *context)
 {
     const bz_trace *t = context;

@@ -145,8 +145,6 @@ void fill_stages(bz_tables *m, bz_sheet *s)
     layers_free(&l);
 }
 
-/* ---- kernels -------------------------------------------------------------------------------- */
-
 /* Kernels of layers; where no operators were recorded, those of the typical iteration, or all. */
 static bool kernel_in_scope(const layers *l, uint32_t typical, size_t i)
 {
@@ -230,8 +228,6 @@ void fill_kernel_names(bz_tables *m, bz_sheet *s)
     bz_sheet_sort(s, 2);
     layers_free(&l);
 }
-
-/* ---- model ---------------------------------------------------------------------------------- */
 
 /* XSP's mean: without the fifth that is smallest and the fifth that is greatest. */
 static double trimmed_mean(double *v, size_t n)

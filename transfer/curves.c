@@ -41,8 +41,6 @@ static int read_point(reading *r, const transfer_way *w, int64_t x, bool always,
     return 0;
 }
 
-/* ---- lines ------------------------------------------------------------------------------------ */
-
 /* Least squares of the shares by which the line misses the points, so that small transfers count as much as large ones.
  * With u = 1 / seconds and v = bytes / seconds the line is start · u + v / rate = 1. Neither can be negative. */
 static void fit_line(const bz_transfer_point *p, int n, bz_transfer_fit *out)
@@ -262,8 +260,6 @@ int bz_transfers_caches(bz_perfdb *db, const bz_system *system, const bz_system_
     return 0;
 }
 
-/* ---- asking ----------------------------------------------------------------------------------- */
-
 const bz_transfer_curve *bz_transfer_find(const bz_transfers *t, const char *way)
 {
     for (int i = 0; i < t->n; i++)
@@ -321,8 +317,6 @@ int bz_transfer_cost_of(bz_perfdb *db, const bz_system *system, const char *way,
         out->start = c.fit[i].start, out->rate = c.fit[i].rate;
     return 0;
 }
-
-/* ---- sheets ----------------------------------------------------------------------------------- */
 
 const bz_sheet *bz_transfers_fits(const bz_transfers *t, bz_arena *arena)
 {

@@ -23,8 +23,6 @@ int transfer_fastest(bz_perfdb *db, const bz_system *system, const char *problem
     return 0;
 }
 
-/* ---- bandwidths ------------------------------------------------------------------------------- */
-
 /* Powers of two, as transfer_sizes has them. */
 enum { SMALLEST = 4 << 10, LARGEST = 1 << 30, SIZES = 19 };
 _Static_assert(SMALLEST << (SIZES - 1) == LARGEST, "each power of two");

@@ -37,8 +37,6 @@ static void version(bz_buf *out)
     bz_buf_printf(out, "cublas%d.%d.%d", v[0], v[1], v[2]);
 }
 
-/* ---- sessions ------------------------------------------------------------------------------- */
-
 static void close_session(void *of)
 {
     session *s = of;
@@ -121,8 +119,6 @@ static cublasStatus_t give_workspace(session *s)
     s->workspace_size = size;
     return cublasSetWorkspace(s->handle, s->workspace, size);
 }
-
-/* ---- variants ------------------------------------------------------------------------------- */
 
 call *cublas_offer(const way *w, session *s, const product *p, const types *t, const char *layout, const char *math,
                    const char *algorithm, bool chosen, bz_variant_list *list)

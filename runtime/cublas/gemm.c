@@ -115,8 +115,6 @@ cublasStatus_t cublas_run_pointers(call *c)
                                t->result, (int)p->rows, (int)p->batch, t->compute, c->algorithm);
 }
 
-/* ---- groups --------------------------------------------------------------------------------- */
-
 bool cublas_fits_grouped(const product *p, const types *t)
 {
     return p->sizes && !t->lt_only;
@@ -157,8 +155,6 @@ cublasStatus_t cublas_run_grouped(call *c)
                                       (const void *const *)c->pointer[1], t->right, ld_right, beta, c->pointer[2],
                                       t->result, rows, (int)p->batch, ones, t->compute);
 }
-
-/* ---- gemv ----------------------------------------------------------------------------------- */
 
 /* One of the result's dimensions is 1. The library has it for f32 and f64, whatever the math mode; its forms with fewer
  * bits are declared for C++ only, and other types are left to gemm with one column. */

@@ -20,8 +20,6 @@ bool cublas_fits_lt(const product *p, const types *t)
     return p->strided && (p->folded || !p->foldable) && !t->suffix[0];
 }
 
-/* ---- descriptors ---------------------------------------------------------------------------- */
-
 static cublasStatus_t set_op(cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttributes_t what, bool trans)
 {
     cublasOperation_t op = trans ? CUBLAS_OP_T : CUBLAS_OP_N;
@@ -117,8 +115,6 @@ void cublas_lt_free(lt_plan *plan)
         cublasLtMatmulDescDestroy(plan->desc);
     free(plan);
 }
-
-/* ---- algorithms ----------------------------------------------------------------------------- */
 
 static cublasStatus_t ask(session *s, lt_plan *plan)
 {

@@ -96,8 +96,6 @@ static void image_make(image *i, size_t size)
     i->size = size;
 }
 
-/* ---- which counters ------------------------------------------------------------------------- */
-
 static int add_name(counting *c, const char *name, size_t n, bz_error *err)
 {
     for (int i = 0; i < c->n; i++)
@@ -143,8 +141,6 @@ static int choose(counting *c, bz_error *err)
     }
     return 0;
 }
-
-/* ---- before the calls ----------------------------------------------------------------------- */
 
 /* The driver is not linked to: the runtime hands out its functions. */
 static int find_context(counting *c, bz_error *err)
@@ -205,8 +201,6 @@ static int schedule(counting *c, bz_error *err)
     c->passes = passes.numOfPasses;
     return 0;
 }
-
-/* ---- the calls ------------------------------------------------------------------------------ */
 
 /* Cold calls are counted cold: the flush is before the mark. */
 static int run_call(counting *c, bz_error *err)
@@ -302,8 +296,6 @@ static int run_rounds(counting *c, bz_error *err)
             return -1;
     return 0;
 }
-
-/* ---- what they come to ---------------------------------------------------------------------- */
 
 static double median(const double v[ROUNDS])
 {

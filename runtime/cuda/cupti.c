@@ -58,8 +58,6 @@ static const bz_cupti_symbol SYMBOLS[] = {
     {"cuptiActivityGetNextRecord", &cupti.next},
 };
 
-/* ---- loading -------------------------------------------------------------------------------- */
-
 /* The folder of a file that is loaded, with the slash; "" where nobody knows. */
 static void folder_of(const void *address, char *out, size_t size)
 {
@@ -166,8 +164,6 @@ int bz_cupti_failed(bz_error *err, const char *what, int status)
     return bz_fail(err, BZ_FAILED, "%s: %s", what, text);
 }
 
-/* ---- records -------------------------------------------------------------------------------- */
-
 static void give_buffer(uint8_t **buffer, size_t *size, size_t *most)
 {
     *buffer = aligned_alloc(8, BUFFER);
@@ -239,8 +235,6 @@ static int run_traced(const traced *t, int n)
     bad |= cupti.flush(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED) != CUPTI_SUCCESS;
     return bad ? -1 : 0;
 }
-
-/* ---- what a call runs ----------------------------------------------------------------------- */
 
 BZ_SORTS(by_start, seen, BZ_ORDER(p->start, q->start));
 

@@ -31,8 +31,6 @@ static cudaStream_t stream_of(void *device, int stream)
     return ((replay *)device)->stream[stream]->cuda.stream;
 }
 
-/* ---- streams -------------------------------------------------------------------------------- */
-
 void *bz_cuda_shared(const bz_cuda_stream *s, const void *library)
 {
     for (int i = 0; i < s->n_shared; i++)
@@ -109,8 +107,6 @@ static void *stream_for_jobs(void *device, int stream)
     return ((replay *)device)->stream[stream];
 }
 
-/* ---- memory --------------------------------------------------------------------------------- */
-
 static void *allocate(void *device, size_t size, bool host)
 {
     void *at = NULL;
@@ -149,8 +145,6 @@ static int host(void *device, int stream, void (*function)(void *), void *contex
 {
     return good(NULL, "calling the processor", cudaLaunchHostFunc(stream_of(device, stream), function, context));
 }
-
-/* ---- order and time ------------------------------------------------------------------------- */
 
 static cudaEvent_t *event_of(events *e, int number)
 {
@@ -218,8 +212,6 @@ static int release(void *device)
     bz_cuda_let_go(c);
     return wait_for_all(device) ? -1 : bz_cuda_gave_up(c);
 }
-
-/* ---- graphs --------------------------------------------------------------------------------- */
 
 /* Only what this thread does is captured: libraries have threads of their own. */
 static int begin(void *device, bz_error *err)

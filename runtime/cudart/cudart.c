@@ -124,8 +124,6 @@ static int enumerate(void *of, const char *layout, const char *math, bz_variant_
     return 0;
 }
 
-/* ---- memory ----------------------------------------------------------------------------------- */
-
 int move_get(move_place place, size_t size, char **out, bz_error *err)
 {
     void *at = NULL;
@@ -175,8 +173,6 @@ static int fill_x(move *m, bz_error *err)
     cudaError_t status = cudaMemcpy(m->x, plain, m->size, cudaMemcpyDefault);
     return status == cudaSuccess ? 0 : bz_cuda_failed(err, "filling x", status);
 }
-
-/* ---- variants --------------------------------------------------------------------------------- */
 
 static int run_call(void *context)
 {

@@ -1,8 +1,6 @@
 /* The rows: every implementation of every way, and what their calls are. */
 #include "runtime/cudart/cudart.h"
 
-/* ---- copies ----------------------------------------------------------------------------------- */
-
 static cudaError_t copy(move *m)
 {
     return cudaMemcpyAsync(m->y, m->x, m->size, cudaMemcpyDefault, m->run.cuda->stream);
@@ -33,8 +31,6 @@ static cudaError_t set(move *m)
 {
     return cudaMemsetAsync(m->y, 1, m->y_size, m->run.cuda->stream);
 }
-
-/* ---- several streams -------------------------------------------------------------------------- */
 
 static void close_streams(move *m)
 {
@@ -98,8 +94,6 @@ static cudaError_t four_streams(move *m)
     return on_streams(m, MOVE_STREAMS);
 }
 
-/* ---- a second device -------------------------------------------------------------------------- */
-
 /* y moves to the second device. */
 static int open_second(move *m, bz_error *err)
 {
@@ -138,8 +132,6 @@ static cudaError_t to_peer(move *m)
     int first = m->run.cuda->device;
     return cudaMemcpyPeerAsync(m->y, first + 1, m->x, first, m->size, m->run.cuda->stream);
 }
-
-/* ---- unified memory --------------------------------------------------------------------------- */
 
 static cudaError_t touch(move *m)
 {
@@ -195,8 +187,6 @@ static int open_advised(move *m, bz_error *err)
     status = status ? status : advise(m, cudaMemAdviseSetAccessedBy, m->run.cuda->device);
     return status == cudaSuccess ? 0 : bz_cuda_failed(err, "advising", status);
 }
-
-/* ---- calls ------------------------------------------------------------------------------------ */
 
 static cudaError_t allocate(move *m)
 {
@@ -303,8 +293,6 @@ static cudaError_t synchronize_device(move *m)
     *m->y = status == cudaSuccess;
     return status;
 }
-
-/* ---- rows ------------------------------------------------------------------------------------- */
 
 #define NONE       PLACE_NONE
 #define HOST       PLACE_HOST

@@ -27,8 +27,6 @@ cudnn_conv cudnn_conv_of(const call *c)
                                                                      : CUDNN_CONV_DATA;
 }
 
-/* ---- algorithms ----------------------------------------------------------------------------- */
-
 /* Types of 16 bits and less run with and without tensor cores: numbers from n on are with. Other types have
  * one math mode for all. */
 static bool has_both(const call *c)
@@ -73,8 +71,6 @@ CHOICE(deconv, cudnnConvolutionBwdDataAlgoPerf_t, cudnnGetConvolutionBackwardDat
        c->y.desc)
 CHOICE(weights, cudnnConvolutionBwdFilterAlgoPerf_t, cudnnGetConvolutionBackwardFilterAlgorithm_v7, c->x.desc,
        c->b.desc, c->filter)
-
-/* ---- descriptors ---------------------------------------------------------------------------- */
 
 static cudnnStatus_t set_filter(call *c, int operand)
 {
@@ -177,8 +173,6 @@ int cudnn_describe_conv_fused(call *c, bz_error *why)
     cudnnStatus_t status = cudnn_make_activation(&c->activation[0], fn, 0, 0);
     return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(why, "describing the activation", status);
 }
-
-/* ---- running -------------------------------------------------------------------------------- */
 
 static cudnnStatus_t find_workspace(call *c)
 {

@@ -91,8 +91,6 @@ static void version(bz_buf *out)
     bz_buf_printf(out, "cudnn%zu.%zu.%zu", v / 10000, v / 100 % 100, v % 100);
 }
 
-/* ---- calls ---------------------------------------------------------------------------------- */
-
 /* f32 is f32 unless the user lets the library compute in less; f16, bf16 and bytes use tensor cores, with sums in f32 unless the
  * user lets those of f16 be f16. */
 static int set_math(call *c, const char *math, bz_error *why)
@@ -188,8 +186,6 @@ static int upload_all(session *s, call *c, bz_error *err)
             return -1;
     return 0;
 }
-
-/* ---- sessions ------------------------------------------------------------------------------- */
 
 static void close_session(void *of)
 {
@@ -321,8 +317,6 @@ static int enumerate(void *of, const char *layout, const char *math, bz_variant_
         return bz_fail(why, BZ_INCOMPLETE, "cuDNN proposes no engine for it");
     return bz_fail(why, first.code, "%s%s", first.text, asked ? "; cuDNN proposes no engine for it either" : "");
 }
-
-/* ---- variants ------------------------------------------------------------------------------- */
 
 static int run_call(void *context)
 {

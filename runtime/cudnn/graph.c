@@ -12,8 +12,6 @@
 #pragma weak cudnnBackendPopulateCudaGraph
 #pragma weak cudnnBackendUpdateCudaGraph
 
-/* ---- engine configurations ------------------------------------------------------------------- */
-
 static cudnnStatus_t make_graph(call *c)
 {
     struct graph_call *g = c->graph;
@@ -356,8 +354,6 @@ int cudnn_graph_choice(call *c)
         ask(c);
     return c->graph->chosen;
 }
-
-/* ---- running -------------------------------------------------------------------------------- */
 
 /* Engines may want more than the 16 bytes that tensors are said to be aligned to. */
 enum { ALIGNED = 256 };

@@ -248,8 +248,6 @@ cudnnStatus_t cudnn_build_attention(call *c)
     return eight ? add_values_f8(c, &s, at, v) : graph_matmul_add(c, at, v, c->graph->y);
 }
 
-/* ---- its gradients -------------------------------------------------------------------------- */
-
 /* The operand with this role that is read, or made, as heads; turned, its last two dimensions exchanged. */
 static cudnnStatus_t add_side(call *c, bz_role role, bool result, bool turned, int *out)
 {

@@ -10,8 +10,6 @@ static int find(const call *c, bz_role role, bool result)
     return -1;
 }
 
-/* ---- convolutions --------------------------------------------------------------------------- */
-
 cudnnStatus_t cudnn_build_weights(call *c)
 {
     int x, dy;
@@ -20,8 +18,6 @@ cudnnStatus_t cudnn_build_weights(call *c)
     TRY(graph_operand_add(c, 2, 4, ONES_BEHIND, &c->graph->y));
     return graph_conv_add(c, x, dy, c->graph->y);
 }
-
-/* ---- poolings ------------------------------------------------------------------------------- */
 
 cudnnStatus_t cudnn_build_pool(call *c)
 {
@@ -43,8 +39,6 @@ int cudnn_check_pool(call *c, bz_error *why)
     return 0;
 }
 
-/* ---- functions ------------------------------------------------------------------------------ */
-
 cudnnStatus_t cudnn_build_slope(call *c)
 {
     const bz_problem *p = c->problem;
@@ -63,8 +57,6 @@ int cudnn_check_slope(call *c, bz_error *why)
         return bz_fail(why, BZ_INCOMPLETE, "cuDNN's graphs tell the slope of %s from x", bz_fn_name(fn));
     return 0;
 }
-
-/* ---- normalizations ------------------------------------------------------------------------- */
 
 /* Values along some of the four dimensions; -1 where the problem has no such operand. */
 static cudnnStatus_t add_values(call *c, int operand, const int64_t *dim, int *out)

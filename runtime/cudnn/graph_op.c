@@ -3,8 +3,6 @@
 
 #include <stdlib.h>
 
-/* ---- attributes ----------------------------------------------------------------------------- */
-
 void graph_forget(cudnnBackendDescriptor_t *d)
 {
     if (*d)
@@ -42,8 +40,6 @@ static cudnnStatus_t set_type(cudnnBackendDescriptor_t d, cudnnBackendAttributeN
 {
     return graph_set(d, name, CUDNN_TYPE_DATA_TYPE, 1, &v);
 }
-
-/* ---- tensors -------------------------------------------------------------------------------- */
 
 /* cudaMalloc aligns to 256 bytes; engines want 16. */
 static cudnnStatus_t describe_tensor(graph_tensor *t, int64_t number, cudnnDataType_t type, int rank,
@@ -150,8 +146,6 @@ cudnnStatus_t graph_cell_add(call *c, float value, int rank, int *out)
     graph_tensor kept = {.memory = {.operand = -1}, .cell = true, .value = {.real = value}};
     return add_one(c, &kept, CUDNN_DATA_FLOAT, rank, out);
 }
-
-/* ---- operations ----------------------------------------------------------------------------- */
 
 static cudnnStatus_t new_part(call *c, cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t *out)
 {

@@ -24,8 +24,6 @@ int cudnn_describe_both(call *c, bz_error *why)
     return describe_in(c, 0, NULL, NULL, why);
 }
 
-/* ---- pooling -------------------------------------------------------------------------------- */
-
 int cudnn_describe_pool(call *c, bz_error *why)
 {
     static const cudnnPoolingMode_t MODES[] = {
@@ -68,8 +66,6 @@ cudnnStatus_t cudnn_run_pool_grad(call *c)
     return cudnnPoolingBackward(c->handle, c->pooling, cudnn_scalar(c, &c->one), c->b.desc, c->b.data, c->b.desc,
                                 c->b.data, c->y.desc, c->y.data, cudnn_scalar(c, &c->zero), c->y.desc, c->y.data);
 }
-
-/* ---- normalization -------------------------------------------------------------------------- */
 
 /* Parameters and what comes of them; one descriptor is for all of them. Where training keeps the variance, it lies as its root
  * inverted. */
@@ -137,8 +133,6 @@ cudnnStatus_t cudnn_run_batchnorm(call *c)
     return cudnn_run_posts(c);
 }
 
-/* ---- softmax -------------------------------------------------------------------------------- */
-
 /* Over one axis: what stands before it is the batch, what stands behind it is space. */
 int cudnn_describe_softmax(call *c, bz_error *why)
 {
@@ -174,8 +168,6 @@ cudnnStatus_t cudnn_run_softmax_grad(call *c)
                                 cudnn_scalar(c, &c->zero), c->y.desc, c->y.data);
 }
 
-/* ---- LRN ------------------------------------------------------------------------------------ */
-
 /* cuDNN divides alpha by the size, as ONNX does. */
 int cudnn_describe_lrn(call *c, bz_error *why)
 {
@@ -198,8 +190,6 @@ cudnnStatus_t cudnn_run_lrn(call *c)
     return cudnnLRNCrossChannelForward(c->handle, c->lrn, CUDNN_LRN_CROSS_CHANNEL_DIM1, cudnn_scalar(c, &c->one),
                                        c->x.desc, c->x.data, cudnn_scalar(c, &c->zero), c->y.desc, c->y.data);
 }
-
-/* ---- activations ---------------------------------------------------------------------------- */
 
 /* Element by element: dimensions beyond five are one. */
 static int describe_flat(call *c, bz_error *why)
@@ -248,8 +238,6 @@ cudnnStatus_t cudnn_run_activation_grad(call *c)
                                    c->b.desc, c->b.data, c->x.desc, c->x.data, cudnn_scalar(c, &c->zero), c->y.desc,
                                    c->y.data);
 }
-
-/* ---- dropout -------------------------------------------------------------------------------- */
 
 int cudnn_describe_dropout(call *c, bz_error *why)
 {

@@ -1,8 +1,6 @@
 /* Element-wise operations on two tensors, reductions, and what only moves data. */
 #include "runtime/cudnn/cudnn.h"
 
-/* ---- two tensors ---------------------------------------------------------------------------- */
-
 /* cudnnOpTensor broadcasts its second tensor only; where the first has to be, they change places, if the
  * function does not mind. */
 int cudnn_describe_binary(call *c, bz_error *why)
@@ -51,8 +49,6 @@ cudnnStatus_t cudnn_run_binary(call *c)
                       c->b.desc, c->b.data, cudnn_scalar(c, &c->zero), c->y.desc, c->y.data));
     return cudnn_run_posts(c);
 }
-
-/* ---- reductions ----------------------------------------------------------------------------- */
 
 int cudnn_describe_reduce(call *c, bz_error *why)
 {
@@ -116,8 +112,6 @@ cudnnStatus_t cudnn_run_reduce(call *c)
     return cudnnReduceTensor(c->handle, c->reduce, NULL, 0, c->cuda->workspace, c->workspace, cudnn_scalar(c, &c->one),
                              c->x.desc, c->x.data, cudnn_scalar(c, &c->zero), c->y.desc, c->y.data);
 }
-
-/* ---- moving --------------------------------------------------------------------------------- */
 
 /* The same dimensions with other strides: x is seen in the order of the result. */
 int cudnn_describe_transpose(call *c, bz_error *why)
@@ -200,8 +194,6 @@ cudnnStatus_t cudnn_run_concat(call *c)
     return CUDNN_STATUS_SUCCESS;
 }
 
-/* ---- padding -------------------------------------------------------------------------------- */
-
 /* x into the middle of the result. The border of zeros around it is there before the first call, and no call writes it: what
  * keeps its buffers needs no more. In a replay other tensors lie there in between, so that it is written each time. y is
  * described as the middle. */
@@ -276,8 +268,6 @@ cudnnStatus_t cudnn_run_pad_copy(call *c)
     return cudaMemcpy3DAsync(&copy, c->cuda->stream) == cudaSuccess ? CUDNN_STATUS_SUCCESS
                                                                     : CUDNN_STATUS_EXECUTION_FAILED;
 }
-
-/* ---- copies --------------------------------------------------------------------------------- */
 
 /* As many bytes as are read and written in all, in equal parts: memory has one bandwidth for both. */
 int cudnn_describe_copy(call *c, bz_error *why)

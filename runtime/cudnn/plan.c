@@ -35,8 +35,6 @@ static cudnnStatus_t json_of(cudnnBackendDescriptor_t d, cudnnBackendAttributeNa
     return cudnnBackendGetAttribute(d, name, CUDNN_TYPE_CHAR, n, &n, to);
 }
 
-/* ---- keys ----------------------------------------------------------------------------------- */
-
 cudnnStatus_t cudnn_device_find(int number, cudnnBackendDescriptor_t *out)
 {
     int32_t id = number;
@@ -81,8 +79,6 @@ static void key_of(const call *c, const char *what, bz_buf *out)
     bz_buf_printf(out, "\n%s math %d%s row %d\n%s\n", c->nhwc ? "nhwc" : "plain", (int)c->math,
                   c->half_sums ? " f16" : "", (int)(c->kind - bz_cudnn_kinds), what);
 }
-
-/* ---- engine configurations ------------------------------------------------------------------ */
 
 static cudnnStatus_t make_choice(int64_t type, int64_t value, cudnnBackendDescriptor_t *out)
 {
@@ -184,8 +180,6 @@ void cudnn_configs_keep(const call *c)
     bz_kept_put(c->shelf->folder, bz_buf_text(&key), text.data, text.len);
 }
 
-/* ---- plans ---------------------------------------------------------------------------------- */
-
 static cudnnStatus_t set_device(const call *c, cudnnBackendDescriptor_t plan)
 {
     return c->device ? graph_set_desc(plan, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, c->device)
@@ -249,8 +243,6 @@ cudnnStatus_t cudnn_plan_get(const call *c, const graph_config *config, cudnnBac
     }
     return status;
 }
-
-/* ---- ahead of time -------------------------------------------------------------------------- */
 
 static void build_row(const bz_job *job, const cudnn_kind *kind, const char *layout, const char *math,
                       const cudnn_shelf *shelf, cudnnBackendDescriptor_t device)

@@ -168,8 +168,6 @@ int cudnn_describe_rnn(call *c, bz_error *why)
     return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(why, "describing the sequence", status);
 }
 
-/* ---- weights -------------------------------------------------------------------------------- */
-
 /* Numbers of cuDNN's matrices by our gates. Theirs of the LSTM are input, forget, new, output like ours; of
  * the GRU reset, update, new, and we have update first. The recurrent ones follow behind. */
 static int matrix_of(const bz_problem *p, int gate, bool recurrent)
@@ -256,8 +254,6 @@ static int put_lengths(const call *c, bz_error *err)
                ? -1
                : 0;
 }
-
-/* ---- calls ---------------------------------------------------------------------------------- */
 
 static cudnnStatus_t run_forward(call *c, void *y, void *last, void *last_c)
 {
@@ -350,8 +346,6 @@ int cudnn_rnn_states(call *c, tensor **out)
             out[n++] = own[i];
     return n;
 }
-
-/* ---- gradients of weights ------------------------------------------------------------------- */
 
 bool cudnn_is_rnn_weight(const call *c, int operand)
 {

@@ -27,8 +27,6 @@ static void pow_row(float alpha, float beta, const float *x, float *y, int64_t n
     }
 }
 
-/* ---- rows ----------------------------------------------------------------------------------- */
-
 #define EACH(value)                                                                                                    \
     {                                                                                                                  \
         _Pragma("omp simd") for (int64_t i = 0; i < n; i++)                                                            \
@@ -167,8 +165,6 @@ static void select_row(const uint8_t *c, const float *a, int64_t sa, const float
     else
         ROW(c[i] ? u : v, 0, i * sb)
 }
-
-/* ---- reductions and normalizations ---------------------------------------------------------- */
 
 typedef float row16 __attribute__((vector_size(64), aligned(4), may_alias));
 
@@ -309,8 +305,6 @@ static void slope_row(const float *x, const float *slope, float *y, int64_t n)
         y[i] = x[i] > 0.0f ? x[i] : slope[i] * x[i];
 }
 
-/* ---- transposition -------------------------------------------------------------------------- */
-
 typedef float row8 __attribute__((vector_size(32), aligned(4), may_alias));
 
 #define PAIR(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, (i) + 8, j, (j) + 8, k, (k) + 8, l, (l) + 8)
@@ -380,8 +374,6 @@ static void transpose(const void *from, int64_t ldx, void *to, int64_t ldy, int6
                                       out + (far ? b : a) * ldy + (far ? a : b), ldy);
         }
 }
-
-/* ---- types ---------------------------------------------------------------------------------- */
 
 static int64_t f16_to_f32(const uint16_t *h, float *to, int64_t n)
 {

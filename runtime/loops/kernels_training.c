@@ -1,8 +1,6 @@
 /* Kernels of training for one instruction set: compiled with -DBZ_ISA=… and that set's options. */
 #include "runtime/loops/kernels_math.h"
 
-/* ---- derivatives ---------------------------------------------------------------------------- */
-
 static inline float gelu_tanh_slope(float x)
 {
     float t = tanh_of(0.79788456f * (x + 0.044715f * x * x * x));
@@ -117,8 +115,6 @@ static bool slope(bz_fn fn, bool of_y, float alpha, float beta, const float *x, 
     }
 }
 
-/* ---- sums and normalizations ---------------------------------------------------------------- */
-
 static float dot(const float *a, const float *b, int64_t n)
 {
     float s = 0;
@@ -212,8 +208,6 @@ static void add_product(const float *a, const float *b, float *sum, int64_t n)
         sum[i] += a[i] * b[i];
 }
 
-/* ---- dropout -------------------------------------------------------------------------------- */
-
 static void mask_row(const float *x, const uint8_t *mask, float factor, float *y, int64_t n)
 {
 #pragma omp simd
@@ -234,8 +228,6 @@ static void chance(uint32_t drop, uint32_t seed, int64_t at, uint8_t *mask, int6
         mask[i] = (h ^ h >> 16) >= drop;
     }
 }
-
-/* ---- the optimizer's step ------------------------------------------------------------------- */
 
 static void adam(const bz_update *u, float *w, const float *g, float *m, float *v, int64_t n)
 {

@@ -110,8 +110,6 @@ static void logsoftmax(const lane *a)
         a->y[i] = a->x[i] - all;
 }
 
-/* ---- the largest ------------------------------------------------------------------------------ */
-
 /* An element: what it is worth, and its number. */
 typedef struct candidate {
     double worth, number;
@@ -158,8 +156,6 @@ static void topk(const lane *a)
         sink(heap, n, heap[n]);
     }
 }
-
-/* ---- by numbers -------------------------------------------------------------------------------- */
 
 /* y[j] = Σ weight · x[number] over the taps of j. */
 static void taps(const lane *a)
@@ -231,8 +227,6 @@ bool bz_lanes_know(const bz_replay_loop *loop)
 {
     return find_lane(loop) >= 0;
 }
-
-/* ---- all lanes --------------------------------------------------------------------------------- */
 
 typedef struct lanes {
     const bz_replay_loop *l;

@@ -14,8 +14,6 @@
 
 extern const bz_backend bz_backend_loops;
 
-/* ---- instruction sets ----------------------------------------------------------------------- */
-
 extern const bz_kernels bz_kernels_base, bz_kernels_avx2, bz_kernels_avx512;
 
 const bz_kernels *bz_kernels_best(void)
@@ -66,8 +64,6 @@ bool bz_kernels_take(bz_dtype t)
     return t == BZ_F32 || t == BZ_F16 || t == BZ_BF16 || t == BZ_U8 || t == BZ_I8 || t == BZ_BOOL;
 }
 
-/* ---- threads -------------------------------------------------------------------------------- */
-
 enum { WORTH_A_TEAM = 16384 }; /* elements: starting threads takes as long as some thousand */
 
 void bz_share_out(void (*share)(void *context, int64_t first, int64_t end, int thread), void *context, int64_t n,
@@ -87,8 +83,6 @@ void bz_share_out(void (*share)(void *context, int64_t first, int64_t end, int t
         share(context, n / threads * t + n % threads * t / threads,
               n / threads * (t + 1) + n % threads * (t + 1) / threads, t);
 }
-
-/* ---- rows as f32 ---------------------------------------------------------------------------- */
 
 static char *place_of(const bz_plain *p, int operand, int copy, int64_t at)
 {
@@ -117,8 +111,6 @@ void bz_row_done(const bz_plain *p, int operand, int copy, int64_t at, int64_t n
     if (t != BZ_F32)
         bz_kernels_best()->narrow(t, to, place_of(p, operand, copy, at), n);
 }
-
-/* ---- post-operations ------------------------------------------------------------------------ */
 
 enum { BLOCK = 4096 };
 
@@ -171,8 +163,6 @@ void bz_posts_run(const bz_plain *plain, int copy)
             s.other[job->operand[i].post] = i;
     bz_share_out(run_posts, &s, (n + BLOCK - 1) / BLOCK, n, job->setting->threads);
 }
-
-/* ---- problems as loops ---------------------------------------------------------------------- */
 
 static int row_major(const int64_t *dim, int64_t *stride)
 {
@@ -296,8 +286,6 @@ static int problem_loops(const bz_problem *p, problem_loop *list)
         return 0;
     }
 }
-
-/* ---- the backend ---------------------------------------------------------------------------- */
 
 typedef struct session {
     bz_plain plain;

@@ -3,8 +3,6 @@
 
 #include <math.h>
 
-/* ---- softmax -------------------------------------------------------------------------------- */
-
 static void softmax_grad_row(bz_training *t, int64_t row, int thread)
 {
     int64_t n = t->length;
@@ -56,8 +54,6 @@ static void open_softmax_grad(bz_training *t)
 {
     open_axis(t, t->problem->softmax.x, t->problem->softmax.axis, softmax_grad_row, softmax_grad_columns);
 }
-
-/* ---- loss ----------------------------------------------------------------------------------- */
 
 /* Labels from one on as classes; -1 for what counts for nothing: a label that is no class, or the one that is ignored. */
 static void read_classes(const bz_training *t, int operand, int64_t label, int64_t n, int32_t *class)

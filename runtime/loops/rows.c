@@ -40,8 +40,6 @@ struct bz_rows {
     int64_t x[BZ_PROBLEM_RANK], y[BZ_PROBLEM_RANK], before[BZ_PROBLEM_RANK];
 };
 
-/* ---- rows as f32 ---------------------------------------------------------------------------- */
-
 static const float *row_in(const bz_rows *r, int operand, int64_t at, int64_t n, float *room)
 {
     return bz_row_from(r->plain, operand, r->copy, at, n, room);
@@ -66,8 +64,6 @@ static float *parameter(const bz_rows *r, bz_role role)
             return bz_plain_at(r->plain, i, r->copy);
     return NULL;
 }
-
-/* ---- normalizations ------------------------------------------------------------------------- */
 
 /* In training the statistics of a row are results, too. */
 static float keep_statistics(const bz_rows *r, int64_t row, float mean, double variance)
@@ -162,8 +158,6 @@ static void prelu_row(bz_rows *r, int64_t row, float *room)
     row_done(r, row * n, y, n);
 }
 
-/* ---- softmax -------------------------------------------------------------------------------- */
-
 static void softmax_row(bz_rows *r, int64_t row, float *room)
 {
     int64_t n = r->length;
@@ -207,8 +201,6 @@ static void softmax_columns(bz_rows *r, int64_t row, float *room)
         row_done(r, at + i * r->inner, y, n);
     }
 }
-
-/* ---- reductions ----------------------------------------------------------------------------- */
 
 /* Dimensions of x, outermost first; what is kept and what is not, each with its step in x. */
 static void split_dimensions(bz_rows *r, const bz_problem *p)
@@ -318,8 +310,6 @@ static void reduce_columns(bz_rows *r, int64_t row, float *room)
     row_done(r, to, sum, n);
 }
 
-/* ---- moves ---------------------------------------------------------------------------------- */
-
 /* A cast, with a factor where numbers are quantized: integers are rounded. */
 static void reorder_row(bz_rows *r, int64_t row, float *room)
 {
@@ -355,8 +345,6 @@ static void pad_rows(bz_rows *r, int64_t part, float *room)
     }
     memset(zero, 0, (size_t)(y + r->pieces * width - zero));
 }
-
-/* ---- kinds ---------------------------------------------------------------------------------- */
 
 static int64_t rows_of(int64_t all, int64_t length)
 {
@@ -467,8 +455,6 @@ static const struct {
     {open_reorder, reorder_row, BZ_PROBLEM_REORDER, false},
     {open_pad, pad_rows, BZ_PROBLEM_PAD, true},
 };
-
-/* ---- all ------------------------------------------------------------------------------------ */
 
 /* Rows of some types need room beside their f32. */
 static bool takes_types(const bz_job *job, bool casts, bool *room)

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- functions, dropout --------------------------------------------------------------------- */
-
 static void slope_block(bz_training *t, int64_t part, int thread)
 {
     const bz_problem *p = t->problem;
@@ -43,8 +41,6 @@ static void another_seed(bz_training *t)
 {
     t->seed = t->seed * 747796405U + 2891336453U;
 }
-
-/* ---- normalizations ------------------------------------------------------------------------- */
 
 /* A channel: its planes lie apart. Once for the mean, once for the variance, once for the result. */
 static void batchnorm_channel(bz_training *t, int64_t c, int thread)
@@ -176,8 +172,6 @@ static void open_norm(bz_training *t)
         t->one = NULL;
 }
 
-/* ---- gradients of a gather ------------------------------------------------------------------ */
-
 /* Some columns of all rows: no two threads add to one place. */
 static void scatter_columns(bz_training *t, int64_t part, int thread)
 {
@@ -208,8 +202,6 @@ static void open_scatter(bz_training *t)
     if (t->problem->dtype_y != BZ_F32)
         t->one = NULL;
 }
-
-/* ---- the optimizer's step ------------------------------------------------------------------- */
 
 static void begin_update(bz_training *t)
 {
@@ -255,8 +247,6 @@ static void open_update(bz_training *t)
     if (t->problem->dtype != BZ_F32)
         t->one = NULL;
 }
-
-/* ---- all ------------------------------------------------------------------------------------ */
 
 static const bz_training_kind KINDS[] = {
     {BZ_PROBLEM_ACTIVATION_GRAD, open_blocks, slope_block, NULL, NULL},

@@ -8,8 +8,6 @@
 
 #include <string.h>
 
-/* ---- spans ---------------------------------------------------------------------------------- */
-
 typedef struct walk {
     bz_replay_loop l; /* with as few dimensions as there can be */
     void *const *operand;
@@ -163,8 +161,6 @@ static void unary_span(const walk *w, const span *s)
     }
 }
 
-/* ---- where indices say ----------------------------------------------------------------------- */
-
 static void read_indices(const walk *w, int k, int64_t at, int64_t stride, int64_t n, int64_t *index)
 {
     double number[BZ_ELEMENTS_BLOCK];
@@ -287,8 +283,6 @@ static void scatter_span(const walk *w, const span *s)
     }
 }
 
-/* ---- walking -------------------------------------------------------------------------------- */
-
 enum { PIECE = 16384 };
 
 /* Dimensions of 1 go; neighbours that every operand walks through as if they were one become one. */
@@ -382,8 +376,6 @@ static void run_pieces(void *of, int64_t first, int64_t end, int thread)
     }
 }
 
-/* ---- the other loops ------------------------------------------------------------------------ */
-
 /* The first element by its type, the others as its bytes, twice as many each time. */
 static void fill(const bz_replay_loop *l, void *const *operand, const bz_dtype *dtype, int64_t count, int n)
 {
@@ -397,8 +389,6 @@ static void fill(const bz_replay_loop *l, void *const *operand, const bz_dtype *
         memcpy(y + done, y, more);
     }
 }
-
-/* ---- transposition -------------------------------------------------------------------------- */
 
 /* A copy whose source and result run fastest along different dimensions: planes of these two, tile by tile. */
 typedef struct planes {
@@ -444,8 +434,6 @@ static void run_bands(void *of, int64_t first, int64_t end, int thread)
                               p->columns, p->size);
     }
 }
-
-/* ---- all ------------------------------------------------------------------------------------ */
 
 int bz_loop_run(const bz_replay_loop *l, void *const *operand, const bz_dtype *dtype, const int64_t *count, int n,
                 int threads)

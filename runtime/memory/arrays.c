@@ -136,8 +136,6 @@ static int all(const transfer *t, int copy, array_function *some)
     return 0;
 }
 
-/* ---- reading, scattered reading --------------------------------------------------------------- */
-
 int transfer_read(transfer *t, int copy)
 {
     const bz_plain *p = t->plain;

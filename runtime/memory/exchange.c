@@ -34,8 +34,6 @@ static char *operand(const exchange *e, int i)
     return bz_plain_at(e->plain, i, atomic_load(&e->copy));
 }
 
-/* ---- shared memory ---------------------------------------------------------------------------- */
-
 /* Who waits turns for a while, and then sleeps: also one that turns must not keep a processor busy while others are measured.
  * The counts of turns and sleepers are read and written in one order, so a sleeper is never missed. */
 static int await(exchange *e, int from)
@@ -67,8 +65,6 @@ static void *serve_shared(void *context)
     }
     return NULL;
 }
-
-/* ---- pipes and sockets ------------------------------------------------------------------------ */
 
 static int move_all(ssize_t (*move)(int, void *, size_t), int file, char *at, size_t n)
 {

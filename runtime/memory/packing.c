@@ -25,8 +25,6 @@ struct codec {
     size_t (*run_unpack)(packing *p);
 };
 
-/* ---- the libraries ---------------------------------------------------------------------------- */
-
 /* POSIX lets a symbol's address be a function's; ISO C has no such cast. */
 #define CALL(type, symbol) (*(type *)(void *)&(symbol))
 
@@ -81,8 +79,6 @@ static const codec CODECS[] = {
     {BZ_TRANSFER_LZ4, "liblz4.so.1", "LZ4_compress_default", "LZ4_decompress_safe", pack_lz4, unpack_lz4},
 };
 
-/* ---- the text --------------------------------------------------------------------------------- */
-
 static void write_text(char *text, size_t size)
 {
     static const char *const NAMES[] = {"conv", "gemm", "pool", "batch norm", "relu", "reorder", "softmax", "add"};
@@ -102,8 +98,6 @@ static void write_text(char *text, size_t size)
         now += 1 + (random >> 40 & 8191);
     }
 }
-
-/* ---- the way ---------------------------------------------------------------------------------- */
 
 static const codec *codec_of(bz_transfer_way way)
 {

@@ -8,8 +8,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* ---- chase ------------------------------------------------------------------------------------ */
-
 /* Sattolo's shuffle: a permutation that is one ring. The order is the same in every run. */
 void transfer_ring(void *memory, size_t size)
 {
@@ -81,8 +79,6 @@ void transfer_chase_close(transfer *t)
         munmap(r->memory, r->size);
     free(r);
 }
-
-/* ---- touch ------------------------------------------------------------------------------------ */
 
 static int touch(const transfer *t, int copy, int flags, int advice)
 {

@@ -197,8 +197,6 @@ dnnl_status_t dnn_rnn(dnn_impls *out, const dnn_layer *layer, const dnn_states *
             s->last, 0, 0, 0);
 }
 
-/* ---- backward passes ------------------------------------------------------------------------ */
-
 /* Describes the forward pass, whose first descriptor the backward one takes as its hint; collects the latter's implementations. */
 #define COLLECT_GRADIENT(forward_pass, operation, ...)                                                                 \
     dnn_impls forward = {.engine = out->engine, .attr = out->attr, .training = true};                                  \

@@ -13,8 +13,6 @@ const char *bz_onednn_impl_name(const_dnnl_primitive_desc_t pd)
     return name;
 }
 
-/* ---- operands and their descriptors ---------------------------------------------------------- */
-
 int dnn_find(const lowering *l, bz_role role)
 {
     for (int i = 0; i < l->s->job->n_operands; i++)
@@ -119,8 +117,6 @@ dnnl_status_t dnn_weights(lowering *l, int operand, bool constant, int rank, con
         return dnn_md_tagged(&l->s->heap, rank, dims, type, dnnl_format_tag_any, md);
     return dnn_md_strided(&l->s->heap, rank, dims, type, strides, md);
 }
-
-/* ---- functions and attributes ---------------------------------------------------------------- */
 
 /* What oneDNN calls a function of one value, and which parameters it has: those of the problem, or its own. */
 static const struct {
@@ -262,8 +258,6 @@ bool dnn_has_residual(const lowering *l)
             return true;
     return false;
 }
-
-/* ---- kinds ----------------------------------------------------------------------------------- */
 
 enum {
     IN_PLAIN = 1,

@@ -11,8 +11,6 @@ static dnnl_status_t begin(lowering *l, stage **st)
     return dnn_attributes(l, *st, false, rank, y, 1);
 }
 
-/* ---- convolutions --------------------------------------------------------------------------- */
-
 static dnnl_status_t make_data(dnn_impls *out, dnnl_alg_kind_t alg, const dnn_md *md, const dnn_window *window)
 {
     return dnn_convolution_data(out, alg, md[0], md[1], md[2], window);
@@ -58,8 +56,6 @@ dnnl_status_t dnn_lower_conv_weights(lowering *l)
     return dnn_by_both(st, make_weights, md, &window);
 }
 
-/* ---- pooling -------------------------------------------------------------------------------- */
-
 /* Which element of a window was the largest lies as the library keeps it: a number in the window for each result. */
 dnnl_status_t dnn_lower_pool_grad(lowering *l)
 {
@@ -77,8 +73,6 @@ dnnl_status_t dnn_lower_pool_grad(lowering *l)
     dnn_window window = dnn_pool_window(l->p);
     return dnn_pooling_grad(&st->impls, dnn_pool_algorithm(l->p), to, from, &window);
 }
-
-/* ---- normalizations ------------------------------------------------------------------------- */
 
 /* Scale and statistics come in, the gradients of scale and shift go out. Version 2 counts the shift among the inputs, though
  * nothing is computed from it: any tensor of its size will do. */
@@ -135,8 +129,6 @@ dnnl_status_t dnn_lower_layernorm_grad(lowering *l)
     dnn_bind(st, DNNL_ARG_DIFF_SRC, dnn_result(l), 2, dims, NULL);
     return dnn_layernorm_grad(&st->impls, md, dnn_epsilon(l), dnnl_use_scale | dnnl_use_shift);
 }
-
-/* ---- functions, softmax --------------------------------------------------------------------- */
 
 /* The algorithm that takes what the function gave; undefined where the library has none. */
 static dnnl_alg_kind_t of_result(dnnl_alg_kind_t alg)

@@ -137,8 +137,6 @@ static void close_session(void *of)
     free(s);
 }
 
-/* ---- variants ------------------------------------------------------------------------------- */
-
 enum { INDEX_STEP = 64 }; /* index: alternative · 64 + implementation */
 
 static void add_variant(session *s, int alternative_index, int impl, const char *layout, const char *math,
@@ -223,8 +221,6 @@ static int enumerate(void *of, const char *layout, const char *math, bz_variant_
     mark_chosen_training(of, layout, math, list, first);
     return 0;
 }
-
-/* ---- operands ------------------------------------------------------------------------------- */
 
 /* Moves values between the plain order of an operand and a buffer's layout, by the library's reorder. */
 static dnnl_status_t move(session *s, const argument *a, float *plain, const buffer *b, bool into)
@@ -358,8 +354,6 @@ static dnnl_status_t view_buffer(session *s, const argument *a, dnn_md md, int *
                                              s->buffers[first].data + s->buffers[first].step * (size_t)c);
     return status;
 }
-
-/* ---- life of a variant ---------------------------------------------------------------------- */
 
 /* A later stage may write the same result again: then that counts. */
 static void keep_result(prepared *p, const argument *a, int at)
