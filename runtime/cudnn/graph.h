@@ -140,8 +140,6 @@ cudnnStatus_t graph_operand_add(call *c, int operand, int least, graph_place at,
 /* A product's operand, its last two dimensions exchanged where it is turned. */
 cudnnStatus_t graph_factor_add(call *c, int operand, bool turned, graph_place at, int *out);
 bool graph_is_f8(bz_dtype t);
-/* A tensor between two operations, of the operand's type, which lies as that does. */
-cudnnStatus_t graph_like_add(call *c, int operand, int least, graph_place at, int *out);
 
 /* -1 where no graph is built of such types. */
 int graph_check_types(const call *c, bz_error *why);

@@ -108,7 +108,8 @@ cudnnStatus_t graph_operand_add(call *c, int operand, int least, graph_place at,
     return graph_tensor_add(c, operand, &t.layout, s.rank, s.dim, s.stride, out);
 }
 
-cudnnStatus_t graph_like_add(call *c, int operand, int least, graph_place at, int *out)
+/* A tensor between two operations, of the operand's type, which lies as that does. */
+static cudnnStatus_t add_like(call *c, int operand, int least, graph_place at, int *out)
 {
     shape s = shape_of(c, operand, least, at);
     cudnnDataType_t type;
@@ -294,7 +295,7 @@ static cudnnStatus_t add_before(call *c, int *x)
         int other = -1, to;
         if (STEPS[i].with != BZ_ROLE_X)
             TRY(add_channels(c, STEPS[i].with, rank, o->dim[1], &other));
-        TRY(graph_like_add(c, 0, 4, ONES_BEHIND, &to));
+        TRY(add_like(c, 0, 4, ONES_BEHIND, &to));
         TRY(graph_function_add(c, STEPS[i].fn, 0, 0, *x, other, to));
         *x = to;
     }

@@ -8,28 +8,10 @@
 
 bool dnn_dtype(bz_dtype t, dnnl_data_type_t *out)
 {
-    switch (t) {
-    case BZ_F32:
-        *out = dnnl_f32;
-        return true;
-    case BZ_BF16:
-        *out = dnnl_bf16;
-        return true;
-    case BZ_F16:
-        *out = dnnl_f16;
-        return true;
-    case BZ_I8:
-        *out = dnnl_s8;
-        return true;
-    case BZ_U8:
-        *out = dnnl_u8;
-        return true;
-    case BZ_I32:
-        *out = dnnl_s32;
-        return true;
-    default:
-        return false;
-    }
+    static const dnnl_data_type_t TYPES[] = {[BZ_F32] = dnnl_f32, [BZ_BF16] = dnnl_bf16, [BZ_F16] = dnnl_f16,
+                                             [BZ_I8] = dnnl_s8,   [BZ_U8] = dnnl_u8,     [BZ_I32] = dnnl_s32};
+    *out = t < sizeof TYPES / sizeof *TYPES ? TYPES[t] : dnnl_data_type_undef;
+    return *out != dnnl_data_type_undef;
 }
 
 bool dnn_math(const char *name, dnnl_fpmath_mode_t *mode)

@@ -133,22 +133,18 @@ dnnl_status_t dnn_lower_layernorm_grad(lowering *l)
 /* The algorithm that takes what the function gave; undefined where the library has none. */
 static dnnl_alg_kind_t of_result(dnnl_alg_kind_t alg)
 {
-    switch (alg) {
-    case dnnl_eltwise_relu:
-        return dnnl_eltwise_relu_use_dst_for_bwd;
-    case dnnl_eltwise_tanh:
-        return dnnl_eltwise_tanh_use_dst_for_bwd;
-    case dnnl_eltwise_elu:
-        return dnnl_eltwise_elu_use_dst_for_bwd;
-    case dnnl_eltwise_sqrt:
-        return dnnl_eltwise_sqrt_use_dst_for_bwd;
-    case dnnl_eltwise_logistic:
-        return dnnl_eltwise_logistic_use_dst_for_bwd;
-    case dnnl_eltwise_exp:
-        return dnnl_eltwise_exp_use_dst_for_bwd;
-    default:
-        return dnnl_alg_kind_undef;
-    }
+    static const dnnl_alg_kind_t BY_RESULT[][2] = {
+        {dnnl_eltwise_relu, dnnl_eltwise_relu_use_dst_for_bwd},
+        {dnnl_eltwise_tanh, dnnl_eltwise_tanh_use_dst_for_bwd},
+        {dnnl_eltwise_elu, dnnl_eltwise_elu_use_dst_for_bwd},
+        {dnnl_eltwise_sqrt, dnnl_eltwise_sqrt_use_dst_for_bwd},
+        {dnnl_eltwise_logistic, dnnl_eltwise_logistic_use_dst_for_bwd},
+        {dnnl_eltwise_exp, dnnl_eltwise_exp_use_dst_for_bwd},
+    };
+    for (size_t i = 0; i < sizeof BY_RESULT / sizeof *BY_RESULT; i++)
+        if (BY_RESULT[i][0] == alg)
+            return BY_RESULT[i][1];
+    return dnnl_alg_kind_undef;
 }
 
 dnnl_status_t dnn_lower_activation_grad(lowering *l)

@@ -202,36 +202,23 @@ dnnl_status_t dnn_lower_binary(lowering *l)
 
 dnnl_status_t dnn_lower_reduce(lowering *l)
 {
-    dnnl_alg_kind_t alg;
-    float power = 0;
+    static const struct {
+        dnnl_alg_kind_t alg;
+        float power;
+    } REDUCTIONS[BZ_FN_N] = {
+        [BZ_FN_SUM] = {dnnl_reduction_sum, 0},
+        [BZ_FN_MEAN] = {dnnl_reduction_mean, 0},
+        [BZ_FN_MAX] = {dnnl_reduction_max, 0},
+        [BZ_FN_MIN] = {dnnl_reduction_min, 0},
+        [BZ_FN_PROD] = {dnnl_reduction_mul, 0},
+        [BZ_FN_L1] = {dnnl_reduction_norm_lp_power_p_sum, 1},
+        [BZ_FN_SUMSQUARE] = {dnnl_reduction_norm_lp_power_p_sum, 2},
+        [BZ_FN_L2] = {dnnl_reduction_norm_lp_sum, 2},
+    };
+    bz_fn fn = l->p->reduce.fn;
     simple s;
-    switch (l->p->reduce.fn) {
-    case BZ_FN_MEAN:
-        alg = dnnl_reduction_mean;
-        break;
-    case BZ_FN_MAX:
-        alg = dnnl_reduction_max;
-        break;
-    case BZ_FN_MIN:
-        alg = dnnl_reduction_min;
-        break;
-    case BZ_FN_PROD:
-        alg = dnnl_reduction_mul;
-        break;
-    case BZ_FN_L1:
-    case BZ_FN_SUMSQUARE:
-        alg = dnnl_reduction_norm_lp_power_p_sum;
-        power = l->p->reduce.fn == BZ_FN_L1 ? 1 : 2;
-        break;
-    case BZ_FN_L2:
-        alg = dnnl_reduction_norm_lp_sum;
-        power = 2;
-        break;
-    default:
-        alg = dnnl_reduction_sum;
-    }
     TRY(begin(l, &s));
-    return dnn_reduction(&s.st->impls, alg, s.x, s.y, power);
+    return dnn_reduction(&s.st->impls, REDUCTIONS[fn].alg, s.x, s.y, REDUCTIONS[fn].power);
 }
 
 /* oneDNN samples at half pixels. Copying each pixel a whole number of times is the same in any convention. */
