@@ -14,26 +14,6 @@
 
 enum { LINE_VERSION = 1 };
 
-static const char *status_word(int i)
-{
-    return bz_record_status_name((bz_record_status)i);
-}
-
-static const char *timing_word(int i)
-{
-    return bz_record_timing_name((bz_record_timing)i);
-}
-
-static const char *provenance_word(int i)
-{
-    return bz_record_provenance_name((bz_record_provenance)i);
-}
-
-static const char *cache_word(int i)
-{
-    return bz_record_cache_name((bz_record_cache)i);
-}
-
 #define TEXT(key, field) BZ_MEMBER_LIKE(key, offsetof(bz_record, field), BZ_MEMBER_TEXT)
 #define WORD(key, field, names, n)                                                                                     \
     BZ_MEMBER_LIKE(key, offsetof(bz_record, field), BZ_MEMBER_WORD, .word = (names), .n_of = (n))
@@ -44,16 +24,16 @@ static const bz_member MEMBERS[] = {
     TEXT("layout", variant.layout),
     TEXT("math", variant.math),
     BZ_MEMBER_AS(bz_record, setting.threads, "threads"),
-    WORD("cache", setting.cache, cache_word, BZ_CACHE_COLD + 1),
+    WORD("cache", setting.cache, bz_record_cache_name, BZ_CACHE_COLD + 1),
     TEXT("clock", setting.clock),
-    WORD("status", status, status_word, BZ_RECORD_DROPPED + 1),
+    WORD("status", status, bz_record_status_name, BZ_RECORD_DROPPED + 1),
     TEXT("reason", reason),
     BZ_FIELDS(bz_record, median, q25, q75, min, max, low, high, n, iterations, launch, workspace, variants, bytes,
               flops),
     BZ_FIELDS(bz_record, chosen, chosen_training, noisy, throttled, busy),
     TEXT("checked", checked),
-    WORD("timing", timing, timing_word, BZ_TIMING_WALL + 1),
-    WORD("provenance", provenance, provenance_word, BZ_PROVENANCE_IMPORTED + 1),
+    WORD("timing", timing, bz_record_timing_name, BZ_TIMING_WALL + 1),
+    WORD("provenance", provenance, bz_record_provenance_name, BZ_PROVENANCE_IMPORTED + 1),
     BZ_MEMBER(bz_record, date),
     TEXT("system", system),
     BZ_MEMBER_LIKE("meta", offsetof(bz_record, meta), BZ_MEMBER_RAW),

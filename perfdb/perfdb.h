@@ -63,10 +63,10 @@ typedef enum {
 typedef enum { BZ_PROVENANCE_MEASURED, BZ_PROVENANCE_MODELLED, BZ_PROVENANCE_IMPORTED } bz_record_provenance;
 typedef enum { BZ_CACHE_HOT, BZ_CACHE_COLD } bz_record_cache;
 
-const char *bz_record_status_name(bz_record_status s); /* "ok", "failed", … as in the text form */
-const char *bz_record_timing_name(bz_record_timing t);
-const char *bz_record_provenance_name(bz_record_provenance p);
-const char *bz_record_cache_name(bz_record_cache c);
+const char *bz_record_status_name(int s); /* "ok", "failed", … as in the text form: words of bz_member */
+const char *bz_record_timing_name(int t);
+const char *bz_record_provenance_name(int p);
+const char *bz_record_cache_name(int c);
 
 /* One way to run a problem. `algorithm` is the library's own name for the implementation. */
 typedef struct bz_variant {

@@ -14,22 +14,22 @@ static const char *const CACHE[] = {"hot", "cold"};
 
 enum { LONGEST_NAME = 1000, LONGEST_PROBLEM = 64 * 1024, LONGEST_SYSTEM = 100, MOST_THREADS = 1 << 20 };
 
-const char *bz_record_status_name(bz_record_status s)
+const char *bz_record_status_name(int s)
 {
     return STATUS[s];
 }
 
-const char *bz_record_timing_name(bz_record_timing t)
+const char *bz_record_timing_name(int t)
 {
     return TIMING[t];
 }
 
-const char *bz_record_provenance_name(bz_record_provenance p)
+const char *bz_record_provenance_name(int p)
 {
     return PROVENANCE[p];
 }
 
-const char *bz_record_cache_name(bz_record_cache c)
+const char *bz_record_cache_name(int c)
 {
     return CACHE[c];
 }
