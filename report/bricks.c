@@ -8,37 +8,30 @@
 #include <math.h>
 #include <stdlib.h>
 
-static int64_t layers_of(const bz_bricks *b)
+typedef struct totals {
+    int64_t layers, sequences, unique;
+    double whole;
+} totals;
+
+static totals totals_of(const bz_bricks *b)
 {
-    int64_t sum = 0;
-    for (int i = 0; i < b->n_models; i++)
-        sum += b->model[i].covered;
-    return sum;
+    totals t = {0};
+    for (int i = 0; i < b->n_models; i++) {
+        t.layers += b->model[i].covered;
+        t.whole += b->model[i].measured;
+    }
+    for (int i = 0; i < b->n; i++) {
+        t.sequences += b->brick[i].count;
+        t.unique += b->brick[i].count > 0; /* joints are not of the models */
+    }
+    return t;
 }
 
-static int64_t sequences_of(const bz_bricks *b)
+static const char *id_of(const bz_brick *b, bz_arena *arena)
 {
-    int64_t sum = 0;
-    for (int i = 0; i < b->n; i++)
-        sum += b->brick[i].count;
-    return sum;
-}
-
-/* Joints are not of the models. */
-static int count_unique(const bz_bricks *b)
-{
-    int n = 0;
-    for (int i = 0; i < b->n; i++)
-        n += b->brick[i].count > 0;
-    return n;
-}
-
-static double whole(const bz_bricks *b)
-{
-    double sum = 0;
-    for (int i = 0; i < b->n_models; i++)
-        sum += b->model[i].measured;
-    return sum;
+    char id[33];
+    bz_hash_hex(b->hash, id);
+    return bz_arena_str(arena, id);
 }
 
 /* How far what is built is from what was measured: the geometric mean of their ratios, and of how far they are off. */
@@ -64,12 +57,12 @@ static void answer(const bz_bricks_report *r, bz_buf *out)
     const bz_bricks *b = r->b;
     double ratio, off;
     bz_unit_text cost, all;
-    int64_t sequences = sequences_of(b);
-    double saved = whole(b) / bz_bricks_cost(b);
+    const totals t = totals_of(b);
+    double saved = t.whole / bz_bricks_cost(b);
     bz_style_begin(out, BZ_STYLE_STRONG);
-    bz_buf_printf(out, "%d model%s, %lld layers in %lld sequences of at most %d: %d of them unique (%.1f %%).",
-                  b->n_models, b->n_models == 1 ? "" : "s", (long long)layers_of(b), (long long)sequences, b->most,
-                  count_unique(b), sequences ? 100.0 * count_unique(b) / (double)sequences : 0);
+    bz_buf_printf(out, "%d model%s, %lld layers in %lld sequences of at most %d: %lld of them unique (%.1f %%).",
+                  b->n_models, b->n_models == 1 ? "" : "s", (long long)t.layers, (long long)t.sequences, b->most,
+                  (long long)t.unique, t.sequences ? 100.0 * (double)t.unique / (double)t.sequences : 0);
     if (r->rules && r->rules->cuts.n) {
         const bz_brick_cuts *cuts = &r->rules->cuts;
         bz_unit_text each, byte, spread;
@@ -83,7 +76,7 @@ static void answer(const bz_bricks_report *r, bz_buf *out)
                       100 * ratio, 100 * off);
     if (isfinite(saved))
         bz_buf_printf(out, " To run each of these once takes %s, the models %s: %.1f × less.",
-                      bz_units_time(cost, bz_bricks_cost(b)), bz_units_time(all, whole(b)), saved);
+                      bz_units_time(cost, bz_bricks_cost(b)), bz_units_time(all, t.whole), saved);
     bz_style_end(out, BZ_STYLE_STRONG);
     bz_buf_puts(out, "\n\n");
 }
@@ -139,9 +132,7 @@ static const bz_sheet *bricks(const bz_bricks_report *r, bz_arena *arena)
         list[i] = &b->brick[i];
     BZ_QSORT(list, b->n, more_often);
     for (int i = 0; i < b->n; i++) {
-        char id[33];
-        bz_hash_hex(list[i]->hash, id);
-        BZ_SHEET_ADD(s, BZ_TEXT(bz_arena_str(arena, id)), BZ_NUMBER(list[i]->count), BZ_NUMBER(list[i]->models),
+        BZ_SHEET_ADD(s, BZ_TEXT(id_of(list[i], arena)), BZ_NUMBER(list[i]->count), BZ_NUMBER(list[i]->models),
                      BZ_NUMBER(list[i]->n), BZ_NUMBER(list[i]->seconds),
                      BZ_NUMBER(r->hot ? r->hot[list[i] - b->brick] : (double)NAN), BZ_TEXT(r->why[list[i] - b->brick]),
                      BZ_TEXT(list[i]->key));
@@ -167,13 +158,9 @@ static const bz_sheet *joints(const bz_bricks_report *r, bz_arena *arena)
     bz_sheet *s = bz_sheet_new(arena, "joints", "Joints, and what cutting them adds", COLUMNS);
     for (int i = 0; i < r->b->n_joints; i++) {
         const bz_brick_joint *j = &r->b->joint[i];
-        const char *id[3];
-        for (int k = 0; k < 3; k++) {
-            char hex[33];
-            bz_hash_hex(r->b->brick[(int[]){j->first, j->second, j->both}[k]].hash, hex);
-            id[k] = bz_arena_str(arena, hex);
-        }
-        BZ_SHEET_ADD(s, BZ_TEXT(id[0]), BZ_TEXT(id[1]), BZ_TEXT(id[2]), BZ_NUMBER(j->bytes),
+        const bz_brick *brick = r->b->brick;
+        BZ_SHEET_ADD(s, BZ_TEXT(id_of(&brick[j->first], arena)), BZ_TEXT(id_of(&brick[j->second], arena)),
+                     BZ_TEXT(id_of(&brick[j->both], arena)), BZ_NUMBER(j->bytes),
                      BZ_NUMBER(bz_bricks_price_joint(r->b, j)),
                      BZ_NUMBER(r->rules->cuts.each + r->rules->cuts.byte * j->bytes));
     }
@@ -187,11 +174,9 @@ static const bz_sheet *order(const bz_bricks *b, bz_arena *arena)
     bz_sheet *s = bz_sheet_new(arena, "order", "Which sequences a model consists of", COLUMNS);
     for (int m = 0; m < b->n_models; m++)
         for (int i = 0; i < b->model[m].n; i++) {
-            char id[33];
             const bz_brick *k = &b->brick[b->model[m].brick[i]];
-            bz_hash_hex(k->hash, id);
             BZ_SHEET_ADD(s, BZ_TEXT(b->model[m].name), BZ_NUMBER(b->model[m].at[i]), BZ_NUMBER(k->n),
-                         BZ_TEXT(bz_arena_str(arena, id)));
+                         BZ_TEXT(id_of(k, arena)));
         }
     return s;
 }
@@ -225,10 +210,11 @@ void bz_report_bricks_text(const bz_bricks_report *r, bz_buf *out)
 void bz_report_bricks_json(const bz_bricks_report *r, bz_buf *out)
 {
     const bz_bricks *b = r->b;
+    const totals t = totals_of(b);
     BZ_SCOPED(bz_arena) arena = {0};
     bz_json j = bz_json_document_to(out, -1, "bricks", 1);
-    BZ_JSON(&j, BZ_TELL("most", b->most), BZ_TELL("layers", layers_of(b)), BZ_TELL("sequences", sequences_of(b)),
-            BZ_TELL("unique", count_unique(b)), BZ_TELL("cost", bz_bricks_cost(b)), BZ_TELL("whole", whole(b)));
+    BZ_JSON(&j, BZ_TELL("most", b->most), BZ_TELL("layers", t.layers), BZ_TELL("sequences", t.sequences),
+            BZ_TELL("unique", t.unique), BZ_TELL("cost", bz_bricks_cost(b)), BZ_TELL("whole", t.whole));
     bz_json_key_array(&j, "sheets");
     bz_sheet_json(models(r, &arena), &j);
     bz_sheet_json(bricks(r, &arena), &j);
