@@ -142,12 +142,6 @@ static bool is_allowed(const call *c, notes n)
 
 enum { USUAL_ENGINES = 10, MOST_WALKED = 96, MOST_TURNED = 2000 };
 
-/* How many configurations a mode may bring. */
-static int most_of(const call *c)
-{
-    return c->engines > 0 ? c->engines : c->engines < 0 ? GRAPH_CONFIGS : USUAL_ENGINES;
-}
-
 /* Modes propose the same configuration again: each is kept once, at its first place. Whether it may be used. */
 static bool keep_config(call *c, cudnnBackendDescriptor_t config)
 {
@@ -188,8 +182,9 @@ static cudnnStatus_t ask_mode(call *c, cudnnBackendHeurMode_t mode)
         status = cudnnBackendGetAttribute(heuristic, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, n,
                                           &n, result);
     int taken = 0; /* those that an earlier mode proposed, too */
+    int most = c->engines > 0 ? c->engines : c->engines < 0 ? GRAPH_CONFIGS : USUAL_ENGINES;
     for (int64_t i = 0; i < made; i++)
-        if (i < n && status == CUDNN_STATUS_SUCCESS && taken < most_of(c))
+        if (i < n && status == CUDNN_STATUS_SUCCESS && taken < most)
             taken += keep_config(c, result[i]);
         else
             graph_forget(&result[i]);
