@@ -108,6 +108,8 @@ int bz_problem_rank(const bz_problem *p);                      /* of the shape t
 
 /* ---- what the functions of a row are made of ------------------------------------------------ */
 
+/* One for each element of the first operand. */
+double bz_flops_each_input(const bz_problem *p, const bz_operand *list, double y);
 bz_operand *bz_operand_add(bz_operand_list *l, bz_role role, bz_dtype dtype, int rank, const int64_t *dim);
 void bz_operand_add_shape(bz_operand_list *l, bz_role role, bz_dtype dtype, const int64_t *dim);
 /* Parameters of normalizations stay in single precision where the data has less, as libraries want. */
@@ -151,6 +153,7 @@ void bz_rnn_add_product(const float *w, int64_t width, const double *x, const fl
 extern const char *const bz_rnn_directions[];
 
 int bz_problem_refuse(const bz_problem *p, const char *why, bz_error *err); /* -1 */
+int bz_problem_check_axis(const bz_problem *p, bz_error *err);              /* of a softmax, and of its gradient */
 int bz_problem_check_window(const bz_problem *p, const int64_t *x, const int64_t *kernel, const int64_t *stride,
                             const int64_t *pad, const int64_t *dilation, bz_error *err);
 

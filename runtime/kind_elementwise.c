@@ -164,7 +164,7 @@ static int check_reduce(const bz_problem *p, bz_error *err)
     return 0;
 }
 
-static double reduce_flops(const bz_problem *p, const bz_operand *list, double y)
+double bz_flops_each_input(const bz_problem *p, const bz_operand *list, double y)
 {
     (void)p, (void)y;
     return (double)list[0].count;
@@ -237,6 +237,6 @@ const bz_kind bz_kind_where = {.name = "where", .traits = BZ_TRAIT_MOVE, .operan
     BZ_REQUIRED("c", EXTENT, where.c), BZ_REQUIRED("a", EXTENT, where.a), BZ_REQUIRED("b", EXTENT, where.b)}};
 
 const bz_kind bz_kind_reduce = {.name = "reduce", .traits = BZ_TRAIT_POST, .check = check_reduce,
-    .flops = reduce_flops, .at = reduce_at, .member = {
+    .flops = bz_flops_each_input, .at = reduce_at, .member = {
     BZ_REQUIRED("fn", FN, reduce.fn), BZ_REQUIRED("x", EXTENT, reduce.x), BZ_REQUIRED("y", EXTENT, reduce.y)}};
 /* clang-format on */

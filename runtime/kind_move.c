@@ -268,12 +268,6 @@ static bz_expected scatter_add_at(bz_reference *r)
     return e;
 }
 
-static double scatter_add_flops(const bz_problem *p, const bz_operand *list, double y)
-{
-    (void)p, (void)y;
-    return (double)list[0].count;
-}
-
 static double scatter_add_cost(const bz_problem *p)
 {
     return (double)p->gather.n;
@@ -330,7 +324,7 @@ const bz_kind bz_kind_gather = {.name = "gather", .traits = BZ_TRAIT_MOVE | BZ_T
     BZ_REQUIRED("x", EXTENT, gather.x), BZ_REQUIRED("n", INT, gather.n), BZ_REQUIRED("axis", INT, gather.axis)}};
 
 const bz_kind bz_kind_scatter_add = {.name = "scatter_add", .field = "gather", .traits = BZ_TRAIT_GRADIENT,
-    .operands = scatter_add_operands, .check = check_gather, .flops = scatter_add_flops, .at = scatter_add_at,
+    .operands = scatter_add_operands, .check = check_gather, .flops = bz_flops_each_input, .at = scatter_add_at,
     .cost = scatter_add_cost, .index = gather_index, .member = {
     BZ_REQUIRED("x", EXTENT, gather.x), BZ_REQUIRED("n", INT, gather.n), BZ_REQUIRED("axis", INT, gather.axis)}};
 

@@ -10,7 +10,7 @@ static void add_parameters(const bz_problem *p, bz_operand_list *l, bz_role firs
 }
 
 /* Of layernorm, rmsnorm, softmax and logsoftmax, whose members are the same. */
-static int check_axis(const bz_problem *p, bz_error *err)
+int bz_problem_check_axis(const bz_problem *p, bz_error *err)
 {
     return p->softmax.axis >= bz_extent_rank(p->softmax.x) ? bz_problem_refuse(p, "x has no such axis", err) : 0;
 }
@@ -283,12 +283,12 @@ const bz_kind bz_kind_batchnorm = {.name = "batchnorm", .traits = BZ_TRAIT_NORMA
     BZ_REQUIRED("x", EXTENT, batchnorm.x), BZ_OPTIONAL("training", FLAG, batchnorm.training, 0)}};
 
 const bz_kind bz_kind_layernorm = {.name = "layernorm", .traits = BZ_TRAIT_NORMALIZATION,
-    .operands = layernorm_operands, .check = check_axis, .each = 8, .at = normalized_by_itself, .cost = row_cost, .member = {
+    .operands = layernorm_operands, .check = bz_problem_check_axis, .each = 8, .at = normalized_by_itself, .cost = row_cost, .member = {
     BZ_REQUIRED("x", EXTENT, layernorm.x), BZ_REQUIRED("axis", INT, layernorm.axis),
     BZ_OPTIONAL("training", FLAG, layernorm.training, 0)}};
 
 const bz_kind bz_kind_rmsnorm = {.name = "rmsnorm", .traits = BZ_TRAIT_NORMALIZATION, .operands = rmsnorm_operands,
-    .check = check_axis, .each = 4, .at = normalized_by_itself, .cost = row_cost, .member = {
+    .check = bz_problem_check_axis, .each = 4, .at = normalized_by_itself, .cost = row_cost, .member = {
     BZ_REQUIRED("x", EXTENT, rmsnorm.x), BZ_REQUIRED("axis", INT, rmsnorm.axis),
     BZ_OPTIONAL("training", FLAG, rmsnorm.training, 0)}};
 
@@ -301,11 +301,11 @@ const bz_kind bz_kind_groupnorm = {.name = "groupnorm", .traits = BZ_TRAIT_NORMA
     BZ_REQUIRED("x", EXTENT, groupnorm.x), BZ_REQUIRED("group", INT, groupnorm.group),
     BZ_OPTIONAL("training", FLAG, groupnorm.training, 0)}};
 
-const bz_kind bz_kind_softmax = {.name = "softmax", .check = check_axis, .each = 5, .at = softmax_at,
+const bz_kind bz_kind_softmax = {.name = "softmax", .check = bz_problem_check_axis, .each = 5, .at = softmax_at,
     .cost = softmax_cost, .member = {
     BZ_REQUIRED("x", EXTENT, softmax.x), BZ_REQUIRED("axis", INT, softmax.axis)}};
 
-const bz_kind bz_kind_logsoftmax = {.name = "logsoftmax", .check = check_axis, .each = 5, .at = softmax_at,
+const bz_kind bz_kind_logsoftmax = {.name = "logsoftmax", .check = bz_problem_check_axis, .each = 5, .at = softmax_at,
     .cost = softmax_cost, .member = {
     BZ_REQUIRED("x", EXTENT, logsoftmax.x), BZ_REQUIRED("axis", INT, logsoftmax.axis)}};
 

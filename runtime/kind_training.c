@@ -10,11 +10,6 @@ static void softmax_grad_operands(const bz_problem *p, bz_operand_list *l, int64
     memcpy(y, p->softmax.x, sizeof(bz_extent));
 }
 
-static int check_softmax_grad(const bz_problem *p, bz_error *err)
-{
-    return p->softmax.axis >= bz_extent_rank(p->softmax.x) ? bz_problem_refuse(p, "x has no such axis", err) : 0;
-}
-
 /* softmax: y (dy - Σ y dy); its logarithm: dy - e^y Σ dy */
 static bz_expected softmax_grad_at(bz_reference *r)
 {
@@ -247,7 +242,7 @@ static double update_flops(const bz_problem *p, const bz_operand *list, double y
 /* clang-format off */
 #define SOFTMAX_GRAD(text) { \
     .name = (text), .field = "softmax", .traits = BZ_TRAIT_GRADIENT, .operands = softmax_grad_operands, \
-    .check = check_softmax_grad, .each = 4, .at = softmax_grad_at, .cost = softmax_grad_cost, .member = { \
+    .check = bz_problem_check_axis, .each = 4, .at = softmax_grad_at, .cost = softmax_grad_cost, .member = { \
     BZ_REQUIRED("x", EXTENT, softmax.x), BZ_REQUIRED("axis", INT, softmax.axis)}}
 
 const bz_kind bz_kind_softmax_grad = SOFTMAX_GRAD("softmax_grad");
