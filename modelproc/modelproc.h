@@ -238,10 +238,10 @@ typedef struct bz_patterns bz_patterns;
 
 /* Why a layer of the main graph need not run, and no result changes: nothing reads what it makes; a layer before it makes the same of the same;
  * the calls around a transpose read or write in the other order; it gives back a value that is there already, or only such layers read it;
- * its constants are part of those of a layer before or behind it. */
-typedef enum { BZ_RUNS, BZ_UNREAD, BZ_REPEATED, BZ_TURNED, BZ_UNCHANGED, BZ_FOLDED } bz_spare;
-const char *
-bz_spare_name(bz_spare s); /* "unread", "repeated", "transpose", "unchanged", "folded"; NULL of one that runs */
+ * its constants are part of those of a layer before or behind it; it puts elsewhere what a trained weight may keep there. */
+typedef enum { BZ_RUNS, BZ_UNREAD, BZ_REPEATED, BZ_TURNED, BZ_UNCHANGED, BZ_FOLDED, BZ_ARRANGED } bz_spare;
+const char *bz_spare_name(
+    bz_spare s); /* "unread", "repeated", "transpose", "unchanged", "folded", "arranged"; NULL of one that runs */
 
 /* One place where a pattern fits. `layer` are all layers inside, topologically; the last one makes
  * the result, everything else is used inside only. */

@@ -1,5 +1,5 @@
 /* Layers that a compiler leaves out, and no result changes: what nothing reads, what another layer makes as well, what changes nothing,
- * what another layer takes along, and transposes that the calls around them take along. */
+ * what another layer takes along, what puts weights into another order, and transposes that the calls around them take along. */
 #include "modelproc/spare.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@ enum { ALIKE = 64 }; /* layers of one text that are compared */
 
 const char *bz_spare_name(bz_spare s)
 {
-    static const char *const NAMES[] = {NULL, "unread", "repeated", "transpose", "unchanged", "folded"};
+    static const char *const NAMES[] = {NULL, "unread", "repeated", "transpose", "unchanged", "folded", "arranged"};
     return NAMES[s];
 }
 const spare_kind *spare_kind_of(const spare_search *s, const bz_layer *l)
@@ -241,6 +241,7 @@ void bz_spares_find(bz_layers *l, bz_spares *out)
     find_unread(&s);
     find_repeated(&s);
     find_unread(&s);
+    spare_find_arranged(&s);
     spare_find_folded(&s);
     spare_find_turned(&s);
     memcpy(stands, s.same, (size_t)l->model->n_values * sizeof *stands);

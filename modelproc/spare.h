@@ -40,6 +40,10 @@ bz_spare spare_unchanged(const spare_search *s, const bz_layer *layer, bz_value_
 /* The number that all elements of operand k are, a constant of few; false where they differ or nobody knows. */
 bool spare_number(const spare_search *s, const bz_layer *l, int k, double *number);
 
+/* ---- spare_arranged.c -------------------------------------------------------------------------- */
+
+void spare_find_arranged(spare_search *s);
+
 /* ---- spare_folded.c ---------------------------------------------------------------------------- */
 
 void spare_find_folded(spare_search *s);
