@@ -393,19 +393,65 @@ static void put_step(bz_align_making *m, int i)
     set_changes(m, row, step);
 }
 
-/* What no step did, and need not run; or what an equal layer, which need not run, was done in place of. */
+/* Why layers of the main graph need not run; NULL: nobody can tell. Where operators were recorded none did what is missing; what a library's log lacks the
+ * framework may have done, and only a bound without such layers tells. */
+static const bz_spare *spares_of(const bz_align_making *m)
+{
+    bz_layers *layers = m->bound->layers;
+    bz_spares found = {0};
+    bool graph = layers && layers->model && layers->model->graph && m->trace->event[BZ_EVENT_OP].n;
+    if (!m->bound->fused.spare && graph)
+        bz_spares_find(layers, &found);
+    return m->bound->fused.spare ? m->bound->fused.spare : found.why;
+}
+
+/* Views that a layer is, where a program looks at the same memory in another way: a part, or another order of axes. 0: it is more than that. */
+static int views_of(const bz_layer *l)
+{
+    if (!strcmp(l->kind, "gather"))
+        return l->n_in == 2 && l->in_constant[1] && bz_type_elements(&l->in[1]) == 1;
+    return !strcmp(l->kind, "split") ? l->n_out : bz_has_word("transpose slice expand", l->kind);
+}
+
+/* Operators of the iteration that make a view, but for those around another one, as a split is around its slices; by row of the rules. */
+static void count_views(const bz_align_making *m, int *count)
+{
+    const bz_events *o = &m->trace->event[BZ_EVENT_OP];
+    bool *around = BZ_NEW(m->arena, bool, o->n);
+    for (size_t i = o->n; i-- > 0;) {
+        int row = bz_align_in(&m->steps, BZ_EVENT_OP, i) ? bz_align_view_row(bz_string(m->trace, o->name[i])) : -1;
+        if (row < 0)
+            continue;
+        count[row] += !around[i];
+        if (o->op[i] < o->n && bz_align_view_row(bz_string(m->trace, o->name[o->op[i]])) == row)
+            around[o->op[i]] = true;
+    }
+}
+
+/* What no step did, and need not run; what an equal layer, which need not run, was done in place of; or what the program has as a view. */
 static void find_spared(bz_align_making *m)
 {
-    int *missing = BZ_NEW(m->arena, int, m->n_asks), n = 0;
+    int *missing = BZ_NEW(m->arena, int, m->n_asks), n = 0, views[BZ_ALIGN_VIEWS] = {0};
+    const bz_spare *why = spares_of(m);
     m->spared = BZ_NEW(m->arena, bool, m->n_asks);
+    count_views(m, views);
     for (int i = 0; i < m->n_asks; i++) {
-        m->spared[i] = !m->ask[i].steps && bz_bound_spared(m->bound, &m->bound->layer[m->ask[i].layer]);
-        if (!m->ask[i].steps && !m->spared[i])
+        const bz_bound_layer *l = &m->bound->layer[m->ask[i].layer];
+        int needs = views_of(l->layer), row = needs ? bz_align_view_of(l->layer->kind) : -1;
+        if (m->ask[i].steps)
+            continue;
+        m->spared[i] = why && l->layer == &m->bound->layers->layer[l->node] && why[l->node];
+        if (!m->spared[i] && row >= 0 && views[row] >= needs) {
+            views[row] -= needs;
+            m->spared[i] = true;
+        }
+        if (!m->spared[i])
             missing[n++] = i;
     }
     for (int i = 0; i < m->n_asks && n; i++) {
         const bz_bound_layer *l = &m->bound->layer[m->ask[i].layer];
-        bool stands_for = m->ask[i].steps && bz_bound_spared(m->bound, l) == BZ_REPEATED;
+        bool stands_for =
+            m->ask[i].steps && why && l->layer == &m->bound->layers->layer[l->node] && why[l->node] == BZ_REPEATED;
         for (int k = 0; stands_for && k < n; k++)
             if (!strcmp(m->bound->layer[m->ask[missing[k]].layer].layer->key, l->layer->key)) {
                 m->spared[missing[k]] = true;

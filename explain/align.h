@@ -94,6 +94,10 @@ typedef struct bz_align_rule {
 } bz_align_rule;
 bz_align_rule bz_align_call_rule(const char *name);
 bz_align_rule bz_align_operator_rule(const char *name);
+/* Rows of views: of an operator that makes one, and of a kind of layer that can be one; -1: it is none. */
+enum { BZ_ALIGN_VIEWS = 3 };
+int bz_align_view_row(const char *name);
+int bz_align_view_of(const char *kind);
 bz_cause_kind bz_align_api_cause(const char *name); /* what a call of CUDA's keeps the device waiting for */
 
 /* ---- names ---------------------------------------------------------------------------------- */

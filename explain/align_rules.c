@@ -51,7 +51,8 @@ static const row OPERATORS[] = {
     {"^aten::grid_sampler_*_backward", {"gridsample_grad", BZ_CAUSE_NONE}},
     {"^aten::slice_backward", {"slice_grad", BZ_CAUSE_NONE}},
     {"^aten::*dropout_backward", {"dropout_grad", BZ_CAUSE_NONE}},
-    {"^aten::embedding_backward ^aten::embedding_dense_backward ^aten::index_select_backward",
+    {"^aten::embedding_backward ^aten::embedding_dense_backward ^aten::index_select_backward "
+     "^aten::select_backward",
      {"scatter_add", BZ_CAUSE_NONE}},
     {"^aten::*dot_product*attention_backward", {"attention_grad", BZ_CAUSE_NONE}},
     {"^aten::threshold_backward ^aten::hardtanh_backward ^aten::leaky_relu_backward ^aten::elu_backward "
@@ -131,6 +132,18 @@ static const row OPERATORS[] = {
     {"^Transpose$", {"transpose", BZ_CAUSE_NONE}},
 };
 
+/* Operators of PyTorch by which it looks at the same memory in another way, and the layers that are no more than that. */
+static const struct {
+    const char *layers, *operators;
+} VIEWS[BZ_ALIGN_VIEWS] = {
+    {"transpose",
+     "^aten::transpose ^aten::permute ^aten::t$ ^aten::numpy_T ^aten::swapaxes ^aten::swapdims ^aten::movedim "
+     "^aten::mT$ ^aten::adjoint"},
+    {"slice split gather", "^aten::slice$ ^aten::narrow$ ^aten::split ^aten::chunk$ ^aten::tensor_split ^aten::unbind$ "
+                           "^aten::select$"},
+    {"expand", "^aten::expand$ ^aten::expand_as$ ^aten::broadcast_to$"},
+};
+
 /* Calls of CUDA's runtime and driver; other ones are "runtime". */
 static const row APIS[] = {
     {"Synchronize EventQuery StreamQuery", {NULL, BZ_CAUSE_WAITS}},
@@ -186,6 +199,22 @@ bz_align_rule bz_align_call_rule(const char *name)
 bz_align_rule bz_align_operator_rule(const char *name)
 {
     return find(OPERATORS, sizeof OPERATORS / sizeof *OPERATORS, name);
+}
+
+int bz_align_view_row(const char *name)
+{
+    for (int i = 0; i < BZ_ALIGN_VIEWS; i++)
+        if (bz_name_matches_any(VIEWS[i].operators, name))
+            return i;
+    return -1;
+}
+
+int bz_align_view_of(const char *kind)
+{
+    for (int i = 0; i < BZ_ALIGN_VIEWS; i++)
+        if (bz_has_word(VIEWS[i].layers, kind))
+            return i;
+    return -1;
 }
 
 bz_cause_kind bz_align_api_cause(const char *name)

@@ -979,6 +979,31 @@ static void test_autograd(void **state)
     bz_arena_free(&arena);
 }
 
+/* A transpose and a part of what is there are views in PyTorch: an operator for each tells so, but not for one more. What is around them makes none
+ * besides. */
+static void test_views(void **state)
+{
+    static model m;
+    static const char COPY[] = "copy read=64 write=64 dtype=u8";
+    static const char *const KINDS[] = {"conv", "transpose", "slice", "slice", "slice", "relu"};
+    static const event OPS[] = {{BZ_EVENT_OP, "aten::conv2d", 10, 100}, {BZ_EVENT_OP, "aten::transpose", 110, 120},
+                                {BZ_EVENT_OP, "aten::chunk", 130, 190}, {BZ_EVENT_OP, "aten::slice", 140, 150},
+                                {BZ_EVENT_OP, "aten::slice", 160, 170}, {BZ_EVENT_OP, "aten::relu", 200, 260}};
+    const char *const network[] = {CONV_16, COPY, COPY, COPY, COPY, RELU_16};
+    bz_arena arena = {0};
+    bz_alignment a;
+    (void)state;
+    make_model(&m, network, 6);
+    for (int i = 0; i < 6; i++)
+        m.layer[i].kind = KINDS[i];
+    bz_trace *t = trace_of(OPS, sizeof OPS / sizeof *OPS);
+    bz_align_make(&m.bound, t, &arena, &a);
+    check_sum(&m.bound, t, &a, &arena);
+    expect(&a, "same spared spared spared missing same");
+    bz_trace_free(t);
+    bz_arena_free(&arena);
+}
+
 /* A training that runs its model twice for one update is held against no bound of one pass; and a program that only infers, or another network, against
  * none of a training. */
 static void test_passes(void **state)
@@ -1356,6 +1381,7 @@ int main(void)
         cmocka_unit_test(test_sorts),
         cmocka_unit_test(test_stacked),
         cmocka_unit_test(test_autograd),
+        cmocka_unit_test(test_views),
         cmocka_unit_test(test_passes),
         cmocka_unit_test(test_passes_of_products),
         cmocka_unit_test(test_written_out),
