@@ -36,6 +36,8 @@ static const row OPERATORS[] = {
     {"^Optimizer.zero_grad#", {NULL, BZ_CAUSE_FILLED}}, /* PyTorch's, with whatever they do inside */
     {"^Optimizer.step#", {"update", BZ_CAUSE_NONE}},
     {"^torch::autograd::AccumulateGrad$", {NULL, BZ_CAUSE_GRADIENTS_ADDED}},
+    {"^aten::fake_quantize ^aten::_fake_quantize ^aten::fused_moving_avg_obs_fake_quant ^aten::_fused_moving_avg_obs",
+     {NULL, BZ_CAUSE_FAKE_QUANTIZED}},
     {"ReorderInput ReorderOutput", {NULL, BZ_CAUSE_ACTIVATIONS_REORDERED}},
     /* of a backward pass; one operator does both gradients of a convolution, and that of its bias */
     {"^aten::*convolution_backward_input", {"conv_data", BZ_CAUSE_NONE}},
@@ -164,6 +166,8 @@ static const struct {
     [BZ_CAUSE_CONVERTED] = {"converted", "data converted to another type"},
     [BZ_CAUSE_FILLED] = {"filled", "buffers filled"},
     [BZ_CAUSE_GRADIENTS_ADDED] = {"gradients-added", "gradients kept, or added to those that are there"},
+    [BZ_CAUSE_RECOMPUTED] = {"recomputed", "layers computed once more for the way back"},
+    [BZ_CAUSE_FAKE_QUANTIZED] = {"fake-quantized", "values rounded to what integers could hold, while training"},
     [BZ_CAUSE_COPIED] = {"copied", "copies"},
     [BZ_CAUSE_COPIED_TO_DEVICE] = {"copied-to-device", "copies to the device"},
     [BZ_CAUSE_COPIED_FROM_DEVICE] = {"copied-from-device", "copies from the device"},

@@ -172,8 +172,35 @@ static const char *kind_in_model(const bz_align_words *w, const char *kind)
     return kind;
 }
 
+/* PyTorch's checkpoints keep no activations: their node of autograd computes the layers again, and then has a way back of its own within. What its engine
+ * adds up around the node is none of that. */
+static bool is_recomputed(const bz_align_steps *s, const bz_align_step *step)
+{
+    const bz_events *o = &s->trace->event[BZ_EVENT_OP];
+    uint32_t op = step->kind == BZ_ALIGN_OPERATOR ? (uint32_t)step->at : BZ_NONE;
+    for (size_t steps = 0; op < o->n && steps < o->n; op = o->op[op], steps++)
+        if (strstr(bz_string(s->trace, o->name[op]), "Backward"))
+            return !strcmp(bz_string(s->trace, o->name[op]), "CheckpointFunctionBackward");
+    return false;
+}
+
+/* Layers of a model whose training computes some again have names that end in this. */
+static bool model_recomputes(const bz_align_steps *s)
+{
+    static const char END[] = "/again";
+    const bz_bound *b = s->names ? s->names->bound : NULL;
+    for (int i = 0; b && i < b->n; i++) {
+        const char *name = b->layer[i].layer->name;
+        size_t n = strlen(name), m = sizeof END - 1;
+        if (n > m && !strcmp(name + n - m, END))
+            return true;
+    }
+    return false;
+}
+
 static void take_atoms(bz_align_steps *s, bz_align_words *w)
 {
+    bool named = !model_recomputes(s);
     for (int i = 0; i < s->n; i++) {
         bz_align_step *step = &s->step[i];
         bz_align_rule rule = rule_of(s, step);
@@ -182,7 +209,9 @@ static void take_atoms(bz_align_steps *s, bz_align_words *w)
         int n = 0;
         const bz_layer *node = layer_of(s, &step->node);
         step->first = s->n_atoms;
-        if (node && node->class == BZ_CONSTANT)
+        if (named && is_recomputed(s, step))
+            step->cause = BZ_CAUSE_RECOMPUTED;
+        else if (node && node->class == BZ_CONSTANT)
             step->cause = BZ_CAUSE_CONSTANTS_COMPUTED;
         else if (rule.cause)
             step->cause =
@@ -196,7 +225,7 @@ static void take_atoms(bz_align_steps *s, bz_align_words *w)
                                         bz_string(s->trace, s->trace->event[BZ_EVENT_OP].detail[step->at]), atom);
         else if (rule.kind || step->kind == BZ_ALIGN_CALL || node)
             atom[n++] = bz_align_named_atom(w, rule.kind ? rule.kind : node ? node->kind : step->name);
-        if (step->kind == BZ_ALIGN_OPERATOR)
+        if (step->kind == BZ_ALIGN_OPERATOR && step->cause != BZ_CAUSE_RECOMPUTED)
             n = bz_align_name_atoms(s->names, w, step->node, rule.kind ? rule.kind : "", atom, n);
         for (int k = 0; k < n; k++) {
             atom[k].owner = i;

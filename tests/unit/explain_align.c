@@ -1004,6 +1004,38 @@ static void test_views(void **state)
     bz_arena_free(&arena);
 }
 
+/* A checkpoint's node of autograd computes layers once more, and has a way back of its own within: that is the layers' gradient. */
+static void test_recomputed(void **state)
+{
+    static model m;
+    static const event OPS[] = {
+        {BZ_EVENT_OP, "aten::conv2d", 10, 100},
+        {BZ_EVENT_OP, "aten::relu", 110, 200},
+        {BZ_EVENT_OP, "autograd::engine::evaluate_function: CheckpointFunctionBackward", 290, 650},
+        {BZ_EVENT_OP, "CheckpointFunctionBackward", 300, 600},
+        {BZ_EVENT_OP, "aten::conv2d", 310, 380},
+        {BZ_EVENT_OP, "aten::relu", 390, 420},
+        {BZ_EVENT_OP, "ReluBackward0", 430, 500},
+        {BZ_EVENT_OP, "aten::threshold_backward", 440, 490},
+        {BZ_EVENT_OP, "aten::add_", 610, 640}};
+    const char *const network[] = {CONV_16, RELU_16, "activation_grad fn=relu x=1024 of_y=0 dtype=f32",
+                                   "binary fn=add a=1x16x8x8 b=1x16x8x8 dtype=f32"};
+    bz_arena arena = {0};
+    bz_alignment a;
+    (void)state;
+    make_model(&m, network, 4);
+    bz_trace *t = trace_of(OPS, sizeof OPS / sizeof *OPS);
+    bz_align_make(&m.bound, t, &arena, &a);
+    check_sum(&m.bound, t, &a, &arena);
+    expect(&a, "same same same same");
+    assert_true(cause(&a, "recomputed") == 2);
+    m.layer[1].name = "relu/again"; /* the model has such layers */
+    bz_align_make(&m.bound, t, &arena, &a);
+    assert_true(cause(&a, "recomputed") == 0);
+    bz_trace_free(t);
+    bz_arena_free(&arena);
+}
+
 /* A training that runs its model twice for one update is held against no bound of one pass; and a program that only infers, or another network, against
  * none of a training. */
 static void test_passes(void **state)
@@ -1382,6 +1414,7 @@ int main(void)
         cmocka_unit_test(test_stacked),
         cmocka_unit_test(test_autograd),
         cmocka_unit_test(test_views),
+        cmocka_unit_test(test_recomputed),
         cmocka_unit_test(test_passes),
         cmocka_unit_test(test_passes_of_products),
         cmocka_unit_test(test_written_out),
