@@ -27,23 +27,32 @@ static uint32_t around(const bz_events *e, const uint32_t *parent, uint32_t *inn
 
 /* Operators of a recording in whole microseconds: both ends are up to two of them too early, and what begins where another one begins or ends lies in
  * it or stands beside it. Names tell: what lies in the other one elsewhere, where times leave no doubt, does so here; else what stands behind it
- * elsewhere does. */
+ * elsewhere does, and what elsewhere lies in the same as the other one, without anything else around it: a ReLU behind a product that takes a microsecond. */
 enum { INSIDE = 1, BEHIND = 2 };
+/* In place of an outer name, or with it: what surely is the next one around. */
+static const uint32_t BESIDE = (uint32_t)1 << 31;
 typedef struct {
     const bz_events *e;
     bool whole;
-    bz_map pairs; /* names of an operator and of one that surely lies in it, or behind it: which of the two */
+    bz_map
+        pairs; /* names of an operator, or BESIDE, and of one that surely lies in it, or behind it: which of the two */
 } nesting;
 
 static uint32_t pair_of(const nesting *n, uint32_t outer, size_t inner)
 {
-    const uint32_t key[] = {n->e->name[outer], n->e->name[inner]};
+    const uint32_t key[] = {outer, n->e->name[inner]};
     return bz_map_get(&n->pairs, key, sizeof key);
+}
+
+/* Of what lies in an operator, or in none, and stands beside others there. */
+static uint32_t beside(const nesting *n, uint32_t around)
+{
+    return around == BZ_NONE ? BESIDE : n->e->name[around] | BESIDE;
 }
 
 static void note_pair(nesting *n, uint32_t outer, size_t inner, uint32_t what, bz_arena *arena)
 {
-    const uint32_t key[] = {n->e->name[outer], n->e->name[inner]}, known = pair_of(n, outer, inner);
+    const uint32_t key[] = {outer, n->e->name[inner]}, known = pair_of(n, outer, inner);
     if (known == BZ_MAP_NONE)
         bz_map_add(&n->pairs, bz_arena_dup(arena, key, sizeof key), sizeof key, what);
     else if (known == BEHIND && what == INSIDE)
@@ -57,12 +66,17 @@ static void note_pairs(nesting *n, uint32_t n_lanes, bz_arena *arena)
     memset(open, 0xff, n_lanes * sizeof *open);
     for (size_t i = 0; i < e->n; i++) {
         uint32_t *top = &open[e->lane[i]];
+        bool apart = true; /* from what was there before: it does not lie in that, or only where both ends are early */
         for (; *top != BZ_NONE && e->end[*top] <= e->start[i]; *top = parent[*top])
             if (e->start[i] - e->end[*top] >= 2 * ROUNDING)
-                note_pair(n, *top, i, BEHIND, arena);
+                note_pair(n, e->name[*top], i, BEHIND, arena);
+            else
+                apart &= e->end[*top] < e->start[i];
         parent[i] = *top;
         if (*top != BZ_NONE && e->start[i] > e->start[*top])
-            note_pair(n, *top, i, INSIDE, arena);
+            note_pair(n, e->name[*top], i, INSIDE, arena);
+        if (apart && (*top == BZ_NONE || e->start[i] > e->start[*top]))
+            note_pair(n, beside(n, *top), i, INSIDE, arena);
         *top = (uint32_t)i;
     }
 }
@@ -77,6 +91,17 @@ static nesting nesting_of(const bz_events *op, uint32_t n_lanes, bz_arena *arena
     return n;
 }
 
+/* Elsewhere the operator stands in something that is around the other one, with nothing between. */
+static bool stands_beside(const nesting *n, uint32_t other, size_t i)
+{
+    for (int steps = 0; other != BZ_NONE && steps < DEEPEST; steps++) {
+        other = n->e->op[other];
+        if (pair_of(n, beside(n, other), i) == INSIDE)
+            return true;
+    }
+    return false;
+}
+
 static bool lies_in(const nesting *n, uint32_t outer, size_t i)
 {
     const bz_events *e = n->e;
@@ -85,7 +110,9 @@ static bool lies_in(const nesting *n, uint32_t outer, size_t i)
         return true;
     if (e->start[i] - e->end[outer] >= 2 * ROUNDING)
         return false;
-    uint32_t pair = pair_of(n, outer, i);
+    uint32_t pair = pair_of(n, e->name[outer], i);
+    if (pair == BZ_MAP_NONE && stands_beside(n, outer, i))
+        pair = BEHIND;
     return pair == INSIDE || (pair != BEHIND && (within || (empty && e->start[i] == e->end[outer])));
 }
 

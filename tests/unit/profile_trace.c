@@ -193,13 +193,34 @@ static void whole_microseconds_leave_doubt(void **state)
         const char *name;
         int64_t start, end;
         int around; /* the row that it lies in; -1: none */
-    } OPS[] = {{"relu", 10, 15, -1},      {"clamp_min", 12, 14, 0},   {"sigmoid", 20, 22, -1},
-               {"mul", 30, 31, -1},       {"relu", 40, 41, -1},       {"clamp_min", 41, 42, 4},
-               {"sigmoid", 50, 51, -1},   {"mul", 51, 51, -1},        {"linear", 60, 70, -1},
-               {"mul", 60, 60, -1},       {"addmm", 61, 69, 8},       {"addmm", 66, 66, 10},
-               {"unheard", 80, 81, -1},   {"unheard of", 81, 81, 12}, {"relu", 90, 90, -1},
-               {"clamp_min", 91, 91, 14}, {"sigmoid", 100, 101, -1},  {"mul", 103, 103, -1},
-               {"mul", 110, 120, -1},     {"linear", 130, 131, -1},   {"mul", 133, 134, -1}};
+    } OPS[] = {{"relu", 10, 15, -1},
+               {"clamp_min", 12, 14, 0},
+               {"sigmoid", 20, 22, -1},
+               {"mul", 30, 31, -1},
+               {"relu", 40, 41, -1},
+               {"clamp_min", 41, 42, 4},
+               {"sigmoid", 50, 51, -1},
+               {"mul", 51, 51, -1},
+               {"linear", 60, 70, -1},
+               {"mul", 60, 60, -1},
+               {"addmm", 61, 69, 8},
+               {"addmm", 66, 66, 10},
+               {"unheard", 80, 81, -1},
+               {"unheard of", 81, 81, 12},
+               {"relu", 90, 90, -1},
+               {"clamp_min", 91, 91, 14},
+               {"sigmoid", 100, 101, -1},
+               {"mul", 103, 103, -1},
+               {"mul", 110, 120, -1},
+               {"linear", 130, 131, -1},
+               {"mul", 133, 134, -1},
+               /* nobody saw it behind these, but by itself; and another one within them */
+               {"gelu", 140, 145, -1},
+               {"matmul", 150, 154, -1},
+               {"mm", 151, 154, 22},
+               {"gelu", 154, 154, -1},
+               {"matmul", 160, 164, -1},
+               {"resolve", 164, 164, 25}};
     enum { N = sizeof OPS / sizeof *OPS };
     for (int64_t late = 0; late < 2; late++) {
         bz_error err;
