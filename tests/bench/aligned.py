@@ -62,9 +62,26 @@ class Checkpointed(nn.Module):
         return self.head(x)
 
 
+class Variance(nn.Module):
+    """Layer normalizations of which a program writes all but the variance."""
+    def __init__(self):
+        super().__init__()
+        self.stem, self.head = nn.Linear(20, 32), nn.Linear(32, 7)
+        self.body = nn.ModuleList(nn.Linear(32, 32) for _ in range(2))
+        self.scale, self.shift = (nn.ParameterList(nn.Parameter(torch.rand(32)) for _ in range(2)) for _ in range(2))
+
+    def forward(self, x):
+        x = self.stem(x)
+        for layer, scale, shift in zip(self.body, self.scale, self.shift):
+            y = (x - x.mean(-1, keepdim=True)) / torch.sqrt(x.var(-1, keepdim=True, unbiased=False) + 1e-5) * scale + shift
+            x = x + torch.tanh(layer(y))
+        return self.head(x)
+
+
 OTHERS = {"tagger": lambda: (Tagger(), torch.randint(50, (4, 20)), torch.randint(9, (80,))),
           "ctc": lambda: (Ctc(), torch.randn(18, 4, 20), torch.randint(11, (72,))),
           "translator": lambda: (Translator(), (torch.randn(10, 4, 12), torch.randn(7, 4, 8)), torch.randint(9, (28,))),
+          "variance": lambda: (Variance(), torch.randn(8, 20), torch.randint(7, (8,))),
           "checkpointed": lambda: (Checkpointed(), torch.randn(16, 32), torch.randint(5, (16,)))}
 NAMES = ("lstm", "gru", "rnn", "encoder", "gpt", "unet", "cnn", "mobile", "norms", *OTHERS)
 
