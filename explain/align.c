@@ -13,6 +13,14 @@ typedef struct layer_atoms {
     int n;
 } layer_atoms;
 
+/* A convolution of the way back. */
+static bool leads_back(const bz_align_making *m, const bz_bound_layer *l)
+{
+    const bz_layers *layers = m->bound->layers;
+    return layers && layers->phase && l->layer == &layers->layer[l->node] && !strcmp(l->layer->kind, "conv") &&
+           layers->phase[l->node] == BZ_TRAIN_BACKWARD;
+}
+
 static void add_ask(bz_align_making *m, int layer, const layer_atoms *of)
 {
     BZ_ROOM(m->ask, m->n_asks);
@@ -23,6 +31,9 @@ static void add_ask(bz_align_making *m, int layer, const layer_atoms *of)
         m->atom[m->n_atoms++].owner = m->n_asks;
     }
     const bz_bound_layer *l = &m->bound->layer[layer];
+    if (leads_back(m,
+                   l)) /* of a transposed convolution: frameworks have one operator for the gradients of both sorts */
+        m->atom[m->ask[m->n_asks].first].own = bz_align_word(&m->words, "conv_data");
     m->out->expected += l->price.alternative ? l->price.alternative->n : 1;
     m->n_asks++;
 }

@@ -1004,6 +1004,31 @@ static void test_views(void **state)
     bz_arena_free(&arena);
 }
 
+/* A transposed convolution leads back by a convolution, and PyTorch has one operator for the gradients of both sorts. On the way there a convolution is
+ * none of these. */
+static void test_turned_gradient(void **state)
+{
+    static model m;
+    static const char *const OPS[][2] = {{"aten::convolution_backward", ""}};
+    const char *const network[] = {
+        CONV_16, "conv_weights x=1x8x8x8 w=16x8x3x3 stride=1x1 pad=1x1x1x1 dilation=1x1 group=1 dtype=f32"};
+    bz_arena arena = {0};
+    (void)state;
+    make_model(&m, network, 2);
+    m.layer[0].kind = "conv";
+    bz_trace *t = named_trace(OPS, 1);
+    for (int back = 0; back < 2; back++) {
+        bz_train_phase phase[] = {back ? BZ_TRAIN_BACKWARD : BZ_TRAIN_FORWARD, BZ_TRAIN_BACKWARD};
+        bz_alignment a;
+        m.layers.phase = phase;
+        bz_align_make(&m.bound, t, &arena, &a);
+        check_sum(&m.bound, t, &a, &arena);
+        expect(&a, back ? "fused" : "missing same");
+    }
+    bz_trace_free(t);
+    bz_arena_free(&arena);
+}
+
 /* A checkpoint's node of autograd computes layers once more, and has a way back of its own within: that is the layers' gradient. */
 static void test_recomputed(void **state)
 {
@@ -1414,6 +1439,7 @@ int main(void)
         cmocka_unit_test(test_stacked),
         cmocka_unit_test(test_autograd),
         cmocka_unit_test(test_views),
+        cmocka_unit_test(test_turned_gradient),
         cmocka_unit_test(test_recomputed),
         cmocka_unit_test(test_passes),
         cmocka_unit_test(test_passes_of_products),
