@@ -3,6 +3,7 @@
 
     tests/bench/advice.py measure --out DIR [--rounds N] [--seconds S] [--models DIR] [--networks NAME,…] [--operators] [--quiet COMMAND] BENANZA
     tests/bench/advice.py judge --out DIR [--db DIR] [--networks NAME,…] [--operators] BENANZA
+    tests/bench/advice.py repeat --out DIR [--networks NAME,…] BENANZA
 
 The networks are bundled ones, run on one thread: in PyTorch (Debian's), eager; and, of what --models has with weights
 (scripts/export-models --with-weights --out DIR), in ONNX Runtime (onnxruntime-node by NODE_PATH) as a careless program runs it, with the
@@ -16,9 +17,15 @@ judge      analyzes the recordings with the records in DIR (`benanza bound --fus
            carried out; then, of the recording of the program with each of them taken, the first one (the second round). Models are the bundled
            ones, else those in --models.
 
+repeat     holds what was measured twice, with --operators, against each other: the one as if it were a prediction of the other. No prediction can be
+           near more often than that.
+
 A prediction is the median over the recordings; it is a share of the recorded latency, and is that share of the measured one, because one
 process may be half again as slow as the next. A row holds where the prediction is off by at most 15 % of what was achieved, or by at
 most 3 % of the latency. An advice of the second round makes no program slower than 2 %.
+
+--recorded: against the recorded programs instead, before and after. A program takes other memory anew in each process, as Python's hashes have another
+seed in each: the process that is measured is not the one of which the recording tells.
 
 On a shared machine somebody else works on the same core for seconds at a time. The programs see that by copying within the first-level cache
 around every iteration; iterations in which it took longer are left out, before and after an advice alike. Where such iterations of a
@@ -207,15 +214,18 @@ class Times:
         return statistics.median(pairs) if pairs else self.of(after) / self.of(before)
 
 
+def is_near(gain, achieved, measured):
+    return abs(gain - achieved) <= max(OFF * abs(achieved), SMALL * measured)
+
+
 class Tally:
     def __init__(self):
         self.rows = self.near = self.held = self.slower = 0
 
-    def row(self, where, advice, predictions, times, before, after):
-        measured, changed = times.of(before), times.of(after)
+    def row(self, where, advice, predictions, measured, changed):
         gain, low, high = (statistics.median(p[key] / p["recorded"] for p in predictions) * measured for key in ("gain", "low", "high"))
         achieved = measured - changed
-        near = abs(gain - achieved) <= max(OFF * abs(achieved), SMALL * measured)
+        near = is_near(gain, achieved, measured)
         held = low <= achieved <= high
         self.rows, self.near, self.held = self.rows + 1, self.near + near, self.held + held
         off = "%+.0f %%" % (100 * (gain / achieved - 1)) if achieved > 0 else "no gain"
@@ -228,12 +238,12 @@ def analyze(program, recording, arguments):
     done = run([arguments.benanza, "analyze", "--db", arguments.db, "--fuse", "--json", "--profile", recording,
                 model_of(program.network, arguments)], (0, 4))
     profile = json.loads(done.stdout)["models"][0]["profiles"][0]
-    return {a["id"]: dict(a, recorded=profile["latency"]) for a in profile["advice"]}
+    return profile["latency"], {a["id"]: dict(a, recorded=profile["latency"]) for a in profile["advice"]}
 
 
 def judge_round(program, taken, recordings, times, tally, most, arguments):
     """The first advices that can be carried out; the variants that they come to."""
-    analyses = [analyze(program, r, arguments) for r in recordings]
+    recorded, analyses = zip(*(analyze(program, r, arguments) for r in recordings))
     told = [a for a in analyses[0] if a in program.changes]
     reached = []
     where = "%s %s%s" % (program.name, program.network, ", " + taken if taken else "")
@@ -250,15 +260,20 @@ def judge_round(program, taken, recordings, times, tally, most, arguments):
         if variant not in times.took:
             print("| %s | %s (%s) | | fails, or was not measured | |" % (where, variant, advice), flush=True)
             continue
+        before, after = times.of(taken), times.of(variant)
+        if arguments.recorded:
+            if not program.recording(variant, 0):
+                continue
+            before, after = 1e3 * statistics.median(recorded), 1e3 * analyze(program, program.recording(variant, 0), arguments)[0]
         reached.append(variant)
         if taken and times.ratio(taken, variant) > SLOWER:
             tally.slower += 1
         numbers_told = [p for p in predictions if p["gain"] is not None] # of some recordings nobody may know
         if not numbers_told:
             print("| %s | %s (%s) | no number | %.1f ms, from %.1f to %.1f | |" %
-                  (where, variant, advice, times.of(taken) - times.of(variant), times.of(taken), times.of(variant)), flush=True)
+                  (where, variant, advice, before - after, before, after), flush=True)
         else:
-            tally.row(where, "%s (%s)" % (variant, advice), numbers_told, times, taken, variant)
+            tally.row(where, "%s (%s)" % (variant, advice), numbers_told, before, after)
         if arguments.why:
             print("    %s" % predictions[0]["evidence"], flush=True)
     return reached
@@ -276,10 +291,36 @@ def judge(program, tally, arguments):
             judge_round(program, variant, [program.recording(variant, 0)], times, tally, 1, arguments)
 
 
+# ---- repeat -----------------------------------------------------------------------------------------------------------------------
+
+
+def repeat(arguments):
+    """Each change of each program, by itself and where its memory is kept."""
+    rows = near = 0
+    print("| program | change | once | again | off by |\n|---|---|---|---|---|")
+    for network in arguments.networks.split(","):
+        paths = [kind(network, arguments).path("", 0) + ".times" for kind in (PyTorch, Operators)]
+        if not all(map(os.path.exists, paths)):
+            continue
+        once, again = [Times(json.load(open(path))) for path in paths]
+        for before, after in [("", v) for v in once.took if v] + [("heap", v) for v in once.took if v.startswith("heap ")]:
+            if before not in again.took or after not in again.took:
+                continue
+            measured, achieved = again.of(before), again.of(before) - again.of(after)
+            gain = (1 - once.of(after) / once.of(before)) * measured
+            held = is_near(gain, achieved, measured)
+            rows, near = rows + 1, near + held
+            off = "%+.0f %%" % (100 * (gain / achieved - 1)) if achieved > 0 else "no gain"
+            print("| %s%s | %s | %.1f ms | %.1f ms, from %.1f to %.1f | %s%s |" %
+                  (network, before and ", " + before, after, gain, achieved, measured, again.of(after), off, "" if held else ", **misses**"))
+    print("%d rows: %d near" % (rows, near))
+    return 0
+
+
 def main():
     global ARGUMENTS
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=["measure", "judge"])
+    parser.add_argument("command", choices=["measure", "judge", "repeat"])
     parser.add_argument("--out", required=True, metavar="DIR", help="where recordings and times are")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1e9, metavar="S", help="no further round begins behind so many")
@@ -289,11 +330,14 @@ def main():
     parser.add_argument("--operators", action="store_true", help="PyTorch's programs also by recordings of operators alone")
     parser.add_argument("--quiet", default="", metavar="COMMAND")
     parser.add_argument("--changes", default="freeze,bf16,trace,trace bf16,heap,all", metavar="NAME,…", help="that are measured, of those there are")
+    parser.add_argument("--recorded", action="store_true", help="hold advices against what the recorded processes took")
     parser.add_argument("--why", action="store_true", help="print the evidence of each advice")
     parser.add_argument("benanza")
     ARGUMENTS = arguments = parser.parse_args()
     os.makedirs(arguments.out, exist_ok=True)
     tally, begin, n = Tally(), time.monotonic(), 0
+    if arguments.command == "repeat":
+        return repeat(arguments)
     if arguments.command == "measure":
         every = list(programs(arguments))
         for n, program in enumerate(every):
