@@ -20,10 +20,8 @@ static const double STATE_MOST = 0.9;
  * may leave without a price (whatif/constants.h). Twice: such networks are promised what their convolutions gain. */
 static const double TURNED_MOST = 0.05;
 
-/* Pages of the program are cleared beside its work, and what is cleared leaves the caches: the share of pages in an iteration, times so much, is the share
- * by which the rest of it becomes shorter. And how far off, as a share, a page's time is that a loop of its own tells. Measured: 15 programs on a Zen 5,
- * nine of them on two or three days: 0.4 in the median of 30 gains, of which 26 are within half of the pages' time (docs/benchmarks.md). Twice: the gain is told
- * up to a quarter larger; the interval reaches to no gain at all. */
-static const double ANEW_ROBS = 0.4, ANEW_OFF = 0.5;
+/* How far off, as a share, a page's time is that a loop of its own tells. Measured: of 30 gains of 15 programs on a Zen 5, nine of them on two or three days, 26
+ * are within half of the pages' time (docs/benchmarks.md). Twice: the interval reaches to no gain at all. */
+static const double ANEW_OFF = 0.5;
 
 #endif

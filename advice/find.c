@@ -279,8 +279,8 @@ static advice_finding find_idle(advice_making *m, const char *words)
 static advice_finding find_anew(advice_making *m, const char *words)
 {
     char text[64];
-    double pages, taken = fmin(bz_trace_anew(m->trace, &pages), 1), all = bz_tick(taken * m->l->latency),
-                  gain = all * (1 + ANEW_ROBS * (1 - taken));
+    double pages, spared, taken = bz_whatif_anew(m->trace, &pages, &spared), all = bz_tick(taken * m->l->latency),
+                          gain = bz_tick(spared * m->l->latency);
     const bz_alignment *a = m->l->alignment;
     (void)words;
     if (!(gain > 0))

@@ -2,6 +2,7 @@
  * or operator did a layer. Layers that none did lie between the two tasks around them; that time, less what the framework takes between any
  * two calls, is shared by them in the ratio of the bytes that they move, since what a framework does itself is what moves bytes. */
 #include "base/sort.h"
+#include "whatif/constants.h"
 #include "whatif/ways.h"
 
 #include <math.h>
@@ -348,15 +349,23 @@ static double written(const bz_layer *l)
     return sum;
 }
 
+double bz_whatif_anew(const bz_trace *t, double *pages, double *spared)
+{
+    double taken = fmin(bz_trace_anew(t, pages), 1);
+    *spared = taken * (1 + ANEW_ROBS * (1 - taken));
+    return taken;
+}
+
 /* Layers write their results, and reorders as much as they read. */
 static double find_anew(const bz_trace *t, const bz_flow *flow, const bz_layers *layers)
 {
-    double pages, sum = 0;
+    double pages, spared, sum = 0;
+    bz_whatif_anew(t, &pages, &spared);
     for (int i = 0; i < layers->n; i++)
         sum += written(&layers->layer[i]);
     for (uint32_t i = 0; i < flow->n; i++)
         sum += bz_layer_is_reorder(&flow->task[i]) ? bz_call_bytes(bz_call_of(t, flow->task[i].event)) : 0;
-    return sum > 0 ? fmin(1, bz_trace_anew(t, &pages)) * (double)flow->measured / sum : 0;
+    return sum > 0 ? spared * (double)flow->measured / sum : 0;
 }
 
 int64_t bz_layer_anew(const bz_whatif_asked *asked, const bz_layer_map *map, const bz_layer_place *place)

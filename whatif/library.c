@@ -72,9 +72,6 @@ static double held_at_once(const change *c)
     return most;
 }
 
-/* The C library of GNU maps a block that is larger than any it has mapped and got back, up to MAPPED; it gives the heap's end back to the system where more than
- * twice the largest of those is free (mallopt(3): M_MMAP_THRESHOLD). Blocks of weights that are prepared come back, too. So memory is handed out anew in each
- * iteration where its tensors take more than that at once. */
 static bool keeps_memory(const change *c)
 {
     const bz_layers *layers = c->asked->model->bound->layers;
@@ -86,7 +83,7 @@ static bool keeps_memory(const change *c)
         for (int k = 0; k < l->n_out; k++)
             largest = fmax(largest, bz_peaks_bytes(l, &l->out[k], BZ_UNDEFINED));
     }
-    return held_at_once(c) <= 2 * fmin(largest, MAPPED);
+    return bz_way_keeps_memory(held_at_once(c), largest);
 }
 
 /* A layer of the framework's own, in memory that is kept now. */

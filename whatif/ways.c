@@ -151,6 +151,39 @@ bool bz_way_is_silu(const bz_bound *b, int mul, int *sigmoid)
     return false;
 }
 
+double *bz_way_waiting(const bz_whatif_asked *asked, bz_dtype dtype)
+{
+    const bz_bound *b = asked->model->bound;
+    const bz_dag *dag = b->dag;
+    double *waiting = BZ_NEW(asked->arena, double, dag->n + 1), sum = 0;
+    int *last = BZ_NEW(asked->arena, int, dag->n + 1);
+    for (int i = 0; i < dag->n; i++)
+        for (int k = dag->first[i]; k < dag->first[i + 1]; k++)
+            last[dag->pred[k]] = i;
+    double *ends = BZ_NEW(asked->arena, double, dag->n + 1); /* of those that are read last by this layer */
+    for (int i = 0; i < dag->n; i++) {
+        const bz_layer *l = &b->layers->layer[i];
+        double bytes = l->n_out && last[i] > i ? bz_peaks_bytes(l, &l->out[0], dtype) : 0;
+        waiting[i] = sum;
+        for (int k = dag->first[i]; k < dag->first[i + 1]; k++) { /* its own operands do not wait */
+            const bz_layer *from = &b->layers->layer[dag->pred[k]];
+            bool again = false;
+            for (int j = dag->first[i]; j < k; j++)
+                again |= dag->pred[j] == dag->pred[k];
+            waiting[i] -= from->n_out && !again ? bz_peaks_bytes(from, &from->out[0], dtype) : 0;
+        }
+        waiting[i] = fmax(0, waiting[i]); /* sums round */
+        sum += bytes - ends[i];
+        ends[last[i]] += bytes;
+    }
+    return waiting;
+}
+
+bool bz_way_keeps_memory(double most, double largest)
+{
+    return most <= 2 * fmin(largest, MAPPED);
+}
+
 /* The task behind which each layer of the main graph is done. */
 static uint32_t *tasks_of_nodes(const bz_way_borders *b)
 {

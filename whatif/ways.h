@@ -46,6 +46,12 @@ bool bz_way_fills(const bz_layer *l, int64_t block, bool *whole);
 /* x × sigmoid(x), which PyTorch's networks call as one operator: is node `mul` the product? *sigmoid is the sigmoid then. */
 bool bz_way_is_silu(const bz_bound *b, int mul, int *sigmoid);
 bool bz_way_same_shape(const bz_type *a, const bz_type *b);
+/* [nodes]: bytes of results of layers before, floats in `dtype`, that the layer does not read and one behind it does: a skip connection's, those that a concatenation joins. */
+double *bz_way_waiting(const bz_whatif_asked *asked, bz_dtype dtype);
+/* Does a program of which a layer holds `most` bytes at once, and whose largest block has `largest`, take no memory anew in an iteration? The C library of GNU
+ * maps a block that is larger than any it has mapped and got back, up to MAPPED; it gives the heap's end back to the system where more than twice the largest of
+ * those is free (mallopt(3): M_MMAP_THRESHOLD). Blocks of weights that are prepared come back, too. */
+bool bz_way_keeps_memory(double most, double largest);
 
 /* Where a tensor passes between layers of two sides, as a library's and a framework's, it is reordered: once; for each layer that reads it; or, as it leaves
  * the side that is true, copied as it lies, once, and reordered for each that reads it, and on its way back once. */

@@ -390,6 +390,9 @@ const int64_t *bz_whatif_steady(const bz_trace *trace, bz_arena *arena, uint32_t
 /* How far the latency of one process is from that of the next, as a share: that interval, or what processes were measured to differ by, the larger
  * one. The changed program is another process. */
 double bz_whatif_noise(const bz_trace *trace);
+/* The share of the recording's time that goes to memory which the system hands out anew, and that which a program is spared that takes none: the kernel's work
+ * also puts data out of the caches. pages: a second. */
+double bz_whatif_anew(const bz_trace *trace, double *pages, double *spared);
 
 /* Simulation off by more: a warning; no prediction. */
 #define BZ_WHATIF_WARN   0.03
