@@ -412,7 +412,7 @@ int bz_whatif_products(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
         return bz_whatif_because(asked, "no records tell what the library takes in %s", name);
     c.ratio = (double)bz_dtype_bits(c.type) / 32;
     c.below = rate_below(flow, asked->trace, c.map.n_tasks);
-    c.map.keeps_memory = c.map.anew > 0 || keeps_memory(&c);
+    c.map.keeps_memory = c.map.anew > 0; /* reorders are told without pages, where those are known */
     for (uint32_t i = 0; i < c.map.n_tasks; i++)
         c.brought_near |= !flow->task[i].removed && bz_layer_is_reorder(&flow->task[i]);
     for (int i = 0; i < c.map.n; i++)
