@@ -1,4 +1,5 @@
 #include "profile/columns.h"
+#include "base/large.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -86,8 +87,7 @@ void bz_events_reserve(bz_events *e, bz_event_kind kind, size_t n)
     cap = cap < n ? n : cap;
     for (size_t c = 0; c < BZ_N_COLUMNS; c++)
         total += BZ_COLUMNS[c].kinds & 1u << kind ? column_bytes(&BZ_COLUMNS[c], cap) : 0;
-    char *block = bz_zeroed(total, 1), *old = (char *)e->start, *from = old;
-    advise(block, total, MADV_HUGEPAGE); /* taking memory page by page costs more than filling it */
+    char *block = bz_large_zeroed(total, 1), *old = (char *)e->start, *from = old;
     for (size_t c = 0; c < BZ_N_COLUMNS; c++)
         if (BZ_COLUMNS[c].kinds & 1u << kind) {
             void **column = bz_column_of(e, &BZ_COLUMNS[c]);
@@ -112,7 +112,7 @@ void bz_events_free(bz_events *e)
 static uint32_t *sorted_order(const bz_events *e)
 {
     size_t n = e->n;
-    uint32_t *a = bz_alloc(n, sizeof *a), *b = bz_alloc(n, sizeof *b);
+    uint32_t *a = bz_large_alloc(n, sizeof *a), *b = bz_large_alloc(n, sizeof *b);
     for (size_t i = 0; i < n; i++)
         a[i] = (uint32_t)i;
     for (size_t width = 1; width < n; width *= 2) {
@@ -147,6 +147,7 @@ void bz_events_sort(bz_events *e, bz_event_kind kind, uint32_t **order)
         i++;
     if (i >= e->n)
         return;
+    enum { WIDEST = 3 * sizeof(uint32_t) };
     uint32_t *from = sorted_order(e);
     BZ_FREED char *old = NULL;
     for (size_t c = 0; c < BZ_N_COLUMNS; c++) {
@@ -156,7 +157,7 @@ void bz_events_sort(bz_events *e, bz_event_kind kind, uint32_t **order)
         char *column = *bz_column_of(e, &BZ_COLUMNS[c]);
         if (is_zero(column, e->n * size)) /* mostly nobody filled it: it takes no memory */
             continue;
-        old = bz_realloc(old, e->n, size);
+        old = old ? old : bz_large_alloc(e->n, WIDEST);
         memcpy(old, column, e->n * size);
         for (i = 0; i < e->n; i++)
             memcpy(column + i * size, old + from[i] * size, size);
