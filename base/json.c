@@ -177,6 +177,10 @@ void bz_json_num(bz_json *j, double v)
         bz_json_null(j);
         return;
     }
+    if (v == 0 && !signbit(v)) { /* many are */
+        bz_json_int(j, 0);
+        return;
+    }
     char text[32];
     for (int digits = whole_nanoseconds(v, text) ? 18 : 6; digits <= 17; digits += digits < 15 ? 9 : 1) {
         snprintf(text, sizeof text, "%.*g", digits, v);

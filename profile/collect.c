@@ -188,8 +188,9 @@ bz_sequence bz_sequence_collect(const bz_trace *t, bz_event_kind kind, bz_arena 
     uint32_t *first = BZ_NEW(arena, uint32_t, t->n_lanes), lane = busiest(t, kind, first);
     bool timeline = bz_has_timeline(t);
     s.row = BZ_NEW(arena, uint32_t, e->n);
+    bool all = kind == BZ_EVENT_KERNEL; /* each is wanted */
     for (size_t i = 0; i < e->n; i++)
-        if (first[e->lane[i]] == lane && wanted(t, kind, i, timeline))
+        if (first[e->lane[i]] == lane && (all || wanted(t, kind, i, timeline)))
             s.row[s.n++] = (uint32_t)i;
     if (kind == BZ_EVENT_KERNEL)
         sort_by_host(&s);

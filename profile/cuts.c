@@ -1,6 +1,7 @@
 /* Finds the levels at which a sequence repeats: every way to cut it at a mark so that the pieces resemble their neighbours.
  * Marks are symbols, runs of symbols, copies of inputs, waits, and launches of graphs. Which level is meant: choose.c. */
 #include "profile/cuts.h"
+#include "base/large.h"
 #include "base/sort.h"
 #include "profile/constants.h"
 
@@ -145,7 +146,7 @@ static size_t typical_piece(const search *s, size_t from, size_t to)
             list[n][0] = length_of(s, i);
             list[n++][1] = i;
         }
-    qsort(list, n, sizeof *list, by_length);
+    bz_sort(list, n, sizeof *list, by_length); /* mostly all are of one length */
     size_t typical = list[(n - 1) / 2][1];
     free(list);
     return typical;
@@ -343,6 +344,8 @@ static void try_cut(search *s, bz_cut_origin origin)
 static void cut_where(search *s, bz_cut_origin origin, bz_doing what)
 {
     s->k = 0;
+    if (what < BZ_DO_COUNTED && !s->count[what])
+        return; /* there is none */
     for (size_t i = 0; i < s->w->n; i++)
         if (bz_work_does_at(s->w, what, i))
             s->at[s->k++] = (uint32_t)i;
@@ -436,11 +439,13 @@ static void cut_at_symbols(search *s, const uint32_t *symbol, const uint32_t *ta
     const marks m = {symbol, table, n_symbols};
     uint32_t *number = bz_zeroed((size_t)n_symbols + 1, sizeof *number), place[MARKS_TRIED + 1] = {0},
              next[MARKS_TRIED + 1], n_tried = choose_marks(s, &m, number, place);
-    BZ_FREED uint32_t *position = bz_alloc((size_t)place[n_tried] + 1, sizeof *position);
+    BZ_FREED uint32_t *position = bz_large_alloc((size_t)place[n_tried] + 1, sizeof *position);
     memcpy(next, place, sizeof next);
-    for (size_t i = 0; i < s->w->n; i++)
-        if (number[mark_of(&m, i)])
-            position[next[number[mark_of(&m, i)] - 1]++] = (uint32_t)i;
+    for (size_t i = 0; i < s->w->n; i++) {
+        uint32_t which = number[mark_of(&m, i)];
+        if (which)
+            position[next[which - 1]++] = (uint32_t)i;
+    }
     for (uint32_t k = 0; k < n_tried; k++) {
         s->k = place[k + 1] - place[k];
         memcpy(s->at, position + place[k], s->k * sizeof *s->at);
@@ -505,7 +510,7 @@ static bool is_told(const search *s)
 static void cut_at_runs(search *s)
 {
     const bz_work *w = s->w;
-    BZ_FREED uint32_t *gram = bz_alloc(w->n, sizeof *gram);
+    BZ_FREED uint32_t *gram = bz_large_alloc(w->n, sizeof *gram);
     for (size_t i = 0; i < w->n; i++)
         gram[i] = bz_work_name(w, i);
     for (size_t width = 4; width <= LONGEST_MARK && width <= w->n / 2; width *= 4)

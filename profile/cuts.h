@@ -81,8 +81,15 @@ static inline bool bz_work_any(const bz_work *w, int bits)
         id++;
     return id < w->n_exact;
 }
+void bz_work_add_long_pause(bz_work *w, size_t i, int64_t time, bz_arena *arena);
 /* Of the next event; `pause` [n] is there already. */
-void bz_work_add_pause(bz_work *w, size_t i, int64_t time, bz_arena *arena);
+static inline void bz_work_add_pause(bz_work *w, size_t i, int64_t time, bz_arena *arena)
+{
+    if (time >= 0 && time < UINT32_MAX)
+        w->pause[i] = (uint32_t)time;
+    else
+        bz_work_add_long_pause(w, i, time, arena);
+}
 
 /* What may mark where a piece begins: the first four are counted. Between the launches of two graphs, or of a graph and a kernel, one
  * may begin. */

@@ -1,4 +1,5 @@
 /* Iterations: marked by the program, named by a range, or found in the work that repeats. */
+#include "base/large.h"
 #include "base/sort.h"
 #include "profile/columns.h"
 #include "profile/constants.h"
@@ -204,10 +205,10 @@ static void read_copies(const bz_trace *t, const bz_sequence *s, const bool *ask
     }
 }
 
-/* Zeroed, as long as the arena: what nobody writes to takes no memory. */
+/* Zeroed, as long as the arena: what nobody writes to takes no memory, and little time to read. */
 static void *untouched(bz_arena *arena, size_t n, size_t size)
 {
-    void *p = bz_zeroed(n, size);
+    void *p = bz_large_zeroed(n, size);
     bz_arena_keep(arena, p, free);
     return p;
 }
@@ -220,12 +221,16 @@ static void read_host(const bz_trace *t, const bz_sequence *s, bz_work *w, bz_ar
     int64_t end = bz_sequence_end(s, 0);
     w->pause = untouched(arena, s->n + 1, sizeof *w->pause);
     const bz_events *e = s->event, *api = s->api;
+    const uint32_t *causes = e->cause;
+    uint32_t before = causes ? causes[s->row[0]] : BZ_NONE;
     for (size_t i = 1; i < s->n; i++) {
         int64_t start = bz_sequence_start(s, i), stop = bz_sequence_end(s, i);
+        uint32_t cause = causes ? causes[s->row[i]] : BZ_NONE;
         bz_work_add_pause(w, i, start > end ? start - end : 0, arena);
         end = stop > end ? stop : end;
-        if (e->cause && e->cause[s->row[i]] != BZ_NONE && e->cause[s->row[i]] == e->cause[s->row[i - 1]])
+        if (cause != BZ_NONE && cause == before)
             between[i] |= BZ_BETWEEN_NONE;
+        before = cause;
     }
     w->inputs = inputs;
     w->between = between;
@@ -344,12 +349,15 @@ static uint64_t *compositions(const bz_trace *t)
     static const bz_event_kind KINDS[] = {BZ_EVENT_CALL, BZ_EVENT_KERNEL};
     uint64_t *hash = bz_zeroed(t->n_iterations, sizeof *hash);
     bz_cursor cursor = {0};
-    for (size_t k = 0; k < sizeof KINDS / sizeof *KINDS; k++)
-        for (size_t i = 0; i < t->event[KINDS[k]].n; i++) {
-            uint32_t iteration = bz_cursor_at(&cursor, t, &t->event[KINDS[k]], i);
+    for (size_t k = 0; k < sizeof KINDS / sizeof *KINDS; k++) {
+        const bz_events *e = &t->event[KINDS[k]];
+        const bz_asked asked = bz_asked_of(t, e);
+        for (size_t i = 0; i < e->n; i++) {
+            uint32_t iteration = bz_cursor_to(&cursor, t, bz_asked_when(&asked, i));
             if (iteration < t->n_iterations && (k || bz_call_works(t, i)))
-                hash[iteration] += spread(KINDS[k] + (uint64_t)BZ_EVENT_KINDS * t->event[KINDS[k]].name[i]);
+                hash[iteration] += spread(KINDS[k] + (uint64_t)BZ_EVENT_KINDS * e->name[i]);
         }
+    }
     return hash;
 }
 

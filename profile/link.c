@@ -1,5 +1,6 @@
 /* Ties events together: which host event lies inside which, and which call asked for which work of the
  * device. Everything is sorted by start. */
+#include "base/large.h"
 #include "profile/columns.h"
 #include "profile/sequence.h"
 #include "profile/trace.h"
@@ -251,7 +252,7 @@ static join join_api(const bz_trace *t, const uint64_t *scope)
         cap *= 2;
     j.mask = cap - 1;
     cap = j.dense ? j.span : cap;
-    j.slot = bz_alloc(cap, sizeof *j.slot);
+    j.slot = bz_large_alloc(cap, sizeof *j.slot);
     memset(j.slot, 0xff, cap * sizeof *j.slot);
     for (size_t i = 0; i < api->n; i++)
         if (api->correlation[i]) {
@@ -314,6 +315,7 @@ static void find_early_end(bz_trace *t)
     int64_t worked = INT64_MIN, called = INT64_MIN; /* until then */
     size_t undone = 0, unasked = 0, most = kernel->n / 10 + UNDER_WAY;
     int64_t captures = 0; /* that are under way */
+    int does = 0;
     bz_name_answers calls = {.ask = of_capture};
     uint32_t source = api->n ? t->lane[api->lane[0]].source : 0;
     if (!kernel->n || !api->n || t->source[source].truncated)
@@ -323,7 +325,8 @@ static void find_early_end(bz_trace *t)
     for (size_t i = 0; i < api->n; i++)
         called = api->end[i] > called ? api->end[i] : called;
     for (size_t i = 0; i < api->n; i++) {
-        int does = bz_name_answer(&calls, bz_string(t, api->name[i]));
+        if (!i || api->name[i] != api->name[i - 1]) /* launches come in rows */
+            does = bz_name_answer(&calls, bz_string(t, api->name[i]));
         captures += (does == BEGINS_CAPTURE) - (does == ENDS_CAPTURE);
         undone += api->start[i] >= worked && captures <= 0 && does == LAUNCHES;
     }

@@ -148,14 +148,11 @@ static int api_named(const char *function)
     return LOOKUP(APIS, function, BZ_API_OTHER);
 }
 
-bz_api bz_api_of(const bz_trace *t, size_t api)
+bz_api bz_api_named(const bz_trace *t, uint32_t name)
 {
     struct bz_trace_private *p = t->private;
-    uint32_t name = t->event[BZ_EVENT_API].name[api];
-    if (name != p->last_api) { /* launches come in rows */
-        p->apis.ask = api_named;
-        p->last_api_does = (bz_api)bz_name_answer(&p->apis, bz_string(t, name));
-        p->last_api = name;
-    }
+    p->apis.ask = api_named;
+    p->last_api_does = (bz_api)bz_name_answer(&p->apis, bz_string(t, name));
+    p->last_api = name;
     return p->last_api_does;
 }

@@ -103,8 +103,9 @@ static void find_lag(bz_trace *t)
     size_t before = 0;
     for (int k = BZ_EVENT_KERNEL; k <= BZ_EVENT_SYNC; k++) {
         const bz_events *e = &t->event[k];
+        const bz_asked asked = bz_asked_of(t, e);
         for (size_t i = 0; i < e->n; i++) {
-            int64_t after = e->start[i] - bz_asked_at(t, e, i);
+            int64_t after = e->start[i] - bz_asked_when(&asked, i);
             late = after > late ? after : late;
             early = -after > early ? -after : early;
             before += after < 0;
@@ -136,18 +137,35 @@ static int next_work(const bz_trace *t, const uint32_t at[3])
     return next;
 }
 
+/* Kind k has the next event: up to when it has those behind it, too; `time` at the latest. Of events that begin together the first kind's is
+ * the first. */
+static int64_t next_of_others(const bz_trace *t, const uint32_t at[3], int k, int64_t time)
+{
+    for (int other = 0; other < 3; other++) {
+        const bz_events *e = &t->event[BZ_EVENT_KERNEL + other];
+        if (other != k && at[other] < e->n && e->start[at[other]] + (other > k) < time)
+            time = e->start[at[other]] + (other > k);
+    }
+    return time;
+}
+
 /* Adds the next events up to the step behind, but for those that begin at `time` or later. */
 static void add_work(const bz_trace *t, bz_busy *b, int64_t time)
 {
-    for (int n = 0, k; n < BZ_BUSY_STEP && (k = next_work(t, b->at)) >= 0; n++) {
+    for (int n = 0, k; n < BZ_BUSY_STEP && (k = next_work(t, b->at)) >= 0;) {
         const bz_events *e = &t->event[BZ_EVENT_KERNEL + k];
-        int64_t start = e->start[b->at[k]], end = e->end[b->at[k]];
-        if (start >= time)
+        int64_t limit = next_of_others(t, b->at, k, time), until = b->until, sum = b->sum;
+        uint32_t i = b->at[k], first = i;
+        for (; n < BZ_BUSY_STEP && i < e->n && e->start[i] < limit; n++, i++) {
+            int64_t start = e->start[i] > until ? e->start[i] : until, end = e->end[i];
+            sum += end > start ? end - start : 0;
+            until = end > until ? end : until;
+        }
+        b->at[k] = i;
+        b->until = until;
+        b->sum = sum;
+        if (i == first)
             return;
-        b->at[k]++;
-        start = start > b->until ? start : b->until;
-        b->sum += end > start ? end - start : 0;
-        b->until = end > b->until ? end : b->until;
     }
 }
 
@@ -189,9 +207,10 @@ static int64_t gather_work(const bz_trace *t, bz_event_kind kind, uint32_t itera
     int64_t sum = 0, from = it->start, to = over_at(t, iteration), until = it->end + t->private->lag,
             early = t->private->early;
     *n = 0;
+    const bz_asked asked = bz_asked_of(t, e);
     for (size_t i = bz_events_from(e, from < INT64_MIN + early ? INT64_MIN : from - early);
          i < e->n && e->start[i] < until; i++) {
-        int64_t at = bz_asked_at(t, e, i);
+        int64_t at = bz_asked_when(&asked, i);
         if (at < from || at >= to)
             continue;
         ++*n;
@@ -349,12 +368,11 @@ size_t bz_trace_figures(const bz_trace *t, bz_figure figure, bz_arena *arena, do
 /* ---- tops and gaps ---- */
 
 /* Events of warm-up and outside of iterations do not count, library calls that do no work neither. */
-static inline bool counts(const bz_trace *t, bz_event_kind kind, size_t i, bz_cursor *c)
+static inline bool counts(const bz_trace *t, bz_event_kind kind, const bz_asked *asked, size_t i, bz_cursor *c)
 {
-    const bz_events *e = &t->event[kind];
-    if (kind == BZ_EVENT_CALL && !(e->flags[i] & BZ_CALL_EXECUTES))
+    if (kind == BZ_EVENT_CALL && !(t->event[kind].flags[i] & BZ_CALL_EXECUTES))
         return false;
-    bz_cursor_at(c, t, e, i);
+    bz_cursor_to(c, t, bz_asked_when(asked, i));
     return !t->n_iterations || c->steady;
 }
 
@@ -382,17 +400,21 @@ static tops tops_new(const bz_trace *t, bz_arena *arena)
     return p;
 }
 
-static void tops_add(tops *p, uint32_t name, uint32_t beside, int64_t time)
+static void tops_find(tops *p, uint32_t name, uint32_t beside)
 {
-    if (p->last[name].second != beside) {
-        uint32_t pair[2] = {name, beside}, id = bz_map_get(&p->ids, pair, sizeof pair);
-        if (id == BZ_MAP_NONE) {
-            id = bz_map_add(&p->ids, bz_arena_dup(p->arena, pair, sizeof pair), sizeof pair, (uint32_t)p->n);
-            BZ_ARENA_ADD(p->arena, p->row, p->n) = (bz_top){.name = name, .beside = beside};
-        }
-        p->last[name].second = beside;
-        p->last[name].id = id;
+    uint32_t pair[2] = {name, beside}, id = bz_map_get(&p->ids, pair, sizeof pair);
+    if (id == BZ_MAP_NONE) {
+        id = bz_map_add(&p->ids, bz_arena_dup(p->arena, pair, sizeof pair), sizeof pair, (uint32_t)p->n);
+        BZ_ARENA_ADD(p->arena, p->row, p->n) = (bz_top){.name = name, .beside = beside};
     }
+    p->last[name].second = beside;
+    p->last[name].id = id;
+}
+
+static inline void tops_add(tops *p, uint32_t name, uint32_t beside, int64_t time)
+{
+    if (p->last[name].second != beside)
+        tops_find(p, name, beside);
     bz_top *row = &p->row[p->last[name].id];
     row->count++;
     bz_time_add(&row->time, time);
@@ -416,8 +438,9 @@ size_t bz_trace_top(const bz_trace *t, bz_arena *arena, bz_event_kind kind, bz_t
     const bz_events *e = &t->event[kind];
     tops found = tops_new(t, arena);
     bz_cursor cursor = {0};
+    const bz_asked asked = bz_asked_of(t, e);
     for (size_t i = 0; i < e->n; i++)
-        if (counts(t, kind, i, &cursor))
+        if (counts(t, kind, &asked, i, &cursor))
             tops_add(&found, shown(t, kind, i), e->variant ? e->variant[i] : 0, e->end[i] - e->start[i]);
     size_t n = tops_end(&found, top), left = 0;
     for (size_t i = 0; i < n; i++)
@@ -448,9 +471,10 @@ size_t bz_trace_gaps(const bz_trace *t, bz_arena *arena, bz_top **gaps)
     tops found = tops_new(t, arena);
     uint32_t before = BZ_NONE, last_iteration = BZ_NONE;
     bz_cursor cursor = {0};
+    const bz_asked asked = bz_asked_of(t, e);
     int64_t end = 0;
     for (size_t i = 0; i < e->n; i++) {
-        if (!counts(t, kind, i, &cursor))
+        if (!counts(t, kind, &asked, i, &cursor))
             continue;
         uint32_t iteration = cursor.iteration, name = shown(t, kind, i);
         if (before != BZ_NONE && iteration == last_iteration && e->start[i] > end)

@@ -57,42 +57,38 @@ uint32_t bz_number_symbols(const uint64_t *symbol, size_t n, uint32_t *dense)
     return x.n;
 }
 
-/* A symbol, and what stands `width` behind it, and twice and three times as far: as numbers above 0, 0 behind the end. */
-typedef struct {
-    uint64_t part[4];
-} run;
-
-static inline run run_at(const uint32_t *gram, size_t n, size_t i, size_t width)
+/* The number of a symbol with what stands `width` behind it, and twice and three times as far: as numbers above 0, 0 behind the end. */
+static uint32_t number_of_run(bz_numbers *x, const uint32_t *gram, size_t n, size_t i, size_t width)
 {
-    run r;
-    bool inside = i + 3 * width < n;
+    uint64_t hash = 0;
     for (size_t k = 0; k < 4; k++)
-        r.part[k] = inside || i + k * width < n ? gram[i + k * width] + UINT64_C(1) : 0;
-    return r;
+        hash = (hash ^ (i + k * width < n ? gram[i + k * width] + UINT64_C(1) : 0)) * SPREAD;
+    return bz_numbers_add(x, hash);
 }
 
 uint32_t bz_widen_symbols(uint32_t *gram, size_t n, size_t width)
 {
     enum { PLACES = 1 << 12 };
     struct {
-        run run;
-        uint32_t number;
-    } *known = bz_zeroed(PLACES, sizeof *known),
-      *last; /* the last run that began with each symbol mostly comes again */
+        uint32_t part[4], number;
+    } *known = bz_alloc(PLACES, sizeof *known), *last; /* the last run that began with each symbol mostly comes again */
     BZ_SCOPED(bz_numbers) x = {0};
-    for (size_t i = 0; i < n; i++) {
-        run r = run_at(gram, n, i, width);
-        last = &known[gram[i] % PLACES];
-        if (((r.part[0] ^ last->run.part[0]) | (r.part[1] ^ last->run.part[1]) | (r.part[2] ^ last->run.part[2]) |
-             (r.part[3] ^ last->run.part[3])) != 0) {
-            uint64_t hash = 0;
-            for (int k = 0; k < 4; k++)
-                hash = (hash ^ r.part[k]) * SPREAD;
-            last->run = r;
-            last->number = bz_numbers_add(&x, hash);
+    size_t whole = n > 3 * width ? n - 3 * width : 0;
+    memset(known, 0xff, PLACES * sizeof *known); /* no symbol has that number */
+    for (size_t i = 0; i < whole; i++) {
+        uint32_t a = gram[i], b = gram[i + width], c = gram[i + 2 * width], d = gram[i + 3 * width];
+        last = &known[a % PLACES];
+        if (((a ^ last->part[0]) | (b ^ last->part[1]) | (c ^ last->part[2]) | (d ^ last->part[3])) != 0) {
+            last->part[0] = a;
+            last->part[1] = b;
+            last->part[2] = c;
+            last->part[3] = d;
+            last->number = number_of_run(&x, gram, n, i, width);
         }
         gram[i] = last->number;
     }
+    for (size_t i = whole; i < n; i++)
+        gram[i] = number_of_run(&x, gram, n, i, width);
     free(known);
     return x.n;
 }
@@ -106,12 +102,9 @@ int64_t bz_work_long_pause(const bz_work *w, size_t i)
     return w->long_pause[low].time;
 }
 
-void bz_work_add_pause(bz_work *w, size_t i, int64_t time, bz_arena *arena)
+void bz_work_add_long_pause(bz_work *w, size_t i, int64_t time, bz_arena *arena)
 {
-    bool is_short = time >= 0 && time < UINT32_MAX;
-    w->pause[i] = is_short ? (uint32_t)time : UINT32_MAX;
-    if (is_short)
-        return;
+    w->pause[i] = UINT32_MAX;
     BZ_ARENA_ADD(arena, w->long_pause, w->n_long) = (bz_long_pause){(uint32_t)i, time};
 }
 
@@ -119,11 +112,17 @@ void bz_work_add_pause(bz_work *w, size_t i, int64_t time, bz_arena *arena)
 
 void bz_work_count(const bz_work *w, const uint32_t *count[BZ_DO_COUNTED], bz_arena *scratch)
 {
+    unsigned inputs = 0, between = 0; /* what is anywhere */
+    for (size_t i = 0; i <= w->n; i++) {
+        inputs |= w->inputs[i];
+        between |= w->between[i];
+    }
+    const bool any[BZ_DO_COUNTED] = {[BZ_DO_INPUT] = inputs != 0,
+                                     [BZ_DO_RESULT] = between & BZ_BETWEEN_RESULT,
+                                     [BZ_DO_WAIT] = between & BZ_BETWEEN_WAIT,
+                                     [BZ_DO_UPDATE] = bz_work_any(w, BZ_DOES_OPTIMIZE)};
     for (bz_doing what = BZ_DO_INPUT; what < BZ_DO_COUNTED; what++) {
-        size_t any = what == BZ_DO_UPDATE && !bz_work_any(w, BZ_DOES_OPTIMIZE) ? w->n + 1 : 0;
-        while (any <= w->n && !bz_work_does_at(w, what, any))
-            any++;
-        if (any > w->n)
+        if (!any[what])
             continue;
         uint32_t *n = BZ_NEW(scratch, uint32_t, w->n + 2);
         for (size_t i = 0; i <= w->n; i++)

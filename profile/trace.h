@@ -72,6 +72,16 @@ uint32_t bz_trace_known_thread(const bz_trace *t, uint32_t source, int64_t proce
 /* As bz_trace_add, without the name, for n neighbouring rows of one lane; the first one's index. */
 size_t bz_trace_add_rows(bz_trace *t, bz_event_kind kind, const int64_t *start, const int64_t *end, int n,
                          uint32_t lane);
+/* Are they times as they are to be: none negative or later than 2^61, each end behind its start? False where only some are not. */
+static inline bool bz_times_plain(const int64_t *start, const int64_t *end, int n)
+{
+    uint64_t any = 0, lengths = 0;
+    for (int k = 0; k < n; k++) {
+        any |= (uint64_t)start[k] | (uint64_t)end[k];
+        lengths |= (uint64_t)end[k] - (uint64_t)start[k];
+    }
+    return !(any >> 61 | lengths >> 63);
+}
 /* Makes room for so many more rows at once; fewer may come. */
 void bz_trace_expect(bz_trace *t, bz_event_kind kind, uint64_t rows);
 void bz_trace_source_format(bz_trace *t, uint32_t source, const char *format);
@@ -79,7 +89,12 @@ void bz_trace_source_format(bz_trace *t, uint32_t source, const char *format);
 /* Which library function a name means: rules.c. */
 bool bz_call_executes(const char *function);
 bool bz_call_multiplies(const char *function);
-bz_api bz_api_of(const bz_trace *t, size_t api);
+bz_api bz_api_named(const bz_trace *t, uint32_t name);
+static inline bz_api bz_api_of(const bz_trace *t, size_t api)
+{
+    uint32_t name = t->event[BZ_EVENT_API].name[api];
+    return name == t->private->last_api ? t->private->last_api_does : bz_api_named(t, name); /* launches come in rows */
+}
 bz_library bz_library_of(const char *function);
 
 /* Names of kernels, as strings: without parameters and templates, but with what tells kernels of one template apart; as a person
@@ -151,6 +166,20 @@ static inline int64_t bz_asked_at(const bz_trace *t, const bz_events *e, size_t 
     return cause && cause[i] != BZ_NONE ? t->event[BZ_EVENT_API].start[cause[i]] : e->start[i];
 }
 
+/* The same for passes over all events, which need not look up each time where that stands. */
+typedef struct bz_asked {
+    const uint32_t *cause;
+    const int64_t *launched, *start;
+} bz_asked;
+static inline bz_asked bz_asked_of(const bz_trace *t, const bz_events *e)
+{
+    return (bz_asked){bz_causes(t, e), t->event[BZ_EVENT_API].start, e->start};
+}
+static inline int64_t bz_asked_when(const bz_asked *a, size_t i)
+{
+    return a->cause && a->cause[i] != BZ_NONE ? a->launched[a->cause[i]] : a->start[i];
+}
+
 /* For passes over all events: the iteration that was found last, and the times that are in it, too. Zeroed it knows none. */
 typedef struct bz_cursor {
     int64_t from, to;
@@ -158,12 +187,15 @@ typedef struct bz_cursor {
     bool steady;
 } bz_cursor;
 void bz_cursor_move(bz_cursor *c, const bz_trace *t, int64_t at);
-static inline uint32_t bz_cursor_at(bz_cursor *c, const bz_trace *t, const bz_events *e, size_t i)
+static inline uint32_t bz_cursor_to(bz_cursor *c, const bz_trace *t, int64_t at)
 {
-    int64_t at = bz_asked_at(t, e, i);
     if (at < c->from || at >= c->to)
         bz_cursor_move(c, t, at);
     return c->iteration;
+}
+static inline uint32_t bz_cursor_at(bz_cursor *c, const bz_trace *t, const bz_events *e, size_t i)
+{
+    return bz_cursor_to(c, t, bz_asked_at(t, e, i));
 }
 void bz_trace_find_busy(bz_trace *t); /* stats.c; when devices worked, and how far from its launch */
 
