@@ -6,9 +6,9 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
+#include <unistd.h>
 
-enum { INNER = 5, LEAF = 13, FILE_HEADER = 100, COLUMNS_SEEN = 256, RECORD_MAX = 1 << 24, LEAD = 8, WINDOW = 1 << 12 };
+enum { INNER = 5, LEAF = 13, FILE_HEADER = 100, COLUMNS_SEEN = 256, RECORD_MAX = 1 << 24, LEAD = 8, WINDOW = 1 << 17 };
 
 static uint32_t be16(const uint8_t *p)
 {
@@ -52,11 +52,12 @@ static inline const uint8_t *varint(const uint8_t *p, const uint8_t *end, uint64
     return p + (two ? 2 : 3);
 }
 
-bool bz_pages_open(bz_pages *p, const void *data, size_t size)
+bool bz_pages_open(bz_pages *p, int fd, size_t size)
 {
-    const uint8_t *d = data;
-    *p = (bz_pages){.data = d};
-    if (size < FILE_HEADER || memcmp(d, "SQLite format 3", 16) != 0 || be32(d + 56) != 1) /* UTF-8 */
+    uint8_t d[FILE_HEADER];
+    *p = (bz_pages){.fd = fd};
+    if (pread(fd, d, sizeof d, 0) != (ssize_t)sizeof d || memcmp(d, "SQLite format 3", 16) != 0 ||
+        be32(d + 56) != 1) /* UTF-8 */
         return false;
     p->page_size = be16(d + 16) == 1 ? 65536 : be16(d + 16);
     if (p->page_size < 512 || (p->page_size & (p->page_size - 1)) || p->page_size - d[20] < 480)
@@ -78,15 +79,25 @@ uint64_t bz_pages_claimed(const void *data, size_t size)
 
 /* ---- the tree ---- */
 
-static const uint8_t *page_at(bz_rows *r, uint32_t number)
+/* Leaves mostly come one behind the other, and are read some at once: copying them takes half as long as mapping the file does. One that
+ * comes alone is read alone, or a tree that jumps would have the file read many times over. NULL where it cannot be read. */
+static const uint8_t *page_at(bz_rows *r, struct bz_page_window *w, uint32_t number)
 {
+    const size_t size = r->pages->page_size;
+    const uint32_t most = size < WINDOW ? (uint32_t)(WINDOW / size) : 1, left = r->pages->n - number + 1;
     if (!number || number > r->pages->n || !r->budget)
         return NULL;
     r->budget--;
-    /* what was read stays in the page cache, but does not count as memory that this process takes */
-    if (r->pages->map && r->budget % WINDOW == 0)
-        (void)madvise(r->pages->map, (size_t)r->pages->n * r->pages->page_size, MADV_DONTNEED);
-    return r->pages->data + (size_t)(number - 1) * r->pages->page_size;
+    if (number - w->first >= w->n) {
+        bool follows = w->n && number - w->first - w->n <= 1; /* or an inner page lies between */
+        uint32_t n = !follows ? 1 : 2 * w->n < most ? 2 * w->n : most;
+        w->data = w->data ? w->data : bz_alloc(most, size);
+        w->first = number;
+        w->n = n < left ? n : left;
+        ssize_t got = pread(r->pages->fd, w->data, w->n * size, (off_t)(size * (number - 1)));
+        w->n = got > 0 ? (uint32_t)((size_t)got / size) : 0;
+    }
+    return w->n ? w->data + size * (number - w->first) : NULL;
 }
 
 /* The number of the page below the inner page that comes next; 0 where there is none. */
@@ -104,7 +115,7 @@ static uint32_t next_child(bz_rows *r)
 static bool descend(bz_rows *r, uint32_t number)
 {
     for (;;) {
-        const uint8_t *page = page_at(r, number);
+        const uint8_t *page = page_at(r, &r->window, number);
         if (!page)
             return false;
         const uint8_t *head = page + (number == 1 ? FILE_HEADER : 0);
@@ -121,8 +132,10 @@ static bool descend(bz_rows *r, uint32_t number)
         }
         if (r->depth == BZ_SCAN_DEPTH)
             return false;
-        r->path[r->depth].page = page;
-        r->path[r->depth].head = head;
+        uint8_t **kept = &r->path[r->depth].page;
+        *kept = *kept ? *kept : bz_alloc(r->pages->page_size, 1);
+        memcpy(*kept, page, r->pages->page_size);
+        r->path[r->depth].head = *kept + (head - page);
         r->path[r->depth].next = 0;
         r->path[r->depth++].cells = cells;
         number = next_child(r);
@@ -141,9 +154,12 @@ static bz_scan_step next_leaf(bz_rows *r)
 bz_scan_step bz_rows_begin(bz_rows *r, const bz_pages *pages, uint32_t root, const bz_wanted *wanted, int n)
 {
     *r = (bz_rows){.pages = pages, .wanted = wanted, .n = n, .budget = pages->n};
-    for (int i = 0; i < n && i < BZ_SCAN_COLUMNS; i++)
+    for (int i = 0; i < n && i < BZ_SCAN_COLUMNS; i++) {
         if (wanted[i].column < 0 || wanted[i].column >= COLUMNS_SEEN)
             return BZ_SCAN_ODD;
+        r->has_rowid |= wanted[i].rowid;
+    }
+    r->root = root;
     return n <= BZ_SCAN_COLUMNS && descend(r, root) ? BZ_SCAN_ROW : BZ_SCAN_ODD;
 }
 
@@ -160,22 +176,26 @@ static inline const uint8_t *cell_at(const bz_rows *r, uint32_t cell, uint64_t *
 /* Rows are numbered upwards, mostly without holes: the first and the last number tell how many there are. */
 uint64_t bz_rows_expected(const bz_rows *r)
 {
-    bz_rows edge = *r;
-    while (edge.depth) {
+    bz_rows edge = {.pages = r->pages, .budget = r->pages->n};
+    bool found = descend(&edge, r->root);
+    while (found && edge.depth) {
         edge.depth = 0;
-        if (!descend(&edge, be32(edge.path[0].head + 8)))
-            return 0;
+        found = descend(&edge, be32(edge.path[0].head + 8));
     }
-    uint64_t n, first, last;
-    if (!r->cells || !edge.cells || !cell_at(r, 0, &n, &first) || !cell_at(&edge, edge.cells - 1, &n, &last))
-        return 0;
-    return (int64_t)last < (int64_t)first ? 0 : last - first + 1;
+    uint64_t n, first = 0, last = 0;
+    found = found && r->cells && edge.cells && cell_at(r, 0, &n, &first) && cell_at(&edge, edge.cells - 1, &n, &last);
+    bz_rows_end(&edge);
+    return !found || (int64_t)last < (int64_t)first ? 0 : last - first + 1;
 }
 
 void bz_rows_end(bz_rows *r)
 {
     free(r->spill);
-    r->spill = NULL;
+    free(r->window.data);
+    free(r->chain.data);
+    for (int i = 0; i < BZ_SCAN_DEPTH; i++)
+        free(r->path[i].page);
+    *r = (bz_rows){0};
 }
 
 /* ---- records ---- */
@@ -269,7 +289,7 @@ static const uint8_t *gather(bz_rows *r, const uint8_t *local, uint64_t n)
     memcpy(record, local, kept);
     uint32_t next = be32(local + kept);
     for (size_t have = kept; have < n;) {
-        const uint8_t *page = page_at(r, next);
+        const uint8_t *page = page_at(r, &r->chain, next);
         if (!page)
             return NULL;
         size_t part = n - have < usable - 4 ? n - have : usable - 4;
@@ -286,6 +306,11 @@ static void take_numbers(const bz_rows *r, int i, const uint8_t *const *record, 
 {
     uint32_t end = r->plan.field[i].end;
     int shift = r->plan.field[i].shift, n = r->batch;
+    if (shift == 56) { /* of one byte */
+        for (int k = 0; k < n; k++)
+            number[k] = (int64_t)((uint64_t)record[k][end - 1] << shift) >> shift;
+        return;
+    }
     for (int k = 0; k < n; k++) {
         uint64_t bits;
         memcpy(&bits, record[k] + end - sizeof bits, sizeof bits);
@@ -302,6 +327,7 @@ static void take(const bz_rows *r, const uint8_t *const *record, const int64_t *
         bz_values *v = &value[i];
         v->type = kind == FIELD_TEXT ? BZ_VALUE_TEXT : kind == FIELD_NULL ? BZ_VALUE_NULL : BZ_VALUE_NUMBER;
         v->zero = kind == FIELD_NULL || (kind == FIELD_CONSTANT && !number);
+        v->same = v->zero || kind == FIELD_CONSTANT;
         if (kind == FIELD_NUMBER) {
             take_numbers(r, i, record, v->number);
         } else if (kind == FIELD_ROWID) {
@@ -332,6 +358,72 @@ static inline bool fits(const bz_record_plan *plan, const uint8_t *record, uint6
     return !differ;
 }
 
+/* How a cell begins: with the record's length, the row's number, the record's header. */
+typedef struct {
+    uint64_t word[(2 + 4 + BZ_SCAN_HEADER + 7) / 8], mask[(2 + 4 + BZ_SCAN_HEADER + 7) / 8];
+    uint32_t words, before, number_at; /* bytes before the record; where the row's number begins */
+} beginning;
+
+/* Of the cell of a record that fits the plan; the number counts as alike where it has as many bytes. False: a rare one. */
+static bool begins(const bz_rows *r, const uint8_t *cell, const uint8_t *number, const uint8_t *record, beginning *b)
+{
+    uint8_t mask[sizeof b->mask] = {0};
+    b->number_at = (uint32_t)(number - cell);
+    b->before = (uint32_t)(record - cell);
+    uint32_t size = b->before + r->plan.n_header;
+    b->words = (size + 7) / 8;
+    if (b->number_at > 2 || b->before - b->number_at > 4 || cell + 8 * (size_t)b->words > r->leaf + r->pages->usable)
+        return false;
+    memset(mask, 0xff, size);
+    memset(mask + b->number_at, 0x80, b->before - b->number_at); /* of its bytes, whether one follows */
+    memcpy(b->mask, mask, sizeof mask);
+    memcpy(b->word, cell, 8 * (size_t)b->words);
+    return true;
+}
+
+/* The rows behind the first of a batch whose cells begin as its cell does, as nearly all do: two or three words tell. Their numbers must
+ * ascend; with as many bytes each they do where the bytes do. Returns how many rows there are then. */
+static int add_alike(const bz_rows *r, const uint8_t *cell, const uint8_t *number_at, uint64_t n,
+                     const uint8_t *record[BZ_SCAN_BATCH])
+{
+    beginning b;
+    if (!begins(r, cell, number_at, record[0], &b))
+        return 1;
+    const uint8_t *leaf = r->leaf, *pointer = leaf + r->first + 2 * (size_t)r->cell + 2;
+    const uint64_t reach = b.before + n > 8 * (uint64_t)b.words ? b.before + n : 8 * (uint64_t)b.words;
+    const uint32_t low = r->first + 2 * r->cells, high = r->pages->usable - (uint32_t)reach;
+    const int shift = 32 - 8 * (int)(b.before - b.number_at);
+    int most = r->cells - r->cell < BZ_SCAN_BATCH ? (int)(r->cells - r->cell) : BZ_SCAN_BATCH, rows = 1;
+    for (uint32_t number = be32(cell + b.number_at) >> shift; rows < most; rows++, pointer += 2) {
+        uint32_t at = be16(pointer);
+        if (at < low || at > high)
+            break;
+        uint64_t word, differ = 0;
+        for (uint32_t i = 0; i < b.words; i++) {
+            memcpy(&word, leaf + at + 8 * (size_t)i, sizeof word);
+            differ |= (word ^ b.word[i]) & b.mask[i];
+        }
+        uint32_t next = be32(leaf + at + b.number_at) >> shift;
+        if (differ || next <= number)
+            break;
+        number = next;
+        record[rows] = leaf + at + b.before;
+    }
+    return rows;
+}
+
+/* The numbers of the rows, which stand right before the records, from the first on, which is known. */
+static int64_t number_rows(const bz_rows *r, const uint8_t *const *record, int rows, size_t bytes,
+                           int64_t rowid[BZ_SCAN_BATCH])
+{
+    for (int k = r->has_rowid || rows == 1 ? 1 : rows - 1; k < rows; k++) {
+        uint64_t id = 0;
+        varint(record[k] - bytes, record[k], &id);
+        rowid[k] = (int64_t)id;
+    }
+    return rowid[rows - 1];
+}
+
 bz_scan_step bz_rows_next(bz_rows *r, bz_values *value)
 {
     while (r->cell == r->cells) {
@@ -340,30 +432,24 @@ bz_scan_step bz_rows_next(bz_rows *r, bz_values *value)
             return step;
     }
     const uint8_t *record[BZ_SCAN_BATCH], *page_end = r->leaf + r->pages->usable;
-    int64_t rowid[BZ_SCAN_BATCH], last = r->rowid;
-    uint32_t cell = r->cell, cells = r->cells, whole = r->pages->usable - 35; /* what fits into a page */
-    int rows = 0;
-    for (bool more = true, any = r->started; more && rows < BZ_SCAN_BATCH && cell < cells; rows++) {
-        uint64_t n, id;
-        const uint8_t *p = cell_at(r, cell, &n, &id);
-        bool spilled = p && n > whole; /* comes alone: there is one place for it */
-        if (!p || (any && (int64_t)id <= last) || (spilled && rows))
-            break;
-        p = spilled ? gather(r, p, n) : n <= (size_t)(page_end - p) ? p : NULL;
-        if (!p || (!fits(&r->plan, p, n, spilled ? 0 : (size_t)(page_end - p)) && (rows || !make_plan(r, p, n))))
-            break;
-        more = !spilled && r->plan.n_header;
-        cell++;
-        any = true;
-        record[rows] = p;
-        rowid[rows] = last = (int64_t)id;
-    }
-    r->cell = cell;
-    r->rowid = last;
-    r->started |= rows > 0;
-    r->batch = rows;
-    if (!rows)
+    int64_t rowid[BZ_SCAN_BATCH];
+    uint64_t n, id, size;
+    r->batch = 0;
+    const uint8_t *p = cell_at(r, r->cell, &n, &id);
+    if (!p || (r->started && (int64_t)id <= r->rowid))
         return BZ_SCAN_ODD;
+    bool spilled = n > r->pages->usable - 35; /* what does not fit into a page comes alone: there is one place for it */
+    record[0] = spilled ? gather(r, p, n) : n <= (size_t)(page_end - p) ? p : NULL;
+    if (!record[0] ||
+        (!fits(&r->plan, record[0], n, spilled ? 0 : (size_t)(page_end - p)) && !make_plan(r, record[0], n)))
+        return BZ_SCAN_ODD;
+    const uint8_t *cell = r->leaf + be16(r->leaf + r->first + 2 * (size_t)r->cell),
+                  *number = varint(cell, page_end, &size);
+    rowid[0] = (int64_t)id;
+    r->batch = spilled || !r->plan.n_header ? 1 : add_alike(r, cell, number, n, record);
+    r->rowid = number_rows(r, record, r->batch, (size_t)(p - number), rowid);
+    r->cell += (uint32_t)r->batch;
+    r->started = true;
     take(r, record, rowid, value);
     return BZ_SCAN_ROW;
 }

@@ -9,14 +9,13 @@
 #include <stdint.h>
 
 typedef struct bz_pages {
-    const uint8_t *data;
+    int fd;                     /* read by pread alone */
     uint32_t page_size, usable; /* usable: without the bytes that are reserved at the end of each page */
     uint32_t n;                 /* whole pages */
-    void *map;                  /* data, where a file is mapped there, of which pages may be dropped; or NULL */
 } bz_pages;
 
-/* False where the file is not an ordinary one. The data must stay and must not change. */
-bool bz_pages_open(bz_pages *p, const void *data, size_t size);
+/* False where the file is not an ordinary one. It must stay open and must not change. */
+bool bz_pages_open(bz_pages *p, int fd, size_t size);
 
 /* How many bytes the file has by its own header, of which at least 100 are given; 0: it does not tell. */
 uint64_t bz_pages_claimed(const void *data, size_t size);
@@ -28,8 +27,8 @@ enum { BZ_SCAN_BATCH = 64 };
 typedef enum { BZ_VALUE_NULL, BZ_VALUE_NUMBER, BZ_VALUE_TEXT } bz_value_type;
 typedef struct bz_values {
     bz_value_type type;
-    bool zero;                       /* no text, and all numbers are 0 */
-    int64_t number[BZ_SCAN_BATCH];   /* of a text: how many bytes it has; of NULL: 0 */
+    bool zero, same;               /* no text, and all numbers are 0; a number that all rows have, as far as is known */
+    int64_t number[BZ_SCAN_BATCH]; /* of a text: how many bytes it has; of NULL: 0 */
     const char *text[BZ_SCAN_BATCH]; /* not terminated; valid until the next batch */
 } bz_values;
 
@@ -63,13 +62,19 @@ typedef struct bz_rows {
     const bz_wanted *wanted;
     int n;
     int batch;
-    int64_t rowid; /* of the last row; only once started */
-    bool started;
-    uint64_t budget; /* pages that may still be visited: no page belongs to two places */
+    int64_t rowid;           /* of the last row; only once started */
+    bool started, has_rowid; /* has_rowid: a column that is wanted is the row's number */
+    uint64_t budget;         /* pages that may still be visited: no page belongs to two places */
     struct {
-        const uint8_t *page, *head;
+        uint8_t *page; /* of its own memory */
+        const uint8_t *head;
         uint32_t next, cells;
     } path[BZ_SCAN_DEPTH]; /* the inner pages above the leaf */
+    struct bz_page_window {
+        uint8_t *data;
+        uint32_t first, n; /* the pages that are there */
+    } window, chain;       /* around the leaf; of a record that did not fit */
+    uint32_t root;
     int depth;
     const uint8_t *leaf;
     uint32_t first, cell, cells; /* of the leaf: where the cell pointers begin, the next cell, how many */

@@ -5,26 +5,20 @@
 #include <fcntl.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 /* ---- the file ---- */
 
-static void map_file(bz_database *db, const char *path)
+static void open_pages(bz_database *db, const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     struct stat st;
-    if (fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0) {
+    if (fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode))
         db->size = (size_t)st.st_size;
-        db->map = mmap(NULL, db->size, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (db->map == MAP_FAILED)
-            db->map = NULL;
-    }
-    if (fd >= 0)
+    db->ordinary = db->size && bz_pages_open(&db->pages, fd, db->size);
+    if (!db->ordinary && fd >= 0)
         close(fd);
-    db->ordinary = db->map && bz_pages_open(&db->pages, db->map, db->size);
-    db->pages.map = db->map;
 }
 
 bool bz_database_open(bz_database *db, const char *path)
@@ -47,15 +41,15 @@ bool bz_database_open(bz_database *db, const char *path)
     bool good = probe && sqlite3_step(probe) == SQLITE_ROW;
     sqlite3_finalize(probe);
     if (good)
-        map_file(db, path);
+        open_pages(db, path);
     return good;
 }
 
 void bz_database_close(bz_database *db)
 {
     sqlite3_close(db->sql);
-    if (db->map)
-        munmap(db->map, db->size);
+    if (db->ordinary)
+        close(db->pages.fd);
 }
 
 /* SQLite calls a file damaged that the disk could not read (EIO). */
@@ -196,6 +190,8 @@ bool bz_scan_begin(bz_scan *s, bz_database *db, const char *table, const char *c
         /* pages may lie: a row takes its place in the page, its length and number, and a header with a byte per column */
         uint64_t most = db->size / (5 + (uint64_t)n), told = s->own ? bz_rows_expected(&s->pages) : 0;
         s->rows = told < most ? told : most;
+        if (!s->own)
+            bz_rows_end(&s->pages);
     }
     return s->own || hand_over(s);
 }
@@ -215,6 +211,7 @@ static void value_of(bz_values *v, sqlite3_stmt *s, int column, bz_want want)
         v->type = BZ_VALUE_NUMBER;
     }
     v->zero = v->type != BZ_VALUE_TEXT && !v->number[0];
+    v->same = v->zero;
 }
 
 int bz_scan_next(bz_scan *s)

@@ -12,7 +12,6 @@
 
 typedef struct bz_database {
     sqlite3 *sql;
-    void *map;
     size_t size;
     bz_pages pages;
     bool ordinary; /* its pages can be read without libsqlite3 */

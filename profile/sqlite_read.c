@@ -164,6 +164,30 @@ static uint32_t find_lane(reader *r, const bz_mapping *map, const selection *sel
                        : bz_trace_thread(r->t, r->source, id[0] >> 24 & 0xffffff, id[0] & 0xffffff);
 }
 
+/* What all of them have in one bit or another tells whether each of them fits: a pass that takes several at once. */
+static void store_short(uint32_t *to, size_t width, const int64_t *number, int n)
+{
+    uint64_t any = 0;
+    for (int k = 0; k < n; k++)
+        any |= (uint64_t)number[k];
+    bool fits = any <= INT32_MAX;
+    for (int k = 0; k < n && fits && width == 1; k++)
+        to[k] = (uint32_t)number[k];
+    for (int k = 0; k < n && !(fits && width == 1); k++)
+        to[(size_t)k * width] = fits ? (uint32_t)number[k] : clamp32(number[k]);
+}
+
+static void store_strings(reader *r, uint32_t *to, const int64_t *number, int n)
+{
+    const uint32_t *ours = r->strings.ours;
+    const uint64_t span = r->strings.span, first = (uint64_t)r->strings.first;
+    for (int k = 0; k < n; k++) {
+        uint64_t at = (uint64_t)number[k] - first;
+        uint32_t name = at < span ? ours[at] : BZ_NONE;
+        to[k] = name != BZ_NONE ? name : bz_string_ids_search(&r->strings, number[k]);
+    }
+}
+
 /* Puts a property of n rows where they have it; it is zero before. */
 static void store(reader *r, bz_events *e, size_t i, int n, const bz_field *c, const bz_values *v, int row)
 {
@@ -177,14 +201,13 @@ static void store(reader *r, bz_events *e, size_t i, int n, const bz_field *c, c
         memcpy(wide, number, (v->zero ? 0 : (size_t)n) * sizeof *wide);
         break;
     case BZ_CELL_INT32:
-        for (int k = 0; k < n && !v->zero; k++)
-            to[(size_t)k * width] = clamp32(number[k]);
+        if (!v->zero)
+            store_short(to, width, number, n);
         break;
     case BZ_CELL_STRING_ID: /* some generations wrote the text itself */
     case BZ_CELL_TEXT:
         if (c->cell == BZ_CELL_STRING_ID && v->type != BZ_VALUE_TEXT)
-            for (int k = 0; k < n; k++)
-                to[k] = string_of(r, number[k]);
+            store_strings(r, to, number, n);
         else
             for (int k = 0; k < n; k++)
                 to[k] = text_of(r, v->text[row + k], number[k]);
@@ -221,10 +244,15 @@ static void complete(reader *r, const bz_mapping *map, const selection *sel, con
 static int run_of(const selection *sel, const bz_values *v, int row, int rows)
 {
     int end = rows;
-    for (int i = sel->lane_first < 0 ? sel->n_fields : sel->lane_first; i < sel->n; i++)
-        for (int k = row + 1; k < end && !v[i].zero && i != sel->text_id; k++)
-            if (v[i].number[k] != v[i].number[row])
+    for (int i = sel->lane_first < 0 ? sel->n_fields : sel->lane_first; i < sel->n; i++) {
+        const int64_t *number = v[i].number;
+        int64_t differ = 0;
+        for (int k = row + 1; k < end && !v[i].same && i != sel->text_id; k++) /* mostly none does */
+            differ |= number[k] ^ number[row];
+        for (int k = row + 1; k < end && differ; k++)
+            if (number[k] != number[row])
                 end = k;
+    }
     return end - row;
 }
 
@@ -237,7 +265,8 @@ static void add_run(reader *r, const bz_mapping *map, const selection *sel, cons
         return;
     }
     r->endless += sel->has_end && !ends ? n : 0;
-    for (int k = row; k < row + n; k++)
+    bool plain = bz_times_plain(v[0].number + row, v[ends].number + row, n);
+    for (int k = row; k < row + n && !plain; k++)
         r->negative += v[ends].number[k] < v[0].number[k];
     size_t i =
         bz_trace_add_rows(r->t, map->kind, v[0].number + row, v[ends].number + row, n, find_lane(r, map, sel, v, row));

@@ -102,7 +102,14 @@ size_t bz_trace_add_rows(bz_trace *t, bz_event_kind kind, const int64_t *start, 
     bz_events *e = &t->event[kind];
     bz_events_reserve(e, kind, e->n + (size_t)n);
     size_t first = e->n;
-    for (int k = 0; k < n; k++) {
+    bool plain = n > 1 && bz_times_plain(start, end, n);
+    if (plain) {
+        memcpy(e->start + first, start, (size_t)n * sizeof *start);
+        memcpy(e->end + first, end, (size_t)n * sizeof *end);
+    }
+    for (int k = 0; k < n && plain; k++)
+        e->lane[first + (size_t)k] = lane;
+    for (int k = 0; k < n && !plain; k++) {
         int64_t from = start[k] > LATEST     ? LATEST
                        : start[k] < EARLIEST ? EARLIEST
                                              : start[k],

@@ -2,6 +2,8 @@
 #include "profile/pages.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -12,8 +14,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                        {BZ_WANT_EITHER, 2, false, false},
                                        {BZ_WANT_TEXT, 5, false, false},
                                        {BZ_WANT_NUMBER, 0, true, false}};
+    static int fd = -1;
     bz_pages pages;
-    if (!bz_pages_open(&pages, data, size))
+    fd = fd < 0 ? memfd_create("pages", 0) : fd;
+    if (ftruncate(fd, 0) || pwrite(fd, data, size, 0) != (ssize_t)size || !bz_pages_open(&pages, fd, size))
         return 0;
     for (int n = 1; n <= 5; n += 4)
         for (uint32_t root = 1; root <= pages.n && root <= 16; root++) {
