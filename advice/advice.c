@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- uncertainty ---------------------------------------------------------------------------- */
-
 static double interval(const bz_bound *b)
 {
     double half = 0, sum = 0;

@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- evidence ------------------------------------------------------------------------------- */
-
 static const char *share(const advice_making *m, double seconds, char out[64])
 {
     bz_unit_text time, percent;

@@ -21,8 +21,6 @@ typedef struct evidence {
     const char *text;
 } evidence;
 
-/* ---- names ---------------------------------------------------------------------------------- */
-
 /* Has the model a layer of this operator? */
 static bool in_model(const looking *l, const char *op)
 {
@@ -73,8 +71,6 @@ static const struct {
              {"api", "call", BZ_EVENT_API},
              {"kernel", "kernel", BZ_EVENT_KERNEL},
              {"call", "call", BZ_EVENT_CALL}};
-
-/* ---- calls ---------------------------------------------------------------------------------- */
 
 static bool is_typical(const looking *l, bz_event_kind kind, size_t i)
 {
@@ -160,8 +156,6 @@ static evidence see_threads(const looking *l, const char *words)
     }
     return (evidence){0};
 }
-
-/* ---- layers --------------------------------------------------------------------------------- */
 
 /* The row of the alignment that has each layer of the main graph, or -1. */
 static int *rows(const looking *l)
@@ -294,8 +288,6 @@ static const struct {
 } EVIDENCE[] = {{"weights", see_weights},   {"layers", see_layers},   {"apart", see_apart}, {"type", see_type},
                 {"streams", see_streams},   {"threads", see_threads}, {"cause", see_cause}, {"backward", see_backward},
                 {"products", see_products}, {"lacks", see_lacks}};
-
-/* ---- all ------------------------------------------------------------------------------------ */
 
 static evidence see(const looking *l, const char *line)
 {

@@ -2,8 +2,6 @@
 #include "analysis/steps.h"
 #include "whatif/whatif.h"
 
-/* ---- of each model -------------------------------------------------------------------------- */
-
 void analyze_bound_input(const analyze_work *w, int number, bz_bound_input *in)
 {
     const bz_request *r = w->request;
@@ -63,8 +61,6 @@ static int make_fusion(analyze_work *w, const analyze_place *at, bz_error *err)
     at->item->fusion = fusion;
     return 0;
 }
-
-/* ---- of each recording ---------------------------------------------------------------------- */
 
 static int make_ladder(analyze_work *w, const analyze_place *at, bz_error *err)
 {
@@ -157,8 +153,6 @@ bz_sheet *analyze_sheet(const analyze_work *w, const analyze_place *at, const ch
     return sheet;
 }
 
-/* ---- the steps ------------------------------------------------------------------------------ */
-
 typedef enum { OF_ALL, OF_MODEL, OF_RECORDING } step_of;
 
 /* Each makes a part. `needs`: parts without which it cannot be made, and that it brings about. `uses`: parts that it takes
@@ -233,8 +227,6 @@ int analyze_make(analyze_work *w, unsigned wanted, bz_error *err)
     }
     return 0;
 }
-
-/* ---- all together --------------------------------------------------------------------------- */
 
 /* What could be measured for them, where something is unpriced. */
 static void count_lacking(const analyze_work *w, bz_findings *out)

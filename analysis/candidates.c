@@ -58,8 +58,6 @@ static void load(loading *l, const char *path, const char *name, const char *fro
         *complaint = bz_arena_str(l->arena, err.text);
 }
 
-/* ---- that come with benanza ----------------------------------------------------------------- */
-
 static int is_model(const struct dirent *e)
 {
     size_t n = strlen(e->d_name);
@@ -77,8 +75,6 @@ static void load_bundled(loading *l)
         free(files[k]);
     }
 }
-
-/* ---- that were analysed before -------------------------------------------------------------- */
 
 static const char *memory_of(const char *db, bz_arena *arena)
 {
@@ -129,8 +125,6 @@ void bz_candidates_remember(const char *const *model, int n_models, const char *
     if (f && (fclose(f) || rename(fresh, file)))
         unlink(fresh);
 }
-
-/* ---- all ------------------------------------------------------------------------------------ */
 
 void bz_candidates_load(const char *const *given, int n_given, const char *db, bz_arena *arena, bz_candidates *out)
 {

@@ -37,8 +37,6 @@ static const char *task_of(const char *path)
     return NULL;
 }
 
-/* ---- models --------------------------------------------------------------------------------- */
-
 static bool counts(const bz_layer *layer)
 {
     return layer->class != BZ_CONSTANT;
@@ -60,8 +58,6 @@ static int model_of(bz_evaluation *e, const bz_analysis *a, int number)
                                                   .first = number};
     return e->n_models++;
 }
-
-/* ---- ratios --------------------------------------------------------------------------------- */
 
 /* A ratio of two times that make sense. */
 static double ratio(double from, double to)
@@ -132,8 +128,6 @@ static double mean_ratio(const bz_evaluation *e, const bz_analysis *a, bz_ratio 
     return n ? exp(sum / n) : NAN;
 }
 
-/* ---- groups --------------------------------------------------------------------------------- */
-
 /* The analysis of the same model on that system with that batch, whole; or -1. */
 static int find(const bz_evaluation *e, const bz_analysis *a, int model, const char *system, int64_t batch)
 {
@@ -198,8 +192,6 @@ static void make_groups(bz_evaluation *e, const bz_analysis *a)
     for (int g = 0; g < e->n_groups; g++)
         fill_group(e, a, &e->group[g]);
 }
-
-/* ---- libraries ------------------------------------------------------------------------------ */
 
 /* "onednn" of "onednn jit:avx2 nhwc": variants begin with their backend. */
 static size_t library_length(const char *variant)

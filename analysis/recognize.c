@@ -47,8 +47,6 @@ static const char *product_text(int64_t a, int64_t b, bz_arena *arena)
     return bz_arena_printf(arena, "product %lld %lld", (long long)(a < b ? a : b), (long long)(a < b ? b : a));
 }
 
-/* ---- weights ---------------------------------------------------------------------------------- */
-
 /* "conv 256 256x8x3x3", "product 64 1000": of a matrix the shorter side first, since libraries turn it round. NULL: the layer has none. */
 static const char *weights_of(const bz_layer *l, bz_arena *arena)
 {
@@ -94,8 +92,6 @@ static const char *strange_weights(const bz_layers *ran, const bz_layers *model,
             strange = weights;
     return strange;
 }
-
-/* ---- all -------------------------------------------------------------------------------------- */
 
 /* Recorded operator by operator, all of a model's activations are there. */
 static bool activations_alike(const bz_align_work *ran, const bz_align_work *model)

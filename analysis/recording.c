@@ -22,8 +22,6 @@ static void add_warning(recording_making *m, const char *text)
     add_text(m, &m->out->warning, &m->out->n_warnings, text);
 }
 
-/* ---- kernels -------------------------------------------------------------------------------- */
-
 static bool multiplies(bz_kernel_does does)
 {
     return bz_kernel_limit_of(does) == BZ_LIMIT_COMPUTE;
@@ -85,8 +83,6 @@ static void tell_kernels(recording_making *m)
                                     "(Tensor Cores)%s",
                                     silent));
 }
-
-/* ---- the answer ----------------------------------------------------------------------------- */
 
 /* "most of it waiting for the host" */
 static const char *main_reason(const recording_making *m)
@@ -280,8 +276,6 @@ static void tell_place(recording_making *m, const bz_trace *t)
     add_fact(m, bz_arena_printf(m->arena, "recorded: %s", bz_buf_text(&text)));
 }
 
-/* ---- the model ------------------------------------------------------------------------------ */
-
 static void tell_fits(recording_making *m)
 {
     bz_recording *r = m->out;
@@ -308,8 +302,6 @@ static void recognize(recording_making *m, const bz_recording_input *in, const b
     m->out->n_fits = recording_recognize(m->trace, layers, in->candidate, in->n_candidates, m->arena, fit);
     m->out->fit = fit;
 }
-
-/* ---- all ------------------------------------------------------------------------------------ */
 
 /* Advice wants an analysis: one of no layers. What needs a model finds nothing there. */
 static void advise(recording_making *m, const char *profile, unsigned timeline)

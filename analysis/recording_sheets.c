@@ -21,8 +21,6 @@ static double share_of(double part, double all)
     return all > 0 ? part / all : NAN;
 }
 
-/* ---- the iteration -------------------------------------------------------------------------- */
-
 static bz_sheet *iteration_sheet(recording_making *m)
 {
     static const char TIMES[] = "quantity=per iteration|median:s|min:s|p90:s|max:s|mean:s";
@@ -41,8 +39,6 @@ static bz_sheet *iteration_sheet(recording_making *m)
     }
     return sheet;
 }
-
-/* ---- idle ----------------------------------------------------------------------------------- */
 
 static bz_sheet *idle_sheet(recording_making *m)
 {
@@ -76,8 +72,6 @@ static bz_sheet *host_sheet(recording_making *m)
     }
     return sheet;
 }
-
-/* ---- kernels -------------------------------------------------------------------------------- */
 
 typedef struct tally {
     double count, time, unit, silent;
@@ -173,8 +167,6 @@ static bz_sheet *kernel_sheet(recording_making *m)
     }
     return sheet;
 }
-
-/* ---- copies, launches, streams -------------------------------------------------------------- */
 
 static bz_sheet *copy_sheet(recording_making *m)
 {
@@ -308,8 +300,6 @@ static bz_sheet *rank_sheet(recording_making *m)
     return bz_ranks_sheet(m->rank, m->n_ranks, m->arena);
 }
 
-/* ---- calls and operators -------------------------------------------------------------------- */
-
 static bz_sheet *named_sheet(recording_making *m, bz_event_kind kind, const char *id, const char *title,
                              const char *columns, const char *times)
 {
@@ -343,8 +333,6 @@ static bz_sheet *operator_sheet(recording_making *m)
                        "|time:s=host time, with what it contains|mean:s=each (mean)");
 }
 
-/* ---- models --------------------------------------------------------------------------------- */
-
 static bz_sheet *model_sheet(recording_making *m)
 {
     static const char MODELS[] = "model=model that it may be|from=known because|likeness:%=sequence alike"
@@ -357,8 +345,6 @@ static bz_sheet *model_sheet(recording_making *m)
     }
     return sheet;
 }
-
-/* ---- all ------------------------------------------------------------------------------------ */
 
 void recording_sheets(recording_making *m)
 {

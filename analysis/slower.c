@@ -22,8 +22,6 @@ typedef struct slower_making {
     bz_arena *arena;
 } slower_making;
 
-/* ---- why ------------------------------------------------------------------------------------ */
-
 /* The variant that the call used and the best one are both on record. */
 static const bz_regret_row *regret_of(const slower_making *m, const bz_aligned *row)
 {
@@ -72,8 +70,6 @@ static const char *why(const slower_making *m, const bz_aligned *row, const bz_c
     return bz_arena_printf(m->arena, "implementation: %s did it, the best record is of %s",
                            bz_variant_name(row->variant), best_of(l));
 }
-
-/* ---- which ---------------------------------------------------------------------------------- */
 
 static bool equal(const slower_making *m, const bz_aligned *a, const bz_aligned *b)
 {

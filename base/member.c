@@ -190,8 +190,6 @@ void bz_members_rows(const char *key, const bz_member *m, int n, const void *row
     put_rows(m, n, row, size, rows, j);
 }
 
-/* ---- CSV ------------------------------------------------------------------------------------ */
-
 /* "first=first.seconds": the column, the member. Returns what stands behind it. */
 static const char *next_column(const char *columns, char column[64], char member[64])
 {

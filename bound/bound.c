@@ -20,8 +20,6 @@ typedef struct making {
     int *priced;                /* [plan layers]: the layer of `b` that has its price already, plus one */
 } making;
 
-/* ---- one layer ------------------------------------------------------------------------------ */
-
 /* What an alternative costs with its cheapest variants, but the next best one for step `second` (-1: for
  * none). NAN where a step has no record. */
 static double cost(const bz_prices *prices, const bz_alternative *a, int second)
@@ -116,8 +114,6 @@ static void price_layer(const making *m, const bz_plan_layer *item, bz_bound_lay
     if (!m->in->brief && !m->in->bare)
         find_runner_up(m, &item->lowering, l);
 }
-
-/* ---- sums ----------------------------------------------------------------------------------- */
 
 typedef struct sums {
     bz_coverage_sum coverage;
@@ -305,8 +301,6 @@ static sums sum_graph(making *m, const bz_layer *layers, int n, double times)
     }
     return t;
 }
-
-/* ---- modules -------------------------------------------------------------------------------- */
 
 /* Modules come in the order of their fork, so what encloses one stands before it. */
 static void find_modules(bz_bound *b, bz_arena *arena)

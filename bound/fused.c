@@ -9,8 +9,6 @@ typedef struct covering {
     bz_arena *arena;
 } covering;
 
-/* ---- covers --------------------------------------------------------------------------------- */
-
 double *bz_bound_seconds(const bz_bound *b, bz_arena *arena)
 {
     double *seconds = bz_arena_dup(arena, b->seconds, (size_t)b->dag->n * sizeof *seconds);
@@ -37,8 +35,6 @@ double bz_bound_cover(const bz_bound *b, const double *layer, const double *plac
     }
     return sum;
 }
-
-/* ---- by records ----------------------------------------------------------------------------- */
 
 /* What layers of a group do; where there is a product, the steps around it may be folded into its weights. */
 static double group_arithmetic(const covering *c, const bz_bound_place *place)
@@ -117,8 +113,6 @@ bz_spare bz_bound_spared(const bz_bound *b, const bz_bound_layer *l)
 {
     return b->fused.spare && l->layer == &b->layers->layer[l->node] ? b->fused.spare[l->node] : BZ_RUNS;
 }
-
-/* ---- by rooflines --------------------------------------------------------------------------- */
 
 /* How often a layer's result is read by later layers of the group. */
 static int readers(const covering *c, const bz_bound_place *place, int at)

@@ -26,8 +26,6 @@ static known *add_known(making *m, known **list, int *n)
     return &(*list)[(*n)++];
 }
 
-/* ---- records -------------------------------------------------------------------------------- */
-
 static int layout_rank(const char *layout, bool plain)
 {
     static const char *const ORDER[2][3] = {{"any", "packed", "plain"}, {"plain", "any", "packed"}};
@@ -118,8 +116,6 @@ static int pick_problem(making *m, const bz_problem *p, const char *text, known 
     *add_known(m, &m->of_problem, &m->n_problems) = *out;
     return 0;
 }
-
-/* ---- alternatives --------------------------------------------------------------------------- */
 
 static void add_pick(bz_pick *sum, const bz_pick *p)
 {

@@ -30,8 +30,6 @@ static int place_in(const int *layer, int n, int wanted)
     return low < n && layer[low] == wanted ? low : -1;
 }
 
-/* ---- which sequences run by themselves -------------------------------------------------------- */
-
 static bool is_alone(const bz_layer *l)
 {
     return l->n_bodies > 0 || l->node->function >= 0;
@@ -57,8 +55,6 @@ static bool runs(const cutter *c, const int *layer, int n)
     }
     return true;
 }
-
-/* ---- keys ------------------------------------------------------------------------------------- */
 
 /* "KEY; KEY 0=0; KEY 0=1": operand 0 of the second layer is what the first one makes. */
 static void write_key(cutter *c, const int *layer, int n)
@@ -149,8 +145,6 @@ static void add_brick(cutter *c, int begin, int n)
     for (int i = 0; i < n; i++)
         c->convolves[c->layer[begin + i]] = convolves;
 }
-
-/* ---- cutting ---------------------------------------------------------------------------------- */
 
 /* As many layers as run, and multiply no matrices but in the first. */
 static int length_behind(const cutter *c, int begin, int most)
@@ -252,8 +246,6 @@ void bz_bricks_add(bz_bricks *b, const bz_layers *layers, const char *name)
     end_cutting(&c);
 }
 
-/* ---- joints ----------------------------------------------------------------------------------- */
-
 /* Cuts between the same two sequences are one. */
 typedef struct joint_at {
     int model, at; /* the first one's number in the model */
@@ -331,8 +323,6 @@ void bz_bricks_free(bz_bricks *b)
     bz_map_free(&b->map);
     bz_arena_free(&b->arena);
 }
-
-/* ---- results ---------------------------------------------------------------------------------- */
 
 int bz_bricks_save(const bz_bricks *b, int brick, bz_buf *out, bz_error *err)
 {

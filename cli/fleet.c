@@ -59,8 +59,6 @@ static void print_report(fleet_job *c, const bz_fleet_report *r, int rows, bz_bu
     c->job.status = r->regressions || r->left ? BZ_INCOMPLETE : BZ_OK;
 }
 
-/* ---- plan ----------------------------------------------------------------------------------- */
-
 static int plan(void *job, bz_buf *out, bz_error *err)
 {
     fleet_job *c = begin(job);
@@ -76,8 +74,6 @@ static const bz_option PLAN[] = {FLEET_OPTIONS, FLEET_AGE_OPTION, {0}};
 static const bz_command command_plan = BZ_COMMAND(
     "fleet plan", "[MODEL...] [OPTIONS]", "say what is missing or old on each system, and how long it takes to measure",
     PLAN, fleet_job, plan, .usual = &USUAL);
-
-/* ---- submit and nightly --------------------------------------------------------------------- */
 
 static int submit(void *job, bz_buf *out, bz_error *err)
 {
@@ -124,8 +120,6 @@ static const bz_option NIGHTLY[] = {FLEET_OPTIONS, FLEET_AGE_OPTION, {0}};
 static const bz_command command_nightly =
     BZ_COMMAND("fleet nightly", "[MODEL...] [OPTIONS]", "plan, submit, wait, merge and report in one go, for a timer",
                NIGHTLY, fleet_job, nightly, .usual = &USUAL);
-
-/* ---- collect, status and report ------------------------------------------------------------- */
 
 static int collect(void *job, bz_buf *out, bz_error *err)
 {
@@ -198,8 +192,6 @@ static const bz_command command_report = BZ_COMMAND(
     "fleet report", "[OPTIONS]", "say what a night brought: what became slower, what failed, which nodes are slow",
     REPORT, fleet_job, report, .usual = &USUAL);
 
-/* ---- work: what jobs run; people seldom do -------------------------------------------------- */
-
 typedef struct work_job {
     bz_job job;
     const char *scratch, *file, *backend;
@@ -231,8 +223,6 @@ static int work(void *job, bz_buf *out, bz_error *err)
 static const bz_command command_work =
     BZ_COMMAND("fleet work", "SHARD [OPTIONS]", "measure one shard on this node: what a job of the cluster runs", WORK,
                work_job, work);
-
-/* ---- all of them ---------------------------------------------------------------------------- */
 
 static const bz_command *const SUBCOMMANDS[] = {&command_plan,   &command_submit,  &command_status, &command_collect,
                                                 &command_report, &command_nightly, &command_work};

@@ -49,8 +49,6 @@ static const bz_option OPTIONS[] = {
     {0},
 };
 
-/* ---- the plan ------------------------------------------------------------------------------- */
-
 static void end_replay(void *job)
 {
     replay_job *r = job;
@@ -106,8 +104,6 @@ static int make_plan(replay_job *r, const bz_list *paths, bz_error *err)
     bz_replay_json(r->replay, &text);
     return bz_output_end(r->plan_path, &text, err);
 }
-
-/* ---- the report ----------------------------------------------------------------------------- */
 
 static int report(replay_job *r, bz_buf *out, bz_error *err)
 {

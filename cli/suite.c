@@ -41,8 +41,6 @@ static bz_suite_size size_of(const suite_job *j)
     return strcmp(j->size, "full") ? BZ_SUITE_CI : BZ_SUITE_FULL;
 }
 
-/* ---- list ----------------------------------------------------------------------------------- */
-
 static const bz_option LIST_OPTIONS[] = {EDITION_OPTION, SIZE_OPTION, BZ_JSON_OPTION, {0}};
 
 static int list(void *job, bz_buf *out, bz_error *err)
@@ -60,8 +58,6 @@ static int list(void *job, bz_buf *out, bz_error *err)
 
 static const bz_command LIST = BZ_COMMAND("suite list", "[OPTIONS]", "list the training runs of an edition",
                                           LIST_OPTIONS, suite_job, list, .usual = &USUAL);
-
-/* ---- run ------------------------------------------------------------------------------------ */
 
 static const bz_option RUN_OPTIONS[] = {
     EDITION_OPTION,
@@ -170,8 +166,6 @@ static int run(void *job, bz_buf *out, bz_error *err)
 static const bz_command RUN =
     BZ_COMMAND("suite run", "[OPTIONS] [RUN...]", "run training runs of an edition, and record them", RUN_OPTIONS,
                suite_job, run, .usual = &USUAL);
-
-/* ---- report --------------------------------------------------------------------------------- */
 
 static const bz_option REPORT_OPTIONS[] = {
     BZ_JSON_OPTION, BZ_FLAG("csv", bz_job, csv, "print the runs as comma-separated values"), {0}};

@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- benanza help --------------------------------------------------------------------------- */
-
 extern const char bz_words_text[]; /* docs/words.md */
 
 /* Titles and words are marked by signs in the file, by their style here. */
@@ -63,8 +61,6 @@ static int run_help(int argc, char **argv)
 const bz_command bz_command_help =
     BZ_COMMAND("help", "[COMMAND | words]", "explain a command, or the words that benanza uses", NONE, bz_job, explain,
                .run = run_help);
-
-/* ---- benanza completion --------------------------------------------------------------------- */
 
 extern const char bz_completion_bash[], bz_completion_zsh[], bz_completion_fish[];
 

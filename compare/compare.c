@@ -27,8 +27,6 @@ struct bz_side {
     bz_buf key;
 };
 
-/* ---- reading -------------------------------------------------------------------------------- */
-
 static void make_key(bz_buf *key, const char *problem, const bz_setting *s)
 {
     bz_buf_clear(key);
@@ -104,8 +102,6 @@ static const bz_record *find(const bz_side *side, const char *problem, const bz_
     return at == BZ_MAP_NONE ? NULL : &side->item[at].record;
 }
 
-/* ---- verdicts ------------------------------------------------------------------------------- */
-
 const char *bz_verdict_name(bz_verdict v)
 {
     static const char *const NAMES[] = {"SAME", "FASTER", "SLOWER", "UNDECIDED"};
@@ -159,8 +155,6 @@ void bz_compare_sort(bz_compare *c)
     BZ_QSORT(c->row, c->n, heavier);
 }
 
-/* ---- problems ------------------------------------------------------------------------------- */
-
 static const char *variant_of(const bz_record *r, bz_arena *arena)
 {
     bz_buf text = {0};
@@ -198,8 +192,6 @@ void bz_compare_problems(const bz_side *a, const bz_side *b, bz_arena *arena, bz
     out->only_b = b->n - out->n;
     bz_compare_sort(out);
 }
-
-/* ---- layers --------------------------------------------------------------------------------- */
 
 /* The cheapest alternative by the side's records. */
 static bool price(const bz_side *side, const bz_lowering *low, const bz_setting *setting, bz_span *span,

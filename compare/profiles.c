@@ -25,8 +25,6 @@ typedef struct side {
     double *device; /* [calls]: seconds of its work; NULL where calls are timed by themselves */
 } side;
 
-/* ---- gathering ------------------------------------------------------------------------------ */
-
 static void find_steady(side *s)
 {
     const bz_trace *t = s->trace;
@@ -98,8 +96,6 @@ static void gather(side *s, bz_event_kind kind)
         s->item[i].count /= s->iterations;
 }
 
-/* ---- intervals ------------------------------------------------------------------------------ */
-
 /* P(at most k of n fair coins) <= 2.5 %: between the (k+1)st values from both ends lies the median, in 95
  * of 100 cases. Sorts. */
 static bz_span span_of(double *v, int n)
@@ -130,8 +126,6 @@ static bz_span group_span(const side *s, const group *g, double share)
         v[i] = g->seconds[i] / share;
     return span_of(v, s->iterations);
 }
-
-/* ---- parts ---------------------------------------------------------------------------------- */
 
 static void add_only(bz_compare_part *part, int which, const side *s, const group *g)
 {
@@ -240,8 +234,6 @@ static void compare_iterations(const side *a, const side *b, bz_compare_set *out
             bz_compare_add(&part->compare, &row);
     }
 }
-
-/* ---- facts ---------------------------------------------------------------------------------- */
 
 static void add_difference(bz_compare_set *out, const char *what, const char *a, const char *b)
 {

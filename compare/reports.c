@@ -34,8 +34,6 @@ static const char *const SETTING_NAMES[SETTINGS] = {"system", "batch", "threads"
 static const char *const TOTAL_NAMES[TOTALS] = {"sequential", "parallel", "fused", "hardware", "latency"};
 static const bz_answers ANSWERS[TOTALS] = {[SEQUENTIAL] = BZ_ANSWERS_BOUND, [LATENCY] = BZ_ANSWERS_LATENCY};
 
-/* ---- reading -------------------------------------------------------------------------------- */
-
 static double number(const cJSON *o, const char *name)
 {
     const cJSON *m = cJSON_GetObjectItemCaseSensitive(o, name);
@@ -120,8 +118,6 @@ int bz_report_read(const char *json, size_t n, const char *name, bz_arena *arena
     cJSON_Delete(root);
     return failed;
 }
-
-/* ---- comparing ------------------------------------------------------------------------------ */
 
 static const analysis *partner(const analysis *a, const bz_report_file *own, const bz_report_file *other)
 {

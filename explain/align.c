@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what is asked for ---------------------------------------------------------------------- */
-
 typedef struct layer_atoms {
     bz_align_atom atom[BZ_ALIGN_ATOMS];
     int n;
@@ -101,8 +99,6 @@ static void sign_named(bz_align_making *m)
         asked->node = found->node;
     }
 }
-
-/* ---- who did it ----------------------------------------------------------------------------- */
 
 bool bz_align_touched(const bz_align_making *m, const bz_align_step *step)
 {
@@ -315,8 +311,6 @@ static void align(bz_align_making *m)
     bz_align_find_stacked(m);
     count_steps(m);
 }
-
-/* ---- rows ----------------------------------------------------------------------------------- */
 
 static bz_aligned *add_row(bz_align_making *m, bz_aligned_kind kind)
 {
@@ -544,8 +538,6 @@ static const char *missing_kinds(const bz_align_making *m)
         bz_buf_printf(&text, "%sgates of %d recurrent layers", n ? ", and " : "", recurrent);
     return bz_buf_keep(&text, m->arena);
 }
-
-/* ---- all ------------------------------------------------------------------------------------ */
 
 const char *bz_aligned_name(bz_aligned_kind kind)
 {

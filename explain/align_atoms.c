@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- words ---------------------------------------------------------------------------------- */
-
 static uint32_t number_of(bz_align_words *w, const char *s, size_t n)
 {
     uint32_t at = bz_map_get(&w->map, s, n);
@@ -36,8 +34,6 @@ void bz_align_words_end(bz_align_words *w)
     bz_map_free(&w->map);
     bz_buf_free(&w->text);
 }
-
-/* ---- signatures ----------------------------------------------------------------------------- */
 
 /* Padding that no window reaches makes no difference: libraries spell it, or not. */
 static void trim_pad(bz_problem *p)
@@ -281,8 +277,6 @@ int bz_align_operator_atoms(bz_align_words *w, const char *kind, const char *det
     return 2;
 }
 
-/* ---- layers --------------------------------------------------------------------------------- */
-
 static const bz_alternative *first_real(const bz_lowering *low)
 {
     for (int i = 0; i < low->n; i++)
@@ -374,8 +368,6 @@ bool bz_align_group_atom(bz_align_words *w, const bz_lowering *low, bz_align_ato
     }
     return false;
 }
-
-/* ---- changes -------------------------------------------------------------------------------- */
 
 enum { CHANGES = 16 };
 

@@ -26,8 +26,6 @@ static void index_places(search *s, bz_arena *arena)
     }
 }
 
-/* ---- the least that records allow ----------------------------------------------------------- */
-
 /* Which of the row's layers the node is; n_layers where it is none. */
 static int index_of(const bz_bound *b, const bz_aligned *row, int node)
 {
@@ -118,8 +116,6 @@ static double lowest(const search *s, const bz_aligned *row)
     }
     return isfinite(sum) ? sum : NAN;
 }
-
-/* ---- why ------------------------------------------------------------------------------------ */
 
 static bool begins_with(const char *text, const char *variant)
 {

@@ -19,8 +19,6 @@ static bz_align_step *add_step(bz_align_steps *s, bz_align_step_kind kind, size_
     return &s->step[s->n++];
 }
 
-/* ---- calls ---------------------------------------------------------------------------------- */
-
 static void take_calls(bz_align_steps *s)
 {
     const bz_events *c = &s->trace->event[BZ_EVENT_CALL];
@@ -113,8 +111,6 @@ static void take_operators(bz_align_steps *s, bz_arena *arena)
 BZ_SORTS(by_start, bz_align_step,
          BZ_THEN(BZ_ORDER(p->start, q->start), BZ_THEN(BZ_ORDER(p->kind, q->kind), BZ_ORDER(p->at, q->at))));
 
-/* ---- reorders ------------------------------------------------------------------------------- */
-
 static int64_t weights_of(const bz_problem *p)
 {
     bz_operand list[BZ_PROBLEM_OPERANDS];
@@ -140,8 +136,6 @@ static bool makes_weights(const bz_align_steps *s, int at)
     }
     return false;
 }
-
-/* ---- atoms ---------------------------------------------------------------------------------- */
 
 static bz_align_rule rule_of(const bz_align_steps *s, const bz_align_step *step)
 {
@@ -236,8 +230,6 @@ static void take_atoms(bz_align_steps *s, bz_align_words *w)
             step->cause = BZ_CAUSE_KERNELS_EXTRA;
     }
 }
-
-/* ---- all ------------------------------------------------------------------------------------ */
 
 static void number_events(bz_align_steps *s, bz_arena *arena)
 {

@@ -42,8 +42,6 @@ typedef struct ledger {
     uint32_t n_places;
 } ledger;
 
-/* ---- who gets it ---------------------------------------------------------------------------- */
-
 /* An operator is a cause of its own. */
 static tally *find_tally(ledger *l, bz_cause_kind cause, const char *operator, bool busy)
 {
@@ -96,8 +94,6 @@ static void give(ledger *l, const claim *c, int64_t time)
         charge(l, find_tally(l, c->cause, c->name, c->busy), c->name, c->stack, time, 1);
 }
 
-/* ---- claims --------------------------------------------------------------------------------- */
-
 static void push(span **list, int *n, int64_t start, int64_t end)
 {
     if (start >= end)
@@ -143,8 +139,6 @@ static void settle(ledger *l)
     l->left = swap;
     l->n = 0;
 }
-
-/* ---- what was recorded ---------------------------------------------------------------------- */
 
 static bz_cause_kind copy_cause(uint32_t direction)
 {
@@ -237,8 +231,6 @@ static void claim_operators(ledger *l)
         settle(l);
     }
 }
-
-/* ---- the rest ------------------------------------------------------------------------------- */
 
 static void charge_rest(ledger *l, const bool *between, const char *layers)
 {

@@ -320,8 +320,6 @@ static const char *compare_sequences(making *m, bz_align_work *model, const bz_a
                            bz_align_work_evidence(model, ran, common, m->arena));
 }
 
-/* ---- what was copied ------------------------------------------------------------------------ */
-
 /* Bytes of the largest copy of the typical iteration in that direction. */
 static int64_t largest_copy(const making *m, uint32_t direction)
 {
@@ -380,8 +378,6 @@ static const char *compare_copies(making *m, bool *open)
                            "with batch %lld: --batch %lld",
                            (long long)found, (long long)batch, (long long)found);
 }
-
-/* ---- all ------------------------------------------------------------------------------------ */
 
 /* A model that trains does what a recording's way back does, which nobody tells apart by layer. */
 static bool trains(const bz_bound *b)

@@ -20,8 +20,6 @@ static void warn(making *m, const char *text)
     BZ_ARENA_ADD(m->arena, m->l->warning, m->l->n_warnings) = text;
 }
 
-/* ---- times ---------------------------------------------------------------------------------- */
-
 /* The latency in a run in which less was recorded than in the trace's own run; NAN where there was no such run. */
 static double undisturbed(making *m)
 {
@@ -171,8 +169,6 @@ static void climb(bz_ladder *l)
     l->speedup_parallel = holds && bound > 0 ? l->latency / l->goal.parallel : NAN;
 }
 
-/* ---- settings ------------------------------------------------------------------------------- */
-
 static bz_dtype model_dtype(const bz_bound *b)
 {
     if (b->dtype)
@@ -276,8 +272,6 @@ static void check_system(making *m)
             warn(m, bz_arena_printf(m->arena, "ran %s %s, the bound rests on %.*s", LIBRARIES[i], version, (int)n, at));
     }
 }
-
-/* ---- what does not hold --------------------------------------------------------------------- */
 
 /* The layers to suspect: those with a floor, which weighs most where little is done; all where none has. */
 static int suspect(const void *a, const void *b)

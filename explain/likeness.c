@@ -44,8 +44,6 @@ static void add(sequence *s, symbol v)
     add_known(s, (int)v, NULL);
 }
 
-/* ---- by name -------------------------------------------------------------------------------- */
-
 /* Kinds of layers, as models and as the rules of alignments have them. A kind that is not here says nothing. */
 static const struct {
     const char *kinds;
@@ -111,8 +109,6 @@ static void add_kernel(sequence *s, const bz_kernel *k, bz_kernel_part *state)
     *state = BZ_KERNEL_ALONE;
 }
 
-/* ---- the way back --------------------------------------------------------------------------- */
-
 /* Autograd's operators are around it. */
 static bool in_backward(const bz_trace *t, uint32_t op)
 {
@@ -141,8 +137,6 @@ static bool is_backward(const bz_trace *t, const bz_align_step *step)
     return does == BZ_KERNEL_CONV_BACKWARD || does == BZ_KERNEL_OPTIMIZER ||
            in_backward(t, t->event[BZ_EVENT_KERNEL].op[step->at]);
 }
-
-/* ---- both ----------------------------------------------------------------------------------- */
 
 static void add_step(sequence *s, const bz_trace *t, const bz_align_step *step, bz_kernel_part *state)
 {
@@ -253,8 +247,6 @@ void bz_align_work_leave_out(bz_align_work *s, const bz_align_work *other)
     }
     s->n = n;
 }
-
-/* ---- likeness ------------------------------------------------------------------------------- */
 
 static bool same_symbol(int a, int b)
 {

@@ -8,8 +8,6 @@ enum { SPATIAL = REBUILD_SPATIAL, RANK = BZ_SEEN_RANK };
 typedef rebuild_making making;
 typedef rebuild_window window;
 
-/* ---- operands ------------------------------------------------------------------------------- */
-
 /* A tensor with sizes; NULL where the argument is none. */
 static const bz_operand_seen *tensor(const making *m, int argument)
 {
@@ -53,8 +51,6 @@ static bool by_axis(const making *m, int argument, int n, int64_t *v)
         v[i] = v[0];
     return told == 1 || told == n;
 }
-
-/* ---- windows -------------------------------------------------------------------------------- */
 
 static int window_attrs(const window *w, int n, bool kernel, bz_compose_attr *attr)
 {
@@ -157,8 +153,6 @@ static bool make_adaptive(making *m, const char *op)
     return true;
 }
 
-/* ---- products ------------------------------------------------------------------------------- */
-
 static bool make_linear(making *m, const char *op)
 {
     static const int64_t YES = 1;
@@ -257,8 +251,6 @@ static bool make_attention(making *m, const char *op)
     put_product(m, &scores, &values);
     return true;
 }
-
-/* ---- others --------------------------------------------------------------------------------- */
 
 static bool make_batchnorm(making *m, const char *op)
 {
@@ -448,8 +440,6 @@ static bool make_copy(making *m, const char *op)
     put(m, op, (int[]){input(m, to)}, 1, &(bz_compose_attr){"perm", perm, to->rank, true}, 1);
     return true;
 }
-
-/* ---- the table ------------------------------------------------------------------------------ */
 
 static const struct {
     const char *names; /* as `base` has them, with blanks around */

@@ -20,8 +20,6 @@ static void base_of(const char *name, char out[64])
         out[n - 1] = 0;
 }
 
-/* ---- all ------------------------------------------------------------------------------------ */
-
 enum { MADE = 1, PARENT = 2, BACKWARD = 4, LAUNCHES = 8 };
 
 /* What PyTorch's optimizers do lies in a range of theirs. */

@@ -27,8 +27,6 @@ typedef struct making {
     bz_buf key;
 } making;
 
-/* ---- calls ---------------------------------------------------------------------------------- */
-
 static call_group *find_group(making *m, const bz_call *call, const char *variant)
 {
     bz_buf_clear(&m->key);
@@ -71,8 +69,6 @@ static void gather(making *m)
             add_seen(m, g, seconds[i]);
     }
 }
-
-/* ---- records -------------------------------------------------------------------------------- */
 
 const char *bz_variant_name(const char *variant)
 {

@@ -19,8 +19,6 @@ typedef struct making {
     int n_names;
 } making;
 
-/* ---- the system ----------------------------------------------------------------------------- */
-
 /* The device that the profile ran on; else the one that the records are from. */
 static void find_system(making *m)
 {
@@ -72,8 +70,6 @@ static void settle(making *m, bz_unit_row *row, const char *evidence, const char
     m->u->used += row->used;
     m->u->could += row->could && !row->used;
 }
-
-/* ---- layers --------------------------------------------------------------------------------- */
 
 static int64_t dim(const bz_type *t, int from_end)
 {
@@ -170,8 +166,6 @@ int bz_units_make(const bz_bound *bound, const bz_unit_try *tries, int n, bz_per
     bz_map_free(&m.names);
     return 0;
 }
-
-/* ---- profiles ------------------------------------------------------------------------------- */
 
 static bz_unit_product product_of_call(const bz_call *call)
 {

@@ -35,8 +35,6 @@ typedef struct labelling {
     int n_prices;
 } labelling;
 
-/* ---- conversions ---------------------------------------------------------------------------- */
-
 static bool is_real(bz_dtype t)
 {
     return t == BZ_F32 || t == BZ_F16 || t == BZ_BF16 || t == BZ_F64;
@@ -127,8 +125,6 @@ static int price_conversions(labelling *l, bz_error *err)
     }
     return 0;
 }
-
-/* ---- labels --------------------------------------------------------------------------------- */
 
 static int readers(const labelling *l, int i)
 {
@@ -235,8 +231,6 @@ static void choose_labels(labelling *l)
     memcpy(l->label, chosen, (size_t)l->n);
     count_differing(l);
 }
-
-/* ---- sums ----------------------------------------------------------------------------------- */
 
 static void count_conversion(const conversion *c, bz_unit_way *w)
 {

@@ -9,8 +9,6 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- attempts ------------------------------------------------------------------------------- */
-
 int bz_fleet_is_lines(const struct dirent *e)
 {
     size_t n = strlen(e->d_name);
@@ -68,8 +66,6 @@ void bz_fleet_attempts_load(bz_fleet_job *j, const bz_night_system *s, bz_fleet_
         free(list);
     }
 }
-
-/* ---- collecting ----------------------------------------------------------------------------- */
 
 /* A file that cannot be read costs what is in it and no more; a database that cannot be written ends it all. */
 static int collect_file(bz_fleet_job *j, bz_perfdb_bulk *bulk, const char *path, bz_error *err)

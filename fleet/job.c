@@ -134,8 +134,6 @@ int bz_fleet_open_any(bz_fleet_job *j, bz_error *err)
     return open_db(j, true, err) || systems_of_database(j, err) ? -1 : 0;
 }
 
-/* ---- files ---------------------------------------------------------------------------------- */
-
 const char *bz_fleet_path(bz_fleet_job *j, const char *fmt, ...)
 {
     bz_buf path = {0};
@@ -161,8 +159,6 @@ int bz_fleet_stacks_save(bz_fleet_job *j, bz_error *err)
     bz_fleet_stacks_print(&j->stacks, &text);
     return bz_whole_write(bz_fleet_path(j, "stacks.json"), &text, err);
 }
-
-/* ---- nights --------------------------------------------------------------------------------- */
 
 static int later(const struct dirent **a, const struct dirent **b)
 {

@@ -27,8 +27,6 @@ static void nap(double seconds)
     nanosleep(&t, NULL);
 }
 
-/* ---- Slurm ---------------------------------------------------------------------------------- */
-
 /* Runs one of Slurm's programs; its own sentence is the error. */
 static int slurm(const char *const *argv, bz_buf *out, bz_error *err)
 {
@@ -112,8 +110,6 @@ int bz_fleet_wait_for(bz_fleet_job *j, const int64_t *id, int n, double deadline
         nap(j->fleet.poll);
     }
 }
-
-/* ---- probes --------------------------------------------------------------------------------- */
 
 /* Longest time that a machine is given to say what it is: it may be busy. */
 enum { PROBE_SECONDS = 900 };

@@ -26,8 +26,6 @@ bool bz_night_is_id(const char *text)
            strspn(text + 9, "0123456789") == 6 && text[15] == 'Z';
 }
 
-/* ---- nights --------------------------------------------------------------------------------- */
-
 static const bz_member JOB[] = {
     BZ_MEMBER_WITHIN(bz_night_job, round, 0, 99, 0),
     BZ_MEMBER_WITHIN(bz_night_job, id, 0, INT32_MAX, 0),
@@ -131,8 +129,6 @@ int bz_merged_parse(const char *text, const char *path, bz_arena *arena, bz_merg
     return 0;
 }
 
-/* ---- stacks --------------------------------------------------------------------------------- */
-
 static const bz_member STACK[] = {
     BZ_FIELDS(bz_fleet_stack, name, system, before),
     BZ_MEMBER_WITHIN(bz_fleet_stack, seen, 0, LAST_DATE, 0),
@@ -179,8 +175,6 @@ bz_fleet_stack *bz_fleet_stacks_add(bz_fleet_stacks *stacks, const char *name, b
     return s;
 }
 
-/* ---- shards --------------------------------------------------------------------------------- */
-
 const bz_yardstick bz_yardsticks[BZ_YARDSTICKS] = {
     {"onednn", "gemm m=256 n=256 k=256 dtype=f32", false},
     {"memory", "copy read=33554432 write=33554432 dtype=u8", false},
@@ -217,8 +211,6 @@ int bz_work_parse(const char *text, const char *path, bz_arena *arena, bz_work *
     cJSON_Delete(root);
     return rc;
 }
-
-/* ---- attempts ------------------------------------------------------------------------------- */
 
 static const char *const STATES[] = {"running", "done", "failed"};
 

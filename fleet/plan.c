@@ -6,8 +6,6 @@
 #include <string.h>
 #include <time.h>
 
-/* ---- models --------------------------------------------------------------------------------- */
-
 /* Paths of fleet.json are relative to its folder, and may be patterns. */
 static int expand(bz_fleet_job *j, const bz_fleet_names *given, bool of_config, bz_fleet_names *out, bz_error *err)
 {
@@ -65,8 +63,6 @@ static int load_models(bz_fleet_job *j, const bz_fleet_names *paths, bz_error *e
     }
     return 0;
 }
-
-/* ---- plans ---------------------------------------------------------------------------------- */
 
 static void put_names(bz_buf *key, const bz_fleet_names *names)
 {
@@ -162,8 +158,6 @@ bz_shards bz_fleet_shards(const bz_fleet_job *j, int kind, bz_arena *arena)
                    (int)j->fleet.system[kind].shards, arena, &shards);
     return shards;
 }
-
-/* ---- wants ---------------------------------------------------------------------------------- */
 
 static const char *slug_of(bz_fleet_job *j, const bz_fleet_system *s, const char *system)
 {

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- nodes ---------------------------------------------------------------------------------- */
-
 typedef struct node_time {
     const char *node;
     double seconds;
@@ -78,8 +76,6 @@ void bz_deviations_add(const char *kind, const bz_attempt *attempt, int n, doubl
     }
     add_throttled(kind, attempt, n, arena, out);
 }
-
-/* ---- changes -------------------------------------------------------------------------------- */
 
 static double ratio(const bz_change_row *r)
 {

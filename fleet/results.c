@@ -18,8 +18,6 @@ static void warn(making *m, const char *text)
     bz_fleet_names_add(&m->out->warning, text, &m->j->arena);
 }
 
-/* ---- shards --------------------------------------------------------------------------------- */
-
 static const bz_queued *queued_shard(const making *m, const bz_night_system *s, const bz_night_shard *h)
 {
     for (int i = 0; i < s->n_jobs; i++)
@@ -74,8 +72,6 @@ static void look_at_attempt(making *m, const bz_night_system *s, const bz_attemp
         warn(m,
              bz_arena_printf(arena, "%s: %s runs benanza %s, this is " BENANZA_VERSION, s->name, a->node, a->program));
 }
-
-/* ---- records -------------------------------------------------------------------------------- */
 
 typedef struct failures {
     making *m;
@@ -143,8 +139,6 @@ static int count_left(making *m, int kind, const bz_system *now, bz_night_result
     m->out->left += x->left;
     return 0;
 }
-
-/* ---- kinds ---------------------------------------------------------------------------------- */
 
 static int kind_of(const bz_fleet_job *j, const char *name)
 {

@@ -7,8 +7,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* ---- submitting ----------------------------------------------------------------------------- */
-
 typedef struct choice {
     const bz_want *want;
     const bz_shards *shards;

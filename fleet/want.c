@@ -27,8 +27,6 @@ const char *bz_want_id(bz_want_why why)
     return WHY[why].id;
 }
 
-/* ---- decisions ------------------------------------------------------------------------------ */
-
 typedef struct wanting {
     bz_perfdb *db;
     const bz_want_options *o;
@@ -98,8 +96,6 @@ static int judge(const wanting *w, const bz_record *records, size_t n, const bz_
     }
     return 0;
 }
-
-/* ---- estimates ------------------------------------------------------------------------------ */
 
 /* How long measuring took that made this record: its calls, and as much again to get there. */
 static double cost(const wanting *w, const bz_record *r)
@@ -203,8 +199,6 @@ static int want_problem(const wanting *w, const bz_plan_problem *p, int number, 
     out->problems += any;
     return 0;
 }
-
-/* ---- which stacks --------------------------------------------------------------------------- */
 
 static bool has_slug(const char *name, const char *slug)
 {

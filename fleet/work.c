@@ -31,8 +31,6 @@ typedef struct work_job {
     bz_buf meta;
 } work_job;
 
-/* ---- what others see of it ------------------------------------------------------------------ */
-
 static int write_attempt(work_job *w, bz_error *err)
 {
     BZ_SCOPED(bz_buf) text = {0};
@@ -129,8 +127,6 @@ static int see_record(void *user, bz_record *r, bz_error *err)
     w->attempt.throttled += r->throttled;
     return append(w, w->text.data, w->text.len, err);
 }
-
-/* ---- scratch -------------------------------------------------------------------------------- */
 
 static void clear_scratch(work_job *w)
 {
@@ -239,8 +235,6 @@ static int copy_sources(work_job *w, const char *folder, bz_error *err)
     return rc ? -1 : 0;
 }
 
-/* ---- earlier attempts ----------------------------------------------------------------------- */
-
 static int take(work_job *w, const char *path, bz_error *err)
 {
     bz_perfdb_import_report r;
@@ -261,8 +255,6 @@ static int take_earlier(work_job *w, bz_error *err)
         free(list);
     return rc ? -1 : 0;
 }
-
-/* ---- yardsticks ----------------------------------------------------------------------------- */
 
 /* Compares nodes; where one cannot be run, that is no reason not to measure. */
 static void run_yardstick(work_job *w, int i)
@@ -285,8 +277,6 @@ static void run_yardstick(work_job *w, int i)
             p += n + (p[n] != 0);
         }
 }
-
-/* ---- the shard ------------------------------------------------------------------------------ */
 
 static int read_work(work_job *w, bz_error *err)
 {
@@ -359,8 +349,6 @@ int bz_fleet_work(const char *folder, const char *scratch, void (*warn)(void *us
     bz_arena_free(&w.arena);
     return rc ? -1 : 0;
 }
-
-/* ---- what is this machine ------------------------------------------------------------------- */
 
 int bz_fleet_tell(const char *file, const char *backend, bz_error *err)
 {

@@ -47,8 +47,6 @@ static double gain(const double *seconds, const bz_cover_group *g)
     return sum - g->seconds;
 }
 
-/* ---- components ------------------------------------------------------------------------------- */
-
 static int root(int *parent, int g)
 {
     while (parent[g] != g)
@@ -106,8 +104,6 @@ static void collect_nodes(cover *c)
     c->n_nodes = kept;
     c->words = ((size_t)kept + 63) / 64;
 }
-
-/* ---- the programme ---------------------------------------------------------------------------- */
 
 static bool has(const uint64_t *set, int i)
 {

@@ -48,8 +48,6 @@ int bz_dag_order(int n, const int *first, const int *pred, int *order)
     return circle;
 }
 
-/* ---- parallel modules --------------------------------------------------------------------------- */
-
 /* Post-dominators: every path from node i to the end passes exit[i], the nearest such node. The end
  * is number n. Nodes are topologically ordered, so one pass from the back suffices; jump[] makes a
  * common ancestor in that tree a matter of logarithms (skew-binary ancestors). */

@@ -82,8 +82,6 @@ static double convert(const search *s, state *at, int value, conversion c, int t
     return c[have][to];
 }
 
-/* ---- states that lead on -------------------------------------------------------------------- */
-
 BZ_SORTS(by_key, state, memcmp(p->key, q->key, sizeof p->key));
 
 BZ_SORTS(by_cost, state, BZ_THEN(BZ_ORDER(p->cost, q->cost), by_key(p, q)));

@@ -48,8 +48,6 @@ void bz_schedule_parallel(const bz_dag *dag, const double *seconds, bz_arena *ar
     free(wait);
 }
 
-/* ---- lists ---------------------------------------------------------------------------------- */
-
 /* A heap of tasks, greatest key first; of equal keys the smaller number. */
 typedef struct heap {
     const double *key;
@@ -356,8 +354,6 @@ void bz_schedule_streams(const bz_dag *dag, const double *seconds, bz_streams *o
     }
     bz_arena_free(&m.arena);
 }
-
-/* ---- modules -------------------------------------------------------------------------------- */
 
 /* The fork is node begin - 1; where there is none, all that waits for nothing stands behind it. */
 bz_module_cost bz_schedule_module(const bz_dag *dag, const double *seconds, const bz_module *module)

@@ -29,8 +29,6 @@ static void tell(benanza_error *error, const bz_error *err)
     snprintf(error->text, sizeof error->text, "%s", err->text);
 }
 
-/* ---- the database --------------------------------------------------------------------------- */
-
 benanza_db *benanza_open(const char *folder, benanza_error *error)
 {
     bz_error err = {0};
@@ -66,8 +64,6 @@ static int find_system(bz_perfdb *db, const char *name, const bz_system **out, b
         *out = list[0];
     return rc;
 }
-
-/* ---- an analysis ---------------------------------------------------------------------------- */
 
 static int read_recording(benanza_analysis *a, const char *path, bz_error *err)
 {
@@ -127,8 +123,6 @@ void benanza_free(benanza_analysis *a)
     bz_buf_free(&a->json);
     free(a);
 }
-
-/* ---- what it says --------------------------------------------------------------------------- */
 
 double benanza_number(const benanza_analysis *a, const char *name)
 {

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the command line ----------------------------------------------------------------------- */
-
 /* "8" -> 8; -1 for anything else. */
 static int64_t parse_number(const char *s, const char **end)
 {
@@ -394,8 +392,6 @@ void bind_check_batch(infer *inf)
         return;
     }
 }
-
-/* ---- what the file declares ----------------------------------------------------------------- */
 
 static int clash(infer *inf, const bz_node *node, bz_value_id v, const char *declared, const char *found)
 {

@@ -18,8 +18,6 @@ int call_fail(call *c, const char *fmt, ...)
     return bz_fail(c->err, BZ_BAD_INPUT, "node '%s' (%s): %s", c->node->name, c->node->op, text);
 }
 
-/* ---- operands ------------------------------------------------------------------------------ */
-
 /* 0 where operand k is a tensor of that rank (-1: of any). */
 static int check_tensor(call *c, int k, int rank)
 {
@@ -137,8 +135,6 @@ int64_t call_trips(const call *c)
     return c->inf->options->trips;
 }
 
-/* ---- attributes ---------------------------------------------------------------------------- */
-
 int64_t attr_int(const call *c, const char *name, int64_t otherwise)
 {
     const bz_attr *a = bz_node_attr(c->node, name);
@@ -199,8 +195,6 @@ int axes_of(call *c, int k, const char *attr, int rank, int *axes)
     }
     return (int)n;
 }
-
-/* ---- results ------------------------------------------------------------------------------- */
 
 bz_dim *new_dims(call *c, int rank)
 {
@@ -273,8 +267,6 @@ int rule_none(call *c)
         set_unknown(c, k, BZ_UNDEFINED);
     return 0;
 }
-
-/* ---- arithmetic on dimensions --------------------------------------------------------------- */
 
 bz_dim dim_add(call *c, bz_dim a, bz_dim b)
 {
@@ -383,8 +375,6 @@ bz_type type_join(call *c, const bz_type *a, const bz_type *b)
     t.dims = dims;
     return t;
 }
-
-/* ---- parameters ----------------------------------------------------------------------------- */
 
 static bz_param *new_param(call *c, const char *name)
 {

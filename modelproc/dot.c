@@ -70,8 +70,6 @@ void bz_dot_layers(const bz_layers *l, const bz_dag *dag, const bz_dot_marks *ma
     bz_buf_puts(out, "}\n");
 }
 
-/* ---- pieces --------------------------------------------------------------------------------- */
-
 static void put_piece(const bz_layers *l, const bz_dot_piece *p, const char *note, bool red, bz_buf *out)
 {
     if (p->end - p->begin == 1) {

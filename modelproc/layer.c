@@ -56,8 +56,6 @@ const char *bz_layer_step_kind(const bz_layer *layer)
     return !strcmp(layer->kind, "conv") && layer->n_in && layer->in[0].rank == 3 ? "conv1d" : layer->kind;
 }
 
-/* ---- types ---------------------------------------------------------------------------------- */
-
 int64_t bz_type_elements(const bz_type *t)
 {
     if (t->kind != BZ_TYPE_TENSOR || t->rank < 0)
@@ -123,8 +121,6 @@ void bz_type_text(const bz_model *model, const bz_type *t, bz_buf *out)
         bz_buf_putc(out, ')');
     }
 }
-
-/* ---- keys ----------------------------------------------------------------------------------- */
 
 /* The labels of an operator's row, one after the other: "x w b". The last one serves all further
  * operands when it ends in "...", numbered then. */
@@ -260,8 +256,6 @@ static void make_key(infer *inf, const call *c, bz_layer *layer)
     layer->key = bz_arena_strn(inf->arena, inf->key.data, inf->key.len);
     layer->hash = bz_hash_bytes(inf->key.data, inf->key.len);
 }
-
-/* ---- costs ---------------------------------------------------------------------------------- */
 
 static int64_t saturated_product(int64_t a, int64_t b)
 {

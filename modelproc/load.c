@@ -20,8 +20,6 @@ int bz_binds_parse(const char *const *dims, int n, bz_arena *arena, const bz_bin
     return 0;
 }
 
-/* ---- sweeps ---------------------------------------------------------------------------------- */
-
 /* The k-th value of "0,1024,4096". */
 static const char *value_at(const char *list, int k, bz_arena *arena)
 {
@@ -58,8 +56,6 @@ void bz_binds_choose(const bz_bind *list, int n, int number, bz_arena *arena, bz
         if (count_values(list[i].value) > 1)
             bz_buf_printf(name, ", %s=%s", list[i].name, point[i].value);
 }
-
-/* ---- loading --------------------------------------------------------------------------------- */
 
 /* Models with weights stay open, each of them; the usual limit is 1,024. */
 static void allow_many_files(void)

@@ -183,8 +183,6 @@ static int shape_eyelike(call *c)
     return set_out(c, 0, t > 0 && t < BZ_N_DTYPES ? (bz_dtype)t : x->dtype, 2, x->dims);
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------ */
-
 static const op ROWS[] = {
     {"Constant", NULL, "constant", BZ_CONSTANT, shape_constant, .labels = "> y"},
     {"ConstantOfShape", NULL, "fill", BZ_MEMORY, shape_constantofshape, .eval = eval_constantofshape,

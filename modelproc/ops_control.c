@@ -20,8 +20,6 @@ static bool same_type(const bz_type *a, const bz_type *b)
     return a->rank <= 0 || !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims);
 }
 
-/* ---- If ------------------------------------------------------------------------------------------ */
-
 static bool is_among(const bz_value_id *list, int n, bz_value_id v)
 {
     while (n > 0 && list[n - 1] != v)
@@ -163,8 +161,6 @@ static int shape_if(call *c)
     }
     return 0;
 }
-
-/* ---- Loop ------------------------------------------------------------------------------------------ */
 
 static const int64_t YES = 1;
 static const data TRUE_DATA = {.n = 1, .i = &YES};
@@ -470,8 +466,6 @@ static int shape_loop(call *c)
     return 0;
 }
 
-/* ---- Scan ------------------------------------------------------------------------------------------- */
-
 /* Scanned inputs lose the axis that is scanned, scanned outputs gain one. Operator set 8 had a batch
  * in front of everything and an operand for the lengths. */
 typedef struct {
@@ -570,8 +564,6 @@ static int shape_scan(call *c)
             return -1;
     return 0;
 }
-
-/* ---- rows ------------------------------------------------------------------------------------------- */
 
 static const op ROWS[] = {
     {"If", NULL, "if", BZ_COMPUTE, shape_if, .flags = OP_RANKLESS, .labels = "- > y..."},

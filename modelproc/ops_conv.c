@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-/* ---- the window ------------------------------------------------------------------------------ */
-
 enum { MAX_SPATIAL = 8 };
 
 /* Geometry in n spatial dimensions; pads in ONNX order, all begins and then all ends. */
@@ -113,8 +111,6 @@ static void note_window(call *c, const window *w, bool kernel)
     param_ints(c, "pad", w->pad, 2 * w->n);
     param_ints(c, "dilation", w->dilation, w->n);
 }
-
-/* ---- convolution ----------------------------------------------------------------------------- */
 
 int conv_shape(call *c, const bz_type *x, const bz_type *w, bz_dim *dims)
 {
@@ -234,8 +230,6 @@ static void cost_deconv(call *c)
         c->flops = bz_type_elements(&c->out[0]);
 }
 
-/* ---- pooling --------------------------------------------------------------------------------- */
-
 int pool_shape(call *c, const bz_type *x, bz_dim *dims)
 {
     window win = {0};
@@ -287,8 +281,6 @@ int shape_global_pool(call *c)
         param_int(c, "p", attr_int(c, "p", 2));
     return set_out(c, 0, x->dtype, x->rank, dims);
 }
-
-/* ---- rows ------------------------------------------------------------------------------------ */
 
 static const op ROWS[] = {
     {"Conv", NULL, "conv", BZ_COMPUTE, shape_conv, .cost = cost_conv, .flags = OP_KEEPS, .labels = "x w b"},

@@ -4,8 +4,6 @@
 
 #include <math.h>
 
-/* ---- values --------------------------------------------------------------------------------- */
-
 static double to_precision(bz_dtype t, double v)
 {
     return t == BZ_F32 ? (double)(float)v : v; /* floor(size * scale) depends on it */
@@ -251,8 +249,6 @@ static double r_reciprocal(double a)
     return 1 / a;
 }
 
-/* ---- shapes --------------------------------------------------------------------------------- */
-
 /* Before operator set 7 the second operand was laid over the first at `axis`, and only if asked. */
 static int old_binary(call *c, const bz_type *a, const bz_type *b, bz_dtype result)
 {
@@ -487,8 +483,6 @@ static int shape_swiglu(call *c)
     param_real(c, "alpha", attr_float(c, "alpha", 1));
     return set_type(c, 0, a);
 }
-
-/* ---- rows ----------------------------------------------------------------------------------- */
 
 #define UNARY(op, kind, n, f, g)                                                                                       \
     {                                                                                                                  \

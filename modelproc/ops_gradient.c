@@ -47,8 +47,6 @@ static int axis_shape(call *c, bool flat)
     return like_shape(c);
 }
 
-/* ---- functions of one value --------------------------------------------------------------------- */
-
 /* ONNX Runtime's names: which function's gradient, and of what it is computed. */
 static const struct {
     const char *op, *function, *uses, *parameter;
@@ -91,8 +89,6 @@ static int eltwise_shape(call *c)
     return set_out(c, 0, dy->dtype, rank, dims);
 }
 
-/* ---- normalizations, softmax, loss ---------------------------------------------------------------- */
-
 static int norm_shape(call *c)
 {
     NOTE(c, "num_groups", "size", "alpha", "beta", "p");
@@ -127,8 +123,6 @@ static int loss_shape(call *c)
         param_int(c, "ignore", attr_int(c, "ignore_index", 0));
     return like_shape(c);
 }
-
-/* ---- windows -------------------------------------------------------------------------------------- */
 
 /* The operand's shape as attribute input_shape says it; false where it is not there. */
 static int input_shape(call *c, bz_dtype dtype, bz_type *x)
@@ -218,8 +212,6 @@ static int pool_grad_shape(call *c)
     return set_type(c, 0, &x);
 }
 
-/* ---- what moved bytes ------------------------------------------------------------------------------ */
-
 /* The result has the shape that operand arg holds. */
 static int scatter_shape(call *c)
 {
@@ -300,8 +292,6 @@ static void deform_grad_cost(call *c)
     c->macs = count_mul(2, conv_macs(&c->in[2], &c->in[0]));
 }
 
-/* ---- attention, recurrent layers -------------------------------------------------------------------- */
-
 /* Operands q, k, v, mask, dy, y, statistics. Scores once more, and four products: of their gradient and those of q, k, v. */
 static int attention_grad_shape(call *c)
 {
@@ -347,8 +337,6 @@ static int rnn_grad_shape(call *c)
     return 0;
 }
 
-/* ---- accumulators, and tests of gradients -------------------------------------------------------------- */
-
 static int accumulate_shape(call *c) /* V2: whether it did, and the sum */
 {
     const bz_type *sum = need(c, 0, -1);
@@ -383,8 +371,6 @@ static int scaled_shape(call *c)
     }
     return 0;
 }
-
-/* ---- rows ------------------------------------------------------------------------------------------- */
 
 #define ELTWISE(op)                                                                                                    \
     {                                                                                                                  \

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-/* ---- Slice ------------------------------------------------------------------------------------- */
-
 /* What a Slice does to each axis. Where it starts and its step may be open: BZ_SYMBOL_LAST. */
 typedef struct {
     int64_t start, step;
@@ -124,8 +122,6 @@ static int eval_slice(call *c)
     return eval_strided(c, 0, x, base, strides);
 }
 
-/* ---- Gather ------------------------------------------------------------------------------------ */
-
 static int shape_gather(call *c)
 {
     const bz_type *x = need(c, 0, -1), *at = need(c, 1, -1);
@@ -212,8 +208,6 @@ static int shape_gathernd(call *c)
     return set_out(c, 0, x->dtype, rank, dims);
 }
 
-/* ---- Scatter ------------------------------------------------------------------------------------- */
-
 static int shape_scatter(call *c)
 {
     const bz_type *x = need(c, 0, -1);
@@ -248,8 +242,6 @@ static int eval_scatter(call *c)
     }
     return 0;
 }
-
-/* ---- what depends on data ------------------------------------------------------------------------- */
 
 /* [rank, number of elements that are not zero] */
 static int shape_nonzero(call *c)
@@ -338,8 +330,6 @@ static int shape_compress(call *c)
     return set_out(c, 0, x->dtype, rank, dims);
 }
 
-/* ---- TopK, OneHot, ReverseSequence ----------------------------------------------------------------- */
-
 static int shape_topk(call *c)
 {
     const bz_type *x = need(c, 0, -1);
@@ -384,8 +374,6 @@ static int shape_reversesequence(call *c)
     param_int(c, "time_axis", attr_int(c, "time_axis", 0));
     return rule_same(c);
 }
-
-/* ---- rows --------------------------------------------------------------------------------------------- */
 
 static const op ROWS[] = {
     {"Slice", NULL, "slice", BZ_MEMORY, shape_slice, .eval = eval_slice, .flags = OP_KEEPS, .labels = "x - - - - > y"},

@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-/* ---- Gemm ------------------------------------------------------------------------------------ */
-
 static int shape_gemm(call *c)
 {
     const bz_type *a = need(c, 0, 2), *b = need(c, 1, 2), *bias = in_type(c, 2);
@@ -34,8 +32,6 @@ static void cost_gemm(call *c)
     c->macs = count_mul(bz_type_elements(&c->out[0]), c->in[0].dims[!ta]);
     c->flops = in_type(c, 2) ? bz_type_elements(&c->out[0]) : 0;
 }
-
-/* ---- MatMul ---------------------------------------------------------------------------------- */
 
 int matmul_shape(call *c, const bz_type *a, const bz_type *b, int *rank, bz_dim *dims)
 {
@@ -76,8 +72,6 @@ void cost_matmul(call *c)
 {
     c->macs = matmul_macs(&c->in[0], &c->out[0]);
 }
-
-/* ---- Einsum ---------------------------------------------------------------------------------- */
 
 /* Sizes of the letters; those of the ellipsis are kept apart, right-aligned as broadcasting does. */
 typedef struct {
@@ -329,8 +323,6 @@ static void cost_einsum(call *c)
         c->macs = bz_einsum_pairs(e.term, c->node->n_in, kept, size, pair);
 }
 
-/* ---- attention ------------------------------------------------------------------------------- */
-
 /* Q, K, V as [batch, heads, length, size], whichever of the two layouts the operands have. */
 typedef struct {
     bz_dim batch, q_heads, kv_heads, q_length, kv_length, size, v_size;
@@ -435,8 +427,6 @@ static int shape_rotary(call *c)
     param_int(c, "rotary", attr_int(c, "rotary_embedding_dim", 0));
     return set_out(c, 0, x->dtype, x->rank, x->dims);
 }
-
-/* ---- rows ------------------------------------------------------------------------------------ */
 
 static const op ROWS[] = {
     {"Gemm", NULL, "gemm", BZ_COMPUTE, shape_gemm, .cost = cost_gemm, .flags = OP_KEEPS, .labels = "a b c"},

@@ -141,8 +141,6 @@ int ms_packed_attention_shape(call *c)
     return 0;
 }
 
-/* ---- queries, keys and values apart ---------------------------------------------------------- */
-
 typedef struct {
     bz_dim batch, tokens, kv, qk, v; /* kv: keys that come with this step */
 } qkv;
@@ -280,8 +278,6 @@ void ms_rotary_cost(call *c)
     cache_bytes(c, &(cache_use){.table = 2, .tables = 2, .rows = token_rows(&c->in[0])});
 }
 
-/* ---- position biases -------------------------------------------------------------------------- */
-
 int ms_relative_bias_shape(call *c)
 {
     const bz_type *table = need(c, 0, 2);
@@ -311,8 +307,6 @@ int ms_gated_bias_shape(call *c)
     return set_out(c, 0, q->dtype, 4, (bz_dim[]){grid->dims[0], heads, grid->dims[1], grid->dims[1]});
 }
 
-/* ---- padding ---------------------------------------------------------------------------------- */
-
 int ms_remove_padding_shape(call *c)
 {
     const bz_type *x = need(c, 0, 3);
@@ -327,8 +321,6 @@ int ms_restore_padding_shape(call *c)
     const bz_type *x = need(c, 0, 2), *offset = need(c, 1, 2);
     return set_out(c, 0, x->dtype, 3, (bz_dim[]){offset->dims[0], offset->dims[1], x->dims[1]});
 }
-
-/* ---- experts ---------------------------------------------------------------------------------- */
 
 /* arg: distance from one weight operand to the next (weights, then bias; quantized also scales). */
 int ms_moe_shape(call *c)

@@ -2,8 +2,6 @@
  * they are (ms_unpack): parameters are their number, bytes those of the file. */
 #include "modelproc/microsoft.h"
 
-/* ---- tables ---------------------------------------------------------------------------------------- */
-
 /* A Gather from a table of blocks. Bytes hold 8 / bits numbers, along the last dimension. */
 static int gather_blocks_shape(call *c)
 {
@@ -44,8 +42,6 @@ static void gather_blocks_cost(call *c)
         }
     c->bytes = bytes;
 }
-
-/* ---- products ---------------------------------------------------------------------------------------- */
 
 /* a [..., k] by weights of n rows: result k of the call, and its work. */
 static int block_product(call *c, const bz_type *a, int result, int64_t k, int64_t n)
@@ -124,8 +120,6 @@ static int blob_shape(call *c)
     param_int(c, "type", attr_int(c, "blk_quant_type", 1));
     return block_product(c, a, 0, dims[0], dims[1]);
 }
-
-/* ---- block floating point ------------------------------------------------------------------------------ */
 
 /* How many bytes there are is the format's own. */
 static int quantize_bfp_shape(call *c)

@@ -3,8 +3,6 @@
 #include "modelproc/cache.h"
 #include "modelproc/microsoft.h"
 
-/* ---- packed: all tokens of all sequences behind one another -------------------------------------- */
-
 static bz_dim packed_keys(call *c, bz_dim tokens, bz_dim batch)
 {
     return batch ? dim_div(c, tokens, batch) : 0; /* the fewest scores are those of equally long sequences */
@@ -94,8 +92,6 @@ static void sparse_cost(call *c)
     ms_cached_cost(c, 3, 2, 9);
 }
 
-/* ---- with projections ------------------------------------------------------------------------------ */
-
 /* Sequences come first: q [length, batch, width], k [all, batch, width]; what of the cache is used is said by operands. */
 static int decoder_shape(call *c)
 {
@@ -165,8 +161,6 @@ static void ordered_attention_cost(call *c)
         c->macs = count_add(c->macs, count_mul(elements(&c->in[0]), last_dim(&c->in[i], 1)));
 }
 
-/* ---- states ------------------------------------------------------------------------------------------- */
-
 /* q, k [tokens, heads, size], v [tokens, v_heads, v_size], or all of them with the batch before; the state is [batch,
  * v_heads, v_size, size]. */
 static int delta_shape(call *c)
@@ -220,8 +214,6 @@ static void varlen_conv_cost(call *c)
 {
     c->macs = count_mul(elements(&c->in[0]), c->in[1].dims[2]);
 }
-
-/* ---- gates, rotations, hashes ---------------------------------------------------------------------------- */
 
 /* decay is like a, beta like b. */
 static int attention_gate_shape(call *c)

@@ -1,8 +1,6 @@
 /* Normalizations, element-wise work and moving bytes of com.microsoft. */
 #include "modelproc/microsoft.h"
 
-/* ---- normalizations ----------------------------------------------------------------------------- */
-
 /* Further results: statistics, one for each normalized group. */
 int ms_layernorm_shape(call *c)
 {
@@ -58,8 +56,6 @@ int ms_groupnorm_shape(call *c)
     param_text(c, "layout", attr_int(c, "channels_last", 1) ? "nhwc" : "nchw");
     return 0;
 }
-
-/* ---- element-wise --------------------------------------------------------------------------------- */
 
 int ms_bias_shape(call *c)
 {
@@ -152,8 +148,6 @@ int ms_reduce_mean_shape(call *c)
         param_axes(c, "axes", axes, n);
     return 0;
 }
-
-/* ---- moving bytes ----------------------------------------------------------------------------------- */
 
 /* Scale and zero point of the result, then for each piece the same three: data, scale, zero point. */
 int ms_concat_shape(call *c)

@@ -3,8 +3,6 @@
 #include "modelproc/geometry.h"
 #include "modelproc/microsoft.h"
 
-/* ---- int8 in cuBLASLt's orders ------------------------------------------------------------------------ */
-
 /* Of operands and of the result. */
 static void note_orders(call *c, const char *one, const char *two, const char *three)
 {
@@ -44,8 +42,6 @@ static int ordered_product_shape(call *c)
     return 0;
 }
 
-/* ---- recurrent ------------------------------------------------------------------------------------------ */
-
 /* x [steps, batch, in], weights [directions, …]. arg: where the rows of weights say how wide the state is. */
 static int lstm_shape(call *c)
 {
@@ -76,8 +72,6 @@ static void lstm_cost(call *c)
         c->macs = count_add(c->macs, count_mul(elements(memory), last_dim(of_memory, 1)));
     c->flops = count_mul(count_mul(rows, c->in[1].dims[0]), count_mul(17, noted(c, "hidden")));
 }
-
-/* ---- numbers ---------------------------------------------------------------------------------------------- */
 
 /* Every row of one from every row of the other. */
 static int distance_shape(call *c)
@@ -130,8 +124,6 @@ static int warping_shape(call *c)
     return set_out(c, 0, BZ_I32, 2, (bz_dim[]){2, new_symbol(c)});
 }
 
-/* ---- moving bytes ------------------------------------------------------------------------------------------ */
-
 /* arg: where a bias stands before ratio and training mode. Without training it drops nothing; the mask has a bit for each. */
 static int bit_dropout_shape(call *c)
 {
@@ -181,8 +173,6 @@ static int unfold_shape(call *c)
     param_int(c, "step", step);
     return set_out(c, 0, x->dtype, x->rank + 1, dims);
 }
-
-/* ---- words --------------------------------------------------------------------------------------------------- */
 
 /* A dimension for the tokens of the longest string. */
 static int tokenizer_shape(call *c)

@@ -1,8 +1,6 @@
 /* Matrix products and convolutions with something fused, quantized, or in another layout. */
 #include "modelproc/microsoft.h"
 
-/* ---- products ---------------------------------------------------------------------------------- */
-
 bz_type bz_type_turned(bz_arena *arena, const bz_type *t, bool batch, bool last)
 {
     bz_type view = *t;
@@ -160,8 +158,6 @@ int ms_dynamic_matmul_shape(call *c)
     param_text(c, "weights", bz_dtype_name(b->dtype));
     return product(c, a, b, a->dtype);
 }
-
-/* ---- convolutions ------------------------------------------------------------------------------ */
 
 /* Channels last, as the rules for channels first want to see it: [n, spatial..., c] -> [n, c, spatial...]. */
 static bz_type channels_first(call *c, const bz_type *t)

@@ -90,8 +90,6 @@ static int vectorizer_shape(call *c)
     return set_out(c, 0, BZ_F32, 2, (bz_dim[]){batch, width});
 }
 
-/* ---- maps ----------------------------------------------------------------------------------- */
-
 static int cast_map_shape(call *c)
 {
     const char *to = attr_text(c, "cast_to", "TO_FLOAT");
@@ -121,8 +119,6 @@ static int zip_map_shape(call *c)
                      .elem = &VALUE};
     return set_type(c, 0, &(bz_type){.kind = BZ_TYPE_SEQUENCE, .rank = -1, .elem = map});
 }
-
-/* ---- classifiers and regressors ------------------------------------------------------------- */
 
 static int samples(call *c, bz_dim *n)
 {

@@ -1,8 +1,6 @@
 /* Normalizations and softmax. */
 #include "modelproc/rule.h"
 
-/* ---- batch, instance, layer, group ------------------------------------------------------------ */
-
 /* Scale, bias, mean and variance have one element per channel. */
 static int check_channels(call *c, const bz_type *x, int from, int to)
 {
@@ -112,8 +110,6 @@ static int shape_mvn(call *c)
     return rule_same(c);
 }
 
-/* ---- softmax ---------------------------------------------------------------------------------- */
-
 /* Before operator set 13 everything from `axis` on was one dimension: another computation, and it
  * says so in the key. A scalar is its own axis. */
 static int shape_softmax(call *c)
@@ -126,8 +122,6 @@ static int shape_softmax(call *c)
     param_int(c, flat && axis != x->rank - 1 ? "from" : "axis", axis);
     return rule_same(c);
 }
-
-/* ---- rows ------------------------------------------------------------------------------------- */
 
 static const op ROWS[] = {
     {"BatchNormalization", NULL, "batchnorm", BZ_COMPUTE, shape_batchnorm, .flops = 2, .flags = OP_KEEPS,

@@ -1,8 +1,6 @@
 /* Reductions over axes. */
 #include "modelproc/eval.h"
 
-/* ---- Reduce… ---------------------------------------------------------------------------------- */
-
 /* Which axes go, as a bit set; false where their list is not known. */
 static int reduced_axes(call *c, const bz_type *x, uint64_t *gone)
 {
@@ -103,8 +101,6 @@ static int eval_reduce(call *c)
     return 0;
 }
 
-/* ---- ArgMax, ArgMin ----------------------------------------------------------------------------- */
-
 static int shape_arg(call *c)
 {
     const bz_type *x = need(c, 0, -1);
@@ -120,8 +116,6 @@ static int shape_arg(call *c)
     param_int(c, "keep", keep);
     return set_out(c, 0, BZ_I64, rank, dims);
 }
-
-/* ---- CumSum ------------------------------------------------------------------------------------ */
 
 static int shape_cumsum(call *c)
 {
@@ -150,8 +144,6 @@ static int eval_cumsum(call *c)
         v.i[k] = k ? dim_add(c, v.i[k - 1], x->i[k]) : x->i[k];
     return 0;
 }
-
-/* ---- rows -------------------------------------------------------------------------------------- */
 
 #define REDUCE(op, kind, n, f)                                                                                         \
     {                                                                                                                  \

@@ -254,8 +254,6 @@ static int length_shape(call *c)
     return 0;
 }
 
-/* ---- split and concatenate ------------------------------------------------------------------ */
-
 /* Fills the list as far as sizes are known; `piece` becomes what is common to all pieces. */
 static int split_sizes(call *c, const bz_type *split, bz_type *piece, int axis, bz_dim *dims, list *l)
 {
@@ -363,8 +361,6 @@ static void split_cost(call *c)
     c->bytes = count_mul(2, bytes);
 }
 
-/* ---- map ------------------------------------------------------------------------------------ */
-
 /* Result k has so many elements of one size, where that size is known in numbers. */
 static void set_equal(call *c, int k, const bz_type *t, int64_t count)
 {
@@ -414,8 +410,6 @@ static int map_shape(call *c)
     }
     return 0;
 }
-
-/* ---- optional ------------------------------------------------------------------------------- */
 
 static int optional_shape(call *c)
 {

@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-/* ---- Reshape and its relatives ------------------------------------------------------------------ */
-
 /* Whether the shape begins with the file's batch as a number where the operand has --batch: what an exporter writes of "x.view(1, 9216)", or, with the
  * channels in the same number, of a shuffle's "x.view(b * c / 2, 2, h * w)". The operand then has more elements by that factor, all of it outermost
  * where the operand's own first dimension is the batch; or the factor goes unnoticed into what is left open. */
@@ -159,8 +157,6 @@ static int shape_unsqueeze(call *c)
     return set_out(c, 0, x->dtype, rank, dims);
 }
 
-/* ---- Shape, Size ---------------------------------------------------------------------------------- */
-
 static int64_t clamp(int64_t v, int64_t low, int64_t high)
 {
     return v < low ? low : v > high ? high : v;
@@ -196,8 +192,6 @@ static int shape_size(call *c)
     set_ints(c, 0, &n, 1);
     return 0;
 }
-
-/* ---- Transpose, Expand, Tile -------------------------------------------------------------------------- */
 
 static int read_perm(call *c, const bz_type *x, int *perm)
 {
@@ -329,8 +323,6 @@ static int eval_tile(call *c)
     }
     return 0;
 }
-
-/* ---- Concat, Split ------------------------------------------------------------------------------------ */
 
 static int concat_axis(call *c, int rank, int *axis)
 {
@@ -478,8 +470,6 @@ static int eval_split(call *c)
     return 0;
 }
 
-/* ---- Pad, DepthToSpace ----------------------------------------------------------------------------------- */
-
 static int shape_pad(call *c)
 {
     const bz_type *x = need(c, 0, -1);
@@ -539,8 +529,6 @@ static int shape_depth(call *c)
     return set_out(c, 0, x->dtype, 4, dims);
 }
 
-/* ---- Trilu ------------------------------------------------------------------------------------------- */
-
 static int shape_trilu(call *c)
 {
     const bz_type *x = need(c, 0, -1);
@@ -552,8 +540,6 @@ static int shape_trilu(call *c)
     param_int(c, "k", k && n == 1 ? *k : 0);
     return rule_same(c);
 }
-
-/* ---- rows ------------------------------------------------------------------------------------------------ */
 
 static const op ROWS[] = {
     {"Reshape", NULL, "reshape", BZ_VIEW, shape_reshape, .eval = eval_same, .flags = OP_KEEPS, .labels = "x - > y"},

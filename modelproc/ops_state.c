@@ -4,8 +4,6 @@
 
 #define PREVIEW "ai.onnx.preview"
 
-/* ---- CausalConvWithState ------------------------------------------------------------------------- */
-
 /* x [batch, channels, length], w [channels, 1, k]; the state is the last k - 1 positions. */
 static int causal_conv_shape(call *c)
 {
@@ -39,8 +37,6 @@ static void causal_conv_cost(call *c)
     for (int i = 2; i < w->rank; i++)
         c->macs = count_mul(c->macs, w->dims[i]);
 }
-
-/* ---- LinearAttention ----------------------------------------------------------------------------- */
 
 typedef struct {
     bz_dim batch, length, q_heads, kv_heads, size, v_size;
@@ -92,8 +88,6 @@ static void linear_attention_cost(call *c)
     c->macs = count_mul(
         cell, count_add(a.q_heads > a.kv_heads ? a.q_heads : a.kv_heads, count_mul(a.kv_heads, delta ? 2 : 1)));
 }
-
-/* ---- FlexAttention ------------------------------------------------------------------------------- */
 
 /* q, k, v [batch, heads, length, size]; graphs of its own may change scores and probabilities. */
 static int flex_shape(call *c)

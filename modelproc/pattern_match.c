@@ -197,8 +197,6 @@ static bool match_at(const matcher *m, int root, state *st)
     return is_closed(m, st);
 }
 
-/* ---- all places --------------------------------------------------------------------------------------- */
-
 static void count_use(int *first, int *use, bz_value_id v, int by)
 {
     if (v >= 0 && use)

@@ -31,8 +31,6 @@ static int bad(parser *p, const char *what)
     return bz_fail(p->err, BZ_BAD_INPUT, "%s, line %d: %s", p->file, p->line, what);
 }
 
-/* ---- words ----------------------------------------------------------------------------------------- */
-
 static void skip_blanks(parser *p)
 {
     while (*p->at == ' ' || *p->at == '\t' || *p->at == '\r')
@@ -74,8 +72,6 @@ static bool line_ends(parser *p)
     skip_blanks(p);
     return !*p->at;
 }
-
-/* ---- patterns under construction ------------------------------------------------------------------- */
 
 static pattern *new_pattern(parser *p, const char *name)
 {
@@ -145,8 +141,6 @@ static int read_set(parser *p)
         BZ_ARENA_ADD(&p->patterns->arena, s->ops, s->n) = op;
     return s->n && line_ends(p) ? 0 : bad(p, "a set is written: set NAME = OP OP …");
 }
-
-/* ---- steps --------------------------------------------------------------------------------------------- */
 
 /* Conv, conv, @act, Div|Mul */
 static int read_ops(parser *p, step *s)

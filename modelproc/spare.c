@@ -29,8 +29,6 @@ const spare_kind *spare_kind_of(const spare_search *s, const bz_layer *l)
     return k;
 }
 
-/* ---- what nothing reads ------------------------------------------------------------------------------ */
-
 /* What only layers that need not run read is not needed, either: of two transposes that cancel, the first. */
 static bz_spare why_unread(const spare_search *s, const bz_layer *layer)
 {
@@ -58,8 +56,6 @@ static void find_unread(spare_search *s)
                 read[s->same ? s->same[v] : v] = true;
     }
 }
-
-/* ---- what another layer makes as well --------------------------------------------------------------------- */
 
 /* Few elements, and the same ones. */
 static bool same_tensor(const bz_model *model, const bz_tensor *t, const bz_tensor *u)
@@ -215,8 +211,6 @@ static void find_repeated(spare_search *s)
     bz_map_free(&w.first);
     bz_buf_free(&w.text);
 }
-
-/* ---- all ---------------------------------------------------------------------------------------------- */
 
 /* What the result of a layer stands for that changes its operand and need not run: that operand. */
 static void stand_for(const spare_search *s, const bz_layer *l, bz_value_id *stands)

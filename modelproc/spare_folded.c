@@ -36,8 +36,6 @@ typedef struct {
     int x, axis; /* operand that they are applied to */
 } step;
 
-/* ---- layers ------------------------------------------------------------------------------------------ */
-
 static bool is_known(const bz_layer *l, int k)
 {
     return k < l->n_in && l->in_constant[k];
@@ -114,8 +112,6 @@ static int turned(const bz_param *perm, int axis, bool to)
     return axis;
 }
 
-/* ---- along with what is before ---------------------------------------------------------------------------- */
-
 static before before_of(const search *f, bz_value_id v)
 {
     return v >= 0 && f->readers[v] == 1 ? f->before[v] : (before){.axis = ANY_AXIS};
@@ -167,8 +163,6 @@ static before look_back(search *f, const bz_layer *l)
         f->s->why[l->index] = BZ_FOLDED;
     return join(b, &t);
 }
-
-/* ---- along with what is behind ----------------------------------------------------------------------------- */
 
 /* What a Pad puts around an image: zeros, or what no maximum takes; false where it is something else. */
 static bool is_padding(const search *f, const bz_layer *l, behind *out)
@@ -246,8 +240,6 @@ static void look_ahead(search *f, const bz_layer *l)
         if (v >= 0)
             f->behind[f->s->same[v]] = both(f->behind[f->s->same[v]], taken_along(f, l, k));
 }
-
-/* ---- all ---------------------------------------------------------------------------------------------- */
 
 void spare_find_folded(spare_search *s)
 {

@@ -38,8 +38,6 @@ typedef struct {
     bz_arena *work;
 } search;
 
-/* ---- regions ---------------------------------------------------------------------------------------------- */
-
 static int find_root(search *s, int v)
 {
     while (s->root[v] != v)
@@ -193,8 +191,6 @@ static void list_turns(search *s)
             s->around[to->first + to->n++] = i;
     }
 }
-
-/* ---- orders ------------------------------------------------------------------------------------------- */
 
 /* Whether the bytes stay where they are: y's axis k is x's axis perm[k]. Axes of length 1 lie anywhere. */
 static bool stays(const turn *t, const signed char *x, const signed char *y)

@@ -14,8 +14,6 @@ enum { RANGE_OPERANDS = 64 }; /* that are looked at before a limit, to know that
 /* What result k of a layer is; BZ_NO_VALUE where it is a value of its own. */
 typedef bz_value_id gives(const spare_search *s, const bz_layer *l, int k);
 
-/* ---- operands ----------------------------------------------------------------------------------------- */
-
 bz_value_id spare_operand(const spare_search *s, const bz_layer *l, int k)
 {
     return k < l->n_in && l->node->in[k] >= 0 ? s->same[l->node->in[k]] : BZ_NO_VALUE;
@@ -65,8 +63,6 @@ bool spare_number(const spare_search *s, const bz_layer *l, int k, double *numbe
     *number = x[0];
     return true;
 }
-
-/* ---- ranges of values ---------------------------------------------------------------------------------- */
 
 typedef struct {
     double low, high;
@@ -154,8 +150,6 @@ static range range_of_operand(const spare_search *s, const bz_layer *l)
     int budget = RANGE_OPERANDS;
     return range_of(s, spare_operand(s, l, 0), &budget);
 }
-
-/* ---- rules -------------------------------------------------------------------------------------------- */
 
 /* x + 0; with zeros of another shape than x's it may be an expansion. */
 static bz_value_id by_neutral(const spare_search *s, const bz_layer *l, int k)

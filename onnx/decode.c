@@ -11,8 +11,6 @@ static bz_dtype to_dtype(int32_t v)
     return v >= 0 && v < BZ_N_DTYPES ? (bz_dtype)v : BZ_UNDEFINED;
 }
 
-/* ---- types ------------------------------------------------------------------------------------ */
-
 static bz_dim named_symbol(builder *b, const char *name)
 {
     bz_model *m = b->model;
@@ -113,8 +111,6 @@ int decode_type(builder *b, const Onnx__TypeProto *p, const bz_type **t)
     return decode_type_at(b, p, 0, type);
 }
 
-/* ---- tensors ----------------------------------------------------------------------------------- */
-
 static int set_dims(builder *b, bz_tensor *t, size_t rank, const int64_t *dims)
 {
     static const int64_t SCALAR[1];
@@ -187,8 +183,6 @@ int decode_sparse(builder *b, const Onnx__SparseTensorProto *p, bz_tensor *t)
     t->indices = p->indices ? &parts[1] : NULL;
     return set_dims(b, t, p->n_dims, p->dims);
 }
-
-/* ---- attributes --------------------------------------------------------------------------------- */
 
 const bz_attr *bz_node_attr(const bz_node *node, const char *name)
 {
@@ -340,8 +334,6 @@ int decode_attr(builder *b, scope *s, ProtobufCBinaryData bytes, bz_attr *a)
     const Onnx__AttributeProto *p = unpack_attribute(b->model->file, bytes, b->err);
     return p ? fill_attr(b, s, p, a) : -1;
 }
-
-/* ---- operator sets -------------------------------------------------------------------------------- */
 
 void decode_opsets(builder *b, size_t n, Onnx__OperatorSetIdProto *const *imported)
 {

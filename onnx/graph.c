@@ -7,8 +7,6 @@
 
 enum { MAX_DEPTH = 64, MAX_VALUES = 1 << 28 };
 
-/* ---- values and names ---------------------------------------------------------------------- */
-
 static bz_value_id new_value(builder *b, const char *name)
 {
     bz_model *m = b->model;
@@ -65,8 +63,6 @@ static bz_value_id resolve(builder *b, scope *s, const char *name)
     }
     return (bz_value_id)id;
 }
-
-/* ---- what a graph declares ----------------------------------------------------------------- */
 
 static int define_input(builder *b, scope *s, const char *name, const Onnx__TypeProto *type, bz_value_id *id)
 {
@@ -138,8 +134,6 @@ static int declare_types(builder *b, scope *s, size_t n, Onnx__ValueInfoProto *c
     }
     return 0;
 }
-
-/* ---- nodes --------------------------------------------------------------------------------- */
 
 static int opset_of(const builder *b, const char *domain)
 {
@@ -215,8 +209,6 @@ static int link_node(builder *b, scope *s, const Onnx__NodeProto *p, bz_node *no
     return 0;
 }
 
-/* ---- topological order --------------------------------------------------------------------- */
-
 bz_value_id bz_node_reads(const bz_node *node, int k)
 {
     if (k < node->n_in)
@@ -284,8 +276,6 @@ static int sort_nodes(builder *b, bz_graph *g, bz_value_id first, bz_value_id la
     g->nodes = sorted;
     return 0;
 }
-
-/* ---- graphs -------------------------------------------------------------------------------- */
 
 /* Names are all defined before the first is looked up, so nodes may stand in any order. */
 static int build_nodes(builder *b, scope *s, bz_graph *g, size_t n, Onnx__NodeProto *const *nodes)

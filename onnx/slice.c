@@ -42,8 +42,6 @@ static char *name_of(slicer *s, bz_value_id v)
     return bz_arena_printf(s->arena, "v%d", s->number[v]);
 }
 
-/* ---- what all slices look up ------------------------------------------------------------------ */
-
 void slice_index_free(struct slice_index *x)
 {
     if (!x)
@@ -88,8 +86,6 @@ static struct slice_index *make_index(const bz_model *model)
                 bz_map_add(&x->protos, from->node[i]->output[k], strlen(from->node[i]->output[k]), (uint32_t)i);
     return x;
 }
-
-/* ---- which nodes ------------------------------------------------------------------------------ */
 
 BZ_SORTS(ascending, int, BZ_ORDER(*p, *q));
 
@@ -142,8 +138,6 @@ static void put_back(const slicer *s)
     }
 }
 
-/* ---- types, nodes ----------------------------------------------------------------------------- */
-
 static int put_type(slicer *s, bz_value_id v, Onnx__ValueInfoProto ***list, size_t *n)
 {
     const bz_type *t = &s->slice->types[v];
@@ -192,8 +186,6 @@ static Onnx__NodeProto *add_node(slicer *s, const char *op, const char *domain, 
     s->graph->node[s->graph->n_node++] = p;
     return p;
 }
-
-/* ---- constants -------------------------------------------------------------------------------- */
 
 static void put_tensor(slicer *s, char *name, bz_dtype dtype, const int64_t *dims, int rank, void *data, size_t size,
                        Onnx__TensorProto *out)
@@ -283,8 +275,6 @@ static int put_constant(slicer *s, bz_value_id v)
     put_tensor(s, name_of(s, v), t->dtype, t->dims, t->rank, data, size, add_initializer(s));
     return 0;
 }
-
-/* ---- graph ------------------------------------------------------------------------------------ */
 
 static bool is_made_inside(const slicer *s, bz_value_id v)
 {

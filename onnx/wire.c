@@ -71,8 +71,6 @@ void wire_set_varint(uint8_t *end, uint64_t v)
     *at = v & 0x7f;
 }
 
-/* ---- what holds what -------------------------------------------------------------------------- */
-
 const ProtobufCFieldDescriptor *wire_known(wire_message kind, uint32_t number)
 {
     return protobuf_c_message_descriptor_get_field(kind, number);

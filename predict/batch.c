@@ -74,8 +74,6 @@ bool bz_problem_batched(const bz_problem *p, double times, bz_problem *out)
     return good && fabs(after - times * before) <= 1e-3 * after;
 }
 
-/* ---- families --------------------------------------------------------------------------------- */
-
 double bz_problem_items(const bz_problem *p)
 {
     bz_operand operand[BZ_PROBLEM_OPERANDS];
@@ -124,8 +122,6 @@ int bz_samples_family(const bz_samples *s, const char *problem, double *items)
         at = bz_map_get(&s->families, bz_buf_text(&text), text.len);
     return at == BZ_MAP_NONE ? -1 : (int)at;
 }
-
-/* ---- residuals -------------------------------------------------------------------------------- */
 
 static double residual(const bz_predictor *p, int row, int machine)
 {

@@ -41,8 +41,6 @@ static double quantile(double *v, int n, double q)
     return n ? bz_quantile(v, (size_t)n, q) : (double)NAN;
 }
 
-/* ---- folds ----------------------------------------------------------------------------------- */
-
 static void predict(evaluating *e, bz_aim *a, int machine, const bool *which, int plane)
 {
     for (int i = 0; i < e->s->n; i++)
@@ -204,8 +202,6 @@ static void leave_out(evaluating *e, bz_leave leave)
         leave_work(e, number, folds, known, in);
     free(known), free(in), free(number);
 }
-
-/* ---- sums ------------------------------------------------------------------------------------ */
 
 typedef struct total {
     double is, told, spread; /* seconds; spread of the logarithm */

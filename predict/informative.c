@@ -73,8 +73,6 @@ int bz_most_informative(const bz_shape *const *shape, const double *cost, const 
     return chosen;
 }
 
-/* ---- of a plan ------------------------------------------------------------------------------- */
-
 static bool is_chosen(void *user, int problem, int family)
 {
     (void)family;

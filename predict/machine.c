@@ -169,8 +169,6 @@ bool bz_machine_is(const bz_machine *m, const char *name)
     return !strncmp(m->name, name, n) && (!m->name[n] || m->name[n] == '@');
 }
 
-/* ---- described by a person ------------------------------------------------------------------- */
-
 /* A file that names threads describes a processor, one that names multiprocessors a GPU. */
 typedef struct description {
     bz_machine m;

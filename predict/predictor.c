@@ -16,8 +16,6 @@ double bz_predictor_roofline(const bz_predictor *p, const bz_shape *s, const bz_
     return log(bz_shape_roofline(s, m, isnan(floor) ? 0 : floor, p->kinship[0].margin));
 }
 
-/* ---- over problems --------------------------------------------------------------------------- */
-
 typedef struct kind_rows {
     const bz_shape **shape;
     double *y;
@@ -228,8 +226,6 @@ bool bz_predictor_met_type(const bz_predictor *p, bz_dtype dtype)
         }
     return false;
 }
-
-/* ---- over machines --------------------------------------------------------------------------- */
 
 struct bz_aim {
     const bz_predictor *p;

@@ -39,8 +39,6 @@ typedef struct import {
     bz_error *err;
 } import;
 
-/* ---- rows ------------------------------------------------------------------------------------ */
-
 static int first_line(void *user, size_t number, const char *text, size_t len)
 {
     *(bool *)user = number == 1 && len == strlen(HEADER) && !memcmp(text, HEADER, len);
@@ -97,8 +95,6 @@ BZ_SORTS(by_layer, row,
          BZ_THEN(BZ_THEN(strcmp(p->model, q->model), BZ_ORDER(p->batch, q->batch)),
                  BZ_THEN(strcmp(p->layer, q->layer),
                          BZ_THEN(BZ_ORDER(q->seconds, p->seconds), BZ_ORDER(p->number, q->number)))));
-
-/* ---- records --------------------------------------------------------------------------------- */
 
 static void add(import *in, const char *text, const bz_problem *p, double seconds)
 {
@@ -175,8 +171,6 @@ static int take_model(import *in, const row *rows, size_t n, bz_error *err)
     bz_network_free(&net);
     return rc;
 }
-
-/* ---- system ---------------------------------------------------------------------------------- */
 
 static int put_system(bz_perfdb *db, import *in, const char *system, bz_error *err)
 {

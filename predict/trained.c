@@ -24,8 +24,6 @@ static const size_t VALUES[] = {
     offsetof(bz_machine, bandwidth), offsetof(bz_machine, generation), offsetof(bz_machine, floor)};
 enum { N_VALUES = sizeof VALUES / sizeof *VALUES };
 
-/* ---- written --------------------------------------------------------------------------------- */
-
 static void put(bz_buf *out, double v)
 {
     bz_buf_printf(out, " %.7g", v);
@@ -109,8 +107,6 @@ void bz_predictor_write(const bz_predictor *p, bz_buf *out)
     for (int kind = 0; kind < BZ_SHAPE_KINDS; kind++)
         write_kind(p, kind, out);
 }
-
-/* ---- read ------------------------------------------------------------------------------------ */
 
 typedef struct reading {
     bz_predictor *p;

@@ -160,8 +160,6 @@ static bool read_problem(const bz_trace *t, size_t call, bz_problem *out)
     return false;
 }
 
-/* ---- what calls tell besides ---------------------------------------------------------------- */
-
 /* "f32::blocked:ABcd16b16a:f0": a capital letter is a dimension in blocks. */
 static void read_blocks(const char *format, bz_call_tensor *out)
 {

@@ -74,8 +74,6 @@ static int read_tensors(const bz_trace *t, size_t call, bz_extent *v, int most)
     return 0;
 }
 
-/* ---- functions ------------------------------------------------------------------------------ */
-
 static const struct {
     const char *name;
     bz_fn fn;
@@ -152,8 +150,6 @@ static bool read_posts(const char *posts, bz_post *out, int room)
     }
     return true;
 }
-
-/* ---- products ------------------------------------------------------------------------------- */
 
 /* Types, bias and post-operations. */
 static bool types(const bz_trace *t, size_t call, bz_problem *p)
@@ -245,8 +241,6 @@ bool bz_call_onednn_matmul(const bz_trace *t, size_t call, bz_problem *p)
     memcpy(p->matmul.b, v[1], sizeof v[1]);
     return true;
 }
-
-/* ---- others --------------------------------------------------------------------------------- */
 
 /* The data type: older versions call the tensor "data". */
 static bool data_type(const bz_trace *t, size_t call, bz_dtype *out)

@@ -466,8 +466,6 @@ int bz_choose_cut(const bz_work *w, bz_cut **cuts, int *n, bool *sure, int *othe
     return at;
 }
 
-/* ---- where a piece begins ---- */
-
 /* The place in the typical piece before which the host rests longest, if that stands out: how far behind its mark. */
 static uint32_t longest_rest(const bz_work *w, const bz_cut *c)
 {

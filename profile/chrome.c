@@ -95,8 +95,6 @@ static void add_id(bz_chrome_event *e, const char *s, size_t n)
     e->id |= 1;
 }
 
-/* ---- tokens of the JSON. Event objects lie at depth events_depth + 1, args one deeper. ---- */
-
 /* Where the next key or value lies, which only an opening or a closing changes. */
 static void look_where(reader *r)
 {
@@ -306,8 +304,6 @@ static void on_token(reader *r, bz_token what, const char *s, size_t n)
         on_value(r, what, s, n);
     }
 }
-
-/* ---- the file ---- */
 
 /* Bytes of a single text, which lies in memory as a whole: far more than a name or a list of shapes, and not less than what a file may unpack
  * to without a question. */

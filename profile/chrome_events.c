@@ -237,8 +237,6 @@ static void add_complete(bz_chrome_events *r, bz_event_kind kind, uint32_t name,
         ev->graph[i] = bz_chrome_id(e->graph);
 }
 
-/* ---- lines ---- */
-
 static bz_chrome_process *process_of(const bz_chrome_events *r, int64_t process)
 {
     uint32_t i = r->n_processes;
@@ -343,8 +341,6 @@ void bz_chrome_details(bz_chrome_event *e, const char *s, size_t n)
     read_sizes(s, n, "block:", e->block);
 }
 
-/* ---- events ---- */
-
 /* ONNX Runtime brackets every node by two fences; the name carries which of the three it is. */
 static bool is_fence(const char *name)
 {
@@ -406,8 +402,6 @@ static void event_complete(bz_chrome_events *r)
     count_unknown(r, e);
     add_complete(r, kind, name, e->start, end);
 }
-
-/* ---- categories that are not known ---- */
 
 /* Threads of the host have operators or calls of a runtime. [n_lanes] */
 static bool *host_lanes(const bz_trace *t)

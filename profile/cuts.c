@@ -339,8 +339,6 @@ static void try_cut(search *s, bz_cut_origin origin)
     keep(s, first, end, typical, cut);
 }
 
-/* ---- marks ---- */
-
 static void cut_where(search *s, bz_cut_origin origin, bz_doing what)
 {
     s->k = 0;
@@ -455,8 +453,6 @@ static void cut_at_symbols(search *s, const uint32_t *symbol, const uint32_t *ta
     free(number);
 }
 
-/* ---- pauses in turns ---- */
-
 /* Steps of equal layers, by the pauses between them. */
 static void cut_at_rests(search *s)
 {
@@ -476,8 +472,6 @@ static void cut_at_rests(search *s)
         try_cut(s, BZ_CUT_RESTS);
     }
 }
-
-/* ---- all ---- */
 
 BZ_SORTS(by_count, bz_cut, BZ_ORDER(p->n, q->n));
 

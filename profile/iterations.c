@@ -34,8 +34,6 @@ void bz_trace_add_iteration(bz_trace *t, int64_t start, int64_t end)
     t->iteration[t->n_iterations++] = (bz_iteration){.start = start, .end = end};
 }
 
-/* ---- what it is cut by ---- */
-
 /* Kernels of a vector and of a matrix do the same for one token and for many. */
 static uint64_t sort_of(bz_kernel_does does)
 {

@@ -34,8 +34,6 @@ uint32_t bz_trace_demangled(bz_trace *t, uint32_t name)
     return id;
 }
 
-/* ---- short names ---- */
-
 static const char ANONYMOUS[] = "(anonymous namespace)";
 
 /* Bytes of a piece that is passed over as one: the name of a namespace without one has a blank and brackets. */

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- containment on the host ---- */
-
 /* Recordings in whole microseconds let an event end one later than what it lies in. */
 enum { DEEPEST = 1024, ROUNDING = 1000 };
 
@@ -200,8 +198,6 @@ static void link_host(bz_trace *t)
     }
     bz_map_free(&nested.pairs);
 }
-
-/* ---- correlation ---- */
 
 /* Row numbers of api events by (scope, correlation). Mostly there is one scope, and the numbers have been handed out one
  * after the other: then they are the index. Else open addressing. */

@@ -134,8 +134,6 @@ bool bz_iterations_named(bz_trace *t, const char *pattern)
     return from_events(t, BZ_EVENT_RANGE, pattern) || from_events(t, BZ_EVENT_OP, pattern);
 }
 
-/* ---- numbers in names ---- */
-
 /* "Step 12 (train)" is "step # (train)". False where there is no number. */
 static bool template_of(const char *name, char *out, size_t size)
 {
@@ -284,8 +282,6 @@ static bool by_number(bz_trace *t)
     }
     return best != BZ_NONE;
 }
-
-/* ---- modules ---- */
 
 /* Calls of modules by a thread that no other module made: rows of ranges. */
 static size_t outer_modules(const bz_trace *t, const bool *module, uint32_t *row)

@@ -144,8 +144,6 @@ const bz_operator *bz_operator_of(const bz_trace *t, size_t op)
     return p->operators[at];
 }
 
-/* ---- values of arguments -------------------------------------------------------------------- */
-
 int bz_operator_ints(const bz_operator *o, int argument, int64_t *v, int most)
 {
     const char *text;

@@ -77,8 +77,6 @@ uint64_t bz_pages_claimed(const void *data, size_t size)
     return be32(d + 28) * page_size;
 }
 
-/* ---- the tree ---- */
-
 /* Leaves mostly come one behind the other, and are read some at once: copying them takes half as long as mapping the file does. One that
  * comes alone is read alone, or a tree that jumps would have the file read many times over. NULL where it cannot be read. */
 static const uint8_t *page_at(bz_rows *r, struct bz_page_window *w, uint32_t number)
@@ -197,8 +195,6 @@ void bz_rows_end(bz_rows *r)
         free(r->path[i].page);
     *r = (bz_rows){0};
 }
-
-/* ---- records ---- */
 
 typedef enum { FIELD_NUMBER, FIELD_CONSTANT, FIELD_NULL, FIELD_TEXT, FIELD_ROWID } field_kind;
 

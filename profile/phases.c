@@ -104,8 +104,6 @@ static bool is_prompt(const pass *p, const pass *typical)
            (p->time / 2 >= typical->time || p->blocks / 2 >= typical->blocks || p->rows / 2 > typical->rows);
 }
 
-/* ---- tokens by the shapes of operators ---- */
-
 /* Of "inputs=[[32000,4096],[8,1],…": how many indexes the embedding looks up, and how many of each sequence. */
 static bool looked_up(const char *detail, uint32_t *all, uint32_t *each)
 {
@@ -187,8 +185,6 @@ static void by_kernels(bz_trace *t, bz_arena *arena)
     for (uint32_t i = 0; i < t->n_iterations; i++)
         t->iteration[i].phase = prompt[i] ? BZ_STEP_PREFILL : BZ_STEP_DECODE;
 }
-
-/* ---- tokens by the names of marks ---- */
 
 /* The number behind `key`, or behind "sq" behind it, as in "context_2(sq300sk300)" the tokens. False: there is none. */
 static bool number_behind(const char *name, const char *key, uint32_t *out, const char **rest)
@@ -276,8 +272,6 @@ void bz_trace_find_phases(bz_trace *t)
         t->iteration[i].tokens = l[i].all;
     keep_prompts(t);
 }
-
-/* ---- what they take ---- */
 
 typedef struct {
     double median, sum;

@@ -39,8 +39,6 @@ static uint64_t mix(uint64_t a, uint64_t b)
     return h ^ h >> 29;
 }
 
-/* ---- what is written ---------------------------------------------------------------------- */
-
 typedef struct {
     uint64_t from, to;
 } stretch;
@@ -83,8 +81,6 @@ static bool is_within(const stretch *s, size_t n, uint64_t at)
     return low && at < s[low - 1].to;
 }
 
-/* ---- what is read ------------------------------------------------------------------------- */
-
 void bz_sequence_places(const bz_trace *t, const bz_sequence *s, bz_work *w, bz_arena *arena)
 {
     const uint32_t *operands = s->event->operands;
@@ -118,8 +114,6 @@ void bz_sequence_places(const bz_trace *t, const bz_sequence *s, bz_work *w, bz_
     free(symbol);
     free(at);
 }
-
-/* ---- how often ---------------------------------------------------------------------------- */
 
 /* The places of events of one name, by one of their addresses, that nothing writes. Weights come in turns without an exception: as many events after a place as
  * there are places, it comes again. Activations do so at most once the allocator has settled, and then every few events. */

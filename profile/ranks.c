@@ -40,8 +40,6 @@ static bool communicates(const char *name)
     return false;
 }
 
-/* ---- which there are ---- */
-
 static rank *find_rank(ranks *r, const bz_trace *t, const char *profile, const bz_lane *l)
 {
     bool device = l->device;
@@ -62,8 +60,6 @@ static rank *find_rank(ranks *r, const bz_trace *t, const char *profile, const b
                            .source = l->source};
     return &r->rank[r->n++];
 }
-
-/* ---- what each of them did ---- */
 
 typedef struct {
     int64_t start, end;
@@ -176,8 +172,6 @@ static void find_all(ranks *r, const bz_trace *t, const char *profile)
         measure(&r->rank[i], r->arena);
 }
 
-/* ---- what they waited for ---- */
-
 /* The same communications in the same order, in the same number of steps? */
 static bool comparable(const ranks *r)
 {
@@ -197,8 +191,6 @@ static void find_waits(ranks *r)
             r->rank[i].waits += r->rank[i].list[c] - least;
     }
 }
-
-/* ---- the table ---- */
 
 /* "rank 3": what the recording or the name of its file says; else the file. */
 static const char *name_of(const rank *k, bz_arena *arena)

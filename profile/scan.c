@@ -8,8 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- the file ---- */
-
 static void open_pages(bz_database *db, const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -105,8 +103,6 @@ sqlite3_stmt *bz_database_query(bz_database *db, const char *table, const char *
     return bz_database_has(db, table) ? bz_database_prepare(db, sql) : NULL;
 }
 
-/* ---- what the schema says of a table ---- */
-
 /* Where its b-tree begins; 0 where its columns do not lie in the file as they stand in the schema. */
 static uint32_t root_of(bz_database *db, const char *table)
 {
@@ -161,8 +157,6 @@ static void find_columns(bz_scan *s)
     }
     sqlite3_finalize(q);
 }
-
-/* ---- rows ---- */
 
 /* libsqlite3 reads from here on: from the beginning, or behind the last row that came. */
 static bool hand_over(bz_scan *s)

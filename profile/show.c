@@ -329,8 +329,6 @@ void bz_trace_print(const bz_trace *t, int top, bz_buf *out)
     }
 }
 
-/* ---- JSON ---------------------------------------------------------------------------------------- */
-
 static const bz_member QUANTILES[] = {BZ_FIELDS(bz_quantiles, p50, min, p90, p99, max, mean)};
 
 /* Traces count nanoseconds, documents seconds. */

@@ -178,8 +178,6 @@ static void read_pages(reader *r, const void *record)
     bz_trace_taken(r->t, r->h.process, wall(r, v->at), v->taken);
 }
 
-/* ---- CUPTI's activities ---- */
-
 static uint32_t stream_of(reader *r, uint32_t device, uint32_t context, uint32_t stream)
 {
     r->device = true;
@@ -244,8 +242,6 @@ static void read_overhead(reader *r, const void *record)
                             bz_trace_thread(r->t, r->source, r->h.process, v->thread));
     r->t->event[BZ_EVENT_OVERHEAD].value[i] = v->kind;
 }
-
-/* ---- what the recording says of itself ---- */
 
 static void read_note(reader *r, const void *record)
 {

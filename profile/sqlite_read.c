@@ -67,8 +67,6 @@ static uint32_t clamp32(int64_t v)
     return (uint64_t)v < BZ_NONE ? (uint32_t)v : v < 0 ? 0 : BZ_NONE - 1;
 }
 
-/* ---- events ---- */
-
 /* Which columns are read, and as what. */
 typedef struct {
     const char *name[BZ_SCAN_COLUMNS];
@@ -300,8 +298,6 @@ static void read_table(reader *r, const bz_mapping *map)
     bz_table_damaged(r->t, r->source, table, bz_scan_end(&s));
 }
 
-/* ---- what is around the events ---- */
-
 static void read_own_lanes(reader *r)
 {
     sqlite3_stmt *s = bz_database_query(
@@ -468,8 +464,6 @@ static void read_all(reader *r)
     cover(r, before);
     bz_trace_source_format(r->t, r->source, r->own ? "benanza trace" : "Nsight Systems");
 }
-
-/* ---- the file ---- */
 
 static bool sqlite_matches(const char *head, size_t n)
 {

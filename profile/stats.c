@@ -322,8 +322,6 @@ bz_quantiles bz_quantiles_of(double *values, size_t n)
     return q;
 }
 
-/* ---- levels ---- */
-
 static int64_t figure_of(const bz_level_iteration *i, bz_figure figure)
 {
     return figure == BZ_FIGURE_LATENCY ? i->latency : i->library;
@@ -364,8 +362,6 @@ size_t bz_trace_figures(const bz_trace *t, bz_figure figure, bz_arena *arena, do
     }
     return n;
 }
-
-/* ---- tops and gaps ---- */
 
 /* Events of warm-up and outside of iterations do not count, library calls that do no work neither. */
 static inline bool counts(const bz_trace *t, bz_event_kind kind, const bz_asked *asked, size_t i, bz_cursor *c)

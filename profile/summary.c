@@ -104,8 +104,6 @@ bool bz_trace_whole(const bz_trace *t, bz_iteration *span, bz_trace *whole)
     return true;
 }
 
-/* ---- idle ---- */
-
 typedef struct {
     int64_t start, end;
     uint32_t cause; /* api event, or BZ_NONE */

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- numbers for symbols ---- */
-
 static const uint64_t SPREAD = 0x9e3779b97f4a7c15u;
 
 /* Where a symbol's number stands, or would stand, in a table of which at least half is free. */
@@ -93,8 +91,6 @@ uint32_t bz_widen_symbols(uint32_t *gram, size_t n, size_t width)
     return x.n;
 }
 
-/* ---- pauses ---- */
-
 int64_t bz_work_long_pause(const bz_work *w, size_t i)
 {
     size_t low = 0, high = w->n_long;
@@ -107,8 +103,6 @@ void bz_work_add_long_pause(bz_work *w, size_t i, int64_t time, bz_arena *arena)
     w->pause[i] = UINT32_MAX;
     BZ_ARENA_ADD(arena, w->long_pause, w->n_long) = (bz_long_pause){(uint32_t)i, time};
 }
-
-/* ---- what the host did ---- */
 
 void bz_work_count(const bz_work *w, const uint32_t *count[BZ_DO_COUNTED], bz_arena *scratch)
 {

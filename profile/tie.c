@@ -167,8 +167,6 @@ static void place(tying *k, size_t row, uint32_t lane, int64_t start, size_t fir
     k->kernels += n;
 }
 
-/* ---- by time and thread ---- */
-
 static bool tie_by_time(tying *k, bz_arena *arena)
 {
     bz_events *call = &k->t->event[BZ_EVENT_CALL];
@@ -193,8 +191,6 @@ static bool tie_by_time(tying *k, bz_arena *arena)
     }
     return true;
 }
-
-/* ---- by order ---- */
 
 /* Launches inside of calls that have been placed are taken: calls of cuDNN's launch products of matrices, too. */
 static void mark_taken(tying *k)

@@ -50,8 +50,6 @@ static bz_token close(bz_tokens *k, const char *p)
     return ends(k, map ? BZ_TOKEN_CLOSE_MAP : BZ_TOKEN_CLOSE_ARRAY, p + 1);
 }
 
-/* ---- strings ---- */
-
 static bool is_plain(char c)
 {
     return c != '"' && c != '\\' && (unsigned char)c >= 0x20;
@@ -210,8 +208,6 @@ static inline bz_token key(bz_tokens *k, const char *p)
     k->expected = VALUE;
     return stops(k, BZ_TOKEN_KEY, behind + 1);
 }
-
-/* ---- other values ---- */
 
 /* Behind the digits at p; eight at once: a byte that is no digit has its highest bit set here, and the lowest such byte is told right. */
 static inline const char *digits(const char *p, const char *end)

@@ -54,8 +54,6 @@ void bz_trace_free(bz_trace *t)
     free(t);
 }
 
-/* ---- strings ---- */
-
 uint32_t bz_trace_intern(bz_trace *t, const char *s, size_t n)
 {
     struct bz_trace_private *p = t->private;
@@ -85,8 +83,6 @@ uint32_t bz_strings(const bz_trace *t)
 {
     return t->private->n_strings;
 }
-
-/* ---- rows ---- */
 
 void bz_trace_expect(bz_trace *t, bz_event_kind kind, uint64_t rows)
 {
@@ -136,8 +132,6 @@ size_t bz_trace_add(bz_trace *t, bz_event_kind kind, int64_t start, int64_t end,
     return i;
 }
 
-/* ---- kernels ---- */
-
 uint32_t bz_trace_grid(bz_trace *t, const uint32_t grid[3])
 {
     struct bz_trace_private *p = t->private;
@@ -160,8 +154,6 @@ uint32_t bz_event_shown(const bz_trace *t, bz_event_kind kind, size_t i)
     uint32_t name = t->event[kind].name[i];
     return kind == BZ_EVENT_KERNEL ? bz_kernel_shown(t, name) : name;
 }
-
-/* ---- lanes ---- */
 
 static uint32_t find_lane(bz_trace *t, const lane_key *key)
 {
@@ -217,8 +209,6 @@ uint32_t bz_trace_stream(bz_trace *t, uint32_t source, int64_t process, int64_t 
                                     .context = context,
                                     .stream = stream});
 }
-
-/* ---- sources, facts, coverage ---- */
 
 uint32_t bz_trace_source(bz_trace *t, const char *path, const char *format)
 {
@@ -313,8 +303,6 @@ const char *bz_trace_lacks(const bz_trace *t, bz_lack lack)
     return NULL;
 }
 
-/* ---- back-traces ---- */
-
 uint32_t bz_trace_stack(bz_trace *t, const uint32_t *frames, int n)
 {
     struct bz_trace_private *p = t->private;
@@ -346,8 +334,6 @@ uint32_t bz_stacks(const bz_trace *t)
 {
     return t->private->n_stacks;
 }
-
-/* ---- names ---- */
 
 static const char *const KIND_NAMES[] = {"range", "op", "call", "api", "kernel", "copy", "memset", "sync", "overhead"};
 static const char *const LIBRARY_NAMES[] = {"other", "cudnn", "cublas", "cublaslt", "onednn", "blas"};

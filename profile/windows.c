@@ -92,8 +92,6 @@ static int64_t last_end(const bz_trace *t, int64_t start, int64_t limit, int64_t
     return end;
 }
 
-/* ---- copies of inputs ---- */
-
 /* When the host asked for each copy to the device, ascending. */
 typedef struct {
     int64_t *at;

@@ -17,8 +17,6 @@ int grad_fail(const grad *g, const char *fmt, ...)
     return bz_fail(g->b->err, BZ_INCOMPLETE, "layer '%s' (%s): %s", g->l->name, g->l->node->op, text);
 }
 
-/* ---- values ------------------------------------------------------------------------------------ */
-
 const char *grad_fresh(build *b, const char *wanted)
 {
     const char *name = bz_arena_str(b->arena, wanted);
@@ -102,8 +100,6 @@ const char *grad_keep(grad *g, int slot, const char *what)
     return g->s->kept[slot] = grad_fresh(g->b, bz_arena_printf(g->b->arena, "%s/%s", g->b->layer, what));
 }
 
-/* ---- nodes ------------------------------------------------------------------------------------- */
-
 static const char *split_domain(const char **op)
 {
     if (!strncmp(*op, "ms:", 3))
@@ -181,8 +177,6 @@ int grad_copy(grad *g, const char *op, const char *domain, const char *const *ex
     return 0;
 }
 
-/* ---- constants ----------------------------------------------------------------------------------- */
-
 /* The constant of these bytes; NULL where it is to be made, under *name. */
 static const char *known_constant(build *b, const char *kind, const void *data, size_t size, const char **name)
 {
@@ -257,8 +251,6 @@ const char *grad_scalar(build *b, bz_dtype dtype, double v)
     bz_draft_tensor(&b->draft, name, dtype, 0, NULL, data, (size_t)bz_dtype_bits(dtype) / 8);
     return name;
 }
-
-/* ---- what many rules need -------------------------------------------------------------------------- */
 
 const char *grad_reshape_dims(build *b, const char *x, const int64_t *dims, int n)
 {

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the forward layers in one row --------------------------------------------------------------- */
-
 /* The graph that a layer surely is, once: a function's, or the branch that is taken. NULL: it is none. */
 static const bz_body *only_body(const bz_layer *l, const bz_value_id **outputs)
 {
@@ -41,8 +39,6 @@ static void flatten(build *b, const bz_layer *layers, int n)
                 b->same[l->node->out[k]] = outputs[k];
     }
 }
-
-/* ---- forward ------------------------------------------------------------------------------------- */
 
 /* What makes reals out of other things makes them in the model's type: it is made narrow behind that. */
 static void narrow_result(grad *g, bz_value_id v)
@@ -88,8 +84,6 @@ int forward_put(build *b, step *s)
     return rc;
 }
 
-/* ---- backward ------------------------------------------------------------------------------------ */
-
 static int put_backward(build *b, step *s)
 {
     grad g = {b, s, s->layer};
@@ -116,8 +110,6 @@ static int put_backward(build *b, step *s)
         written_back(&g, w);
     return 0;
 }
-
-/* ---- inputs, constants, results -------------------------------------------------------------------- */
 
 static int put_input(build *b, bz_value_id v, const char *name, bool narrow)
 {
@@ -230,8 +222,6 @@ static int draft_all(build *b)
     bz_draft_opset(&b->draft, "benanza.training", 1);
     return 0;
 }
-
-/* ---- the iteration as a model ------------------------------------------------------------------------ */
 
 static bz_value_id value_by_name(const bz_map *ids, const char *name)
 {

@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-/* ---- windows ------------------------------------------------------------------------------------- */
-
 static void window_attrs(grad *g, const int64_t *kernel)
 {
     static const char *const NAME[][2] = {{"strides", "stride"}, {"pads", "pad"}, {"dilations", "dilation"}};
@@ -141,8 +139,6 @@ static int resize(grad *g)
     return grad_give(g, 0, dx);
 }
 
-/* ---- softmax, dropout ------------------------------------------------------------------------------- */
-
 static int softmax(grad *g)
 {
     bool flat = bz_layer_param(g->l, "from") != NULL, logarithm = !strcmp(g->l->node->op, "LogSoftmax");
@@ -188,8 +184,6 @@ static int dropout(grad *g)
         dy = grad_node(g->b, "ms:DropoutGrad", dy, g->s->kept[0], grad_last(g, 1), NULL);
     return grad_give(g, 0, dy);
 }
-
-/* ---- attention --------------------------------------------------------------------------------------- */
 
 /* A turn of pairs by an angle is turned back by its negative. */
 static int rotary(grad *g)
@@ -253,8 +247,6 @@ static int attention(grad *g)
     return grad_give_results(g, out, 3);
 }
 
-/* ---- a loss of the model's own ------------------------------------------------------------------------ */
-
 static void give_loss(grad *g, const char *op, const char *x)
 {
     const char *dx = grad_node(g->b, op, grad_dy(g, 0), x, grad_x(g, 1), grad_last(g, 2), NULL);
@@ -289,8 +281,6 @@ static int nll(grad *g)
     give_loss(g, "own:NegativeLogLikelihoodLossGrad", grad_x(g, 0));
     return 0;
 }
-
-/* ---- recurrent ---------------------------------------------------------------------------------------- */
 
 enum { STATES, CELLS, GATES };
 

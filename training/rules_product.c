@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-/* ---- matmul --------------------------------------------------------------------------------------- */
-
 typedef struct {
     const char *name;
     bool turned;
@@ -120,8 +118,6 @@ static int matmul(grad *g)
     return 0;
 }
 
-/* ---- gemm ----------------------------------------------------------------------------------------- */
-
 static int gemm(grad *g)
 {
     build *b = g->b;
@@ -142,8 +138,6 @@ static int gemm(grad *g)
     }
     return 0;
 }
-
-/* ---- einsum ---------------------------------------------------------------------------------------- */
 
 /* Operands and result by their letters, which the layer's key has without blanks and with the result said. */
 static int einsum(grad *g)

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-/* ---- windows ------------------------------------------------------------------------------------- */
-
 static const char *whole_number(build *b, int64_t v)
 {
     const char *name = grad_fresh(b, bz_arena_printf(b->arena, "%s/number", b->layer));
@@ -84,8 +82,6 @@ static int center_crop_pad(grad *g)
     const bz_type *x = grad_type(g, 0);
     return grad_give(g, 0, grad_node(g->b, "CenterCropPad", grad_dy(g, 0), grad_ints(g->b, x->dims, x->rank), NULL));
 }
-
-/* ---- transforms ------------------------------------------------------------------------------------ */
 
 /* The transform, or the inverse one without its 1/n, along an axis of n complex numbers. */
 static const char *transform(build *b, const char *x, int64_t axis, int64_t n, bool inverse, bz_dtype dtype)
@@ -181,8 +177,6 @@ static int det(grad *g)
     const char *share = grad_reshape_dims(b, grad_node(b, "Mul", grad_dy(g, 0), grad_y(g, 0), NULL), dims, x->rank);
     return grad_give(g, 0, grad_node(b, "Mul", turned, share, NULL));
 }
-
-/* ---- images ------------------------------------------------------------------------------------------ */
 
 /* A point of the grid is the matrix by its place: the places are the grid of the matrix that changes nothing. */
 static int affine_grid(grad *g)

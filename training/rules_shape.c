@@ -217,8 +217,6 @@ static int trilu(grad *g)
     return grad_give(g, 0, dx);
 }
 
-/* ---- reductions --------------------------------------------------------------------------------- */
-
 /* A value of the reduced shape with all dimensions of the operand, so that it broadcasts. */
 static const char *unreduced(grad *g, const char *value)
 {

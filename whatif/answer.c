@@ -374,8 +374,6 @@ int bz_whatif_try_all(const bz_trace *trace, bz_arena *arena, bz_whatif *out, bz
     return failed || try_together(trace, list, found, arena, &work, out, err) ? -1 : 0;
 }
 
-/* ---- a question as one call ------------------------------------------------------------------ */
-
 static void free_shown(void *thing)
 {
     bz_whatif_shown *s = thing;
@@ -483,8 +481,6 @@ int bz_whatif_ask(const bz_trace *trace, const bz_whatif_question *q, bz_arena *
                         : bz_whatif_try_all(trace, arena, w, err);
     return failed || (q->shown && bz_flow_simulate(&out->flow, arena, &out->before, err)) ? -1 : 0;
 }
-
-/* ---- to be shown ---------------------------------------------------------------------------- */
 
 const bz_whatif_shown *bz_whatif_show(const bz_trace *trace, const bz_whatif_records *records, bz_arena *arena)
 {

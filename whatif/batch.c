@@ -7,8 +7,6 @@
 
 #include <math.h>
 
-/* ---- prices --------------------------------------------------------------------------------- */
-
 typedef struct {
     double times, seconds;
 } known_batch;
@@ -78,8 +76,6 @@ static int find_factor(void *sum, size_t call, const bz_problem *p, int64_t time
         return -1;
     return *factor <= 0 && bz_call_unpad(p, &inside) ? factor_of(sum, &inside, factor, err) : 0;
 }
-
-/* ---- the iteration -------------------------------------------------------------------------- */
 
 /* What the update does, and exchanges of gradients, do not depend on the number of items. */
 static bool grows(const bz_task *t)

@@ -73,8 +73,6 @@ static work *collect(bz_build *b, size_t *n)
     return list;
 }
 
-/* ---- who held whom -------------------------------------------------------------------------- */
-
 /* The launch of work that waits for that and its stream alone; BZ_NONE. */
 static uint32_t only_launch(const bz_flow *f, uint32_t task)
 {

@@ -29,8 +29,6 @@ static uint32_t launched_before(const bz_flow *f, uint32_t lane, int64_t at)
     return after == BZ_NONE ? f->lane[lane].last : f->task[after].prev;
 }
 
-/* ---- which event ---------------------------------------------------------------------------- */
-
 BZ_SORTS(by_correlation, bz_build_record,
          BZ_THEN(BZ_ORDER(p->source, q->source),
                  BZ_THEN(BZ_ORDER(p->correlation, q->correlation), BZ_ORDER(p->api, q->api))));
@@ -91,8 +89,6 @@ bool bz_build_event(const bz_build *b, size_t sync, uint32_t *lane, int64_t *at)
     *at = t->event[BZ_EVENT_API].start[r->api] - b->span.start;
     return true;
 }
-
-/* ---- streams that wait ---------------------------------------------------------------------- */
 
 static void wait_for(bz_build *b, uint32_t to, uint32_t lane, int64_t at)
 {

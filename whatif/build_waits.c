@@ -12,8 +12,6 @@ int bz_build_waiting(const char *api)
            !bz_name_matches_any("FreeAsync FreeArray", api);
 }
 
-/* ---- for a device --------------------------------------------------------------------------- */
-
 /* The last task of a stream that was launched before the call and was done when it returned: a later one was not waited for.
  * Tasks of a lane are neighbours, launched and ended in their order. */
 static uint32_t waited_for(const bz_flow *f, uint32_t lane, int64_t called, int64_t returned)
@@ -99,8 +97,6 @@ static void device_waits(bz_build *b)
         f->task[i].duration = f->task[i].was = end - f->task[i].at;
     }
 }
-
-/* ---- of one thread for another -------------------------------------------------------------- */
 
 /* A pause of thread A in which thread B has a burst that begins and ends in it, and covers most of it: A handed over and
  * waited. PyTorch's backward pass runs so on a thread of its own. `from` is A's task before the pause. */

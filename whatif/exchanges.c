@@ -13,8 +13,6 @@ static int nothing_exchanged(bz_whatif_asked *asked)
     return bz_whatif_because(asked, "nothing is exchanged: ask for data-parallel before it");
 }
 
-/* ---- BlueConnect ---------------------------------------------------------------------------- */
-
 enum { LEVELS = 3 };
 
 typedef struct {
@@ -96,8 +94,6 @@ int bz_whatif_blueconnect(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
                                    l.gbps[i]);
     return changed;
 }
-
-/* ---- compression ---------------------------------------------------------------------------- */
 
 typedef struct {
     double ratio, gbs, compress, decompress; /* passes over the bytes, for each way */

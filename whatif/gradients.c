@@ -73,8 +73,6 @@ void bz_gradients_hand_over(bz_flow *flow, uint32_t from, uint32_t to, bool next
     bz_flow_depend_as(flow, from, to, BZ_DEPENDS_COMMUNICATION, 0, next);
 }
 
-/* ---- layers --------------------------------------------------------------------------------- */
-
 static const char *name_of(const bz_flow *flow, const bz_task *t)
 {
     return t->layer < flow->n_layers ? flow->layer[t->layer] : t->name;
@@ -143,8 +141,6 @@ static void find_forward(const bz_flow *flow, const layers *forward, const layer
     g->rank = forward->n ? of : back->n - 1 - i;
     g->forward = forward->n ? forward->first[of] : BZ_NONE;
 }
-
-/* ---- bytes ---------------------------------------------------------------------------------- */
 
 enum { FILE_MOST = 1 << 22 };
 

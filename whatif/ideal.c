@@ -36,8 +36,6 @@ static void drop_framework(bz_flow *flow, bz_whatif_asked *asked)
                           : "");
 }
 
-/* ---- by the model --------------------------------------------------------------------------- */
-
 /* [bound->n]: seconds of each layer in the bound that the program is held against; a group's first layer has the group's. NAN: none. */
 static double *prices(const bz_whatif_asked *asked)
 {
@@ -126,8 +124,6 @@ static int by_model(bz_flow *flow, bz_whatif_asked *asked, bz_layer_map *map, bo
         drop_framework(flow, asked);
     return sum.layers;
 }
-
-/* ---- by calls ------------------------------------------------------------------------------- */
 
 static int by_calls(bz_flow *flow, bz_whatif_asked *asked, bool framework, bz_error *err)
 {

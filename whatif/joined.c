@@ -32,8 +32,6 @@ static void find_pads(change *c)
         c->pad[i] &= !other[i] && !strcmp(b->layers->layer[i].kind, "pad");
 }
 
-/* ---- blocks --------------------------------------------------------------------------------- */
-
 /* Is it a convolution over a plane whose channels fill whole blocks? */
 static bool begins_blocks(const bz_layer *l, int64_t block)
 {
@@ -78,8 +76,6 @@ static int64_t border_time(const bz_way_borders *b, const bz_layer *l)
     double seconds = fmax(bz_peaks_reorder(peaks, bytes / sizeof(float), BZ_F32), isfinite(far) ? far : 0);
     return isfinite(seconds) ? bz_layer_ns(seconds) : 0;
 }
-
-/* ---- layers --------------------------------------------------------------------------------- */
 
 /* Are the weights what the model computes from others, such as their transpose? Nobody could prepare those ahead. */
 static bool computes_weights(const change *c, const bz_layer *l)

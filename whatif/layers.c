@@ -402,8 +402,6 @@ bool bz_layer_map_make(const bz_flow *flow, bz_whatif_asked *asked, bz_layer_map
     return out->n > 0;
 }
 
-/* ---- changes -------------------------------------------------------------------------------- */
-
 /* Each of the times between tasks loses its share. */
 static void shrink(bz_flow *flow, const bz_layer_map *map, uint32_t behind, int64_t less)
 {

@@ -270,8 +270,6 @@ static uint32_t operator_of(const change *c, uint32_t task)
     return op < t->event[BZ_EVENT_OP].n ? op : BZ_NONE;
 }
 
-/* ---- reorders and the time between ---------------------------------------------------------- */
-
 /* What the program reorders takes as long as those of the recording. */
 static int64_t border_time(const bz_way_borders *b, const bz_layer *l)
 {

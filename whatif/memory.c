@@ -34,8 +34,6 @@ static int find_stored(const bz_flow *flow, bz_whatif_asked *asked, stored **lis
     return k;
 }
 
-/* ---- vDNN: inputs of convolutions on the host ----------------------------------------------- */
-
 int bz_whatif_offload(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
 {
     (void)err;
@@ -77,8 +75,6 @@ int bz_whatif_offload(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
     bz_whatif_assume_parameter(asked, "gbs", "at %.4g GB/s each way, beside the kernels", gbs);
     return 2 * convs;
 }
-
-/* ---- Gist: activations in fewer bytes ------------------------------------------------------- */
 
 static bool is_relu(const bz_flow *flow, const bz_task *t)
 {
@@ -155,8 +151,6 @@ int bz_whatif_encoding(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
     return 2 * coded;
 }
 
-/* ---- checkpoints ---------------------------------------------------------------------------- */
-
 /* In front of the way back of a segment its layers are computed again, but for the last segment, which is there still. */
 int bz_whatif_checkpoints(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
 {
@@ -196,8 +190,6 @@ int bz_whatif_checkpoints(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
                      changed, segments, bz_units_time(text, 1e-9 * (double)again));
     return changed ? changed : bz_whatif_because(asked, "no way back begins behind other work");
 }
-
-/* ---- restructured batch normalization ------------------------------------------------------- */
 
 static int names_norm(const char *name)
 {

@@ -67,8 +67,6 @@ static void join_lane(bz_flow *flow, uint32_t lane, int64_t usual, bool stay, ta
     }
 }
 
-/* ---- what recording adds -------------------------------------------------------------------- */
-
 /* µs of a call: of Nsight Systems on programs that ran with it and without (docs/benchmarks.md); of PyTorch's profiler it is out of the flow where
  * gains where nobody records are asked for; of others nobody knows. */
 static double recorder_of(const bz_whatif_asked *asked)

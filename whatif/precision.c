@@ -225,8 +225,6 @@ int bz_whatif_precision(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
     return sum.computing + sum.moving + sum.by_records;
 }
 
-/* ---- TF32 ------------------------------------------------------------------------------------ */
-
 int bz_whatif_tf32(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
 {
     const char *gpu = bz_trace_told(asked->trace, "gpu");

@@ -45,8 +45,6 @@ static int64_t shorten_calls(bz_flow *flow, int64_t adds)
     return sum;
 }
 
-/* ---- operators ------------------------------------------------------------------------------ */
-
 /* Tasks of a thread that are events, in their order, with the operators that begin behind each of them; [0] counts those in front of all. Those that
  * begin within one, as in the loading of data, are counted there. */
 typedef struct {

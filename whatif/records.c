@@ -107,8 +107,6 @@ void bz_whatif_scale_calls(bz_flow *flow, const bz_whatif_asked *asked, const do
             bz_flow_scale(flow, i, factor[flow->task[i].call]);
 }
 
-/* ---- best algorithms ------------------------------------------------------------------------ */
-
 typedef struct {
     const bz_whatif_asked *asked;
     bz_call_factors of;
@@ -179,8 +177,6 @@ int bz_whatif_scale_to_best(bz_flow *flow, bz_whatif_asked *asked, bz_error *err
     tell(asked, &sum);
     return sum.priced;
 }
-
-/* ---- what a processor need not do again ----------------------------------------------------- */
 
 /* A reorder in front of a call that takes weights in its format made those weights. */
 int bz_whatif_prepack(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)

@@ -23,8 +23,6 @@ static int wrong(const script *s, bz_error *err, const char *what)
     return bz_fail(err, BZ_USAGE, "line %d: %s: %s", s->line, s->word[0], what);
 }
 
-/* ---- words ---------------------------------------------------------------------------------- */
-
 static int read_words(script *s, const char *at, const char *end, bz_error *err)
 {
     s->n_words = 0;
@@ -91,8 +89,6 @@ static int read_set(const script *s, int word, int *out, bz_error *err)
         return wrong(s, err, "a set's name is a letter from A to Z");
     return 0;
 }
-
-/* ---- choosing ------------------------------------------------------------------------------- */
 
 typedef struct {
     const char *value;
@@ -187,8 +183,6 @@ static int do_keep(script *s, bz_error *err)
     s->n_set[set] = s->n;
     return 0;
 }
-
-/* ---- changing ------------------------------------------------------------------------------- */
 
 /* Tasks may have been removed since they were chosen. */
 static bool gone(const script *s, uint32_t i)

@@ -218,8 +218,6 @@ int bz_flow_simulate(const bz_flow *flow, bz_arena *arena, bz_simulated *out, bz
     return failed;
 }
 
-/* ---- iterations behind one another ---------------------------------------------------------- */
-
 /* CHAIN copies in one flow: task i of copy c is c * n + i. */
 static void chain(const bz_flow *flow, bz_flow *out)
 {

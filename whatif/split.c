@@ -4,8 +4,6 @@
 
 #include <stdlib.h>
 
-/* ---- who worked ----------------------------------------------------------------------------- */
-
 typedef struct {
     int64_t from, to;
 } span;
@@ -107,8 +105,6 @@ void bz_flow_split_make(const bz_flow *flow, const bz_simulated *s, bz_flow_spli
     free(host.span);
     free(device.span);
 }
-
-/* ---- which chain decided -------------------------------------------------------------------- */
 
 typedef struct {
     bz_critical *c;

@@ -28,8 +28,6 @@ typedef struct {
     bool rough;                            /* some kernel does not tell how much of the device it fills */
 } streams;
 
-/* ---- calls and layers ----------------------------------------------------------------------- */
-
 /* What is computed, without type and what is taken along; NULL for what is too common to find a place by. */
 static const char *plain(const bz_problem *p, bz_arena *arena)
 {
@@ -139,8 +137,6 @@ static void spread(streams *s)
         s->layer[i] = now;
     }
 }
-
-/* ---- modules -------------------------------------------------------------------------------- */
 
 static int root(const int *way, int i)
 {
@@ -276,8 +272,6 @@ static void part_modules(streams *s)
         part(s, first, join, m, &h);
     }
 }
-
-/* ---- all ------------------------------------------------------------------------------------ */
 
 static uint32_t busiest(const bz_flow *f)
 {

@@ -306,8 +306,6 @@ bz_kernel_does bz_whatif_does(const bz_whatif_asked *asked, const bz_task *task)
     return k ? k->does : BZ_KERNEL_OTHER;
 }
 
-/* ---- asking --------------------------------------------------------------------------------- */
-
 static int parameter(const bz_transformation *row, const char *name, size_t length)
 {
     for (int i = 0; i < BZ_WHATIF_PARAMETERS && row->parameter[i].name; i++)
@@ -420,8 +418,6 @@ bool bz_whatif_given(const bz_whatif_asked *asked, const char *name)
     int p = parameter(asked->row, name, strlen(name));
     return p >= 0 && asked->given[p];
 }
-
-/* ---- what was assumed ----------------------------------------------------------------------- */
 
 static void assume(bz_whatif_asked *asked, bz_assumed_how how, const char *from, const char *fmt, va_list args)
 {

@@ -25,8 +25,6 @@ static struct {
     bool flushing, stop, left;
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
 
-/* ---- finding CUPTI ---- */
-
 static const char *const NAMES[] = {"libcupti.so.13",   "libcupti.so.12",   "libcupti.so.11.8",
                                     "libcupti.so.11.7", "libcupti.so.11.6", "libcupti.so"};
 
@@ -92,8 +90,6 @@ static const char *load_cupti(bzc_cupti *c)
     return NULL;
 }
 
-/* ---- what CUPTI asks of us; its threads call these ---- */
-
 static uint64_t clock_of_records(void)
 {
     return (uint64_t)bzi_now();
@@ -117,8 +113,6 @@ static void take_buffer(CUcontext context, uint32_t stream, uint8_t *buffer, siz
         bzi_device_dropped(dropped);
     free(buffer);
 }
-
-/* ---- life ---- */
 
 /* CUPTI hands out a buffer when it is full; a crash would take what is in it along. So it is asked for it. */
 static void *flush_now_and_then(void *unused)

@@ -11,8 +11,6 @@
 
 __attribute__((visibility("default"))) int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_table);
 
-/* ---- texts ---- */
-
 enum { LONGEST = 1024 };
 
 static const char *utf8(const wchar_t *s, char out[LONGEST])
@@ -51,8 +49,6 @@ static uint32_t text_of(const nvtxEventAttributes_t *a)
         return 0;
     }
 }
-
-/* ---- ranges ---- */
 
 enum { DEEPEST = 64, OPEN = 1024 };
 
@@ -135,8 +131,6 @@ static void end(nvtxRangeId_t id)
     if (v.start)
         put(&v, now);
 }
-
-/* ---- NVTX's functions ---- */
 
 static void mark_ex(const nvtxEventAttributes_t *a)
 {

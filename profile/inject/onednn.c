@@ -13,8 +13,6 @@ bzi_onednn bzi_dnn;
 static bool looked;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* ---- the library ---- */
-
 enum { ALWAYS = 1, IN_2 = 2, IN_3 = 4, MAYBE = 8 };
 static const struct {
     const char *name;
@@ -82,8 +80,6 @@ static void look(void)
     pthread_mutex_unlock(&lock);
 }
 
-/* ---- which description belongs to a primitive ---- */
-
 typedef struct {
     const void *primitive;
     uint32_t name, detail, variant;
@@ -149,8 +145,6 @@ static known describe(const void *pd)
     return k;
 }
 
-/* ---- what is read ---- */
-
 typedef struct {
     int what;
     void *memory;
@@ -170,8 +164,6 @@ static void find_places(int n, const argument *list, bzi_call *call)
             *to = at;
     }
 }
-
-/* ---- the intercepted functions: int is dnnl_status_t, 0 success ---- */
 
 enum { RUNTIME_ERROR = 5 };
 EXPORT int dnnl_primitive_create(void **primitive, const void *primitive_desc);

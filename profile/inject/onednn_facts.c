@@ -105,8 +105,6 @@ static const struct {
       {"dst_iter", RESULT, 1, 0}}},
 };
 
-/* ---- tensors ---- */
-
 static bool tensor_of_3(const void *md, bzi_tensor *out)
 {
     int form = BZI_FORM_NONE;
@@ -196,8 +194,6 @@ static void add_tensors(const void *pd, bzi_facts *f)
     add_tensor(pd, &(told){"src", SOURCE, 0, GRADIENT}, f);
     add_tensor(pd, &(told){"dst", RESULT, 0, GRADIENT}, f);
 }
-
-/* ---- parameters and attributes ---- */
 
 static void parameters_of_3(const void *pd, bzi_facts *f)
 {

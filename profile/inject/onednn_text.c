@@ -37,8 +37,6 @@ static void put_list(text *t, const int64_t *v, int n)
     }
 }
 
-/* ---- tensors ---- */
-
 static void count_blocks(const bzi_tensor *m, int64_t block[BZI_RANK])
 {
     for (int d = 0; d < m->rank; d++)
@@ -131,8 +129,6 @@ static int mask_of(const bzi_tensor *m)
     return mask;
 }
 
-/* ---- attributes ---- */
-
 static void put_post(text *t, const bzi_post *p)
 {
     const char *kind = bzi_dnn.kind_name(p->kind), *type = p->type ? bzi_dnn.type_name(p->type) : NULL;
@@ -200,8 +196,6 @@ static void put_attributes(text *t, const bzi_facts *f)
         put_post(t, &f->post[i]);
     }
 }
-
-/* ---- what is particular to a kind ---- */
 
 /* The log's letters, by bits of the version's flags. */
 static void put_flags(text *t, unsigned flags)
@@ -356,8 +350,6 @@ static void put_problem(text *t, const bzi_facts *f)
         put_shapes(t, f);
     }
 }
-
-/* ---- all of it ---- */
 
 uint32_t bzi_onednn_detail(const bzi_facts *f, uint64_t hash)
 {

@@ -123,8 +123,6 @@ void bzi_commit(void *record, bz_spool_type type, uint32_t flags, size_t size)
     __atomic_store_n(&r->size, (uint32_t)((size + 7) & ~(size_t)7), __ATOMIC_RELEASE);
 }
 
-/* ---- strings ---- */
-
 uint32_t bzi_known(uint64_t hash)
 {
     for (uint64_t i = hash;; i++) {
@@ -182,8 +180,6 @@ uint32_t bzi_text(const char *text)
     return bzi_string(bzi_hash(10, text, n), text, n);
 }
 
-/* ---- what there is to say ---- */
-
 static void put_text(bz_spool_type type, uint32_t flags, const char *key, const char *text)
 {
     uint32_t k = bzi_text(key), s = bzi_text(text);
@@ -210,8 +206,6 @@ void bzi_device_dropped(uint64_t n)
     if (spool.header)
         __atomic_add_fetch(&spool.header->device_dropped, n, __ATOMIC_RELAXED);
 }
-
-/* ---- calls and marks ---- */
 
 static void put_call(const bzi_call *call, int64_t end, uint32_t stack)
 {
@@ -276,8 +270,6 @@ void bzi_note_onednn(const char *version)
         snprintf(spool.header->onednn, sizeof spool.header->onednn, "%s", version);
 }
 
-/* ---- back-traces ---- */
-
 static uint32_t frame_text(void *address)
 {
     uint64_t hash = bzi_hash(7, &address, sizeof address);
@@ -313,8 +305,6 @@ uint32_t bzi_stack(void)
     return record_once(bzi_hash(9, frames, (size_t)k * sizeof *frames), BZ_SPOOL_STACK, &n_stacks, frames, (size_t)k,
                        sizeof *frames);
 }
-
-/* ---- finding what we stand in front of ---- */
 
 typedef struct {
     const char *symbol, *hint;
@@ -361,8 +351,6 @@ void *bzi_resolve(const char *symbol, const char *hint)
     }
     return s.found;
 }
-
-/* ---- life ---- */
 
 static void program_name(char *out, size_t size)
 {

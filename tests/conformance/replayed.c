@@ -52,8 +52,6 @@ static int read_list(survey *s, const char *path)
     return 0;
 }
 
-/* ---- tensors from files ---------------------------------------------------------------------- */
-
 /* A file is the message of a tensor: as the only initializer of a model it is read as such. NULL: there is none, or it is no tensor. */
 static bz_model *read_tensor(const char *folder, const char *what, int i)
 {
@@ -94,8 +92,6 @@ static int value_named(const bz_replay_plan *p, const char *name)
             return i;
     return -1;
 }
-
-/* ---- running a plan's tables ----------------------------------------------------------------- */
 
 static int n_steps;
 
@@ -197,8 +193,6 @@ static const char *run_plan(bz_replay_plan *p, const char *folder, const char *m
     replayed_close(r);
     return bad;
 }
-
-/* ---- all ------------------------------------------------------------------------------------- */
 
 /* The reason alone: messages begin with names, which are the model's. */
 static const char *reason_of(const bz_error *err)

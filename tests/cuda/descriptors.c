@@ -14,8 +14,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ---- what the log must say, from the problem alone ------------------------------------------- */
-
 static void put_list(bz_buf *out, const char *name, int n, const int64_t *v)
 {
     bz_buf_printf(out, "%s=[", name);
@@ -63,8 +61,6 @@ static void put_expected(bz_buf *out, const bz_problem *p, bool f16)
     put_list(out, "dimA", rank, w);
     bz_buf_printf(out, "format=%s\n", f16 ? "CUDNN_TENSOR_NHWC (1)" : "CUDNN_TENSOR_NCHW (0)");
 }
-
-/* ---- dimensions ----------------------------------------------------------------------------- */
 
 static int same_dims(const bz_operand *y, const int *dim, int n, const char *text)
 {
@@ -269,8 +265,6 @@ static int check_models(char **paths, int n, bz_buf *expected, int *convs, int *
     bz_buf_free(&lines);
     return bad;
 }
-
-/* ---- the log -------------------------------------------------------------------------------- */
 
 /* "i!         padA: type=int; val=[1,1];" → "padA=[1,1]", of the calls that matter. */
 static int read_log(const char *path, bz_buf *out)

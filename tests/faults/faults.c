@@ -95,8 +95,6 @@ static void *real(const char *name)
     return f;
 }
 
-/* ---- memory --------------------------------------------------------------------------------- */
-
 extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t),
     *__libc_memalign(size_t, size_t);
 
@@ -140,8 +138,6 @@ int posix_memalign(void **out, size_t to, size_t size)
     *out = __libc_memalign(to, size);
     return *out ? 0 : ENOMEM;
 }
-
-/* ---- files ---------------------------------------------------------------------------------- */
 
 static bool fails(fault class, int code)
 {
@@ -260,8 +256,6 @@ SETTLES(ftruncate64, (int fd, off64_t size), (fd, size))
 SETTLES(rename, (const char *from, const char *to), (from, to))
 SETTLES(mkdir, (const char *path, mode_t mode), (path, mode))
 
-/* ---- streams -------------------------------------------------------------------------------- */
-
 /* As gnulib's fseterr does it. */
 static bool stream_fails(fault class, FILE *f, int code)
 {
@@ -313,8 +307,6 @@ ssize_t getdelim(char **line, size_t *room, int end, FILE *f)
 {
     return stream_fails(READ, f, EIO) ? -1 : REAL(getdelim)(line, room, end, f);
 }
-
-/* ---- clock ---------------------------------------------------------------------------------- */
 
 /* Seconds by which the clock of the day is off by now. */
 static time_t jump(void)

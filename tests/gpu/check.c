@@ -65,8 +65,6 @@ typedef struct work {
 
 static const char *const ROLES[N_ROLES] = {"long", "product", "half", "cached", "once", "twice"};
 
-/* ---- results -------------------------------------------------------------------------------- */
-
 /* One write for each line: other processes write there, too. */
 static void say(const bz_buf *line)
 {
@@ -155,8 +153,6 @@ static _Noreturn void run_entries(const check *c, int process)
     _exit(0);
 }
 
-/* ---- the list ------------------------------------------------------------------------------- */
-
 static int take_role(check *c, const char *line, bz_error *err)
 {
     for (int i = 0; i < N_ROLES; i++) {
@@ -242,8 +238,6 @@ static int take_list(check *c, const char *path, bz_error *err)
                 (bz_family){&c->entry[i].problem, c->entry[i].backend, c->entry[i].layout[k], c->entry[i].math};
     return bad;
 }
-
-/* ---- the report ----------------------------------------------------------------------------- */
 
 /* A kind of which nothing ran is as bad as a wrong result: nothing is known of it. */
 static int print_kinds(const check *c, const tally *kinds, bool whole)

@@ -111,8 +111,6 @@ CUptiResult cuptiProfilerGetCounterAvailability(CUpti_Profiler_GetCounterAvailab
     return CUPTI_SUCCESS;
 }
 
-/* ---- host ----------------------------------------------------------------------------------- */
-
 CUptiResult cuptiProfilerHostInitialize(CUpti_Profiler_Host_Initialize_Params *p)
 {
     BEGIN(CUpti_Profiler_Host_Initialize_Params);
@@ -189,8 +187,6 @@ CUptiResult cuptiProfilerHostEvaluateToGpuValues(CUpti_Profiler_Host_EvaluateToG
     tell("HostEvaluateToGpuValues range=0");
     return CUPTI_SUCCESS;
 }
-
-/* ---- range profiler ------------------------------------------------------------------------- */
 
 CUptiResult cuptiRangeProfilerEnable(CUpti_RangeProfiler_Enable_Params *p)
 {

@@ -86,8 +86,6 @@ cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream)
     return CUDNN_STATUS_SUCCESS;
 }
 
-/* ---- descriptors ---------------------------------------------------------------------------- */
-
 cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t t, cudnnDataType_t type, int n, const int *dims,
                                          const int *strides)
 {
@@ -192,8 +190,6 @@ cudnnStatus_t cudnnSetReduceTensorDescriptor(cudnnReduceTensorDescriptor_t r, cu
     return CUDNN_STATUS_SUCCESS;
 }
 
-/* ---- choice and workspace ------------------------------------------------------------------- */
-
 cudnnStatus_t cudnnGetConvolutionForwardAlgorithm_v7(cudnnHandle_t h, const cudnnTensorDescriptor_t x,
                                                      const cudnnFilterDescriptor_t w,
                                                      const cudnnConvolutionDescriptor_t c,
@@ -256,8 +252,6 @@ cudnnStatus_t cudnnGetReductionWorkspaceSize(cudnnHandle_t h, const cudnnReduceT
     *size = 512;
     return CUDNN_STATUS_SUCCESS;
 }
-
-/* ---- calls ---------------------------------------------------------------------------------- */
 
 cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t h, const void *alpha, const cudnnTensorDescriptor_t xd,
                                       const void *x, const cudnnFilterDescriptor_t wd, const void *w,
@@ -383,8 +377,6 @@ cudnnStatus_t cudnnReduceTensor(cudnnHandle_t h, const cudnnReduceTensorDescript
                    standin_name(space), size);
     return simple("cudnnReduceTensor", r, alpha, ad, a, beta, cd, c);
 }
-
-/* ---- recurrent networks --------------------------------------------------------------------- */
 
 cudnnStatus_t cudnnSetDropoutDescriptor(cudnnDropoutDescriptor_t d, cudnnHandle_t h, float dropout, void *states,
                                         size_t size, unsigned long long seed)

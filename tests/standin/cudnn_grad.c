@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- descriptors ---------------------------------------------------------------------------- */
-
 enum { MOST = 4096 };
 
 standin_desc *standin_desc_of(const void *object)
@@ -47,8 +45,6 @@ void standin_desc_filter(const void *object, cudnnDataType_t type, cudnnTensorFo
     stride[0] = step;
     standin_desc_tensor(object, type, n, dims, stride);
 }
-
-/* ---- values --------------------------------------------------------------------------------- */
 
 static bz_dtype dtype_of(cudnnDataType_t type)
 {
@@ -119,8 +115,6 @@ static void note(const char *name, const void *alpha, const void *beta, const vo
                    standin_name(out));
     standin_computed = true;
 }
-
-/* ---- convolutions --------------------------------------------------------------------------- */
 
 /* Of each product of the forward pass what it adds to the gradient of x (dx) or of w (dw), one of which is NULL. */
 static void add_products(const standin_desc *c, const standin_desc *x, const standin_desc *w, const standin_desc *y,
@@ -259,8 +253,6 @@ cudnnStatus_t cudnnAddTensor(cudnnHandle_t h, const void *alpha, const cudnnTens
     return CUDNN_STATUS_SUCCESS;
 }
 
-/* ---- element by element, window by window ---------------------------------------------------- */
-
 /* The average passes a share of dy on to each element of its window that is none of the padding. */
 cudnnStatus_t cudnnPoolingBackward(cudnnHandle_t h, const cudnnPoolingDescriptor_t p, const void *alpha,
                                    const cudnnTensorDescriptor_t yd, const void *y, const cudnnTensorDescriptor_t dyd,
@@ -345,8 +337,6 @@ cudnnStatus_t cudnnSoftmaxBackward(cudnnHandle_t h, cudnnSoftmaxAlgorithm_t algo
     } while (next(out, at));
     return CUDNN_STATUS_SUCCESS;
 }
-
-/* ---- normalization by batch ------------------------------------------------------------------ */
 
 /* Sums over all elements of a channel: of dy, or of x where there is none; and of its products with (x - mean) · root. */
 static void sums_of(const standin_desc *x, const void *xv, const standin_desc *dy, const void *dyv, int channel,

@@ -119,8 +119,6 @@ void standin_set(uint64_t ns)
     now += ns + pause;
 }
 
-/* ---- what benanza calls --------------------------------------------------------------------- */
-
 CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc r, CUpti_BuffersCallbackCompleteFunc c)
 {
     request = r;

@@ -88,8 +88,6 @@ static void put(const void *record)
     used += n;
 }
 
-/* ---- an iteration's work: set, copy in, two kernels on two streams, one by the driver's API, wait ---- */
-
 static void put_api(CUpti_ActivityKind kind, uint32_t cbid, uint64_t at, uint32_t thread, uint32_t correlation)
 {
     CUpti_ActivityAPI a = {
@@ -193,8 +191,6 @@ void stand_in_crash(uint32_t thread)
     work(thread, 1000);
     raise(SIGKILL);
 }
-
-/* ---- what benanza calls ---- */
 
 EXPORT CUptiResult cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc f)
 {

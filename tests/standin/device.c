@@ -107,8 +107,6 @@ static int prepare(bz_variant *v, bz_error *err)
     return 0;
 }
 
-/* ---- replays -------------------------------------------------------------------------------- */
-
 /* Where element i, counted row by row, lies channels last. */
 static int64_t place_of(const bz_operand *o, int64_t i)
 {
@@ -230,8 +228,6 @@ static void converter_free(bz_converter *c)
 {
     free(c);
 }
-
-/* ---- benchmarks ----------------------------------------------------------------------------- */
 
 /* The results are there when they are read: what is timed is the made-up clock. */
 static int execute(bz_variant *v, int copy)

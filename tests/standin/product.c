@@ -3,8 +3,6 @@
 #include "runtime/values.h"
 #include "tests/standin/record.h"
 
-/* ---- types ---------------------------------------------------------------------------------- */
-
 static const struct {
     cudaDataType_t type;
     bz_dtype dtype;
@@ -83,8 +81,6 @@ cudaDataType_t standin_scale_of(cublasComputeType_t t)
            : t == CUBLAS_COMPUTE_16F ? CUDA_R_16F
                                      : CUDA_R_32F;
 }
-
-/* ---- products ------------------------------------------------------------------------------- */
 
 static double at(const factor *f, int64_t row, int64_t column)
 {

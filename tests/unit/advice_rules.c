@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- matrix units --------------------------------------------------------------------------- */
-
 static void test_names(void **state)
 {
     static const struct {
@@ -200,8 +198,6 @@ static void test_units_of_the_typical_iteration(void **state)
     bz_trace_free(t);
     bz_arena_free(&arena);
 }
-
-/* ---- advice --------------------------------------------------------------------------------- */
 
 static void test_table_of_advice(void **state)
 {

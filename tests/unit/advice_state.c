@@ -46,8 +46,6 @@ static void test_table_of_states(void **state)
     bz_arena_free(&arena);
 }
 
-/* ---- what the program does already ---------------------------------------------------------- */
-
 #define CONV(wei) "prop=forward_inference src=f32::blocked:aBcd16b:f0 wei=" wei " problem=mb1_ic3oc32"
 #define BLOCKED   "f32::blocked:ABcd16b16a:f0"
 

@@ -124,8 +124,6 @@ static bz_bound bound(world *w, int plan)
     return b;
 }
 
-/* ---- fusion --------------------------------------------------------------------------------- */
-
 static void test_fusion(void **state)
 {
     (void)state;
@@ -223,8 +221,6 @@ static void test_fused_already(void **state)
     }
     tear_down(&w);
 }
-
-/* ---- other ways ----------------------------------------------------------------------------- */
 
 static void check_way(const bz_bound *b, const bz_bound *other, const bz_unit_way *way, bool layout)
 {
@@ -362,8 +358,6 @@ static void test_views(void **state)
     assert_true(both > 0);
     tear_down(&w);
 }
-
-/* ---- jointly -------------------------------------------------------------------------------- */
 
 static double ticks(uint64_t *dice, uint32_t most)
 {

@@ -161,8 +161,6 @@ static void a_profile_without_iterations_is_refused(void **state)
     bz_trace_free(b);
 }
 
-/* ---- random profiles against definitions ---------------------------------------------------- */
-
 enum { KEYS = 6, LIBRARY = KEYS, LATENCY, SUMS, MOST_ITERATIONS = 40 };
 static const char *const CALLS[KEYS] = {"a", "b", "c", "d", "e", "f"};
 
@@ -311,8 +309,6 @@ static void random_profiles(void **state)
         bz_trace_free(t[1]);
     }
 }
-
-/* ---- reports -------------------------------------------------------------------------------- */
 
 #define REPORT(models) "{\"record\":\"analysis\",\"v\":1,\"models\":[" models "]}"
 #define MODEL(name, batch, total, layers)                                                                              \

@@ -14,8 +14,6 @@ static uint32_t below(uint32_t n)
     return (state_of_random >> 8) % n;
 }
 
-/* ---- sequences ------------------------------------------------------------------------------ */
-
 enum { LONG = 600 };
 
 static bz_align_atom random_atom(const bz_align_words *w)
@@ -147,8 +145,6 @@ static void test_pieces(void **state)
     bz_align_words_end(&w);
     bz_arena_free(&arena);
 }
-
-/* ---- a model and a program made up ---------------------------------------------------------- */
 
 enum { LAYERS = 400, MICROSECOND = 1000 };
 

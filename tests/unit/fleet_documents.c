@@ -210,8 +210,6 @@ static void test_bare_documents(void **state)
     bz_arena_free(&arena);
 }
 
-/* ---- fleet.json ----------------------------------------------------------------------------- */
-
 static int parse(bz_fleet *f, bool of_system, const char *name, const char *value)
 {
     const char *text = of_system ? "{\"systems\":{\"first\":{},\"v100\":{\"%s\":%s}}}"
@@ -368,8 +366,6 @@ static void test_members_of_fleets(void **state)
     for (int n = 0; n < 66; n++, memset(longest, 'a', (size_t)n))
         assert_int_equal(bz_fleet_is_name(longest), n > 0 && n < 64);
 }
-
-/* ---- Slurm ---------------------------------------------------------------------------------- */
 
 static void put_file(void **state, const char *name, const char *text)
 {

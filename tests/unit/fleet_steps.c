@@ -89,8 +89,6 @@ static void load(bz_fleet_job *j)
     assert_ok(bz_fleet_load(j, NULL, &err));
 }
 
-/* ---- shards --------------------------------------------------------------------------------- */
-
 static int by_size(const void *a, const void *b)
 {
     const double *x = a, *y = b;
@@ -173,8 +171,6 @@ static void test_names_of_models(void **state)
         bz_fleet_end(j);
     }
 }
-
-/* ---- submitting ----------------------------------------------------------------------------- */
 
 static const bz_setting SETTINGS[KINDS] = {
     {2, BZ_CACHE_HOT, ""}, {1, BZ_CACHE_COLD, ""}, {1, BZ_CACHE_HOT, ""}, {1, BZ_CACHE_HOT, ""}, {1, BZ_CACHE_HOT, ""}};
@@ -386,8 +382,6 @@ static void test_submitting_in_vain(void **state)
     bz_fleet_end(j);
 }
 
-/* ---- attempts ------------------------------------------------------------------------------- */
-
 enum { MOST_TEXTS = 400 };
 typedef struct {
     const char *text[MOST_TEXTS];
@@ -504,8 +498,6 @@ static void draw_attempts(void **state, const bz_night *night, attempts of[2],
         }
     }
 }
-
-/* ---- collecting ----------------------------------------------------------------------------- */
 
 static bz_merged merged; /* what is to come of the lines */
 static bool known_line[10][3], known_ahead;
@@ -637,8 +629,6 @@ static void test_collecting(void **state)
         bz_buf_free(&text);
     }
 }
-
-/* ---- how far it is -------------------------------------------------------------------------- */
 
 static void no_lines(void **state, const char *path)
 {
@@ -782,8 +772,6 @@ static void test_how_far_it_is(void **state)
         bz_buf_free(&text);
     }
 }
-
-/* ---- what a night brought ------------------------------------------------------------------- */
 
 /* Kind a measured all anew, twice as long, and came to 25 failures; the others did nothing. */
 static void write_brought(void **state, bz_fleet_job *j, const char *folder)
@@ -949,8 +937,6 @@ static void test_answers(void **state)
     bz_buf_free(&merged_text);
 }
 
-/* ---- which night ---------------------------------------------------------------------------- */
-
 static void put_night(void **state, const char *folder, const char *id)
 {
     bz_buf text = {0};
@@ -1044,8 +1030,6 @@ static void test_without_a_file(void **state)
     assert_ok(chdir(before));
     bz_buf_free(&text);
 }
-
-/* ---- a whole night -------------------------------------------------------------------------- */
 
 #define TWO_KINDS                                                                                                      \
     ",\"merge\":{\"partition\":\"head\"},\"systems\":{\"a\":{\"layouts\":[\"plain\"],\"shards\":1},\"b\":{"            \
@@ -1154,8 +1138,6 @@ static void test_long_nights(void **state)
     assert_fails(bz_fleet_nightly(j, NULL, &r, &err), BZ_FAILED, "no kind of machine can be asked what it is");
     bz_fleet_end(j);
 }
-
-/* ---- a shard on its node -------------------------------------------------------------------- */
 
 static void put_work_line(bz_buf *out, const char *name, bz_record_status status, const char *reason)
 {

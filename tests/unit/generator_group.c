@@ -61,8 +61,6 @@ static void check(const lowered *rows, size_t n, const char *more)
 
 #define CHECK(rows, more) check(rows, sizeof(rows) / sizeof *(rows), more)
 
-/* ---- the built-in table ------------------------------------------------------------------------- */
-
 #define CONV      "conv x=1x4x6x6 w=8x4x1x1 stride=1x1 pad=0x0x0x0 dilation=1x1 group=1 post="
 #define IN_CONV   "X=1x4x6x6 w=8x4x1x1 b=8 c=8x1x1 Z=1x8x6x6 s=8 t=8 m=8 v=8 "
 #define IN_NORMED "f=4 g=4 h=4 i=4 "
@@ -259,8 +257,6 @@ static void written_out(void **state)
     CHECK(rows, NULL);
 }
 
-/* ---- what a constant changes, and what must stay apart ------------------------------------------- */
-
 /* Looks like a GELU, a LayerNorm, a hard swish; is none. Nothing may be priced as what it is not. */
 static void impostors(void **state)
 {
@@ -364,8 +360,6 @@ static void data_types(void **state)
     bz_buf_free(&out);
     bz_patterns_free(patterns);
 }
-
-/* ---- plans --------------------------------------------------------------------------------------- */
 
 /* Two blocks of a residual network that come to the same calls are one group with one file; a problem
  * that a layer has already is not written again. */

@@ -47,8 +47,6 @@ static void end(subject *s)
     bz_buf_free(&s->bytes);
 }
 
-/* ---- calls ------------------------------------------------------------------------------------------ */
-
 /* Calls of an alternative have " + " between them, alternatives " | "; copies that stand in are "copy". "!text": none, and why. */
 typedef struct {
     const char *op;
@@ -303,8 +301,6 @@ static void many_operands(void **state)
             bz_buf_free(&in);
         }
 }
-
-/* ---- functions -------------------------------------------------------------------------------------- */
 
 static double sigmoid(double x)
 {

@@ -349,8 +349,6 @@ static void pads_have_a_price(void **state)
     close_db(folder);
 }
 
-/* ---- the definition ------------------------------------------------------------------------------ */
-
 enum { CALLS = 3, VARIANTS = 5 };
 static const char *const CALL[CALLS] = {"gemm m=2 n=4 k=8 batch=1 transa=0 transb=0 post=bias dtype=f32",
                                         "gemm m=2 n=4 k=8 batch=1 transa=0 transb=0 dtype=f32",

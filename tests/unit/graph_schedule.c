@@ -226,8 +226,6 @@ static void test_module(void **state)
     assert_true(c.sequential == 21 && c.parallel == 11);
 }
 
-/* ---- lists ---------------------------------------------------------------------------------- */
-
 enum { RESOURCES = 3, LANES = 3 };
 
 typedef struct work {

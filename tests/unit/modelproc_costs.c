@@ -38,8 +38,6 @@ static void end(subject *s)
     bz_buf_free(&s->bytes);
 }
 
-/* ---- operations ------------------------------------------------------------------------------------ */
-
 /* Signs of arithmetic and names of functions; sum(…) adds each element to one of fewer. Numbers and letters alone are none. */
 static int operations_in(const char *formula)
 {
@@ -140,8 +138,6 @@ static void operations_are_those_of_the_formula(void **state)
     }
     assert_int_equal(wrong, 0);
 }
-
-/* ---- two names --------------------------------------------------------------------------------------- */
 
 static void one_layer_costs_the_same_under_two_names(void **state)
 {

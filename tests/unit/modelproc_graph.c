@@ -39,8 +39,6 @@ static void put_constant(bz_buf *g, const char *name, bz_dtype dtype, int64_t v)
     put_message(g, GRAPH_INIT, a_raw_tensor(name, dtype, "", &v, (size_t)bz_dtype_bits(dtype) / 8));
 }
 
-/* ---- bodies -------------------------------------------------------------------------------------- */
-
 static bz_buf a_graph_attr(const char *name, bz_buf graph)
 {
     bz_buf attr = an_attr(name, 5);
@@ -321,8 +319,6 @@ static void loops_that_never_run_cost_nothing(void **state)
     end(&s);
 }
 
-/* ---- parallel modules ------------------------------------------------------------------------------ */
-
 static bz_buf plain_graph(const char *nodes)
 {
     bz_buf g = {0};
@@ -395,8 +391,6 @@ static void constants_keep_nobody_waiting(void **state)
     assert_int_equal(dag->n_modules, 0);
     end(&s);
 }
-
-/* ---- patterns ---------------------------------------------------------------------------------------- */
 
 /* Places as "NAME: layers; …". */
 static void expect_matches(const char *table, const char *nodes, const char *wanted)

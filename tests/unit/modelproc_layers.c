@@ -47,8 +47,6 @@ static bz_buf relu_of(const char *dims)
     return g;
 }
 
-/* ---- binding ------------------------------------------------------------------------------------ */
-
 static void expect_key(bz_buf graph, const bz_infer_options *options, const char *key)
 {
     subject s;
@@ -271,8 +269,6 @@ static void open_inputs_stay_symbols(void **state)
     end(&s);
 }
 
-/* ---- keys and costs ------------------------------------------------------------------------------- */
-
 static bz_buf conv_graph(const char *bias)
 {
     bz_buf g = {0}, conv = a_node("Conv", "c", *bias ? "x w b" : "x w", "y");
@@ -340,8 +336,6 @@ static void type_clashes_are_errors(void **state)
     put_message(&g, GRAPH_OUTPUT, a_value("y", BZ_I64, "2"));
     expect_error(g, NULL, BZ_BAD_INPUT, "declares i64");
 }
-
-/* ---- values and classes --------------------------------------------------------------------------- */
 
 /* y = Reshape(x, Concat(Gather(Shape(x), 0), [-1])): what exporters make of x.view(x.shape[0], -1). */
 static void shapes_that_are_computed_are_followed(void **state)
@@ -580,8 +574,6 @@ static void types_are_nested_so_deep(void **state)
     end(&s);
     expect_error(nested_optionals(65), NULL, BZ_BAD_INPUT, "nested more than 64 deep");
 }
-
-/* ---- unique layers ---------------------------------------------------------------------------------- */
 
 static void unique_layers_are_counted(void **state)
 {

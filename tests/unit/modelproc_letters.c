@@ -160,8 +160,6 @@ static void rows_hold(void **state)
     assert_int_equal(wrong, 0);
 }
 
-/* ---- sizes that nobody knows ------------------------------------------------------------------------- */
-
 /* The operands with dimension `open` a name instead of its size, or with all of them so where it is -1. Returns how many dimensions there are. */
 static int put_open(bz_buf *out, const char *in, int open)
 {

@@ -26,8 +26,6 @@ typedef struct {
 
 enum { LETTERS = 26, MAX_SIZES = 64 };
 
-/* ---- expressions ---------------------------------------------------------------------------------- */
-
 static int64_t sum_of(const char **at, const int64_t *v);
 
 static int64_t factor_of(const char **at, const int64_t *v)
@@ -76,8 +74,6 @@ static int64_t value_of(const char *text, const int64_t *v)
     assert_int_equal(*text, 0);
     return n;
 }
-
-/* ---- rows with numbers ------------------------------------------------------------------------------ */
 
 /* A change of one thing: dimension `size`, counted over all operands, is one larger; operand `rank` has a dimension more, or less; operand
  * `gone` is left out. -1: none. */
@@ -174,8 +170,6 @@ static void put_out(bz_buf *out, const by_letters *row, const int64_t *v)
         }
     }
 }
-
-/* ---- the check -------------------------------------------------------------------------------------- */
 
 typedef struct {
     bz_buf in, attrs, out, bytes;

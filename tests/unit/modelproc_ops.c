@@ -127,8 +127,6 @@ static const op_case wholes[] = {
     {"ReduceSum", 13, "f32:4x3", "noop_with_empty_axes=i:1", "f32:4x3", 1},
 };
 
-/* ---- the check ------------------------------------------------------------------------------------- */
-
 typedef enum { OF_MACS, OF_FLOPS, OF_VIEW } number;
 
 static int64_t number_of(const bz_layer *l, number which)

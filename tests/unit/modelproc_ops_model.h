@@ -22,8 +22,6 @@ typedef struct {
 
 #include "modelproc_ops_cases.h"
 
-/* ---- protobuf's wire format --------------------------------------------------------------------- */
-
 static void put_varint(bz_buf *b, uint64_t v)
 {
     for (; v > 127; v >>= 7)
@@ -61,8 +59,6 @@ static void put_part(bz_buf *b, int field, bz_buf *part)
     put_bytes(b, field, bz_buf_text(part), part->len);
     bz_buf_free(part);
 }
-
-/* ---- the model ------------------------------------------------------------------------------------ */
 
 static bz_dtype read_dtype(const char **at)
 {

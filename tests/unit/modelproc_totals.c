@@ -33,8 +33,6 @@ static void end(subject *s)
     bz_buf_free(&s->bytes);
 }
 
-/* ---- parameters --------------------------------------------------------------------------------- */
-
 static const uint8_t ZEROS[1024];
 
 static void put_weight(bz_buf *graph, const char *name, bz_dtype dtype, const char *dims, int64_t elements, bool node)
@@ -120,8 +118,6 @@ static void weights_count_wherever_they_are_kept(void **state)
         }
 }
 
-/* ---- layers and unique layers --------------------------------------------------------------------- */
-
 /* A branch has more layers of other kinds than the graph around it: of those that are counted each is counted once. */
 static void unique_ones_are_among_the_layers(void **state)
 {
@@ -155,8 +151,6 @@ static void unique_ones_are_among_the_layers(void **state)
     }
     end(&s);
 }
-
-/* ---- types without ranks --------------------------------------------------------------------------- */
 
 /* u has half floats and as many dimensions as the data say. */
 static void types_stay_where_ranks_are_lost(void **state)
@@ -192,8 +186,6 @@ static void types_stay_where_ranks_are_lost(void **state)
         end(&s);
     }
 }
-
-/* ---- equations --------------------------------------------------------------------------------------- */
 
 static char *key_of_einsum(const char *equation)
 {

@@ -51,8 +51,6 @@ static void load_says(const char *path, const char *why)
         fail_msg("'%s' does not say '%s'", err.text, why);
 }
 
-/* ---- what is taken for a model by accident --------------------------------------------------- */
-
 static void mistaken_files(void **state)
 {
     (void)state;
@@ -117,8 +115,6 @@ static void what_is_no_file(void **state)
     else
         load_says("secret.onnx", "no graph");
 }
-
-/* ---- files of which only the structure is read -------------------------------------------------- */
 
 enum { MANY = 80000 }; /* elements of a tensor that alone makes a file big */
 
@@ -400,8 +396,6 @@ static void descriptors_are_closed(void **state)
     close(after);
     assert_int_equal(before, after);
 }
-
-/* ---- external data --------------------------------------------------------------------------- */
 
 /* A model in model/m.onnx with one tensor of three int64 in an external file. */
 static void write_external_model(const char *location, const char *offset, const char *length)

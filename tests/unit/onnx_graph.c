@@ -43,8 +43,6 @@ static const char *name_of(const bz_model *m, bz_value_id v)
     return v < 0 ? "_" : m->values[v].name;
 }
 
-/* ---- order ----------------------------------------------------------------------------------- */
-
 typedef struct {
     const char *name, *in, *out;
 } spec;
@@ -171,8 +169,6 @@ static void long_chains_are_sorted(void **state)
     bz_buf_free(&bytes);
 }
 
-/* ---- names ----------------------------------------------------------------------------------- */
-
 static void names_are_resolved(void **state)
 {
     (void)state;
@@ -295,8 +291,6 @@ static void sparse_initializers_are_initializers(void **state)
     bz_buf_free(&bytes);
 }
 
-/* ---- dimensions and types -------------------------------------------------------------------- */
-
 static void dimensions(void **state)
 {
     (void)state;
@@ -361,8 +355,6 @@ static void types_nest(void **state)
     put_message(&bad, GRAPH_INPUT, deep_value);
     load_fails(bad, "nested more than");
 }
-
-/* ---- scopes ---------------------------------------------------------------------------------- */
 
 static bz_buf with_body(const char *op, const char *name, const char *in, const char *out, const char *attr,
                         bz_buf body)
@@ -503,8 +495,6 @@ static void deep_nesting_is_refused(void **state)
     }
 }
 
-/* ---- attributes ------------------------------------------------------------------------------ */
-
 static void attributes_of_every_kind(void **state)
 {
     (void)state;
@@ -590,8 +580,6 @@ static void attributes_that_hold_nothing(void **state)
         load_fails(graph, "node 'a' (Op): attribute 'k' says it holds something that is not there");
     }
 }
-
-/* ---- operator sets --------------------------------------------------------------------------- */
 
 static void operator_sets(void **state)
 {

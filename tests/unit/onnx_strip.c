@@ -97,8 +97,6 @@ static bz_buf model_with(bz_buf tensor)
     return a_model(8, 17, graph);
 }
 
-/* ---- initializers ---------------------------------------------------------------------------- */
-
 static void big_tensors_become_sparse(void **state)
 {
     (void)state;
@@ -274,8 +272,6 @@ static void sparse_tensors_lose_their_values(void **state)
     }
 }
 
-/* ---- constants ------------------------------------------------------------------------------- */
-
 static bz_buf constant_node(const char *op, const char *domain, const char *attribute)
 {
     bz_buf node = a_node(op, "c", "", "k"), attr = an_attr(attribute, 4);
@@ -347,8 +343,6 @@ static void constants_in_bodies_and_functions(void **state)
         bz_buf_free(&bytes);
     }
 }
-
-/* ---- what is newer than us ------------------------------------------------------------------- */
 
 static void unknown_fields_survive(void **state)
 {
@@ -458,8 +452,6 @@ static void metadata_survives_everywhere(void **state)
     bz_buf_free(&out);
     bz_buf_free(&bytes);
 }
-
-/* ---- files ----------------------------------------------------------------------------------- */
 
 static bz_buf example(void)
 {

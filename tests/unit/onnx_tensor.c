@@ -99,8 +99,6 @@ static void load_fails(bz_buf t, uint32_t field, const char *why)
     bz_buf_free(&bytes);
 }
 
-/* ---- integers ------------------------------------------------------------------------------ */
-
 typedef struct {
     bz_dtype dtype;
     uint32_t typed; /* the field for it */
@@ -204,8 +202,6 @@ static void empty_and_scalar(void **state)
     ints_are(a_raw_tensor("t", BZ_I64, "", "\007\0\0\0\0\0\0", 8), GRAPH_INIT, SEVEN, 1);
 }
 
-/* ---- reals --------------------------------------------------------------------------------- */
-
 static void halves(void **state)
 {
     (void)state;
@@ -264,8 +260,6 @@ static void floats_and_doubles(void **state)
     reals_are(single_f, GRAPH_INIT, wide, 4);
     reals_are(single_d, GRAPH_INIT, D, 4);
 }
-
-/* ---- what does not fit --------------------------------------------------------------------- */
 
 static void wrong_lengths(void **state)
 {
@@ -345,8 +339,6 @@ static void huge_tensor_without_data(void **state)
     bz_model_free(m);
     bz_buf_free(&bytes);
 }
-
-/* ---- sparse -------------------------------------------------------------------------------- */
 
 static bz_buf a_sparse(const char *dims, const char *nnz, const int64_t *values, const char *index_dims,
                        const int64_t *indices, size_t n_values, size_t n_indices)

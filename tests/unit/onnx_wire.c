@@ -256,8 +256,6 @@ static void padded_model_loads(void **state)
     bz_buf_free(&model);
 }
 
-/* ---- what protobuf-c must not get ------------------------------------------------------------- */
-
 static void is_refused(bz_buf model, const char *why)
 {
     bz_model *m;

@@ -17,8 +17,6 @@ static unsigned chance(unsigned below)
     return (unsigned)(chance_state >> 33) % below;
 }
 
-/* ---- the database ---------------------------------------------------------------------------- */
-
 static const char *const SYSTEMS[] = {"a@onednn2.9", "a@onednn2.10", "b@x1"}; /* in their order */
 static const char *const PROBLEMS[] = {"relu x=1x8 dtype=f32",  "relu x=1x9 dtype=f32",  "relu x=1x8 dtype=bf16",
                                        "sqrt x=1x8 dtype=f32",  "relu x=1x10 dtype=f32", "relu x=1x11 dtype=bf16",
@@ -325,8 +323,6 @@ static void test_details_in_any_order(void **state)
     bz_perfdb_close(db);
 }
 
-/* ---- what a record may be -------------------------------------------------------------------- */
-
 static int encoded(uint32_t c, char out[5])
 {
     int n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
@@ -464,8 +460,6 @@ static void test_names_of_systems(void **state)
     assert_true(bz_system_compare("a@x01", "a@x1") != 0 && bz_system_compare("a@x007", "a@x10") < 0);
 }
 
-/* ---- what is measured again ------------------------------------------------------------------ */
-
 static void test_what_is_measured_again(void **state)
 {
     (void)state;
@@ -548,8 +542,6 @@ static void test_yardsticks(void **state)
     assert_false(bz_record_yardsticks(&(bz_record){.meta = "{}"}, (double[2]){0}));
     assert_false(bz_record_yardsticks(&(bz_record){0}, (double[2]){0}));
 }
-
-/* ---- what a system is ------------------------------------------------------------------------ */
 
 /* One measurement as JSON, with a peak that tells which it is. */
 static const char *measured(int threads, double peak, bz_arena *arena)
@@ -647,8 +639,6 @@ static void test_facts(void **state)
         assert_int_equal(bz_system_facts_read(DEVICES[i].text, &arena)->gpu, DEVICES[i].gpu);
     bz_arena_free(&arena);
 }
-
-/* ---- names of the original tool's benchmarks -------------------------------------------------- */
 
 /* The places where a window of `size`, `dilation` apart, lies within the padded input: counted. */
 static int windows(int input, int pad, int size, int dilation, int stride)

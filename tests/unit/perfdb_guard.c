@@ -60,8 +60,6 @@ static uint32_t any_number(void)
     return seed ^= seed << 5;
 }
 
-/* ---- a second reading ------------------------------------------------------------------------ */
-
 /* The format by its offsets (mdb.c of LMDB 0.9), and what the guard demands of it, in the plainest words. */
 typedef struct {
     const unsigned char *file;

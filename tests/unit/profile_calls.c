@@ -54,8 +54,6 @@ static void check(const char *name)
     bz_buf_free(&canonical);
 }
 
-/* ---- windows -------------------------------------------------------------------------------- */
-
 typedef struct window {
     int rank; /* of space */
     int64_t x[5], w[5], y[5], stride[3], dilation[3], pad[6], group;
@@ -218,8 +216,6 @@ static void poolings(void **state)
     }
 }
 
-/* ---- products ------------------------------------------------------------------------------- */
-
 /* Row-major C = op(A) op(B) is, to who counts columns first, C' = op(B') op(A'). */
 static void products(void **state)
 {
@@ -261,8 +257,6 @@ static void products(void **state)
         check("matmul");
     }
 }
-
-/* ---- others --------------------------------------------------------------------------------- */
 
 static void others(void **state)
 {
@@ -363,8 +357,6 @@ static void others(void **state)
         check("cudnnLRNCrossChannelForward");
     }
 }
-
-/* ---- operators ------------------------------------------------------------------------------ */
 
 /* Tensors, scalars and lists of numbers, as PyTorch writes them. */
 static void arguments(void **state)

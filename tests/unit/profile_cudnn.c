@@ -108,8 +108,6 @@ static void program(const char *log)
     _exit(0);
 }
 
-/* ---- the log, read once more in the plainest way ---- */
-
 typedef struct {
     char name[16][64]; /* by depth */
     int fields, calls;

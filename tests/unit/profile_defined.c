@@ -119,8 +119,6 @@ static void check_summary(const bz_trace *t)
     bz_arena_free(&arena);
 }
 
-/* ---- idle ----------------------------------------------------------------------------------- */
-
 /* The work that ends the gap at this moment: that which begins first, and of those the shortest; -1: none. */
 static int next_work(int64_t tick, int64_t to)
 {
@@ -160,8 +158,6 @@ static void check_idle(const bz_trace *t, const bz_iteration *whole)
         if (is.of[k].time != time[k])
             fail_msg("%s: %ld, not %ld", bz_idle_name((bz_idle_reason)k), (long)is.of[k].time, (long)time[k]);
 }
-
-/* ---- names ---------------------------------------------------------------------------------- */
 
 /* How often, and how long, events of a kind are in steady iterations; `name` NULL: of all names. */
 static void sum_up(bz_event_kind kind, const char *name, int64_t *count, int64_t *time)
@@ -229,8 +225,6 @@ static void check_gaps(const bz_trace *t)
     bz_arena_free(&arena);
 }
 
-/* ---- devices -------------------------------------------------------------------------------- */
-
 /* By the moment, over the steady iterations: a device computes, or communicates, or both. */
 static void check_devices(const bz_trace *t)
 {
@@ -286,8 +280,6 @@ static void check_devices(const bz_trace *t)
     bz_arena_free(&arena);
 }
 
-/* ---- links ---------------------------------------------------------------------------------- */
-
 /* Each event has the launch, the operator and the call that asked for it. */
 static void check_links(const bz_trace *t)
 {
@@ -317,8 +309,6 @@ static void check_links(const bz_trace *t)
                 assert_true(p < 0 || op->start[op->op[i]] == r.op[p].start * TICK);
             }
 }
-
-/* ---- drawn ---------------------------------------------------------------------------------- */
 
 static double number_of(const cJSON *o, const char *key)
 {
@@ -381,8 +371,6 @@ static void check_drawing(const bz_trace *t, const char *path)
     assert_int_equal(iterations, t->n_iterations);
     assert_int_equal(named, t->n_lanes + 2);
 }
-
-/* ---- as JSON -------------------------------------------------------------------------------- */
 
 static const cJSON *member(const cJSON *o, const char *key)
 {

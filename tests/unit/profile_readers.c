@@ -501,8 +501,6 @@ static void chrome_cut_off(void **state)
     bz_buf_free(&deep);
 }
 
-/* ---- SQLite ---- */
-
 static char *database(const char *sql)
 {
     char path[] = "/tmp/benanza-test-XXXXXX";

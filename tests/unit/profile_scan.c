@@ -244,8 +244,6 @@ static void damage(void **state)
     bz_database_close(&db);
 }
 
-/* ---- recordings ---- */
-
 static void unpack(const char *from)
 {
     static char block[1 << 20];

@@ -211,8 +211,6 @@ static void another_run_is_not_mixed_in(void **state)
     bz_trace_free(r.t);
 }
 
-/* ---- what Nsight Systems saw of the calls, taken away and given back as a log ---- */
-
 static bz_trace *load(const char *name)
 {
     const char *root = getenv("BENANZA_SHARED");

@@ -1199,8 +1199,6 @@ static void callers_are_those_of_the_program(void **state)
     bz_trace_free(t);
 }
 
-/* ---- what repeats ---- */
-
 static void expect_period(const char *symbols, uint32_t iterations, uint32_t length)
 {
     bz_arena arena = {0};

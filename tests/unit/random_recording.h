@@ -61,8 +61,6 @@ static const struct {
 static const char *const SHAPES[] = {"inputs=[[8,16],[16,4]] types=[float,float]",
                                      "inputs=[[1024,1024],[1024,1024]] types=[float,float]"};
 
-/* ---- a recording ---------------------------------------------------------------------------- */
-
 /* Operators and launches within, one behind the other; returns when they end. */
 static inline int64_t make_op(int64_t at, int parent, int depth)
 {
@@ -176,8 +174,6 @@ static inline void make_recording(void)
     r.to = INT64_MAX;
 }
 
-/* ---- what is asked for ---------------------------------------------------------------------- */
-
 static inline int64_t asked(const work_item *w)
 {
     return w->launch < 0 ? w->at.start : r.launch[w->launch].start;
@@ -240,8 +236,6 @@ static inline bool in_iteration(int64_t at, uint32_t i)
 {
     return at * TICK >= r.trace->iteration[i].start && at * TICK < r.trace->iteration[i].end;
 }
-
-/* ---- the same as a file --------------------------------------------------------------------- */
 
 static inline void put_event(FILE *f, const char *category, const char *name, const char *lane, int64_t start,
                              int64_t end)

@@ -148,8 +148,6 @@ static void test_constants_of_its_own(void **state)
     bz_buf_free(&bytes);
 }
 
-/* ---- running sequences ------------------------------------------------------------------------ */
-
 enum { IN_TURN = 16, SYSTEM_BRICKS = 200 };
 
 /* In place of what is built: a program that notes which replays it was to run, and says that replay n took n + 1 ms, of which 0.2 brought outputs

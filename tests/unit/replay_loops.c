@@ -374,8 +374,6 @@ static void draw_dequantize(task *t)
     }
 }
 
-/* ---- doing a plan's steps --------------------------------------------------------------------- */
-
 typedef struct {
     double v[ROOM];
     int64_t n;

@@ -125,8 +125,6 @@ static void test_streams(void **state)
     assert_true(moved > 1000);
 }
 
-/* ---- texts ------------------------------------------------------------------------------------ */
-
 typedef struct {
     bz_models models;
     bz_plan *plan;

@@ -70,8 +70,6 @@ static void test_once(void **state)
     bz_buf_free(&out);
 }
 
-/* ---- times, split ---------------------------------------------------------------------------- */
-
 enum { UNITS = 5, OF_UNIT = 3, STEPS = UNITS * OF_UNIT, ACTIONS = 60 };
 
 typedef struct {
@@ -286,8 +284,6 @@ static void test_reasons(void **state)
     }
 }
 
-/* ---- the first line --------------------------------------------------------------------------- */
-
 static void headline_is(const bz_replay_report *r, const char *expected)
 {
     bz_buf out = {0};
@@ -339,8 +335,6 @@ static void test_headlines(void **state)
         }
     }
 }
-
-/* ---- as a trace ------------------------------------------------------------------------------- */
 
 /* Each pass is an iteration. Its actions follow each other, or begin when they did; each is an operator with its call. */
 static void test_traces(void **state)

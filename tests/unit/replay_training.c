@@ -150,8 +150,6 @@ static void test_iterations(void **state)
         }
 }
 
-/* ---- recurrent layers ------------------------------------------------------------------------ */
-
 enum { SEQ = 3, BATCH = 2, INPUT = 4, HIDDEN = 5 };
 
 static void put_attr_text(bz_buf *node, const char *name, const char *text)

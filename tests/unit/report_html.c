@@ -278,8 +278,6 @@ static void same_input_same_bytes(void **state)
     tear_down(&w);
 }
 
-/* ---- timeline ------------------------------------------------------------------------------- */
-
 static void median_iteration_is_drawn(void **state)
 {
     bz_trace *t = bz_trace_new();

@@ -24,8 +24,6 @@
 #endif
 #endif
 
-/* ---- the backend ---------------------------------------------------------------------------- */
-
 static float result[64];
 static int *traces; /* of all processes: how often the profiler was asked */
 static const bz_job *job;
@@ -194,8 +192,6 @@ static int enumerate_and_own(void *session, const char *layout, const char *math
     }
     return rc;
 }
-
-/* ---- running -------------------------------------------------------------------------------- */
 
 typedef struct kept {
     bz_outcome record[40];

@@ -27,8 +27,6 @@ static void check_table(const char *name)
     bz_arena_free(&arena);
 }
 
-/* ---- moment by moment ----------------------------------------------------------------------- */
-
 static void devices(void)
 {
     static const char *const TYPES[] = {[1] = "compute",
@@ -114,8 +112,6 @@ static void idle(void)
     check_table("idle");
 }
 
-/* ---- samples by name ------------------------------------------------------------------------ */
-
 static void names(void)
 {
     for (int i = 0; i < r.works; i++)
@@ -174,8 +170,6 @@ static void launches(void)
     expect_same("delay_max", "max");
     check_table("launches");
 }
-
-/* ---- rates and queues ----------------------------------------------------------------------- */
 
 static double rate_of(const work_item *w)
 {
@@ -319,8 +313,6 @@ static void queues(void)
     check_table("queue-series");
 }
 
-/* ---- operators ------------------------------------------------------------------------------ */
-
 static void operators(void)
 {
     for (int i = 0; i < r.ops; i++) {
@@ -428,8 +420,6 @@ static void followers(void)
     expect_same("between_median", "median");
     check_table("followers");
 }
-
-/* ---- layers --------------------------------------------------------------------------------- */
 
 static bool in_scope(int op)
 {
@@ -717,8 +707,6 @@ static void difference(void)
     bz_trace_free(first);
 }
 
-/* ---- the critical path ---------------------------------------------------------------------- */
-
 /* How many events of that kind and name the tables see. */
 static int count_events(const char *kind, const char *name)
 {
@@ -779,8 +767,6 @@ static void critical_path(void)
     check_cells(bounds);
     bz_arena_free(&arena);
 }
-
-/* ---- all of them, of all that was recorded and of a part ------------------------------------ */
 
 static void each_table(void **state)
 {

@@ -210,8 +210,6 @@ static void by_differences(void **state)
     unlink(path);
 }
 
-/* ---- updates -------------------------------------------------------------------------------- */
-
 /* Iteration 1 of each optimizer, as their papers have it: a new weight, and its new states. */
 static double updated(bz_optimizer o, double w, double g, double rate, const double *state, double *next)
 {

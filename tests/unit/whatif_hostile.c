@@ -152,8 +152,6 @@ static void clocks(void **state)
     }
 }
 
-/* ---- random recordings ---------------------------------------------------------------------- */
-
 static uint32_t seed;
 
 static uint32_t draw(uint32_t n)

@@ -121,8 +121,6 @@ static void circles(void **state)
     bz_flow_free(&f);
 }
 
-/* ---- random graphs -------------------------------------------------------------------------- */
-
 static uint32_t seed;
 
 static uint32_t draw(uint32_t n)

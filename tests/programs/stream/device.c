@@ -61,8 +61,6 @@ static struct {
     int n_graphs;
 } device;
 
-/* ---- time and waiting ---------------------------------------------------------------------- */
-
 int64_t now(void)
 {
     struct timespec t;
@@ -182,8 +180,6 @@ bool device_is_done(int number, int64_t ticket)
     return atomic_load(&device.event[number].reached) >= ticket;
 }
 
-/* ---- a stream ------------------------------------------------------------------------------ */
-
 /* The link carries so many bytes per second, whoever copies. */
 static void copy(const stream *s, const work *w, int64_t start)
 {
@@ -282,8 +278,6 @@ static void push(stream *s, const work *w)
     atomic_fetch_add(&s->in, 1);
     tell();
 }
-
-/* ---- the calls ----------------------------------------------------------------------------- */
 
 void device_open(const device_options *options)
 {

@@ -48,8 +48,6 @@ static void fail(const char *what)
     exit(1);
 }
 
-/* ---- the ring ------------------------------------------------------------------------------ */
-
 static void connect_two(int *from, int *to)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -159,8 +157,6 @@ static void check_first(region *r)
     memset(r->data, 0, r->n * sizeof *r->data);
     r->checked = true;
 }
-
-/* ---- the thread ---------------------------------------------------------------------------- */
 
 /* Of the regions that are ready: the greatest priority, then the one that waits longest. -1: none is. */
 static int choose(void)

@@ -33,8 +33,6 @@ static dnnl_memory_desc_t any_of(const dnnl_memory_desc_t *md)
     return described(md->ndims, md->dims, md->data_type, dnnl_format_tag_any);
 }
 
-/* ---- convolution --------------------------------------------------------------------------- */
-
 enum { STRIDE, PAD, RELU };
 
 static void relu_back(net *n, tensor *y, tensor *grad, tensor *to)
@@ -150,8 +148,6 @@ tensor *net_conv_bias_relu(net *n, tensor *x, int channels, int kernel, int stri
     return net_relu(n, y);
 }
 
-/* ---- activation, sum ----------------------------------------------------------------------- */
-
 static void activation_backward(net *n, struct layer *l)
 {
     tensor *to = grad_begin(n, l->x);
@@ -217,8 +213,6 @@ tensor *net_add(net *n, tensor *x, tensor *z)
     return y;
 }
 
-/* ---- batch normalization ------------------------------------------------------------------- */
-
 enum { MEAN, VARIANCE, WORKSPACE };
 
 static void norm_backward(net *n, struct layer *l)
@@ -269,8 +263,6 @@ tensor *net_norm_relu(net *n, tensor *x)
 {
     return n->options.fuse_norm ? norm(n, x, true) : net_relu(n, norm(n, x, false));
 }
-
-/* ---- pooling ------------------------------------------------------------------------------- */
 
 static void pool_backward(net *n, struct layer *l)
 {

@@ -99,8 +99,6 @@ static void work(program *p, const call *c)
         device_fill(stream, c->argument, c->bytes);
 }
 
-/* ---- with other workers --------------------------------------------------------------------- */
-
 static void pass_region(const program *p, int r, const char *name, int times)
 {
     const double gbs = 4;
@@ -175,8 +173,6 @@ static void plan_exchange(program *p)
         }
     }
 }
-
-/* ---- a step -------------------------------------------------------------------------------- */
 
 /* All calls, in ranges for phases and layers. */
 static void launch_all(program *p)
@@ -274,8 +270,6 @@ static void train(program *p)
     device_record(false);
 }
 
-/* ---- what is known of the kernels ---------------------------------------------------------- */
-
 static int compare(const void *a, const void *b)
 {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
@@ -353,8 +347,6 @@ static void read_times(program *p)
     }
     fclose(f);
 }
-
-/* ---- options ------------------------------------------------------------------------------- */
 
 static program p = {.iterations = 10,
                     .core = -1,

@@ -68,8 +68,6 @@ void net_fill(net *n, void *at, size_t bytes)
     call_add(n, NULL, at, "fill", bytes);
 }
 
-/* ---- tensors ------------------------------------------------------------------------------- */
-
 size_t net_bytes(const tensor *t)
 {
     return dnnl_memory_desc_get_size(&t->md);
@@ -157,8 +155,6 @@ const char *shape_of(const tensor *t)
     return at;
 }
 
-/* ---- primitives ---------------------------------------------------------------------------- */
-
 typedef struct primitive {
     dnnl_primitive_t primitive;
     int n;
@@ -228,8 +224,6 @@ tensor *tensor_as(net *n, tensor *t, const dnnl_memory_desc_t *md)
     return to;
 }
 
-/* ---- the way back -------------------------------------------------------------------------- */
-
 struct layer *tape_add(net *n, void (*backward)(net *, struct layer *), tensor *x, tensor *y)
 {
     if (n->n_tape == NET_LAYERS * 4)
@@ -275,8 +269,6 @@ void net_backward(net *n)
     }
     n->n_layers = layers;
 }
-
-/* ---- update -------------------------------------------------------------------------------- */
 
 static update *update_new(net *n, const parameter *p, update_step step)
 {

@@ -97,8 +97,6 @@ tensor *net_lstm(net *n, tensor *x, int steps, int hidden);
 bool zoo_build(net *n, const char *name);
 void zoo_list(void);
 
-/* ---- for the parts of the builder ---- */
-
 tensor *tensor_new(net *n, int rank, const int64_t *dims, dnnl_format_tag_t tag, dnnl_data_type_t type);
 tensor *tensor_like(net *n, const dnnl_memory_desc_t *md);
 tensor *tensor_view(net *n, const tensor *of, const dnnl_memory_desc_t *md); /* the same memory */

@@ -102,8 +102,6 @@ tensor *net_linear(net *n, tensor *x, int features)
     return y;
 }
 
-/* ---- layer normalization ------------------------------------------------------------------- */
-
 static void layer_norm_backward(net *n, struct layer *l)
 {
     dnnl_layer_normalization_desc_t d;
@@ -139,8 +137,6 @@ tensor *net_layer_norm(net *n, tensor *x)
                    DNNL_ARG_VARIANCE, l->kept[1], DNNL_ARG_DST, y, 0);
     return y;
 }
-
-/* ---- attention ----------------------------------------------------------------------------- */
 
 enum { Q, K, V, P, SCORES, Q_TENSOR, K_TENSOR, V_TENSOR };
 
@@ -198,8 +194,6 @@ tensor *net_attention(net *n, tensor *q, tensor *k, tensor *v, int batch, int he
     product(n, "attention_values", l->kept[P], l->kept[V], heads_of(n, y, batch, heads));
     return y;
 }
-
-/* ---- LSTM ---------------------------------------------------------------------------------- */
 
 /* kept: gates, states, gradients of both; number: steps, rows, hidden. Tensors are [steps · rows, …], time by time. */
 enum { GATES, STATES, GATES_GRAD, CELLS, CELL_GRAD, PART };
