@@ -12,6 +12,13 @@ BZ_BUILT_IN
 #define BUILT_IN(name) &bz_backend_##name,
 const bz_backend *const bz_builtin_backends[] = {BZ_BUILT_IN NULL};
 
+/* Where /sys is not mounted, as in some containers, hwloc counts none: then what is known already stands. */
+static int count_of(hwloc_topology_t t, hwloc_obj_type_t type, int known)
+{
+    int n = hwloc_get_nbobjs_by_type(t, type);
+    return n > 0 ? n : known;
+}
+
 static void look_at_topology(bz_machine *s)
 {
     static const hwloc_obj_type_t CACHES[BZ_MAX_CACHES] = {HWLOC_OBJ_L1CACHE, HWLOC_OBJ_L2CACHE, HWLOC_OBJ_L3CACHE,
@@ -23,10 +30,10 @@ static void look_at_topology(bz_machine *s)
     if (hwloc_topology_init(&t))
         return;
     if (!hwloc_topology_load(t)) {
-        s->packages = hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_PACKAGE);
-        s->cores = hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_CORE);
-        s->threads = hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_PU);
-        s->numa_nodes = hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_NUMANODE);
+        s->packages = count_of(t, HWLOC_OBJ_PACKAGE, s->packages);
+        s->cores = count_of(t, HWLOC_OBJ_CORE, s->cores);
+        s->threads = count_of(t, HWLOC_OBJ_PU, s->threads);
+        s->numa_nodes = count_of(t, HWLOC_OBJ_NUMANODE, s->numa_nodes);
         for (int i = 0; i < BZ_MAX_CACHES; i++) {
             int n = hwloc_get_nbobjs_by_type(t, CACHES[i]);
             hwloc_obj_t o = n > 0 ? hwloc_get_obj_by_type(t, CACHES[i], 0) : NULL;
