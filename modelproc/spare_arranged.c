@@ -4,18 +4,21 @@
 
 #include <string.h>
 
-enum { PARTS = 64 }; /* slices of one value that are compared with each other */
+enum { PARTS = 32 }; /* slices of one value that are compared with each other; an LSTM's weight has four */
 
 /* A layer that reads a value, and the one before it that does: a number into `reader`, or 0. */
 typedef struct {
     int layer, before;
 } reader;
 
+typedef enum { UNKNOWN, ONCE, TWICE } places; /* at most so many want one element */
+
 typedef struct {
     spare_search *s;
     bool *weight;         /* [values]: elements of weights and nothing else */
     bool *gradient;       /* [values]: everything that reads it brings it to an update */
     bool *read;           /* [values] */
+    places *wanted;       /* [values] */
     reader *reader;       /* but for updates and layers that need not run */
     int n_readers, *last; /* [values]: a number into `reader`, or 0 */
 } search;
@@ -99,15 +102,25 @@ static bool apart(const search *f, const bz_layer *a, const bz_layer *b)
     return false;
 }
 
-/* No element of the value is wanted at two places. */
-static bool wanted_once(const search *f, bz_value_id v)
+static bool parts_are_apart(const search *f, bz_value_id v)
 {
     int n = 0;
-    for (int i = f->last[v]; i; i = f->reader[i].before, n++)
+    for (int i = f->last[v]; i; i = f->reader[i].before)
+        if (++n > PARTS)
+            return false;
+    for (int i = f->last[v]; i; i = f->reader[i].before)
         for (int j = f->reader[i].before; j; j = f->reader[j].before)
-            if (n == PARTS || !apart(f, &f->s->l->layer[f->reader[i].layer], &f->s->l->layer[f->reader[j].layer]))
+            if (!apart(f, &f->s->l->layer[f->reader[i].layer], &f->s->l->layer[f->reader[j].layer]))
                 return false;
     return true;
+}
+
+/* No element of the value is wanted at two places. Each of its readers asks. */
+static bool wanted_once(const search *f, bz_value_id v)
+{
+    if (f->wanted[v] == UNKNOWN)
+        f->wanted[v] = parts_are_apart(f, v) ? ONCE : TWICE;
+    return f->wanted[v] == ONCE;
 }
 
 /* Of all operands with elements; each once. */
@@ -245,6 +258,7 @@ void spare_find_arranged(spare_search *s)
     f.gradient = BZ_NEW(&s->work, bool, n);
     f.read = BZ_NEW(&s->work, bool, n);
     f.last = BZ_NEW(&s->work, int, n);
+    f.wanted = BZ_NEW(&s->work, places, n);
     find_readers(&f);
     find_weights(&f);
     find_gradients(&f);
