@@ -33,8 +33,8 @@ static const uint32_t BESIDE = (uint32_t)1 << 31;
 typedef struct {
     const bz_events *e;
     bool whole;
-    bz_map
-        pairs; /* names of an operator, or BESIDE, and of one that surely lies in it, or behind it: which of the two */
+    /* Names of an operator, or BESIDE, and of one that surely lies in it, or behind it: which of the two. */
+    bz_map pairs;
 } nesting;
 
 static uint32_t pair_of(const nesting *n, uint32_t outer, size_t inner)

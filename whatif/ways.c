@@ -156,7 +156,8 @@ double *bz_way_waiting(const bz_whatif_asked *asked, bz_dtype dtype)
     const bz_bound *b = asked->model->bound;
     const bz_dag *dag = b->dag;
     double *waiting = BZ_NEW(asked->arena, double, dag->n + 1), sum = 0;
-    int *last = BZ_NEW(asked->arena, int, dag->n + 1);
+    int *last = BZ_NEW(asked->arena, int, dag->n + 1),
+        *seen = BZ_NEW(asked->arena, int, dag->n + 1); /* by which layer; the first one reads none */
     for (int i = 0; i < dag->n; i++)
         for (int k = dag->first[i]; k < dag->first[i + 1]; k++)
             last[dag->pred[k]] = i;
@@ -167,9 +168,8 @@ double *bz_way_waiting(const bz_whatif_asked *asked, bz_dtype dtype)
         waiting[i] = sum;
         for (int k = dag->first[i]; k < dag->first[i + 1]; k++) { /* its own operands do not wait */
             const bz_layer *from = &b->layers->layer[dag->pred[k]];
-            bool again = false;
-            for (int j = dag->first[i]; j < k; j++)
-                again |= dag->pred[j] == dag->pred[k];
+            bool again = seen[dag->pred[k]] == i;
+            seen[dag->pred[k]] = i;
             waiting[i] -= from->n_out && !again ? bz_peaks_bytes(from, &from->out[0], dtype) : 0;
         }
         waiting[i] = fmax(0, waiting[i]); /* sums round */
