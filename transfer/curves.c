@@ -191,47 +191,56 @@ static int number_of(const transfer_way *w, const int64_t *x, int n, double size
     return -1;
 }
 
-int bz_transfers_finer(const bz_transfers *t, const bz_system_facts *facts, bz_arena *arena, const char *const **out)
+/* Which of a way's sizes to measure for point i of its curve, of whose points the numbers among the sizes are `at`; -1: none. */
+typedef int wanted_size(const bz_transfer_curve *c, int i, const int *at);
+
+static int middle_of_bend(const bz_transfer_curve *c, int i, const int *at)
 {
     static const double BENT = 0.08;
+    bool parted = i + 1 < c->n && at[i] >= 0 && at[i + 1] >= at[i] + 2 && at[i + 1] <= at[i] + WAY_PARTS;
+    return parted && bend(c, i) > BENT ? (at[i] + at[i + 1]) / 2 : -1;
+}
+
+static int disturbed(const bz_transfer_curve *c, int i, const int *at)
+{
+    static const double MORE = 1.05;
+    for (int k = i + 1; k < c->n; k++)
+        if (c->point[i].seconds > MORE * c->point[k].seconds)
+            return at[i];
+    return -1;
+}
+
+static int list_wanted(const bz_transfers *t, const bz_system_facts *facts, wanted_size *wanted, bz_arena *arena,
+                       const char *const **out)
+{
     const char **list = NULL;
     int found = 0;
     for (const transfer_way *w = transfer_ways; w->name; w++) {
         int64_t x[WAY_MOST_SIZES];
+        int at[WAY_MOST_SIZES];
         const bz_transfer_curve *c = bz_transfer_find(t, w->name);
         int n = c ? transfer_sizes(w, facts, t->setting.threads, x) : 0;
-        for (int i = 0; n && i + 1 < c->n; i++) {
-            int from = number_of(w, x, n, c->point[i].size), to = number_of(w, x, n, c->point[i + 1].size),
-                middle = (from + to) / 2;
-            if (from < 0 || to > from + WAY_PARTS || to < from + 2 || x[middle] == x[from] || bend(c, i) <= BENT)
-                continue;
-            BZ_ARENA_ADD(arena, list, found) = transfer_problem(w, x[middle], arena);
+        for (int i = 0; n && i < c->n; i++)
+            at[i] = number_of(w, x, n, c->point[i].size);
+        for (int i = 0; n && i < c->n; i++) {
+            int k = wanted(c, i, at);
+            if (k >= 0 && !(k && x[k] == x[k - 1]))
+                BZ_ARENA_ADD(arena, list, found) = transfer_problem(w, x[k], arena);
         }
     }
     *out = list;
     return found;
 }
 
+int bz_transfers_finer(const bz_transfers *t, const bz_system_facts *facts, bz_arena *arena, const char *const **out)
+{
+    return list_wanted(t, facts, middle_of_bend, arena, out);
+}
+
 int bz_transfers_disturbed(const bz_transfers *t, const bz_system_facts *facts, bz_arena *arena,
                            const char *const **out)
 {
-    static const double MORE = 1.05;
-    const char **list = NULL;
-    int found = 0;
-    for (const transfer_way *w = transfer_ways; w->name; w++) {
-        int64_t x[WAY_MOST_SIZES];
-        const bz_transfer_curve *c = bz_transfer_find(t, w->name);
-        int n = c ? transfer_sizes(w, facts, t->setting.threads, x) : 0;
-        double least = INFINITY; /* of larger ones */
-        for (int i = c ? c->n - 1 : -1; i >= 0; i--) {
-            int at = number_of(w, x, n, c->point[i].size);
-            if (at >= 0 && c->point[i].seconds > MORE * least)
-                BZ_ARENA_ADD(arena, list, found) = transfer_problem(w, x[at], arena);
-            least = fmin(least, c->point[i].seconds);
-        }
-    }
-    *out = list;
-    return found;
+    return list_wanted(t, facts, disturbed, arena, out);
 }
 
 int bz_transfers_caches(bz_perfdb *db, const bz_system *system, const bz_system_facts *facts, bz_arena *arena,

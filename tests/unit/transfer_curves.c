@@ -275,20 +275,26 @@ static void test_facts(void **state)
     bz_arena_free(&arena);
 }
 
+static bz_perfdb *open_here(const char *folder, const bz_system **system)
+{
+    bz_perfdb *db;
+    assert_ok(bz_perfdb_open(&db, folder, &(bz_perfdb_options){0}, &err));
+    assert_ok(bz_perfdb_put_system(db, "here@onednn1", DETAILS, 1700000000, &err));
+    assert_ok(bz_perfdb_known(db, "here", system, &err));
+    return db;
+}
+
 /* Where the slope changes from 0.2 to 1.8, sizes in the middle are wanted: there, and on both sides, where the corner may lie as well; not
  * where the line goes straight on. */
 static void test_bends(void **state)
 {
-    bz_perfdb *db;
     bz_arena arena = {0};
     bz_transfers t;
     const bz_system *system;
     const char *const *text;
     const bz_setting setting = {1, BZ_CACHE_HOT, ""};
     const bz_system_facts *facts = bz_system_facts_read(DETAILS, &arena);
-    assert_ok(bz_perfdb_open(&db, *state, &(bz_perfdb_options){0}, &err));
-    assert_ok(bz_perfdb_put_system(db, "here@onednn1", DETAILS, 1700000000, &err));
-    assert_ok(bz_perfdb_known(db, "here", &system, &err));
+    bz_perfdb *db = open_here(*state, &system);
     for (int x = 1024; x <= 65536; x *= 2) {
         char name[64];
         double far = log((double)x / 11000);
@@ -309,16 +315,13 @@ static void test_bends(void **state)
  * wanted, and that behind it, as the jump may be there. The two slopes join in no corner. What takes longer than a larger size is told: 2048 here, by 6 %. */
 static void test_jumps(void **state)
 {
-    bz_perfdb *db;
     bz_arena arena = {0};
     bz_transfers t;
     const bz_system *system;
     const char *const *text;
     const bz_setting setting = {1, BZ_CACHE_HOT, ""};
     const bz_system_facts *facts = bz_system_facts_read(DETAILS, &arena);
-    assert_ok(bz_perfdb_open(&db, *state, &(bz_perfdb_options){0}, &err));
-    assert_ok(bz_perfdb_put_system(db, "here@onednn1", DETAILS, 1700000000, &err));
-    assert_ok(bz_perfdb_known(db, "here", &system, &err));
+    bz_perfdb *db = open_here(*state, &system);
     for (int x = 4096; x <= 65536; x *= 2) {
         char name[64];
         snprintf(name, sizeof name, "transfer way=read x=%d dtype=f64", x);
