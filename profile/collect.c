@@ -60,7 +60,7 @@ static void sort_by_host(bz_sequence *s)
         qsort_r(s->row, s->n, sizeof *s->row, by_host_start, s);
 }
 
-bool *bz_long_names(const bz_trace *t, bz_arena *arena)
+bool *bz_long_names(const bz_trace *t, int64_t shortest, bz_arena *arena)
 {
     static const bz_event_kind KINDS[] = {BZ_EVENT_OP, BZ_EVENT_CALL};
     uint32_t n = bz_strings(t);
@@ -69,7 +69,7 @@ bool *bz_long_names(const bz_trace *t, bz_arena *arena)
     for (size_t k = 0; k < sizeof KINDS / sizeof *KINDS; k++) {
         const bz_events *e = &t->event[KINDS[k]];
         for (size_t i = 0; i < e->n; i++) {
-            longer[e->name[i]] += e->end[i] - e->start[i] >= SHORTEST_OPERATOR;
+            longer[e->name[i]] += e->end[i] - e->start[i] >= shortest;
             count[e->name[i]]++;
         }
     }
@@ -78,10 +78,29 @@ bool *bz_long_names(const bz_trace *t, bz_arena *arena)
     return is_long;
 }
 
+/* Where each layer of a network is one operator nothing else may be long, and what tells a pass from the next is short in a small network: the
+ * layer behind them, a product of 4 µs. Of such names those stay that are there as often, or so many times more or less often. */
+static void keep_regular(const bz_trace *t, const bz_sequence *s, bool *is_long, bz_arena *arena)
+{
+    const uint32_t *name = s->event->name, n = bz_strings(t);
+    const bool *shorter = bz_long_names(t, SHORTEST_IN_TURN, arena);
+    uint32_t *count = BZ_NEW(arena, uint32_t, n), only = n;
+    for (size_t i = 0; i < s->n; i++) {
+        uint32_t own = name[s->row[i]];
+        count[own]++;
+        if (is_long[own] && only != n && only != own)
+            return;
+        only = is_long[own] ? own : only;
+    }
+    for (uint32_t i = 0; i < n && only != n; i++)
+        is_long[i] |= shorter[i] && count[i] > 1 && (count[only] % count[i] == 0 || count[i] % count[only] == 0);
+}
+
 /* Views and the like. Where nothing else is left they stay. */
 static void leave_views(const bz_trace *t, bz_sequence *s, bz_arena *arena)
 {
-    const bool *is_long = bz_long_names(t, arena);
+    bool *is_long = bz_long_names(t, SHORTEST_OPERATOR, arena);
+    keep_regular(t, s, is_long, arena);
     size_t kept = 0;
     for (size_t i = 0; i < s->n; i++)
         kept += is_long[s->event->name[s->row[i]]];

@@ -54,7 +54,7 @@ static uint32_t busiest_lane(disturbed *d)
 static void gather(disturbed *d)
 {
     uint32_t lane = busiest_lane(d);
-    const bool *is_long = bz_long_names(d->t, &d->arena);
+    const bool *is_long = bz_long_names(d->t, SHORTEST_OPERATOR, &d->arena);
     const bz_events *op = &d->t->event[BZ_EVENT_OP], *call = &d->t->event[BZ_EVENT_CALL];
     d->event = BZ_NEW(&d->arena, event, d->n + 1);
     size_t all = d->n, i = 0, k = 0;

@@ -18,9 +18,9 @@ typedef struct bz_sequence {
 /* The events of a kind that one process asked one device for, or its library calls, or its operators: collect.c */
 bz_sequence bz_sequence_collect(const bz_trace *t, bz_event_kind kind, bz_arena *arena);
 
-/* [strings]: of these names most operators and calls are long enough. Short ones, as views, begin now within another one, now behind it, as clocks
+/* [strings]: of these names most operators and calls last at least `shortest` nanoseconds. Short ones, as views, begin now within another one, now behind it, as clocks
  * are read and traces round to microseconds. Most of them, not their mean: one that was disturbed is long itself, and tells nothing of its name. */
-bool *bz_long_names(const bz_trace *t, bz_arena *arena);
+bool *bz_long_names(const bz_trace *t, int64_t shortest, bz_arena *arena);
 
 /* When the host asked for the event of a row. */
 static inline int64_t bz_sequence_asked(const bz_sequence *s, uint32_t row)

@@ -114,9 +114,36 @@ static void views_stay_views(void **state)
     bz_trace_free(t);
 }
 
+/* Layers that are one operator each, and an output layer of 3 µs behind them: it tells where a pass ends, with 1 to 6 layers. Views of a microsecond,
+ * which lie now within a layer and now behind it, tell nothing. */
+static void short_output_layers(void **state)
+{
+    (void)state;
+    enum { PASSES = 7 };
+    for (int layers = 1; layers <= 6; layers++) {
+        bz_error err = {0};
+        bz_trace *t = bz_trace_new();
+        uint32_t host = bz_trace_thread(t, bz_trace_source(t, "made up", "test"), 1, 1);
+        int64_t at = 0;
+        for (int i = 0; i < PASSES; i++) {
+            for (int k = 0; k < layers; k++, at += (TOOK + BETWEEN) * US) {
+                int64_t end = at + TOOK * US, view = (5 * i + 3 * k * k) & 2 ? end - US : end + US;
+                bz_trace_add(t, BZ_EVENT_OP, at, end, bz_trace_text(t, "aten::_transformer_encoder_layer_fwd"), host);
+                bz_trace_add(t, BZ_EVENT_OP, view, view + US, bz_trace_text(t, "aten::view"), host);
+            }
+            bz_trace_add(t, BZ_EVENT_OP, at, at + 3 * US, bz_trace_text(t, "aten::linear"), host);
+            at += BETWEEN * US;
+        }
+        if (bz_trace_finish(t, NULL, &err))
+            fail_msg("%s", err.text);
+        assert_int_equal(t->n_iterations, PASSES);
+        bz_trace_free(t);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(left_out), cmocka_unit_test(stays),
-                                       cmocka_unit_test(views_stay_views)};
+                                       cmocka_unit_test(views_stay_views), cmocka_unit_test(short_output_layers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
