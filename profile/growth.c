@@ -20,7 +20,10 @@ typedef struct {
 
 typedef struct {
     size_t first, last, times;
-    uint32_t chain; /* + 1 */
+    uint32_t chain;      /* + 1 */
+    uint32_t before;     /* it in its chain, + 1; 0: none is */
+    uint32_t also;       /* the chain, + 1, that has this shape as well, in place of one of its own; 0: none has */
+    uint32_t also_after; /* in that chain */
 } use;
 
 typedef struct {
@@ -98,6 +101,27 @@ static chain *chain_for(making *m, uint32_t family, uint32_t id, uint64_t *grows
     return best;
 }
 
+/* Where a cache has as many tokens as a head has numbers, both products of attention have one shape: one chain has it, and the other goes on from what was
+ * before to what is behind. */
+static void find_shared(making *m, uint32_t family, const chain *c, uint32_t id)
+{
+    enum { BACK = 2 }; /* the other chain may have gone on by one already */
+    for (int i = 0; i < OPEN && c->grows; i++) {
+        const chain *other = m->open[family][i] ? &m->chain[m->open[family][i] - 1] : c;
+        uint64_t by;
+        uint32_t x = other == c ? 0 : other->last + 1;
+        for (int k = 0; x && k < BACK; k++, x = m->use[x - 1].before) {
+            use *u = &m->use[x - 1];
+            if (u->first > m->use[c->last].last && u->last < m->use[id].first &&
+                growth(&m->shape[c->last], &m->shape[x - 1], &by) == c->grows &&
+                growth(&m->shape[x - 1], &m->shape[id], &by) == c->grows) {
+                u->also = (uint32_t)(c - m->chain) + 1;
+                u->also_after = c->last;
+            }
+        }
+    }
+}
+
 static void add_shape(making *m, uint32_t family, uint32_t id)
 {
     uint64_t grows = 0, by = 0;
@@ -113,6 +137,8 @@ static void add_shape(making *m, uint32_t family, uint32_t id)
                     ? by
                     : c->by; /* a step may be one of another chain, where both have one shape */
         c->grows = grows;
+        find_shared(m, family, c, id);
+        m->use[id].before = c->last + 1;
         c->last = id;
         c->length++;
     }
@@ -161,7 +187,15 @@ bool bz_sequence_merge_growing(const bz_trace *t, const bz_sequence *s, const ui
             any = true;
         }
     }
-    for (size_t i = 0; i < s->n; i++)
-        merged[i] = number[exact[i]];
+    for (size_t i = 0, end; i < s->n; i = end) {
+        const use *u = &m.use[exact[i]];
+        bool shared = u->also && u->before && holds(&m.chain[u->also - 1]) && holds(&m.chain[u->chain - 1]);
+        bool second =
+            shared && m.use[u->also_after].first > m.use[u->before - 1].first; /* half of them is the other's */
+        for (end = i + 1; end < s->n && exact[end] == exact[i];)
+            end++;
+        for (size_t k = i; k < end; k++)
+            merged[k] = shared && (2 * (k - i) >= end - i) == second ? of_chain[u->also - 1] - 1 : number[exact[i]];
+    }
     return any;
 }
