@@ -4,13 +4,11 @@
 #include "base/arena.h"
 
 #include "base/error.h"
-#include "base/large.h"
 
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 struct bz_arena_block {
@@ -27,9 +25,9 @@ struct bz_arena_block {
 #define BLOCK_PER_ALLOCATION
 #endif
 #ifdef BLOCK_PER_ALLOCATION
-enum { FIRST_BLOCK = 0, LAST_BLOCK = 0, HUGE_PAGE = 1 << 30, ALIGNMENT = 1 };
+enum { FIRST_BLOCK = 0, LAST_BLOCK = 0, ALIGNMENT = 1 };
 #else
-enum { FIRST_BLOCK = 16 << 10, LAST_BLOCK = 64 << 20, HUGE_PAGE = 2 << 20, ALIGNMENT = 16 };
+enum { FIRST_BLOCK = 16 << 10, LAST_BLOCK = 64 << 20, ALIGNMENT = 16 };
 #endif
 
 /* An error like others for whoever started us, and no core dump; the keeper removes what we leave. */
@@ -54,7 +52,7 @@ static void add_block(bz_arena *a, size_t size)
         wanted = LAST_BLOCK;
     if (wanted < size)
         wanted = size;
-    bz_arena_block *b = bz_large_alloc(1, sizeof *b + wanted);
+    bz_arena_block *b = bz_alloc(1, sizeof *b + wanted);
     b->older = a->block;
     b->size = wanted;
     a->block = b;
@@ -160,47 +158,6 @@ void *bz_zeroed(size_t n, size_t size)
     void *p = calloc(total ? total : 1, 1);
     if (!p)
         bz_no_memory(total);
-    return p;
-}
-
-/* As the next array would lie in the rest of the last page, all of it is this one's. */
-static size_t whole_pages(size_t size)
-{
-    return (size + HUGE_PAGE - 1) & ~(size_t)(HUGE_PAGE - 1);
-}
-
-/* From a boundary of huge pages on: malloc writes a few bytes before what it gives, and a page of 4 kB there would keep the huge one away. */
-void *bz_large_alloc(size_t n, size_t size)
-{
-    size_t total = product(n, size);
-    if (total < HUGE_PAGE || total > PTRDIFF_MAX / 2)
-        return bz_alloc(n, size);
-    void *p = aligned_alloc(HUGE_PAGE, whole_pages(total));
-    if (!p)
-        bz_no_memory(total);
-    (void)madvise(p, whole_pages(total), MADV_HUGEPAGE); /* a wish, no more */
-    return p;
-}
-
-void *bz_large_zeroed(size_t n, size_t size)
-{
-    size_t total = product(n, size);
-    if (total < HUGE_PAGE)
-        return bz_zeroed(n, size);
-    void *p = bz_large_alloc(n, size);
-    if (madvise(p, whole_pages(total), MADV_DONTNEED)) /* the next look finds zeros there, and takes memory only then */
-        memset(p, 0, total);
-    return p;
-}
-
-void *bz_large_grow(void *old, size_t used, size_t n)
-{
-    if (n < HUGE_PAGE)
-        return bz_realloc(old, n, 1);
-    void *p = bz_large_alloc(n, 1);
-    if (used)
-        memcpy(p, old, used);
-    free(old);
     return p;
 }
 

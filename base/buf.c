@@ -1,7 +1,6 @@
 #include "base/buf.h"
 
 #include "base/arena.h"
-#include "base/large.h"
 #include "base/utf8.h"
 
 #include <stdarg.h>
@@ -13,7 +12,7 @@ void bz_buf_grow(bz_buf *b, size_t n)
     size_t cap = b->cap ? b->cap : 64;
     while (cap - b->len <= n)
         cap *= 2;
-    b->data = bz_large_grow(b->data, b->len ? b->len + 1 : 0, cap);
+    b->data = bz_realloc(b->data, cap, 1);
     b->cap = cap;
 }
 

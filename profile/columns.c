@@ -1,5 +1,4 @@
 #include "profile/columns.h"
-#include "base/large.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -87,7 +86,7 @@ void bz_events_reserve(bz_events *e, bz_event_kind kind, size_t n)
     cap = cap < n ? n : cap;
     for (size_t c = 0; c < BZ_N_COLUMNS; c++)
         total += BZ_COLUMNS[c].kinds & 1u << kind ? column_bytes(&BZ_COLUMNS[c], cap) : 0;
-    char *block = bz_large_zeroed(total, 1), *old = (char *)e->start, *from = old;
+    char *block = bz_zeroed(total, 1), *old = (char *)e->start, *from = old;
     for (size_t c = 0; c < BZ_N_COLUMNS; c++)
         if (BZ_COLUMNS[c].kinds & 1u << kind) {
             void **column = bz_column_of(e, &BZ_COLUMNS[c]);
@@ -112,7 +111,7 @@ void bz_events_free(bz_events *e)
 static uint32_t *sorted_order(const bz_events *e)
 {
     size_t n = e->n;
-    uint32_t *a = bz_large_alloc(n, sizeof *a), *b = bz_large_alloc(n, sizeof *b);
+    uint32_t *a = bz_alloc(n, sizeof *a), *b = bz_alloc(n, sizeof *b);
     for (size_t i = 0; i < n; i++)
         a[i] = (uint32_t)i;
     for (size_t width = 1; width < n; width *= 2) {
@@ -157,7 +156,7 @@ void bz_events_sort(bz_events *e, bz_event_kind kind, uint32_t **order)
         char *column = *bz_column_of(e, &BZ_COLUMNS[c]);
         if (is_zero(column, e->n * size)) /* mostly nobody filled it: it takes no memory */
             continue;
-        old = old ? old : bz_large_alloc(e->n, WIDEST);
+        old = old ? old : bz_alloc(e->n, WIDEST);
         memcpy(old, column, e->n * size);
         for (i = 0; i < e->n; i++)
             memcpy(column + i * size, old + from[i] * size, size);

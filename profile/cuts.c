@@ -1,7 +1,6 @@
 /* Finds the levels at which a sequence repeats: every way to cut it at a mark so that the pieces resemble their neighbours.
  * Marks are symbols, runs of symbols, copies of inputs, waits, and launches of graphs. Which level is meant: choose.c. */
 #include "profile/cuts.h"
-#include "base/large.h"
 #include "base/sort.h"
 #include "profile/constants.h"
 
@@ -437,7 +436,7 @@ static void cut_at_symbols(search *s, const uint32_t *symbol, const uint32_t *ta
     const marks m = {symbol, table, n_symbols};
     uint32_t *number = bz_zeroed((size_t)n_symbols + 1, sizeof *number), place[MARKS_TRIED + 1] = {0},
              next[MARKS_TRIED + 1], n_tried = choose_marks(s, &m, number, place);
-    BZ_FREED uint32_t *position = bz_large_alloc((size_t)place[n_tried] + 1, sizeof *position);
+    BZ_FREED uint32_t *position = bz_alloc((size_t)place[n_tried] + 1, sizeof *position);
     memcpy(next, place, sizeof next);
     for (size_t i = 0; i < s->w->n; i++) {
         uint32_t which = number[mark_of(&m, i)];
@@ -504,7 +503,7 @@ static bool is_told(const search *s)
 static void cut_at_runs(search *s)
 {
     const bz_work *w = s->w;
-    BZ_FREED uint32_t *gram = bz_large_alloc(w->n, sizeof *gram);
+    BZ_FREED uint32_t *gram = bz_alloc(w->n, sizeof *gram);
     for (size_t i = 0; i < w->n; i++)
         gram[i] = bz_work_name(w, i);
     for (size_t width = 4; width <= LONGEST_MARK && width <= w->n / 2; width *= 4)

@@ -1,5 +1,4 @@
 /* Iterations: marked by the program, named by a range, or found in the work that repeats. */
-#include "base/large.h"
 #include "base/sort.h"
 #include "profile/columns.h"
 #include "profile/constants.h"
@@ -206,7 +205,7 @@ static void read_copies(const bz_trace *t, const bz_sequence *s, const bool *ask
 /* Zeroed, as long as the arena: what nobody writes to takes no memory, and little time to read. */
 static void *untouched(bz_arena *arena, size_t n, size_t size)
 {
-    void *p = bz_large_zeroed(n, size);
+    void *p = bz_zeroed(n, size);
     bz_arena_keep(arena, p, free);
     return p;
 }

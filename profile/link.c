@@ -1,6 +1,5 @@
 /* Ties events together: which host event lies inside which, and which call asked for which work of the
  * device. Everything is sorted by start. */
-#include "base/large.h"
 #include "profile/columns.h"
 #include "profile/sequence.h"
 #include "profile/trace.h"
@@ -248,7 +247,7 @@ static join join_api(const bz_trace *t, const uint64_t *scope)
         cap *= 2;
     j.mask = cap - 1;
     cap = j.dense ? j.span : cap;
-    j.slot = bz_large_alloc(cap, sizeof *j.slot);
+    j.slot = bz_alloc(cap, sizeof *j.slot);
     memset(j.slot, 0xff, cap * sizeof *j.slot);
     for (size_t i = 0; i < api->n; i++)
         if (api->correlation[i]) {

@@ -1,7 +1,6 @@
 #include "profile/stream.h"
 
 #include "base/arena.h"
-#include "base/large.h"
 #include "base/open.h"
 #include "base/whole.h"
 
@@ -99,7 +98,7 @@ void bz_stream_advance(bz_stream *s, size_t used, size_t want)
         memmove(p->buffer, s->data, s->len);
     if (want > p->cap / 2) {
         p->cap = want * 2;
-        p->buffer = bz_large_grow(p->buffer, s->len, p->cap);
+        p->buffer = bz_realloc(p->buffer, p->cap, 1);
     }
     s->data = p->buffer;
     while (s->len < want && !s->end) {

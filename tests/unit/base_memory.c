@@ -1,6 +1,5 @@
 /* Arenas and buffers: alignment, zeroes, growth, numbers. */
 #include "base/base.h"
-#include "base/large.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,35 +26,6 @@ static void arena_is_aligned_and_zeroed(void **state)
         assert_null(a.block);
         assert_int_equal(a.used, 0);
     }
-}
-
-/* Zeroed also where malloc gives memory that was used; growing keeps what is there, from one size of pages to the other. */
-static void large_is_zeroed_and_grows(void **state)
-{
-    (void)state;
-    for (size_t size = 1 << 20; size <= 16 << 20; size += (1 << 20) + 12345) {
-        unsigned char *p = bz_large_alloc(size, 1);
-        memset(p, 0xff, size);
-        free(p);
-        p = bz_large_zeroed(1, size);
-        assert_true(!p[0] && !memcmp(p, p + 1, size - 1));
-        memset(p, 0xff, size);
-        free(p);
-    }
-    size_t used = 0;
-    unsigned char *p = NULL;
-    for (size_t size = 1000; size <= 16 << 20; size *= 2) {
-        p = bz_large_grow(p, used, size);
-        memset(p + used, (int)(size / 1000 % 251), size - used);
-        used = size;
-    }
-    size_t wrong = 0;
-    for (size_t i = 0, size = 1000; i < used; i++) {
-        size *= i >= size ? 2 : 1;
-        wrong += p[i] != size / 1000 % 251;
-    }
-    assert_int_equal(wrong, 0);
-    free(p);
 }
 
 /* Libraries that allocate through an arena take NULL for a failure. */
@@ -130,9 +100,11 @@ static void buf_formats_integers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(large_is_zeroed_and_grows),   cmocka_unit_test(arena_is_aligned_and_zeroed),
-        cmocka_unit_test(arena_never_returns_null),    cmocka_unit_test(arena_copies),
-        cmocka_unit_test(buf_grows_and_is_terminated), cmocka_unit_test(buf_formats_integers),
+        cmocka_unit_test(arena_is_aligned_and_zeroed),
+        cmocka_unit_test(arena_never_returns_null),
+        cmocka_unit_test(arena_copies),
+        cmocka_unit_test(buf_grows_and_is_terminated),
+        cmocka_unit_test(buf_formats_integers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
