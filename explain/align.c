@@ -11,12 +11,17 @@ typedef struct layer_atoms {
     int n;
 } layer_atoms;
 
+/* Of the main graph, and not of a body. */
+static bool is_of_graph(const bz_align_making *m, const bz_bound_layer *l)
+{
+    return m->bound->layers && l->layer == &m->bound->layers->layer[l->node];
+}
+
 /* A convolution of the way back. */
 static bool leads_back(const bz_align_making *m, const bz_bound_layer *l)
 {
-    const bz_layers *layers = m->bound->layers;
-    return layers && layers->phase && l->layer == &layers->layer[l->node] && !strcmp(l->layer->kind, "conv") &&
-           layers->phase[l->node] == BZ_TRAIN_BACKWARD;
+    return is_of_graph(m, l) && !strcmp(l->layer->kind, "conv") && m->bound->layers->phase &&
+           m->bound->layers->phase[l->node] == BZ_TRAIN_BACKWARD;
 }
 
 static void add_ask(bz_align_making *m, int layer, const layer_atoms *of)
@@ -29,8 +34,8 @@ static void add_ask(bz_align_making *m, int layer, const layer_atoms *of)
         m->atom[m->n_atoms++].owner = m->n_asks;
     }
     const bz_bound_layer *l = &m->bound->layer[layer];
-    if (leads_back(m,
-                   l)) /* of a transposed convolution: frameworks have one operator for the gradients of both sorts */
+    /* Of a transposed convolution: frameworks have one operator for the gradients of both sorts. */
+    if (leads_back(m, l))
         m->atom[m->ask[m->n_asks].first].own = bz_align_word(&m->words, "conv_data");
     m->out->expected += l->price.alternative ? l->price.alternative->n : 1;
     m->n_asks++;
@@ -72,7 +77,7 @@ int *bz_align_asks_by_layer(const bz_align_making *m)
         bz_map_add(&at, &m->names.layer[i], sizeof m->names.layer[i], (uint32_t)i);
     for (int i = 0; i < m->n_asks; i++) {
         const bz_bound_layer *l = &m->bound->layer[m->ask[i].layer];
-        bool own = l->layer == &m->bound->layers->layer[l->node]; /* not in a body */
+        bool own = is_of_graph(m, l);
         uint32_t layer = own ? (uint32_t)l->node : bz_map_get(&at, &l->layer, sizeof l->layer);
         if (layer != BZ_MAP_NONE && l->times == 1)
             of[layer] = i;
@@ -445,7 +450,7 @@ static void find_spared(bz_align_making *m)
         int needs = views_of(l->layer), row = needs ? bz_align_view_of(l->layer->kind) : -1;
         if (m->ask[i].steps)
             continue;
-        m->spared[i] = why && l->layer == &m->bound->layers->layer[l->node] && why[l->node];
+        m->spared[i] = why && is_of_graph(m, l) && why[l->node];
         if (!m->spared[i] && row >= 0 && views[row] >= needs) {
             views[row] -= needs;
             m->spared[i] = true;
@@ -455,8 +460,7 @@ static void find_spared(bz_align_making *m)
     }
     for (int i = 0; i < m->n_asks && n; i++) {
         const bz_bound_layer *l = &m->bound->layer[m->ask[i].layer];
-        bool stands_for =
-            m->ask[i].steps && why && l->layer == &m->bound->layers->layer[l->node] && why[l->node] == BZ_REPEATED;
+        bool stands_for = m->ask[i].steps && why && is_of_graph(m, l) && why[l->node] == BZ_REPEATED;
         for (int k = 0; stands_for && k < n; k++)
             if (!strcmp(m->bound->layer[m->ask[missing[k]].layer].layer->key, l->layer->key)) {
                 m->spared[missing[k]] = true;

@@ -83,7 +83,6 @@ bool *bz_long_names(const bz_trace *t, int64_t shortest, bz_arena *arena)
 static void keep_regular(const bz_trace *t, const bz_sequence *s, bool *is_long, bz_arena *arena)
 {
     const uint32_t *name = s->event->name, n = bz_strings(t);
-    const bool *shorter = bz_long_names(t, SHORTEST_IN_TURN, arena);
     uint32_t *count = BZ_NEW(arena, uint32_t, n), only = n;
     for (size_t i = 0; i < s->n; i++) {
         uint32_t own = name[s->row[i]];
@@ -92,7 +91,8 @@ static void keep_regular(const bz_trace *t, const bz_sequence *s, bool *is_long,
             return;
         only = is_long[own] ? own : only;
     }
-    for (uint32_t i = 0; i < n && only != n; i++)
+    const bool *shorter = only != n ? bz_long_names(t, SHORTEST_IN_TURN, arena) : NULL;
+    for (uint32_t i = 0; i < n && shorter; i++)
         is_long[i] |= shorter[i] && count[i] > 1 && (count[only] % count[i] == 0 || count[i] % count[only] == 0);
 }
 

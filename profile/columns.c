@@ -146,7 +146,6 @@ void bz_events_sort(bz_events *e, bz_event_kind kind, uint32_t **order)
         i++;
     if (i >= e->n)
         return;
-    enum { WIDEST = 3 * sizeof(uint32_t) };
     uint32_t *from = sorted_order(e);
     BZ_FREED char *old = NULL;
     for (size_t c = 0; c < BZ_N_COLUMNS; c++) {
@@ -156,7 +155,7 @@ void bz_events_sort(bz_events *e, bz_event_kind kind, uint32_t **order)
         char *column = *bz_column_of(e, &BZ_COLUMNS[c]);
         if (is_zero(column, e->n * size)) /* mostly nobody filled it: it takes no memory */
             continue;
-        old = old ? old : bz_alloc(e->n, WIDEST);
+        old = bz_realloc(old, e->n, size);
         memcpy(old, column, e->n * size);
         for (i = 0; i < e->n; i++)
             memcpy(column + i * size, old + from[i] * size, size);

@@ -202,7 +202,7 @@ static void read_copies(const bz_trace *t, const bz_sequence *s, const bool *ask
     }
 }
 
-/* Zeroed, as long as the arena: what nobody writes to takes no memory, and little time to read. */
+/* Zeroed, as long as the arena: what nobody writes to takes no memory. */
 static void *untouched(bz_arena *arena, size_t n, size_t size)
 {
     void *p = bz_zeroed(n, size);

@@ -263,8 +263,7 @@ static void add_run(reader *r, const bz_mapping *map, const selection *sel, cons
         return;
     }
     r->endless += sel->has_end && !ends ? n : 0;
-    bool plain = bz_times_plain(v[0].number + row, v[ends].number + row, n);
-    for (int k = row; k < row + n && !plain; k++)
+    for (int k = row; k < row + n; k++)
         r->negative += v[ends].number[k] < v[0].number[k];
     size_t i =
         bz_trace_add_rows(r->t, map->kind, v[0].number + row, v[ends].number + row, n, find_lane(r, map, sel, v, row));

@@ -90,6 +90,17 @@ void bz_trace_expect(bz_trace *t, bz_event_kind kind, uint64_t rows)
         bz_events_reserve(&t->event[kind], kind, t->event[kind].n + (size_t)rows);
 }
 
+/* Are they times as they are to be: none negative or later than 2^61, each end behind its start? False where only some are not. */
+static bool are_plain(const int64_t *start, const int64_t *end, int n)
+{
+    uint64_t any = 0, lengths = 0;
+    for (int k = 0; k < n; k++) {
+        any |= (uint64_t)start[k] | (uint64_t)end[k];
+        lengths |= (uint64_t)end[k] - (uint64_t)start[k];
+    }
+    return !(any >> 61 | lengths >> 63);
+}
+
 size_t bz_trace_add_rows(bz_trace *t, bz_event_kind kind, const int64_t *start, const int64_t *end, int n,
                          uint32_t lane)
 {
@@ -98,7 +109,7 @@ size_t bz_trace_add_rows(bz_trace *t, bz_event_kind kind, const int64_t *start, 
     bz_events *e = &t->event[kind];
     bz_events_reserve(e, kind, e->n + (size_t)n);
     size_t first = e->n;
-    bool plain = n > 1 && bz_times_plain(start, end, n);
+    bool plain = n > 1 && are_plain(start, end, n);
     if (plain) {
         memcpy(e->start + first, start, (size_t)n * sizeof *start);
         memcpy(e->end + first, end, (size_t)n * sizeof *end);

@@ -72,16 +72,6 @@ uint32_t bz_trace_known_thread(const bz_trace *t, uint32_t source, int64_t proce
 /* As bz_trace_add, without the name, for n neighbouring rows of one lane; the first one's index. */
 size_t bz_trace_add_rows(bz_trace *t, bz_event_kind kind, const int64_t *start, const int64_t *end, int n,
                          uint32_t lane);
-/* Are they times as they are to be: none negative or later than 2^61, each end behind its start? False where only some are not. */
-static inline bool bz_times_plain(const int64_t *start, const int64_t *end, int n)
-{
-    uint64_t any = 0, lengths = 0;
-    for (int k = 0; k < n; k++) {
-        any |= (uint64_t)start[k] | (uint64_t)end[k];
-        lengths |= (uint64_t)end[k] - (uint64_t)start[k];
-    }
-    return !(any >> 61 | lengths >> 63);
-}
 /* Makes room for so many more rows at once; fewer may come. */
 void bz_trace_expect(bz_trace *t, bz_event_kind kind, uint64_t rows);
 void bz_trace_source_format(bz_trace *t, uint32_t source, const char *format);
@@ -159,14 +149,7 @@ static inline const uint32_t *bz_causes(const bz_trace *t, const bz_events *e)
 {
     return t->private->ran_decides ? NULL : e->cause;
 }
-/* When the host asked for an event: work of a device when it was launched, where that is known. */
-static inline int64_t bz_asked_at(const bz_trace *t, const bz_events *e, size_t i)
-{
-    const uint32_t *cause = bz_causes(t, e);
-    return cause && cause[i] != BZ_NONE ? t->event[BZ_EVENT_API].start[cause[i]] : e->start[i];
-}
-
-/* The same for passes over all events, which need not look up each time where that stands. */
+/* Where it stands when the host asked for events of a kind, for passes over all of them. */
 typedef struct bz_asked {
     const uint32_t *cause;
     const int64_t *launched, *start;
@@ -175,9 +158,15 @@ static inline bz_asked bz_asked_of(const bz_trace *t, const bz_events *e)
 {
     return (bz_asked){bz_causes(t, e), t->event[BZ_EVENT_API].start, e->start};
 }
+/* When the host asked for an event: work of a device when it was launched, where that is known. */
 static inline int64_t bz_asked_when(const bz_asked *a, size_t i)
 {
     return a->cause && a->cause[i] != BZ_NONE ? a->launched[a->cause[i]] : a->start[i];
+}
+static inline int64_t bz_asked_at(const bz_trace *t, const bz_events *e, size_t i)
+{
+    const bz_asked a = bz_asked_of(t, e);
+    return bz_asked_when(&a, i);
 }
 
 /* For passes over all events: the iteration that was found last, and the times that are in it, too. Zeroed it knows none. */

@@ -284,6 +284,13 @@ static bz_perfdb *open_here(const char *folder, const bz_system **system)
     return db;
 }
 
+static void store_read(bz_perfdb *db, int x, double seconds)
+{
+    char name[64];
+    snprintf(name, sizeof name, "transfer way=read x=%d dtype=f64", x);
+    store(db, name, seconds, "wide", BZ_RECORD_OK, 1);
+}
+
 /* Where the slope changes from 0.2 to 1.8, sizes in the middle are wanted: there, and on both sides, where the corner may lie as well; not
  * where the line goes straight on. */
 static void test_bends(void **state)
@@ -296,10 +303,8 @@ static void test_bends(void **state)
     const bz_system_facts *facts = bz_system_facts_read(DETAILS, &arena);
     bz_perfdb *db = open_here(*state, &system);
     for (int x = 1024; x <= 65536; x *= 2) {
-        char name[64];
         double far = log((double)x / 11000);
-        snprintf(name, sizeof name, "transfer way=read x=%d dtype=f64", x);
-        store(db, name, 1e-6 * exp(far * (far > 0 ? 1.8 : 0.2)), "wide", BZ_RECORD_OK, 1);
+        store_read(db, x, 1e-6 * exp(far * (far > 0 ? 1.8 : 0.2)));
     }
     assert_ok(bz_transfers_read(db, system, facts, &setting, &arena, &t, &err));
     assert_int_equal(bz_transfers_finer(&t, facts, &arena, &text), 3);
@@ -322,16 +327,13 @@ static void test_jumps(void **state)
     const bz_setting setting = {1, BZ_CACHE_HOT, ""};
     const bz_system_facts *facts = bz_system_facts_read(DETAILS, &arena);
     bz_perfdb *db = open_here(*state, &system);
-    for (int x = 4096; x <= 65536; x *= 2) {
-        char name[64];
-        snprintf(name, sizeof name, "transfer way=read x=%d dtype=f64", x);
-        store(db, name, 1e-9 * x * (x > 4096 ? 4 : 1), "wide", BZ_RECORD_OK, 1);
-    }
+    for (int x = 4096; x <= 65536; x *= 2)
+        store_read(db, x, 1e-9 * x * (x > 4096 ? 4 : 1));
     assert_ok(bz_transfers_read(db, system, facts, &setting, &arena, &t, &err));
     assert_int_equal(bz_transfers_disturbed(&t, facts, &arena, &text), 0);
     assert_int_equal(bz_transfers_finer(&t, facts, &arena, &text), 2);
     assert_string_equal(text[0], "transfer way=read x=6144 dtype=f64");
-    store(db, "transfer way=read x=2048 dtype=f64", 1.06 * 4096e-9, "wide", BZ_RECORD_OK, 1);
+    store_read(db, 2048, 1.06 * 4096e-9);
     assert_ok(bz_transfers_read(db, system, facts, &setting, &arena, &t, &err));
     assert_int_equal(bz_transfers_disturbed(&t, facts, &arena, &text), 1);
     assert_string_equal(text[0], "transfer way=read x=2048 dtype=f64");
