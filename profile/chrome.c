@@ -210,7 +210,7 @@ static void on_number(reader *r, const char *s, size_t n)
     } else if (r->where == IN_ARGS) {
         argument_number(r, s, n);
     } else if (r->events_depth > 0 && r->depth == r->events_depth + 3 && r->n_numbers < 3) {
-        uint32_t *to = r->argument == A_GRID ? e->grid : r->argument == A_BLOCK ? e->block : NULL;
+        uint32_t *to = r->argument == A_GRID ? e->launched.grid : r->argument == A_BLOCK ? e->launched.block : NULL;
         if (to)
             to[r->n_numbers++] = bz_chrome_id(bz_text_int(s, n));
     } else if (r->depth == 2 && r->key_is_ranks && r->key_is_rank) {

@@ -19,9 +19,9 @@ typedef struct {
     int64_t start, duration;
     int64_t occupancy, correlation, external, device, context, stream, bytes, address, registers, shared, graph,
         waited_record, waited_stream, step; /* device, both streams, step: or BZ_CHROME_ABSENT */
-    uint32_t grid[3], block[3];
-    uint32_t label, operator; /* args.name, args.op_name */
-    int threads;              /* that ONNX Runtime had for the node; 0 unknown */
+    bz_launched launched;                   /* registers and shared memory stand above */
+    uint32_t label, operator;               /* args.name, args.op_name */
+    int threads;                            /* that ONNX Runtime had for the node; 0 unknown */
     bool has_start;
     bool timed;       /* how long it took stood behind its name */
     uint32_t unknown; /* the category that it names, where that is none that is known */

@@ -206,14 +206,9 @@ static void add_complete(bz_chrome_events *r, bz_event_kind kind, uint32_t name,
     case BZ_EVENT_KERNEL:
         if (e->occupancy >= 0 && e->occupancy <= 100) /* columns that nobody touches take no memory */
             ev->occupancy[i] = (uint32_t)e->occupancy + 1;
-        if (t->summary) {
-            ev->shape[i] = bz_trace_grid(t, e->grid);
-            break;
-        }
-        memcpy(ev->grid + 3 * i, e->grid, sizeof e->grid);
-        memcpy(ev->block + 3 * i, e->block, sizeof e->block);
-        ev->registers[i] = bz_chrome_id(e->registers);
-        ev->shared_dynamic[i] = bz_chrome_id(e->shared);
+        e->launched.registers = bz_chrome_id(e->registers);
+        e->launched.shared_dynamic = bz_chrome_id(e->shared);
+        ev->launched[i] = bz_trace_launched(t, &e->launched);
         break;
     case BZ_EVENT_COPY:
         ev->value[i] = kind_in(COPIES, bz_string(t, name));
@@ -337,8 +332,8 @@ void bz_chrome_details(bz_chrome_event *e, const char *s, size_t n)
     const char *size = memmem(s, n, "size:", 5);
     if (size)
         e->bytes = bz_text_int(size + 5, n - (size_t)(size + 5 - s));
-    read_sizes(s, n, "grid:", e->grid);
-    read_sizes(s, n, "block:", e->block);
+    read_sizes(s, n, "grid:", e->launched.grid);
+    read_sizes(s, n, "block:", e->launched.block);
 }
 
 /* ONNX Runtime brackets every node by two fences; the name carries which of the three it is. */

@@ -29,16 +29,11 @@ const bz_column BZ_COLUMNS[] = {
     COLUMN(variant, KIND(CALL)),
     COLUMN(stack, KIND(CALL) | KIND(API)),
     COLUMN(short_name, KIND(KERNEL)),
-    {offsetof(bz_events, grid), 3 * sizeof(uint32_t), KIND(KERNEL)},
-    {offsetof(bz_events, block), 3 * sizeof(uint32_t), KIND(KERNEL)},
-    COLUMN(registers, KIND(KERNEL)),
-    COLUMN(shared_static, KIND(KERNEL)),
-    COLUMN(shared_dynamic, KIND(KERNEL)),
+    COLUMN(launched, KIND(KERNEL)),
     COLUMN(graph, DEVICE),
     COLUMN(bytes, KIND(COPY) | KIND(MEMSET) | KIND(RANGE)),
     COLUMN(address, KIND(RANGE)),
     COLUMN(occupancy, KIND(KERNEL)),
-    COLUMN(shape, KIND(KERNEL)),
     COLUMN(waited_record, KIND(SYNC)),
     COLUMN(waited_stream, KIND(SYNC)),
     COLUMN(value, KIND(COPY) | KIND(SYNC) | KIND(API) | KIND(OVERHEAD)),
@@ -216,6 +211,7 @@ void bz_events_filter(bz_events *e, bz_event_kind kind, const bool *keep)
         for (size_t i = 0; i < e->n; i++)
             if (keep[i])
                 memmove(column + kept++ * size, column + i * size, size);
+        memset(column + kept * size, 0, (e->n - kept) * size); /* as rows behind the last are */
     }
     e->n = kept;
 }

@@ -127,14 +127,13 @@ static void read_symbols(const bz_trace *t, bz_sequence *s, bz_work *w, bz_arena
     for (size_t k = 0; k < s->n; k++) {
         size_t i = s->row[k];
         uint32_t before = last[e->name[i]], detail = detailed ? e->detail[i] : 0;
-        const uint32_t *shape = kernels ? bz_grid_of(t, i) : NULL, *known;
         last[e->name[i]] = (uint32_t)k;
         if (before != BZ_NONE && (!detailed || e->detail[s->row[before]] == detail) &&
-            (!kernels || ((known = bz_grid_of(t, s->row[before]))[0] == shape[0] && known[1] == shape[1] &&
-                          known[2] == shape[2]))) {
+            (!kernels || e->launched[s->row[before]] == e->launched[i])) {
             exact[k] = exact[before];
             continue;
         }
+        const uint32_t *shape = kernels ? bz_kernel_launched(t, i)->grid : NULL;
         uint64_t grid = kernels ? symbol_of(shape[0], shape[1], shape[2]) : 0;
         exact[k] = bz_numbers_add(&ids, symbol_of(e->name[i], detail, grid));
         if (ids.n == w->n_exact)

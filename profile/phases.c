@@ -16,7 +16,7 @@ typedef struct {
 
 static int64_t blocks_of(const bz_trace *t, size_t i)
 {
-    const uint32_t *grid = bz_kernel_grid(t, i);
+    const uint32_t *grid = bz_kernel_launched(t, i)->grid;
     int64_t n = 1;
     for (int d = 0; d < 3; d++)
         if (__builtin_mul_overflow(n, (int64_t)(grid[d] ? grid[d] : 1), &n))
@@ -26,7 +26,7 @@ static int64_t blocks_of(const bz_trace *t, size_t i)
 
 static uint64_t shape_of(const bz_trace *t, size_t i)
 {
-    const uint32_t *grid = bz_kernel_grid(t, i);
+    const uint32_t *grid = bz_kernel_launched(t, i)->grid;
     uint64_t h = t->event[BZ_EVENT_KERNEL].name[i];
     for (int d = 0; d < 3; d++)
         h = (h ^ grid[d]) * 0x9e3779b97f4a7c15u;

@@ -70,6 +70,11 @@ enum {
 /* The events of one kind, a column per property. A column that the kind does not have is NULL.
  * Strings are numbers for bz_string; links are indexes into the events of the named kind, or
  * BZ_NONE. After bz_trace_finish the rows are sorted by start and the links are set. */
+/* How a kernel was launched: 0, where that is not told. */
+typedef struct bz_launched {
+    uint32_t grid[3], block[3], registers, shared_static, shared_dynamic;
+} bz_launched;
+
 typedef struct bz_events {
     size_t n, cap;
     int64_t *start, *end; /* nanoseconds on the clock of the trace; all kinds */
@@ -83,13 +88,11 @@ typedef struct bz_events {
     uint32_t *flags;       /* call: BZ_CALL_… */
     uint32_t *library;     /* call: bz_library */
     uint32_t *detail; /* call: its parameters, "xDesc.dimA=[1,3,224,224] …" (addresses left out); op: its arguments */
-    uint32_t *operands;     /* call: its addresses, "xData=0x7f… …" */
-    uint32_t *variant;      /* call: algorithm or implementation, as the library spells it; 0 unknown */
-    uint32_t *stack;        /* call, api: back-trace for bz_stack; 0 none */
-    uint32_t *short_name;   /* kernel: name without parameters and templates; set by bz_trace_finish but in a summary */
-    uint32_t *grid, *block; /* kernel: three numbers per row; the grid is for bz_kernel_grid */
-    uint32_t *shape; /* kernel: number of its grid, where a reader tells each grid once; 0: it stands in `grid` */
-    uint32_t *registers, *shared_static, *shared_dynamic; /* kernel */
+    uint32_t *operands;   /* call: its addresses, "xData=0x7f… …" */
+    uint32_t *variant;    /* call: algorithm or implementation, as the library spells it; 0 unknown */
+    uint32_t *stack;      /* call, api: back-trace for bz_stack; 0 none */
+    uint32_t *short_name; /* kernel: name without parameters and templates; set by bz_trace_finish but in a summary */
+    uint32_t *launched;   /* kernel: for bz_kernel_launched */
     uint32_t *
         occupancy; /* kernel: 1 + the share of a multiprocessor's warps that it reached, in percent, as its profiler estimates; 0: not told */
     uint32_t *graph;  /* device kinds: CUDA graph it ran in; 0 none */
@@ -277,7 +280,8 @@ uint32_t bz_strings(const bz_trace *t);                /* how many: ids are belo
 /* Frames of a back-trace, innermost first: strings. */
 int bz_stack(const bz_trace *t, uint32_t stack, const uint32_t **frames);
 
-const uint32_t *bz_kernel_grid(const bz_trace *t, size_t kernel); /* three numbers */
+uint32_t bz_trace_launched(bz_trace *t, const bz_launched *launched); /* its number, for bz_events.launched */
+const bz_launched *bz_kernel_launched(const bz_trace *t, size_t kernel);
 /* The name that people see, of a kernel of a finished trace the short one: a string. */
 uint32_t bz_event_shown(const bz_trace *t, bz_event_kind kind, size_t i);
 

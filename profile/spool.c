@@ -205,11 +205,10 @@ static void read_kernel(reader *r, const void *record)
     bz_events *e = &r->t->event[BZ_EVENT_KERNEL];
     e->correlation[i] = v->correlation;
     e->graph[i] = v->graph;
-    memcpy(e->grid + 3 * i, v->grid, sizeof v->grid);
-    memcpy(e->block + 3 * i, v->block, sizeof v->block);
-    e->registers[i] = v->registers;
-    e->shared_static[i] = v->shared_static;
-    e->shared_dynamic[i] = v->shared_dynamic;
+    bz_launched launched = {{0}, {0}, v->registers, v->shared_static, v->shared_dynamic};
+    memcpy(launched.grid, v->grid, sizeof v->grid);
+    memcpy(launched.block, v->block, sizeof v->block);
+    e->launched[i] = bz_trace_launched(r->t, &launched);
 }
 
 static void read_copy(reader *r, const void *record)

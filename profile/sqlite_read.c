@@ -74,6 +74,7 @@ typedef struct {
     int n;
     const bz_field *field[BZ_SCAN_COLUMNS]; /* the first n_fields go into the trace's columns as they are */
     int n_fields;
+    int launched[sizeof(bz_launched) / sizeof(uint32_t)], n_launched; /* those that tell how a kernel was launched */
     bool has_end;
     int lane_first; /* where the columns that name the lane begin; -1 none */
     int n_lane;
@@ -121,7 +122,8 @@ static bool select_columns(reader *r, const bz_mapping *map, const char *table, 
     static const bz_want WANT[] = {[BZ_CELL_INT64] = BZ_WANT_NUMBER,
                                    [BZ_CELL_INT32] = BZ_WANT_NUMBER,
                                    [BZ_CELL_STRING_ID] = BZ_WANT_EITHER,
-                                   [BZ_CELL_TEXT] = BZ_WANT_TEXT};
+                                   [BZ_CELL_TEXT] = BZ_WANT_TEXT,
+                                   [BZ_CELL_LAUNCHED] = BZ_WANT_NUMBER};
     *sel = (selection){.lane_first = -1, .own_lane = -1, .event_type = -1, .text_id = -1};
     for (const bz_field *c = map->columns; c->name; c++) {
         if (c->detail && r->t->summary)
@@ -131,8 +133,11 @@ static bool select_columns(reader *r, const bz_mapping *map, const char *table, 
                                                                     : NULL;
         if (name) {
             sel->field[sel->n_fields++] = c;
-            sel->has_end = sel->has_end || c->offset == offsetof(bz_events, end);
-            select_column(sel, name, WANT[c->cell]);
+            int at = select_column(sel, name, WANT[c->cell]);
+            if (c->cell == BZ_CELL_LAUNCHED)
+                sel->launched[sel->n_launched++] = at;
+            else
+                sel->has_end |= c->offset == offsetof(bz_events, end);
         } else if (c->needed) {
             bz_trace_cover(r->t, r->source, BZ_COVERAGE_MISSING, "table %s has no column %s: it was left out", table,
                            c->name);
@@ -163,16 +168,38 @@ static uint32_t find_lane(reader *r, const bz_mapping *map, const selection *sel
 }
 
 /* What all of them have in one bit or another tells whether each of them fits: a pass that takes several at once. */
-static void store_short(uint32_t *to, size_t width, const int64_t *number, int n)
+static void store_short(uint32_t *to, const int64_t *number, int n)
 {
     uint64_t any = 0;
     for (int k = 0; k < n; k++)
         any |= (uint64_t)number[k];
     bool fits = any <= INT32_MAX;
-    for (int k = 0; k < n && fits && width == 1; k++)
-        to[k] = (uint32_t)number[k];
-    for (int k = 0; k < n && !(fits && width == 1); k++)
-        to[(size_t)k * width] = fits ? (uint32_t)number[k] : clamp32(number[k]);
+    for (int k = 0; k < n; k++)
+        to[k] = fits ? (uint32_t)number[k] : clamp32(number[k]);
+}
+
+/* Where a row differs from the one before. */
+static void add_differences(uint64_t differ[BZ_SCAN_BATCH], const int64_t *number, int n)
+{
+    for (int k = 1; k < n; k++)
+        differ[k] |= (uint64_t)(number[k] ^ number[k - 1]);
+}
+
+/* Neighbours are mostly launched as one another. */
+static void store_launched(reader *r, const selection *sel, const bz_values *v, int row, int n, uint32_t *to)
+{
+    bz_launched launched = {0};
+    uint64_t differ[BZ_SCAN_BATCH] = {1};
+    for (int c = 0; c < sel->n_launched; c++)
+        if (!v[sel->launched[c]].same)
+            add_differences(differ, v[sel->launched[c]].number + row, n);
+    for (int k = 0; k < n; k++) {
+        for (int c = 0; c < sel->n_launched && differ[k]; c++) {
+            uint32_t told = clamp32(v[sel->launched[c]].number[row + k]);
+            memcpy((char *)&launched + sel->field[sel->launched[c]]->offset, &told, sizeof told);
+        }
+        to[k] = differ[k] ? bz_trace_launched(r->t, &launched) : to[k - 1];
+    }
 }
 
 static void store_strings(reader *r, uint32_t *to, const int64_t *number, int n)
@@ -189,10 +216,9 @@ static void store_strings(reader *r, uint32_t *to, const int64_t *number, int n)
 /* Puts a property of n rows where they have it; it is zero before. */
 static void store(reader *r, bz_events *e, size_t i, int n, const bz_field *c, const bz_values *v, int row)
 {
-    size_t width = (size_t)c->width;
-    char *column = *(char **)(void *)((char *)e + c->offset);
-    int64_t *wide = (int64_t *)(void *)column + i;
-    uint32_t *to = (uint32_t *)(void *)column + i * width + (size_t)c->index;
+    void *column = *(void **)(void *)((char *)e + c->offset);
+    int64_t *wide = (int64_t *)column + i;
+    uint32_t *to = (uint32_t *)column + i;
     const int64_t *number = v->number + row;
     switch (c->cell) {
     case BZ_CELL_INT64:
@@ -200,7 +226,7 @@ static void store(reader *r, bz_events *e, size_t i, int n, const bz_field *c, c
         break;
     case BZ_CELL_INT32:
         if (!v->zero)
-            store_short(to, width, number, n);
+            store_short(to, number, n);
         break;
     case BZ_CELL_STRING_ID: /* some generations wrote the text itself */
     case BZ_CELL_TEXT:
@@ -209,6 +235,8 @@ static void store(reader *r, bz_events *e, size_t i, int n, const bz_field *c, c
         else
             for (int k = 0; k < n; k++)
                 to[k] = text_of(r, v->text[row + k], number[k]);
+        break;
+    case BZ_CELL_LAUNCHED: /* all at once: store_launched */
         break;
     }
 }
@@ -269,6 +297,8 @@ static void add_run(reader *r, const bz_mapping *map, const selection *sel, cons
         bz_trace_add_rows(r->t, map->kind, v[0].number + row, v[ends].number + row, n, find_lane(r, map, sel, v, row));
     for (int c = 1 + sel->has_end; c < sel->n_fields; c++)
         store(r, e, i, n, sel->field[c], &v[c], row);
+    if (sel->n_launched)
+        store_launched(r, sel, v, row, n, e->launched + i);
     bool nameless = map->kind == BZ_EVENT_KERNEL && !map->columns[3].needed; /* graphs, by their number */
     for (int k = 0; k < n && (sel->text_id >= 0 || map->library || map->kind == BZ_EVENT_CALL || nameless); k++)
         complete(r, map, sel, v, row + k, i + (size_t)k);

@@ -67,14 +67,16 @@ static int64_t global_id(const bz_lane *l)
 
 static void bind_cell(saver *s, sqlite3_stmt *stmt, int at, const bz_events *e, const bz_field *c, size_t i)
 {
-    const char *from = *(char *const *)(const void *)((const char *)e + c->offset);
-    size_t k = i * (size_t)c->width + (size_t)c->index;
+    bool of_launch = c->cell == BZ_CELL_LAUNCHED;
+    const void *of =
+        of_launch ? bz_kernel_launched(s->t, i) : *(void *const *)(const void *)((const char *)e + c->offset);
+    const uint32_t *told = of_launch ? (const void *)((const char *)of + c->offset) : (const uint32_t *)of + i;
     if (c->cell == BZ_CELL_INT64)
-        sqlite3_bind_int64(stmt, at, ((const int64_t *)(const void *)from)[k]);
+        sqlite3_bind_int64(stmt, at, ((const int64_t *)of)[i]);
     else if (c->cell == BZ_CELL_TEXT)
-        sqlite3_bind_text(stmt, at, bz_string(s->t, ((const uint32_t *)(const void *)from)[k]), -1, SQLITE_STATIC);
+        sqlite3_bind_text(stmt, at, bz_string(s->t, *told), -1, SQLITE_STATIC);
     else
-        sqlite3_bind_int64(stmt, at, ((const uint32_t *)(const void *)from)[k]);
+        sqlite3_bind_int64(stmt, at, *told);
 }
 
 static int save_table(saver *s, const bz_mapping *map)
@@ -135,9 +137,11 @@ static bool *used_strings(const bz_trace *t)
     for (int m = 0; m < BZ_N_TABLES; m++) {
         const bz_events *e = &t->event[BZ_TABLES[m].kind];
         for (const bz_field *c = BZ_TABLES[m].columns; BZ_TABLES[m].written && c->name; c++) {
+            if (c->cell != BZ_CELL_STRING_ID)
+                continue;
             const uint32_t *id = *(uint32_t *const *)(const void *)((const char *)e + c->offset);
-            for (size_t i = 0; c->cell == BZ_CELL_STRING_ID && i < e->n; i++)
-                used[id[i * (size_t)c->width + (size_t)c->index]] = true;
+            for (size_t i = 0; i < e->n; i++)
+                used[id[i]] = true;
         }
     }
     for (uint32_t i = 0; i < t->n_lanes; i++)

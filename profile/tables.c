@@ -1,11 +1,11 @@
 #include "profile/tables.h"
 
-#define AT(member)                     offsetof(bz_events, member), 1, 0
+#define AT(member)                     offsetof(bz_events, member)
 #define INT64(name, member)            name, NULL, AT(member), BZ_CELL_INT64, false, false
 #define INT32(name, member)            name, NULL, AT(member), BZ_CELL_INT32, false, false
 #define STRING(name, member)           name, NULL, AT(member), BZ_CELL_STRING_ID, false, false
-#define DETAIL(name, member, width, i) name, NULL, offsetof(bz_events, member), width, i, BZ_CELL_INT32, false, true
-#define ELEMENT(name, member, i)       name, NULL, offsetof(bz_events, member), 3, i, BZ_CELL_INT32, false, false
+#define DETAIL(name, member)           name, NULL, AT(member), BZ_CELL_INT32, false, true
+#define LAUNCHED(name, member, detail) name, NULL, offsetof(bz_launched, member), BZ_CELL_LAUNCHED, false, detail
 #define START                          "start", NULL, AT(start), BZ_CELL_INT64, true, false
 
 static const bz_field KERNEL[] = {{START},
@@ -13,16 +13,16 @@ static const bz_field KERNEL[] = {{START},
                                   {INT32("correlationId", correlation)},
                                   {"demangledName", "name", AT(name), BZ_CELL_STRING_ID, true, false},
                                   {STRING("shortName", short_name)},
-                                  {DETAIL("registersPerThread", registers, 1, 0)},
-                                  {ELEMENT("gridX", grid, 0)},
-                                  {ELEMENT("gridY", grid, 1)},
-                                  {ELEMENT("gridZ", grid, 2)},
-                                  {DETAIL("blockX", block, 3, 0)},
-                                  {DETAIL("blockY", block, 3, 1)},
-                                  {DETAIL("blockZ", block, 3, 2)},
-                                  {DETAIL("staticSharedMemory", shared_static, 1, 0)},
-                                  {DETAIL("dynamicSharedMemory", shared_dynamic, 1, 0)},
-                                  {DETAIL("graphId", graph, 1, 0)},
+                                  {LAUNCHED("registersPerThread", registers, true)},
+                                  {LAUNCHED("gridX", grid[0], false)},
+                                  {LAUNCHED("gridY", grid[1], false)},
+                                  {LAUNCHED("gridZ", grid[2], false)},
+                                  {LAUNCHED("blockX", block[0], true)},
+                                  {LAUNCHED("blockY", block[1], true)},
+                                  {LAUNCHED("blockZ", block[2], true)},
+                                  {LAUNCHED("staticSharedMemory", shared_static, true)},
+                                  {LAUNCHED("dynamicSharedMemory", shared_dynamic, true)},
+                                  {DETAIL("graphId", graph)},
                                   {INT32("achievedOccupancy", occupancy)},
                                   {0}};
 /* a whole CUDA graph as one row: what ran inside is not told */
@@ -52,7 +52,7 @@ static const bz_field API[] = {{START},
                                {INT64("end", end)},
                                {INT32("correlationId", correlation)},
                                {"nameId", NULL, AT(name), BZ_CELL_STRING_ID, true, false},
-                               {DETAIL("returnValue", value, 1, 0)},
+                               {DETAIL("returnValue", value)},
                                {0}};
 static const bz_field LIBRARY[] = {
     {START}, {INT64("end", end)}, {"nameId", NULL, AT(name), BZ_CELL_STRING_ID, true, false}, {0}};

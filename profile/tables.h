@@ -5,13 +5,12 @@
 
 #include "profile/profile.h"
 
-typedef enum { BZ_CELL_INT64, BZ_CELL_INT32, BZ_CELL_STRING_ID, BZ_CELL_TEXT } bz_cell;
+typedef enum { BZ_CELL_INT64, BZ_CELL_INT32, BZ_CELL_STRING_ID, BZ_CELL_TEXT, BZ_CELL_LAUNCHED } bz_cell;
 
 typedef struct bz_field {
     const char *name; /* what we write */
     const char *old;  /* what another generation calls it, or NULL */
-    size_t offset;    /* of the column in bz_events */
-    int width, index; /* this is element `index` of `width` per row */
+    size_t offset;    /* of the column in bz_events, or of what is told of a launch in bz_launched */
     bz_cell cell;
     bool needed; /* a table without it cannot be read */
     bool detail; /* no summary tells it */

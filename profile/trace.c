@@ -22,6 +22,7 @@ bz_trace *bz_trace_new(void)
     t->private->strings = bz_alloc(1024, sizeof *t->private->strings);
     bz_trace_intern(t, "", 0);
     bz_trace_stack(t, NULL, 0);
+    bz_trace_launched(t, &(bz_launched){0});
     return t;
 }
 
@@ -39,9 +40,9 @@ void bz_trace_free(bz_trace *t)
     free(t->private->strings);
     free(t->private->busy);
     free(t->private->taken);
-    free(t->private->grid);
+    free(t->private->launched);
     free(t->private->short_name);
-    bz_map_free(&t->private->grid_ids);
+    bz_map_free(&t->private->launched_ids);
     free(t->private->frames);
     free(t->private->stacks);
     bz_map_free(&t->private->string_ids);
@@ -114,8 +115,6 @@ size_t bz_trace_add_rows(bz_trace *t, bz_event_kind kind, const int64_t *start, 
         memcpy(e->start + first, start, (size_t)n * sizeof *start);
         memcpy(e->end + first, end, (size_t)n * sizeof *end);
     }
-    for (int k = 0; k < n && plain; k++)
-        e->lane[first + (size_t)k] = lane;
     for (int k = 0; k < n && !plain; k++) {
         int64_t from = start[k] > LATEST     ? LATEST
                        : start[k] < EARLIEST ? EARLIEST
@@ -123,8 +122,9 @@ size_t bz_trace_add_rows(bz_trace *t, bz_event_kind kind, const int64_t *start, 
                 to = end[k] > LATEST ? LATEST : end[k];
         e->start[first + (size_t)k] = from;
         e->end[first + (size_t)k] = to < from ? from : to;
-        e->lane[first + (size_t)k] = lane;
     }
+    for (int k = 0; k < n && lane; k++) /* it is 0 before */
+        e->lane[first + (size_t)k] = lane;
     e->n += (size_t)n;
     return first;
 }
@@ -143,21 +143,24 @@ size_t bz_trace_add(bz_trace *t, bz_event_kind kind, int64_t start, int64_t end,
     return i;
 }
 
-uint32_t bz_trace_grid(bz_trace *t, const uint32_t grid[3])
+uint32_t bz_trace_launched(bz_trace *t, const bz_launched *launched)
 {
     struct bz_trace_private *p = t->private;
-    size_t size = sizeof *p->grid;
-    uint32_t id = bz_map_get(&p->grid_ids, grid, size);
-    if (id != BZ_MAP_NONE)
-        return id;
-    BZ_ROOM(p->grid, p->n_grids);
-    memcpy(p->grid[p->n_grids++], grid, size);
-    return bz_map_add(&p->grid_ids, bz_arena_dup(&t->arena, grid, size), size, p->n_grids);
+    if (p->n_launched && !memcmp(p->launched[p->last_launched], launched, sizeof *launched))
+        return p->last_launched;
+    uint32_t id = bz_map_get(&p->launched_ids, launched, sizeof *launched);
+    if (id == BZ_MAP_NONE) {
+        BZ_ROOM(p->launched, p->n_launched);
+        id = p->n_launched++;
+        p->launched[id] = bz_arena_dup(&t->arena, launched, sizeof *launched);
+        bz_map_add(&p->launched_ids, p->launched[id], sizeof *launched, id);
+    }
+    return p->last_launched = id;
 }
 
-const uint32_t *bz_kernel_grid(const bz_trace *t, size_t kernel)
+const bz_launched *bz_kernel_launched(const bz_trace *t, size_t kernel)
 {
-    return bz_grid_of(t, kernel);
+    return t->private->launched[t->event[BZ_EVENT_KERNEL].launched[kernel]];
 }
 
 uint32_t bz_event_shown(const bz_trace *t, bz_event_kind kind, size_t i)

@@ -42,9 +42,10 @@ struct bz_trace_private {
     bool ran_decides; /* launches of much work are not on record, and the host ran far ahead with the others */
     bz_busy *busy;    /* [n_busy], of its own memory, ascending */
     size_t n_busy;
-    uint32_t (*grid)[3]; /* [n_grids], of its own memory: by number - 1 */
-    uint32_t n_grids;
-    bz_map grid_ids;
+    const bz_launched *
+        *launched; /* [n_launched], each once, in the arena; the first is of kernels of which nothing is told */
+    uint32_t n_launched, last_launched;
+    bz_map launched_ids;
     uint32_t *short_name; /* [n_short] by the full name of a kernel, BZ_NONE: of none; of its own memory */
     uint32_t n_short;
     int64_t wall;         /* of the captured program, nanoseconds; 0 unknown */
@@ -90,19 +91,13 @@ bz_library bz_library_of(const char *function);
 /* Names of kernels, as strings: without parameters and templates, but with what tells kernels of one template apart; as a person
  * wrote it: kernel_name.c. */
 uint32_t bz_trace_short_name(bz_trace *t, uint32_t name);
-static inline const uint32_t *bz_grid_of(const bz_trace *t, size_t kernel)
-{
-    const bz_events *k = &t->event[BZ_EVENT_KERNEL];
-    return k->shape[kernel] ? t->private->grid[k->shape[kernel] - 1] : k->grid + 3 * kernel;
-}
 static inline uint32_t bz_kernel_shown(const bz_trace *t, uint32_t name)
 {
     const struct bz_trace_private *p = t->private;
     return name < p->n_short && p->short_name[name] != BZ_NONE ? p->short_name[name] : name;
 }
-void bz_trace_name_kernels(bz_trace *t);                     /* gives all kernels their short names */
-uint32_t bz_trace_grid(bz_trace *t, const uint32_t grid[3]); /* for bz_events.shape */
-size_t bz_kernel_head(const char *name);                     /* bytes before the list of parameters */
+void bz_trace_name_kernels(bz_trace *t); /* gives all kernels their short names */
+size_t bz_kernel_head(const char *name); /* bytes before the list of parameters */
 uint32_t bz_trace_demangled(bz_trace *t, uint32_t name);
 
 /* Adds a time, at least 0. The times of a file that lies may sum up to more than there is: they stay there. */

@@ -22,12 +22,12 @@ double bz_whatif_filled(const bz_whatif_room *room, const bz_trace *t, const bz_
     const bz_events *k = &t->event[BZ_EVENT_KERNEL];
     if (!room->known || task->kind != BZ_TASK_KERNEL || task->event_kind != BZ_EVENT_KERNEL || task->event >= k->n)
         return NAN;
-    size_t i = task->event;
-    double threads = product(k->block + 3 * i), blocks = product(k->grid + 3 * i);
-    if (!(threads >= 1) || threads > 1024 || !(blocks >= 1) || k->registers[i] > 1024 ||
-        k->shared_static[i] > 1 << 20 || k->shared_dynamic[i] > 1 << 20)
+    const bz_launched *l = bz_kernel_launched(t, task->event);
+    double threads = product(l->block), blocks = product(l->grid);
+    if (!(threads >= 1) || threads > 1024 || !(blocks >= 1) || l->registers > 1024 || l->shared_static > 1 << 20 ||
+        l->shared_dynamic > 1 << 20)
         return NAN;
-    bz_launch launch = {(int)threads, (int)k->registers[i], (int)k->shared_static[i], (int)k->shared_dynamic[i]};
+    bz_launch launch = {(int)threads, (int)l->registers, (int)l->shared_static, (int)l->shared_dynamic};
     int each = bz_occupancy(&room->limits, &launch); /* 0: more shared memory than is usual: one at a time */
     return blocks / (room->machine.multiprocessors * (each > 0 ? each : 1));
 }

@@ -60,12 +60,8 @@ static void check_kernel(const bz_trace *t, size_t i)
     assert_int_equal(k->end[i] - k->start[i], 2000);
     assert_true(lane->device && lane->device_id == 1 && lane->context == 3);
     assert_true(lane->stream == 7 || lane->stream == 13);
-    const uint32_t grid[] = {7, 8, 9}, block[] = {32, 4, 2};
-    assert_memory_equal(k->grid + 3 * i, grid, sizeof grid);
-    assert_memory_equal(k->block + 3 * i, block, sizeof block);
-    assert_int_equal(k->registers[i], 40);
-    assert_int_equal(k->shared_static[i], 512);
-    assert_int_equal(k->shared_dynamic[i], 2048);
+    const bz_launched launched = {{7, 8, 9}, {32, 4, 2}, 40, 512, 2048};
+    assert_memory_equal(bz_kernel_launched(t, i), &launched, sizeof launched);
     uint32_t cause = k->cause[i];
     assert_int_not_equal(cause, BZ_NONE);
     assert_string_equal(bz_string(t, api->name[cause]), mangled ? "cudaLaunchKernel_v7000" : "cuLaunchKernel");

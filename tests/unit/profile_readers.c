@@ -276,10 +276,11 @@ static void chrome_of_pytorch(void **state)
     assert_string_equal(bz_string(t, op->detail[0]), "inputs=[[1,3,224],[]] types=[float,]");
     assert_int_equal(k->n, 1);
     assert_string_equal(bz_string(t, k->short_name[0]), "add");
-    assert_int_equal(k->grid[0], 864);
-    assert_int_equal(k->grid[1], 2);
-    assert_int_equal(k->block[0], 256);
-    assert_int_equal(k->registers[0], 47);
+    const bz_launched *launched = bz_kernel_launched(t, 0);
+    assert_int_equal(launched->grid[0], 864);
+    assert_int_equal(launched->grid[1], 2);
+    assert_int_equal(launched->block[0], 256);
+    assert_int_equal(launched->registers, 47);
     assert_int_equal(k->cause[0], 0);
     assert_int_equal(k->op[0], 0);
     assert_string_equal(fact(t, "gpu"), "NVIDIA A100");

@@ -115,12 +115,12 @@ static bz_trace *program(int n)
             t->event[BZ_EVENT_API].correlation[a] = ++correlation;
             uint32_t g = add(t, BZ_EVENT_KERNEL, at + 500, at + 500 + (i ? 600 : 1600), "kernel", stream);
             t->event[BZ_EVENT_KERNEL].correlation[g] = correlation;
-            t->event[BZ_EVENT_KERNEL].grid[3 * g] = 7;
+            t->event[BZ_EVENT_KERNEL].launched[g] = bz_trace_launched(t, &(bz_launched){.grid = {7}, .block = {g}});
         }
     return t;
 }
 
-/* A summary keeps each grid once, lacks columns in which nothing could stand, and tells the same. */
+/* A summary is not told of blocks, and tells the same. */
 static void summaries_tell_the_same(void **state)
 {
     (void)state;
@@ -130,11 +130,10 @@ static void summaries_tell_the_same(void **state)
     bz_buf told[2] = {{0}, {0}};
     t->summary = true;
     for (size_t i = 0; i < k->n; i++) {
-        const uint32_t grid[3] = {7, 0, 0};
-        k->shape[i] = bz_trace_grid(t, grid);
-        k->grid[3 * i] = 0;
-        assert_int_equal(k->shape[i], 1);
-        assert_memory_equal(bz_kernel_grid(t, i), bz_kernel_grid(all, i), sizeof grid);
+        k->launched[i] = bz_trace_launched(t, &(bz_launched){.grid = {7}});
+        assert_int_equal(k->launched[i], k->launched[0]);
+        assert_int_equal(bz_kernel_launched(all, i)->block[0], i);
+        assert_memory_equal(bz_kernel_launched(t, i)->grid, bz_kernel_launched(all, i)->grid, 3 * sizeof(uint32_t));
     }
     assert_int_equal(bz_trace_finish(all, NULL, &err) | bz_trace_finish(t, NULL, &err), 0);
     assert_int_equal(all->n_iterations, 8);
@@ -1305,12 +1304,12 @@ static void columns_grow_with_what_is_in_them(void **state)
     for (int64_t i = 0; i < ROWS; i++) {
         bz_trace_add(t, BZ_EVENT_KERNEL, i, i + 1, 0, stream);
         if (i % EACH == EACH - 1)
-            e->grid[3 * i + 2] = e->registers[i] = (uint32_t)i;
+            e->graph[i] = e->occupancy[i] = (uint32_t)i;
     }
     assert_int_equal(e->n, ROWS);
     for (int64_t i = 0; i < ROWS; i++) {
         uint32_t is = i % EACH == EACH - 1 ? (uint32_t)i : 0;
-        if (e->start[i] != i || e->registers[i] != is || e->grid[3 * i + 2] != is || e->grid[3 * i] || e->block[3 * i])
+        if (e->start[i] != i || e->graph[i] != is || e->occupancy[i] != is || e->correlation[i] || e->launched[i])
             fail_msg("row %lld is another one", (long long)i);
     }
     bz_trace_free(t);

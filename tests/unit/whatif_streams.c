@@ -89,10 +89,8 @@ static void ways(void **state)
     t = record();
     bz_trace_fact(t, "gpu", "Tesla V100-SXM2-16GB");
     for (uint32_t i = 0; i < N; i++)
-        for (int k = 0; k < 3; k++) {
-            t->event[BZ_EVENT_KERNEL].grid[3 * i + k] = k ? 1 : 8;
-            t->event[BZ_EVENT_KERNEL].block[3 * i + k] = k ? 1 : 128;
-        }
+        t->event[BZ_EVENT_KERNEL].launched[i] =
+            bz_trace_launched(t, &(bz_launched){.grid = {8, 1, 1}, .block = {128, 1, 1}});
     snprintf(text, sizeof text, "streams:overlap=1,event=0,batch=1,file=%s", model);
     assert_int_equal(time_with(t, text, &before), 220 * US);
     snprintf(text, sizeof text, "streams:overlap=0,event=0,batch=1,file=%s", model);
