@@ -183,7 +183,7 @@ static int add_view(bz_replay *r, int number, bz_error *err)
 }
 
 /* A library's call on constants: what it gives by its definition, in double precision. */
-static int call_once(bz_replay *r, const bz_replay_step *step, bz_error *err)
+static int call_of_constants(bz_replay *r, const bz_replay_step *step, bz_error *err)
 {
     const bz_replay_value *v = &r->model->value[step->out];
     replay_call c = {.problem = *step->problem, .n_in = step->n_in};
@@ -236,7 +236,7 @@ static int run_once(bz_replay *r, int number, bz_error *err)
         y->owned = bz_zeroed(1, replay_bytes(&r->model->value[step->out]) + 64);
     y->constant = operand[step->n_in] = y->owned;
     if (step->kind == BZ_STEP_CALL)
-        return call_once(r, step, err);
+        return call_of_constants(r, step, err);
     if (bz_loop_run(step->loop, operand, dtype, count, step->n_in + 1, 1))
         return bz_fail(err, BZ_INCOMPLETE, "%s: there is no such loop", step->name);
     return 0;
