@@ -20,11 +20,12 @@ typedef struct GVC_s GVC_t;
 
 typedef struct {
     void *cgraph, *gvc;
+    bool wide; /* a length is a size_t, and no unsigned */
     Agraph_t *(*read)(const char *);
     int (*close)(Agraph_t *);
     GVC_t *(*context)(void);
     int (*layout)(GVC_t *, Agraph_t *, const char *);
-    int (*render)(GVC_t *, Agraph_t *, const char *, char **, unsigned *);
+    int (*render)(GVC_t *, Agraph_t *, const char *, char **, void *length);
     void (*free_data)(char *);
     int (*free_layout)(GVC_t *, Agraph_t *);
 } library;
@@ -39,8 +40,12 @@ static int find(void *handle, const char *name, void *function)
 
 static bool load(library *lib)
 {
-    lib->cgraph = dlopen("libcgraph.so.6", RTLD_NOW);
-    lib->gvc = dlopen("libgvc.so.6", RTLD_NOW);
+    static const char *const NAMES[][2] = {{"libcgraph.so.6", "libgvc.so.6"}, {"libcgraph.so.8", "libgvc.so.7"}};
+    for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES && !lib->gvc; i++) {
+        lib->cgraph = dlopen(NAMES[i][0], RTLD_NOW);
+        lib->gvc = dlopen(NAMES[i][1], RTLD_NOW);
+        lib->wide = i > 0;
+    }
     return lib->cgraph && lib->gvc && !find(lib->cgraph, "agmemread", &lib->read) &&
            !find(lib->cgraph, "agclose", &lib->close) && !find(lib->gvc, "gvFreeRenderData", &lib->free_data) &&
            !find(lib->gvc, "gvFreeLayout", &lib->free_layout) && !find(lib->gvc, "gvContext", &lib->context) &&
@@ -137,12 +142,16 @@ static bool give(int to, const void *data, size_t n)
 static bool draw(const library *lib, GVC_t *context, const char *dot, int out)
 {
     char *data = NULL;
-    unsigned n = 0;
+    union {
+        unsigned narrow;
+        size_t wide;
+    } length = {.wide = 0};
     Agraph_t *graph = lib->read(dot);
-    answer a = {!graph || lib->layout(context, graph, "dot")    ? NO_LAYOUT
-                : lib->render(context, graph, "svg", &data, &n) ? NO_PICTURE
-                                                                : DRAWN,
-                n};
+    answer a = {!graph || lib->layout(context, graph, "dot")         ? NO_LAYOUT
+                : lib->render(context, graph, "svg", &data, &length) ? NO_PICTURE
+                                                                     : DRAWN,
+                0};
+    a.n = lib->wide ? length.wide : length.narrow;
     bool good = give(out, &a, sizeof a) && give(out, data, a.n);
     if (data)
         lib->free_data(data);
@@ -207,7 +216,8 @@ static int explain(ending how, bz_error *err)
 {
     if (how == NO_LIBRARY)
         return bz_fail(err, BZ_FAILED,
-                       "drawing needs the Graphviz library (libgvc.so.6, Debian package libgvc6): install it, or write "
+                       "drawing needs the Graphviz library (libgvc.so.6 or .7, Debian packages libgvc6 or libgvc7): "
+                       "install it, or write "
                        "--dot and draw it elsewhere");
     return bz_fail(err, BZ_FAILED, "Graphviz could not %s the graph: write --dot and look at it",
                    how == NO_LAYOUT ? "lay out" : "render");

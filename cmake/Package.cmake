@@ -49,7 +49,7 @@ set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
 # `benanza bound` compiles the benchmarks that it runs, and their runtime has a part in C++.
 set(CPACK_DEBIAN_BENANZA_PACKAGE_DEPENDS
     "g++, cmake, ninja-build | make, libdnnl-dev, libopenblas-dev, libbenchmark-dev, libhwloc-dev")
-set(CPACK_DEBIAN_BENANZA_PACKAGE_RECOMMENDS "libgvc6, python3")
+set(CPACK_DEBIAN_BENANZA_PACKAGE_RECOMMENDS "libgvc6 | libgvc7, python3")
 set(CPACK_DEBIAN_BENANZA_PACKAGE_CONTROL_EXTRA ${CMAKE_SOURCE_DIR}/cmake/prerm)
 
 # Its libraries may come from packages of NVIDIA or from an installer that dpkg knows nothing of: none is a dependency.
