@@ -74,29 +74,36 @@ dnnl_status_t dnn_lower_pool_grad(lowering *l)
     return dnn_pooling_grad(&st->impls, dnn_pool_algorithm(l->p), to, from, &window);
 }
 
-/* Scale and statistics come in, the gradients of scale and shift go out. Version 2 counts the shift among the inputs, though
- * nothing is computed from it: any tensor of its size will do. */
+/* Scale and statistics come in, the gradients of scale and shift go out. */
 static void bind_parameters(const lowering *l, stage *st)
 {
     static const struct {
         bz_role role;
         bool result;
         int arg;
-    } PARAMETERS[] = {
-        {BZ_ROLE_MEAN, false, DNNL_ARG_MEAN},
-        {BZ_ROLE_VARIANCE, false, DNNL_ARG_VARIANCE},
-        {BZ_ROLE_SCALE, false, DNNL_ARG_SCALE},
-#if DNNL_VERSION_MAJOR < 3
-        {BZ_ROLE_SCALE, false, DNNL_ARG_SHIFT},
-#endif
-        {BZ_ROLE_SCALE, true, DNNL_ARG_DIFF_SCALE},
-        {BZ_ROLE_SHIFT, true, DNNL_ARG_DIFF_SHIFT}
-    };
+    } PARAMETERS[] = {{BZ_ROLE_MEAN, false, DNNL_ARG_MEAN},
+                      {BZ_ROLE_VARIANCE, false, DNNL_ARG_VARIANCE},
+                      {BZ_ROLE_SCALE, false, DNNL_ARG_SCALE},
+                      {BZ_ROLE_SCALE, true, DNNL_ARG_DIFF_SCALE},
+                      {BZ_ROLE_SHIFT, true, DNNL_ARG_DIFF_SHIFT}};
     for (size_t k = 0; k < sizeof PARAMETERS / sizeof *PARAMETERS; k++)
         for (int i = 0; i < l->s->job->n_operands; i++)
             if (l->s->job->operand[i].role == PARAMETERS[k].role &&
                 l->s->job->operand[i].result == PARAMETERS[k].result)
                 dnn_bind_whole(l, st, PARAMETERS[k].arg, i);
+}
+
+/* Some versions count the shift among the inputs, though nothing is computed from it: any tensor of its size will do. The others refuse it. */
+static dnnl_status_t bind_counted_shift(const lowering *l, stage *st)
+{
+    int wanted = 0, bound = 0;
+    TRY(dnnl_primitive_desc_query(st->impls.pd[0], dnnl_query_num_of_inputs_s32, 0, &wanted));
+    for (int i = 0; i < st->n_args; i++)
+        bound += st->args[i].arg != DNNL_ARG_DIFF_SRC && st->args[i].arg != DNNL_ARG_DIFF_SCALE &&
+                 st->args[i].arg != DNNL_ARG_DIFF_SHIFT;
+    if (wanted > bound)
+        dnn_bind_whole(l, st, DNNL_ARG_SHIFT, dnn_find(l, BZ_ROLE_SCALE));
+    return dnnl_success;
 }
 
 dnnl_status_t dnn_lower_batchnorm_grad(lowering *l)
@@ -111,7 +118,8 @@ dnnl_status_t dnn_lower_batchnorm_grad(lowering *l)
     dnn_bind_whole(l, st, DNNL_ARG_DIFF_DST, 1);
     bind_parameters(l, st);
     dnn_bind_whole(l, st, DNNL_ARG_DIFF_SRC, dnn_result(l));
-    return dnn_batchnorm_grad(&st->impls, md, dnn_epsilon(l), dnnl_use_scale | dnnl_use_shift);
+    TRY(dnn_batchnorm_grad(&st->impls, md, dnn_epsilon(l), dnnl_use_scale | dnnl_use_shift));
+    return bind_counted_shift(l, st);
 }
 
 /* As the forward pass: all before the axis is one dimension, all from it on another. */
@@ -127,7 +135,8 @@ dnnl_status_t dnn_lower_layernorm_grad(lowering *l)
     dnn_bind(st, DNNL_ARG_DIFF_DST, 1, 2, dims, NULL);
     bind_parameters(l, st);
     dnn_bind(st, DNNL_ARG_DIFF_SRC, dnn_result(l), 2, dims, NULL);
-    return dnn_layernorm_grad(&st->impls, md, dnn_epsilon(l), dnnl_use_scale | dnnl_use_shift);
+    TRY(dnn_layernorm_grad(&st->impls, md, dnn_epsilon(l), dnnl_use_scale | dnnl_use_shift));
+    return bind_counted_shift(l, st);
 }
 
 /* The algorithm that takes what the function gave; undefined where the library has none. */

@@ -47,7 +47,8 @@ dnnl_status_t dnn_lower_pool(lowering *l)
     return dnn_pooling(&s.st->impls, dnn_pool_algorithm(p), s.x, s.y, &window);
 }
 
-static void bind_norm(const lowering *l, stage *st)
+/* `groups`: in so many each image has its statistics; 0: they are one list. */
+static void bind_norm(const lowering *l, stage *st, int64_t groups)
 {
     static const struct {
         bz_role role;
@@ -56,9 +57,14 @@ static void bind_norm(const lowering *l, stage *st)
                       {BZ_ROLE_VARIANCE, DNNL_ARG_VARIANCE},
                       {BZ_ROLE_SCALE, DNNL_ARG_SCALE},
                       {BZ_ROLE_SHIFT, DNNL_ARG_SHIFT}};
-    for (int i = 0; i < 4; i++)
-        if (dnn_find(l, PARAMETERS[i].role) >= 0)
-            dnn_bind_whole(l, st, PARAMETERS[i].arg, dnn_find(l, PARAMETERS[i].role));
+    for (int i = 0; i < 4; i++) {
+        int operand = dnn_find(l, PARAMETERS[i].role);
+        if (operand >= 0 && groups && i < 2)
+            dnn_bind(st, PARAMETERS[i].arg, operand, 2, (int64_t[]){l->s->job->operand[operand].count / groups, groups},
+                     NULL);
+        else if (operand >= 0)
+            dnn_bind_whole(l, st, PARAMETERS[i].arg, operand);
+    }
 }
 
 float dnn_epsilon(const lowering *l)
@@ -70,7 +76,7 @@ dnnl_status_t dnn_lower_batchnorm(lowering *l)
 {
     simple s;
     TRY(begin(l, &s));
-    bind_norm(l, s.st);
+    bind_norm(l, s.st, 0);
     unsigned flags = (l->p->batchnorm.training ? 0U : dnnl_use_global_stats) | dnnl_use_scale | dnnl_use_shift;
     s.st->impls.training |= l->p->batchnorm.training;
     return dnn_batchnorm(&s.st->impls, s.x, dnn_epsilon(l), flags);
@@ -86,7 +92,7 @@ dnnl_status_t dnn_lower_layernorm(lowering *l)
     TRY(dnn_fixed(l, 0, 2, dims, NULL, &x));
     dnn_bind(st, DNNL_ARG_SRC, 0, 2, dims, NULL);
     dnn_bind(st, DNNL_ARG_DST, dnn_result(l), 2, dims, NULL);
-    bind_norm(l, st);
+    bind_norm(l, st, 0);
     st->impls.training |= l->p->layernorm.training;
     TRY(dnn_attributes(l, st, false, 2, dims, 1));
     return dnn_layernorm(&st->impls, x, dnn_epsilon(l), dnnl_use_scale | dnnl_use_shift);
@@ -131,7 +137,7 @@ dnnl_status_t dnn_lower_groupnorm(lowering *l)
 {
     simple s;
     TRY(begin(l, &s));
-    bind_norm(l, s.st);
+    bind_norm(l, s.st, l->p->groupnorm.group);
     unsigned flags = dnnl_use_scale | dnnl_use_shift;
     s.st->impls.training |= l->p->groupnorm.training;
     dnnl_status_t status = dnn_groupnorm(&s.st->impls, s.x, l->p->groupnorm.group, dnn_epsilon(l), flags);
