@@ -33,7 +33,10 @@ static int shape_reduce(call *c)
         if (!goes || keep)
             dims[rank++] = known ? new_symbol(c) : goes ? 1 : x->dims[i];
     }
-    param_axes(c, "axes", list, n);
+    if (known)
+        param_text(c, "axes", "?"); /* another layer than one that reduces along none */
+    else
+        param_axes(c, "axes", list, n);
     param_int(c, "keep", keep);
     set_out(c, 0, x->dtype, rank, dims);
     if (bz_has_word("reducemax reducemean reducemin reduceprod reducesum", c->op->kind)) /* of one element it is that */
