@@ -117,6 +117,8 @@ int analyze_prices(analyze_work *w, const analyze_place *at, bz_error *err)
     if (bz_transfers_facts(r->db, w->system, w->arena, &w->facts, err))
         return -1;
     bz_peaks_read(w->facts, &r->setting, w->arena, peaks);
+    for (int i = 0; i < r->options.n_maths; i++)
+        bz_peaks_allow(w->facts, &r->setting, r->options.math[i], peaks);
     w->peaks = peaks;
     bool ways = w->parts & BZ_PART_UNITS;
     if (ways ? load_prices(w, err) : bz_prices_load(w->plan, r->db, w->system, &r->setting, w->arena, &w->prices, err))

@@ -45,6 +45,8 @@ typedef struct bz_peaks {
 
 /* Rates that were measured with other threads are not used. */
 void bz_peaks_read(const bz_system_facts *facts, const bz_setting *setting, bz_arena *arena, bz_peaks *out);
+/* In a math mode as tf32 another type's units multiply f32, at their rate. */
+void bz_peaks_allow(const bz_system_facts *facts, const bz_setting *setting, const char *math, bz_peaks *peaks);
 
 /* A layer's roofline: the longer of its arithmetic and its traffic. Products with padding do not count.
  * Convolutions whose shape allows Winograd's algorithm are taken to need as few multiplications as F(4)

@@ -96,7 +96,14 @@ static double cache_of(const bz_system_facts *facts, const bz_gpu *row)
     return facts->l2 > 0 ? facts->l2 : row->l2 > 0 ? row->l2 : UNTOLD_CACHE;
 }
 
-/* The rates of the data sheet; a card that may clock higher does more. A type that no unit makes faster goes as f32. */
+/* A rate of the data sheet; a card that may clock higher does more. */
+static double sheet_rate(const bz_system_facts *facts, const bz_gpu *row, const char *name)
+{
+    double faster = facts->clock > row->clock && row->clock > 0 ? facts->clock / row->clock : 1;
+    return faster * bz_gpu_rate(row, name);
+}
+
+/* A type that no unit makes faster goes as f32. */
 static void read_sheet(const bz_system_facts *facts, const bz_setting *setting, bz_arena *arena, bz_peaks *p)
 {
     static const struct {
@@ -109,10 +116,9 @@ static void read_sheet(const bz_system_facts *facts, const bz_setting *setting, 
         p->why = bz_arena_printf(arena, "no data sheet of '%s' is known", facts->name);
         return;
     }
-    double faster = facts->clock > row.clock && row.clock > 0 ? facts->clock / row.clock : 1;
     for (size_t i = 0; i < sizeof TYPES / sizeof *TYPES; i++) {
-        double rate = bz_gpu_rate(&row, TYPES[i].rate);
-        add_rate(p->flops, &p->n_flops, TYPES[i].dtype, faster * (rate > 0 || i > 2 ? rate : p->flops[0].rate));
+        double rate = sheet_rate(facts, &row, TYPES[i].rate);
+        add_rate(p->flops, &p->n_flops, TYPES[i].dtype, rate > 0 || i > 2 ? rate : p->flops[0].rate);
     }
     if (setting->cache == BZ_CACHE_HOT)
         add_bandwidth(p, 0, INFINITY, INFINITY);
@@ -129,6 +135,19 @@ void bz_peaks_read(const bz_system_facts *facts, const bz_setting *setting, bz_a
         read_measured(facts, setting, arena, out);
     else if (facts->gpu)
         read_sheet(facts, setting, arena, out);
+}
+
+void bz_peaks_allow(const bz_system_facts *facts, const bz_setting *setting, const char *math, bz_peaks *p)
+{
+    bz_gpu row;
+    const bz_measured *m = bz_system_measured(facts, setting->threads);
+    double rate =
+        !facts->n_measured && facts->gpu && bz_gpu_find(facts->name, &row) ? sheet_rate(facts, &row, math) : 0;
+    for (int i = 0; m && i < m->flops.n; i++)
+        rate = strcmp(m->flops.at[i].name, math) != 0 ? rate : m->flops.at[i].rate;
+    for (int i = 0; i < p->n_flops; i++)
+        if (p->flops[i].dtype == BZ_F32)
+            p->flops[i].rate = fmax(p->flops[i].rate, rate);
 }
 
 /* The rate for a data type; where it was not measured the highest there is, which keeps the bound low. */
@@ -193,11 +212,40 @@ static double inside(const bz_layer *layer, int axis, int64_t n, int64_t size, i
     return (double)met / ((double)n * (double)r);
 }
 
+/* The share of the elements along the axis that some product reads: half of them where a kernel of 1 steps by 2. Of a kernel with holes
+ * what one of its elements meets, which all of them meet at least. */
+static double met(const bz_layer *layer, int axis, int64_t n, int64_t size, int64_t r)
+{
+    int64_t step = along(layer, "stride", axis, 1), pad = along(layer, "pad", axis, 0);
+    bool holes = along(layer, "dilation", axis, 1) != 1;
+    if (n < 1 || size < 1 || r < 1 || step < 1)
+        return 1;
+    double last = (double)(n - 1) * (double)step - (double)pad + (double)r, first = pad < 0 ? (double)-pad : 0,
+           elements = fmin(last, (double)size) - first;
+    if (holes || r < step)
+        elements = inside(layer, axis, n, size, r) * (double)n * (holes ? 1 : (double)r);
+    return fmax(fmin(elements / (double)size, 1), 0);
+}
+
 /* A convolution's tensors, and those of its gradients, by operand; a negative one is a result. */
 static const struct {
     const char *kind;
     int x, w, y;
 } CONVOLUTIONS[] = {{"conv", 0, 1, -1}, {"deconv", -1, 1, 0}, {"conv_data", -1, 1, 0}, {"conv_weights", 0, -1, 1}};
+
+/* Its input, weights and result; false: it is no convolution. */
+static bool tensors_of(const bz_layer *layer, const bz_type *tensor[3])
+{
+    size_t k = 0;
+    while (k < sizeof CONVOLUTIONS / sizeof *CONVOLUTIONS && strcmp(layer->kind, CONVOLUTIONS[k].kind) != 0)
+        k++;
+    if (k == sizeof CONVOLUTIONS / sizeof *CONVOLUTIONS || layer->n_in < 2 || !layer->n_out)
+        return false;
+    const int at[] = {CONVOLUTIONS[k].x, CONVOLUTIONS[k].w, CONVOLUTIONS[k].y};
+    for (int i = 0; i < 3; i++)
+        tensor[i] = at[i] < 0 ? &layer->out[0] : &layer->in[at[i]];
+    return true;
+}
 
 /* So many queries by all keys: what of that the last `seen` keys of each cost, causal. */
 static double causal_share(int64_t queries, int64_t keys, int64_t seen)
@@ -237,18 +285,12 @@ static double least_scores(const bz_layer *layer)
  * their rounding would show. The gradients' multiplications are the same ones. Of attention: of scores that are seen. */
 static double least_products(const bz_layer *layer)
 {
-    size_t k = 0;
+    const bz_type *tensor[3];
     double left = 1;
     if (!strncmp(layer->kind, "attention", 9) && layer->n_in > 1 && layer->n_out)
         return least_scores(layer);
-    while (k < sizeof CONVOLUTIONS / sizeof *CONVOLUTIONS && strcmp(layer->kind, CONVOLUTIONS[k].kind) != 0)
-        k++;
-    if (k == sizeof CONVOLUTIONS / sizeof *CONVOLUTIONS || layer->n_in < 2 || !layer->n_out)
+    if (!tensors_of(layer, tensor))
         return 1;
-    const bz_type *tensor[3];
-    const int at[] = {CONVOLUTIONS[k].x, CONVOLUTIONS[k].w, CONVOLUTIONS[k].y};
-    for (int i = 0; i < 3; i++)
-        tensor[i] = at[i] < 0 ? &layer->out[0] : &layer->in[at[i]];
     for (int a = 2; a < tensor[1]->rank && a < tensor[0]->rank && a < tensor[2]->rank; a++) {
         bz_dim x = tensor[0]->dims[a], r = tensor[1]->dims[a], y = tensor[2]->dims[a];
         double share = inside(layer, a - 2, y, x, r);
@@ -294,12 +336,19 @@ double bz_peaks_again(const bz_peaks *peaks, double bytes, double among)
     return bytes / peaks->bandwidth[at].read;
 }
 
-/* An optimizer's step writes over what it has read: caches take that back while others are read. */
+/* An optimizer's step writes over what it has read: caches take that back while others are read. A convolution that steps over elements of
+ * its input need not read them. */
 static double least_bytes(const bz_layer *layer, bz_dtype dtype)
 {
-    double sum = 0;
-    if (!bz_layer_has(layer, BZ_LAYER_UPDATE))
-        return bz_peaks_bytes(layer, NULL, dtype);
+    const bz_type *tensor[3];
+    double sum = 0, share = 1;
+    if (!bz_layer_has(layer, BZ_LAYER_UPDATE)) {
+        bool reads = tensors_of(layer, tensor) && tensor[0] != &layer->out[0];
+        for (int a = 2; reads && a < tensor[0]->rank && a < tensor[1]->rank && a < tensor[2]->rank; a++)
+            share *= met(layer, a - 2, tensor[2]->dims[a], tensor[0]->dims[a], tensor[1]->dims[a]);
+        sum = bz_peaks_bytes(layer, NULL, dtype);
+        return share < 1 ? sum - (1 - share) * bz_peaks_bytes(layer, tensor[0], dtype) : sum;
+    }
     for (int k = 0; k < layer->n_in; k++)
         sum += bz_peaks_bytes(layer, &layer->in[k], dtype);
     return sum;

@@ -186,6 +186,16 @@ static void test_roofline(void **state)
     assert_true(p.bandwidth[1].bytes == 62914560 && p.bandwidth[1].rate == 4.8e12);
     double own = p.flops[0].rate;
     assert_true(p.flops[0].dtype == BZ_F32 && own > 50e12 && own < 100e12);
+    const bz_system_facts *facts = bz_system_facts_read("{\"device\":\"gpu\",\"name\":\"NVIDIA H200\"}", &arena);
+    bz_peaks_read(facts, &one, &arena, &p);
+    bz_peaks_allow(facts, &one, "tf32", &p); /* Tensor Cores multiply f32 then */
+    assert_true(p.flops[0].dtype == BZ_F32 && fabs(p.flops[0].rate / 495e12 - 1) < 1e-9);
+    bz_peaks_allow(facts, &one, "f64", &p); /* slower: f32's own rate stays */
+    assert_true(fabs(p.flops[0].rate / 495e12 - 1) < 1e-9);
+    facts = bz_system_facts_read("{\"measured\":{\"threads\":1,\"flops\":{\"f32\":1e11,\"bf16\":3e11}}}", &arena);
+    bz_peaks_read(facts, &one, &arena, &p);
+    bz_peaks_allow(facts, &one, "bf16", &p); /* as it was measured */
+    assert_true(fabs(p.flops[0].rate / 3e11 - 1) < 1e-9);
     read_peaks("{\"device\":\"gpu\",\"name\":\"NVIDIA H200\",\"clock\":1e10}", &one, &arena, &p);
     assert_true(p.flops[0].rate > 2 * own);
     read_peaks(DETAILS, &two, &arena, &p);
@@ -205,6 +215,19 @@ static double brute_inside(int n, int size, int r, int step, int pad, int far)
     return (double)met / (n * r);
 }
 
+/* How many of `size` elements some product reads. */
+static int brute_met(int n, int size, int r, int step, int pad, int far)
+{
+    int met = 0;
+    for (int at = 0; at < size; at++) {
+        bool read = false;
+        for (int i = 0; i < n * r; i++)
+            read |= i / r * step - pad + i % r * far == at;
+        met += read;
+    }
+    return met;
+}
+
 /* Libraries leave out what meets padding, and Winograd's algorithm three of four products: neither may be faster than the
  * hardware. Rows and columns have different sizes, steps and paddings. */
 static void test_least_products(void **state)
@@ -222,7 +245,9 @@ static void test_least_products(void **state)
         {"conv", {2, 14}, 3, {3, 2}, {1, 1}, 1, {1, 7}, 1},        {"conv", {4, 6}, 1, {2, 2}, {1, 1}, 1, {3, 4}, 1},
         {"conv", {12, 9}, 3, {1, 1}, {0, 0}, 1, {10, 7}, 0.5},     {"conv", {12, 9}, 3, {2, 2}, {0, 0}, 1, {7, 4}, 1},
     };
-    bz_peaks p = {.n_flops = 1, .flops = {{BZ_F32, 1e9}}};
+    bz_peaks p = {.n_flops = 1, .flops = {{BZ_F32, 1e9}}},
+             one = {.n_flops = 1, .flops = {{BZ_F32, 1e30}}, .n_bandwidth = 1, .bandwidth = {{0, 1, 1}}};
+    int stepped = 0;
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
         int64_t stride[2] = {CASES[i].step[0], CASES[i].step[1]}, dilation[2] = {CASES[i].far, CASES[i].far};
         int64_t pad[4] = {CASES[i].pad[0], CASES[i].pad[1], CASES[i].pad[0], CASES[i].pad[1]};
@@ -257,12 +282,24 @@ static void test_least_products(void **state)
         layer.n_params = 3;
         if (strcmp(layer.kind, "conv") != 0)
             continue;
+        int read = 4 * 8, others = 4 * (8 * 8 * CASES[i].r * CASES[i].r + 8 * CASES[i].y[0] * CASES[i].y[1]);
+        for (int a = 0; a < 2; a++)
+            read *=
+                brute_met(CASES[i].y[a], CASES[i].x[a], CASES[i].r, CASES[i].step[a], CASES[i].pad[a], CASES[i].far);
+        bool memory;
+        layer.bytes = 4 * 8 * CASES[i].x[0] * CASES[i].x[1] + others;
+        layer.priced = true;
+        double traffic = bz_peaks_roofline(&one, &layer, BZ_UNDEFINED, &memory);
+        assert_true(memory && traffic <= read + others);
+        assert_true(CASES[i].far > 1 || traffic >= read + others);
+        stepped += traffic < (double)layer.bytes;
         bz_type y_w[] = {out, in[1]}, x_y[] = {in[0], out}; /* gradients have the same products */
         layer.kind = "conv_data", layer.in = y_w, layer.out = &in[0];
         assert_true(fabs(bz_peaks_arithmetic(&p, &layer, BZ_UNDEFINED) - share) < 1e-9);
         layer.kind = "conv_weights", layer.in = x_y, layer.out = &in[1];
         assert_true(fabs(bz_peaks_arithmetic(&p, &layer, BZ_UNDEFINED) - share) < 1e-9);
     }
+    assert_true(stepped > 1);
 }
 
 /* Of causal attention half of the scores are seen, and one diagonal; of a window of 3 over 5 keys all but 3 of the 15 that are
