@@ -247,7 +247,8 @@ static bool is_library_type(bz_dtype t)
 static int lower_cast(lowering *l)
 {
     bz_dtype from = l->layer->in[0].dtype, to = l->layer->out[0].dtype;
-    if (bz_dtype_bits(from) < 8 || bz_dtype_bits(to) < 8 || from == to)
+    bool exponents = from == BZ_F8E8M0 || to == BZ_F8E8M0;
+    if (bz_dtype_bits(from) < 8 || bz_dtype_bits(to) < 8 || exponents || from == to)
         return lower_no(l, "no library casts between these types");
     if (reorder(l, from, to, 1))
         return -1;
