@@ -163,12 +163,11 @@ static void answer(advice_making *m, const char *id, const bz_state *moot)
 /* Items of which the rule saves next to nothing: that is why it is not advised. Of what the simulation assumes the first tells most. */
 static void answer_small(advice_making *m, const bz_advice *a)
 {
-    bz_unit_text gain;
     const char *assumed = strstr(a->evidence, "; simulated: "), *end = assumed ? strstr(assumed, "); ") : NULL;
     if (!isfinite(a->gain))
         return;
     const char *why = bz_arena_printf(m->arena, "'%.*s' would gain %s", (int)strcspn(a->what, ".:"), a->what,
-                                      bz_units_time(gain, fmax(a->gain, 0)));
+                                      BZ_SAY_TIME(fmax(a->gain, 0)));
     if (assumed)
         why = bz_arena_printf(m->arena, "%s%.*s", why, end ? (int)(end + 1 - assumed) : (int)strlen(assumed), assumed);
     for (int i = 0; i < m->n_items; i++)

@@ -8,10 +8,9 @@
 
 static const char *share(const advice_making *m, double seconds, char out[64])
 {
-    bz_unit_text time, percent;
-    bz_units_time(time, seconds);
+    const char *time = BZ_SAY_TIME(seconds);
     if (isfinite(m->l->latency) && m->l->latency > 0)
-        snprintf(out, 64, "%s (%s of the latency)", time, bz_units_percent(percent, seconds / m->l->latency));
+        snprintf(out, 64, "%s (%s of the latency)", time, BZ_SAY_SHARE(seconds / m->l->latency));
     else
         snprintf(out, 64, "%s", time);
     return out;
@@ -88,7 +87,6 @@ static advice_finding find_names(advice_making *m, bz_event_kind kind, const cha
 static advice_finding find_algorithms(advice_making *m, const char *words)
 {
     const bz_regret *r = m->l->regret;
-    bz_unit_text used, best;
     double calls = 0;
     (void)words;
     if (!r || !(r->loss > 0) || !r->n)
@@ -97,8 +95,8 @@ static advice_finding find_algorithms(advice_making *m, const char *words)
         calls += r->row[i].loss > 0 ? r->row[i].calls : 0;
     const bz_regret_row *row = &r->row[0];
     bz_buf_printf(&m->evidence, "%g of %g calls did not use the best variant: %g × %s (%s), where %s takes %s, for %s",
-                  calls, r->calls, row->calls, bz_variant_name(row->variant), bz_units_time(used, row->used),
-                  row->best_variant, bz_units_time(best, row->best), row->problem);
+                  calls, r->calls, row->calls, bz_variant_name(row->variant), BZ_SAY_TIME(row->used), row->best_variant,
+                  BZ_SAY_TIME(row->best), row->problem);
     return (advice_finding){true, r->loss, m->records * (r->used + r->best), .priced = true};
 }
 
@@ -110,7 +108,6 @@ static advice_finding find_elsewhere(advice_making *m, const char *words)
     double changed = 0, took = 0, missing = a ? bz_alignment_missing(a) : 0, outside = 0;
     int calls = 0, layers = 0, unpriced = 0;
     const char *first = NULL;
-    bz_unit_text time, record;
     (void)words;
     for (int i = 0; a && a->timeline && i < a->n; i++) {
         const bz_aligned *r = &a->row[i];
@@ -131,18 +128,17 @@ static advice_finding find_elsewhere(advice_making *m, const char *words)
     if (calls) {
         advice_mark(m, BZ_RUNG_SLOWER);
         bz_buf_printf(&m->evidence, "%d layer%s done by %s and the like in %s, where the library takes %s", calls,
-                      calls == 1 ? " is" : "s are", first, bz_units_time(time, took),
-                      bz_units_time(record, took - changed));
+                      calls == 1 ? " is" : "s are", first, BZ_SAY_TIME(took), BZ_SAY_TIME(took - changed));
     }
     if (outside > missing)
         bz_buf_printf(&m->evidence, "%s%d layer%s done without the library in %s", calls ? "; " : "", layers,
-                      layers == 1 ? " is" : "s are", bz_units_time(time, outside));
+                      layers == 1 ? " is" : "s are", BZ_SAY_TIME(outside));
     if (outside > missing && unpriced) { /* what is left of it nobody knows */
         bz_buf_printf(&m->evidence, ", and %d of them without a record of what it takes", unpriced);
         return (advice_finding){true, NAN, .half = NAN};
     }
     if (outside > missing)
-        bz_buf_printf(&m->evidence, ", where it takes %s", bz_units_time(record, missing));
+        bz_buf_printf(&m->evidence, ", where it takes %s", BZ_SAY_TIME(missing));
     double gain = changed + (outside > missing ? outside - missing : 0);
     return (advice_finding){gain > 0, gain,
                             .half = m->iterations * (took + outside) + m->records * (took - changed + missing)};
@@ -178,7 +174,6 @@ static int fused_places(const advice_making *m, const char *pattern, const bool 
 static advice_finding find_fusion(advice_making *m, const char *words)
 {
     const bz_fusion *f = m->a->fusion;
-    bz_unit_text time;
     double sums = 0, gain = 0;
     int shown = 0;
     (void)words;
@@ -194,7 +189,7 @@ static advice_finding find_fusion(advice_making *m, const char *words)
         sums += done ? 0 : row->written + row->together;
         if (shown++ < 3)
             bz_buf_printf(&m->evidence, "%s%s in %d place%s, %s", shown > 1 ? "; " : "", row->pattern, row->covered,
-                          row->covered == 1 ? "" : "s", bz_units_time(time, row->gain));
+                          BZ_PLURAL(row->covered), BZ_SAY_TIME(row->gain));
         if (shown <= 3 && done)
             bz_buf_printf(&m->evidence, " (not counted: the program fuses %d of them, or parts of them)", done);
     }
@@ -224,7 +219,6 @@ static const bz_unit_row *best_layer(const advice_making *m, const bz_unit_way *
 static advice_finding find_way(advice_making *m, const char *name)
 {
     const bz_units *u = m->a->units;
-    bz_unit_text before, after, conversions;
     double gain;
     for (int i = 0; u && i < u->n_ways; i++) {
         const bz_unit_way *w = &u->way[i];
@@ -232,14 +226,13 @@ static advice_finding find_way(advice_making *m, const char *name)
             continue;
         double bound = bz_bound_goal(m->b).sequential;
         bz_buf_printf(&m->evidence, "%d layers gain, the model's bound falls from %s to %s", w->layers,
-                      bz_units_time(before, bound), bz_units_time(after, bound - w->gain));
+                      BZ_SAY_TIME(bound), BZ_SAY_TIME(bound - w->gain));
         const bz_unit_row *row = best_layer(m, w, &gain);
         if (row)
-            bz_buf_printf(&m->evidence, ", most at %s: %s", m->b->layer[row->layer].layer->name,
-                          bz_units_time(after, gain));
+            bz_buf_printf(&m->evidence, ", most at %s: %s", m->b->layer[row->layer].layer->name, BZ_SAY_TIME(gain));
         if (w->converted)
             bz_buf_printf(&m->evidence, "; %d conversion%s (%d modelled) take %s", w->converted,
-                          w->converted == 1 ? "" : "s", w->modelled, bz_units_time(conversions, w->conversions));
+                          BZ_PLURAL(w->converted), w->modelled, BZ_SAY_TIME(w->conversions));
         return (advice_finding){true, w->gain, m->records * (m->b->sequential + w->sequential), .priced = true,
                                 .assumed = true};
     }
@@ -256,8 +249,8 @@ static advice_finding find_parallel(advice_making *m, const char *words)
         return (advice_finding){0};
     for (int i = 0; i < m->b->n_modules; i++)
         outer += m->b->module[i].within < 0;
-    bz_buf_printf(&m->evidence, "%d parallel module%s; the longest path has %d of %d layers", outer,
-                  outer == 1 ? "" : "s", m->b->path.n, m->b->dag->n);
+    bz_buf_printf(&m->evidence, "%d parallel module%s; the longest path has %d of %d layers", outer, BZ_PLURAL(outer),
+                  m->b->path.n, m->b->dag->n);
     return (advice_finding){true, gain, m->records * m->b->sequential, .priced = true, .assumed = true};
 }
 
@@ -305,7 +298,7 @@ static advice_finding find_channels(advice_making *m, const char *words)
     if (!n)
         return (advice_finding){0};
     const bz_unit_row *row = &u->row[first];
-    bz_buf_printf(&m->evidence, "%d product%s: %s: %s", n, n == 1 ? "" : "s",
+    bz_buf_printf(&m->evidence, "%d product%s: %s: %s", n, BZ_PLURAL(n),
                   row->layer >= 0 ? m->b->layer[row->layer].layer->name : row->call, row->why);
     return (advice_finding){true, NAN, .half = NAN};
 }
@@ -349,7 +342,7 @@ static advice_finding find_work(advice_making *m, const char *what)
             mark_cause(m, &a->cause[i]);
     const double seconds = bz_tick(1e-9 * (double)time);
     bz_buf_printf(&m->evidence, "%s of %d %s%s in an iteration, as %.60s, %s", load ? "loading" : "weight update", n,
-                  load ? "part" : "kernel", n == 1 ? "" : "s", first, share(m, seconds, text));
+                  load ? "part" : "kernel", BZ_PLURAL(n), first, share(m, seconds, text));
     return load ? (advice_finding){.holds = true, .gain = seconds, .half = seconds * m->iterations}
                 : (advice_finding){.holds = true, .gain = NAN, .half = NAN};
 }

@@ -47,10 +47,9 @@ static int remove_work(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
         bz_flow_remove_launched(flow, i, false);
         n++;
     }
-    bz_unit_text text;
     bz_whatif_assume(asked, BZ_ASSUMED_MODELLED, "the recording",
                      "%d %s of %s together go, and nothing takes their place", n,
-                     call ? "calls" : "kernels with their launches", bz_units_time(text, 1e-9 * (double)time));
+                     call ? "calls" : "kernels with their launches", BZ_SAY_NS(time));
     return n;
 }
 

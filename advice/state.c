@@ -266,10 +266,9 @@ static evidence see_products(const looking *l, const char *words)
     }
     if (!(all > 0))
         return (evidence){0};
-    bz_unit_text text;
-    return (evidence){(int)(1000 * does / all), 1000,
-                      bz_arena_printf(l->arena, "%s of the time of kernels that multiply is in %s",
-                                      bz_units_percent(text, does / all), type)};
+    return (evidence){
+        (int)(1000 * does / all), 1000,
+        bz_arena_printf(l->arena, "%s of the time of kernels that multiply is in %s", BZ_SAY_SHARE(does / all), type)};
 }
 
 static evidence see_backward(const looking *l, const char *words)

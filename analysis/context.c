@@ -111,7 +111,6 @@ int analyze_context(analyze_work *w, const analyze_place *at, bz_error *err)
     c.layer = layer;
     int rc = read_records(&c, err);
     if (!rc) {
-        bz_unit_text sequence, same, all;
         bz_sheet *s = analyze_sheet(w, at, "in-sequence", "Sequences that were measured as such", COLUMNS);
         fill(&c, s, &t);
         s->note = t.layers
@@ -119,9 +118,9 @@ int analyze_context(analyze_work *w, const analyze_place *at, bz_error *err)
                             w->arena,
                             "%d of %d layers in sequences of at most %d take %s, each by itself %s; with the others "
                             "the model takes %s%s in sequence, which a program reaches and which is no lower bound",
-                            t.layers, t.layers + t.alone, r->in_sequence, bz_units_time(sequence, t.in_sequence),
-                            isfinite(t.same) ? bz_units_time(same, t.same) : "an unknown time",
-                            t.unpriced ? "more than " : "", bz_units_time(all, t.in_sequence + t.others))
+                            t.layers, t.layers + t.alone, r->in_sequence, BZ_SAY_TIME(t.in_sequence),
+                            isfinite(t.same) ? BZ_SAY_TIME(t.same) : "an unknown time", t.unpriced ? "more than " : "",
+                            BZ_SAY_TIME(t.in_sequence + t.others))
                       : "no sequence of this model was measured: 'benanza bricks --replay' does";
     }
     bz_bricks_free(&c.bricks);

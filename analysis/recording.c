@@ -52,31 +52,29 @@ static double share_of(double part, double all)
 /* "By the sorts of kernels, 61.2 % of their time is limited by arithmetic …" */
 static void tell_kernels(recording_making *m)
 {
-    bz_unit_text compute, memory, network, unknown, unit;
     if (!(m->kernel_time > 0))
         return;
     const double *time = m->limit_time, all = m->kernel_time;
     const char *others = "";
     if (time[BZ_LIMIT_NETWORK] > 0)
-        others = bz_arena_printf(m->arena, ", %s by communication",
-                                 bz_units_percent(network, share_of(time[BZ_LIMIT_NETWORK], all)));
+        others =
+            bz_arena_printf(m->arena, ", %s by communication", BZ_SAY_SHARE(share_of(time[BZ_LIMIT_NETWORK], all)));
     if (time[BZ_LIMIT_UNKNOWN] > 0)
         others = bz_arena_printf(m->arena, "%s; %s is of kernels whose names tell nothing", others,
-                                 bz_units_percent(unknown, share_of(time[BZ_LIMIT_UNKNOWN], all)));
+                                 BZ_SAY_SHARE(share_of(time[BZ_LIMIT_UNKNOWN], all)));
     add_fact(m, bz_arena_printf(
                     m->arena, "by the names of its kernels, %s of their time is limited by arithmetic, %s by memory%s",
-                    bz_units_percent(compute, share_of(time[BZ_LIMIT_COMPUTE], all)),
-                    bz_units_percent(memory, share_of(time[BZ_LIMIT_MEMORY], all)), others));
+                    BZ_SAY_SHARE(share_of(time[BZ_LIMIT_COMPUTE], all)),
+                    BZ_SAY_SHARE(share_of(time[BZ_LIMIT_MEMORY], all)), others));
     if (!(m->product_time > 0))
         return;
-    const char *silent = m->silent_time > 0
-                             ? bz_arena_printf(m->arena, "; %s is of kernels whose names do not tell",
-                                               bz_units_percent(unknown, share_of(m->silent_time, m->product_time)))
-                             : "";
+    const char *silent = m->silent_time > 0 ? bz_arena_printf(m->arena, "; %s is of kernels whose names do not tell",
+                                                              BZ_SAY_SHARE(share_of(m->silent_time, m->product_time)))
+                                            : "";
     if (m->unit)
         add_fact(m, bz_arena_printf(
                         m->arena, "by their names, %s of the time of convolutions, products and attention ran on %s%s",
-                        bz_units_percent(unit, share_of(m->unit_time, m->product_time)), m->unit, silent));
+                        BZ_SAY_SHARE(share_of(m->unit_time, m->product_time)), m->unit, silent));
     else if (m->silent_time < m->product_time)
         add_fact(m, bz_arena_printf(m->arena,
                                     "by their names, no convolution, product or attention ran on a matrix unit "
@@ -119,22 +117,20 @@ static const char *one_of(const recording_making *m)
 static void answer_device(recording_making *m)
 {
     bz_recording *r = m->out;
-    bz_unit_text span, busy, share, idle;
     const char *reason = r->idle > 0 ? main_reason(m) : NULL;
-    r->answer = bz_arena_printf(m->arena, "%s took %s; the device was busy %s (%s)%s%s%s%s.", one_of(m),
-                                bz_units_time(span, r->span), bz_units_time(busy, r->busy),
-                                bz_units_percent(share, share_of(r->busy, r->span)), r->idle > 0 ? "; " : "",
-                                r->idle > 0 ? bz_units_time(idle, r->idle) : "", r->idle > 0 ? " is gaps" : "",
-                                reason ? bz_arena_printf(m->arena, ", most of it %s", reason) : "");
+    r->answer =
+        bz_arena_printf(m->arena, "%s took %s; the device was busy %s (%s)%s%s%s%s.", one_of(m), BZ_SAY_TIME(r->span),
+                        BZ_SAY_TIME(r->busy), BZ_SAY_SHARE(share_of(r->busy, r->span)), r->idle > 0 ? "; " : "",
+                        r->idle > 0 ? BZ_SAY_TIME(r->idle) : "", r->idle > 0 ? " is gaps" : "",
+                        reason ? bz_arena_printf(m->arena, ", most of it %s", reason) : "");
 }
 
 static void answer_host(recording_making *m, const char *what)
 {
     bz_recording *r = m->out;
-    bz_unit_text span, busy, share, idle;
     r->answer = bz_arena_printf(m->arena, "%s took %s; %s took %s of it (%s); %s lies between them.", one_of(m),
-                                bz_units_time(span, r->span), what, bz_units_time(busy, r->busy),
-                                bz_units_percent(share, share_of(r->busy, r->span)), bz_units_time(idle, r->idle));
+                                BZ_SAY_TIME(r->span), what, BZ_SAY_TIME(r->busy),
+                                BZ_SAY_SHARE(share_of(r->busy, r->span)), BZ_SAY_TIME(r->idle));
 }
 
 /* A log: what was called, not how long it took. "One iteration made 53 × cudnnConvolutionForward, …" */
@@ -167,7 +163,6 @@ static void answer(recording_making *m)
 {
     bz_recording *r = m->out;
     bz_iteration_stats s = {0};
-    bz_unit_text span;
     uint32_t typical = bz_typical_iteration(m->trace);
     r->span = r->busy = r->idle = NAN;
     if (typical != BZ_NONE)
@@ -188,12 +183,12 @@ static void answer(recording_making *m)
     if (bz_align_onednn_alone(m->trace) && bz_trace_lacks(m->trace, BZ_LACKS_STAMPS)) {
         r->idle = NAN;
         r->answer = bz_arena_printf(m->arena, "%s took %s in library calls; the log tells no time between them.",
-                                    one_of(m), bz_units_time(span, r->span));
+                                    one_of(m), BZ_SAY_TIME(r->span));
     } else if (r->busy > 0) {
         answer_host(m, s.calls ? "library calls" : "operators");
     } else {
-        r->answer = bz_arena_printf(m->arena, "%s took %s; what it did is not recorded.", one_of(m),
-                                    bz_units_time(span, r->span));
+        r->answer =
+            bz_arena_printf(m->arena, "%s took %s; what it did is not recorded.", one_of(m), BZ_SAY_TIME(r->span));
     }
 }
 
@@ -201,24 +196,23 @@ static void answer(recording_making *m)
 static void tell_devices(recording_making *m)
 {
     bz_summary s;
-    bz_unit_text step;
     bz_summary_make(m->trace, m->arena, &s);
     if (bz_trace_ahead(m->trace))
         add_fact(m, bz_arena_printf(m->arena,
                                     "the host runs %s ahead (median), and launches of much of the device's work are "
                                     "not on record: iterations are the device's own steps, by when it worked",
-                                    bz_units_time(step, 1e-9 * (double)bz_trace_ahead(m->trace))));
+                                    BZ_SAY_TIME(1e-9 * (double)bz_trace_ahead(m->trace))));
     if (s.behind && s.device_step.n && m->out->found)
         add_fact(m, bz_arena_printf(m->arena,
                                     "the device works behind the host, which does not wait for it: the device's own "
                                     "step takes %s (median, from the end of one iteration's work to the next)",
-                                    bz_units_time(step, 1e-9 * s.device_step.p50)));
+                                    BZ_SAY_TIME(1e-9 * s.device_step.p50)));
     if (m->idle.late)
         add_fact(
             m, bz_arena_printf(m->arena,
                                "the device's clock is %s late: no work began sooner behind its launch; why it idled is "
                                "told with launches as much later",
-                               bz_units_time(step, 1e-9 * (double)m->idle.late)));
+                               BZ_SAY_NS(m->idle.late)));
     enum { MOST = 64 };
     int64_t id[MOST];
     int n = 0;
@@ -249,7 +243,7 @@ static void tell_iterations(recording_making *m, const bz_trace *t)
     }
     add_fact(m,
              bz_arena_printf(
-                 m->arena, "%d iteration%s, %s, %d of them warm-up%s", r->iterations, r->iterations == 1 ? "" : "s",
+                 m->arena, "%d iteration%s, %s, %d of them warm-up%s", r->iterations, BZ_PLURAL(r->iterations),
                  HOW[t->origin], r->warm_up,
                  m->one && isfinite(r->span)
                      ? "; times are measured, of the iteration of median latency; tables are means over the steady ones"

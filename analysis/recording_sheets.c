@@ -223,13 +223,12 @@ static bz_sheet *launch_sheet(recording_making *m)
         if (k->cause[i] < api->n && k->start[i] >= api->start[k->cause[i]])
             delay[n_delays++] = seconds(k->start[i] - api->start[k->cause[i]]);
     }
-    bz_unit_text median, share;
     if (n_delays) {
         bz_sort_numbers(delay, n_delays);
         sheet->note = bz_arena_printf(
             m->arena,
             "From its launch to its start a kernel took %s (median); %s of the kernels are shorter than 10 µs.",
-            bz_units_time(median, delay[n_delays / 2]), bz_units_percent(share, (double)brief / (double)all));
+            BZ_SAY_TIME(delay[n_delays / 2]), BZ_SAY_SHARE((double)brief / (double)all));
     }
     return sheet;
 }

@@ -43,7 +43,6 @@ static const char *why(const slower_making *m, const bz_aligned *row, const bz_c
     const bz_bound_layer *l = &m->b->layer[row->layer[0]];
     const bz_regret_row *regret = regret_of(m, row);
     bz_dtype own = l->layer->n_in ? l->layer->in[0].dtype : BZ_UNDEFINED, asked = m->b->dtype ? m->b->dtype : own;
-    bz_unit_text used, best;
     if (!isfinite(row->bound))
         return "no record: it could take what the hardware's peaks allow (modelled)";
     if (l->price.provenance == BZ_PROVENANCE_MODELLED)
@@ -54,8 +53,8 @@ static const char *why(const slower_making *m, const bz_aligned *row, const bz_c
                                bz_dtype_name(asked));
     if (regret)
         return bz_arena_printf(m->arena, "algorithm: by the records %s takes %s, %s %s",
-                               bz_variant_name(regret->variant), bz_units_time(used, regret->used),
-                               regret->best_variant, bz_units_time(best, regret->best));
+                               bz_variant_name(regret->variant), BZ_SAY_TIME(regret->used), regret->best_variant,
+                               BZ_SAY_TIME(regret->best));
     if (call && call->x.packed && l->variant && bz_name_matches(" nhwc", l->variant))
         return bz_arena_printf(m->arena, "layout: its data lay in NCHW, the best record is of %s", l->variant);
     for (int i = 0; i < row->n_changes; i++)
@@ -148,9 +147,8 @@ int analyze_slower(analyze_work *w, const analyze_place *at, bz_error *err)
             BZ_NUMBER(list[i].times), BZ_TEXT(row->call), BZ_NUMBER(list[i].took), BZ_NUMBER(list[i].could),
             BZ_NUMBER(lost), BZ_NUMBER(lost / at->ladder->latency), BZ_TEXT(why(&m, row, call)));
     }
-    bz_unit_text time;
     sheet->note = n > shown ? bz_arena_printf(w->arena, "in %s; %d more lost %s together", at->profile, n - shown,
-                                              bz_units_time(time, rest))
+                                              BZ_SAY_TIME(rest))
                             : bz_arena_printf(w->arena, "in %s", at->profile);
     return 0;
 }

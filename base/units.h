@@ -14,4 +14,12 @@ const char *bz_units_count(bz_unit_text out, double n);       /* 118 M; whole nu
 const char *bz_units_percent(bz_unit_text out, double share); /* 0.269 -> 26.9 % */
 const char *bz_units_date(char out[32], int64_t date);        /* 2026-09-21 14:00, in UTC; "" for 0 */
 
+/* The same as an operand, in memory that lasts until the block ends: bz_buf_printf(out, "in %s", BZ_SAY_TIME(seconds)); */
+#define BZ_SAY_TIME(seconds) bz_units_time((bz_unit_text){0}, (seconds))
+#define BZ_SAY_NS(ns)        bz_units_time((bz_unit_text){0}, 1e-9 * (double)(ns))
+#define BZ_SAY_BYTES(bytes)  bz_units_bytes((bz_unit_text){0}, (bytes))
+#define BZ_SAY_COUNT(n)      bz_units_count((bz_unit_text){0}, (n))
+#define BZ_SAY_SHARE(share)  bz_units_percent((bz_unit_text){0}, (share))
+#define BZ_PLURAL(n)         ((n) == 1 ? "" : "s") /* "%d layer%s" */
+
 #endif

@@ -164,7 +164,7 @@ static const char *variant_of(const bz_record *r, bz_arena *arena)
 
 static const char *setting_of(const bz_setting *s, bz_arena *arena)
 {
-    return bz_arena_printf(arena, "%d thread%s, %s%s%s", s->threads, s->threads == 1 ? "" : "s",
+    return bz_arena_printf(arena, "%d thread%s, %s%s%s", s->threads, BZ_PLURAL(s->threads),
                            bz_record_cache_name(s->cache), *s->clock ? ", " : "", s->clock);
 }
 

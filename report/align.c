@@ -146,10 +146,8 @@ void report_align_text(const bz_bound *b, const bz_ladder *l, bz_buf *out)
         bz_buf_printf(out, "; %d moved", a->moved);
     bz_buf_putc(out, '\n');
     if (a->timeline) {
-        bz_unit_text asked, rest, latency;
         bz_buf_printf(out, "  the calls of the model's layers took %s, everything else %s of the iteration's %s\n",
-                      bz_units_time(asked, a->asked), bz_units_time(rest, l->recorded - a->asked),
-                      bz_units_time(latency, l->recorded));
+                      BZ_SAY_TIME(a->asked), BZ_SAY_TIME(l->recorded - a->asked), BZ_SAY_TIME(l->recorded));
     }
     put_causes(l, a, &arena, out);
     put_deviations(b, a, &arena, out);

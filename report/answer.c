@@ -7,7 +7,6 @@
 
 static void put_hardware(const bz_goal *goal, bz_buf *out)
 {
-    bz_unit_text time;
     if (!isfinite(goal->hardware))
         return;
     bool contradicted = goal->enough && !goal->unpriced && goal->hardware > goal->sequential;
@@ -16,14 +15,13 @@ static void put_hardware(const bz_goal *goal, bz_buf *out)
                       ? "; by the hardware's peaks it would take %s, so they are too low, or records are wrong: "
                         "'benanza system --measure' on a quiet machine measures them again"
                       : "; the hardware's peaks allow %s",
-                  bz_units_time(time, goal->hardware));
+                  BZ_SAY_TIME(goal->hardware));
 }
 
 /* "≥ 3.49 ms (87 of 87 layers predicted)". ≥: layers are missing from the total. */
 static void put_bound(const bz_bound *b, const bz_goal *goal, bz_buf *out)
 {
-    bz_unit_text time;
-    bz_buf_printf(out, "%s%s", goal->unpriced ? "≥ " : "", bz_units_time(time, goal->sequential));
+    bz_buf_printf(out, "%s%s", goal->unpriced ? "≥ " : "", BZ_SAY_TIME(goal->sequential));
     if (b->coverage.predicted)
         bz_buf_printf(out, " (%d of %d layers predicted)", b->coverage.predicted, b->coverage.layers);
 }
@@ -51,13 +49,12 @@ static void put_unknown(const bz_bound *b, const bz_goal *goal, bz_buf *out)
 /* "torch.compile(model)", or the sentence of the advice without its capital and its full stop. */
 static void put_change(const bz_ladder *l, const bz_advice *a, bz_buf *out)
 {
-    bz_unit_text gain;
     bool line = l->framework && *a->step && !strchr(a->step, '\n');
     const char *text = line ? a->step : a->what;
     size_t n = strlen(text);
     BZ_SCOPED(bz_buf) clean = {0};
     bz_buf_clean(&clean, text);
-    bz_buf_printf(out, "; %s of it by one %s: ", bz_units_time(gain, a->gain), line ? "line" : "change");
+    bz_buf_printf(out, "; %s of it by one %s: ", BZ_SAY_TIME(a->gain), line ? "line" : "change");
     if (!line && clean.len) {
         clean.data[0] = (char)tolower((unsigned char)clean.data[0]);
         clean.len -= text[n - 1] == '.';
@@ -69,15 +66,13 @@ static void put_change(const bz_ladder *l, const bz_advice *a, bz_buf *out)
 /* What was measured, and no more than is known of it. */
 static void put_took(const bz_ladder *l, bz_buf *out)
 {
-    bz_unit_text latency;
     bz_buf_printf(out, ": %s%s took %s%s", l->calls_alone ? "the library calls of " : "",
                   l->open ? "what repeats in it, an iteration or a part of one," : "one iteration",
-                  bz_units_time(latency, l->latency), l->calls_alone ? " (the log tells no time between them)" : "");
+                  BZ_SAY_TIME(l->latency), l->calls_alone ? " (the log tells no time between them)" : "");
 }
 
 static void put_profile(const bz_bound *b, const bz_ladder *l, bz_buf *out)
 {
-    bz_unit_text bound;
     const bz_goal *goal = &l->goal;
     bz_buf_clean(out, l->profile);
     if (!isfinite(l->latency)) {
@@ -98,7 +93,7 @@ static void put_profile(const bz_bound *b, const bz_ladder *l, bz_buf *out)
         bz_buf_printf(out,
                       ", less than the bound of %s: this bound is wrong, or the program did other work; the warnings "
                       "below say what is known",
-                      bz_units_time(bound, goal->sequential));
+                      BZ_SAY_TIME(goal->sequential));
     } else if (!goal->enough) {
         put_took(l, out);
         bz_buf_puts(out, "; ");
@@ -126,7 +121,6 @@ static void put_profile(const bz_bound *b, const bz_ladder *l, bz_buf *out)
 
 static void put_model(const bz_bound *b, bz_buf *out)
 {
-    bz_unit_text other;
     const bz_goal goal = bz_bound_goal(b);
     bz_buf_say(out, "%s: ", b->model);
     if (!goal.enough) {
@@ -135,7 +129,7 @@ static void put_model(const bz_bound *b, bz_buf *out)
         bz_buf_puts(out, "the libraries could run it in ");
         put_bound(b, &goal, out);
         if (goal.sequential < b->sequential && bz_bound_written(b).enough)
-            bz_buf_printf(out, " where they fuse layers, in %s layer by layer", bz_units_time(other, b->sequential));
+            bz_buf_printf(out, " where they fuse layers, in %s layer by layer", BZ_SAY_TIME(b->sequential));
         put_hardware(&goal, out);
     }
     bz_buf_putc(out, '\n');
@@ -145,22 +139,20 @@ static void put_model(const bz_bound *b, bz_buf *out)
 static void put_step(const bz_bound *b, bz_buf *out)
 {
     bz_token_step step;
-    bz_unit_text n, each;
     const bz_goal goal = bz_bound_goal(b);
     if (!bz_layers_step(b->layers, &step))
         return;
     double tokens = (double)step.sequences * (double)step.tokens;
-    bz_buf_printf(out, "  %s of %s token%s", step.tokens == 1 ? "decode" : "prefill", bz_units_count(n, tokens),
-                  tokens == 1 ? "" : "s");
+    bz_buf_printf(out, "  %s of %s token%s", step.tokens == 1 ? "decode" : "prefill", BZ_SAY_COUNT(tokens),
+                  BZ_PLURAL(tokens));
     if (step.sequences > 1)
-        bz_buf_printf(out, ", %s sequences", bz_units_count(n, (double)step.sequences));
-    bz_buf_printf(out, ", caches of %s", bz_units_count(n, (double)step.past));
+        bz_buf_printf(out, ", %s sequences", BZ_SAY_COUNT((double)step.sequences));
+    bz_buf_printf(out, ", caches of %s", BZ_SAY_COUNT((double)step.past));
     if (isfinite(goal.hardware) && goal.hardware > 0)
-        bz_buf_printf(out, ": at most %s tokens/s by the hardware's peaks",
-                      bz_units_count(each, tokens / goal.hardware));
+        bz_buf_printf(out, ": at most %s tokens/s by the hardware's peaks", BZ_SAY_COUNT(tokens / goal.hardware));
     if (goal.enough && goal.sequential > 0)
         bz_buf_printf(out, "%s %s%s by the libraries", isfinite(goal.hardware) ? "," : ":",
-                      goal.unpriced ? "at most " : "", bz_units_count(n, tokens / goal.sequential));
+                      goal.unpriced ? "at most " : "", BZ_SAY_COUNT(tokens / goal.sequential));
     bz_buf_putc(out, '\n');
 }
 

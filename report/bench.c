@@ -30,12 +30,12 @@ static void put_groups(const bz_plan *plan, bz_buf *out)
         if (item[i].pattern && has_calls(plan, &item[i]))
             groups++, places += item[i].count;
     if (places)
-        bz_buf_printf(out, "  fused: %d unique group%s of layers in %lld place%s\n", groups, groups == 1 ? "" : "s",
-                      (long long)places, places == 1 ? "" : "s");
+        bz_buf_printf(out, "  fused: %d unique group%s of layers in %lld place%s\n", groups, BZ_PLURAL(groups),
+                      (long long)places, BZ_PLURAL(places));
     for (int i = 0; i < n; i++)
         if (item[i].pattern && !item[i].lowering.n)
             bz_buf_say(out, "  not fused: %s in %lld place%s: %s\n", item[i].pattern, (long long)item[i].count,
-                       item[i].count == 1 ? "" : "s", item[i].lowering.why);
+                       BZ_PLURAL(item[i].count), item[i].lowering.why);
 }
 
 typedef struct told_gen {
@@ -61,7 +61,7 @@ void bz_report_gen(const bz_plan *plan, const bz_gen_report *g, bool json, bz_bu
         bz_members_document("gen", 1, BZ_MEMBERS(GEN), &told, -1, out);
         return;
     }
-    bz_buf_say(out, "%s: %d problem%s in %d families", g->folder, wanted, wanted == 1 ? "" : "s", families);
+    bz_buf_say(out, "%s: %d problem%s in %d families", g->folder, wanted, BZ_PLURAL(wanted), families);
     if (g->chosen)
         bz_buf_printf(out, ", those that tell most of %d", n);
     else if (n > wanted)
@@ -69,8 +69,7 @@ void bz_report_gen(const bz_plan *plan, const bz_gen_report *g, bool json, bz_bu
                       100.0 * (n - wanted) / n);
     bz_buf_putc(out, '\n');
     if (isfinite(g->seconds)) {
-        bz_unit_text unit;
-        bz_buf_printf(out, "  measuring them should take %s\n", bz_units_time(unit, g->seconds));
+        bz_buf_printf(out, "  measuring them should take %s\n", BZ_SAY_TIME(g->seconds));
     }
     put_groups(plan, out);
     if (wanted)
@@ -91,7 +90,7 @@ void bz_report_run(const bz_bench *r, bool json, bz_buf *out)
         bz_buf_puts(out, "nothing to run: the database has all of it (--all runs it again)\n");
         return;
     }
-    bz_buf_say(out, "%d problem%s run, %d records stored for %s", r->wanted, r->wanted == 1 ? "" : "s", r->records,
+    bz_buf_say(out, "%d problem%s run, %d records stored for %s", r->wanted, BZ_PLURAL(r->wanted), r->records,
                r->system->name);
     if (r->failed)
         bz_buf_printf(out, "; %d of them failed: 'benanza db show --failed' has the reasons", r->failed);

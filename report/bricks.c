@@ -56,27 +56,24 @@ static void answer(const bz_bricks_report *r, bz_buf *out)
 {
     const bz_bricks *b = r->b;
     double ratio, off;
-    bz_unit_text cost, all;
     const totals t = totals_of(b);
     double saved = t.whole / bz_bricks_cost(b);
     bz_style_begin(out, BZ_STYLE_STRONG);
     bz_buf_printf(out, "%d model%s, %lld layers in %lld sequences of at most %d: %lld of them unique (%.1f %%).",
-                  b->n_models, b->n_models == 1 ? "" : "s", (long long)t.layers, (long long)t.sequences, b->most,
+                  b->n_models, BZ_PLURAL(b->n_models), (long long)t.layers, (long long)t.sequences, b->most,
                   (long long)t.unique, t.sequences ? 100.0 * (double)t.unique / (double)t.sequences : 0);
     if (r->rules && r->rules->cuts.n) {
         const bz_brick_cuts *cuts = &r->rules->cuts;
-        bz_unit_text each, byte, spread;
         bz_buf_printf(out,
                       " A cut adds %s, and %s for each MB (by %d joints, half of them within %s of that): taken off.",
-                      bz_units_time(each, cuts->each), bz_units_time(byte, cuts->byte * 1e6), cuts->n,
-                      bz_units_time(spread, cuts->spread));
+                      BZ_SAY_TIME(cuts->each), BZ_SAY_TIME(cuts->byte * 1e6), cuts->n, BZ_SAY_TIME(cuts->spread));
     }
     if (errors(r, &ratio, &off))
         bz_buf_printf(out, " Built of them, models take %.1f %% of what was measured (geometric mean), %.1f %% off.",
                       100 * ratio, 100 * off);
     if (isfinite(saved))
         bz_buf_printf(out, " To run each of these once takes %s, the models %s: %.1f × less.",
-                      bz_units_time(cost, bz_bricks_cost(b)), bz_units_time(all, t.whole), saved);
+                      BZ_SAY_TIME(bz_bricks_cost(b)), BZ_SAY_TIME(t.whole), saved);
     bz_style_end(out, BZ_STYLE_STRONG);
     bz_buf_puts(out, "\n\n");
 }
@@ -204,7 +201,7 @@ void bz_report_bricks_text(const bz_bricks_report *r, bz_buf *out)
     }
     if (refused)
         bz_buf_printf(out, "\n%d unique sequence%s cannot be written or measured: --json says why.\n", refused,
-                      refused == 1 ? "" : "s");
+                      BZ_PLURAL(refused));
 }
 
 void bz_report_bricks_json(const bz_bricks_report *r, bz_buf *out)

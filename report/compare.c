@@ -19,14 +19,13 @@ static void put_counts(const bz_compare *c, bz_buf *out)
 
 static void put_answer(const bz_compare *c, bz_buf *out)
 {
-    bz_unit_text a, b;
     bz_buf_clean(out, c->name_b);
     if (!c->n) {
         bz_buf_say(out, " and %s know nothing in common\n", c->name_a);
     } else {
         bool slower = c->total_b > c->total_a;
-        bz_buf_say(out, " takes %s for what both know, where %s takes %s: ", bz_units_time(b, c->total_b), c->name_a,
-                   bz_units_time(a, c->total_a));
+        bz_buf_say(out, " takes %s for what both know, where %s takes %s: ", BZ_SAY_TIME(c->total_b), c->name_a,
+                   BZ_SAY_TIME(c->total_a));
         if (c->total_b == c->total_a)
             bz_buf_puts(out, "the same\n");
         else
@@ -66,10 +65,9 @@ static void put_set_answer(const bz_compare_set *s, bz_buf *out)
         bz_buf_say(out, " and %s have no time in common\n", s->name_a);
         return;
     }
-    bz_unit_text a, b;
     double ratio = r->b.seconds / r->a.seconds;
-    bz_buf_say(out, ": %s %s where %s has %s: %s", r->what, bz_units_time(b, r->b.seconds), s->name_a,
-               bz_units_time(a, r->a.seconds), bz_verdict_name(r->verdict));
+    bz_buf_say(out, ": %s %s where %s has %s: %s", r->what, BZ_SAY_TIME(r->b.seconds), s->name_a,
+               BZ_SAY_TIME(r->a.seconds), bz_verdict_name(r->verdict));
     if (r->verdict == BZ_FASTER || r->verdict == BZ_SLOWER)
         bz_buf_printf(out, ", %.2f times %s", ratio > 1 ? ratio : 1 / ratio, ratio > 1 ? "slower" : "faster");
     bz_buf_putc(out, '\n');

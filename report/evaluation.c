@@ -34,7 +34,6 @@ static double sequential_of(const bz_bound *b)
 static void put_models(const bz_evaluation *e, bz_arena *arena, bz_buf *out)
 {
     bz_table *t = bz_table_of(arena, "model|task|>MACs|>layers|>unique|>share");
-    bz_unit_text share;
     for (int i = 0; i < e->n_models; i++) {
         const bz_evaluation_model *m = &e->model[i];
         BZ_ROW(t, BZ_SHOW(m->path), BZ_SHOW(m->task), BZ_SHOW_COUNT((int64_t)m->macs), BZ_SHOW_INT(m->layers),
@@ -43,8 +42,7 @@ static void put_models(const bz_evaluation *e, bz_arena *arena, bz_buf *out)
     bz_table_below(t, out);
     if (e->n_models > 1)
         bz_buf_printf(out, "together %lld layers, %lld of them unique (%s)\n", (long long)e->layers,
-                      (long long)e->unique,
-                      bz_units_percent(share, e->layers ? (double)e->unique / (double)e->layers : 0));
+                      (long long)e->unique, BZ_SAY_SHARE(e->layers ? (double)e->unique / (double)e->layers : 0));
 }
 
 static void put_libraries(const bz_evaluation *e, bz_arena *arena, bz_buf *out)
@@ -109,12 +107,11 @@ static void put_groups(const bz_evaluation *e, bz_arena *arena, bz_buf *out)
     ratio_columns(t, e);
     for (int i = 0; i < e->n_groups && e->n_groups > 1; i++) {
         const bz_evaluation_group *g = &e->group[i];
-        bz_unit_text share;
         BZ_ROW(t, BZ_SHOW(g->system), BZ_SHOW_INT(g->batch),
                BZ_SHOW(bz_arena_printf(arena, "%d of %d", g->models, g->rows)),
                BZ_SHOW_TIME(g->models ? g->sequential : NAN),
-               BZ_SHOW(mean(bz_units_percent(share, g->by_batch), g->by_batch_known, g->rows, arena)),
-               BZ_SHOW(mean(bz_units_percent(share, g->by_system), g->by_system_known, g->rows, arena)));
+               BZ_SHOW(mean(BZ_SAY_SHARE(g->by_batch), g->by_batch_known, g->rows, arena)),
+               BZ_SHOW(mean(BZ_SAY_SHARE(g->by_system), g->by_system_known, g->rows, arena)));
         mean_cells(t, e, g->ratio, g->known, g->rows, arena);
     }
     bz_table_below(t, out);

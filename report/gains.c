@@ -9,11 +9,9 @@ static void put_waterfall(const bz_ladder *l, bz_buf *out)
 {
     const bz_waterfall *w = l->waterfall;
     BZ_SCOPED(bz_arena) arena = {0};
-    bz_unit_text from, to;
     if (!w || !isfinite(w->from) || !w->n || !bz_ladder_holds(l))
         return;
-    bz_buf_say(out, "\n%s: from %s to %s, step by step\n", l->profile, bz_units_time(from, w->from),
-               bz_units_time(to, w->to));
+    bz_buf_say(out, "\n%s: from %s to %s, step by step\n", l->profile, BZ_SAY_TIME(w->from), BZ_SAY_TIME(w->to));
     bz_table *t = bz_table_of(&arena, "step|>saves|>of measured|>leaves");
     double rest = w->from;
     for (int i = 0; i < w->n; i++) {
@@ -49,15 +47,14 @@ static int find_answer(const bz_ladder *l, int from, const char *why)
 /* What has one reason has it said once. */
 static void put_answers(const bz_ladder *l, bz_buf *out)
 {
-    bz_unit_text time, share;
     for (int i = 0; i < l->n_answers; i++) {
         const char *why = l->answer[i].why, *before = "-  ";
         if (l->answer[i].advice || find_answer(l, 0, why) < i)
             continue;
         for (int k = i; k < l->n_answers; k = find_answer(l, k + 1, why)) {
             const bz_answer *a = &l->answer[k];
-            bz_buf_say(out, "%s%s, %s (%s)", before, a->item, bz_units_time(time, a->seconds),
-                       bz_units_percent(share, a->seconds / l->latency));
+            bz_buf_say(out, "%s%s, %s (%s)", before, a->item, BZ_SAY_TIME(a->seconds),
+                       BZ_SAY_SHARE(a->seconds / l->latency));
             before = "; ";
         }
         bz_buf_say(out, ": %s\n", why);
@@ -79,20 +76,18 @@ static bool gains(const bz_advice *a)
 
 static void put_gain(const bz_advice *a, bz_buf *out)
 {
-    bz_unit_text gain, low, high, share;
     if (!isfinite(a->gain)) {
         bz_buf_puts(out, "not known");
         return;
     }
-    bz_units_time(low, fabs(a->low));
-    bz_units_time(high, a->high);
+    const char *low = BZ_SAY_TIME(fabs(a->low)), *high = BZ_SAY_TIME(a->high);
     if (a->unsure) {
         bz_buf_printf(out, "not known, between a loss of %s and a gain of %s: %s", low, high, a->unsure);
         return;
     }
-    bz_buf_printf(out, "%s, between %s and %s", bz_units_time(gain, a->gain), low, high);
+    bz_buf_printf(out, "%s, between %s and %s", BZ_SAY_TIME(a->gain), low, high);
     if (isfinite(a->of))
-        bz_buf_printf(out, " (%s)", bz_units_percent(share, a->gain / a->of));
+        bz_buf_printf(out, " (%s)", BZ_SAY_SHARE(a->gain / a->of));
     bz_buf_printf(out, ", %s", !strcmp(a->by, "estimate") ? "an estimate" : "by simulation");
 }
 
@@ -145,7 +140,6 @@ static void put_not_fused(const bz_fusion_row *row, bz_buf *out)
 static void put_fusion(const bz_analysis *a, bz_buf *out)
 {
     const bz_fusion *f = a->fusion;
-    bz_unit_text gain, parallel, text;
     BZ_SCOPED(bz_arena) arena = {0};
     int modelled = 0, missing = 0;
     bool recorded = false; /* a recording tells what its program fuses */
@@ -155,8 +149,8 @@ static void put_fusion(const bz_analysis *a, bz_buf *out)
     }
     if (isfinite(f->sequential))
         bz_buf_printf(out, "\nfusion would save %s of %s, and %s%s where independent layers run at the same time\n",
-                      bz_units_time(gain, f->sequential), bz_units_time(text, a->bound.sequential),
-                      f->parallel < 0 ? "-" : "", bz_units_time(parallel, fabs(f->parallel)));
+                      BZ_SAY_TIME(f->sequential), BZ_SAY_TIME(a->bound.sequential), f->parallel < 0 ? "-" : "",
+                      BZ_SAY_TIME(fabs(f->parallel)));
     else
         bz_buf_puts(out, "\nfusion: too little is priced to tell what it would save\n");
     for (int i = 0; i < f->n; i++) {
@@ -230,7 +224,7 @@ static void put_use(const char *of, const bz_units *u, bz_buf *out)
     for (int i = 0; i < u->n && !evidence; i++)
         evidence = u->row[i].evidence;
     bz_buf_say(out, "\n%s in %s: %d of %d product%s used them", u->unit ? u->unit : "matrix units", of, u->used, u->n,
-               u->n == 1 ? "" : "s");
+               BZ_PLURAL(u->n));
     if (evidence)
         bz_buf_say(out, ", as %s", evidence);
     bz_buf_putc(out, '\n');
@@ -243,7 +237,6 @@ static void put_ways(const bz_analysis *a, bz_buf *out)
     BZ_SCOPED(bz_arena) arena = {0};
     bz_table *t = bz_table_of(
         &arena, "another way|>sequential|>parallel|>fused|>gain|>layers|>conversions|>take|>without a record");
-    bz_unit_text text;
     bool other = false;
     for (int i = 0; u && i < u->n_ways; i++) {
         const bz_unit_way *w = &u->way[i];
@@ -252,7 +245,7 @@ static void put_ways(const bz_analysis *a, bz_buf *out)
                BZ_SHOW_TIME(w->sequential), BZ_SHOW_TIME(w->parallel), BZ_SHOW_TIME(w->fused), BZ_SHOW_TIME(w->gain),
                BZ_SHOW_INT(w->layers),
                BZ_SHOW(bz_arena_printf(&arena, w->modelled ? "%d, %d modelled" : "%d", w->converted, w->modelled)),
-               BZ_SHOW(bz_arena_printf(&arena, "%s%s", w->open ? "≥ " : "", bz_units_time(text, w->conversions))),
+               BZ_SHOW(bz_arena_printf(&arena, "%s%s", w->open ? "≥ " : "", BZ_SAY_TIME(w->conversions))),
                BZ_SHOW_INT(w->unknown));
     }
     if (other) {

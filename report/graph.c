@@ -139,13 +139,11 @@ static const char *describe(graph *g, const part *p, const char *separator)
     const bz_bound *b = g->bound;
     double seconds = cost(b, p->begin, p->end);
     bool lacks = false;
-    bz_unit_text time;
     for (int i = p->begin; i < p->end; i++)
         lacks |= g->marks.note[i] == UNPRICED;
     return bz_arena_printf(&g->arena, "%s%s… %s%s%d layers, %s%s", b->layers->layer[p->begin].name, separator,
                            b->layers->layer[p->end - 1].name, separator, p->end - p->begin,
-                           lacks && seconds > 0 ? "≥ " : "",
-                           lacks && !(seconds > 0) ? UNPRICED : bz_units_time(time, seconds));
+                           lacks && seconds > 0 ? "≥ " : "", lacks && !(seconds > 0) ? UNPRICED : BZ_SAY_TIME(seconds));
 }
 
 static void draw(graph *g, int begin, int end, const char *id, const char *label)
@@ -190,10 +188,9 @@ void bz_report_graph(const bz_analysis *a, int number, int *budget, bz_buf *out)
     const bz_bound *b = &a->bound;
     graph g = {.bound = b, .number = number, .budget = budget, .out = out};
     const char **note = BZ_NEW(&g.arena, const char *, b->dag->n);
-    bz_unit_text time;
     for (int i = 0; i < b->dag->n; i++)
         if (b->seconds[i] > 0)
-            note[i] = bz_arena_printf(&g.arena, "%s", bz_units_time(time, b->seconds[i]));
+            note[i] = bz_arena_printf(&g.arena, "%s", BZ_SAY_TIME(b->seconds[i]));
     for (int i = 0; i < b->n; i++)
         if (!b->layer[i].price.alternative)
             note[b->layer[i].node] = UNPRICED;

@@ -196,10 +196,9 @@ static void add_rows(bz_table *table, const bz_layers_view *s, const bz_layers *
         cell_type(table, m, l->in, l->n_in);
         cell_type(table, m, l->out, l->n_out);
         BZ_ROW(table, BZ_SHOW_COUNT(l->macs), BZ_SHOW_COUNT(l->params_count));
-        bz_unit_text bytes;
         char digits[24];
         snprintf(digits, sizeof digits, "%lld", (long long)l->bytes);
-        bz_table_cell(table, l->bytes ? bz_units_bytes(bytes, (double)l->bytes) : "-", digits);
+        bz_table_cell(table, l->bytes ? BZ_SAY_BYTES((double)l->bytes) : "-", digits);
         if (s->csv)
             bz_table_cell(table, l->key, NULL);
         for (int b = 0; b < l->n_bodies; b++)
@@ -225,15 +224,14 @@ static void put_summary(bz_buf *out, const bz_layers_view *s, const bz_layers *l
 {
     bz_totals t;
     bz_totals_make(l, s->fold, &t);
-    bz_unit_text macs, params, share;
     char inside[64] = "";
     if (t.inside)
         snprintf(inside, sizeof inside, " (%d of them in loops and branches)", t.inside);
     bz_buf_say(out,
                "%s: %d layer%s%s, %d of them unique (%s), with %s parameters; one run takes %s multiply-accumulates\n",
-               l->name, t.layers, t.layers == 1 ? "" : "s", inside, t.unique,
-               bz_units_percent(share, t.layers ? (double)t.unique / t.layers : 0),
-               bz_units_count(params, (double)t.params), bz_units_count(macs, (double)t.macs));
+               l->name, t.layers, BZ_PLURAL(t.layers), inside, t.unique,
+               BZ_SAY_SHARE(t.layers ? (double)t.unique / t.layers : 0), BZ_SAY_COUNT((double)t.params),
+               BZ_SAY_COUNT((double)t.macs));
     bz_buf_printf(out, "  operator set %d, batch %lld: %d compute, %d memory, %d view, %d constant%s\n",
                   l->model->opset, (long long)l->batch, t.per_class[BZ_COMPUTE], t.per_class[BZ_MEMORY],
                   t.per_class[BZ_VIEW], t.per_class[BZ_CONSTANT], s->fold ? " (folded away)" : "");
@@ -347,10 +345,8 @@ void bz_report_unique_layers(bz_layers *const *layers, int n, const bz_layers_vi
         if (s->csv) {
             bz_table_csv(t, out);
         } else {
-            bz_unit_text share;
-            bz_buf_printf(out, "%d model%s, %lld layer%s, %d unique (%s)\n", n, n == 1 ? "" : "s",
-                          (long long)u.n_layers, u.n_layers == 1 ? "" : "s", u.n,
-                          bz_units_percent(share, u.n_layers ? (double)u.n / (double)u.n_layers : 0));
+            bz_buf_printf(out, "%d model%s, %lld layer%s, %d unique (%s)\n", n, BZ_PLURAL(n), (long long)u.n_layers,
+                          BZ_PLURAL(u.n_layers), u.n, BZ_SAY_SHARE(u.n_layers ? (double)u.n / (double)u.n_layers : 0));
             bz_table_print(t, out);
         }
     }

@@ -46,21 +46,19 @@ static moved tell(const bz_whatif *w, const bz_prediction *p, const bz_price_lis
 static void answer(const bz_whatif *w, const moved *r, const char *from, bz_buf *out)
 {
     const moved *best = NULL, *cheap = NULL;
-    bz_unit_text a, b, c, d;
     int predicted = 0;
     for (int i = 0; i < w->n; i++) {
         best = r[i].rank == 1 && !best ? &r[i] : best;
         cheap = r[i].rank_by_cost == 1 && !cheap ? &r[i] : cheap;
         predicted += r[i].rank > 0;
     }
-    bz_buf_say(out, "The iteration that took %s on %s", bz_units_time(a, 1e-9 * (double)w->measured), from);
+    bz_buf_say(out, "The iteration that took %s on %s", BZ_SAY_NS(w->measured), from);
     if (!best) {
         bz_buf_puts(out, " cannot be predicted on any of these systems.\n");
         return;
     }
-    bz_buf_say(out, " would take %s (%s to %s) on %s", bz_units_time(b, best->seconds),
-               bz_units_time(c, 1e-9 * (double)best->p->low), bz_units_time(d, 1e-9 * (double)best->p->high),
-               best->p->name);
+    bz_buf_say(out, " would take %s (%s to %s) on %s", BZ_SAY_TIME(best->seconds), BZ_SAY_NS(best->p->low),
+               BZ_SAY_TIME(1e-9 * (double)best->p->high), best->p->name);
     if (predicted > 1)
         bz_buf_printf(out, ", the fastest of %d systems", predicted);
     if (cheap)

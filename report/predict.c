@@ -152,7 +152,6 @@ static void forecast_answer(const ranked *r, int n, int cases, bz_buf *out)
     for (int i = 0; i < n; i++)
         wins += r[i].rank == 1 && !strcmp(r[i].f->machine->name, best->f->machine->name);
     const bz_forecast *f = best->f;
-    bz_unit_text a, b, c;
     put_case(f, out);
     if (!comes_in(best)) {
         bz_buf_puts(out, f->enough ? " fits into the memory of none of them.\n\n"
@@ -160,8 +159,8 @@ static void forecast_answer(const ranked *r, int n, int cases, bz_buf *out)
         return;
     }
     bz_buf_printf(out, n > cases ? " would run fastest on " : " would run on ");
-    bz_buf_say(out, "%s: %s (%s to %s)", f->machine->name, bz_units_time(a, f->sequential),
-               bz_units_time(b, f->sequential * f->low), bz_units_time(c, f->sequential * f->high));
+    bz_buf_say(out, "%s: %s (%s to %s)", f->machine->name, BZ_SAY_TIME(f->sequential),
+               BZ_SAY_TIME(f->sequential * f->low), BZ_SAY_TIME(f->sequential * f->high));
     if (cheap)
         bz_buf_say(out, "; cheapest on %s: $%.4g a million", cheap->f->machine->name, cheap->cost);
     bz_buf_puts(out, ".");
@@ -282,11 +281,10 @@ static void forecast_notes(const ranked *r, int n, bz_buf *out)
         bz_buf_puts(out, "no unit for bf16, so it is told at the rate of f32; libraries may refuse it there.\n");
     const ranked *tight = put_systems(r, n, lacks_room, out);
     if (tight) {
-        bz_unit_text a, b;
         bz_buf_puts(out, "too little memory. ");
         put_case(tight->f, out);
         bz_buf_printf(out, " has a layer with %s of operands, %s has %s: such a case has no rank.\n",
-                      bz_units_bytes(a, tight->f->needed), tight->system, bz_units_bytes(b, tight->f->machine->memory));
+                      BZ_SAY_BYTES(tight->f->needed), tight->system, BZ_SAY_BYTES(tight->f->machine->memory));
     }
     if (other_type >= 0.005) /* as much as is printed */
         bz_buf_printf(out,

@@ -63,7 +63,7 @@ void bz_report_database(const char *dir, const bz_stock *list, size_t n, bz_form
     } else if (form == BZ_FORM_CSV) {
         bz_table_csv(t, out);
     } else {
-        bz_buf_printf(out, "%zu system%s in %s\n", n, n == 1 ? "" : "s", dir);
+        bz_buf_printf(out, "%zu system%s in %s\n", n, BZ_PLURAL(n), dir);
         if (n)
             bz_table_print(t, out);
     }
@@ -71,13 +71,12 @@ void bz_report_database(const char *dir, const bz_stock *list, size_t n, bz_form
 
 static void time_cell(bz_table *t, double seconds)
 {
-    bz_unit_text text;
     char plain[32];
     snprintf(plain, sizeof plain, "%.9g", seconds);
     if (isnan(seconds))
         bz_table_cell(t, "", NULL);
     else
-        bz_table_cell(t, bz_units_time(text, seconds), plain);
+        bz_table_cell(t, BZ_SAY_TIME(seconds), plain);
 }
 
 static void show_row(bz_table *t, const bz_record *r)
@@ -117,8 +116,7 @@ static void show_for_people(const char *dir, const bz_record *list, size_t n, bz
     size_t problems = 0;
     for (size_t i = 0; i < n; i++)
         problems += i == 0 || strcmp(list[i].problem, list[i - 1].problem) != 0;
-    bz_buf_printf(out, "%zu record%s of %zu problem%s in %s\n", n, n == 1 ? "" : "s", problems,
-                  problems == 1 ? "" : "s", dir);
+    bz_buf_printf(out, "%zu record%s of %zu problem%s in %s\n", n, BZ_PLURAL(n), problems, BZ_PLURAL(problems), dir);
     for (size_t i = 0, end; i < n; i = end) {
         const bz_record *first = &list[i];
         bz_table *t = show_table(&arena, false);
@@ -173,7 +171,6 @@ static const bz_member CHECKED[] = {
 void bz_report_check(const bz_perfdb_check_report *r, const char *dir, bool json, bz_buf *out)
 {
     size_t defects = r->damaged + r->orphans;
-    bz_unit_text bytes;
     if (json) {
         bz_members_document("database-check", 1, BZ_MEMBERS(CHECKED), r, 0, out);
         return;
@@ -182,9 +179,9 @@ void bz_report_check(const bz_perfdb_check_report *r, const char *dir, bool json
         bz_buf_printf(out, "%zu damaged and %zu orphaned entries in %s\n", r->damaged, r->orphans, dir);
     else
         bz_buf_printf(out, "clean: %s\n", dir);
-    bz_buf_printf(out, "%zu system%s, %zu problem%s, %zu record%s, %s\n", r->systems, r->systems == 1 ? "" : "s",
-                  r->problems, r->problems == 1 ? "" : "s", r->records, r->records == 1 ? "" : "s",
-                  bz_units_bytes(bytes, (double)r->bytes));
+    bz_buf_printf(out, "%zu system%s, %zu problem%s, %zu record%s, %s\n", r->systems, BZ_PLURAL(r->systems),
+                  r->problems, BZ_PLURAL(r->problems), r->records, BZ_PLURAL(r->records),
+                  BZ_SAY_BYTES((double)r->bytes));
     if (r->newer)
         bz_buf_printf(out, "%zu entries were written by a newer benanza and are passed over\n", r->newer);
     if (r->unused)
@@ -204,14 +201,14 @@ void bz_report_salvage(const bz_perfdb_salvage_report *r, bz_buf *out)
         {r->nameless, "intact, but the text of their problem is lost: left out"},
         {r->lost_systems, "intact, but the name of their system is lost: written as of 'lost-NUMBER'"},
     };
-    bz_buf_printf(out, "%zu system%s and %zu record%s written\n", r->systems, r->systems == 1 ? "" : "s", r->records,
-                  r->records == 1 ? "" : "s");
+    bz_buf_printf(out, "%zu system%s and %zu record%s written\n", r->systems, BZ_PLURAL(r->systems), r->records,
+                  BZ_PLURAL(r->records));
     for (size_t i = 0; i < sizeof lost / sizeof *lost; i++)
         if (lost[i].n)
-            bz_buf_printf(out, "%zu record%s %s\n", lost[i].n, lost[i].n == 1 ? "" : "s", lost[i].what);
+            bz_buf_printf(out, "%zu record%s %s\n", lost[i].n, BZ_PLURAL(lost[i].n), lost[i].what);
     if (r->pages)
         bz_buf_printf(out, "%zu page%s of the file %s damaged: what was on %s cannot be told\n", r->pages,
-                      r->pages == 1 ? "" : "s", r->pages == 1 ? "is" : "are", r->pages == 1 ? "it" : "them");
+                      BZ_PLURAL(r->pages), r->pages == 1 ? "is" : "are", r->pages == 1 ? "it" : "them");
     if (r->old)
         bz_buf_puts(out, "the list of free pages cannot be read: records that were replaced or deleted may be among "
                          "them\n");

@@ -137,7 +137,7 @@ void bz_report_systems_text(const bz_systems *s, bz_buf *out)
     }
     bz_buf_puts(out, s->database ? "\n" : "\nno database in ");
     if (s->database)
-        bz_buf_printf(out, "%zu system%s known in ", s->n, s->n == 1 ? "" : "s");
+        bz_buf_printf(out, "%zu system%s known in ", s->n, BZ_PLURAL(s->n));
     bz_buf_clean(out, s->where);
     bz_buf_puts(out, s->database ? "\n" : " yet: 'benanza bound MODEL' and 'benanza db import FILE' make one\n");
     if (s->n)

@@ -29,7 +29,7 @@ static void put_coverage(const bz_bound *b, bz_buf *out)
                  {"modelled", c->modelled, c->macs_modelled},
                  {"predicted", c->predicted, c->macs_predicted},
                  {"unpriced", c->unpriced, c->macs_unpriced}};
-    bz_buf_printf(out, "  coverage: %d of %d layer%s: ", c->layers - c->unpriced, c->layers, c->layers == 1 ? "" : "s");
+    bz_buf_printf(out, "  coverage: %d of %d layer%s: ", c->layers - c->unpriced, c->layers, BZ_PLURAL(c->layers));
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         if (!parts[i].layers)
             continue;
@@ -129,7 +129,6 @@ static void put_reference(const bz_bound *b, bz_buf *out)
 static void put_marks(const bz_bound *b, bz_buf *out)
 {
     char text[48];
-    bz_unit_text slow, above;
     const bz_bound_marks *m = &b->marks;
     bz_buf_printf(out, "  %s priced by records marked noisy or busy", are(text, b->coverage.noisy));
     if (!m->lasting) {
@@ -142,13 +141,13 @@ static void put_marks(const bz_bound *b, bz_buf *out)
         bz_buf_printf(out,
                       ". This machine's clock varies, or others use it: the same work took up to %s longer beside them "
                       "than at its best",
-                      bz_units_percent(slow, m->slow));
+                      BZ_SAY_SHARE(m->slow));
     else
         bz_buf_puts(out, ". Their own times vary");
     bz_buf_printf(out,
                   ", which measuring once more does not change. The bound may be up to %s too high; 'benanza doctor' "
                   "looks for the cause\n",
-                  bz_units_percent(above, m->above));
+                  BZ_SAY_SHARE(m->above));
 }
 
 static void put_caveats(const bz_bound *b, bz_buf *out)
@@ -174,7 +173,7 @@ static void put_setting(const bz_bound *b, bz_buf *out)
     bz_buf_say(out, "  %s on %s", b->model, b->system);
     if (b->layers->batch)
         bz_buf_printf(out, ", batch %lld", (long long)b->layers->batch);
-    bz_buf_printf(out, ", %d thread%s, %s cache\n", b->setting.threads, b->setting.threads == 1 ? "" : "s",
+    bz_buf_printf(out, ", %d thread%s, %s cache\n", b->setting.threads, BZ_PLURAL(b->setting.threads),
                   bz_record_cache_name(b->setting.cache));
     if (b->rebuilt)
         bz_buf_printf(out, "  no model was named: the %d %s of the profile stand for its layers", b->rebuilt,
@@ -186,9 +185,8 @@ static void put_setting(const bz_bound *b, bz_buf *out)
 
 static void rung(bz_table *t, const bz_goal *goal, const char *name, double seconds, const char *how)
 {
-    bz_unit_text share;
     BZ_ROW(t, BZ_SHOW(name), BZ_SHOW_TIME(seconds),
-           BZ_SHOW(goal->sequential > 0 ? bz_units_percent(share, seconds / goal->sequential) : ""), BZ_SHOW(how));
+           BZ_SHOW(goal->sequential > 0 ? BZ_SAY_SHARE(seconds / goal->sequential) : ""), BZ_SHOW(how));
 }
 
 /* Of an iteration of training. */
@@ -261,13 +259,12 @@ static void put_runs(const bz_analysis *a, bz_buf *out)
 {
     for (int i = 0; i < a->n_ladders; i++) {
         const bz_ladder *l = &a->ladder[i];
-        bz_unit_text latency, recorded;
         if (!l->run)
             continue;
         bz_buf_say(out,
                    "  %s: the latency of %s is that of the run '%s'; all other figures are of the recorded run, whose "
                    "iteration took %s\n",
-                   l->profile, bz_units_time(latency, l->latency), l->run, bz_units_time(recorded, l->recorded));
+                   l->profile, BZ_SAY_TIME(l->latency), l->run, BZ_SAY_TIME(l->recorded));
     }
 }
 
@@ -276,11 +273,10 @@ static void put_ideal(const bz_analysis *a, bz_buf *out)
 {
     for (int i = 0; i < a->n_ladders; i++) {
         const bz_ladder *l = &a->ladder[i];
-        bz_unit_text with, without;
         if (!isfinite(l->with_framework) || !isfinite(l->speedup))
             continue;
         bz_buf_say(out, "  %s: with every layer at its bound, simulated: %s; without the framework's own time %s\n",
-                   l->profile, bz_units_time(with, l->with_framework), bz_units_time(without, l->without));
+                   l->profile, BZ_SAY_TIME(l->with_framework), BZ_SAY_TIME(l->without));
     }
 }
 
@@ -298,12 +294,10 @@ static void put_ladders(const bz_analysis *a, bz_arena *arena, bz_buf *out)
     for (int i = 0; i < a->n_ladders; i++) {
         const bz_ladder *l = &a->ladder[i];
         const bz_goal *goal = &l->goal;
-        bz_unit_text bound, ratio;
         bool known = isfinite(l->speedup);
-        BZ_ROW(t, BZ_SHOW(l->profile),
-               BZ_SHOW(bounded("≥", goal, bz_units_time(bound, goal->sequential), goal->enough, arena)),
+        BZ_ROW(t, BZ_SHOW(l->profile), BZ_SHOW(bounded("≥", goal, BZ_SAY_TIME(goal->sequential), goal->enough, arena)),
                BZ_SHOW_TIME(l->busy), BZ_SHOW_TIME(l->latency),
-               BZ_SHOW(bounded("≥", goal, bz_units_percent(ratio, l->ratio), known, arena)),
+               BZ_SHOW(bounded("≥", goal, BZ_SAY_SHARE(l->ratio), known, arena)),
                BZ_SHOW(bounded("≤", goal, bz_arena_printf(arena, "%.2f ×", l->speedup), known, arena)),
                BZ_SHOW(bounded("≤", goal, bz_arena_printf(arena, "%.2f ×", l->speedup_parallel), known, arena)));
     }
@@ -331,7 +325,6 @@ static void regret_rows(const bz_regret *r, bz_arena *arena, bz_buf *out)
 static void put_regret(const bz_ladder *l, bz_arena *arena, bz_buf *out)
 {
     const bz_regret *r = l->regret;
-    bz_unit_text loss, used, best, chosen, faster;
     bool picks = false, best_known = false;
     if (!r || !r->n)
         return;
@@ -340,7 +333,7 @@ static void put_regret(const bz_ladder *l, bz_arena *arena, bz_buf *out)
     bz_buf_say(out, "\nalgorithms of %s", l->profile);
     if (r->known > 0)
         bz_buf_printf(out, ": the best variants would save %s of %s per iteration; %g of %g calls are known\n",
-                      bz_units_time(loss, r->loss), bz_units_time(used, r->used), r->known, r->calls);
+                      BZ_SAY_TIME(r->loss), BZ_SAY_TIME(r->used), r->known, r->calls);
     else if (best_known)
         bz_buf_printf(out,
                       ": what the %g calls of an iteration used has no record, or records marked noisy or busy alone, "
@@ -349,12 +342,12 @@ static void put_regret(const bz_ladder *l, bz_arena *arena, bz_buf *out)
     else
         bz_buf_printf(out, ": the database has no record of any of the %g calls of an iteration\n", r->calls);
     if (r->known > 0 && picks)
-        bz_buf_printf(out, "  used %s, the library's own picks %s, the best %s\n", bz_units_time(used, r->used),
-                      bz_units_time(chosen, r->chosen), bz_units_time(best, r->best));
+        bz_buf_printf(out, "  used %s, the library's own picks %s, the best %s\n", BZ_SAY_TIME(r->used),
+                      BZ_SAY_TIME(r->chosen), BZ_SAY_TIME(r->best));
     if (r->faster > 0)
         bz_buf_printf(out,
                       "  some calls were faster than their best record, by %s in all: those records are too slow\n",
-                      bz_units_time(faster, r->faster));
+                      BZ_SAY_TIME(r->faster));
     regret_rows(r, arena, out);
 }
 
@@ -398,7 +391,6 @@ static int join_alike(const bz_bound *b, alike *group)
 
 static void slow_row(bz_table *t, const bz_bound *b, const alike *group, bool enough, bz_arena *arena)
 {
-    bz_unit_text second;
     const bz_bound_layer *l = group->first;
     double many = group->seconds / l->price.seconds;
     const char *name =
@@ -407,7 +399,7 @@ static void slow_row(bz_table *t, const bz_bound *b, const alike *group, bool en
            BZ_SHOW_SHARE(l->hardware / l->price.seconds),
            BZ_SHOW(bz_arena_printf(arena, "%s%s", provenance(l), l->price.noisy ? ", noisy" : "")), BZ_SHOW(l->variant),
            BZ_SHOW(isfinite(l->runner_up)
-                       ? bz_arena_printf(arena, "+%s", bz_units_time(second, (l->runner_up - l->price.seconds) * many))
+                       ? bz_arena_printf(arena, "+%s", BZ_SAY_TIME((l->runner_up - l->price.seconds) * many))
                        : "-"),
            BZ_SHOW(l->layer->key));
 }
@@ -480,11 +472,10 @@ void bz_report_text(const bz_analysis *a, bz_buf *out)
 static const char *token_rate(const bz_bound *b, const bz_goal *goal, bz_arena *arena)
 {
     bz_token_step step;
-    bz_unit_text n;
     double seconds = goal->enough ? goal->sequential : goal->hardware;
     if (!bz_layers_step(b->layers, &step) || !(seconds > 0) || !isfinite(seconds))
         return "-";
-    const char *rate = bz_units_count(n, (double)step.sequences * (double)step.tokens / seconds);
+    const char *rate = BZ_SAY_COUNT((double)step.sequences * (double)step.tokens / seconds);
     return bz_arena_printf(arena, "%s%s", goal->enough && !goal->unpriced ? "" : "≤ ", rate);
 }
 
@@ -505,13 +496,12 @@ void bz_report_sweep(const bz_analysis *a, int n, bz_buf *out)
         const bz_bound *b = &a[i].bound;
         const bz_goal goal = bz_bound_goal(b), written = bz_bound_written(b);
         double batch = b->layers->batch > 0 ? (double)b->layers->batch : 1;
-        bz_unit_text time;
         BZ_ROW(t, BZ_SHOW(b->model), BZ_SHOW(b->system), BZ_SHOW_INT(b->layers->batch), BZ_SHOW_TIME(goal.hardware));
         if (fused)
-            bz_table_cell(t, bounded("≥", &goal, bz_units_time(time, goal.sequential), goal.enough, &arena), NULL);
-        BZ_ROW(t, BZ_SHOW(bounded("≥", &written, bz_units_time(time, b->path.seconds), written.enough, &arena)),
-               BZ_SHOW(bounded("≥", &written, bz_units_time(time, b->sequential), written.enough, &arena)),
-               BZ_SHOW(bounded("≥", &goal, bz_units_time(time, goal.sequential / batch), goal.enough, &arena)),
+            bz_table_cell(t, bounded("≥", &goal, BZ_SAY_TIME(goal.sequential), goal.enough, &arena), NULL);
+        BZ_ROW(t, BZ_SHOW(bounded("≥", &written, BZ_SAY_TIME(b->path.seconds), written.enough, &arena)),
+               BZ_SHOW(bounded("≥", &written, BZ_SAY_TIME(b->sequential), written.enough, &arena)),
+               BZ_SHOW(bounded("≥", &goal, BZ_SAY_TIME(goal.sequential / batch), goal.enough, &arena)),
                BZ_SHOW(bz_arena_printf(&arena, "%d of %d", goal.layers - goal.unpriced, goal.layers)));
         if (steps)
             bz_table_cell(t, token_rate(b, &goal, &arena), NULL);

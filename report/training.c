@@ -37,22 +37,21 @@ void bz_report_training(const bz_training *t, bz_buf *out)
     BZ_SCOPED(bz_arena) arena = {0};
     bz_phase_cost cost[BZ_TRAIN_PHASES];
     bz_memory m;
-    bz_unit_text text, other;
     bz_table *table = bz_table_of(&arena, "phase|>layers|>MACs|>bytes");
     bz_training_costs(t, cost);
     bz_memory_predict(t, &m);
     bz_buf_printf(out, "  one iteration of training changes %s weights in %d tensors\n\n",
-                  bz_units_count(text, (double)t->layers->trained), t->n_weights);
+                  BZ_SAY_COUNT((double)t->layers->trained), t->n_weights);
     for (int p = 0; p < BZ_TRAIN_PHASES; p++) {
         BZ_ROW(table, BZ_SHOW(cost[p].phase), BZ_SHOW_INT(cost[p].layers), BZ_SHOW_COUNT(cost[p].macs),
                BZ_SHOW_BYTES((double)cost[p].bytes));
     }
     bz_table_print(table, out);
-    bz_buf_say(out, "\nmemory: at most %s, modelled, at layer '%s':", bz_units_bytes(text, (double)m.peak),
+    bz_buf_say(out, "\nmemory: at most %s, modelled, at layer '%s':", BZ_SAY_BYTES((double)m.peak),
                m.peak_layer >= 0 ? t->layers->layer[m.peak_layer].name : "");
     for (int c = 0; c < BZ_HELD_CLASSES; c++)
         if (m.at_peak[c])
-            bz_buf_printf(out, " %s %s (%s)", bz_held_name((bz_held)c), bz_units_bytes(text, (double)m.at_peak[c]),
-                          bz_units_percent(other, (double)m.at_peak[c] / (double)m.peak));
+            bz_buf_printf(out, " %s %s (%s)", bz_held_name((bz_held)c), BZ_SAY_BYTES((double)m.at_peak[c]),
+                          BZ_SAY_SHARE((double)m.at_peak[c] / (double)m.peak));
     bz_buf_puts(out, "\n\n");
 }

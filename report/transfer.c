@@ -17,7 +17,6 @@ static void answer(const bz_transfers *t, bz_buf *out)
                  {"to_device_pinned", "large", "copies to the GPU at %s/s"},
                  {"to_host_pinned", "large", "back at %s/s"},
                  {"launch_wait", "small", "starts a kernel and waits for its end in %s"}};
-    bz_unit_text text;
     int said = 0;
     bz_style_begin(out, BZ_STYLE_STRONG);
     for (size_t i = 0; i < sizeof ASKED / sizeof *ASKED; i++) {
@@ -29,8 +28,7 @@ static void answer(const bz_transfers *t, bz_buf *out)
         else
             bz_buf_printf(out, t->setting.threads == 1 ? "One thread " : "%d threads ", t->setting.threads);
         /* NOLINTNEXTLINE(clang-diagnostic-format-nonliteral): one of those above */
-        bz_buf_printf(out, ASKED[i].words,
-                      isnan(f->rate) ? bz_units_time(text, f->start) : bz_units_bytes(text, f->rate));
+        bz_buf_printf(out, ASKED[i].words, isnan(f->rate) ? BZ_SAY_TIME(f->start) : BZ_SAY_BYTES(f->rate));
     }
     bz_buf_puts(out, said ? "." : "Nothing of this is measured yet: 'benanza transfer' measures it.");
     bz_style_end(out, BZ_STYLE_STRONG);

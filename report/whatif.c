@@ -6,11 +6,6 @@
 
 enum { CRITICAL_ROWS = 6, OF_UNRECORDED = 3 /* columns */ };
 
-static const char *time_of(bz_unit_text out, int64_t ns)
-{
-    return bz_units_time(out, 1e-9 * (double)ns);
-}
-
 static void print_graph(const bz_flow *f, bz_buf *out)
 {
     const bz_flow_counts *c = &f->counts;
@@ -37,18 +32,16 @@ static void print_graph(const bz_flow *f, bz_buf *out)
         bz_buf_printf(out, "note       %u tasks of the device are stamped before their launch: its clock differs\n",
                       c->early);
     if (10 * c->unexplained > f->measured) {
-        bz_unit_text t;
         bz_buf_printf(
             out, "note       %s pass before tasks of the device that no launch, stream or event explains: they stay\n",
-            time_of(t, c->unexplained));
+            BZ_SAY_NS(c->unexplained));
     }
 }
 
 static void print_split(const char *title, const bz_flow_split *s, bz_buf *out)
 {
-    bz_unit_text a, b, c, d;
-    bz_buf_printf(out, "%-10s host only %s, device only %s, both %s, neither %s\n", title, time_of(a, s->host),
-                  time_of(b, s->device), time_of(c, s->both), time_of(d, s->neither));
+    bz_buf_printf(out, "%-10s host only %s, device only %s, both %s, neither %s\n", title, BZ_SAY_NS(s->host),
+                  BZ_SAY_NS(s->device), BZ_SAY_NS(s->both), BZ_SAY_NS(s->neither));
 }
 
 static void print_critical(const char *title, const bz_critical *c, bz_arena *arena, bz_buf *out)
@@ -82,10 +75,9 @@ static void print_one(const bz_whatif *w, const bz_prediction *p, bz_arena *aren
         bz_buf_say(out, "%s (%s)\n", p->assumed[i].what, p->assumed[i].from);
     }
     if (w->actual) {
-        bz_unit_text t;
         bool held = w->actual >= p->low && w->actual <= p->high;
         bz_buf_printf(out, "actual     %s: the prediction is off by %+.1f %%, and the interval %s\n",
-                      time_of(t, w->actual), 100.0 * (double)(p->time - w->actual) / (double)w->actual,
+                      BZ_SAY_NS(w->actual), 100.0 * (double)(p->time - w->actual) / (double)w->actual,
                       held ? "holds" : "does not hold");
     }
     print_critical("critical path after", &p->critical, arena, out);
@@ -137,13 +129,9 @@ static void print_rows(const bz_whatif *w, const bz_prediction *rows, int n, con
 
 static void put_times(const bz_whatif *w, const bz_prediction *p, bz_buf *out)
 {
-    bz_unit_text a, b, c, d;
+    const char *a = BZ_SAY_NS(p->time), *b = BZ_SAY_NS(p->low), *c = BZ_SAY_NS(p->high), *d = BZ_SAY_NS(w->simulated);
     double factor = p->time > 0 ? (double)w->simulated / (double)p->time : INFINITY;
     const char *guessed = bz_prediction_guesses(p) ? "; guessed in part" : "";
-    time_of(a, p->time);
-    time_of(b, p->low);
-    time_of(c, p->high);
-    time_of(d, w->simulated);
     if (same_time(w, p))
         bz_buf_printf(out, "the iteration takes as long as before, %s (%s to %s)%s.\n", a, b, c, guessed);
     else if (fabs(factor - 1) < 0.005)
@@ -170,23 +158,21 @@ static const double WORTH_SAYING = 0.01;
 
 void bz_report_whatif_answer(const bz_whatif *w, bool all, bz_buf *out)
 {
-    bz_unit_text a, b, c;
     const bz_prediction *best = NULL, *last = w->n ? &w->prediction[w->n - 1] : NULL;
     for (int i = 0; i < w->n; i++)
         if (w->prediction[i].changed && (!best || w->prediction[i].gain > best->gain))
             best = &w->prediction[i];
     if (!best) {
         bz_buf_printf(out, "Nothing of what was tried applies: the iteration takes %s still.\n",
-                      time_of(a, w->simulated));
+                      BZ_SAY_NS(w->simulated));
     } else if (!all) {
         bz_buf_printf(out, "With %s ", last->name);
         put_gain(w, last, out);
     } else if (best->gain <= 0 || gains_nothing(w, best)) {
-        bz_buf_printf(out, "Nothing of what was tried makes the iteration shorter than %s.\n",
-                      time_of(a, w->simulated));
+        bz_buf_printf(out, "Nothing of what was tried makes the iteration shorter than %s.\n", BZ_SAY_NS(w->simulated));
     } else if ((double)best->gain < WORTH_SAYING * (double)w->simulated && w->n_greedy < 2) {
         bz_buf_printf(out, "Nothing of what was tried gains more than %.1f %%: the iteration takes %s.\n",
-                      100 * (double)best->gain / (double)w->simulated, time_of(a, w->simulated));
+                      100 * (double)best->gain / (double)w->simulated, BZ_SAY_NS(w->simulated));
     } else if (w->n_greedy > 1) {
         bz_buf_printf(out, "With %s alone ", best->name);
         put_gain(w, best, out);
@@ -194,8 +180,8 @@ void bz_report_whatif_answer(const bz_whatif *w, bool all, bz_buf *out)
         const bz_prediction *together = &w->greedy[w->n_greedy - 1];
         put_times(w, together, out);
         if (bz_whatif_differs_unrecorded(w, together))
-            bz_buf_printf(out, "Unrecorded they gain %s (%s to %s).\n", time_of(a, together->unrecorded),
-                          time_of(b, together->unrecorded_low), time_of(c, together->unrecorded_high));
+            bz_buf_printf(out, "Unrecorded they gain %s (%s to %s).\n", BZ_SAY_NS(together->unrecorded),
+                          BZ_SAY_NS(together->unrecorded_low), BZ_SAY_NS(together->unrecorded_high));
     } else {
         bz_buf_printf(out, "Most is gained by %s: ", best->name);
         put_gain(w, best, out);
@@ -247,28 +233,27 @@ static bool until_device(const bz_whatif *w)
 void bz_report_whatif_text(const bz_whatif *w, bool all, bz_buf *out)
 {
     BZ_SCOPED(bz_arena) arena = {0};
-    bz_unit_text a, b, c;
     const bz_flow *f = w->flow;
     bz_report_whatif_answer(w, all, out);
     bz_buf_printf(out, "%s %s; simulated %s, off by %s.\n",
                   f->overlaps ? "A step of the typical iteration takes" : "The typical iteration takes",
-                  time_of(a, w->measured), time_of(b, w->simulated), bz_units_percent(c, w->error));
+                  BZ_SAY_NS(w->measured), BZ_SAY_NS(w->simulated), BZ_SAY_SHARE(w->error));
     if (bz_trace_ahead(f->trace))
         bz_buf_printf(out,
                       "That is the device's own step: the host runs %s ahead (median), and launches of much of its "
                       "work are not on "
                       "record. What the host does meanwhile is for later steps, and no change of it is seen here.\n",
-                      time_of(a, bz_trace_ahead(f->trace)));
+                      BZ_SAY_NS(bz_trace_ahead(f->trace)));
     else if (until_device(w))
         bz_buf_printf(out,
                       "The host is done with it after %s, as 'benanza profile show' tells it: here it lasts until the "
                       "device has done what was asked for in it.\n",
-                      time_of(a, bz_iteration_latency(f->trace, f->iteration)));
+                      BZ_SAY_NS(bz_iteration_latency(f->trace, f->iteration)));
     if (f->iteration == BZ_NONE)
         bz_buf_puts(out, "No iteration was found: all that was recorded is taken as one.\n");
     else if (w->steady < 2)
         bz_buf_printf(out, "One iteration does not tell how far iterations differ: %s is assumed.\n",
-                      bz_units_percent(c, w->noise));
+                      BZ_SAY_SHARE(w->noise));
     if (all) {
         print_rows(w, w->prediction, w->n, "alone", false, &arena, out);
         if (w->n_greedy > 1)

@@ -267,16 +267,12 @@ static int predict(const bz_trace *trace, bz_whatif_asked *asked, int n, bz_aren
 
 void bz_whatif_say_unrecorded(const bz_whatif *w, const bz_prediction *p, bz_buf *out)
 {
-    bz_unit_text t[BZ_WHATIF_SIDES], gain[3];
-    for (int k = 0; k < BZ_WHATIF_SIDES; k++)
-        bz_units_time(t[k], 1e-9 * (double)w->unrecorded[k]);
-    bz_units_time(gain[0], 1e-9 * (double)p->unrecorded);
-    bz_units_time(gain[1], 1e-9 * (double)p->unrecorded_low);
-    bz_units_time(gain[2], 1e-9 * (double)p->unrecorded_high);
     bz_buf_printf(out,
                   "without what the recorder adds, %.3g to %.3g µs for each operator and call, the iteration takes %s "
                   "(%s to %s), and %s less (%s to %s) with the change",
-                  1e-3 * (double)w->adds[2], 1e-3 * (double)w->adds[0], t[1], t[0], t[2], gain[0], gain[1], gain[2]);
+                  1e-3 * (double)w->adds[2], 1e-3 * (double)w->adds[0], BZ_SAY_NS(w->unrecorded[1]),
+                  BZ_SAY_NS(w->unrecorded[0]), BZ_SAY_NS(w->unrecorded[2]), BZ_SAY_NS(p->unrecorded),
+                  BZ_SAY_NS(p->unrecorded_low), BZ_SAY_NS(p->unrecorded_high));
 }
 
 int bz_whatif_predict(const bz_trace *trace, bz_whatif_asked *asked, int n, bz_arena *arena, bz_whatif *out,

@@ -154,12 +154,11 @@ static void grow_between(bz_flow *flow, const bz_whatif_asked *asked, double tim
 static void tell(bz_whatif_asked *asked, const tally *sum)
 {
     double times = sum->times;
-    bz_unit_text a, b;
     if (sum->priced + sum->fitted)
         bz_whatif_assume(asked, sum->fitted ? BZ_ASSUMED_MODELLED : BZ_ASSUMED_MEASURED, asked->records->name,
                          "%d of %d calls have records of both batches, %d lie on a line through others: %s become %s",
-                         sum->priced, sum->calls.calls, sum->fitted, bz_units_time(a, 1e-9 * (double)sum->calls.before),
-                         bz_units_time(b, 1e-9 * (double)sum->calls.after));
+                         sum->priced, sum->calls.calls, sum->fitted, BZ_SAY_NS(sum->calls.before),
+                         BZ_SAY_NS(sum->calls.after));
     if (sum->grown)
         bz_whatif_assume_parameter(
             asked, "floor", "%d other tasks: what they take above %.3g times the shortest of their sort, times %.4g",

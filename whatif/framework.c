@@ -34,11 +34,10 @@ int bz_whatif_framework(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
     if (!n)
         return bz_whatif_because(
             asked, "no time between two calls is longer than that of calls that follow each other at once");
-    bz_unit_text x, y;
     bz_whatif_assume(asked, BZ_ASSUMED_GUESSED, "the recording's own calls that follow each other at once",
                      "%d times between calls, without layers in them, become as short as those: %s become %s; nobody "
                      "knows how much of it a program is spared",
-                     n, bz_units_time(x, 1e-9 * (double)before), bz_units_time(y, 1e-9 * (double)after));
+                     n, BZ_SAY_NS(before), BZ_SAY_TIME(1e-9 * (double)after));
     return n;
 }
 

@@ -33,9 +33,8 @@ int bz_whatif_fused_optimizer(bz_flow *flow, bz_whatif_asked *asked, bz_error *e
             bz_flow_remove_launched(flow, i, false);
     double share = bz_whatif_number(asked, "time");
     bz_flow_set(flow, first, (int64_t)(share * (double)sum));
-    bz_unit_text text;
     bz_whatif_assume(asked, BZ_ASSUMED_MEASURED, "the recording", "%d kernels of the update take %s together", n,
-                     bz_units_time(text, 1e-9 * (double)sum));
+                     BZ_SAY_NS(sum));
     bz_whatif_assume_parameter(asked, "time", "the fused one takes %.3g of that, and is launched once", share);
     return n;
 }

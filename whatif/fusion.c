@@ -197,7 +197,6 @@ static int fuse_lane(fusion *u, uint32_t lane, bz_error *err)
 int bz_whatif_fusion(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
 {
     fusion u = {.asked = asked, .flow = flow};
-    bz_unit_text a, b;
     if (!asked->records)
         return bz_whatif_without_records(asked);
     u.training = bz_flow_trains(flow) != NULL;
@@ -212,8 +211,7 @@ int bz_whatif_fusion(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
     bz_whatif_assume(asked, BZ_ASSUMED_MEASURED, asked->records->name,
                      "%d products take what follows them along, %d tasks go: %s become %s, as the best record of the "
                      "fused call stands to that of the product",
-                     u.places, u.removed, bz_units_time(a, 1e-9 * (double)u.before),
-                     bz_units_time(b, 1e-9 * (double)u.after));
+                     u.places, u.removed, BZ_SAY_NS(u.before), BZ_SAY_NS(u.after));
     bz_whatif_assume(asked, BZ_ASSUMED_MODELLED, "the order of the recording",
                      "what runs behind a product reads its result, and nothing else does");
     return u.places + u.removed;

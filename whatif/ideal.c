@@ -17,7 +17,6 @@ static bool extra(const bz_whatif_asked *asked, const bz_task *t)
 static void drop_framework(bz_flow *flow, bz_whatif_asked *asked)
 {
     int64_t late = 0;
-    bz_unit_text text;
     for (uint32_t i = 0; i < flow->n; i++) {
         bz_task *t = &flow->task[i];
         late = bz_flow_sum(late, t->removed ? 0 : t->late);
@@ -32,7 +31,7 @@ static void drop_framework(bz_flow *flow, bz_whatif_asked *asked)
     bz_whatif_assume(asked, BZ_ASSUMED_MODELLED, "the recording",
                      "the host, its launches and all latencies take no time%s",
                      late ? bz_arena_printf(asked->arena, ", nor %s before work of the device that nothing explains",
-                                            bz_units_time(text, 1e-9 * (double)late))
+                                            BZ_SAY_NS(late))
                           : "");
 }
 
@@ -102,7 +101,6 @@ static double unplaced(const bz_whatif_asked *asked, const bz_layer_map *map)
 static int by_model(bz_flow *flow, bz_whatif_asked *asked, bz_layer_map *map, bool framework)
 {
     tally sum = {0};
-    bz_unit_text x, y;
     if (unplaced(asked, map) > UNPLACED_MOST)
         return bz_whatif_because(asked, "the recording tells no call or operator of its own for some layers");
     set_places(flow, asked, map, &sum);
@@ -116,7 +114,7 @@ static int by_model(bz_flow *flow, bz_whatif_asked *asked, bz_layer_map *map, bo
     bz_whatif_assume(
         asked, BZ_ASSUMED_MEASURED, asked->model->bound->system,
         "%d layers at the price that the bound has for them: %s become %s; %d calls that no layer asks for go",
-        sum.layers, bz_units_time(x, 1e-9 * (double)sum.before), bz_units_time(y, 1e-9 * (double)sum.after), sum.extra);
+        sum.layers, BZ_SAY_NS(sum.before), BZ_SAY_TIME(1e-9 * (double)sum.after), sum.extra);
     if (sum.unpriced)
         bz_whatif_assume(asked, BZ_ASSUMED_MEASURED, "the recording", "%d without a price take what they took",
                          sum.unpriced);

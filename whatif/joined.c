@@ -139,23 +139,22 @@ static void change_place(change *c, int i)
 
 static void tell(change *c)
 {
-    bz_unit_text x, y;
     if (c->layouts)
         bz_whatif_assume(c->asked, BZ_ASSUMED_MODELLED, "records of the library's direct code",
                          "%d layers in layouts of its choice: %s become %s, as the library's do", c->layouts,
-                         bz_units_time(x, 1e-9 * (double)c->before), bz_units_time(y, 1e-9 * (double)c->after));
+                         BZ_SAY_NS(c->before), BZ_SAY_TIME(1e-9 * (double)c->after));
     if (c->borders)
         bz_whatif_assume(c->asked, BZ_ASSUMED_MODELLED, "what 'benanza system --measure' has of reorders",
                          "%d tensors of %s pass between layers in blocks and layers whose channels fill none",
-                         c->borders, bz_units_time(x, 1e-9 * (double)c->bordered));
+                         c->borders, BZ_SAY_NS(c->bordered));
     if (c->joined)
         bz_whatif_assume(c->asked, BZ_ASSUMED_MODELLED, "the recording, and the bytes of second operands",
-                         "%d layers become a part of the one before them: %s become %s", c->joined,
-                         bz_units_time(x, 1e-9 * (double)c->joint), bz_units_time(y, 1e-9 * (double)c->left));
+                         "%d layers become a part of the one before them: %s become %s", c->joined, BZ_SAY_NS(c->joint),
+                         BZ_SAY_TIME(1e-9 * (double)c->left));
     if (c->map.n_constants && c->way.constants)
         bz_whatif_assume(c->asked, BZ_ASSUMED_MEASURED, "the recording",
                          "%u operators on constants take %s: done once, ahead", c->map.n_constants,
-                         bz_units_time(x, 1e-9 * (double)c->constant));
+                         BZ_SAY_NS(c->constant));
 }
 
 int bz_whatif_joined(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)

@@ -396,49 +396,46 @@ static void remove_tasks(change *c)
 
 static void tell(change *c)
 {
-    bz_unit_text x, y;
     bz_whatif_assume(
         c->asked, BZ_ASSUMED_MEASURED, "records of the library's picks",
         "layers that the library does: %s become %s, %d of them as a part of another call, by its own picks%s",
-        bz_units_time(x, 1e-9 * (double)c->before), bz_units_time(y, 1e-9 * (double)c->after), c->joined,
+        BZ_SAY_NS(c->before), BZ_SAY_TIME(1e-9 * (double)c->after), c->joined,
         c->unknown ? bz_arena_printf(c->asked->arena, "; %d of %d products without a record take what they took",
                                      c->unknown, c->products)
                    : "");
     if (c->later > 1e-9 * PROCESSES * (double)c->flow->measured)
         bz_whatif_assume(c->asked, BZ_ASSUMED_MODELLED, "the memory's bandwidth",
                          "no record tells what %s of weights take from memory: benanza bound --cache cold measures it",
-                         bz_units_bytes(x, c->far));
+                         BZ_SAY_BYTES(c->far));
     if (c->normalized)
         bz_whatif_assume(c->asked, BZ_ASSUMED_MEASURED, "the recording",
                          "%d batch normalizations of %s, which the model has in its weights, go", c->normalized,
-                         bz_units_time(x, 1e-9 * (double)c->was_normalized));
+                         BZ_SAY_NS(c->was_normalized));
     if ((double)c->kept_memory > PROCESSES * (double)c->flow->measured)
         bz_whatif_assume(
             c->asked, BZ_ASSUMED_MODELLED, "the recording's pages, by the bytes that layers write",
             "memory that is handed out anew for layers that stay, %s, is kept: an iteration holds less at once",
-            bz_units_time(x, 1e-9 * (double)c->kept_memory));
+            BZ_SAY_NS(c->kept_memory));
     if (c->inside)
         bz_whatif_assume(c->asked, BZ_ASSUMED_MODELLED, "the recording's reorders, by bytes",
                          "%d reorders of %s come where groups of channels fill no block, and where a smaller operand "
                          "is written out",
-                         c->inside, bz_units_time(x, 1e-9 * (double)c->within));
+                         c->inside, BZ_SAY_NS(c->within));
     if (c->turned)
         bz_whatif_assume(c->asked, BZ_ASSUMED_MEASURED, "records of the same code",
                          "%d products of the framework's, with their weights the other way round: %s become %s",
-                         c->turned, bz_units_time(x, 1e-9 * (double)c->was_turned),
-                         bz_units_time(y, 1e-9 * (double)c->is_turned));
+                         c->turned, BZ_SAY_NS(c->was_turned), BZ_SAY_NS(c->is_turned));
     if (c->not_known > (int64_t)(UNPRICED_MOST * (double)c->flow->measured))
         c->asked->unsure = bz_arena_printf(c->asked->arena,
                                            "products of %s get their weights the other way round, and no record tells "
                                            "what they take so: a number stands "
                                            "once benanza gen -o DIR%s, and benanza run DIR, have measured it",
-                                           bz_units_time(x, 1e-9 * (double)c->not_known), c->unmeasured);
+                                           BZ_SAY_NS(c->not_known), c->unmeasured);
     bz_whatif_assume(
         c->asked, BZ_ASSUMED_MEASURED, "the recording",
         "%d reorders of %s go, %d of %s come where a tensor passes between the library and the framework, which "
         "keeps %d layers as they are",
-        c->reorders, bz_units_time(x, 1e-9 * (double)c->reordered), c->borders,
-        bz_units_time(y, 1e-9 * (double)c->bordered), c->kept);
+        c->reorders, BZ_SAY_NS(c->reordered), c->borders, BZ_SAY_NS(c->bordered), c->kept);
 }
 
 int bz_whatif_library(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)

@@ -144,10 +144,9 @@ int bz_whatif_encoding(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
     if (!coded)
         return bz_whatif_because(asked,
                                  "no ReLU in front of a pooling or a convolution is known; lossy=1 takes all layers");
-    bz_unit_text text;
     bz_whatif_assume(asked, BZ_ASSUMED_MODELLED, "element-wise kernels of the recording",
                      "%d results are encoded and decoded, each as long as its ReLU or %s, times its passes", coded,
-                     bz_units_time(text, 1e-9 * (double)usual));
+                     BZ_SAY_NS(usual));
     return 2 * coded;
 }
 
@@ -185,9 +184,8 @@ int bz_whatif_checkpoints(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
                 changed++;
             }
     }
-    bz_unit_text text;
     bz_whatif_assume(asked, BZ_ASSUMED_MEASURED, "the recording", "%d tasks of %d segments are computed again: %s",
-                     changed, segments, bz_units_time(text, 1e-9 * (double)again));
+                     changed, segments, BZ_SAY_NS(again));
     return changed ? changed : bz_whatif_because(asked, "no way back begins behind other work");
 }
 

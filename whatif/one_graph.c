@@ -93,12 +93,10 @@ static int without_recorder(bz_flow *flow, bz_whatif_asked *asked, int64_t *adde
     if (bz_flow_time(flow, asked->arena, NULL, &after, err))
         return -1;
     *added = before > after ? before - after : 0;
-    bz_unit_text all, time;
     bz_whatif_assume(asked, BZ_ASSUMED_GUESSED, "programs that ran with a recorder and without",
                      "recording adds %.3g µs to each call, %s together; without it the iteration takes %s less, which "
                      "no graph gains",
-                     1e-3 * (double)recorder, bz_units_time(all, 1e-9 * (double)sum),
-                     bz_units_time(time, 1e-9 * (double)*added));
+                     1e-3 * (double)recorder, BZ_SAY_NS(sum), BZ_SAY_NS(*added));
     return 0;
 }
 
@@ -134,14 +132,12 @@ int bz_whatif_one_graph(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
     for (uint32_t i = 0; i < flow->n; i++)
         if (flow->task[i].kind == BZ_TASK_KERNEL && flow->task[i].gap > node)
             flow->task[i].gap = node;
-    bz_unit_text calls, between, pauses;
     bz_whatif_assume(asked, BZ_ASSUMED_MODELLED, "the recording",
                      "%d launches become %d: %s in the host's calls goes, and %s that it worked between them",
-                     sum.removed + sum.graphs, sum.graphs, bz_units_time(calls, 1e-9 * (double)sum.calls),
-                     bz_units_time(between, 1e-9 * (double)sum.between));
+                     sum.removed + sum.graphs, sum.graphs, BZ_SAY_NS(sum.calls), BZ_SAY_NS(sum.between));
     if (sum.pauses)
         bz_whatif_assume_parameter(asked, "pauses", "%s of %d longer pauses of the host goes, too",
-                                   bz_units_time(pauses, 1e-9 * (double)sum.paused), sum.pauses);
+                                   BZ_SAY_NS(sum.paused), sum.pauses);
     bz_whatif_assume_parameter(asked, "node", "between two kernels of a graph: %.3g µs at most", 1e-3 * (double)node);
     return add_back(flow, asked, added, err) ? -1 : sum.removed;
 }

@@ -149,13 +149,11 @@ static void scale_task(bz_flow *flow, const bz_whatif_asked *asked, uint32_t i, 
 
 static void tell(bz_whatif_asked *asked, const tally *s)
 {
-    bz_unit_text a, b;
     if (s->by_records)
         bz_whatif_assume(asked, BZ_ASSUMED_MEASURED, asked->records->name,
                          "%d kernels or calls of %d library calls: %s become %s, as the best records in 16 bits stand "
                          "to those in 32",
-                         s->by_records, s->calls, bz_units_time(a, 1e-9 * (double)s->before),
-                         bz_units_time(b, 1e-9 * (double)s->after));
+                         s->by_records, s->calls, BZ_SAY_NS(s->before), BZ_SAY_NS(s->after));
     if (s->conversions)
         bz_whatif_assume_parameter(
             asked, "conversions",
@@ -167,8 +165,7 @@ static void tell(bz_whatif_asked *asked, const tally *s)
             asked, BZ_ASSUMED_GUESSED, "its data sheet",
             "%d kernels of products and convolutions: %s become %s, where %s does %.3g times as much in 16 "
             "bits as in f32 at its peak",
-            s->computing, bz_units_time(a, 1e-9 * (double)s->computed[0]),
-            bz_units_time(b, 1e-9 * (double)s->computed[1]), bz_trace_told(asked->trace, "gpu"),
+            s->computing, BZ_SAY_NS(s->computed[0]), BZ_SAY_NS(s->computed[1]), bz_trace_told(asked->trace, "gpu"),
             by_sheet(asked, "f16"));
     else if (s->computing)
         bz_whatif_assume_parameter(asked, "compute", "%d kernels of products and convolutions: time divided by %.3g",

@@ -21,9 +21,8 @@ int bz_whatif_prefetch(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
     }
     if (!n)
         return bz_whatif_because(asked, "no loading of data is on record");
-    bz_unit_text text;
     bz_whatif_assume(asked, BZ_ASSUMED_MEASURED, "the recording", "%s of loading leaves the thread that launches",
-                     bz_units_time(text, 1e-9 * (double)time));
+                     BZ_SAY_NS(time));
     bz_whatif_assume(asked, BZ_ASSUMED_GUESSED, "no other loader was seen",
                      "another core loads as fast, and slows nothing down");
     return n;

@@ -355,7 +355,6 @@ static void tell(change *c)
 {
     const bz_bound *b = c->asked->model->bound;
     const char *mixed = find_mixed(c);
-    bz_unit_text x, y;
     if (mixed)
         c->asked->unsure = bz_arena_printf(
             c->asked->arena, "%s would read %s with weights of f32: PyTorch 1.13 ends with an error there", mixed,
@@ -364,37 +363,35 @@ static void tell(change *c)
         c->asked, BZ_ASSUMED_MEASURED, "records of the library's picks",
         "%d products: %s become %s, as the library's own pick in %s, and half of what other calls take longer than "
         "their records%s",
-        c->products - c->unknown, bz_units_time(x, 1e-9 * (double)c->before[0]),
-        bz_units_time(y, 1e-9 * (double)c->after[0]), bz_dtype_name(c->type),
+        c->products - c->unknown, BZ_SAY_NS(c->before[0]), BZ_SAY_NS(c->after[0]), bz_dtype_name(c->type),
         c->unknown ? bz_arena_printf(c->asked->arena, "; %d without a record take what they took", c->unknown) : "");
     if (c->reorders || c->added)
         bz_whatif_assume(
             c->asked, BZ_ASSUMED_MODELLED, "the recording, and what 'benanza system --measure' has",
             "%d reorders move %g times the bytes, and %d come around convolutions that had none: %s become %s",
-            c->reorders, c->ratio, c->added, bz_units_time(x, 1e-9 * (double)c->before[1]),
-            bz_units_time(y, 1e-9 * (double)c->after[1]));
+            c->reorders, c->ratio, c->added, BZ_SAY_NS(c->before[1]), BZ_SAY_NS(c->after[1]));
     if ((double)c->was > PROCESSES * (double)c->flow->measured)
         bz_whatif_assume(c->asked, BZ_ASSUMED_MODELLED, "the recording's pages, by the bytes that are written",
-                         "memory that is handed out anew takes %s, and then %s%s",
-                         bz_units_time(x, 1e-9 * (double)c->was), bz_units_time(y, 1e-9 * (double)c->is),
+                         "memory that is handed out anew takes %s, and then %s%s", BZ_SAY_NS(c->was),
+                         BZ_SAY_TIME(1e-9 * (double)c->is),
                          c->is ? "" : ": an iteration holds less at once than the C library gives back");
     if (c->copied)
         bz_whatif_assume(c->asked, BZ_ASSUMED_MODELLED, "what 'benanza system --measure' has of memory",
                          "%d results that the library leaves channels last are copied into row-major order in %s",
-                         c->copied, bz_units_time(x, 1e-9 * (double)c->copies));
+                         c->copied, BZ_SAY_NS(c->copies));
     if (c->steps)
         bz_whatif_assume(c->asked, BZ_ASSUMED_GUESSED, "what a short operator of a framework takes",
                          "around %d products in steps of recurrent layers operands are converted: %s", c->steps,
-                         bz_units_time(x, 1e-9 * (double)c->stepping));
+                         BZ_SAY_NS(c->stepping));
     if (c->weights)
         bz_whatif_assume(c->asked, BZ_ASSUMED_GUESSED,
                          "what 'benanza system --measure' has, and what an operator takes",
                          "%d weights are converted in each iteration, and their gradients back: %s", c->weights,
-                         bz_units_time(x, 1e-9 * (double)c->converting));
+                         BZ_SAY_NS(c->converting));
     if (c->others)
         bz_whatif_assume(c->asked, b->peaks && !b->peaks->why ? BZ_ASSUMED_MODELLED : BZ_ASSUMED_GUESSED,
                          "the recording", "%d other layers compute in f32 and convert: %s become %s", c->others,
-                         bz_units_time(x, 1e-9 * (double)c->before[2]), bz_units_time(y, 1e-9 * (double)c->after[2]));
+                         BZ_SAY_NS(c->before[2]), BZ_SAY_TIME(1e-9 * (double)c->after[2]));
 }
 
 int bz_whatif_products(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)

@@ -142,11 +142,9 @@ static int scale_to_best(bz_flow *flow, bz_whatif_asked *asked, tally *sum, bz_e
 
 static void tell(bz_whatif_asked *asked, const tally *sum)
 {
-    bz_unit_text a, b;
     bz_whatif_assume(asked, BZ_ASSUMED_MEASURED, asked->records->name,
                      "%d of %d calls have records: %s of them become %s, %d get faster", sum->priced, sum->of.calls,
-                     bz_units_time(a, 1e-9 * (double)sum->of.before), bz_units_time(b, 1e-9 * (double)sum->of.after),
-                     sum->faster);
+                     BZ_SAY_NS(sum->of.before), BZ_SAY_NS(sum->of.after), sum->faster);
     if (sum->priced < sum->of.calls)
         bz_whatif_assume(asked, BZ_ASSUMED_MEASURED, "the recording", "%d calls without a record take what they took",
                          sum->of.calls - sum->priced);
@@ -207,9 +205,8 @@ int bz_whatif_prepack(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
     }
     if (!n)
         return bz_whatif_because(asked, "no weights are reordered in this recording");
-    bz_unit_text text;
     bz_whatif_assume(asked, BZ_ASSUMED_MEASURED, "the recording", "%d reorders of weights take %s: done once, ahead", n,
-                     bz_units_time(text, 1e-9 * (double)time));
+                     BZ_SAY_NS(time));
     bz_whatif_assume(asked, BZ_ASSUMED_GUESSED, "weights do not change between iterations",
                      "what the framework does for each goes with it");
     return n;

@@ -164,7 +164,6 @@ static int scale_others(move *m, bz_flow *flow)
 
 static void tell(move *m, int others)
 {
-    bz_unit_text a, b;
     bz_whatif_asked *asked = m->asked;
     const char *name = m->to.system ? m->to.system->name : m->to.machine.name;
     if (m->priced)
@@ -174,11 +173,10 @@ static void tell(move *m, int others)
     if (m->predicted)
         bz_whatif_assume(asked, BZ_ASSUMED_MODELLED, "predicted from records of other problems and machines",
                          "%d calls, %s of the recording, lack a record on one of both systems", m->predicted,
-                         bz_units_time(a, 1e-9 * (double)m->guessed));
+                         BZ_SAY_NS(m->guessed));
     if (m->priced + m->predicted)
         bz_whatif_assume(asked, m->predicted ? BZ_ASSUMED_MODELLED : BZ_ASSUMED_MEASURED, "the ratios of both",
-                         "%s of calls become %s", bz_units_time(a, 1e-9 * (double)m->calls.before),
-                         bz_units_time(b, 1e-9 * (double)m->calls.after));
+                         "%s of calls become %s", BZ_SAY_NS(m->calls.before), BZ_SAY_NS(m->calls.after));
     if (others)
         bz_whatif_assume_parameter(asked, "floor",
                                    "%d kernels of no known problem: what they take above %.3g times the shortest, by "
