@@ -26,14 +26,6 @@ const char *bz_depends_name(bz_depends kind)
     return DEPENDS_NAMES[kind];
 }
 
-static void *grown(void *array, uint32_t n, uint32_t *cap, size_t size)
-{
-    if (n < *cap)
-        return array;
-    *cap = *cap ? *cap * 2 : 64;
-    return bz_realloc(array, *cap, size);
-}
-
 static int64_t length(int64_t duration)
 {
     return duration < 0 ? 0 : duration > BZ_FLOW_LONGEST ? BZ_FLOW_LONGEST : duration;
@@ -41,21 +33,19 @@ static int64_t length(int64_t duration)
 
 uint32_t bz_flow_add_lane(bz_flow *flow, const char *name, bool device, bool channel)
 {
-    flow->lane = grown(flow->lane, flow->n_lanes, &flow->cap_lanes, sizeof *flow->lane);
-    flow->lane[flow->n_lanes] = (bz_flow_lane){.name = bz_arena_str(&flow->arena, name),
-                                               .first = BZ_NONE,
-                                               .last = BZ_NONE,
-                                               .lane = BZ_NONE,
-                                               .device = device,
-                                               .channel = channel};
-    return flow->n_lanes++;
+    BZ_ADD(flow->lane, flow->n_lanes) = (bz_flow_lane){.name = bz_arena_str(&flow->arena, name),
+                                                       .first = BZ_NONE,
+                                                       .last = BZ_NONE,
+                                                       .lane = BZ_NONE,
+                                                       .device = device,
+                                                       .channel = channel};
+    return flow->n_lanes - 1;
 }
 
 uint32_t bz_flow_add_layer(bz_flow *flow, const char *name)
 {
-    flow->layer = grown(flow->layer, flow->n_layers, &flow->cap_layers, sizeof *flow->layer);
-    flow->layer[flow->n_layers] = name;
-    return flow->n_layers++;
+    BZ_ADD(flow->layer, flow->n_layers) = name;
+    return flow->n_layers - 1;
 }
 
 uint32_t bz_flow_find_lane(const bz_flow *flow, const char *name)
@@ -106,19 +96,18 @@ static void unlink_task(bz_flow *flow, uint32_t task)
 
 static uint32_t new_task(bz_flow *flow, bz_task_kind kind, const char *name, int64_t duration, int64_t gap)
 {
-    flow->task = grown(flow->task, flow->n, &flow->cap, sizeof *flow->task);
-    flow->task[flow->n] = (bz_task){.name = name,
-                                    .duration = length(duration),
-                                    .was = length(duration),
-                                    .gap = length(gap),
-                                    .at = -1,
-                                    .in = BZ_NONE,
-                                    .out = BZ_NONE,
-                                    .event = BZ_NONE,
-                                    .call = BZ_NONE,
-                                    .layer = BZ_NONE,
-                                    .kind = (uint8_t)kind};
-    return flow->n++;
+    BZ_ADD(flow->task, flow->n) = (bz_task){.name = name,
+                                            .duration = length(duration),
+                                            .was = length(duration),
+                                            .gap = length(gap),
+                                            .at = -1,
+                                            .in = BZ_NONE,
+                                            .out = BZ_NONE,
+                                            .event = BZ_NONE,
+                                            .call = BZ_NONE,
+                                            .layer = BZ_NONE,
+                                            .kind = (uint8_t)kind};
+    return flow->n - 1;
 }
 
 uint32_t bz_flow_add(bz_flow *flow, bz_task_kind kind, const char *name, uint32_t lane, int64_t duration, int64_t gap)
@@ -158,15 +147,14 @@ uint32_t bz_flow_depend(bz_flow *flow, uint32_t from, uint32_t to, bz_depends ki
 {
     if (from == to)
         return BZ_NONE;
-    flow->edge = grown(flow->edge, flow->n_edges, &flow->cap_edges, sizeof *flow->edge);
-    uint32_t e = flow->n_edges++;
+    uint32_t e = flow->n_edges;
     int64_t bounded = lag > BZ_FLOW_LONGEST ? BZ_FLOW_LONGEST : lag < -BZ_FLOW_LONGEST ? -BZ_FLOW_LONGEST : lag;
-    flow->edge[e] = (bz_flow_edge){.from = from,
-                                   .to = to,
-                                   .next_out = flow->task[from].out,
-                                   .next_in = flow->task[to].in,
-                                   .lag = bounded,
-                                   .kind = (uint8_t)kind};
+    BZ_ADD(flow->edge, flow->n_edges) = (bz_flow_edge){.from = from,
+                                                       .to = to,
+                                                       .next_out = flow->task[from].out,
+                                                       .next_in = flow->task[to].in,
+                                                       .lag = bounded,
+                                                       .kind = (uint8_t)kind};
     flow->task[from].out = flow->task[to].in = e;
     return e;
 }
@@ -322,13 +310,15 @@ void bz_flow_scale(bz_flow *flow, uint32_t task, double factor)
     bz_flow_set(flow, task, d > (double)BZ_FLOW_LONGEST ? BZ_FLOW_LONGEST : d > 0 ? (int64_t)(d + 0.5) : 0);
 }
 
-/* The memory of an earlier copy, or more, with what is copied. */
-static void *refill(void *array, uint32_t *cap, const void *from, uint32_t n, uint32_t wanted, size_t size)
+/* The memory of an earlier copy, or more, with what is copied. Room is for as many as BZ_ADD has made some for. */
+static void *refill(void *array, uint32_t had, const void *from, uint32_t n, size_t size)
 {
-    if (*cap < wanted || !array) {
+    size_t room = 4;
+    while (room < n)
+        room *= 2;
+    if (!array || had <= room / 2) {
         free(array);
-        array = bz_alloc((size_t)wanted + 1, size);
-        *cap = wanted;
+        array = bz_alloc(room, size);
     }
     if (n)
         memcpy(array, from, n * size);
@@ -341,14 +331,10 @@ void bz_flow_copy(const bz_flow *flow, bz_flow *out)
     bz_arena_free(&old.arena);
     *out = *flow;
     out->arena = (bz_arena){0};
-    out->cap = old.cap;
-    out->cap_edges = old.cap_edges;
-    out->cap_lanes = old.cap_lanes;
-    out->cap_layers = old.cap_layers;
-    out->task = refill(old.task, &out->cap, flow->task, flow->n, flow->cap, sizeof *out->task);
-    out->edge = refill(old.edge, &out->cap_edges, flow->edge, flow->n_edges, flow->cap_edges, sizeof *out->edge);
-    out->lane = refill(old.lane, &out->cap_lanes, flow->lane, flow->n_lanes, flow->cap_lanes, sizeof *out->lane);
-    out->layer = refill(old.layer, &out->cap_layers, flow->layer, flow->n_layers, flow->cap_layers, sizeof *out->layer);
+    out->task = refill(old.task, old.n, flow->task, flow->n, sizeof *out->task);
+    out->edge = refill(old.edge, old.n_edges, flow->edge, flow->n_edges, sizeof *out->edge);
+    out->lane = refill(old.lane, old.n_lanes, flow->lane, flow->n_lanes, sizeof *out->lane);
+    out->layer = refill(old.layer, old.n_layers, flow->layer, flow->n_layers, sizeof *out->layer);
 }
 
 void bz_flow_free(bz_flow *flow)

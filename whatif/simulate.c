@@ -15,7 +15,7 @@ typedef struct {
 
 typedef struct {
     uint32_t *task;
-    uint32_t n, cap;
+    uint32_t n;
     int64_t free;
     uint32_t busy_with;
     bool asked; /* an entry of the channel is among those that come next */
@@ -146,11 +146,7 @@ static void serve(simulator *s, uint32_t lane, int64_t time)
 static void queue_up(simulator *s, uint32_t lane, uint32_t task)
 {
     channel *c = &s->channels[lane];
-    if (c->n == c->cap) {
-        c->cap = c->cap ? 2 * c->cap : 16;
-        c->task = bz_realloc(c->task, c->cap, sizeof *c->task);
-    }
-    c->task[c->n++] = task;
+    BZ_ADD(c->task, c->n) = task;
     if (!c->asked) {
         c->asked = true;
         push(s, c->free > s->start[task] ? c->free : s->start[task], s->flow->n + lane);
@@ -224,11 +220,10 @@ static void chain(const bz_flow *flow, bz_flow *out)
     uint32_t n = flow->n;
     *out = *flow;
     out->arena = (bz_arena){0};
-    out->n = out->cap = CHAIN * n;
+    out->n = CHAIN * n;
     out->task = bz_alloc((size_t)CHAIN * n + 1, sizeof *out->task);
     out->n_edges = 0;
-    out->cap_edges = CHAIN * flow->n_edges + 1;
-    out->edge = bz_alloc(out->cap_edges, sizeof *out->edge);
+    out->edge = NULL;
     out->lane = bz_alloc(flow->n_lanes + 1, sizeof *out->lane);
     out->layer = NULL;
     if (flow->n_lanes)

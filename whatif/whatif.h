@@ -124,14 +124,14 @@ typedef struct bz_flow_counts {
 typedef struct bz_flow {
     const bz_trace *trace; /* that it was made of; NULL */
     bz_arena arena;
-    bz_task *task;
-    uint32_t n, cap;
+    bz_task *task; /* this and the three below grow by BZ_ADD */
+    uint32_t n;
     bz_flow_edge *edge;
-    uint32_t n_edges, cap_edges;
+    uint32_t n_edges;
     bz_flow_lane *lane;
-    uint32_t n_lanes, cap_lanes;
+    uint32_t n_lanes;
     const char **layer; /* names, one for each layer, call or operator instance */
-    uint32_t n_layers, cap_layers;
+    uint32_t n_layers;
     uint32_t main; /* lane of the host that ends last; BZ_NONE: no host lane */
     uint32_t iteration;
     int64_t measured; /* what the recording says that simulated means */

@@ -17,7 +17,7 @@ static void make(bz_flow *f)
     bz_flow_add_lane(f, "gpu", true, false);
     f->layer = bz_alloc(3, sizeof *f->layer);
     memcpy(f->layer, NAMES, sizeof NAMES);
-    f->n_layers = f->cap_layers = 3;
+    f->n_layers = 3;
     for (uint32_t i = 0; i < 9; i++) {
         uint32_t launch = bz_flow_add(f, BZ_TASK_HOST, "launch", 0, 5, 3),
                  kernel = bz_flow_add(f, BZ_TASK_KERNEL, "kernel", 1, 1000 + i, 0);

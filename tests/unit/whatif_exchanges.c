@@ -42,7 +42,7 @@ static void make_chain(bz_flow *f, uint32_t layers, bool update)
         layer[i] = NAMES[i];
     f->layer = bz_alloc(layers, sizeof *f->layer);
     memcpy(f->layer, layer, layers * sizeof *f->layer);
-    f->n_layers = f->cap_layers = layers;
+    f->n_layers = layers;
     for (uint32_t i = 0; i < layers; i++)
         add(f, "fprop", i, BZ_PHASE_FORWARD, 10000 + draw(200000));
     for (uint32_t i = layers; i-- > 0;)
