@@ -125,11 +125,6 @@ static int apply_all(bz_flow *flow, const bz_trace *trace, const bz_whatif *w, b
     return changed;
 }
 
-static void add_prediction(bz_arena *arena, bz_prediction **list, int *n, const bz_prediction *p)
-{
-    BZ_ARENA_ADD(arena, *list, *n) = *p;
-}
-
 static const char *name_all(const bz_whatif_asked *asked, int n, bz_arena *arena)
 {
     bz_buf text = {0};
@@ -282,7 +277,7 @@ int bz_whatif_predict(const bz_trace *trace, bz_whatif_asked *asked, int n, bz_a
     BZ_SCOPED(bz_flow) work = {0};
     int failed = predict(trace, asked, n, arena, out, &work, after, simulated, &p, err);
     if (!failed)
-        add_prediction(arena, &out->prediction, &out->n, &p);
+        BZ_ARENA_ADD(arena, out->prediction, out->n) = p;
     return failed;
 }
 
@@ -333,7 +328,7 @@ static int try_together(const bz_trace *trace, candidate *list, int n, bz_arena 
         best->used = true;
         now = best->gain;
         out->together = chosen;
-        add_prediction(arena, &out->greedy, &out->n_greedy, &p);
+        BZ_ARENA_ADD(arena, out->greedy, out->n_greedy) = p;
     }
     return 0;
 }
@@ -351,7 +346,7 @@ static int try_alone(const bz_trace *trace, bz_arena *arena, bz_flow *work, bz_w
         if (bz_whatif_parse(rows[i].name, arena, &c->asked, err) ||
             predict(trace, &c->asked, 1, arena, out, work, NULL, NULL, &c->alone, err))
             return -1;
-        add_prediction(arena, &out->prediction, &out->n, &c->alone);
+        BZ_ARENA_ADD(arena, out->prediction, out->n) = c->alone;
         c->gain = c->alone.gain;
         *found += c->alone.changed > 0;
     }

@@ -39,14 +39,14 @@ static uint32_t add_bucket(bz_flow *flow, bz_whatif_asked *asked, const bz_gradi
 static void awaited_by_all(bz_flow *flow, uint32_t task, uint32_t update, const bz_gradient *list, int n)
 {
     if (update != BZ_NONE) {
-        bz_gradients_hand_over(flow, task, update, false);
+        bz_flow_depend(flow, task, update, BZ_DEPENDS_COMMUNICATION, 0);
         return;
     }
     const bz_gradient *input = list;
     for (int i = 1; i < n; i++)
         input = list[i].rank < input->rank ? &list[i] : input;
     if (input->forward != BZ_NONE)
-        bz_gradients_hand_over(flow, task, input->forward, true);
+        bz_flow_depend_as(flow, task, input->forward, BZ_DEPENDS_COMMUNICATION, 0, true);
     flow->overlaps = true;
 }
 

@@ -130,7 +130,7 @@ static void compress(bz_flow *flow, uint32_t task, const packing *p)
                                                pass_time(p, bytes, p->decompress), 0)
                               : bz_flow_insert_launched(flow, BZ_TASK_KERNEL, "decompress", flow->task[to].prev,
                                                         pass_time(p, bytes, p->decompress));
-        bz_gradients_hand_over(flow, task, unpack, flow->edge[e].wraps);
+        bz_flow_depend_as(flow, task, unpack, BZ_DEPENDS_COMMUNICATION, 0, flow->edge[e].wraps);
     }
     bz_flow_scale(flow, task, p->ratio);
     flow->task[task].bytes = (int64_t)(bytes * p->ratio);

@@ -68,11 +68,6 @@ uint32_t bz_gradients_update(const bz_flow *flow)
     return best;
 }
 
-void bz_gradients_hand_over(bz_flow *flow, uint32_t from, uint32_t to, bool next)
-{
-    bz_flow_depend_as(flow, from, to, BZ_DEPENDS_COMMUNICATION, 0, next);
-}
-
 static const char *name_of(const bz_flow *flow, const bz_task *t)
 {
     return t->layer < flow->n_layers ? flow->layer[t->layer] : t->name;
@@ -166,22 +161,17 @@ static int give(bz_gradient *list, int n, char *line, int *given)
 
 static int read_bytes(bz_whatif_asked *asked, bz_gradient *list, int n, bz_error *err)
 {
-    bz_buf text = {0};
-    int number = 0, given = 0,
-        bad = bz_whole_read(asked->text, FILE_MOST, "is no list of layers: it is longer than 4 MB", &text, err);
-    char *rest = bad ? NULL : text.data;
+    BZ_SCOPED(bz_buf) text = {0};
+    int number = 0, given = 0;
+    if (bz_whole_read(asked->text, FILE_MOST, "is no list of layers: it is longer than 4 MB", &text, err))
+        return -1;
     for (int i = 0; i < n; i++)
         list[i].bytes = -1;
-    for (char *line; !bad && rest && (line = strsep(&rest, "\n"));) {
-        number++;
-        if (*line && *line != '#' && give(list, n, line, &given))
-            bad = bz_fail(err, BZ_BAD_INPUT, "%s:%d: wants a layer's name, a tab, and bytes", asked->text, number);
-    }
+    for (char *line, *rest = text.data; (line = bz_whatif_line(&rest, &number));)
+        if (give(list, n, line, &given))
+            return bz_fail(err, BZ_BAD_INPUT, "%s:%d: wants a layer's name, a tab, and bytes", asked->text, number);
     for (int i = 0; i < n; i++)
         list[i].bytes = list[i].bytes < 0 ? 0 : list[i].bytes;
-    bz_buf_free(&text);
-    if (bad)
-        return -1;
     if (!given)
         return bz_fail(err, BZ_BAD_INPUT, "%s: names none of the recording's layers, such as \"%s\"", asked->text,
                        list[0].name);

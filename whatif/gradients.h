@@ -39,7 +39,4 @@ void bz_gradients_back(const bz_flow *flow, int64_t *begin, int64_t *end);
 /* The first task of the update behind the way back, on a device, else on the host; BZ_NONE: there is none. */
 uint32_t bz_gradients_update(const bz_flow *flow);
 
-/* `to` needs what `from` brings: in this iteration, or with `next` in the next one. */
-void bz_gradients_hand_over(bz_flow *flow, uint32_t from, uint32_t to, bool next);
-
 #endif

@@ -41,7 +41,7 @@ static void add_slice(exchange *x, const bz_gradient *g, double bytes, int32_t p
     bz_flow_depend(x->flow, g->last, push, BZ_DEPENDS_COMMUNICATION, 0);
     bz_flow_depend(x->flow, push, pull, BZ_DEPENDS_COMMUNICATION, 0);
     if (g->forward != BZ_NONE)
-        bz_gradients_hand_over(x->flow, pull, g->forward, true);
+        bz_flow_depend_as(x->flow, pull, g->forward, BZ_DEPENDS_COMMUNICATION, 0, true);
     x->slices++;
 }
 

@@ -4,11 +4,9 @@
 #include "whatif/transformations.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-enum { WORDS = 16, WORD = 256, SETS = 26, MOST_TASKS = 1 << 22, MOST_EDGES = 1 << 23 };
-static const long LARGEST = 1 << 20; /* bytes of a script */
+enum { WORDS = 16, WORD = 256, SETS = 26, MOST_TASKS = 1 << 22, MOST_EDGES = 1 << 23, LARGEST = 1 << 20 /* bytes */ };
 
 typedef struct {
     bz_flow *flow;
@@ -184,10 +182,13 @@ static int do_keep(script *s, bz_error *err)
     return 0;
 }
 
-/* Tasks may have been removed since they were chosen. */
-static bool gone(const script *s, uint32_t i)
+/* The next one of those chosen, from *i on, that has not been removed since; its task is counted as changed. */
+static bool next_task(script *s, uint32_t *i)
 {
-    return s->flow->task[s->chosen[i]].removed;
+    while (*i < s->n && s->flow->task[s->chosen[*i]].removed)
+        ++*i;
+    s->changed += *i < s->n;
+    return *i < s->n;
 }
 
 static int do_scale(script *s, bz_error *err)
@@ -196,14 +197,13 @@ static int do_scale(script *s, bz_error *err)
     bool gap = !strcmp(s->word[0], "scale-gap");
     if (read_number(s, 1, 0, 1e9, &factor, err))
         return -1;
-    for (uint32_t i = 0; i < s->n; i++) {
+    for (uint32_t i = 0; next_task(s, &i); i++) {
         bz_task *t = &s->flow->task[s->chosen[i]];
         double scaled = (double)t->gap * factor;
-        if (gap && !t->removed)
+        if (gap)
             t->gap = scaled < (double)BZ_FLOW_LONGEST ? (int64_t)(scaled + 0.5) : BZ_FLOW_LONGEST;
-        else if (!t->removed)
+        else
             bz_flow_scale(s->flow, s->chosen[i], factor);
-        s->changed += !t->removed;
     }
     return 0;
 }
@@ -214,15 +214,11 @@ static int do_set(script *s, bz_error *err)
     bool gap = !strcmp(s->word[0], "set-gap");
     if (read_time(s, 1, &time, err))
         return -1;
-    for (uint32_t i = 0; i < s->n; i++) {
-        if (gone(s, i))
-            continue;
+    for (uint32_t i = 0; next_task(s, &i); i++)
         if (gap)
             s->flow->task[s->chosen[i]].gap = time;
         else
             bz_flow_set(s->flow, s->chosen[i], time);
-        s->changed++;
-    }
     return 0;
 }
 
@@ -232,16 +228,10 @@ static int do_remove(script *s, bz_error *err)
     bool launched = !strcmp(s->word[0], "remove-launched"), keep = s->n_words > 1 && !strcmp(s->word[1], "keep-gap");
     if (s->n_words > 1 && !keep)
         return wrong(s, err, "may be followed by keep-gap");
-    for (uint32_t i = 0; i < s->n; i++) {
-        if (gone(s, i))
-            continue;
+    for (uint32_t i = 0; next_task(s, &i); i++) {
         if (s->flow->n_edges > MOST_EDGES)
             return wrong(s, err, "too many dependencies came of it");
-        if (launched)
-            bz_flow_remove_launched(s->flow, s->chosen[i], keep);
-        else
-            bz_flow_remove(s->flow, s->chosen[i], keep);
-        s->changed++;
+        (launched ? bz_flow_remove_launched : bz_flow_remove)(s->flow, s->chosen[i], keep);
     }
     s->n = 0;
     return 0;
@@ -260,15 +250,16 @@ static int do_insert(script *s, bz_error *err)
         return -1;
     if (s->flow->n + 2 * (uint64_t)s->n > MOST_TASKS)
         return wrong(s, err, "too many tasks would come of it");
-    for (uint32_t i = 0; i < s->n; i++) {
+    for (uint32_t i = 0; next_task(s, &i); i++) {
         uint32_t at = s->chosen[i];
-        if (gone(s, i) || (launched && !s->flow->lane[s->flow->task[at].lane].device))
+        if (launched && !s->flow->lane[s->flow->task[at].lane].device) {
+            s->changed--;
             continue;
+        }
         s->chosen[i] = launched
                            ? bz_flow_insert_launched(s->flow, kind, s->word[name], at, time)
                            : bz_flow_insert(s->flow, kind, s->word[name], at, before ? BZ_BEFORE : BZ_BEHIND, time, 0);
         s->flow->task[s->chosen[i]].at = s->flow->task[at].at; /* its place among those that are chosen */
-        s->changed++;
     }
     return 0;
 }
@@ -279,11 +270,8 @@ static int do_move(script *s, bz_error *err)
     uint32_t lane = bz_flow_find_lane(s->flow, s->word[1]);
     if (lane == BZ_NONE)
         return wrong(s, err, "there is no such lane: `lane NAME stream` makes one");
-    for (uint32_t i = 0; i < s->n; i++)
-        if (!gone(s, i)) {
-            bz_flow_move_to(s->flow, s->chosen[i], lane);
-            s->changed++;
-        }
+    for (uint32_t i = 0; next_task(s, &i); i++)
+        bz_flow_move_to(s->flow, s->chosen[i], lane);
     return 0;
 }
 
@@ -309,11 +297,9 @@ static int do_depend(script *s, bz_error *err)
     if ((uint64_t)s->flow->n_edges + s->n > MOST_EDGES)
         return wrong(s, err, "too many dependencies would come of it");
     for (uint32_t i = 0; i < s->n && s->n_set[set]; i++) {
-        uint32_t from = s->set[set][s->n_set[set] == s->n ? i : s->n_set[set] - 1];
-        if (gone(s, i) || s->flow->task[from].removed || from == s->chosen[i])
-            continue;
-        bz_flow_depend(s->flow, from, s->chosen[i], BZ_DEPENDS_HOST, 0);
-        s->changed++;
+        uint32_t from = s->set[set][s->n_set[set] == s->n ? i : s->n_set[set] - 1], to = s->chosen[i];
+        if (!s->flow->task[to].removed && !s->flow->task[from].removed)
+            s->changed += bz_flow_depend(s->flow, from, to, BZ_DEPENDS_HOST, 0) != BZ_NONE;
     }
     return 0;
 }
@@ -385,17 +371,12 @@ int bz_whatif_run_script(bz_flow *flow, const char *text, size_t length, bz_erro
 
 int bz_whatif_script(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
 {
-    char too_long[64];
-    bz_buf text = {0};
-    snprintf(too_long, sizeof too_long, "the script is longer than %ld bytes", LARGEST);
+    BZ_SCOPED(bz_buf) text = {0};
     if (!asked->text)
         return bz_fail(err, BZ_BAD_INPUT, "no file was named");
-    if (bz_whole_read(asked->text, (size_t)LARGEST, too_long, &text, err)) {
-        bz_buf_free(&text);
+    if (bz_whole_read(asked->text, LARGEST, "the script is longer than 1048576 bytes", &text, err))
         return -1;
-    }
     int changed = bz_whatif_run_script(flow, bz_buf_text(&text), text.len, err);
-    bz_buf_free(&text);
     if (changed < 0)
         return bz_fail_in(err, "%s", asked->text);
     if (!changed)

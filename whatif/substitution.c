@@ -90,24 +90,18 @@ static int read_line(bz_flow *flow, char *line, const char *where, int number, b
 
 int bz_whatif_substitution(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
 {
-    bz_buf text = {0};
+    BZ_SCOPED(bz_buf) text = {0};
     int number = 0, changed = 0, lines = 0;
     if (!asked->text)
         return bz_whatif_because(asked, "it needs a policy: %s:file=POLICY", asked->row->name);
-    if (bz_whole_read(asked->text, FILE_MOST, "is no policy: it is longer than 1 MB", &text, err)) {
-        bz_buf_free(&text);
+    if (bz_whole_read(asked->text, FILE_MOST, "is no policy: it is longer than 1 MB", &text, err))
         return -1;
-    }
-    char *rest = text.data;
-    for (char *line; changed >= 0 && rest && (line = strsep(&rest, "\n"));) {
-        number++;
-        if (!*line || *line == '#')
-            continue;
+    for (char *line, *rest = text.data; (line = bz_whatif_line(&rest, &number)); lines++) {
         int n = read_line(flow, line, asked->text, number, err);
-        changed = n < 0 ? -1 : changed + n;
-        lines++;
+        if (n < 0)
+            return -1;
+        changed += n;
     }
-    bz_buf_free(&text);
     if (changed > 0)
         bz_whatif_assume(asked, BZ_ASSUMED_GIVEN, asked->text, "%d changes", lines);
     return changed;

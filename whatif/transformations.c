@@ -306,6 +306,16 @@ bz_kernel_does bz_whatif_does(const bz_whatif_asked *asked, const bz_task *task)
     return k ? k->does : BZ_KERNEL_OTHER;
 }
 
+char *bz_whatif_line(char **rest, int *number)
+{
+    char *line;
+    do {
+        ++*number;
+        line = *rest ? strsep(rest, "\n") : NULL;
+    } while (line && (!*line || *line == '#'));
+    return line;
+}
+
 static int parameter(const bz_transformation *row, const char *name, size_t length)
 {
     for (int i = 0; i < BZ_WHATIF_PARAMETERS && row->parameter[i].name; i++)
@@ -425,8 +435,7 @@ static void assume(bz_whatif_asked *asked, bz_assumed_how how, const char *from,
     vsnprintf(text, sizeof text, fmt, args);
     if (asked->side != 1)
         return; /* the other runs assume the same with other numbers */
-    BZ_ARENA_ROOM(asked->arena, asked->assumed, asked->n_assumed);
-    asked->assumed[asked->n_assumed++] =
+    BZ_ARENA_ADD(asked->arena, asked->assumed, asked->n_assumed) =
         (bz_assumed){bz_arena_str(asked->arena, text), how, bz_arena_str(asked->arena, from)};
 }
 
