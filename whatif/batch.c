@@ -157,8 +157,7 @@ static void tell(bz_whatif_asked *asked, const tally *sum)
     if (sum->priced + sum->fitted)
         bz_whatif_assume(asked, sum->fitted ? BZ_ASSUMED_MODELLED : BZ_ASSUMED_MEASURED, asked->records->name,
                          "%d of %d calls have records of both batches, %d lie on a line through others: %s become %s",
-                         sum->priced, sum->calls.calls, sum->fitted, BZ_SAY_NS(sum->calls.before),
-                         BZ_SAY_NS(sum->calls.after));
+                         sum->priced, sum->calls.calls, sum->fitted, BZ_SAY_TALLY(sum->calls.scaled));
     if (sum->grown)
         bz_whatif_assume_parameter(
             asked, "floor", "%d other tasks: what they take above %.3g times the shortest of their sort, times %.4g",

@@ -8,8 +8,7 @@
 int bz_whatif_framework(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
 {
     bz_layer_map map;
-    int64_t before = 0, after = 0;
-    int n = 0;
+    bz_tally gaps = {0};
     (void)err;
     if (!bz_layer_map_make(flow, asked, &map))
         return 0;
@@ -25,20 +24,18 @@ int bz_whatif_framework(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
             inside = layers[i];
         if (inside || t->kind != BZ_TASK_CALL || t->gap <= map.call[1])
             continue;
-        before = bz_flow_sum(before, t->gap);
-        if (asked->side != 2)
-            t->gap = map.call[asked->side];
-        after = bz_flow_sum(after, t->gap);
-        n++;
+        int64_t was = t->gap;
+        t->gap = asked->side != 2 ? map.call[asked->side] : was;
+        bz_tally_add(&gaps, was, t->gap);
     }
-    if (!n)
+    if (!gaps.n)
         return bz_whatif_because(
             asked, "no time between two calls is longer than that of calls that follow each other at once");
     bz_whatif_assume(asked, BZ_ASSUMED_GUESSED, "the recording's own calls that follow each other at once",
                      "%d times between calls, without layers in them, become as short as those: %s become %s; nobody "
                      "knows how much of it a program is spared",
-                     n, BZ_SAY_NS(before), BZ_SAY_TIME(1e-9 * (double)after));
-    return n;
+                     gaps.n, BZ_SAY_TALLY(gaps));
+    return gaps.n;
 }
 
 typedef struct {

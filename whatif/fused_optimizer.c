@@ -11,8 +11,8 @@ static bool updates(const bz_task *t, int64_t from)
 int bz_whatif_fused_optimizer(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
 {
     (void)err;
-    int64_t sum = 0, from, end;
-    int n = 0;
+    int64_t from, end;
+    bz_tally sum = {0};
     uint32_t first = BZ_NONE;
     bz_gradients_back(flow, &from, &end);
     if (bz_gradients_update(flow) == BZ_NONE)
@@ -21,20 +21,19 @@ int bz_whatif_fused_optimizer(bz_flow *flow, bz_whatif_asked *asked, bz_error *e
         const bz_task *t = &flow->task[i];
         if (!updates(t, from))
             continue;
-        sum = bz_flow_sum(sum, t->duration);
+        bz_tally_add(&sum, t->duration, 0);
         first = first == BZ_NONE || t->at < flow->task[first].at ? i : first;
-        n++;
     }
-    if (n < 2)
-        return bz_whatif_because(asked, n ? "the weight update is one kernel already"
-                                          : "no task of a weight update is known in this recording");
+    if (sum.n < 2)
+        return bz_whatif_because(asked, sum.n ? "the weight update is one kernel already"
+                                              : "no task of a weight update is known in this recording");
     for (uint32_t i = 0; i < flow->n; i++)
         if (i != first && updates(&flow->task[i], from))
             bz_flow_remove_launched(flow, i, false);
     double share = bz_whatif_number(asked, "time");
-    bz_flow_set(flow, first, (int64_t)(share * (double)sum));
-    bz_whatif_assume(asked, BZ_ASSUMED_MEASURED, "the recording", "%d kernels of the update take %s together", n,
-                     BZ_SAY_NS(sum));
+    bz_flow_set(flow, first, (int64_t)(share * (double)sum.before));
+    bz_whatif_assume(asked, BZ_ASSUMED_MEASURED, "the recording", "%d kernels of the update take %s together", sum.n,
+                     BZ_SAY_NS(sum.before));
     bz_whatif_assume_parameter(asked, "time", "the fused one takes %.3g of that, and is launched once", share);
-    return n;
+    return sum.n;
 }

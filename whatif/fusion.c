@@ -19,8 +19,8 @@ typedef struct {
     bz_whatif_asked *asked;
     bz_flow *flow;
     bool training;
-    int places, removed, refused, unknown;
-    int64_t before, after;
+    int places, refused, unknown;
+    bz_tally stay, removed; /* tasks */
 } fusion;
 
 /* "aten::relu_" -> "relu" */
@@ -147,17 +147,16 @@ static void fuse(fusion *u, uint32_t first, uint32_t last, double factor, uint32
 {
     bz_flow *f = u->flow;
     for (uint32_t i = first;; i = f->task[i].next) {
-        u->before = bz_flow_sum(u->before, f->task[i].duration);
+        int64_t was = f->task[i].duration;
         bz_flow_scale(f, i, factor);
-        u->after = bz_flow_sum(u->after, f->task[i].duration);
+        bz_tally_add(&u->stay, was, f->task[i].duration);
         if (i == last)
             break;
     }
     for (uint32_t i = f->task[last].next, next;; i = next) {
         next = f->task[i].next;
-        u->before = bz_flow_sum(u->before, f->task[i].duration);
+        bz_tally_add(&u->removed, f->task[i].duration, 0);
         bz_flow_remove_launched(f, i, false);
-        u->removed++;
         if (i == end)
             break;
     }
@@ -211,8 +210,9 @@ int bz_whatif_fusion(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
     bz_whatif_assume(asked, BZ_ASSUMED_MEASURED, asked->records->name,
                      "%d products take what follows them along, %d tasks go: %s become %s, as the best record of the "
                      "fused call stands to that of the product",
-                     u.places, u.removed, BZ_SAY_NS(u.before), BZ_SAY_NS(u.after));
+                     u.places, u.removed.n, BZ_SAY_NS(bz_flow_sum(u.stay.before, u.removed.before)),
+                     BZ_SAY_NS(u.stay.after));
     bz_whatif_assume(asked, BZ_ASSUMED_MODELLED, "the order of the recording",
                      "what runs behind a product reads its result, and nothing else does");
-    return u.places + u.removed;
+    return u.places + u.removed.n;
 }

@@ -54,34 +54,31 @@ static double *prices(const bz_whatif_asked *asked)
     return price;
 }
 
-typedef struct {
-    int layers, unpriced, extra;
-    int64_t before, after;
-} tally;
-
-static void set_places(bz_flow *flow, bz_whatif_asked *asked, bz_layer_map *map, tally *sum)
+/* How many layers these are. Places without a price stay: *unpriced. */
+static int set_places(bz_flow *flow, bz_whatif_asked *asked, bz_layer_map *map, bz_tally *priced, int *unpriced)
 {
+    int layers = 0;
     double *price = prices(asked);
     for (int i = 0; i < map->n; i++) {
         bz_layer_place *place = &map->place[i];
         double seconds = 0;
         for (int k = 0; k < place->n; k++) {
             seconds += price[place->layer[k]];
-            sum->layers++;
+            layers++;
             if (isfinite(price[place->layer[k]]))
                 price[place->layer[k]] = 0; /* several calls did it: once */
         }
         if (!isfinite(seconds)) {
-            sum->unpriced++;
+            ++*unpriced;
             continue;
         }
         int64_t after = bz_layer_ns(seconds);
-        sum->before = bz_flow_sum(sum->before, place->time);
-        sum->after = bz_flow_sum(sum->after, after);
+        bz_tally_add(priced, place->time, after);
         if (place->task == BZ_NONE)
             bz_layer_set(flow, map, place, 0);
         bz_layer_call(flow, map, place, bz_layer_name(asked, place), after, 0);
     }
+    return layers;
 }
 
 /* Share of the bound in layers that no task did: operators that consist of others are none. Without them less than the bound would be left. */
@@ -100,27 +97,28 @@ static double unplaced(const bz_whatif_asked *asked, const bz_layer_map *map)
 
 static int by_model(bz_flow *flow, bz_whatif_asked *asked, bz_layer_map *map, bool framework)
 {
-    tally sum = {0};
+    bz_tally priced = {0};
+    int unpriced = 0, removed = 0;
     if (unplaced(asked, map) > UNPLACED_MOST)
         return bz_whatif_because(asked, "the recording tells no call or operator of its own for some layers");
-    set_places(flow, asked, map, &sum);
-    if (sum.unpriced == map->n)
+    int layers = set_places(flow, asked, map, &priced, &unpriced);
+    if (unpriced == map->n)
         return bz_whatif_because(asked, "no layer of the model has a price");
     for (uint32_t i = 0; i < map->n_tasks; i++)
         if (!flow->task[i].removed && flow->task[i].kind == BZ_TASK_CALL && !map->works[i]) {
             bz_flow_remove(flow, i, framework);
-            sum.extra++;
+            removed++;
         }
     bz_whatif_assume(
         asked, BZ_ASSUMED_MEASURED, asked->model->bound->system,
-        "%d layers at the price that the bound has for them: %s become %s; %d calls that no layer asks for go",
-        sum.layers, BZ_SAY_NS(sum.before), BZ_SAY_TIME(1e-9 * (double)sum.after), sum.extra);
-    if (sum.unpriced)
+        "%d layers at the price that the bound has for them: %s become %s; %d calls that no layer asks for go", layers,
+        BZ_SAY_TALLY(priced), removed);
+    if (unpriced)
         bz_whatif_assume(asked, BZ_ASSUMED_MEASURED, "the recording", "%d without a price take what they took",
-                         sum.unpriced);
+                         unpriced);
     if (!framework)
         drop_framework(flow, asked);
-    return sum.layers;
+    return layers;
 }
 
 static int by_calls(bz_flow *flow, bz_whatif_asked *asked, bool framework, bz_error *err)

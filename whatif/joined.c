@@ -14,8 +14,7 @@ typedef struct {
     bool *pad;
     bool *blocked; /* [nodes]: its result lies in blocks */
     bool *gone;    /* [places of the map] */
-    int layouts, joined, products, borders;
-    int64_t before, after, joint, left, constant, bordered;
+    bz_tally layouts, joined, borders, constants;
 } change;
 
 /* Is it a padding that convolutions and pools read, and nothing else? */
@@ -96,9 +95,7 @@ static void change_layout(change *c, const bz_layer_place *place, int at, const 
         after = seen;
     if (!(after < seen))
         return;
-    c->layouts++;
-    c->before = bz_flow_sum(c->before, place->time);
-    c->after = bz_flow_sum(c->after, bz_layer_ns(after));
+    bz_tally_add(&c->layouts, place->time, bz_layer_ns(after));
     bz_layer_set(c->flow, &c->map, place, bz_layer_ns(after));
 }
 
@@ -111,9 +108,7 @@ static bool join(change *c, const bz_layer_place *place, const bz_layer *l, bool
         if (!l->in_constant[k] && tensors++)
             second += bz_peaks_bytes(l, &l->in[k], BZ_UNDEFINED);
     int64_t left = !alone && all > 0 ? (int64_t)((double)place->time * fmin(1, second / all)) : 0;
-    c->joined++;
-    c->joint = bz_flow_sum(c->joint, place->time);
-    c->left = bz_flow_sum(c->left, left);
+    bz_tally_add(&c->joined, place->time, left);
     bz_layer_set(c->flow, &c->map, place, left);
     bool gone = place->task != BZ_NONE && !left;
     if (gone)
@@ -127,7 +122,6 @@ static void change_place(change *c, int i)
     const bz_bound_layer *b = bz_way_layer(c->asked, place, 0);
     const bz_layer *l = b->layer;
     int at = place->layer[0];
-    c->products += l->macs > 0;
     if (c->blocked[b->node] && bz_layer_has(l, BZ_LAYER_WINDOW))
         change_layout(c, place, at, &c->direct->free[at], c->direct->free[at].cold);
     else if (c->way.constants && l->macs && computes_weights(c, l))
@@ -139,22 +133,22 @@ static void change_place(change *c, int i)
 
 static void tell(change *c)
 {
-    if (c->layouts)
+    if (c->layouts.n)
         bz_whatif_assume(c->asked, BZ_ASSUMED_MODELLED, "records of the library's direct code",
-                         "%d layers in layouts of its choice: %s become %s, as the library's do", c->layouts,
-                         BZ_SAY_NS(c->before), BZ_SAY_TIME(1e-9 * (double)c->after));
-    if (c->borders)
+                         "%d layers in layouts of its choice: %s become %s, as the library's do", c->layouts.n,
+                         BZ_SAY_TALLY(c->layouts));
+    if (c->borders.n)
         bz_whatif_assume(c->asked, BZ_ASSUMED_MODELLED, "what 'benanza system --measure' has of reorders",
                          "%d tensors of %s pass between layers in blocks and layers whose channels fill none",
-                         c->borders, BZ_SAY_NS(c->bordered));
-    if (c->joined)
+                         c->borders.n, BZ_SAY_NS(c->borders.after));
+    if (c->joined.n)
         bz_whatif_assume(c->asked, BZ_ASSUMED_MODELLED, "the recording, and the bytes of second operands",
-                         "%d layers become a part of the one before them: %s become %s", c->joined, BZ_SAY_NS(c->joint),
-                         BZ_SAY_TIME(1e-9 * (double)c->left));
-    if (c->map.n_constants && c->way.constants)
+                         "%d layers become a part of the one before them: %s become %s", c->joined.n,
+                         BZ_SAY_TALLY(c->joined));
+    if (c->constants.n)
         bz_whatif_assume(c->asked, BZ_ASSUMED_MEASURED, "the recording",
-                         "%u operators on constants take %s: done once, ahead", c->map.n_constants,
-                         BZ_SAY_NS(c->constant));
+                         "%d operators on constants take %s: done once, ahead", c->constants.n,
+                         BZ_SAY_NS(c->constants.before));
 }
 
 int bz_whatif_joined(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
@@ -175,17 +169,14 @@ int bz_whatif_joined(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
     find_blocked(&c);
     for (int i = 0; i < c.map.n; i++)
         change_place(&c, i);
-    if (c.layouts && c.way.blocked) {
-        bz_way_borders b = {asked, flow, &c.map, c.blocked, c.gone, BZ_BORDER_ONCE, border_time, 0, 0};
+    bz_way_borders b = {asked, flow, &c.map, c.blocked, c.gone, BZ_BORDER_ONCE, border_time, &c.borders};
+    if (c.layouts.n && c.way.blocked)
         bz_way_add_borders(&b);
-        c.borders = b.n;
-        c.bordered = b.time;
-    }
     for (uint32_t i = 0; i < c.map.n_constants && c.way.constants; i++) {
-        c.constant = bz_flow_sum(c.constant, flow->task[c.map.constant[i]].duration);
+        bz_tally_add(&c.constants, flow->task[c.map.constant[i]].duration, 0);
         bz_flow_remove(flow, c.map.constant[i], false);
     }
     tell(&c);
-    int changed = c.layouts + c.joined + (c.way.constants ? (int)c.map.n_constants : 0);
+    int changed = c.layouts.n + c.joined.n + c.constants.n;
     return changed ? changed : bz_whatif_because(asked, "nothing in it would change");
 }

@@ -17,8 +17,10 @@ typedef struct {
     bool *left;   /* [nodes]: stays the framework's */
     bool *narrow; /* [nodes]: of the library's; its result lies in narrower blocks than others */
     bool *gone;   /* [places of the map]: another one does it */
-    int products, unknown, joined, kept, reorders, borders, turned, inside, normalized;
-    int64_t before, after, reordered, bordered, was_turned, is_turned, not_known, within, was_normalized, kept_memory;
+    int products, unknown, joined, kept;
+    bz_tally done, reorders, borders, turned, inside,
+        normalized; /* of reorders that come what is after, of what goes what is before */
+    int64_t not_known, kept_memory;
     double far, later;      /* bytes of weights of which no record tells what they take from memory; seconds by loops */
     const char *unmeasured; /* problems that no record tells, as options of 'benanza gen' */
 } change;
@@ -208,9 +210,7 @@ static int turn_weights(change *c, bz_error *err)
             c->not_known = bz_flow_sum(c->not_known, place->time);
             continue;
         }
-        c->turned++;
-        c->was_turned = bz_flow_sum(c->was_turned, place->time);
-        c->is_turned = bz_flow_sum(c->is_turned, bz_layer_ns(after));
+        bz_tally_add(&c->turned, place->time, bz_layer_ns(after));
         bz_layer_set(c->flow, &c->map, place, bz_layer_ns(after));
     }
     return 0;
@@ -238,8 +238,8 @@ static void change_place(change *c, int at)
         c->unknown += product;
         return;
     }
-    c->before = bz_flow_sum(c->before, place->time);
     if (joined) {
+        bz_tally_add(&c->done, place->time, 0);
         c->joined++;
         c->gone[at] = true;
         bz_layer_set(c->flow, &c->map, place, 0);
@@ -253,7 +253,7 @@ static void change_place(change *c, int at)
     }
     int64_t after = bz_layer_ns(
         fmax(bz_way_price(c->asked, place, pick, product), now)); /* both may be weights from memory: once */
-    c->after = bz_flow_sum(c->after, after);
+    bz_tally_add(&c->done, place->time, after);
     if (place->task == BZ_NONE)
         bz_layer_set(c->flow, &c->map, place, 0);
     bz_layer_call(c->flow, &c->map, place, bz_layer_name(c->asked, place), after, between_calls(c));
@@ -308,8 +308,7 @@ static void add_written_out(change *c)
         for (int k = 0; k < 2 && smaller; k++) {
             int64_t time = bz_layer_reorder(c->flow, c->asked, &c->map, bz_peaks_bytes(l, &l->out[0], BZ_UNDEFINED));
             bz_flow_insert(c->flow, BZ_TASK_CALL, "reorder", place->task, BZ_BEFORE, time, c->map.call[c->asked->side]);
-            c->within = bz_flow_sum(c->within, time);
-            c->inside++;
+            bz_tally_add(&c->inside, 0, time);
         }
     }
 }
@@ -317,14 +316,10 @@ static void add_written_out(change *c)
 /* A tensor of the framework's is copied into one of the library's as it lies, and that is brought into blocks. */
 static void add_reorders(change *c)
 {
-    bz_way_borders sides = {c->asked, c->flow, &c->map, c->left, c->gone, BZ_BORDER_COPY, border_time, 0, 0},
-                   blocks = {c->asked, c->flow, &c->map, c->narrow, c->gone, BZ_BORDER_EACH, border_time, 0, 0};
+    bz_way_borders sides = {c->asked, c->flow, &c->map, c->left, c->gone, BZ_BORDER_COPY, border_time, &c->borders},
+                   blocks = {c->asked, c->flow, &c->map, c->narrow, c->gone, BZ_BORDER_EACH, border_time, &c->inside};
     bz_way_add_borders(&sides);
-    c->borders = sides.n;
-    c->bordered = sides.time;
     bz_way_add_borders(&blocks);
-    c->inside = blocks.n;
-    c->within = blocks.time;
     add_written_out(c);
 }
 
@@ -368,12 +363,11 @@ static bool *find_kept(const change *c)
 }
 
 /* Behind it the framework may have done layers of its own, which stay. */
-static void remove_task(change *c, uint32_t i, int *n, int64_t *time)
+static void remove_task(change *c, uint32_t i, bz_tally *sum)
 {
     bz_task *t = &c->flow->task[i];
     int64_t more = t->gap - c->map.call[1];
-    *time = bz_flow_sum(*time, t->duration);
-    ++*n;
+    bz_tally_add(sum, t->duration, 0);
     t->gap = more > 0 ? more : 0;
     bz_flow_remove(c->flow, i, more > 0);
 }
@@ -385,13 +379,13 @@ static void remove_tasks(change *c)
         bool reorder = !c->flow->task[i].removed && bz_layer_is_reorder(&c->flow->task[i]);
         uint32_t op = reorder ? operator_of(c, i) : BZ_NONE;
         if (reorder && (op == BZ_NONE || !kept[op]))
-            remove_task(c, i, &c->reorders, &c->reordered);
+            remove_task(c, i, &c->reorders);
     }
     for (int i = 0; i < c->map.n; i++)
         if (c->gone[i] && c->map.place[i].task != BZ_NONE)
             bz_flow_remove(c->flow, c->map.place[i].task, false);
     for (uint32_t i = 0; i < c->map.n_normalized && bz_has_word(c->way.patterns, "conv+batchnorm"); i++)
-        remove_task(c, c->map.normalized[i], &c->normalized, &c->was_normalized);
+        remove_task(c, c->map.normalized[i], &c->normalized);
 }
 
 static void tell(change *c)
@@ -399,7 +393,7 @@ static void tell(change *c)
     bz_whatif_assume(
         c->asked, BZ_ASSUMED_MEASURED, "records of the library's picks",
         "layers that the library does: %s become %s, %d of them as a part of another call, by its own picks%s",
-        BZ_SAY_NS(c->before), BZ_SAY_TIME(1e-9 * (double)c->after), c->joined,
+        BZ_SAY_TALLY(c->done), c->joined,
         c->unknown ? bz_arena_printf(c->asked->arena, "; %d of %d products without a record take what they took",
                                      c->unknown, c->products)
                    : "");
@@ -407,24 +401,24 @@ static void tell(change *c)
         bz_whatif_assume(c->asked, BZ_ASSUMED_MODELLED, "the memory's bandwidth",
                          "no record tells what %s of weights take from memory: benanza bound --cache cold measures it",
                          BZ_SAY_BYTES(c->far));
-    if (c->normalized)
+    if (c->normalized.n)
         bz_whatif_assume(c->asked, BZ_ASSUMED_MEASURED, "the recording",
-                         "%d batch normalizations of %s, which the model has in its weights, go", c->normalized,
-                         BZ_SAY_NS(c->was_normalized));
+                         "%d batch normalizations of %s, which the model has in its weights, go", c->normalized.n,
+                         BZ_SAY_NS(c->normalized.before));
     if ((double)c->kept_memory > PROCESSES * (double)c->flow->measured)
         bz_whatif_assume(
             c->asked, BZ_ASSUMED_MODELLED, "the recording's pages, by the bytes that layers write",
             "memory that is handed out anew for layers that stay, %s, is kept: an iteration holds less at once",
             BZ_SAY_NS(c->kept_memory));
-    if (c->inside)
+    if (c->inside.n)
         bz_whatif_assume(c->asked, BZ_ASSUMED_MODELLED, "the recording's reorders, by bytes",
                          "%d reorders of %s come where groups of channels fill no block, and where a smaller operand "
                          "is written out",
-                         c->inside, BZ_SAY_NS(c->within));
-    if (c->turned)
+                         c->inside.n, BZ_SAY_NS(c->inside.after));
+    if (c->turned.n)
         bz_whatif_assume(c->asked, BZ_ASSUMED_MEASURED, "records of the same code",
                          "%d products of the framework's, with their weights the other way round: %s become %s",
-                         c->turned, BZ_SAY_NS(c->was_turned), BZ_SAY_NS(c->is_turned));
+                         c->turned.n, BZ_SAY_TALLY(c->turned));
     if (c->not_known > (int64_t)(UNPRICED_MOST * (double)c->flow->measured))
         c->asked->unsure = bz_arena_printf(c->asked->arena,
                                            "products of %s get their weights the other way round, and no record tells "
@@ -435,7 +429,7 @@ static void tell(change *c)
         c->asked, BZ_ASSUMED_MEASURED, "the recording",
         "%d reorders of %s go, %d of %s come where a tensor passes between the library and the framework, which "
         "keeps %d layers as they are",
-        c->reorders, BZ_SAY_NS(c->reordered), c->borders, BZ_SAY_NS(c->bordered), c->kept);
+        c->reorders.n, BZ_SAY_NS(c->reorders.before), c->borders.n, BZ_SAY_NS(c->borders.after), c->kept);
 }
 
 int bz_whatif_library(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
@@ -465,5 +459,5 @@ int bz_whatif_library(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
     add_reorders(&c);
     remove_tasks(&c);
     tell(&c);
-    return c.map.n - c.kept + c.reorders;
+    return c.map.n - c.kept + c.reorders.n;
 }

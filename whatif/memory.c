@@ -155,7 +155,8 @@ int bz_whatif_checkpoints(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
 {
     (void)err;
     stored *list;
-    int n = find_stored(flow, asked, &list), changed = 0;
+    bz_tally sum = {0};
+    int n = find_stored(flow, asked, &list);
     if (!n)
         return 0;
     int segments = (int)bz_whatif_number(asked, "segments");
@@ -163,7 +164,6 @@ int bz_whatif_checkpoints(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
     segments = segments > n ? n : segments;
     if (segments < 2)
         return bz_whatif_because(asked, "of one segment nothing is computed again");
-    int64_t again = 0;
     for (int s = 0; s + 1 < segments; s++) {
         int from = n * s / segments, to = n * (s + 1) / segments;
         uint32_t at = flow->task[list[to - 1].back].prev; /* the way back begins with the segment's last layer */
@@ -180,13 +180,12 @@ int bz_whatif_checkpoints(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
                             : bz_flow_insert(flow, BZ_TASK_CALL, name, at, BZ_BEHIND, time, flow->task[t].gap);
                 flow->task[at].layer = layer;
                 flow->task[at].phase = BZ_PHASE_BACKWARD;
-                again += time;
-                changed++;
+                bz_tally_add(&sum, 0, time);
             }
     }
     bz_whatif_assume(asked, BZ_ASSUMED_MEASURED, "the recording", "%d tasks of %d segments are computed again: %s",
-                     changed, segments, BZ_SAY_NS(again));
-    return changed ? changed : bz_whatif_because(asked, "no way back begins behind other work");
+                     sum.n, segments, BZ_SAY_NS(sum.after));
+    return sum.n ? sum.n : bz_whatif_because(asked, "no way back begins behind other work");
 }
 
 static int names_norm(const char *name)

@@ -8,10 +8,12 @@
  * after, and stands behind the iteration as one task. */
 #include "whatif/build.h"
 #include "whatif/constants.h"
+#include "whatif/transformations.h"
 
 typedef struct {
-    int removed, graphs, pauses;
-    int64_t calls, between, paused; /* ns of what goes: in launches; between them; in pauses, as many as go */
+    bz_tally removed; /* launches */
+    int graphs, pauses;
+    int64_t between, paused; /* ns of what goes: between launches; in pauses, as many as go */
 } tally;
 
 /* What the host does between two launches is up to `times` the median of it; what is longer is a pause. */
@@ -30,10 +32,9 @@ static int64_t longest_usual(const bz_flow *flow, double times)
 static void join(bz_flow *flow, uint32_t task, uint32_t graph, int64_t pause, int64_t kept, tally *sum)
 {
     bz_task *t = &flow->task[task];
-    sum->calls = bz_flow_sum(sum->calls, t->duration);
+    bz_tally_add(&sum->removed, t->duration, 0);
     sum->between = bz_flow_sum(sum->between, t->gap - pause);
     sum->paused = bz_flow_sum(sum->paused, pause - kept);
-    sum->removed++;
     for (uint32_t e = t->out; e != BZ_NONE; e = flow->edge[e].next_out)
         if (flow->edge[e].kind == BZ_DEPENDS_LAUNCH)
             bz_flow_depend(flow, graph, flow->edge[e].to, BZ_DEPENDS_LAUNCH,
@@ -127,17 +128,17 @@ int bz_whatif_one_graph(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
     for (uint32_t l = 0; l < flow->n_lanes; l++)
         if (!flow->lane[l].device && !flow->lane[l].channel)
             join_lane(flow, l, usual, bz_whatif_number(asked, "pauses") > 0, &sum);
-    if (!sum.removed)
+    if (!sum.removed.n)
         return bz_whatif_because(asked, "no two launches follow each other without a wait between them");
     for (uint32_t i = 0; i < flow->n; i++)
         if (flow->task[i].kind == BZ_TASK_KERNEL && flow->task[i].gap > node)
             flow->task[i].gap = node;
     bz_whatif_assume(asked, BZ_ASSUMED_MODELLED, "the recording",
                      "%d launches become %d: %s in the host's calls goes, and %s that it worked between them",
-                     sum.removed + sum.graphs, sum.graphs, BZ_SAY_NS(sum.calls), BZ_SAY_NS(sum.between));
+                     sum.removed.n + sum.graphs, sum.graphs, BZ_SAY_NS(sum.removed.before), BZ_SAY_NS(sum.between));
     if (sum.pauses)
         bz_whatif_assume_parameter(asked, "pauses", "%s of %d longer pauses of the host goes, too",
                                    BZ_SAY_NS(sum.paused), sum.pauses);
     bz_whatif_assume_parameter(asked, "node", "between two kernels of a graph: %.3g µs at most", 1e-3 * (double)node);
-    return add_back(flow, asked, added, err) ? -1 : sum.removed;
+    return add_back(flow, asked, added, err) ? -1 : sum.removed.n;
 }

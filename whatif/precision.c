@@ -36,9 +36,9 @@ static int converts(const bz_whatif_asked *asked, const bz_problem *low, bool *o
 
 typedef struct {
     const bz_whatif_asked *asked;
-    int computing, moving, already, calls, by_records, conversions;
-    int64_t before, after, computed[2]; /* by records; by a factor */
-    double half, half_of_tf32;          /* how many times as fast products of f32 become, and those of TF32 */
+    int moving, already, calls, conversions;
+    bz_tally by_records, computing; /* tasks: by records; by a factor */
+    double half, half_of_tf32;      /* how many times as fast products of f32 become, and those of TF32 */
 } tally;
 
 /* The best record in 16 bits by the best in 32, where the records tell both. Of a call that converts it is below 0. */
@@ -79,10 +79,9 @@ static bool scale_by_records(bz_flow *flow, const bz_whatif_asked *asked, uint32
     const bz_task *t = &flow->task[i];
     if (!factor || !bz_whatif_works(flow, i) || t->call >= asked->trace->event[BZ_EVENT_CALL].n || factor[t->call] == 0)
         return false;
-    sum->before = bz_flow_sum(sum->before, t->duration);
+    int64_t was = t->duration;
     bz_flow_scale(flow, i, fabs(factor[t->call]));
-    sum->after = bz_flow_sum(sum->after, flow->task[i].duration);
-    sum->by_records++;
+    bz_tally_add(&sum->by_records, was, t->duration);
     if (factor[t->call] > 0 || t->kind != BZ_TASK_KERNEL)
         return true;
     factor[t->call] = -factor[t->call]; /* once for the call */
@@ -138,9 +137,7 @@ static void scale_task(bz_flow *flow, const bz_whatif_asked *asked, uint32_t i, 
         const bz_kernel *k = bz_whatif_kernel(asked, t);
         bool tf32 = k && k->type && !strcmp(k->type, "tf32");
         bz_flow_scale(flow, i, 1 / (tf32 ? sum->half_of_tf32 : sum->half));
-        sum->computed[0] = bz_flow_sum(sum->computed[0], was);
-        sum->computed[1] = bz_flow_sum(sum->computed[1], flow->task[i].duration);
-        sum->computing++;
+        bz_tally_add(&sum->computing, was, t->duration);
     } else {
         bz_flow_scale(flow, i, 1 / bz_whatif_number(asked, "memory"));
         sum->moving++;
@@ -149,27 +146,26 @@ static void scale_task(bz_flow *flow, const bz_whatif_asked *asked, uint32_t i, 
 
 static void tell(bz_whatif_asked *asked, const tally *s)
 {
-    if (s->by_records)
+    if (s->by_records.n)
         bz_whatif_assume(asked, BZ_ASSUMED_MEASURED, asked->records->name,
                          "%d kernels or calls of %d library calls: %s become %s, as the best records in 16 bits stand "
                          "to those in 32",
-                         s->by_records, s->calls, BZ_SAY_NS(s->before), BZ_SAY_NS(s->after));
+                         s->by_records.n, s->calls, BZ_SAY_TALLY(s->by_records));
     if (s->conversions)
         bz_whatif_assume_parameter(
             asked, "conversions",
             "%d launches of kernels that bring tensors into the layout of matrix units; what these "
             "take is in the records",
             s->conversions);
-    if (s->computing && !bz_whatif_given(asked, "compute") && by_sheet(asked, "f16") > 0)
+    if (s->computing.n && !bz_whatif_given(asked, "compute") && by_sheet(asked, "f16") > 0)
         bz_whatif_assume(
             asked, BZ_ASSUMED_GUESSED, "its data sheet",
             "%d kernels of products and convolutions: %s become %s, where %s does %.3g times as much in 16 "
             "bits as in f32 at its peak",
-            s->computing, BZ_SAY_NS(s->computed[0]), BZ_SAY_NS(s->computed[1]), bz_trace_told(asked->trace, "gpu"),
-            by_sheet(asked, "f16"));
-    else if (s->computing)
+            s->computing.n, BZ_SAY_TALLY(s->computing), bz_trace_told(asked->trace, "gpu"), by_sheet(asked, "f16"));
+    else if (s->computing.n)
         bz_whatif_assume_parameter(asked, "compute", "%d kernels of products and convolutions: time divided by %.3g",
-                                   s->computing, bz_whatif_number(asked, "compute"));
+                                   s->computing.n, bz_whatif_number(asked, "compute"));
     if (s->moving)
         bz_whatif_assume_parameter(asked, "memory", "%d other kernels: time divided by %.3g", s->moving,
                                    bz_whatif_number(asked, "memory"));
@@ -213,13 +209,14 @@ int bz_whatif_precision(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
         if (!flow->task[i].removed && !scale_by_records(flow, asked, i, calls.factor, &sum) &&
             bz_task_on_device((bz_task_kind)flow->task[i].kind))
             scale_task(flow, asked, i, &sum);
-    if (sum.computing + sum.moving + sum.by_records == 0)
+    int changed = sum.computing.n + sum.moving + sum.by_records.n;
+    if (!changed)
         return sum.already
                    ? bz_whatif_because(asked, "its %d kernels compute in 16 bits or fewer already", sum.already)
                    : bz_whatif_because(asked, "no kernels of a device are on record, and no records tell of 16 bits");
     flow->computes = "16 bits";
     tell(asked, &sum);
-    return sum.computing + sum.moving + sum.by_records;
+    return changed;
 }
 
 int bz_whatif_tf32(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)

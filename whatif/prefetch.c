@@ -5,8 +5,7 @@
 int bz_whatif_prefetch(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
 {
     (void)err;
-    int n = 0;
-    int64_t time = 0;
+    bz_tally sum = {0};
     uint32_t lane = BZ_NONE, before = flow->n;
     for (uint32_t i = 0; i < before; i++) {
         const bz_task t = flow->task[i];
@@ -16,14 +15,13 @@ int bz_whatif_prefetch(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
             lane = bz_flow_add_lane(flow, "loader", false, false);
         bz_flow_remove(flow, i, true);
         bz_flow_add(flow, BZ_TASK_LOAD, t.name, lane, t.duration, 0);
-        time += t.duration;
-        n++;
+        bz_tally_add(&sum, t.duration, 0);
     }
-    if (!n)
+    if (!sum.n)
         return bz_whatif_because(asked, "no loading of data is on record");
     bz_whatif_assume(asked, BZ_ASSUMED_MEASURED, "the recording", "%s of loading leaves the thread that launches",
-                     BZ_SAY_NS(time));
+                     BZ_SAY_NS(sum.before));
     bz_whatif_assume(asked, BZ_ASSUMED_GUESSED, "no other loader was seen",
                      "another core loads as fast, and slows nothing down");
-    return n;
+    return sum.n;
 }

@@ -18,18 +18,12 @@ typedef struct {
     double below;      /* rate_below */
     bool brought_near; /* the program reorders around convolutions */
     bool hides;        /* its operators do, and no call of theirs is on record */
-    int products, unknown, reorders, added, others, copied, weights, steps;
-    int64_t before[3], after[3], copies, converting,
-        stepping;    /* of the three; of what is copied; of weights; of steps */
+    int unknown, weights;
+    bz_tally products, reorders, added, others, copies, steps; /* added: reorders */
+    int64_t converting;                                        /* weights */
     double anew;     /* ns of memory that all that is written would be handed out in */
     int64_t was, is; /* of memory that is handed out anew */
 } change;
-
-static void count(change *c, int part, int64_t before, int64_t after)
-{
-    c->before[part] = bz_flow_sum(c->before[part], before);
-    c->after[part] = bz_flow_sum(c->after[part], after);
-}
 
 static bool is_convolution(const bz_layer *l)
 {
@@ -63,10 +57,9 @@ static void change_product(change *c, const bz_layer_place *place)
     int at = (int)(l - c->asked->model->bound->layer);
     bool conv = is_convolution(l->layer);
     const bz_pick *to = conv ? &c->picks->free[at] : &c->picks->plain[at];
-    c->products++;
     if (!isfinite(to->seconds)) {
         c->unknown++;
-        count(c, 0, place->time, place->time);
+        bz_tally_add(&c->products, place->time, place->time);
         return;
     }
     double slower = bz_layer_slower(c->asked, &c->map, place) / c->asked->busy, took = 1e-9 * (double)place->time;
@@ -80,7 +73,7 @@ static void change_product(change *c, const bz_layer_place *place)
                (conv ? c->map.anew * summing(c, l->layer, at) : 0);
     c->hides |= bytes > 0;
     bz_layer_set(c->flow, &c->map, place, after);
-    count(c, 0, place->time, after);
+    bz_tally_add(&c->products, place->time, after);
 }
 
 /* What a byte takes in the largest reorder whose block the C library has already: it hands out one above MAPPED anew each time. 0: there is none. */
@@ -114,9 +107,8 @@ static void change_reorder(change *c, uint32_t task)
     c->anew += c->ratio * c->map.anew * bz_call_bytes(call);
     int64_t near = without_mapping(c, t, bz_call_bytes(call)),
             after = reorder_time(c, near, call->elements > 0 ? (double)call->elements : 0);
-    count(c, 1, t->duration, after);
+    bz_tally_add(&c->reorders, t->duration, after);
     bz_flow_set(c->flow, task, after);
-    c->reorders++;
 }
 
 /* Behind the last task with layers there may be a reorder of that one's result; what is more is of this one's data and weights. */
@@ -147,8 +139,7 @@ static bool add_reorders(change *c, const bz_layer_place *place, bool previous)
         bz_flow_insert(c->flow, BZ_TASK_CALL, "reorder", place->task, k < 2 ? BZ_BEFORE : BZ_BEHIND, time,
                        c->map.call[c->asked->side]);
         c->anew += c->ratio * c->map.anew * bytes;
-        c->after[1] = bz_flow_sum(c->after[1], time);
-        c->added++;
+        bz_tally_add(&c->added, 0, time);
     }
     return false;
 }
@@ -168,8 +159,7 @@ static void add_copy(change *c, const bz_layer_place *place)
            bytes = elements * bz_dtype_bits(c->type) / 8;
     int64_t time = bz_layer_ns(bz_peaks_traffic(peaks, 2 * bytes) * LINE * elements / (2 * bytes));
     bz_flow_insert(c->flow, BZ_TASK_CALL, "copy", place->task, BZ_BEHIND, time, 0);
-    c->copies = bz_flow_sum(c->copies, time);
-    c->copied++;
+    bz_tally_add(&c->copies, 0, time);
 }
 
 /* The products of a recurrent layer that the framework computes step by step: gates lie between them in f32 or not, so that none, one or two operators
@@ -182,8 +172,7 @@ static void convert_steps(change *c, const bz_layer_place *place)
         return;
     int64_t time = bz_layer_ns(1e-6 * c->asked->side * OPERATOR_TAKES[c->asked->side]);
     bz_flow_insert(c->flow, BZ_TASK_CALL, "convert", place->task, BZ_BEHIND, time, 0);
-    c->stepping = bz_flow_sum(c->stepping, time);
-    c->steps++;
+    bz_tally_add(&c->steps, 0, time);
 }
 
 /* A program that trains keeps its weights in f32: in each iteration those of products are converted, and their gradients back, each in an operator of
@@ -261,9 +250,8 @@ static void change_other(change *c, const bz_layer_place *place)
                                          : was + convert;
     c->anew += c->ratio * anew;
     int64_t time = bz_layer_ns(1e-9 * after);
-    count(c, 2, place->time, time);
+    bz_tally_add(&c->others, place->time, time);
     bz_layer_set(c->flow, &c->map, place, time);
-    c->others++;
 }
 
 static bool has_constant_tensor(const bz_layer *l)
@@ -363,35 +351,36 @@ static void tell(change *c)
         c->asked, BZ_ASSUMED_MEASURED, "records of the library's picks",
         "%d products: %s become %s, as the library's own pick in %s, and half of what other calls take longer than "
         "their records%s",
-        c->products - c->unknown, BZ_SAY_NS(c->before[0]), BZ_SAY_NS(c->after[0]), bz_dtype_name(c->type),
+        c->products.n - c->unknown, BZ_SAY_TALLY(c->products), bz_dtype_name(c->type),
         c->unknown ? bz_arena_printf(c->asked->arena, "; %d without a record take what they took", c->unknown) : "");
-    if (c->reorders || c->added)
+    if (c->reorders.n || c->added.n)
         bz_whatif_assume(
             c->asked, BZ_ASSUMED_MODELLED, "the recording, and what 'benanza system --measure' has",
             "%d reorders move %g times the bytes, and %d come around convolutions that had none: %s become %s",
-            c->reorders, c->ratio, c->added, BZ_SAY_NS(c->before[1]), BZ_SAY_NS(c->after[1]));
+            c->reorders.n, c->ratio, c->added.n, BZ_SAY_NS(c->reorders.before),
+            BZ_SAY_NS(bz_flow_sum(c->reorders.after, c->added.after)));
     if ((double)c->was > PROCESSES * (double)c->flow->measured)
         bz_whatif_assume(c->asked, BZ_ASSUMED_MODELLED, "the recording's pages, by the bytes that are written",
                          "memory that is handed out anew takes %s, and then %s%s", BZ_SAY_NS(c->was),
                          BZ_SAY_TIME(1e-9 * (double)c->is),
                          c->is ? "" : ": an iteration holds less at once than the C library gives back");
-    if (c->copied)
+    if (c->copies.n)
         bz_whatif_assume(c->asked, BZ_ASSUMED_MODELLED, "what 'benanza system --measure' has of memory",
                          "%d results that the library leaves channels last are copied into row-major order in %s",
-                         c->copied, BZ_SAY_NS(c->copies));
-    if (c->steps)
+                         c->copies.n, BZ_SAY_NS(c->copies.after));
+    if (c->steps.n)
         bz_whatif_assume(c->asked, BZ_ASSUMED_GUESSED, "what a short operator of a framework takes",
-                         "around %d products in steps of recurrent layers operands are converted: %s", c->steps,
-                         BZ_SAY_NS(c->stepping));
+                         "around %d products in steps of recurrent layers operands are converted: %s", c->steps.n,
+                         BZ_SAY_NS(c->steps.after));
     if (c->weights)
         bz_whatif_assume(c->asked, BZ_ASSUMED_GUESSED,
                          "what 'benanza system --measure' has, and what an operator takes",
                          "%d weights are converted in each iteration, and their gradients back: %s", c->weights,
                          BZ_SAY_NS(c->converting));
-    if (c->others)
+    if (c->others.n)
         bz_whatif_assume(c->asked, b->peaks && !b->peaks->why ? BZ_ASSUMED_MODELLED : BZ_ASSUMED_GUESSED,
-                         "the recording", "%d other layers compute in f32 and convert: %s become %s", c->others,
-                         BZ_SAY_NS(c->before[2]), BZ_SAY_TIME(1e-9 * (double)c->after[2]));
+                         "the recording", "%d other layers compute in f32 and convert: %s become %s", c->others.n,
+                         BZ_SAY_TALLY(c->others));
 }
 
 int bz_whatif_products(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
@@ -417,8 +406,8 @@ int bz_whatif_products(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
             change_product(&c, &c.map.place[i]);
         else /* a product without a call is the framework's own, too */
             change_other(&c, &c.map.place[i]);
-    if (c.unknown == c.products)
-        return bz_whatif_because(asked, "none of %d products has a record in %s", c.products, name);
+    if (c.unknown == c.products.n)
+        return bz_whatif_because(asked, "none of %d products has a record in %s", c.products.n, name);
     for (uint32_t i = 0; i < c.map.n_tasks; i++)
         if (!flow->task[i].removed && bz_layer_is_reorder(&flow->task[i]))
             change_reorder(&c, i);
@@ -428,12 +417,12 @@ int bz_whatif_products(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
         convert_steps(&c, place);
         if (place->task == BZ_NONE || (i && place->layer[0] == place[-1].layer[0])) /* one of several calls: one now */
             continue;
-        if (c.reorders || c.hides)
+        if (c.reorders.n || c.hides)
             previous = add_reorders(&c, place, previous);
         add_copy(&c, place);
     }
     convert_weights(&c);
     add_memory(&c);
     tell(&c);
-    return c.products + c.reorders + c.added + c.others;
+    return c.products.n + c.reorders.n + c.added.n + c.others.n;
 }

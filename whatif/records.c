@@ -91,10 +91,8 @@ int bz_whatif_factors(const bz_flow *flow, const bz_whatif_asked *asked, bz_call
         out->calls++;
         if (of(user, i, c->problem, time[i], &out->factor[i], err))
             return -1;
-        if (out->factor[i] > 0) {
-            out->before = bz_flow_sum(out->before, time[i]);
-            out->after = bz_flow_sum(out->after, (int64_t)(out->factor[i] * (double)time[i]));
-        }
+        if (out->factor[i] > 0)
+            bz_tally_add(&out->scaled, time[i], (int64_t)(out->factor[i] * (double)time[i]));
     }
     return 0;
 }
@@ -144,7 +142,7 @@ static void tell(bz_whatif_asked *asked, const tally *sum)
 {
     bz_whatif_assume(asked, BZ_ASSUMED_MEASURED, asked->records->name,
                      "%d of %d calls have records: %s of them become %s, %d get faster", sum->priced, sum->of.calls,
-                     BZ_SAY_NS(sum->of.before), BZ_SAY_NS(sum->of.after), sum->faster);
+                     BZ_SAY_TALLY(sum->of.scaled), sum->faster);
     if (sum->priced < sum->of.calls)
         bz_whatif_assume(asked, BZ_ASSUMED_MEASURED, "the recording", "%d calls without a record take what they took",
                          sum->of.calls - sum->priced);
@@ -181,8 +179,7 @@ int bz_whatif_prepack(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
 {
     (void)err;
     const bz_trace *t = asked->trace;
-    int64_t time = 0;
-    int n = 0;
+    bz_tally sum = {0};
     for (uint32_t i = 0; i < flow->n; i++) {
         const bz_task *k = &flow->task[i], *next;
         if (k->removed || k->kind != BZ_TASK_CALL || k->event_kind != BZ_EVENT_CALL || strcmp(k->name, "reorder") != 0)
@@ -196,18 +193,17 @@ int bz_whatif_prepack(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
             if (!user || !user->problem)
                 continue;
             if (reorder->y.format && user->w.format && user->w.blocked && !strcmp(reorder->y.format, user->w.format)) {
-                time = bz_flow_sum(time, k->duration);
+                bz_tally_add(&sum, k->duration, 0);
                 bz_flow_remove(flow, i, false);
-                n++;
             }
             break;
         }
     }
-    if (!n)
+    if (!sum.n)
         return bz_whatif_because(asked, "no weights are reordered in this recording");
-    bz_whatif_assume(asked, BZ_ASSUMED_MEASURED, "the recording", "%d reorders of weights take %s: done once, ahead", n,
-                     BZ_SAY_NS(time));
+    bz_whatif_assume(asked, BZ_ASSUMED_MEASURED, "the recording", "%d reorders of weights take %s: done once, ahead",
+                     sum.n, BZ_SAY_NS(sum.before));
     bz_whatif_assume(asked, BZ_ASSUMED_GUESSED, "weights do not change between iterations",
                      "what the framework does for each goes with it");
-    return n;
+    return sum.n;
 }

@@ -26,7 +26,7 @@ bool bz_whatif_works(const bz_flow *flow, uint32_t task); /* a kernel or a call 
 typedef struct bz_call_factors {
     double *factor; /* [calls of the trace] */
     int calls;
-    int64_t before, after; /* of those with a factor: what their tasks take together, and what that becomes */
+    bz_tally scaled; /* those with a factor */
 } bz_call_factors;
 typedef int bz_call_factor(void *user, size_t call, const bz_problem *p, int64_t time, double *factor, bz_error *err);
 int bz_whatif_factors(const bz_flow *flow, const bz_whatif_asked *asked, bz_call_factor *of, void *user,

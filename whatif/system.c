@@ -176,7 +176,7 @@ static void tell(move *m, int others)
                          BZ_SAY_NS(m->guessed));
     if (m->priced + m->predicted)
         bz_whatif_assume(asked, m->predicted ? BZ_ASSUMED_MODELLED : BZ_ASSUMED_MEASURED, "the ratios of both",
-                         "%s of calls become %s", BZ_SAY_NS(m->calls.before), BZ_SAY_NS(m->calls.after));
+                         "%s of calls become %s", BZ_SAY_TALLY(m->calls.scaled));
     if (others)
         bz_whatif_assume_parameter(asked, "floor",
                                    "%d kernels of no known problem: what they take above %.3g times the shortest, by "

@@ -214,8 +214,7 @@ void bz_way_add_borders(bz_way_borders *b)
             for (int n = (each || !passed[from]) + (copies && !passed[from]); n > 0; n--) {
                 bz_flow_insert(b->flow, BZ_TASK_CALL, "reorder", task[i], BZ_BEHIND, time,
                                b->map->call[b->asked->side]);
-                b->time = bz_flow_sum(b->time, time);
-                b->n++;
+                bz_tally_add(b->added, 0, time);
             }
             passed[from] = true;
         }

@@ -64,8 +64,7 @@ typedef struct bz_way_borders {
     const bool *gone; /* [places of the map]: no task does them any more */
     bz_way_border how;
     int64_t (*took)(const struct bz_way_borders *b, const bz_layer *from);
-    int n; /* that were added, and their time */
-    int64_t time;
+    bz_tally *added;
 } bz_way_borders;
 void bz_way_add_borders(bz_way_borders *b);
 
