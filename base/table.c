@@ -168,6 +168,12 @@ void bz_table_count(bz_table *t, int64_t v)
     bz_table_cell(t, v ? bz_units_count(text, (double)v) : "-", digits);
 }
 
+static const char *digits_of(const bz_shown *c, double v, char out[32])
+{
+    snprintf(out, 32, c->as == BZ_SHOWN_FIXED ? "%.*f" : "%.*g", (int)c->count, v);
+    return out;
+}
+
 void bz_table_row(bz_table *t, const bz_shown *shown, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -189,7 +195,8 @@ void bz_table_row(bz_table *t, const bz_shown *shown, size_t n)
                           c->as == BZ_SHOWN_TIME    ? bz_units_time(text, v)
                           : c->as == BZ_SHOWN_BYTES ? bz_units_bytes(text, v)
                           : c->as == BZ_SHOWN_SHARE ? bz_units_percent(text, v)
-                                                    : bz_units_count(text, v),
+                          : c->as == BZ_SHOWN_LARGE ? bz_units_count(text, v)
+                                                    : digits_of(c, v, (char[32]){0}),
                           plain);
     }
 }

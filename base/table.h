@@ -39,19 +39,23 @@ typedef struct bz_shown {
         BZ_SHOWN_TIME,
         BZ_SHOWN_BYTES,
         BZ_SHOWN_SHARE,
-        BZ_SHOWN_LARGE
+        BZ_SHOWN_LARGE,
+        BZ_SHOWN_FIXED,
+        BZ_SHOWN_DIGITS
     } as;
     const char *text;
-    int64_t count;
+    int64_t count; /* of a number: its decimals, or its digits */
     double number;
 } bz_shown;
-#define BZ_SHOW(t)       ((bz_shown){.as = BZ_SHOWN_TEXT, .text = (t)})
-#define BZ_SHOW_INT(v)   ((bz_shown){.as = BZ_SHOWN_INT, .count = (v)})
-#define BZ_SHOW_COUNT(v) ((bz_shown){.as = BZ_SHOWN_COUNT, .count = (v)})
-#define BZ_SHOW_TIME(v)  ((bz_shown){.as = BZ_SHOWN_TIME, .number = (v)})
-#define BZ_SHOW_BYTES(v) ((bz_shown){.as = BZ_SHOWN_BYTES, .number = (v)})
-#define BZ_SHOW_SHARE(v) ((bz_shown){.as = BZ_SHOWN_SHARE, .number = (v)})
-#define BZ_SHOW_LARGE(v) ((bz_shown){.as = BZ_SHOWN_LARGE, .number = (v)})
+#define BZ_SHOW(t)                 ((bz_shown){.as = BZ_SHOWN_TEXT, .text = (t)})
+#define BZ_SHOW_INT(v)             ((bz_shown){.as = BZ_SHOWN_INT, .count = (v)})
+#define BZ_SHOW_COUNT(v)           ((bz_shown){.as = BZ_SHOWN_COUNT, .count = (v)})
+#define BZ_SHOW_TIME(v)            ((bz_shown){.as = BZ_SHOWN_TIME, .number = (v)})
+#define BZ_SHOW_BYTES(v)           ((bz_shown){.as = BZ_SHOWN_BYTES, .number = (v)})
+#define BZ_SHOW_SHARE(v)           ((bz_shown){.as = BZ_SHOWN_SHARE, .number = (v)})
+#define BZ_SHOW_LARGE(v)           ((bz_shown){.as = BZ_SHOWN_LARGE, .number = (v)})
+#define BZ_SHOW_FIXED(decimals, v) ((bz_shown){.as = BZ_SHOWN_FIXED, .count = (decimals), .number = (v)})
+#define BZ_SHOW_DIGITS(n, v)       ((bz_shown){.as = BZ_SHOWN_DIGITS, .count = (n), .number = (v)}) /* as "%g" */
 #define BZ_ROW(t, ...)                                                                                                 \
     bz_table_row((t), (const bz_shown[]){__VA_ARGS__}, sizeof(const bz_shown[]){__VA_ARGS__} / sizeof(bz_shown))
 void bz_table_row(bz_table *t, const bz_shown *shown, size_t n);

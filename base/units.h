@@ -22,4 +22,6 @@ const char *bz_units_date(char out[32], int64_t date);        /* 2026-09-21 14:0
 #define BZ_SAY_SHARE(share)  bz_units_percent((bz_unit_text){0}, (share))
 #define BZ_PLURAL(n)         ((n) == 1 ? "" : "s") /* "%d layer%s" */
 
+#define BZ_IS_OR_ARE(n) ((n) == 1 ? " is" : "s are") /* "%d layer%s priced" */
+
 #endif

@@ -94,17 +94,14 @@ static int read_rules(bricks_job *j, bz_error *err)
 /* "t4=0.35": an hour of this system costs so much. */
 static int read_prices(bricks_job *j, bz_error *err)
 {
-    const char **machine = BZ_NEW(&j->job.arena, const char *, j->prices.n);
-    double *dollars = BZ_NEW(&j->job.arena, double, j->prices.n);
     for (int i = 0; i < j->prices.n; i++) {
         const char *text = j->prices.item[i], *at = strrchr(text, '=');
         double v = at && at != text ? bz_option_number(at + 1) : NAN;
         if (!(v >= 0 && isfinite(v)))
             return bz_fail(err, BZ_USAGE, "--price takes SYSTEM=DOLLARS for an hour, not '%s'", text);
-        machine[i] = bz_arena_strn(&j->job.arena, text, (size_t)(at - text));
-        dollars[i] = v;
+        BZ_ARENA_ADD(&j->job.arena, j->price_of.price, j->price_of.n) =
+            (bz_price){bz_arena_strn(&j->job.arena, text, (size_t)(at - text)), v};
     }
-    j->price_of = (bz_price_list){machine, dollars, j->prices.n};
     return 0;
 }
 

@@ -108,9 +108,9 @@ static void put_causes(const bz_ladder *l, const bz_alignment *a, bz_arena *aren
     bz_table *t = bz_table_of(arena, "time that belongs to no layer|>times|>time|>of latency|example|where");
     for (int i = 0; i < a->n_causes && i < CAUSES; i++) {
         const bz_cause *c = &a->cause[i];
-        BZ_ROW(t, BZ_SHOW(c->name), BZ_SHOW(bz_arena_printf(arena, "%g", c->count)),
-               BZ_SHOW_TIME(a->timeline ? c->seconds : NAN), BZ_SHOW_SHARE(a->timeline ? c->seconds / l->latency : NAN),
-               BZ_SHOW(c->example ? c->example : ""), BZ_SHOW(c->where ? c->where : ""));
+        BZ_ROW(t, BZ_SHOW(c->name), BZ_SHOW_DIGITS(6, c->count), BZ_SHOW_TIME(a->timeline ? c->seconds : NAN),
+               BZ_SHOW_SHARE(a->timeline ? c->seconds / l->latency : NAN), BZ_SHOW(c->example ? c->example : ""),
+               BZ_SHOW(c->where ? c->where : ""));
     }
     if (bz_table_rows(t))
         bz_table_print(t, out);

@@ -94,25 +94,20 @@ static const bz_sheet *models(const bz_bricks_report *r, bz_arena *arena)
     const bz_bricks *b = r->b;
     static const char COLUMNS[] = "model|layers:n|sequences:n|unique:n|built:s=by its sequences|path:s=longest path"
                                   "|measured:s|ratio:%=of measured";
-    static const char WITH_CUTS[] = "model|layers:n|sequences:n|unique:n|built:s=by its sequences|path:s=longest path"
-                                    "|measured:s|ratio:%=of measured|cuts:s=cuts taken off";
     bool cuts = r->rules && r->rules->cuts.n;
     bz_brick_rules uncut = r->rules ? *r->rules : (bz_brick_rules){0};
     uncut.cuts.n = 0;
-    bz_sheet *s = bz_sheet_new(arena, "models", "Models", cuts ? WITH_CUTS : COLUMNS);
+    bz_sheet *s = bz_sheet_new(arena, "models", "Models",
+                               bz_arena_printf(arena, "%s%s", COLUMNS, cuts ? "|cuts:s=cuts taken off" : ""));
     for (int i = 0; i < b->n_models; i++) {
         const bz_brick_model *m = &b->model[i];
-        bz_sheet_cell *row = bz_sheet_row(s);
-        row[0].text = m->name;
-        row[1].number = m->covered;
-        row[2].number = m->n;
-        row[3].number = unique_in(b, m, arena);
-        row[4].number = bz_bricks_build(b, i, r->rules);
-        row[5].number = bz_bricks_path(b, i, r->rules);
-        row[6].number = m->measured;
-        row[7].number = row[4].number / m->measured;
-        if (cuts)
-            row[8].number = bz_bricks_build(b, i, &uncut) - row[4].number;
+        double built = bz_bricks_build(b, i, r->rules), whole = cuts ? bz_bricks_build(b, i, &uncut) : NAN;
+        const bz_sheet_cell row[] = {BZ_TEXT(m->name),        BZ_NUMBER(m->covered),
+                                     BZ_NUMBER(m->n),         BZ_NUMBER(unique_in(b, m, arena)),
+                                     BZ_NUMBER(built),        BZ_NUMBER(bz_bricks_path(b, i, r->rules)),
+                                     BZ_NUMBER(m->measured),  BZ_NUMBER(built / m->measured),
+                                     BZ_NUMBER(whole - built)};
+        bz_sheet_add(s, row, cuts ? 9 : 8);
     }
     return s;
 }

@@ -46,8 +46,8 @@ static void put_rows(const bz_compare *c, int rows, bz_buf *out)
                           : r->verdict == BZ_SLOWER ? BZ_STYLE_BAD
                                                     : BZ_STYLE_NONE);
         BZ_ROW(
-            t, BZ_SHOW(bz_arena_printf(&arena, "%g", r->times)), BZ_SHOW_TIME(r->a.seconds), BZ_SHOW_TIME(r->b.seconds),
-            BZ_SHOW(bz_arena_printf(&arena, "%.3f", r->b.seconds / r->a.seconds)),
+            t, BZ_SHOW_DIGITS(6, r->times), BZ_SHOW_TIME(r->a.seconds), BZ_SHOW_TIME(r->b.seconds),
+            BZ_SHOW_FIXED(3, r->b.seconds / r->a.seconds),
             BZ_SHOW(*r->variant_a || *r->variant_b ? bz_arena_printf(&arena, "%s -> %s", r->variant_a, r->variant_b)
                                                    : ""),
             BZ_SHOW(bz_arena_printf(&arena, "%s%s%s", r->what, r->setting ? "; " : "", r->setting ? r->setting : "")));
@@ -93,7 +93,7 @@ static void put_only(const bz_compare_part *p, int which, int rows, bz_buf *out)
     for (int i = 0; i < p->n_only[which] && i < rows; i++) {
         const bz_compare_row *r = &p->only[which][i];
         const bz_span *s = which ? &r->b : &r->a;
-        BZ_ROW(t, BZ_SHOW(r->what), BZ_SHOW(bz_arena_printf(&arena, "%.4g", r->times)), BZ_SHOW_TIME(s->seconds),
+        BZ_ROW(t, BZ_SHOW(r->what), BZ_SHOW_DIGITS(4, r->times), BZ_SHOW_TIME(s->seconds),
                BZ_SHOW(which ? r->variant_b : r->variant_a));
     }
     bz_table_below(t, out);

@@ -191,29 +191,14 @@ static void put_fusion(const bz_analysis *a, bz_buf *out)
 /* Why products could use units and did not, by reason. */
 static void put_reasons(const bz_units *u, bz_buf *out)
 {
-    enum { REASONS = 6 };
-    const char *why[REASONS];
-    int count[REASONS], n = 0, others = 0;
-    for (int i = 0; i < u->n; i++) {
-        int k = 0;
-        if (!u->row[i].why)
-            continue;
-        while (k < n && strcmp(why[k], u->row[i].why) != 0)
-            k++;
-        if (k == REASONS) {
-            others++;
-            continue;
-        }
-        if (k == n) {
-            why[n] = u->row[i].why;
-            count[n++] = 0;
-        }
-        count[k]++;
-    }
-    for (int k = 0; k < n; k++)
-        bz_buf_say(out, "  %d could: %s\n", count[k], why[k]);
-    if (others)
-        bz_buf_printf(out, "  and %d more could: --json has the reasons\n", others);
+    report_groups g = {.most = 6};
+    for (int i = 0; i < u->n; i++)
+        if (u->row[i].why)
+            report_group(&g, u->row[i].why, NULL);
+    for (int k = 0; k < g.n; k++)
+        bz_buf_say(out, "  %d could: %s\n", g.group[k].count, g.group[k].text);
+    if (g.left)
+        bz_buf_printf(out, "  and %d more could: --json has the reasons\n", g.left);
 }
 
 static void put_use(const char *of, const bz_units *u, bz_buf *out)

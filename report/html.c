@@ -58,23 +58,19 @@ static void put_graphs(const bz_analysis *a, int n, bz_buf *out)
     }
 }
 
-static bool is(const char *name, size_t len, const char *word)
-{
-    return strlen(word) == len && !memcmp(word, name, len);
-}
-
 /* What a page is of. */
 typedef struct page {
     bz_buf title, plain, graphs; /* HTML */
     bz_buf data;                 /* the report as JSON, and behind its first n_report bytes what is drawn */
     size_t n_report;
+    char nonce[33]; /* a script that is not ours would have to know the hash of the data it is in */
 } page;
 
 static void put_part(const char *name, size_t len, const page *p, bz_buf *out)
 {
-    static const struct {
-        const char *name, *text;
-    } FILES[] = {{"css", bz_page_css},
+    const struct {
+        const char *name, *text; /* NULL: data */
+    } PARTS[] = {{"css", bz_page_css},
                  {"chart-library", bz_page_chart_library},
                  {"js", bz_page_js},
                  {"charts-js", bz_page_charts_js},
@@ -83,32 +79,30 @@ static void put_part(const char *name, size_t len, const page *p, bz_buf *out)
                  {"recording-js", bz_page_recording_js},
                  {"whatif-js", bz_page_whatif_js},
                  {"predict-js", bz_page_predict_js},
-                 {"transfer-js", bz_page_transfer_js}};
-    for (size_t i = 0; i < sizeof FILES / sizeof *FILES; i++)
-        if (is(name, len, FILES[i].name)) {
-            bz_buf_puts(out, FILES[i].text);
+                 {"transfer-js", bz_page_transfer_js},
+                 {"nonce", p->nonce},
+                 {"title", bz_buf_text(&p->title)},
+                 {"plain", bz_buf_text(&p->plain)},
+                 {"graphs", bz_buf_text(&p->graphs)},
+                 {"data", NULL},
+                 {"drawing", NULL}};
+    const char *data = bz_buf_text(&p->data);
+    size_t i = 0;
+    while (strlen(PARTS[i].name) != len || memcmp(PARTS[i].name, name, len) != 0)
+        if (++i == sizeof PARTS / sizeof *PARTS)
             return;
-        }
-    if (is(name, len, "nonce")) { /* a script that is not ours would have to know the hash of the data it is in */
-        char hex[33];
-        bz_hash_hex(bz_hash_bytes(bz_buf_text(&p->data), p->data.len), hex);
-        bz_buf_puts(out, hex);
-    } else if (is(name, len, "title")) {
-        bz_buf_puts(out, bz_buf_text(&p->title));
-    } else if (is(name, len, "plain")) {
-        bz_buf_puts(out, bz_buf_text(&p->plain));
-    } else if (is(name, len, "graphs")) {
-        bz_buf_puts(out, bz_buf_text(&p->graphs));
-    } else if (is(name, len, "data")) {
-        put_json(bz_buf_text(&p->data), p->n_report, out);
-    } else if (is(name, len, "drawing")) {
-        put_json(bz_buf_text(&p->data) + p->n_report, p->data.len - p->n_report, out);
-    }
+    if (PARTS[i].text)
+        bz_buf_puts(out, PARTS[i].text);
+    else if (!strcmp(PARTS[i].name, "data"))
+        put_json(data, p->n_report, out);
+    else
+        put_json(data + p->n_report, p->data.len - p->n_report, out);
 }
 
 /* Frees the parts. */
 static void put_page(page *p, bz_buf *out)
 {
+    bz_hash_hex(bz_hash_bytes(bz_buf_text(&p->data), p->data.len), p->nonce);
     for (const char *at = bz_page_html; *at;) {
         const char *open = strstr(at, "{{"), *close = open ? strstr(open, "}}") : NULL;
         if (!close) {
@@ -153,13 +147,6 @@ void bz_report_document_page(const char *title, const char *json, const char *te
     page p = begin_page(title, json, text);
     bz_html_drawing(NULL, &p.data);
     put_page(&p, out);
-}
-
-void report_page_end(const char *title, bz_buf *json, bz_buf *text, bz_buf *out)
-{
-    bz_report_document_page(title, bz_buf_text(json), bz_buf_text(text), out);
-    bz_buf_free(json);
-    bz_buf_free(text);
 }
 
 void bz_report_whatif_page(const bz_whatif_shown *shown, const char *recording, bool all, bz_buf *out)

@@ -3,7 +3,6 @@
 #include "report/parts.h"
 
 #include <math.h>
-#include <stdio.h>
 
 /* What is told of one system. */
 typedef struct moved {
@@ -70,13 +69,6 @@ static void answer(const bz_whatif *w, const moved *r, const char *from, bz_buf 
     bz_buf_puts(out, "\n\n");
 }
 
-static void number(bz_table *t, const char *shown, double plain)
-{
-    char digits[40];
-    snprintf(digits, sizeof digits, "%.9g", plain);
-    bz_table_cell(t, isnan(plain) ? "-" : shown, isnan(plain) ? "" : digits);
-}
-
 static bz_table *table(const moved *r, int n, bool priced, bz_arena *arena)
 {
     bz_table *t =
@@ -85,14 +77,10 @@ static bz_table *table(const moved *r, int n, bool priced, bz_arena *arena)
         bz_table_columns(t, ">$ a million|>rank by cost");
     for (int i = 0; i < n; i++) {
         BZ_ROW(t, BZ_SHOW(r[i].system), BZ_SHOW_TIME(r[i].seconds), BZ_SHOW_TIME(r[i].low_seconds),
-               BZ_SHOW_TIME(r[i].high_seconds), BZ_SHOW_TIME(r[i].host_only), BZ_SHOW_TIME(r[i].device_busy));
-        number(t, bz_arena_printf(arena, "%.2f", r[i].speedup), r[i].speedup);
-        BZ_ROW(t, BZ_SHOW_LARGE(r[i].throughput));
-        number(t, bz_arena_printf(arena, "%.0f", r[i].rank), r[i].rank);
-        if (priced) {
-            number(t, bz_arena_printf(arena, "%.4g", r[i].cost), r[i].cost);
-            number(t, bz_arena_printf(arena, "%.0f", r[i].rank_by_cost), r[i].rank_by_cost);
-        }
+               BZ_SHOW_TIME(r[i].high_seconds), BZ_SHOW_TIME(r[i].host_only), BZ_SHOW_TIME(r[i].device_busy),
+               BZ_SHOW_FIXED(2, r[i].speedup), BZ_SHOW_LARGE(r[i].throughput), BZ_SHOW_FIXED(0, r[i].rank));
+        if (priced)
+            BZ_ROW(t, BZ_SHOW_DIGITS(4, r[i].cost), BZ_SHOW_FIXED(0, r[i].rank_by_cost));
     }
     return t;
 }

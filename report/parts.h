@@ -23,8 +23,16 @@ void report_sheets_text(const bz_sheet *const *sheet, int n, bz_buf *out);
 void report_tables_page(bz_tables *m, const char *file, bz_json *j);
 void report_sheets_json(const bz_sheet *const *sheet, int n, bz_json *j); /* "tables": [] of an open object */
 
-/* bz_report_document_page, and frees both. */
-void report_page_end(const char *title, bz_buf *json, bz_buf *text, bz_buf *out);
+/* Things of which the same text is told are one group, in the order in which they come; what comes behind `most` groups is left. */
+typedef struct report_groups {
+    struct {
+        const char *text;
+        const void *first;
+        int count;
+    } group[8];
+    int most, n, left;
+} report_groups;
+void report_group(report_groups *g, const char *text, const void *thing);
 
 /* What --json prints, with a line per member or on one line. */
 void report_document(const bz_findings *r, bool indent, bz_buf *out);

@@ -13,8 +13,9 @@ double bz_price_of(const bz_price_list *p, const char *machine)
 {
     size_t len = strcspn(machine, "@");
     for (int i = 0; i < p->n; i++)
-        if (!strcmp(p->machine[i], machine) || (strlen(p->machine[i]) == len && !strncmp(p->machine[i], machine, len)))
-            return p->dollars[i];
+        if (!strcmp(p->price[i].machine, machine) ||
+            (strlen(p->price[i].machine) == len && !strncmp(p->price[i].machine, machine, len)))
+            return p->price[i].dollars;
     return NAN;
 }
 
@@ -22,11 +23,9 @@ int bz_price_list_read(const char *path, bz_arena *arena, bz_price_list *out, bz
 {
     FILE *f = bz_open_input_file(path, err);
     enum { MOST = 64 };
-    const char **name = BZ_NEW(arena, const char *, MOST);
-    double *dollars = BZ_NEW(arena, double, MOST);
     char line[256];
     int rc = f ? 0 : -1;
-    *out = (bz_price_list){name, dollars, 0};
+    *out = (bz_price_list){0};
     for (int number = 1; f && !rc && fgets(line, sizeof line, f); number++) {
         char word[64], *end;
         int at = 0;
@@ -39,10 +38,9 @@ int bz_price_list_read(const char *path, bz_arena *arena, bz_price_list *out, bz
             rc = bz_fail(err, BZ_BAD_INPUT,
                          "%s:%d: '%s' is no line such as 't4 0.35', a system and the price of an hour", path, number,
                          line);
-        else {
-            name[out->n] = bz_arena_str(arena, bz_gpu_slug(word, &gpu) ? gpu.slug : word);
-            dollars[out->n++] = v;
-        }
+        else
+            BZ_ARENA_ADD(arena, out->price, out->n) =
+                (bz_price){bz_arena_str(arena, bz_gpu_slug(word, &gpu) ? gpu.slug : word), v};
     }
     if (f)
         fclose(f);
@@ -56,14 +54,19 @@ static double cost(const bz_forecast *f, const bz_price_list *p)
     return f->sequential * bz_price_of(p, f->machine->name) / 3600 / (double)batch * 1e6;
 }
 
+/* What a sentence below the table tells of systems. */
+typedef enum note { NOTE_NEWER = 1, NOTE_OLDER = 2, NOTE_NO_UNIT = 4, NOTE_NO_ROOM = 8 } note;
+
 /* What is told of one model on one system. */
 typedef struct ranked {
     const bz_forecast *f;
     const char *model, *system;
     int64_t batch;
     double sequential, low, high, parallel, fused, throughput, cost; /* NAN: not known, no price */
+    double time;                                                     /* that it is ranked by; NAN: it is not */
     double rank, rank_by_cost;                                       /* 1 is the best; NAN: none */
-    bool fits; /* the largest call's operands into the system's memory; true where nobody told that */
+    bool fits;      /* the largest call's operands into the system's memory; true where nobody told that */
+    unsigned notes; /* a `note` each */
 } ranked;
 
 /* A total of what is priced is no time of the model, and what does not fit does not run. */
@@ -75,6 +78,7 @@ static bool comes_in(const ranked *r)
 static ranked tell(const bz_forecast *f, const bz_price_list *prices)
 {
     double s = f->sequential, memory = f->machine->memory;
+    bool predicted = f->by[BZ_PREDICTED_RECORD] < 1;
     ranked r = {.f = f,
                 .model = f->model,
                 .system = f->machine->name,
@@ -87,6 +91,9 @@ static ranked tell(const bz_forecast *f, const bz_price_list *prices)
                 .throughput = NAN,
                 .cost = NAN,
                 .fits = !(memory > 0) || f->needed <= memory};
+    r.time = comes_in(&r) ? s : NAN;
+    r.notes = (predicted && f->beyond > 0 ? NOTE_NEWER : 0) | (predicted && f->beyond < 0 ? NOTE_OLDER : 0) |
+              (f->no_unit > 0 ? NOTE_NO_UNIT : 0) | (r.fits ? 0 : NOTE_NO_ROOM);
     if (comes_in(&r) && s > 0) {
         r.throughput = (double)(f->batch > 0 ? f->batch : 1) / s;
         r.cost = cost(f, prices);
@@ -94,42 +101,48 @@ static ranked tell(const bz_forecast *f, const bz_price_list *prices)
     return r;
 }
 
-typedef ranked *ranked_at;
-
 static int by_case(const ranked *a, const ranked *b)
 {
     return BZ_THEN(BZ_ORDER(a->batch, b->batch), strcmp(a->model, b->model));
 }
 
-BZ_SORTS(by_time, ranked_at,
-         BZ_THEN(by_case(*p, *q), BZ_THEN(comes_in(*q) - comes_in(*p), BZ_ORDER((*p)->sequential, (*q)->sequential))));
+static double *number_at(ranked *r, size_t offset)
+{
+    return (double *)(void *)((char *)r + offset);
+}
 
-BZ_SORTS(by_cost, ranked_at,
-         BZ_THEN(by_case(*p, *q), BZ_THEN(isnan((*p)->cost) - isnan((*q)->cost), BZ_ORDER((*p)->cost, (*q)->cost))));
+/* What has no such number comes last in its case. */
+static int by_number(const void *a, const void *b, void *offset)
+{
+    ranked *p = *(ranked *const *)a, *q = *(ranked *const *)b;
+    double x = *number_at(p, *(size_t *)offset), y = *number_at(q, *(size_t *)offset);
+    return BZ_THEN(by_case(p, q), BZ_THEN(isnan(x) - isnan(y), BZ_ORDER(x, y)));
+}
 
-/* Those that are equal have the same rank, and who has no price has none by cost. Returns how many cases there are. */
+/* Those that are equal have the same rank, and what has no number has none. Returns how many cases there are. */
+static int rank_by(size_t number, size_t rank, ranked **order, int n)
+{
+    int cases = 0, first = 0;
+    qsort_r(order, (size_t)n, sizeof *order, by_number, &number);
+    for (int i = 0; i < n; i++) {
+        bool begins = !i || by_case(order[i - 1], order[i]),
+             same = !begins && !by_number(&order[i - 1], &order[i], &number);
+        first = begins ? i : first;
+        cases += begins;
+        *number_at(order[i], rank) = isnan(*number_at(order[i], number)) ? NAN
+                                     : same                              ? *number_at(order[i - 1], rank)
+                                                                         : i - first + 1;
+    }
+    return cases;
+}
+
 static int rank(const bz_forecast *f, int n, const bz_price_list *prices, ranked *out)
 {
     BZ_FREED ranked **order = bz_alloc((size_t)n + 1, sizeof *order);
-    int cases = 0, first = 0;
     for (int i = 0; i < n; i++)
         out[i] = tell(&f[i], prices), order[i] = &out[i];
-    qsort(order, (size_t)n, sizeof *order, by_time);
-    for (int i = 0; i < n; i++) {
-        bool begins = !i || by_case(order[i - 1], order[i]);
-        first = begins ? i : first;
-        cases += begins;
-        order[i]->rank = !comes_in(order[i])                           ? NAN
-                         : begins || by_time(&order[i - 1], &order[i]) ? i - first + 1
-                                                                       : order[i - 1]->rank;
-    }
-    qsort(order, (size_t)n, sizeof *order, by_cost);
-    for (int i = 0; i < n; i++) {
-        bool begins = !i || by_case(order[i - 1], order[i]), same = !begins && !by_cost(&order[i - 1], &order[i]);
-        first = begins ? i : first;
-        order[i]->rank_by_cost = isnan(order[i]->cost) ? NAN : same ? order[i - 1]->rank_by_cost : i - first + 1;
-    }
-    return cases;
+    rank_by(offsetof(ranked, cost), offsetof(ranked, rank_by_cost), order, n);
+    return rank_by(offsetof(ranked, time), offsetof(ranked, rank), order, n);
 }
 
 static void put_case(const bz_forecast *f, bz_buf *out)
@@ -180,12 +193,9 @@ static bz_table *forecast_table(const ranked *r, int n, bool priced, bz_arena *a
         bz_table_cell(t, slash ? slash + 1 : r->model, r->model);
         BZ_ROW(t, BZ_SHOW_INT(r->batch), BZ_SHOW(r->system), BZ_SHOW_TIME(r->sequential), BZ_SHOW_TIME(r->low),
                BZ_SHOW_TIME(r->high), BZ_SHOW_TIME(r->parallel), BZ_SHOW_TIME(r->fused), BZ_SHOW_LARGE(r->throughput),
-               BZ_SHOW(isnan(r->rank) ? NULL : bz_arena_printf(arena, "%.0f", r->rank)));
-        if (priced) {
-            bz_table_cell(t, isnan(r->cost) ? "-" : bz_arena_printf(arena, "%.4g", r->cost),
-                          isnan(r->cost) ? "" : bz_arena_printf(arena, "%.9g", r->cost));
-            BZ_ROW(t, BZ_SHOW(isnan(r->cost) ? NULL : bz_arena_printf(arena, "%.0f", r->rank_by_cost)));
-        }
+               BZ_SHOW_FIXED(0, r->rank));
+        if (priced)
+            BZ_ROW(t, BZ_SHOW_DIGITS(4, r->cost), BZ_SHOW_FIXED(0, r->rank_by_cost));
         BZ_ROW(t, BZ_SHOW_SHARE(1 - r->f->by[BZ_PREDICTED_RECORD]));
     }
     return t;
@@ -208,36 +218,16 @@ static const bz_member RANKED[] = {
     BZ_MEMBERS_AT(ranked, f, FORECAST),
 };
 
-static bool is_newer(const ranked *r)
-{
-    return r->f->beyond > 0 && r->f->by[BZ_PREDICTED_RECORD] < 1;
-}
-
-static bool is_older(const ranked *r)
-{
-    return r->f->beyond < 0 && r->f->by[BZ_PREDICTED_RECORD] < 1;
-}
-
-static bool lacks_unit(const ranked *r)
-{
-    return r->f->no_unit > 0;
-}
-
-static bool lacks_room(const ranked *r)
-{
-    return !r->fits;
-}
-
 /* The systems of which this holds: each once, at most a few by name, and a colon. Returns the first row; NULL: none. */
-static const ranked *put_systems(const ranked *r, int n, bool (*holds)(const ranked *), bz_buf *out)
+static const ranked *put_systems(const ranked *r, int n, note holds, bz_buf *out)
 {
     enum { NAMED = 4 };
     const ranked *which = NULL;
     int found = 0;
     for (int i = 0; i < n; i++) {
-        bool first = holds(&r[i]);
+        bool first = r[i].notes & holds;
         for (int k = 0; k < i && first; k++)
-            first = !holds(&r[k]) || strcmp(r[k].system, r[i].system) != 0;
+            first = !(r[k].notes & holds) || strcmp(r[k].system, r[i].system) != 0;
         if (first && found++ < NAMED)
             bz_buf_say(out, "%s%s", found > 1 ? ", " : "", r[i].system);
         which = first && !which ? &r[i] : which;
@@ -273,13 +263,13 @@ static void forecast_notes(const ranked *r, int n, bz_buf *out)
     bz_buf_puts(out, ".\nNine of ten such intervals, from - to, held the measured sum where a system was left out.\n");
     static const char BEYOND[] =
         " than all systems whose records tell of this. Such intervals were never held against a measurement.\n";
-    if (put_systems(r, n, is_newer, out))
+    if (put_systems(r, n, NOTE_NEWER, out))
         bz_buf_printf(out, "newer%s", BEYOND);
-    if (put_systems(r, n, is_older, out))
+    if (put_systems(r, n, NOTE_OLDER, out))
         bz_buf_printf(out, "older%s", BEYOND);
-    if (put_systems(r, n, lacks_unit, out))
+    if (put_systems(r, n, NOTE_NO_UNIT, out))
         bz_buf_puts(out, "no unit for bf16, so it is told at the rate of f32; libraries may refuse it there.\n");
-    const ranked *tight = put_systems(r, n, lacks_room, out);
+    const ranked *tight = put_systems(r, n, NOTE_NO_ROOM, out);
     if (tight) {
         bz_buf_puts(out, "too little memory. ");
         put_case(tight->f, out);
@@ -519,8 +509,9 @@ void bz_report_predictions(const bz_predictions *p, bz_form form, bz_buf *out)
 
 void bz_report_predictions_page(const bz_predictions *p, bz_buf *out)
 {
-    bz_buf text = {0}, json = {0};
+    BZ_SCOPED(bz_buf) text = {0}, json = {0};
     bz_report_predictions(p, BZ_FORM_TEXT, &text);
     bz_report_predictions(p, BZ_FORM_JSON, &json);
-    report_page_end(p->round ? "How far off predictions are" : "Predictions", &json, &text, out);
+    bz_report_document_page(p->round ? "How far off predictions are" : "Predictions", bz_buf_text(&json),
+                            bz_buf_text(&text), out);
 }

@@ -103,9 +103,12 @@ void bz_report_whatif_list_json(bz_buf *out);
 void bz_report_whatif_page(const bz_whatif_shown *shown, const char *recording, bool all, bz_buf *out);
 
 /* What models take on machines without records, and how far off such predictions are. */
+typedef struct bz_price {
+    const char *machine;
+    double dollars; /* an hour */
+} bz_price;
 typedef struct bz_price_list {
-    const char *const *machine; /* [n] */
-    const double *dollars;      /* [n]: an hour */
+    bz_price *price;
     int n;
 } bz_price_list;
 /* From a file of lines with a system's name and the price of an hour on it. */

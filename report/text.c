@@ -59,35 +59,39 @@ static void put_bodies(const bz_coverage_sum *c, bz_buf *out)
     bz_buf_puts(out, c->loops ? "\n" : "");
 }
 
+void report_group(report_groups *g, const char *text, const void *thing)
+{
+    int i = 0;
+    while (i < g->n && strcmp(g->group[i].text, text) != 0)
+        i++;
+    if (i == g->most) {
+        g->left++;
+        return;
+    }
+    if (i == g->n) {
+        g->group[i].text = text;
+        g->group[g->n++].first = thing;
+    }
+    g->group[i].count++;
+}
+
 /* Grouped by kind and reason, in the order of the model. */
 static void put_unpriced(const bz_bound *b, bz_buf *out)
 {
-    enum { GROUPS = 8 };
-    const bz_bound_layer *first[GROUPS];
-    int count[GROUPS], n = 0, left = 0;
+    BZ_SCOPED(bz_arena) arena = {0};
+    report_groups g = {.most = 8};
     for (int i = 0; i < b->n; i++) {
         const bz_bound_layer *l = &b->layer[i];
-        int g = 0;
-        if (l->price.alternative)
-            continue;
-        while (g < n &&
-               (strcmp(first[g]->layer->kind, l->layer->kind) != 0 || strcmp(reason(first[g]), reason(l)) != 0))
-            g++;
-        if (g == GROUPS) {
-            left++;
-            continue;
-        }
-        if (g == n) {
-            first[n] = l;
-            count[n++] = 0;
-        }
-        count[g]++;
+        if (!l->price.alternative)
+            report_group(&g, bz_arena_printf(&arena, "%s %s", l->layer->kind, reason(l)), l);
     }
-    for (int g = 0; g < n; g++)
-        bz_buf_say(out, "  unpriced: %d %s (%s%s): %s\n", count[g], first[g]->layer->kind, first[g]->layer->name,
-                   count[g] > 1 ? ", …" : "", reason(first[g]));
-    if (left)
-        bz_buf_printf(out, "  and %d more: --json names them\n", left);
+    for (int i = 0; i < g.n; i++) {
+        const bz_bound_layer *first = g.group[i].first;
+        bz_buf_say(out, "  unpriced: %d %s (%s%s): %s\n", g.group[i].count, first->layer->kind, first->layer->name,
+                   g.group[i].count > 1 ? ", …" : "", reason(first));
+    }
+    if (g.left)
+        bz_buf_printf(out, "  and %d more: --json names them\n", g.left);
 }
 
 /* Nothing is faster than the hardware: where a record is, it or the peaks are wrong. */
@@ -97,7 +101,7 @@ static void put_above_roofline(const bz_bound *b, bz_buf *out)
     if (!b->above_roofline)
         return;
     bz_buf_printf(out, "  the hardware bound does not hold: %d layer%s faster than the peaks allow%s (",
-                  b->above_roofline, b->above_roofline == 1 ? " is" : "s are",
+                  b->above_roofline, BZ_IS_OR_ARE(b->above_roofline),
                   b->peaks->busy ? ", which were measured on a busy machine" : "");
     for (int i = 0; i < b->n && shown < 3; i++)
         if (bz_bound_contradicts(&b->layer[i]))
@@ -106,19 +110,12 @@ static void put_above_roofline(const bz_bound *b, bz_buf *out)
                   b->above_roofline > shown ? ", …" : "");
 }
 
-static const char *are(char text[48], int layers)
-{
-    snprintf(text, 48, layers == 1 ? "%d layer is" : "%d layers are", layers);
-    return text;
-}
-
 /* Nothing but an implementation by the definition runs these: the bound of a good one would be lower. */
 static void put_reference(const bz_bound *b, bz_buf *out)
 {
-    char text[48];
     int shown = 0;
-    bz_buf_printf(out,
-                  "  %s priced by reference code, because nothing else runs them: ", are(text, b->coverage.reference));
+    bz_buf_printf(out, "  %d layer%s priced by reference code, because nothing else runs them: ", b->coverage.reference,
+                  BZ_IS_OR_ARE(b->coverage.reference));
     for (int i = 0; i < b->n && shown < 5; i++)
         if (b->layer[i].price.reference)
             bz_buf_say(out, "%s%s", shown++ ? ", " : "", b->layer[i].layer->name);
@@ -128,9 +125,9 @@ static void put_reference(const bz_bound *b, bz_buf *out)
 /* Once it is known that measuring again does not help, what the marks mean stands there instead of the command. */
 static void put_marks(const bz_bound *b, bz_buf *out)
 {
-    char text[48];
     const bz_bound_marks *m = &b->marks;
-    bz_buf_printf(out, "  %s priced by records marked noisy or busy", are(text, b->coverage.noisy));
+    bz_buf_printf(out, "  %d layer%s priced by records marked noisy or busy", b->coverage.noisy,
+                  BZ_IS_OR_ARE(b->coverage.noisy));
     if (!m->lasting) {
         bz_buf_puts(out, ": 'benanza bound --remeasure noisy' measures them again\n");
         return;
@@ -152,17 +149,17 @@ static void put_marks(const bz_bound *b, bz_buf *out)
 
 static void put_caveats(const bz_bound *b, bz_buf *out)
 {
-    char text[48];
     const bz_coverage_sum *c = &b->coverage;
     if (c->noisy)
         put_marks(b, out);
     if (c->reference)
         put_reference(b, out);
     if (c->floor)
-        bz_buf_printf(out,
-                      "  %s priced by the time between events, not by that of their kernels: for a small call that is "
-                      "some µs too long, so the bound may be too high\n",
-                      are(text, c->floor));
+        bz_buf_printf(
+            out,
+            "  %d layer%s priced by the time between events, not by that of their kernels: for a small call that is "
+            "some µs too long, so the bound may be too high\n",
+            c->floor, BZ_IS_OR_ARE(c->floor));
     if (b->peaks->why)
         bz_buf_printf(out, "  no hardware bound: %s\n", b->peaks->why);
     put_above_roofline(b, out);
@@ -311,9 +308,9 @@ static void regret_rows(const bz_regret *r, bz_arena *arena, bz_buf *out)
     bz_table *t = bz_table_of(arena, "used|>calls|>seen|>by record|>best|>loss|best variant|problem");
     for (int i = 0; i < r->n && i < 12; i++) {
         const bz_regret_row *row = &r->row[i];
-        BZ_ROW(t, BZ_SHOW(*row->variant ? bz_variant_name(row->variant) : "?"),
-               BZ_SHOW(bz_arena_printf(arena, "%g", row->calls)), BZ_SHOW_TIME(row->seen), BZ_SHOW_TIME(row->used),
-               BZ_SHOW_TIME(row->best), BZ_SHOW_TIME(row->loss > 0 ? row->loss : NAN),
+        BZ_ROW(t, BZ_SHOW(*row->variant ? bz_variant_name(row->variant) : "?"), BZ_SHOW_DIGITS(6, row->calls),
+               BZ_SHOW_TIME(row->seen), BZ_SHOW_TIME(row->used), BZ_SHOW_TIME(row->best),
+               BZ_SHOW_TIME(row->loss > 0 ? row->loss : NAN),
                BZ_SHOW(row->best_variant ? row->best_variant : "no record"),
                BZ_SHOW(bz_arena_printf(arena, "%s%s", row->problem, row->padded ? " (padded by the program)" : "")));
     }

@@ -82,8 +82,8 @@ void bz_report_transfers_json(const bz_transfers *t, double bytes, bz_arena *are
 
 void bz_report_transfers_page(const bz_transfers *t, bool points, double bytes, bz_arena *arena, bz_buf *out)
 {
-    bz_buf text = {0}, json = {0};
+    BZ_SCOPED(bz_buf) text = {0}, json = {0};
     bz_report_transfers_text(t, points, bytes, arena, &text);
     bz_report_transfers_json(t, bytes, arena, &json);
-    report_page_end("What moving data costs", &json, &text, out);
+    bz_report_document_page("What moving data costs", bz_buf_text(&json), bz_buf_text(&text), out);
 }

@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         PROMISE(*err.text);
     else
         for (int i = 0; i < list.n; i++)
-            PROMISE(*list.machine[i] && list.dollars[i] >= 0 && list.dollars[i] < 1e6);
+            PROMISE(*list.price[i].machine && list.price[i].dollars >= 0 && list.price[i].dollars < 1e6);
     close(fd);
     bz_arena_free(&arena);
     return 0;
