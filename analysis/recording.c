@@ -7,19 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void add_text(recording_making *m, const char ***list, int *n, const char *text)
-{
-    BZ_ARENA_ADD(m->arena, *list, *n) = text;
-}
-
-static void add_fact(recording_making *m, const char *text)
-{
-    add_text(m, &m->out->fact, &m->out->n_facts, text);
-}
+/* A sentence of its facts. */
+#define FACT(m, ...)                                                                                                   \
+    (BZ_ARENA_ADD((m)->arena, (m)->out->fact, (m)->out->n_facts) = bz_arena_printf((m)->arena, __VA_ARGS__))
 
 static void add_warning(recording_making *m, const char *text)
 {
-    add_text(m, &m->out->warning, &m->out->n_warnings, text);
+    BZ_ARENA_ADD(m->arena, m->out->warning, m->out->n_warnings) = text;
 }
 
 static bool multiplies(bz_kernel_does does)
@@ -62,24 +56,22 @@ static void tell_kernels(recording_making *m)
     if (time[BZ_LIMIT_UNKNOWN] > 0)
         others = bz_arena_printf(m->arena, "%s; %s is of kernels whose names tell nothing", others,
                                  BZ_SAY_SHARE(share_of(time[BZ_LIMIT_UNKNOWN], all)));
-    add_fact(m, bz_arena_printf(
-                    m->arena, "by the names of its kernels, %s of their time is limited by arithmetic, %s by memory%s",
-                    BZ_SAY_SHARE(share_of(time[BZ_LIMIT_COMPUTE], all)),
-                    BZ_SAY_SHARE(share_of(time[BZ_LIMIT_MEMORY], all)), others));
+    FACT(m, "by the names of its kernels, %s of their time is limited by arithmetic, %s by memory%s",
+         BZ_SAY_SHARE(share_of(time[BZ_LIMIT_COMPUTE], all)), BZ_SAY_SHARE(share_of(time[BZ_LIMIT_MEMORY], all)),
+         others);
     if (!(m->product_time > 0))
         return;
     const char *silent = m->silent_time > 0 ? bz_arena_printf(m->arena, "; %s is of kernels whose names do not tell",
                                                               BZ_SAY_SHARE(share_of(m->silent_time, m->product_time)))
                                             : "";
     if (m->unit)
-        add_fact(m, bz_arena_printf(
-                        m->arena, "by their names, %s of the time of convolutions, products and attention ran on %s%s",
-                        BZ_SAY_SHARE(share_of(m->unit_time, m->product_time)), m->unit, silent));
+        FACT(m, "by their names, %s of the time of convolutions, products and attention ran on %s%s",
+             BZ_SAY_SHARE(share_of(m->unit_time, m->product_time)), m->unit, silent);
     else if (m->silent_time < m->product_time)
-        add_fact(m, bz_arena_printf(m->arena,
-                                    "by their names, no convolution, product or attention ran on a matrix unit "
-                                    "(Tensor Cores)%s",
-                                    silent));
+        FACT(m,
+             "by their names, no convolution, product or attention ran on a matrix unit "
+             "(Tensor Cores)%s",
+             silent);
 }
 
 /* "most of it waiting for the host" */
@@ -198,21 +190,20 @@ static void tell_devices(recording_making *m)
     bz_summary s;
     bz_summary_make(m->trace, m->arena, &s);
     if (bz_trace_ahead(m->trace))
-        add_fact(m, bz_arena_printf(m->arena,
-                                    "the host runs %s ahead (median), and launches of much of the device's work are "
-                                    "not on record: iterations are the device's own steps, by when it worked",
-                                    BZ_SAY_TIME(1e-9 * (double)bz_trace_ahead(m->trace))));
+        FACT(m,
+             "the host runs %s ahead (median), and launches of much of the device's work are "
+             "not on record: iterations are the device's own steps, by when it worked",
+             BZ_SAY_TIME(1e-9 * (double)bz_trace_ahead(m->trace)));
     if (s.behind && s.device_step.n && m->out->found)
-        add_fact(m, bz_arena_printf(m->arena,
-                                    "the device works behind the host, which does not wait for it: the device's own "
-                                    "step takes %s (median, from the end of one iteration's work to the next)",
-                                    BZ_SAY_TIME(1e-9 * s.device_step.p50)));
+        FACT(m,
+             "the device works behind the host, which does not wait for it: the device's own "
+             "step takes %s (median, from the end of one iteration's work to the next)",
+             BZ_SAY_TIME(1e-9 * s.device_step.p50));
     if (m->idle.late)
-        add_fact(
-            m, bz_arena_printf(m->arena,
-                               "the device's clock is %s late: no work began sooner behind its launch; why it idled is "
-                               "told with launches as much later",
-                               BZ_SAY_NS(m->idle.late)));
+        FACT(m,
+             "the device's clock is %s late: no work began sooner behind its launch; why it idled is "
+             "told with launches as much later",
+             BZ_SAY_NS(m->idle.late));
     enum { MOST = 64 };
     int64_t id[MOST];
     int n = 0;
@@ -224,12 +215,8 @@ static void tell_devices(recording_making *m)
             id[n++] = m->trace->lane[i].device_id;
     }
     if (n > 1)
-        add_fact(
-            m,
-            bz_arena_printf(
-                m->arena,
-                "%d devices worked: busy is the time in which any of them did; the table of streams tells them apart",
-                n));
+        FACT(m, "%d devices worked: busy is the time in which any of them did; the table of streams tells them apart",
+             n);
 }
 
 static void tell_iterations(recording_making *m, const bz_trace *t)
@@ -237,22 +224,20 @@ static void tell_iterations(recording_making *m, const bz_trace *t)
     static const char *const HOW[] = {"marked by the program", "marked by a range", "detected by what repeats"};
     bz_recording *r = m->out;
     if (!r->found) {
-        add_fact(m, "no iteration was found: figures are of all that was recorded, set-up and warm-up included. Mark "
-                    "iterations, or name a range with --iterations");
+        FACT(m, "no iteration was found: figures are of all that was recorded, set-up and warm-up included. Mark "
+                "iterations, or name a range with --iterations");
         return;
     }
-    add_fact(m,
-             bz_arena_printf(
-                 m->arena, "%d iteration%s, %s, %d of them warm-up%s", r->iterations, BZ_PLURAL(r->iterations),
-                 HOW[t->origin], r->warm_up,
-                 m->one && isfinite(r->span)
-                     ? "; times are measured, of the iteration of median latency; tables are means over the steady ones"
-                     : ""));
+    FACT(m, "%d iteration%s, %s, %d of them warm-up%s", r->iterations, BZ_PLURAL(r->iterations), HOW[t->origin],
+         r->warm_up,
+         m->one && isfinite(r->span)
+             ? "; times are measured, of the iteration of median latency; tables are means over the steady ones"
+             : "");
     bz_phases phases;
     BZ_SCOPED(bz_buf) text = {0};
     if (bz_trace_phases(t, &phases)) {
         bz_phases_print(&phases, &text);
-        add_fact(m, bz_arena_printf(m->arena, "a language model: %s", bz_buf_text(&text)));
+        FACT(m, "a language model: %s", bz_buf_text(&text));
     }
 }
 
@@ -267,7 +252,7 @@ static void tell_place(recording_making *m, const bz_trace *t)
     for (uint32_t i = 0; i < t->n_sources; i++)
         bz_buf_printf(&text, "%s%s, %lld events", text.len ? "; " : "", bz_string(t, t->source[i].format),
                       (long long)t->source[i].events);
-    add_fact(m, bz_arena_printf(m->arena, "recorded: %s", bz_buf_text(&text)));
+    FACT(m, "recorded: %s", bz_buf_text(&text));
 }
 
 static void tell_fits(recording_making *m)
@@ -280,13 +265,12 @@ static void tell_fits(recording_making *m)
     for (int i = 0; i < r->n_fits && r->fit[i].equal; i++, equal++)
         bz_buf_printf(&names, "%s%s (%s)", i ? ", " : "", r->fit[i].candidate->name, r->fit[i].candidate->from);
     if (!equal)
-        add_fact(m, "none of the models that are known fits the sequence of its work: --candidate names others");
+        FACT(m, "none of the models that are known fits the sequence of its work: --candidate names others");
     else
-        add_fact(m,
-                 bz_arena_printf(m->arena, "a guess, by the sequence of its work%s: %s%s: %s",
-                                 r->fit[0].sized ? "" : ", without sizes, so that networks of other widths fit as well",
-                                 equal > 1 ? "one of these, which fit equally: " : "the model may be ",
-                                 bz_buf_text(&names), r->fit[0].evidence));
+        FACT(m, "a guess, by the sequence of its work%s: %s%s: %s",
+             r->fit[0].sized ? "" : ", without sizes, so that networks of other widths fit as well",
+             equal > 1 ? "one of these, which fit equally: " : "the model may be ", bz_buf_text(&names),
+             r->fit[0].evidence);
 }
 
 static void recognize(recording_making *m, const bz_recording_input *in, const bz_rebuilt *layers)

@@ -47,12 +47,9 @@ static bz_sheet *idle_sheet(recording_making *m)
     for (int r = 0; r < BZ_IDLE_REASONS && m->out->device; r++) {
         if (!m->idle.of[r].count)
             continue;
-        bz_sheet_cell *row = bz_sheet_row(sheet);
-        row[0].text = bz_idle_name((bz_idle_reason)r);
-        row[1].number = (double)m->idle.of[r].count;
-        row[2].number = seconds(m->idle.of[r].time);
-        row[3].number = share_of(row[2].number, m->out->idle);
-        row[4].number = seconds(m->idle.of[r].longest);
+        double time = seconds(m->idle.of[r].time);
+        BZ_SHEET_ADD(sheet, BZ_TEXT(bz_idle_name((bz_idle_reason)r)), BZ_NUMBER(m->idle.of[r].count), BZ_NUMBER(time),
+                     BZ_NUMBER(share_of(time, m->out->idle)), BZ_NUMBER(seconds(m->idle.of[r].longest)));
     }
     bz_sheet_sort(sheet, 2);
     return sheet;
@@ -156,14 +153,11 @@ static bz_sheet *kernel_sheet(recording_making *m)
         full[k->short_name && k->short_name[i] ? k->short_name[i] : k->name[i]] = k->name[i];
     size_t n = bz_trace_top(m->trace, m->arena, BZ_EVENT_KERNEL, &top);
     for (size_t i = 0; i < n; i++) {
-        bz_sheet_cell *row = bz_sheet_row(sheet);
         const bz_kernel *of = bz_kernel_named(m->trace, full[top[i].name]);
-        row[0].text = bz_string(m->trace, top[i].name);
-        row[1].text = bz_kernel_does_name(of->does);
-        row[2].text = of->unit;
-        row[3].number = (double)top[i].count / m->steady;
-        row[4].number = seconds(top[i].time) / m->steady;
-        row[5].number = share_of(row[4].number, m->kernel_time);
+        double time = seconds(top[i].time) / m->steady;
+        BZ_SHEET_ADD(sheet, BZ_TEXT(bz_string(m->trace, top[i].name)), BZ_TEXT(bz_kernel_does_name(of->does)),
+                     BZ_TEXT(of->unit), BZ_NUMBER((double)top[i].count / m->steady), BZ_NUMBER(time),
+                     BZ_NUMBER(share_of(time, m->kernel_time)));
     }
     return sheet;
 }
@@ -281,13 +275,9 @@ static bz_sheet *stream_sheet(recording_making *m)
         n += spans_of(m, BZ_EVENT_MEMSET, lane, list + n);
         if (!n)
             continue;
-        bz_sheet_cell *row = bz_sheet_row(sheet);
-        row[0].number = (double)t->lane[lane].device_id;
-        row[1].number = (double)t->lane[lane].stream;
-        row[2].number = (double)kernels;
-        row[3].number = (double)(n - kernels);
-        row[4].number = union_of(list, n);
-        row[5].number = share_of(row[4].number, m->out->span);
+        double busy = union_of(list, n);
+        BZ_SHEET_ADD(sheet, BZ_NUMBER(t->lane[lane].device_id), BZ_NUMBER(t->lane[lane].stream), BZ_NUMBER(kernels),
+                     BZ_NUMBER(n - kernels), BZ_NUMBER(busy), BZ_NUMBER(share_of(busy, m->out->span)));
     }
     bz_sheet_sort(sheet, 4);
     return sheet;
@@ -307,14 +297,12 @@ static bz_sheet *named_sheet(recording_making *m, bz_event_kind kind, const char
     bz_top *top;
     size_t n = bz_trace_top(m->trace, m->arena, kind, &top);
     for (size_t i = 0; i < n; i++) {
-        bz_sheet_cell *row = bz_sheet_row(sheet);
-        row[0].text = bz_string(m->trace, top[i].name);
-        row[1].text = top[i].beside ? bz_string(m->trace, top[i].beside) : NULL;
-        row[2].number = (double)top[i].count / m->steady;
-        if (timed && top[i].time > 0) {
-            row[3].number = seconds(top[i].time) / m->steady;
-            row[4].number = seconds(top[i].time) / (double)top[i].count;
-        }
+        double count = (double)top[i].count, time = top[i].time > 0 ? seconds(top[i].time) : NAN;
+        const bz_sheet_cell row[] = {BZ_TEXT(bz_string(m->trace, top[i].name)),
+                                     BZ_TEXT(top[i].beside ? bz_string(m->trace, top[i].beside) : NULL),
+                                     BZ_NUMBER(count / m->steady), BZ_NUMBER(time / m->steady),
+                                     BZ_NUMBER(time / count)};
+        bz_sheet_add(sheet, row, timed ? 5 : 3);
     }
     return sheet;
 }
