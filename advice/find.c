@@ -6,14 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *share(const advice_making *m, double seconds, char out[64])
+static const char *share(const advice_making *m, double seconds)
 {
-    const char *time = BZ_SAY_TIME(seconds);
-    if (isfinite(m->l->latency) && m->l->latency > 0)
-        snprintf(out, 64, "%s (%s of the latency)", time, BZ_SAY_SHARE(seconds / m->l->latency));
-    else
-        snprintf(out, 64, "%s", time);
-    return out;
+    bool known = isfinite(m->l->latency) && m->l->latency > 0;
+    return bz_arena_printf(m->arena, known ? "%s (%s of the latency)" : "%s", BZ_SAY_TIME(seconds),
+                           BZ_SAY_SHARE(seconds / m->l->latency));
 }
 
 void advice_mark(advice_making *m, bz_rung_kind step)
@@ -32,10 +29,11 @@ static void mark_cause(advice_making *m, const bz_cause *cause)
         }
 }
 
-static advice_finding find_causes(advice_making *m, const char *ids)
+static advice_finding find_causes(advice_making *m)
 {
     advice_finding f = {0};
-    char id[64], text[64];
+    const char *ids = m->words;
+    char id[64];
     const bz_alignment *a = m->l->alignment;
     while (bz_word_next(&ids, id, sizeof id))
         for (int i = 0; a && a->timeline && i < a->n_causes; i++) {
@@ -43,7 +41,7 @@ static advice_finding find_causes(advice_making *m, const char *ids)
             if (strcmp(c->id, id) != 0 || !(c->seconds > 0) || (c->kind == BZ_CAUSE_OPERATORS_EXTRA && !m->b->n))
                 continue; /* without a model no operator belongs to a layer */
             bz_buf_printf(&m->evidence, "%s%g × %s per iteration, %s", f.holds ? "; " : "", c->count, c->name,
-                          share(m, c->seconds, text));
+                          share(m, c->seconds));
             if (c->example && *c->example)
                 bz_buf_printf(&m->evidence, ", for example %s", c->example);
             if (c->where)
@@ -57,16 +55,16 @@ static advice_finding find_causes(advice_making *m, const char *ids)
 }
 
 /* Time of kernels or calls by their names: of the steady iterations. */
-static advice_finding find_names(advice_making *m, bz_event_kind kind, const char *words)
+static advice_finding find_names(advice_making *m, bz_event_kind kind)
 {
     const bz_events *e = &m->trace->event[kind];
     uint32_t n = bz_strings(m->trace), most = 0;
-    char *fits = BZ_NEW(m->arena, char, n), text[64]; /* 1: no, 2: yes */
+    char *fits = BZ_NEW(m->arena, char, n); /* 1: no, 2: yes */
     int64_t time = 0, count = 0, longest = 0;
     for (size_t i = 0; i < e->n; i++) {
         uint32_t name = e->name[i];
         if (!fits[name])
-            fits[name] = (char)(1 + bz_name_matches_any(words, bz_string(m->trace, name)));
+            fits[name] = (char)(1 + bz_name_matches_any(m->words, bz_string(m->trace, name)));
         if (fits[name] == 1 || !bz_event_is_steady(m->trace, kind, i))
             continue;
         count++;
@@ -80,15 +78,14 @@ static advice_finding find_names(advice_making *m, bz_event_kind kind, const cha
     f.half = f.gain * m->iterations;
     if (count)
         bz_buf_printf(&m->evidence, "%g × %s and the like per iteration, %s", (double)count / (double)m->steady,
-                      bz_string(m->trace, most), share(m, f.gain, text));
+                      bz_string(m->trace, most), share(m, f.gain));
     return f;
 }
 
-static advice_finding find_algorithms(advice_making *m, const char *words)
+static advice_finding find_algorithms(advice_making *m)
 {
     const bz_regret *r = m->l->regret;
     double calls = 0;
-    (void)words;
     if (!r || !(r->loss > 0) || !r->n)
         return (advice_finding){0};
     for (int i = 0; i < r->n; i++)
@@ -102,13 +99,12 @@ static advice_finding find_algorithms(advice_making *m, const char *words)
 
 /* Layers that were done without the library, between its calls, and those that another call did than the one that
  * the library has for them: what they took above their records. */
-static advice_finding find_elsewhere(advice_making *m, const char *words)
+static advice_finding find_elsewhere(advice_making *m)
 {
     const bz_alignment *a = m->l->alignment;
     double changed = 0, took = 0, missing = a ? bz_alignment_missing(a) : 0, outside = 0;
     int calls = 0, layers = 0, unpriced = 0;
     const char *first = NULL;
-    (void)words;
     for (int i = 0; a && a->timeline && i < a->n; i++) {
         const bz_aligned *r = &a->row[i];
         bool priced = isfinite(r->bound), other = r->kind == BZ_ALIGNED_CHANGED && isfinite(r->seconds) && priced &&
@@ -128,11 +124,11 @@ static advice_finding find_elsewhere(advice_making *m, const char *words)
     if (calls) {
         advice_mark(m, BZ_RUNG_SLOWER);
         bz_buf_printf(&m->evidence, "%d layer%s done by %s and the like in %s, where the library takes %s", calls,
-                      calls == 1 ? " is" : "s are", first, BZ_SAY_TIME(took), BZ_SAY_TIME(took - changed));
+                      BZ_IS_OR_ARE(calls), first, BZ_SAY_TIME(took), BZ_SAY_TIME(took - changed));
     }
     if (outside > missing)
         bz_buf_printf(&m->evidence, "%s%d layer%s done without the library in %s", calls ? "; " : "", layers,
-                      layers == 1 ? " is" : "s are", BZ_SAY_TIME(outside));
+                      BZ_IS_OR_ARE(layers), BZ_SAY_TIME(outside));
     if (outside > missing && unpriced) { /* what is left of it nobody knows */
         bz_buf_printf(&m->evidence, ", and %d of them without a record of what it takes", unpriced);
         return (advice_finding){true, NAN, .half = NAN};
@@ -171,12 +167,11 @@ static int fused_places(const advice_making *m, const char *pattern, const bool 
 
 /* What the records say of a pattern is what a program gains that fuses none of its places; of others nobody knows what is left
  * to gain. */
-static advice_finding find_fusion(advice_making *m, const char *words)
+static advice_finding find_fusion(advice_making *m)
 {
     const bz_fusion *f = m->a->fusion;
     double sums = 0, gain = 0;
     int shown = 0;
-    (void)words;
     if (!f || !(f->sequential > 0))
         return (advice_finding){0};
     bool *fused = fused_nodes(m);
@@ -216,13 +211,13 @@ static const bz_unit_row *best_layer(const advice_making *m, const bz_unit_way *
     return best;
 }
 
-static advice_finding find_way(advice_making *m, const char *name)
+static advice_finding find_way(advice_making *m)
 {
     const bz_units *u = m->a->units;
     double gain;
     for (int i = 0; u && i < u->n_ways; i++) {
         const bz_unit_way *w = &u->way[i];
-        if (strcmp(w->name, name) != 0 || !(w->gain > 0))
+        if (strcmp(w->name, m->words) != 0 || !(w->gain > 0))
             continue;
         double bound = bz_bound_goal(m->b).sequential;
         bz_buf_printf(&m->evidence, "%d layers gain, the model's bound falls from %s to %s", w->layers,
@@ -239,12 +234,11 @@ static advice_finding find_way(advice_making *m, const char *name)
     return (advice_finding){0};
 }
 
-static advice_finding find_parallel(advice_making *m, const char *words)
+static advice_finding find_parallel(advice_making *m)
 {
     bz_goal goal = bz_bound_goal(m->b);
     double gain = goal.enough ? goal.sequential - goal.parallel : 0;
     int outer = 0;
-    (void)words;
     if (!(gain > 0))
         return (advice_finding){0};
     for (int i = 0; i < m->b->n_modules; i++)
@@ -254,26 +248,22 @@ static advice_finding find_parallel(advice_making *m, const char *words)
     return (advice_finding){true, gain, m->records * m->b->sequential, .priced = true, .assumed = true};
 }
 
-static advice_finding find_idle(advice_making *m, const char *words)
+static advice_finding find_idle(advice_making *m)
 {
-    char text[64];
-    (void)words;
     if (!isfinite(m->l->idle) || !(m->l->idle > 0) || (m->l->alignment && m->l->alignment->timeline))
         return (advice_finding){0};
-    bz_buf_printf(&m->evidence, "%s of every iteration %s", share(m, m->l->idle, text),
+    bz_buf_printf(&m->evidence, "%s of every iteration %s", share(m, m->l->idle),
                   m->l->device ? "the device has nothing to do"
                                : "no library call runs: layers that the framework computes itself are part of that");
     return (advice_finding){true, m->l->idle, .half = m->iterations * m->l->latency};
 }
 
 /* Pages are handed out within library calls and between them: which it is nobody counted. */
-static advice_finding find_anew(advice_making *m, const char *words)
+static advice_finding find_anew(advice_making *m)
 {
-    char text[64];
     double pages, spared, taken = bz_whatif_anew(m->trace, &pages, &spared), all = bz_tick(taken * m->l->latency),
                           gain = bz_tick(spared * m->l->latency);
     const bz_alignment *a = m->l->alignment;
-    (void)words;
     if (!(gain > 0))
         return (advice_finding){0};
     for (int i = 0; a && i < a->n_causes; i++)
@@ -281,15 +271,14 @@ static advice_finding find_anew(advice_making *m, const char *words)
             mark_cause(m, &a->cause[i]);
     advice_mark(m, BZ_RUNG_SLOWER);
     bz_buf_printf(&m->evidence, "the system hands out %.0f pages of memory in every iteration, %s",
-                  pages * m->l->latency, share(m, all, text));
+                  pages * m->l->latency, share(m, all));
     return (advice_finding){true, gain, .half = ANEW_OFF * all, .alone = true};
 }
 
-static advice_finding find_channels(advice_making *m, const char *words)
+static advice_finding find_channels(advice_making *m)
 {
     const bz_units *u = m->l->units && m->l->units->n ? m->l->units : m->a->units;
     int n = 0, first = -1;
-    (void)words;
     for (int i = 0; u && i < u->n; i++)
         if (u->row[i].channels) {
             first = first < 0 ? i : first;
@@ -303,28 +292,27 @@ static advice_finding find_channels(advice_making *m, const char *words)
     return (advice_finding){true, NAN, .half = NAN};
 }
 
-static advice_finding find_kernels(advice_making *m, const char *words)
+static advice_finding find_kernels(advice_making *m)
 {
-    return find_names(m, BZ_EVENT_KERNEL, words);
+    return find_names(m, BZ_EVENT_KERNEL);
 }
 
 /* A time line tells what each call was for: the causes have it, and names would count it again. */
-static advice_finding find_calls(advice_making *m, const char *words)
+static advice_finding find_calls(advice_making *m)
 {
     if (m->l->alignment && m->l->alignment->timeline)
         return (advice_finding){0};
-    return find_names(m, BZ_EVENT_CALL, words);
+    return find_names(m, BZ_EVENT_CALL);
 }
 
 /* Work of the typical iteration: "load" of its input, "update" of its weights by a device. What takes the place of the latter the
  * simulation tells. */
-static advice_finding find_work(advice_making *m, const char *what)
+static advice_finding find_work(advice_making *m)
 {
     const bz_flow *f = &m->simulation.flow;
-    const bool load = !strcmp(what, "load");
+    const bool load = !strcmp(m->words, "load");
     const bz_alignment *a = m->l->alignment;
     const char *first = NULL;
-    char text[64];
     int64_t time = 0;
     int n = 0;
     for (uint32_t i = 0; i < f->n; i++) {
@@ -342,19 +330,17 @@ static advice_finding find_work(advice_making *m, const char *what)
             mark_cause(m, &a->cause[i]);
     const double seconds = bz_tick(1e-9 * (double)time);
     bz_buf_printf(&m->evidence, "%s of %d %s%s in an iteration, as %.60s, %s", load ? "loading" : "weight update", n,
-                  load ? "part" : "kernel", BZ_PLURAL(n), first, share(m, seconds, text));
+                  load ? "part" : "kernel", BZ_PLURAL(n), first, share(m, seconds));
     return load ? (advice_finding){.holds = true, .gain = seconds, .half = seconds * m->iterations}
                 : (advice_finding){.holds = true, .gain = NAN, .half = NAN};
 }
 
 /* Nothing but the simulation tells what the change gains: of a recording alone, without records of that type. */
-static advice_finding find_simulated(advice_making *m, const char *words)
+static advice_finding find_simulated(advice_making *m)
 {
-    char text[64];
-    (void)words;
     if (!m->l->on_device || !isfinite(m->l->busy) || !(m->l->busy > 0))
         return (advice_finding){0};
-    bz_buf_printf(&m->evidence, "the device works %s of every iteration", share(m, m->l->busy, text));
+    bz_buf_printf(&m->evidence, "the device works %s of every iteration", share(m, m->l->busy));
     return (advice_finding){.holds = true, .gain = NAN, .half = NAN, .simulated = true};
 }
 
@@ -364,7 +350,7 @@ static const struct {
     const char *what;
     bz_rung_kind step;
     bool by_records;
-    advice_finding (*find)(advice_making *m, const char *words);
+    advice_finding (*find)(advice_making *m);
 } FINDERS[] = {
     {"cause", BZ_RUNGS, false, find_causes},        {"kernels", BZ_RUNG_EXTRA, false, find_kernels},
     {"calls", BZ_RUNG_EXTRA, false, find_calls},    {"algorithms", BZ_RUNG_ALGORITHMS, true, find_algorithms},
@@ -384,11 +370,11 @@ advice_finding advice_find(advice_making *m, const advice_rule *rule)
     for (int k = 0; !f.holds && (line = advice_line(rule, "gain", k)); k++) {
         char what[64];
         bz_word_next(&line, what, sizeof what);
-        line += strspn(line, " ");
+        m->words = line + strspn(line, " ");
         bz_buf_clear(&m->evidence);
         for (size_t i = 0; i < sizeof FINDERS / sizeof *FINDERS; i++)
             if (!strcmp(FINDERS[i].what, what) && (!FINDERS[i].by_records || bz_ladder_compares(m->l))) {
-                f = FINDERS[i].find(m, line);
+                f = FINDERS[i].find(m);
                 if (f.holds)
                     advice_mark(m, FINDERS[i].step);
                 m->found = k;

@@ -76,7 +76,8 @@ typedef struct advice_making {
     int n_states;
     advice_item *item;
     int n_items;
-    int found; /* the line "gain" that found something */
+    int found;         /* the line "gain" that found something */
+    const char *words; /* of the line that is looked at */
     bz_buf evidence;
     advice_simulation simulation;
 } advice_making;

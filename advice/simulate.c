@@ -24,13 +24,12 @@ void advice_simulation_make(const bz_analysis *analysis, const bz_ladder *ladder
 }
 
 /* Without work by its name, or for its reason: "kernels WORD…", "calls WORD…", "cause ID…", as a line "gain" has it. */
-static int remove_work(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
+static int remove_work(bz_flow *flow, bz_whatif_asked *asked)
 {
     const char *words = asked->text;
     char what[64];
     int n = 0;
     int64_t time = 0;
-    (void)err;
     bz_word_next(&words, what, sizeof what);
     bool call = !strcmp(what, "calls"), cause = !strcmp(what, "cause");
     for (uint32_t i = 0; i < flow->n; i++) {
