@@ -19,19 +19,19 @@ void analyze_bound_input(const analyze_work *w, int number, bz_bound_input *in)
                            .peaks = w->peaks};
 }
 
-static int make_bound(analyze_work *w, const analyze_place *at, bz_error *err)
+static int make_bound(analyze_work *w, const analyze_place *at)
 {
     bz_bound_input in;
     analyze_bound_input(w, at->number, &in);
     bz_bound_make(&in, w->arena, &at->item->bound);
     if (!w->request->db || !w->system)
         return 0;
-    return bz_bound_marks_make(&at->item->bound, w->prices, w->request->db, w->system, w->arena, err);
+    return bz_bound_marks_make(&at->item->bound, w->prices, w->request->db, w->system, w->arena, w->err);
 }
 
 /* For predictions of what programs on a processor gain: in the model's type, and in the one that its matrix units have, each as
  * the profiles ask for them; and in the model's as training does, whoever asks. */
-static int make_picks(analyze_work *w, const analyze_place *at, bz_error *err)
+static int make_picks(analyze_work *w, const analyze_place *at)
 {
     static const bz_dtype TYPES[] = {BZ_UNDEFINED, BZ_BF16};
     bz_analysis *item = at->item;
@@ -45,15 +45,14 @@ static int make_picks(analyze_work *w, const analyze_place *at, bz_error *err)
     for (int i = 0; i < 4; i++)
         if ((asked[i / 2] || (i / 2 && !TYPES[i % 2])) &&
             bz_picks_make(&item->bound, TYPES[i % 2], i / 2, w->request->db, w->system, w->arena,
-                          &picks[item->n_picks++], err))
+                          &picks[item->n_picks++], w->err))
             return -1;
     item->picks = picks;
     return 0;
 }
 
-static int make_fusion(analyze_work *w, const analyze_place *at, bz_error *err)
+static int make_fusion(analyze_work *w, const analyze_place *at)
 {
-    (void)err;
     bz_fusion *fusion = BZ_NEW(w->arena, bz_fusion, 1);
     if (!at->item->bound.fused.wanted)
         return 0;
@@ -62,43 +61,39 @@ static int make_fusion(analyze_work *w, const analyze_place *at, bz_error *err)
     return 0;
 }
 
-static int make_ladder(analyze_work *w, const analyze_place *at, bz_error *err)
+static int make_ladder(analyze_work *w, const analyze_place *at)
 {
-    (void)err;
     bz_ladder_make(&at->item->bound, at->trace, at->profile, w->arena, at->ladder);
     return 0;
 }
 
-static int make_algorithms(analyze_work *w, const analyze_place *at, bz_error *err)
+static int make_algorithms(analyze_work *w, const analyze_place *at)
 {
     if (at->ladder->ran_on) /* what other machines' records say is the best was not at hand there */
         return 0;
     bz_regret *regret = BZ_NEW(w->arena, bz_regret, 1);
     at->ladder->regret = regret;
-    return bz_regret_make(at->trace, w->request->db, w->system, &w->request->setting, w->arena, regret, err);
+    return bz_regret_make(at->trace, w->request->db, w->system, &w->request->setting, w->arena, regret, w->err);
 }
 
-static int make_alignment(analyze_work *w, const analyze_place *at, bz_error *err)
+static int make_alignment(analyze_work *w, const analyze_place *at)
 {
-    (void)err;
     bz_alignment *alignment = BZ_NEW(w->arena, bz_alignment, 1);
     bz_align_make(&at->item->bound, at->trace, w->arena, alignment);
     at->ladder->alignment = alignment;
     return 0;
 }
 
-static int make_timeline(analyze_work *w, const analyze_place *at, bz_error *err)
+static int make_timeline(analyze_work *w, const analyze_place *at)
 {
-    (void)err;
     at->ladder->timeline = bz_timeline_make(at->trace, w->arena);
     return 0;
 }
 
 /* Records say something of a recording where it is of their system; without a system there are none. */
-static int make_whatif(analyze_work *w, const analyze_place *at, bz_error *err)
+static int make_whatif(analyze_work *w, const analyze_place *at)
 {
     bz_whatif_records *records = w->system && !at->ladder->ran_on ? BZ_NEW(w->arena, bz_whatif_records, 1) : NULL;
-    (void)err;
     if (records)
         *records = (bz_whatif_records){w->request->db, w->system, w->request->setting,
                                        bz_arena_printf(w->arena, "records of %s", w->system->name), NULL};
@@ -106,9 +101,8 @@ static int make_whatif(analyze_work *w, const analyze_place *at, bz_error *err)
     return 0;
 }
 
-static int make_used(analyze_work *w, const analyze_place *at, bz_error *err)
+static int make_used(analyze_work *w, const analyze_place *at)
 {
-    (void)err;
     if (at->ladder->ran_on) /* which units a machine has is not what another one's bound knows */
         return 0;
     bz_units *units = BZ_NEW(w->arena, bz_units, 1);
@@ -117,9 +111,8 @@ static int make_used(analyze_work *w, const analyze_place *at, bz_error *err)
     return 0;
 }
 
-static int make_waterfall(analyze_work *w, const analyze_place *at, bz_error *err)
+static int make_waterfall(analyze_work *w, const analyze_place *at)
 {
-    (void)err;
     bz_waterfall *waterfall = BZ_NEW(w->arena, bz_waterfall, 1);
     bz_waterfall_make(&at->item->bound, at->ladder, at->item->units, waterfall);
     at->ladder->waterfall = waterfall;
@@ -130,9 +123,8 @@ static int make_waterfall(analyze_work *w, const analyze_place *at, bz_error *er
     return 0;
 }
 
-static int make_advice(analyze_work *w, const analyze_place *at, bz_error *err)
+static int make_advice(analyze_work *w, const analyze_place *at)
 {
-    (void)err;
     const bz_request *r = w->request;
     const bz_whatif_records records = {.db = r ? r->db : NULL,
                                        .system = w->system,
@@ -184,20 +176,20 @@ static const struct {
 };
 enum { N_STEPS = sizeof STEPS / sizeof *STEPS };
 
-static int make_part(analyze_work *w, int step, bz_error *err)
+static int make_part(analyze_work *w, int step)
 {
     if (STEPS[step].of == OF_ALL)
-        return STEPS[step].make(w, NULL, err);
+        return STEPS[step].make(w, NULL);
     for (int i = 0; i < w->n; i++) {
         analyze_place at = {.item = &w->item[i], .number = i};
-        if (STEPS[step].of == OF_MODEL && STEPS[step].make(w, &at, err))
+        if (STEPS[step].of == OF_MODEL && STEPS[step].make(w, &at))
             return -1;
         for (int k = 0; k < at.item->n_ladders && STEPS[step].of == OF_RECORDING; k++) {
             const bz_recorded *p = &w->profile[w->own ? i : k];
             at.ladder = &at.item->ladder[k];
             at.trace = p->trace;
             at.profile = p->name;
-            if (STEPS[step].make(w, &at, err))
+            if (STEPS[step].make(w, &at))
                 return -1;
         }
     }
@@ -207,6 +199,7 @@ static int make_part(analyze_work *w, int step, bz_error *err)
 int analyze_make(analyze_work *w, unsigned wanted, bz_error *err)
 {
     unsigned done = 0; /* bits: steps */
+    w->err = err;
     w->parts |= wanted;
     for (unsigned before = 0; before != w->parts;) {
         before = w->parts;
@@ -217,7 +210,7 @@ int analyze_make(analyze_work *w, unsigned wanted, bz_error *err)
         unsigned waits = (STEPS[i].needs | STEPS[i].uses) & w->parts & ~w->made, open = 0;
         if (done >> i & 1 || waits || !(STEPS[i].part & w->parts & ~w->made))
             continue;
-        if (make_part(w, i, err))
+        if (make_part(w, i))
             return -1;
         done |= 1U << i;
         for (int k = 0; k < N_STEPS; k++)

@@ -93,7 +93,7 @@ static void fill(const context *c, bz_sheet *s, sums *t)
         add_row(c, s, at, ends[i] - at, taken[ends[i]] < 0 ? NAN : c->seconds[m->brick[taken[ends[i]]]], t);
 }
 
-int analyze_context(analyze_work *w, const analyze_place *at, bz_error *err)
+int analyze_context(analyze_work *w, const analyze_place *at)
 {
     static const char COLUMNS[] =
         "layer=from layer|layers:n|time:s=in sequence|alone:s=each by itself|ratio:%=of these";
@@ -109,7 +109,7 @@ int analyze_context(analyze_work *w, const analyze_place *at, bz_error *err)
         if (c.b->layers->layer[i].class != BZ_CONSTANT)
             layer[n++] = i;
     c.layer = layer;
-    int rc = read_records(&c, err);
+    int rc = read_records(&c, w->err);
     if (!rc) {
         bz_sheet *s = analyze_sheet(w, at, "in-sequence", "Sequences that were measured as such", COLUMNS);
         fill(&c, s, &t);

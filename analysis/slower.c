@@ -117,13 +117,12 @@ static int find_groups(const slower_making *m, group *list)
     return n;
 }
 
-int analyze_slower(analyze_work *w, const analyze_place *at, bz_error *err)
+int analyze_slower(analyze_work *w, const analyze_place *at)
 {
     static const char COLUMNS[] =
         "layer|times:n=equal layers|call=done by|took:s|could:s=could take|lost:s|share:%=of latency|why";
     slower_making m = {&at->item->bound, at->ladder, w->arena};
     const bz_alignment *a = at->ladder->alignment;
-    (void)err;
     if (!a->timeline || !(at->ladder->latency > 0) || !bz_ladder_compares(at->ladder))
         return 0;
     group *list = BZ_NEW(w->arena, group, a->n);

@@ -28,6 +28,7 @@ typedef struct analyze_way {
 typedef struct analyze_work {
     const bz_request *request;
     bz_arena *arena;
+    bz_error *err;
     unsigned parts; /* wanted, or needed by these */
     unsigned made;
     const bz_plan *plan;
@@ -55,7 +56,7 @@ typedef struct analyze_place {
     const char *profile;
 } analyze_place;
 
-typedef int analyze_step(analyze_work *w, const analyze_place *at, bz_error *err);
+typedef int analyze_step(analyze_work *w, const analyze_place *at);
 
 /* Makes the parts that are wanted, and those that they need, but for those that are made. */
 int analyze_make(analyze_work *w, unsigned wanted, bz_error *err);

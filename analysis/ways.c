@@ -109,19 +109,20 @@ static void predict(const bz_samples *s, const bz_setting *setting, analyze_work
     bz_predictor_free(predictor);
 }
 
-int analyze_prices(analyze_work *w, const analyze_place *at, bz_error *err)
+int analyze_prices(analyze_work *w, const analyze_place *at)
 {
     (void)at;
     const bz_request *r = w->request;
     bz_peaks *peaks = BZ_NEW(w->arena, bz_peaks, 1);
-    if (bz_transfers_facts(r->db, w->system, w->arena, &w->facts, err))
+    if (bz_transfers_facts(r->db, w->system, w->arena, &w->facts, w->err))
         return -1;
     bz_peaks_read(w->facts, &r->setting, w->arena, peaks);
     for (int i = 0; i < r->options.n_maths; i++)
         bz_peaks_allow(w->facts, &r->setting, r->options.math[i], peaks);
     w->peaks = peaks;
     bool ways = w->parts & BZ_PART_UNITS;
-    if (ways ? load_prices(w, err) : bz_prices_load(w->plan, r->db, w->system, &r->setting, w->arena, &w->prices, err))
+    if (ways ? load_prices(w, w->err)
+             : bz_prices_load(w->plan, r->db, w->system, &r->setting, w->arena, &w->prices, w->err))
         return -1;
     if (r->samples)
         predict(r->samples, &r->setting, w);
@@ -131,7 +132,7 @@ int analyze_prices(analyze_work *w, const analyze_place *at, bz_error *err)
         bool known;
         if (TYPES[i].dtype == r->options.dtype)
             continue;
-        if (is_known(w->plan, TYPES[i].dtype, r->db, w->system, &known, err) || (known && add_type(w, i, err)))
+        if (is_known(w->plan, TYPES[i].dtype, r->db, w->system, &known, w->err) || (known && add_type(w, i, w->err)))
             return -1;
     }
     return 0;
@@ -148,7 +149,7 @@ static bool is_same(const bz_bound *a, const bz_bound *b)
     return !memcmp(a->seconds, b->seconds, (size_t)a->dag->n * sizeof *a->seconds);
 }
 
-int analyze_units(analyze_work *w, const analyze_place *at, bz_error *err)
+int analyze_units(analyze_work *w, const analyze_place *at)
 {
     const bz_bound *bound = &at->item->bound;
     bz_units *units = BZ_NEW(w->arena, bz_units, 1);
@@ -170,5 +171,5 @@ int analyze_units(analyze_work *w, const analyze_place *at, bz_error *err)
             tries[n++] = (bz_unit_try){way->name, b, way->layout, way->data, way->calibrated};
     }
     at->item->units = units;
-    return bz_units_make(bound, tries, n, w->request->db, w->system, w->arena, units, err);
+    return bz_units_make(bound, tries, n, w->request->db, w->system, w->arena, units, w->err);
 }

@@ -110,12 +110,13 @@ static int apply_all(bz_flow *flow, const bz_trace *trace, const bz_whatif *w, b
         asked[i].records = w->records;
         asked[i].model = w->model;
         asked[i].arena = arena;
+        asked[i].err = err;
         asked[i].n_assumed = 0; /* what was said before went with its memory */
         asked[i].because = asked[i].unsure = NULL;
         const char *back = asked[i].row->inference ? bz_flow_trains(flow) : NULL;
         int c = back ? bz_whatif_because(&asked[i],
                                          "the recording is of a training (%s): weights change in every iteration", back)
-                     : asked[i].row->apply(flow, &asked[i], err);
+                     : asked[i].row->apply(flow, &asked[i]);
         if (c < 0)
             return bz_fail_in(err, "%s", asked[i].row->name);
         if (!c && !*none)

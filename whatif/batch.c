@@ -180,14 +180,14 @@ static void tell(bz_whatif_asked *asked, const tally *sum)
     bz_whatif_assume(asked, BZ_ASSUMED_GIVEN, "asked for", "an iteration computes %.4g times as many items", times);
 }
 
-int bz_whatif_batch(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
+int bz_whatif_batch(bz_flow *flow, bz_whatif_asked *asked)
 {
     double times = bz_whatif_number(asked, "times"), floor_of = bz_whatif_number(asked, "floor");
     size_t calls = asked->trace->event[BZ_EVENT_CALL].n;
     int64_t shortest[BZ_TASK_KINDS];
     bz_whatif_room room;
     tally sum = {.asked = asked, .times = times, .calls = {.factor = BZ_NEW(asked->arena, double, calls + 1)}};
-    if (asked->records && bz_whatif_factors(flow, asked, find_factor, &sum, &sum.calls, err))
+    if (asked->records && bz_whatif_factors(flow, asked, find_factor, &sum, &sum.calls, asked->err))
         return -1;
     sum.farther = find_farther(flow, asked, times);
     double farther = pow(sum.farther, bz_whatif_number(asked, "caches"));

@@ -2,9 +2,8 @@
  * it; a result is waited for at the end. */
 #include "whatif/transformations.h"
 
-int bz_whatif_copies(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
+int bz_whatif_copies(bz_flow *flow, bz_whatif_asked *asked)
 {
-    (void)err;
     uint32_t n = 0, lanes = flow->n_lanes, *beside = BZ_NEW(asked->arena, uint32_t, 2 * (size_t)lanes + 2);
     uint32_t *list = BZ_NEW(asked->arena, uint32_t, (size_t)flow->n + 1);
     for (uint32_t i = 0; i < flow->n; i++)

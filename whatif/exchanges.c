@@ -59,14 +59,13 @@ static void decompose(bz_flow *flow, uint32_t task, const levels *l)
     take_edges(flow, task, before, false);
 }
 
-int bz_whatif_blueconnect(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
+int bz_whatif_blueconnect(bz_flow *flow, bz_whatif_asked *asked)
 {
     static const char *const WORKERS[LEVELS] = {"workers1", "workers2", "workers3"}, *const GBPS[LEVELS] = {
                                                                                          "gbps1", "gbps2", "gbps3"};
     levels l = {.latency = bz_whatif_number(asked, "latency")};
     uint32_t n = flow->n;
     int changed = 0;
-    (void)err;
     for (int i = 0; i < LEVELS; i++)
         if (bz_whatif_number(asked, WORKERS[i]) > 1) {
             l.workers[l.n] = bz_whatif_number(asked, WORKERS[i]);
@@ -136,13 +135,12 @@ static void compress(bz_flow *flow, uint32_t task, const packing *p)
     flow->task[task].bytes = (int64_t)(bytes * p->ratio);
 }
 
-int bz_whatif_compression(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
+int bz_whatif_compression(bz_flow *flow, bz_whatif_asked *asked)
 {
     packing p = {bz_whatif_number(asked, "ratio"), bz_whatif_number(asked, "gbs"), bz_whatif_number(asked, "compress"),
                  bz_whatif_number(asked, "decompress")};
     uint32_t n = flow->n;
     int changed = 0;
-    (void)err;
     for (uint32_t i = 0; i < n; i++)
         if (exchanged(&flow->task[i])) {
             compress(flow, i, &p);

@@ -5,11 +5,10 @@
 #include <math.h>
 
 /* Nobody knows which part of a longer time a program is spared: at the dear end it keeps all. */
-int bz_whatif_framework(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
+int bz_whatif_framework(bz_flow *flow, bz_whatif_asked *asked)
 {
     bz_layer_map map;
     bz_tally gaps = {0};
-    (void)err;
     if (!bz_layer_map_make(flow, asked, &map))
         return 0;
     bool *layers = BZ_NEW(asked->arena, bool, map.n_tasks + 1);
@@ -59,7 +58,7 @@ static int by_threads(void *user, size_t call, const bz_problem *p, int64_t time
     return 0;
 }
 
-int bz_whatif_threads(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
+int bz_whatif_threads(bz_flow *flow, bz_whatif_asked *asked)
 {
     bz_call_factors calls;
     if (!asked->records)
@@ -68,7 +67,7 @@ int bz_whatif_threads(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
     pricing of = {asked, *asked, 0};
     others.setting.threads = (int)bz_whatif_number(asked, "n");
     of.then.records = &others;
-    if (bz_whatif_factors(flow, asked, by_threads, &of, &calls, err))
+    if (bz_whatif_factors(flow, asked, by_threads, &of, &calls, asked->err))
         return -1;
     bz_whatif_scale_calls(flow, asked, calls.factor);
     if (!of.priced)

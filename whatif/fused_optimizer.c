@@ -8,9 +8,8 @@ static bool updates(const bz_task *t, int64_t from)
            (t->kind == BZ_TASK_KERNEL || t->kind == BZ_TASK_CALL);
 }
 
-int bz_whatif_fused_optimizer(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
+int bz_whatif_fused_optimizer(bz_flow *flow, bz_whatif_asked *asked)
 {
-    (void)err;
     int64_t from, end;
     bz_tally sum = {0};
     uint32_t first = BZ_NONE;

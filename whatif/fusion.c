@@ -193,14 +193,14 @@ static int fuse_lane(fusion *u, uint32_t lane, bz_error *err)
     return 0;
 }
 
-int bz_whatif_fusion(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
+int bz_whatif_fusion(bz_flow *flow, bz_whatif_asked *asked)
 {
     fusion u = {.asked = asked, .flow = flow};
     if (!asked->records)
         return bz_whatif_without_records(asked);
     u.training = bz_flow_trains(flow) != NULL;
     for (uint32_t l = 0; l < flow->n_lanes; l++)
-        if (!flow->lane[l].channel && fuse_lane(&u, l, err))
+        if (!flow->lane[l].channel && fuse_lane(&u, l, asked->err))
             return -1;
     if (!u.places)
         return bz_whatif_because(

@@ -141,13 +141,13 @@ static int by_calls(bz_flow *flow, bz_whatif_asked *asked, bool framework, bz_er
     return priced + removed;
 }
 
-int bz_whatif_ideal(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
+int bz_whatif_ideal(bz_flow *flow, bz_whatif_asked *asked)
 {
     bz_layer_map map;
     bool framework = bz_whatif_number(asked, "framework") != 0;
     if (asked->model && bz_layer_map_make(flow, asked, &map))
         return by_model(flow, asked, &map, framework);
-    return by_calls(flow, asked, framework, err);
+    return by_calls(flow, asked, framework, asked->err);
 }
 
 static double simulate(const bz_trace *trace, bz_whatif *w, const char *change, bz_arena *arena)

@@ -151,10 +151,10 @@ static void tell(change *c)
                          BZ_SAY_NS(c->constants.before));
 }
 
-int bz_whatif_joined(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
+int bz_whatif_joined(bz_flow *flow, bz_whatif_asked *asked)
 {
     change c = {.asked = asked, .flow = flow};
-    if (bz_way_read(asked->text, asked, &c.way, err))
+    if (bz_way_read(asked->text, asked, &c.way, asked->err))
         return -1;
     if (!bz_layer_map_make(flow, asked, &c.map))
         return 0;

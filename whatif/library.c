@@ -432,10 +432,10 @@ static void tell(change *c)
         c->reorders.n, BZ_SAY_NS(c->reorders.before), c->borders.n, BZ_SAY_NS(c->borders.after), c->kept);
 }
 
-int bz_whatif_library(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
+int bz_whatif_library(bz_flow *flow, bz_whatif_asked *asked)
 {
     change c = {.asked = asked, .flow = flow};
-    if (bz_way_read(asked->text, asked, &c.way, err))
+    if (bz_way_read(asked->text, asked, &c.way, asked->err))
         return -1;
     if (!bz_layer_map_make(flow, asked, &c.map))
         return 0;
@@ -451,7 +451,7 @@ int bz_whatif_library(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
     c.map.keeps_memory = keeps_memory(&c);
     for (int i = 0; i < c.map.n; i++)
         change_place(&c, i);
-    if (c.way.turned && asked->records && turn_weights(&c, err))
+    if (c.way.turned && asked->records && turn_weights(&c, asked->err))
         return -1;
     if (c.unknown == c.products)
         return bz_whatif_because(asked, "none of %d products has a record", c.products);

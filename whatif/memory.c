@@ -34,9 +34,8 @@ static int find_stored(const bz_flow *flow, bz_whatif_asked *asked, stored **lis
     return k;
 }
 
-int bz_whatif_offload(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
+int bz_whatif_offload(bz_flow *flow, bz_whatif_asked *asked)
 {
-    (void)err;
     stored *list;
     int n = find_stored(flow, asked, &list), convs = 0, all = bz_whatif_number(asked, "all") > 0;
     if (!n)
@@ -115,9 +114,8 @@ static int64_t elementwise(const bz_flow *flow, const bz_whatif_asked *asked)
     return n ? (int64_t)bz_quantiles_of(times, n).p50 : 0;
 }
 
-int bz_whatif_encoding(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
+int bz_whatif_encoding(bz_flow *flow, bz_whatif_asked *asked)
 {
-    (void)err;
     bool lossy = bz_whatif_number(asked, "lossy") > 0;
     int64_t usual = elementwise(flow, asked);
     stored *list;
@@ -151,9 +149,8 @@ int bz_whatif_encoding(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
 }
 
 /* In front of the way back of a segment its layers are computed again, but for the last segment, which is there still. */
-int bz_whatif_checkpoints(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
+int bz_whatif_checkpoints(bz_flow *flow, bz_whatif_asked *asked)
 {
-    (void)err;
     stored *list;
     bz_tally sum = {0};
     int n = find_stored(flow, asked, &list);
@@ -210,9 +207,8 @@ static bool joins(const bz_flow *flow, const bz_whatif_asked *asked, bz_name_ans
 
 /* The first half of each normalization goes into the convolution before it, the second into the ReLU and the convolution
  * behind it: the input is read half as often, and ReLU is no kernel of its own. */
-int bz_whatif_norms(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
+int bz_whatif_norms(bz_flow *flow, bz_whatif_asked *asked)
 {
-    (void)err;
     bool literal = bz_whatif_number(asked, "literal") > 0;
     double times = bz_whatif_number(asked, "times");
     bz_name_answers norm = {.ask = names_norm};

@@ -118,10 +118,10 @@ static int add_back(bz_flow *flow, bz_whatif_asked *asked, int64_t added, bz_err
     return 0;
 }
 
-int bz_whatif_one_graph(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
+int bz_whatif_one_graph(bz_flow *flow, bz_whatif_asked *asked)
 {
     int64_t node = (int64_t)(1000 * bz_whatif_number(asked, "node")), added;
-    if (without_recorder(flow, asked, &added, err))
+    if (without_recorder(flow, asked, &added, asked->err))
         return -1;
     int64_t usual = longest_usual(flow, bz_whatif_number(asked, "usual"));
     tally sum = {0};
@@ -140,5 +140,5 @@ int bz_whatif_one_graph(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
         bz_whatif_assume_parameter(asked, "pauses", "%s of %d longer pauses of the host goes, too",
                                    BZ_SAY_NS(sum.paused), sum.pauses);
     bz_whatif_assume_parameter(asked, "node", "between two kernels of a graph: %.3g µs at most", 1e-3 * (double)node);
-    return add_back(flow, asked, added, err) ? -1 : sum.removed.n;
+    return add_back(flow, asked, added, asked->err) ? -1 : sum.removed.n;
 }

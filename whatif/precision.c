@@ -194,7 +194,7 @@ static int because_of(bz_whatif_asked *asked, const bz_flow *flow)
     return bz_whatif_because(asked, "products and convolutions compute in %s by a change before it", flow->computes);
 }
 
-int bz_whatif_precision(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
+int bz_whatif_precision(bz_flow *flow, bz_whatif_asked *asked)
 {
     tally sum = {.asked = asked};
     bz_call_factors calls = {0};
@@ -203,7 +203,7 @@ int bz_whatif_precision(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
     if (is_done(flow, asked))
         return bz_whatif_because(asked, "products and convolutions compute in 16 bits already");
     find_speeds(&sum);
-    if (asked->records && bz_whatif_factors(flow, asked, find_factor, &sum, &calls, err))
+    if (asked->records && bz_whatif_factors(flow, asked, find_factor, &sum, &calls, asked->err))
         return -1;
     for (uint32_t i = 0, n = flow->n; i < n; i++)
         if (!flow->task[i].removed && !scale_by_records(flow, asked, i, calls.factor, &sum) &&
@@ -219,13 +219,12 @@ int bz_whatif_precision(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
     return changed;
 }
 
-int bz_whatif_tf32(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
+int bz_whatif_tf32(bz_flow *flow, bz_whatif_asked *asked)
 {
     const char *gpu = bz_trace_told(asked->trace, "gpu");
     bool given = bz_whatif_given(asked, "compute");
     double sheet = by_sheet(asked, "tf32"), speed = speed_in(asked, "tf32", TF32_REACHES);
     int n = 0, done = 0;
-    (void)err;
     if (flow->computes)
         return because_of(asked, flow);
     for (uint32_t i = 0; i < flow->n; i++) {

@@ -2,9 +2,8 @@
  * once per iteration, on a lane of its own. */
 #include "whatif/transformations.h"
 
-int bz_whatif_prefetch(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
+int bz_whatif_prefetch(bz_flow *flow, bz_whatif_asked *asked)
 {
-    (void)err;
     bz_tally sum = {0};
     uint32_t lane = BZ_NONE, before = flow->n;
     for (uint32_t i = 0; i < before; i++) {

@@ -45,18 +45,18 @@ static void add_slice(exchange *x, const bz_gradient *g, double bytes, int32_t p
     x->slices++;
 }
 
-int bz_whatif_priorities(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
+int bz_whatif_priorities(bz_flow *flow, bz_whatif_asked *asked)
 {
     enum { MOST_SLICES = 1 << 20 };
     bz_gradient *list;
-    int n = bz_gradients_find(flow, asked, &list, err);
+    int n = bz_gradients_find(flow, asked, &list, asked->err);
     exchange x = {.flow = flow,
                   .asked = asked,
                   .workers = bz_whatif_number(asked, "workers"),
                   .literal = bz_whatif_number(asked, "literal") > 0};
     if (n <= 0 || x.workers < 2)
         return n <= 0 ? n : bz_whatif_because(asked, "one worker has nobody to exchange parameters with");
-    if (bz_gradients_link(asked, bz_whatif_number(asked, "slice") * 1e6, &x.link, err))
+    if (bz_gradients_link(asked, bz_whatif_number(asked, "slice") * 1e6, &x.link, asked->err))
         return -1;
     x.send = bz_flow_add_lane(flow, "send", false, true);
     x.receive = x.literal ? bz_flow_add_lane(flow, "receive", false, true) : x.send;
@@ -64,7 +64,7 @@ int bz_whatif_priorities(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
     for (int i = 0; i < n; i++)
         all += (double)list[i].bytes;
     if (all / slice > MOST_SLICES)
-        return bz_fail(err, BZ_USAGE, "%s: slices of %.3g MB are more than a million: ask for larger ones",
+        return bz_fail(asked->err, BZ_USAGE, "%s: slices of %.3g MB are more than a million: ask for larger ones",
                        asked->row->name, slice / 1e6);
     bool urgent = bz_whatif_number(asked, "priority") > 0;
     for (int i = 0; i < n; i++) {

@@ -383,13 +383,13 @@ static void tell(change *c)
                          BZ_SAY_TALLY(c->others));
 }
 
-int bz_whatif_products(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
+int bz_whatif_products(bz_flow *flow, bz_whatif_asked *asked)
 {
     change c = {.asked = asked, .flow = flow, .type = BZ_UNDEFINED};
     const char *name = asked->text ? asked->text : "bf16";
     c.type = !strcmp(name, "bf16") ? BZ_BF16 : !strcmp(name, "f16") ? BZ_F16 : BZ_UNDEFINED;
     if (!c.type)
-        return bz_fail(err, BZ_USAGE, "%s: wants bf16 or f16", asked->row->name);
+        return bz_fail(asked->err, BZ_USAGE, "%s: wants bf16 or f16", asked->row->name);
     if (!bz_layer_map_make(flow, asked, &c.map))
         return 0;
     const bz_regret *r = asked->model->regret;

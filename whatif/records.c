@@ -148,12 +148,12 @@ static void tell(bz_whatif_asked *asked, const tally *sum)
                          sum->of.calls - sum->priced);
 }
 
-int bz_whatif_best(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
+int bz_whatif_best(bz_flow *flow, bz_whatif_asked *asked)
 {
     tally sum;
     if (!asked->records)
         return bz_whatif_without_records(asked);
-    if (scale_to_best(flow, asked, &sum, err))
+    if (scale_to_best(flow, asked, &sum, asked->err))
         return -1;
     if (!sum.faster)
         return bz_whatif_because(
@@ -175,9 +175,8 @@ int bz_whatif_scale_to_best(bz_flow *flow, bz_whatif_asked *asked, bz_error *err
 }
 
 /* A reorder in front of a call that takes weights in its format made those weights. */
-int bz_whatif_prepack(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
+int bz_whatif_prepack(bz_flow *flow, bz_whatif_asked *asked)
 {
-    (void)err;
     const bz_trace *t = asked->trace;
     bz_tally sum = {0};
     for (uint32_t i = 0; i < flow->n; i++) {

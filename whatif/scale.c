@@ -11,9 +11,8 @@ bz_copy_way bz_whatif_copied(const bz_whatif_asked *asked, const bz_task *t)
     return way == BZ_COPY_TO_DEVICE || way == BZ_COPY_TO_HOST ? (bz_copy_way)way : BZ_COPY_ELSEWHERE;
 }
 
-int bz_whatif_device(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
+int bz_whatif_device(bz_flow *flow, bz_whatif_asked *asked)
 {
-    (void)err;
     double times = bz_whatif_number(asked, "times");
     int n = 0;
     for (uint32_t i = 0; i < flow->n; i++)
@@ -25,9 +24,8 @@ int bz_whatif_device(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
     return n ? n : bz_whatif_because(asked, "no kernels of a device are on record");
 }
 
-int bz_whatif_host(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
+int bz_whatif_host(bz_flow *flow, bz_whatif_asked *asked)
 {
-    (void)err;
     double times = bz_whatif_number(asked, "times");
     int n = 0;
     for (uint32_t i = 0; i < flow->n; i++) {
@@ -63,9 +61,8 @@ static double fixed_time(const bz_flow *flow, const bz_whatif_asked *asked)
     return fixed > 0 ? fixed : 0;
 }
 
-int bz_whatif_link(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
+int bz_whatif_link(bz_flow *flow, bz_whatif_asked *asked)
 {
-    (void)err;
     double times = bz_whatif_number(asked, "times"), fixed = bz_whatif_number(asked, "fixed") * fixed_time(flow, asked);
     int n = 0;
     for (uint32_t i = 0; i < flow->n; i++) {

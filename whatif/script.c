@@ -369,16 +369,16 @@ int bz_whatif_run_script(bz_flow *flow, const char *text, size_t length, bz_erro
     return failed ? -1 : s.changed;
 }
 
-int bz_whatif_script(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
+int bz_whatif_script(bz_flow *flow, bz_whatif_asked *asked)
 {
     BZ_SCOPED(bz_buf) text = {0};
     if (!asked->text)
-        return bz_fail(err, BZ_BAD_INPUT, "no file was named");
-    if (bz_whole_read(asked->text, LARGEST, "the script is longer than 1048576 bytes", &text, err))
+        return bz_fail(asked->err, BZ_BAD_INPUT, "no file was named");
+    if (bz_whole_read(asked->text, LARGEST, "the script is longer than 1048576 bytes", &text, asked->err))
         return -1;
-    int changed = bz_whatif_run_script(flow, bz_buf_text(&text), text.len, err);
+    int changed = bz_whatif_run_script(flow, bz_buf_text(&text), text.len, asked->err);
     if (changed < 0)
-        return bz_fail_in(err, "%s", asked->text);
+        return bz_fail_in(asked->err, "%s", asked->text);
     if (!changed)
         return bz_whatif_because(asked, "%s: it chose no task that it could change", asked->text);
     bz_whatif_assume(asked, BZ_ASSUMED_GIVEN, asked->text, "what the script changes: %d tasks", changed);

@@ -330,7 +330,7 @@ static int answer(streams *s)
     return s->moved;
 }
 
-int bz_whatif_streams(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
+int bz_whatif_streams(bz_flow *flow, bz_whatif_asked *asked)
 {
     streams s = {.flow = flow, .asked = asked, .lane = busiest(flow)};
     int changed;
@@ -340,7 +340,7 @@ int bz_whatif_streams(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
         return bz_whatif_because(asked, "no work of a device is on record");
     memset(s.beside, 0xff, sizeof s.beside);
     bz_whatif_room_make(asked->trace, asked->arena, &s.room);
-    changed = load(&s, err);
+    changed = load(&s, asked->err);
     if (!changed) {
         match(&s);
         spread(&s);

@@ -88,16 +88,16 @@ static int read_line(bz_flow *flow, char *line, const char *where, int number, b
                        number, name);
 }
 
-int bz_whatif_substitution(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
+int bz_whatif_substitution(bz_flow *flow, bz_whatif_asked *asked)
 {
     BZ_SCOPED(bz_buf) text = {0};
     int number = 0, changed = 0, lines = 0;
     if (!asked->text)
         return bz_whatif_because(asked, "it needs a policy: %s:file=POLICY", asked->row->name);
-    if (bz_whole_read(asked->text, FILE_MOST, "is no policy: it is longer than 1 MB", &text, err))
+    if (bz_whole_read(asked->text, FILE_MOST, "is no policy: it is longer than 1 MB", &text, asked->err))
         return -1;
     for (char *line, *rest = text.data; (line = bz_whatif_line(&rest, &number)); lines++) {
-        int n = read_line(flow, line, asked->text, number, err);
+        int n = read_line(flow, line, asked->text, number, asked->err);
         if (n < 0)
             return -1;
         changed += n;

@@ -195,7 +195,7 @@ static void end(move *m)
     bz_samples_free(&m->samples);
 }
 
-int bz_whatif_system(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
+int bz_whatif_system(bz_flow *flow, bz_whatif_asked *asked)
 {
     move m = {.asked = asked};
     int others = 0;
@@ -203,7 +203,7 @@ int bz_whatif_system(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
         return bz_whatif_because(asked, "it needs a system: %s=NAME", asked->row->name);
     if (!asked->records)
         return bz_whatif_because(asked, "name the system that the recording is of with --system");
-    int failed = find_sides(&m, err) || bz_whatif_factors(flow, asked, find_factor, &m, &m.calls, err);
+    int failed = find_sides(&m, asked->err) || bz_whatif_factors(flow, asked, find_factor, &m, &m.calls, asked->err);
     if (!failed) {
         bz_whatif_scale_calls(flow, asked, m.calls.factor);
         if (m.from.rates && m.to.rates && m.from.machine.gpu && m.to.machine.gpu)

@@ -22,7 +22,7 @@ static inline void bz_tally_add(bz_tally *t, int64_t before, int64_t after)
 /* "%s become %s" */
 #define BZ_SAY_TALLY(t) BZ_SAY_NS((t).before), BZ_SAY_NS((t).after)
 
-typedef int bz_apply(bz_flow *flow, bz_whatif_asked *asked, bz_error *err);
+typedef int bz_apply(bz_flow *flow, bz_whatif_asked *asked);
 
 bz_apply bz_whatif_precision, bz_whatif_tf32, bz_whatif_device, bz_whatif_host, bz_whatif_link, bz_whatif_one_graph,
     bz_whatif_fused_optimizer, bz_whatif_prefetch, bz_whatif_copies, bz_whatif_norms, bz_whatif_data_parallel,

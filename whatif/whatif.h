@@ -304,6 +304,7 @@ typedef struct bz_whatif_asked {
     const bz_whatif_records *records; /* NULL: none */
     const bz_whatif_model *model;     /* likewise */
     bz_arena *arena;
+    bz_error *err;
     bz_assumed *assumed;
     int n_assumed;
     double busy; /* by which others who used the machine made the iteration longer; of recordings of layers, else 0 */
@@ -314,13 +315,13 @@ typedef struct bz_whatif_asked {
 
 typedef struct bz_transformation {
     const char *name, *does, *assumes;
-    int (*apply)(bz_flow *flow, bz_whatif_asked *asked,
-                 bz_error *err); /* tasks changed; 0: does not apply; -1: failed */
-    const char *file;            /* what the file is that "file=PATH" names; NULL: it takes none */
-    const char *key;             /* it is no file, but what "KEY=TEXT" names, or "NAME=TEXT" for short; NULL: a file */
-    bool ranges;                 /* its numbers are ranges by themselves: it looks at the side */
-    bool inference;              /* it lets weights stay what they are: not where the recording is of a training */
-    bool alone; /* `benanza whatif RECORDING` tries it by itself: it needs nothing that only a person knows */
+    int (*apply)(bz_flow *flow,
+                 bz_whatif_asked *asked); /* tasks changed; 0: does not apply; -1: failed, and asked->err why */
+    const char *file;                     /* what the file is that "file=PATH" names; NULL: it takes none */
+    const char *key; /* it is no file, but what "KEY=TEXT" names, or "NAME=TEXT" for short; NULL: a file */
+    bool ranges;     /* its numbers are ranges by themselves: it looks at the side */
+    bool inference;  /* it lets weights stay what they are: not where the recording is of a training */
+    bool alone;      /* `benanza whatif RECORDING` tries it by itself: it needs nothing that only a person knows */
     bz_whatif_parameter parameter[BZ_WHATIF_PARAMETERS];
 } bz_transformation;
 

@@ -46,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     asked.side = 1;
     asked.trace = bz_trace_new();
-    if (asked.row->apply(&f, &asked, &err) >= 0) {
+    if ((asked.err = &err, asked.row->apply(&f, &asked)) >= 0) {
         bz_simulated s;
         if (bz_flow_simulate(&f, &arena, &s, &err) || s.total < 0)
             abort();

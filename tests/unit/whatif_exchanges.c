@@ -63,7 +63,7 @@ static int apply(bz_flow *f, bz_arena *arena, const char *text)
         fail_msg("%s", err.text);
     asked.side = 1;
     asked.trace = trace;
-    int n = asked.row->apply(f, &asked, &err);
+    int n = (asked.err = &err, asked.row->apply(f, &asked));
     if (n < 0)
         fail_msg("%s", err.text);
     return n;
@@ -223,7 +223,7 @@ static int with_file(bz_flow *f, const char *change, const char *text, bz_error 
     assert_int_equal(bz_whatif_parse(asked_text, &arena, &asked, err), 0);
     asked.side = 1;
     asked.trace = trace;
-    int n = asked.row->apply(f, &asked, err);
+    int n = (asked.err = err, asked.row->apply(f, &asked));
     unlink(path);
     bz_arena_free(&arena);
     return n;

@@ -49,7 +49,7 @@ static int64_t exchange(const char *text, const bz_whatif_records *records, bz_a
     asked->side = 1;
     asked->trace = t;
     asked->records = records;
-    assert_int_equal(asked->row->apply(&f, asked, &err), 1);
+    assert_int_equal((asked->err = &err, asked->row->apply(&f, asked)), 1);
     int64_t time = f.task[f.n - 1].duration;
     bz_flow_free(&f);
     bz_trace_free(t);

@@ -41,7 +41,7 @@ static uint32_t launches(const bz_whatif_records *records, const bz_trace *t, co
     asked.side = 1;
     asked.trace = t;
     asked.records = records;
-    assert_true(asked.row->apply(&f, &asked, &err) > 0);
+    assert_true((asked.err = &err, asked.row->apply(&f, &asked)) > 0);
     assert_int_equal(f.task[kernel].duration, 10000); /* as the records stand */
     for (uint32_t i = 0; i < f.n; i++)
         n += f.task[i].kind == BZ_TASK_HOST;
@@ -110,7 +110,7 @@ static int changed(const char *gpu, const char *kernel, const char *how, double 
     asked.side = 1;
     asked.trace = t;
     asked.arena = &arena;
-    int n = asked.row->apply(&flow, &asked, &err);
+    int n = (asked.err = &err, asked.row->apply(&flow, &asked));
     *ms = 0;
     for (uint32_t i = 0; i < flow.n; i++)
         *ms += flow.task[i].kind == BZ_TASK_KERNEL ? 1e-6 * (double)flow.task[i].duration : 0;
