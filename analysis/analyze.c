@@ -90,14 +90,22 @@ static int make_timeline(analyze_work *w, const analyze_place *at)
     return 0;
 }
 
-/* Records say something of a recording where it is of their system; without a system there are none. */
+/* Records say something of a recording where it is of their system; without a system there are none: NULL. */
+static const bz_whatif_records *records_of(const analyze_work *w, const analyze_place *at)
+{
+    if (!w->request || !w->request->db || !w->system || at->ladder->ran_on)
+        return NULL;
+    bz_whatif_records *records = BZ_NEW(w->arena, bz_whatif_records, 1);
+    *records = (bz_whatif_records){.db = w->request->db,
+                                   .system = w->system,
+                                   .setting = w->request->setting,
+                                   .name = bz_arena_printf(w->arena, "records of %s", w->system->name)};
+    return records;
+}
+
 static int make_whatif(analyze_work *w, const analyze_place *at)
 {
-    bz_whatif_records *records = w->system && !at->ladder->ran_on ? BZ_NEW(w->arena, bz_whatif_records, 1) : NULL;
-    if (records)
-        *records = (bz_whatif_records){w->request->db, w->system, w->request->setting,
-                                       bz_arena_printf(w->arena, "records of %s", w->system->name), NULL};
-    at->ladder->whatif = bz_whatif_show(at->trace, records, w->arena);
+    at->ladder->whatif = bz_whatif_show(at->trace, records_of(w, at), w->arena);
     return 0;
 }
 
@@ -125,14 +133,7 @@ static int make_waterfall(analyze_work *w, const analyze_place *at)
 
 static int make_advice(analyze_work *w, const analyze_place *at)
 {
-    const bz_request *r = w->request;
-    const bz_whatif_records records = {.db = r ? r->db : NULL,
-                                       .system = w->system,
-                                       .setting = r ? r->setting : (bz_setting){0},
-                                       .name = w->system ? bz_arena_printf(w->arena, "records of %s", w->system->name)
-                                                         : ""};
-    bz_advice_make(at->item, at->ladder, at->trace, records.db && w->system && !at->ladder->ran_on ? &records : NULL,
-                   w->arena);
+    bz_advice_make(at->item, at->ladder, at->trace, records_of(w, at), w->arena);
     return 0;
 }
 

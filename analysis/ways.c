@@ -95,15 +95,11 @@ static int add_type(analyze_work *w, size_t type, bz_error *err)
 static void predict(const bz_samples *s, const bz_setting *setting, analyze_work *w)
 {
     bz_machine machine;
-    int own = -1;
     bz_predictor *predictor =
         bz_machine_of(w->facts, w->system->name, setting, &machine, NULL) ? NULL : bz_predictor_best(s, machine.gpu);
     if (!predictor)
         return;
-    for (int m = 0; m < s->machines; m++)
-        if (!strcmp(s->machine[m].name, w->system->name))
-            own = m;
-    bz_aim *aim = bz_predictor_aim(predictor, &machine, s, own, NULL);
+    bz_aim *aim = bz_predictor_aim(predictor, &machine, s, bz_samples_machine(s, w->system->name), NULL);
     bz_forecast_fill(aim, w->plan, setting, w->system->name, w->prices, w->arena);
     bz_aim_free(aim);
     bz_predictor_free(predictor);

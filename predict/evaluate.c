@@ -41,16 +41,22 @@ static double quantile(double *v, int n, double q)
     return n ? bz_quantile(v, (size_t)n, q) : (double)NAN;
 }
 
-static void predict(evaluating *e, bz_aim *a, int machine, const bool *which, int plane)
+/* Of a machine what was recorded, of problems for which which[i] holds (NULL: all), by a predictor alone or with those of its records
+ * for which measured[i] does (NULL: none). */
+static void predict(evaluating *e, const bz_predictor *p, int machine, const bool *measured, const bool *which,
+                    int plane)
 {
-    for (int i = 0; i < e->s->n; i++)
-        if ((!which || which[i]) && !isnan(bz_samples_log(e->s, i, machine))) {
-            bz_predicted_time p = bz_predict(a, e->s->text[i], &e->s->shape[i]);
+    const bz_samples *s = e->s;
+    bz_aim *a = bz_predictor_aim(p, &s->machine[machine], measured ? s : NULL, measured ? machine : -1, measured);
+    for (int i = 0; i < s->n; i++)
+        if ((!which || which[i]) && !isnan(bz_samples_log(s, i, machine))) {
+            bz_predicted_time is = bz_predict(a, s->text[i], &s->shape[i]);
             size_t at = (size_t)plane * cells(e) + cell(e, i, machine);
-            e->told[at] = log(p.seconds);
-            e->spread[at] = p.spread;
-            e->alone[at] = p.alone;
+            e->told[at] = log(is.seconds);
+            e->spread[at] = is.spread;
+            e->alone[at] = is.alone;
         }
+    bz_aim_free(a);
 }
 
 /* Machines of the same sort, without this one. Returns how many. */
@@ -78,19 +84,16 @@ static void leave_systems(evaluating *e, bool trained)
                      *p = trained ? own : e->without[d].predictor;
         if (trained)
             bz_predictor_forget(own);
-        bz_aim *a = bz_predictor_aim(p, &s->machine[d], NULL, -1, NULL);
+        double took = 0;
+        BZ_FREED bool *measured = NULL;
         if (few) {
-            double took;
-            BZ_FREED bool *measured = bz_first_measured(s, e->work, e->n, e->out->few, a, d, use, &took);
+            bz_aim *a = bz_predictor_aim(p, &s->machine[d], NULL, -1, NULL);
+            measured = bz_first_measured(s, e->work, e->n, e->out->few, a, d, use, &took);
             bz_aim_free(a);
-            a = bz_predictor_aim(p, &s->machine[d], s, d, measured);
-            predict(e, a, d, NULL, 0);
-            spent += took;
-        } else {
-            predict(e, a, d, NULL, 0);
         }
+        predict(e, p, d, measured, NULL, 0);
+        spent += took;
         left++;
-        bz_aim_free(a);
         bz_predictor_free(own);
     }
     e->out->spent = few && left ? spent / left : NAN;
@@ -158,11 +161,8 @@ static void leave_work(evaluating *e, const int *number, int folds, bool *known,
             lost[i] &= !known[i];
         bz_kinship_choose(s, NULL, known, kinship);
         bz_predictor *p = bz_predictor_new(s, NULL, known, kinship);
-        for (int d = 0; d < s->machines; d++) {
-            bz_aim *a = bz_predictor_aim(p, &s->machine[d], s, d, known);
-            predict(e, a, d, lost, 0);
-            bz_aim_free(a);
-        }
+        for (int d = 0; d < s->machines; d++)
+            predict(e, p, d, known, lost, 0);
         bz_predictor_free(p);
     }
 }
@@ -182,9 +182,7 @@ static void leave_both(evaluating *e, const int *number, bool *known, bool *in)
                 continue;
             bz_kinship_choose(s, use, known, kinship);
             bz_predictor *p = bz_predictor_new(s, use, known, kinship);
-            bz_aim *a = bz_predictor_aim(p, &s->machine[d], NULL, -1, NULL);
-            predict(e, a, d, in, third);
-            bz_aim_free(a);
+            predict(e, p, d, NULL, in, third);
             bz_predictor_free(p);
         }
     }

@@ -44,12 +44,10 @@ const char *bz_network_text(const bz_network *net, int layer, const bz_problem *
 {
     bz_problem p = *problem;
     int64_t own = net->models.layers[0]->batch > 0 ? net->models.layers[0]->batch : 1;
-    bz_buf text = {0};
     if (net->as_file && !net->behind[layer] &&
         (net->batch % own || !bz_problem_batched(problem, (double)net->batch / (double)own, &p)))
         return NULL;
-    bz_problem_print(&p, &text);
-    return bz_buf_keep(&text, arena);
+    return bz_problem_text(&p, arena);
 }
 
 /* What a layer does by this way counts for the whole network. */
@@ -102,7 +100,7 @@ int bz_workload_make(const bz_samples *s, const char *path, int64_t batch, bz_ar
                      bz_error *err)
 {
     bz_network net;
-    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    const char *base = bz_file_name(path);
     BZ_SCOPED(bz_arena) own = {0};
     *out = (bz_workload){.name = bz_arena_strn(arena, base, strcspn(base, ".")), .batch = batch};
     size_t len = strlen(base);

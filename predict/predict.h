@@ -144,7 +144,8 @@ void bz_samples_free(bz_samples *s);
 void bz_samples_join(bz_samples *s, int row, const bz_problem *p);
 /* The first row of the family of a problem by its text; -1: no other of it is known. */
 int bz_samples_family(const bz_samples *s, const char *problem, double *items);
-int bz_samples_of(const bz_samples *s, int machine); /* problems that it has a record of */
+int bz_samples_machine(const bz_samples *s, const char *name); /* -1: it has none of that name */
+int bz_samples_of(const bz_samples *s, int machine);           /* problems that it has a record of */
 /* Operations per byte of a problem on a machine: as they were counted there, else by the definition. */
 double bz_samples_intensity(const bz_samples *s, int problem, int machine);
 static inline double bz_samples_log(const bz_samples *s, int problem, int machine)

@@ -175,7 +175,7 @@ static int take_model(import *in, const row *rows, size_t n, bz_error *err)
 static int put_system(bz_perfdb *db, import *in, const char *system, bz_error *err)
 {
     char name[128];
-    const char *slash = strrchr(in->path, '/'), *base = slash ? slash + 1 : in->path;
+    const char *base = bz_file_name(in->path);
     bz_gpu gpu;
     snprintf(name, sizeof name, "%.*s", (int)strcspn(base, "."), base);
     for (char *p = name; *p; p++)

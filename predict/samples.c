@@ -109,6 +109,14 @@ static int take(void *user, const bz_record *r)
     return 0;
 }
 
+int bz_samples_machine(const bz_samples *s, const char *name)
+{
+    int m = s->machines - 1;
+    while (m >= 0 && strcmp(s->machine[m].name, name) != 0)
+        m--;
+    return m;
+}
+
 int bz_samples_of(const bz_samples *s, int machine)
 {
     int n = 0;

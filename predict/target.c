@@ -17,9 +17,7 @@ static int target_find(bz_perfdb *db, const bz_samples *s, const bz_setting *set
     if (out->system) {
         if (bz_transfers_facts(db, out->system, arena, &out->facts, err))
             return -1;
-        for (int m = 0; m < s->machines; m++)
-            if (!strcmp(s->machine[m].name, out->system->name))
-                out->own = m;
+        out->own = bz_samples_machine(s, out->system->name);
         return bz_machine_of(out->facts, out->system->name, setting, &out->machine, err);
     }
     if (bz_machine_named(name, arena, &out->machine, err))

@@ -420,6 +420,7 @@ typedef struct bz_problem {
 
 /* Appends the canonical text. The problem must be a valid one. */
 void bz_problem_print(const bz_problem *p, bz_buf *out);
+const char *bz_problem_text(const bz_problem *p, bz_arena *arena); /* the same */
 
 /* Reads a text. Members may come in any order and what has a usual value may be left out, so a text
  * is not always the canonical one of its problem; printing the result gives that. The result is

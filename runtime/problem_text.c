@@ -94,6 +94,13 @@ void bz_problem_print(const bz_problem *p, bz_buf *out)
         bz_buf_printf(out, ":%s:%s", bz_dtype_name(p->dtype_w), bz_dtype_name(p->dtype_y));
 }
 
+const char *bz_problem_text(const bz_problem *p, bz_arena *arena)
+{
+    bz_buf text = {0};
+    bz_problem_print(p, &text);
+    return bz_buf_keep(&text, arena);
+}
+
 static void put_upper(bz_buf *out, const char *prefix, const char *name)
 {
     bz_buf_puts(out, prefix);

@@ -36,12 +36,9 @@ static bool is_plain(const char *line)
 /* The text up to the next | without blanks around it; ends it there, and moves on behind. NULL: there is none. */
 static char *next_cell(char **rest)
 {
-    char *cell = *rest, *end;
+    char *cell = strsep(rest, "|"), *end;
     if (!cell)
         return NULL;
-    *rest = strchr(cell, '|');
-    if (*rest)
-        *(*rest)++ = 0;
     cell += strspn(cell, " \t");
     for (end = cell + strlen(cell); end > cell && strchr(" \t\r", end[-1]); end--)
         ;
@@ -120,19 +117,15 @@ int bz_suite_parse(const char *text, const char *path, bz_arena *arena, bz_suite
 {
     const char *name = bz_file_name(path), *dot = strrchr(name, '.'), *why;
     *out = (bz_suite){0};
-    char *copy = bz_arena_str(arena, text), *rest = NULL;
+    char *rest = bz_arena_str(arena, text);
     const char *folder = name > path ? bz_arena_printf(arena, "%.*s", (int)(name - path - 1), path) : ".";
     char *edition = bz_arena_printf(arena, "%.*s", (int)(dot ? dot - name : (long)strlen(name)), name);
     out->edition = edition;
     if (!is_name(edition))
         return bz_fail(err, BZ_BAD_INPUT, "%s: the file's name is the edition's: letters, digits, - and _", path);
     out->entry = BZ_NEW(arena, bz_suite_entry, MOST);
-    int line = 0;
-    for (char *p = copy; p; p = rest) {
-        line++;
-        rest = strchr(p, '\n');
-        if (rest)
-            *rest++ = 0;
+    int line = 1;
+    for (char *p; (p = strsep(&rest, "\n")); line++) {
         p += strspn(p, " \t\r");
         if (!*p || *p == '#')
             continue;

@@ -20,11 +20,9 @@ static int converts(const bz_whatif_asked *asked, const bz_problem *low, bool *o
 {
     const bz_whatif_records *from = asked->records;
     BZ_SCOPED(bz_arena) arena = {0};
-    BZ_SCOPED(bz_buf) text = {0};
     bz_record *r, *best = NULL;
     size_t n = 0;
-    bz_problem_print(low, &text);
-    int failed = bz_perfdb_variants(from->db, from->system, bz_buf_text(&text), &arena, &r, &n, err);
+    int failed = bz_perfdb_variants(from->db, from->system, bz_problem_text(low, &arena), &arena, &r, &n, err);
     for (size_t i = 0; i < n && !failed; i++)
         if (bz_record_is_time(&r[i]) && bz_setting_same(&r[i].setting, &from->setting) &&
             (!best || bz_record_busy(&r[i]) < bz_record_busy(best)))

@@ -9,15 +9,15 @@
 #include <math.h>
 #include <stdlib.h>
 
-static int price_text(const bz_whatif_asked *asked, const bz_system *system, const char *problem, const char *variant,
-                      double *used, double *best, bz_error *err)
+static int price(const bz_whatif_asked *asked, const bz_system *system, const bz_problem *problem, const char *variant,
+                 double *used, double *best, bz_error *err)
 {
     const bz_whatif_records *from = asked->records;
     BZ_SCOPED(bz_arena) arena = {0};
     bz_record *r;
     size_t n = 0;
     *used = *best = NAN;
-    int failed = bz_perfdb_variants(from->db, system, problem, &arena, &r, &n, err);
+    int failed = bz_perfdb_variants(from->db, system, bz_problem_text(problem, &arena), &arena, &r, &n, err);
     for (size_t i = 0; i < n && !failed; i++) {
         if (!bz_record_is_time(&r[i]) || r[i].setting.threads != from->setting.threads ||
             r[i].setting.cache != from->setting.cache)
@@ -35,15 +35,10 @@ int bz_whatif_price_on(const bz_whatif_asked *asked, const bz_system *system, co
                        const char *variant, double *used, double *best, bz_error *err)
 {
     bz_problem inside;
-    BZ_SCOPED(bz_buf) text = {0};
-    bz_problem_print(problem, &text);
-    int failed = price_text(asked, system, bz_buf_text(&text), variant, used, best, err);
-    if (!failed && !isfinite(*best) && bz_call_unpad(problem, &inside)) {
-        bz_buf_clear(&text);
-        bz_problem_print(&inside, &text);
-        failed = price_text(asked, system, bz_buf_text(&text), variant, used, best, err);
-    }
-    return failed;
+    if (price(asked, system, problem, variant, used, best, err))
+        return -1;
+    return !isfinite(*best) && bz_call_unpad(problem, &inside) ? price(asked, system, &inside, variant, used, best, err)
+                                                               : 0;
 }
 
 int bz_whatif_price(const bz_whatif_asked *asked, const bz_problem *problem, const char *variant, double *used,

@@ -32,13 +32,11 @@ typedef struct {
 static const char *plain(const bz_problem *p, bz_arena *arena)
 {
     bz_problem bare = *p;
-    bz_buf text = {0};
     if (!bz_problem_has(p, BZ_TRAIT_PRODUCT | BZ_TRAIT_WINDOW))
         return NULL;
     memset(bare.post, 0, sizeof bare.post);
     bare.dtype = bare.dtype_w = bare.dtype_y = BZ_F32;
-    bz_problem_print(&bare, &text);
-    return bz_buf_keep(&text, arena);
+    return bz_problem_text(&bare, arena);
 }
 
 typedef struct {

@@ -58,12 +58,9 @@ static int find_sides(move *m, bz_error *err)
     return 0;
 }
 
-static bz_aim *aim_at(move *m, const side *s)
+static bz_aim *aim_at(const move *m, const side *s)
 {
-    int own = -1;
-    for (int i = 0; i < m->samples.machines && s->system; i++)
-        if (!strcmp(m->samples.machine[i].name, s->system->name))
-            own = i;
+    int own = s->system ? bz_samples_machine(&m->samples, s->system->name) : -1;
     return bz_predictor_aim(m->predictor, &s->machine, &m->samples, own, NULL);
 }
 
@@ -100,10 +97,8 @@ static int predict_factor(move *m, const bz_problem *p, int64_t time, double *fa
     bz_shape_of(p, &shape);
     if (!bz_predictor_met(m->predictor, &shape))
         return 0;
-    BZ_SCOPED(bz_buf) text = {0};
-    bz_problem_print(p, &text);
-    bz_predicted_time a = bz_predict(m->from.aim, bz_buf_text(&text), &shape),
-                      b = bz_predict(m->to.aim, bz_buf_text(&text), &shape);
+    const char *text = bz_problem_text(p, m->asked->arena);
+    bz_predicted_time a = bz_predict(m->from.aim, text, &shape), b = bz_predict(m->to.aim, text, &shape);
     if (a.seconds > 0 && b.seconds > 0) {
         *factor = b.seconds / a.seconds * side_of(m, sqrt(a.spread * a.spread + b.spread * b.spread));
         m->predicted++;
