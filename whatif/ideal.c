@@ -55,10 +55,10 @@ static double *prices(const bz_whatif_asked *asked)
 }
 
 /* How many layers these are. Places without a price stay: *unpriced. */
-static int set_places(bz_flow *flow, bz_whatif_asked *asked, bz_layer_map *map, bz_tally *priced, int *unpriced)
+static int set_places(bz_layer_map *map, bz_tally *priced, int *unpriced)
 {
     int layers = 0;
-    double *price = prices(asked);
+    double *price = prices(map->asked);
     for (int i = 0; i < map->n; i++) {
         bz_layer_place *place = &map->place[i];
         double seconds = 0;
@@ -75,18 +75,18 @@ static int set_places(bz_flow *flow, bz_whatif_asked *asked, bz_layer_map *map, 
         int64_t after = bz_layer_ns(seconds);
         bz_tally_add(priced, place->time, after);
         if (place->task == BZ_NONE)
-            bz_layer_set(flow, map, place, 0);
-        bz_layer_call(flow, map, place, bz_layer_name(asked, place), after, 0);
+            bz_layer_set(map, place, 0);
+        bz_layer_call(map, place, after, 0);
     }
     return layers;
 }
 
 /* Share of the bound in layers that no task did: operators that consist of others are none. Without them less than the bound would be left. */
-static double unplaced(const bz_whatif_asked *asked, const bz_layer_map *map)
+static double unplaced(const bz_layer_map *map)
 {
-    double *price = prices(asked), sum[2] = {0, 0};
+    double *price = prices(map->asked), sum[2] = {0, 0};
     for (int round = 0; round < 2; round++) {
-        for (int i = 0; i < asked->model->bound->n; i++)
+        for (int i = 0; i < map->asked->model->bound->n; i++)
             sum[round] += isfinite(price[i]) ? price[i] : 0;
         for (int i = 0; i < map->n; i++)
             for (int k = 0; k < map->place[i].n; k++)
@@ -99,9 +99,9 @@ static int by_model(bz_flow *flow, bz_whatif_asked *asked, bz_layer_map *map, bo
 {
     bz_tally priced = {0};
     int unpriced = 0, removed = 0;
-    if (unplaced(asked, map) > UNPLACED_MOST)
+    if (unplaced(map) > UNPLACED_MOST)
         return bz_whatif_because(asked, "the recording tells no call or operator of its own for some layers");
-    int layers = set_places(flow, asked, map, &priced, &unpriced);
+    int layers = set_places(map, &priced, &unpriced);
     if (unpriced == map->n)
         return bz_whatif_because(asked, "no layer of the model has a price");
     for (uint32_t i = 0; i < map->n_tasks; i++)

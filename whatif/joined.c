@@ -70,7 +70,7 @@ static void find_blocked(change *c)
 /* No faster than the library's code for it, nor than its bytes move. */
 static int64_t border_time(const bz_way_borders *b, const bz_layer *l)
 {
-    const bz_peaks *peaks = b->asked->model->bound->peaks;
+    const bz_peaks *peaks = b->map->asked->model->bound->peaks;
     double bytes = bz_peaks_bytes(l, &l->out[0], BZ_UNDEFINED), far = peaks ? bz_peaks_traffic(peaks, 2 * bytes) : 0;
     double seconds = fmax(bz_peaks_reorder(peaks, bytes / sizeof(float), BZ_F32), isfinite(far) ? far : 0);
     return isfinite(seconds) ? bz_layer_ns(seconds) : 0;
@@ -96,7 +96,7 @@ static void change_layout(change *c, const bz_layer_place *place, int at, const 
     if (!(after < seen))
         return;
     bz_tally_add(&c->layouts, place->time, bz_layer_ns(after));
-    bz_layer_set(c->flow, &c->map, place, bz_layer_ns(after));
+    bz_layer_set(&c->map, place, bz_layer_ns(after));
 }
 
 /* A layer that a product takes along reads and writes nothing of its own; of a second tensor the reading is left. Is its task gone? */
@@ -109,7 +109,7 @@ static bool join(change *c, const bz_layer_place *place, const bz_layer *l, bool
             second += bz_peaks_bytes(l, &l->in[k], BZ_UNDEFINED);
     int64_t left = !alone && all > 0 ? (int64_t)((double)place->time * fmin(1, second / all)) : 0;
     bz_tally_add(&c->joined, place->time, left);
-    bz_layer_set(c->flow, &c->map, place, left);
+    bz_layer_set(&c->map, place, left);
     bool gone = place->task != BZ_NONE && !left;
     if (gone)
         bz_flow_remove(c->flow, place->task, false);
@@ -169,7 +169,7 @@ int bz_whatif_joined(bz_flow *flow, bz_whatif_asked *asked)
     find_blocked(&c);
     for (int i = 0; i < c.map.n; i++)
         change_place(&c, i);
-    bz_way_borders b = {asked, flow, &c.map, c.blocked, c.gone, BZ_BORDER_ONCE, border_time, &c.borders};
+    bz_way_borders b = {&c.map, c.blocked, c.gone, BZ_BORDER_ONCE, border_time, &c.borders};
     if (c.layouts.n && c.way.blocked)
         bz_way_add_borders(&b);
     for (uint32_t i = 0; i < c.map.n_constants && c.way.constants; i++) {

@@ -14,31 +14,29 @@ bool bz_layer_is_reorder(const bz_task *t)
            !strcmp(t->name, "reorder");
 }
 
-double bz_layer_hidden(const bz_flow *flow, const bz_whatif_asked *asked, const bz_layer_place *place, double *seconds)
+double bz_layer_hidden(const bz_layer_map *map, const bz_layer_place *place, double *seconds)
 {
-    const bz_regret *r = asked->model->regret;
-    const bz_picks *picks = bz_way_picks(asked->model, BZ_UNDEFINED, r && r->training);
+    const bz_picks *picks = bz_way_own_picks(map->asked->model, BZ_UNDEFINED);
     const bz_pick *pick = picks ? &picks->free[place->layer[0]] : NULL;
-    const bz_layer *l = bz_way_layer(asked, place, 0)->layer;
-    const bz_task *t = place->task == BZ_NONE ? NULL : &flow->task[place->task];
+    const bz_layer *l = bz_way_layer(map->asked, place, 0)->layer;
+    const bz_task *t = place->task == BZ_NONE ? NULL : &map->flow->task[place->task];
     *seconds = 0;
     if (!t || t->event_kind != BZ_EVENT_OP || !bz_name_matches("mkldnn_convolution", t->name) || !pick || !l->n_in ||
         !(pick->seconds > 0) || !pick->variant || strstr(pick->variant, "gemm") || !l->n_out)
         return 0;
-    *seconds = 1e-9 * (double)place->time - pick->seconds * asked->busy;
+    *seconds = 1e-9 * (double)place->time - pick->seconds * map->asked->busy;
     return pick->weights + pick->data + bz_peaks_bytes(l, &l->out[0], BZ_UNDEFINED);
 }
 
 /* In seconds; nearest in size is the operator whose input and result are, half of its data in the mean. How much of the memory will be handed out anew, once
  * other tensors are left out, nobody knows: between none, as the machine was measured, and as much as now. */
-static double hidden_reorder(const bz_flow *flow, const bz_whatif_asked *asked, const bz_layer_map *map, double bytes,
-                             double machine)
+static double hidden_reorder(const bz_layer_map *map, double bytes, double machine)
 {
     double nearest = INFINITY, time = 0;
-    for (int i = 0; i < map->n && asked->side; i++) {
-        const bz_layer *l = bz_way_layer(asked, &map->place[i], 0)->layer;
+    for (int i = 0; i < map->n && map->asked->side; i++) {
+        const bz_layer *l = bz_way_layer(map->asked, &map->place[i], 0)->layer;
         double seconds,
-            own = bz_layer_hidden(flow, asked, &map->place[i], &seconds),
+            own = bz_layer_hidden(map, &map->place[i], &seconds),
             result = l->n_out ? bz_peaks_bytes(l, &l->out[0], BZ_UNDEFINED) : 0,
             far = own > 0 ? fabs(log((bz_peaks_bytes(l, &l->in[0], BZ_UNDEFINED) + result) / 2 / bytes)) : INFINITY;
         if (far < nearest) {
@@ -46,49 +44,51 @@ static double hidden_reorder(const bz_flow *flow, const bz_whatif_asked *asked, 
             time = seconds * bytes / own;
         }
     }
-    if (asked->side == 1)
+    if (map->asked->side == 1)
         return map->keeps_memory && machine > 0 ? machine : (machine + fmax(machine, time)) / 2;
     return fmax(machine, time);
 }
 
-int64_t bz_layer_reorder(const bz_flow *flow, const bz_whatif_asked *asked, const bz_layer_map *map, double bytes)
+int64_t bz_layer_reorder(const bz_layer_map *map, double bytes)
 {
     double nearest = INFINITY, time = 0,
-           machine = bz_peaks_reorder(asked->model->bound->peaks, bytes / sizeof(float), BZ_F32);
+           machine = bz_peaks_reorder(map->asked->model->bound->peaks, bytes / sizeof(float), BZ_F32);
     for (uint32_t i = 0; i < map->n_tasks; i++) {
-        if (!bz_layer_is_reorder(&flow->task[i]))
+        if (!bz_layer_is_reorder(&map->flow->task[i]))
             continue;
-        double own = bz_call_bytes(bz_call_of(asked->trace, flow->task[i].event));
+        double own = bz_call_bytes(bz_call_of(map->asked->trace, map->flow->task[i].event));
         double far = own > 0 ? fabs(log(own / bytes)) : INFINITY;
         if (far < nearest) {
             nearest = far;
-            time = (double)flow->task[i].was * bytes / own;
+            time = (double)map->flow->task[i].was * bytes / own;
         }
     }
     if (!isfinite(nearest))
-        return bz_layer_ns(hidden_reorder(flow, asked, map, bytes, machine));
-    bool kept = asked->side == 0 || (asked->side == 1 && map->keeps_memory);
+        return bz_layer_ns(hidden_reorder(map, bytes, machine));
+    bool kept = map->asked->side == 0 || (map->asked->side == 1 && map->keeps_memory);
     return bz_layer_ns(kept && machine > 0 ? fmin(machine, 1e-9 * time) : 1e-9 * time);
 }
 
 /* [events of the kind]: the task. */
-static uint32_t *tasks_of(const bz_flow *flow, const bz_trace *t, bz_event_kind kind, bz_arena *arena)
+static uint32_t *tasks_of(const bz_layer_map *map, bz_event_kind kind)
 {
-    size_t n = t->event[kind].n;
-    uint32_t *of = BZ_NEW(arena, uint32_t, n + 1);
+    size_t n = map->asked->trace->event[kind].n;
+    uint32_t *of = BZ_NEW(map->asked->arena, uint32_t, n + 1);
     memset(of, 0xff, (n + 1) * sizeof *of);
-    for (uint32_t i = 0; i < flow->n; i++)
-        if (flow->task[i].event_kind == kind && flow->task[i].event < n && flow->task[i].kind == BZ_TASK_CALL)
-            of[flow->task[i].event] = i;
+    for (uint32_t i = 0; i < map->flow->n; i++)
+        if (map->flow->task[i].event_kind == kind && map->flow->task[i].event < n &&
+            map->flow->task[i].kind == BZ_TASK_CALL)
+            of[map->flow->task[i].event] = i;
     return of;
 }
 
 /* Likewise of operators. A layer is the outermost one that is known, aten::conv2d, and the task the one in it that does the work,
  * aten::mkldnn_convolution: the longest task within an operator that is none itself stands for it. */
-static uint32_t *tasks_of_operators(const bz_flow *flow, const bz_trace *t, bz_arena *arena)
+static uint32_t *tasks_of_operators(const bz_layer_map *map)
 {
-    const bz_events *op = &t->event[BZ_EVENT_OP];
-    uint32_t *of = tasks_of(flow, t, BZ_EVENT_OP, arena), *within = BZ_NEW(arena, uint32_t, op->n + 1);
+    const bz_flow *flow = map->flow;
+    const bz_events *op = &map->asked->trace->event[BZ_EVENT_OP];
+    uint32_t *of = tasks_of(map, BZ_EVENT_OP), *within = BZ_NEW(map->asked->arena, uint32_t, op->n + 1);
     memset(within, 0xff, (op->n + 1) * sizeof *within);
     for (uint32_t i = 0; i < flow->n; i++) {
         const bz_task *task = &flow->task[i];
@@ -114,15 +114,16 @@ static uint32_t *tasks_among(const bz_whatif_asked *asked, const uint32_t *of_op
     return task;
 }
 
-static void add_places(const bz_flow *flow, const bz_whatif_asked *asked, bz_layer_map *map)
+static void add_places(bz_layer_map *map)
 {
+    const bz_whatif_asked *asked = map->asked;
     const bz_alignment *a = asked->model->alignment;
     const bz_trace *t = asked->trace;
-    uint32_t *call = tasks_of(flow, t, BZ_EVENT_CALL, asked->arena), *op = tasks_of_operators(flow, t, asked->arena);
+    uint32_t *call = tasks_of(map, BZ_EVENT_CALL), *op = tasks_of_operators(map);
     uint32_t last = BZ_NONE;
     map->place = BZ_NEW(asked->arena, bz_layer_place, a->n + 1);
-    map->works = BZ_NEW(asked->arena, bool, flow->n + 1);
-    map->n_tasks = flow->n;
+    map->works = BZ_NEW(asked->arena, bool, map->flow->n + 1);
+    map->n_tasks = map->flow->n;
     for (int i = 0; i < a->n; i++) {
         const bz_aligned *row = &a->row[i];
         uint32_t task = row->at < t->event[BZ_EVENT_CALL].n ? call[row->at]
@@ -151,11 +152,11 @@ static int64_t above_call(const bz_layer_map *map, const bz_task *t)
 }
 
 /* Time between tasks from this one on to the next that does layers, above what any call has behind it. */
-static int64_t between(const bz_flow *flow, const bz_layer_map *map, uint32_t behind)
+static int64_t between(const bz_layer_map *map, uint32_t behind)
 {
     int64_t sum = 0;
-    for (uint32_t i = behind; i != BZ_NONE && (i == behind || !works(map, i)); i = flow->task[i].next)
-        sum = bz_flow_sum(sum, above_call(map, &flow->task[i]));
+    for (uint32_t i = behind; i != BZ_NONE && (i == behind || !works(map, i)); i = map->flow->task[i].next)
+        sum = bz_flow_sum(sum, above_call(map, &map->flow->task[i]));
     return sum;
 }
 
@@ -170,9 +171,10 @@ static int same_time(const bz_layer_map *map, int from)
 
 /* The time behind each call. The first quarter is that of calls which follow each other at once, as a reorder and its convolution do; behind
  * others the framework does layers of its own. */
-static void find_call(const bz_flow *flow, const bz_whatif_asked *asked, bz_layer_map *map)
+static void find_call(bz_layer_map *map)
 {
-    int64_t *gap = BZ_NEW(asked->arena, int64_t, flow->n + 1);
+    const bz_flow *flow = map->flow;
+    int64_t *gap = BZ_NEW(map->asked->arena, int64_t, flow->n + 1);
     size_t n = 0;
     for (uint32_t i = 0; i < flow->n; i++)
         if (flow->task[i].kind == BZ_TASK_CALL && flow->task[i].next != BZ_NONE &&
@@ -204,9 +206,9 @@ static double rate_of(const kind_rate *list, size_t n, const char *kind)
     return from < to ? list[from + (to - from - 1) / 2].rate : 0;
 }
 
-static double bytes_of(const bz_bound *b, const bz_layer_place *place)
+static const bz_layer *first_of(const bz_layer_map *map, const bz_layer_place *place)
 {
-    return bz_peaks_bytes(b->layer[place->layer[0]].layer, NULL, BZ_UNDEFINED);
+    return bz_way_layer(map->asked, place, 0)->layer;
 }
 
 /* Times between tasks of which layers are known: [from, end) of the map's places; *from is behind the last one found. */
@@ -220,44 +222,43 @@ static bool next_between(const bz_layer_map *map, int *from, int *end)
 
 /* A framework may take many times as long for a byte of one kind as of another, as PyTorch for pools: kinds that lie together are told apart by what they
  * take where they lie with others. */
-static kind_rate *find_rates(const bz_flow *flow, const bz_bound *b, const bz_layer_map *map, bz_arena *arena,
-                             size_t *n)
+static kind_rate *find_rates(const bz_layer_map *map, size_t *n)
 {
-    kind_rate *list = BZ_NEW(arena, kind_rate, map->n + 1);
+    kind_rate *list = BZ_NEW(map->asked->arena, kind_rate, map->n + 1);
     *n = 0;
     for (int i = 0, end; next_between(map, &i, &end); i = end) {
-        double bytes = 0, work = (double)between(flow, map, map->place[i].behind);
+        double bytes = 0, work = (double)between(map, map->place[i].behind);
         for (int k = i; k < end; k++)
-            bytes += bytes_of(b, &map->place[k]);
+            bytes += bz_peaks_bytes(first_of(map, &map->place[k]), NULL, BZ_UNDEFINED);
         for (int k = i; k < end && bytes > 0; k++)
-            list[(*n)++] = (kind_rate){b->layer[map->place[k].layer[0]].layer->kind, work / bytes};
+            list[(*n)++] = (kind_rate){first_of(map, &map->place[k])->kind, work / bytes};
     }
     BZ_QSORT(list, *n, by_kind_and_rate);
     return list;
 }
 
-static void share_time(const bz_flow *flow, const bz_bound *b, bz_layer_map *map, bz_arena *arena)
+static void share_time(bz_layer_map *map)
 {
     size_t n;
-    const kind_rate *rates = find_rates(flow, b, map, arena, &n);
-    double *cost = BZ_NEW(arena, double, map->n + 1);
+    const kind_rate *rates = find_rates(map, &n);
+    double *cost = BZ_NEW(map->asked->arena, double, map->n + 1);
     for (int i = 0; i < map->n; i++)
         if (map->place[i].task != BZ_NONE)
-            map->place[i].time = flow->task[map->place[i].task].duration;
+            map->place[i].time = map->flow->task[map->place[i].task].duration;
     for (int i = 0, end; next_between(map, &i, &end); i = end) {
-        double work = (double)between(flow, map, map->place[i].behind), sum = 0;
+        double work = (double)between(map, map->place[i].behind), sum = 0;
         for (int k = i; k < end; k++)
-            sum += cost[k] =
-                bytes_of(b, &map->place[k]) * rate_of(rates, n, b->layer[map->place[k].layer[0]].layer->kind);
+            sum += cost[k] = bz_peaks_bytes(first_of(map, &map->place[k]), NULL, BZ_UNDEFINED) *
+                             rate_of(rates, n, first_of(map, &map->place[k])->kind);
         for (int k = i; k < end; k++)
             map->place[k].time = (int64_t)(sum > 0 ? work * cost[k] / sum : work / (end - i));
     }
 }
 
 /* Of a product of each step of a recurrent layer, as of that of each image of a convolution. */
-static void find_shares(const bz_bound *b, bz_layer_map *map, bz_arena *arena)
+static void find_shares(bz_layer_map *map)
 {
-    int64_t *sum = BZ_NEW(arena, int64_t, b->n + 1);
+    int64_t *sum = BZ_NEW(map->asked->arena, int64_t, map->asked->model->bound->n + 1);
     for (int round = 0; round < 2; round++)
         for (int i = 0; i < map->n; i++) {
             bz_layer_place *place = &map->place[i];
@@ -297,23 +298,23 @@ static double record_of(const bz_whatif_asked *asked, const bz_layer_place *plac
     return NAN;
 }
 
-double bz_layer_slower(const bz_whatif_asked *asked, const bz_layer_map *map, const bz_layer_place *place)
+double bz_layer_slower(const bz_layer_map *map, const bz_layer_place *place)
 {
-    double record = place->task == BZ_NONE ? NAN : record_of(asked, place);
+    double record = place->task == BZ_NONE ? NAN : record_of(map->asked, place);
     return record > 0 ? 1e-9 * (double)place->time / record : map->slower;
 }
 
-static void find_slower(const bz_whatif_asked *asked, bz_layer_map *map)
+static void find_slower(bz_layer_map *map)
 {
     double seen = 0, used = 0;
     for (int i = 0; i < map->n; i++) {
-        double record = map->place[i].task == BZ_NONE ? NAN : record_of(asked, &map->place[i]);
+        double record = map->place[i].task == BZ_NONE ? NAN : record_of(map->asked, &map->place[i]);
         if (record > 0) {
             seen += 1e-9 * (double)map->place[i].time;
             used += record;
         }
     }
-    map->slower = used > 0 ? seen / used : asked->busy;
+    map->slower = used > 0 ? seen / used : map->asked->busy;
 }
 
 /* Where others used the machine some iterations are much slower than others, all that they do alike. Records are made while nobody does: in such an
@@ -357,30 +358,32 @@ double bz_whatif_anew(const bz_trace *t, double *pages, double *spared)
 }
 
 /* Layers write their results, and reorders as much as they read. */
-static double find_anew(const bz_trace *t, const bz_flow *flow, const bz_layers *layers)
+static double find_anew(const bz_layer_map *map)
 {
+    const bz_trace *t = map->asked->trace;
+    const bz_layers *layers = map->asked->model->bound->layers;
     double pages, spared, sum = 0;
     bz_whatif_anew(t, &pages, &spared);
     for (int i = 0; i < layers->n; i++)
         sum += written(&layers->layer[i]);
-    for (uint32_t i = 0; i < flow->n; i++)
-        sum += bz_layer_is_reorder(&flow->task[i]) ? bz_call_bytes(bz_call_of(t, flow->task[i].event)) : 0;
-    return sum > 0 ? spared * (double)flow->measured / sum : 0;
+    for (uint32_t i = 0; i < map->flow->n; i++)
+        sum += bz_layer_is_reorder(&map->flow->task[i]) ? bz_call_bytes(bz_call_of(t, map->flow->task[i].event)) : 0;
+    return sum > 0 ? spared * (double)map->flow->measured / sum : 0;
 }
 
-int64_t bz_layer_anew(const bz_whatif_asked *asked, const bz_layer_map *map, const bz_layer_place *place)
+int64_t bz_layer_anew(const bz_layer_map *map, const bz_layer_place *place)
 {
     double bytes = 0;
     for (int k = 0; k < place->n; k++)
-        bytes += written(bz_way_layer(asked, place, k)->layer);
+        bytes += written(bz_way_layer(map->asked, place, k)->layer);
     return (int64_t)fmin(map->anew * bytes, (double)place->time);
 }
 
-bool bz_layer_map_make(const bz_flow *flow, bz_whatif_asked *asked, bz_layer_map *out)
+bool bz_layer_map_make(bz_flow *flow, bz_whatif_asked *asked, bz_layer_map *out)
 {
     const bz_whatif_model *m = asked->model;
     asked->busy = find_busy(asked->trace, flow, asked->arena);
-    *out = (bz_layer_map){.slower = 1};
+    *out = (bz_layer_map){.flow = flow, .asked = asked, .slower = 1};
     for (uint32_t i = 0; i < flow->n_lanes; i++)
         if (flow->lane[i].device && flow->lane[i].first != BZ_NONE) {
             bz_whatif_because(asked, "it is for recordings of a processor, and a device has worked here");
@@ -391,39 +394,38 @@ bool bz_layer_map_make(const bz_flow *flow, bz_whatif_asked *asked, bz_layer_map
         return false;
     }
     asked->between = bytes_between(m->bound->layers);
-    add_places(flow, asked, out);
-    find_call(flow, asked, out);
-    share_time(flow, m->bound, out, asked->arena);
-    find_shares(m->bound, out, asked->arena);
-    find_slower(asked, out);
-    out->anew = find_anew(asked->trace, flow, m->bound->layers);
+    add_places(out);
+    find_call(out);
+    share_time(out);
+    find_shares(out);
+    find_slower(out);
+    out->anew = find_anew(out);
     if (!out->n)
         bz_whatif_because(asked, "no task of the recording did a layer of the model");
     return out->n > 0;
 }
 
 /* Each of the times between tasks loses its share. */
-static void shrink(bz_flow *flow, const bz_layer_map *map, uint32_t behind, int64_t less)
+static void shrink(const bz_layer_map *map, uint32_t behind, int64_t less)
 {
-    double all = (double)between(flow, map, behind),
+    double all = (double)between(map, behind),
            left = all > 0 ? fmax(0, 1 - (double)less / all) : 1; /* above 1: it grows */
-    for (uint32_t i = behind; i != BZ_NONE && (i == behind || !works(map, i)); i = flow->task[i].next)
-        flow->task[i].gap -= (int64_t)((double)above_call(map, &flow->task[i]) * (1 - left));
+    for (uint32_t i = behind; i != BZ_NONE && (i == behind || !works(map, i)); i = map->flow->task[i].next)
+        map->flow->task[i].gap -= (int64_t)((double)above_call(map, &map->flow->task[i]) * (1 - left));
 }
 
-void bz_layer_set(bz_flow *flow, const bz_layer_map *map, const bz_layer_place *place, int64_t time)
+void bz_layer_set(const bz_layer_map *map, const bz_layer_place *place, int64_t time)
 {
     if (place->task != BZ_NONE)
-        bz_flow_set(flow, place->task, time);
+        bz_flow_set(map->flow, place->task, time);
     else if (place->behind != BZ_NONE)
-        shrink(flow, map, place->behind, place->time - time);
+        shrink(map, place->behind, place->time - time);
 }
 
-void bz_layer_call(bz_flow *flow, const bz_layer_map *map, bz_layer_place *place, const char *name, int64_t time,
-                   int64_t gap)
+void bz_layer_call(const bz_layer_map *map, bz_layer_place *place, int64_t time, int64_t gap)
 {
     if (place->task != BZ_NONE) {
-        bz_flow_set(flow, place->task, time);
+        bz_flow_set(map->flow, place->task, time);
         return;
     }
     uint32_t at = place->behind; /* where there is none, before the first */
@@ -431,5 +433,5 @@ void bz_layer_call(bz_flow *flow, const bz_layer_map *map, bz_layer_place *place
     for (int i = 0; i < map->n && at == BZ_NONE; i++)
         at = map->place[i].task;
     if (at != BZ_NONE)
-        place->task = bz_flow_insert(flow, BZ_TASK_CALL, name, at, where, time, gap);
+        place->task = bz_flow_insert(map->flow, BZ_TASK_CALL, first_of(map, place)->name, at, where, time, gap);
 }

@@ -16,6 +16,8 @@ typedef struct bz_layer_place {
 } bz_layer_place;
 
 typedef struct bz_layer_map {
+    bz_flow *flow;
+    bz_whatif_asked *asked;
     bz_layer_place *place; /* in the order of the program */
     int n;
     bool *works; /* [n_tasks]: does layers; of the flow as it was */
@@ -30,14 +32,13 @@ typedef struct bz_layer_map {
 } bz_layer_map;
 
 /* False where there is no model, or the recording did not run on a processor; `asked` says why then. */
-bool bz_layer_map_make(const bz_flow *flow, bz_whatif_asked *asked, bz_layer_map *out);
+bool bz_layer_map_make(bz_flow *flow, bz_whatif_asked *asked, bz_layer_map *out);
 
 /* What the place took becomes so many ns: of its task, or of the time between tasks. */
-void bz_layer_set(bz_flow *flow, const bz_layer_map *map, const bz_layer_place *place, int64_t time);
+void bz_layer_set(const bz_layer_map *map, const bz_layer_place *place, int64_t time);
 
 /* The call of a place: its task, or one that is inserted where the work was done that nobody recorded. It takes `time`. */
-void bz_layer_call(bz_flow *flow, const bz_layer_map *map, bz_layer_place *place, const char *name, int64_t time,
-                   int64_t gap);
+void bz_layer_call(const bz_layer_map *map, bz_layer_place *place, int64_t time, int64_t gap);
 
 bool bz_layer_is_reorder(const bz_task *t);
 static inline double bz_call_bytes(const bz_call *call) /* that a reorder reads; 0: not told */
@@ -47,20 +48,15 @@ static inline double bz_call_bytes(const bz_call *call) /* that a reorder reads;
 /* What a reorder of so many bytes takes: as those of the recording whose size is nearest, and at the short end of the
  * interval, and where the changed program keeps its memory, as the machine was measured, with memory that is not handed out anew. Where operators hide theirs,
  * between what the machine's rate says and what these take. */
-int64_t bz_layer_reorder(const bz_flow *flow, const bz_whatif_asked *asked, const bz_layer_map *map, double bytes);
+int64_t bz_layer_reorder(const bz_layer_map *map, double bytes);
 /* Bytes that the operator of a place writes besides its input, and *seconds that it takes above the library's record: PyTorch's convolutions by oneDNN
  * bring input and weights into blocks at each call, compute a result in blocks, and bring that back. Memory that the system hands out anew for these is
  * part of the time. 0: it tells nothing; code for products of matrices reads what lies in rows. */
-double bz_layer_hidden(const bz_flow *flow, const bz_whatif_asked *asked, const bz_layer_place *place, double *seconds);
+double bz_layer_hidden(const bz_layer_map *map, const bz_layer_place *place, double *seconds);
 /* Nanoseconds of a place that went to memory that the system handed out anew. What it was for nobody counted: as much for each byte that a layer or a reorder writes. */
-int64_t bz_layer_anew(const bz_whatif_asked *asked, const bz_layer_map *map, const bz_layer_place *place);
+int64_t bz_layer_anew(const bz_layer_map *map, const bz_layer_place *place);
 /* How many times as long as its record a call took; the map's where no record of it is known. */
-double bz_layer_slower(const bz_whatif_asked *asked, const bz_layer_map *map, const bz_layer_place *place);
-
-static inline const char *bz_layer_name(const bz_whatif_asked *asked, const bz_layer_place *place)
-{
-    return asked->model->bound->layer[place->layer[0]].layer->name;
-}
+double bz_layer_slower(const bz_layer_map *map, const bz_layer_place *place);
 
 static inline int64_t bz_layer_ns(double seconds)
 {

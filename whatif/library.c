@@ -91,10 +91,10 @@ static bool keeps_memory(const change *c)
 /* A layer of the framework's own, in memory that is kept now. */
 static void keep(change *c, const bz_layer_place *place)
 {
-    int64_t anew = bz_layer_anew(c->asked, &c->map, place);
+    int64_t anew = bz_layer_anew(&c->map, place);
     c->kept++;
     if (c->map.keeps_memory && c->asked->side < 2 && anew > 0) {
-        bz_layer_set(c->flow, &c->map, place, place->time - anew);
+        bz_layer_set(&c->map, place, place->time - anew);
         c->kept_memory = bz_flow_sum(c->kept_memory, anew);
     }
 }
@@ -184,13 +184,12 @@ static int price_turned(change *c, const bz_layer_place *place, const bz_problem
         return -1;
     *out = 1e-9 * (double)place->time * is / was;
     if (!isfinite(*out)) {
-        BZ_SCOPED(bz_buf) text = {0};
-        bz_problem_print(&turned, &text);
-        const char *option = bz_arena_printf(c->asked->arena, " --problem '%s'", bz_buf_text(&text));
+        bz_arena *arena = c->asked->arena;
+        const char *option = bz_arena_printf(arena, " --problem '%s'", bz_problem_text(&turned, arena));
         if (!c->unmeasured)
             c->unmeasured = option;
         else if (!strstr(c->unmeasured, option))
-            c->unmeasured = bz_arena_printf(c->asked->arena, "%s%s", c->unmeasured, option);
+            c->unmeasured = bz_arena_printf(arena, "%s%s", c->unmeasured, option);
     }
     return 0;
 }
@@ -211,7 +210,7 @@ static int turn_weights(change *c, bz_error *err)
             continue;
         }
         bz_tally_add(&c->turned, place->time, bz_layer_ns(after));
-        bz_layer_set(c->flow, &c->map, place, bz_layer_ns(after));
+        bz_layer_set(&c->map, place, bz_layer_ns(after));
     }
     return 0;
 }
@@ -242,11 +241,11 @@ static void change_place(change *c, int at)
         bz_tally_add(&c->done, place->time, 0);
         c->joined++;
         c->gone[at] = true;
-        bz_layer_set(c->flow, &c->map, place, 0);
+        bz_layer_set(&c->map, place, 0);
         return;
     }
-    double now = bz_way_price(c->asked, place, pick, false) *
-                 bz_way_slower(c->asked, pick, bz_layer_slower(c->asked, &c->map, place));
+    double now =
+        bz_way_price(c->asked, place, pick, false) * bz_way_slower(c->asked, pick, bz_layer_slower(&c->map, place));
     if (product && !(pick->cold > 0)) {
         c->far += pick->weights;
         c->later += bz_way_again(c->asked, pick);
@@ -255,8 +254,8 @@ static void change_place(change *c, int at)
         fmax(bz_way_price(c->asked, place, pick, product), now)); /* both may be weights from memory: once */
     bz_tally_add(&c->done, place->time, after);
     if (place->task == BZ_NONE)
-        bz_layer_set(c->flow, &c->map, place, 0);
-    bz_layer_call(c->flow, &c->map, place, bz_layer_name(c->asked, place), after, between_calls(c));
+        bz_layer_set(&c->map, place, 0);
+    bz_layer_call(&c->map, place, after, between_calls(c));
 }
 
 /* The innermost operator around a library's call; BZ_NONE. */
@@ -273,7 +272,7 @@ static uint32_t operator_of(const change *c, uint32_t task)
 /* What the program reorders takes as long as those of the recording. */
 static int64_t border_time(const bz_way_borders *b, const bz_layer *l)
 {
-    return bz_layer_reorder(b->flow, b->asked, b->map, bz_peaks_bytes(l, &l->out[0], BZ_UNDEFINED));
+    return bz_layer_reorder(b->map, bz_peaks_bytes(l, &l->out[0], BZ_UNDEFINED));
 }
 
 /* Convolutions whose groups fill no whole blocks, and what is done with their results until the next product. */
@@ -306,7 +305,7 @@ static void add_written_out(change *c)
         for (int k = 0; k < l->n_in; k++)
             smaller |= !l->in_constant[k] && l->in[k].rank > 0 && !bz_way_same_shape(&l->in[k], &l->out[0]);
         for (int k = 0; k < 2 && smaller; k++) {
-            int64_t time = bz_layer_reorder(c->flow, c->asked, &c->map, bz_peaks_bytes(l, &l->out[0], BZ_UNDEFINED));
+            int64_t time = bz_layer_reorder(&c->map, bz_peaks_bytes(l, &l->out[0], BZ_UNDEFINED));
             bz_flow_insert(c->flow, BZ_TASK_CALL, "reorder", place->task, BZ_BEFORE, time, c->map.call[c->asked->side]);
             bz_tally_add(&c->inside, 0, time);
         }
@@ -316,8 +315,8 @@ static void add_written_out(change *c)
 /* A tensor of the framework's is copied into one of the library's as it lies, and that is brought into blocks. */
 static void add_reorders(change *c)
 {
-    bz_way_borders sides = {c->asked, c->flow, &c->map, c->left, c->gone, BZ_BORDER_COPY, border_time, &c->borders},
-                   blocks = {c->asked, c->flow, &c->map, c->narrow, c->gone, BZ_BORDER_EACH, border_time, &c->inside};
+    bz_way_borders sides = {&c->map, c->left, c->gone, BZ_BORDER_COPY, border_time, &c->borders},
+                   blocks = {&c->map, c->narrow, c->gone, BZ_BORDER_EACH, border_time, &c->inside};
     bz_way_add_borders(&sides);
     bz_way_add_borders(&blocks);
     add_written_out(c);
@@ -439,8 +438,7 @@ int bz_whatif_library(bz_flow *flow, bz_whatif_asked *asked)
         return -1;
     if (!bz_layer_map_make(flow, asked, &c.map))
         return 0;
-    const bz_regret *r = asked->model->regret;
-    c.picks = bz_way_picks(asked->model, BZ_UNDEFINED, r && r->training);
+    c.picks = bz_way_own_picks(asked->model, BZ_UNDEFINED);
     if (!c.picks)
         return bz_whatif_because(asked, "no records tell what the library takes for the model's layers");
     c.group = BZ_NEW(asked->arena, int, asked->model->bound->dag->n + 1);

@@ -62,17 +62,16 @@ static void change_product(change *c, const bz_layer_place *place)
         bz_tally_add(&c->products, place->time, place->time);
         return;
     }
-    double slower = bz_layer_slower(c->asked, &c->map, place) / c->asked->busy, took = 1e-9 * (double)place->time;
+    double slower = bz_layer_slower(&c->map, place) / c->asked->busy, took = 1e-9 * (double)place->time;
     double far = slower > 1 && !(conv && c->brought_near) ? took * (1 - 1 / slower) * c->ratio : 0,
            near = slower > 1 ? 1 : slower;
-    double seconds, bytes = bz_layer_hidden(c->flow, c->asked, place, &seconds);
+    double seconds, bytes = bz_layer_hidden(&c->map, place, &seconds);
     int64_t after = bz_layer_ns(bz_way_price(c->asked, place, to, !conv) * near + far);
     if (bytes > 0)
         after = bz_flow_sum(after, reorder_time(c, bz_layer_ns(fmax(0, seconds)), bytes / sizeof(float)));
-    c->anew += c->ratio * (double)bz_layer_anew(c->asked, &c->map, place) +
-               (conv ? c->map.anew * summing(c, l->layer, at) : 0);
+    c->anew += c->ratio * (double)bz_layer_anew(&c->map, place) + (conv ? c->map.anew * summing(c, l->layer, at) : 0);
     c->hides |= bytes > 0;
-    bz_layer_set(c->flow, &c->map, place, after);
+    bz_layer_set(&c->map, place, after);
     bz_tally_add(&c->products, place->time, after);
 }
 
@@ -128,14 +127,14 @@ static bool add_reorders(change *c, const bz_layer_place *place, bool previous)
     const bz_layer *l = bz_way_layer(c->asked, place, 0)->layer;
     double seconds;
     if (!is_convolution(l) || place->task == BZ_NONE || l->n_in < 2 || !l->n_out ||
-        bz_layer_hidden(c->flow, c->asked, place, &seconds) > 0)
+        bz_layer_hidden(&c->map, place, &seconds) > 0)
         return false;
     if (reordered(c, place->task, previous))
         return true;
     const bz_type *type[] = {&l->in[0], &l->in[1], &l->out[0]};
     for (int k = 0; k < 3; k++) {
         double bytes = bz_peaks_bytes(l, type[k], BZ_UNDEFINED);
-        int64_t time = reorder_time(c, bz_layer_reorder(c->flow, c->asked, &c->map, bytes), bytes / sizeof(float));
+        int64_t time = reorder_time(c, bz_layer_reorder(&c->map, bytes), bytes / sizeof(float));
         bz_flow_insert(c->flow, BZ_TASK_CALL, "reorder", place->task, k < 2 ? BZ_BEFORE : BZ_BEHIND, time,
                        c->map.call[c->asked->side]);
         c->anew += c->ratio * c->map.anew * bytes;
@@ -243,15 +242,14 @@ static void change_other(change *c, const bz_layer_place *place)
             convert += 1e9 * bz_peaks_convert(peaks, conversions(c, bz_way_layer(c->asked, place, k)), c->type);
         traffic += peaks && !peaks->why ? 1e9 * bz_peaks_traffic(peaks, bytes) : 0;
     }
-    double anew = (double)bz_layer_anew(c->asked, &c->map, place), own = was - anew,
-           half = fmin(own, traffic) * (1 - c->ratio),
+    double anew = (double)bz_layer_anew(&c->map, place), own = was - anew, half = fmin(own, traffic) * (1 - c->ratio),
            after = c->asked->side == 0   ? own * c->ratio
                    : c->asked->side == 1 ? own - half + convert
                                          : was + convert;
     c->anew += c->ratio * anew;
     int64_t time = bz_layer_ns(1e-9 * after);
     bz_tally_add(&c->others, place->time, time);
-    bz_layer_set(c->flow, &c->map, place, time);
+    bz_layer_set(&c->map, place, time);
 }
 
 static bool has_constant_tensor(const bz_layer *l)
@@ -392,8 +390,7 @@ int bz_whatif_products(bz_flow *flow, bz_whatif_asked *asked)
         return bz_fail(asked->err, BZ_USAGE, "%s: wants bf16 or f16", asked->row->name);
     if (!bz_layer_map_make(flow, asked, &c.map))
         return 0;
-    const bz_regret *r = asked->model->regret;
-    c.picks = bz_way_picks(asked->model, c.type, r && r->training);
+    c.picks = bz_way_own_picks(asked->model, c.type);
     if (!c.picks)
         return bz_whatif_because(asked, "no records tell what the library takes in %s", name);
     c.ratio = (double)bz_dtype_bits(c.type) / 32;

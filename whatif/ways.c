@@ -187,33 +187,33 @@ bool bz_way_keeps_memory(double most, double largest)
 /* The task behind which each layer of the main graph is done. */
 static uint32_t *tasks_of_nodes(const bz_way_borders *b)
 {
-    int n = b->asked->model->bound->dag->n;
-    uint32_t *task = BZ_NEW(b->asked->arena, uint32_t, n + 1);
+    int n = b->map->asked->model->bound->dag->n;
+    uint32_t *task = BZ_NEW(b->map->asked->arena, uint32_t, n + 1);
     memset(task, 0xff, ((size_t)n + 1) * sizeof *task);
     for (int i = 0; i < b->map->n; i++)
         for (int k = 0; k < b->map->place[i].n; k++)
-            task[bz_way_layer(b->asked, &b->map->place[i], k)->node] =
+            task[bz_way_layer(b->map->asked, &b->map->place[i], k)->node] =
                 b->map->place[i].task != BZ_NONE && !b->gone[i] ? b->map->place[i].task : b->map->place[i].behind;
     return task;
 }
 
 void bz_way_add_borders(bz_way_borders *b)
 {
-    const bz_bound *bound = b->asked->model->bound;
+    const bz_bound *bound = b->map->asked->model->bound;
     const bz_dag *dag = bound->dag;
     const uint32_t *task = tasks_of_nodes(b);
-    bool *passed = BZ_NEW(b->asked->arena, bool, dag->n + 1);
+    bool *passed = BZ_NEW(b->map->asked->arena, bool, dag->n + 1);
     for (int i = 0; i < dag->n; i++)
         for (int k = dag->first[i]; k < dag->first[i + 1]; k++) {
             int from = dag->pred[k];
             const bz_layer *l = &bound->layers->layer[from];
-            if (b->side[i] == b->side[from] || !l->n_out || task[i] == BZ_NONE || b->flow->task[task[i]].removed)
+            if (b->side[i] == b->side[from] || !l->n_out || task[i] == BZ_NONE || b->map->flow->task[task[i]].removed)
                 continue;
             bool copies = b->how == BZ_BORDER_COPY && b->side[from], each = copies || b->how == BZ_BORDER_EACH;
             int64_t time = b->took(b, l);
             for (int n = (each || !passed[from]) + (copies && !passed[from]); n > 0; n--) {
-                bz_flow_insert(b->flow, BZ_TASK_CALL, "reorder", task[i], BZ_BEHIND, time,
-                               b->map->call[b->asked->side]);
+                bz_flow_insert(b->map->flow, BZ_TASK_CALL, "reorder", task[i], BZ_BEHIND, time,
+                               b->map->call[b->map->asked->side]);
                 bz_tally_add(b->added, 0, time);
             }
             passed[from] = true;

@@ -23,6 +23,11 @@ void bz_way_groups(const bz_whatif_asked *asked, const bz_way *way, const bz_pic
 
 /* The library's picks in a type; NULL where nobody asked for them. */
 const bz_picks *bz_way_picks(const bz_whatif_model *m, bz_dtype dtype, bool training);
+static inline const bz_picks *bz_way_own_picks(const bz_whatif_model *m,
+                                               bz_dtype dtype) /* as the program asks for them */
+{
+    return bz_way_picks(m, dtype, m->regret && m->regret->training);
+}
 
 /* The price of a place's share on the side that is asked for: the record's interval at its ends, and with weights from memory where `cold`. */
 double bz_way_price(const bz_whatif_asked *asked, const bz_layer_place *place, const bz_pick *pick, bool cold);
@@ -57,8 +62,6 @@ bool bz_way_keeps_memory(double most, double largest);
  * the side that is true, copied as it lies, once, and reordered for each that reads it, and on its way back once. */
 typedef enum { BZ_BORDER_ONCE, BZ_BORDER_EACH, BZ_BORDER_COPY } bz_way_border;
 typedef struct bz_way_borders {
-    bz_whatif_asked *asked;
-    bz_flow *flow;
     const bz_layer_map *map;
     const bool *side; /* [nodes] */
     const bool *gone; /* [places of the map]: no task does them any more */
