@@ -121,10 +121,9 @@ static void put_causes(const bz_ladder *l, const bz_alignment *a, bz_arena *aren
 static void put_faster(const bz_bound *b, const bz_alignment *a, bz_arena *arena, bz_buf *out)
 {
     bz_table *t = bz_table_of(arena, "faster than its records|>took|>records|why");
-    for (int i = 0; i < a->n_faster && i < FASTER; i++) {
+    for (int i = 0; i < a->n_faster && i < FASTER; i++)
         BZ_ROW(t, BZ_SHOW(layer_names(b, a->faster[i].row, arena)), BZ_SHOW_TIME(a->faster[i].row->seconds),
                BZ_SHOW_TIME(a->faster[i].lowest), BZ_SHOW(a->faster[i].why));
-    }
     if (a->n_faster)
         bz_table_print(t, out);
     if (a->n_faster > FASTER)
@@ -145,19 +144,16 @@ void report_align_text(const bz_bound *b, const bz_ladder *l, bz_buf *out)
     if (a->moved)
         bz_buf_printf(out, "; %d moved", a->moved);
     bz_buf_putc(out, '\n');
-    if (a->timeline) {
+    if (a->timeline)
         bz_buf_printf(out, "  the calls of the model's layers took %s, everything else %s of the iteration's %s\n",
                       BZ_SAY_TIME(a->asked), BZ_SAY_TIME(l->recorded - a->asked), BZ_SAY_TIME(l->recorded));
-    }
     put_causes(l, a, &arena, out);
     put_deviations(b, a, &arena, out);
     if (bz_ladder_compares(l))
         put_faster(b, a, &arena, out);
 }
 
-static const bz_member CHANGE[] = {
-    BZ_FIELDS(bz_change, parameter, expected, found),
-};
+static const bz_member CHANGE[] = {BZ_FIELDS(bz_change, parameter, expected, found)};
 
 static void put_row(const bz_bound *b, const bz_aligned *row, bz_json *j)
 {
@@ -167,9 +163,7 @@ static void put_row(const bz_bound *b, const bz_aligned *row, bz_json *j)
     bz_members_rows("changes", BZ_MEMBERS(CHANGE), row->change, sizeof *row->change, row->n_changes, j);
 }
 
-static const bz_member CAUSE[] = {
-    BZ_FIELDS(bz_cause, id, name, busy, count, seconds, example, where),
-};
+static const bz_member CAUSE[] = {BZ_FIELDS(bz_cause, id, name, busy, count, seconds, example, where)};
 
 void report_align_json(const bz_bound *b, const bz_alignment *a, bz_json *j)
 {
@@ -179,10 +173,9 @@ void report_align_json(const bz_bound *b, const bz_alignment *a, bz_json *j)
         bz_json_key_int(j, bz_aligned_name((bz_aligned_kind)k), a->count[k]);
     BZ_JSON(j, BZ_TELL("moved", a->moved), BZ_TELL("asked", a->asked));
     bz_members_rows("causes", BZ_MEMBERS(CAUSE), a->cause, sizeof *a->cause, a->n_causes, j);
-    BZ_JSON_EACH (j, "faster", i, a->n_faster) {
+    BZ_JSON_EACH (j, "faster", i, a->n_faster)
         BZ_JSON(j, BZ_TELL("row", a->faster[i].row - a->row), BZ_TELL("lowest", a->faster[i].lowest),
                 BZ_TELL("why", a->faster[i].why));
-    }
     BZ_JSON_EACH (j, "rows", i, a->n)
         put_row(b, &a->row[i], j);
     bz_json_object_end(j);

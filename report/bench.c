@@ -68,9 +68,8 @@ void bz_report_gen(const bz_plan *plan, const bz_gen_report *g, bool json, bz_bu
         bz_buf_printf(out, "; %d of %d problems are in the database (%.0f %% saved)", n - wanted, n,
                       100.0 * (n - wanted) / n);
     bz_buf_putc(out, '\n');
-    if (isfinite(g->seconds)) {
+    if (isfinite(g->seconds))
         bz_buf_printf(out, "  measuring them should take %s\n", BZ_SAY_TIME(g->seconds));
-    }
     put_groups(plan, out);
     if (wanted)
         bz_buf_say(out, "  next: benanza run %s\n", g->folder);

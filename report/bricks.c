@@ -123,12 +123,11 @@ static const bz_sheet *bricks(const bz_bricks_report *r, bz_arena *arena)
     for (int i = 0; i < b->n; i++)
         list[i] = &b->brick[i];
     BZ_QSORT(list, b->n, more_often);
-    for (int i = 0; i < b->n; i++) {
+    for (int i = 0; i < b->n; i++)
         BZ_SHEET_ADD(s, BZ_TEXT(id_of(list[i], arena)), BZ_NUMBER(list[i]->count), BZ_NUMBER(list[i]->models),
                      BZ_NUMBER(list[i]->n), BZ_NUMBER(list[i]->seconds),
                      BZ_NUMBER(r->hot ? r->hot[list[i] - b->brick] : (double)NAN), BZ_TEXT(r->why[list[i] - b->brick]),
                      BZ_TEXT(list[i]->key));
-    }
     return s;
 }
 

@@ -77,9 +77,8 @@ static void put_differences(const bz_compare_set *s, bz_buf *out)
 {
     BZ_SCOPED(bz_arena) arena = {0};
     bz_table *t = bz_table_of(&arena, "what changed|first|second");
-    for (int i = 0; i < s->n_differences; i++) {
+    for (int i = 0; i < s->n_differences; i++)
         BZ_ROW(t, BZ_SHOW(s->difference[i].what), BZ_SHOW(s->difference[i].a), BZ_SHOW(s->difference[i].b));
-    }
     bz_table_below(t, out);
 }
 

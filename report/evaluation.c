@@ -133,9 +133,7 @@ static const bz_member MODEL[] = {
     BZ_FIELDS(bz_evaluation_model, task, macs, layers, unique),
 };
 
-static const bz_member LIBRARY[] = {
-    BZ_FIELDS(bz_evaluation_library, name, layers, macs, seconds),
-};
+static const bz_member LIBRARY[] = {BZ_FIELDS(bz_evaluation_library, name, layers, macs, seconds)};
 
 static const bz_member GROUP[] = {
     BZ_FIELDS(bz_evaluation_group, system, batch, rows, models, sequential, by_batch, by_batch_known, by_system,

@@ -18,9 +18,7 @@ static const bz_member WAY[] = {
               conversions, converted, modelled, open),
 };
 
-static const bz_member UNIT[] = {
-    BZ_FIELDS(bz_unit_row, used, could, evidence, why, seconds, best, best_way),
-};
+static const bz_member UNIT[] = {BZ_FIELDS(bz_unit_row, used, could, evidence, why, seconds, best, best_way)};
 
 static const bz_member UNITS[] = {BZ_FIELDS(bz_units, unit, used, could)};
 
@@ -91,9 +89,7 @@ static void put_holds(const void *state, bz_json *j)
 static const bz_member STATE[] = {BZ_FIELDS(bz_state, id, what), BZ_MEMBER_WRITTEN("holds", put_holds),
                                   BZ_MEMBER(bz_state, evidence)};
 
-static const bz_member ANSWER[] = {
-    BZ_FIELDS(bz_answer, item, step, seconds, advice, why),
-};
+static const bz_member ANSWER[] = {BZ_FIELDS(bz_answer, item, step, seconds, advice, why)};
 
 static const bz_member ADVICE[] = {
     BZ_FIELDS(bz_advice, id, what, evidence, step, gain, low, high, unsure, by, predicted),

@@ -111,9 +111,7 @@ static void put_layers(bz_json *j, const bz_layers_view *s, const bz_layers *all
     bz_json_array_end(j);
 }
 
-static const bz_member MODULE[] = {
-    BZ_FIELDS(bz_module, begin, end, width),
-};
+static const bz_member MODULE[] = {BZ_FIELDS(bz_module, begin, end, width)};
 
 /* What one call could run, and what need not run. */
 static int find_fusions(const bz_layers_view *s, bz_layers *l, const bz_match **matches, int *spares)
@@ -142,9 +140,7 @@ static void put_fusions(bz_json *j, const bz_layers_view *s, bz_layers *l)
     bz_members_rows("modules", BZ_MEMBERS(MODULE), dag->modules, sizeof *dag->modules, dag->n_modules, j);
 }
 
-static const bz_member TOTALS[] = {
-    BZ_FIELDS(bz_totals, layers, unique, macs, flops, params, bytes, open),
-};
+static const bz_member TOTALS[] = {BZ_FIELDS(bz_totals, layers, unique, macs, flops, params, bytes, open)};
 static const bz_member WHOLE[] = {BZ_MEMBER_WHOLE("totals", TOTALS)};
 
 static void put_model(bz_json *j, const bz_layers_view *s, bz_layers *l)
@@ -294,9 +290,8 @@ static void unique_json(bz_json *j, const bz_unique *u, bz_layers *const *layers
     BZ_JSON_EACH (j, "items", i, u->n) {
         const bz_unique_layer *item = &u->item[i];
         bz_members_json(BZ_MEMBERS(UNIQUE), item, j);
-        BZ_JSON_EACH (j, "in", k, item->uses.n) {
+        BZ_JSON_EACH (j, "in", k, item->uses.n)
             BZ_JSON(j, BZ_TELL("model", layers[item->uses.model[k]]->name), BZ_TELL("count", item->uses.times[k]));
-        }
     }
     bz_json_object_end(j);
 }

@@ -147,8 +147,7 @@ static int rank(const bz_forecast *f, int n, const bz_price_list *prices, ranked
 
 static void put_case(const bz_forecast *f, bz_buf *out)
 {
-    const char *slash = strrchr(f->model, '/');
-    bz_buf_clean(out, slash ? slash + 1 : f->model);
+    bz_buf_clean(out, bz_file_name(f->model));
     if (f->batch > 0)
         bz_buf_printf(out, " at batch %lld", (long long)f->batch);
 }
@@ -189,8 +188,7 @@ static bz_table *forecast_table(const ranked *r, int n, bool priced, bz_arena *a
         bz_table_columns(t, ">$ a million|>rank by cost");
     bz_table_column(t, "predicted", BZ_RIGHT);
     for (const ranked *end = r + n; r < end; r++) {
-        const char *slash = strrchr(r->model, '/');
-        bz_table_cell(t, slash ? slash + 1 : r->model, r->model);
+        bz_table_cell(t, bz_file_name(r->model), r->model);
         BZ_ROW(t, BZ_SHOW_INT(r->batch), BZ_SHOW(r->system), BZ_SHOW_TIME(r->sequential), BZ_SHOW_TIME(r->low),
                BZ_SHOW_TIME(r->high), BZ_SHOW_TIME(r->parallel), BZ_SHOW_TIME(r->fused), BZ_SHOW_LARGE(r->throughput),
                BZ_SHOW_FIXED(0, r->rank));

@@ -37,11 +37,10 @@ void bz_report_recording_text(const bz_recording *r, bz_buf *out)
 static void put_fits(const bz_recording *r, bz_json *j)
 {
     bz_json_key_int(j, "candidates", r->candidates);
-    BZ_JSON_EACH (j, "fits", i, r->n_fits) {
+    BZ_JSON_EACH (j, "fits", i, r->n_fits)
         BZ_JSON(j, BZ_TELL("model", r->fit[i].candidate->name), BZ_TELL("from", r->fit[i].candidate->from),
                 BZ_TELL("likeness", r->fit[i].likeness), BZ_TELL("equal", r->fit[i].equal),
                 BZ_TELL("sized", r->fit[i].sized), BZ_TELL("evidence", r->fit[i].evidence));
-    }
 }
 
 static const bz_member RECORDING[] = {

@@ -16,9 +16,7 @@ const char *report_provenance(const bz_stock *c, bz_arena *arena)
     return text;
 }
 
-static const bz_member STOCK[] = {
-    BZ_FIELDS(bz_stock, problems, variants, ok, records, newest),
-};
+static const bz_member STOCK[] = {BZ_FIELDS(bz_stock, problems, variants, ok, records, newest)};
 
 void report_stock_json(bz_json *j, const bz_stock *c)
 {

@@ -43,10 +43,9 @@ void bz_report_tables_names(bz_buf *out)
 {
     BZ_SCOPED(bz_arena) arena = {0};
     bz_table *t = bz_table_of(&arena, "table|what it tells|as");
-    for (int i = 0; i < bz_n_tables; i++) {
+    for (int i = 0; i < bz_n_tables; i++)
         BZ_ROW(t, BZ_SHOW(bz_table_list[i].name), BZ_SHOW(bz_table_list[i].title),
                BZ_SHOW(bz_table_list[i].like ? bz_table_list[i].like : ""));
-    }
     bz_table_print(t, out);
 }
 

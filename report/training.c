@@ -3,9 +3,7 @@
 #include "base/member.h"
 #include "report/report.h"
 
-static const bz_member PHASE[] = {
-    BZ_FIELDS(bz_phase_cost, phase, layers, macs, flops, bytes),
-};
+static const bz_member PHASE[] = {BZ_FIELDS(bz_phase_cost, phase, layers, macs, flops, bytes)};
 
 static void put_memory(const bz_training *t, bz_json *j)
 {
@@ -14,10 +12,9 @@ static void put_memory(const bz_training *t, bz_json *j)
     bz_json_key_object(j, "memory");
     BZ_JSON(j, BZ_TELL("peak", m.peak),
             BZ_TELL("layer", m.peak_layer >= 0 ? t->layers->layer[m.peak_layer].name : NULL), BZ_TELL("kept", m.kept));
-    BZ_JSON_EACH (j, "classes", c, BZ_HELD_CLASSES) {
+    BZ_JSON_EACH (j, "classes", c, BZ_HELD_CLASSES)
         BZ_JSON(j, BZ_TELL("class", bz_held_name((bz_held)c)), BZ_TELL("at_peak", m.at_peak[c]),
                 BZ_TELL("most", m.most[c]));
-    }
     bz_json_object_end(j);
 }
 
@@ -42,10 +39,9 @@ void bz_report_training(const bz_training *t, bz_buf *out)
     bz_memory_predict(t, &m);
     bz_buf_printf(out, "  one iteration of training changes %s weights in %d tensors\n\n",
                   BZ_SAY_COUNT((double)t->layers->trained), t->n_weights);
-    for (int p = 0; p < BZ_TRAIN_PHASES; p++) {
+    for (int p = 0; p < BZ_TRAIN_PHASES; p++)
         BZ_ROW(table, BZ_SHOW(cost[p].phase), BZ_SHOW_INT(cost[p].layers), BZ_SHOW_COUNT(cost[p].macs),
                BZ_SHOW_BYTES((double)cost[p].bytes));
-    }
     bz_table_print(table, out);
     bz_buf_say(out, "\nmemory: at most %s, modelled, at layer '%s':", BZ_SAY_BYTES((double)m.peak),
                m.peak_layer >= 0 ? t->layers->layer[m.peak_layer].name : "");

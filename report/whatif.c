@@ -31,11 +31,10 @@ static void print_graph(const bz_flow *f, bz_buf *out)
     if (c->early)
         bz_buf_printf(out, "note       %u tasks of the device are stamped before their launch: its clock differs\n",
                       c->early);
-    if (10 * c->unexplained > f->measured) {
+    if (10 * c->unexplained > f->measured)
         bz_buf_printf(
             out, "note       %s pass before tasks of the device that no launch, stream or event explains: they stay\n",
             BZ_SAY_NS(c->unexplained));
-    }
 }
 
 static void print_split(const char *title, const bz_flow_split *s, bz_buf *out)
@@ -49,11 +48,10 @@ static void print_critical(const char *title, const bz_critical *c, bz_arena *ar
     bz_table *t = bz_table_new(arena);
     bz_table_column(t, title, BZ_LEFT);
     bz_table_columns(t, "kind|>tasks|>time|>share");
-    for (uint32_t i = 0; i < c->n && i < CRITICAL_ROWS; i++) {
+    for (uint32_t i = 0; i < c->n && i < CRITICAL_ROWS; i++)
         BZ_ROW(t, BZ_SHOW(c->row[i].name), BZ_SHOW(c->row[i].kind), BZ_SHOW_INT(c->row[i].tasks),
                BZ_SHOW_TIME(1e-9 * (double)c->row[i].time),
                BZ_SHOW_SHARE(c->time ? (double)c->row[i].time / (double)c->time : 0));
-    }
     bz_buf_putc(out, '\n');
     bz_table_print(t, out);
     if (c->n > CRITICAL_ROWS)
@@ -357,9 +355,7 @@ static void json_graph(bz_json *j, const bz_flow *f)
     bz_json_object_end(j);
 }
 
-static const bz_member PREDICTION[] = {
-    BZ_FIELDS(bz_prediction, name, changed, because),
-};
+static const bz_member PREDICTION[] = {BZ_FIELDS(bz_prediction, name, changed, because)};
 static const bz_member TIMES[] = {
     BZ_MEMBER_SECONDS(bz_prediction, time, "seconds"),
     BZ_MEMBER_SECONDS(bz_prediction, low, "low_seconds"),
