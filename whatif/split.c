@@ -110,11 +110,6 @@ typedef struct {
     bz_critical *c;
     bz_map rows, pointers; /* by text; by where the texts lie, which is quicker and tells most of them */
     bz_arena *arena;
-    struct {
-        const char *kind, *name;
-        uint32_t row;
-    } latest[4]; /* a chain repeats itself: its tasks and what lies between them */
-    uint32_t turn;
 } summing;
 
 static uint32_t find_row(summing *m, const char *name, const char *kind)
@@ -133,19 +128,12 @@ static uint32_t find_row(summing *m, const char *name, const char *kind)
 
 static uint32_t row_of(summing *m, const char *name, const char *kind)
 {
-    const uint32_t n = sizeof m->latest / sizeof *m->latest;
-    for (uint32_t i = 0; i < n; i++)
-        if (m->latest[i].name == name && m->latest[i].kind == kind)
-            return m->latest[i].row;
     const char *at[2] = {kind, name};
     uint32_t row = bz_map_get(&m->pointers, at, sizeof at);
     if (row == BZ_MAP_NONE) {
         row = find_row(m, name, kind);
         bz_map_add(&m->pointers, bz_arena_dup(m->arena, at, sizeof at), sizeof at, row);
     }
-    m->latest[m->turn % n].kind = kind;
-    m->latest[m->turn % n].name = name;
-    m->latest[m->turn++ % n].row = row;
     return row;
 }
 
