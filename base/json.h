@@ -46,14 +46,16 @@ void bz_json_key_int(bz_json *j, const char *key, int64_t v);
 void bz_json_key_num(bz_json *j, const char *key, double v);
 void bz_json_key_bool(bz_json *j, const char *key, bool v);
 
-/* An array of n objects, or of n arrays: what stands below writes what is in one of them, BZ_JSON_EACH (j, "rows", i, n) put_row(&row[i], j); and
- * an array of values, each of which is an expression of `i`: BZ_JSON_LIST(j, "names", str, i, n, row[i].name). */
+/* An array of n objects, or of n arrays: what stands below writes what is in one of them, BZ_JSON_EACH (j, "rows", i, n) put_row(&row[i], j); or of
+ * what it writes n times, which is a value, several or none; and an array of values, each of which is an expression of `i`: BZ_JSON_LIST(j, "names", str, i, n, row[i].name). */
 #define BZ_JSON_EACH(j, key, i, n)                                                                                     \
     for (__typeof__((n) + 0) i = (bz_json_key_array((j), (key)), 0);                                                   \
          i < (n) ? (bz_json_object(j), 1) : (bz_json_array_end(j), 0); bz_json_object_end(j), i++)
 #define BZ_JSON_EACH_ARRAY(j, key, i, n)                                                                               \
     for (__typeof__((n) + 0) i = (bz_json_key_array((j), (key)), 0);                                                   \
          i < (n) ? (bz_json_array(j), 1) : (bz_json_array_end(j), 0); bz_json_array_end(j), i++)
+#define BZ_JSON_EACH_VALUE(j, key, i, n)                                                                               \
+    for (__typeof__((n) + 0) i = (bz_json_key_array((j), (key)), 0); i < (n) || (bz_json_array_end(j), 0); i++)
 #define BZ_JSON_LIST(j, key, as, i, n, value)                                                                          \
     do {                                                                                                               \
         bz_json_key_array((j), (key));                                                                                 \

@@ -60,18 +60,12 @@ static void put_waterfall(const bz_waterfall *w, bz_json *j)
     bz_json_key_object(j, "waterfall");
     BZ_JSON(j, BZ_TELL("from", w->from), BZ_TELL("to", w->to));
     bz_members_rows("steps", BZ_MEMBERS(STEP), w->step, sizeof *w->step, w->n, j);
-    bz_json_key_array(j, "joint");
-    for (int ways = 0; ways < 1 << BZ_WAYS; ways++) {
-        bz_json_object(j);
-        bz_json_key_array(j, "ways");
-        for (int k = 0; k < BZ_WAYS; k++)
+    BZ_JSON_EACH (j, "joint", ways, 1 << BZ_WAYS) {
+        BZ_JSON_EACH_VALUE (j, "ways", k, BZ_WAYS)
             if (ways >> k & 1)
                 bz_json_str(j, NAMES[k]);
-        bz_json_array_end(j);
         bz_json_key_num(j, "seconds", w->joint[ways]);
-        bz_json_object_end(j);
     }
-    bz_json_array_end(j);
     bz_json_object_end(j);
 }
 

@@ -76,15 +76,12 @@ static void put_timeline(const bz_timeline *t, bz_json *j)
     bz_json_object(j);
     BZ_JSON(j, BZ_TELL("length", t->length), BZ_TELL("left_out", t->left_out));
     BZ_JSON_LIST(j, "names", str, k, t->n_names, t->name[k]);
-    bz_json_key_array(j, "rows");
-    for (int r = 0, event = 0; r < t->n_rows; r++) {
-        bz_json_object(j);
+    int event = 0;
+    BZ_JSON_EACH (j, "rows", r, t->n_rows) {
         BZ_JSON(j, BZ_TELL("name", t->row[r].name), BZ_TELL("kind", bz_event_kind_name(t->row[r].kind)),
                 BZ_TELL("depth", t->row[r].depth));
         event = put_events(t, r, event, j);
-        bz_json_object_end(j);
     }
-    bz_json_array_end(j);
     bz_json_object_end(j);
 }
 
@@ -174,11 +171,9 @@ static void put_flow(const char *key, const bz_flow *f, const bz_simulated *s, b
     bz_json_key(j, key);
     bz_json_object(j);
     BZ_JSON(j, BZ_TELL("length", s->total), BZ_TELL("left_out", left_out));
-    bz_json_key_array(j, "rows");
-    for (uint32_t l = 0; l < f->n_lanes; l++)
+    BZ_JSON_EACH_VALUE (j, "rows", l, f->n_lanes)
         if (list.first[l] != BZ_NONE)
             put_lane(f, s, l, &list, &names, j);
-    bz_json_array_end(j);
     put_names(f, &names, j);
     bz_json_object_end(j);
     free(list.first);
@@ -235,14 +230,10 @@ static void put_analysis(const bz_analysis *a, bz_json *j)
     put_layers(b, j);
     put_modules(b, j);
     put_groups(&b->fused, j);
-    bz_json_key_array(j, "timelines");
-    for (int i = 0; i < a->n_ladders; i++)
+    BZ_JSON_EACH_VALUE (j, "timelines", i, a->n_ladders)
         put_timeline(a->ladder[i].timeline, j);
-    bz_json_array_end(j);
-    bz_json_key_array(j, "whatifs");
-    for (int i = 0; i < a->n_ladders; i++)
+    BZ_JSON_EACH_VALUE (j, "whatifs", i, a->n_ladders)
         put_whatif(a->ladder[i].whatif, j);
-    bz_json_array_end(j);
 }
 
 void bz_html_drawing_whatif(const bz_whatif_shown *shown, bool all, bz_buf *out)
@@ -259,18 +250,13 @@ void bz_html_drawing(const bz_findings *r, bz_buf *out)
     bz_json j = bz_json_to(out, false);
     bz_json_object(&j);
     bz_json_key_str(&j, "version", BENANZA_VERSION);
-    bz_json_key_array(&j, "recordings"); /* their timelines */
-    for (int i = 0; r && i < r->n_recordings; i++)
+    int recordings = r ? r->n_recordings : 0;
+    BZ_JSON_EACH_VALUE (&j, "recordings", i, recordings) /* their timelines */
         put_timeline(r->recording[i].analysis->ladder->timeline, &j);
-    bz_json_array_end(&j);
-    bz_json_key_array(&j, "whatifs");
-    for (int i = 0; r && i < r->n_recordings; i++)
+    BZ_JSON_EACH_VALUE (&j, "whatifs", i, recordings)
         put_whatif(r->recording[i].analysis->ladder->whatif, &j);
-    bz_json_array_end(&j);
-    bz_json_key_array(&j, "tables");
-    for (int i = 0; r && i < r->n_recordings; i++)
+    BZ_JSON_EACH_VALUE (&j, "tables", i, recordings)
         put_tables(&r->recording[i], &j);
-    bz_json_array_end(&j);
     BZ_JSON_EACH (&j, "models", i, r ? r->n : 0)
         put_analysis(&r->analysis[i], &j);
     bz_json_object_end(&j);

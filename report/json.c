@@ -174,8 +174,7 @@ static void put_fused(const bz_bound *b, bz_json *j)
     bz_members_json(BZ_MEMBERS(FUSED), &b->fused, j);
     BZ_JSON_EACH (j, "groups", g, b->fused.n)
         put_group(b, &b->fused.group[g], j);
-    bz_json_key_array(j, "spared");
-    for (int g = 0; g < b->fused.n_places; g++) {
+    BZ_JSON_EACH_VALUE (j, "spared", g, b->fused.n_places) {
         const bz_bound_place *p = &b->fused.place[g];
         if (!p->spare)
             continue;
@@ -183,7 +182,6 @@ static void put_fused(const bz_bound *b, bz_json *j)
         BZ_JSON(j, BZ_TELL("layer", b->layers->layer[p->layer[0]].name), BZ_TELL("why", p->pattern));
         bz_json_object_end(j);
     }
-    bz_json_array_end(j);
     bz_json_object_end(j);
 }
 

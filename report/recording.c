@@ -15,11 +15,9 @@ void report_sheets_text(const bz_sheet *const *sheet, int n, bz_buf *out)
 
 void report_sheets_json(const bz_sheet *const *sheet, int n, bz_json *j)
 {
-    bz_json_key_array(j, "tables");
-    for (int i = 0; i < n; i++)
+    BZ_JSON_EACH_VALUE (j, "tables", i, n)
         if (sheet[i]->n)
             bz_sheet_json(sheet[i], j);
-    bz_json_array_end(j);
 }
 
 void bz_report_recording_text(const bz_recording *r, bz_buf *out)

@@ -21,11 +21,9 @@ static const bz_member STOCK[] = {BZ_FIELDS(bz_stock, problems, variants, ok, re
 void report_stock_json(bz_json *j, const bz_stock *c)
 {
     bz_members_json(BZ_MEMBERS(STOCK), c, j);
-    bz_json_key_array(j, "provenance");
-    for (int p = 0; p <= BZ_PROVENANCE_IMPORTED; p++)
+    BZ_JSON_EACH_VALUE (j, "provenance", p, BZ_PROVENANCE_IMPORTED + 1)
         if (c->from[p])
             bz_json_str(j, bz_record_provenance_name((bz_record_provenance)p));
-    bz_json_array_end(j);
 }
 
 static void ls_json(bz_json *j, const bz_stock *c)
@@ -130,10 +128,8 @@ static void show_for_programs(const bz_record *list, size_t n, bool json, bz_buf
 {
     if (json) {
         bz_json j = bz_json_document_to(out, 3, "records", 1);
-        bz_json_key_array(&j, "records");
-        for (size_t i = 0; i < n; i++)
+        BZ_JSON_EACH_VALUE (&j, "records", i, n)
             bz_record_json(&j, &list[i]);
-        bz_json_array_end(&j);
         bz_json_document_end(&j);
         return;
     }

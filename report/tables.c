@@ -58,10 +58,8 @@ void bz_report_tables_names_json(bz_buf *out)
         const bz_table_kind *kind = &bz_table_list[i];
         bz_json_key_str(&j, "id", kind->name);
         BZ_PUT(&j, bz_table_kind, kind, title, tells, like);
-        bz_json_key_array(&j, "columns");
-        for (int k = 0, n = bz_sheet_columns(kind->columns, &arena, &column); k < n; k++)
-            bz_json_str(&j, column[k].key);
-        bz_json_array_end(&j);
+        int n = bz_sheet_columns(kind->columns, &arena, &column);
+        BZ_JSON_LIST(&j, "columns", str, k, n, column[k].key);
     }
     bz_json_document_end(&j);
 }
@@ -71,8 +69,7 @@ static void put_tables(bz_tables *m, const bz_table_kind *kind, const char *file
 {
     bz_json_document(j, "tables", 1);
     bz_json_key_str(j, "file", file);
-    bz_json_key_array(j, "tables");
-    for (int i = 0; i < bz_n_tables; i++) {
+    BZ_JSON_EACH_VALUE (j, "tables", i, bz_n_tables) {
         if (kind && kind != &bz_table_list[i])
             continue;
         bz_sheet s = *bz_tables_fill(m, &bz_table_list[i]);
@@ -85,7 +82,6 @@ static void put_tables(bz_tables *m, const bz_table_kind *kind, const char *file
         }
         bz_sheet_json(&s, j);
     }
-    bz_json_array_end(j);
     bz_json_object_end(j);
 }
 

@@ -267,6 +267,28 @@ static void forms_agree(void **state)
 }
 
 /* Member by member what a Chrome trace is, also where it is written in several pieces. */
+static void arrays_of_what_there_is(void **state)
+{
+    (void)state;
+    BZ_SCOPED(bz_buf) text = {0};
+    bz_json j = bz_json_to(&text, false);
+    int nothing = 0;
+    bz_json_object(&j);
+    BZ_JSON_EACH_VALUE (&j, "odd", i, 5)
+        if (i % 2)
+            bz_json_int(&j, i);
+    BZ_JSON_EACH_VALUE (&j, "twice", i, 3) {
+        if (i == 1)
+            continue;
+        bz_json_int(&j, i);
+        bz_json_int(&j, i);
+    }
+    BZ_JSON_EACH_VALUE (&j, "none", i, nothing)
+        bz_json_int(&j, i);
+    bz_json_object_end(&j);
+    assert_string_equal(bz_buf_text(&text), "{\"odd\":[1,3],\"twice\":[0,0,2,2],\"none\":[]}");
+}
+
 static void traces_are_chromes(void **state)
 {
     (void)state;
@@ -313,6 +335,7 @@ static void traces_are_chromes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(arrays_of_what_there_is),
         cmocka_unit_test(traces_are_chromes),
         cmocka_unit_test(strings_come_back),
         cmocka_unit_test(what_is_not_utf8_is_replaced),

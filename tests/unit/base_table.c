@@ -1,6 +1,7 @@
 /* Numbers for people at the borders where the unit or the number of decimals changes, and tables. */
 #include "base/base.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -405,9 +406,27 @@ static void big_table_keeps_its_cells(void **state)
     bz_arena_free(&arena);
 }
 
+/* Other cells keep their count, however large, and have nothing to do with digits. */
+static void numbers_of_so_many_digits(void **state)
+{
+    (void)state;
+    BZ_SCOPED(bz_arena) arena = {0};
+    BZ_SCOPED(bz_buf) text = {0}, csv = {0};
+    bz_table *t = bz_table_of(&arena, ">fixed|>digits|>none|>count");
+    BZ_ROW(t, BZ_SHOW_FIXED(2, 1.0 / 3), BZ_SHOW_DIGITS(4, 12345.678), BZ_SHOW_FIXED(0, NAN),
+           BZ_SHOW_COUNT(INT64_C(2000000000)));
+    BZ_ROW(t, BZ_SHOW_FIXED(0, 7), BZ_SHOW_DIGITS(6, 1000), BZ_SHOW_DIGITS(4, INFINITY), BZ_SHOW_INT(3));
+    bz_table_print(t, &text);
+    bz_table_csv(t, &csv);
+    assert_non_null(strstr(bz_buf_text(&text), "0.33"));
+    assert_non_null(strstr(bz_buf_text(&text), "1.235e+04"));
+    assert_string_equal(bz_buf_text(&csv), "fixed,digits,none,count\n0.333333333,12345.678,,2000000000\n7,1000,,3\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_of_so_many_digits),
         cmocka_unit_test(units_at_borders),
         cmocka_unit_test(units_keep_three_digits),
         cmocka_unit_test(columns_that_would_say_nothing_are_left_out),
