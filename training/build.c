@@ -78,7 +78,16 @@ bool grad_wants(grad *g, int k)
 
 void grad_add(build *b, bz_value_id v, const char *value)
 {
-    b->grad[v] = b->grad[v] ? grad_node(b, "Add", b->grad[v], value, NULL) : value;
+    BZ_ARENA_ADD(b->arena, b->given, b->n_given) = (given){v, value};
+}
+
+void grad_added(build *b)
+{
+    for (int i = 0; i < b->n_given; i++) {
+        const char **sum = &b->grad[b->given[i].to];
+        *sum = *sum ? grad_node(b, "Add", *sum, b->given[i].value, NULL) : b->given[i].value;
+    }
+    b->n_given = 0;
 }
 
 int grad_give(grad *g, int k, const char *value)

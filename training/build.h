@@ -38,7 +38,21 @@ typedef struct step {
     const derivative *row;
     const char *kept[GRAD_KEPT]; /* what the training form makes besides, by name */
     int part;                    /* of the forward pass, where it is cut */
+    const struct slices *slices; /* of a Slice: those that cut the same value into all of its parts; NULL */
 } step;
+
+/* Slices that lie side by side along an axis, and leave nothing out: together they are a Split. */
+typedef struct slices {
+    step **of;   /* [n] by where they begin */
+    step *first; /* in the order in which they run */
+    int n, axis;
+} slices;
+
+/* A gradient that is yet to be added to what is there. */
+typedef struct given {
+    bz_value_id to;
+    const char *value;
+} given;
 
 /* A layer of a function that is written out as several. */
 typedef struct written {
@@ -49,6 +63,9 @@ typedef struct written {
     bz_value_id scale, shift;
     int64_t axis, groups;
     double epsilon;
+    /* of a variance */
+    bz_value_id mean, difference;
+    double factor; /* of its gradient, which is that of the result times the difference */
 } written;
 
 struct build {
@@ -82,6 +99,9 @@ struct build {
     bool wide;                /* loss and update are computed in the model's own type */
     const char **weight_grad; /* [n_values] the gradient of a weight as the backward pass leaves it */
     written *written;         /* [from->n] */
+    given *given;             /* by the layer at hand: they are added when all of them are there */
+    int n_given;
+    step *late; /* the sum of a product and its bias whose bias has no gradient yet; NULL */
     const char *loss, *rate, *step;
     bz_dtype loss_type;
 };
@@ -107,8 +127,9 @@ const char *grad_last(grad *g, int k); /* the same, as the last of a node's oper
 const char *grad_y(grad *g, int k);
 const char *grad_dy(grad *g, int k); /* NULL: none */
 bool grad_wants(grad *g, int k);
-void grad_add(build *b, bz_value_id v,
-              const char *value); /* gradients of several uses are added as they come, as frameworks do */
+void grad_add(build *b, bz_value_id v, const char *value);
+void grad_added(
+    build *b); /* gradients of several uses are added as they come, behind all of a layer's, as frameworks do */
 /* These return 0, so that a rule can end with one. */
 int grad_give(grad *g, int k, const char *value);
 int grad_give_results(grad *g, const char **out, int n_out); /* out[k] is the gradient of operand k */
@@ -167,6 +188,8 @@ int grad_fail(const grad *g, const char *fmt, ...) __attribute__((format(printf,
 
 int weights_find(build *b); /* weights.c: what is trained */
 const derivative *derivative_find(const bz_node *node);
+void slices_find(build *b);                                   /* rules_shape.c */
+void sum_late(build *b);                                      /* rules_elementwise.c: what b->late is to do yet */
 int written_find(build *b);                                   /* written.c: functions that several layers write out */
 const written *written_at(const build *b, const bz_layer *l); /* NULL: the layer is in none */
 bool written_is_norm(const written *w);                       /* runs as one layer when it is trained */

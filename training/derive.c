@@ -90,6 +90,8 @@ static int put_backward(build *b, step *s)
     bool reached = false, wanted = false;
     for (int k = 0; k < s->layer->n_out; k++)
         reached |= grad_dy(&g, k) != NULL;
+    for (int k = 0; s->slices && k < s->slices->n; k++)
+        reached |= grad_dy(&(grad){b, NULL, s->slices->of[k]->layer}, 0) != NULL;
     for (int k = 0; k < s->layer->n_in; k++)
         wanted |= grad_wants(&g, k);
     if (!reached || !wanted || (s->row && !s->row->back))
@@ -104,11 +106,11 @@ static int put_backward(build *b, step *s)
     }
     b->layer = s->layer->name;
     const written *w = written_at(b, s->layer);
-    if (!w)
-        return s->row->back(&g);
-    if (w->last)
+    int rc = w ? 0 : s->row->back(&g);
+    if (w && w->last)
         written_back(&g, w);
-    return 0;
+    grad_added(b);
+    return rc;
 }
 
 static int put_input(build *b, bz_value_id v, const char *name, bool narrow)
@@ -199,6 +201,7 @@ static int draft_all(build *b)
                        "the model's operator set %d is too old to be trained: convert it to 7 or later", b->opset);
     if (weights_find(b) || written_find(b) || put_sources(b))
         return -1;
+    slices_find(b);
     checkpoint_cut(b);
     b->phase = BZ_TRAIN_FORWARD;
     for (int i = 0; i < b->n_steps; i++)
@@ -211,6 +214,8 @@ static int draft_all(build *b)
         bool ends_part = i + 1 < b->n_steps && b->steps[i].part != b->steps[i + 1].part;
         if ((ends_part && checkpoint_again(b, i)) || put_backward(b, &b->steps[i]))
             return -1;
+        if (b->late && b->late != &b->steps[i])
+            sum_late(b);
     }
     for (int i = 0; i < b->n_order; i++)
         b->weight_grad[b->order[i]] = b->grad[b->order[i]];

@@ -45,12 +45,35 @@ static void give_reduced(grad *g, int k, const char *value)
     grad_give(g, k, grad_reduce(g->b, value, &g->l->out[0], grad_type(g, k)));
 }
 
+/* Frameworks have one layer for a product and its bias, and sum up the gradient of the bias behind those of the product. */
+static bool is_bias(const grad *g, int k)
+{
+    const build *b = g->b;
+    const step *product = g->s - 1;
+    return g->l->n_in == 2 && grad_type(g, k)->rank == 1 && b->trained[grad_id(b, g->l->node->in[k])] &&
+           g->s > b->steps && !strcmp(product->layer->kind, "matmul") &&
+           product->layer->node->out[0] == g->l->node->in[1 - k];
+}
+
+void sum_late(build *b)
+{
+    grad g = {b, b->late, b->late->layer};
+    b->layer = g.l->name;
+    b->late = NULL;
+    for (int k = 0; k < 2; k++)
+        if (is_bias(&g, k))
+            give_reduced(&g, k, grad_dy(&g, 0));
+    grad_added(b);
+}
+
 static int sum(grad *g)
 {
     double share = !strcmp(g->l->node->op, "Mean") ? 1.0 / g->l->n_in : 1;
     const char *dy = grad_scaled(g->b, grad_dy(g, 0), g->l->out[0].dtype, share);
     for (int k = 0; k < g->l->n_in; k++)
-        if (grad_wants(g, k))
+        if (grad_wants(g, k) && is_bias(g, k))
+            g->b->late = g->s;
+        else if (grad_wants(g, k))
             give_reduced(g, k, dy);
     return 0;
 }

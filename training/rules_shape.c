@@ -1,4 +1,5 @@
 /* Derivatives of what puts elements elsewhere, and of reductions. */
+#include "base/sort.h"
 #include "training/build.h"
 
 #include <string.h>
@@ -56,9 +57,88 @@ static int split_back(grad *g)
     return grad_give(g, 0, whole);
 }
 
+/* The axis along which a slice with step 1 cuts, and nothing else; -1. */
+static int sliced_axis(const bz_layer *l)
+{
+    const bz_param *start = bz_layer_param(l, "start"), *stride = bz_layer_param(l, "step");
+    int axis = -1, rank = l->in[0].kind == BZ_TYPE_TENSOR ? l->in[0].rank : -1;
+    if (!start || !stride || start->n != rank || stride->n != rank || !bz_type_is_static(&l->in[0]) ||
+        !bz_type_is_static(&l->out[0]))
+        return -1;
+    for (int i = 0; i < rank; i++) {
+        if (stride->v[i] != 1 || bz_is_symbol(start->v[i]) || (l->out[0].dims[i] != l->in[0].dims[i] && axis >= 0))
+            return -1;
+        axis = l->out[0].dims[i] != l->in[0].dims[i] ? i : axis;
+    }
+    return axis;
+}
+
+static int64_t slice_start(const step *s, int axis)
+{
+    return bz_layer_param(s->layer, "start")->v[axis];
+}
+
+BZ_SORTS(by_begin, step *const, BZ_ORDER(slice_start(*p, (*p)->slices->axis), slice_start(*q, (*q)->slices->axis)));
+
+/* A value that is cut along one axis into all of its parts, as exporters write `chunk`: its gradient is the parts' gradients side by side. */
+void slices_find(build *b)
+{
+    BZ_SCOPED(bz_map) by_value = {0};
+    for (int i = 0; i < b->n_steps; i++) {
+        step *s = &b->steps[i];
+        int axis = strcmp(s->layer->kind, "slice") ? -1 : sliced_axis(s->layer);
+        int key[] = {axis < 0 ? -1 : grad_id(b, s->layer->node->in[0]), axis};
+        if (axis < 0)
+            continue;
+        uint32_t at = bz_map_get(&by_value, key, sizeof key);
+        if (at == BZ_MAP_NONE) {
+            slices *new = BZ_NEW(b->arena, slices, 1);
+            new->axis = axis;
+            new->first = s;
+            s->slices = new;
+            bz_map_add(&by_value, bz_arena_dup(b->arena, key, sizeof key), sizeof key, (uint32_t)i);
+        } else {
+            s->slices = b->steps[at].slices;
+        }
+        BZ_ARENA_ADD(b->arena, ((slices *)s->slices)->of, ((slices *)s->slices)->n) = s;
+    }
+    for (int i = 0; i < b->n_steps; i++) {
+        const slices *all = b->steps[i].slices;
+        if (!all || all->first != &b->steps[i])
+            continue;
+        int64_t end = 0;
+        bool whole = all->n > 1;
+        BZ_QSORT(all->of, all->n, by_begin);
+        for (int k = 0; k < all->n && whole; k++) {
+            whole = slice_start(all->of[k], all->axis) == end;
+            end += all->of[k]->layer->out[0].dims[all->axis];
+        }
+        whole &= end == b->steps[i].layer->in[0].dims[all->axis];
+        for (int k = 0; k < all->n && !whole; k++)
+            all->of[k]->slices = NULL;
+    }
+}
+
+static int join_slices(grad *g)
+{
+    const slices *all = g->s->slices;
+    const char **piece = BZ_NEW(g->b->arena, const char *, all->n), *whole;
+    if (all->first != g->s)
+        return 0;
+    for (int k = 0; k < all->n; k++) {
+        grad part = {g->b, all->of[k], all->of[k]->layer};
+        piece[k] = grad_dy(&part, 0) ? grad_dy(&part, 0) : grad_zeros(g->b, &part.l->out[0]);
+    }
+    grad_nodes(g->b, "Concat", piece, all->n, &whole, 1);
+    GRAD_INT(g->b, "axis", all->axis);
+    return grad_give(g, 0, whole);
+}
+
 static int slice(grad *g)
 {
     build *b = g->b;
+    if (g->s->slices)
+        return join_slices(g);
     const bz_type *x = grad_type(g, 0), *y = &g->l->out[0];
     int n, steps;
     const int64_t *start = grad_param(g, "start", &n), *stride = grad_param(g, "step", &steps);

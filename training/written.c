@@ -5,11 +5,14 @@
 
 #include <string.h>
 
-static const char LAYERNORM[] = "layernorm", RMSNORM[] = "rmsnorm", GROUPNORM[] = "groupnorm";
+static const char LAYERNORM[] = "layernorm", RMSNORM[] = "rmsnorm", GROUPNORM[] = "groupnorm", VARIANCE[] = "variance";
 static const struct {
     const char *pattern, *function;
-} FUNCTIONS[] = {
-    {"gelu", "gelu"}, {"silu", "swish"}, {LAYERNORM, LAYERNORM}, {RMSNORM, RMSNORM}, {GROUPNORM, GROUPNORM}};
+} FUNCTIONS[] = {{"gelu", "gelu"},   {"silu", "swish"},      {LAYERNORM, LAYERNORM},
+                 {RMSNORM, RMSNORM}, {GROUPNORM, GROUPNORM}, {VARIANCE, VARIANCE}};
+
+/* As PyTorch exports `x.var()`. No library has a call for it, so it is no pattern of calls. */
+static const char VARIANCES[] = "[variance]\nm* = ReduceMean(x)\nd = Sub(x, m)\nq = Mul(d, d)\nv = ReduceMean(q)\n";
 
 static const char *function_of(const char *pattern)
 {
@@ -19,8 +22,17 @@ static const char *function_of(const char *pattern)
     return NULL;
 }
 
+/* What a value that is computed again in between is. */
+static bz_value_id known_as(const bz_match *m, bz_value_id v)
+{
+    for (int i = 1; i < BZ_STANDS && m->stands && v >= 0 && m->stands[v] != v; i++)
+        v = m->stands[v];
+    return v;
+}
+
 static bool makes(const bz_layer *layer, const bz_match *m, bz_value_id v)
 {
+    v = known_as(m, v);
     for (int i = 0; i < m->n; i++)
         for (int k = 0; k < layer[m->layer[i]].n_out; k++)
             if (layer[m->layer[i]].node->out[k] == v)
@@ -82,7 +94,7 @@ static bool is_along(const build *b, const written *w, bz_value_id v)
 static bool find_norm(build *b, const bz_match *m, const char *function, written *w)
 {
     *w = (written){.function = function,
-                   .x = b->from->layer[m->layer[0]].node->in[0],
+                   .x = known_as(m, b->from->layer[m->layer[0]].node->in[0]),
                    .scale = BZ_NO_VALUE,
                    .shift = BZ_NO_VALUE,
                    .axis = -1,
@@ -96,7 +108,7 @@ static bool find_norm(build *b, const bz_match *m, const char *function, written
         for (int k = 0; k < l->n_in && !mean; k++) {
             bz_value_id v = l->node->in[k];
             double number;
-            if (v < 0 || v == w->x || makes(b->from->layer, m, v))
+            if (v < 0 || known_as(m, v) == w->x || makes(b->from->layer, m, v))
                 continue;
             bool known = !b->needs[grad_id(b, v)] && grad_number(&g, k, &number);
             if (known && add)
@@ -126,8 +138,27 @@ static bool find_groupnorm(build *b, const bz_match *m, written *w)
     return grad_is_all(&norm, 1, 1) && grad_is_all(&norm, 2, 0);
 }
 
+/* Mean, difference, square, mean: d = x - mean(x) sums to zero, so the mean passes on no gradient. */
+static bool find_variance(build *b, const bz_match *m, written *w)
+{
+    const bz_layer *mean = &b->from->layer[m->layer[0]], *last = &b->from->layer[m->layer[3]];
+    const bz_param *axes = bz_layer_param(mean, "axes"), *same = bz_layer_param(last, "axes");
+    int64_t x = bz_type_elements(&mean->in[0]), y = bz_type_elements(&mean->out[0]);
+    bool fits = axes && same && same->n == axes->n && mean->out[0].rank == mean->in[0].rank && x > 0 && y > 0;
+    for (int k = 0; fits && k < axes->n; k++)
+        fits = axes->v[k] == same->v[k];
+    *w = (written){.function = VARIANCE,
+                   .x = mean->node->in[0],
+                   .difference = b->from->layer[m->layer[1]].node->out[0],
+                   .mean = mean->node->out[0],
+                   .factor = 2 * (double)y / (double)x};
+    return fits;
+}
+
 static bool find_function(build *b, const bz_match *m, const char *function, written *w)
 {
+    if (function == VARIANCE)
+        return find_variance(b, m, w);
     if (function == LAYERNORM || function == RMSNORM)
         return find_norm(b, m, function, w);
     if (function == GROUPNORM)
@@ -136,14 +167,21 @@ static bool find_function(build *b, const bz_match *m, const char *function, wri
     return w->x >= 0;
 }
 
-int written_find(build *b)
+/* What is computed again of a function is none of its own: the layers of the match stand for it. */
+static void take_repeated(build *b, const bz_spares *spares, const bz_match *m, const written *w)
 {
-    bz_patterns *patterns;
+    bz_value_id y = b->from->layer[m->layer[m->n - 1]].node->out[0];
+    for (int i = m->layer[0]; i < b->from->n && m->stands; i++) {
+        bz_value_id v = spares->why[i] == BZ_REPEATED ? b->from->layer[i].node->out[0] : BZ_NO_VALUE;
+        if (v >= 0 && known_as(m, v) != y && makes(b->from->layer, m, v))
+            b->written[i] = *w;
+    }
+}
+
+static void find_all(build *b, const bz_patterns *patterns, const bz_spares *spares)
+{
     const bz_match *match;
-    if (bz_patterns_load(NULL, &patterns, b->err))
-        return -1;
-    int n = bz_patterns_find(patterns, (bz_layers *)b->from, NULL, &match);
-    b->written = BZ_NEW(b->arena, written, b->from->n);
+    int n = bz_patterns_find(patterns, (bz_layers *)b->from, spares, &match);
     for (int i = 0; i < n; i++) {
         const char *function = function_of(match[i].pattern);
         bool taken = false;
@@ -151,12 +189,50 @@ int written_find(build *b)
             taken |= b->written[match[i].layer[k]].function != NULL;
         written w;
         bool is = function && !taken && find_function(b, &match[i], function, &w);
-        for (int k = 0; k < match[i].n && is; k++) {
+        if (!is)
+            continue;
+        take_repeated(b, spares, &match[i], &w);
+        for (int k = function == VARIANCE; k < match[i].n;
+             k++) { /* a mean that others read has a gradient of its own */
             w.last = k == match[i].n - 1;
             b->written[match[i].layer[k]] = w;
         }
     }
+}
+
+/* Of the layers that need not run only those that repeat another one are looked past: folding and turning change numbers that are trained. */
+static bz_spares repeated(build *b)
+{
+    bz_spares all;
+    bz_spares_find((bz_layers *)b->from, &all);
+    if (!all.why)
+        return all;
+    bz_value_id *stands = BZ_NEW(b->arena, bz_value_id, b->from->model->n_values);
+    bz_spare *why = BZ_NEW(b->arena, bz_spare, b->from->n);
+    for (int v = 0; v < b->from->model->n_values; v++)
+        stands[v] = v;
+    for (int i = 0; i < b->from->n; i++) {
+        const bz_node *node = b->from->layer[i].node;
+        bz_value_id v = all.why[i] == BZ_REPEATED && node->n_out == 1 ? node->out[0] : BZ_NO_VALUE;
+        if (v < 0)
+            continue;
+        why[i] = BZ_REPEATED;
+        stands[v] = all.stands[v];
+    }
+    return (bz_spares){.why = why, .stands = stands};
+}
+
+int written_find(build *b)
+{
+    bz_patterns *patterns, *variances = NULL;
+    if (bz_patterns_load(NULL, &patterns, b->err) || bz_patterns_parse(VARIANCES, "variances", &variances, b->err))
+        return -1;
+    bz_spares spares = repeated(b);
+    b->written = BZ_NEW(b->arena, written, b->from->n);
+    find_all(b, patterns, &spares);
+    find_all(b, variances, NULL);
     bz_patterns_free(patterns);
+    bz_patterns_free(variances);
     return 0;
 }
 
@@ -251,6 +327,12 @@ void written_back(grad *g, const written *w)
         give(b, w->scale, out[1]);
         if (!rms)
             give(b, w->shift, out[2]);
+        return;
+    }
+    if (w->function == VARIANCE) {
+        const bz_type *mean = &b->from->types[w->mean];
+        const char *dv = grad_scaled(b, grad_reshape(b, grad_dy(g, 0), mean), mean->dtype, w->factor);
+        give(b, w->x, grad_node(b, "Mul", grad_name(b, w->difference), dv, NULL));
         return;
     }
     const char *dx = grad_node(b, "own:EltwiseGrad", grad_dy(g, 0), grad_name(b, grad_id(b, w->x)), NULL);
