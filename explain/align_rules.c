@@ -56,11 +56,23 @@ static const row OPERATORS[] = {
     {"^aten::embedding_backward ^aten::embedding_dense_backward ^aten::index_select_backward "
      "^aten::select_backward",
      {"scatter_add", BZ_CAUSE_NONE}},
+    {"^aten::glu_backward$", {"mul? mul? activation_grad? concat", BZ_CAUSE_NONE}},
     {"^aten::*dot_product*attention_backward", {"attention_grad", BZ_CAUSE_NONE}},
     {"^aten::threshold_backward ^aten::hardtanh_backward ^aten::leaky_relu_backward ^aten::elu_backward "
      "^aten::gelu_backward ^aten::silu_backward ^aten::sigmoid_backward ^aten::tanh_backward ^aten::hardswish_backward "
      "^aten::hardsigmoid_backward ^aten::softplus_backward ^aten::log_sigmoid_backward",
      {"activation_grad", BZ_CAUSE_NONE}},
+    /* nodes of autograd whose formula takes other operators than the derivative of the layer */
+    {"^DivBackward", {"div mul? neg?", BZ_CAUSE_NONE}},
+    {"^PowBackward", {"pow? mul? mul", BZ_CAUSE_NONE}},
+    {"^RsqrtBackward", {"div? mul? neg? activation_grad? activation_grad", BZ_CAUSE_NONE}},
+    {"^SqrtBackward ^ReciprocalBackward ^ExpBackward ^LogBackward ^ErfBackward ^AbsBackward ^SinBackward ^CosBackward "
+     "^TanBackward ^AtanBackward ^AsinBackward ^AcosBackward ^ClampBackward ^ClampMinBackward ^ClampMaxBackward",
+     {"activation_grad", BZ_CAUSE_NONE}},
+    {"^NormBackward ^LinalgVectorNormBackward", {"div? mul", BZ_CAUSE_NONE}},
+    {"^VarBackward", {"div? mul? mul? mul", BZ_CAUSE_NONE}}, /* of a sample it is scaled */
+    {"^StdBackward", {"activation_grad? div? mul? mul? mul", BZ_CAUSE_NONE}},
+    {"^VarMeanBackward", {"div? mul? mul? mul expand?", BZ_CAUSE_NONE}},
     {"^MeanBackward", {"pool_grad? mul? expand?", BZ_CAUSE_NONE}}, /* also of a pooling of all there is */
     {"^aten::mse_loss_backward$", {"mul", BZ_CAUSE_NONE}},
     {"^aten::mse_loss$", {"sub mul reduce mul", BZ_CAUSE_NONE}},
@@ -90,6 +102,7 @@ static const row OPERATORS[] = {
     {"^aten::hardsigmoid", {"hardsigmoid", BZ_CAUSE_NONE}},
     {"^aten::leaky_relu", {"leaky", BZ_CAUSE_NONE}},
     {"^aten::elu", {"elu", BZ_CAUSE_NONE}},
+    {"^aten::glu$", {"split? slice? slice? sigmoid mul", BZ_CAUSE_NONE}},
     {"^aten::mish", {"mish", BZ_CAUSE_NONE}},
     {"^aten::softplus", {"softplus", BZ_CAUSE_NONE}},
     {"^aten::prelu", {"prelu", BZ_CAUSE_NONE}},
@@ -116,6 +129,10 @@ static const row OPERATORS[] = {
     {"^aten::topk$", {"topk", BZ_CAUSE_NONE}},
     {"^aten::max_pool ^aten::adaptive_max_pool ^MaxPool$ ^GlobalMaxPool$", {"maxpool", BZ_CAUSE_NONE}},
     {"^aten::avg_pool ^aten::adaptive_avg_pool ^AveragePool$ ^GlobalAveragePool$", {"avgpool", BZ_CAUSE_NONE}},
+    {"^aten::var$", {"reduce? sub? mul? reduce mul? div?", BZ_CAUSE_NONE}},
+    {"^aten::std$", {"reduce? sub? mul? reduce mul? div? sqrt", BZ_CAUSE_NONE}},
+    {"^aten::var_mean$", {"reduce? reduce? sub? mul? reduce mul? div?", BZ_CAUSE_NONE}},
+    {"^aten::std_mean$", {"reduce? reduce? sub? mul? reduce mul? div? sqrt", BZ_CAUSE_NONE}},
     {"^aten::mean$ ^aten::sum$", {"reduce", BZ_CAUSE_NONE}},
     {"^aten::log_softmax ^aten::_log_softmax", {"logsoftmax", BZ_CAUSE_NONE}},
     {"^aten::softmax ^aten::_softmax ^Softmax$", {"softmax", BZ_CAUSE_NONE}},

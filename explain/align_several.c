@@ -124,15 +124,19 @@ void bz_align_find_stacked(bz_align_making *m)
     }
 }
 
-/* Normalizations that a program writes out, operator by operator: what it needs for them, and of that how many sums. */
+/* What a program writes out, operator by operator: what it needs for that, and how many of one sort. The gradient of a value in parts is these
+ * side by side; where it is cut by slices, each is put into zeros, and these are added. */
 static const struct {
     const char *layers, *parts;
-    int least, sums;
+    int least;
+    const char *sort;
+    int of_sort;
 } WRITTEN[] = {
-    {"layernorm", "reduce sub pow mul add sqrt div bias", 5, 2},
-    {"rmsnorm", "reduce pow mul add sqrt div", 4, 1},
-    {"layernorm_grad", "reduce sub pow mul add sqrt div bias expand pool_grad neg", 3, 2},
-    {"rmsnorm_grad", "reduce sub pow mul add sqrt div bias expand pool_grad neg", 3, 1},
+    {"layernorm", "reduce sub pow mul add sqrt div bias", 5, "reduce", 2},
+    {"rmsnorm", "reduce pow mul add sqrt div", 4, "reduce", 1},
+    {"layernorm_grad", "reduce sub pow mul add sqrt div bias expand pool_grad neg activation_grad", 3, "reduce", 2},
+    {"rmsnorm_grad", "reduce sub pow mul add sqrt div bias expand pool_grad neg activation_grad", 3, "reduce", 1},
+    {"concat", "slice_grad add", 2, "slice_grad", 2},
 };
 
 static int written_row(const bz_align_making *m, const bz_align_ask *layer)
@@ -170,7 +174,7 @@ static int step_beside(bz_align_making *m, int ask, int way, int row)
 void bz_align_find_written(bz_align_making *m)
 {
     for (int i = 0; i < m->n_asks; i++) {
-        int row = written_row(m, &m->ask[i]), n = 0, sums = 0;
+        int row = written_row(m, &m->ask[i]), n = 0, of_sort = 0;
         int begin = row < 0 ? 0 : step_beside(m, i, -1, row) + 1, end = row < 0 ? 0 : step_beside(m, i, 1, row);
         for (int pass = 0; pass < 2; pass++)
             for (int k = begin; k < end; k++) {
@@ -178,8 +182,8 @@ void bz_align_find_written(bz_align_making *m)
                 if (bz_align_touched(m, step) || !is_part(m, step, row))
                     continue;
                 n += !pass;
-                sums += !pass && m->steps.atom[step->first].kind == bz_align_word(&m->words, "reduce");
-                if (pass && n >= WRITTEN[row].least && sums >= WRITTEN[row].sums)
+                of_sort += !pass && m->steps.atom[step->first].kind == bz_align_word(&m->words, WRITTEN[row].sort);
+                if (pass && n >= WRITTEN[row].least && of_sort >= WRITTEN[row].of_sort)
                     m->to[step->first] = m->ask[i].first;
             }
     }

@@ -975,6 +975,41 @@ static void test_autograd(void **state)
     bz_arena_free(&arena);
 }
 
+/* A node of autograd whose formula takes other operators than the derivative does is one step. Slices are put into zeros and added, where their
+ * gradients could lie side by side. */
+static void test_formulas(void **state)
+{
+    static model m;
+    const char *const network[] = {
+        "binary fn=div a=4x8 b=4x8 dtype=f32", "binary fn=mul a=4x8 b=4x8 dtype=f32",
+        "copy read=64 write=64 dtype=u8",      "activation_grad fn=sqrt x=32 of_y=1 dtype=f32",
+        "binary fn=mul a=4x1 b=4x1 dtype=f32", "binary fn=mul a=4x8 b=4x1 dtype=f32"};
+    static const event OPS[] = {{BZ_EVENT_OP, "DivBackward0", 10, 90},
+                                {BZ_EVENT_OP, "aten::div", 20, 30},
+                                {BZ_EVENT_OP, "aten::neg", 40, 50},
+                                {BZ_EVENT_OP, "aten::div", 60, 70},
+                                {BZ_EVENT_OP, "aten::slice_backward", 100, 120},
+                                {BZ_EVENT_OP, "aten::slice_backward", 130, 150},
+                                {BZ_EVENT_OP, "aten::add_", 160, 170},
+                                {BZ_EVENT_OP, "SqrtBackward0", 200, 240},
+                                {BZ_EVENT_OP, "aten::mul", 210, 220},
+                                {BZ_EVENT_OP, "VarBackward0", 300, 390},
+                                {BZ_EVENT_OP, "aten::mean", 310, 320},
+                                {BZ_EVENT_OP, "aten::mul", 330, 340}};
+    bz_arena arena = {0};
+    bz_alignment a;
+    (void)state;
+    make_model(&m, network, 6);
+    m.layer[2].kind = "concat";
+    bz_trace *t = trace_of(OPS, sizeof OPS / sizeof *OPS);
+    bz_align_make(&m.bound, t, &arena, &a);
+    check_sum(&m.bound, t, &a, &arena);
+    expect(&a, "fused split split split same fused");
+    assert_true(a.row[0].n_layers == 2 && a.row[5].n_layers == 2);
+    bz_trace_free(t);
+    bz_arena_free(&arena);
+}
+
 /* A transpose and a part of what is there are views in PyTorch: an operator for each tells so, but not for one more. What is around them makes none
  * besides. */
 static void test_views(void **state)
@@ -1437,6 +1472,7 @@ int main(void)
         cmocka_unit_test(test_views),
         cmocka_unit_test(test_turned_gradient),
         cmocka_unit_test(test_recomputed),
+        cmocka_unit_test(test_formulas),
         cmocka_unit_test(test_passes),
         cmocka_unit_test(test_passes_of_products),
         cmocka_unit_test(test_written_out),
