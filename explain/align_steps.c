@@ -166,16 +166,67 @@ static const char *kind_in_model(const bz_align_words *w, const char *kind)
     return kind;
 }
 
-/* PyTorch's checkpoints keep no activations: their node of autograd computes the layers again, and then has a way back of its own within. What its engine
- * adds up around the node is none of that. */
-static bool is_recomputed(const bz_align_steps *s, const bz_align_step *step)
+/* The innermost node of autograd around an operator; BZ_NONE. */
+static uint32_t node_around(const bz_align_steps *s, const bz_align_step *step)
 {
     const bz_events *o = &s->trace->event[BZ_EVENT_OP];
     uint32_t op = step->kind == BZ_ALIGN_OPERATOR ? (uint32_t)step->at : BZ_NONE;
     for (size_t steps = 0; op < o->n && steps < o->n; op = o->op[op], steps++)
         if (strstr(bz_string(s->trace, o->name[op]), "Backward"))
-            return !strcmp(bz_string(s->trace, o->name[op]), "CheckpointFunctionBackward");
-    return false;
+            return op;
+    return BZ_NONE;
+}
+
+/* Steps from `at` on that are named as those from `first` on, before `end`. */
+static int alike(const bz_align_steps *s, const uint32_t *node, int first, int at, int end, int *work)
+{
+    int n = 0;
+    for (; at + n<end && * work> 0 && node[first + n] == BZ_NONE; n++, --*work)
+        if (strcmp(s->step[first + n].name, s->step[at + n].name) != 0)
+            break;
+    return n;
+}
+
+/* PyTorch numbers its own nodes, "TanhBackward0"; of a program's own functions the gradient may be anything. */
+static bool is_builtin(const char *name)
+{
+    size_t n = strlen(name);
+    return n && name[n - 1] >= '0' && name[n - 1] <= '9';
+}
+
+/* PyTorch's checkpoints keep no activations. With reentrance their node of autograd computes the layers again, and then has a way back of its own within;
+ * what its engine adds up around the node is none of that. Without, the first node that asks for an activation computes them before its own gradient: then
+ * it begins as a stretch of the way there does, with a layer in it that no formula of a gradient has. */
+static bool *find_recomputed(const bz_align_steps *s, bz_arena *arena)
+{
+    static const char LAYERS[] =
+        "^aten::linear$ ^aten::conv1d ^aten::conv2d ^aten::conv3d ^aten::conv_transpose ^aten::batch_norm "
+        "^aten::layer_norm ^aten::group_norm ^aten::instance_norm ^aten::dropout ^aten::embedding$ ^aten::relu "
+        "^aten::gelu$ "
+        "^aten::silu ^aten::softmax ^aten::scaled_dot_product_attention ^aten::max_pool ^aten::avg_pool "
+        "^aten::adaptive_";
+    bool *again = BZ_NEW(arena, bool, s->n);
+    uint32_t *node = BZ_NEW(arena, uint32_t, s->n + 1);
+    int work = MOST_RECOMPUTED;
+    for (int i = 0; i < s->n; i++)
+        node[i] = node_around(s, &s->step[i]);
+    for (int i = 0, end; i < s->n; i = end) {
+        int layer = 0, longest = 0;
+        const char *name = node[i] == BZ_NONE ? "" : bz_string(s->trace, s->trace->event[BZ_EVENT_OP].name[node[i]]);
+        bool whole = !strcmp(name, "CheckpointFunctionBackward");
+        for (end = i + 1; end < s->n && node[end] == node[i]; end++)
+            ;
+        for (int k = i; k < end && is_builtin(name) && !layer; k++)
+            layer = bz_name_matches_any(LAYERS, s->step[k].name) ? k - i + 1 : 0;
+        longest = whole ? end - i : 0;
+        for (int k = 0; k < i && layer; k++) {
+            int n = alike(s, node, k, i, end, &work);
+            longest = n > longest ? n : longest;
+        }
+        for (int k = i; k < i + longest && longest >= layer; k++)
+            again[k] = true;
+    }
+    return again;
 }
 
 /* Layers of a model whose training computes some again have names that end in this. */
@@ -192,9 +243,9 @@ static bool model_recomputes(const bz_align_steps *s)
     return false;
 }
 
-static void take_atoms(bz_align_steps *s, bz_align_words *w)
+static void take_atoms(bz_align_steps *s, bz_align_words *w, bz_arena *arena)
 {
-    bool named = !model_recomputes(s);
+    const bool *again = model_recomputes(s) ? NULL : find_recomputed(s, arena);
     for (int i = 0; i < s->n; i++) {
         bz_align_step *step = &s->step[i];
         bz_align_rule rule = rule_of(s, step);
@@ -203,7 +254,7 @@ static void take_atoms(bz_align_steps *s, bz_align_words *w)
         int n = 0;
         const bz_layer *node = layer_of(s, &step->node);
         step->first = s->n_atoms;
-        if (named && is_recomputed(s, step))
+        if (again && again[i])
             step->cause = BZ_CAUSE_RECOMPUTED;
         else if (node && node->class == BZ_CONSTANT)
             step->cause = BZ_CAUSE_CONSTANTS_COMPUTED;
@@ -272,7 +323,7 @@ void bz_align_steps_take(bz_align_steps *s, const bz_trace *trace, bz_align_name
     if (s->operators)
         take_operators(s, arena);
     BZ_QSORT(s->step, s->n, by_start);
-    take_atoms(s, w);
+    take_atoms(s, w, arena);
     number_events(s, arena);
 }
 

@@ -55,6 +55,10 @@ enum {
      * another layer may count. */
     CALLS_TO_WEIGHTS = 4,
 
+    /* Names of operators that are compared to find what checkpoints compute again: enough for 1,000 checkpoints in 16,000 operators. Half: of longer
+     * recordings what is computed again counts as extra. */
+    MOST_RECOMPUTED = 1 << 24,
+
     /* Operators behind one that are asked for its result's shape: readers follow soon. Twice: a later tensor that fits by chance is taken. */
     READERS_LOOKED_AT = 64,
 

@@ -1089,6 +1089,23 @@ static void test_recomputed(void **state)
     bz_align_make(&m.bound, t, &arena, &a);
     assert_true(cause(&a, "recomputed") == 0);
     bz_trace_free(t);
+    /* without reentrance it is the first node that asks for an activation; in a program's own function they may be the gradient */
+    for (int own = 0; own < 2; own++) {
+        const event LATER[] = {{BZ_EVENT_OP, "aten::conv2d", 10, 100},
+                               {BZ_EVENT_OP, "aten::relu", 110, 200},
+                               {BZ_EVENT_OP, own ? "RampBackward" : "ReluBackward0", 300, 600},
+                               {BZ_EVENT_OP, "aten::conv2d", 310, 380},
+                               {BZ_EVENT_OP, "aten::relu", 390, 420},
+                               {BZ_EVENT_OP, "aten::threshold_backward", 440, 490},
+                               {BZ_EVENT_OP, "aten::add_", 610, 640}};
+        m.layer[1].name = "relu";
+        t = trace_of(LATER, sizeof LATER / sizeof *LATER);
+        bz_align_make(&m.bound, t, &arena, &a);
+        check_sum(&m.bound, t, &a, &arena);
+        expect(&a, own ? "same same extra extra same same" : "same same same same");
+        assert_true(cause(&a, "recomputed") == (own ? 0 : 2));
+        bz_trace_free(t);
+    }
     bz_arena_free(&arena);
 }
 
