@@ -233,19 +233,6 @@ static bool by_itself(const bz_cut *c)
     return c->inputs < 0.5 && c->results < 0.5 && c->waits < 0.5 && c->optimizes < 0.5;
 }
 
-/* Levels by what stands between their pieces alone: from the finest one on, to each one that frames it. */
-static int by_frames(const bz_work *w, const bz_cut *c, int n)
-{
-    int at = finest(c, n, ANY, 0.8);
-    for (int i = at - 1; i >= 0; i--)
-        if (frames(w, &c[i], &c[at]))
-            at = i;
-    for (int i = at + 1; i < n && 4 * c[at].n >= 3 * c[i].n; i++)
-        if (fits_better(&c[i], &c[at]) && c[i].first[0] < c[at].first[0])
-            at = i;
-    return at;
-}
-
 static bool rests_before(const bz_work *w, size_t i, int64_t rest)
 {
     return w->inputs[i] || w->between[i] & (BZ_BETWEEN_WAIT | BZ_BETWEEN_RESULT) ||
@@ -264,6 +251,50 @@ static bool is_step(const bz_work *w, const bz_cut *c)
         seen[w->exact[i]] = true;
     }
     return different >= DIFFERENT_IN_A_LAYER;
+}
+
+/* Pieces with the same events of the same sizes as the typical one. */
+static uint32_t of_its_sizes(const bz_work *w, const bz_cut *c)
+{
+    const uint32_t *typical = w->exact + c->first[c->typical];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < c->n; i++) {
+        uint32_t length = (i + 1 < c->n ? c->first[i + 1] : c->end) - c->first[i];
+        n += length == c->length && !memcmp(w->exact + c->first[i], typical, length * sizeof *typical);
+    }
+    return n;
+}
+
+/* No event of the typical piece has the name of another one: so a layer is, and no network of several. */
+static bool may_be_one_layer(const bz_work *w, const bz_cut *c)
+{
+    const uint32_t from = c->first[c->typical];
+    bool once = c->length < DIFFERENT_IN_A_LAYER;
+    for (uint32_t i = 0; i < c->length && once; i++)
+        for (uint32_t k = 0; k < i && once; k++)
+            once = bz_work_name(w, from + i) != bz_work_name(w, from + k);
+    return once;
+}
+
+/* Layers of other sizes come in the same order in each pass: the coarser pieces are of the same sizes, and in each of them some finer one is not. */
+static bool passes_of_sizes(const bz_work *w, const bz_cut *coarse, const bz_cut *fine)
+{
+    return coarse->n > 2 && 10 * coarse->covered >= 9 * fine->covered && may_be_one_layer(w, fine) &&
+           of_its_sizes(w, coarse) >= NEARLY_ALL * coarse->n &&
+           fine->n - of_its_sizes(w, fine) >= NEARLY_ALL * coarse->n;
+}
+
+/* Levels by what stands between their pieces alone: from the finest one on, to each one that frames it. */
+static int by_frames(const bz_work *w, const bz_cut *c, int n)
+{
+    int at = finest(c, n, ANY, 0.8);
+    for (int i = at - 1; i >= 0; i--)
+        if (frames(w, &c[i], &c[at]) || passes_of_sizes(w, &c[i], &c[at]))
+            at = i;
+    for (int i = at + 1; i < n && 4 * c[at].n >= 3 * c[i].n; i++)
+        if (fits_better(&c[i], &c[at]) && c[i].first[0] < c[at].first[0])
+            at = i;
+    return at;
 }
 
 /* Layers may look something up, too, as positions. But an embedding before the first piece and a head behind the last one, and nothing of

@@ -78,8 +78,16 @@ bool *bz_long_names(const bz_trace *t, int64_t shortest, bz_arena *arena)
     return is_long;
 }
 
+static uint32_t common_divisor(uint32_t a, uint32_t b)
+{
+    for (uint32_t rest; b; a = b, b = rest)
+        rest = a % b;
+    return a;
+}
+
 /* Where each layer of a network is one operator nothing else may be long, and what tells a pass from the next is short in a small network: the
- * layer behind them, a product of 4 µs. Of such names those stay that are there as often, or so many times more or less often. */
+ * layer behind them, a product of 4 µs, or the function that the last layer lacks. Of such names those stay that are there a whole number of times in
+ * a pass, as the layers are: both counts have the number of passes as a divisor, and few times a pass. */
 static void keep_regular(const bz_trace *t, const bz_sequence *s, bool *is_long, bz_arena *arena)
 {
     const uint32_t *name = s->event->name, n = bz_strings(t);
@@ -93,7 +101,8 @@ static void keep_regular(const bz_trace *t, const bz_sequence *s, bool *is_long,
     }
     const bool *shorter = only != n ? bz_long_names(t, SHORTEST_IN_TURN, arena) : NULL;
     for (uint32_t i = 0; i < n && shorter; i++)
-        is_long[i] |= shorter[i] && count[i] > 1 && (count[only] % count[i] == 0 || count[i] % count[only] == 0);
+        is_long[i] |=
+            shorter[i] && count[i] > 1 && TIMES_IN_A_PASS * (uint64_t)common_divisor(count[only], count[i]) >= count[i];
 }
 
 /* Views and the like. Where nothing else is left they stay. */

@@ -85,6 +85,10 @@ enum {
      * microseconds rounds up. */
     SHORTEST_IN_TURN = 2000,
 
+    /* Times that such a short operator is in a pass at the most. Twice: counts of operators that are now a part of another one, now not, have such a divisor
+     * by chance. */
+    TIMES_IN_A_PASS = 16,
+
     /* A thread that is in operators for so many percent of its time while the busiest one is in its own runs beside it. Twice: a loader that
      * mostly runs while the network waits for it cuts iterations. Half: a way back that overlaps the way there is lost. */
     BESIDE = 25,

@@ -3,6 +3,7 @@
 #include "profile/cuts.h"
 #include "base/sort.h"
 #include "profile/constants.h"
+#include "profile/sequence.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -397,6 +398,17 @@ static void rotate(search *s)
         s->at[i] -= (uint32_t)back;
 }
 
+/* A mark of several events has no room in the last pieces: where nothing but such as the one before is left to the end, they are pieces, too. */
+static void add_behind(search *s)
+{
+    const bz_work *w = s->w;
+    size_t length = s->k > 1 ? length_of(s, s->k - 2) : w->n, from = s->at[s->k - 1], more = (w->n - from) / length;
+    if ((w->n - from) % length || more < 2 || !same(w, w->name, from, from + length, w->n - from - length))
+        return;
+    for (size_t i = 1; i < more; i++)
+        s->at[s->k++] = (uint32_t)(from + i * length);
+}
+
 /* Symbols of events: `symbol` [n], which `table` may turn into others. */
 typedef struct {
     const uint32_t *symbol, *table;
@@ -447,9 +459,20 @@ static void cut_at_symbols(search *s, const uint32_t *symbol, const uint32_t *ta
         s->k = place[k + 1] - place[k];
         memcpy(s->at, position + place[k], s->k * sizeof *s->at);
         rotate(s);
+        add_behind(s);
         try_cut(s, BZ_CUT_SYMBOLS);
     }
     free(number);
+}
+
+/* The usual pause within the typical piece. */
+static int64_t usual_pause(const bz_work *w, const bz_cut *c)
+{
+    const uint32_t from = c->first[c->typical] + 1, n = c->length - 1;
+    BZ_FREED int64_t *pause = bz_alloc((size_t)n + 1, sizeof *pause);
+    for (uint32_t i = 0; i < n; i++)
+        pause[i] = bz_work_pause(w, from + i);
+    return n ? bz_median(pause, n) : 0;
 }
 
 /* Steps of equal layers, by the pauses between them. */
@@ -463,7 +486,7 @@ static void cut_at_rests(search *s)
             continue;
         for (size_t i = 0; i < n; i++)
             pause[i] = bz_work_pause(s->w, cut.first[i + 1]);
-        if (!(turn = bz_turn_of_rests(pause, n, &from)))
+        if (!(turn = bz_turn_of_rests(pause, n, usual_pause(s->w, &cut), &from)))
             continue;
         s->k = 0;
         for (size_t i = from; i < cut.n; i += turn)

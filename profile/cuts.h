@@ -160,8 +160,8 @@ int bz_choose_cut(const bz_work *w, bz_cut **cuts, int *n, bool *sure, int *othe
 uint32_t bz_turns_of_places(const bz_work *w);
 
 /* The host rests longer before each `turn`-th piece, from piece `*from` on, than before the others: the turn that is least likely by
- * chance. 0: none. `pause` [n]: before pieces 1 … n. rests.c */
-size_t bz_turn_of_rests(const int64_t *pause, size_t n, size_t *from);
+ * chance. 0: none. `pause` [n]: before pieces 1 … n; `within`: what is usual in a piece. rests.c */
+size_t bz_turn_of_rests(const int64_t *pause, size_t n, int64_t within, size_t *from);
 
 /* Moves the pieces of a cut to where the host rests longest, if that stands out: there an iteration begins. Cuts at inputs, waits and
  * graphs stay. */

@@ -111,6 +111,16 @@ static void read_kernels(const bz_trace *t, const bz_sequence *s, bz_work *w, co
     bz_numbers_free(&sorts);
 }
 
+/* Of operators with shapes: their names alone. name[n_exact] */
+static void read_names(const bz_sequence *s, bz_work *w, const uint32_t *of, uint32_t *name)
+{
+    bz_numbers names = {0};
+    for (uint32_t id = 0; id < w->n_exact; id++)
+        name[id] = bz_numbers_add(&names, s->event->name[of[id]]);
+    w->n_name = w->n_sort = names.n;
+    bz_numbers_free(&names);
+}
+
 /* Three readings of each event: name and shape, name, sort of work. */
 static void read_symbols(const bz_trace *t, bz_sequence *s, bz_work *w, bz_arena *arena)
 {
@@ -118,8 +128,8 @@ static void read_symbols(const bz_trace *t, bz_sequence *s, bz_work *w, bz_arena
     bool kernels = s->kind == BZ_EVENT_KERNEL;
     uint32_t *exact = BZ_NEW(arena, uint32_t, s->n), *of = NULL, *same;
     bz_numbers ids = {0};
-    /* parameters tell calls apart, but only where every call has them */
-    bool detailed = e->detail != NULL && s->kind == BZ_EVENT_CALL;
+    /* parameters tell calls apart, and shapes operators, but only where every one has them */
+    bool op = s->kind == BZ_EVENT_OP, detailed = e->detail != NULL && (op || s->kind == BZ_EVENT_CALL);
     for (size_t k = 0; k < s->n && detailed; k++)
         detailed = e->detail[s->row[k]] != 0;
     uint32_t *last = bz_alloc(bz_strings(t), sizeof *last); /* of each name: most events are what that one was */
@@ -153,7 +163,9 @@ static void read_symbols(const bz_trace *t, bz_sequence *s, bz_work *w, bz_arena
         w->name = w->sort = same;
         w->n_name = w->n_sort = w->n_exact;
         w->does = BZ_NEW(arena, uint8_t, w->n_exact);
-        if (detailed)
+        if (op && detailed)
+            read_names(s, w, of, same);
+        else if (detailed)
             read_growing(t, s, w, exact, arena);
     }
     free(of);

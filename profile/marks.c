@@ -231,7 +231,7 @@ static double held(const bz_trace *t)
 }
 
 /* A profiler's schedule opens the mark of the next step when the last one ends, and the recording ends in it. What a program marks
- * by itself it ends by itself. */
+ * by itself it ends by itself. Where another one holds as little, iterations are of several sorts, as an evaluation behind trainings. */
 void bz_iterations_leave_rest(bz_trace *t)
 {
     enum { LEAST = 4 }; /* so much less than others: a mark makes an operator or two of its own */
@@ -244,8 +244,11 @@ void bz_iterations_leave_rest(bz_trace *t)
             holds[in < n ? in : n]++;
         }
         int64_t last = holds[n - 1];
+        bool alone = true;
+        for (uint32_t i = 0; i + 1 < n; i++)
+            alone &= !holds[i] || holds[i] > 2 * last;
         typical = bz_median(holds, n - 1);
-        if (LEAST * last >= typical)
+        if (LEAST * last >= typical || !alone)
             continue;
         t->n_iterations--;
         bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_NOTE,

@@ -56,7 +56,7 @@ static size_t keep_long(uint32_t *place, size_t n, const uint32_t *rank, uint32_
     return kept;
 }
 
-size_t bz_turn_of_rests(const int64_t *pause, size_t n, size_t *from)
+size_t bz_turn_of_rests(const int64_t *pause, size_t n, int64_t within, size_t *from)
 {
     enum { STEPS = 50000000 };
     size_t most = n / 2 < STEPS / n ? n / 2 : STEPS / n, best = 0;
@@ -82,8 +82,8 @@ size_t bz_turn_of_rests(const int64_t *pause, size_t n, size_t *from)
             if (!whole && worst > limit[more])
                 continue;
             double chance = log_ways(worst, (double)k) - log_ways((double)n, (double)k) + tried;
-            if (whole &&
-                sorted[k - 1] / PAUSE_OUT_OF_LINE > sorted[k]) /* whole steps, and no pause is nearly as long */
+            int64_t other = whole && sorted[k] > within ? sorted[k] : within;
+            if (whole && sorted[k - 1] / PAUSE_OUT_OF_LINE > other) /* whole steps, and no pause is nearly as long */
                 chance -= tried + log(TURNS_BY_CHANCE);
             if (chance < least) {
                 least = chance;

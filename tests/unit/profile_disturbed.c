@@ -141,9 +141,58 @@ static void short_output_layers(void **state)
     }
 }
 
+typedef struct layer {
+    const char *name, *shapes;
+    int64_t took;
+} layer;
+
+static void check_passes(const layer *layers, int n, uint32_t passes, uint32_t found)
+{
+    bz_error err = {0};
+    bz_trace *t = bz_trace_new();
+    uint32_t host = bz_trace_thread(t, bz_trace_source(t, "made up", "test"), 1, 1);
+    int64_t at = 0;
+    for (uint32_t i = 0; i < passes; i++)
+        for (int k = 0; k < n; k++, at += BETWEEN * US) {
+            size_t op =
+                bz_trace_add(t, BZ_EVENT_OP, at, at + layers[k].took * US, bz_trace_text(t, layers[k].name), host);
+            t->event[BZ_EVENT_OP].detail[op] = bz_trace_text(t, layers[k].shapes);
+            at += layers[k].took * US;
+        }
+    if (bz_trace_finish(t, NULL, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(t->n_iterations, found);
+    bz_trace_free(t);
+}
+
+/* Layers of one sort that follow each other, all of them an operator of one name: their sizes tell a pass from the next, where they are on record. */
+static void layers_of_sizes(void **state)
+{
+    (void)state;
+    const layer LAYERS[] = {{"aten::linear", "inputs=[[8,64],[32,64]]", 20},
+                            {"aten::linear", "inputs=[[8,32],[32,32]]", 20},
+                            {"aten::linear", "inputs=[[8,32],[32,32]]", 20},
+                            {"aten::linear", "inputs=[[8,32],[9,32]]", 20}};
+    check_passes(LAYERS, 4, 9, 9);
+    check_passes(LAYERS + 1, 3, 9, 9);
+    check_passes(LAYERS, 3, 9, 9);
+    check_passes(LAYERS + 1, 2, 9, 18); /* nothing tells these apart */
+}
+
+/* The last layer lacks the function that is behind the others. */
+static void functions_between_layers(void **state)
+{
+    (void)state;
+    layer layers[] = {{"aten::linear", "", 20}, {"aten::gelu", "", 3}, {"aten::linear", "", 20}, {"aten::gelu", "", 3},
+                      {"aten::linear", "", 20}, {"aten::gelu", "", 3}, {"aten::linear", "", 20}};
+    for (int n = 3; n <= 7; n += 2)
+        check_passes(layers, n, 10, 10);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(left_out), cmocka_unit_test(stays),
-                                       cmocka_unit_test(views_stay_views), cmocka_unit_test(short_output_layers)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(left_out),         cmocka_unit_test(stays),
+                                       cmocka_unit_test(views_stay_views), cmocka_unit_test(short_output_layers),
+                                       cmocka_unit_test(layers_of_sizes),  cmocka_unit_test(functions_between_layers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -385,6 +385,27 @@ static void functions_mark_no_iterations(void **state)
     }
 }
 
+/* A profiler's last mark may be cut off by the end of the recording. It is none that was where iterations are of several sorts: an evaluation is as
+ * short as the one before it. */
+static void last_marks_may_be_short(void **state)
+{
+    (void)state;
+    for (int evaluations = 1; evaluations <= 2; evaluations++) {
+        enum { TRAININGS = 4, OPS = 9 };
+        bz_error err;
+        bz_trace *t = bz_trace_new();
+        uint32_t host = bz_trace_thread(t, bz_trace_source(t, "x", "test"), 7, 8);
+        for (int i = 0; i < TRAININGS + evaluations; i++) {
+            add(t, BZ_EVENT_RANGE, 1000000 * i, 1000000 * i + 900000, "ProfilerStep#1", host);
+            for (int k = 0; k < (i < TRAININGS ? OPS : 1); k++)
+                add(t, BZ_EVENT_OP, 1000000 * i + 50000 * k, 1000000 * i + 50000 * k + 40000, "aten::linear", host);
+        }
+        assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
+        assert_int_equal(t->n_iterations, evaluations == 1 ? TRAININGS : TRAININGS + 2);
+        bz_trace_free(t);
+    }
+}
+
 /* Marks beside all work are those of something else. */
 static void marks_hold_work(void **state)
 {
@@ -1335,6 +1356,7 @@ int main(void)
         cmocka_unit_test(one_iteration_is_typical),
         cmocka_unit_test(captured_launches_do_nothing),
         cmocka_unit_test(functions_mark_no_iterations),
+        cmocka_unit_test(last_marks_may_be_short),
         cmocka_unit_test(marks_hold_work),
         cmocka_unit_test(servers_name_phases),
         cmocka_unit_test(a_single_step_ends_with_its_work),
