@@ -350,6 +350,7 @@ void bz_bound_make(const bz_bound_input *in, bz_arena *arena, bz_bound *out)
                       .rebuilt = in->rebuilt ? in->rebuilt->layers->n : 0,
                       .rebuilt_of = in->rebuilt ? in->rebuilt->of : "",
                       .partial = in->rebuilt && in->rebuilt->partial,
+                      .made_by = in->rebuilt ? in->rebuilt->made_by : NULL,
                       .left_out = in->rebuilt ? in->rebuilt->left_out : "",
                       .peaks = in->peaks,
                       .seconds = BZ_NEW(arena, double, in->layers->n)};

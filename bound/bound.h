@@ -167,6 +167,7 @@ typedef struct bz_bound {
     int rebuilt;          /* > 0: there is no model; so many layers were made from what a profile's program did, */
     const char *rebuilt_of, *left_out; /* its "library calls"; what made none: "40 reorder, 1 cudnnRNNForward"; "" */
     bool partial;                      /* as in bz_rebuilt */
+    const uint32_t *made_by;           /* likewise */
     bz_layers *layers;
     const bz_dag *dag;
     const bz_peaks *peaks;
@@ -196,9 +197,10 @@ typedef struct bz_rebuilt {
     const char *of;    /* "library calls", "operators" */
     bz_layers *layers; /* NULL: there are none. Of library calls they have no model and no nodes */
     const bz_problem *const
-        *problem;         /* [layers->n]: what each is; NULL: of operators, which are lowered as a model's layers */
-    const char *left_out; /* as in bz_bound */
-    bool partial;         /* the iteration did other work besides: the way back of training */
+        *problem;            /* [layers->n]: what each is; NULL: of operators, which are lowered as a model's layers */
+    const char *left_out;    /* as in bz_bound */
+    bool partial;            /* the iteration did other work besides: the way back of training */
+    const uint32_t *made_by; /* [layers->n]: the operator of the trace that each stands for; NULL: of library calls */
 } bz_rebuilt;
 
 typedef struct bz_bound_input {

@@ -281,6 +281,39 @@ static int without_runs(const bz_align_making *m, bz_align_atom *atom, int *at)
     return n;
 }
 
+/* Layers that stand for operators of this recording: each was done by the step that its operator is, or lies in. */
+static void pair_made(bz_align_making *m)
+{
+    const bz_events *o = &m->trace->event[BZ_EVENT_OP];
+    int *count = BZ_NEW(m->arena, int, m->steps.n + 1), *by = BZ_NEW(m->arena, int, m->n_asks + 1);
+    for (int i = 0; i < m->n_asks; i++) {
+        uint32_t op = m->bound->made_by[m->bound->layer[m->ask[i].layer].node];
+        for (size_t up = 0; op < o->n && !m->steps.of_op[op] && up < o->n; up++)
+            op = o->op[op];
+        by[i] = op < o->n ? (int)m->steps.of_op[op] - 1 : -1;
+        if (by[i] >= 0)
+            count[by[i]]++;
+    }
+    for (int i = 0; i < m->n_asks; i++) {
+        const bz_align_step *step = by[i] < 0 ? NULL : &m->steps.step[by[i]];
+        if (!step || !step->n)
+            continue;
+        if (count[by[i]] == 1) {
+            m->to[step->first] = m->ask[i].first;
+            m->from[m->ask[i].first] = step->first;
+            continue;
+        }
+        bz_match *match = (bz_match *)m->written[by[i]];
+        if (!match) {
+            match = BZ_NEW(m->arena, bz_match, 1);
+            match->layer = BZ_NEW(m->arena, int, count[by[i]]);
+            m->written[by[i]] = match;
+        }
+        ((int *)match->layer)[match->n++] = m->bound->layer[m->ask[i].layer].node;
+    }
+    count_steps(m);
+}
+
 static void align(bz_align_making *m)
 {
     int n = m->steps.n_atoms;
@@ -288,16 +321,20 @@ static void align(bz_align_making *m)
     m->from = BZ_NEW(m->arena, int, m->n_atoms);
     m->moved = BZ_NEW(m->arena, bool, m->steps.n);
     m->written = BZ_NEW(m->arena, const bz_match *, m->steps.n);
+    memset(m->to, 0xff, (size_t)n * sizeof *m->to);
+    memset(m->from, 0xff, (size_t)m->n_atoms * sizeof *m->from);
+    if (m->bound->made_by && m->steps.operators) {
+        pair_made(m);
+        return;
+    }
     BZ_FREED bz_align_atom *atom = bz_alloc((size_t)n + 1, sizeof *atom);
     int *at = bz_alloc((size_t)n + 1, sizeof *at), *to = bz_alloc((size_t)n + 1, sizeof *to),
         kept = without_runs(m, atom, at);
     bz_align_sequences(&m->words, m->atom, m->n_atoms, atom, kept, BZ_ALIGN_CELLS, to);
-    memset(m->to, 0xff, (size_t)n * sizeof *m->to);
     for (int i = 0; i < kept; i++)
         m->to[at[i]] = to[i];
     free(at);
     free(to);
-    memset(m->from, 0xff, (size_t)m->n_atoms * sizeof *m->from);
     for (int i = 0; i < n; i++)
         if (m->to[i] >= 0)
             m->from[m->to[i]] = i;

@@ -17,11 +17,14 @@ typedef struct rebuild_making {
     bz_compose c;
     size_t op; /* that is looked at */
     const bz_operator *o;
-    char base[64]; /* its name, without the framework's and without what says that it overwrites its operand */
-    int guessed;   /* nodes whose window was not recorded, and no operator behind tells the result */
+    char base[64];     /* its name, without the framework's and without what says that it overwrites its operand */
+    uint32_t *made_by; /* of each node: the operator */
+    int n_made;
+    int guessed; /* nodes whose window was not recorded, and no operator behind tells the result */
 } rebuild_making;
 
 typedef struct rebuild_window {
+    bool turned; /* of a transposed convolution: the window goes from the result to the input */
     int64_t kernel[REBUILD_SPATIAL], stride[REBUILD_SPATIAL], pad[2 * REBUILD_SPATIAL], dilation[REBUILD_SPATIAL];
 } rebuild_window;
 

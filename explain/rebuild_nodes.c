@@ -41,6 +41,7 @@ static void put(making *m, const char *op, const int *in, int n_in, const bz_com
     char name[64];
     snprintf(name, sizeof name, "%.40s_%d", m->base, m->c.n_nodes);
     bz_compose_node(&m->c, op, name, in, n_in, attr, n_attrs);
+    BZ_ARENA_ADD(m->arena, m->made_by, m->n_made) = (uint32_t)m->op;
 }
 
 /* The numbers of an argument by axis: one stands for all. False: they were not recorded. */
@@ -88,6 +89,42 @@ static bool make_conv(making *m, const char *op)
             return false;
     int in[] = {input(m, x), weights(m, w), b ? weights(m, b) : -1}, n_attrs = window_attrs(&v, n, false, attr);
     attr[n_attrs++] = (bz_compose_attr){"group", &group, 1, false};
+    put(m, op, in, b ? 3 : 2, attr, n_attrs);
+    return true;
+}
+
+/* conv_transpose2d(x, w, bias, stride, padding, more of the result, groups, dilation) */
+static bool make_deconv(making *m, const char *op)
+{
+    const bz_operand_seen *x = tensor(m, 0), *w = tensor(m, 1), *b = tensor(m, 2);
+    bz_compose_attr attr[6];
+    window v = {.turned = true};
+    int64_t group = 1, more[SPATIAL] = {0};
+    if (!x || !w || x->rank != w->rank || x->rank < 3 || x->rank > 2 + SPATIAL || x->dim[1] != w->dim[0])
+        return false;
+    int n = x->rank - 2;
+    if (bz_operator_ints(m->o, 6, &group, 1) != 1)
+        group = b && b->rank == 1 && b->dim[0] % w->dim[1] == 0 ? b->dim[0] / w->dim[1] : 1;
+    if (group < 1 || x->dim[1] % group || w->dim[1] > INT64_MAX / group)
+        return false;
+    memcpy(v.kernel, w->dim + 2, sizeof v.kernel);
+    const int64_t *y = NULL;
+    if (by_axis(m, 3, n, v.stride) && by_axis(m, 4, n, v.pad) && by_axis(m, 5, n, more) && by_axis(m, 7, n, v.dilation))
+        memcpy(v.pad + n, v.pad, (size_t)n * sizeof *v.pad);
+    else if (!(y = rebuild_result(m, x, group * w->dim[1], &v)))
+        rebuild_guess_window(m, n, &v);
+    for (int a = 0; a < n; a++) {
+        if (v.stride[a] < 1 || v.dilation[a] < 1 || v.pad[a] < 0 || x->dim[2 + a] > INT64_MAX / 4 / v.stride[a] ||
+            v.kernel[a] > INT64_MAX / 4 / v.dilation[a])
+            return false;
+        int64_t made = (x->dim[2 + a] - 1) * v.stride[a] + (v.kernel[a] - 1) * v.dilation[a] + 1;
+        if (v.pad[a] >= made || v.pad[n + a] >= made - v.pad[a] || more[a] < 0)
+            return false;
+        more[a] = y ? y[2 + a] - (made - v.pad[a] - v.pad[n + a]) : more[a];
+    }
+    int in[] = {input(m, x), weights(m, w), b ? weights(m, b) : -1}, n_attrs = window_attrs(&v, n, false, attr);
+    attr[n_attrs++] = (bz_compose_attr){"group", &group, 1, false};
+    attr[n_attrs++] = (bz_compose_attr){"output_padding", more, n, true};
     put(m, op, in, b ? 3 : 2, attr, n_attrs);
     return true;
 }
@@ -448,6 +485,7 @@ static const struct {
 } OPERATORS[] = {
     {" conv1d conv2d conv3d convolution _convolution cudnn_convolution mkldnn_convolution Conv FusedConv ", "Conv",
      make_conv},
+    {" conv_transpose1d conv_transpose2d conv_transpose3d ", "ConvTranspose", make_deconv},
     {" linear ", "Gemm", make_linear},
     {" addmm ", "Gemm", make_addmm},
     {" Gemm FusedGemm ", "Gemm", make_gemm},

@@ -153,4 +153,8 @@ void bz_rebuild_operators(const bz_trace *trace, bz_arena *arena, bz_rebuilt *ou
     }
     bz_arena_keep(arena, layers, end_layers);
     out->layers = layers;
+    uint32_t *made_by = BZ_NEW(arena, uint32_t, layers->n);
+    for (int i = 0; i < layers->n; i++)
+        made_by[i] = m.made_by[layers->layer[i].node - model->graph->nodes];
+    out->made_by = made_by;
 }

@@ -38,7 +38,8 @@ static bool fit_window(const bz_operand_seen *x, const int64_t *y, rebuild_windo
     int n = x->rank - 2;
     for (int a = 0; a < n; a++) {
         w->dilation[a] = 1;
-        if (!fit_axis(x->dim[2 + a], y[2 + a], w->kernel[a], &w->stride[a], &w->pad[a], &w->pad[n + a]))
+        int64_t in = w->turned ? y[2 + a] : x->dim[2 + a], out = w->turned ? x->dim[2 + a] : y[2 + a];
+        if (!fit_axis(in, out, w->kernel[a], &w->stride[a], &w->pad[a], &w->pad[n + a]))
             return false;
     }
     return true;

@@ -975,6 +975,33 @@ static void test_autograd(void **state)
     bz_arena_free(&arena);
 }
 
+/* Layers that were made of the recording's own operators: each is done by its operator, or by the one around that, whatever else looks like it. */
+static void test_made(void **state)
+{
+    static model m;
+    const char *const network[] = {"activation fn=tanh x=32 dtype=f32", "activation fn=sigmoid x=32 dtype=f32",
+                                   "activation fn=sigmoid x=32 dtype=f32"};
+    static const event OPS[] = {{BZ_EVENT_OP, "aten::sigmoid", 10, 20},
+                                {BZ_EVENT_OP, "aten::lstm", 100, 200},
+                                {BZ_EVENT_OP, "aten::tanh", 110, 120},
+                                {BZ_EVENT_OP, "aten::sigmoid", 130, 140},
+                                {BZ_EVENT_OP, "aten::sigmoid", 300, 310}};
+    bz_arena arena = {0};
+    bz_alignment a;
+    (void)state;
+    make_model(&m, network, 3);
+    bz_trace *t = trace_of(OPS, sizeof OPS / sizeof *OPS);
+    const uint32_t first = bz_typical_iteration(t) * (uint32_t)(sizeof OPS / sizeof *OPS),
+                   made_by[] = {first + 2, first + 3, first + 4};
+    m.bound.made_by = made_by;
+    bz_align_make(&m.bound, t, &arena, &a);
+    check_sum(&m.bound, t, &a, &arena);
+    expect(&a, "extra fused same");
+    assert_true(a.row[1].n_layers == 2 && a.row[2].layer[0] == 2);
+    bz_trace_free(t);
+    bz_arena_free(&arena);
+}
+
 /* A node of autograd whose formula takes other operators than the derivative does is one step. Slices are put into zeros and added, where their
  * gradients could lie side by side. */
 static void test_formulas(void **state)
@@ -1490,6 +1517,7 @@ int main(void)
         cmocka_unit_test(test_turned_gradient),
         cmocka_unit_test(test_recomputed),
         cmocka_unit_test(test_formulas),
+        cmocka_unit_test(test_made),
         cmocka_unit_test(test_passes),
         cmocka_unit_test(test_passes_of_products),
         cmocka_unit_test(test_written_out),

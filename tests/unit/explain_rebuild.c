@@ -83,6 +83,17 @@ static void operators(void **state)
         {"aten::conv2d", "inputs=[[1,8,16,16]]", NULL, ""},
         {"aten::convolution",
          "inputs=[" X8 ",[8,4,2,2],[],[],[],[],[],[],[]] values=[,,,[2,_2],[0,_0],[1,_1],True,[0,_0],1]", NULL, ""},
+        /* transposed, where nothing tells what it makes; its result, and its groups by the bias; as newer versions tell it */
+        {"aten::conv_transpose2d", "inputs=[" X8 ",[8,4,3,3],[4],[],[],[],[],[]]", NULL,
+         "deconv x=1x8x16x16 w=8x4x3x3 b=4 stride=1x1 pad=1x1x1x1 dilation=1x1 extra=0x0 group=1"},
+        {"aten::conv_transpose2d", "inputs=[" X8 ",[8,4,3,3],[8]]", "[1,8,32,32]",
+         "deconv x=1x8x16x16 w=8x4x3x3 b=8 stride=2x2 pad=1x1x1x1 dilation=1x1 extra=1x1 group=2"},
+        {"aten::conv_transpose1d", "inputs=[[2,8,16],[8,4,2],[4]]", "[2,4,32]",
+         "deconv x=2x8x16 w=8x4x2 b=4 stride=2 pad=0x0 dilation=1 extra=0 group=1"},
+        {"aten::conv_transpose2d",
+         "inputs=[" X8 ",[8,4,3,3],[],[],[],[],[],[]] values=[,,,[2,_2],[1,_1],[1,_1],2,[2,_2]]", NULL,
+         "deconv x=1x8x16x16 w=8x4x3x3 stride=2x2 pad=1x1x1x1 dilation=2x2 extra=1x1 group=2"},
+        {"aten::conv_transpose2d", "inputs=[" X8 ",[4,8,3,3]]", NULL, ""},
         {"aten::linear", "inputs=[[4,48],[10,48],[10]]", NULL, "gemm a=4x48 b=10x48 c=10 transa=0 transb=1"},
         {"aten::linear", "inputs=[[1,5,48],[10,48],[10]]", NULL, "matmul a=1x5x48 b=48x10 + add a=1x5x10 b=10"},
         {"aten::linear", "inputs=[[4,47],[10,48],[10]]", NULL, ""},
@@ -204,6 +215,7 @@ static void nested(void **state)
     assert_string_equal(keys_of(&r, &arena), "gemm a=4x48 b=10x48 c=10 transa=0 transb=1");
     assert_string_equal(r.left_out, "1 aten::unheard_of");
     assert_string_equal(r.of, "operators");
+    assert_int_equal(r.made_by[0], 1);
     assert_false(r.partial);
     bz_arena_free(&arena);
     bz_trace_free(m.t);
