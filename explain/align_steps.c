@@ -32,10 +32,18 @@ static void take_calls(bz_align_steps *s)
         }
 }
 
+/* PyTorch asks for dropout in inference, too, where nothing comes of it: no operator lies in that one. */
+static bool does_nothing(const bz_trace *t, size_t op)
+{
+    const bz_events *o = &t->event[BZ_EVENT_OP];
+    return bz_name_matches_any("^aten::dropout ^aten::feature_dropout", bz_string(t, o->name[op])) &&
+           !(op + 1 < o->n && o->op[op + 1] == op);
+}
+
 static bool known_operator(const bz_trace *t, size_t op)
 {
     bz_align_rule rule = bz_align_operator_rule(bz_string(t, t->event[BZ_EVENT_OP].name[op]));
-    return rule.kind || rule.cause;
+    return (rule.kind || rule.cause) && !does_nothing(t, op);
 }
 
 /* The outermost operator around this one, itself counted, that the rules know, or that is part of a gradient; BZ_NONE. */

@@ -975,6 +975,30 @@ static void test_autograd(void **state)
     bz_arena_free(&arena);
 }
 
+/* Dropout is several operators, and its gradient a product. In inference it is asked for, and does nothing. */
+static void test_dropout(void **state)
+{
+    static model m;
+    const char *const network[] = {"dropout x=32 dtype=f32", "activation fn=tanh x=32 dtype=f32",
+                                   "activation_grad fn=tanh x=32 of_y=1 dtype=f32", "dropout_grad x=32 dtype=f32"};
+    static const event OPS[] = {
+        {BZ_EVENT_OP, "aten::dropout", 10, 20},         {BZ_EVENT_OP, "aten::dropout", 100, 200},
+        {BZ_EVENT_OP, "aten::bernoulli_", 110, 120},    {BZ_EVENT_OP, "aten::div_", 130, 140},
+        {BZ_EVENT_OP, "aten::mul", 150, 160},           {BZ_EVENT_OP, "aten::tanh", 300, 310},
+        {BZ_EVENT_OP, "aten::tanh_backward", 400, 410}, {BZ_EVENT_OP, "aten::mul", 500, 510}};
+    bz_arena arena = {0};
+    bz_alignment a;
+    (void)state;
+    make_model(&m, network, 4);
+    m.layer[3].kind = "dropout_grad";
+    bz_trace *t = trace_of(OPS, sizeof OPS / sizeof *OPS);
+    bz_align_make(&m.bound, t, &arena, &a);
+    check_sum(&m.bound, t, &a, &arena);
+    expect(&a, "same same same same");
+    bz_trace_free(t);
+    bz_arena_free(&arena);
+}
+
 /* Layers that were made of the recording's own operators: each is done by its operator, or by the one around that, whatever else looks like it. */
 static void test_made(void **state)
 {
@@ -1518,6 +1542,7 @@ int main(void)
         cmocka_unit_test(test_recomputed),
         cmocka_unit_test(test_formulas),
         cmocka_unit_test(test_made),
+        cmocka_unit_test(test_dropout),
         cmocka_unit_test(test_passes),
         cmocka_unit_test(test_passes_of_products),
         cmocka_unit_test(test_written_out),
