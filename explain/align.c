@@ -37,6 +37,8 @@ static void add_ask(bz_align_making *m, int layer, const layer_atoms *of)
     /* Of a transposed convolution: frameworks have one operator for the gradients of both sorts. */
     if (leads_back(m, l))
         m->atom[m->ask[m->n_asks].first].own = bz_align_word(&m->words, "conv_data");
+    if (!strcmp(l->layer->kind, "dropout_grad")) /* a product with what dropout kept */
+        m->atom[m->ask[m->n_asks].first].own = bz_align_word(&m->words, "mul");
     m->out->expected += l->price.alternative ? l->price.alternative->n : 1;
     m->n_asks++;
 }
@@ -279,6 +281,18 @@ static int without_runs(const bz_align_making *m, bz_align_atom *atom, int *at)
         atom[n++] = *mine;
     }
     return n;
+}
+
+/* Conversions and paddings that no layer of the model is are the program's own. */
+static void leave_causes(bz_align_making *m)
+{
+    for (int i = 0; i < m->steps.n; i++) {
+        bz_align_step *step = &m->steps.step[i];
+        if (!step->otherwise || bz_align_touched(m, step))
+            continue;
+        step->cause = step->otherwise;
+        step->n = 0;
+    }
 }
 
 /* Layers that stand for operators of this recording: each was done by the step that its operator is, or lies in. */
@@ -625,6 +639,7 @@ void bz_align_make(const bz_bound *bound, const bz_trace *trace, bz_arena *arena
     out->timeline = m.steps.timeline = m.steps.end > m.steps.begin && bz_trace_has_lengths(trace);
     bool *between = BZ_NEW(arena, bool, m.steps.n + 1);
     align(&m);
+    leave_causes(&m);
     find_spared(&m);
     put_rows(&m, between);
     bz_align_time(&m.steps, between, missing_kinds(&m), arena, out);

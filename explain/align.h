@@ -134,9 +134,10 @@ typedef struct bz_align_step {
     int64_t time;              /* nanoseconds that are its own, filled by bz_align_time */
     const bz_problem *problem; /* and its text; NULL where it is not known */
     const char *text;
-    bz_cause_kind cause; /* what no layer asks for, by name */
-    const char *name;    /* for people */
-    bz_align_name node;  /* that the recording names */
+    bz_cause_kind cause;     /* what no layer asks for, by name */
+    bz_cause_kind otherwise; /* the same, if no layer is found that it did */
+    const char *name;        /* for people */
+    bz_align_name node;      /* that the recording names */
     uint32_t stack;
     bool asked;   /* a layer asks for it */
     int first, n; /* its atoms */

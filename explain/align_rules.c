@@ -70,6 +70,10 @@ static const row OPERATORS[] = {
      "^TanBackward ^AtanBackward ^AsinBackward ^AcosBackward ^ClampBackward ^ClampMinBackward ^ClampMaxBackward",
      {"activation_grad", BZ_CAUSE_NONE}},
     {"^NormBackward ^LinalgVectorNormBackward", {"div? mul", BZ_CAUSE_NONE}},
+    {"^MaxBackward0 ^MinBackward0 ^AmaxBackward ^AminBackward", {"equal? cast? mul", BZ_CAUSE_NONE}},
+    {"^PixelShuffleBackward ^PixelUnshuffleBackward", {"transpose", BZ_CAUSE_NONE}},
+    {"^aten::prelu_backward$ ^aten::_prelu_kernel_backward$",
+     {"greater? mul where? relu? sub? mul? reduce?", BZ_CAUSE_NONE}},
     {"^VarBackward", {"div? mul? mul? mul", BZ_CAUSE_NONE}}, /* of a sample it is scaled */
     {"^StdBackward", {"activation_grad? div? mul? mul? mul", BZ_CAUSE_NONE}},
     {"^VarMeanBackward", {"div? mul? mul? mul expand?", BZ_CAUSE_NONE}},
@@ -79,11 +83,11 @@ static const row OPERATORS[] = {
     {"^aten::cross_entropy_loss$", {"softmax_loss", BZ_CAUSE_NONE}},
     {"^aten::conv_transpose ^ConvTranspose$", {"deconv", BZ_CAUSE_NONE}},
     {"^aten::conv ^aten::_convolution ^FusedConv$ ^Conv$", {"conv", BZ_CAUSE_NONE}},
+    {"^aten::baddbmm$", {"product bias? add?", BZ_CAUSE_NONE}},        /* of attention, with its mask */
     {"^aten::linear$ ^aten::addmm$", {"product bias", BZ_CAUSE_NONE}}, /* where it has one */
     {"^aten::_addmm_activation$", {"product bias relu? gelu_erf?", BZ_CAUSE_NONE}},
     {"^aten::_transform_bias_rescale_qkv$", {"bias div? mul?", BZ_CAUSE_NONE}}, /* of attention, before its products */
-    {"^aten::matmul$ ^aten::mm$ ^aten::bmm$ ^aten::baddbmm$ ^FusedGemm$ ^Gemm$ ^FusedMatMul$ ^MatMul$",
-     {"product", BZ_CAUSE_NONE}},
+    {"^aten::matmul$ ^aten::mm$ ^aten::bmm$ ^FusedGemm$ ^Gemm$ ^FusedMatMul$ ^MatMul$", {"product", BZ_CAUSE_NONE}},
     {"^aten::scaled_dot_product_attention$ ^aten::_scaled_dot_product", {"attention", BZ_CAUSE_NONE}},
     {"^aten::lstm$", {"lstm", BZ_CAUSE_NONE}},
     {"^aten::gru$", {"gru", BZ_CAUSE_NONE}},
@@ -134,6 +138,11 @@ static const row OPERATORS[] = {
     {"^aten::std$", {"reduce? sub? mul? reduce mul? div? sqrt", BZ_CAUSE_NONE}},
     {"^aten::var_mean$", {"reduce? reduce? sub? mul? reduce mul? div?", BZ_CAUSE_NONE}},
     {"^aten::std_mean$", {"reduce? reduce? sub? mul? reduce mul? div? sqrt", BZ_CAUSE_NONE}},
+    {"^aten::max$ ^aten::min$ ^aten::amax$ ^aten::amin$ ^aten::prod$ ^aten::logsumexp$", {"reduce", BZ_CAUSE_NONE}},
+    {"^aten::argmax$", {"argmax", BZ_CAUSE_NONE}},
+    {"^aten::argmin$", {"argmin", BZ_CAUSE_NONE}},
+    {"^aten::pixel_shuffle$", {"depthtospace", BZ_CAUSE_NONE}},
+    {"^aten::pixel_unshuffle$", {"spacetodepth", BZ_CAUSE_NONE}},
     {"^aten::norm$ ^aten::linalg_vector_norm$ ^aten::frobenius_norm$", {"reduce", BZ_CAUSE_NONE}},
     {"^aten::mean$ ^aten::sum$", {"reduce", BZ_CAUSE_NONE}},
     {"^aten::log_softmax ^aten::_log_softmax", {"logsoftmax", BZ_CAUSE_NONE}},

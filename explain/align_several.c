@@ -137,7 +137,6 @@ static const struct {
     {"layernorm_grad", "reduce sub pow mul add sqrt div bias expand pool_grad neg activation_grad", 3, "reduce", 2},
     {"rmsnorm_grad", "reduce sub pow mul add sqrt div bias expand pool_grad neg activation_grad", 3, "reduce", 1},
     {"concat", "slice_grad add", 2, "slice_grad", 2},
-    {"dropout_grad", "mul", 1, "mul", 1},
 };
 
 static int written_row(const bz_align_making *m, const bz_align_ask *layer)

@@ -174,6 +174,20 @@ static const char *kind_in_model(const bz_align_words *w, const char *kind)
     return kind;
 }
 
+/* What a program does by itself elsewhere, and the model has as a layer: the rule's kind is that of the layer then. What lies in no operator of PyTorch's
+ * and has none in it is asked for, and not done. */
+static bool is_layer_in_model(const bz_align_steps *s, const bz_align_step *step, const bz_align_words *w,
+                              bz_align_rule *rule)
+{
+    const bz_events *o = &s->trace->event[BZ_EVENT_OP];
+    const char *kind = rule->cause == BZ_CAUSE_CONVERTED ? "cast" : rule->cause == BZ_CAUSE_INPUT_PADDED ? "pad" : NULL;
+    if (!kind || step->kind != BZ_ALIGN_OPERATOR || !bz_align_knows(w, kind) || step->at + 1 >= o->n ||
+        o->op[step->at + 1] != step->at)
+        return false;
+    rule->kind = kind;
+    return true;
+}
+
 /* The innermost node of autograd around an operator; BZ_NONE. */
 static uint32_t node_around(const bz_align_steps *s, const bz_align_step *step)
 {
@@ -258,6 +272,10 @@ static void take_atoms(bz_align_steps *s, bz_align_words *w, bz_arena *arena)
         bz_align_step *step = &s->step[i];
         bz_align_rule rule = rule_of(s, step);
         rule.kind = kind_in_model(w, rule.kind);
+        if (is_layer_in_model(s, step, w, &rule)) {
+            step->otherwise = rule.cause;
+            rule.cause = BZ_CAUSE_NONE;
+        }
         bz_align_atom atom[BZ_ALIGN_ATOMS];
         int n = 0;
         const bz_layer *node = layer_of(s, &step->node);

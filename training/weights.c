@@ -78,12 +78,22 @@ static void take(build *b, bz_value_id v)
     b->order[b->n_order++] = v;
 }
 
-static void look_at_operands(build *b, const step *s, const char *constant)
+/* A view of a weight is that weight: the scale of channels with dimensions of 1 beside them. */
+static void look_through_view(build *b, const bz_layer *l, bz_value_id *viewed)
+{
+    bool view = bz_has_word("Unsqueeze Squeeze Reshape Flatten Identity", l->node->op) && l->n_out == 1;
+    bz_value_id x = view && l->n_in ? grad_id(b, l->node->in[0]) : BZ_NO_VALUE;
+    if (x >= 0 && l->node->out[0] >= 0 && (b->from->model->values[x].init || viewed[x] != x))
+        viewed[grad_id(b, l->node->out[0])] = viewed[x];
+}
+
+static void look_at_operands(build *b, const step *s, const char *constant, const bz_value_id *viewed)
 {
     const bz_layer *l = s->layer;
     bool batchnorm = !strcmp(l->node->op, "BatchNormalization");
     for (int k = 0; k < l->n_in; k++) {
         bz_value_id v = grad_id(b, l->node->in[k]);
+        v = v < 0 ? v : viewed[v];
         if (v < 0 || l->in[k].kind != BZ_TYPE_TENSOR || !is_real(l->in[k].dtype))
             continue;
         const bz_tensor *init = b->from->model->values[v].init;
@@ -126,15 +136,20 @@ int weights_find(build *b)
 {
     int n = b->from->model->n_values;
     char *constant = BZ_NEW(b->arena, char, n + 1); /* made by a Constant node */
+    bz_value_id *viewed = BZ_NEW(b->arena, bz_value_id, n + 1);
     b->order = BZ_NEW(b->arena, bz_value_id, n + 1);
+    for (int v = 0; v < n; v++)
+        viewed[v] = v;
     for (int i = 0; i < b->n_steps; i++)
-        look_at_operands(b, &b->steps[i], constant);
+        look_through_view(b, b->steps[i].layer, viewed);
+    for (int i = 0; i < b->n_steps; i++)
+        look_at_operands(b, &b->steps[i], constant, viewed);
     bool none = !b->n_order;
     for (int i = 0; i < b->n_steps && none; i++)
         if (!strcmp(b->steps[i].layer->node->op, "Constant") && b->steps[i].layer->n_out == 1)
             constant[grad_id(b, b->steps[i].layer->node->out[0])] = 1;
     for (int i = 0; i < b->n_steps && none; i++)
-        look_at_operands(b, &b->steps[i], constant);
+        look_at_operands(b, &b->steps[i], constant, viewed);
     find_turned(b);
     for (int i = 0; i < b->n_steps; i++) {
         const step *s = &b->steps[i];

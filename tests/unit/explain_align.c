@@ -999,6 +999,35 @@ static void test_dropout(void **state)
     bz_arena_free(&arena);
 }
 
+/* A conversion or a padding is a layer's where the model has such a layer, and the program's own elsewhere; of one that does nothing nothing is said. */
+static void test_own_work(void **state)
+{
+    static model m;
+    static const char COPY[] = "copy read=64 write=64 dtype=u8";
+    static const event OPS[] = {{BZ_EVENT_OP, "aten::to", 10, 20},         {BZ_EVENT_OP, "aten::to", 100, 200},
+                                {BZ_EVENT_OP, "aten::_to_copy", 110, 190}, {BZ_EVENT_OP, "aten::tanh", 300, 310},
+                                {BZ_EVENT_OP, "aten::to", 400, 500},       {BZ_EVENT_OP, "aten::_to_copy", 410, 490},
+                                {BZ_EVENT_OP, "aten::pad", 600, 700},      {BZ_EVENT_OP, "aten::copy_", 610, 620}};
+    const char *const network[] = {COPY, "activation fn=tanh x=32 dtype=f32", COPY};
+    bz_arena arena = {0};
+    bz_alignment a;
+    (void)state;
+    make_model(&m, network, 3);
+    m.layer[0].kind = "cast";
+    m.layer[2].kind = "pad";
+    bz_trace *t = trace_of(OPS, sizeof OPS / sizeof *OPS);
+    bz_align_make(&m.bound, t, &arena, &a);
+    check_sum(&m.bound, t, &a, &arena);
+    expect(&a, "same same same");
+    assert_true(cause(&a, "converted") == 2 && cause(&a, "input-padded") == 0);
+    m.layer[0].kind = m.layer[2].kind = "tile";
+    bz_align_make(&m.bound, t, &arena, &a);
+    expect(&a, "missing same missing");
+    assert_true(cause(&a, "converted") == 3 && cause(&a, "input-padded") == 1);
+    bz_trace_free(t);
+    bz_arena_free(&arena);
+}
+
 /* Layers that were made of the recording's own operators: each is done by its operator, or by the one around that, whatever else looks like it. */
 static void test_made(void **state)
 {
@@ -1542,6 +1571,7 @@ int main(void)
         cmocka_unit_test(test_recomputed),
         cmocka_unit_test(test_formulas),
         cmocka_unit_test(test_made),
+        cmocka_unit_test(test_own_work),
         cmocka_unit_test(test_dropout),
         cmocka_unit_test(test_passes),
         cmocka_unit_test(test_passes_of_products),

@@ -106,6 +106,8 @@ static const network NETWORKS[] = {
      "MatMul X,w a; ReduceMean{axes=1} a m; Sub a,m d; ReduceMean{axes=1} a n; Sub a,n f; Mul f,f q; "
      "ReduceMean{axes=1} q v; Add v,e g; Sqrt g k; Div d,k h; Mul h,s i; Add i,o y",
      "3x6"},
+    {"X=3x4 w=4x5 b=5 to=1,5", "MatMul X,w a; Reshape b,to c; PRelu a,c y", "3x5"},
+    {"X=3x4 w=4x5 b=5 to=1,5", "MatMul X,w a; Reshape b,to c; Identity c d; Mul a,d e; Add e,b y", "3x5"},
     {"X=4x2x3 w=1x2x3 r=1x2x2 b=1x4", "RNN{hidden_size=2} X,w,r,b y", "4x1x2x2"},
     {"X=4x2x3 w=1x8x3 r=1x8x2 b=1x16", "LSTM{hidden_size=2} X,w,r,b y", "4x1x2x2"},
     {"X=4x2x3 w=1x6x3 r=1x6x2 b=1x12", "GRU{hidden_size=2;linear_before_reset=1} X,w,r,b y", "4x1x2x2"},
