@@ -52,6 +52,7 @@ static const row OPERATORS[] = {
     {"^aten::upsample_*_backward", {"resize_grad", BZ_CAUSE_NONE}},
     {"^aten::grid_sampler_*_backward", {"gridsample_grad", BZ_CAUSE_NONE}},
     {"^aten::slice_backward", {"slice_grad", BZ_CAUSE_NONE}},
+    {"^aten::reflection_pad*_backward ^aten::replication_pad*_backward", {"pad_grad", BZ_CAUSE_NONE}},
     {"^aten::*dropout_backward", {"dropout_grad", BZ_CAUSE_NONE}},
     {"^aten::embedding_backward ^aten::embedding_dense_backward ^aten::index_select_backward "
      "^aten::select_backward",

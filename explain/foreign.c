@@ -22,9 +22,10 @@ typedef struct making {
     bz_map known; /* weights -> share */
     share *share;
     int n;
-    double model, seen; /* sums */
-    bool unseen[2];     /* products, convolutions: the recording cannot tell them, or their parameters */
-    bool lean;          /* layers that need not run are taken to be left out by the program */
+    double model, seen;     /* sums */
+    double n_model, n_seen; /* layers that multiply */
+    bool unseen[2];         /* products, convolutions: the recording cannot tell them, or their parameters */
+    bool lean;              /* layers that need not run are taken to be left out by the program */
 } making;
 
 static share *share_of(making *m, int64_t weights, bool add)
@@ -136,6 +137,7 @@ static void add_model(making *m)
         double macs = (double)l->macs * m->bound->layer[i].times;
         if (is_run(m, i) && l->macs && !l->n_bodies && !m->unseen[is_conv(l)] && !add_recurrent(m, &m->bound->layer[i]))
             add_share(m, weights_of(l, 0), macs, bz_align_unlogged(l) ? macs : 0);
+        m->n_model += is_run(m, i) && l->macs && !l->n_bodies ? m->bound->layer[i].times : 0;
     }
 }
 
@@ -153,6 +155,7 @@ static void add_seen(making *m, const bz_layers *layers)
         s = s ? s : share_of(m, weights_of(l, 0), true);
         s->seen += (double)l->macs;
         m->seen += (double)l->macs;
+        m->n_seen++;
     }
 }
 
@@ -188,6 +191,13 @@ static const char *compare_products(making *m)
     }
     bz_units_count(seen, m->seen);
     bz_units_count(model, m->model);
+    /* a larger batch multiplies more, and not more often */
+    const double passes = m->n_model > 0 ? m->n_seen / m->n_model : 0;
+    if (best >= SAME_NETWORK && passes > 1 && fmod(passes, 1) <= 0 && fabs(times - passes) <= SAME_SUM)
+        return bz_arena_printf(m->arena,
+                               "ran the model %.0f times in each iteration; the bound is of one: --iterations %.0f "
+                               "takes each of them for an iteration",
+                               passes, passes * m->trace->n_iterations);
     if (best >= SAME_MERGED && (times > 1 + SAME_SUM || times < 1 - SAME_SUM))
         return bz_arena_printf(m->arena,
                                "ran other sizes than the model has: it multiplied %s times, the model does %s, with "
@@ -403,10 +413,12 @@ static const char *compare_purpose(making *m, const bz_align_work *ran)
                            ran->backward, ran->backward_name);
 }
 
-/* A training that adds up the gradients of several passes runs its model so often in an iteration: 0, where it does not run it once or more. */
+/* A training that adds up the gradients of several passes runs its model so often in an iteration: 0, where it does not run it once or more. Of a
+ * short model a whole number of passes tells. */
 static int passes_of(const bz_align_work *model, const bz_align_work *ran)
 {
-    int common = 0, passes = model->n >= LEAST_SEQUENCE ? (ran->n + model->n / 2) / model->n : 0;
+    bool short_one = model->n > 1 && ran->n >= LEAST_SEQUENCE && ran->n % model->n == 0;
+    int common = 0, passes = model->n >= LEAST_SEQUENCE || short_one ? (ran->n + model->n / 2) / model->n : 0;
     for (int s = 0; s < BZ_WORK_SORTS; s++)
         common += ran->count[s] < passes * model->count[s] ? ran->count[s] : passes * model->count[s];
     return 2 * common >= SAME_SEQUENCE * (ran->n + passes * model->n) ? passes : 0;

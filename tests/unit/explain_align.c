@@ -1474,6 +1474,15 @@ static void test_foreign(void **state)
         m.layer[i].n_out = 1;
     }
     assert_null(foreign_to(&m, products, 3, &arena));
+    const call twice[] = {products[0], products[1], products[2], products[0], products[1], products[2]};
+    const char *text = foreign_to(&m, twice, 6, &arena);
+    assert_true(text && strstr(text, "ran the model 2 times in each iteration"));
+    static const call larger[] = {
+        {"convolution", ONEDNN_CONV("problem=mb2_ic8oc16_ih8oh8kh3sh1dh0ph1_iw8ow8kw3sw1dw0pw1")},
+        {"sgemm", "transa=N transb=N m=512 n=64 k=64"},
+        {"sgemm", "transa=N transb=N m=64 n=256 k=128"}};
+    text = foreign_to(&m, larger, 3, &arena);
+    assert_true(text && strstr(text, "another batch"));
     bz_arena_free(&arena);
 }
 
