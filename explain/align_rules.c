@@ -75,6 +75,8 @@ static const row OPERATORS[] = {
     {"^PixelShuffleBackward ^PixelUnshuffleBackward", {"transpose", BZ_CAUSE_NONE}},
     {"^aten::prelu_backward$ ^aten::_prelu_kernel_backward$",
      {"greater? mul where? relu? sub? mul? reduce?", BZ_CAUSE_NONE}},
+    {"^aten::mish_backward$", {"mul? mul? activation_grad activation_grad? add?", BZ_CAUSE_NONE}},
+    {"^WeightNormInterfaceBackward", {"mul mul? reduce? div? mul? neg? reduce? div? mul? add?", BZ_CAUSE_NONE}},
     {"^VarBackward", {"div? mul? mul? mul", BZ_CAUSE_NONE}}, /* of a sample it is scaled */
     {"^StdBackward", {"activation_grad? div? mul? mul? mul", BZ_CAUSE_NONE}},
     {"^VarMeanBackward", {"div? mul? mul? mul expand?", BZ_CAUSE_NONE}},
@@ -109,7 +111,8 @@ static const row OPERATORS[] = {
     {"^aten::elu", {"elu", BZ_CAUSE_NONE}},
     {"^aten::dropout ^aten::feature_dropout ^aten::native_dropout$", {"dropout", BZ_CAUSE_NONE}},
     {"^aten::glu$", {"split? slice? slice? sigmoid mul", BZ_CAUSE_NONE}},
-    {"^aten::mish", {"mish", BZ_CAUSE_NONE}},
+    {"^aten::mish$", {"mish? softplus? tanh? mul?", BZ_CAUSE_NONE}}, /* older models write it out */
+    {"^aten::_weight_norm$", {"reduce? div? mul", BZ_CAUSE_NONE}},
     {"^aten::softplus", {"softplus", BZ_CAUSE_NONE}},
     {"^aten::prelu", {"prelu", BZ_CAUSE_NONE}},
     {"^aten::sigmoid ^Sigmoid$", {"sigmoid", BZ_CAUSE_NONE}},

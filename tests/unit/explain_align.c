@@ -1087,6 +1087,17 @@ static void test_formulas(void **state)
     expect(&a, "fused split split split same fused");
     assert_true(a.row[0].n_layers == 2 && a.row[5].n_layers == 2);
     bz_trace_free(t);
+    const char *const written[] = {"activation fn=softplus x=32 dtype=f32", "activation fn=tanh x=32 dtype=f32",
+                                   "binary fn=mul a=4x8 b=4x8 dtype=f32"};
+    const char *const whole[] = {"activation fn=mish x=32 dtype=f32"};
+    for (int i = 0; i < 2; i++) {
+        make_model(&m, i ? whole : written, i ? 1 : 3);
+        t = named_trace((const char *const[][2]){{"aten::mish", ""}}, 1);
+        bz_align_make(&m.bound, t, &arena, &a);
+        expect(&a, i ? "same" : "fused");
+        assert_int_equal(a.row[0].n_layers, i ? 1 : 3);
+        bz_trace_free(t);
+    }
     bz_arena_free(&arena);
 }
 
