@@ -90,7 +90,9 @@ static const row OPERATORS[] = {
     {"^aten::linear$ ^aten::addmm$", {"product bias", BZ_CAUSE_NONE}}, /* where it has one */
     {"^aten::_addmm_activation$", {"product bias relu? gelu_erf?", BZ_CAUSE_NONE}},
     {"^aten::_transform_bias_rescale_qkv$", {"bias div? mul?", BZ_CAUSE_NONE}}, /* of attention, before its products */
-    {"^aten::matmul$ ^aten::mm$ ^aten::bmm$ ^FusedGemm$ ^Gemm$ ^FusedMatMul$ ^MatMul$", {"product", BZ_CAUSE_NONE}},
+    {"^aten::matmul$ ^aten::mm$ ^aten::bmm$ ^aten::mv$ ^aten::dot$ ^aten::addbmm$ ^FusedGemm$ ^Gemm$ ^FusedMatMul$ "
+     "^MatMul$",
+     {"product", BZ_CAUSE_NONE}},
     {"^aten::scaled_dot_product_attention$ ^aten::_scaled_dot_product", {"attention", BZ_CAUSE_NONE}},
     {"^aten::lstm$", {"lstm", BZ_CAUSE_NONE}},
     {"^aten::gru$", {"gru", BZ_CAUSE_NONE}},

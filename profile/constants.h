@@ -18,6 +18,10 @@ static const double UPDATES_ALIKE = 0.9;
  * times that are a tenth too long are told as they are. */
 static const double WAITED = 0.05;
 
+/* Share of the pauses at a divisor of a turn that are longer than most elsewhere: those of steps are, but for a few. More: a step is two where one pause
+ * in ten is short by chance. Less: layers between steps are steps. */
+static const double NEARLY_AS_LONG = 0.8;
+
 enum {
     /* ns by which a stretch of an iteration must be longer than in most iterations, and as long again, to be taken for a neighbour's. Reasoned: a
      * scheduler gives a neighbour a millisecond and more, an interrupt takes some microseconds. Half: caches that are cold now and then are none of

@@ -3,6 +3,7 @@
 #include "base/sort.h"
 #include "profile/constants.h"
 #include "profile/cuts.h"
+#include "profile/sequence.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -56,6 +57,36 @@ static size_t keep_long(uint32_t *place, size_t n, const uint32_t *rank, uint32_
     return kept;
 }
 
+enum { AT_TURN, AT_DIVISOR, ELSEWHERE, PLACES };
+
+/* One short pause among the long ones makes a turn unlikely, and twice that turn likely: the divisor of the turn whose other pauses are long, too, nearer
+ * to those of the turn than to those elsewhere. */
+static size_t finer_turn(const int64_t *pause, size_t n, size_t turn, size_t from)
+{
+    BZ_FREED int64_t *list = bz_alloc(n, sizeof *list);
+    for (size_t d = 2; d < turn; d++) {
+        int64_t median[PLACES], high = 0;
+        size_t longer = 0, others = 0;
+        for (int place = PLACES; place-- > 0 && turn % d == 0;) {
+            size_t k = 0;
+            for (size_t i = 0; i < n; i++) {
+                int of = (i + 1) % turn == from ? AT_TURN : (i + 1) % d == from % d ? AT_DIVISOR : ELSEWHERE;
+                if (of == place)
+                    list[k++] = pause[i];
+            }
+            median[place] = bz_median(list, k); /* sorts */
+            high = place == ELSEWHERE && k ? list[3 * k / 4] : high;
+            others = place == AT_DIVISOR ? k : others;
+            for (size_t i = 0; i < k && place == AT_DIVISOR; i++)
+                longer += list[i] > high;
+        }
+        if (turn % d == 0 && others && longer >= NEARLY_AS_LONG * (double)others &&
+            2 * (double)median[AT_DIVISOR] >= (double)median[AT_TURN] + (double)median[ELSEWHERE])
+            return d;
+    }
+    return turn;
+}
+
 size_t bz_turn_of_rests(const int64_t *pause, size_t n, int64_t within, size_t *from)
 {
     enum { STEPS = 50000000 };
@@ -94,5 +125,7 @@ size_t bz_turn_of_rests(const int64_t *pause, size_t n, int64_t within, size_t *
     }
     free(place);
     free(rank);
-    return best;
+    size_t finer = best ? finer_turn(pause, n, best, *from) : 0;
+    *from = finer ? *from % finer : *from;
+    return finer;
 }

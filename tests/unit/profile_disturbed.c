@@ -179,6 +179,29 @@ static void layers_of_sizes(void **state)
     check_passes(LAYERS + 1, 2, 9, 18); /* nothing tells these apart */
 }
 
+/* Equal layers: the host rests longer behind a pass. One short rest among these makes no pass of two. */
+static void one_short_rest(void **state)
+{
+    (void)state;
+    enum { LAYERS = 4, PASSES = 40 };
+    for (int odd = 0; odd < 2; odd++) {
+        bz_error err = {0};
+        bz_trace *t = bz_trace_new();
+        uint32_t host = bz_trace_thread(t, bz_trace_source(t, "made up", "test"), 1, 1);
+        int64_t at = 0;
+        for (int i = 0; i < PASSES; i++)
+            for (int k = 0; k < LAYERS; k++) {
+                bz_trace_add(t, BZ_EVENT_OP, at, at + TOOK * US, bz_trace_text(t, "aten::conv2d"), host);
+                int64_t usual = k == LAYERS - 1 ? 14 : 10, rest = odd && i == 20 && k == LAYERS - 1 ? 8 : usual;
+                at += (TOOK + rest + (i * i * i / 7 + k * 5) % 3) * US;
+            }
+        if (bz_trace_finish(t, NULL, &err))
+            fail_msg("%s", err.text);
+        assert_int_equal(t->n_iterations, PASSES);
+        bz_trace_free(t);
+    }
+}
+
 /* The last layer lacks the function that is behind the others. */
 static void functions_between_layers(void **state)
 {
@@ -193,6 +216,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(left_out),         cmocka_unit_test(stays),
                                        cmocka_unit_test(views_stay_views), cmocka_unit_test(short_output_layers),
-                                       cmocka_unit_test(layers_of_sizes),  cmocka_unit_test(functions_between_layers)};
+                                       cmocka_unit_test(layers_of_sizes),  cmocka_unit_test(functions_between_layers),
+                                       cmocka_unit_test(one_short_rest)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
