@@ -27,7 +27,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                         "Conv",
                                         "Gemm",
                                         "Concat",
-                                        "aten::scaled_dot_product_attention"};
+                                        "aten::scaled_dot_product_attention",
+                                        "aten::conv_transpose2d"};
     bz_arena arena = {0};
     bz_rebuilt r;
     bz_error err;
