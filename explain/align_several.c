@@ -127,16 +127,14 @@ void bz_align_find_stacked(bz_align_making *m)
 /* What a program writes out, operator by operator: what it needs for that, and how many of one sort. The gradient of a value in parts is these
  * side by side; where it is cut by slices, each is put into zeros, and these are added. */
 static const struct {
-    const char *layers, *parts;
-    int least;
-    const char *sort;
-    int of_sort;
+    const char *layers, *parts, *sort;
+    int least, of_sort;
 } WRITTEN[] = {
-    {"layernorm", "reduce sub pow mul add sqrt div bias", 5, "reduce", 2},
-    {"rmsnorm", "reduce pow mul add sqrt div", 4, "reduce", 1},
-    {"layernorm_grad", "reduce sub pow mul add sqrt div bias expand pool_grad neg activation_grad", 3, "reduce", 2},
-    {"rmsnorm_grad", "reduce sub pow mul add sqrt div bias expand pool_grad neg activation_grad", 3, "reduce", 1},
-    {"concat", "slice_grad add", 2, "slice_grad", 2},
+    {"layernorm", "reduce sub pow mul add sqrt div bias", "reduce", 5, 2},
+    {"rmsnorm", "reduce pow mul add sqrt div", "reduce", 4, 1},
+    {"layernorm_grad", "reduce sub pow mul add sqrt div bias expand pool_grad neg activation_grad", "reduce", 3, 2},
+    {"rmsnorm_grad", "reduce sub pow mul add sqrt div bias expand pool_grad neg activation_grad", "reduce", 3, 1},
+    {"concat", "slice_grad add", "slice_grad", 2, 2},
 };
 
 static int written_row(const bz_align_making *m, const bz_align_ask *layer)
