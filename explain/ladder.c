@@ -341,6 +341,22 @@ static void check_rungs(making *m)
     }
 }
 
+/* On a device kernels show what generated code computes; on a processor nothing does. */
+static void check_generated(making *m)
+{
+    const bz_events *op = &m->trace->event[BZ_EVENT_OP];
+    size_t i = 0;
+    while (i < op->n && !bz_name_matches("Torch-Compiled Region", bz_string(m->trace, op->name[i])))
+        i++;
+    if (i < op->n && !m->l->device && m->bound->n)
+        warn(m, m->bound->rebuilt ? "was compiled: the code that its compiler generated shows no operators on a "
+                                    "processor, so the layers in it "
+                                    "are not among those of this bound"
+                                  : "was compiled: the code that its compiler generated shows no operators on a "
+                                    "processor, and layers that are "
+                                    "missing here may be computed in it");
+}
+
 void bz_ladder_make(const bz_bound *bound, const bz_trace *trace, const char *profile, bz_arena *arena, bz_ladder *out)
 {
     making m = {bound, trace, arena, out};
@@ -360,6 +376,7 @@ void bz_ladder_make(const bz_bound *bound, const bz_trace *trace, const char *pr
                                  (long long)bound->layers->batch));
     check_system(&m);
     check_calls(&m);
+    check_generated(&m);
     check_rungs(&m);
     climb(out);
 }
