@@ -7,7 +7,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     bz_arena arena = {0};
     bz_peaks peaks;
-    bool memory;
+    bool memory = false;
     bz_layer layer = {.kind = "relu", .flops = 1000, .bytes = 4096, .priced = true};
     static const char ONE[] = "{\"measured\":{\"threads\":1}}";
     const char *details = bz_arena_strn(&arena, (const char *)data, size);
@@ -18,6 +18,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     PROMISE(peaks.why || seconds >= 0);
     for (int i = 0; i < facts->n_measured; i++)
         bz_measured_print(&facts->measured[i], &text);
+    if (!peaks.why)
+        bz_buf_printf(&text, "%.9g %d", seconds, memory);
+    SAW(text.data, text.len);
     bz_buf_free(&text);
 
     /* Joined to one more, all are there, each once; what was measured now leads. */

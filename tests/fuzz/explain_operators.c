@@ -48,8 +48,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     if (!bz_trace_finish(t, NULL, &err)) {
         bz_rebuild(t, &arena, &r);
-        for (int i = 0; r.layers && i < r.layers->n; i++)
-            PROMISE(r.layers->layer[i].macs >= 0 && r.layers->layer[i].bytes >= 0);
+        for (int i = 0; r.layers && i < r.layers->n; i++) {
+            const bz_layer *l = &r.layers->layer[i];
+            PROMISE(l->macs >= 0 && l->bytes >= 0);
+            SAW(l->key, strlen(l->key));
+            SAW(&l->macs, sizeof l->macs);
+            SAW(&l->bytes, sizeof l->bytes);
+        }
     }
     bz_arena_free(&arena);
     bz_trace_free(t);

@@ -39,8 +39,10 @@ static void check_layers(const bz_layer *layer, int n, bz_dtype dtype)
         for (int a = 0; a < low.n; a++) {
             PROMISE(low.alternative[a].n > 0);
             PROMISE(!low.alternative[a].modelled || !layer[i].macs || has_few_rows(&layer[i]));
-            for (int k = 0; k < low.alternative[a].n; k++)
+            for (int k = 0; k < low.alternative[a].n; k++) {
                 check_problem(&low.alternative[a].problem[k], low.alternative[a].text[k]);
+                SAW(low.alternative[a].text[k], strlen(low.alternative[a].text[k]));
+            }
         }
         bz_arena_free(&arena);
         for (int b = 0; b < layer[i].n_bodies; b++)

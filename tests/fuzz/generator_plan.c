@@ -23,6 +23,7 @@ static void check_lowering(const bz_lowering *low)
             PROMISE(!bz_problem_parse(low->alternative[a].text[i], &p, &err));
             bz_problem_print(&p, &text);
             PROMISE(!strcmp(bz_buf_text(&text), low->alternative[a].text[i]));
+            SAW(text.data, text.len);
             bz_buf_free(&text);
         }
     }
@@ -67,6 +68,7 @@ static void plan_it(bz_layers *l, bz_dtype dtype)
         bz_buf_free(&text);
     }
     for (int i = 0; i < places; i++) {
+        SAW(place[i].layer, (size_t)place[i].n * sizeof *place[i].layer);
         if (place[i].spare)
             PROMISE(place[i].group < 0 && place[i].n == 1);
         else

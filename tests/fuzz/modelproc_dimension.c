@@ -32,6 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t n = strlen(text);
     bool done = dimension_compute(text, known, &yes, &number, &missing);
     PROMISE(!done || (number >= 0 && number <= BZ_MAX_DIM && !missing));
+    SAW(&number, sizeof number);
     PROMISE(done || !missing || (missing >= text && missing < text + n && dimension_name(missing) > 0));
     inside[0] = ' ', inside[1] = '(';
     memcpy(inside + 2, text, n);

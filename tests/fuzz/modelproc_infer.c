@@ -30,8 +30,9 @@ static void check_layers(const bz_model *m, const bz_layer *layer, int n, bz_buf
         PROMISE(layer[i].n_out == layer[i].node->n_out && layer[i].n_in == layer[i].node->n_in);
         for (const char *p = layer[i].key; *p; p++) /* keys are printed and stored as they are */
             PROMISE((unsigned char)*p >= 0x20 && *p != 0x7f);
-        bz_buf_puts(text, layer[i].key);
-        bz_buf_putc(text, '\n');
+        bz_buf_printf(text, "%s %s %lld %lld %lld %lld\n", layer[i].key, bz_class_name(layer[i].class),
+                      (long long)layer[i].macs, (long long)layer[i].flops, (long long)layer[i].bytes,
+                      (long long)layer[i].params_count);
         for (int k = 0; k < layer[i].n_out; k++) {
             check_type(&layer[i].out[k]);
             bz_type_text(m, &layer[i].out[k], text);
@@ -49,6 +50,7 @@ static void infer(bz_model *m, const bz_infer_options *options, bz_buf *text)
     if (bz_layers_infer(m, options, &l, &err)) {
         PROMISE(!l && err.code != BZ_OK && *err.text);
         bz_buf_puts(text, err.text);
+        SAW(&err.code, sizeof err.code);
         return;
     }
     check_layers(m, l->layer, l->n, text);
@@ -69,6 +71,11 @@ static void infer(bz_model *m, const bz_infer_options *options, bz_buf *text)
         for (int k = 0; k < match[i].n; k++)
             PROMISE(match[i].layer[k] >= 0 && match[i].layer[k] < l->n &&
                     (k == 0 || match[i].layer[k - 1] < match[i].layer[k]));
+    for (int i = 0; i < n; i++)
+        bz_buf_printf(text, "%s %d\n", match[i].pattern, match[i].layer[match[i].n - 1]);
+    for (int i = 0; i < spares.n; i++)
+        bz_buf_printf(text, "%d %s\n", spares.match[i].layer[0], bz_spare_name(spares.match[i].spare));
+    SAW(text->data, text->len);
     bz_dot_layers(l, dag, NULL, text);
     bz_unique u = {0};
     bz_unique_add(&u, l, 0, NULL);

@@ -16,6 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     err = (bz_error){0};
     if (bz_patterns_parse(text, "fuzz", &alone, &err))
         PROMISE(!alone && *err.text);
+    SAW(&err.code, sizeof err.code);
     bz_patterns_free(alone);
     bz_patterns_free(behind);
     bz_arena_free(&arena);

@@ -150,6 +150,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         PROMISE(once.len == twice.len && !memcmp(bz_buf_text(&once), bz_buf_text(&twice), once.len));
         PROMISE(r.tensors == 0);
     }
+    SAW(seen.data, seen.len);
+    SAW(once.data, once.len);
     check_structure(data + 1, size - 1, keep, loads ? &seen : NULL, strips ? &once : NULL);
     bz_buf_free(&once);
     bz_buf_free(&twice);

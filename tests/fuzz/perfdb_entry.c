@@ -2,10 +2,10 @@
  * has a right checksum, it is decoded as it is, and once more with one. */
 #include "perfdb/entry.h"
 
+#include "tests/fuzz/fuzz.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void decode(const bz_record_key *key, size_t key_len, const char *value, size_t len)
 {
@@ -17,6 +17,7 @@ static void decode(const bz_record_key *key, size_t key_len, const char *value, 
         bz_buf out = {0};
         bz_json j = bz_json_to(&out, false);
         bz_record_json(&j, &r);
+        SAW(out.data, out.len);
         bz_record_encode(key, &r, &out);
         bz_record again = {.system = "s", .problem = "p"};
         if (bz_record_decode(key->byte, KEY_RECORD, out.data, out.len, &again) != ENTRY_GOOD ||

@@ -1,10 +1,10 @@
 /* Lines of text: whatever is taken must come out as a line that reads the same again. */
 #include "perfdb/entry.h"
 
+#include "tests/fuzz/fuzz.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void need(bool good)
 {
@@ -30,6 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             need(bz_record_same_identity(&line.record, &again.record));
             need(bz_record_prefer(&line.record, &again.record) == 0);
         }
+        SAW(out.data, out.len);
         bz_buf_free(&out);
     }
     bz_arena_free(&arena);

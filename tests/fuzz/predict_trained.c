@@ -25,6 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         PROMISE(!(is.seconds < 0) && !(is.spread < 0));
         bz_aim_free(aim);
         bz_predictor_write(p, &out);
+        SAW(out.data, out.len);
         PROMISE(!bz_predictor_read(bz_buf_text(&out), "again", &again, &err));
         bz_predictor_free(again);
         bz_buf_free(&out);

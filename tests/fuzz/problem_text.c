@@ -1,11 +1,11 @@
 /* Any text either is refused with a reason, or is a problem whose own text reads back as the same. */
 #include "runtime/problem.h"
 
+#include "tests/fuzz/fuzz.h"
+
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -34,6 +34,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (!(bz_problem_bytes(&p) > 0) || !(bz_problem_flops(&p) >= 0) || !(bz_problem_scale(&p) > 0))
             abort();
         bz_problem_print_c(&p, 4, &c);
+        bz_buf_printf(&c, "%.9g %.9g", bz_problem_bytes(&p), bz_problem_flops(&p));
+        SAW(text.data, text.len);
+        SAW(c.data, c.len);
     }
     bz_buf_free(&text);
     bz_buf_free(&second);

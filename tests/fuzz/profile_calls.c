@@ -45,6 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (call->problem) {
         PROMISE(!bz_problem_parse(call->text, &again, &err));
         bz_problem_print(&again, &second);
+        SAW(call->text, strlen(call->text));
         PROMISE(!strcmp(call->text, bz_buf_text(&second)));
     }
     bz_buf_free(&second);

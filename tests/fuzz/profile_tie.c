@@ -2,9 +2,9 @@
  * be lost, and a kernel's call must be of its thread and around its launch. */
 #include "profile/profile.h"
 
-#include <stdlib.h>
+#include "tests/fuzz/fuzz.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include <stdlib.h>
 
 static const char *const KERNELS[] = {"void cudnn::detail::pooling_fw_4d_kernel<float>(int)",
                                       "volta_sgemm_32x32_sliced1x4_nn",
@@ -38,6 +38,7 @@ static void check(const bz_trace *t, size_t calls)
         abort();
     for (size_t i = 0; i < k->n; i++) {
         uint32_t c = k->call[i], a = k->cause[i];
+        SAW(&c, sizeof c);
         if (c == BZ_NONE)
             continue;
         if (a == BZ_NONE || call->lane[c] != api->lane[a] || call->start[c] > api->start[a] ||

@@ -18,6 +18,10 @@ static double cell(const bz_sheet *s, int row, const char *key)
 
 static void look_at(const bz_sheet *s)
 {
+    bz_buf text = {0};
+    bz_sheet_csv(s, &text);
+    SAW(text.data, text.len);
+    bz_buf_free(&text);
     for (int i = 0; i < s->n; i++)
         for (int k = 0; k < s->n_columns; k++) {
             double v = s->cell[(size_t)i * (size_t)s->n_columns + (size_t)k].number;

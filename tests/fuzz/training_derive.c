@@ -4,6 +4,8 @@
 
 #include "fuzz.h"
 
+#include <string.h>
+
 const size_t fuzz_header_size = 1;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -26,7 +28,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         } else {
             for (int i = 0; i < t->layers->n; i++)
                 PROMISE(t->layers->phase[i] >= 0 && t->layers->phase[i] < BZ_TRAIN_PHASES);
+            for (int i = 0; i < t->layers->n; i++)
+                SAW(t->layers->layer[i].key, strlen(t->layers->layer[i].key));
             bz_memory_predict(t, &memory);
+            SAW(memory.at_peak, sizeof memory.at_peak);
             for (int c = 0; c < BZ_HELD_CLASSES; c++)
                 sum += memory.at_peak[c];
             PROMISE(sum == memory.peak);

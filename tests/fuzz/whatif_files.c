@@ -2,12 +2,12 @@
  * simulated, and no task takes a negative time. The first byte says which of the two it is. */
 #include "whatif/whatif.h"
 
+#include "tests/fuzz/fuzz.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void make(bz_flow *f)
 {
@@ -50,6 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         bz_simulated s;
         if (bz_flow_simulate(&f, &arena, &s, &err) || s.total < 0)
             abort();
+        SAW(&s.total, sizeof s.total);
         for (uint32_t i = 0; i < f.n; i++)
             if (!f.task[i].removed && f.task[i].duration < 0)
                 abort();

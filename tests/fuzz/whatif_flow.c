@@ -4,6 +4,16 @@
 #include "tests/fuzz/fuzz.h"
 #include "whatif/whatif.h"
 
+#include <string.h>
+
+static void say(const bz_whatif *w)
+{
+    for (int i = 0; i < w->n; i++) {
+        SAW(w->prediction[i].name, strlen(w->prediction[i].name));
+        SAW(&w->prediction[i].time, 3 * sizeof w->prediction[i].time); /* and low, and high */
+    }
+}
+
 static void check(const bz_trace *t, uint32_t iteration)
 {
     bz_flow flow;
@@ -13,9 +23,13 @@ static void check(const bz_trace *t, uint32_t iteration)
     if (!bz_flow_make(t, iteration, &flow, &err)) {
         PROMISE(flow.measured > 0);
         if (!bz_whatif_begin(t, &flow, &arena, &w, &err)) {
+            SAW(&w.simulated, sizeof w.simulated);
+            SAW(&w.split, sizeof w.split);
             PROMISE(w.split.host + w.split.device + w.split.both + w.split.neither == w.split.total);
             if (bz_whatif_try_all(t, &arena, &w, &err))
                 PROMISE(err.code && err.text[0]);
+            else
+                say(&w);
         } else {
             PROMISE(strstr(err.text, "circle"));
         }

@@ -38,6 +38,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         bz_critical critical;
         bz_flow_split_make(&flow, &s, &split);
         bz_flow_critical(&flow, &s, &arena, &critical);
+        SAW(s.start, flow.n * sizeof *s.start);
+        SAW(&split, sizeof split);
         PROMISE(split.host + split.device + split.both + split.neither == s.total && critical.time == s.total);
         for (uint32_t i = 0; i < flow.n; i++)
             PROMISE(flow.task[i].removed || s.start[i] >= 0);
