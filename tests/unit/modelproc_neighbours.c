@@ -1,0 +1,112 @@
+/* What is said of the neighbours of all rows of the operators' tables: types, keys, costs, or that they are refused. modelproc_neighbours.txt has
+ * how many models each operator takes of how many, and a hash of all that is said (seen.h). A row of a table says what is right, and
+ * conformance_neighbours asks others; here is noticed that something changed where no row looks, as a rare form's cost or a limit. */
+#include "modelproc/modelproc.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "modelproc_neighbours.h"
+#include "seen.h"
+
+static void say_layer(const bz_layer *l, bz_buf *out)
+{
+    bz_buf_printf(out, "  %s ->", l->key);
+    for (int k = 0; k < l->n_out; k++) {
+        bz_buf_putc(out, ' ');
+        if (l->out[k].kind == BZ_TYPE_TENSOR)
+            bz_buf_printf(out, "%s:", bz_dtype_name(l->out[k].dtype));
+        bz_type_text(NULL, &l->out[k], out);
+    }
+    bz_buf_printf(out, "; %s", bz_class_name(l->class));
+    if (l->priced)
+        bz_buf_printf(out, " macs=%lld flops=%lld bytes=%lld params=%lld", (long long)l->macs, (long long)l->flops,
+                      (long long)l->bytes, (long long)l->params_count);
+    bz_buf_puts(out, " settings=");
+    for (int k = 0; k < l->n_in; k++)
+        bz_buf_putc(out, l->in_setting[k] ? '1' : '0');
+    bz_buf_putc(out, '\n');
+}
+
+static void say(const op_case *c, void *user)
+{
+    seen *s = user;
+    bz_buf bytes = write_model(c);
+    bz_error err = {0};
+    bz_model *m = NULL;
+    bz_layers *l = NULL;
+    s->tried++;
+    bz_buf_printf(&s->text, "%s-%d(%s) {%s}", c->op, c->opset, c->in, c->attrs);
+    if (bz_model_parse(bytes.data, bytes.len, c->op, &m, &err) ||
+        bz_layers_infer(m, &(bz_infer_options){0}, &l, &err)) {
+        bz_buf_puts(&s->text, " refused\n");
+    } else {
+        bz_spares spares;
+        bz_spares_find(l, &spares);
+        s->taken++;
+        for (int i = 0; i < spares.n; i++)
+            bz_buf_printf(&s->text, " %d %s", spares.match[i].layer[0], bz_spare_name(spares.match[i].spare));
+        bz_buf_putc(&s->text, '\n');
+        for (int i = 0; i < l->n; i++)
+            say_layer(&l->layer[i], &s->text);
+    }
+    bz_layers_free(l);
+    bz_model_free(m);
+    bz_buf_free(&bytes);
+}
+
+static void say_all(const char *op, seen *s)
+{
+    for (int t = 0; t < N_NEAR; t++)
+        for (size_t i = 0; i < NEAR[t].n; i++)
+            if (!strcmp(NEAR[t].c[i].op, op))
+                visit_neighbours(&NEAR[t].c[i], say, s);
+}
+
+/* A line for each model that is taken, for others who infer types: what it is, the file in hexadecimal digits, the results' types (0 for what is no
+ * tensor, -1 for a size that depends on data). */
+static void put_model(const op_case *c, void *user)
+{
+    (void)user;
+    bz_buf bytes = write_model(c);
+    bz_error err = {0};
+    bz_model *m = NULL;
+    bz_layers *l = NULL;
+    if (!bz_model_parse(bytes.data, bytes.len, c->op, &m, &err) &&
+        !bz_layers_infer(m, &(bz_infer_options){0}, &l, &err)) {
+        const bz_layer *last = &l->layer[l->n - 1];
+        printf("%s-%d(%s) {%s}\t", c->op, c->opset, c->in, c->attrs);
+        for (size_t i = 0; i < bytes.len; i++)
+            printf("%02x", (unsigned char)bytes.data[i]);
+        for (int k = 0; k < last->n_out; k++) {
+            const bz_type *t = &last->out[k];
+            printf("%c%d:%s", k ? ' ' : '\t', t->kind == BZ_TYPE_TENSOR ? (int)t->dtype : 0, t->rank < 0 ? "?" : "");
+            for (int i = 0; i < t->rank; i++)
+                printf("%s%lld", i ? "x" : "", bz_is_symbol(t->dims[i]) ? -1LL : (long long)t->dims[i]);
+        }
+        putchar('\n');
+    }
+    bz_layers_free(l);
+    bz_model_free(m);
+    bz_buf_free(&bytes);
+}
+
+int main(int argc, char **argv)
+{
+    const char *ops[MAX_OPERATORS];
+    if (argc == 2 && !strcmp(argv[1], "models")) {
+        for (int t = 0; t < N_NEAR; t++)
+            for (size_t i = 0; i < NEAR[t].n; i++)
+                if (!strchr(NEAR[t].c[i].op, '.'))
+                    visit_neighbours(&NEAR[t].c[i], put_model, NULL);
+        return 0;
+    }
+    return seen_main(argc, argv, ops, near_operators(ops), say_all,
+                     BENANZA_SOURCE "/tests/unit/modelproc_neighbours.txt");
+}
