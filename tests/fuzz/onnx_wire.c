@@ -35,6 +35,20 @@ static void read_payload(const bz_model *m, const bz_tensor *t, bz_buf *seen)
     free(reals);
 }
 
+static void say_attribute(const bz_attr *a, bz_buf *seen)
+{
+    bz_buf_printf(seen, " %s:%d:%d", a->name, (int)a->kind, a->n);
+    if (a->kind == BZ_ATTR_INT || a->kind == BZ_ATTR_FLOAT)
+        bz_buf_printf(seen, "=%lld",
+                      a->kind == BZ_ATTR_INT ? (long long)a->i : (long long)(a->f > -1e9 && a->f < 1e9 ? a->f : 0));
+    if (a->kind == BZ_ATTR_STRING)
+        bz_buf_put(seen, a->s.data, a->s.len);
+    for (int i = 0; a->kind == BZ_ATTR_INTS && i < a->n; i++)
+        bz_buf_printf(seen, ",%lld", (long long)a->ints[i]);
+    for (int i = 0; a->kind == BZ_ATTR_STRINGS && i < a->n; i++)
+        bz_buf_put(seen, a->strings[i].data, a->strings[i].len);
+}
+
 /* Every id in range, every node behind those it waits for. `ready` has room for all values. */
 static void check_graph(const bz_model *m, const bz_graph *g, bool *ready, bz_buf *seen)
 {
@@ -48,7 +62,7 @@ static void check_graph(const bz_model *m, const bz_graph *g, bool *ready, bz_bu
         const bz_node *node = &g->nodes[i];
         bz_value_id v;
         PROMISE(node->name && node->op && *node->op && node->domain);
-        bz_buf_puts(seen, node->op);
+        bz_buf_printf(seen, "%s %s %s-%d", node->name, node->op, node->domain, node->opset);
         for (int k = 0; (v = bz_node_reads(node, k)) != BZ_READS_END; k++)
             PROMISE(v == BZ_NO_VALUE || (v >= 0 && v < m->n_values && ready[v]));
         for (int k = 0; k < node->n_out; k++)
@@ -56,6 +70,7 @@ static void check_graph(const bz_model *m, const bz_graph *g, bool *ready, bz_bu
                 ready[node->out[k]] = true;
         for (int k = 0; k < node->n_attrs; k++) {
             const bz_attr *a = &node->attrs[k];
+            say_attribute(a, seen);
             if (a->kind == BZ_ATTR_TENSOR)
                 read_payload(m, a->tensor, seen);
             if (a->kind == BZ_ATTR_GRAPH)

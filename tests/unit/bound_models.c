@@ -152,6 +152,31 @@ static void say_picks(const bz_bound *b, const bz_picks *p, bz_buf *out)
     }
 }
 
+/* What layers and groups are lowered to, and how a group's call takes its layers along. */
+static void say_plan(const bz_plan *plan, bz_buf *out)
+{
+    const bz_plan_layer *l;
+    const bz_plan_place *place;
+    int n = bz_plan_layers(plan, &l), places = bz_plan_places(plan, 0, &place);
+    for (int i = 0; i < places; i++)
+        for (int a = 0; place[i].group >= 0 && a < l[place[i].group].lowering.n; a++) {
+            const bz_taken *t = l[place[i].group].lowering.alternative[a].taken;
+            for (int k = 0; t && k < place[i].n; k++)
+                bz_buf_printf(out, "%d: %d %d %d %d\n", place[i].layer[k], (int)t[k].how, t[k].call, t[k].calls,
+                              t[k].other);
+        }
+    for (int i = 0; i < n; i++) {
+        bz_buf_printf(out, "%s %s %s x %lld\n", l[i].file, l[i].pattern ? l[i].pattern : "", l[i].key,
+                      (long long)l[i].count);
+        for (int a = 0; a < l[i].lowering.n; a++) {
+            const bz_alternative *way = &l[i].lowering.alternative[a];
+            for (int k = 0; k < way->n; k++)
+                bz_buf_printf(out, "  %d%d %d %s\n", way->modelled, way->fallback, bz_plan_offers(plan, way),
+                              way->text[k]);
+        }
+    }
+}
+
 static void say(const char *name, bz_dtype dtype, bz_buf *out)
 {
     char *folder;
@@ -169,6 +194,7 @@ static void say(const char *name, bz_dtype dtype, bz_buf *out)
     assert_ok(bz_models_load(&path, 1, &(bz_infer_options){0}, &m, &err));
     assert_ok(bz_patterns_load(NULL, &patterns, &err));
     bz_plan *plan = bz_plan_of(&(bz_plan_options){.dtype = dtype, .patterns = patterns}, m.layers, m.name, 1);
+    say_plan(plan, out);
     store(db, plan);
     assert_ok(bz_perfdb_put_system(db, SYSTEM, DETAILS, 2000, &err));
     assert_ok(bz_perfdb_system(db, SYSTEM, &system, &err));

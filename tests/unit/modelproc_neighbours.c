@@ -13,26 +13,8 @@
 #include <cmocka.h>
 
 #include "modelproc_neighbours.h"
+#include "modelproc_say.h"
 #include "seen.h"
-
-static void say_layer(const bz_layer *l, bz_buf *out)
-{
-    bz_buf_printf(out, "  %s ->", l->key);
-    for (int k = 0; k < l->n_out; k++) {
-        bz_buf_putc(out, ' ');
-        if (l->out[k].kind == BZ_TYPE_TENSOR)
-            bz_buf_printf(out, "%s:", bz_dtype_name(l->out[k].dtype));
-        bz_type_text(NULL, &l->out[k], out);
-    }
-    bz_buf_printf(out, "; %s", bz_class_name(l->class));
-    if (l->priced)
-        bz_buf_printf(out, " macs=%lld flops=%lld bytes=%lld params=%lld", (long long)l->macs, (long long)l->flops,
-                      (long long)l->bytes, (long long)l->params_count);
-    bz_buf_puts(out, " settings=");
-    for (int k = 0; k < l->n_in; k++)
-        bz_buf_putc(out, l->in_setting[k] ? '1' : '0');
-    bz_buf_putc(out, '\n');
-}
 
 static void say(const op_case *c, void *user)
 {
@@ -48,13 +30,11 @@ static void say(const op_case *c, void *user)
         bz_buf_puts(&s->text, " refused\n");
     } else {
         bz_spares spares;
-        bz_spares_find(l, &spares);
-        s->taken++;
-        for (int i = 0; i < spares.n; i++)
-            bz_buf_printf(&s->text, " %d %s", spares.match[i].layer[0], bz_spare_name(spares.match[i].spare));
         bz_buf_putc(&s->text, '\n');
+        say_spares(l, &spares, &s->text);
         for (int i = 0; i < l->n; i++)
-            say_layer(&l->layer[i], &s->text);
+            say_layer(m, &l->layer[i], &s->text);
+        s->taken++;
     }
     bz_layers_free(l);
     bz_model_free(m);
