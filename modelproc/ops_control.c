@@ -426,7 +426,8 @@ static int run_loop(call *c, const bz_graph *g, int64_t trips, bool once, bz_typ
     trips = ends ? counted : trips;
     for (int k = 0; k < g->n_outputs - 1 - carried; k++)
         collected[k] = *value_type(c, g->outputs[k + 1 + carried]);
-    bool known = trips == 0 || ends || (trips > 0 && trips < INT64_MAX && goes_on(c, g) == 1);
+    /* a condition that holds for longer than the count leaves the end to that */
+    bool known = trips == 0 || ends || (trips > 0 && trips < INT64_MAX && (counted > 0 || goes_on(c, g) == 1));
     c->bodies[0].trips = known ? trips : call_trips(c) ? call_trips(c) : 1;
     c->bodies[0].trips_known = known;
     return 0;

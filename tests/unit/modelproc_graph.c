@@ -1,4 +1,5 @@
 /* Bodies, the graph of layers with its parallel modules, and fusion patterns. */
+#include "chance.h"
 #include "modelproc/modelproc.h"
 #include "writer.h"
 
@@ -310,6 +311,133 @@ static void counters_end_loops(void **state)
         }
 }
 
+/* A loop that is drawn: n begins at `start` and each trip makes m of it; the loop goes on while all `conditions` hold. Values are by letter: i the
+ * trip, n, m, and constants a to d; others are made of these. */
+typedef struct {
+    bz_buf nodes;
+    int64_t constant[4], start, count;
+    int conditions;
+    struct drawn_side {
+        char first, second, sign; /* second 0: none */
+    } side[2][2], update;
+    int compare[2];
+} drawn_loop;
+
+static const char *const COMPARES[] = {"Less", "LessOrEqual", "Greater", "GreaterOrEqual"};
+
+static int64_t value_of(const drawn_loop *l, char name, int64_t i, int64_t n);
+
+static int64_t value_of_side(const drawn_loop *l, struct drawn_side s, int64_t i, int64_t n)
+{
+    int64_t a = value_of(l, s.first, i, n), b = s.second ? value_of(l, s.second, i, n) : 0;
+    return s.sign == '-' ? a - b : a + b;
+}
+
+static int64_t value_of(const drawn_loop *l, char name, int64_t i, int64_t n)
+{
+    return name == 'i'   ? i
+           : name == 'n' ? n
+           : name == 'm' ? value_of_side(l, l->update, i, n)
+                         : l->constant[name - 'a'];
+}
+
+static int64_t trips_of(const drawn_loop *l)
+{
+    int64_t n = l->start;
+    for (int64_t i = 0; i < l->count; i++) {
+        bool goes_on = true;
+        for (int k = 0; k < l->conditions; k++) {
+            int64_t d = value_of_side(l, l->side[k][0], i, n) - value_of_side(l, l->side[k][1], i, n);
+            goes_on &= l->compare[k] == 0 ? d < 0 : l->compare[k] == 1 ? d <= 0 : l->compare[k] == 2 ? d > 0 : d >= 0;
+        }
+        if (!goes_on)
+            return i + 1;
+        n = value_of(l, 'm', i, n);
+    }
+    return l->count;
+}
+
+/* Writes a side as a node, at times with nodes around it that change nothing. */
+static void put_side(bz_buf *nodes, struct drawn_side s, const char *name)
+{
+    bool through = chance(3) == 0;
+    if (s.second)
+        bz_buf_printf(nodes, "; %s %c,%c %s%s", s.sign == '-' ? "Sub" : "Add", s.first, s.second, name,
+                      through ? "0" : "");
+    else
+        bz_buf_printf(nodes, "; Identity %c %s%s", s.first, name, through ? "0" : "");
+    if (through)
+        bz_buf_printf(nodes, "; Identity %s0 %s", name, name);
+}
+
+static drawn_loop draw_loop(void)
+{
+    static const int64_t COUNTS[] = {1, 3, 63, 64, 65, 66, 500, 3000};
+    static const char VALUES[] = "inmabcd";
+    drawn_loop l = {.start = (int64_t)chance(9) - 4, .count = COUNTS[chance(8)], .conditions = 1 + (int)chance(2)};
+    for (int k = 0; k < 4; k++)
+        l.constant[k] = (int64_t)chance(k < 2 ? 7 : 400) - (k < 2 ? 3 : 200);
+    bool minus = chance(2), turned = !minus && chance(2);
+    l.update = (struct drawn_side){turned ? 'a' : 'n', turned ? 'n' : 'a', minus ? '-' : '+'};
+    bz_buf_puts(&l.nodes, "Relu v w");
+    put_side(&l.nodes, l.update, "m");
+    for (int k = 0; k < l.conditions; k++) {
+        char left[24], right[24];
+        for (int which = 0; which < 2; which++) {
+            l.side[k][which] =
+                (struct drawn_side){VALUES[chance(7)], chance(2) ? VALUES[chance(7)] : 0, chance(2) ? '-' : '+'};
+            snprintf(which ? right : left, sizeof left, "s%d%d", k, which);
+            put_side(&l.nodes, l.side[k][which], which ? right : left);
+        }
+        l.compare[k] = (int)chance(4);
+        bz_buf_printf(&l.nodes, "; %s %s,%s k%d", COMPARES[l.compare[k]], left, right, k);
+    }
+    bz_buf_printf(&l.nodes, l.conditions == 2 ? "; And k0,k1 end"
+                            : chance(2)       ? "; And go,k0 end"
+                                              : "; Identity k0 end");
+    return l;
+}
+
+static void drawn_loops_run_as_often_as_they_do(void **state)
+{
+    (void)state;
+    for (int draw = 0; draw < 1500; draw++) {
+        drawn_loop l = draw_loop();
+        bz_buf g = {0}, body = {0}, node = a_node("Loop", "loop", "count start x begin", "last number all");
+        put_message(&body, GRAPH_INPUT, a_value("i", BZ_I64, ""));
+        put_message(&body, GRAPH_INPUT, a_value("go", BZ_BOOL, ""));
+        put_message(&body, GRAPH_INPUT, a_value("v", BZ_F32, "7"));
+        put_message(&body, GRAPH_INPUT, a_value("n", BZ_I64, ""));
+        put_plain_nodes(&body, bz_buf_text(&l.nodes));
+        for (const char *const *name = (const char *[]){"end", "w", "m", "w", NULL}; *name; name++) {
+            bz_buf out = {0};
+            put_text(&out, 1, *name);
+            put_message(&body, GRAPH_OUTPUT, out);
+        }
+        put_message(&node, NODE_ATTR, a_graph_attr("body", body));
+        put_message(&g, GRAPH_INPUT, a_value("x", BZ_F32, "7"));
+        for (int k = 0; k < 4; k++)
+            put_constant(&g, (const char[]){(char)('a' + k), 0}, BZ_I64, l.constant[k]);
+        put_constant(&g, "begin", BZ_I64, l.start);
+        put_constant(&g, "count", BZ_I64, l.count);
+        put_constant(&g, "start", BZ_BOOL, 1);
+        put_message(&g, GRAPH_NODE, node);
+        subject s = infer(g, 0);
+        const bz_layer *layer = &s.layers->layer[0];
+        if (layer->out[2].dims[0] != trips_of(&l))
+            fail_msg("a=%lld b=%lld c=%lld d=%lld n=%lld, %lld times: %s\nends behind %lld trips, not %lld",
+                     (long long)l.constant[0], (long long)l.constant[1], (long long)l.constant[2],
+                     (long long)l.constant[3], (long long)l.start, (long long)l.count, bz_buf_text(&l.nodes),
+                     (long long)trips_of(&l), (long long)layer->out[2].dims[0]);
+        int64_t runs = 0;
+        for (int k = 0; k < layer->n_bodies; k++)
+            runs += layer->bodies[k].trips;
+        assert_int_equal(runs, trips_of(&l));
+        bz_buf_free(&l.nodes);
+        end(&s);
+    }
+}
+
 static void loops_that_never_run_cost_nothing(void **state)
 {
     (void)state;
@@ -531,6 +659,7 @@ int main(void)
         cmocka_unit_test(loops_without_a_count_are_open),
         cmocka_unit_test(long_loops_know_their_condition),
         cmocka_unit_test(counters_end_loops),
+        cmocka_unit_test(drawn_loops_run_as_often_as_they_do),
         cmocka_unit_test(loops_that_never_run_cost_nothing),
         cmocka_unit_test(a_chain_has_no_modules),
         cmocka_unit_test(branches_are_modules),
