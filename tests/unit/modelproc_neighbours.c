@@ -1,7 +1,8 @@
 /* What is said of the neighbours of all rows of the operators' tables: types, keys, costs, or that they are refused. modelproc_neighbours.txt has
  * how many models each operator takes of how many, and a hash of all that is said (seen.h). A row of a table says what is right, and
- * conformance_neighbours asks others; here is noticed that something changed where no row looks, as a rare form's cost or a limit. */
-#include "modelproc/modelproc.h"
+ * conformance_neighbours asks others; here is noticed that something changed where no row looks, as a rare form's cost or a limit. Then the same
+ * of every operator that is known, with one to six operands of one shape, family by family. */
+#include "modelproc/op.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,11 +42,73 @@ static void say(const op_case *c, void *user)
     bz_buf_free(&bytes);
 }
 
-static void say_all(const char *op, seen *s)
+#define FAMILY(name)                                                                                                   \
+    {                                                                                                                  \
+#name, &ops_##name                                                                                             \
+    }
+static const struct {
+    const char *name;
+    const op_table *table;
+} FAMILIES[] = {
+    FAMILY(elementwise),
+    FAMILY(shape),
+    FAMILY(constant),
+    FAMILY(index),
+    FAMILY(reduce),
+    FAMILY(matmul),
+    FAMILY(conv),
+    FAMILY(norm),
+    FAMILY(rnn),
+    FAMILY(quant),
+    FAMILY(vision),
+    FAMILY(signal),
+    FAMILY(sequence),
+    FAMILY(control),
+    FAMILY(random),
+    FAMILY(loss),
+    FAMILY(text),
+    FAMILY(ml),
+    FAMILY(microsoft),
+    FAMILY(microsoft_block),
+    FAMILY(microsoft_cache),
+    FAMILY(microsoft_nchwc),
+    FAMILY(microsoft_ordered),
+    FAMILY(state),
+    FAMILY(training),
+    FAMILY(gradient),
+    FAMILY(removed),
+};
+enum { N_FAMILIES = sizeof FAMILIES / sizeof *FAMILIES };
+#undef FAMILY
+
+/* Operands: the first of one type, the second of the next, others of the last. Scalars where the shape is "". */
+static void say_operator(const op *o, seen *s)
 {
+    static const char *const TYPES[][3] = {
+        {"f32", "f32", "f32"}, {"f32", "i64", "f32"}, {"i64", "i64", "i64"}, {"u8", "f32", "u8"}};
+    static const char *const SHAPES[] = {"", "4x4", "2x4x4x4"};
+    char name[128];
+    snprintf(name, sizeof name, "%s%s%s", o->domain ? o->domain : "", o->domain ? "." : "", o->name);
+    for (size_t t = 0; t < sizeof TYPES / sizeof *TYPES; t++)
+        for (size_t k = 0; k < sizeof SHAPES / sizeof *SHAPES; k++) {
+            bz_buf in = {0};
+            for (int n = 0; n < 6; n++) {
+                bz_buf_printf(&in, "%s%s:%s", n ? " " : "", TYPES[t][n < 2 ? n : 2], SHAPES[k]);
+                const char *out = n % 2 ? "f32:1 f32:1 f32:1" : "f32:1";
+                say(&(op_case){name, o->domain ? 1 : 13, bz_buf_text(&in), "", out, -1}, s);
+            }
+            bz_buf_free(&in);
+        }
+}
+
+static void say_all(const char *name, seen *s)
+{
+    for (int f = 0; f < N_FAMILIES; f++)
+        for (int i = 0; !strcmp(FAMILIES[f].name, name) && i < FAMILIES[f].table->n; i++)
+            say_operator(&FAMILIES[f].table->rows[i], s);
     for (int t = 0; t < N_NEAR; t++)
         for (size_t i = 0; i < NEAR[t].n; i++)
-            if (!strcmp(NEAR[t].c[i].op, op))
+            if (!strcmp(NEAR[t].c[i].op, name))
                 visit_neighbours(&NEAR[t].c[i], say, s);
 }
 
@@ -87,6 +150,8 @@ int main(int argc, char **argv)
                     visit_neighbours(&NEAR[t].c[i], put_model, NULL);
         return 0;
     }
-    return seen_main(argc, argv, ops, near_operators(ops), say_all,
-                     BENANZA_SOURCE "/tests/unit/modelproc_neighbours.txt");
+    int n = near_operators(ops);
+    for (int f = 0; f < N_FAMILIES; f++)
+        ops[n++] = FAMILIES[f].name;
+    return seen_main(argc, argv, ops, n, say_all, BENANZA_SOURCE "/tests/unit/modelproc_neighbours.txt");
 }

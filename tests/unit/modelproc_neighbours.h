@@ -19,7 +19,7 @@ static const struct {
     const op_case *c;
     size_t n;
 } NEAR[] = {TABLE(standard), TABLE(microsoft), TABLE(classical), TABLE(gradients), TABLE(limits)};
-enum { N_NEAR = sizeof NEAR / sizeof *NEAR, MAX_OPERATORS = 1000 };
+enum { N_NEAR = sizeof NEAR / sizeof *NEAR, MAX_OPERATORS = 1100 };
 #undef TABLE
 
 typedef void neighbour_fn(const op_case *c, void *user);

@@ -35,11 +35,11 @@ static void put_int(bz_buf *b, int field, int64_t v)
     put_varint(b, (uint64_t)v);
 }
 
-static void put_bytes(bz_buf *b, int field, const char *data, size_t n)
+static void put_bytes(bz_buf *b, int field, const char *bytes, size_t n)
 {
     put_varint(b, (uint64_t)field << 3 | 2);
     put_varint(b, n);
-    bz_buf_put(b, data, n);
+    bz_buf_put(b, bytes, n);
 }
 
 static void put_text(bz_buf *b, int field, const char *text)
@@ -77,7 +77,7 @@ static bz_dtype read_dtype(const char **at)
 /* TensorProto behind "f32" of "f32=1,2" or "i64:=3". */
 static void put_tensor(bz_buf *graph, const char *name, bz_dtype dtype, const char *at)
 {
-    bz_buf t = {0}, data = {0};
+    bz_buf t = {0}, raw = {0};
     bool scalar = *at == ':';
     int64_t n = 0;
     at += scalar ? 2 : 1;
@@ -89,19 +89,19 @@ static void put_tensor(bz_buf *graph, const char *name, bz_dtype dtype, const ch
         int32_t i32 = (int32_t)v;
         char byte = (char)i;
         if (bz_dtype_is_float(dtype))
-            bz_buf_put(&data, &f, sizeof f);
+            bz_buf_put(&raw, &f, sizeof f);
         else if (dtype == BZ_BOOL)
-            bz_buf_put(&data, &byte, 1);
+            bz_buf_put(&raw, &byte, 1);
         else if (dtype == BZ_I32)
-            bz_buf_put(&data, &i32, sizeof i32);
+            bz_buf_put(&raw, &i32, sizeof i32);
         else
-            bz_buf_put(&data, &i, sizeof i);
+            bz_buf_put(&raw, &i, sizeof i);
     }
     if (!scalar)
         put_int(&t, 1, n);
     put_int(&t, 2, (int64_t)dtype);
     put_text(&t, 8, name);
-    put_part(&t, 9, &data);
+    put_part(&t, 9, &raw);
     put_part(graph, 5, &t);
 }
 
@@ -226,11 +226,11 @@ static void put_opset(bz_buf *model, const char *domain, int version)
 }
 
 /* "com.microsoft.Gelu" is operator Gelu of that domain. */
-static void put_name(bz_buf *node, const char *op, char *domain, size_t room)
+static void put_name(bz_buf *node, const char *operator, char * domain, size_t room)
 {
-    const char *dot = strrchr(op, '.');
-    snprintf(domain, room, "%.*s", dot ? (int)(dot - op) : 0, op);
-    put_text(node, 4, dot ? dot + 1 : op);
+    const char *dot = strrchr(operator, '.');
+    snprintf(domain, room, "%.*s", dot ? (int)(dot - operator) : 0, operator);
+    put_text(node, 4, dot ? dot + 1 : operator);
     put_text(node, 7, domain);
 }
 
