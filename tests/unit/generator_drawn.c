@@ -70,14 +70,43 @@ static const struct {
     {"ReduceMean", "v", "axes", 1, {1}},
 };
 
-enum { MOST_NODES = 14, GRAPHS = 300, SETS = 8 };
+/* Functions as exporters write them out: 0 is the value before them, 1 what the first node makes. A ReduceMean is of the last axis, a Transpose of the
+ * last two. */
+static const char *const WRITTEN[] = {
+    "Div 0r;Erf 1;Add 2o;Mul 03;Mul 4h",
+    "Mul 0R;Erf 1;Add 2o;Mul 0h;Mul 43",
+    "Pow 0n;Mul 1k;Add 02;Mul 3q;Tanh 4;Add 5o;Mul 0h;Mul 76",
+    "Mul 00;Mul 10;Mul 2k;Add 03;Mul 4q;Tanh 5;Add 6o;Mul 07;Mul 8h",
+    "Sigmoid 0;Mul 01",
+    "HardSigmoid 0;Mul 01",
+    "ReduceMean 0;Sub 01;Pow 2u;ReduceMean 3;Add 4e;Sqrt 5;Div 26;Mul 7l;Add 8l",
+    "Mul 00;ReduceMean 1;Add 2e;Sqrt 3;Div 04;Mul 5l",
+    "Pow 0u;ReduceMean 1;Add 2e;Sqrt 3;Reciprocal 4;Mul 05;Mul l6",
+    "Transpose 0;MatMul 01;Mul 2s;Softmax 3;MatMul 40",
+};
+
+static const struct {
+    char letter;
+    float value;
+} NUMBERS[] = {{'s', 1.5F}, {'r', 1.4142135F}, {'R', 0.70710677F}, {'o', 1}, {'h', 0.5F},
+               {'n', 3},    {'k', 0.044715F},  {'q', 0.7978846F},  {'u', 2}, {'e', 1e-5F}};
+
+enum { MOST_NODES = 14, MOST_VALUES = MOST_NODES + 11, GRAPHS = 300, SETS = 8 };
+
+typedef struct {
+    bz_draft draft;
+    char name[MOST_VALUES][16]; /* of values: v0, the input, and what each node makes */
+    int n;
+    bz_buf *said;
+} drawing;
 
 static void put_constants(bz_draft *d)
 {
     static const float FILL[144] = {1.5F};
     static const int64_t CHANNELS[] = {4, 1, 1}, WHOLE[] = {1, 4, 4, 4}, W[] = {4, 4, 1, 1}, W3[] = {4, 4, 3, 3},
                          PADDING[] = {0, 0, 1, 1, 0, 0, 1, 1};
-    bz_draft_tensor(d, "s", BZ_F32, 0, W, FILL, 4);
+    for (size_t i = 0; i < sizeof NUMBERS / sizeof *NUMBERS; i++)
+        bz_draft_tensor(d, (const char[]){NUMBERS[i].letter, 0}, BZ_F32, 0, W, &NUMBERS[i].value, 4);
     bz_draft_tensor(d, "c", BZ_F32, 3, CHANNELS, FILL, 16);
     bz_draft_tensor(d, "l", BZ_F32, 1, CHANNELS, FILL, 16);
     bz_draft_tensor(d, "b", BZ_F32, 1, CHANNELS, FILL, 16);
@@ -89,41 +118,73 @@ static void put_constants(bz_draft *d)
     bz_draft_ints(d, "4", WHOLE, 4);
 }
 
-/* The file of one graph; its values are v0, the input, to vN. */
+static void put_node(drawing *d, const char *op, const char *const *in, int n)
+{
+    const char *out = d->name[d->n];
+    snprintf(d->name[d->n], sizeof *d->name, "v%d", d->n);
+    d->n++;
+    bz_draft_node(&d->draft, op, "", "", in, n, &out, 1);
+    bz_buf_printf(d->said, "%s(", op);
+    for (int k = 0; k < n; k++)
+        bz_buf_printf(d->said, "%s%s", k ? " " : "", in[k]);
+    bz_buf_puts(d->said, ") ");
+}
+
+static void put_row(drawing *d)
+{
+    size_t row = chance(sizeof ROWS / sizeof *ROWS);
+    const char *in[5];
+    char letter[5][2] = {{0}};
+    int n = (int)strlen(ROWS[row].in), last = d->n - 1;
+    for (int k = 0; k < n; k++) {
+        letter[k][0] = ROWS[row].in[k];
+        in[k] = letter[k][0] != 'v' ? letter[k] : d->name[!k || chance(4) ? last : (int)chance((unsigned)d->n)];
+    }
+    put_node(d, ROWS[row].op, in, n);
+    if (ROWS[row].n < 0)
+        bz_draft_attr_int(&d->draft, ROWS[row].attr, *ROWS[row].v);
+    else if (ROWS[row].attr)
+        bz_draft_attr_ints(&d->draft, ROWS[row].attr, ROWS[row].v, ROWS[row].n);
+}
+
+/* One number in eight is another one: then it is not that function. */
+static void put_written(drawing *d)
+{
+    char copy[100], *save = NULL;
+    int first = d->n - 1;
+    snprintf(copy, sizeof copy, "%s", WRITTEN[chance(sizeof WRITTEN / sizeof *WRITTEN)]);
+    for (char *node = strtok_r(copy, ";", &save); node; node = strtok_r(NULL, ";", &save)) {
+        char *operands = strchr(node, ' '), letter[2][2] = {{0}};
+        const char *in[2];
+        int n = (int)strlen(++operands);
+        operands[-1] = '\0';
+        for (int k = 0; k < n; k++) {
+            bool value = operands[k] >= '0' && operands[k] <= '9';
+            letter[k][0] = operands[k] != 'l' && chance(8) == 0 ? 's' : operands[k];
+            in[k] = value ? d->name[first + operands[k] - '0'] : letter[k];
+        }
+        put_node(d, node, in, n);
+        if (!strcmp(node, "ReduceMean"))
+            bz_draft_attr_ints(&d->draft, "axes", (const int64_t[]){-1}, 1);
+        if (!strcmp(node, "Transpose"))
+            bz_draft_attr_ints(&d->draft, "perm", (const int64_t[]){0, 1, 3, 2}, 4);
+    }
+}
+
 static void draw_graph(bz_buf *file, bz_buf *said)
 {
     static const int64_t X[] = {1, 4, 4, 4};
-    bz_draft d = {0};
+    drawing d = {.n = 1, .name = {"v0"}, .said = said};
     int nodes = 3 + (int)chance(MOST_NODES - 3);
-    char name[MOST_NODES + 1][16];
-    for (int i = 0; i <= nodes; i++)
-        snprintf(name[i], sizeof *name, "v%d", i);
-    bz_draft_input(&d, name[0], BZ_F32, 4, X);
-    put_constants(&d);
-    for (int i = 0; i < nodes; i++) {
-        size_t row = chance(sizeof ROWS / sizeof *ROWS);
-        const char *in[5], *out = name[i + 1];
-        char letter[5][2] = {{0}};
-        int n = (int)strlen(ROWS[row].in);
-        for (int k = 0; k < n; k++) {
-            letter[k][0] = ROWS[row].in[k];
-            in[k] = letter[k][0] != 'v' ? letter[k] : name[!k || chance(4) ? i : (int)chance((unsigned)i + 1)];
-        }
-        bz_draft_node(&d, ROWS[row].op, "", "", in, n, &out, 1);
-        if (ROWS[row].n < 0)
-            bz_draft_attr_int(&d, ROWS[row].attr, *ROWS[row].v);
-        else if (ROWS[row].attr)
-            bz_draft_attr_ints(&d, ROWS[row].attr, ROWS[row].v, ROWS[row].n);
-        bz_buf_printf(said, "%s(%s", ROWS[row].op, n ? in[0] : "");
-        for (int k = 1; k < n; k++)
-            bz_buf_printf(said, " %s", in[k]);
-        bz_buf_puts(said, ") ");
-    }
-    bz_draft_output(&d, name[nodes], BZ_F32, -1, NULL);
+    bz_draft_input(&d.draft, "v0", BZ_F32, 4, X);
+    put_constants(&d.draft);
+    while (d.n <= nodes)
+        chance(8) ? put_row(&d) : put_written(&d);
+    bz_draft_output(&d.draft, d.name[d.n - 1], BZ_F32, -1, NULL);
     if (chance(3) == 0)
-        bz_draft_output(&d, name[nodes / 2], BZ_F32, -1, NULL);
-    bz_draft_opset(&d, "", 17);
-    bz_draft_end(&d, 8, "drawn", file);
+        bz_draft_output(&d.draft, d.name[d.n / 2], BZ_F32, -1, NULL);
+    bz_draft_opset(&d.draft, "", 17);
+    bz_draft_end(&d.draft, 8, "drawn", file);
 }
 
 static void say_plan(bz_layers *l, bz_patterns *patterns, bz_buf *out)

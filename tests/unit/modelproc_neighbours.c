@@ -1,7 +1,7 @@
 /* What is said of the neighbours of all rows of the operators' tables: types, keys, costs, or that they are refused. modelproc_neighbours.txt has
  * how many models each operator takes of how many, and a hash of all that is said (seen.h). A row of a table says what is right, and
  * conformance_neighbours asks others; here is noticed that something changed where no row looks, as a rare form's cost or a limit. Then the same
- * of every operator that is known, with one to six operands of one shape, family by family. */
+ * of every operator that is known, with operands of one shape, of up to eleven dimensions, family by family. */
 #include "modelproc/op.h"
 
 #include <setjmp.h>
@@ -81,24 +81,38 @@ static const struct {
 enum { N_FAMILIES = sizeof FAMILIES / sizeof *FAMILIES };
 #undef FAMILY
 
-/* Operands: the first of one type, the second of the next, others of the last. Scalars where the shape is "". */
+/* Operands: the first of one type, the second of the next, others of the last. */
+static void say_operands(const op *o, const char *const type[3], const char *shape, const char *attrs, int most,
+                         seen *s)
+{
+    bz_buf in = {0};
+    char name[128];
+    snprintf(name, sizeof name, "%s%s%s", o->domain ? o->domain : "", o->domain ? "." : "", o->name);
+    for (int n = 0; n < most; n++) {
+        bz_buf_printf(&in, "%s%s:%s", n ? " " : "", type[n < 2 ? n : 2], shape);
+        const char *out = n % 2 ? "f32:1 f32:1 f32:1" : "f32:1";
+        say(&(op_case){name, o->domain ? 1 : 13, bz_buf_text(&in), attrs, out, -1}, s);
+    }
+    bz_buf_free(&in);
+}
+
 static void say_operator(const op *o, seen *s)
 {
     static const char *const TYPES[][3] = {
         {"f32", "f32", "f32"}, {"f32", "i64", "f32"}, {"i64", "i64", "i64"}, {"u8", "f32", "u8"}};
     static const char *const SHAPES[] = {"", "4x4", "2x4x4x4"};
-    char name[128];
-    snprintf(name, sizeof name, "%s%s%s", o->domain ? o->domain : "", o->domain ? "." : "", o->name);
+    static const int RANKS[] = {1, 3, 5, 6, 8, 9, 10, 11};
     for (size_t t = 0; t < sizeof TYPES / sizeof *TYPES; t++)
-        for (size_t k = 0; k < sizeof SHAPES / sizeof *SHAPES; k++) {
-            bz_buf in = {0};
-            for (int n = 0; n < 6; n++) {
-                bz_buf_printf(&in, "%s%s:%s", n ? " " : "", TYPES[t][n < 2 ? n : 2], SHAPES[k]);
-                const char *out = n % 2 ? "f32:1 f32:1 f32:1" : "f32:1";
-                say(&(op_case){name, o->domain ? 1 : 13, bz_buf_text(&in), "", out, -1}, s);
-            }
-            bz_buf_free(&in);
-        }
+        for (size_t k = 0; k < sizeof SHAPES / sizeof *SHAPES; k++)
+            say_operands(o, TYPES[t], SHAPES[k], "", 6, s);
+    for (size_t k = 0; k < sizeof RANKS / sizeof *RANKS; k++) {
+        char shape[] = "2x2x2x2x2x2x2x2x2x2x2";
+        shape[2 * RANKS[k] - 1] = '\0';
+        say_operands(o, TYPES[0], shape, "", 3, s);
+    }
+    for (size_t t = 0; t < sizeof TYPES / sizeof *TYPES; t++)
+        for (size_t k = 0; k < 4; k++)
+            say_operands(o, TYPES[t], k & 1 ? "4" : "4x4", k & 2 ? "axis=i:0" : "axis=i:-1", 3, s);
 }
 
 static void say_all(const char *name, seen *s)

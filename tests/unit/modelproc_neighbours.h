@@ -1,5 +1,5 @@
-/* The neighbours of the tables' rows: models of one node that differ from a row in one thing. A number is one less, one more, nothing, -1 or
- * twice as much; an operand is gone, has a dimension more or less, or another type; an attribute is gone, or has a value that it has in another
+/* The neighbours of the tables' rows: models of one node that differ from a row in one thing. A number is one less, one more, nothing, -1,
+ * twice as much, or at the end of 32 bits; an operand is gone, has a dimension more or less, or another type; an attribute is gone, or has a value that it has in another
  * row, or is one that another row of the operator has; the operator's set is another one. Most are what hardly any file holds. */
 #ifndef BZ_MODELPROC_NEIGHBOURS_H
 #define BZ_MODELPROC_NEIGHBOURS_H
@@ -49,8 +49,8 @@ static void change_numbers(const op_case *row, bool in, neighbour_fn *f, void *u
         long long n = strtoll(at, &end, 10);
         if (end == at || *end == '.' || *end == 'e') /* an operand that is left out, a float */
             continue;
-        const long long OTHER[] = {n - 1, n + 1, 0, -1, 2 * n};
-        for (int i = 0; i < 5; i++) {
+        const long long OTHER[] = {n - 1, n + 1, 0, -1, 2 * n, INT32_MAX, INT32_MAX + 1LL};
+        for (int i = 0; i < 7; i++) {
             char number[32];
             snprintf(number, sizeof number, "%lld", OTHER[i]);
             replace(row, in, at, (size_t)(end - at), number, f, user);

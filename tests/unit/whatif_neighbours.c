@@ -1,0 +1,141 @@
+/* The recordings of tests/cases that are small, and each with a byte one more or one less in places all over it: the trace, the layers that it is
+ * rebuilt as, its iterations as graphs, and what all transformations would make of them. whatif_neighbours.txt has a hash for each (seen.h). */
+#include "whatif/whatif.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "seen.h"
+
+enum { MOST = 40000, PLACES = 10, ITERATIONS = 2 };
+
+static void say_calls(const bz_trace *t, bz_buf *out)
+{
+    for (size_t i = 0; i < t->event[BZ_EVENT_CALL].n; i++) {
+        const bz_call *c = bz_call_of(t, i);
+        bz_buf_printf(out, "%s %d %lld\n", c->text ? c->text : "", (int)c->dtype, (long long)c->elements);
+    }
+}
+
+static void say_layers(const bz_trace *t, bz_buf *out)
+{
+    bz_arena arena = {0};
+    bz_rebuilt r;
+    bz_rebuild(t, &arena, &r);
+    for (int i = 0; r.layers && i < r.layers->n; i++)
+        bz_buf_printf(out, "%s %lld %lld\n", r.layers->layer[i].key, (long long)r.layers->layer[i].macs,
+                      (long long)r.layers->layer[i].bytes);
+    bz_arena_free(&arena);
+}
+
+static void say_flow(const bz_trace *t, uint32_t iteration, bz_buf *out)
+{
+    bz_arena arena = {0};
+    bz_flow f;
+    bz_whatif w;
+    bz_error err;
+    if (!bz_flow_make(t, iteration, &f, &err)) {
+        bz_buf_printf(out, "%u: %u tasks, %u edges, %u lanes, %lld %lld %lld %d, %lld %lld %lld %lld\n", iteration, f.n,
+                      f.n_edges, f.n_lanes, (long long)f.measured, (long long)f.offset, (long long)f.period, f.overlaps,
+                      (long long)f.launch_cost, (long long)f.launch_gap, (long long)f.launch_lag,
+                      (long long)f.stream_gap);
+        if (!bz_whatif_begin(t, &f, &arena, &w, &err) && !bz_whatif_try_all(t, &arena, &w, &err)) {
+            bz_buf_printf(out, "%lld: %lld %lld %lld %lld, %.6g %.6g %u\n", (long long)w.simulated,
+                          (long long)w.split.host, (long long)w.split.device, (long long)w.split.both,
+                          (long long)w.split.neither, w.spread, w.noise, w.steady);
+            for (int i = 0; i < w.n; i++)
+                bz_buf_printf(out, "%s %d: %lld %lld %lld\n", w.prediction[i].name, w.prediction[i].changed,
+                              (long long)w.prediction[i].time, (long long)w.prediction[i].low,
+                              (long long)w.prediction[i].high);
+        }
+        bz_flow_free(&f);
+    }
+    bz_arena_free(&arena);
+}
+
+static void say_bytes(const char *bytes, size_t n, seen *s)
+{
+    bz_error err;
+    bz_trace *t = bz_trace_new();
+    int fd = memfd_create("recording", MFD_CLOEXEC);
+    assert_int_equal(write(fd, bytes, n), n);
+    assert_int_equal(dup2(fd, 100), 100); /* its path is in what is said */
+    close(fd);
+    s->tried++;
+    if (bz_profile_read(t, "/proc/self/fd/100", &err) || bz_trace_finish(t, NULL, &err)) {
+        bz_buf_puts(&s->text, "refused\n");
+    } else {
+        s->taken++;
+        bz_trace_json(t, 5, &s->text);
+        say_calls(t, &s->text);
+        say_layers(t, &s->text);
+        for (uint32_t i = 0; i < t->n_iterations && i < ITERATIONS; i++)
+            say_flow(t, i, &s->text);
+    }
+    close(100);
+    bz_trace_free(t);
+}
+
+static void say(const char *name, seen *s)
+{
+    static char bytes[MOST];
+    char path[500];
+    snprintf(path, sizeof path, BENANZA_SOURCE "/tests/cases/%s", name);
+    FILE *f = fopen(path, "rb");
+    assert_non_null(f);
+    size_t n = fread(bytes, 1, sizeof bytes, f);
+    fclose(f);
+    assert_true(n && n < sizeof bytes);
+    say_bytes(bytes, n, s);
+    for (size_t place = 0; place < PLACES; place++) {
+        size_t at = n * (2 * place + 1) / (2 * PLACES);
+        char byte = bytes[at];
+        for (int change = -1; change <= 1; change += 2) {
+            bytes[at] = (char)(byte + change);
+            say_bytes(bytes, n, s);
+        }
+        bytes[at] = byte;
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const char *const NAMES[] = {
+        "whatif/steps.json",
+        "whatif-unrecorded/slowed.json",
+        "whatif-operators/trace.json",
+        "whatif-one/one.json",
+        "analyze-written-out-kernels/trace.json",
+        "analyze-recording/run.json",
+        "analyze-cut/run.json",
+        "analyze-tf32/run.json",
+        "analyze-allocates/run.json",
+        "analyze-written-out-operators/trace.json",
+        "analyze-operators/trace.json",
+        "analyze-optimizer-step/trace.json",
+        "analyze-group-norm/trace.json",
+        "analyze-alone/run.json",
+        "analyze-wait-for-all/run.json",
+        "profile-tables/run.json",
+        "profile-tables-memory/run.json",
+        "profile-marks-as-operators/trace.json",
+        "profile-tokens/tokens.log",
+        "analyze-log-alone/heads.log",
+        "analyze-log-alone/activations.log",
+        "analyze-unlogged/unet.log",
+        "analyze-equal-layers/steps.log",
+        "analyze-rebuilt-gpu/run.log",
+        "analyze-profile/fast.log",
+        "analyze-written-out/once.log",
+        "analyze-iterations-rest/gelu.log",
+    };
+    return seen_main(argc, argv, NAMES, sizeof NAMES / sizeof *NAMES, say,
+                     BENANZA_SOURCE "/tests/unit/whatif_neighbours.txt");
+}
