@@ -53,7 +53,8 @@ typedef struct bz_alternative {
     const bz_problem *problem; /* [n], normalized */
     const char *const *text;   /* [n], canonical */
     const int *number;         /* [n], of the plan's problems; NULL: no plan lowered it */
-    const bz_taken *taken;     /* of a group: by layer; NULL where nobody can bind its calls to them */
+    const bz_taken *
+        taken; /* of a group: by layer of the place where it was met first; NULL where nobody can bind its calls to them */
 } bz_alternative;
 
 /* Exactly one of the three holds: alternatives; free (views, constants, empty tensors: nothing runs); or

@@ -4,6 +4,7 @@
 #include "bound/bound.h"
 #include "tests/unit/perfdb_test.h"
 
+#include "generator_say.h"
 #include "seen.h"
 
 #define SYSTEM "epyc@onednn2.6.3"
@@ -159,12 +160,7 @@ static void say_plan(const bz_plan *plan, bz_buf *out)
     const bz_plan_place *place;
     int n = bz_plan_layers(plan, &l), places = bz_plan_places(plan, 0, &place);
     for (int i = 0; i < places; i++)
-        for (int a = 0; place[i].group >= 0 && a < l[place[i].group].lowering.n; a++) {
-            const bz_taken *t = l[place[i].group].lowering.alternative[a].taken;
-            for (int k = 0; t && k < place[i].n; k++)
-                bz_buf_printf(out, "%d: %d %d %d %d\n", place[i].layer[k], (int)t[k].how, t[k].call, t[k].calls,
-                              t[k].other);
-        }
+        say_taken(l, place, i, out);
     for (int i = 0; i < n; i++) {
         bz_buf_printf(out, "%s %s %s x %lld\n", l[i].file, l[i].pattern ? l[i].pattern : "", l[i].key,
                       (long long)l[i].count);

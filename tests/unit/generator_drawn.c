@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "chance.h"
+#include "generator_say.h"
 #include "modelproc_say.h"
 #include "seen.h"
 
@@ -198,11 +199,7 @@ static void say_plan(bz_layers *l, bz_patterns *patterns, bz_buf *out)
         bz_buf_printf(out, "place %d %d%d:", (int)place[i].spare, place[i].shared, place[i].past);
         for (int k = 0; k < place[i].n; k++)
             bz_buf_printf(out, " %d", place[i].layer[k]);
-        for (int a = 0; place[i].group >= 0 && a < item[place[i].group].lowering.n; a++) {
-            const bz_taken *t = item[place[i].group].lowering.alternative[a].taken;
-            for (int k = 0; t && k < place[i].n; k++)
-                bz_buf_printf(out, ", %d %d %d %d", (int)t[k].how, t[k].call, t[k].calls, t[k].other);
-        }
+        say_taken(item, place, i, out);
         bz_buf_putc(out, '\n');
     }
     for (int i = 0; i < n; i++) {
