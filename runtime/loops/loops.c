@@ -289,8 +289,7 @@ static int problem_loops(const bz_problem *p, problem_loop *list)
 
 typedef struct session {
     bz_plain plain;
-    bz_rows *rows;         /* or */
-    bz_training *training; /* or */
+    bz_parts *parts; /* or */
     problem_loop *loop;
     int n;
 } session;
@@ -304,19 +303,15 @@ static int open_session(const bz_job *job, void **of, bz_error *err)
 {
     problem_loop list[LOOPS_MOST];
     int n = bz_posts_known(job->problem) ? problem_loops(job->problem, list) : 0;
-    bz_rows *rows = n ? NULL : bz_rows_open(job);
     const char *why = "we have no loop for this, or not in these types";
-    bz_training *training = n || rows ? NULL : bz_training_open(job, &why);
     for (int i = 0; i < job->n_operands; i++)
-        if (bz_dtype_bits(job->operand[i].dtype) < 8) {
-            bz_rows_close(rows);
-            bz_training_close(training);
+        if (bz_dtype_bits(job->operand[i].dtype) < 8)
             return bz_fail(err, BZ_INCOMPLETE, "our loops need elements of whole bytes");
-        }
-    if (!n && !rows && !training)
+    bz_parts *parts = n ? NULL : bz_parts_open(job, &why);
+    if (!n && !parts)
         return bz_fail(err, BZ_INCOMPLETE, "%s", why);
     session *s = bz_alloc(1, sizeof *s);
-    *s = (session){.plain = {.job = job}, .rows = rows, .training = training, .n = n};
+    *s = (session){.plain = {.job = job}, .parts = parts, .n = n};
     if (n)
         s->loop = memcpy(bz_alloc((size_t)n, sizeof *list), list, (size_t)n * sizeof *list);
     *of = s;
@@ -326,8 +321,7 @@ static int open_session(const bz_job *job, void **of, bz_error *err)
 static void close_session(void *of)
 {
     session *s = of;
-    bz_rows_close(s->rows);
-    bz_training_close(s->training);
+    bz_parts_close(s->parts);
     bz_plain_free(&s->plain);
     free(s->loop);
     free(s);
@@ -350,14 +344,8 @@ static int execute(bz_variant *v, int copy)
     session *s = v->session;
     const bz_job *job = s->plain.job;
     int y = job->n_operands - 1, bad = 0;
-    if (s->rows) {
-        bz_rows_run(s->rows, &s->plain, copy);
-        return 0;
-    }
-    if (s->training) {
-        bz_training_run(s->training, &s->plain, copy);
-        return 0;
-    }
+    if (s->parts)
+        bz_parts_run(s->parts, &s->plain, copy);
     for (int i = 0; i < s->n; i++) {
         const problem_loop *l = &s->loop[i];
         void *operand[4];

@@ -15,24 +15,18 @@ bool bz_loop_knows(const bz_replay_loop *loop);
 bool bz_lanes_know(const bz_replay_loop *loop);
 void bz_lanes_run(const bz_replay_loop *loop, void *const *operand, const bz_dtype *dtype, int n, int threads);
 
-/* Problems whose results are made row by row: normalizations, softmax, reductions, casts, padding. NULL where the problem
- * is none, or not in these types. The job outlives it. */
-typedef struct bz_rows bz_rows;
-bz_rows *bz_rows_open(const bz_job *job);
-void bz_rows_run(bz_rows *r, const bz_plain *plain, int copy);
-void bz_rows_close(bz_rows *r); /* NULL is fine */
+/* Problems that are worked off in parts: normalizations, softmax, reductions, casts, padding, and those that only training has. NULL where
+ * the problem is none, or not in these types, and *why says that. The job outlives it. */
+typedef struct bz_parts bz_parts;
+bz_parts *bz_parts_open(const bz_job *job, const char **why);
+void bz_parts_run(bz_parts *t, const bz_plain *plain, int copy);
+void bz_parts_close(bz_parts *t); /* NULL is fine */
 
 /* n elements of an operand as f32: where they lie, or widened into `room`. Where to write n elements, and what brings them
  * there from the room; `to` is what bz_row_to gave. */
 const float *bz_row_from(const bz_plain *p, int operand, int copy, int64_t at, int64_t n, float *room);
 float *bz_row_to(const bz_plain *p, int operand, int copy, int64_t at, float *room);
 void bz_row_done(const bz_plain *p, int operand, int copy, int64_t at, int64_t n, const float *to);
-
-/* Problems that only training has. NULL where the problem is none, or not in these types, and *why says that. */
-typedef struct bz_training bz_training;
-bz_training *bz_training_open(const bz_job *job, const char **why);
-void bz_training_run(bz_training *t, const bz_plain *plain, int copy);
-void bz_training_close(bz_training *t); /* NULL is fine */
 
 /* The problem's post-operations, over the whole result; bz_posts_known: whether all of them have a kernel. */
 bool bz_posts_known(const bz_problem *p);

@@ -1,9 +1,9 @@
 /* Loops of the softmax's gradient, and of the cross entropy with its own. */
-#include "runtime/loops/training.h"
+#include "runtime/loops/parts.h"
 
 #include <math.h>
 
-static void softmax_grad_row(bz_training *t, int64_t row, int thread)
+static void softmax_grad_row(bz_parts *t, int64_t row, int thread)
 {
     int64_t n = t->length;
     bool log_of = t->problem->kind == BZ_PROBLEM_LOGSOFTMAX_GRAD;
@@ -18,10 +18,10 @@ static void softmax_grad_row(bz_training *t, int64_t row, int thread)
 }
 
 /* Along an axis that is not the last: some columns side by side. */
-static void softmax_grad_columns(bz_training *t, int64_t part, int thread)
+static void softmax_grad_columns(bz_parts *t, int64_t part, int thread)
 {
-    const int64_t *x = t->problem->softmax.x, axis = t->problem->softmax.axis;
-    int64_t inner = bz_extent_count(x + axis + 1), in_row = pieces(inner, COLUMNS), at = part % in_row * COLUMNS;
+    const int64_t *x = t->problem->softmax.x, axis = t->problem->softmax.axis, inner = t->inner;
+    int64_t in_row = pieces(inner, COLUMNS), at = part % in_row * COLUMNS;
     int64_t n = inner - at < COLUMNS ? inner - at : COLUMNS;
     bool log_of = t->problem->kind == BZ_PROBLEM_LOGSOFTMAX_GRAD;
     float sum[COLUMNS] = {0};
@@ -41,22 +41,13 @@ static void softmax_grad_columns(bz_training *t, int64_t part, int thread)
     }
 }
 
-/* Parts along an axis: rows where it is the last, else some columns of it. */
-static void open_axis(bz_training *t, const int64_t *x, int64_t axis, part_function *row, part_function *columns)
-{
-    int64_t inner = bz_extent_count(x + axis + 1);
-    t->length = inner == 1 ? x[axis] : COLUMNS;
-    t->parts = bz_extent_count(x) / x[axis] / inner * (inner == 1 ? 1 : pieces(inner, COLUMNS));
-    t->one = inner == 1 ? row : columns;
-}
-
-static void open_softmax_grad(bz_training *t)
+static void open_softmax_grad(bz_parts *t)
 {
     open_axis(t, t->problem->softmax.x, t->problem->softmax.axis, softmax_grad_row, softmax_grad_columns);
 }
 
 /* Labels from one on as classes; -1 for what counts for nothing: a label that is no class, or the one that is ignored. */
-static void read_classes(const bz_training *t, int operand, int64_t label, int64_t n, int32_t *class)
+static void read_classes(const bz_parts *t, int operand, int64_t label, int64_t n, int32_t *class)
 {
     const void *labels = bz_plain_at(t->plain, operand, t->copy);
     int64_t classes = t->problem->softmax_loss.x[1], ignore = t->problem->softmax_loss.ignore;
@@ -67,7 +58,7 @@ static void read_classes(const bz_training *t, int operand, int64_t label, int64
 }
 
 /* What a label's loss is multiplied by. */
-static void find_share(bz_training *t)
+static void find_share(bz_parts *t)
 {
     int labels = operand_of(t, BZ_ROLE_INDEX, false);
     int64_t all = t->job->operand[labels].count, counted = 0;
@@ -82,7 +73,7 @@ static void find_share(bz_training *t)
 }
 
 /* Losses of n labels from one on. */
-static void take_losses(bz_training *t, int thread, int64_t label, const float *loss, int64_t n)
+static void take_losses(bz_parts *t, int thread, int64_t label, const float *loss, int64_t n)
 {
     double sum = 0;
     float *each = t->problem->softmax_loss.reduction == BZ_LOSS_NONE ? parameter(t, BZ_ROLE_Y, true) + label : NULL;
@@ -95,7 +86,7 @@ static void take_losses(bz_training *t, int thread, int64_t label, const float *
 }
 
 /* The classes of one label, one behind the other. */
-static void loss_row(bz_training *t, int64_t row, int thread)
+static void loss_row(bz_parts *t, int64_t row, int thread)
 {
     int64_t n = t->length;
     int32_t class;
@@ -109,7 +100,7 @@ static void loss_row(bz_training *t, int64_t row, int thread)
 }
 
 /* Some labels side by side, as those of pixels lie. */
-static void loss_columns(bz_training *t, int64_t part, int thread)
+static void loss_columns(bz_parts *t, int64_t part, int thread)
 {
     const int64_t *x = t->problem->softmax_loss.x;
     int64_t inner = bz_extent_count(x + 2), in_row = pieces(inner, COLUMNS), column = part % in_row * COLUMNS;
@@ -139,7 +130,7 @@ static void loss_columns(bz_training *t, int64_t part, int thread)
     take_losses(t, thread, label, loss, n);
 }
 
-static void finish_loss(bz_training *t)
+static void finish_loss(bz_parts *t)
 {
     double sum = 0;
     if (t->problem->softmax_loss.reduction == BZ_LOSS_NONE)
@@ -150,14 +141,14 @@ static void finish_loss(bz_training *t)
     *parameter(t, BZ_ROLE_Y, true) = (float)(sum * t->share);
 }
 
-static void open_loss(bz_training *t)
+static void open_loss(bz_parts *t)
 {
     open_axis(t, t->problem->softmax_loss.x, 1, loss_row, loss_columns);
     t->n_sums = 1;
 }
 
 /* A batch entry: e^x dy / labels, then less by that share where the label is; 0 where the label does not count. */
-static void loss_grad_entry(bz_training *t, int64_t batch, int thread)
+static void loss_grad_entry(bz_parts *t, int64_t batch, int thread)
 {
     const bz_problem *p = t->problem;
     const int64_t *x = p->softmax_loss.x, inner = bz_extent_count(x + 2);
@@ -184,15 +175,16 @@ static void loss_grad_entry(bz_training *t, int64_t batch, int thread)
     done(t, t->y, at, n, dx);
 }
 
-static void open_loss_grad(bz_training *t)
+static void open_loss_grad(bz_parts *t)
 {
     t->parts = t->problem->softmax_loss.x[0];
     t->length = bz_extent_count(t->problem->softmax_loss.x + 1);
 }
 
-const bz_training_kind bz_training_losses[BZ_TRAINING_LOSSES] = {
-    {BZ_PROBLEM_SOFTMAX_GRAD, open_softmax_grad, softmax_grad_row, NULL, NULL},
-    {BZ_PROBLEM_LOGSOFTMAX_GRAD, open_softmax_grad, softmax_grad_row, NULL, NULL},
-    {BZ_PROBLEM_SOFTMAX_LOSS, open_loss, loss_row, clear_sums, finish_loss},
-    {BZ_PROBLEM_SOFTMAX_LOSS_GRAD, open_loss_grad, loss_grad_entry, find_share, NULL},
+const bz_part_kind bz_part_losses[] = {
+    {BZ_PROBLEM_SOFTMAX_GRAD, PART_DATA, open_softmax_grad, softmax_grad_row, NULL, NULL},
+    {BZ_PROBLEM_LOGSOFTMAX_GRAD, PART_DATA, open_softmax_grad, softmax_grad_row, NULL, NULL},
+    {BZ_PROBLEM_SOFTMAX_LOSS, PART_DATA, open_loss, loss_row, clear_sums, finish_loss},
+    {BZ_PROBLEM_SOFTMAX_LOSS_GRAD, PART_DATA, open_loss_grad, loss_grad_entry, find_share, NULL},
+    {.kind = BZ_PROBLEM_NONE},
 };

@@ -1,6 +1,6 @@
 /* Loops that sample images between their pixels, and their gradients. Where the pixels of some points lie is found once, for
  * all channels that share these points. */
-#include "runtime/loops/training.h"
+#include "runtime/loops/parts.h"
 
 #include <math.h>
 
@@ -31,7 +31,7 @@ static void find_side(const bz_problem *p, int axis, float place, int32_t *at, f
         at[1] = low + 1, share[1] = place - (float)low, by[1] = moves;
 }
 
-static void find_pixels(const bz_training *t, int places, int64_t first, int64_t n, pixels *list)
+static void find_pixels(const bz_parts *t, int places, int64_t first, int64_t n, pixels *list)
 {
     const float *place = (const float *)bz_plain_at(t->plain, places, t->copy) + 2 * first;
     int32_t h[2], w[2];
@@ -60,7 +60,7 @@ static float sum_of(const pixels *s, const float *x, const float *share)
 }
 
 /* Some points of a row and group, in all its channels. */
-static void sample_points(bz_training *t, int64_t part, int thread)
+static void sample_points(bz_parts *t, int64_t part, int thread)
 {
     const bz_problem *p = t->problem;
     const int64_t *x = p->sample.x, *at = p->sample.at, mean = p->sample.mean;
@@ -94,7 +94,7 @@ static void sample_points(bz_training *t, int64_t part, int thread)
 }
 
 /* Some points: what they give to the channels of dx, and sums over these for the points themselves. */
-static void back_points(bz_training *t, int64_t row, int64_t group, int64_t first, int64_t n)
+static void back_points(bz_parts *t, int64_t row, int64_t group, int64_t first, int64_t n)
 {
     const bz_problem *p = t->problem;
     const int64_t *x = p->sample.x, *at = p->sample.at, mean = p->sample.mean;
@@ -132,7 +132,7 @@ static void back_points(bz_training *t, int64_t row, int64_t group, int64_t firs
 }
 
 /* An image's channels of a group: no two threads add to one place. */
-static void sample_grad_image(bz_training *t, int64_t part, int thread)
+static void sample_grad_image(bz_parts *t, int64_t part, int thread)
 {
     const bz_problem *p = t->problem;
     const int64_t *x = p->sample.x, *at = p->sample.at;
@@ -144,7 +144,7 @@ static void sample_grad_image(bz_training *t, int64_t part, int thread)
             back_points(t, row, group, i, at[2] - i < once ? at[2] - i : once);
 }
 
-static void open_sample(bz_training *t)
+static void open_sample(bz_parts *t)
 {
     const bz_problem *p = t->problem;
     bool back = p->kind == BZ_PROBLEM_SAMPLE_GRAD;
@@ -155,7 +155,8 @@ static void open_sample(bz_training *t)
             t->one = NULL;
 }
 
-const bz_training_kind bz_training_samples[BZ_TRAINING_SAMPLES] = {
-    {BZ_PROBLEM_SAMPLE, open_sample, sample_points, NULL, NULL},
-    {BZ_PROBLEM_SAMPLE_GRAD, open_sample, sample_grad_image, NULL, NULL},
+const bz_part_kind bz_part_samples[] = {
+    {BZ_PROBLEM_SAMPLE, PART_DATA, open_sample, sample_points, NULL, NULL},
+    {BZ_PROBLEM_SAMPLE_GRAD, PART_DATA, open_sample, sample_grad_image, NULL, NULL},
+    {.kind = BZ_PROBLEM_NONE},
 };

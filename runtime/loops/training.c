@@ -1,14 +1,10 @@
-/* Loops of problems that only training has. Work is cut into parts that threads share: rows, channels, blocks of elements.
- * Elements are f32 while they are worked on: where they lie, or widened into the thread's room. */
-#include "runtime/loops/training.h"
-
-#include "base/arena.h"
+/* Loops of problems that only training has. */
+#include "runtime/loops/parts.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-static void slope_block(bz_training *t, int64_t part, int thread)
+static void slope_block(bz_parts *t, int64_t part, int thread)
 {
     const bz_problem *p = t->problem;
     int64_t at, n = block_of(t, part, &at);
@@ -20,7 +16,7 @@ static void slope_block(bz_training *t, int64_t part, int thread)
     done(t, t->y, at, n, dx);
 }
 
-static void dropout_block(bz_training *t, int64_t part, int thread)
+static void dropout_block(bz_parts *t, int64_t part, int thread)
 {
     const bz_problem *p = t->problem;
     int64_t at, n = block_of(t, part, &at);
@@ -37,13 +33,13 @@ static void dropout_block(bz_training *t, int64_t part, int thread)
     done(t, t->y, at, n, y);
 }
 
-static void another_seed(bz_training *t)
+static void another_seed(bz_parts *t)
 {
     t->seed = t->seed * 747796405U + 2891336453U;
 }
 
 /* A channel: its planes lie apart. Once for the mean, once for the variance, once for the result. */
-static void batchnorm_channel(bz_training *t, int64_t c, int thread)
+static void batchnorm_channel(bz_parts *t, int64_t c, int thread)
 {
     bz_norm_part part = bz_norm_with_statistic(&t->norm, c);
     double sum = 0, squares = 0, n = (double)part.blocks * (double)part.length;
@@ -67,8 +63,8 @@ static void batchnorm_channel(bz_training *t, int64_t c, int thread)
 }
 
 /* Σ g and Σ g x̂ of n elements, added to `sum`. */
-static void add_sums(const bz_training *t, const float *x, float mean, float factor, const float *dy,
-                     const float *scale, int64_t n, double sum[2])
+static void add_sums(const bz_parts *t, const float *x, float mean, float factor, const float *dy, const float *scale,
+                     int64_t n, double sum[2])
 {
     float some[2];
     for (int64_t i = 0; i < n; i += BLOCK) {
@@ -77,18 +73,18 @@ static void add_sums(const bz_training *t, const float *x, float mean, float fac
     }
 }
 
-static float factor_of(const bz_training *t, int64_t statistic)
+static float factor_of(const bz_parts *t, int64_t statistic)
 {
     return (float)(1 / sqrt((double)parameter(t, BZ_ROLE_VARIANCE, false)[statistic] + (double)t->epsilon));
 }
 
-static float mean_of(const bz_training *t, int64_t statistic)
+static float mean_of(const bz_parts *t, int64_t statistic)
 {
     const float *mean = parameter(t, BZ_ROLE_MEAN, false);
     return mean ? mean[statistic] : 0;
 }
 
-static void batchnorm_grad_channel(bz_training *t, int64_t c, int thread)
+static void batchnorm_grad_channel(bz_parts *t, int64_t c, int thread)
 {
     bz_norm_part part = bz_norm_with_statistic(&t->norm, c);
     double sum[2] = {0}, n = (double)part.blocks * (double)part.length;
@@ -111,7 +107,7 @@ static void batchnorm_grad_channel(bz_training *t, int64_t c, int thread)
 }
 
 /* A row with a scale for each element. */
-static void layernorm_grad_row(bz_training *t, int64_t row, int thread)
+static void layernorm_grad_row(bz_parts *t, int64_t row, int thread)
 {
     int64_t n = t->norm.row;
     bool rms = t->problem->kind == BZ_PROBLEM_RMSNORM_GRAD;
@@ -128,7 +124,7 @@ static void layernorm_grad_row(bz_training *t, int64_t row, int thread)
 }
 
 /* A group of channels, each with a scale. */
-static void groupnorm_grad_row(bz_training *t, int64_t row, int thread)
+static void groupnorm_grad_row(bz_parts *t, int64_t row, int thread)
 {
     int64_t n = t->norm.row, plane = t->norm.plane, channels = n / plane, first = row * channels % t->norm.parameters;
     float mean = mean_of(t, row), factor = factor_of(t, row), *scales = t->sums + thread * 2 * t->n_sums;
@@ -150,7 +146,7 @@ static void groupnorm_grad_row(bz_training *t, int64_t row, int thread)
     done(t, t->y, row * n, n, dx);
 }
 
-static void add_up_scales(bz_training *t)
+static void add_up_scales(bz_parts *t)
 {
     float *into[2] = {parameter(t, BZ_ROLE_SCALE, true), parameter(t, BZ_ROLE_SHIFT, true)};
     for (int k = 0; k < 2 && into[k]; k++) {
@@ -160,7 +156,7 @@ static void add_up_scales(bz_training *t)
     }
 }
 
-static void open_norm(bz_training *t)
+static void open_norm(bz_parts *t)
 {
     bool training = t->problem->kind == BZ_PROBLEM_BATCHNORM,
          channels = training || t->problem->kind == BZ_PROBLEM_BATCHNORM_GRAD;
@@ -173,7 +169,7 @@ static void open_norm(bz_training *t)
 }
 
 /* Some columns of all rows: no two threads add to one place. */
-static void scatter_columns(bz_training *t, int64_t part, int thread)
+static void scatter_columns(bz_parts *t, int64_t part, int thread)
 {
     const int64_t *x = t->problem->gather.x, axis = t->problem->gather.axis, n = t->problem->gather.n;
     int64_t inner = bz_extent_count(x + axis + 1), in_row = pieces(inner, t->length), at = part % in_row * t->length;
@@ -192,7 +188,7 @@ static void scatter_columns(bz_training *t, int64_t part, int thread)
     }
 }
 
-static void open_scatter(bz_training *t)
+static void open_scatter(bz_parts *t)
 {
     const int64_t *x = t->problem->gather.x, axis = t->problem->gather.axis;
     int64_t inner = bz_extent_count(x + axis + 1), outer = bz_extent_count(x) / inner / x[axis];
@@ -203,7 +199,7 @@ static void open_scatter(bz_training *t)
         t->one = NULL;
 }
 
-static void begin_update(bz_training *t)
+static void begin_update(bz_parts *t)
 {
     const bz_problem *p = t->problem;
     int step = operand_of(t, BZ_ROLE_STEP, false);
@@ -222,7 +218,7 @@ static void begin_update(bz_training *t)
 }
 
 /* A state may lie elsewhere than its result where a replay could not give both one place. */
-static float *state_of(const bz_training *t, bz_role role, int64_t at, int64_t n)
+static float *state_of(const bz_parts *t, bz_role role, int64_t at, int64_t n)
 {
     int in = operand_of(t, role, false), out = role == BZ_ROLE_X ? t->y : operand_of(t, role, true);
     if (in < 0)
@@ -233,14 +229,14 @@ static float *state_of(const bz_training *t, bz_role role, int64_t at, int64_t n
     return y + at;
 }
 
-static void update_block(bz_training *t, int64_t part, int thread)
+static void update_block(bz_parts *t, int64_t part, int thread)
 {
     int64_t at, n = block_of(t, part, &at);
     float *w = state_of(t, BZ_ROLE_X, at, n), *m = state_of(t, BZ_ROLE_M, at, n), *v = state_of(t, BZ_ROLE_N, at, n);
     t->own->update(&t->update, w, from(t, 1, at, n, thread, 0), m, v, n);
 }
 
-static void open_update(bz_training *t)
+static void open_update(bz_parts *t)
 {
     open_blocks(t);
     t->epsilon = t->job->epsilon > 0 ? t->job->epsilon : 1e-8f;
@@ -248,83 +244,16 @@ static void open_update(bz_training *t)
         t->one = NULL;
 }
 
-static const bz_training_kind KINDS[] = {
-    {BZ_PROBLEM_ACTIVATION_GRAD, open_blocks, slope_block, NULL, NULL},
-    {BZ_PROBLEM_DROPOUT, open_blocks, dropout_block, another_seed, NULL},
-    {BZ_PROBLEM_DROPOUT_GRAD, open_blocks, dropout_block, NULL, NULL},
-    {BZ_PROBLEM_BATCHNORM, open_norm, batchnorm_channel, NULL, NULL},
-    {BZ_PROBLEM_BATCHNORM_GRAD, open_norm, batchnorm_grad_channel, NULL, NULL},
-    {BZ_PROBLEM_LAYERNORM_GRAD, open_norm, layernorm_grad_row, clear_sums, add_up_scales},
-    {BZ_PROBLEM_RMSNORM_GRAD, open_norm, layernorm_grad_row, clear_sums, add_up_scales},
-    {BZ_PROBLEM_GROUPNORM_GRAD, open_norm, groupnorm_grad_row, clear_sums, add_up_scales},
-    {BZ_PROBLEM_SCATTER_ADD, open_scatter, scatter_columns, NULL, NULL},
-    {BZ_PROBLEM_UPDATE, open_update, update_block, begin_update, NULL},
+const bz_part_kind bz_part_training[] = {
+    {BZ_PROBLEM_ACTIVATION_GRAD, PART_DATA, open_blocks, slope_block, NULL, NULL},
+    {BZ_PROBLEM_DROPOUT, PART_DATA, open_blocks, dropout_block, another_seed, NULL},
+    {BZ_PROBLEM_DROPOUT_GRAD, PART_DATA, open_blocks, dropout_block, NULL, NULL},
+    {BZ_PROBLEM_BATCHNORM, PART_DATA, open_norm, batchnorm_channel, NULL, NULL},
+    {BZ_PROBLEM_BATCHNORM_GRAD, PART_DATA, open_norm, batchnorm_grad_channel, NULL, NULL},
+    {BZ_PROBLEM_LAYERNORM_GRAD, PART_DATA, open_norm, layernorm_grad_row, clear_sums, add_up_scales},
+    {BZ_PROBLEM_RMSNORM_GRAD, PART_DATA, open_norm, layernorm_grad_row, clear_sums, add_up_scales},
+    {BZ_PROBLEM_GROUPNORM_GRAD, PART_DATA, open_norm, groupnorm_grad_row, clear_sums, add_up_scales},
+    {BZ_PROBLEM_SCATTER_ADD, PART_DATA, open_scatter, scatter_columns, NULL, NULL},
+    {BZ_PROBLEM_UPDATE, PART_DATA, open_update, update_block, begin_update, NULL},
+    {.kind = BZ_PROBLEM_NONE},
 };
-
-/* Data in types that are widened to f32; indices and masks as their kinds have them. */
-static bool takes_types(const bz_job *job)
-{
-    for (int i = 0; i < job->n_operands; i++) {
-        const bz_operand *o = &job->operand[i];
-        bool data = o->role != BZ_ROLE_INDEX && o->role != BZ_ROLE_STEP && o->role != BZ_ROLE_MASK;
-        if (data && !(bz_dtype_is_float(o->dtype) && bz_kernels_take(o->dtype)))
-            return false;
-    }
-    return true;
-}
-
-static void find_kind(bz_training *t, const bz_training_kind *kind, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (kind[i].kind == t->problem->kind) {
-            t->one = kind[i].one, t->begin = kind[i].begin, t->end = kind[i].end;
-            kind[i].open(t);
-        }
-}
-
-bz_training *bz_training_open(const bz_job *job, const char **why)
-{
-    bz_training t = {.job = job, .problem = job->problem, .kernels = bz_kernels_best(), .y = job->n_operands - 1};
-    t.own = t.kernels->training;
-    t.epsilon = job->epsilon > 0 ? job->epsilon : 1e-5f;
-    find_kind(&t, KINDS, sizeof KINDS / sizeof *KINDS);
-    find_kind(&t, bz_training_losses, BZ_TRAINING_LOSSES);
-    find_kind(&t, bz_training_samples, BZ_TRAINING_SAMPLES);
-    if (!t.one)
-        return NULL;
-    if (!takes_types(job) || (job->problem->kind == BZ_PROBLEM_SOFTMAX_LOSS && job->problem->dtype_y != BZ_F32)) {
-        *why = "our loops of training take floating-point numbers of 16 and 32 bits";
-        return NULL;
-    }
-    size_t threads = (size_t)job->setting->threads;
-    t.room = bz_alloc(threads * ROOMS * (size_t)t.length, sizeof *t.room);
-    if (t.n_sums)
-        t.sums = bz_alloc(threads * 2 * (size_t)t.n_sums, sizeof *t.sums);
-    return memcpy(bz_alloc(1, sizeof t), &t, sizeof t);
-}
-
-static void run_parts(void *of, int64_t first, int64_t end, int thread)
-{
-    bz_training *t = of;
-    for (int64_t i = first; i < end; i++)
-        t->one(t, i, thread);
-}
-
-void bz_training_run(bz_training *t, const bz_plain *plain, int copy)
-{
-    t->plain = plain, t->copy = copy;
-    if (t->begin)
-        t->begin(t);
-    bz_share_out(run_parts, t, t->parts, t->job->operand[0].count, t->job->setting->threads);
-    if (t->end)
-        t->end(t);
-}
-
-void bz_training_close(bz_training *t)
-{
-    if (t) {
-        free(t->room);
-        free(t->sums);
-    }
-    free(t);
-}
