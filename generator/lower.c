@@ -106,6 +106,44 @@ void lower_sum(lowering *l, const bz_extent x, const bz_extent y)
     memcpy(p->reduce.y, y, sizeof(bz_extent));
 }
 
+bz_problem *lower_gemm_step(lowering *l, int64_t m, int64_t n, int64_t k)
+{
+    bz_problem *p = lower_step(l, BZ_PROBLEM_GEMM);
+    p->gemm.m = m, p->gemm.n = n, p->gemm.k = k, p->gemm.batch = 1;
+    return p;
+}
+
+bz_problem *lower_matrices(lowering *l, const bz_extent a, const bz_extent b)
+{
+    bz_problem *p = lower_step(l, BZ_PROBLEM_MATMUL);
+    memcpy(p->matmul.a, a, sizeof(bz_extent));
+    memcpy(p->matmul.b, b, sizeof(bz_extent));
+    return p;
+}
+
+bz_problem *lower_apply(lowering *l, bz_problem_kind kind, bz_fn fn, const bz_extent x)
+{
+    bz_problem *p = lower_step(l, kind);
+    p->activation.fn = fn;
+    memcpy(p->activation.x, x, sizeof(bz_extent));
+    return p;
+}
+
+void lower_combine(lowering *l, bz_fn fn, const bz_extent a, const bz_extent b)
+{
+    bz_problem *p = lower_step(l, BZ_PROBLEM_BINARY);
+    p->binary.fn = fn;
+    memcpy(p->binary.a, a, sizeof(bz_extent));
+    memcpy(p->binary.b, b, sizeof(bz_extent));
+}
+
+void lower_softmax_of(lowering *l, bz_problem_kind kind, const bz_extent x, int64_t axis)
+{
+    bz_problem *p = lower_step(l, kind);
+    memcpy(p->softmax.x, x, sizeof(bz_extent));
+    p->softmax.axis = axis;
+}
+
 void lower_post(bz_problem *p, bz_fn fn, float alpha, float beta)
 {
     int n = 0;

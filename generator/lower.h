@@ -36,8 +36,15 @@ const bz_lowering *lowered_as_is(bz_lowered *l, int layer);
  * It returns -1 with l->why set where the layer cannot be expressed. */
 typedef int lower_function(lowering *l);
 
-bz_problem *lower_step(lowering *l, bz_problem_kind kind);         /* zeroed but for kind and data types */
-void lower_sum(lowering *l, const bz_extent x, const bz_extent y); /* a step that sums x to y */
+bz_problem *lower_step(lowering *l, bz_problem_kind kind); /* zeroed but for kind and data types */
+/* Steps on tensors of these shapes: x summed to y; a product; a function of x, or its gradient; a function of a and b; a softmax, or its
+ * gradient. */
+void lower_sum(lowering *l, const bz_extent x, const bz_extent y);
+bz_problem *lower_gemm_step(lowering *l, int64_t m, int64_t n, int64_t k);
+bz_problem *lower_matrices(lowering *l, const bz_extent a, const bz_extent b);
+bz_problem *lower_apply(lowering *l, bz_problem_kind kind, bz_fn fn, const bz_extent x);
+void lower_combine(lowering *l, bz_fn fn, const bz_extent a, const bz_extent b);
+void lower_softmax_of(lowering *l, bz_problem_kind kind, const bz_extent x, int64_t axis);
 void lower_post(bz_problem *p, bz_fn fn, float alpha, float beta);
 int lower_done(lowering *l); /* checks the steps; -1 where one is no valid problem */
 int lower_no(lowering *l, const char *why);
@@ -51,8 +58,6 @@ int lower_done_or_copy(lowering *l);
 
 /* Whether the first operand has so few rows that reading the weights is all of a product's time. */
 bool lower_has_few_rows(const lowering *l);
-
-bz_problem *lower_multiply(lowering *l, int64_t m, int64_t k, int64_t n); /* a step that multiplies [m,k] by [k,n] */
 
 /* Behind the alternative that is a recurrent layer's call, forward: another one by products, as frameworks compute it, where there is room for so many. */
 int lower_by_steps(lowering *l, bool constant);

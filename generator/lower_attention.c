@@ -8,11 +8,9 @@ typedef struct heads {
     float softcap;
 } heads;
 
-static void batched(lowering *l, int64_t batch, int64_t m, int64_t k, int64_t n)
+static bz_problem *batched(lowering *l, int64_t batch, int64_t m, int64_t k, int64_t n)
 {
-    bz_problem *p = lower_step(l, BZ_PROBLEM_MATMUL);
-    memcpy(p->matmul.a, (bz_extent){batch, m, k}, sizeof(bz_extent));
-    memcpy(p->matmul.b, (bz_extent){batch, k, n}, sizeof(bz_extent));
+    return lower_matrices(l, (bz_extent){batch, m, k}, (bz_extent){batch, k, n});
 }
 
 /* Scores, their softmax, and the weighted sum. */
@@ -20,9 +18,7 @@ static int attention_steps(lowering *l, const heads *h)
 {
     int64_t batch = h->batch * h->kv_heads, rows = h->heads / h->kv_heads * h->rows;
     batched(l, batch, rows, h->size, h->keys);
-    bz_problem *p = lower_step(l, BZ_PROBLEM_SOFTMAX);
-    memcpy(p->softmax.x, (bz_extent){batch, rows, h->keys}, sizeof(bz_extent));
-    p->softmax.axis = 2;
+    lower_softmax_of(l, BZ_PROBLEM_SOFTMAX, (bz_extent){batch, rows, h->keys}, 2);
     batched(l, batch, rows, h->keys, h->v_size);
     return lower_done(l);
 }
@@ -34,19 +30,12 @@ static int attention_grad_steps(lowering *l, const heads *h)
     int64_t batch = h->batch * h->kv_heads, rows = h->heads / h->kv_heads * h->rows;
     const bz_extent scores = {batch, rows, h->keys};
     batched(l, batch, rows, h->size, h->keys);
-    bz_problem *p = lower_step(l, BZ_PROBLEM_ACTIVATION);
-    p->activation.fn = BZ_FN_EXP;
-    memcpy(p->activation.x, scores, sizeof scores);
-    batched(l, batch, h->keys, rows, h->v_size);
-    l->step[l->n_steps - 1].matmul.transa = true;
-    batched(l, batch, rows, h->v_size, h->keys);
-    l->step[l->n_steps - 1].matmul.transb = true;
-    p = lower_step(l, BZ_PROBLEM_SOFTMAX_GRAD);
-    memcpy(p->softmax.x, scores, sizeof scores);
-    p->softmax.axis = 2;
+    lower_apply(l, BZ_PROBLEM_ACTIVATION, BZ_FN_EXP, scores);
+    batched(l, batch, h->keys, rows, h->v_size)->matmul.transa = true;
+    batched(l, batch, rows, h->v_size, h->keys)->matmul.transb = true;
+    lower_softmax_of(l, BZ_PROBLEM_SOFTMAX_GRAD, scores, 2);
     batched(l, batch, rows, h->keys, h->size);
-    batched(l, batch, h->keys, rows, h->size);
-    l->step[l->n_steps - 1].matmul.transa = true;
+    batched(l, batch, h->keys, rows, h->size)->matmul.transa = true;
     return lower_done(l);
 }
 
@@ -121,9 +110,7 @@ static double add_projection(lowering *l)
     const bz_type *x = lower_in(l, 0), *w = lower_in(l, 1);
     if (!x || !w || w->rank != 2 || x->rank < 2 || x->dims[x->rank - 1] < 1)
         return 0;
-    bz_problem *p = lower_step(l, BZ_PROBLEM_GEMM);
-    p->gemm.m = bz_type_elements(x) / x->dims[x->rank - 1];
-    p->gemm.n = w->dims[1], p->gemm.k = w->dims[0], p->gemm.batch = 1;
+    bz_problem *p = lower_gemm_step(l, bz_type_elements(x) / x->dims[x->rank - 1], w->dims[1], w->dims[0]);
     lower_product_types(l, p);
     if (lower_in(l, 2))
         lower_post(p, BZ_FN_BIAS, 0, 0);
@@ -399,14 +386,10 @@ static int two_operands(lowering *l, const bz_einsum_pair *e, const int64_t *siz
     if (m == 1 && n == 1 && k == 1) {
         if (l->dtype == BZ_F64)
             return lower_no(l, "no library computes it in f64");
-        bz_problem *p = lower_step(l, BZ_PROBLEM_BINARY);
-        p->binary.fn = BZ_FN_MUL;
-        p->binary.a[0] = p->binary.b[0] = batch;
+        lower_combine(l, BZ_FN_MUL, (bz_extent){batch}, (bz_extent){batch});
         return 0;
     }
-    bz_problem *p = lower_step(l, BZ_PROBLEM_MATMUL);
-    memcpy(p->matmul.a, batch == 1 ? (bz_extent){m, k} : (bz_extent){batch, m, k}, sizeof(bz_extent));
-    memcpy(p->matmul.b, batch == 1 ? (bz_extent){k, n} : (bz_extent){batch, k, n}, sizeof(bz_extent));
+    bz_problem *p = batch == 1 ? lower_matrices(l, (bz_extent){m, k}, (bz_extent){k, n}) : batched(l, batch, m, k, n);
     p->matmul.constant = constant;
     lower_product_types(l, p);
     return 0;

@@ -66,54 +66,38 @@ typedef enum { BATCHED, WITH_FUNCTION, GROUPED } way;
 /* All tokens by the weights of each of the k experts. */
 static bz_problem *multiply(lowering *l, const experts *e, way how, int64_t depth, int64_t columns, bool turned)
 {
-    bz_problem *p = lower_step(l, how == GROUPED ? BZ_PROBLEM_GROUPED : e->k > 1 ? BZ_PROBLEM_MATMUL : BZ_PROBLEM_GEMM);
+    bz_problem *p;
     if (how == GROUPED) {
+        p = lower_step(l, BZ_PROBLEM_GROUPED);
         p->grouped.n = columns, p->grouped.k = depth, p->grouped.transb = turned;
         for (int64_t i = 0; i < e->k; i++)
             p->grouped.sizes[i] = e->tokens;
     } else if (e->k > 1) {
-        memcpy(p->matmul.a, (bz_extent){e->k, e->tokens, depth}, sizeof(bz_extent));
-        memcpy(p->matmul.b, (bz_extent){e->k, depth, columns}, sizeof(bz_extent));
+        p = lower_matrices(l, (bz_extent){e->k, e->tokens, depth}, (bz_extent){e->k, depth, columns});
         p->matmul.constant = true, p->matmul.transb = turned;
     } else {
-        p->gemm.m = e->tokens, p->gemm.n = columns, p->gemm.k = depth, p->gemm.batch = 1;
+        p = lower_gemm_step(l, e->tokens, columns, depth);
         p->gemm.transb = turned;
     }
     lower_product_types(l, p);
     return p;
 }
 
-static void apply(lowering *l, const experts *e)
-{
-    bz_problem *p = e->fn ? lower_step(l, BZ_PROBLEM_ACTIVATION) : NULL;
-    if (!p)
-        return;
-    p->activation.fn = e->fn;
-    memcpy(p->activation.x, (bz_extent){e->k * e->tokens, e->inner}, sizeof(bz_extent));
-}
-
-static void gate(lowering *l, const experts *e)
-{
-    bz_problem *p = lower_step(l, BZ_PROBLEM_BINARY);
-    p->binary.fn = BZ_FN_MUL;
-    memcpy(p->binary.a, (bz_extent){e->k * e->tokens, e->inner}, sizeof(bz_extent));
-    memcpy(p->binary.b, p->binary.a, sizeof(bz_extent));
-}
-
 static int add_way(lowering *l, const experts *e, way how)
 {
     bool along = how == WITH_FUNCTION;
+    const bz_extent inner = {e->k * e->tokens, e->inner};
     bz_problem *p = multiply(l, e, how, e->hidden, e->wide, e->turned[0]);
     if (along && e->fn)
         lower_post(p, e->fn, e->fn == BZ_FN_SWISH ? 1 : 0, 0);
-    else
-        apply(l, e);
+    else if (e->fn)
+        lower_apply(l, BZ_PROBLEM_ACTIVATION, e->fn, inner);
     if (e->third)
         p = multiply(l, e, how, e->hidden, e->inner, e->turned[2]);
     if (e->third && along)
         lower_post(p, BZ_FN_MUL, 0, 0);
     if (!along && (e->third || e->wide != e->inner))
-        gate(l, e);
+        lower_combine(l, BZ_FN_MUL, inner, inner);
     multiply(l, e, how, e->inner, e->hidden, e->turned[1]);
     return lower_done(l);
 }

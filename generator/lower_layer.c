@@ -159,17 +159,12 @@ static int lower_softmax(lowering *l)
     int64_t from = lower_int(l, "from", -1), axis = lower_int(l, "axis", -1);
     if (!strcmp(lower_word(l, "over", "axis"), "rest"))
         from = axis;
-    bz_problem *p = lower_step(l, (bz_problem_kind)l->arg);
-    if (!x || (from < 0 && axis < 0) || lower_extent(x, 0, p->softmax.x))
+    bz_extent shape, flat = {1, 1};
+    if (!x || (from < 0 && axis < 0) || lower_extent(x, 0, shape))
         return lower_no(l, "it has too many dimensions");
-    p->softmax.axis = axis;
-    if (from >= 0) {
-        bz_extent flat = {1, 1};
-        for (int i = 0; i < x->rank; i++)
-            flat[i >= from] *= x->dims[i];
-        memcpy(p->softmax.x, flat, sizeof flat);
-        p->softmax.axis = 1;
-    }
+    for (int i = 0; from >= 0 && i < x->rank; i++)
+        flat[i >= from] *= x->dims[i];
+    lower_softmax_of(l, (bz_problem_kind)l->arg, from >= 0 ? flat : shape, from >= 0 ? 1 : axis);
     return lower_done(l);
 }
 
@@ -216,50 +211,27 @@ static int64_t least_length(const lowering *l, int64_t steps)
     return p->n ? steps : 0;
 }
 
-bz_problem *lower_multiply(lowering *l, int64_t m, int64_t k, int64_t n)
-{
-    bz_problem *p = lower_step(l, BZ_PROBLEM_MATMUL);
-    memcpy(p->matmul.a, (bz_extent){m, k}, sizeof(bz_extent));
-    memcpy(p->matmul.b, (bz_extent){k, n}, sizeof(bz_extent));
-    return p;
-}
-
-static void add_function(lowering *l, bz_fn fn, int64_t rows, int64_t width)
-{
-    bz_problem *p = lower_step(l, BZ_PROBLEM_ACTIVATION);
-    p->activation.fn = fn;
-    memcpy(p->activation.x, (bz_extent){rows, width}, sizeof(bz_extent));
-}
-
-static void add_binary(lowering *l, bz_fn fn, int64_t rows, int64_t width)
-{
-    bz_problem *p = lower_step(l, BZ_PROBLEM_BINARY);
-    p->binary.fn = fn;
-    memcpy(p->binary.a, (bz_extent){rows, width}, sizeof(bz_extent));
-    memcpy(p->binary.b, (bz_extent){rows, width}, sizeof(bz_extent));
-}
-
 /* The operand of all steps at once; then states, step by step; gates of all steps, which is no more than step by step. An LSTM's
  * cell is f c + i g, and its state o tanh(c); a GRU's is (1 - z) n + z h behind r h. */
 int lower_by_steps(lowering *l, bool constant)
 {
     enum { REST = 7 };
     const bz_problem *call = l->alternative[l->n - 1].problem;
-    int64_t rows = call->rnn.seq * call->rnn.batch, hidden = call->rnn.hidden, gates = bz_rnn_gates(call->kind),
-            dirs = call->rnn.dir == BZ_BIDIRECTIONAL ? 2 : 1;
+    int64_t rows = call->rnn.seq * call->rnn.batch, input = call->rnn.input, hidden = call->rnn.hidden,
+            gates = bz_rnn_gates(call->kind), width = gates * hidden, dirs = call->rnn.dir == BZ_BIDIRECTIONAL ? 2 : 1;
     if (dirs * (call->rnn.seq + REST) > MAX_STEPS)
         return 0;
     for (int64_t d = 0; d < dirs; d++) {
-        lower_multiply(l, rows, call->rnn.input, gates * hidden)->matmul.constant = constant;
+        lower_matrices(l, (bz_extent){rows, input}, (bz_extent){input, width})->matmul.constant = constant;
         for (int64_t t = 0; t < call->rnn.seq; t++)
-            lower_multiply(l, call->rnn.batch, hidden, gates * hidden)->matmul.constant = constant;
+            lower_matrices(l, (bz_extent){call->rnn.batch, hidden}, (bz_extent){hidden, width})->matmul.constant =
+                constant;
         if (gates > 1)
-            add_function(l, BZ_FN_SIGMOID, rows, (gates == 4 ? 3 : 2) * hidden);
-        add_function(l, gates == 1 ? call->rnn.fn : BZ_FN_TANH, rows, (gates == 4 ? 2 : 1) * hidden);
-        for (int k = 0; k < 3 && gates > 1; k++)
-            add_binary(l, BZ_FN_MUL, rows, hidden);
-        if (gates > 1)
-            add_binary(l, BZ_FN_ADD, rows, hidden);
+            lower_apply(l, BZ_PROBLEM_ACTIVATION, BZ_FN_SIGMOID, (bz_extent){rows, (gates == 4 ? 3 : 2) * hidden});
+        lower_apply(l, BZ_PROBLEM_ACTIVATION, gates == 1 ? call->rnn.fn : BZ_FN_TANH,
+                    (bz_extent){rows, (gates == 4 ? 2 : 1) * hidden});
+        for (int k = 0; k < 4 && gates > 1; k++)
+            lower_combine(l, k < 3 ? BZ_FN_MUL : BZ_FN_ADD, (bz_extent){rows, hidden}, (bz_extent){rows, hidden});
     }
     return lower_done(l);
 }

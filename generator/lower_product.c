@@ -114,13 +114,12 @@ static void pad_output(bz_problem *p, const bz_type *y)
 /* Adds the value of a channel to each element, as a call of its own. */
 static int add_bias_step(lowering *l, const bz_type *y)
 {
-    bz_problem *p = lower_step(l, BZ_PROBLEM_BINARY);
-    p->binary.fn = BZ_FN_ADD;
-    if (lower_extent(y, 0, p->binary.a))
+    bz_extent all, channels = {0};
+    if (lower_extent(y, 0, all))
         return lower_no(l, "its result has too many dimensions");
-    int rank = bz_extent_rank(p->binary.a);
-    for (int i = 0; i < rank; i++)
-        p->binary.b[i] = i == 1 ? p->binary.a[i] : 1;
+    for (int i = 0; all[i]; i++)
+        channels[i] = i == 1 ? all[i] : 1;
+    lower_combine(l, BZ_FN_ADD, all, channels);
     return 0;
 }
 
@@ -228,13 +227,12 @@ typedef struct product {
 
 static bz_problem *product_step(lowering *l, const product *d)
 {
-    bz_problem *p = lower_step(l, d->constant ? BZ_PROBLEM_GEMM : BZ_PROBLEM_MATMUL);
+    bz_problem *p;
     if (d->constant) {
-        p->gemm.m = d->m, p->gemm.n = d->n, p->gemm.k = d->k, p->gemm.batch = 1;
+        p = lower_gemm_step(l, d->m, d->n, d->k);
         p->gemm.transa = d->transa, p->gemm.transb = d->transb;
     } else {
-        memcpy(p->matmul.a, (bz_extent){d->m, d->k}, sizeof(bz_extent));
-        memcpy(p->matmul.b, (bz_extent){d->k, d->n}, sizeof(bz_extent));
+        p = lower_matrices(l, (bz_extent){d->m, d->k}, (bz_extent){d->k, d->n});
         p->matmul.transa = d->transa, p->matmul.transb = d->transb;
     }
     lower_product_types(l, p);
@@ -244,11 +242,11 @@ static bz_problem *product_step(lowering *l, const product *d)
 /* The third operand in a call of its own. */
 static int add_step(lowering *l, const product *d, const bz_type *c)
 {
-    bz_problem *p = lower_step(l, BZ_PROBLEM_BINARY);
-    p->binary.fn = BZ_FN_ADD;
-    memcpy(p->binary.a, (bz_extent){d->m, d->n}, sizeof(bz_extent));
-    bool fits_in = c->rank <= 2 && !lower_extent(c, 2, p->binary.b);
-    return fits_in ? 0 : lower_no(l, "its third operand has too many dimensions");
+    bz_extent shape;
+    if (c->rank > 2 || lower_extent(c, 2, shape))
+        return lower_no(l, "its third operand has too many dimensions");
+    lower_combine(l, BZ_FN_ADD, (bz_extent){d->m, d->n}, shape);
+    return 0;
 }
 
 /* alpha and beta cost nothing: BLAS takes them along, and constant weights have them multiplied in. */
@@ -369,9 +367,7 @@ static int lower_matmul(lowering *l)
                                        .transa = last[0] && a->rank == 2,
                                        .transb = last[1] && b->rank == 2});
     } else {
-        p = lower_step(l, BZ_PROBLEM_MATMUL);
-        memcpy(p->matmul.a, x, sizeof x);
-        memcpy(p->matmul.b, y, sizeof y);
+        p = lower_matrices(l, x, y);
         p->matmul.constant = constant;
         p->matmul.transa = last[0] && a->rank > 1;
         p->matmul.transb = last[1] && b->rank > 1;

@@ -94,10 +94,8 @@ static int columns_step(lowering *l, bz_problem_kind kind, const columns *c)
 /* a [batch, group, m, k] times b [batch, group, k, n], each of which may lie turned. */
 static bz_problem *product_step(lowering *l, const columns *c, bool weights, int64_t m, int64_t k, int64_t n)
 {
-    bz_problem *p = lower_step(l, BZ_PROBLEM_MATMUL);
-    memcpy(p->matmul.a, (bz_extent){weights ? 1 : c->batch, c->group, m, k}, sizeof(bz_extent));
-    memcpy(p->matmul.b, (bz_extent){c->batch, c->group, k, n}, sizeof(bz_extent));
-    return p;
+    return lower_matrices(l, (bz_extent){weights ? 1 : c->batch, c->group, m, k},
+                          (bz_extent){c->batch, c->group, k, n});
 }
 
 /* Columns, their product with the weights, and the bias. */
@@ -107,12 +105,9 @@ static int lower_deformed(lowering *l)
     if (read_columns(l, &c) || columns_step(l, BZ_PROBLEM_SAMPLE, &c))
         return lower_no(l, TWO);
     product_step(l, &c, true, c.out, c.in, c.elements);
-    if (forward_in(l, 3)) {
-        bz_problem *p = lower_step(l, BZ_PROBLEM_BINARY);
-        p->binary.fn = BZ_FN_ADD;
-        memcpy(p->binary.a, (bz_extent){c.batch, c.group * c.out, c.elements}, sizeof(bz_extent));
-        memcpy(p->binary.b, (bz_extent){1, c.group * c.out, 1}, sizeof(bz_extent));
-    }
+    if (forward_in(l, 3))
+        lower_combine(l, BZ_FN_ADD, (bz_extent){c.batch, c.group * c.out, c.elements},
+                      (bz_extent){1, c.group * c.out, 1});
     return lower_done(l);
 }
 

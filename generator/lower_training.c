@@ -44,12 +44,12 @@ static int lower_conv_grad(lowering *l)
     if (lower_has_result(l, 1) && conv_gradient(l, BZ_PROBLEM_CONV_WEIGHTS, 1, 2))
         return -1;
     if (lower_has_result(l, 2)) {
-        bz_problem *p = lower_step(l, BZ_PROBLEM_REDUCE);
-        p->reduce.fn = BZ_FN_SUM;
-        if (shape_in(l, 0, p->reduce.x))
+        bz_extent dy, channels = {0};
+        if (shape_in(l, 0, dy))
             return lower_no(l, SHAPE);
-        for (int i = 0; p->reduce.x[i]; i++)
-            p->reduce.y[i] = i == 1 ? p->reduce.x[1] : 1;
+        for (int i = 0; dy[i]; i++)
+            channels[i] = i == 1 ? dy[1] : 1;
+        lower_sum(l, dy, channels);
     }
     return lower_done(l);
 }
@@ -108,17 +108,12 @@ static int lower_softmax_grad(lowering *l)
 {
     bz_extent x = {0}, flat = {1, 1};
     int64_t from = lower_int(l, "from", -1);
-    bz_problem *p = lower_step(l, (bz_problem_kind)l->arg);
     if (shape_in(l, 1, x))
         return lower_no(l, SHAPE);
-    memcpy(p->softmax.x, x, sizeof x);
-    p->softmax.axis = lower_int(l, "axis", bz_extent_rank(x) - 1);
-    if (from >= 0) { /* everything from an axis on is one dimension */
-        for (int i = 0; x[i]; i++)
-            flat[i >= from] *= x[i];
-        memcpy(p->softmax.x, flat, sizeof flat);
-        p->softmax.axis = 1;
-    }
+    for (int i = 0; from >= 0 && x[i]; i++) /* everything from an axis on is one dimension */
+        flat[i >= from] *= x[i];
+    lower_softmax_of(l, (bz_problem_kind)l->arg, from >= 0 ? flat : x,
+                     from >= 0 ? 1 : lower_int(l, "axis", bz_extent_rank(x) - 1));
     return lower_done(l);
 }
 
@@ -229,14 +224,6 @@ static int lower_recurrent_training(lowering *l)
     return recurrent_call(l, &r, (bz_problem_kind)l->arg) || lower_by_steps(l, false) ? -1 : 0;
 }
 
-static void gate_slopes(lowering *l, bz_fn fn, int64_t rows, int64_t width)
-{
-    bz_problem *p = lower_step(l, BZ_PROBLEM_ACTIVATION_GRAD);
-    p->activation.fn = fn;
-    p->activation.of_y = true;
-    memcpy(p->activation.x, (bz_extent){rows, width}, sizeof(bz_extent));
-}
-
 /* One call. Or, as frameworks do, step by step backwards through the recurrent weights, where an alternative has room for so many
  * calls; where no library has the call, else as one product, which no sequence of steps undercuts. Then all steps at once: gates,
  * the gradients of x, W, R and the bias. */
@@ -254,20 +241,24 @@ static int lower_recurrent_grad(lowering *l)
     bz_fn of_state = r.gates == 1 ? l->alternative[l->n - 1].problem[0].rnn.fn : BZ_FN_TANH;
     int64_t rows = r.seq * r.batch, width = r.gates * r.hidden,
             together = r.dirs * (r.seq + REST) > MAX_STEPS ? r.seq : 1;
+    const bz_extent gates = {rows, width};
     for (int64_t d = 0; d < r.dirs; d++) {
         for (int64_t t = 0; t < r.seq; t += together)
-            lower_multiply(l, together * r.batch, width, r.hidden);
+            lower_matrices(l, (bz_extent){together * r.batch, width}, (bz_extent){width, r.hidden});
         if (r.gates > 1)
-            gate_slopes(l, BZ_FN_SIGMOID, rows, width - r.hidden);
-        gate_slopes(l, of_state, rows, l->arg == BZ_PROBLEM_LSTM ? 2 * r.hidden : r.hidden);
+            lower_apply(l, BZ_PROBLEM_ACTIVATION_GRAD, BZ_FN_SIGMOID, (bz_extent){rows, width - r.hidden})
+                ->activation.of_y = true;
+        lower_apply(l, BZ_PROBLEM_ACTIVATION_GRAD, of_state,
+                    (bz_extent){rows, l->arg == BZ_PROBLEM_LSTM ? 2 * r.hidden : r.hidden})
+            ->activation.of_y = true;
         if (lower_has_result(l, 0))
-            lower_multiply(l, rows, width, r.input);
+            lower_matrices(l, gates, (bz_extent){width, r.input});
         if (lower_has_result(l, 1))
-            lower_multiply(l, width, rows, r.input)->matmul.transa = true;
+            lower_matrices(l, (bz_extent){width, rows}, (bz_extent){rows, r.input})->matmul.transa = true;
         if (lower_has_result(l, 2))
-            lower_multiply(l, width, rows, r.hidden)->matmul.transa = true;
+            lower_matrices(l, (bz_extent){width, rows}, (bz_extent){rows, r.hidden})->matmul.transa = true;
         if (lower_has_result(l, 3))
-            lower_sum(l, (bz_extent){rows, width}, (bz_extent){1, width});
+            lower_sum(l, gates, (bz_extent){1, width});
     }
     if (lower_done(l))
         return -1;
