@@ -93,7 +93,7 @@ static int elu_factor(binder *b, const bz_layer *l)
 }
 
 /* Operands of the call that layer l begins. Those of posts that other layers brought stay -2. */
-static int find_operands(binder *b, const bz_layer *l, call *c, bz_error *err)
+static int find_operands(binder *b, const bz_layer *l, call *c)
 {
     bz_operand operand[BZ_PROBLEM_OPERANDS];
     int n = bz_problem_operands(c->problem, operand), part = 0;
@@ -110,71 +110,60 @@ static int find_operands(binder *b, const bz_layer *l, call *c, bz_error *err)
         }
         c->in[i] = operand[i].role == BZ_ROLE_OTHER ? -2 : -1;
         if (operand[i].role == BZ_ROLE_INDEX)
-            return bind_no(l, err, "its call wants places or indices that are made before it");
+            return bind_no(b, "its call wants places or indices that are made before it");
         k = k < 0 || operand[i].role == BZ_ROLE_OTHER ? k : place_of(l, k);
         if ((operand[i].role == BZ_ROLE_B || operand[i].role == BZ_ROLE_W) && (k < 0 || k >= l->n_in)) {
             if ((c->in[i] = elu_factor(b, l)) < 0)
-                return bind_no(l, err, "what its call multiplies by is an attribute");
+                return bind_no(b, "what its call multiplies by is an attribute");
             continue;
         }
         if (k < 0 || k >= l->n_in || l->in[k].kind == BZ_TYPE_NONE || l->node->in[k] < 0)
             continue;
         if (operand[i].role == BZ_ROLE_OTHER && k != 3)
             continue;
-        c->in[i] = bind_value(b, l->node->in[k], err);
-        if (c->in[i] < 0)
-            return -1;
+        c->in[i] = bind_in(b, k);
     }
     c->epsilon = epsilon_of(l);
-    return 0;
+    return bind_done(b);
 }
 
 /* The value times a factor, by a loop; -1 with a sentence. */
-static int scaled(binder *b, const bz_layer *l, int value, float factor, bz_error *err)
+static int scaled(binder *b, int value, float factor)
 {
-    const bz_replay_value v = b->plan->value[value];
     const bz_replay_loop loop = {.kind = BZ_LOOP_UNARY,
                                  .function = "linear",
                                  .alpha = factor,
                                  .rank = 1,
-                                 .dim = {bz_extent_count(v.dim)},
+                                 .dim = {bz_extent_count(bind_at(b, value)->dim)},
                                  .stride = {{1}, {1}}};
-    int out = bind_new_value(b, "", v.dtype, v.rank, v.dim);
-    if (out < 0)
-        return bind_no(l, err, "it has too many dimensions");
-    return bind_loop(b, l, &loop, &value, 1, out, err) ? -1 : out;
+    int out = bind_like(b, value, bind_at(b, value)->dtype);
+    return bind_loop(b, &loop, &value, 1, out) ? -1 : out;
 }
 
 /* A product's factors go into constants; where there is none, the first operand is scaled before the call. */
-static int fold_factors(binder *b, const bz_layer *l, call *c, bz_error *err)
+static int fold_factors(binder *b, const bz_layer *l, call *c)
 {
     float alpha = bind_real(l, "alpha", 1), beta = bind_real(l, "beta", 1);
     bool gemm = !strcmp(l->kind, "gemm"), bias = gemm && l->n_in > 2 && l->in[2].kind;
     if (!gemm && strcmp(l->kind, "matmul") != 0)
         return 0;
     if (bias && beta != 1 && !l->in_constant[2])
-        return bind_no(l, err, "its factors multiply what is not constant");
+        return bind_no(b, "its factors multiply what is not constant");
     if (bias && beta != 1)
         add_fold(c, BZ_FOLD_BIAS, beta, -1);
     if (alpha != 1 && l->in_constant[1])
         add_fold(c, BZ_FOLD_WEIGHTS, alpha, -1);
-    else if (alpha != 1 && (c->in[0] = scaled(b, l, c->in[0], alpha, err)) < 0)
-        return -1;
-    return 0;
+    else if (alpha != 1)
+        c->in[0] = scaled(b, c->in[0], alpha);
+    return bind_done(b);
 }
 
-/* The value in the other type, by a step of its own; the new value's number. */
-static int retyped(binder *b, int value, bz_dtype to)
-{
-    const bz_replay_value v = b->plan->value[value];
-    return bind_new_value(b, "", to, v.rank, v.dim);
-}
-
+/* The value in the other value's type. */
 static void add_retyping(binder *b, int from, int to)
 {
-    int64_t n = bz_extent_count(b->plan->value[from].dim);
+    int64_t n = bz_extent_count(bind_at(b, from)->dim);
     const bz_replay_loop loop = {.kind = BZ_LOOP_COPY, .rank = 1, .dim = {n}, .stride = {{n > 1}, {n > 1}}};
-    bind_step(b, BZ_STEP_LOOP, &from, 1, to)->loop = bz_arena_dup(b->arena, &loop, sizeof loop);
+    bind_loop(b, &loop, &from, 1, to);
 }
 
 /* In training with narrow types a call may want a wide operand, such as a bias, where the iteration has it narrow. Of an inference model
@@ -197,13 +186,14 @@ bz_replay_step *bind_call(binder *b, const bz_problem *p, const int *in, int n_i
     result[n_more] = out;
     for (int i = 0; i < n_in && fits; i++)
         if (differs(b, in[i], &operand[i])) {
-            from[i] = retyped(b, in[i], operand[i].dtype);
+            from[i] = bind_like(b, in[i], operand[i].dtype);
             add_retyping(b, in[i], from[i]);
         }
     int made[BZ_PROBLEM_OPERANDS];
-    for (int i = 0; i <= n_more; i++)
-        made[i] = fits && differs(b, result[i], &operand[n_in + i]) ? retyped(b, result[i], operand[n_in + i].dtype)
-                                                                    : result[i];
+    for (int i = 0; i <= n_more; i++) {
+        const bz_operand *o = &operand[n_in + i];
+        made[i] = fits && differs(b, result[i], o) ? bind_like(b, result[i], o->dtype) : result[i];
+    }
     int at = b->plan->n_steps;
     bz_replay_step *s = bind_step(b, BZ_STEP_CALL, from, n_in, made[n_more]);
     s->problem = p;
@@ -224,12 +214,11 @@ static void add_call(binder *b, const call *c, int out)
 }
 
 /* The problem's result as a value of its own. */
-static int temporary(binder *b, const bz_problem *p, bz_error *err)
+static int temporary(binder *b, const bz_problem *p)
 {
     bz_operand operand[BZ_PROBLEM_OPERANDS];
     const bz_operand *y = &operand[bz_problem_operands(p, operand) - 1];
-    int out = bind_new_value(b, "", y->dtype, y->rank, y->dim);
-    return out < 0 ? bz_fail(err, BZ_INCOMPLETE, "it has too many dimensions") : out;
+    return bind_operand(b, y);
 }
 
 /* A border of zeros around x, by a call of its own before call c. */
@@ -238,15 +227,11 @@ static bool has_border(const bz_problem *first, int calls)
     return calls == 2 && first->kind == BZ_PROBLEM_PAD;
 }
 
-static int add_border(binder *b, const bz_problem *pad, call *c, bz_error *err)
+static void add_border(binder *b, const bz_problem *pad, call *c)
 {
     const call border = {.problem = pad, .in = {c->in[0]}, .n_in = 1};
-    int padded = temporary(b, pad, err);
-    if (padded < 0)
-        return -1;
-    add_call(b, &border, padded);
-    c->in[0] = padded;
-    return 0;
+    c->in[0] = temporary(b, pad);
+    add_call(b, &border, c->in[0]);
 }
 
 /* The same loop runs as a step of its own, whose operands loops.c knows. */
@@ -257,15 +242,13 @@ static bool is_loop(const bz_problem *p)
 
 /* ONNX has [seq, dirs, batch, hidden]; problems have directions side by side. The last states are those of the last
  * step, backwards the first. */
-static int finish_rnn(binder *b, const bz_layer *l, const bz_problem *p, int y, bz_error *err)
+static int finish_rnn(binder *b, const bz_layer *l, const bz_problem *p, int y)
 {
     int64_t seq = p->rnn.seq, n = p->rnn.batch, h = p->rnn.hidden, dirs = p->rnn.dir == BZ_BIDIRECTIONAL ? 2 : 1;
     for (int k = 0; k < 2 && k < l->n_out; k++) {
         if (l->node->out[k] < 0 || !bind_is_wanted(b, l->node->out[k]))
             continue;
-        int out = bind_result(b, l, k, err);
-        if (out < 0)
-            return -1;
+        int out = bind_result(b, k);
         for (int64_t d = 0; d < dirs; d++) {
             bool backwards = p->rnn.dir == BZ_REVERSE || d == 1;
             bz_replay_loop copy = {
@@ -276,33 +259,30 @@ static int finish_rnn(binder *b, const bz_layer *l, const bz_problem *p, int y, 
                 .from = d * h + (k && !backwards ? (seq - 1) * n * dirs * h : 0),
                 .to = d * n * h,
             };
-            if (bind_loop(b, l, &copy, &y, 1, out, err))
-                return -1;
+            bind_loop(b, &copy, &y, 1, out);
         }
     }
-    return 0;
+    return bind_done(b);
 }
 
-static int bind_rnn(binder *b, const bz_layer *l, const bz_problem *p, bz_error *err)
+static int bind_rnn(binder *b, const bz_layer *l, const bz_problem *p)
 {
     call c = {.problem = p};
     const bz_param *layout = bz_layer_param(l, "layout");
     bool cell =
         p->kind == BZ_PROBLEM_LSTM && l->n_out > 2 && l->node->out[2] >= 0 && bind_is_wanted(b, l->node->out[2]);
     if (cell)
-        return bind_no(l, err, "its last cell state is wanted, which no call of ours gives");
+        return bind_no(b, "its last cell state is wanted, which no call of ours gives");
     for (int k = 1; k < 4 && k < l->n_in; k++)
         if (l->node->in[k] >= 0 && !l->in_constant[k])
-            return bind_no(l, err, "its weights are not constant, and calls of ours want them in another order");
+            return bind_no(b, "its weights are not constant, and calls of ours want them in another order");
     if ((layout && layout->text && !strcmp(layout->text, "bti")) || p->rnn.seq != l->in[0].dims[0])
-        return bind_no(l, err, "its batches come first, or its sequences differ in length");
-    if (find_operands(b, l, &c, err))
+        return bind_no(b, "its batches come first, or its sequences differ in length");
+    if (find_operands(b, l, &c))
         return -1;
-    int y = temporary(b, p, err);
-    if (y < 0)
-        return -1;
+    int y = temporary(b, p);
     add_call(b, &c, y);
-    return finish_rnn(b, l, p, y, err);
+    return finish_rnn(b, l, p, y);
 }
 
 static bool only_first_output(const binder *b, const bz_layer *l)
@@ -314,36 +294,30 @@ static bool only_first_output(const binder *b, const bz_layer *l)
 }
 
 /* Product and addition of what is no bias; or operand by operand. */
-static int bind_several(binder *b, const bz_layer *l, const bz_alternative *a, bz_error *err)
+static int bind_several(binder *b, const bz_layer *l, const bz_alternative *a)
 {
     bool variadic = bz_has_word(" sum max min mean ", l->kind), product = bz_has_word(" conv deconv gemm ", l->kind);
     int made = -1;
     if (!variadic && !(product && a->n == 2 && a->problem[1].kind == BZ_PROBLEM_BINARY))
-        return bind_no(l, err, "it takes several calls");
+        return bind_no(b, "it takes several calls");
     for (int i = 0; i < a->n; i++) {
         const bz_problem *p = &a->problem[i];
         call c = {.problem = p};
-        if (i == 0 && find_operands(b, l, &c, err))
-            return -1;
-        if (i == 0 && fold_factors(b, l, &c, err))
+        if (i == 0 && (find_operands(b, l, &c) || fold_factors(b, l, &c)))
             return -1;
         if (i) {
             c.n_in = p->kind == BZ_PROBLEM_BINARY ? 2 : 1;
             c.in[0] = made;
-            c.in[1] = c.n_in == 2 ? bind_value(b, l->node->in[product ? 2 : i + 1], err) : -1;
-            if (c.n_in == 2 && c.in[1] < 0)
-                return -1;
+            c.in[1] = c.n_in == 2 ? bind_in(b, product ? 2 : i + 1) : -1;
             if (c.n_in == 2 && bz_type_elements(&l->in[product ? 2 : i + 1]) > bz_extent_count(p->binary.b))
-                return bind_no(l, err, "its operands are turned round");
+                return bind_no(b, "its operands are turned round");
             if (product && c.n_folds == 0 && bind_real(l, "beta", 1) != 1)
-                return bind_no(l, err, "its factors multiply what is not constant");
+                return bind_no(b, "its factors multiply what is not constant");
         }
-        made = i == a->n - 1 ? bind_result(b, l, 0, err) : temporary(b, p, err);
-        if (made < 0)
-            return -1;
+        made = i == a->n - 1 ? bind_result(b, 0) : temporary(b, p);
         add_call(b, &c, made);
     }
-    return 0;
+    return bind_done(b);
 }
 
 /* oneDNN's binary takes a first operand of the result's shape. */
@@ -362,85 +336,80 @@ static bool has_training(const bz_alternative *a)
     return training;
 }
 
-int bind_call_layer(binder *b, const bz_layer *l, const bz_alternative *a, bz_error *err)
+int bind_call_layer(binder *b, const bz_layer *l, const bz_alternative *a)
 {
     bool border = has_border(a->problem, a->n);
     call c = {.problem = &a->problem[border]};
     if (a->modelled)
-        return bind_no(l, err, "no library call computes it");
+        return bind_no(b, "no library call computes it");
     if (has_training(a))
-        return bind_training(b, l, a, err);
-    if (!strcmp(l->kind, "resize") && bind_resize_as_libraries(b, l, err))
+        return bind_training(b, l, a);
+    if (!strcmp(l->kind, "resize") && bind_resize_as_libraries(b, l))
         return -1;
     if (bz_has_word("matmulnbits matmulbnb4 matmulfp4 matmulfp8", l->kind)) /* the file has no floating-point numbers */
-        return bind_no(l, err, "its weights of a few bits are no operand of a library call");
+        return bind_no(b, "its weights of a few bits are no operand of a library call");
     for (int i = 0; i < a->n; i++)
         if (is_loop(&a->problem[i]) && !border)
-            return bind_no(l, err, "a loop of ours computes it");
+            return bind_no(b, "a loop of ours computes it");
     if (is_rnn(a->problem))
-        return bind_rnn(b, l, a->problem, err);
+        return bind_rnn(b, l, a->problem);
     if (!only_first_output(b, l))
-        return bind_no(l, err, "its other results are wanted, which no call of ours gives");
+        return bind_no(b, "its other results are wanted, which no call of ours gives");
     for (int i = 0; i < a->n; i++)
         if (!is_offered(&a->problem[i]))
-            return bind_no(l, err, "the libraries broadcast the second operand only");
+            return bind_no(b, "the libraries broadcast the second operand only");
     if (!strcmp(l->kind, "gridsample") && a->n == 1)
-        return bind_grid(b, l, a->problem, err);
+        return bind_grid(b, l, a->problem);
     if (!strcmp(l->kind, "einsum") && a->n == 1)
-        return bind_einsum(b, l, a->problem, err);
+        return bind_einsum(b, l, a->problem);
     if (a->n > 1 && !border)
-        return bind_several(b, l, a, err);
-    if (find_operands(b, l, &c, err) || fold_factors(b, l, &c, err) || (border && add_border(b, a->problem, &c, err)))
+        return bind_several(b, l, a);
+    if (find_operands(b, l, &c) || fold_factors(b, l, &c))
         return -1;
-    int out = bind_result(b, l, 0, err);
-    if (out < 0)
-        return -1;
-    add_call(b, &c, out);
-    return 0;
+    if (border)
+        add_border(b, a->problem, &c);
+    add_call(b, &c, bind_result(b, 0));
+    return bind_done(b);
 }
 
-static int constant_operand(binder *b, const bz_layer *l, int k, bz_error *err)
+static int constant_operand(binder *b, const bz_layer *l, int k)
 {
-    return k < l->n_in && l->in_constant[k] ? bind_value(b, l->node->in[k], err)
-                                            : bind_no(l, err, "an operand is not constant");
+    return k < l->n_in && l->in_constant[k] ? bind_in(b, k) : bind_no(b, "an operand is not constant");
 }
 
-static int fold_layer(binder *b, const bz_layer *l, const bz_taken *t, call *c, bz_error *err)
+static int fold_layer(binder *b, const bz_layer *l, const bz_taken *t, call *c)
 {
     if (t->how == BZ_TAKEN_BATCHNORM) {
         bz_replay_fold f = {.kind = BZ_FOLD_BATCHNORM, .factor = epsilon_of(l)};
         for (int k = 0; k < 4; k++)
-            if ((f.value[k] = constant_operand(b, l, k + 1, err)) < 0)
-                return -1;
+            f.value[k] = constant_operand(b, l, k + 1);
         if (c->n_folds == (int)(sizeof c->fold / sizeof *c->fold))
-            return bind_no(l, err, "too much goes into one call");
+            return bind_no(b, "too much goes into one call");
         c->fold[c->n_folds++] = f;
-        return 0;
+        return bind_done(b);
     }
-    int value = constant_operand(b, l, t->other, err);
-    if (value < 0)
-        return -1;
+    int value = constant_operand(b, l, t->other);
     if (t->how == BZ_TAKEN_BIAS)
         add_fold(c, BZ_FOLD_ADD, strcmp(l->kind, "sub") != 0 ? 1 : -1, value);
     else
         add_fold(c, strcmp(l->kind, "div") != 0 ? BZ_FOLD_MUL : BZ_FOLD_DIV, 1, value);
-    return 0;
+    return bind_done(b);
 }
 
 /* The next operand that a post-operation waits for. */
-static int fill_other(binder *b, const bz_layer *l, const bz_taken *t, call *c, bz_error *err)
+static int fill_other(binder *b, const bz_taken *t, call *c)
 {
     if (t->other < 0)
         return 0;
     for (int i = 0; i < c->n_in; i++)
         if (c->in[i] == -2) {
-            c->in[i] = bind_value(b, l->node->in[t->other], err);
-            return c->in[i] < 0 ? -1 : 0;
+            c->in[i] = bind_in(b, t->other);
+            return bind_done(b);
         }
-    return bind_no(l, err, "its operand has no place in the call");
+    return bind_no(b, "its operand has no place in the call");
 }
 
-static int written_call(binder *b, const bz_taken *t, call *c, bz_error *err)
+static int written_call(binder *b, const bz_taken *t, call *c)
 {
     bz_operand operand[BZ_PROBLEM_OPERANDS];
     int n = bz_problem_operands(c->problem, operand);
@@ -453,14 +422,14 @@ static int written_call(binder *b, const bz_taken *t, call *c, bz_error *err)
                         : role == BZ_ROLE_SHIFT ? t->shift
                                                 : BZ_NO_VALUE;
         c->in[i] = role == BZ_ROLE_OTHER ? -2 : -1;
-        if (v >= 0 && (c->in[i] = bind_value(b, v, err)) < 0)
-            return -1;
+        if (v >= 0)
+            c->in[i] = bind_value(b, v);
     }
-    return 0;
+    return bind_done(b);
 }
 
 /* The layers that one call takes: from the first of them on. Returns how many, -1 where that cannot be told. */
-static int bind_taken(binder *b, const bz_plan_place *place, const bz_alternative *a, int first, bz_error *err)
+static int bind_taken(binder *b, const bz_plan_place *place, const bz_alternative *a, int first)
 {
     const bz_taken *t = &a->taken[first];
     const bz_layer *l = &b->layers->layer[place->layer[first]];
@@ -468,46 +437,48 @@ static int bind_taken(binder *b, const bz_plan_place *place, const bz_alternativ
     bool border = t->how == BZ_TAKEN_CALL && has_border(problem, t->calls);
     call c = {.problem = &problem[border]};
     int n = 1;
+    b->l = l;
     if (t->how == BZ_TAKEN_VIEW || (t->how == BZ_TAKEN_CALL && !border && is_loop(problem))) {
-        return bind_loops(b, l, err) ? -1 : 1;
+        return bind_loops(b, l) ? -1 : 1;
     } else if (t->how == BZ_TAKEN_WRITTEN) {
-        if (written_call(b, t, &c, err))
+        if (written_call(b, t, &c))
             return -1;
         while (first + n < place->n && t[n].how == BZ_TAKEN_WRITTEN && t[n].call == t->call)
             n++;
     } else if (t->how != BZ_TAKEN_CALL || (t->calls != 1 && !border)) {
-        return bind_no(l, err, "it takes several calls");
+        return bind_no(b, "it takes several calls");
     } else if (is_rnn(c.problem) || !only_first_output(b, l) || !is_offered(c.problem)) {
-        return bind_no(l, err, "what follows it is not taken along");
-    } else if (find_operands(b, l, &c, err) || fold_factors(b, l, &c, err) ||
-               (border && add_border(b, problem, &c, err))) {
+        return bind_no(b, "what follows it is not taken along");
+    } else if (find_operands(b, l, &c) || fold_factors(b, l, &c)) {
         return -1;
-    }
+    } else if (border)
+        add_border(b, problem, &c);
     for (; first + n < place->n && t[n].call == t->call + border; n++) {
         const bz_layer *next = &b->layers->layer[place->layer[first + n]];
         if (t[n].how == BZ_TAKEN_CALL || t[n].how == BZ_TAKEN_VIEW || t[n].how == BZ_TAKEN_WRITTEN)
             break;
-        if (t[n].how == BZ_TAKEN_POST ? fill_other(b, next, &t[n], &c, err) : fold_layer(b, next, &t[n], &c, err))
+        b->l = next;
+        if (t[n].how == BZ_TAKEN_POST ? fill_other(b, &t[n], &c) : fold_layer(b, next, &t[n], &c))
             return -1;
     }
+    b->l = l;
     for (int i = 0; i < c.n_in; i++)
         if (c.in[i] == -2)
-            return bind_no(l, err, "an operand of the call is not known");
-    int out = bind_result(b, &b->layers->layer[place->layer[first + n - 1]], 0, err);
-    if (out < 0)
-        return -1;
-    add_call(b, &c, out);
-    return n;
+            return bind_no(b, "an operand of the call is not known");
+    b->l = &b->layers->layer[place->layer[first + n - 1]];
+    add_call(b, &c, bind_result(b, 0));
+    return bind_done(b) ? -1 : n;
 }
 
-int bind_call_group(binder *b, const bz_plan_place *place, const bz_alternative *a, bz_error *err)
+int bind_call_group(binder *b, const bz_plan_place *place, const bz_alternative *a)
 {
     if (!a->taken || a->modelled)
-        return bz_fail(err, BZ_INCOMPLETE, "a copy stands in for a layer");
+        return bz_fail(&b->err, BZ_INCOMPLETE, "a copy stands in for a layer");
+    b->l = &b->layers->layer[place->layer[0]];
     if (has_training(a))
-        return bind_no(&b->layers->layer[place->layer[0]], err, "calls of training are not fused");
+        return bind_no(b, "calls of training are not fused");
     for (int i = 0, n; i < place->n; i += n)
-        if ((n = bind_taken(b, place, a, i, err)) < 0)
+        if ((n = bind_taken(b, place, a, i)) < 0)
             return -1;
     return 0;
 }

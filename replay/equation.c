@@ -22,43 +22,40 @@ static bool is_turned(const bz_type *t, const int *axis, bz_replay_loop *loop)
 }
 
 /* Operand k as the call wants it; a constant is turned before anything runs. */
-static int turned_operand(binder *b, const bz_layer *l, int k, const int *axis, bz_error *err)
+static int turned_operand(binder *b, const bz_layer *l, int k, const int *axis)
 {
     bz_replay_loop loop = {.kind = BZ_LOOP_COPY};
-    int from = bind_value(b, l->node->in[k], err);
+    int from = bind_in(b, k);
     if (from < 0 || !is_turned(&l->in[k], axis, &loop))
         return from;
     const bool once = b->once;
     b->once = once || l->in_constant[k];
-    int to = bind_new_value(b, "", b->plan->value[from].dtype, loop.rank, loop.dim);
-    int rc = to < 0 ? bind_no(l, err, "it has too many dimensions") : bind_loop(b, l, &loop, &from, 1, to, err);
+    int to = bind_new(b, bind_at(b, from)->dtype, loop.rank, loop.dim);
+    bind_loop(b, &loop, &from, 1, to);
     b->once = once;
-    return rc ? -1 : to;
+    return to;
 }
 
-static int turned_result(binder *b, const bz_layer *l, int made, const bz_replay_loop *as_call, int out, bz_error *err)
+static int turned_result(binder *b, int made, const bz_replay_loop *as_call, int out)
 {
     bz_replay_loop loop = *as_call;
     memcpy(loop.stride[0], as_call->stride[1], sizeof loop.stride[0]);
     memcpy(loop.stride[1], as_call->stride[0], sizeof loop.stride[1]);
-    return bind_loop(b, l, &loop, &made, 1, out, err);
+    return bind_loop(b, &loop, &made, 1, out);
 }
 
-int bind_einsum(binder *b, const bz_layer *l, const bz_problem *p, bz_error *err)
+int bind_einsum(binder *b, const bz_layer *l, const bz_problem *p)
 {
     bz_einsum_order order;
     bz_replay_loop loop = {.kind = BZ_LOOP_COPY};
     int in[2];
     if (!bz_lower_einsum_order(l, &order) || l->out[0].rank > BZ_PROBLEM_RANK)
-        return bind_no(l, err, "it takes several calls");
+        return bind_no(b, "it takes several calls");
     for (int k = 0; k < l->n_in; k++)
-        if ((in[k] = turned_operand(b, l, k, order.axis[k], err)) < 0)
-            return -1;
-    int out = bind_result(b, l, 0, err);
+        in[k] = turned_operand(b, l, k, order.axis[k]);
+    int out = bind_result(b, 0);
     bool turned = is_turned(&l->out[0], order.axis[2], &loop);
-    int made = out >= 0 && turned ? bind_new_value(b, "", b->plan->value[out].dtype, loop.rank, loop.dim) : out;
-    if (made < 0)
-        return out < 0 ? -1 : bind_no(l, err, "it has too many dimensions");
+    int made = turned ? bind_new(b, bind_at(b, out)->dtype, loop.rank, loop.dim) : out;
     bind_call(b, p, in, l->n_in, NULL, 0, made);
-    return turned ? turned_result(b, l, made, &loop, out, err) : 0;
+    return turned ? turned_result(b, made, &loop, out) : bind_done(b);
 }

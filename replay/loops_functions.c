@@ -4,28 +4,27 @@
 #include <string.h>
 
 /* Its limits may be operands. */
-int bind_clip(binder *b, const bz_layer *l, bz_error *err)
+int bind_clip(binder *b, const bz_layer *l)
 {
     bz_replay_loop loop = {.kind = BZ_LOOP_BINARY};
-    int at = bind_value(b, l->node->in[0], err), out = at < 0 ? -1 : bind_result(b, l, 0, err), left = 0;
+    int at = bind_in(b, 0), out = bind_result(b, 0), left = 0;
     for (int k = 1; k < l->n_in && k < 3; k++)
         left += l->node->in[k] >= 0;
-    if (out < 0 || !left)
-        return out < 0 ? -1 : bind_unary(b, l, err);
+    if (!left)
+        return bind_unary(b, l);
     if (bind_over(&l->out[0], &loop))
-        return bind_no(l, err, "it has too many dimensions");
+        return bind_no(b, "it has too many dimensions");
     bind_row_major(&l->out[0], loop.stride[0]);
     for (int k = 1; k < 3 && k < l->n_in; k++) {
-        int limit = l->node->in[k] < 0 ? -1 : bind_value(b, l->node->in[k], err);
         if (l->node->in[k] < 0)
             continue;
-        int to = --left ? bind_new_value(b, "", b->plan->value[out].dtype, l->out[0].rank, l->out[0].dims) : out;
+        int limit = bind_in(b, k),
+            to = --left ? bind_new(b, bind_at(b, out)->dtype, l->out[0].rank, l->out[0].dims) : out;
         loop.function = k == 1 ? "max" : "min";
-        if (limit < 0 || to < 0 || bind_loop(b, l, &loop, (int[]){at, limit}, 2, to, err))
-            return -1;
+        bind_loop(b, &loop, (int[]){at, limit}, 2, to);
         at = to;
     }
-    return 0;
+    return bind_done(b);
 }
 
 static float either(const bz_layer *l, const char *name, float otherwise)
@@ -34,7 +33,7 @@ static float either(const bz_layer *l, const char *name, float otherwise)
     return a && a->kind == BZ_ATTR_INT ? (float)a->i : bind_real(l, name, otherwise);
 }
 
-int bind_parametric(binder *b, const bz_layer *l, bz_error *err)
+int bind_parametric(binder *b, const bz_layer *l)
 {
     static const struct {
         const char *kind, *alpha, *beta;
@@ -44,35 +43,33 @@ int bind_parametric(binder *b, const bz_layer *l, bz_error *err)
                 {"thresholdedrelu", "alpha", "", {1, 0}}};
     bz_replay_loop loop = {.kind = BZ_LOOP_UNARY, .function = l->kind};
     if (bind_over(&l->out[0], &loop) || bz_type_elements(&l->in[0]) != bz_type_elements(&l->out[0]))
-        return bind_no(l, err, "it has too many dimensions");
+        return bind_no(b, "it has too many dimensions");
     bind_row_major(&l->out[0], loop.stride[0]);
     for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++)
         if (!strcmp(ROWS[i].kind, l->kind))
             loop.alpha = either(l, ROWS[i].alpha, ROWS[i].usual[0]),
             loop.beta = either(l, ROWS[i].beta, ROWS[i].usual[1]);
-    return bind_emit(b, l, (int[]){0}, 1, 0, &loop, err);
+    return bind_emit(b, (int[]){0}, 1, 0, &loop);
 }
 
 /* All bits turned round: what is left to the largest number without a sign, or to -1. */
-int bind_complement(binder *b, const bz_layer *l, bz_error *err)
+int bind_complement(binder *b, const bz_layer *l)
 {
     bz_replay_loop loop = {.kind = BZ_LOOP_BINARY, .function = "sub"};
     double *all = BZ_NEW(b->arena, double, 1);
     bz_dtype t = l->in[0].dtype;
     bool no_sign = t == BZ_U8 || t == BZ_U16 || t == BZ_U32;
     if (bind_over(&l->out[0], &loop) || t == BZ_U64)
-        return bind_no(l, err, "double precision does not hold its numbers");
+        return bind_no(b, "double precision does not hold its numbers");
     *all = no_sign ? (double)(((int64_t)1 << bz_dtype_bits(t)) - 1) : -1;
     bind_row_major(&l->out[0], loop.stride[1]);
-    int in[2] = {bind_numbers(b, t, 0, NULL, all), bind_value(b, l->node->in[0], err)};
-    int out = in[0] < 0 || in[1] < 0 ? -1 : bind_result(b, l, 0, err);
-    return out < 0 ? -1 : bind_loop(b, l, &loop, in, 2, out, err);
+    int in[2] = {bind_numbers(b, t, 0, NULL, all), bind_in(b, 0)};
+    return bind_loop(b, &loop, in, 2, bind_result(b, 0));
 }
 
 /* Axes that are no neighbours are brought behind all others first: the new value, and its lanes. */
-static int turn_axes(binder *b, const bz_layer *l, int in, const bool *reduced, bz_replay_loop *lanes, bz_error *err)
+static int turn_axes(binder *b, const bz_type *x, int in, const bool *reduced, bz_replay_loop *lanes)
 {
-    const bz_type *x = &l->in[0];
     int64_t stride[BZ_MAX_RANK];
     bz_replay_loop copy = {.kind = BZ_LOOP_COPY, .rank = x->rank};
     int at = 0;
@@ -84,12 +81,12 @@ static int turn_axes(binder *b, const bz_layer *l, int in, const bool *reduced, 
     for (int64_t i = at, step = 1; i-- > 0; step *= copy.dim[i])
         copy.stride[1][i] = step;
     lanes->dim[0] *= lanes->dim[2], lanes->dim[2] = 1;
-    int turned = bind_new_value(b, "", b->plan->value[in].dtype, at, copy.dim);
-    return turned < 0 || bind_loop(b, l, &copy, &in, 1, turned, err) ? -1 : turned;
+    int turned = bind_new(b, bind_at(b, in)->dtype, at, copy.dim);
+    return bind_loop(b, &copy, &in, 1, turned) ? -1 : turned;
 }
 
 /* In types that no library reduces, or by functions that none has. */
-int bind_reduction(binder *b, const bz_layer *l, bz_error *err)
+int bind_reduction(binder *b, const bz_layer *l)
 {
     const bz_type *x = &l->in[0];
     const bz_param *axes = bz_layer_param(l, "axes");
@@ -106,40 +103,39 @@ int bind_reduction(binder *b, const bz_layer *l, bz_error *err)
         lanes.dim[reduced[i] ? 1 : i < first ? 0 : 2] *= x->dims[i];
     if (!n || x->rank > BZ_PROBLEM_RANK || bz_type_elements(x) < 1 ||
         lanes.dim[0] * lanes.dim[2] != bz_type_elements(&l->out[0]))
-        return bind_no(l, err, "which axes it reduces depends on data");
-    int in = bind_value(b, l->node->in[0], err);
-    if (in >= 0 && last - first + 1 != n)
-        in = turn_axes(b, l, in, reduced, &lanes, err);
-    int out = in < 0 ? -1 : bind_result(b, l, 0, err);
-    return out < 0 ? -1 : bind_loop(b, l, &lanes, &in, 1, out, err);
+        return bind_no(b, "which axes it reduces depends on data");
+    int in = bind_in(b, 0);
+    if (last - first + 1 != n)
+        in = turn_axes(b, x, in, reduced, &lanes);
+    return bind_loop(b, &lanes, &in, 1, bind_result(b, 0));
 }
 
 /* Zeros, and ones along a diagonal. */
-int bind_eye(binder *b, const bz_layer *l, bz_error *err)
+int bind_eye(binder *b, const bz_layer *l)
 {
     static const double ONE = 1;
     const bz_attr *k = bz_node_attr(l->node, "k");
     int64_t at = k && k->kind == BZ_ATTR_INT ? k->i : 0;
     const bz_replay_loop fill = {.kind = BZ_LOOP_FILL, .rank = 1, .dim = {1}};
     if (l->out[0].rank != 2 || bz_type_elements(&l->out[0]) < 1)
-        return bind_no(l, err, "it is no matrix");
+        return bind_no(b, "it is no matrix");
     int64_t rows = l->out[0].dims[0], columns = l->out[0].dims[1], n;
     at = at < -rows ? -rows : at > columns ? columns : at; /* beyond, there is no diagonal */
     int64_t row = at < 0 ? -at : 0, column = at > 0 ? at : 0;
     n = rows - row < columns - column ? rows - row : columns - column;
     const bz_replay_loop copy = {
         .kind = BZ_LOOP_COPY, .rank = 1, .dim = {n}, .stride = {{0}, {columns + 1}}, .to = row * columns + column};
-    int one = bind_numbers(b, l->out[0].dtype, 0, NULL, &ONE), out = bind_result(b, l, 0, err);
-    if (out < 0 || bind_loop(b, l, &fill, NULL, 0, out, err))
-        return -1;
-    return n < 1 ? 0 : bind_loop(b, l, &copy, &one, 1, out, err);
+    int one = bind_numbers(b, l->out[0].dtype, 0, NULL, &ONE), out = bind_result(b, 0);
+    bind_loop(b, &fill, NULL, 0, out);
+    return n < 1 ? bind_done(b) : bind_loop(b, &copy, &one, 1, out);
 }
 
 /* A model may say how large its result was once. */
-int bind_sized_by_data(binder *b, const bz_layer *l, bz_error *err)
+int bind_sized_by_data(binder *b, const bz_layer *l)
 {
+    (void)l;
     b->sized = true;
-    return bind_no(l, err, "how large its result is depends on data, and a replay has fixed sizes");
+    return bind_no(b, "how large its result is depends on data, and a replay has fixed sizes");
 }
 
 /* A loop over the classes' numbers: operands lie as they do. */
@@ -150,58 +146,56 @@ static bz_replay_loop over_targets(const bz_type *target, bz_loop_kind kind, con
 }
 
 /* What each element's class weighs: 1, or its weight; 0 of the class that is ignored. */
-static int weigh(binder *b, const bz_layer *l, int target, int64_t classes, bz_error *err)
+static int weigh(binder *b, const bz_layer *l, int target, int64_t classes)
 {
     static const double ONE = 1, ZERO = 0;
     const bz_type *t = &l->in[1];
     const bz_attr *ignored = bz_node_attr(l->node, "ignore_index");
     bz_replay_loop loop = over_targets(t, BZ_LOOP_GATHER, NULL);
     bool weighted = l->n_in > 2 && l->node->in[2] >= 0;
-    int weights = weighted ? bind_value(b, l->node->in[2], err) : bind_numbers(b, l->in[0].dtype, 0, NULL, &ONE);
-    int all = weights < 0 ? -1 : bind_new_value(b, "", l->in[0].dtype, t->rank, t->dims);
+    int weights = weighted ? bind_in(b, 2) : bind_numbers(b, l->in[0].dtype, 0, NULL, &ONE);
+    int all = bind_new(b, l->in[0].dtype, t->rank, t->dims);
     loop.stride[0][0] = 0, loop.length = 1, loop.extent[0] = classes, loop.step[0] = 1;
     if (!weighted) {
         loop = over_targets(t, BZ_LOOP_COPY, NULL);
         loop.stride[0][0] = 0;
     }
-    if (all < 0 || bind_loop(b, l, &loop, (int[]){weights, target}, 1 + weighted, all, err))
-        return -1;
+    bind_loop(b, &loop, (int[]){weights, target}, 1 + weighted, all);
     if (!ignored || ignored->kind != BZ_ATTR_INT)
         return all;
     double *number = BZ_NEW(b->arena, double, 1);
     *number = (double)ignored->i;
     int which = bind_numbers(b, l->in[1].dtype, 0, NULL, number),
         none = bind_numbers(b, l->in[0].dtype, 0, NULL, &ZERO);
-    int same = bind_new_value(b, "", BZ_BOOL, t->rank, t->dims),
-        rest = bind_new_value(b, "", l->in[0].dtype, t->rank, t->dims);
+    int same = bind_new(b, BZ_BOOL, t->rank, t->dims), rest = bind_new(b, l->in[0].dtype, t->rank, t->dims);
     bz_replay_loop equal = over_targets(t, BZ_LOOP_BINARY, "eq"), choose = over_targets(t, BZ_LOOP_SELECT, NULL);
     equal.stride[1][0] = choose.stride[1][0] = 0;
-    if (bind_loop(b, l, &equal, (int[]){target, which}, 2, same, err) ||
-        bind_loop(b, l, &choose, (int[]){same, none, all}, 3, rest, err))
-        return -1;
+    bind_loop(b, &equal, (int[]){target, which}, 2, same);
+    bind_loop(b, &choose, (int[]){same, none, all}, 3, rest);
     return rest;
 }
 
 /* Logarithms of probabilities, as operand or by the layer itself. */
-static int find_logarithms(binder *b, const bz_layer *l, const bz_replay_loop *lanes, bz_error *err)
+static int find_logarithms(binder *b, const bz_layer *l, const bz_replay_loop *lanes)
 {
-    int x = bind_value(b, l->node->in[0], err);
-    if (x < 0 || strcmp(l->kind, "crossentropy") != 0)
+    int x = bind_in(b, 0);
+    if (strcmp(l->kind, "crossentropy") != 0)
         return x;
     bool named = l->n_out > 1 && l->node->out[1] >= 0;
-    int made = named ? bind_result(b, l, 1, err) : bind_new_value(b, "", l->in[0].dtype, l->in[0].rank, l->in[0].dims);
-    return made < 0 || bind_loop(b, l, lanes, &x, 1, made, err) ? -1 : made;
+    int made = named ? bind_result(b, 1) : bind_new(b, l->in[0].dtype, l->in[0].rank, l->in[0].dims);
+    bind_loop(b, lanes, &x, 1, made);
+    return made;
 }
 
 /* -weight · logarithm of each element's class; summed up, and over the sum of weights, as the layer says. */
-int bind_likelihood(binder *b, const bz_layer *l, bz_error *err)
+int bind_likelihood(binder *b, const bz_layer *l)
 {
     const bz_type *x = &l->in[0], *t = &l->in[1];
     const bz_attr *a = bz_node_attr(l->node, "reduction");
     const char *reduction = a && a->kind == BZ_ATTR_STRING ? a->s.data : "mean";
     int64_t n = bz_type_elements(t);
     if (x->dtype != BZ_F32 || x->rank < 2 || n < 1 || bz_type_elements(x) != n * x->dims[1] || x->dims[0] != t->dims[0])
-        return bind_no(l, err, "its classes do not fit its targets");
+        return bind_no(b, "its classes do not fit its targets");
     int64_t classes = x->dims[1], inner = n / x->dims[0];
     const bz_replay_loop lanes = {
         .kind = BZ_LOOP_LANES, .function = "logsoftmax", .rank = 4, .dim = {x->dims[0], classes, inner, classes}};
@@ -216,23 +210,19 @@ int bind_likelihood(binder *b, const bz_layer *l, bz_error *err)
                          one = {.kind = BZ_LOOP_COPY, .rank = 1, .dim = {1}, .stride = {{1}, {1}}},
                          ratio = {
                              .kind = BZ_LOOP_BINARY, .function = "div", .rank = 1, .dim = {1}, .stride = {{1}, {1}}};
-    int from = find_logarithms(b, l, &lanes, err), target = from < 0 ? -1 : bind_value(b, l->node->in[1], err);
-    int weight = target < 0 ? -1 : weigh(b, l, target, classes, err), out = weight < 0 ? -1 : bind_result(b, l, 0, err);
+    int from = find_logarithms(b, l, &lanes), target = bind_in(b, 1), weight = weigh(b, l, target, classes),
+        out = bind_result(b, 0);
     bool each = !strcmp(reduction, "none");
-    if (out < 0)
-        return -1;
-    int picked = bind_new_value(b, "", BZ_F32, t->rank, t->dims),
-        turned = bind_new_value(b, "", BZ_F32, t->rank, t->dims),
-        loss = each ? out : bind_new_value(b, "", BZ_F32, t->rank, t->dims);
-    if (bind_loop(b, l, &pick, (int[]){from, target}, 2, picked, err) ||
-        bind_loop(b, l, &negate, &picked, 1, turned, err) ||
-        bind_loop(b, l, &times, (int[]){turned, weight}, 2, loss, err))
-        return -1;
-    int sum[2] = {each ? 0 : bind_sum(b, l, loss, n, err)};
-    if (each || sum[0] < 0)
-        return each ? 0 : -1;
+    int picked = bind_new(b, BZ_F32, t->rank, t->dims), turned = bind_new(b, BZ_F32, t->rank, t->dims),
+        loss = each ? out : bind_new(b, BZ_F32, t->rank, t->dims);
+    bind_loop(b, &pick, (int[]){from, target}, 2, picked);
+    bind_loop(b, &negate, &picked, 1, turned);
+    bind_loop(b, &times, (int[]){turned, weight}, 2, loss);
+    if (each)
+        return bind_done(b);
+    int sum[2] = {bind_sum(b, loss, n)};
     if (strcmp(reduction, "mean") != 0)
-        return bind_loop(b, l, &one, sum, 1, out, err);
-    sum[1] = bind_sum(b, l, weight, n, err);
-    return sum[1] < 0 ? -1 : bind_loop(b, l, &ratio, sum, 2, out, err);
+        return bind_loop(b, &one, sum, 1, out);
+    sum[1] = bind_sum(b, weight, n);
+    return bind_loop(b, &ratio, sum, 2, out);
 }

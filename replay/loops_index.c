@@ -21,12 +21,12 @@ static const char NO_AXIS[] = "its axis depends on data, or is none of its opera
                   NO_FIT[] = "its operands do not fit";
 
 /* Whole rows behind an axis, for each index. */
-int bind_gather(binder *b, const bz_layer *l, bz_error *err)
+int bind_gather(binder *b, const bz_layer *l)
 {
     const bz_type *x = &l->in[0];
     int64_t axis = bz_layer_int(l, "axis", 0), outer = 1, inner = 1, made;
     if (bz_type_elements(x) < 1 || axis < 0 || axis >= x->rank || bz_type_elements(&l->in[1]) < 0)
-        return bind_no(l, err, "its table is empty, or its axis not known");
+        return bind_no(b, "its table is empty, or its axis not known");
     for (int i = 0; i < x->rank; i++)
         *(i < axis ? &outer : &inner) *= i == axis ? 1 : x->dims[i];
     int64_t n = bz_type_elements(&l->in[1]), extent = x->dims[axis];
@@ -38,8 +38,8 @@ int bind_gather(binder *b, const bz_layer *l, bz_error *err)
                                  .extent = {extent},
                                  .step = {inner}};
     if (__builtin_mul_overflow(outer * inner, n, &made) || made != bz_type_elements(&l->out[0]))
-        return bind_no(l, err, "its indices do not fit its result");
-    return bind_emit(b, l, (int[]){0, 1}, 2, 0, &loop, err);
+        return bind_no(b, "its indices do not fit its result");
+    return bind_emit(b, (int[]){0, 1}, 2, 0, &loop);
 }
 
 /* Tuples lead into the dimensions from `first` on; their steps there. Returns the elements of what a tuple names, 0 where they do not fit. */
@@ -60,7 +60,7 @@ static int64_t put_tuples(bz_replay_loop *loop, const bz_type *x, const bz_type 
 }
 
 /* One slice for each tuple of indices, in each batch. */
-int bind_gathernd(binder *b, const bz_layer *l, bz_error *err)
+int bind_gathernd(binder *b, const bz_layer *l)
 {
     const bz_type *x = &l->in[0], *index = &l->in[1];
     int64_t batch = bz_layer_int(l, "batch", 0), outer = 1, made;
@@ -69,14 +69,14 @@ int bind_gathernd(binder *b, const bz_layer *l, bz_error *err)
     for (int64_t i = 0; i < batch && n; i++)
         outer *= x->dims[i] == index->dims[i] ? x->dims[i] : 0;
     if (!n || !outer)
-        return bind_no(l, err, NO_FIT);
+        return bind_no(b, NO_FIT);
     int64_t tuples = bz_type_elements(index) / loop.length / outer;
     loop.dim[0] = outer, loop.dim[1] = tuples, loop.dim[2] = n;
     loop.stride[0][0] = bz_type_elements(x) / outer, loop.stride[0][2] = 1;
     loop.stride[1][0] = tuples * loop.length, loop.stride[1][1] = loop.length;
     if (__builtin_mul_overflow(outer * tuples, n, &made) || made != bz_type_elements(&l->out[0]))
-        return bind_no(l, err, NO_FIT);
-    return bind_emit(b, l, (int[]){0, 1}, 2, 0, &loop, err);
+        return bind_no(b, NO_FIT);
+    return bind_emit(b, (int[]){0, 1}, 2, 0, &loop);
 }
 
 /* A loop over indices whose number along the axis alone is replaced: strides of the other tensor. */
@@ -94,13 +94,13 @@ static int over_indices(const bz_type *x, const bz_type *index, int64_t axis, bz
     return 0;
 }
 
-int bind_gatherelements(binder *b, const bz_layer *l, bz_error *err)
+int bind_gatherelements(binder *b, const bz_layer *l)
 {
     bz_replay_loop loop = {.kind = BZ_LOOP_GATHER};
     if (over_indices(&l->in[0], &l->in[1], axis_of(l, 0, l->in[0].rank), &loop, loop.stride[0]))
-        return bind_no(l, err, NO_FIT);
+        return bind_no(b, NO_FIT);
     bind_row_major(&l->in[1], loop.stride[1]);
-    return bind_emit(b, l, (int[]){0, 1}, 2, 0, &loop, err);
+    return bind_emit(b, (int[]){0, 1}, 2, 0, &loop);
 }
 
 /* What a scatter does where something is already. */
@@ -120,35 +120,35 @@ static int find_reduction(const bz_layer *l, const char **function)
 }
 
 /* The data copied, then the updates put where the tuples of indices say. */
-int bind_scatternd(binder *b, const bz_layer *l, bz_error *err)
+int bind_scatternd(binder *b, const bz_layer *l)
 {
     const bz_type *x = &l->in[0], *index = &l->in[1];
     bz_replay_loop loop = {.kind = BZ_LOOP_SCATTER, .rank = 2};
     int64_t n = l->n_in == 3 ? put_tuples(&loop, x, index, 0) : 0, updates;
     if (!n || bz_type_elements(x) != bz_type_elements(&l->out[0]) || find_reduction(l, &loop.function))
-        return bind_no(l, err, NO_FIT);
+        return bind_no(b, NO_FIT);
     loop.dim[0] = bz_type_elements(index) / loop.length, loop.dim[1] = n;
     loop.stride[0][0] = loop.length;
     loop.stride[1][0] = n, loop.stride[1][1] = loop.stride[2][1] = 1;
     if (__builtin_mul_overflow(loop.dim[0], n, &updates) || updates != bz_type_elements(&l->in[2]))
-        return bind_no(l, err, "its updates do not fit");
-    return bind_cast(b, l, err) || bind_emit(b, l, (int[]){1, 2}, 2, 0, &loop, err) ? -1 : 0;
+        return bind_no(b, "its updates do not fit");
+    return bind_cast(b, l) || bind_emit(b, (int[]){1, 2}, 2, 0, &loop) ? -1 : 0;
 }
 
-int bind_scatterelements(binder *b, const bz_layer *l, bz_error *err)
+int bind_scatterelements(binder *b, const bz_layer *l)
 {
     bz_replay_loop loop = {.kind = BZ_LOOP_SCATTER};
     if (l->n_in != 3 || bz_type_elements(&l->in[1]) != bz_type_elements(&l->in[2]) ||
         find_reduction(l, &loop.function) ||
         over_indices(&l->in[0], &l->in[1], axis_of(l, 0, l->in[0].rank), &loop, loop.stride[2]))
-        return bind_no(l, err, NO_FIT);
+        return bind_no(b, NO_FIT);
     bind_row_major(&l->in[1], loop.stride[0]);
     bind_row_major(&l->in[1], loop.stride[1]);
-    return bind_cast(b, l, err) || bind_emit(b, l, (int[]){1, 2}, 2, 0, &loop, err) ? -1 : 0;
+    return bind_cast(b, l) || bind_emit(b, (int[]){1, 2}, 2, 0, &loop) ? -1 : 0;
 }
 
 /* Zeros, and each element where its index in the whole tensor says. With an output shape, indices are still those of the tensor without it. */
-int bind_unpool(binder *b, const bz_layer *l, bz_error *err)
+int bind_unpool(binder *b, const bz_layer *l)
 {
     int64_t n = bz_type_elements(&l->in[0]);
     const bz_replay_loop fill = {.kind = BZ_LOOP_FILL, .rank = 1, .dim = {1}},
@@ -160,17 +160,17 @@ int bind_unpool(binder *b, const bz_layer *l, bz_error *err)
                                  .extent = {bz_type_elements(&l->out[0])},
                                  .step = {1}};
     if (l->n_in < 2 || n < 1 || bz_type_elements(&l->in[1]) != n || l->n_in > 2)
-        return bind_no(l, err, l->n_in > 2 ? "its indices are those of a tensor of another shape" : NO_FIT);
-    return bind_emit(b, l, NULL, 0, 0, &fill, err) || bind_emit(b, l, (int[]){1, 0}, 2, 0, &loop, err) ? -1 : 0;
+        return bind_no(b, l->n_in > 2 ? "its indices are those of a tensor of another shape" : NO_FIT);
+    return bind_emit(b, NULL, 0, 0, &fill) || bind_emit(b, (int[]){1, 0}, 2, 0, &loop) ? -1 : 0;
 }
 
 /* The first value everywhere, and the second where the indices say. */
-int bind_onehot(binder *b, const bz_layer *l, bz_error *err)
+int bind_onehot(binder *b, const bz_layer *l)
 {
     const bz_replay_loop fill = {.kind = BZ_LOOP_FILL, .rank = 1, .dim = {1}};
     int64_t axis = axis_of(l, -1, l->out[0].rank), outer = 1, inner = 1;
     if (l->n_in != 3 || bz_type_elements(&l->in[2]) != 2 || axis < 0 || bz_type_elements(&l->out[0]) < 1)
-        return bind_no(l, err, NO_FIT);
+        return bind_no(b, NO_FIT);
     for (int i = 0; i < l->out[0].rank; i++)
         *(i < axis ? &outer : &inner) *= i == axis ? 1 : l->out[0].dims[i];
     const bz_replay_loop loop = {.kind = BZ_LOOP_SCATTER,
@@ -181,7 +181,7 @@ int bind_onehot(binder *b, const bz_layer *l, bz_error *err)
                                  .length = 1,
                                  .extent = {l->out[0].dims[axis]},
                                  .step = {inner}};
-    return bind_emit(b, l, (int[]){2}, 1, 0, &fill, err) || bind_emit(b, l, (int[]){0, 2}, 2, 0, &loop, err) ? -1 : 0;
+    return bind_emit(b, (int[]){2}, 1, 0, &fill) || bind_emit(b, (int[]){0, 2}, 2, 0, &loop) ? -1 : 0;
 }
 
 int64_t bind_indexed_extent(const bz_layer *l, int k)
@@ -211,31 +211,31 @@ static int over_lanes(const bz_type *x, int64_t axis, int64_t m, bz_replay_loop 
     return 0;
 }
 
-int bind_argmax(binder *b, const bz_layer *l, bz_error *err)
+int bind_argmax(binder *b, const bz_layer *l)
 {
     bz_replay_loop loop;
     if (over_lanes(&l->in[0], axis_of(l, 0, l->in[0].rank), 1, &loop))
-        return bind_no(l, err, NO_AXIS);
+        return bind_no(b, NO_AXIS);
     loop.function = l->kind;
     loop.alpha = whole(l, "select_last_index", 0) ? 1 : 0;
-    return bind_emit(b, l, (int[]){0}, 1, 0, &loop, err);
+    return bind_emit(b, (int[]){0}, 1, 0, &loop);
 }
 
 /* A result as long as its operand. */
-int bind_lanes(binder *b, const bz_layer *l, bz_error *err)
+int bind_lanes(binder *b, const bz_layer *l)
 {
     bz_replay_loop loop;
     int rank = l->in[0].rank;
     int64_t axis = rank == 1 ? 0 : bz_layer_param(l, "axis") ? axis_of(l, 0, rank) : -1;
     if (over_lanes(&l->in[0], axis, axis < 0 ? 0 : l->in[0].dims[axis], &loop))
-        return bind_no(l, err, NO_AXIS);
+        return bind_no(b, NO_AXIS);
     loop.function = l->kind;
     loop.alpha = whole(l, "exclusive", 0) ? 1 : 0, loop.beta = whole(l, "reverse", 0) ? 1 : 0;
-    return bind_emit(b, l, (int[]){0}, 1, 0, &loop, err);
+    return bind_emit(b, (int[]){0}, 1, 0, &loop);
 }
 
 /* Their numbers, and then the elements that these lead to. */
-int bind_topk(binder *b, const bz_layer *l, bz_error *err)
+int bind_topk(binder *b, const bz_layer *l)
 {
     const bz_type *x = &l->in[0];
     bz_replay_loop loop, take = {.kind = BZ_LOOP_GATHER};
@@ -243,67 +243,62 @@ int bind_topk(binder *b, const bz_layer *l, bz_error *err)
     const bz_type *y = l->n_out > 1 && l->out[0].rank == x->rank ? &l->out[0] : NULL;
     if (!y || axis < 0 || y->dims[axis] > x->dims[axis] || over_lanes(x, axis, y->dims[axis], &loop) ||
         over_indices(x, y, axis, &take, take.stride[0]))
-        return bind_no(l, err, "how many it takes depends on data, or is more than there are");
+        return bind_no(b, "how many it takes depends on data, or is more than there are");
     loop.function = "topk";
     loop.alpha = whole(l, "largest", 1) ? 1 : -1;
     bind_row_major(y, take.stride[1]);
     bool named = l->node->out[1] >= 0;
-    int in = bind_value(b, l->node->in[0], err), numbers = in < 0  ? -1
-                                                           : named ? bind_result(b, l, 1, err)
-                                                                   : bind_new_value(b, "", BZ_I64, y->rank, y->dims);
-    if (numbers < 0 || bind_loop(b, l, &loop, &in, 1, numbers, err))
-        return -1;
+    int in = bind_in(b, 0), numbers = named ? bind_result(b, 1) : bind_new(b, BZ_I64, y->rank, y->dims);
+    bind_loop(b, &loop, &in, 1, numbers);
     if (l->node->out[0] < 0 || !bind_is_wanted(b, l->node->out[0]))
-        return 0;
-    int out = bind_result(b, l, 0, err);
-    return out < 0 ? -1 : bind_loop(b, l, &take, (int[]){in, numbers}, 2, out, err);
+        return bind_done(b);
+    return bind_loop(b, &take, (int[]){in, numbers}, 2, bind_result(b, 0));
 }
 
 /* For each sequence the numbers of its elements turned round, and then the elements that these lead to. */
-int bind_reversal(binder *b, const bz_layer *l, bz_error *err)
+int bind_reversal(binder *b, const bz_layer *l)
 {
     const bz_type *x = &l->in[0];
     int64_t time = whole(l, "time_axis", 0), batch = whole(l, "batch_axis", 1), n = bz_type_elements(&l->in[1]);
     bz_replay_loop take = {.kind = BZ_LOOP_GATHER};
     if (x->rank < 2 || time < 0 || time > 1 || batch != 1 - time || bind_over(x, &take) || n != x->dims[batch])
-        return bind_no(l, err, NO_FIT);
+        return bind_no(b, NO_FIT);
     const int64_t numbers[2] = {n, x->dims[time]};
     const bz_replay_loop loop = {
         .kind = BZ_LOOP_LANES, .function = "reversal", .rank = 4, .dim = {n, 1, 1, numbers[1]}};
     bind_row_major(x, take.stride[0]);
     take.length = 1, take.extent[0] = numbers[1], take.step[0] = take.stride[0][time];
     take.stride[0][time] = 0, take.stride[1][batch] = numbers[1], take.stride[1][time] = 1;
-    int in = bind_value(b, l->node->in[0], err), lengths = in < 0 ? -1 : bind_value(b, l->node->in[1], err),
-        order = lengths < 0 ? -1 : bind_new_value(b, "", BZ_I64, 2, numbers);
-    int out = order < 0 || bind_loop(b, l, &loop, &lengths, 1, order, err) ? -1 : bind_result(b, l, 0, err);
-    return out < 0 ? -1 : bind_loop(b, l, &take, (int[]){in, order}, 2, out, err);
+    int in = bind_in(b, 0), lengths = bind_in(b, 1), order = bind_new(b, BZ_I64, 2, numbers);
+    bind_loop(b, &loop, &lengths, 1, order);
+    return bind_loop(b, &take, (int[]){in, order}, 2, bind_result(b, 0));
 }
 
 /* A copy with one more dimension, without a step, for each that is repeated. */
-int bind_tile(binder *b, const bz_layer *l, bz_error *err)
+int bind_tile(binder *b, const bz_layer *l)
 {
     const bz_type *x = &l->in[0], *y = &l->out[0];
     bz_replay_loop loop = {.kind = BZ_LOOP_COPY, .dim = {1}};
     int64_t from[BZ_MAX_RANK], to[BZ_MAX_RANK];
     int rank = 0;
     if (x->rank != y->rank || bz_type_elements(x) < 1 || bz_type_elements(y) < 1)
-        return bind_no(l, err, NO_FIT);
+        return bind_no(b, NO_FIT);
     bind_row_major(x, from);
     bind_row_major(y, to);
     for (int i = 0; i < x->rank; i++) {
         if (rank + 2 > BZ_PROBLEM_RANK || y->dims[i] % x->dims[i])
-            return bind_no(l, err, "it has too many dimensions");
+            return bind_no(b, "it has too many dimensions");
         if (y->dims[i] != x->dims[i])
             loop.dim[rank] = y->dims[i] / x->dims[i], loop.stride[1][rank++] = to[i] * x->dims[i];
         loop.dim[rank] = x->dims[i], loop.stride[0][rank] = from[i], loop.stride[1][rank++] = to[i];
     }
     loop.rank = rank ? rank : 1;
-    return bind_emit(b, l, (int[]){0}, 1, 0, &loop, err);
+    return bind_emit(b, (int[]){0}, 1, 0, &loop);
 }
 
 /* A grid has x and y, from -1 to 1 over the image; the call wants y and x in pixels. In between all y lie behind each other, and all x: a loop
  * over pairs takes ten times as long. All is f32, whatever the model is computed in: in other types no loop of ours samples. */
-int bind_grid(binder *b, const bz_layer *l, const bz_problem *p, bz_error *err)
+int bind_grid(binder *b, const bz_layer *l, const bz_problem *p)
 {
     const bz_type *x = &l->in[0], *grid = &l->in[1];
     bool corners = whole(l, "align_corners", 0);
@@ -324,29 +319,18 @@ int bind_grid(binder *b, const bz_layer *l, const bz_problem *p, bz_error *err)
     bz_problem *own = bz_arena_dup(b->arena, p, sizeof *p);
     own->dtype = own->dtype_w = own->dtype_y = BZ_F32;
     int n_y = bz_problem_operands(own, operand);
-    int from = bind_value(b, l->node->in[0], err), at = from < 0 ? -1 : bind_value(b, l->node->in[1], err),
-        out = at < 0 ? -1 : bind_result(b, l, 0, err);
-    if (out < 0)
-        return -1;
+    int from = bind_in(b, 0), at = bind_in(b, 1), out = bind_result(b, 0);
     for (int i = 0; i < 4; i++) {
         bool plain = loop[i].kind == BZ_LOOP_COPY;
-        int made = i < 3 ? bind_new_value(b, "", BZ_F32, 2, planes)
-                         : bind_new_value(b, "", BZ_F32, operand[1].rank, operand[1].dim),
+        int made = i < 3 ? bind_new(b, BZ_F32, 2, planes) : bind_operand(b, &operand[1]),
             by = plain ? 0 : bind_numbers(b, BZ_F32, 1, two, number + 2 * (i - 1));
-        if (made < 0 || by < 0)
-            return bind_no(l, err, NO_FIT);
-        if (bind_loop(b, l, &loop[i], (int[]){at, by}, plain ? 1 : 2, made, err))
-            return -1;
+        bind_loop(b, &loop[i], (int[]){at, by}, plain ? 1 : 2, made);
         at = made;
     }
-    from = b->plan->value[from].dtype == BZ_F32 ? from : bind_widened(b, l, 0, err);
-    int made = out;
-    if (b->plan->value[out].dtype != BZ_F32)
-        made = bind_new_value(b, "", BZ_F32, operand[n_y - 1].rank, operand[n_y - 1].dim);
-    if (from < 0 || made < 0)
-        return -1;
+    from = bind_at(b, from)->dtype == BZ_F32 ? from : bind_widened(b, 0);
+    int made = bind_at(b, out)->dtype == BZ_F32 ? out : bind_operand(b, &operand[n_y - 1]);
     bind_call(b, own, (int[]){from, at}, 2, NULL, 0, made);
     const bz_replay_loop narrow = {
         .kind = BZ_LOOP_COPY, .rank = 1, .dim = {operand[n_y - 1].count}, .stride = {{1}, {1}}};
-    return made == out ? 0 : bind_loop(b, l, &narrow, &made, 1, out, err);
+    return made == out ? bind_done(b) : bind_loop(b, &narrow, &made, 1, out);
 }

@@ -34,7 +34,7 @@ static int64_t clamp(double v, int64_t n)
 }
 
 /* The value with this axis made anew, a new value of the plan's or `out`. Moved elements keep their bytes. */
-static int apply(binder *b, const bz_layer *l, const axis_rule *r, int from, int out, bz_error *err)
+static int apply(binder *b, const axis_rule *r, int from, int out)
 {
     const bz_replay_value x = b->plan->value[from];
     bz_replay_loop loop = {
@@ -60,20 +60,20 @@ static int apply(binder *b, const bz_layer *l, const axis_rule *r, int from, int
                                 .step = {inner}};
     }
     int table = bind_numbers(b, r->taps > 1 ? BZ_F64 : BZ_I64, r->taps > 1 ? 3 : 1, shape, number);
-    out = out >= 0 ? out
-                   : bind_new_value(b, "", r->taps > 1 && !bz_dtype_is_float(x.dtype) ? BZ_F32 : x.dtype, x.rank, dims);
-    return out < 0 || table < 0 || bind_loop(b, l, &loop, (int[]){from, table}, 2, out, err) ? -1 : out;
+    out = out >= 0 ? out : bind_new(b, r->taps > 1 && !bz_dtype_is_float(x.dtype) ? BZ_F32 : x.dtype, x.rank, dims);
+    bind_loop(b, &loop, (int[]){from, table}, 2, out);
+    return out;
 }
 
 /* The rules one after the other, from the first operand to the result. */
-static int apply_all(binder *b, const bz_layer *l, const axis_rule *r, int n, bz_error *err)
+static int apply_all(binder *b, const bz_layer *l, const axis_rule *r, int n)
 {
-    int at = bind_value(b, l->node->in[0], err), out = at < 0 ? -1 : bind_result(b, l, 0, err);
+    int at = bind_in(b, 0), out = bind_result(b, 0);
     if (n == 0)
-        return out < 0 ? -1 : bind_cast(b, l, err);
-    for (int i = 0; i < n && at >= 0 && out >= 0; i++)
-        at = apply(b, l, &r[i], at, i + 1 == n ? out : -1, err);
-    return at < 0 || out < 0 ? -1 : 0;
+        return bind_cast(b, l);
+    for (int i = 0; i < n && !bind_done(b); i++) /* a rank that is too large ends here */
+        at = apply(b, &r[i], at, i + 1 == n ? out : -1);
+    return bind_done(b);
 }
 
 /* What lies at place i, counted from where the operand begins: it goes on as at its edge, turned round, or from its other end. */
@@ -86,24 +86,24 @@ static int64_t beyond(const char *mode, int64_t i, int64_t n)
     return i < n ? i : period - i;
 }
 
-int bind_pad_by_rule(binder *b, const bz_layer *l, const int64_t *pad, bz_error *err)
+int bind_pad_by_rule(binder *b, const bz_layer *l, const int64_t *pad)
 {
     axis_rule rule[BZ_MAX_RANK];
     int n = 0, rank = l->in[0].rank;
     const char *mode = word(l, "mode", "");
     if (strcmp(mode, "reflect") != 0 && strcmp(mode, "edge") != 0 && strcmp(mode, "wrap") != 0)
-        return bind_no(l, err, "how it pads is not known");
+        return bind_no(b, "how it pads is not known");
     for (int i = 0; i < rank; i++) {
         if (!pad[i] && !pad[rank + i])
             continue;
         if (bz_type_elements(&l->in[0]) < 1 || l->out[0].dims[i] > MOST_ALONG)
-            return bind_no(l, err, "it is empty, or too long");
+            return bind_no(b, "it is empty, or too long");
         rule[n] = new_rule(b, i, 1, l->in[0].dims[i], l->out[0].dims[i]);
         for (int64_t k = 0; k < rule[n].m; k++)
             rule[n].number[k] = (double)beyond(mode, k - pad[i], rule[n].n);
         n++;
     }
-    return apply_all(b, l, rule, n, err);
+    return apply_all(b, l, rule, n);
 }
 
 /* Where in the operand element j lies; NAN: nobody can tell. */
@@ -174,44 +174,44 @@ static int fill_rule(const bz_layer *l, axis_rule *r)
 }
 
 /* Its rules for the axes that change; -1 with a sentence. */
-static int find_rules(binder *b, const bz_layer *l, axis_rule *rule, bz_error *err)
+static int find_rules(binder *b, const bz_layer *l, axis_rule *rule)
 {
     const char *mode = word(l, "mode", "nearest");
     int n = 0, taps = !strcmp(mode, "nearest") ? 1 : strstr(mode, "linear") ? 2 : strstr(mode, "cubic") ? MOST_TAPS : 0;
     int scales = !strcmp(l->node->op, "Upsample") || l->node->opset <= 10 ? 1 : 2;
     bool sizes = scales == 2 && l->n_in > 3 && bz_type_elements(&l->in[3]) > 0;
     if (!sizes && scales < l->n_in && l->node->in[scales] >= 0 && !l->in_constant[scales])
-        return bind_no(l, err, "by how much it resizes depends on data");
+        return bind_no(b, "by how much it resizes depends on data");
     if (!taps || bz_layer_param(l, "antialias") || l->in[0].rank != l->out[0].rank || bz_type_elements(&l->in[0]) < 1 ||
         bz_type_elements(&l->out[0]) < 1)
-        return bind_no(l, err, "resizing with antialiasing is not replayed");
+        return bind_no(b, "resizing with antialiasing is not replayed");
     for (int i = 0; i < l->in[0].rank; i++) {
         int64_t from = l->in[0].dims[i], to = l->out[0].dims[i];
         if (from == to && scale_of(l, i) == 1)
             continue;
         if (to > MOST_ALONG)
-            return bind_no(l, err, "it is too long");
+            return bind_no(b, "it is too long");
         rule[n] = new_rule(b, i, taps, from, to);
         if (fill_rule(l, &rule[n++]))
-            return bind_no(l, err, "where it samples is not known, or depends on data");
+            return bind_no(b, "where it samples is not known, or depends on data");
     }
     return n;
 }
 
-int bind_resize(binder *b, const bz_layer *l, bz_error *err)
+int bind_resize(binder *b, const bz_layer *l)
 {
     axis_rule rule[BZ_MAX_RANK];
-    int n = l->in[0].rank > BZ_MAX_RANK ? -1 : find_rules(b, l, rule, err);
-    return n < 0 ? -1 : apply_all(b, l, rule, n, err);
+    int n = l->in[0].rank > BZ_MAX_RANK ? -1 : find_rules(b, l, rule);
+    return n < 0 ? -1 : apply_all(b, l, rule, n);
 }
 
 /* Libraries round halves up, and know only the ratio of sizes. */
-int bind_resize_as_libraries(binder *b, const bz_layer *l, bz_error *err)
+int bind_resize_as_libraries(binder *b, const bz_layer *l)
 {
     axis_rule rule[BZ_MAX_RANK];
     bool same = true;
     const char *at = word(l, "coordinates", "half_pixel");
-    int n = l->in[0].rank > BZ_MAX_RANK ? -1 : find_rules(b, l, rule, err);
+    int n = l->in[0].rank > BZ_MAX_RANK ? -1 : find_rules(b, l, rule);
     for (int i = 0; i < n; i++)
         for (int64_t j = 0; j < rule[i].m; j++) {
             double s = ((double)j + 0.5) * (double)rule[i].n / (double)rule[i].m - 0.5;
@@ -221,5 +221,5 @@ int bind_resize_as_libraries(binder *b, const bz_layer *l, bz_error *err)
             else
                 same = same && rule[i].number[2 * j] == (double)clamp(floor(s), rule[i].n);
         }
-    return n < 0 ? -1 : same ? 0 : bind_no(l, err, "libraries sample at other places");
+    return n < 0 ? -1 : same ? 0 : bind_no(b, "libraries sample at other places");
 }

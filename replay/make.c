@@ -7,15 +7,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-int bind_no(const bz_layer *l, bz_error *err, const char *why)
+int bind_no(binder *b, const char *why)
 {
-    return bz_fail(err, BZ_INCOMPLETE, "%s (%s): %s", l->name, l->kind, why);
+    return b->err.code ? -1 : bz_fail(&b->err, BZ_INCOMPLETE, "%s (%s): %s", b->l->name, b->l->kind, why);
 }
 
-int bind_new_value(binder *b, const char *name, bz_dtype dtype, int rank, const int64_t *dims)
+int bind_done(const binder *b)
+{
+    return b->err.code ? -1 : 0;
+}
+
+int bind_named(binder *b, const char *name, bz_dtype dtype, int rank, const int64_t *dims)
 {
     bz_replay_plan *p = b->plan;
     if (rank > BZ_PROBLEM_RANK || rank < 0)
+        return bind_no(b, "it has too many dimensions");
+    if (b->err.code)
         return -1;
     BZ_ARENA_ROOM(b->arena, p->value, p->n_values);
     BZ_ARENA_ROOM(b->arena, p->source, p->n_values);
@@ -27,21 +34,43 @@ int bind_new_value(binder *b, const char *name, bz_dtype dtype, int rank, const 
     return p->n_values++;
 }
 
+int bind_new(binder *b, bz_dtype dtype, int rank, const int64_t *dims)
+{
+    return bind_named(b, "", dtype, rank, dims);
+}
+
+int bind_operand(binder *b, const bz_operand *o)
+{
+    return bind_new(b, o->dtype, o->rank, o->dim);
+}
+
+int bind_like(binder *b, int value, bz_dtype dtype)
+{
+    const bz_replay_value v = *bind_at(b, value);
+    return bind_new(b, dtype, v.rank, v.dim);
+}
+
+const bz_replay_value *bind_at(const binder *b, int value)
+{
+    static const bz_replay_value NONE = {.rank = 1, .dim = {1}};
+    return value < 0 ? &NONE : &b->plan->value[value];
+}
+
 /* A value of the model's. Constants stay in their own type until a call takes them: what is folded into weights would
  * be rounded twice. */
-static int add_value(binder *b, bz_value_id id, bz_error *err)
+static int add_value(binder *b, bz_value_id id)
 {
     const bz_type *t = &b->layers->types[id];
     const char *name = b->layers->model->values[id].name;
     int64_t n = bz_type_elements(t);
     if (t->kind != BZ_TYPE_TENSOR || n < 0)
-        return bz_fail(err, BZ_INCOMPLETE, "'%s' is no tensor of a known size", name);
+        return bz_fail(&b->err, BZ_INCOMPLETE, "'%s' is no tensor of a known size", name);
     if (t->rank > BZ_PROBLEM_RANK || n == 0 || bz_dtype_bits(t->dtype) < 8)
-        return bz_fail(err, BZ_INCOMPLETE, "'%s' is empty, of a type without bytes, or has more than %d dimensions",
+        return bz_fail(&b->err, BZ_INCOMPLETE, "'%s' is empty, of a type without bytes, or has more than %d dimensions",
                        name, BZ_PROBLEM_RANK);
     bool constant = b->once || b->layers->model->values[id].init;
-    int k = bind_new_value(b, name, constant || !b->dtype || !bz_dtype_is_float(t->dtype) ? t->dtype : b->dtype,
-                           t->rank, t->dims);
+    int k = bind_named(b, name, constant || !b->dtype || !bz_dtype_is_float(t->dtype) ? t->dtype : b->dtype, t->rank,
+                       t->dims);
     b->plan->value[k].given = t->dtype;
     b->number[id] = k;
     return k;
@@ -60,12 +89,14 @@ bool bind_is_wanted(const binder *b, bz_value_id v)
     return false;
 }
 
-int bind_result(binder *b, const bz_layer *l, int k, bz_error *err)
+int bind_result(binder *b, int k)
 {
-    bz_value_id v = l->node->out[k];
+    bz_value_id v = b->l->node->out[k];
     if (v < 0)
-        return bind_no(l, err, "its result has no name");
-    return b->number[v] >= 0 ? b->number[v] : add_value(b, v, err);
+        return bind_no(b, "its result has no name");
+    if (b->err.code)
+        return -1;
+    return b->number[v] >= 0 ? b->number[v] : add_value(b, v);
 }
 
 bz_replay_step *bind_step(binder *b, bz_step_kind kind, const int *in, int n_in, int out)
@@ -111,9 +142,9 @@ void bind_seed(const binder *b, bz_value_id id, bz_replay_value *v)
     }
 }
 
-static int add_initializer(binder *b, bz_value_id id, const bz_tensor *t, bz_error *err)
+static int add_initializer(binder *b, bz_value_id id, const bz_tensor *t)
 {
-    int k = add_value(b, id, err);
+    int k = add_value(b, id);
     if (k < 0)
         return -1;
     bz_replay_value *v = &b->plan->value[k];
@@ -142,49 +173,52 @@ static void take_back(binder *b, mark at)
             b->number[i] = -1;
     b->plan->n_steps = at.n_steps;
     b->plan->n_values = at.n_values;
+    b->err.code = BZ_OK;
 }
 
 /* What no loop computes is a call, whose definition computes it once, before anything runs. */
-static int constant_by_call(binder *b, const bz_layer *l, bz_error *err)
-{
-    bz_lowering low;
-    bz_layer layer = *l;
-    layer.class = BZ_COMPUTE;
-    bz_lower(&layer, BZ_UNDEFINED, b->arena, &low);
-    return low.n ? bind_call_layer(b, &layer, &low.alternative[0], err)
-                 : bind_no(l, err, "no call and no loop computes it");
-}
-
-static int make_constant(binder *b, const bz_layer *l, bz_value_id v, bz_error *err)
+static int make_constant(binder *b, const bz_layer *l)
 {
     const mark before = {b->plan->n_steps, b->plan->n_values};
-    if (!bind_constant(b, l, v, err))
+    bz_lowering low;
+    bz_layer layer = *l;
+    if (!bind_constant(b, l))
         return 0;
     take_back(b, before);
-    return constant_by_call(b, l, err);
+    layer.class = BZ_COMPUTE;
+    bz_lower(&layer, BZ_UNDEFINED, b->arena, &low);
+    return low.n ? bind_call_layer(b, &layer, &low.alternative[0]) : bind_no(b, "no call and no loop computes it");
 }
 
-int bind_value(binder *b, bz_value_id v, bz_error *err)
+int bind_value(binder *b, bz_value_id v)
 {
     const bz_tensor *init = v >= 0 ? b->layers->model->values[v].init : NULL;
+    if (b->err.code)
+        return -1;
     if (v < 0)
-        return bz_fail(err, BZ_INCOMPLETE, "an operand was left out");
+        return bz_fail(&b->err, BZ_INCOMPLETE, "an operand was left out");
     if (b->number[v] >= 0)
         return b->number[v];
     if (init)
-        return add_initializer(b, v, init, err);
+        return add_initializer(b, v, init);
     const bz_layer *l = b->producer[v];
     b->unmade = !l || l->class != BZ_CONSTANT;
     if (b->unmade)
-        return bz_fail(err, BZ_INCOMPLETE, "'%s' is read before it is made", b->layers->model->values[v].name);
-    bool once = b->once;
-    const char *name = b->name;
-    b->once = true, b->name = l->name;
-    int rc = make_constant(b, l, v, err);
-    b->once = once, b->name = name;
-    if (rc || b->number[v] < 0)
-        return rc ? -1 : bind_no(l, err, "it does not make this constant");
-    return b->number[v];
+        return bz_fail(&b->err, BZ_INCOMPLETE, "'%s' is read before it is made", b->layers->model->values[v].name);
+    const bool once = b->once;
+    const char *const name = b->name;
+    const bz_layer *const reader = b->l;
+    b->once = true, b->name = l->name, b->l = l;
+    int rc = make_constant(b, l);
+    if (!rc && b->number[v] < 0)
+        rc = bind_no(b, "it does not make this constant");
+    b->once = once, b->name = name, b->l = reader;
+    return rc ? -1 : b->number[v];
+}
+
+int bind_in(binder *b, int k)
+{
+    return bind_value(b, b->l->node->in[k]);
 }
 
 /* Integers that index a table stay inside of it. */
@@ -205,13 +239,13 @@ static int64_t least_table(const binder *b, bz_value_id id, int depth)
     return least;
 }
 
-static int add_inputs(binder *b, double rate, bz_error *err)
+static int add_inputs(binder *b, double rate)
 {
     const bz_graph *g = b->layers->model->graph;
     for (int i = 0; i < g->n_inputs; i++) {
         if (b->layers->model->values[g->inputs[i]].init || !bind_is_wanted(b, g->inputs[i]))
             continue;
-        int k = add_value(b, g->inputs[i], err);
+        int k = add_value(b, g->inputs[i]);
         if (k < 0)
             return -1;
         bz_replay_value *v = &b->plan->value[k];
@@ -233,14 +267,14 @@ static bool waits_for(const binder *b, bz_value_id v)
     return v >= 0 && b->number[v] < 0 && b->producer[v] && b->producer[v]->class != BZ_CONSTANT;
 }
 
-static int add_outputs(binder *b, bool gradients, bz_error *err)
+static int add_outputs(binder *b, bool gradients)
 {
     const bz_training *t = b->layers->training;
     const bz_graph *g = b->layers->model->graph;
     for (int i = 0; i < g->n_outputs; i++) {
         if (b->plan->n_left && waits_for(b, g->outputs[i]))
             continue;
-        int k = bind_value(b, g->outputs[i], err);
+        int k = bind_value(b, g->outputs[i]);
         if (k < 0)
             return -1;
         if (!b->plan->value[k].output || b->plan->value[k].output > g->n_outputs)
@@ -291,12 +325,14 @@ static bool is_hopeless(const maker *m, const bz_alternative *a)
 }
 
 /* Tries the alternatives, the cheapest first. */
-static int bind_cheapest(maker *m, const bz_lowering *low, const bz_layer *l, const bz_plan_place *place, bz_error *err)
+static int bind_cheapest(maker *m, const bz_lowering *low, const bz_layer *l, const bz_plan_place *place)
 {
     bool tried[16] = {false};
     mark before = {m->b.plan->n_steps, m->b.plan->n_values};
+    bz_error why;
     m->b.unmade = false;
-    bz_fail(err, BZ_INCOMPLETE, "%s (%s): %s", l->name, l->kind, low->why ? low->why : "no variant runs it");
+    m->b.l = l;
+    bz_fail(&why, BZ_INCOMPLETE, "%s (%s): %s", l->name, l->kind, low->why ? low->why : "no variant runs it");
     for (int round = 0; round < low->n && round < 16; round++) {
         int best = -1;
         for (int a = 0; a < low->n && a < 16; a++)
@@ -307,20 +343,22 @@ static int bind_cheapest(maker *m, const bz_lowering *low, const bz_layer *l, co
         if (is_hopeless(m, a))
             continue;
         m->b.unmade = false;
-        if (!(place ? bind_call_group(&m->b, place, a, err) : bind_call_layer(&m->b, l, a, err)))
+        if (!(place ? bind_call_group(&m->b, place, a) : bind_call_layer(&m->b, l, a)))
             return 0;
+        why = m->b.err;
         take_back(&m->b, before);
     }
+    m->b.err = why;
     return -1;
 }
 
 /* What the layers that are left out would read is given out: the last one's numbers come behind the model's outputs. */
-static void leave_out(maker *m, const bz_layer *l, const bz_error *err)
+static void leave_out(maker *m, const bz_layer *l)
 {
     bz_replay_plan *p = m->b.plan;
     p->n_left++;
     if (m->b.sized && m->n_sized++ < 4)
-        bz_buf_printf(&m->left, "%s%s", m->left.len ? "; " : "", err->text);
+        bz_buf_printf(&m->left, "%s%s", m->left.len ? "; " : "", m->b.err.text);
     for (int k = 0; k < l->n_in; k++) {
         int v = l->node->in[k] < 0 ? -1 : m->b.number[l->node->in[k]];
         if (v >= 0 && !l->in_constant[k] && p->value[v].source == BZ_VALUE_COMPUTED && !p->value[v].output)
@@ -329,19 +367,19 @@ static void leave_out(maker *m, const bz_layer *l, const bz_error *err)
 }
 
 /* Layers that only lack the result of a refused one are not worth a word. */
-static void refuse(maker *m, const bz_layer *l, const bz_error *err)
+static void refuse(maker *m, const bz_layer *l)
 {
     bool waits = false;
     for (int k = 0; m->b.plan->n_left && bz_node_reads(l->node, k) != BZ_READS_END; k++)
         waits |= waits_for(&m->b, bz_node_reads(l->node, k));
     if (m->in->part && (m->b.sized || waits)) {
-        leave_out(m, l, err);
+        leave_out(m, l);
         return;
     }
     if (m->n_refused && m->b.unmade)
         return;
     if (m->n_refused++ < 4)
-        bz_buf_printf(&m->refused, "%s%s", m->refused.len ? "; " : "", err->text);
+        bz_buf_printf(&m->refused, "%s%s", m->refused.len ? "; " : "", m->b.err.text);
 }
 
 /* Only our loops have a copy that replaces them on devices. Such a loop takes as a step as long as it takes as a call; those of training are
@@ -360,31 +398,31 @@ static bool has_call(const bz_lowering *low)
     return false;
 }
 
-static int bind_layer(maker *m, const bz_layer *l, bz_error *err)
+static int bind_layer(maker *m, const bz_layer *l)
 {
     mark before = {m->b.plan->n_steps, m->b.plan->n_values};
-    bz_error first;
     m->b.unmade = false;
+    m->b.l = l;
     if (l->class == BZ_VIEW || l->n_bodies)
-        return l->n_bodies ? bind_no(l, err, "bodies are not replayed") : bind_loops(&m->b, l, err);
+        return l->n_bodies ? bind_no(&m->b, "bodies are not replayed") : bind_loops(&m->b, l);
     const bz_plan_layer *item = bz_plan_find(m->in->plan, l);
     if (!item || item->lowering.free)
-        return bind_loops(&m->b, l, err);
+        return bind_loops(&m->b, l);
     if (is_loop(&item->lowering)) {
-        if (!bind_loops(&m->b, l, err))
+        if (!bind_loops(&m->b, l))
             return 0;
         take_back(&m->b, before);
     }
-    if (!bind_cheapest(m, &item->lowering, l, NULL, &first))
+    if (!bind_cheapest(m, &item->lowering, l, NULL))
         return 0;
+    const bz_error first = m->b.err;
+    const bool unmade = m->b.unmade;
     take_back(&m->b, before);
-    bool unmade = m->b.unmade;
-    if (!bind_loops(&m->b, l, err))
+    if (!bind_loops(&m->b, l))
         return 0;
-    take_back(&m->b, before);
     m->b.unmade |= unmade; /* a loop would do, but for what it waits for: the layer itself stands in nobody's way */
     if (has_call(&item->lowering) || !bind_has_loop(l)) /* else there is but a loop, and it said what it lacks */
-        *err = first;
+        m->b.err = first;
     return -1;
 }
 
@@ -453,13 +491,12 @@ static void add_layer(maker *m, const int *index)
     bz_replay_plan *p = m->b.plan;
     const bz_layer *l = &m->b.layers->layer[*index];
     const mark before = {p->n_steps, p->n_values};
-    bz_error err;
     begin_unit(m, index, 1, NULL);
     p->unit[p->n_units - 1].bound = bound_of(m, bz_plan_find(m->in->plan, l));
     m->b.sized = false;
-    if (bind_layer(m, l, &err)) {
+    if (bind_layer(m, l)) {
         take_back(&m->b, before);
-        refuse(m, l, &err);
+        refuse(m, l);
     }
     p->unit[p->n_units - 1].n_steps = p->n_steps - p->unit[p->n_units - 1].first;
 }
@@ -474,11 +511,10 @@ static void add_group(maker *m, const bz_plan_place *place)
     const bz_layer *last = &layers->layer[place->layer[place->n - 1]];
     mark before = {p->n_steps, p->n_values};
     bz_lowering low;
-    bz_error err;
     bz_lower_group(bz_plan_lowered(m->in->plan, m->in->number), &match, m->b.arena, &low);
     begin_unit(m, place->layer, place->n, item->pattern);
     p->unit[p->n_units - 1].bound = bound_of(m, item);
-    if (!bind_cheapest(m, &low, last, place, &err)) {
+    if (!bind_cheapest(m, &low, last, place)) {
         p->unit[p->n_units - 1].n_steps = p->n_steps - before.n_steps;
         return;
     }
@@ -529,8 +565,10 @@ static int count_rescaled(const bz_layers *layers)
 static int make(maker *m, bz_error *err)
 {
     bz_replay_plan *p = m->b.plan;
-    if (add_inputs(&m->b, m->in->rate, err))
+    if (add_inputs(&m->b, m->in->rate)) {
+        *err = m->b.err;
         return -1;
+    }
     add_units(m);
     if (m->n_refused)
         return bz_fail(err, BZ_INCOMPLETE, "%s: %d layer%s cannot be executed: %s%s", m->in->model, m->n_refused,
@@ -539,8 +577,10 @@ static int make(maker *m, bz_error *err)
     p->left = p->n_left ? bz_buf_keep(&m->left, m->b.arena) : NULL;
     if (p->n_left && !p->n_steps)
         return bz_fail(err, BZ_INCOMPLETE, "%s: nothing is left to be executed: %s", m->in->model, p->left);
-    if (add_outputs(&m->b, m->in->gradients, err) || bind_next(&m->b, err))
+    if (add_outputs(&m->b, m->in->gradients) || bind_next(&m->b)) {
+        *err = m->b.err;
         return bz_fail_in(err, "%s", m->in->model);
+    }
     p->rescaled = count_rescaled(m->in->layers);
     return replay_choose(p, m->in, err);
 }

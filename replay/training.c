@@ -56,25 +56,21 @@ static int layer_operand(char digit, bool updates, part t)
 }
 
 /* What the layer leaves out is 1 of a scale, and 0 of a shift; nothing else may lack. */
-static int take_operand(binder *b, const bz_layer *l, int k, bz_role role, int *value, bz_error *err)
+static int take_operand(binder *b, const bz_layer *l, int k, bz_role role)
 {
-    bool there = k < l->n_in && l->node->in[k] >= 0 && l->in[k].kind != BZ_TYPE_NONE;
-    *value = there ? bind_value(b, l->node->in[k], err) : -1;
-    if (there)
-        return *value < 0 ? -1 : 0;
-    return role == BZ_ROLE_SCALE || role == BZ_ROLE_SHIFT ? 0 : bind_no(l, err, "what its gradient needs was not kept");
+    if (k < l->n_in && l->node->in[k] >= 0 && l->in[k].kind != BZ_TYPE_NONE)
+        return bind_in(b, k);
+    return role == BZ_ROLE_SCALE || role == BZ_ROLE_SHIFT ? -1 : bind_no(b, "what its gradient needs was not kept");
 }
 
 /* A result in the problem's type: indices of a pooling are those of the library, statistics of a normalization are its
  * variance where the model has the inverse deviation. Only the gradient of the same layer reads them. */
-static int make_result(binder *b, const bz_layer *l, int k, const bz_operand *o, bz_error *err)
+static int make_result(binder *b, const bz_layer *l, int k, const bz_operand *o)
 {
     bz_value_id v = k < l->n_out ? l->node->out[k] : BZ_NO_VALUE;
     if (v >= 0 && b->number[v] >= 0)
         return b->number[v];
-    int made = bind_new_value(b, v < 0 ? "" : b->layers->model->values[v].name, o->dtype, o->rank, o->dim);
-    if (made < 0)
-        return bind_no(l, err, "it has too many dimensions");
+    int made = bind_named(b, v < 0 ? "" : b->layers->model->values[v].name, o->dtype, o->rank, o->dim);
     if (v >= 0)
         b->number[v] = made;
     return made;
@@ -90,7 +86,7 @@ static float epsilon_of(const binder *b, const bz_layer *l, const bz_problem *p)
     return bind_real(forward ? forward : l, "epsilon", p->kind == BZ_PROBLEM_UPDATE ? 1e-8f : 1e-5f);
 }
 
-static int add_call(binder *b, const bz_layer *l, const bz_problem *p, part t, bz_error *err)
+static void add_call(binder *b, const bz_layer *l, const bz_problem *p, part t)
 {
     bz_operand operand[BZ_PROBLEM_OPERANDS];
     int n = bz_problem_operands(p, operand), n_in = 0, in[BZ_PROBLEM_OPERANDS], result[BZ_PROBLEM_OPERANDS];
@@ -101,32 +97,29 @@ static int add_call(binder *b, const bz_layer *l, const bz_problem *p, part t, b
     for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++)
         if (ROWS[i].kind == p->kind && (int)strlen(ROWS[i].in) == n_in && (int)strlen(ROWS[i].out) == n - n_in)
             from = ROWS[i].in, to = ROWS[i].out;
-    if (!from)
-        return bind_no(l, err, "this call of training is not replayed");
+    if (!from) {
+        bind_no(b, "this call of training is not replayed");
+        return;
+    }
     for (int i = 0; i < n_in; i++)
-        if (take_operand(b, l, layer_operand(from[i], updates, t), operand[i].role, &in[i], err))
-            return -1;
+        in[i] = take_operand(b, l, layer_operand(from[i], updates, t), operand[i].role);
     for (int i = n_in; i < n; i++) {
         int k = (to[i - n_in] - '0') * (updates ? t.of : 1) + (updates ? t.number : 0);
-        result[i - n_in] = i == n - 1 ? bind_result(b, l, k, err) : make_result(b, l, k, &operand[i], err);
-        if (result[i - n_in] < 0)
-            return -1;
+        result[i - n_in] = i == n - 1 ? bind_result(b, k) : make_result(b, l, k, &operand[i]);
     }
     bind_call(b, p, in, n_in, result, n - n_in - 1, result[n - n_in - 1])->epsilon = epsilon_of(b, l, p);
-    return 0;
 }
 
 /* y = alpha x, or y = a + b, of a row of numbers. */
-static int add_row(binder *b, const bz_layer *l, const char *function, float alpha, const int *in, int n_in, int out,
-                   bz_error *err)
+static void add_row(binder *b, const char *function, float alpha, const int *in, int n_in, int out)
 {
     bz_replay_loop loop = {.kind = n_in == 1 ? BZ_LOOP_UNARY : BZ_LOOP_BINARY,
                            .function = function,
                            .alpha = alpha,
                            .rank = 1,
-                           .dim = {bz_extent_count(b->plan->value[out].dim)},
+                           .dim = {bz_extent_count(bind_at(b, out)->dim)},
                            .stride = {{1}, {1}}};
-    return bind_loop(b, l, &loop, in, n_in, out, err);
+    bind_loop(b, &loop, in, n_in, out);
 }
 
 /* The batch's mean (1) or variance (2): a result of the call, which has a name only where the model keeps it for its gradient. */
@@ -140,34 +133,30 @@ static int statistics_of(const binder *b, const bz_layer *l, int k)
 }
 
 /* Running means and variances: momentum of the old, the rest of the batch's. */
-static int add_running(binder *b, const bz_layer *l, int k, bz_error *err)
+static void add_running(binder *b, const bz_layer *l, int k)
 {
     float momentum = bind_real(l, "momentum", 0.9f);
     bz_value_id next = k < l->n_out ? l->node->out[k] : BZ_NO_VALUE;
     if (next < 0 || !bind_is_wanted(b, next))
-        return 0;
-    int old = bind_value(b, l->node->in[k + 2], err), made = old < 0 ? -1 : bind_result(b, l, k, err);
-    if (made < 0)
-        return -1;
-    const bz_replay_value like = b->plan->value[made];
+        return;
+    int old = bind_in(b, k + 2), made = bind_result(b, k);
     int scaled[2], from[2] = {old, statistics_of(b, l, k)};
     for (int i = 0; i < 2; i++) {
-        scaled[i] = bind_new_value(b, "", like.dtype, like.rank, like.dim);
-        if (scaled[i] < 0 || add_row(b, l, "linear", i ? 1 - momentum : momentum, &from[i], 1, scaled[i], err))
-            return -1;
+        scaled[i] = bind_like(b, made, bind_at(b, made)->dtype);
+        add_row(b, "linear", i ? 1 - momentum : momentum, &from[i], 1, scaled[i]);
     }
-    return add_row(b, l, "add", 0, scaled, 2, made, err);
+    add_row(b, "add", 0, scaled, 2, made);
 }
 
 /* The model's inverse deviation, 1 / √(variance + epsilon), of the variance that the call gave; the gradient's call reads the variance itself. */
-static int invert_variance(binder *b, const bz_layer *l, int k, float epsilon, bz_error *err)
+static void invert_variance(binder *b, const bz_layer *l, int k, float epsilon)
 {
     static const double POWER = -0.5;
     bz_value_id v = k < l->n_out ? l->node->out[k] : BZ_NO_VALUE;
     double *added = BZ_NEW(b->arena, double, 1);
     if (v < 0 || b->layers->training || !bind_is_wanted(b, v))
-        return 0;
-    const bz_replay_value like = b->plan->value[b->number[v]];
+        return;
+    const bz_replay_value like = *bind_at(b, b->number[v]);
     int from[2] = {b->number[v], bind_numbers(b, like.dtype, 0, NULL, added)};
     *added = (double)epsilon;
     for (int i = 0; i < 2; i++) {
@@ -176,53 +165,49 @@ static int invert_variance(binder *b, const bz_layer *l, int k, float epsilon, b
                                      .rank = 1,
                                      .dim = {bz_extent_count(like.dim)},
                                      .stride = {{1}, {0}}};
-        int made = bind_new_value(b, i ? like.name : "", like.dtype, like.rank, like.dim);
-        if (from[1] < 0 || made < 0 || bind_loop(b, l, &loop, from, 2, made, err))
-            return -1;
+        int made = bind_named(b, i ? like.name : "", like.dtype, like.rank, like.dim);
+        bind_loop(b, &loop, from, 2, made);
         from[0] = made, from[1] = bind_numbers(b, like.dtype, 0, NULL, &POWER);
     }
     b->number[v] = from[0];
-    return 0;
 }
 
 /* Our gradient of a group's normalization asks for its mean and variance, which no ONNX operator gives: they are computed again. */
-static int add_groupnorm_grad(binder *b, const bz_layer *l, const bz_problem *p, bz_error *err)
+static int add_groupnorm_grad(binder *b, const bz_layer *l, const bz_problem *p)
 {
     bz_problem again = {.kind = BZ_PROBLEM_GROUPNORM, .dtype = p->dtype, .dtype_w = p->dtype_w, .dtype_y = p->dtype_y};
     bz_operand operand[BZ_PROBLEM_OPERANDS], own[BZ_PROBLEM_OPERANDS];
+    bz_error why;
     memcpy(again.groupnorm.x, p->groupnorm.x, sizeof again.groupnorm.x);
     again.groupnorm.group = p->groupnorm.group, again.groupnorm.training = true;
     int n = bz_problem_operands(&again, operand), n_own = bz_problem_operands(p, own), value[3], made[3], grad[5],
         out[3];
-    if (n != 6 || n_own != 8 || bz_problem_normalize(&again, err))
-        return bind_no(l, err, "its call has other operands");
+    if (n != 6 || n_own != 8 || bz_problem_normalize(&again, &why))
+        return bind_no(b, "its call has other operands");
     for (int i = 0; i < 3; i++)
-        if (take_operand(b, l, i, BZ_ROLE_X, &value[i], err))
-            return -1;
+        value[i] = take_operand(b, l, i, BZ_ROLE_X);
     for (int i = 0; i < 3; i++)
-        if ((made[i] = bind_new_value(b, "", operand[3 + i].dtype, operand[3 + i].rank, operand[3 + i].dim)) < 0)
-            return bind_no(l, err, "it has too many dimensions");
+        made[i] = bind_operand(b, &operand[3 + i]);
     float epsilon = bind_real(l, "epsilon", 1e-5f);
     bind_call(b, bz_arena_dup(b->arena, &again, sizeof again), (int[]){value[1], -1, -1}, 3, made, 2, made[2])
         ->epsilon = epsilon;
     memcpy(grad, (int[]){value[1], value[0], made[0], made[1], value[2]}, sizeof grad);
     for (int i = 0; i < 3; i++)
-        if ((out[i] = i < 2 ? make_result(b, l, i + 1, &own[5 + i], err) : bind_result(b, l, 0, err)) < 0)
-            return -1;
+        out[i] = i < 2 ? make_result(b, l, i + 1, &own[5 + i]) : bind_result(b, 0);
     bind_call(b, p, grad, 5, out, 2, out[2])->epsilon = epsilon;
-    return 0;
+    return bind_done(b);
 }
 
 /* Its problem drops half; the layer says how much. */
-static int dropout_of(binder *b, const bz_layer *l, const bz_problem **p, bz_error *err)
+static int dropout_of(binder *b, const bz_layer *l, const bz_problem **p)
 {
     int at = (*p)->kind == BZ_PROBLEM_DROPOUT ? 1 : 2;
     double ratio = 0.5;
     bool given = at < l->n_in && l->node->in[at] >= 0;
     if (given && !bz_lower_scalar(b->layers, l->node->in[at], l->index, &ratio))
-        return bind_no(l, err, "how much it drops is not known");
+        return bind_no(b, "how much it drops is not known");
     if (!(ratio > 0 && ratio < 1))
-        return bind_no(l, err, "it drops nothing, or all");
+        return bind_no(b, "it drops nothing, or all");
     bz_problem *own = bz_arena_dup(b->arena, *p, sizeof **p);
     own->dropout.ratio = (float)ratio;
     *p = own;
@@ -230,7 +215,7 @@ static int dropout_of(binder *b, const bz_layer *l, const bz_problem **p, bz_err
 }
 
 /* One call for each tensor. */
-static int add_updates(binder *b, const bz_layer *l, const bz_problem *p, bz_error *err)
+static int add_updates(binder *b, const bz_layer *l, const bz_problem *p)
 {
     bz_operand operand[BZ_PROBLEM_OPERANDS];
     int results = 0, n_operands = bz_problem_operands(p, operand);
@@ -241,35 +226,32 @@ static int add_updates(binder *b, const bz_layer *l, const bz_problem *p, bz_err
         bz_problem one = *p;
         memset(one.update.x, 0, sizeof one.update.x);
         one.update.x[0] = bz_type_elements(&l->in[2 + i]);
-        if (add_call(b, l, n == 1 ? p : bz_arena_dup(b->arena, &one, sizeof one), (part){i, n}, err))
-            return -1;
+        add_call(b, l, n == 1 ? p : bz_arena_dup(b->arena, &one, sizeof one), (part){i, n});
     }
-    return 0;
+    return bind_done(b);
 }
 
-int bind_training(binder *b, const bz_layer *l, const bz_alternative *a, bz_error *err)
+int bind_training(binder *b, const bz_layer *l, const bz_alternative *a)
 {
     const bz_problem *p = a->problem;
     if (p->kind == BZ_PROBLEM_POOL && !b->layers->training)
-        return bind_no(l, err,
-                       "its indices are wanted, and libraries give numbers of their own, for the gradient alone");
+        return bind_no(b, "its indices are wanted, and libraries give numbers of their own, for the gradient alone");
     if (a->n != 1)
-        return bind_no(l, err, "it takes several calls, which are not replayed");
+        return bind_no(b, "it takes several calls, which are not replayed");
     if (p->kind == BZ_PROBLEM_UPDATE)
-        return add_updates(b, l, p, err);
+        return add_updates(b, l, p);
     if (bz_problem_has(p, BZ_TRAIT_RECURRENT))
-        return bind_recurrent_training(b, l, p, err);
+        return bind_recurrent_training(b, l, p);
     if (p->kind == BZ_PROBLEM_GROUPNORM_GRAD)
-        return add_groupnorm_grad(b, l, p, err);
-    if ((p->kind == BZ_PROBLEM_DROPOUT || p->kind == BZ_PROBLEM_DROPOUT_GRAD) && dropout_of(b, l, &p, err))
+        return add_groupnorm_grad(b, l, p);
+    if ((p->kind == BZ_PROBLEM_DROPOUT || p->kind == BZ_PROBLEM_DROPOUT_GRAD) && dropout_of(b, l, &p))
         return -1;
-    if (add_call(b, l, p, (part){0, 1}, err))
-        return -1;
-    for (int k = 1; k < 3 && p->kind == BZ_PROBLEM_BATCHNORM; k++)
-        if (add_running(b, l, k, err))
-            return -1;
-    bool inverts = p->kind == BZ_PROBLEM_LAYERNORM || p->kind == BZ_PROBLEM_RMSNORM;
-    return inverts ? invert_variance(b, l, p->kind == BZ_PROBLEM_LAYERNORM ? 2 : 1, epsilon_of(b, l, p), err) : 0;
+    add_call(b, l, p, (part){0, 1});
+    for (int k = 1; k < 3 && p->kind == BZ_PROBLEM_BATCHNORM && !bind_done(b); k++)
+        add_running(b, l, k);
+    if ((p->kind == BZ_PROBLEM_LAYERNORM || p->kind == BZ_PROBLEM_RMSNORM) && !bind_done(b))
+        invert_variance(b, l, p->kind == BZ_PROBLEM_LAYERNORM ? 2 : 1, epsilon_of(b, l, p));
+    return bind_done(b);
 }
 
 bool bind_kept(const bz_training *t, bz_value_id v)
@@ -297,10 +279,11 @@ void bind_first(const binder *b, bz_value_id v, double rate, bz_replay_value *va
 }
 
 /* New weights and states, and the number of the next iteration. */
-int bind_next(binder *b, bz_error *err)
+int bind_next(binder *b)
 {
     const bz_training *t = b->layers->training;
     bz_replay_plan *p = b->plan;
+    b->l = b->layers->layer;
     for (int v = 0; t && v < b->layers->model->n_values; v++) {
         int k = b->number[v];
         if (k < 0 || p->value[k].source != BZ_VALUE_KEPT)
@@ -311,9 +294,9 @@ int bind_next(binder *b, bz_error *err)
             continue;
         bz_replay_loop more = {
             .kind = BZ_LOOP_UNARY, .function = "linear", .alpha = 1, .beta = 1, .rank = 1, .dim = {1}, .stride = {{1}}};
-        int made = bind_new_value(b, "", BZ_I64, 0, NULL);
+        int made = bind_new(b, BZ_I64, 0, NULL);
         b->name = "the next iteration's number";
-        if (made < 0 || bind_loop(b, b->layers->layer, &more, &k, 1, made, err))
+        if (bind_loop(b, &more, &k, 1, made))
             return -1;
         p->value[k].next = made + 1;
     }
