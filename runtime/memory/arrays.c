@@ -25,12 +25,9 @@ enum { IN_LINE = 8, IN_HALF = 4 };
 #define HALVES
 #endif
 
-/* Elements from … to of the arrays; x and b may be NULL. */
-typedef void array_function(double *y, const double *x, const double *b, size_t from, size_t to);
-
 /* A loop of whole vectors, and what is left over. */
 #define LOOP(attribute, name, vector, n, expression, element)                                                          \
-    attribute static void name(double *y, const double *x, const double *b, size_t from, size_t to)                    \
+    attribute void name(double *y, const double *x, const double *b, size_t from, size_t to)                           \
     {                                                                                                                  \
         size_t i = from;                                                                                               \
         (void)x, (void)b;                                                                                              \
@@ -47,18 +44,18 @@ typedef void array_function(double *y, const double *x, const double *b, size_t 
 #define ADDED(vector)    AT(vector, x) + AT(vector, b)
 #define COMBINED(vector) AT(vector, x) + 3.0 * AT(vector, b)
 #define WRITTEN(vector)  (vector){0} + 1.0
-BOTH(scale_some, SCALED, 3.0 * x[i])
-BOTH(add_some, ADDED, x[i] + b[i])
-BOTH(triad_some, COMBINED, x[i] + 3.0 * b[i])
-BOTH(write_some, WRITTEN, 1.0)
+BOTH(array_scale, SCALED, 3.0 * x[i])
+BOTH(array_add, ADDED, x[i] + b[i])
+BOTH(array_triad, COMBINED, x[i] + 3.0 * b[i])
+BOTH(array_write, WRITTEN, 1.0)
 
-static void copy_some(double *y, const double *x, const double *b, size_t from, size_t to)
+void array_copy(double *y, const double *x, const double *b, size_t from, size_t to)
 {
     (void)b;
     memcpy(y + from, x + from, (to - from) * sizeof *y);
 }
 
-static void copy_string(double *y, const double *x, const double *b, size_t from, size_t to)
+void array_copy_string(double *y, const double *x, const double *b, size_t from, size_t to)
 {
 #ifdef __x86_64__
     void *out = y + from;
@@ -67,14 +64,14 @@ static void copy_string(double *y, const double *x, const double *b, size_t from
     (void)b;
     __asm__ volatile("rep movsb" : "+D"(out), "+S"(in), "+c"(n) : : "memory");
 #else
-    copy_some(y, x, b, from, to);
+    array_copy(y, x, b, from, to);
 #endif
 }
 
 /* Shares begin at a line of y, as such stores want. */
 #ifdef __SSE2__
 #define AROUND(name, usual, expression)                                                                                \
-    static void name(double *y, const double *x, const double *b, size_t from, size_t to)                              \
+    void name(double *y, const double *x, const double *b, size_t from, size_t to)                                     \
     {                                                                                                                  \
         const __m128d three = _mm_set1_pd(3);                                                                          \
         size_t i = from;                                                                                               \
@@ -86,19 +83,19 @@ static void copy_string(double *y, const double *x, const double *b, size_t from
     }
 #else
 #define AROUND(name, usual, expression)                                                                                \
-    static void name(double *y, const double *x, const double *b, size_t from, size_t to)                              \
+    void name(double *y, const double *x, const double *b, size_t from, size_t to)                                     \
     {                                                                                                                  \
         usual(y, x, b, from, to);                                                                                      \
     }
 #endif
 #define LOADED(array) _mm_loadu_pd((array) + i)
-AROUND(write_around, write_some, _mm_set1_pd(1))
-AROUND(copy_around, copy_some, LOADED(x))
-AROUND(scale_around, scale_some, _mm_mul_pd(three, LOADED(x)))
-AROUND(add_around, add_some, _mm_add_pd(LOADED(x), LOADED(b)))
-AROUND(triad_around, triad_some, _mm_add_pd(LOADED(x), _mm_mul_pd(three, LOADED(b))))
+AROUND(array_write_around, array_write, _mm_set1_pd(1))
+AROUND(array_copy_around, array_copy, LOADED(x))
+AROUND(array_scale_around, array_scale, _mm_mul_pd(three, LOADED(x)))
+AROUND(array_add_around, array_add, _mm_add_pd(LOADED(x), LOADED(b)))
+AROUND(array_triad_around, array_triad, _mm_add_pd(LOADED(x), _mm_mul_pd(three, LOADED(b))))
 
-static void strided_some(double *y, const double *x, const double *b, size_t from, size_t to)
+void array_strided(double *y, const double *x, const double *b, size_t from, size_t to)
 {
     (void)b;
     for (size_t i = from; i < to; i++)
@@ -114,8 +111,9 @@ static void share(size_t n, int i, int threads, size_t *from, size_t *to)
 }
 
 /* Without a team where there is one thread: starting one costs more than a small copy. */
-static int all(const transfer *t, int copy, array_function *some)
+int transfer_arrays(transfer *t, int copy)
 {
+    array_function *some = t->row->some;
     const bz_plain *p = t->plain;
     int n = p->job->n_operands - 1;
     size_t count = (size_t)p->job->operand[n].count;
@@ -171,25 +169,3 @@ int transfer_scattered(transfer *t, int copy)
         y[i] = x[i * BZ_SCATTER & mask];
     return 0;
 }
-
-#define RUNS(function, some)                                                                                           \
-    int function(transfer *t, int copy)                                                                                \
-    {                                                                                                                  \
-        return all(t, copy, some);                                                                                     \
-    }
-RUNS(transfer_write, write_some)
-RUNS(transfer_write_around, write_around)
-RUNS(transfer_write_halves, write_some_halves)
-RUNS(transfer_copy, copy_some)
-RUNS(transfer_copy_around, copy_around)
-RUNS(transfer_copy_string, copy_string)
-RUNS(transfer_scale, scale_some)
-RUNS(transfer_scale_halves, scale_some_halves)
-RUNS(transfer_scale_around, scale_around)
-RUNS(transfer_add, add_some)
-RUNS(transfer_add_halves, add_some_halves)
-RUNS(transfer_add_around, add_around)
-RUNS(transfer_triad, triad_some)
-RUNS(transfer_triad_halves, triad_some_halves)
-RUNS(transfer_triad_around, triad_around)
-RUNS(transfer_strided, strided_some)
