@@ -127,7 +127,7 @@ uint32_t bz_key_system_of(const void *key)
 enum { FLAG_CHOSEN = 1, FLAG_NOISY = 2, FLAG_THROTTLED = 4, FLAG_CHOSEN_TRAINING = 8, FLAG_BUSY = 16 };
 
 typedef struct {
-    double median, q25, q75, min, max, low, high, launch, bytes, flops;
+    double number[10];
     int64_t n, iterations, workspace, date;
     int32_t threads;
     uint8_t cache, status, timing, provenance;
@@ -136,7 +136,14 @@ typedef struct {
 } fixed_part;
 _Static_assert(sizeof(fixed_part) == 128, "the fixed part has no padding");
 
-enum { N_STRINGS = 8 };
+void bz_record_strings(bz_record *r, const char **out[N_STRINGS])
+{
+    const char **const all[N_STRINGS] = {
+        &r->variant.backend, &r->variant.algorithm, &r->variant.layout, &r->variant.math, &r->setting.clock,
+        &r->reason,          &r->checked,           &r->meta,
+    };
+    memcpy(out, all, sizeof all);
+}
 
 /* One NAN, whatever its sign and payload were: equal records must be equal bytes. */
 static double known(double x)
@@ -147,16 +154,6 @@ static double known(double x)
 void bz_record_encode(const bz_record_key *key, const bz_record *r, bz_buf *out)
 {
     fixed_part f = {
-        .median = known(r->median),
-        .q25 = known(r->q25),
-        .q75 = known(r->q75),
-        .min = known(r->min),
-        .max = known(r->max),
-        .low = known(r->low),
-        .high = known(r->high),
-        .launch = known(r->launch),
-        .bytes = known(r->bytes),
-        .flops = known(r->flops),
         .n = r->n,
         .iterations = r->iterations,
         .workspace = r->workspace,
@@ -171,16 +168,17 @@ void bz_record_encode(const bz_record_key *key, const bz_record *r, bz_buf *out)
                       (r->noisy ? FLAG_NOISY : 0) | (r->throttled ? FLAG_THROTTLED : 0) | (r->busy ? FLAG_BUSY : 0)),
         .variants = (uint32_t)r->variants,
     };
-    const char *string[N_STRINGS] = {r->variant.backend, r->variant.algorithm,
-                                     r->variant.layout,  r->variant.math,
-                                     r->setting.clock,   r->reason,
-                                     r->checked,         r->meta};
+    bz_record copy = *r;
+    const char **string[N_STRINGS];
+    bz_record_strings(&copy, string);
+    for (int i = 0; i < 10; i++)
+        f.number[i] = known(r->number[i]);
     bz_buf_clear(out);
     entry_header h = {.version = ENTRY_VERSION, .fixed = sizeof f};
     bz_buf_put(out, &h, sizeof h);
     bz_buf_put(out, &f, sizeof f);
     for (int i = 0; i < N_STRINGS; i++) {
-        const char *s = bz_text_or_empty(string[i]);
+        const char *s = bz_text_or_empty(*string[i]);
         bz_buf_put(out, s, strlen(s) + 1);
     }
     h.payload = (uint32_t)(out->len - sizeof h);
@@ -214,7 +212,7 @@ bz_entry_state bz_record_decode(const void *key, size_t key_len, const void *val
     bz_entry_state state = open_entry(key, key_len, value, len, &payload, &payload_len, &fixed);
     if (state != ENTRY_GOOD)
         return state;
-    fixed_part f = {.launch = NAN, .bytes = NAN, .flops = NAN};
+    fixed_part f = {0};
     memcpy(&f, payload, fixed < sizeof f ? fixed : sizeof f);
     if (fixed < offsetof(fixed_part, flags) || f.cache > BZ_CACHE_COLD || f.status > BZ_RECORD_DROPPED ||
         f.timing > BZ_TIMING_WALL || f.provenance > BZ_PROVENANCE_IMPORTED)
@@ -224,16 +222,6 @@ bz_entry_state bz_record_decode(const void *key, size_t key_len, const void *val
         .problem = r->problem,
         .setting = {.threads = f.threads, .cache = (bz_record_cache)f.cache},
         .status = (bz_record_status)f.status,
-        .median = f.median,
-        .q25 = f.q25,
-        .q75 = f.q75,
-        .min = f.min,
-        .max = f.max,
-        .low = f.low,
-        .high = f.high,
-        .launch = f.launch,
-        .bytes = f.bytes,
-        .flops = f.flops,
         .n = f.n,
         .iterations = f.iterations,
         .workspace = f.workspace,
@@ -247,10 +235,9 @@ bz_entry_state bz_record_decode(const void *key, size_t key_len, const void *val
         .provenance = (bz_record_provenance)f.provenance,
         .date = f.date,
     };
-    const char **string[N_STRINGS] = {
-        &r->variant.backend, &r->variant.algorithm, &r->variant.layout, &r->variant.math, &r->setting.clock,
-        &r->reason,          &r->checked,           &r->meta,
-    };
+    memcpy(r->number, f.number, sizeof r->number);
+    const char **string[N_STRINGS];
+    bz_record_strings(r, string);
     return split_strings(payload + fixed, payload + payload_len, string, N_STRINGS) ? ENTRY_GOOD : ENTRY_DAMAGED;
 }
 

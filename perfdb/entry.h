@@ -68,6 +68,10 @@ bz_entry_state bz_system_decode(const void *key, size_t key_len, const void *val
 void bz_problem_encode(const char *problem, bz_buf *out);
 bz_entry_state bz_problem_decode(const void *key, size_t key_len, const void *value, size_t len, const char **problem);
 
+/* Its strings but for the system's name and the problem's text, in the order in which an entry has them. */
+enum { N_STRINGS = 8 };
+void bz_record_strings(bz_record *r, const char **out[N_STRINGS]);
+
 /* As bz_record_check, without the system's name and the problem's text: those are not in the entry. */
 int bz_record_check_content(const bz_record *r, bz_error *err);
 

@@ -97,10 +97,15 @@ typedef struct bz_record {
     bool noisy, throttled;
     bool busy;          /* others used the machine meanwhile */
     const char *reason; /* for everything but ok */
-    double median, q25, q75, min, max;
-    double low, high; /* 95 % interval of the median */
-    double launch;    /* launch overhead, not part of the above */
-    double bytes, flops;
+    union {
+        struct {
+            double median, q25, q75, min, max;
+            double low, high; /* 95 % interval of the median */
+            double launch;    /* launch overhead, not part of the above */
+            double bytes, flops;
+        };
+        double number[10]; /* all of these; NAN: not known */
+    };
     int64_t n, iterations; /* samples; calls in all of them */
     int64_t workspace;     /* bytes */
     int64_t variants;      /* that its family has, this one included; 0: not known */

@@ -123,9 +123,8 @@ static int check_texts(const bz_record *r, bz_error *err)
 
 static int check_numbers(const bz_record *r, bz_error *err)
 {
-    const double number[] = {r->median, r->q25, r->q75, r->min, r->max, r->low, r->high, r->launch, r->bytes, r->flops};
-    for (size_t i = 0; i < sizeof number / sizeof *number; i++)
-        if (number[i] < 0 || isinf(number[i]))
+    for (size_t i = 0; i < sizeof r->number / sizeof *r->number; i++)
+        if (r->number[i] < 0 || isinf(r->number[i]))
             return bz_fail(err, BZ_BAD_INPUT, "a time or an amount is negative or infinite");
     if (r->n < 0 || r->iterations < 0 || r->workspace < 0 || r->variants < 0 || r->variants > INT32_MAX)
         return bz_fail(err, BZ_BAD_INPUT, "a count is negative, or too large");
@@ -139,16 +138,10 @@ static int check_numbers(const bz_record *r, bz_error *err)
 
 bz_record bz_record_blank(void)
 {
-    return (bz_record){.median = NAN,
-                       .q25 = NAN,
-                       .q75 = NAN,
-                       .min = NAN,
-                       .max = NAN,
-                       .low = NAN,
-                       .high = NAN,
-                       .launch = NAN,
-                       .bytes = NAN,
-                       .flops = NAN};
+    bz_record r = {0};
+    for (size_t i = 0; i < sizeof r.number / sizeof *r.number; i++)
+        r.number[i] = NAN;
+    return r;
 }
 
 void bz_record_variant(const bz_record *r, bz_buf *out)
@@ -163,9 +156,8 @@ void bz_record_variant(const bz_record *r, bz_buf *out)
 bz_record bz_record_copy(const bz_record *r, bz_arena *arena)
 {
     bz_record copy = *r;
-    const char **string[] = {&copy.problem,        &copy.variant.backend, &copy.variant.algorithm,
-                             &copy.variant.layout, &copy.variant.math,    &copy.setting.clock,
-                             &copy.reason,         &copy.checked,         &copy.meta};
+    const char **string[N_STRINGS + 1] = {&copy.problem};
+    bz_record_strings(&copy, string + 1);
     for (size_t i = 0; i < sizeof string / sizeof *string; i++)
         *string[i] = **string[i] ? bz_arena_str(arena, *string[i]) : "";
     return copy;
