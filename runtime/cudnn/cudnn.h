@@ -121,7 +121,7 @@ typedef struct cudnn_kind {
     cudnnStatus_t (*execute)(call *c);
     void (*release)(call *c);
     int (*check)(call *c, bz_error *why); /* of a graph: NULL: nothing is refused */
-    cudnnStatus_t (*build)(call *c);
+    void (*build)(call *c);
 } cudnn_kind;
 
 extern const cudnn_kind bz_cudnn_kinds[]; /* ends with BZ_PROBLEM_NONE */
@@ -209,8 +209,8 @@ describes cudnn_describe_conv, cudnn_describe_conv_fused, cudnn_describe_pool, c
 /* Graphs: what they are not built for, and the graph. */
 describes cudnn_describe_graph, cudnn_check_pool, cudnn_check_slope, cudnn_check_product, cudnn_check_blocks,
     cudnn_check_norm, cudnn_check_sdpa, cudnn_check_attention_grad, cudnn_check_attention;
-typedef cudnnStatus_t runs(call *c);
-runs cudnn_build_conv, cudnn_build_weights, cudnn_build_pool, cudnn_build_slope, cudnn_build_product,
+typedef void builds(call *c);
+builds cudnn_build_conv, cudnn_build_weights, cudnn_build_pool, cudnn_build_slope, cudnn_build_product,
     cudnn_build_blocks, cudnn_build_norm, cudnn_build_elementwise, cudnn_build_sdpa, cudnn_build_attention,
     cudnn_build_attention_grad;
 typedef const char *names_algorithm(const call *c, int i, char *out, size_t size);
@@ -220,6 +220,7 @@ chooses cudnn_conv_choice, cudnn_deconv_choice, cudnn_weights_choice, cudnn_batc
 typedef int prepares(call *c, session *s, bz_error *err);
 prepares cudnn_prepare_conv, cudnn_prepare_dropout, cudnn_prepare_reduce, cudnn_prepare_rnn, cudnn_prepare_graph;
 
+typedef cudnnStatus_t runs(call *c);
 runs cudnn_run_conv, cudnn_run_deconv, cudnn_run_weights, cudnn_run_pool, cudnn_run_batchnorm, cudnn_run_softmax,
     cudnn_run_lrn, cudnn_run_activation, cudnn_run_pool_grad, cudnn_run_softmax_grad, cudnn_run_activation_grad,
     cudnn_run_dropout, cudnn_run_binary, cudnn_run_reduce, cudnn_run_bias_grad, cudnn_run_transform, cudnn_run_concat,

@@ -35,8 +35,9 @@ struct graph_call {
     graph_tensor tensor[GRAPH_TENSORS];
     cudnnBackendDescriptor_t op[GRAPH_OPS], part[GRAPH_OPS]; /* part: what operations have in themselves */
     int n_tensors, n_ops, n_parts;
-    int y;       /* the tensor that is the result */
-    int epsilon; /* that which is a normalization's; 0: none */
+    cudnnStatus_t status; /* while it is being built: the first refusal, after which the library is asked no more */
+    int y;                /* the tensor that is the result */
+    int epsilon;          /* that which is a normalization's; 0: none */
     cudnnBackendDescriptor_t graph;
     graph_config config[GRAPH_CONFIGS]; /* of the first call of a row; the others refer to it */
     int n_configs;
@@ -74,60 +75,63 @@ cudnnStatus_t graph_set(cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t 
                         int64_t n, const void *v);
 cudnnStatus_t graph_set_desc(cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name, cudnnBackendDescriptor_t v);
 
-/* Each adds a tensor; *out is its number: an operand; one between operations; a number in f32; and one that lies in the
- * device's memory, where operations read or write it. */
-cudnnStatus_t graph_tensor_add(call *c, int operand, const bz_cuda_layout *layout, int rank, const int64_t *dim,
-                               const int64_t *stride, int *out);
-cudnnStatus_t graph_between_add(call *c, cudnnDataType_t type, int rank, const int64_t *dim, const int64_t *stride,
-                                int *out);
-cudnnStatus_t graph_number_add(call *c, float value, int rank, int *out);
-cudnnStatus_t graph_count_add(call *c, int32_t value, int rank, int *out); /* a whole number, by value */
-/* Whole numbers in the device's memory, which the graph keeps; in this shape, row by row. */
-cudnnStatus_t graph_wholes_add(call *c, int32_t *numbers, int rank, const int64_t *dim, int *out);
-cudnnStatus_t graph_cell_add(call *c, float value, int rank, int *out);
-/* A tensor of f32 in the workspace: between operations, where an engine sums up what several of its blocks made. */
-cudnnStatus_t graph_room_add(call *c, int rank, const int64_t *dim, const int64_t *stride, int *out);
-/* Scales of blocks, in the device's memory, in the order that engines want; and x times those of its blocks, `block` numbers along its
- * innermost dimension each, into y. */
-cudnnStatus_t graph_scales_add(call *c, int rank, const int64_t *dim, const int64_t *stride, int *out);
-cudnnStatus_t graph_dequantize_add(call *c, int x, int scales, int32_t block, int y);
+/* A type in the library's terms; where it has none, the graph is refused. */
+cudnnDataType_t graph_type(call *c, bz_dtype t);
 
-/* A function of one tensor or of two (b -1: of one) into y. CUDNN_STATUS_NOT_SUPPORTED where the library has none. */
-cudnnStatus_t graph_function_add(call *c, bz_fn fn, float alpha, float beta, int x, int b, int y);
+/* Each adds a tensor and returns its number: an operand; one between operations; a number in f32, or a whole one, by value; and a number
+ * that lies in the device's memory, where operations read or write it. */
+int graph_tensor_add(call *c, int operand, const bz_cuda_layout *layout, int rank, const int64_t *dim,
+                     const int64_t *stride);
+int graph_between_add(call *c, cudnnDataType_t type, int rank, const int64_t *dim, const int64_t *stride);
+int graph_number_add(call *c, float value, int rank);
+int graph_count_add(call *c, int32_t value, int rank);
+int graph_cell_add(call *c, float value, int rank);
+/* Whole numbers in the device's memory, which the graph keeps; in this shape, row by row. */
+int graph_wholes_add(call *c, int32_t *numbers, int rank, const int64_t *dim);
+/* A tensor of f32 in the workspace: between operations, where an engine sums up what several of its blocks made. */
+int graph_room_add(call *c, int rank, const int64_t *dim, const int64_t *stride);
+/* Scales of blocks, in the device's memory, in the order that engines want. */
+int graph_scales_add(call *c, int rank, const int64_t *dim, const int64_t *stride);
+
+/* Each adds an operation into the tensor y, and those that have one result return its number. First: x times the scales of its blocks, `block`
+ * numbers along its innermost dimension each. */
+int graph_dequantize_add(call *c, int x, int scales, int32_t block, int y);
+/* A function of one tensor or of two (b -1: of one). Refused where the library has none. */
+int graph_function_add(call *c, bz_fn fn, float alpha, float beta, int x, int b, int y);
 /* dx = fn'(x) dy. */
-cudnnStatus_t graph_slope_add(call *c, bz_fn fn, float alpha, float beta, int x, int dy, int dx);
+void graph_slope_add(call *c, bz_fn fn, float alpha, float beta, int x, int dy, int dx);
 /* The problem's convolution. */
-cudnnStatus_t graph_conv_add(call *c, int first, int second, int result);
+void graph_conv_add(call *c, int first, int second, int result);
 /* Sums of x, and of its squares, to their shape. */
-cudnnStatus_t graph_sums_add(call *c, int x, int sums, int squares);
+void graph_sums_add(call *c, int x, int sums, int squares);
 /* `index`: which element of its window each result is; -1. */
-cudnnStatus_t graph_pool_add(call *c, int x, int index, int y);
-cudnnStatus_t graph_pool_grad_add(call *c, int dy, int index, int dx);
-cudnnStatus_t graph_matmul_add(call *c, int a, int b, int y);
+void graph_pool_add(call *c, int x, int index, int y);
+void graph_pool_grad_add(call *c, int dy, int index, int dx);
+int graph_matmul_add(call *c, int a, int b, int y);
 
 /* Of a normalization, or of its gradient, where `y` is that of x and `shift` that of the shift; -1: there is none. With `root`,
  * 1 / √(variance + epsilon), it is a normalization of training. */
 typedef struct graph_norm {
     int x, dy, mean, root, scale, shift, epsilon, dscale, y;
 } graph_norm;
-cudnnStatus_t graph_norm_add(call *c, cudnnBackendNormMode_t mode, const graph_norm *tensors);
-cudnnStatus_t graph_norm_grad_add(call *c, cudnnBackendNormMode_t mode, const graph_norm *tensors);
+void graph_norm_add(call *c, cudnnBackendNormMode_t mode, const graph_norm *tensors);
+void graph_norm_grad_add(call *c, cudnnBackendNormMode_t mode, const graph_norm *tensors);
 
 /* For each element of x: its coordinate along the axis. For each element: how a compares to b; x where `where` holds, else `otherwise`. */
-cudnnStatus_t graph_index_add(call *c, int64_t axis, int x, int y);
-cudnnStatus_t graph_compare_add(call *c, cudnnPointwiseMode_t how, int a, int b, int y);
+int graph_index_add(call *c, int64_t axis, int x, int y);
+int graph_compare_add(call *c, cudnnPointwiseMode_t how, int a, int b, int y);
 /* a and b, which are whole numbers, as y is. */
-cudnnStatus_t graph_whole_add(call *c, cudnnPointwiseMode_t how, int a, int b, int y);
-cudnnStatus_t graph_select_add(call *c, int x, int otherwise, int where, int y);
+int graph_whole_add(call *c, cudnnPointwiseMode_t how, int a, int b, int y);
+int graph_select_add(call *c, int x, int otherwise, int where, int y);
 /* To the shape of y. */
-cudnnStatus_t graph_reduction_add(call *c, cudnnReduceTensorOp_t what, int x, int y);
+int graph_reduction_add(call *c, cudnnReduceTensorOp_t what, int x, int y);
 /* Keys and values in pages: tables of their numbers, and lengths of queries and keys; -1: they are not. */
 typedef struct graph_sdpa {
     int q, k, v, scale, y, table_k, table_v, length_q, length_k;
 } graph_sdpa;
-cudnnStatus_t graph_sdpa_add(call *c, const graph_sdpa *tensors);
+void graph_sdpa_add(call *c, const graph_sdpa *tensors);
 /* The same elements in the dimensions and strides of y. */
-cudnnStatus_t graph_reshape_add(call *c, int x, int y);
+int graph_reshape_add(call *c, int x, int y);
 
 /* ---- graph_kind.c --------------------------------------------------------------------------- */
 
@@ -136,9 +140,9 @@ cudnnStatus_t graph_reshape_add(call *c, int x, int y);
  * row lies channels last: engines for that know no other order. ONE_BATCH: all dimensions of a product's batch are
  * one, since hardly an engine knows two: a=1x12x384x64 has none, a=12x384x64 has three. */
 typedef enum { ONES_BEHIND, ONES_IN_FRONT, ROWS, ONE_BATCH } graph_place;
-cudnnStatus_t graph_operand_add(call *c, int operand, int least, graph_place at, int *out);
+int graph_operand_add(call *c, int operand, int least, graph_place at);
 /* A product's operand, its last two dimensions exchanged where it is turned. */
-cudnnStatus_t graph_factor_add(call *c, int operand, bool turned, graph_place at, int *out);
+int graph_factor_add(call *c, int operand, bool turned, graph_place at);
 bool graph_is_f8(bz_dtype t);
 
 /* -1 where no graph is built of such types. */

@@ -10,24 +10,20 @@ static int find(const call *c, bz_role role, bool result)
     return -1;
 }
 
-cudnnStatus_t cudnn_build_weights(call *c)
+void cudnn_build_weights(call *c)
 {
-    int x, dy;
-    TRY(graph_operand_add(c, 0, 4, ONES_BEHIND, &x));
-    TRY(graph_operand_add(c, 1, 4, ONES_BEHIND, &dy));
-    TRY(graph_operand_add(c, 2, 4, ONES_BEHIND, &c->graph->y));
-    return graph_conv_add(c, x, dy, c->graph->y);
+    int x = graph_operand_add(c, 0, 4, ONES_BEHIND), dy = graph_operand_add(c, 1, 4, ONES_BEHIND);
+    c->graph->y = graph_operand_add(c, 2, 4, ONES_BEHIND);
+    graph_conv_add(c, x, dy, c->graph->y);
 }
 
-cudnnStatus_t cudnn_build_pool(call *c)
+void cudnn_build_pool(call *c)
 {
-    int from, index = cudnn_find(c, BZ_ROLE_INDEX);
-    TRY(graph_operand_add(c, 0, 4, ONES_BEHIND, &from));
+    int from = graph_operand_add(c, 0, 4, ONES_BEHIND), index = cudnn_find(c, BZ_ROLE_INDEX);
     if (index >= 0)
-        TRY(graph_operand_add(c, index, 4, ONES_BEHIND, &index));
-    TRY(graph_operand_add(c, c->n_operands - 1, 4, ONES_BEHIND, &c->graph->y));
-    return c->problem->kind == BZ_PROBLEM_POOL ? graph_pool_add(c, from, index, c->graph->y)
-                                               : graph_pool_grad_add(c, from, index, c->graph->y);
+        index = graph_operand_add(c, index, 4, ONES_BEHIND);
+    c->graph->y = graph_operand_add(c, c->n_operands - 1, 4, ONES_BEHIND);
+    (c->problem->kind == BZ_PROBLEM_POOL ? graph_pool_add : graph_pool_grad_add)(c, from, index, c->graph->y);
 }
 
 int cudnn_check_pool(call *c, bz_error *why)
@@ -39,14 +35,12 @@ int cudnn_check_pool(call *c, bz_error *why)
     return 0;
 }
 
-cudnnStatus_t cudnn_build_slope(call *c)
+void cudnn_build_slope(call *c)
 {
     const bz_problem *p = c->problem;
-    int x, dy;
-    TRY(graph_operand_add(c, 0, 4, ROWS, &x));
-    TRY(graph_operand_add(c, 1, 4, ROWS, &dy));
-    TRY(graph_operand_add(c, 2, 4, ROWS, &c->graph->y));
-    return graph_slope_add(c, p->activation.fn, p->activation.alpha, p->activation.beta, x, dy, c->graph->y);
+    int x = graph_operand_add(c, 0, 4, ROWS), dy = graph_operand_add(c, 1, 4, ROWS);
+    c->graph->y = graph_operand_add(c, 2, 4, ROWS);
+    graph_slope_add(c, p->activation.fn, p->activation.alpha, p->activation.beta, x, dy, c->graph->y);
 }
 
 /* A ReLU's slope is the same whether x is asked or y. */
@@ -59,16 +53,15 @@ int cudnn_check_slope(call *c, bz_error *why)
 }
 
 /* Values along some of the four dimensions; -1 where the problem has no such operand. */
-static cudnnStatus_t add_values(call *c, int operand, const int64_t *dim, int *out)
+static int add_values(call *c, int operand, const int64_t *dim)
 {
-    *out = -1;
     if (operand < 0)
-        return CUDNN_STATUS_SUCCESS;
+        return -1;
     bz_cuda_layout layout = bz_cuda_plain(&c->operand[operand]);
     int64_t stride[4] = {dim[1], 1, dim[1], dim[1]};
     if (c->operand[operand].role == BZ_ROLE_VARIANCE)
         layout.root = (float)c->epsilon;
-    return graph_tensor_add(c, operand, &layout, 4, dim, stride, out);
+    return graph_tensor_add(c, operand, &layout, 4, dim, stride);
 }
 
 /* Tensors as [batch, channels, rows, columns]: those of a batchnorm as they are; of others what stands before the axis is the
@@ -93,16 +86,15 @@ static extents extents_of(const call *c, bool batch)
     return e;
 }
 
-static cudnnStatus_t add_data(call *c, int operand, const extents *e, int *out)
+static int add_data(call *c, int operand, const extents *e)
 {
-    *out = -1;
     if (operand < 0)
-        return CUDNN_STATUS_SUCCESS;
+        return -1;
     tensor t = cudnn_tensor(c, operand);
-    return graph_tensor_add(c, operand, &t.layout, 4, e->x, e->step, out);
+    return graph_tensor_add(c, operand, &t.layout, 4, e->x, e->step);
 }
 
-cudnnStatus_t cudnn_build_norm(call *c)
+void cudnn_build_norm(call *c)
 {
     bz_problem_kind kind = c->problem->kind;
     bool gradient = bz_problem_has(c->problem, BZ_TRAIT_GRADIENT);
@@ -111,20 +103,20 @@ cudnnStatus_t cudnn_build_norm(call *c)
     cudnnBackendNormMode_t mode = batch ? CUDNN_BATCH_NORM : rms ? CUDNN_RMS_NORM : CUDNN_LAYER_NORM;
     extents e = extents_of(c, batch);
     graph_norm t = {.epsilon = -1};
-    TRY(add_data(c, 0, &e, &t.x));
-    TRY(add_data(c, find(c, BZ_ROLE_DY, false), &e, &t.dy));
-    TRY(add_values(c, find(c, BZ_ROLE_MEAN, !gradient), e.statistic, &t.mean));
-    TRY(add_values(c, find(c, BZ_ROLE_VARIANCE, !gradient), e.statistic, &t.root));
-    TRY(add_values(c, find(c, BZ_ROLE_SCALE, false), e.parameter, &t.scale));
-    TRY(add_values(c, find(c, BZ_ROLE_SHIFT, gradient), e.parameter, &t.shift));
-    TRY(add_values(c, find(c, BZ_ROLE_SCALE, true), e.parameter, &t.dscale));
-    TRY(add_data(c, c->n_operands - 1, &e, &c->graph->y));
-    t.y = c->graph->y;
-    if (gradient)
-        return graph_norm_grad_add(c, mode, &t);
-    TRY(graph_number_add(c, 1e-5f, 4, &t.epsilon));
-    c->graph->epsilon = t.epsilon;
-    return graph_norm_add(c, mode, &t);
+    t.x = add_data(c, 0, &e);
+    t.dy = add_data(c, find(c, BZ_ROLE_DY, false), &e);
+    t.mean = add_values(c, find(c, BZ_ROLE_MEAN, !gradient), e.statistic);
+    t.root = add_values(c, find(c, BZ_ROLE_VARIANCE, !gradient), e.statistic);
+    t.scale = add_values(c, find(c, BZ_ROLE_SCALE, false), e.parameter);
+    t.shift = add_values(c, find(c, BZ_ROLE_SHIFT, gradient), e.parameter);
+    t.dscale = add_values(c, find(c, BZ_ROLE_SCALE, true), e.parameter);
+    t.y = c->graph->y = add_data(c, c->n_operands - 1, &e);
+    if (gradient) {
+        graph_norm_grad_add(c, mode, &t);
+        return;
+    }
+    t.epsilon = c->graph->epsilon = graph_number_add(c, 1e-5f, 4);
+    graph_norm_add(c, mode, &t);
 }
 
 int cudnn_check_norm(call *c, bz_error *why)

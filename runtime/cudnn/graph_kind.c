@@ -50,8 +50,8 @@ int cudnn_describe_graph(call *c, bz_error *why)
     if ((c->kind->check && c->kind->check(c, why)) || graph_check_types(c, why))
         return -1;
     c->graph = bz_zeroed(1, sizeof *c->graph);
-    cudnnStatus_t status = c->kind->build(c);
-    return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(why, "building the graph", status);
+    c->kind->build(c);
+    return c->graph->status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(why, "building the graph", c->graph->status);
 }
 
 typedef struct shape {
@@ -101,26 +101,24 @@ static shape shape_of(const call *c, int operand, int least, graph_place at)
     return s;
 }
 
-cudnnStatus_t graph_operand_add(call *c, int operand, int least, graph_place at, int *out)
+int graph_operand_add(call *c, int operand, int least, graph_place at)
 {
     shape s = shape_of(c, operand, least, at);
     tensor t = cudnn_tensor(c, operand);
-    return graph_tensor_add(c, operand, &t.layout, s.rank, s.dim, s.stride, out);
+    return graph_tensor_add(c, operand, &t.layout, s.rank, s.dim, s.stride);
 }
 
 /* A tensor between two operations, of the operand's type, which lies as that does. */
-static cudnnStatus_t add_like(call *c, int operand, int least, graph_place at, int *out)
+static int add_like(call *c, int operand, int least, graph_place at)
 {
     shape s = shape_of(c, operand, least, at);
-    cudnnDataType_t type;
-    return cudnn_dtype(c->operand[operand].dtype, &type) ? graph_between_add(c, type, s.rank, s.dim, s.stride, out)
-                                                         : CUDNN_STATUS_NOT_SUPPORTED;
+    return graph_between_add(c, graph_type(c, c->operand[operand].dtype), s.rank, s.dim, s.stride);
 }
 
-/* A tensor between two operations: as the result lies. */
-static cudnnStatus_t add_between(call *c, int rank, const int64_t *dim, const int64_t *stride, int *out)
+/* A tensor between two operations, of this shape. */
+static int add_between(call *c, const shape *s)
 {
-    return graph_between_add(c, CUDNN_DATA_FLOAT, rank, dim, stride, out);
+    return graph_between_add(c, CUDNN_DATA_FLOAT, s->rank, s->dim, s->stride);
 }
 
 /* Where the result lies, for what has its shape. */
@@ -130,7 +128,7 @@ static shape shape_of_result(const call *c, int least, graph_place at)
 }
 
 /* The bias lies along one dimension of the result, and is of its type; where that are bytes, of the type between. */
-static cudnnStatus_t add_bias(call *c, const shape *s, int channel, int *out)
+static int add_bias(call *c, const shape *s, int channel)
 {
     int operand = cudnn_find(c, BZ_ROLE_BIAS);
     bz_cuda_layout layout = bz_cuda_plain(&c->operand[operand]);
@@ -140,7 +138,7 @@ static cudnnStatus_t add_bias(call *c, const shape *s, int channel, int *out)
         dim[i] = i == channel ? s->dim[i] : 1;
         stride[i] = i < channel ? s->dim[channel] : 1;
     }
-    return graph_tensor_add(c, operand, &layout, s->rank, dim, stride, out);
+    return graph_tensor_add(c, operand, &layout, s->rank, dim, stride);
 }
 
 /* Number of the operand that the i-th post-operation takes. */
@@ -185,7 +183,7 @@ static bool is_idle(const part *p, const bz_post *post, bool last)
                      (p->fn == BZ_FN_ADD && p->with == BETA && post->beta == 0));
 }
 
-static cudnnStatus_t add_chain(call *c, const shape *s, const part *p, const bz_post *post, int x, int y)
+static void add_chain(call *c, const shape *s, const part *p, const bz_post *post, int x, int y)
 {
     for (int from = x; p->fn; p++) {
         bool last = !p[1].fn || (!p[2].fn && is_idle(&p[1], post, false));
@@ -193,30 +191,30 @@ static cudnnStatus_t add_chain(call *c, const shape *s, const part *p, const bz_
         if (is_idle(p, post, last))
             continue;
         if (!last)
-            TRY(add_between(c, s->rank, s->dim, s->stride, &to));
+            to = add_between(c, s);
         if (p->with == ALONE)
             other = -1;
         else if (p->with != X)
-            TRY(graph_number_add(c,
-                                 p->with == ALPHA  ? post->alpha
-                                 : p->with == BETA ? post->beta
-                                                   : p->number,
-                                 s->rank, &other));
-        TRY(graph_function_add(c, p->fn, 0, 0, from, other, to));
+            other = graph_number_add(c,
+                                     p->with == ALPHA  ? post->alpha
+                                     : p->with == BETA ? post->beta
+                                                       : p->number,
+                                     s->rank);
+        from = graph_function_add(c, p->fn, 0, 0, from, other, to);
         if (last)
             break;
-        from = to;
     }
-    return CUDNN_STATUS_SUCCESS;
 }
 
 /* A function into y: as one operation or as several; `other` is its second operand, -1 where it has none. */
-static cudnnStatus_t add_function(call *c, const shape *s, const bz_post *post, int x, int other, int y)
+static void add_function(call *c, const shape *s, const bz_post *post, int x, int other, int y)
 {
     for (size_t i = 0; i < sizeof CHAINS / sizeof *CHAINS; i++)
-        if (CHAINS[i].fn == post->fn)
-            return add_chain(c, s, CHAINS[i].part, post, x, y);
-    return graph_function_add(c, post->fn, post->alpha, post->beta, x, other, y);
+        if (CHAINS[i].fn == post->fn) {
+            add_chain(c, s, CHAINS[i].part, post, x, y);
+            return;
+        }
+    graph_function_add(c, post->fn, post->alpha, post->beta, x, other, y);
 }
 
 /* What follows the first operation: post-operations and, of bytes, the scale of the sum, to which the bias belongs. */
@@ -239,38 +237,34 @@ static int list_steps(const bz_problem *p, step *out)
 }
 
 /* Steps behind the tensor `from`; the last one writes the result. */
-static cudnnStatus_t add_steps(call *c, const shape *s, int channel, graph_place at, int from, int y)
+static void add_steps(call *c, const shape *s, int channel, graph_place at, int from)
 {
     step list[BZ_PROBLEM_POST + 2];
     int n = list_steps(c->problem, list);
     for (int i = 0; i < n; i++) {
         const bz_post *post = &list[i].post;
-        int to = y, b = -1;
-        if (i + 1 < n)
-            TRY(add_between(c, s->rank, s->dim, s->stride, &to));
+        int to = i + 1 < n ? add_between(c, s) : c->graph->y, b = -1;
         if (list[i].number < 0)
-            TRY(graph_number_add(c, post->alpha, s->rank, &b));
+            b = graph_number_add(c, post->alpha, s->rank);
         else if (post->fn == BZ_FN_BIAS)
-            TRY(add_bias(c, s, channel, &b));
+            b = add_bias(c, s, channel);
         else if (bz_fn_is_binary(post->fn))
-            TRY(graph_operand_add(c, other_of(c, list[i].number), s->rank, at, &b));
-        TRY(add_function(c, s, post, from, b, to));
+            b = graph_operand_add(c, other_of(c, list[i].number), s->rank, at);
+        add_function(c, s, post, from, b, to);
         from = to;
     }
-    return CUDNN_STATUS_SUCCESS;
 }
 
-/* The result, and what the first operation writes: the result itself where nothing follows. */
-static cudnnStatus_t add_results(call *c, const shape *s, graph_place at, int *y, int *first)
+/* The result, and what the first operation writes, which is returned: the result itself where nothing follows. */
+static int add_results(call *c, const shape *s, graph_place at)
 {
     step list[BZ_PROBLEM_POST + 2];
-    TRY(graph_operand_add(c, c->n_operands - 1, s->rank, at, y));
-    c->graph->y = *first = *y;
-    return list_steps(c->problem, list) ? add_between(c, s->rank, s->dim, s->stride, first) : CUDNN_STATUS_SUCCESS;
+    c->graph->y = graph_operand_add(c, c->n_operands - 1, s->rank, at);
+    return list_steps(c->problem, list) ? add_between(c, s) : c->graph->y;
 }
 
 /* A value for each of the tensor's channels. */
-static cudnnStatus_t add_channels(call *c, bz_role role, int rank, int64_t channels, int *out)
+static int add_channels(call *c, bz_role role, int rank, int64_t channels)
 {
     int operand = cudnn_find(c, role);
     int64_t dim[CUDNN_MAX_RANK], stride[CUDNN_MAX_RANK];
@@ -279,11 +273,11 @@ static cudnnStatus_t add_channels(call *c, bz_role role, int rank, int64_t chann
         dim[i] = i == 1 ? channels : 1;
         stride[i] = i == 1 ? 1 : channels;
     }
-    return graph_tensor_add(c, operand, &layout, rank, dim, stride, out);
+    return graph_tensor_add(c, operand, &layout, rank, dim, stride);
 }
 
 /* relu(x · scale + shift), as x lies and of its type. */
-static cudnnStatus_t add_before(call *c, int *x)
+static int add_before(call *c, int x)
 {
     static const struct {
         bz_fn fn;
@@ -292,37 +286,32 @@ static cudnnStatus_t add_before(call *c, int *x)
     const bz_operand *o = &c->operand[0];
     int rank = o->rank < 4 ? 4 : o->rank;
     for (size_t i = 0; i < sizeof STEPS / sizeof *STEPS; i++) {
-        int other = -1, to;
-        if (STEPS[i].with != BZ_ROLE_X)
-            TRY(add_channels(c, STEPS[i].with, rank, o->dim[1], &other));
-        TRY(add_like(c, 0, 4, ONES_BEHIND, &to));
-        TRY(graph_function_add(c, STEPS[i].fn, 0, 0, *x, other, to));
-        *x = to;
+        int other = STEPS[i].with != BZ_ROLE_X ? add_channels(c, STEPS[i].with, rank, o->dim[1]) : -1;
+        x = graph_function_add(c, STEPS[i].fn, 0, 0, x, other, add_like(c, 0, 4, ONES_BEHIND));
     }
-    return CUDNN_STATUS_SUCCESS;
+    return x;
 }
 
 /* Sums of the result, and of its squares, by channel. */
-static cudnnStatus_t add_sums(call *c, int rank, int64_t channels)
+static void add_sums(call *c, int rank, int64_t channels)
 {
-    int sums, squares;
-    TRY(add_channels(c, BZ_ROLE_M, rank, channels, &sums));
-    TRY(add_channels(c, BZ_ROLE_N, rank, channels, &squares));
-    return graph_sums_add(c, c->graph->y, sums, squares);
+    int sums = add_channels(c, BZ_ROLE_M, rank, channels), squares = add_channels(c, BZ_ROLE_N, rank, channels);
+    graph_sums_add(c, c->graph->y, sums, squares);
 }
 
-cudnnStatus_t cudnn_build_conv(call *c)
+void cudnn_build_conv(call *c)
 {
-    int x, w, y, first;
     shape s = shape_of_result(c, 4, ONES_BEHIND);
     bool norm = c->problem->kind == BZ_PROBLEM_CONV_NORM;
-    TRY(graph_operand_add(c, 0, 4, ONES_BEHIND, &x));
-    TRY(graph_operand_add(c, 1, 4, ONES_BEHIND, &w));
+    int x = graph_operand_add(c, 0, 4, ONES_BEHIND), w = graph_operand_add(c, 1, 4, ONES_BEHIND);
     if (norm && c->problem->conv.before)
-        TRY(add_before(c, &x));
-    TRY(add_results(c, &s, ONES_BEHIND, &y, &first));
-    TRY(graph_conv_add(c, x, w, first));
-    return norm && c->problem->conv.behind ? add_sums(c, s.rank, s.dim[1]) : add_steps(c, &s, 1, ONES_BEHIND, first, y);
+        x = add_before(c, x);
+    int first = add_results(c, &s, ONES_BEHIND);
+    graph_conv_add(c, x, w, first);
+    if (norm && c->problem->conv.behind)
+        add_sums(c, s.rank, s.dim[1]);
+    else
+        add_steps(c, &s, 1, ONES_BEHIND, first);
 }
 
 /* Where a product's operand lies, its last two dimensions exchanged where it is transposed. */
@@ -339,44 +328,35 @@ static shape factor_of(const call *c, int operand, bool turned, graph_place at)
     return s;
 }
 
-cudnnStatus_t graph_factor_add(call *c, int operand, bool turned, graph_place at, int *out)
+int graph_factor_add(call *c, int operand, bool turned, graph_place at)
 {
     bz_cuda_layout layout = bz_cuda_plain(&c->operand[operand]);
     shape s = factor_of(c, operand, turned, at);
-    return graph_tensor_add(c, operand, &layout, s.rank, s.dim, s.stride, out);
+    return graph_tensor_add(c, operand, &layout, s.rank, s.dim, s.stride);
 }
 
 /* The factor, [batch, rows, columns], times the scales of its blocks, 32 numbers along the product's depth each. Scales come in tiles of
  * 128 by 4: there is room for whole ones. */
-static cudnnStatus_t scale_blocks(call *c, const shape *s, int depth, int *factor)
+static int scale_blocks(call *c, const shape *s, int depth, int factor)
 {
     enum { BLOCK = 32, BLOCKS = 4, WIDTH = 128 };
-    int other = 3 - depth, scales, scaled;
+    int other = 3 - depth;
     shape t = *s;
     t.dim[depth] = (s->dim[depth] + BLOCK * BLOCKS - 1) / (BLOCK * BLOCKS) * BLOCKS;
     t.dim[other] = (s->dim[other] + WIDTH - 1) / WIDTH * WIDTH;
     t.stride[depth] = 1;
     t.stride[other] = t.dim[depth];
     t.stride[0] = t.dim[1] * t.dim[2];
-    TRY(graph_scales_add(c, 3, t.dim, t.stride, &scales));
-    TRY(add_between(c, 3, s->dim, s->stride, &scaled));
-    TRY(graph_dequantize_add(c, *factor, scales, BLOCK, scaled));
-    *factor = scaled;
-    return CUDNN_STATUS_SUCCESS;
+    int scales = graph_scales_add(c, 3, t.dim, t.stride);
+    return graph_dequantize_add(c, factor, scales, BLOCK, add_between(c, s));
 }
 
 /* The factor, of bytes, as numbers of the other one's type: times a scale, which is 1. */
-static cudnnStatus_t widen(call *c, const shape *s, int *factor)
+static int widen(call *c, const shape *s, int factor)
 {
-    cudnnDataType_t type;
-    int scale, wide;
-    if (!cudnn_dtype(c->problem->dtype, &type))
-        return CUDNN_STATUS_NOT_SUPPORTED;
-    TRY(graph_number_add(c, 1, s->rank, &scale));
-    TRY(graph_between_add(c, type, s->rank, s->dim, s->stride, &wide));
-    TRY(graph_function_add(c, BZ_FN_MUL, 0, 0, *factor, scale, wide));
-    *factor = wide;
-    return CUDNN_STATUS_SUCCESS;
+    cudnnDataType_t type = graph_type(c, c->problem->dtype);
+    int scale = graph_number_add(c, 1, s->rank), wide = graph_between_add(c, type, s->rank, s->dim, s->stride);
+    return graph_function_add(c, BZ_FN_MUL, 0, 0, factor, scale, wide);
 }
 
 /* Whether each operand has all matrices of the result's batch, or one for all of them. */
@@ -397,27 +377,24 @@ static bool has_one_batch(const call *c)
     return y->rank > 3;
 }
 
-static cudnnStatus_t build_product(call *c, bool blocks)
+static void build_product(call *c, bool blocks)
 {
     const bz_problem *p = c->problem;
     bool gemm = p->kind == BZ_PROBLEM_GEMM;
     graph_place at = has_one_batch(c) ? ONE_BATCH : ONES_IN_FRONT;
-    int a, b, y, first;
     shape s = shape_of_result(c, 3, at);
-    TRY(graph_factor_add(c, 0, gemm && p->gemm.transa, at, &a));
-    TRY(graph_factor_add(c, 1, gemm && p->gemm.transb, at, &b));
+    int a = graph_factor_add(c, 0, gemm && p->gemm.transa, at), b = graph_factor_add(c, 1, gemm && p->gemm.transb, at);
     if (blocks) {
         shape left = factor_of(c, 0, p->gemm.transa, at), right = factor_of(c, 1, p->gemm.transb, at);
-        TRY(scale_blocks(c, &left, 2, &a));
-        TRY(scale_blocks(c, &right, 1, &b));
+        a = scale_blocks(c, &left, 2, a);
+        b = scale_blocks(c, &right, 1, b);
     }
     if (has_byte_weights(p)) {
         shape right = factor_of(c, 1, gemm && p->gemm.transb, at);
-        TRY(widen(c, &right, &b));
+        b = widen(c, &right, b);
     }
-    TRY(add_results(c, &s, at, &y, &first));
-    TRY(graph_matmul_add(c, a, b, first));
-    return add_steps(c, &s, s.rank - 1, at, first, y);
+    int first = graph_matmul_add(c, a, b, add_results(c, &s, at));
+    add_steps(c, &s, s.rank - 1, at, first);
 }
 
 int cudnn_check_product(call *c, bz_error *why)
@@ -425,9 +402,9 @@ int cudnn_check_product(call *c, bz_error *why)
     return c->nhwc ? bz_fail(why, BZ_INCOMPLETE, "matrices have no channels (layout plain)") : 0;
 }
 
-cudnnStatus_t cudnn_build_product(call *c)
+void cudnn_build_product(call *c)
 {
-    return build_product(c, false);
+    build_product(c, false);
 }
 
 /* The microscaling formats' way to multiply 8-bit floats (MXFP8), by scales of 1: the same product, by other kernels. */
@@ -441,23 +418,20 @@ int cudnn_check_blocks(call *c, bz_error *why)
     return 0;
 }
 
-cudnnStatus_t cudnn_build_blocks(call *c)
+void cudnn_build_blocks(call *c)
 {
-    return build_product(c, true);
+    build_product(c, true);
 }
 
-cudnnStatus_t cudnn_build_elementwise(call *c)
+void cudnn_build_elementwise(call *c)
 {
     const bz_problem *p = c->problem;
-    int a, b = -1, y, first;
     shape s = shape_of_result(c, 4, ROWS);
-    TRY(graph_operand_add(c, 0, 4, ROWS, &a));
-    if (p->kind == BZ_PROBLEM_BINARY)
-        TRY(graph_operand_add(c, 1, 4, ROWS, &b));
-    TRY(add_results(c, &s, ROWS, &y, &first));
+    int a = graph_operand_add(c, 0, 4, ROWS), b = p->kind == BZ_PROBLEM_BINARY ? graph_operand_add(c, 1, 4, ROWS) : -1,
+        first = add_results(c, &s, ROWS);
     bz_post own = {p->binary.fn, 0, 0};
     if (p->kind == BZ_PROBLEM_ACTIVATION)
         own = (bz_post){p->activation.fn, p->activation.alpha, p->activation.beta};
-    TRY(add_function(c, &s, &own, a, b, first));
-    return add_steps(c, &s, s.rank - 1, ROWS, first, y);
+    add_function(c, &s, &own, a, b, first);
+    add_steps(c, &s, s.rank - 1, ROWS, first);
 }
