@@ -47,6 +47,11 @@ int bz_import_flush(bz_import *in, bz_error *err)
     return rc;
 }
 
+static int flush_full(bz_import *in, bz_error *err)
+{
+    return in->n == BATCH || in->arena.used > BATCH_BYTES ? bz_import_flush(in, err) : 0;
+}
+
 int bz_import_record(bz_import *in, size_t number, bz_record *r, bz_error *err)
 {
     bz_error why;
@@ -62,7 +67,7 @@ int bz_import_record(bz_import *in, size_t number, bz_record *r, bz_error *err)
     }
     BZ_ADD(in->records, in->n) = *r;
     in->report->records++;
-    return in->n == BATCH || in->arena.used > BATCH_BYTES ? bz_import_flush(in, err) : 0;
+    return flush_full(in, err);
 }
 
 /* A file of which no line is JSON is another file: one sentence instead of one for each line. */
@@ -258,35 +263,23 @@ int bz_perfdb_export(bz_perfdb *db, const bz_perfdb_filter *filter, int fd, bool
 /* Merge */
 
 typedef struct {
-    bz_perfdb *to;
-    bz_arena arena;
-    bz_record *records;
-    size_t n;
-    bz_perfdb_count *count;
+    bz_import in;
     bz_error *err;
     int rc;
 } merge;
-
-static int flush_merge(merge *m)
-{
-    m->rc = bz_perfdb_put(m->to, m->records, m->n, m->count, m->err);
-    m->n = 0;
-    bz_arena_free(&m->arena);
-    return m->rc;
-}
 
 /* The record's strings lie in the other map: they are copied for the batch. */
 static int merge_record(void *user, const bz_record *r)
 {
     merge *m = user;
-    BZ_ADD(m->records, m->n) = bz_record_copy(r, &m->arena);
-    return m->n == BATCH || m->arena.used > BATCH_BYTES ? flush_merge(m) : 0;
+    BZ_ADD(m->in.records, m->in.n) = bz_record_copy(r, &m->in.arena);
+    return m->rc = flush_full(&m->in, m->err);
 }
 
 int bz_perfdb_merge(bz_perfdb *db, bz_perfdb *from, bz_perfdb_count *count, bz_error *err)
 {
-    bz_perfdb_count ignored = {0};
-    merge m = {.to = db, .count = count ? count : &ignored, .err = err};
+    bz_perfdb_import_report report = {.count = count ? *count : (bz_perfdb_count){0}};
+    merge m = {.in = {.db = db, .report = &report}, .err = err};
     if (bz_store_read(from, err))
         return -1;
     for (size_t i = 0; i < from->n_systems && !m.rc; i++) {
@@ -297,8 +290,9 @@ int bz_perfdb_merge(bz_perfdb *db, bz_perfdb *from, bz_perfdb_count *count, bz_e
         m.rc = -1;
     bz_store_read_end(from);
     if (!m.rc)
-        flush_merge(&m);
-    bz_arena_free(&m.arena);
-    free(m.records);
+        m.rc = bz_import_flush(&m.in, err);
+    drop(&m.in);
+    if (count)
+        *count = report.count;
     return m.rc;
 }
