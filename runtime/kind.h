@@ -147,9 +147,13 @@ double bz_norm_epsilon(const bz_reference *r);
 /* Recurrent layers: what the forward pass of training leaves for the backward one. */
 void bz_rnn_add_kept(const bz_problem *p, bz_operand_list *l, bool results);
 int bz_rnn_check(const bz_problem *p, bz_error *err);
-/* sum[from … to] += x W; w [n][width], x in double or, where that is NULL, in single precision. */
-void bz_rnn_add_product(const float *w, int64_t width, const double *x, const float *xf, int64_t n, int64_t from,
-                        int64_t to, double *sum);
+/* One step of a row in direction d: state (and cell) from x. What is known of it then, each [hidden] or [gates][hidden]: the state before;
+ * that what R's last gate of a gru was multiplied with, of an lstm the cell before; the gates; and of a gru with lbr what r multiplies into
+ * the last gate, of an lstm first the cell's tanh. */
+typedef struct bz_rnn_step {
+    double *before, *reset, *by_w, *by_r;
+} bz_rnn_step;
+void bz_rnn_forward(const bz_reference *r, int64_t d, const double *x, bz_rnn_step s, double *state, double *cell);
 extern const char *const bz_rnn_directions[];
 
 int bz_problem_refuse(const bz_problem *p, const char *why, bz_error *err); /* -1 */

@@ -85,62 +85,62 @@ bz_rnn_scale bz_problem_rnn_scale(const bz_problem *p)
 }
 
 /* Row by row, as the weights lie in memory: by columns the check of an LSTM of 512 took 13 s. */
-void bz_rnn_add_product(const float *w, int64_t width, const double *x, const float *xf, int64_t n, int64_t from,
-                        int64_t to, double *sum)
+static void add_product(const float *w, int64_t width, const double *x, int64_t n, int64_t from, int64_t to,
+                        double *sum)
 {
     for (int64_t i = 0; i < n; i++) {
-        double v = x ? x[i] : (double)xf[i];
         const float *row = w + i * width;
         for (int64_t j = from; j < to; j++)
-            sum[j] += v * (double)row[j];
+            sum[j] += x[i] * (double)row[j];
     }
 }
 
-/* Numbers of scratch memory for each of a step's hidden ones: the next state, the reset one, and the sums of up to four gates twice. */
-enum { SCRATCH = 10 };
-
-/* One step: state (and cell) of the row from x. */
-static void rnn_step(const bz_reference *r, int d, const double *x, double *state, double *cell, double *scratch)
+void bz_rnn_forward(const bz_reference *r, int64_t d, const double *x, bz_rnn_step s, double *state, double *cell)
 {
     const bz_problem *p = r->problem;
-    int gates = bz_rnn_gates(p->kind);
-    bool lbr = p->kind == BZ_PROBLEM_GRU && p->rnn.lbr;
-    bool resets = p->kind == BZ_PROBLEM_GRU && !lbr; /* the last gate sees the state that is reset */
-    int64_t h = p->rnn.hidden, in = p->rnn.input, width = gates * h;
+    bool lstm = bz_problem_is_lstm(p), gru = bz_problem_is_gru(p), lbr = gru && p->rnn.lbr;
+    int64_t h = p->rnn.hidden, in = p->rnn.input, width = bz_rnn_gates(p->kind) * h;
     const float *w = bz_reference_values(r, BZ_ROLE_W) + d * in * width,
-                *u = bz_reference_values(r, BZ_ROLE_R) + d * h * width;
-    const float *bias = bz_reference_values(r, BZ_ROLE_BIAS) + d * (gates + lbr) * h;
-    const float *peephole = bz_reference_values(r, BZ_ROLE_PEEPHOLE);
-    double weights = bz_problem_rnn_scale(p).weights;
-    double *next = scratch, *reset = next + h, *of_x = reset + h, *of_state = of_x + 4 * h;
-#define SUM(g, j)  (of_x[(g)*h + (j)] / weights + bias[(g)*h + (j)])
-#define OF(g, j)   (of_state[(g)*h + (j)] / weights)
-#define SEEN(k, j) (peephole ? peephole[(d * 3 + (k)) * h + (j)] * cell[j] : 0)
-    memset(of_x, 0, (size_t)(8 * h) * sizeof *of_x);
-    bz_rnn_add_product(w, width, x, NULL, in, 0, width, of_x);
-    bz_rnn_add_product(u, width, state, NULL, h, 0, resets ? 2 * h : width, of_state);
-    for (int64_t j = 0; resets && j < h; j++)
-        reset[j] = state[j] * bz_sigmoid(SUM(1, j) + OF(1, j));
-    if (resets)
-        bz_rnn_add_product(u, width, reset, NULL, h, 2 * h, width, of_state);
+                *u = bz_reference_values(r, BZ_ROLE_R) + d * h * width,
+                *bias = bz_reference_values(r, BZ_ROLE_BIAS) + d * (width + lbr * h),
+                *peephole = bz_reference_values(r, BZ_ROLE_PEEPHOLE);
+    double weights = bz_problem_rnn_scale(p).weights, *g = s.by_w;
+#define SUM(k)  (g[(k)*h + j] / weights + bias[(k)*h + j])
+#define SEEN(k) (peephole ? peephole[(d * 3 + (k)) * h + j] * cell[j] : 0)
+    memset(g, 0, (size_t)width * sizeof *g);
+    memset(s.by_r, 0, (size_t)width * sizeof *s.by_r);
+    memcpy(s.before, state, (size_t)h * sizeof *state);
+    add_product(w, width, x, in, 0, width, g);
+    add_product(u, width, state, h, 0, gru ? 2 * h : width, g);
     for (int64_t j = 0; j < h; j++) {
-        if (p->kind == BZ_PROBLEM_LSTM) {
-            cell[j] = bz_sigmoid(SUM(1, j) + OF(1, j) + SEEN(1, j)) * cell[j] +
-                      bz_sigmoid(SUM(0, j) + OF(0, j) + SEEN(0, j)) * tanh(SUM(2, j) + OF(2, j));
-            next[j] = bz_sigmoid(SUM(3, j) + OF(3, j) + SEEN(2, j)) * tanh(cell[j]);
-        } else if (p->kind == BZ_PROBLEM_GRU) {
-            double keep = bz_sigmoid(SUM(0, j) + OF(0, j));
-            double fresh = lbr ? bz_sigmoid(SUM(1, j) + OF(1, j)) * (OF(2, j) + bias[3 * h + j]) : OF(2, j);
-            next[j] = keep * state[j] + (1 - keep) * tanh(SUM(2, j) + fresh);
+        s.reset[j] = lstm ? cell[j] : state[j];
+        if (gru) {
+            g[j] = bz_sigmoid(SUM(0)), g[h + j] = bz_sigmoid(SUM(1));
+            s.reset[j] *= g[h + j];
+        }
+    }
+    if (gru)
+        add_product(u, width, lbr ? state : s.reset, h, 2 * h, width, lbr ? s.by_r : g);
+    for (int64_t j = 0; j < h; j++) {
+        if (lstm) {
+            double take = g[j] = bz_sigmoid(SUM(0) + SEEN(0)), keep = g[h + j] = bz_sigmoid(SUM(1) + SEEN(1));
+            cell[j] = keep * cell[j] + take * (g[2 * h + j] = tanh(SUM(2)));
+            s.by_r[j] = tanh(cell[j]);
+            state[j] = (g[3 * h + j] = bz_sigmoid(SUM(3) + SEEN(2))) * s.by_r[j];
+        } else if (gru) {
+            double of_state = lbr ? s.by_r[2 * h + j] = s.by_r[2 * h + j] / weights + bias[3 * h + j] : 0;
+            double fresh = g[2 * h + j] = tanh(SUM(2) + g[h + j] * of_state);
+            state[j] = g[j] * state[j] + (1 - g[j]) * fresh;
         } else {
-            next[j] = bz_fn_value(p->rnn.fn, SUM(0, j) + OF(0, j), 0, 0);
+            state[j] = g[j] = bz_fn_value(p->rnn.fn, SUM(0), 0, 0);
         }
     }
 #undef SUM
-#undef OF
 #undef SEEN
-    memcpy(state, next, (size_t)h * sizeof *state);
 }
+
+/* Numbers of a step for each of the hidden ones, of four gates. */
+enum { SCRATCH = 10 };
 
 /* All states of a row of the batch in one direction, and behind them its last cell. */
 static void compute_row(bz_reference *r, int64_t row, int d)
@@ -150,6 +150,7 @@ static void compute_row(bz_reference *r, int64_t row, int d)
     bz_rnn_scale s = bz_problem_rnn_scale(p);
     double *memory = bz_alloc((size_t)h, (2 + SCRATCH) * sizeof *memory),
            *out = bz_alloc((size_t)((seq + 1) * h), sizeof *out), *x = bz_alloc((size_t)p->rnn.input, sizeof *x);
+    const bz_rnn_step step = {memory + 2 * h, memory + 3 * h, memory + 4 * h, memory + 8 * h};
     const float *first = bz_reference_values(r, BZ_ROLE_H) + (d * batch + row) * h;
     const float *cell = p->kind == BZ_PROBLEM_LSTM ? bz_reference_values(r, BZ_ROLE_C) + (d * batch + row) * h : NULL;
     for (int64_t j = 0; j < h; j++) {
@@ -162,7 +163,7 @@ static void compute_row(bz_reference *r, int64_t row, int d)
         const float *read = bz_reference_values(r, BZ_ROLE_X) + (t * batch + row) * p->rnn.input;
         for (int64_t j = 0; j < p->rnn.input; j++)
             x[j] = (read[j] - s.shift) / s.data;
-        rnn_step(r, d, x, memory, memory + h, memory + 2 * h);
+        bz_rnn_forward(r, d, x, step, memory, memory + h);
         for (int64_t j = 0; j < h; j++) {
             double v = memory[j] * s.data + s.shift;
             if (bz_dtype_is_int(p->dtype))

@@ -56,12 +56,6 @@ static double rnn_grad_flops(const bz_problem *p, const bz_operand *list, double
     return 4 * (double)(p->rnn.seq * p->rnn.batch) * (double)(list[1].count + list[2].count) + 10 * y;
 }
 
-/* What is known of one step of a row, each [hidden] or [gates][hidden]. */
-typedef struct step {
-    double *before, *reset; /* the state before, and that what R's last gate of a gru was multiplied with */
-    double *by_w, *by_r;    /* first the gates themselves */
-} step;
-
 /* Records of steps [direction][active row][time], then the gradients of first states [direction][active row][2][hidden], then the
  * numbers of rows: -1 of those left out, and how many are not. All in r->sequence[0]. */
 typedef struct back {
@@ -80,49 +74,10 @@ static back back_of(const bz_reference *r, int64_t rows)
     return (back){p, h, gates, record, rows, at, first, first ? first + dirs * rows * 2 * h : NULL};
 }
 
-static step step_of(const back *b, int64_t d, int64_t row, int64_t t)
+static bz_rnn_step step_of(const back *b, int64_t d, int64_t row, int64_t t)
 {
     double *at = b->at + ((d * b->rows + row) * b->p->rnn.seq + t) * b->record;
-    return (step){at, at + b->h, at + 2 * b->h, at + (2 + b->gates) * b->h};
-}
-
-/* One step forward: gates into by_w; of a gru with lbr what r multiplies into the last gate of by_r. */
-static void forward(const bz_reference *r, const back *b, int64_t d, const float *x, step s, double *state,
-                    double *cell)
-{
-    const bz_problem *p = b->p;
-    int64_t h = b->h, n = b->gates;
-    bool lbr = bz_problem_is_gru(p) && p->rnn.lbr;
-    const float *w = bz_reference_values(r, BZ_ROLE_W) + d * p->rnn.input * n * h,
-                *u = bz_reference_values(r, BZ_ROLE_R) + d * h * n * h,
-                *bias = bz_reference_values(r, BZ_ROLE_BIAS) + d * (n + lbr) * h;
-    double *g = s.by_w;
-    for (int64_t j = 0; j < n * h; j++)
-        g[j] = bias[j], s.by_r[j] = lbr && j >= 2 * h ? (double)bias[h + j] : 0;
-    memcpy(s.before, state, (size_t)h * sizeof *state);
-    bz_rnn_add_product(w, n * h, NULL, x, p->rnn.input, 0, n * h, g);
-    bz_rnn_add_product(u, n * h, state, NULL, h, 0, bz_problem_is_gru(p) ? 2 * h : n * h, g);
-    for (int64_t j = 0; bz_problem_is_gru(p) && j < 2 * h; j++)
-        g[j] = bz_sigmoid(g[j]);
-    for (int64_t j = 0; j < h; j++)
-        s.reset[j] = bz_problem_is_gru(p) ? g[h + j] * state[j] : state[j];
-    if (bz_problem_is_gru(p))
-        bz_rnn_add_product(u, n * h, lbr ? state : s.reset, NULL, h, 2 * h, 3 * h, lbr ? s.by_r : g);
-    for (int64_t j = 0; j < h; j++) {
-        if (bz_problem_is_lstm(p)) {
-            double in = g[j] = bz_sigmoid(g[j]), keep = g[h + j] = bz_sigmoid(g[h + j]),
-                   new = g[2 * h + j] = tanh(g[2 * h + j]);
-            s.reset[j] = cell[j]; /* an lstm resets nothing: the cell before lies there */
-            cell[j] = keep * cell[j] + in * new;
-            state[j] = (g[3 * h + j] = bz_sigmoid(g[3 * h + j])) * tanh(cell[j]);
-            s.by_r[j] = tanh(cell[j]);
-        } else if (bz_problem_is_gru(p)) {
-            double new = g[2 * h + j] = tanh(g[2 * h + j] + (lbr ? g[h + j] * s.by_r[2 * h + j] : 0));
-            state[j] = g[j] * state[j] + (1 - g[j]) * new;
-        } else {
-            state[j] = g[j] = bz_fn_value(p->rnn.fn, g[j], 0, 0);
-        }
-    }
+    return (bz_rnn_step){at, at + b->h, at + 2 * b->h, at + (2 + b->gates) * b->h};
 }
 
 /* sum[i] += the gates' gradients times row i of w */
@@ -135,7 +90,7 @@ static void add_turned(const back *b, const float *w, const double *gate, int64_
 
 /* From the gates' values and the state's gradient dh (and the cell's, dc) to the gates' gradients; dh and dc become those of the
  * step before. `room` is [hidden]. */
-static void backward(const back *b, const float *u, step s, double *dh, double *dc, double *room)
+static void backward(const back *b, const float *u, bz_rnn_step s, double *dh, double *dc, double *room)
 {
     const bz_problem *p = b->p;
     int64_t h = b->h;
@@ -183,7 +138,7 @@ static void compute_row(const bz_reference *r, const back *b, int64_t d, int64_t
             at = (d * batch + row) * h;
     bool backwards = p->rnn.dir == BZ_REVERSE || d == 1;
     double *state = b->first + (d * b->rows + number) * 2 * h, *cell = state + h,
-           *room = bz_alloc((size_t)h, sizeof *room);
+           *room = bz_alloc((size_t)h, sizeof *room), *x = bz_alloc((size_t)p->rnn.input, sizeof *x);
     const float *cells = bz_reference_values(r, BZ_ROLE_C), *dc = bz_reference_values(r, BZ_ROLE_DC);
     const float *dy = bz_reference_values(r, BZ_ROLE_DY), *u = bz_reference_values(r, BZ_ROLE_R) + d * h * b->gates * h;
     for (int64_t j = 0; j < h; j++) {
@@ -192,8 +147,9 @@ static void compute_row(const bz_reference *r, const back *b, int64_t d, int64_t
     }
     for (int64_t i = 0; i < seq; i++) {
         int64_t t = backwards ? seq - 1 - i : i;
-        forward(r, b, d, bz_reference_values(r, BZ_ROLE_X) + (t * batch + row) * p->rnn.input, step_of(b, d, number, t),
-                state, cell);
+        for (int64_t j = 0; j < p->rnn.input; j++)
+            x[j] = bz_reference_values(r, BZ_ROLE_X)[(t * batch + row) * p->rnn.input + j];
+        bz_rnn_forward(r, d, x, step_of(b, d, number, t), state, cell);
     }
     for (int64_t j = 0; j < h; j++) {
         state[j] = bz_reference_values(r, BZ_ROLE_DH)[at + j];
@@ -206,6 +162,7 @@ static void compute_row(const bz_reference *r, const back *b, int64_t d, int64_t
         backward(b, u, step_of(b, d, number, t), state, cell, room);
     }
     free(room);
+    free(x);
 }
 
 static bool any(const float *v, int64_t n)
@@ -265,7 +222,7 @@ static bz_expected weight_at(const bz_reference *r, const back *b, bz_role role)
     bz_expected sum = {0};
     for (int64_t row = 0; row < p->rnn.batch; row++)
         for (int64_t t = 0; b->number[row] >= 0 && t < p->rnn.seq; t++) {
-            step s = step_of(b, y[0], (int64_t)b->number[row], t);
+            bz_rnn_step s = step_of(b, y[0], (int64_t)b->number[row], t);
             double of = role == BZ_ROLE_R || behind ? s.by_r[(gate - behind) * h + j] : s.by_w[gate * h + j];
             double by = role == BZ_ROLE_W   ? (double)x[(t * p->rnn.batch + row) * p->rnn.input + y[1]]
                         : role == BZ_ROLE_R ? (reset ? s.reset : s.before)[y[1]]
@@ -294,7 +251,7 @@ static bz_expected rnn_grad_at(bz_reference *r)
         return (bz_expected){.value = v, .magnitude = fmax(1, fabs(v))};
     }
     for (int64_t d = 0; d < dirs; d++) {
-        step s = step_of(&b, d, row, y[0]);
+        bz_rnn_step s = step_of(&b, d, row, y[0]);
         const float *w = bz_reference_values(r, BZ_ROLE_W) + (d * p->rnn.input + y[2]) * width;
         for (int64_t j = 0; j < width; j++)
             bz_expected_add(&sum, s.by_w[j] * (double)w[j]);
