@@ -145,6 +145,7 @@ void bz_norm_add_statistics(const bz_problem *p, bz_operand_list *l, bool result
 double bz_norm_epsilon(const bz_reference *r);
 
 /* Recurrent layers: what the forward pass of training leaves for the backward one. */
+void bz_rnn_add_inputs(const bz_problem *p, bz_operand_list *l); /* x, weights, bias, first states */
 void bz_rnn_add_kept(const bz_problem *p, bz_operand_list *l, bool results);
 int bz_rnn_check(const bz_problem *p, bz_error *err);
 /* One step of a row in direction d: state (and cell) from x. What is known of it then, each [hidden] or [gates][hidden]: the state before;

@@ -11,8 +11,7 @@ const char *const bz_rnn_directions[] = {"forward", "reverse", "bidirectional", 
 /* How large what a library keeps is, nobody knows but itself: this counts gates, and cells of an lstm. */
 void bz_rnn_add_kept(const bz_problem *p, bz_operand_list *l, bool results)
 {
-    bool lstm = p->kind == BZ_PROBLEM_LSTM || p->kind == BZ_PROBLEM_LSTM_GRAD,
-         gru = p->kind == BZ_PROBLEM_GRU || p->kind == BZ_PROBLEM_GRU_GRAD;
+    bool lstm = bz_problem_is_lstm(p), gru = bz_problem_is_gru(p);
     int64_t h = p->rnn.hidden, state[3] = {p->rnn.dir == BZ_BIDIRECTIONAL ? 2 : 1, p->rnn.batch, h};
     int first = l->n;
     bz_operand_add(l, BZ_ROLE_LAST, p->dtype, 3, state);
@@ -35,11 +34,11 @@ int bz_rnn_gates(bz_problem_kind kind)
                                                                    : 1;
 }
 
-static void rnn_operands(const bz_problem *p, bz_operand_list *l, int64_t *y)
+void bz_rnn_add_inputs(const bz_problem *p, bz_operand_list *l)
 {
     int64_t dirs = p->rnn.dir == BZ_BIDIRECTIONAL ? 2 : 1, h = p->rnn.hidden;
     int64_t gates = bz_rnn_gates(p->kind);
-    int64_t biases = gates + (p->kind == BZ_PROBLEM_GRU && p->rnn.lbr);
+    int64_t biases = gates + (bz_problem_is_gru(p) && p->rnn.lbr);
     bz_operand_add(l, BZ_ROLE_X, p->dtype, 3, (int64_t[]){p->rnn.seq, p->rnn.batch, p->rnn.input});
     bz_operand_add(l, BZ_ROLE_W, p->dtype_w, 4, (int64_t[]){dirs, p->rnn.input, gates, h});
     bz_operand_add(l, BZ_ROLE_R, p->dtype_w, 4, (int64_t[]){dirs, h, gates, h});
@@ -47,13 +46,18 @@ static void rnn_operands(const bz_problem *p, bz_operand_list *l, int64_t *y)
         bz_operand_add(l, BZ_ROLE_PEEPHOLE, bz_parameter_dtype(p), 3, (int64_t[]){dirs, 3, h});
     bz_operand_add(l, BZ_ROLE_BIAS, bz_parameter_dtype(p), 3, (int64_t[]){dirs, biases, h});
     bz_operand_add(l, BZ_ROLE_H, p->dtype, 3, (int64_t[]){dirs, p->rnn.batch, h});
-    if (p->kind == BZ_PROBLEM_LSTM)
+    if (bz_problem_is_lstm(p))
         bz_operand_add(l, BZ_ROLE_C, bz_parameter_dtype(p), 3, (int64_t[]){dirs, p->rnn.batch, h});
+}
+
+static void rnn_operands(const bz_problem *p, bz_operand_list *l, int64_t *y)
+{
+    bz_rnn_add_inputs(p, l);
     if (p->rnn.training)
         bz_rnn_add_kept(p, l, true);
     y[0] = p->rnn.seq;
     y[1] = p->rnn.batch;
-    y[2] = dirs * h;
+    y[2] = (p->rnn.dir == BZ_BIDIRECTIONAL ? 2 : 1) * p->rnn.hidden;
 }
 
 int bz_rnn_check(const bz_problem *p, bz_error *err)

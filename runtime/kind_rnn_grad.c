@@ -15,32 +15,22 @@
 
 static void rnn_grad_operands(const bz_problem *p, bz_operand_list *l, int64_t *y)
 {
-    int64_t h = p->rnn.hidden, gates = bz_rnn_gates(p->kind),
-            state[3] = {p->rnn.dir == BZ_BIDIRECTIONAL ? 2 : 1, p->rnn.batch, h};
-    int64_t w[4] = {state[0], p->rnn.input, gates, h}, r[4] = {state[0], h, gates, h},
-            bias[3] = {state[0], gates + (bz_problem_is_gru(p) && p->rnn.lbr), h};
-    int64_t states[3] = {p->rnn.seq, p->rnn.batch, state[0] * h}, x[3] = {p->rnn.seq, p->rnn.batch, p->rnn.input};
-    bz_dtype wide = bz_parameter_dtype(p);
-    bz_operand_add(l, BZ_ROLE_X, p->dtype, 3, x);
-    bz_operand_add(l, BZ_ROLE_W, p->dtype_w, 4, w);
-    bz_operand_add(l, BZ_ROLE_R, p->dtype_w, 4, r);
-    bz_operand_add(l, BZ_ROLE_BIAS, wide, 3, bias);
-    bz_operand_add(l, BZ_ROLE_H, p->dtype, 3, state);
-    if (bz_problem_is_lstm(p))
-        bz_operand_add(l, BZ_ROLE_C, wide, 3, state);
+    bool lstm = bz_problem_is_lstm(p);
+    int64_t states[3] = {p->rnn.seq, p->rnn.batch, (p->rnn.dir == BZ_BIDIRECTIONAL ? 2 : 1) * p->rnn.hidden};
+    bz_rnn_add_inputs(p, l);
+    int n = l->n;
+    const bz_operand *h = &l->item[n - 1 - lstm], *c = &l->item[n - 1];
     bz_operand_add(l, BZ_ROLE_O, p->dtype, 3, states);
     bz_rnn_add_kept(p, l, false);
     bz_operand_add(l, BZ_ROLE_DY, p->dtype, 3, states);
-    bz_operand_add(l, BZ_ROLE_DH, p->dtype, 3, state);
-    if (bz_problem_is_lstm(p))
-        bz_operand_add(l, BZ_ROLE_DC, wide, 3, state);
-    bz_operand_add_result(l, BZ_ROLE_W, p->dtype_w, 4, w, -1);
-    bz_operand_add_result(l, BZ_ROLE_R, p->dtype_w, 4, r, -1);
-    bz_operand_add_result(l, BZ_ROLE_BIAS, wide, 3, bias, -1);
-    bz_operand_add_result(l, BZ_ROLE_H, p->dtype_y, 3, state, -1);
-    if (bz_problem_is_lstm(p))
-        bz_operand_add_result(l, BZ_ROLE_C, wide, 3, state, -1);
-    memcpy(y, x, sizeof x);
+    bz_operand_add(l, BZ_ROLE_DH, p->dtype, 3, h->dim);
+    if (lstm)
+        bz_operand_add(l, BZ_ROLE_DC, c->dtype, 3, c->dim);
+    for (int i = 1; i < n; i++) { /* weights, bias, first states */
+        const bz_operand *o = &l->item[i];
+        bz_operand_add_result(l, o->role, o == h ? p->dtype_y : o->dtype, o->rank, o->dim, -1);
+    }
+    memcpy(y, l->item[0].dim, 3 * sizeof *y);
 }
 
 static int check_rnn_grad(const bz_problem *p, bz_error *err)

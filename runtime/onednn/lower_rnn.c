@@ -88,13 +88,11 @@ static dnn_layer layer_of(const bz_problem *p)
 {
     static const dnnl_rnn_direction_t DIRECTIONS[] = {dnnl_unidirectional_left2right, dnnl_unidirectional_right2left,
                                                       dnnl_bidirectional_concat};
-    bool lstm = p->kind == BZ_PROBLEM_LSTM || p->kind == BZ_PROBLEM_LSTM_GRAD,
-         gru = p->kind == BZ_PROBLEM_GRU || p->kind == BZ_PROBLEM_GRU_GRAD;
     return (dnn_layer){
-        .cell = lstm         ? DNN_LSTM
-                : !gru       ? DNN_RNN
-                : p->rnn.lbr ? DNN_LBR_GRU
-                             : DNN_GRU,
+        .cell = bz_problem_is_lstm(p)   ? DNN_LSTM
+                : !bz_problem_is_gru(p) ? DNN_RNN
+                : p->rnn.lbr            ? DNN_LBR_GRU
+                                        : DNN_GRU,
         .activation = p->rnn.fn == BZ_FN_RELU      ? dnnl_eltwise_relu
                       : p->rnn.fn == BZ_FN_SIGMOID ? dnnl_eltwise_logistic
                                                    : dnnl_eltwise_tanh,
