@@ -296,7 +296,8 @@ static void add_run(reader *r, const bz_mapping *map, const selection *sel, cons
     size_t i =
         bz_trace_add_rows(r->t, map->kind, v[0].number + row, v[ends].number + row, n, find_lane(r, map, sel, v, row));
     for (int c = 1 + sel->has_end; c < sel->n_fields; c++)
-        store(r, e, i, n, sel->field[c], &v[c], row);
+        if (sel->field[c]->cell != BZ_CELL_LAUNCHED)
+            store(r, e, i, n, sel->field[c], &v[c], row);
     if (sel->n_launched)
         store_launched(r, sel, v, row, n, e->launched + i);
     bool nameless = map->kind == BZ_EVENT_KERNEL && !map->columns[3].needed; /* graphs, by their number */
