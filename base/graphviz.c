@@ -40,11 +40,14 @@ static int find(void *handle, const char *name, void *function)
 
 static bool load(library *lib)
 {
-    static const char *const NAMES[][2] = {{"libcgraph.so.6", "libgvc.so.6"}, {"libcgraph.so.8", "libgvc.so.7"}};
-    for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES && !lib->gvc; i++) {
-        lib->cgraph = dlopen(NAMES[i][0], RTLD_NOW);
-        lib->gvc = dlopen(NAMES[i][1], RTLD_NOW);
-        lib->wide = i > 0;
+    static const struct {
+        const char *cgraph, *gvc;
+        bool wide;
+    } VERSIONS[] = {{"libcgraph.so.6", "libgvc.so.6", false}, {"libcgraph.so.8", "libgvc.so.7", true}};
+    for (size_t i = 0; i < sizeof VERSIONS / sizeof *VERSIONS && !lib->gvc; i++) {
+        lib->cgraph = dlopen(VERSIONS[i].cgraph, RTLD_NOW);
+        lib->gvc = dlopen(VERSIONS[i].gvc, RTLD_NOW);
+        lib->wide = VERSIONS[i].wide;
     }
     return lib->cgraph && lib->gvc && !find(lib->cgraph, "agmemread", &lib->read) &&
            !find(lib->cgraph, "agclose", &lib->close) && !find(lib->gvc, "gvFreeRenderData", &lib->free_data) &&
@@ -217,8 +220,7 @@ static int explain(ending how, bz_error *err)
     if (how == NO_LIBRARY)
         return bz_fail(err, BZ_FAILED,
                        "drawing needs the Graphviz library (libgvc.so.6 or .7, Debian packages libgvc6 or libgvc7): "
-                       "install it, or write "
-                       "--dot and draw it elsewhere");
+                       "install it, or write --dot and draw it elsewhere");
     return bz_fail(err, BZ_FAILED, "Graphviz could not %s the graph: write --dot and look at it",
                    how == NO_LAYOUT ? "lay out" : "render");
 }

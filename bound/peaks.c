@@ -336,19 +336,24 @@ double bz_peaks_again(const bz_peaks *peaks, double bytes, double among)
     return bytes / peaks->bandwidth[at].read;
 }
 
-/* An optimizer's step writes over what it has read: caches take that back while others are read. A convolution that steps over elements of
- * its input need not read them. */
-static double least_bytes(const bz_layer *layer, bz_dtype dtype)
+/* Of a convolution's input the bytes that it steps over, and need not read. */
+static double stepped_over(const bz_layer *layer, bz_dtype dtype)
 {
     const bz_type *tensor[3];
-    double sum = 0, share = 1;
-    if (!bz_layer_has(layer, BZ_LAYER_UPDATE)) {
-        bool reads = tensors_of(layer, tensor) && tensor[0] != &layer->out[0];
-        for (int a = 2; reads && a < tensor[0]->rank && a < tensor[1]->rank && a < tensor[2]->rank; a++)
-            share *= met(layer, a - 2, tensor[2]->dims[a], tensor[0]->dims[a], tensor[1]->dims[a]);
-        sum = bz_peaks_bytes(layer, NULL, dtype);
-        return share < 1 ? sum - (1 - share) * bz_peaks_bytes(layer, tensor[0], dtype) : sum;
-    }
+    double share = 1;
+    if (!tensors_of(layer, tensor) || tensor[0] == &layer->out[0])
+        return 0;
+    for (int a = 2; a < tensor[0]->rank && a < tensor[1]->rank && a < tensor[2]->rank; a++)
+        share *= met(layer, a - 2, tensor[2]->dims[a], tensor[0]->dims[a], tensor[1]->dims[a]);
+    return (1 - share) * bz_peaks_bytes(layer, tensor[0], dtype);
+}
+
+/* An optimizer's step writes over what it has read: caches take that back while others are read. */
+static double least_bytes(const bz_layer *layer, bz_dtype dtype)
+{
+    double sum = 0;
+    if (!bz_layer_has(layer, BZ_LAYER_UPDATE))
+        return bz_peaks_bytes(layer, NULL, dtype) - stepped_over(layer, dtype);
     for (int k = 0; k < layer->n_in; k++)
         sum += bz_peaks_bytes(layer, &layer->in[k], dtype);
     return sum;

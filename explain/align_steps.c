@@ -203,7 +203,7 @@ static uint32_t node_around(const bz_align_steps *s, const bz_align_step *step)
 static int alike(const bz_align_steps *s, const uint32_t *node, int first, int at, int end, int *work)
 {
     int n = 0;
-    for (; at + n<end && * work> 0 && node[first + n] == BZ_NONE; n++, --*work)
+    for (; *work > 0 && at + n < end && node[first + n] == BZ_NONE; n++, --*work)
         if (strcmp(s->step[first + n].name, s->step[at + n].name) != 0)
             break;
     return n;

@@ -341,20 +341,27 @@ static void check_rungs(making *m)
     }
 }
 
+static int is_compiled(const char *name)
+{
+    return bz_name_matches("Torch-Compiled Region", name);
+}
+
 /* On a device kernels show what generated code computes; on a processor nothing does. */
 static void check_generated(making *m)
 {
     const bz_events *op = &m->trace->event[BZ_EVENT_OP];
+    bz_name_answers compiled = {.ask = is_compiled};
     size_t i = 0;
-    while (i < op->n && !bz_name_matches("Torch-Compiled Region", bz_string(m->trace, op->name[i])))
+    if (m->l->device || !m->bound->n)
+        return;
+    while (i < op->n && !bz_name_answer(&compiled, bz_string(m->trace, op->name[i])))
         i++;
-    if (i < op->n && !m->l->device && m->bound->n)
-        warn(m, m->bound->rebuilt ? "was compiled: the code that its compiler generated shows no operators on a "
-                                    "processor, so the layers in it "
-                                    "are not among those of this bound"
-                                  : "was compiled: the code that its compiler generated shows no operators on a "
-                                    "processor, and layers that are "
-                                    "missing here may be computed in it");
+    if (i < op->n)
+        warn(m, bz_arena_printf(m->arena,
+                                "was compiled: the code that its compiler generated shows no operators on a processor, "
+                                "%s",
+                                m->bound->rebuilt ? "so the layers in it are not among those of this bound"
+                                                  : "and layers that are missing here may be computed in it"));
 }
 
 void bz_ladder_make(const bz_bound *bound, const bz_trace *trace, const char *profile, bz_arena *arena, bz_ladder *out)

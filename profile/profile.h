@@ -67,14 +67,14 @@ enum {
 
 #define BZ_NONE UINT32_MAX /* no such event, lane, iteration */
 
-/* The events of one kind, a column per property. A column that the kind does not have is NULL.
- * Strings are numbers for bz_string; links are indexes into the events of the named kind, or
- * BZ_NONE. After bz_trace_finish the rows are sorted by start and the links are set. */
 /* How a kernel was launched: 0, where that is not told. */
 typedef struct bz_launched {
     uint32_t grid[3], block[3], registers, shared_static, shared_dynamic;
 } bz_launched;
 
+/* The events of one kind, a column per property. A column that the kind does not have is NULL.
+ * Strings are numbers for bz_string; links are indexes into the events of the named kind, or
+ * BZ_NONE. After bz_trace_finish the rows are sorted by start and the links are set. */
 typedef struct bz_events {
     size_t n, cap;
     int64_t *start, *end; /* nanoseconds on the clock of the trace; all kinds */

@@ -67,7 +67,9 @@ static size_t finer_turn(const int64_t *pause, size_t n, size_t turn, size_t fro
     for (size_t d = 2; d < turn; d++) {
         int64_t median[PLACES], high = 0;
         size_t longer = 0, others = 0;
-        for (int place = PLACES; place-- > 0 && turn % d == 0;) {
+        if (turn % d)
+            continue;
+        for (int place = PLACES; place-- > 0;) {
             size_t k = 0;
             for (size_t i = 0; i < n; i++) {
                 int of = (i + 1) % turn == from ? AT_TURN : (i + 1) % d == from % d ? AT_DIVISOR : ELSEWHERE;
@@ -80,7 +82,7 @@ static size_t finer_turn(const int64_t *pause, size_t n, size_t turn, size_t fro
             for (size_t i = 0; i < k && place == AT_DIVISOR; i++)
                 longer += list[i] > high;
         }
-        if (turn % d == 0 && others && longer >= NEARLY_AS_LONG * (double)others &&
+        if (others && longer >= NEARLY_AS_LONG * (double)others &&
             2 * (double)median[AT_DIVISOR] >= (double)median[AT_TURN] + (double)median[ELSEWHERE])
             return d;
     }

@@ -42,8 +42,7 @@ struct bz_trace_private {
     bool ran_decides; /* launches of much work are not on record, and the host ran far ahead with the others */
     bz_busy *busy;    /* [n_busy], of its own memory, ascending */
     size_t n_busy;
-    const bz_launched *
-        *launched; /* [n_launched], each once, in the arena; the first is of kernels of which nothing is told */
+    const bz_launched **launched; /* [n_launched], each once, in the arena; the first: nothing is told */
     uint32_t n_launched, last_launched;
     bz_map launched_ids;
     uint32_t *short_name; /* [n_short] by the full name of a kernel, BZ_NONE: of none; of its own memory */

@@ -57,7 +57,7 @@ static void answer(const bz_whatif *w, const moved *r, const char *from, bz_buf 
         return;
     }
     bz_buf_say(out, " would take %s (%s to %s) on %s", BZ_SAY_TIME(best->seconds), BZ_SAY_NS(best->p->low),
-               BZ_SAY_TIME(1e-9 * (double)best->p->high), best->p->name);
+               BZ_SAY_NS(best->p->high), best->p->name);
     if (predicted > 1)
         bz_buf_printf(out, ", the fastest of %d systems", predicted);
     if (cheap)

@@ -239,8 +239,8 @@ void bz_report_whatif_text(const bz_whatif *w, bool all, bz_buf *out)
     if (bz_trace_ahead(f->trace))
         bz_buf_printf(out,
                       "That is the device's own step: the host runs %s ahead (median), and launches of much of its "
-                      "work are not on "
-                      "record. What the host does meanwhile is for later steps, and no change of it is seen here.\n",
+                      "work are not on record. What the host does meanwhile is for later steps, and no change of it "
+                      "is seen here.\n",
                       BZ_SAY_NS(bz_trace_ahead(f->trace)));
     else if (until_device(w))
         bz_buf_printf(out,

@@ -359,8 +359,7 @@ static void tell(change *c)
             BZ_SAY_NS(bz_flow_sum(c->reorders.after, c->added.after)));
     if ((double)c->was > PROCESSES * (double)c->flow->measured)
         bz_whatif_assume(c->asked, BZ_ASSUMED_MODELLED, "the recording's pages, by the bytes that are written",
-                         "memory that is handed out anew takes %s, and then %s%s", BZ_SAY_NS(c->was),
-                         BZ_SAY_TIME(1e-9 * (double)c->is),
+                         "memory that is handed out anew takes %s, and then %s%s", BZ_SAY_NS(c->was), BZ_SAY_NS(c->is),
                          c->is ? "" : ": an iteration holds less at once than the C library gives back");
     if (c->copies.n)
         bz_whatif_assume(c->asked, BZ_ASSUMED_MODELLED, "what 'benanza system --measure' has of memory",

@@ -23,8 +23,8 @@ void bz_way_groups(const bz_whatif_asked *asked, const bz_way *way, const bz_pic
 
 /* The library's picks in a type; NULL where nobody asked for them. */
 const bz_picks *bz_way_picks(const bz_whatif_model *m, bz_dtype dtype, bool training);
-static inline const bz_picks *bz_way_own_picks(const bz_whatif_model *m,
-                                               bz_dtype dtype) /* as the program asks for them */
+/* As the program asks for them. */
+static inline const bz_picks *bz_way_own_picks(const bz_whatif_model *m, bz_dtype dtype)
 {
     return bz_way_picks(m, dtype, m->regret && m->regret->training);
 }
