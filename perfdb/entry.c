@@ -127,7 +127,7 @@ uint32_t bz_key_system_of(const void *key)
 enum { FLAG_CHOSEN = 1, FLAG_NOISY = 2, FLAG_THROTTLED = 4, FLAG_CHOSEN_TRAINING = 8, FLAG_BUSY = 16 };
 
 typedef struct {
-    double number[10];
+    double number[BZ_RECORD_NUMBERS];
     int64_t n, iterations, workspace, date;
     int32_t threads;
     uint8_t cache, status, timing, provenance;
@@ -171,7 +171,7 @@ void bz_record_encode(const bz_record_key *key, const bz_record *r, bz_buf *out)
     bz_record copy = *r;
     const char **string[N_STRINGS];
     bz_record_strings(&copy, string);
-    for (int i = 0; i < 10; i++)
+    for (int i = 0; i < BZ_RECORD_NUMBERS; i++)
         f.number[i] = known(r->number[i]);
     bz_buf_clear(out);
     entry_header h = {.version = ENTRY_VERSION, .fixed = sizeof f};

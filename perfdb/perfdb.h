@@ -84,6 +84,8 @@ typedef struct bz_setting {
 void bz_setting_print(const bz_setting *s, bz_buf *out);
 bool bz_setting_same(const bz_setting *a, const bz_setting *b);
 
+enum { BZ_RECORD_NUMBERS = 10 }; /* times and amounts */
+
 /* Times are seconds. A number that is not known is NAN. No string is NULL in what the database
  * hands out; in what it is given, NULL means "" (clock, reason, checked, meta). */
 typedef struct bz_record {
@@ -104,7 +106,7 @@ typedef struct bz_record {
             double launch;    /* launch overhead, not part of the above */
             double bytes, flops;
         };
-        double number[10]; /* all of these; NAN: not known */
+        double number[BZ_RECORD_NUMBERS]; /* all of these; NAN: not known */
     };
     int64_t n, iterations; /* samples; calls in all of them */
     int64_t workspace;     /* bytes */
