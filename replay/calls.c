@@ -451,8 +451,9 @@ static int bind_taken(binder *b, const bz_plan_place *place, const bz_alternativ
         return bind_no(b, "what follows it is not taken along");
     } else if (find_operands(b, l, &c) || fold_factors(b, l, &c)) {
         return -1;
-    } else if (border)
+    } else if (border) {
         add_border(b, problem, &c);
+    }
     for (; first + n < place->n && t[n].call == t->call + border; n++) {
         const bz_layer *next = &b->layers->layer[place->layer[first + n]];
         if (t[n].how == BZ_TAKEN_CALL || t[n].how == BZ_TAKEN_VIEW || t[n].how == BZ_TAKEN_WRITTEN)

@@ -126,8 +126,9 @@ static void take_inputs(binder *b, const bz_layer *l, const bz_problem *p, const
         if (weights) {
             made = bind_operand(b, &list[i]);
             copy_weights(b, p, list[i].dim[1], false, given, made);
-        } else if (list[i].role == BZ_ROLE_BIAS && given >= 0)
+        } else if (list[i].role == BZ_ROLE_BIAS && given >= 0) {
             made = take_bias(b, p, &list[i], given);
+        }
         in[i] = made;
     }
 }

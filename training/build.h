@@ -38,7 +38,7 @@ typedef struct step {
     const derivative *row;
     const char *kept[GRAD_KEPT]; /* what the training form makes besides, by name */
     int part;                    /* of the forward pass, where it is cut */
-    const struct slices *slices; /* of a Slice: those that cut the same value into all of its parts; NULL */
+    struct slices *slices;       /* of a Slice: those that cut the same value into all of its parts; NULL */
 } step;
 
 /* Slices that lie side by side along an axis, and leave nothing out: together they are a Split. */

@@ -92,15 +92,13 @@ void slices_find(build *b)
             continue;
         uint32_t at = bz_map_get(&by_value, key, sizeof key);
         if (at == BZ_MAP_NONE) {
-            slices *new = BZ_NEW(b->arena, slices, 1);
-            new->axis = axis;
-            new->first = s;
-            s->slices = new;
+            s->slices = BZ_NEW(b->arena, slices, 1);
+            *s->slices = (slices){.first = s, .axis = axis};
             bz_map_add(&by_value, bz_arena_dup(b->arena, key, sizeof key), sizeof key, (uint32_t)i);
         } else {
             s->slices = b->steps[at].slices;
         }
-        BZ_ARENA_ADD(b->arena, ((slices *)s->slices)->of, ((slices *)s->slices)->n) = s;
+        BZ_ARENA_ADD(b->arena, s->slices->of, s->slices->n) = s;
     }
     for (int i = 0; i < b->n_steps; i++) {
         const slices *all = b->steps[i].slices;

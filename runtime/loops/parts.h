@@ -26,8 +26,8 @@ struct bz_parts {
     int y;                      /* the result */
     float epsilon;
     float *room; /* [threads][ROOMS][length]; NULL where all is f32 */
-    float *
-        sums; /* [threads][2 · n_sums]: of a normalization's scale and shift; partial losses; what a batchnorm multiplies by and adds */
+    /* [threads][2 · n_sums]: of a normalization's scale and shift; partial losses; what a batchnorm multiplies by and adds */
+    float *sums;
     int64_t n_sums;
     double share; /* of a label in the loss */
     bz_norm norm;
@@ -39,8 +39,8 @@ struct bz_parts {
     /* reduce: dimensions of x that are kept and those that are not, neighbours made one */
     int n_kept, n_gone;
     int64_t kept[BZ_PROBLEM_RANK], kept_step[BZ_PROBLEM_RANK], gone[BZ_PROBLEM_RANK], gone_step[BZ_PROBLEM_RANK];
-    int64_t count,
-        pieces; /* of values for each result; results in a part, or pieces of a row, or rows in a part of a pad */
+    int64_t count;  /* of values for each result */
+    int64_t pieces; /* results in a part, or pieces of a row, or rows in a part of a pad */
     bool last_kept;
     /* pad: x and y without the dimensions that nothing is added to at the end; in elements */
     int rank;
