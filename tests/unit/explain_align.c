@@ -263,6 +263,13 @@ static void expect(const bz_alignment *a, const char *kinds)
     bz_buf_free(&text);
 }
 
+static void align(const bz_bound *b, const bz_trace *t, const char *kinds, bz_arena *arena, bz_alignment *out)
+{
+    bz_align_make(b, t, arena, out);
+    check_sum(b, t, out, arena);
+    expect(out, kinds);
+}
+
 static double cause(const bz_alignment *a, const char *id)
 {
     for (int i = 0; i < a->n_causes; i++)
@@ -656,9 +663,7 @@ static void test_operators(void **state)
         }
         if (bz_trace_finish(t, NULL, &err))
             fail_msg("%s", err.text);
-        bz_align_make(&m.bound, t, &arena, &a);
-        check_sum(&m.bound, t, &a, &arena);
-        expect(&a, round ? "fused missing same" : "missing missing same same");
+        align(&m.bound, t, round ? "fused missing same" : "missing missing same same", &arena, &a);
         assert_true(cause(&a, "operator Flatten") == 1);
         bz_trace_free(t);
     }
@@ -802,9 +807,7 @@ static void test_sorts(void **state)
     for (int round = 0; round < 2; round++) {
         make_model(&m, round ? bias : pools, round ? 2 : 3);
         bz_trace *t = named_trace(OPS + (round ? 2 : 0), round ? 3 : 2);
-        bz_align_make(&m.bound, t, &arena, &a);
-        check_sum(&m.bound, t, &a, &arena);
-        expect(&a, round ? "same extra same" : "missing same same");
+        align(&m.bound, t, round ? "same extra same" : "missing same same", &arena, &a);
         assert_true(cause(&a, "normalized") == round);
         bz_trace_free(t);
     }
@@ -839,9 +842,7 @@ static void test_stacked(void **state)
     (void)state;
     make_model(&m, network, 8);
     bz_trace *t = named_trace(OPS, 5);
-    bz_align_make(&m.bound, t, &arena, &a);
-    check_sum(&m.bound, t, &a, &arena);
-    expect(&a, "fused same fused fused");
+    align(&m.bound, t, "fused same fused fused", &arena, &a);
     assert_true(a.row[0].n_layers == 2 && a.row[0].layer[0] == 0 && a.row[0].layer[1] == 2);
     assert_true(a.row[2].n_layers == 2 && a.row[3].n_layers == 3 && cause(&a, "filled") == 1);
     bz_trace_free(t);
@@ -875,9 +876,7 @@ static void test_own_kinds(void **state)
     for (int i = 0; i < 8; i++)
         m.layer[i].kind = KINDS[i];
     bz_trace *t = named_trace(OPS, 7);
-    bz_align_make(&m.bound, t, &arena, &a);
-    check_sum(&m.bound, t, &a, &arena);
-    expect(&a, "same fused same same same same same");
+    align(&m.bound, t, "same fused same same same same same", &arena, &a);
     bz_trace_free(t);
     /* a call whose operands are known is none of a layer with others */
     align_calls(
@@ -929,9 +928,7 @@ static void test_recurrent_back(void **state)
     (void)state;
     make_model(&m, network, 8);
     bz_trace *t = trace_of(OPS, sizeof OPS / sizeof *OPS);
-    bz_align_make(&m.bound, t, &arena, &a);
-    check_sum(&m.bound, t, &a, &arena);
-    expect(&a, "same fused same same fused same");
+    align(&m.bound, t, "same fused same same fused same", &arena, &a);
     assert_true(a.row[4].n_layers == 2 && a.row[4].layer[0] == 5 && a.row[4].layer[1] == 6);
     assert_string_equal(a.row[4].call, "aten::lstm.backward");
     assert_true(a.row[4].seconds > 199e-6 && a.row[4].seconds < 201e-6);
@@ -966,9 +963,7 @@ static void test_autograd(void **state)
     (void)state;
     make_model(&m, network, 10);
     bz_trace *t = named_trace(OPS, 6);
-    bz_align_make(&m.bound, t, &arena, &a);
-    check_sum(&m.bound, t, &a, &arena);
-    expect(&a, "fused same same fused same");
+    align(&m.bound, t, "fused same same fused same", &arena, &a);
     assert_true(a.row[0].n_layers == 4 && a.row[2].layer[0] == 5 && a.row[3].n_layers == 3 &&
                 cause(&a, "gradients-added") == 1);
     bz_trace_free(t);
@@ -992,9 +987,7 @@ static void test_dropout(void **state)
     make_model(&m, network, 4);
     m.layer[3].kind = "dropout_grad";
     bz_trace *t = trace_of(OPS, sizeof OPS / sizeof *OPS);
-    bz_align_make(&m.bound, t, &arena, &a);
-    check_sum(&m.bound, t, &a, &arena);
-    expect(&a, "same same same same");
+    align(&m.bound, t, "same same same same", &arena, &a);
     bz_trace_free(t);
     bz_arena_free(&arena);
 }
@@ -1016,9 +1009,7 @@ static void test_own_work(void **state)
     m.layer[0].kind = "cast";
     m.layer[2].kind = "pad";
     bz_trace *t = trace_of(OPS, sizeof OPS / sizeof *OPS);
-    bz_align_make(&m.bound, t, &arena, &a);
-    check_sum(&m.bound, t, &a, &arena);
-    expect(&a, "same same same");
+    align(&m.bound, t, "same same same", &arena, &a);
     assert_true(cause(&a, "converted") == 2 && cause(&a, "input-padded") == 0);
     m.layer[0].kind = m.layer[2].kind = "tile";
     bz_align_make(&m.bound, t, &arena, &a);
@@ -1047,9 +1038,7 @@ static void test_made(void **state)
     const uint32_t first = bz_typical_iteration(t) * (uint32_t)(sizeof OPS / sizeof *OPS),
                    made_by[] = {first + 2, first + 3, first + 4};
     m.bound.made_by = made_by;
-    bz_align_make(&m.bound, t, &arena, &a);
-    check_sum(&m.bound, t, &a, &arena);
-    expect(&a, "extra fused same");
+    align(&m.bound, t, "extra fused same", &arena, &a);
     assert_true(a.row[1].n_layers == 2 && a.row[2].layer[0] == 2);
     bz_trace_free(t);
     bz_arena_free(&arena);
@@ -1082,9 +1071,7 @@ static void test_formulas(void **state)
     make_model(&m, network, 6);
     m.layer[2].kind = "concat";
     bz_trace *t = trace_of(OPS, sizeof OPS / sizeof *OPS);
-    bz_align_make(&m.bound, t, &arena, &a);
-    check_sum(&m.bound, t, &a, &arena);
-    expect(&a, "fused split split split same fused");
+    align(&m.bound, t, "fused split split split same fused", &arena, &a);
     assert_true(a.row[0].n_layers == 2 && a.row[5].n_layers == 2);
     bz_trace_free(t);
     const char *const written[] = {"activation fn=softplus x=32 dtype=f32", "activation fn=tanh x=32 dtype=f32",
@@ -1119,9 +1106,7 @@ static void test_views(void **state)
     for (int i = 0; i < 6; i++)
         m.layer[i].kind = KINDS[i];
     bz_trace *t = trace_of(OPS, sizeof OPS / sizeof *OPS);
-    bz_align_make(&m.bound, t, &arena, &a);
-    check_sum(&m.bound, t, &a, &arena);
-    expect(&a, "same spared spared spared missing same");
+    align(&m.bound, t, "same spared spared spared missing same", &arena, &a);
     bz_trace_free(t);
     bz_arena_free(&arena);
 }
@@ -1143,9 +1128,7 @@ static void test_turned_gradient(void **state)
         bz_train_phase phase[] = {back ? BZ_TRAIN_BACKWARD : BZ_TRAIN_FORWARD, BZ_TRAIN_BACKWARD};
         bz_alignment a;
         m.layers.phase = phase;
-        bz_align_make(&m.bound, t, &arena, &a);
-        check_sum(&m.bound, t, &a, &arena);
-        expect(&a, back ? "fused" : "missing same");
+        align(&m.bound, t, back ? "fused" : "missing same", &arena, &a);
     }
     bz_trace_free(t);
     bz_arena_free(&arena);
@@ -1172,9 +1155,7 @@ static void test_recomputed(void **state)
     (void)state;
     make_model(&m, network, 4);
     bz_trace *t = trace_of(OPS, sizeof OPS / sizeof *OPS);
-    bz_align_make(&m.bound, t, &arena, &a);
-    check_sum(&m.bound, t, &a, &arena);
-    expect(&a, "same same same same");
+    align(&m.bound, t, "same same same same", &arena, &a);
     assert_true(cause(&a, "recomputed") == 2);
     m.layer[1].name = "relu/again"; /* the model has such layers */
     bz_align_make(&m.bound, t, &arena, &a);
@@ -1191,9 +1172,7 @@ static void test_recomputed(void **state)
                                {BZ_EVENT_OP, "aten::add_", 610, 640}};
         m.layer[1].name = "relu";
         t = trace_of(LATER, sizeof LATER / sizeof *LATER);
-        bz_align_make(&m.bound, t, &arena, &a);
-        check_sum(&m.bound, t, &a, &arena);
-        expect(&a, own ? "same same extra extra same same" : "same same same same");
+        align(&m.bound, t, own ? "same same extra extra same same" : "same same same same", &arena, &a);
         assert_true(cause(&a, "recomputed") == (own ? 0 : 2));
         bz_trace_free(t);
     }
@@ -1303,9 +1282,7 @@ static void test_written_out(void **state)
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
         bz_alignment a;
         bz_trace *t = named_trace(OPS + CASES[i].first, CASES[i].n);
-        bz_align_make(&m.bound, t, &arena, &a);
-        check_sum(&m.bound, t, &a, &arena);
-        expect(&a, CASES[i].rows);
+        align(&m.bound, t, CASES[i].rows, &arena, &a);
         bz_trace_free(t);
     }
     bz_arena_free(&arena);

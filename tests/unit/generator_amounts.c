@@ -210,8 +210,8 @@ static void rows_do_their_work(void **state)
                 v[k] = 1 + chance(9);
             tried t;
             try_row(&t, &LETTER_ROWS[i], v, NONE);
-            assert_non_null(t.layers);
-            wrong += check_types(last_of(&t));
+            assert_non_null(t.model.layers);
+            wrong += check_types(last_layer(&t.model));
             end_try(&t);
         }
     assert_int_equal(wrong, 0);
@@ -221,17 +221,11 @@ static int check_table(const op_case *cases, size_t n)
 {
     int wrong = 0;
     for (size_t i = 0; i < n; i++) {
-        bz_buf bytes = write_model(&cases[i]);
-        bz_error err = {0};
-        bz_model *m = NULL;
-        bz_layers *l = NULL;
-        if (!bz_model_parse(bytes.data, bytes.len, "test", &m, &err) &&
-            !bz_layers_infer(m, &(bz_infer_options){0}, &l, &err))
-            for (int k = 0; k < l->n; k++)
-                wrong += check_types(&l->layer[k]);
-        bz_layers_free(l);
-        bz_model_free(m);
-        bz_buf_free(&bytes);
+        inferred m;
+        if (infer_case(&m, &cases[i], false))
+            for (int k = 0; k < m.layers->n; k++)
+                wrong += check_types(&m.layers->layer[k]);
+        end_case(&m);
     }
     return wrong;
 }

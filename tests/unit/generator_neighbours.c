@@ -35,15 +35,11 @@ static void say_lowering(const bz_layer *l, bz_dtype dtype, seen *s)
 /* The last layer in types `from` to `to`; first as it is where that is the one that the model has. */
 static void say_types(const op_case *c, bz_dtype from, bz_dtype to, seen *s)
 {
-    bz_buf bytes = write_model(c);
-    bz_error err = {0};
-    bz_model *m = NULL;
-    bz_layers *l = NULL;
-    if (!bz_model_parse(bytes.data, bytes.len, c->op, &m, &err) &&
-        !bz_layers_infer(m, &(bz_infer_options){0}, &l, &err)) {
+    inferred i;
+    if (infer_case(&i, c, false)) {
         bz_buf_printf(&s->text, "%s-%d(%s) {%s}\n", c->op, c->opset, c->in, c->attrs ? c->attrs : "");
         bool constant[MAX_OPERANDS];
-        bz_layer layer = l->layer[l->n - 1];
+        bz_layer layer = *last_layer(&i);
         if (from == BZ_UNDEFINED)
             say_lowering(&layer, from, s);
         for (int k = 0; k < MAX_OPERANDS; k++)
@@ -52,9 +48,7 @@ static void say_types(const op_case *c, bz_dtype from, bz_dtype to, seen *s)
         for (bz_dtype t = from; t <= to; t++)
             say_lowering(&layer, t, s);
     }
-    bz_layers_free(l);
-    bz_model_free(m);
-    bz_buf_free(&bytes);
+    end_case(&i);
 }
 
 static void say(const op_case *c, void *user)

@@ -16,9 +16,7 @@
 #include "modelproc_ops_model.h"
 
 typedef struct {
-    bz_buf bytes;
-    bz_model *model;
-    bz_layers *layers;
+    inferred model;
     bz_arena arena;
     bz_lowering low;
 } subject;
@@ -28,12 +26,10 @@ static const bool CONSTANT[9] = {false, true, true, true, true, true, true, true
 /* `weights`: operands but the first are constants. */
 static void lower(subject *s, const op_case *c, bz_dtype wanted, bool weights)
 {
-    bz_error err = {0};
-    *s = (subject){.bytes = write_model(c)};
-    if (bz_model_parse(s->bytes.data, s->bytes.len, c->op, &s->model, &err) ||
-        bz_layers_infer(s->model, &(bz_infer_options){0}, &s->layers, &err))
-        fail_msg("%s(%s): %s", c->op, c->in, err.text);
-    bz_layer layer = s->layers->layer[s->layers->n - 1];
+    *s = (subject){0};
+    if (!infer_case(&s->model, c, false))
+        fail_msg("%s(%s): %s", c->op, c->in, s->model.err.text);
+    bz_layer layer = *last_layer(&s->model);
     if (weights)
         layer.in_constant = CONSTANT;
     bz_lower(&layer, wanted, &s->arena, &s->low);
@@ -42,9 +38,7 @@ static void lower(subject *s, const op_case *c, bz_dtype wanted, bool weights)
 static void end(subject *s)
 {
     bz_arena_free(&s->arena);
-    bz_layers_free(s->layers);
-    bz_model_free(s->model);
-    bz_buf_free(&s->bytes);
+    end_case(&s->model);
 }
 
 /* Calls of an alternative have " + " between them, alternatives " | "; copies that stand in are "copy". "!text": none, and why. */

@@ -136,22 +136,17 @@ static bool describe(const op_case *c, const char *attrs, bz_buf *out)
 {
     op_case other = *c;
     other.attrs = attrs;
-    bz_buf bytes = write_model(&other);
-    bz_error err = {0};
-    bz_model *m = NULL;
-    bz_layers *l = NULL;
-    bool fine = !bz_model_parse(bytes.data, bytes.len, c->op, &m, &err) &&
-                !bz_layers_infer(m, &(bz_infer_options){0}, &l, &err);
-    for (int i = 0; fine && i < l->n; i++) {
-        bz_buf_printf(out, "%s ->", l->layer[i].key);
-        for (int k = 0; k < l->layer[i].n_out; k++) {
-            bz_buf_printf(out, " %s:", bz_dtype_name(l->layer[i].out[k].dtype));
-            bz_type_text(NULL, &l->layer[i].out[k], out);
+    inferred m;
+    bool fine = infer_case(&m, &other, false);
+    for (int i = 0; fine && i < m.layers->n; i++) {
+        const bz_layer *l = &m.layers->layer[i];
+        bz_buf_printf(out, "%s ->", l->key);
+        for (int k = 0; k < l->n_out; k++) {
+            bz_buf_printf(out, " %s:", bz_dtype_name(l->out[k].dtype));
+            bz_type_text(NULL, &l->out[k], out);
         }
     }
-    bz_layers_free(l);
-    bz_model_free(m);
-    bz_buf_free(&bytes);
+    end_case(&m);
     return fine;
 }
 

@@ -14,28 +14,12 @@
 
 #include "modelproc_ops_model.h"
 
-typedef struct {
-    bz_buf bytes;
-    bz_model *model;
-    bz_layers *layers;
-} subject;
-
-static const bz_layer *infer(subject *s, const char *op, int opset, const char *in, const char *attrs, const char *out)
+static const bz_layer *infer(inferred *s, const char *op, int opset, const char *in, const char *attrs, const char *out)
 {
     const op_case c = {op, opset, in, attrs, out, -1};
-    bz_error err = {0};
-    *s = (subject){.bytes = write_model(&c)};
-    if (bz_model_parse(s->bytes.data, s->bytes.len, op, &s->model, &err) ||
-        bz_layers_infer(s->model, &(bz_infer_options){0}, &s->layers, &err))
-        fail_msg("%s(%s): %s", op, in, err.text);
-    return &s->layers->layer[s->layers->n - 1];
-}
-
-static void end(subject *s)
-{
-    bz_layers_free(s->layers);
-    bz_model_free(s->model);
-    bz_buf_free(&s->bytes);
+    if (!infer_case(s, &c, false))
+        fail_msg("%s(%s): %s", op, in, s->err.text);
+    return last_layer(s);
 }
 
 /* Signs of arithmetic and names of functions; sum(…) adds each element to one of fewer. Numbers and letters alone are none. */
@@ -125,7 +109,7 @@ static void operations_are_those_of_the_formula(void **state)
     (void)state;
     int wrong = 0;
     for (size_t i = 0; i < sizeof FORMULAS / sizeof *FORMULAS; i++) {
-        subject s;
+        inferred s;
         const bz_layer *l =
             infer(&s, FORMULAS[i].op, FORMULAS[i].opset, FORMULAS[i].in, FORMULAS[i].attrs, FORMULAS[i].out);
         int64_t flops = operations_in(FORMULAS[i].formula) * FORMULAS[i].elements;
@@ -134,7 +118,7 @@ static void operations_are_those_of_the_formula(void **state)
                         (long long)flops);
             wrong++;
         }
-        end(&s);
+        end_case(&s);
     }
     assert_int_equal(wrong, 0);
 }
@@ -173,7 +157,7 @@ static void one_layer_costs_the_same_under_two_names(void **state)
     };
     int wrong = 0;
     for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
-        subject s, t;
+        inferred s, t;
         const bz_layer *a = infer(&s, ROWS[i].one, ROWS[i].opset, ROWS[i].in, ROWS[i].attrs, ROWS[i].out),
                        *b = infer(&t, ROWS[i].other, ROWS[i].other_opset, ROWS[i].in, ROWS[i].attrs, ROWS[i].out);
         if (strcmp(a->key, b->key) != 0 || a->macs != b->macs || a->flops != b->flops || a->bytes != b->bytes) {
@@ -182,8 +166,8 @@ static void one_layer_costs_the_same_under_two_names(void **state)
                         (long long)b->flops, (long long)b->bytes);
             wrong++;
         }
-        end(&s);
-        end(&t);
+        end_case(&s);
+        end_case(&t);
     }
     assert_int_equal(wrong, 0);
 }

@@ -47,12 +47,20 @@ static bz_buf a_graph_attr(const char *name, bz_buf graph)
     return attr;
 }
 
+static void put_results(bz_buf *graph, const char *const *name)
+{
+    for (; *name; name++) {
+        bz_buf out = {0};
+        put_text(&out, 1, *name);
+        put_message(graph, GRAPH_OUTPUT, out);
+    }
+}
+
 static bz_buf a_branch(const char *nodes, const char *result)
 {
-    bz_buf g = {0}, out = {0};
+    bz_buf g = {0};
     put_plain_nodes(&g, nodes);
-    put_text(&out, 1, result);
-    put_message(&g, GRAPH_OUTPUT, out);
+    put_results(&g, (const char *[]){result, NULL});
     return g;
 }
 
@@ -98,7 +106,6 @@ static void a_branch_that_cannot_be_run_is_not_taken(void **state)
     end(&s);
 }
 
-/* Carries x, which Concat makes longer every trip; collects x's size before. */
 /* A function is run as a body of its call, with the call's shapes, constants and known values; with more operands or results than it has, it is none. */
 static void a_function_is_a_body(void **state)
 {
@@ -157,6 +164,7 @@ static void a_function_is_a_body(void **state)
     }
 }
 
+/* Carries x, which Concat makes longer every trip; collects x's size before. */
 static bz_buf loop_graph(int64_t trips, bool known)
 {
     bz_buf g = {0}, body = {0}, node = a_node("Loop", "loop", "trips _ x", "last all");
@@ -168,11 +176,7 @@ static bz_buf loop_graph(int64_t trips, bool known)
     put_plain_nodes(&body, "Identity go go_on");
     put_message(&body, GRAPH_NODE, concat);
     put_plain_nodes(&body, "ReduceMax v size");
-    for (const char *const *name = (const char *[]){"go_on", "w", "size", NULL}; *name; name++) {
-        bz_buf out = {0};
-        put_text(&out, 1, *name);
-        put_message(&body, GRAPH_OUTPUT, out);
-    }
+    put_results(&body, (const char *[]){"go_on", "w", "size", NULL});
     put_message(&node, NODE_ATTR, a_graph_attr("body", body));
     put_message(&g, GRAPH_INPUT, a_value("x", BZ_F32, "3"));
     put_message(&g, GRAPH_INIT, a_tensor("one", BZ_F32, "1"));
@@ -236,11 +240,7 @@ static void long_loops_know_their_condition(void **state)
             put_message(&body, GRAPH_INPUT, a_value("go", BZ_BOOL, ""));
             put_message(&body, GRAPH_INPUT, a_value("v", BZ_F32, "7"));
             put_plain_nodes(&body, CASES[i].nodes);
-            for (const char *const *name = (const char *[]){CASES[i].condition, "w", "w", NULL}; *name; name++) {
-                bz_buf out = {0};
-                put_text(&out, 1, *name);
-                put_message(&body, GRAPH_OUTPUT, out);
-            }
+            put_results(&body, (const char *[]){CASES[i].condition, "w", "w", NULL});
             put_message(&node, NODE_ATTR, a_graph_attr("body", body));
             put_message(&g, GRAPH_INPUT, a_value("x", BZ_F32, "7"));
             put_message(&g, GRAPH_INIT, a_tensor("limit", BZ_F32, ""));
@@ -288,11 +288,7 @@ static void counters_end_loops(void **state)
             put_message(&body, GRAPH_INPUT, a_value("go", BZ_BOOL, ""));
             put_message(&body, GRAPH_INPUT, a_value("v", BZ_F32, "7"));
             put_plain_nodes(&body, CASES[i].nodes);
-            for (const char *const *name = (const char *[]){CASES[i].condition, "w", "w", NULL}; *name; name++) {
-                bz_buf out = {0};
-                put_text(&out, 1, *name);
-                put_message(&body, GRAPH_OUTPUT, out);
-            }
+            put_results(&body, (const char *[]){CASES[i].condition, "w", "w", NULL});
             put_message(&node, NODE_ATTR, a_graph_attr("body", body));
             put_message(&g, GRAPH_INPUT, a_value("x", BZ_F32, "7"));
             put_constant(&g, "limit", BZ_I64, limit);
@@ -409,11 +405,7 @@ static void drawn_loops_run_as_often_as_they_do(void **state)
         put_message(&body, GRAPH_INPUT, a_value("v", BZ_F32, "7"));
         put_message(&body, GRAPH_INPUT, a_value("n", BZ_I64, ""));
         put_plain_nodes(&body, bz_buf_text(&l.nodes));
-        for (const char *const *name = (const char *[]){"end", "w", "m", "w", NULL}; *name; name++) {
-            bz_buf out = {0};
-            put_text(&out, 1, *name);
-            put_message(&body, GRAPH_OUTPUT, out);
-        }
+        put_results(&body, (const char *[]){"end", "w", "m", "w", NULL});
         put_message(&node, NODE_ATTR, a_graph_attr("body", body));
         put_message(&g, GRAPH_INPUT, a_value("x", BZ_F32, "7"));
         for (int k = 0; k < 4; k++)

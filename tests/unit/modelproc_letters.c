@@ -34,7 +34,7 @@ static int say(const by_letters *row, const tried *t, const char *what)
 
 static int check_costs(const by_letters *row, const tried *t, const int64_t *v)
 {
-    const bz_layer *l = last_of(t);
+    const bz_layer *l = last_layer(&t->model);
     const int64_t found[] = {l->macs, l->flops, l->bytes};
     static const char *const WHAT[] = {"products", "operations", "bytes"};
     char copy[400], text[100], *save = NULL;
@@ -51,9 +51,9 @@ static int check_costs(const by_letters *row, const tried *t, const int64_t *v)
 
 static int check_result(const by_letters *row, const tried *t, const int64_t *v)
 {
-    if (!t->layers)
-        return say(row, t, t->err.text);
-    const bz_layer *l = last_of(t);
+    if (!t->model.layers)
+        return say(row, t, t->model.err.text);
+    const bz_layer *l = last_layer(&t->model);
     bz_buf found = {0};
     char text[400];
     int wrong = 0;
@@ -80,7 +80,7 @@ static int expect_refusal(const by_letters *row, const int64_t *v, change c, con
     tried t;
     int wrong = 0;
     try_row(&t, row, v, c);
-    if (t.layers)
+    if (t.model.layers)
         wrong = say(row, &t, what);
     end_try(&t);
     return wrong;
@@ -119,7 +119,7 @@ static int check_keys(const by_letters *row, const int64_t *v)
     int wrong = 0;
     int64_t w[LETTERS];
     try_row(&as_is, row, v, NONE);
-    for (int one = 0; one < LETTERS && as_is.layers; one++)
+    for (int one = 0; one < LETTERS && as_is.model.layers; one++)
         for (int other = one; other < LETTERS; other++) {
             memcpy(w, v, sizeof w);
             w[one] = one == other ? v[one] + 1 : v[other];
@@ -129,8 +129,8 @@ static int check_keys(const by_letters *row, const int64_t *v)
             try_row(&t, row, w, NONE);
             bool same = !strcmp(bz_buf_text(&as_is.in), bz_buf_text(&t.in)) &&
                         !strcmp(bz_buf_text(&as_is.attrs), bz_buf_text(&t.attrs));
-            if (t.layers && !same && !strcmp(last_of(&as_is)->key, last_of(&t)->key))
-                wrong += say(row, &t, last_of(&t)->key);
+            if (t.model.layers && !same && !strcmp(last_layer(&as_is.model)->key, last_layer(&t.model)->key))
+                wrong += say(row, &t, last_layer(&t.model)->key);
             end_try(&t);
         }
     end_try(&as_is);
@@ -201,41 +201,27 @@ static bool agrees(const bz_type *with_open, const bz_type *whole)
     return same;
 }
 
-static bz_layers *layers_of(const op_case *c, bz_model **m, bz_buf *bytes, bz_error *err)
-{
-    bz_layers *l = NULL;
-    *m = NULL;
-    *bytes = write_model(c);
-    if (bz_model_parse(bytes->data, bytes->len, c->op, m, err) ||
-        bz_layers_infer(*m, &(bz_infer_options){.open_inputs = true}, &l, err))
-        return NULL;
-    return l;
-}
-
 static int check_open(const op_case *c, const bz_layer *whole, int open)
 {
-    bz_buf in = {0}, bytes, said = {0};
-    bz_model *m;
-    bz_error err = {0};
+    bz_buf in = {0}, said = {0};
+    inferred m;
     int wrong = 0;
     put_open(&in, c->in, open);
     op_case other = *c;
     other.in = bz_buf_text(&in);
-    bz_layers *l = layers_of(&other, &m, &bytes, &err);
-    if (!l) {
-        print_error("%s-%d(%s) {%s}: %s\n", c->op, c->opset, other.in, c->attrs, err.text);
+    bool taken = infer_case(&m, &other, true);
+    if (!taken) {
+        print_error("%s-%d(%s) {%s}: %s\n", c->op, c->opset, other.in, c->attrs, m.err.text);
         wrong = 1;
     }
-    for (int k = 0; l && k < whole->n_out; k++)
-        if (!agrees(&l->layer[l->n - 1].out[k], &whole->out[k])) {
-            bz_type_text(m, &l->layer[l->n - 1].out[k], &said);
+    for (int k = 0; taken && k < whole->n_out; k++)
+        if (!agrees(&last_layer(&m)->out[k], &whole->out[k])) {
+            bz_type_text(m.model, &last_layer(&m)->out[k], &said);
             print_error("%s-%d(%s) {%s}: its result %d is %s, says %s\n", c->op, c->opset, c->in, c->attrs, k,
                         bz_buf_text(&said), other.in);
             wrong = 1;
         }
-    bz_layers_free(l);
-    bz_model_free(m);
-    bz_buf_free(&bytes);
+    end_case(&m);
     bz_buf_free(&in);
     bz_buf_free(&said);
     return wrong;
@@ -243,18 +229,15 @@ static int check_open(const op_case *c, const bz_layer *whole, int open)
 
 static int check_all_open(const op_case *c)
 {
-    bz_buf bytes, in = {0};
-    bz_model *m;
-    bz_error err = {0};
+    bz_buf in = {0};
+    inferred m;
     int wrong = 0, n = put_open(&in, c->in, 0);
     /* how weights lie, and where they are filled, their own sizes and the last of the input's tell */
     bool lies = !strcmp(c->op, MS "NhwcConv") || !strcmp(c->op, NCHWC "Conv");
-    bz_layers *whole = layers_of(c, &m, &bytes, &err);
-    for (int i = lies ? 0 : -1; whole && i < (lies ? 3 : n); i++)
-        wrong += check_open(c, &whole->layer[whole->n - 1], i);
-    bz_layers_free(whole);
-    bz_model_free(m);
-    bz_buf_free(&bytes);
+    bool taken = infer_case(&m, c, true);
+    for (int i = lies ? 0 : -1; taken && i < (lies ? 3 : n); i++)
+        wrong += check_open(c, last_layer(&m), i);
+    end_case(&m);
     bz_buf_free(&in);
     return wrong;
 }
@@ -272,15 +255,10 @@ static void open_sizes_promise_nothing_wrong(void **state)
                   {gradients, sizeof gradients / sizeof *gradients}};
     int wrong = 0;
     static const op_case FILLED = {NCHWC "Conv", 1, "f32:1x?72x8x8 f32:80x1x3x3", "group=i:80", "f32:1x?72x6x6", -1};
-    bz_layers *l;
-    bz_model *m;
-    bz_buf bytes;
-    bz_error err = {0};
-    assert_non_null(l = layers_of(&FILLED, &m, &bytes, &err));
-    assert_true(l->layer[0].out[0].dims[1] == l->layer[0].in[0].dims[1]);
-    bz_layers_free(l);
-    bz_model_free(m);
-    bz_buf_free(&bytes);
+    inferred m;
+    assert_true(infer_case(&m, &FILLED, true));
+    assert_true(m.layers->layer[0].out[0].dims[1] == m.layers->layer[0].in[0].dims[1]);
+    end_case(&m);
     for (size_t t = 0; t < sizeof TABLES / sizeof *TABLES; t++)
         for (size_t i = 0; i < TABLES[t].n; i++)
             wrong += check_all_open(&TABLES[t].c[i]);

@@ -172,10 +172,8 @@ static void put_out(bz_buf *out, const by_letters *row, const int64_t *v)
 }
 
 typedef struct {
-    bz_buf in, attrs, out, bytes;
-    bz_model *model;
-    bz_layers *layers; /* NULL: refused */
-    bz_error err;
+    bz_buf in, attrs, out;
+    inferred model;
     marks marks;
 } tried;
 
@@ -186,25 +184,15 @@ static void try_row(tried *t, const by_letters *row, const int64_t *v, change c)
     put_braces(&t->attrs, row->attrs, v);
     put_out(&t->out, row, v);
     const op_case plain = {row->op, row->opset, bz_buf_text(&t->in), bz_buf_text(&t->attrs), bz_buf_text(&t->out), -1};
-    t->bytes = write_model(&plain);
-    if (!bz_model_parse(t->bytes.data, t->bytes.len, row->op, &t->model, &t->err) &&
-        bz_layers_infer(t->model, &(bz_infer_options){0}, &t->layers, &t->err))
-        t->layers = NULL;
+    infer_case(&t->model, &plain, false);
 }
 
 static void end_try(tried *t)
 {
-    bz_layers_free(t->layers);
-    bz_model_free(t->model);
+    end_case(&t->model);
     bz_buf_free(&t->in);
     bz_buf_free(&t->attrs);
     bz_buf_free(&t->out);
-    bz_buf_free(&t->bytes);
-}
-
-static const bz_layer *last_of(const tried *t)
-{
-    return &t->layers->layer[t->layers->n - 1];
 }
 
 #endif

@@ -20,26 +20,20 @@
 static void say(const op_case *c, void *user)
 {
     seen *s = user;
-    bz_buf bytes = write_model(c);
-    bz_error err = {0};
-    bz_model *m = NULL;
-    bz_layers *l = NULL;
+    inferred i;
     s->tried++;
     bz_buf_printf(&s->text, "%s-%d(%s) {%s}", c->op, c->opset, c->in, c->attrs);
-    if (bz_model_parse(bytes.data, bytes.len, c->op, &m, &err) ||
-        bz_layers_infer(m, &(bz_infer_options){0}, &l, &err)) {
+    if (!infer_case(&i, c, false)) {
         bz_buf_puts(&s->text, " refused\n");
     } else {
         bz_spares spares;
         bz_buf_putc(&s->text, '\n');
-        say_spares(l, &spares, &s->text);
-        for (int i = 0; i < l->n; i++)
-            say_layer(m, &l->layer[i], &s->text);
+        say_spares(i.layers, &spares, &s->text);
+        for (int k = 0; k < i.layers->n; k++)
+            say_layer(i.model, &i.layers->layer[k], &s->text);
         s->taken++;
     }
-    bz_layers_free(l);
-    bz_model_free(m);
-    bz_buf_free(&bytes);
+    end_case(&i);
 }
 
 #define FAMILY(name)                                                                                                   \
@@ -131,16 +125,12 @@ static void say_all(const char *name, seen *s)
 static void put_model(const op_case *c, void *user)
 {
     (void)user;
-    bz_buf bytes = write_model(c);
-    bz_error err = {0};
-    bz_model *m = NULL;
-    bz_layers *l = NULL;
-    if (!bz_model_parse(bytes.data, bytes.len, c->op, &m, &err) &&
-        !bz_layers_infer(m, &(bz_infer_options){0}, &l, &err)) {
-        const bz_layer *last = &l->layer[l->n - 1];
+    inferred made;
+    if (infer_case(&made, c, false)) {
+        const bz_layer *last = last_layer(&made);
         printf("%s-%d(%s) {%s}\t", c->op, c->opset, c->in, c->attrs);
-        for (size_t i = 0; i < bytes.len; i++)
-            printf("%02x", (unsigned char)bytes.data[i]);
+        for (size_t i = 0; i < made.bytes.len; i++)
+            printf("%02x", (unsigned char)made.bytes.data[i]);
         for (int k = 0; k < last->n_out; k++) {
             const bz_type *t = &last->out[k];
             printf("%c%d:%s", k ? ' ' : '\t', t->kind == BZ_TYPE_TENSOR ? (int)t->dtype : 0, t->rank < 0 ? "?" : "");
@@ -149,9 +139,7 @@ static void put_model(const op_case *c, void *user)
         }
         putchar('\n');
     }
-    bz_layers_free(l);
-    bz_model_free(m);
-    bz_buf_free(&bytes);
+    end_case(&made);
 }
 
 int main(int argc, char **argv)

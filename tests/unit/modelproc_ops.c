@@ -136,18 +136,15 @@ static int64_t number_of(const bz_layer *l, number which)
 
 static bool check_case(const op_case *c, number which)
 {
-    bz_buf bytes = write_model(c), found = {0};
-    bz_error err = {0};
-    bz_model *m = NULL;
-    bz_layers *l = NULL;
+    bz_buf found = {0};
+    inferred m;
     int64_t macs = -1;
     bool fine;
-    if (bz_model_parse(bytes.data, bytes.len, c->op, &m, &err) ||
-        bz_layers_infer(m, &(bz_infer_options){0}, &l, &err)) {
-        bz_buf_printf(&found, "!%s", err.text);
-        fine = *c->out == '!' && strstr(err.text, c->out + 1);
+    if (!infer_case(&m, c, false)) {
+        bz_buf_printf(&found, "!%s", m.err.text);
+        fine = *c->out == '!' && strstr(m.err.text, c->out + 1);
     } else {
-        const bz_layer *last = &l->layer[l->n - 1];
+        const bz_layer *last = last_layer(&m);
         for (int k = 0; k < last->n_out; k++) {
             bz_buf_puts(&found, k ? " " : "");
             if (last->out[k].kind == BZ_TYPE_TENSOR)
@@ -162,9 +159,7 @@ static bool check_case(const op_case *c, number which)
     if (!fine)
         print_error("%s-%d(%s) {%s}\n    wanted %s, %lld MACs\n    found  %s, %lld MACs\n", c->op, c->opset, c->in,
                     c->attrs ? c->attrs : "", c->out, (long long)c->macs, bz_buf_text(&found), (long long)macs);
-    bz_layers_free(l);
-    bz_model_free(m);
-    bz_buf_free(&bytes);
+    end_case(&m);
     bz_buf_free(&found);
     return fine;
 }

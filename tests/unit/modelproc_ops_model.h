@@ -277,4 +277,31 @@ static bz_buf write_model(const op_case *c)
     return model;
 }
 
+/* A row's model and its layers; these are NULL where it is refused, and `err` says why. */
+typedef struct inferred {
+    bz_buf bytes;
+    bz_model *model;
+    bz_layers *layers;
+    bz_error err;
+} inferred;
+
+static inline bool infer_case(inferred *i, const op_case *c, bool open_inputs)
+{
+    *i = (inferred){.bytes = write_model(c)};
+    return !bz_model_parse(i->bytes.data, i->bytes.len, c->op, &i->model, &i->err) &&
+           !bz_layers_infer(i->model, &(bz_infer_options){.open_inputs = open_inputs}, &i->layers, &i->err);
+}
+
+static inline const bz_layer *last_layer(const inferred *i)
+{
+    return &i->layers->layer[i->layers->n - 1];
+}
+
+static inline void end_case(inferred *i)
+{
+    bz_layers_free(i->layers);
+    bz_model_free(i->model);
+    bz_buf_free(&i->bytes);
+}
+
 #endif
