@@ -82,7 +82,7 @@ static size_t finer_turn(const int64_t *pause, size_t n, size_t turn, size_t fro
             for (size_t i = 0; i < k && place == AT_DIVISOR; i++)
                 longer += list[i] > high;
         }
-        if (others && longer >= NEARLY_AS_LONG * (double)others &&
+        if (others && (double)longer >= NEARLY_AS_LONG * (double)others &&
             2 * (double)median[AT_DIVISOR] >= (double)median[AT_TURN] + (double)median[ELSEWHERE])
             return d;
     }
