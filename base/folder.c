@@ -9,10 +9,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* What an installation keeps its data in, seen from the folder above its programs. A build whose place is another one says so. */
@@ -20,32 +21,45 @@
 #define BENANZA_DATADIR "share"
 #endif
 
-static int folder_of(char *path)
+static int folder_of(const char *path)
 {
-    return mkdtemp(path) ? 0 : -1;
+    return mkdir(path, 0700);
 }
 
-static int file_of(char *path)
+static int file_of(const char *path)
 {
-    return mkostemp(path, O_CLOEXEC);
+    return open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 }
 
-/* Sets errno. */
-static int make_kept(char *path, int (*made_by)(char *path))
+/* Another name for each that is taken, as mkdtemp(3) finds one; but its keeper knows of the name before the folder is there, for a kill -9 may
+ * end us between the two. Nothing is there under that name when it is said, or its keeper would remove what is another's. Sets errno. */
+static int make_kept(char *path, int (*made_by)(const char *path))
 {
-    sigset_t all, before;
-    bz_keeper_start();
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before); /* no signal ends us between the folder and the word to its keeper */
-    int made = made_by(path), why = errno;
-    if (made >= 0)
+    static const char LETTERS[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+    char *end = path + strlen(path) - 6;
+    struct stat st;
+    for (int tries = 0; tries < 100; tries++) {
+        uint8_t chance[6];
+        if (getrandom(chance, sizeof chance, 0) != sizeof chance)
+            return -1;
+        for (int i = 0; i < 6; i++)
+            end[i] = LETTERS[chance[i] % (sizeof LETTERS - 1)];
+        if (!lstat(path, &st))
+            continue;
         bz_keeper_path(path);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    errno = why;
-    return made;
+        int made = made_by(path), why = errno;
+        if (made >= 0)
+            return made;
+        bz_keeper_forget_path(path);
+        errno = why;
+        if (why != EEXIST)
+            return -1;
+    }
+    errno = EEXIST;
+    return -1;
 }
 
-static int make(char path[BZ_FOLDER_MAX], int (*made_by)(char *path), bz_error *err)
+static int make(char path[BZ_FOLDER_MAX], int (*made_by)(const char *path), bz_error *err)
 {
     const char *base = getenv("TMPDIR");
     int n = snprintf(path, BZ_FOLDER_MAX, "%s/benanza-XXXXXX", base && *base ? base : "/tmp");

@@ -1,6 +1,7 @@
 #include "base/keeper.h"
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/folder.h"
 
 #include <errno.h>
@@ -155,12 +156,15 @@ static void say(int what, pid_t program, const char *path)
         send(to_keeper, &m, sizeof m, MSG_NOSIGNAL);
 }
 
-/* The keeper stands elsewhere: it needs to know from the root. */
+/* The keeper stands elsewhere: it needs to know from the root, also of what is not there yet. */
 static void say_path(int what, const char *path)
 {
-    char *from_root = *path == '/' ? NULL : realpath(path, NULL);
-    say(what, 0, from_root ? from_root : path);
-    free(from_root);
+    BZ_SCOPED(bz_buf) from_root = {0};
+    char here[BZ_FOLDER_MAX];
+    if (*path != '/' && getcwd(here, sizeof here))
+        bz_buf_printf(&from_root, "%s/", here);
+    bz_buf_puts(&from_root, path);
+    say(what, 0, bz_buf_text(&from_root));
 }
 
 void bz_keeper_path(const char *path)

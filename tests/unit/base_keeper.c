@@ -11,6 +11,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,6 +121,39 @@ static void nothing_is_left(void **state)
     }
 }
 
+static bool is_fatal; /* to make a folder is the last thing that a process does */
+
+int mkdir(const char *path, mode_t mode)
+{
+    int made = mkdirat(AT_FDCWD, path, mode);
+    if (is_fatal)
+        raise(SIGKILL);
+    return made;
+}
+
+/* kill -9 may come when the folder is there and nobody has said so yet; its name may be one from where we are. */
+static void a_kill_meets_no_moment_between(void **state)
+{
+    (void)state;
+    char base[] = "/tmp/benanza-test-XXXXXX", here[64];
+    assert_non_null(mkdtemp(base)); /* by nobody who has a keeper */
+    for (int relative = 0; relative < 2; relative++) {
+        int status;
+        pid_t child = fork();
+        if (child == 0) {
+            snprintf(here, sizeof here, "%s/of-XXXXXX", relative ? "." : base);
+            is_fatal = true;
+            _exit(relative && chdir(base) ? 2 : bz_folder_make_at(here));
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+        for (int i = 0; i < 500 && rmdir(base); i++) /* it goes when nothing is in it */
+            nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+        assert_int_equal(mkdir(base, 0700), 0);
+    }
+    assert_int_equal(rmdir(base), 0);
+}
+
 /* The keeper of this process: it runs the same program under a name of its own. */
 static pid_t our_keeper(void)
 {
@@ -197,6 +231,8 @@ static void a_keeper_holds_nothing(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_is_left), cmocka_unit_test(a_keeper_holds_nothing)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_is_left),
+                                       cmocka_unit_test(a_kill_meets_no_moment_between),
+                                       cmocka_unit_test(a_keeper_holds_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
