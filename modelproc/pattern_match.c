@@ -8,11 +8,22 @@
 
 enum { OUTPUT = INT_MAX }; /* a use of a value: a result of the graph */
 
+/* Layers of the same operator and kind could be the same steps: there are few such sorts. */
+typedef struct {
+    int *of;                /* [layers]: sort of a layer */
+    const bz_layer **first; /* [n] */
+    bool *commutes;         /* [n]: of two operands either may be the first */
+    int n;
+} layer_sorts;
+
 typedef struct {
     const bz_layers *layers;
     const int *producer; /* layer that makes a value, or -1 */
     const pattern *pattern;
+    const uint8_t *fits; /* fits[step * sorts->n + sort]: whether such layers could be it */
+    const layer_sorts *sorts;
     bool turned;           /* operands of a sum are tried the other way round first */
+    bool *turns;           /* there was a sum */
     const bz_spares *past; /* NULL: every layer counts */
     const int *first,
         *use; /* use[first[v]] … use[first[v + 1] - 1]: layers that read v and run, and for ~w values w that stand for v */
@@ -35,17 +46,26 @@ static bool name_fits(const char *name, const bz_layer *l, bool key)
     return strlen(l->kind) == n && !memcmp(name, l->kind, n) && (!key || bz_layer_int(l, dot + 1, 0));
 }
 
-static bool op_fits(const step *s, const bz_layer *l, bool key)
+/* Layers of one operator and kind; of SOME each layer's key says whether it does. */
+enum { NONE_FIT, SOME_FIT, ALL_FIT };
+
+static uint8_t fit_of(const step *s, const bz_layer *l)
 {
-    for (int i = 0; i < s->n_ops; i++)
-        if (name_fits(s->ops[i], l, key))
-            return true;
-    return false;
+    uint8_t fit = NONE_FIT;
+    for (int i = 0; i < s->n_ops && fit < ALL_FIT; i++)
+        if (name_fits(s->ops[i], l, false))
+            fit = strchr(s->ops[i], '.') ? SOME_FIT : ALL_FIT;
+    return fit;
 }
 
-static bool commutes(const bz_layer *l)
+static bool op_fits(const matcher *m, int s, int layer)
 {
-    return l->n_in == 2 && bz_has_word("Add Mul Max Min And Or Equal", l->node->op);
+    const step *want = &m->pattern->steps[s];
+    uint8_t fit = m->fits[s * m->sorts->n + m->sorts->of[layer]];
+    for (int i = 0; i < want->n_ops && fit == SOME_FIT; i++)
+        if (name_fits(want->ops[i], &m->layers->layer[layer], true))
+            return true;
+    return fit == ALL_FIT;
 }
 
 static bool match_step(const matcher *m, int s, int layer, state *st);
@@ -106,17 +126,17 @@ static bool match_step(const matcher *m, int s, int layer, state *st)
     const bz_layer *l = &m->layers->layer[layer];
     if (st->layer[s] >= 0)
         return st->layer[s] == layer;
-    if (l->class == BZ_CONSTANT || !op_fits(want, l, true))
+    if (l->class == BZ_CONSTANT || !op_fits(m, s, layer))
         return false;
     st->layer[s] = layer;
+    if (want->n_operands != 2 || l->n_in != 2 || !m->sorts->commutes[m->sorts->of[layer]])
+        return match_operands(m, want, l, false, st);
     state before = *st;
-    bool both = want->n_operands == 2 && commutes(l), turned = both && m->turned;
-    if (match_operands(m, want, l, turned, st))
+    *m->turns = true;
+    if (match_operands(m, want, l, m->turned, st))
         return true;
-    if (!both)
-        return false;
     *st = before;
-    return match_operands(m, want, l, !turned, st);
+    return match_operands(m, want, l, !m->turned, st);
 }
 
 static bool reads(const bz_layer *l, const bz_layer *from)
@@ -242,18 +262,12 @@ static void index_values(bz_layers *l, matcher *m)
     m->producer = producer, m->first = first, m->use = use;
 }
 
-/* Layers of the same operator and kind are roots of the same patterns: there are few such sorts. */
-typedef struct {
-    int *of;                /* [layers]: sort of a layer */
-    const bz_layer **first; /* [n] */
-    int n;
-} layer_sorts;
-
 static void sort_layers(bz_layers *l, layer_sorts *s)
 {
     BZ_SCOPED(bz_map) map = {0};
     BZ_SCOPED(bz_buf) key = {0};
-    *s = (layer_sorts){BZ_NEW(&l->arena, int, l->n), BZ_NEW(&l->arena, const bz_layer *, l->n), 0};
+    *s = (layer_sorts){BZ_NEW(&l->arena, int, l->n), BZ_NEW(&l->arena, const bz_layer *, l->n),
+                       BZ_NEW(&l->arena, bool, l->n), 0};
     for (int i = 0; i < l->n; i++) {
         bz_buf_clear(&key);
         bz_buf_puts(&key, l->layer[i].node->op);
@@ -263,19 +277,21 @@ static void sort_layers(bz_layers *l, layer_sorts *s)
         if (k == BZ_MAP_NONE) {
             k = (uint32_t)s->n++;
             s->first[k] = &l->layer[i];
+            s->commutes[k] = bz_has_word("Add Mul Max Min And Or Equal", l->layer[i].node->op);
             bz_map_add(&map, bz_arena_strn(&l->arena, key.data, key.len), key.len, k);
         }
         s->of[i] = (int)k;
     }
 }
 
-/* fits[pattern][sort]: such a layer could make the pattern's result. */
-static bool *find_roots(const bz_patterns *patterns, const layer_sorts *s, bz_arena *arena)
+/* fits[pattern][step][sort] */
+static const uint8_t *find_fits(const bz_patterns *patterns, const layer_sorts *s, bz_arena *arena)
 {
-    bool *fits = BZ_NEW(arena, bool, (size_t)patterns->n *(size_t)s->n);
+    uint8_t *fits = BZ_NEW(arena, uint8_t, (size_t)patterns->n * MAX_STEPS * (size_t)s->n), *to = fits;
     for (int p = 0; p < patterns->n; p++)
-        for (int k = 0; k < s->n; k++)
-            fits[p * s->n + k] = op_fits(&patterns->item[p].steps[patterns->item[p].n_steps - 1], s->first[k], false);
+        for (int i = 0; i < MAX_STEPS; i++)
+            for (int k = 0; k < s->n; k++)
+                *to++ = i < patterns->item[p].n_steps ? fit_of(&patterns->item[p].steps[i], s->first[k]) : NONE_FIT;
     return fits;
 }
 
@@ -305,35 +321,39 @@ static void add_match(bz_layers *l, match_list *list, int first, const matcher *
     BZ_ARENA_ADD(&l->arena, list->item, list->n) = match;
 }
 
+/* Where a pattern ends in a layer. */
+static bool match_either_way(matcher *m, int root, state *st)
+{
+    bool turns = false;
+    m->turns = &turns, m->turned = false;
+    if (match_at(m, root, st))
+        return true;
+    m->turned = true; /* x + conv(x): of two convolutions, only one may be read by nobody else */
+    return turns && match_at(m, root, st);
+}
+
 /* By pattern as the table names them first, then by the layer that makes the result. */
 int bz_patterns_find(const bz_patterns *patterns, bz_layers *l, const bz_spares *past, const bz_match **matches)
 {
-    matcher m = {.layers = l, .past = past && past->why ? past : NULL};
-    index_values(l, &m);
     layer_sorts sorts;
     sort_layers(l, &sorts);
-    const bool *fits = find_roots(patterns, &sorts, &l->arena);
+    matcher m = {.layers = l, .past = past && past->why ? past : NULL, .sorts = &sorts};
+    index_values(l, &m);
+    const uint8_t *fits = find_fits(patterns, &sorts, &l->arena);
     match_list list = {0};
-    int *first = BZ_NEW(&l->arena, int, patterns->n); /* of each pattern: the first of its name */
-    for (int p = 0; p < patterns->n; p++)
-        while (strcmp(patterns->item[first[p]].name, patterns->item[p].name) != 0)
-            first[p]++;
+    int *of_name = BZ_NEW(&l->arena, int, patterns->n);
     for (int p = 0; p < patterns->n; p++) {
-        if (first[p] != p)
-            continue;
-        for (int root = 0; root < l->n; root++) {
+        int n = 0;
+        for (int q = 0; q < patterns->n; q++)
+            if (!strcmp(patterns->item[q].name, patterns->item[p].name))
+                of_name[n++] = q;
+        for (int root = 0; root < l->n && of_name[0] == p; root++) {
             int first_at_root = list.n;
-            for (int q = p; q < patterns->n; q++) {
-                if (first[q] != p || !fits[q * sorts.n + sorts.of[root]])
-                    continue;
-                m.pattern = &patterns->item[q], m.turned = false;
+            for (int i = 0; i < n; i++) {
                 state st;
-                bool found = match_at(&m, root, &st);
-                if (!found) { /* x + conv(x): of two convolutions, only one may be read by nobody else */
-                    m.turned = true;
-                    found = match_at(&m, root, &st);
-                }
-                if (found)
+                m.pattern = &patterns->item[of_name[i]];
+                m.fits = fits + (size_t)of_name[i] * MAX_STEPS * (size_t)sorts.n;
+                if (op_fits(&m, m.pattern->n_steps - 1, root) && match_either_way(&m, root, &st))
                     add_match(l, &list, first_at_root, &m, &st);
             }
         }
