@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One way to get here. `covered` has a bit for each node of the component that is not yet passed. */
+/* One way to get here. `covered` has a bit for each node of the component that is not yet passed and that a group may reach which
+ * begins before: bits go round as nodes are passed, so that a tangle of any length takes no more. */
 typedef struct way {
     double seconds;
     uint64_t *covered;
@@ -21,7 +22,7 @@ typedef struct cover {
     const double *seconds;
     const bz_cover_group *group;
     bool *taken;
-    bz_arena *arena;
+    bz_arena *arena;        /* for one component */
     int *node, n_nodes;     /* of the component, ascending */
     int *place;             /* [all nodes]: number in the component */
     int *member, n_members; /* groups of the component, by first node */
@@ -102,18 +103,28 @@ static void collect_nodes(cover *c)
     for (int i = 0; i < kept; i++)
         c->place[c->node[i]] = i;
     c->n_nodes = kept;
-    c->words = ((size_t)kept + 63) / 64;
+    c->words = 1;
+    for (int m = 0; m < c->n_members; m++) {
+        const bz_cover_group *g = &c->group[c->member[m]];
+        size_t reach = (size_t)(c->place[g->node[g->n - 1]] - c->place[g->node[0]]) / 64 + 1;
+        c->words = reach > c->words ? reach : c->words;
+    }
 }
 
-static bool has(const uint64_t *set, int i)
+static uint64_t *word_of(const cover *c, uint64_t *set, int place)
 {
-    return set[i / 64] >> (i % 64) & 1;
+    return &set[(size_t)place / 64 % c->words];
 }
 
-static bool clashes(const cover *c, const uint64_t *covered, const bz_cover_group *g)
+static uint64_t bit_of(int place)
+{
+    return (uint64_t)1 << place % 64;
+}
+
+static bool clashes(const cover *c, uint64_t *covered, const bz_cover_group *g)
 {
     for (int i = 0; i < g->n; i++)
-        if (has(covered, c->place[g->node[i]]))
+        if (*word_of(c, covered, c->place[g->node[i]]) & bit_of(c->place[g->node[i]]))
             return true;
     return false;
 }
@@ -133,11 +144,11 @@ static void go_on(cover *c, const way *from, int at, int group)
         const bz_cover_group *g = &c->group[group];
         w->seconds += g->seconds;
         for (int i = 0; i < g->n; i++)
-            w->covered[c->place[g->node[i]] / 64] |= (uint64_t)1 << c->place[g->node[i]] % 64;
-    } else if (!has(w->covered, at)) {
+            *word_of(c, w->covered, c->place[g->node[i]]) |= bit_of(c->place[g->node[i]]);
+    } else if (!(*word_of(c, w->covered, at) & bit_of(at))) {
         w->seconds += cost(c->seconds, c->node[at]);
     }
-    w->covered[at / 64] &= ~((uint64_t)1 << at % 64);
+    *word_of(c, w->covered, at) &= ~bit_of(at);
 }
 
 static int by_set(const void *a, const void *b, void *context)
@@ -234,7 +245,8 @@ static double sum(int n_nodes, const double *seconds, int n_groups, const bz_cov
 double bz_cover(int n_nodes, const double *seconds, int n_groups, const bz_cover_group *group, bool *taken,
                 bz_arena *arena)
 {
-    cover c = {.seconds = seconds, .group = group, .taken = taken, .arena = arena};
+    bz_arena work = {0};
+    cover c = {.seconds = seconds, .group = group, .taken = taken, .arena = &work};
     memset(taken, 0, (size_t)n_groups * sizeof *taken);
     int *component = components(n_nodes, seconds, n_groups, group, arena);
     c.place = BZ_NEW(arena, int, n_nodes);
@@ -256,6 +268,7 @@ double bz_cover(int n_nodes, const double *seconds, int n_groups, const bz_cover
         qsort_r(c.member, (size_t)c.n_members, sizeof *c.member, by_first_node, (void *)group);
         collect_nodes(&c);
         solve(&c);
+        bz_arena_free(&work);
     }
     double total = sum(n_nodes, seconds, n_groups, group, taken, arena), alone = 0;
     for (int i = 0; i < n_nodes; i++)
