@@ -7,6 +7,7 @@ typedef struct covering {
     const bz_bound_input *in;
     bz_bound *b;
     bz_arena *arena;
+    bz_arena work; /* gone when the bound is found */
 } covering;
 
 double *bz_bound_seconds(const bz_bound *b, bz_arena *arena)
@@ -82,22 +83,21 @@ static void price_places(const covering *c)
     }
 }
 
-static void cover_records(const covering *c)
+static void cover_records(covering *c)
 {
     bz_bound_fused *f = &c->b->fused;
     const bz_dag *dag = c->b->dag;
-    double *place = BZ_NEW(c->arena, double, f->n_places), *at = BZ_NEW(c->arena, double, dag->n);
-    bool *taken = BZ_NEW(c->arena, bool, f->n_places), *covered = BZ_NEW(c->arena, bool, dag->n);
+    double *place = BZ_NEW(&c->work, double, f->n_places), *at = BZ_NEW(&c->work, double, dag->n);
+    bool *taken = BZ_NEW(&c->work, bool, f->n_places), *covered = BZ_NEW(&c->work, bool, dag->n);
     bz_path path;
     for (int g = 0; g < f->n_places; g++)
         place[g] = f->place[g].price.seconds;
-    f->sequential = bz_bound_cover(c->b, bz_bound_seconds(c->b, c->arena), place, taken, at);
-    f->group = BZ_NEW(c->arena, bz_bound_group, f->n_places);
+    f->sequential = bz_bound_cover(c->b, bz_bound_seconds(c->b, &c->work), place, taken, at);
     for (int g = 0; g < f->n_places; g++) {
         const bz_bound_place *p = &f->place[g];
         if (!taken[g] || p->spare)
             continue;
-        f->group[f->n++] = (bz_bound_group){p->pattern, p->layer, p->n, p->price};
+        BZ_ARENA_ADD(c->arena, f->group, f->n) = (bz_bound_group){p->pattern, p->layer, p->n, p->price};
         f->covered += p->n;
         f->modelled += p->price.provenance == BZ_PROVENANCE_MODELLED;
         for (int i = 0; i < p->n; i++)
@@ -105,7 +105,7 @@ static void cover_records(const covering *c)
     }
     for (int i = 0; i < dag->n; i++)
         f->unpriced += c->b->unpriced[i] && !covered[i] && !f->spare[i];
-    bz_schedule_parallel(dag, at, c->arena, &path);
+    bz_schedule_parallel(dag, at, &c->work, &path);
     f->parallel = path.seconds;
 }
 
@@ -144,12 +144,12 @@ static double group_roofline(const covering *c, const bz_bound_place *place)
     return bz_tick(fmax(group_arithmetic(c, place), bz_peaks_traffic(c->in->peaks, fmax(bytes, 0))));
 }
 
-static void cover_rooflines(const covering *c)
+static void cover_rooflines(covering *c)
 {
     bz_bound *b = c->b;
-    double *seconds = BZ_NEW(c->arena, double, b->dag->n), rest = b->hardware;
-    double *place = BZ_NEW(c->arena, double, b->fused.n_places);
-    bool *taken = BZ_NEW(c->arena, bool, b->fused.n_places);
+    double *seconds = BZ_NEW(&c->work, double, b->dag->n), rest = b->hardware;
+    double *place = BZ_NEW(&c->work, double, b->fused.n_places);
+    bool *taken = BZ_NEW(&c->work, bool, b->fused.n_places);
     for (int i = 0; i < b->n; i++)
         if (isfinite(b->layer[i].hardware)) {
             seconds[b->layer[i].node] += b->layer[i].hardware * b->layer[i].times;
@@ -162,10 +162,11 @@ static void cover_rooflines(const covering *c)
 
 void bz_bound_fuse(const bz_bound_input *in, bz_arena *arena, bz_bound *b)
 {
-    covering c = {in, b, arena};
+    covering c = {in, b, arena, {0}};
     b->fused = (bz_bound_fused){.wanted = true, .hardware = NAN};
     price_places(&c);
     cover_records(&c);
     if (!in->peaks->why && !in->brief && !in->bare)
         cover_rooflines(&c);
+    bz_arena_free(&c.work);
 }
