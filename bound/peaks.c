@@ -120,6 +120,7 @@ static void read_sheet(const bz_system_facts *facts, const bz_setting *setting, 
         double rate = sheet_rate(facts, &row, TYPES[i].rate);
         add_rate(p->flops, &p->n_flops, TYPES[i].dtype, rate > 0 || i > 2 ? rate : p->flops[0].rate);
     }
+    add_rate(p->flops, &p->n_flops, BZ_F4E2M1, 2 * sheet_rate(facts, &row, "f8")); /* as all with such units have it */
     if (setting->cache == BZ_CACHE_HOT)
         add_bandwidth(p, 0, INFINITY, INFINITY);
     add_bandwidth(p, setting->cache == BZ_CACHE_HOT ? cache_of(facts, &row) : 0, fmax(facts->bandwidth, row.bandwidth),

@@ -68,8 +68,8 @@ typedef struct bz_lowering {
 } bz_lowering;
 
 /* `dtype` replaces the type of floating-point layers; BZ_UNDEFINED leaves it as the model has it.
- * BZ_U8 and BZ_I8 stand for quantized products (inputs and results of that, i8 weights), BZ_F8E4M3 for products of 8-bit floats between layers
- * in f16. The result lives in the arena. */
+ * BZ_U8 and BZ_I8 stand for quantized products (inputs and results of that, i8 weights), BZ_F8E4M3 and BZ_F4E2M1 for products of 8-bit and 4-bit
+ * floats between layers in f16. The result lives in the arena. */
 void bz_lower(const bz_layer *layer, bz_dtype dtype, bz_arena *arena, bz_lowering *out);
 
 /* What the layers of a model's main graph are lowered to, each once, when it is first asked for. Lives in the arena. */

@@ -238,11 +238,16 @@ static int class_of(bz_dtype t)
                                       : 0;
 }
 
+bool lower_is_narrow(bz_dtype wanted)
+{
+    return wanted == BZ_F8E4M3 || wanted == BZ_F4E2M1;
+}
+
 bz_dtype lower_dtype(bz_dtype has, bz_dtype wanted)
 {
     if (!bz_dtype_is_float(has) || !wanted)
         return has;
-    return wanted == BZ_F8E4M3 ? BZ_F16 : wanted;
+    return lower_is_narrow(wanted) ? BZ_F16 : wanted;
 }
 
 static void choose_types(lowering *l)
@@ -284,16 +289,16 @@ static int lower_one(lowering *l)
     return layer->macs ? lower_no(l, l->why) : lower_copy(l);
 }
 
-/* Products of 8-bit floats have shapes that no library takes, as those of images with three channels: models keep
+/* Products of 8-bit floats and of 4-bit ones have shapes that no library takes, as those of images with three channels: models keep
  * such layers in f16, which counts where nothing else runs. */
 static void fall_back(lowering *l)
 {
     int own = l->n;
     for (int a = 0; a < own; a++) {
-        bool eight = false;
+        bool narrow = false;
         for (int i = 0; i < l->alternative[a].n; i++)
-            eight |= l->alternative[a].problem[i].dtype == BZ_F8E4M3;
-        if (!eight)
+            narrow |= lower_is_narrow(l->alternative[a].problem[i].dtype);
+        if (!narrow)
             return;
     }
     l->wanted = BZ_F16;
@@ -329,7 +334,7 @@ void bz_lower(const bz_layer *layer, bz_dtype dtype, bz_arena *arena, bz_lowerin
     }
     choose_types(&l);
     int failed = lower_one(&l);
-    if (!failed && dtype == BZ_F8E4M3)
+    if (!failed && lower_is_narrow(dtype))
         fall_back(&l);
     out->why = l.why;
     if (failed)

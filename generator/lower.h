@@ -64,6 +64,7 @@ int lower_by_steps(lowering *l, bool constant);
 
 /* Quantized products take u8 and i8 to u8, or to what the layer's result is; those of 8-bit floats make f16. */
 void lower_product_types(const lowering *l, bz_problem *p);
+bool lower_is_narrow(bz_dtype wanted); /* products of it lie between layers in f16 */
 
 /* Operand k if it is there and a tensor. */
 const bz_type *lower_in(const lowering *l, int k);

@@ -11,8 +11,9 @@
 void lower_product_types(const lowering *l, bz_problem *p)
 {
     const bz_layer *layer = l->layer;
-    if (l->wanted == BZ_F8E4M3 && l->dtype == BZ_F16) {
-        p->dtype = p->dtype_w = BZ_F8E4M3;
+    bool blocks = p->kind == BZ_PROBLEM_GEMM && !p->gemm.transa && p->gemm.k % 16 == 0; /* as 4-bit floats want */
+    if (lower_is_narrow(l->wanted) && l->dtype == BZ_F16 && (l->wanted == BZ_F8E4M3 || blocks)) {
+        p->dtype = p->dtype_w = l->wanted;
         p->dtype_y = BZ_F16;
     } else if (l->quantize && bz_dtype_is_int(l->dtype)) {
         p->dtype_w = BZ_I8;
@@ -210,6 +211,8 @@ static int lower_deconv(lowering *l)
 /* y = W x with W as it lies. */
 static int gemv_alternative(lowering *l, int64_t n, int64_t k, bool transb, bool bias)
 {
+    if (l->n && lower_is_narrow(l->alternative[0].problem[0].dtype) && l->wanted == BZ_F4E2M1)
+        return 0; /* blocks are multiplied as matrices alone */
     bz_problem *p = lower_step(l, BZ_PROBLEM_GEMV);
     p->gemv.m = n;
     p->gemv.k = k;

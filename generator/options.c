@@ -6,13 +6,14 @@
 
 int bz_plan_dtype(const char *name, bz_dtype *out, bz_error *err)
 {
-    static const bz_dtype TYPES[] = {BZ_F32, BZ_BF16, BZ_F16, BZ_F64, BZ_I8, BZ_F8E4M3};
-    static const char *const NAMES[] = {"f32", "bf16", "f16", "f64", "s8", "f8e4m3"};
+    static const bz_dtype TYPES[] = {BZ_F32, BZ_BF16, BZ_F16, BZ_F64, BZ_I8, BZ_F8E4M3, BZ_F4E2M1};
+    static const char *const NAMES[] = {"f32", "bf16", "f16", "f64", "s8", "f8e4m3", "f4e2m1"};
     static const struct {
         const char *name, *ours;
-    } FOREIGN[] = {{"float32", "f32"}, {"float", "f32"}, {"fp32", "f32"},      {"single", "f32"},   {"float16", "f16"},
-                   {"half", "f16"},    {"fp16", "f16"},  {"bfloat16", "bf16"}, {"float64", "f64"},  {"double", "f64"},
-                   {"fp64", "f64"},    {"int8", "s8"},   {"fp8", "f8e4m3"},    {"float8", "f8e4m3"}};
+    } FOREIGN[] = {{"float32", "f32"}, {"float", "f32"},     {"fp32", "f32"},   {"single", "f32"},
+                   {"float16", "f16"}, {"half", "f16"},      {"fp16", "f16"},   {"bfloat16", "bf16"},
+                   {"float64", "f64"}, {"double", "f64"},    {"fp64", "f64"},   {"int8", "s8"},
+                   {"fp8", "f8e4m3"},  {"float8", "f8e4m3"}, {"fp4", "f4e2m1"}, {"nvfp4", "f4e2m1"}};
     enum { N = sizeof TYPES / sizeof *TYPES };
     *out = BZ_UNDEFINED;
     for (int i = 0; name && i < N; i++)

@@ -182,7 +182,7 @@ static bool runs_anyway(const bz_plan *plan, const bz_lowering *low)
         return false;
     for (int a = 0; a < low->n; a++)
         if (!low->alternative[a].fallback && bz_plan_offers(plan, &low->alternative[a]) &&
-            low->alternative[a].problem[0].dtype != BZ_F8E4M3)
+            !lower_is_narrow(low->alternative[a].problem[0].dtype))
             return true;
     return false;
 }

@@ -19,6 +19,10 @@ static int check_gemm(const bz_problem *p, bz_error *err)
     if ((double)p->gemm.batch * (double)(p->gemm.m + p->gemm.n) * (double)p->gemm.k > 1e12 ||
         (double)p->gemm.batch * (double)p->gemm.m * (double)p->gemm.n > 1e12)
         return bz_problem_refuse(p, "the matrices are too large", err);
+    bool four = p->dtype == BZ_F4E2M1 || p->dtype_w == BZ_F4E2M1;
+    if (four && (p->dtype != p->dtype_w || bz_dtype_bits(p->dtype_y) < 16 || p->gemm.transa || p->gemm.k % 16))
+        return bz_problem_refuse(p, "both factors have 4 bits, in blocks of 16 along the depth, and results have more",
+                                 err);
     return 0;
 }
 

@@ -85,7 +85,7 @@ int bz_problem_normalize(bz_problem *p, bz_error *err)
 {
     if (p->kind <= BZ_PROBLEM_NONE || p->kind >= BZ_PROBLEM_N_KINDS)
         return bz_fail(err, BZ_BAD_INPUT, "problem: no kind");
-    if (!p->dtype || bz_dtype_bits(p->dtype) < 8)
+    if (p->dtype == BZ_F4E2M1 ? p->kind != BZ_PROBLEM_GEMM : !p->dtype || bz_dtype_bits(p->dtype) < 8)
         return bz_problem_refuse(p, "the data type has no elements of whole bytes", err);
     p->dtype_w = p->dtype_w ? p->dtype_w : p->dtype;
     p->dtype_y = p->dtype_y ? p->dtype_y : p->dtype;

@@ -166,8 +166,8 @@ double bz_tolerance(const bz_problem *p, bz_expected e, const char *math)
     if (p->dtype == BZ_BF16 && (p->kind == BZ_PROBLEM_CONV_DATA || p->kind == BZ_PROBLEM_CONV_WEIGHTS ||
                                 (p->kind == BZ_PROBLEM_CONV_NORM && p->conv.before)))
         sum = 0x1p-9;
-    /* tensor cores add products of eight bits with less than the bits of f32 */
-    if (p->dtype == BZ_F8E4M3 || p->dtype == BZ_F8E5M2)
+    /* tensor cores add products of eight bits and less with less than the bits of f32 */
+    if (p->dtype == BZ_F8E4M3 || p->dtype == BZ_F8E5M2 || p->dtype == BZ_F4E2M1)
         sum = p->kind != BZ_PROBLEM_ATTENTION ? 0x1p-10
               : p->dtype == BZ_F8E4M3         ? 0x1p-4
                                               : 0x1p-3; /* weights are rounded */

@@ -56,7 +56,7 @@ static float f16_to(uint16_t h)
     return v;
 }
 
-/* The types of eight bits, by bits of the mantissa, bias and largest value; what is larger saturates. Step by step
+/* The types of eight bits and of four, by bits of the mantissa, bias and largest value; what is larger saturates. Step by step
  * numbers are consecutive codes, denormal ones too. `fnuz` types have no infinity, and the code of -0 is their NaN. */
 typedef struct f8 {
     int mantissa, bias;
@@ -65,6 +65,7 @@ typedef struct f8 {
 } f8;
 
 static const f8 E4M3 = {3, 7, 448, false}, E5M2 = {2, 15, 57344, false};
+static const f8 E2M1 = {1, 1, 6, false};
 static const f8 E4M3_FNUZ = {3, 8, 240, true}, E5M2_FNUZ = {2, 16, 57344, true};
 
 static uint8_t f8_of(const f8 *t, float v)
@@ -93,6 +94,23 @@ static float f8_to(const f8 *t, uint8_t code)
     return (float)(code & 0x80 ? -v : v);
 }
 
+/* Numbers of four bits lie in pairs, the first in the lower half of its byte. */
+static void f4_encode(const float *from, uint8_t *to, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        uint8_t code = f8_of(&E2M1, from[i]), half = (uint8_t)((code >> 4 & 8) | (code & 7));
+        to[i / 2] = i % 2 ? (uint8_t)(to[i / 2] | half << 4) : half;
+    }
+}
+
+static void f4_decode(const uint8_t *from, float *to, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        int half = from[i / 2] >> (i % 2 ? 4 : 0) & 15;
+        to[i] = f8_to(&E2M1, (uint8_t)((half & 8) << 4 | (half & 7)));
+    }
+}
+
 static double saturate(double v, double low, double high)
 {
     v = nearbyint(v);
@@ -114,6 +132,8 @@ float bz_round_to(bz_dtype t, double v)
         return f8_to(&E4M3_FNUZ, f8_of(&E4M3_FNUZ, (float)v));
     case BZ_F8E5M2FNUZ:
         return f8_to(&E5M2_FNUZ, f8_of(&E5M2_FNUZ, (float)v));
+    case BZ_F4E2M1:
+        return f8_to(&E2M1, f8_of(&E2M1, (float)v));
     case BZ_I8:
         return (float)saturate(v, -128, 127);
     case BZ_U8:
@@ -156,6 +176,9 @@ void bz_values_encode(bz_dtype t, const float *from, void *to, int64_t n)
         EACH(uint8_t, f8_of(&E4M3_FNUZ, from[i]));
     case BZ_F8E5M2FNUZ:
         EACH(uint8_t, f8_of(&E5M2_FNUZ, from[i]));
+    case BZ_F4E2M1:
+        f4_encode(from, to, n);
+        break;
     case BZ_I8:
         EACH(int8_t, saturate(from[i], -128, 127));
     case BZ_U8:
@@ -201,6 +224,9 @@ void bz_values_decode(bz_dtype t, const void *from, float *to, int64_t n)
         EACH(uint8_t, f8_to(&E4M3_FNUZ, v));
     case BZ_F8E5M2FNUZ:
         EACH(uint8_t, f8_to(&E5M2_FNUZ, v));
+    case BZ_F4E2M1:
+        f4_decode(from, to, n);
+        break;
     case BZ_I8:
         EACH(int8_t, v);
     case BZ_U8:
@@ -362,8 +388,9 @@ void bz_values_fill(const bz_problem *p, const bz_operand *o, int index, float *
             v = v > 63 ? 63 : v < -64 ? -64 : fabs(v) < 1 ? (v < 0 ? -1 : 1) : v;
         if (even) /* oneDNN halves signed weights where the processor has no dot product of bytes: odd ones lose a bit */
             v = copysign(2 * ceil(fabs(v) / 2), v);
-        if (o->dtype == BZ_F8E4M3 && fabs(v) < 0x1p-6) /* below are zero and denormals */
-            v = copysign(0x1p-6, v);
+        double least = o->dtype == BZ_F8E4M3 ? 0x1p-6 : o->dtype == BZ_F4E2M1 ? 0.5 : 0;
+        if (fabs(v) < least) /* below are zero and, of eight bits, denormals; 4 bits have one */
+            v = copysign(least, v);
         out[i] = plain ? normal[at] : o->dtype == BZ_BOOL ? v > 0 : bz_round_to(o->dtype, v);
     }
     for (int64_t i = BLOCK; i < o->count; i += BLOCK)

@@ -7,7 +7,7 @@
 /* The nearest value that the data type has; integers saturate. */
 float bz_round_to(bz_dtype t, double v);
 
-/* Between float and the bytes of the data type. `n` elements. */
+/* Between float and the bytes of the data type. `n` elements; of four bits, two in a byte. */
 void bz_values_encode(bz_dtype t, const float *from, void *to, int64_t n);
 void bz_values_decode(bz_dtype t, const void *from, float *to, int64_t n);
 /* Whether none of the elements is a NaN, by their bits: of large results decoding would take longer than making them. */

@@ -116,7 +116,7 @@ typedef struct session {
     struct lt_plan **plans;
     int n_plans;
     void *scale;  /* the number 1 in the device's memory, where 8-bit floats are multiplied by it */
-    void *blocks; /* the same for each block of them, as exponents of one byte */
+    void *blocks; /* the same for each block of them, and of 4-bit floats: a byte each */
 } session;
 
 /* ---- cublas.c ------------------------------------------------------------------------------- */
@@ -147,6 +147,14 @@ void cublas_product_free(product *p);
 const types *cublas_types(const bz_problem *p, const char *math, const types *after);
 scalar cublas_scalar(cudaDataType_t type, double value);
 bool cublas_is_f8(cudaDataType_t type);
+
+/* Blocks of numbers that have a scale: how long, its sort, and the byte that is a scale of 1. False for types without. */
+typedef struct cublas_blocks {
+    int64_t length;
+    int32_t mode;
+    int one;
+} cublas_blocks;
+bool cublas_blocks_of(cudaDataType_t type, cublas_blocks *out);
 cudaDataType_t cublas_bias_type(const types *t);
 cudaDataType_t cublas_added_type(const types *t);
 
@@ -163,7 +171,8 @@ int cublas_prepare_pointers(call *c, bz_error *err);
 /* ---- lt.c ----------------------------------------------------------------------------------- */
 
 /* What is done about 8-bit floats: sums promoted to f32 now and then, or not; or the microscaling formats' way (MXFP8), by a
- * scale for each 32 numbers along the depth, which are 1. The product is the same. */
+ * scale for each 32 numbers along the depth, which are 1. The product is the same. 4-bit floats know only the last, with 16
+ * numbers for each scale (NVFP4). */
 typedef enum { LT_PLAIN, LT_FAST, LT_BLOCKS, LT_FORMS } lt_form;
 
 typedef struct lt_plan {

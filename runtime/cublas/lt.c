@@ -29,15 +29,15 @@ static cublasStatus_t set_op(cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttrib
 /* Programs scale their 8-bit floats by numbers that the kernel reads, and so does what is measured here. */
 static cublasStatus_t set_scales(cublasLtMatmulDesc_t desc, const types *t, lt_memory memory, bool blocks)
 {
-    static const int32_t BLOCKS = CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0;
     const void *scale = blocks ? memory.blocks : memory.scale;
-    if (cublas_is_f8(t->left)) {
+    cublas_blocks by;
+    if (cublas_blocks_of(t->left, &by)) {
         TRY(cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, &scale, sizeof scale));
         TRY(cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, &scale, sizeof scale));
     }
     if (blocks) {
-        TRY(cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_A_SCALE_MODE, &BLOCKS, sizeof BLOCKS));
-        TRY(cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_B_SCALE_MODE, &BLOCKS, sizeof BLOCKS));
+        TRY(cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_A_SCALE_MODE, &by.mode, sizeof by.mode));
+        TRY(cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_B_SCALE_MODE, &by.mode, sizeof by.mode));
     }
     if (cublas_is_f8(t->result))
         TRY(cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_D_SCALE_POINTER, &memory.scale,
@@ -162,6 +162,12 @@ void cublas_lt_name(const cublasLtMatmulAlgo_t *algorithm, char *out, size_t siz
     }
 }
 
+/* What a program gets that asks for nothing. */
+static lt_form usual_form(const types *t)
+{
+    return t->left == CUDA_R_4F_E2M1 ? LT_BLOCKS : LT_PLAIN;
+}
+
 static void offer_all(const way *w, session *s, lt_plan *plan, const char *base, const product *p, const types *t,
                       const char *layout, const char *math, bz_variant_list *list)
 {
@@ -171,7 +177,7 @@ static void offer_all(const way *w, session *s, lt_plan *plan, const char *base,
             continue;
         size_t n = (size_t)snprintf(name, sizeof name, "%s", base);
         cublas_lt_name(&plan->algorithm[i].algo, name + n, sizeof name - n);
-        call *c = cublas_offer(w, s, p, t, layout, math, name, !i && plan->form == LT_PLAIN, list);
+        call *c = cublas_offer(w, s, p, t, layout, math, name, !i && plan->form == usual_form(t), list);
         c->lt = plan;
         c->index = i;
         c->workspace = plan->algorithm[i].workspaceSize;
@@ -187,21 +193,24 @@ static int put_scale(session *s)
 }
 
 /* Scales of the larger factor's blocks, which do for both: all are 1. They come in tiles of 128 by 4. */
-static int put_blocks(session *s, const product *p)
+static int put_blocks(session *s, const product *p, const cublas_blocks *by)
 {
-    enum { BLOCK = 32, BLOCKS = 4, WIDTH = 128, NO_EXPONENT = 127 };
-    int64_t width = p->rows > p->columns ? p->rows : p->columns, deep = BLOCK * BLOCKS;
+    enum { BLOCKS = 4, WIDTH = 128 };
+    int64_t width = p->rows > p->columns ? p->rows : p->columns, deep = by->length * BLOCKS;
     size_t n = (size_t)((width + WIDTH - 1) / WIDTH * WIDTH * ((p->depth + deep - 1) / deep) * BLOCKS);
     if (s->blocks) /* other ways of the same product have as many, and point to them */
         return 0;
-    return bz_cuda_alloc(n, &s->blocks, NULL) || cudaMemset(s->blocks, NO_EXPONENT, n) != cudaSuccess ? -1 : 0;
+    return bz_cuda_alloc(n, &s->blocks, NULL) || cudaMemset(s->blocks, by->one, n) != cudaSuccess ? -1 : 0;
 }
 
 /* Blocks lie along the depth, and a result of 8-bit floats would have its own. */
 static bool has_form(const product *p, const types *t, lt_form form)
 {
     bool blocks = p->left.trans && !p->right.trans && p->batch == 1 && !cublas_is_f8(t->result);
-    return form == LT_PLAIN || (cublas_is_f8(t->left) && (form == LT_FAST || blocks));
+    cublas_blocks by;
+    if (form == LT_BLOCKS)
+        return blocks && cublas_blocks_of(t->left, &by);
+    return form == LT_FAST ? cublas_is_f8(t->left) : usual_form(t) == LT_PLAIN;
 }
 
 /* Where the library refuses, one variant is left to say so. Programs ask for fast sums of 8-bit floats by default. */
@@ -210,6 +219,7 @@ void cublas_enumerate_lt(const way *w, session *s, const product *p, const types
 {
     static const char *const SUFFIX[LT_FORMS] = {"", "+fast", "+blocks"};
     char base[64];
+    cublas_blocks by;
     matrix bias = p->bias; /* the same memory as the variant will get */
     bool placed = !cublas_upload(s, &bias, NULL) && (!cublas_is_f8(t->left) || !put_scale(s));
     for (lt_form form = 0; form < LT_FORMS; form++) {
@@ -217,7 +227,7 @@ void cublas_enumerate_lt(const way *w, session *s, const product *p, const types
         if (!has_form(p, t, form))
             continue;
         if (form == LT_BLOCKS)
-            placed &= !put_blocks(s, p);
+            placed &= cublas_blocks_of(t->left, &by) && !put_blocks(s, p, &by);
         lt_memory memory = {bias.data, s->scale, s->blocks};
         lt_plan *plan = placed ? cublas_lt_plan(s->job->problem, p, t, memory, form, &status) : NULL;
         if (plan) {
@@ -230,7 +240,7 @@ void cublas_enumerate_lt(const way *w, session *s, const product *p, const types
         if (status == CUBLAS_STATUS_SUCCESS)
             offer_all(w, s, plan, base, p, t, layout, math, list);
         else
-            cublas_offer(w, s, p, t, layout, math, base, form == LT_PLAIN, list)->refused = status;
+            cublas_offer(w, s, p, t, layout, math, base, form == usual_form(t), list)->refused = status;
     }
 }
 

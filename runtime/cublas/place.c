@@ -20,7 +20,7 @@ int cublas_wants(bz_variant *v, int operand, bz_place_wanted *out, bz_error *err
             continue;
         if (o->role == BZ_ROLE_BIAS) /* its place is part of what the library's algorithms were asked for */
             return bz_fail(err, BZ_INCOMPLETE, "%s: its bias is to be constant", v->algorithm);
-        out->bytes = (size_t)o->count * (size_t)bz_dtype_bits(o->dtype) / 8;
+        out->bytes = ((size_t)o->count * (size_t)bz_dtype_bits(o->dtype) + 7) / 8;
     }
     return 0;
 }

@@ -30,6 +30,9 @@ static const types TYPES[] = {
     {BZ_F8E4M3, BZ_F8E4M3, BZ_F8E4M3, "default", "", CUDA_R_8F_E4M3, CUDA_R_8F_E4M3, CUDA_R_8F_E4M3, CUBLAS_COMPUTE_32F, CUDA_R_32F, true},
     {BZ_F8E5M2, BZ_F8E4M3, BZ_F8E5M2, "default", "", CUDA_R_8F_E5M2, CUDA_R_8F_E4M3, CUDA_R_8F_E5M2, CUBLAS_COMPUTE_32F, CUDA_R_32F, true},
     {BZ_F8E5M2, BZ_F8E4M3, BZ_F16, "default", "", CUDA_R_8F_E5M2, CUDA_R_8F_E4M3, CUDA_R_16F, CUBLAS_COMPUTE_32F, CUDA_R_32F, true},
+    {BZ_F4E2M1, BZ_F4E2M1, BZ_F16, "default", "", CUDA_R_4F_E2M1, CUDA_R_4F_E2M1, CUDA_R_16F, CUBLAS_COMPUTE_32F, CUDA_R_32F, true},
+    {BZ_F4E2M1, BZ_F4E2M1, BZ_BF16, "default", "", CUDA_R_4F_E2M1, CUDA_R_4F_E2M1, CUDA_R_16BF, CUBLAS_COMPUTE_32F, CUDA_R_32F, true},
+    {BZ_F4E2M1, BZ_F4E2M1, BZ_F32, "default", "", CUDA_R_4F_E2M1, CUDA_R_4F_E2M1, CUDA_R_32F, CUBLAS_COMPUTE_32F, CUDA_R_32F, true},
 };
 /* clang-format on */
 
@@ -44,6 +47,14 @@ const types *cublas_types(const bz_problem *p, const char *math, const types *af
 bool cublas_is_f8(cudaDataType_t type)
 {
     return type == CUDA_R_8F_E4M3 || type == CUDA_R_8F_E5M2;
+}
+
+bool cublas_blocks_of(cudaDataType_t type, cublas_blocks *out)
+{
+    static const cublas_blocks EIGHT = {32, CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0, 127}, /* an exponent */
+        FOUR = {16, CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3, 0x38};                        /* a number in e4m3 */
+    *out = type == CUDA_R_4F_E2M1 ? FOUR : EIGHT;
+    return type == CUDA_R_4F_E2M1 || cublas_is_f8(type);
 }
 
 /* Results of 8 bits get a bias of the type in which the library computes it, and what it would add to them has another type
@@ -180,8 +191,8 @@ static int describe_bias(const bz_problem *p, const bz_operand *operand, product
         return bz_fail(why, BZ_INCOMPLETE, "cuBLASLt adds nothing of f8 to its results, but bf16 and f16");
     if (out->bias.operand < 0)
         return 0;
-    if (bz_dtype_bits(p->dtype) == 8 && bz_dtype_is_float(p->dtype) && p->dtype_y == BZ_F32)
-        return bz_fail(why, BZ_INCOMPLETE, "cuBLASLt adds a bias of bf16 to f8 products in f32: another result");
+    if (bz_dtype_bits(p->dtype) <= 8 && bz_dtype_is_float(p->dtype) && p->dtype_y == BZ_F32)
+        return bz_fail(why, BZ_INCOMPLETE, "cuBLASLt adds a bias of bf16 to f8 and f4 products in f32: another result");
     out->bias.layout = bz_cuda_plain(&operand[out->bias.operand]);
     out->bias.layout.dtype = p->dtype_y == BZ_I8 ? BZ_F32 : f8 ? BZ_BF16 : p->dtype_y;
     if (bz_problem_scale(p) != 1)

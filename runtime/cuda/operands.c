@@ -59,7 +59,7 @@ static void place(const bz_operand *o, const bz_cuda_layout *l, float *laid, flo
 
 static size_t bytes_of(const bz_cuda_layout *l)
 {
-    return (size_t)l->elements * (size_t)bz_dtype_bits(l->dtype) / 8;
+    return ((size_t)l->elements * (size_t)bz_dtype_bits(l->dtype) + 7) / 8;
 }
 
 /* Whether the operand lies as its values do, which then need no copy in another order. */

@@ -10,7 +10,7 @@ bool cudnn_dtype(bz_dtype t, cudnnDataType_t *out)
         {BZ_F32, CUDNN_DATA_FLOAT},       {BZ_F64, CUDNN_DATA_DOUBLE},      {BZ_F16, CUDNN_DATA_HALF},
         {BZ_I8, CUDNN_DATA_INT8},         {BZ_BF16, CUDNN_DATA_BFLOAT16},   {BZ_U8, CUDNN_DATA_UINT8},
         {BZ_I32, CUDNN_DATA_INT32},       {BZ_I64, CUDNN_DATA_INT64},       {BZ_BOOL, CUDNN_DATA_BOOLEAN},
-        {BZ_F8E4M3, CUDNN_DATA_FP8_E4M3}, {BZ_F8E5M2, CUDNN_DATA_FP8_E5M2},
+        {BZ_F8E4M3, CUDNN_DATA_FP8_E4M3}, {BZ_F8E5M2, CUDNN_DATA_FP8_E5M2}, {BZ_F4E2M1, CUDNN_DATA_FP4_E2M1},
     };
     for (size_t i = 0; i < sizeof TYPES / sizeof *TYPES; i++)
         if (TYPES[i].own == t) {

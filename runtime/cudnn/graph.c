@@ -402,12 +402,11 @@ static cudnnStatus_t make_pack(call *c)
 
 static int put_cell(graph_tensor *t, bz_error *err)
 {
-    enum { NO_EXPONENT = 127 };
     size_t size = t->scales ? t->scales : t->whole ? t->wholes * sizeof *t->whole : sizeof t->value;
     const void *from = t->whole ? (const void *)t->whole : (const void *)&t->value;
     if (!t->memory.data && bz_cuda_alloc(size, &t->memory.data, err))
         return -1;
-    cudaError_t status = t->scales ? cudaMemset(t->memory.data, NO_EXPONENT, size)
+    cudaError_t status = t->scales ? cudaMemset(t->memory.data, t->value.whole, size)
                                    : cudaMemcpy(t->memory.data, from, size, cudaMemcpyHostToDevice);
     return status == cudaSuccess ? 0 : bz_cuda_failed(err, "bringing a number to the device", status);
 }

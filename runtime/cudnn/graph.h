@@ -16,7 +16,7 @@ typedef struct graph_tensor {
         float real;
         int32_t whole;
     } value;
-    size_t scales;   /* how many: each is one byte, an exponent, all of them 2⁰ */
+    size_t scales;   /* how many: each is one byte, `value.whole`, which is 1 */
     int32_t *whole;  /* or whole numbers, */
     size_t wholes;   /* so many */
     size_t room, at; /* so many bytes of the workspace behind the plan's, from there; 0: none */
@@ -90,8 +90,8 @@ int graph_cell_add(call *c, float value, int rank);
 int graph_wholes_add(call *c, int32_t *numbers, int rank, const int64_t *dim);
 /* A tensor of f32 in the workspace: between operations, where an engine sums up what several of its blocks made. */
 int graph_room_add(call *c, int rank, const int64_t *dim, const int64_t *stride);
-/* Scales of blocks, in the device's memory, in the order that engines want. */
-int graph_scales_add(call *c, int rank, const int64_t *dim, const int64_t *stride);
+/* Scales of blocks of such numbers, in the device's memory, in the order that engines want. */
+int graph_scales_add(call *c, bz_dtype of, int rank, const int64_t *dim, const int64_t *stride);
 
 /* Each adds an operation into the tensor y, and those that have one result return its number. First: x times the scales of its blocks, `block`
  * numbers along its innermost dimension each. */

@@ -15,6 +15,12 @@ static bool is_byte(bz_dtype t)
     return t == BZ_I8 || t == BZ_U8;
 }
 
+/* Floats whose products have a wider result. */
+static bool is_narrow(bz_dtype t)
+{
+    return graph_is_f8(t) || t == BZ_F4E2M1;
+}
+
 /* Products of 16-bit floats with weights that are bytes. */
 static bool has_byte_weights(const bz_problem *p)
 {
@@ -30,7 +36,7 @@ static bool has_types(const bz_problem *p)
     if (p->kind == BZ_PROBLEM_CONV && is_byte(x))
         return w == BZ_I8 && (is_byte(y) || y == BZ_I32 || y == BZ_F32);
     bool result = y == BZ_F32 || y == BZ_F16 || y == BZ_BF16 || (p->kind == BZ_PROBLEM_ATTENTION && graph_is_f8(y));
-    bool product = bz_problem_has(p, BZ_TRAIT_PRODUCT), eight = graph_is_f8(x) && graph_is_f8(w);
+    bool product = bz_problem_has(p, BZ_TRAIT_PRODUCT), eight = is_narrow(x) && is_narrow(w);
     bool wider = product && x == w && y == BZ_F32 && (x == BZ_F16 || x == BZ_BF16);
     return result && ((x == y && w == y) || wider || has_byte_weights(p) ||
                       (eight && (product || p->kind == BZ_PROBLEM_ATTENTION)));
@@ -38,11 +44,11 @@ static bool has_types(const bz_problem *p)
 
 int graph_check_types(const call *c, bz_error *why)
 {
-    return has_types(c->problem)
-               ? 0
-               : bz_fail(why, BZ_INCOMPLETE,
-                         "graphs are built here for one type of f32, f16 and bf16, for products and attention of f8, "
-                         "for convolutions of i8, and for products of 16 bits with weights of i8");
+    return has_types(c->problem) ? 0
+                                 : bz_fail(why, BZ_INCOMPLETE,
+                                           "graphs are built here for one type of f32, f16 and bf16, for products of "
+                                           "f8 and f4, for attention of f8, "
+                                           "for convolutions of i8, and for products of 16 bits with weights of i8");
 }
 
 int cudnn_describe_graph(call *c, bz_error *why)
@@ -335,20 +341,20 @@ int graph_factor_add(call *c, int operand, bool turned, graph_place at)
     return graph_tensor_add(c, operand, &layout, s.rank, s.dim, s.stride);
 }
 
-/* The factor, [batch, rows, columns], times the scales of its blocks, 32 numbers along the product's depth each. Scales come in tiles of
+/* The factor, [batch, rows, columns], times the scales of its blocks, 32 numbers along the product's depth each, of 4 bits 16. Scales come in tiles of
  * 128 by 4: there is room for whole ones. */
 static int scale_blocks(call *c, const shape *s, int depth, int factor)
 {
-    enum { BLOCK = 32, BLOCKS = 4, WIDTH = 128 };
-    int other = 3 - depth;
+    enum { BLOCKS = 4, WIDTH = 128 };
+    int other = 3 - depth, block = c->problem->dtype == BZ_F4E2M1 ? 16 : 32;
     shape t = *s;
-    t.dim[depth] = (s->dim[depth] + BLOCK * BLOCKS - 1) / (BLOCK * BLOCKS) * BLOCKS;
+    t.dim[depth] = (s->dim[depth] + block * BLOCKS - 1) / (block * BLOCKS) * BLOCKS;
     t.dim[other] = (s->dim[other] + WIDTH - 1) / WIDTH * WIDTH;
     t.stride[depth] = 1;
     t.stride[other] = t.dim[depth];
     t.stride[0] = t.dim[1] * t.dim[2];
-    int scales = graph_scales_add(c, 3, t.dim, t.stride);
-    return graph_dequantize_add(c, factor, scales, BLOCK, add_between(c, s));
+    int scales = graph_scales_add(c, c->problem->dtype, 3, t.dim, t.stride);
+    return graph_dequantize_add(c, factor, scales, block, add_between(c, s));
 }
 
 /* The factor, of bytes, as numbers of the other one's type: times a scale, which is 1. */
@@ -399,6 +405,8 @@ static void build_product(call *c, bool blocks)
 
 int cudnn_check_product(call *c, bz_error *why)
 {
+    if (c->problem->dtype == BZ_F4E2M1)
+        return bz_fail(why, BZ_INCOMPLETE, "4-bit floats are multiplied in blocks with a scale");
     return c->nhwc ? bz_fail(why, BZ_INCOMPLETE, "matrices have no channels (layout plain)") : 0;
 }
 
@@ -407,12 +415,13 @@ void cudnn_build_product(call *c)
     build_product(c, false);
 }
 
-/* The microscaling formats' way to multiply 8-bit floats (MXFP8), by scales of 1: the same product, by other kernels. */
+/* The microscaling formats' way to multiply 8-bit floats (MXFP8), by scales of 1: the same product, by other kernels. 4-bit
+ * floats (NVFP4) have no other. */
 int cudnn_check_blocks(call *c, bz_error *why)
 {
     const bz_problem *p = c->problem;
-    if (!graph_is_f8(p->dtype) || !graph_is_f8(p->dtype_w))
-        return bz_fail(why, BZ_INCOMPLETE, "blocks with a scale are for 8-bit floats");
+    if (!is_narrow(p->dtype) || !is_narrow(p->dtype_w))
+        return bz_fail(why, BZ_INCOMPLETE, "blocks with a scale are for floats of 8 bits and of 4");
     if (p->gemm.transa || !p->gemm.transb)
         return bz_fail(why, BZ_INCOMPLETE, "blocks with a scale lie along the product's depth (transb=1)");
     return 0;

@@ -85,7 +85,7 @@ static int add_tensor(call *c, const graph_tensor *kept, cudnnDataType_t type, i
     set(c, t->desc, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, rank, stride);
     set_int(c, t->desc, CUDNN_ATTR_TENSOR_UNIQUE_ID, g->n_tensors);
     set_int(c, t->desc, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, 16);
-    if (type == CUDNN_DATA_FP8_E8M0)
+    if (t->scales)
         set(c, t->desc, CUDNN_ATTR_TENSOR_REORDERING_MODE, CUDNN_TYPE_TENSOR_REORDERING_MODE, 1,
             &(cudnnBackendTensorReordering_t){CUDNN_TENSOR_REORDERING_F8_128x4});
     if (t->number)
@@ -123,10 +123,15 @@ static size_t elements_of(int rank, const int64_t *dim)
     return n;
 }
 
-int graph_scales_add(call *c, int rank, const int64_t *dim, const int64_t *stride)
+/* Of 8-bit floats they are exponents, of 4-bit floats numbers in e4m3. */
+int graph_scales_add(call *c, bz_dtype of, int rank, const int64_t *dim, const int64_t *stride)
 {
-    graph_tensor kept = {.memory = {.operand = -1}, .cell = true, .scales = elements_of(rank, dim)};
-    return add_tensor(c, &kept, CUDNN_DATA_FP8_E8M0, rank, dim, stride);
+    bool four = of == BZ_F4E2M1;
+    graph_tensor kept = {.memory = {.operand = -1},
+                         .cell = true,
+                         .value = {.whole = four ? 0x38 : 127},
+                         .scales = elements_of(rank, dim)};
+    return add_tensor(c, &kept, four ? CUDNN_DATA_FP8_E4M3 : CUDNN_DATA_FP8_E8M0, rank, dim, stride);
 }
 
 int graph_room_add(call *c, int rank, const int64_t *dim, const int64_t *stride)

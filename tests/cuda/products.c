@@ -100,13 +100,15 @@ static int check_plan(const char *text, const lt_plan *plan, const product *p, c
     return bad + check_layout(text, plan->result, t->result, e->m, e->n, e, &p->result);
 }
 
-/* Numbers of 8-bit floats are scaled, and nothing else is; what is added to a result of f8 is bf16. */
+/* Numbers of 8-bit and 4-bit floats are scaled, and nothing else is; what is added to a result of f8 is bf16. */
 static int check_scales(const char *text, const lt_plan *plan, const types *t, int64_t scale, int64_t blocks)
 {
     bool f8 = t->result == CUDA_R_8F_E4M3 || t->result == CUDA_R_8F_E5M2;
     bool by_blocks = plan->form == LT_BLOCKS;
     int64_t in = by_blocks ? blocks : cublas_is_f8(t->left) ? scale : 0;
-    int64_t mode = by_blocks ? CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0 : CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F;
+    int64_t mode = !by_blocks                  ? CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F
+                   : t->left == CUDA_R_4F_E2M1 ? CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3
+                                               : CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0;
     int bad = differs(text, "scale of a", desc_value(plan->desc, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, 8), in);
     bad += differs(text, "mode of a", desc_value(plan->desc, CUBLASLT_MATMUL_DESC_A_SCALE_MODE, 4), mode);
     bad += differs(text, "mode of b", desc_value(plan->desc, CUBLASLT_MATMUL_DESC_B_SCALE_MODE, 4), mode);
@@ -126,6 +128,7 @@ static int check_problem(const char *text, bool packed, int *n)
     bz_operand operand[BZ_PROBLEM_OPERANDS];
     bz_error err = {0};
     product p;
+    cublas_blocks by;
     int bad = 0;
     if (bz_problem_parse(text, &problem, &err)) {
         printf("%s\n", err.text);
@@ -140,7 +143,8 @@ static int check_problem(const char *text, bool packed, int *n)
     }
     expected e = read_text(&problem, &operand[operands - 1], packed);
     for (const types *t = NULL; (t = cublas_types(&problem, "default", t));)
-        for (lt_form form = LT_PLAIN; form < (cublas_is_f8(t->left) ? LT_FORMS : LT_FAST); form++) {
+        for (lt_form form = t->left == CUDA_R_4F_E2M1 ? LT_BLOCKS : LT_PLAIN;
+             form < (cublas_blocks_of(t->left, &by) ? LT_FORMS : LT_FAST); form++) {
             cublasStatus_t status;
             lt_memory memory = {(const void *)BIAS, (const void *)SCALE, (const void *)BLOCKS};
             lt_plan *plan = cublas_lt_plan(&problem, &p, t, memory, form, &status);

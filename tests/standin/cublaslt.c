@@ -197,7 +197,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t h, cublasLtMatmul
     standin_record("cublasLtMatmulAlgoGetHeuristic %s %s %s %s %s %s %s wanted=%d", standin_name(h), standin_name(d),
                    standin_name(a), standin_name(b), standin_name(c), standin_name(y), standin_name(p), wanted);
     *n = 0;
-    if (standin_bytes_of(find_layout(a)->type) == 1 && (!own->turn_a || own->turn_b || find_layout(a)->ld % 16))
+    if (standin_bytes_of(find_layout(a)->type) <= 1 && (!own->turn_a || own->turn_b || find_layout(a)->ld % 16))
         return CUBLAS_STATUS_NOT_SUPPORTED;
     for (*n = 0; *n < 3 && *n < wanted; ++*n) {
         out[*n] = (cublasLtMatmulHeuristicResult_t){.workspaceSize = (size_t)*n * 4096};
@@ -321,6 +321,8 @@ static double scale_of(const desc *d, int i, int64_t width, int64_t depth)
         int64_t last = (width + 127) / 128 * 128 * ((depth + 127) / 128) * 4 - 1;
         return ldexp(1, ((const uint8_t *)d->by[i])[last] - 127);
     }
+    if (i < 2 && d->mode[i] == CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3)
+        return standin_get(d->by[i], CUDA_R_8F_E4M3, (width + 127) / 128 * 128 * ((depth + 63) / 64) * 4 - 1);
     return d->by[i] ? standin_get(d->by[i], CUDA_R_32F, 0) : 1;
 }
 
@@ -343,15 +345,17 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t d, const 
     standin_record("    algo=%llu workspace=%s,%zu %s", (unsigned long long)algo->data[0],
                    standin_name(size ? space : NULL), size, standin_name(stream));
     cudaDataType_t bias = ly->type == CUDA_R_8I                                                            ? CUDA_R_32F
-                          : is_f8(ly->type) || (standin_bytes_of(la->type) == 1 && ly->type == CUDA_R_32F) ? CUDA_R_16BF
+                          : is_f8(ly->type) || (standin_bytes_of(la->type) <= 1 && ly->type == CUDA_R_32F) ? CUDA_R_16BF
                                                                                                            : ly->type;
     if (own->bias && own->bias_type != bias) /* as cublasLt.h says */
         return CUBLAS_STATUS_INVALID_VALUE;
     if (lc->type != (is_f8(ly->type) ? CUDA_R_16BF : ly->type) || (is_f8(ly->type) && c)) /* nothing of f8 is added */
         return CUBLAS_STATUS_NOT_SUPPORTED;
     for (int i = 0; i < 3; i++)
-        if (own->by[i] && !is_f8(i < 2 ? la->type : ly->type))
+        if (own->by[i] && !is_f8(i < 2 ? la->type : ly->type) && (i == 2 || la->type != CUDA_R_4F_E2M1))
             return CUBLAS_STATUS_INVALID_VALUE;
+    if (la->type == CUDA_R_4F_E2M1 && own->mode[0] != CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3) /* it has no other */
+        return CUBLAS_STATUS_NOT_SUPPORTED;
     int64_t depth = own->turn_a ? la->rows : la->columns;
     if ((own->mode[0] || own->mode[1]) && (!own->turn_a || own->turn_b)) /* blocks lie along the depth */
         return CUBLAS_STATUS_NOT_SUPPORTED;

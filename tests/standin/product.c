@@ -8,15 +8,21 @@ static const struct {
     bz_dtype dtype;
     const char *name;
 } TYPES[] = {
-    {CUDA_R_32F, BZ_F32, "f32"},           {CUDA_R_64F, BZ_F64, "f64"}, {CUDA_R_16F, BZ_F16, "f16"},
-    {CUDA_R_16BF, BZ_BF16, "bf16"},        {CUDA_R_8I, BZ_I8, "i8"},    {CUDA_R_8F_E4M3, BZ_F8E4M3, "f8e4m3"},
-    {CUDA_R_8F_E5M2, BZ_F8E5M2, "f8e5m2"}, {CUDA_R_32I, BZ_I32, "i32"},
+    {CUDA_R_32F, BZ_F32, "f32"},
+    {CUDA_R_64F, BZ_F64, "f64"},
+    {CUDA_R_16F, BZ_F16, "f16"},
+    {CUDA_R_16BF, BZ_BF16, "bf16"},
+    {CUDA_R_8I, BZ_I8, "i8"},
+    {CUDA_R_8F_E4M3, BZ_F8E4M3, "f8e4m3"},
+    {CUDA_R_8F_E5M2, BZ_F8E5M2, "f8e5m2"},
+    {CUDA_R_4F_E2M1, BZ_F4E2M1, "f4e2m1"},
+    {CUDA_R_32I, BZ_I32, "i32"},
 };
 
 static int type_of(cudaDataType_t type)
 {
     int i = 0;
-    while (i < 7 && TYPES[i].type != type)
+    while (i < 8 && TYPES[i].type != type)
         i++;
     return i;
 }
@@ -38,7 +44,13 @@ double standin_get(const void *from, cudaDataType_t type, int64_t i)
         return ((const double *)from)[i];
     if (type == CUDA_R_32I)
         return ((const int32_t *)from)[i];
-    bz_values_decode(TYPES[type_of(type)].dtype, (const char *)from + (size_t)i * standin_bytes_of(type), &v, 1);
+    bz_dtype dtype = TYPES[type_of(type)].dtype;
+    float two[2];
+    if (dtype == BZ_F4E2M1) {
+        bz_values_decode(dtype, (const char *)from + i / 2, two, 2);
+        return (double)two[i % 2];
+    }
+    bz_values_decode(dtype, (const char *)from + (size_t)i * standin_bytes_of(type), &v, 1);
     return (double)v;
 }
 

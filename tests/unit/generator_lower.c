@@ -392,6 +392,12 @@ static void test_f8(void **state)
         assert_int_equal(low.alternative[i].fallback, i >= 2);
     }
     assert_string_equal(low.alternative[1].text[1], "binary fn=add a=4x6 b=1x6 dtype=f16");
+    bz_lower(&l, BZ_F4E2M1, &arena, &low); /* of 8 numbers no block is made */
+    assert_string_equal(low.alternative[0].text[0], TEXTS[2]);
+    const bz_type deep[] = {TENSOR(2, 1, 32), TENSOR(2, 32, 6)}, row[] = {TENSOR(2, 1, 6)};
+    l = a_layer("gemm", deep, 2, row, params, 2);
+    expect(&l, BZ_F4E2M1, 0, 0, "gemm m=1 n=6 k=32 batch=1 transa=0 transb=0 dtype=f4e2m1:f4e2m1:f16");
+    expect(&l, BZ_F4E2M1, 1, 0, "gemm m=1 n=6 k=32 batch=1 transa=0 transb=0 dtype=f16");
     l = a_layer("relu", in, 1, in, NULL, 0);
     bz_lower(&l, BZ_F8E4M3, &arena, &low);
     assert_int_equal(low.n, 1);

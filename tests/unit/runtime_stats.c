@@ -142,6 +142,23 @@ static void test_half_types(void **unused)
 #endif
 }
 
+/* All 16 values of four bits, in pairs; half of a step goes to the even one. */
+static void test_four_bits(void **unused)
+{
+    (void)unused;
+    const float all[] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6, -0.0f, -0.5f, -1, -1.5f, -2, -3, -4, -6};
+    const double given[] = {0.25, 0.26, 1.25, 1.75, 2.5, 3.5, 5, 1e9}, rounded[] = {0, 0.5, 1, 2, 2, 4, 4, 6};
+    uint8_t codes[8];
+    float back[16];
+    bz_values_encode(BZ_F4E2M1, all, codes, 16);
+    for (int i = 0; i < 8; i++)
+        assert_int_equal(codes[i], 2 * i | (2 * i + 1) << 4);
+    bz_values_decode(BZ_F4E2M1, codes, back, 16);
+    assert_memory_equal(back, all, sizeof all);
+    for (int i = 0; i < 8; i++)
+        assert_true((double)bz_round_to(BZ_F4E2M1, -given[i]) == -rounded[i]);
+}
+
 /* Of eight bits each value is the nearest that there is, the even one of two; what is too large saturates. */
 static void test_eight_bits(void **unused)
 {
@@ -223,7 +240,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_noisy),     cmocka_unit_test(test_interval),   cmocka_unit_test(test_interval_holds),
         cmocka_unit_test(test_quantiles), cmocka_unit_test(test_noise),      cmocka_unit_test(test_half_types),
-        cmocka_unit_test(test_integers),  cmocka_unit_test(test_eight_bits), cmocka_unit_test(test_inputs),
+        cmocka_unit_test(test_integers),  cmocka_unit_test(test_eight_bits), cmocka_unit_test(test_four_bits),
+        cmocka_unit_test(test_inputs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
