@@ -121,6 +121,12 @@ static const bz_backend_family *family_of(const bz_backend_row *b, const char *k
     return NULL;
 }
 
+/* What cuDNN's own layout is for: bytes in blocks of 32 channels. */
+static bool fills_blocks(const bz_problem *p)
+{
+    return p->dtype == BZ_I8 && p->conv.w[0] % 32 == 0 && p->conv.w[1] % 32 == 0;
+}
+
 static void choose_families(const bz_plan *plan, bz_plan_problem *p)
 {
     const bz_plan_options *o = &plan->options;
@@ -133,6 +139,8 @@ static void choose_families(const bz_plan *plan, bz_plan_problem *p)
         for (int k = 0; k < BZ_N_LAYOUTS; k++) {
             if (!bz_has_word(f->layouts, bz_layouts[k]) || (!product && k >= 2 && !space) ||
                 (p->problem->kind == BZ_PROBLEM_MATMUL && k == 1 && !p->problem->matmul.constant))
+                continue;
+            if (b->device && !strcmp(bz_layouts[k], "any") && !fills_blocks(p->problem))
                 continue;
             if (!bz_plan_allows(plan, p->problem, b->name, bz_layouts[k]))
                 continue;

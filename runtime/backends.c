@@ -27,7 +27,8 @@ const bz_backend_row bz_backends[] = {
         {"activation_grad dropout dropout_grad batchnorm_grad layernorm_grad rmsnorm_grad groupnorm_grad softmax_grad", "plain", ""},
         {"logsoftmax_grad softmax_loss softmax_loss_grad scatter_add update sample sample_grad", "plain", ""}}},
     {"cudnn", .library = "cudnn", .device = true, .family = {
-        {"conv deconv conv_data conv_weights", "plain nhwc", "tf32 f16"},
+        {"conv", "plain nhwc any", "tf32 f16"},
+        {"deconv conv_data conv_weights", "plain nhwc", "tf32 f16"},
         {"pool batchnorm softmax logsoftmax lrn activation binary reduce concat pad", "plain nhwc", ""},
         {"gemm matmul lstm gru rnn lstm_grad gru_grad rnn_grad", "plain", "tf32 f16"},
         {"rmsnorm transpose reorder copy layernorm attention dropout", "plain", ""},

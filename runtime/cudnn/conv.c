@@ -37,6 +37,8 @@ static bool has_both(const call *c)
 const char *cudnn_conv_algorithm(const call *c, int i, char *out, size_t size)
 {
     cudnn_conv way = cudnn_conv_of(c);
+    if (c->x32) /* no other reads it */
+        return i ? NULL : "implicit_precomp_gemm+tensor+x32";
     int n = ALGORITHMS[way].n;
     if (i >= (has_both(c) ? 2 * n : n))
         return NULL;
@@ -59,6 +61,8 @@ static int number_of(const call *c, int algo, cudnnMathType_t math)
     {                                                                                                                  \
         perf_type perf[MOST * 2];                                                                                      \
         int found = 0, most = 2 * ALGORITHMS[cudnn_conv_of(c)].n;                                                      \
+        if (c->x32) /* no program gets it unasked */                                                                   \
+            return -1;                                                                                                 \
         if (ask(c->handle, from, to, c->conv, result, most, &found, perf) != CUDNN_STATUS_SUCCESS)                     \
             return -1;                                                                                                 \
         for (int i = 0; i < found; i++)                                                                                \
@@ -82,6 +86,8 @@ static cudnnStatus_t set_filter(call *c, int operand)
     for (int i = 0; i < n; i++)
         dims[i] = i < w->rank ? (int)w->dim[i] : 1;
     TRY(cudnnCreateFilterDescriptor(&c->filter));
+    if (c->x32)
+        return cudnnSetFilterNdDescriptor(c->filter, CUDNN_DATA_INT8x32, CUDNN_TENSOR_NCHW_VECT_C, n, dims);
     return cudnnSetFilterNdDescriptor(c->filter, type, c->nhwc ? CUDNN_TENSOR_NHWC : CUDNN_TENSOR_NCHW, n, dims);
 }
 
@@ -114,7 +120,11 @@ static int is_expressible(const call *c, bz_error *why)
         return bz_fail(why, BZ_INCOMPLETE, "the calls of cuDNN convolve signed bytes only");
     if (bz_dtype_is_int(p->dtype) && bz_problem_has(p, BZ_TRAIT_GRADIENT))
         return bz_fail(why, BZ_INCOMPLETE, "integers have no gradients");
-    if (bz_dtype_is_int(p->dtype) && (!c->nhwc || p->conv.w[0] % 4 || p->conv.x[1] % 4))
+    if (c->x32 &&
+        (c->operand[1].rank != 4 || p->conv.w[0] % CUDNN_X32 || p->conv.w[1] % CUDNN_X32 || p->dtype_y != BZ_I8))
+        return bz_fail(why, BZ_INCOMPLETE,
+                       "cuDNN convolves bytes in blocks of 32 channels in two dimensions, into bytes");
+    if (bz_dtype_is_int(p->dtype) && !c->x32 && (!c->nhwc || p->conv.w[0] % 4 || p->conv.x[1] % 4))
         return bz_fail(why, BZ_INCOMPLETE, "the calls of cuDNN convolve bytes channels last, four channels at once");
     if (bz_dtype_is_int(p->dtype) && p->post[0].fn)
         return bz_fail(why, BZ_INCOMPLETE, "post-operations would come behind the scale of the bytes");
@@ -189,6 +199,18 @@ static cudnnStatus_t find_workspace(call *c)
                                                               &c->workspace);
     }
 }
+
+/* Once, ahead of time: else each call would reorder the filter. */
+static int reorder(call *c, bz_error *err)
+{
+    if (!c->reordered && bz_cuda_alloc((size_t)c->operand[1].count, &c->reordered, err))
+        return -1;
+    cudnnStatus_t status =
+        cudnnReorderFilterAndBias(c->handle, c->filter, CUDNN_DEFAULT_REORDER, c->w.data, c->reordered, 0, NULL, NULL);
+    status = status ? status : cudnnSetConvolutionReorderType(c->conv, CUDNN_NO_REORDER);
+    return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(err, "reordering the filter", status);
+}
+
 int cudnn_prepare_conv(call *c, session *s, bz_error *err)
 {
     int n = ALGORITHMS[cudnn_conv_of(c)].n;
@@ -196,6 +218,8 @@ int cudnn_prepare_conv(call *c, session *s, bz_error *err)
     if (cudnn_conv_of(c) == CUDNN_CONV_FORWARD && c->problem->dtype_y == BZ_I32)
         /* cuDNN 9.19 takes it, and writes -2³¹ everywhere */
         return bz_fail(err, BZ_INCOMPLETE, "cuDNN's convolution calls have no result of 32-bit integers");
+    if (c->x32)
+        c->algorithm = n + CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM;
     if (has_both(c))
         c->math = c->algorithm >= n ? CUDNN_TENSOR_OP_MATH : CUDNN_FMA_MATH;
     c->algorithm %= n;
@@ -203,7 +227,9 @@ int cudnn_prepare_conv(call *c, session *s, bz_error *err)
     if (status != CUDNN_STATUS_SUCCESS)
         return bz_cudnn_failed(err, "setting the math type", status);
     status = find_workspace(c);
-    return status == CUDNN_STATUS_SUCCESS ? 0 : bz_cudnn_failed(err, "asking for the workspace", status);
+    if (status != CUDNN_STATUS_SUCCESS)
+        return bz_cudnn_failed(err, "asking for the workspace", status);
+    return c->x32 ? reorder(c, err) : 0;
 }
 
 cudnnStatus_t cudnn_run_conv(call *c)
@@ -211,7 +237,8 @@ cudnnStatus_t cudnn_run_conv(call *c)
     const void *one = cudnn_scalar(c, &c->factor), *zero = cudnn_scalar(c, &c->zero);
     cudnnConvolutionFwdAlgo_t algo = (cudnnConvolutionFwdAlgo_t)c->algorithm;
     if (!c->fused) {
-        TRY(cudnnConvolutionForward(c->handle, one, c->x.desc, c->x.data, c->filter, c->w.data, c->conv, algo,
+        const void *w = c->reordered ? c->reordered : c->w.data;
+        TRY(cudnnConvolutionForward(c->handle, one, c->x.desc, c->x.data, c->filter, w, c->conv, algo,
                                     c->cuda->workspace, c->workspace, zero, c->y.desc, c->y.data));
         return cudnn_run_posts(c);
     }

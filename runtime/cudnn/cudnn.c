@@ -112,7 +112,10 @@ static int set_layout(call *c, const char *layout, bz_error *why)
 {
     int rank = c->operand[0].rank;
     c->nhwc = !strcmp(layout, "nhwc");
-    if (!c->nhwc && strcmp(layout, "plain") != 0)
+    c->x32 = !strcmp(layout, "any");
+    if (c->x32 && (c->problem->kind != BZ_PROBLEM_CONV || c->problem->dtype != BZ_I8))
+        return bz_fail(why, BZ_INCOMPLETE, "cuDNN chooses a layout for convolutions of i8 alone");
+    if (!c->nhwc && !c->x32 && strcmp(layout, "plain") != 0)
         return bz_fail(why, BZ_INCOMPLETE, "cuDNN knows the layouts plain and nhwc");
     if (c->nhwc && (rank < 3 || rank > 5))
         return bz_fail(why, BZ_INCOMPLETE, "channels last needs one to three spatial dimensions");
@@ -157,6 +160,7 @@ void bz_cudnn_free(call *c)
     for (int i = 0; i < BZ_PROBLEM_POST; i++)
         if (c->activation[i])
             cudnnDestroyActivationDescriptor(c->activation[i]);
+    bz_cuda_free(c->reordered);
     if (c->filter)
         cudnnDestroyFilterDescriptor(c->filter);
     if (c->conv)

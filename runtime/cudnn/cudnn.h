@@ -24,7 +24,7 @@
 
 #include <cudnn.h>
 
-enum { CUDNN_MAX_RANK = 8, MAX_CALLS = 512 };
+enum { CUDNN_MAX_RANK = 8, CUDNN_X32 = 32, MAX_CALLS = 512 };
 
 /* An operand and how it lies in memory. */
 typedef struct tensor {
@@ -66,6 +66,7 @@ typedef struct call {
     cudnnHandle_t handle; /* of the session; NULL while it is only described */
     bz_cuda *cuda;
     bool nhwc;
+    bool x32; /* bytes in blocks of 32 channels */
     cudnnMathType_t math;
     bool half_sums; /* of f16, in f16 */
     int algorithm;
@@ -82,6 +83,7 @@ typedef struct call {
     cudnnOpTensorDescriptor_t op;
     cudnnReduceTensorDescriptor_t reduce;
     cudnnDropoutDescriptor_t dropout;
+    void *reordered;        /* x32: the filter as tensor cores read it */
     void *states, *reserve; /* of the dropout: its random numbers, and what it dropped */
     size_t reserve_size;
     struct rnn_call *rnn;

@@ -44,6 +44,13 @@ tensor cudnn_tensor(const call *c, int operand)
         return t;
     const bz_operand *o = &c->operand[operand];
     t.layout = c->nhwc && o->rank >= 3 ? bz_cuda_channels_last(o) : bz_cuda_plain(o);
+    if (c->x32) {
+        t.layout = bz_cuda_channels_last(o); /* of each block */
+        t.layout.split = 1, t.layout.split_size = CUDNN_X32, t.layout.split_stride = 1;
+        t.layout.stride[1] = o->count / o->dim[0] / o->dim[1] * CUDNN_X32;
+        for (int d = 2; d < o->rank; d++)
+            t.layout.stride[d] = t.layout.stride[d] / o->dim[1] * CUDNN_X32;
+    }
     return t;
 }
 
@@ -64,6 +71,8 @@ cudnnStatus_t cudnn_set(tensor *t, int rank, const int64_t *dim, const int64_t *
     }
     if (!t->desc)
         TRY(cudnnCreateTensorDescriptor(&t->desc));
+    if (t->layout.split_size)
+        return cudnnSetTensorNdDescriptorEx(t->desc, CUDNN_TENSOR_NCHW_VECT_C, CUDNN_DATA_INT8x32, n, dims);
     return cudnnSetTensorNdDescriptor(t->desc, type, n, dims, strides);
 }
 

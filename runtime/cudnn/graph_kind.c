@@ -53,6 +53,8 @@ int graph_check_types(const call *c, bz_error *why)
 
 int cudnn_describe_graph(call *c, bz_error *why)
 {
+    if (c->x32)
+        return bz_fail(why, BZ_INCOMPLETE, "graphs are built here for the layouts plain and nhwc");
     if ((c->kind->check && c->kind->check(c, why)) || graph_check_types(c, why))
         return -1;
     c->graph = bz_zeroed(1, sizeof *c->graph);

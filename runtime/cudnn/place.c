@@ -58,8 +58,9 @@ int cudnn_wants(bz_variant *v, int operand, bz_place_wanted *out, bz_error *err)
         return 0;
     if (found->root > 0)
         return bz_fail(err, BZ_INCOMPLETE, "%s: wants the root of a variance, inverted", v->algorithm);
-    if (found->dtype != o->dtype || found->elements != o->count || found->offset)
-        return bz_fail(err, BZ_INCOMPLETE, "%s: wants an operand in another type, or with a border", v->algorithm);
+    if (found->dtype != o->dtype || found->elements != o->count || found->offset || found->split_size)
+        return bz_fail(err, BZ_INCOMPLETE, "%s: wants an operand in another type, in blocks, or with a border",
+                       v->algorithm);
     session *s = v->session;
     s->format[operand] = (format){o, *found};
     out->bytes = (size_t)o->count * (size_t)bz_dtype_bits(o->dtype) / 8;

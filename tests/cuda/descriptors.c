@@ -160,6 +160,31 @@ static int check(const bz_problem *given, bool f16, bz_buf *expected)
     return !good;
 }
 
+/* The library sees the same convolution in bytes that lie in blocks of 32 channels. */
+static int check_x32(bz_buf *expected)
+{
+    static const char TEXT[] = "conv x=2x64x14x15 w=96x64x3x3 pad=1x1x1x1 stride=2x1 dtype=i8";
+    bz_problem p;
+    bz_operand operand[BZ_PROBLEM_OPERANDS];
+    bz_error why = {0};
+    if (bz_problem_parse(TEXT, &p, &why))
+        return printf("%s\n", why.text);
+    int n = bz_problem_operands(&p, operand);
+    call *c = bz_cudnn_describe(bz_cudnn_kinds, &p, operand, n, "any", "default", &why);
+    bool good = c && check_conv(c, &operand[n - 1], TEXT);
+    if (c)
+        bz_cudnn_free(c);
+    else
+        printf("%s: %s\n", TEXT, why.text);
+    bz_buf_puts(expected,
+                "mode=CUDNN_CROSS_CORRELATION (1)\ndataType=CUDNN_DATA_INT32 (4)\nmathType=CUDNN_TENSOR_OP_MATH (1)\n"
+                "reorderType=0\narrayLength=2\npadA=[1,1]\nstrideA=[2,1]\ndilationA=[1,1]\ngroupCount=1\n"
+                "dataType=CUDNN_DATA_INT8x32 (8)\nnbDims=4\ndimA=[2,2,14,15]\nstrideA=[420,210,15,1]\n"
+                "dataType=CUDNN_DATA_INT8x32 (8)\nvect=1\nnbDims=4\ndimA=[96,2,3,3]\n"
+                "format=CUDNN_TENSOR_NCHW_VECT_C (2)\n");
+    return !good;
+}
+
 /* The library takes the descriptors of sequences and states. What makes the network itself wants a device. */
 static int check_recurrent(void)
 {
@@ -312,8 +337,8 @@ int main(int argc, char **argv)
     int status = 1, convs = 0, pools = 0, pads = 0;
     bz_buf expected = {0}, log = {0};
     if (argc > 2 && !strcmp(argv[1], "--child")) { /* --child EXPECTED MODEL... */
-        int bad =
-            check_models(argv + 3, argc - 3, &expected, &convs, &pools, &pads) + check_graphs() + check_recurrent();
+        int bad = check_models(argv + 3, argc - 3, &expected, &convs, &pools, &pads) + check_graphs() +
+                  check_recurrent() + check_x32(&expected);
         FILE *f = fopen(argv[2], "w");
         if (!f || fwrite(expected.data, 1, expected.len, f) != expected.len || fclose(f))
             bad++;

@@ -95,6 +95,30 @@ cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t t, cudnnDataTyp
     return CUDNN_STATUS_SUCCESS;
 }
 
+cudnnStatus_t cudnnSetTensorNdDescriptorEx(cudnnTensorDescriptor_t t, cudnnTensorFormat_t format, cudnnDataType_t type,
+                                           int n, const int *dims)
+{
+    standin_record("cudnnSetTensorNdDescriptorEx %s %s %s dims=%s", standin_name(t), ARRAY_NAME(FORMATS, format),
+                   ARRAY_NAME(TYPES, type), standin_ints(n, dims));
+    return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnSetConvolutionReorderType(cudnnConvolutionDescriptor_t c, cudnnReorderType_t type)
+{
+    standin_record("cudnnSetConvolutionReorderType %s %d", standin_name(c), (int)type);
+    return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnReorderFilterAndBias(cudnnHandle_t h, const cudnnFilterDescriptor_t f, cudnnReorderType_t type,
+                                        const void *w, void *reordered, int with_bias, const void *bias,
+                                        void *reordered_bias)
+{
+    standin_record("cudnnReorderFilterAndBias %s %s type=%d %s -> %s bias=%d %s -> %s", standin_name(h),
+                   standin_name(f), (int)type, standin_name(w), standin_name(reordered), with_bias, standin_name(bias),
+                   standin_name(reordered_bias));
+    return CUDNN_STATUS_SUCCESS;
+}
+
 cudnnStatus_t cudnnSetFilterNdDescriptor(cudnnFilterDescriptor_t f, cudnnDataType_t type, cudnnTensorFormat_t format,
                                          int n, const int *dims)
 {
