@@ -6,6 +6,7 @@
 typedef struct heads {
     int64_t batch, heads, kv_heads, rows, keys, size, v_size, all;
     float softcap;
+    bool sink; /* each head has a score without a value */
 } heads;
 
 static bz_problem *batched(lowering *l, int64_t batch, int64_t m, int64_t k, int64_t n)
@@ -59,6 +60,7 @@ static int attention_call(lowering *l, bz_problem_kind kind, const heads *h, boo
     memcpy(p->attention.v, (bz_extent){h->batch, h->kv_heads, keys, h->v_size}, sizeof(bz_extent));
     p->attention.causal = causal;
     p->attention.softcap = h->softcap;
+    p->attention.sink = h->sink;
     p->attention.window = keys != h->keys ? h->keys : 0;
     bool fits = mask && mask->rank <= 4 && !lower_extent(mask, 4, p->attention.mask);
     for (int i = 0; i < 4 && fits; i++)
@@ -154,6 +156,7 @@ static int lower_attention(lowering *l)
         h.size < 1 || h.v_size < 1 || h.heads % h.kv_heads)
         return lower_no(l, "this form of attention has no benchmark");
     lower_real(l, "softcap", &h.softcap);
+    h.sink = runtime && bz_layer_param(l->layer, "kv_heads") && lower_in(l, 11);
     double macs =
         (double)h.batch * (double)h.heads * (double)h.rows * (double)h.keys * ((double)h.size + (double)h.v_size);
     bz_dtype given = l->dtype;

@@ -38,7 +38,7 @@ typedef struct bz_member {
     const char *prefix;       /* of its enumerators in C: BZ_POOL_ */
 } bz_member;
 
-enum { BZ_MAX_MEMBERS = 9 };
+enum { BZ_MAX_MEMBERS = 11 };
 
 typedef struct bz_operand_list {
     bz_operand *item;

@@ -177,6 +177,8 @@ static void attention_operands(const bz_problem *p, bz_operand_list *l, int64_t 
     bz_operand_add_shape(l, BZ_ROLE_V, p->dtype_w, p->attention.v);
     if (p->attention.mask[0])
         bz_operand_add_shape(l, BZ_ROLE_MASK, bz_dtype_bits(p->dtype_y) < 16 ? BZ_F16 : p->dtype_y, p->attention.mask);
+    if (p->attention.sink)
+        bz_operand_add(l, BZ_ROLE_BIAS, BZ_F32, 4, (int64_t[]){1, p->attention.q[1], 1, 1});
     memcpy(y, p->attention.q, 3 * sizeof *y);
     y[3] = p->attention.v[3];
 }
@@ -198,6 +200,12 @@ static int check_attention(const bz_problem *p, bz_error *err)
         return bz_problem_refuse(p, "scores are capped by a number above 0", err);
     if ((double)q[0] * (double)q[1] * (double)q[2] * (double)k[2] > 0x1p40)
         return bz_problem_refuse(p, "there are too many scores", err);
+    int64_t tokens = 0;
+    for (int i = 0; p->attention.lengths[i]; i++) /* each is at least 1, and at most 2²⁴ */
+        tokens += p->attention.lengths[i] > 0 ? p->attention.lengths[i] : q[2] + 1;
+    if (tokens && (tokens != q[2] || q[2] != k[2] || q[0] != 1 || mask[0] || p->attention.window || p->attention.page))
+        return bz_problem_refuse(p, "sequences of different lengths fill a batch of 1, without mask, window and pages",
+                                 err);
     const int64_t scores[] = {q[0], q[1], q[2], k[2]};
     for (int i = 0; i < 4 && mask[0]; i++)
         if (bz_extent_rank(mask) != 4 || (mask[i] != 1 && mask[i] != scores[i]))
@@ -212,6 +220,16 @@ static int64_t seen_by(const bz_problem *p, int64_t query)
     return p->attention.causal ? k[2] - q[2] + query + 1 : k[2];
 }
 
+/* The sequence that a token belongs to: its first token, and the one behind its last. */
+static int64_t sequence_of(const bz_problem *p, int64_t token, int64_t *end)
+{
+    int64_t from = 0;
+    *end = p->attention.lengths[0];
+    for (int i = 1; token >= *end; i++)
+        from = *end, *end += p->attention.lengths[i];
+    return from;
+}
+
 /* Two products, five operations of softmax and three of a cap for each score that is seen. Causal, each query sees one key more than the one before
  * it, up to what its window has. */
 static double attention_flops(const bz_problem *p, const bz_operand *list, double y)
@@ -220,6 +238,12 @@ static double attention_flops(const bz_problem *p, const bz_operand *list, doubl
     double most = p->attention.window ? (double)p->attention.window : (double)k[2], first = (double)seen_by(p, 0);
     double growing = fmin(fmax(most - first, 0), (double)q[2]); /* queries that see less than that */
     double seen = growing * first + growing * (growing - 1) / 2 + ((double)q[2] - growing) * most;
+    if (p->attention.lengths[0])
+        seen = 0;
+    for (int i = 0; p->attention.lengths[i]; i++) {
+        double n = (double)p->attention.lengths[i];
+        seen += p->attention.causal ? n * (n + 1) / 2 : n * n;
+    }
     (void)list, (void)y;
     return (double)(q[0] * q[1]) * seen * (2 * (double)(q[3] + p->attention.v[3]) + (p->attention.softcap > 0 ? 8 : 5));
 }
@@ -243,13 +267,19 @@ static bz_expected attention_at(bz_reference *r)
     const int64_t *q = p->attention.q, *k = p->attention.k, *v = p->attention.v;
     int64_t head = y[0] * k[1] + y[1] / (q[1] / k[1]), seen = seen_by(p, y[2]);
     int64_t first = p->attention.window && seen > p->attention.window ? seen - p->attention.window : 0;
+    if (p->attention.lengths[0]) {
+        first = sequence_of(p, y[2], &seen);
+        seen = p->attention.causal ? y[2] + 1 : seen;
+    }
     const float *query = bz_reference_values(r, BZ_ROLE_X) + ((y[0] * q[1] + y[1]) * q[2] + y[2]) * q[3];
     const float *key = bz_reference_values(r, BZ_ROLE_B) + head * k[2] * k[3],
                 *value = bz_reference_values(r, BZ_ROLE_V) + head * v[2] * v[3];
-    double most = -INFINITY, sum = 0;
+    const float *sink = bz_reference_values(r, BZ_ROLE_BIAS);
+    double most = sink ? (double)sink[y[1]] : -INFINITY, sum;
     bz_expected e = {0};
     for (int64_t i = first; i < seen; i++)
         most = fmax(most, score_at(r, query, key, y, i));
+    sum = sink ? exp((double)sink[y[1]] - most) : 0;
     for (int64_t i = first; i < seen; i++) {
         double weight = exp(score_at(r, query, key, y, i) - most);
         sum += weight;
@@ -379,7 +409,8 @@ const bz_kind bz_kind_attention = {.name = "attention", .traits = BZ_TRAIT_ROUND
     BZ_REQUIRED("v", EXTENT, attention.v), BZ_OPTIONAL("mask", EXTENT, attention.mask, 0),
     BZ_OPTIONAL("causal", FLAG, attention.causal, 0), BZ_OPTIONAL("window", INT, attention.window, 0),
     BZ_OPTIONAL("softcap", REAL, attention.softcap, 0),
-    BZ_OPTIONAL("page", INT, attention.page, 0)}};
+    BZ_OPTIONAL("page", INT, attention.page, 0), BZ_OPTIONAL("sink", FLAG, attention.sink, 0),
+    BZ_OPTIONAL("lengths", SIZES, attention.lengths, 0)}};
 
 const bz_kind bz_kind_attention_grad = {.name = "attention_grad", .field = "attention",
     .traits = BZ_TRAIT_ROUNDED_BETWEEN | BZ_TRAIT_GRADIENT, .operands = attention_grad_operands,

@@ -401,6 +401,9 @@ typedef struct bz_problem {
             float softcap;  /* scores become softcap · tanh(score / softcap) before a mask is added; 0: they stay */
             int64_t window; /* causal: each query sees the last so many keys alone; 0: all of those */
             int64_t page;   /* keys and values lie in pages of so many, in an order that a table tells; 0: row by row */
+            bool sink;      /* of each head a score that takes weight and has no value */
+            int64_t lengths[BZ_PROBLEM_PARTS + 1]; /* the tokens are sequences so long, one behind the other, which see
+                                                      themselves alone; ends with its first 0 */
         } attention, attention_grad;
         struct {
             int64_t seq, batch, input, hidden;
@@ -472,7 +475,7 @@ typedef enum {
     BZ_ROLE_W,        /* weights; for rnn [directions, input, gates, hidden] */
     BZ_ROLE_R,        /* rnn: recurrent weights [directions, hidden, gates, hidden] */
     BZ_ROLE_PEEPHOLE, /* lstm: what gates make of the cell [directions, 3, hidden]: input, forget, output */
-    BZ_ROLE_BIAS,     /* by channel; for rnn [directions, gates, hidden], gru with lbr has one gate more */
+    BZ_ROLE_BIAS, /* by channel; attention: the sinks by head; for rnn [directions, gates, hidden], gru with lbr has one gate more */
     BZ_ROLE_SCALE,
     BZ_ROLE_SHIFT,
     BZ_ROLE_MEAN,

@@ -19,6 +19,7 @@ typedef struct graph_tensor {
     size_t scales;   /* how many: each is one byte, `value.whole`, which is 1 */
     int32_t *whole;  /* or whole numbers, */
     size_t wholes;   /* so many */
+    int ragged;      /* 1 + the tensor that tells where each part of its first dimension begins; 0: none does */
     size_t room, at; /* so many bytes of the workspace behind the plan's, from there; 0: none */
 } graph_tensor;
 
@@ -82,6 +83,9 @@ cudnnDataType_t graph_type(call *c, bz_dtype t);
  * that lies in the device's memory, where operations read or write it. */
 int graph_tensor_add(call *c, int operand, const bz_cuda_layout *layout, int rank, const int64_t *dim,
                      const int64_t *stride);
+/* An operand whose first dimension's parts begin where another tensor says, in elements; -1: it has none. */
+int graph_ragged_add(call *c, int operand, const bz_cuda_layout *layout, int rank, const int64_t *dim,
+                     const int64_t *stride, int from);
 int graph_between_add(call *c, cudnnDataType_t type, int rank, const int64_t *dim, const int64_t *stride);
 int graph_number_add(call *c, float value, int rank);
 int graph_count_add(call *c, int32_t value, int rank);
@@ -108,6 +112,8 @@ void graph_sums_add(call *c, int x, int sums, int squares);
 void graph_pool_add(call *c, int x, int index, int y);
 void graph_pool_grad_add(call *c, int dy, int index, int dx);
 int graph_matmul_add(call *c, int a, int b, int y);
+/* The same of so many rows, columns and depth as tensors of whole numbers say for each matrix; -1: of all. */
+int graph_matmul_part_add(call *c, int a, int b, int rows, int columns, int depth, int y);
 
 /* Of a normalization, or of its gradient, where `y` is that of x and `shift` that of the shift; -1: there is none. With `root`,
  * 1 / √(variance + epsilon), it is a normalization of training. */

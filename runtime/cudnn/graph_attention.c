@@ -4,11 +4,41 @@
 #include "base/arena.h"
 
 #include <math.h>
+#include <string.h>
+
+/* How many sequences of different lengths there are (0: all are alike), and how long the longest is. */
+static int64_t count_sequences(const bz_problem *p, int64_t *longest)
+{
+    const int64_t *lengths = p->attention.lengths;
+    int64_t n = 0;
+    for (*longest = 0; lengths[n]; n++)
+        *longest = lengths[n] > *longest ? lengths[n] : *longest;
+    return n;
+}
+
+/* Token by token, as programs have sequences of different lengths, each with all of its heads: [sequences, heads, longest, size]
+ * for the library, and where each sequence begins. */
+static int add_tokens(call *c, int operand, bool turned)
+{
+    const bz_operand *o = &c->operand[operand];
+    int64_t longest, n = count_sequences(c->problem, &longest), size = o->dim[3], width = o->dim[1] * size;
+    int64_t dim[] = {n, o->dim[1], turned ? size : longest, turned ? longest : size};
+    int64_t stride[] = {longest * width, size, turned ? 1 : width, turned ? width : 1};
+    bz_cuda_layout layout = bz_cuda_plain(o);
+    memcpy(layout.stride, (int64_t[]){o->count, size, width, 1}, 4 * sizeof *stride);
+    int32_t *from = bz_zeroed((size_t)n + 1, sizeof *from);
+    for (int64_t i = 0; i < n; i++)
+        from[i + 1] = from[i] + (int32_t)(c->problem->attention.lengths[i] * width);
+    int begins = graph_wholes_add(c, from, 4, (int64_t[]){n + 1, 1, 1, 1});
+    return graph_ragged_add(c, operand, &layout, 4, dim, stride, begins);
+}
 
 /* The operand as it lies, [batch, heads, length, size]; turned, its last two dimensions exchanged. */
 static int add_heads(call *c, bz_role role, bool turned)
 {
-    return graph_factor_add(c, cudnn_find(c, role), turned, ONES_IN_FRONT);
+    int operand = cudnn_find(c, role);
+    return c->problem->attention.lengths[0] ? add_tokens(c, operand, turned)
+                                            : graph_factor_add(c, operand, turned, ONES_IN_FRONT);
 }
 
 /* Keys or values in pages, the last page first: [pages, heads, rows of a page, size], and the table of the pages' numbers. */
@@ -31,13 +61,14 @@ static int add_pages(call *c, bz_role role, int *table)
     return graph_tensor_add(c, operand, &layout, 4, dim, stride);
 }
 
-/* As many as there are, of each sequence. */
+/* As many as there are, of each sequence; or its own length. */
 static int add_lengths(call *c, int64_t length)
 {
-    int64_t batch = c->problem->attention.q[0];
+    const int64_t *lengths = c->problem->attention.lengths;
+    int64_t longest, n = count_sequences(c->problem, &longest), batch = n ? n : c->problem->attention.q[0];
     int32_t *numbers = bz_alloc((size_t)batch, sizeof *numbers);
     for (int64_t i = 0; i < batch; i++)
-        numbers[i] = (int32_t)length;
+        numbers[i] = (int32_t)(n ? lengths[i] : length);
     return graph_wholes_add(c, numbers, 4, (int64_t[]){batch, 1, 1, 1});
 }
 
@@ -49,7 +80,7 @@ void cudnn_build_sdpa(call *c)
     t.q = add_heads(c, BZ_ROLE_X, false);
     t.k = paged ? add_pages(c, BZ_ROLE_B, &t.table_k) : add_heads(c, BZ_ROLE_B, false);
     t.v = paged ? add_pages(c, BZ_ROLE_V, &t.table_v) : add_heads(c, BZ_ROLE_V, false);
-    if (paged) {
+    if (paged || c->problem->attention.lengths[0]) {
         t.length_q = add_lengths(c, c->problem->attention.q[2]);
         t.length_k = add_lengths(c, c->problem->attention.k[2]);
     }
@@ -66,11 +97,12 @@ typedef struct scores {
 /* A row of so many for each query. */
 static scores rows_of(const bz_problem *p, int64_t size)
 {
-    const int64_t *q = p->attention.q;
-    return (scores){.dim = {q[0], q[1], q[2], size},
-                    .stride = {q[1] * q[2] * size, q[2] * size, size, 1},
-                    .row_dim = {q[0], q[1], q[2], 1},
-                    .row_stride = {q[1] * q[2], q[2], 1, 1}};
+    int64_t longest, n = count_sequences(p, &longest), batch = n ? n : p->attention.q[0], heads = p->attention.q[1],
+                     rows = n ? longest : p->attention.q[2];
+    return (scores){.dim = {batch, heads, rows, size},
+                    .stride = {heads * rows * size, rows * size, size, 1},
+                    .row_dim = {batch, heads, rows, 1},
+                    .row_stride = {heads * rows, rows, 1, 1}};
 }
 
 static int add_scores(call *c, const scores *s, cudnnDataType_t type)
@@ -120,6 +152,17 @@ static int count_past(call *c, const scores *s, int row)
     return graph_whole_add(c, CUDNN_POINTWISE_SUB, sum, queries, add_scores(c, s, CUDNN_DATA_INT32));
 }
 
+/* Hides what lies behind the end of a sequence. */
+static int hide_padding(call *c, const scores *s, int lengths, int from)
+{
+    if (lengths < 0)
+        return from;
+    int row = add_index(c, s, 2, from), column = add_index(c, s, 3, from);
+    row = graph_compare_add(c, CUDNN_POINTWISE_CMP_LT, row, lengths, add_scores(c, s, CUDNN_DATA_BOOLEAN));
+    column = graph_compare_add(c, CUDNN_POINTWISE_CMP_LT, column, lengths, add_scores(c, s, CUDNN_DATA_BOOLEAN));
+    return hide_unless(c, s, CUDNN_POINTWISE_LOGICAL_AND, row, column, from);
+}
+
 /* Hides keys that come behind their query, and those that come before its window. The library's engines know these chains
  * of operations, the window's length less the past as a float, and each with indices of its own. */
 static int hide_unseen(call *c, const scores *s, int from)
@@ -147,15 +190,30 @@ static int cap_scores(call *c, const scores *s, int from)
     return map_scores(c, s, BZ_FN_MUL, from, cap);
 }
 
+/* Of each head. */
+static int add_heads_sink(call *c)
+{
+    return graph_factor_add(c, cudnn_find(c, BZ_ROLE_BIAS), false, ONES_IN_FRONT);
+}
+
 /* exp(x - max) / sum, the last in the type that is asked for. What training keeps of the
  * rows, max + log sum, nobody reads here; engines know the chain by it. */
 static int add_softmax(call *c, const scores *s, cudnnDataType_t type, int from)
 {
-    int most = graph_reduction_add(c, CUDNN_REDUCE_TENSOR_MAX, from, add_rows(c, s));
+    int most = graph_reduction_add(c, CUDNN_REDUCE_TENSOR_MAX, from, add_rows(c, s)),
+        sink = c->problem->attention.sink ? add_heads_sink(c) : -1;
+    if (sink >= 0)
+        most = apply(c, BZ_FN_MAX, most, sink, add_rows(c, s));
     from = map_scores(c, s, BZ_FN_SUB, from, most);
     from = map_scores(c, s, BZ_FN_EXP, from, -1);
-    int sum = graph_reduction_add(c, CUDNN_REDUCE_TENSOR_ADD, from, add_rows(c, s)),
-        log = apply(c, BZ_FN_LOG, sum, -1, add_rows(c, s));
+    if (sink >= 0) {
+        sink = apply(c, BZ_FN_SUB, sink, most, add_rows(c, s));
+        sink = apply(c, BZ_FN_EXP, sink, -1, add_rows(c, s));
+    }
+    int sum = graph_reduction_add(c, CUDNN_REDUCE_TENSOR_ADD, from, add_rows(c, s));
+    if (sink >= 0)
+        sum = apply(c, BZ_FN_ADD, sum, sink, add_rows(c, s));
+    int log = apply(c, BZ_FN_LOG, sum, -1, add_rows(c, s));
     apply(c, BZ_FN_ADD, most, log, add_rows(c, s));
     return apply(c, BZ_FN_DIV, from, sum, add_scores(c, s, type));
 }
@@ -192,9 +250,11 @@ static void add_values_f8(call *c, const scores *s, int weights, int v)
 /* Product, scale, mask, softmax, product: the library's fused engines take these chains whole. */
 void cudnn_build_attention(call *c)
 {
-    scores s = rows_of(c->problem, c->problem->attention.k[2]);
+    int64_t longest, n = count_sequences(c->problem, &longest);
+    scores s = rows_of(c->problem, n ? longest : c->problem->attention.k[2]);
     int queries = add_heads(c, BZ_ROLE_X, false), keys = add_heads(c, BZ_ROLE_B, true),
-        at = graph_matmul_add(c, queries, keys, add_scores(c, &s, CUDNN_DATA_FLOAT)),
+        lengths = n ? add_lengths(c, 0) : -1,
+        at = graph_matmul_part_add(c, queries, keys, lengths, lengths, -1, add_scores(c, &s, CUDNN_DATA_FLOAT)),
         scale = graph_number_add(c, 1 / sqrtf((float)c->problem->attention.q[3]), 4);
     bool eight = graph_is_f8(c->problem->dtype);
     at = map_scores(c, &s, BZ_FN_MUL, at, scale);
@@ -205,6 +265,7 @@ void cudnn_build_attention(call *c)
         int mask = add_heads(c, BZ_ROLE_MASK, false);
         at = map_scores(c, &s, BZ_FN_ADD, at, mask);
     }
+    at = hide_padding(c, &s, lengths, at);
     at = hide_unseen(c, &s, at);
     at = add_softmax(c, &s, eight ? CUDNN_DATA_FLOAT : graph_type(c, c->problem->dtype), at);
     int v = add_heads(c, BZ_ROLE_V, false);
@@ -212,7 +273,7 @@ void cudnn_build_attention(call *c)
     if (eight)
         add_values_f8(c, &s, at, v);
     else
-        graph_matmul_add(c, at, v, c->graph->y);
+        graph_matmul_part_add(c, at, v, lengths, -1, lengths, c->graph->y);
 }
 
 /* The operand with this role that is read, or made, as heads; turned, its last two dimensions exchanged. */
@@ -303,14 +364,18 @@ static int check_all(call *c, bz_error *why)
         return bz_fail(why, BZ_INCOMPLETE, "heads have no channels (layout plain)");
     if (c->problem->dtype == BZ_F32)
         return bz_fail(why, BZ_INCOMPLETE, "cuDNN's fused attention is for f16, bf16 and f8");
+    if (c->problem->attention.lengths[0] && (graph_is_f8(c->problem->dtype) || c->operand[0].count > INT32_MAX))
+        return bz_fail(why, BZ_INCOMPLETE,
+                       "sequences of different lengths are of f16 and bf16, and 2³¹ numbers at most");
     return graph_check_types(c, why);
 }
 int cudnn_check_sdpa(call *c, bz_error *why)
 {
     if (check_all(c, why))
         return -1;
-    if (c->problem->attention.causal || c->problem->attention.mask[0] || c->problem->attention.softcap > 0)
-        return bz_fail(why, BZ_INCOMPLETE, "attention as one operation knows no mask and no cap");
+    if (c->problem->attention.causal || c->problem->attention.mask[0] || c->problem->attention.softcap > 0 ||
+        c->problem->attention.sink)
+        return bz_fail(why, BZ_INCOMPLETE, "attention as one operation knows no mask, no cap and no sink");
     if (graph_is_f8(c->problem->dtype))
         return bz_fail(why, BZ_INCOMPLETE, "attention as one operation knows no scales of 8-bit floats");
     return 0;

@@ -88,6 +88,8 @@ static int add_tensor(call *c, const graph_tensor *kept, cudnnDataType_t type, i
     if (t->scales)
         set(c, t->desc, CUDNN_ATTR_TENSOR_REORDERING_MODE, CUDNN_TYPE_TENSOR_REORDERING_MODE, 1,
             &(cudnnBackendTensorReordering_t){CUDNN_TENSOR_REORDERING_F8_128x4});
+    if (t->ragged)
+        set_desc(c, t->desc, CUDNN_ATTR_TENSOR_RAGGED_OFFSET_DESC, g->tensor[t->ragged - 1].desc);
     if (t->number)
         set_bool(c, t->desc, CUDNN_ATTR_TENSOR_IS_BY_VALUE, true);
     else if (t->memory.operand < 0 && !t->cell && !t->room)
@@ -99,7 +101,13 @@ static int add_tensor(call *c, const graph_tensor *kept, cudnnDataType_t type, i
 int graph_tensor_add(call *c, int operand, const bz_cuda_layout *layout, int rank, const int64_t *dim,
                      const int64_t *stride)
 {
-    graph_tensor kept = {.memory = {.operand = operand, .layout = *layout}};
+    return graph_ragged_add(c, operand, layout, rank, dim, stride, -1);
+}
+
+int graph_ragged_add(call *c, int operand, const bz_cuda_layout *layout, int rank, const int64_t *dim,
+                     const int64_t *stride, int from)
+{
+    graph_tensor kept = {.memory = {.operand = operand, .layout = *layout}, .ragged = from + 1};
     return add_tensor(c, &kept, graph_type(c, layout->dtype), rank, dim, stride);
 }
 
@@ -471,12 +479,21 @@ void graph_pool_grad_add(call *c, int dy, int index, int dx)
 
 int graph_matmul_add(call *c, int a, int b, int y)
 {
+    return graph_matmul_part_add(c, a, b, -1, -1, -1, y);
+}
+
+int graph_matmul_part_add(call *c, int a, int b, int rows, int columns, int depth, int y)
+{
     cudnnBackendDescriptor_t product = new_part(c, CUDNN_BACKEND_MATMUL_DESCRIPTOR);
     set_type(c, product, CUDNN_ATTR_MATMUL_COMP_TYPE, cudnn_compute(c));
+    if (columns >= 0) /* what is beyond them */
+        set(c, product, CUDNN_ATTR_MATMUL_PADDING_VALUE, CUDNN_TYPE_DOUBLE, 1, &(double){0});
     cudnnBackendDescriptor_t op =
         new_op_of(c, CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR, CUDNN_ATTR_OPERATION_MATMUL_DESC, product);
     return FINISH(c, op, {CUDNN_ATTR_OPERATION_MATMUL_ADESC, a}, {CUDNN_ATTR_OPERATION_MATMUL_BDESC, b},
-                  {CUDNN_ATTR_OPERATION_MATMUL_CDESC, y});
+                  {CUDNN_ATTR_OPERATION_MATMUL_GEMM_M_OVERRIDE_DESC, rows},
+                  {CUDNN_ATTR_OPERATION_MATMUL_GEMM_N_OVERRIDE_DESC, columns},
+                  {CUDNN_ATTR_OPERATION_MATMUL_GEMM_K_OVERRIDE_DESC, depth}, {CUDNN_ATTR_OPERATION_MATMUL_CDESC, y});
 }
 
 void graph_norm_add(call *c, cudnnBackendNormMode_t mode, const graph_norm *t)

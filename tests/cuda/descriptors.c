@@ -5,7 +5,7 @@
  * For every convolution and pooling that the models have: the dimensions that the library computes for the result
  * are ours, in f32 plain and f16 channels last. And the library's own log of these calls, where it prints every field
  * of every descriptor, says what the problem says: this program runs itself with the log switched on, and compares. */
-#include "runtime/cudnn/cudnn.h"
+#include "runtime/cudnn/graph.h"
 #include "tests/cuda/models.h"
 
 #include <stdio.h>
@@ -158,6 +158,37 @@ static int check(const bz_problem *given, bool f16, bz_buf *expected)
         good &= !check_graphs_of(&p, f16 ? "nhwc" : "plain", 1);
     bz_buf_free(&text);
     return !good;
+}
+
+/* Queries, keys, values and results of sequences of 3, 1 and 5 tokens: where each begins, by the width of a token. */
+static int check_ragged(void)
+{
+    static const int32_t WIDTH[] = {64, 32, 48, 96}, TOKENS[] = {0, 3, 4, 9};
+    bz_problem p;
+    bz_operand operand[BZ_PROBLEM_OPERANDS];
+    bz_error why = {0};
+    const cudnn_kind *kind = bz_cudnn_kinds;
+    int found = 0, bad = 0;
+    if (bz_problem_parse("attention q=1x4x9x16 k=1x2x9x16 v=1x2x9x24 lengths=3x1x5 dtype=f16", &p, &why))
+        return printf("%s\n", why.text);
+    while (kind->kind != p.kind)
+        kind++;
+    call *c = bz_cudnn_describe(kind, &p, operand, bz_problem_operands(&p, operand), "plain", "default", &why);
+    for (int i = 0; c && i < c->graph->n_tensors; i++) {
+        const graph_tensor *t = &c->graph->tensor[i];
+        if (!t->ragged)
+            continue;
+        const graph_tensor *from = &c->graph->tensor[t->ragged - 1];
+        bad += from->wholes != 4 || found == 4 || t->memory.layout.stride[2] != WIDTH[found];
+        for (int k = 0; k < 4 && !bad; k++)
+            bad += from->whole[k] != TOKENS[k] * WIDTH[found];
+        found++;
+    }
+    if (c)
+        bz_cudnn_free(c);
+    if (bad || found != 4)
+        printf("sequences begin elsewhere: %d of %d operands %s\n", bad, found, why.text);
+    return bad || found != 4;
 }
 
 /* The library sees the same convolution in bytes that lie in blocks of 32 channels. */
@@ -338,7 +369,7 @@ int main(int argc, char **argv)
     bz_buf expected = {0}, log = {0};
     if (argc > 2 && !strcmp(argv[1], "--child")) { /* --child EXPECTED MODEL... */
         int bad = check_models(argv + 3, argc - 3, &expected, &convs, &pools, &pads) + check_graphs() +
-                  check_recurrent() + check_x32(&expected);
+                  check_recurrent() + check_x32(&expected) + check_ragged();
         FILE *f = fopen(argv[2], "w");
         if (!f || fwrite(expected.data, 1, expected.len, f) != expected.len || fclose(f))
             bad++;

@@ -21,7 +21,7 @@
     }
 
 static const bz_node NODE = {.name = "", .op = "", .domain = ""};
-static const bool ALL[11] = {false, true, true, true, true, true, true, true, true, true, true};
+static const bool ALL[12] = {false, true, true, true, true, true, true, true, true, true, true, true};
 
 static bz_layer a_layer(const char *kind, const bz_type *in, int n_in, const bz_type *out, const bz_param *params,
                         int n)
@@ -484,7 +484,11 @@ static void test_masks(void **state)
     l = a_layer("attention", flat, 3, out, both, 7);
     l.macs = 2 * 8 * 5 * 3 * 32;
     expect(&l, BZ_UNDEFINED, 1, 0, "attention q=2x8x5x16 k=2x2x5x16 v=2x2x5x16 causal=1 window=3 softcap=30 dtype=f32");
-    bz_type biased[11] = {flat[0], flat[1], flat[2]};
+    bz_type sunk[12] = {flat[0], flat[1], flat[2]}, biased[11] = {flat[0], flat[1], flat[2]};
+    sunk[11] = (bz_type)TENSOR(1, 8); /* the score of each head that has no value */
+    l = a_layer("attention", sunk, 12, out, grouped, 5);
+    l.macs = 2 * 8 * 5 * 5 * 32;
+    expect(&l, BZ_UNDEFINED, 1, 0, "attention q=2x8x5x16 k=2x2x5x16 v=2x2x5x16 causal=1 sink=1 dtype=f32");
     biased[10] =
         (bz_type)TENSOR(4, 1, 8, 5, 5); /* what is added to the scores of grouped queries is their eleventh operand */
     l = a_layer("attention", biased, 11, out, grouped, 5);

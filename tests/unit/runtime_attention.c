@@ -137,6 +137,54 @@ static void test_composed(void **unused)
     }
 }
 
+/* Both problems make the same result of the same values. */
+static void expect_same(subject *one, subject *other)
+{
+    const float *a = compute(one), *b = compute(other);
+    assert_int_equal(one->operand[one->n - 1].count, other->operand[other->n - 1].count);
+    for (int64_t i = 0; i < one->operand[one->n - 1].count; i++)
+        assert_true(fabs((double)a[i] - (double)b[i]) <= 1e-6);
+    tear_down(one);
+    tear_down(other);
+}
+
+/* Sequences one behind the other are tokens that a mask hides from those of others. */
+static void test_lengths(void **unused)
+{
+    static const int SEQUENCE[9] = {0, 0, 0, 1, 2, 2, 2, 2, 2};
+    (void)unused;
+    for (int causal = 0; causal < 2; causal++) {
+        subject ragged, masked;
+        set_up(&ragged, causal ? "attention q=1x4x9x8 k=1x2x9x8 v=1x2x9x3 causal=1 lengths=3x1x5 dtype=f32"
+                               : "attention q=1x4x9x8 k=1x2x9x8 v=1x2x9x3 lengths=3x1x5 dtype=f32");
+        set_up(&masked, causal ? "attention q=1x4x9x8 k=1x2x9x8 v=1x2x9x3 mask=1x1x9x9 causal=1 dtype=f32"
+                               : "attention q=1x4x9x8 k=1x2x9x8 v=1x2x9x3 mask=1x1x9x9 dtype=f32");
+        assert_true(bz_problem_flops(&ragged.p) == 4 * (causal ? 6 + 1 + 15 : 9 + 1 + 25) * (2 * (8 + 3) + 5));
+        for (int i = 0; i < 81; i++)
+            masked.value[3][i] = SEQUENCE[i / 9] == SEQUENCE[i % 9] ? 0 : -INFINITY;
+        expect_same(&ragged, &masked);
+    }
+}
+
+/* A sink is one key more, of no value, whose score a mask tells: its product is 0. */
+static void test_sink(void **unused)
+{
+    (void)unused;
+    subject sunk, wide;
+    set_up(&sunk, "attention q=1x3x4x8 k=1x1x6x8 v=1x1x6x2 sink=1 dtype=f32");
+    set_up(&wide, "attention q=1x3x4x8 k=1x1x7x8 v=1x1x7x2 mask=1x3x1x7 dtype=f32");
+    sunk.value[3][2] = 50; /* larger than any score */
+    memcpy(wide.value[0], sunk.value[0], 3 * 4 * 8 * sizeof(float));
+    for (int i = 0; i < 2; i++) {
+        int width = i ? 2 : 8;
+        memset(wide.value[i + 1], 0, (size_t)(7 * width) * sizeof(float));
+        memcpy(wide.value[i + 1], sunk.value[i + 1], (size_t)(6 * width) * sizeof(float));
+    }
+    for (int i = 0; i < 21; i++)
+        wide.value[3][i] = i % 7 == 6 ? sunk.value[3][i / 7] : 0;
+    expect_same(&sunk, &wide);
+}
+
 /* What can be told without computing. */
 static void test_obvious(void **unused)
 {
@@ -214,10 +262,8 @@ static void test_cost(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_composed),
-        cmocka_unit_test(test_obvious),
-        cmocka_unit_test(test_capped),
-        cmocka_unit_test(test_cost),
+        cmocka_unit_test(test_composed), cmocka_unit_test(test_lengths), cmocka_unit_test(test_sink),
+        cmocka_unit_test(test_obvious),  cmocka_unit_test(test_capped),  cmocka_unit_test(test_cost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
