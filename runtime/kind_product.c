@@ -19,6 +19,8 @@ static int check_gemm(const bz_problem *p, bz_error *err)
     if ((double)p->gemm.batch * (double)(p->gemm.m + p->gemm.n) * (double)p->gemm.k > 1e12 ||
         (double)p->gemm.batch * (double)p->gemm.m * (double)p->gemm.n > 1e12)
         return bz_problem_refuse(p, "the matrices are too large", err);
+    if (p->gemm.sparse && p->gemm.k % 4)
+        return bz_problem_refuse(p, "zeros are two of each four numbers along the depth", err);
     bool four = p->dtype == BZ_F4E2M1 || p->dtype_w == BZ_F4E2M1;
     if (four && (p->dtype != p->dtype_w || bz_dtype_bits(p->dtype_y) < 16 || p->gemm.transa || p->gemm.k % 16))
         return bz_problem_refuse(p, "both factors have 4 bits, in blocks of 16 along the depth, and results have more",
@@ -28,7 +30,7 @@ static int check_gemm(const bz_problem *p, bz_error *err)
 
 static double gemm_depth(const bz_problem *p)
 {
-    return (double)p->gemm.k;
+    return (double)p->gemm.k / (p->gemm.sparse ? 2 : 1);
 }
 
 static bz_expected gemm_at(bz_reference *r)
@@ -385,7 +387,7 @@ const bz_kind bz_kind_gemm = {.name = "gemm", .traits = BZ_TRAIT_PRODUCT | BZ_TR
     .check = check_gemm, .depth = gemm_depth, .at = gemm_at, .member = {
     BZ_REQUIRED("m", INT, gemm.m), BZ_REQUIRED("n", INT, gemm.n), BZ_REQUIRED("k", INT, gemm.k),
     BZ_USUAL("batch", INT, gemm.batch, 1), BZ_USUAL("transa", FLAG, gemm.transa, 0),
-    BZ_USUAL("transb", FLAG, gemm.transb, 0)}};
+    BZ_USUAL("transb", FLAG, gemm.transb, 0), BZ_OPTIONAL("sparse", FLAG, gemm.sparse, 0)}};
 
 const bz_kind bz_kind_matmul = {.name = "matmul", .traits = BZ_TRAIT_PRODUCT | BZ_TRAIT_POST,
     .operands = matmul_operands, .check = check_matmul, .depth = matmul_depth, .at = matmul_at, .member = {

@@ -262,6 +262,7 @@ typedef struct bz_problem {
         struct {
             int64_t m, n, k, batch;
             bool transa, transb;
+            bool sparse; /* of each four numbers of B along the depth two are zeros */
         } gemm;
         struct {
             bz_extent a, b;      /* as the product sees them: [.., m, k] and [.., k, n] */

@@ -363,6 +363,17 @@ static void clear_rows(const bz_operand *o, float *out)
             memset(out + (i * batch + row) * width, 0, (size_t)width * sizeof *out);
 }
 
+/* Two of each four along the depth, other ones in the next column. */
+static void clear_pairs(const bz_problem *p, int64_t count, float *out)
+{
+    int64_t n = p->gemm.n, k = p->gemm.k;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t deep = p->gemm.transb ? i % k : i / n % k, column = p->gemm.transb ? i / k % n : i % n;
+        if ((deep + column) % 4 / 2)
+            out[i] = 0;
+    }
+}
+
 void bz_values_fill(const bz_problem *p, const bz_operand *o, int index, float *out)
 {
     shape s = shape_of(p, o);
@@ -398,4 +409,6 @@ void bz_values_fill(const bz_problem *p, const bz_operand *o, int index, float *
     if (bz_problem_has(p, BZ_TRAIT_RECURRENT) &&
         (o->role == BZ_ROLE_DY || o->role == BZ_ROLE_DH || o->role == BZ_ROLE_DC))
         clear_rows(o, out);
+    if (p->kind == BZ_PROBLEM_GEMM && p->gemm.sparse && o->role == BZ_ROLE_B)
+        clear_pairs(p, o->count, out);
 }

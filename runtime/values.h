@@ -13,7 +13,7 @@ void bz_values_decode(bz_dtype t, const void *from, float *to, int64_t n);
 /* Whether none of the elements is a NaN, by their bits: of large results decoding would take longer than making them. */
 bool bz_values_are_numbers(bz_dtype t, const void *from, int64_t n);
 
-/* Seeded normal values for an operand, none of them zero or denormal, each one that the data type
+/* Seeded normal values for an operand, none of them zero (but where half are, by the problem) or denormal, each one that the data type
  * has. What the operand is for decides about sign and size: a variance is positive, recurrent weights
  * are small enough that nothing saturates. The same operand always gets the same values. */
 void bz_values_fill(const bz_problem *p, const bz_operand *o, int index, float *out);

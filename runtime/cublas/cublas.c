@@ -17,6 +17,7 @@ static const way WAYS[] = {
      cublas_run_grouped},
     {"gemv", cublas_fits_gemv, cublas_enumerate_gemv, NULL, cublas_run_gemv},
     {"lt", cublas_fits_lt, cublas_enumerate_lt, NULL, cublas_run_lt},
+    {"sparselt", cublas_fits_sparse, cublas_enumerate_sparse, cublas_prepare_sparse, cublas_run_sparse},
 };
 
 /* What the library takes for itself on current devices. It is given this much, so that it is counted. */
@@ -45,6 +46,8 @@ static void close_session(void *of)
     for (int i = 0; i < s->n_calls; i++) {
         for (int k = 0; k < 3; k++)
             bz_cuda_free(s->calls[i]->pointer[k]);
+        if (s->calls[i]->sparse)
+            cublas_sparse_free(s->calls[i]->sparse);
         free(s->calls[i]);
     }
     for (int i = 0; i < s->n_products; i++)
@@ -128,7 +131,7 @@ call *cublas_offer(const way *w, session *s, const product *p, const types *t, c
     *c = (call){.way = w, .s = s, .p = p, .t = t, .algorithm = CUBLAS_GEMM_DEFAULT};
     c->alpha = cublas_scalar(t->scale, bz_problem_scale(s->job->problem));
     c->beta = cublas_scalar(t->scale, p->other.operand >= 0);
-    if (w->execute != cublas_run_lt)
+    if (w->execute != cublas_run_lt && w->execute != cublas_run_sparse)
         c->workspace = s->cuda.workspace_limit < HANDLE_WORKSPACE ? s->cuda.workspace_limit : HANDLE_WORKSPACE;
     bz_variant *v = bz_variant_add(list, &bz_backend_module, s, layout, math);
     v->index = s->n_calls++;
@@ -215,7 +218,10 @@ static int prepare(bz_variant *v, bz_error *err)
         v->state = c;
         return 0;
     }
-    if ((c->way->prepare && c->way->prepare(c, err)) || bz_cuda_workspace(&s->cuda, c->workspace, err))
+    if (c->way->prepare && c->way->prepare(c, err))
+        return -1;
+    v->workspace = (double)c->workspace;
+    if (bz_cuda_workspace(&s->cuda, c->workspace, err))
         return -1;
     cublasStatus_t status = run(c);
     if (status != CUBLAS_STATUS_SUCCESS) {

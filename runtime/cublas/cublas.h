@@ -4,6 +4,7 @@
  *   gemm.c     cublasGemmEx, its batched forms, and gemv
  *   lt.c       cublasLtMatmul with every algorithm that its heuristic names, and with epilogues
  *   lt_walk.c  all other algorithms that cublasLt has, for those who ask for them
+ *   sparse.c   cuSPARSELt, where it is there
  *   place.c    operands in memory of the caller's
  *   cublas.c   the table of ways, sessions, variants, execution
  *
@@ -65,6 +66,7 @@ typedef struct types {
 
 struct session;
 struct lt_plan;
+struct sparse_call;
 
 /* A variant. */
 typedef struct call {
@@ -77,7 +79,8 @@ typedef struct call {
     void **pointer[3]; /* left, right, result: of each matrix, in the device's memory; NULL where not needed */
     scalar alpha, beta;
     struct lt_plan *lt;
-    int index;         /* of the plan's algorithms */
+    struct sparse_call *sparse;
+    int index;         /* of the plan's algorithms, or of cuSPARSELt's */
     bool matrix_right; /* gemv: the matrix is the right operand, the vector the left one */
     size_t workspace;
     cublasStatus_t refused; /* by the library, when it was asked for algorithms */
@@ -200,6 +203,14 @@ lt_plan *cublas_lt_plan(const bz_problem *problem, const product *p, const types
 void cublas_lt_free(lt_plan *plan);
 /* ":algo=67,tile=20,…". */
 void cublas_lt_name(const cublasLtMatmulAlgo_t *algorithm, char *out, size_t size);
+
+/* ---- sparse.c ------------------------------------------------------------------------------- */
+
+fits cublas_fits_sparse;
+enumerates cublas_enumerate_sparse;
+runs cublas_run_sparse;
+int cublas_prepare_sparse(call *c, bz_error *err);
+void cublas_sparse_free(struct sparse_call *s);
 
 /* ---- lt_walk.c ------------------------------------------------------------------------------ */
 

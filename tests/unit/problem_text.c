@@ -196,6 +196,7 @@ static void test_refused(void **unused)
         "attention q=1x2x9x4 k=1x2x9x4 v=1x2x9x4 lengths=-1x10 dtype=f16",
         "attention q=1x2x5x4 k=1x2x9x4 v=1x2x9x4 lengths=5 dtype=f16",
         "attention q=1x2x9x4 k=1x2x9x4 v=1x2x9x4 mask=1x1x1x9 lengths=9 dtype=f16",
+        "gemm m=1 n=1 k=6 sparse=1 dtype=f16",
         "gemm m=1 n=1 k=24 transb=1 dtype=f4e2m1:f4e2m1:f16",
         "gemm m=1 n=1 k=32 transb=1 dtype=f4e2m1",
         "gemm m=1 n=1 k=32 transb=1 dtype=f16:f4e2m1:f16",
