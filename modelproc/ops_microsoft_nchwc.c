@@ -75,7 +75,7 @@ static int conv(call *c)
     same_dtype(c, x, w);
     int64_t group = attr_int(c, "group", 1);
     bz_type real = *w;
-    bz_dim *of = new_dims(c, 4), filling = w->dims[1] - x->dims[1];
+    bz_dim *of = new_dims(c, 4);
     copy_dims(of, w);
     real.dims = of;
     bool alone = group > 1 && w->dims[0] == group && w->dims[1] == 1, open = bz_is_symbol(x->dims[1]);
@@ -84,7 +84,7 @@ static int conv(call *c)
         of[0] = group = x->dims[1];
     } else {
         of[0] = real_channels(c, w->dims[0]);
-        if (group == 1 && !open && !bz_is_symbol(w->dims[1]) && filling > 0 && filling < BLOCK)
+        if (group == 1 && !open && !bz_is_symbol(w->dims[1]) && w->dims[1] > x->dims[1] && w->dims[1] - x->dims[1] < BLOCK)
             of[1] = x->dims[1];
     }
     if (conv_grouped(c, x, &real, group, dims))
