@@ -26,7 +26,7 @@ static void say_lowering(const bz_layer *l, bz_dtype dtype, seen *s)
         for (int i = 0; i < low.alternative[a].n; i++)
             bz_buf_printf(&s->text, "%s%s%s%s", i ? " + " : " | ", low.alternative[a].modelled ? "copy: " : "",
                           low.alternative[a].fallback ? "else: " : "", low.alternative[a].text[i]);
-    bz_buf_putc(&s->text, '\n');
+    bz_buf_printf(&s->text, " %s\n", low.why ? low.why : "");
     s->tried++;
     s->taken += low.n > 0 && !low.alternative[0].modelled;
     bz_arena_free(&arena);

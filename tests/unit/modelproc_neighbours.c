@@ -1,4 +1,4 @@
-/* What is said of the neighbours of all rows of the operators' tables: types, keys, costs, or that they are refused. modelproc_neighbours.txt has
+/* What is said of the neighbours of all rows of the operators' tables: types, keys, costs, warnings, or why they are refused. modelproc_neighbours.txt has
  * how many models each operator takes of how many, and a hash of all that is said (seen.h). A row of a table says what is right, and
  * conformance_neighbours asks others; here is noticed that something changed where no row looks, as a rare form's cost or a limit. Then the same
  * of every operator that is known, with operands of one shape, of up to eleven dimensions, family by family. */
@@ -24,13 +24,15 @@ static void say(const op_case *c, void *user)
     s->tried++;
     bz_buf_printf(&s->text, "%s-%d(%s) {%s}", c->op, c->opset, c->in, c->attrs);
     if (!infer_case(&i, c, false)) {
-        bz_buf_puts(&s->text, " refused\n");
+        bz_buf_printf(&s->text, " refused: %s\n", i.err.text);
     } else {
         bz_spares spares;
         bz_buf_putc(&s->text, '\n');
         say_spares(i.layers, &spares, &s->text);
         for (int k = 0; k < i.layers->n; k++)
             say_layer(i.model, &i.layers->layer[k], &s->text);
+        for (int k = 0; k < i.layers->n_warnings; k++)
+            bz_buf_printf(&s->text, "  %s\n", i.layers->warnings[k]);
         s->taken++;
     }
     end_case(&i);
