@@ -41,7 +41,8 @@ static inline bz_buf an_attribute(const char *text)
     return attr;
 }
 
-/* "Conv x,w c; LeakyRelu{alpha=0.3} c y", or "Conv{group=2;strides=2x2} x,w y": operator, operands, results. */
+/* "Conv x,w c; LeakyRelu{alpha=0.3} c y", or "Conv{group=2;strides=2x2} x,w y": operator, operands, results. "com.microsoft:Gelu x y" is of
+ * another domain. */
 static inline void put_nodes(bz_buf *g, const char *text)
 {
     char op[120], in[80], out[32];
@@ -54,7 +55,10 @@ static inline void put_nodes(bz_buf *g, const char *text)
             *p = *p == ',' ? ' ' : *p;
         for (char *p = out; *p; p++)
             *p = *p == ',' ? ' ' : *p;
-        bz_buf node = a_node(op, out, in, out);
+        char *colon = strchr(op, ':');
+        bz_buf node = a_node(colon ? colon + 1 : op, out, in, out);
+        if (colon)
+            put_bytes(&node, NODE_DOMAIN, op, (size_t)(colon - op));
         for (char *rest = NULL, *one = brace ? strtok_r(brace + 1, ";", &rest) : NULL; one;
              one = strtok_r(NULL, ";", &rest))
             put_message(&node, NODE_ATTR, an_attribute(one));
@@ -111,6 +115,8 @@ static inline subject infer(const char *values, const char *nodes)
     put_text(&result, 1, "y");
     put_message(&g, GRAPH_OUTPUT, result);
     s.bytes = a_model(9, 20, g);
+    put_opset(&s.bytes, MODEL_OPSET, "com.microsoft", 1);
+    put_opset(&s.bytes, MODEL_OPSET, "ai.onnx.preview.training", 1);
     if (bz_model_parse(s.bytes.data, s.bytes.len, "test", &s.model, &err) ||
         bz_layers_infer(s.model, &(bz_infer_options){0}, &s.layers, &err))
         fail_msg("%s: %s", nodes, err.text);

@@ -106,6 +106,16 @@ static void what_gives_back_a_value_is_unchanged(void **state)
         /* shapes that stay */
         {"X=1x2x1x1", "GlobalAveragePool X y", "y unchanged"},
         {"X=1x2x3x3", "GlobalAveragePool X y", ""},
+        /* parts put together in their order, and taken apart again */
+        {"X=4x3", "Split{num_outputs=2} X a,b; Concat{axis=0} a,b y", "a b unchanged, y unchanged"},
+        {"X=4x3", "Split{num_outputs=2} X a,b; Concat{axis=0} b,a y", ""},
+        {"X=4x3", "Split{num_outputs=2} X a,b; Concat{axis=1} a,b y", ""},
+        {"X=4x4", "Split{num_outputs=2} X a,b; Concat{axis=1} a,b c; Relu c y", ""},
+        {"X=4x3", "Split{num_outputs=2} X a,b; Concat{axis=0} a,b,b y", ""},
+        {"X=6x3", "Split{num_outputs=3} X a,b,c; Concat{axis=0} a,c,b y", ""},
+        {"X=2x3 Z=2x3", "Concat{axis=0} X,Z c; Split{num_outputs=2} c a,b; Sub a,b y", "c unchanged, a b unchanged"},
+        {"X=2x3 Z=2x3", "Concat{axis=1} X,Z c; Split{axis=0;num_outputs=2} c a,b; Sub a,b y", ""},
+        {"X=3x3 Z=1x3", "Concat{axis=0} X,Z c; Split{num_outputs=2} c a,b; Sub a,b y", ""},
         /* through views of the same shape */
         {"X=2x3 s=2,3", "Relu X a; Reshape a,s b; Identity b c; Relu c y", "y unchanged"},
     };
@@ -178,6 +188,79 @@ static void padding_goes_into_windows(void **state)
     CHECK(ROWS);
 }
 
+/* Weights, of which no other place wants an element, and their moments lie as their readers want them. W: the weight, V: its moment. */
+#define WEIGHTS                                                                                                        \
+    "W=4x5 V=4x5 X=3x5 O=3x6 P=3x4 G=4x5 H=2x5 K=2x5 L=4x2 R=1 T=1 zero=0, one=1, two=2, three=3, four=4, five=5, "    \
+    "s00=0,0 s20=2,0 s10=1,0 s03=0,3 e=4,5 a01=0,1 a10=1,0 n1=1,1 n2=1,2 w=4,5 "
+#define STEP(gradient)                                                                                                 \
+    "ai.onnx.preview.training:Momentum{mode=standard;alpha=0.5;beta=0.5;norm_coefficient=0.0} R,T,W," gradient         \
+    ",V u,m; "
+#define ROWS_FROM(from, to, name) "Slice W," from "," to ",zero,one " name "; "
+#define COLUMNS(from, to, name)   "Slice W," from "," to ",one,one " name "; "
+#define BACK(dy, start, name)     "com.microsoft:SliceGrad " dy ",w," start ",e,a01,n1 " name "; "
+#define SWAPPED                   ROWS_FROM("zero", "two", "a") ROWS_FROM("two", "four", "b") "Concat{axis=0} b,a c; Gemm{transB=1} X,c y"
+
+static void weights_lie_as_they_are_read(void **state)
+{
+    (void)state;
+    static const example ROWS[] = {
+        {WEIGHTS, STEP("G") SWAPPED, "a arranged, b arranged, c arranged"},
+        /* without a step they are no weights; what another reads as it is, is none that may move */
+        {WEIGHTS, SWAPPED, ""},
+        {WEIGHTS,
+         STEP("G") ROWS_FROM("zero", "two", "a") ROWS_FROM(
+             "two", "four", "b") "Concat{axis=0} b,a c; Gemm{transB=1} X,c z; Gemm{transB=1} X,W k; Add z,k y",
+         ""},
+        /* rows of which one is wanted twice; none of them is left out */
+        {WEIGHTS,
+         STEP("G") ROWS_FROM("zero", "three", "a")
+             ROWS_FROM("two", "four", "b") "Concat{axis=0} b,a c; Gemm{transB=1} X,c y",
+         ""},
+        {WEIGHTS,
+         STEP("G") ROWS_FROM("zero", "three", "a")
+             ROWS_FROM("three", "four", "b") "Concat{axis=0} b,a c; Gemm{transB=1} X,c y",
+         "a arranged, b arranged, c arranged"},
+        {WEIGHTS, STEP("G") "Slice W,zero,four,zero,two a; Gemm{transB=1} X,a y", "a arranged"},
+        {WEIGHTS,
+         STEP("G") "Slice W,zero,two,zero,two a; " ROWS_FROM("two", "four",
+                                                             "b") "Concat{axis=0} b,a c; Gemm{transB=1} X,c y",
+         ""},
+        /* by columns, and by both */
+        {WEIGHTS,
+         STEP("G") COLUMNS("zero", "three", "a")
+             COLUMNS("three", "five", "b") "Concat{axis=1} b,a c; Gemm{transB=1} X,c y",
+         "a arranged, b arranged, c arranged"},
+        {WEIGHTS,
+         STEP("G") COLUMNS("zero", "three", "a")
+             COLUMNS("two", "five", "b") "Concat{axis=1} b,a c; Gemm{transB=1} O,c y",
+         ""},
+        {WEIGHTS,
+         STEP("G") ROWS_FROM("zero", "two", "a")
+             COLUMNS("two", "five", "b") "Gemm{transB=1} X,a c; MatMul P,b d; Concat{axis=1} c,d y",
+         ""},
+        /* gradients of parts that lie apart; of parts that overlap; with steps; with axes in another order */
+        {WEIGHTS, BACK("H", "s00", "p") BACK("K", "s20", "q") "Add p,q g; " STEP("g") "Relu X y",
+         "p arranged, q arranged, g arranged"},
+        {WEIGHTS, BACK("H", "s20", "p") BACK("K", "s00", "q") "Add p,q g; " STEP("g") "Relu X y",
+         "p arranged, q arranged, g arranged"},
+        {WEIGHTS, BACK("H", "s00", "p") BACK("K", "s10", "q") "Add p,q g; " STEP("g") "Relu X y", ""},
+        {WEIGHTS, BACK("H", "s00", "p") BACK("L", "s03", "q") "Add p,q g; " STEP("g") "Relu X y", ""},
+        {WEIGHTS, BACK("H", "s00", "p") "Sub p,G g; " STEP("g") "Relu X y", ""},
+        {WEIGHTS, BACK("H", "s00", "p") BACK("K", "s20", "q") "Sub p,q g; " STEP("g") "Relu X y", ""},
+        {WEIGHTS, BACK("H", "s00", "p") "com.microsoft:SliceGrad K,w,s20,e,a10,n1 q; Add p,q g; " STEP("g") "Relu X y",
+         ""},
+        {WEIGHTS, BACK("H", "s00", "p") "com.microsoft:SliceGrad K,w,s20,e,a01,n2 q; Add p,q g; " STEP("g") "Relu X y",
+         ""},
+        {WEIGHTS, BACK("H", "s00", "p") "Add p,p g; " STEP("g") "Relu X y", ""},
+        {WEIGHTS, BACK("H", "s00", "p") BACK("K", "s20", "q") "Add p,q g; " STEP("g") "Relu g y", ""},
+        {WEIGHTS, "Concat{axis=0} H,K g; " STEP("g") "Relu X y", "g arranged"},
+        {WEIGHTS, "Concat{axis=0} H,H g; " STEP("g") "Relu X y", ""},
+        {WEIGHTS, "Concat{axis=0} H,K g; " STEP("g") "Relu g y", ""},
+        {WEIGHTS, "Concat{axis=0} H,K g; " STEP("g") "Transpose{perm=1x0} g y", ""},
+    };
+    CHECK(ROWS);
+}
+
 #define IMAGE "X=1x4x5x6 w=4x4x1x1 "
 #define LAST  "perm=0x2x3x1"
 #define FIRST "perm=0x3x1x2"
@@ -242,6 +325,7 @@ int main(void)
         cmocka_unit_test(what_gives_back_a_value_is_unchanged),
         cmocka_unit_test(what_another_layer_takes_along_is_folded),
         cmocka_unit_test(padding_goes_into_windows),
+        cmocka_unit_test(weights_lie_as_they_are_read),
         cmocka_unit_test(transposes_cancel),
         cmocka_unit_test(calls_take_transposes_along),
     };
