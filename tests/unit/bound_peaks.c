@@ -338,6 +338,69 @@ static void test_attention(void **state)
     }
 }
 
+/* ONNX's attention has heads between, or not; ONNX Runtime's with groups of heads is causal even where it does not say so. By counting: query i
+ * of as many as there are keys sees the first i + 1. What does not fit is counted whole. */
+static void test_attention_forms(void **state)
+{
+    (void)state;
+    static const struct {
+        bool runtime, groups;
+        int causal; /* -1: it is not said */
+        int rank, k_rank;
+        int64_t rows, keys;
+        int n_in, n_out;
+        bool part;
+    } CASES[] = {{false, false, 1, 4, 4, 6, 6, 3, 1, true},  {false, false, 1, 3, 3, 6, 6, 3, 1, true},
+                 {false, false, 0, 4, 4, 6, 6, 3, 1, false}, {false, false, -1, 4, 4, 6, 6, 3, 1, false},
+                 {false, false, 1, 4, 3, 6, 6, 3, 1, false}, {false, false, 1, 4, 4, 5, 6, 3, 1, false},
+                 {false, false, 1, 4, 4, 6, 5, 3, 1, false}, {false, false, 1, 2, 2, 6, 6, 3, 1, false},
+                 {false, false, 1, 4, 4, 6, 6, 1, 1, false}, {false, false, 1, 4, 4, 6, 6, 3, 0, false},
+                 {false, false, 1, 4, 4, 0, 0, 3, 1, false}, {false, false, 1, 4, 4, 1, 1, 2, 1, true},
+                 {false, true, -1, 4, 4, 6, 6, 3, 1, false}, {true, false, 1, 3, 3, 6, 6, 3, 1, true},
+                 {true, false, -1, 3, 3, 6, 6, 3, 1, false}, {true, true, -1, 3, 3, 6, 6, 3, 1, true},
+                 {true, true, 0, 3, 3, 6, 6, 3, 1, false},   {true, false, 1, 3, 2, 6, 6, 3, 1, true},
+                 {true, false, 1, 3, 3, 7, 6, 3, 1, false},  {true, false, 1, 3, 3, 1, 0, 3, 1, false}};
+    bz_peaks p = {.n_flops = 1, .flops = {{BZ_F32, 1}}};
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        int64_t rows = CASES[i].rows, keys = CASES[i].keys, seen = 0, size = 8, causal = CASES[i].causal, heads = 2;
+        for (int64_t r = 0; r < rows; r++)
+            for (int64_t k = 0; k < keys; k++)
+                seen += k <= r + keys - rows;
+        bz_dim q[] = {2, 3, rows, size}, k[] = {2, 3, keys, size}, flat[] = {2, rows, size};
+        bz_type in[3] = {
+            {.kind = BZ_TYPE_TENSOR, .dtype = BZ_F32, .rank = CASES[i].rank, .dims = q + 4 - CASES[i].rank}};
+        in[1] = in[2] = (bz_type){
+            .kind = BZ_TYPE_TENSOR, .dtype = BZ_F32, .rank = CASES[i].k_rank, .dims = k + 4 - CASES[i].k_rank};
+        bz_type out = in[0];
+        if (CASES[i].runtime)
+            out.dims = flat;
+        bz_param params[5], runtime[] = {{.name = "kv", .v = &keys, .n = 1},
+                                         {.name = "qk", .v = &size, .n = 1},
+                                         {.name = "v", .v = &size, .n = 1}};
+        int n = 0;
+        for (int j = 0; j < 3 && CASES[i].runtime; j++)
+            params[n++] = runtime[j];
+        if (causal >= 0)
+            params[n++] = (bz_param){.name = "causal", .v = &causal, .n = 1};
+        if (CASES[i].groups)
+            params[n++] = (bz_param){.name = "kv_heads", .v = &heads, .n = 1};
+        bz_layer layer = {.kind = "attention",
+                          .in = in,
+                          .n_in = CASES[i].n_in,
+                          .out = &out,
+                          .n_out = CASES[i].n_out,
+                          .params = params,
+                          .n_params = n,
+                          .priced = true,
+                          .flops = 1000,
+                          .macs = 2 * rows * keys * 2 * size};
+        double share = CASES[i].part ? (double)seen / (double)(rows * keys) : 1,
+               found = bz_peaks_arithmetic(&p, &layer, BZ_UNDEFINED) / 1000;
+        if (fabs(found - share) > 1e-9)
+            fail_msg("case %zu: %g of the products, not %g", i, found, share);
+    }
+}
+
 /* An optimizer's step writes where it has read: 12 kB of weights, gradients and moments lie in a cache of 16 kB, and it takes no less than to read them. */
 static void test_in_place(void **state)
 {
@@ -413,12 +476,19 @@ static void test_types_of_a_sheet(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ticks),          cmocka_unit_test(test_slow_phase),
-        cmocka_unit_test(test_moves),          cmocka_unit_test(test_enough),
-        cmocka_unit_test(test_shares),         cmocka_unit_test(test_contradiction),
-        cmocka_unit_test(test_roofline),       cmocka_unit_test(test_types_of_a_sheet),
-        cmocka_unit_test(test_least_products), cmocka_unit_test(test_attention),
-        cmocka_unit_test(test_in_place),       cmocka_unit_test(test_peaks_by_threads),
+        cmocka_unit_test(test_ticks),
+        cmocka_unit_test(test_slow_phase),
+        cmocka_unit_test(test_moves),
+        cmocka_unit_test(test_enough),
+        cmocka_unit_test(test_shares),
+        cmocka_unit_test(test_contradiction),
+        cmocka_unit_test(test_roofline),
+        cmocka_unit_test(test_types_of_a_sheet),
+        cmocka_unit_test(test_least_products),
+        cmocka_unit_test(test_attention),
+        cmocka_unit_test(test_attention_forms),
+        cmocka_unit_test(test_in_place),
+        cmocka_unit_test(test_peaks_by_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
