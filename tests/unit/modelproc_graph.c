@@ -106,6 +106,58 @@ static void a_branch_that_cannot_be_run_is_not_taken(void **state)
     end(&s);
 }
 
+/* Of a decoder with and without a cache, merged, the branch runs that the inputs' sizes tell: the one that reads the cache where it is not empty. */
+static void a_cache_tells_which_branch_runs(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *size, *then_nodes, *else_nodes, *cond; /* of p, q, r and s; cond: the If's condition */
+        int64_t n;                                         /* N */
+        const char *said;                                  /* "": nothing tells */
+        int branch;
+    } CASES[] = {{"Nx4", "Add p,q t", "Tanh x e", "cond", 5, "cond is taken as true: p is not empty", 0},
+                 {"Nx4", "Add p,q t", "Tanh x e", "cond", 0, "cond is taken as false: p is empty", 1},
+                 {"Nx4", "Tanh x t", "Add q,r e", "cond", 5, "cond is taken as false: q is not empty", 1},
+                 {"Nx4", "Tanh x t", "Add q,r e", "cond", 0, "cond is taken as true: q is empty", 0},
+                 {"Nx4", "Sum p,q,r t", "Tanh s e", "cond", 1, "cond is taken as true: p is not empty", 0},
+                 {"4xN", "Sum r,s t", "Tanh p e", "cond", 2, "cond is taken as true: r is not empty", 0},
+                 {"Nx4", "Add p,p t", "Tanh x e", "cond", 5, "", 0},   /* one alone may be anything */
+                 {"Nx4", "Add p,q t", "Add r,s e", "cond", 5, "", 0},  /* as many by each */
+                 {"Nx4", "Add p,q t", "Add p,q e", "cond", 5, "", 0},  /* none alone */
+                 {"5x4", "Add p,q t", "Tanh x e", "cond", 5, "", 0},   /* always there */
+                 {"Nx4", "Add p,q t", "Tanh x e", "other", 5, "", 0},  /* the model decides */
+                 {"Nx4", "Add p,q t", "Tanh x e", "cond", -1, "", 0}}; /* of open size */
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        bz_buf g = {0}, node = a_node("If", "choice", CASES[i].cond, "y");
+        char size[24];
+        snprintf(size, sizeof size, "%lld", (long long)CASES[i].n);
+        put_message(&node, NODE_ATTR, a_graph_attr("then_branch", a_branch(CASES[i].then_nodes, "t")));
+        put_message(&node, NODE_ATTR, a_graph_attr("else_branch", a_branch(CASES[i].else_nodes, "e")));
+        put_message(&g, GRAPH_INPUT, a_value("x", BZ_F32, "4x4"));
+        for (const char *v = "p\0q\0r\0s\0"; *v; v += 2)
+            put_message(&g, GRAPH_INPUT, a_value(v, BZ_F32, CASES[i].size));
+        put_message(&g, GRAPH_INPUT, a_value("cond", BZ_BOOL, ""));
+        put_plain_nodes(&g, "Not cond other");
+        put_message(&g, GRAPH_NODE, node);
+        subject s = {.bytes = a_model(8, 17, g)};
+        bz_error err = {0};
+        const bz_bind bind = {"N", size};
+        bz_infer_options options = {
+            .binds = &bind, .n_binds = CASES[i].n >= 0 && strchr(CASES[i].size, 'N'), .open_inputs = true};
+        if (bz_model_parse(s.bytes.data, s.bytes.len, "test", &s.model, &err) ||
+            bz_layers_infer(s.model, &options, &s.layers, &err))
+            fail_msg("case %zu: %s", i, err.text);
+        const char *said = "";
+        for (int k = 0; k < s.layers->n_warnings; k++)
+            said = strstr(s.layers->warnings[k], "is taken as") ? s.layers->warnings[k] : said;
+        assert_string_equal(said, CASES[i].said);
+        const bz_layer *l = &s.layers->layer[s.layers->n - 1];
+        for (int b = 0; b < 2 && *said; b++)
+            assert_true(l->bodies[b].trips == (b == CASES[i].branch) && l->bodies[b].trips_known);
+        end(&s);
+    }
+}
+
 /* A function is run as a body of its call, with the call's shapes, constants and known values; with more operands or results than it has, it is none. */
 static void a_function_is_a_body(void **state)
 {
@@ -646,6 +698,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(if_counts_its_cheaper_branch),
         cmocka_unit_test(a_branch_that_cannot_be_run_is_not_taken),
+        cmocka_unit_test(a_cache_tells_which_branch_runs),
         cmocka_unit_test(a_function_is_a_body),
         cmocka_unit_test(short_loops_are_run_trip_by_trip),
         cmocka_unit_test(loops_without_a_count_are_open),
