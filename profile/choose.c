@@ -467,6 +467,20 @@ static int steps_within(const bz_work *w, const bz_cut *c, int n, int at)
     return -1;
 }
 
+/* Leaves out levels whose pieces are layers, by their weights: of a single pass, or of steps that another level has. Is any level left? */
+static bool leave_layers(const bz_work *w, bz_cut *c, int *n)
+{
+    int kept = 0;
+    bool steps = false;
+    for (int i = 0; i < *n; i++)
+        steps |= bz_cut_same_weights(w, &c[i]) >= NEARLY_ALL;
+    for (int i = 0; i < *n; i++)
+        if (!bz_cut_is_of_layers(w, &c[i]) && !(steps && bz_cut_same_weights(w, &c[i]) < 0.5))
+            c[kept++] = c[i];
+    *n = kept;
+    return kept > 0;
+}
+
 int bz_choose_cut(const bz_work *w, bz_cut **cuts, int *n, bool *sure, int *other, bz_arena *arena)
 {
     uint32_t span[2];
@@ -474,6 +488,10 @@ int bz_choose_cut(const bz_work *w, bz_cut **cuts, int *n, bool *sure, int *othe
     *sure = true;
     if (!*n)
         return -1;
+    span[0] = 0;
+    span[1] = (uint32_t)w->n;
+    if (!leave_layers(w, *cuts, n))
+        return add_single(cuts, n, span, arena);
     uint32_t turns = bz_turns_of_places(w);
     int at = turns == 1 ? -1 : by_host(w, *cuts, *n, turns);
     if (at >= 0) {
@@ -485,8 +503,6 @@ int bz_choose_cut(const bz_work *w, bz_cut **cuts, int *n, bool *sure, int *othe
     }
     int rests = by_rests(*cuts, *n);
     at = rests >= 0 ? rests : by_frames(w, *cuts, *n);
-    span[0] = 0;
-    span[1] = (uint32_t)w->n;
     if (turns == 1 || (rests < 0 && one_pass(w, &(*cuts)[at], span))) {
         *other = at;
         *sure = false;

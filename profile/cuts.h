@@ -41,6 +41,9 @@ typedef struct bz_work {
     uint32_t n_exact, n_name, n_sort;
     const uint32_t *place[BZ_PLACES]; /* [n] name, and from where it reads what no call writes; NULL: not told */
     uint32_t n_place[BZ_PLACES], no_place[BZ_PLACES]; /* no_place: the number of those that tell none */
+    const uint32_t *
+        weight; /* [n] the operator with the shape of its weights, at its first event; 0: none. NULL: no such shapes are on record */
+    uint32_t n_weight;
     const uint16_t
         *inputs; /* [n + 1] copies to the device that were asked for just before the event; n: behind the last */
     const uint8_t *between; /* [n + 1] BZ_BETWEEN_… */
@@ -155,6 +158,11 @@ int bz_find_cuts(const bz_work *w, bz_cut **cuts, bz_arena *arena);
  * `other`, or -1 where equal layers of fewer iterations would look the same. A cut into a single iteration may be added to the list:
  * layers that ran once. */
 int bz_choose_cut(const bz_work *w, bz_cut **cuts, int *n, bool *sure, int *other, bz_arena *arena);
+
+/* The share of pieces that have the weights of the one behind them; NaN: not on record. weights.c */
+double bz_cut_same_weights(const bz_work *w, const bz_cut *c);
+/* Are its pieces layers of one pass: of a cut whose pieces have weights of other shapes, which do not come again? weights.c */
+bool bz_cut_is_of_layers(const bz_work *w, const bz_cut *c);
 
 /* How often the places are read that come in turns, as weights do: in so many iterations. 1: each once. 0: nothing tells. places.c */
 uint32_t bz_turns_of_places(const bz_work *w);

@@ -317,6 +317,8 @@ static bool detect(bz_trace *t, bz_event_kind kind, uint32_t count)
         read_symbols(t, &s, &w, &arena);
         read_host(t, &s, &w, &arena);
         bz_sequence_places(t, &s, &w, &arena);
+        if (!count)
+            bz_sequence_weights(t, &s, &w, &arena);
         n = bz_find_cuts(&w, &cut, &arena);
         at = bz_choose_cut(&w, &cut, &n, &sure, &other, &arena);
     }

@@ -55,6 +55,9 @@ bool bz_sequence_merge_growing(const bz_trace *t, const bz_sequence *s, const ui
 struct bz_work;
 void bz_sequence_places(const bz_trace *t, const bz_sequence *s, struct bz_work *w, bz_arena *arena);
 
+/* Fills w->weight. weights.c */
+void bz_sequence_weights(const bz_trace *t, const bz_sequence *s, struct bz_work *w, bz_arena *arena);
+
 /* Iteration i is events first[i] … first[i + 1] - 1: adds it with its times. windows.c */
 void bz_sequence_windows(bz_trace *t, const bz_sequence *s, const uint32_t *first, uint32_t n, bz_arena *arena);
 

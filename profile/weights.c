@@ -1,0 +1,134 @@
+/* What the weights of operators tell, where their shapes were recorded: a step has the weights of the one before, and the layers of a single pass, as the
+ * stages of a ResNet, have shapes of their own, which never come again. */
+#include "profile/cuts.h"
+#include "profile/sequence.h"
+
+#include <math.h>
+
+enum { CLASSES = 256 }; /* of pieces with other weights: so many layers are no steps, either */
+
+/* PyTorch's operators with weights, and which of their arguments these are. */
+static const struct {
+    const char *operators;
+    int argument;
+} WEIGHTS[] = {
+    {"^aten::conv1d$ ^aten::conv2d$ ^aten::conv3d$ ^aten::conv_transpose ^aten::convolution$ ^aten::linear$ "
+     "^aten::batch_norm$",
+     1},
+    {"^aten::addmm$ ^aten::layer_norm$ ^aten::group_norm$", 2},
+};
+
+static int weights_of(const char *operator)
+{
+    for (size_t i = 0; i < sizeof WEIGHTS / sizeof *WEIGHTS; i++)
+        if (bz_name_matches_any(WEIGHTS[i].operators, operator))
+            return WEIGHTS[i].argument;
+    return -1;
+}
+
+/* The operator with weights that is `op`, or that it was called by: the outermost. BZ_NONE: there is none. */
+static uint32_t weighted(const bz_trace *t, bz_name_answers *answers, uint32_t op)
+{
+    const bz_events *e = &t->event[BZ_EVENT_OP];
+    uint32_t found = BZ_NONE;
+    for (; op != BZ_NONE; op = e->op[op])
+        if (bz_name_answer(answers, bz_string(t, e->name[op])) >= 0)
+            found = op;
+    return found;
+}
+
+/* A symbol for the operator with the shape of its weights; 0: none is on record. */
+static uint64_t symbol_of(const bz_trace *t, int argument, uint32_t op)
+{
+    const bz_operator *o = bz_operator_of(t, op);
+    for (int i = 0; i < o->n_in; i++)
+        if (o->in[i].argument == argument && o->in[i].rank > 0)
+            return bz_hash_bytes(o->in[i].dim, (size_t)o->in[i].rank * sizeof *o->in[i].dim).low ^
+                   t->event[BZ_EVENT_OP].name[op];
+    return 0;
+}
+
+void bz_sequence_weights(const bz_trace *t, const bz_sequence *s, bz_work *w, bz_arena *arena)
+{
+    uint32_t *weight = BZ_NEW(arena, uint32_t, s->n + 1), last = BZ_NONE;
+    bz_name_answers answers = {.ask = weights_of};
+    BZ_SCOPED(bz_numbers) numbers = {0};
+    bz_numbers_add(&numbers, 0);
+    for (size_t i = 0; i < s->n && s->event->op; i++) {
+        uint32_t row = s->row[i], op = weighted(t, &answers, s->kind == BZ_EVENT_OP ? row : s->event->op[row]);
+        if (op == BZ_NONE || op == last) /* several kernels of one operator */
+            continue;
+        last = op;
+        int argument = bz_name_answer(&answers, bz_string(t, t->event[BZ_EVENT_OP].name[op]));
+        weight[i] = bz_numbers_add(&numbers, symbol_of(t, argument, op));
+    }
+    w->n_weight = numbers.n;
+    w->weight = numbers.n > 1 ? weight : NULL;
+}
+
+/* How many weights of events [from, to) are in `has` as well, at most as often; *all: how many there are. */
+static uint32_t common(const bz_work *w, uint32_t *has, uint32_t from, uint32_t to, uint32_t *all)
+{
+    uint32_t n = 0;
+    *all = 0;
+    for (uint32_t i = from; i < to; i++) {
+        uint32_t id = w->weight[i];
+        *all += id > 0;
+        if (id && has[id]) {
+            has[id]--;
+            n++;
+        }
+    }
+    return n;
+}
+
+/* Three of four weights of the piece that has fewer are those of the other one. */
+static bool same_weights(const bz_work *w, const bz_cut *c, uint32_t a, uint32_t b, uint32_t *has)
+{
+    const uint32_t end_a = a + 1 < c->n ? c->first[a + 1] : c->end, end_b = b + 1 < c->n ? c->first[b + 1] : c->end;
+    uint32_t of_a = 0, of_b;
+    for (uint32_t i = c->first[a]; i < end_a; i++) {
+        has[w->weight[i]]++;
+        of_a += w->weight[i] > 0;
+    }
+    uint32_t both = common(w, has, c->first[b], end_b, &of_b);
+    for (uint32_t i = c->first[a]; i < end_a; i++)
+        has[w->weight[i]] = 0;
+    return 4 * both >= 3 * (of_a < of_b ? of_a : of_b);
+}
+
+double bz_cut_same_weights(const bz_work *w, const bz_cut *c)
+{
+    uint32_t same = 0, pairs = 0, all = 0;
+    if (!w->weight)
+        return NAN;
+    BZ_FREED uint32_t *has = bz_zeroed(w->n_weight, sizeof *has);
+    for (uint32_t i = 0; i + 1 < c->n; i++) {
+        common(w, has, c->first[i], c->first[i + 1], &all);
+        pairs += all > 0;
+        same += all > 0 && same_weights(w, c, i, i + 1, has);
+    }
+    return pairs ? (double)same / pairs : NAN;
+}
+
+bool bz_cut_is_of_layers(const bz_work *w, const bz_cut *c)
+{
+    uint32_t representative[CLASSES], n = 0;
+    bool alone = true; /* no class has two pieces */
+    if (!w->weight || c->n < 2)
+        return false;
+    BZ_FREED uint32_t *has = bz_zeroed(w->n_weight, sizeof *has);
+    for (uint32_t i = 0; i < c->n; i++) {
+        if (n && same_weights(w, c, representative[n - 1], i, has)) {
+            alone = false;
+            continue;
+        }
+        for (uint32_t k = 0; k + 1 < n; k++)
+            if (same_weights(w, c, representative[k], i, has))
+                return false; /* they come again: networks in turns */
+        if (n == CLASSES)
+            return true;
+        representative[n++] = i;
+    }
+    return n > 2 || (n == 2 && alone);
+}
