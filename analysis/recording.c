@@ -199,6 +199,11 @@ static void tell_devices(recording_making *m)
              "the device works behind the host, which does not wait for it: the device's own "
              "step takes %s (median, from the end of one iteration's work to the next)",
              BZ_SAY_TIME(1e-9 * s.device_step.p50));
+    if (m->idle.before)
+        FACT(m,
+             "the iteration waited %s for work that was launched before the recording began: in the middle of a run, "
+             "where the device does that meanwhile, a step takes so much less",
+             BZ_SAY_NS(m->idle.before));
     if (m->idle.late)
         FACT(m,
              "the device's clock is %s late: no work began sooner behind its launch; why it idled is "

@@ -492,6 +492,7 @@ enum { BZ_IDLE_REASONS = BZ_IDLE_END + 1 };
 const char *bz_idle_name(bz_idle_reason reason);
 typedef struct bz_idle {
     int64_t busy, idle; /* nanoseconds in which some device, in which none worked: together the span, exactly */
+    int64_t before;     /* of BZ_IDLE_UNKNOWN: in which work waited that its stream did before the recording began */
     int64_t late;       /* by which the device's clock is late of the host's; 0: no later than recordings tell */
     struct {
         int64_t count, time, longest;

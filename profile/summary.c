@@ -107,6 +107,7 @@ bool bz_trace_whole(const bz_trace *t, bz_iteration *span, bz_trace *whole)
 typedef struct {
     int64_t start, end;
     uint32_t cause; /* api event, or BZ_NONE */
+    uint32_t lane;
 } work;
 
 BZ_SORTS(by_start, work, BZ_THEN(BZ_ORDER(p->start, q->start), BZ_ORDER(p->end, q->end)));
@@ -121,19 +122,21 @@ static work *work_within(const bz_trace *t, const bz_iteration *span, size_t *n)
         const bz_events *e = &t->event[k];
         for (size_t i = 0; i < e->n && e->start[i] < span->end; i++) /* sorted by start */
             if (e->end[i] > span->start)
-                w[(*n)++] = (work){e->start[i], e->end[i], e->cause ? e->cause[i] : BZ_NONE};
+                w[(*n)++] = (work){e->start[i], e->end[i], e->cause ? e->cause[i] : BZ_NONE, e->lane[i]};
     }
     qsort(w, *n, sizeof *w, by_start);
     return w;
 }
 
-/* Of all work of devices on record. */
-static int64_t first_start(const bz_trace *t)
+/* Is it the first work of its stream on record? */
+static bool first_of_stream(const bz_trace *t, const work *w)
 {
-    int64_t first = INT64_MAX;
-    for (int k = BZ_EVENT_KERNEL; k <= BZ_EVENT_MEMSET; k++) /* each sorted by start */
-        if (t->event[k].n && t->event[k].start[0] < first)
-            first = t->event[k].start[0];
+    bool first = true;
+    for (int k = BZ_EVENT_KERNEL; k <= BZ_EVENT_MEMSET; k++) {
+        const bz_events *e = &t->event[k];
+        for (size_t i = 0; i < e->n && e->start[i] < w->start && first; i++) /* sorted by start */
+            first = e->lane[i] != w->lane;
+    }
     return first;
 }
 
@@ -176,11 +179,13 @@ static int64_t clock_late(const bz_trace *t)
     return late >= CLOCK_LATE && late <= CLOCK_LATE_MOST ? late : 0;
 }
 
-/* [from, to): nothing runs, then the work does that `cause` asked for. The first work of a recording that begins long after its launch waits for
- * work from before: a server's trace of a single step holds the launches of that step, and lacks what the device still did. */
-static void split_gap(const bz_trace *t, int64_t from, int64_t to, uint32_t cause, bool first, bz_idle *out)
+/* [from, start of `w`): nothing runs. The first work of a stream on record that begins long after its launch waits for work from before: a server's
+ * trace of a single step holds the launches of that step, and lacks what the device still did. */
+static void split_gap(const bz_trace *t, int64_t from, const work *w, bz_idle *out)
 {
     const bz_events *api = &t->event[BZ_EVENT_API];
+    const int64_t to = w->start;
+    const uint32_t cause = w->cause;
     if (cause >= api->n) {
         add_idle(out, BZ_IDLE_UNKNOWN, from, to);
         return;
@@ -192,8 +197,9 @@ static void split_gap(const bz_trace *t, int64_t from, int64_t to, uint32_t caus
     }
     add_idle(out, BZ_IDLE_HOST, from, clamp(asked, from, to));
     add_idle(out, BZ_IDLE_LAUNCH, clamp(asked, from, to), clamp(returned, from, to));
-    bool waits = first && to - clamp(returned, from, to) > CLOCK_LATE_MOST;
+    bool waits = to - clamp(returned, from, to) > CLOCK_LATE_MOST && first_of_stream(t, w);
     add_idle(out, waits ? BZ_IDLE_UNKNOWN : BZ_IDLE_SUBMITTED, clamp(returned, from, to), to);
+    out->before += waits ? to - clamp(returned, from, to) : 0;
 }
 
 void bz_trace_idle(const bz_trace *t, const bz_iteration *span, bz_idle *out)
@@ -204,7 +210,7 @@ void bz_trace_idle(const bz_trace *t, const bz_iteration *span, bz_idle *out)
     *out = (bz_idle){.late = clock_late(t)};
     for (size_t i = 0; i < n; i++) {
         if (w[i].start > at)
-            split_gap(t, at, w[i].start, w[i].cause, !i && w[i].start == first_start(t), out);
+            split_gap(t, at, &w[i], out);
         at = w[i].end > at ? w[i].end : at;
     }
     add_idle(out, BZ_IDLE_END, at, span->end);

@@ -654,15 +654,16 @@ static void long_launches_are_no_clock(void **state)
     }
 }
 
-/* A step cut out of a server's work: its launches are on record, and not what the device did until their work began. Where work from before is there,
- * or the first begins soon, it is on its way. */
+/* A step cut out of a server's work: its launches are on record, and not what the device did until their work began. Where work of the same stream
+ * from before is there, or the first begins soon, it is on its way. */
 static void work_from_before_is_not_on_its_way(void **state)
 {
     (void)state;
     static const struct {
         int64_t begins;
-        bool before, unknown;
-    } CASES[] = {{3000000, false, true}, {3000000, true, false}, {300000, false, false}};
+        int64_t before; /* a stream that worked before; 0: none */
+        bool unknown;
+    } CASES[] = {{3000000, 0, true}, {3000000, 3, false}, {3000000, 2, true}, {300000, 0, false}};
     for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
         bz_error err;
         bz_idle idle;
@@ -670,7 +671,7 @@ static void work_from_before_is_not_on_its_way(void **state)
         uint32_t source = bz_trace_source(t, "x", "test"), host = bz_trace_thread(t, source, 7, 8),
                  stream = bz_trace_stream(t, source, 7, 0, 1, 3);
         if (CASES[i].before)
-            add(t, BZ_EVENT_KERNEL, -5000, -1000, "gemm", stream);
+            add(t, BZ_EVENT_KERNEL, -5000, -1000, "gemm", bz_trace_stream(t, source, 7, 0, 1, CASES[i].before));
         for (uint32_t k = 0; k < 5; k++) {
             int64_t at = CASES[i].begins + 10000 * k;
             tie(t, BZ_EVENT_API, add(t, BZ_EVENT_API, 10000 * k, 10000 * k + 8000, "cudaLaunchKernel", host), k + 1);
@@ -680,6 +681,7 @@ static void work_from_before_is_not_on_its_way(void **state)
         bz_trace_idle(t, &(bz_iteration){.start = 0, .end = CASES[i].begins + 50000}, &idle);
         assert_int_equal(idle.of[BZ_IDLE_UNKNOWN].count, CASES[i].unknown);
         assert_int_equal(idle.of[BZ_IDLE_UNKNOWN].time, CASES[i].unknown ? CASES[i].begins - 8000 : 0);
+        assert_int_equal(idle.before, idle.of[BZ_IDLE_UNKNOWN].time);
         bz_trace_free(t);
     }
 }
