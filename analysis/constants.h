@@ -16,6 +16,11 @@ static const double FITS = 0.9, FITS_BY_LAYER = 0.95, EQUALLY = 0.002;
 static const double SIZES_ALIKE = 0.8, SIZE_OFF = 0.15;
 
 enum {
+    /* Sequences of a step of a language model up to which its products are limited by the memory, which gives each weight once for all of them.
+     * Reasoned: from an A100 to a B200 a device multiplies 150 to 290 times in 16 bits while its memory gives one weight. Twice: steps of an A100 that
+     * are limited by arithmetic are told to wait for the memory. */
+    SEQUENCES_BY_MEMORY = 128,
+
     /* Pieces of work by which a model can be told from others, and by which iterations are counted anew. Twice: AlexNet fits nothing. */
     LEAST_TOLD = 5,
     LEAST_RECOUNTED = 4,

@@ -1,5 +1,6 @@
 /* What a recording tells by itself: no model, no records, no parameters of calls are needed. */
 #include "analysis/recording.h"
+#include "analysis/constants.h"
 #include "analysis/steps.h"
 #include "explain/align.h"
 
@@ -21,8 +22,15 @@ static bool multiplies(bz_kernel_does does)
     return bz_kernel_limit_of(does) == BZ_LIMIT_COMPUTE;
 }
 
+bz_kernel_limit recording_limit(const recording_making *m, bz_kernel_does does)
+{
+    return m->few_rows && multiplies(does) ? BZ_LIMIT_MEMORY : bz_kernel_limit_of(does);
+}
+
 static void sum_kernels(recording_making *m)
 {
+    bz_phases phases;
+    m->few_rows = bz_trace_phases(m->trace, &phases) && phases.steps && phases.batch <= SEQUENCES_BY_MEMORY;
     const bz_events *k = &m->trace->event[BZ_EVENT_KERNEL];
     for (size_t i = 0; i < k->n; i++) {
         const bz_kernel *n = bz_kernel_of(m->trace, i);
@@ -30,7 +38,7 @@ static void sum_kernels(recording_making *m)
             continue;
         double seconds = 1e-9 * (double)(k->end[i] - k->start[i]) / m->steady;
         m->kernel_time += seconds;
-        m->limit_time[bz_kernel_limit_of(n->does)] += seconds;
+        m->limit_time[recording_limit(m, n->does)] += seconds;
         m->unit_time += n->unit ? seconds : 0;
         m->product_time += n->unit || multiplies(n->does) ? seconds : 0;
         m->silent_time += !n->tells_unit && multiplies(n->does) ? seconds : 0;
@@ -56,7 +64,8 @@ static void tell_kernels(recording_making *m)
     if (time[BZ_LIMIT_UNKNOWN] > 0)
         others = bz_arena_printf(m->arena, "%s; %s is of kernels whose names tell nothing", others,
                                  BZ_SAY_SHARE(share_of(time[BZ_LIMIT_UNKNOWN], all)));
-    FACT(m, "by the names of its kernels, %s of their time is limited by arithmetic, %s by memory%s",
+    FACT(m, "by the names of its kernels%s, %s of their time is limited by arithmetic, %s by memory%s",
+         m->few_rows ? ", products of steps with few sequences counted to memory, which gives the weights" : "",
          BZ_SAY_SHARE(share_of(time[BZ_LIMIT_COMPUTE], all)), BZ_SAY_SHARE(share_of(time[BZ_LIMIT_MEMORY], all)),
          others);
     if (!(m->product_time > 0))

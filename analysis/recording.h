@@ -15,7 +15,9 @@ typedef struct recording_making {
     bz_idle idle;            /* of `one`; of devices */
     double steady;           /* how many iterations figures are divided by */
     bz_arena *arena;
-    const bz_alignment *alignment;                        /* of no layers: who had the host while no device worked */
+    const bz_alignment *alignment; /* of no layers: who had the host while no device worked */
+    bool
+        few_rows; /* iterations are steps of a language model, of so few sequences that weights are most of what its products read */
     double kernel_time, limit_time[BZ_LIMIT_NETWORK + 1]; /* seconds per iteration */
     double unit_time, silent_time,
         product_time; /* of kernels on a matrix unit; whose names do not tell; of all that could be products */
@@ -24,6 +26,9 @@ typedef struct recording_making {
     int n_ranks;
     bz_recording *out;
 } recording_making;
+
+/* What kernels of a group are limited by, in this recording. */
+bz_kernel_limit recording_limit(const recording_making *m, bz_kernel_does does);
 
 /* Fills the sheets. */
 void recording_sheets(recording_making *m);

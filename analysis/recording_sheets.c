@@ -102,7 +102,7 @@ static bz_sheet *group_sheet(recording_making *m)
         BZ_SHEET_ADD(
             sheet, BZ_TEXT(bz_kernel_does_name((bz_kernel_does)d)), BZ_NUMBER(of[d].count / m->steady),
             BZ_NUMBER(of[d].time), BZ_NUMBER(share_of(of[d].time, m->kernel_time)),
-            BZ_TEXT(bz_kernel_limit_name(limit)),
+            BZ_TEXT(bz_kernel_limit_name(recording_limit(m, (bz_kernel_does)d))),
             BZ_NUMBER((limit == BZ_LIMIT_COMPUTE || of[d].unit > 0) && told > 0 ? share_of(of[d].unit, told) : NAN));
     }
     sheet->note = "Groups, limits and units are told by the kernels' names; shares on units are of the time of kernels "

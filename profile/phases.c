@@ -352,7 +352,7 @@ void bz_phases_print(const bz_phases *p, bz_buf *out)
                   p->steps == 1 ? "" : "s", bz_units_time(each, p->decode));
     if (!(p->rate > 0))
         return;
-    bz_buf_printf(out, ", %.4g tokens per second ", p->rate);
+    bz_buf_printf(out, p->rate < 1000 ? ", %.4g tokens per second " : ", %.0f tokens per second ", p->rate);
     if (p->fewest < p->batch)
         bz_buf_printf(out, "of %u to %u sequences", p->fewest, p->batch);
     else if (p->batch)
