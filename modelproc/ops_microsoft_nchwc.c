@@ -84,7 +84,8 @@ static int conv(call *c)
         of[0] = group = x->dims[1];
     } else {
         of[0] = real_channels(c, w->dims[0]);
-        if (group == 1 && !open && !bz_is_symbol(w->dims[1]) && w->dims[1] > x->dims[1] && w->dims[1] - x->dims[1] < BLOCK)
+        if (group == 1 && !open && !bz_is_symbol(w->dims[1]) && w->dims[1] > x->dims[1] &&
+            w->dims[1] - x->dims[1] < BLOCK)
             of[1] = x->dims[1];
     }
     if (conv_grouped(c, x, &real, group, dims))
