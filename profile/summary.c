@@ -128,15 +128,17 @@ static work *work_within(const bz_trace *t, const bz_iteration *span, size_t *n)
     return w;
 }
 
-/* Is it the first work of its stream on record? */
-static bool first_of_stream(const bz_trace *t, const work *w)
+/* [lanes] when the first work of a stream on record began. */
+static int64_t *first_starts(const bz_trace *t)
 {
-    bool first = true;
-    for (int k = BZ_EVENT_KERNEL; k <= BZ_EVENT_MEMSET; k++) {
-        const bz_events *e = &t->event[k];
-        for (size_t i = 0; i < e->n && e->start[i] < w->start && first; i++) /* sorted by start */
-            first = e->lane[i] != w->lane;
-    }
+    int64_t *first = bz_alloc(t->n_lanes, sizeof *first);
+    for (uint32_t lane = 0; lane < t->n_lanes; lane++)
+        first[lane] = INT64_MAX;
+    for (int k = BZ_EVENT_KERNEL; k <= BZ_EVENT_MEMSET; k++)
+        for (size_t i = 0; i < t->event[k].n; i++) {
+            int64_t *of = &first[t->event[k].lane[i]];
+            *of = t->event[k].start[i] < *of ? t->event[k].start[i] : *of;
+        }
     return first;
 }
 
@@ -181,7 +183,7 @@ static int64_t clock_late(const bz_trace *t)
 
 /* [from, start of `w`): nothing runs. The first work of a stream on record that begins long after its launch waits for work from before: a server's
  * trace of a single step holds the launches of that step, and lacks what the device still did. */
-static void split_gap(const bz_trace *t, int64_t from, const work *w, bz_idle *out)
+static void split_gap(const bz_trace *t, int64_t from, const work *w, bool first, bz_idle *out)
 {
     const bz_events *api = &t->event[BZ_EVENT_API];
     const int64_t to = w->start;
@@ -197,7 +199,7 @@ static void split_gap(const bz_trace *t, int64_t from, const work *w, bz_idle *o
     }
     add_idle(out, BZ_IDLE_HOST, from, clamp(asked, from, to));
     add_idle(out, BZ_IDLE_LAUNCH, clamp(asked, from, to), clamp(returned, from, to));
-    bool waits = to - clamp(returned, from, to) > CLOCK_LATE_MOST && first_of_stream(t, w);
+    bool waits = first && to - clamp(returned, from, to) > CLOCK_LATE_MOST;
     add_idle(out, waits ? BZ_IDLE_UNKNOWN : BZ_IDLE_SUBMITTED, clamp(returned, from, to), to);
     out->before += waits ? to - clamp(returned, from, to) : 0;
 }
@@ -206,11 +208,12 @@ void bz_trace_idle(const bz_trace *t, const bz_iteration *span, bz_idle *out)
 {
     size_t n;
     BZ_FREED work *w = work_within(t, span, &n);
+    BZ_FREED int64_t *first = first_starts(t);
     int64_t at = span->start;
     *out = (bz_idle){.late = clock_late(t)};
     for (size_t i = 0; i < n; i++) {
         if (w[i].start > at)
-            split_gap(t, at, &w[i], out);
+            split_gap(t, at, &w[i], w[i].start == first[w[i].lane], out);
         at = w[i].end > at ? w[i].end : at;
     }
     add_idle(out, BZ_IDLE_END, at, span->end);
