@@ -98,8 +98,8 @@ static float f8_to(const f8 *t, uint8_t code)
 static void f4_encode(const float *from, uint8_t *to, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
-        uint8_t code = f8_of(&E2M1, from[i]), half = (uint8_t)((code >> 4 & 8) | (code & 7));
-        to[i / 2] = i % 2 ? (uint8_t)(to[i / 2] | half << 4) : half;
+        unsigned code = f8_of(&E2M1, from[i]), half = (code >> 4 & 8) | (code & 7);
+        to[i / 2] = (uint8_t)(i % 2 ? to[i / 2] | half << 4 : half);
     }
 }
 
