@@ -6,6 +6,7 @@
 #include "perfdb/gbench.h"
 #include "perfdb/store.h"
 
+#include <math.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -726,11 +727,80 @@ static void test_convolutions_by_name(void **state)
     bz_arena_free(&arena);
 }
 
+/* Numbers of a system at their limits, and one behind: what lies behind is none. Of caches those that grow, at most four. */
+static void test_limits_of_facts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int threads, n_caches, level, count;
+        double bytes; /* of the last one */
+    } CASES[] = {
+#define CACHE(level, count, bytes) "{\"level\":" #level ",\"count\":" #count ",\"bytes\":" #bytes "}"
+        {"{\"measured\":{\"threads\":1}}", 1, 0, 0, 0, 0},
+        {"{\"measured\":{\"threads\":4096}}", 4096, 0, 0, 0, 0},
+        {"{\"measured\":{\"threads\":4097}}", 0, 0, 0, 0, 0},
+        {"{\"measured\":{\"threads\":0.5}}", 0, 0, 0, 0, 0},
+        {"{\"measured\":{\"threads\":1.5}}", 0, 0, 0, 0, 0},
+        {"{\"measured\":{\"threads\":\"1\"}}", 0, 0, 0, 0, 0},
+        {"{\"caches\":[" CACHE(9, 4096, 1e12) "]}", 0, 1, 9, 4096, 1e12},
+        {"{\"caches\":[" CACHE(9.5, 1, 8) "]}", 0, 0, 0, 0, 0},
+        {"{\"caches\":[" CACHE(1, 4097, 8) "]}", 0, 1, 1, 1, 8},
+        {"{\"caches\":[" CACHE(1, 0, 8) "]}", 0, 1, 1, 1, 8},
+        {"{\"caches\":[" CACHE(1, 2, 1.1e12) "]}", 0, 0, 0, 0, 0},
+        {"{\"caches\":[" CACHE(1, 2, 8) "," CACHE(2, 3, 8) "]}", 0, 1, 1, 2, 8},
+        {"{\"caches\":[" CACHE(1, 2, 8) "," CACHE(2, 3, 9) "]}", 0, 2, 2, 3, 9},
+        {"{\"caches\":[" CACHE(1, 2, 8) "," CACHE(2, 3, 9) "," CACHE(3, 4, 10) "," CACHE(4, 5, 11) "," CACHE(5, 6,
+                                                                                                             12) "]}",
+         0, 4, 4, 5, 11},
+    };
+    bz_arena arena = {0};
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        const bz_system_facts *f = bz_system_facts_read(CASES[i].text, &arena);
+        const int last = f->n_caches - 1, n = CASES[i].n_caches;
+        if (f->n_measured != (CASES[i].threads > 0) || (f->n_measured && f->measured[0].threads != CASES[i].threads) ||
+            last + 1 != n ||
+            (n && (f->cache[last].level != CASES[i].level || f->cache[last].count != CASES[i].count ||
+                   f->cache[last].bytes != CASES[i].bytes)))
+            fail_msg("case %zu: %s", i, CASES[i].text);
+    }
+    static const struct {
+        const char *number;
+        double rate;
+    } RATES[] = {{"1e-300", 1e-300}, {"9e29", 9e29}, {"1e30", NAN}, {"0", NAN},
+                 {"-1", NAN},        {"\"1\"", NAN}, {"true", NAN}};
+    for (size_t i = 0; i < sizeof RATES / sizeof *RATES; i++) {
+        char text[100];
+        snprintf(text, sizeof text, "{\"measured\":{\"threads\":1,\"flops\":{\"f32\":%s}}}", RATES[i].number);
+        const bz_measured *m = bz_system_measured(bz_system_facts_read(text, &arena), 1);
+        assert_int_equal(m->flops.n, !isnan(RATES[i].rate));
+        assert_true(!m->flops.n || m->flops.at[0].rate == RATES[i].rate);
+        assert_null(bz_system_measured(bz_system_facts_read(text, &arena), 2));
+    }
+    bz_arena_free(&arena);
+}
+
+/* A key tells its system's number again, whichever byte of it is not zero. */
+static void test_systems_of_keys(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 1000; i++) {
+        bz_record_key key = {{0}};
+        uint32_t system = (uint32_t)chance(1u << 31) >> chance(31);
+        bz_key_problem(&key, system, "relu x=1x8 dtype=f32");
+        assert_int_equal(bz_key_system_of(&key), system);
+        bz_key_type(&key, system, "f32");
+        assert_int_equal(bz_key_system_of(&key), system);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_against_a_list, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_details_in_any_order, make_folder, remove_folder),
+        cmocka_unit_test(test_limits_of_facts),
+        cmocka_unit_test(test_systems_of_keys),
         cmocka_unit_test(test_plain_text),
         cmocka_unit_test(test_borders),
         cmocka_unit_test(test_names_of_systems),
