@@ -41,7 +41,7 @@ static const struct {
     {ANYWHERE, "[pytorch|profiler|execution_trace",
      "PyTorch's execution trace: operators and their order, without times", TORCH},
     {ANYWHERE, "\"rocprofiler-sdk-tool\"", "rocprofv3's JSON",
-     "torch.profiler records AMD's GPUs, too; or convert rocprofv3 --output-format pftrace by traceconv json"},
+     "give the database that rocprofv3 --output-format rocpd writes"},
     {ANYWHERE, "speedscope.app", "a profile for speedscope, of call stacks", TORCH},
     {ANYWHERE, "\"device_metrics\" & \"calls\"", "TVM's report of means by function, which is no timeline", NSYS},
     {ANYWHERE, "{\"Type\":", "Nsight Systems' export as JSON lines", "export with nsys export --type=sqlite"},
@@ -56,7 +56,7 @@ static const struct {
     {ANYWHERE, "\"KernelName\" & \"BeginNs\"", "rocprof's table of kernels",
      "give the JSON that rocprof --hip-trace writes"},
     {ANYWHERE, "\"Kernel_Name\" & \"Start_Timestamp\"", "rocprofv3's table of kernels",
-     "give what traceconv json makes of rocprofv3 --output-format pftrace"},
+     "give the database that rocprofv3 --output-format rocpd writes"},
 };
 
 static bool fits(size_t form, const char *path, const char *head, size_t n)

@@ -207,7 +207,8 @@ static const rule RULES[] = {
      "_h884 _s884 _i884 _h1688 _s1688 _h16816 _s16816 _i8816 _i16832 _i8832 tensorop tensor16x8x hmma imma xmma gmma "
      "wgmma wmma nvjet_ m16n8k16 deep_gemm:: marlin Marlin pytorch_flash:: flash_fwd flash_bwd flash:: "
      "fmha_cutlass*_sm70 fmha_cutlass*_sm75 fmha_cutlass*_sm80 fmhaSm ^bmm_*_sm100"},
-    {UNIT, 0, "Matrix Cores", "Cijk_*_MI16x Cijk_*_MI32x Cijk_*_MI4x xdl mfma igemm_*_gtc ck_tile*Fmha aiter::fmha_"},
+    {UNIT, 0, "Matrix Cores",
+     "Cijk_*_MI16x Cijk_*_MI32x Cijk_*_MI4x xdl mfma igemm_*_gtc ck_tile*Fmha ck_tile*GemmKernel aiter::fmha_"},
 
     /* ---- types. CUTLASS's s1688 multiplies in TF32 unless it says f16; nvjet says its operands, its sums and its results by a letter each: h is
      * f16, t bf16, q f8. Tensile's Cijk says operands, results and sums: B is bf16, H f16, S f32. */
@@ -217,7 +218,8 @@ static const rule RULES[] = {
     {TYPE, 0, "i8", "_i884 _i8816 _i8832 _i16832 imma int8 Cijk_*_I8 Cijk_*_4xi8"},
     {TYPE, 0, "bf16", "bf16 BFloat16 DF16b nvjet*_ts Cijk_*_BBS_ Cijk_*_BSS_ Cijk_*_B_BS_ Cijk_*_B_SS_"},
     {TYPE, 0, "f16",
-     "h884 s884 h1688 h16816 s16816 hgemm f16f16 fp16_s _f16 _half half_ __half Half _hcudnn_ nvjet*_hs nvjet*_hh "
+     "_Float16 DF16_ h884 s884 h1688 h16816 s16816 hgemm f16f16 fp16_s _f16 _half half_ __half Half _hcudnn_ nvjet*_hs "
+     "nvjet*_hh "
      "Cijk_*_HHS_ "
      "Cijk_*_HSS_ Cijk_*_H_HS_ Cijk_*_H_SS_ Cijk_*_HB_"},
     {TYPE, 0, "f32", "Cijk_*_SB_ Cijk_*_S_B_"},

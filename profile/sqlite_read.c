@@ -4,6 +4,7 @@
 #include "base/folder.h"
 #include "profile/columns.h"
 #include "profile/reader.h"
+#include "profile/rocpd.h"
 #include "profile/scan.h"
 #include "profile/sqlite_facts.h"
 #include "profile/sqlite_levels.h"
@@ -568,7 +569,7 @@ static int check_tables(reader *r, const char *path, bz_error *err)
     if (any)
         return 0;
     sqlite3_stmt *s = bz_database_prepare(&r->db, "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT "
-                                                  "LIKE 'sqlite%' ORDER BY name NOT LIKE 'rocpd%', 1 DESC");
+                                                  "LIKE 'sqlite%' ORDER BY name NOT LIKE 'rocpd_op', 1 DESC");
     bool some = bz_database_step(&r->db, s);
     snprintf(name, sizeof name, "%s", some ? (const char *)sqlite3_column_text(s, 0) : "");
     sqlite3_finalize(s);
@@ -576,10 +577,10 @@ static int check_tables(reader *r, const char *path, bz_error *err)
         return bz_fail(
             err, BZ_BAD_INPUT,
             "%s: is a database without tables: was the export that should fill it interrupted? Export it again", path);
-    if (!strncmp(name, "rocpd_", 6)) /* beside tables such as sqlite_sequence */
+    if (!strcmp(name, "rocpd_op"))
         return bz_fail(err, BZ_BAD_INPUT,
-                       "%s: is a database of rocprofv3 (ROCm), which benanza does not read: record with rocprofv3 "
-                       "--output-format pftrace, and give what traceconv json makes of it",
+                       "%s: is a database of rocmProfileData (RPD), which benanza does not read: give what its "
+                       "rpd2tracing.py writes, or record with rocprofv3",
                        path);
     return bz_fail(err, BZ_BAD_INPUT,
                    "%s: is a database of another program, with a table %s and none of Nsight Systems': give what nsys "
@@ -614,9 +615,11 @@ static int sqlite_read(bz_trace *t, uint32_t source, bz_stream *in, bz_error *er
                     sqlite3_errmsg(r.db.sql));
         goto out;
     }
-    if (check_tables(&r, in->path, err))
-        goto out;
-    read_all(&r);
+    if (!bz_rocpd_read(t, source, &r.db)) {
+        if (check_tables(&r, in->path, err))
+            goto out;
+        read_all(&r);
+    }
     if (unread(&r.db, in->path, err))
         goto out;
     if (r.db.why)

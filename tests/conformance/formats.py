@@ -328,7 +328,7 @@ def refused():
     with zipfile.ZipFile(work + "/t.zip", "w") as z:
         z.writestr("trace.json", "[]")
     check("zip", "zip archive" in show(work + "/t.zip"), True)
-    for name, sql, words in (("rocpd.db", "create table rocpd_kernel_dispatch_0a1b(id integer primary key autoincrement); create table zebra(id)", "rocprofv3"), ("other.db", "create table invoices(id)", "table invoices"),
+    for name, sql, words in (("rpd.db", "create table rocpd_op(id integer primary key autoincrement); create table zebra(id)", "rocmProfileData"), ("other.db", "create table invoices(id)", "table invoices"),
                              ("none.db", "create table t(a); drop table t", "without tables")):
         db = sqlite3.connect(f"{work}/{name}")
         db.executescript(sql)

@@ -295,6 +295,10 @@ static const struct {
            "void ck::kernel_gemm_xdl_cshuffle_v1<ck::GridwiseGemm_xdl_cshuffle_v1>(Args)"),
     KERNEL(ATTENTION, "ROCm (Composable Kernel)", "Matrix Cores",
            "void ck_tile::kentry<256, 2, ck_tile::FmhaFwdKernel<ck_tile::BlockFmhaPipelineQRKSVSAsync>>(Kargs)"),
+    KERNEL(
+        PRODUCT, "ROCm (Composable Kernel)", "Matrix Cores",
+        "void ck_tile::kentry<1, ck_tile::BatchedGemmKernel<ck_tile::GemmSpatiallyLocalTilePartitioner<8, 4>, "
+        "ck_tile::GemmPipelineAgBgCrCompV3<ck_tile::UniversalGemmPipelineProblem<_Float16, _Float16, float>>>>(Args)"),
     KERNEL(MOVE, "ROCm", NULL, "__amd_rocclr_copyBuffer"),
     KERNEL(MOVE, "ROCm", NULL, "__amd_rocclr_fillBufferAligned"),
     /* MXNet, Caffe2, ONNX Runtime, TensorFlow, XLA */

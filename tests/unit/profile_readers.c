@@ -535,6 +535,94 @@ static size_t facts_that_are(const bz_trace *t, const char *key, const char *val
     return n;
 }
 
+/* One process' tables of rocprofv3, and three steps of two kernels, a copy and a range of roctx. */
+static void put_rocpd(bz_buf *sql, const char *ending, int pid)
+{
+    static const char *const TABLES[] = {
+        "string (id INTEGER PRIMARY KEY, guid TEXT, string TEXT)",
+        "info_process (id INTEGER PRIMARY KEY, pid INTEGER, command TEXT)",
+        "info_thread (id INTEGER PRIMARY KEY, tid INTEGER)",
+        "info_agent (id INTEGER PRIMARY KEY, type TEXT, type_index INTEGER, name TEXT, product_name TEXT)",
+        "info_kernel_symbol (id INTEGER PRIMARY KEY, kernel_name TEXT, display_name TEXT)",
+        "event (id INTEGER PRIMARY KEY, category_id INTEGER, stack_id INTEGER, extdata TEXT)",
+        "region (id INTEGER PRIMARY KEY, pid INTEGER, tid INTEGER, start INTEGER, 'end' INTEGER, name_id INTEGER, "
+        "event_id INTEGER)",
+        "kernel_dispatch (id INTEGER PRIMARY KEY, pid INTEGER, agent_id INTEGER, kernel_id INTEGER, queue_id INTEGER, "
+        "stream_id INTEGER, start INTEGER, 'end' INTEGER, group_segment_size INTEGER, workgroup_size_x INTEGER, "
+        "workgroup_size_y INTEGER, workgroup_size_z INTEGER, grid_size_x INTEGER, grid_size_y INTEGER, "
+        "grid_size_z INTEGER, event_id INTEGER)",
+        "memory_copy (id INTEGER PRIMARY KEY, pid INTEGER, start INTEGER, 'end' INTEGER, name_id INTEGER, dst_agent_id "
+        "INTEGER, size INTEGER, queue_id INTEGER, stream_id INTEGER, event_id INTEGER)"};
+    for (size_t i = 0; i < sizeof TABLES / sizeof *TABLES; i++) {
+        int n = (int)strcspn(TABLES[i], " ");
+        bz_buf_printf(sql, "CREATE TABLE rocpd_%.*s%s%s;", n, TABLES[i], ending, TABLES[i] + n);
+    }
+    bz_buf_printf(sql,
+                  "INSERT INTO rocpd_string%s VALUES (1, '', 'HIP_RUNTIME_API_EXT'), (2, '', 'hipLaunchKernel'), "
+                  "(3, '', 'MARKER_CORE_RANGE_API'), (4, '', 'roctxThreadRangeA'), (5, '', 'KERNEL_DISPATCH'), (6, '', "
+                  "'MEMORY_COPY_HOST_TO_DEVICE'), (7, '', 'hipMemcpyAsync');"
+                  "INSERT INTO rocpd_info_process%s VALUES (11, %d, './train --steps 3');"
+                  "INSERT INTO rocpd_info_thread%s VALUES (21, 77);"
+                  "INSERT INTO rocpd_info_agent%s VALUES (0, 'CPU', 0, 'EPYC', ''), (4, 'GPU', 1, 'gfx942', 'AMD "
+                  "Instinct MI300X');"
+                  "INSERT INTO rocpd_info_kernel_symbol%s VALUES (31, 'x.kd', 'Cijk_Ailk_Bljk_HHS_BH_MI16x16x16');",
+                  ending, ending, pid, ending, ending, ending);
+    for (int step = 0, id = 1; step < 3; step++) {
+        int at = 1000000 * (step + 1);
+        bz_buf_printf(sql, "INSERT INTO rocpd_event%s VALUES (%d, 3, %d, '{\"message\": \"step %d\"}');", ending, id,
+                      id, step);
+        bz_buf_printf(sql, "INSERT INTO rocpd_region%s VALUES (%d, 11, 21, %d, %d, 4, %d);", ending, id, at - 1000,
+                      at + 90000, id);
+        id++;
+        for (int k = 0; k < 3; k++, id++) {
+            int launch = at + 10000 * k, call = id;
+            bz_buf_printf(sql,
+                          "INSERT INTO rocpd_event%s VALUES (%d, 1, %d, '{}'), (%d, 5, %d, '{}');"
+                          "INSERT INTO rocpd_region%s VALUES (%d, 11, 21, %d, %d, %d, %d);",
+                          ending, id, 100 + call, id + 1000, 100 + call, ending, id, launch, launch + 4000, k ? 2 : 7,
+                          id);
+            if (k)
+                bz_buf_printf(sql,
+                              "INSERT INTO rocpd_kernel_dispatch%s VALUES (%d, 11, 4, 31, 16, 2, %d, %d, 512, 256, 1, "
+                              "1, 77824, 2, 1, %d);",
+                              ending, id, launch + 6000, launch + 13000, id + 1000);
+            else
+                bz_buf_printf(sql, "INSERT INTO rocpd_memory_copy%s VALUES (%d, 11, %d, %d, 6, 4, 4096, 0, 2, %d);",
+                              ending, id, launch + 6000, launch + 7000, id + 1000);
+        }
+    }
+}
+
+static void databases_of_rocprofv3(void **state)
+{
+    (void)state;
+    BZ_SCOPED(bz_buf) sql = {0};
+    put_rocpd(&sql, "_00003fdc_92cb", 4711);
+    bz_trace *t = read_database(sql.data);
+    const bz_events *kernel = &t->event[BZ_EVENT_KERNEL], *copy = &t->event[BZ_EVENT_COPY];
+    assert_string_equal(bz_string(t, t->source[0].format), "rocprofv3");
+    assert_int_equal(kernel->n, 6);
+    assert_int_equal(t->event[BZ_EVENT_API].n, 9);
+    assert_int_equal(copy->n, 3);
+    assert_string_equal(bz_string(t, kernel->name[0]), "Cijk_Ailk_Bljk_HHS_BH_MI16x16x16");
+    assert_int_equal(bz_kernel_launched(t, 0)->grid[0], 304);
+    assert_int_equal(bz_kernel_launched(t, 0)->grid[1], 2);
+    assert_int_equal(t->lane[kernel->lane[0]].device_id, 1);
+    assert_int_equal(t->lane[kernel->lane[0]].process, 4711);
+    assert_int_equal(t->event[BZ_EVENT_API].start[kernel->cause[5]], 3020000);
+    assert_int_equal(copy->value[0], 1);
+    assert_int_equal(copy->bytes[0], 4096);
+    assert_int_equal(t->n_iterations, 3);
+    assert_int_equal(t->origin, BZ_ITERATION_RANGE);
+    assert_int_equal(facts_that_are(t, "gpu", "AMD Instinct MI300X"), 1);
+    assert_int_equal(facts_that_are(t, "program", "./train --steps 3"), 1);
+    bz_trace_free(t);
+    put_rocpd(&sql, "_00003fdd_11aa", 4712); /* two processes, merged */
+    t = read_database(sql.data);
+    assert_int_equal(t->event[BZ_EVENT_KERNEL].n, 12);
+    bz_trace_free(t);
+}
+
 static long step_that_fails, steps;
 
 static int fail_once(void *unused)
@@ -1024,6 +1112,7 @@ int main(void)
         cmocka_unit_test(nsys_times_that_are_none),
         cmocka_unit_test(nsys_columns_of_streams_are_missing),
         cmocka_unit_test(hosts_are_not_named),
+        cmocka_unit_test(databases_of_rocprofv3),
         cmocka_unit_test(failures_of_sqlite_are_told),
         cmocka_unit_test(nsys_views_are_not_trusted),
         cmocka_unit_test(nsys_cut_off),
