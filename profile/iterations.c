@@ -523,6 +523,8 @@ void bz_trace_find_iterations(bz_trace *t, const char *range_name)
         find_wanted(t, range_name);
     else if (!bz_iterations_marked(t)) {
         bool found = detect_any(t, 0);
+        if (found && t->n_iterations > 1 && bz_trace_lacks(t, BZ_LACKS_ITERATIONS_OPEN) && bz_iterations_single(t))
+            bz_trace_settle(t);
         if (!bz_iterations_by_updates(t) && !found)
             bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_NOTE,
                            "no iteration was found: mark them with benanza_iteration_begin and "

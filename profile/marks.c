@@ -33,7 +33,7 @@ static const struct {
      "stream worker thread device gpu bucket param conv linear norm backward load fetch copy warm phase fold",
      0},
     {"step iter batch token", 3},
-    {"frame infer predict pass loop round tick", 2},
+    {"frame infer predict forward pass loop round tick", 2},
     {"rep request query sample prompt image run generat", 1},
 };
 
@@ -286,6 +286,99 @@ static bool by_number(bz_trace *t)
     return best != BZ_NONE;
 }
 
+/* The share of all work that was asked for in an iteration. */
+static double held_of_all(const bz_trace *t)
+{
+    size_t all = 0, in = 0;
+    for (int kind = BZ_EVENT_OP; kind <= BZ_EVENT_KERNEL; kind++)
+        for (size_t i = 0; kind != BZ_EVENT_API && i < t->event[kind].n; i++) {
+            all++;
+            in += bz_event_iteration(t, (bz_event_kind)kind, i) != BZ_NONE;
+        }
+    return all ? (double)in / (double)all : 0;
+}
+
+/* The name, in small letters. */
+static void in_small_letters(const char *name, char *out, size_t size)
+{
+    size_t n = 0;
+    for (; name[n] && n + 1 < size; n++)
+        out[n] = (char)tolower((unsigned char)name[n]);
+    out[n] = 0;
+}
+
+/* Names without a number that say as surely that they are steps: how often each is there. The others have 0. [strings] */
+static size_t *count_plain(const bz_trace *t)
+{
+    enum { LONGEST = 200, SURELY = 2 };
+    const bz_events *e = &t->event[BZ_EVENT_RANGE];
+    size_t *count = bz_zeroed(bz_strings(t), sizeof *count);
+    for (size_t i = 0; i < e->n; i++)
+        count[e->name[i]] += on_host(t, e, i);
+    for (uint32_t name = 0; name < bz_strings(t); name++) {
+        char text[LONGEST], template[LONGEST];
+        if (!count[name])
+            continue;
+        in_small_letters(bz_string(t, name), text, sizeof text);
+        if (is_code(bz_string(t, name)) || template_of(text, template, sizeof template) || rank_of(text) < SURELY)
+            count[name] = 0;
+    }
+    return count;
+}
+
+/* "train_step", again and again, which nothing numbers: it holds nearly all work between its first and its last one, and most of all. */
+static bool by_name(bz_trace *t)
+{
+    BZ_FREED size_t *count = count_plain(t);
+    BZ_FREED bool *match = bz_zeroed(bz_strings(t), sizeof *match);
+    for (uint32_t name = 0; name < bz_strings(t); name++) {
+        if (count[name] < 2)
+            continue;
+        match[name] = true;
+        if (from_matching(t, &t->event[BZ_EVENT_RANGE], match) && t->n_iterations >= 2 && held(t) >= 0.9 &&
+            held_of_all(t) >= 0.5)
+            return true;
+        match[name] = false;
+        t->n_iterations = 0;
+    }
+    return false;
+}
+
+/* A range around a loop is no pass. */
+static bool is_pass(const char *name)
+{
+    char text[200];
+    in_small_letters(name, text, sizeof text);
+    return bz_name_matches_any("infer predict forward step", text) && !bz_name_matches_any("loop steps", text);
+}
+
+bool bz_iterations_single(bz_trace *t)
+{
+    BZ_FREED size_t *count = count_plain(t);
+    BZ_FREED bool *match = bz_zeroed(bz_strings(t), sizeof *match);
+    uint32_t before = t->n_iterations;
+    BZ_FREED bz_iteration *kept = bz_alloc((size_t)before + 1, sizeof *kept);
+    memcpy(kept, t->iteration, before * sizeof *kept);
+    for (uint32_t name = 0; name < bz_strings(t); name++) {
+        if (count[name] != 1 || !is_pass(bz_string(t, name)))
+            continue;
+        match[name] = true;
+        t->n_iterations = 0;
+        if (from_matching(t, &t->event[BZ_EVENT_RANGE], match) && held_of_all(t) >= 0.9) {
+            t->origin = BZ_ITERATION_RANGE;
+            bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_NOTE,
+                           "the range %.100s holds the work, and counts as an iteration; what repeats in it, %u times, "
+                           "may be layers: --iterations %u takes those",
+                           bz_string(t, name), before, before);
+            return true;
+        }
+        match[name] = false;
+    }
+    memcpy(t->iteration, kept, before * sizeof *kept);
+    t->n_iterations = before;
+    return false;
+}
+
 /* Calls of modules by a thread that no other module made: rows of ranges. */
 static size_t outer_modules(const bz_trace *t, const bool *module, uint32_t *row)
 {
@@ -300,18 +393,6 @@ static size_t outer_modules(const bz_trace *t, const bool *module, uint32_t *row
         row[n++] = (uint32_t)i;
     }
     return n;
-}
-
-/* The share of all work that was asked for in an iteration. */
-static double held_of_all(const bz_trace *t)
-{
-    size_t all = 0, in = 0;
-    for (int kind = BZ_EVENT_OP; kind <= BZ_EVENT_KERNEL; kind++)
-        for (size_t i = 0; kind != BZ_EVENT_API && i < t->event[kind].n; i++) {
-            all++;
-            in += bz_event_iteration(t, (bz_event_kind)kind, i) != BZ_NONE;
-        }
-    return all ? (double)in / (double)all : 0;
 }
 
 /* PyTorch tells each call of a module by its class and its number in it. What no other module calls is a network; or its layers, where a
@@ -347,5 +428,5 @@ bool bz_iterations_marked(bz_trace *t)
             return true;
         }
     t->origin = BZ_ITERATION_RANGE;
-    return by_number(t) || by_modules(t);
+    return by_number(t) || by_modules(t) || by_name(t);
 }

@@ -65,6 +65,9 @@ void bz_sequence_windows(bz_trace *t, const bz_sequence *s, const uint32_t *firs
 bool bz_iterations_named(bz_trace *t, const char *pattern);
 /* By the names that frameworks and people give to iterations, where such ranges hold the work. */
 bool bz_iterations_marked(bz_trace *t);
+/* Where what was found may be layers: the only range of a name that says it is a pass, as "model_inference", if it holds nearly all work. Else what was
+ * found stays. */
+bool bz_iterations_single(bz_trace *t);
 /* Where what was found has other numbers of a training's updates than an iteration of it: those that end with them. updates.c */
 bool bz_iterations_by_updates(bz_trace *t);
 /* Of marks: the last one counts as none where it holds next to nothing. */
