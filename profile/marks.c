@@ -307,10 +307,12 @@ static void in_small_letters(const char *name, char *out, size_t size)
     out[n] = 0;
 }
 
-/* Names without a number that say as surely that they are steps: how often each is there. The others have 0. [strings] */
+/* Names without a number that say as surely that they are steps: how often each is there. The others have 0, and so have all where there are
+ * more than a person would give: each is looked at in all events. [strings] */
 static size_t *count_plain(const bz_trace *t)
 {
-    enum { LONGEST = 200, SURELY = 2 };
+    enum { LONGEST = 200, SURELY = 2, MOST = 100 };
+    size_t names = 0;
     const bz_events *e = &t->event[BZ_EVENT_RANGE];
     size_t *count = bz_zeroed(bz_strings(t), sizeof *count);
     for (size_t i = 0; i < e->n; i++)
@@ -322,7 +324,10 @@ static size_t *count_plain(const bz_trace *t)
         in_small_letters(bz_string(t, name), text, sizeof text);
         if (is_code(bz_string(t, name)) || template_of(text, template, sizeof template) || rank_of(text) < SURELY)
             count[name] = 0;
+        names += count[name] > 0;
     }
+    if (names > MOST)
+        memset(count, 0, bz_strings(t) * sizeof *count);
     return count;
 }
 
@@ -356,9 +361,9 @@ bool bz_iterations_single(bz_trace *t)
 {
     BZ_FREED size_t *count = count_plain(t);
     BZ_FREED bool *match = bz_zeroed(bz_strings(t), sizeof *match);
+    bz_iteration *kept = t->iteration; /* a list that begins anew has room for few */
     uint32_t before = t->n_iterations;
-    BZ_FREED bz_iteration *kept = bz_alloc((size_t)before + 1, sizeof *kept);
-    memcpy(kept, t->iteration, before * sizeof *kept);
+    t->iteration = NULL;
     for (uint32_t name = 0; name < bz_strings(t); name++) {
         if (count[name] != 1 || !is_pass(bz_string(t, name)))
             continue;
@@ -370,11 +375,13 @@ bool bz_iterations_single(bz_trace *t)
                            "the range %.100s holds the work, and counts as an iteration; what repeats in it, %u times, "
                            "may be layers: --iterations %u takes those",
                            bz_string(t, name), before, before);
+            free(kept);
             return true;
         }
         match[name] = false;
     }
-    memcpy(t->iteration, kept, before * sizeof *kept);
+    free(t->iteration);
+    t->iteration = kept;
     t->n_iterations = before;
     return false;
 }
