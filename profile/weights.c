@@ -5,7 +5,10 @@
 
 #include <math.h>
 
-enum { CLASSES = 256 }; /* of pieces with other weights: so many layers are no steps, either */
+enum {
+    CLASSES = 256, /* of pieces with other weights: so many layers are no steps, either */
+    DEEPEST = 64   /* operators within operators */
+};
 
 /* PyTorch's operators with weights, and which of their arguments these are. */
 static const struct {
@@ -31,7 +34,7 @@ static uint32_t weighted(const bz_trace *t, bz_name_answers *answers, uint32_t o
 {
     const bz_events *e = &t->event[BZ_EVENT_OP];
     uint32_t found = BZ_NONE;
-    for (; op != BZ_NONE; op = e->op[op])
+    for (int i = 0; op != BZ_NONE && i < DEEPEST; i++, op = e->op[op])
         if (bz_name_answer(answers, bz_string(t, e->name[op])) >= 0)
             found = op;
     return found;
