@@ -25,6 +25,7 @@ static const struct {
 } ARGUMENTS[] = {
     {"correlation", A_NUMBER, NULL, offsetof(bz_chrome_event, correlation)},
     {"correlation_id", A_NUMBER, NULL, offsetof(bz_chrome_event, correlation)}, /* TensorFlow, JAX */
+    {"connection_id", A_NUMBER, NULL, offsetof(bz_chrome_event, correlation)},  /* Ascend */
     {"correlation id", A_NUMBER, NULL, offsetof(bz_chrome_event, correlation)}, /* Paddle */
     {"step_num", A_NUMBER, NULL, offsetof(bz_chrome_event, step)},
     {"kernel_details", A_TOLD, NULL, 0},

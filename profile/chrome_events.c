@@ -40,6 +40,8 @@ static const struct {
     {"memory_copy", BZ_EVENT_COPY, "rocprof trace", NULL},
     {"hip_api", BZ_EVENT_API, "rocprof trace", NULL},
     {"hip_runtime_api", BZ_EVENT_API, "rocprof trace", NULL},
+    {"enqueue", BZ_EVENT_RANGE, NULL, NULL}, /* Ascend's, to its own thread */
+    {"dequeue", BZ_EVENT_RANGE, NULL, NULL},
     {"CudaRuntime", BZ_EVENT_API, NULL, NULL}, /* from here on Paddle's */
     {"OperatorInner", BZ_EVENT_OP, NULL, NULL},
     {"ProfileStep", BZ_EVENT_RANGE, NULL, NULL},
@@ -76,6 +78,11 @@ static const struct {
     {"*CPU HSA API", "*", NULL, AS_ECHO}, /* what HIP calls */
     {"*COPY", "*", "rocprof trace", AS_COPY},
     {"[0-9]* GPU[0-9]*", "*", "rocprof trace", AS_DEVICE},
+    {"Ascend Hardware", "Stream *", NULL, AS_DEVICE}, /* of Huawei's NPU, by torch_npu, MindSpore and msprof */
+    {"CANN", "Thread *", NULL, AS_API},
+    {"Overlap Analysis", "*", NULL, AS_ECHO},
+    {"Communication", "*", NULL, AS_ECHO},
+    {"HCCL", "*", NULL, AS_ECHO},
     {"Process * (CPU)", "*", "Paddle trace", AS_HOST},
     {"De*ce [0-9]* (GPU)", "*", "Paddle trace", AS_DEVICE}, /* it writes "Deivce" */
 };

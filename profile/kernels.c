@@ -54,6 +54,14 @@ static const rule RULES[] = {
     /* ---- groups. Triton, as PyTorch's compiler names what it makes: the word behind triton_ says the sort, the others the
      * operators that it is a part of, or stands beside, as attention or a collective */
     {GROUP, BZ_KERNEL_ATTENTION, NULL, "triton_tem_*attention"},
+    /* Ascend's: the call of aclnn, and behind it the operator */
+    {GROUP, BZ_KERNEL_LAYOUT, NULL, "_TransData$ aclnn*_Cast$ aclnn*_Transpose$"},
+    {GROUP, BZ_KERNEL_MOVE, NULL, "aclnn*_MemSet$ aclnn*_ZerosLike$ aclnn*_OnesLike$ aclnn*_TensorMove$"},
+    {GROUP, BZ_KERNEL_CONV_BACKWARD, NULL, "^Conv2DBackprop ^Conv3DBackprop"},
+    {GROUP, BZ_KERNEL_CONV, NULL, "^Conv2D ^Conv3D aclnnConvolution"},
+    {GROUP, BZ_KERNEL_ELEMENTWISE, NULL,
+     "aclnn*_Mul$ aclnn*_Add$ aclnn*_Sub$ aclnn*_RealDiv$ aclnn*_Axpy$ aclnn*_Addcmul$ aclnn*_Addcdiv$ aclnn*_Sqrt$ "
+     "aclnn*_Relu"},
     {GROUP, BZ_KERNEL_CONV, NULL, "triton_tem_fused_convolution triton_tem_*_convolution"},
     {GROUP, BZ_KERNEL_PRODUCT, NULL, "triton_tem_ triton_mm triton_bmm"},
     {GROUP, BZ_KERNEL_POOL, NULL, "triton_poi_*max_pool triton_poi_*avg_pool"},

@@ -133,13 +133,14 @@ bz_library bz_library_of(const char *function)
     return (bz_library)LOOKUP(LIBRARIES, function, BZ_LIBRARY_OTHER);
 }
 
-/* nsys appends a version to names: cudaLaunchKernel_v7000. Of other devices: HIP's are named alike, SYCL's urEnqueueKernelLaunch, MTIA's job_prep_and_submit_for_execution. */
+/* nsys appends a version to names: cudaLaunchKernel_v7000. Of other devices: HIP's are named alike, SYCL's urEnqueueKernelLaunch, MTIA's job_prep_and_submit_for_execution, Ascend's Node@launch. */
 static const rule APIS[] = {
-    {"LaunchKernel LaunchCooperative LaunchHostFunc GraphLaunch EnqueueKernelLaunch job_prep_and_submit ^cudaLaunch "
+    {"LaunchKernel LaunchCooperative LaunchHostFunc GraphLaunch EnqueueKernelLaunch Node@launch job_prep_and_submit "
+     "^cudaLaunch "
      "^cuLaunch",
      BZ_API_LAUNCHES},
     {"DeviceSynchronize StreamSynchronize EventSynchronize CtxSynchronize ThreadSynchronize QueueSynchronize "
-     "HostSynchronize QueueFinish ^urEventWait ^piEventsWait",
+     "HostSynchronize SynchronizeStream SynchronizeDevice SynchronizeEvent QueueFinish ^urEventWait ^piEventsWait",
      BZ_API_WAITS},
 };
 

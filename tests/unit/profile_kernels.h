@@ -301,6 +301,14 @@ static const struct {
         "ck_tile::GemmPipelineAgBgCrCompV3<ck_tile::UniversalGemmPipelineProblem<_Float16, _Float16, float>>>>(Args)"),
     KERNEL(MOVE, "ROCm", NULL, "__amd_rocclr_copyBuffer"),
     KERNEL(MOVE, "ROCm", NULL, "__amd_rocclr_fillBufferAligned"),
+    /* Ascend */
+    KERNEL(LAYOUT, NULL, NULL, "aclnnMm_TransData_TransData"),
+    KERNEL(LAYOUT, NULL, NULL, "aclnnMm_CastAiCore_Cast"),
+    KERNEL(PRODUCT, NULL, NULL, "aclnnMm_MatMulCommon_MatMulV2"),
+    KERNEL(MOVE, NULL, NULL, "aclnnMm_MatMulCommon_MemSet"),
+    KERNEL(ELEMENTWISE, NULL, NULL, "aclnnAddcmul_AddcmulAiCore_Addcmul"),
+    KERNEL(CONV_BACKWARD, NULL, NULL, "Conv2DBackpropFilter6"),
+    KERNEL(REDUCE, NULL, NULL, "aclnnReduceSum_ReduceSumOpAiCore_ReduceSum"),
     /* MXNet, Caffe2, ONNX Runtime, TensorFlow, XLA */
     KERNEL(
         ELEMENTWISE, "MXNet", NULL,
