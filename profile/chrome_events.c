@@ -4,6 +4,7 @@
 
 #include "profile/reader.h"
 
+#include <ctype.h>
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,7 +79,8 @@ static const struct {
     {"*CPU HSA API", "*", NULL, AS_ECHO}, /* what HIP calls */
     {"*COPY", "*", "rocprof trace", AS_COPY},
     {"[0-9]* GPU[0-9]*", "*", "rocprof trace", AS_DEVICE},
-    {"Ascend Hardware", "Stream *", NULL, AS_DEVICE}, /* of Huawei's NPU, by torch_npu, MindSpore and msprof */
+    {"GPU[0-9]*", "*", "rocmProfileData trace", AS_DEVICE}, /* what its rpd2tracing.py writes */
+    {"Ascend Hardware", "Stream *", NULL, AS_DEVICE},       /* of Huawei's NPU, by torch_npu, MindSpore and msprof */
     {"CANN", "Thread *", NULL, AS_API},
     {"Overlap Analysis", "*", NULL, AS_ECHO},
     {"Communication", "*", NULL, AS_ECHO},
@@ -183,8 +185,19 @@ typedef struct {
 } word;
 
 /* Directions as CUPTI numbers them, from names such as "Memcpy HtoD (Pageable -> Device)"; and waits. */
-static const word COPIES[] = {{"HtoD", 1}, {"DtoH", 2}, {"DtoD", 8}, {"HtoH", 9}, {"PtoP", 10},
-                              {"H2D", 1},  {"D2H", 2},  {"D2D", 8},  {"P2P", 10}, {NULL, 0}},
+static const word COPIES[] = {{"HostToDevice", 1},
+                              {"DeviceToHost", 2},
+                              {"DeviceToDevice", 8},
+                              {"HtoD", 1},
+                              {"DtoH", 2},
+                              {"DtoD", 8},
+                              {"HtoH", 9},
+                              {"PtoP", 10},
+                              {"H2D", 1},
+                              {"D2H", 2},
+                              {"D2D", 8},
+                              {"P2P", 10},
+                              {NULL, 0}},
                   WAITS[] = {{"Wait", 2}, {"Event", 1}, {"Stream", 3}, {"Context", 4}, {NULL, 0}};
 
 static uint32_t kind_in(const word *w, const char *name)
@@ -269,9 +282,11 @@ static bool is_dma(const char *name)
 /* What work of a device is where no category tells: there are kernels with the name of a copy. */
 static bz_event_kind work_by_name(const char *name)
 {
-    return !strncasecmp(name, "memcpy", 6) || is_dma(name) ? BZ_EVENT_COPY
-           : !strncasecmp(name, "memset", 6)               ? BZ_EVENT_MEMSET
-                                                           : BZ_EVENT_KERNEL;
+    return !strncasecmp(name, "memcpy", 6) || !strncmp(name, "CopyHost", 8) || !strncmp(name, "CopyDevice", 10) ||
+                   is_dma(name)
+               ? BZ_EVENT_COPY
+           : !strncasecmp(name, "memset", 6) ? BZ_EVENT_MEMSET
+                                             : BZ_EVENT_KERNEL;
 }
 
 /* What an event without a category is. */
@@ -281,8 +296,8 @@ static bz_event_kind kind_by_line(bz_chrome_events *r)
     const bz_chrome_process *of = process_of(r, e->process);
     int line = of ? line_of(r, bz_trace_thread(r->t, r->source, e->process, e->thread), of) : -1;
     const char *name = bz_string(r->t, e->name);
-    if (line < 0)
-        return BZ_EVENT_RANGE;
+    if (line < 0) /* rocmProfileData names no process of the host */
+        return !of && !strncmp(name, "hip", 3) && isupper((unsigned char)name[3]) ? BZ_EVENT_API : BZ_EVENT_RANGE;
     r->format = LINES[line].format ? LINES[line].format : r->format;
     e->echo = LINES[line].meaning == AS_ECHO;
     if (e->device == BZ_CHROME_ABSENT)
