@@ -13,6 +13,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import tarfile
 import zipfile
 
 benanza, seeds = sys.argv[1], [int(s) for s in sys.argv[2:]] or [*range(1, 6), random.randrange(10**9)]
@@ -320,7 +321,10 @@ def refused():
              ("layers.json", json.dumps({"Layers": [], "Bindings": []}), "exportLayerInfo"), ("et.json", json.dumps({"nodes": [{"name": "[pytorch|profiler|execution_trace|process]"}]}), "execution trace"),
              ("r.json", json.dumps({"rocprofiler-sdk-tool": []}), "rocprofv3"), ("n.csv", '"ID","Metric Name","Metric Unit","Metric Value"\n', "Nsight Compute"),
              ("s.csv", "Time (%),Total Time (ns),Instances\n", "nsys stats"), ("t.txt", "Name  Self CPU %  Self CPU\n", "PyTorch's table"), ("c.log", "Average Forward pass: 1 ms.\n", "caffe"),
-             ("o.csv", "layerName;execStatus;layerType\n", "OpenVINO"), ("x.pftrace", b"\x0a\x1c\x50\x01", "traceconv"), ("x.xplane.pb", b"\x0a\x40\x08\x01", "trace.json.gz"),
+             ("o.csv", "layerName;execStatus;layerType\n", "OpenVINO"), ("trt.log", "&&&& RUNNING TensorRT.trtexec [TensorRT v100300]\n", "trtexec says"),
+             ("mkl.log", "MKL_VERBOSE SGEMM(N,N,64,64,64,0x7f,0x7f,64,0x7f,64,0x7f,0x7f,64) 12.3us CNR:OFF\n", "MKL"), ("nccl.log", "h:1:1 [0] NCCL INFO Bootstrap\n", "NCCL"),
+             ("stats.csv", '"Name","Calls","TotalDurationNs","AverageNs"\n', "rocprof's table"), ("kernel_details.csv", "Step Id,Name,Duration(us),Task ID\n", "trace_view.json"),
+             ("llama.log", "llama_perf_context_print:   load time = 1 ms\n", "llama.cpp"), ("x.pftrace", b"\x0a\x1c\x50\x01", "traceconv"), ("x.xplane.pb", b"\x0a\x40\x08\x01", "trace.json.gz"),
              ("x.gz", b"\x1f\x8b\x08\x00garbage", "damaged"), ("empty.json", b"", "is empty"), ("other.json", "{}", "is no recording")]
     for name, data, words in cases:
         found = show(write(name, data))
@@ -328,6 +332,9 @@ def refused():
     with zipfile.ZipFile(work + "/t.zip", "w") as z:
         z.writestr("trace.json", "[]")
     check("zip", "zip archive" in show(work + "/t.zip"), True)
+    with tarfile.open(work + "/t.tar.gz", "w:gz") as tar:
+        tar.add(work + "/other.json")
+    check("tar", "archive of tar" in show(work + "/t.tar.gz"), True)
     for name, sql, words in (("rpd.db", "create table rocpd_op(id integer primary key autoincrement); create table zebra(id)", "rocmProfileData"), ("other.db", "create table invoices(id)", "table invoices"),
                              ("none.db", "create table t(a); drop table t", "without tables")):
         db = sqlite3.connect(f"{work}/{name}")
