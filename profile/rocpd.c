@@ -77,7 +77,7 @@ static list read_list(const reader *r, const char *table, const char *columns)
                               .more = sqlite3_column_count(s) > 3 ? text_at(r, s, 3) : 0};
     }
     bz_table_end(r->t, r->source, name, s, rc);
-    qsort(l.at, l.n, sizeof *l.at, by_id);
+    BZ_QSORT(l.at, l.n, by_id);
     return l;
 }
 
