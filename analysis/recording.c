@@ -2,6 +2,7 @@
 #include "analysis/recording.h"
 #include "analysis/constants.h"
 #include "analysis/steps.h"
+#include "base/sort.h"
 #include "explain/align.h"
 
 #include <math.h>
@@ -337,6 +338,41 @@ static void advise(recording_making *m, const char *profile, unsigned timeline)
     m->alignment = ladder->alignment;
 }
 
+/* The first launch of a kernel loads its code: a recording that has such an iteration alone tells of no other one, and what would save its launches
+ * saves next to nothing behind it. */
+static void tell_loading(recording_making *m)
+{
+    const bz_trace *t = m->trace;
+    const bz_events *kernel = &t->event[BZ_EVENT_KERNEL], *api = &t->event[BZ_EVENT_API];
+    const uint32_t typical = bz_typical_iteration(t);
+    BZ_FREED int64_t *took = bz_alloc(kernel->n + 1, sizeof *took);
+    BZ_FREED uint32_t *row = bz_alloc(kernel->n + 1, sizeof *row);
+    int64_t longest = 0, loading = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < kernel->n && m->one; i++) {
+        uint32_t cause = kernel->cause ? kernel->cause[i] : BZ_NONE;
+        if (cause >= api->n || bz_event_iteration(t, BZ_EVENT_KERNEL, i) != typical)
+            continue;
+        row[n] = (uint32_t)i;
+        took[n++] = api->end[cause] - api->start[cause];
+    }
+    bz_sort_times(took, n);
+    for (size_t i = 0; i < n; i++) {
+        uint32_t cause = kernel->cause[row[i]];
+        int64_t call = api->end[cause] - api->start[cause], queued = kernel->start[row[i]] - api->end[cause];
+        if (call < LOADS || call < LOADS_OF * took[n / 2] || 2 * queued > call) /* it waited for room in the queue */
+            continue;
+        longest = call > longest ? call : longest;
+        loading += call;
+    }
+    if (loading && (double)loading * 1e-9 >= LOADING * m->out->span)
+        add_warning(m, bz_arena_printf(m->arena,
+                                       "launches took up to %s, where half of them take %s or less: the first one of a "
+                                       "kernel loads its code. %s of the iteration are such, which the next one does "
+                                       "not have: record behind some iterations of warm-up",
+                                       BZ_SAY_NS(longest), BZ_SAY_NS(took[n / 2]), BZ_SAY_NS(loading)));
+}
+
 static void tell_coverage(recording_making *m, const bz_trace *t)
 {
     for (uint32_t i = 0; i < t->n_coverage; i++)
@@ -381,6 +417,7 @@ void bz_recording_make(const bz_recording_input *in, bz_arena *arena, bz_recordi
     tell_kernels(&m);
     tell_fits(&m);
     advise(&m, in->profile, in->timeline ? BZ_PART_TIMELINE : 0);
+    tell_loading(&m);
     tell_coverage(&m, t);
     recording_sheets(&m);
     out->layers = layers->layers ? layers : NULL;
