@@ -347,7 +347,8 @@ static void tell_loading(recording_making *m)
     const uint32_t typical = bz_typical_iteration(t);
     BZ_FREED int64_t *took = bz_alloc(kernel->n + 1, sizeof *took);
     BZ_FREED uint32_t *row = bz_alloc(kernel->n + 1, sizeof *row);
-    int64_t longest = 0, loading = 0;
+    int64_t longest = 0;
+    double loading = 0;
     size_t n = 0;
     for (size_t i = 0; i < kernel->n && m->one; i++) {
         uint32_t cause = kernel->cause ? kernel->cause[i] : BZ_NONE;
@@ -360,17 +361,17 @@ static void tell_loading(recording_making *m)
     for (size_t i = 0; i < n; i++) {
         uint32_t cause = kernel->cause[row[i]];
         int64_t call = api->end[cause] - api->start[cause], queued = kernel->start[row[i]] - api->end[cause];
-        if (call < LOADS || call < LOADS_OF * took[n / 2] || 2 * queued > call) /* it waited for room in the queue */
+        if (call < LOADS || call / LOADS_OF < took[n / 2] || queued > call / 2) /* it waited for room in the queue */
             continue;
         longest = call > longest ? call : longest;
-        loading += call;
+        loading += 1e-9 * (double)call;
     }
-    if (loading && (double)loading * 1e-9 >= LOADING * m->out->span)
+    if (loading > 0 && loading >= LOADING * m->out->span)
         add_warning(m, bz_arena_printf(m->arena,
                                        "launches took up to %s, where half of them take %s or less: the first one of a "
                                        "kernel loads its code. %s of the iteration are such, which the next one does "
                                        "not have: record behind some iterations of warm-up",
-                                       BZ_SAY_NS(longest), BZ_SAY_NS(took[n / 2]), BZ_SAY_NS(loading)));
+                                       BZ_SAY_NS(longest), BZ_SAY_NS(took[n / 2]), BZ_SAY_TIME(loading)));
 }
 
 static void tell_coverage(recording_making *m, const bz_trace *t)
