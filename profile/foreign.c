@@ -44,7 +44,6 @@ static const struct {
     {ANYWHERE, "\"rocprofiler-sdk-tool\"", "rocprofv3's JSON",
      "give the database that rocprofv3 --output-format rocpd writes"},
     {ANYWHERE, "TensorRT.trtexec", "what trtexec says, of means over whole inferences", NSYS},
-    {ANYWHERE, "MKL_VERBOSE", "a log of Intel's MKL", "record calls of libraries with benanza profile"},
     {ANYWHERE, "NCCL INFO", "a log of NCCL, which has no times", NSYS},
     {ANYWHERE, "\"Calls\",\"TotalDurationNs\"", "rocprof's table of means by name",
      "give the database that rocprofv3 --output-format rocpd writes"},

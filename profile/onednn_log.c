@@ -4,9 +4,10 @@
  *     onednn_verbose,info,prim_template:operation,engine,primitive,implementation,prop_kind,memory_descriptors,attributes,auxiliary,problem_desc,exec_time
  *     onednn_verbose,exec,cpu,convolution,jit:avx2,forward_inference,src_f32::blocked:abcd:f0 …,,alg:convolution_direct,mb1_ic3oc64…,0.123
  *
- * Dialects: mkldnn_verbose (0.x without an engine, 1.0), dnnl_verbose (1.x, 2.0; without attributes to 1.1), onednn_verbose,
+ * Lines of MKL that stand between these are calls as well: PyTorch multiplies by that. Dialects: mkldnn_verbose (0.x without an engine, 1.0), dnnl_verbose (1.x, 2.0; without attributes to 1.1), onednn_verbose,
  * onednn_verbose,v1,primitive,exec,… (3.3 and later), each with or without a time stamp in ms. What other programs print in between,
  * or in front of a line, is left out: tags of mpirun, dates of containers, progress bars. */
+#include "profile/mkl_log.h"
 #include "profile/reader.h"
 
 #include <stdio.h>
@@ -59,6 +60,7 @@ typedef struct {
     bool templated, stamped;
     int64_t clock; /* where the next call starts, while there are no time stamps */
     int64_t executions, bad, on_gpu;
+    int64_t products;                    /* of MKL, and its other calls */
     int64_t partitions, partitions_took; /* of oneDNN Graph */
 } reader;
 
@@ -296,11 +298,13 @@ static void line_read(reader *r, const char *line, size_t n)
         r->bad++;
     if (at)
         read_fields(r, at, (size_t)(end - at));
+    else
+        r->products += bz_mkl_read(r->t, r->source, &r->clock, line, n);
 }
 
 static bool onednn_matches(const char *head, size_t n)
 {
-    return behind_mark(head, head + n) != NULL;
+    return behind_mark(head, head + n) != NULL || bz_mkl_has(head, n);
 }
 
 static int onednn_read(bz_trace *t, uint32_t source, bz_stream *in, bz_error *err)
@@ -311,6 +315,11 @@ static int onednn_read(bz_trace *t, uint32_t source, bz_stream *in, bz_error *er
     size_t n;
     while (bz_stream_line(in, &line, &n))
         line_read(&r, line, n);
+    if (r.products && !r.executions)
+        bz_trace_source_format(t, source, "MKL log");
+    if (r.products)
+        bz_trace_lack(t, source, BZ_COVERAGE_MISSING, BZ_LACKS_STAMPS,
+                      "MKL's lines have no time stamps: its calls stand back to back, gaps are unknown");
     if (!r.stamped && r.executions)
         bz_trace_lack(t, source, BZ_COVERAGE_MISSING, BZ_LACKS_STAMPS,
                       "the log has no time stamps: calls stand back to back, gaps are unknown; set "

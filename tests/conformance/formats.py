@@ -322,7 +322,7 @@ def refused():
              ("r.json", json.dumps({"rocprofiler-sdk-tool": []}), "rocprofv3"), ("n.csv", '"ID","Metric Name","Metric Unit","Metric Value"\n', "Nsight Compute"),
              ("s.csv", "Time (%),Total Time (ns),Instances\n", "nsys stats"), ("t.txt", "Name  Self CPU %  Self CPU\n", "PyTorch's table"), ("c.log", "Average Forward pass: 1 ms.\n", "caffe"),
              ("o.csv", "layerName;execStatus;layerType\n", "OpenVINO"), ("trt.log", "&&&& RUNNING TensorRT.trtexec [TensorRT v100300]\n", "trtexec says"),
-             ("mkl.log", "MKL_VERBOSE SGEMM(N,N,64,64,64,0x7f,0x7f,64,0x7f,64,0x7f,0x7f,64) 12.3us CNR:OFF\n", "MKL"), ("nccl.log", "h:1:1 [0] NCCL INFO Bootstrap\n", "NCCL"),
+             ("nccl.log", "h:1:1 [0] NCCL INFO Bootstrap\n", "NCCL"),
              ("stats.csv", '"Name","Calls","TotalDurationNs","AverageNs"\n', "rocprof's table"), ("kernel_details.csv", "Step Id,Name,Duration(us),Task ID\n", "trace_view.json"),
              ("llama.log", "llama_perf_context_print:   load time = 1 ms\n", "llama.cpp"), ("x.pftrace", b"\x0a\x1c\x50\x01", "traceconv"), ("x.xplane.pb", b"\x0a\x40\x08\x01", "trace.json.gz"),
              ("x.gz", b"\x1f\x8b\x08\x00garbage", "damaged"), ("empty.json", b"", "is empty"), ("other.json", "{}", "is no recording")]
