@@ -358,10 +358,11 @@ static void tell_loading(recording_making *m)
         took[n++] = api->end[cause] - api->start[cause];
     }
     bz_sort_times(took, n);
+    const int64_t usual = n ? took[n / 2] : 0;
     for (size_t i = 0; i < n; i++) {
         uint32_t cause = kernel->cause[row[i]];
         int64_t call = api->end[cause] - api->start[cause], queued = kernel->start[row[i]] - api->end[cause];
-        if (call < LOADS || call / LOADS_OF < took[n / 2] || queued > call / 2) /* it waited for room in the queue */
+        if (call < LOADS || call / LOADS_OF < usual || queued > call / 2) /* it waited for room in the queue */
             continue;
         longest = call > longest ? call : longest;
         loading += 1e-9 * (double)call;
@@ -371,7 +372,7 @@ static void tell_loading(recording_making *m)
                                        "launches took up to %s, where half of them take %s or less: the first one of a "
                                        "kernel loads its code. %s of the iteration are such, which the next one does "
                                        "not have: record behind some iterations of warm-up",
-                                       BZ_SAY_NS(longest), BZ_SAY_NS(took[n / 2]), BZ_SAY_TIME(loading)));
+                                       BZ_SAY_NS(longest), BZ_SAY_NS(usual), BZ_SAY_TIME(loading)));
 }
 
 static void tell_coverage(recording_making *m, const bz_trace *t)

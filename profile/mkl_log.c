@@ -75,7 +75,9 @@ bool bz_mkl_read(bz_trace *t, uint32_t source, int64_t *clock, const char *line,
             return false; /* "Intel(R) MKL 2020.0 …" has blanks behind it */
         name[i] = (char)tolower((unsigned char)s[i]);
     }
-    const char *unit = close + 2 + strspn(close + 2, "0123456789.");
+    const char *unit = close + 2;
+    while (unit < end && (isdigit((unsigned char)*unit) || *unit == '.'))
+        unit++;
     int64_t took = unit_of(unit, end), stop;
     if (!took || unit == close + 2)
         return false;
