@@ -31,19 +31,25 @@ static int file_of(const char *path)
     return open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 }
 
+bool bz_name_by_chance(char *name)
+{
+    static const char LETTERS[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+    uint8_t chance[6];
+    char *end = name + strlen(name) - sizeof chance;
+    if (getrandom(chance, sizeof chance, 0) != sizeof chance)
+        return false;
+    for (size_t i = 0; i < sizeof chance; i++)
+        end[i] = LETTERS[chance[i] % (sizeof LETTERS - 1)];
+    return true;
+}
+
 /* Another name for each that is taken, as mkdtemp(3) finds one; but its keeper knows of the name before the folder is there, for a kill -9 may
  * end us between the two. Nothing is there under that name when it is said, or its keeper would remove what is another's. Sets errno. */
 static int make_kept(char *path, int (*made_by)(const char *path))
 {
-    static const char LETTERS[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
-    char *end = path + strlen(path) - 6;
     struct stat st;
-    for (int tries = 0; tries < 100; tries++) {
-        uint8_t chance[6];
-        if (getrandom(chance, sizeof chance, 0) != sizeof chance)
-            return -1;
-        for (int i = 0; i < 6; i++)
-            end[i] = LETTERS[chance[i] % (sizeof LETTERS - 1)];
+    for (int tries = 0; tries < 100 && bz_name_by_chance(path); tries++) {
+        errno = EEXIST;
         if (!lstat(path, &st))
             continue;
         bz_keeper_path(path);
@@ -53,9 +59,8 @@ static int make_kept(char *path, int (*made_by)(const char *path))
         bz_keeper_forget_path(path);
         errno = why;
         if (why != EEXIST)
-            return -1;
+            break;
     }
-    errno = EEXIST;
     return -1;
 }
 

@@ -14,6 +14,9 @@ int bz_folder_make(char path[BZ_FOLDER_MAX], bz_error *err);
 /* Likewise where a path says that ends with XXXXXX, which become its own letters; sets errno. */
 int bz_folder_make_at(char *path);
 
+/* Six letters and digits by chance in place of XXXXXX at the end of a name. False, with errno, where the system has none. */
+bool bz_name_by_chance(char *name);
+
 /* A file likewise. Returns its descriptor. */
 int bz_folder_file(char path[BZ_FOLDER_MAX], bz_error *err);
 

@@ -1,16 +1,15 @@
 #include "base/whole.h"
 
 #include "base/arena.h"
+#include "base/folder.h"
 #include "base/open.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -39,11 +38,7 @@ static bool name_part(bz_whole *w)
         memcpy(w->part, w->target, strlen(w->target) + 1);
         return true;
     }
-    for (int i = 0; i < 100; i++) {
-        uint64_t chance = 0;
-        if (getrandom(&chance, sizeof chance, 0) < 0)
-            return false;
-        snprintf(w->part + strlen(w->target), sizeof ".XXXXXX", ".%06x", (unsigned)(chance & 0xffffff));
+    for (int i = 0; i < 100 && bz_name_by_chance(w->part); i++) {
         if (!linkat(AT_FDCWD, self, AT_FDCWD, w->part, AT_SYMLINK_FOLLOW))
             return true;
         if (errno != EEXIST)
