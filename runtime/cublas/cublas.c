@@ -10,14 +10,15 @@
 extern __attribute__((visibility("default"))) const bz_backend bz_backend_module;
 
 static const way WAYS[] = {
-    {"gemm_ex", cublas_fits_gemm, cublas_enumerate_gemm, NULL, cublas_run_gemm},
-    {"gemm_strided_batched_ex", cublas_fits_strided, cublas_enumerate_gemm, NULL, cublas_run_strided},
-    {"gemm_batched_ex", cublas_fits_pointers, cublas_enumerate_gemm, cublas_prepare_pointers, cublas_run_pointers},
+    {"gemm_ex", cublas_fits_gemm, cublas_enumerate_gemm, NULL, cublas_run_gemm, false},
+    {"gemm_strided_batched_ex", cublas_fits_strided, cublas_enumerate_gemm, NULL, cublas_run_strided, false},
+    {"gemm_batched_ex", cublas_fits_pointers, cublas_enumerate_gemm, cublas_prepare_pointers, cublas_run_pointers,
+     false},
     {"gemm_grouped_batched_ex", cublas_fits_grouped, cublas_enumerate_grouped, cublas_prepare_pointers,
-     cublas_run_grouped},
-    {"gemv", cublas_fits_gemv, cublas_enumerate_gemv, NULL, cublas_run_gemv},
-    {"lt", cublas_fits_lt, cublas_enumerate_lt, NULL, cublas_run_lt},
-    {"sparselt", cublas_fits_sparse, cublas_enumerate_sparse, cublas_prepare_sparse, cublas_run_sparse},
+     cublas_run_grouped, false},
+    {"gemv", cublas_fits_gemv, cublas_enumerate_gemv, NULL, cublas_run_gemv, false},
+    {"lt", cublas_fits_lt, cublas_enumerate_lt, NULL, cublas_run_lt, true},
+    {"sparselt", cublas_fits_sparse, cublas_enumerate_sparse, cublas_prepare_sparse, cublas_run_sparse, true},
 };
 
 /* What the library takes for itself on current devices. It is given this much, so that it is counted. */
@@ -131,7 +132,7 @@ call *cublas_offer(const way *w, session *s, const product *p, const types *t, c
     *c = (call){.way = w, .s = s, .p = p, .t = t, .algorithm = CUBLAS_GEMM_DEFAULT};
     c->alpha = cublas_scalar(t->scale, bz_problem_scale(s->job->problem));
     c->beta = cublas_scalar(t->scale, p->other.operand >= 0);
-    if (w->execute != cublas_run_lt && w->execute != cublas_run_sparse)
+    if (!w->own_workspace)
         c->workspace = s->cuda.workspace_limit < HANDLE_WORKSPACE ? s->cuda.workspace_limit : HANDLE_WORKSPACE;
     bz_variant *v = bz_variant_add(list, &bz_backend_module, s, layout, math);
     v->index = s->n_calls++;

@@ -98,6 +98,7 @@ typedef struct way {
     enumerates *enumerate;
     int (*prepare)(call *c, bz_error *err); /* besides operands and workspace; may be NULL */
     runs *execute;
+    bool own_workspace; /* what a call wants is found for each; of the others the handle's is used */
 } way;
 
 typedef struct session {
@@ -150,14 +151,7 @@ void cublas_product_free(product *p);
 const types *cublas_types(const bz_problem *p, const char *math, const types *after);
 scalar cublas_scalar(cudaDataType_t type, double value);
 bool cublas_is_f8(cudaDataType_t type);
-
-/* Blocks of numbers that have a scale: how long, its sort, and the byte that is a scale of 1. False for types without. */
-typedef struct cublas_blocks {
-    int64_t length;
-    int32_t mode;
-    int one;
-} cublas_blocks;
-bool cublas_blocks_of(cudaDataType_t type, cublas_blocks *out);
+bool cublas_is_scaled(cudaDataType_t type); /* f8, f4: blocks of them may have scales */
 cudaDataType_t cublas_bias_type(const types *t);
 cudaDataType_t cublas_added_type(const types *t);
 

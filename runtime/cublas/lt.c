@@ -30,14 +30,15 @@ static cublasStatus_t set_op(cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttrib
 static cublasStatus_t set_scales(cublasLtMatmulDesc_t desc, const types *t, lt_memory memory, bool blocks)
 {
     const void *scale = blocks ? memory.blocks : memory.scale;
-    cublas_blocks by;
-    if (cublas_blocks_of(t->left, &by)) {
+    const int32_t mode =
+        t->left == CUDA_R_4F_E2M1 ? CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3 : CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0;
+    if (cublas_is_scaled(t->left)) {
         TRY(cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, &scale, sizeof scale));
         TRY(cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, &scale, sizeof scale));
     }
     if (blocks) {
-        TRY(cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_A_SCALE_MODE, &by.mode, sizeof by.mode));
-        TRY(cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_B_SCALE_MODE, &by.mode, sizeof by.mode));
+        TRY(cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_A_SCALE_MODE, &mode, sizeof mode));
+        TRY(cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_B_SCALE_MODE, &mode, sizeof mode));
     }
     if (cublas_is_f8(t->result))
         TRY(cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_D_SCALE_POINTER, &memory.scale,
@@ -193,23 +194,22 @@ static int put_scale(session *s)
 }
 
 /* Scales of the larger factor's blocks, which do for both: all are 1. They come in tiles of 128 by 4. */
-static int put_blocks(session *s, const product *p, const cublas_blocks *by)
+static int put_blocks(session *s, const product *p, bz_cuda_blocks by)
 {
     enum { BLOCKS = 4, WIDTH = 128 };
-    int64_t width = p->rows > p->columns ? p->rows : p->columns, deep = by->length * BLOCKS;
+    int64_t width = p->rows > p->columns ? p->rows : p->columns, deep = by.length * BLOCKS;
     size_t n = (size_t)((width + WIDTH - 1) / WIDTH * WIDTH * ((p->depth + deep - 1) / deep) * BLOCKS);
     if (s->blocks) /* other ways of the same product have as many, and point to them */
         return 0;
-    return bz_cuda_alloc(n, &s->blocks, NULL) || cudaMemset(s->blocks, by->one, n) != cudaSuccess ? -1 : 0;
+    return bz_cuda_alloc(n, &s->blocks, NULL) || cudaMemset(s->blocks, by.one, n) != cudaSuccess ? -1 : 0;
 }
 
 /* Blocks lie along the depth, and a result of 8-bit floats would have its own. */
 static bool has_form(const product *p, const types *t, lt_form form)
 {
     bool blocks = p->left.trans && !p->right.trans && p->batch == 1 && !cublas_is_f8(t->result);
-    cublas_blocks by;
     if (form == LT_BLOCKS)
-        return blocks && cublas_blocks_of(t->left, &by);
+        return blocks && cublas_is_scaled(t->left);
     return form == LT_FAST ? cublas_is_f8(t->left) : usual_form(t) == LT_PLAIN;
 }
 
@@ -219,7 +219,6 @@ void cublas_enumerate_lt(const way *w, session *s, const product *p, const types
 {
     static const char *const SUFFIX[LT_FORMS] = {"", "+fast", "+blocks"};
     char base[64];
-    cublas_blocks by;
     matrix bias = p->bias; /* the same memory as the variant will get */
     bool placed = !cublas_upload(s, &bias, NULL) && (!cublas_is_f8(t->left) || !put_scale(s));
     for (lt_form form = 0; form < LT_FORMS; form++) {
@@ -227,7 +226,7 @@ void cublas_enumerate_lt(const way *w, session *s, const product *p, const types
         if (!has_form(p, t, form))
             continue;
         if (form == LT_BLOCKS)
-            placed &= cublas_blocks_of(t->left, &by) && !put_blocks(s, p, &by);
+            placed &= !put_blocks(s, p, bz_cuda_blocks_of(t->w));
         lt_memory memory = {bias.data, s->scale, s->blocks};
         lt_plan *plan = placed ? cublas_lt_plan(s->job->problem, p, t, memory, form, &status) : NULL;
         if (plan) {

@@ -49,11 +49,8 @@ bool cublas_is_f8(cudaDataType_t type)
     return type == CUDA_R_8F_E4M3 || type == CUDA_R_8F_E5M2;
 }
 
-bool cublas_blocks_of(cudaDataType_t type, cublas_blocks *out)
+bool cublas_is_scaled(cudaDataType_t type)
 {
-    static const cublas_blocks EIGHT = {32, CUBLASLT_MATMUL_MATRIX_SCALE_VEC32_UE8M0, 127}, /* an exponent */
-        FOUR = {16, CUBLASLT_MATMUL_MATRIX_SCALE_VEC16_UE4M3, 0x38};                        /* a number in e4m3 */
-    *out = type == CUDA_R_4F_E2M1 ? FOUR : EIGHT;
     return type == CUDA_R_4F_E2M1 || cublas_is_f8(type);
 }
 

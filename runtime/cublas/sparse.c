@@ -5,7 +5,6 @@
 #include "base/arena.h"
 
 #include <dlfcn.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -50,37 +49,26 @@ struct sparse_call {
 
 static bool load(library *l)
 {
-    static const struct {
-        const char *name;
-        size_t at;
-    } SYMBOLS[] = {
-        {"Init", offsetof(library, init)},
-        {"Destroy", offsetof(library, destroy)},
-        {"GetVersion", offsetof(library, version)},
-        {"DenseDescriptorInit", offsetof(library, dense)},
-        {"StructuredDescriptorInit", offsetof(library, structured)},
-        {"MatDescriptorDestroy", offsetof(library, forget_matrix)},
-        {"MatmulDescriptorInit", offsetof(library, product)},
-        {"MatmulAlgSelectionInit", offsetof(library, select)},
-        {"MatmulAlgSetAttribute", offsetof(library, set)},
-        {"MatmulAlgGetAttribute", offsetof(library, get)},
-        {"MatmulPlanInit", offsetof(library, plan)},
-        {"MatmulPlanDestroy", offsetof(library, forget_plan)},
-        {"MatmulGetWorkspace", offsetof(library, workspace)},
-        {"SpMMACompressedSize", offsetof(library, sizes)},
-        {"SpMMACompress", offsetof(library, compress)},
-        {"Matmul", offsetof(library, multiply)},
+    const bz_cuda_symbol SYMBOLS[] = {
+        {"cusparseLtInit", &l->init},
+        {"cusparseLtDestroy", &l->destroy},
+        {"cusparseLtGetVersion", &l->version},
+        {"cusparseLtDenseDescriptorInit", &l->dense},
+        {"cusparseLtStructuredDescriptorInit", &l->structured},
+        {"cusparseLtMatDescriptorDestroy", &l->forget_matrix},
+        {"cusparseLtMatmulDescriptorInit", &l->product},
+        {"cusparseLtMatmulAlgSelectionInit", &l->select},
+        {"cusparseLtMatmulAlgSetAttribute", &l->set},
+        {"cusparseLtMatmulAlgGetAttribute", &l->get},
+        {"cusparseLtMatmulPlanInit", &l->plan},
+        {"cusparseLtMatmulPlanDestroy", &l->forget_plan},
+        {"cusparseLtMatmulGetWorkspace", &l->workspace},
+        {"cusparseLtSpMMACompressedSize", &l->sizes},
+        {"cusparseLtSpMMACompress", &l->compress},
+        {"cusparseLtMatmul", &l->multiply},
     };
     l->of = dlopen("libcusparseLt.so.0", RTLD_NOW | RTLD_LOCAL);
-    for (size_t i = 0; i < sizeof SYMBOLS / sizeof *SYMBOLS && l->of; i++) {
-        char name[48];
-        snprintf(name, sizeof name, "cusparseLt%s", SYMBOLS[i].name);
-        void *function = dlsym(l->of, name);
-        if (!function)
-            return false;
-        memcpy((char *)l + SYMBOLS[i].at, &function, sizeof function);
-    }
-    return l->of;
+    return l->of && !bz_cuda_symbols(l->of, SYMBOLS, sizeof SYMBOLS / sizeof *SYMBOLS);
 }
 
 void cublas_sparse_free(struct sparse_call *s)

@@ -76,7 +76,7 @@ static struct {
 } cupti;
 
 #define SYMBOL(f) {#f, &cupti.f},
-static const bz_cupti_symbol SYMBOLS[] = {FUNCTIONS(SYMBOL)};
+static const bz_cuda_symbol SYMBOLS[] = {FUNCTIONS(SYMBOL)};
 
 /* Calls a function of CUPTI's; what it refuses ends the counting with a sentence. */
 #define CALL(f, params) (call_failed(#f, cupti.f(params), err))

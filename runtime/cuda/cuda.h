@@ -68,6 +68,25 @@ int bz_cuda_workspace(bz_cuda *c, size_t size, bz_error *err);
 int bz_cuda_put(void *to, const void *from, size_t size, const char *what, bz_error *err);
 int bz_cuda_wait(bz_cuda *c);
 
+/* Functions of a library that is loaded where it is installed. Returns the first name that it lacks, or NULL. */
+typedef struct bz_cuda_symbol {
+    const char *name;
+    void *to; /* a pointer to the function */
+} bz_cuda_symbol;
+
+const char *bz_cuda_symbols(void *library, const bz_cuda_symbol *symbols, size_t n);
+
+/* Blocks of numbers along a product's depth that have a scale, a byte each: how many numbers, and the byte that is 1. Scales of
+ * 8-bit floats are exponents (MXFP8), those of 4-bit floats numbers in e4m3 (NVFP4). */
+typedef struct bz_cuda_blocks {
+    int length, one;
+} bz_cuda_blocks;
+
+static inline bz_cuda_blocks bz_cuda_blocks_of(bz_dtype t)
+{
+    return t == BZ_F4E2M1 ? (bz_cuda_blocks){16, 0x38} : (bz_cuda_blocks){32, 127};
+}
+
 /* ---- clock.c -------------------------------------------------------------------------------- */
 
 /* Starts one call on the stream; 0, or -1 where the library refuses. */
@@ -210,12 +229,7 @@ int bz_cuda_trace(bz_variant *v, bz_trace *out, bz_error *err);
 int bz_cuda_trace_call(bz_cuda *c, bz_cuda_call *call, bz_trace *out, bz_error *err);
 
 /* Functions of libcupti, which is loaded when it is asked for; -1 where there is none, or it lacks one. */
-typedef struct bz_cupti_symbol {
-    const char *name;
-    void *to; /* a pointer to the function */
-} bz_cupti_symbol;
-
-int bz_cupti_find(const bz_cupti_symbol *symbols, size_t n, bz_error *err);
+int bz_cupti_find(const bz_cuda_symbol *symbols, size_t n, bz_error *err);
 
 /* The i-th place where libcupti may be: on the loader's path; beside the runtime, whose folder that is (with the slash; "":
  * nobody knows), as in the toolkit and in Python's wheels; where CUDA_HOME says (may be NULL); the usual place. "" where

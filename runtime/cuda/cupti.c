@@ -50,7 +50,7 @@ static struct {
     CUptiResult (*next)(uint8_t *, size_t, CUpti_Activity **);
 } cupti;
 
-static const bz_cupti_symbol SYMBOLS[] = {
+static const bz_cuda_symbol SYMBOLS[] = {
     {"cuptiActivityRegisterCallbacks", &cupti.callbacks},
     {"cuptiActivityEnable", &cupti.enable},
     {"cuptiActivityDisable", &cupti.disable},
@@ -118,7 +118,7 @@ static void *open_library(void)
     return library;
 }
 
-int bz_cupti_find(const bz_cupti_symbol *symbols, size_t n, bz_error *err)
+int bz_cupti_find(const bz_cuda_symbol *symbols, size_t n, bz_error *err)
 {
     static void *library; /* once in a process: CUPTI cannot be unloaded */
     if (!library)
@@ -128,13 +128,8 @@ int bz_cupti_find(const bz_cupti_symbol *symbols, size_t n, bz_error *err)
             err, BZ_FAILED,
             "libcupti.so.%d was not found: put its folder into LD_LIBRARY_PATH, or say where CUDA is with CUDA_HOME",
             CUDART_VERSION / 1000);
-    for (size_t i = 0; i < n; i++) {
-        void *symbol = dlsym(library, symbols[i].name);
-        if (!symbol)
-            return bz_fail(err, BZ_FAILED, "the libcupti that was found has no %s", symbols[i].name);
-        memcpy(symbols[i].to, &symbol, sizeof symbol); /* ISO C has no cast from one kind of pointer to the other */
-    }
-    return 0;
+    const char *missing = bz_cuda_symbols(library, symbols, n);
+    return missing ? bz_fail(err, BZ_FAILED, "the libcupti that was found has no %s", missing) : 0;
 }
 
 /* Refusals that a person can do something about. */
@@ -154,7 +149,7 @@ static const struct {
 int bz_cupti_failed(bz_error *err, const char *what, int status)
 {
     CUptiResult (*text_of)(CUptiResult, const char **) = NULL;
-    const bz_cupti_symbol symbol = {"cuptiGetResultString", &text_of};
+    const bz_cuda_symbol symbol = {"cuptiGetResultString", &text_of};
     const char *text = "?";
     for (size_t i = 0; i < sizeof REFUSALS / sizeof *REFUSALS; i++)
         if ((int)REFUSALS[i].status == status)

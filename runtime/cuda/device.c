@@ -3,8 +3,10 @@
 
 #include "runtime/gpus.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* After one of these every further call of the process fails with it. There are others, and new ones with each driver: what
  * fails twice in the same way, with nothing in between, is one as well. */
@@ -220,4 +222,15 @@ int bz_cuda_wait(bz_cuda *c)
     cudaError_t status = cudaStreamSynchronize(c->stream);
     status = status ? status : cudaGetLastError();
     return status == cudaSuccess ? 0 : bz_cuda_failed(NULL, "running", status);
+}
+
+const char *bz_cuda_symbols(void *library, const bz_cuda_symbol *symbols, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        void *symbol = dlsym(library, symbols[i].name);
+        if (!symbol)
+            return symbols[i].name;
+        memcpy(symbols[i].to, &symbol, sizeof symbol); /* ISO C has no cast from one kind of pointer to the other */
+    }
+    return NULL;
 }

@@ -5,7 +5,6 @@
 #include "base/arena.h"
 
 #include <dlfcn.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,26 +37,17 @@ typedef struct nccl {
 
 static int load(nccl *c, bz_error *err)
 {
-    static const struct {
-        const char *name;
-        size_t at;
-    } SYMBOLS[] = {
-        {"ncclCommInitAll", offsetof(nccl, init)},    {"ncclCommDestroy", offsetof(nccl, destroy)},
-        {"ncclGetErrorString", offsetof(nccl, says)}, {"ncclGroupStart", offsetof(nccl, begin)},
-        {"ncclGroupEnd", offsetof(nccl, end)},        {"ncclAllReduce", offsetof(nccl, reduce)},
-        {"ncclAllGather", offsetof(nccl, gather)},    {"ncclBroadcast", offsetof(nccl, broadcast)},
-        {"ncclSend", offsetof(nccl, send)},           {"ncclRecv", offsetof(nccl, receive)},
+    const bz_cuda_symbol SYMBOLS[] = {
+        {"ncclCommInitAll", &c->init}, {"ncclCommDestroy", &c->destroy}, {"ncclGetErrorString", &c->says},
+        {"ncclGroupStart", &c->begin}, {"ncclGroupEnd", &c->end},        {"ncclAllReduce", &c->reduce},
+        {"ncclAllGather", &c->gather}, {"ncclBroadcast", &c->broadcast}, {"ncclSend", &c->send},
+        {"ncclRecv", &c->receive},
     };
     c->library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
     if (!c->library)
         return bz_fail(err, BZ_INCOMPLETE, "NCCL is not installed: %s", dlerror());
-    for (size_t i = 0; i < sizeof SYMBOLS / sizeof *SYMBOLS; i++) {
-        void *function = dlsym(c->library, SYMBOLS[i].name);
-        if (!function)
-            return bz_fail(err, BZ_INCOMPLETE, "this NCCL has no %s", SYMBOLS[i].name);
-        memcpy((char *)c + SYMBOLS[i].at, &function, sizeof function);
-    }
-    return 0;
+    const char *missing = bz_cuda_symbols(c->library, SYMBOLS, sizeof SYMBOLS / sizeof *SYMBOLS);
+    return missing ? bz_fail(err, BZ_INCOMPLETE, "this NCCL has no %s", missing) : 0;
 }
 
 /* Streams and memory of the other devices, with the same x. */

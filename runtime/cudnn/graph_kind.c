@@ -348,7 +348,7 @@ int graph_factor_add(call *c, int operand, bool turned, graph_place at)
 static int scale_blocks(call *c, const shape *s, int depth, int factor)
 {
     enum { BLOCKS = 4, WIDTH = 128 };
-    int other = 3 - depth, block = c->problem->dtype == BZ_F4E2M1 ? 16 : 32;
+    int other = 3 - depth, block = bz_cuda_blocks_of(c->problem->dtype).length;
     shape t = *s;
     t.dim[depth] = (s->dim[depth] + block * BLOCKS - 1) / (block * BLOCKS) * BLOCKS;
     t.dim[other] = (s->dim[other] + WIDTH - 1) / WIDTH * WIDTH;

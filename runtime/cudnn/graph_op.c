@@ -131,15 +131,13 @@ static size_t elements_of(int rank, const int64_t *dim)
     return n;
 }
 
-/* Of 8-bit floats they are exponents, of 4-bit floats numbers in e4m3. */
 int graph_scales_add(call *c, bz_dtype of, int rank, const int64_t *dim, const int64_t *stride)
 {
-    bool four = of == BZ_F4E2M1;
     graph_tensor kept = {.memory = {.operand = -1},
                          .cell = true,
-                         .value = {.whole = four ? 0x38 : 127},
+                         .value = {.whole = bz_cuda_blocks_of(of).one},
                          .scales = elements_of(rank, dim)};
-    return add_tensor(c, &kept, four ? CUDNN_DATA_FP8_E4M3 : CUDNN_DATA_FP8_E8M0, rank, dim, stride);
+    return add_tensor(c, &kept, of == BZ_F4E2M1 ? CUDNN_DATA_FP8_E4M3 : CUDNN_DATA_FP8_E8M0, rank, dim, stride);
 }
 
 int graph_room_add(call *c, int rank, const int64_t *dim, const int64_t *stride)

@@ -128,7 +128,6 @@ static int check_problem(const char *text, bool packed, int *n)
     bz_operand operand[BZ_PROBLEM_OPERANDS];
     bz_error err = {0};
     product p;
-    cublas_blocks by;
     int bad = 0;
     if (bz_problem_parse(text, &problem, &err)) {
         printf("%s\n", err.text);
@@ -144,7 +143,7 @@ static int check_problem(const char *text, bool packed, int *n)
     expected e = read_text(&problem, &operand[operands - 1], packed);
     for (const types *t = NULL; (t = cublas_types(&problem, "default", t));)
         for (lt_form form = t->left == CUDA_R_4F_E2M1 ? LT_BLOCKS : LT_PLAIN;
-             form < (cublas_blocks_of(t->left, &by) ? LT_FORMS : LT_FAST); form++) {
+             form < (cublas_is_scaled(t->left) ? LT_FORMS : LT_FAST); form++) {
             cublasStatus_t status;
             lt_memory memory = {(const void *)BIAS, (const void *)SCALE, (const void *)BLOCKS};
             lt_plan *plan = cublas_lt_plan(&problem, &p, t, memory, form, &status);
