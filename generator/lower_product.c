@@ -211,7 +211,7 @@ static int lower_deconv(lowering *l)
 /* y = W x with W as it lies. */
 static int gemv_alternative(lowering *l, int64_t n, int64_t k, bool transb, bool bias)
 {
-    if (l->n && lower_is_narrow(l->alternative[0].problem[0].dtype) && l->wanted == BZ_F4E2M1)
+    if (l->n && l->alternative[0].problem[0].dtype == BZ_F4E2M1)
         return 0; /* blocks are multiplied as matrices alone */
     bz_problem *p = lower_step(l, BZ_PROBLEM_GEMV);
     p->gemv.m = n;
