@@ -347,7 +347,9 @@ int bz_patterns_find(const bz_patterns *patterns, bz_layers *l, const bz_spares 
         for (int q = 0; q < patterns->n; q++)
             if (!strcmp(patterns->item[q].name, patterns->item[p].name))
                 of_name[n++] = q;
-        for (int root = 0; root < l->n && of_name[0] == p; root++) {
+        if (of_name[0] != p)
+            continue; /* its name came before */
+        for (int root = 0; root < l->n; root++) {
             int first_at_root = list.n;
             for (int i = 0; i < n; i++) {
                 state st;
