@@ -16,8 +16,7 @@ typedef struct recording_making {
     double steady;           /* how many iterations figures are divided by */
     bz_arena *arena;
     const bz_alignment *alignment; /* of no layers: who had the host while no device worked */
-    bool
-        few_rows; /* iterations are steps of a language model, of so few sequences that weights are most of what its products read */
+    bool few_rows; /* steps of a language model: of so few sequences that its products mostly read weights */
     double kernel_time, limit_time[BZ_LIMIT_NETWORK + 1]; /* seconds per iteration */
     double unit_time, silent_time,
         product_time; /* of kernels on a matrix unit; whose names do not tell; of all that could be products */

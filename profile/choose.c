@@ -468,14 +468,15 @@ static int steps_within(const bz_work *w, const bz_cut *c, int n, int at)
 }
 
 /* Leaves out levels whose pieces are layers, by their weights: of a single pass, or of steps that another level has. Is any level left? */
-static bool leave_layers(const bz_work *w, bz_cut *c, int *n)
+static bool leave_layers(const bz_work *w, bz_cut *c, int *n, bz_arena *arena)
 {
     int kept = 0;
     bool steps = false;
+    double *same = BZ_NEW(arena, double, *n);
     for (int i = 0; i < *n; i++)
-        steps |= bz_cut_same_weights(w, &c[i]) >= NEARLY_ALL;
+        steps |= (same[i] = bz_cut_same_weights(w, &c[i])) >= NEARLY_ALL;
     for (int i = 0; i < *n; i++)
-        if (!bz_cut_is_of_layers(w, &c[i]) && !(steps && bz_cut_same_weights(w, &c[i]) < 0.5))
+        if (!bz_cut_is_of_layers(w, &c[i]) && !(steps && same[i] < 0.5))
             c[kept++] = c[i];
     *n = kept;
     return kept > 0;
@@ -483,14 +484,12 @@ static bool leave_layers(const bz_work *w, bz_cut *c, int *n)
 
 int bz_choose_cut(const bz_work *w, bz_cut **cuts, int *n, bool *sure, int *other, bz_arena *arena)
 {
-    uint32_t span[2];
+    uint32_t span[2] = {0, (uint32_t)w->n};
     *other = -1;
     *sure = true;
     if (!*n)
         return -1;
-    span[0] = 0;
-    span[1] = (uint32_t)w->n;
-    if (!leave_layers(w, *cuts, n))
+    if (!leave_layers(w, *cuts, n, arena))
         return add_single(cuts, n, span, arena);
     uint32_t turns = bz_turns_of_places(w);
     int at = turns == 1 ? -1 : by_host(w, *cuts, *n, turns);

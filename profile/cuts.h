@@ -41,8 +41,8 @@ typedef struct bz_work {
     uint32_t n_exact, n_name, n_sort;
     const uint32_t *place[BZ_PLACES]; /* [n] name, and from where it reads what no call writes; NULL: not told */
     uint32_t n_place[BZ_PLACES], no_place[BZ_PLACES]; /* no_place: the number of those that tell none */
-    const uint32_t *
-        weight; /* [n] the operator with the shape of its weights, at its first event; 0: none. NULL: no such shapes are on record */
+    /* [n] the operator with the shape of its weights, at its first event; 0: none. NULL: no such shapes are on record */
+    const uint32_t *weight;
     uint32_t n_weight;
     const uint16_t
         *inputs; /* [n + 1] copies to the device that were asked for just before the event; n: behind the last */

@@ -298,15 +298,6 @@ static double held_of_all(const bz_trace *t)
     return all ? (double)in / (double)all : 0;
 }
 
-/* The name, in small letters. */
-static void in_small_letters(const char *name, char *out, size_t size)
-{
-    size_t n = 0;
-    for (; name[n] && n + 1 < size; n++)
-        out[n] = (char)tolower((unsigned char)name[n]);
-    out[n] = 0;
-}
-
 /* Names without a number that say as surely that they are steps: how often each is there. The others have 0, and so have all where there are
  * more than a person would give: each is looked at in all events. [strings] */
 static size_t *count_plain(const bz_trace *t)
@@ -318,11 +309,10 @@ static size_t *count_plain(const bz_trace *t)
     for (size_t i = 0; i < e->n; i++)
         count[e->name[i]] += on_host(t, e, i);
     for (uint32_t name = 0; name < bz_strings(t); name++) {
-        char text[LONGEST], template[LONGEST];
+        char text[LONGEST]; /* in small letters */
         if (!count[name])
             continue;
-        in_small_letters(bz_string(t, name), text, sizeof text);
-        if (is_code(bz_string(t, name)) || template_of(text, template, sizeof template) || rank_of(text) < SURELY)
+        if (is_code(bz_string(t, name)) || template_of(bz_string(t, name), text, sizeof text) || rank_of(text) < SURELY)
             count[name] = 0;
         names += count[name] > 0;
     }
@@ -353,7 +343,7 @@ static bool by_name(bz_trace *t)
 static bool is_pass(const char *name)
 {
     char text[200];
-    in_small_letters(name, text, sizeof text);
+    template_of(name, text, sizeof text);
     return bz_name_matches_any("infer predict forward step", text) && !bz_name_matches_any("loop steps", text);
 }
 

@@ -69,48 +69,46 @@ void bz_sequence_weights(const bz_trace *t, const bz_sequence *s, bz_work *w, bz
     w->weight = numbers.n > 1 ? weight : NULL;
 }
 
-/* How many weights of events [from, to) are in `has` as well, at most as often; *all: how many there are. */
-static uint32_t common(const bz_work *w, uint32_t *has, uint32_t from, uint32_t to, uint32_t *all)
+static uint32_t end_of(const bz_cut *c, uint32_t piece)
+{
+    return piece + 1 < c->n ? c->first[piece + 1] : c->end;
+}
+
+static uint32_t weights_in(const bz_work *w, const bz_cut *c, uint32_t piece)
 {
     uint32_t n = 0;
-    *all = 0;
-    for (uint32_t i = from; i < to; i++) {
-        uint32_t id = w->weight[i];
-        *all += id > 0;
-        if (id && has[id]) {
-            has[id]--;
-            n++;
-        }
-    }
+    for (uint32_t i = c->first[piece]; i < end_of(c, piece); i++)
+        n += w->weight[i] > 0;
     return n;
 }
 
-/* Three of four weights of the piece that has fewer are those of the other one. */
+/* Three of four weights of the piece that has fewer are those of the other one. `has`: zeros, [n_weight]. */
 static bool same_weights(const bz_work *w, const bz_cut *c, uint32_t a, uint32_t b, uint32_t *has)
 {
-    const uint32_t end_a = a + 1 < c->n ? c->first[a + 1] : c->end, end_b = b + 1 < c->n ? c->first[b + 1] : c->end;
-    uint32_t of_a = 0, of_b;
-    for (uint32_t i = c->first[a]; i < end_a; i++) {
+    uint32_t both = 0, of_a = weights_in(w, c, a), of_b = weights_in(w, c, b);
+    for (uint32_t i = c->first[a]; i < end_of(c, a); i++)
         has[w->weight[i]]++;
-        of_a += w->weight[i] > 0;
-    }
-    uint32_t both = common(w, has, c->first[b], end_b, &of_b);
-    for (uint32_t i = c->first[a]; i < end_a; i++)
+    for (uint32_t i = c->first[b]; i < end_of(c, b); i++)
+        if (w->weight[i] && has[w->weight[i]]) {
+            has[w->weight[i]]--;
+            both++;
+        }
+    for (uint32_t i = c->first[a]; i < end_of(c, a); i++)
         has[w->weight[i]] = 0;
     return 4 * both >= 3 * (of_a < of_b ? of_a : of_b);
 }
 
 double bz_cut_same_weights(const bz_work *w, const bz_cut *c)
 {
-    uint32_t same = 0, pairs = 0, all = 0;
+    uint32_t same = 0, pairs = 0;
     if (!w->weight)
         return NAN;
     BZ_FREED uint32_t *has = bz_zeroed(w->n_weight, sizeof *has);
-    for (uint32_t i = 0; i + 1 < c->n; i++) {
-        common(w, has, c->first[i], c->first[i + 1], &all);
-        pairs += all > 0;
-        same += all > 0 && same_weights(w, c, i, i + 1, has);
-    }
+    for (uint32_t i = 0; i + 1 < c->n; i++)
+        if (weights_in(w, c, i)) {
+            pairs++;
+            same += same_weights(w, c, i, i + 1, has);
+        }
     return pairs ? (double)same / pairs : NAN;
 }
 
