@@ -194,16 +194,6 @@ static void answer(recording_making *m)
     }
 }
 
-/* Streams with kernels, copies or memory sets: others hold ranges alone, as an analysis that a profiler wrote down. [n_lanes] */
-static bool *lanes_that_work(const bz_trace *t)
-{
-    bool *works = bz_zeroed((size_t)t->n_lanes + 1, sizeof *works);
-    for (int k = BZ_EVENT_KERNEL; k <= BZ_EVENT_MEMSET; k++)
-        for (size_t i = 0; i < t->event[k].n; i++)
-            works[t->event[k].lane[i]] = true;
-    return works;
-}
-
 /* Several devices are one in what was said before. */
 static void tell_devices(recording_making *m)
 {
@@ -232,7 +222,8 @@ static void tell_devices(recording_making *m)
     enum { MOST = 64 };
     int64_t id[MOST];
     int n = 0;
-    BZ_FREED bool *works = lanes_that_work(m->trace);
+    /* other streams hold ranges alone, as an analysis that a profiler wrote down */
+    BZ_FREED bool *works = bz_trace_lanes(m->trace, BZ_EVENT_KERNEL, BZ_EVENT_MEMSET);
     for (uint32_t i = 0; i < m->trace->n_lanes; i++) {
         int k = 0;
         while (k < n && id[k] != m->trace->lane[i].device_id)

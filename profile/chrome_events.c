@@ -179,34 +179,6 @@ static uint32_t lane_of(bz_chrome_events *r, bz_event_kind kind)
     return lane;
 }
 
-typedef struct {
-    const char *text;
-    uint32_t kind;
-} word;
-
-/* Directions as CUPTI numbers them, from names such as "Memcpy HtoD (Pageable -> Device)"; and waits. */
-static const word COPIES[] = {{"HostToDevice", 1},
-                              {"DeviceToHost", 2},
-                              {"DeviceToDevice", 8},
-                              {"HtoD", 1},
-                              {"DtoH", 2},
-                              {"DtoD", 8},
-                              {"HtoH", 9},
-                              {"PtoP", 10},
-                              {"H2D", 1},
-                              {"D2H", 2},
-                              {"D2D", 8},
-                              {"P2P", 10},
-                              {NULL, 0}},
-                  WAITS[] = {{"Wait", 2}, {"Event", 1}, {"Stream", 3}, {"Context", 4}, {NULL, 0}};
-
-static uint32_t kind_in(const word *w, const char *name)
-{
-    while (w->text && !strstr(name, w->text))
-        w++;
-    return w->kind;
-}
-
 uint32_t bz_chrome_id(int64_t v)
 {
     return v > 0 && v < BZ_NONE ? (uint32_t)v : 0;
@@ -231,14 +203,14 @@ static void add_complete(bz_chrome_events *r, bz_event_kind kind, uint32_t name,
         ev->launched[i] = bz_trace_launched(t, &e->launched);
         break;
     case BZ_EVENT_COPY:
-        ev->value[i] = kind_in(COPIES, bz_string(t, name));
+        ev->value[i] = bz_copy_named(bz_string(t, name));
         ev->bytes[i] = e->bytes;
         break;
     case BZ_EVENT_MEMSET:
         ev->bytes[i] = e->bytes;
         break;
     case BZ_EVENT_SYNC:
-        ev->value[i] = kind_in(WAITS, bz_string(t, name));
+        ev->value[i] = bz_wait_named(bz_string(t, name));
         ev->waited_record[i] = bz_chrome_id(e->waited_record);
         ev->waited_stream[i] =
             e->waited_stream >= 0 && e->waited_stream < BZ_NONE ? bz_chrome_id(e->waited_stream + 1) : 0;
@@ -420,16 +392,6 @@ static void event_complete(bz_chrome_events *r)
     add_complete(r, kind, name, e->start, end);
 }
 
-/* Threads of the host have operators or calls of a runtime. [n_lanes] */
-static bool *host_lanes(const bz_trace *t)
-{
-    bool *host = bz_zeroed((size_t)t->n_lanes + 1, sizeof *host);
-    for (int k = BZ_EVENT_OP; k <= BZ_EVENT_API; k++)
-        for (size_t i = 0; i < t->event[k].n; i++)
-            host[t->event[k].lane[i]] = true;
-    return host;
-}
-
 /* The numbers by which calls, or operators, are tied to what a device did for them; they lie in the column. */
 static bz_map correlations(const bz_events *e)
 {
@@ -450,7 +412,8 @@ static bool is_among(const bz_map *known, int64_t number)
  * lie on a thread of the host. */
 static void add_waiting(bz_chrome_events *r)
 {
-    bool pytorch = !strcmp(r->format, "PyTorch trace"), *host = pytorch ? host_lanes(r->t) : NULL;
+    bool pytorch = !strcmp(r->format, "PyTorch trace"),
+         *host = pytorch ? bz_trace_lanes(r->t, BZ_EVENT_OP, BZ_EVENT_API) : NULL; /* of operators and calls */
     uint32_t lanes = r->t->n_lanes;
     bz_map call = pytorch ? correlations(&r->t->event[BZ_EVENT_API]) : (bz_map){0},
            op = pytorch ? correlations(&r->t->event[BZ_EVENT_OP]) : (bz_map){0};

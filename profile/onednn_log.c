@@ -4,7 +4,9 @@
  *     onednn_verbose,info,prim_template:operation,engine,primitive,implementation,prop_kind,memory_descriptors,attributes,auxiliary,problem_desc,exec_time
  *     onednn_verbose,exec,cpu,convolution,jit:avx2,forward_inference,src_f32::blocked:abcd:f0 …,,alg:convolution_direct,mb1_ic3oc64…,0.123
  *
- * Lines of MKL that stand between these are calls as well: PyTorch multiplies by that. Dialects: mkldnn_verbose (0.x without an engine, 1.0), dnnl_verbose (1.x, 2.0; without attributes to 1.1), onednn_verbose,
+ * Lines of MKL that stand between these are calls as well: PyTorch multiplies by that.
+ *
+ * Dialects: mkldnn_verbose (0.x without an engine, 1.0), dnnl_verbose (1.x, 2.0; without attributes to 1.1), onednn_verbose,
  * onednn_verbose,v1,primitive,exec,… (3.3 and later), each with or without a time stamp in ms. What other programs print in between,
  * or in front of a line, is left out: tags of mpirun, dates of containers, progress bars. */
 #include "profile/mkl_log.h"

@@ -453,6 +453,9 @@ bz_quantiles bz_quantiles_of(double *values, size_t n); /* sorts values */
 /* "host to device", by the number that CUDA's tools give a copy's direction. */
 const char *bz_copy_direction(uint32_t kind);
 
+/* [n_lanes] whether a lane has events of the kinds from `first` to `last`; to be freed. */
+bool *bz_trace_lanes(const bz_trace *t, bz_event_kind first, bz_event_kind last);
+
 /* The quantities of an iteration, in the order of the tables. */
 typedef struct bz_quantity {
     const char *name, *json;

@@ -15,19 +15,14 @@ enum { ENDING = 80, PROCESSES = 64 };
 
 /* A row that others name by its id. */
 typedef struct {
-    int64_t id, number;
-    uint32_t text, more; /* strings */
+    int64_t id, number, other;
+    uint32_t text; /* a string */
 } entry;
 
 typedef struct {
     entry *at; /* [n] by id */
     size_t n;
 } list;
-
-static void list_free(list *l)
-{
-    free(l->at);
-}
 
 typedef struct {
     bz_trace *t;
@@ -62,7 +57,7 @@ static uint32_t text_at(const reader *r, sqlite3_stmt *s, int column)
     return bz_string_ids_text(r->t, v, sqlite3_column_bytes(s, column));
 }
 
-/* Columns: the id, a number, a text, another text; of fewer the others are none. */
+/* Columns: the id, a number, a text, another number; of fewer the others are none. */
 static list read_list(const reader *r, const char *table, const char *columns)
 {
     char name[ENDING + 64];
@@ -74,7 +69,7 @@ static list read_list(const reader *r, const char *table, const char *columns)
         l.at[l.n++] = (entry){.id = sqlite3_column_int64(s, 0),
                               .number = sqlite3_column_int64(s, 1),
                               .text = sqlite3_column_count(s) > 2 ? text_at(r, s, 2) : 0,
-                              .more = sqlite3_column_count(s) > 3 ? text_at(r, s, 3) : 0};
+                              .other = sqlite3_column_count(s) > 3 ? sqlite3_column_int64(s, 3) : 0};
     }
     bz_table_end(r->t, r->source, name, s, rc);
     BZ_QSORT(l.at, l.n, by_id);
@@ -117,12 +112,12 @@ static void read_regions(reader *r)
     int rc = SQLITE_DONE;
     while (s && (rc = sqlite3_step(s)) == SQLITE_ROW) {
         const entry event = find(&r->event, sqlite3_column_int64(s, 3));
-        const char *category = bz_string(r->t, event.text);
+        const char *category = bz_string(r->t, find(&r->string, event.other).text);
         bz_event_kind kind =
             !strncmp(category, "HIP_", 4) || !strncmp(category, "HSA_", 4) ? BZ_EVENT_API : BZ_EVENT_RANGE;
         uint32_t lane = bz_trace_thread(r->t, r->source, find(&r->process, sqlite3_column_int64(s, 4)).number,
                                         find(&r->thread, sqlite3_column_int64(s, 5)).number),
-                 message = kind == BZ_EVENT_RANGE ? message_of(r->t, bz_string(r->t, event.more)) : 0;
+                 message = kind == BZ_EVENT_RANGE ? message_of(r->t, bz_string(r->t, event.text)) : 0;
         size_t i = add(r, kind, sqlite3_column_int64(s, 0), sqlite3_column_int64(s, 1),
                        message ? message : find(&r->string, sqlite3_column_int64(s, 2)).text, lane);
         if (kind == BZ_EVENT_API)
@@ -157,6 +152,7 @@ static void read_kernels(reader *r)
               "group_segment_size",
               name);
     int rc = SQLITE_DONE;
+    uint32_t told = 0;
     while (s && (rc = sqlite3_step(s)) == SQLITE_ROW) {
         const entry event = find(&r->event, sqlite3_column_int64(s, EVENT)),
                     agent = find(&r->agent, sqlite3_column_int64(s, PROCESS + 1));
@@ -169,18 +165,14 @@ static void read_kernels(reader *r)
                        find(&r->symbol, sqlite3_column_int64(s, SYMBOL)).text, stream_at(r, s, PROCESS));
         r->t->event[BZ_EVENT_KERNEL].launched[i] = bz_trace_launched(r->t, &launched);
         correlate(r, BZ_EVENT_KERNEL, i, &event);
-        if (agent.text)
-            bz_trace_fact(r->t, "gpu", bz_string(r->t, agent.text));
+        if (agent.text && agent.text != told) /* most kernels are of the device of the one before */
+            bz_trace_fact(r->t, "gpu", bz_string(r->t, told = agent.text));
     }
     bz_table_end(r->t, r->source, name, s, rc);
 }
 
 static void read_copies(reader *r)
 {
-    static const struct {
-        const char *part;
-        uint32_t direction; /* as CUPTI numbers them */
-    } DIRECTIONS[] = {{"HOST_TO_DEVICE", 1}, {"DEVICE_TO_HOST", 2}, {"DEVICE_TO_DEVICE", 8}, {"HOST_TO_HOST", 9}};
     enum { START, END, NAME, EVENT, BYTES, PROCESS };
     char name[ENDING + 64];
     sqlite3_stmt *s = query(r, "rocpd_memory_copy",
@@ -192,9 +184,7 @@ static void read_copies(reader *r)
         size_t i = add(r, BZ_EVENT_COPY, sqlite3_column_int64(s, START), sqlite3_column_int64(s, END), text,
                        stream_at(r, s, PROCESS));
         r->t->event[BZ_EVENT_COPY].bytes[i] = sqlite3_column_int64(s, BYTES);
-        for (size_t k = 0; k < sizeof DIRECTIONS / sizeof *DIRECTIONS; k++)
-            if (strstr(bz_string(r->t, text), DIRECTIONS[k].part))
-                r->t->event[BZ_EVENT_COPY].value[i] = DIRECTIONS[k].direction;
+        r->t->event[BZ_EVENT_COPY].value[i] = bz_copy_named(bz_string(r->t, text));
         correlate(r, BZ_EVENT_COPY, i, &event);
     }
     bz_table_end(r->t, r->source, name, s, rc);
@@ -208,9 +198,7 @@ static void read_process(reader *r)
     r->agent = read_list(r, "rocpd_info_agent", "id, type_index, coalesce(nullif(product_name, ''), name)");
     r->symbol = read_list(r, "rocpd_info_kernel_symbol", "id, 0, coalesce(display_name, kernel_name)");
     r->event = read_list(r, "rocpd_event",
-                         "id, stack_id, category_id, CASE WHEN extdata LIKE '%\"message\"%' THEN extdata END");
-    for (size_t i = 0; i < r->event.n; i++) /* its category is told by a number */
-        r->event.at[i].text = find(&r->string, bz_text_int(bz_string(r->t, r->event.at[i].text), 20)).text;
+                         "id, stack_id, CASE WHEN extdata LIKE '%\"message\"%' THEN extdata END, category_id");
     for (size_t i = 0; i < r->process.n; i++)
         if (r->process.at[i].text)
             bz_trace_fact(r->t, "program", bz_string(r->t, r->process.at[i].text));
@@ -219,7 +207,7 @@ static void read_process(reader *r)
     read_copies(r);
     list *const lists[] = {&r->string, &r->process, &r->thread, &r->agent, &r->symbol, &r->event};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-        list_free(lists[i]);
+        free(lists[i]->at);
 }
 
 /* Ends of the names of tables, of letters, digits and lines alone. */

@@ -144,6 +144,26 @@ static const rule APIS[] = {
      BZ_API_WAITS},
 };
 
+/* As CUPTI numbers them, by names such as "Memcpy HtoD (Pageable -> Device)" and rocprofv3's MEMORY_COPY_HOST_TO_DEVICE. */
+static const rule COPIES[] = {
+    {"HostToDevice HtoD H2D HOST_TO_DEVICE", 1},
+    {"DeviceToHost DtoH D2H DEVICE_TO_HOST", 2},
+    {"DeviceToDevice DtoD D2D DEVICE_TO_DEVICE", 8},
+    {"HtoH HOST_TO_HOST", 9},
+    {"PtoP P2P", 10},
+};
+static const rule WAITS[] = {{"Wait", 2}, {"Event", 1}, {"Stream", 3}, {"Context", 4}};
+
+uint32_t bz_copy_named(const char *name)
+{
+    return (uint32_t)LOOKUP(COPIES, name, 0);
+}
+
+uint32_t bz_wait_named(const char *name)
+{
+    return (uint32_t)LOOKUP(WAITS, name, 0);
+}
+
 static int api_named(const char *function)
 {
     return LOOKUP(APIS, function, BZ_API_OTHER);

@@ -400,3 +400,12 @@ bool bz_call_parameter(const bz_trace *t, size_t call, const char *name, char *o
     }
     return false;
 }
+
+bool *bz_trace_lanes(const bz_trace *t, bz_event_kind first, bz_event_kind last)
+{
+    bool *has = bz_zeroed((size_t)t->n_lanes + 1, sizeof *has);
+    for (bz_event_kind k = first; k <= last; k++)
+        for (size_t i = 0; i < t->event[k].n; i++)
+            has[t->event[k].lane[i]] = true;
+    return has;
+}

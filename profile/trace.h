@@ -86,6 +86,8 @@ static inline bz_api bz_api_of(const bz_trace *t, size_t api)
     return name == t->private->last_api ? t->private->last_api_does : bz_api_named(t, name); /* launches come in rows */
 }
 bz_library bz_library_of(const char *function);
+uint32_t bz_copy_named(const char *name); /* which direction, as `value` of a copy has it; 0: none is told */
+uint32_t bz_wait_named(const char *name); /* what for, as `value` of a wait has it */
 
 /* Names of kernels, as strings: without parameters and templates, but with what tells kernels of one template apart; as a person
  * wrote it: kernel_name.c. */
