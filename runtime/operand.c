@@ -37,6 +37,7 @@ const char *bz_role_name(bz_role role)
         [BZ_ROLE_V] = "v",
         [BZ_ROLE_M] = "m",
         [BZ_ROLE_N] = "n",
+        [BZ_ROLE_BEFORE] = "before",
     };
     return NAMES[role] ? NAMES[role] : "";
 }
@@ -123,6 +124,8 @@ int bz_problem_operands(const bz_problem *p, bz_operand *list)
     for (int i = 0; p->post[i].fn; i++) {
         if (p->post[i].fn == BZ_FN_BIAS)
             bz_operand_add(&l, BZ_ROLE_BIAS, bz_parameter_dtype(p), 1, &y[bz_problem_bias_axis(p, rank)]);
+        else if (p->post[i].fn == BZ_FN_KEEP)
+            bz_operand_add_result(&l, BZ_ROLE_BEFORE, p->dtype_y, rank, y, -1);
         else if (bz_fn_is_binary(p->post[i].fn))
             bz_operand_add(&l, BZ_ROLE_OTHER, p->dtype_y, rank, y)->post = i;
     }
@@ -150,7 +153,7 @@ double bz_problem_flops(const bz_problem *p)
     double y = (double)list[n - 1].count;
     double flops = kind->flops ? kind->flops(p, list, y) : (kind->depth ? 2 * kind->depth(p) : kind->each) * y;
     for (int i = 0; p->post[i].fn; i++)
-        flops += y;
+        flops += p->post[i].fn == BZ_FN_KEEP ? 0 : y;
     return flops;
 }
 

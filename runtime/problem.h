@@ -125,6 +125,7 @@ typedef enum {
     BZ_FN_NONE,
     BZ_FN_BIAS, /* post only, and first: adds a value by channel */
     BZ_FN_ADD,  /* post: adds a tensor of the result's shape (a residual); binary */
+    BZ_FN_KEEP, /* post only: what the function behind it takes is a result, too, as its gradient wants it */
     BZ_FN_SUB,
     BZ_FN_MUL,
     BZ_FN_DIV,
@@ -499,6 +500,7 @@ typedef enum {
     BZ_ROLE_LOGSUM, /* and of each row the logarithm of its weights' sum */
     BZ_ROLE_RATE,   /* learning rate */
     BZ_ROLE_STEP,   /* number of the step, from 1 */
+    BZ_ROLE_BEFORE, /* of a post keep */
     BZ_ROLE_OTHER,  /* of a post add, sub, mul …: the other tensor, of the result's shape */
     BZ_ROLE_Y,
 } bz_role;

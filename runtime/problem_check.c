@@ -69,6 +69,27 @@ static int check_result(const bz_problem *p, bz_error *err)
     return 0;
 }
 
+static int check_post(const bz_problem *p, int i, bz_error *err)
+{
+    const bz_post *post = &p->post[i];
+    if (!bz_problem_has(p, BZ_TRAIT_POST))
+        return bz_problem_refuse(p, "takes no post-operations", err);
+    if (!bz_fn_is_post(post->fn))
+        return bz_problem_refuse(p, "a function that is no post-operation", err);
+    if (post->fn == BZ_FN_BIAS && (i || !bz_problem_has(p, BZ_TRAIT_PRODUCT)))
+        return bz_problem_refuse(p, "a bias comes first, and only after a product", err);
+    if (post->fn == BZ_FN_KEEP && !bz_fn_is_activation(post[1].fn))
+        return bz_problem_refuse(p, "what is kept is what a function of one value takes", err);
+    if (post->fn == BZ_FN_KEEP && (!bz_dtype_is_float(p->dtype_y) || bz_dtype_bits(p->dtype_y) < 16))
+        return bz_problem_refuse(p, "what is kept are floats of 16 bits and more", err);
+    for (int k = 0; k < i; k++)
+        if (post->fn == BZ_FN_KEEP && p->post[k].fn == BZ_FN_KEEP)
+            return bz_problem_refuse(p, "one result is kept", err);
+    if (!isfinite(post->alpha) || !isfinite(post->beta))
+        return bz_problem_refuse(p, "a post-operation's parameter is not finite", err);
+    return 0;
+}
+
 /* Members that change nothing have their usual value, so that equal problems have one text. */
 static void leave_out_unused(bz_problem *p)
 {
@@ -115,14 +136,8 @@ int bz_problem_normalize(bz_problem *p, bz_error *err)
         bz_fn_normalize(p->activation.fn, &p->activation.alpha, &p->activation.beta);
     leave_out_unused(p);
     for (int i = 0; i < BZ_PROBLEM_POST && p->post[i].fn; i++) {
-        if (!bz_problem_has(p, BZ_TRAIT_POST))
-            return bz_problem_refuse(p, "takes no post-operations", err);
-        if (!bz_fn_is_post(p->post[i].fn))
-            return bz_problem_refuse(p, "a function that is no post-operation", err);
-        if (p->post[i].fn == BZ_FN_BIAS && (i || !bz_problem_has(p, BZ_TRAIT_PRODUCT)))
-            return bz_problem_refuse(p, "a bias comes first, and only after a product", err);
-        if (!isfinite(p->post[i].alpha) || !isfinite(p->post[i].beta))
-            return bz_problem_refuse(p, "a post-operation's parameter is not finite", err);
+        if (check_post(p, i, err))
+            return -1;
         bz_fn_normalize(p->post[i].fn, &p->post[i].alpha, &p->post[i].beta);
     }
     if (check_numbers(p, err) || (bz_kinds[p->kind]->check && bz_kinds[p->kind]->check(p, err)))

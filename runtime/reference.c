@@ -51,7 +51,7 @@ bz_expected bz_expected_dot(const float *a, int64_t step_a, const float *b, int6
     return e;
 }
 
-/* The bias belongs to the product: it is scaled with it. */
+/* The bias belongs to the product: it is scaled with it. What is kept is what stands in front of a function. */
 static void apply_post(const bz_reference *r, bz_expected *e)
 {
     const bz_problem *p = r->problem;
@@ -64,6 +64,10 @@ static void apply_post(const bz_reference *r, bz_expected *e)
     e->magnitude *= scale;
     for (int i = p->post[0].fn == BZ_FN_BIAS; p->post[i].fn; i++) {
         const bz_post *post = &p->post[i];
+        if (post->fn == BZ_FN_KEEP && bz_reference_role(r) == BZ_ROLE_BEFORE)
+            return;
+        if (post->fn == BZ_FN_KEEP)
+            continue;
         e->between = fmax(e->between, fabs(e->value));
         if (!bz_fn_is_binary(post->fn)) {
             e->value = bz_fn_value(post->fn, e->value, post->alpha, post->beta);
@@ -97,7 +101,7 @@ bz_expected bz_reference_at(bz_reference *r, int64_t index)
     r->index = index;
     bz_unravel(index, result(r)->dim, result(r)->rank, r->y);
     bz_expected e = bz_kinds[r->problem->kind]->at(r);
-    if (r->result == r->n_operands - 1)
+    if (r->result == r->n_operands - 1 || bz_reference_role(r) == BZ_ROLE_BEFORE)
         apply_post(r, &e);
     if (!bz_dtype_is_float(result(r)->dtype))
         e.value = (double)bz_round_to(result(r)->dtype, e.value);

@@ -232,6 +232,27 @@ static int prepare(bz_variant *v, bz_error *err)
     return bz_cuda_run_ready(v, &c->run, err);
 }
 
+/* The results that stand before the last one: at most what is kept. */
+static matrix *find_kept(const bz_variant *v)
+{
+    product *p = (product *)((call *)v->state)->p;
+    return p->kept.operand >= 0 ? &p->kept : NULL;
+}
+
+static int poison(bz_variant *v)
+{
+    session *s = v->session;
+    const matrix *kept = find_kept(v);
+    return kept && bz_cuda_operand_poison(&s->cuda, &kept->layout, kept->data) ? -1 : bz_cuda_run_poison(v);
+}
+
+static int read_operand(bz_variant *v, int operand, float *values, bz_error *err)
+{
+    session *s = v->session;
+    const matrix *kept = find_kept(v);
+    return bz_cuda_operand_read(&s->cuda, &s->job->operand[operand], &kept->layout, kept->data, values, err);
+}
+
 const bz_backend bz_backend_module = {
     .name = "cublas",
     .timing = "device",
@@ -248,8 +269,9 @@ const bz_backend bz_backend_module = {
     .clock = bz_cuda_state,
     .device = bz_cuda_identify,
     .rates = bz_cuda_rates,
-    .poison = bz_cuda_run_poison,
+    .poison = poison,
     .read = bz_cuda_run_read,
+    .read_operand = read_operand,
     .probe = bz_cuda_run_probe,
     .release = bz_cuda_run_release,
     .close = close_session,

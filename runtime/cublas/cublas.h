@@ -43,7 +43,7 @@ typedef struct product {
     bool strided;          /* the batch's matrices are equally far apart */
     const int64_t *sizes;  /* columns of each matrix of the batch, where they differ; NULL: they do not */
     bool foldable, folded; /* a batch with one B can be, and is, one product with more rows of A */
-    matrix left, right, other, bias, result;
+    matrix left, right, other, bias, kept, result; /* kept: what stands in front of the last function */
 } product;
 
 /* Alpha and beta in the type that the library wants. */
@@ -134,7 +134,7 @@ int cublas_upload(session *s, matrix *m, bz_error *err);
 /* ---- place.c -------------------------------------------------------------------------------- */
 
 /* All that may be operands of the call. */
-enum { CUBLAS_MATRICES = 5 };
+enum { CUBLAS_MATRICES = 6 };
 void cublas_matrices(const call *c, matrix *out[CUBLAS_MATRICES]);
 int cublas_wants(bz_variant *v, int operand, bz_place_wanted *out, bz_error *err);
 int cublas_bind(bz_variant *v, int operand, void *at);
@@ -187,6 +187,7 @@ runs cublas_run_lt;
 /* What descriptors point to in the device's memory. */
 typedef struct lt_memory {
     const void *bias;
+    void *kept;
     const void *scale;  /* of 8-bit floats: one number in f32 */
     const void *blocks; /* or one byte for each block of either factor */
 } lt_memory;

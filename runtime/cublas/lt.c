@@ -46,6 +46,16 @@ static cublasStatus_t set_scales(cublasLtMatmulDesc_t desc, const types *t, lt_m
     return CUBLAS_STATUS_SUCCESS;
 }
 
+static cublasStatus_t set_kept(cublasLtMatmulDesc_t desc, const product *p, void *kept)
+{
+    if (p->kept.operand < 0)
+        return CUBLAS_STATUS_SUCCESS;
+    TRY(cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &kept, sizeof kept));
+    TRY(cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &p->kept.ld, sizeof p->kept.ld));
+    return cublasLtMatmulDescSetAttribute(desc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE, &p->kept.step,
+                                          sizeof p->kept.step);
+}
+
 static cublasStatus_t make_desc(lt_plan *plan, const product *p, const types *t, cublasLtEpilogue_t epilogue,
                                 lt_memory memory)
 {
@@ -56,6 +66,7 @@ static cublasStatus_t make_desc(lt_plan *plan, const product *p, const types *t,
     if (plan->form == LT_FAST)
         TRY(cublasLtMatmulDescSetAttribute(plan->desc, CUBLASLT_MATMUL_DESC_FAST_ACCUM, &(int8_t){1}, 1));
     TRY(set_scales(plan->desc, t, memory, plan->form == LT_BLOCKS));
+    TRY(set_kept(plan->desc, p, memory.kept));
     if (p->bias.operand < 0)
         return CUBLAS_STATUS_SUCCESS;
     /* the heuristic looks at the pointer's alignment */
@@ -219,15 +230,16 @@ void cublas_enumerate_lt(const way *w, session *s, const product *p, const types
 {
     static const char *const SUFFIX[LT_FORMS] = {"", "+fast", "+blocks"};
     char base[64];
-    matrix bias = p->bias; /* the same memory as the variant will get */
-    bool placed = !cublas_upload(s, &bias, NULL) && (!cublas_is_f8(t->left) || !put_scale(s));
+    matrix bias = p->bias, kept = p->kept; /* the same memory as the variant will get */
+    bool placed =
+        !cublas_upload(s, &bias, NULL) && !cublas_upload(s, &kept, NULL) && (!cublas_is_f8(t->left) || !put_scale(s));
     for (lt_form form = 0; form < LT_FORMS; form++) {
         cublasStatus_t status = CUBLAS_STATUS_ALLOC_FAILED;
         if (!has_form(p, t, form))
             continue;
         if (form == LT_BLOCKS)
             placed &= !put_blocks(s, p, bz_cuda_blocks_of(t->w));
-        lt_memory memory = {bias.data, s->scale, s->blocks};
+        lt_memory memory = {bias.data, kept.data, s->scale, s->blocks};
         lt_plan *plan = placed ? cublas_lt_plan(s->job->problem, p, t, memory, form, &status) : NULL;
         if (plan) {
             BZ_ADD(s->plans, s->n_plans) = plan;

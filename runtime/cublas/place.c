@@ -4,7 +4,7 @@
 void cublas_matrices(const call *c, matrix *out[CUBLAS_MATRICES])
 {
     product *p = (product *)c->p; /* the session's; no other variant of it is run */
-    matrix *const all[] = {&p->left, &p->right, &p->other, &p->bias, &p->result};
+    matrix *const all[] = {&p->left, &p->right, &p->other, &p->bias, &p->kept, &p->result};
     memcpy(out, all, sizeof all);
 }
 
@@ -18,8 +18,9 @@ int cublas_wants(bz_variant *v, int operand, bz_place_wanted *out, bz_error *err
     for (int i = 0; i < CUBLAS_MATRICES; i++) {
         if (all[i]->operand != operand)
             continue;
-        if (o->role == BZ_ROLE_BIAS) /* its place is part of what the library's algorithms were asked for */
-            return bz_fail(err, BZ_INCOMPLETE, "%s: its bias is to be constant", v->algorithm);
+        /* their places are part of what the library's algorithms were asked for */
+        if (o->role == BZ_ROLE_BIAS || o->role == BZ_ROLE_BEFORE)
+            return bz_fail(err, BZ_INCOMPLETE, "%s: its %s is to be constant", v->algorithm, bz_role_name(o->role));
         out->bytes = ((size_t)o->count * (size_t)bz_dtype_bits(o->dtype) + 7) / 8;
     }
     return 0;

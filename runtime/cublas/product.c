@@ -89,6 +89,7 @@ bool cublas_epilogue(const bz_problem *p, cublasLtEpilogue_t *out, bool *other)
         {CUBLASLT_EPILOGUE_BIAS, CUBLASLT_EPILOGUE_RELU_BIAS, CUBLASLT_EPILOGUE_GELU_BIAS},
     };
     int bias = 0, function = 0;
+    bool kept = false;
     *other = false;
     for (int i = 0; p->post[i].fn; i++) {
         bz_fn fn = p->post[i].fn;
@@ -98,12 +99,18 @@ bool cublas_epilogue(const bz_problem *p, cublasLtEpilogue_t *out, bool *other)
             bias = 1;
         else if (fn == BZ_FN_ADD && !*other)
             *other = true;
+        else if (fn == BZ_FN_KEEP)
+            kept = true;
         else if (fn == BZ_FN_RELU || fn == BZ_FN_GELU_TANH)
             function = fn == BZ_FN_RELU ? 1 : 2;
         else
             return false;
     }
     *out = EPILOGUE[bias][function];
+    if (kept && function < 2) /* of ReLU it keeps a bit for each number, which says no more than the result */
+        return false;
+    if (kept)
+        *out = bias ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_AUX;
     return true;
 }
 
@@ -141,6 +148,13 @@ static int find(const bz_operand *operand, int n, bz_role role)
         if (operand[i].role == role)
             return i;
     return -1;
+}
+
+/* A tensor that lies as the result; nothing where there is none. */
+static matrix find_like_result(const bz_operand *operand, int n, bz_role role, int64_t rows, int64_t columns)
+{
+    int i = find(operand, n, role);
+    return i < 0 ? (matrix){.operand = -1} : matrix_of(&operand[i], i, false, false, rows, columns);
 }
 
 /* What a, b and the result are, each in our terms: Y[m,n] = op(A)[m,k] op(B)[k,n]. A vector is a row: gemv is
@@ -233,9 +247,10 @@ int cublas_describe(const bz_problem *p, const bz_operand *operand, int n, bool 
     out->left = matrix_of(&operand[b], b, transb, packed, out->rows, out->depth);
     out->right = matrix_of(&operand[0], 0, transa, false, out->depth, out->columns);
     out->result = matrix_of(y, n - 1, false, false, out->rows, out->columns);
-    out->other = (matrix){.operand = find(operand, n, BZ_ROLE_OTHER)};
-    if (out->other.operand >= 0)
-        out->other = matrix_of(&operand[out->other.operand], out->other.operand, false, false, out->rows, out->columns);
+    out->other = find_like_result(operand, n, BZ_ROLE_OTHER, out->rows, out->columns);
+    out->kept = find_like_result(operand, n, BZ_ROLE_BEFORE, out->rows, out->columns);
+    if (out->kept.operand >= 0 && out->rows % 8)
+        return bz_fail(why, BZ_INCOMPLETE, "cuBLASLt keeps what stands in front of a function in rows of 8, 16, 24 …");
     out->bias = (matrix){.operand = find(operand, n, BZ_ROLE_BIAS)};
     if (describe_bias(p, operand, out, why))
         return -1;

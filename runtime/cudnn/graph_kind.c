@@ -229,6 +229,7 @@ static void add_function(call *c, const shape *s, const bz_post *post, int x, in
 typedef struct step {
     bz_post post;
     int number; /* of the post-operation; -1: the scale, which is `alpha` */
+    bool keeps; /* what it takes is a result, too */
 } step;
 
 static int list_steps(const bz_problem *p, step *out)
@@ -237,11 +238,18 @@ static int list_steps(const bz_problem *p, step *out)
     int n = 0;
     for (int i = 0;; i++) {
         if (i == (p->post[0].fn == BZ_FN_BIAS) && scale != 1)
-            out[n++] = (step){{BZ_FN_MUL, scale, 0}, -1};
+            out[n++] = (step){{BZ_FN_MUL, scale, 0}, -1, false};
         if (!p->post[i].fn)
             return n;
-        out[n++] = (step){p->post[i], i};
+        if (p->post[i].fn != BZ_FN_KEEP)
+            out[n++] = (step){p->post[i], i, i && p->post[i - 1].fn == BZ_FN_KEEP};
     }
+}
+
+/* The tensor that a step takes. */
+static int add_in_front(call *c, const shape *s, graph_place at, const step *taker)
+{
+    return taker->keeps ? graph_operand_add(c, cudnn_find(c, BZ_ROLE_BEFORE), s->rank, at) : add_between(c, s);
 }
 
 /* Steps behind the tensor `from`; the last one writes the result. */
@@ -251,7 +259,7 @@ static void add_steps(call *c, const shape *s, int channel, graph_place at, int 
     int n = list_steps(c->problem, list);
     for (int i = 0; i < n; i++) {
         const bz_post *post = &list[i].post;
-        int to = i + 1 < n ? add_between(c, s) : c->graph->y, b = -1;
+        int to = i + 1 < n ? add_in_front(c, s, at, &list[i + 1]) : c->graph->y, b = -1;
         if (list[i].number < 0)
             b = graph_number_add(c, post->alpha, s->rank);
         else if (post->fn == BZ_FN_BIAS)
@@ -268,7 +276,7 @@ static int add_results(call *c, const shape *s, graph_place at)
 {
     step list[BZ_PROBLEM_POST + 2];
     c->graph->y = graph_operand_add(c, c->n_operands - 1, s->rank, at);
-    return list_steps(c->problem, list) ? add_between(c, s) : c->graph->y;
+    return list_steps(c->problem, list) ? add_in_front(c, s, at, list) : c->graph->y;
 }
 
 /* A value for each of the tensor's channels. */

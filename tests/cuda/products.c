@@ -68,6 +68,8 @@ static int check_layout(const char *text, cublasLtMatrixLayout_t l, cudaDataType
     return bad;
 }
 
+static const int64_t BIAS = 0x1000, SCALE = 0x2000, BLOCKS = 0x3000, KEPT = 0x4000; /* nobody looks behind them */
+
 static int check_plan(const char *text, const lt_plan *plan, const product *p, const types *t, const expected *e,
                       const void *bias, const bz_problem *problem)
 {
@@ -75,9 +77,15 @@ static int check_plan(const char *text, const lt_plan *plan, const product *p, c
         const char *post;
         cublasLtEpilogue_t epilogue;
     } EPILOGUES[] = {
-        {"post=bias,relu", CUBLASLT_EPILOGUE_RELU_BIAS}, {"post=bias,gelu_tanh", CUBLASLT_EPILOGUE_GELU_BIAS},
-        {"post=bias", CUBLASLT_EPILOGUE_BIAS},           {"post=relu", CUBLASLT_EPILOGUE_RELU},
-        {"post=gelu_tanh", CUBLASLT_EPILOGUE_GELU},      {"", CUBLASLT_EPILOGUE_DEFAULT},
+        {"post=bias,keep,gelu_tanh", CUBLASLT_EPILOGUE_GELU_AUX_BIAS},
+        {"post=keep,gelu_tanh", CUBLASLT_EPILOGUE_GELU_AUX},
+        {"post=bias,add,keep,gelu_tanh", CUBLASLT_EPILOGUE_GELU_AUX_BIAS},
+        {"post=bias,relu", CUBLASLT_EPILOGUE_RELU_BIAS},
+        {"post=bias,gelu_tanh", CUBLASLT_EPILOGUE_GELU_BIAS},
+        {"post=bias", CUBLASLT_EPILOGUE_BIAS},
+        {"post=relu", CUBLASLT_EPILOGUE_RELU},
+        {"post=gelu_tanh", CUBLASLT_EPILOGUE_GELU},
+        {"", CUBLASLT_EPILOGUE_DEFAULT},
     };
     size_t i = 0;
     while (!strstr(text, EPILOGUES[i].post))
@@ -94,6 +102,12 @@ static int check_plan(const char *text, const lt_plan *plan, const product *p, c
         bad += differs(text, "bias", desc_value(plan->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, 8), (int64_t)bias);
         bad += differs(text, "bias type", desc_value(plan->desc, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, 4),
                        cublas_is_f8(t->result) ? CUDA_R_16BF : t->result);
+    }
+    if (p->kept.operand >= 0) {
+        bad += differs(text, "kept", desc_value(plan->desc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, 8), KEPT);
+        bad += differs(text, "ld of kept", desc_value(plan->desc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, 8), e->n);
+        bad += differs(text, "step of kept", desc_value(plan->desc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE, 8),
+                       e->m * e->n);
     }
     bad += check_layout(text, plan->left, t->left, e->turn_b ? e->n : e->k, e->turn_b ? e->k : e->n, e, &p->left);
     bad += check_layout(text, plan->right, t->right, e->turn_a ? e->k : e->m, e->turn_a ? e->m : e->k, e, &p->right);
@@ -123,7 +137,6 @@ static int check_scales(const char *text, const lt_plan *plan, const types *t, i
 
 static int check_problem(const char *text, bool packed, int *n)
 {
-    static const int64_t BIAS = 0x1000, SCALE = 0x2000, BLOCKS = 0x3000; /* nobody looks behind them */
     bz_problem problem;
     bz_operand operand[BZ_PROBLEM_OPERANDS];
     bz_error err = {0};
@@ -145,7 +158,7 @@ static int check_problem(const char *text, bool packed, int *n)
         for (lt_form form = t->left == CUDA_R_4F_E2M1 ? LT_BLOCKS : LT_PLAIN;
              form < (cublas_is_scaled(t->left) ? LT_FORMS : LT_FAST); form++) {
             cublasStatus_t status;
-            lt_memory memory = {(const void *)BIAS, (const void *)SCALE, (const void *)BLOCKS};
+            lt_memory memory = {(const void *)BIAS, (void *)KEPT, (const void *)SCALE, (const void *)BLOCKS};
             lt_plan *plan = cublas_lt_plan(&problem, &p, t, memory, form, &status);
             if (!plan) {
                 printf("%s: %s\n", text, cublasGetStatusString(status));

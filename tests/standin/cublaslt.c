@@ -19,6 +19,8 @@ typedef struct desc {
     const void *bias;
     const void *by[3]; /* of a, b and the result: a number in f32 */
     int mode[2];       /* or in another way, of a and b */
+    void *kept;
+    int64_t kept_ld, kept_step;
 } desc;
 
 typedef struct layout {
@@ -125,6 +127,18 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t d, cublasLtMa
         own->bias_type = (cudaDataType_t)number;
         standin_record("    %s bias_type=%s", standin_name(d), standin_type_name(own->bias_type));
         break;
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER:
+        own->kept = pointer;
+        standin_record("    %s kept=%s", standin_name(d), standin_name(pointer));
+        break;
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD:
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE: {
+        bool ld = a == CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD;
+        memcpy(ld ? &own->kept_ld : &own->kept_step, v, size);
+        standin_record("    %s kept_%s=%lld", standin_name(d), ld ? "ld" : "step",
+                       (long long)(ld ? own->kept_ld : own->kept_step));
+        break;
+    }
     default:
         return CUBLAS_STATUS_INVALID_VALUE;
     }
@@ -338,6 +352,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t d, const 
                   .bias = own->bias,
                   .bias_type = own->bias_type,
                   .added_ld = lc->ld,
+                  .kept_ld = own->kept_ld,
                   .what = own->epilogue};
     standin_record("cublasLtMatmul %s %s alpha=%g %s:%s %s:%s beta=%g %s:%s -> %s:%s", standin_name(h), standin_name(d),
                    e.alpha, standin_name(al), standin_name(a), standin_name(bl), standin_name(b), e.beta,
@@ -364,7 +379,12 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t d, const 
     if (depth != (own->turn_b ? lb->columns : lb->rows) || (own->turn_a ? la->columns : la->rows) != ly->rows ||
         (own->turn_b ? lb->rows : lb->columns) != ly->columns)
         return CUBLAS_STATUS_INVALID_VALUE;
+    bool keeps = (unsigned)own->epilogue & 128; /* rows and steps as cublasLt.h wants them */
+    if (keeps && (!own->kept || own->kept_ld < ly->rows || own->kept_ld % 8 || own->kept_step % 8))
+        return CUBLAS_STATUS_INVALID_VALUE;
     for (int64_t i = 0; i < ly->batch; i++) {
+        if (keeps)
+            e.kept = (char *)own->kept + (size_t)(i * own->kept_step) * standin_bytes_of(ly->type);
         e.added = factor_of(lc, c, false, i).data;
         standin_product(ly->rows, ly->columns, depth, factor_of(la, a, own->turn_a, i),
                         factor_of(lb, b, own->turn_b, i), (void *)factor_of(ly, y, false, i).data, ly->type, ly->ld, e);

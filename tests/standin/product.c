@@ -99,11 +99,13 @@ static double at(const factor *f, int64_t row, int64_t column)
     return standin_get(f->data, f->type, f->turned ? column + row * f->ld : row + column * f->ld);
 }
 
-static double finish(const epilogue *e, double v, int64_t row)
+static double finish(const epilogue *e, double v, int64_t row, int64_t column, cudaDataType_t type)
 {
     unsigned what = (unsigned)e->what;
     if (what & CUBLASLT_EPILOGUE_BIAS)
         v += standin_get(e->bias, e->bias_type, row);
+    if (e->kept)
+        put(e->kept, type, row + column * e->kept_ld, v);
     if (what & CUBLASLT_EPILOGUE_RELU)
         v = v > 0 ? v : 0;
     return what & CUBLASLT_EPILOGUE_GELU ? bz_fn_value(BZ_FN_GELU_TANH, v, 0, 0) : v;
@@ -120,7 +122,7 @@ void standin_product(int64_t m, int64_t n, int64_t k, factor a, factor b, void *
             sum *= e.alpha;
             if (e.beta != 0)
                 sum += e.beta * standin_get(e.added, type, i + j * e.added_ld);
-            put(c, type, i + j * ldc, finish(&e, sum, i) * (e.scale != 0 ? e.scale : 1));
+            put(c, type, i + j * ldc, finish(&e, sum, i, j, type) * (e.scale != 0 ? e.scale : 1));
         }
     standin_computed = true;
 }

@@ -19,7 +19,8 @@ typedef struct epilogue {
     double alpha, beta;
     const void *bias, *added;
     cudaDataType_t bias_type;
-    int64_t added_ld;
+    int64_t added_ld, kept_ld;
+    void *kept; /* where what stands in front of a function goes; NULL: nowhere */
     cublasLtEpilogue_t what;
     double scale; /* of the result, in the end; 0 stands for 1 */
 } epilogue;
