@@ -244,6 +244,7 @@ static int run_program(char *const *program, const char *only_path, bz_bench *ru
                    {"--wait", run->wait},
                    {"--yardstick", known > 0 ? yardstick : NULL},
                    {"--plans", plans},
+                   {"--lock-clock", bz_setting_clock(&run->setting)},
                    {"--engines", run->engines},
                    {"--metrics", run->metrics}};
     enum { N_OPTIONS = sizeof options / sizeof *options };

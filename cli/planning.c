@@ -13,8 +13,16 @@ int planning_setting(const planning *p, bz_setting *setting, bz_error *err)
     bool cold = p->cache && !strcmp(p->cache, "cold");
     if (p->threads > 4096)
         return bz_fail(err, BZ_USAGE, "--threads takes a number up to 4096, not %lld", (long long)p->threads);
-    *setting = (bz_setting){p->threads ? (int)p->threads : 1, cold ? BZ_CACHE_COLD : BZ_CACHE_HOT, ""};
+    *setting =
+        (bz_setting){p->threads ? (int)p->threads : 1, cold ? BZ_CACHE_COLD : BZ_CACHE_HOT, p->clock ? p->clock : ""};
     return 0;
+}
+
+int planning_clock(const char *name, const char *value, bz_error *err)
+{
+    size_t digits = strspn(value, "0123456789");
+    bool whole = digits && digits < 6 && !value[digits] && *value != '0'; /* as text it tells records apart */
+    return whole ? 0 : bz_fail(err, BZ_USAGE, "--%s takes a whole number of MHz such as 1410, not '%s'", name, value);
 }
 
 int planning_batches(const char *text, int64_t *out, int most, int *n, bz_error *err)
@@ -66,7 +74,7 @@ int planning_backends(bz_job *job, planning *p, const bz_system *system, bz_erro
                               : bz_job_reads_no(job,
                                                 "the processor (a GPU is meant by --backend cudnn --backend cublas, or "
                                                 "by its --system NAME)",
-                                                "device math streams graph", err);
+                                                "device math streams graph lock-clock", err);
 }
 
 bool planning_word(const char **list, char out[256])

@@ -9,7 +9,7 @@
 
 typedef struct planning {
     model_settings models;
-    const char *dtype, *cache, *system;
+    const char *dtype, *cache, *system, *clock;
     bz_list backends, layouts, maths;
     int64_t threads;
     bool fuse;
@@ -38,10 +38,16 @@ typedef struct planning {
         BZ_COUNT("threads", job, p.threads, "N", "use N threads (1)"),                                                 \
         BZ_CHOICE("cache", job, p.cache, "hot|cold",                                                                   \
                   "hot: the operands are in the caches when a call begins; cold: they are in memory (hot)"),           \
-        BZ_DB_OPTION
+        PLANNING_CLOCK_OPTION(job, p.clock), BZ_DB_OPTION
 
 /* The names of those that are no model's, for bz_job_reads. */
-#define PLANNING_READS "dtype backend layout fuse patterns math threads cache db "
+#define PLANNING_READS "dtype backend layout fuse patterns math threads cache lock-clock db "
+
+#define PLANNING_CLOCK_OPTION(job, field)                                                                              \
+    BZ_VALUE("lock-clock", job, field, "MHZ",                                                                          \
+             "hold a GPU's clock at MHZ while measuring, which takes root's rights; what was measured so counts",      \
+             .use = planning_clock)
+int planning_clock(const char *name, const char *value, bz_error *err);
 
 #define PLANNING_SYSTEM_OPTION(job, p)                                                                                 \
     BZ_VALUE("system", job, p.system, "NAME", "the system whose records count (this machine's)")

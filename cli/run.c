@@ -27,6 +27,7 @@ static const bz_option OPTIONS[] = {
     BZ_COUNT("threads", run_job, p.threads, "N", "use N threads (1)"),
     BZ_CHOICE("cache", run_job, p.cache, "hot|cold",
               "hot: the operands are in the caches when a call begins; cold: they are in memory (hot)"),
+    PLANNING_CLOCK_OPTION(run_job, p.clock),
     BZ_DB_OPTION,
     {0},
 };

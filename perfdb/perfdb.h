@@ -82,6 +82,7 @@ typedef struct bz_setting {
 /* The setting's text, as a problem has one: "threads=4 cache=cold clock=fixed at 2 GHz". The clock stands last and is left
  * out where nobody set one. */
 void bz_setting_print(const bz_setting *s, bz_buf *out);
+const char *bz_setting_clock(const bz_setting *s); /* NULL: nobody said how it is set */
 bool bz_setting_same(const bz_setting *a, const bz_setting *b);
 
 enum { BZ_RECORD_NUMBERS = 10 }; /* times and amounts */

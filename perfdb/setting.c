@@ -8,6 +8,11 @@ static const char *clock_of(const bz_setting *s)
     return s->clock ? s->clock : "";
 }
 
+const char *bz_setting_clock(const bz_setting *s)
+{
+    return *clock_of(s) ? s->clock : NULL;
+}
+
 void bz_setting_print(const bz_setting *s, bz_buf *out)
 {
     bz_buf_printf(out, "threads=%d cache=%s", s->threads, bz_record_cache_name(s->cache));

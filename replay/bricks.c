@@ -214,13 +214,15 @@ static int make_plans(replaying *w, bz_layers *const *models, bz_error *err)
 /* Pieces first … last - 1 in turns. */
 static int run_pieces(replaying *w, int first, int last, const char *program, bz_error *err)
 {
-    char numbers[48], threads[24], *whole = NULL;
+    char numbers[48], threads[24];
+    const char *limit = w->r->time_limit ? w->r->time_limit : USUAL_LIMIT, *clock = bz_setting_clock(&w->r->setting);
+    char *argv[13] = {(char *)program, numbers,           (char *)"--threads", threads,        (char *)"--time-limit",
+                      (char *)limit,   (char *)"--alone", (char *)limit,       (char *)"--hot"};
+    int n = 9;
+    if (clock)
+        argv[n++] = (char *)"--lock-clock", argv[n++] = (char *)clock;
     if (last - first > 1 && w->piece[last - 1].number >= w->b->n)
-        whole = (char *)"--whole";
-    const char *limit = w->r->time_limit ? w->r->time_limit : USUAL_LIMIT;
-    char *argv[] = {
-        (char *)program, numbers,         "--threads", threads, "--time-limit", (char *)limit, (char *)"--alone",
-        (char *)limit,   (char *)"--hot", whole,       NULL};
+        argv[n++] = (char *)"--whole";
     BZ_SCOPED(bz_buf) text = {0};
     bz_error why;
     snprintf(numbers, sizeof numbers, "%d-%d", first, last - 1);

@@ -37,6 +37,7 @@ static int run_program(const bz_replay_plan *p, const bz_replay_run *r, const ch
                  {"--inputs", r->inputs},
                  {"--outputs", r->outputs},
                  {"--plans", r->db ? plans : NULL},
+                 {"--lock-clock", bz_setting_clock(&p->setting)},
                  {"--steps", r->steps ? steps : NULL}};
     snprintf(program, sizeof program, "%s/build/replay", folder);
     snprintf(threads, sizeof threads, "%d", p->setting.threads);

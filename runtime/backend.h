@@ -14,6 +14,7 @@
  *   device     what it runs on, where that is not the processor; called in a process of its own, so that the parent
  *              can still fork
  *   rates      behind it, there: measures what bz_device has of copies and pauses; NULL: `device` has told it
+ *   lock       holds the device's clock at so many Hz, and with 0 lets it go; in a process of its own; NULL: nobody can
  *   poison     results are filled with what no correct variant leaves behind
  *   read       the result in plain layout as float
  *   probe      some elements of it, by their numbers in plain layout, where all of it are numbers (0); 1 where not, or where
@@ -126,6 +127,7 @@ struct bz_backend {
     bool (*clock)(void *session, double *hz);
     int (*device)(bz_device *out, bz_error *err);
     void (*rates)(bz_device *out);
+    int (*lock)(double hz, bz_error *err);
     int (*poison)(bz_variant *v);
     int (*read)(bz_variant *v, float *values, bz_error *err);
     int (*probe)(bz_variant *v, const int64_t *element, int n, float *values, bz_error *err);

@@ -8,6 +8,7 @@
 #include "base/units.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -57,6 +58,15 @@ const bz_backend *bz_device_backend(const char *name, bz_error *err)
     return b;
 }
 
+static answer *share(bz_error *err)
+{
+    answer *a = mmap(NULL, sizeof *a, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (a != MAP_FAILED)
+        return a;
+    bz_fail(err, BZ_FAILED, "no memory to share with a process: %s", strerror(errno));
+    return NULL;
+}
+
 static _Noreturn void look(const bz_backend *backend, answer *a)
 {
     dup2(STDERR_FILENO, STDOUT_FILENO);
@@ -96,9 +106,9 @@ int bz_device_find_within(const bz_backend *backend, double patience, bz_device 
     int result = 0;
     if (!backend->device)
         return bz_fail(err, BZ_USAGE, "%s runs on the processor", backend->name);
-    answer *a = mmap(NULL, sizeof *a, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (a == MAP_FAILED)
-        return bz_fail(err, BZ_FAILED, "no memory to share with a process: %s", strerror(errno));
+    answer *a = share(err);
+    if (!a)
+        return -1;
     fflush(NULL);
     pid_t child = fork();
     if (!child)
@@ -115,6 +125,72 @@ int bz_device_find_within(const bz_backend *backend, double patience, bz_device 
     *out = a->device;
     munmap(a, sizeof *a);
     return result;
+}
+
+/* Until the other end of the pipe is closed: by bz_device_hold_end, or by the end of all who have it, however that comes. */
+static _Noreturn void hold_until(const bz_backend *backend, double hz, int pipe, answer *a)
+{
+    static const int SIGNALS[] = {SIGINT, SIGTERM, SIGHUP}; /* of a terminal all processes get them */
+    char nothing;
+    setsid(); /* who kills the program's group does not leave the clock held */
+    for (size_t i = 0; i < sizeof SIGNALS / sizeof *SIGNALS; i++)
+        signal(SIGNALS[i], SIG_IGN);
+    a->result = backend->lock(hz, &a->err);
+    a->known = true;
+    while (!a->result && read(pipe, &nothing, 1) < 0 && errno == EINTR)
+        continue;
+    if (!a->result)
+        backend->lock(0, NULL);
+    _exit(0);
+}
+
+int bz_device_hold_clock(double hz, bz_device_hold *out, bz_error *err)
+{
+    int ends[2], result = 0;
+    double until = bz_now() + DEVICE_PATIENCE;
+    const bz_backend *backend = bz_device_backend(bz_backend_of_device(), err);
+    if (!backend)
+        return -1;
+    if (!backend->lock)
+        return bz_fail(err, BZ_USAGE, "%s has no clock that can be held", backend->name);
+    answer *a = share(err);
+    if (!a)
+        return -1;
+    if (pipe2(ends, O_CLOEXEC)) {
+        munmap(a, sizeof *a);
+        return bz_fail(err, BZ_FAILED, "no pipe to the process that holds the clock: %s", strerror(errno));
+    }
+    *out = (bz_device_hold){fork(), ends[1]};
+    if (!out->child) {
+        close(ends[1]);
+        hold_until(backend, hz, ends[0], a);
+    }
+    close(ends[0]);
+    bool ended = out->child < 0;
+    while (!ended && !a->known && bz_now() < until) {
+        ended = waitpid(out->child, NULL, WNOHANG) == out->child;
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    if (a->known && a->result)
+        result = bz_fail(err, a->err.code, "%s", a->err.text);
+    else if (!a->known)
+        result = bz_fail(err, BZ_FAILED, "%s: the process that holds the clock %s", backend->name,
+                         ended ? "ended without an answer" : "hung");
+    if (!a->known && !ended)
+        kill(out->child, SIGKILL);
+    if (result)
+        bz_device_hold_end(out);
+    munmap(a, sizeof *a);
+    return result;
+}
+
+void bz_device_hold_end(bz_device_hold *hold)
+{
+    if (hold->child)
+        close(hold->pipe);
+    while (hold->child > 0 && waitpid(hold->child, NULL, 0) < 0 && errno == EINTR)
+        continue;
+    *hold = (bz_device_hold){0};
 }
 
 int bz_device_find(const bz_backend *backend, bz_device *out, bz_error *err)

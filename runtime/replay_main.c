@@ -18,6 +18,7 @@ enum { MAX_SAMPLES = 2000, FEWEST_SAMPLES = 10, WARM_UPS = 3, PASSES = 5, MOST_S
 typedef struct program {
     const bz_replay_model *model;
     bz_run_setting setting;
+    double lock;                                       /* MHz at which the device's clock is held; 0: as it likes */
     double time_limit, precision, alone_limit, opened; /* opened: seconds of making ready */
     const char *weights, *inputs, *outputs;
     bool check, graph, captured, hot, whole, help;
@@ -47,6 +48,7 @@ static const char USAGE[] =
     "      --outputs FILE     write the outputs there\n"
     "      --whole            of models that run in turns, the last one runs behind itself and not behind the others\n"
     "      --device N         on a machine with several GPUs: number N as nvidia-smi -L lists them, from 0 on (0)\n"
+    "      --lock-clock MHZ   on a GPU: hold its clock there meanwhile, which takes root's rights\n"
     "      --graph            on a GPU: capture the model once as a graph, and launch that\n"
     "      --plans DIR        on a GPU: plans that take long to build are kept in this folder, with those of "
     "benchmarks\n"
@@ -339,14 +341,23 @@ static int set_steps(void *of, const char *text, bz_error *err)
 
 #define AT(field) offsetof(program, field)
 static const bz_run_option OPTIONS[] = {
-    {"threads", BZ_TAKES_OWN, .set = set_threads},       {"time-limit", BZ_TAKES_AMOUNT, .at = AT(time_limit)},
-    {"precision", BZ_TAKES_AMOUNT, .at = AT(precision)}, {"alone", BZ_TAKES_AMOUNT, .at = AT(alone_limit)},
-    {"whole", BZ_TAKES_NOTHING, .at = AT(whole)},        {"steps", BZ_TAKES_OWN, .set = set_steps},
-    {"weights", BZ_TAKES_TEXT, .at = AT(weights)},       {"inputs", BZ_TAKES_TEXT, .at = AT(inputs)},
-    {"outputs", BZ_TAKES_TEXT, .at = AT(outputs)},       {"graph", BZ_TAKES_NOTHING, .at = AT(graph)},
-    {"check", BZ_TAKES_NOTHING, .at = AT(check)},        {"hot", BZ_TAKES_NOTHING, .at = AT(hot)},
-    {"plans", BZ_TAKES_TEXT, .at = AT(setting.plans)},   {"device", BZ_TAKES_OWN, .set = bz_option_device},
-    {"help", BZ_TAKES_NOTHING, .at = AT(help)},          {0},
+    {"threads", BZ_TAKES_OWN, .set = set_threads},
+    {"time-limit", BZ_TAKES_AMOUNT, .at = AT(time_limit)},
+    {"precision", BZ_TAKES_AMOUNT, .at = AT(precision)},
+    {"alone", BZ_TAKES_AMOUNT, .at = AT(alone_limit)},
+    {"whole", BZ_TAKES_NOTHING, .at = AT(whole)},
+    {"steps", BZ_TAKES_OWN, .set = set_steps},
+    {"weights", BZ_TAKES_TEXT, .at = AT(weights)},
+    {"inputs", BZ_TAKES_TEXT, .at = AT(inputs)},
+    {"outputs", BZ_TAKES_TEXT, .at = AT(outputs)},
+    {"graph", BZ_TAKES_NOTHING, .at = AT(graph)},
+    {"check", BZ_TAKES_NOTHING, .at = AT(check)},
+    {"hot", BZ_TAKES_NOTHING, .at = AT(hot)},
+    {"plans", BZ_TAKES_TEXT, .at = AT(setting.plans)},
+    {"device", BZ_TAKES_OWN, .set = bz_option_device},
+    {"lock-clock", BZ_TAKES_NUMBER, .at = AT(lock)},
+    {"help", BZ_TAKES_NOTHING, .at = AT(help)},
+    {0},
 };
 
 /* Sources lie above the folder of the program. */
@@ -444,6 +455,7 @@ static int run_in_turns(const program *how, const bz_replay_model *const *models
 static int run_models(int argc, char **own, char **argv, const bz_replay_model *const *models, int n)
 {
     program p = {.model = models[0], .setting.threads = 1, .time_limit = 5, .precision = 0.005, .alone_limit = -1};
+    bz_device_hold hold = {0};
     bz_error err = {0};
     bz_end_with_parent();
     int result = bz_options_read(OPTIONS, argc, own, &p, &err) < 0;
@@ -453,8 +465,11 @@ static int run_models(int argc, char **own, char **argv, const bz_replay_model *
     }
     if (!result) {
         bz_fix_addresses(argv);
-        result = n > 1 ? run_in_turns(&p, models, n, &err) : run(&p, &err);
+        result = p.lock > 0 && bz_device_hold_clock(1e6 * p.lock, &hold, &err);
     }
+    if (!result)
+        result = n > 1 ? run_in_turns(&p, models, n, &err) : run(&p, &err);
+    bz_device_hold_end(&hold);
     if (result)
         fprintf(stderr, "benanza: %s\n", err.text);
     close_program(&p);

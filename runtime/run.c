@@ -38,6 +38,7 @@ typedef struct program {
     } device[BZ_MAX_RATES]; /* of backends that do not run on the processor */
     int n_devices;
     bz_buf systems; /* lines that say what these devices are */
+    double lock;    /* MHz at which the device's clock is held; 0: as it likes */
     double wait;    /* seconds for which to wait for a quiet machine; below 0: the default */
     bz_quiet quiet;
     int n_done, n_busy; /* problems that were run; of them while the machine was busy */
@@ -59,6 +60,7 @@ static const char USAGE[] =
     "      --threads N         threads (1)\n"
     "      --cache hot|cold    whether operands are in the caches (hot)\n"
     "      --clock TEXT        how the clock is set, to be put into the records\n"
+    "      --lock-clock MHZ    on a GPU: hold its clock there meanwhile, which takes root's rights\n"
     "      --time-limit S      seconds of measuring per variant at most (0.1)\n"
     "      --sample-time S     seconds per sample (0.001; on a device 0.002)\n"
     "      --precision SHARE   wanted half-width of the median's interval (0.005)\n"
@@ -256,6 +258,13 @@ static double idle(void *context, int64_t n)
     return 1e-9 * (double)n;
 }
 
+static int lock_clock(const program *p, bz_device_hold *hold, bz_error *err)
+{
+    if (p->lock > 0 && runs_on_processor(p))
+        return bz_fail(err, BZ_USAGE, "--lock-clock holds the clock of a GPU, and not all of this runs on one");
+    return p->lock > 0 ? bz_device_hold_clock(1e6 * p->lock, hold, err) : 0;
+}
+
 static int run_all(program *p, bz_machine *s, bz_error *err)
 {
     bz_worker worker = {0};
@@ -263,6 +272,7 @@ static int run_all(program *p, bz_machine *s, bz_error *err)
     int bad = 0;
     char why[160];
     int64_t once = 1;
+    bz_device_hold hold = {0};
     if (find_devices(p, err))
         return -1;
     bool waits = !p->options.check_only && runs_on_processor(p); /* devices do not mind: others build their plans */
@@ -270,7 +280,7 @@ static int run_all(program *p, bz_machine *s, bz_error *err)
         fprintf(stderr, "benanza: records have no hardware counters: %s\n", why);
     bz_gbench_sample(idle, NULL, 1e-9, &once); /* the library looks at the machine once, before the first fork */
     begin_quiet(p);
-    if (write_systems(p, s, err))
+    if (write_systems(p, s, err) || lock_clock(p, &hold, err))
         return -1;
     if (!p->options.check_only)
         measure_launch(p);
@@ -289,6 +299,7 @@ static int run_all(program *p, bz_machine *s, bz_error *err)
     }
     bz_ahead_end(&ahead);
     bz_worker_close(&worker);
+    bz_device_hold_end(&hold);
     if (bad)
         return -1;
     report_progress(p, p->pending.n, "");
@@ -350,6 +361,13 @@ static int set_cache(void *of, const char *text, bz_error *err)
     static const char *const CACHES[] = {"hot", "cold"};
     p->options.setting.cold = !strcmp(text, "cold");
     return p->options.setting.cold || !strcmp(text, "hot") ? 0 : bz_choice_fail(err, "--cache", text, CACHES, 2);
+}
+
+static int set_lock(void *of, const char *text, bz_error *err)
+{
+    program *p = of;
+    p->options.setting.clock = text;
+    return bz_option_number("lock-clock", BZ_TAKES_NUMBER, text, &p->lock, err);
 }
 
 static int set_engines(void *of, const char *text, bz_error *err)
@@ -441,6 +459,7 @@ static const bz_run_option OPTIONS[] = {
     {"threads", BZ_TAKES_OWN, .set = set_threads},
     {"cache", BZ_TAKES_OWN, .set = set_cache},
     {"clock", BZ_TAKES_TEXT, .at = AT(options.setting.clock)},
+    {"lock-clock", BZ_TAKES_OWN, .set = set_lock},
     {"time-limit", BZ_TAKES_NUMBER, .at = AT(options.time_limit)},
     {"sample-time", BZ_TAKES_NUMBER, .at = AT(options.sample_time)},
     {"precision", BZ_TAKES_NUMBER, .at = AT(options.precision)},

@@ -276,6 +276,15 @@ const struct bz_backend *bz_device_backend(const char *name, bz_error *err);
 int bz_device_find(const struct bz_backend *backend, bz_device *out, bz_error *err);
 /* The same; a process that says nothing for `patience` seconds is ended. */
 int bz_device_find_within(const struct bz_backend *backend, double patience, bz_device *out, bz_error *err);
+/* A process that holds the GPU's clock at so many Hz until bz_device_hold_end, or until this process and all that it started have
+ * ended, in whatever way. -1 with a sentence where it may not. */
+typedef struct bz_device_hold {
+    pid_t child;
+    int pipe;
+} bz_device_hold;
+int bz_device_hold_clock(double hz, bz_device_hold *out, bz_error *err);
+void bz_device_hold_end(bz_device_hold *hold);
+
 void bz_device_json(const bz_device *d, bz_buf *out);
 void bz_device_print(const bz_device *d, bz_buf *out);
 

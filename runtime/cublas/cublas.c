@@ -269,6 +269,7 @@ const bz_backend bz_backend_module = {
     .clock = bz_cuda_state,
     .device = bz_cuda_identify,
     .rates = bz_cuda_rates,
+    .lock = bz_cuda_lock,
     .poison = poison,
     .read = bz_cuda_run_read,
     .read_operand = read_operand,

@@ -213,12 +213,14 @@ bz_nvml *bz_nvml_open(int device);
 bool bz_nvml_throttled(const bz_nvml *n);
 double bz_nvml_clock(const bz_nvml *n);                  /* of the multiprocessors now, Hz; 0 where it does not say */
 void bz_nvml_describe(const bz_nvml *n, bz_device *out); /* clocks, driver */
+int bz_nvml_lock(const bz_nvml *n, double hz, bz_error *err); /* holds the clock; 0: lets it go, whoever held it */
 
 /* ---- identify.c ----------------------------------------------------------------------------- */
 
 /* The whole of it. Of the stack this says the first part ("cuda13.0"); bz_device_find adds the backends' libraries. */
 int bz_cuda_identify(bz_device *out, bz_error *err);
-void bz_cuda_rates(bz_device *out); /* what is measured of it */
+void bz_cuda_rates(bz_device *out);         /* what is measured of it */
+int bz_cuda_lock(double hz, bz_error *err); /* no context is made: who holds the clock does nothing else */
 
 /* ---- cupti.c -------------------------------------------------------------------------------- */
 

@@ -80,6 +80,11 @@ int bz_cuda_identify(bz_device *out, bz_error *err)
     return 0;
 }
 
+int bz_cuda_lock(double hz, bz_error *err)
+{
+    return bz_nvml_lock(bz_nvml_open(0), hz, err);
+}
+
 void bz_cuda_rates(bz_device *out)
 {
     bz_cuda c;

@@ -16,6 +16,8 @@ struct bz_nvml {
     int (*clock)(nvml_device device, int type, unsigned *mhz);
     int (*max_clock)(nvml_device device, int type, unsigned *mhz);
     int (*driver)(char *text, unsigned size);
+    int (*lock)(nvml_device device, unsigned least, unsigned most);
+    int (*unlock)(nvml_device device);
 };
 
 enum { CLOCK_SM = 1, CLOCK_MEMORY = 2 };
@@ -55,6 +57,8 @@ bz_nvml *bz_nvml_open(int device)
     find(&n, "nvmlDeviceGetClockInfo", &n.clock);
     find(&n, "nvmlDeviceGetMaxClockInfo", &n.max_clock);
     find(&n, "nvmlSystemGetDriverVersion", &n.driver);
+    find(&n, "nvmlDeviceSetGpuLockedClocks", &n.lock);
+    find(&n, "nvmlDeviceResetGpuLockedClocks", &n.unlock);
     if (!whole || init()) {
         dlclose(n.library);
         return NULL;
@@ -81,6 +85,20 @@ double bz_nvml_clock(const bz_nvml *n)
 {
     unsigned mhz = 0;
     return n && n->clock && !n->clock(n->device, CLOCK_SM, &mhz) ? 1e6 * mhz : 0;
+}
+
+int bz_nvml_lock(const bz_nvml *n, double hz, bz_error *err)
+{
+    enum { INVALID = 2, NOT_SUPPORTED = 3, NO_PERMISSION = 4 };
+    unsigned mhz = (unsigned)(hz / 1e6);
+    if (!n || !n->lock || !n->unlock)
+        return bz_fail(err, BZ_FAILED, "NVML, by which a clock is held, is not there, or older than Volta's drivers");
+    int status = mhz ? n->lock(n->device, mhz, mhz) : n->unlock(n->device);
+    return status == NO_PERMISSION   ? bz_fail(err, BZ_FAILED, "holding a GPU's clock takes root's rights")
+           : status == INVALID       ? bz_fail(err, BZ_USAGE, "the GPU has no clock of %u MHz", mhz)
+           : status == NOT_SUPPORTED ? bz_fail(err, BZ_FAILED, "this GPU's clock cannot be held")
+           : status                  ? bz_fail(err, BZ_FAILED, "NVML could not hold the GPU's clock (error %d)", status)
+                                     : 0;
 }
 
 void bz_nvml_describe(const bz_nvml *n, bz_device *out)

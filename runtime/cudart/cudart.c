@@ -308,6 +308,7 @@ const bz_backend bz_backend_module = {
     .clock = bz_cuda_state,
     .device = bz_cuda_identify,
     .rates = bz_cuda_rates,
+    .lock = bz_cuda_lock,
     .poison = poison,
     .read = read_result,
     .release = release,

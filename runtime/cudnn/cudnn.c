@@ -394,6 +394,7 @@ const bz_backend bz_backend_module = {
     .count = bz_cuda_run_count,
     .device = bz_cuda_identify,
     .rates = bz_cuda_rates,
+    .lock = bz_cuda_lock,
     .poison = poison,
     .read = bz_cuda_run_read,
     .probe = bz_cuda_run_probe,

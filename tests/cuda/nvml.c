@@ -53,12 +53,32 @@ static void describes(void **state)
     assert_string_equal(d.driver, "580.159.04");
 }
 
+static void holds_a_clock(void **state)
+{
+    static const struct {
+        const char *status, *says;
+    } REFUSED[] = {{"2", "no clock of 990 MHz"}, {"3", "cannot be held"}, {"4", "root's rights"}, {"99", "error 99"}};
+    const bz_nvml *n = bz_nvml_open(0);
+    bz_error err;
+    (void)state;
+    assert_int_equal(bz_cuda_lock(990e6, &err), 0);
+    assert_int_equal(bz_nvml_clock(n), 990000000);
+    assert_int_equal(bz_cuda_lock(0, &err), 0);
+    assert_int_equal(bz_nvml_clock(n), 1410000000);
+    for (size_t i = 0; i < sizeof REFUSED / sizeof *REFUSED; i++) {
+        setenv("STANDIN_NVML_LOCK", REFUSED[i].status, 1);
+        assert_int_equal(bz_cuda_lock(990e6, &err), -1);
+        assert_non_null(strstr(err.text, REFUSED[i].says));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(begins_once),
         cmocka_unit_test(tells_why_it_is_slow),
         cmocka_unit_test(describes),
+        cmocka_unit_test(holds_a_clock),
     };
     int bad = cmocka_run_group_tests(tests, NULL, NULL);
     standin_reset();
