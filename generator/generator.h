@@ -36,6 +36,7 @@ typedef enum {
     BZ_TAKEN_WEIGHTS,
     BZ_TAKEN_WRITTEN, /* part of a function or normalization of `x` that is written out, a call of its own */
     BZ_TAKEN_SEVERAL, /* the same in several calls */
+    BZ_TAKEN_VECTOR,  /* a bias that is not constant */
 } bz_taking;
 
 typedef struct bz_taken {

@@ -16,7 +16,8 @@ typedef struct {
     const bz_layer *head; /* began the last call; NULL where that is no layer of the model's */
     bz_value_id current;  /* made by the last call */
     bool modelled, fallback;
-    bool before;     /* a call does to its operand what layers before it do, which no replay binds */
+    bool keeps;      /* what a function takes is read elsewhere, too: the call writes it, which no replay binds */
+    bool before;     /* a call does to its operand what layers before it do, likewise */
     const char *why; /* the first step that nothing took along */
     bz_taken *taken; /* [n] */
 } walk;
@@ -51,14 +52,17 @@ static bool take_along(walk *w, bz_fn fn, float alpha, float beta)
 {
     bz_problem *call = last_call(w), trial;
     bz_error err;
+    bool keeps = w->keeps && bz_fn_is_activation(fn);
     int n = 0;
     if (!call)
         return false;
     trial = *call;
     while (n < BZ_PROBLEM_POST && trial.post[n].fn)
         n++;
-    if (n == BZ_PROBLEM_POST || !bz_fn_is_post(fn))
+    if (n + keeps >= BZ_PROBLEM_POST || !bz_fn_is_post(fn))
         return false;
+    if (keeps)
+        trial.post[n++] = (bz_post){.fn = BZ_FN_KEEP};
     trial.post[n] = (bz_post){fn, alpha, beta};
     if (bz_problem_normalize(&trial, &err))
         return false;
@@ -157,6 +161,12 @@ static bool is_by_channel(const walk *w, const bz_type *t, const bz_type *y)
     return one || y->rank - t->rank <= axis;
 }
 
+/* A bias as libraries want it, whoever makes it. */
+static bool is_vector(const walk *w, const bz_type *t, const bz_type *y)
+{
+    return t->rank == 1 && t->dims[0] == y->dims[channels_of(w, y)];
+}
+
 /* Whether all of the layer's operands behind its first are known ahead of time. */
 static bool is_known(const bz_layer *l)
 {
@@ -197,7 +207,10 @@ static bool take_operand(walk *w, const bz_layer *l, size_t row, int i)
     if (l->n_in != 2 || (k && !STEPS[row].commutes) || read_by(w, l, other) == w->current ||
         bz_layer_param(l, "axis") || !passes_whole(w, &l->out[0]))
         return false;
-    if (l->in_constant[other] && is_by_channel(w, &l->in[other], &l->out[0]) && is_bare(w)) {
+    bool channels = is_by_channel(w, &l->in[other], &l->out[0]) && is_bare(w);
+    if (channels && !l->in_constant[other] && is_vector(w, &l->in[other], &l->out[0]) && STEPS[row].tensor == BZ_FN_ADD)
+        return take_bias(w) && take(w, i, BZ_TAKEN_VECTOR, other);
+    if (channels && l->in_constant[other]) {
         if (STEPS[row].constant == INTO_BIAS)
             return take_bias(w) && take(w, i, BZ_TAKEN_BIAS, other);
         if (STEPS[row].constant == INTO_WEIGHTS && has_constant_weights(w))
@@ -443,9 +456,11 @@ void bz_lower_group(bz_lowered *lowered, const bz_match *match, bz_arena *arena,
     w.l.layer = &layers->layer[match->layer[0]];
     int alone = calls_alone(&w);
     w.taken = BZ_NEW(arena, bz_taken, w.n);
-    if (match->shared)
+    bool sums = match->shared && !strcmp(layers->layer[match->layer[match->n - 1]].kind, "batchnorm");
+    w.keeps = match->shared && !sums;
+    if (sums)
         lower_statistics(&w);
-    for (int choice = 0; !match->shared && (choice == 0 || (choice < first->n && w.l.n < MAX_ALTERNATIVES)); choice++) {
+    for (int choice = 0; !sums && (choice == 0 || (choice < first->n && w.l.n < MAX_ALTERNATIVES)); choice++) {
         const bz_alternative *a = choice ? &first->alternative[choice] : NULL;
         if (a && a->n > 1 && a->problem[0].kind != BZ_PROBLEM_PAD)
             continue; /* begins with what another alternative takes along */
@@ -456,7 +471,7 @@ void bz_lower_group(bz_lowered *lowered, const bz_match *match, bz_arena *arena,
         w.l.alternative[w.l.n - 1].modelled = w.modelled;
         w.l.alternative[w.l.n - 1].fallback = w.fallback;
         w.l.alternative[w.l.n - 1].taken =
-            w.before ? NULL : bz_arena_dup(arena, w.taken, (size_t)w.n * sizeof *w.taken);
+            w.before || w.keeps ? NULL : bz_arena_dup(arena, w.taken, (size_t)w.n * sizeof *w.taken);
     }
     w.l.n_steps = 0;
     if (w.l.n < MAX_ALTERNATIVES && !match->shared)

@@ -112,9 +112,13 @@ static bool plan_has_math(const bz_problem *p, const char *math)
     return p->dtype == BZ_F32 || (p->dtype == BZ_F16 && !strcmp(math, "f16"));
 }
 
-/* The families that a backend has of a kind; NULL: it is not asked for that kind. */
-static const bz_backend_family *family_of(const bz_backend_row *b, const char *kind)
+/* The families that a backend has of such problems; NULL: it is not asked for them. */
+static const bz_backend_family *family_of(const bz_backend_row *b, const bz_problem *p)
 {
+    const char *kind = bz_problem_kind_name(p->kind);
+    for (int i = 0; p->post[i].fn; i++)
+        if (p->post[i].fn == BZ_FN_KEEP && !b->keeps)
+            return NULL;
     for (const bz_backend_family *f = b->family; f->kinds; f++)
         if (bz_has_word(f->kinds, kind))
             return f;
@@ -130,10 +134,9 @@ static bool fills_blocks(const bz_problem *p)
 static void choose_families(const bz_plan *plan, bz_plan_problem *p)
 {
     const bz_plan_options *o = &plan->options;
-    const char *kind = bz_problem_kind_name(p->problem->kind);
     bool space = plan_has_space(p->problem), product = bz_problem_has(p->problem, BZ_TRAIT_PRODUCT);
     for (const bz_backend_row *b = bz_backends; b->name; b++) {
-        const bz_backend_family *f = family_of(b, kind);
+        const bz_backend_family *f = family_of(b, p->problem);
         if (!f || (b->device && !o->n_backends))
             continue;
         for (int k = 0; k < BZ_N_LAYOUTS; k++) {
@@ -177,7 +180,7 @@ bool bz_plan_offers(const bz_plan *plan, const bz_alternative *a)
     for (int i = 0; i < a->n && offered; i++) {
         offered = false;
         for (const bz_backend_row *b = bz_backends; b->name && !offered; b++)
-            offered = (b->device ? device : processor) && family_of(b, bz_problem_kind_name(a->problem[i].kind));
+            offered = (b->device ? device : processor) && family_of(b, &a->problem[i]);
     }
     return offered;
 }

@@ -6,7 +6,7 @@
 
 enum { MAX_STEPS = 32, MAX_OPERANDS = 8, MAX_NAMES = 32 };
 
-typedef enum { OPERAND_STEP, OPERAND_VALUE, OPERAND_CONST, OPERAND_NONE, OPERAND_ANY } operand_kind;
+typedef enum { OPERAND_STEP, OPERAND_VALUE, OPERAND_CONST, OPERAND_VECTOR, OPERAND_NONE, OPERAND_ANY } operand_kind;
 
 typedef struct {
     operand_kind kind;
@@ -16,7 +16,8 @@ typedef struct {
 typedef struct {
     const char **ops; /* operator types and kinds that fit */
     int n_ops, n_operands;
-    bool shared; /* others may read its result, too */
+    bool shared; /* others may read its result, too; of a kept one they do */
+    bool kept;
     operand operands[MAX_OPERANDS];
 } step;
 

@@ -91,6 +91,14 @@ static bool match_made(const matcher *m, int s, bz_value_id v, state *st)
     return match_maker(m, s, v, st);
 }
 
+/* A value for each element of the result's rows, which is not constant: a bias that training changes. */
+static bool is_vector(const bz_layer *l, int k)
+{
+    const bz_type *t = &l->in[k], *y = &l->out[0];
+    return !l->in_constant[k] && t->kind == BZ_TYPE_TENSOR && t->rank == 1 && y->kind == BZ_TYPE_TENSOR &&
+           y->rank > 1 && t->dims[0] > 1 && t->dims[0] == y->dims[y->rank - 1];
+}
+
 static bool match_operand(const matcher *m, const operand *o, const bz_layer *l, int k, state *st)
 {
     bz_value_id v = k < l->n_in ? l->node->in[k] : BZ_NO_VALUE;
@@ -101,6 +109,8 @@ static bool match_operand(const matcher *m, const operand *o, const bz_layer *l,
         return v == BZ_NO_VALUE;
     case OPERAND_CONST:
         return v != BZ_NO_VALUE && l->in_constant[k];
+    case OPERAND_VECTOR:
+        return v != BZ_NO_VALUE && is_vector(l, k);
     case OPERAND_VALUE:
         if (v == BZ_NO_VALUE || (st->value[o->index] != BZ_NO_VALUE && st->value[o->index] != v))
             return false;
@@ -180,13 +190,16 @@ static bool stays_inside(const matcher *m, const state *st, bz_value_id v, int d
     return true;
 }
 
-/* Layers outside of the match may read its result, and nothing else that is made inside but what is shared. */
+/* Layers outside of the match may read its result, and nothing else that is made inside but what is shared. What is kept they do read:
+ * else nobody needs it. */
 static bool is_closed(const matcher *m, const state *st)
 {
     int n = m->pattern->n_steps, root = st->layer[n - 1];
     for (int s = 0; s < n; s++) {
         const bz_layer *l = &m->layers->layer[st->layer[s]];
         if (m->pattern->steps[s].shared && !is_read_later(m, st, s))
+            return false;
+        if (m->pattern->steps[s].kept && stays_inside(m, st, l->node->out[0], 0))
             return false;
         if (st->layer[s] == root || m->pattern->steps[s].shared)
             continue;

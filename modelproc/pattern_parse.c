@@ -170,10 +170,15 @@ static int read_operand(parser *p, operand *o)
     const char *name = word(p);
     if (!name)
         return bad(p, "an operand is missing");
-    if (!strcmp(name, "const") || !strcmp(name, "none") || !strcmp(name, "_")) {
-        o->kind = name[0] == 'c' ? OPERAND_CONST : name[0] == 'n' ? OPERAND_NONE : OPERAND_ANY;
-        return 0;
-    }
+    static const struct {
+        const char *word;
+        operand_kind kind;
+    } WORDS[] = {{"const", OPERAND_CONST}, {"vector", OPERAND_VECTOR}, {"none", OPERAND_NONE}, {"_", OPERAND_ANY}};
+    for (size_t i = 0; i < sizeof WORDS / sizeof *WORDS; i++)
+        if (!strcmp(name, WORDS[i].word)) {
+            o->kind = WORDS[i].kind;
+            return 0;
+        }
     int k = find_name(&p->names, name);
     if (k < 0) {
         if (p->names.n == MAX_NAMES)
@@ -275,16 +280,16 @@ static int read_use(parser *p)
     return 0;
 }
 
-static int read_step(parser *p, const char *result, bool shared)
+static int read_step(parser *p, const char *result, bool shared, bool kept)
 {
-    step s = {.shared = shared};
+    step s = {.shared = shared || kept, .kept = kept};
     if (!p->open)
         return bad(p,
                    "a step stands outside of a pattern, or behind a step that uses a pattern (which must be the last)");
     if (find_name(&p->names, result) >= 0)
         return bad(p, "the name on the left is taken");
     if (take(p, '['))
-        return shared ? bad(p, "what a pattern makes cannot be shared") : read_use(p);
+        return s.shared ? bad(p, "what a pattern makes cannot be shared") : read_use(p);
     if (read_ops(p, &s) || read_operands(p, &s))
         return -1;
     if (p->names.n == MAX_NAMES)
@@ -306,8 +311,8 @@ static int read_line(parser *p)
     skip_blanks(p);
     if (!strcmp(first, "set") && *p->at != '=')
         return read_set(p);
-    bool shared = take(p, '*');
-    return take(p, '=') ? read_step(p, first, shared) : bad(p, "a step is written: v = OP(a, b)");
+    bool shared = take(p, '*'), kept = !shared && take(p, '!');
+    return take(p, '=') ? read_step(p, first, shared, kept) : bad(p, "a step is written: v = OP(a, b)");
 }
 
 int bz_patterns_parse(const char *text, const char *name, bz_patterns **patterns, bz_error *err)

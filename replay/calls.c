@@ -396,6 +396,19 @@ static int fold_layer(binder *b, const bz_layer *l, const bz_taken *t, call *c)
     return bind_done(b);
 }
 
+/* A bias that is no constant takes the place of the call's own, which it has not. */
+static int fill_bias(binder *b, const bz_taken *t, call *c)
+{
+    bz_operand operand[BZ_PROBLEM_OPERANDS];
+    int n = bz_problem_operands(c->problem, operand);
+    for (int i = 0; i < n && i < c->n_in; i++)
+        if (operand[i].role == BZ_ROLE_BIAS && c->in[i] < 0) {
+            c->in[i] = bind_in(b, t->other);
+            return bind_done(b);
+        }
+    return bind_no(b, "its bias has no place in the call");
+}
+
 /* The next operand that a post-operation waits for. */
 static int fill_other(binder *b, const bz_taken *t, call *c)
 {
@@ -459,7 +472,9 @@ static int bind_taken(binder *b, const bz_plan_place *place, const bz_alternativ
         if (t[n].how == BZ_TAKEN_CALL || t[n].how == BZ_TAKEN_VIEW || t[n].how == BZ_TAKEN_WRITTEN)
             break;
         b->l = next;
-        if (t[n].how == BZ_TAKEN_POST ? fill_other(b, &t[n], &c) : fold_layer(b, next, &t[n], &c))
+        if (t[n].how == BZ_TAKEN_POST     ? fill_other(b, &t[n], &c)
+            : t[n].how == BZ_TAKEN_VECTOR ? fill_bias(b, &t[n], &c)
+                                          : fold_layer(b, next, &t[n], &c))
             return -1;
     }
     b->l = l;

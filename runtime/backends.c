@@ -26,7 +26,7 @@ const bz_backend_row bz_backends[] = {
         {"transpose concat pad slice expand gather reorder", "plain", ""},
         {"activation_grad dropout dropout_grad batchnorm_grad layernorm_grad rmsnorm_grad groupnorm_grad softmax_grad", "plain", ""},
         {"logsoftmax_grad softmax_loss softmax_loss_grad scatter_add update sample sample_grad", "plain", ""}}},
-    {"cudnn", .library = "cudnn", .device = true, .family = {
+    {"cudnn", .library = "cudnn", .device = true, .keeps = true, .family = {
         {"conv", "plain nhwc any", "tf32 f16"},
         {"deconv conv_data conv_weights", "plain nhwc", "tf32 f16"},
         {"pool batchnorm softmax logsoftmax lrn activation binary reduce concat pad", "plain nhwc", ""},
@@ -36,7 +36,7 @@ const bz_backend_row bz_backends[] = {
         {"layernorm_grad rmsnorm_grad", "plain", ""},
         {"conv_norm", "plain nhwc", "tf32 f16"},
         {"attention_grad", "plain", ""}}},
-    {"cublas", .library = "cublas", .device = true, .family = {
+    {"cublas", .library = "cublas", .device = true, .keeps = true, .family = {
         {"gemm matmul gemv", "plain packed", "tf32 f16"},
         {"grouped", "plain", "tf32"}}},
     {"cudart", .device = true, .family = {

@@ -23,6 +23,7 @@ typedef struct bz_backend_row {
     const char *name;
     const char *library; /* what recordings call its library; NULL: they do not know it */
     bool device; /* runs on a device of its own, as a module beside the program; planned for only where it is named */
+    bool keeps;  /* has post-operations that keep what a function takes */
     bool bytes;  /* copies bytes, which have no layout: whatever layout is wanted, it is asked */
     bz_backend_family family[BZ_BACKEND_FAMILIES]; /* ends with one without kinds */
 } bz_backend_row;
