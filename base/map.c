@@ -71,6 +71,12 @@ uint32_t bz_map_add(bz_map *m, const void *key, size_t len, uint32_t value)
     return place(m, key, len, value)->value;
 }
 
+uint32_t bz_map_number(bz_map *m, bz_arena *keys, const void *key, size_t len)
+{
+    uint32_t at = bz_map_get(m, key, len);
+    return at != BZ_MAP_NONE ? at : bz_map_add(m, bz_arena_dup(keys, key, len), len, m->n);
+}
+
 void bz_map_set(bz_map *m, const void *key, size_t len, uint32_t value)
 {
     place(m, key, len, value)->value = value;

@@ -3,6 +3,8 @@
 #ifndef BZ_MAP_H
 #define BZ_MAP_H
 
+#include "base/arena.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,6 +22,10 @@ uint32_t bz_map_get(const bz_map *m, const void *key, size_t len); /* BZ_MAP_NON
 
 /* Adds key → value unless the key is there; returns the value that the map then holds. */
 uint32_t bz_map_add(bz_map *m, const void *key, size_t len, uint32_t value);
+
+/* The key's number among those of a map that has nothing but such: the one it has, or the next, m->n, and then its bytes are copied into the
+ * arena. So the keys of an array: `at = bz_map_number(…); if (at == n) BZ_ADD(list, n) = …`. */
+uint32_t bz_map_number(bz_map *m, bz_arena *keys, const void *key, size_t len);
 
 /* Adds, or replaces the value. */
 void bz_map_set(bz_map *m, const void *key, size_t len, uint32_t value);

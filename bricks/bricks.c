@@ -270,13 +270,10 @@ static int find_joints(bz_bricks *b, bool convolutions, joint_at **list, int64_t
                 (convolutions && !(has_convolution(one) && has_convolution(next))) ||
                 !runs(&c, &c.layer[model->at[i]], one->n + next->n))
                 continue;
-            uint32_t at = bz_map_get(&map, &model->brick[i], 2 * sizeof *model->brick);
-            if (at == BZ_MAP_NONE) {
-                BZ_ROOM(*list, n);
-                at = (uint32_t)n++;
-                (*list)[at] = (joint_at){m, i, 0, macs, model->cut[i + 1]};
+            uint32_t at = bz_map_add(&map, &model->brick[i], 2 * sizeof *model->brick, (uint32_t)n);
+            if (at == (uint32_t)n) {
+                BZ_ADD(*list, n) = (joint_at){m, i, 0, macs, model->cut[i + 1]};
                 bz_count_add(&(*list)[at].macs, more);
-                bz_map_add(&map, &model->brick[i], 2 * sizeof *model->brick, at);
             }
             (*list)[at].count++;
             ++*cuts;

@@ -37,15 +37,11 @@ static void find_steady(side *s)
 
 static group *find_group(side *s, const char *key)
 {
-    size_t len = strlen(key);
-    uint32_t at = bz_map_get(&s->map, key, len);
-    if (at != BZ_MAP_NONE)
-        return &s->item[at];
-    BZ_ROOM(s->item, s->n);
-    group *g = &s->item[s->n];
-    *g = (group){.key = bz_arena_str(s->arena, key), .variant = "", .seconds = BZ_NEW(s->arena, double, s->iterations)};
-    bz_map_add(&s->map, g->key, len, (uint32_t)s->n);
-    return &s->item[s->n++];
+    uint32_t at = bz_map_number(&s->map, s->arena, key, strlen(key));
+    if (at == (uint32_t)s->n)
+        BZ_ADD(s->item, s->n) = (group){
+            .key = bz_arena_str(s->arena, key), .variant = "", .seconds = BZ_NEW(s->arena, double, s->iterations)};
+    return &s->item[at];
 }
 
 /* The problem where it is known, else what the library was told. False: no work of its own. */

@@ -62,12 +62,9 @@ static void add_place(ledger *l, tally *t, uint32_t stack, int64_t time)
     uint32_t caller = stack ? bz_stack_caller(l->s->trace, stack) : 0;
     if (!caller)
         return;
-    uint32_t key[2] = {(uint32_t)(t - l->tally), caller}, at = bz_map_get(&l->places, key, sizeof key);
-    if (at == BZ_MAP_NONE) {
-        BZ_ROOM(l->place, l->n_places);
-        l->place[l->n_places] = 0;
-        at = bz_map_add(&l->places, bz_arena_dup(l->arena, key, sizeof key), sizeof key, l->n_places++);
-    }
+    uint32_t key[2] = {(uint32_t)(t - l->tally), caller}, at = bz_map_number(&l->places, l->arena, key, sizeof key);
+    if (at == l->n_places)
+        BZ_ADD(l->place, l->n_places) = 0;
     l->place[at] += time;
     if (l->place[at] > t->most) {
         t->most = l->place[at];

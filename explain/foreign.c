@@ -30,16 +30,11 @@ typedef struct making {
 
 static share *share_of(making *m, int64_t weights, bool add)
 {
-    uint32_t at = bz_map_get(&m->known, &weights, sizeof weights);
-    if (at != BZ_MAP_NONE)
-        return &m->share[at];
-    if (!add)
-        return NULL;
-    BZ_ARENA_ROOM(m->arena, m->share, m->n);
-    m->share[m->n] = (share){.weights = weights};
-    int64_t *key = bz_arena_dup(m->arena, &weights, sizeof weights);
-    bz_map_add(&m->known, key, sizeof *key, (uint32_t)m->n);
-    return &m->share[m->n++];
+    uint32_t at = add ? bz_map_number(&m->known, m->arena, &weights, sizeof weights)
+                      : bz_map_get(&m->known, &weights, sizeof weights);
+    if (at == (uint32_t)m->n)
+        BZ_ARENA_ADD(m->arena, m->share, m->n) = (share){.weights = weights};
+    return at == BZ_MAP_NONE ? NULL : &m->share[at];
 }
 
 /* Weights of a product: of each result as many as it has products, for each channel of the results. What is the channel of a

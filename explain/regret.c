@@ -31,15 +31,10 @@ static call_group *find_group(making *m, const bz_call *call, const char *varian
 {
     bz_buf_clear(&m->key);
     bz_buf_printf(&m->key, "%s\n%s", call->text, variant);
-    uint32_t at = bz_map_get(&m->map, m->key.data, m->key.len);
-    if (at != BZ_MAP_NONE)
-        return &m->group[at];
-    BZ_ROOM(m->group, m->n);
-    call_group *g = &m->group[m->n];
-    const char *key = bz_arena_strn(m->arena, m->key.data, m->key.len);
-    *g = (call_group){.call = call, .variant = bz_arena_str(m->arena, variant)};
-    bz_map_add(&m->map, key, m->key.len, (uint32_t)m->n++);
-    return g;
+    uint32_t at = bz_map_number(&m->map, m->arena, m->key.data, m->key.len);
+    if (at == (uint32_t)m->n)
+        BZ_ADD(m->group, m->n) = (call_group){.call = call, .variant = bz_arena_str(m->arena, variant)};
+    return &m->group[at];
 }
 
 static void add_seen(making *m, call_group *g, double seconds)

@@ -34,15 +34,10 @@ static void find_system(making *m)
 
 static const char *unit_name(making *m, const char *name)
 {
-    uint32_t at = bz_map_get(&m->names, &name, sizeof name);
-    if (at != BZ_MAP_NONE)
-        return m->unit[at];
-    at = (uint32_t)m->n_names++;
-    const char **key = BZ_NEW(m->arena, const char *, 1);
-    *key = name;
-    bz_map_add(&m->names, key, sizeof *key, at);
-    BZ_ARENA_ROOM(m->arena, m->unit, at);
-    return m->unit[at] = bz_unit_of_name(&m->rules, name);
+    uint32_t at = bz_map_number(&m->names, m->arena, &name, sizeof name);
+    if (at == (uint32_t)m->n_names)
+        BZ_ARENA_ADD(m->arena, m->unit, m->n_names) = bz_unit_of_name(&m->rules, name);
+    return m->unit[at];
 }
 
 static void begin(making *m)

@@ -96,14 +96,11 @@ static int convert(labelling *l, const bz_type *type, int from, conversion *out,
     if (!reorder(l, type, from, &p))
         return 0;
     bz_problem_print(&p, &text);
-    uint32_t at = bz_map_get(&l->known, text.data, text.len);
+    uint32_t at = bz_map_number(&l->known, l->arena, text.data, text.len);
     int rc = 0;
-    if (at == BZ_MAP_NONE) {
-        const char *key = bz_arena_strn(l->arena, text.data, text.len);
-        at = (uint32_t)l->n_prices++;
+    if (at == (uint32_t)l->n_prices) {
         BZ_ARENA_ROOM(l->arena, l->price, at);
-        rc = look_up(l, key, &p, &l->price[at], err);
-        bz_map_add(&l->known, key, text.len, at);
+        rc = look_up(l, text.data, &p, &l->price[l->n_prices++], err);
     }
     *out = l->price[at];
     return rc;

@@ -251,16 +251,17 @@ struct bz_aim {
 static int family_of(const bz_predictor *p, const char *text, double *items)
 {
     struct bz_told *t = p->told;
-    size_t n = text ? strlen(text) : 0;
-    uint32_t at = n ? bz_map_get(&t->texts, text, n) : BZ_MAP_NONE;
-    if (at == BZ_MAP_NONE && n) {
-        at = t->texts.n;
+    uint32_t known = t->texts.n;
+    *items = 0;
+    if (!text || !*text)
+        return -1;
+    uint32_t at = bz_map_number(&t->texts, &t->arena, text, strlen(text));
+    if (at == known) {
         BZ_ROOM(t->family, at);
         t->family[at].first = bz_samples_family(p->samples, text, &t->family[at].items);
-        bz_map_add(&t->texts, bz_arena_str(&t->arena, text), n, at);
     }
-    *items = n ? t->family[at].items : 0;
-    return n ? t->family[at].first : -1;
+    *items = t->family[at].items;
+    return t->family[at].first;
 }
 
 static int problem_of(const bz_predictor *p, const char *text)

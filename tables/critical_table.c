@@ -57,13 +57,9 @@ static named *named_of(bz_tables *m, const critical *c, bz_map *map, named **lis
 {
     size_t i;
     bz_event_kind kind = critical_kind(c, event, &i);
-    uint32_t key[2] = {kind, m->t->event[kind].name[i]}, at = bz_map_get(map, key, sizeof key);
-    if (at == BZ_MAP_NONE) {
-        BZ_ROOM(*list, *n);
-        at = (*n)++;
-        bz_map_add(map, bz_arena_dup(m->arena, key, sizeof key), sizeof key, at);
-        (*list)[at] = (named){.kind = kind, .name = key[1]};
-    }
+    uint32_t key[2] = {kind, m->t->event[kind].name[i]}, at = bz_map_number(map, m->arena, key, sizeof key);
+    if (at == *n)
+        BZ_ADD(*list, *n) = (named){.kind = kind, .name = key[1]};
     return &(*list)[at];
 }
 

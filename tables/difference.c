@@ -22,13 +22,9 @@ typedef struct rows {
 
 static side *side_of(rows *r, const char *name, int which)
 {
-    uint32_t at = bz_map_get(&r->map, name, strlen(name));
-    if (at == BZ_MAP_NONE) {
-        BZ_ROOM(r->row, r->n);
-        at = r->n++;
-        r->row[at] = (row){.name = name};
-        bz_map_add(&r->map, name, strlen(name), at);
-    }
+    uint32_t at = bz_map_add(&r->map, name, strlen(name), r->n);
+    if (at == r->n)
+        BZ_ADD(r->row, r->n) = (row){.name = name};
     return &r->row[at].of[which];
 }
 

@@ -76,16 +76,11 @@ void groups_begin(groups *g, bz_arena *arena)
     *g = (groups){.arena = arena};
 }
 
-/* The map keeps the address of a key, not the key: those lie in the arena. */
 void groups_add(groups *g, uint64_t key, double value)
 {
-    uint32_t at = bz_map_get(&g->map, &key, sizeof key);
-    if (at == BZ_MAP_NONE) {
-        uint64_t *kept = bz_arena_dup(g->arena, &key, sizeof key);
-        at = g->n;
-        bz_map_add(&g->map, kept, sizeof *kept, at);
+    uint32_t at = bz_map_number(&g->map, g->arena, &key, sizeof key);
+    if (at == g->n)
         BZ_ADD(g->key, g->n) = key;
-    }
     if (g->n_values == g->cap_values) {
         g->cap_values = g->cap_values ? g->cap_values + g->cap_values / 2 : 1024;
         g->of = bz_realloc(g->of, g->cap_values, sizeof *g->of);

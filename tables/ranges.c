@@ -184,14 +184,12 @@ typedef struct tree {
 static uint32_t place_of(tree *tr, bz_arena *arena, uint32_t parent, uint32_t name)
 {
     uint32_t key[2] = {parent, name};
-    uint32_t at = bz_map_get(&tr->map, key, sizeof key);
-    if (at != BZ_MAP_NONE)
-        return at;
-    BZ_ROOM(tr->place, tr->n);
-    at = tr->n++;
-    tr->place[at] = (place){.parent = parent, .name = name, .child = BZ_NONE, .next = BZ_NONE};
-    tr->place[at].depth = parent == BZ_NONE ? 0 : tr->place[parent].depth + 1;
-    bz_map_add(&tr->map, bz_arena_dup(arena, key, sizeof key), sizeof key, at);
+    uint32_t at = bz_map_number(&tr->map, arena, key, sizeof key);
+    if (at == tr->n) {
+        int depth = parent == BZ_NONE ? 0 : tr->place[parent].depth + 1;
+        BZ_ADD(tr->place, tr->n) =
+            (place){.parent = parent, .name = name, .depth = depth, .child = BZ_NONE, .next = BZ_NONE};
+    }
     return at;
 }
 

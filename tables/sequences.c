@@ -91,12 +91,9 @@ void fill_sequences(bz_tables *m, bz_sheet *s)
         uint64_t key[2] = {of[i].hash, op->name[i]};
         if (of[i].n < FEWEST_KERNELS || repeats(op, i))
             continue;
-        uint32_t at = bz_map_get(&map, key, sizeof key);
-        if (at == BZ_MAP_NONE) {
-            BZ_ROOM(list, n);
-            list[n] = (pattern){.op = (uint32_t)i};
-            bz_map_add(&map, bz_arena_dup(m->arena, key, sizeof key), sizeof key, at = n++);
-        }
+        uint32_t at = bz_map_number(&map, m->arena, key, sizeof key);
+        if (at == n)
+            BZ_ADD(list, n) = (pattern){.op = (uint32_t)i};
         list[at].count++;
         list[at].time += of[i].time;
         list[at].host += op->end[i] - op->start[i];

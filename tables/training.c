@@ -141,13 +141,10 @@ static uint32_t label_of(training_run *r, size_t call)
     const char *variant = bz_string(t, c->variant[call]);
     const char *text = bz_arena_printf(r->m->arena, "%s%s%s%s%s", bz_string(t, c->name[call]), backward ? " " : "",
                                        backward ? prop : "", *variant ? " " : "", variant);
-    uint32_t k = bz_map_get(&r->labels, text, strlen(text));
-    if (k != BZ_MAP_NONE)
-        return k;
-    BZ_ROOM(r->label, r->n_labels);
-    r->label[r->n_labels] = text;
-    bz_map_add(&r->labels, text, strlen(text), r->n_labels);
-    return r->n_labels++;
+    uint32_t k = bz_map_add(&r->labels, text, strlen(text), r->n_labels);
+    if (k == r->n_labels)
+        BZ_ADD(r->label, r->n_labels) = text;
+    return k;
 }
 
 /* The library's work on a processor is the call. */

@@ -68,12 +68,9 @@ static void note_backward(finder *f, size_t op)
     const bz_operand_seen *x = argument(o, newer ? 1 : 0), *dy = argument(o, newer ? 0 : 1), *w = argument(o, 2);
     if (!x || !dy || !w)
         return;
-    geometry g = geometry_of(x, w), *kept;
-    if (bz_map_get(&f->seen, &g, sizeof g) != BZ_MAP_NONE)
-        return;
-    kept = bz_arena_dup(f->arena, &g, sizeof g);
-    bz_map_add(&f->seen, kept, sizeof *kept, f->n);
-    BZ_ADD(f->flops, f->n) = conv_flops(dy, w);
+    geometry g = geometry_of(x, w);
+    if (bz_map_number(&f->seen, f->arena, &g, sizeof g) == f->n)
+        BZ_ADD(f->flops, f->n) = conv_flops(dy, w);
 }
 
 /* Operations of an operator, and how many kernels share them; NAN where it is none that multiplies. */

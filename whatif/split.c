@@ -116,13 +116,10 @@ static uint32_t find_row(summing *m, const char *name, const char *kind)
 {
     BZ_SCOPED(bz_buf) key = {0};
     bz_buf_printf(&key, "%s\n%s", kind, name);
-    uint32_t row = bz_map_get(&m->rows, key.data, key.len);
-    if (row == BZ_MAP_NONE) {
-        BZ_ARENA_ROOM(m->arena, m->c->row, m->c->n);
-        row = m->c->n++;
-        m->c->row[row] = (bz_critical_row){.name = bz_arena_str(m->arena, name), .kind = kind};
-        bz_map_add(&m->rows, bz_arena_dup(m->arena, key.data, key.len), key.len, row);
-    }
+    uint32_t row = bz_map_number(&m->rows, m->arena, key.data, key.len);
+    if (row == m->c->n)
+        BZ_ARENA_ADD(m->arena, m->c->row, m->c->n) =
+            (bz_critical_row){.name = bz_arena_str(m->arena, name), .kind = kind};
     return row;
 }
 

@@ -64,6 +64,25 @@ static void empty_key_is_a_key(void **state)
     bz_map_free(&m);
 }
 
+/* Keys are numbered as they come, and copied: what they lay in may change. */
+static void keys_are_numbered(void **state)
+{
+    (void)state;
+    bz_map m = {0};
+    bz_arena arena = {0};
+    char text[] = "a";
+    assert_int_equal(bz_map_number(&m, &arena, text, 1), 0);
+    *text = 'b';
+    assert_int_equal(bz_map_number(&m, &arena, text, 1), 1);
+    *text = 'a';
+    assert_int_equal(bz_map_number(&m, &arena, text, 1), 0);
+    assert_int_equal(bz_map_number(&m, &arena, "", 0), 2);
+    assert_int_equal(bz_map_number(&m, &arena, "b", 1), 1);
+    assert_int_equal(m.n, 3);
+    bz_map_free(&m);
+    bz_arena_free(&arena);
+}
+
 /* Test vectors of XXH3-128 with seed 0: the hash names files that must not change their names. */
 static void hash_is_xxh3(void **state)
 {
@@ -80,6 +99,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(agrees_with_a_naive_table),
         cmocka_unit_test(empty_key_is_a_key),
+        cmocka_unit_test(keys_are_numbered),
         cmocka_unit_test(hash_is_xxh3),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
