@@ -160,9 +160,7 @@ static evidence see_threads(const looking *l, const char *words)
 /* The row of the alignment that has each layer of the main graph, or -1. */
 static int *rows(const looking *l)
 {
-    int *row = BZ_NEW(l->arena, int, l->b->dag->n);
-    for (int i = 0; i < l->b->dag->n; i++)
-        row[i] = -1;
+    int *row = BZ_NEW_NONE(l->arena, int, l->b->dag->n);
     for (int i = 0; i < l->align->n; i++)
         for (int k = 0; k < l->align->row[i].n_layers; k++)
             row[l->b->layer[l->align->row[i].layer[k]].node] = i;

@@ -116,11 +116,17 @@ void bz_arena_free(bz_arena *a);
 void bz_keep_memory(void);
 
 #define BZ_NEW(a, type, n) ((type *)bz_arena_array((a), (size_t)(n), sizeof(type)))
+/* Of integers that are none, all of them: -1, which is BZ_NONE of unsigned ones. */
+#define BZ_NEW_NONE(a, type, n) ((type *)memset(BZ_NEW((a), type, (n)), 0xff, (size_t)(n) * sizeof(type)))
 
 /* malloc and realloc for what an arena does not fit (arrays that grow); never return NULL. */
 void *bz_alloc(size_t n, size_t size);
 void *bz_realloc(void *p, size_t n, size_t size);
-void *bz_zeroed(size_t n, size_t size); /* calloc: large memory costs nothing before it is used */
+void *bz_zeroed(size_t n, size_t size);            /* calloc: large memory costs nothing before it is used */
+static inline void *bz_none(size_t n, size_t size) /* as BZ_NEW_NONE */
+{
+    return memset(bz_alloc(n, size), 0xff, n * size);
+}
 char *bz_copy(const char *s);
 
 /* A local pointer to such memory that is freed where its block ends: BZ_FREED char *name = bz_copy(from); */

@@ -197,11 +197,9 @@ static void find_reads(cutter *c, int **first, int **read)
 static cutter begin_cutting(bz_bricks *b, const bz_layers *layers)
 {
     cutter c = {.b = b, .layers = layers};
-    c.maker = BZ_NEW(&c.room, int, layers->model->n_values);
+    c.maker = BZ_NEW_NONE(&c.room, int, layers->model->n_values);
     c.layer = BZ_NEW(&c.room, int, layers->n);
     c.convolves = BZ_NEW(&c.room, bool, layers->n);
-    for (int v = 0; v < layers->model->n_values; v++)
-        c.maker[v] = -1;
     for (int i = 0; i < layers->n; i++) {
         const bz_layer *l = &layers->layer[i];
         if (l->class == BZ_CONSTANT)

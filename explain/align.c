@@ -72,9 +72,8 @@ static void ask_for(bz_align_making *m)
 
 int *bz_align_asks_by_layer(const bz_align_making *m)
 {
-    int main = m->bound->layers->n, n = m->names.read ? m->names.n : main, *of = BZ_NEW(m->arena, int, n);
+    int main = m->bound->layers->n, n = m->names.read ? m->names.n : main, *of = BZ_NEW_NONE(m->arena, int, n);
     BZ_SCOPED(bz_map) at = {0};
-    memset(of, 0xff, (size_t)n * sizeof *of);
     for (int i = main; i < n; i++)
         bz_map_add(&at, &m->names.layer[i], sizeof m->names.layer[i], (uint32_t)i);
     for (int i = 0; i < m->n_asks; i++) {
@@ -164,8 +163,7 @@ static void pair(bz_align_making *m, int step, int layer)
 static void find_moved(bz_align_making *m)
 {
     enum { HEAD, TAIL };
-    int(*list)[2] = bz_alloc((size_t)m->words.n + 1, sizeof *list);
-    memset(list, 0xff, ((size_t)m->words.n + 1) * sizeof *list);
+    int(*list)[2] = bz_none((size_t)m->words.n + 1, sizeof *list);
     for (int i = 0; i < m->n_asks; i++) {
         const bz_align_atom *mine = &m->atom[m->ask[i].first];
         int by = m->from[m->ask[i].first];
@@ -331,12 +329,10 @@ static void pair_made(bz_align_making *m)
 static void align(bz_align_making *m)
 {
     int n = m->steps.n_atoms;
-    m->to = BZ_NEW(m->arena, int, n);
-    m->from = BZ_NEW(m->arena, int, m->n_atoms);
+    m->to = BZ_NEW_NONE(m->arena, int, n);
+    m->from = BZ_NEW_NONE(m->arena, int, m->n_atoms);
     m->moved = BZ_NEW(m->arena, bool, m->steps.n);
     m->written = BZ_NEW(m->arena, const bz_match *, m->steps.n);
-    memset(m->to, 0xff, (size_t)n * sizeof *m->to);
-    memset(m->from, 0xff, (size_t)m->n_atoms * sizeof *m->from);
     if (m->bound->made_by && m->steps.operators) {
         pair_made(m);
         return;

@@ -108,9 +108,8 @@ void bz_align_find_back(bz_align_steps *s, bz_arena *arena)
     if (back.n && take_forward(&forward, &recurrent)) {
         int *to = BZ_NEW(arena, int, back.n);
         uint32_t *of = BZ_NEW(arena, uint32_t, back.n);
-        s->whole = BZ_NEW(arena, uint32_t, n);
+        s->whole = BZ_NEW_NONE(arena, uint32_t, n);
         s->gradient = BZ_NEW(arena, uint32_t, n);
-        memset(s->whole, 0xff, n * sizeof *s->whole);
         bz_align_sequences(&words, forward.atom, forward.n, back.atom, back.n, BZ_ALIGN_CELLS, to);
         for (int i = 0; i < back.n; i++)
             of[i] = to[i] < 0 ? BZ_NONE : recurrent[forward.atom[to[i]].owner];

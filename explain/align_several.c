@@ -13,10 +13,9 @@ typedef struct chains {
 static chains extra_steps(const bz_align_making *m)
 {
     chains c = {.words = m->words.n};
-    c.head = BZ_NEW(m->arena, int, c.words + 1);
+    c.head = BZ_NEW_NONE(m->arena, int, c.words + 1);
     c.left = BZ_NEW(m->arena, int, c.words + 1);
     c.next = BZ_NEW(m->arena, int, m->steps.n + 1);
-    memset(c.head, 0xff, ((size_t)c.words + 1) * sizeof *c.head);
     for (int i = m->steps.n - 1; i >= 0; i--) {
         const bz_align_step *step = &m->steps.step[i];
         uint32_t id = step->n == 1 && !bz_align_touched(m, step) ? m->steps.atom[step->first].id : 0;

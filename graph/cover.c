@@ -58,8 +58,7 @@ static int root(int *parent, int g)
 /* The smallest group number stands for the component; -1 for groups that gain nothing. */
 static int *components(int n_nodes, const double *seconds, int n_groups, const bz_cover_group *group, bz_arena *arena)
 {
-    int *parent = BZ_NEW(arena, int, n_groups), *owner = BZ_NEW(arena, int, n_nodes);
-    memset(owner, 0xff, (size_t)n_nodes * sizeof *owner);
+    int *parent = BZ_NEW(arena, int, n_groups), *owner = BZ_NEW_NONE(arena, int, n_nodes);
     for (int g = 0; g < n_groups; g++) {
         parent[g] = g;
         if (!(gain(seconds, &group[g]) > 0))
@@ -252,8 +251,7 @@ double bz_cover(int n_nodes, const double *seconds, int n_groups, const bz_cover
     c.place = BZ_NEW(arena, int, n_nodes);
     c.member = BZ_NEW(arena, int, n_groups);
     /* groups of a component side by side, without looking at all pairs */
-    int *first = BZ_NEW(arena, int, n_groups), *next = BZ_NEW(arena, int, n_groups);
-    memset(first, 0xff, (size_t)n_groups * sizeof *first);
+    int *first = BZ_NEW_NONE(arena, int, n_groups), *next = BZ_NEW(arena, int, n_groups);
     for (int g = n_groups; g--;)
         if (component[g] >= 0) {
             next[g] = first[component[g]];

@@ -16,8 +16,7 @@ static int count_edges(const bz_layers *l, const int *producer)
 
 static int *producers(bz_layers *l)
 {
-    int *producer = BZ_NEW(&l->arena, int, l->model->n_values);
-    memset(producer, 0xff, (size_t)l->model->n_values * sizeof *producer);
+    int *producer = BZ_NEW_NONE(&l->arena, int, l->model->n_values);
     for (int i = 0; i < l->n; i++)
         for (int k = 0; k < l->layer[i].n_out && l->layer[i].class != BZ_CONSTANT; k++)
             if (l->layer[i].node->out[k] >= 0)

@@ -256,8 +256,7 @@ static void walk_uses(const bz_layers *l, const bz_spares *past, int *first, int
 static void index_values(bz_layers *l, matcher *m)
 {
     int n = l->model->n_values, at = 0;
-    int *producer = BZ_NEW(&l->arena, int, n), *first = BZ_NEW(&l->arena, int, n + 1), *use;
-    memset(producer, 0xff, (size_t)n * sizeof *producer);
+    int *producer = BZ_NEW_NONE(&l->arena, int, n), *first = BZ_NEW(&l->arena, int, n + 1), *use;
     for (int i = 0; i < l->n; i++)
         for (int k = 0; k < l->layer[i].n_out; k++)
             if (l->layer[i].node->out[k] >= 0)

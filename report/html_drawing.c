@@ -112,9 +112,8 @@ typedef struct {
 
 static shown_tasks list_tasks(const bz_flow *f, int64_t least)
 {
-    shown_tasks list = {bz_alloc((size_t)f->n_lanes + 1, sizeof *list.first),
+    shown_tasks list = {bz_none((size_t)f->n_lanes + 1, sizeof *list.first),
                         bz_alloc((size_t)f->n + 1, sizeof *list.next)};
-    memset(list.first, 0xff, ((size_t)f->n_lanes + 1) * sizeof *list.first);
     for (uint32_t i = f->n; i-- > 0;) {
         const bz_task *t = &f->task[i];
         list.next[i] = BZ_NONE;

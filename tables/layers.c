@@ -100,8 +100,7 @@ static void find_memory(layers *l)
 {
     const bz_trace *t = l->m->t;
     const bz_events *r = &t->event[BZ_EVENT_RANGE], *op = &t->event[BZ_EVENT_OP];
-    BZ_FREED uint32_t *at = bz_alloc((size_t)t->n_lanes + 1, sizeof *at);
-    memset(at, 0xff, ((size_t)t->n_lanes + 1) * sizeof *at);
+    BZ_FREED uint32_t *at = bz_none((size_t)t->n_lanes + 1, sizeof *at);
     for (size_t i = 0, j = 0; i < r->n; i++) {
         for (; j < l->n && op->start[l->layer[j].op] <= r->start[i]; j++)
             at[op->lane[l->layer[j].op]] = (uint32_t)j;

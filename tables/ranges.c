@@ -39,8 +39,7 @@ static void nest_ranges(bz_tables *m, nesting *x, uint32_t *of_api)
 {
     const bz_trace *t = m->t;
     const bz_events *e = x->e, *api = &t->event[BZ_EVENT_API];
-    BZ_FREED uint32_t *open = bz_alloc((size_t)t->n_lanes + 1, sizeof *open);
-    memset(open, 0xff, ((size_t)t->n_lanes + 1) * sizeof *open);
+    BZ_FREED uint32_t *open = bz_none((size_t)t->n_lanes + 1, sizeof *open);
     for (size_t i = 0, j = 0; i < e->n || j < api->n;) {
         if (i < e->n && (j == api->n || e->start[i] <= api->start[j])) {
             x->parent[i] = around(x, &open[e->lane[i]], e->start[i], e->end[i]);

@@ -65,8 +65,7 @@ static void name_work(bz_tables *m, pattern *list, uint32_t n)
 {
     const bz_events *op = &m->t->event[BZ_EVENT_OP];
     enum { DEEPEST = 1024 };
-    BZ_FREED uint32_t *row = bz_alloc(op->n + 1, sizeof *row);
-    memset(row, 0xff, (op->n + 1) * sizeof *row);
+    BZ_FREED uint32_t *row = bz_none(op->n + 1, sizeof *row);
     for (uint32_t i = 0; i < n; i++)
         row[list[i].op] = i;
     for (work w = {0}; tables_next(m, &w);) {
@@ -116,11 +115,10 @@ void fill_sequences(bz_tables *m, bz_sheet *s)
 static figures *pairs(bz_tables *m, bool between, uint32_t *n)
 {
     const bz_trace *t = m->t;
-    BZ_FREED uint32_t *before = bz_alloc((size_t)t->n_lanes + 1, sizeof *before);
+    BZ_FREED uint32_t *before = bz_none((size_t)t->n_lanes + 1, sizeof *before);
     BZ_FREED int64_t *end = bz_zeroed((size_t)t->n_lanes + 1, sizeof *end),
                      *length = bz_zeroed((size_t)t->n_lanes + 1, sizeof *length);
     groups g;
-    memset(before, 0xff, ((size_t)t->n_lanes + 1) * sizeof *before);
     groups_begin(&g, m->arena);
     for (work w = {0}; tables_next(m, &w);) {
         if (w.kind != BZ_EVENT_KERNEL)

@@ -160,12 +160,6 @@ static void find_costs(bz_flow *f)
     f->launch_gap = bz_build_median(gap, n);
 }
 
-static void none(uint32_t **column, size_t n)
-{
-    *column = bz_alloc(n + 1, sizeof **column);
-    memset(*column, 0xff, (n + 1) * sizeof **column);
-}
-
 static bool find_span(bz_build *b)
 {
     const bz_trace *t = b->trace;
@@ -203,10 +197,10 @@ int bz_flow_make(const bz_trace *trace, uint32_t iteration, bz_flow *out, bz_err
         return bz_fail(err, BZ_BAD_INPUT,
                        "the recording tells in which order calls were made, but not how long they took: record the "
                        "program with 'benanza profile', Nsight Systems or PyTorch's profiler");
-    none(&b.of_api, trace->event[BZ_EVENT_API].n);
-    none(&b.lane_of, trace->n_lanes);
+    b.of_api = bz_none(trace->event[BZ_EVENT_API].n + 1, sizeof *b.of_api);
+    b.lane_of = bz_none((size_t)trace->n_lanes + 1, sizeof *b.lane_of);
     for (int k = 0; k < 3; k++)
-        none(&b.of_event[k], trace->event[BZ_EVENT_KERNEL + k].n);
+        b.of_event[k] = bz_none(trace->event[BZ_EVENT_KERNEL + k].n + 1, sizeof *b.of_event[k]);
     bz_build_records(&b);
     bz_build_host(&b);
     bz_build_device(&b);

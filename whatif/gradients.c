@@ -94,9 +94,8 @@ typedef struct {
 /* Layers of a phase as they begin; tasks of no layer are one each. */
 static layers find_layers(const bz_flow *flow, bz_phase phase)
 {
-    uint32_t n, *work = work_of(flow, phase, &n), *known = bz_alloc((size_t)flow->n_layers + 1, sizeof *known);
+    uint32_t n, *work = work_of(flow, phase, &n), *known = bz_none((size_t)flow->n_layers + 1, sizeof *known);
     layers l = {bz_alloc((size_t)n + 1, sizeof *l.first), bz_alloc((size_t)n + 1, sizeof *l.last), 0};
-    memset(known, 0xff, ((size_t)flow->n_layers + 1) * sizeof *known);
     bz_flow_in_time(flow, work, n);
     for (uint32_t i = 0; i < n; i++) {
         const bz_task *t = &flow->task[work[i]];

@@ -162,8 +162,7 @@ int bz_whatif_joined(bz_flow *flow, bz_whatif_asked *asked)
     c.direct = bz_way_picks(asked->model, BZ_UNDEFINED, true);
     if (!c.own || !c.direct)
         return bz_whatif_because(asked, "no records tell what the library takes for the model's layers");
-    c.group = BZ_NEW(asked->arena, int, asked->model->bound->dag->n + 1);
-    bz_way_groups(asked, &c.way, NULL, c.group);
+    c.group = bz_way_groups(asked, &c.way, NULL);
     c.gone = BZ_NEW(asked->arena, bool, c.map.n + 1);
     find_pads(&c);
     find_blocked(&c);

@@ -73,8 +73,7 @@ int64_t bz_layer_reorder(const bz_layer_map *map, double bytes)
 static uint32_t *tasks_of(const bz_layer_map *map, bz_event_kind kind)
 {
     size_t n = map->asked->trace->event[kind].n;
-    uint32_t *of = BZ_NEW(map->asked->arena, uint32_t, n + 1);
-    memset(of, 0xff, (n + 1) * sizeof *of);
+    uint32_t *of = BZ_NEW_NONE(map->asked->arena, uint32_t, n + 1);
     for (uint32_t i = 0; i < map->flow->n; i++)
         if (map->flow->task[i].event_kind == kind && map->flow->task[i].event < n &&
             map->flow->task[i].kind == BZ_TASK_CALL)
@@ -88,8 +87,7 @@ static uint32_t *tasks_of_operators(const bz_layer_map *map)
 {
     const bz_flow *flow = map->flow;
     const bz_events *op = &map->asked->trace->event[BZ_EVENT_OP];
-    uint32_t *of = tasks_of(map, BZ_EVENT_OP), *within = BZ_NEW(map->asked->arena, uint32_t, op->n + 1);
-    memset(within, 0xff, (op->n + 1) * sizeof *within);
+    uint32_t *of = tasks_of(map, BZ_EVENT_OP), *within = BZ_NEW_NONE(map->asked->arena, uint32_t, op->n + 1);
     for (uint32_t i = 0; i < flow->n; i++) {
         const bz_task *task = &flow->task[i];
         if (task->event_kind != BZ_EVENT_OP || task->event >= op->n || of[task->event] != i)

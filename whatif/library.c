@@ -441,9 +441,8 @@ int bz_whatif_library(bz_flow *flow, bz_whatif_asked *asked)
     c.picks = bz_way_own_picks(asked->model, BZ_UNDEFINED);
     if (!c.picks)
         return bz_whatif_because(asked, "no records tell what the library takes for the model's layers");
-    c.group = BZ_NEW(asked->arena, int, asked->model->bound->dag->n + 1);
     c.gone = BZ_NEW(asked->arena, bool, c.map.n + 1);
-    bz_way_groups(asked, &c.way, c.picks, c.group);
+    c.group = bz_way_groups(asked, &c.way, c.picks);
     find_left(&c);
     find_narrow(&c);
     c.map.keeps_memory = keeps_memory(&c);

@@ -191,10 +191,8 @@ void bz_build_phases(bz_build *b)
     mapping m = {.b = b};
     m.op_phase = bz_zeroed(ops + 1, 1);
     m.layer_op = bz_alloc(ops + 1, sizeof *m.layer_op);
-    m.op_layer = bz_alloc(ops + 1, sizeof *m.op_layer);
-    m.call_layer = bz_alloc(calls + 1, sizeof *m.call_layer);
-    memset(m.op_layer, 0xff, (ops + 1) * sizeof *m.op_layer);
-    memset(m.call_layer, 0xff, (calls + 1) * sizeof *m.call_layer);
+    m.op_layer = bz_none(ops + 1, sizeof *m.op_layer);
+    m.call_layer = bz_none(calls + 1, sizeof *m.call_layer);
     find_op_phases(&m);
     BZ_FREED uint8_t *phase = host_range_phases(&m);
     for (uint32_t i = 0; i < f->n; i++) {

@@ -300,9 +300,7 @@ static bool keeps_memory(const change *c)
     const bz_dag *dag = b->dag;
     const double *waiting = bz_way_waiting(c->asked, c->type);
     double most = 0, largest = 0;
-    int *at = BZ_NEW(c->asked->arena, int, dag->n + 1);
-    for (int i = 0; i < dag->n; i++)
-        at[i] = -1;
+    int *at = BZ_NEW_NONE(c->asked->arena, int, dag->n + 1);
     for (int i = 0; i < b->n; i++)
         at[b->layer[i].node] = i;
     for (int i = 0, sigmoid; i < dag->n; i++) {

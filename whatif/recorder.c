@@ -117,10 +117,9 @@ static int64_t shorten_operators(bz_flow *flow, int64_t adds)
 {
     const bz_trace *t = flow->trace;
     const bz_events *op = &t->event[BZ_EVENT_OP];
-    BZ_FREED uint32_t *lane_of = bz_alloc(t->n_lanes + 1, sizeof *lane_of);
+    BZ_FREED uint32_t *lane_of = bz_none(t->n_lanes + 1, sizeof *lane_of);
     BZ_FREED thread_tasks *list = bz_zeroed(flow->n_lanes + 1, sizeof *list);
     int64_t sum = 0;
-    memset(lane_of, 0xff, (t->n_lanes + 1) * sizeof *lane_of);
     for (uint32_t l = 0; l < flow->n_lanes; l++)
         if (!flow->lane[l].device && !flow->lane[l].channel && flow->lane[l].lane != BZ_NONE) {
             lane_of[flow->lane[l].lane] = l;

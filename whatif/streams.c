@@ -294,9 +294,7 @@ static int load(streams *s, bz_error *err)
         return -1;
     s->dag = bz_dag_build(s->layers);
     s->way = bz_zeroed((size_t)s->layers->n + 1, sizeof *s->way);
-    s->layer = bz_alloc((size_t)s->flow->n + 1, sizeof *s->layer);
-    for (uint32_t i = 0; i <= s->flow->n; i++)
-        s->layer[i] = NO_LAYER;
+    s->layer = bz_none((size_t)s->flow->n + 1, sizeof *s->layer); /* NO_LAYER */
     return 0;
 }
 

@@ -38,13 +38,11 @@ int bz_way_read(const char *words, bz_whatif_asked *asked, bz_way *out, bz_error
 
 BZ_SORTS(larger, bz_bound_place *const, BZ_THEN((*q)->n - (*p)->n, (*p)->layer[0] - (*q)->layer[0]));
 
-void bz_way_groups(const bz_whatif_asked *asked, const bz_way *way, const bz_picks *picks, int *of_node)
+int *bz_way_groups(const bz_whatif_asked *asked, const bz_way *way, const bz_picks *picks)
 {
     const bz_bound *b = asked->model->bound;
     const bz_bound_place **list = BZ_NEW(asked->arena, const bz_bound_place *, b->fused.n_places + 1);
-    int n = 0;
-    for (int i = 0; i < b->dag->n; i++)
-        of_node[i] = -1;
+    int n = 0, *of_node = BZ_NEW_NONE(asked->arena, int, b->dag->n + 1);
     for (int g = 0; g < b->fused.n_places; g++)
         if (!b->fused.place[g].refused && bz_has_word(way->patterns, b->fused.place[g].pattern) &&
             (!picks || isfinite(picks->place[g].seconds)))
@@ -57,6 +55,7 @@ void bz_way_groups(const bz_whatif_asked *asked, const bz_way *way, const bz_pic
         for (int k = 0; k < list[g]->n && free; k++)
             of_node[list[g]->layer[k]] = (int)(list[g] - b->fused.place);
     }
+    return of_node;
 }
 
 const bz_picks *bz_way_picks(const bz_whatif_model *m, bz_dtype dtype, bool training)
@@ -188,8 +187,7 @@ bool bz_way_keeps_memory(double most, double largest)
 static uint32_t *tasks_of_nodes(const bz_way_borders *b)
 {
     int n = b->map->asked->model->bound->dag->n;
-    uint32_t *task = BZ_NEW(b->map->asked->arena, uint32_t, n + 1);
-    memset(task, 0xff, ((size_t)n + 1) * sizeof *task);
+    uint32_t *task = BZ_NEW_NONE(b->map->asked->arena, uint32_t, n + 1);
     for (int i = 0; i < b->map->n; i++)
         for (int k = 0; k < b->map->place[i].n; k++)
             task[bz_way_layer(b->map->asked, &b->map->place[i], k)->node] =

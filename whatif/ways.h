@@ -17,9 +17,9 @@ typedef struct bz_way {
 
 int bz_way_read(const char *words, bz_whatif_asked *asked, bz_way *out, bz_error *err);
 
-/* Groups of the bound that are of the way's patterns, the largest first, none within another: of_node[i] is the group of layer i of the
+/* [nodes]: groups of the bound that are of the way's patterns, the largest first, none within another: the group of each layer of the
  * main graph, a place of the bound, or -1. `picks` (may be NULL): those alone that it prices. */
-void bz_way_groups(const bz_whatif_asked *asked, const bz_way *way, const bz_picks *picks, int *of_node);
+int *bz_way_groups(const bz_whatif_asked *asked, const bz_way *way, const bz_picks *picks);
 
 /* The library's picks in a type; NULL where nobody asked for them. */
 const bz_picks *bz_way_picks(const bz_whatif_model *m, bz_dtype dtype, bool training);
