@@ -9,14 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A sentence of its facts. */
+/* A sentence of its facts, of its warnings. */
 #define FACT(m, ...)                                                                                                   \
     (BZ_ARENA_ADD((m)->arena, (m)->out->fact, (m)->out->n_facts) = bz_arena_printf((m)->arena, __VA_ARGS__))
 
-static void add_warning(recording_making *m, const char *text)
-{
-    BZ_ARENA_ADD(m->arena, m->out->warning, m->out->n_warnings) = text;
-}
+#define WARN(m, ...)                                                                                                   \
+    (BZ_ARENA_ADD((m)->arena, (m)->out->warning, (m)->out->n_warnings) = bz_arena_printf((m)->arena, __VA_ARGS__))
 
 static bool multiplies(bz_kernel_does does)
 {
@@ -325,7 +323,7 @@ static void advise(recording_making *m, const char *profile, unsigned timeline)
     analyze_make(&work, BZ_PART_ALIGNMENT | (known ? BZ_PART_ADVICE : 0) | timeline, NULL);
     ladder->n_warnings = 0; /* they are about a bound */
     if (m->out->found && ladder->slowed)
-        add_warning(m, bz_arena_printf(m->arena, "was %s", ladder->slowed));
+        WARN(m, "was %s", ladder->slowed);
     m->alignment = ladder->alignment;
 }
 
@@ -359,18 +357,17 @@ static void tell_loading(recording_making *m)
         loading += 1e-9 * (double)call;
     }
     if (loading > 0 && loading >= LOADING * m->out->span)
-        add_warning(m, bz_arena_printf(m->arena,
-                                       "launches took up to %s, where half of them take %s or less: the first one of a "
-                                       "kernel loads its code. %s of the iteration are such, which the next one does "
-                                       "not have: record behind some iterations of warm-up",
-                                       BZ_SAY_NS(longest), BZ_SAY_NS(usual), BZ_SAY_TIME(loading)));
+        WARN(m,
+             "launches took up to %s, where half of them take %s or less: the first one of a kernel loads its code. %s "
+             "of the iteration are such, which the next one does not have: record behind some iterations of warm-up",
+             BZ_SAY_NS(longest), BZ_SAY_NS(usual), BZ_SAY_TIME(loading));
 }
 
 static void tell_coverage(recording_making *m, const bz_trace *t)
 {
     for (uint32_t i = 0; i < t->n_coverage; i++)
         if (t->coverage[i].level != BZ_COVERAGE_NOTE)
-            add_warning(m, bz_string(t, t->coverage[i].text));
+            WARN(m, "%s", bz_string(t, t->coverage[i].text));
 }
 
 void bz_recording_make(const bz_recording_input *in, bz_arena *arena, bz_recording *out)

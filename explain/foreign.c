@@ -175,7 +175,6 @@ static bool merged(const making *m)
 
 static const char *compare_products(making *m)
 {
-    bz_unit_text seen, model, same;
     double best = overlap(m, 1), times = 1;
     if (best >= SAME_NETWORK || (best >= SAME_MERGED && merged(m)))
         return NULL;
@@ -184,8 +183,7 @@ static const char *compare_products(making *m)
         if (all > best)
             best = all, times = by;
     }
-    bz_units_count(seen, m->seen);
-    bz_units_count(model, m->model);
+    const char *seen = BZ_SAY_COUNT(m->seen), *model = BZ_SAY_COUNT(m->model);
     /* a larger batch multiplies more, and not more often */
     const double passes = m->n_model > 0 ? m->n_seen / m->n_model : 0;
     if (best >= SAME_NETWORK && passes > 1 && fmod(passes, 1) <= 0 && fabs(times - passes) <= SAME_SUM)
@@ -202,7 +200,7 @@ static const char *compare_products(making *m)
     return bz_arena_printf(m->arena,
                            "is not of this model: it multiplied %s times, the model does %s; of the larger sum, %s is "
                            "with weights of the same sizes",
-                           seen, model, bz_units_percent(same, overlap(m, 1)));
+                           seen, model, BZ_SAY_SHARE(overlap(m, 1)));
 }
 
 /* Which of convolutions and products have parameters, in `layers`; the others are known by name at most. */

@@ -15,10 +15,9 @@ typedef struct making {
     bz_ladder *l;
 } making;
 
-static void warn(making *m, const char *text)
-{
-    BZ_ARENA_ADD(m->arena, m->l->warning, m->l->n_warnings) = text;
-}
+/* A sentence of its warnings. */
+#define WARN(m, ...)                                                                                                   \
+    (BZ_ARENA_ADD((m)->arena, (m)->l->warning, (m)->l->n_warnings) = bz_arena_printf((m)->arena, __VA_ARGS__))
 
 /* The latency in a run in which less was recorded than in the trace's own run; NAN where there was no such run. */
 static double undisturbed(making *m)
@@ -87,7 +86,6 @@ bz_recorder_cost bz_recorder_adds(const bz_trace *t, uint32_t iteration)
 
 const char *bz_recorder_slows(const bz_trace *t, uint32_t iteration, const bz_iteration_stats *s, bz_arena *arena)
 {
-    bz_unit_text less;
     const bz_recorder_cost cost = bz_recorder_adds(t, iteration);
     const double latency = 1e-9 * (double)s->latency, idle = latency - 1e-9 * (double)s->device_busy,
                  most = 1e-6 * cost.most * (cost.operators + cost.calls);
@@ -98,7 +96,7 @@ const char *bz_recorder_slows(const bz_trace *t, uint32_t iteration, const bz_it
         "recorded by PyTorch's profiler, which takes some %g to %g µs for each of the %d operators and "
         "%d calls of an iteration: alone the program takes up to %s less, and gains on the host are "
         "smaller",
-        cost.least, cost.most, cost.operators, cost.calls, bz_units_time(less, fmin(idle, most)));
+        cost.least, cost.most, cost.operators, cost.calls, BZ_SAY_TIME(fmin(idle, most)));
 }
 
 /* All of one iteration, so that what is said about it adds up; but for the latency, if another run tells it better. */
@@ -120,30 +118,29 @@ static void measure(making *m)
         m->l->busy = NAN;
     if (!(m->l->latency > 0)) {
         m->l->latency = NAN;
-        warn(m, t->n_iterations ? "has no timeline: a log tells what was called, not how long it took"
-                                : "no iterations were found in it: mark them, or name the range with --iterations");
+        WARN(m, "%s",
+             t->n_iterations ? "has no timeline: a log tells what was called, not how long it took"
+                             : "no iterations were found in it: mark them, or name the range with --iterations");
     } else if (!bz_trace_has_lengths(t)) {
-        warn(m, "tells when calls began, not how long they took: all that lies between is one");
+        WARN(m, "tells when calls began, not how long they took: all that lies between is one");
     }
     if (m->l->run && m->l->busy > m->l->latency)
-        warn(m,
-             bz_arena_printf(
-                 m->arena, "%s in the recorded run than an iteration of the run '%s': record again on a quiet machine",
-                 m->l->device ? "kept the device busy for longer" : "was in library calls for longer", m->l->run));
+        WARN(m, "%s in the recorded run than an iteration of the run '%s': record again on a quiet machine",
+             m->l->device ? "kept the device busy for longer" : "was in library calls for longer", m->l->run);
     m->l->idle = m->l->latency - m->l->busy;
     const char *rest = m->bound->n && !m->bound->rebuilt ? bz_trace_lacks(t, BZ_LACKS_ITERATIONS_REST) : NULL;
     if (rest)
-        warn(m, bz_arena_str(m->arena, rest));
+        WARN(m, "%s", rest);
     static const bz_lack OTHERS[] = {BZ_LACKS_QUIET, BZ_LACKS_UNDISTURBED};
     for (size_t i = 0; i < sizeof OTHERS / sizeof *OTHERS; i++)
         if (bz_trace_lacks(t, OTHERS[i]))
-            warn(m, bz_arena_printf(m->arena, "was %s", bz_trace_lacks(t, OTHERS[i])));
+            WARN(m, "was %s", bz_trace_lacks(t, OTHERS[i]));
     m->l->slowed = isfinite(alone) ? NULL : bz_recorder_slows(t, typical, &s, m->arena);
     if (m->l->slowed)
-        warn(m, bz_arena_printf(m->arena, "was %s", m->l->slowed));
+        WARN(m, "was %s", m->l->slowed);
     const char *cut = bz_trace_lacks(t, BZ_LACKS_END);
     if ((m->l->truncated = cut != NULL))
-        warn(m, bz_arena_str(m->arena, cut));
+        WARN(m, "%s", cut);
     m->l->open = bz_trace_lacks(t, BZ_LACKS_ITERATIONS_OPEN) != NULL;
     m->l->calls_alone = bz_align_onednn_alone(t) && bz_trace_lacks(t, BZ_LACKS_STAMPS);
 }
@@ -193,12 +190,13 @@ static void check_calls(making *m)
         batch = batch ? batch : (long)call->batch;
     }
     if (batch && m->bound->layers->batch && batch != m->bound->layers->batch)
-        warn(m, bz_arena_printf(m->arena, "ran batch %ld, the bound is for %lld: --batch %ld", batch,
-                                (long long)m->bound->layers->batch, batch));
+        WARN(m, "ran batch %ld, the bound is for %lld: --batch %ld", batch, (long long)m->bound->layers->batch, batch);
     if (dtype && own && dtype != own)
-        warn(m, bz_arena_printf(m->arena, "computed in %s, the bound is for %s: --dtype %s", bz_dtype_name(dtype),
-                                bz_dtype_name(own), bz_dtype_name(dtype)));
+        WARN(m, "computed in %s, the bound is for %s: --dtype %s", bz_dtype_name(dtype), bz_dtype_name(own),
+             bz_dtype_name(dtype));
 }
+
+#define UNTOLD ", so that no speed-up and no gain by records is told; --system names another"
 
 /* What another machine did is no measure of this bound's. */
 static void check_machine(making *m, const char *ran, size_t n)
@@ -211,10 +209,7 @@ static void check_machine(making *m, const char *ran, size_t n)
     if (bz_gpu_find(machine, &row) && !strcmp(row.name, name)) /* a data sheet names no sizes of memory */
         return;
     m->l->ran_on = machine;
-    warn(m, bz_arena_printf(m->arena,
-                            "ran on %s, the bound is for %s, so that no speed-up and no gain by records is told; "
-                            "--system names another",
-                            m->l->ran_on, name));
+    WARN(m, "ran on %s, the bound is for %s" UNTOLD, machine, name);
 }
 
 /* An implementation whose instructions the bound's processor lacks: virtual machines hide which processor they have. */
@@ -233,10 +228,8 @@ static void check_instructions(making *m)
             if (c->library[i] != BZ_LIBRARY_ONEDNN || !strstr(variant, SETS[k].variant))
                 continue;
             m->l->ran_on = bz_arena_printf(m->arena, "another processor, with %s", SETS[k].name);
-            warn(m, bz_arena_printf(m->arena,
-                                    "ran on %s, as %s shows; the bound is for %s, which lacks it, so that no speed-up "
-                                    "and no gain by records is told; --system names another",
-                                    m->l->ran_on, variant, m->bound->system));
+            WARN(m, "ran on %s, as %s shows; the bound is for %s, which lacks it" UNTOLD, m->l->ran_on, variant,
+                 m->bound->system);
         }
     }
 }
@@ -247,11 +240,7 @@ static void check_system(making *m)
     const bz_system_facts *facts = m->bound->facts;
     if (*facts->text && facts->gpu != m->l->on_device && (m->l->on_device || has_calls(m->trace, false))) {
         m->l->ran_on = facts->gpu ? "a processor" : "a GPU";
-        warn(m, facts->gpu
-                    ? "ran on a processor, the bound is for a GPU, so that no speed-up and no gain by records is told; "
-                      "--system names another"
-                    : "ran on a GPU, the bound is for a processor, so that no speed-up and no gain by records is told; "
-                      "--system names another");
+        WARN(m, "ran on %s, the bound is for %s" UNTOLD, m->l->ran_on, facts->gpu ? "a GPU" : "a processor");
     }
     const char *cpu = bz_trace_told(m->trace, "cpu"); /* "AMD EPYC, 2 threads" */
     if (facts->gpu && gpu)
@@ -261,15 +250,15 @@ static void check_system(making *m)
     if (!facts->gpu && !m->l->on_device)
         check_instructions(m);
     if (threads && atoi(threads) > 0 && atoi(threads) != m->bound->setting.threads)
-        warn(m, bz_arena_printf(m->arena, "ran with %d threads, the bound is for %d: --threads %d", atoi(threads),
-                                m->bound->setting.threads, atoi(threads)));
+        WARN(m, "ran with %d threads, the bound is for %d: --threads %d", atoi(threads), m->bound->setting.threads,
+             atoi(threads));
     static const char *const LIBRARIES[] = {"cudnn", "onednn"};
     for (int i = 0; i < 2; i++) {
         const char *version = bz_trace_told(m->trace, LIBRARIES[i]);
         const char *at = version ? strstr(m->bound->system, LIBRARIES[i]) : NULL;
         size_t n = at ? strcspn(at += strlen(LIBRARIES[i]), "+@") : 0;
         if (at && n && (strlen(version) != n || strncmp(at, version, n) != 0))
-            warn(m, bz_arena_printf(m->arena, "ran %s %s, the bound rests on %.*s", LIBRARIES[i], version, (int)n, at));
+            WARN(m, "ran %s %s, the bound rests on %.*s", LIBRARIES[i], version, (int)n, at);
     }
 }
 
@@ -294,11 +283,9 @@ static const char *name_suspects(making *m)
         if (b->layer[i].price.alternative)
             list[n++] = &b->layer[i];
     BZ_QSORT(list, n, suspect);
-    for (int i = 0; i < n && i < 5; i++) {
-        bz_unit_text time;
+    for (int i = 0; i < n && i < 5; i++)
         bz_buf_printf(&text, "%s%s (%s)", i ? ", " : "", list[i]->layer->name,
-                      bz_units_time(time, list[i]->price.seconds * list[i]->times));
-    }
+                      BZ_SAY_TIME(list[i]->price.seconds * list[i]->times));
     return bz_buf_keep(&text, m->arena);
 }
 
@@ -310,10 +297,9 @@ static void check_rungs(making *m)
     if (m->l->ran_on)
         return;
     if (m->l->calls_alone && goal->sequential > m->l->latency && !m->l->foreign) {
-        bz_unit_text bound, seen;
         m->l->foreign =
             bz_arena_printf(m->arena, "tells less work than the model has: its calls took %s, the %s bound is %s",
-                            bz_units_time(seen, m->l->latency), goal->name, bz_units_time(bound, goal->sequential));
+                            BZ_SAY_TIME(m->l->latency), goal->name, BZ_SAY_TIME(goal->sequential));
         return;
     }
     const struct {
@@ -322,21 +308,19 @@ static void check_rungs(making *m)
     } rungs[] = {{"it took in all", m->l->latency},
                  {m->l->device ? "the device was busy" : "its library calls took", m->l->busy}};
     for (int i = 0; i < 2; i++) {
-        bz_unit_text bound, seen;
         if (!(goal->sequential > rungs[i].seconds))
             continue;
         const char *why = "it fuses layers, ran other work, or ran on more than the records did: look at ";
         if (b->coverage.floor)
             why = bz_arena_printf(
                 m->arena, "%d of its layers rest on times between events, which carry a floor: ", b->coverage.floor);
-        const char *text =
-            bz_arena_printf(m->arena, "the %s bound, %s, is above what %s, %s; %s%s",
-                            b->fused.wanted ? "fused" : "sequential", bz_units_time(bound, goal->sequential),
-                            rungs[i].name, bz_units_time(seen, rungs[i].seconds), why, name_suspects(m));
+        const char *text = bz_arena_printf(m->arena, "the %s bound, %s, is above what %s, %s; %s%s",
+                                           b->fused.wanted ? "fused" : "sequential", BZ_SAY_TIME(goal->sequential),
+                                           rungs[i].name, BZ_SAY_TIME(rungs[i].seconds), why, name_suspects(m));
         if (i == 0)
             m->l->defect = text;
         else
-            warn(m, text);
+            WARN(m, "%s", text);
         return;
     }
 }
@@ -357,11 +341,9 @@ static void check_generated(making *m)
     while (i < op->n && !bz_name_answer(&compiled, bz_string(m->trace, op->name[i])))
         i++;
     if (i < op->n)
-        warn(m, bz_arena_printf(m->arena,
-                                "was compiled: the code that its compiler generated shows no operators on a processor, "
-                                "%s",
-                                m->bound->rebuilt ? "so the layers in it are not among those of this bound"
-                                                  : "and layers that are missing here may be computed in it"));
+        WARN(m, "was compiled: the code that its compiler generated shows no operators on a processor, %s",
+             m->bound->rebuilt ? "so the layers in it are not among those of this bound"
+                               : "and layers that are missing here may be computed in it");
 }
 
 void bz_ladder_make(const bz_bound *bound, const bz_trace *trace, const char *profile, bz_arena *arena, bz_ladder *out)
@@ -377,10 +359,10 @@ void bz_ladder_make(const bz_bound *bound, const bz_trace *trace, const char *pr
             "repeats in pieces that may be iterations or parts of iterations, as equal layers are: --iterations "
             "names them, or their number, and marks in the program tell it surely";
     if (batch_open)
-        warn(&m, bz_arena_printf(arena,
-                                 "nothing in the recording tells its batch; the model is taken with %lld: if it ran "
-                                 "another, --batch takes that",
-                                 (long long)bound->layers->batch));
+        WARN(&m,
+             "nothing in the recording tells its batch; the model is taken with %lld: if it ran another, --batch takes "
+             "that",
+             (long long)bound->layers->batch);
     check_system(&m);
     check_calls(&m);
     check_generated(&m);
