@@ -11,12 +11,11 @@ typedef struct {
     double times, seconds;
 } known_batch;
 
-static int probe(const bz_whatif_asked *asked, const bz_problem *p, double times, known_batch *out, bz_error *err)
+static int probe(const bz_whatif_asked *asked, const bz_problem *p, double times, known_batch *out)
 {
     bz_problem other;
-    double used;
     *out = (known_batch){times, NAN};
-    return bz_problem_batched(p, times, &other) ? bz_whatif_price(asked, &other, NULL, &used, &out->seconds, err) : 0;
+    return bz_problem_batched(p, times, &other) ? bz_whatif_price(asked, &other, NULL, NULL, &out->seconds) : 0;
 }
 
 /* By the line through the two known batches nearest to it on either side, else on the one side that there is. */
@@ -42,13 +41,13 @@ typedef struct {
 } tally;
 
 /* Of a call: time with so many items by time as it is; 0: no records tell. */
-static int factor_of(tally *sum, const bz_problem *p, double *factor, bz_error *err)
+static int factor_of(tally *sum, const bz_problem *p, double *factor)
 {
     const bz_whatif_asked *asked = sum->asked;
     double times = sum->times;
     known_batch now, then, list[2 * PROBES];
     int n = 0;
-    if (probe(asked, p, 1, &now, err) || probe(asked, p, times, &then, err))
+    if (probe(asked, p, 1, &now) || probe(asked, p, times, &then))
         return -1;
     if (isfinite(now.seconds) && isfinite(then.seconds) && now.seconds > 0) {
         *factor = then.seconds / now.seconds;
@@ -56,7 +55,7 @@ static int factor_of(tally *sum, const bz_problem *p, double *factor, bz_error *
         return 0;
     }
     for (int k = 1 - PROBES; k < PROBES; k++) {
-        if (probe(asked, p, ldexp(1, k), &list[n], err))
+        if (probe(asked, p, ldexp(1, k), &list[n]))
             return -1;
         n += isfinite(list[n].seconds);
     }
@@ -68,13 +67,12 @@ static int factor_of(tally *sum, const bz_problem *p, double *factor, bz_error *
     return 0;
 }
 
-static int find_factor(void *sum, size_t call, const bz_problem *p, int64_t time, double *factor, bz_error *err)
+static int find_factor(void *sum, const bz_priced_call *call, double *factor)
 {
     bz_problem inside;
-    (void)call, (void)time;
-    if (factor_of(sum, p, factor, err))
+    if (factor_of(sum, call->problem, factor))
         return -1;
-    return *factor <= 0 && bz_call_unpad(p, &inside) ? factor_of(sum, &inside, factor, err) : 0;
+    return *factor <= 0 && bz_call_unpad(call->problem, &inside) ? factor_of(sum, &inside, factor) : 0;
 }
 
 /* What the update does, and exchanges of gradients, do not depend on the number of items. */
@@ -187,7 +185,7 @@ int bz_whatif_batch(bz_flow *flow, bz_whatif_asked *asked)
     int64_t shortest[BZ_TASK_KINDS];
     bz_whatif_room room;
     tally sum = {.asked = asked, .times = times, .calls = {.factor = BZ_NEW(asked->arena, double, calls + 1)}};
-    if (asked->records && bz_whatif_factors(flow, asked, find_factor, &sum, &sum.calls, asked->err))
+    if (asked->records && bz_whatif_factors(flow, asked, find_factor, &sum, &sum.calls))
         return -1;
     sum.farther = find_farther(flow, asked, times);
     double farther = pow(sum.farther, bz_whatif_number(asked, "caches"));

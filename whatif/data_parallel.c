@@ -53,12 +53,12 @@ static void awaited_by_all(bz_flow *flow, uint32_t task, uint32_t update, const 
 int bz_whatif_data_parallel(bz_flow *flow, bz_whatif_asked *asked)
 {
     bz_gradient *list;
-    int n = bz_gradients_find(flow, asked, &list, asked->err), buckets = 0;
+    int n = bz_gradients_find(flow, asked, &list), buckets = 0;
     double workers = bz_whatif_number(asked, "workers"), most = bz_whatif_number(asked, "first") * 1e6;
     if (n <= 0 || workers < 2)
         return n <= 0 ? n : bz_whatif_because(asked, "one worker has nobody to exchange gradients with");
     bz_gradient_link link; /* a step of the ring passes a worker's part of a bucket */
-    if (bz_gradients_link(asked, bz_whatif_number(asked, "bucket") * 1e6 / workers, &link, asked->err))
+    if (bz_gradients_link(asked, bz_whatif_number(asked, "bucket") * 1e6 / workers, &link))
         return -1;
     uint32_t update = bz_gradients_update(flow), lane = bz_flow_add_lane(flow, "all-reduce", false, true),
              task = BZ_NONE;

@@ -44,12 +44,12 @@ typedef struct {
 } pricing;
 
 /* Records with as many threads by those with the recording's. */
-static int by_threads(void *user, size_t call, const bz_problem *p, int64_t time, double *factor, bz_error *err)
+static int by_threads(void *user, const bz_priced_call *call, double *factor)
 {
     pricing *of = user;
-    double used, was, is;
-    (void)call, (void)time;
-    if (bz_whatif_price(of->now, p, NULL, &used, &was, err) || bz_whatif_price(&of->then, p, NULL, &used, &is, err))
+    double was, is;
+    if (bz_whatif_price(of->now, call->problem, NULL, NULL, &was) ||
+        bz_whatif_price(&of->then, call->problem, NULL, NULL, &is))
         return -1;
     if (isfinite(was) && isfinite(is) && was > 0) {
         *factor = is / was;
@@ -67,7 +67,7 @@ int bz_whatif_threads(bz_flow *flow, bz_whatif_asked *asked)
     pricing of = {asked, *asked, 0};
     others.setting.threads = (int)bz_whatif_number(asked, "n");
     of.then.records = &others;
-    if (bz_whatif_factors(flow, asked, by_threads, &of, &calls, asked->err))
+    if (bz_whatif_factors(flow, asked, by_threads, &of, &calls))
         return -1;
     bz_whatif_scale_calls(flow, asked, calls.factor);
     if (!of.priced)

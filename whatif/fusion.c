@@ -105,16 +105,15 @@ static int count_posts(const bz_post *post)
 }
 
 /* The longest run of followers for which there is a record that makes all of it shorter. */
-static int try_place(fusion *u, uint32_t last, const bz_problem *product, int64_t time, double *factor, uint32_t *end,
-                     bz_error *err)
+static int try_place(fusion *u, uint32_t last, const bz_problem *product, int64_t time, double *factor, uint32_t *end)
 {
     bz_problem fused = *product;
     int64_t sum = time;
-    double used, alone;
+    double alone;
     *end = BZ_NONE;
     if (count_posts(product->post))
         return 0;
-    if (bz_whatif_price(u->asked, product, NULL, &used, &alone, err))
+    if (bz_whatif_price(u->asked, product, NULL, NULL, &alone))
         return -1;
     uint32_t at = u->flow->task[last].next;
     for (int k = 0; k < FOLLOWERS && at != BZ_NONE && isfinite(alone) && alone > 0; k++) {
@@ -127,7 +126,7 @@ static int try_place(fusion *u, uint32_t last, const bz_problem *product, int64_
             if (i == f.last)
                 break;
         }
-        if (bz_whatif_price(u->asked, &fused, NULL, &used, &together, err))
+        if (bz_whatif_price(u->asked, &fused, NULL, NULL, &together))
             return -1;
         if (isfinite(together) && (double)time * together / alone < (double)sum) {
             *factor = together / alone;
@@ -163,7 +162,7 @@ static void fuse(fusion *u, uint32_t first, uint32_t last, double factor, uint32
     u->places++;
 }
 
-static int fuse_lane(fusion *u, uint32_t lane, bz_error *err)
+static int fuse_lane(fusion *u, uint32_t lane)
 {
     const bz_trace *t = u->asked->trace;
     for (uint32_t i = u->flow->lane[lane].first, last; i != BZ_NONE; i = u->flow->task[last].next) {
@@ -183,9 +182,8 @@ static int fuse_lane(fusion *u, uint32_t lane, bz_error *err)
         uint32_t end = BZ_NONE;
         if (!c->problem || !bz_problem_has(c->problem, BZ_TRAIT_PRODUCT) || !bz_problem_has(c->problem, BZ_TRAIT_POST))
             continue;
-        if (try_place(u, last, c->problem, time, &factor, &end, err) ||
-            (end == BZ_NONE && bz_call_unpad(c->problem, &inside) &&
-             try_place(u, last, &inside, time, &factor, &end, err)))
+        if (try_place(u, last, c->problem, time, &factor, &end) ||
+            (end == BZ_NONE && bz_call_unpad(c->problem, &inside) && try_place(u, last, &inside, time, &factor, &end)))
             return -1;
         if (end != BZ_NONE)
             fuse(u, i, last, factor, end);
@@ -200,7 +198,7 @@ int bz_whatif_fusion(bz_flow *flow, bz_whatif_asked *asked)
         return bz_whatif_without_records(asked);
     u.training = bz_flow_trains(flow) != NULL;
     for (uint32_t l = 0; l < flow->n_lanes; l++)
-        if (!flow->lane[l].channel && fuse_lane(&u, l, asked->err))
+        if (!flow->lane[l].channel && fuse_lane(&u, l))
             return -1;
     if (!u.places)
         return bz_whatif_because(

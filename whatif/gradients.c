@@ -7,14 +7,14 @@
 #include <errno.h>
 #include <stdlib.h>
 
-int bz_gradients_link(bz_whatif_asked *asked, double bytes, bz_gradient_link *out, bz_error *err)
+int bz_gradients_link(bz_whatif_asked *asked, double bytes, bz_gradient_link *out)
 {
     static const char *const WAYS[][2] = {{"peer", "from GPU to GPU"}, {"tcp", "by TCP to the machine itself"}};
     const bz_whatif_records *r = asked->records;
     *out = (bz_gradient_link){bz_whatif_number(asked, "gbps"), bz_whatif_number(asked, "latency")};
     for (size_t i = 0; i < sizeof WAYS / sizeof *WAYS && r && !bz_whatif_given(asked, "gbps"); i++) {
         bz_transfer_cost cost;
-        if (bz_transfer_cost_of(r->db, r->system, WAYS[i][0], bytes, asked->arena, &cost, err))
+        if (bz_transfer_cost_of(r->db, r->system, WAYS[i][0], bytes, asked->arena, &cost, asked->err))
             return -1;
         if (!(cost.rate > 0))
             continue;
@@ -158,8 +158,9 @@ static int give(bz_gradient *list, int n, char *line, int *given)
     return 0;
 }
 
-static int read_bytes(bz_whatif_asked *asked, bz_gradient *list, int n, bz_error *err)
+static int read_bytes(bz_whatif_asked *asked, bz_gradient *list, int n)
 {
+    bz_error *err = asked->err;
     BZ_SCOPED(bz_buf) text = {0};
     int number = 0, given = 0;
     if (bz_whole_read(asked->text, FILE_MOST, "is no list of layers: it is longer than 4 MB", &text, err))
@@ -193,11 +194,11 @@ int bz_gradients_layers(const bz_flow *flow, bz_whatif_asked *asked, bz_gradient
     return back.n ? (int)back.n : bz_whatif_because(asked, "no task of a backward pass is known in this recording");
 }
 
-int bz_gradients_find(const bz_flow *flow, bz_whatif_asked *asked, bz_gradient **list, bz_error *err)
+int bz_gradients_find(const bz_flow *flow, bz_whatif_asked *asked, bz_gradient **list)
 {
     int n = bz_gradients_layers(flow, asked, list);
     if (n && asked->text)
-        return read_bytes(asked, *list, n, err) ? -1 : n;
+        return read_bytes(asked, *list, n) ? -1 : n;
     double all = bz_whatif_number(asked, "mb") * 1e6;
     for (int i = 0; i < n; i++)
         (*list)[i].bytes = (int64_t)(all * (i + 1) / n) - (int64_t)(all * i / n);

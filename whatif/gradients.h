@@ -20,14 +20,14 @@ int bz_gradients_layers(const bz_flow *flow, bz_whatif_asked *asked, bz_gradient
 /* The same with bytes: layers in the order in which their gradients are there. Bytes are those of the file that was asked with (lines of NAME TAB
  * BYTES; the second layer of a name takes the second line with it), else `mb` megabytes, spread evenly over the layers.
  * Returns how many; 0 with a reason in `asked`; -1. */
-int bz_gradients_find(const bz_flow *flow, bz_whatif_asked *asked, bz_gradient **list, bz_error *err);
+int bz_gradients_find(const bz_flow *flow, bz_whatif_asked *asked, bz_gradient **list);
 
 /* The link between machines, as it was asked for. Where it was not and there are records of a system: what that takes to send so many bytes to
  * another GPU, else to itself by TCP. */
 typedef struct bz_gradient_link {
     double gbps, latency; /* µs of a message */
 } bz_gradient_link;
-int bz_gradients_link(bz_whatif_asked *asked, double bytes, bz_gradient_link *out, bz_error *err);
+int bz_gradients_link(bz_whatif_asked *asked, double bytes, bz_gradient_link *out);
 
 /* Nanoseconds in which `bytes` pass at so many gigabits per second. */
 int64_t bz_gradients_time(double bytes, double gbps);

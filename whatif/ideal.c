@@ -121,12 +121,12 @@ static int by_model(bz_flow *flow, bz_whatif_asked *asked, bz_layer_map *map, bo
     return layers;
 }
 
-static int by_calls(bz_flow *flow, bz_whatif_asked *asked, bool framework, bz_error *err)
+static int by_calls(bz_flow *flow, bz_whatif_asked *asked, bool framework)
 {
     int removed = 0, priced;
     if (!asked->records)
         return bz_whatif_without_records(asked);
-    if ((priced = bz_whatif_scale_to_best(flow, asked, err)) <= 0)
+    if ((priced = bz_whatif_scale_to_best(flow, asked)) <= 0)
         return priced;
     for (uint32_t i = 0; i < flow->n; i++)
         if (!flow->task[i].removed && extra(asked, &flow->task[i])) {
@@ -147,7 +147,7 @@ int bz_whatif_ideal(bz_flow *flow, bz_whatif_asked *asked)
     bool framework = bz_whatif_number(asked, "framework") != 0;
     if (asked->model && bz_layer_map_make(flow, asked, &map))
         return by_model(flow, asked, &map, framework);
-    return by_calls(flow, asked, framework, asked->err);
+    return by_calls(flow, asked, framework);
 }
 
 static double simulate(const bz_trace *trace, bz_whatif *w, const char *change, bz_arena *arena)

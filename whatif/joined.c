@@ -154,7 +154,7 @@ static void tell(change *c)
 int bz_whatif_joined(bz_flow *flow, bz_whatif_asked *asked)
 {
     change c = {.asked = asked, .flow = flow};
-    if (bz_way_read(asked->text, asked, &c.way, asked->err))
+    if (bz_way_read(asked, &c.way))
         return -1;
     if (!bz_layer_map_make(flow, asked, &c.map))
         return 0;

@@ -174,13 +174,13 @@ static const bz_problem *product_of(const change *c, const bz_layer_place *place
 /* A product of weights that the framework keeps, with the weights the other way round: as many times what it took as the records of the code that it
  * calls say. Seconds; NAN where no record tells. */
 static int price_turned(change *c, const bz_layer_place *place, const bz_problem *problem, const char *variant,
-                        double *out, bz_error *err)
+                        double *out)
 {
     double was, is, best;
     bz_problem turned = *problem;
     turned.gemm.transb = !turned.gemm.transb;
-    if (bz_whatif_price(c->asked, problem, variant, &was, &best, err) ||
-        bz_whatif_price(c->asked, &turned, variant, &is, &best, err))
+    if (bz_whatif_price(c->asked, problem, variant, &was, &best) ||
+        bz_whatif_price(c->asked, &turned, variant, &is, &best))
         return -1;
     *out = 1e-9 * (double)place->time * is / was;
     if (!isfinite(*out)) {
@@ -194,7 +194,7 @@ static int price_turned(change *c, const bz_layer_place *place, const bz_problem
     return 0;
 }
 
-static int turn_weights(change *c, bz_error *err)
+static int turn_weights(change *c)
 {
     for (int i = 0; i < c->map.n; i++) {
         const bz_layer_place *place = &c->map.place[i];
@@ -203,7 +203,7 @@ static int turn_weights(change *c, bz_error *err)
         double after;
         if (!stays(c, place) || !problem)
             continue;
-        if (price_turned(c, place, problem, variant, &after, err))
+        if (price_turned(c, place, problem, variant, &after))
             return -1;
         if (!isfinite(after)) {
             c->not_known = bz_flow_sum(c->not_known, place->time);
@@ -434,7 +434,7 @@ static void tell(change *c)
 int bz_whatif_library(bz_flow *flow, bz_whatif_asked *asked)
 {
     change c = {.asked = asked, .flow = flow};
-    if (bz_way_read(asked->text, asked, &c.way, asked->err))
+    if (bz_way_read(asked, &c.way))
         return -1;
     if (!bz_layer_map_make(flow, asked, &c.map))
         return 0;
@@ -448,7 +448,7 @@ int bz_whatif_library(bz_flow *flow, bz_whatif_asked *asked)
     c.map.keeps_memory = keeps_memory(&c);
     for (int i = 0; i < c.map.n; i++)
         change_place(&c, i);
-    if (c.way.turned && asked->records && turn_weights(&c, asked->err))
+    if (c.way.turned && asked->records && turn_weights(&c))
         return -1;
     if (c.unknown == c.products)
         return bz_whatif_because(asked, "none of %d products has a record", c.products);

@@ -82,16 +82,16 @@ static double recorder_of(const bz_whatif_asked *asked)
 }
 
 /* Takes it out of the flow. *added: by how much the iteration as it is would be shorter. */
-static int without_recorder(bz_flow *flow, bz_whatif_asked *asked, int64_t *added, bz_error *err)
+static int without_recorder(bz_flow *flow, bz_whatif_asked *asked, int64_t *added)
 {
     int64_t recorder = (int64_t)(1000 * recorder_of(asked)), before, after;
     *added = 0;
     if (recorder <= 0)
         return 0;
-    if (bz_flow_time(flow, asked->arena, NULL, &before, err))
+    if (bz_flow_time(flow, asked->arena, NULL, &before, asked->err))
         return -1;
     int64_t sum = bz_flow_without_recorder(flow, recorder, 0);
-    if (bz_flow_time(flow, asked->arena, NULL, &after, err))
+    if (bz_flow_time(flow, asked->arena, NULL, &after, asked->err))
         return -1;
     *added = before > after ? before - after : 0;
     bz_whatif_assume(asked, BZ_ASSUMED_GUESSED, "programs that ran with a recorder and without",
@@ -102,14 +102,14 @@ static int without_recorder(bz_flow *flow, bz_whatif_asked *asked, int64_t *adde
 }
 
 /* Behind all else, so that before and after have it alike. Where iterations overlap nobody waits for the device: between two of each lane. */
-static int add_back(bz_flow *flow, bz_whatif_asked *asked, int64_t added, bz_error *err)
+static int add_back(bz_flow *flow, bz_whatif_asked *asked, int64_t added)
 {
     bz_simulated s;
     for (uint32_t l = 0; l < flow->n_lanes && flow->overlaps; l++)
         flow->lane[l].wrap = bz_flow_sum(flow->lane[l].wrap, added);
     if (flow->overlaps || !added || flow->main == BZ_NONE || flow->lane[flow->main].last == BZ_NONE)
         return 0;
-    if (bz_flow_simulate(flow, asked->arena, &s, err))
+    if (bz_flow_simulate(flow, asked->arena, &s, asked->err))
         return -1;
     uint32_t task =
         bz_flow_insert(flow, BZ_TASK_HOST, "what recording adds", flow->lane[flow->main].last, BZ_BEHIND, added, 0);
@@ -121,7 +121,7 @@ static int add_back(bz_flow *flow, bz_whatif_asked *asked, int64_t added, bz_err
 int bz_whatif_one_graph(bz_flow *flow, bz_whatif_asked *asked)
 {
     int64_t node = (int64_t)(1000 * bz_whatif_number(asked, "node")), added;
-    if (without_recorder(flow, asked, &added, asked->err))
+    if (without_recorder(flow, asked, &added))
         return -1;
     int64_t usual = longest_usual(flow, bz_whatif_number(asked, "usual"));
     tally sum = {0};
@@ -140,5 +140,5 @@ int bz_whatif_one_graph(bz_flow *flow, bz_whatif_asked *asked)
         bz_whatif_assume_parameter(asked, "pauses", "%s of %d longer pauses of the host goes, too",
                                    BZ_SAY_NS(sum.paused), sum.pauses);
     bz_whatif_assume_parameter(asked, "node", "between two kernels of a graph: %.3g µs at most", 1e-3 * (double)node);
-    return add_back(flow, asked, added, asked->err) ? -1 : sum.removed.n;
+    return add_back(flow, asked, added) ? -1 : sum.removed.n;
 }

@@ -16,13 +16,13 @@ static bool is_low_type(const char *type)
 
 /* Does the best record of a convolution in 16 bits run on matrix units, with tensors in row-major order? These want channels last, and the
  * library converts within the call: the record's time has that, but a program's host launches it. */
-static int converts(const bz_whatif_asked *asked, const bz_problem *low, bool *out, bz_error *err)
+static int converts(const bz_whatif_asked *asked, const bz_problem *low, bool *out)
 {
     const bz_whatif_records *from = asked->records;
     BZ_SCOPED(bz_arena) arena = {0};
     bz_record *r, *best = NULL;
     size_t n = 0;
-    int failed = bz_perfdb_variants(from->db, from->system, bz_problem_text(low, &arena), &arena, &r, &n, err);
+    int failed = bz_perfdb_variants(from->db, from->system, bz_problem_text(low, &arena), &arena, &r, &n, asked->err);
     for (size_t i = 0; i < n && !failed; i++)
         if (bz_record_is_time(&r[i]) && bz_setting_same(&r[i].setting, &from->setting) &&
             (!best || bz_record_busy(&r[i]) < bz_record_busy(best)))
@@ -40,28 +40,28 @@ typedef struct {
 } tally;
 
 /* The best record in 16 bits by the best in 32, where the records tell both. Of a call that converts it is below 0. */
-static int find_factor(void *user, size_t call, const bz_problem *p, int64_t time, double *factor, bz_error *err)
+static int find_factor(void *user, const bz_priced_call *call, double *factor)
 {
     static const bz_dtype LOW[] = {BZ_F16, BZ_BF16};
     tally *sum = user;
-    double used, now, best = NAN, s;
+    const bz_problem *p = call->problem;
+    double now, best = NAN, s;
     bool conversion = false;
-    (void)call, (void)time;
     if (p->dtype != BZ_F32)
         return 0;
-    if (bz_whatif_price(sum->asked, p, NULL, &used, &now, err))
+    if (bz_whatif_price(sum->asked, p, NULL, NULL, &now))
         return -1;
     for (int k = 0; k < 2; k++) {
         bz_problem low = *p;
         low.dtype = LOW[k];
         low.dtype_w = low.dtype_w == BZ_F32 ? LOW[k] : low.dtype_w;
         low.dtype_y = low.dtype_y == BZ_F32 ? LOW[k] : low.dtype_y;
-        if (bz_whatif_price(sum->asked, &low, NULL, &used, &s, err))
+        if (bz_whatif_price(sum->asked, &low, NULL, NULL, &s))
             return -1;
         if (!isfinite(s) || best <= s)
             continue;
         best = s;
-        if (converts(sum->asked, &low, &conversion, err))
+        if (converts(sum->asked, &low, &conversion))
             return -1;
     }
     if (isfinite(now) && isfinite(best) && now > 0) {
@@ -201,7 +201,7 @@ int bz_whatif_precision(bz_flow *flow, bz_whatif_asked *asked)
     if (is_done(flow, asked))
         return bz_whatif_because(asked, "products and convolutions compute in 16 bits already");
     find_speeds(&sum);
-    if (asked->records && bz_whatif_factors(flow, asked, find_factor, &sum, &calls, asked->err))
+    if (asked->records && bz_whatif_factors(flow, asked, find_factor, &sum, &calls))
         return -1;
     for (uint32_t i = 0, n = flow->n; i < n; i++)
         if (!flow->task[i].removed && !scale_by_records(flow, asked, i, calls.factor, &sum) &&

@@ -49,14 +49,14 @@ int bz_whatif_priorities(bz_flow *flow, bz_whatif_asked *asked)
 {
     enum { MOST_SLICES = 1 << 20 };
     bz_gradient *list;
-    int n = bz_gradients_find(flow, asked, &list, asked->err);
+    int n = bz_gradients_find(flow, asked, &list);
     exchange x = {.flow = flow,
                   .asked = asked,
                   .workers = bz_whatif_number(asked, "workers"),
                   .literal = bz_whatif_number(asked, "literal") > 0};
     if (n <= 0 || x.workers < 2)
         return n <= 0 ? n : bz_whatif_because(asked, "one worker has nobody to exchange parameters with");
-    if (bz_gradients_link(asked, bz_whatif_number(asked, "slice") * 1e6, &x.link, asked->err))
+    if (bz_gradients_link(asked, bz_whatif_number(asked, "slice") * 1e6, &x.link))
         return -1;
     x.send = bz_flow_add_lane(flow, "send", false, true);
     x.receive = x.literal ? bz_flow_add_lane(flow, "receive", false, true) : x.send;

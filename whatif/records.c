@@ -10,14 +10,16 @@
 #include <stdlib.h>
 
 static int price(const bz_whatif_asked *asked, const bz_system *system, const bz_problem *problem, const char *variant,
-                 double *used, double *best, bz_error *err)
+                 double *used, double *best)
 {
     const bz_whatif_records *from = asked->records;
     BZ_SCOPED(bz_arena) arena = {0};
     bz_record *r;
     size_t n = 0;
+    double ignored;
+    used = used ? used : &ignored;
     *used = *best = NAN;
-    int failed = bz_perfdb_variants(from->db, system, bz_problem_text(problem, &arena), &arena, &r, &n, err);
+    int failed = bz_perfdb_variants(from->db, system, bz_problem_text(problem, &arena), &arena, &r, &n, asked->err);
     for (size_t i = 0; i < n && !failed; i++) {
         if (!bz_record_is_time(&r[i]) || r[i].setting.threads != from->setting.threads ||
             r[i].setting.cache != from->setting.cache)
@@ -32,19 +34,18 @@ static int price(const bz_whatif_asked *asked, const bz_system *system, const bz
 
 /* A program may pad by itself and convolve what it padded; records are of the convolution with its padding. */
 int bz_whatif_price_on(const bz_whatif_asked *asked, const bz_system *system, const bz_problem *problem,
-                       const char *variant, double *used, double *best, bz_error *err)
+                       const char *variant, double *used, double *best)
 {
     bz_problem inside;
-    if (price(asked, system, problem, variant, used, best, err))
+    if (price(asked, system, problem, variant, used, best))
         return -1;
-    return !isfinite(*best) && bz_call_unpad(problem, &inside) ? price(asked, system, &inside, variant, used, best, err)
-                                                               : 0;
+    return !isfinite(*best) && bz_call_unpad(problem, &inside) ? price(asked, system, &inside, variant, used, best) : 0;
 }
 
 int bz_whatif_price(const bz_whatif_asked *asked, const bz_problem *problem, const char *variant, double *used,
-                    double *best, bz_error *err)
+                    double *best)
 {
-    return bz_whatif_price_on(asked, asked->records->system, problem, variant, used, best, err);
+    return bz_whatif_price_on(asked, asked->records->system, problem, variant, used, best);
 }
 
 void bz_whatif_shortest(const bz_flow *flow, int64_t *shortest)
@@ -71,7 +72,7 @@ bool bz_whatif_works(const bz_flow *flow, uint32_t task)
 }
 
 int bz_whatif_factors(const bz_flow *flow, const bz_whatif_asked *asked, bz_call_factor *of, void *user,
-                      bz_call_factors *out, bz_error *err)
+                      bz_call_factors *out)
 {
     size_t n = asked->trace->event[BZ_EVENT_CALL].n;
     int64_t *time = BZ_NEW(asked->arena, int64_t, n + 1);
@@ -84,7 +85,7 @@ int bz_whatif_factors(const bz_flow *flow, const bz_whatif_asked *asked, bz_call
         if (!c || !c->problem)
             continue;
         out->calls++;
-        if (of(user, i, c->problem, time[i], &out->factor[i], err))
+        if (of(user, &(bz_priced_call){i, c->problem, time[i]}, &out->factor[i]))
             return -1;
         if (out->factor[i] > 0)
             bz_tally_add(&out->scaled, time[i], (int64_t)(out->factor[i] * (double)time[i]));
@@ -107,27 +108,27 @@ typedef struct {
 } tally;
 
 /* Best record by the record of what was used, or by what the call took; never above 1. */
-static int best_of(void *user, size_t call, const bz_problem *p, int64_t time, double *factor, bz_error *err)
+static int best_of(void *user, const bz_priced_call *call, double *factor)
 {
     tally *sum = user;
     const bz_trace *t = sum->asked->trace;
-    uint32_t variant = t->event[BZ_EVENT_CALL].variant[call];
+    uint32_t variant = t->event[BZ_EVENT_CALL].variant[call->call];
     double used, best;
-    if (bz_whatif_price(sum->asked, p, variant ? bz_string(t, variant) : NULL, &used, &best, err))
+    if (bz_whatif_price(sum->asked, call->problem, variant ? bz_string(t, variant) : NULL, &used, &best))
         return -1;
     if (!isfinite(best))
         return 0;
-    double took = 1e-9 * (double)time, reference = isfinite(used) ? used : took;
+    double took = 1e-9 * (double)call->time, reference = isfinite(used) ? used : took;
     *factor = best < reference && reference > 0 ? best / reference : 1;
     sum->priced++;
     sum->faster += *factor < FASTER;
     return 0;
 }
 
-static int scale_to_best(bz_flow *flow, bz_whatif_asked *asked, tally *sum, bz_error *err)
+static int scale_to_best(bz_flow *flow, bz_whatif_asked *asked, tally *sum)
 {
     *sum = (tally){.asked = asked};
-    if (bz_whatif_factors(flow, asked, best_of, sum, &sum->of, err))
+    if (bz_whatif_factors(flow, asked, best_of, sum, &sum->of))
         return -1;
     bz_whatif_scale_calls(flow, asked, sum->of.factor);
     return 0;
@@ -148,7 +149,7 @@ int bz_whatif_best(bz_flow *flow, bz_whatif_asked *asked)
     tally sum;
     if (!asked->records)
         return bz_whatif_without_records(asked);
-    if (scale_to_best(flow, asked, &sum, asked->err))
+    if (scale_to_best(flow, asked, &sum))
         return -1;
     if (!sum.faster)
         return bz_whatif_because(
@@ -158,10 +159,10 @@ int bz_whatif_best(bz_flow *flow, bz_whatif_asked *asked)
     return sum.faster;
 }
 
-int bz_whatif_scale_to_best(bz_flow *flow, bz_whatif_asked *asked, bz_error *err)
+int bz_whatif_scale_to_best(bz_flow *flow, bz_whatif_asked *asked)
 {
     tally sum;
-    if (scale_to_best(flow, asked, &sum, err))
+    if (scale_to_best(flow, asked, &sum))
         return -1;
     if (!sum.priced)
         return bz_whatif_because(asked, "none of the %d calls whose problem is known has a record", sum.of.calls);

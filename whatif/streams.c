@@ -287,8 +287,9 @@ static uint32_t busiest(const bz_flow *f)
     return best;
 }
 
-static int load(streams *s, bz_error *err)
+static int load(streams *s)
 {
+    bz_error *err = s->asked->err;
     bz_infer_options options = {.batch = (int64_t)bz_whatif_number(s->asked, "batch")};
     if (bz_model_load(s->asked->text, &s->model, err) || bz_layers_infer(s->model, &options, &s->layers, err))
         return -1;
@@ -336,7 +337,7 @@ int bz_whatif_streams(bz_flow *flow, bz_whatif_asked *asked)
         return bz_whatif_because(asked, "no work of a device is on record");
     memset(s.beside, 0xff, sizeof s.beside);
     bz_whatif_room_make(asked->trace, asked->arena, &s.room);
-    changed = load(&s, asked->err);
+    changed = load(&s);
     if (!changed) {
         match(&s);
         spread(&s);

@@ -39,8 +39,9 @@ static void find_rates(move *m, side *s)
 }
 
 /* Of the database, or a GPU of the data sheets. */
-static int find_sides(move *m, bz_error *err)
+static int find_sides(move *m)
 {
+    bz_error *err = m->asked->err;
     const bz_whatif_records *r = m->asked->records;
     m->from.system = r->system;
     m->from.rates = true;
@@ -65,13 +66,13 @@ static bz_aim *aim_at(const move *m, const side *s)
 }
 
 /* Once, where some call has no record: reading all records takes longer than all the rest. */
-static int start_predicting(move *m, bz_error *err)
+static int start_predicting(move *m)
 {
     const bz_whatif_records *r = m->asked->records;
     if (m->tried || !m->from.rates || !m->to.rates || m->from.machine.gpu != m->to.machine.gpu)
         return 0;
     m->tried = true;
-    if (bz_samples_load(r->db, &r->setting, NULL, &m->samples, err))
+    if (bz_samples_load(r->db, &r->setting, NULL, &m->samples, m->asked->err))
         return -1;
     m->predictor = bz_predictor_best(&m->samples, m->to.machine.gpu);
     if (m->predictor) {
@@ -87,10 +88,11 @@ static double side_of(const move *m, double spread)
     return exp(BZ_NINE_OF_TEN * spread * (m->asked->side - 1));
 }
 
-static int predict_factor(move *m, const bz_problem *p, int64_t time, double *factor, bz_error *err)
+static int predict_factor(move *m, const bz_priced_call *call, double *factor)
 {
+    const bz_problem *p = call->problem;
     bz_shape shape;
-    if (start_predicting(m, err))
+    if (start_predicting(m))
         return -1;
     if (!m->from.aim || !m->to.aim)
         return 0;
@@ -102,26 +104,25 @@ static int predict_factor(move *m, const bz_problem *p, int64_t time, double *fa
     if (a.seconds > 0 && b.seconds > 0) {
         *factor = b.seconds / a.seconds * side_of(m, sqrt(a.spread * a.spread + b.spread * b.spread));
         m->predicted++;
-        m->guessed = bz_flow_sum(m->guessed, time);
+        m->guessed = bz_flow_sum(m->guessed, call->time);
     }
     return 0;
 }
 
 /* Best by best: what the program lost by its choice of variants it loses there, too. */
-static int find_factor(void *user, size_t call, const bz_problem *p, int64_t time, double *factor, bz_error *err)
+static int find_factor(void *user, const bz_priced_call *call, double *factor)
 {
     move *m = user;
-    double used, from = NAN, to = NAN;
-    (void)call;
-    if ((m->from.system && bz_whatif_price(m->asked, p, NULL, &used, &from, err)) ||
-        (m->to.system && bz_whatif_price_on(m->asked, m->to.system, p, NULL, &used, &to, err)))
+    double from = NAN, to = NAN;
+    if ((m->from.system && bz_whatif_price(m->asked, call->problem, NULL, NULL, &from)) ||
+        (m->to.system && bz_whatif_price_on(m->asked, m->to.system, call->problem, NULL, NULL, &to)))
         return -1;
     if (isfinite(from) && isfinite(to) && from > 0) {
         *factor = to / from;
         m->priced++;
         return 0;
     }
-    return predict_factor(m, p, time, factor, err);
+    return predict_factor(m, call, factor);
 }
 
 static double computing(const move *m)
@@ -198,7 +199,7 @@ int bz_whatif_system(bz_flow *flow, bz_whatif_asked *asked)
         return bz_whatif_because(asked, "it needs a system: %s=NAME", asked->row->name);
     if (!asked->records)
         return bz_whatif_because(asked, "name the system that the recording is of with --system");
-    int failed = find_sides(&m, asked->err) || bz_whatif_factors(flow, asked, find_factor, &m, &m.calls, asked->err);
+    int failed = find_sides(&m) || bz_whatif_factors(flow, asked, find_factor, &m, &m.calls);
     if (!failed) {
         bz_whatif_scale_calls(flow, asked, m.calls.factor);
         if (m.from.rates && m.to.rates && m.from.machine.gpu && m.to.machine.gpu)

@@ -7,10 +7,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-int bz_way_read(const char *words, bz_whatif_asked *asked, bz_way *out, bz_error *err)
+int bz_way_read(const bz_whatif_asked *asked, bz_way *out)
 {
     char word[64];
-    words = words ? words : "";
+    const char *words = asked->text ? asked->text : "";
     *out = (bz_way){.patterns = words, .leaves = "", .only = ""};
     while (bz_word_next(&words, word, sizeof word)) {
         const struct {
@@ -28,7 +28,7 @@ int bz_way_read(const char *words, bz_whatif_asked *asked, bz_way *out, bz_error
                 known = *FLAGS[i].flag = true;
         if (!known)
             return bz_fail(
-                err, BZ_USAGE,
+                asked->err, BZ_USAGE,
                 "%s: '%s' is no word of it: blocked, pads, constants, turned, fusion patterns as conv+relu, and last "
                 "'leaves KIND…' or 'only KIND…'",
                 asked->row->name, word);

@@ -15,7 +15,7 @@ typedef struct bz_way {
     const char *only;     /* all other kinds do; "" */
 } bz_way;
 
-int bz_way_read(const char *words, bz_whatif_asked *asked, bz_way *out, bz_error *err);
+int bz_way_read(const bz_whatif_asked *asked, bz_way *out);
 
 /* [nodes]: groups of the bound that are of the way's patterns, the largest first, none within another: the group of each layer of the
  * main graph, a place of the bound, or -1. `picks` (may be NULL): those alone that it prices. */
