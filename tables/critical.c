@@ -109,15 +109,7 @@ static uint32_t find_lengths(critical *c)
 {
     size_t at[CRITICAL_KINDS] = {0};
     uint32_t *stack = NULL, last = CRITICAL_NONE;
-    for (;;) {
-        int next = -1;
-        for (int k = 0; k < CRITICAL_KINDS; k++) {
-            const bz_events *e = &c->m->t->event[KINDS[k]];
-            if (at[k] < e->n && (next < 0 || e->start[at[k]] < c->m->t->event[KINDS[next]].start[at[next]]))
-                next = k;
-        }
-        if (next < 0)
-            break;
+    for (int next; (next = tables_earliest(c->m->t, KINDS, CRITICAL_KINDS, at)) >= 0;) {
         uint32_t node = 2 * (c->first[next] + (uint32_t)at[next]++);
         if (c->present[node / 2])
             find_length(c, node, &stack);

@@ -67,19 +67,12 @@ static void find_launches(critical *c)
 {
     const bz_trace *t = c->m->t;
     bz_tables all = *c->m;
-    BZ_FREED uint8_t *known = bz_zeroed((size_t)bz_strings(t) + 1, 1);
     all.from = INT64_MIN;
     all.to = INT64_MAX;
     c->launch_first = bz_zeroed((size_t)t->n_lanes + 2, sizeof *c->launch_first);
     for (int pass = 0; pass < 2; pass++) {
         for (work w = {0}; tables_next(&all, &w);) {
-            uint32_t cause = tables_cause(&all, w.kind, w.i);
-            if (cause == BZ_NONE)
-                continue;
-            uint32_t name = t->event[BZ_EVENT_API].name[cause];
-            if (!known[name])
-                known[name] = tables_launches(bz_string(t, name)) ? 2 : 1;
-            if (known[name] != 2)
+            if (tables_launch(&all, &w) == BZ_NONE)
                 continue;
             if (!pass)
                 c->launch_first[w.lane + 2]++;
@@ -156,11 +149,6 @@ static uint32_t awaited_work(const device_chain *d, size_t sync)
     return event == CRITICAL_NONE ? 0 : event + 1;
 }
 
-static bool has_nodes(const critical *c, uint32_t event)
-{
-    return c->present[event];
-}
-
 static void wait_for_streams(device_chain *d, size_t sync, uint32_t call)
 {
     enum { MOST = 64 };
@@ -182,7 +170,7 @@ static void add_wait(device_chain *d, size_t sync)
         return;
     uint32_t call = c->first[1] + cause;
     if (s->value[sync] == STREAM_SYNC || s->value[sync] == CONTEXT_SYNC) {
-        if (has_nodes(c, call))
+        if (c->present[call])
             wait_for_streams(d, sync, call);
         return;
     }
@@ -190,7 +178,7 @@ static void add_wait(device_chain *d, size_t sync)
     if (!source)
         return;
     if (s->value[sync] == EVENT_SYNC) {
-        if (has_nodes(c, call) && has_nodes(c, source - 1))
+        if (c->present[call] && c->present[source - 1])
             critical_add(c, 2 * call + 1, 2 * (source - 1) + 1);
         return;
     }
@@ -228,10 +216,10 @@ static void add_work(device_chain *d, const work *w)
     const bz_events *api = &c->m->t->event[BZ_EVENT_API];
     int64_t launch = cause != BZ_NONE ? api->start[cause] : 0;
     bool queued = cause != BZ_NONE && is_queued(c, w, event, launch);
-    bool launched = cause != BZ_NONE && has_nodes(c, c->first[1] + cause);
+    bool launched = cause != BZ_NONE && c->present[c->first[1] + cause];
     if (tables_in(c->m, w->kind, w->i) && (launched || !api->n)) {
         uint32_t awaited = bz_map_get(&d->awaited, &event, sizeof event), *last = &d->last[w->lane];
-        awaited = awaited == BZ_MAP_NONE || !has_nodes(c, awaited) ? CRITICAL_NONE : awaited;
+        awaited = awaited == BZ_MAP_NONE || !c->present[awaited] ? CRITICAL_NONE : awaited;
         if (awaited != CRITICAL_NONE)
             critical_add(c, start, 2 * awaited + 1);
         c->present[event] = true;

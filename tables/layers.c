@@ -7,11 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool in_scope(const bz_tables *m, uint32_t typical, size_t op)
+bool layers_have(const bz_tables *m, uint32_t typical, bz_event_kind kind, size_t i)
 {
-    if (!tables_in(m, BZ_EVENT_OP, op))
-        return false;
-    return m->from != INT64_MIN || typical == BZ_NONE || bz_event_iteration(m->t, BZ_EVENT_OP, op) == typical;
+    return tables_in(m, kind, i) &&
+           (m->from != INT64_MIN || typical == BZ_NONE || bz_event_iteration(m->t, kind, i) == typical);
 }
 
 static void find_layers(layers *l)
@@ -23,7 +22,7 @@ static void find_layers(layers *l)
     for (size_t i = 0; i < op->n; i++) {
         uint32_t around = op->op[i];
         l->of_op[i] = around < i ? l->of_op[around] : BZ_NONE;
-        if (l->of_op[i] != BZ_NONE || !in_scope(l->m, typical, i) || op->end[i] <= op->start[i] ||
+        if (l->of_op[i] != BZ_NONE || !layers_have(l->m, typical, BZ_EVENT_OP, i) || op->end[i] <= op->start[i] ||
             tables_is_numbered(bz_string(t, op->name[i])))
             continue;
         BZ_ROOM(l->layer, l->n);
@@ -90,8 +89,7 @@ static void find_kernels(layers *l)
         layer *of = &l->layer[at];
         of->kernels++;
         of->kernel_time += k->end[i] - k->start[i];
-        of->occupancy +=
-            k->occupancy[i] ? ((double)k->occupancy[i] - 1) / 100 * (double)(k->end[i] - k->start[i]) : NAN;
+        of->occupancy += layer_occupancy(k, i) * (double)(k->end[i] - k->start[i]);
     }
 }
 

@@ -42,6 +42,14 @@ typedef struct layers {
 /* Of the typical iteration; of the range that was asked for, or where no iterations were found, all. The caller frees it. */
 void layers_find(bz_tables *m, layers *l);
 void layers_free(layers *l);
+/* Is it of that: of the range, else of the typical iteration, where there is one? */
+bool layers_have(const bz_tables *m, uint32_t typical, bz_event_kind kind, size_t i);
+
+/* The share of a multiprocessor's warps that a kernel could have; NAN: not told. */
+static inline double layer_occupancy(const bz_events *kernel, size_t i)
+{
+    return kernel->occupancy[i] ? ((double)kernel->occupancy[i] - 1) / 100 : NAN;
+}
 
 uint32_t layers_of_kernel(const layers *l, size_t kernel); /* the layer that launched it, or BZ_NONE */
 layer_work layers_work(const layers *l, size_t kernel);    /* of an operator, where this kernel does it */

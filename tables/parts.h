@@ -17,6 +17,7 @@ struct bz_tables {
     uint32_t n_devices, *first_lane; /* [devices] a lane of each */
     uint8_t *class;                  /* [strings] 1 + work_class of a kernel of that name; 0: not asked yet */
     uint32_t *short_name;            /* [strings] of a kernel's full name; NULL: nobody asked yet */
+    bz_name_answers launches;        /* calls that launch */
 };
 
 /* ---- events: window.c ---- */
@@ -33,6 +34,9 @@ static inline uint32_t tables_op(const bz_tables *m, bz_event_kind kind, size_t 
     const uint32_t *op = m->t->event[kind].op;
     return op ? op[i] : BZ_NONE; /* a summary without operators has no column of them */
 }
+
+/* Of n kinds of events, of which next[k] are passed, that with the one which starts first; -1: all are passed. */
+int tables_earliest(const bz_trace *t, const bz_event_kind *kind, int n, const size_t *next);
 
 /* All work of devices, by start: `for (work w = {0}; tables_next(m, &w);)`. */
 typedef struct work {
@@ -56,8 +60,8 @@ const char *tables_shown(bz_tables *m, bz_event_kind kind, uint32_t name);
 /* "ProfilerStep#3": of one iteration alone, and around all of its layers. */
 bool tables_is_numbered(const char *name);
 
-/* Does the host hand a device one piece of work by this call, which then waits in a queue? */
-bool tables_launches(const char *function);
+/* The call by which the host handed a device this one piece of work, which then waited in a queue: its index, or BZ_NONE. */
+uint32_t tables_launch(bz_tables *m, const work *w);
 
 static inline double tables_seconds(int64_t nanoseconds)
 {

@@ -53,28 +53,15 @@ static void sort_launches(queue *q)
     q->launch = at;
 }
 
-/* Whether a call launches is asked once of each name. */
-static bool launched(bz_tables *m, uint8_t *known, const work *w)
-{
-    uint32_t cause = tables_cause(m, w->kind, w->i);
-    if (cause == BZ_NONE)
-        return false;
-    uint32_t name = m->t->event[BZ_EVENT_API].name[cause];
-    if (!known[name])
-        known[name] = tables_launches(bz_string(m->t, name)) ? 2 : 1;
-    return known[name] == 2;
-}
-
 /* [lanes], for free_queues. */
 static queue *queues(bz_tables *m)
 {
     const bz_trace *t = m->t;
     queue *q = BZ_NEW(m->arena, queue, (size_t)t->n_lanes + 1);
-    BZ_FREED uint8_t *known = bz_zeroed((size_t)bz_strings(t) + 1, 1);
     uint32_t first[3] = {0, (uint32_t)t->event[BZ_EVENT_KERNEL].n};
     first[2] = first[1] + (uint32_t)t->event[BZ_EVENT_COPY].n;
     for (work w = {0}; tables_next(m, &w);)
-        if (launched(m, known, &w)) {
+        if (tables_launch(m, &w) != BZ_NONE) {
             queue *of = &q[w.lane];
             BZ_ADD(of->event, of->n) = first[w.kind - BZ_EVENT_KERNEL] + (uint32_t)w.i;
         }

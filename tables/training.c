@@ -248,14 +248,7 @@ static double host_threads(const training_run *r)
     bool any = false;
     for (uint32_t i = 0; i < t->n_lanes; i++)
         end[i] = r->from;
-    for (;;) { /* of the three kinds the event that starts first */
-        int k = -1;
-        for (int i = 0; i < 3; i++)
-            if (next[i] < t->event[KINDS[i]].n &&
-                (k < 0 || t->event[KINDS[i]].start[next[i]] < t->event[KINDS[k]].start[next[k]]))
-                k = i;
-        if (k < 0)
-            break;
+    for (int k; (k = tables_earliest(t, KINDS, 3, next)) >= 0;) {
         const bz_events *e = &t->event[KINDS[k]];
         size_t i = next[k]++;
         if (t->lane[e->lane[i]].device || e->start[i] >= r->to || !tables_in(r->m, KINDS[k], i))

@@ -27,30 +27,33 @@ bool tables_in(const bz_tables *m, bz_event_kind kind, size_t i)
            !m->t->source[m->t->lane[e->lane[i]].source].log;
 }
 
+int tables_earliest(const bz_trace *t, const bz_event_kind *kind, int n, const size_t *next)
+{
+    int first = -1;
+    for (int k = 0; k < n; k++) {
+        const bz_events *e = &t->event[kind[k]];
+        if (next[k] < e->n && (first < 0 || e->start[next[k]] < t->event[kind[first]].start[next[first]]))
+            first = k;
+    }
+    return first;
+}
+
 bool tables_next(const bz_tables *m, work *w)
 {
-    enum { FIRST = BZ_EVENT_KERNEL, KINDS = 3 };
-    for (;;) {
-        int next = -1;
-        for (int k = 0; k < KINDS; k++) {
-            const bz_events *e = &m->t->event[FIRST + k];
-            if (w->next[k] < e->n &&
-                (next < 0 || e->start[w->next[k]] < m->t->event[FIRST + next].start[w->next[next]]))
-                next = k;
-        }
-        if (next < 0)
-            return false;
-        const bz_events *e = &m->t->event[FIRST + next];
-        size_t i = w->next[next]++;
-        if (m->device[e->lane[i]] == BZ_NONE || !tables_in(m, (bz_event_kind)(FIRST + next), i))
+    static const bz_event_kind WORK[] = {BZ_EVENT_KERNEL, BZ_EVENT_COPY, BZ_EVENT_MEMSET};
+    for (int k; (k = tables_earliest(m->t, WORK, 3, w->next)) >= 0;) {
+        const bz_events *e = &m->t->event[WORK[k]];
+        size_t i = w->next[k]++;
+        if (m->device[e->lane[i]] == BZ_NONE || !tables_in(m, WORK[k], i))
             continue;
-        w->kind = (bz_event_kind)(FIRST + next);
+        w->kind = WORK[k];
         w->i = i;
         w->start = e->start[i];
         w->end = e->end[i];
         w->lane = e->lane[i];
         return true;
     }
+    return false;
 }
 
 /* HTA takes kernels whose names speak of copies and fills for work on the memory, too. */
@@ -117,12 +120,20 @@ bool tables_is_numbered(const char *name)
     return number && number[1] && strspn(number + 1, "0123456789") == strlen(number + 1);
 }
 
-bool tables_launches(const char *function)
+static int launches(const char *function)
 {
     return bz_name_matches_any("^cudaLaunchKernel ^cuLaunchKernel ^cudaMemcpyAsync ^cudaMemsetAsync ^hipLaunchKernel "
                                "^hipExtModuleLaunchKernel ^hipMemcpyAsync ^hipMemcpyWithStream ^hipMemsetAsync "
                                "^hipModuleLaunch ^cudaLaunchCooperativeKernel$",
                                function);
+}
+
+uint32_t tables_launch(bz_tables *m, const work *w)
+{
+    uint32_t cause = tables_cause(m, w->kind, w->i);
+    bool launched =
+        cause != BZ_NONE && bz_name_answer(&m->launches, bz_string(m->t, m->t->event[BZ_EVENT_API].name[cause]));
+    return launched ? cause : BZ_NONE;
 }
 
 static int by_device(const void *a, const void *b, void *context)
@@ -182,7 +193,8 @@ static int find_range(bz_tables *m, const char *range, bz_error *err)
 bz_tables *bz_tables_new(const bz_trace *t, const char *range, const bz_trace *against, bz_arena *arena, bz_error *err)
 {
     bz_tables *m = BZ_NEW(arena, bz_tables, 1);
-    *m = (bz_tables){.t = t, .against = against, .arena = arena, .from = INT64_MIN, .to = INT64_MAX};
+    *m = (bz_tables){
+        .t = t, .against = against, .arena = arena, .from = INT64_MIN, .to = INT64_MAX, .launches = {.ask = launches}};
     m->class = BZ_NEW(arena, uint8_t, (size_t)bz_strings(t) + 1);
     find_devices(m);
     return range && find_range(m, range, err) ? NULL : m;

@@ -148,10 +148,7 @@ void fill_stages(bz_tables *m, bz_sheet *s)
 /* Kernels of layers; where no operators were recorded, those of the typical iteration, or all. */
 static bool kernel_in_scope(const layers *l, uint32_t typical, size_t i)
 {
-    if (l->n)
-        return layers_of_kernel(l, i) != BZ_NONE;
-    return tables_in(l->m, BZ_EVENT_KERNEL, i) && (l->m->from != INT64_MIN || typical == BZ_NONE ||
-                                                   bz_event_iteration(l->m->t, BZ_EVENT_KERNEL, i) == typical);
+    return l->n ? layers_of_kernel(l, i) != BZ_NONE : layers_have(l->m, typical, BZ_EVENT_KERNEL, i);
 }
 
 void fill_kernel_list(bz_tables *m, bz_sheet *s)
@@ -171,8 +168,8 @@ void fill_kernel_list(bz_tables *m, bz_sheet *s)
         BZ_SHEET_ADD(s, BZ_TEXT(tables_shown(m, BZ_EVENT_KERNEL, k->name[i])),
                      BZ_NUMBER(of != BZ_NONE ? (double)of : NAN), BZ_TEXT(of != BZ_NONE ? layer_name(&l, of) : NULL),
                      BZ_NUMBER(tables_seconds(time)), BZ_NUMBER(w->flops), BZ_NUMBER(w->reads), BZ_NUMBER(w->writes),
-                     BZ_NUMBER(k->occupancy[i] ? ((double)k->occupancy[i] - 1) / 100 : NAN),
-                     BZ_NUMBER(w->flops / (w->reads + w->writes)), BZ_NUMBER(rate(w, time)), BZ_TEXT(limit(&l, w)));
+                     BZ_NUMBER(layer_occupancy(k, i)), BZ_NUMBER(w->flops / (w->reads + w->writes)),
+                     BZ_NUMBER(rate(w, time)), BZ_TEXT(limit(&l, w)));
     }
     if (all > MOST)
         s->note = bz_arena_printf(m->arena, "There are %zu kernels; these are the first %d.", all, MOST);
@@ -190,7 +187,7 @@ static void add_sums(kernel_sums *to, const bz_events *k, size_t i, layer_work w
     int64_t time = k->end[i] - k->start[i];
     to->count++;
     to->time += time;
-    to->occupancy += k->occupancy[i] ? ((double)k->occupancy[i] - 1) / 100 * (double)time : NAN;
+    to->occupancy += layer_occupancy(k, i) * (double)time;
     to->work_time += isnan(w.flops) ? 0 : time;
     to->work.flops += isnan(w.flops) ? 0 : w.flops;
     to->work.reads += isnan(w.flops) ? 0 : w.reads;
