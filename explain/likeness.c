@@ -7,18 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum {
-    CONV = BZ_WORK_CONV,
-    PRODUCT = BZ_WORK_PRODUCT,
-    POOL = BZ_WORK_POOL,
-    SOFTMAX = BZ_WORK_SOFTMAX,
-    RECURRENT = BZ_WORK_RECURRENT,
-    SYMBOLS = BZ_WORK_SORTS
-} symbol;
-
-static const char *const NAMES[SYMBOLS] = {"convolutions", "matrix products", "pools", "softmaxes", "recurrent layers"};
-
-typedef bz_align_work sequence;
+static const char *const NAMES[BZ_WORK_SORTS] = {"convolutions", "matrix products", "pools", "softmaxes",
+                                                 "recurrent layers"};
 
 static bz_align_sort sort_of(int v)
 {
@@ -26,7 +16,7 @@ static bz_align_sort sort_of(int v)
 }
 
 /* `parameters`: NULL where they are not known. */
-static void add_known(sequence *s, int v, const char *parameters)
+static void add_known(bz_align_work *s, int v, const char *parameters)
 {
     if (s->n == LONGEST_SEQUENCE)
         return;
@@ -39,7 +29,7 @@ static void add_known(sequence *s, int v, const char *parameters)
     s->told += parameters != NULL;
 }
 
-static void add(sequence *s, symbol v)
+static void add(bz_align_work *s, bz_align_sort v)
 {
     add_known(s, (int)v, NULL);
 }
@@ -47,13 +37,13 @@ static void add(sequence *s, symbol v)
 /* Kinds of layers, as models and as the rules of alignments have them. A kind that is not here says nothing. */
 static const struct {
     const char *kinds;
-    symbol symbol;
+    bz_align_sort sort;
 } KINDS[] = {
-    {"conv deconv convtranspose", CONV},
-    {"product gemm matmul", PRODUCT},
-    {"pool maxpool avgpool globalavgpool globalmaxpool", POOL},
-    {"softmax", SOFTMAX},
-    {"lstm gru rnn", RECURRENT},
+    {"conv deconv convtranspose", BZ_WORK_CONV},
+    {"product gemm matmul", BZ_WORK_PRODUCT},
+    {"pool maxpool avgpool globalavgpool globalmaxpool", BZ_WORK_POOL},
+    {"softmax", BZ_WORK_SOFTMAX},
+    {"lstm gru rnn", BZ_WORK_RECURRENT},
 };
 
 static int symbol_of_kind(const char *kind)
@@ -63,19 +53,19 @@ static int symbol_of_kind(const char *kind)
         return -1;
     for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS; i++)
         if (bz_has_word(KINDS[i].kinds, first))
-            return (int)KINDS[i].symbol;
+            return (int)KINDS[i].sort;
     return -1;
 }
 
-static void add_attention(sequence *s)
+static void add_attention(bz_align_work *s)
 {
-    add(s, PRODUCT);
-    add(s, SOFTMAX);
-    add(s, PRODUCT);
+    add(s, BZ_WORK_PRODUCT);
+    add(s, BZ_WORK_SOFTMAX);
+    add(s, BZ_WORK_PRODUCT);
 }
 
 /* A convolution may launch several kernels: what prepares it, products in the middle, the result at last. */
-static void add_kernel(sequence *s, const bz_kernel *k, bz_kernel_part *state)
+static void add_kernel(bz_align_work *s, const bz_kernel *k, bz_kernel_part *state)
 {
     switch (k->does) {
     case BZ_KERNEL_CONV_PART:
@@ -83,25 +73,25 @@ static void add_kernel(sequence *s, const bz_kernel *k, bz_kernel_part *state)
         return;
     case BZ_KERNEL_CONV_DEPTHWISE:
     case BZ_KERNEL_CONV:
-        add(s, CONV);
+        add(s, BZ_WORK_CONV);
         break;
     case BZ_KERNEL_PRODUCT:
     case BZ_KERNEL_VECTOR_PRODUCT:
         if (*state == BZ_KERNEL_TRANSFORMS)
             return; /* the convolution is counted by the kernel that ends it */
-        add(s, *state == BZ_KERNEL_UNFOLDS ? CONV : PRODUCT);
+        add(s, *state == BZ_KERNEL_UNFOLDS ? BZ_WORK_CONV : BZ_WORK_PRODUCT);
         break;
     case BZ_KERNEL_ATTENTION:
         add_attention(s);
         break;
     case BZ_KERNEL_RNN:
-        add(s, RECURRENT);
+        add(s, BZ_WORK_RECURRENT);
         break;
     case BZ_KERNEL_SOFTMAX:
-        add(s, SOFTMAX);
+        add(s, BZ_WORK_SOFTMAX);
         break;
     case BZ_KERNEL_POOL:
-        add(s, POOL);
+        add(s, BZ_WORK_POOL);
         break;
     default:
         return;
@@ -138,7 +128,7 @@ static bool is_backward(const bz_trace *t, const bz_align_step *step)
            in_backward(t, t->event[BZ_EVENT_KERNEL].op[step->at]);
 }
 
-static void add_step(sequence *s, const bz_trace *t, const bz_align_step *step, bz_kernel_part *state)
+static void add_step(bz_align_work *s, const bz_trace *t, const bz_align_step *step, bz_kernel_part *state)
 {
     if (is_backward(t, step)) {
         s->backward_name = s->backward++ ? s->backward_name : step->name;
@@ -160,7 +150,7 @@ static void add_step(sequence *s, const bz_trace *t, const bz_align_step *step, 
 }
 
 /* Of all kernels, those that library calls launched as well. */
-static void count_kernels(sequence *s, const bz_align_steps *steps)
+static void count_kernels(bz_align_work *s, const bz_align_steps *steps)
 {
     const bz_trace *t = steps->trace;
     for (size_t i = 0; i < t->event[BZ_EVENT_KERNEL].n; i++) {
@@ -194,11 +184,11 @@ void bz_align_work_add(bz_align_work *s, const bz_layer *layer)
     s->relu += !strcmp(layer->kind, "relu");
     int v = layer->class == BZ_COMPUTE || layer->class == BZ_MEMORY ? symbol_of_kind(layer->kind) : -1;
     if (v >= 0)
-        add_known(s, v == CONV && bz_align_unlogged(layer) ? BZ_WORK_CONV_OR_PRODUCT : v, layer->key);
+        add_known(s, v == BZ_WORK_CONV && bz_align_unlogged(layer) ? BZ_WORK_CONV_OR_PRODUCT : v, layer->key);
     else if (layer->macs && !layer->n_bodies && strstr(layer->kind, "attention"))
         add_attention(s);
     else if (layer->macs && !layer->n_bodies)
-        add(s, strstr(layer->kind, "conv") ? CONV : PRODUCT);
+        add(s, strstr(layer->kind, "conv") ? BZ_WORK_CONV : BZ_WORK_PRODUCT);
 }
 
 void bz_align_work_free(bz_align_work *s)
@@ -207,7 +197,7 @@ void bz_align_work_free(bz_align_work *s)
     free(s->again);
 }
 
-static void fold(sequence *s)
+static void fold(bz_align_work *s)
 {
     int n = 0;
     for (int i = 0; i < s->n; i++)
@@ -250,8 +240,8 @@ void bz_align_work_leave_out(bz_align_work *s, const bz_align_work *other)
 
 static bool same_symbol(int a, int b)
 {
-    return a == b || (a == BZ_WORK_CONV_OR_PRODUCT && (b == CONV || b == PRODUCT)) ||
-           (b == BZ_WORK_CONV_OR_PRODUCT && (a == CONV || a == PRODUCT));
+    return a == b || (a == BZ_WORK_CONV_OR_PRODUCT && (b == BZ_WORK_CONV || b == BZ_WORK_PRODUCT)) ||
+           (b == BZ_WORK_CONV_OR_PRODUCT && (a == BZ_WORK_CONV || a == BZ_WORK_PRODUCT));
 }
 
 /* Length of the longest common subsequence. row[j]: of what was seen of a, and the first j of b. */
@@ -274,7 +264,7 @@ int bz_align_work_common(const bz_align_work *a, const bz_align_work *b)
 const char *bz_align_work_evidence(const bz_align_work *model, const bz_align_work *ran, int alike, bz_arena *arena)
 {
     bz_buf text = {0};
-    for (int v = 0; v < SYMBOLS; v++)
+    for (int v = 0; v < BZ_WORK_SORTS; v++)
         if (model->count[v] || ran->count[v])
             bz_buf_printf(&text, "%s%s %d / %d", text.len ? ", " : "recorded / in the model: ", NAMES[v], ran->count[v],
                           model->count[v]);
