@@ -14,7 +14,7 @@ void advice_simulation_make(const bz_analysis *analysis, const bz_ladder *ladder
     uint32_t typical = bz_typical_iteration(trace);
     if (typical == BZ_NONE || bz_flow_make(trace, typical, &s->flow, &none))
         return;
-    s->usable = !bz_whatif_begin(trace, &s->flow, arena, &s->whatif, &none) && s->whatif.error <= BZ_WHATIF_REFUSE;
+    s->usable = !bz_whatif_begin(&s->flow, arena, &s->whatif, &none) && s->whatif.error <= BZ_WHATIF_REFUSE;
     s->model =
         (bz_whatif_model){&analysis->bound, ladder->alignment, ladder->regret, analysis->picks, analysis->n_picks};
     s->whatif.records = records;
@@ -79,7 +79,7 @@ bool advice_simulate(advice_making *m, const advice_rule *rule, const char *line
     bz_whatif_asked asked;
     bz_error none;
     if (!m->simulation.usable || !ask(m, rule, line, &asked) ||
-        bz_whatif_predict(m->trace, &asked, 1, m->arena, w, NULL, NULL, &none))
+        bz_whatif_predict(&asked, 1, m->arena, w, NULL, NULL, &none))
         return false;
     const bz_prediction *p = &w->prediction[w->n - 1];
     if (!p->changed)

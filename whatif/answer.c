@@ -22,10 +22,10 @@ const int64_t *bz_whatif_steady(const bz_trace *t, bz_arena *arena, uint32_t *n)
 }
 
 /* Half of what the middle half of the steady iterations spans, relative to the median. */
-static void find_spread(const bz_trace *t, bz_arena *arena, bz_whatif *out)
+static void find_spread(bz_arena *arena, bz_whatif *out)
 {
     uint32_t n;
-    const int64_t *v = bz_whatif_steady(t, arena, &n);
+    const int64_t *v = bz_whatif_steady(out->flow->trace, arena, &n);
     out->steady = n;
     if (n >= 2) {
         uint32_t quarter = (n - 1) / 4, three = 3 * (n - 1) / 4;
@@ -62,9 +62,9 @@ bool bz_prediction_guesses(const bz_prediction *p)
 
 /* What it takes without what a recorder adds to it: at the most, in the middle, at the least. Also where the device is busy all the time: a change may
  * make it wait. */
-static int begin_unrecorded(const bz_trace *trace, bz_whatif *w, bz_arena *work, bz_error *err)
+static int begin_unrecorded(bz_whatif *w, bz_arena *work, bz_error *err)
 {
-    const bz_recorder_cost cost = bz_recorder_adds(trace, w->flow->iteration);
+    const bz_recorder_cost cost = bz_recorder_adds(w->flow->trace, w->flow->iteration);
     const double adds[BZ_WHATIF_SIDES] = {cost.most, (cost.least + cost.most) / 2, cost.least};
     BZ_SCOPED(bz_flow) flow = {0};
     int failed = 0;
@@ -77,7 +77,7 @@ static int begin_unrecorded(const bz_trace *trace, bz_whatif *w, bz_arena *work,
     return failed;
 }
 
-int bz_whatif_begin(const bz_trace *trace, const bz_flow *flow, bz_arena *arena, bz_whatif *out, bz_error *err)
+int bz_whatif_begin(const bz_flow *flow, bz_arena *arena, bz_whatif *out, bz_error *err)
 {
     bz_simulated s;
     BZ_SCOPED(bz_arena) work = {0};
@@ -85,19 +85,19 @@ int bz_whatif_begin(const bz_trace *trace, const bz_flow *flow, bz_arena *arena,
     int failed = bz_flow_time(flow, &work, &s, &out->simulated, err);
     if (!failed) {
         out->error = fabs((double)(out->simulated - out->measured)) / (double)out->measured;
-        find_spread(trace, &work, out);
-        out->noise = bz_whatif_noise(trace);
+        find_spread(&work, out);
+        out->noise = bz_whatif_noise(flow->trace);
         bz_flow_split_make(flow, &s, &out->split);
         bz_flow_critical(flow, &s, arena, &out->critical);
-        failed = begin_unrecorded(trace, out, &work, err);
+        failed = begin_unrecorded(out, &work, err);
     }
     return failed;
 }
 
 /* The flow of `w`, without `adds` ns of its recorder, becomes `flow`; applies all, with their values of one side. Returns tasks changed, -1 where it
  * failed; *none is the first that changed nothing. */
-static int apply_all(bz_flow *flow, const bz_trace *trace, const bz_whatif *w, bz_whatif_asked *asked, int n, int side,
-                     int64_t adds, bz_arena *arena, const bz_whatif_asked **none, bz_error *err)
+static int apply_all(bz_flow *flow, const bz_whatif *w, bz_whatif_asked *asked, int n, int side, int64_t adds,
+                     bz_arena *arena, const bz_whatif_asked **none, bz_error *err)
 {
     int changed = 0;
     bz_flow_copy(w->flow, flow);
@@ -106,7 +106,7 @@ static int apply_all(bz_flow *flow, const bz_trace *trace, const bz_whatif *w, b
     for (int i = 0; i < n; i++) {
         asked[i].unrecorded = adds > 0;
         asked[i].side = side;
-        asked[i].trace = trace;
+        asked[i].trace = w->flow->trace;
         asked[i].records = w->records;
         asked[i].model = w->model;
         asked[i].arena = arena;
@@ -189,26 +189,26 @@ bool bz_whatif_differs_unrecorded(const bz_whatif *w, const bz_prediction *p)
 }
 
 /* What all of `asked` gain by their values of one side; without `adds` ns of the recorder. */
-static int try_side(const bz_trace *trace, const bz_whatif *w, bz_whatif_asked *asked, int n, int side, int64_t adds,
-                    bz_flow *work, int64_t *gain, bz_error *err)
+static int try_side(const bz_whatif *w, bz_whatif_asked *asked, int n, int side, int64_t adds, bz_flow *work,
+                    int64_t *gain, bz_error *err)
 {
     BZ_SCOPED(bz_arena) memory = {0};
     const bz_whatif_asked *none = NULL;
     int64_t time = 0;
-    int failed = apply_all(work, trace, w, asked, n, side, adds, &memory, &none, err) < 0 ||
+    int failed = apply_all(work, w, asked, n, side, adds, &memory, &none, err) < 0 ||
                  bz_flow_time(work, &memory, NULL, &time, err);
     *gain = (adds ? w->unrecorded[side] : w->simulated) - time;
     return failed;
 }
 
 /* What is gained where nobody records: of the three sides, each with what the recorder may add. */
-static int gain_unrecorded(const bz_trace *trace, bz_whatif_asked *asked, int n, const bz_whatif *w, bz_flow *work,
-                           bz_prediction *p, bz_error *err)
+static int gain_unrecorded(bz_whatif_asked *asked, int n, const bz_whatif *w, bz_flow *work, bz_prediction *p,
+                           bz_error *err)
 {
     int64_t gain[BZ_WHATIF_SIDES];
     double noise = (w->error + w->spread + w->noise) * (double)w->unrecorded[1];
     for (int k = 0; k < BZ_WHATIF_SIDES; k++)
-        if (try_side(trace, w, asked, n, k, w->adds[k], work, &gain[k], err))
+        if (try_side(w, asked, n, k, w->adds[k], work, &gain[k], err))
             return -1;
     p->unrecorded = gain[1];
     bz_sort_times(gain, BZ_WHATIF_SIDES);
@@ -219,8 +219,8 @@ static int gain_unrecorded(const bz_trace *trace, bz_whatif_asked *asked, int n,
 
 /* The flow with the usual numbers first: where that changes nothing, or nothing is a range, it is all. `work` is memory that
  * is used again; `after`, where somebody wants it, gets the flow with the usual numbers. */
-static int predict(const bz_trace *trace, bz_whatif_asked *asked, int n, bz_arena *arena, const bz_whatif *w,
-                   bz_flow *work, bz_flow *after, bz_simulated *simulated, bz_prediction *p, bz_error *err)
+static int predict(bz_whatif_asked *asked, int n, bz_arena *arena, const bz_whatif *w, bz_flow *work, bz_flow *after,
+                   bz_simulated *simulated, bz_prediction *p, bz_error *err)
 {
     static const int SIDES[BZ_WHATIF_SIDES] = {1, 0, 2};
     int64_t least = INT64_MAX, most = 0;
@@ -232,7 +232,7 @@ static int predict(const bz_trace *trace, bz_whatif_asked *asked, int n, bz_aren
         bz_flow *flow = after && !k ? after : work;
         bz_simulated s;
         int64_t time = 0;
-        int changed = apply_all(flow, trace, w, asked, n, SIDES[k], 0, &memory, &none, err);
+        int changed = apply_all(flow, w, asked, n, SIDES[k], 0, &memory, &none, err);
         bool same = !changed && !after; /* the recording's own flow, which was simulated */
         int failed = changed < 0 || (!same && bz_flow_time(flow, after && !k ? arena : &memory, &s, &time, err));
         time = same ? w->simulated : time;
@@ -255,7 +255,7 @@ static int predict(const bz_trace *trace, bz_whatif_asked *asked, int n, bz_aren
             return -1;
     }
     widen(w, least, most, p);
-    if (w->adds[1] && p->changed && gain_unrecorded(trace, asked, n, w, work, p, err))
+    if (w->adds[1] && p->changed && gain_unrecorded(asked, n, w, work, p, err))
         return -1;
     p->gain = bz_whatif_differs_unrecorded(w, p) ? p->unrecorded : w->simulated - p->time;
     return 0;
@@ -271,12 +271,12 @@ void bz_whatif_say_unrecorded(const bz_whatif *w, const bz_prediction *p, bz_buf
                   BZ_SAY_NS(p->unrecorded_low), BZ_SAY_NS(p->unrecorded_high));
 }
 
-int bz_whatif_predict(const bz_trace *trace, bz_whatif_asked *asked, int n, bz_arena *arena, bz_whatif *out,
-                      bz_flow *after, bz_simulated *simulated, bz_error *err)
+int bz_whatif_predict(bz_whatif_asked *asked, int n, bz_arena *arena, bz_whatif *out, bz_flow *after,
+                      bz_simulated *simulated, bz_error *err)
 {
     bz_prediction p;
     BZ_SCOPED(bz_flow) work = {0};
-    int failed = predict(trace, asked, n, arena, out, &work, after, simulated, &p, err);
+    int failed = predict(asked, n, arena, out, &work, after, simulated, &p, err);
     if (!failed)
         BZ_ARENA_ADD(arena, out->prediction, out->n) = p;
     return failed;
@@ -305,8 +305,7 @@ static candidate *find_best(candidate *list, int n, int64_t now)
 
 /* Adds, as long as something gains at least TOGETHER_LEAST more, the transformation that gains most with those before it. Those are applied
  * anew each time: a flow that keeps them would be as large as the recording's. */
-static int try_together(const bz_trace *trace, candidate *list, int n, bz_arena *arena, bz_flow *work, bz_whatif *out,
-                        bz_error *err)
+static int try_together(candidate *list, int n, bz_arena *arena, bz_flow *work, bz_whatif *out, bz_error *err)
 {
     bz_whatif_asked *chosen = BZ_NEW(arena, bz_whatif_asked, n + 1);
     int64_t now = 0, adds = 0;
@@ -316,7 +315,7 @@ static int try_together(const bz_trace *trace, candidate *list, int n, bz_arena 
     for (int k = 0; k < n; k++) {
         for (int i = 0; i < n && k; i++) {
             chosen[k] = list[i].asked;
-            if (!list[i].used && try_side(trace, out, chosen, k + 1, 1, adds, work, &list[i].gain, err))
+            if (!list[i].used && try_side(out, chosen, k + 1, 1, adds, work, &list[i].gain, err))
                 return -1;
         }
         candidate *best = find_best(list, n, now);
@@ -324,7 +323,7 @@ static int try_together(const bz_trace *trace, candidate *list, int n, bz_arena 
             return 0;
         bz_prediction p = best->alone;
         chosen[k] = best->asked;
-        if (k && predict(trace, chosen, k + 1, arena, out, work, NULL, NULL, &p, err))
+        if (k && predict(chosen, k + 1, arena, out, work, NULL, NULL, &p, err))
             return -1;
         best->used = true;
         now = best->gain;
@@ -335,8 +334,7 @@ static int try_together(const bz_trace *trace, candidate *list, int n, bz_arena 
 }
 
 /* All that can be tried by itself; *found of `list` change something. */
-static int try_alone(const bz_trace *trace, bz_arena *arena, bz_flow *work, bz_whatif *out, candidate *list, int *found,
-                     bz_error *err)
+static int try_alone(bz_arena *arena, bz_flow *work, bz_whatif *out, candidate *list, int *found, bz_error *err)
 {
     int n;
     const bz_transformation *rows = bz_transformations(&n);
@@ -345,7 +343,7 @@ static int try_alone(const bz_trace *trace, bz_arena *arena, bz_flow *work, bz_w
         if (!rows[i].alone)
             continue;
         if (bz_whatif_parse(rows[i].name, arena, &c->asked, err) ||
-            predict(trace, &c->asked, 1, arena, out, work, NULL, NULL, &c->alone, err))
+            predict(&c->asked, 1, arena, out, work, NULL, NULL, &c->alone, err))
             return -1;
         BZ_ARENA_ADD(arena, out->prediction, out->n) = c->alone;
         c->gain = c->alone.gain;
@@ -354,16 +352,16 @@ static int try_alone(const bz_trace *trace, bz_arena *arena, bz_flow *work, bz_w
     return 0;
 }
 
-int bz_whatif_try_all(const bz_trace *trace, bz_arena *arena, bz_whatif *out, bz_error *err)
+int bz_whatif_try_all(bz_arena *arena, bz_whatif *out, bz_error *err)
 {
     int n, found = 0;
     BZ_SCOPED(bz_flow) work = {0};
     bz_transformations(&n);
     candidate *list = BZ_NEW(arena, candidate, n + 1);
-    int failed = try_alone(trace, arena, &work, out, list, &found, err);
+    int failed = try_alone(arena, &work, out, list, &found, err);
     if (out->n && !failed)
         qsort(out->prediction, (size_t)out->n, sizeof *out->prediction, by_gain);
-    return failed || try_together(trace, list, found, arena, &work, out, err) ? -1 : 0;
+    return failed || try_together(list, found, arena, &work, out, err) ? -1 : 0;
 }
 
 static void free_shown(void *thing)
@@ -427,16 +425,15 @@ static int split(const char *sweep, bz_arena *arena, const char ***each, bz_erro
 }
 
 /* Each behind the first n - 1 of `asked`. */
-static int ask_each(const bz_trace *t, const bz_whatif_question *q, bz_whatif_asked *asked, int n, bz_arena *arena,
-                    bz_whatif *w, bz_error *err)
+static int ask_each(const bz_whatif_question *q, bz_whatif_asked *asked, int n, bz_arena *arena, bz_whatif *w,
+                    bz_error *err)
 {
     const char **each = NULL;
     int values = q->sweep ? split(q->sweep, arena, &each, err) : q->n_systems;
     for (int i = 0; i < values; i++) {
         const char *text = q->sweep ? each[i] : bz_arena_printf(arena, "system=%s", q->system[i]);
         bz_buf name = {0};
-        if (bz_whatif_parse(text, arena, &asked[n - 1], err) ||
-            bz_whatif_predict(t, asked, n, arena, w, NULL, NULL, err))
+        if (bz_whatif_parse(text, arena, &asked[n - 1], err) || bz_whatif_predict(asked, n, arena, w, NULL, NULL, err))
             return -1;
         for (int k = 0; k < n - 1; k++)
             bz_buf_printf(&name, "%s + ", asked[k].row->name);
@@ -455,7 +452,7 @@ int bz_whatif_ask(const bz_trace *trace, const bz_whatif_question *q, bz_arena *
     if (bz_flow_make(trace, bz_typical_iteration(trace), &out->flow, err))
         return -1;
     out->flow.literal = q->literal;
-    if (bz_whatif_begin(trace, &out->flow, arena, w, err))
+    if (bz_whatif_begin(&out->flow, arena, w, err))
         return -1;
     if (w->error > BZ_WHATIF_REFUSE && !q->force)
         return bz_fail(err, BZ_INCOMPLETE,
@@ -468,9 +465,9 @@ int bz_whatif_ask(const bz_trace *trace, const bz_whatif_question *q, bz_arena *
     for (int i = 0; i < q->n; i++)
         if (bz_whatif_parse(q->change[i], arena, &asked[i], err))
             return -1;
-    int failed = q->sweep || q->n_systems ? ask_each(trace, q, asked, q->n + 1, arena, w, err)
-                 : q->n ? bz_whatif_predict(trace, asked, q->n, arena, w, &out->changed, &out->after, err)
-                        : bz_whatif_try_all(trace, arena, w, err);
+    int failed = q->sweep || q->n_systems ? ask_each(q, asked, q->n + 1, arena, w, err)
+                 : q->n                   ? bz_whatif_predict(asked, q->n, arena, w, &out->changed, &out->after, err)
+                                          : bz_whatif_try_all(arena, w, err);
     return failed || (q->shown && bz_flow_simulate(&out->flow, arena, &out->before, err)) ? -1 : 0;
 }
 
@@ -490,7 +487,7 @@ const bz_whatif_shown *bz_whatif_show(const bz_trace *trace, const bz_whatif_rec
             s->flow.n, BZ_WHATIF_SHOWN);
         return s;
     }
-    if (bz_whatif_begin(trace, &s->flow, arena, w, &err) || bz_flow_simulate(&s->flow, arena, &s->before, &err))
+    if (bz_whatif_begin(&s->flow, arena, w, &err) || bz_flow_simulate(&s->flow, arena, &s->before, &err))
         return NULL;
     if (w->error > BZ_WHATIF_REFUSE) {
         s->why = bz_arena_printf(arena,
@@ -501,8 +498,7 @@ const bz_whatif_shown *bz_whatif_show(const bz_trace *trace, const bz_whatif_rec
     }
     w->records = records;
     BZ_SCOPED(bz_flow) work = {0};
-    int failed = bz_whatif_try_all(trace, arena, w, &err) ||
-                 (w->n_greedy &&
-                  predict(trace, w->together, w->n_greedy, arena, w, &work, &s->changed, &s->after, &again, &err));
+    int failed = bz_whatif_try_all(arena, w, &err) || (w->n_greedy && predict(w->together, w->n_greedy, arena, w, &work,
+                                                                              &s->changed, &s->after, &again, &err));
     return failed ? NULL : s;
 }

@@ -150,12 +150,12 @@ int bz_whatif_ideal(bz_flow *flow, bz_whatif_asked *asked)
     return by_calls(flow, asked, framework);
 }
 
-static double simulate(const bz_trace *trace, bz_whatif *w, const char *change, bz_arena *arena)
+static double simulate(bz_whatif *w, const char *change, bz_arena *arena)
 {
     bz_whatif_asked asked;
     bz_error none;
-    if (bz_whatif_parse(change, arena, &asked, &none) ||
-        bz_whatif_predict(trace, &asked, 1, arena, w, NULL, NULL, &none) || !w->prediction[w->n - 1].changed)
+    if (bz_whatif_parse(change, arena, &asked, &none) || bz_whatif_predict(&asked, 1, arena, w, NULL, NULL, &none) ||
+        !w->prediction[w->n - 1].changed)
         return NAN;
     return bz_tick(1e-9 * (double)w->prediction[w->n - 1].time);
 }
@@ -169,9 +169,9 @@ void bz_whatif_ladder(const bz_trace *trace, const bz_whatif_model *model, doubl
     uint32_t typical = bz_typical_iteration(trace);
     *with = *without = NAN;
     if (bz_bound_goal(model->bound).enough && typical != BZ_NONE && !bz_flow_make(trace, typical, &flow, &none) &&
-        !bz_whatif_begin(trace, &flow, &arena, &w, &none) && w.error <= BZ_WHATIF_REFUSE) {
+        !bz_whatif_begin(&flow, &arena, &w, &none) && w.error <= BZ_WHATIF_REFUSE) {
         w.model = model; /* and no records: without the model's layers there is nothing to say */
-        *with = simulate(trace, &w, "ideal", &arena);
-        *without = simulate(trace, &w, "ideal:framework=0", &arena);
+        *with = simulate(&w, "ideal", &arena);
+        *without = simulate(&w, "ideal:framework=0", &arena);
     }
 }

@@ -399,16 +399,16 @@ double bz_whatif_anew(const bz_trace *trace, double *pages, double *spared);
 #define BZ_WHATIF_WARN   0.03
 #define BZ_WHATIF_REFUSE 0.10
 
-/* The identity: before and simulated. */
-int bz_whatif_begin(const bz_trace *trace, const bz_flow *flow, bz_arena *arena, bz_whatif *out, bz_error *err);
+/* The identity: before and simulated. The flow was made of a trace. */
+int bz_whatif_begin(const bz_flow *flow, bz_arena *arena, bz_whatif *out, bz_error *err);
 /* All of `asked`, one after the other on the same flow: one prediction more in out->prediction. */
-int bz_whatif_predict(const bz_trace *trace, bz_whatif_asked *asked, int n, bz_arena *arena, bz_whatif *out,
-                      bz_flow *after, bz_simulated *simulated, bz_error *err);
+int bz_whatif_predict(bz_whatif_asked *asked, int n, bz_arena *arena, bz_whatif *out, bz_flow *after,
+                      bz_simulated *simulated, bz_error *err);
 /* Is the gain without what the recorder adds another one, or that of another iteration? And that, as a part of a sentence. */
 bool bz_whatif_differs_unrecorded(const bz_whatif *w, const bz_prediction *p);
 void bz_whatif_say_unrecorded(const bz_whatif *w, const bz_prediction *p, bz_buf *out);
 /* All rows that apply by themselves, ordered by gain, and their greedy combination. */
-int bz_whatif_try_all(const bz_trace *trace, bz_arena *arena, bz_whatif *out, bz_error *err);
+int bz_whatif_try_all(bz_arena *arena, bz_whatif *out, bz_error *err);
 
 /* Every layer at its bound, in seconds: with the framework's own time, and without. Both NAN where the model's layers are not found in a
  * processor's recording, or too little of them has a price. */

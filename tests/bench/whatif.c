@@ -77,12 +77,12 @@ int main(int argc, char **argv)
     tell("read", &since);
     failed = failed || bz_flow_make(trace, bz_typical_iteration(trace), &flow, &err);
     tell("graph", &since);
-    failed = failed || bz_whatif_begin(trace, &flow, &arena, &w, &err);
+    failed = failed || bz_whatif_begin(&flow, &arena, &w, &err);
     tell("simulated", &since);
     failed = failed || bz_whatif_parse("device", &arena, &asked, &err) ||
-             bz_whatif_predict(trace, &asked, 1, &arena, &w, NULL, NULL, &err);
+             bz_whatif_predict(&asked, 1, &arena, &w, NULL, NULL, &err);
     tell("one change", &since);
-    failed = failed || bz_whatif_try_all(trace, &arena, &w, &err);
+    failed = failed || bz_whatif_try_all(&arena, &w, &err);
     tell("all changes", &since);
     if (failed)
         fprintf(stderr, "%s\n", err.text);

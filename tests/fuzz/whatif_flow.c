@@ -22,11 +22,11 @@ static void check(const bz_trace *t, uint32_t iteration)
     bz_whatif w;
     if (!bz_flow_make(t, iteration, &flow, &err)) {
         PROMISE(flow.measured > 0);
-        if (!bz_whatif_begin(t, &flow, &arena, &w, &err)) {
+        if (!bz_whatif_begin(&flow, &arena, &w, &err)) {
             SAW(&w.simulated, sizeof w.simulated);
             SAW(&w.split, sizeof w.split);
             PROMISE(w.split.host + w.split.device + w.split.both + w.split.neither == w.split.total);
-            if (bz_whatif_try_all(t, &arena, &w, &err))
+            if (bz_whatif_try_all(&arena, &w, &err))
                 PROMISE(err.code && err.text[0]);
             else
                 say(&w);

@@ -109,7 +109,7 @@ static void check_prediction(const bz_whatif *w, const char *name, const bz_pred
     check_sense(w, name, p, sense, w->simulated / 1000000);
 }
 
-static void check_asked(const bz_trace *t, bz_whatif *w, bz_arena *arena)
+static void check_asked(bz_whatif *w, bz_arena *arena)
 {
     for (int i = 0; i < N_ASKED; i++) {
         bz_whatif_asked asked;
@@ -118,7 +118,7 @@ static void check_asked(const bz_trace *t, bz_whatif *w, bz_arena *arena)
         bz_simulated simulated; /* asked for, so that what changes nothing is simulated, too */
         w->n = 0;
         if (bz_whatif_parse(ASKED[i].asked, arena, &asked, &err) ||
-            bz_whatif_predict(t, &asked, 1, arena, w, &after, &simulated, &err))
+            bz_whatif_predict(&asked, 1, arena, w, &after, &simulated, &err))
             HOLDS(strlen(err.text) > 20, "%s: fails without a sentence", ASKED[i].asked);
         else
             check_prediction(w, ASKED[i].asked, &w->prediction[0], ASKED[i].sense);
@@ -127,11 +127,11 @@ static void check_asked(const bz_trace *t, bz_whatif *w, bz_arena *arena)
 }
 
 /* Each step of what is tried together is no slower than the one before. */
-static void check_together(const bz_trace *t, const bz_flow *flow, bz_arena *arena)
+static void check_together(const bz_flow *flow, bz_arena *arena)
 {
     bz_whatif w;
     bz_error err = {0};
-    if (bz_whatif_begin(t, flow, arena, &w, &err) || bz_whatif_try_all(t, arena, &w, &err)) {
+    if (bz_whatif_begin(flow, arena, &w, &err) || bz_whatif_try_all(arena, &w, &err)) {
         HOLDS(strlen(err.text) > 20, "all: fails without a sentence");
         return;
     }
@@ -155,10 +155,10 @@ static void check_trace(const bz_trace *t)
         return;
     }
     recordings++;
-    if (!bz_whatif_begin(t, &flow, &arena, &w, &err)) {
+    if (!bz_whatif_begin(&flow, &arena, &w, &err)) {
         check_parts("before", &w.split, &w.critical, !flow.overlaps);
-        check_asked(t, &w, &arena);
-        check_together(t, &flow, &arena);
+        check_asked(&w, &arena);
+        check_together(&flow, &arena);
     } else {
         HOLDS(strstr(err.text, "circle"), "%s", err.text);
     }

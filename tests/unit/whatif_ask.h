@@ -11,8 +11,8 @@ static bz_prediction whatif_ask(const bz_trace *t, uint32_t iteration, const cha
     bz_flow flow;
     bz_whatif_asked asked;
     bz_error why;
-    if (bz_flow_make(t, iteration, &flow, &why) || bz_whatif_begin(t, &flow, arena, w, &why) ||
-        bz_whatif_parse(change, arena, &asked, &why) || bz_whatif_predict(t, &asked, 1, arena, w, NULL, NULL, &why))
+    if (bz_flow_make(t, iteration, &flow, &why) || bz_whatif_begin(&flow, arena, w, &why) ||
+        bz_whatif_parse(change, arena, &asked, &why) || bz_whatif_predict(&asked, 1, arena, w, NULL, NULL, &why))
         fail_msg("%s", why.text);
     bz_flow_free(&flow);
     return w->prediction[0];

@@ -239,7 +239,7 @@ static void operators(void **state)
     }
     text.data[text.len - 1] = ']';
     bz_trace *t = read_text(text.data);
-    if (bz_flow_make(t, BZ_NONE, &f, &err) || bz_whatif_begin(t, &f, &arena, &w, &err))
+    if (bz_flow_make(t, BZ_NONE, &f, &err) || bz_whatif_begin(&f, &arena, &w, &err))
         fail_msg("%s", err.text);
     assert_int_equal(f.counts.tasks[BZ_TASK_CALL], LAYERS);
     assert_int_equal(f.n_layers, LAYERS);

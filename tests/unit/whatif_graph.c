@@ -227,7 +227,7 @@ static void test_draining(void **state)
         t->event[BZ_EVENT_API].correlation[a] = t->event[BZ_EVENT_KERNEL].correlation[k] = i + 1;
     }
     if (bz_trace_finish(t, NULL, &err) || bz_flow_make(t, bz_typical_iteration(t), &flow, &err) ||
-        bz_whatif_begin(t, &flow, &arena, &w, &err))
+        bz_whatif_begin(&flow, &arena, &w, &err))
         fail_msg("%s", err.text);
     assert_in_range(t->n_iterations, STEPS - 2, STEPS);
     assert_true(w.error < 0.01);

@@ -64,7 +64,7 @@ static bool answers(const made *m)
         assert_true(strlen(err.text) > 20);
         return false;
     }
-    if (bz_whatif_begin(m->t, &flow, &arena, &w, &err) || bz_whatif_try_all(m->t, &arena, &w, &err)) {
+    if (bz_whatif_begin(&flow, &arena, &w, &err) || bz_whatif_try_all(&arena, &w, &err)) {
         assert_non_null(strstr(err.text, "circle"));
         good = false;
     } else {
@@ -213,34 +213,34 @@ static made record_random(void)
     return m;
 }
 
-static int64_t time_with(const made *m, const bz_flow *flow, const char *const *what, int n)
+static int64_t time_with(const bz_flow *flow, const char *const *what, int n)
 {
     bz_arena arena = {0};
     bz_error err;
     bz_whatif w;
     bz_whatif_asked asked[4];
-    assert_int_equal(bz_whatif_begin(m->t, flow, &arena, &w, &err), 0);
+    assert_int_equal(bz_whatif_begin(flow, &arena, &w, &err), 0);
     for (int i = 0; i < n; i++)
         assert_int_equal(bz_whatif_parse(what[i], &arena, &asked[i], &err), 0);
-    if (n && bz_whatif_predict(m->t, asked, n, &arena, &w, NULL, NULL, &err))
+    if (n && bz_whatif_predict(asked, n, &arena, &w, NULL, NULL, &err))
         fail_msg("seed %u: %s: %s", seed, what[0], err.text);
     int64_t time = n ? w.prediction[0].time : w.simulated;
     bz_arena_free(&arena);
     return time;
 }
 
-static int64_t with(const made *m, const bz_flow *flow, const char *what)
+static int64_t with(const bz_flow *flow, const char *what)
 {
-    return time_with(m, flow, &what, 1);
+    return time_with(flow, &what, 1);
 }
 
-static void never_longer(const made *m, const bz_flow *flow, int64_t before)
+static void never_longer(const bz_flow *flow, int64_t before)
 {
     static const char *const SHORTER[] = {
         "device:times=2", "host:times=3",      "link:times=4",   "cuda-graph",
         "half-precision", "copies-overlapped", "device:times=1", "substitution:file=/dev/null"};
     for (size_t i = 0; i < sizeof SHORTER / sizeof *SHORTER; i++) {
-        int64_t after = with(m, flow, SHORTER[i]);
+        int64_t after = with(flow, SHORTER[i]);
         if (after > before)
             fail_msg("seed %u: %s: %lld ns become %lld", seed, SHORTER[i], (long long)before, (long long)after);
     }
@@ -254,7 +254,7 @@ static void never_longer(const made *m, const bz_flow *flow, int64_t before)
             bz_flow_remove(&less, task, draw(2));
         else
             bz_flow_remove_launched(&less, task, draw(2));
-        int64_t after = time_with(m, &less, NULL, 0);
+        int64_t after = time_with(&less, NULL, 0);
         if (after > before)
             fail_msg("seed %u: task %u removed: %lld ns become %lld", seed, task, (long long)before, (long long)after);
         before = after;
@@ -262,7 +262,7 @@ static void never_longer(const made *m, const bz_flow *flow, int64_t before)
     bz_flow_free(&less);
 }
 
-static void sweeps(const made *m, const bz_flow *flow)
+static void sweeps(const bz_flow *flow)
 {
     static const char *const NAMES[] = {"device", "host", "link", "batch"};
     for (size_t k = 0; k < sizeof NAMES / sizeof *NAMES; k++) {
@@ -270,7 +270,7 @@ static void sweeps(const made *m, const bz_flow *flow)
         for (int times = 1; times <= 16; times *= 2) {
             char text[64];
             snprintf(text, sizeof text, "%s:times=%d", NAMES[k], times);
-            int64_t now = with(m, flow, text);
+            int64_t now = with(flow, text);
             if (last >= 0)
                 assert_true(k == 3 ? now >= last : now <= last);
             last = now;
@@ -288,18 +288,18 @@ static void properties(void **state)
         bz_error err;
         if (bz_flow_make(m.t, BZ_NONE, &flow, &err)) /* all of it: what seems to repeat is chance */
             fail_msg("seed %u: %s", run * 7919, err.text);
-        int64_t before = time_with(&m, &flow, NULL, 0);
+        int64_t before = time_with(&flow, NULL, 0);
         double off = (double)(before - flow.measured) / (double)flow.measured;
         if (off > 0.03 || off < -0.03)
             fail_msg("seed %u: measured %lld, simulated %lld", run * 7919, (long long)flow.measured, (long long)before);
-        never_longer(&m, &flow, before);
-        sweeps(&m, &flow);
+        never_longer(&flow, before);
+        sweeps(&flow);
         static const char *const ORDERS[][2][2] = {
             {{"device:times=2", "host:times=3"}, {"host:times=3", "device:times=2"}},
             {{"link:times=2", "device:times=3"}, {"device:times=3", "link:times=2"}},
             {{"link:times=2", "host:times=3"}, {"host:times=3", "link:times=2"}}};
         for (size_t k = 0; k < sizeof ORDERS / sizeof *ORDERS; k++)
-            assert_int_equal(time_with(&m, &flow, ORDERS[k][0], 2), time_with(&m, &flow, ORDERS[k][1], 2));
+            assert_int_equal(time_with(&flow, ORDERS[k][0], 2), time_with(&flow, ORDERS[k][1], 2));
         bz_flow_free(&flow);
         bz_trace_free(m.t);
     }
@@ -386,9 +386,9 @@ static void long_scripts(void **state)
         fclose(f);
         snprintf(asked_text, sizeof asked_text, "script:file=%s", path);
         assert_int_equal(bz_flow_make(m.t, BZ_NONE, &flow, &err), 0);
-        assert_int_equal(bz_whatif_begin(m.t, &flow, &arena, &w, &err), 0);
+        assert_int_equal(bz_whatif_begin(&flow, &arena, &w, &err), 0);
         assert_int_equal(bz_whatif_parse(asked_text, &arena, &asked, &err), 0);
-        int failed = bz_whatif_predict(m.t, &asked, 1, &arena, &w, NULL, NULL, &err);
+        int failed = bz_whatif_predict(&asked, 1, &arena, &w, NULL, NULL, &err);
         assert_int_equal(failed != 0, SCRIPTS[k].sentence != NULL);
         if (failed)
             assert_non_null(strstr(err.text, SCRIPTS[k].sentence));

@@ -104,7 +104,7 @@ static int make(void **state)
         p->type[i] = (bz_type){.kind = BZ_TYPE_TENSOR, .dtype = BZ_F32, .rank = 4, .dims = DIMS};
     p->trace = trace_of(NULL);
     if (bz_flow_make(p->trace, bz_typical_iteration(p->trace), &p->flow, &err) ||
-        bz_whatif_begin(p->trace, &p->flow, &p->arena, &p->whatif, &err))
+        bz_whatif_begin(&p->flow, &p->arena, &p->whatif, &err))
         fail_msg("%s", err.text);
     size_t first = 0; /* call of the iteration that the flow is of */
     while (bz_event_iteration(p->trace, BZ_EVENT_CALL, first) != p->flow.iteration)
@@ -170,7 +170,7 @@ static const bz_prediction *predict(program *p, const char *change)
 {
     bz_whatif_asked asked;
     if (bz_whatif_parse(change, &p->arena, &asked, &err) ||
-        bz_whatif_predict(p->trace, &asked, 1, &p->arena, &p->whatif, NULL, NULL, &err))
+        bz_whatif_predict(&asked, 1, &p->arena, &p->whatif, NULL, NULL, &err))
         fail_msg("%s", err.text);
     return &p->whatif.prediction[p->whatif.n - 1];
 }
@@ -238,7 +238,7 @@ static void record(program *p, bz_trace *t)
     p->trace = t;
     p->whatif = (bz_whatif){0};
     if (bz_flow_make(t, bz_typical_iteration(t), &p->flow, &err) ||
-        bz_whatif_begin(t, &p->flow, &p->arena, &p->whatif, &err))
+        bz_whatif_begin(&p->flow, &p->arena, &p->whatif, &err))
         fail_msg("%s", err.text);
     p->whatif.model = &p->model;
 }
@@ -666,10 +666,10 @@ static void words(void **state)
     program *p = *state;
     bz_whatif_asked asked;
     assert_int_equal(bz_whatif_parse("library=miracles", &p->arena, &asked, &err), 0);
-    assert_int_equal(bz_whatif_predict(p->trace, &asked, 1, &p->arena, &p->whatif, NULL, NULL, &err), -1);
+    assert_int_equal(bz_whatif_predict(&asked, 1, &p->arena, &p->whatif, NULL, NULL, &err), -1);
     assert_non_null(strstr(err.text, "'miracles' is no word"));
     assert_int_equal(bz_whatif_parse("products=f8", &p->arena, &asked, &err), 0);
-    assert_int_equal(bz_whatif_predict(p->trace, &asked, 1, &p->arena, &p->whatif, NULL, NULL, &err), -1);
+    assert_int_equal(bz_whatif_predict(&asked, 1, &p->arena, &p->whatif, NULL, NULL, &err), -1);
     p->whatif.model = NULL;
     const bz_prediction *q = predict(p, "library");
     assert_true(!q->changed && strstr(q->because, "needs the model"));
@@ -700,11 +700,11 @@ static void farther(void **state)
     static const char *const CHANGES[] = {"batch:times=4,floor=0,caches=0", "batch:times=4,floor=0",
                                           "batch:times=0.25,floor=0"};
     if (bz_trace_finish(t, NULL, &err) || bz_flow_make(t, bz_typical_iteration(t), &flow, &err) ||
-        bz_whatif_begin(t, &flow, &p->arena, &w, &err))
+        bz_whatif_begin(&flow, &p->arena, &w, &err))
         fail_msg("%s", err.text);
     for (int i = 0; i < 3; i++)
         if (bz_whatif_parse(CHANGES[i], &p->arena, &asked, &err) ||
-            bz_whatif_predict(t, &asked, 1, &p->arena, &w, NULL, NULL, &err))
+            bz_whatif_predict(&asked, 1, &p->arena, &w, NULL, NULL, &err))
             fail_msg("%s", err.text);
     is_us(w.prediction[0].high, MOST * 4 * 9000);
     is_us(w.prediction[1].time, 4 * 9000);

@@ -46,7 +46,7 @@ static void say_flow(const bz_trace *t, uint32_t iteration, bz_buf *out)
                       f.n_edges, f.n_lanes, (long long)f.measured, (long long)f.offset, (long long)f.period, f.overlaps,
                       (long long)f.launch_cost, (long long)f.launch_gap, (long long)f.launch_lag,
                       (long long)f.stream_gap);
-        if (!bz_whatif_begin(t, &f, &arena, &w, &err) && !bz_whatif_try_all(t, &arena, &w, &err)) {
+        if (!bz_whatif_begin(&f, &arena, &w, &err) && !bz_whatif_try_all(&arena, &w, &err)) {
             bz_buf_printf(out, "%lld: %lld %lld %lld %lld, %.6g %.6g %u\n", (long long)w.simulated,
                           (long long)w.split.host, (long long)w.split.device, (long long)w.split.both,
                           (long long)w.split.neither, w.spread, w.noise, w.steady);

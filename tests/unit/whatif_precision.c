@@ -179,11 +179,11 @@ static void test_once(void **state)
         bz_flow flow;
         bz_whatif w;
         bz_whatif_asked asked[2];
-        assert_ok(bz_flow_make(t, 0, &flow, &err) || bz_whatif_begin(t, &flow, &arena, &w, &err) ||
+        assert_ok(bz_flow_make(t, 0, &flow, &err) || bz_whatif_begin(&flow, &arena, &w, &err) ||
                   bz_whatif_parse(CHANGES[k][0], &arena, &asked[0], &err) ||
                   bz_whatif_parse(CHANGES[k][1], &arena, &asked[1], &err) ||
-                  bz_whatif_predict(t, asked, 1, &arena, &w, NULL, NULL, &err) ||
-                  bz_whatif_predict(t, asked, 2, &arena, &w, NULL, NULL, &err));
+                  bz_whatif_predict(asked, 1, &arena, &w, NULL, NULL, &err) ||
+                  bz_whatif_predict(asked, 2, &arena, &w, NULL, NULL, &err));
         assert_int_equal(w.prediction[0].time, w.prediction[1].time);
         assert_non_null(w.prediction[1].because);
         assert_non_null(strstr(w.prediction[1].because, WHY[k]));

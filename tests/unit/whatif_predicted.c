@@ -80,8 +80,8 @@ static void all_of_them(void **state)
         bz_arena arena = {0};
         bz_flow f = {0};
         bz_whatif w = {0};
-        if (bz_flow_make(r.trace, bz_typical_iteration(r.trace), &f, &err) ||
-            bz_whatif_begin(r.trace, &f, &arena, &w, &err) || bz_whatif_try_all(r.trace, &arena, &w, &err))
+        if (bz_flow_make(r.trace, bz_typical_iteration(r.trace), &f, &err) || bz_whatif_begin(&f, &arena, &w, &err) ||
+            bz_whatif_try_all(&arena, &w, &err))
             fail_msg("%s", err.text);
         check_simulation(&f);
         for (int i = 1; i < w.n_greedy; i++)
