@@ -138,33 +138,31 @@ typedef struct seen {
 } seen;
 
 /* Signatures that occur once on either side, in ascending order on both: the longest such chain. */
-static int find_anchors(const piece *p, int a0, int a1, int b0, int b1, int (*anchor)[2])
+static int find_anchors(const piece *p, int n, int m, int (*anchor)[2])
 {
     uint32_t most = 0;
-    for (int i = a0; i < a1; i++)
+    for (int i = 0; i < n; i++)
         most = p->a[i].id > most ? p->a[i].id : most;
-    for (int j = b0; j < b1; j++)
+    for (int j = 0; j < m; j++)
         most = p->b[j].id > most ? p->b[j].id : most;
-    BZ_FREED seen *at = bz_alloc((size_t)most + 1, sizeof *at);
-    memset(at, 0, ((size_t)most + 1) * sizeof *at);
-    for (int i = a0; i < a1; i++)
+    BZ_FREED seen *at = bz_zeroed((size_t)most + 1, sizeof *at);
+    for (int i = 0; i < n; i++)
         at[p->a[i].id].a = i, at[p->a[i].id].n_a++;
-    for (int j = b0; j < b1; j++)
+    for (int j = 0; j < m; j++)
         at[p->b[j].id].b = j, at[p->b[j].id].n_b++;
-    BZ_FREED int *tail = bz_alloc((size_t)(a1 - a0) + 1, sizeof *tail),
-                 *before = bz_alloc((size_t)(a1 - a0), sizeof *before);
+    BZ_FREED int *tail = bz_alloc((size_t)n + 1, sizeof *tail), *before = bz_alloc((size_t)n, sizeof *before);
     int length = 0;
-    for (int i = a0; i < a1; i++) { /* patience: piles of ascending b */
+    for (int i = 0; i < n; i++) { /* patience: piles of ascending b */
         const seen *s = &at[p->a[i].id];
         if (!p->a[i].id || s->n_a != 1 || s->n_b != 1)
             continue;
         int low = 0, high = length;
         BZ_FIND_FIRST(low, high, mid, at[p->a[tail[mid]].id].b < s->b);
-        before[i - a0] = low ? tail[low - 1] : -1;
+        before[i] = low ? tail[low - 1] : -1;
         tail[low] = i;
         length += low == length;
     }
-    for (int k = length, i = length ? tail[length - 1] : -1; k--; i = before[i - a0]) {
+    for (int k = length, i = length ? tail[length - 1] : -1; k--; i = before[i]) {
         anchor[k][0] = i;
         anchor[k][1] = at[p->a[i].id].b;
     }
@@ -185,7 +183,7 @@ void bz_align_sequences(const bz_align_words *w, const bz_align_atom *a, int n, 
     p.way = bz_alloc(room < (size_t)p.cells ? room : (size_t)p.cells, 1);
     if (!small(&p, n, m)) {
         anchor = bz_alloc((size_t)n, sizeof *anchor);
-        length = find_anchors(&p, 0, n, 0, m, anchor);
+        length = find_anchors(&p, n, m, anchor);
     }
     for (int k = 0; k <= length; k++) {
         int a_end = k < length ? anchor[k][0] : n, b_end = k < length ? anchor[k][1] : m;

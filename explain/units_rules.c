@@ -26,9 +26,10 @@ void bz_unit_rules_read(const char *text, bz_arena *arena, bz_unit_rules *out)
     }
 }
 
-static bool has_word(const bz_unit_rule *r, int from, const char *name)
+/* Of the words behind the rule and its unit. */
+static bool has_word(const bz_unit_rule *r, const char *name)
 {
-    for (int i = from; i < r->n; i++)
+    for (int i = 2; i < r->n; i++)
         if (strstr(name, r->word[i]))
             return true;
     return false;
@@ -43,7 +44,7 @@ const char *bz_unit_of_name(const bz_unit_rules *rules, const char *name)
 {
     bz_kernel kernel;
     for (int i = 0; i < rules->n; i++)
-        if (is_a(&rules->rule[i], "used") && has_word(&rules->rule[i], 2, name))
+        if (is_a(&rules->rule[i], "used") && has_word(&rules->rule[i], name))
             return rules->rule[i].word[1];
     bz_kernel_read(name, &kernel);
     return kernel.unit;

@@ -58,11 +58,11 @@ static device_time *device_times(bz_tables *m)
     return d;
 }
 
-static int64_t time_with(const device_time *d, unsigned all, unsigned none)
+static int64_t time_with(const device_time *d, unsigned all)
 {
     int64_t sum = 0;
     for (unsigned mask = 0; mask < MASKS; mask++)
-        if ((mask & all) == all && !(mask & none))
+        if ((mask & all) == all)
             sum += d->time[mask];
     return sum;
 }
@@ -71,7 +71,7 @@ void fill_temporal(bz_tables *m, bz_sheet *s)
 {
     const device_time *d = device_times(m);
     for (uint32_t i = 0; i < m->n_devices; i++) {
-        int64_t span = d[i].at - d[i].first, idle = d[i].time[0], compute = time_with(&d[i], 1u << WORK_COMPUTE, 0);
+        int64_t span = d[i].at - d[i].first, idle = d[i].time[0], compute = time_with(&d[i], 1u << WORK_COMPUTE);
         if (!d[i].seen)
             continue;
         double all = (double)span;
@@ -88,14 +88,14 @@ void fill_overlap(bz_tables *m, bz_sheet *s)
     enum { P = 1u << WORK_COMPUTE, C = 1u << WORK_COMMUNICATION, M = 1u << WORK_MEMORY };
     const device_time *d = device_times(m);
     for (uint32_t i = 0; i < m->n_devices; i++) {
-        int64_t communication = time_with(&d[i], C, 0), both = time_with(&d[i], C | P, 0);
-        int64_t memory = time_with(&d[i], M, 0), hidden = time_with(&d[i], M | P, 0);
+        int64_t communication = time_with(&d[i], C), both = time_with(&d[i], C | P);
+        int64_t memory = time_with(&d[i], M), hidden = time_with(&d[i], M | P);
         if (!d[i].seen)
             continue;
-        BZ_SHEET_ADD(s, BZ_TEXT(tables_device(m, i)), BZ_NUMBER(tables_seconds(time_with(&d[i], P, 0))),
+        BZ_SHEET_ADD(s, BZ_TEXT(tables_device(m, i)), BZ_NUMBER(tables_seconds(time_with(&d[i], P))),
                      BZ_NUMBER(tables_seconds(communication)), BZ_NUMBER(tables_seconds(memory)),
                      BZ_NUMBER(tables_seconds(both)), BZ_NUMBER(tables_seconds(hidden)),
-                     BZ_NUMBER(tables_seconds(time_with(&d[i], C | M, 0))),
+                     BZ_NUMBER(tables_seconds(time_with(&d[i], C | M))),
                      BZ_NUMBER(communication ? (double)both / (double)communication : NAN),
                      BZ_NUMBER(memory ? (double)hidden / (double)memory : NAN));
     }

@@ -79,9 +79,9 @@ static int read_kind(const script *s, const char *name, bz_task_kind *out, bz_er
     return wrong(s, err, "there is no such kind: host, call, kernel, copy, sync, communication, load");
 }
 
-static int read_set(const script *s, int word, int *out, bz_error *err)
+static int read_set(const script *s, int *out, bz_error *err)
 {
-    const char *name = s->word[word];
+    const char *name = s->word[1];
     *out = name[0] - 'A';
     if (*out < 0 || *out >= SETS || name[1])
         return wrong(s, err, "a set's name is a letter from A to Z");
@@ -173,7 +173,7 @@ static int do_first(script *s, bz_error *err)
 static int do_keep(script *s, bz_error *err)
 {
     int set;
-    if (read_set(s, 1, &set, err))
+    if (read_set(s, &set, err))
         return -1;
     s->set[set] = bz_realloc(s->set[set], (size_t)s->n + 1, sizeof(uint32_t));
     if (s->n)
@@ -292,7 +292,7 @@ static int do_lane(script *s, bz_error *err)
 static int do_depend(script *s, bz_error *err)
 {
     int set;
-    if (read_set(s, 1, &set, err))
+    if (read_set(s, &set, err))
         return -1;
     if ((uint64_t)s->flow->n_edges + s->n > MOST_EDGES)
         return wrong(s, err, "too many dependencies would come of it");
