@@ -88,12 +88,7 @@ static double could_take(const slower_making *m, const bz_aligned *row)
     return isfinite(row->bound) ? row->bound : sum;
 }
 
-static int most(const void *x, const void *y)
-{
-    const group *a = x, *b = y;
-    double s = a->took - a->could, t = b->took - b->could;
-    return BZ_THEN(BZ_ORDER(t, s), BZ_ORDER(a->first, b->first));
-}
+BZ_SORTS(most, group, BZ_THEN(BZ_ORDER(q->took - q->could, p->took - p->could), BZ_ORDER(p->first, q->first)));
 
 static int find_groups(const slower_making *m, group *list)
 {

@@ -153,12 +153,8 @@ static const char *why(const bz_bound *b, const bz_aligned *row, bz_arena *arena
                            l->variant ? l->variant : "nothing", l->price.noisy ? ", marked noisy or busy" : "");
 }
 
-static int most(const void *x, const void *y)
-{
-    const bz_faster *a = x, *b = y;
-    double s = a->lowest - a->row->seconds, t = b->lowest - b->row->seconds;
-    return BZ_THEN(BZ_ORDER(t, s), BZ_ORDER(a->row, b->row));
-}
+BZ_SORTS(most, bz_faster,
+         BZ_THEN(BZ_ORDER(q->lowest - q->row->seconds, p->lowest - p->row->seconds), BZ_ORDER(p->row, q->row)));
 
 void bz_align_faster(const bz_bound *bound, bz_arena *arena, bz_alignment *out)
 {

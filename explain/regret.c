@@ -37,13 +37,6 @@ static call_group *find_group(making *m, const bz_call *call, const char *varian
     return &m->group[at];
 }
 
-static void add_seen(making *m, call_group *g, double seconds)
-{
-    int n = g->n_seen++;
-    BZ_ARENA_ROOM(m->arena, g->seen, n);
-    g->seen[n] = seconds;
-}
-
 static void gather(making *m)
 {
     const bz_trace *t = m->trace;
@@ -61,7 +54,7 @@ static void gather(making *m)
         call_group *g = find_group(m, call, bz_string(t, calls->variant[i]));
         g->calls++;
         if (seconds[i] > 0)
-            add_seen(m, g, seconds[i]);
+            BZ_ARENA_ADD(m->arena, g->seen, g->n_seen) = seconds[i];
     }
 }
 
