@@ -269,13 +269,10 @@ static void count_use(bz_plan *plan, bz_plan_layer *item, int model)
 /* The item of this name (in plan->key), which is made if need be: then *made is set. */
 static uint32_t add_item(bz_plan *plan, const bz_layer *layer, const char *what, bool *made)
 {
-    uint32_t k = bz_map_get(&plan->layer_map, plan->key.data, plan->key.len);
-    *made = k == BZ_MAP_NONE;
+    uint32_t k = bz_map_number(&plan->layer_map, &plan->arena, plan->key.data, plan->key.len);
+    *made = k == (uint32_t)plan->n_layers;
     if (!*made)
         return k;
-    k = (uint32_t)plan->n_layers;
-    const char *key = bz_arena_strn(&plan->arena, plan->key.data, plan->key.len);
-    bz_map_add(&plan->layer_map, key, plan->key.len, k);
     BZ_ROOM(plan->layer, plan->n_layers);
     bz_plan_layer *item = &plan->layer[plan->n_layers++];
     *item = (bz_plan_layer){.layer = layer};

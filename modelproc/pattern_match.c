@@ -285,12 +285,11 @@ static void sort_layers(bz_layers *l, layer_sorts *s)
         bz_buf_puts(&key, l->layer[i].node->op);
         bz_buf_putc(&key, ' ');
         bz_buf_puts(&key, l->layer[i].kind);
-        uint32_t k = bz_map_get(&map, key.data, key.len);
-        if (k == BZ_MAP_NONE) {
-            k = (uint32_t)s->n++;
+        uint32_t k = bz_map_number(&map, &l->arena, key.data, key.len);
+        if (k == (uint32_t)s->n) {
             s->first[k] = &l->layer[i];
             s->commutes[k] = bz_has_word("Add Mul Max Min And Or Equal", l->layer[i].node->op);
-            bz_map_add(&map, bz_arena_strn(&l->arena, key.data, key.len), key.len, k);
+            s->n++;
         }
         s->of[i] = (int)k;
     }
