@@ -163,7 +163,7 @@ static void pair(bz_align_making *m, int step, int layer)
 static void find_moved(bz_align_making *m)
 {
     enum { HEAD, TAIL };
-    int(*list)[2] = bz_none((size_t)m->words.n + 1, sizeof *list);
+    BZ_FREED int(*list)[2] = bz_none((size_t)m->words.n + 1, sizeof *list);
     for (int i = 0; i < m->n_asks; i++) {
         const bz_align_atom *mine = &m->atom[m->ask[i].first];
         int by = m->from[m->ask[i].first];
@@ -187,7 +187,6 @@ static void find_moved(bz_align_making *m)
         list[mine->id][HEAD] = m->ask[at].next;
         pair(m, i, at);
     }
-    free(list);
 }
 
 /* Of a step's atoms those that are layers of their own: an operator does both gradients of a convolution. */
@@ -338,13 +337,11 @@ static void align(bz_align_making *m)
         return;
     }
     BZ_FREED bz_align_atom *atom = bz_alloc((size_t)n + 1, sizeof *atom);
-    int *at = bz_alloc((size_t)n + 1, sizeof *at), *to = bz_alloc((size_t)n + 1, sizeof *to),
-        kept = without_runs(m, atom, at);
+    BZ_FREED int *at = bz_alloc((size_t)n + 1, sizeof *at), *to = bz_alloc((size_t)n + 1, sizeof *to);
+    int kept = without_runs(m, atom, at);
     bz_align_sequences(&m->words, m->atom, m->n_atoms, atom, kept, BZ_ALIGN_CELLS, to);
     for (int i = 0; i < kept; i++)
         m->to[at[i]] = to[i];
-    free(at);
-    free(to);
     for (int i = 0; i < n; i++)
         if (m->to[i] >= 0)
             m->from[m->to[i]] = i;

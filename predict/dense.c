@@ -177,9 +177,10 @@ static void begin(float *at, double mean, uint64_t *state)
 /* in[n * INPUTS], is[n]: the residuals. */
 static void train(network *net, const float *in, const float *is, int n)
 {
-    int *order = bz_alloc((size_t)n, sizeof *order);
-    float *moment = bz_zeroed(2 * PARAMETERS, sizeof *moment), *gradient = bz_alloc(PARAMETERS, sizeof *gradient);
-    activations *a = bz_alloc(1, sizeof *a);
+    BZ_FREED int *order = bz_alloc((size_t)n, sizeof *order);
+    BZ_FREED float *moment = bz_zeroed(2 * PARAMETERS, sizeof *moment),
+                   *gradient = bz_alloc(PARAMETERS, sizeof *gradient);
+    BZ_FREED activations *a = bz_alloc(1, sizeof *a);
     uint64_t state = 0x9E3779B97F4A7C15;
     double mean = 0;
     for (int i = 0; i < n; i++)
@@ -209,14 +210,13 @@ static void train(network *net, const float *in, const float *is, int n)
         step(net->at, gradient, moment, moment + PARAMETERS, number,
              RATE * 0.5 * (1 + cos(3.14159265 * number / steps)));
     }
-    free(order), free(moment), free(gradient), free(a);
 }
 
 bz_dense *bz_dense_new(const bz_samples *s, const bool *use, const bool *known, double margin)
 {
     bz_dense *d = bz_zeroed(1, sizeof *d);
     size_t cells = (size_t)s->n * (size_t)s->machines + 1;
-    float *in = bz_alloc(cells * INPUTS, sizeof *in), *is = bz_alloc(cells, sizeof *is);
+    BZ_FREED float *in = bz_alloc(cells * INPUTS, sizeof *in), *is = bz_alloc(cells, sizeof *is);
     d->margin = margin;
     for (int kind = 0; kind < BZ_SHAPE_KINDS; kind++) {
         int n = 0;
@@ -234,7 +234,6 @@ bz_dense *bz_dense_new(const bz_samples *s, const bool *use, const bool *known, 
         d->kind[kind].at = BZ_NEW(&d->arena, float, PARAMETERS);
         train(&d->kind[kind], in, is, n);
     }
-    free(in), free(is);
     return d;
 }
 

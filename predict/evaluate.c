@@ -129,8 +129,8 @@ static bool can_leave_system(const bz_samples *s)
 
 const char *bz_judge_missing(const bz_samples *s, const bz_workload *work, int n, bz_leave leave)
 {
-    int *number = bz_alloc((size_t)n + 1, sizeof *number), folds = number_folds(work, n, leave, number);
-    free(number);
+    BZ_FREED int *number = bz_alloc((size_t)n + 1, sizeof *number);
+    int folds = number_folds(work, n, leave, number);
     if (leave != BZ_LEAVE_NETWORK && leave != BZ_LEAVE_BATCH && !can_leave_system(s))
         return "it takes two GPUs or two processors, and 20 records of the one that is left out";
     if (leave == BZ_LEAVE_BOTH && folds < THIRDS)
@@ -190,15 +190,16 @@ static void leave_both(evaluating *e, const int *number, bool *known, bool *in)
 
 static void leave_out(evaluating *e, bz_leave leave)
 {
-    bool *known = bz_alloc((size_t)e->s->n + 1, sizeof *known), *in = bz_alloc((size_t)e->s->n + 1, sizeof *in);
-    int *number = bz_alloc((size_t)e->n + 1, sizeof *number), folds = number_folds(e->work, e->n, leave, number);
+    BZ_FREED bool *known = bz_alloc((size_t)e->s->n + 1, sizeof *known),
+                  *in = bz_alloc((size_t)e->s->n + 1, sizeof *in);
+    BZ_FREED int *number = bz_alloc((size_t)e->n + 1, sizeof *number);
+    int folds = number_folds(e->work, e->n, leave, number);
     if (leave == BZ_LEAVE_SYSTEM || leave == BZ_LEAVE_TRAINED)
         leave_systems(e, leave == BZ_LEAVE_TRAINED);
     else if (leave == BZ_LEAVE_BOTH)
         leave_both(e, number, known, in);
     else
         leave_work(e, number, folds, known, in);
-    free(known), free(in), free(number);
 }
 
 typedef struct total {

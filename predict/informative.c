@@ -136,14 +136,14 @@ double bz_plan_most_informative(bz_plan *plan, const bz_samples *records, bz_per
 bool *bz_first_measured(const bz_samples *s, const bz_workload *work, int n_work, bz_few few, bz_aim *a, int machine,
                         const bool *others, double *spent)
 {
-    const bz_shape **shape = bz_alloc((size_t)s->n + 1, sizeof *shape);
-    double *cost = bz_zeroed((size_t)s->n + 1, sizeof *cost), *seconds = bz_alloc((size_t)s->n + 1, sizeof *seconds);
-    int *row = bz_alloc((size_t)s->n + 1, sizeof *row), *order = bz_alloc((size_t)s->n + 1, sizeof *order), n = 0;
-    bool *measured = bz_zeroed((size_t)s->n + 1, sizeof *measured);
-    double *often = bz_zeroed((size_t)s->n + 1, sizeof *often);
+    BZ_SCOPED(bz_arena) arena = {0};
+    const bz_shape **shape = BZ_NEW(&arena, const bz_shape *, s->n);
+    double *cost = BZ_NEW(&arena, double, s->n), *seconds = BZ_NEW(&arena, double, s->n),
+           *often = BZ_NEW(&arena, double, s->n);
+    int *row = BZ_NEW(&arena, int, s->n), *order = BZ_NEW(&arena, int, s->n), n = 0;
+    bool *measured = bz_zeroed((size_t)s->n + 1, sizeof *measured), *itself = BZ_NEW(&arena, bool, s->machines);
     bz_benchmark_times expected, took;
     bz_benchmark_times_of(s, others, &expected);
-    bool *itself = bz_zeroed((size_t)s->machines, sizeof *itself);
     itself[machine] = true;
     bz_benchmark_times_of(s, itself, &took);
     for (int w = 0; w < n_work; w++)
@@ -163,6 +163,5 @@ bool *bz_first_measured(const bz_samples *s, const bz_workload *work, int n_work
         measured[row[order[i]]] = true;
         *spent += benchmark_seconds(&took, s->text[row[order[i]]], shape[order[i]]);
     }
-    free(shape), free(cost), free(seconds), free(row), free(order), free(often), free(itself);
     return measured;
 }

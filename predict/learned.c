@@ -228,11 +228,11 @@ void bz_learned_fit(const bz_shape *const *shape, const double *y, int n, int ma
                         .constant = constant};
     if (!n)
         return;
-    double *k = bz_zeroed((size_t)n * STRIDE, sizeof *k), *common = bz_zeroed((size_t)n, sizeof *common);
-    int *point = bz_alloc(POINTS, sizeof *point), factored = -1;
-    int m = out->n = pick(out, shape, n, k, point);
-    double *a = bz_alloc((size_t)m * (size_t)m, sizeof *a), *b = bz_alloc((size_t)m, sizeof *b),
-           *shared = bz_zeroed((size_t)m, sizeof *shared);
+    BZ_FREED double *k = bz_zeroed((size_t)n * STRIDE, sizeof *k), *common = bz_zeroed((size_t)n, sizeof *common);
+    BZ_FREED int *point = bz_alloc(POINTS, sizeof *point);
+    int m = out->n = pick(out, shape, n, k, point), factored = -1;
+    BZ_FREED double *a = bz_alloc((size_t)m * (size_t)m, sizeof *a), *b = bz_alloc((size_t)m, sizeof *b),
+                    *shared = bz_zeroed((size_t)m, sizeof *shared);
     out->point = BZ_NEW(arena, const bz_shape *, m);
     out->weight = BZ_NEW(arena, double, (size_t)m *(size_t)machines);
     for (int p = 0; p < m; p++)
@@ -258,8 +258,6 @@ void bz_learned_fit(const bz_shape *const *shape, const double *y, int n, int ma
         for (int p = 0; p < m; p++)
             out->weight[p * machines + j] = shared[p] + b[p];
     }
-    free(k), free(common), free(point);
-    free(a), free(b), free(shared);
 }
 
 void bz_learned_at(const bz_learned *l, const bz_shape *s, double *out)

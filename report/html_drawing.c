@@ -150,14 +150,13 @@ static void put_lane(const bz_flow *f, const bz_simulated *s, uint32_t lane, con
 
 static void put_names(const bz_flow *f, const bz_map *names, bz_json *j)
 {
-    const char **name = bz_alloc((size_t)names->n + 1, sizeof *name);
+    BZ_FREED const char **name = bz_alloc((size_t)names->n + 1, sizeof *name);
     for (uint32_t i = 0; i < f->n; i++) {
         uint32_t at = bz_map_get(names, f->task[i].name, strlen(f->task[i].name));
         if (at != BZ_MAP_NONE)
             name[at] = f->task[i].name;
     }
     BZ_JSON_LIST(j, "names", str, k, names->n, name[k]);
-    free(name);
 }
 
 /* A time line as those of recordings. */

@@ -88,7 +88,7 @@ void fill_bandwidth_series(bz_tables *m, bz_sheet *s)
     size_t n;
     BZ_FREED copy *list = copies(m, &n);
     int64_t first = INT64_MAX, last = INT64_MIN;
-    double(*bytes)[PARTS] = bz_zeroed(DIRECTIONS, sizeof *bytes);
+    BZ_FREED double(*bytes)[PARTS] = bz_zeroed(DIRECTIONS, sizeof *bytes);
     bool seen[DIRECTIONS] = {false};
     for (work w = {0}; tables_next(m, &w);) {
         first = w.start < first ? w.start : first;
@@ -107,5 +107,4 @@ void fill_bandwidth_series(bz_tables *m, bz_sheet *s)
         for (int p = 0; p < PARTS && seen[d]; p++)
             BZ_SHEET_ADD(s, BZ_TEXT(tables_direction_name(d)), BZ_NUMBER(width * p / 1e9), BZ_NUMBER(bytes[d][p]),
                          BZ_NUMBER(bytes[d][p] / width * 1e9));
-    free(bytes);
 }

@@ -98,7 +98,8 @@ static int by_end(const void *a, const void *b, void *context)
 static void line_up(critical *c)
 {
     const bz_events *api = &c->m->t->event[BZ_EVENT_API];
-    uint32_t *start = bz_alloc(api->n + 1, sizeof *start), *end = bz_alloc(api->n + 1, sizeof *end), last = 0;
+    BZ_FREED uint32_t *start = bz_alloc(api->n + 1, sizeof *start), *end = bz_alloc(api->n + 1, sizeof *end);
+    uint32_t last = 0;
     size_t n = 0, i = 0, open = 0;
     for (size_t k = 0; k < api->n; k++)
         if (c->present[c->first[1] + k] && c->trait[api->name[k]] & CRITICAL_LOCKS)
@@ -123,8 +124,6 @@ static void line_up(critical *c)
             critical_add(c, node, last - 1);
         last = node + 1;
     }
-    free(start);
-    free(end);
 }
 
 /* The only thread with an operator or range whose name contains the word; BZ_NONE: none or several. */
