@@ -4,7 +4,6 @@
 #include "runtime/gpus.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 /* Which operators of the way back of training are the gradient of a recurrent one. Such an operator is hundreds of small ones, and autograd has a node
  * for each. It goes back in the reverse of the order in which it went there, and a node has its operator's name: "MulBackward0" is of "aten::mul". */
-#include "base/sort.h"
 #include "explain/align.h"
 
 #include <ctype.h>

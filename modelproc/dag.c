@@ -1,8 +1,6 @@
 /* Who waits for whom among layers. */
 #include "modelproc/modelproc.h"
 
-#include <string.h>
-
 /* Constants are there before anything runs: nobody waits for them. */
 static int count_edges(const bz_layers *l, const int *producer)
 {

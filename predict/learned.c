@@ -6,7 +6,6 @@
 #include "predict/constants.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 double bz_learned_alike(const bz_shape *a, const bz_shape *b)
