@@ -153,7 +153,8 @@ static void run_posts(void *of, int64_t first, int64_t end, int thread)
     }
 }
 
-void bz_posts_run(const bz_plain *plain, int copy)
+/* Post-operations, over the whole result. */
+static void run_all_posts(const bz_plain *plain, int copy)
 {
     const bz_job *job = plain->job;
     posts s = {.plain = plain, .kernels = bz_kernels_best(), .copy = copy};
@@ -359,7 +360,7 @@ static int execute(bz_variant *v, int copy)
         bad |= bz_loop_run(&l->loop, operand, dtype, count, l->n + 1, job->setting->threads);
     }
     if (job->problem->post[0].fn)
-        bz_posts_run(&s->plain, copy);
+        run_all_posts(&s->plain, copy);
     return bad;
 }
 

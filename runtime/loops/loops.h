@@ -28,9 +28,7 @@ const float *bz_row_from(const bz_plain *p, int operand, int copy, int64_t at, i
 float *bz_row_to(const bz_plain *p, int operand, int copy, int64_t at, float *room);
 void bz_row_done(const bz_plain *p, int operand, int copy, int64_t at, int64_t n, const float *to);
 
-/* The problem's post-operations, over the whole result; bz_posts_known: whether all of them have a kernel. */
-bool bz_posts_known(const bz_problem *p);
-void bz_posts_run(const bz_plain *plain, int copy);
+bool bz_posts_known(const bz_problem *p); /* do all of its post-operations have a kernel? */
 
 /* Calls `share` for each of `threads` parts of n, in as many threads where that pays: `work` elements are computed. 0 threads: as many as
  * libraries use. */
