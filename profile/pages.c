@@ -296,23 +296,50 @@ static const uint8_t *gather(bz_rows *r, const uint8_t *local, uint64_t n)
     return record;
 }
 
-/* Where column i of a record ends. Its number is in the eight bytes that end there: what lies before it is shifted out. Before a
- * record lies at least the header of its page, or LEAD. */
-static void take_numbers(const bz_rows *r, int i, const uint8_t *const *record, int64_t *number)
+/* The eight bytes that end where column i of a record does. Before a record lies at least the header of its page, or LEAD. */
+static inline uint64_t bytes_before(const uint8_t *record, uint32_t end)
 {
-    uint32_t end = r->plan.field[i].end;
-    int shift = r->plan.field[i].shift, n = r->batch;
-    if (shift == 56) { /* of one byte */
-        for (int k = 0; k < n; k++)
-            number[k] = (int64_t)((uint64_t)record[k][end - 1] << shift) >> shift;
+    uint64_t bits;
+    memcpy(&bits, record + end - sizeof bits, sizeof bits);
+    return bits;
+}
+
+/* Do all records have the bytes of the first one there? Those of the last one mostly say so. What lies before the number is shifted out. */
+static bool all_alike(const uint8_t *const *record, int n, uint32_t end, int shift)
+{
+    const uint64_t first = bytes_before(record[0], end);
+    uint64_t differ = first ^ bytes_before(record[n - 1], end);
+    if (differ >> shift)
+        return false;
+    for (int k = 1; k < n; k++)
+        differ |= first ^ bytes_before(record[k], end);
+    return !(differ >> shift);
+}
+
+/* Numbers stand highest byte first. */
+static int64_t number_in(uint64_t bits, int shift)
+{
+    return (int64_t)(__builtin_bswap64(bits) << shift) >> shift;
+}
+
+static void fill(int64_t *number, int64_t value, int n)
+{
+    for (int k = 0; k < n; k++)
+        number[k] = value;
+}
+
+/* Of column i. Most columns have one number in all rows of a batch: to see that takes less than to read each. */
+static void take_numbers(const bz_rows *r, int i, const uint8_t *const *record, bz_values *v)
+{
+    const uint32_t end = r->plan.field[i].end;
+    const int shift = r->plan.field[i].shift, n = r->batch;
+    v->same = all_alike(record, n, end, shift);
+    if (v->same) {
+        fill(v->number, number_in(bytes_before(record[0], end), shift), n);
         return;
     }
-    for (int k = 0; k < n; k++) {
-        uint64_t bits;
-        memcpy(&bits, record[k] + end - sizeof bits, sizeof bits);
-        bits = __builtin_bswap64(bits);
-        number[k] = (int64_t)(bits << shift) >> shift;
-    }
+    for (int k = 0; k < n; k++)
+        v->number[k] = number_in(bytes_before(record[k], end), shift);
 }
 
 static void take(const bz_rows *r, const uint8_t *const *record, const int64_t *rowid, bz_values *value)
@@ -325,12 +352,11 @@ static void take(const bz_rows *r, const uint8_t *const *record, const int64_t *
         v->zero = kind == FIELD_NULL || (kind == FIELD_CONSTANT && !number);
         v->same = v->zero || kind == FIELD_CONSTANT;
         if (kind == FIELD_NUMBER) {
-            take_numbers(r, i, record, v->number);
+            take_numbers(r, i, record, v);
         } else if (kind == FIELD_ROWID) {
             memcpy(v->number, rowid, (size_t)r->batch * sizeof *rowid);
         } else {
-            for (int k = 0; k < r->batch; k++)
-                v->number[k] = number;
+            fill(v->number, number, r->batch);
             for (int k = 0; k < r->batch; k++) /* only set, and only read, where there is a text or NULL */
                 if (kind != FIELD_CONSTANT)
                     v->text[k] = kind == FIELD_TEXT ? (const char *)record[k] + r->plan.field[i].end - number : NULL;
@@ -354,10 +380,11 @@ static inline bool fits(const bz_record_plan *plan, const uint8_t *record, uint6
     return !differ;
 }
 
-/* How a cell begins: with the record's length, the row's number, the record's header. */
+/* How a cell begins: with the record's length, the row's number, the record's header; by two words at once. */
+typedef uint64_t two_words __attribute__((vector_size(16)));
 typedef struct {
-    uint64_t word[(2 + 4 + BZ_SCAN_HEADER + 7) / 8], mask[(2 + 4 + BZ_SCAN_HEADER + 7) / 8];
-    uint32_t words, before, number_at; /* bytes before the record; where the row's number begins */
+    two_words word[(2 + 4 + BZ_SCAN_HEADER + 15) / 16], mask[(2 + 4 + BZ_SCAN_HEADER + 15) / 16];
+    uint32_t pairs, before, number_at; /* bytes before the record; where the row's number begins */
 } beginning;
 
 /* Of the cell of a record that fits the plan; the number counts as alike where it has as many bytes. False: a rare one. */
@@ -367,13 +394,13 @@ static bool begins(const bz_rows *r, const uint8_t *cell, const uint8_t *number,
     b->number_at = (uint32_t)(number - cell);
     b->before = (uint32_t)(record - cell);
     uint32_t size = b->before + r->plan.n_header;
-    b->words = (size + 7) / 8;
-    if (b->number_at > 2 || b->before - b->number_at > 4 || cell + 8 * (size_t)b->words > r->leaf + r->pages->usable)
+    b->pairs = (size + 15) / 16;
+    if (b->number_at > 2 || b->before - b->number_at > 4 || cell + 16 * (size_t)b->pairs > r->leaf + r->pages->usable)
         return false;
     memset(mask, 0xff, size);
     memset(mask + b->number_at, 0x80, b->before - b->number_at); /* of its bytes, whether one follows */
     memcpy(b->mask, mask, sizeof mask);
-    memcpy(b->word, cell, 8 * (size_t)b->words);
+    memcpy(b->word, cell, 16 * (size_t)b->pairs);
     return true;
 }
 
@@ -386,7 +413,7 @@ static int add_alike(const bz_rows *r, const uint8_t *cell, const uint8_t *numbe
     if (!begins(r, cell, number_at, record[0], &b))
         return 1;
     const uint8_t *leaf = r->leaf, *pointer = leaf + r->first + 2 * (size_t)r->cell + 2;
-    const uint64_t reach = b.before + n > 8 * (uint64_t)b.words ? b.before + n : 8 * (uint64_t)b.words;
+    const uint64_t reach = b.before + n > 16 * (uint64_t)b.pairs ? b.before + n : 16 * (uint64_t)b.pairs;
     const uint32_t low = r->first + 2 * r->cells, high = r->pages->usable - (uint32_t)reach;
     const int shift = 32 - 8 * (int)(b.before - b.number_at);
     int most = r->cells - r->cell < BZ_SCAN_BATCH ? (int)(r->cells - r->cell) : BZ_SCAN_BATCH, rows = 1;
@@ -394,13 +421,13 @@ static int add_alike(const bz_rows *r, const uint8_t *cell, const uint8_t *numbe
         uint32_t at = be16(pointer);
         if (at < low || at > high)
             break;
-        uint64_t word, differ = 0;
-        for (uint32_t i = 0; i < b.words; i++) {
-            memcpy(&word, leaf + at + 8 * (size_t)i, sizeof word);
+        two_words word, differ = {0};
+        for (uint32_t i = 0; i < b.pairs; i++) {
+            memcpy(&word, leaf + at + 16 * (size_t)i, sizeof word);
             differ |= (word ^ b.word[i]) & b.mask[i];
         }
         uint32_t next = be32(leaf + at + b.number_at) >> shift;
-        if (differ || next <= number)
+        if ((differ[0] | differ[1]) || next <= number)
             break;
         number = next;
         record[rows] = leaf + at + b.before;

@@ -168,6 +168,12 @@ static uint32_t find_lane(reader *r, const bz_mapping *map, const selection *sel
                        : bz_trace_thread(r->t, r->source, id[0] >> 24 & 0xffffff, id[0] & 0xffffff);
 }
 
+static void store_same(uint32_t *to, uint32_t value, int n)
+{
+    for (int k = 0; k < n; k++)
+        to[k] = value;
+}
+
 /* What all of them have in one bit or another tells whether each of them fits: a pass that takes several at once. */
 static void store_short(uint32_t *to, const int64_t *number, int n)
 {
@@ -191,19 +197,24 @@ static void store_launched(reader *r, const selection *sel, const bz_values *v, 
 {
     bz_launched launched = {0};
     uint64_t differ[BZ_SCAN_BATCH] = {1};
+    bool same = true;
     for (int c = 0; c < sel->n_launched; c++)
-        if (!v[sel->launched[c]].same)
+        if (!v[sel->launched[c]].same) {
             add_differences(differ, v[sel->launched[c]].number + row, n);
-    for (int k = 0; k < n; k++) {
+            same = false;
+        }
+    for (int k = 0; k < (same ? 1 : n); k++) {
         for (int c = 0; c < sel->n_launched && differ[k]; c++) {
             uint32_t told = clamp32(v[sel->launched[c]].number[row + k]);
             memcpy((char *)&launched + sel->field[sel->launched[c]]->offset, &told, sizeof told);
         }
         to[k] = differ[k] ? bz_trace_launched(r->t, &launched) : to[k - 1];
     }
+    if (same)
+        store_same(to, to[0], n);
 }
 
-static void store_strings(reader *r, uint32_t *to, const int64_t *number, int n)
+static void store_strings(reader *r, uint32_t *to, const int64_t *number, int n, bool same)
 {
     const uint32_t *ours = r->strings.ours;
     const uint64_t span = r->strings.span, first = (uint64_t)r->strings.first;
@@ -211,6 +222,10 @@ static void store_strings(reader *r, uint32_t *to, const int64_t *number, int n)
         uint64_t at = (uint64_t)number[k] - first;
         uint32_t name = at < span ? ours[at] : BZ_NONE;
         to[k] = name != BZ_NONE ? name : bz_string_ids_search(&r->strings, number[k]);
+        if (same && name != BZ_NONE) {
+            store_same(to, name, n);
+            return;
+        }
     }
 }
 
@@ -226,13 +241,17 @@ static void store(reader *r, bz_events *e, size_t i, int n, const bz_field *c, c
         memcpy(wide, number, (v->zero ? 0 : (size_t)n) * sizeof *wide);
         break;
     case BZ_CELL_INT32:
-        if (!v->zero)
+        if (v->same && (uint64_t)number[0] < BZ_NONE) {
+            if (number[0])
+                store_same(to, (uint32_t)number[0], n);
+        } else {
             store_short(to, number, n);
+        }
         break;
     case BZ_CELL_STRING_ID: /* some generations wrote the text itself */
     case BZ_CELL_TEXT:
         if (c->cell == BZ_CELL_STRING_ID && v->type != BZ_VALUE_TEXT)
-            store_strings(r, to, number, n);
+            store_strings(r, to, number, n, v->same);
         else
             for (int k = 0; k < n; k++)
                 to[k] = text_of(r, v->text[row + k], number[k]);
