@@ -53,11 +53,13 @@ static uint64_t symbol_of(const bz_trace *t, int argument, uint32_t op)
 
 void bz_sequence_weights(const bz_trace *t, const bz_sequence *s, bz_work *w, bz_arena *arena)
 {
+    if (!s->event->op)
+        return;
     uint32_t *weight = BZ_NEW(arena, uint32_t, s->n + 1), last = BZ_NONE;
     bz_name_answers answers = {.ask = weights_of};
     BZ_SCOPED(bz_numbers) numbers = {0};
     bz_numbers_add(&numbers, 0);
-    for (size_t i = 0; i < s->n && s->event->op; i++) {
+    for (size_t i = 0; i < s->n; i++) {
         uint32_t row = s->row[i], op = weighted(t, &answers, s->kind == BZ_EVENT_OP ? row : s->event->op[row]);
         if (op == BZ_NONE || op == last) /* several kernels of one operator */
             continue;
