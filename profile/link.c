@@ -315,6 +315,10 @@ static void find_early_end(bz_trace *t)
     uint32_t source = api->n ? t->lane[api->lane[0]].source : 0;
     if (!kernel->n || !api->n || t->source[source].truncated)
         return;
+    /* no event ends later than the latest one: mostly so little begins behind the last rows that it need not be looked for */
+    if (api->n - bz_events_from(api, kernel->end[kernel->n - 1]) <= most &&
+        kernel->n - bz_events_from(kernel, api->end[api->n - 1]) <= most)
+        return;
     for (size_t i = 0; i < kernel->n; i++)
         worked = kernel->end[i] > worked ? kernel->end[i] : worked;
     for (size_t i = 0; i < api->n; i++)
