@@ -347,6 +347,8 @@ static void link_device(bz_trace *t)
 {
     const bz_events *api = &t->event[BZ_EVENT_API];
     bool ops = t->event[BZ_EVENT_OP].n, calls = t->event[BZ_EVENT_CALL].n;
+    for (size_t k = 0; k < N_DEVICE_KINDS && t->summary; k++) /* which needs correlations no more: causes take their place */
+        t->event[DEVICE_KINDS[k]].cause = t->event[DEVICE_KINDS[k]].correlation;
     bz_trace_find_causes(t);
     for (size_t k = 0; k < N_DEVICE_KINDS; k++) {
         bz_events *e = &t->event[DEVICE_KINDS[k]];
@@ -415,12 +417,10 @@ static void infer_variants(bz_trace *t)
     }
 }
 
-/* What a summary needs no more: causes say what correlations did, but for those of the calls that waits name. */
+/* A summary needs numbers of calls no more, but for those that waits name. */
 static void forget_correlations(bz_trace *t)
 {
     bz_events *api = &t->event[BZ_EVENT_API];
-    for (size_t k = 0; k < N_DEVICE_KINDS; k++)
-        bz_events_forget(t->event[DEVICE_KINDS[k]].correlation, t->event[DEVICE_KINDS[k]].n);
     if (!t->event[BZ_EVENT_SYNC].n)
         bz_events_forget(api->correlation, api->n);
 }
