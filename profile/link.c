@@ -1,5 +1,6 @@
 /* Ties events together: which host event lies inside which, and which call asked for which work of the
  * device. Everything is sorted by start. */
+#include "base/sort.h"
 #include "profile/columns.h"
 #include "profile/sequence.h"
 #include "profile/trace.h"
@@ -198,15 +199,16 @@ static void link_host(bz_trace *t)
     bz_map_free(&nested.pairs);
 }
 
-/* Row numbers of api events by (scope, correlation). Mostly there is one scope, and the numbers have been handed out one
- * after the other: then they are the index. Else open addressing. */
+/* Row numbers of api events by (scope, correlation). Mostly there is one scope, and the numbers ascend with the
+ * rows; else they have been handed out one after the other, and are the index. Else open addressing. */
 typedef struct {
     const bz_events *api;
     const uint64_t *scope; /* per lane */
-    uint32_t *slot;
+    uint32_t *slot;        /* NULL: the rows ascend by their numbers, and are searched */
     size_t mask;
     bool dense;
     uint32_t first, span; /* dense: correlations first … first + span - 1 */
+    uint32_t near;        /* the row that was found last: the next one is mostly the one behind it */
 } join;
 
 static size_t mix(uint64_t scope, uint32_t correlation)
@@ -215,8 +217,26 @@ static size_t mix(uint64_t scope, uint32_t correlation)
     return (size_t)(h ^ h >> 29);
 }
 
+/* Of rows that ascend. BZ_NONE: none has that number. */
+static uint32_t search(join *j, uint32_t correlation)
+{
+    const uint32_t *number = j->api->correlation, last = (uint32_t)j->api->n - 1;
+    uint32_t low = j->near, high = low, step = 1;
+    for (; number[high] < correlation && high < last; step *= 2) {
+        low = high + 1;
+        high = last - high > step ? high + step : last;
+    }
+    for (; number[low] > correlation && low > 0; step *= 2) {
+        high = low - 1;
+        low = low > step ? low - step : 0;
+    }
+    BZ_FIND_FIRST(low, high, middle, number[middle] < correlation);
+    j->near = low;
+    return number[low] == correlation ? low : BZ_NONE;
+}
+
 /* NULL: no such number among the api events. */
-static uint32_t *find(const join *j, uint64_t scope, uint32_t correlation)
+static uint32_t *slot_of(const join *j, uint64_t scope, uint32_t correlation)
 {
     if (j->dense)
         return correlation - j->first < j->span ? &j->slot[correlation - j->first] : NULL;
@@ -227,18 +247,30 @@ static uint32_t *find(const join *j, uint64_t scope, uint32_t correlation)
     }
 }
 
+/* The row of the api event; BZ_NONE: there is none. */
+static uint32_t find(join *j, uint64_t scope, uint32_t correlation)
+{
+    const uint32_t *s = correlation && j->slot ? slot_of(j, scope, correlation) : NULL;
+    return s ? *s : correlation && !j->slot && j->api->n ? search(j, correlation) : BZ_NONE;
+}
+
 static join join_api(const bz_trace *t, const uint64_t *scope)
 {
     const bz_events *api = &t->event[BZ_EVENT_API];
     join j = {.api = api, .scope = scope, .dense = true};
     uint32_t low = UINT32_MAX, high = 0;
+    size_t ascending = 0;
+    for (uint32_t i = 1; i < t->n_lanes; i++)
+        j.dense = j.dense && scope[i] == scope[0];
+    while (ascending < api->n && j.dense && api->correlation[ascending] > high)
+        high = api->correlation[ascending++];
+    if (ascending == api->n)
+        return j;
     for (size_t i = 0; i < api->n; i++)
         if (api->correlation[i]) {
             low = api->correlation[i] < low ? api->correlation[i] : low;
             high = api->correlation[i] > high ? api->correlation[i] : high;
         }
-    for (uint32_t i = 1; i < t->n_lanes; i++)
-        j.dense = j.dense && scope[i] == scope[0];
     j.first = low;
     j.span = high >= low ? high - low + 1 : 0;
     j.dense = j.dense && j.span <= api->n * 4;
@@ -251,7 +283,7 @@ static join join_api(const bz_trace *t, const uint64_t *scope)
     memset(j.slot, 0xff, cap * sizeof *j.slot);
     for (size_t i = 0; i < api->n; i++)
         if (api->correlation[i]) {
-            uint32_t *s = find(&j, scope[api->lane[i]], api->correlation[i]);
+            uint32_t *s = slot_of(&j, scope[api->lane[i]], api->correlation[i]);
             if (*s == BZ_NONE)
                 *s = (uint32_t)i;
         }
@@ -283,10 +315,8 @@ void bz_trace_find_causes(bz_trace *t)
     join j = join_api(t, scope);
     for (size_t k = 0; k < N_DEVICE_KINDS; k++) {
         bz_events *e = &t->event[DEVICE_KINDS[k]];
-        for (size_t i = 0; i < e->n; i++) {
-            const uint32_t *s = e->correlation[i] ? find(&j, scope[e->lane[i]], e->correlation[i]) : NULL;
-            e->cause[i] = s ? *s : BZ_NONE;
-        }
+        for (size_t i = 0; i < e->n; i++)
+            e->cause[i] = find(&j, scope[e->lane[i]], e->correlation[i]);
     }
     free(j.slot);
 }
