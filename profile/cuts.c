@@ -342,7 +342,7 @@ static void try_cut(search *s, bz_cut_origin origin)
 static void cut_where(search *s, bz_cut_origin origin, bz_doing what)
 {
     s->k = 0;
-    if (what < BZ_DO_COUNTED && !s->count[what])
+    if (what == BZ_DO_GRAPH ? !(s->w->anywhere & BZ_BETWEEN_NONE) : !s->count[what])
         return; /* there is none */
     for (size_t i = 0; i < s->w->n; i++)
         if (bz_work_does_at(s->w, what, i))

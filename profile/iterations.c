@@ -126,7 +126,7 @@ static void read_symbols(const bz_trace *t, bz_sequence *s, bz_work *w, bz_arena
 {
     const bz_events *e = s->event;
     bool kernels = s->kind == BZ_EVENT_KERNEL;
-    uint32_t *exact = BZ_NEW(arena, uint32_t, s->n), *of = NULL, *same;
+    uint32_t *exact = bz_arena_take(arena, s->n * sizeof *exact), *of = NULL, *same;
     bz_numbers ids = {0};
     /* parameters tell calls apart, and shapes operators, but only where every one has them */
     bool op = s->kind == BZ_EVENT_OP, detailed = e->detail != NULL && (op || s->kind == BZ_EVENT_CALL);
@@ -196,7 +196,14 @@ static const bool *asking_threads(const bz_trace *t, const bz_sequence *s, bz_ar
 
 enum { TO_DEVICE = 1, TO_HOST = 2 }; /* directions of copies, as CUPTI numbers them */
 
-static void read_copies(const bz_trace *t, const bz_sequence *s, const bool *asks, uint16_t *inputs, uint8_t *between)
+static void set_between(bz_work *w, uint8_t *between, uint8_t bit)
+{
+    *between |= bit;
+    w->anywhere |= bit;
+}
+
+static void read_copies(const bz_trace *t, const bz_sequence *s, bz_work *w, const bool *asks, uint16_t *inputs,
+                        uint8_t *between)
 {
     const bz_events *e = &t->event[BZ_EVENT_COPY];
     const uint32_t *causes = bz_causes(t, e);
@@ -207,9 +214,9 @@ static void read_copies(const bz_trace *t, const bz_sequence *s, const bool *ask
             continue;
         size_t at = event_from(s, bz_asked_at(t, e, i));
         if (e->value[i] == TO_HOST)
-            between[at] |= BZ_BETWEEN_RESULT;
+            set_between(w, &between[at], BZ_BETWEEN_RESULT);
         else if (e->value[i] == TO_DEVICE && inputs[at] < UINT16_MAX)
-            inputs[at]++;
+            w->fed = ++inputs[at];
     }
 }
 
@@ -237,7 +244,7 @@ static void read_host(const bz_trace *t, const bz_sequence *s, bz_work *w, bz_ar
         bz_work_add_pause(w, i, start > end ? start - end : 0, arena);
         end = stop > end ? stop : end;
         if (cause != BZ_NONE && cause == before)
-            between[i] |= BZ_BETWEEN_NONE;
+            set_between(w, &between[i], BZ_BETWEEN_NONE);
         before = cause;
     }
     w->inputs = inputs;
@@ -245,10 +252,10 @@ static void read_host(const bz_trace *t, const bz_sequence *s, bz_work *w, bz_ar
     if (!e->cause)
         return;
     const bool *asks = asking_threads(t, s, arena);
-    read_copies(t, s, asks, inputs, between);
+    read_copies(t, s, w, asks, inputs, between);
     for (size_t i = 0; i < api->n; i++)
         if (asks[api->lane[i]] && bz_api_of(t, i) == BZ_API_WAITS)
-            between[event_from(s, api->start[i])] |= BZ_BETWEEN_WAIT;
+            set_between(w, &between[event_from(s, api->start[i])], BZ_BETWEEN_WAIT);
 }
 
 /* `other`: NULL where nothing but the number of layers in an iteration is open. */

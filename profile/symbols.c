@@ -106,14 +106,9 @@ void bz_work_add_long_pause(bz_work *w, size_t i, int64_t time, bz_arena *arena)
 
 void bz_work_count(const bz_work *w, const uint32_t *count[BZ_DO_COUNTED], bz_arena *scratch)
 {
-    unsigned inputs = 0, between = 0; /* what is anywhere */
-    for (size_t i = 0; i <= w->n; i++) {
-        inputs |= w->inputs[i];
-        between |= w->between[i];
-    }
-    const bool any[BZ_DO_COUNTED] = {[BZ_DO_INPUT] = inputs != 0,
-                                     [BZ_DO_RESULT] = between & BZ_BETWEEN_RESULT,
-                                     [BZ_DO_WAIT] = between & BZ_BETWEEN_WAIT,
+    const bool any[BZ_DO_COUNTED] = {[BZ_DO_INPUT] = w->fed,
+                                     [BZ_DO_RESULT] = w->anywhere & BZ_BETWEEN_RESULT,
+                                     [BZ_DO_WAIT] = w->anywhere & BZ_BETWEEN_WAIT,
                                      [BZ_DO_UPDATE] = bz_work_any(w, BZ_DOES_OPTIMIZE)};
     for (bz_doing what = BZ_DO_INPUT; what < BZ_DO_COUNTED; what++) {
         if (!any[what])
