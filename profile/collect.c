@@ -53,9 +53,9 @@ static int by_host_start(const void *a, const void *b, void *context)
 /* Streams overlap; launches do not. */
 static void sort_by_host(bz_sequence *s)
 {
-    size_t i = 1;
-    while (i < s->n && bz_sequence_start(s, i - 1) <= bz_sequence_start(s, i))
-        i++;
+    size_t i = 0;
+    for (int64_t before = INT64_MIN, at; i < s->n && (at = bz_sequence_start(s, i)) >= before; i++)
+        before = at;
     if (i < s->n)
         qsort_r(s->row, s->n, sizeof *s->row, by_host_start, s);
 }

@@ -248,10 +248,15 @@ static uint32_t *slot_of(const join *j, uint64_t scope, uint32_t correlation)
 }
 
 /* The row of the api event; BZ_NONE: there is none. */
-static uint32_t find(join *j, uint64_t scope, uint32_t correlation)
+static inline uint32_t find(join *j, uint64_t scope, uint32_t correlation)
 {
-    const uint32_t *s = correlation && j->slot ? slot_of(j, scope, correlation) : NULL;
-    return s ? *s : correlation && !j->slot && j->api->n ? search(j, correlation) : BZ_NONE;
+    if (!correlation || !j->api->n)
+        return BZ_NONE;
+    if (!j->slot)
+        return j->near + 1 < j->api->n && j->api->correlation[j->near + 1] == correlation ? ++j->near
+                                                                                          : search(j, correlation);
+    const uint32_t *s = slot_of(j, scope, correlation);
+    return s ? *s : BZ_NONE;
 }
 
 static join join_api(const bz_trace *t, const uint64_t *scope)

@@ -311,6 +311,7 @@ static bool all_alike(const uint8_t *const *record, int n, uint32_t end, int shi
     uint64_t differ = first ^ bytes_before(record[n - 1], end);
     if (differ >> shift)
         return false;
+#pragma GCC unroll 4
     for (int k = 1; k < n; k++)
         differ |= first ^ bytes_before(record[k], end);
     return !(differ >> shift);
@@ -338,6 +339,7 @@ static void take_numbers(const bz_rows *r, int i, const uint8_t *const *record, 
         fill(v->number, number_in(bytes_before(record[0], end), shift), n);
         return;
     }
+#pragma GCC unroll 4
     for (int k = 0; k < n; k++)
         v->number[k] = number_in(bytes_before(record[k], end), shift);
 }
