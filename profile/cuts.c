@@ -530,7 +530,7 @@ static void cut_at_runs(search *s)
     for (size_t i = 0; i < w->n; i++)
         gram[i] = bz_work_name(w, i);
     for (size_t width = 4; width <= LONGEST_MARK && width <= w->n / 2; width *= 4)
-        cut_at_symbols(s, gram, NULL, bz_widen_symbols(gram, w->n, width / 4));
+        cut_at_symbols(s, gram, NULL, bz_widen_symbols(gram, w->exact, w->n, width / 4));
 }
 
 /* Embeddings are the first layer of a step, each of those that it has. */

@@ -193,8 +193,8 @@ void bz_numbers_free(bz_numbers *x);
 
 /* Those of an array at once; returns how many there are. */
 uint32_t bz_number_symbols(const uint64_t *symbol, size_t n, uint32_t *dense);
-/* From the numbers of the runs of `width` symbols, those of four such runs in a row; the last ones are shorter. No number before i
- * is asked for again. */
-uint32_t bz_widen_symbols(uint32_t *gram, size_t n, size_t width);
+/* From the numbers of the runs of `width` symbols, those of four such runs in a row; the last ones are shorter. `finest` [n]: symbols that tell
+ * at least as much as those which the runs are of, so that where they repeat, numbers do. */
+uint32_t bz_widen_symbols(uint32_t *gram, const uint32_t *finest, size_t n, size_t width);
 
 #endif

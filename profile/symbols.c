@@ -64,14 +64,35 @@ static uint32_t number_of_run(bz_numbers *x, const uint32_t *gram, size_t n, siz
     return bz_numbers_add(x, hash);
 }
 
-uint32_t bz_widen_symbols(uint32_t *gram, size_t n, size_t width)
+/* How many symbols from i on are those from an earlier place on. */
+static size_t same_as_before(const uint32_t *symbol, size_t n, size_t before, size_t i)
 {
-    enum { PLACES = 1 << 12 };
+    enum { AT_ONCE = 64 };
+    size_t k = 0;
+    while (i + k + AT_ONCE <= n && !memcmp(symbol + before + k, symbol + i + k, AT_ONCE * sizeof *symbol))
+        k += AT_ONCE;
+    while (i + k < n && symbol[before + k] == symbol[i + k])
+        k++;
+    return k;
+}
+
+/* Copies what stands from an earlier place on; where it reaches into what it makes, that is repeated. */
+static void repeat(uint32_t *gram, size_t before, size_t i, size_t n)
+{
+    for (size_t k = 0, part; k < n; k += part) {
+        part = n - k < i - before ? n - k : i - before;
+        memcpy(gram + i + k, gram + before + k, part * sizeof *gram);
+    }
+}
+
+uint32_t bz_widen_symbols(uint32_t *gram, const uint32_t *finest, size_t n, size_t width)
+{
+    enum { PLACES = 1 << 12, TRIED_EACH = 64 };
     struct {
-        uint32_t part[4], number;
+        uint32_t part[4], number, at;
     } *known = bz_alloc(PLACES, sizeof *known), *last; /* the last run that began with each symbol mostly comes again */
     BZ_SCOPED(bz_numbers) x = {0};
-    size_t whole = n > 3 * width ? n - 3 * width : 0;
+    size_t whole = n > 3 * width ? n - 3 * width : 0, next = 0; /* next: where a longer repetition is looked for again */
     memset(known, 0xff, PLACES * sizeof *known); /* no symbol has that number */
     for (size_t i = 0; i < whole; i++) {
         uint32_t a = gram[i], b = gram[i + width], c = gram[i + 2 * width], d = gram[i + 3 * width];
@@ -82,7 +103,17 @@ uint32_t bz_widen_symbols(uint32_t *gram, size_t n, size_t width)
             last->part[2] = c;
             last->part[3] = d;
             last->number = number_of_run(&x, gram, n, i, width);
+        } else if (i >= next) {
+            size_t same = same_as_before(finest, n, last->at, i), end = i + same;
+            next = end + TRIED_EACH;
+            if (same > 4 * width) { /* what is as far from the end of that has the same behind it, and so the same number */
+                end = end - 4 * width < whole ? end - 4 * width : whole;
+                repeat(gram, last->at, i, end - i);
+                i = end - 1;
+                continue;
+            }
         }
+        last->at = (uint32_t)i;
         gram[i] = last->number;
     }
     for (size_t i = whole; i < n; i++)
