@@ -11,11 +11,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Tables and the search for iterations take large arrays one after the other: what was freed goes back to the kernel at once, and an array
- * that grows leaves no hole behind it. Other commands keep up to 32 MB for the next one of that size: bz_keep_memory. */
+/* Tables and the search for iterations take large arrays one after the other: of large recordings what was freed goes back to the kernel at
+ * once, and an array that grows leaves no hole behind it. Up to 8 MB are kept for the next one, since the kernel clears what it gives
+ * again; other commands keep up to 32 MB: bz_keep_memory. */
 void profile_return_memory(void)
 {
-    mallopt(M_MMAP_THRESHOLD, 1 << 20);
+    mallopt(M_MMAP_THRESHOLD, 8 << 20);
+    mallopt(M_TRIM_THRESHOLD, 8 << 20);
 }
 
 BZ_ENDS(end_trace, bz_trace_free)
