@@ -215,7 +215,7 @@ bz_sequence bz_sequence_collect(const bz_trace *t, bz_event_kind kind, bz_arena 
     bz_sequence s = {.kind = kind, .event = e, .api = &t->event[BZ_EVENT_API], .cause = bz_causes(t, e)};
     uint32_t *first = BZ_NEW(arena, uint32_t, t->n_lanes), lane = busiest(t, kind, first);
     bool timeline = bz_has_timeline(t);
-    s.row = bz_arena_take(arena, e->n * sizeof *s.row);
+    s.row = t->private->n_spare >= e->n ? t->private->spare : bz_arena_take(arena, e->n * sizeof *s.row);
     bool all = kind == BZ_EVENT_KERNEL; /* each is wanted */
     for (size_t i = 0; i < e->n; i++)
         if (first[e->lane[i]] == lane && (all || wanted(t, kind, i, timeline)))

@@ -169,12 +169,6 @@ void bz_events_trim(bz_events *e, bz_event_kind kind)
                    (e->cap - e->n) * BZ_COLUMNS[c].size, MADV_DONTNEED);
 }
 
-void bz_events_forget(uint32_t *column, size_t n)
-{
-    if (column)
-        advise(column, n * sizeof *column, MADV_DONTNEED);
-}
-
 size_t bz_events_from(const bz_events *e, int64_t start)
 {
     const int64_t *at = e->start;

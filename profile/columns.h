@@ -26,9 +26,6 @@ void bz_events_free(bz_events *e);
 /* Gives back the memory behind the rows, of which pages of two megabytes left some. */
 void bz_events_trim(bz_events *e, bz_event_kind kind);
 
-/* Gives back the memory of a column of which nobody will ask again: what it holds is any numbers. */
-void bz_events_forget(uint32_t *column, size_t n);
-
 /* Sorts the rows by start, longer first; stable. `order` (may be NULL) gets old indexes by new
  * position: free it. NULL where nothing moved. */
 void bz_events_sort(bz_events *e, bz_event_kind kind, uint32_t **order);

@@ -453,11 +453,16 @@ static void infer_variants(bz_trace *t)
 }
 
 /* A summary needs numbers of calls no more, but for those that waits name. */
-static void forget_correlations(bz_trace *t)
+static void spare_correlations(bz_trace *t)
 {
-    bz_events *api = &t->event[BZ_EVENT_API];
-    if (!t->event[BZ_EVENT_SYNC].n)
-        bz_events_forget(api->correlation, api->n);
+    const bz_events *api = &t->event[BZ_EVENT_API], *sync = &t->event[BZ_EVENT_SYNC];
+    size_t i = 0;
+    while (i < sync->n && !sync->waited_record[i])
+        i++;
+    if (i == sync->n) {
+        t->private->spare = api->correlation;
+        t->private->n_spare = api->n;
+    }
 }
 
 void bz_trace_link(bz_trace *t)
@@ -467,5 +472,5 @@ void bz_trace_link(bz_trace *t)
     link_device(t);
     infer_variants(t);
     if (t->summary)
-        forget_correlations(t);
+        spare_correlations(t);
 }
