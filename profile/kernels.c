@@ -314,11 +314,11 @@ static void head_of(const char *name, char *out, size_t size)
     snprintf(out, size, "%.*s%s", (int)(n < size ? n : size - 1), name, rest ? rest + 1 : "");
 }
 
-static const rule *find(attribute of, const char *name)
+static const rule *find(attribute of, const bz_paired_name *name)
 {
     static const rule NONE = {ATTRIBUTES, 0, NULL, NULL};
     for (size_t i = 0; i < sizeof RULES / sizeof *RULES; i++)
-        if (RULES[i].of == of && bz_name_matches_any(RULES[i].names, name))
+        if (RULES[i].of == of && bz_paired_name_matches_any(RULES[i].names, name))
             return &RULES[i];
     return &NONE;
 }
@@ -338,25 +338,26 @@ static bool computes(bz_kernel_does does)
     return does >= BZ_KERNEL_CONV && does <= BZ_KERNEL_RNN;
 }
 
-void bz_kernel_read(const char *full, bz_kernel *out)
+void bz_kernel_read(const char *name, bz_kernel *out)
 {
-    char head[4096];
-    head_of(full, head, sizeof head);
-    const rule *maker = find(MAKER, head), *layer = find(LAYER, full), *unit;
+    char text[4096];
+    head_of(name, text, sizeof text);
+    const bz_paired_name head = bz_name_paired(text), full = bz_name_paired(name);
+    const rule *maker = find(MAKER, &head), *layer = find(LAYER, &full), *unit;
     if (maker->of == ATTRIBUTES)
-        maker = find(MAKER, full);
-    *out = (bz_kernel){.does = (bz_kernel_does)find(GROUP, head)->value, .maker = maker->text};
+        maker = find(MAKER, &full);
+    *out = (bz_kernel){.does = (bz_kernel_does)find(GROUP, &head)->value, .maker = maker->text};
     bool product = computes(out->does);
-    unit = product || !out->does ? find(UNIT, head) : NULL;
+    unit = product || !out->does ? find(UNIT, &head) : NULL;
     out->unit = unit ? unit->text : NULL;
     /* libraries name what they multiply with; Triton and others name a kernel as the function that a person wrote */
     out->tells_unit = unit && (unit->of == UNIT || (maker->of == MAKER && maker->value == BZ_KERNEL_OF_LIBRARY));
-    out->type = find(TYPE, full)->text;
+    out->type = find(TYPE, &full)->text;
     if (product && out->tells_unit && !out->unit && !out->type) /* plain arithmetic tells other types, and no f32 */
         out->type = "f32";
     out->owner = out->maker ? (bz_kernel_owner)maker->value : product ? BZ_KERNEL_OF_LIBRARY : BZ_KERNEL_OF_ANYONE;
-    out->algorithm = find(ALGORITHM, full)->text;
-    out->begins = (bz_kernel_part)find(BEGINS, full)->value;
+    out->algorithm = find(ALGORITHM, &full)->text;
+    out->begins = (bz_kernel_part)find(BEGINS, &full)->value;
     out->product = product_of(out);
     out->layer = layer->of == ATTRIBUTES ? DOES[out->does].layer : layer->text;
     out->cause = (bz_cause_kind)layer->value;

@@ -54,6 +54,40 @@ bool bz_name_matches_any(const char *patterns, const char *name)
     return false;
 }
 
+static unsigned pair_at(const char *p)
+{
+    return ((unsigned char)p[0] * 32u ^ (unsigned char)p[1]) % BZ_NAME_PAIRS;
+}
+
+bz_paired_name bz_name_paired(const char *name)
+{
+    bz_paired_name paired = {.name = name};
+    for (; *name && name[1]; name++)
+        paired.pairs[pair_at(name) / 64] |= UINT64_C(1) << pair_at(name) % 64;
+    return paired;
+}
+
+/* The first two letters of a pattern stand somewhere in a name that it matches: mostly they do not. */
+static bool may_match(const char *pattern, size_t n, const bz_paired_name *name)
+{
+    pattern += *pattern == '^';
+    if (n < 4 || pattern[0] == '*' || pattern[1] == '*') /* short ones may be an end's mark and a letter */
+        return true;
+    unsigned pair = pair_at(pattern);
+    return name->pairs[pair / 64] >> pair % 64 & 1;
+}
+
+bool bz_paired_name_matches_any(const char *patterns, const bz_paired_name *name)
+{
+    for (size_t n; *patterns; patterns += n + (patterns[n] != 0)) {
+        for (n = 0; patterns[n] && patterns[n] != ' ';)
+            n++;
+        if (n && may_match(patterns, n, name) && pattern_matches(patterns, n, name->name))
+            return true;
+    }
+    return false;
+}
+
 int bz_name_answer(bz_name_answers *a, const char *name)
 {
     enum { PLACES = sizeof a->known / sizeof *a->known, NEAR = 8 };

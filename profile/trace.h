@@ -91,6 +91,15 @@ bz_library bz_library_of(const char *function);
 uint32_t bz_copy_named(const char *name); /* which direction, as `value` of a copy has it; 0: none is told */
 uint32_t bz_wait_named(const char *name); /* what for, as `value` of a wait has it */
 
+/* A name of which many patterns are asked, and which letters stand in a row in it. */
+enum { BZ_NAME_PAIRS = 4096 };
+typedef struct bz_paired_name {
+    const char *name;
+    uint64_t pairs[BZ_NAME_PAIRS / 64]; /* bits by hash */
+} bz_paired_name;
+bz_paired_name bz_name_paired(const char *name);
+bool bz_paired_name_matches_any(const char *patterns, const bz_paired_name *name); /* as bz_name_matches_any */
+
 /* Names of kernels, as strings: without parameters and templates, but with what tells kernels of one template apart; as a person
  * wrote it: kernel_name.c. */
 uint32_t bz_trace_short_name(bz_trace *t, uint32_t name);
