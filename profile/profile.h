@@ -522,6 +522,14 @@ uint32_t bz_stack_caller(const bz_trace *t, uint32_t stack); /* string */
 /* Idle time between consecutive library calls (on a device: between kernels), by the call before; beside that the one behind. */
 size_t bz_trace_gaps(const bz_trace *t, bz_arena *arena, bz_top **gaps);
 
+/* Both of them, of the kind that gaps are between, in one pass over its events. */
+typedef struct bz_tops {
+    bz_event_kind kind;
+    bz_top *event, *gap;
+    size_t n_events, n_gaps;
+} bz_tops;
+bz_tops bz_trace_tops(const bz_trace *t, bz_arena *arena);
+
 /* ---- output ------------------------------------------------------------------------------- */
 
 /* Summary, iterations, top calls and kernels, gaps, coverage. `top`: rows per table. */

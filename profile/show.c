@@ -197,10 +197,11 @@ static told_tops tell_tops(const bz_trace *t, const bz_top *row, size_t n, int t
     return told;
 }
 
-static told_tops tell_events(const bz_trace *t, bz_event_kind kind, int top, bz_arena *arena)
+/* `known`: of one of the kinds. */
+static told_tops tell_events(const bz_trace *t, const bz_tops *known, bz_event_kind kind, int top, bz_arena *arena)
 {
-    bz_top *row;
-    size_t n = bz_trace_top(t, arena, kind, &row);
+    bz_top *row = known->event;
+    size_t n = kind == known->kind ? known->n_events : bz_trace_top(t, arena, kind, &row);
     return tell_tops(t, row, n, top, kind == BZ_EVENT_CALL, arena);
 }
 
@@ -228,11 +229,10 @@ static told_tops tell_callers(const bz_trace *t, int top, bz_arena *arena)
     return tell_tops(t, row, n, top, false, arena);
 }
 
-static told_tops tell_gaps(const bz_trace *t, int top, bz_arena *arena)
+static told_tops tell_gaps(const bz_trace *t, const bz_tops *known, int top, bz_arena *arena)
 {
-    bz_top *row;
-    size_t n = bz_trace_has_lengths(t) ? bz_trace_gaps(t, arena, &row) : 0;
-    return n ? tell_tops(t, row, n, top, false, arena) : (told_tops){0};
+    size_t n = bz_trace_has_lengths(t) ? known->n_gaps : 0;
+    return n ? tell_tops(t, known->gap, n, top, false, arena) : (told_tops){0};
 }
 
 /* `width`: of a name, in bytes; CSV has all of it. */
@@ -249,10 +249,10 @@ static void put_tops(bz_table *table, const told_tops *told, bool more, bz_buf *
         bz_buf_printf(out, "… and %d more: --top %d\n", told->all - told->n, told->all);
 }
 
-static void print_top(const bz_trace *t, const bz_summary *s, bz_event_kind kind, const char *title, int top,
-                      bz_arena *arena, bz_buf *out)
+static void print_top(const bz_trace *t, const bz_summary *s, const bz_tops *known, bz_event_kind kind,
+                      const char *title, int top, bz_arena *arena, bz_buf *out)
 {
-    const told_tops told = tell_events(t, kind, top, arena);
+    const told_tops told = tell_events(t, known, kind, top, arena);
     double per = s->steady ? s->steady : 1;
     bz_table *table = bz_table_new(arena);
     bz_table_column(table, title, BZ_LEFT);
@@ -288,9 +288,10 @@ static void print_callers(const bz_trace *t, const bz_summary *s, int top, bz_ar
         put_tops(table, &told, true, out);
 }
 
-static void print_gaps(const bz_trace *t, const bz_summary *s, int top, bz_arena *arena, bz_buf *out)
+static void print_gaps(const bz_trace *t, const bz_summary *s, const bz_tops *known, int top, bz_arena *arena,
+                       bz_buf *out)
 {
-    const told_tops told = tell_gaps(t, top, arena);
+    const told_tops told = tell_gaps(t, known, top, arena);
     double per = s->steady ? s->steady : 1;
     bz_table *table = bz_table_of(arena, "idle after|before|>times per iteration|>time per iteration");
     for (int i = 0; i < told.n; i++) {
@@ -309,16 +310,17 @@ void bz_trace_print(const bz_trace *t, int top, bz_buf *out)
     BZ_SCOPED(bz_arena) arena = {0};
     bz_summary s;
     bz_summary_make(t, &arena, &s);
+    const bz_tops tops = bz_trace_tops(t, &arena);
     print_answer(t, &s, &arena, out);
     print_facts(t, out);
     print_levels(t, &arena, out);
     print_iterations(t, &s, &arena, out);
-    print_top(t, &s, BZ_EVENT_CALL, "library call", top, &arena, out);
-    print_top(t, &s, BZ_EVENT_KERNEL, "kernel", top, &arena, out);
+    print_top(t, &s, &tops, BZ_EVENT_CALL, "library call", top, &arena, out);
+    print_top(t, &s, &tops, BZ_EVENT_KERNEL, "kernel", top, &arena, out);
     if (!t->event[BZ_EVENT_CALL].n)
-        print_top(t, &s, BZ_EVENT_OP, "operator", top, &arena, out);
+        print_top(t, &s, &tops, BZ_EVENT_OP, "operator", top, &arena, out);
     print_callers(t, &s, top, &arena, out);
-    print_gaps(t, &s, top, &arena, out);
+    print_gaps(t, &s, &tops, top, &arena, out);
     if (t->n_coverage)
         bz_buf_puts(out, "\ncoverage\n");
     for (uint32_t i = 0; i < t->n_coverage; i++) {
@@ -465,15 +467,16 @@ void bz_trace_json(const bz_trace *t, int top, bz_buf *out)
     BZ_SCOPED(bz_arena) arena = {0};
     bz_summary s;
     bz_summary_make(t, &arena, &s);
+    const bz_tops tops = bz_trace_tops(t, &arena);
     bz_json j = bz_json_document_to(out, 0, "profile", 1);
     json_files(t, &j);
     json_levels(t, &j, &arena);
     json_iterations(t, &s, &j);
-    json_tops("calls", EVENT, tell_events(t, BZ_EVENT_CALL, top, &arena), &j);
-    json_tops("kernels", EVENT, tell_events(t, BZ_EVENT_KERNEL, top, &arena), &j);
-    json_tops("operators", EVENT, tell_events(t, BZ_EVENT_OP, top, &arena), &j);
+    json_tops("calls", EVENT, tell_events(t, &tops, BZ_EVENT_CALL, top, &arena), &j);
+    json_tops("kernels", EVENT, tell_events(t, &tops, BZ_EVENT_KERNEL, top, &arena), &j);
+    json_tops("operators", EVENT, tell_events(t, &tops, BZ_EVENT_OP, top, &arena), &j);
     json_tops("callers", CALLER, tell_callers(t, top, &arena), &j);
-    json_tops("gaps", GAP, tell_gaps(t, top, &arena), &j);
+    json_tops("gaps", GAP, tell_gaps(t, &tops, top, &arena), &j);
     BZ_JSON_EACH (&j, "coverage", i, t->n_coverage) {
         bz_json_key_str(&j, "level", bz_coverage_level_name(t->coverage[i].level));
         if (t->coverage[i].source != BZ_NONE)

@@ -429,20 +429,71 @@ static size_t tops_end(tops *p, bz_top **rows)
     return p->n;
 }
 
-size_t bz_trace_top(const bz_trace *t, bz_arena *arena, bz_event_kind kind, bz_top **top)
+/* Events by name, and what lies idle between one and the next; NULL: not asked for. */
+static void add_events(const bz_trace *t, bz_event_kind kind, tops *event, tops *gap)
 {
     const bz_events *e = &t->event[kind];
-    tops found = tops_new(t, arena);
+    uint32_t before = BZ_NONE, last_iteration = BZ_NONE;
     bz_cursor cursor = {0};
     const bz_asked asked = bz_asked_of(t, e);
-    for (size_t i = 0; i < e->n; i++)
-        if (counts(t, kind, &asked, i, &cursor))
-            tops_add(&found, shown(t, kind, i), e->variant ? e->variant[i] : 0, e->end[i] - e->start[i]);
-    size_t n = tops_end(&found, top), left = 0;
+    int64_t end = 0;
+    for (size_t i = 0; i < e->n; i++) {
+        if (!counts(t, kind, &asked, i, &cursor))
+            continue;
+        uint32_t iteration = cursor.iteration, name = shown(t, kind, i);
+        if (event)
+            tops_add(event, name, e->variant ? e->variant[i] : 0, e->end[i] - e->start[i]);
+        if (!gap)
+            continue;
+        if (before != BZ_NONE && iteration == last_iteration && e->start[i] > end)
+            tops_add(gap, before, name, e->start[i] - end);
+        if (iteration != last_iteration || before == BZ_NONE || e->end[i] > end) {
+            end = e->end[i];
+            before = name;
+        }
+        last_iteration = iteration;
+    }
+}
+
+/* PyTorch 1.8 records marks of iterations as operators. */
+static size_t leave_marks(const bz_trace *t, bz_event_kind kind, bz_top *top, size_t n)
+{
+    size_t left = 0;
     for (size_t i = 0; i < n; i++)
-        if (kind != BZ_EVENT_OP || !bz_is_mark(bz_string(t, (*top)[i].name)))
-            (*top)[left++] = (*top)[i];
+        if (kind != BZ_EVENT_OP || !bz_is_mark(bz_string(t, top[i].name)))
+            top[left++] = top[i];
     return left;
+}
+
+size_t bz_trace_top(const bz_trace *t, bz_arena *arena, bz_event_kind kind, bz_top **top)
+{
+    tops found = tops_new(t, arena);
+    add_events(t, kind, &found, NULL);
+    size_t n = tops_end(&found, top);
+    return leave_marks(t, kind, *top, n);
+}
+
+static bz_event_kind kind_of_gaps(const bz_trace *t)
+{
+    return t->event[BZ_EVENT_KERNEL].n ? BZ_EVENT_KERNEL : t->event[BZ_EVENT_CALL].n ? BZ_EVENT_CALL : BZ_EVENT_OP;
+}
+
+size_t bz_trace_gaps(const bz_trace *t, bz_arena *arena, bz_top **gaps)
+{
+    tops found = tops_new(t, arena);
+    add_events(t, kind_of_gaps(t), NULL, &found);
+    return tops_end(&found, gaps);
+}
+
+bz_tops bz_trace_tops(const bz_trace *t, bz_arena *arena)
+{
+    bz_tops both = {.kind = kind_of_gaps(t)};
+    tops event = tops_new(t, arena), gap = tops_new(t, arena);
+    add_events(t, both.kind, &event, &gap);
+    both.n_events = tops_end(&event, &both.event);
+    both.n_events = leave_marks(t, both.kind, both.event, both.n_events);
+    both.n_gaps = tops_end(&gap, &both.gap);
+    return both;
 }
 
 size_t bz_trace_callers(const bz_trace *t, bz_arena *arena, bz_top **callers)
@@ -456,32 +507,6 @@ size_t bz_trace_callers(const bz_trace *t, bz_arena *arena, bz_top **callers)
         if (call->stack[i] && bz_event_counts(t, BZ_EVENT_CALL, i))
             tops_add(&found, of[call->stack[i]], call->name[i], call->end[i] - call->start[i]);
     return tops_end(&found, callers);
-}
-
-size_t bz_trace_gaps(const bz_trace *t, bz_arena *arena, bz_top **gaps)
-{
-    bz_event_kind kind = t->event[BZ_EVENT_KERNEL].n ? BZ_EVENT_KERNEL
-                         : t->event[BZ_EVENT_CALL].n ? BZ_EVENT_CALL
-                                                     : BZ_EVENT_OP;
-    const bz_events *e = &t->event[kind];
-    tops found = tops_new(t, arena);
-    uint32_t before = BZ_NONE, last_iteration = BZ_NONE;
-    bz_cursor cursor = {0};
-    const bz_asked asked = bz_asked_of(t, e);
-    int64_t end = 0;
-    for (size_t i = 0; i < e->n; i++) {
-        if (!counts(t, kind, &asked, i, &cursor))
-            continue;
-        uint32_t iteration = cursor.iteration, name = shown(t, kind, i);
-        if (before != BZ_NONE && iteration == last_iteration && e->start[i] > end)
-            tops_add(&found, before, name, e->start[i] - end);
-        if (iteration != last_iteration || before == BZ_NONE || e->end[i] > end) {
-            end = e->end[i];
-            before = name;
-        }
-        last_iteration = iteration;
-    }
-    return tops_end(&found, gaps);
 }
 
 const char *bz_copy_direction(uint32_t kind)
