@@ -227,10 +227,9 @@ static bool plan_field(bz_record_plan *plan, int i, const bz_wanted *w, bool pre
     return !(kind == FIELD_TEXT && w->want == BZ_WANT_NUMBER) && !(number && w->want == BZ_WANT_TEXT);
 }
 
-static bool make_plan(bz_rows *r, const uint8_t *record, size_t n)
+static bool make_plan(bz_rows *r, bz_record_plan *plan, const uint8_t *record, size_t n)
 {
     static const uint8_t SIZE[] = {0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 0, 0};
-    bz_record_plan *plan = &r->plan;
     uint64_t type[COLUMNS_SEEN], end[COLUMNS_SEEN], n_header;
     const uint8_t *p = varint(record, record + n, &n_header);
     if (!p || n_header > n)
@@ -332,8 +331,8 @@ static void fill(int64_t *number, int64_t value, int n)
 /* Of column i. Most columns have one number in all rows of a batch: to see that takes less than to read each. */
 static void take_numbers(const bz_rows *r, int i, const uint8_t *const *record, bz_values *v)
 {
-    const uint32_t end = r->plan.field[i].end;
-    const int shift = r->plan.field[i].shift, n = r->batch;
+    const uint32_t end = r->plan[r->at].field[i].end;
+    const int shift = r->plan[r->at].field[i].shift, n = r->batch;
     v->same = all_alike(record, n, end, shift);
     if (v->same) {
         fill(v->number, number_in(bytes_before(record[0], end), shift), n);
@@ -347,8 +346,8 @@ static void take_numbers(const bz_rows *r, int i, const uint8_t *const *record, 
 static void take(const bz_rows *r, const uint8_t *const *record, const int64_t *rowid, bz_values *value)
 {
     for (int i = 0; i < r->n; i++) {
-        field_kind kind = r->plan.field[i].kind;
-        int64_t number = r->plan.field[i].number;
+        field_kind kind = r->plan[r->at].field[i].kind;
+        int64_t number = r->plan[r->at].field[i].number;
         bz_values *v = &value[i];
         v->type = kind == FIELD_TEXT ? BZ_VALUE_TEXT : kind == FIELD_NULL ? BZ_VALUE_NULL : BZ_VALUE_NUMBER;
         v->zero = kind == FIELD_NULL || (kind == FIELD_CONSTANT && !number);
@@ -361,7 +360,7 @@ static void take(const bz_rows *r, const uint8_t *const *record, const int64_t *
             fill(v->number, number, r->batch);
             for (int k = 0; k < r->batch; k++) /* only set, and only read, where there is a text or NULL */
                 if (kind != FIELD_CONSTANT)
-                    v->text[k] = kind == FIELD_TEXT ? (const char *)record[k] + r->plan.field[i].end - number : NULL;
+                    v->text[k] = kind == FIELD_TEXT ? (const char *)record[k] + r->plan[r->at].field[i].end - number : NULL;
         }
     }
 }
@@ -382,6 +381,21 @@ static inline bool fits(const bz_record_plan *plan, const uint8_t *record, uint6
     return !differ;
 }
 
+/* Finds or makes the plan of a record; false: libsqlite3 has to read it. */
+static bool find_plan(bz_rows *r, const uint8_t *record, uint64_t n, size_t room)
+{
+    if (fits(&r->plan[r->at], record, n, room))
+        return true;
+    for (int i = 0; i < BZ_SCAN_PLANS; i++)
+        if (fits(&r->plan[i], record, n, room)) {
+            r->at = i;
+            return true;
+        }
+    r->at = r->oldest;
+    r->oldest = (r->oldest + 1) % BZ_SCAN_PLANS;
+    return make_plan(r, &r->plan[r->at], record, n);
+}
+
 /* How a cell begins: with the record's length, the row's number, the record's header; by two words at once. */
 typedef uint64_t two_words __attribute__((vector_size(16)));
 typedef struct {
@@ -395,7 +409,7 @@ static bool begins(const bz_rows *r, const uint8_t *cell, const uint8_t *number,
     uint8_t mask[sizeof b->mask] = {0};
     b->number_at = (uint32_t)(number - cell);
     b->before = (uint32_t)(record - cell);
-    uint32_t size = b->before + r->plan.n_header;
+    uint32_t size = b->before + r->plan[r->at].n_header;
     b->pairs = (size + 15) / 16;
     if (b->number_at > 2 || b->before - b->number_at > 4 || cell + 16 * (size_t)b->pairs > r->leaf + r->pages->usable)
         return false;
@@ -465,13 +479,12 @@ bz_scan_step bz_rows_next(bz_rows *r, bz_values *value)
         return BZ_SCAN_ODD;
     bool spilled = n > r->pages->usable - 35; /* what does not fit into a page comes alone: there is one place for it */
     record[0] = spilled ? gather(r, p, n) : n <= (size_t)(page_end - p) ? p : NULL;
-    if (!record[0] ||
-        (!fits(&r->plan, record[0], n, spilled ? 0 : (size_t)(page_end - p)) && !make_plan(r, record[0], n)))
+    if (!record[0] || !find_plan(r, record[0], n, spilled ? 0 : (size_t)(page_end - p)))
         return BZ_SCAN_ODD;
     const uint8_t *cell = r->leaf + be16(r->leaf + r->first + 2 * (size_t)r->cell),
                   *number = varint(cell, page_end, &size);
     rowid[0] = (int64_t)id;
-    r->batch = spilled || !r->plan.n_header ? 1 : add_alike(r, cell, number, n, record);
+    r->batch = spilled || !r->plan[r->at].n_header ? 1 : add_alike(r, cell, number, n, record);
     r->rowid = number_rows(r, record, r->batch, (size_t)(p - number), rowid);
     r->cell += (uint32_t)r->batch;
     r->started = true;

@@ -40,11 +40,11 @@ typedef struct bz_wanted {
     bool has_default; /* ALTER TABLE ADD COLUMN … DEFAULT: older rows lack the value */
 } bz_wanted;
 
-enum { BZ_SCAN_COLUMNS = 40, BZ_SCAN_DEPTH = 20, BZ_SCAN_HEADER = 64 };
+enum { BZ_SCAN_COLUMNS = 40, BZ_SCAN_DEPTH = 20, BZ_SCAN_HEADER = 64, BZ_SCAN_PLANS = 16 };
 typedef enum { BZ_SCAN_ROW, BZ_SCAN_END, BZ_SCAN_ODD } bz_scan_step;
 
-/* Where the wanted columns lie in a record. Neighbouring rows mostly have equal headers, so this is worked out once for
- * many of them. */
+/* Where the wanted columns lie in a record. Rows mostly have one of a few headers, as small numbers take fewer bytes, so this is worked out
+ * once for many of them. */
 typedef struct bz_record_plan {
     uint8_t header[BZ_SCAN_HEADER];
     uint64_t word[BZ_SCAN_HEADER / 8], mask[BZ_SCAN_HEADER / 8]; /* the same, and where its bytes are all ones */
@@ -80,7 +80,8 @@ typedef struct bz_rows {
     uint32_t first, cell, cells; /* of the leaf: where the cell pointers begin, the next cell, how many */
     uint8_t *spill;              /* behind a few unused bytes, a record that did not fit into its page */
     size_t cap_spill;
-    bz_record_plan plan;
+    bz_record_plan plan[BZ_SCAN_PLANS];
+    int at, oldest; /* the plan of the rows at hand; the next one that is made goes there */
 } bz_rows;
 
 /* Begins with the table's first row; `wanted` has n rows, at most BZ_SCAN_COLUMNS. ODD: not an ordinary table. */
