@@ -173,6 +173,8 @@ static bool are_read_once(const uint8_t *mark, size_t n)
 uint32_t bz_turns_of_places(const bz_work *w)
 {
     enum { LEAST_PLACES = 2, VOICES = 4 };
+    if (!w->place[0] && !w->place[1])
+        return 0;
     BZ_FREED group *g = bz_alloc((size_t)w->n_name + 1, sizeof *g);
     BZ_FREED uint8_t *mark = bz_zeroed(w->n + 1, sizeof *mark);
     uint32_t *turns = bz_alloc((size_t)BZ_PLACES * w->n_name + 1, sizeof *turns), n = 0, found = 0;

@@ -149,7 +149,12 @@ static void cover_cut(bz_trace *t, uint32_t source, const size_t before[BZ_EVENT
 int bz_profile_read_stream(bz_trace *t, bz_stream *in, const bz_reader *reader, bz_error *err)
 {
     static const char MARK[] = "\xef\xbb\xbf"; /* of UTF-8, in front of all text */
-    bz_stream_advance(in, 0, HEAD);
+    enum { FRONT = 4096 };
+    bz_stream_advance(in, 0, FRONT);
+    if (!reader && bz_reader_sqlite.matches(in->data, in->len))
+        reader = &bz_reader_sqlite; /* it reads the file by itself */
+    else
+        bz_stream_advance(in, 0, HEAD);
     if (in->len >= 3 && !memcmp(in->data, MARK, 3))
         bz_stream_advance(in, 3, HEAD);
     size_t n = in->len < HEAD ? in->len : HEAD;
