@@ -204,11 +204,10 @@ static void link_host(bz_trace *t)
 typedef struct {
     const bz_events *api;
     const uint64_t *scope; /* per lane */
-    uint32_t *slot;        /* NULL: the rows ascend by their numbers, and are searched */
+    uint32_t *slot;        /* NULL: the numbers ascend with the rows */
     size_t mask;
     bool dense;
     uint32_t first, span; /* dense: correlations first … first + span - 1 */
-    uint32_t near;        /* the row that was found last: the next one is mostly the one behind it */
 } join;
 
 static size_t mix(uint64_t scope, uint32_t correlation)
@@ -217,11 +216,11 @@ static size_t mix(uint64_t scope, uint32_t correlation)
     return (size_t)(h ^ h >> 29);
 }
 
-/* Of rows that ascend. BZ_NONE: none has that number. */
-static uint32_t search(join *j, uint32_t correlation)
+/* The row of a number among those that ascend, from `near` on, or before it; BZ_NONE: none has it. */
+static uint32_t search(const bz_events *api, uint32_t correlation, uint32_t *near)
 {
-    const uint32_t *number = j->api->correlation, last = (uint32_t)j->api->n - 1;
-    uint32_t low = j->near, high = low, step = 1;
+    const uint32_t *number = api->correlation, last = (uint32_t)api->n - 1;
+    uint32_t low = *near, high = low, step = 1;
     for (; number[high] < correlation && high < last; step *= 2) {
         low = high + 1;
         high = last - high > step ? high + step : last;
@@ -231,12 +230,25 @@ static uint32_t search(join *j, uint32_t correlation)
         low = low > step ? low - step : 0;
     }
     BZ_FIND_FIRST(low, high, middle, number[middle] < correlation);
-    j->near = low;
+    *near = low;
     return number[low] == correlation ? low : BZ_NONE;
 }
 
+/* Where numbers ascend: the row behind the one that was found last mostly has the next one. */
+static void find_ascending(const bz_events *api, bz_events *e)
+{
+    uint32_t near = 0;
+    for (size_t i = 0; i < e->n; i++) {
+        uint32_t correlation = e->correlation[i];
+        if (near + 1 < api->n && api->correlation[near + 1] == correlation)
+            e->cause[i] = ++near;
+        else
+            e->cause[i] = correlation && api->n ? search(api, correlation, &near) : BZ_NONE;
+    }
+}
+
 /* NULL: no such number among the api events. */
-static uint32_t *slot_of(const join *j, uint64_t scope, uint32_t correlation)
+static uint32_t *find(const join *j, uint64_t scope, uint32_t correlation)
 {
     if (j->dense)
         return correlation - j->first < j->span ? &j->slot[correlation - j->first] : NULL;
@@ -247,18 +259,6 @@ static uint32_t *slot_of(const join *j, uint64_t scope, uint32_t correlation)
     }
 }
 
-/* The row of the api event; BZ_NONE: there is none. */
-static inline uint32_t find(join *j, uint64_t scope, uint32_t correlation)
-{
-    if (!correlation || !j->api->n)
-        return BZ_NONE;
-    if (!j->slot)
-        return j->near + 1 < j->api->n && j->api->correlation[j->near + 1] == correlation ? ++j->near
-                                                                                          : search(j, correlation);
-    const uint32_t *s = slot_of(j, scope, correlation);
-    return s ? *s : BZ_NONE;
-}
-
 static join join_api(const bz_trace *t, const uint64_t *scope)
 {
     const bz_events *api = &t->event[BZ_EVENT_API];
@@ -267,8 +267,8 @@ static join join_api(const bz_trace *t, const uint64_t *scope)
     size_t ascending = 0;
     for (uint32_t i = 1; i < t->n_lanes; i++)
         j.dense = j.dense && scope[i] == scope[0];
-    while (ascending < api->n && j.dense && api->correlation[ascending] > high)
-        high = api->correlation[ascending++];
+    for (; ascending < api->n && j.dense && api->correlation[ascending] > high; ascending++)
+        high = api->correlation[ascending];
     if (ascending == api->n)
         return j;
     for (size_t i = 0; i < api->n; i++)
@@ -288,7 +288,7 @@ static join join_api(const bz_trace *t, const uint64_t *scope)
     memset(j.slot, 0xff, cap * sizeof *j.slot);
     for (size_t i = 0; i < api->n; i++)
         if (api->correlation[i]) {
-            uint32_t *s = slot_of(&j, scope[api->lane[i]], api->correlation[i]);
+            uint32_t *s = find(&j, scope[api->lane[i]], api->correlation[i]);
             if (*s == BZ_NONE)
                 *s = (uint32_t)i;
         }
@@ -320,8 +320,12 @@ void bz_trace_find_causes(bz_trace *t)
     join j = join_api(t, scope);
     for (size_t k = 0; k < N_DEVICE_KINDS; k++) {
         bz_events *e = &t->event[DEVICE_KINDS[k]];
-        for (size_t i = 0; i < e->n; i++)
-            e->cause[i] = find(&j, scope[e->lane[i]], e->correlation[i]);
+        if (!j.slot)
+            find_ascending(j.api, e);
+        for (size_t i = 0; i < e->n && j.slot; i++) {
+            const uint32_t *s = e->correlation[i] ? find(&j, scope[e->lane[i]], e->correlation[i]) : NULL;
+            e->cause[i] = s ? *s : BZ_NONE;
+        }
     }
     free(j.slot);
 }
