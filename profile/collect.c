@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 /* Threads of one process are one lane here; streams are one for each device of a process. The lane, by its first, that has most
- * rows; BZ_NONE: there are no rows. `first` [n_lanes]: that stands for each lane. */
-static uint32_t busiest(const bz_trace *t, bz_event_kind kind, uint32_t *first)
+ * rows; BZ_NONE: there are no rows. `first` [n_lanes]: that stands for each lane. `only`: it has all rows. */
+static uint32_t busiest(const bz_trace *t, bz_event_kind kind, uint32_t *first, bool *only)
 {
     const bz_events *e = &t->event[kind];
     size_t most = 0, *count = bz_alloc(t->n_lanes + 1, sizeof *count);
@@ -29,6 +29,7 @@ static uint32_t busiest(const bz_trace *t, bz_event_kind kind, uint32_t *first)
             best = lane;
         }
     }
+    *only = most == e->n;
     free(key);
     free(count);
     return best;
@@ -213,11 +214,13 @@ bz_sequence bz_sequence_collect(const bz_trace *t, bz_event_kind kind, bz_arena 
 {
     const bz_events *e = &t->event[kind];
     bz_sequence s = {.kind = kind, .event = e, .api = &t->event[BZ_EVENT_API], .cause = bz_causes(t, e)};
-    uint32_t *first = BZ_NEW(arena, uint32_t, t->n_lanes), lane = busiest(t, kind, first);
-    bool timeline = bz_has_timeline(t);
+    bool timeline = bz_has_timeline(t), only;
+    uint32_t *first = BZ_NEW(arena, uint32_t, t->n_lanes), lane = busiest(t, kind, first, &only);
     s.row = t->private->n_spare >= e->n ? t->private->spare : bz_arena_take(arena, e->n * sizeof *s.row);
     bool all = kind == BZ_EVENT_KERNEL; /* each is wanted */
-    for (size_t i = 0; i < e->n; i++)
+    for (; s.n < e->n && all && only; s.n++)
+        s.row[s.n] = (uint32_t)s.n;
+    for (size_t i = s.n; i < e->n; i++)
         if (first[e->lane[i]] == lane && (all || wanted(t, kind, i, timeline)))
             s.row[s.n++] = (uint32_t)i;
     if (kind == BZ_EVENT_KERNEL)

@@ -254,7 +254,7 @@ static void read_host(const bz_trace *t, const bz_sequence *s, bz_work *w, bz_ar
     const bool *asks = asking_threads(t, s, arena);
     read_copies(t, s, w, asks, inputs, between);
     for (size_t i = 0; i < api->n; i++)
-        if (asks[api->lane[i]] && bz_api_of(t, i) == BZ_API_WAITS)
+        if (bz_api_of(t, i) == BZ_API_WAITS && asks[api->lane[i]])
             set_between(w, &between[event_from(s, api->start[i])], BZ_BETWEEN_WAIT);
 }
 
