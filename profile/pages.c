@@ -420,6 +420,13 @@ static bool begins(const bz_rows *r, const uint8_t *cell, const uint8_t *number,
     return true;
 }
 
+static inline two_words differ_at(const uint8_t *cell, const beginning *b, uint32_t pair)
+{
+    two_words words;
+    memcpy(&words, cell + 16 * (size_t)pair, sizeof words);
+    return (words ^ b->word[pair]) & b->mask[pair];
+}
+
 /* The rows behind the first of a batch whose cells begin as its cell does, as nearly all do: two or three words tell. Their numbers must
  * ascend; with as many bytes each they do where the bytes do. Returns how many rows there are then. */
 static int add_alike(const bz_rows *r, const uint8_t *cell, const uint8_t *number_at, uint64_t n,
@@ -435,13 +442,13 @@ static int add_alike(const bz_rows *r, const uint8_t *cell, const uint8_t *numbe
     int most = r->cells - r->cell < BZ_SCAN_BATCH ? (int)(r->cells - r->cell) : BZ_SCAN_BATCH, rows = 1;
     for (uint32_t number = be32(cell + b.number_at) >> shift; rows < most; rows++, pointer += 2) {
         uint32_t at = be16(pointer);
-        if (at < low || at > high)
+        if (at - low > high - low) /* or before it: the batch's first cell lies between them */
             break;
-        two_words word, differ = {0};
-        for (uint32_t i = 0; i < b.pairs; i++) {
-            memcpy(&word, leaf + at + 16 * (size_t)i, sizeof word);
-            differ |= (word ^ b.word[i]) & b.mask[i];
-        }
+        two_words differ = differ_at(leaf + at, &b, 0);
+        if (b.pairs > 1)
+            differ |= differ_at(leaf + at, &b, 1);
+        for (uint32_t i = 2; i < b.pairs; i++)
+            differ |= differ_at(leaf + at, &b, i);
         uint32_t next = be32(leaf + at + b.number_at) >> shift;
         if ((differ[0] | differ[1]) || next <= number)
             break;
