@@ -48,7 +48,7 @@ typedef struct bz_work {
         *inputs; /* [n + 1] copies to the device that were asked for just before the event; n: behind the last */
     const uint8_t *between; /* [n + 1] BZ_BETWEEN_… */
     bool fed;               /* are there any inputs? */
-    uint8_t anywhere;       /* bits that `between` has anywhere: where there are none nobody reads it, and it takes no memory */
+    uint8_t anywhere;       /* bits that `between` has somewhere: what is nowhere is not looked for */
     const uint8_t *does;    /* [n_exact] BZ_DOES_… */
     uint32_t
         *pause; /* [n] how long the host asked for nothing before the event, UINT32_MAX: in the list; NULL: not known */

@@ -338,26 +338,26 @@ static bool computes(bz_kernel_does does)
     return does >= BZ_KERNEL_CONV && does <= BZ_KERNEL_RNN;
 }
 
-void bz_kernel_read(const char *name, bz_kernel *out)
+void bz_kernel_read(const char *full, bz_kernel *out)
 {
     char text[4096];
-    head_of(name, text, sizeof text);
-    const bz_paired_name head = bz_name_paired(text), full = bz_name_paired(name);
-    const rule *maker = find(MAKER, &head), *layer = find(LAYER, &full), *unit;
+    head_of(full, text, sizeof text);
+    const bz_paired_name head = bz_name_paired(text), whole = bz_name_paired(full);
+    const rule *maker = find(MAKER, &head), *layer = find(LAYER, &whole), *unit;
     if (maker->of == ATTRIBUTES)
-        maker = find(MAKER, &full);
+        maker = find(MAKER, &whole);
     *out = (bz_kernel){.does = (bz_kernel_does)find(GROUP, &head)->value, .maker = maker->text};
     bool product = computes(out->does);
     unit = product || !out->does ? find(UNIT, &head) : NULL;
     out->unit = unit ? unit->text : NULL;
     /* libraries name what they multiply with; Triton and others name a kernel as the function that a person wrote */
     out->tells_unit = unit && (unit->of == UNIT || (maker->of == MAKER && maker->value == BZ_KERNEL_OF_LIBRARY));
-    out->type = find(TYPE, &full)->text;
+    out->type = find(TYPE, &whole)->text;
     if (product && out->tells_unit && !out->unit && !out->type) /* plain arithmetic tells other types, and no f32 */
         out->type = "f32";
     out->owner = out->maker ? (bz_kernel_owner)maker->value : product ? BZ_KERNEL_OF_LIBRARY : BZ_KERNEL_OF_ANYONE;
-    out->algorithm = find(ALGORITHM, &full)->text;
-    out->begins = (bz_kernel_part)find(BEGINS, &full)->value;
+    out->algorithm = find(ALGORITHM, &whole)->text;
+    out->begins = (bz_kernel_part)find(BEGINS, &whole)->value;
     out->product = product_of(out);
     out->layer = layer->of == ATTRIBUTES ? DOES[out->does].layer : layer->text;
     out->cause = (bz_cause_kind)layer->value;

@@ -386,7 +386,7 @@ static void link_device(bz_trace *t)
 {
     const bz_events *api = &t->event[BZ_EVENT_API];
     bool ops = t->event[BZ_EVENT_OP].n, calls = t->event[BZ_EVENT_CALL].n;
-    for (size_t k = 0; k < N_DEVICE_KINDS && t->summary; k++) /* which needs correlations no more: causes take their place */
+    for (size_t k = 0; k < N_DEVICE_KINDS && t->summary; k++) /* which needs correlations no more */
         t->event[DEVICE_KINDS[k]].cause = t->event[DEVICE_KINDS[k]].correlation;
     bz_trace_find_causes(t);
     for (size_t k = 0; k < N_DEVICE_KINDS; k++) {

@@ -360,7 +360,8 @@ static void take(const bz_rows *r, const uint8_t *const *record, const int64_t *
             fill(v->number, number, r->batch);
             for (int k = 0; k < r->batch; k++) /* only set, and only read, where there is a text or NULL */
                 if (kind != FIELD_CONSTANT)
-                    v->text[k] = kind == FIELD_TEXT ? (const char *)record[k] + r->plan[r->at].field[i].end - number : NULL;
+                    v->text[k] =
+                        kind == FIELD_TEXT ? (const char *)record[k] + r->plan[r->at].field[i].end - number : NULL;
         }
     }
 }

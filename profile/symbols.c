@@ -92,8 +92,8 @@ uint32_t bz_widen_symbols(uint32_t *gram, const uint32_t *finest, size_t n, size
         uint32_t part[4], number, at;
     } *known = bz_alloc(PLACES, sizeof *known), *last; /* the last run that began with each symbol mostly comes again */
     BZ_SCOPED(bz_numbers) x = {0};
-    size_t whole = n > 3 * width ? n - 3 * width : 0, next = 0; /* next: where a longer repetition is looked for again */
-    memset(known, 0xff, PLACES * sizeof *known); /* no symbol has that number */
+    size_t whole = n > 3 * width ? n - 3 * width : 0, next = 0; /* next: where repetitions are looked for again */
+    memset(known, 0xff, PLACES * sizeof *known);                /* no symbol has that number */
     for (size_t i = 0; i < whole; i++) {
         uint32_t a = gram[i], b = gram[i + width], c = gram[i + 2 * width], d = gram[i + 3 * width];
         last = &known[a % PLACES];
@@ -106,7 +106,7 @@ uint32_t bz_widen_symbols(uint32_t *gram, const uint32_t *finest, size_t n, size
         } else if (i >= next) {
             size_t same = same_as_before(finest, n, last->at, i), end = i + same;
             next = end + TRIED_EACH;
-            if (same > 4 * width) { /* what is as far from the end of that has the same behind it, and so the same number */
+            if (same > 4 * width) { /* the last ones have something else behind them */
                 end = end - 4 * width < whole ? end - 4 * width : whole;
                 repeat(gram, last->at, i, end - i);
                 i = end - 1;

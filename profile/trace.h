@@ -47,7 +47,7 @@ struct bz_trace_private {
     bz_map launched_ids;
     uint32_t *short_name; /* [n_short] by the full name of a kernel, BZ_NONE: of none; of its own memory */
     uint32_t n_short;
-    uint32_t *spare;      /* [n_spare] a column of which nobody asks again: memory that is there already */
+    uint32_t *spare; /* [n_spare] a column of which nobody asks again */
     size_t n_spare;
     int64_t wall;         /* of the captured program, nanoseconds; 0 unknown */
     bz_page_count *taken; /* [n_taken], of its own memory, in the order of the files that a capture left */
