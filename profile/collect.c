@@ -10,7 +10,7 @@
 static uint32_t busiest(const bz_trace *t, bz_event_kind kind, uint32_t *first, bool *only)
 {
     const bz_events *e = &t->event[kind];
-    size_t most = 0, *count = bz_alloc(t->n_lanes + 1, sizeof *count);
+    size_t most = 0, several = 0, *count = bz_alloc(t->n_lanes + 1, sizeof *count);
     int64_t(*key)[3] = bz_alloc(t->n_lanes + 1, sizeof *key);
     uint32_t best = BZ_NONE;
     BZ_SCOPED(bz_map) lanes = {0};
@@ -21,15 +21,20 @@ static uint32_t busiest(const bz_trace *t, bz_event_kind kind, uint32_t *first, 
         key[i][2] = l->device ? l->device_id : -1;
         first[i] = bz_map_add(&lanes, key[i], sizeof key[i], i);
         count[i] = 0;
+        if (l->kinds & 1u << kind) {
+            several += best != first[i];
+            best = first[i];
+        }
     }
-    for (size_t i = 0; i < e->n; i++) {
+    *only = several == 1 && kind == BZ_EVENT_KERNEL; /* which stay where they were read */
+    for (size_t i = 0; i < e->n && !*only; i++) {
         uint32_t lane = first[e->lane[i]];
         if (++count[lane] > most) {
             most = count[lane];
             best = lane;
         }
     }
-    *only = most == e->n;
+    *only |= most == e->n;
     free(key);
     free(count);
     return best;

@@ -123,6 +123,8 @@ size_t bz_trace_add_rows(bz_trace *t, bz_event_kind kind, const int64_t *start, 
         e->start[first + (size_t)k] = from;
         e->end[first + (size_t)k] = to < from ? from : to;
     }
+    if (lane < t->n_lanes)
+        t->lane[lane].kinds |= (uint16_t)(1u << kind);
     for (int k = 0; k < n && lane; k++) /* it is 0 before */
         e->lane[first + (size_t)k] = lane;
     e->n += (size_t)n;
