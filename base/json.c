@@ -73,14 +73,26 @@ void bz_json_array_end(bz_json *j)
 }
 
 /* '<' and '>' are escaped too, so that the text may stand inside an HTML script element. */
+static size_t plain_letters(const unsigned char *p)
+{
+    size_t n = 0;
+    while (p[n] >= 0x20 && p[n] < 0x7f && p[n] != '"' && p[n] != '\\' && p[n] != '<' && p[n] != '>')
+        n++;
+    return n;
+}
+
 static void put_string(bz_buf *b, const char *s)
 {
+    size_t plain = plain_letters((const unsigned char *)s);
+    if (!s[plain]) { /* nearly always */
+        char *to = bz_buf_extend(b, plain + 2);
+        to[0] = to[plain + 1] = '"';
+        memcpy(to + 1, s, plain);
+        return;
+    }
     bz_buf_putc(b, '"');
     for (const unsigned char *p = (const unsigned char *)s; *p;) {
-        size_t plain = 0; /* nearly always all of it */
-        while (p[plain] >= 0x20 && p[plain] < 0x7f && p[plain] != '"' && p[plain] != '\\' && p[plain] != '<' &&
-               p[plain] != '>')
-            plain++;
+        plain = plain_letters(p);
         bz_buf_put(b, p, plain);
         p += plain;
         uint32_t c;
