@@ -12,12 +12,12 @@
 #include <unistd.h>
 
 /* Tables and the search for iterations take large arrays one after the other: of large recordings what was freed goes back to the kernel at
- * once, and an array that grows leaves no hole behind it. Up to 8 MB are kept for the next one, since the kernel clears what it gives
- * again; other commands keep up to 32 MB: bz_keep_memory. */
-void profile_return_memory(void)
+ * once, and an array that grows leaves no hole behind it. Arrays of less than `kept` bytes are kept for the next one, since the kernel
+ * clears what it gives again; other commands keep up to 32 MB: bz_keep_memory. */
+void profile_return_memory(int kept)
 {
-    mallopt(M_MMAP_THRESHOLD, 8 << 20);
-    mallopt(M_TRIM_THRESHOLD, 8 << 20);
+    mallopt(M_MMAP_THRESHOLD, kept);
+    mallopt(M_TRIM_THRESHOLD, kept);
 }
 
 BZ_ENDS(end_trace, bz_trace_free)
@@ -112,7 +112,7 @@ static int show(profile_job *s, bz_buf *out, bz_error *err)
 {
     const bz_list *files = &s->job.arguments;
     bz_trace *t = bz_job_trace(&s->job);
-    profile_return_memory();
+    profile_return_memory(8 << 20);
     t->summary = !s->trace && !s->output;
     if (files->n < 2)
         return bz_fail(err, BZ_USAGE, "no file given: benanza profile show FILE...");

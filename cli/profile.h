@@ -19,7 +19,7 @@ typedef struct profile_job {
 } profile_job;
 
 /* The command's part for recordings that are there already: "show" or "tables", then the files. */
-void profile_return_memory(void); /* for the whole process */
+void profile_return_memory(int kept); /* for the whole process */
 int profile_tables(profile_job *p, bz_buf *out, bz_error *err);
 
 #endif

@@ -43,7 +43,7 @@ int profile_tables(profile_job *p, bz_buf *out, bz_error *err)
         return bz_fail(err, BZ_USAGE, "no file given: benanza profile tables FILE...");
     if (p->job.csv && !kind)
         return bz_fail(err, BZ_USAGE, "--csv prints one table: name it with --table, or take --json");
-    profile_return_memory();
+    profile_return_memory(1 << 20); /* tables take many more arrays, some at once */
     t->summary = true;
     if (other)
         other->summary = true;
