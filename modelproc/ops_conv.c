@@ -52,8 +52,9 @@ static int read_window(call *c, int rank, const bz_dim *kernel, window *w)
         if (attr && !bz_is_symbol(kernel[i]) && attr[i] != kernel[i])
             return call_fail(c, "kernel_shape says %lld where the weights have %lld", (long long)attr[i],
                              (long long)kernel[i]);
-        if (kernel[i] > INT32_MAX)
-            return call_fail(c, "its window of %lld is impossibly large", (long long)kernel[i]);
+        if (kernel[i] == 0 || kernel[i] > INT32_MAX)
+            return call_fail(c, "its window of %lld is impossibly %s", (long long)kernel[i],
+                             kernel[i] ? "large" : "small");
         if (!attr)
             w->kernel[i] = kernel[i];
     }

@@ -97,6 +97,8 @@ static const op_case limits[] = {
     {"Conv", 11, "f32:1x4x5 f32:5x2x3", "group=i:2", "!", -1},
     {"Conv", 11, "f32:1x4x5 f32:6x2x3", "group=i:0", "!", -1},
     {"Conv", 11, "f32:1x4x5 f32:6x4x3", "kernel_shape=I:2", "!kernel_shape says 2", -1},
+    {"Conv", 11, "f32:1x4x5 f32:6x4x0", "", "!window of 0", -1},
+    {"ConvTranspose", 11, "f32:1x4x5 f32:4x6x0", "", "!window of 0", -1},
     {"ConvTranspose", 11, "f32:1x4x5 f32:4x3x3", "strides=I:2 auto_pad=s:SAME_UPPER", "f32:1x3x10", -1},
     {"ConvTranspose", 11, "f32:1x4x5 f32:4x3x3", "strides=I:2 auto_pad=s:VALID", "f32:1x3x11", -1},
     {"GlobalAveragePool", 1, "f32:2x3x4", "", "f32:2x3x1", -1},
