@@ -26,11 +26,12 @@ static int fill_reshape(call *c, const bz_type *x, const int64_t *want, int n, b
 {
     int open = -1;
     bz_dim all, rest;
-    bool allow_zero = attr_int(c, "allowzero", 0) != 0;
+    bool allow_zero = attr_int(c, "allowzero", 0) != 0, zero = false;
     for (int i = 0; i < n; i++) {
         dims[i] = want[i];
         if (bz_is_symbol(want[i]))
             continue;
+        zero = zero || want[i] == 0;
         if (want[i] == 0 && !allow_zero) {
             if (i >= x->rank)
                 return call_fail(c, "its shape copies dimension %d of an input that has %d", i, x->rank);
@@ -44,6 +45,8 @@ static int fill_reshape(call *c, const bz_type *x, const int64_t *want, int n, b
             return call_fail(c, "its shape has the negative dimension %lld", (long long)want[i]);
         }
     }
+    if (zero && allow_zero && open >= 0)
+        return call_fail(c, "with allowzero its shape has both 0 and -1, and any number fits the second");
     if (dim_product(c, x->dims, 0, x->rank, &all) || dim_product(c, dims, 0, n, &rest))
         return -1;
     if (holds_batch(c, x, want, n, all, rest, open)) {

@@ -38,6 +38,8 @@ static const op_case limits[] = {
     {"Reshape", 14, "f32:2x3 i64=-2,3", "", "!negative dimension -2", -1},
     {"Reshape", 14, "f32:2x3 i64=4,-1", "", "!cannot be arranged", -1},
     {"Reshape", 14, "f32:2x3 i64=2,4", "", "!cannot be arranged", -1},
+    {"Reshape", 14, "f32:0x3 i64=0,-1", "allowzero=i:1", "!both 0 and -1", -1},
+    {"Reshape", 14, "f32:0x3 i64=0,7", "allowzero=i:1", "f32:0x7", -1},
     {"Reshape", 1, "f32:2x3", "shape=I:3,2", "f32:3x2", -1},
     {"Reshape", 14, "f32:0x3 i64=3,0", "allowzero=i:1", "f32:3x0", -1},
     {"Expand", 13, "f32:2x1 i64=2,3", "", "f32:2x3", -1},
