@@ -149,7 +149,7 @@ static int capture(profile_job *s, bz_error *err)
         rc = bz_profile_levels(t, argv, &options, &program, err);
     else if (!rc)
         rc = bz_profile_capture(t, argv, &options, &program, err) ||
-             bz_trace_finish(t, &(bz_finish_options){.iterations = s->iterations}, err);
+             bz_trace_finish(t, &(bz_finish_options){.iterations = s->iterations, .recorded = true}, err);
     rc = rc || bz_trace_save(t, s->output, err) || (s->trace && bz_trace_perfetto(t, s->trace, err)) ? -1 : 0;
     if (program == 128 + SIGINT || program == 128 + SIGQUIT || program == 128 + SIGTERM || program == 128 + SIGHUP)
         bz_end_by(program - 128);

@@ -17,11 +17,15 @@ int bz_trace_finish(bz_trace *t, const bz_finish_options *options, bz_error *err
     bz_trace_merge_logs(t);
     t->private->concluded = t->n_coverage;
     bz_trace_link(t);
-    bz_trace_find_iterations(t, options ? options->iterations : NULL);
+    bz_error lacks = {0};
+    int rc = bz_trace_find_iterations(t, options ? options->iterations : NULL, &lacks);
     bz_trace_find_phases(t);
     bz_trace_find_busy(t);
     bz_trace_end_with_work(t);
     bz_trace_tell_pages(t);
     t->private->concluded_end = t->n_coverage;
+    if (rc && !options->recorded)
+        return bz_fail(err, lacks.code, "%s: %s", t->n_sources ? bz_string(t, t->source[0].path) : "the recording",
+                       lacks.text);
     return 0;
 }

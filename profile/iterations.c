@@ -453,22 +453,23 @@ int bz_iterations_check(const char *wanted, bz_error *err)
 }
 
 /* What a person asked for: ranges of a name, or so many iterations. */
-static void find_wanted(bz_trace *t, const char *wanted)
+static int find_wanted(bz_trace *t, const char *wanted, bz_error *err)
 {
     char *end;
     unsigned long count = strtoul(wanted, &end, 10);
     forget_levels(t);
     t->origin = BZ_ITERATION_RANGE;
     if (bz_iterations_named(t, wanted))
-        return;
-    if (*wanted >= '0' && *wanted <= '9' && !*end) {
-        if (!count || count > UINT32_MAX || !detect_any(t, (uint32_t)count))
-            bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_MISSING,
-                           "the recording does not repeat %.20s times: no iteration is known", wanted);
-        return;
-    }
-    bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_MISSING, "no range and no operator is named %.200s: no iteration is known",
-                   wanted);
+        return 0;
+    if (*wanted < '0' || *wanted > '9' || *end)
+        return bz_fail(
+            err, BZ_BAD_INPUT,
+            "no range and no operator is named %.200s: no iteration is known. benanza profile tables --table "
+            "ranges lists the names",
+            wanted);
+    if (count && count <= UINT32_MAX && detect_any(t, (uint32_t)count))
+        return 0;
+    return bz_fail(err, BZ_BAD_INPUT, "the recording does not repeat %.20s times: no iteration is known", wanted);
 }
 
 /* What was said is about iterations that are none. */
@@ -515,20 +516,23 @@ static void tell_ahead(bz_trace *t)
             bz_units_time(ahead, 1e-9 * (double)bz_trace_ahead(t)));
 }
 
-void bz_trace_find_iterations(bz_trace *t, const char *range_name)
+int bz_trace_find_iterations(bz_trace *t, const char *range_name, bz_error *err)
 {
+    int rc = 0;
     bz_trace_find_order(t);
     if (t->n_iterations && !range_name) { /* a file of ours brought them along, and what was told of them */
         t->iteration[t->n_iterations - 1].warm_up = false; /* warm-up of what? */
-        return;
+        return 0;
     }
     bz_trace_settle(t);
     t->n_iterations = 0;
     t->by_updates = false;
     uint32_t told = t->n_coverage;
-    if (range_name)
-        find_wanted(t, range_name);
-    else if (!bz_iterations_marked(t)) {
+    if (range_name) {
+        rc = find_wanted(t, range_name, err);
+        if (rc)
+            bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_MISSING, "%s", err->text);
+    } else if (!bz_iterations_marked(t)) {
         bool found = detect_any(t, 0);
         if (found && t->n_iterations > 1 && bz_trace_lacks(t, BZ_LACKS_ITERATIONS_OPEN) && bz_iterations_single(t))
             bz_trace_settle(t);
@@ -545,4 +549,5 @@ void bz_trace_find_iterations(bz_trace *t, const char *range_name)
     for (uint32_t i = told; i < t->n_coverage; i++)
         if (t->coverage[i].lack == BZ_LACKS_OTHER)
             t->coverage[i].lack = BZ_LACKS_ITERATIONS;
+    return rc;
 }

@@ -13,7 +13,7 @@ static const char *const NAMES[LEVELS] = {"program alone", "with calls", "with e
 static int run_level(bz_trace *t, char *const argv[], const bz_capture_options *o, int *status, bz_error *err)
 {
     if (bz_profile_capture(t, argv, o, status, err) ||
-        bz_trace_finish(t, &(bz_finish_options){.iterations = o->iterations}, err))
+        bz_trace_finish(t, &(bz_finish_options){.iterations = o->iterations, .recorded = true}, err))
         return -1;
     if (*status == 128 + SIGINT || *status == 128 + SIGTERM ||
         *status == 128 + SIGHUP) /* no reason to start it again */

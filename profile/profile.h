@@ -216,6 +216,7 @@ int bz_profile_read(bz_trace *t, const char *path, bz_error *err);
 typedef struct bz_finish_options {
     /* name or pattern of the ranges that are iterations, or how many there are; NULL: known marks, else found */
     const char *iterations;
+    bool recorded; /* just now, and to be kept: that it lacks these iterations is told in `coverage`, else an error */
 } bz_finish_options;
 
 /* Fails where the iterations asked for are a number that none can be, such as -1 or 0.5. */

@@ -147,9 +147,10 @@ void bz_trace_link(bz_trace *t);       /* link.c */
  * has launches but none of the library's calls. False where the two don't fit, and nothing is changed. */
 void bz_trace_find_causes(bz_trace *t); /* link.c */
 void bz_trace_find_order(bz_trace *t);  /* link.c: whether launches decide to which iteration work belongs */
-bool bz_trace_tie_log(bz_trace *t, bz_library library);             /* tie.c */
-void bz_trace_find_iterations(bz_trace *t, const char *range_name); /* iterations.c */
-void bz_trace_find_phases(bz_trace *t);                             /* phases.c: prompts and tokens */
+bool bz_trace_tie_log(bz_trace *t, bz_library library); /* tie.c */
+/* iterations.c; fails where those that were asked for are not there, which `coverage` has as well. */
+int bz_trace_find_iterations(bz_trace *t, const char *range_name, bz_error *err);
+void bz_trace_find_phases(bz_trace *t);   /* phases.c: prompts and tokens */
 void bz_trace_end_with_work(bz_trace *t); /* stats.c: the only iteration, where a device is behind */
 /* The calls that decide to which iteration work of a device belongs, rows of those of the runtime; NULL: when it ran does. */
 static inline const uint32_t *bz_causes(const bz_trace *t, const bz_events *e)
