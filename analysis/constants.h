@@ -32,10 +32,7 @@ enum {
 /* So much of an iteration counts as one. Half: recordings that hold a part of one are counted anew. */
 static const double WHOLE = 0.9;
 
-/* Nanoseconds that the launch of a kernel takes at least whose code it loads, and how many times what half of all launches take; the share of an iteration
- * from which on that is told. Reasoned: a launch takes 2 to 20 us, and loading code a millisecond and more; a launch that waits for room in a queue is one of
- * many that do. Twice: code that is found in memory is told of launches. */
-enum { LOADS = 1000000, LOADS_OF = 100 };
+/* Share of an iteration that launches must take which load code, to be told. Chosen. Twice: a recording of one iteration has a fifth that no next one has. */
 static const double LOADING = 0.1;
 
 /* Share of the latency from which on equal layers are worth a line of the table of slower ones. Chosen. Twice: shorter tables. */

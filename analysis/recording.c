@@ -351,7 +351,7 @@ static void tell_loading(recording_making *m)
     for (size_t i = 0; i < n; i++) {
         uint32_t cause = kernel->cause[row[i]];
         int64_t call = api->end[cause] - api->start[cause], queued = kernel->start[row[i]] - api->end[cause];
-        if (call < LOADS || call / LOADS_OF < usual || queued > call / 2) /* it waited for room in the queue */
+        if (!bz_launch_loads(call, usual, queued))
             continue;
         longest = call > longest ? call : longest;
         loading += 1e-9 * (double)call;

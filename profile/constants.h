@@ -29,6 +29,12 @@ enum {
     DISTURBED_LEAST = 100000,
     DISTURBED_OF = 5,
 
+    /* ns that the launch of a kernel takes at least whose code it loads, and how many times what half of all launches take. Reasoned: a launch takes 2 to
+     * 20 us, and loading code a millisecond and more; a launch that waits for room in a queue is one of many that do. Twice: code that is found in memory
+     * is told of launches. */
+    LOADS = 1000000,
+    LOADS_OF = 100,
+
     /* ns by which a device's clock must be late of the host's to be taken for that. Measured: of 16 recordings of a V100 and of Kineto two are late
      * by 17000, the others by -9000 to 6000, in which launches differ. Twice: work of those two seems queued where it waits for the host. */
     CLOCK_LATE = 10000,

@@ -398,6 +398,10 @@ bool bz_event_counts(const bz_trace *t, bz_event_kind kind, size_t i);    /* lik
 uint32_t bz_steady_iterations(const bz_trace *t);                         /* how many */
 uint32_t bz_typical_iteration(const bz_trace *t);
 
+/* Does a launch load its kernel's code, as the first one of a kernel does? By ns of its call, of half of all launches, and from its end to its kernel's
+ * start. A recording that has one iteration alone tells by that of no other one. */
+bool bz_launch_loads(int64_t call, int64_t usual, int64_t queued);
+
 /* Library calls as work: those that do something and that no other library call made. The others belong to the outermost
  * call around them. Its time is that of its kernels, copies and fills; where the trace has no kernels, that of the call. */
 bool bz_call_works(const bz_trace *t, size_t call);

@@ -1,5 +1,6 @@
 /* Which iterations of a trace count, which one stands for all, and what a library call took. Nobody else decides that. */
 #include "base/sort.h"
+#include "profile/constants.h"
 #include "profile/trace.h"
 
 #include <stdlib.h>
@@ -44,6 +45,11 @@ uint32_t bz_typical_iteration(const bz_trace *t)
             list[n++] = (timed){bz_iteration_latency(t, i), i};
     BZ_QSORT(list, n, by_latency);
     return n ? list[(n - 1) / 2].iteration : BZ_NONE;
+}
+
+bool bz_launch_loads(int64_t call, int64_t usual, int64_t queued)
+{
+    return call >= LOADS && call / LOADS_OF >= usual && queued <= call / 2; /* else it waited for room in the queue */
 }
 
 bool bz_call_works(const bz_trace *t, size_t call)

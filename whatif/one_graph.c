@@ -4,8 +4,8 @@
  * Between two launches a host does what a graph does once, ahead: the framework finds the operator, its kernel and its memory. A pause that
  * is much longer than these is something else: work of the program's own, or another process. It may go, too, or stay.
  *
- * Recording makes each call dearer, and that is no gain: what it adds is taken out of the calls and of what libraries do in front of them, before and
- * after, and stands behind the iteration as one task. */
+ * Recording makes each call dearer, and that is no gain; nor is what the only iteration on record loads, which no next one does. Both are taken out of
+ * the calls and of what libraries do in front of them, before and after, and stand behind the iteration as one task. */
 #include "whatif/build.h"
 #include "whatif/constants.h"
 #include "whatif/transformations.h"
@@ -81,24 +81,61 @@ static double recorder_of(const bz_whatif_asked *asked)
                                                          : bz_whatif_number(asked, "recorder");
 }
 
-/* Takes it out of the flow. *added: by how much the iteration as it is would be shorter. */
-static int without_recorder(bz_flow *flow, bz_whatif_asked *asked, int64_t *added)
+/* Launches that load code become as others are; returns how much shorter. */
+static int64_t without_loading(bz_flow *flow, bz_arena *arena)
 {
-    int64_t recorder = (int64_t)(1000 * recorder_of(asked)), before, after;
-    *added = 0;
-    if (recorder <= 0)
+    int64_t sum = 0, *took = BZ_NEW(arena, int64_t, flow->n + 1);
+    size_t n = 0;
+    for (uint32_t i = 0; i < flow->n; i++)
+        if (!flow->task[i].removed && bz_flow_launches(flow, i))
+            took[n++] = flow->task[i].duration;
+    int64_t usual = bz_build_median(took, n);
+    for (uint32_t e = 0; e < flow->n_edges; e++) {
+        bz_task *launch = &flow->task[flow->edge[e].from];
+        int64_t queued = flow->task[flow->edge[e].to].at - bz_flow_sum(launch->at, launch->was);
+        if (flow->edge[e].kind != BZ_DEPENDS_LAUNCH || launch->removed ||
+            !bz_launch_loads(launch->duration, usual, queued))
+            continue;
+        sum = bz_flow_sum(sum, launch->duration - usual);
+        launch->duration = usual;
+    }
+    return sum;
+}
+
+/* Of the flow, which took `before`, `sum` was taken out: by so much more *added the iteration as it is would be shorter. */
+static int tell_without(bz_flow *flow, bz_whatif_asked *asked, int64_t before, int64_t sum, const char *what,
+                        const char *source, int64_t *added)
+{
+    int64_t after;
+    if (!sum)
         return 0;
-    if (bz_flow_time(flow, asked->arena, NULL, &before, asked->err))
-        return -1;
-    int64_t sum = bz_flow_without_recorder(flow, recorder, 0);
     if (bz_flow_time(flow, asked->arena, NULL, &after, asked->err))
         return -1;
-    *added = before > after ? before - after : 0;
-    bz_whatif_assume(asked, BZ_ASSUMED_GUESSED, "programs that ran with a recorder and without",
-                     "recording adds %.3g µs to each call, %s together; without it the iteration takes %s less, which "
-                     "no graph gains",
-                     1e-3 * (double)recorder, BZ_SAY_NS(sum), BZ_SAY_NS(*added));
+    after = before > after ? before - after : 0;
+    *added = bz_flow_sum(*added, after);
+    bz_whatif_assume(asked, BZ_ASSUMED_GUESSED, source,
+                     "%s, %s together; without it the iteration takes %s less, which no graph gains", what,
+                     BZ_SAY_NS(sum), BZ_SAY_NS(after));
     return 0;
+}
+
+/* Takes out of the flow what a program has that is not recorded, or any but the first iteration, where that one alone is on record. */
+static int without_once(bz_flow *flow, bz_whatif_asked *asked, int64_t *added)
+{
+    int64_t recorder = (int64_t)(1000 * recorder_of(asked)), before;
+    bool alone = bz_steady_iterations(asked->trace) == 1;
+    *added = 0;
+    if (recorder > 0 &&
+        (bz_flow_time(flow, asked->arena, NULL, &before, asked->err) ||
+         tell_without(flow, asked, before, bz_flow_without_recorder(flow, recorder, 0),
+                      bz_arena_printf(asked->arena, "recording adds %.3g µs to each call", 1e-3 * (double)recorder),
+                      "programs that ran with a recorder and without", added)))
+        return -1;
+    return alone && (bz_flow_time(flow, asked->arena, NULL, &before, asked->err) ||
+                     tell_without(flow, asked, before, without_loading(flow, asked->arena),
+                                  "launches load the code of their kernels", "the recording", added))
+               ? -1
+               : 0;
 }
 
 /* Behind all else, so that before and after have it alike. Where iterations overlap nobody waits for the device: between two of each lane. */
@@ -112,7 +149,7 @@ static int add_back(bz_flow *flow, bz_whatif_asked *asked, int64_t added)
     if (bz_flow_simulate(flow, asked->arena, &s, asked->err))
         return -1;
     uint32_t task =
-        bz_flow_insert(flow, BZ_TASK_HOST, "what recording adds", flow->lane[flow->main].last, BZ_BEHIND, added, 0);
+        bz_flow_insert(flow, BZ_TASK_HOST, "what no graph gains", flow->lane[flow->main].last, BZ_BEHIND, added, 0);
     if (s.last != BZ_NONE)
         bz_flow_depend(flow, s.last, task, BZ_DEPENDS_SYNC, 0);
     return 0;
@@ -121,7 +158,7 @@ static int add_back(bz_flow *flow, bz_whatif_asked *asked, int64_t added)
 int bz_whatif_one_graph(bz_flow *flow, bz_whatif_asked *asked)
 {
     int64_t node = (int64_t)(1000 * bz_whatif_number(asked, "node")), added;
-    if (without_recorder(flow, asked, &added))
+    if (without_once(flow, asked, &added))
         return -1;
     int64_t usual = longest_usual(flow, bz_whatif_number(asked, "usual"));
     tally sum = {0};
