@@ -84,6 +84,22 @@ static const char *step_of(advice_making *m, const advice_table *table, const ad
     return text.len ? bz_buf_keep(&text, m->arena) : advice_line(rule, "any", 0);
 }
 
+/* Each FROM of the device's line becomes its TO. */
+static const char *in_its_words(const advice_making *m, const char *text)
+{
+    const char *swaps = m->swaps;
+    char from[80], *to;
+    while (text && swaps && bz_word_next(&swaps, from, sizeof from) && (to = strchr(from, '='))) {
+        BZ_SCOPED(bz_buf) out = {0};
+        *to++ = 0;
+        for (const char *at; (at = strstr(text, from)); text = at + strlen(from))
+            bz_buf_printf(&out, "%.*s%s", (int)(at - text), text, to);
+        bz_buf_puts(&out, text);
+        text = bz_arena_str(m->arena, bz_buf_text(&out));
+    }
+    return text;
+}
+
 /* What may as well be a loss is no reason to change a program first. */
 BZ_SORTS(more_gain, bz_advice,
          BZ_THEN(BZ_THEN(!isfinite(p->gain) - !isfinite(q->gain), isfinite(p->gain) ? !q->unsure - !p->unsure : 0),
@@ -218,7 +234,7 @@ static void simulate(advice_making *m, const advice_rule *rule, const bz_advice 
 static bz_advice make(advice_making *m, const advice_rule *rule, const char *step, advice_finding f, bool open,
                       const bz_advice *known)
 {
-    const char *what = advice_line(rule, "what", 0);
+    const char *what = in_its_words(m, advice_line(rule, "what", 0));
     double more = f.priced ? m->slower : 1;
     const char *unsure = own_line(m, rule, "unsure");
     bz_advice new = {.id = rule->id, .what = open ? conditional(m, what) : what, .step = step};
@@ -252,7 +268,7 @@ static int consider(advice_making *m, const advice_table *table, const advice_ru
     if (!f.holds)
         return n;
     const bz_state *moot = advice_moot(m->state, m->n_states, moot_line(m, rule), &open);
-    const char *step = moot ? NULL : step_of(m, table, rule);
+    const char *step = moot ? NULL : in_its_words(m, step_of(m, table, rule));
     if (moot)
         answer(m, NULL, moot);
     if (!step || !has_needed(m, rule))
@@ -279,6 +295,7 @@ int bz_advice_make(const bz_analysis *analysis, bz_ladder *ladder, const bz_trac
     bz_advice *list = BZ_NEW(arena, bz_advice, table.n);
     if (!ladder->framework)
         ladder->framework = advice_framework_of(&table, trace);
+    m.swaps = advice_words_of(&table, trace);
     advice_simulation_make(analysis, ladder, trace, records, arena, &m.simulation);
     ladder->n_states = m.n_states = advice_states(m.b, ladder, trace, &m.simulation.flow, arena, &m.state);
     ladder->state = m.state;

@@ -21,6 +21,7 @@ typedef struct advice_framework {
 typedef struct advice_table {
     advice_rule *rule;
     advice_framework *framework;
+    advice_rule device; /* words of its recordings, and its own words: "CUDA=NPU" */
     int n, n_frameworks;
 } advice_table;
 
@@ -29,6 +30,8 @@ void advice_read(const char *text, bz_arena *arena, advice_table *out);
 const char *advice_line(const advice_rule *rule, const char *key, int nth); /* NULL where there is none */
 
 const char *advice_framework_of(const advice_table *table, const bz_trace *trace);
+/* "FROM=TO …" of the device that the trace shows; NULL where it has none. */
+const char *advice_words_of(const advice_table *table, const bz_trace *trace);
 
 /* ---- states --------------------------------------------------------------------------------- */
 
@@ -78,6 +81,7 @@ typedef struct advice_making {
     int n_items;
     int found;         /* the line "gain" that found something */
     const char *words; /* of the line that is looked at */
+    const char *swaps; /* the device's words for others, "CUDA=NPU"; NULL */
     bz_buf evidence;
     advice_simulation simulation;
 } advice_making;

@@ -31,6 +31,8 @@ void advice_read(const char *text, bz_arena *arena, advice_table *out)
             out->rule[out->n++].id = line + 1;
         } else if (out->n) {
             add_line(&out->rule[out->n - 1], line, arena);
+        } else if (!strncmp(line, "device ", 7)) {
+            add_line(&out->device, line + 7, arena);
         } else if (!strncmp(line, "framework ", 10)) {
             char *name = line + 10, *words = strchr(name, ' ');
             if (!words)
@@ -60,18 +62,33 @@ static bool is_path(const bz_trace *trace, uint32_t string)
     return false;
 }
 
-/* The library that the capture saw; else names of operators, kernels and frames: each string once. */
-const char *advice_framework_of(const advice_table *table, const bz_trace *trace)
+/* In names of operators, kernels and frames: each string once. */
+static bool shows(const bz_trace *trace, const char *words)
 {
     enum { STRINGS = 20000 };
-    uint32_t n = bz_strings(trace);
+    for (uint32_t k = 1, n = bz_strings(trace); k < n && k < STRINGS; k++)
+        if (bz_name_matches_any(words, bz_string(trace, k)) && !is_path(trace, k))
+            return true;
+    return false;
+}
+
+const char *advice_words_of(const advice_table *table, const bz_trace *trace)
+{
+    for (int i = 0; i < table->device.n; i++)
+        if (shows(trace, table->device.key[i]))
+            return table->device.value[i];
+    return NULL;
+}
+
+/* By the library that the capture saw, else by names. */
+const char *advice_framework_of(const advice_table *table, const bz_trace *trace)
+{
     const char *told = bz_trace_told(trace, "framework");
     for (int i = 0; told && i < table->n_frameworks; i++)
         if (bz_name_matches_any(table->framework[i].words, told))
             return table->framework[i].name;
     for (int i = 0; i < table->n_frameworks; i++)
-        for (uint32_t k = 1; k < n && k < STRINGS; k++)
-            if (bz_name_matches_any(table->framework[i].words, bz_string(trace, k)) && !is_path(trace, k))
-                return table->framework[i].name;
+        if (shows(trace, table->framework[i].words))
+            return table->framework[i].name;
     return NULL;
 }
