@@ -48,11 +48,17 @@ static const op *search(const char *domain, const char *name)
     return NULL;
 }
 
-/* Tools that do not look at domains (MIGraphX) leave out Microsoft's. */
+/* Other names of a domain. Tools that do not look at domains (MIGraphX) leave out Microsoft's. */
+static const struct {
+    const char *domain, *is;
+} OTHERWISE[] = {{"", "com.microsoft"}, {"onnx.brevitas", QONNX}, {"finn.custom_op.general", QONNX}};
+
 static const op *search_all(const char *domain, const char *name)
 {
     const op *o = search(domain, name);
-    return o || *domain ? o : search("com.microsoft", name);
+    for (size_t i = 0; !o && i < sizeof OTHERWISE / sizeof *OTHERWISE; i++)
+        o = strcmp(domain, OTHERWISE[i].domain) ? NULL : search(OTHERWISE[i].is, name);
+    return o;
 }
 
 /* A model uses a handful of operators: mostly it was met before. */

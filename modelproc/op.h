@@ -73,6 +73,8 @@ struct call {
     bz_param params[MAX_PARAMS]; /* [n_params]; the rest is not initialized, so it stands last */
 };
 
+#define QONNX "qonnx.custom_op.general"
+
 typedef struct op_table {
     const op *rows;
     int n;

@@ -100,6 +100,65 @@ static void conv_cost(call *c)
     c->macs = conv_macs(&c->in[c->op->arg], &c->out[0]);
 }
 
+/* Quantization whose results stay floats of x's type, as tools write it that train with it: the scales are operand 1, spread as numpy does.
+ * Of thresholds, which are counted, it has one for each step. */
+static int fake_shape(call *c)
+{
+    const bz_type *x = need(c, 0, -1), *scale = in_type(c, 1);
+    bz_dim last = last_dim(scale, 1);
+    if (c->op->cost && !bz_is_symbol(last))
+        param_int(c, "steps", last);
+    else if (elements(scale) > 1)
+        param_int(c, "scales", elements(scale));
+    if (bz_node_attr(c->node, "block_size"))
+        param_int(c, "block", attr_int(c, "block_size", 0));
+    return set_out(c, 0, x->dtype, x->rank, x->dims);
+}
+
+static void cost_steps(call *c)
+{
+    c->flops = count_mul(2, count_mul(elements(&c->out[0]), last_dim(in_type(c, 1), 1)));
+}
+
+/* TensorRT's: numbers of 8 bits, which its files call u8. */
+static int fp8_quantize_shape(call *c)
+{
+    const bz_type *x = need(c, 0, -1), *scale = need(c, 1, -1);
+    param_text(c, "to", bz_dtype_name(BZ_F8E4M3));
+    set_out(c, 0, BZ_U8, x->rank, x->dims);
+    return note_scale(c, x, scale);
+}
+
+/* TensorRT's: each block gets a scale of its own, which is result 1. */
+static int block_quantize_shape(call *c)
+{
+    const bz_type *x = need(c, 0, -1);
+    bool fp4 = c->op->arg != 0;
+    bz_dim dims[BZ_MAX_RANK];
+    int64_t block = attr_int(c, "block_size", 0);
+    int axis;
+    if (x->rank == 0 || block < 1)
+        return call_fail(c, "its blocks have %lld numbers", (long long)block);
+    if (fix_axis(c, attr_int(c, "axis", -1), x->rank, &axis))
+        return -1;
+    copy_dims(dims, x);
+    dims[axis] = dim_div(c, dim_add(c, dims[axis], block - 1), block);
+    param_text(c, "to", bz_dtype_name(fp4 ? BZ_F4E2M1 : BZ_F8E4M3));
+    param_int(c, "axis", axis);
+    param_int(c, "block", block);
+    set_out(c, 0, fp4 ? BZ_F4E2M1 : BZ_F8E4M3, x->rank, x->dims);
+    return set_out(c, 1, fp4 ? BZ_F8E4M3 : BZ_U8, x->rank, dims);
+}
+
+#define QUARK    "com.amd.quark"
+#define VITIS    "com.vai.quantize"
+#define TENSORRT "trt"
+
+#define FAKE(op, domain, kind, n)                                                                                      \
+    {                                                                                                                  \
+        op, domain, kind, BZ_COMPUTE, fake_shape, .flops = n, .labels = "x - - - - -"                                  \
+    }
+
 static const op ROWS[] = {
     {"QuantizeLinear", NULL, "quantize", BZ_COMPUTE, quantize_shape, .flops = 3, .labels = "x - -"},
     {"DequantizeLinear", NULL, "dequantize", BZ_COMPUTE, dequantize_shape, .flops = 2, .labels = "x - -"},
@@ -114,5 +173,33 @@ static const op ROWS[] = {
     {"DequantizeLinear", "com.microsoft", "dequantize", BZ_COMPUTE, dequantize_shape, .flops = 2, .labels = "x - -"},
     {"MatMulInteger16", "com.microsoft", "matmul", BZ_COMPUTE, integer_matmul_shape, .cost = cost_matmul, .arg = 1,
      .labels = "a b"},
+
+    /* of Brevitas, FINN, hls4ml: quantize and back */
+    FAKE("Quant", QONNX, "fakequantize", 7),
+    FAKE("IntQuant", QONNX, "fakequantize", 7),
+    FAKE("FloatQuant", QONNX, "floatquantize", 9),
+    FAKE("BipolarQuant", QONNX, "bipolarquantize", 2),
+    FAKE("Trunc", QONNX, "truncquantize", 4),
+    {"MultiThreshold", QONNX, "multithreshold", BZ_COMPUTE, fake_shape, .cost = cost_steps, .labels = "x -"},
+    /* of OpenVINO */
+    FAKE("FakeQuantize", "org.openvinotoolkit", "fakequantize", 7),
+    /* of AMD: Quark, and what it was before */
+    FAKE("BFPQuantizeDequantize", QUARK, "blockquantize", 7),
+    FAKE("MXQuantizeDequantize", QUARK, "blockquantize", 7),
+    FAKE("BFPFixNeuron", VITIS, "blockquantize", 7),
+    FAKE("MXFixNeuron", VITIS, "blockquantize", 7),
+    {"ExtendedQuantizeLinear", QUARK, "quantize", BZ_COMPUTE, quantize_shape, .flops = 3, .labels = "x - -"},
+    {"ExtendedDequantizeLinear", QUARK, "dequantize", BZ_COMPUTE, dequantize_shape, .flops = 2, .labels = "x - -"},
+    {"VitisQuantizeLinear", VITIS, "quantize", BZ_COMPUTE, quantize_shape, .flops = 3, .labels = "x - -"},
+    {"VitisDequantizeLinear", VITIS, "dequantize", BZ_COMPUTE, dequantize_shape, .flops = 2, .labels = "x - -"},
+    /* of TensorRT, as NVIDIA's Model Optimizer writes them */
+    {"TRT_FP8QuantizeLinear", TENSORRT, "fp8quantize", BZ_COMPUTE, fp8_quantize_shape, .flops = 3, .labels = "x - -"},
+    {"TRT_FP8DequantizeLinear", TENSORRT, "fp8dequantize", BZ_COMPUTE, dequantize_shape, .flops = 2, .labels = "x - -"},
+    {"TRT_MXFP8DynamicQuantize", TENSORRT, "dynamicquantize", BZ_COMPUTE, block_quantize_shape, .flops = 5,
+     .labels = "x"},
+    {"TRT_MXFP8DequantizeLinear", TENSORRT, "dequantize", BZ_COMPUTE, dequantize_shape, .flops = 2, .labels = "x - -"},
+    {"TRT_FP4DynamicQuantize", TENSORRT, "dynamicquantize", BZ_COMPUTE, block_quantize_shape, .flops = 5,
+     .labels = "x -", .arg = 1},
+    FAKE("TRT_FP4QDQ", TENSORRT, "blockquantize", 7),
 };
 const op_table ops_quant = OP_TABLE(ROWS);
