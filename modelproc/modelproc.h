@@ -211,7 +211,8 @@ bool bz_layer_is_not_constant(const bz_layer *layer);
 /* A model as a whole. The counts go through bodies; what it costs is that of the main graph. */
 typedef struct bz_totals {
     int layers, inside, unique, per_class[4]; /* inside: in bodies of loops and branches */
-    int open;                                 /* have results whose shape depends on the input's values */
+    int open;    /* have results whose shape nobody knows: it depends on the input's values, or on unknown operators */
+    int unknown; /* layers of these */
     int64_t macs, flops, bytes;
     int64_t params; /* elements of weights, shared ones once */
 } bz_totals;

@@ -81,6 +81,7 @@ static void count_layers(const bz_layers *l, bool fold, const bz_layer *layers, 
         t->layers += listed(fold, layer);
         t->per_class[layer->class]++;
         t->open += has_open_result(layer);
+        t->unknown += !strcmp(layer->kind, "unknown");
         for (int b = 0; b < layer->n_bodies; b++)
             count_layers(l, fold, layer->bodies[b].layers, layer->bodies[b].n, w, t);
         if (bz_layer_is_not_constant(layer) || (!is_source(layer) && makes_seen(layer, w)))

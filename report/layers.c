@@ -233,8 +233,8 @@ static void put_summary(bz_buf *out, const bz_layers_view *s, const bz_layers *l
                   t.per_class[BZ_VIEW], t.per_class[BZ_CONSTANT], s->fold ? " (folded away)" : "");
     if (t.open)
         bz_buf_printf(
-            out, "  %d layer%s results whose shape depends on the input's values (shown as ?): they have no price\n",
-            t.open, t.open == 1 ? " has" : "s have");
+            out, "  %d layer%s results whose shape depends on the input's values%s (shown as ?): they have no price\n",
+            t.open, t.open == 1 ? " has" : "s have", t.unknown ? ", or on operators that are not known" : "");
 }
 
 static void put_fusion_rows(bz_buf *out, bz_arena *arena, const bz_layers_view *s, bz_layers *l)
