@@ -74,6 +74,7 @@ typedef struct {
     int capture;   /* depth above which values are copied into detail; 0 off */
     bool comma;
     bool repaired; /* some numbers are none */
+    bool phased;   /* some event has a phase */
     int outside;   /* depth between events: 1 in a file of one event a line, as if an array were around them; else 0 */
     bool too_long; /* a single text is longer than LONGEST */
     bz_names fields, arguments;
@@ -230,6 +231,7 @@ static void on_string(reader *r, const char *s, size_t n)
         switch (r->field) {
         case F_PH:
             e->phase = n ? *s : 0;
+            r->phased = true;
             break;
         case F_CAT:
             bz_chrome_categorize(&r->events, s, n);
@@ -392,7 +394,8 @@ static int chrome_read(bz_trace *t, uint32_t source, bz_stream *in, bz_error *er
                        "some numbers are NaN or infinite, which is no JSON: they count as not told");
     bz_chrome_events_end(&r.events);
     bz_buf_free(&k.plain);
-    (void)err;
+    if (!r.phased && !t->source[source].truncated && !in->broken) /* words of a trace alone, as a tokenizer's "ph" */
+        return bz_foreign_fail(in->path, "[]", r.events_depth && !r.outside ? 2 : 0, err);
     return 0;
 }
 
