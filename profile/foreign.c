@@ -87,8 +87,10 @@ int bz_foreign_fail(const char *path, const char *head, size_t n, bz_error *err)
         if (fits(i, path, head, n))
             return bz_fail(err, BZ_BAD_INPUT, "%s: is %s, and no recording that benanza reads: %s", path, FORMS[i].what,
                            FORMS[i].instead);
-    return bz_fail(err, BZ_BAD_INPUT,
-                   "%s: is no recording that benanza reads: give an Nsight Systems SQLite export, a cuDNN, cuBLAS or "
-                   "oneDNN log, a PyTorch, ONNX Runtime, TensorFlow or JAX trace, or a file of benanza profile",
-                   path);
+    return bz_fail(
+        err, BZ_BAD_INPUT,
+        "%s: is no recording that benanza reads: give an Nsight Systems SQLite export, a rocprofv3 database, "
+        "a cuDNN, cuBLAS, oneDNN or MKL log, a PyTorch, ONNX Runtime, TensorFlow, JAX, Paddle or Ascend "
+        "trace, or a file of benanza profile",
+        path);
 }
