@@ -372,6 +372,75 @@ static int scaled_shape(call *c)
     return 0;
 }
 
+/* What the framework makes of the model's results, their gradients, lies outside of the graph. */
+static int yield_shape(call *c)
+{
+    int n = 0, n_none;
+    const int64_t *none = attr_ints(c, "non_differentiable_outputs", &n_none);
+    for (int k = 0; k < c->node->n_in && n < c->node->n_out; k++) {
+        int i = 0;
+        while (i < n_none && none[i] != k)
+            i++;
+        if (i == n_none)
+            set_type(c, n++, need(c, k, -1));
+    }
+    return 0;
+}
+
+/* The axes over which the gradients of two operands are summed that were broadcast, by their shapes. */
+static int broadcast_axes_shape(call *c)
+{
+    int64_t n[2], axes[2][BZ_MAX_RANK], found[2] = {0, 0};
+    const int64_t *dims[2] = {in_ints(c, 0, &n[0]), in_ints(c, 1, &n[1])};
+    bool known = dims[0] && dims[1] && n[0] <= BZ_MAX_RANK && n[1] <= BZ_MAX_RANK;
+    int64_t rank = known ? n[0] > n[1] ? n[0] : n[1] : 0;
+    for (int64_t i = rank - 1; i >= 0; i--) {
+        int64_t d[2];
+        for (int k = 0; k < 2; k++)
+            d[k] = i < rank - n[k] ? 1 : dims[k][i - (rank - n[k])];
+        known = known && (d[0] == d[1] || (!bz_is_symbol(d[0]) && !bz_is_symbol(d[1])));
+        for (int k = 0; k < 2; k++)
+            if (i < rank - n[k] || (d[k] == 1 && d[1 - k] != 1))
+                axes[k][found[k]++] = i;
+    }
+    for (int k = 0; k < 2; k++) {
+        set_out(c, k, BZ_I64, 1, (bz_dim[]){known ? found[k] : new_symbol(c)});
+        if (known && k < c->node->n_out)
+            set_ints(c, k, axes[k], found[k]);
+    }
+    return 0;
+}
+
+/* Sequences without what fills them up: tokens in one list, and back. */
+static int unpad_shape(call *c)
+{
+    const bz_type *x = need(c, 0, -1), *at = need(c, 1, 1);
+    bz_dim dims[BZ_MAX_RANK];
+    if (x->rank < 2)
+        return call_fail(c, "its input has %d dimensions: batch and sequence are needed", x->rank);
+    copy_dims(dims, x);
+    dims[1] = at->dims[0];
+    set_out(c, 0, x->dtype, x->rank - 1, dims + 1);
+    set_out(c, 1, BZ_I64, 1, (bz_dim[]){2});
+    if (c->node->n_out > 1)
+        set_ints(c, 1, x->dims, 2);
+    return 0;
+}
+
+static int pad_shape(call *c)
+{
+    const bz_type *x = need(c, 0, -1);
+    bz_dim dims[BZ_MAX_RANK + 1];
+    int64_t n;
+    const int64_t *two = in_ints(c, 2, &n);
+    if (x->rank < 1 || x->rank >= BZ_MAX_RANK || (two && n != 2))
+        return call_fail(c, "it has no list of tokens, or no two sizes for it");
+    copy_dims(dims + 1, x);
+    for (int i = 0; i < 2; i++)
+        dims[i] = two ? two[i] : new_symbol(c);
+    return set_out(c, 0, x->dtype, x->rank + 1, dims);
+}
+
 #define ELTWISE(op)                                                                                                    \
     {                                                                                                                  \
         op, MICROSOFT, "eltwise_grad", BZ_COMPUTE, eltwise_shape, NULL, NULL, 3, 0, "dy x", 0, NULL, NULL              \
@@ -456,6 +525,12 @@ static const op ROWS[] = {
     {"ZeroGradient", MICROSOFT, "zero_gradient", BZ_MEMORY, like_shape, .labels = "x -"},
     {"IsAllFinite", MICROSOFT, "isallfinite", BZ_COMPUTE, finite_shape, .cost = all_cost, .labels = "x..."},
     {"ReduceAllL2", MICROSOFT, "reducealll2", BZ_COMPUTE, finite_shape, .cost = all_cost, .labels = "x...", .arg = 1},
+    {"YieldOp", MICROSOFT, "yield", BZ_VIEW, yield_shape, .labels = "x... > dx..."},
+    {"BroadcastGradientArgs", MICROSOFT, "broadcast_axes", BZ_VIEW, broadcast_axes_shape, .labels = "x - > y..."},
+    {"Scale", MICROSOFT, "scale", BZ_COMPUTE, like_shape, .flops = 1, .labels = "x -"},
+    {"PassThrough", MICROSOFT, "identity", BZ_VIEW, rule_same, .labels = "x..."},
+    {"FlattenAndUnpad", MICROSOFT, "unpad", BZ_MEMORY, unpad_shape, .labels = "x ids"},
+    {"PadAndUnflatten", MICROSOFT, "unflatten", BZ_MEMORY, pad_shape, .labels = "x ids - > y"},
     {"MixedPrecisionScale", MICROSOFT, "scale", BZ_COMPUTE, scaled_shape, .cost = all_cost, .labels = "- x..."},
 };
 const op_table ops_gradient = OP_TABLE(ROWS);

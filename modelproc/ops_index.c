@@ -377,6 +377,8 @@ static int shape_reversesequence(call *c)
 
 static const op ROWS[] = {
     {"Slice", NULL, "slice", BZ_MEMORY, shape_slice, .eval = eval_slice, .flags = OP_KEEPS, .labels = "x - - - - > y"},
+    {"ShrunkenGather", "com.microsoft", "gather", BZ_MEMORY, shape_gather, .cost = cost_gather, .flags = OP_KEEPS,
+     .labels = "x ids"},
     {"Gather", NULL, "gather", BZ_MEMORY, shape_gather, .eval = eval_gather, .cost = cost_gather, .flags = OP_KEEPS,
      .labels = "x indices"},
     {"GatherElements", NULL, "gatherelements", BZ_MEMORY, shape_gatherelements, .cost = cost_gather, .flags = OP_KEEPS,

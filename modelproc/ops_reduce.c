@@ -164,6 +164,8 @@ static const op ROWS[] = {
     REDUCE("ReduceProd", "reduceprod", 1, PROD),
     REDUCE("ReduceSum", "reducesum", 1, SUM),
     REDUCE("ReduceSumSquare", "reducesumsquare", 2, 0),
+    {"ReduceSumTraining", "com.microsoft", "reducesum", BZ_COMPUTE, shape_reduce, .flops = 1, .flags = OP_KEEPS,
+     .labels = "x -"},
     {"ArgMax", NULL, "argmax", BZ_COMPUTE, shape_arg, .flops = 1, .labels = "x"},
     {"ArgMin", NULL, "argmin", BZ_COMPUTE, shape_arg, .flops = 1, .labels = "x"},
     {"CumSum", NULL, "cumsum", BZ_COMPUTE, shape_cumsum, .eval = eval_cumsum, .flops = 1, .flags = OP_KEEPS,

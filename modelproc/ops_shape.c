@@ -356,6 +356,13 @@ static int shape_concat(call *c)
     param_int(c, "axis", axis);
     set_out(c, 0, first->dtype, first->rank, dims);
     view_if_whole(c);
+    if (c->node->n_out > 1) { /* of ONNX Runtime's: the length of each */
+        int64_t *length = BZ_NEW(c->arena, int64_t, c->node->n_in);
+        for (int k = 0; k < c->node->n_in; k++)
+            length[k] = need(c, k, first->rank)->dims[axis];
+        set_out(c, 1, BZ_I64, 1, (bz_dim[]){c->node->n_in});
+        set_ints(c, 1, length, c->node->n_in);
+    }
     return 0;
 }
 
@@ -558,6 +565,9 @@ static const op ROWS[] = {
     {"Expand", NULL, "expand", BZ_MEMORY, shape_expand, .eval = eval_expand, .flags = OP_KEEPS, .labels = "x - > y"},
     {"Tile", NULL, "tile", BZ_MEMORY, shape_tile, .eval = eval_tile, .flags = OP_KEEPS, .labels = "x - > y"},
     {"Concat", NULL, "concat", BZ_MEMORY, shape_concat, .eval = eval_concat, .flags = OP_KEEPS, .labels = "x..."},
+    {"ConcatTraining", "com.microsoft", "concat", BZ_MEMORY, shape_concat, .eval = eval_concat, .labels = "x..."},
+    {"SplitTraining", "com.microsoft", "split", BZ_MEMORY, shape_split, .eval = eval_split, .flags = OP_KEEPS_ALL,
+     .labels = "x - > y..."},
     {"Split", NULL, "split", BZ_MEMORY, shape_split, .eval = eval_split, .flags = OP_KEEPS_ALL, .labels = "x - > y..."},
     {"Pad", NULL, "pad", BZ_MEMORY, shape_pad, .flags = OP_KEEPS, .labels = "x - - -"},
     {"DepthToSpace", NULL, "depthtospace", BZ_MEMORY, shape_depth, .flags = OP_KEEPS, .labels = "x"},
