@@ -67,18 +67,19 @@ static int one_hot_shape(call *c)
     return set_out(c, 0, BZ_F32, x->rank + 1, dims);
 }
 
+/* What lies behind the first dimension are features, however many dimensions that has. */
 static int vectorizer_shape(call *c)
 {
-    bz_dim batch = 1, width = 0;
+    bz_dim batch = 1, width = 0, features;
     for (int k = 0; k < c->node->n_in; k++) {
         const bz_type *x = need(c, k, -1);
-        if (x->rank != 1 && x->rank != 2)
-            return call_fail(c, "operand %d must have one or two dimensions", k);
-        bz_dim rows = x->rank == 2 ? x->dims[0] : 1;
+        if (x->rank == 0 || dim_product(c, x->dims, x->rank > 1, x->rank, &features))
+            return call_fail(c, "operand %d is a scalar, which has no features", k);
+        bz_dim rows = x->rank > 1 ? x->dims[0] : 1;
         if (k && !dims_fit(rows, batch))
             return call_fail(c, "operands 0 and %d have different batches", k);
         batch = k ? dim_same(batch, rows) : rows;
-        width = dim_add(c, width, last_dim(x, 1));
+        width = dim_add(c, width, features);
     }
     int n;
     const int64_t *sizes = attr_ints(c, "inputdimensions", &n);

@@ -163,7 +163,9 @@ static const op_case limits[] = {
     {"RNN", 14, "f32:5x2x8 f32:1x16x8 f32:1x16x16 - i64=5,6", "", "f32:5x1x2x16 f32:1x2x16", 10 * 16 * 24},
     /* other families */
     {ML "FeatureVectorizer", 1, "f32:2x3 f32:3x4", "inputdimensions=I:3,4", "!different batches", -1},
-    {ML "FeatureVectorizer", 1, "f32:2x3 f32:2x4x5", "inputdimensions=I:3,4", "!one or two dimensions", -1},
+    {ML "FeatureVectorizer", 1, "f32:2x3 f32:2x4x5", "inputdimensions=I:3,20", "f32:2x23", -1},
+    {ML "FeatureVectorizer", 1, "f32:2x3 f32:2x4x5", "", "f32:2x23", -1},
+    {ML "FeatureVectorizer", 1, "f32:2x3 f32:", "inputdimensions=I:3,4", "!a scalar", -1},
     {ML "FeatureVectorizer", 1, "f32:2x3 f32:2x4", "inputdimensions=I:3,-4", "!inputdimensions holds -4", -1},
     {"RandomNormal", 22, "", "shape=I:0,3", "f32:0x3", -1},
     {"ConcatFromSequence", 11, "seq:f32:2x3", "axis=i:2", "!outside", -1},
