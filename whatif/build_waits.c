@@ -135,9 +135,11 @@ static bool burst_in(const bz_build *b, uint32_t lane, int64_t from, int64_t to,
         return false;
     uint32_t behind = first_from(b, lane, to);
     *last = behind == BZ_NONE ? f->lane[lane].last : f->task[behind].prev;
+    if (*last == BZ_NONE) /* a first task that takes no time begins where the pause ends */
+        return false;
     const bz_task *p = f->task[*first].prev == BZ_NONE ? NULL : &f->task[f->task[*first].prev];
     int64_t covered = bz_build_end(&f->task[*last]) - b->arrived[*first];
-    return *last != BZ_NONE && bz_build_end(&f->task[*last]) <= to && (!p || bz_build_end(p) <= from) &&
+    return bz_build_end(&f->task[*last]) <= to && (!p || bz_build_end(p) <= from) &&
            (double)covered > HANDOVER_COVERS * (double)(to - from);
 }
 
