@@ -27,7 +27,7 @@ static bz_trace *scaled(const bz_trace *t, int64_t by)
         }
     }
     bz_trace_fact(out, "gpu", "another");
-    assert_int_equal(bz_trace_finish(out, &(bz_finish_options){"step"}, &err), 0);
+    assert_int_equal(bz_trace_finish(out, &(bz_finish_options){.iterations = "step"}, &err), 0);
     return out;
 }
 

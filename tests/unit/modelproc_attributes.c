@@ -22,7 +22,10 @@ static const char *const OF_NO_WORK =
     "com.microsoft.NGramRepeatBlock.ngram_size com.microsoft.Tokenizer.mark com.microsoft.Tokenizer.mincharnum "
     "com.microsoft.MatMulBnb4.quant_type ai.onnx.ml.CategoryMapper.cats_int64s ai.onnx.ml.LabelEncoder.values_int64s "
     "ai.onnx.ml.LinearClassifier.classlabels_ints ai.onnx.ml.OneHotEncoder.cats_int64s "
-    "ai.onnx.ml.ZipMap.classlabels_ints "
+    "ai.onnx.ml.ZipMap.classlabels_ints qonnx.custom_op.general.Quant.signed qonnx.custom_op.general.Quant.narrow "
+    "org.openvinotoolkit.FakeQuantize.levels com.microsoft.Scale.scale_down "
+    /* which results are whole: the file says how large they are */
+    "com.microsoft.YieldOp.full_shape_outputs "
     /* said by shapes, too */
     "LSTM.hidden_size GRU.hidden_size com.microsoft.LSTMTraining.hidden_size com.microsoft.LSTMGrad.hidden_size "
     "com.microsoft.GRUTraining.hidden_size com.microsoft.GRUGrad.hidden_size benanza.training.RNNTraining.hidden_size "
@@ -31,13 +34,15 @@ static const char *const OF_NO_WORK =
     "com.microsoft.CausalConvWithState.channels_last ai.onnx.ml.SVMClassifier.vectors_per_class "
     "ai.onnx.ml.SVMRegressor.n_supports "
     /* along which dimension numbers have a scale: one pass, whichever it is */
-    "DequantizeLinear.axis com.microsoft.GatherBlockQuantized.quantize_axis "
-    /* a dropout that is none */
-    "Dropout.is_test";
+    "DequantizeLinear.axis com.microsoft.GatherBlockQuantized.quantize_axis com.amd.quark.MXQuantizeDequantize.axis "
+    /* a dropout that is none, a type that has no other value */
+    "Dropout.is_test trt.TRT_MXFP8DynamicQuantize.output_dtype";
 
 /* Shapes that fit whatever the attribute says. */
 static const op_case SQUARE[] = {
     {"Concat", 13, "f32:3x3 f32:3x3", "axis=i:0", "f32:6x3", -1},
+    {"com.microsoft.ConcatTraining", 1, "f32:3x3 f32:3x3", "axis=i:0", "f32:6x3 i64:2", -1},
+    {"com.microsoft.SplitTraining", 1, "f32:4x4 i64=2,2", "axis=i:0", "f32:2x4 f32:2x4", -1},
     {"ReduceMax", 13, "f32:3x3", "axes=I:0", "f32:1x3", -1},
     {"Gemm", 13, "f32:4x4 f32:4x4", "transA=i:0 transB=i:0", "f32:4x4", -1},
     {MS "FusedMatMul", 1, "f32:4x4x4 f32:4x4x4", "transA=i:0 transB=i:0 transBatchA=i:0 transBatchB=i:0", "f32:4x4x4",

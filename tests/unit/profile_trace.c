@@ -1142,7 +1142,7 @@ static void figures_are_of_the_run_that_was_recorded_least(void **state)
         bz_buf_free(&text);
     }
     /* by other iterations than those of the levels, the trace's own are all there is */
-    const bz_finish_options other = {.iterations = "kernel"};
+    const bz_finish_options other = {.iterations = "kernel", .recorded = true};
     bz_trace_free(u);
     u = bz_trace_new();
     assert_int_equal(bz_profile_read(u, path, &err), 0);

@@ -153,7 +153,7 @@ static inline void make_trace(void)
         if (w->kind == BZ_EVENT_COPY)
             e->value[at] = w->direction;
     }
-    assert_int_equal(bz_trace_finish(t, &(bz_finish_options){"step"}, &err), 0);
+    assert_int_equal(bz_trace_finish(t, &(bz_finish_options){.iterations = "step"}, &err), 0);
     assert_in_range(t->n_iterations, STEPS - 1, STEPS); /* the last one may be cut off */
 }
 
@@ -299,7 +299,7 @@ static inline void read_as_pytorch(const char *path)
     bz_trace_free(r.trace);
     r.trace = bz_trace_new();
     assert_int_equal(bz_profile_read(r.trace, path, &err), 0);
-    assert_int_equal(bz_trace_finish(r.trace, &(bz_finish_options){"step"}, &err), 0);
+    assert_int_equal(bz_trace_finish(r.trace, &(bz_finish_options){.iterations = "step"}, &err), 0);
 }
 
 #endif
