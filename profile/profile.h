@@ -107,7 +107,7 @@ typedef struct bz_events {
 /* A thread of the host or a stream of a device. */
 typedef struct bz_lane {
     bool device;
-    uint16_t kinds; /* bits: it was given events of a bz_event_kind */
+    uint16_t kinds;          /* bits: it was given events of a bz_event_kind */
     uint32_t source;         /* index into bz_trace.source */
     int64_t process, thread; /* ids of the operating system; device lanes: process that owns the context, or 0 */
     int64_t device_id, context, stream;
