@@ -11,7 +11,7 @@
  *   foreign.c         is the recording of this model at all?
  *   align_time.c      who an iteration's time belongs to
  *   align_faster.c    calls that were faster than the bound
- *   align.c           all together, with align_functions.c and align_several.c: align_making.h */
+ *   align.c           all together, with align_functions.c, align_several.c and align_rows.c: align_making.h */
 #ifndef BZ_EXPLAIN_ALIGN_H
 #define BZ_EXPLAIN_ALIGN_H
 

@@ -1,6 +1,7 @@
 /* An alignment in the making. For explain/align*.c.
  *
- *   align.c            asks and rows; the order of the steps
+ *   align.c            asks, pairs, and the order of what is looked for
+ *   align_rows.c       what becomes a row
  *   align_functions.c  functions that the model writes out in several layers
  *   align_several.c    layers that several steps did, and steps that did several layers */
 #ifndef BZ_EXPLAIN_ALIGN_MAKING_H
@@ -45,6 +46,8 @@ typedef struct bz_align_making {
     const bz_match **written; /* [steps.n]: several layers that this step did, by their numbers in the model; or NULL */
 } bz_align_making;
 
+/* Of the main graph, and not of a body. */
+bool bz_align_is_of_graph(const bz_align_making *m, const bz_bound_layer *l);
 /* The ask of each layer of the main graph, and of those besides that have names; or -1. */
 int *bz_align_asks_by_layer(const bz_align_making *m);
 bool bz_align_touched(const bz_align_making *m, const bz_align_step *step); /* it did something of a layer */
@@ -64,5 +67,13 @@ void bz_align_find_recurrent(bz_align_making *m);
 void bz_align_find_written(bz_align_making *m);
 /* One operator, or one kernel, for several layers of its kind: nothing tells where the one ends, and the next begins. */
 void bz_align_find_stacked(bz_align_making *m);
+
+/* Layers that no step did, and that need not run. */
+void bz_align_find_spared(bz_align_making *m);
+/* A row for each step and each layer that is left; between[i]: nothing is told of what stands before step i. */
+void bz_align_put_rows(bz_align_making *m, bool *between);
+void bz_align_finish_rows(bz_align_making *m);
+/* Which kinds of layers nothing did, as words for a person; NULL: there are none. */
+const char *bz_align_missing_kinds(const bz_align_making *m);
 
 #endif

@@ -176,6 +176,8 @@ size_t bz_turn_of_rests(const int64_t *pause, size_t n, int64_t within, size_t *
 /* Moves the pieces of a cut to where the host rests longest, if that stands out: there an iteration begins. Cuts at inputs, waits and
  * graphs stay. */
 void bz_cut_begins(const bz_work *w, bz_cut *c, bz_arena *arena);
+/* As far as what stands before the first piece is like the ends of pieces, pieces begin so much earlier; whole ones are pieces. begins.c */
+void bz_cut_move_back(const bz_work *w, bz_cut *c, bz_arena *arena);
 
 /* Where sizes grow, nothing may mark both a prompt and the tokens behind it: pieces begin where the first token does, and what stands
  * before is a piece as well, if it is work of the same sorts in about the same amount. */

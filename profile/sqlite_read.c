@@ -1,14 +1,13 @@
 /* Reads Nsight Systems' SQLite exports of all generations, and our own files, which follow them.
  * Tables and columns differ from version to version: what is there is asked for, what is missing is
  * told. The file is hostile: only plain tables are read, never views or virtual tables. */
+#include "profile/sqlite_read.h"
 #include "base/folder.h"
 #include "profile/columns.h"
 #include "profile/reader.h"
 #include "profile/rocpd.h"
-#include "profile/scan.h"
 #include "profile/sqlite_facts.h"
 #include "profile/sqlite_levels.h"
-#include "profile/string_ids.h"
 #include "profile/tables.h"
 
 #include <stdio.h>
@@ -17,26 +16,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-typedef struct {
-    bz_trace *t;
-    uint32_t source;
-    bz_database db;
-    bz_string_ids strings;
-    uint32_t *lane_of; /* BENANZA_LANES: our lane by the file's number */
-    size_t n_lanes;
-    uint32_t *stack_of; /* BENANZA_STACKS */
-    size_t n_stacks;
-    bool own;                                /* written by bz_trace_save */
-    int64_t endless, negative, unnamed_time; /* events whose times are not whole */
-} reader;
-
-static bool is_table(reader *r, const char *name)
+static bool is_table(bz_sqlite_reader *r, const char *name)
 {
     return bz_database_has(&r->db, name);
 }
 
 /* Nsight may append a version to a table's name. Returns the name that is there, or NULL. */
-static const char *find_table(reader *r, const char *base, char out[96])
+static const char *find_table(bz_sqlite_reader *r, const char *base, char out[96])
 {
     static const char *const VERSIONS[] = {"", "_V2", "_V3", "_V4"};
     for (size_t i = sizeof VERSIONS / sizeof *VERSIONS; i-- > 0;) {
@@ -47,17 +33,17 @@ static const char *find_table(reader *r, const char *base, char out[96])
     return NULL;
 }
 
-static uint32_t text_of(reader *r, const char *v, int64_t n)
+static uint32_t text_of(bz_sqlite_reader *r, const char *v, int64_t n)
 {
     return bz_string_ids_text(r->t, v, n);
 }
 
-static uint32_t string_of(reader *r, int64_t id)
+uint32_t bz_sqlite_string(bz_sqlite_reader *r, int64_t id)
 {
     return bz_string_ids_find(&r->strings, id);
 }
 
-static uint32_t cell_text(reader *r, sqlite3_stmt *s, int column)
+uint32_t bz_sqlite_text(bz_sqlite_reader *r, sqlite3_stmt *s, int column)
 {
     const char *v = (const char *)sqlite3_column_text(s, column);
     return text_of(r, v, sqlite3_column_bytes(s, column));
@@ -92,33 +78,33 @@ static int select_column(selection *sel, const char *name, bz_want want)
     return sel->n++;
 }
 
-static bool has_column(reader *r, const char *table, const char *column)
+bool bz_sqlite_has(bz_sqlite_reader *r, const char *table, const char *column)
 {
     return bz_database_column(&r->db, table, column) >= 0;
 }
 
 /* The columns that tell the thread or stream. Of a stream the file may lack some: the others still tell it from the rest. */
-static void select_lane(reader *r, const bz_mapping *map, const char *table, selection *sel)
+static void select_lane(bz_sqlite_reader *r, const bz_mapping *map, const char *table, selection *sel)
 {
     static const char *const DEVICE[] = {"deviceId", "contextId", "streamId", "globalPid"};
-    if (r->own && has_column(r, table, "benanzaLane")) {
+    if (r->own && bz_sqlite_has(r, table, "benanzaLane")) {
         sel->own_lane = sel->lane_first = select_column(sel, "benanzaLane", BZ_WANT_NUMBER);
     } else if (map->device) {
         int first = sel->n;
         for (int i = 0; i < 4; i++)
-            if (has_column(r, table, DEVICE[i]))
+            if (bz_sqlite_has(r, table, DEVICE[i]))
                 sel->lane_part[select_column(sel, DEVICE[i], BZ_WANT_NUMBER) - first] = i;
             else
                 bz_trace_cover(r->t, r->source, BZ_COVERAGE_MISSING,
                                "table %s has no column %s: what only it tells apart counts as one", table, DEVICE[i]);
         sel->lane_first = sel->n > first ? first : -1;
-    } else if (has_column(r, table, "globalTid")) {
+    } else if (bz_sqlite_has(r, table, "globalTid")) {
         sel->lane_first = select_column(sel, "globalTid", BZ_WANT_NUMBER);
     }
 }
 
 /* False, and a word in the coverage, where a column that is needed is missing. */
-static bool select_columns(reader *r, const bz_mapping *map, const char *table, selection *sel)
+static bool select_columns(bz_sqlite_reader *r, const bz_mapping *map, const char *table, selection *sel)
 {
     static const bz_want WANT[] = {[BZ_CELL_INT64] = BZ_WANT_NUMBER,
                                    [BZ_CELL_INT32] = BZ_WANT_NUMBER,
@@ -129,9 +115,9 @@ static bool select_columns(reader *r, const bz_mapping *map, const char *table, 
     for (const bz_field *c = map->columns; c->name; c++) {
         if (c->detail && r->t->summary)
             continue;
-        const char *name = has_column(r, table, c->name)            ? c->name
-                           : c->old && has_column(r, table, c->old) ? c->old
-                                                                    : NULL;
+        const char *name = bz_sqlite_has(r, table, c->name)            ? c->name
+                           : c->old && bz_sqlite_has(r, table, c->old) ? c->old
+                                                                       : NULL;
         if (name) {
             sel->field[sel->n_fields++] = c;
             int at = select_column(sel, name, WANT[c->cell]);
@@ -148,14 +134,14 @@ static bool select_columns(reader *r, const bz_mapping *map, const char *table, 
     int before = sel->n;
     select_lane(r, map, table, sel);
     sel->n_lane = sel->n - before;
-    if (map->kind == BZ_EVENT_RANGE && has_column(r, table, "eventType"))
+    if (map->kind == BZ_EVENT_RANGE && bz_sqlite_has(r, table, "eventType"))
         sel->event_type = select_column(sel, "eventType", BZ_WANT_NUMBER);
-    if (map->kind == BZ_EVENT_RANGE && has_column(r, table, "textId"))
+    if (map->kind == BZ_EVENT_RANGE && bz_sqlite_has(r, table, "textId"))
         sel->text_id = select_column(sel, "textId", BZ_WANT_NUMBER);
     return true;
 }
 
-static uint32_t find_lane(reader *r, const bz_mapping *map, const selection *sel, const bz_values *v, int row)
+static uint32_t find_lane(bz_sqlite_reader *r, const bz_mapping *map, const selection *sel, const bz_values *v, int row)
 {
     int64_t id[4] = {0};
     for (int i = 0; i < sel->n_lane; i++)
@@ -193,7 +179,7 @@ static void add_differences(uint64_t differ[BZ_SCAN_BATCH], const int64_t *numbe
 }
 
 /* Neighbours are mostly launched as one another. */
-static void store_launched(reader *r, const selection *sel, const bz_values *v, int row, int n, uint32_t *to)
+static void store_launched(bz_sqlite_reader *r, const selection *sel, const bz_values *v, int row, int n, uint32_t *to)
 {
     bz_launched launched = {0};
     uint64_t differ[BZ_SCAN_BATCH] = {1};
@@ -214,7 +200,7 @@ static void store_launched(reader *r, const selection *sel, const bz_values *v, 
         store_same(to, to[0], n);
 }
 
-static void store_strings(reader *r, uint32_t *to, const int64_t *number, int n, bool same)
+static void store_strings(bz_sqlite_reader *r, uint32_t *to, const int64_t *number, int n, bool same)
 {
     const uint32_t *ours = r->strings.ours;
     const uint64_t span = r->strings.span, first = (uint64_t)r->strings.first;
@@ -230,7 +216,7 @@ static void store_strings(reader *r, uint32_t *to, const int64_t *number, int n,
 }
 
 /* Puts a property of n rows where they have it; it is zero before. */
-static void store(reader *r, bz_events *e, size_t i, int n, const bz_field *c, const bz_values *v, int row)
+static void store(bz_sqlite_reader *r, bz_events *e, size_t i, int n, const bz_field *c, const bz_values *v, int row)
 {
     void *column = *(void **)(void *)((char *)e + c->offset);
     int64_t *wide = (int64_t *)column + i;
@@ -268,11 +254,12 @@ static bool is_range(int64_t event_type)
 }
 
 /* What the columns alone do not tell. */
-static void complete(reader *r, const bz_mapping *map, const selection *sel, const bz_values *v, int row, size_t i)
+static void complete(bz_sqlite_reader *r, const bz_mapping *map, const selection *sel, const bz_values *v, int row,
+                     size_t i)
 {
     bz_events *e = &r->t->event[map->kind];
     if (sel->text_id >= 0 && !e->name[i] && v[sel->text_id].type == BZ_VALUE_NUMBER)
-        e->name[i] = string_of(r, v[sel->text_id].number[row]);
+        e->name[i] = bz_sqlite_string(r, v[sel->text_id].number[row]);
     if (map->library) {
         e->library[i] = map->library;
         e->flags[i] = bz_call_executes(bz_string(r->t, e->name[i])) ? BZ_CALL_EXECUTES : 0;
@@ -302,7 +289,8 @@ static int run_of(const selection *sel, const bz_values *v, int row, int rows)
     return end - row;
 }
 
-static void add_run(reader *r, const bz_mapping *map, const selection *sel, const bz_values *v, int row, int n)
+static void add_run(bz_sqlite_reader *r, const bz_mapping *map, const selection *sel, const bz_values *v, int row,
+                    int n)
 {
     bz_events *e = &r->t->event[map->kind];
     bool ends = sel->has_end && v[1].type != BZ_VALUE_NULL; /* start and end are the first two columns */
@@ -325,7 +313,7 @@ static void add_run(reader *r, const bz_mapping *map, const selection *sel, cons
         complete(r, map, sel, v, row + k, i + (size_t)k);
 }
 
-static void read_table(reader *r, const bz_mapping *map)
+static void read_table(bz_sqlite_reader *r, const bz_mapping *map)
 {
     char name[96];
     selection sel;
@@ -348,102 +336,7 @@ static void read_table(reader *r, const bz_mapping *map)
     bz_table_damaged(r->t, r->source, table, bz_scan_end(&s));
 }
 
-static void read_own_lanes(reader *r)
-{
-    sqlite3_stmt *s = bz_database_query(
-        &r->db, "BENANZA_LANES",
-        "SELECT id, device, processId, threadId, deviceId, contextId, streamId, name FROM BENANZA_LANES ORDER BY id");
-    if (!s)
-        return;
-    r->own = true;
-    int rc;
-    while ((rc = sqlite3_step(s)) == SQLITE_ROW) {
-        if (sqlite3_column_int64(s, 0) != (int64_t)r->n_lanes)
-            break;
-        int64_t v[7];
-        for (int i = 0; i < 7; i++)
-            v[i] = sqlite3_column_int64(s, i);
-        uint32_t lane = v[1] ? bz_trace_stream(r->t, r->source, v[2], v[4], v[5], v[6])
-                             : bz_trace_thread(r->t, r->source, v[2], v[3]);
-        r->t->lane[lane].name = cell_text(r, s, 7);
-        r->lane_of = bz_realloc(r->lane_of, r->n_lanes + 1, sizeof *r->lane_of);
-        r->lane_of[r->n_lanes++] = lane;
-    }
-    bz_table_end(r->t, r->source, "BENANZA_LANES", s, rc);
-}
-
-static void read_own_stacks(reader *r)
-{
-    sqlite3_stmt *s =
-        bz_database_query(&r->db, "BENANZA_STACKS", "SELECT id, nameId FROM BENANZA_STACKS ORDER BY id, depth");
-    enum { FRAMES_MAX = 256 };
-    uint32_t frames[FRAMES_MAX];
-    int n = 0, rc = SQLITE_DONE;
-    int64_t current = 0;
-    bool more = s != NULL;
-    while (more) {
-        more = (rc = sqlite3_step(s)) == SQLITE_ROW;
-        int64_t id = more ? sqlite3_column_int64(s, 0) : -1;
-        if (id != current) {
-            if (current != (int64_t)r->n_stacks)
-                break;
-            r->stack_of = bz_realloc(r->stack_of, r->n_stacks + 1, sizeof *r->stack_of);
-            r->stack_of[r->n_stacks++] = bz_trace_stack(r->t, frames, n);
-            n = 0;
-            current = id;
-        }
-        if (more && n < FRAMES_MAX && sqlite3_column_type(s, 1) == SQLITE_INTEGER)
-            frames[n++] = string_of(r, sqlite3_column_int64(s, 1));
-    }
-    bz_table_end(r->t, r->source, "BENANZA_STACKS", s, rc);
-}
-
-static void read_own_iterations(reader *r)
-{
-    sqlite3_stmt *s = bz_database_query(&r->db, "BENANZA_ITERATIONS",
-                                        "SELECT start, end, warmUp, origin FROM BENANZA_ITERATIONS ORDER BY start");
-    bz_trace *t = r->t;
-    int rc = SQLITE_DONE;
-    while (s && (rc = sqlite3_step(s)) == SQLITE_ROW && t->n_iterations < BZ_NONE - 1) {
-        int64_t start = sqlite3_column_int64(s, 0), end = sqlite3_column_int64(s, 1);
-        if (end < start)
-            continue;
-        BZ_ROOM(t->iteration, t->n_iterations);
-        t->iteration[t->n_iterations++] =
-            (bz_iteration){.start = start, .end = end, .warm_up = sqlite3_column_int(s, 2) != 0};
-        int origin = sqlite3_column_int(s, 3);
-        t->origin =
-            origin >= 0 && origin <= BZ_ITERATION_DETECTED ? (bz_iteration_origin)origin : BZ_ITERATION_DETECTED;
-    }
-    bz_table_end(r->t, r->source, "BENANZA_ITERATIONS", s, rc);
-    /* device work may run behind by some iterations; windows that all lie over each other are a lie */
-    double covered = 0, span = 1;
-    for (uint32_t i = 0; i < t->n_iterations; i++) {
-        covered += (double)t->iteration[i].end - (double)t->iteration[i].start;
-        span = (double)t->iteration[i].end - (double)t->iteration[0].start > span
-                   ? (double)t->iteration[i].end - (double)t->iteration[0].start
-                   : span;
-    }
-    if (covered > 64 * span) {
-        t->n_iterations = 0;
-        bz_trace_cover(t, r->source, BZ_COVERAGE_BROKEN,
-                       "the iterations in the file lie over each other: they were left out");
-    }
-    s = bz_database_query(&r->db, "BENANZA_COVERAGE",
-                          has_column(r, "BENANZA_COVERAGE", "lack") ? "SELECT level, text, lack FROM BENANZA_COVERAGE"
-                                                                    : "SELECT level, text, NULL FROM BENANZA_COVERAGE");
-    rc = SQLITE_DONE;
-    while (s && (rc = sqlite3_step(s)) == SQLITE_ROW) {
-        const char *text = (const char *)sqlite3_column_text(s, 1);
-        int level = sqlite3_column_int(s, 0);
-        if (text && level >= 0 && level <= BZ_COVERAGE_BROKEN)
-            bz_trace_lack(t, r->source, (bz_coverage_level)level, bz_lack_of((const char *)sqlite3_column_text(s, 2)),
-                          "%.900s", text);
-    }
-    bz_table_end(r->t, r->source, "BENANZA_COVERAGE", s, rc);
-}
-
-static void read_thread_names(reader *r)
+static void read_thread_names(bz_sqlite_reader *r)
 {
     sqlite3_stmt *s =
         r->own ? NULL : bz_database_query(&r->db, "ThreadNames", "SELECT globalTid, nameId FROM ThreadNames");
@@ -452,12 +345,12 @@ static void read_thread_names(reader *r)
         int64_t id = sqlite3_column_int64(s, 0);
         uint32_t lane = bz_trace_known_thread(r->t, r->source, id >> 24 & 0xffffff, id & 0xffffff);
         if (lane != BZ_NONE)
-            r->t->lane[lane].name = string_of(r, sqlite3_column_int64(s, 1));
+            r->t->lane[lane].name = bz_sqlite_string(r, sqlite3_column_int64(s, 1));
     }
     bz_table_end(r->t, r->source, "ThreadNames", s, rc);
 }
 
-static void cover(reader *r, const size_t *before)
+static void cover(bz_sqlite_reader *r, const size_t *before)
 {
     bz_trace *t = r->t;
     char name[96];
@@ -490,7 +383,7 @@ static void cover(reader *r, const size_t *before)
                        (long long)r->endless);
 }
 
-static void read_all(reader *r)
+static void read_all(bz_sqlite_reader *r)
 {
     size_t before[BZ_EVENT_KINDS];
     for (int k = 0; k < BZ_EVENT_KINDS; k++)
@@ -500,15 +393,15 @@ static void read_all(reader *r)
                        "table StringIds is missing: names of kernels and calls are unknown");
     else
         bz_table_damaged(r->t, r->source, "StringIds", bz_string_ids_read(&r->strings, r->t, &r->db));
-    read_own_lanes(r);
-    read_own_stacks(r);
+    bz_sqlite_own_lanes(r);
+    bz_sqlite_own_stacks(r);
     for (int i = 0; i < BZ_N_TABLES; i++)
         if (!r->own || BZ_TABLES[i].kind != BZ_EVENT_CALL || !BZ_TABLES[i].library) /* ours are all in BENANZA_CALLS */
             read_table(r, &BZ_TABLES[i]);
     bz_facts_read(r->t, r->source, &r->db);
     read_thread_names(r);
     if (r->own) {
-        read_own_iterations(r);
+        bz_sqlite_own_iterations(r);
         bz_levels_read(r->t, r->source, &r->db);
     }
     cover(r, before);
@@ -558,7 +451,7 @@ static int64_t size_of(const char *path, const char *suffix)
 }
 
 /* What is not in the file although it should be. */
-static void cover_file(reader *r, const bz_stream *in, uint64_t claimed, int64_t size)
+static void cover_file(bz_sqlite_reader *r, const bz_stream *in, uint64_t claimed, int64_t size)
 {
     if (claimed > (uint64_t)size) {
         r->t->source[r->source].truncated = true;
@@ -579,7 +472,7 @@ static void cover_file(reader *r, const bz_stream *in, uint64_t claimed, int64_t
 }
 
 /* A whole database without a table that is read is of another tool. */
-static int check_tables(reader *r, const char *path, bz_error *err)
+static int check_tables(bz_sqlite_reader *r, const char *path, bz_error *err)
 {
     char name[96];
     bool any = is_table(r, "StringIds") || r->db.why || r->t->source[r->source].truncated;
@@ -617,7 +510,7 @@ static int unread(const bz_database *db, const char *path, bz_error *err)
 
 static int sqlite_read(bz_trace *t, uint32_t source, bz_stream *in, bz_error *err)
 {
-    reader r = {.t = t, .source = source};
+    bz_sqlite_reader r = {.t = t, .source = source};
     int rc = -1;
     bz_buf temporary = {0};
     uint64_t claimed = bz_pages_claimed(in->data, in->len);

@@ -36,6 +36,16 @@ int bind_like(binder *b, int value, bz_dtype dtype); /* of this value's shape */
 const bz_replay_value *bind_at(const binder *b,
                                int value); /* what has this number; of -1 a scalar that is not to be used */
 
+/* What a failed attempt added goes away again. */
+typedef struct bind_mark {
+    int n_steps, n_values;
+} bind_mark;
+void bind_take_back(binder *b, bind_mark at);
+int bind_add_inputs(binder *b, double rate);
+int bind_add_outputs(binder *b, bool gradients);
+bool bind_waits(const binder *b,
+                bz_value_id v); /* nobody has made it, though a layer is there to do so while the model runs */
+
 bz_replay_step *bind_step(binder *b, bz_step_kind kind, const int *in, int n_in, int out);
 /* A loop over these values of the plan's as a step; refused where it would leave one of them. */
 int bind_loop(binder *b, const bz_replay_loop *loop, const int *in, int n_in, int out);
