@@ -24,76 +24,15 @@ typedef struct {
     bz_arena *arena;
 } search;
 
-/* Events that both pieces have, by a table of symbols: multisets, since calls on two threads may change places. */
-static size_t common(search *s, const uint32_t *symbol, size_t a, size_t a_n, size_t b, size_t b_n)
-{
-    const uint32_t *exact = s->w->exact;
-    size_t n = 0;
-    if (a_n == b_n && !memcmp(exact + a, exact + b, a_n * sizeof *exact))
-        return a_n; /* nearly always */
-    for (size_t i = 0; i < a_n; i++)
-        s->balance[symbol[exact[a + i]]]++;
-    for (size_t i = 0; i < b_n; i++)
-        n += s->balance[symbol[exact[b + i]]]-- > 0;
-    for (size_t i = 0; i < a_n; i++)
-        s->balance[symbol[exact[a + i]]] = 0;
-    for (size_t i = 0; i < b_n; i++)
-        s->balance[symbol[exact[b + i]]] = 0;
-    return n;
-}
-
-static bool same(const bz_work *w, const uint32_t *symbol, size_t a, size_t b, size_t n)
-{
-    size_t i = 0;
-    while (i < n && symbol[w->exact[a + i]] == symbol[w->exact[b + i]])
-        i++;
-    return i == n;
-}
-
-/* Steps whose work varies, because sequences are longer or shorter, layers are left out, experts are chosen, or a part is done in some of them
- * alone: they begin and end with the same sorts of work, and have the same sorts between, or one has all of the other's. */
-static bool varied(search *s, size_t a, size_t a_n, size_t b, size_t b_n)
-{
-    enum { ENDS = 2, TIMES = 16, LEAST = SHORTEST_PASS / 2 };
-    const bz_work *w = s->w;
-    size_t of_a = 0, more = 0, both = 0;
-    if (a_n < LEAST || b_n < LEAST)
-        return false;
-    if (a_n / TIMES > b_n || b_n / TIMES > a_n || bz_work_sort(w, a) != bz_work_sort(w, b))
-        return false;
-    /* behind which a result is fetched may do a bit more in the end */
-    size_t more_by = w->between[a + a_n] & w->between[b + b_n] & BZ_BETWEEN_RESULT ? ENDS : 0;
-    bool ends = false;
-    for (size_t k = 0; k <= more_by && !ends; k++)
-        ends = same(w, w->sort, a + a_n - ENDS - k, b + b_n - ENDS, ENDS) ||
-               same(w, w->sort, a + a_n - ENDS, b + b_n - ENDS - k, ENDS);
-    if (!ends)
-        return false;
-    for (size_t i = 0; i < a_n; i++) {
-        of_a += !s->balance[bz_work_sort(w, a + i)];
-        s->balance[bz_work_sort(w, a + i)] = 1;
-    }
-    for (size_t i = 0; i < b_n; i++) {
-        more += !s->balance[bz_work_sort(w, b + i)];
-        both += s->balance[bz_work_sort(w, b + i)] == 1;
-        s->balance[bz_work_sort(w, b + i)] = 2;
-    }
-    for (size_t i = 0; i < a_n; i++)
-        s->balance[bz_work_sort(w, a + i)] = 0;
-    for (size_t i = 0; i < b_n; i++)
-        s->balance[bz_work_sort(w, b + i)] = 0;
-    return 4 * both >= 3 * (of_a + more) || (both > ENDS && (both == of_a || !more));
-}
-
 static bool alike(search *s, size_t a, size_t a_n, size_t b, size_t b_n, size_t *by)
 {
     size_t longer = a_n > b_n ? a_n : b_n, shorter = a_n > b_n ? b_n : a_n;
     *by = longer;
     if (s->vary)
-        return varied(s, a, a_n, b, b_n);
+        return bz_pieces_vary(s->w, s->balance, a, a_n, b, b_n);
     if (!shorter || longer - shorter > longer / s->tolerance)
         return false;
-    *by = a_n + b_n - 2 * common(s, s->w->name, a, a_n, b, b_n);
+    *by = a_n + b_n - 2 * bz_pieces_common(s->w, s->balance, s->w->name, a, a_n, b, b_n);
     return *by <= longer / s->tolerance;
 }
 
@@ -107,8 +46,9 @@ static bool does_it(search *s, size_t i, size_t typical)
 {
     size_t usual = length_of(s, typical);
     if (s->vary)
-        return varied(s, s->at[typical], usual, s->at[i], length_of(s, i));
-    return 4 * common(s, s->w->name, s->at[typical], usual, s->at[i], length_of(s, i)) >= 3 * usual;
+        return bz_pieces_vary(s->w, s->balance, s->at[typical], usual, s->at[i], length_of(s, i));
+    return 4 * bz_pieces_common(s->w, s->balance, s->w->name, s->at[typical], usual, s->at[i], length_of(s, i)) >=
+           3 * usual;
 }
 
 /* The same, or work of the same sorts in about the same amount (a prompt before its tokens)? */
@@ -119,7 +59,8 @@ static bool similar(search *s, size_t i, size_t typical)
     if (does_it(s, i, typical))
         return true;
     return n <= 2 * usual && usual <= 2 * n &&
-           10 * common(s, w->sort, s->at[typical], usual, s->at[i], n) >= 6 * (n > usual ? n : usual);
+           10 * bz_pieces_common(s->w, s->balance, w->sort, s->at[typical], usual, s->at[i], n) >=
+               6 * (n > usual ? n : usual);
 }
 
 /* Is a piece beside those from `first` to `end` one of them: similar, or what one of those that are like no other is, too? */
@@ -130,7 +71,7 @@ static bool belongs(search *s, size_t i, size_t first, size_t end, size_t typica
         return true;
     for (size_t k = first; k < end && k - first < LOOKED_AT; k++)
         if (!s->good[k] && length_of(s, k) == length_of(s, i) &&
-            same(s->w, s->w->name, s->at[k], s->at[i], length_of(s, i)))
+            bz_pieces_same(s->w, s->w->name, s->at[k], s->at[i], length_of(s, i)))
             return true;
     return false;
 }
@@ -223,7 +164,7 @@ static bool ends_whole(const search *s, size_t last, size_t left)
     uint32_t end = bz_work_name(w, before + last - 1);
     size_t balance = left;
     for (size_t i = 0; i + 2 < s->k; i++)
-        if (length_of(s, i) == left && same(w, w->name, s->at[i], behind, left))
+        if (length_of(s, i) == left && bz_pieces_same(w, w->name, s->at[i], behind, left))
             return true;
     if (2 * left < last || bz_work_name(w, behind + left - 1) != end)
         return false;
@@ -311,7 +252,7 @@ static void try_cut(search *s, bz_cut_origin origin)
     s->at[k] = (uint32_t)(s->at[k - 1] + (left < last ? left : last));
     bool closed = s->closed || ends_answered(s);
     if (s->vary || closed) { /* to the end of the recording, if that is the end of a step */
-        whole = closed || varied(s, s->at[k - 2], last, s->at[k - 1], left);
+        whole = closed || bz_pieces_vary(s->w, s->balance, s->at[k - 2], last, s->at[k - 1], left);
         s->at[k] = whole ? (uint32_t)s->end : s->at[k];
     }
     size_t pieces = whole ? k : k - 1, first = pieces, end = 0;
@@ -403,7 +344,7 @@ static void add_behind(search *s)
 {
     const bz_work *w = s->w;
     size_t length = s->k > 1 ? length_of(s, s->k - 2) : w->n, from = s->at[s->k - 1], more = (w->n - from) / length;
-    if ((w->n - from) % length || more < 2 || !same(w, w->name, from, from + length, w->n - from - length))
+    if ((w->n - from) % length || more < 2 || !bz_pieces_same(w, w->name, from, from + length, w->n - from - length))
         return;
     for (size_t i = 1; i < more; i++)
         s->at[s->k++] = (uint32_t)(from + i * length);

@@ -173,6 +173,13 @@ uint32_t bz_turns_of_places(const bz_work *w);
  * chance. 0: none. `pause` [n]: before pieces 1 … n; `within`: what is usual in a piece. rests.c */
 size_t bz_turn_of_rests(const int64_t *pause, size_t n, int64_t within, size_t *from);
 
+/* Two pieces: events that both have, by a table of symbols; n events that are the same; and whether both are steps whose work varies. `balance`: a place
+ * for each symbol, all zero between comparisons. pieces.c */
+size_t bz_pieces_common(const bz_work *w, int32_t *balance, const uint32_t *symbol, size_t a, size_t a_n, size_t b,
+                        size_t b_n);
+bool bz_pieces_same(const bz_work *w, const uint32_t *symbol, size_t a, size_t b, size_t n);
+bool bz_pieces_vary(const bz_work *w, int32_t *balance, size_t a, size_t a_n, size_t b, size_t b_n);
+
 /* Moves the pieces of a cut to where the host rests longest, if that stands out: there an iteration begins. Cuts at inputs, waits and
  * graphs stay. */
 void bz_cut_begins(const bz_work *w, bz_cut *c, bz_arena *arena);
