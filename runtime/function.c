@@ -70,7 +70,7 @@ static const struct {
     [BZ_FN_NONE] = {"none", .where = 0},
     [BZ_FN_BIAS] = {"bias", 0, POST, .two = add_of},
     [BZ_FN_ADD] = {"add", 0, POST | BINARY, .two = add_of},
-    [BZ_FN_KEEP] = {"keep", 0, POST},
+    [BZ_FN_KEEP] = {"keep", .where = POST},
     [BZ_FN_SUB] = {"sub", 0, POST | BINARY, .two = sub_of},
     [BZ_FN_MUL] = {"mul", 0, POST | BINARY, .two = mul_of},
     [BZ_FN_DIV] = {"div", 0, BINARY, .two = div_of},
