@@ -252,6 +252,12 @@ static void check_system(making *m)
     if (threads && atoi(threads) > 0 && atoi(threads) != m->bound->setting.threads)
         WARN(m, "ran with %d threads, the bound is for %d: --threads %d", atoi(threads), m->bound->setting.threads,
              atoi(threads));
+    const char *blas = bz_trace_told(m->trace, "blas threads");
+    if (blas && !m->l->on_device && atoi(blas) > m->bound->setting.threads)
+        WARN(m,
+             "its BLAS had %d threads, the bound is for %d: record with OPENBLAS_NUM_THREADS=%d (or OMP_NUM_THREADS), "
+             "or take --threads %d",
+             atoi(blas), m->bound->setting.threads, m->bound->setting.threads, atoi(blas));
     static const char *const LIBRARIES[] = {"cudnn", "onednn"};
     for (int i = 0; i < 2; i++) {
         const char *version = bz_trace_told(m->trace, LIBRARIES[i]);

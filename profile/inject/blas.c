@@ -13,9 +13,31 @@ typedef struct {
     int32_t zero;
 } shape;
 
+/* BLAS has threads of its own, of which a framework's setting says nothing: of OpenBLAS built with POSIX threads PyTorch's set_num_threads does not
+ * hold. Told by the first call. */
+static void tell_threads(void)
+{
+    static const char *const ASK[] = {"openblas_get_num_threads", "bli_thread_get_num_threads", "MKL_Get_Max_Threads"};
+    static int told;
+    if (__atomic_exchange_n(&told, 1, __ATOMIC_RELAXED))
+        return;
+    for (size_t i = 0; i < sizeof ASK / sizeof *ASK; i++) {
+        void *found = bzi_resolve(ASK[i], "blas");
+        int (*ask)(void) = NULL;
+        char text[16];
+        memcpy(&ask, &found, sizeof ask);
+        if (!ask)
+            continue;
+        snprintf(text, sizeof text, "%d", ask());
+        bzi_fact("blas threads", text);
+        return;
+    }
+}
+
 static bzi_call begin(const char *function, const shape *s, const void *a, const void *b, const void *to)
 {
     bzi_call c = {.library = LIBRARY_BLAS, .read = {a, b}, .written = to};
+    tell_threads();
     uint64_t hash = bzi_hash(3, function, strlen(function));
     c.name = bzi_known(hash);
     if (!c.name)

@@ -5,10 +5,13 @@ A bound is none where PyTorch does a layer in less than its best record: such ro
 made in an empty database, PyTorch's is the lower quartile of calls that repeat for a while. Only problems whose text has one of the words run. Products, and
 convolutions, are PyTorch's by the same library."""
 import json
+import os
 import subprocess
 import sys
 import tempfile
 import time
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # OpenBLAS has threads of its own, and reads this when it is loaded
 import torch
 import torch.nn.functional as F
 

@@ -70,6 +70,8 @@ def pads_of(a, rank):
 
 
 def of_torch():
+    import os
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # OpenBLAS has threads of its own, and reads this when it is loaded
     import torch
     import torch.nn.functional as F
     torch.set_num_threads(1)

@@ -53,7 +53,10 @@ static void every_call_is_there(void **state)
 {
     (void)state;
     int status = -1;
+    setenv("OPENBLAS_NUM_THREADS", "1", 1);
     bz_trace *t = capture("7", "ok", &PLAIN, &status);
+    const char *threads = bz_trace_told(t, "blas threads"); /* NULL: it is another library, which has no such setting */
+    assert_true(!threads || !strcmp(threads, "1"));
     const bz_events *e = &t->event[BZ_EVENT_CALL];
     assert_int_equal(status, 0);
     assert_int_equal(executions(t, "eltwise"), 7);

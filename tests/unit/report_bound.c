@@ -357,6 +357,36 @@ static void test_ladder_of_machines(void **state)
     }
 }
 
+/* BLAS may have threads that nobody gave it: then products take less than one thread can. */
+static void test_threads_of_blas(void **state)
+{
+    static const struct {
+        const char *blas;
+        int bound;
+        bool told;
+    } CASES[] = {{NULL, 1, false}, {"1", 1, false}, {"2", 1, true}, {"2", 2, false}, {"8", 2, true}};
+    (void)state;
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        world w;
+        bz_ladder l;
+        bool told = false;
+        char wanted[40];
+        bz_trace *t = trace_of("");
+        set_up(&w, 1);
+        bz_bound b = bound(&w);
+        b.setting.threads = CASES[i].bound;
+        if (CASES[i].blas)
+            bz_trace_fact(t, "blas threads", CASES[i].blas);
+        bz_ladder_make(&b, t, "made up", &w.arena, &l);
+        snprintf(wanted, sizeof wanted, "OPENBLAS_NUM_THREADS=%d", CASES[i].bound);
+        for (int k = 0; k < l.n_warnings; k++)
+            told |= strstr(l.warning[k], wanted) != NULL;
+        assert_int_equal(told, CASES[i].told);
+        tear_down(&w);
+        bz_trace_free(t);
+    }
+}
+
 /* Takes layers' prices away, dear ones first or last, until nothing is left: there are ratios as long as enough is priced. */
 static void take_prices(bz_bound *b, const bz_trace *t, bool from_end)
 {
@@ -528,6 +558,7 @@ int main(void)
         cmocka_unit_test(test_ladder),
         cmocka_unit_test(test_goal),
         cmocka_unit_test(test_ladder_of_machines),
+        cmocka_unit_test(test_threads_of_blas),
         cmocka_unit_test(test_ladder_of_levels),
         cmocka_unit_test(test_verdicts),
         cmocka_unit_test(test_fused),
