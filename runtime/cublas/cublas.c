@@ -232,25 +232,20 @@ static int prepare(bz_variant *v, bz_error *err)
     return bz_cuda_run_ready(v, &c->run, err);
 }
 
-/* The results that stand before the last one: at most what is kept. */
-static matrix *find_kept(const bz_variant *v)
-{
-    product *p = (product *)((call *)v->state)->p;
-    return p->kept.operand >= 0 ? &p->kept : NULL;
-}
-
+/* Besides the result what is kept, where something is. */
 static int poison(bz_variant *v)
 {
     session *s = v->session;
-    const matrix *kept = find_kept(v);
-    return kept && bz_cuda_operand_poison(&s->cuda, &kept->layout, kept->data) ? -1 : bz_cuda_run_poison(v);
+    const matrix *kept = &((call *)v->state)->p->kept;
+    bool bad = kept->operand >= 0 && bz_cuda_operand_poison(&s->cuda, &kept->layout, kept->data);
+    return bad ? -1 : bz_cuda_run_poison(v);
 }
 
 static int read_operand(bz_variant *v, int operand, float *values, bz_error *err)
 {
     session *s = v->session;
-    const matrix *kept = find_kept(v);
-    return bz_cuda_operand_read(&s->cuda, &s->job->operand[operand], &kept->layout, kept->data, values, err);
+    const matrix *m = cublas_find(v->state, operand);
+    return bz_cuda_operand_read(&s->cuda, &s->job->operand[operand], &m->layout, m->data, values, err);
 }
 
 const bz_backend bz_backend_module = {

@@ -136,6 +136,7 @@ int cublas_upload(session *s, matrix *m, bz_error *err);
 /* All that may be operands of the call. */
 enum { CUBLAS_MATRICES = 6 };
 void cublas_matrices(const call *c, matrix *out[CUBLAS_MATRICES]);
+matrix *cublas_find(const call *c, int operand); /* NULL: the call has no such operand */
 int cublas_wants(bz_variant *v, int operand, bz_place_wanted *out, bz_error *err);
 int cublas_bind(bz_variant *v, int operand, void *at);
 
