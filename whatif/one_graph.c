@@ -102,40 +102,41 @@ static int64_t without_loading(bz_flow *flow, bz_arena *arena)
     return sum;
 }
 
-/* Of the flow, which took `before`, `sum` was taken out: by so much more *added the iteration as it is would be shorter. */
-static int tell_without(bz_flow *flow, bz_whatif_asked *asked, int64_t before, int64_t sum, const char *what,
+/* Of the flow, which took *time, `sum` was taken out: by so much more *added the iteration as it is would be shorter. */
+static int tell_without(bz_flow *flow, bz_whatif_asked *asked, int64_t *time, int64_t sum, const char *what,
                         const char *source, int64_t *added)
 {
-    int64_t after;
+    const int64_t before = *time;
     if (!sum)
         return 0;
-    if (bz_flow_time(flow, asked->arena, NULL, &after, asked->err))
+    if (bz_flow_time(flow, asked->arena, NULL, time, asked->err))
         return -1;
-    after = before > after ? before - after : 0;
-    *added = bz_flow_sum(*added, after);
+    const int64_t less = before > *time ? before - *time : 0;
+    *added = bz_flow_sum(*added, less);
     bz_whatif_assume(asked, BZ_ASSUMED_GUESSED, source,
                      "%s, %s together; without it the iteration takes %s less, which no graph gains", what,
-                     BZ_SAY_NS(sum), BZ_SAY_NS(after));
+                     BZ_SAY_NS(sum), BZ_SAY_NS(less));
     return 0;
 }
 
 /* Takes out of the flow what a program has that is not recorded, or any but the first iteration, where that one alone is on record. */
 static int without_once(bz_flow *flow, bz_whatif_asked *asked, int64_t *added)
 {
-    int64_t recorder = (int64_t)(1000 * recorder_of(asked)), before;
+    int64_t recorder = (int64_t)(1000 * recorder_of(asked)), time;
     bool alone = bz_steady_iterations(asked->trace) == 1;
     *added = 0;
-    if (recorder > 0 &&
-        (bz_flow_time(flow, asked->arena, NULL, &before, asked->err) ||
-         tell_without(flow, asked, before, bz_flow_without_recorder(flow, recorder, 0),
-                      bz_arena_printf(asked->arena, "recording adds %.3g µs to each call", 1e-3 * (double)recorder),
-                      "programs that ran with a recorder and without", added)))
+    if (recorder <= 0 && !alone)
+        return 0;
+    if (bz_flow_time(flow, asked->arena, NULL, &time, asked->err))
         return -1;
-    return alone && (bz_flow_time(flow, asked->arena, NULL, &before, asked->err) ||
-                     tell_without(flow, asked, before, without_loading(flow, asked->arena),
-                                  "launches load the code of their kernels", "the recording", added))
-               ? -1
-               : 0;
+    if (recorder > 0 &&
+        tell_without(flow, asked, &time, bz_flow_without_recorder(flow, recorder, 0),
+                     bz_arena_printf(asked->arena, "recording adds %.3g µs to each call", 1e-3 * (double)recorder),
+                     "programs that ran with a recorder and without", added))
+        return -1;
+    return alone ? tell_without(flow, asked, &time, without_loading(flow, asked->arena),
+                                "launches load the code of their kernels", "the recording", added)
+                 : 0;
 }
 
 /* Behind all else, so that before and after have it alike. Where iterations overlap nobody waits for the device: between two of each lane. */
