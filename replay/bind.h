@@ -43,8 +43,8 @@ typedef struct bind_mark {
 void bind_take_back(binder *b, bind_mark at);
 int bind_add_inputs(binder *b, double rate);
 int bind_add_outputs(binder *b, bool gradients);
-bool bind_waits(const binder *b,
-                bz_value_id v); /* nobody has made it, though a layer is there to do so while the model runs */
+/* Nobody has made it, though a layer is there to do so while the model runs. */
+bool bind_waits(const binder *b, bz_value_id v);
 
 bz_replay_step *bind_step(binder *b, bz_step_kind kind, const int *in, int n_in, int out);
 /* A loop over these values of the plan's as a step; refused where it would leave one of them. */
