@@ -71,7 +71,7 @@ def pads_of(a, rank):
 
 def of_torch():
     import os
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # OpenBLAS has threads of its own, and reads this when it is loaded
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # OpenBLAS asks when it is loaded, and nobody later
     import torch
     import torch.nn.functional as F
     torch.set_num_threads(1)

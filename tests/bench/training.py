@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # OpenBLAS has threads of its own, and reads this when it is loaded
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # OpenBLAS asks when it is loaded, and nobody later
 import torch
 from torch import nn
 import torch.nn.functional as F

@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # OpenBLAS has threads of its own, and reads this when it is loaded
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # OpenBLAS asks when it is loaded, and nobody later
 import torch
 
 

@@ -7,7 +7,7 @@ import os
 import sys
 import time
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", os.environ.get("THREADS", "1"))  # OpenBLAS has threads of its own, and reads this when it is loaded
+os.environ.setdefault("OMP_NUM_THREADS", os.environ.get("THREADS", "1"))  # OpenBLAS asks when it is loaded, and nobody later
 import torch
 from torch import nn
 
