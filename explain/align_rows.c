@@ -1,9 +1,7 @@
 /* The rows of an alignment: what was found of each step and of each layer, and what is told of those that nothing did. */
 #include "explain/align_making.h"
-#include "explain/constants.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static bz_aligned *add_row(bz_align_making *m, bz_aligned_kind kind)

@@ -1,5 +1,4 @@
 /* Which of the levels at which a recording repeats are its iterations. */
-#include "base/sort.h"
 #include "profile/constants.h"
 #include "profile/cuts.h"
 

@@ -3,7 +3,6 @@
  * told. The file is hostile: only plain tables are read, never views or virtual tables. */
 #include "profile/sqlite_read.h"
 #include "base/folder.h"
-#include "profile/columns.h"
 #include "profile/reader.h"
 #include "profile/rocpd.h"
 #include "profile/sqlite_facts.h"
