@@ -104,6 +104,8 @@ static int prepare(bz_variant *v, bz_error *err)
     s->nhwc = !strcmp(v->layout, "nhwc");
     if (standin_lies("crash") && s->job->problem->kind == BZ_PROBLEM_POOL)
         abort();
+    while (standin_lies("hangs"))
+        pause();
     return 0;
 }
 
