@@ -398,6 +398,33 @@ static void ends_where_an_error_stays(void **state)
     assert_int_equal(signal_of(cudaErrorInvalidValue, cudaErrorStreamCaptureUnsupported), 0);
 }
 
+static int refused(void *context)
+{
+    (void)context;
+    return -1;
+}
+
+/* A call that the library refuses may have broken the device with what it did before: the device is asked at once, so that the next
+ * variant is not blamed for it. */
+static void asks_the_device_behind_a_call_that_failed(void **state)
+{
+    static const int STICKY[] = {0, cudaErrorIllegalAddress};
+    (void)state;
+    for (size_t i = 0; i < sizeof STICKY / sizeof *STICKY; i++) {
+        int how = 0;
+        pid_t child = fork();
+        if (!child) {
+            bz_cuda c = {0};
+            bz_cuda_run r = {.cuda = &c, .call = refused};
+            standin_sticky = STICKY[i];
+            close(STDERR_FILENO);
+            _exit(bz_cuda_run_execute(&(bz_variant){.state = &r}, 0) == -1 ? 0 : 1);
+        }
+        assert_true(child > 0 && waitpid(child, &how, 0) == child);
+        assert_int_equal(how, STICKY[i] ? SIGABRT : 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -414,6 +441,7 @@ int main(void)
         cmocka_unit_test(says_why_it_cannot_be_opened),
         cmocka_unit_test(tells_a_full_device_from_a_small_one),
         cmocka_unit_test(ends_where_an_error_stays),
+        cmocka_unit_test(asks_the_device_behind_a_call_that_failed),
         cmocka_unit_test(measures_the_gap_between_kernels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

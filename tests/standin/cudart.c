@@ -48,7 +48,7 @@ cudaError_t cudaDeviceSynchronize(void)
 cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
     standin_record("cudaStreamSynchronize %s", standin_name(stream));
-    return cudaSuccess;
+    return (cudaError_t)standin_sticky;
 }
 
 cudaError_t cudaEventCreate(cudaEvent_t *event)
