@@ -175,6 +175,7 @@ typedef struct bz_recorded {
 typedef struct bz_request {
     const char *const *model; /* [n]: names */
     bz_layers *const *layers; /* [n] */
+    const bz_rebuilt *rebuilt; /* [n]: of each recording what it did, in place of models; NULL: they are models */
     int n;
     bz_plan_options options;
     const bz_plan *plan; /* of these models by these options; NULL: it is made */
@@ -200,6 +201,9 @@ typedef struct bz_findings {
     bz_recording *recording;
     int n_recordings;
 } bz_findings;
+
+/* A plan of what recordings did, as bz_plan_of makes one of models. */
+bz_plan *bz_plan_of_rebuilt(const bz_plan_options *o, const bz_rebuilt *rebuilt, const char *const *name, int n);
 
 /* Adds to `out` what is asked; the recordings by themselves only once. All lives in the arena; layers, traces, database and the
  * plan given must outlive it. */

@@ -14,7 +14,7 @@ void analyze_bound_input(const analyze_work *w, int number, bz_bound_input *in)
                            .plan = w->plan,
                            .number = number,
                            .fused = r->options.patterns && !w->rebuilt,
-                           .rebuilt = w->rebuilt,
+                           .rebuilt = w->rebuilt ? &w->rebuilt[number] : NULL,
                            .prices = w->prices,
                            .peaks = w->peaks};
 }
@@ -81,6 +81,7 @@ static int make_alignment(analyze_work *w, const analyze_place *at)
     bz_alignment *alignment = BZ_NEW(w->arena, bz_alignment, 1);
     bz_align_make(&at->item->bound, at->trace, w->arena, alignment);
     at->ladder->alignment = alignment;
+    bz_ladder_hide(&at->item->bound, at->ladder);
     return 0;
 }
 
@@ -268,6 +269,17 @@ static int analyze_plan(analyze_work *w, bz_findings *out, bz_error *err)
     return 0;
 }
 
+bz_plan *bz_plan_of_rebuilt(const bz_plan_options *o, const bz_rebuilt *rebuilt, const char *const *name, int n)
+{
+    bz_plan *plan = bz_plan_new(o);
+    for (int i = 0; i < n; i++)
+        if (rebuilt[i].problem)
+            bz_plan_add_problems(plan, rebuilt[i].layers, rebuilt[i].problem, name[i]);
+        else
+            bz_plan_add(plan, rebuilt[i].layers, name[i]);
+    return plan;
+}
+
 /* The layers that the library calls of a recording did. One whose calls have no parameters has none. */
 static int analyze_rebuilt(const bz_request *r, int i, bz_arena *arena, bz_findings *out, bz_error *err)
 {
@@ -276,11 +288,7 @@ static int analyze_rebuilt(const bz_request *r, int i, bz_arena *arena, bz_findi
     if (!rebuilt)
         return 0;
     recording->rebuilt = true;
-    bz_plan *plan = bz_plan_new(&r->options);
-    if (rebuilt->problem)
-        bz_plan_add_problems(plan, rebuilt->layers, rebuilt->problem, r->profile[i].name);
-    else
-        bz_plan_add(plan, rebuilt->layers, r->profile[i].name);
+    bz_plan *plan = bz_plan_of_rebuilt(&r->options, rebuilt, &r->profile[i].name, 1);
     return analyze_plan(&(analyze_work){.request = r,
                                         .arena = arena,
                                         .plan = bz_plan_keep(plan, arena),
@@ -325,8 +333,9 @@ int bz_analyze(const bz_request *r, bz_arena *arena, bz_findings *out, bz_error 
                       .plan = r->plan,
                       .name = r->model,
                       .layers = r->layers,
+                      .rebuilt = r->rebuilt,
                       .profile = r->profile,
-                      .own = r->n > 1 && r->n_profiles == r->n,
+                      .own = r->rebuilt || (r->n > 1 && r->n_profiles == r->n),
                       .n = r->n};
     if (!w.plan)
         w.plan = bz_plan_keep(bz_plan_of(&r->options, r->layers, r->model, r->n), arena);

@@ -34,7 +34,7 @@ typedef struct analyze_work {
     const bz_plan *plan;
     const char *const *name; /* [n] */
     bz_layers *const *layers;
-    const bz_rebuilt *rebuilt; /* NULL: they are models */
+    const bz_rebuilt *rebuilt; /* [n]; NULL: they are models */
     const bz_system *system;
     const bz_system_facts *facts;
     const bz_peaks *peaks;

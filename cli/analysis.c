@@ -1,4 +1,54 @@
 #include "cli/analysis.h"
+#include "cli/profile.h"
+
+#include <stdlib.h>
+
+/* "run.sqlite + run.log", without folders. */
+static const char *profile_name(const char *list, bz_arena *arena)
+{
+    char word[256];
+    const char *name = "";
+    while (planning_word(&list, word))
+        name = bz_arena_printf(arena, "%s%s%s", name, *name ? " + " : "", bz_file_name(word));
+    return name;
+}
+
+/* "run.sqlite,run.log": a timeline and the logs of the same program are one profile. */
+int analyses_read(bz_job *job, analyses *a, bz_error *err)
+{
+    bz_recorded *recorded = BZ_NEW(&job->arena, bz_recorded, a->profiles.n);
+    a->trace = BZ_NEW(&job->arena, bz_trace *, a->profiles.n);
+    for (int i = 0; i < a->profiles.n; i++) {
+        bz_trace *t = a->trace[i] = bz_job_trace(job);
+        const char *list = a->profiles.item[i];
+        char word[256];
+        while (planning_word(&list, word))
+            if (bz_profile_read(t, word, err))
+                return -1;
+        if (*list || !t->n_sources)
+            return bz_fail(err, BZ_USAGE, "--profile takes a file, or several of one run, 'a.sqlite,a.log', not '%s'",
+                           a->profiles.item[i]);
+        if (bz_trace_finish(t, &(bz_finish_options){.iterations = a->iterations}, err))
+            return -1;
+        recorded[i] = (bz_recorded){profile_name(a->profiles.item[i], &job->arena), t};
+    }
+    a->request.profile = recorded;
+    a->request.n_profiles = a->profiles.n;
+    return 0;
+}
+
+int64_t analyses_threads(const analyses *a, int64_t named)
+{
+    int64_t n = named;
+    for (int i = 0; i < a->profiles.n; i++) {
+        const char *told = bz_trace_told(a->trace[i], "threads");
+        int64_t ran = told ? atoi(told) : 0;
+        if (ran < 1 || ran > 4096 || (n && n != ran))
+            return named;
+        n = ran;
+    }
+    return n;
+}
 
 int analyses_ask(bz_job *job, analyses *a, const planning *p, const bz_models *m, bz_error *err)
 {
@@ -8,7 +58,9 @@ int analyses_ask(bz_job *job, analyses *a, const planning *p, const bz_models *m
     r->model = m->name;
     r->layers = m->layers;
     r->n = m->n;
-    r->plan = a->plan = bz_plan_keep(bz_plan_of(&r->options, m->layers, m->name, m->n), &job->arena);
+    r->plan = a->plan = bz_plan_keep(r->rebuilt ? bz_plan_of_rebuilt(&r->options, r->rebuilt, m->name, m->n)
+                                             : bz_plan_of(&r->options, m->layers, m->name, m->n),
+                                  &job->arena);
     return 0;
 }
 

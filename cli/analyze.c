@@ -3,7 +3,6 @@
 #include "cli/db.h"
 #include "cli/profile.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { POINTS = 32 }; /* of a sweep, along each axis */
@@ -11,13 +10,11 @@ enum { POINTS = 32 }; /* of a sweep, along each axis */
 typedef struct analyze_job {
     bz_job job;
     planning p;
-    const char *batches, *systems, *iterations;
-    bz_list profiles;
+    const char *batches, *systems;
     int64_t batch[POINTS];
     int n_points, n_systems;
     bz_models models[POINTS]; /* of each batch */
     const bz_system *system[POINTS];
-    bz_trace **trace;
     bz_perfdb *db;
     analyses analyses;
     bz_list candidates;
@@ -48,70 +45,19 @@ static int find_systems(analyze_job *a, bz_error *err)
     return *list || !a->n_systems ? bz_fail(err, BZ_USAGE, "--system takes names, 'a,b', not '%s'", a->systems) : 0;
 }
 
-/* "run.sqlite + run.log", without folders. */
-static const char *profile_name(const char *list, bz_arena *arena)
-{
-    char word[256];
-    const char *name = "";
-    while (planning_word(&list, word))
-        name = bz_arena_printf(arena, "%s%s%s", name, *name ? " + " : "", bz_file_name(word));
-    return name;
-}
-
-/* "run.sqlite,run.log": a timeline and the logs of the same program are one profile. */
-static int read_profiles(analyze_job *a, bz_error *err)
-{
-    bz_recorded *recorded = BZ_NEW(&a->job.arena, bz_recorded, a->profiles.n);
-    a->trace = BZ_NEW(&a->job.arena, bz_trace *, a->profiles.n);
-    for (int i = 0; i < a->profiles.n; i++) {
-        bz_trace *t = a->trace[i] = bz_job_trace(&a->job);
-        const char *list = a->profiles.item[i];
-        char word[256];
-        while (planning_word(&list, word))
-            if (bz_profile_read(t, word, err))
-                return -1;
-        if (*list || !t->n_sources)
-            return bz_fail(err, BZ_USAGE, "--profile takes a file, or several of one run, 'a.sqlite,a.log', not '%s'",
-                           a->profiles.item[i]);
-        if (bz_trace_finish(t, &(bz_finish_options){.iterations = a->iterations}, err))
-            return -1;
-        recorded[i] = (bz_recorded){profile_name(a->profiles.item[i], &a->job.arena), t};
-    }
-    a->analyses.request.profile = recorded;
-    a->analyses.request.n_profiles = a->profiles.n;
-    return 0;
-}
-
-/* The records that count are those of as many threads as the recordings tell, where nobody named a number. */
-static void take_threads(analyze_job *a)
-{
-    int64_t n = a->p.threads;
-    for (int i = 0; i < a->profiles.n; i++) {
-        const char *told = bz_trace_told(a->trace[i], "threads");
-        int64_t ran = told ? atoi(told) : 0;
-        if (ran < 1 || ran > 4096 || (n && n != ran))
-            return;
-        n = ran;
-    }
-    if (!a->p.threads && n > 1)
-        a->again = bz_arena_printf(&a->job.arena, "%s --threads %lld", a->again, (long long)n);
-    a->p.threads = n;
-}
-
 /* A miss of `n` analyses is named with the command that fills it. `batch` 0: none was asked for. */
 static void name_misses(analyze_job *a, bz_analysis *item, int n, const bz_system *system, int64_t batch)
 {
     BZ_SCOPED(bz_buf) whom = {0}, measures = {0};
     bool gpu = planning_is_gpu(system) && !planning_device(&a->p);
-    bz_buf_puts(&measures, item->bound.rebuilt ? "benanza bound MODEL" : "benanza bound");
+    bz_buf_puts(&measures, "benanza bound");
     if (batch)
         bz_buf_printf(&measures, " --batch %lld", (long long)batch);
     bz_buf_printf(&measures, "%s%s", gpu ? PLANNING_GPU : "", a->again);
     if (a->systems)
         bz_buf_printf(&whom, " for %s", system->name);
     if (item->bound.rebuilt)
-        bz_buf_printf(&whom, " of %s. No command measures calls by themselves, but with the model that made them",
-                      item->bound.model);
+        bz_buf_printf(&whom, " of %s", item->bound.model);
     bool text = !a->job.json && !a->job.csv && !a->analyses.output.html; /* its answer has the command */
     for (int i = 0; i < n && item->lacking; i++)
         item[i].bound.measures = bz_arena_str(&a->job.arena, bz_buf_text(&measures));
@@ -141,12 +87,12 @@ static int make(analyze_job *a, int n, int64_t batch, bz_error *err)
 /* One model, or one for each recording: its work tells which of what repeats is an iteration, where nobody named them. */
 static void refit(analyze_job *a, const bz_models *m)
 {
-    for (int i = 0; i < a->profiles.n && !a->iterations; i++)
-        if ((m->n == 1 || m->n == a->profiles.n) && bz_recording_refit(a->trace[i], m->layers[m->n == 1 ? 0 : i]))
+    for (int i = 0; i < a->analyses.profiles.n && !a->analyses.iterations; i++)
+        if ((m->n == 1 || m->n == a->analyses.profiles.n) && bz_recording_refit(a->analyses.trace[i], m->layers[m->n == 1 ? 0 : i]))
             bz_warn(&bz_command_analyze, "%s",
-                    bz_string(a->trace[i], a->trace[i]->coverage[a->trace[i]->n_coverage - 1].text));
-    for (int i = 0; i < a->profiles.n; i++)
-        bz_trace_leave_disturbed(a->trace[i]);
+                    bz_string(a->analyses.trace[i], a->analyses.trace[i]->coverage[a->analyses.trace[i]->n_coverage - 1].text));
+    for (int i = 0; i < a->analyses.profiles.n; i++)
+        bz_trace_leave_disturbed(a->analyses.trace[i]);
 }
 
 static int analyze_models(analyze_job *a, const bz_list *paths, bz_error *err)
@@ -197,7 +143,7 @@ static bool without_cuda(const bz_trace *t)
 /* Records of a processor say nothing about calls that ran on a GPU: those are priced where a system is named. */
 static void leave_unpriced(analyze_job *a, int i)
 {
-    const char *gpu = bz_trace_told(a->trace[i], "gpu"), *name = a->analyses.found.recording[i].profile;
+    const char *gpu = bz_trace_told(a->analyses.trace[i], "gpu"), *name = a->analyses.found.recording[i].profile;
     BZ_SCOPED(bz_buf) fitting = {0};
     put_fitting(a, gpu, &fitting);
     if (fitting.len)
@@ -208,8 +154,9 @@ static void leave_unpriced(analyze_job *a, int i)
                 "%s ran on %s: records of this machine's processor do not price its calls, and the database knows no "
                 "system of that GPU. %s",
                 name, gpu ? gpu : "a GPU",
-                without_cuda(a->trace[i]) ? "benanza measures GPUs by CUDA alone"
-                                          : "On a machine that has it, 'benanza bound MODEL" PLANNING_GPU "' measures");
+                without_cuda(a->analyses.trace[i])
+                    ? "benanza measures GPUs by CUDA alone"
+                    : bz_arena_printf(&a->job.arena, "On a machine that has it this measures them: benanza bound%s" PLANNING_GPU, a->again));
     a->analyses.found.recording[i].layers = NULL;
 }
 
@@ -228,12 +175,12 @@ static void find_candidates(analyze_job *a)
 static int analyze_profiles(analyze_job *a, bz_error *err)
 {
     bool bounds = a->systems != NULL;
-    if (a->profiles.n > POINTS)
+    if (a->analyses.profiles.n > POINTS)
         return bz_fail(err, BZ_USAGE, "without a model --profile takes at most %d", POINTS);
     find_candidates(a);
     if (make(a, 1, 0, err))
         return -1;
-    for (int i = 0; i < a->profiles.n; i++) {
+    for (int i = 0; i < a->analyses.profiles.n; i++) {
         const bz_recording *r = &a->analyses.found.recording[i];
         if (r->layers && !a->systems && !planning_device(&a->p) && r->analysis->ladder->on_device)
             leave_unpriced(a, i);
@@ -253,13 +200,10 @@ static int analyze_profiles(analyze_job *a, bz_error *err)
 static const bz_option OPTIONS[] = {
     BZ_VALUE("system", analyze_job, systems, "NAME,…", "the systems whose records count (this machine's)"),
     BZ_VALUE("batch", analyze_job, batches, "N,…", "batch sizes, for example 1,4,16"),
-    BZ_LIST("profile", analyze_job, profiles, "FILE,…",
+    BZ_LIST("profile", analyze_job, analyses.profiles, "FILE,…",
             "compare the bound with this recording; a timeline and the logs of the same run have commas between; may "
             "be repeated"),
-    BZ_VALUE("iterations", analyze_job, iterations, "NAME",
-             "take ranges of this name (or pattern, as step*) for the iterations; a number: look for "
-             "so many",
-             .with = "profile"),
+    ANALYSIS_ITERATIONS_OPTION(analyze_job, analyses),
     BZ_LIST("candidate", analyze_job, candidates, "FILE",
             "without a model: a model that the profile may be of, besides those known; may be repeated"),
     ANALYSIS_OPTIONS(analyze_job, analyses.output),
@@ -270,28 +214,31 @@ static const bz_option OPTIONS[] = {
 
 static int analyze(void *job, bz_buf *out, bz_error *err)
 {
-    static const char *const OWN[] = {"system", "batch",  "profile", "iterations", "candidate", "json",
-                                      "csv",    "models", "html",    "dot",        "svg",       NULL};
+    static const char *const OWN[] = {"profile", "iterations", "system", "batch", "candidate", "json",
+                                      "csv",     "models",     "html",   "dot",   "svg",       NULL};
     analyze_job *a = job;
     const bz_list *paths = &a->job.arguments;
-    a->again = bz_job_again(&a->job, OWN);
-    if (!paths->n && (!a->profiles.n || a->batches))
+    a->again = bz_job_again(&a->job, OWN + (paths->n ? 0 : 2)); /* without models 'bound' reads the recordings */
+    if (!paths->n && (!a->analyses.profiles.n || a->batches))
         return bz_fail(err, BZ_USAGE, "name a model: benanza analyze MODEL... --system NAME; or a profile of one");
     if (paths->n ? bz_job_reads_no(&a->job, "models that are named", "candidate", err)
                  : bz_job_reads(
                        &a->job, "a recording without a model",
                        "system profile iterations candidate predict json csv models html dot svg " PLANNING_READS, err))
         return -1;
-    if ((paths->n && read_batches(a, err)) || read_profiles(a, err))
+    if ((paths->n && read_batches(a, err)) || analyses_read(&a->job, &a->analyses, err))
         return -1;
-    take_threads(a);
+    int64_t threads = analyses_threads(&a->analyses, a->p.threads);
+    if (paths->n && !a->p.threads && threads > 1)
+        a->again = bz_arena_printf(&a->job.arena, "%s --threads %lld", a->again, (long long)threads);
+    a->p.threads = threads;
     if (paths->n ? analyze_models(a, paths, err) : analyze_profiles(a, err))
         return -1;
     a->job.status = a->analyses.found.incomplete ? BZ_INCOMPLETE : BZ_OK;
-    for (int i = 0; i < a->profiles.n; i++)
+    for (int i = 0; i < a->analyses.profiles.n; i++)
         if (a->job.json || a->job.csv || a->analyses.output.html || a->analyses.output.dot || a->analyses.output.svg)
-            bz_job_cut(&a->job, a->trace[i]);
-        else if (bz_trace_is_truncated(a->trace[i])) /* the text says it */
+            bz_job_cut(&a->job, a->analyses.trace[i]);
+        else if (bz_trace_is_truncated(a->analyses.trace[i])) /* the text says it */
             a->job.status = BZ_INCOMPLETE;
     return analyses_print(&a->job, &a->analyses, out, err);
 }

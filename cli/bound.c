@@ -1,6 +1,7 @@
 /* benanza bound: measure what the database lacks, then analyze models by it. */
 #include "cli/analysis.h"
 #include "cli/db.h"
+#include "cli/profile.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -26,6 +27,10 @@ typedef struct bound_job {
 } bound_job;
 
 static const bz_option OPTIONS[] = {
+    BZ_LIST("profile", bound_job, analyses.profiles, "FILE,…",
+            "instead of a model: the layers that the calls of this recording did, whose program needs no model; a timeline "
+            "and the logs of the same run have commas between; may be repeated"),
+    ANALYSIS_ITERATIONS_OPTION(bound_job, analyses),
     ANALYSIS_OPTIONS(bound_job, analyses.output),
     BZ_FLAG("no-run", bound_job, no_run, "measure nothing: use what the database has"),
     PLANNING_DEVICE_OPTION,
@@ -121,6 +126,35 @@ static int plan_models(bound_job *b, bz_error *err)
                                                                                                                 : 0;
 }
 
+/* What the calls of recordings did takes the place of models. It is measured where this runs, wherever they were recorded. */
+static int take_recordings(bound_job *b, bz_error *err)
+{
+    analyses *a = &b->analyses;
+    bz_arena *arena = &b->job.arena;
+    if (bz_job_reads_no(&b->job, "a recording", MODEL_READS TRAINING_READS "in-sequence", err) ||
+        analyses_read(&b->job, a, err))
+        return -1;
+    int n = a->profiles.n;
+    bz_rebuilt *rebuilt = BZ_NEW(arena, bz_rebuilt, n);
+    b->models = (bz_models){
+        .name = BZ_NEW(arena, const char *, n), .layers = BZ_NEW(arena, bz_layers *, n), .n = n};
+    for (int i = 0; i < n; i++) {
+        bz_rebuild(a->trace[i], arena, &rebuilt[i]);
+        if (!rebuilt[i].layers)
+            return bz_fail(err, BZ_INCOMPLETE, "%s: its calls do not tell their sizes: name the model that made them",
+                           a->profiles.item[i]);
+        if (a->trace[i]->event[BZ_EVENT_KERNEL].n && !b->p.system && !planning_device(&b->p))
+            bz_warn(&bz_command_bound, "%s ran on %s, and this measures its calls on this machine's processor", a->profiles.item[i],
+                    bz_trace_told(a->trace[i], "gpu") ? bz_trace_told(a->trace[i], "gpu") : "a GPU");
+        b->models.name[i] = a->request.profile[i].name;
+        b->models.layers[i] = rebuilt[i].layers;
+        bz_job_cut(&b->job, a->trace[i]);
+    }
+    a->request.rebuilt = rebuilt;
+    b->p.threads = analyses_threads(a, b->p.threads);
+    return 0;
+}
+
 static int read_limit(bound_job *b, bz_error *err)
 {
     double v = b->max ? bz_option_number(b->max) : INFINITY;
@@ -157,15 +191,19 @@ static int bound_models(void *job, bz_buf *out, bz_error *err)
     if ((b->p.system && bz_job_reads_no(&b->job, "a system that is named", "device time-limit wait", err)) ||
         (b->no_run && !can_ask() && bz_job_reads_no(&b->job, "--no-run", "time-limit wait", err)))
         return -1;
-    if (!paths->n)
-        return bz_fail(err, BZ_USAGE, "name a model: benanza bound MODEL...");
+    if (!paths->n == !b->analyses.profiles.n)
+        return bz_fail(err, BZ_USAGE,
+                       paths->n ? "name models or recordings: 'benanza analyze' holds one against the other"
+                                : "name a model: benanza bound MODEL...; or a recording: benanza bound --profile FILE");
+    if (!paths->n && take_recordings(b, err))
+        return -1;
     if (b->in_sequence == 1)
         return bz_fail(err, BZ_USAGE, "--in-sequence takes a number of layers from 2 on: one layer is no sequence");
     if (b->remeasure && (b->no_run || b->p.system))
         return bz_fail(err, BZ_USAGE, "--remeasure measures on this machine: it does not go with --no-run or --system");
     if (planning_setting(&b->p, &b->setting, err) || read_limit(b, err) ||
         bz_remeasure_parse(b->remeasure, &b->again_records, err) ||
-        models_load(&b->job, paths, &b->p.models, &b->models, err) || plan_models(b, err))
+        (paths->n && models_load(&b->job, paths, &b->p.models, &b->models, err)) || plan_models(b, err))
         return -1;
     if (fill(b, err) || analyze(b, out, err))
         return -1;
@@ -174,5 +212,5 @@ static int bound_models(void *job, bz_buf *out, bz_error *err)
 }
 
 const bz_command bz_command_bound = BZ_COMMAND(
-    "bound", "MODEL... [OPTIONS]", "say how fast a model could run here: measure its layers, then add them up", OPTIONS,
+    "bound", "[MODEL...] [OPTIONS]", "say how fast a model could run here: measure its layers, then add them up", OPTIONS,
     bound_job, bound_models, .judge = judge);

@@ -300,6 +300,8 @@ typedef struct bz_ladder {
     double ratio;   /* goal / latency */
     double speedup; /* latency / goal */
     double speedup_parallel;
+    double hidden;  /* between the calls of a program whose model is not known, and in work that no layer is known of: layers may
+                     * have run there that the goal has not; 0 where there is a model, or little of it */
     double with_framework, without; /* simulated: the iteration with every layer at the goal's price; without the
                                      * framework's own time it is one graph's bound. NAN: no model's layers on a processor */
     const char *defect;      /* the goal is above what was measured: which, and the layers to suspect; else NULL */
@@ -346,6 +348,8 @@ const char *bz_recorder_slows(const bz_trace *t, uint32_t iteration, const bz_it
 
 /* `trace` is finished. */
 void bz_ladder_make(const bz_bound *bound, const bz_trace *trace, const char *profile, bz_arena *arena, bz_ladder *out);
+/* Notes what its alignment leaves hidden. */
+void bz_ladder_hide(const bz_bound *bound, bz_ladder *ladder);
 
 /* Fusion of a bound whose plan has groups. Groups that are modelled gain nothing here, while the fused bound, which
  * is a lower one, takes them. The ladders (n may be 0) tell what programs fused already. */

@@ -375,3 +375,16 @@ void bz_ladder_make(const bz_bound *bound, const bz_trace *trace, const char *pr
     check_rungs(&m);
     climb(out);
 }
+
+/* Operators tell all layers; library calls tell those that a library did. */
+void bz_ladder_hide(const bz_bound *bound, bz_ladder *ladder)
+{
+    const bz_alignment *a = ladder->alignment;
+    double hidden = 0;
+    for (int i = 0; i < a->n_causes; i++)
+        if (a->cause[i].kind == BZ_CAUSE_GAPS || a->cause[i].kind == BZ_CAUSE_KERNELS_EXTRA ||
+            a->cause[i].kind == BZ_CAUSE_OPERATORS_EXTRA || a->cause[i].kind == BZ_CAUSE_OPERATOR)
+            hidden += a->cause[i].seconds;
+    bool calls = bound->rebuilt && !bound->layers->model && a->timeline;
+    ladder->hidden = calls && hidden > HIDDEN_MOST * ladder->latency ? hidden : 0;
+}

@@ -37,13 +37,10 @@ static void put_unknown(const bz_bound *b, const bz_goal *goal, bz_buf *out)
     bz_buf_puts(out, "how fast the libraries could run it is not known yet, because only ");
     bz_goal_print(goal, out);
     put_hardware(goal, out);
-    if (b->measures) {
+    if (b->measures)
         bz_buf_say(out, "\n  on %s this measures the rest: %s", b->system, b->measures);
-        if (b->rebuilt)
-            bz_buf_puts(out, ", with the model that made these calls");
-        else if (b->facts->gpu && !b->coverage.predicted)
-            bz_buf_puts(out, "\n  without that GPU: --predict prices the rest by what other GPUs took");
-    }
+    if (b->measures && !b->rebuilt && b->facts->gpu && !b->coverage.predicted)
+        bz_buf_puts(out, "\n  without that GPU: --predict prices the rest by what other GPUs took");
 }
 
 /* "torch.compile(model)", or the sentence of the advice without its capital and its full stop. */
@@ -105,13 +102,16 @@ static void put_profile(const bz_bound *b, const bz_ladder *l, bz_buf *out)
         put_bound(b, goal, out);
     } else {
         put_took(l, out);
-        bz_buf_puts(out, "; the libraries could do it in ");
+        bz_buf_printf(out, "; the libraries could do %s in ", l->hidden > 0 ? "its calls" : "it");
         put_bound(b, goal, out);
-        bz_buf_printf(out, ": %s%.3g × faster is possible",
-                      goal->unpriced   ? "up to "
-                      : l->calls_alone ? "at least "
-                                       : "",
-                      l->speedup);
+        bz_buf_puts(out, ": ");
+        if (l->hidden > 0)
+            bz_buf_printf(out, "between %.3g × and ", l->latency / (goal->sequential + l->hidden));
+        else if (goal->unpriced || l->calls_alone)
+            bz_buf_puts(out, goal->unpriced ? "up to " : "at least ");
+        bz_buf_printf(out, "%.3g × faster is possible", l->speedup);
+        if (l->hidden > 0)
+            bz_buf_printf(out, ": %s lie between them, and nothing tells which layers ran there", BZ_SAY_TIME(l->hidden));
         if (l->n_advices && l->advice->gain > 0 && !l->advice->unsure &&
             l->advice->gain <= l->latency - goal->sequential)
             put_change(l, l->advice, out);

@@ -133,7 +133,7 @@ static const bz_member LEVELS[] = {BZ_MEMBER_AS(bz_ladder, run, "latency_run"), 
 static const bz_member LADDER[] = {
     BZ_FIELDS(bz_ladder, profile, iterations, device, busy, latency),
     BZ_MEMBERS_WHERE(has_levels, LEVELS),
-    BZ_FIELDS(bz_ladder, idle, excess, overlap, ratio, speedup, speedup_parallel),
+    BZ_FIELDS(bz_ladder, idle, excess, overlap, ratio, speedup, speedup_parallel, hidden),
     BZ_MEMBER_AS(bz_ladder, with_framework, "layers_at_bound"),
     BZ_MEMBER_AS(bz_ladder, without, "layers_at_bound_alone"),
     BZ_FIELDS(bz_ladder, defect, foreign, ran_on, open, calls_alone, truncated),

@@ -278,9 +278,9 @@ static void put_ideal(const bz_analysis *a, bz_buf *out)
 }
 
 /* What a lower end makes: at most so fast, at least such a share. "-" where there is no ratio. */
-static const char *bounded(const char *side, const bz_goal *goal, const char *value, bool known, bz_arena *arena)
+static const char *bounded(const char *side, bool open, const char *value, bool known, bz_arena *arena)
 {
-    return known ? bz_arena_printf(arena, "%s%s%s", goal->unpriced ? side : "", goal->unpriced ? " " : "", value) : "-";
+    return known ? bz_arena_printf(arena, "%s%s%s", open ? side : "", open ? " " : "", value) : "-";
 }
 
 static void put_ladders(const bz_analysis *a, bz_arena *arena, bz_buf *out)
@@ -291,12 +291,12 @@ static void put_ladders(const bz_analysis *a, bz_arena *arena, bz_buf *out)
     for (int i = 0; i < a->n_ladders; i++) {
         const bz_ladder *l = &a->ladder[i];
         const bz_goal *goal = &l->goal;
-        bool known = isfinite(l->speedup);
-        BZ_ROW(t, BZ_SHOW(l->profile), BZ_SHOW(bounded("≥", goal, BZ_SAY_TIME(goal->sequential), goal->enough, arena)),
+        bool known = isfinite(l->speedup), open = goal->unpriced > 0 || l->hidden > 0;
+        BZ_ROW(t, BZ_SHOW(l->profile), BZ_SHOW(bounded("≥", open, BZ_SAY_TIME(goal->sequential), goal->enough, arena)),
                BZ_SHOW_TIME(l->busy), BZ_SHOW_TIME(l->latency),
-               BZ_SHOW(bounded("≥", goal, BZ_SAY_SHARE(l->ratio), known, arena)),
-               BZ_SHOW(bounded("≤", goal, bz_arena_printf(arena, "%.2f ×", l->speedup), known, arena)),
-               BZ_SHOW(bounded("≤", goal, bz_arena_printf(arena, "%.2f ×", l->speedup_parallel), known, arena)));
+               BZ_SHOW(bounded("≥", open, BZ_SAY_SHARE(l->ratio), known, arena)),
+               BZ_SHOW(bounded("≤", open, bz_arena_printf(arena, "%.2f ×", l->speedup), known, arena)),
+               BZ_SHOW(bounded("≤", open, bz_arena_printf(arena, "%.2f ×", l->speedup_parallel), known, arena)));
     }
     bz_table_below(t, out);
     put_runs(a, out);
@@ -495,10 +495,10 @@ void bz_report_sweep(const bz_analysis *a, int n, bz_buf *out)
         double batch = b->layers->batch > 0 ? (double)b->layers->batch : 1;
         BZ_ROW(t, BZ_SHOW(b->model), BZ_SHOW(b->system), BZ_SHOW_INT(b->layers->batch), BZ_SHOW_TIME(goal.hardware));
         if (fused)
-            bz_table_cell(t, bounded("≥", &goal, BZ_SAY_TIME(goal.sequential), goal.enough, &arena), NULL);
-        BZ_ROW(t, BZ_SHOW(bounded("≥", &written, BZ_SAY_TIME(b->path.seconds), written.enough, &arena)),
-               BZ_SHOW(bounded("≥", &written, BZ_SAY_TIME(b->sequential), written.enough, &arena)),
-               BZ_SHOW(bounded("≥", &goal, BZ_SAY_TIME(goal.sequential / batch), goal.enough, &arena)),
+            bz_table_cell(t, bounded("≥", goal.unpriced > 0, BZ_SAY_TIME(goal.sequential), goal.enough, &arena), NULL);
+        BZ_ROW(t, BZ_SHOW(bounded("≥", written.unpriced > 0, BZ_SAY_TIME(b->path.seconds), written.enough, &arena)),
+               BZ_SHOW(bounded("≥", written.unpriced > 0, BZ_SAY_TIME(b->sequential), written.enough, &arena)),
+               BZ_SHOW(bounded("≥", goal.unpriced > 0, BZ_SAY_TIME(goal.sequential / batch), goal.enough, &arena)),
                BZ_SHOW(bz_arena_printf(&arena, "%d of %d", goal.layers - goal.unpriced, goal.layers)));
         if (steps)
             bz_table_cell(t, token_rate(b, &goal, &arena), NULL);
