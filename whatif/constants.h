@@ -35,6 +35,10 @@ static const double PROCESSES = 0.01;
 /* Half the interval of a latency of which there is one iteration, as a share. Chosen. Twice: intervals of such recordings are wider by as much. */
 static const double ONE_ITERATION = 0.1;
 
+/* Share of an iteration's multiplications that compute gradients of weights, from where on it is one of training. Reasoned: they are a third where each
+ * product has two on the way back, and none where there is no way back. Twice: no program trains, by its products. */
+static const double TRAINS_LEAST = 0.2;
+
 /* Share of an iteration that nobody can price: above it no number stands, as a bound has none below 95 % of the modelled time. Twice: a
  * prediction may be off by a tenth of its own. */
 static const double UNPRICED_MOST = 0.05;

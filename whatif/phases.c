@@ -163,6 +163,47 @@ static int names_way_back(const char *name)
     return bz_name_matches_any("bn_bw batch_norm_backward backward_weights", name);
 }
 
+typedef struct product {
+    int64_t m, n, k;
+} product;
+
+BZ_SORTS(by_sizes, product, BZ_THEN(BZ_ORDER(p->m, q->m), BZ_THEN(BZ_ORDER(p->n, q->n), BZ_ORDER(p->k, q->k))));
+
+static const bz_problem *gemm_of(const bz_flow *flow, const bz_task *task)
+{
+    const bz_call *call =
+        task->event_kind == BZ_EVENT_CALL && task->event != BZ_NONE ? bz_call_of(flow->trace, task->event) : NULL;
+    return call && call->problem && call->problem->kind == BZ_PROBLEM_GEMM ? call->problem : NULL;
+}
+
+/* Calls of BLAS have no word for it, but shapes: where y[b,o] = x[b,i] w[o,i]ᵀ was computed, y'ᵀ x [o,i] of y's gradient y'[b,o] is the weights' gradient.
+ * What else sums over b is rare, and of other sizes, but for the Gram matrix of a square layer. */
+static const char *multiplies_back(const bz_flow *flow)
+{
+    BZ_FREED product *forward = bz_alloc((size_t)flow->n + 1, sizeof *forward);
+    const char *name = NULL;
+    double all = 0, back = 0;
+    size_t n = 0;
+    for (uint32_t i = 0; i < flow->n; i++) {
+        const bz_problem *p = gemm_of(flow, &flow->task[i]);
+        if (p && !p->gemm.transa && p->gemm.transb)
+            forward[n++] = (product){p->gemm.m, p->gemm.n, p->gemm.k};
+        all += p ? bz_problem_flops(p) : 0;
+    }
+    qsort(forward, n, sizeof *forward, by_sizes);
+    for (uint32_t i = 0; i < flow->n; i++) {
+        const bz_problem *p = gemm_of(flow, &flow->task[i]);
+        if (!p || !p->gemm.transa || p->gemm.transb)
+            continue;
+        const product of = {p->gemm.k, p->gemm.m, p->gemm.n};
+        if (!bsearch(&of, forward, n, sizeof of, by_sizes))
+            continue;
+        name = flow->task[i].name;
+        back += bz_problem_flops(p);
+    }
+    return back > TRAINS_LEAST * all ? name : NULL;
+}
+
 const char *bz_flow_trains(const bz_flow *flow)
 {
     bz_name_answers back = {.ask = names_way_back};
@@ -180,7 +221,7 @@ const char *bz_flow_trains(const bz_flow *flow)
             first = first ? first : name;
         }
     }
-    return first;
+    return first ? first : multiplies_back(flow);
 }
 
 void bz_build_phases(bz_build *b)

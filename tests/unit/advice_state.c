@@ -3,6 +3,7 @@
 #include "tests/unit/explain_trace.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Every line of the table of states names evidence that there is, and every advice names states that there are. */
@@ -360,9 +361,45 @@ static void test_answers(void **state)
     bz_arena_free(&arena);
 }
 
+/* Calls of BLAS have no word for a gradient. Column by column a layer from i to o of b rows is m=o n=b k=i with the weights turned over. */
+static void test_products_back(void **state)
+{
+    static const struct {
+        bool trains;
+        const char *first, *second;
+    } CASES[] = {
+        {true, "transa=T transb=N m=20 n=8 k=30", "transa=N transb=T m=30 n=20 k=8"},   /* the weights' gradient */
+        {false, "transa=T transb=N m=20 n=8 k=30", "transa=N transb=T m=40 n=20 k=8"},  /* of another layer's */
+        {false, "transa=T transb=N m=20 n=8 k=30", "transa=N transb=N m=30 n=20 k=8"},  /* nothing is turned over */
+        {false, "transa=T transb=N m=8 n=8 k=30", "transa=N transb=N m=30 n=8 k=8"},    /* attention: scores, values */
+        {false, "transa=T transb=N m=30 n=8 k=30", "transa=T transb=N m=30 n=8 k=30"},  /* two layers */
+        {false, "transa=N transb=N m=20 n=8 k=30", "transa=N transb=T m=30 n=20 k=8"},  /* none before it */
+        {false, "transa=T transb=N m=20 n=8 k=300", "transa=N transb=T m=30 n=20 k=8"}, /* of other columns */
+        {false, "transa=T transb=N m=20 n=9 k=30", "transa=N transb=T m=30 n=20 k=8"},  /* of other rows */
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        char name[2][80];
+        bz_flow flow;
+        bz_error err;
+        snprintf(name[0], sizeof name[0], "sgemm|%s", CASES[i].first);
+        snprintf(name[1], sizeof name[1], "sgemm|%s", CASES[i].second);
+        const event events[] = {{BZ_EVENT_CALL, name[0], 10, 20}, {BZ_EVENT_CALL, name[1], 30, 40}};
+        bz_trace *t = trace_of(events, 2);
+        assert_int_equal(bz_flow_make(t, bz_typical_iteration(t), &flow, &err), 0);
+        if (CASES[i].trains)
+            assert_string_equal(bz_flow_trains(&flow), "sgemm");
+        else
+            assert_null(bz_flow_trains(&flow));
+        bz_flow_free(&flow);
+        bz_trace_free(t);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_table_of_states), cmocka_unit_test(test_states),
-                                       cmocka_unit_test(test_done_already), cmocka_unit_test(test_answers)};
+                                       cmocka_unit_test(test_products_back), cmocka_unit_test(test_done_already),
+                                       cmocka_unit_test(test_answers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
