@@ -214,7 +214,7 @@ int bz_scan_next(bz_scan *s)
         bz_scan_step step = bz_rows_next(&s->pages, s->value);
         if (step != BZ_SCAN_ODD)
             return step == BZ_SCAN_ROW ? s->pages.batch : 0;
-        if (!hand_over(s)) {
+        if (s->alone || !hand_over(s)) {
             s->rc = SQLITE_CORRUPT;
             return 0;
         }

@@ -90,8 +90,10 @@ static void read_all(bz_sqlite_reader *r)
         bz_table_damaged(r->t, r->source, "StringIds", bz_string_ids_read(&r->strings, r->t, &r->db));
     bz_sqlite_own_lanes(r);
     bz_sqlite_own_stacks(r);
+    bz_sqlite_beside *calls = bz_sqlite_beside_start(r);
     for (int i = 0; i < BZ_N_TABLES; i++)
-        if (!r->own || BZ_TABLES[i].kind != BZ_EVENT_CALL || !BZ_TABLES[i].library) /* ours are all in BENANZA_CALLS */
+        if (!(r->own && BZ_TABLES[i].kind == BZ_EVENT_CALL && BZ_TABLES[i].library) && /* ours are in BENANZA_CALLS */
+            !bz_sqlite_beside_end(&calls, r, &BZ_TABLES[i]))
             bz_sqlite_table_read(r, &BZ_TABLES[i]);
     bz_facts_read(r->t, r->source, &r->db);
     read_thread_names(r);

@@ -1,8 +1,11 @@
 /* The events of one table of a SQLite file: which of its columns are read, as what, and where in the trace they go. */
 #include "profile/sqlite_table.h"
+#include "base/beside.h"
+#include "profile/columns.h"
 #include "profile/sqlite_facts.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 const char *bz_sqlite_table_named(bz_sqlite_reader *r, const char *base, char out[96])
@@ -280,25 +283,128 @@ static void add_run(bz_sqlite_reader *r, const bz_mapping *map, const selection 
         complete(r, map, sel, v, row + k, i + (size_t)k);
 }
 
+/* A table that is being read. */
+typedef struct {
+    const bz_mapping *map;
+    const char *name;
+    char versioned[96];
+    selection selected;
+    bz_scan scan;
+} reading;
+
+/* False: the file has no such table, or it cannot be read, which is told. */
+static bool begin(bz_sqlite_reader *r, const bz_mapping *map, reading *table)
+{
+    table->map = map;
+    table->name = bz_sqlite_table_named(r, map->table, table->versioned);
+    selection *sel = &table->selected;
+    if (!table->name || !select_columns(r, map, table->name, sel))
+        return false;
+    bool can = bz_scan_begin(&table->scan, &r->db, table->name, sel->name, sel->want, sel->n);
+    if (!can)
+        bz_trace_cover(r->t, r->source, BZ_COVERAGE_BROKEN, "table %s cannot be read: %s", table->name,
+                       sqlite3_errmsg(r->db.sql));
+    return can;
+}
+
+static void add_rows(bz_sqlite_reader *r, reading *table)
+{
+    const bz_mapping *map = table->map;
+    const selection *sel = &table->selected;
+    const bz_values *v = table->scan.value;
+    bz_trace_expect(r->t, map->kind, table->scan.rows);
+    for (int rows; (rows = bz_scan_next(&table->scan)) && r->t->event[map->kind].n + (size_t)rows < BZ_NONE;)
+        for (int row = 0, n; row < rows; row += n) {
+            n = run_of(sel, v, row, rows);
+            if (sel->event_type < 0 || is_range(v[sel->event_type].number[row]))
+                add_run(r, map, sel, v, row, n);
+        }
+}
+
 void bz_sqlite_table_read(bz_sqlite_reader *r, const bz_mapping *map)
 {
-    char name[96];
-    selection sel;
-    bz_scan s;
-    const char *table = bz_sqlite_table_named(r, map->table, name);
-    if (!table || !select_columns(r, map, table, &sel))
+    reading table;
+    if (!begin(r, map, &table))
         return;
-    if (!bz_scan_begin(&s, &r->db, table, sel.name, sel.want, sel.n)) {
-        bz_trace_cover(r->t, r->source, BZ_COVERAGE_BROKEN, "table %s cannot be read: %s", table,
-                       sqlite3_errmsg(r->db.sql));
-        return;
+    add_rows(r, &table);
+    bz_table_damaged(r->t, r->source, table.name, bz_scan_end(&table.scan));
+}
+
+/* Calls of the runtime are mostly as many as kernels. The thread that reads them has a trace of its own, of which rows and lanes are taken over;
+ * strings do not change meanwhile, and pages are read by their place in the file. What that does not suffice for is read again. */
+struct bz_sqlite_beside {
+    bz_sqlite_reader r;
+    reading table;
+    bz_beside thread;
+};
+
+static void *read_beside(void *with)
+{
+    bz_sqlite_beside *b = with;
+    add_rows(&b->r, &b->table);
+    return NULL;
+}
+
+static void drop(bz_sqlite_beside *b)
+{
+    bz_trace_free(b->r.t);
+    free(b);
+}
+
+bz_sqlite_beside *bz_sqlite_beside_start(const bz_sqlite_reader *r)
+{
+    const bz_mapping *map = BZ_TABLES;
+    while (map->kind != BZ_EVENT_API)
+        map++;
+    if (r->own || r->t->event[map->kind].n)
+        return NULL;
+    bz_sqlite_beside *b = bz_alloc(1, sizeof *b);
+    b->r = (bz_sqlite_reader){.t = bz_trace_new(), .source = r->source, .db = r->db, .strings = r->strings};
+    b->r.t->summary = r->t->summary;
+    b->r.strings.orphans = 0;
+    bz_trace_stream(b->r.t, r->source, 0, 0, 0,
+                    0); /* mostly there is one: threads then have the numbers that they get */
+    if (!begin(&b->r, map, &b->table)) {
+        drop(b);
+        return NULL;
     }
-    bz_trace_expect(r->t, map->kind, s.rows);
-    for (int rows; (rows = bz_scan_next(&s)) && r->t->event[map->kind].n + (size_t)rows < BZ_NONE;)
-        for (int row = 0, n; row < rows; row += n) {
-            n = run_of(&sel, s.value, row, rows);
-            if (sel.event_type < 0 || is_range(s.value[sel.event_type].number[row]))
-                add_run(r, map, &sel, s.value, row, n);
-        }
-    bz_table_damaged(r->t, r->source, table, bz_scan_end(&s));
+    b->table.scan.alone = true;
+    b->thread = bz_beside_start(read_beside, b);
+    return b;
+}
+
+static void take_over(bz_sqlite_reader *r, const bz_sqlite_beside *b)
+{
+    bz_trace *from = b->r.t;
+    bz_events *e = &r->t->event[b->table.map->kind];
+    BZ_FREED uint32_t *lane = bz_zeroed(from->n_lanes, sizeof *lane);
+    bool same = true;
+    for (uint32_t i = 1; i < from->n_lanes; i++) {
+        lane[i] = bz_trace_thread(r->t, r->source, from->lane[i].process, from->lane[i].thread);
+        r->t->lane[lane[i]].kinds |= from->lane[i].kinds;
+        same = same && lane[i] == i;
+    }
+    bz_events_free(e);
+    *e = from->event[b->table.map->kind];
+    from->event[b->table.map->kind] = (bz_events){0};
+    for (size_t i = 0; i < e->n && !same; i++)
+        e->lane[i] = lane[e->lane[i]];
+    r->strings.orphans += b->r.strings.orphans;
+    r->endless += b->r.endless;
+    r->negative += b->r.negative;
+    r->unnamed_time += b->r.unnamed_time;
+}
+
+bool bz_sqlite_beside_end(bz_sqlite_beside **beside, bz_sqlite_reader *r, const bz_mapping *map)
+{
+    bz_sqlite_beside *b = *beside;
+    if (!b || b->table.map != map)
+        return false;
+    bz_beside_end(&b->thread);
+    bool whole = !bz_scan_end(&b->table.scan) && !b->r.t->n_coverage && bz_strings(b->r.t) == 1;
+    if (whole)
+        take_over(r, b);
+    drop(b);
+    *beside = NULL;
+    return whole;
 }
