@@ -375,14 +375,14 @@ static int64_t long_rest(const bz_work *w, const bz_cut *c)
  * recording that was cut off. */
 static bool one_pass(const bz_work *w, const bz_cut *c, uint32_t span[2])
 {
-    for (uint32_t i = c->first[0]; i < c->end; i++)
-        if (bz_work_does(w, i) & BZ_DOES_LOOK_UP)
-            return false; /* pieces have embeddings of their own: each begins a pass */
-    int64_t rest = long_rest(w, c);
     size_t from = c->first[0], to = c->end, same = 0;
-    bool head = false, embedding = false;
+    bool head = false, embedding = false, looks_up = bz_work_any(w, BZ_DOES_LOOK_UP);
     if (!by_itself(c))
         return false;
+    for (size_t i = from; i < to && looks_up; i++)
+        if (bz_work_does(w, i) & BZ_DOES_LOOK_UP)
+            return false; /* pieces have embeddings of their own: each begins a pass */
+    int64_t rest = from > 0 || to < w->n ? long_rest(w, c) : 0;
     while (from > 0 && !rests_before(w, from, rest))
         embedding |= (bz_work_does(w, --from) & BZ_DOES_LOOK_UP) != 0;
     while (to < w->n && !rests_before(w, to, rest))
