@@ -1,6 +1,14 @@
 /* The passes between reading and asking. */
+#include "base/beside.h"
 #include "profile/columns.h"
 #include "profile/trace.h"
+
+/* Of devices' work alone, and not asked for before iterations are known. */
+static void *find_busy(void *trace)
+{
+    bz_trace_find_busy(trace);
+    return NULL;
+}
 
 int bz_trace_finish(bz_trace *t, const bz_finish_options *options, bz_error *err)
 {
@@ -17,10 +25,12 @@ int bz_trace_finish(bz_trace *t, const bz_finish_options *options, bz_error *err
     bz_trace_merge_logs(t);
     t->private->concluded = t->n_coverage;
     bz_trace_link(t);
+    bz_beside busy = bz_beside_start(find_busy, t);
     bz_error lacks = {0};
     int rc = bz_trace_find_iterations(t, options ? options->iterations : NULL, &lacks);
+    bz_beside_end(&busy);
     bz_trace_find_phases(t);
-    bz_trace_find_busy(t);
+    bz_trace_find_lag(t);
     bz_trace_end_with_work(t);
     bz_trace_tell_pages(t);
     t->private->concluded_end = t->n_coverage;

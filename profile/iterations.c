@@ -495,7 +495,7 @@ bool bz_trace_recount(bz_trace *t, uint32_t count)
         bz_trace_settle(t);
         tell_warm_up(t);
         bz_trace_find_phases(t);
-        bz_trace_find_busy(t);
+        bz_trace_find_lag(t);
     } else {
         memcpy(t->iteration, kept, before * sizeof *kept);
         t->n_iterations = before;

@@ -1,5 +1,6 @@
 /* A trace for people and as JSON: the answer first, then iterations, what took the time, the gaps, and
  * what the trace does not cover. */
+#include "base/beside.h"
 #include "base/member.h"
 #include "profile/profile.h"
 
@@ -305,22 +306,38 @@ static void print_gaps(const bz_trace *t, const bz_summary *s, const bz_tops *kn
         put_tops(table, &told, false, out);
 }
 
+/* What takes long, found while the summary is made. */
+typedef struct {
+    const bz_trace *trace;
+    bz_arena arena;
+    bz_tops found;
+} tops_beside;
+
+static void *find_tops(void *with)
+{
+    tops_beside *tops = with;
+    tops->found = bz_trace_tops(tops->trace, &tops->arena);
+    return NULL;
+}
+
 void bz_trace_print(const bz_trace *t, int top, bz_buf *out)
 {
     BZ_SCOPED(bz_arena) arena = {0};
+    tops_beside tops = {.trace = t};
+    bz_beside thread = bz_beside_start(find_tops, &tops);
     bz_summary s;
     bz_summary_make(t, &arena, &s);
-    const bz_tops tops = bz_trace_tops(t, &arena);
     print_answer(t, &s, &arena, out);
     print_facts(t, out);
     print_levels(t, &arena, out);
     print_iterations(t, &s, &arena, out);
-    print_top(t, &s, &tops, BZ_EVENT_CALL, "library call", top, &arena, out);
-    print_top(t, &s, &tops, BZ_EVENT_KERNEL, "kernel", top, &arena, out);
+    bz_beside_end(&thread);
+    print_top(t, &s, &tops.found, BZ_EVENT_CALL, "library call", top, &arena, out);
+    print_top(t, &s, &tops.found, BZ_EVENT_KERNEL, "kernel", top, &arena, out);
     if (!t->event[BZ_EVENT_CALL].n)
-        print_top(t, &s, &tops, BZ_EVENT_OP, "operator", top, &arena, out);
+        print_top(t, &s, &tops.found, BZ_EVENT_OP, "operator", top, &arena, out);
     print_callers(t, &s, top, &arena, out);
-    print_gaps(t, &s, &tops, top, &arena, out);
+    print_gaps(t, &s, &tops.found, top, &arena, out);
     if (t->n_coverage)
         bz_buf_puts(out, "\ncoverage\n");
     for (uint32_t i = 0; i < t->n_coverage; i++) {
@@ -329,6 +346,7 @@ void bz_trace_print(const bz_trace *t, int top, bz_buf *out)
             bz_buf_say(out, "%s: ", bz_string(t, t->source[t->coverage[i].source].path));
         bz_buf_say(out, "%s\n", bz_string(t, t->coverage[i].text));
     }
+    bz_arena_free(&tops.arena);
 }
 
 static const bz_member QUANTILES[] = {BZ_FIELDS(bz_quantiles, p50, min, p90, p99, max, mean)};
@@ -465,18 +483,20 @@ static void json_tops(const char *key, const bz_member member[4], told_tops told
 void bz_trace_json(const bz_trace *t, int top, bz_buf *out)
 {
     BZ_SCOPED(bz_arena) arena = {0};
+    tops_beside tops = {.trace = t};
+    bz_beside thread = bz_beside_start(find_tops, &tops);
     bz_summary s;
     bz_summary_make(t, &arena, &s);
-    const bz_tops tops = bz_trace_tops(t, &arena);
     bz_json j = bz_json_document_to(out, 0, "profile", 1);
     json_files(t, &j);
     json_levels(t, &j, &arena);
     json_iterations(t, &s, &j);
-    json_tops("calls", EVENT, tell_events(t, &tops, BZ_EVENT_CALL, top, &arena), &j);
-    json_tops("kernels", EVENT, tell_events(t, &tops, BZ_EVENT_KERNEL, top, &arena), &j);
-    json_tops("operators", EVENT, tell_events(t, &tops, BZ_EVENT_OP, top, &arena), &j);
+    bz_beside_end(&thread);
+    json_tops("calls", EVENT, tell_events(t, &tops.found, BZ_EVENT_CALL, top, &arena), &j);
+    json_tops("kernels", EVENT, tell_events(t, &tops.found, BZ_EVENT_KERNEL, top, &arena), &j);
+    json_tops("operators", EVENT, tell_events(t, &tops.found, BZ_EVENT_OP, top, &arena), &j);
     json_tops("callers", CALLER, tell_callers(t, top, &arena), &j);
-    json_tops("gaps", GAP, tell_gaps(t, &tops, top, &arena), &j);
+    json_tops("gaps", GAP, tell_gaps(t, &tops.found, top, &arena), &j);
     BZ_JSON_EACH (&j, "coverage", i, t->n_coverage) {
         bz_json_key_str(&j, "level", bz_coverage_level_name(t->coverage[i].level));
         if (t->coverage[i].source != BZ_NONE)
@@ -485,4 +505,5 @@ void bz_trace_json(const bz_trace *t, int top, bz_buf *out)
                 BZ_TELL("text", bz_string(t, t->coverage[i].text)));
     }
     bz_json_document_end(&j);
+    bz_arena_free(&tops.arena);
 }

@@ -95,8 +95,7 @@ int64_t bz_iteration_latency(const bz_trace *t, uint32_t iteration)
     return t->iteration[iteration].end - bz_iteration_begin(t, iteration);
 }
 
-/* How far from its launch a device's work begins: late where it queued, early where the clocks differ. */
-static void find_lag(bz_trace *t)
+void bz_trace_find_lag(bz_trace *t)
 {
     enum { ITERATIONS = 64 }; /* no queue is longer; and a file that lies must not make every look one at all events */
     int64_t late = 0, early = 0;
@@ -169,7 +168,7 @@ static void add_work(const bz_trace *t, bz_busy *b, int64_t time)
     }
 }
 
-static void find_busy(bz_trace *t)
+void bz_trace_find_busy(bz_trace *t)
 {
     struct bz_trace_private *p = t->private;
     bz_busy b = {.until = INT64_MIN};
@@ -178,12 +177,6 @@ static void find_busy(bz_trace *t)
         b.start = t->event[BZ_EVENT_KERNEL + k].start[b.at[k]];
         BZ_ADD(p->busy, p->n_busy) = b;
     }
-}
-
-void bz_trace_find_busy(bz_trace *t)
-{
-    find_lag(t);
-    find_busy(t);
 }
 
 /* How long some device worked before that time, whoever asked for it. */

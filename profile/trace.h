@@ -194,7 +194,9 @@ static inline uint32_t bz_cursor_at(bz_cursor *c, const bz_trace *t, const bz_ev
 {
     return bz_cursor_to(c, t, bz_asked_at(t, e, i));
 }
-void bz_trace_find_busy(bz_trace *t); /* stats.c; when devices worked, and how far from its launch */
+void bz_trace_find_busy(bz_trace *t); /* stats.c: when devices worked */
+/* stats.c: how far from its launch a device's work begins: late where it queued, early where the clocks differ. */
+void bz_trace_find_lag(bz_trace *t);
 
 /* The repeating part of a sequence of which nothing but symbols is known: choose.c. Iteration i of the result is
  * symbol[first[i]] … symbol[first[i + 1] - 1]. Returns how many there are, 0 where nothing repeats. `pause` (may be NULL): how long
