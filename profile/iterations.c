@@ -182,13 +182,22 @@ static size_t event_from(const bz_sequence *s, int64_t time)
 /* The threads of the host that asked for the work: what others do meanwhile, such as loading data, cuts nothing. [n_lanes] */
 static const bool *asking_threads(const bz_trace *t, const bz_sequence *s, bz_arena *arena)
 {
-    size_t *count = BZ_NEW(arena, size_t, t->n_lanes), most = 0;
+    size_t *count = BZ_NEW(arena, size_t, t->n_lanes), most = 0, run = 0; /* of one thread in a row */
     bool *asks = BZ_NEW(arena, bool, t->n_lanes);
+    uint32_t before = 0;
     for (size_t i = 0; i < s->n; i++) {
         uint32_t cause = s->cause ? s->cause[s->row[i]] : BZ_NONE,
                  lane = cause != BZ_NONE ? s->api->lane[cause] : s->event->lane[s->row[i]];
-        most = ++count[lane] > most ? count[lane] : most;
+        if (lane != before) {
+            count[before] += run;
+            run = 0;
+            before = lane;
+        }
+        run++;
     }
+    count[before] += run;
+    for (uint32_t i = 0; i < t->n_lanes; i++)
+        most = count[i] > most ? count[i] : most;
     for (uint32_t i = 0; i < t->n_lanes; i++)
         asks[i] = count[i] && count[i] >= most / LAUNCHES_OF_A_THREAD;
     return asks;
