@@ -25,7 +25,7 @@ int bz_trace_finish(bz_trace *t, const bz_finish_options *options, bz_error *err
     bz_trace_merge_logs(t);
     t->private->concluded = t->n_coverage;
     bz_trace_link(t);
-    bz_beside busy = bz_beside_start(find_busy, t);
+    bz_beside busy = bz_beside_start(t->event[BZ_EVENT_KERNEL].n, find_busy, t);
     bz_error lacks = {0};
     int rc = bz_trace_find_iterations(t, options ? options->iterations : NULL, &lacks);
     bz_beside_end(&busy);

@@ -324,7 +324,7 @@ void bz_trace_print(const bz_trace *t, int top, bz_buf *out)
 {
     BZ_SCOPED(bz_arena) arena = {0};
     tops_beside tops = {.trace = t};
-    bz_beside thread = bz_beside_start(find_tops, &tops);
+    bz_beside thread = bz_beside_start(t->event[BZ_EVENT_KERNEL].n, find_tops, &tops);
     bz_summary s;
     bz_summary_make(t, &arena, &s);
     print_answer(t, &s, &arena, out);
@@ -484,7 +484,7 @@ void bz_trace_json(const bz_trace *t, int top, bz_buf *out)
 {
     BZ_SCOPED(bz_arena) arena = {0};
     tops_beside tops = {.trace = t};
-    bz_beside thread = bz_beside_start(find_tops, &tops);
+    bz_beside thread = bz_beside_start(t->event[BZ_EVENT_KERNEL].n, find_tops, &tops);
     bz_summary s;
     bz_summary_make(t, &arena, &s);
     bz_json j = bz_json_document_to(out, 0, "profile", 1);

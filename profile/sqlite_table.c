@@ -369,7 +369,7 @@ bz_sqlite_beside *bz_sqlite_beside_start(const bz_sqlite_reader *r)
         return NULL;
     }
     b->table.scan.alone = true;
-    b->thread = bz_beside_start(read_beside, b);
+    b->thread = bz_beside_start(b->table.scan.rows, read_beside, b);
     return b;
 }
 

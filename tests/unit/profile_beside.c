@@ -22,8 +22,8 @@ static const char TABLES[] =
     "PRAGMA page_size = 512; CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);"
     "INSERT INTO StringIds VALUES (1, 'a'), (2, 'b'), (3, 'cudaLaunchKernel'), (4, 'cudaStreamSynchronize');"
     "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INT, end INT, deviceId INT, contextId INT, streamId INT, globalPid "
-    "INT, correlationId INT, demangledName INT);" NUMBERS(5000) "KERNEL SELECT i * 10 + 5, i * 10 + 9, 0, 1, i / 7 % "
-                                                                "3, (i / 100 % 2 + 5) << 24, i + 1, i % 2 + 1 FROM s;";
+    "INT, correlationId INT, demangledName INT);" NUMBERS(20000) "KERNEL SELECT i * 10 + 5, i * 10 + 9, 0, 1, i / 7 % "
+                                                                 "3, (i / 100 % 2 + 5) << 24, i + 1, i % 2 + 1 FROM s;";
 #define CALLS "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INT, end INT, correlationId INT, "
 
 static const struct {
@@ -31,32 +31,32 @@ static const struct {
 } FILES[] = {
     {"several threads",
      CALLS "globalTid INT, nameId INT);" NUMBERS(
-         5000) "RUNTIME SELECT i * 10, i * 10 + 4, i + 1, ((i / 100 % 2 + 5) << 24) + i / 30 % 2, 3 + (i % 50 = 0) "
-               "FROM s",
+         20000) "RUNTIME SELECT i * 10, i * 10 + 4, i + 1, ((i / 100 % 2 + 5) << 24) + i / 30 % 2, 3 + (i % 50 = 0) "
+                "FROM s",
      NULL},
     {"names as texts",
-     CALLS "globalTid INT, nameId);" NUMBERS(5000) "RUNTIME SELECT i * 10, i * 10 + 4, i + 1, 5 << "
-                                                   "24, iif(i = 3000, 'cudaFree', 3) FROM s",
+     CALLS "globalTid INT, nameId);" NUMBERS(20000) "RUNTIME SELECT i * 10, i * 10 + 4, i + 1, 5 << "
+                                                    "24, iif(i = 3000, 'cudaFree', 3) FROM s",
      NULL},
     {"names that are not there",
-     CALLS "globalTid INT, nameId INT);" NUMBERS(5000) "RUNTIME SELECT i * 10, i * 10 + "
-                                                       "4, i + 1, 5 << 24, i % 3 + 2 "
-                                                       "FROM s; UPDATE "
-                                                       "CUPTI_ACTIVITY_KIND_RUNTIME SET "
-                                                       "nameId = 9 WHERE nameId = 2",
-     "1667 names are not in StringIds"},
-    {"no threads", CALLS "nameId INT);" NUMBERS(5000) "RUNTIME SELECT i * 10, i * 10 + 4, i + 1, 3 FROM s", NULL},
+     CALLS "globalTid INT, nameId INT);" NUMBERS(20000) "RUNTIME SELECT i * 10, i * 10 + "
+                                                        "4, i + 1, 5 << 24, i % 3 + 2 "
+                                                        "FROM s; UPDATE "
+                                                        "CUPTI_ACTIVITY_KIND_RUNTIME SET "
+                                                        "nameId = 9 WHERE nameId = 2",
+     "6667 names are not in StringIds"},
+    {"no threads", CALLS "nameId INT);" NUMBERS(20000) "RUNTIME SELECT i * 10, i * 10 + 4, i + 1, 3 FROM s", NULL},
     {"no numbers of calls", "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INT, nameId INT)", NULL},
     {"no names", "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INT, end INT)",
      "has no column nameId: it was left out"},
     {"a real number among the times",
-     CALLS "globalTid INT, nameId INT);" NUMBERS(5000) "RUNTIME SELECT iif(i = 4000, i * 10 + 0.5, i * 10), i * 10 + "
-                                                       "4, i + 1, 5 << 24, 3 FROM s",
+     CALLS "globalTid INT, nameId INT);" NUMBERS(20000) "RUNTIME SELECT iif(i = 4000, i * 10 + 0.5, i * 10), i * 10 + "
+                                                        "4, i + 1, 5 << 24, 3 FROM s",
      NULL},
     {"times that are none, and ends before starts",
-     CALLS "globalTid INT, nameId INT);" NUMBERS(5000) "RUNTIME SELECT iif(i % 100, i * 10, NULL), i * 10 + 4 - i % 5 "
-                                                       "/ 4 * 8, i + 1, 5 << 24, 3 FROM s",
-     "50 events carry no time"},
+     CALLS "globalTid INT, nameId INT);" NUMBERS(20000) "RUNTIME SELECT iif(i % 100, i * 10, NULL), i * 10 + 4 - i % 5 "
+                                                        "/ 4 * 8, i + 1, 5 << 24, 3 FROM s",
+     "200 events carry no time"},
     {"no calls", "", "no runtime call was recorded"},
 };
 
