@@ -187,9 +187,11 @@ static bool ends_answered(const search *s)
     return 10 * answered >= 9 * (s->k - 1);
 }
 
-/* Which pieces are as one beside them is; the first of them, and where the last one ends. */
-static void compare_neighbours(search *s, size_t pieces, bz_cut *cut, size_t *first, size_t *end)
+/* Which pieces are as one beside them is; the first of them, and where the last one ends. True where from there to there each has the events of
+ * the next one, and with that of all. */
+static bool compare_neighbours(search *s, size_t pieces, bz_cut *cut, size_t *first, size_t *end)
 {
+    size_t alike_next = 0;
     memset(s->good, 0, s->k * sizeof *s->good);
     for (size_t i = 0; i + 1 < pieces; i++) {
         size_t by;
@@ -199,12 +201,14 @@ static void compare_neighbours(search *s, size_t pieces, bz_cut *cut, size_t *fi
         *first = *first < i ? *first : i;
         *end = i + 2;
         cut->mismatches += by;
+        alike_next++;
     }
     for (size_t i = 0; i < pieces; i++)
         if (s->good[i]) {
             cut->alike++;
             cut->covered += length_of(s, i);
         }
+    return !cut->mismatches && alike_next && *first + alike_next + 1 == *end;
 }
 
 /* What comes before the first step may run into it: the first piece begins where the work does with which the others begin. */
@@ -257,7 +261,7 @@ static void try_cut(search *s, bz_cut_origin origin)
     }
     size_t pieces = whole ? k : k - 1, first = pieces, end = 0;
     bz_cut cut = {.origin = origin};
-    compare_neighbours(s, pieces, &cut, &first, &end);
+    bool all = compare_neighbours(s, pieces, &cut, &first, &end);
     if (!cut.alike || cut.covered * LEAST_COVERED < w->n)
         return;
     size_t typical = typical_piece(s, first, end), same = 0;
@@ -265,7 +269,7 @@ static void try_cut(search *s, bz_cut_origin origin)
         return; /* a call that is made several times in a row */
     cut.covered = 0;
     for (size_t i = first; i < end; i++) {
-        bool does = does_it(s, i, typical);
+        bool does = all || does_it(s, i, typical);
         same += s->good[i] && does;
         bool like = does || s->good[i] || similar(s, i, typical);
         cut.covered += does || s->good[i] || (like && w->grows) ? length_of(s, i) : 0; /* sizes may meet by chance */
