@@ -210,7 +210,8 @@ void bz_trace_free(bz_trace *t); /* NULL is fine */
 /* Reads a file of any known format, told by its content, and adds it to the trace. Plain, gzip and
  * zstd. Memory follows the number of events, not the size of the file. A file that ends early, lacks
  * tables or lies about its sizes is read as far as it makes sense and the rest is told in `coverage`;
- * -1 only where nothing could be read. Links are not set yet. */
+ * -1 only where nothing could be read. Links are not set yet. A second thread may help, and has ended when
+ * this returns. */
 int bz_profile_read(bz_trace *t, const char *path, bz_error *err);
 
 typedef struct bz_finish_options {
