@@ -316,10 +316,11 @@ static bool all_alike(const uint8_t *const *record, int n, uint32_t end, int shi
     return !(differ >> shift);
 }
 
-/* Numbers stand highest byte first. */
+/* Numbers stand highest byte first. What lies before them is masked, and a difference spreads the sign: two shifts take longer. */
 static int64_t number_in(uint64_t bits, int shift)
 {
-    return (int64_t)(__builtin_bswap64(bits) << shift) >> shift;
+    const uint64_t mask = UINT64_MAX >> shift, sign = mask - (mask >> 1);
+    return (int64_t)(((__builtin_bswap64(bits) & mask) ^ sign) - sign);
 }
 
 static void fill(int64_t *number, int64_t value, int n)
