@@ -216,6 +216,20 @@ static bool tells(making *m, const bz_layers *layers, const bz_align_work *ran, 
     return !m->unseen[conv];
 }
 
+/* A framework may do its convolutions by products of a library's, as PyTorch does those of volumes: then no convolution was recorded, and the products
+ * are as many as the model's convolutions and products together. */
+static bool convolves_by_products(making m, const bz_layers *layers, const bz_align_work *ran)
+{
+    if (ran->count[BZ_WORK_CONV] || m.unseen[0])
+        return false;
+    m.unseen[1] = false;
+    add_model(&m);
+    add_seen(&m, layers);
+    bool same = m.model > 0 && !compare_products(&m);
+    bz_map_free(&m.known);
+    return same;
+}
+
 /* cuBLAS does products for cuDNN, too: its log alone tells nothing of the layers. */
 static bool products_alone(const bz_trace *t)
 {
@@ -469,7 +483,7 @@ static const char *compare(making *m, const bz_rebuilt *rebuilt, const bz_align_
         add_seen(m, rebuilt->layers);
         leave_out_unlogged(m);
         text = m->model > 0 ? compare_products(m) : NULL;
-    } else if (!text) {
+    } else if (!text && !convolves_by_products(*m, rebuilt->layers, ran)) {
         text = compare_kernels(m, ran);
         text = text ? text : compare_sequences(m, &model, ran);
         text = text ? text : compare_copies(m, batch_open);

@@ -1474,6 +1474,43 @@ static void test_foreign(void **state)
     bz_arena_free(&arena);
 }
 
+/* A framework may do all its convolutions by products, those of volumes for example: of as many columns as a kernel has elements. */
+static void test_foreign_volumes(void **state)
+{
+    enum { N = 6 };
+    static model m;
+    static const bz_dim Y[] = {1, 16, 4, 8, 8};
+    static const struct {
+        const char *call;
+        bool own;
+    } CASES[] = {{"transa=N transb=N m=256 n=16 k=216", true},   /* 8 channels, 3x3x3 */
+                 {"transa=N transb=N m=256 n=16 k=72", false},   /* 3x3 */
+                 {"transa=N transb=N m=1024 n=16 k=216", false}, /* an image of another size */
+                 {"", false}};                                   /* nobody knows what was multiplied */
+    const bz_type y = {.kind = BZ_TYPE_TENSOR, .dtype = BZ_F32, .rank = 5, .dims = Y};
+    const char *network[N];
+    for (int i = 0; i < N; i++)
+        network[i] = "conv x=1x8x4x8x8 w=16x8x3x3x3 stride=1x1x1 pad=1x1x1x1x1x1 dilation=1x1x1 group=1 dtype=f32";
+    make_model(&m, network, N);
+    for (int i = 0; i < N; i++) {
+        m.layer[i].kind = "conv";
+        m.layer[i].macs = 256 * 16 * 216;
+        m.layer[i].out = &y;
+        m.layer[i].n_out = 1;
+    }
+    (void)state;
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        bz_arena arena = {0};
+        call calls[N];
+        for (int k = 0; k < N; k++)
+            calls[k] = (call){"sgemm", CASES[i].call};
+        const char *told = foreign_to(&m, calls, N, &arena);
+        if (CASES[i].own != !told)
+            fail_msg("%s: %s", CASES[i].call, told ? told : "nothing");
+        bz_arena_free(&arena);
+    }
+}
+
 static bz_trace *trace_of_kernels(int depthwise, int winograd)
 {
     bz_error err = {0};
@@ -1574,6 +1611,7 @@ int main(void)
         cmocka_unit_test(test_passes_of_products),
         cmocka_unit_test(test_written_out),
         cmocka_unit_test(test_foreign),
+        cmocka_unit_test(test_foreign_volumes),
         cmocka_unit_test(test_recurrent),
         cmocka_unit_test(test_recurrent_back),
         cmocka_unit_test(test_own_kinds),
