@@ -466,6 +466,12 @@ static int steps_within(const bz_work *w, const bz_cut *c, int n, int at)
     return -1;
 }
 
+/* A stage of a network, of which the others stand around it; what the host feeds, what is fetched from it, or looks something up, is none. */
+static bool is_stage(const bz_work *w, const bz_cut *c)
+{
+    return by_itself(c) && !is_step(w, c) && bz_cut_lacks_weights(w, c);
+}
+
 /* Leaves out levels whose pieces are layers, by their weights: of a single pass, or of steps that another level has. Is any level left? */
 static bool leave_layers(const bz_work *w, bz_cut *c, int *n, bz_arena *arena)
 {
@@ -475,7 +481,7 @@ static bool leave_layers(const bz_work *w, bz_cut *c, int *n, bz_arena *arena)
     for (int i = 0; i < *n; i++)
         steps |= (same[i] = bz_cut_same_weights(w, &c[i])) >= NEARLY_ALL;
     for (int i = 0; i < *n; i++)
-        if (!bz_cut_is_of_layers(w, &c[i]) && !(steps && same[i] < 0.5))
+        if (!bz_cut_is_of_layers(w, &c[i]) && !is_stage(w, &c[i]) && !(steps && same[i] < 0.5))
             c[kept++] = c[i];
     *n = kept;
     return kept > 0;

@@ -166,6 +166,8 @@ double bz_cut_same_weights(const bz_work *w, const bz_cut *c);
 /* Are its pieces layers of one pass: of a cut whose pieces have weights of other shapes, which do not come again? weights.c */
 bool bz_cut_is_of_layers(const bz_work *w, const bz_cut *c);
 
+/* Does the work around its pieces have more weights of other shapes than a piece has? The stage of a network does. weights.c */
+bool bz_cut_lacks_weights(const bz_work *w, const bz_cut *c);
 /* How often the places are read that come in turns, as weights do: in so many iterations. 1: each once. 0: nothing tells. places.c */
 uint32_t bz_turns_of_places(const bz_work *w);
 

@@ -114,24 +114,56 @@ double bz_cut_same_weights(const bz_work *w, const bz_cut *c)
     return pairs ? (double)same / pairs : NAN;
 }
 
+/* The first piece with these weights; the piece itself, where no earlier one has them. UINT32_MAX: too many are different. */
+static uint32_t class_of(const bz_work *w, const bz_cut *c, uint32_t piece, uint32_t *representative, uint32_t *n,
+                         uint32_t *has)
+{
+    for (uint32_t k = *n; k-- > 0;) /* layers are like the one before, where they are like any */
+        if (same_weights(w, c, representative[k], piece, has))
+            return representative[k];
+    if (*n == CLASSES)
+        return UINT32_MAX;
+    return representative[(*n)++] = piece;
+}
+
+/* Weights of an iteration come again in the next ones, to the end: where networks take turns, too. Those of a layer come in a stretch of
+ * the pass, as the stage of a ResNet, and none of them after it; or in no other piece, as where a DenseNet grows. */
 bool bz_cut_is_of_layers(const bz_work *w, const bz_cut *c)
 {
-    uint32_t representative[CLASSES], n = 0;
-    bool alone = true; /* no class has two pieces */
+    uint32_t representative[CLASSES], n = 0, pieces = 0, stretches = 0, single = 0, reach = 0;
     if (!w->weight || c->n < 2)
         return false;
     BZ_FREED uint32_t *has = bz_zeroed(w->n_weight, sizeof *has);
+    BZ_FREED uint32_t *class = bz_alloc(c->n, sizeof *class), *last = bz_alloc(c->n, sizeof *last);
     for (uint32_t i = 0; i < c->n; i++) {
-        if (n && same_weights(w, c, representative[n - 1], i, has)) {
-            alone = false;
+        if (!weights_in(w, c, i)) /* nothing tells of it */
             continue;
-        }
-        for (uint32_t k = 0; k + 1 < n; k++)
-            if (same_weights(w, c, representative[k], i, has))
-                return false; /* they come again: networks in turns */
-        if (n == CLASSES)
+        if ((class[pieces] = class_of(w, c, i, representative, &n, has)) == UINT32_MAX)
             return true;
-        representative[n++] = i;
+        last[class[pieces]] = pieces;
+        pieces++;
     }
-    return n > 2 || (n == 2 && alone);
+    for (uint32_t i = 0, begin = 0; i < pieces; i++) {
+        reach = last[class[i]] > reach ? last[class[i]] : reach;
+        if (reach > i)
+            continue;
+        stretches++;
+        single += begin == i;
+        begin = i + 1;
+    }
+    return stretches > 2 || (stretches == 2 && single == 2) || (n > 2 && 2 * n > pieces);
+}
+
+/* Weights outside of the pieces which none of them has: are they more than the typical piece has? */
+bool bz_cut_lacks_weights(const bz_work *w, const bz_cut *c)
+{
+    uint32_t outside = 0;
+    if (!w->weight)
+        return false;
+    BZ_FREED bool *inside = bz_zeroed(w->n_weight, sizeof *inside);
+    for (uint32_t i = c->first[0]; i < c->end; i++)
+        inside[w->weight[i]] = true;
+    for (uint32_t i = 0; i < w->n; i++)
+        outside += w->weight[i] && !inside[w->weight[i]];
+    return outside > weights_in(w, c, c->typical);
 }

@@ -57,6 +57,61 @@ static void network(program *p, int width, int size)
     operator_runs(p, "aten::linear", width == 64 ? "[5,512],[1000,512],[1000]" : "[5,256],[1000,256],[1000]");
 }
 
+/* Three convolutions, with the channels narrowed between: the weights of a block are those of the next one, of two blocks before none. */
+static void bottlenecks(program *p, int in, int width, int blocks, int size)
+{
+    for (int block = 0; block < blocks; block++, in = 4 * width) {
+        convolution(p, in, width, size, 1);
+        operator_runs(p, "aten::relu_", "[5,64,56,56]");
+        convolution(p, width, width, size, 3);
+        operator_runs(p, "aten::relu_", "[5,64,56,56]");
+        convolution(p, width, 4 * width, size, 1);
+        if (!block)
+            convolution(p, in, 4 * width, size, 1);
+        operator_runs(p, "aten::add_", "[5,64,56,56],[5,64,56,56],[]");
+        operator_runs(p, "aten::relu_", "[5,64,56,56]");
+    }
+}
+
+/* Of a ResNet-50, of which the third stage is six equal blocks. */
+static void network_of_bottlenecks(program *p)
+{
+    static const int BLOCKS[] = {3, 4, 6, 3};
+    convolution(p, 3, 64, 224, 7);
+    operator_runs(p, "aten::max_pool2d", "[5,64,112,112]");
+    for (int i = 0, in = 64; i < 4; in = 256 << i, i++)
+        bottlenecks(p, in, 64 << i, BLOCKS[i], 56 >> i);
+    operator_runs(p, "aten::linear", "[5,2048],[1000,2048],[1000]");
+}
+
+/* Each layer reads what all before it made: every second convolution has weights like no other, and those between are all alike. */
+static void network_that_grows(program *p)
+{
+    convolution(p, 3, 64, 224, 7);
+    for (int layer = 0; layer < 16; layer++) {
+        convolution(p, 64 + 32 * layer, 128, 56, 1);
+        operator_runs(p, "aten::relu_", "[5,128,56,56]");
+        convolution(p, 128, 32, 56, 3);
+        operator_runs(p, "aten::cat", "[[5,64,56,56],[5,32,56,56]]");
+    }
+    operator_runs(p, "aten::linear", "[5,576],[1000,576],[1000]");
+}
+
+static uint32_t found_of(int passes, void (*pass)(program *p))
+{
+    bz_error err;
+    program p = {.t = bz_trace_new(), .now = 1000000};
+    uint32_t source = bz_trace_source(p.t, "a", "PyTorch trace");
+    p.t->source[source].events = 1;
+    p.lane = bz_trace_thread(p.t, source, 1, 1);
+    for (int i = 0; i < passes; i++)
+        pass(&p);
+    assert_int_equal(bz_trace_finish(p.t, NULL, &err), 0);
+    uint32_t n = p.t->n_iterations;
+    bz_trace_free(p.t);
+    return n;
+}
+
 /* How many iterations are found in so many passes of one network, or of two in turns, on images of one size or of several. */
 static uint32_t found(int passes, int networks, bool sizes)
 {
@@ -82,6 +137,15 @@ static void stages_of_one_pass_are_no_steps(void **state)
     assert_int_equal(found(7, 1, true), 7);
 }
 
+static void blocks_of_one_pass_are_no_steps(void **state)
+{
+    (void)state;
+    assert_int_equal(found_of(1, network_of_bottlenecks), 1);
+    assert_int_equal(found_of(5, network_of_bottlenecks), 5);
+    assert_int_equal(found_of(1, network_that_grows), 1);
+    assert_int_equal(found_of(5, network_that_grows), 5);
+}
+
 static void networks_in_turns_make_one_step(void **state)
 {
     (void)state;
@@ -91,6 +155,7 @@ static void networks_in_turns_make_one_step(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(stages_of_one_pass_are_no_steps),
+                                       cmocka_unit_test(blocks_of_one_pass_are_no_steps),
                                        cmocka_unit_test(networks_in_turns_make_one_step)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
