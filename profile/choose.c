@@ -370,6 +370,20 @@ static int64_t long_rest(const bz_work *w, const bz_cut *c)
     return usual < INT64_MAX / PAUSES_OF_A_REST ? usual * PAUSES_OF_A_REST + SHORTEST_REST : INT64_MAX;
 }
 
+/* Do events outside of the pieces, from `from` to `to`, follow each other as they do in them? Those of passes that are cut within do. */
+static bool goes_on(const bz_work *w, const bz_cut *c, size_t from, size_t to)
+{
+    BZ_SCOPED(bz_numbers) pairs = {0};
+    uint32_t within = 0;
+    for (int outside = 0; outside < 2; outside++) {
+        for (size_t i = from; i + 1 < to; i++)
+            if ((i >= c->first[0] && i + 1 < c->end) == !outside)
+                bz_numbers_add(&pairs, (uint64_t)bz_work_name(w, i) << 32 | bz_work_name(w, i + 1));
+        within = outside ? within : pairs.n;
+    }
+    return pairs.n == within;
+}
+
 /* Layers that ran once: the host did nothing between them, and before or behind them stands what no loop of whole networks has: an
  * embedding, or, without a wait, the head of a network. What is behind them and begins like one of them, is the rest of a
  * recording that was cut off. */
@@ -390,7 +404,7 @@ static bool one_pass(const bz_work *w, const bz_cut *c, uint32_t span[2])
     const uint32_t piece = c->first[c->typical];
     while (c->end + same < to && same < c->length && bz_work_name(w, c->end + same) == bz_work_name(w, piece + same))
         same++;
-    if (!embedding && (!head || c->end + same == to))
+    if (!embedding && (!head || c->end + same == to || goes_on(w, c, from, to)))
         return false;
     if (!embedding) /* set-up that runs into it is not told apart */
         from = c->first[0] - from <= c->length ? from : c->first[0];

@@ -60,6 +60,29 @@ static uint8_t does_of(bz_kernel_does does)
     }
 }
 
+/* What operators do whose recording has no kernels; PyTorch, ONNX Runtime, TensorFlow. Normalization is none that closes: layers of
+ * networks of convolutions have one each. */
+static const struct {
+    const char *operators;
+    int does;
+} OPERATORS[] = {
+    {"^aten::embedding$ ^aten::embedding_bag$ ^EmbedLayerNormalization$", BZ_DOES_LOOK_UP},
+    {"^aten::cross_entropy ^aten::nll_loss ^aten::mse_loss$ ^aten::l1_loss$ ^aten::smooth_l1_loss$ ^aten::huber_loss$ "
+     "^aten::binary_cross_entropy ^aten::kl_div$ ^aten::ctc_loss$ ^SoftmaxCrossEntropyLoss",
+     BZ_DOES_CLOSE | BZ_DOES_LOSS},
+    {"^aten::linear$ ^aten::addmm$ ^aten::mm$ ^aten::matmul$ ^aten::softmax$ ^aten::log_softmax$ ^aten::topk$ "
+     "^aten::sort$ ^aten::argmax$ ^Gemm$ ^MatMul$ ^FusedGemm$ ^Softmax$ ^LogSoftmax$ ^TopK$ ^ArgMax$",
+     BZ_DOES_CLOSE},
+};
+
+static uint8_t operator_does(const char *name)
+{
+    for (size_t i = 0; i < sizeof OPERATORS / sizeof *OPERATORS; i++)
+        if (bz_name_matches_any(OPERATORS[i].operators, name))
+            return (uint8_t)OPERATORS[i].does;
+    return 0;
+}
+
 /* Where sizes grow, steps have the same calls by name and by what does not grow; a prompt has those of the same names. Calls for each
  * head of attention, of one size in a row, are one, or a layer would have too many of them. */
 static void read_growing(const bz_trace *t, bz_sequence *s, bz_work *w, uint32_t *exact, bz_arena *arena)
@@ -162,7 +185,10 @@ static void read_symbols(const bz_trace *t, bz_sequence *s, bz_work *w, bz_arena
             same[id] = id;
         w->name = w->sort = same;
         w->n_name = w->n_sort = w->n_exact;
-        w->does = BZ_NEW(arena, uint8_t, w->n_exact);
+        uint8_t *does = BZ_NEW(arena, uint8_t, w->n_exact);
+        for (uint32_t id = 0; id < w->n_exact && op; id++)
+            does[id] = operator_does(bz_string(t, e->name[of[id]]));
+        w->does = does;
         if (op && detailed)
             read_names(s, w, of, same);
         else if (detailed)
