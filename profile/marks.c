@@ -17,7 +17,7 @@ static const struct {
     {"ProfileStep#", BZ_ITERATION_RANGE},                    /* Paddle's */
     {"[pl][profile]run_training_batch", BZ_ITERATION_RANGE}, /* PyTorch Lightning */
     {"model_run", BZ_ITERATION_RANGE},                       /* ONNX Runtime */
-    {"ExecutionContext::enqueue", BZ_ITERATION_RANGE},       /* TensorRT */
+    {"ExecutionContext::e*", BZ_ITERATION_RANGE},            /* TensorRT: enqueue, enqueueV3, execute */
     {"execute_*context_*_generation_*",
      BZ_ITERATION_RANGE},                  /* vLLM: sequences, and their tokens, of prompts and of answers */
     {"step[[]*bs=*]", BZ_ITERATION_RANGE}, /* SGLang */

@@ -346,7 +346,11 @@ static void operators_may_mark_iterations(void **state)
     (void)state;
     bz_error err;
     const bz_finish_options named = {.iterations = "mine"};
-    static const char *const MARK[] = {"ProfilerStep#7", "mine", "model_run", "ExecutionContext::enqueue",
+    static const char *const MARK[] = {"ProfilerStep#7",
+                                       "mine",
+                                       "model_run",
+                                       "ExecutionContext::enqueue",
+                                       "ExecutionContext::execute",
                                        "[pl][profile]run_training_batch"};
     for (size_t i = 0; i < sizeof MARK / sizeof *MARK; i++) {
         bz_trace *t = program(4);
