@@ -356,8 +356,6 @@ int bind_inputs(infer *inf)
             inf->rebound = false; /* what is wrong is not the batch */
             return -1;
         }
-    const bz_type *first = g->n_inputs ? &inf->types[g->inputs[0]] : NULL;
-    inf->layers->batch = first && first->kind == BZ_TYPE_TENSOR && first->rank > 0 ? first->dims[0] : 0;
     return 0;
 }
 
@@ -367,6 +365,24 @@ static bool has_dim(const bz_type *t, bz_dim d)
         if (t->dims[i] == d)
             return true;
     return false;
+}
+
+/* Does a result have the batch still: as a dimension, in one with others, in its sum, as a loss is, or maybe? */
+static bool keeps_batch(const bz_type *t, bz_dim batch)
+{
+    return t->kind != BZ_TYPE_TENSOR || t->rank < 1 || bz_is_symbol(t->dims[0]) || has_dim(t, batch) ||
+           t->dims[0] % batch == 0;
+}
+
+void bind_find_batch(infer *inf)
+{
+    const bz_graph *g = inf->model->graph;
+    const bz_type *first = g->n_inputs ? &inf->types[g->inputs[0]] : NULL;
+    bz_dim leading = first && first->kind == BZ_TYPE_TENSOR && first->rank > 0 ? first->dims[0] : 0;
+    bool kept = inf->options->batch || leading < 2 || !g->n_outputs;
+    for (int k = 0; k < g->n_outputs && !kept; k++)
+        kept = g->outputs[k] == BZ_NO_VALUE || keeps_batch(&inf->types[g->outputs[k]], leading);
+    inf->layers->batch = kept ? leading : 0;
 }
 
 void bind_check_batch(infer *inf)

@@ -313,8 +313,10 @@ int bz_layers_infer(bz_model *model, const bz_infer_options *options, bz_layers 
                  .options = options,
                  .budget = 64 * (int64_t)model->n_values + 1000000};
     int failed = infer_model(&inf);
-    if (!failed)
+    if (!failed) {
+        bind_find_batch(&inf);
         bind_check_batch(&inf);
+    }
     l->types = inf.types;
     l->constant = inf.constant;
     l->source = inf.source;

@@ -53,6 +53,8 @@ struct infer {
 extern const data NO_DATA;
 
 int bind_inputs(infer *inf); /* bind.c */
+/* A leading dimension of the first input that no result has left is none: a vector, an image alone, steps of a sequence. */
+void bind_find_batch(infer *inf);
 /* Warns where --batch had no effect: no input has a batch, or a result still has the one that the file says. */
 void bind_check_batch(infer *inf);
 int declared_fill(infer *inf, const bz_node *node, bz_value_id v, bz_type *t); /* bind.c */

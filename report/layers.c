@@ -228,9 +228,12 @@ static void put_summary(bz_buf *out, const bz_layers_view *s, const bz_layers *l
                l->name, t.layers, BZ_PLURAL(t.layers), inside, t.unique,
                BZ_SAY_SHARE(t.layers ? (double)t.unique / t.layers : 0), BZ_SAY_COUNT((double)t.params),
                BZ_SAY_COUNT((double)t.macs));
-    bz_buf_printf(out, "  operator set %d, batch %lld: %d compute, %d memory, %d view, %d constant%s\n",
-                  l->model->opset, (long long)l->batch, t.per_class[BZ_COMPUTE], t.per_class[BZ_MEMORY],
-                  t.per_class[BZ_VIEW], t.per_class[BZ_CONSTANT], s->fold ? " (folded away)" : "");
+    bz_buf_printf(out, "  operator set %d", l->model->opset);
+    if (l->batch)
+        bz_buf_printf(out, ", batch %lld", (long long)l->batch);
+    bz_buf_printf(out, ": %d compute, %d memory, %d view, %d constant%s\n", t.per_class[BZ_COMPUTE],
+                  t.per_class[BZ_MEMORY], t.per_class[BZ_VIEW], t.per_class[BZ_CONSTANT],
+                  s->fold ? " (folded away)" : "");
     if (t.open)
         bz_buf_printf(
             out, "  %d layer%s results whose shape depends on the input's values%s (shown as ?): they have no price\n",
