@@ -222,14 +222,18 @@ static const rule RULES[] = {
      * f16, t bf16, q f8. Tensile's Cijk says operands, results and sums: B is bf16, H f16, S f32. */
     {TYPE, 0, "tf32", "tf32"},
     {TYPE, 0, "f64", "dgemm _d884 f64f64 Cijk_*_DB_"},
-    {TYPE, 0, "f8", "e4m3 e5m2 fp8 float8 nvjet*_qq Cijk_*_F8"},
+    {TYPE, 0, "f8", "e4m3 e5m2 E4m3 fp8 float8 nvjet*_qq Cijk_*_F8"},
     {TYPE, 0, "i8", "_i884 _i8816 _i8832 _i16832 imma int8 Cijk_*_I8 Cijk_*_4xi8"},
-    {TYPE, 0, "bf16", "bf16 BFloat16 DF16b nvjet*_ts Cijk_*_BBS_ Cijk_*_BSS_ Cijk_*_B_BS_ Cijk_*_B_SS_"},
+    {TYPE, 0, "bf16",
+     "bf16 BFloat16 Bfloat16 bfloat16 DF16b nvjet*_ts Cijk_*_BBS_ Cijk_*_BSS_ Cijk_*_B_BS_ Cijk_*_B_SS_"},
     {TYPE, 0, "f16",
-     "_Float16 DF16_ h884 s884 h1688 h16816 s16816 hgemm f16f16 fp16_s _f16 _half half_ __half Half _hcudnn_ nvjet*_hs "
+     "_Float16 DF16_ h884 s884 h1688 h16816 s16816 hgemm f16f16 fp16_s _fp16_ Fp16 _f16 _half half_ __half Half "
+     "_hcudnn_ nvjet*_hs "
      "nvjet*_hh "
      "Cijk_*_HHS_ "
      "Cijk_*_HSS_ Cijk_*_H_HS_ Cijk_*_H_SS_ Cijk_*_HB_"},
+    /* what was never written for f32: of which type of 16 bits the name may not say */
+    {TYPE, 0, "f16", "pytorch_flash:: flash_fwd flash_bwd flash:: ck_tile*Fmha marlin Marlin"},
     {TYPE, 0, "f32", "Cijk_*_SB_ Cijk_*_S_B_"},
     {TYPE, 0, "tf32", "_s1688"},
 
