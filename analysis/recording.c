@@ -217,18 +217,7 @@ static void tell_devices(recording_making *m)
              "the device's clock is %s late: no work began sooner behind its launch; why it idled is "
              "told with launches as much later",
              BZ_SAY_NS(m->idle.late));
-    enum { MOST = 64 };
-    int64_t id[MOST];
-    int n = 0;
-    /* other streams hold ranges alone, as an analysis that a profiler wrote down */
-    BZ_FREED bool *works = bz_trace_lanes(m->trace, BZ_EVENT_KERNEL, BZ_EVENT_MEMSET);
-    for (uint32_t i = 0; i < m->trace->n_lanes; i++) {
-        int k = 0;
-        while (k < n && id[k] != m->trace->lane[i].device_id)
-            k++;
-        if (works[i] && k == n && n < MOST)
-            id[n++] = m->trace->lane[i].device_id;
-    }
+    int n = bz_trace_devices(m->trace);
     if (n > 1)
         FACT(m, "%d devices worked: busy is the time in which any of them did; the table of streams tells them apart",
              n);

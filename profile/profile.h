@@ -463,6 +463,9 @@ const char *bz_copy_direction(uint32_t kind);
 /* [n_lanes] whether a lane has events of the kinds from `first` to `last`; to be freed. */
 bool *bz_trace_lanes(const bz_trace *t, bz_event_kind first, bz_event_kind last);
 
+/* How many devices have kernels, copies or fills; of more than 64 the first 64 are told apart. */
+int bz_trace_devices(const bz_trace *t);
+
 /* The quantities of an iteration, in the order of the tables. */
 typedef struct bz_quantity {
     const char *name, *json;

@@ -133,6 +133,12 @@ static void print_iterations(const bz_trace *t, const bz_summary *s, bz_arena *a
     if (device)
         bz_buf_printf(out, "all kernels of the run, warm-up and set-up included: %s, %s per iteration\n",
                       bz_units_time(all, run), bz_units_time(each, run / t->n_iterations));
+    int devices = bz_trace_devices(t);
+    if (devices > 1)
+        bz_buf_printf(out,
+                      "%d devices worked: they are busy while any of them is; times of kernels and copies are summed "
+                      "over them\n",
+                      devices);
 }
 
 /* More than the program alone took, as a share of that. NAN where one of the two is not known. */
@@ -206,11 +212,11 @@ static told_tops tell_events(const bz_trace *t, const bz_tops *known, bz_event_k
     return tell_tops(t, row, n, top, kind == BZ_EVENT_CALL, arena);
 }
 
-/* Seconds that shares are of. Streams and threads that work at the same time may take longer than the latency: what they take is then told
- * as a share of all that is told. */
-static double columns(bz_table *table, const bz_trace *t, const bz_summary *s, const told_tops *told)
+/* Seconds that shares are of: of each device the latency, where they work. Streams and threads that work at the same time may take longer than that:
+ * what they take is then told as a share of all that is told. */
+static double columns(bz_table *table, const bz_trace *t, const bz_summary *s, const told_tops *told, int devices)
 {
-    double latency = total_latency(t, s) / 1e9, sum = 0, most = 0;
+    double latency = total_latency(t, s) / 1e9 * devices, sum = 0, most = 0;
     for (int i = 0; i < told->all; i++) {
         double seconds = told->row[i].seconds;
         sum += seconds > 0 ? seconds : 0;
@@ -219,7 +225,11 @@ static double columns(bz_table *table, const bz_trace *t, const bz_summary *s, c
     bool beside = latency > 0 && most > latency;
     bz_table_column(table, s->steady ? "times per iteration" : "times", BZ_RIGHT);
     bz_table_column(table, s->steady ? "time per iteration" : "time", BZ_RIGHT);
-    bz_table_column(table, beside ? "of all of them" : "of latency", BZ_RIGHT);
+    bz_table_column(table,
+                    beside        ? "of all of them"
+                    : devices > 1 ? "of all devices' latency"
+                                  : "of latency",
+                    BZ_RIGHT);
     return beside ? sum : latency > 0 ? latency : NAN;
 }
 
@@ -259,7 +269,7 @@ static void print_top(const bz_trace *t, const bz_summary *s, const bz_tops *kno
     bz_table_column(table, title, BZ_LEFT);
     if (told.beside)
         bz_table_column(table, "variant", BZ_LEFT);
-    double whole = columns(table, t, s, &told);
+    double whole = columns(table, t, s, &told, kind == BZ_EVENT_KERNEL && told.all ? bz_trace_devices(t) : 1);
     for (int i = 0; i < told.n; i++) {
         const told_top *row = &told.row[i];
         double count = (double)row->count / per;
@@ -278,7 +288,7 @@ static void print_callers(const bz_trace *t, const bz_summary *s, int top, bz_ar
     const told_tops told = tell_callers(t, top, arena);
     double per = s->steady ? s->steady : 1;
     bz_table *table = bz_table_of(arena, "asked for by|library call");
-    double whole = columns(table, t, s, &told);
+    double whole = columns(table, t, s, &told, 1);
     for (int i = 0; i < told.n; i++) {
         const told_top *row = &told.row[i];
         put_name(table, row->name, 96, arena);

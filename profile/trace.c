@@ -411,3 +411,20 @@ bool *bz_trace_lanes(const bz_trace *t, bz_event_kind first, bz_event_kind last)
             has[t->event[k].lane[i]] = true;
     return has;
 }
+
+int bz_trace_devices(const bz_trace *t)
+{
+    enum { MOST = 64 };
+    int64_t id[MOST];
+    int n = 0;
+    /* other streams hold ranges alone, as an analysis that a profiler wrote down */
+    BZ_FREED bool *works = bz_trace_lanes(t, BZ_EVENT_KERNEL, BZ_EVENT_MEMSET);
+    for (uint32_t i = 0; i < t->n_lanes; i++) {
+        int k = 0;
+        while (k < n && id[k] != t->lane[i].device_id)
+            k++;
+        if (works[i] && k == n && n < MOST)
+            id[n++] = t->lane[i].device_id;
+    }
+    return n;
+}
