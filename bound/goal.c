@@ -8,6 +8,7 @@
 /* What layers do, in all that counts. */
 typedef struct work {
     double macs, time, bytes;
+    int untold; /* layers that compute, and of which neither products nor bytes tell how much: ensembles of trees */
 } work;
 
 static void add(work *sum, const bz_bound_layer *l, bz_dtype dtype)
@@ -16,6 +17,7 @@ static void add(work *sum, const bz_bound_layer *l, bz_dtype dtype)
     sum->macs += l->times * (double)l->layer->macs;
     sum->time += isfinite(l->hardware) ? l->times * l->hardware : 0;
     sum->bytes += bytes > 0 ? l->times * bytes : 0;
+    sum->untold += l->layer->class == BZ_COMPUTE && l->layer->priced && !l->layer->macs && !l->layer->flops;
 }
 
 static double share(double part, double whole)
@@ -55,7 +57,7 @@ static bz_goal judge(const bz_bound *b, bool fused, bz_goal goal)
     goal.macs = share(priced.macs, all.macs);
     goal.time = goal.modelled ? share(priced.time, all.time) : share(priced.bytes, all.bytes);
     goal.products = bz_goal_enough(goal.macs, 1);
-    goal.enough = bz_goal_enough(goal.macs, goal.time) && !b->partial;
+    goal.enough = bz_goal_enough(goal.macs, goal.time) && !b->partial && priced.untold == all.untold;
     return goal;
 }
 

@@ -267,7 +267,7 @@ static const lower_row *find_row(const char *kind)
     return NULL;
 }
 
-/* A layer that multiplies is never priced by its bytes alone. */
+/* A layer that multiplies is never priced by its bytes alone, nor is one that walks through its attributes. */
 static int lower_one(lowering *l)
 {
     const bz_layer *layer = l->layer;
@@ -286,7 +286,7 @@ static int lower_one(lowering *l)
     }
     if (l->n)
         return 0;
-    return layer->macs ? lower_no(l, l->why) : lower_copy(l);
+    return layer->macs || (row && row->no_copy) ? lower_no(l, l->why) : lower_copy(l);
 }
 
 /* Products of 8-bit floats and of 4-bit ones have shapes that no library takes, as those of images with three channels: models keep

@@ -106,6 +106,7 @@ typedef struct lower_row {
     int arg, types;        /* of a library */
     int ours;              /* that only loops of ours take, which devices have not: a copy stands in there */
     const char *why;
+    bool no_copy; /* its work lies in neither products nor bytes: no copy stands in */
 } lower_row;
 
 /* Each at the end of its file, and ends with a row without kind. */

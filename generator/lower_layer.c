@@ -309,5 +309,6 @@ const lower_row lower_layer_rows[] = {
     {"dynamicquantize", .why = ONE_PASS},
     {"reducelogsumexp", .why = ONE_PASS},
     {"embedlayernorm", .why = ONE_PASS},
+    {"trees", .why = "no library call walks its trees, and its bytes tell nothing of that", .no_copy = true},
     {0},
 };

@@ -77,7 +77,8 @@ static bool comes_in(const ranked *r)
 
 static ranked tell(const bz_forecast *f, const bz_price_list *prices)
 {
-    double s = f->sequential, memory = f->machine->memory;
+    bool nothing = f->unpriced == f->layers && f->layers; /* has a price */
+    double s = nothing ? NAN : f->sequential, memory = f->machine->memory;
     bool predicted = f->by[BZ_PREDICTED_RECORD] < 1;
     ranked r = {.f = f,
                 .model = f->model,
@@ -86,8 +87,8 @@ static ranked tell(const bz_forecast *f, const bz_price_list *prices)
                 .sequential = s,
                 .low = s * f->low,
                 .high = s * f->high,
-                .parallel = f->parallel,
-                .fused = f->fused,
+                .parallel = nothing ? NAN : f->parallel,
+                .fused = nothing ? NAN : f->fused,
                 .throughput = NAN,
                 .cost = NAN,
                 .fits = !(memory > 0) || f->needed <= memory};
