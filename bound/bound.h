@@ -241,6 +241,7 @@ typedef struct bz_goal {
     double macs, time;    /* shares that are priced, 0 to 1 */
     bool modelled;        /* time: of the rooflines; else of the bytes */
     bool products;        /* enough of the MACs are priced, whatever else is not */
+    int untold;           /* unpriced layers of which nothing tells how much they compute */
     bool enough;          /* for ratios */
 } bz_goal;
 bz_goal bz_bound_goal(const bz_bound *bound);

@@ -8,7 +8,7 @@
 /* What layers do, in all that counts. */
 typedef struct work {
     double macs, time, bytes;
-    int untold; /* layers that compute, and of which neither products nor bytes tell how much: ensembles of trees */
+    int untold; /* layers of which nothing tells how much they compute: products of sizes that depend on data, ensembles of trees */
 } work;
 
 static void add(work *sum, const bz_bound_layer *l, bz_dtype dtype)
@@ -17,7 +17,8 @@ static void add(work *sum, const bz_bound_layer *l, bz_dtype dtype)
     sum->macs += l->times * (double)l->layer->macs;
     sum->time += isfinite(l->hardware) ? l->times * l->hardware : 0;
     sum->bytes += bytes > 0 ? l->times * bytes : 0;
-    sum->untold += l->layer->class == BZ_COMPUTE && l->layer->priced && !l->layer->macs && !l->layer->flops;
+    sum->untold += l->layer->multiplies ||
+                   (l->layer->class == BZ_COMPUTE && l->layer->priced && !l->layer->macs && !l->layer->flops);
 }
 
 static double share(double part, double whole)
@@ -57,7 +58,8 @@ static bz_goal judge(const bz_bound *b, bool fused, bz_goal goal)
     goal.macs = share(priced.macs, all.macs);
     goal.time = goal.modelled ? share(priced.time, all.time) : share(priced.bytes, all.bytes);
     goal.products = bz_goal_enough(goal.macs, 1);
-    goal.enough = bz_goal_enough(goal.macs, goal.time) && !b->partial && priced.untold == all.untold;
+    goal.untold = all.untold - priced.untold;
+    goal.enough = bz_goal_enough(goal.macs, goal.time) && !b->partial && !goal.untold;
     return goal;
 }
 
@@ -89,4 +91,7 @@ void bz_goal_print(const bz_goal *goal, bz_buf *out)
     bz_buf_printf(out, "%d of %d layers are priced, %.1f %% of the MACs and %.1f %% of the %s",
                   goal->layers - goal->unpriced, goal->layers, 100 * goal->macs, 100 * goal->time,
                   goal->modelled ? "modelled time" : "bytes");
+    if (goal->untold)
+        bz_buf_printf(out, ", and nothing tells how much %d of the others compute%s", goal->untold,
+                      goal->untold == 1 ? "s" : "");
 }

@@ -323,6 +323,35 @@ static void add_bodies(bz_layer *layer)
     }
 }
 
+/* Operands and results with 1 for each dimension that depends on data. */
+static bz_type *with_ones(const call *c)
+{
+    const int n = c->node->n_in + c->node->n_out; /* results stand behind the operands */
+    bz_type *ones = bz_arena_dup(c->arena, c->in, (size_t)n * sizeof *ones);
+    for (int i = 0; i < n; i++) {
+        if (ones[i].kind != BZ_TYPE_TENSOR || ones[i].rank < 1)
+            continue;
+        bz_dim *dims = bz_arena_dup(c->arena, ones[i].dims, (size_t)ones[i].rank * sizeof *dims);
+        for (int d = 0; d < ones[i].rank; d++)
+            dims[d] = bz_is_symbol(dims[d]) ? 1 : dims[d];
+        ones[i].dims = dims;
+    }
+    return ones;
+}
+
+/* Does a layer multiply whose sizes depend on data? */
+static bool multiplies(const call *c)
+{
+    call one = *c;
+    if (!c->op->cost || c->out[0].kind != BZ_TYPE_TENSOR || c->out[0].rank < 0)
+        return false;
+    one.in = with_ones(c);
+    one.out = one.in + c->node->n_in;
+    one.macs = one.flops = 0;
+    c->op->cost(&one);
+    return one.macs > 0;
+}
+
 static void add_costs(call *c, bz_layer *layer)
 {
     int64_t most, bytes = operand_bytes(c, &most);
@@ -334,6 +363,7 @@ static void add_costs(call *c, bz_layer *layer)
         add_bodies(layer);
         return;
     }
+    layer->multiplies = bytes < 0 && !c->skipped && !layer->opaque && multiplies(c);
     if (!layer->priced || layer->class == BZ_VIEW)
         return;
     if (c->op->cost && c->out[0].kind != BZ_TYPE_NONE)

@@ -68,6 +68,7 @@ struct bz_layer {
     int64_t bytes;        /* read and written at least */
     bool priced;          /* false when a dimension depends on data: macs, flops and bytes are then 0 */
     bool opaque;          /* what it does inside is not known, whatever its shapes: never priced */
+    bool multiplies;      /* where it is not priced, as a dimension depends on data: it does, nobody knows how often */
     const bz_body *bodies;
     int n_bodies;
 };
