@@ -169,7 +169,8 @@ bz_library bz_library_of(const char *function)
 
 /* nsys appends a version to names: cudaLaunchKernel_v7000. Of other devices: HIP's are named alike, SYCL's urEnqueueKernelLaunch, MTIA's job_prep_and_submit_for_execution, Ascend's Node@launch. */
 static const rule APIS[] = {
-    {"LaunchKernel LaunchCooperative LaunchHostFunc GraphLaunch EnqueueKernelLaunch Node@launch job_prep_and_submit "
+    {"LaunchKernel LaunchCooperative LaunchHostFunc GraphLaunch EnqueueKernelLaunch EnqueueCommandBuffer "
+     "CommandBufferEnqueue Node@launch job_prep_and_submit "
      "^cudaLaunch "
      "^cuLaunch",
      BZ_API_LAUNCHES},
