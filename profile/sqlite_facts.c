@@ -78,7 +78,10 @@ void bz_facts_read(bz_trace *t, uint32_t source, bz_database *db)
          "SELECT group_concat(value, ' ') FROM (SELECT value FROM META_DATA_CAPTURE WHERE name = 'PROCESS_0:COMMAND' "
          "OR name GLOB 'PROCESS_0:ARGUMENT_*' LIMIT 100)",
          "program"},
-        {"DIAGNOSTIC_EVENT", "SELECT text FROM DIAGNOSTIC_EVENT WHERE severity IN (2, 3) LIMIT 20", NULL},
+        {"DIAGNOSTIC_EVENT",
+         "SELECT replace(replace(text, ' ' || char(10), ' '), char(10), ' ') FROM DIAGNOSTIC_EVENT "
+         "WHERE severity IN (2, 3) LIMIT 20",
+         NULL},
     };
     char host[256];
     bz_buf text = {0};

@@ -693,7 +693,7 @@ static void hosts_are_not_named(void **state)
         "INSERT INTO META_DATA_CAPTURE VALUES ('PROCESS_0:COMMAND', 'python3'), ('PROCESS_0:ARGUMENT_0', '--on=node7'),"
         " ('PROCESS_0:ARGUMENT_1', 'node77 node7-a anode7 node7');"
         "CREATE TABLE DIAGNOSTIC_EVENT (severity INTEGER, text TEXT);"
-        "INSERT INTO DIAGNOSTIC_EVENT VALUES (2, 'no counters on node7.');"
+        "INSERT INTO DIAGNOSTIC_EVENT VALUES (2, 'no counters ' || char(10) || 'on node7.');"
         "CREATE TABLE BENANZA_FACTS (key TEXT, value TEXT);"
         "INSERT INTO BENANZA_FACTS VALUES ('host', 'node7, Linux 6.1.0'), ('host', 'node7'), ('cpu', 'some');");
     assert_int_equal(facts_that_are(t, "program", "python3 --on=HOST node77 node7-a anode7 HOST"), 1);
