@@ -228,7 +228,10 @@ static void put_summary(bz_buf *out, const bz_layers_view *s, const bz_layers *l
                l->name, t.layers, BZ_PLURAL(t.layers), inside, t.unique,
                BZ_SAY_SHARE(t.layers ? (double)t.unique / t.layers : 0), BZ_SAY_COUNT((double)t.params),
                BZ_SAY_COUNT((double)t.macs));
-    bz_buf_printf(out, "  operator set %d", l->model->opset);
+    if (l->model->opset)
+        bz_buf_printf(out, "  operator set %d", l->model->opset);
+    else
+        bz_buf_puts(out, "  no operator set of ai.onnx");
     if (l->batch)
         bz_buf_printf(out, ", batch %lld", (long long)l->batch);
     bz_buf_printf(out, ": %d compute, %d memory, %d view, %d constant%s\n", t.per_class[BZ_COMPUTE],
