@@ -72,6 +72,8 @@ static const struct {
     {"/device:*/stream:all Compute", "*", "TensorFlow timeline", AS_DEVICE},
     {"/gpu:*/stream:all Compute", "*", "TensorFlow timeline", AS_DEVICE},
     {"*/stream:*", "*", NULL, AS_ECHO},
+    {"*/device:?PU:* Tensors", "*", NULL, AS_ECHO},
+    {"Allocators", "*", NULL, AS_ECHO},
     {"*/device:?PU:* Compute", "*", "TensorFlow timeline", AS_OP},
     {"/device:*", "*", NULL, AS_ECHO},
     {"/host:*", "*", "TensorFlow or JAX trace", AS_HOST},
@@ -373,6 +375,10 @@ static void event_complete(bz_chrome_events *r)
             return;
         bz_buf_printf(&r->detail, "%sname=%s", r->detail.len ? " " : "", bz_string(r->t, name));
         name = e->operator? e->operator: name;
+    } else if (e->category < 0 && kind == BZ_EVENT_OP && e->label) { /* TensorFlow's, of a node of its graph */
+        bz_buf_printf(&r->detail, "%sname=", r->detail.len ? " " : "");
+        for (const char *p = bz_string(r->t, e->label); *p; p++)
+            bz_buf_putc(&r->detail, *p == ' ' ? '_' : *p);
     }
     int64_t end;
     r->negative += e->duration < 0;

@@ -158,6 +158,28 @@ static void a_head_ends_one_pass(void **state)
     assert_int_equal(found_of(5, network_that_grows, true), 5);
 }
 
+/* A graph of twelve equal layers, whose nodes the runtime names. */
+static void named_nodes(program *p)
+{
+    static const char *const OPERATORS[] = {"Conv3D", "BiasAdd", "Relu"};
+    for (int layer = 0; layer < 12; layer++)
+        for (int k = 0; k < 3; k++) {
+            char detail[60];
+            snprintf(detail, sizeof detail, "name=layer_%d/%s", layer, OPERATORS[k]);
+            size_t i =
+                bz_trace_add(p->t, BZ_EVENT_OP, p->now, p->now + 50000, bz_trace_text(p->t, OPERATORS[k]), p->lane);
+            p->t->event[BZ_EVENT_OP].detail[i] = bz_trace_text(p->t, detail);
+            p->now += 51000;
+        }
+}
+
+static void a_node_runs_once_in_a_step(void **state)
+{
+    (void)state;
+    assert_int_equal(found_of(1, named_nodes, false), 1);
+    assert_int_equal(found_of(4, named_nodes, false), 4);
+}
+
 static void networks_in_turns_make_one_step(void **state)
 {
     (void)state;
@@ -166,9 +188,9 @@ static void networks_in_turns_make_one_step(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(stages_of_one_pass_are_no_steps),
-                                       cmocka_unit_test(blocks_of_one_pass_are_no_steps),
-                                       cmocka_unit_test(a_head_ends_one_pass),
-                                       cmocka_unit_test(networks_in_turns_make_one_step)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(stages_of_one_pass_are_no_steps), cmocka_unit_test(blocks_of_one_pass_are_no_steps),
+        cmocka_unit_test(a_head_ends_one_pass), cmocka_unit_test(a_node_runs_once_in_a_step),
+        cmocka_unit_test(networks_in_turns_make_one_step)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
