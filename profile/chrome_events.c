@@ -203,6 +203,8 @@ static void add_complete(bz_chrome_events *r, bz_event_kind kind, uint32_t name,
         e->launched.registers = bz_chrome_id(e->registers);
         e->launched.shared_dynamic = bz_chrome_id(e->shared);
         ev->launched[i] = bz_trace_launched(t, &e->launched);
+        if (r->detail.len)
+            ev->detail[i] = bz_trace_intern(t, bz_buf_text(&r->detail), r->detail.len);
         break;
     case BZ_EVENT_COPY:
         ev->value[i] = bz_copy_named(bz_string(t, name));
@@ -375,7 +377,8 @@ static void event_complete(bz_chrome_events *r)
             return;
         bz_buf_printf(&r->detail, "%sname=%s", r->detail.len ? " " : "", bz_string(r->t, name));
         name = e->operator? e->operator: name;
-    } else if (e->category < 0 && kind == BZ_EVENT_OP && e->label) { /* TensorFlow's, of a node of its graph */
+    } else if (e->category < 0 && (kind == BZ_EVENT_OP || kind == BZ_EVENT_KERNEL) &&
+               e->label) { /* TensorFlow's, of a node of its graph */
         bz_buf_printf(&r->detail, "%sname=", r->detail.len ? " " : "");
         for (const char *p = bz_string(r->t, e->label); *p; p++)
             bz_buf_putc(&r->detail, *p == ' ' ? '_' : *p);

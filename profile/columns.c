@@ -24,7 +24,7 @@ const bz_column BZ_COLUMNS[] = {
     COLUMN(op, KIND(OP) | KIND(CALL) | KIND(API) | DEVICE),
     COLUMN(flags, KIND(CALL)),
     COLUMN(library, KIND(CALL)),
-    COLUMN(detail, KIND(CALL) | KIND(OP)),
+    COLUMN(detail, KIND(CALL) | KIND(OP) | KIND(KERNEL)),
     COLUMN(operands, KIND(CALL)),
     COLUMN(variant, KIND(CALL)),
     COLUMN(stack, KIND(CALL) | KIND(API)),

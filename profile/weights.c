@@ -52,12 +52,11 @@ static uint64_t symbol_of(const bz_trace *t, int argument, uint32_t op)
     return 0;
 }
 
-/* A symbol for the node of a graph that an operator is, where runtimes name them: it runs once in a step, as its weights do, but in loops. 0: it is
- * none. */
-static uint64_t node_of(const bz_trace *t, uint32_t op)
+/* A symbol for the node of a graph that an operator or a kernel is of, where runtimes name them: it runs once in a step, as its weights do, but in loops.
+ * 0: it is none. */
+static uint64_t node_of(const bz_trace *t, const bz_events *e, uint32_t row)
 {
-    const bz_events *e = &t->event[BZ_EVENT_OP];
-    const char *detail = e->detail ? bz_string(t, e->detail[op]) : "", *name = strstr(detail, "name=");
+    const char *detail = e->detail ? bz_string(t, e->detail[row]) : "", *name = strstr(detail, "name=");
     while (name && name > detail && name[-1] != ' ')
         name = strstr(name + 1, "name=");
     return name ? bz_hash_bytes(name, strcspn(name, " ")).low : 0;
@@ -65,19 +64,19 @@ static uint64_t node_of(const bz_trace *t, uint32_t op)
 
 void bz_sequence_weights(const bz_trace *t, const bz_sequence *s, bz_work *w, bz_arena *arena)
 {
-    if (!s->event->op && s->kind != BZ_EVENT_OP)
+    if (s->kind == BZ_EVENT_CALL)
         return;
     uint32_t *weight = BZ_NEW(arena, uint32_t, s->n + 1), last = BZ_NONE;
+    uint64_t before = 0;
     bz_name_answers answers = {.ask = weights_of};
     BZ_SCOPED(bz_numbers) numbers = {0};
     bz_numbers_add(&numbers, 0);
     for (size_t i = 0; i < s->n; i++) {
-        uint64_t node = s->kind == BZ_EVENT_OP ? node_of(t, s->row[i]) : 0;
-        if (node) {
+        uint64_t node = node_of(t, s->event, s->row[i]);
+        if (node && node != before) /* several kernels of one node */
             weight[i] = bz_numbers_add(&numbers, node);
-            continue;
-        }
-        if (!s->event->op)
+        before = node;
+        if (node || !s->event->op)
             continue;
         uint32_t row = s->row[i], op = weighted(t, &answers, s->kind == BZ_EVENT_OP ? row : s->event->op[row]);
         if (op == BZ_NONE || op == last) /* several kernels of one operator */

@@ -159,18 +159,27 @@ static void a_head_ends_one_pass(void **state)
 }
 
 /* A graph of twelve equal layers, whose nodes the runtime names. */
-static void named_nodes(program *p)
+static void nodes(program *p, bz_event_kind kind, uint32_t lane)
 {
     static const char *const OPERATORS[] = {"Conv3D", "BiasAdd", "Relu"};
     for (int layer = 0; layer < 12; layer++)
         for (int k = 0; k < 3; k++) {
             char detail[60];
             snprintf(detail, sizeof detail, "name=layer_%d/%s", layer, OPERATORS[k]);
-            size_t i =
-                bz_trace_add(p->t, BZ_EVENT_OP, p->now, p->now + 50000, bz_trace_text(p->t, OPERATORS[k]), p->lane);
-            p->t->event[BZ_EVENT_OP].detail[i] = bz_trace_text(p->t, detail);
+            size_t i = bz_trace_add(p->t, kind, p->now, p->now + 50000, bz_trace_text(p->t, OPERATORS[k]), lane);
+            p->t->event[kind].detail[i] = bz_trace_text(p->t, detail);
             p->now += 51000;
         }
+}
+
+static void named_nodes(program *p)
+{
+    nodes(p, BZ_EVENT_OP, p->lane);
+}
+
+static void nodes_on_a_device(program *p)
+{
+    nodes(p, BZ_EVENT_KERNEL, bz_trace_stream(p->t, 0, 1, 0, 0, 7));
 }
 
 static void a_node_runs_once_in_a_step(void **state)
@@ -178,6 +187,7 @@ static void a_node_runs_once_in_a_step(void **state)
     (void)state;
     assert_int_equal(found_of(1, named_nodes, false), 1);
     assert_int_equal(found_of(4, named_nodes, false), 4);
+    assert_int_equal(found_of(1, nodes_on_a_device, false), 1);
 }
 
 static void networks_in_turns_make_one_step(void **state)
