@@ -104,15 +104,16 @@ bool bz_recording_refit(bz_trace *t, const bz_layers *layers)
     for (int i = 0; i < layers->n; i++)
         if (is_forward(layers, i))
             bz_align_work_add(&model, &layers->layer[i]);
-    if (r.before && t->origin == BZ_ITERATION_DETECTED && model.n >= LEAST_RECOUNTED) {
+    bool enough = model.n >= LEAST_RECOUNTED; /* multiplications tell of a short model, too */
+    if (r.before && t->origin == BZ_ITERATION_DETECTED) {
         double alike = likeness(&model, t, &arena, &work, &of_model, &part),
                wanted = work && of_model ? (double)r.before * work / of_model : 0;
-        bool fits =
-            (alike >= FITS && work >= LEAST_RECOUNTED) || may_be_part(t, layers, model.count[BZ_WORK_CONV], &arena);
+        bool fits = enough && ((alike >= FITS && work >= LEAST_RECOUNTED) ||
+                               may_be_part(t, layers, model.count[BZ_WORK_CONV], &arena));
         double times = fits ? 1 : multiplied(t, layers, &arena); /* rebuilds what ran: only where nothing else tells */
         if (is_one(times))
             bz_trace_settle(t);
-        else if (alike < FITS)
+        else if (enough && alike < FITS)
             changed = ((part || times > 1) && try_count(&r, r.before * times, true)) ||
                       ((part || wanted > r.before) && try_count(&r, wanted, false));
     }

@@ -343,6 +343,34 @@ static void heads_are_no_iterations(void **state)
         }
 }
 
+/* A recurrent layer repeats within an iteration as layers do; a model of two layers says what one is, by what it multiplies. */
+static void a_short_model_tells_its_iterations(void **state)
+{
+    static const struct {
+        int64_t macs; /* of the first layer; the second has 1000 */
+        bool open;
+    } CASES[] = {{8 * 100 * 100 * 40, false}, {8 * 100 * 100 * 80, true}};
+    (void)state;
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        bz_layer layer[] = {{.kind = "lstm", .key = "a", .class = BZ_COMPUTE, .name = "a", .macs = CASES[i].macs},
+                            {.kind = "gemm", .key = "b", .class = BZ_COMPUTE, .name = "b", .macs = 1000}};
+        bz_layers layers = {.layer = layer, .n = 2};
+        bz_error err;
+        bz_trace *t = bz_trace_new();
+        uint32_t lane = bz_trace_thread(t, bz_trace_source(t, "made", "made"), 1, 1);
+        int64_t at = 0;
+        for (int k = 0; k < 8 * ITERATIONS; k++, at += k % 8 ? 0 : 20000)
+            add_product(t, lane, &at, 1000, 40);
+        assert_int_equal(bz_trace_finish(t, NULL, &err), 0);
+        bz_trace_recount(t, ITERATIONS);
+        assert_int_equal(t->n_iterations, ITERATIONS);
+        assert_non_null(bz_trace_lacks(t, BZ_LACKS_ITERATIONS_OPEN));
+        assert_false(bz_recording_refit(t, &layers));
+        assert_int_equal(bz_trace_lacks(t, BZ_LACKS_ITERATIONS_OPEN) != NULL, CASES[i].open);
+        bz_trace_free(t);
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest TESTS[] = {cmocka_unit_test(sizes_tell_more_than_an_order_of_products),
@@ -350,6 +378,7 @@ int main(void)
                                               cmocka_unit_test(a_convolution_is_none_of_a_model_without),
                                               cmocka_unit_test(weights_tell_networks_of_one_sequence),
                                               cmocka_unit_test(a_training_is_counted_by_what_runs_forward),
-                                              cmocka_unit_test(heads_are_no_iterations)};
+                                              cmocka_unit_test(heads_are_no_iterations),
+                                              cmocka_unit_test(a_short_model_tells_its_iterations)};
     return cmocka_run_group_tests(TESTS, NULL, NULL);
 }
