@@ -96,9 +96,13 @@ static inline const bz_type *in_type(const call *c, int k)
 {
     return k < c->node->n_in && c->in[k].kind != BZ_TYPE_NONE ? &c->in[k] : NULL;
 }
-/* Operand k, a tensor; with rank >= 0 of that rank. Where it is none, the call has failed, and the rule may go on as if nothing had
+/* Operand k, a tensor of that rank, or of any. Where it is none, the call has failed, and the rule may go on as if nothing had
  * happened: it gets a tensor of ones. The first failure of a call is the one that is told. */
 const bz_type *need(call *c, int k, int rank);
+static inline const bz_type *need_any(call *c, int k)
+{
+    return need(c, k, -1);
+}
 /* Likewise fails unless a and b have the same element type (unknown ones pass); returns -1 then. */
 int same_dtype(call *c, const bz_type *a, const bz_type *b);
 

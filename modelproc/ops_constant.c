@@ -96,7 +96,7 @@ static int shape_fill(call *c)
         if (rank == -2)
             return set_unknown(c, 0, t);
     } else if (c->node->n_in) {
-        const bz_type *x = need(c, 0, -1);
+        const bz_type *x = need_any(c, 0);
         shape = x->dims;
         rank = x->rank;
     }
@@ -135,7 +135,7 @@ static int eval_constantofshape(call *c)
 
 static int shape_range(call *c)
 {
-    const bz_type *start = need(c, 0, -1);
+    const bz_type *start = need_any(c, 0);
     static const int64_t ONE = 1;
     static const double ONE_REAL = 1;
     const data *d[3] = {in_data(c, 0), in_data(c, 1), in_data(c, 2)};

@@ -153,7 +153,7 @@ int64_t conv_macs(const bz_type *w, const bz_type *y)
 
 int shape_conv(call *c)
 {
-    const bz_type *x = need(c, 0, -1), *w = need(c, 1, -1);
+    const bz_type *x = need_any(c, 0), *w = need_any(c, 1);
     bz_dim dims[BZ_MAX_RANK];
     if (same_dtype(c, x, w) || conv_shape(c, x, w, dims))
         return -1;
@@ -194,7 +194,7 @@ static int unslide(call *c, window *w, int i, bz_dim in, int64_t output_padding,
 
 static int shape_deconv(call *c)
 {
-    const bz_type *x = need(c, 0, -1), *w = need(c, 1, x->rank);
+    const bz_type *x = need_any(c, 0), *w = need(c, 1, x->rank);
     window win = {0};
     bz_dim dims[BZ_MAX_RANK];
     int64_t group = attr_int(c, "group", 1), extra[MAX_SPATIAL];
@@ -248,7 +248,7 @@ int pool_shape(call *c, const bz_type *x, bz_dim *dims)
 
 int shape_pool(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     bz_dim dims[BZ_MAX_RANK];
     if (pool_shape(c, x, dims))
         return -1;
@@ -272,7 +272,7 @@ void cost_pool(call *c)
 
 int shape_global_pool(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     bz_dim dims[BZ_MAX_RANK];
     if (x->rank < 2)
         return call_fail(c, "its input has %d dimensions: batch and channels are needed", x->rank);

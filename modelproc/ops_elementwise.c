@@ -263,7 +263,7 @@ static int old_binary(call *c, const bz_type *a, const bz_type *b, bz_dtype resu
 
 static int binary_shape(call *c, bz_dtype result, bool match)
 {
-    const bz_type *a = need(c, 0, -1), *b = need(c, 1, -1);
+    const bz_type *a = need_any(c, 0), *b = need_any(c, 1);
     bz_dim dims[BZ_MAX_RANK];
     int rank;
     if (match && same_dtype(c, a, b))
@@ -302,11 +302,11 @@ static int shape_shift(call *c)
 
 static int shape_variadic(call *c)
 {
-    const bz_type *first = need(c, 0, -1);
+    const bz_type *first = need_any(c, 0);
     bz_type all = *first;
     bz_dim dims[BZ_MAX_RANK];
     for (int k = 1; k < c->node->n_in; k++) {
-        const bz_type *t = need(c, k, -1);
+        const bz_type *t = need_any(c, k);
         if (same_dtype(c, first, t) || broadcast(c, &all, t, &all.rank, dims))
             return -1;
         all.dims = bz_arena_dup(c->arena, dims, (size_t)all.rank * sizeof *dims);
@@ -324,7 +324,7 @@ static void cost_variadic(call *c)
 
 static int shape_where(call *c)
 {
-    const bz_type *cond = need(c, 0, -1), *a = need(c, 1, -1), *b = need(c, 2, -1);
+    const bz_type *cond = need_any(c, 0), *a = need_any(c, 1), *b = need_any(c, 2);
     bz_dim dims[BZ_MAX_RANK], all[BZ_MAX_RANK];
     bz_type t = {.kind = BZ_TYPE_TENSOR, .dims = dims};
     int rank;
@@ -337,7 +337,7 @@ static int shape_where(call *c)
 
 static int shape_prelu(call *c)
 {
-    const bz_type *x = need(c, 0, -1), *slope = need(c, 1, -1);
+    const bz_type *x = need_any(c, 0), *slope = need_any(c, 1);
     same_dtype(c, x, slope);
     return set_out(c, 0, x->dtype, x->rank, x->dims);
 }
@@ -474,7 +474,7 @@ static int shape_bit_cast(call *c)
 /* swish(a) times b, both of one shape. */
 static int shape_swiglu(call *c)
 {
-    const bz_type *a = need(c, 0, -1), *b = need(c, 1, a->rank);
+    const bz_type *a = need_any(c, 0), *b = need(c, 1, a->rank);
     same_dtype(c, a, b);
     for (int i = 0; i < a->rank; i++)
         if (!dims_fit(a->dims[i], b->dims[i]))

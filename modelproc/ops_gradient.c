@@ -10,7 +10,7 @@
 static int like_shape(call *c)
 {
     for (int k = 0; k < c->node->n_out; k++) {
-        const bz_type *t = need(c, (int)(c->op->arg >> 4 * k & 15), -1);
+        const bz_type *t = need_any(c, (int)(c->op->arg >> 4 * k & 15));
         if (c->node->out[k] < 0)
             continue;
         set_type(c, k, t);
@@ -39,7 +39,7 @@ static void note_attributes(call *c, const char *const *name, size_t n)
 
 static int axis_shape(call *c, bool flat)
 {
-    const bz_type *x = need(c, 1, -1);
+    const bz_type *x = need_any(c, 1);
     int axis = 0;
     if (x->rank && fix_axis(c, attr_int(c, "axis", flat ? 1 : -1), x->rank, &axis))
         return -1;
@@ -68,7 +68,7 @@ static const struct {
 /* EltwiseGrad says all by attributes: function is the forward layer's kind, uses is x or y. */
 static int eltwise_shape(call *c)
 {
-    const bz_type *dy = need(c, 0, -1), *x = need(c, 1, -1);
+    const bz_type *dy = need_any(c, 0), *x = need_any(c, 1);
     bz_dim dims[BZ_MAX_RANK];
     int rank;
     if (broadcast(c, dy, x, &rank, dims))
@@ -108,7 +108,7 @@ static int softmax_shape(call *c)
 /* Operands of BatchNormalization; mean and inverse deviation of the batch are further results. */
 static int batchnorm_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1), *scale = need(c, 1, 1);
+    const bz_type *x = need_any(c, 0), *scale = need(c, 1, 1);
     set_type(c, 0, x);
     for (int k = 1; k < c->node->n_out; k++)
         set_type(c, k, k < 5 && in_type(c, k < 3 ? k + 2 : k) ? in_type(c, k < 3 ? k + 2 : k) : scale);
@@ -145,7 +145,7 @@ static int fits_result(call *c, const bz_type *dy, int rank, const bz_dim *dims)
 
 static int conv_data_shape(call *c)
 {
-    const bz_type *dy = need(c, 0, -1), *w = need(c, 1, -1);
+    const bz_type *dy = need_any(c, 0), *w = need_any(c, 1);
     bz_type x;
     bz_dim dims[BZ_MAX_RANK];
     same_dtype(c, dy, w);
@@ -160,7 +160,7 @@ static int conv_data_shape(call *c)
 
 static int conv_weights_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1), *dy = need(c, 1, x->rank);
+    const bz_type *x = need_any(c, 0), *dy = need(c, 1, x->rank);
     bz_dim dims[BZ_MAX_RANK], kernel[BZ_MAX_RANK];
     int n;
     const int64_t *k = attr_ints(c, "kernel_shape", &n);
@@ -182,7 +182,7 @@ static int conv_weights_shape(call *c)
 /* ONNX Runtime's: dY, X, W; data, weights and bias at once. */
 static int conv_grad_shape(call *c)
 {
-    const bz_type *dy = need(c, 0, -1), *x = need(c, 1, dy->rank), *w = need(c, 2, dy->rank);
+    const bz_type *dy = need_any(c, 0), *x = need(c, 1, dy->rank), *w = need(c, 2, dy->rank);
     bz_dim dims[BZ_MAX_RANK];
     if (conv_shape(c, x, w, dims) || fits_result(c, dy, x->rank, dims))
         return -1;
@@ -197,7 +197,7 @@ static int conv_grad_shape(call *c)
 /* Without input_shape, as ONNX Runtime writes it, the file says what its result is. */
 static int pool_grad_shape(call *c)
 {
-    const bz_type *dy = need(c, 0, -1);
+    const bz_type *dy = need_any(c, 0);
     bz_type x;
     bz_dim dims[BZ_MAX_RANK];
     int given = input_shape(c, dy->dtype, &x);
@@ -218,7 +218,7 @@ static int scatter_shape(call *c)
     int64_t n = 0;
     int from = (int)c->op->arg & 15, grad = (int)c->op->arg >> 4;
     need(c, from, 1);
-    const bz_type *dy = need(c, grad, -1);
+    const bz_type *dy = need_any(c, grad);
     const int64_t *dims = in_ints(c, from, &n);
     int axis = 0;
     bool known = dims && n <= BZ_MAX_RANK;
@@ -252,7 +252,7 @@ static int slice_grad_shape(call *c)
 /* ResizeGrad and PadGrad: the attributes of the forward layer, and its operand's shape. */
 static int placed_shape(call *c)
 {
-    const bz_type *dy = need(c, 0, -1);
+    const bz_type *dy = need_any(c, 0);
     bz_type x;
     int given = input_shape(c, dy->dtype, &x);
     if (given)
@@ -271,7 +271,7 @@ static int whole_shape(call *c)
     for (int k = 0; k < c->node->n_out; k++)
         if (in_type(c, k + 1))
             set_type(c, k, in_type(c, k + 1));
-    need(c, 0, -1);
+    need_any(c, 0);
     return 0;
 }
 
@@ -339,7 +339,7 @@ static int rnn_grad_shape(call *c)
 
 static int accumulate_shape(call *c) /* V2: whether it did, and the sum */
 {
-    const bz_type *sum = need(c, 0, -1);
+    const bz_type *sum = need_any(c, 0);
     int at = (int)c->op->arg;
     if (at)
         set_out(c, 0, BZ_BOOL, 1, (bz_dim[]){1});
@@ -366,7 +366,7 @@ static int scaled_shape(call *c)
     if (attr_dtype(c, "to", BZ_UNDEFINED, &to))
         return -1;
     for (int k = 0; k < c->node->n_out; k++) {
-        const bz_type *x = need(c, k + 1, -1);
+        const bz_type *x = need_any(c, k + 1);
         set_out(c, k, to ? to : x->dtype, x->rank, x->dims);
     }
     return 0;
@@ -382,7 +382,7 @@ static int yield_shape(call *c)
         while (i < n_none && none[i] != k)
             i++;
         if (i == n_none)
-            set_type(c, n++, need(c, k, -1));
+            set_type(c, n++, need_any(c, k));
     }
     return 0;
 }
@@ -414,7 +414,7 @@ static int broadcast_axes_shape(call *c)
 /* Sequences without what fills them up: tokens in one list, and back. */
 static int unpad_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1), *at = need(c, 1, 1);
+    const bz_type *x = need_any(c, 0), *at = need(c, 1, 1);
     bz_dim dims[BZ_MAX_RANK];
     if (x->rank < 2)
         return call_fail(c, "its input has %d dimensions: batch and sequence are needed", x->rank);
@@ -429,7 +429,7 @@ static int unpad_shape(call *c)
 
 static int pad_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     bz_dim dims[BZ_MAX_RANK + 1];
     int64_t n;
     const int64_t *two = in_ints(c, 2, &n);

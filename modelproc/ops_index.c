@@ -85,7 +85,7 @@ static int read_slice(call *c, const bz_type *x, cut *cuts)
 
 static int shape_slice(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     cut cuts[BZ_MAX_RANK];
     bz_dim dims[BZ_MAX_RANK];
     int64_t starts[BZ_MAX_RANK], steps[BZ_MAX_RANK];
@@ -124,7 +124,7 @@ static int eval_slice(call *c)
 
 static int shape_gather(call *c)
 {
-    const bz_type *x = need(c, 0, -1), *at = need(c, 1, -1);
+    const bz_type *x = need_any(c, 0), *at = need_any(c, 1);
     bz_dim dims[BZ_MAX_RANK];
     int axis, rank = 0;
     if (fix_axis(c, attr_int(c, "axis", 0), x->rank, &axis))
@@ -179,7 +179,7 @@ static void cost_gather(call *c)
 
 static int shape_gatherelements(call *c)
 {
-    const bz_type *x = need(c, 0, -1), *at = need(c, 1, x->rank);
+    const bz_type *x = need_any(c, 0), *at = need(c, 1, x->rank);
     int axis;
     if (fix_axis(c, attr_int(c, "axis", 0), x->rank, &axis))
         return -1;
@@ -189,7 +189,7 @@ static int shape_gatherelements(call *c)
 
 static int shape_gathernd(call *c)
 {
-    const bz_type *x = need(c, 0, -1), *at = need(c, 1, -1);
+    const bz_type *x = need_any(c, 0), *at = need_any(c, 1);
     bz_dim dims[BZ_MAX_RANK];
     int64_t batch = attr_int(c, "batch_dims", 0);
     bz_dim last = at->rank ? at->dims[at->rank - 1] : 0;
@@ -210,10 +210,10 @@ static int shape_gathernd(call *c)
 
 static int shape_scatter(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     int axis;
-    need(c, 1, -1);
-    same_dtype(c, x, need(c, 2, -1));
+    need_any(c, 1);
+    same_dtype(c, x, need_any(c, 2));
     if (strcmp(c->node->op, "ScatterND") != 0) {
         if (fix_axis(c, attr_int(c, "axis", 0), x->rank, &axis))
             return -1;
@@ -246,7 +246,7 @@ static int eval_scatter(call *c)
 /* [rank, number of elements that are not zero] */
 static int shape_nonzero(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     const data *d = in_data(c, 0);
     bz_dim dims[2] = {x->rank, 0};
     for (int64_t k = 0; d && k < d->n; k++) {
@@ -284,7 +284,7 @@ static int eval_nonzero(call *c)
 
 static int shape_unique(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     int axis;
     bz_dim n = new_symbol(c), dims[BZ_MAX_RANK];
     if (bz_node_attr(c->node, "axis")) {
@@ -308,7 +308,7 @@ static int shape_unique(call *c)
 
 static int shape_compress(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     int axis, rank = 1;
     bz_dim n = 0, dims[BZ_MAX_RANK];
     bool flat = !bz_node_attr(c->node, "axis");
@@ -332,7 +332,7 @@ static int shape_compress(call *c)
 
 static int shape_topk(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     bz_dim dims[BZ_MAX_RANK];
     int axis;
     int64_t n;
@@ -353,7 +353,7 @@ static int shape_topk(call *c)
 
 static int shape_onehot(call *c)
 {
-    const bz_type *x = need(c, 0, -1), *on = need(c, 2, -1);
+    const bz_type *x = need_any(c, 0), *on = need_any(c, 2);
     bz_dim dims[BZ_MAX_RANK];
     int axis;
     if (fix_axis(c, attr_int(c, "axis", -1), x->rank + 1, &axis))

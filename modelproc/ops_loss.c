@@ -3,7 +3,7 @@
 
 static int loss_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1), *target = need(c, 1, -1);
+    const bz_type *x = need_any(c, 0), *target = need_any(c, 1);
     if (x->rank < 2 || target->rank != x->rank - 1)
         return call_fail(c, "scores of %d dimensions need targets of one less, not %d", x->rank, target->rank);
     const bz_type *weight = in_type(c, 2);

@@ -15,7 +15,7 @@ static int shape_gemm(call *c)
         return call_fail(c, "it multiplies %lld columns with %lld rows", (long long)k, (long long)b->dims[tb]);
     bz_type y = {.kind = BZ_TYPE_TENSOR, .rank = 2, .dims = dims};
     int rank;
-    if (bias && c->node->opset >= 7 && broadcast(c, &y, need(c, 2, -1), &rank, sum))
+    if (bias && c->node->opset >= 7 && broadcast(c, &y, need_any(c, 2), &rank, sum))
         return -1;
     param_int(c, "transa", ta);
     param_int(c, "transb", tb);
@@ -60,7 +60,7 @@ int64_t matmul_macs(const bz_type *a, const bz_type *y)
 
 static int shape_matmul(call *c)
 {
-    const bz_type *a = need(c, 0, -1), *b = need(c, 1, -1);
+    const bz_type *a = need_any(c, 0), *b = need_any(c, 1);
     bz_dim dims[BZ_MAX_RANK];
     int rank;
     if (same_dtype(c, a, b) || matmul_shape(c, a, b, &rank, dims))
@@ -181,7 +181,7 @@ static int read_einsum(call *c, einsum *e, const char **result)
     for (int i = 0; i < BZ_MAX_RANK; i++)
         e->ellipsis[i] = 1;
     for (int k = 0; k < c->node->n_in; k++) {
-        const bz_type *t = need(c, k, -1);
+        const bz_type *t = need_any(c, k);
         if ((k && same_dtype(c, &c->in[0], t)) || read_term(c, e, k, &s))
             return -1;
         bool last = k == c->node->n_in - 1;
@@ -331,7 +331,7 @@ typedef struct {
 
 static int read_attention(call *c, attention *a)
 {
-    const bz_type *q = need(c, 0, -1), *k = need(c, 1, q->rank), *v = need(c, 2, q->rank);
+    const bz_type *q = need_any(c, 0), *k = need(c, 1, q->rank), *v = need(c, 2, q->rank);
     same_dtype(c, q, k);
     a->flat = q->rank == 3;
     if (a->flat) {
@@ -421,7 +421,7 @@ static void cost_rotary(call *c)
 
 static int shape_rotary(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     param_int(c, "interleaved", attr_int(c, "interleaved", 0) != 0);
     param_int(c, "heads", attr_int(c, "num_heads", 0));
     param_int(c, "rotary", attr_int(c, "rotary_embedding_dim", 0));

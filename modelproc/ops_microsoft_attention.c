@@ -149,7 +149,7 @@ typedef struct {
  * from another sequence: keys and values are [b, heads, l, head]. */
 static int read_qkv(call *c, int64_t heads, qkv *d)
 {
-    const bz_type *q = need(c, 0, -1), *k = in_type(c, 1), *v = in_type(c, 2);
+    const bz_type *q = need_any(c, 0), *k = in_type(c, 1), *v = in_type(c, 2);
     *d = (qkv){0};
     bool all_packed = q->rank == 5 || (q->rank == 3 && !k && !v);
     if (q->rank != 3 && q->rank != 5)
@@ -263,7 +263,7 @@ int ms_group_query_shape(call *c)
 
 int ms_rotary_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     set_type(c, 0, x);
     if (x->rank > 2)
         take_rows(c, 2, x->dims[x->rank - 2]);
@@ -296,7 +296,7 @@ int ms_relative_bias_shape(call *c)
 
 int ms_gated_bias_shape(call *c)
 {
-    const bz_type *q = need(c, 0, -1), *offset = in_type(c, 6);
+    const bz_type *q = need_any(c, 0), *offset = in_type(c, 6);
     int64_t heads;
     if (ms_head_count(c, "num_heads", &heads))
         return -1;
@@ -325,7 +325,7 @@ int ms_restore_padding_shape(call *c)
 /* arg: distance from one weight operand to the next (weights, then bias; quantized also scales). */
 int ms_moe_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1), *router = need(c, 1, 2), *w = need(c, 2, 3);
+    const bz_type *x = need_any(c, 0), *router = need(c, 1, 2), *w = need(c, 2, 3);
     int64_t k = attr_int(c, "k", 1);
     if (k <= 0 || !dims_fit(router->dims[1], w->dims[0]))
         return call_fail(c, "%lld of %lld experts", (long long)k, (long long)w->dims[0]);

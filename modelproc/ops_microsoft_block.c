@@ -5,7 +5,7 @@
 /* A Gather from a table of blocks. Bytes hold 8 / bits numbers, along the last dimension. */
 static int gather_blocks_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1), *at = need(c, 1, -1), *scale = need(c, 2, -1);
+    const bz_type *x = need_any(c, 0), *at = need_any(c, 1), *scale = need_any(c, 2);
     bz_dim dims[BZ_MAX_RANK], whole[BZ_MAX_RANK];
     int axis, blocks, rank = 0;
     int64_t bits = attr_int(c, "bits", 4);
@@ -67,7 +67,7 @@ static void note_blocks(call *c)
 /* A norm before, a gate and its partner behind: a, skip, scale; then weights, scales and bias of each. */
 static int gated_blocks_shape(call *c)
 {
-    const bz_type *a = need(c, 0, -1);
+    const bz_type *a = need_any(c, 0);
     int64_t k = attr_int(c, "K", 0), n = attr_int(c, "N", 0);
     for (int i = 0; i < 2; i++) {
         if (block_product(c, a, 0, k, n))
@@ -82,7 +82,7 @@ static int gated_blocks_shape(call *c)
 
 static int qkv_blocks_shape(call *c)
 {
-    const bz_type *a = need(c, 0, -1);
+    const bz_type *a = need_any(c, 0);
     int64_t k = attr_int(c, "K", 0), n[3] = {attr_int(c, "Nq", 0), attr_int(c, "Nkv", 0), attr_int(c, "Nkv", 0)};
     for (int i = 0; i < 3; i++) {
         if (block_product(c, a, i, k, n[i]))
@@ -97,7 +97,7 @@ static int qkv_blocks_shape(call *c)
 /* arg: numbers in a byte. b [n, k / arg]. */
 static int real_blocks_shape(call *c)
 {
-    const bz_type *a = need(c, 0, -1), *b = need(c, 1, 2);
+    const bz_type *a = need_any(c, 0), *b = need(c, 1, 2);
     bz_dim dims[2] = {b->dims[0], dim_mul(c, b->dims[1], c->op->arg)};
     if (c->op->arg == 2 && b->dtype == BZ_U8) {
         ms_unpack(c, 1, 4, 2, dims);
@@ -112,7 +112,7 @@ static int real_blocks_shape(call *c)
 /* Weights and scales in one row of bytes; what they were is an operand: [k, n]. */
 static int blob_shape(call *c)
 {
-    const bz_type *a = need(c, 0, -1);
+    const bz_type *a = need_any(c, 0);
     int64_t n = 0;
     const int64_t *dims = in_ints(c, 2, &n);
     if (!dims || n != 2 || bz_is_symbol(dims[0]) || bz_is_symbol(dims[1]))
@@ -124,7 +124,7 @@ static int blob_shape(call *c)
 /* How many bytes there are is the format's own. */
 static int quantize_bfp_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     bz_dim rank = x->rank;
     set_out(c, 0, BZ_U8, 1, (bz_dim[]){new_symbol(c)});
     set_out(c, 1, BZ_I64, 1, &rank);

@@ -11,7 +11,7 @@ static bz_dim packed_keys(call *c, bz_dim tokens, bz_dim batch)
 /* q [tokens, width] or [tokens, heads, 3, head] with keys and values in it. */
 static int packed_multihead_shape(call *c)
 {
-    const bz_type *q = need(c, 0, -1), *offset = need(c, 4, 2), *v = in_type(c, 2);
+    const bz_type *q = need_any(c, 0), *offset = need(c, 4, 2), *v = in_type(c, 2);
     int64_t heads;
     if (ms_head_count(c, "num_heads", &heads))
         return -1;
@@ -165,7 +165,7 @@ static void ordered_attention_cost(call *c)
  * v_heads, v_size, size]. */
 static int delta_shape(call *c)
 {
-    const bz_type *q = need(c, 0, -1), *k = need(c, 1, q->rank), *v = need(c, 2, q->rank), *lengths = in_type(c, 3),
+    const bz_type *q = need_any(c, 0), *k = need(c, 1, q->rank), *v = need(c, 2, q->rank), *lengths = in_type(c, 3),
                   *state = in_type(c, 6);
     int64_t capacity = attr_int(c, "state_update_capacity", 0);
     int r = q->rank;
@@ -218,7 +218,7 @@ static void varlen_conv_cost(call *c)
 /* decay is like a, beta like b. */
 static int attention_gate_shape(call *c)
 {
-    const bz_type *a = need(c, 0, -1);
+    const bz_type *a = need_any(c, 0);
     set_type(c, 0, a);
     return set_type(c, 1, in_type(c, 3) ? in_type(c, 3) : a);
 }

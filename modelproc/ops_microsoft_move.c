@@ -4,7 +4,7 @@
 /* Further results: statistics, one for each normalized group. */
 int ms_layernorm_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     int axis;
     bz_dtype stash;
     if (fix_axis(c, attr_int(c, "axis", -1), x->rank, &axis) || attr_dtype(c, "stash_type", BZ_F32, &stash))
@@ -23,7 +23,7 @@ int ms_layernorm_shape(call *c)
 /* The skip may lack the batch, or have 1 there. Result 3 is the sum before it is normalized. */
 int ms_skip_norm_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1), *skip = need(c, 1, -1);
+    const bz_type *x = need_any(c, 0), *skip = need_any(c, 1);
     same_dtype(c, x, skip);
     if ((x->rank != 2 && x->rank != 3) || skip->rank > x->rank || !dims_fit(last_dim(x, 1), last_dim(skip, 1)))
         return call_fail(c, "its input and skip do not fit");
@@ -48,7 +48,7 @@ int ms_embed_norm_shape(call *c)
 
 int ms_groupnorm_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     for (int k = 0; k < c->node->n_out; k++)
         set_type(c, k, x);
     param_int(c, "groups", attr_int(c, "groups", 0));
@@ -59,7 +59,7 @@ int ms_groupnorm_shape(call *c)
 
 int ms_bias_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1), *bias = in_type(c, 1);
+    const bz_type *x = need_any(c, 0), *bias = in_type(c, 1);
     same_dtype(c, x, bias);
     if (bias && bias->rank == 1 && !dims_fit(last_dim(x, 1), bias->dims[0]) && bias->dims[0] != 1)
         return call_fail(c, "a bias of %lld for rows of %lld", (long long)bias->dims[0], (long long)last_dim(x, 1));
@@ -82,7 +82,7 @@ int ms_split_gelu_shape(call *c)
 
 int ms_softmax_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     int axis;
     bool old = !strcmp(c->node->op, "BiasSoftmax") || attr_int(c, "opset", 13) < 13;
     if (fix_axis(c, attr_int(c, "axis", old ? 1 : -1), x->rank, &axis))
@@ -95,7 +95,7 @@ int ms_softmax_shape(call *c)
 /* Adds the bias and a residual; drops nothing at inference. */
 int ms_dropout_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     if (same_dtype(c, x, in_type(c, 1)))
         return -1;
     set_type(c, 0, x);
@@ -105,7 +105,7 @@ int ms_dropout_shape(call *c)
 /* arg: where the second operand stands; the first one's scale and zero point lie between. */
 int ms_binary_shape(call *c)
 {
-    const bz_type *a = need(c, 0, -1), *b = need(c, (int)c->op->arg, -1);
+    const bz_type *a = need_any(c, 0), *b = need_any(c, (int)c->op->arg);
     bz_dim dims[BZ_MAX_RANK];
     int rank;
     if (same_dtype(c, a, b) || broadcast(c, a, b, &rank, dims))
@@ -115,7 +115,7 @@ int ms_binary_shape(call *c)
 
 int ms_where_shape(call *c)
 {
-    const bz_type *condition = need(c, 0, -1), *a = need(c, 1, -1), *b = need(c, 4, -1);
+    const bz_type *condition = need_any(c, 0), *a = need_any(c, 1), *b = need_any(c, 4);
     bz_dim dims[BZ_MAX_RANK], all[BZ_MAX_RANK];
     int rank;
     if (same_dtype(c, a, b) || broadcast(c, a, b, &rank, dims))
@@ -128,7 +128,7 @@ int ms_where_shape(call *c)
 
 int ms_reduce_mean_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     int axes[BZ_MAX_RANK], rank = 0;
     int n = axes_of(c, -1, "axes", x->rank, axes);
     if (n < 0)
@@ -152,7 +152,7 @@ int ms_reduce_mean_shape(call *c)
 /* Scale and zero point of the result, then for each piece the same three: data, scale, zero point. */
 int ms_concat_shape(call *c)
 {
-    const bz_type *first = need(c, 2, -1);
+    const bz_type *first = need_any(c, 2);
     int axis;
     if (fix_axis(c, attr_int(c, "axis", 0), first->rank, &axis))
         return -1;
@@ -173,7 +173,7 @@ int ms_concat_shape(call *c)
 /* The result is like operand 1: scores behind ids. */
 int ms_second_shape(call *c)
 {
-    const bz_type *x = need(c, 1, -1);
+    const bz_type *x = need_any(c, 1);
     return set_type(c, 0, x);
 }
 
@@ -188,7 +188,7 @@ int ms_unique_shape(call *c)
 
 int ms_rfft_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     if (x->rank == 0 || x->rank == BZ_MAX_RANK)
         return call_fail(c, "a signal of %d dimensions", x->rank);
     bz_dim dims[BZ_MAX_RANK];
@@ -201,7 +201,7 @@ int ms_rfft_shape(call *c)
 
 int ms_irfft_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     if (x->rank < 2 || !dims_fit(last_dim(x, 1), 2) || last_dim(x, 2) == 0)
         return call_fail(c, "its operand must end in [bins, 2]");
     bz_dim dims[BZ_MAX_RANK];
@@ -221,7 +221,7 @@ void ms_rfft_cost(call *c)
 
 int ms_pad_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     int64_t n;
     const int64_t *pads = in_ints(c, 1, &n);
     if (pads && n != 2 * x->rank)
@@ -238,7 +238,7 @@ int ms_pad_shape(call *c)
 
 int ms_expand_dims_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     int64_t v;
     int axis;
     if (!in_number(c, 1, &v))
@@ -268,13 +268,13 @@ int ms_crop_resize_shape(call *c)
 
 int ms_hash_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     return set_out(c, 0, attr_int(c, "positive", 1) ? BZ_U32 : BZ_I32, x->rank, x->dims);
 }
 
 int ms_inverse_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     if (x->rank < 2 || !dims_fit(last_dim(x, 1), last_dim(x, 2)))
         return call_fail(c, "its operand holds no square matrices");
     return set_type(c, 0, x);

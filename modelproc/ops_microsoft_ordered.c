@@ -12,7 +12,7 @@ static void note_orders(call *c, const char *one, const char *two, const char *t
 
 static int to_order(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     set_out(c, 0, BZ_I8, x->rank, x->dims);
     note_orders(c, "order_input", "order_output", NULL);
     return 0;
@@ -20,7 +20,7 @@ static int to_order(call *c)
 
 static int from_order(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     bz_dtype to;
     if (attr_dtype(c, "to", BZ_F32, &to))
         return -1;
@@ -32,7 +32,7 @@ static int from_order(call *c)
 
 static int ordered_product_shape(call *c)
 {
-    const bz_type *a = need(c, 0, -1), *b = need(c, 2, -1);
+    const bz_type *a = need_any(c, 0), *b = need_any(c, 2);
     bz_dim dims[BZ_MAX_RANK];
     int rank;
     if (matmul_shape(c, a, b, &rank, dims))
@@ -89,7 +89,7 @@ static void distance_cost(call *c)
 
 static int reduce_integer_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     if (ms_reduce_mean_shape(c))
         return -1;
     c->out[0].dtype = x->dtype == BZ_U8 || x->dtype == BZ_U32 ? BZ_U32 : BZ_I32;
@@ -118,7 +118,7 @@ static int finite_shape(call *c)
 /* A path through a matrix [m, n] or [1, m, n] has between max(m, n) and m + n - 1 points. */
 static int warping_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     if (x->rank != 2 && x->rank != 3)
         return call_fail(c, "its costs have %d dimensions", x->rank);
     return set_out(c, 0, BZ_I32, 2, (bz_dim[]){2, new_symbol(c)});
@@ -127,7 +127,7 @@ static int warping_shape(call *c)
 /* arg: where a bias stands before ratio and training mode. Without training it drops nothing; the mask has a bit for each. */
 static int bit_dropout_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     int64_t n = elements(x);
     set_type(c, 0, x);
     set_out(c, 1, BZ_U32, 1, (bz_dim[]){n < 0 ? new_symbol(c) : (n + 31) / 32});
@@ -139,7 +139,7 @@ static int bit_dropout_shape(call *c)
 
 static int embedding_shape(call *c)
 {
-    const bz_type *w = need(c, 0, 2), *at = need(c, 1, -1);
+    const bz_type *w = need(c, 0, 2), *at = need_any(c, 1);
     bz_dim dims[BZ_MAX_RANK];
     if (at->rank == BZ_MAX_RANK)
         return call_fail(c, "its result has more than %d dimensions", BZ_MAX_RANK);
@@ -155,7 +155,7 @@ static void embedding_cost(call *c)
 
 static int unfold_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     bz_dim dims[BZ_MAX_RANK];
     int axis;
     int64_t size = attr_int(c, "size", 0), step = attr_int(c, "step", 1);
@@ -177,7 +177,7 @@ static int unfold_shape(call *c)
 /* A dimension for the tokens of the longest string. */
 static int tokenizer_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     bz_dim dims[3];
     if (x->rank != 1 && x->rank != 2)
         return call_fail(c, "strings of %d dimensions", x->rank);
@@ -189,7 +189,7 @@ static int tokenizer_shape(call *c)
 /* Characters of words are embedded, and a window slides over them: [..., characters] -> [..., filters]. */
 static int words_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1), *w = need(c, 1, -1);
+    const bz_type *x = need_any(c, 0), *w = need_any(c, 1);
     bz_dim dims[BZ_MAX_RANK];
     if (x->rank < 1 || w->rank < 1)
         return call_fail(c, "words of %d dimensions, weights of %d", x->rank, w->rank);
@@ -207,7 +207,7 @@ static void words_cost(call *c)
 
 static int bifurcation_shape(call *c)
 {
-    const bz_type *match = need(c, 2, -1);
+    const bz_type *match = need_any(c, 2);
     set_out(c, 0, BZ_I64, 1, (bz_dim[]){new_symbol(c)});
     return set_type(c, 1, match);
 }

@@ -55,7 +55,7 @@ void ms_note_activation(call *c)
 
 int ms_matmul_shape(call *c)
 {
-    const bz_type *a = need(c, 0, -1), *b = need(c, 1, -1);
+    const bz_type *a = need_any(c, 0), *b = need_any(c, 1);
     same_dtype(c, a, b);
     bool trans_a = attr_int(c, "transA", 0) != 0, trans_b = attr_int(c, "transB", 0) != 0,
          batch_a = attr_int(c, "transBatchA", 0) != 0, batch_b = attr_int(c, "transBatchB", 0) != 0;
@@ -74,7 +74,7 @@ int ms_matmul_shape(call *c)
 
 static int gemm(call *c, int b_at, int bias_at, bz_dtype to)
 {
-    const bz_type *a = need(c, 0, -1), *b = need(c, b_at, 2), *bias = in_type(c, bias_at);
+    const bz_type *a = need_any(c, 0), *b = need(c, b_at, 2), *bias = in_type(c, bias_at);
     bool trans_a = attr_int(c, "transA", 0) != 0, trans_b = attr_int(c, "transB", 0) != 0;
     bz_type left = bz_type_turned(c->arena, a, false, trans_a), right = bz_type_turned(c->arena, b, false, trans_b);
     if (product(c, &left, &right, to ? to : a->dtype))
@@ -96,7 +96,7 @@ int ms_gemm_shape(call *c)
     if (!strcmp(c->node->op, "GemmFloat8") && attr_dtype(c, "dtype", BZ_F32, &to))
         return -1;
     if (strcmp(c->node->op, "GemmFloat8") != 0)
-        same_dtype(c, need(c, 0, -1), need(c, 1, 2));
+        same_dtype(c, need_any(c, 0), need(c, 1, 2));
     return gemm(c, 1, 2, to);
 }
 
@@ -123,7 +123,7 @@ void ms_unpack(call *c, int k, int64_t bits, int rank, const bz_dim *dims)
 /* Weights of a few bits, packed; attributes say what they were. */
 int ms_nbits_shape(call *c)
 {
-    const bz_type *a = need(c, 0, -1);
+    const bz_type *a = need_any(c, 0);
     int64_t k = attr_int(c, "K", 0), n = attr_int(c, "N", 0);
     ms_unpack(c, 1, attr_int(c, "bits", 4), 2, (bz_dim[]){n, k});
     if (attr_int(c, "transB", 1) == 0) { /* MatMulBnb4, of a gradient */
@@ -147,14 +147,14 @@ int ms_nbits_shape(call *c)
 
 int ms_integer_to_float_shape(call *c)
 {
-    const bz_type *a = need(c, 0, -1), *b = need(c, 1, -1), *scale = in_type(c, 2);
+    const bz_type *a = need_any(c, 0), *b = need_any(c, 1), *scale = in_type(c, 2);
     param_text(c, "weights", bz_dtype_name(b->dtype));
     return product(c, a, b, scale ? scale->dtype : BZ_F32);
 }
 
 int ms_dynamic_matmul_shape(call *c)
 {
-    const bz_type *a = need(c, 0, -1), *b = need(c, 1, -1);
+    const bz_type *a = need_any(c, 0), *b = need_any(c, 1);
     param_text(c, "weights", bz_dtype_name(b->dtype));
     return product(c, a, b, a->dtype);
 }
@@ -211,7 +211,7 @@ static bz_type nhwc_weights(call *c, const bz_type *x, const bz_type *w)
 
 int ms_nhwc_conv_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1), *w = need(c, 1, x->rank);
+    const bz_type *x = need_any(c, 0), *w = need(c, 1, x->rank);
     bz_dim dims[BZ_MAX_RANK];
     same_dtype(c, x, w);
     bz_type first = channels_first(c, x), weights = nhwc_weights(c, x, w);
@@ -233,7 +233,7 @@ void ms_nhwc_conv_cost(call *c)
 
 static int pool(call *c, bool last)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     bz_dim dims[BZ_MAX_RANK];
     if (x->rank < 3)
         return call_fail(c, "it wants a batch of images, not %d dimensions", x->rank);
@@ -260,7 +260,7 @@ int ms_qlinear_pool_shape(call *c)
 
 int ms_qlinear_global_pool_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     bool last = attr_int(c, "channels_last", 0) != 0;
     if (x->rank < 3)
         return call_fail(c, "it wants a batch of images, not %d dimensions", x->rank);
@@ -279,7 +279,7 @@ static bool conv_last(const call *c)
 /* Weights stay [m, c, spatial...] in both layouts. */
 int ms_qlinear_conv_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1), *w = need(c, 3, -1), *zero = in_type(c, 7);
+    const bz_type *x = need_any(c, 0), *w = need_any(c, 3), *zero = in_type(c, 7);
     bz_dim dims[BZ_MAX_RANK];
     bz_type first = conv_last(c) ? channels_first(c, x) : *x;
     if (conv_shape(c, &first, w, dims))
@@ -304,7 +304,7 @@ void ms_qlinear_conv_cost(call *c)
 /* Pads are an operand: what is known is the batch and the channels. */
 int ms_dynamic_deconv_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1), *w = need(c, 1, x->rank);
+    const bz_type *x = need_any(c, 0), *w = need(c, 1, x->rank);
     int64_t group = attr_int(c, "group", 1);
     same_dtype(c, x, w);
     if (x->rank < 3 || group <= 0)

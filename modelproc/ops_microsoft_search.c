@@ -136,7 +136,7 @@ static int run_graph(call *c, const bz_graph *g, bool first, const search *s, bz
  * arg: 1 where beams are searched. */
 int ms_search_shape(call *c)
 {
-    const bz_type *ids = need(c, 0, -1);
+    const bz_type *ids = need_any(c, 0);
     bz_dim longest = length_of(c, 1), each = c->op->arg ? length_of(c, 4) : 0;
     bz_dim batch = ids->rank > 0 ? ids->dims[0] : new_symbol(c);
     search s;

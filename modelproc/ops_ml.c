@@ -5,7 +5,7 @@
 
 static int extractor_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1), *index = need(c, 1, -1);
+    const bz_type *x = need_any(c, 0), *index = need_any(c, 1);
     bz_dim n;
     if (dim_product(c, index->dims, 0, index->rank, &n))
         return -1;
@@ -22,7 +22,7 @@ static int extractor_shape(call *c)
 /* arg: the type of the result, or 0 for that of the operand. */
 static int same_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     set_out(c, 0, c->op->arg ? (bz_dtype)c->op->arg : x->dtype, x->rank, x->dims);
     if (!strcmp(c->node->op, "Normalizer"))
         param_text(c, "norm", attr_text(c, "norm", "MAX"));
@@ -32,7 +32,7 @@ static int same_shape(call *c)
 /* Strings become numbers, numbers strings. */
 static int category_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     return set_out(c, 0, x->dtype == BZ_STRING ? BZ_I64 : x->dtype ? BZ_STRING : BZ_UNDEFINED, x->rank, x->dims);
 }
 
@@ -45,7 +45,7 @@ static int label_encoder_shape(call *c)
     } VALUES[] = {{"values_strings", BZ_STRING}, {"values_int64s", BZ_I64}, {"values_floats", BZ_F32}};
     if (c->node->opset < 2)
         return category_shape(c);
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     const bz_attr *tensor = bz_node_attr(c->node, "values_tensor");
     bz_dtype t = tensor && tensor->kind == BZ_ATTR_TENSOR ? tensor->tensor->dtype : BZ_UNDEFINED;
     for (int i = 0; i < 3 && !t; i++)
@@ -57,7 +57,7 @@ static int label_encoder_shape(call *c)
 
 static int one_hot_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     int strings = attr_length(c, "cats_strings"), ints = attr_length(c, "cats_int64s");
     if (x->rank == BZ_MAX_RANK)
         return call_fail(c, "its result has more than %d dimensions", BZ_MAX_RANK);
@@ -72,7 +72,7 @@ static int vectorizer_shape(call *c)
 {
     bz_dim batch = 1, width = 0, features;
     for (int k = 0; k < c->node->n_in; k++) {
-        const bz_type *x = need(c, k, -1);
+        const bz_type *x = need_any(c, k);
         if (x->rank == 0 || dim_product(c, x->dims, x->rank > 1, x->rank, &features))
             return call_fail(c, "operand %d is a scalar, which has no features", k);
         bz_dim rows = x->rank > 1 ? x->dims[0] : 1;
@@ -123,7 +123,7 @@ static int zip_map_shape(call *c)
 
 static int samples(call *c, bz_dim *n)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     if (x->rank != 1 && x->rank != 2)
         return call_fail(c, "it wants [features] or [samples, features]");
     *n = x->rank == 2 ? x->dims[0] : 1;

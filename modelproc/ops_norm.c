@@ -19,7 +19,7 @@ static int check_channels(call *c, const bz_type *x, int from, int to)
 
 static int shape_batchnorm(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     if (check_channels(c, x, 1, 4))
         return -1;
     bz_dim channels = x->rank > 1 ? x->dims[1] : 1;
@@ -36,7 +36,7 @@ static int shape_batchnorm(call *c)
 
 static int shape_instancenorm(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     if (check_channels(c, x, 1, 2))
         return -1;
     return set_out(c, 0, x->dtype, x->rank, x->dims);
@@ -44,7 +44,7 @@ static int shape_instancenorm(call *c)
 
 static int shape_groupnorm(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     param_int(c, "groups", attr_int(c, "num_groups", 1));
     return set_out(c, 0, x->dtype, x->rank, x->dims);
 }
@@ -52,7 +52,7 @@ static int shape_groupnorm(call *c)
 /* Further results are the mean and the inverse deviation: 1 in every dimension from `axis` on. */
 static int shape_layernorm(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     int axis;
     if (fix_axis(c, attr_int(c, "axis", -1), x->rank, &axis))
         return -1;
@@ -69,7 +69,7 @@ static int shape_layernorm(call *c)
 
 static int shape_rmsnorm(call *c)
 {
-    const bz_type *x = need(c, 0, -1), *scale = need(c, 1, -1);
+    const bz_type *x = need_any(c, 0), *scale = need_any(c, 1);
     int axis;
     if (fix_axis(c, attr_int(c, "axis", -1), x->rank, &axis))
         return -1;
@@ -91,7 +91,7 @@ static void cost_lrn(call *c)
 
 static int shape_lpnorm(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     int axis;
     if (fix_axis(c, attr_int(c, "axis", -1), x->rank, &axis))
         return -1;
@@ -105,7 +105,7 @@ static int shape_mvn(call *c)
     static const int64_t DEFAULT[] = {0, 2, 3};
     int n;
     const int64_t *axes = attr_ints(c, "axes", &n);
-    need(c, 0, -1);
+    need_any(c, 0);
     param_ints(c, "axes", axes ? axes : DEFAULT, axes ? n : 3);
     return rule_same(c);
 }
@@ -114,7 +114,7 @@ static int shape_mvn(call *c)
  * says so in the key. A scalar is its own axis. */
 static int shape_softmax(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     int axis = 0;
     bool flat = c->node->opset < 13;
     if (x->rank && fix_axis(c, attr_int(c, "axis", flat ? 1 : -1), x->rank, &axis))

@@ -27,7 +27,7 @@ static int note_scale(call *c, const bz_type *x, const bz_type *scale)
 
 static int quantize_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1), *scale = need(c, 1, -1), *zero = in_type(c, 2);
+    const bz_type *x = need_any(c, 0), *scale = need_any(c, 1), *zero = in_type(c, 2);
     bz_dtype to;
     if (attr_dtype(c, "output_dtype", 0, &to))
         return -1;
@@ -46,7 +46,7 @@ static int quantize_shape(call *c)
 /* Before output_dtype (and in com.microsoft) the scale's type is the result's. */
 static int dequantize_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1), *scale = need(c, 1, -1);
+    const bz_type *x = need_any(c, 0), *scale = need_any(c, 1);
     bz_dtype to;
     if (attr_dtype(c, "output_dtype", 0, &to) || same_dtype(c, x, in_type(c, 2)))
         return -1;
@@ -56,7 +56,7 @@ static int dequantize_shape(call *c)
 
 static int dynamic_quantize_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     set_out(c, 0, BZ_U8, x->rank, x->dims);
     set_out(c, 1, BZ_F32, 0, NULL);
     param_text(c, "to", "u8");
@@ -74,7 +74,7 @@ static bz_dtype result_of(const call *c, const bz_type *x)
 
 static int integer_conv_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1), *w = need(c, (int)c->op->arg, -1);
+    const bz_type *x = need_any(c, 0), *w = need_any(c, (int)c->op->arg);
     bz_dim dims[BZ_MAX_RANK];
     if (conv_shape(c, x, w, dims))
         return -1;
@@ -85,7 +85,7 @@ static int integer_conv_shape(call *c)
 
 static int integer_matmul_shape(call *c)
 {
-    const bz_type *a = need(c, 0, -1), *b = need(c, (int)c->op->arg, -1);
+    const bz_type *a = need_any(c, 0), *b = need_any(c, (int)c->op->arg);
     bz_dim dims[BZ_MAX_RANK];
     int rank;
     if (matmul_shape(c, a, b, &rank, dims))
@@ -104,7 +104,7 @@ static void conv_cost(call *c)
  * Of thresholds, which are counted, it has one for each step. */
 static int fake_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1), *scale = in_type(c, 1);
+    const bz_type *x = need_any(c, 0), *scale = in_type(c, 1);
     bz_dim last = last_dim(scale, 1);
     if (c->op->cost && !bz_is_symbol(last))
         param_int(c, "steps", last);
@@ -123,7 +123,7 @@ static void cost_steps(call *c)
 /* TensorRT's: numbers of 8 bits, which its files call u8. */
 static int fp8_quantize_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1), *scale = need(c, 1, -1);
+    const bz_type *x = need_any(c, 0), *scale = need_any(c, 1);
     param_text(c, "to", bz_dtype_name(BZ_F8E4M3));
     set_out(c, 0, BZ_U8, x->rank, x->dims);
     return note_scale(c, x, scale);
@@ -132,7 +132,7 @@ static int fp8_quantize_shape(call *c)
 /* TensorRT's: each block gets a scale of its own, which is result 1. */
 static int block_quantize_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     bool fp4 = c->op->arg != 0;
     bz_dim dims[BZ_MAX_RANK];
     int64_t block = attr_int(c, "block_size", 0);

@@ -31,7 +31,7 @@ static int random_shape(call *c)
 
 static int random_like_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     bz_dtype t;
     if (attr_dtype(c, "dtype", x->dtype, &t))
         return -1;
@@ -70,7 +70,7 @@ static bool dropout_trains(call *c)
 
 static int dropout_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     set_type(c, 0, x);
     set_out(c, 1, c->node->opset < 10 ? x->dtype : BZ_BOOL, x->rank, x->dims);
     if (dropout_trains(c))

@@ -17,7 +17,7 @@ static int reduced_axes(call *c, const bz_type *x, uint64_t *gone)
 
 static int shape_reduce(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     bz_dim dims[BZ_MAX_RANK];
     uint64_t gone;
     bool keep = attr_int(c, "keepdims", 1) != 0;
@@ -106,7 +106,7 @@ static int eval_reduce(call *c)
 
 static int shape_arg(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     bz_dim dims[BZ_MAX_RANK];
     int axis, rank = 0;
     bool keep = attr_int(c, "keepdims", 1) != 0;
@@ -122,7 +122,7 @@ static int shape_arg(call *c)
 
 static int shape_cumsum(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     int64_t n;
     const int64_t *axis = in_ints(c, 1, &n);
     int fixed;

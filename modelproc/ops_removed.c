@@ -5,7 +5,7 @@
 /* x * scale + bias, the one number or one for each channel. */
 static int shape_scaler(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     int n = attr_length(c, "bias");
     if (n && x->rank > 1 && !dims_fit(x->dims[1], n))
         return call_fail(c, "it has %d biases for %lld channels", n, (long long)x->dims[1]);

@@ -70,7 +70,7 @@ static int fill_reshape(call *c, const bz_type *x, const int64_t *want, int n, b
 
 static int shape_reshape(call *c)
 {
-    const bz_type *x = need(c, 0, -1), *shape = in_type(c, 1);
+    const bz_type *x = need_any(c, 0), *shape = in_type(c, 1);
     bz_dim dims[BZ_MAX_RANK];
     int64_t n;
     int n_attr;
@@ -96,7 +96,7 @@ static int shape_reshape(call *c)
 
 static int shape_flatten(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     bz_dim dims[2];
     int64_t axis = attr_int(c, "axis", 1);
     if (axis < -x->rank || axis > x->rank)
@@ -109,7 +109,7 @@ static int shape_flatten(call *c)
 
 static int shape_squeeze(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     bz_dim dims[BZ_MAX_RANK];
     int axes[BZ_MAX_RANK], rank = 0;
     int n = axes_of(c, 1, "axes", x->rank, axes);
@@ -136,7 +136,7 @@ static int shape_squeeze(call *c)
 
 static int shape_unsqueeze(call *c)
 {
-    const bz_type *x = need(c, 0, -1), *list = in_type(c, 1);
+    const bz_type *x = need_any(c, 0), *list = in_type(c, 1);
     bz_dim dims[BZ_MAX_RANK];
     int axes[BZ_MAX_RANK], n_attr;
     int64_t n;
@@ -215,7 +215,7 @@ static int read_perm(call *c, const bz_type *x, int *perm)
 
 static int shape_transpose(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     bz_dim dims[BZ_MAX_RANK];
     int perm[BZ_MAX_RANK], last = -1;
     if (read_perm(c, x, perm))
@@ -246,7 +246,7 @@ static int eval_transpose(call *c)
 
 static int shape_expand(call *c)
 {
-    const bz_type *x = need(c, 0, -1), *shape = need(c, 1, 1);
+    const bz_type *x = need_any(c, 0), *shape = need(c, 1, 1);
     bz_dim dims[BZ_MAX_RANK], wanted[BZ_MAX_RANK];
     int64_t n;
     int rank;
@@ -287,7 +287,7 @@ static int eval_expand(call *c)
 /* Operator set 1 tiled one axis: operands are the times and the axis. */
 static int shape_tile(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     bz_dim dims[BZ_MAX_RANK];
     int64_t n, n_axis;
     const int64_t *v = in_ints(c, 1, &n);
@@ -334,7 +334,7 @@ static int concat_axis(call *c, int rank, int *axis)
 
 static int shape_concat(call *c)
 {
-    const bz_type *first = need(c, 0, -1);
+    const bz_type *first = need_any(c, 0);
     bz_dim dims[BZ_MAX_RANK];
     int axis;
     if (concat_axis(c, first->rank, &axis))
@@ -444,7 +444,7 @@ static int split_sizes(call *c, const bz_type *x, int axis, bz_dim *sizes)
 
 static int shape_split(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     bz_dim dims[BZ_MAX_RANK];
     int axis;
     if (fix_axis(c, attr_int(c, "axis", 0), x->rank, &axis))
@@ -482,7 +482,7 @@ static int eval_split(call *c)
 
 static int shape_pad(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     bz_dim dims[BZ_MAX_RANK];
     int axes[BZ_MAX_RANK], n_attr, n_axes;
     int64_t n, pads[2 * BZ_MAX_RANK] = {0};
@@ -541,7 +541,7 @@ static int shape_depth(call *c)
 
 static int shape_trilu(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     int64_t n;
     if (x->rank < 2)
         return call_fail(c, "its input has %d dimensions: 2 at least are needed", x->rank);

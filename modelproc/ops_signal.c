@@ -24,7 +24,7 @@ static int dft_axis(call *c, int rank, int *axis)
 
 static int dft_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     int axis;
     bz_dim length;
     bool given, inverse = attr_int(c, "inverse", 0) != 0, onesided = attr_int(c, "onesided", 0) != 0;
@@ -84,7 +84,7 @@ static int frame_length(call *c, bz_dim *frame)
 
 static int stft_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     bz_dim frame = 0, frames = new_symbol(c);
     int64_t step;
     if (frame_length(c, &frame))
@@ -147,7 +147,7 @@ static int window_shape(call *c)
 
 static int det_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     if (x->rank < 2 || !dims_fit(last_dim(x, 1), last_dim(x, 2)))
         return call_fail(c, "its operand holds no square matrices");
     return set_out(c, 0, x->dtype, x->rank - 2, x->dims);

@@ -4,7 +4,7 @@
 /* Stop words go, so how many strings remain depends on them. */
 static int normalizer_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     if ((x->rank != 1 && x->rank != 2) || (x->rank == 2 && !dims_fit(x->dims[0], 1)))
         return call_fail(c, "it wants [words] or [1, words]");
     bz_dim remain = attr_length(c, "stopwords") ? new_symbol(c) : last_dim(x, 1);
@@ -14,7 +14,7 @@ static int normalizer_shape(call *c)
 /* One count for each number in ngram_indexes. */
 static int tfidf_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     int n;
     const int64_t *index = attr_ints(c, "ngram_indexes", &n);
     if (x->rank != 1 && x->rank != 2)
@@ -37,7 +37,7 @@ static int tfidf_shape(call *c)
 
 static int concat_shape(call *c)
 {
-    const bz_type *a = need(c, 0, -1), *b = need(c, 1, -1);
+    const bz_type *a = need_any(c, 0), *b = need_any(c, 1);
     bz_dim dims[BZ_MAX_RANK];
     int rank;
     if (broadcast(c, a, b, &rank, dims))
@@ -47,7 +47,7 @@ static int concat_shape(call *c)
 
 static int split_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     if (x->rank == BZ_MAX_RANK)
         return call_fail(c, "its result has more than %d dimensions", BZ_MAX_RANK);
     bz_dim dims[BZ_MAX_RANK];
@@ -59,7 +59,7 @@ static int split_shape(call *c)
 
 static int match_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     return set_out(c, 0, BZ_BOOL, x->rank, x->dims);
 }
 

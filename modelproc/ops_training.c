@@ -13,7 +13,7 @@ static int optimizer_shape(call *c)
         return call_fail(c, "it has %d results for %d tensors", c->node->n_out, n);
     for (int k = 0; k < c->node->n_out; k++) {
         int group = k / n; /* tensors, then states: gradients have no result */
-        set_type(c, k, need(c, 2 + (group ? group + 1 : 0) * n + k % n, -1));
+        set_type(c, k, need_any(c, 2 + (group ? group + 1 : 0) * n + k % n));
     }
     if (!strcmp(c->node->op, "Momentum"))
         param_text(c, "mode", attr_text(c, "mode", "standard"));

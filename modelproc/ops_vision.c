@@ -71,7 +71,7 @@ static const char *sample_mode(const call *c)
 
 static int grid_sample_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1), *grid = need(c, 1, -1);
+    const bz_type *x = need_any(c, 0), *grid = need_any(c, 1);
     int rank = x->rank;
     if (rank < 3 || grid->rank != rank || !dims_fit(last_dim(grid, 1), rank - 2) ||
         !dims_fit(x->dims[0], grid->dims[0]))
@@ -129,7 +129,7 @@ static void affine_grid_cost(call *c)
 
 static int center_crop_pad_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1), *shape = need(c, 1, 1);
+    const bz_type *x = need_any(c, 0), *shape = need(c, 1, 1);
     int axes[BZ_MAX_RANK];
     int n_axes = axes_of(c, -1, "axes", x->rank, axes);
     if (n_axes < 0)
@@ -195,7 +195,7 @@ static int col2im_shape(call *c)
 
 static int deform_conv_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1), *w = need(c, 1, -1), *offset = need(c, 2, x->rank);
+    const bz_type *x = need_any(c, 0), *w = need_any(c, 1), *offset = need(c, 2, x->rank);
     bz_dim dims[BZ_MAX_RANK];
     if (same_dtype(c, x, w) || conv_shape(c, x, w, dims))
         return -1;
@@ -252,7 +252,7 @@ static int max_unpool_dims(call *c, const bz_type *x, bz_dim *dims)
 
 static int max_unpool_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     need(c, 1, x->rank);
     if (x->rank < 3)
         return call_fail(c, "it wants a batch of images, not %d dimensions", x->rank);

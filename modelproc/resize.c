@@ -112,7 +112,7 @@ static const bz_type *filled(call *c, int k)
 
 int resize_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     int axes[BZ_MAX_RANK];
     int n_axes = axes_of(c, -1, "axes", x->rank, axes);
     if (n_axes < 0)
@@ -164,7 +164,7 @@ static int upsample_scales(call *c, const bz_type *x, double *scales)
 
 int upsample_shape(call *c)
 {
-    const bz_type *x = need(c, 0, -1);
+    const bz_type *x = need_any(c, 0);
     int axes[BZ_MAX_RANK];
     double scales[BZ_MAX_RANK];
     for (int i = 0; i < x->rank; i++)
