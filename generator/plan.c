@@ -174,15 +174,17 @@ static int add_problem(bz_plan *plan, const bz_problem *problem, const char *tex
 bool bz_plan_offers(const bz_plan *plan, const bz_alternative *a)
 {
     const bz_plan_options *o = &plan->options;
-    bool processor = !o->n_backends || names_backend(o, false), device = names_backend(o, true), offered = true;
+    bool processor = !o->n_backends || names_backend(o, false), device = names_backend(o, true);
     if (!device && a->n > 1 && a->problem[0].kind == BZ_PROBLEM_PAD)
         return false; /* libraries of the processor take any padding in the call behind it */
-    for (int i = 0; i < a->n && offered; i++) {
-        offered = false;
-        for (const bz_backend_row *b = bz_backends; b->name && !offered; b++)
-            offered = (b->device ? device : processor) && family_of(b, &a->problem[i]);
+    for (int i = 0; i < a->n; i++) {
+        const bz_backend_row *b = bz_backends;
+        while (b->name && !((b->device ? device : processor) && family_of(b, &a->problem[i])))
+            b++;
+        if (!b->name)
+            return false;
     }
-    return offered;
+    return true;
 }
 
 /* On the processor our loops run whatever there is an alternative for: a copy need not stand in. */

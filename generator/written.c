@@ -373,21 +373,22 @@ bool written_identify(bz_lowered *lowered, const int *layer, int n, bz_value_id 
     const bz_layers *layers = lowered->layers;
     table t;
     const bz_type *type = &layers->types[x];
-    bool good = type->kind == BZ_TYPE_TENSOR && type->rank > 0 && bz_dtype_is_float(type->dtype);
     *out = (written){0};
-    if (good && find_groupnorm(layers, layer, n, x, out))
+    if (type->kind != BZ_TYPE_TENSOR || type->rank <= 0 || !bz_dtype_is_float(type->dtype))
+        return false;
+    if (find_groupnorm(layers, layer, n, x, out))
         return true;
-    for (int r = 0; r < ROWS && good; r++) {
+    for (int r = 0; r < ROWS; r++) {
         t.e = (evaluation){.lowered = lowered, .layers = layers, .x = type, .axis = -1};
         double *row = add_value(&t.e, x);
         for (int c = 0; c < COLUMNS; c++)
             row[c] = t.x[r][c] = -6 + 12.0 * (r + c * ROWS) / (ROWS * COLUMNS - 1);
-        for (int i = 0; i < n && good; i++)
-            good = compute(&t.e, &layers->layer[layer[i]]);
-        if (good)
-            memcpy(t.y[r], t.e.value[t.e.n - 1], sizeof t.y[r]);
+        for (int i = 0; i < n; i++)
+            if (!compute(&t.e, &layers->layer[layer[i]]))
+                return false;
+        memcpy(t.y[r], t.e.value[t.e.n - 1], sizeof t.y[r]);
     }
-    if (!good || bz_type_elements(&layers->layer[layer[n - 1]].out[0]) != bz_type_elements(type))
+    if (bz_type_elements(&layers->layer[layer[n - 1]].out[0]) != bz_type_elements(type))
         return false;
     return t.e.axis < 0 ? !t.e.n_weights && find_activation(&t, out) : find_norm(&t, out);
 }

@@ -254,14 +254,13 @@ static double cost_of(const search *s, int number, const signed char *order)
 }
 
 /* Each region once in a round: a value that a thousand transposes read is one region. */
-static bool improve(search *s, int number, int round)
+static void improve(search *s, int number, int round)
 {
     region *r = &s->region[number];
     if (r->fixed || r->round == round)
-        return false;
+        return;
     r->round = round;
     double least = cost_of(s, number, r->order);
-    bool better = false;
     for (int i = 0; i < r->n && i < CANDIDATES && least > 0; i++) {
         const turn *t = &s->turn[s->around[r->first + i]];
         bool to = t->to == number;
@@ -272,25 +271,20 @@ static bool improve(search *s, int number, int round)
         if (cost < least) {
             memcpy(r->order, order, sizeof order);
             least = cost;
-            better = true;
         }
     }
-    return better;
 }
 
 void spare_find_turned(spare_search *all)
 {
     search found = {.all = all, .l = all->l, .work = &all->work}, *s = &found;
-    bool better = true;
     find_regions(s);
     list_turns(s);
-    for (int round = 1; round <= ROUNDS && better; round++) {
-        better = false;
+    for (int round = 1; round <= ROUNDS; round++)
         for (int i = 0; i < s->n_turns; i++) {
-            better |= improve(s, s->turn[i].from, round);
-            better |= improve(s, s->turn[i].to, round);
+            improve(s, s->turn[i].from, round);
+            improve(s, s->turn[i].to, round);
         }
-    }
     for (int i = 0; i < s->n_turns; i++) {
         const turn *t = &s->turn[i];
         s->all->why[t->layer] = stays(t, s->region[t->from].order, s->region[t->to].order) ? BZ_TURNED : BZ_RUNS;
