@@ -44,11 +44,11 @@ void bz_dot_layers(const bz_layers *l, const bz_dag *dag, const bz_dot_marks *ma
     bz_graphviz_quote(out, l->model->path);
     bz_buf_puts(out, " {\n  node [shape=box style=\"filled,rounded\" fontname=\"Helvetica\" fontsize=10]\n"
                      "  edge [color=\"#555555\"]\n");
-    int open_end = 0, m = 0, turn = 0; /* modules within modules are not framed again, nor is nearly everything */
+    int open_end = -1, m = 0, turn = 0; /* modules within modules are not framed again, nor is nearly everything */
     for (int i = 0; i < l->n; i++) {
         while (m < dag->n_modules && dag->modules[m].begin < i)
             m++;
-        if (i == open_end && i)
+        if (i == open_end)
             bz_buf_puts(out, "  }\n");
         if (i >= open_end && m < dag->n_modules && dag->modules[m].begin == i && dag->modules[m].end - i <= l->n / 2) {
             open_end = dag->modules[m].end;
@@ -58,7 +58,7 @@ void bz_dot_layers(const bz_layers *l, const bz_dag *dag, const bz_dot_marks *ma
         if (l->layer[i].class != BZ_CONSTANT)
             put_node(l, i, marks && marks->note ? marks->note[i] : NULL, on_path(marks, i, &turn), out);
     }
-    if (open_end == l->n && l->n)
+    if (open_end == l->n)
         bz_buf_puts(out, "  }\n");
     turn = 0;
     for (int i = 0; i < l->n; i++) {

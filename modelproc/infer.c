@@ -150,9 +150,9 @@ static int run_rules(call *c)
     if (!c->node->n_out || (!(c->op->flags & OP_RANKLESS) && !ranks_known(c))) {
         rule_none(c);
         c->skipped = true;
-        int kept = c->op->flags & OP_KEEPS_ALL ? c->node->n_out : c->op->flags & OP_KEEPS && c->node->n_out;
-        for (int k = 0; k < kept; k++)
-            c->out[k].dtype = c->in[0].dtype;
+        for (int k = 0; k < c->node->n_out; k++)
+            if (c->op->flags & OP_KEEPS_ALL || (c->op->flags & OP_KEEPS && !k))
+                c->out[k].dtype = c->in[0].dtype;
         if (c->op->flags & OP_KEEPS_LAST && c->node->n_in && c->node->n_out)
             c->out[0].dtype = c->in[c->node->n_in - 1].dtype;
         return 0;

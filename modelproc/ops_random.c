@@ -75,7 +75,7 @@ static int dropout_shape(call *c)
     set_out(c, 1, c->node->opset < 10 ? x->dtype : BZ_BOOL, x->rank, x->dims);
     if (dropout_trains(c))
         c->op = &DROPPING;
-    else if (c->node->n_out)
+    else
         c->out_data[0] = in_data(c, 0);
     return 0;
 }

@@ -419,7 +419,7 @@ static int optional_shape(call *c)
         return call_fail(c, "it has neither an element nor a type");
     /* a rank of 0 says that there is an element */
     set_type(c, 0, &(bz_type){.kind = BZ_TYPE_OPTIONAL, .rank = t ? 0 : -1, .elem = new_type(c, t ? *t : *a->type)});
-    if (t && t->kind == BZ_TYPE_SEQUENCE && c->node->n_out)
+    if (t && t->kind == BZ_TYPE_SEQUENCE)
         c->out_data[0] = in_data(c, 0);
     return 0;
 }
@@ -435,8 +435,7 @@ static int get_element_shape(call *c)
         set_type(c, 0, t->elem);
     else
         set_unknown(c, 0, BZ_UNDEFINED);
-    if (c->node->n_out)
-        c->out_data[0] = in_data(c, 0);
+    c->out_data[0] = in_data(c, 0);
     return 0;
 }
 

@@ -152,7 +152,7 @@ static int read_ops(parser *p, step *s)
         if (!name)
             return bad(p, "a step is written: v = OP(a, b)");
         const op_set *found = NULL;
-        for (int i = 0; i < p->patterns->n_sets && set; i++)
+        for (int i = 0; i < p->patterns->n_sets; i++)
             if (!strcmp(p->patterns->sets[i].name, name))
                 found = &p->patterns->sets[i];
         if (set && !found)

@@ -130,10 +130,11 @@ int resize_shape(call *c)
             dims[axes[i]] = new_symbol(c);
         failed = sizes && by_sizes(c, x, sizes, n, axes, n_axes, dims);
     } else if (filled(c, at_scales)) {
-        const data *scales = in_data(c, at_scales);
-        for (int i = 0; !(scales && scales->r) && i < n_axes; i++)
+        const data *d = in_data(c, at_scales);
+        const double *scales = d ? d->r : NULL;
+        for (int i = 0; !scales && i < n_axes; i++)
             dims[axes[i]] = new_symbol(c);
-        failed = scales && scales->r && by_scales(c, x, scales->r, scales->n, axes, n_axes, dims);
+        failed = scales && by_scales(c, x, scales, d->n, axes, n_axes, dims);
     } else {
         return call_fail(c, "it has neither sizes nor scales");
     }
