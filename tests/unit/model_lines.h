@@ -27,7 +27,7 @@ static inline bz_buf an_attribute(const char *text)
     snprintf(name, sizeof name, "%.*s", (int)n, text);
     const char *value = text + n + 1;
     bool number = *value == '-' || (*value >= '0' && *value <= '9');
-    bool list = bz_has_word("axes perm pads strides dilations kernel_shape", name);
+    bool list = bz_has_word("axes perm pads strides dilations kernel_shape output_shape output_padding", name);
     bz_buf attr = an_attr(name, !number ? 3 : strchr(value, '.') ? 1 : list ? 7 : 2);
     if (!number) {
         put_text(&attr, ATTR_S, value);
@@ -45,9 +45,9 @@ static inline bz_buf an_attribute(const char *text)
  * another domain. */
 static inline void put_nodes(bz_buf *g, const char *text)
 {
-    char op[120], in[80], out[32];
+    char op[200], in[80], out[32];
     int used;
-    while (sscanf(text, " %119s %79s %31[^; ]%n", op, in, out, &used) == 3) {
+    while (sscanf(text, " %199s %79s %31[^; ]%n", op, in, out, &used) == 3) {
         char *brace = strchr(op, '{'), *end = brace ? strchr(op, '}') : NULL;
         if (brace)
             *brace = *end = 0;
