@@ -20,7 +20,12 @@ static const char *const OF_NO_WORK =
     "ImageScaler.scale Affine.alpha ai.onnx.ml.Binarizer.threshold com.microsoft.RelativePositionBias.max_distance "
     "com.microsoft.NGramHashMapping.pad_id com.microsoft.VarlenNGramHashMapping.pad_id "
     "com.microsoft.NGramRepeatBlock.ngram_size com.microsoft.Tokenizer.mark com.microsoft.Tokenizer.mincharnum "
-    "com.microsoft.MatMulBnb4.quant_type ai.onnx.ml.CategoryMapper.cats_int64s ai.onnx.ml.LabelEncoder.values_int64s "
+    "com.microsoft.MatMulBnb4.quant_type BatchNormalization.epsilon ArgMax.select_last_index "
+    "com.microsoft.MurmurHash3.seed "
+    "com.microsoft.QLinearAveragePool.count_include_pad Constant.value_string RegexFullMatch.pattern "
+    "com.microsoft.Tokenizer.pad_value "
+    "finn.custom_op.general.MultiThreshold.out_dtype ai.onnx.ml.CategoryMapper.cats_int64s "
+    "ai.onnx.ml.LabelEncoder.values_int64s "
     "ai.onnx.ml.LinearClassifier.classlabels_ints ai.onnx.ml.OneHotEncoder.cats_int64s "
     "ai.onnx.ml.ZipMap.classlabels_ints qonnx.custom_op.general.Quant.signed qonnx.custom_op.general.Quant.narrow "
     "org.openvinotoolkit.FakeQuantize.levels com.microsoft.Scale.scale_down "
@@ -30,11 +35,14 @@ static const char *const OF_NO_WORK =
     "LSTM.hidden_size GRU.hidden_size com.microsoft.LSTMTraining.hidden_size com.microsoft.LSTMGrad.hidden_size "
     "com.microsoft.GRUTraining.hidden_size com.microsoft.GRUGrad.hidden_size benanza.training.RNNTraining.hidden_size "
     "benanza.training.RNNGrad.hidden_size "
-    "com.microsoft.BiasSoftmax.is_inner_broadcast com.microsoft.CausalConvWithState.state_window "
+    "com.microsoft.MatMulBnb4.transB com.microsoft.PagedAttention.kv_cache_layout "
+    "com.microsoft.BiasSoftmax.is_inner_broadcast "
+    "com.microsoft.CausalConvWithState.state_window "
     "com.microsoft.CausalConvWithState.channels_last ai.onnx.ml.SVMClassifier.vectors_per_class "
     "ai.onnx.ml.SVMRegressor.n_supports "
     /* along which dimension numbers have a scale: one pass, whichever it is */
-    "DequantizeLinear.axis com.microsoft.GatherBlockQuantized.quantize_axis com.amd.quark.MXQuantizeDequantize.axis "
+    "DequantizeLinear.axis com.microsoft.QuantizeBFP.block_dim com.microsoft.GatherBlockQuantized.quantize_axis "
+    "com.amd.quark.MXQuantizeDequantize.axis "
     /* a dropout that is none, a type that has no other value */
     "Dropout.is_test trt.TRT_MXFP8DynamicQuantize.output_dtype";
 
@@ -69,6 +77,7 @@ static const op_case SQUARE[] = {
     {"Trilu", 14, "f32:3x3", "", "f32:3x3", -1},
     {"CumSum", 14, "f32:3x3 i64:=0", "", "f32:3x3", -1},
     {"Gemm", 13, "f32:4x4 f32:4x4", "", "f32:4x4", -1},
+    {"Gemm", 13, "f32:4x4 f32:4x4 f32:4", "", "f32:4x4", -1},
     {"AveragePool", 19, "f32:1x3x5x5", "kernel_shape=I:3,3 pads=I:1,1,1,1 strides=I:2,2", "f32:1x3x3x3", -1},
     {"DepthToSpace", 13, "f32:1x4x3x3", "blocksize=i:2", "f32:1x1x6x6", -1},
     {"LeakyRelu", 16, "f32:3", "", "f32:3", -1},
@@ -155,9 +164,16 @@ static bool describe(const op_case *c, const char *attrs, bz_buf *out)
     return fine;
 }
 
-/* Writes value number `which` that an attribute "i:3", "f:0.5" or "I:1,2" may have besides; false: there are no more. */
+/* Writes value number `which` that an attribute "i:3", "f:0.5", "I:1,2" or "s:mean" may have besides; false: there are no more. */
 static bool other_value(const char *value, int which, bz_buf *out)
 {
+    static const char *const TEXTS[] = {
+        "forward",   "reverse",    "bidirectional", "relu",          "gelu",   "silu",       "swiglu",     "identity",
+        "none",      "tanh",       "add",           "mul",           "max",    "min",        "sum",        "mean",
+        "linear",    "cubic",      "nearest",       "zeros",         "border", "reflection", "constant",   "reflect",
+        "edge",      "wrap",       "avg",           "DCR",           "CRD",    "SAME_UPPER", "SAME_LOWER", "VALID",
+        "NOTSET",    "euclidean",  "sqeuclidean",   "gated_delta",   "delta",  "gated",      "RGB",        "BGR",
+        "Grayscale", "asymmetric", "half_pixel",    "align_corners", "floor",  "ceil"};
     static const int INTS[] = {0, 1, 2, 3, 6, 10, -1};
     switch (*value) {
     case 'i':
@@ -175,6 +191,10 @@ static bool other_value(const char *value, int which, bz_buf *out)
             bz_buf_printf(out, "%lld%s", atoll(at) + (!which || !*end), *end ? "," : "");
         }
         return which < 2;
+    case 's':
+        if (which < (int)(sizeof TEXTS / sizeof *TEXTS))
+            bz_buf_printf(out, "s:%s", TEXTS[which]);
+        return which < (int)(sizeof TEXTS / sizeof *TEXTS);
     default:
         return false;
     }
@@ -225,25 +245,6 @@ static const struct {
               {classical, sizeof classical / sizeof *classical},
               {gradients, sizeof gradients / sizeof *gradients},
               {SQUARE, sizeof SQUARE / sizeof *SQUARE}};
-
-static void attributes_are_in_keys(void **state)
-{
-    (void)state;
-    int wrong = 0;
-    for (size_t t = 0; t < sizeof TABLES / sizeof *TABLES; t++)
-        for (size_t i = 0; i < TABLES[t].n; i++)
-            try_case(&TABLES[t].c[i]);
-    for (int i = 0; i < n_attributes; i++) {
-        const attribute *a = &attributes[i];
-        bool excused = bz_has_word(OF_NO_WORK, a->name);
-        if (a->tried && a->told == excused) {
-            print_error("%s: %s\n", a->name,
-                        excused ? "it is in the key: it needs no reason" : "no value gives another key");
-            wrong++;
-        }
-    }
-    assert_int_equal(wrong, 0);
-}
 
 /* What the specifications (ONNX's, ONNX Runtime's) say that an attribute is where it is left out. */
 static const struct {
@@ -306,8 +307,21 @@ static const struct {
     {"ThresholdedRelu", "alpha=f:1"},
     {"TopK", "axis=i:-1 largest=i:1 sorted=i:1"},
     {"Trilu", "upper=i:1"},
+    {"AffineGrid", "align_corners=i:0"},
+    {"DeformConv", "offset_group=i:1 group=i:1"},
+    {"ImageDecoder", "pixel_format=s:RGB"},
     {MS "Attention", "unidirectional=i:0 do_rotary=i:0"},
-    {MS "CausalConvWithState", "dilation=i:1"},
+    {MS "CDist", "metric=s:sqeuclidean"},
+    {MS "DynamicQuantizeLSTM", "direction=s:forward"},
+    {MS "GatherBlockQuantized", "bits=i:4 block_size=i:128 gather_axis=i:0"},
+    {MS "LinearAttention", "update_rule=s:gated_delta"},
+    {MS "MoE", "activation_type=s:relu"},
+    {MS "QMoE", "activation_type=s:relu expert_weight_bits=i:4"},
+    {MS "PagedAttention", "do_rotary=i:0 local_window_size=i:-1"},
+    {MS "SparseAttention", "do_rotary=i:0"},
+    {MS "DecoderMaskedSelfAttention", "do_rotary=i:0"},
+    {MS "QAttention", "unidirectional=i:0 do_rotary=i:0"},
+    {MS "CausalConvWithState", "dilation=i:1 activation=s:none"},
     {MS "FusedMatMul", "transA=i:0 transB=i:0 transBatchA=i:0 transBatchB=i:0 alpha=f:1"},
     {MS "FusedGemm", "transA=i:0 transB=i:0"},
     {MS "QGemm", "transA=i:0 transB=i:0"},
@@ -329,6 +343,49 @@ static const struct {
     {MS "GatherNDGrad", "batch_dims=i:0"},
     {ML "Binarizer", "threshold=f:0"},
 };
+
+/* Likewise of what a case leaves to its default. */
+static void try_defaults(const op_case *c, const char *defaults)
+{
+    for (const char *word = defaults; *word; word += strcspn(word, " "), word += *word == ' ') {
+        bz_buf attrs = {0}, as_is = {0};
+        char name[64];
+        size_t length = strcspn(word, " ");
+        snprintf(name, sizeof name, "%.*s=", (int)strcspn(word, "="), word);
+        bz_buf_printf(&attrs, "%s%s%.*s", c->attrs ? c->attrs : "", c->attrs && *c->attrs ? " " : "", (int)length,
+                      word);
+        op_case said = *c;
+        said.attrs = bz_buf_text(&attrs);
+        if ((!c->attrs || !strstr(c->attrs, name)) && describe(&said, said.attrs, &as_is))
+            try_attribute(&said, said.attrs + attrs.len - length, length, bz_buf_text(&as_is));
+        bz_buf_free(&attrs);
+        bz_buf_free(&as_is);
+    }
+}
+
+static void attributes_are_in_keys(void **state)
+{
+    (void)state;
+    int wrong = 0;
+    for (size_t t = 0; t < sizeof TABLES / sizeof *TABLES; t++)
+        for (size_t i = 0; i < TABLES[t].n; i++)
+            try_case(&TABLES[t].c[i]);
+    for (size_t d = 0; d < sizeof DEFAULTS / sizeof *DEFAULTS; d++)
+        for (size_t t = 0; t < sizeof TABLES / sizeof *TABLES; t++)
+            for (size_t i = 0; i < TABLES[t].n; i++)
+                if (!strcmp(TABLES[t].c[i].op, DEFAULTS[d].op))
+                    try_defaults(&TABLES[t].c[i], DEFAULTS[d].attrs);
+    for (int i = 0; i < n_attributes; i++) {
+        const attribute *a = &attributes[i];
+        bool excused = bz_has_word(OF_NO_WORK, a->name);
+        if (a->tried && a->told == excused) {
+            print_error("%s: %s\n", a->name,
+                        excused ? "it is in the key: it needs no reason" : "no value gives another key");
+            wrong++;
+        }
+    }
+    assert_int_equal(wrong, 0);
+}
 
 /* Each case, with each default that it does not set, says the same. */
 static int check_defaults(const op_case *c, const char *defaults)
