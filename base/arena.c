@@ -17,14 +17,7 @@ struct bz_arena_block {
 };
 
 /* The address sanitizer sees only the borders of blocks: there each allocation gets its own. */
-#ifdef __has_feature
-#if __has_feature(address_sanitizer)
-#define BLOCK_PER_ALLOCATION
-#endif
-#elif defined(__SANITIZE_ADDRESS__)
-#define BLOCK_PER_ALLOCATION
-#endif
-#ifdef BLOCK_PER_ALLOCATION
+#ifdef BZ_SEES_ADDRESSES
 enum { FIRST_BLOCK = 0, LAST_BLOCK = 0, ALIGNMENT = 1 };
 #else
 enum { FIRST_BLOCK = 16 << 10, LAST_BLOCK = 64 << 20, ALIGNMENT = 16 };

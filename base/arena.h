@@ -11,6 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
+#define BZ_SEES_ADDRESSES
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define BZ_SEES_ADDRESSES
+#endif
+
 typedef struct bz_arena_block bz_arena_block;
 
 typedef struct bz_arena {
@@ -74,11 +82,26 @@ void *bz_arena_grow(bz_arena *a, const void *old, size_t n, size_t n_new, size_t
 /* Room for one more element in an array that only grows: it has 4 places, then 8, 16 and so on, so that `n`, the elements in use, tells
  * when it is full. Every element was added so, from none (list NULL). BZ_ROOM is for memory that free() frees. */
 #define BZ_ARENA_ROOM(arena, list, n)                                                                                  \
-    (bz_is_full((size_t)(n))                                                                                           \
-         ? (void)((list) = bz_arena_grow((arena), (list), (size_t)(n), bz_room((size_t)(n)), sizeof *(list)))          \
-         : (void)0)
+    ((bz_is_full((size_t)(n))                                                                                          \
+          ? (void)((list) = bz_arena_grow((arena), (list), (size_t)(n), bz_room((size_t)(n)), sizeof *(list)))         \
+          : (void)0),                                                                                                  \
+     BZ_OPEN_PLACE(list, n))
 #define BZ_ROOM(list, n)                                                                                               \
-    (bz_is_full((size_t)(n)) ? (void)((list) = bz_realloc((list), bz_room((size_t)(n)), sizeof *(list))) : (void)0)
+    ((bz_is_full((size_t)(n)) ? (void)((list) = bz_realloc((list), bz_room((size_t)(n)), sizeof *(list))) : (void)0),  \
+     BZ_OPEN_PLACE(list, n))
+
+/* The address sanitizer is told that only places in use may be touched. */
+#ifdef BZ_SEES_ADDRESSES
+void __asan_poison_memory_region(const volatile void *from, size_t size);
+void __asan_unpoison_memory_region(const volatile void *from, size_t size);
+#define BZ_OPEN_PLACE(list, n)                                                                                         \
+    ((bz_is_full((size_t)(n))                                                                                          \
+          ? __asan_poison_memory_region((list) + (n), (bz_room((size_t)(n)) - (size_t)(n)) * sizeof *(list))           \
+          : (void)0),                                                                                                  \
+     __asan_unpoison_memory_region((list) + (n), sizeof *(list)))
+#else
+#define BZ_OPEN_PLACE(list, n) (void)0
+#endif
 
 /* The same, and one more: BZ_ADD(list, n) = value; the value does not read or change the list, as C leaves open which comes first. */
 #define BZ_ARENA_ADD(arena, list, n) (*(BZ_ARENA_ROOM(arena, list, n), &(list)[(n)++]))
