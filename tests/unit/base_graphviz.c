@@ -1,15 +1,43 @@
 /* DOT to SVG by the library, where it is installed; names from files cannot leave their place. */
 #include "base/base.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "tests/unit/drawing.h"
+
+/* Sockets here, also in the process that draws, take and give little at a time, and signals interrupt them. */
+static bool interrupted(int fd, size_t *n)
+{
+    static unsigned calls;
+    struct stat st;
+    if (fstat(fd, &st) || !S_ISSOCK(st.st_mode))
+        return false;
+    *n = *n > 50000 ? 50000 : *n > 5 ? *n / 2 : *n;
+    errno = EINTR;
+    return ++calls % 3 == 0;
+}
+
+ssize_t read(int fd, void *to, size_t n)
+{
+    return interrupted(fd, &n) ? -1 : syscall(SYS_read, fd, to, n);
+}
+
+ssize_t send(int fd, const void *from, size_t n, int flags)
+{
+    return interrupted(fd, &n) ? -1 : syscall(SYS_sendto, fd, from, n, flags, NULL, 0);
+}
 
 static void draws_svg(void **state)
 {
@@ -31,6 +59,34 @@ static void draws_svg(void **state)
     assert_null(strstr(bz_buf_text(&svg), "<script"));
     bz_buf_free(&svg);
     bz_buf_free(&dot);
+}
+
+/* Each node is one, and each edge as many as there are rows from its node to the other one, which is as many as the longest way there has. */
+static void what_is_too_big_is_told_in_nodes_and_rows(void **state)
+{
+    (void)state;
+    enum { NODES = 110 };
+    for (int apart = 1; apart < 3; apart++) {
+        bz_buf dot = {0}, svg = {0};
+        bz_error err = {0};
+        char want[80];
+        bz_buf_puts(&dot, "digraph g {");
+        for (int to = 0; to < NODES; to++) {
+            bz_buf_printf(&dot, "\n  n%d [label=\"a -> b\"]", to);
+            for (int from = to - apart; from >= 0; from -= apart)
+                bz_buf_printf(&dot, "\n  n%d -> n%d", from, to);
+        }
+        bz_buf_puts(&dot, "\n}\n");
+        int rows = 0;
+        for (int to = 0; to < NODES; to++)
+            for (int from = to - apart; from >= 0; from -= apart)
+                rows += (to - from) / apart;
+        snprintf(want, sizeof want, "%d nodes and rows", NODES + rows);
+        assert_int_equal(bz_graphviz_svg(bz_buf_text(&dot), &svg, &err), -1);
+        assert_non_null(strstr(err.text, want));
+        bz_buf_free(&dot);
+        bz_buf_free(&svg);
+    }
 }
 
 /* Graphviz remembers the last font by its address, over graphs. */
@@ -119,6 +175,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(draws_svg),
+        cmocka_unit_test(what_is_too_big_is_told_in_nodes_and_rows),
         cmocka_unit_test(draws_one_after_the_other),
         cmocka_unit_test(long_strings_are_cut),
         cmocka_unit_test(crowded_graphs_are_drawn_hastily_or_not_at_all),
