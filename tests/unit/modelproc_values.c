@@ -3,6 +3,8 @@
 #include "chance.h"
 #include "model_lines.h"
 
+#include <math.h>
+
 enum { MOST = 240, READ = 4 };
 
 typedef struct {
@@ -57,16 +59,25 @@ static int64_t number_at(const numbers *t, const int64_t *at)
     return t->v[k];
 }
 
+static bool reals; /* what operators compute with are real numbers, which have the same values */
+
 static void put_numbers(bz_buf *g, const char *name, const numbers *t, bz_dtype dtype)
 {
+    float real[MOST];
     char dims[32] = "", bits[MOST];
     for (int i = 0; i < t->rank; i++)
         snprintf(dims + strlen(dims), sizeof dims - strlen(dims), "%s%d", i ? "x" : "", (int)t->dim[i]);
     for (int64_t k = 0; k < t->n; k++)
         bits[k] = (char)t->v[k];
+    for (int64_t k = 0; k < t->n; k++)
+        real[k] = (float)t->v[k];
     bool narrow = dtype == BZ_BOOL;
-    put_message(g, GRAPH_INIT,
-                a_raw_tensor(name, dtype, dims, narrow ? (void *)bits : (void *)t->v, (size_t)t->n * (narrow ? 1 : 8)));
+    if (reals && (!name[1] || !strcmp(name, "zero")))
+        put_message(g, GRAPH_INIT, a_raw_tensor(name, BZ_F32, dims, real, (size_t)t->n * sizeof *real));
+    else
+        put_message(
+            g, GRAPH_INIT,
+            a_raw_tensor(name, dtype, dims, narrow ? (void *)bits : (void *)t->v, (size_t)t->n * (narrow ? 1 : 8)));
 }
 
 static void put_list(bz_buf *g, const char *name, int n, const int64_t *v)
@@ -98,7 +109,7 @@ static void check(bz_buf g, const char *nodes, const numbers *want)
     put_list(&g, "flat", 1, (int64_t[]){-1});
     put_list(&g, "offset", 1, (int64_t[]){1 - least});
     if (want->n)
-        put_nodes(&g, "Reshape r,flat f; Add f,offset o");
+        put_nodes(&g, reals ? "Cast{to=7} r q; Reshape q,flat f; Add f,offset o" : "Reshape r,flat f; Add f,offset o");
     for (int64_t k = 0; k < want->n; k += READ) {
         int64_t pick[READ];
         for (int i = 0; i < READ; i++)
@@ -282,7 +293,7 @@ static void repetitions(void **state)
             put_list(&g, "shape", rank, shape);
             check(g, "Expand x,shape r", &want);
         }
-        if (!x.rank)
+        if (!x.rank || reals) /* Tile is followed for whole numbers alone */
             continue;
         for (int i = 0; i < x.rank; i++)
             dim[i] = x.dim[i] * (times[i] = between(0, 3));
@@ -425,6 +436,8 @@ static void pairs(void **state)
     (void)state;
     for (int round = 0; round < 520; round++) {
         int f = round % 13;
+        if (reals && (f == 3 || f == 4)) /* of whole numbers alone */
+            continue;
         numbers operand[2], wide[2];
         int64_t dim[4];
         int rank = (int)chance(3);
@@ -486,6 +499,8 @@ static void single(void **state)
         static const char *const NODES[] = {"Neg x r", "Abs x r", "Sign x r", "Cast{to=9} x b; Cast{to=7} b r"};
         for (int f = 0; f < 4; f++) {
             bz_buf g = {0};
+            if (reals && f == 2) /* likewise */
+                continue;
             put_numbers(&g, "x", &x, BZ_I64);
             check(g, NODES[f], &want[f]);
         }
@@ -543,12 +558,59 @@ static void runs(void **state)
     }
 }
 
+static void real_numbers(void **state)
+{
+    reals = true;
+    slices(state);
+    gathers(state);
+    arrangements(state);
+    repetitions(state);
+    pieces(state);
+    reductions(state);
+    pairs(state);
+    single(state);
+    reals = false;
+}
+
+/* Quarters, which numbers of any precision hold: results times 16 are whole. */
+static void quarters(void **state)
+{
+    static const char *const NODES[] = {"Floor x", "Ceil x",  "Round x", "Div x,y",         "Mul x,y",
+                                        "Sub x,y", "Min x,y", "Max x,y", "Mod{fmod=1} x,y", "Pow x,two"};
+    (void)state;
+    for (int round = 0; round < 300; round++) {
+        int f = round % 10, type = (int)chance(3);
+        numbers x = drawn(1, -12, 12), want = x;
+        float real[4], y = chance(2) ? .5f : -2, two = 2;
+        bz_buf g = {0};
+        char nodes[120], dims[16];
+        for (int64_t k = 0; k < x.n; k++) {
+            double v = real[k] = (float)x.v[k] / 4;
+            double made[] = {floor(v), ceil(v),    nearbyint(v), v / y,      v * y,
+                             v - y,    fmin(v, y), fmax(v, y),   fmod(v, y), v * v};
+            want.v[k] = (int64_t)(16 * made[f]);
+        }
+        snprintf(dims, sizeof dims, "%d", (int)x.n);
+        put_message(&g, GRAPH_INIT, a_raw_tensor("real", BZ_F32, dims, real, (size_t)x.n * sizeof *real));
+        put_message(&g, GRAPH_INIT, a_raw_tensor("ratio", BZ_F32, "", &y, sizeof y));
+        put_message(&g, GRAPH_INIT, a_raw_tensor("square", BZ_F32, "", &two, sizeof two));
+        put_message(&g, GRAPH_INIT, a_raw_tensor("much", BZ_F32, "", &(float){16}, sizeof(float)));
+        int to = (int[]){BZ_F32, BZ_F16, BZ_F64}[type];
+        snprintf(nodes, sizeof nodes,
+                 "Cast{to=%d} real x; Cast{to=%d} ratio y; Cast{to=%d} square two; Cast{to=%d} much m", to, to, to, to);
+        put_nodes(&g, nodes);
+        snprintf(nodes, sizeof nodes, "%s s; Mul s,m t; Cast{to=7} t r", NODES[f]);
+        check(g, nodes, &want);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(slices),      cmocka_unit_test(gathers), cmocka_unit_test(arrangements),
-        cmocka_unit_test(repetitions), cmocka_unit_test(pieces),  cmocka_unit_test(reductions),
-        cmocka_unit_test(pairs),       cmocka_unit_test(single),  cmocka_unit_test(runs),
+        cmocka_unit_test(slices),       cmocka_unit_test(gathers),  cmocka_unit_test(arrangements),
+        cmocka_unit_test(repetitions),  cmocka_unit_test(pieces),   cmocka_unit_test(reductions),
+        cmocka_unit_test(pairs),        cmocka_unit_test(single),   cmocka_unit_test(runs),
+        cmocka_unit_test(real_numbers), cmocka_unit_test(quarters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
