@@ -558,6 +558,60 @@ static void runs(void **state)
     }
 }
 
+/* Three operands, each of which may be laid out over the others; and sizes of a tensor, counted from either end. */
+static void several(void **state)
+{
+    static const char *const NODES[] = {"Max a,b,c r", "Min a,b,c r", "Sum a,b,c r"};
+    (void)state;
+    for (int round = 0; round < 150; round++) {
+        int f = round % 3, rank = 1 + (int)chance(3);
+        int64_t dim[4];
+        numbers operand[3], wide[3];
+        for (int i = 0; i < rank; i++)
+            dim[i] = between(1, 4);
+        int whole = (int)chance(3);
+        for (int k = 0; k < 3; k++) {
+            int64_t own[4];
+            int less = k == whole ? 0 : (int)chance((unsigned)rank + 1);
+            for (int i = less; i < rank; i++)
+                own[i - less] = k == whole || chance(2) ? dim[i] : 1;
+            operand[k] = sized(rank - less, own);
+            for (int64_t i = 0; i < operand[k].n; i++)
+                operand[k].v[i] = between(-20, 20);
+            wide[k] = sized(rank, dim);
+            spread(&operand[k], &wide[k]);
+        }
+        numbers want = sized(rank, dim);
+        for (int64_t k = 0; k < want.n; k++) {
+            want.v[k] = wide[0].v[k];
+            for (int i = 1; i < 3; i++)
+                want.v[k] = computed((int[]){7, 6, 0}[f], want.v[k], wide[i].v[k]);
+        }
+        bz_buf g = {0};
+        for (int k = 0; k < 3; k++)
+            put_numbers(&g, (const char[]){(char)('a' + k), 0}, &operand[k], BZ_I64);
+        check(g, NODES[f], &want);
+
+        char shape[40] = "", nodes[60];
+        int64_t start = between(-rank - 1, rank + 1), end = between(-rank - 1, rank + 1), all[4], n = 0;
+        bool ends = chance(3) > 0;
+        for (int i = 0; i < rank; i++) {
+            sprintf(shape + strlen(shape), "%s%d", i ? "x" : "", (int)dim[i]);
+            if (i >= (start < 0 ? start + rank : start) && (!ends || i < (end < 0 ? end + rank : end)))
+                all[n++] = dim[i];
+        }
+        numbers some = listed((int)n, all);
+        g = (bz_buf){0};
+        put_message(&g, GRAPH_INPUT, a_value("X", BZ_F32, shape));
+        snprintf(nodes, sizeof nodes, ends ? "Shape{start=%d;end=%d} X r" : "Shape{start=%d} X r", (int)start,
+                 (int)end);
+        if (!reals)
+            check(g, nodes, &some);
+        else
+            bz_buf_free(&g);
+    }
+}
+
 static void real_numbers(void **state)
 {
     reals = true;
@@ -569,6 +623,7 @@ static void real_numbers(void **state)
     reductions(state);
     pairs(state);
     single(state);
+    several(state);
     reals = false;
 }
 
@@ -607,10 +662,10 @@ static void quarters(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(slices),       cmocka_unit_test(gathers),  cmocka_unit_test(arrangements),
-        cmocka_unit_test(repetitions),  cmocka_unit_test(pieces),   cmocka_unit_test(reductions),
-        cmocka_unit_test(pairs),        cmocka_unit_test(single),   cmocka_unit_test(runs),
-        cmocka_unit_test(real_numbers), cmocka_unit_test(quarters),
+        cmocka_unit_test(slices),      cmocka_unit_test(gathers),      cmocka_unit_test(arrangements),
+        cmocka_unit_test(repetitions), cmocka_unit_test(pieces),       cmocka_unit_test(reductions),
+        cmocka_unit_test(pairs),       cmocka_unit_test(single),       cmocka_unit_test(runs),
+        cmocka_unit_test(several),     cmocka_unit_test(real_numbers), cmocka_unit_test(quarters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
