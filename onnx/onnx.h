@@ -198,28 +198,7 @@ bool bz_tensor_is_away(const bz_model *model, const bz_tensor *t);
 
 /* ---- from nothing -------------------------------------------------------------------------- */
 
-/* A model of nodes that stand by themselves, operator set 20: operands are made first, and are then named by their numbers; -1 is
- * left out. A zeroed one is empty. */
-typedef struct bz_compose {
-    bz_buf graph;
-    int n_values, n_nodes;
-} bz_compose;
-typedef struct bz_compose_attr {
-    const char *name;
-    const int64_t *v;
-    int n;
-    bool list; /* integers; else one */
-} bz_compose_attr;
-
-int bz_compose_input(bz_compose *c, bz_dtype dtype, int rank, const int64_t *dims);
-int bz_compose_weights(bz_compose *c, bz_dtype dtype, int rank, const int64_t *dims); /* constant, of unknown values */
-int bz_compose_ints(bz_compose *c, const int64_t *v, int n);                          /* a constant vector */
-int bz_compose_real(bz_compose *c, float v);                                          /* a constant scalar */
-void bz_compose_node(bz_compose *c, const char *op, const char *name, const int *in, int n_in,
-                     const bz_compose_attr *attr, int n_attrs);
-void bz_compose_end(bz_compose *c, bz_buf *out); /* appends the file, for bz_model_parse; `c` is empty then */
-
-/* The same with names and operators of the author's choice. A zeroed one is empty. Attributes belong to the node begun last;
+/* A model with names and operators of the author's choice. A zeroed one is empty. Attributes belong to the node begun last;
  * NULL among operands and results is one that is left out. */
 typedef struct bz_draft {
     bz_buf graph, node, opsets;
@@ -242,6 +221,27 @@ void bz_draft_opset(bz_draft *d, const char *domain, int version);
 void bz_draft_end(bz_draft *d, int64_t ir_version, const char *name,
                   bz_buf *out); /* appends the file; `d` is empty then */
 void bz_draft_free(bz_draft *d);
+
+/* A model of nodes that stand by themselves, operator set 20: operands are made first, and are then named by their numbers; -1 is
+ * left out. A zeroed one is empty. */
+typedef struct bz_compose {
+    bz_draft draft;
+    int n_values, n_nodes;
+} bz_compose;
+typedef struct bz_compose_attr {
+    const char *name;
+    const int64_t *v;
+    int n;
+    bool list; /* integers; else one */
+} bz_compose_attr;
+
+int bz_compose_input(bz_compose *c, bz_dtype dtype, int rank, const int64_t *dims);
+int bz_compose_weights(bz_compose *c, bz_dtype dtype, int rank, const int64_t *dims); /* constant, of unknown values */
+int bz_compose_ints(bz_compose *c, const int64_t *v, int n);                          /* a constant vector */
+int bz_compose_real(bz_compose *c, float v);                                          /* a constant scalar */
+void bz_compose_node(bz_compose *c, const char *op, const char *name, const int *in, int n_in,
+                     const bz_compose_attr *attr, int n_attrs);
+void bz_compose_end(bz_compose *c, bz_buf *out); /* appends the file, for bz_model_parse; `c` is empty then */
 
 /* ---- back to a file ------------------------------------------------------------------------ */
 
