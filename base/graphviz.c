@@ -80,8 +80,7 @@ static double effort(const char *dot)
     double sum = 0;
     for (const char *at = dot; (at = next_line(at, &from, &to));)
         n = to >= n && to < 1 << 24 ? to + 1 : n;
-    int *row =
-        bz_zeroed((size_t)n + 1, sizeof *row); /* edges are written by the node that they end at, first to last */
+    int *row = bz_zeroed((size_t)n, sizeof *row); /* edges are written by the node that they end at, first to last */
     for (int pass = 0; pass < 2; pass++)
         for (const char *at = dot; (at = next_line(at, &from, &to));) {
             if (from < 0 || from > to || to >= n)
