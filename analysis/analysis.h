@@ -173,8 +173,8 @@ typedef struct bz_recorded {
  * has its own; else all are held against all. Without models the recordings tell what they do by themselves, and the layers
  * that their library calls did take the place of models. */
 typedef struct bz_request {
-    const char *const *model; /* [n]: names */
-    bz_layers *const *layers; /* [n] */
+    const char *const *model;  /* [n]: names */
+    bz_layers *const *layers;  /* [n] */
     const bz_rebuilt *rebuilt; /* [n]: of each recording what it did, in place of models; NULL: they are models */
     int n;
     bz_plan_options options;

@@ -59,8 +59,8 @@ int analyses_ask(bz_job *job, analyses *a, const planning *p, const bz_models *m
     r->layers = m->layers;
     r->n = m->n;
     r->plan = a->plan = bz_plan_keep(r->rebuilt ? bz_plan_of_rebuilt(&r->options, r->rebuilt, m->name, m->n)
-                                             : bz_plan_of(&r->options, m->layers, m->name, m->n),
-                                  &job->arena);
+                                                : bz_plan_of(&r->options, m->layers, m->name, m->n),
+                                     &job->arena);
     return 0;
 }
 

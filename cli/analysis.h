@@ -10,7 +10,7 @@ typedef struct analyses {
     bz_list profiles;
     const char *iterations;
     bz_trace **trace; /* of each */
-    bz_plan *plan; /* of the models asked for last */
+    bz_plan *plan;    /* of the models asked for last */
     bz_findings found;
     struct {
         bool models, predict; /* predict: what no record prices */

@@ -88,9 +88,11 @@ static int make(analyze_job *a, int n, int64_t batch, bz_error *err)
 static void refit(analyze_job *a, const bz_models *m)
 {
     for (int i = 0; i < a->analyses.profiles.n && !a->analyses.iterations; i++)
-        if ((m->n == 1 || m->n == a->analyses.profiles.n) && bz_recording_refit(a->analyses.trace[i], m->layers[m->n == 1 ? 0 : i]))
+        if ((m->n == 1 || m->n == a->analyses.profiles.n) &&
+            bz_recording_refit(a->analyses.trace[i], m->layers[m->n == 1 ? 0 : i]))
             bz_warn(&bz_command_analyze, "%s",
-                    bz_string(a->analyses.trace[i], a->analyses.trace[i]->coverage[a->analyses.trace[i]->n_coverage - 1].text));
+                    bz_string(a->analyses.trace[i],
+                              a->analyses.trace[i]->coverage[a->analyses.trace[i]->n_coverage - 1].text));
     for (int i = 0; i < a->analyses.profiles.n; i++)
         bz_trace_leave_disturbed(a->analyses.trace[i]);
 }
@@ -156,7 +158,9 @@ static void leave_unpriced(analyze_job *a, int i)
                 name, gpu ? gpu : "a GPU",
                 without_cuda(a->analyses.trace[i])
                     ? "benanza measures GPUs by CUDA alone"
-                    : bz_arena_printf(&a->job.arena, "On a machine that has it this measures them: benanza bound%s" PLANNING_GPU, a->again));
+                    : bz_arena_printf(&a->job.arena,
+                                      "On a machine that has it this measures them: benanza bound%s" PLANNING_GPU,
+                                      a->again));
     a->analyses.found.recording[i].layers = NULL;
 }
 

@@ -27,9 +27,10 @@ typedef struct bound_job {
 } bound_job;
 
 static const bz_option OPTIONS[] = {
-    BZ_LIST("profile", bound_job, analyses.profiles, "FILE,…",
-            "instead of a model: the layers that the calls of this recording did, whose program needs no model; a timeline "
-            "and the logs of the same run have commas between; may be repeated"),
+    BZ_LIST(
+        "profile", bound_job, analyses.profiles, "FILE,…",
+        "instead of a model: the layers that the calls of this recording did, whose program needs no model; a timeline "
+        "and the logs of the same run have commas between; may be repeated"),
     ANALYSIS_ITERATIONS_OPTION(bound_job, analyses),
     ANALYSIS_OPTIONS(bound_job, analyses.output),
     BZ_FLAG("no-run", bound_job, no_run, "measure nothing: use what the database has"),
@@ -136,15 +137,15 @@ static int take_recordings(bound_job *b, bz_error *err)
         return -1;
     int n = a->profiles.n;
     bz_rebuilt *rebuilt = BZ_NEW(arena, bz_rebuilt, n);
-    b->models = (bz_models){
-        .name = BZ_NEW(arena, const char *, n), .layers = BZ_NEW(arena, bz_layers *, n), .n = n};
+    b->models = (bz_models){.name = BZ_NEW(arena, const char *, n), .layers = BZ_NEW(arena, bz_layers *, n), .n = n};
     for (int i = 0; i < n; i++) {
         bz_rebuild(a->trace[i], arena, &rebuilt[i]);
         if (!rebuilt[i].layers)
             return bz_fail(err, BZ_INCOMPLETE, "%s: its calls do not tell their sizes: name the model that made them",
                            a->profiles.item[i]);
         if (a->trace[i]->event[BZ_EVENT_KERNEL].n && !b->p.system && !planning_device(&b->p))
-            bz_warn(&bz_command_bound, "%s ran on %s, and this measures its calls on this machine's processor", a->profiles.item[i],
+            bz_warn(&bz_command_bound, "%s ran on %s, and this measures its calls on this machine's processor",
+                    a->profiles.item[i],
                     bz_trace_told(a->trace[i], "gpu") ? bz_trace_told(a->trace[i], "gpu") : "a GPU");
         b->models.name[i] = a->request.profile[i].name;
         b->models.layers[i] = rebuilt[i].layers;
@@ -212,5 +213,5 @@ static int bound_models(void *job, bz_buf *out, bz_error *err)
 }
 
 const bz_command bz_command_bound = BZ_COMMAND(
-    "bound", "[MODEL...] [OPTIONS]", "say how fast a model could run here: measure its layers, then add them up", OPTIONS,
-    bound_job, bound_models, .judge = judge);
+    "bound", "[MODEL...] [OPTIONS]", "say how fast a model could run here: measure its layers, then add them up",
+    OPTIONS, bound_job, bound_models, .judge = judge);

@@ -300,7 +300,8 @@ typedef struct bz_ladder {
     double ratio;   /* goal / latency */
     double speedup; /* latency / goal */
     double speedup_parallel;
-    double hidden;  /* between the calls of a program whose model is not known, and in work that no layer is known of: layers may
+    double
+        hidden; /* between the calls of a program whose model is not known, and in work that no layer is known of: layers may
                      * have run there that the goal has not; 0 where there is a model, or little of it */
     double with_framework, without; /* simulated: the iteration with every layer at the goal's price; without the
                                      * framework's own time it is one graph's bound. NAN: no model's layers on a processor */

@@ -111,7 +111,8 @@ static void put_profile(const bz_bound *b, const bz_ladder *l, bz_buf *out)
             bz_buf_puts(out, goal->unpriced ? "up to " : "at least ");
         bz_buf_printf(out, "%.3g × faster is possible", l->speedup);
         if (l->hidden > 0)
-            bz_buf_printf(out, ": %s lie between them, and nothing tells which layers ran there", BZ_SAY_TIME(l->hidden));
+            bz_buf_printf(out, ": %s lie between them, and nothing tells which layers ran there",
+                          BZ_SAY_TIME(l->hidden));
         if (l->n_advices && l->advice->gain > 0 && !l->advice->unsure &&
             l->advice->gain <= l->latency - goal->sequential)
             put_change(l, l->advice, out);
