@@ -300,9 +300,7 @@ typedef struct bz_ladder {
     double ratio;   /* goal / latency */
     double speedup; /* latency / goal */
     double speedup_parallel;
-    double
-        hidden; /* between the calls of a program whose model is not known, and in work that no layer is known of: layers may
-                     * have run there that the goal has not; 0 where there is a model, or little of it */
+    double hidden; /* between calls, where layers may have run that the goal has not; 0: little, or a model is known */
     double with_framework, without; /* simulated: the iteration with every layer at the goal's price; without the
                                      * framework's own time it is one graph's bound. NAN: no model's layers on a processor */
     const char *defect;      /* the goal is above what was measured: which, and the layers to suspect; else NULL */
