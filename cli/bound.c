@@ -127,7 +127,25 @@ static int plan_models(bound_job *b, bz_error *err)
                                                                                                                 : 0;
 }
 
-/* What the calls of recordings did takes the place of models. It is measured where this runs, wherever they were recorded. */
+/* What a recording's calls did. It is measured where this runs, wherever they ran. */
+static int rebuild(bound_job *b, int number, bz_rebuilt *out, bz_error *err)
+{
+    const bz_trace *t = b->analyses.trace[number];
+    const char *name = b->analyses.profiles.item[number], *gpu = bz_trace_told(t, "gpu");
+    bool operators = t->event[BZ_EVENT_OP].n > 0;
+    bz_rebuild(t, &b->job.arena, out);
+    if (!out->layers)
+        return bz_fail(err, BZ_INCOMPLETE, "%s: its %s do not tell their sizes%s: name the model that made them", name,
+                       operators ? "operators" : "calls",
+                       operators ? " (PyTorch's profiler tells them with record_shapes=True)" : "");
+    if (t->event[BZ_EVENT_KERNEL].n && !b->p.system && !planning_device(&b->p))
+        bz_warn(&bz_command_bound, "%s ran on %s, and this measures its calls on this machine's processor", name,
+                gpu ? gpu : "a GPU");
+    bz_job_cut(&b->job, t);
+    return 0;
+}
+
+/* Recordings take the place of models. */
 static int take_recordings(bound_job *b, bz_error *err)
 {
     analyses *a = &b->analyses;
@@ -139,17 +157,10 @@ static int take_recordings(bound_job *b, bz_error *err)
     bz_rebuilt *rebuilt = BZ_NEW(arena, bz_rebuilt, n);
     b->models = (bz_models){.name = BZ_NEW(arena, const char *, n), .layers = BZ_NEW(arena, bz_layers *, n), .n = n};
     for (int i = 0; i < n; i++) {
-        bz_rebuild(a->trace[i], arena, &rebuilt[i]);
-        if (!rebuilt[i].layers)
-            return bz_fail(err, BZ_INCOMPLETE, "%s: its calls do not tell their sizes: name the model that made them",
-                           a->profiles.item[i]);
-        if (a->trace[i]->event[BZ_EVENT_KERNEL].n && !b->p.system && !planning_device(&b->p))
-            bz_warn(&bz_command_bound, "%s ran on %s, and this measures its calls on this machine's processor",
-                    a->profiles.item[i],
-                    bz_trace_told(a->trace[i], "gpu") ? bz_trace_told(a->trace[i], "gpu") : "a GPU");
+        if (rebuild(b, i, &rebuilt[i], err))
+            return -1;
         b->models.name[i] = a->request.profile[i].name;
         b->models.layers[i] = rebuilt[i].layers;
-        bz_job_cut(&b->job, a->trace[i]);
     }
     a->request.rebuilt = rebuilt;
     b->p.threads = analyses_threads(a, b->p.threads);
