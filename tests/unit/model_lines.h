@@ -105,22 +105,44 @@ static inline void put_values(bz_buf *g, const char *text)
     }
 }
 
-static inline subject infer(const char *values, const char *nodes)
+static inline void put_result(bz_buf *g, const char *name)
 {
-    subject s = {0};
+    bz_buf result = {0};
+    put_text(&result, 1, name);
+    put_message(g, GRAPH_OUTPUT, result);
+}
+
+/* The file is the subject's from now on. */
+static inline subject infer_file(bz_buf bytes, const char *what)
+{
+    subject s = {.bytes = bytes};
     bz_error err = {0};
-    bz_buf g = {0}, result = {0};
-    put_values(&g, values);
-    put_nodes(&g, nodes);
-    put_text(&result, 1, "y");
-    put_message(&g, GRAPH_OUTPUT, result);
-    s.bytes = a_model(9, 20, g);
-    put_opset(&s.bytes, MODEL_OPSET, "com.microsoft", 1);
-    put_opset(&s.bytes, MODEL_OPSET, "ai.onnx.preview.training", 1);
     if (bz_model_parse(s.bytes.data, s.bytes.len, "test", &s.model, &err) ||
         bz_layers_infer(s.model, &(bz_infer_options){0}, &s.layers, &err))
-        fail_msg("%s: %s", nodes, err.text);
+        fail_msg("%s: %s", what, err.text);
     return s;
+}
+
+static inline subject infer(const char *values, const char *nodes)
+{
+    bz_buf g = {0};
+    put_values(&g, values);
+    put_nodes(&g, nodes);
+    put_result(&g, "y");
+    bz_buf bytes = a_model(9, 20, g);
+    put_opset(&bytes, MODEL_OPSET, "com.microsoft", 1);
+    put_opset(&bytes, MODEL_OPSET, "ai.onnx.preview.training", 1);
+    return infer_file(bytes, nodes);
+}
+
+/* Of the layer of that name. */
+static inline const bz_type *result_of(const subject *s, const char *layer)
+{
+    for (int i = 0; i < s->layers->n; i++)
+        if (!strcmp(s->layers->layer[i].name, layer))
+            return &s->layers->layer[i].out[0];
+    fail_msg("no layer '%s'", layer);
+    return NULL;
 }
 
 static inline void end(subject *s)

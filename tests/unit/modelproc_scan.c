@@ -1,16 +1,7 @@
 /* Scan, by its definition: operands are cut along an axis, the body runs once for each cut, and what it makes is put together along another axis. In
  * opset 8 all operands have a batch in front, for each element of which the body runs anew, and axes cannot be chosen. */
 #include "chance.h"
-#include "modelproc/modelproc.h"
-#include "writer.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include <cmocka.h>
+#include "model_lines.h"
 
 enum { STATES = 2, SCANS = 2, RANK = 2, BATCH = 3 };
 
@@ -134,14 +125,8 @@ static void shapes_and_trips_are_those_of_the_definition(void **state)
     (void)state;
     for (int round = 0; round < 300; round++) {
         drawn_scan s = draw();
-        bz_buf bytes = scan_model(&s);
-        bz_model *model;
-        bz_layers *layers;
-        bz_error err = {0};
-        if (bz_model_parse(bytes.data, bytes.len, "test", &model, &err) ||
-            bz_layers_infer(model, &(bz_infer_options){0}, &layers, &err))
-            fail_msg("%s", err.text);
-        const bz_layer *l = &layers->layer[0];
+        subject of = infer_file(scan_model(&s), "a scan");
+        const bz_layer *l = &of.layers->layer[0];
         assert_int_equal(l->n_bodies, 1);
         assert_true(l->bodies[0].trips_known);
         assert_int_equal(l->bodies[0].trips, s.length[0] * (s.old ? BATCH : 1));
@@ -153,9 +138,7 @@ static void shapes_and_trips_are_those_of_the_definition(void **state)
             assert_sizes(&l->bodies[0].layers[k].out[0], inner);
             assert_sizes(&l->out[k], outside(&s, scanned ? with(inner, s.out_axis[at], s.length[0]) : inner));
         }
-        bz_layers_free(layers);
-        bz_model_free(model);
-        bz_buf_free(&bytes);
+        end(&of);
     }
 }
 

@@ -127,15 +127,6 @@ static void change(program *p, elements *e, int step)
     put_nodes(&p->graph, nodes);
 }
 
-static const bz_type *result_of(const bz_layers *l, const char *node)
-{
-    for (int i = 0; i < l->n; i++)
-        if (!strcmp(l->layer[i].name, node))
-            return &l->layer[i].out[0];
-    fail_msg("no layer '%s'", node);
-    return NULL;
-}
-
 static void assert_sizes(const bz_type *t, const sizes *want)
 {
     assert_int_equal(t->rank, want->rank);
@@ -194,26 +185,16 @@ static void elements_are_those_of_a_list(void **state)
                 p.values);
         if (fits)
             put_nodes(&p.graph, nodes);
-        bz_buf result = {0};
-        put_text(&result, 1, "y0");
-        put_message(&p.graph, GRAPH_OUTPUT, result);
-        bz_buf bytes = a_model(9, 17, p.graph);
-        bz_model *model;
-        bz_layers *layers;
-        bz_error err = {0};
-        if (bz_model_parse(bytes.data, bytes.len, "test", &model, &err) ||
-            bz_layers_infer(model, &(bz_infer_options){0}, &layers, &err))
-            fail_msg("%s", err.text);
+        put_result(&p.graph, "y0");
+        subject s = infer_file(a_model(9, 17, p.graph), "a sequence");
         for (int k = 0; k < e.n; k++) {
             sprintf(name, "y%d", k);
-            assert_sizes(result_of(layers, name), &e.of[k]);
+            assert_sizes(result_of(&s, name), &e.of[k]);
         }
-        assert_int_equal(result_of(layers, "c")->dims[0], e.n);
+        assert_int_equal(result_of(&s, "c")->dims[0], e.n);
         if (fits)
-            assert_sizes(result_of(layers, "t"), &whole);
-        bz_layers_free(layers);
-        bz_model_free(model);
-        bz_buf_free(&bytes);
+            assert_sizes(result_of(&s, "t"), &whole);
+        end(&s);
     }
 }
 

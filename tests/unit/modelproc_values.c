@@ -86,21 +86,9 @@ static void put_list(bz_buf *g, const char *name, int n, const int64_t *v)
     put_numbers(g, name, &t, BZ_I64);
 }
 
-static const bz_type *result_of(const bz_layers *l, const char *node)
-{
-    for (int i = 0; i < l->n; i++)
-        if (!strcmp(l->layer[i].name, node))
-            return &l->layer[i].out[0];
-    fail_msg("no layer '%s'", node);
-    return NULL;
-}
-
 /* The nodes make r of what is in the graph, which is freed. */
 static void check(bz_buf g, const char *nodes, const numbers *want)
 {
-    bz_error err = {0};
-    bz_model *model;
-    bz_layers *layers;
     char more[120], name[16];
     int64_t least = 0;
     put_nodes(&g, nodes);
@@ -119,26 +107,19 @@ static void check(bz_buf g, const char *nodes, const numbers *want)
         snprintf(more, sizeof more, "Gather o,pick%d p%d; ConstantOfShape p%d y%d", (int)k, (int)k, (int)k, (int)k);
         put_nodes(&g, more);
     }
-    bz_buf result = {0};
-    put_text(&result, 1, want->n ? "y0" : "r");
-    put_message(&g, GRAPH_OUTPUT, result);
-    bz_buf bytes = a_model(9, 20, g);
-    if (bz_model_parse(bytes.data, bytes.len, "test", &model, &err) ||
-        bz_layers_infer(model, &(bz_infer_options){0}, &layers, &err))
-        fail_msg("%s: %s", nodes, err.text);
-    const bz_type *t = result_of(layers, "r");
+    put_result(&g, want->n ? "y0" : "r");
+    subject s = infer_file(a_model(9, 20, g), nodes);
+    const bz_type *t = result_of(&s, "r");
     assert_int_equal(t->rank, want->rank);
     for (int i = 0; i < t->rank; i++)
         assert_int_equal(t->dims[i], want->dim[i]);
     for (int64_t k = 0; k < want->n; k++) {
         snprintf(name, sizeof name, "y%d", (int)(k - k % READ));
-        if (result_of(layers, name)->dims[k % READ] != want->v[k] + 1 - least)
+        if (result_of(&s, name)->dims[k % READ] != want->v[k] + 1 - least)
             fail_msg("%s: element %d is %lld, not %lld", nodes, (int)k,
-                     (long long)(result_of(layers, name)->dims[k % READ] - 1 + least), (long long)want->v[k]);
+                     (long long)(result_of(&s, name)->dims[k % READ] - 1 + least), (long long)want->v[k]);
     }
-    bz_layers_free(layers);
-    bz_model_free(model);
-    bz_buf_free(&bytes);
+    end(&s);
 }
 
 static int64_t clamped(int64_t v, int64_t low, int64_t high)
