@@ -46,8 +46,7 @@ typedef struct bz_scan {
     bz_values value[BZ_SCAN_COLUMNS];
     uint64_t rows; /* about so many are expected; 0: not known */
     bool own;      /* pages, else the statement */
-    bool
-        alone; /* libsqlite3 is not asked any more, which another thread may use: odd pages end the scan as damage does */
+    bool alone;    /* of libsqlite3, which another thread may use: odd pages end the scan as damage does */
     bz_rows pages;
     sqlite3_stmt *statement;
     int rc; /* of the statement's last step */

@@ -169,11 +169,17 @@ typedef struct product {
 
 BZ_SORTS(by_sizes, product, BZ_THEN(BZ_ORDER(p->m, q->m), BZ_THEN(BZ_ORDER(p->n, q->n), BZ_ORDER(p->k, q->k))));
 
+/* Of the call that a task is; NULL: it is none, or none of a known problem. */
+static const bz_problem *problem_of(const bz_flow *flow, const bz_task *task)
+{
+    bool call = task->event_kind == BZ_EVENT_CALL && task->event != BZ_NONE;
+    return call ? bz_call_of(flow->trace, task->event)->problem : NULL;
+}
+
 static const bz_problem *gemm_of(const bz_flow *flow, const bz_task *task)
 {
-    const bz_call *call =
-        task->event_kind == BZ_EVENT_CALL && task->event != BZ_NONE ? bz_call_of(flow->trace, task->event) : NULL;
-    return call && call->problem && call->problem->kind == BZ_PROBLEM_GEMM ? call->problem : NULL;
+    const bz_problem *p = problem_of(flow, task);
+    return p && p->kind == BZ_PROBLEM_GEMM ? p : NULL;
 }
 
 /* Calls of BLAS have no word for it, but shapes: where y[b,o] = x[b,i] w[o,i]ᵀ was computed, y'ᵀ x [o,i] of y's gradient y'[b,o] is the weights' gradient.
@@ -210,11 +216,10 @@ const char *bz_flow_trains(const bz_flow *flow)
     const char *first = NULL; /* of those that say nothing by their name, as a division */
     for (uint32_t i = 0; i < flow->n; i++) {
         const bz_task *k = &flow->task[i];
-        const bz_call *call =
-            k->event_kind == BZ_EVENT_CALL && k->event != BZ_NONE ? bz_call_of(flow->trace, k->event) : NULL;
+        const bz_problem *problem = problem_of(flow, k);
         const char *op = bz_task_op(flow, k);
         if (k->phase == BZ_PHASE_BACKWARD || bz_name_answer(&back, k->name) ||
-            (call && call->problem && bz_problem_has(call->problem, BZ_TRAIT_GRADIENT))) {
+            (problem && bz_problem_has(problem, BZ_TRAIT_GRADIENT))) {
             const char *name = op ? op : k->name;
             if (bz_name_matches("ackward", name))
                 return name;
