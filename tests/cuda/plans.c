@@ -152,24 +152,56 @@ static double time_problem(const char *text, const char *folder, cudnnBackendDes
     return bz_now() - from;
 }
 
+/* How many configurations are measured of a problem: those of its graphs that have a plan, which is kept, or takes no time. */
+static int configurations(const work *w, const char *layout, const cudnn_shelf *shelf, cudnnBackendDescriptor_t device)
+{
+    int n = 0;
+    for (const cudnn_kind *k = bz_cudnn_kinds; k->kind; k++) {
+        char name[200];
+        bz_error err;
+        call *c = k->kind == w->problem.kind && k->release == cudnn_release_graph
+                      ? bz_cudnn_describe(k, &w->problem, w->operand, w->job.n_operands, layout, "default", &err)
+                      : NULL;
+        if (!c)
+            continue;
+        c->device = device;
+        c->shelf = shelf;
+        for (int i = 0; cudnn_graph_algorithm(c, i, name, sizeof name) && i < c->graph->n_configs; i++) {
+            cudnnBackendDescriptor_t plan;
+            n += cudnn_plan_get(c, &c->graph->config[i], &plan) == CUDNN_STATUS_SUCCESS;
+            cudnnBackendDestroyDescriptor(plan);
+        }
+        bz_cudnn_free(c);
+    }
+    return n;
+}
+
 static void time_problems(const char *folder)
 {
+    cudnn_shelf shelf;
     cudnnBackendDescriptor_t device = device_describe(DEVICE_H200);
     double built = 0, taken = 0;
     char line[1024];
-    int n = 0;
+    int n = 0, configured = 0;
     time_problem("activation fn=tanh x=4x4 dtype=f32", folder, device); /* the library begins */
+    if (!cudnn_shelf_open(&shelf, folder, device))
+        exit(2);
     for (; fgets(line, sizeof line, stdin); n++) {
         line[strcspn(line, "\n")] = 0;
         double first = time_problem(line, folder, device), again = time_problem(line, folder, device);
         printf("%7.3f s built, %6.2f ms taken back: %s\n", first, 1e3 * again, line);
         fflush(stdout);
+        work w;
+        begin(&w, line, folder);
+        configured += configurations(&w, "plain", &shelf, device) + configurations(&w, "nhwc", &shelf, device);
         built += first;
         taken += again;
     }
     content c = look(folder, false);
-    printf("%d problems in two layouts: built in %.2f s, taken back in %.1f ms; %d compiled plans, %.0f KB in all\n", n,
-           built, 1e3 * taken, c.large, c.bytes / 1e3);
+    printf("%d problems in two layouts, %d configurations: built in %.2f s, taken back in %.1f ms; %d compiled plans, "
+           "%.0f KB in all\n",
+           n, configured, built, 1e3 * taken, c.large, c.bytes / 1e3);
+    cudnn_shelf_close(&shelf);
     cudnnBackendDestroyDescriptor(device);
 }
 
