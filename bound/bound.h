@@ -236,7 +236,10 @@ int bz_bound_marks_make(bz_bound *b, const bz_prices *prices, bz_perfdb *db, con
 typedef struct bz_goal {
     const char *name; /* "fused", "as written" */
     double sequential, parallel;
-    double hardware;      /* NAN: peaks not known */
+    double hardware; /* NAN: peaks not known */
+    /* Records have a layer's weights in the caches. By how much longer `sequential` is where each layer takes at least what its weights need to come from
+     * where the weights of all layers lie between two iterations, and how many bytes these are. Both 0: little longer, or not known. */
+    double far, weights;
     int layers, unpriced; /* where a layer is unpriced the first two times are lower ends */
     double macs, time;    /* shares that are priced, 0 to 1 */
     bool modelled;        /* time: of the rooflines; else of the bytes */

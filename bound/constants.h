@@ -11,6 +11,10 @@ static const double LEAST_MACS = 0.99, LEAST_TIME = 0.95;
  * bytes have no roof by the memory. */
 static const double UNTOLD_CACHE = 128 << 20;
 
+/* Share of a bound from which it is told by how much longer its layers take with weights from memory. Chosen: what steady records may be off by. Twice: a
+ * bound that a program misses by a twelfth for that reason alone says nothing of it. */
+static const double FAR_TOLD = 0.05;
+
 /* Of the yardsticks beside marked records, the share below the one that is told: a single stumble of the machine says nothing of all others.
  * Chosen. Nearer to 1: one record in a hundred tells how much the machine varies. */
 static const double MOSTLY = 0.9;

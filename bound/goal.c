@@ -43,6 +43,43 @@ static void sum_work(const bz_bound *b, bool fused, work *all, work *priced)
     }
 }
 
+/* A look-up reads a few rows of its table. */
+static double weights_of(const bz_bound *b, const bz_layer *layer)
+{
+    double sum = 0;
+    for (int k = 0; k < layer->n_in && layer->in_constant; k++)
+        sum += layer->in_constant[k] ? bz_peaks_bytes(layer, &layer->in[k], b->dtype) : 0;
+    return fmin(sum, bz_peaks_bytes(layer, NULL, b->dtype));
+}
+
+/* Weights are used once in an iteration, or where a loop uses them again, they may have stayed since its first trip. */
+static double from_far(const bz_bound *b, bool fused, double *weights)
+{
+    BZ_FREED double *bytes = bz_zeroed((size_t)b->layers->n, sizeof *bytes);
+    BZ_FREED bool *covered = bz_zeroed((size_t)b->layers->n, sizeof *covered);
+    double more = 0;
+    for (int i = 0; i < b->n; i++) {
+        double own = weights_of(b, b->layer[i].layer);
+        bytes[b->layer[i].node] += own;
+        *weights += own;
+    }
+    for (int g = 0; fused && g < b->fused.n; g++) {
+        const bz_bound_group *group = &b->fused.group[g];
+        double own = 0;
+        for (int i = 0; i < group->n; i++) {
+            own += bytes[group->layer[i]];
+            covered[group->layer[i]] = true;
+        }
+        more += fmax(0, bz_peaks_again(b->peaks, own, *weights) - group->price.seconds);
+    }
+    for (int i = 0; i < b->n; i++) {
+        const bz_bound_layer *l = &b->layer[i];
+        if (l->price.alternative && !covered[l->node] && !(fused && bz_bound_spared(b, l)))
+            more += fmax(0, bz_peaks_again(b->peaks, weights_of(b, l->layer), *weights) - l->times * l->price.seconds);
+    }
+    return more;
+}
+
 bool bz_goal_enough(double macs, double time)
 {
     return macs >= LEAST_MACS && time >= LEAST_TIME;
@@ -60,6 +97,9 @@ static bz_goal judge(const bz_bound *b, bool fused, bz_goal goal)
     goal.products = bz_goal_enough(goal.macs, 1);
     goal.untold = all.untold - priced.untold;
     goal.enough = bz_goal_enough(goal.macs, goal.time) && !b->partial && !goal.untold;
+    goal.far = b->setting.cache == BZ_CACHE_HOT && b->n ? from_far(b, fused, &goal.weights) : 0;
+    if (!(goal.far > FAR_TOLD * goal.sequential))
+        goal.far = goal.weights = 0;
     return goal;
 }
 

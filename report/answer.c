@@ -105,14 +105,17 @@ static void put_profile(const bz_bound *b, const bz_ladder *l, bz_buf *out)
         bz_buf_printf(out, "; the libraries could do %s in ", l->hidden > 0 ? "its calls" : "it");
         put_bound(b, goal, out);
         bz_buf_puts(out, ": ");
-        if (l->hidden > 0)
-            bz_buf_printf(out, "between %.3g × and ", l->latency / (goal->sequential + l->hidden));
+        if (l->hidden + goal->far > 0)
+            bz_buf_printf(out, "between %.3g × and ", l->latency / (goal->sequential + goal->far + l->hidden));
         else if (goal->unpriced || l->calls_alone)
             bz_buf_puts(out, goal->unpriced ? "up to " : "at least ");
         bz_buf_printf(out, "%.3g × faster is possible", l->speedup);
         if (l->hidden > 0)
             bz_buf_printf(out, ": %s lie between them, and nothing tells which layers ran there",
                           BZ_SAY_TIME(l->hidden));
+        if (goal->far > 0)
+            bz_buf_printf(out, "%s%s more are needed as %s of weights come from far (modelled)",
+                          l->hidden > 0 ? ", and " : ": ", BZ_SAY_TIME(goal->far), BZ_SAY_BYTES(goal->weights));
         if (l->n_advices && l->advice->gain > 0 && !l->advice->unsure &&
             l->advice->gain <= l->latency - goal->sequential)
             put_change(l, l->advice, out);
@@ -131,6 +134,9 @@ static void put_model(const bz_bound *b, bz_buf *out)
         put_bound(b, &goal, out);
         if (goal.sequential < b->sequential && bz_bound_written(b).enough)
             bz_buf_printf(out, " where they fuse layers, in %s layer by layer", BZ_SAY_TIME(b->sequential));
+        if (goal.far > 0)
+            bz_buf_printf(out, " with its weights in the caches, in %s as all %s of them come from far (modelled)",
+                          BZ_SAY_TIME(goal.sequential + goal.far), BZ_SAY_BYTES(goal.weights));
         put_hardware(&goal, out);
     }
     bz_buf_putc(out, '\n');
@@ -143,7 +149,7 @@ static void put_step(const bz_bound *b, bz_buf *out)
     const bz_goal goal = bz_bound_goal(b);
     if (!bz_layers_step(b->layers, &step))
         return;
-    double tokens = (double)step.sequences * (double)step.tokens;
+    double tokens = (double)step.sequences * (double)step.tokens, least = goal.sequential + goal.far;
     bz_buf_printf(out, "  %s of %s token%s", step.tokens == 1 ? "decode" : "prefill", BZ_SAY_COUNT(tokens),
                   BZ_PLURAL(tokens));
     if (step.sequences > 1)
@@ -153,7 +159,7 @@ static void put_step(const bz_bound *b, bz_buf *out)
         bz_buf_printf(out, ": at most %s tokens/s by the hardware's peaks", BZ_SAY_COUNT(tokens / goal.hardware));
     if (goal.enough && goal.sequential > 0)
         bz_buf_printf(out, "%s %s%s by the libraries", isfinite(goal.hardware) ? "," : ":",
-                      goal.unpriced ? "at most " : "", BZ_SAY_COUNT(tokens / goal.sequential));
+                      goal.unpriced || goal.far > 0 ? "at most " : "", BZ_SAY_COUNT(tokens / least));
     bz_buf_putc(out, '\n');
 }
 

@@ -187,7 +187,7 @@ static void put_fused(const bz_bound *b, bz_json *j)
 
 static const bz_member GOAL[] = {
     BZ_MEMBER_AS(bz_goal, name, "bound"),
-    BZ_FIELDS(bz_goal, enough, sequential, parallel, hardware, unpriced),
+    BZ_FIELDS(bz_goal, enough, sequential, parallel, hardware, far, weights, unpriced),
     BZ_MEMBER_AS(bz_goal, macs, "priced_macs"),
 };
 
@@ -214,8 +214,10 @@ static void put_step(const bz_bound *b, bz_json *j)
     double tokens = (double)step.sequences * (double)step.tokens;
     bz_json_key_object(j, "step");
     bz_members_json(BZ_MEMBERS(STEP), &step, j);
-    BZ_JSON(j, BZ_TELL("tokens_per_second", goal.enough && goal.sequential > 0 ? tokens / goal.sequential : NAN),
-            BZ_TELL("tokens_per_second_hardware", goal.hardware > 0 ? tokens / goal.hardware : NAN));
+    BZ_JSON(
+        j,
+        BZ_TELL("tokens_per_second", goal.enough && goal.sequential > 0 ? tokens / (goal.sequential + goal.far) : NAN),
+        BZ_TELL("tokens_per_second_hardware", goal.hardware > 0 ? tokens / goal.hardware : NAN));
     bz_json_object_end(j);
 }
 

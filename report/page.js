@@ -200,13 +200,14 @@ function answer(a, l) {
   } else if (l && known(l.latency) && l.ran_on) {
     p.append(`It ran on ${l.ran_on}; on ${a.system} the libraries could do it in `, strong(bound(a, g.sequential, g.unpriced)), ".");
   } else if (l && known(l.latency)) {
-    const least = l.hidden ? `between ${(l.latency / (g.sequential + l.hidden)).toFixed(2)} × and ` : g.unpriced ? "up to " : l.calls_alone ? "at least " : "";
-    p.append(`the libraries could do ${l.hidden ? "its calls" : "it"} in `, strong(bound(a, g.sequential, g.unpriced)), ": ", strong(least + l.speedup.toFixed(2) + " × faster"), ` is possible${l.hidden ? `: ${time(l.hidden)} lie between them, and nothing tells which layers ran there` : ""}. `);
+    const least = l.hidden + g.far > 0 ? `between ${(l.latency / (g.sequential + g.far + l.hidden)).toFixed(2)} × and ` : g.unpriced ? "up to " : l.calls_alone ? "at least " : "";
+    p.append(`the libraries could do ${l.hidden ? "its calls" : "it"} in `, strong(bound(a, g.sequential, g.unpriced)), ": ", strong(least + l.speedup.toFixed(2) + " × faster"), ` is possible${l.hidden ? `: ${time(l.hidden)} lie between them, and nothing tells which layers ran there` : ""}${g.far ? `${l.hidden ? ", and" : ":"} ${time(g.far)} more are needed as ${bytes(g.weights)} of weights come from far (modelled)` : ""}. `);
     const why = reasons(a, l).sort((x, y) => y.seconds - x.seconds).slice(0, 3);
     if (why.length) p.append("What keeps it: ", why.map((w) => `${w.name} (${time(w.seconds)})`).join(", "), ".");
     else if (l.idle > 0 || l.excess > 0) p.append(`What keeps it: ${time(Math.max(0, l.idle))} outside of ${l.device ? "the device's work" : "library calls"}, ${time(Math.max(0, l.excess))} more work than the bound.`);
   } else {
     p.append("The model could run in ", strong(bound(a, g.sequential, g.unpriced)), ` (${g.bound === "fused" ? "fused bound" : "bound as written"}), or `, strong(bound(a, g.parallel, g.unpriced)), " where independent layers run at the same time. ");
+    if (g.far) p.append(`As ${bytes(g.weights)} of weights come from far, it takes `, strong(time(g.sequential + g.far)), " (modelled). ");
     const slow = a.layers.filter((x) => known(x.seconds)).sort((x, y) => y.seconds - x.seconds)[0];
     if (slow && a.sequential > 0) p.append(`Its slowest layer, ${slow.name}, takes ${percent(share(a, slow.seconds))} of the bound as written.`);
   }

@@ -95,6 +95,7 @@ function bounds(a, l) {
     add("parallel", a.parallel, records);
     for (const s of a.streams.slice(1).reverse()) add(s.k + " streams", s.seconds, records);
     add("sequential", a.sequential, records);
+    if (a.goal.far) add("weights from far", a.goal.sequential + a.goal.far, "modelled");
   }
   if (l) { add(l.device ? "device busy" : "library busy", l.busy, "profile"); add("measured", l.latency, "profile"); }
   const box = chart("The bounds, from the hardware to what was measured", 50 + tall(rows.map((r) => r.name), 28), () => ({

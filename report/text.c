@@ -230,6 +230,13 @@ static void put_bounds(const bz_bound *b, const bz_goal *goal, bz_arena *arena, 
         rung(t, goal, bz_arena_printf(arena, "%d streams", b->streams.at[i].k), b->streams.at[i].seconds,
              "the layers on so many streams, by list scheduling");
     rung(t, goal, "sequential", b->sequential, "one layer after the other, each in its fastest way");
+    if (goal->far > 0)
+        rung(t, goal, "weights from far", goal->sequential + goal->far,
+             bz_arena_printf(
+                 arena,
+                 "modelled: no layer takes less than its weights need to come from where all %s of them lie between "
+                 "two iterations; --cache cold measures that",
+                 BZ_SAY_BYTES(goal->weights)));
     if (b->launch > 0)
         rung(t, goal, "launch overhead", b->launch, "time to start the calls; the bounds above do not contain it");
     bz_buf_putc(out, '\n');

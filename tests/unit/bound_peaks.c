@@ -106,6 +106,60 @@ static void test_enough(void **state)
 
 /* Shares by their definition, over random bounds: a layer counts as often as it runs, and as priced where it has a price, or, in the fused
  * bound, where a group stands for it. Without peaks bytes stand for the time. */
+/* Weights come from where all of them lie, at the rate of the smallest buffer that holds them, or of the largest. A layer, or a group, whose price is
+ * less takes that long. A look-up moves less than its table. */
+static void test_weights_from_far(void **state)
+{
+    (void)state;
+    enum { LAYERS = 5 };
+    static const bz_alternative PRICED;
+    static const bool CONSTANT[2] = {false, true};
+    bz_peaks peaks = {.n_bandwidth = 2, .bandwidth = {{4000, 40, 200}, {8000, 8, 100}}};
+    int told = 0, untold = 0;
+    for (int trial = 0; trial < 500; trial++) {
+        bz_layer layer[LAYERS] = {0};
+        bz_bound_layer of[LAYERS] = {0};
+        bz_layers layers = {.layer = layer, .n = LAYERS};
+        bz_type in[LAYERS][2];
+        int64_t dims[LAYERS];
+        int grouped[] = {1, 3};
+        bz_bound_group group = {.layer = grouped, .n = 2, .price.seconds = 1 + chance(30)};
+        bool cold = !chance(8), wanted = !chance(2);
+        bz_bound b = {.layers = &layers,
+                      .layer = of,
+                      .n = LAYERS,
+                      .peaks = &peaks,
+                      .sequential = 1 + chance(400),
+                      .setting.cache = cold ? BZ_CACHE_COLD : BZ_CACHE_HOT,
+                      .fused = {.wanted = wanted, .group = &group, .n = 1, .sequential = 1 + chance(400)}};
+        double bytes[LAYERS], all = 0, more = 0;
+        peaks.why = chance(10) ? NULL : "not measured";
+        for (int i = 0; i < LAYERS; i++) {
+            int64_t moved = chance(6) ? 10000 : 1 + chance(400);
+            dims[i] = 1 + chance(500);
+            in[i][0] = (bz_type){.kind = BZ_TYPE_TENSOR, .dtype = BZ_F32};
+            in[i][1] = (bz_type){.kind = BZ_TYPE_TENSOR, .dtype = BZ_F32, .rank = 1, .dims = &dims[i]};
+            layer[i] = (bz_layer){.kind = "matmul", .bytes = moved, .in = in[i], .in_constant = CONSTANT, .n_in = 2};
+            of[i] = (bz_bound_layer){.layer = &layer[i], .node = i, .times = 1 + chance(2), .hardware = NAN};
+            of[i].price.alternative = chance(8) ? &PRICED : NULL;
+            of[i].price.seconds = chance(30);
+            bytes[i] = fmin(4 * (double)dims[i], (double)moved);
+            all += bytes[i];
+        }
+        double rate = all <= 4000 ? 200 : 100;
+        for (int i = 0; i < LAYERS; i++)
+            if (of[i].price.alternative && !(wanted && (i == 1 || i == 3)))
+                more += fmax(0, bytes[i] / rate - of[i].times * of[i].price.seconds);
+        more += wanted ? fmax(0, (bytes[1] + bytes[3]) / rate - group.price.seconds) : 0;
+        bz_goal g = bz_bound_goal(&b);
+        bool counts = !cold && !peaks.why && more > 0.05 * g.sequential;
+        assert_true(fabs(g.far - (counts ? more : 0)) < 1e-9 && g.weights == (counts ? all : 0));
+        told += counts;
+        untold += !counts;
+    }
+    assert_true(told > 100 && untold > 100);
+}
+
 static void test_shares(void **state)
 {
     (void)state;
@@ -480,6 +534,7 @@ int main(void)
         cmocka_unit_test(test_slow_phase),
         cmocka_unit_test(test_moves),
         cmocka_unit_test(test_enough),
+        cmocka_unit_test(test_weights_from_far),
         cmocka_unit_test(test_shares),
         cmocka_unit_test(test_contradiction),
         cmocka_unit_test(test_roofline),
