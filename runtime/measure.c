@@ -127,7 +127,11 @@ static int set_up(bz_trial *t, bz_error *err)
     const bz_run_options *o = t->task->options;
     t->problem = t->task->families[0].problem;
     int n = bz_problem_operands(t->problem, t->operand);
-    double bytes = bz_problem_bytes(t->problem);
+    double bytes = 0, floats = 0; /* a look-up reads a few rows of its table, and has all of it */
+    for (int i = 0; i < n; i++) {
+        bytes += (double)t->operand[i].count * bz_dtype_bits(t->operand[i].dtype) / 8;
+        floats += (double)t->operand[i].count * sizeof(float);
+    }
     double copies = o->setting.cold ? fmin(fmax(ceil(COLD_COPIES / bytes), 2), MAX_COPIES) : 1;
     t->job = (bz_job){
         .problem = t->problem,
@@ -137,9 +141,6 @@ static int set_up(bz_trial *t, bz_error *err)
         .value = (const float *const *)t->value,
         .copies = (int)copies,
     };
-    double floats = 0;
-    for (int i = 0; i < n; i++)
-        floats += (double)t->operand[i].count * sizeof(float);
     if (floats + bytes * t->job.copies > o->memory_limit)
         return bz_fail(err, BZ_FAILED, "out of memory: the operands take %.3g GB, the limit is %.3g GB",
                        (floats + bytes * t->job.copies) / 1e9, o->memory_limit / 1e9);
