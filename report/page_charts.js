@@ -100,7 +100,7 @@ function bounds(a, l) {
   if (l) { add(l.device ? "device busy" : "library busy", l.busy, "profile"); add("measured", l.latency, "profile"); }
   const box = chart("The bounds, from the hardware to what was measured", 50 + tall(rows.map((r) => r.name), 28), () => ({
     type: "bar",
-    data: { labels: rows.map((r) => lines(r.name)), datasets: [{ data: rows.map((r) => r.s), backgroundColor: rows.map((r) => (r.prov === "profile" ? css("--loss") : r.name === "hardware" ? css("--bar2") : css("--bar"))), borderRadius: 3, maxBarThickness: 22 }] },
+    data: { labels: rows.map((r) => lines(r.name)), datasets: [{ data: rows.map((r) => r.s), backgroundColor: rows.map((r) => (r.prov === "profile" ? css("--loss") : r.prov === "modelled" ? css("--bar2") : css("--bar"))), borderRadius: 3, maxBarThickness: 22 }] },
     options: { indexAxis: "y", plugins: { legend: { display: false }, tooltip: { callbacks: { label: (t) => time(t.raw) } } }, scales: { x: { beginAtZero: true, ticks: tick(time) }, y: { grid: { display: false }, ticks: { autoSkip: false, color: css("--text") } } } } }));
   if (!rows.length) return null;
   return figure("The ladder: what the hardware allows, what the libraries reach, what was measured.", box,
