@@ -36,7 +36,7 @@ typedef struct bz_cuda {
     void *workspace;                                /* variants run one after the other: they share it */
     size_t workspace_size, workspace_limit, memory; /* memory: all of the device's, whoever holds it */
     bool limited;                                   /* by the setting; else by what was free when it was opened */
-    void *host; /* where results are looked at: its pages are there from the second variant on */
+    void *host;                                     /* where results are looked at, which the device reaches */
     size_t host_size;
     bz_nvml *nvml;
     bool watched, throttled; /* NVML was asked in this measurement; and what it said */

@@ -148,7 +148,7 @@ int bz_cuda_open(bz_cuda *c, const bz_run_setting *setting, bz_error *err)
 void bz_cuda_close(bz_cuda *c)
 {
     if (c->borrowed) {
-        free(c->host);
+        cudaFreeHost(c->host);
         *c = (bz_cuda){0};
         return;
     }
@@ -165,7 +165,7 @@ void bz_cuda_close(bz_cuda *c)
     }
     if (c->stream)
         cudaStreamDestroy(c->stream);
-    free(c->host);
+    cudaFreeHost(c->host);
     *c = (bz_cuda){0};
 }
 

@@ -146,16 +146,20 @@ int bz_cuda_operand_poison_part(const bz_operand *part, const bz_cuda_layout *la
     return result;
 }
 
-/* Brings the whole to the host as it lies. */
+/* Brings the whole to the host as it lies, into memory that the device writes to by itself: into other memory the driver copies each byte once more. */
 static int fetch(bz_cuda *c, const bz_cuda_layout *layout, const void *data, bz_error *err)
 {
     if (c->host_size < bytes_of(layout)) {
-        free(c->host);
-        c->host = malloc(bytes_of(layout) + 64);
-        c->host_size = c->host ? bytes_of(layout) : 0;
+        cudaFreeHost(c->host);
+        c->host = NULL;
+        c->host_size = 0;
+        if (cudaHostAlloc(&c->host, bytes_of(layout) + 64, cudaHostAllocDefault) != cudaSuccess) {
+            cudaGetLastError();
+            c->host = NULL;
+            return bz_fail(err, BZ_FAILED, "out of memory for the result");
+        }
+        c->host_size = bytes_of(layout);
     }
-    if (!c->host)
-        return bz_fail(err, BZ_FAILED, "out of memory for the result");
     if (bz_cuda_wait(c))
         return -1;
     cudaError_t status = cudaMemcpy(c->host, data, bytes_of(layout), cudaMemcpyDeviceToHost);
