@@ -35,23 +35,45 @@ static int64_t reach(const bz_cuda_layout *l, int d, int64_t i)
                                           : i * l->stride[d];
 }
 
-/* Calls for each element of the operand, in plain order, with where it lies. */
+/* The dimension whose elements lie one behind the other; else the last. */
+static int nearest(const bz_operand *o, const bz_cuda_layout *l)
+{
+    for (int d = 0; d < o->rank; d++)
+        if (l->stride[d] == 1 && !(l->split_size && d == l->split))
+            return d;
+    return o->rank - 1;
+}
+
+/* Copies the operand's elements to where they lie, or back from there. Where those of the last dimension lie apart, a few of the one that lie together go along
+ * with each: a line of the cache is written once, and not by each element of it again. */
 static void place(const bz_operand *o, const bz_cuda_layout *l, float *laid, float *plain, bool back)
 {
-    int last = o->rank - 1;
-    int64_t at[BZ_PROBLEM_RANK] = {0}, where = l->offset, n = o->dim[last];
-    for (int64_t i = 0; i < o->count; i += n) {
-        for (int64_t k = 0; k < n; k++)
-            if (back)
-                plain[i + k] = laid[where + reach(l, last, k)];
-            else
-                laid[where + reach(l, last, k)] = plain[i + k];
-        for (int d = last; d--;) {
-            where -= reach(l, d, at[d]);
-            if (++at[d] < o->dim[d]) {
-                where += reach(l, d, at[d]);
-                break;
+    enum { TOGETHER = 16 };
+    const bz_cuda_layout rows = bz_cuda_plain(o);
+    int last = o->rank - 1, near = nearest(o, l);
+    int64_t at[BZ_PROBLEM_RANK] = {0}, n = o->dim[last], beside = near < last ? o->dim[near] : 1;
+    for (int64_t i = 0; i < o->count; i += n * beside) {
+        int64_t there = l->offset, here = 0;
+        for (int d = 0; d < last; d++) {
+            there += reach(l, d, at[d]);
+            here += at[d] * rows.stride[d];
+        }
+        for (int64_t from = 0; from < beside; from += TOGETHER) {
+            int64_t some = beside - from < TOGETHER ? beside - from : TOGETHER;
+            for (int64_t k = 0; k < n; k++) {
+                float *x = laid + there + from + reach(l, last, k), *y = plain + here + from * rows.stride[near] + k;
+                for (int64_t c = 0; c < some; c++)
+                    if (back)
+                        y[c * rows.stride[near]] = x[c];
+                    else
+                        x[c] = y[c * rows.stride[near]];
             }
+        }
+        for (int d = last; d--;) {
+            if (d == near)
+                continue;
+            if (++at[d] < o->dim[d])
+                break;
             at[d] = 0;
         }
     }
