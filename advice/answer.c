@@ -17,6 +17,7 @@ static const char *const NONE[BZ_RUNGS] = {
     [BZ_RUNG_BETWEEN] = "the recording does not show what the program does in this time",
     [BZ_RUNG_EXTRA] = "the recording does not show why the program does this work",
     [BZ_RUNG_ALGORITHMS] = "the library chooses the implementation, and the framework has no setting for it",
+    [BZ_RUNG_FAR] = "no cache keeps the weights of all layers until the next iteration",
     [BZ_RUNG_SLOWER] = "the recording does not show why the same calls took longer in the program than alone",
     [BZ_RUNG_OUTSIDE] = "no step of the framework is known that gives these layers to the library",
     [BZ_RUNG_FUSION] = "no step of the framework is known that fuses these layers",

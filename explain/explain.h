@@ -226,11 +226,12 @@ enum {
 };
 
 typedef enum {
-    BZ_RUNG_BETWEEN,    /* the time between calls; without an alignment all of these five */
+    BZ_RUNG_BETWEEN,    /* the time between calls; without an alignment all of these six */
     BZ_RUNG_EXTRA,      /* work that belongs to no layer */
     BZ_RUNG_ALGORITHMS, /* what the best variants would save */
-    BZ_RUNG_SLOWER,     /* calls that took longer than their records */
-    BZ_RUNG_OUTSIDE,    /* layers that no call did, and took longer than their records */
+    BZ_RUNG_FAR, /* weights that the caches do not keep until the next iteration, where calls took longer than their records */
+    BZ_RUNG_SLOWER,  /* calls that took longer than their records, for another reason */
+    BZ_RUNG_OUTSIDE, /* layers that no call did, and took longer than their records */
     BZ_RUNG_FUSION,
     BZ_RUNG_PRECISION,
     BZ_RUNG_PARALLEL,

@@ -76,6 +76,14 @@ static double take_fused(double *slower, double fusion)
     return fused;
 }
 
+/* What calls with records of weights in the caches took longer as theirs came from far, as far as it goes. */
+static double take_far(double *slower, double far)
+{
+    double taken = bz_tick(fmin(fmax(*slower, 0), far));
+    *slower -= taken;
+    return taken;
+}
+
 void bz_waterfall_make(const bz_bound *b, const bz_ladder *l, const bz_units *units, bz_waterfall *out)
 {
     static const struct {
@@ -98,11 +106,13 @@ void bz_waterfall_make(const bz_bound *b, const bz_ladder *l, const bz_units *un
                                   : NAN;
     if (!isfinite(l->latency) || !enough)
         return;
+    double far = take_far(&a.slower, a.aligned ? bz_bound_written(b).far : 0);
     double fused = b->fused.wanted ? take_fused(&a.slower, core[0] - core[BZ_WAY_FUSION]) : 0;
     add_step(out, BZ_RUNG_BETWEEN, a.aligned ? "time between calls" : "time between calls, other work, slow calls",
              a.between);
     add_step(out, BZ_RUNG_EXTRA, "work that belongs to no layer", a.extra);
     add_step(out, BZ_RUNG_ALGORITHMS, "faster algorithms", a.algorithms);
+    add_step(out, BZ_RUNG_FAR, "weights that come from far (modelled)", far);
     add_step(out, BZ_RUNG_SLOWER,
              a.slower < 0 ? "calls that were faster than their records" : "calls that took longer than their records",
              a.slower);

@@ -415,17 +415,38 @@ static void check_waterfall(const bz_waterfall *w)
     for (int i = 0; i < w->n; i++)
         rest -= w->step[i].seconds;
     assert_true(rest == w->to);
-    assert_true(w->joint[0] == w->from && w->n <= BZ_WAYS + 3);
+    assert_true(w->joint[0] == w->from && w->n <= BZ_WAYS + 4);
     for (int ways = 0; ways < 1 << BZ_WAYS; ways++)
         for (int k = 0; k < BZ_WAYS; k++)
             assert_true(!isfinite(w->joint[ways]) || !isfinite(w->joint[ways | 1 << k]) ||
                         w->joint[ways | 1 << k] <= w->joint[ways]);
 }
 
+/* Of what calls took longer than their records, weights from far are at most what they take more: here two layers of 8 kB each, hot 5 µs, 200 µs at 40 MB/s. */
+static void add_weights(rungs *g, bz_layers *layers, bz_layer layer[2], bz_bound_layer of[2], const bz_peaks *peaks)
+{
+    static const bool CONSTANT[1] = {true};
+    static const int64_t DIMS[1] = {2000};
+    static bz_type weights = {.kind = BZ_TYPE_TENSOR, .dtype = BZ_F32, .rank = 1};
+    static const bz_alternative PRICED;
+    weights.dims = (bz_dim *)DIMS;
+    for (int i = 0; i < 2; i++) {
+        layer[i] = (bz_layer){.kind = "matmul", .bytes = 9000, .in = &weights, .in_constant = CONSTANT, .n_in = 1};
+        of[i] = (bz_bound_layer){.layer = &layer[i], .node = i, .times = 1, .hardware = 1e-6};
+        of[i].price = (bz_layer_price){.alternative = &PRICED, .seconds = 5e-6};
+    }
+    *layers = (bz_layers){.layer = layer, .n = 2};
+    g->b.layers = layers;
+    g->b.layer = of;
+    g->b.n = 2;
+    g->b.peaks = peaks;
+}
+
 static void test_waterfall(void **state)
 {
     uint64_t dice = 99991;
-    int outside = 0, expected = 0;
+    int outside = 0, expected = 0, from_far = 0, all_far = 0;
+    const bz_peaks peaks = {.n_bandwidth = 1, .bandwidth = {{1000, 4e7, 4e7}}};
     (void)state;
     for (int round = 0; round < 2000; round++) {
         rungs g;
@@ -435,6 +456,13 @@ static void test_waterfall(void **state)
         g.l.regret = round & 4 ? &g.r : NULL;
         g.l.alignment = round & 8 ? &g.a : NULL;
         g.b.fused.wanted = fused;
+        bz_layers layers;
+        bz_layer layer[2];
+        bz_bound_layer of[2];
+        if (round & 16)
+            add_weights(&g, &layers, layer, of, &peaks);
+        double far = bz_bound_written(&g.b).far, longer = 0;
+        assert_true(round & 16 ? far == 0 || fabs(far - 390e-6) < 1e-12 : far == 0);
         bz_waterfall_make(&g.b, &g.l, units ? &g.u : NULL, &w);
         check_waterfall(&w);
         int all = BZ_WAY_FRAMEWORK | BZ_WAY_ALGORITHMS | BZ_WAY_PARALLEL | (fused ? BZ_WAY_FUSION : 0) |
@@ -447,9 +475,20 @@ static void test_waterfall(void **state)
              i++) /* the framework's own layers are a step of their own, above what the bound has for them */
             outside +=
                 w.step[i].kind == BZ_RUNG_OUTSIDE && w.step[i].seconds == fmax(g.cause[3].seconds - g.missing.bound, 0);
+        for (int i = 0; i < w.n; i++) {
+            longer += w.step[i].kind == BZ_RUNG_SLOWER ? w.step[i].seconds : 0;
+            if (w.step[i].kind != BZ_RUNG_FAR)
+                continue;
+            from_far++;
+            all_far += fabs(w.step[i].seconds - far) < 1e-9;
+            assert_true(g.l.alignment && w.step[i].seconds > 0 && w.step[i].seconds <= far + 1e-9);
+        }
+        for (int i = 0; i < w.n; i++) /* all of the excess, or all of what comes from far */
+            assert_true(w.step[i].kind != BZ_RUNG_FAR || longer < 1e-9 || fabs(w.step[i].seconds - far) < 1e-9);
         expected += g.l.alignment && g.cause[3].seconds > g.missing.bound;
     }
     assert_true(outside == expected && expected > 100);
+    assert_true(all_far > 20 && from_far > all_far);
 }
 
 /* Without times there is nothing to climb down from. */
