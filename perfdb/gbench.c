@@ -252,21 +252,19 @@ static const yajl_callbacks CALLBACKS = {
     .yajl_end_array = on_close,
 };
 
-static int read_rows(file *f, const char *path, bz_source *source, bz_error *err)
+static int read_rows(file *f, const char *path, bz_stream *source, bz_error *err)
 {
-    enum { CHUNK = 1 << 16 };
-    BZ_FREED unsigned char *chunk = bz_alloc(CHUNK, 1);
     yajl_handle h = yajl_alloc(&CALLBACKS, &bz_yajl_memory, f);
     yajl_status status = yajl_status_ok;
-    size_t n = 1;
     int rc = 0;
-    while (n && !rc && status == yajl_status_ok) {
-        rc = bz_source_read(source, chunk, CHUNK, &n, err);
+    for (bool more = true; more && !rc && status == yajl_status_ok; bz_stream_advance(source, source->len, 0)) {
+        rc = bz_source_peek(source, 1, err);
+        more = source->len;
         if (!rc)
-            status = n ? yajl_parse(h, chunk, n) : yajl_complete_parse(h);
+            status = more ? yajl_parse(h, (const unsigned char *)source->data, source->len) : yajl_complete_parse(h);
     }
     if (!rc && status != yajl_status_ok) {
-        unsigned char *why = yajl_get_error(h, 0, chunk, n);
+        unsigned char *why = yajl_get_error(h, 0, NULL, 0);
         why[strcspn((char *)why, "\n")] = 0;
         rc = bz_fail(err, BZ_BAD_INPUT, "%s: not JSON behind benchmark %zu: %s", path, f->n, (char *)why);
         yajl_free_error(h, why);
@@ -466,7 +464,7 @@ static int put_all_counters(bz_import *in, const file *f, const char *name, bz_e
     return rc ? rc : bz_import_flush(in, err);
 }
 
-int bz_gbench_import(bz_import *in, bz_source *source, bz_error *err)
+int bz_gbench_import(bz_import *in, bz_stream *source, bz_error *err)
 {
     BZ_SCOPED(bz_arena) arena = {0};
     file f = {.arena = &arena};

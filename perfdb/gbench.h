@@ -8,7 +8,7 @@
 /* Whether a file that begins like this is Google Benchmark's JSON. */
 bool bz_gbench_is(const char *head, size_t n);
 
-int bz_gbench_import(bz_import *in, bz_source *source, bz_error *err);
+int bz_gbench_import(bz_import *in, bz_stream *source, bz_error *err);
 
 /* One benchmark's name as a problem, a variant, and flops (NAN where not known); everything lives
  * in the arena. */

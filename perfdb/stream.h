@@ -2,27 +2,17 @@
 #ifndef BZ_PERFDB_STREAM_H
 #define BZ_PERFDB_STREAM_H
 
-#include "base/buf.h"
-#include "base/error.h"
+#include "stream/stream.h"
 
-#include <stdbool.h>
-#include <stddef.h>
+/* "-" is standard input. NULL where it cannot be opened. */
+bz_stream *bz_source_open(const char *path, bz_error *err);
 
-typedef struct bz_source bz_source;
-
-/* "-" is standard input. Plain, zstd or gzip is told by the first bytes. */
-int bz_source_open(bz_source **out, const char *path, bz_error *err);
-void bz_source_close(bz_source *s); /* NULL is fine */
-
-/* Unpacked bytes; *n is 0 at the end. */
-int bz_source_read(bz_source *s, void *out, size_t room, size_t *n, bz_error *err);
-
-/* The first bytes without taking them: at least `want` where the file has as many. */
-int bz_source_peek(bz_source *s, size_t want, const char **text, size_t *n, bz_error *err);
+/* At least `want` bytes are in the window, where the file has as many. */
+int bz_source_peek(bz_stream *s, size_t want, bz_error *err);
 
 /* The next line without its end; *text is NULL at the end of the file. A line over `limit` bytes
  * is passed over: *text is "" and *too_long true. */
-int bz_source_line(bz_source *s, size_t limit, const char **text, size_t *len, bool *too_long, bz_error *err);
+int bz_source_line(bz_stream *s, size_t limit, const char **text, size_t *len, bool *too_long, bz_error *err);
 
 typedef struct bz_sink bz_sink;
 

@@ -100,7 +100,7 @@ static int import_line(bz_import *in, size_t number, const char *text, size_t le
     return bz_perfdb_put_system(in->db, line.system, line.details, line.date, err);
 }
 
-static int import_lines(bz_import *in, bz_source *source, bz_error *err)
+static int import_lines(bz_import *in, bz_stream *source, bz_error *err)
 {
     const char *text;
     size_t len;
@@ -127,21 +127,21 @@ static int import_lines(bz_import *in, bz_source *source, bz_error *err)
 /* What waits in `in` at the end is stored by the caller. */
 static int import_file(bz_import *in, bz_error *err)
 {
-    bz_source *source;
-    const char *head;
-    size_t n, named = in->named;
+    bz_stream *source = bz_source_open(in->path, err);
+    size_t named = in->named;
     *in->report = (bz_perfdb_import_report){0};
     in->named = 0;
-    if (bz_source_open(&source, in->path, err))
+    if (!source)
         return -1;
-    int rc = bz_source_peek(source, 4096, &head, &n, err);
+    int rc = bz_source_peek(source, 4096, err);
     if (!rc)
-        rc = bz_gbench_is(head, n) ? bz_gbench_import(in, source, err) : import_lines(in, source, err);
+        rc =
+            bz_gbench_is(source->data, source->len) ? bz_gbench_import(in, source, err) : import_lines(in, source, err);
     rc ? bz_buf_free(&in->waiting) : tell_waiting(in);
     if (!rc && in->named > BAD_NAMED)
         bz_store_warn(in->db, "%s: %zu more lines were left out", in->path, in->named - BAD_NAMED);
     in->named = named;
-    bz_source_close(source);
+    bz_stream_close(source);
     return rc;
 }
 

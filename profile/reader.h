@@ -3,8 +3,8 @@
 #ifndef BZ_PROFILE_READER_H
 #define BZ_PROFILE_READER_H
 
-#include "profile/stream.h"
 #include "profile/trace.h"
+#include "stream/stream.h"
 
 typedef struct bz_reader {
     const char *format;                          /* as people call it: "cuDNN log" */

@@ -1,7 +1,7 @@
 /* A file read once from front to back, decompressed on the way (gzip, zstd), through a window that
  * does not grow with the file. */
-#ifndef BZ_PROFILE_STREAM_H
-#define BZ_PROFILE_STREAM_H
+#ifndef BZ_STREAM_H
+#define BZ_STREAM_H
 
 #include "base/error.h"
 
@@ -11,7 +11,7 @@
 
 typedef struct bz_stream {
     const char *path;
-    const char *data; /* [len] unread bytes */
+    const char *data; /* [len] unread bytes; a zero stands behind those that bz_stream_advance read */
     size_t len;
     bool end;                /* nothing comes after the window */
     bool compressed, memory; /* memory: there is no file at `path` */
@@ -24,6 +24,8 @@ typedef struct bz_stream {
 } bz_stream;
 
 bz_stream *bz_stream_open(const char *path, bz_error *err);
+bz_stream *bz_stream_of(int fd,
+                        const char *path); /* of an open file, which it closes; `path` is what sentences call it */
 bz_stream *bz_stream_memory(const char *data, size_t n); /* for tests; data must outlive the stream */
 void bz_stream_close(bz_stream *s);                      /* NULL is fine */
 
@@ -32,6 +34,7 @@ void bz_stream_advance(bz_stream *s, size_t used, size_t want);
 
 /* -1 where the stream ended early: the system could not read on, or the file is packed so well that it cannot be a recording. */
 int bz_stream_check(const bz_stream *s, bz_error *err);
+int bz_stream_check_whole(const bz_stream *s, bz_error *err); /* -1 where the compressed data is broken, too */
 
 /* The next line without its end, and moves on. False at the end of the file. The line stays valid
  * until the next call. Lines over a megabyte come out in pieces. */

@@ -1,4 +1,4 @@
-#include "profile/stream.h"
+#include "stream/stream.h"
 
 #include "base/arena.h"
 #include "base/open.h"
@@ -21,7 +21,8 @@ struct bz_stream_private {
     enum { PLAIN, GZIP, ZSTD } packing;
     z_stream z;
     ZSTD_DStream *zstd;
-    bool member_open; /* a compressed member was begun and not finished */
+    bool member_open;        /* a compressed member was begun and not finished */
+    const char *wrong, *why; /* with the compressed data, where it is broken */
     unsigned char *input;
     size_t input_at, input_n;
 };
@@ -38,6 +39,13 @@ static size_t read_some(bz_stream *s, void *to, size_t n)
     return got > 0 ? (size_t)got : 0;
 }
 
+static void broken(bz_stream *s, const char *wrong, const char *why)
+{
+    s->broken = true;
+    s->private->wrong = wrong;
+    s->private->why = why;
+}
+
 /* Up to n decompressed bytes; 0 at the end or where the data is damaged. */
 static size_t inflate_some(bz_stream *s, char *to, size_t n)
 {
@@ -47,10 +55,10 @@ static size_t inflate_some(bz_stream *s, char *to, size_t n)
             p->input_at = 0;
             p->input_n = read_some(s, p->input, INPUT);
             s->packed += (int64_t)p->input_n;
-            if (!p->input_n) {
-                s->broken = p->member_open;
+            if (!p->input_n && p->member_open)
+                broken(s, "ends in the middle of its packed data: it was cut", "");
+            if (!p->input_n)
                 return 0;
-            }
         }
         size_t made;
         if (p->packing == GZIP) {
@@ -65,7 +73,7 @@ static size_t inflate_some(bz_stream *s, char *to, size_t n)
             if (rc == Z_STREAM_END)
                 inflateReset(&p->z); /* members may follow one another */
             else if (rc != Z_OK && rc != Z_BUF_ERROR)
-                s->broken = true;
+                broken(s, "damaged gzip data", "");
         } else {
             ZSTD_inBuffer in = {p->input, p->input_n, p->input_at};
             ZSTD_outBuffer out = {to, n, 0};
@@ -74,7 +82,7 @@ static size_t inflate_some(bz_stream *s, char *to, size_t n)
             made = out.pos;
             p->member_open = rc != 0;
             if (ZSTD_isError(rc))
-                s->broken = true;
+                broken(s, "damaged zstd data: ", ZSTD_getErrorName(rc));
         }
         if (made || s->broken)
             return made;
@@ -98,7 +106,7 @@ void bz_stream_advance(bz_stream *s, size_t used, size_t want)
         memmove(p->buffer, s->data, s->len);
     if (want > p->cap / 2) {
         p->cap = want * 2;
-        p->buffer = bz_realloc(p->buffer, p->cap, 1);
+        p->buffer = bz_realloc(p->buffer, p->cap + 1, 1);
     }
     s->data = p->buffer;
     while (s->len < want && !s->end) {
@@ -108,6 +116,7 @@ void bz_stream_advance(bz_stream *s, size_t used, size_t want)
         s->len += got;
         s->end = !got || s->broken || is_bomb(s, NULL);
     }
+    p->buffer[s->len] = 0;
 }
 
 int bz_stream_check(const bz_stream *s, bz_error *err)
@@ -115,6 +124,13 @@ int bz_stream_check(const bz_stream *s, bz_error *err)
     if (s->failure)
         return bz_fail(err, BZ_BAD_INPUT, "%s: cannot be read: %s", s->path, strerror(s->failure));
     return is_bomb(s, err) ? -1 : 0;
+}
+
+int bz_stream_check_whole(const bz_stream *s, bz_error *err)
+{
+    if (bz_stream_check(s, err))
+        return -1;
+    return s->broken ? bz_fail(err, BZ_BAD_INPUT, "%s: %s%s", s->path, s->private->wrong, s->private->why) : 0;
 }
 
 bz_stream *bz_stream_open(const char *path, bz_error *err)
@@ -128,11 +144,16 @@ bz_stream *bz_stream_open(const char *path, bz_error *err)
         bz_fail(err, BZ_BAD_INPUT, "%s: is a directory: give the files in it", path);
         return NULL;
     }
+    return bz_stream_of(fd, path);
+}
+
+bz_stream *bz_stream_of(int fd, const char *path)
+{
     bz_stream *s = bz_alloc(1, sizeof *s);
     *s = (bz_stream){.path = path, .private = bz_alloc(1, sizeof *s->private)};
     struct bz_stream_private *p = s->private;
-    *p =
-        (struct bz_stream_private){.fd = fd, .cap = WINDOW, .buffer = bz_alloc(WINDOW, 1), .input = bz_alloc(INPUT, 1)};
+    *p = (struct bz_stream_private){
+        .fd = fd, .cap = WINDOW, .buffer = bz_alloc(WINDOW + 1, 1), .input = bz_alloc(INPUT, 1)};
     p->input_n = read_some(s, p->input, INPUT);
     if (p->input_n >= 3 && !memcmp(p->input, "\x1f\x8b\x08", 3) && inflateInit2(&p->z, 15 + 16) == Z_OK)
         p->packing = GZIP;
