@@ -1,7 +1,6 @@
 /* How many iterations a recording has, by the model that it is held against. Equal layers repeat as steps do: where nothing else tells a
  * transformer's steps from its layers, the model's own work does. If it does twelve times as much as what was taken for an
  * iteration, twelve of these are one. */
-#include "analysis/analysis.h"
 #include "analysis/constants.h"
 #include "explain/align.h"
 

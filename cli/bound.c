@@ -1,6 +1,5 @@
 /* benanza bound: measure what the database lacks, then analyze models by it. */
 #include "cli/analysis.h"
-#include "cli/db.h"
 #include "cli/profile.h"
 
 #include <math.h>

@@ -1,6 +1,5 @@
 /* benanza doctor: what is wrong with this machine for measuring, and what to do. */
 #include "bench/bench.h"
-#include "cli/db.h"
 #include "cli/planning.h"
 #include "report/report.h"
 

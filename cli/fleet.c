@@ -1,6 +1,5 @@
 /* benanza fleet …: the database kept fresh by a Slurm cluster. */
 #include "cli/db.h"
-#include "cli/planning.h"
 #include "fleet/job.h"
 
 #include <signal.h>

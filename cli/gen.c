@@ -1,5 +1,4 @@
 /* benanza gen: write the benchmarks that the database lacks. */
-#include "cli/db.h"
 #include "cli/planning.h"
 #include "predict/evaluate.h"
 #include "report/report.h"

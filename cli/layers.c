@@ -1,5 +1,4 @@
 /* benanza layers: what a model consists of. */
-#include "cli/cli.h"
 #include "cli/model.h"
 #include "report/report.h"
 #include "training/training.h"

@@ -1,7 +1,6 @@
 /* benanza transfer: what moving data costs, measured where the database lacks it. */
 #include "transfer/transfer.h"
 #include "bench/bench.h"
-#include "cli/db.h"
 #include "cli/planning.h"
 #include "report/report.h"
 

@@ -1,6 +1,5 @@
 /* Products of matrices: Gemm, MatMul, Einsum, and attention, which is made of them. */
 #include "modelproc/cache.h"
-#include "modelproc/geometry.h"
 #include "modelproc/rule.h"
 
 #include <string.h>

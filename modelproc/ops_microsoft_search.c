@@ -1,6 +1,5 @@
 /* com.microsoft's searches: a decoder that runs once for the prompt and then once for each token, with what it knows of the tokens
  * before in caches. Models of one graph have prompts of tokens; others have an encoder, which also makes the first token. */
-#include "modelproc/infer.h"
 #include "modelproc/microsoft.h"
 
 typedef struct search {

@@ -1,6 +1,5 @@
 /* Iterations: marked by the program, named by a range, or found in the work that repeats. */
 #include "base/sort.h"
-#include "profile/columns.h"
 #include "profile/constants.h"
 #include "profile/cuts.h"
 #include "profile/sequence.h"

@@ -1,5 +1,4 @@
 /* Iterations that somebody named: marks of frameworks, and ranges whose names say that they are steps. */
-#include "base/sort.h"
 #include "profile/sequence.h"
 
 #include <ctype.h>

@@ -2,7 +2,6 @@
  * else. Other pauses are longer than these by chance, but not in turns. */
 #include "base/sort.h"
 #include "profile/constants.h"
-#include "profile/cuts.h"
 #include "profile/sequence.h"
 
 #include <math.h>

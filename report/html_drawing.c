@@ -1,7 +1,6 @@
 /* What the page draws and --json does not tell, for its script. Models, layers, modules, groups and profiles stand in the order in
  * which the report has them. */
 #include "base/sort.h"
-#include "report/html.h"
 #include "report/parts.h"
 
 #include <stdlib.h>

@@ -1,7 +1,6 @@
 /* An iteration of training as a whole: what its phases cost, and the memory that it needs, as text and JSON. */
 #include "training/training.h"
 #include "base/member.h"
-#include "report/report.h"
 
 static const bz_member PHASE[] = {BZ_FIELDS(bz_phase_cost, phase, layers, macs, flops, bytes)};
 

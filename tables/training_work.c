@@ -1,6 +1,5 @@
 /* What kernels of a training run compute, by the operators that launched them: forward, and the two gradients of each product. */
 #include "tables/layers.h"
-#include "tables/training.h"
 
 #include <math.h>
 #include <stdlib.h>
