@@ -14,7 +14,8 @@ typedef struct rebuild_making {
     const bz_trace *t;
     const bz_events *e; /* its operators */
     bz_arena *arena;
-    bz_compose c;
+    bz_draft draft; /* of the nodes, each with operands of its own */
+    int n_values;
     size_t op; /* that is looked at */
     const bz_operator *o;
     char base[64];     /* its name, without the framework's and without what says that it overwrites its operand */

@@ -26,21 +26,45 @@ static bz_dtype type_of(const bz_operand_seen *v)
     return v->dtype ? v->dtype : BZ_F32;
 }
 
-static int input(making *m, const bz_operand_seen *v)
+/* The name of one more value of the model. */
+static const char *new_value(making *m)
 {
-    return bz_compose_input(&m->c, type_of(v), v->rank, v->dim);
+    return bz_arena_printf(m->arena, "v%d", m->n_values++);
 }
 
-static int weights(making *m, const bz_operand_seen *v)
+static const char *input_of(making *m, bz_dtype dtype, const bz_operand_seen *v)
 {
-    return v ? bz_compose_weights(&m->c, type_of(v), v->rank, v->dim) : -1;
+    const char *name = new_value(m);
+    bz_draft_input(&m->draft, name, dtype, v->rank, v->dim);
+    return name;
 }
 
-static void put(making *m, const char *op, const int *in, int n_in, const bz_compose_attr *attr, int n_attrs)
+static const char *input(making *m, const bz_operand_seen *v)
+{
+    return input_of(m, type_of(v), v);
+}
+
+static const char *constant(making *m, bz_dtype dtype, int rank, const int64_t *dims, const void *data, size_t size)
+{
+    const char *name = new_value(m);
+    bz_draft_tensor(&m->draft, name, dtype, rank, dims, data, size);
+    return name;
+}
+
+/* A constant of unknown values. */
+static const char *weights(making *m, const bz_operand_seen *v)
+{
+    return v ? constant(m, type_of(v), v->rank, v->dim, "", 0) : NULL;
+}
+
+/* A node, whose attributes come next. */
+static void put(making *m, const char *op, const char *const *in, int n_in)
 {
     char name[64];
-    snprintf(name, sizeof name, "%.40s_%d", m->base, m->c.n_nodes);
-    bz_compose_node(&m->c, op, name, in, n_in, attr, n_attrs);
+    const char *result = new_value(m);
+    snprintf(name, sizeof name, "%.40s_%d", m->base, m->n_made);
+    bz_draft_node(&m->draft, op, "", name, in, n_in, &result, 1);
+    bz_draft_output(&m->draft, result, BZ_UNDEFINED, 0, NULL);
     BZ_ARENA_ADD(m->arena, m->made_by, m->n_made) = (uint32_t)m->op;
 }
 
@@ -53,22 +77,17 @@ static bool by_axis(const making *m, int argument, int n, int64_t *v)
     return told == 1 || told == n;
 }
 
-static int window_attrs(const window *w, int n, bool kernel, bz_compose_attr *attr)
+static void put_window(making *m, const window *w, int n)
 {
-    int k = 0;
-    attr[k++] = (bz_compose_attr){"strides", w->stride, n, true};
-    attr[k++] = (bz_compose_attr){"pads", w->pad, 2 * n, true};
-    attr[k++] = (bz_compose_attr){"dilations", w->dilation, n, true};
-    if (kernel)
-        attr[k++] = (bz_compose_attr){"kernel_shape", w->kernel, n, true};
-    return k;
+    bz_draft_attr_ints(&m->draft, "strides", w->stride, n);
+    bz_draft_attr_ints(&m->draft, "pads", w->pad, 2 * n);
+    bz_draft_attr_ints(&m->draft, "dilations", w->dilation, n);
 }
 
 /* conv2d(x, w, bias, stride, padding, dilation, groups), convolution(x, w, bias, stride, padding, dilation, transposed, …) */
 static bool make_conv(making *m, const char *op)
 {
     const bz_operand_seen *x = tensor(m, 0), *w = tensor(m, 1), *b = tensor(m, 2);
-    bz_compose_attr attr[5];
     window v = {0};
     int64_t transposed = 0;
     if (!x || !w || x->rank != w->rank || x->rank < 3 || x->rank > 2 + SPATIAL || x->dim[1] % w->dim[1] ||
@@ -87,9 +106,9 @@ static bool make_conv(making *m, const char *op)
         if (v.stride[a] < 1 || v.dilation[a] < 1 || v.pad[a] < 0 ||
             x->dim[2 + a] + v.pad[a] + v.pad[n + a] < (v.kernel[a] - 1) * v.dilation[a] + 1)
             return false;
-    int in[] = {input(m, x), weights(m, w), b ? weights(m, b) : -1}, n_attrs = window_attrs(&v, n, false, attr);
-    attr[n_attrs++] = (bz_compose_attr){"group", &group, 1, false};
-    put(m, op, in, b ? 3 : 2, attr, n_attrs);
+    put(m, op, (const char *[]){input(m, x), weights(m, w), weights(m, b)}, b ? 3 : 2);
+    put_window(m, &v, n);
+    bz_draft_attr_int(&m->draft, "group", group);
     return true;
 }
 
@@ -97,7 +116,6 @@ static bool make_conv(making *m, const char *op)
 static bool make_deconv(making *m, const char *op)
 {
     const bz_operand_seen *x = tensor(m, 0), *w = tensor(m, 1), *b = tensor(m, 2);
-    bz_compose_attr attr[6];
     window v = {.turned = true};
     int64_t group = 1, more[SPATIAL] = {0};
     if (!x || !w || x->rank != w->rank || x->rank < 3 || x->rank > 2 + SPATIAL || x->dim[1] != w->dim[0])
@@ -122,10 +140,10 @@ static bool make_deconv(making *m, const char *op)
             return false;
         more[a] = y ? y[2 + a] - (made - v.pad[a] - v.pad[n + a]) : more[a];
     }
-    int in[] = {input(m, x), weights(m, w), b ? weights(m, b) : -1}, n_attrs = window_attrs(&v, n, false, attr);
-    attr[n_attrs++] = (bz_compose_attr){"group", &group, 1, false};
-    attr[n_attrs++] = (bz_compose_attr){"output_padding", more, n, true};
-    put(m, op, in, b ? 3 : 2, attr, n_attrs);
+    put(m, op, (const char *[]){input(m, x), weights(m, w), weights(m, b)}, b ? 3 : 2);
+    put_window(m, &v, n);
+    bz_draft_attr_int(&m->draft, "group", group);
+    bz_draft_attr_ints(&m->draft, "output_padding", more, n);
     return true;
 }
 
@@ -133,7 +151,6 @@ static bool make_deconv(making *m, const char *op)
 static bool make_pool(making *m, const char *op)
 {
     const bz_operand_seen *x = tensor(m, 0);
-    bz_compose_attr attr[5];
     window v = {.dilation = {1, 1, 1}};
     int64_t up = 0;
     if (!x || x->rank < 3 || x->rank > 2 + SPATIAL)
@@ -152,9 +169,10 @@ static bool make_pool(making *m, const char *op)
         if (v.kernel[a] < 1 || v.stride[a] < 1 || v.pad[a] < 0 || v.pad[a] >= v.kernel[a] ||
             x->dim[2 + a] + 2 * v.pad[a] < v.kernel[a])
             return false;
-    int n_attrs = window_attrs(&v, n, true, attr);
-    attr[n_attrs++] = (bz_compose_attr){"ceil_mode", &up, 1, false};
-    put(m, op, (int[]){input(m, x)}, 1, attr, n_attrs);
+    put(m, op, (const char *[]){input(m, x)}, 1);
+    put_window(m, &v, n);
+    bz_draft_attr_ints(&m->draft, "kernel_shape", v.kernel, n);
+    bz_draft_attr_int(&m->draft, "ceil_mode", up);
     return true;
 }
 
@@ -162,7 +180,6 @@ static bool make_pool(making *m, const char *op)
 static bool make_adaptive(making *m, const char *op)
 {
     const bz_operand_seen *x = tensor(m, 0);
-    bz_compose_attr attr[4];
     window v = {.dilation = {1, 1, 1}};
     int64_t size[SPATIAL];
     bool one = true, same = true;
@@ -182,34 +199,35 @@ static bool make_adaptive(making *m, const char *op)
         v.kernel[a] = v.stride[a] = x->dim[2 + a] / size[a];
     }
     bool max = !strcmp(op, "MaxPool");
-    int in = same && !one ? -1 : input(m, x);
-    if (one)
-        put(m, max ? "GlobalMaxPool" : "GlobalAveragePool", &in, 1, NULL, 0);
-    else if (!same)
-        put(m, op, &in, 1, attr, window_attrs(&v, n, true, attr));
+    if (same && !one)
+        return true;
+    put(m, !one ? op : max ? "GlobalMaxPool" : "GlobalAveragePool", (const char *[]){input(m, x)}, 1);
+    if (!one) {
+        put_window(m, &v, n);
+        bz_draft_attr_ints(&m->draft, "kernel_shape", v.kernel, n);
+    }
     return true;
 }
 
 static bool make_linear(making *m, const char *op)
 {
-    static const int64_t YES = 1;
     const bz_operand_seen *x = tensor(m, 0), *w = tensor(m, 1), *b = tensor(m, 2);
     bz_operand_seen turned, y;
     if (!x || !w || w->rank != 2 || x->dim[x->rank - 1] != w->dim[1])
         return false;
     if (x->rank == 2) {
-        int in[] = {input(m, x), weights(m, w), weights(m, b)};
-        put(m, op, in, b ? 3 : 2, &(bz_compose_attr){"transB", &YES, 1, false}, 1);
+        put(m, op, (const char *[]){input(m, x), weights(m, w), weights(m, b)}, b ? 3 : 2);
+        bz_draft_attr_int(&m->draft, "transB", 1);
         return true;
     }
     turned = *w;
     turned.dim[0] = w->dim[1];
     turned.dim[1] = w->dim[0];
-    put(m, "MatMul", (int[]){input(m, x), weights(m, &turned)}, 2, NULL, 0);
+    put(m, "MatMul", (const char *[]){input(m, x), weights(m, &turned)}, 2);
     y = *x;
     y.dim[y.rank - 1] = w->dim[0];
     if (b)
-        put(m, "Add", (int[]){input(m, &y), weights(m, b)}, 2, NULL, 0);
+        put(m, "Add", (const char *[]){input(m, &y), weights(m, b)}, 2);
     return true;
 }
 
@@ -220,7 +238,7 @@ static bool make_addmm(making *m, const char *op)
     if (!a || !b || a->rank != 2 || b->rank != 2 || a->dim[1] != b->dim[0] ||
         (c && (c->rank > 2 || (c->dim[c->rank - 1] != b->dim[1] && c->dim[c->rank - 1] != 1))))
         return false;
-    put(m, op, (int[]){input(m, a), weights(m, b), weights(m, c)}, c ? 3 : 2, NULL, 0);
+    put(m, op, (const char *[]){input(m, a), weights(m, b), weights(m, c)}, c ? 3 : 2);
     return true;
 }
 
@@ -235,8 +253,8 @@ static bool make_gemm(making *m, const char *op)
     turned = a->dim[1] != b->dim[0] || (made && m->o->out[0].dim[1] != b->dim[1]);
     if (a->dim[1] != b->dim[turned])
         return false;
-    put(m, op, (int[]){input(m, a), weights(m, b), weights(m, c)}, c ? 3 : 2,
-        &(bz_compose_attr){"transB", &turned, 1, false}, 1);
+    put(m, op, (const char *[]){input(m, a), weights(m, b), weights(m, c)}, c ? 3 : 2);
+    bz_draft_attr_int(&m->draft, "transB", turned);
     return true;
 }
 
@@ -254,7 +272,7 @@ static bool put_product(making *m, const bz_operand_seen *a, const bz_operand_se
 {
     if (!a || !b || a->dim[a->rank - 1] != b->dim[b->rank > 1 ? b->rank - 2 : 0] || !fits_broadcast(a, b, 2))
         return false;
-    put(m, "MatMul", (int[]){input(m, a), m->o->n_out && b->rank == 2 ? weights(m, b) : input(m, b)}, 2, NULL, 0);
+    put(m, "MatMul", (const char *[]){input(m, a), m->o->n_out && b->rank == 2 ? weights(m, b) : input(m, b)}, 2);
     return true;
 }
 
@@ -284,7 +302,7 @@ static bool make_attention(making *m, const char *op)
     turned.dim[r - 1] = scores.dim[r - 1] = values.dim[r - 2] = k->dim[r - 2];
     values.dim[r - 1] = v->dim[r - 1];
     put_product(m, q, &turned);
-    put(m, "Softmax", (int[]){input(m, &scores)}, 1, NULL, 0);
+    put(m, "Softmax", (const char *[]){input(m, &scores)}, 1);
     put_product(m, &scores, &values);
     return true;
 }
@@ -295,8 +313,8 @@ static bool make_batchnorm(making *m, const char *op)
     if (!x || x->rank < 2)
         return false;
     bz_operand_seen c = {.rank = 1, .dtype = x->dtype, .dim = {x->dim[1]}};
-    int in[] = {input(m, x), weights(m, &c), weights(m, &c), weights(m, &c), weights(m, &c)};
-    put(m, op, in, !strcmp(op, "BatchNormalization") ? 5 : 3, NULL, 0);
+    const char *in[] = {input(m, x), weights(m, &c), weights(m, &c), weights(m, &c), weights(m, &c)};
+    put(m, op, in, !strcmp(op, "BatchNormalization") ? 5 : 3);
     return true;
 }
 
@@ -312,8 +330,8 @@ static bool make_layernorm(making *m, const char *op)
     axis = x->rank - (n > 0 && n <= x->rank ? n : 1);
     bz_operand_seen normalized = {.rank = x->rank - (int)axis, .dtype = x->dtype};
     memcpy(normalized.dim, x->dim + axis, (size_t)normalized.rank * sizeof *normalized.dim);
-    put(m, op, (int[]){input(m, x), weights(m, &normalized), weights(m, &normalized)}, b ? 3 : 2,
-        &(bz_compose_attr){"axis", &axis, 1, false}, 1);
+    put(m, op, (const char *[]){input(m, x), weights(m, &normalized), weights(m, &normalized)}, b ? 3 : 2);
+    bz_draft_attr_int(&m->draft, "axis", axis);
     return true;
 }
 
@@ -328,8 +346,8 @@ static bool make_groupnorm(making *m, const char *op)
     if (groups < 1 || x->dim[1] % groups)
         return false;
     bz_operand_seen g = {.rank = 1, .dtype = x->dtype, .dim = {groups}};
-    put(m, op, (int[]){input(m, x), weights(m, &g), weights(m, &g)}, 3,
-        &(bz_compose_attr){"num_groups", &groups, 1, false}, 1);
+    put(m, op, (const char *[]){input(m, x), weights(m, &g), weights(m, &g)}, 3);
+    bz_draft_attr_int(&m->draft, "num_groups", groups);
     return true;
 }
 
@@ -341,7 +359,8 @@ static bool make_softmax(making *m, const char *op)
         return false;
     if (bz_operator_ints(m->o, 1, &axis, 1) != 1 || axis < -x->rank || axis >= x->rank)
         axis = -1;
-    put(m, op, (int[]){input(m, x)}, 1, &(bz_compose_attr){"axis", &axis, 1, false}, 1);
+    put(m, op, (const char *[]){input(m, x)}, 1);
+    bz_draft_attr_int(&m->draft, "axis", axis);
     return true;
 }
 
@@ -350,13 +369,13 @@ static bool make_unary(making *m, const char *op)
     const bz_operand_seen *x = tensor(m, 0);
     if (!x)
         return false;
-    int in[] = {input(m, x), -1, -1};
+    const char *in[] = {input(m, x), NULL, NULL};
     bool bounds = !strcmp(op, "Clip"); /* those of ReLU6: other ones cost the same */
-    if (bounds) {
-        in[1] = type_of(x) == BZ_F32 ? bz_compose_real(&m->c, 0) : -1;
-        in[2] = type_of(x) == BZ_F32 ? bz_compose_real(&m->c, 6) : -1;
+    if (bounds && type_of(x) == BZ_F32) {
+        in[1] = constant(m, BZ_F32, 0, NULL, &(float){0}, sizeof(float));
+        in[2] = constant(m, BZ_F32, 0, NULL, &(float){6}, sizeof(float));
     }
-    put(m, op, in, bounds ? 3 : 1, NULL, 0);
+    put(m, op, in, bounds ? 3 : 1);
     return true;
 }
 
@@ -366,8 +385,8 @@ static bool make_silu(making *m, const char *op)
     const bz_operand_seen *x = tensor(m, 0);
     if (!x)
         return false;
-    put(m, "Sigmoid", (int[]){input(m, x)}, 1, NULL, 0);
-    put(m, op, (int[]){input(m, x), input(m, x)}, 2, NULL, 0);
+    put(m, "Sigmoid", (const char *[]){input(m, x)}, 1);
+    put(m, op, (const char *[]){input(m, x), input(m, x)}, 2);
     return true;
 }
 
@@ -378,7 +397,7 @@ static bool make_binary(making *m, const char *op)
         return false;
     bz_operand_seen scalar = {.dtype = type_of(a)}, other = b ? *b : scalar;
     other.dtype = type_of(a); /* PyTorch converts by itself */
-    put(m, op, (int[]){input(m, a), b ? input(m, &other) : weights(m, &scalar)}, 2, NULL, 0);
+    put(m, op, (const char *[]){input(m, a), b ? input(m, &other) : weights(m, &scalar)}, 2);
     return true;
 }
 
@@ -403,8 +422,8 @@ static bool make_mean(making *m, const char *op)
         if (axes[i] < 0 || axes[i] >= x->rank)
             return false;
     }
-    put(m, op, (int[]){input(m, x), bz_compose_ints(&m->c, axes, n)}, 2,
-        &(bz_compose_attr){"keepdims", &keep, 1, false}, 1);
+    put(m, op, (const char *[]){input(m, x), constant(m, BZ_I64, 1, &(int64_t){n}, axes, (size_t)n * sizeof *axes)}, 2);
+    bz_draft_attr_int(&m->draft, "keepdims", keep);
     return true;
 }
 
@@ -413,7 +432,7 @@ static bool make_embedding(making *m, const char *op)
     const bz_operand_seen *table = tensor(m, 0), *at = tensor(m, 1);
     if (!table || !at || table->rank != 2)
         return false;
-    put(m, op, (int[]){weights(m, table), bz_compose_input(&m->c, BZ_I64, at->rank, at->dim)}, 2, NULL, 0);
+    put(m, op, (const char *[]){weights(m, table), input_of(m, BZ_I64, at)}, 2);
     return true;
 }
 
@@ -421,7 +440,8 @@ static bool make_embedding(making *m, const char *op)
 static bool make_concat(making *m, const char *op)
 {
     enum { PARTS = 64 };
-    int in[PARTS], n = 0;
+    const char *in[PARTS];
+    int n = 0;
     const bz_operand_seen *first = NULL;
     int64_t axis = -1, told;
     bool list = !m->o->n_out; /* ONNX Runtime's parts are arguments */
@@ -452,7 +472,8 @@ static bool make_concat(making *m, const char *op)
             v.dtype = first->dtype;
             in[n++] = input(m, &v);
         }
-    put(m, op, in, n, &(bz_compose_attr){"axis", &axis, 1, false}, 1);
+    put(m, op, in, n);
+    bz_draft_attr_int(&m->draft, "axis", axis);
     return true;
 }
 
@@ -465,7 +486,8 @@ static bool make_copy(making *m, const char *op)
         return false;
     if (from && from->dtype && to->dtype && from->dtype != to->dtype) {
         dtype = (int64_t)to->dtype;
-        put(m, "Cast", (int[]){input(m, from)}, 1, &(bz_compose_attr){"to", &dtype, 1, false}, 1);
+        put(m, "Cast", (const char *[]){input(m, from)}, 1);
+        bz_draft_attr_int(&m->draft, "to", dtype);
         return true;
     }
     if (to->rank < 2)
@@ -474,7 +496,8 @@ static bool make_copy(making *m, const char *op)
         perm[i] = i;
     perm[to->rank - 1] = to->rank - 2;
     perm[to->rank - 2] = to->rank - 1;
-    put(m, op, (int[]){input(m, to)}, 1, &(bz_compose_attr){"perm", perm, to->rank, true}, 1);
+    put(m, op, (const char *[]){input(m, to)}, 1);
+    bz_draft_attr_ints(&m->draft, "perm", perm, to->rank);
     return true;
 }
 

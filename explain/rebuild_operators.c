@@ -105,7 +105,7 @@ static const char *make_nodes(making *m, bool *partial)
     bool device = false;
     for (size_t i = 0; i < m->e->n; i++)
         device |= mark[i] & LAUNCHES;
-    for (size_t i = 0; i < m->e->n && m->c.n_nodes < MOST_NODES; i++) {
+    for (size_t i = 0; i < m->e->n && m->n_made < MOST_NODES; i++) {
         uint32_t around = m->e->op[i];
         bool inside = iteration == BZ_NONE || bz_event_iteration(m->t, BZ_EVENT_OP, i) == iteration;
         mark[i] |= around < i ? mark[around] & MADE : 0;
@@ -141,10 +141,11 @@ void bz_rebuild_operators(const bz_trace *trace, bz_arena *arena, bz_rebuilt *ou
     bz_error err;
     *out = (bz_rebuilt){.of = "operators"};
     out->left_out = make_nodes(&m, &out->partial);
-    bz_compose_end(&m.c, &file);
+    bz_draft_opset(&m.draft, "", 20);
+    bz_draft_end(&m.draft, 9, "rebuilt", &file);
     char *kept = bz_arena_strn(arena, file.data, file.len);
     size_t size = file.len;
-    if (!m.c.n_nodes || bz_model_parse(kept, size, "recording", &model, &err))
+    if (!m.n_made || bz_model_parse(kept, size, "recording", &model, &err))
         return;
     bz_arena_keep(arena, model, end_model);
     if (bz_layers_infer(model, &(bz_infer_options){0}, &layers, &err)) {

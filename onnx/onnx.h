@@ -205,7 +205,8 @@ typedef struct bz_draft {
 } bz_draft;
 
 void bz_draft_input(bz_draft *d, const char *name, bz_dtype dtype, int rank, const int64_t *dims);
-void bz_draft_output(bz_draft *d, const char *name, bz_dtype dtype, int rank, const int64_t *dims);
+void bz_draft_output(bz_draft *d, const char *name, bz_dtype dtype, int rank,
+                     const int64_t *dims); /* BZ_UNDEFINED: of a type that is not told */
 void bz_draft_tensor(bz_draft *d, const char *name, bz_dtype dtype, int rank, const int64_t *dims, const void *data,
                      size_t size); /* a constant: its elements as they lie in memory */
 void bz_draft_ints(bz_draft *d, const char *name, const int64_t *v, int n);
@@ -221,27 +222,6 @@ void bz_draft_opset(bz_draft *d, const char *domain, int version);
 void bz_draft_end(bz_draft *d, int64_t ir_version, const char *name,
                   bz_buf *out); /* appends the file; `d` is empty then */
 void bz_draft_free(bz_draft *d);
-
-/* A model of nodes that stand by themselves, operator set 20: operands are made first, and are then named by their numbers; -1 is
- * left out. A zeroed one is empty. */
-typedef struct bz_compose {
-    bz_draft draft;
-    int n_values, n_nodes;
-} bz_compose;
-typedef struct bz_compose_attr {
-    const char *name;
-    const int64_t *v;
-    int n;
-    bool list; /* integers; else one */
-} bz_compose_attr;
-
-int bz_compose_input(bz_compose *c, bz_dtype dtype, int rank, const int64_t *dims);
-int bz_compose_weights(bz_compose *c, bz_dtype dtype, int rank, const int64_t *dims); /* constant, of unknown values */
-int bz_compose_ints(bz_compose *c, const int64_t *v, int n);                          /* a constant vector */
-int bz_compose_real(bz_compose *c, float v);                                          /* a constant scalar */
-void bz_compose_node(bz_compose *c, const char *op, const char *name, const int *in, int n_in,
-                     const bz_compose_attr *attr, int n_attrs);
-void bz_compose_end(bz_compose *c, bz_buf *out); /* appends the file, for bz_model_parse; `c` is empty then */
 
 /* ---- back to a file ------------------------------------------------------------------------ */
 
