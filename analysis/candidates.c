@@ -1,7 +1,6 @@
 /* Models that a recording may be of. */
 #include "analysis/analysis.h"
 
-#include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,22 +57,20 @@ static void load(loading *l, const char *path, const char *name, const char *fro
         *complaint = bz_arena_str(l->arena, err.text);
 }
 
-static int is_model(const struct dirent *e)
+static bool is_model(const char *name)
 {
-    size_t n = strlen(e->d_name);
-    return n > 5 && !strcmp(e->d_name + n - 5, ".onnx");
+    size_t n = strlen(name);
+    return n > 5 && !strcmp(name + n - 5, ".onnx");
 }
 
 static void load_bundled(loading *l)
 {
-    BZ_FREED struct dirent **files = NULL;
+    const char **files;
     char folder[BZ_FOLDER_MAX], path[PATH_MAX];
-    int n = bz_folder_bundled("models", folder) ? scandir(folder, &files, is_model, alphasort) : 0;
-    for (int k = 0; k < n; k++) {
-        if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, files[k]->d_name) < sizeof path)
-            load(l, path, files[k]->d_name, "bundled", NULL);
-        free(files[k]);
-    }
+    int n = bz_folder_bundled("models", folder) ? bz_folder_list(folder, is_model, l->arena, &files) : 0;
+    for (int k = 0; k < n; k++)
+        if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, files[k]) < sizeof path)
+            load(l, path, files[k], "bundled", NULL);
 }
 
 static const char *memory_of(const char *db, bz_arena *arena)

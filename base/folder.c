@@ -1,6 +1,5 @@
 #include "base/folder.h"
 
-#include "base/arena.h"
 #include "base/choice.h"
 #include "base/keeper.h"
 #include "base/sort.h"
@@ -111,6 +110,23 @@ const char *bz_file_name(const char *path)
 static int by_name(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+int bz_folder_list(const char *folder, bool (*is)(const char *name), bz_arena *arena, const char ***names)
+{
+    const char **list = NULL;
+    int n = 0;
+    DIR *d = opendir(folder);
+    *names = NULL;
+    if (!d)
+        return -1;
+    for (struct dirent *e; (e = readdir(d));)
+        if (is ? is(e->d_name) : e->d_name[0] != '.')
+            BZ_ARENA_ADD(arena, list, n) = bz_arena_str(arena, e->d_name);
+    closedir(d);
+    BZ_QSORT(list, n, by_name);
+    *names = list;
+    return n;
 }
 
 /* The entry of a folder that a typo most likely meant; false where there is none. */

@@ -2,6 +2,7 @@
 #ifndef BZ_FOLDER_H
 #define BZ_FOLDER_H
 
+#include "base/arena.h"
 #include "base/error.h"
 
 #include <stdbool.h>
@@ -22,6 +23,10 @@ int bz_folder_file(char path[BZ_FOLDER_MAX], bz_error *err);
 
 /* With all that is in it, as far as that can be removed. Links are not followed. */
 void bz_folder_remove(const char *path);
+
+/* Names of what lies in a folder, as strcmp(3) orders them, in the arena: those of which `is` says so, or without `is` all that begin with
+ * no dot. Returns how many; -1, with errno, where it cannot be opened. */
+int bz_folder_list(const char *folder, bool (*is)(const char *name), bz_arena *arena, const char ***names);
 
 /* What stands behind the last slash of a path; all of it where there is none. */
 const char *bz_file_name(const char *path);

@@ -9,10 +9,10 @@
 #include <time.h>
 #include <unistd.h>
 
-int bz_fleet_is_lines(const struct dirent *e)
+bool bz_fleet_is_lines(const char *name)
 {
-    size_t n = strlen(e->d_name);
-    return n > 6 && !strcmp(e->d_name + n - 6, ".jsonl");
+    size_t n = strlen(name);
+    return n > 6 && !strcmp(name + n - 6, ".jsonl");
 }
 
 static void load_attempt(bz_fleet_job *j, const char *folder, const char *name, int shard, bz_fleet_attempts *out)
@@ -51,19 +51,16 @@ void bz_fleet_attempts_load(bz_fleet_job *j, const bz_night_system *s, bz_fleet_
     for (int i = 0; i < s->n_shards; i++) {
         const char *folder =
             bz_fleet_path(j, "%s/%s/%d-%03d/attempts", j->night.id, s->name, s->shard[i].round, s->shard[i].index);
-        struct dirent **list;
-        int n = scandir(folder, &list, bz_fleet_is_lines, alphasort);
+        const char **list;
+        int n = bz_folder_list(folder, bz_fleet_is_lines, &j->arena, &list);
         if (n < 0) {
             if (errno != ENOENT) /* there nothing began */
                 add_note(j, bz_arena_printf(&j->arena, "%s: cannot be opened: %s", folder + strlen(j->fleet.folder) + 1,
                                             strerror(errno)));
             continue;
         }
-        for (int k = 0; k < n; k++) {
-            load_attempt(j, folder, list[k]->d_name, i, out);
-            free(list[k]);
-        }
-        free(list);
+        for (int k = 0; k < n; k++)
+            load_attempt(j, folder, list[k], i, out);
     }
 }
 

@@ -1,7 +1,6 @@
 /* What all steps of a night stand on: the fleet's file, the database, the files of nights. */
 #include "fleet/steps.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -160,33 +159,16 @@ int bz_fleet_stacks_save(bz_fleet_job *j, bz_error *err)
     return bz_whole_write(bz_fleet_path(j, "stacks.json"), &text, err);
 }
 
-static int later(const struct dirent **a, const struct dirent **b)
-{
-    return strcmp((*b)->d_name, (*a)->d_name);
-}
-
-static int is_night(const struct dirent *e)
-{
-    return bz_night_is_id(e->d_name);
-}
-
 int bz_fleet_night_load(bz_fleet_job *j, bz_error *err)
 {
-    struct dirent **list;
+    const char **list;
     BZ_SCOPED(bz_buf) text = {0};
     const char *id = j->night_name;
     if (id && !bz_night_is_id(id))
         return bz_fail(err, BZ_USAGE, "'%s' is no night: 20261121T020000Z is", id);
-    if (!id) {
-        int n = scandir(j->fleet.folder, &list, is_night, later);
-        for (int i = 0; i < n; i++) {
-            if (!id && !access(bz_fleet_path(j, "%s/night.json", list[i]->d_name), F_OK))
-                id = bz_arena_str(&j->arena, list[i]->d_name);
-            free(list[i]);
-        }
-        if (n >= 0)
-            free(list);
-    }
+    for (int n = id ? 0 : bz_folder_list(j->fleet.folder, bz_night_is_id, &j->arena, &list); n > 0 && !id; n--)
+        if (!access(bz_fleet_path(j, "%s/night.json", list[n - 1]), F_OK))
+            id = list[n - 1];
     if (!id)
         return bz_fail(err, BZ_BAD_INPUT, "%s: there was no night yet: 'benanza fleet nightly' makes one",
                        j->fleet.folder);

@@ -4,8 +4,6 @@
 
 #include "fleet/job.h"
 
-#include <dirent.h>
-
 void bz_fleet_warn(const bz_fleet_job *j, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 int bz_fleet_want_one(bz_fleet_job *j, int kind, bool missing, const bz_system *system, bz_want *out, bz_error *err);
@@ -27,7 +25,7 @@ typedef struct bz_fleet_attempts {
     int n;
 } bz_fleet_attempts;
 void bz_fleet_attempts_load(bz_fleet_job *j, const bz_night_system *s, bz_fleet_attempts *out);
-int bz_fleet_is_lines(const struct dirent *e); /* for scandir: the name ends in .jsonl */
+bool bz_fleet_is_lines(const char *name); /* for bz_folder_list: it ends in .jsonl */
 
 /* Slurm. `more` are options of sbatch that differ from job to job; `path` a script that was written. */
 const char *bz_fleet_program(bz_fleet_job *j);                            /* that jobs run */

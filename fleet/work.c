@@ -147,28 +147,25 @@ static int hold(const char *folder)
     return fd;
 }
 
-static int is_scratch(const struct dirent *e)
+static bool is_scratch(const char *name)
 {
-    return !strncmp(e->d_name, "benanza-work-", 13);
+    return !strncmp(name, "benanza-work-", 13);
 }
 
 /* Removes what attempts left behind that were killed on this node with all that belonged to them, as a batch system does. */
 static void sweep(work_job *w, const char *base)
 {
-    struct dirent **list;
+    const char **list;
     struct stat st;
-    int n = scandir(base, &list, is_scratch, alphasort);
+    int n = bz_folder_list(base, is_scratch, &w->arena, &list);
     for (int i = 0; i < n; i++) {
-        const char *path = bz_arena_printf(&w->arena, "%s/%s", base, list[i]->d_name);
+        const char *path = bz_arena_printf(&w->arena, "%s/%s", base, list[i]);
         int fd = lstat(path, &st) || st.st_uid != geteuid() ? -1 : hold(path);
         if (fd >= 0) {
             bz_folder_remove(path);
             close(fd);
         }
-        free(list[i]);
     }
-    if (n >= 0)
-        free(list);
 }
 
 /* sbatch hands on the variables of the head node: what $TMPDIR names there may not exist here. */
@@ -212,26 +209,22 @@ static int copy_file(const char *from, const char *to, bz_error *err)
     return bz_whole_read(from, 256 << 20, BZ_FLEET_TOO_LONG, &text, err) || bz_whole_write(to, &text, err) ? -1 : 0;
 }
 
-static int is_source(const struct dirent *e)
+static bool is_source(const char *name)
 {
-    return e->d_name[0] != '.' && strcmp(e->d_name, "attempts") != 0 && strcmp(e->d_name, "shard.json") != 0 &&
-           strcmp(e->d_name, "known.jsonl") != 0;
+    return name[0] != '.' && !bz_has_word("attempts shard.json known.jsonl", name);
 }
 
 static int copy_sources(work_job *w, const char *folder, bz_error *err)
 {
-    struct dirent **list;
-    int n = scandir(w->shard, &list, is_source, alphasort), rc = 0;
+    const char **list;
+    int n = bz_folder_list(w->shard, is_source, &w->arena, &list), rc = 0;
     if (n < 0)
         return bz_fail(err, BZ_BAD_INPUT, "%s: cannot be opened: %s", w->shard, strerror(errno));
     if (mkdir(folder, 0700))
         rc = bz_fail(err, BZ_FAILED, "%s: cannot be made: %s", folder, strerror(errno));
-    for (int i = 0; i < n; i++) {
-        rc = rc || copy_file(bz_arena_printf(&w->arena, "%s/%s", w->shard, list[i]->d_name),
-                             bz_arena_printf(&w->arena, "%s/%s", folder, list[i]->d_name), err);
-        free(list[i]);
-    }
-    free(list);
+    for (int i = 0; i < n && !rc; i++)
+        rc = copy_file(bz_arena_printf(&w->arena, "%s/%s", w->shard, list[i]),
+                       bz_arena_printf(&w->arena, "%s/%s", folder, list[i]), err);
     return rc ? -1 : 0;
 }
 
@@ -244,15 +237,11 @@ static int take(work_job *w, const char *path, bz_error *err)
 /* What they measured, or an earlier night did, is not measured again. What cannot be read of it is. */
 static int take_earlier(work_job *w, bz_error *err)
 {
-    struct dirent **list;
-    int n = scandir(bz_arena_printf(&w->arena, "%s/attempts", w->shard), &list, bz_fleet_is_lines, alphasort);
+    const char **list;
+    int n = bz_folder_list(bz_arena_printf(&w->arena, "%s/attempts", w->shard), bz_fleet_is_lines, &w->arena, &list);
     int rc = take(w, bz_arena_printf(&w->arena, "%s/known.jsonl", w->shard), err);
-    for (int i = 0; i < n; i++) {
-        rc = rc || take(w, bz_arena_printf(&w->arena, "%s/attempts/%s", w->shard, list[i]->d_name), err);
-        free(list[i]);
-    }
-    if (n >= 0)
-        free(list);
+    for (int i = 0; i < n && !rc; i++)
+        rc = take(w, bz_arena_printf(&w->arena, "%s/attempts/%s", w->shard, list[i]), err);
     return rc ? -1 : 0;
 }
 

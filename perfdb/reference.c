@@ -2,9 +2,7 @@
 #include "base/folder.h"
 #include "perfdb/perfdb.h"
 
-#include <dirent.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* The length of NAME in NAME.jsonl or NAME.jsonl.zst; 0 for other files. */
@@ -20,40 +18,31 @@ static size_t name_length(const char *file)
     return 0;
 }
 
-static int is_reference(const struct dirent *e)
+static bool is_reference(const char *file)
 {
-    return name_length(e->d_name) > 0;
-}
-
-/* Returns how many there are. */
-static int list_references(char folder[BZ_FOLDER_MAX], struct dirent ***files)
-{
-    *files = NULL;
-    int found = bz_folder_bundled("perfdb/reference", folder) ? scandir(folder, files, is_reference, alphasort) : 0;
-    return found > 0 ? found : 0;
+    return name_length(file) > 0;
 }
 
 /* A name selects among the files that are there; it never becomes a path. */
 int bz_perfdb_reference(const char *name, char *path, size_t size, bz_error *err)
 {
     char folder[BZ_FOLDER_MAX];
-    struct dirent **files;
-    int n = list_references(folder, &files);
+    BZ_SCOPED(bz_arena) arena = {0};
+    const char **files;
+    int n = bz_folder_bundled("perfdb/reference", folder) ? bz_folder_list(folder, is_reference, &arena, &files) : 0;
     bool found = false;
     BZ_SCOPED(bz_buf) known = {0};
     for (int i = 0; i < n; i++) {
-        size_t length = name_length(files[i]->d_name);
+        size_t length = name_length(files[i]);
         bz_buf_puts(&known, i ? ", " : "it comes with those of ");
-        bz_buf_put(&known, files[i]->d_name, length);
-        if (!found && length == strlen(name) && !memcmp(files[i]->d_name, name, length)) {
-            snprintf(path, size, "%s/%s", folder, files[i]->d_name);
+        bz_buf_put(&known, files[i], length);
+        if (!found && length == strlen(name) && !memcmp(files[i], name, length)) {
+            snprintf(path, size, "%s/%s", folder, files[i]);
             found = true;
         }
-        free(files[i]);
     }
-    free(files);
     if (!found)
         bz_fail(err, BZ_USAGE, "--reference: this benanza has no records of '%s': %s", name,
-                n ? bz_buf_text(&known) : "it comes with none yet");
+                n > 0 ? bz_buf_text(&known) : "it comes with none yet");
     return found ? 0 : -1;
 }

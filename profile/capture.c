@@ -7,7 +7,6 @@
 #include "profile/constants.h"
 #include "profile/trace.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -192,29 +191,16 @@ static int run(const char *folder, const char *library, char *const argv[], cons
     return failed ? bz_fail(err, BZ_FAILED, "%s: cannot be started: %s", argv[0], strerror(why)) : 0;
 }
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 /* Reads every file of the folder that holds something, in the order of their names; removes them and it. */
 static int collect(bz_trace *t, const char *folder, const bz_capture_options *o, bz_error *err)
 {
     struct statvfs disk;
     bool full = !statvfs(folder, &disk) && disk.f_bavail * disk.f_frsize < 1 << 20;
-    DIR *d = opendir(folder);
-    BZ_FREED char **names = NULL;
-    size_t n = 0;
-    for (struct dirent *entry; d && (entry = readdir(d));)
-        if (entry->d_name[0] != '.') {
-            names = bz_realloc(names, n + 1, sizeof *names);
-            names[n++] = strdup(entry->d_name);
-        }
-    if (d)
-        closedir(d);
-    BZ_QSORT(names, n, by_name);
+    BZ_SCOPED(bz_arena) arena = {0};
+    const char **names;
+    int n = bz_folder_list(folder, NULL, &arena, &names);
     int rc = 0, read = 0;
-    for (size_t i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++) {
         char path[PATH_MAX + 300];
         struct stat st;
         bz_error why;
@@ -226,7 +212,6 @@ static int collect(bz_trace *t, const char *folder, const bz_capture_options *o,
             bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_BROKEN, "%s", why.text);
             rc = bz_fail(err, BZ_FAILED, "%s", why.text);
         }
-        free(names[i]);
     }
     bz_folder_remove(folder);
     if (read)

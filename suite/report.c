@@ -1,7 +1,8 @@
 /* Recordings of training runs side by side. */
 #include "suite/suite.h"
 
-#include <dirent.h>
+#include "base/sort.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -151,15 +152,15 @@ static void add_file(const char *path, const char *folder, recording *before, bz
 }
 
 /* "a.sqlite.Xy12" is one whose writer was killed. */
-static int is_shown(const struct dirent *e)
+static bool is_shown(const char *name)
 {
-    return e->d_name[0] != '.' && !strstr(e->d_name, ".sqlite.");
+    return name[0] != '.' && !strstr(name, ".sqlite.");
 }
 
 /* "b2" before "b16" */
-static int by_version(const struct dirent **a, const struct dirent **b)
+static int by_version(const void *a, const void *b)
 {
-    return strverscmp((*a)->d_name, (*b)->d_name);
+    return strverscmp(*(const char *const *)a, *(const char *const *)b);
 }
 
 int bz_suite_report_make(const char *const *path, int n, bz_arena *arena, bz_suite_report *out, bz_error *err)
@@ -170,18 +171,16 @@ int bz_suite_report_make(const char *const *path, int n, bz_arena *arena, bz_sui
                           .checks = bz_sheet_new(arena, "checks", "What was observed of other training runs", CHECKS),
                           .kernels = bz_sheet_new(arena, "kernels", "Kernels worth optimizing", KERNELS)};
     for (int i = 0; i < n; i++) {
-        struct dirent **files;
-        int found = scandir(path[i], &files, is_shown, by_version);
+        const char **files;
+        int found = bz_folder_list(path[i], is_shown, arena, &files);
         if (found < 0 && errno != ENOTDIR && errno != ENOENT)
             return bz_fail(err, BZ_FAILED, "%s: cannot be read: %s", path[i], strerror(errno));
         if (found < 0)
             add_file(path[i], path[i], &before, arena, out);
-        for (int k = 0; k < found; k++) {
-            add_file(bz_arena_printf(arena, "%s/%s", path[i], files[k]->d_name), path[i], &before, arena, out);
-            free(files[k]);
-        }
-        if (found >= 0)
-            free(files);
+        else
+            BZ_QSORT(files, found, by_version);
+        for (int k = 0; k < found; k++)
+            add_file(bz_arena_printf(arena, "%s/%s", path[i], files[k]), path[i], &before, arena, out);
     }
     bz_trace_free(before.t);
     if (out->runs->n && out->failed == out->runs->n)

@@ -5,6 +5,7 @@
 #include "base/whole.h"
 #include "tests/unit/open_files.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -208,13 +209,41 @@ static void what_becomes_shorter_is_named(void **state)
     }
 }
 
+static bool begins_with_a(const char *name)
+{
+    return *name == 'a';
+}
+
+/* In the order of their letters, whatever the file system's is; names with a dot in front only where they are asked for. */
+static void folders_are_listed_in_order(void **state)
+{
+    (void)state;
+    static const char *const MADE[] = {"b", "a9", ".a", "Z", "a10"}, *const SORTED[] = {"Z", "a10", "a9", "b"};
+    BZ_SCOPED(bz_arena) arena = {0};
+    char inside[BZ_FOLDER_MAX];
+    bz_error err = {0};
+    const char **names;
+    assert_int_equal(bz_folder_make(inside, &err), 0);
+    for (size_t i = 0; i < sizeof MADE / sizeof *MADE; i++)
+        close(open(bz_arena_printf(&arena, "%s/%s", inside, MADE[i]), O_WRONLY | O_CREAT, 0600));
+    assert_int_equal(bz_folder_list(inside, NULL, &arena, &names), 4);
+    for (int i = 0; i < 4; i++)
+        assert_string_equal(names[i], SORTED[i]);
+    assert_int_equal(bz_folder_list(inside, begins_with_a, &arena, &names), 2);
+    assert_string_equal(names[0], "a10");
+    assert_string_equal(names[1], "a9");
+    bz_folder_remove(inside);
+    errno = 0;
+    assert_int_equal(bz_folder_list(inside, NULL, &arena, &names), -1);
+    assert_int_equal(errno, ENOENT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_never_ends_is_refused),
-        cmocka_unit_test(a_pipe_has_time_to_find_its_writer),
-        cmocka_unit_test(what_is_written_waits_for_its_reader),
-        cmocka_unit_test(what_becomes_shorter_is_named),
+        cmocka_unit_test(what_never_ends_is_refused),           cmocka_unit_test(a_pipe_has_time_to_find_its_writer),
+        cmocka_unit_test(what_is_written_waits_for_its_reader), cmocka_unit_test(what_becomes_shorter_is_named),
+        cmocka_unit_test(folders_are_listed_in_order),
     };
     int before = open_files(), failed = cmocka_run_group_tests(tests, make_pipe, remove_pipe);
     return failed || open_files() != before;
