@@ -206,27 +206,39 @@ static bz_dim resolve(infer *inf, bz_dim d)
     return d;
 }
 
-/* --batch: the leading dimension of every input that shares the first input's, whether the file
- * left it open or wrote a number. */
-static void apply_batch(infer *inf, int64_t batch)
+/* One size by --batch and another one by --dim: none is better than the other. */
+static int check_batch(infer *inf, int64_t batch)
+{
+    const char *name = batch_name(inf), *end = "";
+    for (int i = 0; name && i < inf->options->n_binds; i++) {
+        const bz_bind *b = &inf->options->binds[i];
+        if (strcmp(b->name, name) != 0 || parse_number(b->value, &end) == batch)
+            continue;
+        inf->sizes_wrong = true;
+        return bz_fail(inf->err, BZ_USAGE, "--dim %s=%s and --batch %lld: dimension '%s' of input '%s' is the batch",
+                       b->name, b->value, (long long)batch, name, inf->model->values[inf->batch_input].name);
+    }
+    return 0;
+}
+
+/* --batch: the batch of every input that shares it, whether the file left it open or wrote a number. */
+static int apply_batch(infer *inf, int64_t batch)
 {
     const bz_graph *g = inf->model->graph;
-    bz_dim leading = 0;
-    bool found = false;
+    if (check_batch(inf, batch))
+        return -1;
     for (int k = 0; k < g->n_inputs; k++) {
         bz_type *t = &inf->types[g->inputs[k]];
-        if (t->kind != BZ_TYPE_TENSOR || t->rank < 1)
-            continue;
-        if (!found)
-            leading = inf->written_batch = t->dims[0];
-        found = inf->batched = true;
-        if (t->dims[0] != leading && !bz_is_symbol(t->dims[0]))
-            continue;
-        if (!bz_is_symbol(t->dims[0]) && t->dims[0] != batch)
-            inf->rebound = true;
-        bz_dim follows = resolve(inf, t->dims[0]); /* "2*N" */
-        set_dim(inf, t, 0, bz_is_symbol(follows) || !bz_is_symbol(t->dims[0]) ? batch : follows);
+        for (int d = 0; t->kind == BZ_TYPE_TENSOR && d < t->rank; d++) {
+            if (!batch_is_at(inf, g->inputs[k], d))
+                continue;
+            if (!bz_is_symbol(t->dims[d]) && t->dims[d] != batch)
+                inf->rebound = true;
+            bz_dim follows = resolve(inf, t->dims[d]); /* "2*N" */
+            set_dim(inf, t, d, bz_is_symbol(follows) || !bz_is_symbol(t->dims[d]) ? batch : follows);
+        }
     }
+    return 0;
 }
 
 static void resolve_all(infer *inf, bz_type *t)
@@ -295,8 +307,9 @@ static void name_others(infer *inf)
                 bz_buf_text(&others), n > MOST ? ", …" : "");
 }
 
-static int unbound(infer *inf, const char *input, const bz_type *t, int d)
+static int unbound(infer *inf, bz_value_id v, const bz_type *t, int d)
 {
+    const char *input = inf->model->values[v].name;
     const char *name = name_of(inf, t->dims[d]), *open = open_name(inf, input, t, d);
     if (name && open != name)
         bz_fail(inf->err, BZ_BAD_INPUT,
@@ -305,7 +318,7 @@ static int unbound(infer *inf, const char *input, const bz_type *t, int d)
     else
         bz_fail(inf->err, BZ_BAD_INPUT, "dimension %s of input '%s' is dynamic: bind it with --dim %s=SIZE%s",
                 name ? bz_arena_printf(inf->arena, "'%s'", name) : bz_arena_printf(inf->arena, "%d", d), input, open,
-                d ? "" : ", or with --batch SIZE");
+                batch_is_at(inf, v, d) ? ", or with --batch SIZE" : "");
     name_others(inf);
     inf->sizes_wrong = true;
     return -1;
@@ -326,7 +339,7 @@ static int check_bound(infer *inf, bz_value_id v)
     }
     for (int d = 0; d < t->rank && t->kind == BZ_TYPE_TENSOR; d++) {
         if (bz_is_symbol(t->dims[d]))
-            return unbound(inf, input, t, d);
+            return unbound(inf, v, t, d);
     }
     return 0;
 }
@@ -345,15 +358,19 @@ int bind_inputs(infer *inf)
     for (int i = 0; i < inf->options->n_binds; i++)
         if (apply_bind(inf, &inf->options->binds[i])) {
             inf->sizes_wrong = true;
+            inf->rebound = false; /* what is wrong is not the batch */
             return -1;
         }
-    if (inf->options->batch)
-        apply_batch(inf, inf->options->batch);
+    batch_find(inf);
+    if (inf->options->batch && apply_batch(inf, inf->options->batch)) {
+        inf->rebound = false;
+        return -1;
+    }
     for (int k = 0; k < g->n_inputs; k++)
         resolve_all(inf, &inf->types[g->inputs[k]]);
     for (int k = 0; k < g->n_inputs; k++)
         if (check_bound(inf, g->inputs[k])) {
-            inf->rebound = false; /* what is wrong is not the batch */
+            inf->rebound = false;
             return -1;
         }
     return 0;
@@ -377,19 +394,18 @@ static bool keeps_batch(const bz_type *t, bz_dim batch)
 void bind_find_batch(infer *inf)
 {
     const bz_graph *g = inf->model->graph;
-    const bz_type *first = g->n_inputs ? &inf->types[g->inputs[0]] : NULL;
-    bz_dim leading = first && first->kind == BZ_TYPE_TENSOR && first->rank > 0 ? first->dims[0] : 0;
-    bool kept = inf->options->batch || leading < 2 || !g->n_outputs;
+    bz_dim batch = inf->batch_input == BZ_NO_VALUE ? 0 : inf->types[inf->batch_input].dims[inf->batch_axis];
+    bool kept = inf->options->batch || batch < 2 || !g->n_outputs;
     for (int k = 0; k < g->n_outputs && !kept; k++)
-        kept = g->outputs[k] == BZ_NO_VALUE || keeps_batch(&inf->types[g->outputs[k]], leading);
-    inf->layers->batch = kept ? leading : 0;
+        kept = g->outputs[k] == BZ_NO_VALUE || keeps_batch(&inf->types[g->outputs[k]], batch);
+    inf->layers->batch = kept ? batch : 0;
 }
 
 void bind_check_batch(infer *inf)
 {
     const bz_graph *g = inf->model->graph;
     const int64_t batch = inf->options->batch;
-    if (batch && !inf->batched)
+    if (batch && inf->batch_input == BZ_NO_VALUE)
         infer_warn_sizes(inf,
                          bz_arena_printf(inf->arena, "--batch %lld changes nothing: no input has a first dimension",
                                          (long long)batch));
@@ -397,7 +413,8 @@ void bind_check_batch(infer *inf)
         if (g->outputs[k] == BZ_NO_VALUE)
             continue;
         const bz_type *t = &inf->types[g->outputs[k]];
-        if (t->kind != BZ_TYPE_TENSOR || t->rank < 2 || t->dims[0] != inf->written_batch || has_dim(t, batch))
+        if (t->kind != BZ_TYPE_TENSOR || t->rank < 2 || t->dims[0] != inf->written_batch || inf->batch_axis > 0 ||
+            has_dim(t, batch))
             continue;
         infer_warn_sizes(
             inf,

@@ -307,6 +307,7 @@ int bz_layers_infer(bz_model *model, const bz_infer_options *options, bz_layers 
     *l = (bz_layers){.model = model, .name = model->path};
     l->warnings = BZ_NEW(&l->arena, const char *, MAX_WARNINGS + 1);
     infer inf = {.layers = l,
+                 .batch_input = BZ_NO_VALUE,
                  .model = model,
                  .arena = &l->arena,
                  .err = err,
@@ -325,11 +326,11 @@ int bz_layers_infer(bz_model *model, const bz_infer_options *options, bz_layers 
     bz_buf_free(&inf.key);
     if (failed && options->batch && inf.rebound && !bz_is_symbol(inf.written_batch)) {
         bz_fail(err, err->code,
-                "%s. For --batch %lld the first dimension of an input became %lld, where it was %lld: that is no "
-                "batch, or the "
-                "graph contains it as a number elsewhere, too",
-                bz_arena_str(&l->arena, err->text), (long long)options->batch, (long long)options->batch,
-                (long long)inf.written_batch);
+                "%s. For --batch %lld %s of an input became %lld, where it was %lld: that is no batch, or the graph "
+                "contains it as a number elsewhere, too",
+                bz_arena_str(&l->arena, err->text), (long long)options->batch,
+                inf.batch_axis ? bz_arena_printf(&l->arena, "dimension %d", inf.batch_axis) : "the first dimension",
+                (long long)options->batch, (long long)inf.written_batch);
         inf.sizes_wrong = true;
     }
     if (failed) {

@@ -29,13 +29,15 @@ struct infer {
     bz_arena *arena;
     bz_error *err;
     const bz_infer_options *options;
-    bz_dim written_batch; /* what the file says before --batch */
-    bool batched;         /* --batch found an input that has one */
-    bool rebound;         /* the command line changed a dimension: what the file declares may be stale */
-    bool sizes_wrong;     /* the error names --dim or --batch */
-    bz_type *types;       /* [cap] by value */
-    const data **values;  /* [cap] known values; &NO_DATA: tried and not to be had */
-    bz_dim *tied;         /* [n_tied] by named symbol of the file: its number, or INT64_MIN where nobody gave one */
+    bz_dim written_batch;    /* what the file says before --batch */
+    bz_value_id batch_input; /* the first input that has a batch, or BZ_NO_VALUE */
+    int batch_axis;          /* where */
+    bool batch_named;        /* that dimension's name says so */
+    bool rebound;            /* the command line changed a dimension: what the file declares may be stale */
+    bool sizes_wrong;        /* the error names --dim or --batch */
+    bz_type *types;          /* [cap] by value */
+    const data **values;     /* [cap] known values; &NO_DATA: tried and not to be had */
+    bz_dim *tied;            /* [n_tied] by named symbol of the file: its number, or INT64_MIN where nobody gave one */
     int n_tied;
     bool *constant;      /* [cap] */
     bz_value_id *source; /* [cap] what a function's operand is in its caller; else itself */
@@ -53,7 +55,13 @@ struct infer {
 extern const data NO_DATA;
 
 int bind_inputs(infer *inf); /* bind.c */
-/* A leading dimension of the first input that no result has left is none: a vector, an image alone, steps of a sequence. */
+
+/* batch.c: where the inputs have their batch; asked when the sizes on the command line are bound, --batch not yet. */
+void batch_find(infer *inf);
+bool batch_is_at(const infer *inf, bz_value_id input, int axis);
+const char *batch_name(const infer *inf); /* in the file; NULL: none */
+
+/* A batch that no result has left is none: the first dimension of a vector, of an image alone, of steps of a sequence. */
 void bind_find_batch(infer *inf);
 /* Warns where --batch had no effect: no input has a batch, or a result still has the one that the file says. */
 void bind_check_batch(infer *inf);

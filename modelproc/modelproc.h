@@ -131,7 +131,7 @@ typedef struct bz_layers {
     const bz_value_id *source; /* [model->n_values]: what an operand of a function is in its caller; else itself */
     const char **warnings;
     int n_warnings;
-    int64_t batch;                      /* leading dimension of the first input, if results have it; 0: there is none */
+    int64_t batch;                      /* of the inputs (batch.c), if results have it; 0: there is none */
     const bz_train_phase *phase;        /* [n] of an iteration of training (room training); NULL: the model is none */
     const struct bz_training *training; /* likewise */
     int64_t trained;                    /* elements of the weights that it changes: they are inputs; 0 likewise */

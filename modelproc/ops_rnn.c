@@ -1,4 +1,5 @@
 /* Recurrent layers: X [steps, batch, in], W [directions, gates·hidden, in], R [directions, gates·hidden, hidden]. */
+#include "modelproc/infer.h"
 #include "modelproc/rule.h"
 
 /* What the file may leave out; keys name the activations always. Lists are for one direction. */
@@ -92,6 +93,23 @@ static void training_results(call *c, const bz_type *x, bz_dim directions, bz_di
     }
 }
 
+/* An input whose first dimension is its steps and not its batch is given other steps by --batch, if layers before this one hide what it is. */
+static void check_steps(const call *c, bz_dim steps, bz_dim batch)
+{
+    const infer *inf = c->inf;
+    const int64_t asked = inf->options->batch;
+    if (!asked || inf->batch_axis || inf->written_batch == asked || inf->constant[c->node->in[0]] || steps != asked ||
+        bz_is_symbol(batch) || batch % asked == 0)
+        return;
+    const char *input = inf->model->values[inf->batch_input].name;
+    infer_warn_sizes(c->inf,
+                     bz_arena_printf(c->inf->arena,
+                                     "--batch %lld sets the steps of the sequence in node '%s' (%s), and its "
+                                     "batch stays %lld: the first dimension of input '%s' is no batch; "
+                                     "--dim %s:AXIS=SIZE sets another one",
+                                     (long long)asked, c->node->name, c->node->op, (long long)batch, input, input));
+}
+
 static int rnn_shape(call *c)
 {
     const bz_type *x = need(c, 0, 3), *w = need(c, 1, 3), *r = need(c, 2, 3);
@@ -107,6 +125,7 @@ static int rnn_shape(call *c)
         return -1;
     bool batch_first = attr_int(c, "layout", 0) != 0;
     bz_dim steps = x->dims[batch_first], batch = x->dims[!batch_first];
+    check_steps(c, steps, batch);
     if (batch_first) {
         set_out(c, 0, x->dtype, 4, (bz_dim[]){batch, steps, directions, hidden});
         for (int k = 1; k < 3; k++)

@@ -12,8 +12,8 @@ static bool holds_batch(const call *c, const bz_type *x, const int64_t *want, in
     const infer *inf = c->inf;
     const int64_t batch = inf->options->batch, was = inf->written_batch;
     bool leads = x->rank > 0 && x->dims[0] == batch;
-    if (!inf->rebound || inf->options->as_written || n < 1 || was < 1 || was == batch || bz_is_symbol(all) ||
-        bz_is_symbol(rest) || rest < 1 || want[0] < 1 || want[0] % was != 0 ||
+    if (!inf->rebound || inf->options->as_written || inf->batch_axis > 0 || n < 1 || was < 1 || was == batch ||
+        bz_is_symbol(all) || bz_is_symbol(rest) || rest < 1 || want[0] < 1 || want[0] % was != 0 ||
         (want[0] != was && (!leads || open >= 0)))
         return false;
     if (open < 0)

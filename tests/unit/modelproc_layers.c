@@ -108,8 +108,8 @@ static void dimensions_are_tied_by_their_names(void **state)
     expect_error(add_of("p_axp_b", "1"), &o, BZ_USAGE, "--dim p=5: neither");
     expect_error(add_of("Nxpast + s", "1xpast"), &(bz_infer_options){.batch = 1}, BZ_BAD_INPUT,
                  "first --dim past=SIZE");
-    expect_error(add_of("Nxbatch-size", "1"), &(bz_infer_options){.batch = 1}, BZ_BAD_INPUT,
-                 "bind it with --dim batch-size=");
+    expect_error(add_of("Nxhead-size", "1"), &(bz_infer_options){.batch = 1}, BZ_BAD_INPUT,
+                 "bind it with --dim head-size=");
     o = (bz_infer_options){.batch = 6};
     expect_key(add_of("Nx1", "2*N"), &o, "add a=6x1 b=12");
 }
@@ -123,6 +123,68 @@ static void names_that_runtimes_use_are_taken_for_what_they_mean(void **state)
     expect_key(add_of(a, b), &o, "add a=3x2x1 b=5");
     o.n_binds = 3;
     expect_key(add_of(a, b), &o, "add a=3x2x1 b=9");
+}
+
+/* Names tell a batch that is not the first dimension, and a first dimension that is none. */
+static void the_batch_is_where_its_name_is(void **state)
+{
+    (void)state;
+    bz_bind seq[2] = {{"seq", "5"}, {"batch", "3"}}, n[2] = {{"N", "5"}};
+    const bz_infer_options six = {.batch = 6}, steps = {.batch = 6, .binds = seq, .n_binds = 1},
+                           both = {.batch = 6, .binds = seq, .n_binds = 2},
+                           other = {.batch = 6, .binds = n, .n_binds = 1};
+    expect_key(add_of("seqxbatchx4", "batchx4"), &steps, "add a=5x6x4 b=6x4");
+    expect_key(add_of("seqxBx4", "4"), &steps, "add a=5x6x4 b=4");
+    expect_key(add_of("image_batch_sizex4", "label_batch_sizex4"), &six, "add a=6x4 b=6x4");
+    expect_key(add_of("4xNxbatch", "batch"), &other, "add a=4x5x6 b=6");
+    expect_key(add_of("Nxseq", "seq"), &steps, "add a=6x5 b=5");
+    expect_error(relu_of("seqxbatch"), &six, BZ_BAD_INPUT, "bind it with --dim seq=SIZE");
+    expect_error(add_of("Nxseq", "seq"), &six, BZ_BAD_INPUT, "dimension 'seq'"); /* positions */
+    expect_error(relu_of("seqxbatch"), &both, BZ_USAGE, "--dim batch=3 and --batch 6: dimension 'batch' of input 'x'");
+    expect_error(relu_of("NxM"), &other, BZ_USAGE, "--dim N=5 and --batch 6");
+    subject s;
+    assert_int_equal(infer(&s, relu_of("seqxbatch"), NULL), -1);
+    assert_null(strstr(s.err.text, "or with --batch")); /* that would not be the steps */
+    end(&s);
+    assert_int_equal(infer(&s, relu_of("batchxseq"), NULL), -1);
+    assert_non_null(strstr(s.err.text, "or with --batch"));
+    end(&s);
+    seq[1].value = "6"; /* the same twice */
+    expect_key(relu_of("seqxbatch"), &both, "relu x=5x6");
+}
+
+static bz_buf recurrent(const char *x, const char *state, const char *nodes)
+{
+    static const float ZERO[4 * 3 * 3] = {0};
+    bz_buf g = {0};
+    put_message(&g, GRAPH_INPUT, a_value("x", BZ_F32, x));
+    put_message(&g, GRAPH_INPUT, a_value("h", BZ_F32, state));
+    put_message(&g, GRAPH_INIT, a_raw_tensor("w", BZ_F32, "1x3x3", ZERO, 9 * sizeof *ZERO));
+    put_plain_nodes(&g, nodes);
+    return g;
+}
+
+/* ONNX's recurrent layers say which dimension is the batch: the second one, of their states too. */
+static void recurrent_layers_have_their_batch_second(void **state)
+{
+    (void)state;
+    const bz_infer_options six = {.batch = 6};
+    const char *key = "rnn x=5x6x3 w=1x3x3 r=1x3x3 hidden=3 direction=forward layout=tbi activations=tanh";
+    expect_key(recurrent("5x1x3", "1x1x3", "RNN x,w,w,_,_,h y"), &six, key);
+    expect_key(recurrent("5xNx3", "1xNx3", "RNN x,w,w,_,_,h y"), &six, key);
+    subject s;
+    if (infer(&s, recurrent("5x1x3", "1x1x3", "RNN x,w,w,_,_,h y"), &six))
+        fail_msg("%s", s.err.text);
+    assert_int_equal(s.layers->batch, 6);
+    assert_int_equal(s.layers->layer[0].in[5].dims[1], 6);
+    assert_int_equal(s.layers->n_warnings, 0);
+    end(&s);
+    /* Behind another layer the input's first dimension is the batch until the recurrent one shows that it is not. */
+    if (infer(&s, recurrent("5x1x3", "1x1x3", "Relu x a; RNN a,w,w,_,_,h y"), &six))
+        fail_msg("%s", s.err.text);
+    assert_int_equal(s.layers->n_warnings, 1);
+    assert_non_null(strstr(s.layers->warnings[0], "--batch 6 sets the steps of the sequence in node"));
+    end(&s);
 }
 
 static void unbound_dimensions_name_the_option(void **state)
@@ -609,6 +671,8 @@ int main(void)
         cmocka_unit_test(dimensions_are_bound),
         cmocka_unit_test(dimensions_are_tied_by_their_names),
         cmocka_unit_test(names_that_runtimes_use_are_taken_for_what_they_mean),
+        cmocka_unit_test(the_batch_is_where_its_name_is),
+        cmocka_unit_test(recurrent_layers_have_their_batch_second),
         cmocka_unit_test(unbound_dimensions_name_the_option),
         cmocka_unit_test(batches_that_cannot_be_are_told),
         cmocka_unit_test(results_that_keep_a_batch_are_told),
