@@ -73,6 +73,16 @@ static void count_weights(const bz_layers *l, const bz_layer *layer, weights *w,
     }
 }
 
+/* What a sum over bodies takes for granted. */
+static void count_guesses(const bz_layer *layer, bz_totals *t)
+{
+    bool open = false;
+    for (int b = 0; b < layer->n_bodies; b++)
+        open |= !layer->bodies[b].trips_known;
+    if (open)
+        (strcmp(layer->kind, "if") ? t->loops_open++ : t->branches++);
+}
+
 /* From the last layer to the first: what is folded counts where something behind it uses it. */
 static void count_layers(const bz_layers *l, bool fold, const bz_layer *layers, int n, weights *w, bz_totals *t)
 {
@@ -82,6 +92,7 @@ static void count_layers(const bz_layers *l, bool fold, const bz_layer *layers, 
         t->per_class[layer->class]++;
         t->open += has_open_result(layer);
         t->unknown += !strcmp(layer->kind, "unknown");
+        count_guesses(layer, t);
         for (int b = 0; b < layer->n_bodies; b++)
             count_layers(l, fold, layer->bodies[b].layers, layer->bodies[b].n, w, t);
         if (bz_layer_is_not_constant(layer) || (!is_source(layer) && makes_seen(layer, w)))

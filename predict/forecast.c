@@ -158,6 +158,8 @@ static int forecast(const bz_target *t, bz_perfdb *db, bz_bound_input *in, int n
                                .parallel = bound.path.seconds,
                                .fused = bound.fused.sequential,
                                .unpriced = bound.coverage.unpriced,
+                               .loops_open = bound.coverage.loops_open,
+                               .branches = bound.coverage.branches,
                                .enough = bz_bound_written(&bound).enough};
         sum_up(&f, &bound, &out[i]);
     }

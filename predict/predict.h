@@ -261,6 +261,7 @@ typedef struct bz_forecast {
     double no_unit;                     /* share of it in bf16 where the machine has no unit for that */
     double needed;                      /* bytes that the operands of its largest call take */
     int layers, predicted, unpriced;    /* that cost something; of them with a predicted price, with none */
+    int loops_open, branches;           /* as in bz_coverage_sum */
     bool enough;                        /* is priced for a total that says something (bz_goal) */
     int beyond;                         /* bz_aim_beyond */
 } bz_forecast;

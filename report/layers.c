@@ -1,6 +1,7 @@
 /* What models consist of: their layers, and the unique ones over all of them. */
 #include "base/member.h"
 #include "base/sort.h"
+#include "report/parts.h"
 #include "report/report.h"
 
 #include <stdio.h>
@@ -241,6 +242,7 @@ static void put_summary(bz_buf *out, const bz_layers_view *s, const bz_layers *l
         bz_buf_printf(
             out, "  %d layer%s results whose shape depends on the input's values%s (shown as ?): they have no price\n",
             t.open, t.open == 1 ? " has" : "s have", t.unknown ? ", or on operators that are not known" : "");
+    report_guesses(t.loops_open, t.branches, out);
 }
 
 static void put_fusion_rows(bz_buf *out, bz_arena *arena, const bz_layers_view *s, bz_layers *l)

@@ -23,6 +23,9 @@ void report_sheets_text(const bz_sheet *const *sheet, int n, bz_buf *out);
 void report_tables_page(bz_tables *m, const char *file, bz_json *j);
 void report_sheets_json(const bz_sheet *const *sheet, int n, bz_json *j); /* "tables": [] of an open object */
 
+/* Says what a sum over the bodies of layers takes for granted; nothing where that is nothing. */
+void report_guesses(int loops_open, int branches, bz_buf *out);
+
 /* Things of which the same text is told are one group, in the order in which they come; what comes behind `most` groups is left. */
 typedef struct report_groups {
     struct {

@@ -208,9 +208,9 @@ static void put_by(const void *of, bz_json *j)
     bz_json_object_end(j);
 }
 
-static const bz_member FORECAST[] = {
-    BZ_FIELDS(bz_forecast, layers, predicted, unpriced, enough, needed, beyond, other_type, no_unit),
-    BZ_MEMBER_WRITTEN("by", put_by)};
+static const bz_member FORECAST[] = {BZ_FIELDS(bz_forecast, layers, predicted, unpriced, loops_open, branches, enough,
+                                               needed, beyond, other_type, no_unit),
+                                     BZ_MEMBER_WRITTEN("by", put_by)};
 static const bz_member RANKED[] = {
     BZ_FIELDS(ranked, model, batch, system, sequential, low, high, parallel, fused, throughput, rank, cost,
               rank_by_cost, fits),
@@ -239,13 +239,15 @@ static const ranked *put_systems(const ranked *r, int n, note holds, bz_buf *out
 
 static void forecast_notes(const ranked *r, int n, bz_buf *out)
 {
-    int unpriced = 0;
+    int unpriced = 0, loops = 0, branches = 0;
     bool lacking = false;
     double by[BZ_PREDICTED_N] = {0}, other_type = 0;
     for (int i = 0; i < n; i++) {
         other_type = fmax(other_type, r[i].f->other_type);
         unpriced = r[i].f->unpriced > unpriced ? r[i].f->unpriced : unpriced;
         lacking |= !r[i].f->enough;
+        loops = r[i].f->loops_open > loops ? r[i].f->loops_open : loops;
+        branches = r[i].f->branches > branches ? r[i].f->branches : branches;
         for (int k = 0; k < BZ_PREDICTED_N; k++)
             by[k] += r[i].f->by[k] / n;
     }
@@ -283,6 +285,7 @@ static void forecast_notes(const ranked *r, int n, bz_buf *out)
     if (unpriced)
         bz_buf_printf(out, "Up to %d layers have no price: the totals are lower ends%s.\n", unpriced,
                       lacking ? ", and where they lack much, there is no rank" : "");
+    report_guesses(loops, branches, out);
 }
 
 void bz_report_forecasts(const bz_forecast *f, int n, const bz_price_list *prices, bz_form form, bz_buf *out)

@@ -45,6 +45,15 @@ static void put_coverage(const bz_bound *b, bz_buf *out)
                   b->benchmarks, b->known ? "; the database had the others\n" : "\n");
 }
 
+void report_guesses(int loops, int branches, bz_buf *out)
+{
+    if (branches)
+        bz_buf_printf(out, "  %d If%s as its cheaper branch\n", branches, branches == 1 ? " counts" : "s count, each");
+    if (loops)
+        bz_buf_printf(out, "  %d loop%s once, or as often as --trips says: the model does not say how often %s\n",
+                      loops, loops == 1 ? " counts" : "s count", loops == 1 ? "it runs" : "they run");
+}
+
 /* What a lower bound leaves out of graphs that run inside layers. */
 static void put_bodies(const bz_coverage_sum *c, bz_buf *out)
 {
