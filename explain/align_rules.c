@@ -209,6 +209,7 @@ static const struct {
     [BZ_CAUSE_CALLS_EXTRA] = {"calls-extra", "library calls that belong to no layer"},
     [BZ_CAUSE_KERNELS_EXTRA] = {"kernels-extra", "kernels that belong to no layer"},
     [BZ_CAUSE_OPERATORS_EXTRA] = {"operators-extra", "operators that belong to no layer"},
+    [BZ_CAUSE_QUEUED] = {"queued", "the device goes from one kernel to the next, which is queued"},
     [BZ_CAUSE_WAITS] = {"waits", "the device is done, and the host still waits for it"},
     [BZ_CAUSE_LAUNCHES] = {"launches", "the device waits for launches"},
     [BZ_CAUSE_ALLOCATES] = {"allocates", "the device waits while memory is allocated or freed"},

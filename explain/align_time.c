@@ -194,6 +194,16 @@ static void claim_api(ledger *l, bz_cause_kind cause)
     settle(l);
 }
 
+/* The host may wait or launch meanwhile: the device would have gone on no sooner. */
+static void claim_queued(ledger *l)
+{
+    BZ_FREED bz_gap *gap = NULL;
+    size_t n = bz_trace_queued(l->s->trace, &(bz_iteration){.start = l->s->begin, .end = l->s->end}, &gap);
+    for (size_t i = 0; i < n; i++)
+        add_claim(l, (claim){gap[i].start, gap[i].end, -1, false, BZ_CAUSE_QUEUED, NULL, 0});
+    settle(l);
+}
+
 static void claim_library(ledger *l)
 {
     const bz_align_steps *s = l->s;
@@ -278,6 +288,7 @@ void bz_align_time(bz_align_steps *s, const bool *between, const char *layers, b
     if (s->device) {
         claim_device(&l, true);
         claim_device(&l, false);
+        claim_queued(&l);
         claim_api(&l, BZ_CAUSE_WAITS);
         claim_api(&l, BZ_CAUSE_LAUNCHES);
         claim_api(&l, BZ_CAUSE_ALLOCATES);

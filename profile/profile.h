@@ -513,6 +513,13 @@ typedef struct bz_idle {
 } bz_idle;
 void bz_trace_idle(const bz_trace *t, const bz_iteration *span, bz_idle *out);
 
+/* When no device worked though its next work was queued (BZ_IDLE_QUEUED): whatever the host did meanwhile, nothing waited for it. Ascending; the
+ * caller frees `gaps`. */
+typedef struct bz_gap {
+    int64_t start, end;
+} bz_gap;
+size_t bz_trace_queued(const bz_trace *t, const bz_iteration *span, bz_gap **gaps);
+
 /* What occurs with what, how often and how long, over the steady iterations (all events where there are none); the largest first. */
 typedef struct bz_top {
     uint32_t name, beside; /* strings */

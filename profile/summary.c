@@ -183,41 +183,57 @@ static int64_t clock_late(const bz_trace *t)
 
 /* [from, start of `w`): nothing runs. The first work of a stream on record that begins long after its launch waits for work from before: a server's
  * trace of a single step holds the launches of that step, and lacks what the device still did. */
-static void split_gap(const bz_trace *t, int64_t from, const work *w, bool first, bz_idle *out)
+static bz_idle_reason split_gap(const bz_trace *t, int64_t from, const work *w, bool first, bz_idle *out)
 {
     const bz_events *api = &t->event[BZ_EVENT_API];
     const int64_t to = w->start;
     const uint32_t cause = w->cause;
     if (cause >= api->n) {
         add_idle(out, BZ_IDLE_UNKNOWN, from, to);
-        return;
+        return BZ_IDLE_UNKNOWN;
     }
     int64_t asked = api->start[cause] + out->late, returned = api->end[cause] + out->late;
     if (returned <= from) {
         add_idle(out, BZ_IDLE_QUEUED, from, to);
-        return;
+        return BZ_IDLE_QUEUED;
     }
     add_idle(out, BZ_IDLE_HOST, from, clamp(asked, from, to));
     add_idle(out, BZ_IDLE_LAUNCH, clamp(asked, from, to), clamp(returned, from, to));
     bool waits = first && to - clamp(returned, from, to) > CLOCK_LATE_MOST;
     add_idle(out, waits ? BZ_IDLE_UNKNOWN : BZ_IDLE_SUBMITTED, clamp(returned, from, to), to);
     out->before += waits ? to - clamp(returned, from, to) : 0;
+    return BZ_IDLE_HOST;
 }
 
-void bz_trace_idle(const bz_trace *t, const bz_iteration *span, bz_idle *out)
+/* The number of gaps before queued work, which go into `queued` where that is not NULL. */
+static size_t find_idle(const bz_trace *t, const bz_iteration *span, bz_idle *out, bz_gap **queued)
 {
-    size_t n;
+    size_t n, found = 0;
     BZ_FREED work *w = work_within(t, span, &n);
     BZ_FREED int64_t *first = first_starts(t);
     int64_t at = span->start;
     *out = (bz_idle){.late = clock_late(t)};
+    if (queued)
+        *queued = bz_alloc(n + 1, sizeof **queued);
     for (size_t i = 0; i < n; i++) {
-        if (w[i].start > at)
-            split_gap(t, at, &w[i], w[i].start == first[w[i].lane], out);
+        if (w[i].start > at && split_gap(t, at, &w[i], w[i].start == first[w[i].lane], out) == BZ_IDLE_QUEUED && queued)
+            (*queued)[found++] = (bz_gap){at, w[i].start};
         at = w[i].end > at ? w[i].end : at;
     }
     add_idle(out, BZ_IDLE_END, at, span->end);
     out->busy = span->end - span->start - out->idle;
+    return found;
+}
+
+void bz_trace_idle(const bz_trace *t, const bz_iteration *span, bz_idle *out)
+{
+    find_idle(t, span, out, NULL);
+}
+
+size_t bz_trace_queued(const bz_trace *t, const bz_iteration *span, bz_gap **gaps)
+{
+    bz_idle idle;
+    return find_idle(t, span, &idle, gaps);
 }
 
 const char *bz_idle_name(bz_idle_reason reason)
