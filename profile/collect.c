@@ -164,7 +164,7 @@ static void add_busy(busy_time *b, int64_t start, int64_t end)
 /* Threads whose operators run while the one that does most is in operators of its own load data, or are twins of it: what they do comes at any
  * time, and is no part of the sequence. The way back runs on another thread as well, while the first one only waits. Likewise of threads that
  * launch kernels on streams of their own while that one launches, copies or waits. Marks lanes; false: there is but one thread. */
-static bool leave_threads_beside(const bz_trace *t, const bz_sequence *s, bool *beside)
+static bool leave_threads_beside(const bz_trace *t, const bz_sequence *s, bool *beside, uint32_t *busiest_thread)
 {
     uint32_t most = thread_of(s, 0);
     size_t alone = 1; /* of one thread from the first on */
@@ -174,6 +174,7 @@ static bool leave_threads_beside(const bz_trace *t, const bz_sequence *s, bool *
         return false;
     BZ_FREED int64_t *all = bz_zeroed(t->n_lanes, sizeof *all), *both = bz_zeroed(t->n_lanes, sizeof *both);
     bool launches = s->kind == BZ_EVENT_KERNEL;
+    const int percent = s->kind == BZ_EVENT_CALL ? CALLS_BESIDE : BESIDE;
     for (size_t i = 0; i < s->n; i++) {
         uint32_t lane = thread_of(s, i);
         bz_time_add(&all[lane], bz_sequence_end(s, i) - bz_sequence_start(s, i));
@@ -194,7 +195,8 @@ static bool leave_threads_beside(const bz_trace *t, const bz_sequence *s, bool *
             bz_time_add(&both[thread_of(s, i)],
                         time_until(&b, bz_sequence_end(s, i)) - time_until(&b, bz_sequence_start(s, i)));
     for (uint32_t i = 0; i < t->n_lanes; i++)
-        beside[i] = i != most && both[i] / BESIDE >= all[i] / 100 + 1;
+        beside[i] = i != most && both[i] / percent >= all[i] / 100 + 1;
+    *busiest_thread = most;
     free(streams);
     free(b.start);
     free(b.end);
@@ -202,16 +204,64 @@ static bool leave_threads_beside(const bz_trace *t, const bz_sequence *s, bool *
     return true;
 }
 
+static bool is_same_call(const bz_events *e, uint32_t a, uint32_t b)
+{
+    return e->name[a] == e->name[b] && (!e->detail || e->detail[a] == e->detail[b]);
+}
+
+/* Whether a thread's library calls, these rows, repeat by themselves, as passes of its own do: not so the share of a pass that a thread of a pool
+ * happens to get. Judged behind the first quarter, which may be a warm-up. */
+static bool repeats_alone(const bz_events *e, const uint32_t *row, size_t n)
+{
+    size_t tried = 0;
+    for (size_t at = n / 2 + 1; at < n && tried < PERIODS_TRIED; at++) {
+        size_t period = at - n / 2, from = n / 4, same = 0, kinds = 0;
+        if (!is_same_call(e, row[at], row[n / 2]))
+            continue;
+        for (size_t i = from; i + period < n; i++)
+            same += is_same_call(e, row[i], row[i + period]);
+        for (size_t i = n / 2; i < at; i++)
+            kinds += !is_same_call(e, row[i], row[n / 2]);
+        if (kinds && 100 * same >= REPEATS_ALONE * (n - period - from))
+            return true;
+        tried++;
+    }
+    return false;
+}
+
+/* Calls of threads that share a pass belong together, and so to the sequence. */
+static bool all_repeat_alone(const bz_trace *t, const bz_sequence *s, const bool *beside, uint32_t most)
+{
+    BZ_FREED size_t *end = bz_zeroed(t->n_lanes + 1, sizeof *end); /* of each thread's rows, which lie together */
+    BZ_FREED uint32_t *row = bz_alloc(s->n, sizeof *row);
+    for (size_t i = 0; i < s->n; i++)
+        end[thread_of(s, i) + 1]++;
+    for (uint32_t i = 0; i < t->n_lanes; i++)
+        end[i + 1] += end[i];
+    for (size_t i = 0; i < s->n; i++)
+        row[end[thread_of(s, i)]++] = s->row[i];
+    bool all = true, any = false;
+    for (uint32_t i = 0; i < t->n_lanes && all; i++) {
+        size_t begin = i ? end[i - 1] : 0;
+        any |= beside[i];
+        all = (i != most && !beside[i]) || repeats_alone(s->event, row + begin, end[i] - begin);
+    }
+    return all && any;
+}
+
 static void leave_others(const bz_trace *t, bz_sequence *s)
 {
     BZ_FREED bool *beside = bz_zeroed(t->n_lanes, sizeof *beside);
-    bool several = s->n && leave_threads_beside(t, s, beside);
+    uint32_t most = 0;
+    bool several = s->n && leave_threads_beside(t, s, beside, &most);
     size_t k = 0;
+    if (s->kind == BZ_EVENT_CALL)
+        several = several && all_repeat_alone(t, s, beside, most);
     for (size_t i = 0; i < s->n && several; i++)
         if (!beside[thread_of(s, i)])
             s->row[k++] = s->row[i];
     s->n = several ? k : s->n;
-    for (uint32_t i = 0; i < t->n_lanes && s->kind == BZ_EVENT_KERNEL; i++)
+    for (uint32_t i = 0; i < t->n_lanes && several && s->kind != BZ_EVENT_OP; i++)
         s->beside += beside[i];
 }
 
@@ -230,7 +280,7 @@ bz_sequence bz_sequence_collect(const bz_trace *t, bz_event_kind kind, bz_arena 
             s.row[s.n++] = (uint32_t)i;
     if (kind == BZ_EVENT_KERNEL)
         sort_by_host(&s);
-    if (kind == BZ_EVENT_OP || (kind == BZ_EVENT_KERNEL && s.cause))
+    if (kind != BZ_EVENT_KERNEL || s.cause)
         leave_others(t, &s);
     if (kind == BZ_EVENT_OP)
         leave_views(t, &s, arena);

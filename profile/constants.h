@@ -103,6 +103,13 @@ enum {
      * mostly runs while the network waits for it cuts iterations. Half: a way back that overlaps the way there is lost. */
     BESIDE = 25,
 
+    /* The same of library calls, of threads whose calls repeat by themselves. More: of four threads on two processors some hardly run together. 0:
+     * the way back, which begins when the way there is done, would be no part of an iteration. */
+    CALLS_BESIDE = 1,
+
+    PERIODS_TRIED = 64, /* distances from a thread's middle call to the next ones that are the same */
+    REPEATS_ALONE = 95, /* percent of a thread's calls that come again at one distance where its passes are its own */
+
     /* A thread that launches at least one kernel for so many of the busiest one asks for steps as well: its copies and waits cut. Twice: one
      * that decodes a few pictures on the device does. Half: the way back of a network that is mostly frozen is left out. */
     LAUNCHES_OF_A_THREAD = 8,

@@ -376,8 +376,12 @@ static bool detect(bz_trace *t, bz_event_kind kind, uint32_t count)
         bz_sequence_windows(t, &s, cut[at].first, cut[at].n, &arena);
         if (s.beside)
             bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_NOTE,
-                           "iterations are those of one of %u threads that launch on one device at the same "
-                           "time: kernels of the others are counted in them, too",
+                           kind == BZ_EVENT_CALL
+                               ? "iterations are those of one of %u threads that call libraries at the same time: "
+                                 "calls of the others are "
+                                 "counted in them, too"
+                               : "iterations are those of one of %u threads that launch on one device at the same "
+                                 "time: kernels of the others are counted in them, too",
                            s.beside + 1);
         if (!sure && !count)
             tell_other(t, &cut[at], other >= 0 ? &cut[other] : NULL);

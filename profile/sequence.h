@@ -12,7 +12,8 @@ typedef struct bz_sequence {
         *cause;    /* the call that asked for each event, a row of `api` or BZ_NONE; NULL: in the device's order */
     uint32_t *row; /* [n] */
     size_t n;
-    uint32_t beside; /* threads whose kernels were left out, since they launch while another one does */
+    uint32_t
+        beside; /* threads whose kernels or calls were left out, since they launch or call while another one does */
 } bz_sequence;
 
 /* The events of a kind that one process asked one device for, or its library calls, or its operators: collect.c */
