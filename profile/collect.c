@@ -249,9 +249,9 @@ static bool all_repeat_alone(const bz_trace *t, const bz_sequence *s, const bool
     return all && any;
 }
 
-static void leave_others(const bz_trace *t, bz_sequence *s)
+static void leave_others(const bz_trace *t, bz_sequence *s, bz_arena *arena)
 {
-    BZ_FREED bool *beside = bz_zeroed(t->n_lanes, sizeof *beside);
+    bool *beside = BZ_NEW(arena, bool, t->n_lanes);
     uint32_t most = 0;
     bool several = s->n && leave_threads_beside(t, s, beside, &most);
     size_t k = 0;
@@ -261,6 +261,7 @@ static void leave_others(const bz_trace *t, bz_sequence *s)
         if (!beside[thread_of(s, i)])
             s->row[k++] = s->row[i];
     s->n = several ? k : s->n;
+    s->left_out = several && s->kind != BZ_EVENT_KERNEL ? beside : NULL;
     for (uint32_t i = 0; i < t->n_lanes && several && s->kind != BZ_EVENT_OP; i++)
         s->beside += beside[i];
 }
@@ -281,7 +282,7 @@ bz_sequence bz_sequence_collect(const bz_trace *t, bz_event_kind kind, bz_arena 
     if (kind == BZ_EVENT_KERNEL)
         sort_by_host(&s);
     if (kind != BZ_EVENT_KERNEL || s.cause)
-        leave_others(t, &s);
+        leave_others(t, &s, arena);
     if (kind == BZ_EVENT_OP)
         leave_views(t, &s, arena);
     return s;

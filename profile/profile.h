@@ -430,8 +430,8 @@ typedef struct bz_iteration_stats {
     int64_t device_begin, device_end; /* of its own kernels, copies and memsets; INT64_MIN: it has none */
     int64_t kernel_time;              /* sum of kernels: more than busy where streams overlap */
     int64_t copy_time;
-    int64_t library;   /* union of library calls (host time; on a CPU that is the work itself) */
-    int64_t operators; /* union of framework operators, where they were recorded */
+    int64_t library;   /* union of library calls within the latency (host time; on a CPU that is the work itself) */
+    int64_t operators; /* likewise of framework operators, where they were recorded */
     int64_t launch;    /* sum of launch calls */
     int64_t sync;      /* sum of waiting calls */
     int64_t gap; /* latency less device_busy; without work of a device less library, without calls less operators */

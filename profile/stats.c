@@ -248,6 +248,8 @@ void bz_iteration_measure(const bz_trace *t, uint32_t iteration, bz_iteration_st
     bool device = s->device_end != INT64_MIN || s->device_busy > 0;
     s->library = gather_host(t, BZ_EVENT_CALL, iteration, &s->calls, &library_behind);
     s->operators = gather_host(t, BZ_EVENT_OP, iteration, &others, &operators_behind);
+    s->library -= library_behind; /* calls of threads beside may outlast the iteration */
+    s->operators -= operators_behind;
     const bz_events *api = &t->event[BZ_EVENT_API];
     for (size_t i = bz_events_from(api, it->start); i < api->n && api->start[i] < over_at(t, iteration); i++) {
         bz_api does = bz_api_of(t, i);
@@ -259,9 +261,7 @@ void bz_iteration_measure(const bz_trace *t, uint32_t iteration, bz_iteration_st
             bz_time_add(&s->sync, api->end[i] - api->start[i]);
         }
     }
-    s->gap = s->latency - (device     ? s->device_busy
-                           : s->calls ? s->library - library_behind
-                                      : s->operators - operators_behind);
+    s->gap = s->latency - (device ? s->device_busy : s->calls ? s->library : s->operators);
 }
 
 /* Between the marks of an iteration a device that is behind the host works for the iteration before. The only one on record has none before

@@ -64,8 +64,8 @@ int64_t bz_median(int64_t *v, size_t n)
     return n ? v[n / 2] : 0;
 }
 
-/* Last end among what belongs to [start, limit): host events that start in it, device work launched in it. */
-static int64_t last_end(const bz_trace *t, int64_t start, int64_t limit, int64_t at_least)
+/* Last end among what belongs to [start, limit): host events that start in it, but for those of threads beside, and device work launched in it. */
+static int64_t last_end(const bz_trace *t, const bool *left_out, int64_t start, int64_t limit, int64_t at_least)
 {
     static const bz_event_kind HOST[] = {BZ_EVENT_CALL, BZ_EVENT_API, BZ_EVENT_OP};
     static const bz_event_kind DEVICE[] = {BZ_EVENT_KERNEL, BZ_EVENT_COPY, BZ_EVENT_MEMSET};
@@ -76,7 +76,8 @@ static int64_t last_end(const bz_trace *t, int64_t start, int64_t limit, int64_t
     for (size_t k = 0; k < 3; k++) {
         const bz_events *e = &t->event[HOST[k]];
         for (size_t i = bz_events_from(e, start); i < e->n && e->start[i] < limit; i++)
-            if (e->end[i] + (e->end[i] == e->start[i]) > end && !(logs && bz_of_log(t, e->lane[i])))
+            if (e->end[i] + (e->end[i] == e->start[i]) > end && !(logs && bz_of_log(t, e->lane[i])) &&
+                !(left_out && left_out[e->lane[i]]))
                 end = e->end[i] + (e->end[i] == e->start[i]); /* of no length, but it belongs to it */
     }
     for (size_t k = 0; k < 3; k++) {
@@ -207,5 +208,5 @@ void bz_sequence_windows(bz_trace *t, const bz_sequence *s, const uint32_t *firs
     if (start[n] <= last)
         start[n] = last + 1;
     for (uint32_t i = 0; i < n; i++)
-        bz_trace_add_iteration(t, start[i], last_end(t, start[i], start[i + 1], start[i]));
+        bz_trace_add_iteration(t, start[i], last_end(t, s->left_out, start[i], start[i + 1], start[i]));
 }

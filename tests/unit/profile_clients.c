@@ -59,11 +59,18 @@ static bool says(const bz_trace *t, const char *text)
     return false;
 }
 
+/* Calls of other clients begin in an iteration and outlast it: they make it no longer, and no more of it busy than there is. */
 static uint32_t finish(program *p, bool *told)
 {
     bz_error err;
     assert_int_equal(bz_trace_finish(p->t, NULL, &err), 0);
     uint32_t n = p->t->n_iterations;
+    for (uint32_t i = 0; i < n; i++) {
+        bz_iteration_stats s;
+        bz_iteration_measure(p->t, i, &s);
+        assert_true(s.gap >= 0 && s.library <= s.latency);
+        assert_true(!i || p->t->iteration[i].start >= p->t->iteration[i - 1].end);
+    }
     *told = says(p->t, "threads that call libraries at the same time");
     bz_trace_free(p->t);
     return n;
