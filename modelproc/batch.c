@@ -4,14 +4,20 @@
 #include <string.h>
 #include <strings.h>
 
-/* As the file declares it: a size that was given in the meantime has no name any more. */
-static const char *name_at(const infer *inf, bz_value_id input, int axis)
+/* The symbol that the file declares there, -1: none. A size that was given in the meantime has no name any more. */
+static int64_t symbol_at(const infer *inf, bz_value_id input, int axis)
 {
     const bz_type *t = inf->model->values[input].declared;
     if (!t || t->kind != BZ_TYPE_TENSOR || axis >= t->rank || !bz_is_symbol(t->dims[axis]))
-        return NULL;
+        return -1;
     int64_t k = t->dims[axis] - INT64_MIN;
-    return k < inf->model->n_symbols ? inf->model->symbols[k] : NULL;
+    return k < inf->model->n_symbols ? k : -1;
+}
+
+static const char *name_at(const infer *inf, bz_value_id input, int axis)
+{
+    int64_t k = symbol_at(inf, input, axis);
+    return k < 0 ? NULL : inf->model->symbols[k];
 }
 
 /* "batch", "image_batch_size", "bs"; not "batch_size * heads", which is computed, nor "N", which may be a number of anything. */
@@ -25,7 +31,7 @@ static bool names_batch(const char *name)
 }
 
 /* ONNX's recurrent layers want [steps, batch, size], and states as [directions, batch, size], unless their layout says otherwise. */
-static bool goes_by_steps(const infer *inf, bz_value_id input)
+static void find_steps(infer *inf)
 {
     static const int PLACES[] = {0, 5, 6};
     const bz_graph *g = inf->model->graph;
@@ -34,35 +40,39 @@ static bool goes_by_steps(const infer *inf, bz_value_id input)
         if (*n->domain || (strcmp(n->op, "LSTM") != 0 && strcmp(n->op, "GRU") != 0 && strcmp(n->op, "RNN") != 0))
             continue;
         const bz_attr *layout = bz_node_attr(n, "layout");
+        if (layout && layout->kind == BZ_ATTR_INT && layout->i)
+            continue;
         for (size_t k = 0; k < sizeof PLACES / sizeof *PLACES; k++)
-            if (PLACES[k] < n->n_in && n->in[PLACES[k]] == input)
-                return !layout || layout->kind != BZ_ATTR_INT || !layout->i;
+            if (PLACES[k] < n->n_in && n->in[PLACES[k]] != BZ_NO_VALUE)
+                inf->by_steps[n->in[PLACES[k]]] = true;
     }
-    return false;
 }
 
-/* Whether the name of an input's first dimension is that of another dimension elsewhere: positions have the length of the text, which is no batch. */
-static bool is_size_of_another(const infer *inf, const char *name)
+/* Names of dimensions that are not the first of an input: positions have the length of the text, which is no batch. */
+static void find_lengths(infer *inf)
 {
     const bz_graph *g = inf->model->graph;
-    for (int k = 0; name && k < g->n_inputs; k++)
+    for (int k = 0; k < g->n_inputs; k++)
         for (int d = 1; d < inf->types[g->inputs[k]].rank; d++) {
-            const char *has = name_at(inf, g->inputs[k], d);
-            if (has && !strcmp(has, name))
-                return true;
+            int64_t symbol = symbol_at(inf, g->inputs[k], d);
+            if (symbol >= 0)
+                inf->lengths[symbol] = true;
         }
-    return false;
 }
 
 static int first_axis(const infer *inf, bz_value_id input)
 {
-    return inf->types[input].rank > 1 && goes_by_steps(inf, input) ? 1 : 0;
+    return inf->types[input].rank > 1 && inf->by_steps[input] ? 1 : 0;
 }
 
 void batch_find(infer *inf)
 {
     const bz_graph *g = inf->model->graph;
     inf->batch_input = BZ_NO_VALUE;
+    inf->by_steps = BZ_NEW(inf->arena, bool, inf->model->n_values + 1);
+    inf->lengths = BZ_NEW(inf->arena, bool, inf->model->n_symbols + 1);
+    find_steps(inf);
+    find_lengths(inf);
     for (int k = 0; k < g->n_inputs && !inf->batch_named; k++) {
         const bz_type *t = &inf->types[g->inputs[k]];
         if (t->kind != BZ_TYPE_TENSOR || t->rank < 1)
@@ -98,5 +108,5 @@ bool batch_is_at(const infer *inf, bz_value_id input, int axis)
         return false;
     if (!bz_is_symbol(t->dims[axis]))
         return t->dims[axis] == inf->written_batch;
-    return names_batch(name) || !is_size_of_another(inf, name);
+    return names_batch(name) || symbol_at(inf, input, axis) < 0 || !inf->lengths[symbol_at(inf, input, axis)];
 }

@@ -33,6 +33,8 @@ struct infer {
     bz_value_id batch_input; /* the first input that has a batch, or BZ_NO_VALUE */
     int batch_axis;          /* where */
     bool batch_named;        /* that dimension's name says so */
+    bool *by_steps;          /* [n_values]: recurrent layers take it step by step */
+    bool *lengths;           /* [n_symbols]: names a dimension of an input that is not its first */
     bool rebound;            /* the command line changed a dimension: what the file declares may be stale */
     bool sizes_wrong;        /* the error names --dim or --batch */
     bz_type *types;          /* [cap] by value */
