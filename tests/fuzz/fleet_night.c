@@ -1,10 +1,9 @@
 /* The files of a night, told apart by the first byte: what is taken is written, and reads as the same again. */
 #include "fleet/fleet.h"
+#include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void same(bz_buf *first, bz_buf *second)
 {
@@ -22,6 +21,7 @@ static void same(bz_buf *first, bz_buf *second)
                 abort();                                                                                               \
             print(&b, &second);                                                                                        \
             same(&first, &second);                                                                                     \
+            SAW(first.data, first.len);                                                                                \
         }                                                                                                              \
     } while (0)
 
@@ -50,9 +50,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         ROUND_TRIP(bz_merged, bz_merged_parse, bz_merged_print);
         break;
     default:
-        for (int n = bz_slurm_queue(text, &arena, &list); n-- > 0;)
+        for (int n = bz_slurm_queue(text, &arena, &list); n-- > 0;) {
+            SAW(&list[n].job, sizeof list[n].job);
+            SAW(&list[n].task, sizeof list[n].task);
             if (list[n].job <= 0 || list[n].task < -1)
                 abort();
+        }
     }
     bz_buf_free(&first);
     bz_buf_free(&second);

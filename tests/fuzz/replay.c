@@ -2,9 +2,10 @@
  *
  * With "seen FILE NAME" before these, what the target tells of all of them (SAW) is held against the line of that name in FILE: how many inputs
  * there are, and a hash. With "print" before them all that is told is printed, and with "list NAME" the line: for tests/seen.
- * Then inputs that differ in a byte from these are run, too, as forms that no file here has. */
+ * Then inputs that differ from these in a byte or in a number are run, too, as forms that no file here has. */
 #include "fuzz.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <stdbool.h>
 #include <string.h>
@@ -37,6 +38,41 @@ static void run_bytes(const uint8_t *data, size_t size)
     free(copy);
 }
 
+/* The first number at `at` or behind is 0, or the one in front of it: what was longer or later is equal. */
+static void run_numbers(const uint8_t *data, size_t size, size_t at)
+{
+    enum { FAR = 64 };
+    const size_t limit = size - at > FAR ? at + FAR : size;
+    while (at < limit && !isdigit(data[at]))
+        at++;
+    size_t from = at, to = at;
+    while (from > 0 && isdigit(data[from - 1]))
+        from--;
+    while (to < size && isdigit(data[to]))
+        to++;
+    size_t before_to = from;
+    while (before_to > 0 && !isdigit(data[before_to - 1]))
+        before_to--;
+    size_t before = before_to;
+    while (before > 0 && isdigit(data[before - 1]))
+        before--;
+    if (at == limit || before == before_to)
+        return;
+    uint8_t *copy = malloc(size + before_to - before + 1);
+    if (!copy)
+        abort();
+    memcpy(copy, data, from);
+    for (int zero = 0; zero <= 1; zero++) {
+        size_t n = zero ? 1 : before_to - before;
+        memcpy(copy + from, zero ? (const uint8_t *)"0" : data + before, n);
+        memcpy(copy + from + n, data + to, size - to);
+        if (prints)
+            printf("-- the number at byte %zu is %.*s\n", from, (int)n, (const char *)copy + from);
+        run_bytes(copy, from + n + size - to);
+    }
+    free(copy);
+}
+
 /* The input with one byte one more, one less, and gone, in places all over it. */
 static void run_neighbours(uint8_t *data, size_t size)
 {
@@ -55,6 +91,7 @@ static void run_neighbours(uint8_t *data, size_t size)
         run_bytes(data, size - 1);
         memmove(data + at + 1, data + at, size - at - 1);
         data[at] = byte;
+        run_numbers(data, size, at);
     }
 }
 

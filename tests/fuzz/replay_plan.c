@@ -116,6 +116,17 @@ static void follow(bz_replay_plan *p, const char *text, size_t n)
     bz_buf_free(&program);
 }
 
+static void say(const bz_replay_plan *p)
+{
+    bz_buf out = {0};
+    bz_replay_json(p, &out);
+    SAW(out.data, out.len);
+    bz_buf_clear(&out);
+    bz_replay_program(p, &out);
+    SAW(out.data, out.len);
+    bz_buf_free(&out);
+}
+
 static void replay_it(bz_layers *l, bz_dtype dtype, const char *text, size_t n)
 {
     static bz_patterns *patterns; /* parsed once */
@@ -133,6 +144,7 @@ static void replay_it(bz_layers *l, bz_dtype dtype, const char *text, size_t n)
                                 .part = n % 4 > 1};
     if (!bz_replay_make(&in, &p, &err)) {
         check_steps(p);
+        say(p);
         follow(p, text, n);
         bz_replay_free(p);
     } else {

@@ -2,9 +2,9 @@
  * no more memory than some times the text. */
 #include "replay/replay.h"
 
-#include <stdlib.h>
+#include "tests/fuzz/fuzz.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include <string.h>
 
 static void check(const bz_replay_result *r, size_t size)
 {
@@ -23,6 +23,24 @@ static void check(const bz_replay_result *r, size_t size)
             abort();
 }
 
+static void say(const bz_replay_result *r)
+{
+    bz_buf out = {0};
+    bz_buf_printf(&out, "%g %g %g %g, %d %d %d %d %g: %g %g %g %g %g\n", r->median, r->low, r->high, r->min, r->samples,
+                  r->runs, r->throttled, r->graph, r->opened, r->peak, r->least, r->ends, r->weights, r->scratch);
+    for (int i = 0; i < r->n; i++)
+        bz_buf_printf(&out, "%d %d %d: %g %g %g, %d of %d wrong, %g: %g for %g\n", (int)r->action[i].kind,
+                      r->action[i].step, r->action[i].stream, r->action[i].seconds, r->action[i].hot,
+                      r->action[i].flushed, r->action[i].wrong, r->action[i].elements, r->action[i].worst,
+                      r->action[i].value, r->action[i].expected);
+    for (int i = 0; i < r->n_passes * r->n; i++)
+        bz_buf_printf(&out, "%g from %g\n", r->pass[i], r->start ? r->start[i] : 0);
+    for (int i = 0; i < r->steps; i++)
+        bz_buf_printf(&out, "loss %g\n", r->loss[i]);
+    SAW(out.data, out.len);
+    bz_buf_free(&out);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     bz_replay_plan plan = {.n_steps = 3, .order = (int[]){2, 0, 1}};
@@ -30,10 +48,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     bz_error err = {0};
     char *text = bz_alloc(size + 1, 1);
     memcpy(text, data, size);
-    if (!bz_replay_read(&plan, text, size, &r, &err))
+    if (!bz_replay_read(&plan, text, size, &r, &err)) {
         check(&r, size);
-    else if (!*err.text)
+        say(&r);
+    } else if (!*err.text) {
         abort();
+    }
     if (r.arena.used > 65536 + 200 * size)
         abort();
     bz_arena_free(&r.arena);

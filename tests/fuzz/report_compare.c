@@ -21,6 +21,7 @@ static void print(const bz_report_file *a, const bz_report_file *b, bz_arena *ar
         PROMISE(!set.part[i].compare.count[BZ_FASTER] && !set.part[i].compare.count[BZ_SLOWER]);
     for (int form = BZ_FORM_TEXT; form <= BZ_FORM_CSV; form++)
         bz_report_set(&set, 20, (bz_form)form, &out);
+    SAW(out.data, out.len);
     bz_buf_free(&out);
 }
 

@@ -18,8 +18,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             PROMISE(bz_suite_find(&suite, e->name) == e && !strchr(e->name, '/') && !strchr(e->name, '.') &&
                     e->name[0] != '-');
             PROMISE(e->n_words > 0 && e->word[0][0]);
+            SAW(e->name, strlen(e->name));
+            for (int k = 0; k < e->n_words; k++)
+                SAW(e->word[k], strlen(e->word[k]));
             for (int s = 0; s < BZ_SUITE_SIZES; s++) {
                 PROMISE(e->n_batches[s] > 0 && e->n_batches[s] <= BZ_SUITE_BATCHES);
+                SAW(e->batch[s], (size_t)e->n_batches[s] * sizeof *e->batch[s]);
                 for (int k = 0; k < e->n_batches[s]; k++)
                     PROMISE(e->batch[s][k] > 0);
             }
