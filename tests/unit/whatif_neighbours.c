@@ -1,20 +1,16 @@
-/* The recordings of tests/cases that are small, and each with a byte one more or one less in places all over it: the trace, the layers that it is
+/* The recordings of tests/cases that are small, and each with another number, or a byte one more or one less, in places all over it: the trace, the layers that it is
  * rebuilt as, its iterations as graphs, and what all transformations would make of them. whatif_neighbours.txt has a hash for each (seen.h). */
 #include "whatif/whatif.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
-#include "seen.h"
+#include "near_recordings.h"
 
-enum { MOST = 40000, PLACES = 10, ITERATIONS = 2 };
+enum { NUMBERS = 20, BYTES = 10, ITERATIONS = 2 };
 
 static void say_calls(const bz_trace *t, bz_buf *out)
 {
@@ -60,49 +56,19 @@ static void say_flow(const bz_trace *t, uint32_t iteration, bz_buf *out)
     bz_arena_free(&arena);
 }
 
-static void say_bytes(const char *bytes, size_t n, seen *s)
+static void say(bz_trace *t, seen *s, void *user)
 {
-    bz_error err;
-    bz_trace *t = bz_trace_new();
-    int fd = memfd_create("recording", MFD_CLOEXEC);
-    assert_int_equal(write(fd, bytes, n), n);
-    assert_int_equal(dup2(fd, 100), 100); /* its path is in what is said */
-    close(fd);
-    s->tried++;
-    if (bz_profile_read(t, "/proc/self/fd/100", &err) || bz_trace_finish(t, NULL, &err)) {
-        bz_buf_puts(&s->text, "refused\n");
-    } else {
-        s->taken++;
-        bz_trace_json(t, 5, &s->text);
-        say_calls(t, &s->text);
-        say_layers(t, &s->text);
-        for (uint32_t i = 0; i < t->n_iterations && i < ITERATIONS; i++)
-            say_flow(t, i, &s->text);
-    }
-    close(100);
-    bz_trace_free(t);
+    (void)user;
+    bz_trace_json(t, 5, &s->text);
+    say_calls(t, &s->text);
+    say_layers(t, &s->text);
+    for (uint32_t i = 0; i < t->n_iterations && i < ITERATIONS; i++)
+        say_flow(t, i, &s->text);
 }
 
-static void say(const char *name, seen *s)
+static void say_recording(const char *name, seen *s)
 {
-    static char bytes[MOST];
-    char path[500];
-    snprintf(path, sizeof path, BENANZA_SOURCE "/tests/cases/%s", name);
-    FILE *f = fopen(path, "rb");
-    assert_non_null(f);
-    size_t n = fread(bytes, 1, sizeof bytes, f);
-    fclose(f);
-    assert_true(n && n < sizeof bytes);
-    say_bytes(bytes, n, s);
-    for (size_t place = 0; place < PLACES; place++) {
-        size_t at = n * (2 * place + 1) / (2 * PLACES);
-        char byte = bytes[at];
-        for (int change = -1; change <= 1; change += 2) {
-            bytes[at] = (char)(byte + change);
-            say_bytes(bytes, n, s);
-        }
-        bytes[at] = byte;
-    }
+    near_recordings(name, NUMBERS, BYTES, s, say, NULL);
 }
 
 int main(int argc, char **argv)
@@ -136,6 +102,6 @@ int main(int argc, char **argv)
         "analyze-written-out/once.log",
         "analyze-iterations-rest/gelu.log",
     };
-    return seen_main(argc, argv, NAMES, sizeof NAMES / sizeof *NAMES, say,
+    return seen_main(argc, argv, NAMES, sizeof NAMES / sizeof *NAMES, say_recording,
                      BENANZA_SOURCE "/tests/unit/whatif_neighbours.txt");
 }
