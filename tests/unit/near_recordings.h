@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "generated_program.h"
 #include "seen.h"
 
 /* `t` is finished; NULL: it was refused. */
@@ -63,14 +64,16 @@ static inline size_t near_number(const bz_buf *bytes, size_t at, size_t *from)
     return n < 18 ? n : 0;
 }
 
-/* Calls f with the recording tests/cases/NAME, and with those beside it, that many `numbers` and `bytes` all over it. */
+/* Calls f with the recording tests/cases/NAME, or that of the generated program of "program-7", and with those beside it, that many `numbers` and `bytes` all over it. */
 static inline void near_recordings(const char *name, int numbers, int bytes, seen *s, near_fn *f, void *user)
 {
     char path[500], text[64], before[20] = "";
     bz_buf whole = {0};
     bz_error err;
     snprintf(path, sizeof path, BENANZA_SOURCE "/tests/cases/%s", name);
-    if (bz_whole_read(path, 1 << 20, "is long", &whole, &err))
+    if (!strncmp(name, "program-", 8))
+        write_program((unsigned)atoi(name + 8), &whole);
+    else if (bz_whole_read(path, 1 << 20, "is long", &whole, &err))
         fail_msg("%s", err.text);
     near_read(&whole, s, f, user);
     for (int place = 0; place < numbers; place++) {

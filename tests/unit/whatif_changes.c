@@ -126,6 +126,12 @@ int main(int argc, char **argv)
         "analyze-profile/slow.log",
         "analyze-written-out/once.log",
         "analyze-log-alone/activations.log",
+        "program-3",
+        "program-8",
+        "program-13",
+        "program-18",
+        "program-23",
+        "program-28",
     };
     char folder[] = "/tmp/benanza-test-XXXXXX", path[64];
     bz_error err;

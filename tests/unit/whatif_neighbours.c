@@ -101,6 +101,16 @@ int main(int argc, char **argv)
         "analyze-profile/fast.log",
         "analyze-written-out/once.log",
         "analyze-iterations-rest/gelu.log",
+        "program-2",
+        "program-5",
+        "program-8",
+        "program-11",
+        "program-14",
+        "program-17",
+        "program-20",
+        "program-23",
+        "program-26",
+        "program-29",
     };
     return seen_main(argc, argv, NAMES, sizeof NAMES / sizeof *NAMES, say_recording,
                      BENANZA_SOURCE "/tests/unit/whatif_neighbours.txt");
