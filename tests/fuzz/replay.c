@@ -2,7 +2,7 @@
  *
  * With "seen FILE NAME" before these, what the target tells of all of them (SAW) is held against the line of that name in FILE: how many inputs
  * there are, and a hash. With "print" before them all that is told is printed, and with "list NAME" the line: for tests/seen.
- * Then inputs that differ from these in a byte or in a number are run, too, as forms that no file here has. */
+ * Then inputs that differ from these in a byte, a number or a line are run, too, as forms that no file here has. */
 #include "fuzz.h"
 
 #include <ctype.h>
@@ -73,6 +73,30 @@ static void run_numbers(const uint8_t *data, size_t size, size_t at)
     free(copy);
 }
 
+/* The line behind `at` is gone, or there twice. */
+static void run_lines(const uint8_t *data, size_t size, size_t at)
+{
+    const uint8_t *from = memchr(data + at, '\n', size - at),
+                  *to = from ? memchr(from + 1, '\n', size - (size_t)(from + 1 - data)) : NULL;
+    if (!to)
+        return;
+    size_t head = (size_t)(from - data), line = (size_t)(to - from);
+    uint8_t *copy = malloc(size + line);
+    if (!copy)
+        abort();
+    memcpy(copy, data, head);
+    memcpy(copy + head, to, size - head - line);
+    if (prints)
+        printf("-- the line behind byte %zu is gone\n", at);
+    run_bytes(copy, size - line);
+    memcpy(copy, data, head + line);
+    memcpy(copy + head + line, from, size - head);
+    if (prints)
+        printf("-- the line behind byte %zu is there twice\n", at);
+    run_bytes(copy, size + line);
+    free(copy);
+}
+
 /* The input with one byte one more, one less, and gone, in places all over it. */
 static void run_neighbours(uint8_t *data, size_t size)
 {
@@ -92,6 +116,7 @@ static void run_neighbours(uint8_t *data, size_t size)
         memmove(data + at + 1, data + at, size - at - 1);
         data[at] = byte;
         run_numbers(data, size, at);
+        run_lines(data, size, at);
     }
 }
 

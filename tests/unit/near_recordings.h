@@ -1,4 +1,4 @@
-/* Recordings that differ from one of tests/cases in one thing: a byte is one more or one less, or a number is nothing, twice as much, or the number in
+/* Recordings that differ from one of tests/cases in one thing: an event or a line is gone, or there twice; a byte is one more or one less; or a number is nothing, twice as much, or the number in
  * front of it, so that what was later or longer is equal. Wants cmocka's headers before it. */
 #ifndef BZ_NEAR_RECORDINGS_H
 #define BZ_NEAR_RECORDINGS_H
@@ -64,6 +64,31 @@ static inline size_t near_number(const bz_buf *bytes, size_t at, size_t *from)
     return n < 18 ? n : 0;
 }
 
+/* The event or line at `at`: where it begins, and the next one; false: it is the last one. */
+static inline bool near_event(const bz_buf *bytes, size_t at, size_t *from, size_t *to)
+{
+    const char *text = bz_buf_text(bytes), *mark = strstr(text, "{\"ph\"") ? "{\"ph\"" : "\n";
+    const char *first = strstr(text + at, mark), *next = first ? strstr(first + 1, mark) : NULL;
+    if (!next)
+        return false;
+    *from = (size_t)(first - text);
+    *to = (size_t)(next - text);
+    return true;
+}
+
+/* Without the event, and with it twice: then two have equal times. */
+static inline void near_events(const bz_buf *bytes, size_t at, seen *s, near_fn *f, void *user)
+{
+    size_t from, to;
+    bz_buf event = {0};
+    if (!near_event(bytes, at, &from, &to))
+        return;
+    bz_buf_put(&event, bytes->data + from, to - from);
+    near_replaced(bytes, from, to - from, "", s, f, user);
+    near_replaced(bytes, from, 0, bz_buf_text(&event), s, f, user);
+    bz_buf_free(&event);
+}
+
 /* Calls f with the recording tests/cases/NAME, or that of the generated program of "program-7", and with those beside it, that many `numbers` and `bytes` all over it. */
 static inline void near_recordings(const char *name, int numbers, int bytes, seen *s, near_fn *f, void *user)
 {
@@ -83,6 +108,8 @@ static inline void near_recordings(const char *name, int numbers, int bytes, see
         snprintf(text, sizeof text, "%.*s", (int)n, whole.data + at);
         long long number = atoll(text);
         snprintf(text, sizeof text, "%lld", 2 * number);
+        if (place % 2)
+            near_events(&whole, at, s, f, user);
         near_replaced(&whole, at, n, place % 3 == 0 ? "0" : place % 3 == 1 ? text : before, s, f, user);
         snprintf(before, sizeof before, "%lld", number);
     }

@@ -10,7 +10,7 @@
 
 #include "near_recordings.h"
 
-enum { NUMBERS = 24 };
+enum { NUMBERS = 14 };
 
 static struct {
     bz_perfdb *db;

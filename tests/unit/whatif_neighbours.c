@@ -10,7 +10,7 @@
 
 #include "near_recordings.h"
 
-enum { NUMBERS = 20, BYTES = 10, ITERATIONS = 2 };
+enum { NUMBERS = 14, BYTES = 8, ITERATIONS = 2 };
 
 static void say_calls(const bz_trace *t, bz_buf *out)
 {
