@@ -8,7 +8,7 @@
 #include "perfdb_test.h"
 #include "seen.h"
 
-enum { SYSTEMS = 6, CPUS = 4, SHAPES = 26, BATCHES = 3, PROBLEMS = SHAPES * BATCHES, WORKS = 6, SEEDS = 6 };
+enum { SYSTEMS = 6, CPUS = 4, SHAPES = 26, BATCHES = 3, PROBLEMS = SHAPES * BATCHES, WORKS = 6, SEEDS = 4 };
 
 static const char *const GPUS[SYSTEMS] = {"Tesla V100-SXM2-16GB", "Tesla T4", "Tesla P4", "Tesla K80", "Tesla M60",
                                           "NVIDIA A100-SXM4-40GB"};

@@ -14,7 +14,7 @@
 #include "modelproc_neighbours.h"
 #include "seen.h"
 
-enum { MOST = 4096, EACH = 3, WORD = 200 }; /* EACH: of so many neighbours one */
+enum { MOST = 4096, EACH = 4, WORD = 200 }; /* EACH: of so many neighbours one */
 
 /* How many elements "f32:2x3" has, where it can be a weight; else 0. */
 static int64_t weight_elements(const char *word)
