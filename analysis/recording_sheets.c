@@ -171,9 +171,9 @@ static bz_sheet *copy_sheet(recording_making *m)
     const bz_events *c = &m->trace->event[BZ_EVENT_COPY];
     bz_sheet *sheet = bz_sheet_new(m->arena, "copies", "Copies by direction", COPIES);
     struct {
-        double count, bytes, time;
+        double count, bytes, time, told; /* told: time of those whose bytes were recorded */
     } of[KINDS] = {0};
-    size_t outside = 0;
+    size_t outside = 0, untold = 0;
     for (size_t i = 0; i < c->n; i++) {
         uint32_t kind = c->value[i] < KINDS ? c->value[i] : 0;
         if (!bz_event_counts(m->trace, BZ_EVENT_COPY, i)) {
@@ -181,17 +181,26 @@ static bz_sheet *copy_sheet(recording_making *m)
             continue;
         }
         of[kind].count++;
-        of[kind].bytes += c->bytes[i] > 0 ? (double)c->bytes[i] / m->steady : 0;
         of[kind].time += length_of(c, i) / m->steady;
+        if (c->bytes[i] <= 0) {
+            untold++;
+            continue;
+        }
+        of[kind].bytes += (double)c->bytes[i] / m->steady;
+        of[kind].told += length_of(c, i) / m->steady;
     }
     for (uint32_t d = 0; d < KINDS; d++) {
         if (!(of[d].count > 0))
             continue;
-        BZ_SHEET_ADD(sheet, BZ_TEXT(bz_copy_direction(d)), BZ_NUMBER(of[d].count / m->steady), BZ_NUMBER(of[d].bytes),
-                     BZ_NUMBER(of[d].time), BZ_NUMBER(share_of(of[d].bytes, of[d].time)));
+        BZ_SHEET_ADD(sheet, BZ_TEXT(bz_copy_direction(d)), BZ_NUMBER(of[d].count / m->steady),
+                     BZ_NUMBER(of[d].bytes > 0 ? of[d].bytes : NAN), BZ_NUMBER(of[d].time),
+                     BZ_NUMBER(of[d].bytes > 0 ? share_of(of[d].bytes, of[d].told) : NAN));
     }
     if (sheet->n && outside)
         sheet->note = bz_arena_printf(m->arena, "%zu more copies lie outside of the steady iterations.", outside);
+    if (sheet->n && untold)
+        sheet->note = bz_arena_printf(m->arena, "%s%s%zu copies were recorded without their bytes.",
+                                      outside ? sheet->note : "", outside ? " " : "", untold);
     bz_sheet_sort(sheet, 3);
     return sheet;
 }
