@@ -110,18 +110,28 @@ static size_t held_by(const bz_trace *t, const updates *u, bool *all, bz_arena *
     return (size_t)usual;
 }
 
+/* One update is of one iteration, whatever repeats within it: layers do, and a network that plays before it learns. Two are of two if what is updated, and
+ * what comes before, is the same, or what repeats has one each; else they are of two networks that train in turns. */
+static size_t of_few(const kinds *of, size_t n, bool one_each)
+{
+    bool same = n == 2 && of->weights[0] == of->weights[1] && of->before[0] == of->before[1];
+    return same || one_each ? 1 : n;
+}
+
 /* An iteration has one update, or as many as come until their weights repeat, as where two networks train in turns. Where nothing tells weights
  * apart, what repeats may tell it, if that many updates have the same operators before them; a validation, or one of several
  * loaders, may come as regularly. */
 static bool take(bz_trace *t, const updates *u, bz_arena *arena)
 {
-    enum { LEAST = 3 };
+    enum { FEW = 2 };
     const bz_events *op = &t->event[BZ_EVENT_OP];
-    if (u->n < LEAST || !op->n)
+    if (!u->n || !op->n)
         return false;
     bool all;
     kinds of = kinds_of(t, u, arena);
-    size_t each = repeat(of.weights, u->n), found = held_by(t, u, &all, arena);
+    size_t found = held_by(t, u, &all, arena);
+    bool one_each = all && found == 1 && t->n_iterations == u->n;
+    size_t each = u->n <= FEW ? of_few(&of, u->n, one_each) : repeat(of.weights, u->n);
     each = !each && all && found == 1 ? 1 : each; /* rounded times put what an update does now into it, now behind it */
     if (!each)
         return false;
