@@ -507,6 +507,13 @@ static int find_wanted(bz_trace *t, const char *wanted, bz_error *err)
             wanted);
     if (count && count <= UINT32_MAX && detect_any(t, (uint32_t)count))
         return 0;
+    bz_trace whole;
+    bz_iteration span;
+    if (count == 1 && bz_trace_whole(t, &span, &whole)) {
+        t->origin = BZ_ITERATION_RANGE;
+        bz_trace_add_iteration(t, span.start, span.end);
+        return 0;
+    }
     return bz_fail(err, BZ_BAD_INPUT, "the recording does not repeat %.20s times: no iteration is known", wanted);
 }
 
@@ -578,7 +585,7 @@ int bz_trace_find_iterations(bz_trace *t, const char *range_name, bz_error *err)
             bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_NOTE,
                            "no iteration was found: mark them with benanza_iteration_begin and "
                            "benanza_iteration_end, or "
-                           "name a range with --iterations");
+                           "name a range with --iterations; --iterations 1 takes the whole recording as one");
     }
     if (t->origin == BZ_ITERATION_RANGE)
         bz_iterations_leave_rest(t);
