@@ -26,13 +26,19 @@ static double share(double part, double whole)
     return whole > 0 ? part / whole : 1;
 }
 
-/* An unpriced layer counts as priced where a group with a price stands for it, and one that need not run counts for nothing. */
-static void sum_work(const bz_bound *b, bool fused, work *all, work *priced)
+/* Nodes that a group stands for. */
+static bool *find_covered(const bz_bound *b, bool fused)
 {
-    BZ_FREED bool *covered = bz_zeroed((size_t)b->layers->n, sizeof *covered);
+    bool *covered = bz_zeroed((size_t)b->layers->n, sizeof *covered);
     for (int g = 0; fused && g < b->fused.n; g++)
         for (int i = 0; i < b->fused.group[g].n; i++)
             covered[b->fused.group[g].layer[i]] = true;
+    return covered;
+}
+
+/* An unpriced layer counts as priced where a group with a price stands for it, and one that need not run counts for nothing. */
+static void sum_work(const bz_bound *b, bool fused, const bool *covered, work *all, work *priced)
+{
     for (int i = 0; i < b->n; i++) {
         const bz_bound_layer *l = &b->layer[i];
         if (fused && bz_bound_spared(b, l))
@@ -53,29 +59,27 @@ static double weights_of(const bz_bound *b, const bz_layer *layer)
 }
 
 /* Weights are used once in an iteration, or where a loop uses them again, they may have stayed since its first trip. */
-static double from_far(const bz_bound *b, bool fused, double *weights)
+static double from_far(const bz_bound *b, bool fused, const bool *covered, double *weights)
 {
+    BZ_FREED double *own = bz_zeroed((size_t)b->n, sizeof *own); /* bytes of each layer */
     BZ_FREED double *bytes = bz_zeroed((size_t)b->layers->n, sizeof *bytes);
-    BZ_FREED bool *covered = bz_zeroed((size_t)b->layers->n, sizeof *covered);
     double more = 0;
     for (int i = 0; i < b->n; i++) {
-        double own = weights_of(b, b->layer[i].layer);
-        bytes[b->layer[i].node] += own;
-        *weights += own;
+        own[i] = weights_of(b, b->layer[i].layer);
+        bytes[b->layer[i].node] += own[i];
+        *weights += own[i];
     }
     for (int g = 0; fused && g < b->fused.n; g++) {
         const bz_bound_group *group = &b->fused.group[g];
-        double own = 0;
-        for (int i = 0; i < group->n; i++) {
-            own += bytes[group->layer[i]];
-            covered[group->layer[i]] = true;
-        }
-        more += fmax(0, bz_peaks_again(b->peaks, own, *weights) - group->price.seconds);
+        double all = 0;
+        for (int i = 0; i < group->n; i++)
+            all += bytes[group->layer[i]];
+        more += fmax(0, bz_peaks_again(b->peaks, all, *weights) - group->price.seconds);
     }
     for (int i = 0; i < b->n; i++) {
         const bz_bound_layer *l = &b->layer[i];
         if (l->price.alternative && !covered[l->node] && !(fused && bz_bound_spared(b, l)))
-            more += fmax(0, bz_peaks_again(b->peaks, weights_of(b, l->layer), *weights) - l->times * l->price.seconds);
+            more += fmax(0, bz_peaks_again(b->peaks, own[i], *weights) - l->times * l->price.seconds);
     }
     return more;
 }
@@ -88,8 +92,12 @@ bool bz_goal_enough(double macs, double time)
 static bz_goal judge(const bz_bound *b, bool fused, bz_goal goal)
 {
     work all = {0}, priced = {0};
-    if (b->n)
-        sum_work(b, fused, &all, &priced);
+    if (b->n) {
+        BZ_FREED bool *covered = find_covered(b, fused);
+        sum_work(b, fused, covered, &all, &priced);
+        if (b->setting.cache == BZ_CACHE_HOT)
+            goal.far = from_far(b, fused, covered, &goal.weights);
+    }
     goal.layers = b->coverage.layers;
     goal.modelled = all.time > 0;
     goal.macs = share(priced.macs, all.macs);
@@ -97,7 +105,6 @@ static bz_goal judge(const bz_bound *b, bool fused, bz_goal goal)
     goal.products = bz_goal_enough(goal.macs, 1);
     goal.untold = all.untold - priced.untold;
     goal.enough = bz_goal_enough(goal.macs, goal.time) && !b->partial && !goal.untold;
-    goal.far = b->setting.cache == BZ_CACHE_HOT && b->n ? from_far(b, fused, &goal.weights) : 0;
     if (!(goal.far > FAR_TOLD * goal.sequential))
         goal.far = goal.weights = 0;
     return goal;
