@@ -376,13 +376,10 @@ static bool detect(bz_trace *t, bz_event_kind kind, uint32_t count)
         bz_sequence_windows(t, &s, cut[at].first, cut[at].n, &arena);
         if (s.beside)
             bz_trace_cover(t, BZ_NONE, BZ_COVERAGE_NOTE,
-                           kind == BZ_EVENT_CALL
-                               ? "iterations are those of one of %u threads that call libraries at the same time: "
-                                 "calls of the others are "
-                                 "counted in them, too"
-                               : "iterations are those of one of %u threads that launch on one device at the same "
-                                 "time: kernels of the others are counted in them, too",
-                           s.beside + 1);
+                           "iterations are those of one of %u threads that %s at the same time: %s of the others are "
+                           "counted in them, too",
+                           s.beside + 1, kind == BZ_EVENT_CALL ? "call libraries" : "launch on one device",
+                           kind == BZ_EVENT_CALL ? "calls" : "kernels");
         if (!sure && !count)
             tell_other(t, &cut[at], other >= 0 ? &cut[other] : NULL);
     }
@@ -507,9 +504,8 @@ static int find_wanted(bz_trace *t, const char *wanted, bz_error *err)
             wanted);
     if (count && count <= UINT32_MAX && detect_any(t, (uint32_t)count))
         return 0;
-    bz_trace whole;
     bz_iteration span;
-    if (count == 1 && bz_trace_whole(t, &span, &whole)) {
+    if (count == 1 && bz_trace_span(t, &span)) {
         t->origin = BZ_ITERATION_RANGE;
         bz_trace_add_iteration(t, span.start, span.end);
         return 0;

@@ -488,7 +488,10 @@ typedef struct bz_summary {
 } bz_summary;
 void bz_summary_make(const bz_trace *t, bz_arena *arena, bz_summary *s);
 
-/* A trace without iterations as one: `whole` is `t` with the single iteration `span`, all that it recorded. It shares the
+/* From the first to the last of all that it recorded. False where nothing has a time. */
+bool bz_trace_span(const bz_trace *t, bz_iteration *span);
+
+/* A trace without iterations as one: `whole` is `t` with the single iteration `span`, as above. It shares the
  * memory of `t` and is not freed. False where nothing has a time. */
 bool bz_trace_whole(const bz_trace *t, bz_iteration *span, bz_trace *whole);
 

@@ -84,7 +84,7 @@ static bool in_time(const bz_trace *t, const bz_events *e, size_t i)
     return !t->source[t->lane[e->lane[i]].source].log && e->end[i] >= e->start[i];
 }
 
-bool bz_trace_whole(const bz_trace *t, bz_iteration *span, bz_trace *whole)
+bool bz_trace_span(const bz_trace *t, bz_iteration *span)
 {
     *span = (bz_iteration){.start = INT64_MAX, .end = INT64_MIN};
     for (int k = 0; k < BZ_EVENT_KINDS; k++) {
@@ -96,7 +96,12 @@ bool bz_trace_whole(const bz_trace *t, bz_iteration *span, bz_trace *whole)
             span->end = e->end[i] > span->end ? e->end[i] : span->end;
         }
     }
-    if (span->start >= span->end)
+    return span->start < span->end;
+}
+
+bool bz_trace_whole(const bz_trace *t, bz_iteration *span, bz_trace *whole)
+{
+    if (!bz_trace_span(t, span))
         return false;
     *whole = *t;
     whole->iteration = span;

@@ -163,13 +163,12 @@ static void find_costs(bz_flow *f)
 static bool find_span(bz_build *b)
 {
     const bz_trace *t = b->trace;
-    bz_trace whole;
     if (b->flow->iteration != BZ_NONE && b->flow->iteration < t->n_iterations) {
         b->span = t->iteration[b->flow->iteration];
         return true;
     }
     b->flow->iteration = BZ_NONE;
-    return bz_trace_whole(t, &b->span, &whole);
+    return bz_trace_span(t, &b->span);
 }
 
 /* Does anything take time? A recording of the runtime's calls alone is one of the host. */
