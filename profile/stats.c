@@ -215,7 +215,7 @@ static int64_t gather_work(const bz_trace *t, bz_event_kind kind, uint32_t itera
 }
 
 /* How long the host was in some call, or operator, of the iteration. */
-static int64_t gather_host(const bz_trace *t, bz_event_kind kind, uint32_t iteration, int64_t *n, int64_t *behind)
+static int64_t gather_host(const bz_trace *t, bz_event_kind kind, uint32_t iteration, int64_t *n)
 {
     const bz_events *e = &t->event[kind];
     BZ_FREED interval *v = NULL;
@@ -229,7 +229,8 @@ static int64_t gather_host(const bz_trace *t, bz_event_kind kind, uint32_t itera
         BZ_ADD(v, kept) = (interval){e->start[i], e->end[i]};
     }
     *n = (int64_t)kept;
-    return union_of(v, kept, t->iteration[iteration].end, behind);
+    int64_t behind, all = union_of(v, kept, t->iteration[iteration].end, &behind);
+    return all - behind; /* calls of threads beside may outlast the iteration */
 }
 
 void bz_iteration_measure(const bz_trace *t, uint32_t iteration, bz_iteration_stats *s)
@@ -238,7 +239,7 @@ void bz_iteration_measure(const bz_trace *t, uint32_t iteration, bz_iteration_st
     if (iteration >= t->n_iterations)
         return;
     const bz_iteration *it = &t->iteration[iteration];
-    int64_t library_behind, operators_behind, begin = bz_iteration_begin(t, iteration), others;
+    int64_t begin = bz_iteration_begin(t, iteration), others;
     s->latency = it->end - begin;
     s->device_begin = s->device_end = INT64_MIN;
     s->kernel_time = gather_work(t, BZ_EVENT_KERNEL, iteration, &s->kernels, s);
@@ -246,10 +247,8 @@ void bz_iteration_measure(const bz_trace *t, uint32_t iteration, bz_iteration_st
     gather_work(t, BZ_EVENT_MEMSET, iteration, &others, s);
     s->device_busy = it->end > begin ? busy_before(t, it->end) - busy_before(t, begin) : 0;
     bool device = s->device_end != INT64_MIN || s->device_busy > 0;
-    s->library = gather_host(t, BZ_EVENT_CALL, iteration, &s->calls, &library_behind);
-    s->operators = gather_host(t, BZ_EVENT_OP, iteration, &others, &operators_behind);
-    s->library -= library_behind; /* calls of threads beside may outlast the iteration */
-    s->operators -= operators_behind;
+    s->library = gather_host(t, BZ_EVENT_CALL, iteration, &s->calls);
+    s->operators = gather_host(t, BZ_EVENT_OP, iteration, &others);
     const bz_events *api = &t->event[BZ_EVENT_API];
     for (size_t i = bz_events_from(api, it->start); i < api->n && api->start[i] < over_at(t, iteration); i++) {
         bz_api does = bz_api_of(t, i);
