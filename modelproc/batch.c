@@ -101,12 +101,13 @@ const char *batch_name(const infer *inf)
 bool batch_is_at(const infer *inf, bz_value_id input, int axis)
 {
     const bz_type *t = &inf->types[input];
-    const char *name = name_at(inf, input, axis);
+    int64_t symbol = symbol_at(inf, input, axis);
+    bool named = symbol >= 0 && names_batch(inf->model->symbols[symbol]);
     if (input == inf->batch_input && axis == inf->batch_axis)
         return true;
-    if (!names_batch(name) && (axis != first_axis(inf, input) || (inf->batch_named && inf->batch_axis > 0)))
+    if (!named && (axis != first_axis(inf, input) || (inf->batch_named && inf->batch_axis > 0)))
         return false;
     if (!bz_is_symbol(t->dims[axis]))
         return t->dims[axis] == inf->written_batch;
-    return names_batch(name) || symbol_at(inf, input, axis) < 0 || !inf->lengths[symbol_at(inf, input, axis)];
+    return named || symbol < 0 || !inf->lengths[symbol];
 }
