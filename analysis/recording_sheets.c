@@ -194,7 +194,7 @@ static bz_sheet *copy_sheet(recording_making *m)
             continue;
         BZ_SHEET_ADD(sheet, BZ_TEXT(bz_copy_direction(d)), BZ_NUMBER(of[d].count / m->steady),
                      BZ_NUMBER(of[d].bytes > 0 ? of[d].bytes : NAN), BZ_NUMBER(of[d].time),
-                     BZ_NUMBER(of[d].bytes > 0 ? share_of(of[d].bytes, of[d].told) : NAN));
+                     BZ_NUMBER(share_of(of[d].bytes, of[d].told)));
     }
     if (sheet->n && outside)
         sheet->note = bz_arena_printf(m->arena, "%zu more copies lie outside of the steady iterations.", outside);
