@@ -248,6 +248,15 @@ static void put_results(bz_buf *node, bz_buf *graph, const char *prefix, int n, 
     }
 }
 
+/* Of operators of another domain the version is that domain's. */
+static void end_model(bz_buf *model, bz_buf *graph, const char *domain, int version)
+{
+    put_part(model, 7, graph);
+    put_opset(model, "", *domain ? 17 : version);
+    if (*domain)
+        put_opset(model, domain, version);
+}
+
 static bz_buf write_model(const op_case *c)
 {
     char domain[64], first[512];
@@ -270,10 +279,7 @@ static bz_buf write_model(const op_case *c)
         put_bytes(&node, 4, chain + 3, n);
         put_part(&graph, 1, &node);
     }
-    put_part(&model, 7, &graph);
-    put_opset(&model, "", *domain ? 17 : c->opset);
-    if (*domain)
-        put_opset(&model, domain, c->opset);
+    end_model(&model, &graph, domain, c->opset);
     return model;
 }
 

@@ -87,10 +87,7 @@ static bz_buf write_weighted(const op_case *c)
     put_name(&node, c->op, domain, sizeof domain);
     put_attributes(&node, c->attrs);
     put_part(&graph, 1, &node);
-    put_part(&model, 7, &graph);
-    put_opset(&model, "", *domain ? 17 : c->opset);
-    if (*domain)
-        put_opset(&model, domain, c->opset);
+    end_model(&model, &graph, domain, c->opset);
     return model;
 }
 
