@@ -214,8 +214,8 @@ typedef struct bz_totals {
     int layers, inside, unique, per_class[4]; /* inside: in bodies of loops and branches */
     int open;    /* have results whose shape nobody knows: it depends on the input's values, or on unknown operators */
     int unknown; /* layers of these */
-    int loops_open,
-        branches; /* loops that count once since nothing tells how often they run; If by their cheaper branch */
+    int loops_open; /* loops that count once, as nothing tells how often they run */
+    int branches;   /* If by their cheaper branch */
     int64_t macs, flops, bytes;
     int64_t params; /* elements of weights, shared ones once */
 } bz_totals;

@@ -205,8 +205,8 @@ typedef struct bz_draft {
 } bz_draft;
 
 void bz_draft_input(bz_draft *d, const char *name, bz_dtype dtype, int rank, const int64_t *dims);
-void bz_draft_output(bz_draft *d, const char *name, bz_dtype dtype, int rank,
-                     const int64_t *dims); /* BZ_UNDEFINED: of a type that is not told */
+/* BZ_UNDEFINED: of a type that is not told. */
+void bz_draft_output(bz_draft *d, const char *name, bz_dtype dtype, int rank, const int64_t *dims);
 void bz_draft_tensor(bz_draft *d, const char *name, bz_dtype dtype, int rank, const int64_t *dims, const void *data,
                      size_t size); /* a constant: its elements as they lie in memory */
 void bz_draft_ints(bz_draft *d, const char *name, const int64_t *v, int n);

@@ -107,8 +107,13 @@ enum {
      * the way back, which begins when the way there is done, would be no part of an iteration. */
     CALLS_BESIDE = 1,
 
-    PERIODS_TRIED = 64, /* distances from a thread's middle call to the next ones that are the same */
-    REPEATS_ALONE = 95, /* percent of a thread's calls that come again at one distance where its passes are its own */
+    /* Distances from a thread's middle call to the next ones that are the same, of which one may be its pass. Chosen. Half: passes that make one call more than 32
+     * times are not seen to be a thread's own. */
+    PERIODS_TRIED = 64,
+
+    /* Percent of a thread's calls that come again at one distance where its passes are its own. Chosen: one call in twenty may differ, as where pieces of a sequence
+     * resemble each other. Half as many may differ: a pass that now and then does more is no thread's own; twice: shares of a pool's threads are taken for passes. */
+    REPEATS_ALONE = 95,
 
     /* A thread that launches at least one kernel for so many of the busiest one asks for steps as well: its copies and waits cut. Twice: one
      * that decodes a few pictures on the device does. Half: the way back of a network that is mostly frozen is left out. */

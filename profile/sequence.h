@@ -12,10 +12,9 @@ typedef struct bz_sequence {
         *cause;    /* the call that asked for each event, a row of `api` or BZ_NONE; NULL: in the device's order */
     uint32_t *row; /* [n] */
     size_t n;
-    const bool
-        *left_out; /* [lanes] threads of calls or operators that run beside the busiest one; NULL: there are none */
-    uint32_t
-        beside; /* threads whose kernels or calls were left out, since they launch or call while another one does */
+    /* [lanes] threads of calls or operators that run beside the busiest one; NULL: there are none */
+    const bool *left_out;
+    uint32_t beside; /* threads whose kernels or calls were left out, as another one launches or calls meanwhile */
 } bz_sequence;
 
 /* The events of a kind that one process asked one device for, or its library calls, or its operators: collect.c */
